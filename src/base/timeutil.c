@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/timeutil.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+uint64_t time_mono_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t) ts.tv_sec * 1000000000u + (uint64_t) ts.tv_nsec;
+}
+
+uint64_t time_mono_ms(void)
+{
+    return time_mono_ns() / 1000000;
+}
+
+int64_t time_wall_ms(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_REALTIME, &ts);
+    return (int64_t) ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static size_t format_seconds(int64_t wall_ms, char out[TIME_TEXT_SIZE])
+{
+    time_t t = (time_t) (wall_ms / 1000);
+    struct tm tm;
+    gmtime_r(&t, &tm);
+    return strftime(out, TIME_TEXT_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
+}
+
+void time_format_ms(int64_t wall_ms, char out[TIME_TEXT_SIZE])
+{
+    size_t n = format_seconds(wall_ms, out);
+    snprintf(out + n, TIME_TEXT_SIZE - n, ".%03uZ", (unsigned) (wall_ms % 1000));
+}
+
+void time_format_s(int64_t wall_ms, char out[TIME_TEXT_SIZE])
+{
+    size_t n = format_seconds(wall_ms, out);
+    snprintf(out + n, TIME_TEXT_SIZE - n, "Z");
+}
+
+/* Reads exactly 'n' digits at '*s'; -1 when there are fewer. */
+static int digits(const char **s, int n)
+{
+    int v = 0;
+    for (int i = 0; i < n; i++) {
+        char c = (*s)[i];
+        if (c < '0' || c > '9') {
+            return -1;
+        }
+        v = v * 10 + (c - '0');
+    }
+    *s += n;
+    return v;
+}
+
+static bool skip(const char **s, char c)
+{
+    if (**s != c) {
+        return false;
+    }
+    (*s)++;
+    return true;
+}
+
+int time_parse(const char *s, int64_t *ret_wall_ms)
+{
+    struct tm tm = {0};
+    if ((tm.tm_year = digits(&s, 4)) < 0 || !skip(&s, '-') || (tm.tm_mon = digits(&s, 2)) < 1 ||
+        tm.tm_mon > 12 || !skip(&s, '-') || (tm.tm_mday = digits(&s, 2)) < 1 || tm.tm_mday > 31 ||
+        !(skip(&s, 'T') || skip(&s, 't')) || (tm.tm_hour = digits(&s, 2)) < 0 || tm.tm_hour > 23 ||
+        !skip(&s, ':') || (tm.tm_min = digits(&s, 2)) < 0 || tm.tm_min > 59 || !skip(&s, ':') ||
+        (tm.tm_sec = digits(&s, 2)) < 0 || tm.tm_sec > 60) {
+        return -EINVAL;
+    }
+    int ms = 0;
+    if (skip(&s, '.')) {
+        int scale = 100;
+        if (*s < '0' || *s > '9') {
+            return -EINVAL;
+        }
+        for (; *s >= '0' && *s <= '9'; s++) {
+            ms += (*s - '0') * scale;
+            scale /= 10;
+        }
+    }
+    int offset = 0;
+    if (!skip(&s, 'Z') && !skip(&s, 'z')) {
+        int sign = *s == '-' ? -1 : 1;
+        int h, m;
+        if (!(skip(&s, '+') || skip(&s, '-')) || (h = digits(&s, 2)) < 0 || h > 23 ||
+            !skip(&s, ':') || (m = digits(&s, 2)) < 0 || m > 59) {
+            return -EINVAL;
+        }
+        offset = sign * (h * 60 + m) * 60;
+    }
+    if (*s) {
+        return -EINVAL;
+    }
+    tm.tm_year -= 1900;
+    tm.tm_mon -= 1;
+    *ret_wall_ms = ((int64_t) timegm(&tm) - offset) * 1000 + ms;
+    return 0;
+}
+
+void time_format_age(int64_t age_ms, char out[TIME_TEXT_SIZE])
+{
+    int64_t s = age_ms < 0 ? 0 : age_ms / 1000;
+    int64_t m = s / 60, h = m / 60, d = h / 24;
+    if (s < 120) {
+        snprintf(out, TIME_TEXT_SIZE, "%" PRId64 "s", s);
+    } else if (m < 10) {
+        snprintf(out, TIME_TEXT_SIZE, s % 60 ? "%" PRId64 "m%" PRId64 "s" : "%" PRId64 "m", m,
+                 s % 60);
+    } else if (h < 3) {
+        snprintf(out, TIME_TEXT_SIZE, "%" PRId64 "m", m);
+    } else if (h < 8) {
+        snprintf(out, TIME_TEXT_SIZE, m % 60 ? "%" PRId64 "h%" PRId64 "m" : "%" PRId64 "h", h,
+                 m % 60);
+    } else if (h < 48) {
+        snprintf(out, TIME_TEXT_SIZE, "%" PRId64 "h", h);
+    } else if (d < 8) {
+        snprintf(out, TIME_TEXT_SIZE, h % 24 ? "%" PRId64 "d%" PRId64 "h" : "%" PRId64 "d", d,
+                 h % 24);
+    } else {
+        snprintf(out, TIME_TEXT_SIZE, "%" PRId64 "d", d);
+    }
+}
+
+uint64_t time_backoff_ms(unsigned attempt, uint64_t min_ms, uint64_t max_ms, uint32_t seed)
+{
+    uint64_t d = min_ms;
+    while (attempt-- && d < max_ms) {
+        d *= 2;
+    }
+    d = MIN(d, max_ms);
+    uint32_t x = seed * 2654435761u;
+    return d - d / 4 + (d / 4 ? (x >> 8) % (d / 4 + 1) : 0);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Time: the monotonic clock in milliseconds for timers, and RFC 3339 text for objects and logs.
+ * Pure logic takes the time as an argument; only loops and loggers read a clock. */
+#pragma once
+
+#include "base/macro.h"
+
+#define TIME_TEXT_SIZE 32
+
+uint64_t time_mono_ms(void);
+uint64_t time_mono_ns(void);
+int64_t time_wall_ms(void); /* Milliseconds since 1970, UTC. */
+/* "2026-11-21T07:29:34.123Z", and without the fraction as Kubernetes' metav1.Time has it. */
+void time_format_ms(int64_t wall_ms, char out[TIME_TEXT_SIZE]);
+void time_format_s(int64_t wall_ms, char out[TIME_TEXT_SIZE]);
+/* Reads "YYYY-MM-DDTHH:MM:SS[.fraction](Z|+HH:MM|-HH:MM)" (RFC 3339) to milliseconds; -EINVAL. */
+int time_parse(const char *s, int64_t *ret_wall_ms);
+/* Age as kubectl prints it: 5s, 3m12s, 2h, 4d3h. */
+void time_format_age(int64_t age_ms, char out[TIME_TEXT_SIZE]);
+
+/* Reconnection delay: doubles from 'min_ms' to 'max_ms', with up to a quarter of jitter from 'seed'.
+ * 'attempt' counts from 0. */
+uint64_t time_backoff_ms(unsigned attempt, uint64_t min_ms, uint64_t max_ms, uint32_t seed);

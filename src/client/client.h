@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Client of a Kubernetes-style API: typed requests, and informers.
+ *
+ * A 'struct api_client' speaks to one server, from a kubeconfig or a URL.  Requests are asynchronous;
+ * api_request_sync runs the loop until the answer is there and is for command-line programs.
+ * Objects are JSON values.  A Status answer becomes an error: the code is mapped to an errno
+ * (404 -ENOENT, 409 AlreadyExists -EEXIST, 409 Conflict -ESTALE, 403 -EACCES, 401 -EPERM, 422/400 -EINVAL,
+ * 410 -ESTALE, 429/5xx -EAGAIN) and its message kept. */
+#pragma once
+
+#include "net/http.h"
+#include "wire/json.h"
+
+struct api_client;
+int api_client_new(struct loop *l, const char *url, const char *user_agent, struct api_client **ret,
+                   struct err *e);
+/* 'path' NULL: $KUBECONFIG (first entry), then ~/.kube/config.  Uses current-context. */
+int api_client_from_kubeconfig(struct loop *l, const char *path, const char *user_agent,
+                               struct api_client **ret, struct err *e);
+struct api_client *api_client_free(struct api_client *c);
+DEFINE_CLEANUP(struct api_client *, api_client_free)
+/* Namespace of the kubeconfig's context, or "default". */
+const char *api_client_namespace(const struct api_client *c);
+const char *api_client_server(const struct api_client *c);
+
+/* 'error' as above; 'obj' is the decoded body (the callback may json_clone it), NULL on failure; 'text' is
+ * the server's message on failure. */
+typedef void api_done_fn(void *ctx, int error, const char *text, struct json *obj);
+struct api_call;
+/* 'body' NULL: none.  'content_type' NULL: application/json. */
+struct api_call *api_request(struct api_client *c, const char *method, const char *path,
+                             const char *content_type, const struct json *body, api_done_fn *done,
+                             void *ctx);
+void api_call_cancel(struct api_call *call);
+/* As above; '*ret' is owned by the caller (NULL pointer: not wanted).  'accept' NULL: application/json. */
+int api_request_sync(struct api_client *c, const char *method, const char *path, const char *accept,
+                     const char *content_type, const struct json *body, struct json **ret,
+                     struct err *e);
+
+/* ---- paths ---- */
+
+/* Owned "/api/v1/namespaces/NS/PLURAL/NAME" or "/apis/GROUP/VERSION/..."; 'api_version' as in objects
+ * ("v1", "network.openshift.io/v1"); NS and NAME may be NULL; 'subresource' too. */
+char *api_path(const char *api_version, const char *plural, const char *ns, const char *name,
+               const char *subresource);
+
+/* ---- informer: list, watch, resync ---- */
+
+/* Keeps a copy of all objects of one kind, by "namespace/name" (or "name").  Lists, then watches from the
+ * list's resourceVersion; on a broken watch resumes from the last version seen; on 410 lists again and
+ * reports the difference.  While the server is away the copy stays and nothing is reported deleted.
+ * Reconnects with backoff for ever. */
+struct informer;
+struct informer_ops {
+    /* 'old' is NULL when it is new.  Both live until the callback returns; 'obj' stays in the copy. */
+    void (*changed)(void *ctx, const char *key, const struct json *old, const struct json *obj);
+    void (*deleted)(void *ctx, const char *key, const struct json *obj);
+    /* The first complete list has been reported.  Called once. */
+    void (*synced)(void *ctx);
+    /* Optional: connection to the server lost, with the reason (once), and regained (NULL). */
+    void (*connection)(void *ctx, const char *lost_reason);
+};
+/* 'field_selector' NULL: all. */
+struct informer *informer_new(struct api_client *c, struct loop *l, const char *api_version,
+                              const char *plural, const char *field_selector,
+                              const struct informer_ops *ops, void *ctx);
+struct informer *informer_free(struct informer *i);
+bool informer_synced(const struct informer *i);
+const struct json *informer_get(const struct informer *i, const char *key);
+size_t informer_count(const struct informer *i);
+/* Calls 'fn' for each object, in no particular order; 'fn' must not change the informer. */
+void informer_each(const struct informer *i,
+                   void (*fn)(void *ctx, const char *key, const struct json *obj), void *ctx);

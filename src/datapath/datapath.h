@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A datapath: what carries packets on a node.  One interface; "ovs" now, "ebpf" and "host-gw" later.
+ *
+ * The agent says what the network should be (datapath_set_network) and which pods are attached
+ * (datapath_attach, datapath_detach); the datapath keeps moving the real thing there by the smallest
+ * difference, also after its switch died and came back, and never tears down what is right.
+ *
+ * Pods are stored with their port by the datapath itself (OVS: external_ids of the Interface row), so that
+ * a restarted agent finds them: datapath_pods is the only truth about attachments.
+ *
+ * All calls are made, and all callbacks come, on the loop's thread.  No callback is called from within the
+ * call that was given it. */
+#pragma once
+
+#include "base/list.h"
+#include "net/loop.h"
+#include "sdn/network.h"
+
+struct dp_pod {
+    char *container_id; /* CNI_CONTAINERID; the key together with ifname. */
+    char *ifname;       /* In the pod: "eth0". */
+    char *pod_namespace;
+    char *pod_name;
+    char *netns;      /* Path as the runtime gave it; may be gone. */
+    char host_if[16]; /* Host end of the veth: its name is the port's name in br0. */
+    uint32_t ip;
+    struct mac mac;
+    uint32_t vnid; /* Of the project. */
+    bool ready;    /* Port has a number and flows are in place (output only). */
+};
+struct dp_pod *dp_pod_clone(const struct dp_pod *p);
+struct dp_pod *dp_pod_free(struct dp_pod *p);
+DEFINE_CLEANUP(struct dp_pod *, dp_pod_free)
+
+struct datapath;
+
+struct datapath_config {
+    const char *kind;          /* "ovs" */
+    const char *bridge;        /* "br0" */
+    const char *ovsdb;         /* Path of ovsdb-server's socket: /run/openvswitch/db.sock */
+    const char *ovs_rundir;    /* Where BRIDGE.mgmt is: /run/openvswitch */
+    const char *datapath_type; /* "system", "netdev", or NULL: system where the kernel has it. */
+};
+
+struct datapath_events {
+    /* The inventory is known (datapath_pods works).  Called once. */
+    void (*inventory)(void *ctx);
+    /* The set network is in place: bridge, tunnel, gateway port, flows.  Called each time this becomes
+     * true: after set_network, and again after a reconnection. */
+    void (*ready)(void *ctx);
+    /* The switch is gone or refuses; once per outage, with the reason. */
+    void (*lost)(void *ctx, const char *reason);
+    /* What was asked for cannot be done here (VXLAN port taken, no datapath of the type, ...): a
+     * configuration error that repeating will not mend.  Nothing was changed. */
+    void (*fatal)(void *ctx, const char *reason);
+};
+
+int datapath_open(struct loop *l, const struct datapath_config *cfg,
+                  const struct datapath_events *ev, void *ctx, struct datapath **ret,
+                  struct err *e);
+/* Closes connections; leaves the switch as it is, so that traffic goes on. */
+struct datapath *datapath_close(struct datapath *dp);
+
+/* Desired network; copied.  Until the first call nothing is changed in the switch.  Later calls apply the
+ * difference. */
+void datapath_set_network(struct datapath *dp, const struct sdn_network *n);
+
+typedef void datapath_done_fn(void *ctx, int error, const char *text);
+/* Connects 'p' (copied; its host_if exists and is up) and calls 'done' when its packets flow, or with a
+ * negative errno when not, and then nothing of it is left in the switch.  An attached pod of the same
+ * container_id and ifname is replaced. */
+void datapath_attach(struct datapath *dp, const struct dp_pod *p, datapath_done_fn *done,
+                     void *ctx);
+/* Removes flows and port; success when it is absent.  The host_if link itself is the caller's. */
+void datapath_detach(struct datapath *dp, const char *container_id, const char *ifname,
+                     datapath_done_fn *done, void *ctx);
+/* The project of some pods got another VNID: changes their flows in one step and what is stored with
+ * the ports. */
+void datapath_set_vnid(struct datapath *dp, const char *pod_namespace, uint32_t vnid);
+
+/* Attached pods; the array and its members are the datapath's and valid until the next call into it. */
+const struct dp_pod *const *datapath_pods(struct datapath *dp, size_t *ret_n);
+const struct dp_pod *datapath_find(struct datapath *dp, const char *container_id,
+                                   const char *ifname);
+
+struct datapath_status {
+    bool connected, in_place;
+    size_t flows, pods, remotes;
+    const char *datapath_type;
+};
+void datapath_get_status(struct datapath *dp, struct datapath_status *ret);

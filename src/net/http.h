@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HTTP/1.1 server and client on the loop (RFC 9110, RFC 9112).
+ *
+ * Server: bounded everywhere.  A request that is too large, too slow or malformed is answered with an
+ * error and the connection closed; a response stream whose client does not read is cut off when its
+ * queue is full.  The handler is called when the request is complete.  It must answer each exchange,
+ * now or later, by http_respond, or http_stream_begin ... http_stream_end.
+ * Client: one 'http_client' a server address; connections are kept alive and reused, a streaming call
+ * (watch) has a connection of its own while it lasts.
+ * Bytes of bodies are parsed elsewhere.  Everything runs on the loop's thread. */
+#pragma once
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "net/loop.h"
+
+/* ---- server ---- */
+
+struct http_limits {
+    size_t max_head;         /* Bytes of request line and headers; 0: 32 KiB. */
+    size_t max_body;         /* 0: 3 MiB, as kube-apiserver. */
+    size_t max_stream_queue; /* Unsent bytes of one stream before it is cut; 0: 4 MiB. */
+    unsigned max_conns;      /* 0: 20,000. */
+    uint64_t idle_ms;        /* Between requests; 0: 90,000. */
+    uint64_t request_ms;     /* To receive one request; 0: 30,000. */
+};
+
+struct http_server;
+struct http_exchange; /* One request and its response. */
+typedef void http_handler_fn(void *ctx, struct http_exchange *x);
+
+struct http_server *http_server_new(struct loop *l, const struct http_limits *limits,
+                                    http_handler_fn *fn, void *ctx);
+/* Serves the listening socket 'fd', which is taken over. */
+int http_server_add_listener(struct http_server *s, int fd, struct err *e);
+/* Stops accepting; streams get their end, requests are finished; calls 'done' when no connection is left
+ * or 'timeout_ms' passed. */
+void http_server_shutdown(struct http_server *s, uint64_t timeout_ms, loop_fn *done, void *ctx);
+struct http_server *http_server_free(struct http_server *s);
+
+/* Request.  All strings live until the exchange ends. */
+const char *http_method(const struct http_exchange *x);
+const char *http_path(
+    const struct http_exchange *x); /* Percent-decoded, without the query; no "..". */
+const char *http_query(const struct http_exchange *x,
+                       const char *name);                  /* Decoded; NULL: absent. */
+const char *http_query_raw(const struct http_exchange *x); /* As sent, "" when none. */
+const char *http_header(const struct http_exchange *x,
+                        const char *name); /* Case-insensitive; NULL. */
+const char *http_body(const struct http_exchange *x, size_t *ret_size);
+const char *http_peer(const struct http_exchange *x); /* "10.0.0.1:5000" or "unix". */
+
+/* Response; each ends the exchange ('x' must not be used after). */
+void http_respond(struct http_exchange *x, int status, const char *content_type, const void *body,
+                  size_t size);
+void http_respond_blob(struct http_exchange *x, int status, const char *content_type,
+                       struct blob *body);
+/* An extra response header, before responding. */
+void http_set_header(struct http_exchange *x, const char *name, const char *value);
+
+/* Streams (chunked).  'closed' is called once when the client went away or was cut off; after it, and
+ * after http_stream_end, 'x' must not be used.  It is not called from within http_stream_write. */
+void http_stream_begin(struct http_exchange *x, int status, const char *content_type,
+                       loop_fn *closed, void *ctx);
+/* Queues 'b' (a new reference is taken).  -ENOBUFS: the queue is full, the stream is being cut. */
+int http_stream_write(struct http_exchange *x, struct blob *b);
+void http_stream_end(struct http_exchange *x);
+
+/* ---- client ---- */
+
+struct http_client;
+struct http_call;
+
+struct http_client_config {
+    const char *url; /* "http://host:port[/prefix]"; https is refused with a clear error for now. */
+    const char *user_agent;
+    const char *bearer_token; /* NULL: none. */
+    uint64_t connect_ms;      /* 0: 5,000. */
+    uint64_t response_ms;     /* To the end of a non-streaming response; 0: 30,000. */
+    size_t max_body;          /* Of a non-streaming response; 0: 256 MiB. */
+};
+int http_client_new(struct loop *l, const struct http_client_config *cfg, struct http_client **ret,
+                    struct err *e);
+/* Outstanding calls are cancelled without a callback. */
+struct http_client *http_client_free(struct http_client *c);
+
+struct http_result {
+    int error;                /* 0, or negative errno when there was no (complete) response. */
+    const char *error_text;   /* "" or what failed, with the address. */
+    int status;               /* HTTP status. */
+    const char *content_type; /* "" when absent. */
+    const char *body;         /* NUL-terminated; valid in the callback only. */
+    size_t size;
+};
+typedef void http_result_fn(void *ctx, const struct http_result *r);
+/* Starts a call; 'fn' is called exactly once unless it is cancelled.  'path' is escaped already and
+ * starts with "/".  'body' is copied.  'accept' and 'content_type' may be NULL. */
+struct http_call *http_call(struct http_client *c, const char *method, const char *path,
+                            const char *accept, const char *content_type, const void *body,
+                            size_t size, http_result_fn *fn, void *ctx);
+
+struct http_stream_ops {
+    /* Head received with status 200; optional. */
+    void (*opened)(void *ctx);
+    /* Bytes of the body as they come. */
+    void (*data)(void *ctx, const char *p, size_t size);
+    /* The stream ended: error 0 = ended by the server in order.  With a status other than 200 the body
+     * (up to 64 KiB) is in 'r'.  Called exactly once unless cancelled. */
+    void (*ended)(void *ctx, const struct http_result *r);
+};
+/* 'idle_ms': the stream is broken off with -ETIMEDOUT when nothing was received for so long; 0: never. */
+struct http_call *http_stream(struct http_client *c, const char *path, const char *accept,
+                              uint64_t idle_ms, const struct http_stream_ops *ops, void *ctx);
+void http_call_cancel(struct http_call *call); /* No callback any more; the call is gone. */
+
+/* Appends 's' percent-encoded for use in a path segment or query value. */
+void http_escape(const char *s, struct strbuf *out);

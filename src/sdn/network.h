@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The network as a node must realise it: plain values, no I/O.
+ *
+ * This is the one desired state from which every datapath works (docs/architecture.md).  The agent fills
+ * it from ClusterNetwork, HostSubnet and NetNamespace objects and from its attached pods; src/sdn/ decides
+ * what may reach what; a datapath encodes it.  Values are copied, whoever fills a struct owns its arrays. */
+#pragma once
+
+#include "base/ip.h"
+
+enum sdn_plugin { SDN_SUBNET, SDN_MULTITENANT }; /* redhat/openshift-ovs-subnet, -ovs-multitenant */
+
+#define SDN_VNID_GLOBAL 0u
+#define SDN_VNID_MIN 10u       /* 1-9 are reserved. */
+#define SDN_VNID_MAX 0xffffffu /* 24 bits on the wire (RFC 7348). */
+#define SDN_MAX_CLUSTER_NETWORKS 16
+#define SDN_VXLAN_PORT 4789
+#define SDN_VXLAN_OVERHEAD 50 /* Outer Ethernet, IPv4, UDP and VXLAN headers. */
+
+struct sdn_remote {
+    uint32_t host_ip;         /* VTEP. */
+    struct ip4_prefix subnet; /* len 0 and addr 0: none assigned yet. */
+    bool has_fixed_vnid;      /* pod.network.openshift.io/fixed-vnid-host */
+    uint32_t fixed_vnid;
+    uint64_t id; /* Hash of the HostSubnet's uid: distinguishes two nodes that swap addresses. */
+};
+
+struct sdn_network {
+    enum sdn_plugin plugin;
+    struct ip4_prefix cluster[SDN_MAX_CLUSTER_NETWORKS];
+    size_t n_cluster;
+    struct ip4_prefix service; /* len 0 and addr 0: none. */
+    struct ip4_prefix local;   /* This node's subnet; its first address is the gateway. */
+    uint32_t host_ip;          /* This node's VTEP. */
+    uint16_t vxlan_port;
+    uint32_t mtu;               /* Of pods and tun0. */
+    struct sdn_remote *remotes; /* Without this node itself. */
+    size_t n_remotes;
+};
+
+static inline uint32_t sdn_gateway(const struct sdn_network *n)
+{
+    return n->local.addr + 1;
+}
+
+/* "redhat/openshift-ovs-subnet" (or "ovs-subnet") ...; -EINVAL names what is accepted. */
+int sdn_plugin_parse(const char *name, enum sdn_plugin *ret, struct err *e);
+const char *sdn_plugin_name(enum sdn_plugin p); /* The "redhat/..." form. */
+
+/* VNID that traffic of a pod carries: 0 for every project under ovs-subnet. */
+static inline uint32_t sdn_effective_vnid(const struct sdn_network *n, uint32_t vnid)
+{
+    return n->plugin == SDN_SUBNET ? SDN_VNID_GLOBAL : vnid;
+}
+/* The isolation rule of the seeds (ISO-02, ISO-05, ISO-06): equal, or one of them global. */
+static inline bool sdn_vnid_may_reach(uint32_t src, uint32_t dst)
+{
+    return src == dst || src == SDN_VNID_GLOBAL || dst == SDN_VNID_GLOBAL;
+}

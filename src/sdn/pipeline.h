@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The flow pipeline of br0: from desired network and pods to OpenFlow flows.  Pure.
+ *
+ * docs/pipeline.md has one line a table.  Flows are made in groups, each with one cookie, so that a change
+ * of one object changes one group: the base, a remote node, a pod, a VNID in use.  The datapath keeps the
+ * union and sends differences. */
+#pragma once
+
+#include "sdn/network.h"
+#include "wire/openflow.h"
+
+#define PIPELINE_PORT_VXLAN 1
+#define PIPELINE_PORT_TUN 2
+
+struct pipeline_pod {
+    uint32_t ofport; /* Of the veth in br0. */
+    uint32_t ip;
+    struct mac mac;
+    uint32_t vnid; /* Of the project; the pipeline applies sdn_effective_vnid. */
+};
+
+/* Cookie of a group: kind in the upper 16 bits, identity below, so that a dump says whose flow it is. */
+enum pipeline_kind { PIPELINE_BASE = 1, PIPELINE_REMOTE = 2, PIPELINE_POD = 3, PIPELINE_VNID = 4 };
+static inline uint64_t pipeline_cookie(enum pipeline_kind kind, uint64_t id)
+{
+    return (uint64_t) kind << 48 | (id & 0xffffffffffffu);
+}
+uint64_t pipeline_remote_cookie(const struct sdn_remote *r); /* From r->id. */
+static inline uint64_t pipeline_pod_cookie(uint32_t ip)
+{
+    return pipeline_cookie(PIPELINE_POD, ip);
+}
+static inline uint64_t pipeline_vnid_cookie(uint32_t vnid)
+{
+    return pipeline_cookie(PIPELINE_VNID, vnid);
+}
+#define PIPELINE_BASE_COOKIE ((uint64_t) PIPELINE_BASE << 48)
+
+/* Each appends its flows to 'out'. */
+void pipeline_base(const struct sdn_network *n, struct of_flow_list *out);
+void pipeline_remote(const struct sdn_network *n, const struct sdn_remote *r,
+                     struct of_flow_list *out);
+void pipeline_pod(const struct sdn_network *n, const struct pipeline_pod *p,
+                  struct of_flow_list *out);
+/* For each effective VNID that a local pod has (not for 0; none under ovs-subnet). */
+void pipeline_vnid(const struct sdn_network *n, uint32_t vnid, struct of_flow_list *out);
+
+/* Name of a table, as docs/pipeline.md has it; NULL: no such table. */
+const char *pipeline_table_name(uint8_t table);

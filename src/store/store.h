@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The registry's storage: keys, values, one revision counter, and an ordered stream of changes.
+ *
+ * The model is etcd's: a store-wide revision that grows by one with each change; each key has the revision
+ * of its last change (mod revision); writes are conditional on it.  Keys are "/registry/KIND/[NAMESPACE/]NAME".
+ * Backends: "memory" (tests), "sqlite" (embedded, one master), "etcd".
+ *
+ * All calls and callbacks are on the loop's thread; a backend may use threads inside.  Changes are reported
+ * to the watcher in revision order, each exactly once, and only when durable.  The result of a write is
+ * reported after its change was given to the watcher, so whoever reads the watch cache after a write sees it. */
+#pragma once
+
+#include "base/mem.h"
+#include "net/loop.h"
+
+struct store;
+
+struct store_event {
+    const char *key;
+    struct blob *value; /* NULL: deleted. */
+    struct blob *prev;  /* Value before; NULL: created, or not known any more. */
+    uint64_t revision;  /* Of this change. */
+};
+struct store_item {
+    const char *key;
+    struct blob *value;
+    uint64_t revision; /* mod revision */
+};
+
+struct store_watcher {
+    /* Every key below /registry/ at revision 'revision', in key order, after store_start (and again after
+     * 'lost' was reported and the store came back: then it replaces what was known). */
+    void (*snapshot)(void *ctx, const struct store_item *items, size_t n, uint64_t revision);
+    /* Events in history before the snapshot that are still kept, oldest first, before 'snapshot' is called:
+     * lets watches resume over a restart.  NULL: not wanted. */
+    void (*history)(void *ctx, const struct store_event *ev);
+    void (*event)(void *ctx, const struct store_event *ev);
+    /* Connection or disk trouble: writes fail with -EAGAIN until the next snapshot. */
+    void (*lost)(void *ctx, const char *reason);
+};
+
+struct store_config {
+    const char *backend;   /* "sqlite", "etcd", "memory" */
+    const char *path;      /* sqlite: the database file; made with mode 0600. */
+    const char *endpoints; /* etcd: "http://host:port[,...]" */
+    unsigned history;      /* Events to keep for resumed watches; 0: 10,000. */
+};
+int store_open(struct loop *l, const struct store_config *cfg, struct store **ret, struct err *e);
+/* Begins to report to 'w' (which must outlive the store); once. */
+void store_start(struct store *s, const struct store_watcher *w, void *ctx);
+/* Finishes queued writes (sqlite), then closes. */
+struct store *store_close(struct store *s);
+
+#define STORE_ABSENT 0u      /* expect: the key must not exist. */
+#define STORE_ANY UINT64_MAX /* expect: whatever is there. */
+/* error: 0, -EEXIST (expected absent, exists), -ENOENT (does not exist), -ESTALE (exists at another
+ * revision), -EAGAIN (store not available now), or another errno.  'revision': of the change on success. */
+typedef void store_done_fn(void *ctx, int error, uint64_t revision);
+/* Creates or replaces ('value': a reference is taken) if the key's mod revision is 'expect'. */
+void store_put(struct store *s, const char *key, struct blob *value, uint64_t expect,
+               store_done_fn *done, void *ctx);
+void store_delete(struct store *s, const char *key, uint64_t expect, store_done_fn *done,
+                  void *ctx);

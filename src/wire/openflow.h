@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OpenFlow 1.4 messages and the Open vSwitch extensions that the pipeline uses.  Pure: bytes in, values out.
+ *
+ * Sources: OpenFlow Switch Specification 1.4.0 (sections named at each function) and ovs-fields(7),
+ * ovs-actions(7).  1.4 because its bundles (7.3.9) are native: a change of the pipeline is one transaction.
+ * Everything read from the switch is bounds-checked; a malformed message is -EBADMSG with the reason.
+ *
+ * A 'struct of_flow' is one flow in canonical bytes: OXM fields sorted by header, instructions as Open
+ * vSwitch itself would dump them, so that "same as what the switch reports" is memcmp. */
+#pragma once
+
+#include "base/err.h"
+#include "base/ip.h"
+#include "base/list.h"
+#include "base/str.h"
+
+#define OF_VERSION 0x05 /* OpenFlow 1.4 */
+#define OF_HEADER_SIZE 8
+#define OF_PORT_IN_PORT 0xfffffff8u
+#define OF_PORT_LOCAL 0xfffffffeu
+#define OF_PORT_ANY 0xffffffffu
+
+/* ---- flows ---- */
+
+struct of_flow {
+    uint64_t cookie;
+    uint16_t priority;
+    uint8_t table;
+    uint16_t match_size;        /* OXM TLVs without ofp_match header and padding. */
+    uint16_t instructions_size; /* Multiple of 8. */
+    uint8_t bytes[];            /* Match, then instructions. */
+};
+
+static inline const uint8_t *of_flow_match(const struct of_flow *f)
+{
+    return f->bytes;
+}
+static inline const uint8_t *of_flow_instructions(const struct of_flow *f)
+{
+    return f->bytes + f->match_size;
+}
+struct of_flow *of_flow_free(struct of_flow *f);
+struct of_flow *of_flow_clone(const struct of_flow *f);
+uint32_t of_flow_hash(const struct of_flow *f); /* Of table, priority and match. */
+bool of_flow_same_key(const struct of_flow *a,
+                      const struct of_flow *b);                       /* Table, priority, match. */
+bool of_flow_equal(const struct of_flow *a, const struct of_flow *b); /* All, cookie included. */
+size_t of_flow_memory(const struct of_flow *f);
+
+struct of_flow_list {
+    struct of_flow **flows; /* Owned. */
+    size_t n, cap;
+};
+void of_flow_list_add(struct of_flow_list *l, struct of_flow *f); /* Takes 'f' over. */
+void of_flow_list_done(struct of_flow_list *l);
+
+/* Builder: of_begin, any of_match_*, any of_act_* in order, of_goto at most once, of_end.
+ * Fields are those of ovs-fields(7); prerequisites (eth_type, ip_proto) are the caller's to set. */
+struct of_builder {
+    struct of_flow head;
+    uint8_t match[256];
+    size_t match_size;
+    uint8_t actions[1024];
+    size_t actions_size;
+    int goto_table; /* -1: none. */
+};
+void of_begin(struct of_builder *b, uint8_t table, uint16_t priority, uint64_t cookie);
+struct of_flow *of_end(struct of_builder *b); /* Owned flow; no action and no goto means drop. */
+void of_end_into(struct of_builder *b, struct of_flow_list *l);
+
+void of_match_in_port(struct of_builder *b, uint32_t port);
+void of_match_eth_type(struct of_builder *b, uint16_t type);
+void of_match_eth_src(struct of_builder *b, struct mac m);
+void of_match_eth_dst(struct of_builder *b, struct mac m);
+void of_match_eth_dst_masked(struct of_builder *b, struct mac m, struct mac mask);
+void of_match_ip_proto(struct of_builder *b, uint8_t proto);
+void of_match_ip_src(struct of_builder *b, struct ip4_prefix p); /* len 0: no match at all. */
+void of_match_ip_dst(struct of_builder *b, struct ip4_prefix p);
+void of_match_tcp_dst(struct of_builder *b, uint16_t port);
+void of_match_udp_dst(struct of_builder *b, uint16_t port);
+void of_match_arp_op(struct of_builder *b, uint16_t op);
+void of_match_arp_spa(struct of_builder *b, struct ip4_prefix p);
+void of_match_arp_tpa(struct of_builder *b, struct ip4_prefix p);
+void of_match_arp_sha(struct of_builder *b, struct mac m);
+void of_match_tun_src(struct of_builder *b, uint32_t ip); /* NXM_NX_TUN_IPV4_SRC */
+void of_match_tun_id(struct of_builder *b, uint64_t id);
+void of_match_reg(struct of_builder *b, unsigned reg, uint32_t value);
+
+void of_act_output(struct of_builder *b, uint32_t port);
+void of_act_output_reg(struct of_builder *b, unsigned reg); /* output:NXM_NX_REGn[] */
+void of_act_load_reg(struct of_builder *b, unsigned reg, uint32_t v);
+void of_act_set_eth_src(struct of_builder *b, struct mac m);
+void of_act_set_eth_dst(struct of_builder *b, struct mac m);
+void of_act_set_tun_dst(struct of_builder *b, uint32_t ip);
+void of_act_set_tun_id(struct of_builder *b, uint64_t id);
+void of_act_set_arp_op(struct of_builder *b, uint16_t op);
+/* move:SRC[sofs..sofs+bits-1]->DST[dofs..]; the enum names a whole field. */
+enum of_field {
+    OF_ETH_SRC,
+    OF_ETH_DST,
+    OF_ARP_SHA,
+    OF_ARP_THA,
+    OF_ARP_SPA,
+    OF_ARP_TPA,
+    OF_TUN_ID,
+    OF_TUN_SRC,
+    OF_TUN_DST,
+    OF_IP_SRC,
+    OF_IP_DST,
+    OF_REG0,
+    OF_REG1,
+    OF_REG2,
+    OF_REG3
+};
+void of_act_move(struct of_builder *b, enum of_field src, unsigned sofs, enum of_field dst,
+                 unsigned dofs, unsigned bits);
+/* load:value->FIELD[ofs..ofs+bits-1] */
+void of_act_load(struct of_builder *b, enum of_field dst, unsigned ofs, unsigned bits,
+                 uint64_t value);
+void of_goto(struct of_builder *b, uint8_t table);
+
+/* ---- messages to the switch (appended to 'out', header included) ---- */
+
+void of_put_hello(struct strbuf *out, uint32_t xid); /* 7.5.1, version bitmap */
+void of_put_echo_request(struct strbuf *out, uint32_t xid);
+void of_put_echo_reply(struct strbuf *out, uint32_t xid, const void *data, size_t size);
+void of_put_barrier_request(struct strbuf *out, uint32_t xid); /* 7.3.7 */
+void of_put_features_request(struct strbuf *out, uint32_t xid);
+enum of_flow_command {
+    OF_FLOW_ADD = 0,
+    OF_FLOW_MODIFY_STRICT = 2,
+    OF_FLOW_DELETE = 3,
+    OF_FLOW_DELETE_STRICT = 4
+};
+/* 7.3.4.1; delete ignores instructions and matches any cookie. */
+void of_put_flow_mod(struct strbuf *out, uint32_t xid, enum of_flow_command cmd,
+                     const struct of_flow *f);
+/* 7.3.9: ordered and atomic. */
+enum of_bundle_ctrl {
+    OF_BUNDLE_OPEN = 0,
+    OF_BUNDLE_CLOSE = 2,
+    OF_BUNDLE_COMMIT = 4,
+    OF_BUNDLE_DISCARD = 6
+};
+void of_put_bundle_control(struct strbuf *out, uint32_t xid, uint32_t bundle,
+                           enum of_bundle_ctrl type);
+void of_put_bundle_flow_mod(struct strbuf *out, uint32_t xid, uint32_t bundle,
+                            enum of_flow_command cmd, const struct of_flow *f);
+void of_put_flow_dump_request(struct strbuf *out, uint32_t xid); /* 7.3.5.2, all tables */
+
+/* ---- messages from the switch ---- */
+
+enum of_type {
+    OF_HELLO = 0,
+    OF_ERROR = 1,
+    OF_ECHO_REQUEST = 2,
+    OF_ECHO_REPLY = 3,
+    OF_FEATURES_REPLY = 6,
+    OF_PACKET_IN = 10,
+    OF_FLOW_REMOVED = 11,
+    OF_PORT_STATUS = 12,
+    OF_FLOW_MOD = 14,
+    OF_MULTIPART_REPLY = 19,
+    OF_BARRIER_REPLY = 21,
+    OF_BUNDLE_CONTROL = 33
+};
+struct of_msg {
+    uint8_t version;
+    uint8_t type;
+    uint32_t xid;
+    const uint8_t *body; /* After the header; points into the input. */
+    size_t body_size;
+};
+/* First message of 'data'.  -EAGAIN: more bytes needed; -EBADMSG: not OpenFlow.  '*ret_used': its size. */
+int of_msg_parse(const void *data, size_t size, struct of_msg *ret, size_t *ret_used,
+                 struct err *e);
+
+struct of_error {
+    uint16_t type, code;
+};
+int of_error_parse(const struct of_msg *m, struct of_error *ret, struct err *e);
+/* "bundle failed: message failed" and the like; numbers when unknown. */
+const char *of_error_text(const struct of_error *er, char out[96]);
+int of_hello_negotiate(const struct of_msg *m,
+                       struct err *e); /* -EPROTO: the switch does not speak 1.4. */
+int of_bundle_control_parse(const struct of_msg *m, uint32_t *ret_bundle, uint16_t *ret_type,
+                            struct err *e);
+
+/* One multipart reply with flow statistics: appends the flows (and their counters, when 'stats' is not NULL,
+ * to an array that grows alongside).  '*ret_more' says whether further replies follow. */
+struct of_counters {
+    uint64_t packets, bytes;
+};
+int of_flow_dump_parse(const struct of_msg *m, struct of_flow_list *out, struct of_counters **stats,
+                       size_t *stats_cap, bool *ret_more, struct err *e);
