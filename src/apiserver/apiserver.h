@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The API server: the registry as a Kubernetes-style REST API with list and watch, over a store.
+ *
+ * It is generic over the kinds of src/api and keeps all objects in a watch cache, each once, as the bytes
+ * that clients get.  Reads and watches are answered from the cache, writes go to the store with the
+ * revision they were based on, and are answered after their change went through the cache: a client always
+ * reads its own writes.
+ *
+ *     struct apiserver *a = apiserver_new(loop, store, &cfg);
+ *     struct http_server *h = http_server_new(loop, NULL, apiserver_handle, a);
+ *     http_server_add_listener(h, fd, &e);
+ *     ... at the end:
+ *     apiserver_shutdown(a);                       // watches get their end
+ *     http_server_shutdown(h, 5000, done, ctx);    // then wait for 'done'
+ *     http_server_free(h); apiserver_free(a); store_close(store);
+ *
+ * The server calls store_start itself.  It makes no objects of its own: whoever runs it creates the
+ * namespaces a cluster begins with.  Everything runs on the loop's thread. */
+#pragma once
+
+#include "net/http.h"
+#include "store/store.h"
+
+struct apiserver_config {
+    size_t event_window;       /* Events of each kind kept for resumed watches; 0: 8,192. */
+    size_t event_window_bytes; /* Most bytes of replaced objects they may hold; 0: 16 MiB. */
+    unsigned max_inflight;     /* Writes under way; more get 429; 0: 400. */
+    uint64_t bookmark_ms;      /* Between bookmarks of a watch; 0: 30,000. */
+    uint64_t
+        watch_timeout_ms; /* Longest watch when the client names no timeout; 0: 30 to 60 minutes. */
+    /* Called once, when the store's first snapshot is loaded and /readyz turns 200; may be NULL. */
+    void (*ready)(void *ctx);
+    void *ctx;
+};
+
+struct apiserver;
+/* 'cfg' may be NULL; it is copied.  'l' and 's' must outlive the server. */
+struct apiserver *apiserver_new(struct loop *l, struct store *s,
+                                const struct apiserver_config *cfg);
+/* Ends all watches; requests from now on, and writes that the store has not finished, get 503. */
+void apiserver_shutdown(struct apiserver *a);
+/* The HTTP server that calls apiserver_handle must be gone, and the store be closed later. */
+struct apiserver *apiserver_free(struct apiserver *a);
+
+/* An http_handler_fn; 'apiserver' is the struct apiserver.  Answers 503 until the snapshot is loaded. */
+void apiserver_handle(void *apiserver, struct http_exchange *x);
+
+bool apiserver_ready(const struct apiserver *a);
+/* The revision the cache is at: the highest resourceVersion a client may have seen. */
+uint64_t apiserver_revision(const struct apiserver *a);
