@@ -12,7 +12,8 @@
  *     ... at the end:
  *     apiserver_shutdown(a);                       // watches get their end
  *     http_server_shutdown(h, 5000, done, ctx);    // then wait for 'done'
- *     http_server_free(h); apiserver_free(a); store_close(store);
+ *     store_close(store);                          // finishes queued writes, which are answered
+ *     http_server_free(h); apiserver_free(a);
  *
  * The server calls store_start itself.  It makes no objects of its own: whoever runs it creates the
  * namespaces a cluster begins with.  Everything runs on the loop's thread. */
@@ -37,9 +38,9 @@ struct apiserver;
 /* 'cfg' may be NULL; it is copied.  'l' and 's' must outlive the server. */
 struct apiserver *apiserver_new(struct loop *l, struct store *s,
                                 const struct apiserver_config *cfg);
-/* Ends all watches; requests from now on, and writes that the store has not finished, get 503. */
+/* Ends all watches; requests from now on get 503, writes under way are still answered. */
 void apiserver_shutdown(struct apiserver *a);
-/* The HTTP server that calls apiserver_handle must be gone, and the store be closed later. */
+/* After the store was closed (it holds the server's watcher) and the HTTP server freed. */
 struct apiserver *apiserver_free(struct apiserver *a);
 
 /* An http_handler_fn; 'apiserver' is the struct apiserver.  Answers 503 until the snapshot is loaded. */
