@@ -4,7 +4,8 @@
  * It wraps libuv so that the rest of the tree sees four things fixed once: a handle can be freed at any
  * moment, also inside its own callback, and its callback is never called after that; errors are
  * negative errno; every handle belongs to one loop and one thread; loop_run returns when loop_stop was
- * called.  Only loop_wakeup may be called from another thread.  Handles must be freed before the loop. */
+ * called.  Only loop_wakeup_trigger may be called from another thread.  Handles must be freed before the
+ * loop.  A call that could only fail by a mistake of the caller, or for want of descriptors, aborts. */
 #pragma once
 
 #include "base/err.h"
@@ -20,7 +21,7 @@ DEFINE_CLEANUP(struct loop *, loop_free)
 void loop_run(struct loop *l); /* Until loop_stop. */
 void loop_stop(struct loop *l);
 /* Runs until '*flag' is true or 'timeout_ms' passed (0: no limit); for command-line programs and tests.
- * 0, or -ETIMEDOUT. */
+ * 0, -ETIMEDOUT, or -ECANCELED when loop_stop was called. */
 int loop_run_until(struct loop *l, const bool *flag, uint64_t timeout_ms);
 uint64_t loop_now_ms(struct loop *l); /* Monotonic, as of this iteration. */
 
