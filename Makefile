@@ -1,0 +1,45 @@
+# A thin front for meson: see README.md for what each target is for.
+#   build  optimised binaries in build/          check  everything CI runs
+#   demo   a three-node cluster on this machine  demo-down  removes it
+#   bench  figures beside named peers            fuzz   every parser, longer (FUZZ_SECONDS each)
+#   install  into DESTDIR and PREFIX             deps   the Debian packages of packaging/packages.txt
+
+BUILD ?= build
+PREFIX ?= /usr/local
+DESTDIR ?=
+FUZZ_SECONDS ?= 300
+export PYTHONDONTWRITEBYTECODE = 1
+
+.PHONY: build demo demo-down check bench fuzz install deps format clean
+
+build: deps
+	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --prefix=$(PREFIX) --buildtype=release \
+	    -Db_lto=true -Dtests=false -Dfuzz=off
+	@ninja -C $(BUILD) --quiet
+
+demo: build
+	@tools/demo up $(BUILD)
+
+demo-down:
+	@tools/demo down $(BUILD)
+
+check: deps
+	@tools/check
+
+bench: build
+	@tools/bench $(BUILD)
+
+fuzz: deps
+	@tools/check --only fuzz --fuzz-seconds $(FUZZ_SECONDS)
+
+install: build
+	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild
+
+deps:
+	@tools/deps
+
+format:
+	clang-format -i $$(git ls-files '*.c' '*.h')
+
+clean:
+	rm -rf build build-check build-fuzz

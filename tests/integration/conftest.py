@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures: labs that are shared by a module's tests, and the check that nothing is left behind."""
+import os
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import lab as lablib  # noqa: E402
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config):
+    if os.geteuid() != 0:
+        pytest.exit("the integration tests need root: they make network namespaces", returncode=1)
+    if not pathlib.Path(lablib.TENET).exists():
+        pytest.exit(f"{lablib.TENET} is not built; set TENET_BUILD or run 'make check'", returncode=1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def clean_sanitizers():
+    """No daemon or command may have tripped a sanitizer in the whole session."""
+    yield
+    reports = lablib.sanitizer_reports()
+    lablib.forget_sanitizer_reports()
+    assert not reports, "\n".join(f"{k}:\n{v[:4000]}" for k, v in reports.items())
+
+
+@pytest.fixture(scope="session")
+def make_lab():
+    """Function that makes a lab and brings it up; all of them go down when their scope ends, also on failure."""
+    made = []
+
+    def make(label="t", up=True, **options):
+        lab = lablib.Lab(label, **options)
+        made.append(lab)
+        return lab.up() if up else lab
+
+    yield make
+    for lab in reversed(made):
+        lab.down(check=False)
+    left = [x for lab in made for x in lablib.leftovers(lab.name)]
+    assert not left, f"left behind: {left}"
+
+
+def _cluster(make_lab, plugin, label):
+    """Three nodes; two projects and default; a pod of each on every node."""
+    lab = make_lab(label, nodes=3, plugin=plugin)
+    lab.project("red")
+    lab.project("blue")
+    lab.pods = [lab.pod(f"{project}/{project}-{i}", f"node{i}")
+                for project in ("default", "red", "blue") for i in (1, 2, 3)]
+    return lab
+
+
+@pytest.fixture(scope="session")
+def multitenant(make_lab):
+    lab = _cluster(make_lab, "redhat/openshift-ovs-multitenant", "mt")
+    yield lab
+    lab.down(check=False)
+
+
+@pytest.fixture(scope="session")
+def subnet(make_lab):
+    lab = _cluster(make_lab, "redhat/openshift-ovs-subnet", "sn")
+    yield lab
+    lab.down(check=False)
+
+
+@pytest.fixture(params=["subnet", "multitenant"])
+def cluster(request):
+    """The cluster of pods under each plug-in."""
+    return request.getfixturevalue(request.param)

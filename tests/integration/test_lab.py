@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lab itself: side by side, clean-up after everything, and what it prints."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+
+import lab as lablib
+from lab import Lab, TENET, leftovers, run, wait_for
+
+
+def test_two_labs_side_by_side(make_lab):
+    a = make_lab("one", nodes=1, plugin="redhat/openshift-ovs-multitenant")
+    b = make_lab("two", nodes=1, plugin="redhat/openshift-ovs-subnet")
+    for lab in (a, b):
+        lab.project("red")
+    pod_a, pod_b = a.pod("red/x"), b.pod("red/x")
+    assert pod_a.ip == pod_b.ip and pod_a.netns != pod_b.netns
+    a.down()
+    assert not leftovers(a.name)
+    assert pod_b.can_ping(b.node("node1")["hostIP"])
+    b.down()
+    assert not leftovers(b.name)
+
+
+@pytest.mark.parametrize("after", ["wire", "master", "node1"])
+def test_down_cleans_up_after_a_kill_in_the_middle(after):
+    """kill -9 while the namespace 'after' is there already and the rest is not."""
+    lab = Lab("kill", nodes=2)
+    proc = subprocess.Popen([TENET, "lab", "--name", lab.name, "up", "--nodes", "2"], stdout=subprocess.DEVNULL,
+                            stderr=subprocess.DEVNULL, env=lablib.environment())
+    try:
+        wait_for(f"namespace {after}", lambda: pathlib.Path(f"/run/netns/{lab.ns_name(after)}").exists()
+                 or proc.poll() is not None)
+        proc.send_signal(signal.SIGKILL)
+        proc.wait()
+        again = run([TENET, "lab", "--name", lab.name, "up"], check=False)
+        assert again.returncode != 0 and "lab down" in again.stderr.replace(f" --name {lab.name}", "")
+    finally:
+        proc.kill()
+        proc.wait()
+        lab.down()
+    assert not leftovers(lab.name)
+
+
+def test_wrong_usage(make_lab):
+    for args, words in ((["jump"], ["jump"]), (["up", "--nodes", "x"], ["--nodes"]), (["up", "--datapath", "no"], ["ovs"]),
+                        (["pod", "add", "justname"], ["PROJECT/NAME"])):
+        r = run([TENET, "lab", "--name", "nosuchlab", *args], check=False)
+        assert r.returncode == 2, (args, r.stderr)
+        for w in words:
+            assert w in r.stderr
+    r = run([TENET, "lab", "--name", "nosuchlab", "status"], check=False)
+    assert r.returncode == 1 and "nosuchlab" in r.stderr
+
+
+def test_exec_passes_exit_status_and_output(multitenant):
+    r = multitenant.cmd("exec", "red/red-1", "--", "sh", "-c", "ip -o addr; exit 7", check=False)
+    assert r.returncode == 7 and multitenant.pods[3].ip in r.stdout
+    r = multitenant.cmd("node", "exec", "node2", "--", "cat", "/proc/sys/net/ipv4/ip_forward")
+    assert r.stdout.strip() == "1"
+
+
+def test_unknown_names_are_refused(multitenant):
+    r = multitenant.cmd("pod", "add", "nosuch/x", check=False)
+    assert r.returncode == 1 and "nosuch" in r.stderr
+    r = multitenant.cmd("pod", "add", "red/x", "--node", "node99", check=False)
+    assert r.returncode == 1 and "node99" in r.stderr
+    r = multitenant.cmd("exec", "red/absent", "--", "true", check=False)
+    assert r.returncode != 0 and "red/absent" in r.stderr
+
+
+def test_status_is_complete(multitenant):
+    status = multitenant.status()
+    assert pathlib.Path(status["kubeconfig"]).exists()
+    assert [n["name"] for n in status["nodes"]] == ["node1", "node2", "node3"]
+    for n in status["nodes"]:
+        assert n["subnet"].endswith("/23") and n["hostIP"].startswith("10.245.2.") and n["pid"] > 0
+        os.kill(n["pid"], 0)
+    text = multitenant.cmd("status").stdout
+    assert "node3" in text and status["kubeconfig"] in text
+
+
+def test_lab_on_etcd(make_lab):
+    """The same cluster with its registry in etcd: nothing is lost when the master goes away and comes back."""
+    lab = make_lab("etcd", nodes=2, plugin="redhat/openshift-ovs-multitenant", store="etcd")
+    lab.project("red")
+    lab.project("blue")
+    a, b, c = lab.pod("red/a", "node1"), lab.pod("red/b", "node2"), lab.pod("blue/c", "node2")
+    assert a.can_ping(b.ip) and not a.can_ping(c.ip, tries=1)
+    before = sorted((s["host"], s["subnet"]) for s in lab.objects("hostsubnets"))
+    lab.cmd("master", "restart")
+    assert sorted((s["host"], s["subnet"]) for s in lab.objects("hostsubnets")) == before
+    lab.down()
+    assert not leftovers(lab.name)
+
+
+def test_demo(tmp_path):
+    """make demo's script: the matrix comes out as expected, and the cluster stays for the user."""
+    root = lablib.ROOT
+    env = {**lablib.environment(), "TENET_DEMO_NAME": f"demo{os.getpid() % 100000}"}
+    try:
+        r = run([root / "tools/demo", "up", lablib.BUILD], env=env, timeout=240)
+        assert "10.128.0.0/23" in r.stdout and "red" in r.stdout and "blue" in r.stdout
+        assert "as expected" in r.stdout
+        status = json.loads(run([TENET, "lab", "--name", env["TENET_DEMO_NAME"], "-o", "json", "status"]).stdout)
+        assert len(status["nodes"]) == 3
+    finally:
+        run([root / "tools/demo", "down", lablib.BUILD], env=env, timeout=120)
+    assert not leftovers(env["TENET_DEMO_NAME"])

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a node sets up, and how it follows the registry: nodes that come, go, move, and ghosts."""
+import json
+import re
+
+import pytest
+
+from lab import Lab, wait_for
+
+
+def test_devices_ports_and_routes(cluster):
+    """SDN-N-02, 05, 08, 09, 10, 11: br0 with vxlan0 as port 1 and tun0 as port 2, the gateway on tun0."""
+    for node in cluster.status()["nodes"]:
+        name = node["name"]
+        assert cluster.vsctl(name, "get", "interface", "vxlan0", "ofport") == "1"
+        assert cluster.vsctl(name, "get", "interface", "tun0", "ofport") == "2"
+        assert cluster.vsctl(name, "get", "interface", "vxlan0", "type") == "vxlan"
+        options = cluster.vsctl(name, "get", "interface", "vxlan0", "options")
+        assert 'remote_ip=flow' in options and 'key=flow' in options
+        assert cluster.vsctl(name, "get", "bridge", "br0", "fail_mode") == "secure"
+        network, length = node["subnet"].split("/")
+        gateway = network.rsplit(".", 1)[0] + ".1"
+        address = cluster.ns(name, ["ip", "-4", "addr", "show", "tun0"]).stdout
+        assert f"inet {gateway}/{length}" in address
+        route = cluster.ns(name, ["ip", "-4", "route", "show", "dev", "tun0"]).stdout
+        assert "10.128.0.0/14 scope link" in re.sub(r"proto \S+ ", "", route)
+        assert cluster.ns(name, ["cat", "/proc/sys/net/ipv4/ip_forward"]).stdout.strip() == "1"
+        table = cluster.ns(name, ["nft", "list", "table", "ip", "tenet"]).stdout
+        assert "masquerade" in table
+
+
+def test_subnets_are_in_the_seeds_order(cluster):
+    subnets = [n["subnet"] for n in sorted(cluster.status()["nodes"], key=lambda n: n["subnet"])]
+    assert subnets[:3] == ["10.128.0.0/23", "10.128.2.0/23", "10.128.4.0/23"]
+
+
+def test_a_host_that_is_only_a_master_gets_nothing(cluster):
+    """SDN-M-11."""
+    links = cluster.ns("master", ["ip", "-o", "link"]).stdout
+    assert "br0" not in links and "tun0" not in links and "vxlan" not in links
+    assert "10.128.0.0" not in cluster.ns("master", ["ip", "route"]).stdout
+    assert cluster.ns("master", ["nft", "list", "tables"]).stdout.strip() == ""
+
+
+def test_pod_side(cluster):
+    """SDN-P-14, SDN-P-15: eth0 in the pod, veth in br0, default route to the gateway, MAC from the address."""
+    pod = cluster.pods[0]
+    node = cluster.node(pod.node)
+    link = pod.ns(["ip", "-4", "-o", "addr", "show", "eth0"]).stdout
+    assert f"{pod.ip}/{node['subnet'].split('/')[1]}" in link
+    gateway = node["subnet"].split("/")[0].rsplit(".", 1)[0] + ".1"
+    assert f"default via {gateway} dev eth0" in pod.ns(["ip", "route"]).stdout
+    mac = "0a:58:" + ":".join(f"{int(o):02x}" for o in pod.ip.split("."))
+    assert mac in pod.ns(["ip", "link", "show", "eth0"]).stdout
+    rows = json.loads(cluster.vsctl(pod.node, "-f", "json", "--columns=name,external_ids", "list", "interface"))
+    mine = [(name, dict(ids[1])) for name, ids in rows["data"]
+            if dict(ids[1]).get("tenet-pod") == pod.name and dict(ids[1]).get("tenet-namespace") == pod.project]
+    assert len(mine) == 1 and mine[0][0].startswith("veth")
+    assert mine[0][1]["tenet-ip"] == pod.ip and int(mine[0][1]["tenet-vnid"]) == pod.vnid
+
+
+def test_flows_decide(cluster):
+    """SDN-G-07: without the pod's flows nothing arrives, though veth and routes are whole; the agent mends it."""
+    a, b = cluster.pods[0], cluster.pods[1]
+    assert a.can_ping(b.ip)
+    before = cluster.flows(b.node)
+    cluster.ns(b.node, ["ovs-ofctl", "-O", "OpenFlow14", "del-flows",
+                        f"unix:{cluster.ovs_rundir(b.node)}/br0.mgmt", f"ip,nw_dst={b.ip}"])
+    assert not a.can_ping(b.ip)
+    cluster.cmd("node", "restart", b.node)
+    wait_for("the flows to be back", lambda: cluster.flows(b.node) == before)
+    assert a.can_ping(b.ip)
+
+
+def test_restart_of_the_agent_changes_nothing(cluster):
+    """SDN-N-24, and no packet is lost meanwhile."""
+    a, b = next(p for p in cluster.pods if p.ref == "red/red-1"), next(p for p in cluster.pods if p.ref == "red/red-2")
+    before = cluster.flows("node2")
+    pid = cluster.node("node2")["pid"]
+    ping = a.popen(["ping", "-n", "-q", "-i", "0.05", "-c", "60", b.ip])
+    cluster.cmd("node", "restart", "node2")
+    wait_for("another agent to be ready", lambda: cluster.node("node2")["pid"] not in (0, pid))
+    out = ping.communicate(timeout=60)[0]
+    assert " 0% packet loss" in out, out
+    assert cluster.flows("node2") == before
+
+
+@pytest.fixture(scope="module")
+def own(make_lab):
+    """A cluster of this module's own: its nodes come and go."""
+    lab = make_lab("nd", nodes=2, plugin="redhat/openshift-ovs-multitenant")
+    lab.project("red")
+    lab.pods = [lab.pod("red/a", "node1"), lab.pod("red/b", "node2")]
+    yield lab
+    lab.down(check=False)
+
+
+def test_node_added_and_deleted_while_traffic_runs(own):
+    """SDN-M-02, M-04, M-19, M-20, SDN-N-18, N-19."""
+    a, b = own.pods
+    before = own.flows("node1")
+    assert a.can_ping(b.ip)
+    ping = a.popen(["ping", "-n", "-q", "-i", "0.05", "-w", "300", b.ip])
+    own.cmd("node", "add", "node3", timeout=120)
+    c = own.pod("red/c", "node3")
+    assert a.can_ping(c.ip) and c.can_ping(b.ip)
+    subnet3, host3 = own.node("node3")["subnet"], own.node("node3")["hostIP"]
+    assert any(subnet3.split("/")[0] in f for f in own.flows("node1"))
+    own.cmd("node", "delete", "node3", timeout=120)
+    wait_for("node1 to forget node3", lambda: own.flows("node1") == before)
+    assert not [s for s in own.objects("hostsubnets") if s["host"] == "node3"]
+    ping.send_signal(2)
+    out = ping.communicate(timeout=60)[0]
+    assert " 0% packet loss" in out, out
+    # A later node may get the subnet again; it gets one that nobody has.
+    own.cmd("node", "add", "node3", timeout=120)
+    subnets = [s["subnet"] for s in own.objects("hostsubnets")]
+    assert len(set(subnets)) == 3
+    own.cmd("node", "delete", "node3", timeout=120)
+    assert host3 not in "".join(own.flows("node1"))
+
+
+def test_ghost_hostsubnet_is_a_vtep_like_any_other(own):
+    """SDN-M-23, SDN-N-25: an F5's HostSubnet, with the VNID that its annotation fixes."""
+    manifest = {"apiVersion": "network.openshift.io/v1", "kind": "HostSubnet", "host": "f5", "hostIP": "10.245.2.200",
+                "subnet": "10.131.250.0/23",
+                "metadata": {"name": "f5", "annotations": {"pod.network.openshift.io/fixed-vnid-host": "0"}}}
+    own.kubectl("create", "--validate=false", "-f", "-", input=json.dumps(manifest))
+    try:
+        flow = wait_for("flows to the ghost", lambda: [
+            f for f in own.flows("node1") if "10.131.250.0/23" in f and "0a:f5:02:c8" in f.lower() or
+            "10.131.250.0/23" in f and "10.245.2.200" in f])
+        assert flow
+    finally:
+        own.kubectl("delete", "hostsubnet", "f5")
+    wait_for("the ghost's flows to go", lambda: not [f for f in own.flows("node1") if "10.131.250.0" in f])
+
+
+def test_changed_node_address_is_followed(own):
+    """A node's changed address updates its HostSubnet, and the other nodes their tunnels; the subnet stays."""
+    ghost = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "moving"},
+             "status": {"addresses": [{"type": "InternalIP", "address": "10.245.2.210"}]}}
+    own.kubectl("create", "--validate=false", "-f", "-", input=json.dumps(ghost))
+    try:
+        def subnet_of():
+            found = [s for s in own.objects("hostsubnets") if s["host"] == "moving"]
+            return found[0] if found else None
+        first = wait_for("a subnet", subnet_of)
+        wait_for("flows", lambda: [f for f in own.flows("node1") if first["subnet"] in f])
+        own.kubectl("patch", "node", "moving", "--subresource=status", "--type=merge", "-p",
+                    json.dumps({"status": {"addresses": [{"type": "InternalIP", "address": "10.245.2.211"}]}}))
+        second = wait_for("the new address", lambda: (subnet_of() or {}).get("hostIP") == "10.245.2.211" and subnet_of())
+        assert second["subnet"] == first["subnet"]
+        wait_for("flows to follow", lambda: [f for f in own.flows("node1") if "tun_src=10.245.2.211" in f]
+                 and not [f for f in own.flows("node1") if "tun_src=10.245.2.210" in f])
+    finally:
+        own.kubectl("delete", "node", "moving")
+    wait_for("its subnet to go", lambda: not subnet_of())
