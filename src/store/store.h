@@ -46,15 +46,21 @@ struct store_config {
     unsigned history;      /* Events to keep for resumed watches; 0: 10,000. */
 };
 int store_open(struct loop *l, const struct store_config *cfg, struct store **ret, struct err *e);
-/* Begins to report to 'w' (which must outlive the store); once. */
+/* Begins to report to 'w' (which must outlive the store); once.  Before the first snapshot, writes fail with
+ * -EAGAIN. */
 void store_start(struct store *s, const struct store_watcher *w, void *ctx);
-/* Finishes queued writes (sqlite), then closes. */
+/* Finishes what it can (memory, sqlite: every queued write) and closes.  Events and results of all writes
+ * that are still open are reported before it returns: -EAGAIN where the outcome is unknown, -ECANCELED for
+ * a write that is begun meanwhile.  Not to be called from a callback of the store. */
 struct store *store_close(struct store *s);
+DEFINE_CLEANUP(struct store *, store_close)
 
 #define STORE_ABSENT 0u      /* expect: the key must not exist. */
 #define STORE_ANY UINT64_MAX /* expect: whatever is there. */
 /* error: 0, -EEXIST (expected absent, exists), -ENOENT (does not exist), -ESTALE (exists at another
- * revision), -EAGAIN (store not available now), or another errno.  'revision': of the change on success. */
+ * revision), -EAGAIN (store not available now, or the connection broke before the answer: the change may
+ * have been made), -EINVAL (key not below /registry/), -E2BIG, or another errno.  'revision': of the change
+ * on success.  Called exactly once, never from within the call that began the write. */
 typedef void store_done_fn(void *ctx, int error, uint64_t revision);
 /* Creates or replaces ('value': a reference is taken) if the key's mod revision is 'expect'. */
 void store_put(struct store *s, const char *key, struct blob *value, uint64_t expect,

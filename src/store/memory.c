@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The backend for tests: a map.  Writes take effect in a task, so that no callback comes from within
+ * the call, just as with the backends that have to wait. */
+#include "base/map.h"
+#include "store/backend.h"
+
+struct live {
+    struct blob *value;
+    uint64_t revision;
+};
+
+struct memory_store {
+    struct store base;
+    struct smap keys; /* to struct live */
+    uint64_t revision;
+    bool started; /* The snapshot was reported. */
+    struct list queue;
+    struct loop_task run;
+};
+
+static void live_free(void *p)
+{
+    struct live *l = p;
+    blob_unref(l->value);
+    free(l);
+}
+
+static void apply(struct memory_store *m, struct store_write *w)
+{
+    struct live *l = smap_get(&m->keys, w->key);
+    int r = store_check(w, l ? l->revision : 0);
+    if (r < 0) {
+        store_write_finish(w, r, 0);
+        return;
+    }
+    uint64_t revision = ++m->revision;
+    w->prev = l ? TAKE(l->value) : NULL;
+    if (!w->value) {
+        smap_remove(&m->keys, w->key);
+    } else {
+        if (!l) {
+            l = NEW(struct live);
+            smap_set(&m->keys, w->key, l);
+        }
+        l->value = blob_ref(w->value);
+        l->revision = revision;
+    }
+    store_report_event(
+        &m->base, &(struct store_event){
+                      .key = w->key, .value = w->value, .prev = w->prev, .revision = revision});
+    store_write_finish(w, 0, revision);
+}
+
+static void run(void *ctx)
+{
+    struct memory_store *m = ctx;
+    if (m->base.watcher && !m->started) {
+        m->started = true;
+        store_report_snapshot(&m->base, NULL, 0, m->revision);
+    }
+    struct list now;
+    store_list_take(&now, &m->queue);
+    struct store_write *w;
+    LIST_FOREACH (w, struct store_write, node, &now) {
+        apply(m, w);
+    }
+}
+
+static void memory_start(struct store *s)
+{
+    struct memory_store *m = CONTAINER_OF(s, struct memory_store, base);
+    loop_task_queue(&m->run);
+}
+
+static void memory_write(struct store *s, struct store_write *w)
+{
+    struct memory_store *m = CONTAINER_OF(s, struct memory_store, base);
+    list_push_back(&m->queue, &w->node);
+    loop_task_queue(&m->run);
+}
+
+static void memory_close(struct store *s)
+{
+    struct memory_store *m = CONTAINER_OF(s, struct memory_store, base);
+    loop_task_cancel(&m->run);
+    if (m->started) {
+        run(m);
+    }
+    smap_done(&m->keys);
+}
+
+int store_open_memory(struct loop *l, const struct store_config *cfg, struct store **ret,
+                      struct err *e)
+{
+    static const struct store_ops ops = {memory_start, memory_write, memory_close};
+    struct memory_store *m = NEW(struct memory_store);
+    store_init(&m->base, &ops, l);
+    smap_init(&m->keys, live_free);
+    list_init(&m->queue);
+    loop_task_init(&m->run, l, run, m);
+    *ret = &m->base;
+    return 0;
+}
