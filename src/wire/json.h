@@ -6,7 +6,9 @@
  * docs/architecture.md).  Numbers are therefore kept as the text that was read.
  *
  * A tree owns its children; json_free frees all of it.  Functions that store a value into a tree take
- * ownership of the value.  Accessors accept NULL and values of the wrong type, and then return NULL,
+ * ownership of the value.  A value stays where it is as long as it is in the tree; the text of a key
+ * only until its object is next changed.  Lookup by key is constant time also in objects with very many
+ * members.  Nothing here recurses: any depth can be walked.  Accessors accept NULL and values of the wrong type, and then return NULL,
  * false or the default: "json_get_string(json_path(o, "metadata", "name", NULL))" needs no checks between.
  * Not thread-safe per tree. */
 #pragma once
@@ -29,16 +31,26 @@ int json_parse(const char *text, size_t size, struct json **ret, struct err *e);
 int json_parse_first(const char *text, size_t size, struct json **ret, size_t *ret_used,
                      struct err *e);
 
+/* Finds the end of a value in a stream of objects or arrays without parsing it: feed it the bytes as they
+ * come, each once.  Zero-initialize. */
+struct json_scan {
+    size_t depth;
+    bool in_string, escaped;
+};
+/* Bytes of 'p' up to and including the end of the value; 0: all were taken and it goes on. */
+size_t json_scan_feed(struct json_scan *s, const char *p, size_t size);
+
 struct json *json_free(struct json *v);
 DEFINE_CLEANUP(struct json *, json_free)
 struct json *json_clone(const struct json *v);
 /* Deep equality; objects regardless of order, numbers by text. */
 bool json_equal(const struct json *a, const struct json *b);
 
-/* Constructors; all return an owned value and never NULL. */
+/* Constructors; all return an owned value and, but for json_number_n, never NULL. */
 struct json *json_null(void);
 struct json *json_bool(bool b);
 struct json *json_int(int64_t i);
+struct json *json_number_n(const char *text, size_t size); /* NULL: not in JSON's number syntax. */
 struct json *json_string(const char *s);
 struct json *json_string_n(const char *s, size_t size);
 struct json *json_stringf(const char *fmt, ...) PRINTF_LIKE(1, 2);
@@ -65,7 +77,8 @@ struct json *json_get(const struct json *obj, const char *key);
 struct json *json_path(const struct json *obj, ...) __attribute__((sentinel));
 const char *json_path_string(const struct json *obj, ...) __attribute__((sentinel));
 
-/* Mutators.  'v' is taken over; json_set replaces.  They return 'v' so that trees can be built inline. */
+/* Mutators.  'v' is taken over; json_set replaces.  They return 'v' so that trees can be built inline.
+ * 'obj' and 'arr' must be of that type.  'v' or 's' NULL: nothing is changed, NULL is returned. */
 struct json *json_set(struct json *obj, const char *key, struct json *v);
 struct json *json_set_string(struct json *obj, const char *key, const char *s);
 struct json *json_set_int(struct json *obj, const char *key, int64_t i);
@@ -83,7 +96,7 @@ bool json_remove_at(struct json *v, size_t i);
  * four: pass 4).  indent 0 is compact. */
 void json_write(const struct json *v, unsigned indent, struct strbuf *out);
 char *json_to_text(const struct json *v); /* Owned, compact. */
-/* Appends 's' quoted and escaped. */
+/* Appends 's' quoted and escaped; bytes that are not UTF-8 become U+FFFD. */
 void json_write_string(const char *s, size_t size, struct strbuf *out);
 
 #define JSON_FOREACH(item, v)                                                                    \

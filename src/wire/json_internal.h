@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How JSON values lie in memory: shared by the tree (json.c), the parser and the writer only.
+ *
+ * A string or number is one allocation with its text in it; null, true and false are shared constants.
+ * An array or object is a node and one vector.  Keys of up to 15 bytes lie in the vector itself.
+ * Objects above JSON_INDEX_MIN members have a hash index behind their vector, keyed against flooding. */
+#pragma once
+
+#include "base/mem.h"
+#include "wire/json.h"
+
+struct json {
+    uint8_t type;
+    bool value;     /* of a JSON_BOOL */
+    bool permanent; /* A shared constant, never freed. */
+    uint32_t n;     /* Bytes of text, or live children. */
+};
+
+struct json_text {
+    struct json head;
+    char text[];
+};
+
+#define JSON_KEY_INLINE 15
+
+/* Zero-padded, so that short keys compare as two words.  tag 0: the key is in 'text', which 'tag' then
+ * ends with a NUL; 1: in '*ptr'. */
+union json_key {
+    struct {
+        char text[JSON_KEY_INLINE];
+        uint8_t tag;
+    };
+    char *ptr;
+    uint64_t word[2];
+};
+
+struct json_member {
+    union json_key key;
+    struct json *v; /* NULL: removed, the place not yet reused. */
+};
+
+struct json_vec {
+    struct json head;
+    union {
+        struct json **items;
+        struct json_member *members;
+    };
+    uint32_t cap;
+    uint32_t dead; /* Removed members still in the vector, which has n + dead places in use. */
+};
+
+#define JSON_INDEX_MIN 16
+
+static inline const char *json_key_text(const union json_key *k)
+{
+    return k->tag ? k->ptr : k->text;
+}
+
+/* The owned key for 's'. */
+union json_key json_key_make(const char *s, size_t size);
+static inline void json_key_free(union json_key *k)
+{
+    if (k->tag) {
+        free(k->ptr);
+    }
+}
+
+/* A string or number node with room for 'size' bytes of text and a NUL, which is set. */
+struct json_text *json_text_new(enum json_type type, size_t size);
+/* Containers of children that are moved out of 'from'. */
+struct json *json_array_from(const struct json_member *from, size_t n);
+/* '*ret_dup' is the place of the first member whose key was there before, or SIZE_MAX. */
+struct json *json_object_from(const struct json_member *from, size_t n, size_t *ret_dup);
+/* Squeezes out removed members; before any access by position. */
+void json_settle(const struct json *v);
+
+/* Bytes of the UTF-8 character at 'p'; 0: invalid; -1: cut short by 'end'. */
+int json_utf8(const unsigned char *p, const unsigned char *end);
+/* Bytes of the number at 'p', 0 when it is not one.  '*ret_open' is set when it runs to 'end', so that more
+ * text could continue or complete it. */
+size_t json_number_scan(const char *p, const char *end, bool *ret_open);
+
+/* A path through a tree: what recursion would keep on the stack. */
+struct json_frame {
+    const struct json *v;
+    const struct json *other; /* For walks over two trees. */
+    size_t i;
+};
+struct json_walk {
+    struct json_frame first[JSON_MAX_DEPTH];
+    struct json_frame *frames;
+    size_t n, cap;
+};
+static inline void json_walk_init(struct json_walk *w)
+{
+    w->frames = w->first;
+    w->n = 0;
+    w->cap = JSON_MAX_DEPTH;
+}
+void json_walk_push(struct json_walk *w, const struct json *v, const struct json *other);
+void json_walk_done(struct json_walk *w);
