@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Resident memory of the node agent with 100 pods and 1,000 remote nodes.
+
+Brings up a lab of one node, registers 1,000 more Node objects (their HostSubnets make remotes of them),
+attaches 100 pods through tenet-cni, waits until all flows are in place, and reads VmRSS, and the part of it
+that is private (Pss of anonymous and own pages), of the agent, the master, and of Open vSwitch beside it.
+
+usage: memory.py [--build build] [--pods 100] [--remotes 1000]
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import sys
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def smaps(pid):
+    text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return {k: int(v) for k, v in re.findall(r"^(\w+):\s+(\d+) kB", text, re.M)}
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    ap.add_argument("--build", default=str(ROOT / "build"))
+    ap.add_argument("--pods", type=int, default=100)
+    ap.add_argument("--remotes", type=int, default=1000)
+    args = ap.parse_args()
+    os.environ["TENET_BUILD"] = args.build
+    sys.path.insert(0, str(ROOT / "tests/integration"))
+    from lab import Lab, wait_for
+
+    lab = Lab("mem", nodes=1, plugin="redhat/openshift-ovs-multitenant", host_subnet_length=8)
+    try:
+        lab.up()
+        server = re.search(r"http://[0-9.:]+", pathlib.Path(lab.kubeconfig).read_text()).group(0)
+
+        def register(i):
+            body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"remote{i}"},
+                    "status": {"addresses": [{"type": "InternalIP", "address": f"10.246.{i // 250}.{i % 250 + 1}"}]}}
+            urllib.request.urlopen(urllib.request.Request(
+                f"{server}/api/v1/nodes", method="POST", data=json.dumps(body).encode(),
+                headers={"Content-Type": "application/json"}), timeout=60).read()
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            list(pool.map(register, range(args.remotes)))
+        lab.project("red")
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda i: lab.pod(f"red/p{i}", "node1"), range(args.pods)))
+        want = args.remotes * 2 + args.pods
+        flows = wait_for("all flows", lambda: (n := len(lab.flows("node1"))) >= want and n, 120)
+        status = lab.status()
+        rows = [("tenet node", lab.node("node1")["pid"])]
+        for name, pattern in (("tenet master", "tenet-master"), ("ovs-vswitchd", "ovs-vswitchd"),
+                              ("ovsdb-server", "ovsdb-server")):
+            for p in pathlib.Path("/proc").glob("[0-9]*"):
+                try:
+                    cmd = (p / "cmdline").read_bytes().decode(errors="replace")
+                except OSError:
+                    continue
+                mine = f"/run/tenet/lab/{lab.name}/" in cmd
+                if mine and (pattern in cmd.split("\0")[0] or (name == "tenet master" and "\0master\0" in cmd)):
+                    rows.append((name, int(p.name)))
+        print(f"{args.pods} pods, {args.remotes} remote nodes, {flows} flows")
+        print(f"{'process':<16}{'RSS MiB':>10}{'private MiB':>13}")
+        for name, pid in rows:
+            s = smaps(pid)
+            private = s["Private_Clean"] + s["Private_Dirty"]
+            print(f"{name:<16}{s['Rss'] / 1024:>10.1f}{private / 1024:>13.1f}")
+        rss = smaps(status["nodes"][0]["pid"])["Rss"] / 1024
+        print(f"goal: agent under 16 MiB: {'met' if rss < 16 else 'MISSED'} ({rss:.1f})")
+    finally:
+        lab.down(check=False)
+
+
+if __name__ == "__main__":
+    main()
