@@ -26,6 +26,7 @@ struct of_flow {
     uint64_t cookie;
     uint16_t priority;
     uint8_t table;
+    uint8_t expires;            /* 1: found with a timeout, so it is nobody's that keeps flows. */
     uint16_t match_size;        /* OXM TLVs without ofp_match header and padding. */
     uint16_t instructions_size; /* Multiple of 8. */
     uint8_t bytes[];            /* Match, then instructions. */
@@ -57,7 +58,9 @@ void of_flow_list_done(struct of_flow_list *l);
 /* Builder: of_begin, any of_match_*, any of_act_* in order, of_goto at most once, of_end.
  * Fields are those of ovs-fields(7); prerequisites (eth_type, ip_proto) are the caller's to set. */
 struct of_builder {
-    struct of_flow head;
+    uint64_t cookie;
+    uint16_t priority;
+    uint8_t table;
     uint8_t match[256];
     size_t match_size;
     uint8_t actions[1024];

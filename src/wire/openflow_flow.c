@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Flows in canonical bytes, and the builder that makes them.
+ *
+ * What Open vSwitch 3.1 dumps in OpenFlow 1.4 decides the encodings (tests/unit/wire/test_openflow.c
+ * compares with the real one): matches are OXM except for Nicira's registers and tunnel addresses;
+ * a whole field is set by OFPAT_SET_FIELD, part of one by NXAST_REG_LOAD; "move" and "load" name fields by
+ * their NXM headers. */
+#include "wire/openflow_priv.h"
+
+#include "base/mem.h"
+
+#define OXM(class, field, size) ((uint32_t) (class) << 16 | (uint32_t) (field) << 9 | (size))
+#define OXM_IN_PORT OXM(0x8000, 0, 4)
+#define OXM_ETH_DST OXM(0x8000, 3, 6)
+#define OXM_ETH_SRC OXM(0x8000, 4, 6)
+#define OXM_ETH_TYPE OXM(0x8000, 5, 2)
+#define OXM_IP_PROTO OXM(0x8000, 10, 1)
+#define OXM_IP_SRC OXM(0x8000, 11, 4)
+#define OXM_IP_DST OXM(0x8000, 12, 4)
+#define OXM_TCP_DST OXM(0x8000, 14, 2)
+#define OXM_UDP_DST OXM(0x8000, 16, 2)
+#define OXM_ARP_OP OXM(0x8000, 21, 2)
+#define OXM_ARP_SPA OXM(0x8000, 22, 4)
+#define OXM_ARP_TPA OXM(0x8000, 23, 4)
+#define OXM_ARP_SHA OXM(0x8000, 24, 6)
+#define OXM_TUN_ID OXM(0x8000, 38, 8)
+#define NXM_REG(n) OXM(1, n, 4)
+#define NXM_TUN_SRC OXM(1, 31, 4)
+#define NXM_TUN_DST OXM(1, 32, 4)
+
+#define ACT_OUTPUT 0
+#define ACT_SET_FIELD 25
+#define ACT_EXPERIMENTER 0xffff
+#define NX_VENDOR 0x00002320u
+#define NX_REG_MOVE 6
+#define NX_REG_LOAD 7
+#define NX_OUTPUT_REG 15
+#define NX_ACTION_SIZE 24 /* Of the three above. */
+
+/* NXM headers of 'enum of_field', and sizes in bits. */
+static const struct {
+    uint32_t header;
+    unsigned bits;
+} fields[] = {
+    [OF_ETH_SRC] = {OXM(0, 2, 6), 48},  [OF_ETH_DST] = {OXM(0, 1, 6), 48},
+    [OF_ARP_SHA] = {OXM(1, 17, 6), 48}, [OF_ARP_THA] = {OXM(1, 18, 6), 48},
+    [OF_ARP_SPA] = {OXM(0, 16, 4), 32}, [OF_ARP_TPA] = {OXM(0, 17, 4), 32},
+    [OF_TUN_ID] = {OXM(1, 16, 8), 64},  [OF_TUN_SRC] = {NXM_TUN_SRC, 32},
+    [OF_TUN_DST] = {NXM_TUN_DST, 32},   [OF_IP_SRC] = {OXM(0, 7, 4), 32},
+    [OF_IP_DST] = {OXM(0, 8, 4), 32},   [OF_REG0] = {NXM_REG(0), 32},
+    [OF_REG1] = {NXM_REG(1), 32},       [OF_REG2] = {NXM_REG(2), 32},
+    [OF_REG3] = {NXM_REG(3), 32},
+};
+
+/* ---- flows ---- */
+
+struct of_flow *of_flow_new(uint8_t table, uint16_t priority, uint64_t cookie, size_t match_size,
+                            size_t instructions_size)
+{
+    assert(match_size <= UINT16_MAX && instructions_size <= UINT16_MAX);
+    struct of_flow *f = xmalloc(sizeof *f + match_size + instructions_size);
+    f->cookie = cookie;
+    f->priority = priority;
+    f->table = table;
+    f->expires = 0;
+    f->match_size = (uint16_t) match_size;
+    f->instructions_size = (uint16_t) instructions_size;
+    return f;
+}
+
+struct of_flow *of_flow_free(struct of_flow *f)
+{
+    free(f);
+    return NULL;
+}
+
+struct of_flow *of_flow_clone(const struct of_flow *f)
+{
+    return xmemdup(f, of_flow_memory(f));
+}
+
+size_t of_flow_memory(const struct of_flow *f)
+{
+    return sizeof *f + f->match_size + f->instructions_size;
+}
+
+uint32_t of_flow_hash(const struct of_flow *f)
+{
+    uint64_t h = hash_bytes(f->bytes, f->match_size);
+    h ^= (uint64_t) f->table << 16 | f->priority;
+    h *= 0x9e3779b97f4a7c15u;
+    return (uint32_t) (h >> 32);
+}
+
+bool of_flow_same_key(const struct of_flow *a, const struct of_flow *b)
+{
+    return a->table == b->table && a->priority == b->priority && a->match_size == b->match_size &&
+           memcmp(a->bytes, b->bytes, a->match_size) == 0;
+}
+
+bool of_flow_equal(const struct of_flow *a, const struct of_flow *b)
+{
+    return a->cookie == b->cookie && a->expires == b->expires && of_flow_same_key(a, b) &&
+           a->instructions_size == b->instructions_size &&
+           memcmp(of_flow_instructions(a), of_flow_instructions(b), a->instructions_size) == 0;
+}
+
+void of_flow_list_add(struct of_flow_list *l, struct of_flow *f)
+{
+    l->flows = grow(l->flows, &l->cap, l->n + 1, sizeof *l->flows);
+    l->flows[l->n++] = f;
+}
+
+void of_flow_list_done(struct of_flow_list *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        of_flow_free(l->flows[i]);
+    }
+    free(l->flows);
+    *l = (struct of_flow_list){0};
+}
+
+/* ---- match ---- */
+
+int of_oxm_check(const uint8_t *match, size_t size, struct err *e)
+{
+    for (size_t at = 0; at < size;) {
+        if (size - at < 4) {
+            return err_set(e, -EBADMSG, "match: field header cut short at byte %zu", at);
+        }
+        uint32_t header = be32_get(match + at);
+        size_t n = oxm_size(header);
+        if (n > size - at) {
+            return err_set(e, -EBADMSG, "match: field %08x longer than the match", header);
+        }
+        if (n == 4 || (header & OXM_HASMASK && header & 1)) {
+            return err_set(e, -EBADMSG, "match: field %08x of impossible length", header);
+        }
+        at += n;
+    }
+    return 0;
+}
+
+/* Insertion sort: matches have few fields, and dumps mostly come in order.  The TLV at 'at' moves before
+ * the first one that is greater. */
+void of_oxm_sort(uint8_t *match, size_t size)
+{
+    uint32_t greatest = 0;
+    for (size_t at = 0; at < size;) {
+        uint32_t header = be32_get(match + at);
+        size_t n = oxm_size(header);
+        if (header < greatest) {
+            uint8_t tlv[4 + UINT8_MAX];
+            size_t to = 0;
+            while (be32_get(match + to) <= header) {
+                to += oxm_size(be32_get(match + to));
+            }
+            memcpy(tlv, match + at, n);
+            memmove(match + to + n, match + to, at - to);
+            memcpy(match + to, tlv, n);
+        } else {
+            greatest = header;
+        }
+        at += n;
+    }
+}
+
+/* ---- builder ---- */
+
+void of_begin(struct of_builder *b, uint8_t table, uint16_t priority, uint64_t cookie)
+{
+    b->cookie = cookie;
+    b->priority = priority;
+    b->table = table;
+    b->match_size = 0;
+    b->actions_size = 0;
+    b->goto_table = -1;
+}
+
+struct of_flow *of_end(struct of_builder *b)
+{
+    size_t apply = b->actions_size ? 8 + b->actions_size : 0;
+    struct of_flow *f = of_flow_new(b->table, b->priority, b->cookie, b->match_size,
+                                    apply + (b->goto_table >= 0 ? 8 : 0));
+    if (b->match_size) {
+        memcpy(f->bytes, b->match, b->match_size);
+        of_oxm_sort(f->bytes, b->match_size);
+    }
+    uint8_t *p = f->bytes + b->match_size;
+    if (apply) {
+        be16_put(p, OF_INST_APPLY);
+        be16_put(p + 2, (uint16_t) apply);
+        be32_put(p + 4, 0);
+        memcpy(p + 8, b->actions, b->actions_size);
+        p += apply;
+    }
+    if (b->goto_table >= 0) {
+        be64_put(p, (uint64_t) OF_INST_GOTO << 48 | (uint64_t) 8 << 32 |
+                        (uint64_t) (unsigned) b->goto_table << 24);
+    }
+    return f;
+}
+
+void of_end_into(struct of_builder *b, struct of_flow_list *l)
+{
+    of_flow_list_add(l, of_end(b));
+}
+
+static uint8_t *match_room(struct of_builder *b, uint32_t header)
+{
+    size_t n = oxm_size(header);
+    assert(b->match_size + n <= sizeof b->match);
+    uint8_t *p = b->match + b->match_size;
+    be32_put(p, header);
+    b->match_size += n;
+    return p + 4;
+}
+
+static void match_u8(struct of_builder *b, uint32_t header, uint8_t v)
+{
+    *match_room(b, header) = v;
+}
+
+static void match_u16(struct of_builder *b, uint32_t header, uint16_t v)
+{
+    be16_put(match_room(b, header), v);
+}
+
+static void match_u32(struct of_builder *b, uint32_t header, uint32_t v)
+{
+    be32_put(match_room(b, header), v);
+}
+
+static void match_mac(struct of_builder *b, uint32_t header, struct mac m)
+{
+    memcpy(match_room(b, header), m.b, sizeof m.b);
+}
+
+/* The header of 'header' with a mask: its length counts value and mask. */
+static uint32_t masked(uint32_t header)
+{
+    return (header & ~0xffu) | OXM_HASMASK | (header & 0xff) * 2;
+}
+
+static void match_prefix(struct of_builder *b, uint32_t header, struct ip4_prefix p)
+{
+    if (p.len == 32) {
+        match_u32(b, header, p.addr);
+    } else if (p.len) {
+        uint8_t *v = match_room(b, masked(header));
+        be32_put(v, p.addr & prefix_mask(p.len));
+        be32_put(v + 4, prefix_mask(p.len));
+    }
+}
+
+void of_match_in_port(struct of_builder *b, uint32_t port)
+{
+    match_u32(b, OXM_IN_PORT, port);
+}
+
+void of_match_eth_type(struct of_builder *b, uint16_t type)
+{
+    match_u16(b, OXM_ETH_TYPE, type);
+}
+
+void of_match_eth_src(struct of_builder *b, struct mac m)
+{
+    match_mac(b, OXM_ETH_SRC, m);
+}
+
+void of_match_eth_dst(struct of_builder *b, struct mac m)
+{
+    match_mac(b, OXM_ETH_DST, m);
+}
+
+void of_match_eth_dst_masked(struct of_builder *b, struct mac m, struct mac mask)
+{
+    static const struct mac none, all = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
+    if (mac_equal(mask, all)) {
+        of_match_eth_dst(b, m);
+    } else if (!mac_equal(mask, none)) {
+        uint8_t *v = match_room(b, masked(OXM_ETH_DST));
+        for (size_t i = 0; i < sizeof m.b; i++) {
+            v[i] = m.b[i] & mask.b[i];
+            v[i + sizeof m.b] = mask.b[i];
+        }
+    }
+}
+
+void of_match_ip_proto(struct of_builder *b, uint8_t proto)
+{
+    match_u8(b, OXM_IP_PROTO, proto);
+}
+
+void of_match_ip_src(struct of_builder *b, struct ip4_prefix p)
+{
+    match_prefix(b, OXM_IP_SRC, p);
+}
+
+void of_match_ip_dst(struct of_builder *b, struct ip4_prefix p)
+{
+    match_prefix(b, OXM_IP_DST, p);
+}
+
+void of_match_tcp_dst(struct of_builder *b, uint16_t port)
+{
+    match_u16(b, OXM_TCP_DST, port);
+}
+
+void of_match_udp_dst(struct of_builder *b, uint16_t port)
+{
+    match_u16(b, OXM_UDP_DST, port);
+}
+
+void of_match_arp_op(struct of_builder *b, uint16_t op)
+{
+    match_u16(b, OXM_ARP_OP, op);
+}
+
+void of_match_arp_spa(struct of_builder *b, struct ip4_prefix p)
+{
+    match_prefix(b, OXM_ARP_SPA, p);
+}
+
+void of_match_arp_tpa(struct of_builder *b, struct ip4_prefix p)
+{
+    match_prefix(b, OXM_ARP_TPA, p);
+}
+
+void of_match_arp_sha(struct of_builder *b, struct mac m)
+{
+    match_mac(b, OXM_ARP_SHA, m);
+}
+
+void of_match_tun_src(struct of_builder *b, uint32_t ip)
+{
+    match_u32(b, NXM_TUN_SRC, ip);
+}
+
+void of_match_tun_id(struct of_builder *b, uint64_t id)
+{
+    be64_put(match_room(b, OXM_TUN_ID), id);
+}
+
+void of_match_reg(struct of_builder *b, unsigned reg, uint32_t value)
+{
+    match_u32(b, NXM_REG(reg), value);
+}
+
+/* ---- actions ---- */
+
+/* Room for one zeroed action of 'size' bytes (padded to 8), with its type and length. */
+static uint8_t *action_room(struct of_builder *b, uint16_t type, size_t size)
+{
+    size_t n = pad8(size);
+    assert(b->actions_size + n <= sizeof b->actions);
+    uint8_t *p = b->actions + b->actions_size;
+    memset(p, 0, n);
+    be16_put(p, type);
+    be16_put(p + 2, (uint16_t) n);
+    b->actions_size += n;
+    return p;
+}
+
+static uint8_t *nx_action_room(struct of_builder *b, uint16_t subtype)
+{
+    uint8_t *p = action_room(b, ACT_EXPERIMENTER, NX_ACTION_SIZE);
+    be32_put(p + 4, NX_VENDOR);
+    be16_put(p + 8, subtype);
+    return p;
+}
+
+/* Where the value of a set-field action of the field goes. */
+static uint8_t *set_field_room(struct of_builder *b, uint32_t header)
+{
+    uint8_t *p = action_room(b, ACT_SET_FIELD, 4 + oxm_size(header));
+    be32_put(p + 4, header);
+    return p + 8;
+}
+
+void of_act_output(struct of_builder *b, uint32_t port)
+{
+    uint8_t *p = action_room(b, ACT_OUTPUT, 16);
+    be32_put(p + 4, port);
+}
+
+void of_act_output_reg(struct of_builder *b, unsigned reg)
+{
+    uint8_t *p = nx_action_room(b, NX_OUTPUT_REG);
+    be16_put(p + 10, 31); /* From bit 0, 32 bits. */
+    be32_put(p + 12, NXM_REG(reg));
+}
+
+void of_act_load_reg(struct of_builder *b, unsigned reg, uint32_t v)
+{
+    be32_put(set_field_room(b, NXM_REG(reg)), v);
+}
+
+void of_act_set_eth_src(struct of_builder *b, struct mac m)
+{
+    memcpy(set_field_room(b, OXM_ETH_SRC), m.b, sizeof m.b);
+}
+
+void of_act_set_eth_dst(struct of_builder *b, struct mac m)
+{
+    memcpy(set_field_room(b, OXM_ETH_DST), m.b, sizeof m.b);
+}
+
+void of_act_set_tun_dst(struct of_builder *b, uint32_t ip)
+{
+    be32_put(set_field_room(b, NXM_TUN_DST), ip);
+}
+
+void of_act_set_tun_id(struct of_builder *b, uint64_t id)
+{
+    be64_put(set_field_room(b, OXM_TUN_ID), id);
+}
+
+void of_act_set_arp_op(struct of_builder *b, uint16_t op)
+{
+    be16_put(set_field_room(b, OXM_ARP_OP), op);
+}
+
+void of_act_move(struct of_builder *b, enum of_field src, unsigned sofs, enum of_field dst,
+                 unsigned dofs, unsigned bits)
+{
+    assert(bits && sofs + bits <= fields[src].bits && dofs + bits <= fields[dst].bits);
+    uint8_t *p = nx_action_room(b, NX_REG_MOVE);
+    be16_put(p + 10, (uint16_t) bits);
+    be16_put(p + 12, (uint16_t) sofs);
+    be16_put(p + 14, (uint16_t) dofs);
+    be32_put(p + 16, fields[src].header);
+    be32_put(p + 20, fields[dst].header);
+}
+
+void of_act_load(struct of_builder *b, enum of_field dst, unsigned ofs, unsigned bits,
+                 uint64_t value)
+{
+    assert(bits && ofs + bits <= fields[dst].bits && (bits == 64 || value >> bits == 0));
+    uint8_t *p = nx_action_room(b, NX_REG_LOAD);
+    be16_put(p + 10, (uint16_t) (ofs << 6 | (bits - 1)));
+    be32_put(p + 12, fields[dst].header);
+    be64_put(p + 16, value);
+}
+
+void of_goto(struct of_builder *b, uint8_t table)
+{
+    assert(b->goto_table < 0 && table > b->table);
+    b->goto_table = table;
+}

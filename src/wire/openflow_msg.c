@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages to the switch: encoders. */
+#include "wire/openflow_priv.h"
+
+/* Room for a zeroed message of 'size' bytes with its header; NULL when the buffer refuses it. */
+static uint8_t *msg_room(struct strbuf *out, uint8_t type, size_t size, uint32_t xid)
+{
+    assert(size >= OF_HEADER_SIZE && size <= UINT16_MAX);
+    uint8_t *p = (uint8_t *) strbuf_reserve(out, size);
+    if (!p) {
+        return NULL;
+    }
+    memset(p, 0, size + 1); /* With the NUL that a strbuf ends with. */
+    p[0] = OF_VERSION;
+    p[1] = type;
+    be16_put(p + 2, (uint16_t) size);
+    be32_put(p + 4, xid);
+    out->size += size;
+    return p;
+}
+
+void of_put_hello(struct strbuf *out, uint32_t xid)
+{
+    uint8_t *p = msg_room(out, OF_HELLO, OF_HEADER_SIZE + 8, xid);
+    if (p) {
+        be16_put(p + 8, 1);  /* OFPHET_VERSIONBITMAP */
+        be16_put(p + 10, 8); /* Element header and one word. */
+        be32_put(p + 12, 1u << OF_VERSION);
+    }
+}
+
+void of_put_echo_request(struct strbuf *out, uint32_t xid)
+{
+    msg_room(out, OF_ECHO_REQUEST, OF_HEADER_SIZE, xid);
+}
+
+void of_put_echo_reply(struct strbuf *out, uint32_t xid, const void *data, size_t size)
+{
+    uint8_t *p = msg_room(out, OF_ECHO_REPLY, OF_HEADER_SIZE + size, xid);
+    if (p && size) {
+        memcpy(p + OF_HEADER_SIZE, data, size);
+    }
+}
+
+void of_put_barrier_request(struct strbuf *out, uint32_t xid)
+{
+    msg_room(out, OF_TYPE_BARRIER_REQUEST, OF_HEADER_SIZE, xid);
+}
+
+void of_put_features_request(struct strbuf *out, uint32_t xid)
+{
+    msg_room(out, OF_TYPE_FEATURES_REQUEST, OF_HEADER_SIZE, xid);
+}
+
+/* ---- flow-mod ---- */
+
+static bool command_has_instructions(enum of_flow_command cmd)
+{
+    return cmd != OF_FLOW_DELETE && cmd != OF_FLOW_DELETE_STRICT;
+}
+
+static size_t flow_mod_size(enum of_flow_command cmd, const struct of_flow *f)
+{
+    return OF_HEADER_SIZE + OF_FLOW_MOD_FIXED + pad8(OF_MATCH_HEADER + f->match_size) +
+           (command_has_instructions(cmd) ? f->instructions_size : 0);
+}
+
+/* The body of a flow-mod at 'p', which is zeroed. */
+static void flow_mod_put(uint8_t *p, enum of_flow_command cmd, const struct of_flow *f)
+{
+    bool whole = command_has_instructions(cmd);
+    if (whole) {
+        be64_put(p, f->cookie);
+    }
+    /* p + 8: cookie mask 0, any cookie. */
+    p[16] = f->table;
+    p[17] = (uint8_t) cmd;
+    be16_put(p + 22, f->priority);
+    be32_put(p + 24, UINT32_MAX); /* OFP_NO_BUFFER */
+    be32_put(p + 28, OF_PORT_ANY);
+    be32_put(p + 32, UINT32_MAX); /* OFPG_ANY */
+    p += OF_FLOW_MOD_FIXED;
+    be16_put(p, OF_MATCH_OXM);
+    be16_put(p + 2, (uint16_t) (OF_MATCH_HEADER + f->match_size));
+    if (f->match_size) {
+        memcpy(p + OF_MATCH_HEADER, f->bytes, f->match_size);
+    }
+    if (whole && f->instructions_size) {
+        memcpy(p + pad8(OF_MATCH_HEADER + f->match_size), of_flow_instructions(f),
+               f->instructions_size);
+    }
+}
+
+void of_put_flow_mod(struct strbuf *out, uint32_t xid, enum of_flow_command cmd,
+                     const struct of_flow *f)
+{
+    uint8_t *p = msg_room(out, OF_FLOW_MOD, flow_mod_size(cmd, f), xid);
+    if (p) {
+        flow_mod_put(p + OF_HEADER_SIZE, cmd, f);
+    }
+}
+
+/* ---- bundles ---- */
+
+void of_put_bundle_control(struct strbuf *out, uint32_t xid, uint32_t bundle,
+                           enum of_bundle_ctrl type)
+{
+    uint8_t *p = msg_room(out, OF_BUNDLE_CONTROL, OF_HEADER_SIZE + OF_BUNDLE_FIXED, xid);
+    if (p) {
+        be32_put(p + 8, bundle);
+        be16_put(p + 12, (uint16_t) type);
+        be16_put(p + 14, OF_BUNDLE_ATOMIC_ORDERED);
+    }
+}
+
+void of_put_bundle_flow_mod(struct strbuf *out, uint32_t xid, uint32_t bundle,
+                            enum of_flow_command cmd, const struct of_flow *f)
+{
+    size_t inner = flow_mod_size(cmd, f);
+    uint8_t *p = msg_room(out, OF_TYPE_BUNDLE_ADD, OF_HEADER_SIZE + OF_BUNDLE_FIXED + inner, xid);
+    if (p) {
+        be32_put(p + 8, bundle);
+        be16_put(p + 14, OF_BUNDLE_ATOMIC_ORDERED);
+        p += OF_HEADER_SIZE + OF_BUNDLE_FIXED;
+        p[0] = OF_VERSION;
+        p[1] = OF_FLOW_MOD;
+        be16_put(p + 2, (uint16_t) inner);
+        be32_put(p + 4, xid); /* Must be the outer one's (7.3.9.6). */
+        flow_mod_put(p + OF_HEADER_SIZE, cmd, f);
+    }
+}
+
+void of_put_flow_dump_request(struct strbuf *out, uint32_t xid)
+{
+    /* ofp_flow_stats_request: table, pad 3, out_port, out_group, pad 4, cookie, cookie mask, match. */
+    enum { FIXED = 32, MATCH = 8 };
+    uint8_t *p = msg_room(out, OF_TYPE_MULTIPART_REQUEST,
+                          OF_HEADER_SIZE + OF_MULTIPART_FIXED + FIXED + MATCH, xid);
+    if (p) {
+        be16_put(p + 8, OF_MULTIPART_FLOW);
+        p += OF_HEADER_SIZE + OF_MULTIPART_FIXED;
+        p[0] = UINT8_MAX; /* OFPTT_ALL */
+        be32_put(p + 4, OF_PORT_ANY);
+        be32_put(p + 8, UINT32_MAX); /* OFPG_ANY */
+        be16_put(p + FIXED, OF_MATCH_OXM);
+        be16_put(p + FIXED + 2, OF_MATCH_HEADER);
+    }
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the openflow_*.c files share: big-endian access, sizes and numbers of the formats. */
+#pragma once
+
+#include "wire/openflow.h"
+
+#include <string.h>
+
+/* Unaligned big-endian access. */
+static inline void be16_put(uint8_t *p, uint16_t v)
+{
+    v = __builtin_bswap16(v);
+    memcpy(p, &v, sizeof v);
+}
+static inline void be32_put(uint8_t *p, uint32_t v)
+{
+    v = __builtin_bswap32(v);
+    memcpy(p, &v, sizeof v);
+}
+static inline void be64_put(uint8_t *p, uint64_t v)
+{
+    v = __builtin_bswap64(v);
+    memcpy(p, &v, sizeof v);
+}
+static inline uint16_t be16_get(const uint8_t *p)
+{
+    uint16_t v;
+    memcpy(&v, p, sizeof v);
+    return __builtin_bswap16(v);
+}
+static inline uint32_t be32_get(const uint8_t *p)
+{
+    uint32_t v;
+    memcpy(&v, p, sizeof v);
+    return __builtin_bswap32(v);
+}
+static inline uint64_t be64_get(const uint8_t *p)
+{
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+    return __builtin_bswap64(v);
+}
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the accessors above swap");
+
+static inline size_t pad8(size_t n)
+{
+    return (n + 7) & ~(size_t) 7;
+}
+
+/* Sizes of the fixed parts, OpenFlow 1.4.0. */
+#define OF_MATCH_HEADER 4      /* ofp_match: type, length (7.2.2) */
+#define OF_FLOW_MOD_FIXED 40   /* ofp_flow_mod up to its match, without the header (7.3.4.1) */
+#define OF_FLOW_STATS_FIXED 48 /* ofp_flow_stats up to its match (7.3.5.2) */
+#define OF_MULTIPART_FIXED 8   /* type, flags, pad (7.3.5) */
+#define OF_BUNDLE_FIXED 8      /* bundle id, type or pad, flags (7.3.9) */
+
+/* Message types that only we send; the others are in 'enum of_type'. */
+#define OF_TYPE_FEATURES_REQUEST 5
+#define OF_TYPE_MULTIPART_REQUEST 18
+#define OF_TYPE_BARRIER_REQUEST 20
+#define OF_TYPE_BUNDLE_ADD 34
+
+#define OF_MULTIPART_FLOW 1
+#define OF_MULTIPART_MORE 1
+#define OF_MATCH_OXM 1
+#define OF_BUNDLE_ATOMIC_ORDERED 3
+#define OF_INST_GOTO 1
+#define OF_INST_APPLY 4
+
+/* An OXM header: class, field, has-mask bit, length of what follows (7.2.3.2). */
+#define OXM_HASMASK 0x100u
+static inline size_t oxm_size(uint32_t header)
+{
+    return 4 + (header & 0xff);
+}
+
+/* Puts the TLVs of 'match' (well-formed: of_oxm_check) in ascending order of header. */
+void of_oxm_sort(uint8_t *match, size_t size);
+/* -EBADMSG unless 'match' is whole TLVs, each as long as its header says and even when masked. */
+int of_oxm_check(const uint8_t *match, size_t size, struct err *e);
+/* A flow that does not expire, with room for the sizes given; the caller fills bytes. */
+struct of_flow *of_flow_new(uint8_t table, uint16_t priority, uint64_t cookie, size_t match_size,
+                            size_t instructions_size);
