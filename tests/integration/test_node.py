@@ -156,3 +156,18 @@ def test_changed_node_address_is_followed(own):
     finally:
         own.kubectl("delete", "node", "moving")
     wait_for("its subnet to go", lambda: not subnet_of())
+
+
+def test_changed_vnid_moves_running_pods(own):
+    """OMT-13: an administrator writes another VNID; running pods follow, in their flows and in OVSDB."""
+    own.project("other")
+    a, c = own.pods[0], own.pod("other/c", "node2")
+    try:
+        assert not a.can_ping(c.ip, tries=1)
+        net = own.object("netnamespace", "other")
+        own.kubectl("patch", "netnamespace", "other", "--type=merge", "-p", json.dumps({"netid": a.vnid}))
+        wait_for("the two to meet", lambda: a.can_ping(c.ip, tries=1))
+        own.kubectl("patch", "netnamespace", "other", "--type=merge", "-p", json.dumps({"netid": net["netid"]}))
+        wait_for("the two to part", lambda: not a.can_ping(c.ip, tries=1))
+    finally:
+        own.cmd("project", "delete", "other")
