@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CNI input: the first line is CNI_ARGS, the second says which reader, the rest is the configuration, the
+ * request line of the agent's socket, or a previous result.  What is accepted must survive the way to
+ * the agent; what is refused must give an error object. */
+#include "base/mem.h"
+#include "wire/cni.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_error(const struct cni_error *e)
+{
+    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+    CLEANUP(json_free) struct json *v = NULL;
+    cni_error_write(e, &b);
+    if (e->code <= 0 || json_parse(b.data, b.size, &v, NULL) < 0) {
+        abort();
+    }
+}
+
+static void check_request(const struct cni_request *r)
+{
+    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+    CLEANUP(cni_request_done) struct cni_request again = {0};
+    struct cni_error e = {0};
+    cni_request_write(r, &b);
+    if (memchr(b.data, '\n', b.size) || cni_request_parse(b.data, b.size, &again, &e) < 0) {
+        abort();
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const char *text = (const char *) data, *end = text + size;
+    const char *eol = memchr(text, '\n', size);
+    if (!eol || end - eol < 2) {
+        return 0;
+    }
+    CLEANUP_FREE char *args = xstrndup(text, (size_t) (eol - text));
+    char what = eol[1];
+    const char *body = eol + 2;
+    size_t n = (size_t) (end - body);
+    static const char *const commands[] = {"ADD", "DEL", "CHECK"};
+    CLEANUP(cni_request_done) struct cni_request r = {0};
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    struct cni_error e = {0};
+    int err = 0;
+    if (what >= '0' && what <= '2') {
+        struct cni_env env = {commands[what - '0'], "abc", "/n", "eth0", args};
+        err = cni_request_read(&env, body, n, &r, &e);
+    } else if (what == '3') {
+        err = cni_version_answer(body, n, &out, &e);
+    } else if (what == '4') {
+        struct cni_env env = {"ADD", args, args, args, "K8S_POD_NAMESPACE=a;K8S_POD_NAME=b"};
+        err = cni_request_read(&env, body, n, &r, &e);
+    } else if (what == '5') {
+        struct cni_result want = {.ifname = "eth0", .netns = "/n", .address = {0x0a800002, 23}};
+        CLEANUP(json_free) struct json *prev = NULL;
+        if (json_parse(body, n, &prev, NULL) == 0) {
+            err = cni_result_check(&want, prev, &e);
+        }
+    } else {
+        err = cni_request_parse(body, n, &r, &e);
+    }
+    if (err < 0) {
+        check_error(&e);
+    } else if (r.container_id) {
+        check_request(&r);
+    }
+    return 0;
+}
