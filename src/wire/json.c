@@ -726,19 +726,24 @@ bool json_remove(struct json *obj, const char *key)
     return v;
 }
 
-bool json_remove_at(struct json *v, size_t i)
+struct json *json_take_at(struct json *v, size_t i)
 {
     struct json *child = json_at(v, i);
     if (!child) {
-        return false;
+        return NULL;
     }
     struct json_vec *vec = as_vec(v);
     if (v->type == JSON_OBJECT) {
-        object_unlink(vec, &vec->members[i]);
-    } else {
-        v->n--;
-        memmove(&vec->items[i], &vec->items[i + 1], (v->n - i) * sizeof *vec->items);
+        return object_unlink(vec, &vec->members[i]);
     }
+    v->n--;
+    memmove(&vec->items[i], &vec->items[i + 1], (v->n - i) * sizeof *vec->items);
+    return child;
+}
+
+bool json_remove_at(struct json *v, size_t i)
+{
+    struct json *child = json_take_at(v, i);
     json_free(child);
-    return true;
+    return child;
 }

@@ -91,6 +91,8 @@ bool json_remove(struct json *obj, const char *key);
 struct json *json_take(struct json *obj,
                        const char *key); /* Removed and owned by the caller; NULL. */
 bool json_remove_at(struct json *v, size_t i);
+struct json *json_take_at(struct json *v,
+                          size_t i); /* Element or member value; NULL past the end. */
 
 /* Appends the text of 'v' to 'out', compact, or indented by two blanks a level (kubectl's -o json uses
  * four: pass 4).  indent 0 is compact. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How JSON values lie in memory: shared by the tree (json.c), the parser and the writer only.
+/* How JSON values lie in memory: shared by the tree (json.c), the parsers and the writers only.
  *
  * A string or number is one allocation with its text in it; null, true and false are shared constants.
  * An array or object is a node and one vector.  Keys of up to 15 bytes lie in the vector itself.
@@ -76,6 +76,8 @@ void json_settle(const struct json *v);
 
 /* Bytes of the UTF-8 character at 'p'; 0: invalid; -1: cut short by 'end'. */
 int json_utf8(const unsigned char *p, const unsigned char *end);
+/* Appends 's', bytes that are not UTF-8 as U+FFFD. */
+void json_add_utf8(const char *s, size_t size, struct strbuf *out);
 /* Bytes of the number at 'p', 0 when it is not one.  '*ret_open' is set when it runs to 'end', so that more
  * text could continue or complete it. */
 size_t json_number_scan(const char *p, const char *end, bool *ret_open);

@@ -20,6 +20,22 @@ static void write_escaped(unsigned char c, struct strbuf *out)
     }
 }
 
+void json_add_utf8(const char *s, size_t size, struct strbuf *out)
+{
+    const unsigned char *p = (const unsigned char *) s, *end = p + size, *plain = p;
+    while (p < end) {
+        int n = json_utf8(p, end);
+        if (n > 0) {
+            p += n;
+            continue;
+        }
+        strbuf_add(out, plain, (size_t) (p - plain));
+        strbuf_adds(out, "\xef\xbf\xbd");
+        plain = ++p;
+    }
+    strbuf_add(out, plain, (size_t) (p - plain));
+}
+
 void json_write_string(const char *s, size_t size, struct strbuf *out)
 {
     const unsigned char *p = (const unsigned char *) s, *end = p + size, *plain = p;
