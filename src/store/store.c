@@ -8,6 +8,7 @@ static const struct {
     const char *name;
     int (*open)(struct loop *l, const struct store_config *cfg, struct store **ret, struct err *e);
 } backends[] = {
+    {"sqlite", store_open_sqlite},
     {"memory", store_open_memory},
 };
 
