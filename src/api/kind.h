@@ -10,20 +10,39 @@
 
 /* What is wrong with an object: becomes Status.details.causes. */
 struct api_cause {
-    char *field; /* "spec.clusterNetworks[1].CIDR" */
-    char *
-        reason; /* FieldValueRequired, FieldValueInvalid, FieldValueDuplicate, FieldValueForbidden, ... */
-    char *message; /* "Invalid value: \"10.1.0.0/8\": overlaps with ..." */
+    char *field;        /* "spec.clusterNetworks[1].CIDR" */
+    const char *reason; /* FieldValueRequired, FieldValueInvalid, ...: a constant text */
+    char *message;      /* "Invalid value: \"10.1.0.0/8\": overlaps with ..." */
 };
 struct api_causes {
     struct api_cause *list;
     size_t n, cap;
 };
+#define API_MAX_CAUSES 64 /* More are not told. */
 void api_causes_done(struct api_causes *c);
+static inline UNUSED void api_causes_donep(struct api_causes *c)
+{
+    api_causes_done(c);
+}
+/* "Invalid value: VALUE: text" */
 void api_invalid(struct api_causes *c, const char *field, const struct json *value, const char *fmt,
                  ...) PRINTF_LIKE(4, 5);
+/* "Required value[: text]" */
 void api_required(struct api_causes *c, const char *field, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* "Forbidden[: text]" */
 void api_forbidden(struct api_causes *c, const char *field, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* "Duplicate value: VALUE" */
+void api_duplicate(struct api_causes *c, const char *field, const struct json *value);
+/* "Unsupported value: VALUE: supported values: ..."; 'values' ends with NULL. */
+void api_unsupported(struct api_causes *c, const char *field, const struct json *value,
+                     const char *const *values);
+/* "Too long: may not be more than MAX bytes", "Too many: N: must have at most MAX items" */
+void api_too_long(struct api_causes *c, const char *field, size_t max);
+void api_too_many(struct api_causes *c, const char *field, size_t n, size_t max);
+
+/* A field's name, formatted in place: API_FIELD("subsets[%zu].name", i). */
+#define API_FIELD(...) (api_field_((char[128]){0}, 128, __VA_ARGS__))
+const char *api_field_(char *buf, size_t size, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 struct api_column {
     const char *name, *type, *format; /* Table column definition; format may be "". */
@@ -31,6 +50,12 @@ struct api_column {
     int priority; /* 0 always shown, 1 with -o wide */
     /* Owned cell value; 'now_ms' is the wall clock, for ages. */
     struct json *(*cell)(const struct json *obj, int64_t now_ms);
+};
+
+struct api_field_label {
+    const char *label; /* "spec.nodeName" */
+    const char *path;  /* NULL: the same as 'label'. */
+    const char *dflt;  /* Value of an absent field; NULL: "". */
 };
 
 struct api_kind {
@@ -44,12 +69,17 @@ struct api_kind {
     const char *description;
     const struct api_column *columns;
     size_t n_columns;
+    /* What names may be; NULL: api_check_dns_subdomain. */
+    const char *(*check_name)(const char *name);
     /* Fills in what the client left out; may be NULL. */
     void (*defaults)(struct json *obj);
+    /* Sets what only the server decides, before defaults; 'old' NULL on creation; may be NULL.  On updates
+     * status and metadata were settled already. */
+    void (*prepare)(struct json *obj, const struct json *old);
     /* 'old' NULL on creation.  Metadata is validated generically before. */
     void (*validate)(const struct json *obj, const struct json *old, struct api_causes *c);
-    /* Extra field selectors beyond metadata.name/namespace: NULL-terminated dotted paths. */
-    const char *const *selectable;
+    /* What fieldSelector takes beyond metadata.name and metadata.namespace; ends with a NULL label. */
+    const struct api_field_label *selectable;
 };
 
 /* All kinds, NULL-terminated, in discovery order. */
@@ -60,7 +90,16 @@ const struct api_kind *api_kind_by_name(const char *api_version, const char *kin
 const struct api_kind *api_kind_by_alias(const char *alias);
 char *api_kind_api_version(const struct api_kind *k); /* Owned "v1" or "group/v1". */
 
+/* Metadata that all kinds share: names, labels, annotations, finalizers, owners; 'old' NULL on creation. */
+void api_validate_metadata(const struct api_kind *k, const struct json *obj, const struct json *old,
+                           struct api_causes *c);
+
 /* Names: RFC 1123 label (63) and subdomain (253) as Kubernetes has them; NULL: fine, else a constant text
  * saying what is allowed. */
 const char *api_check_dns_label(const char *s);
 const char *api_check_dns_subdomain(const char *s);
+/* What can stand in a path: not ".", "..", and without "/" and "%". */
+const char *api_check_path_segment(const char *s);
+/* "[prefix/]name" of labels, annotations and finalizers; a label's value. */
+const char *api_check_qualified_name(const char *s);
+const char *api_check_label_value(const char *s);

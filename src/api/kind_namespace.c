@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Namespace (core v1): what OpenShift calls a project. */
+#include "api/kind_util.h"
+
+#define NAME_LABEL "kubernetes.io/metadata.name"
+
+static struct json *cell_status(const struct json *obj, int64_t now_ms)
+{
+    return api_cell_text(json_path_string(obj, "status", "phase", NULL), "Active");
+}
+
+static void prepare(struct json *obj, const struct json *old)
+{
+    if (old) {
+        /* Only the finalize subresource changes these. */
+        const struct json *finalizers = json_path(old, "spec", "finalizers", NULL);
+        struct json *spec = json_ensure_object(obj, "spec");
+        json_remove(spec, "finalizers");
+        if (finalizers) {
+            json_set(spec, "finalizers", json_clone(finalizers));
+        }
+        return;
+    }
+    struct json *list = json_ensure_array(json_ensure_object(obj, "spec"), "finalizers"), *item;
+    bool has = false;
+    JSON_FOREACH (item, list) {
+        has |= streq_null(json_get_string(item), "kubernetes");
+    }
+    if (!has) {
+        json_append(list, json_string("kubernetes"));
+    }
+    json_set(obj, "status", json_set_string(json_object(), "phase", "Active"));
+}
+
+static void defaults(struct json *obj)
+{
+    struct json *meta = json_ensure_object(obj, "metadata");
+    const char *name = json_path_string(meta, "name", NULL);
+    const struct json *labels = json_get(meta, "labels");
+    /* Labels of another type stay for validation to refuse. */
+    if (name && (!labels || json_is(labels, JSON_NULL) || json_is(labels, JSON_OBJECT))) {
+        json_set_string(json_ensure_object(meta, "labels"), NAME_LABEL, name);
+    }
+}
+
+static void validate(const struct json *obj, const struct json *old, struct api_causes *c)
+{
+    const struct json *list = json_path(obj, "spec", "finalizers", NULL);
+    if (api_field_array(c, "spec.finalizers", list)) {
+        for (size_t i = 0; i < json_count(list); i++) {
+            const char *field = API_FIELD("spec.finalizers[%zu]", i);
+            const struct json *v = json_at(list, i);
+            if (api_field_checked(c, field, v, true, api_check_qualified_name) &&
+                !strchr(json_get_string(v), '/') && !streq(json_get_string(v), "kubernetes")) {
+                api_invalid(c, field, v,
+                            "name is neither a standard finalizer name nor is it fully qualified");
+            }
+        }
+    }
+    const struct json *phase = json_path(obj, "status", "phase", NULL);
+    static const char *const phases[] = {"Active", "Terminating", NULL};
+    if (api_field_enum(c, "status.phase", phase, false, phases)) {
+        bool deleting = json_path(obj, "metadata", "deletionTimestamp", NULL) != NULL;
+        if (deleting != streq(json_get_string(phase), "Terminating")) {
+            api_invalid(c, "status.phase", phase,
+                        deleting ? "may only be 'Terminating' if `deletionTimestamp` is not empty"
+                                 : "may only be 'Active' if `deletionTimestamp` is empty");
+        }
+    }
+}
+
+static const struct api_column columns[] = {
+    API_COLUMN_NAME,
+    {"Status", "string", "", "The status of the namespace", 0, cell_status},
+    API_COLUMN_AGE,
+};
+static const char *const short_names[] = {"ns", "project", "projects", NULL};
+static const struct api_field_label selectable[] = {
+    {"status.phase"},
+    {0},
+};
+
+const struct api_kind api_kind_namespace = {
+    .group = "",
+    .version = "v1",
+    .kind = "Namespace",
+    .plural = "namespaces",
+    .singular = "namespace",
+    .short_names = short_names,
+    .status_subresource = true,
+    .description = "Namespace provides a scope for names; a project is a namespace.",
+    .columns = columns,
+    .n_columns = ARRAY_SIZE(columns),
+    .check_name = api_check_dns_label,
+    .defaults = defaults,
+    .prepare = prepare,
+    .validate = validate,
+    .selectable = selectable,
+};

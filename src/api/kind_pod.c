@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pod (core v1), as far as the network goes: where it runs and which addresses it has.  The rest of
+ * the specification is kept as it came. */
+#include "api/kind_util.h"
+
+/* ---- columns ---- */
+
+static const struct json *statuses(const struct json *obj)
+{
+    return json_path(obj, "status", "containerStatuses", NULL);
+}
+
+static struct json *cell_ready(const struct json *obj, int64_t now_ms)
+{
+    size_t total = json_count(json_path(obj, "spec", "containers", NULL)), ready = 0;
+    const struct json *s;
+    JSON_FOREACH (s, statuses(obj)) {
+        ready += json_get_bool(json_get(s, "ready"), false);
+    }
+    return json_stringf("%zu/%zu", ready, total);
+}
+
+static struct json *cell_status(const struct json *obj, int64_t now_ms)
+{
+    const char *text = json_path_string(obj, "status", "reason", NULL);
+    if (!text || !*text) {
+        text = json_path_string(obj, "status", "phase", NULL);
+    }
+    /* The last container that does not run says why. */
+    const struct json *s;
+    JSON_FOREACH (s, statuses(obj)) {
+        const char *waiting = json_path_string(s, "state", "waiting", "reason", NULL);
+        const char *ended = json_path_string(s, "state", "terminated", "reason", NULL);
+        if (waiting && *waiting) {
+            text = waiting;
+        } else if (ended && *ended) {
+            text = ended;
+        }
+    }
+    if (json_path(obj, "metadata", "deletionTimestamp", NULL)) {
+        text = "Terminating";
+    }
+    return api_cell_text(text, "Unknown");
+}
+
+static struct json *cell_restarts(const struct json *obj, int64_t now_ms)
+{
+    int64_t n = 0;
+    const struct json *s;
+    JSON_FOREACH (s, statuses(obj)) {
+        int64_t count = json_get_int_or(json_get(s, "restartCount"), 0);
+        n += count > 0 && count <= INT32_MAX ? count : 0;
+    }
+    return json_stringf("%lld", (long long) n);
+}
+
+static struct json *cell_ip(const struct json *obj, int64_t now_ms)
+{
+    return api_cell_text(json_path_string(obj, "status", "podIP", NULL), "<none>");
+}
+
+static struct json *cell_node(const struct json *obj, int64_t now_ms)
+{
+    return api_cell_text(json_path_string(obj, "spec", "nodeName", NULL), "<none>");
+}
+
+static struct json *cell_nominated(const struct json *obj, int64_t now_ms)
+{
+    return api_cell_text(json_path_string(obj, "status", "nominatedNodeName", NULL), "<none>");
+}
+
+static struct json *cell_gates(const struct json *obj, int64_t now_ms)
+{
+    const struct json *gates = json_path(obj, "spec", "readinessGates", NULL), *gate, *cond;
+    if (json_count(gates) == 0) {
+        return json_string("<none>");
+    }
+    size_t ready = 0;
+    JSON_FOREACH (gate, gates) {
+        const char *type = json_path_string(gate, "conditionType", NULL);
+        JSON_FOREACH (cond, json_path(obj, "status", "conditions", NULL)) {
+            ready += type && streq_null(json_path_string(cond, "type", NULL), type) &&
+                     streq_null(json_path_string(cond, "status", NULL), "True");
+        }
+    }
+    return json_stringf("%zu/%zu", ready, json_count(gates));
+}
+
+/* ---- rules ---- */
+
+static void default_containers(struct json *list)
+{
+    struct json *ct;
+    JSON_FOREACH (ct, list) {
+        const char *image = json_path_string(ct, "image", NULL);
+        if (image && *image) {
+            /* An image without a tag, or with "latest", is looked for each time. */
+            const char *base = strrchr(image, '/'), *tag = strchr(base ? base : image, ':');
+            bool always = !strchr(image, '@') && (!tag || streq(tag, ":latest"));
+            api_default_string(ct, "imagePullPolicy", always ? "Always" : "IfNotPresent");
+        }
+    }
+}
+
+static void defaults(struct json *obj)
+{
+    struct json *spec = json_get(obj, "spec");
+    if (!spec || json_is(spec, JSON_NULL)) {
+        spec = json_ensure_object(obj, "spec");
+    }
+    if (!json_is(spec, JSON_OBJECT)) {
+        return;
+    }
+    api_default_string(spec, "restartPolicy", "Always");
+    api_default_string(spec, "dnsPolicy", "ClusterFirst");
+    api_default_int(spec, "terminationGracePeriodSeconds", 30);
+    default_containers(json_get(spec, "containers"));
+    default_containers(json_get(spec, "initContainers"));
+}
+
+static void prepare(struct json *obj, const struct json *old)
+{
+    if (!old) {
+        json_set(obj, "status", json_set_string(json_object(), "phase", "Pending"));
+    }
+}
+
+/* Names are unique among 'list' and the containers of 'other', which come first. */
+static void validate_containers(const char *field, const struct json *list,
+                                const struct json *other, struct api_causes *c)
+{
+    if (!api_field_array(c, field, list)) {
+        return;
+    }
+    if (json_count(list) > 256) {
+        api_too_many(c, field, json_count(list), 256);
+        return;
+    }
+    for (size_t i = 0; i < json_count(list); i++) {
+        const struct json *ct = json_at(list, i), *name = json_get(ct, "name"), *o;
+        const char *name_field = API_FIELD("%s[%zu].name", field, i);
+        if (!json_is(ct, JSON_OBJECT)) {
+            api_invalid(c, API_FIELD("%s[%zu]", field, i), ct, "must be an object");
+            continue;
+        }
+        if (!api_field_checked(c, name_field, name, true, api_check_dns_label)) {
+            continue;
+        }
+        bool twice = false;
+        for (size_t j = 0; j < i; j++) {
+            twice |= json_equal(json_get(json_at(list, j), "name"), name);
+        }
+        JSON_FOREACH (o, other) {
+            twice |= json_equal(json_get(o, "name"), name);
+        }
+        if (twice) {
+            api_duplicate(c, name_field, name);
+        }
+    }
+}
+
+static void validate_spec(const struct json *spec, const struct json *old, struct api_causes *c)
+{
+    static const char *const restart[] = {"Always", "OnFailure", "Never", NULL};
+    static const char *const dns[] = {"ClusterFirstWithHostNet", "ClusterFirst", "Default", "None",
+                                      NULL};
+    int64_t seconds;
+    validate_containers("spec.containers", json_get(spec, "containers"), NULL, c);
+    validate_containers("spec.initContainers", json_get(spec, "initContainers"),
+                        json_get(spec, "containers"), c);
+    api_field_enum(c, "spec.restartPolicy", json_get(spec, "restartPolicy"), false, restart);
+    api_field_enum(c, "spec.dnsPolicy", json_get(spec, "dnsPolicy"), false, dns);
+    api_field_int(c, "spec.terminationGracePeriodSeconds",
+                  json_get(spec, "terminationGracePeriodSeconds"), false, 0, INT32_MAX, &seconds);
+    api_field_checked(c, "spec.nodeName", json_get(spec, "nodeName"), false,
+                      api_check_dns_subdomain);
+    api_field_bool(c, "spec.hostNetwork", json_get(spec, "hostNetwork"));
+    if (old) {
+        const struct json *node = json_get(old, "nodeName");
+        if (json_string_size(node)) {
+            api_field_immutable(c, "spec.nodeName", json_get(spec, "nodeName"), node);
+        }
+        if (json_get_bool(json_get(spec, "hostNetwork"), false) !=
+            json_get_bool(json_get(old, "hostNetwork"), false)) {
+            api_invalid(c, "spec.hostNetwork", json_get(spec, "hostNetwork"), "field is immutable");
+        }
+    }
+}
+
+static void validate_status(const struct json *status, struct api_causes *c)
+{
+    static const char *const phases[] = {"Pending", "Running", "Succeeded",
+                                         "Failed",  "Unknown", NULL};
+    if (!api_field_object(c, "status", status)) {
+        return;
+    }
+    api_field_enum(c, "status.phase", json_get(status, "phase"), false, phases);
+    const struct json *ip = json_get(status, "podIP"), *ips = json_get(status, "podIPs");
+    bool have = api_field_ip(c, "status.podIP", ip, false);
+    api_field_ip(c, "status.hostIP", json_get(status, "hostIP"), false);
+    if (api_field_array(c, "status.podIPs", ips)) {
+        if (json_count(ips) > 2) {
+            api_too_many(c, "status.podIPs", json_count(ips), 2);
+            return;
+        }
+        for (size_t i = 0; i < json_count(ips); i++) {
+            api_field_ip(c, API_FIELD("status.podIPs[%zu].ip", i), json_get(json_at(ips, i), "ip"),
+                         true);
+        }
+        if (have && json_count(ips) && !json_equal(json_get(json_at(ips, 0), "ip"), ip)) {
+            api_invalid(c, "status.podIPs[0].ip", json_get(json_at(ips, 0), "ip"),
+                        "must be the same as status.podIP");
+        }
+    }
+}
+
+static void validate(const struct json *obj, const struct json *old, struct api_causes *c)
+{
+    if (api_field_object(c, "spec", json_get(obj, "spec"))) {
+        validate_spec(json_get(obj, "spec"), json_get(old, "spec"), c);
+    }
+    validate_status(json_get(obj, "status"), c);
+}
+
+static const struct api_column columns[] = {
+    API_COLUMN_NAME,
+    {"Ready", "string", "", "Containers that are ready, of all of them", 0, cell_ready},
+    {"Status", "string", "", "The aggregate status of the containers in this pod.", 0, cell_status},
+    {"Restarts", "string", "", "How often its containers were restarted", 0, cell_restarts},
+    API_COLUMN_AGE,
+    {"IP", "string", "", "Address of the pod in the cluster network", 1, cell_ip},
+    {"Node", "string", "", "The node it runs on", 1, cell_node},
+    {"Nominated Node", "string", "", "The node that it may get", 1, cell_nominated},
+    {"Readiness Gates", "string", "", "Conditions of its readiness that hold", 1, cell_gates},
+};
+static const char *const short_names[] = {"po", NULL};
+static const char *const categories[] = {"all", NULL};
+static const struct api_field_label selectable[] = {
+    {"spec.nodeName"},
+    {"spec.restartPolicy"},
+    {"spec.schedulerName"},
+    {"spec.serviceAccountName"},
+    {"spec.hostNetwork", .dflt = "false"},
+    {"status.phase"},
+    {"status.podIP"},
+    {"status.nominatedNodeName"},
+    {0},
+};
+
+const struct api_kind api_kind_pod = {
+    .group = "",
+    .version = "v1",
+    .kind = "Pod",
+    .plural = "pods",
+    .singular = "pod",
+    .short_names = short_names,
+    .categories = categories,
+    .namespaced = true,
+    .status_subresource = true,
+    .description = "Pod is one or more containers that share an address.",
+    .columns = columns,
+    .n_columns = ARRAY_SIZE(columns),
+    .defaults = defaults,
+    .prepare = prepare,
+    .validate = validate,
+    .selectable = selectable,
+};

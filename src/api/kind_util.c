@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/kind_util.h"
+
+#include "base/timeutil.h"
+
+#include <arpa/inet.h>
+
+/* ---- cells ---- */
+
+struct json *api_cell_text(const char *s, const char *dflt)
+{
+    return json_string(s && *s ? s : dflt);
+}
+
+struct json *api_cell_name(const struct json *obj, int64_t now_ms)
+{
+    return api_cell_text(json_path_string(obj, "metadata", "name", NULL), "");
+}
+
+struct json *api_cell_since(const char *s, int64_t now_ms)
+{
+    int64_t then;
+    if (!s || time_parse(s, &then) < 0) {
+        return json_string("<unknown>");
+    }
+    char text[TIME_TEXT_SIZE];
+    time_format_age(now_ms - then, text);
+    return json_string(text);
+}
+
+struct json *api_cell_age(const struct json *obj, int64_t now_ms)
+{
+    return api_cell_since(json_path_string(obj, "metadata", "creationTimestamp", NULL), now_ms);
+}
+
+struct json *api_cell_list(const struct json *list)
+{
+    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+    const struct json *item;
+    JSON_FOREACH (item, list) {
+        const char *s = json_get_string(item);
+        strbuf_addf(&b, "%s%s", b.size ? ", " : "[", s ? s : "?");
+    }
+    strbuf_adds(&b, b.size ? "]" : "[]");
+    return json_string(b.data);
+}
+
+/* ---- typed fields ---- */
+
+static bool is_absent(const struct json *v)
+{
+    return !v || json_is(v, JSON_NULL);
+}
+
+static bool typed(struct api_causes *c, const char *field, const struct json *v,
+                  enum json_type type, const char *what)
+{
+    if (is_absent(v)) {
+        return false;
+    }
+    if (!json_is(v, type)) {
+        api_invalid(c, field, v, "must be %s", what);
+        return false;
+    }
+    return true;
+}
+
+bool api_field_string(struct api_causes *c, const char *field, const struct json *v, bool required)
+{
+    if (is_absent(v) || (json_is(v, JSON_STRING) && json_string_size(v) == 0)) {
+        if (required) {
+            api_required(c, field, "");
+        }
+        return false;
+    }
+    return typed(c, field, v, JSON_STRING, "a string");
+}
+
+bool api_field_bool(struct api_causes *c, const char *field, const struct json *v)
+{
+    return typed(c, field, v, JSON_BOOL, "true or false");
+}
+
+bool api_field_array(struct api_causes *c, const char *field, const struct json *v)
+{
+    return typed(c, field, v, JSON_ARRAY, "a list");
+}
+
+bool api_field_object(struct api_causes *c, const char *field, const struct json *v)
+{
+    return typed(c, field, v, JSON_OBJECT, "an object");
+}
+
+bool api_field_int(struct api_causes *c, const char *field, const struct json *v, bool required,
+                   int64_t min, int64_t max, int64_t *ret)
+{
+    if (is_absent(v)) {
+        if (required) {
+            api_required(c, field, "");
+        }
+        return false;
+    }
+    int64_t i;
+    int r = json_get_int(v, &i);
+    if (r == -EINVAL) {
+        api_invalid(c, field, v, "must be a whole number");
+        return false;
+    }
+    if (r < 0 || i < min || i > max) {
+        api_invalid(c, field, v, "must be between %lld and %lld, inclusive", (long long) min,
+                    (long long) max);
+        return false;
+    }
+    *ret = i;
+    return true;
+}
+
+bool api_field_enum(struct api_causes *c, const char *field, const struct json *v, bool required,
+                    const char *const *values)
+{
+    if (!api_field_string(c, field, v, required)) {
+        return false;
+    }
+    for (size_t i = 0; values[i]; i++) {
+        if (streq(values[i], json_get_string(v))) {
+            return true;
+        }
+    }
+    api_unsupported(c, field, v, values);
+    return false;
+}
+
+bool api_field_ip4(struct api_causes *c, const char *field, const struct json *v, bool required,
+                   uint32_t *ret)
+{
+    uint32_t addr;
+    if (!api_field_string(c, field, v, required)) {
+        return false;
+    }
+    if (ip4_parse(json_get_string(v), &addr) < 0) {
+        api_invalid(c, field, v, "must be a valid IPv4 address, (e.g. 10.9.8.7)");
+        return false;
+    }
+    if (ret) {
+        *ret = addr;
+    }
+    return true;
+}
+
+bool api_field_ip(struct api_causes *c, const char *field, const struct json *v, bool required)
+{
+    struct in6_addr six;
+    uint32_t four;
+    if (!api_field_string(c, field, v, required)) {
+        return false;
+    }
+    if (ip4_parse(json_get_string(v), &four) < 0 &&
+        inet_pton(AF_INET6, json_get_string(v), &six) != 1) {
+        api_invalid(c, field, v, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
+        return false;
+    }
+    return true;
+}
+
+bool api_field_cidr(struct api_causes *c, const char *field, const struct json *v, bool required,
+                    struct ip4_prefix *ret)
+{
+    struct ip4_prefix p;
+    struct err e = {0};
+    if (!api_field_string(c, field, v, required)) {
+        return false;
+    }
+    if (prefix_parse(json_get_string(v), &p, &e) < 0) {
+        api_invalid(c, field, v, "%s", e.text);
+        return false;
+    }
+    if (ret) {
+        *ret = p;
+    }
+    return true;
+}
+
+static bool seen_before(const struct json *list, size_t i)
+{
+    for (size_t j = 0; j < i; j++) {
+        if (json_equal(json_at(list, j), json_at(list, i))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+#define LIST_MAX 1024 /* Addresses or ranges in one list of an object. */
+
+static void field_list(struct api_causes *c, const char *field, const struct json *v, bool cidr)
+{
+    if (!api_field_array(c, field, v)) {
+        return;
+    }
+    if (json_count(v) > LIST_MAX) {
+        api_too_many(c, field, json_count(v), LIST_MAX);
+        return;
+    }
+    for (size_t i = 0; i < json_count(v); i++) {
+        const char *name = API_FIELD("%s[%zu]", field, i);
+        bool good = cidr ? api_field_cidr(c, name, json_at(v, i), true, NULL)
+                         : api_field_ip4(c, name, json_at(v, i), true, NULL);
+        if (good && seen_before(v, i)) {
+            api_duplicate(c, name, json_at(v, i));
+        }
+    }
+}
+
+void api_field_ip4_list(struct api_causes *c, const char *field, const struct json *v)
+{
+    field_list(c, field, v, false);
+}
+
+void api_field_cidr_list(struct api_causes *c, const char *field, const struct json *v)
+{
+    field_list(c, field, v, true);
+}
+
+bool api_field_checked(struct api_causes *c, const char *field, const struct json *v, bool required,
+                       const char *(*check)(const char *) )
+{
+    if (!api_field_string(c, field, v, required)) {
+        return false;
+    }
+    const char *wrong = check(json_get_string(v));
+    if (wrong) {
+        api_invalid(c, field, v, "%s", wrong);
+        return false;
+    }
+    return true;
+}
+
+void api_field_immutable(struct api_causes *c, const char *field, const struct json *v,
+                         const struct json *old)
+{
+    if (is_absent(v) && is_absent(old)) {
+        return;
+    }
+    if (!v || !old || !json_equal(v, old)) {
+        api_invalid(c, field, v, "field is immutable");
+    }
+}
+
+/* ---- defaults ---- */
+
+void api_default_string(struct json *obj, const char *key, const char *s)
+{
+    const struct json *v = json_get(obj, key);
+    if (is_absent(v) || (json_is(v, JSON_STRING) && json_string_size(v) == 0)) {
+        json_set_string(obj, key, s);
+    }
+}
+
+void api_default_int(struct json *obj, const char *key, int64_t i)
+{
+    if (is_absent(json_get(obj, key))) {
+        json_set_int(obj, key, i);
+    }
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the kinds' files share: cells of tables, checks of typed fields, and the list of the kinds.
+ * Internal to src/api.  Cells are owned by the caller. */
+#pragma once
+
+#include "api/kind.h"
+#include "base/ip.h"
+
+extern const struct api_kind api_kind_namespace, api_kind_node, api_kind_pod, api_kind_event,
+    api_kind_cluster_network, api_kind_host_subnet, api_kind_net_namespace;
+
+/* ---- cells ---- */
+
+struct json *api_cell_name(const struct json *obj, int64_t now_ms); /* metadata.name */
+struct json *api_cell_age(const struct json *obj, int64_t now_ms);  /* of creationTimestamp */
+/* The string 's', or 'dflt' when it is NULL or empty. */
+struct json *api_cell_text(const char *s, const char *dflt);
+/* Age of the RFC 3339 time 's': "3m12s", or "<unknown>". */
+struct json *api_cell_since(const char *s, int64_t now_ms);
+/* "[a, b]" as oc prints lists of strings. */
+struct json *api_cell_list(const struct json *list);
+
+#define API_COLUMN_NAME                                                                     \
+    {                                                                                       \
+        "Name", "string", "name", "Name must be unique within its scope.", 0, api_cell_name \
+    }
+#define API_COLUMN_AGE_PRIORITY(p)                                      \
+    {                                                                   \
+        "Age", "string", "", "Time since its creation", p, api_cell_age \
+    }
+#define API_COLUMN_AGE API_COLUMN_AGE_PRIORITY(0)
+#define API_COLUMN_AGE_WIDE API_COLUMN_AGE_PRIORITY(1)
+
+/* ---- typed fields ----
+ *
+ * Each takes the field's name and its value (NULL: absent), adds a cause when it is wrong, and tells
+ * whether there is a good value to go on with.  Absent optional fields are neither wrong nor good. */
+
+bool api_field_string(struct api_causes *c, const char *field, const struct json *v, bool required);
+bool api_field_bool(struct api_causes *c, const char *field, const struct json *v);
+bool api_field_array(struct api_causes *c, const char *field, const struct json *v);
+bool api_field_object(struct api_causes *c, const char *field, const struct json *v);
+bool api_field_int(struct api_causes *c, const char *field, const struct json *v, bool required,
+                   int64_t min, int64_t max, int64_t *ret);
+/* One of 'values', which end with NULL. */
+bool api_field_enum(struct api_causes *c, const char *field, const struct json *v, bool required,
+                    const char *const *values);
+/* An IPv4 address, and an address of either family. */
+bool api_field_ip4(struct api_causes *c, const char *field, const struct json *v, bool required,
+                   uint32_t *ret);
+bool api_field_ip(struct api_causes *c, const char *field, const struct json *v, bool required);
+/* A canonical IPv4 CIDR. */
+bool api_field_cidr(struct api_causes *c, const char *field, const struct json *v, bool required,
+                    struct ip4_prefix *ret);
+/* Lists of the two, each element at most once. */
+void api_field_ip4_list(struct api_causes *c, const char *field, const struct json *v);
+void api_field_cidr_list(struct api_causes *c, const char *field, const struct json *v);
+/* A string that passes 'check' (api_check_...). */
+bool api_field_checked(struct api_causes *c, const char *field, const struct json *v, bool required,
+                       const char *(*check)(const char *) );
+/* A cause when the value differs from the old object's. */
+void api_field_immutable(struct api_causes *c, const char *field, const struct json *v,
+                         const struct json *old);
+
+/* ---- defaults ---- */
+
+/* Sets 'key' of 'obj' when it is absent or null ("": absent, too). */
+void api_default_string(struct json *obj, const char *key, const char *s);
+void api_default_int(struct json *obj, const char *key, int64_t i);

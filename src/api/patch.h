@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Patches of objects: merge patch (RFC 7386), JSON patch (RFC 6902), strategic merge patch.
+ *
+ * Each takes the tree '*obj' and changes it in place or replaces it; after a failure its content is
+ * unspecified, so callers patch a copy. */
+#pragma once
+
+#include "api/kind.h"
+
+/* Most operations of a JSON patch, and bytes that its "copy" operations may add. */
+#define API_PATCH_MAX_OPS 10000
+#define API_PATCH_MAX_COPY ((size_t) 3 << 20)
+
+void api_patch_merge(struct json **obj, const struct json *patch);
+/* -EINVAL: the patch is malformed; -ENOENT: it does not apply (a path that is not there, a failed test);
+ * -E2BIG: too many operations or too much copied. */
+int api_patch_json(struct json **obj, const struct json *patch, struct err *e);
+/* As a merge patch, but lists that have a merge key (containers by name, conditions by type, ...) are
+ * merged by it, and the directives $patch, $retainKeys, $setElementOrder and $deleteFromPrimitiveList are
+ * obeyed.  -EINVAL. */
+int api_patch_strategic(const struct api_kind *k, struct json **obj, const struct json *patch,
+                        struct err *e);

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables (meta.k8s.io Table) and PartialObjectMetadata: objects as kubectl asks for them.
+ * The writers append JSON text, so that an object's stored bytes go into it as they are. */
+#pragma once
+
+#include "api/kind.h"
+
+enum api_include { API_INCLUDE_METADATA, API_INCLUDE_OBJECT, API_INCLUDE_NONE };
+
+/* The value of "columnDefinitions". */
+void api_table_columns(const struct api_kind *k, struct strbuf *out);
+/* One element of "rows": 'obj' is the object, 'text' its bytes. */
+void api_table_row(const struct api_kind *k, const struct json *obj, const char *text, size_t size,
+                   enum api_include include, int64_t now_ms, struct strbuf *out);
+/* The object's metadata as a PartialObjectMetadata of meta.k8s.io/'version'. */
+void api_partial_write(const struct json *obj, const char *version, struct strbuf *out);
