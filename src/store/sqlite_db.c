@@ -61,6 +61,25 @@ struct sqlite_db {
     bool in_transaction;
 };
 
+/* Of the last operation that failed on the WAL or the file.  (sqlite3_system_errno is often overwritten by
+ * what SQLite does after the failure.) */
+static int last_errno(sqlite3 *sql)
+{
+    sqlite3_file *wal = NULL;
+    int value = 0;
+    sqlite3_file_control(sql, NULL, SQLITE_FCNTL_JOURNAL_POINTER, &wal);
+    if (wal && wal->pMethods) {
+        wal->pMethods->xFileControl(wal, SQLITE_FCNTL_LAST_ERRNO, &value);
+    }
+    if (!value) {
+        sqlite3_file_control(sql, NULL, SQLITE_FCNTL_LAST_ERRNO, &value);
+    }
+    if (!value) {
+        value = sqlite3_system_errno(sql);
+    }
+    return value > 0 ? -value : -EIO;
+}
+
 static int errno_of(sqlite3 *sql, int rc)
 {
     switch (rc & 0xff) {
@@ -79,10 +98,8 @@ static int errno_of(sqlite3 *sql, int rc)
         return -EROFS;
     case SQLITE_TOOBIG:
         return -E2BIG;
-    default: {
-        int system = sql ? sqlite3_system_errno(sql) : 0;
-        return system > 0 ? -system : -EIO;
-    }
+    default:
+        return sql ? last_errno(sql) : -EIO;
     }
 }
 

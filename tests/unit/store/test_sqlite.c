@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What only the embedded store must do: survive a crash at any moment, a full disk, and files that it must
+ * not touch. */
+#include "harness.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int setup(void **state)
+{
+    struct harness *h = NEW(struct harness);
+    harness_init(h, "sqlite");
+    *state = h;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    harness_done(*state);
+    free(*state);
+    return 0;
+}
+
+static void sql(const struct harness *h, const char *text)
+{
+    sqlite3 *db = NULL;
+    assert_int_equal(sqlite3_open(h->path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, text, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+static int64_t sql_int(const struct harness *h, const char *text)
+{
+    sqlite3 *db = NULL;
+    sqlite3_stmt *st = NULL;
+    assert_int_equal(sqlite3_open(h->path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, text, -1, &st, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(st), SQLITE_ROW);
+    int64_t v = sqlite3_column_int64(st, 0);
+    sqlite3_finalize(st);
+    sqlite3_close(db);
+    return v;
+}
+
+static void assert_refused(struct harness *h, int code, const char *why)
+{
+    struct err e = {0};
+    struct store *s = NULL;
+    assert_int_equal(store_open(h->loop, &h->cfg, &s, &e), code);
+    assert_null(s);
+    assert_non_null(strstr(e.text, h->path));
+    if (!strstr(e.text, why)) {
+        fail_msg("\"%s\" does not say \"%s\"", e.text, why);
+    }
+}
+
+static void fill(struct harness *h, int n)
+{
+    struct result *r = xcalloc((size_t) n, sizeof *r);
+    for (int i = 0; i < n; i++) {
+        char key[64];
+        snprintf(key, sizeof key, "/registry/fill/%d", i);
+        begin_put(h, &r[i], key, "some value", STORE_ANY);
+    }
+    wait_results(h, r, (size_t) n);
+    for (int i = 0; i < n; i++) {
+        assert_int_equal(r[i].error, 0);
+    }
+    free(r);
+}
+
+static void file_is_for_its_owner_only(void **state)
+{
+    struct harness *h = *state;
+    umask(0);
+    harness_open(h);
+    umask(022);
+    fill(h, 10);
+    struct stat st;
+    assert_int_equal(stat(h->path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0600);
+    CLEANUP_FREE char *wal = xasprintf("%s-wal", h->path);
+    assert_int_equal(stat(wal, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0600);
+    harness_close(h);
+    assert_int_equal(chmod(h->path, 0644), 0);
+    harness_open(h);
+    assert_int_equal(stat(h->path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0600);
+}
+
+static void foreign_files_are_refused_untouched(void **state)
+{
+    struct harness *h = *state;
+    FILE *f = fopen(h->path, "w");
+    fputs("This is the diary of somebody, and no database at all. Please leave it alone.\n"
+          "It has more than one line, and in all more than a hundred bytes to be sure.\n",
+          f);
+    fclose(f);
+    assert_refused(h, -EUCLEAN, "not a database");
+    unlink(h->path);
+    sql(h, "CREATE TABLE recipes (name)");
+    assert_refused(h, -EMEDIUMTYPE, "belongs to another program");
+    assert_int_equal(sql_int(h, "SELECT count(*) FROM sqlite_schema"), 1);
+    unlink(h->path);
+    assert_int_equal(mkdir(h->path, 0700), 0);
+    assert_refused(h, -EINVAL, "not a regular file");
+    rmdir(h->path);
+    snprintf(h->path, sizeof h->path, "%s/absent/registry.db", h->dir);
+    assert_refused(h, -ENOENT, "No such file or directory");
+    struct store *s = NULL;
+    h->cfg.path = NULL;
+    assert_int_equal(store_open(h->loop, &h->cfg, &s, NULL), -EINVAL);
+}
+
+static void newer_schema_is_refused(void **state)
+{
+    struct harness *h = *state;
+    harness_open(h);
+    fill(h, 3);
+    harness_close(h);
+    sql(h, "PRAGMA user_version = 2");
+    assert_refused(h, -ENOTSUP, "newer version");
+}
+
+static void corrupt_file_is_refused(void **state)
+{
+    struct harness *h = *state;
+    harness_open(h);
+    fill(h, 2000);
+    harness_close(h);
+    CLEANUP(fd_close) int fd = open(h->path, O_RDWR);
+    struct stat st;
+    assert_int_equal(fstat(fd, &st), 0);
+    /* The page after the first two, where the rows are. */
+    char junk[4096];
+    memset(junk, 0x5a, sizeof junk);
+    assert_int_equal(pwrite(fd, junk, sizeof junk, st.st_size / 2), sizeof junk);
+    assert_refused(h, -EUCLEAN, "corrupt");
+    /* Cut off. */
+    assert_int_equal(ftruncate(fd, st.st_size / 3), 0);
+    assert_refused(h, -EUCLEAN, "corrupt");
+}
+
+static void rows_that_contradict_each_other_are_refused(void **state)
+{
+    static const char *const damage[] = {
+        "UPDATE change SET prev_rev = 1 WHERE rev = 3",
+        "UPDATE change SET key = 'other' WHERE rev = 2",
+        "UPDATE change SET prev_rev = 9 WHERE rev = 2",
+        "INSERT INTO change (rev, prev_rev, key, value) VALUES (100, 0, '/registry/x', NULL)",
+        "DELETE FROM change WHERE rev = 3; UPDATE change SET prev_rev = 2 WHERE rev = 4;"
+        "INSERT INTO change (rev, prev_rev, key, value) VALUES (9, 0, '/registry/a', x'31')",
+    };
+    struct harness *h = *state;
+    for (size_t i = 0; i < ARRAY_SIZE(damage); i++) {
+        harness_forget(h);
+        harness_open(h);
+        for (int n = 0; n < 4; n++) {
+            assert_int_equal(put(h, "/registry/a", "v", STORE_ANY, NULL), 0);
+        }
+        harness_close(h);
+        sql(h, damage[i]);
+        assert_refused(h, -EUCLEAN, "corrupt");
+        unlink(h->path);
+    }
+}
+
+static void second_process_is_refused(void **state)
+{
+    struct harness *h = *state;
+    pid_t pid = 0;
+    int up[2], down[2];
+    assert_int_equal(pipe2(up, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(down, O_CLOEXEC), 0);
+    pid = fork();
+    if (pid == 0) {
+        struct harness child;
+        harness_init(&child, "sqlite");
+        child.cfg.path = h->path;
+        harness_open(&child);
+        char c = 'x';
+        bool ok = write(up[1], &c, 1) == 1 && read(down[0], &c, 1) == 1;
+        harness_done(&child);
+        _exit(ok ? 0 : 1);
+    }
+    char c;
+    assert_int_equal(read(up[0], &c, 1), 1);
+    assert_refused(h, -EBUSY, "another process uses it");
+    assert_int_equal(write(down[1], &c, 1), 1);
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    harness_open(h);
+    /* And by the same process. */
+    assert_refused(h, -EBUSY, "another process uses it");
+    fill(h, 1);
+    for (int i = 0; i < 4; i++) {
+        fd_close(i < 2 ? up[i] : down[i - 2]);
+    }
+}
+
+/* ---- crashes ---- */
+
+struct acknowledged {
+    uint64_t revision;
+    int key, value; /* value -1: deleted */
+};
+
+#define CRASH_KEYS 50
+#define CRASH_OPEN 16
+
+struct crash_writer {
+    struct store *store;
+    int fd;
+    unsigned seed, next;
+    struct crash_op {
+        struct crash_writer *c;
+        int key, value;
+    } op[CRASH_OPEN];
+};
+
+static void crash_next(struct crash_op *op);
+
+static void crash_done(void *ctx, int error, uint64_t revision)
+{
+    struct crash_op *op = ctx;
+    if (error == 0) {
+        struct acknowledged a = {revision, op->key, op->value};
+        if (write(op->c->fd, &a, sizeof a) != sizeof a) {
+            _exit(2);
+        }
+    } else if (error != -ENOENT) {
+        _exit(3);
+    }
+    crash_next(op);
+}
+
+static void crash_next(struct crash_op *op)
+{
+    struct crash_writer *c = op->c;
+    char key[64], value[2048];
+    op->key = (int) ((unsigned) rand_r(&c->seed) % CRASH_KEYS);
+    snprintf(key, sizeof key, "/registry/crash/%d", op->key);
+    if (rand_r(&c->seed) % 4 == 0) {
+        op->value = -1;
+        store_delete(c->store, key, STORE_ANY, crash_done, op);
+        return;
+    }
+    op->value = (int) c->next++;
+    int n = snprintf(value, sizeof value, "%d ", op->value);
+    memset(value + n, 'p', 1500);
+    CLEANUP(blob_unref) struct blob *b = blob_new(value, (size_t) n + 1500);
+    store_put(c->store, key, b, STORE_ANY, crash_done, op);
+}
+
+static void crash_snapshot(void *ctx, const struct store_item *items, size_t n, uint64_t revision)
+{
+    struct crash_writer *c = ctx;
+    for (int i = 0; i < CRASH_OPEN; i++) {
+        c->op[i].c = c;
+        crash_next(&c->op[i]);
+    }
+}
+
+static void crash_event(void *ctx, const struct store_event *ev)
+{
+}
+
+static void crash_child(const char *path, int fd, unsigned seed)
+{
+    static const struct store_watcher watcher = {.snapshot = crash_snapshot, .event = crash_event};
+    struct crash_writer c = {.fd = fd, .seed = seed, .next = seed * 100000};
+    struct store_config cfg = {.backend = "sqlite", .path = path, .history = 20};
+    struct loop *l = loop_new();
+    if (store_open(l, &cfg, &c.store, NULL) < 0) {
+        _exit(4);
+    }
+    store_start(c.store, &watcher, &c);
+    loop_run(l);
+    _exit(5);
+}
+
+static void nothing_acknowledged_is_lost_by_kill_9(void **state)
+{
+    struct harness *h = *state;
+    struct acknowledged last[CRASH_KEYS] = {0};
+    uint64_t newest = 0;
+    size_t total = 0;
+    h->cfg.history = 20;
+    for (unsigned round = 1; round <= 12; round++) {
+        int p[2];
+        assert_int_equal(pipe2(p, O_CLOEXEC), 0);
+        pid_t pid = fork();
+        if (pid == 0) {
+            fd_close(p[0]);
+            crash_child(h->path, p[1], round);
+        }
+        fd_close(p[1]);
+        struct acknowledged a;
+        size_t n = 0;
+        for (; read(p[0], &a, sizeof a) == sizeof a; n++) {
+            assert_true(a.revision > newest); /* In order, and never a second time. */
+            newest = a.revision;
+            last[a.key] = a;
+            if (n == 10 + round * 97) {
+                kill(pid, SIGKILL); /* What it wrote before is still read. */
+            }
+        }
+        fd_close(p[0]);
+        int status;
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+        assert_true(n >= 10 + round * 97);
+        total += n;
+
+        harness_forget(h);
+        harness_open(h);
+        assert_true(h->snapshot_revision >= newest);
+        newest = h->snapshot_revision;
+        for (int k = 0; k < CRASH_KEYS; k++) {
+            char key[64];
+            snprintf(key, sizeof key, "/registry/crash/%d", k);
+            const struct seen_item *item = harness_item(h, key);
+            /* A write that was not acknowledged may have come after. */
+            if (item) {
+                assert_true(item->revision >= last[k].revision);
+                if (item->revision == last[k].revision) {
+                    assert_int_equal(atoi(item->value), last[k].value);
+                }
+                last[k] = (struct acknowledged){item->revision, k, atoi(item->value)};
+            } else if (last[k].revision && last[k].value >= 0) {
+                bool deleted_later = false;
+                for (size_t i = 0; i < h->n_history; i++) {
+                    deleted_later |= streq(h->history[i].key, key) && !h->history[i].value &&
+                                     h->history[i].revision > last[k].revision;
+                }
+                assert_true(deleted_later);
+                last[k].value = -1;
+            }
+        }
+        harness_close(h);
+    }
+    assert_true(total > 5000);
+}
+
+/* ---- compaction ---- */
+
+static void compaction_keeps_live_values_and_history_only(void **state)
+{
+    struct harness *h = *state;
+    h->cfg.history = 30;
+    harness_open(h);
+    fill(h, 100);
+    for (int round = 0; round < 10; round++) {
+        struct result r[40];
+        for (int i = 0; i < 40; i++) {
+            char key[64];
+            snprintf(key, sizeof key, "/registry/fill/%d", i);
+            if (i % 10 == 5 && round % 2) {
+                begin_delete(h, &r[i], key, STORE_ANY);
+            } else {
+                begin_put(h, &r[i], key, "newer", STORE_ANY);
+            }
+        }
+        wait_results(h, r, 40);
+    }
+    harness_close(h);
+    /* 96 live ones, the newest 30 changes, and what those replaced. */
+    int64_t rows = sql_int(h, "SELECT count(*) FROM change");
+    assert_in_range(rows, 96, 96 + 30 + 30);
+    assert_int_equal(sql_int(h, "SELECT max(rev) FROM change"), 500);
+    assert_int_equal(sql_int(h, "SELECT count(*) FROM change WHERE value IS NULL AND rev <= 470"),
+                     0);
+    harness_forget(h);
+    harness_open(h);
+    assert_int_equal(h->n_items, 96);
+    assert_int_equal(h->n_history, 30);
+    assert_int_equal(h->history[0].revision, 471);
+    for (size_t i = 0; i < 30; i++) {
+        assert_true(h->history[i].prev != NULL);
+    }
+    harness_close(h);
+    /* Shorter: the backlog is worked off while nothing is written. */
+    h->cfg.history = 1;
+    harness_forget(h);
+    harness_open(h);
+    assert_int_equal(h->n_history, 1);
+    harness_close(h);
+    bool done = false;
+    for (int i = 0; i < 100 && !done; i++) {
+        harness_open(h);
+        assert_int_equal(del(h, "/registry/absent", STORE_ANY, NULL), -ENOENT);
+        harness_close(h);
+        done = sql_int(h, "SELECT count(*) FROM change") <= 96 + 2;
+    }
+    assert_true(done);
+    /* Longer again: what is gone does not come back as a wrong history. */
+    h->cfg.history = 1000;
+    harness_forget(h);
+    harness_open(h);
+    assert_int_equal(h->n_items, 96);
+    assert_in_range(h->n_history, 1, 2);
+    assert_int_equal(h->snapshot_revision, 500);
+}
+
+static void file_does_not_grow_with_the_number_of_changes(void **state)
+{
+    struct harness *h = *state;
+    h->cfg.history = 50;
+    harness_open(h);
+    char value[4000];
+    memset(value, 'v', sizeof value);
+    int64_t first = 0, last = 0;
+    CLEANUP_FREE char *wal = xasprintf("%s-wal", h->path);
+    struct stat st;
+    for (int round = 0; round < 20; round++) {
+        struct result r[500];
+        for (int i = 0; i < 500; i++) {
+            char key[64];
+            snprintf(key, sizeof key, "/registry/grow/%d", i % 20);
+            begin_put_bytes(h, &r[i], key, value, sizeof value, STORE_ANY);
+        }
+        wait_results(h, r, 500);
+        assert_int_equal(stat(wal, &st), 0);
+        assert_in_range(st.st_size, 0, 80 << 20);
+    }
+    harness_close(h);
+    assert_int_equal(stat(h->path, &st), 0);
+    first = 120 * (int64_t) sizeof value;
+    last = st.st_size;
+    assert_true(last < 20 * first);
+}
+
+/* ---- a disk that fails ---- */
+
+static void set_file_limit(rlim_t limit)
+{
+    struct rlimit rl;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &rl), 0);
+    rl.rlim_cur = limit;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &rl), 0);
+}
+
+static void disk_trouble(struct harness *h, int error, void (*trouble)(void *ctx, bool on),
+                         void *ctx)
+{
+    harness_open(h);
+    fill(h, 50);
+    uint64_t before = 0;
+    assert_int_equal(put(h, "/registry/k", "good", STORE_ABSENT, &before), 0);
+    trouble(ctx, true);
+    /* In the end one cannot be written. */
+    char *big = xcalloc(1, 1 << 20);
+    int r = 0;
+    unsigned acknowledged = 0;
+    for (int i = 0; i < 100 && r == 0; i++) {
+        char key[64];
+        snprintf(key, sizeof key, "/registry/big/%d", i);
+        struct result one;
+        begin_put_bytes(h, &one, key, big, 1 << 20, STORE_ANY);
+        wait_results(h, &one, 1);
+        r = one.error;
+        acknowledged += r == 0;
+    }
+    assert_int_equal(r, error);
+    harness_wait_lost(h, 1);
+    assert_non_null(strstr(h->lost, h->path));
+    assert_int_equal(put(h, "/registry/k", "bad", STORE_ANY, NULL), -EAGAIN);
+    trouble(ctx, false);
+    harness_wait_snapshots(h, h->n_snapshots + 1);
+    free(big);
+    assert_string_equal(harness_item(h, "/registry/k")->value, "good");
+    assert_int_equal(h->n_items, 50 + 1 + acknowledged);
+    assert_true(h->snapshot_revision >= before);
+    uint64_t after = 0;
+    assert_int_equal(put(h, "/registry/k", "better", before, &after), 0);
+    assert_true(after > h->snapshot_revision);
+    harness_close(h);
+    harness_forget(h);
+    harness_open(h);
+    assert_string_equal(harness_item(h, "/registry/k")->value, "better");
+}
+
+static void file_limit_fail(void *ctx, bool on)
+{
+    set_file_limit(on ? 3 << 20 : RLIM_INFINITY);
+}
+
+static void failed_writes_are_reported_and_the_store_comes_back(void **state)
+{
+    signal(SIGXFSZ, SIG_IGN);
+    disk_trouble(*state, -EFBIG, file_limit_fail, NULL);
+}
+
+static void fill_disk(void *ctx, bool on)
+{
+    struct harness *h = ctx;
+    CLEANUP_FREE char *path = xasprintf("%s/ballast", h->dir);
+    if (!on) {
+        assert_int_equal(unlink(path), 0);
+        return;
+    }
+    CLEANUP(fd_close) int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    char junk[65536] = {0};
+    while (write(fd, junk, sizeof junk) > 0) {
+    }
+}
+
+/* In a child, as it makes a mount namespace; its exit status is the result. */
+static void full_disk_is_survived(void **state)
+{
+    struct harness *h = *state;
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+            mount("tmpfs", h->dir, "tmpfs", 0, "size=6m") < 0) {
+            _exit(77);
+        }
+        struct harness child;
+        harness_init(&child, "sqlite");
+        rmdir(child.dir);
+        snprintf(child.dir, sizeof child.dir, "%s", h->dir);
+        child.cfg.path = child.path;
+        snprintf(child.path, sizeof child.path, "%s", h->path);
+        disk_trouble(&child, -ENOSPC, fill_disk, &child);
+        harness_close(&child);
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+        skip();
+    }
+    assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(file_is_for_its_owner_only),
+        T(foreign_files_are_refused_untouched),
+        T(newer_schema_is_refused),
+        T(corrupt_file_is_refused),
+        T(rows_that_contradict_each_other_are_refused),
+        T(second_process_is_refused),
+        T(nothing_acknowledged_is_lost_by_kill_9),
+        T(compaction_keeps_live_values_and_history_only),
+        T(file_does_not_grow_with_the_number_of_changes),
+        T(failed_writes_are_reported_and_the_store_comes_back),
+        T(full_disk_is_survived),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
