@@ -76,6 +76,7 @@ void of_match_eth_type(struct of_builder *b, uint16_t type);
 void of_match_eth_src(struct of_builder *b, struct mac m);
 void of_match_eth_dst(struct of_builder *b, struct mac m);
 void of_match_eth_dst_masked(struct of_builder *b, struct mac m, struct mac mask);
+void of_match_vlan_tagged(struct of_builder *b); /* Any 802.1Q tag: vlan_tci=0x1000/0x1000 */
 void of_match_ip_proto(struct of_builder *b, uint8_t proto);
 void of_match_ip_src(struct of_builder *b, struct ip4_prefix p); /* len 0: no match at all. */
 void of_match_ip_dst(struct of_builder *b, struct ip4_prefix p);

@@ -14,6 +14,7 @@
 #define OXM_ETH_DST OXM(0x8000, 3, 6)
 #define OXM_ETH_SRC OXM(0x8000, 4, 6)
 #define OXM_ETH_TYPE OXM(0x8000, 5, 2)
+#define OXM_VLAN_VID OXM(0x8000, 6, 2)
 #define OXM_IP_PROTO OXM(0x8000, 10, 1)
 #define OXM_IP_SRC OXM(0x8000, 11, 4)
 #define OXM_IP_DST OXM(0x8000, 12, 4)
@@ -287,6 +288,13 @@ void of_match_eth_dst_masked(struct of_builder *b, struct mac m, struct mac mask
     }
 }
 
+void of_match_vlan_tagged(struct of_builder *b)
+{
+    uint8_t *v = match_room(b, masked(OXM_VLAN_VID));
+    be16_put(v, 0x1000); /* OFPVID_PRESENT, of any id (7.2.3.7) */
+    be16_put(v + 2, 0x1000);
+}
+
 void of_match_ip_proto(struct of_builder *b, uint8_t proto)
 {
     match_u8(b, OXM_IP_PROTO, proto);
@@ -389,6 +397,7 @@ void of_act_output_reg(struct of_builder *b, unsigned reg)
     uint8_t *p = nx_action_room(b, NX_OUTPUT_REG);
     be16_put(p + 10, 31); /* From bit 0, 32 bits. */
     be32_put(p + 12, NXM_REG(reg));
+    be16_put(p + 16, UINT16_MAX); /* Bytes for a controller, which no port of ours is. */
 }
 
 void of_act_load_reg(struct of_builder *b, unsigned reg, uint32_t v)

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sdn/network.h"
+
+#include "base/str.h"
+
+static const char *const names[] = {
+    [SDN_SUBNET] = "redhat/openshift-ovs-subnet",
+    [SDN_MULTITENANT] = "redhat/openshift-ovs-multitenant",
+};
+
+int sdn_plugin_parse(const char *name, enum sdn_plugin *ret, struct err *e)
+{
+    static const char vendor[] = "redhat/openshift-";
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        if (streq(name, names[i]) || streq(name, names[i] + sizeof vendor - 1)) {
+            *ret = (enum sdn_plugin) i;
+            return 0;
+        }
+    }
+    return err_set(e, -EINVAL, "\"%s\" is not a network plug-in: \"%s\" and \"%s\" are", name,
+                   names[SDN_SUBNET], names[SDN_MULTITENANT]);
+}
+
+const char *sdn_plugin_name(enum sdn_plugin p)
+{
+    return names[p];
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The flows themselves; docs/pipeline.md explains each table.
+ *
+ * Registers: reg0 is the VNID of the source (0 where nothing loads it: the host), reg1 that of the
+ * destination, reg2 its port.  reg3 is scratch. */
+#include "sdn/pipeline.h"
+
+enum table {
+    CLASSIFY = 0,
+    FROM_VXLAN = 10,
+    FROM_POD = 20,
+    FROM_HOST = 30,
+    ARP = 40,
+    ARP_REPLY = 45,
+    ROUTE = 50,
+    REMOTE = 60,
+    LOCAL = 70,
+    ISOLATION = 80,
+    HOST = 90,
+};
+
+#define ETH_IP4 0x0800
+#define ETH_ARP 0x0806
+#define ETH_IP6 0x86dd
+#define IP_UDP 17
+#define ARP_REQUEST 1
+#define ARP_ANSWER 2
+#define VNID_BITS 24
+#define MAC_PREFIX 0x0a58 /* Of mac_from_ip4; the address fills the other 32 bits. */
+
+#define IP4(a, b, c, d) \
+    ((uint32_t) (a) << 24 | (uint32_t) (b) << 16 | (uint32_t) (c) << 8 | (uint32_t) (d))
+
+static const struct ip4_prefix multicast = {IP4(224, 0, 0, 0), 4};
+static const struct ip4_prefix broadcast = {IP4(255, 255, 255, 255), 32};
+
+const char *pipeline_table_name(uint8_t table)
+{
+    static const char *const names[] = {
+        [CLASSIFY] = "classify", [FROM_VXLAN] = "from-vxlan",
+        [FROM_POD] = "from-pod", [FROM_HOST] = "from-host",
+        [ARP] = "arp",           [ARP_REPLY] = "arp-reply",
+        [ROUTE] = "route",       [REMOTE] = "remote",
+        [LOCAL] = "local",       [ISOLATION] = "isolation",
+        [HOST] = "host",
+    };
+    return table < ARRAY_SIZE(names) ? names[table] : NULL;
+}
+
+uint64_t pipeline_remote_cookie(const struct sdn_remote *r)
+{
+    return pipeline_cookie(PIPELINE_REMOTE, r->id);
+}
+
+static struct ip4_prefix address(uint32_t ip)
+{
+    return (struct ip4_prefix){ip, 32};
+}
+
+static void begin_ip(struct of_builder *b, enum table t, uint16_t priority, uint64_t cookie)
+{
+    of_begin(b, (uint8_t) t, priority, cookie);
+    of_match_eth_type(b, ETH_IP4);
+}
+
+static void begin_arp(struct of_builder *b, enum table t, uint16_t priority, uint64_t cookie)
+{
+    of_begin(b, (uint8_t) t, priority, cookie);
+    of_match_eth_type(b, ETH_ARP);
+}
+
+static void end_goto(struct of_builder *b, enum table t, struct of_flow_list *out)
+{
+    of_goto(b, (uint8_t) t);
+    of_end_into(b, out);
+}
+
+/* ---- base ---- */
+
+static void base_begin(struct of_builder *b, enum table t, uint16_t priority)
+{
+    of_begin(b, (uint8_t) t, priority, PIPELINE_BASE_COOKIE);
+}
+
+/* What no other flow of the table takes: dropped, and counted there. */
+static void base_drop_rest(enum table t, struct of_flow_list *out)
+{
+    struct of_builder b;
+    base_begin(&b, t, 0);
+    of_end_into(&b, out);
+}
+
+/* IP packets to 'dst', or ARP for it, go on in 'next'. */
+static void base_ip_goto(enum table t, uint16_t priority, struct ip4_prefix dst, enum table next,
+                         struct of_flow_list *out)
+{
+    struct of_builder b;
+    begin_ip(&b, t, priority, PIPELINE_BASE_COOKIE);
+    of_match_ip_dst(&b, dst);
+    end_goto(&b, next, out);
+}
+
+static void base_ip_drop(enum table t, uint16_t priority, struct ip4_prefix dst,
+                         struct of_flow_list *out)
+{
+    struct of_builder b;
+    begin_ip(&b, t, priority, PIPELINE_BASE_COOKIE);
+    of_match_ip_dst(&b, dst);
+    of_end_into(&b, out);
+}
+
+static void base_classify(const struct sdn_network *n, struct of_flow_list *out)
+{
+    struct of_builder b;
+    base_begin(&b, CLASSIFY, 500);
+    of_match_vlan_tagged(&b);
+    of_end_into(&b, out);
+    base_begin(&b, CLASSIFY, 400);
+    of_match_eth_type(&b, ETH_IP6);
+    of_end_into(&b, out);
+    base_ip_drop(CLASSIFY, 400, multicast, out);
+    base_ip_drop(CLASSIFY, 400, broadcast, out);
+
+    /* Only what ends on this node is taken from the tunnel, hence nothing ever returns to it. */
+    begin_ip(&b, CLASSIFY, 300, PIPELINE_BASE_COOKIE);
+    of_match_in_port(&b, PIPELINE_PORT_VXLAN);
+    of_match_ip_dst(&b, n->local);
+    end_goto(&b, FROM_VXLAN, out);
+    begin_arp(&b, CLASSIFY, 300, PIPELINE_BASE_COOKIE);
+    of_match_in_port(&b, PIPELINE_PORT_VXLAN);
+    of_match_arp_tpa(&b, n->local);
+    end_goto(&b, FROM_VXLAN, out);
+    base_begin(&b, CLASSIFY, 200);
+    of_match_in_port(&b, PIPELINE_PORT_VXLAN);
+    of_end_into(&b, out);
+
+    base_begin(&b, CLASSIFY, 200);
+    of_match_in_port(&b, PIPELINE_PORT_TUN);
+    end_goto(&b, FROM_HOST, out);
+
+    begin_ip(&b, CLASSIFY, 100, PIPELINE_BASE_COOKIE);
+    end_goto(&b, FROM_POD, out);
+    begin_arp(&b, CLASSIFY, 100, PIPELINE_BASE_COOKIE);
+    end_goto(&b, FROM_POD, out);
+    base_drop_rest(CLASSIFY, out);
+}
+
+static void base_from_host(const struct sdn_network *n, struct of_flow_list *out)
+{
+    struct of_builder b;
+    /* Linux asks with whatever address the packet that waits has: the source is not checked, and the
+     * answer returns to the host alone. */
+    begin_arp(&b, FROM_HOST, 400, PIPELINE_BASE_COOKIE);
+    end_goto(&b, ARP, out);
+    begin_ip(&b, FROM_HOST, 300, PIPELINE_BASE_COOKIE);
+    of_match_ip_src(&b, address(sdn_gateway(n)));
+    end_goto(&b, ROUTE, out);
+    begin_ip(&b, FROM_HOST, 250, PIPELINE_BASE_COOKIE);
+    of_match_ip_src(&b, n->local);
+    of_end_into(&b, out);
+    for (size_t i = 0; i < n->n_cluster; i++) {
+        begin_ip(&b, FROM_HOST, 200, PIPELINE_BASE_COOKIE);
+        of_match_ip_src(&b, n->cluster[i]);
+        of_end_into(&b, out);
+    }
+    /* From outside, after the NAT's way back: to pods of this node only. */
+    base_ip_goto(FROM_HOST, 100, n->local, LOCAL, out);
+    base_drop_rest(FROM_HOST, out);
+}
+
+static void arp_reply(struct of_builder *b)
+{
+    of_act_move(b, OF_ETH_SRC, 0, OF_ETH_DST, 0, 48);
+    of_act_load(b, OF_ETH_SRC, 32, 16, MAC_PREFIX);
+    of_act_move(b, OF_ARP_TPA, 0, OF_ETH_SRC, 0, 32);
+    of_act_set_arp_op(b, ARP_ANSWER);
+    of_act_move(b, OF_ARP_SHA, 0, OF_ARP_THA, 0, 48);
+    of_act_load(b, OF_ARP_SHA, 32, 16, MAC_PREFIX);
+    of_act_move(b, OF_ARP_TPA, 0, OF_ARP_SHA, 0, 32);
+    of_act_move(b, OF_ARP_TPA, 0, OF_REG3, 0, 32);
+    of_act_move(b, OF_ARP_SPA, 0, OF_ARP_TPA, 0, 32);
+    of_act_move(b, OF_REG3, 0, OF_ARP_SPA, 0, 32);
+    of_act_output(b, OF_PORT_IN_PORT);
+}
+
+static void base_arp(const struct sdn_network *n, struct of_flow_list *out)
+{
+    struct of_builder b;
+    begin_arp(&b, ARP, 300, PIPELINE_BASE_COOKIE);
+    of_match_arp_op(&b, ARP_REQUEST);
+    of_match_arp_tpa(&b, address(sdn_gateway(n)));
+    end_goto(&b, ARP_REPLY, out);
+    /* A pod that is not there must not seem to be: its flow (200) is the only one that answers. */
+    begin_arp(&b, ARP, 150, PIPELINE_BASE_COOKIE);
+    of_match_arp_tpa(&b, n->local);
+    of_end_into(&b, out);
+    for (size_t i = 0; i < n->n_cluster; i++) {
+        begin_arp(&b, ARP, 100, PIPELINE_BASE_COOKIE);
+        of_match_arp_op(&b, ARP_REQUEST);
+        of_match_arp_tpa(&b, n->cluster[i]);
+        end_goto(&b, ARP_REPLY, out);
+    }
+    base_drop_rest(ARP, out);
+
+    begin_arp(&b, ARP_REPLY, 200, PIPELINE_BASE_COOKIE);
+    of_match_in_port(&b, PIPELINE_PORT_VXLAN);
+    of_act_move(&b, OF_TUN_SRC, 0, OF_TUN_DST, 0, 32);
+    arp_reply(&b);
+    of_end_into(&b, out);
+    begin_arp(&b, ARP_REPLY, 100, PIPELINE_BASE_COOKIE);
+    arp_reply(&b);
+    of_end_into(&b, out);
+    base_drop_rest(ARP_REPLY, out);
+}
+
+static void base_route(const struct sdn_network *n, struct of_flow_list *out)
+{
+    base_ip_goto(ROUTE, 400, address(sdn_gateway(n)), HOST, out);
+    base_ip_goto(ROUTE, 300, n->local, LOCAL, out);
+    if (n->service.len) {
+        base_ip_drop(ROUTE, 200, n->service, out);
+    }
+    for (size_t i = 0; i < n->n_cluster; i++) {
+        base_ip_goto(ROUTE, 100, n->cluster[i], REMOTE, out);
+    }
+    struct of_builder b;
+    base_begin(&b, ROUTE, 0);
+    end_goto(&b, HOST, out);
+}
+
+static void base_deliver_global(uint16_t priority, unsigned reg, struct of_flow_list *out)
+{
+    struct of_builder b;
+    base_begin(&b, ISOLATION, priority);
+    of_match_reg(&b, reg, SDN_VNID_GLOBAL);
+    of_act_output_reg(&b, 2);
+    of_end_into(&b, out);
+}
+
+static void base_isolation(const struct sdn_network *n, struct of_flow_list *out)
+{
+    if (n->plugin == SDN_SUBNET) {
+        struct of_builder b;
+        base_begin(&b, ISOLATION, 300);
+        of_act_output_reg(&b, 2);
+        of_end_into(&b, out);
+    } else {
+        base_deliver_global(300, 0, out);
+        base_deliver_global(200, 1, out);
+    }
+    base_drop_rest(ISOLATION, out);
+}
+
+static void base_host(const struct sdn_network *n, struct of_flow_list *out)
+{
+    struct of_builder b;
+    base_begin(&b, HOST, 100);
+    of_match_in_port(&b, PIPELINE_PORT_TUN);
+    of_end_into(&b, out);
+    base_begin(&b, HOST, 0);
+    of_act_set_eth_dst(&b, mac_from_ip4(sdn_gateway(n)));
+    of_act_output(&b, PIPELINE_PORT_TUN);
+    of_end_into(&b, out);
+}
+
+void pipeline_base(const struct sdn_network *n, struct of_flow_list *out)
+{
+    base_classify(n, out);
+    base_drop_rest(FROM_VXLAN, out);
+
+    struct of_builder b;
+    begin_ip(&b, FROM_POD, 300, PIPELINE_BASE_COOKIE);
+    of_match_ip_proto(&b, IP_UDP);
+    of_match_udp_dst(&b, n->vxlan_port);
+    of_end_into(&b, out);
+    base_drop_rest(FROM_POD, out);
+
+    base_from_host(n, out);
+    base_arp(n, out);
+    base_route(n, out);
+    base_drop_rest(REMOTE, out);
+    base_drop_rest(LOCAL, out);
+    base_isolation(n, out);
+    base_host(n, out);
+}
+
+/* ---- objects ---- */
+
+void pipeline_remote(const struct sdn_network *n, const struct sdn_remote *r,
+                     struct of_flow_list *out)
+{
+    if (!r->subnet.len || prefix_overlaps(r->subnet, n->local)) {
+        return;
+    }
+    uint64_t cookie = pipeline_remote_cookie(r);
+    struct of_builder b;
+
+    /* A node speaks for its own subnet only. */
+    begin_ip(&b, FROM_VXLAN, 100, cookie);
+    of_match_tun_src(&b, r->host_ip);
+    of_match_ip_src(&b, r->subnet);
+    of_act_move(&b, OF_TUN_ID, 0, OF_REG0, 0, VNID_BITS);
+    end_goto(&b, ROUTE, out);
+
+    begin_arp(&b, FROM_VXLAN, 100, cookie);
+    of_match_tun_src(&b, r->host_ip);
+    of_match_arp_spa(&b, r->subnet);
+    end_goto(&b, ARP, out);
+
+    begin_ip(&b, REMOTE, 100, cookie);
+    of_match_ip_dst(&b, r->subnet);
+    if (r->has_fixed_vnid) {
+        of_act_set_tun_id(&b, r->fixed_vnid);
+    } else {
+        of_act_move(&b, OF_REG0, 0, OF_TUN_ID, 0, VNID_BITS);
+    }
+    of_act_set_tun_dst(&b, r->host_ip);
+    of_act_output(&b, PIPELINE_PORT_VXLAN);
+    of_end_into(&b, out);
+}
+
+void pipeline_pod(const struct sdn_network *n, const struct pipeline_pod *p,
+                  struct of_flow_list *out)
+{
+    uint64_t cookie = pipeline_pod_cookie(p->ip);
+    uint32_t vnid = sdn_effective_vnid(n, p->vnid);
+    struct of_builder b;
+
+    begin_ip(&b, FROM_POD, 100, cookie);
+    of_match_in_port(&b, p->ofport);
+    of_match_eth_src(&b, p->mac);
+    of_match_ip_src(&b, address(p->ip));
+    of_act_load_reg(&b, 0, vnid);
+    end_goto(&b, ROUTE, out);
+
+    begin_arp(&b, FROM_POD, 100, cookie);
+    of_match_in_port(&b, p->ofport);
+    of_match_eth_src(&b, p->mac);
+    of_match_arp_spa(&b, address(p->ip));
+    of_match_arp_sha(&b, p->mac);
+    end_goto(&b, ARP, out);
+
+    begin_arp(&b, ARP, 200, cookie);
+    of_match_arp_op(&b, ARP_REQUEST);
+    of_match_arp_tpa(&b, address(p->ip));
+    end_goto(&b, ARP_REPLY, out);
+
+    begin_ip(&b, LOCAL, 100, cookie);
+    of_match_ip_dst(&b, address(p->ip));
+    of_act_set_eth_dst(&b, p->mac);
+    of_act_load_reg(&b, 1, vnid);
+    of_act_load_reg(&b, 2, p->ofport);
+    end_goto(&b, ISOLATION, out);
+}
+
+void pipeline_vnid(const struct sdn_network *n, uint32_t vnid, struct of_flow_list *out)
+{
+    vnid = sdn_effective_vnid(n, vnid);
+    if (vnid == SDN_VNID_GLOBAL) {
+        return;
+    }
+    struct of_builder b;
+    of_begin(&b, ISOLATION, 100, pipeline_vnid_cookie(vnid));
+    of_match_reg(&b, 0, vnid);
+    of_match_reg(&b, 1, vnid);
+    of_act_output_reg(&b, 2);
+    of_end_into(&b, out);
+}
