@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The messages of etcd's v3 API that the store uses (etcd.io/docs/v3.4/dev-guide/api_reference_v3, with the
+ * field numbers of etcd's rpc.proto and kv.proto): Range, Txn with one put or deletion, Watch, Compact.
+ *
+ * Requests are appended to a strbuf.  Responses are parsed into structs that point into the message: nothing
+ * is allocated, and they live as long as its bytes.  A parse checks the whole message, so that walking its
+ * keys and events afterwards cannot fail. */
+#pragma once
+
+#include "wire/protobuf.h"
+
+#define ETCD_PATH_RANGE "/etcdserverpb.KV/Range"
+#define ETCD_PATH_TXN "/etcdserverpb.KV/Txn"
+#define ETCD_PATH_COMPACT "/etcdserverpb.KV/Compact"
+#define ETCD_PATH_WATCH "/etcdserverpb.Watch/Watch"
+
+struct etcd_bytes {
+    const char *p;
+    size_t size;
+};
+
+struct etcd_kv {
+    struct etcd_bytes key, value;
+    uint64_t create_revision, mod_revision, version;
+};
+
+struct etcd_header {
+    uint64_t cluster_id, member_id, revision;
+};
+
+/* ---- Range ---- */
+
+struct etcd_range_request {
+    struct etcd_bytes key, end; /* key <= x < end; 'end' empty: 'key' alone. */
+    uint64_t limit;             /* 0: none */
+    uint64_t revision;          /* 0: the newest */
+    bool keys_only;
+};
+void etcd_range_format(struct strbuf *b, const struct etcd_range_request *q);
+
+struct etcd_range_response {
+    struct etcd_header header;
+    bool more; /* Keys beyond the limit. */
+    struct pb_reader walk;
+};
+int etcd_range_parse(const void *data, size_t size, struct etcd_range_response *ret);
+/* The next key in order; false: no more. */
+bool etcd_range_next(struct etcd_range_response *r, struct etcd_kv *ret);
+
+/* ---- Txn ---- */
+
+enum etcd_condition {
+    ETCD_IF_TRUE,   /* No condition. */
+    ETCD_IF_EXISTS, /* The key is there. */
+    ETCD_IF_AT,     /* It is at mod revision 'revision'; 0: it is not there. */
+};
+enum etcd_action { ETCD_PUT, ETCD_DELETE, ETCD_NOTHING };
+/* If the condition holds, the action; else the key is read. */
+struct etcd_txn_request {
+    struct etcd_bytes key, value;
+    enum etcd_condition condition;
+    uint64_t revision;
+    enum etcd_action action;
+};
+void etcd_txn_format(struct strbuf *b, const struct etcd_txn_request *q);
+
+struct etcd_txn_response {
+    struct etcd_header header; /* Its revision is that of the change. */
+    bool succeeded;            /* The condition held. */
+    uint64_t mod_revision;     /* Of the key when it did not; 0: absent. */
+};
+int etcd_txn_parse(const void *data, size_t size, struct etcd_txn_response *ret);
+
+/* ---- Compact ---- */
+
+void etcd_compact_format(struct strbuf *b, uint64_t revision);
+
+/* ---- Watch ---- */
+
+struct etcd_watch_request {
+    struct etcd_bytes key, end;
+    uint64_t start_revision;
+    uint64_t watch_id; /* Not 0. */
+};
+/* A watch with previous values, progress notices, and large answers in fragments. */
+void etcd_watch_format(struct strbuf *b, const struct etcd_watch_request *q);
+void etcd_watch_cancel_format(struct strbuf *b, uint64_t watch_id);
+
+struct etcd_watch_response {
+    struct etcd_header header;
+    uint64_t watch_id;
+    bool created, canceled;
+    bool fragment;             /* More of the same revision may follow. */
+    uint64_t compact_revision; /* Not 0: the watch began before what is kept. */
+    struct etcd_bytes cancel_reason;
+    struct pb_reader walk;
+};
+struct etcd_event {
+    bool deleted;
+    struct etcd_kv kv;   /* Of a deletion: key and mod revision only. */
+    struct etcd_kv prev; /* prev.mod_revision 0: not known. */
+};
+int etcd_watch_parse(const void *data, size_t size, struct etcd_watch_response *ret);
+bool etcd_watch_next(struct etcd_watch_response *r, struct etcd_event *ret);
