@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The master's controllers together: first what a cluster begins with, then subnets, VNIDs (only under
+ * redhat/openshift-ovs-multitenant), namespaces and events' age.
+ *
+ * They see and change the cluster through its API alone, so it does not matter in which process they run.
+ * Only one set of them may run against one registry.  All on the loop's thread. */
+#pragma once
+
+#include "client/client.h"
+#include "controllers/netconf.h"
+
+struct controllers_config {
+    struct netconf network;
+    const char *component; /* Source of events; NULL: "tenet-master". */
+    /* The cluster's own objects are there and all controllers are at work. */
+    void (*started)(void *ctx);
+    /* The cluster cannot go on with this configuration; nothing was changed, nothing runs. */
+    void (*failed)(void *ctx, const struct err *e);
+    void *ctx;
+};
+
+struct controllers;
+/* 'cfg' is copied; the loop and the client must outlive the controllers.  They may not be freed from
+ * within 'started' or 'failed'. */
+struct controllers *controllers_new(struct loop *l, struct api_client *client,
+                                    const struct controllers_config *cfg);
+struct controllers *controllers_free(struct controllers *c);

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "controllers/master_config.h"
+
+#include "base/mem.h"
+
+#define HOST_MAX 63
+
+const char *const master_config_options[] = {
+    "cluster-network", "service-network", "plugin",       "vxlan-port",        "mtu",
+    "bind-address",    "storage-backend", "storage-path", "storage-endpoints", NULL};
+
+void master_config_init(struct master_config *c)
+{
+    *c = (struct master_config){
+        .bind_address = xstrdup("127.0.0.1:8443"),
+        .storage_backend = xstrdup("sqlite"),
+        .storage_path = xstrdup("/var/lib/tenet/registry.db"),
+    };
+    netconf_defaults(&c->network);
+}
+
+void master_config_done(struct master_config *c)
+{
+    free(c->bind_address);
+    free(c->storage_backend);
+    free(c->storage_path);
+    free(c->storage_endpoints);
+    *c = (struct master_config){0};
+}
+
+/* ---- values ---- */
+
+static int check_host_bits(struct ip4_prefix cidr, int64_t bits, struct err *e)
+{
+    int max = MIN(30, 32 - cidr.len);
+    if (bits < 2 || bits > max) {
+        return err_set(e, -EINVAL,
+                       "%lld is not in 2-%d, the bits that %s leaves for a node's subnet",
+                       (long long) bits, max, PREFIX_TEXT(cidr));
+    }
+    return 0;
+}
+
+static int set_string(char **to, const char *s, struct err *e)
+{
+    if (!*s) {
+        return err_set(e, -EINVAL, "must not be empty");
+    }
+    free(*to);
+    *to = xstrdup(s);
+    return 0;
+}
+
+static int split_address(const char *s, char host[HOST_MAX + 1], uint64_t *port)
+{
+    const char *colon = strrchr(s, ':');
+    uint32_t addr = 0;
+    if (!colon || colon - s > HOST_MAX || str_to_u64(colon + 1, UINT16_MAX, port) < 0) {
+        return -EINVAL;
+    }
+    memcpy(host, s, (size_t) (colon - s));
+    host[colon - s] = '\0';
+    return streq(host, "localhost") ? 0 : ip4_parse(host, &addr);
+}
+
+static int set_bind_address(struct master_config *c, const char *s, struct err *e)
+{
+    char host[HOST_MAX + 1];
+    uint64_t port = 0;
+    if (split_address(s, host, &port) < 0) {
+        return err_set(e, -EINVAL,
+                       "\"%.80s\" is not an IPv4 address and port such as 127.0.0.1:8443", s);
+    }
+    return set_string(&c->bind_address, s, e);
+}
+
+static int set_backend(struct master_config *c, const char *s, struct err *e)
+{
+    if (!streq(s, "sqlite") && !streq(s, "etcd") && !streq(s, "memory")) {
+        return err_set(e, -EINVAL, "\"%.40s\" is not one of sqlite, etcd, memory", s);
+    }
+    return set_string(&c->storage_backend, s, e);
+}
+
+static int set_port(struct master_config *c, int64_t v, struct err *e)
+{
+    if (v < 1 || v > UINT16_MAX) {
+        return err_set(e, -EINVAL, "%lld is not in 1-65535", (long long) v);
+    }
+    c->network.vxlan_port = (uint16_t) v;
+    return 0;
+}
+
+static int set_mtu(struct master_config *c, int64_t v, struct err *e)
+{
+    if (v < NETCONF_MTU_MIN || v > NETCONF_MTU_MAX) {
+        return err_set(e, -EINVAL, "%lld is not in %d-%d", (long long) v, NETCONF_MTU_MIN,
+                       NETCONF_MTU_MAX);
+    }
+    c->network.mtu = (uint32_t) v;
+    return 0;
+}
+
+static int add_range(struct master_config *c, struct ip4_prefix cidr, int64_t bits, struct err *e)
+{
+    struct netconf *n = &c->network;
+    if (n->n_ranges == ARRAY_SIZE(n->ranges)) {
+        return err_set(e, -EINVAL, "more than %zu cluster networks", ARRAY_SIZE(n->ranges));
+    }
+    n->ranges[n->n_ranges++] = (struct subnet_range){cidr, (uint8_t) bits};
+    return 0;
+}
+
+/* ---- the document ---- */
+
+/* One document being read: the older pair of keys is put together at its end. */
+struct reader {
+    struct master_config *c;
+    bool has_list, has_cidr, has_bits;
+    struct ip4_prefix cidr;
+    int64_t bits;
+};
+
+static int need_string(const struct json *v, const char **ret, struct err *e)
+{
+    if (!json_is(v, JSON_STRING)) {
+        return err_set(e, -EINVAL, "must be a string");
+    }
+    return *ret = json_get_string(v), 0;
+}
+
+static int need_int(const struct json *v, int64_t *ret, struct err *e)
+{
+    return json_get_int(v, ret) < 0 ? err_set(e, -EINVAL, "must be a whole number") : 0;
+}
+
+static int read_range(struct reader *rd, size_t i, const struct json *v, struct err *e)
+{
+    struct ip4_prefix cidr = {0};
+    const char *s = NULL;
+    int64_t bits = 0;
+    if (!json_is(v, JSON_OBJECT)) {
+        return err_set(e, -EINVAL,
+                       "networkConfig.clusterNetworks[%zu]: must have cidr and hostSubnetLength",
+                       i);
+    }
+    for (size_t k = 0; k < json_count(v); k++) {
+        const char *key = json_key_at(v, k);
+        if (!streq(key, "cidr") && !streq(key, "hostSubnetLength")) {
+            return err_set(e, -EINVAL, "networkConfig.clusterNetworks[%zu].%.80s: unknown key", i,
+                           key);
+        }
+    }
+    int r = need_string(json_get(v, "cidr"), &s, e);
+    if (r < 0 || (r = prefix_parse(s, &cidr, e)) < 0) {
+        return err_prefix(e, "networkConfig.clusterNetworks[%zu].cidr", i), r;
+    }
+    r = need_int(json_get(v, "hostSubnetLength"), &bits, e);
+    if (r < 0 || (r = check_host_bits(cidr, bits, e)) < 0) {
+        return err_prefix(e, "networkConfig.clusterNetworks[%zu].hostSubnetLength", i), r;
+    }
+    r = add_range(rd->c, cidr, bits, e);
+    return r < 0 ? (err_prefix(e, "networkConfig.clusterNetworks"), r) : 0;
+}
+
+static int read_ranges(struct reader *rd, const struct json *v, struct err *e)
+{
+    if (!json_is(v, JSON_ARRAY) || json_count(v) == 0) {
+        return err_set(e, -EINVAL, "networkConfig.clusterNetworks: must be a list of networks");
+    }
+    rd->has_list = true;
+    rd->c->network.n_ranges = 0;
+    for (size_t i = 0; i < json_count(v); i++) {
+        int r = read_range(rd, i, json_at(v, i), e);
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
+}
+
+static int read_cidr(struct reader *rd, const struct json *v, struct err *e)
+{
+    const char *s = NULL;
+    int r = need_string(v, &s, e);
+    rd->has_cidr = true;
+    return r < 0 ? r : prefix_parse(s, &rd->cidr, e);
+}
+
+static int read_bits(struct reader *rd, const struct json *v, struct err *e)
+{
+    rd->has_bits = true;
+    return need_int(v, &rd->bits, e);
+}
+
+static int read_service(struct reader *rd, const struct json *v, struct err *e)
+{
+    const char *s = NULL;
+    int r = need_string(v, &s, e);
+    return r < 0 ? r : prefix_parse(s, &rd->c->network.service, e);
+}
+
+static int read_plugin(struct reader *rd, const struct json *v, struct err *e)
+{
+    const char *s = NULL;
+    int r = need_string(v, &s, e);
+    return r < 0 ? r : sdn_plugin_parse(s, &rd->c->network.plugin, e);
+}
+
+static int read_port(struct reader *rd, const struct json *v, struct err *e)
+{
+    int64_t i = 0;
+    int r = need_int(v, &i, e);
+    return r < 0 ? r : set_port(rd->c, i, e);
+}
+
+static int read_mtu(struct reader *rd, const struct json *v, struct err *e)
+{
+    int64_t i = 0;
+    int r = need_int(v, &i, e);
+    return r < 0 ? r : set_mtu(rd->c, i, e);
+}
+
+static int read_bind_address(struct reader *rd, const struct json *v, struct err *e)
+{
+    const char *s = NULL;
+    int r = need_string(v, &s, e);
+    return r < 0 ? r : set_bind_address(rd->c, s, e);
+}
+
+static int read_backend(struct reader *rd, const struct json *v, struct err *e)
+{
+    const char *s = NULL;
+    int r = need_string(v, &s, e);
+    return r < 0 ? r : set_backend(rd->c, s, e);
+}
+
+static int read_path(struct reader *rd, const struct json *v, struct err *e)
+{
+    const char *s = NULL;
+    int r = need_string(v, &s, e);
+    return r < 0 ? r : set_string(&rd->c->storage_path, s, e);
+}
+
+static int read_endpoints(struct reader *rd, const struct json *v, struct err *e)
+{
+    const char *s = NULL;
+    int r = need_string(v, &s, e);
+    return r < 0 ? r : set_string(&rd->c->storage_endpoints, s, e);
+}
+
+static const struct {
+    const char *section, *key;
+    int (*read)(struct reader *rd, const struct json *v, struct err *e);
+    bool names_itself; /* Its errors begin with the whole name of the key. */
+} keys[] = {
+    {"networkConfig", "clusterNetworks", read_ranges, true},
+    {"networkConfig", "clusterNetworkCIDR", read_cidr},
+    {"networkConfig", "hostSubnetLength", read_bits},
+    {"networkConfig", "serviceNetworkCIDR", read_service},
+    {"networkConfig", "networkPluginName", read_plugin},
+    {"networkConfig", "vxlanPort", read_port},
+    {"networkConfig", "mtu", read_mtu},
+    {"servingInfo", "bindAddress", read_bind_address},
+    {"storage", "backend", read_backend},
+    {"storage", "path", read_path},
+    {"storage", "endpoints", read_endpoints},
+};
+
+static int read_key(struct reader *rd, const char *section, const char *key, const struct json *v,
+                    struct err *e)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+        if (!streq(keys[i].section, section) || !streq(keys[i].key, key)) {
+            continue;
+        }
+        int r = json_is(v, JSON_NULL) ? 0 : keys[i].read(rd, v, e);
+        if (r < 0 && !keys[i].names_itself) {
+            err_prefix(e, "%s.%s", section, key);
+        }
+        return r;
+    }
+    return err_set(e, -EINVAL, "%s.%.80s: unknown key", section, key);
+}
+
+static int read_section(struct reader *rd, const char *section, const struct json *v, struct err *e)
+{
+    bool known = false;
+    for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+        known |= streq(keys[i].section, section);
+    }
+    if (!known) {
+        return err_set(e, -EINVAL, "%.80s: unknown key", section);
+    }
+    if (json_is(v, JSON_NULL)) {
+        return 0;
+    }
+    if (!json_is(v, JSON_OBJECT)) {
+        return err_set(e, -EINVAL, "%s: must be a mapping of keys to values", section);
+    }
+    for (size_t i = 0; i < json_count(v); i++) {
+        int r = read_key(rd, section, json_key_at(v, i), json_at(v, i), e);
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
+}
+
+/* The keys of the time before there were several cluster networks. */
+static int join_pair(struct reader *rd, struct err *e)
+{
+    struct netconf *n = &rd->c->network;
+    if (!rd->has_cidr && !rd->has_bits) {
+        return 0;
+    }
+    if (rd->has_list) {
+        return err_set(e, -EINVAL, "networkConfig.%s: cannot be given beside clusterNetworks",
+                       rd->has_cidr ? "clusterNetworkCIDR" : "hostSubnetLength");
+    }
+    struct netconf dflt;
+    netconf_defaults(&dflt);
+    struct ip4_prefix cidr = rd->has_cidr ? rd->cidr : dflt.ranges[0].cidr;
+    int64_t bits = rd->has_bits ? rd->bits : dflt.ranges[0].host_bits;
+    int r = check_host_bits(cidr, bits, e);
+    if (r < 0) {
+        return err_prefix(e, "networkConfig.hostSubnetLength"), r;
+    }
+    n->n_ranges = 0;
+    return add_range(rd->c, cidr, bits, e);
+}
+
+static int read_type(const char *key, const struct json *v, const char *want, struct err *e)
+{
+    return streq_null(json_get_string(v), want)
+               ? 0
+               : err_set(e, -EINVAL, "%s: must be \"%s\"", key, want);
+}
+
+int master_config_read(struct master_config *c, const struct json *v, struct err *e)
+{
+    if (!json_is(v, JSON_OBJECT)) {
+        return err_set(e, -EINVAL, "must be a mapping of keys to values");
+    }
+    struct reader rd = {.c = c};
+    for (size_t i = 0; i < json_count(v); i++) {
+        const char *key = json_key_at(v, i);
+        const struct json *member = json_at(v, i);
+        int r = streq(key, "apiVersion") ? read_type(key, member, "v1", e)
+                : streq(key, "kind")     ? read_type(key, member, "MasterConfig", e)
+                                         : read_section(&rd, key, member, e);
+        if (r < 0) {
+            return r;
+        }
+    }
+    return join_pair(&rd, e);
+}
+
+/* ---- options ---- */
+
+/* "CIDR" or "CIDR:BITS" */
+static int set_cluster_network(struct master_config *c, const char *value, unsigned *given,
+                               struct err *e)
+{
+    struct netconf dflt;
+    netconf_defaults(&dflt);
+    const char *colon = strchr(value, ':');
+    CLEANUP_FREE char *text = xstrndup(value, colon ? (size_t) (colon - value) : strlen(value));
+    struct ip4_prefix cidr = {0};
+    uint64_t bits = dflt.ranges[0].host_bits;
+    int r = prefix_parse(text, &cidr, e);
+    if (r < 0) {
+        return r;
+    }
+    if (colon && str_to_u64(colon + 1, 32, &bits) < 0) {
+        return err_set(e, -EINVAL, "\"%.80s\" is not CIDR:HOSTSUBNETLENGTH such as 10.128.0.0/14:9",
+                       value);
+    }
+    r = check_host_bits(cidr, (int64_t) bits, e);
+    if (r < 0) {
+        return r;
+    }
+    if ((*given)++ == 0) {
+        c->network.n_ranges = 0;
+    }
+    return add_range(c, cidr, (int64_t) bits, e);
+}
+
+static int set_option(struct master_config *c, const char *option, const char *value,
+                      unsigned *given, struct err *e)
+{
+    if (streq(option, "cluster-network")) {
+        return set_cluster_network(c, value, given, e);
+    }
+    if (streq(option, "service-network")) {
+        return prefix_parse(value, &c->network.service, e);
+    }
+    if (streq(option, "plugin")) {
+        return sdn_plugin_parse(value, &c->network.plugin, e);
+    }
+    if (streq(option, "bind-address")) {
+        return set_bind_address(c, value, e);
+    }
+    if (streq(option, "storage-backend")) {
+        return set_backend(c, value, e);
+    }
+    if (streq(option, "storage-path")) {
+        return set_string(&c->storage_path, value, e);
+    }
+    if (streq(option, "storage-endpoints")) {
+        return set_string(&c->storage_endpoints, value, e);
+    }
+    int64_t i = 0;
+    if (str_to_i64(value, INT32_MIN, INT32_MAX, &i) < 0) {
+        return err_set(e, -EINVAL, "\"%.40s\" is not a whole number", value);
+    }
+    return streq(option, "mtu") ? set_mtu(c, i, e) : set_port(c, i, e);
+}
+
+int master_config_set(struct master_config *c, const char *option, const char *value,
+                      unsigned *given, struct err *e)
+{
+    int r = set_option(c, option, value, given, e);
+    return r < 0 ? (err_prefix(e, "--%s", option), r) : 0;
+}
+
+int master_config_check(const struct master_config *c, struct err *e)
+{
+    int r = netconf_check(&c->network, e);
+    if (r < 0) {
+        return err_prefix(e, "networkConfig"), r;
+    }
+    if (streq(c->storage_backend, "etcd") && !c->storage_endpoints) {
+        return err_set(e, -EINVAL, "storage.endpoints: must be given for the backend etcd");
+    }
+    return 0;
+}
+
+bool master_config_is_loopback(const struct master_config *c)
+{
+    char host[HOST_MAX + 1];
+    uint64_t port = 0;
+    uint32_t addr = 0;
+    return split_address(c->bind_address, host, &port) == 0 &&
+           (streq(host, "localhost") || (ip4_parse(host, &addr) == 0 && addr >> 24 == 127));
+}

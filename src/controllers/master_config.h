@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The master's configuration: master-config.yaml and the options that override it.  Pure.
+ *
+ *     networkConfig:
+ *       clusterNetworks:                      # or clusterNetworkCIDR and hostSubnetLength
+ *       - cidr: 10.128.0.0/14
+ *         hostSubnetLength: 9                 # bits for pods: 9 gives each node a /23
+ *       serviceNetworkCIDR: 172.30.0.0/16
+ *       networkPluginName: redhat/openshift-ovs-subnet
+ *       vxlanPort: 4789
+ *       mtu: 1450
+ *     servingInfo:
+ *       bindAddress: 127.0.0.1:8443
+ *     storage:
+ *       backend: sqlite                       # or etcd, memory
+ *       path: /var/lib/tenet/registry.db
+ *       endpoints: http://127.0.0.1:2379      # etcd
+ *
+ * What is left out has the value shown.  A key that is not known, or a value that cannot be, is an error
+ * that names the key: a misspelt key must not be a setting silently lost. */
+#pragma once
+
+#include "controllers/netconf.h"
+
+struct master_config {
+    struct netconf network;
+    char *bind_address;      /* "HOST:PORT" */
+    char *storage_backend;   /* "sqlite", "etcd" or "memory" */
+    char *storage_path;      /* sqlite */
+    char *storage_endpoints; /* etcd: "http://host:port[,...]"; NULL: not given */
+};
+
+/* All defaults; master_config_done frees what the struct owns. */
+void master_config_init(struct master_config *c);
+void master_config_done(struct master_config *c);
+static inline UNUSED void master_config_donep(struct master_config *c)
+{
+    master_config_done(c);
+}
+
+/* Takes over what the document 'v' sets.  -EINVAL names the key: "networkConfig.mtu: ...". */
+int master_config_read(struct master_config *c, const struct json *v, struct err *e);
+/* Sets one value from the command line; 'option' is a name of master_config_options.  The first
+ * "cluster-network" replaces those of the file and the others add to it, which '*given' keeps track of (0 at
+ * the start).  -EINVAL names the option. */
+int master_config_set(struct master_config *c, const char *option, const char *value,
+                      unsigned *given, struct err *e);
+/* What can be checked only of the whole. */
+int master_config_check(const struct master_config *c, struct err *e);
+
+/* Names for master_config_set, NULL-terminated. */
+extern const char *const master_config_options[];
+
+/* Whether only this host can connect to 'bind_address'. */
+bool master_config_is_loopback(const struct master_config *c);

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The namespace controller: empties a Namespace that is being deleted, then lets it go.
+ *
+ * A Namespace with a deletionTimestamp stays until its finalizer "kubernetes" is taken away.  That is done
+ * here, by its subresource finalize, when no object of any namespaced kind is left in it. */
+#pragma once
+
+#include "client/client.h"
+
+struct namespaces;
+struct namespaces *namespaces_new(struct loop *l, struct api_client *client);
+struct namespaces *namespaces_free(struct namespaces *n);
+
+/* Pure: an owned copy of the Namespace 'ns' without the finalizer "kubernetes"; NULL when it is not being
+ * deleted or has none. */
+struct json *namespaces_finalized(const struct json *ns);

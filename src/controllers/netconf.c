@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "controllers/netconf.h"
+
+#include "controllers/object.h"
+
+#define MAX_OFFENDERS 10
+
+void netconf_defaults(struct netconf *c)
+{
+    *c = (struct netconf){
+        .ranges = {{{0x0a800000, 14}, 9}},
+        .n_ranges = 1,
+        .service = {0xac1e0000, 16},
+        .plugin = SDN_SUBNET,
+        .vxlan_port = SDN_VXLAN_PORT,
+        .mtu = 1500 - SDN_VXLAN_OVERHEAD,
+    };
+}
+
+int netconf_check(const struct netconf *c, struct err *e)
+{
+    int r = subnet_ranges_check(c->ranges, c->n_ranges, e);
+    if (r < 0) {
+        return err_prefix(e, "clusterNetworks"), r;
+    }
+    for (size_t i = 0; i < c->n_ranges; i++) {
+        if (prefix_overlaps(c->ranges[i].cidr, c->service)) {
+            return err_set(e, -EINVAL, "serviceNetworkCIDR: %s: overlaps cluster network %s",
+                           PREFIX_TEXT(c->service), PREFIX_TEXT(c->ranges[i].cidr));
+        }
+    }
+    if (c->vxlan_port == 0) {
+        return err_set(e, -EINVAL, "vxlanPort: 0 is not in 1-65535");
+    }
+    if (c->mtu < NETCONF_MTU_MIN || c->mtu > NETCONF_MTU_MAX) {
+        return err_set(e, -EINVAL, "mtu: %u is not in %d-%d", c->mtu, NETCONF_MTU_MIN,
+                       NETCONF_MTU_MAX);
+    }
+    return 0;
+}
+
+bool netconf_has_address(const struct netconf *c, uint32_t addr)
+{
+    return netconf_has_prefix(c, (struct ip4_prefix){addr, 32});
+}
+
+bool netconf_has_prefix(const struct netconf *c, struct ip4_prefix p)
+{
+    for (size_t i = 0; i < c->n_ranges; i++) {
+        if (p.len >= c->ranges[i].cidr.len && prefix_contains(c->ranges[i].cidr, p.addr)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Sets 'key' to 'v' (taken) unless it has that value. */
+static bool set_if_other(struct json *o, const char *key, struct json *v)
+{
+    if (json_equal(json_get(o, key), v)) {
+        json_free(v);
+        return false;
+    }
+    json_set(o, key, v);
+    return true;
+}
+
+bool netconf_apply(const struct netconf *c, struct json *object)
+{
+    struct json *list = json_array();
+    for (size_t i = 0; i < c->n_ranges; i++) {
+        struct json *entry = json_object();
+        json_set_string(entry, "CIDR", PREFIX_TEXT(c->ranges[i].cidr));
+        json_set_int(entry, "hostSubnetLength", c->ranges[i].host_bits);
+        json_append(list, entry);
+    }
+    bool changed = set_if_other(object, "clusterNetworks", list);
+    /* The fields of the time before there were several ranges repeat the first one. */
+    changed |= set_if_other(object, "network", json_string(PREFIX_TEXT(c->ranges[0].cidr)));
+    changed |= set_if_other(object, "hostsubnetlength", json_int(c->ranges[0].host_bits));
+    changed |= set_if_other(object, "serviceNetwork", json_string(PREFIX_TEXT(c->service)));
+    changed |= set_if_other(object, "pluginName", json_string(sdn_plugin_name(c->plugin)));
+    changed |= set_if_other(object, "vxlanPort", json_int(c->vxlan_port));
+    changed |= set_if_other(object, "mtu", json_int(c->mtu));
+    return changed;
+}
+
+struct json *netconf_object(const struct netconf *c)
+{
+    struct json *o = object_new(NETWORK_API_VERSION, "ClusterNetwork", NULL, "default");
+    (void) netconf_apply(c, o);
+    return o;
+}
+
+/* Adds one to the list of offenders in 'text', which says after ten of them that there are more. */
+static void add_offender(struct strbuf *text, size_t *n, const char *kind, const struct json *o,
+                         const char *where)
+{
+    if (*n == MAX_OFFENDERS) {
+        strbuf_adds(text, ", and more");
+    }
+    if ((*n)++ >= MAX_OFFENDERS) {
+        return;
+    }
+    const char *ns = object_namespace(o);
+    strbuf_addf(text, "%s%s %s%s%s (%s)", text->size ? ", " : "", kind, ns, *ns ? "/" : "",
+                object_name(o), where);
+}
+
+int netconf_check_change(const struct netconf *c, const struct json *current,
+                         const struct json *hostsubnets, const struct json *pods, struct err *e)
+{
+    const char *service = json_path_string(current, "serviceNetwork", NULL);
+    if (service && *service && !streq(service, PREFIX_TEXT(c->service))) {
+        return err_set(e, -EINVAL,
+                       "serviceNetworkCIDR: the cluster was made with %s, which cannot be changed "
+                       "to %s",
+                       service, PREFIX_TEXT(c->service));
+    }
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT_MAX(sizeof(e->text));
+    size_t n = 0;
+    const struct json *o;
+    JSON_FOREACH (o, hostsubnets) {
+        struct ip4_prefix p = {0};
+        int r = hostsubnet_prefix(o, &p);
+        if (r != -ENOENT && (r < 0 || !netconf_has_prefix(c, p))) {
+            add_offender(&text, &n, "hostsubnet", o, json_path_string(o, "subnet", NULL));
+        }
+    }
+    JSON_FOREACH (o, pods) {
+        const char *ip = json_path_string(o, "status", "podIP", NULL);
+        uint32_t addr = 0;
+        if (ip && !json_get_bool(json_path(o, "spec", "hostNetwork", NULL), false) &&
+            ip4_parse(ip, &addr) == 0 && !netconf_has_address(c, addr)) {
+            add_offender(&text, &n, "pod", o, ip);
+        }
+    }
+    if (n > 0) {
+        return err_set(e, -EINVAL, "clusterNetworks: these are in use and would lie outside: %s",
+                       strbuf_cstr(&text));
+    }
+    return 0;
+}
+
+int netconf_check_host(const struct netconf *c, const struct netconf_host_net *nets, size_t n,
+                       struct err *e)
+{
+    static const char *const ours[] = {"tun0", "br0", "lbr0"};
+    for (size_t i = 0; i < n; i++) {
+        bool skip = false;
+        for (size_t j = 0; j < ARRAY_SIZE(ours); j++) {
+            skip |= streq(nets[i].ifname, ours[j]);
+        }
+        for (size_t j = 0; !skip && j <= c->n_ranges; j++) {
+            struct ip4_prefix p = j < c->n_ranges ? c->ranges[j].cidr : c->service;
+            if (prefix_overlaps(p, nets[i].net)) {
+                return err_set(e, -EADDRINUSE,
+                               "%s network %s overlaps network %s of this host's interface %s",
+                               j < c->n_ranges ? "cluster" : "service", PREFIX_TEXT(p),
+                               PREFIX_TEXT(nets[i].net), nets[i].ifname);
+            }
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a node's HostSubnet should become: the rules of the subnet controller.  Pure.
+ *
+ * A HostSubnet belongs to the Node whose uid its annotation node-uid holds.  One without that annotation
+ * and without a Node of its name was made by an administrator for something that is no node (a "ghost",
+ * such as an external load balancer) and is left alone. */
+#pragma once
+
+#include "controllers/netconf.h"
+
+enum subnet_step {
+    SUBNET_KEEP,   /* As it should be. */
+    SUBNET_NONE,   /* There is neither Node nor HostSubnet. */
+    SUBNET_REFUSE, /* Node without a usable address: gets none; what exists stays. */
+    SUBNET_CREATE, /* Allocate a subnet and create the HostSubnet. */
+    SUBNET_ASSIGN, /* A ghost asks for a subnet: allocate one and write it. */
+    SUBNET_UPDATE, /* Write 'host_ip' and 'uid'; the subnet stays. */
+    SUBNET_DELETE, /* Delete it; if there is a Node, it gets a new one after that. */
+};
+
+/* Reasons of events and conditions. */
+#define REASON_NO_SUBNET "NoSubnetAvailable"
+#define REASON_BAD_ADDRESS "InvalidNodeAddress"
+#define REASON_BAD_SUBNET "InvalidHostSubnet"
+#define REASON_REFUSED "HostSubnetRefused"
+#define REASON_ASSIGNED "SubnetAssigned"
+
+struct subnet_plan {
+    enum subnet_step step;
+    const char *host_ip; /* CREATE, UPDATE; of the Node object. */
+    const char *uid;     /* CREATE, UPDATE; of the Node object. */
+    const char *reason;  /* Why, as an event's reason; NULL: nothing to tell. */
+    char message[256];   /* Set with 'reason'. */
+};
+
+/* 'node' and 'hostsubnet' are the objects of one name, NULL when absent. */
+void subnet_plan_make(const struct netconf *c, const struct json *node,
+                      const struct json *hostsubnet, struct subnet_plan *ret);
+
+/* Owned HostSubnet for a Node. */
+struct json *subnet_plan_create(const char *name, const struct subnet_plan *plan,
+                                struct ip4_prefix subnet);
+/* Owned copy of 'hostsubnet' with 'host_ip' and 'uid'. */
+struct json *subnet_plan_update(const struct json *hostsubnet, const struct subnet_plan *plan);
+/* Owned HostSubnet as 'hostsubnet', without its request for a subnet and with one; its identity (uid,
+ * resourceVersion) is kept. */
+struct json *subnet_plan_assign(const struct json *hostsubnet, struct ip4_prefix subnet);
+
+/* Writes the condition NetworkUnavailable into a copy of 'node', which is returned: "True" with 'reason' and
+ * 'message', or "False" with REASON_ASSIGNED when 'reason' is NULL.  NULL: the node says so already, or never
+ * had a problem. */
+struct json *subnet_plan_condition(const struct json *node, const char *reason, const char *message,
+                                   int64_t now_ms);
+
+/* Two HostSubnets that cannot both be right. */
+struct subnet_conflict {
+    const struct json *a, *b; /* 'a' is the older one. */
+    const char *reason;       /* "OverlappingSubnets" or "DuplicateHostIP" */
+};
+/* All conflicts among 'objects', as an owned array.  Each object is named with the one it collides with
+ * first. */
+size_t subnet_conflicts(const struct json *const *objects, size_t n, struct subnet_conflict **ret);

@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "controllers/subnets.h"
+
+#include "base/log.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/timeutil.h"
+#include "controllers/object.h"
+#include "controllers/subnet_plan.h"
+#include "controllers/workqueue.h"
+
+#include <stdio.h>
+
+LOG_MODULE("subnets");
+
+#define PARALLEL 32
+#define CONFLICT_DELAY_MS 500
+
+/* What is known about one name, beside the objects in the informers. */
+struct entry {
+    struct subnets *s;
+    struct list waiting; /* In s->waiting, or alone. */
+    bool has_mark;       /* 'mark' is that of the HostSubnet in the informer. */
+    bool has_grant;      /* 'grant' was allocated, and its HostSubnet not yet seen. */
+    struct ip4_prefix mark, grant;
+    bool condition_checked; /* The work under way has seen to the Node's condition. */
+    char *told;             /* Last reason and message told; NULL: none. */
+    char *conflict;         /* Last conflict told; NULL: none. */
+    char name[];
+};
+
+struct subnets {
+    struct netconf conf;
+    struct recorder *recorder;
+    struct workqueue *queue;
+    struct informer *nodes, *hostsubnets;
+    struct subnet_alloc *alloc;
+    struct smap entries;
+    struct list waiting; /* Entries for which no subnet was left, oldest first. */
+    struct loop_timer *conflict_timer;
+    bool started;
+};
+
+/* ---- entries ---- */
+
+static struct entry *entry_get(struct subnets *s, const char *name)
+{
+    struct entry *en = smap_get(&s->entries, name);
+    if (!en) {
+        size_t size = strlen(name) + 1;
+        en = xcalloc(1, sizeof(*en) + size);
+        memcpy(en->name, name, size);
+        en->s = s;
+        list_init(&en->waiting);
+        smap_set(&s->entries, name, en);
+    }
+    return en;
+}
+
+static void entry_free(void *p)
+{
+    struct entry *en = p;
+    if (en) {
+        list_remove(&en->waiting);
+        free(en->told);
+        free(en->conflict);
+        free(en);
+    }
+}
+
+/* Lets nodes that wait for a subnet try again, as many as can get one. */
+static void wake_waiting(struct subnets *s)
+{
+    if (list_is_empty(&s->waiting)) {
+        return;
+    }
+    uint64_t n = subnet_alloc_free_slots(s->alloc);
+    struct entry *en;
+    LIST_FOREACH (en, struct entry, waiting, &s->waiting) {
+        if (n-- == 0) {
+            break;
+        }
+        list_remove(&en->waiting);
+        workqueue_add(s->queue, en->name);
+    }
+}
+
+static void release(struct subnets *s, bool *has, struct ip4_prefix p)
+{
+    if (*has) {
+        *has = false;
+        (void) subnet_alloc_release(s->alloc, p);
+        wake_waiting(s);
+    }
+}
+
+/* ---- conditions and events on Nodes ---- */
+
+static void put_status(struct work *w, const struct json *node, work_answer_fn *then)
+{
+    CLEANUP_FREE char *path = api_path("v1", "nodes", NULL, object_name(node), "status");
+    work_request(w, "PUT", path, node, then);
+}
+
+/* Once for each reason and message, until all is well. */
+static void tell(struct subnets *s, struct entry *en, const struct json *node, const char *reason,
+                 const char *message)
+{
+    CLEANUP_FREE char *text = xasprintf("%s: %s", reason, message);
+    if (!streq_null(en->told, text)) {
+        free(en->told);
+        en->told = TAKE(text);
+        log_warn("node has no usable subnet", "node=%s reason=%s message=\"%s\"", en->name, reason,
+                 message);
+        recorder_event(s->recorder, "v1", "Node", node, EVENT_WARNING, reason, message);
+    }
+}
+
+static void condition_set(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    if (error < 0 && error != -ENOENT) {
+        work_retry(w, error, "set the node's condition", text);
+    } else {
+        work_done(w);
+    }
+}
+
+/* The node stays without network: says so on the Node, unless it is said there already, and ends the
+ * work. */
+static void refuse(struct subnets *s, struct work *w, struct entry *en, const struct json *node,
+                   const char *reason, const char *message)
+{
+    CLEANUP(json_free)
+    struct json *o = subnet_plan_condition(node, reason, message, time_wall_ms());
+    if (o) {
+        tell(s, en, node, reason, message);
+        put_status(w, o, condition_set);
+    } else {
+        work_done(w);
+    }
+}
+
+/* ---- carrying out plans ---- */
+
+static void reconcile(void *ctx, struct work *w, const char *key);
+
+static void written(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    if (error < 0) {
+        work_retry(w, error, "write the host subnet", text);
+    } else {
+        work_done(w);
+    }
+}
+
+static void created(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    struct subnets *s = ctx;
+    struct entry *en = entry_get(s, work_key(w));
+    if (error == 0) {
+        log_info("host subnet created", "node=%s subnet=%s", en->name, PREFIX_TEXT(en->grant));
+        work_done(w);
+        return;
+    }
+    /* The server said no: nothing was written.  After anything else the same subnet is tried again, as it
+     * may have been. */
+    if (error == -EINVAL || error == -EACCES || error == -EPERM) {
+        const struct json *node = informer_get(s->nodes, en->name);
+        if (node) {
+            tell(s, en, node, REASON_REFUSED, text);
+        }
+        release(s, &en->has_grant, en->grant);
+    }
+    work_retry(w, error, "create the host subnet", text);
+}
+
+static void deleted(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    struct subnets *s = ctx;
+    struct entry *en = entry_get(s, work_key(w));
+    if (error < 0 && error != -ENOENT) {
+        work_retry(w, error, "delete the host subnet", text);
+        return;
+    }
+    /* It is gone, or was never there. */
+    release(s, &en->has_grant, en->grant);
+    work_done(w);
+}
+
+static void delete_hostsubnet(struct work *w, const char *name, const struct json *hs)
+{
+    CLEANUP_FREE char *path = api_path(NETWORK_API_VERSION, "hostsubnets", NULL, name, NULL);
+    CLEANUP(json_free) struct json *options = NULL;
+    if (hs) {
+        options = json_object();
+        json_set_string(options, "kind", "DeleteOptions");
+        json_set_string(options, "apiVersion", "v1");
+        json_set_string(json_ensure_object(options, "preconditions"), "uid", object_uid(hs));
+    }
+    work_request(w, "DELETE", path, options, deleted);
+}
+
+/* The entry has a subnet, its old one or a new one; false: none is left. */
+static bool grant(struct subnets *s, struct entry *en)
+{
+    if (!en->has_grant) {
+        en->has_grant = subnet_alloc_allocate(s->alloc, &en->grant) == 0;
+    }
+    if (en->has_grant) {
+        list_remove(&en->waiting);
+    }
+    return en->has_grant;
+}
+
+static void no_subnet(struct subnets *s, struct work *w, struct entry *en, const struct json *node,
+                      const struct json *hs)
+{
+    if (list_is_empty(&en->waiting)) {
+        list_push_back(&s->waiting, &en->waiting);
+    }
+    CLEANUP_FREE char *message =
+        xasprintf("no subnet is free in the cluster network: all %llu are taken; add a range to "
+                  "clusterNetworks or delete nodes",
+                  (unsigned long long) subnet_alloc_slots(s->alloc));
+    if (node) {
+        refuse(s, w, en, node, REASON_NO_SUBNET, message);
+        return;
+    }
+    recorder_event(s->recorder, NETWORK_API_VERSION, "HostSubnet", hs, EVENT_WARNING,
+                   REASON_NO_SUBNET, message);
+    work_done(w);
+}
+
+static void condition_cleared(void *ctx, struct work *w, int error, const char *text,
+                              struct json *obj)
+{
+    struct subnets *s = ctx;
+    if (error < 0 && error != -ENOENT) {
+        work_retry(w, error, "clear the node's condition", text);
+        return;
+    }
+    entry_get(s, work_key(w))->condition_checked = true;
+    reconcile(s, w, work_key(w));
+}
+
+/* The node can have a network: a condition that says it cannot goes first, so that whoever sees the
+ * HostSubnet does not see that any more.  True: a request for it is under way. */
+static bool clear_condition(struct work *w, struct entry *en, const struct json *node)
+{
+    free(en->told);
+    en->told = NULL;
+    CLEANUP(json_free) struct json *o = NULL;
+    if (!en->condition_checked) {
+        o = subnet_plan_condition(node, NULL, NULL, time_wall_ms());
+    }
+    if (o) {
+        put_status(w, o, condition_cleared);
+    }
+    return o != NULL;
+}
+
+static void write_hostsubnet(struct work *w, const char *name, struct json *o)
+{
+    CLEANUP_FREE char *path = api_path(NETWORK_API_VERSION, "hostsubnets", NULL, name, NULL);
+    work_request(w, "PUT", path, o, written);
+    json_free(o);
+}
+
+static void create_hostsubnet(struct subnets *s, struct work *w, struct entry *en,
+                              const struct json *node, const struct subnet_plan *plan)
+{
+    if (!grant(s, en)) {
+        no_subnet(s, w, en, node, NULL);
+        return;
+    }
+    if (clear_condition(w, en, node)) {
+        return;
+    }
+    CLEANUP_FREE char *path = api_path(NETWORK_API_VERSION, "hostsubnets", NULL, NULL, NULL);
+    CLEANUP(json_free) struct json *o = subnet_plan_create(en->name, plan, en->grant);
+    work_request(w, "POST", path, o, created);
+}
+
+/* There is neither a Node nor a HostSubnet; what was granted may have been written all the same. */
+static void clean_up(struct subnets *s, struct work *w, struct entry *en)
+{
+    if (en->has_grant) {
+        delete_hostsubnet(w, en->name, NULL);
+        return;
+    }
+    smap_remove(&s->entries, work_key(w));
+    work_done(w);
+}
+
+static void begin(void *ctx, struct work *w, const char *key)
+{
+    struct subnets *s = ctx;
+    entry_get(s, key)->condition_checked = false;
+    reconcile(s, w, key);
+}
+
+static void reconcile(void *ctx, struct work *w, const char *key)
+{
+    struct subnets *s = ctx;
+    const struct json *node = informer_get(s->nodes, key);
+    const struct json *hs = informer_get(s->hostsubnets, key);
+    struct entry *en = entry_get(s, key);
+    struct subnet_plan plan;
+    if (node && object_is_terminating(node)) {
+        node = NULL;
+    }
+    subnet_plan_make(&s->conf, node, hs, &plan);
+    if (plan.step != SUBNET_CREATE && plan.step != SUBNET_ASSIGN) {
+        /* It does not wait any more: the next one may have what this one was woken for. */
+        list_remove(&en->waiting);
+        wake_waiting(s);
+    }
+    switch (plan.step) {
+    case SUBNET_NONE:
+        clean_up(s, w, en);
+        return;
+    case SUBNET_KEEP:
+        if (!node || !clear_condition(w, en, node)) {
+            work_done(w);
+        }
+        return;
+    case SUBNET_REFUSE:
+        refuse(s, w, en, node, plan.reason, plan.message);
+        return;
+    case SUBNET_CREATE:
+        create_hostsubnet(s, w, en, node, &plan);
+        return;
+    case SUBNET_ASSIGN:
+        if (grant(s, en)) {
+            write_hostsubnet(w, key, subnet_plan_assign(hs, en->grant));
+        } else {
+            no_subnet(s, w, en, NULL, hs);
+        }
+        return;
+    case SUBNET_UPDATE:
+        log_info("host subnet follows its node", "node=%s hostIP=%s", key, plan.host_ip);
+        write_hostsubnet(w, key, subnet_plan_update(hs, &plan));
+        return;
+    case SUBNET_DELETE:
+        log_info("host subnet deleted", "node=%s reason=\"%s\"", key,
+                 plan.reason ? plan.message : "its node is gone");
+        if (plan.reason) {
+            tell(s, en, node, plan.reason, plan.message);
+        }
+        delete_hostsubnet(w, key, hs);
+        return;
+    }
+}
+
+/* ---- conflicts between HostSubnets ---- */
+
+struct object_list {
+    const struct json **list;
+    size_t n, cap;
+};
+
+static void collect(void *ctx, const char *key, const struct json *obj)
+{
+    struct object_list *l = ctx;
+    l->list = grow(l->list, &l->cap, l->n + 1, sizeof(*l->list));
+    l->list[l->n++] = obj;
+}
+
+/* Told once for each pair; the allocator avoids both in any case. */
+static void check_conflicts(void *ctx)
+{
+    struct subnets *s = ctx;
+    struct object_list all = {0};
+    informer_each(s->hostsubnets, collect, &all);
+    struct subnet_conflict *list = NULL;
+    size_t n = subnet_conflicts(all.list, all.n, &list);
+    for (size_t i = 0; i < n; i++) {
+        const struct json *a = list[i].a, *b = list[i].b;
+        const char *field = streq(list[i].reason, "DuplicateHostIP") ? "hostIP" : "subnet";
+        CLEANUP_FREE char *message =
+            xasprintf("%s %s of HostSubnet %s %s %s of HostSubnet %s: delete one of them", field,
+                      json_path_string(b, field, NULL), object_name(b),
+                      streq(field, "subnet") ? "overlaps" : "is the same as",
+                      json_path_string(a, field, NULL), object_name(a));
+        struct entry *en = entry_get(s, object_name(b));
+        if (!streq_null(en->conflict, message)) {
+            log_warn("host subnets collide", "reason=%s message=\"%s\"", list[i].reason, message);
+            recorder_event(s->recorder, NETWORK_API_VERSION, "HostSubnet", b, EVENT_WARNING,
+                           list[i].reason, message);
+            free(en->conflict);
+            en->conflict = TAKE(message);
+        }
+    }
+    free(list);
+    free(all.list);
+}
+
+/* ---- informers ---- */
+
+static void node_changed(void *ctx, const char *key, const struct json *old, const struct json *obj)
+{
+    struct subnets *s = ctx;
+    workqueue_add(s->queue, key);
+}
+
+static void node_deleted(void *ctx, const char *key, const struct json *obj)
+{
+    struct subnets *s = ctx;
+    workqueue_add(s->queue, key);
+}
+
+static void check_conflicts_soon(struct subnets *s)
+{
+    if (s->started && !loop_timer_armed(s->conflict_timer)) {
+        loop_timer_arm(s->conflict_timer, CONFLICT_DELAY_MS);
+    }
+}
+
+static void hostsubnet_changed(void *ctx, const char *key, const struct json *old,
+                               const struct json *obj)
+{
+    struct subnets *s = ctx;
+    struct entry *en = entry_get(s, key);
+    struct ip4_prefix p;
+    bool has = hostsubnet_prefix(obj, &p) == 0;
+    if (has) {
+        subnet_alloc_mark(s->alloc, p);
+    }
+    /* Only now, so that no one gets what is held all along. */
+    release(s, &en->has_mark, en->mark);
+    if (has) {
+        release(s, &en->has_grant, en->grant);
+        en->mark = p;
+        en->has_mark = true;
+    }
+    check_conflicts_soon(s);
+    workqueue_add(s->queue, key);
+}
+
+static void hostsubnet_deleted(void *ctx, const char *key, const struct json *obj)
+{
+    struct subnets *s = ctx;
+    struct entry *en = entry_get(s, key);
+    release(s, &en->has_mark, en->mark);
+    free(en->conflict);
+    en->conflict = NULL;
+    check_conflicts_soon(s);
+    workqueue_add(s->queue, key);
+}
+
+struct newest {
+    const char *created;
+    struct ip4_prefix subnet;
+};
+
+/* The HostSubnet that was made for a Node last: there the cursor stood. */
+static void find_newest(void *ctx, const char *key, const struct json *obj)
+{
+    struct newest *newest = ctx;
+    const char *created = json_path_string(obj, "metadata", "creationTimestamp", NULL);
+    struct ip4_prefix p;
+    if (!created || !object_annotation(obj, ANNOTATION_NODE_UID) ||
+        hostsubnet_prefix(obj, &p) < 0) {
+        return;
+    }
+    int r = newest->created ? strcmp(created, newest->created) : 1;
+    if (r > 0 || (r == 0 && p.addr > newest->subnet.addr)) {
+        *newest = (struct newest){created, p};
+    }
+}
+
+static void synced(void *ctx)
+{
+    struct subnets *s = ctx;
+    if (s->started || !informer_synced(s->nodes) || !informer_synced(s->hostsubnets)) {
+        return;
+    }
+    struct newest newest = {0};
+    informer_each(s->hostsubnets, find_newest, &newest);
+    if (newest.created) {
+        subnet_alloc_seek(s->alloc, newest.subnet);
+    }
+    s->started = true;
+    check_conflicts_soon(s);
+    log_info("synced", "nodes=%zu hostsubnets=%zu free=%llu", informer_count(s->nodes),
+             informer_count(s->hostsubnets),
+             (unsigned long long) subnet_alloc_free_slots(s->alloc));
+    workqueue_start(s->queue);
+}
+
+int subnets_new(struct loop *l, struct api_client *client, struct recorder *recorder,
+                const struct netconf *conf, struct subnets **ret, struct err *e)
+{
+    static const struct informer_ops node_ops = {
+        .changed = node_changed, .deleted = node_deleted, .synced = synced};
+    static const struct informer_ops hostsubnet_ops = {
+        .changed = hostsubnet_changed, .deleted = hostsubnet_deleted, .synced = synced};
+    struct subnet_alloc *alloc = NULL;
+    int r = subnet_alloc_new(conf->ranges, conf->n_ranges, &alloc, e);
+    if (r < 0) {
+        return r;
+    }
+    struct subnets *s = NEW(struct subnets);
+    s->conf = *conf;
+    s->alloc = alloc;
+    s->recorder = recorder;
+    list_init(&s->waiting);
+    smap_init(&s->entries, entry_free);
+    s->conflict_timer = loop_timer_new(l, check_conflicts, s);
+    s->queue = workqueue_new(l, client, PARALLEL, begin, s);
+    s->nodes = informer_new(client, l, "v1", "nodes", NULL, &node_ops, s);
+    s->hostsubnets =
+        informer_new(client, l, NETWORK_API_VERSION, "hostsubnets", NULL, &hostsubnet_ops, s);
+    return *ret = s, 0;
+}
+
+struct subnets *subnets_free(struct subnets *s)
+{
+    if (s) {
+        workqueue_free(s->queue);
+        informer_free(s->nodes);
+        informer_free(s->hostsubnets);
+        loop_timer_free(s->conflict_timer);
+        smap_done(&s->entries);
+        subnet_alloc_free(s->alloc);
+        free(s);
+    }
+    return NULL;
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "controllers/vnids.h"
+
+#include "base/log.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "controllers/object.h"
+#include "controllers/vnid_plan.h"
+#include "controllers/workqueue.h"
+#include "sdn/vnid_alloc.h"
+
+LOG_MODULE("vnids");
+
+#define PARALLEL 32
+
+/* What is known about one project, beside the objects in the informers. */
+struct entry {
+    bool has_id; /* 'id' is this project's: that of its NetNamespace, or of the one to come. */
+    bool no_id;  /* It was told that no id is left. */
+    uint32_t id; /* One user of it in the allocator, if it is allocatable. */
+    uint32_t duplicate; /* The id that was told to be a duplicate; 0: none. */
+};
+
+struct vnids {
+    struct recorder *recorder;
+    struct workqueue *queue;
+    struct informer *namespaces, *netnamespaces;
+    struct vnid_alloc *alloc;
+    struct smap entries;
+    bool started;
+};
+
+static struct entry *entry_get(struct vnids *v, const char *name)
+{
+    struct entry *en = smap_get(&v->entries, name);
+    if (!en) {
+        en = NEW(struct entry);
+        smap_set(&v->entries, name, en);
+    }
+    return en;
+}
+
+static void give_up_id(struct vnids *v, struct entry *en)
+{
+    if (en->has_id) {
+        (void) vnid_alloc_release(v->alloc, en->id);
+        en->has_id = false;
+    }
+}
+
+/* ---- duplicates ---- */
+
+struct search {
+    const char *but;
+    uint32_t vnid;
+    const char *found;
+};
+
+static void find_same(void *ctx, const char *key, const struct json *obj)
+{
+    struct search *s = ctx;
+    uint32_t vnid = 0;
+    if (!streq(key, s->but) && netnamespace_vnid(obj, &vnid) == 0 && vnid == s->vnid) {
+        s->found = key;
+    }
+}
+
+/* Two projects with one id reach each other's pods: somebody edited one, and should know. */
+static void check_duplicate(struct vnids *v, const char *name, struct entry *en,
+                            const struct json *nn)
+{
+    if (vnid_alloc_users(v->alloc, en->id) < 2) {
+        en->duplicate = 0;
+        return;
+    }
+    struct search s = {.but = name, .vnid = en->id};
+    informer_each(v->netnamespaces, find_same, &s);
+    if (!s.found || en->duplicate == en->id) {
+        return;
+    }
+    en->duplicate = en->id;
+    CLEANUP_FREE char *message = xasprintf(
+        "netid %u is also that of project %s: pods of both reach each other", en->id, s.found);
+    log_warn("duplicate netid", "project=%s netid=%u other=%s", name, en->id, s.found);
+    recorder_event(v->recorder, NETWORK_API_VERSION, "NetNamespace", nn, EVENT_WARNING,
+                   "DuplicateNetID", message);
+}
+
+/* ---- carrying out plans ---- */
+
+static void written(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    if (error < 0) {
+        work_retry(w, error, "write the net namespace", text);
+    } else {
+        work_done(w);
+    }
+}
+
+static void created(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    struct vnids *v = ctx;
+    if (error == 0) {
+        log_info("net namespace created", "project=%s netid=%u", work_key(w),
+                 entry_get(v, work_key(w))->id);
+    }
+    /* After an error the same id is tried again: it may have been written. */
+    written(ctx, w, error, text, obj);
+}
+
+static void deleted(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    struct vnids *v = ctx;
+    if (error < 0 && error != -ENOENT) {
+        work_retry(w, error, "delete the net namespace", text);
+        return;
+    }
+    /* While the informer still has it, its deletion there will release the id. */
+    if (!informer_get(v->netnamespaces, work_key(w))) {
+        give_up_id(v, entry_get(v, work_key(w)));
+    }
+    work_done(w);
+}
+
+static void delete_netnamespace(struct work *w, const char *name)
+{
+    CLEANUP_FREE char *path = api_path(NETWORK_API_VERSION, "netnamespaces", NULL, name, NULL);
+    work_request(w, "DELETE", path, NULL, deleted);
+}
+
+/* The project has an id, its old one or a new one; false: none is left. */
+static bool take_id(struct vnids *v, const char *name, struct entry *en)
+{
+    if (!en->has_id) {
+        en->id = SDN_VNID_GLOBAL;
+        en->has_id = vnid_plan_is_global(name) || vnid_alloc_allocate(v->alloc, &en->id) == 0;
+    }
+    return en->has_id;
+}
+
+static void create_netnamespace(struct vnids *v, struct work *w, const char *name, struct entry *en,
+                                const struct json *ns)
+{
+    if (!take_id(v, name, en)) {
+        if (!en->no_id) {
+            log_warn("no netid is free", "project=%s", name);
+            recorder_event(v->recorder, "v1", "Namespace", ns, EVENT_WARNING, "NoNetIDAvailable",
+                           "no netid is free: all are taken by other projects");
+            en->no_id = true;
+        }
+        work_wait(w, 10000);
+        return;
+    }
+    en->no_id = false;
+    CLEANUP_FREE char *path = api_path(NETWORK_API_VERSION, "netnamespaces", NULL, NULL, NULL);
+    CLEANUP(json_free) struct json *o = vnid_plan_create(name, en->id);
+    work_request(w, "POST", path, o, created);
+}
+
+static void make_global(struct work *w, const char *name, const struct json *nn)
+{
+    CLEANUP(json_free) struct json *o = json_clone(nn);
+    json_set_int(o, "netid", SDN_VNID_GLOBAL);
+    CLEANUP_FREE char *path = api_path(NETWORK_API_VERSION, "netnamespaces", NULL, name, NULL);
+    work_request(w, "PUT", path, o, written);
+}
+
+static void reconcile(void *ctx, struct work *w, const char *key)
+{
+    struct vnids *v = ctx;
+    const struct json *ns = informer_get(v->namespaces, key);
+    const struct json *nn = informer_get(v->netnamespaces, key);
+    struct entry *en = entry_get(v, key);
+    switch (vnid_plan_make(key, ns, nn)) {
+    case VNID_KEEP:
+        check_duplicate(v, key, en, nn);
+        work_done(w);
+        return;
+    case VNID_NONE:
+        if (en->has_id) { /* Its NetNamespace may have been written all the same. */
+            delete_netnamespace(w, key);
+            return;
+        }
+        smap_remove(&v->entries, key);
+        work_done(w);
+        return;
+    case VNID_CREATE:
+        create_netnamespace(v, w, key, en, ns);
+        return;
+    case VNID_GLOBAL:
+        make_global(w, key, nn);
+        return;
+    case VNID_DELETE:
+        log_info("net namespace deleted", "project=%s", key);
+        delete_netnamespace(w, key);
+        return;
+    }
+}
+
+/* ---- informers ---- */
+
+static void namespace_changed(void *ctx, const char *key, const struct json *old,
+                              const struct json *obj)
+{
+    struct vnids *v = ctx;
+    workqueue_add(v->queue, key);
+}
+
+static void namespace_deleted(void *ctx, const char *key, const struct json *obj)
+{
+    struct vnids *v = ctx;
+    workqueue_add(v->queue, key);
+}
+
+static void netnamespace_changed(void *ctx, const char *key, const struct json *old,
+                                 const struct json *obj)
+{
+    struct vnids *v = ctx;
+    struct entry *en = entry_get(v, key);
+    uint32_t vnid = 0;
+    if (netnamespace_vnid(obj, &vnid) == 0 && !(en->has_id && en->id == vnid)) {
+        give_up_id(v, en);
+        (void) vnid_alloc_share(v->alloc, vnid); /* Ids that are not allocatable need no account. */
+        en->id = vnid;
+        en->has_id = true;
+    }
+    workqueue_add(v->queue, key);
+}
+
+static void netnamespace_deleted(void *ctx, const char *key, const struct json *obj)
+{
+    struct vnids *v = ctx;
+    if (!informer_get(v->namespaces, key)) {
+        give_up_id(v, entry_get(v, key));
+    }
+    workqueue_add(v->queue, key);
+}
+
+struct newest {
+    const char *created;
+    uint32_t vnid;
+};
+
+/* The NetNamespace that was made last: there the cursor stood. */
+static void find_newest(void *ctx, const char *key, const struct json *obj)
+{
+    struct newest *newest = ctx;
+    const char *created = json_path_string(obj, "metadata", "creationTimestamp", NULL);
+    uint32_t vnid = 0;
+    if (!created || netnamespace_vnid(obj, &vnid) < 0 || vnid < SDN_VNID_MIN) {
+        return;
+    }
+    int r = newest->created ? strcmp(created, newest->created) : 1;
+    if (r > 0 || (r == 0 && vnid > newest->vnid)) {
+        *newest = (struct newest){created, vnid};
+    }
+}
+
+static void synced(void *ctx)
+{
+    struct vnids *v = ctx;
+    if (v->started || !informer_synced(v->namespaces) || !informer_synced(v->netnamespaces)) {
+        return;
+    }
+    struct newest newest = {0};
+    informer_each(v->netnamespaces, find_newest, &newest);
+    vnid_alloc_seek(v->alloc, newest.vnid);
+    v->started = true;
+    log_info("synced", "namespaces=%zu netnamespaces=%zu", informer_count(v->namespaces),
+             informer_count(v->netnamespaces));
+    workqueue_start(v->queue);
+}
+
+struct vnids *vnids_new(struct loop *l, struct api_client *client, struct recorder *recorder)
+{
+    static const struct informer_ops namespace_ops = {
+        .changed = namespace_changed, .deleted = namespace_deleted, .synced = synced};
+    static const struct informer_ops netnamespace_ops = {
+        .changed = netnamespace_changed, .deleted = netnamespace_deleted, .synced = synced};
+    struct vnids *v = NEW(struct vnids);
+    v->recorder = recorder;
+    v->alloc = vnid_alloc_new();
+    smap_init(&v->entries, free);
+    v->queue = workqueue_new(l, client, PARALLEL, reconcile, v);
+    v->namespaces = informer_new(client, l, "v1", "namespaces", NULL, &namespace_ops, v);
+    v->netnamespaces =
+        informer_new(client, l, NETWORK_API_VERSION, "netnamespaces", NULL, &netnamespace_ops, v);
+    return v;
+}
+
+struct vnids *vnids_free(struct vnids *v)
+{
+    if (v) {
+        workqueue_free(v->queue);
+        informer_free(v->namespaces);
+        informer_free(v->netnamespaces);
+        smap_done(&v->entries);
+        vnid_alloc_free(v->alloc);
+        free(v);
+    }
+    return NULL;
+}

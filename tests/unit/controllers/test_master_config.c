@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "controllers/master_config.h"
+
+#include "helper.h"
+#include "wire/yaml.h"
+
+static int read_yaml(struct master_config *c, const char *text, struct err *e)
+{
+    CLEANUP(json_free) struct json *v = NULL;
+    if (yaml_parse(text, strlen(text), &v, e) < 0) {
+        fail_msg("%s", e->text);
+    }
+    int r = master_config_read(c, v, e);
+    return r < 0 ? r : master_config_check(c, e);
+}
+
+static void empty_file_means_the_defaults(void **state)
+{
+    __attribute__((cleanup(master_config_donep))) struct master_config c;
+    master_config_init(&c);
+    struct err e = {0};
+    assert_int_equal(read_yaml(&c, "", &e), 0);
+    assert_string_equal(c.bind_address, "127.0.0.1:8443");
+    assert_string_equal(c.storage_backend, "sqlite");
+    assert_string_equal(c.storage_path, "/var/lib/tenet/registry.db");
+    assert_null(c.storage_endpoints);
+    assert_int_equal(c.network.n_ranges, 1);
+    assert_string_equal(PREFIX_TEXT(c.network.ranges[0].cidr), "10.128.0.0/14");
+    assert_int_equal(c.network.ranges[0].host_bits, 9);
+    assert_string_equal(PREFIX_TEXT(c.network.service), "172.30.0.0/16");
+    assert_int_equal(c.network.plugin, SDN_SUBNET);
+    assert_int_equal(c.network.vxlan_port, 4789);
+    assert_int_equal(c.network.mtu, 1450);
+    assert_true(master_config_is_loopback(&c));
+}
+
+static void every_key_is_read(void **state)
+{
+    __attribute__((cleanup(master_config_donep))) struct master_config c;
+    master_config_init(&c);
+    struct err e = {0};
+    int r = read_yaml(&c,
+                      "apiVersion: v1\n"
+                      "kind: MasterConfig\n"
+                      "networkConfig:\n"
+                      "  clusterNetworks:\n"
+                      "  - cidr: 10.1.0.0/16\n"
+                      "    hostSubnetLength: 8\n"
+                      "  - {cidr: 10.64.0.0/12, hostSubnetLength: 20}\n"
+                      "  serviceNetworkCIDR: 10.200.0.0/16\n"
+                      "  networkPluginName: redhat/openshift-ovs-multitenant\n"
+                      "  vxlanPort: 4790\n"
+                      "  mtu: 8950\n"
+                      "servingInfo:\n"
+                      "  bindAddress: 0.0.0.0:443\n"
+                      "storage:\n"
+                      "  backend: etcd\n"
+                      "  path: /x\n"
+                      "  endpoints: http://127.0.0.1:2379\n",
+                      &e);
+    assert_string_equal(e.text, "");
+    assert_int_equal(r, 0);
+    assert_int_equal(c.network.n_ranges, 2);
+    assert_string_equal(PREFIX_TEXT(c.network.ranges[0].cidr), "10.1.0.0/16");
+    assert_int_equal(c.network.ranges[1].host_bits, 20);
+    assert_string_equal(PREFIX_TEXT(c.network.service), "10.200.0.0/16");
+    assert_int_equal(c.network.plugin, SDN_MULTITENANT);
+    assert_int_equal(c.network.vxlan_port, 4790);
+    assert_int_equal(c.network.mtu, 8950);
+    assert_string_equal(c.bind_address, "0.0.0.0:443");
+    assert_false(master_config_is_loopback(&c));
+    assert_string_equal(c.storage_backend, "etcd");
+    assert_string_equal(c.storage_path, "/x");
+    assert_string_equal(c.storage_endpoints, "http://127.0.0.1:2379");
+}
+
+static void the_older_pair_of_keys_works(void **state)
+{
+    __attribute__((cleanup(master_config_donep))) struct master_config c;
+    master_config_init(&c);
+    struct err e = {0};
+    assert_int_equal(
+        read_yaml(&c, "networkConfig: {clusterNetworkCIDR: 10.1.0.0/16, hostSubnetLength: 8}", &e),
+        0);
+    assert_int_equal(c.network.n_ranges, 1);
+    assert_string_equal(PREFIX_TEXT(c.network.ranges[0].cidr), "10.1.0.0/16");
+    assert_int_equal(c.network.ranges[0].host_bits, 8);
+}
+
+static void wrong_files_are_refused_with_the_key(void **state)
+{
+    const struct {
+        const char *yaml, *text;
+    } bad[] = {
+        {"nosuch: 1", "nosuch: unknown key"},
+        {"networkConfig: {nosuch: 1}", "networkConfig.nosuch: unknown key"},
+        {"networkConfig: 7", "networkConfig: must be a mapping of keys to values"},
+        {"[]", "must be a mapping of keys to values"},
+        {"kind: NodeConfig", "kind: must be \"MasterConfig\""},
+        {"networkConfig: {vxlanPort: 70000}", "networkConfig.vxlanPort: 70000 is not in 1-65535"},
+        {"networkConfig: {vxlanPort: x}", "networkConfig.vxlanPort: must be a whole number"},
+        {"networkConfig: {mtu: 1.5}", "networkConfig.mtu: must be a whole number"},
+        {"networkConfig: {mtu: 100}", "networkConfig.mtu: 100 is not in 576-65536"},
+        {"networkConfig: {networkPluginName: none}",
+         "networkConfig.networkPluginName: \"none\" is not a network plug-in: "
+         "\"redhat/openshift-ovs-subnet\" and \"redhat/openshift-ovs-multitenant\" are"},
+        {"networkConfig: {clusterNetworks: []}",
+         "networkConfig.clusterNetworks: must be a list of networks"},
+        {"networkConfig: {clusterNetworks: [{cidr: 10.1.0.0/16}]}",
+         "networkConfig.clusterNetworks[0].hostSubnetLength: must be a whole number"},
+        {"networkConfig: {clusterNetworks: [{cidr: 10.1.0.0/16, hostSubnetLength: 17}]}",
+         "networkConfig.clusterNetworks[0].hostSubnetLength: 17 is not in 2-16, the bits that "
+         "10.1.0.0/16 leaves for a node's subnet"},
+        {"networkConfig: {clusterNetworks: [{CIDR: 10.1.0.0/16, hostSubnetLength: 8}]}",
+         "networkConfig.clusterNetworks[0].CIDR: unknown key"},
+        {"networkConfig: {clusterNetworks: [{cidr: 10.1.2.3/16, hostSubnetLength: 8}]}",
+         "networkConfig.clusterNetworks[0].cidr: \"10.1.2.3/16\" has bits set below its length; "
+         "did you mean 10.1.0.0/16"},
+        {"networkConfig: {clusterNetworks: [{cidr: 10.1.0.0/16, hostSubnetLength: 8}, "
+         "{cidr: 10.1.128.0/17, hostSubnetLength: 8}]}",
+         "networkConfig: clusterNetworks: 10.1.128.0/17: overlaps 10.1.0.0/16"},
+        {"networkConfig: {serviceNetworkCIDR: 10.128.0.0/16}",
+         "networkConfig: serviceNetworkCIDR: 10.128.0.0/16: overlaps cluster network "
+         "10.128.0.0/14"},
+        {"networkConfig: {clusterNetworks: [{cidr: 10.1.0.0/16, hostSubnetLength: 8}], "
+         "clusterNetworkCIDR: 10.1.0.0/16}",
+         "networkConfig.clusterNetworkCIDR: cannot be given beside clusterNetworks"},
+        {"networkConfig: {clusterNetworkCIDR: 10.1.0.0/24}",
+         "networkConfig.hostSubnetLength: 9 is not in 2-8, the bits that 10.1.0.0/24 leaves for a "
+         "node's subnet"},
+        {"servingInfo: {bindAddress: '256.0.0.1:1'}",
+         "servingInfo.bindAddress: \"256.0.0.1:1\" is not an IPv4 address and port such as "
+         "127.0.0.1:8443"},
+        {"servingInfo: {bindAddress: '127.0.0.1'}",
+         "servingInfo.bindAddress: \"127.0.0.1\" is not an IPv4 address and port such as "
+         "127.0.0.1:8443"},
+        {"storage: {backend: paper}",
+         "storage.backend: \"paper\" is not one of sqlite, etcd, memory"},
+        {"storage: {path: ''}", "storage.path: must not be empty"},
+        {"storage: {path: 7}", "storage.path: must be a string"},
+        {"storage: {backend: etcd}", "storage.endpoints: must be given for the backend etcd"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        __attribute__((cleanup(master_config_donep))) struct master_config c;
+        master_config_init(&c);
+        struct err e = {0};
+        int r = read_yaml(&c, bad[i].yaml, &e);
+        assert_string_equal(e.text, bad[i].text);
+        assert_int_equal(r, -EINVAL);
+    }
+}
+
+static void seventeen_networks_are_too_many(void **state)
+{
+    __attribute__((cleanup(master_config_donep))) struct master_config c;
+    master_config_init(&c);
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    strbuf_adds(&text, "networkConfig: {clusterNetworks: [");
+    for (int i = 0; i < 17; i++) {
+        strbuf_addf(&text, "{cidr: 10.%d.0.0/16, hostSubnetLength: 8},", i);
+    }
+    strbuf_adds(&text, "]}");
+    struct err e = {0};
+    assert_int_equal(read_yaml(&c, strbuf_cstr(&text), &e), -EINVAL);
+    assert_string_equal(e.text, "networkConfig.clusterNetworks: more than 16 cluster networks");
+}
+
+static void options_override_the_file(void **state)
+{
+    __attribute__((cleanup(master_config_donep))) struct master_config c;
+    master_config_init(&c);
+    struct err e = {0};
+    unsigned given = 0;
+    assert_int_equal(master_config_set(&c, "cluster-network", "10.1.0.0/16:8", &given, &e), 0);
+    assert_int_equal(master_config_set(&c, "cluster-network", "10.64.0.0/14", &given, &e), 0);
+    assert_int_equal(master_config_set(&c, "service-network", "10.9.0.0/16", &given, &e), 0);
+    assert_int_equal(master_config_set(&c, "plugin", "ovs-multitenant", &given, &e), 0);
+    assert_int_equal(master_config_set(&c, "vxlan-port", "4790", &given, &e), 0);
+    assert_int_equal(master_config_set(&c, "mtu", "1400", &given, &e), 0);
+    assert_int_equal(master_config_set(&c, "bind-address", "localhost:0", &given, &e), 0);
+    assert_int_equal(master_config_set(&c, "storage-backend", "memory", &given, &e), 0);
+    assert_int_equal(master_config_set(&c, "storage-path", "/y", &given, &e), 0);
+    assert_int_equal(master_config_set(&c, "storage-endpoints", "http://e", &given, &e), 0);
+    assert_int_equal(master_config_check(&c, &e), 0);
+    assert_int_equal(c.network.n_ranges, 2);
+    assert_int_equal(c.network.ranges[0].host_bits, 8);
+    assert_int_equal(c.network.ranges[1].host_bits, 9);
+    assert_int_equal(c.network.plugin, SDN_MULTITENANT);
+    assert_int_equal(c.network.vxlan_port, 4790);
+    assert_int_equal(c.network.mtu, 1400);
+    assert_true(master_config_is_loopback(&c));
+    assert_string_equal(c.storage_path, "/y");
+    const struct {
+        const char *option, *value, *text;
+    } bad[] = {
+        {"mtu", "x", "--mtu: \"x\" is not a whole number"},
+        {"vxlan-port", "0", "--vxlan-port: 0 is not in 1-65535"},
+        {"cluster-network", "10.0.0.0/8:y",
+         "--cluster-network: \"10.0.0.0/8:y\" is not CIDR:HOSTSUBNETLENGTH such as "
+         "10.128.0.0/14:9"},
+        {"cluster-network", "10.0.0.0",
+         "--cluster-network: \"10.0.0.0\" is not an IPv4 CIDR such "
+         "as 10.128.0.0/14"},
+        {"storage-path", "", "--storage-path: must not be empty"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        assert_int_equal(master_config_set(&c, bad[i].option, bad[i].value, &given, &e), -EINVAL);
+        assert_string_equal(e.text, bad[i].text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(empty_file_means_the_defaults),
+        cmocka_unit_test(every_key_is_read),
+        cmocka_unit_test(the_older_pair_of_keys_works),
+        cmocka_unit_test(wrong_files_are_refused_with_the_key),
+        cmocka_unit_test(seventeen_networks_are_too_many),
+        cmocka_unit_test(options_override_the_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The decisions of the controllers, which are pure functions of the objects. */
+#include "controllers/event_age.h"
+#include "controllers/namespaces.h"
+#include "controllers/object.h"
+#include "controllers/recorder.h"
+#include "controllers/subnet_plan.h"
+#include "controllers/vnid_plan.h"
+
+#include "base/timeutil.h"
+
+#include "helper.h"
+
+#define NODE(ip)                                                                      \
+    "{'metadata':{'name':'n1','uid':'u1'},'status':{'addresses':[{'type':'Hostname'," \
+    "'address':'n1'},{'type':'InternalIP','address':'" ip "'},{'type':'InternalIP',"  \
+    "'address':'9.9.9.9'}]}}"
+#define SUBNET(annotations, ip, subnet)                                                 \
+    "{'metadata':{'name':'n1','uid':'h1','annotations':{" annotations "}},'host':'n1'," \
+    "'hostIP':'" ip "','subnet':'" subnet "'}"
+#define UID(uid) "'pod.network.openshift.io/node-uid':'" uid "'"
+#define ASSIGN "'pod.network.openshift.io/assign-subnet':'true'"
+
+static struct subnet_plan plan_of(const char *node, const char *hs)
+{
+    static struct json *n, *h;
+    json_free(n);
+    json_free(h);
+    n = node ? from(node) : NULL;
+    h = hs ? from(hs) : NULL;
+    struct netconf c;
+    netconf_defaults(&c);
+    struct subnet_plan p;
+    subnet_plan_make(&c, n, h, &p);
+    if (p.uid) {
+        assert_string_equal(p.uid, "u1");
+    }
+    return p;
+}
+
+static void node_gets_a_host_subnet(void **state)
+{
+    struct subnet_plan p = plan_of(NODE("10.245.2.3"), NULL);
+    assert_int_equal(p.step, SUBNET_CREATE);
+    assert_string_equal(p.host_ip, "10.245.2.3");
+    CLEANUP(json_free)
+    struct json *o = subnet_plan_create("n1", &p, (struct ip4_prefix){0x0a800200, 23});
+    assert_json(o, "{'apiVersion':'network.openshift.io/v1','kind':'HostSubnet','metadata':{'name':"
+                   "'n1','annotations':{" UID("u1") "}},'host':'n1','hostIP':'10.245.2.3',"
+                                                    "'subnet':'10.128.2.0/23'}");
+    assert_int_equal(plan_of(NULL, NULL).step, SUBNET_NONE);
+}
+
+static void node_with_its_subnet_is_left_alone(void **state)
+{
+    const char *node = NODE("10.245.2.3");
+    assert_int_equal(plan_of(node, SUBNET(UID("u1"), "10.245.2.3", "10.128.0.0/23")).step,
+                     SUBNET_KEEP);
+    /* Also with a subnet of another size, from before the host subnet length was changed. */
+    assert_int_equal(plan_of(node, SUBNET(UID("u1"), "10.245.2.3", "10.131.255.240/28")).step,
+                     SUBNET_KEEP);
+}
+
+static void changed_address_updates_only_the_address(void **state)
+{
+    const char *hs = SUBNET(UID("u1") ",'x':'y'", "10.245.2.9", "10.128.0.0/23");
+    struct subnet_plan p = plan_of(NODE("10.245.2.3"), hs);
+    assert_int_equal(p.step, SUBNET_UPDATE);
+    CLEANUP(json_free) struct json *old = from(hs);
+    CLEANUP(json_free) struct json *o = subnet_plan_update(old, &p);
+    assert_json(o, SUBNET(UID("u1") ",'x':'y'", "10.245.2.3", "10.128.0.0/23"));
+}
+
+static void unowned_subnet_of_a_node_is_stamped(void **state)
+{
+    struct subnet_plan p = plan_of(NODE("10.245.2.3"), SUBNET("", "10.245.2.3", "10.128.0.0/23"));
+    assert_int_equal(p.step, SUBNET_UPDATE);
+}
+
+static void subnet_of_a_node_that_is_gone_or_was_replaced_is_deleted(void **state)
+{
+    const char *hs = SUBNET(UID("u0"), "10.245.2.3", "10.128.0.0/23");
+    assert_int_equal(plan_of(NULL, hs).step, SUBNET_DELETE);
+    struct subnet_plan p = plan_of(NODE("10.245.2.3"), hs);
+    assert_int_equal(p.step, SUBNET_DELETE);
+    assert_null(p.reason);
+}
+
+static void subnet_outside_of_the_cluster_network_is_replaced(void **state)
+{
+    const char *const bad[] = {SUBNET(UID("u1"), "10.245.2.3", "10.1.0.0/24"),
+                               SUBNET(UID("u1"), "10.245.2.3", "10.0.0.0/8"),
+                               SUBNET(UID("u1"), "10.245.2.3", "nonsense"),
+                               SUBNET(UID("u1"), "10.245.2.3", "")};
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        struct subnet_plan p = plan_of(NODE("10.245.2.3"), bad[i]);
+        assert_int_equal(p.step, SUBNET_DELETE);
+        assert_string_equal(p.reason, REASON_BAD_SUBNET);
+    }
+}
+
+static void ghosts_are_left_alone(void **state)
+{
+    assert_int_equal(plan_of(NULL, SUBNET("", "10.245.9.9", "10.128.4.0/23")).step, SUBNET_KEEP);
+    assert_int_equal(plan_of(NULL, SUBNET("", "10.245.9.9", "192.168.0.0/24")).step, SUBNET_KEEP);
+    assert_int_equal(plan_of(NULL, SUBNET(ASSIGN, "10.245.9.9", "10.128.4.0/23")).step,
+                     SUBNET_KEEP);
+}
+
+static void ghost_that_asks_gets_a_subnet_and_keeps_the_rest(void **state)
+{
+    const char *hs =
+        SUBNET(ASSIGN ",'pod.network.openshift.io/fixed-vnid-host':'0'", "10.245.9.9", "");
+    assert_int_equal(plan_of(NULL, hs).step, SUBNET_ASSIGN);
+    CLEANUP(json_free) struct json *old = from(hs);
+    CLEANUP(json_free)
+    struct json *o = subnet_plan_assign(old, (struct ip4_prefix){0x0a800400, 23});
+    assert_json(
+        o, SUBNET("'pod.network.openshift.io/fixed-vnid-host':'0'", "10.245.9.9", "10.128.4.0/23"));
+}
+
+static void unusable_addresses_are_refused_with_a_reason(void **state)
+{
+    const struct {
+        const char *node, *word;
+    } bad[] = {
+        {"{'metadata':{'name':'n1','uid':'u1'}}", "no address of type InternalIP"},
+        {NODE(""), "no address of type InternalIP"},
+        {NODE("fd00::1"), "not an IPv4 address"},
+        {NODE("127.0.0.1"), "cannot be reached"},
+        {NODE("0.0.0.0"), "cannot be reached"},
+        {NODE("224.0.0.5"), "cannot be reached"},
+        {NODE("10.129.0.1"), "cluster network"},
+        {NODE("172.30.0.1"), "service network"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        struct subnet_plan p = plan_of(bad[i].node, NULL);
+        assert_int_equal(p.step, SUBNET_REFUSE);
+        assert_string_equal(p.reason, REASON_BAD_ADDRESS);
+        assert_non_null(strstr(p.message, bad[i].word));
+        /* What it has, it keeps. */
+        p = plan_of(bad[i].node, SUBNET(UID("u1"), "10.245.2.3", "10.128.0.0/23"));
+        assert_int_equal(p.step, SUBNET_REFUSE);
+    }
+}
+
+static void condition_is_written_only_when_it_says_something_new(void **state)
+{
+    CLEANUP(json_free) struct json *node = from(NODE("10.245.2.3"));
+    assert_null(subnet_plan_condition(node, NULL, NULL, 0));
+    CLEANUP(json_free) struct json *bad = subnet_plan_condition(node, "R", "why", 1000);
+    assert_json(json_path(bad, "status", "conditions", NULL),
+                "[{'type':'NetworkUnavailable','status':'True','reason':'R','message':'why',"
+                "'lastHeartbeatTime':'1970-01-01T00:00:01Z',"
+                "'lastTransitionTime':'1970-01-01T00:00:01Z'}]");
+    assert_null(subnet_plan_condition(bad, "R", "why", 2000));
+    CLEANUP(json_free) struct json *other = subnet_plan_condition(bad, "R", "else", 3000);
+    assert_json(json_at(json_path(other, "status", "conditions", NULL), 0),
+                "{'type':'NetworkUnavailable','status':'True','reason':'R','message':'else',"
+                "'lastHeartbeatTime':'1970-01-01T00:00:03Z',"
+                "'lastTransitionTime':'1970-01-01T00:00:01Z'}");
+    CLEANUP(json_free) struct json *good = subnet_plan_condition(bad, NULL, NULL, 4000);
+    const struct json *c = node_condition(good, "NetworkUnavailable");
+    assert_string_equal(json_path_string(c, "status", NULL), "False");
+    assert_string_equal(json_path_string(c, "reason", NULL), REASON_ASSIGNED);
+    assert_string_equal(json_path_string(c, "lastTransitionTime", NULL), "1970-01-01T00:00:04Z");
+    assert_null(subnet_plan_condition(good, NULL, NULL, 5000));
+}
+
+static void conflicts_name_the_younger_and_the_older(void **state)
+{
+    CLEANUP(json_free)
+    struct json *list = from(
+        "[{'metadata':{'name':'a','creationTimestamp':'2026-01-01T00:00:02Z'},'hostIP':'1.0.0.1',"
+        "'subnet':'10.128.0.0/23'},"
+        "{'metadata':{'name':'b','creationTimestamp':'2026-01-01T00:00:01Z'},'hostIP':'1.0.0.2',"
+        "'subnet':'10.128.1.0/24'},"
+        "{'metadata':{'name':'c','creationTimestamp':'2026-01-01T00:00:03Z'},'hostIP':'1.0.0.3',"
+        "'subnet':'10.128.2.0/23'},"
+        "{'metadata':{'name':'d','creationTimestamp':'2026-01-01T00:00:04Z'},'hostIP':'1.0.0.3',"
+        "'subnet':'10.128.4.0/23'},"
+        "{'metadata':{'name':'e','creationTimestamp':'2026-01-01T00:00:05Z'},'hostIP':'1.0.0.5',"
+        "'subnet':'10.128.1.128/25'},"
+        "{'metadata':{'name':'f'},'hostIP':'','subnet':''}]");
+    const struct json *objects[6];
+    for (size_t i = 0; i < 6; i++) {
+        objects[i] = json_at(list, i);
+    }
+    CLEANUP_FREE struct subnet_conflict *got = NULL;
+    assert_int_equal(subnet_conflicts(objects, 6, &got), 3);
+    assert_ptr_equal(got[0].a, objects[1]);
+    assert_ptr_equal(got[0].b, objects[0]);
+    assert_ptr_equal(got[1].a, objects[0]);
+    assert_ptr_equal(got[1].b, objects[4]);
+    assert_string_equal(got[1].reason, "OverlappingSubnets");
+    assert_ptr_equal(got[2].a, objects[2]);
+    assert_ptr_equal(got[2].b, objects[3]);
+    assert_string_equal(got[2].reason, "DuplicateHostIP");
+    CLEANUP_FREE struct subnet_conflict *none = NULL;
+    assert_int_equal(subnet_conflicts(objects, 0, &none), 0);
+}
+
+static void project_gets_a_net_namespace(void **state)
+{
+    CLEANUP(json_free) struct json *ns = from("{'metadata':{'name':'red'}}");
+    CLEANUP(json_free) struct json *nn = vnid_plan_create("red", 10);
+    assert_json(nn, "{'apiVersion':'network.openshift.io/v1','kind':'NetNamespace',"
+                    "'metadata':{'name':'red'},'netname':'red','netid':10}");
+    assert_int_equal(vnid_plan_make("red", NULL, NULL), VNID_NONE);
+    assert_int_equal(vnid_plan_make("red", ns, NULL), VNID_CREATE);
+    assert_int_equal(vnid_plan_make("red", ns, nn), VNID_KEEP);
+    assert_int_equal(vnid_plan_make("red", NULL, nn), VNID_DELETE);
+    assert_false(vnid_plan_is_global("red"));
+}
+
+static void default_is_global_and_stays_so(void **state)
+{
+    CLEANUP(json_free) struct json *ns = from("{'metadata':{'name':'default'}}");
+    CLEANUP(json_free) struct json *zero = vnid_plan_create("default", 0);
+    CLEANUP(json_free) struct json *other = vnid_plan_create("default", 12);
+    assert_true(vnid_plan_is_global("default"));
+    assert_int_equal(vnid_plan_make("default", ns, zero), VNID_KEEP);
+    assert_int_equal(vnid_plan_make("default", ns, other), VNID_GLOBAL);
+}
+
+static void namespace_is_let_go_only_when_it_is_deleted(void **state)
+{
+    CLEANUP(json_free)
+    struct json *ns =
+        from("{'metadata':{'name':'red'},'spec':{'finalizers':['kubernetes','a/b']}}");
+    assert_null(namespaces_finalized(ns));
+    json_set_string(json_get(ns, "metadata"), "deletionTimestamp", "2026-01-01T00:00:00Z");
+    CLEANUP(json_free) struct json *o = namespaces_finalized(ns);
+    assert_json(json_path(o, "spec", "finalizers", NULL), "['a/b']");
+    assert_null(namespaces_finalized(o));
+    assert_null(namespaces_finalized(NULL));
+}
+
+static void events_have_a_name_made_of_what_they_say(void **state)
+{
+    CLEANUP(json_free) struct json *node = from(NODE("10.245.2.3"));
+    CLEANUP(json_free)
+    struct json *a = recorder_make("v1", "Node", node, EVENT_WARNING, "Why", "because", "me", 0);
+    CLEANUP(json_free)
+    struct json *b = recorder_make("v1", "Node", node, EVENT_WARNING, "Why", "because", "me", 9000);
+    CLEANUP(json_free)
+    struct json *c = recorder_make("v1", "Node", node, EVENT_WARNING, "Why", "else", "me", 0);
+    assert_string_equal(object_name(a), object_name(b));
+    assert_string_not_equal(object_name(a), object_name(c));
+    assert_string_equal(object_namespace(a), "default");
+    assert_true(str_has_prefix(object_name(a), "n1."));
+    assert_json(json_get(a, "involvedObject"),
+                "{'apiVersion':'v1','kind':'Node','name':'n1','uid':'u1'}");
+    assert_string_equal(json_path_string(a, "type", NULL), "Warning");
+    assert_int_equal(json_get_int_or(json_get(a, "count"), 0), 1);
+    CLEANUP(json_free)
+    struct json *pod = from("{'metadata':{'name':'p','namespace':'red','uid':'u2'}}");
+    CLEANUP(json_free)
+    struct json *d = recorder_make("v1", "Pod", pod, EVENT_NORMAL, "Why", "because", "me", 0);
+    assert_string_equal(object_namespace(d), "red");
+    assert_string_equal(json_path_string(d, "involvedObject", "namespace", NULL), "red");
+}
+
+static void events_are_over_after_an_hour(void **state)
+{
+    int64_t t = 0;
+    assert_int_equal(time_parse("2026-01-01T12:00:00Z", &t), 0);
+    CLEANUP(json_free)
+    struct json *seen_late = from("{'metadata':{'creationTimestamp':'2026-01-01T00:00:00Z'},"
+                                  "'firstTimestamp':'2026-01-01T00:00:00Z',"
+                                  "'lastTimestamp':'2026-01-01T11:30:00Z'}");
+    CLEANUP(json_free)
+    struct json *made = from("{'metadata':{'creationTimestamp':'2026-01-01T10:00:00Z'}}");
+    CLEANUP(json_free) struct json *unknown = from("{'metadata':{}}");
+    assert_false(event_age_is_over(seen_late, t));
+    assert_true(event_age_is_over(seen_late, t + 1800001));
+    assert_true(event_age_is_over(made, t));
+    assert_false(event_age_is_over(unknown, t));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(node_gets_a_host_subnet),
+        cmocka_unit_test(node_with_its_subnet_is_left_alone),
+        cmocka_unit_test(changed_address_updates_only_the_address),
+        cmocka_unit_test(unowned_subnet_of_a_node_is_stamped),
+        cmocka_unit_test(subnet_of_a_node_that_is_gone_or_was_replaced_is_deleted),
+        cmocka_unit_test(subnet_outside_of_the_cluster_network_is_replaced),
+        cmocka_unit_test(ghosts_are_left_alone),
+        cmocka_unit_test(ghost_that_asks_gets_a_subnet_and_keeps_the_rest),
+        cmocka_unit_test(unusable_addresses_are_refused_with_a_reason),
+        cmocka_unit_test(condition_is_written_only_when_it_says_something_new),
+        cmocka_unit_test(conflicts_name_the_younger_and_the_older),
+        cmocka_unit_test(project_gets_a_net_namespace),
+        cmocka_unit_test(default_is_global_and_stays_so),
+        cmocka_unit_test(namespace_is_let_go_only_when_it_is_deleted),
+        cmocka_unit_test(events_have_a_name_made_of_what_they_say),
+        cmocka_unit_test(events_are_over_after_an_hour),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
