@@ -5,8 +5,10 @@
  * ovs-actions(7).  1.4 because its bundles (7.3.9) are native: a change of the pipeline is one transaction.
  * Everything read from the switch is bounds-checked; a malformed message is -EBADMSG with the reason.
  *
- * A 'struct of_flow' is one flow in canonical bytes: OXM fields sorted by header, instructions as Open
- * vSwitch itself would dump them, so that "same as what the switch reports" is memcmp. */
+ * A 'struct of_flow' is one flow in canonical bytes: OXM fields sorted by header (class 0x8000 first, for
+ * it has the prerequisites of all others), instructions as Open vSwitch itself would dump them, so that
+ * "same as what the switch reports" is memcmp.  Any flow found in a dump, whoever made it, can be sent back
+ * in a flow-mod, to delete it for example. */
 #pragma once
 
 #include "base/err.h"
@@ -136,10 +138,14 @@ enum of_flow_command {
     OF_FLOW_DELETE = 3,
     OF_FLOW_DELETE_STRICT = 4
 };
-/* 7.3.4.1; delete ignores instructions and matches any cookie. */
+/* 7.3.4.1.  Add replaces a flow of the same key, cookie included, and its counters go on; modify leaves the
+ * cookie as it is.  Delete ignores instructions and matches any cookie; table 255 is all tables. */
 void of_put_flow_mod(struct strbuf *out, uint32_t xid, enum of_flow_command cmd,
                      const struct of_flow *f);
-/* 7.3.9: ordered and atomic. */
+/* 7.3.9: ordered and atomic.  The switch checks a message when it is added; one that it refuses then is
+ * merely left out, and a commit goes through without it.  Hence: open, add all, close; wait for the
+ * close's reply; commit only when no error came before it, discard otherwise.  Errors at the commit undo
+ * all of it.  A reply's type is the request's plus 1. */
 enum of_bundle_ctrl {
     OF_BUNDLE_OPEN = 0,
     OF_BUNDLE_CLOSE = 2,

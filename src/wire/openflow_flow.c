@@ -142,25 +142,31 @@ int of_oxm_check(const uint8_t *match, size_t size, struct err *e)
     return 0;
 }
 
+/* What a TLV is ordered by: the basic class 0x8000 first, as all prerequisites are of it (7.2.3.6). */
+static uint32_t oxm_rank(const uint8_t *tlv)
+{
+    return be32_get(tlv) ^ 0x80000000u;
+}
+
 /* Insertion sort: matches have few fields, and dumps mostly come in order.  The TLV at 'at' moves before
  * the first one that is greater. */
 void of_oxm_sort(uint8_t *match, size_t size)
 {
     uint32_t greatest = 0;
     for (size_t at = 0; at < size;) {
-        uint32_t header = be32_get(match + at);
-        size_t n = oxm_size(header);
-        if (header < greatest) {
+        uint32_t rank = oxm_rank(match + at);
+        size_t n = oxm_size(be32_get(match + at));
+        if (rank < greatest) {
             uint8_t tlv[4 + UINT8_MAX];
             size_t to = 0;
-            while (be32_get(match + to) <= header) {
+            while (oxm_rank(match + to) <= rank) {
                 to += oxm_size(be32_get(match + to));
             }
             memcpy(tlv, match + at, n);
             memmove(match + to + n, match + to, at - to);
             memcpy(match + to, tlv, n);
         } else {
-            greatest = header;
+            greatest = rank;
         }
         at += n;
     }

@@ -74,7 +74,7 @@ static inline size_t oxm_size(uint32_t header)
     return 4 + (header & 0xff);
 }
 
-/* Puts the TLVs of 'match' (well-formed: of_oxm_check) in ascending order of header. */
+/* Puts the TLVs of 'match' (well-formed: of_oxm_check) in canonical order. */
 void of_oxm_sort(uint8_t *match, size_t size);
 /* -EBADMSG unless 'match' is whole TLVs, each as long as its header says and even when masked. */
 int of_oxm_check(const uint8_t *match, size_t size, struct err *e);

@@ -118,13 +118,13 @@ void ovs_start(struct ovs *o)
     snprintf(pidfile, sizeof pidfile, "--pidfile=%s/ovsdb.pid", o->dir);
     snprintf(log, sizeof log, "--log-file=%s/ovsdb.log", o->dir);
     snprintf(ctl, sizeof ctl, "--unixctl=%s/ovsdb.ctl", o->dir);
-    OVS_RUN(o, NULL, "ovsdb-server", conf, remote, pidfile, log, ctl, "--detach", "-vconsole:off");
+    OVS_RUN(o, NULL, "ovsdb-server", "-vconsole:off", conf, remote, pidfile, log, ctl, "--detach");
     OVS_VSCTL(o, "--no-wait", "init");
     snprintf(pidfile, sizeof pidfile, "--pidfile=%s/vswitchd.pid", o->dir);
     snprintf(log, sizeof log, "--log-file=%s/vswitchd.log", o->dir);
     snprintf(ctl, sizeof ctl, "--unixctl=%s/vswitchd.ctl", o->dir);
-    OVS_RUN(o, NULL, "ovs-vswitchd", db, pidfile, log, ctl, "--enable-dummy", "--detach",
-            "-vconsole:off");
+    OVS_RUN(o, NULL, "ovs-vswitchd", "-vconsole:off", db, pidfile, log, ctl, "--enable-dummy",
+            "--detach");
 }
 
 void ovs_stop(struct ovs *o)
@@ -144,16 +144,16 @@ void ovs_run(const struct ovs *o, struct strbuf *out, const char *const *argv)
         setenv("OVS_DBDIR", o->dir, 1);
         setenv("OVS_LOGDIR", o->dir, 1);
         setenv("OVS_SYSCONFDIR", o->dir, 1);
-        if (out) {
-            dup2(fds[1], STDOUT_FILENO);
-        }
+        dup2(fds[1], STDOUT_FILENO);
         execvp(argv[0], (char *const *) argv);
         _exit(127);
     }
     close(fds[1]);
     char buf[16384];
     for (ssize_t n; (n = read(fds[0], buf, sizeof buf)) > 0;) {
-        strbuf_add(out, buf, (size_t) n);
+        if (out) {
+            strbuf_add(out, buf, (size_t) n);
+        }
     }
     close(fds[0]);
     int status;
@@ -247,6 +247,18 @@ static void fail_on_error(const struct of_msg *m)
     }
 }
 
+static void await_bundle(struct of_client *c, uint32_t bundle, enum of_bundle_ctrl request)
+{
+    uint32_t id;
+    uint16_t type;
+    struct of_msg m;
+    do {
+        m = of_client_receive(c);
+        fail_on_error(&m);
+    } while (of_bundle_control_parse(&m, &id, &type, NULL) < 0 || id != bundle ||
+             type != (uint16_t) request + 1);
+}
+
 void of_client_commit(struct of_client *c, enum of_flow_command cmd,
                       const struct of_flow_list *flows)
 {
@@ -256,18 +268,13 @@ void of_client_commit(struct of_client *c, enum of_flow_command cmd,
     for (size_t i = 0; i < flows->n; i++) {
         of_put_bundle_flow_mod(&out, ++c->xid, bundle, cmd, flows->flows[i]);
     }
+    of_put_bundle_control(&out, ++c->xid, bundle, OF_BUNDLE_CLOSE);
+    of_client_send(c, &out);
+    await_bundle(c, bundle, OF_BUNDLE_CLOSE);
+    strbuf_reset(&out);
     of_put_bundle_control(&out, ++c->xid, bundle, OF_BUNDLE_COMMIT);
     of_client_send(c, &out);
-    for (;;) {
-        struct of_msg m = of_client_receive(c);
-        fail_on_error(&m);
-        uint32_t id;
-        uint16_t type;
-        if (of_bundle_control_parse(&m, &id, &type, NULL) == 0 && id == bundle &&
-            type == OF_BUNDLE_COMMIT + 1) {
-            return;
-        }
-    }
+    await_bundle(c, bundle, OF_BUNDLE_COMMIT);
 }
 
 void of_client_dump(struct of_client *c, struct of_flow_list *ret)

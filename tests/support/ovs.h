@@ -23,8 +23,8 @@ const char *ovs_unavailable(void);
 void ovs_start(struct ovs *o);
 void ovs_stop(struct ovs *o);
 
-/* Runs a program with its standard output appended to 'out' (may be NULL) and fails the test when its exit
- * status is not 0.  The arguments end with NULL. */
+/* Runs a program with its standard output appended to 'out' (NULL: discarded) and fails the test when its
+ * exit status is not 0.  The arguments end with NULL. */
 #define OVS_RUN(o, out, ...) ovs_run(o, out, (const char *const[]){__VA_ARGS__, NULL})
 void ovs_run(const struct ovs *o, struct strbuf *out, const char *const *argv);
 /* ovs-vsctl and ovs-appctl with where they find the daemon. */
