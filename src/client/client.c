@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/client.h"
+
+#include "base/mem.h"
+#include "client/client_internal.h"
+#include "client/kubeconfig.h"
+
+#include <stdio.h>
+
+struct api_client {
+    struct loop *loop;
+    struct http_client *http;
+    char *server;
+    char *ns;
+};
+
+struct api_call {
+    struct api_client *client;
+    struct http_call *http;
+    api_done_fn *done;
+    void *ctx;
+};
+
+static int client_open(struct loop *l, const struct kubeconfig *k, const char *user_agent,
+                       struct api_client **ret, struct err *e)
+{
+    struct http_client_config cfg = {
+        .url = k->server, .user_agent = user_agent, .bearer_token = k->token};
+    struct http_client *http;
+    int r = http_client_new(l, &cfg, &http, e);
+    if (r < 0) {
+        return r;
+    }
+    struct api_client *c = NEW(struct api_client);
+    c->loop = l;
+    c->http = http;
+    c->server = xstrdup(k->server);
+    c->ns = xstrdup(k->ns ? k->ns : "default");
+    *ret = c;
+    return 0;
+}
+
+int api_client_new(struct loop *l, const char *url, const char *user_agent, struct api_client **ret,
+                   struct err *e)
+{
+    struct kubeconfig k = {.server = (char *) url};
+    return client_open(l, &k, user_agent, ret, e);
+}
+
+int api_client_from_kubeconfig(struct loop *l, const char *path, const char *user_agent,
+                               struct api_client **ret, struct err *e)
+{
+    struct kubeconfig k = {0};
+    int r = kubeconfig_load(path, &k, e);
+    if (r < 0) {
+        return r;
+    }
+    r = client_open(l, &k, user_agent, ret, e);
+    kubeconfig_done(&k);
+    return r;
+}
+
+struct api_client *api_client_free(struct api_client *c)
+{
+    if (c) {
+        http_client_free(c->http);
+        free(c->server);
+        free(c->ns);
+        free(c);
+    }
+    return NULL;
+}
+
+const char *api_client_namespace(const struct api_client *c)
+{
+    return c->ns;
+}
+
+const char *api_client_server(const struct api_client *c)
+{
+    return c->server;
+}
+
+struct http_client *api_client_http(struct api_client *c)
+{
+    return c->http;
+}
+
+int api_status_errno(int status, const char *reason)
+{
+    switch (status) {
+    case 400:
+    case 415:
+    case 422:
+        return -EINVAL;
+    case 401:
+        return -EPERM;
+    case 403:
+        return -EACCES;
+    case 404:
+        return -ENOENT;
+    case 405:
+        return -EOPNOTSUPP;
+    case 409:
+        return streq_null(reason, "AlreadyExists") ? -EEXIST : -ESTALE;
+    case 410:
+        return -ESTALE;
+    default:
+        return status == 429 || status >= 500 ? -EAGAIN : -EPROTO;
+    }
+}
+
+/* Decodes a complete answer: '*ret' owned, or NULL and an error with its text. */
+static int decode(const struct api_client *c, const struct http_result *r, struct json **ret,
+                  struct err *e)
+{
+    *ret = NULL;
+    if (r->error < 0) {
+        return err_set(e, r->error, "%s", r->error_text);
+    }
+    struct json *obj = NULL;
+    struct err bad = {0};
+    int parsed = r->size ? json_parse(r->body, r->size, &obj, &bad) : 0;
+    if (r->status >= 200 && r->status < 300) {
+        if (parsed < 0) {
+            return err_set(e, -EPROTO, "%s answered with bad JSON: %s", c->server, bad.text);
+        }
+        *ret = obj;
+        return 0;
+    }
+    const char *message = json_path_string(obj, "message", NULL);
+    int code = api_status_errno(r->status, json_path_string(obj, "reason", NULL));
+    if (message) {
+        err_set(e, code, "%s", message);
+    } else {
+        err_set(e, code, "%s answered with status %d", c->server, r->status);
+    }
+    json_free(obj);
+    return code;
+}
+
+static void request_done(void *ctx, const struct http_result *r)
+{
+    struct api_call *call = ctx;
+    struct err e = {0};
+    CLEANUP(json_free) struct json *obj = NULL;
+    int error = decode(call->client, r, &obj, &e);
+    api_done_fn *done = call->done;
+    void *done_ctx = call->ctx;
+    free(call);
+    done(done_ctx, error, e.text, obj);
+}
+
+struct api_call *api_request(struct api_client *c, const char *method, const char *path,
+                             const char *content_type, const struct json *body, api_done_fn *done,
+                             void *ctx)
+{
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    if (body) {
+        json_write(body, 0, &text);
+        content_type = content_type ? content_type : "application/json";
+    }
+    struct api_call *call = NEW(struct api_call);
+    call->client = c;
+    call->done = done;
+    call->ctx = ctx;
+    call->http = http_call(c->http, method, path, "application/json", content_type, text.data,
+                           text.size, request_done, call);
+    return call;
+}
+
+void api_call_cancel(struct api_call *call)
+{
+    if (call) {
+        http_call_cancel(call->http);
+        free(call);
+    }
+}
+
+/* ---- synchronous ---- */
+
+struct waiting {
+    const struct api_client *client;
+    bool finished;
+    int error;
+    struct json *obj;
+    struct err *e;
+};
+
+static void waiting_done(void *ctx, const struct http_result *r)
+{
+    struct waiting *w = ctx;
+    w->error = decode(w->client, r, &w->obj, w->e);
+    w->finished = true;
+}
+
+int api_request_sync(struct api_client *c, const char *method, const char *path, const char *accept,
+                     const char *content_type, const struct json *body, struct json **ret,
+                     struct err *e)
+{
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    if (body) {
+        json_write(body, 0, &text);
+        content_type = content_type ? content_type : "application/json";
+    }
+    struct waiting w = {.client = c, .e = e};
+    struct http_call *call = http_call(c->http, method, path, accept ? accept : "application/json",
+                                       content_type, text.data, text.size, waiting_done, &w);
+    int r = loop_run_until(c->loop, &w.finished, 0);
+    if (r < 0) {
+        http_call_cancel(call);
+        return err_set(e, r, "%s %s: interrupted", method, path);
+    }
+    if (w.error == 0 && ret) {
+        *ret = w.obj;
+    } else {
+        json_free(w.obj);
+    }
+    return w.error;
+}
+
+char *api_path(const char *api_version, const char *plural, const char *ns, const char *name,
+               const char *subresource)
+{
+    struct strbuf b = STRBUF_INIT;
+    strbuf_addf(&b, "/%s/%s", strchr(api_version, '/') ? "apis" : "api", api_version);
+    if (ns) {
+        strbuf_adds(&b, "/namespaces/");
+        http_escape(ns, &b);
+    }
+    strbuf_addf(&b, "/%s", plural);
+    if (name) {
+        strbuf_addc(&b, '/');
+        http_escape(name, &b);
+    }
+    if (subresource) {
+        strbuf_addf(&b, "/%s", subresource);
+    }
+    return strbuf_steal(&b);
+}
