@@ -9,6 +9,7 @@ static const struct {
     int (*open)(struct loop *l, const struct store_config *cfg, struct store **ret, struct err *e);
 } backends[] = {
     {"sqlite", store_open_sqlite},
+    {"etcd", store_open_etcd},
     {"memory", store_open_memory},
 };
 

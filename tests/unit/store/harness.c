@@ -303,3 +303,133 @@ void remove_tree(const char *dir)
     }
     rmdir(dir);
 }
+
+/* ---- etcd ---- */
+
+static int free_port(void)
+{
+    int fd = -1;
+    assert_int_equal(sock_listen_tcp("127.0.0.1:0", &fd, NULL), 0);
+    int port = sock_local_port(fd);
+    fd_close(fd);
+    return port;
+}
+
+static pid_t spawn(char *const argv[])
+{
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        int null = open("/dev/null", O_RDWR);
+        dup2(null, 0);
+        dup2(null, 1);
+        dup2(null, 2);
+        setenv("ETCDCTL_API", "3", 1);
+        execvp(argv[0], argv);
+        _exit(127);
+    }
+    return pid;
+}
+
+static bool answers(int port)
+{
+    int fd = -1;
+    if (sock_connect_tcp("127.0.0.1", (uint16_t) port, &fd, NULL) < 0) {
+        return false;
+    }
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    bool ok = poll(&p, 1, 1000) == 1 && sock_connect_result(fd) == 0;
+    fd_close(fd);
+    return ok;
+}
+
+/* False: it ended, as when another program was faster to take a port. */
+static bool etcd_run(struct etcd *d)
+{
+    CLEANUP_FREE char *data = xasprintf("%s/data", d->dir);
+    CLEANUP_FREE char *client = xasprintf("http://127.0.0.1:%d", d->client_port);
+    CLEANUP_FREE char *peer = xasprintf("http://127.0.0.1:%d", d->peer_port);
+    CLEANUP_FREE char *cluster = xasprintf("test=%s", peer);
+    char *argv[] = {(char[]){"etcd"}, (char[]){"--name"}, (char[]){"test"}, (char[]){"--data-dir"},
+                    data, (char[]){"--listen-client-urls"}, client,
+                    (char[]){"--advertise-client-urls"}, client, (char[]){"--listen-peer-urls"},
+                    peer, (char[]){"--initial-advertise-peer-urls"}, peer,
+                    (char[]){"--initial-cluster"}, cluster,
+                    /* Each test cluster is another one. */
+                    (char[]){"--initial-cluster-token"}, d->dir, NULL};
+    d->pid = spawn(argv);
+    for (uint64_t end = time_mono_ms() + WAIT_MS; time_mono_ms() < end;) {
+        if (answers(d->client_port)) {
+            return true;
+        }
+        if (waitpid(d->pid, NULL, WNOHANG) == d->pid) {
+            return false;
+        }
+        poll(NULL, 0, 20);
+    }
+    fail_msg("etcd does not come up");
+    return false;
+}
+
+void etcd_start(struct etcd *d)
+{
+    *d = (struct etcd){0};
+    for (int i = 0; i < 5; i++) {
+        snprintf(d->dir, sizeof d->dir, "/tmp/tenet-etcd-XXXXXX");
+        assert_non_null(mkdtemp(d->dir));
+        d->client_port = free_port();
+        d->peer_port = free_port();
+        if (etcd_run(d)) {
+            return;
+        }
+        remove_tree(d->dir);
+    }
+    fail_msg("etcd does not start");
+}
+
+void etcd_restart(struct etcd *d)
+{
+    assert_true(etcd_run(d));
+}
+
+void etcd_kill(struct etcd *d)
+{
+    if (d->pid) {
+        kill(d->pid, SIGKILL);
+        waitpid(d->pid, NULL, 0);
+        d->pid = 0;
+    }
+}
+
+void etcd_pause(struct etcd *d, bool pause)
+{
+    assert_int_equal(kill(d->pid, pause ? SIGSTOP : SIGCONT), 0);
+}
+
+void etcd_stop(struct etcd *d)
+{
+    etcd_kill(d);
+    remove_tree(d->dir);
+}
+
+void etcd_ctl(const struct etcd *d, const char *arguments)
+{
+    CLEANUP_FREE char *endpoint = xasprintf("--endpoints=http://127.0.0.1:%d", d->client_port);
+    CLEANUP_FREE char *text = xstrdup(arguments);
+    char *argv[32] = {(char[]){"etcdctl"}, endpoint};
+    size_t n = 2;
+    for (char *word = strtok(text, " "); word && n < ARRAY_SIZE(argv) - 1;
+         word = strtok(NULL, " ")) {
+        argv[n++] = word;
+    }
+    int status;
+    pid_t pid = spawn(argv);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+bool etcd_is_installed(void)
+{
+    return system("command -v etcd >/dev/null && command -v etcdctl >/dev/null") == 0;
+}

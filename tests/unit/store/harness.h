@@ -88,6 +88,7 @@ struct etcd {
     int client_port, peer_port;
     pid_t pid; /* 0: not running. */
 };
+bool etcd_is_installed(void);
 /* A new one-member cluster on loopback ports that were free. */
 void etcd_start(struct etcd *d);
 /* The process with its data again. */

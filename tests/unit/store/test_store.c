@@ -5,11 +5,16 @@
 #include <string.h>
 
 static const char *backend;
+static struct etcd etcd;
 
 static int setup(void **state)
 {
     struct harness *h = NEW(struct harness);
     harness_init(h, backend);
+    if (streq(backend, "etcd")) {
+        etcd_ctl(&etcd, "del --prefix /registry/");
+        snprintf(h->endpoints, sizeof h->endpoints, "http://127.0.0.1:%d", etcd.client_port);
+    }
     harness_open(h);
     *state = h;
     return 0;
@@ -473,6 +478,18 @@ static const struct CMUnitTest tests[] = {
     T(random_writes_match_a_model),
 };
 
+static int start_etcd(void **state)
+{
+    etcd_start(&etcd);
+    return 0;
+}
+
+static int stop_etcd(void **state)
+{
+    etcd_stop(&etcd);
+    return 0;
+}
+
 int main(void)
 {
     int failed = 0;
@@ -480,5 +497,11 @@ int main(void)
     failed += cmocka_run_group_tests_name("memory", tests, NULL, NULL);
     backend = "sqlite";
     failed += cmocka_run_group_tests_name("sqlite", tests, NULL, NULL);
+    if (etcd_is_installed()) {
+        backend = "etcd";
+        failed += cmocka_run_group_tests_name("etcd", tests, start_etcd, stop_etcd);
+    } else {
+        print_message("etcd is not installed: not tested\n");
+    }
     return failed ? 1 : 0;
 }
