@@ -169,7 +169,10 @@ static void program_is_started_in_the_namespace(void **state)
     assert_int_equal(status, 0);
     struct stat st;
     assert_int_equal(fstat(ns, &st), 0);
-    assert_int_equal((uint64_t) atoll(strbuf_cstr(&out)), st.st_ino);
+    uint64_t inode = 0;
+    out.data[out.size - 1] = '\0';
+    assert_int_equal(str_to_u64(out.data, UINT64_MAX, &inode), 0);
+    assert_int_equal(inode, st.st_ino);
 }
 
 static void sysctl_is_set_in_the_thread_s_namespace(void **state)

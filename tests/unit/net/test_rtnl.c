@@ -202,7 +202,9 @@ static void list_has_all_links_of_a_full_namespace(void **state)
     bool seen[PAIRS] = {0};
     for (size_t i = 0; i < n; i++) {
         if (streq(all[i].kind, "veth")) {
-            seen[atoi(all[i].name + 1)] = true;
+            uint64_t number = 0;
+            assert_int_equal(str_to_u64(all[i].name + 1, PAIRS - 1, &number), 0);
+            seen[number] = true;
         }
     }
     for (int i = 0; i < PAIRS; i++) {

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* API calls of the lab, through the kubeconfig that it wrote for its user. */
+#include "base/mem.h"
+#include "lab/lab_internal.h"
+
+int lab_connect(struct lab *l, struct err *e)
+{
+    if (l->api) {
+        return 0;
+    }
+    CLEANUP_FREE char *kubeconfig = lab_path(l, "kubeconfig");
+    if (!l->loop) {
+        l->loop = loop_new();
+    }
+    return api_client_from_kubeconfig(l->loop, kubeconfig, "tenet-lab/" TENET_VERSION, &l->api, e);
+}
+
+int lab_call(struct lab *l, const char *method, const char *path, const struct json *body,
+             struct json **ret, struct err *e)
+{
+    int r = lab_connect(l, e);
+    return r < 0 ? r : api_request_sync(l->api, method, path, NULL, NULL, body, ret, e);
+}
+
+int lab_get(struct lab *l, const char *api_version, const char *plural, const char *ns,
+            const char *name, struct json **ret, struct err *e)
+{
+    CLEANUP_FREE char *path = api_path(api_version, plural, ns, name, NULL);
+    return lab_call(l, "GET", path, NULL, ret, e);
+}
+
+int lab_delete(struct lab *l, const char *api_version, const char *plural, const char *ns,
+               const char *name, struct err *e)
+{
+    CLEANUP_FREE char *path = api_path(api_version, plural, ns, name, NULL);
+    int r = lab_call(l, "DELETE", path, NULL, NULL, e);
+    return r == -ENOENT ? 0 : r;
+}
+
+struct absent {
+    struct lab *l;
+    const char *api_version, *plural, *name;
+    struct err err;
+};
+
+static int is_absent(void *ctx)
+{
+    struct absent *a = ctx;
+    int r = lab_get(a->l, a->api_version, a->plural, NULL, a->name, NULL, &a->err);
+    return r == -ENOENT ? 1 : r;
+}
+
+int lab_wait_absent(struct lab *l, const char *api_version, const char *plural, const char *name,
+                    struct err *e)
+{
+    struct absent a = {.l = l, .api_version = api_version, .plural = plural, .name = name};
+    int r = lab_wait(is_absent, &a, START_TIMEOUT_MS);
+    if (r == -ETIMEDOUT) {
+        return err_set(e, r, "%s \"%s\" is still there after %d s", plural, name,
+                       START_TIMEOUT_MS / 1000);
+    }
+    return r < 0 ? err_set(e, r, "%s", a.err.text) : 0;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A lab: a whole cluster on one machine, each of its hosts a network namespace.
+ *
+ *     tenet-LAB-wire     a Linux bridge that plays the physical network, 10.245.2.0/24
+ *     tenet-LAB-master   10.245.2.2, runs "tenet master" (and etcd, if asked for), no pod network
+ *     tenet-LAB-NODE     10.245.2.3 and up; each with its own Open vSwitch and "tenet node".  The
+ *                        host's link is eth0 in the bridge br-phy, which has the address
+ *     tenet-LAB-outside  10.245.2.254, the nodes' default gateway, and 198.51.100.10: "the internet".
+ *                        It has no route to pods, so that what comes back to them proves NAT
+ *     tenet-LAB-pod-PROJECT.NAME   the pods
+ *
+ * Nothing is changed in the machine's own namespace; the API is reachable there through a listening
+ * socket on 127.0.0.1 which the lab makes and passes to the master.  All files are below
+ * /run/tenet/lab/LAB.  Whatever happened to a lab, lab_down finds what is left of it by those names.
+ *
+ * Functions block and are for command-line programs.  They say what they do through the progress
+ * function, which may be called from several threads at once.  A 'struct lab' is used by one thread. */
+#pragma once
+
+#include "wire/json.h"
+
+#define LAB_ROOT "/run/tenet/lab"
+#define LAB_NAME_MAX 32
+#define LAB_NODES_MAX 200
+
+struct lab;
+typedef void lab_progress_fn(void *ctx, const char *line);
+
+/* A handle; nothing is looked at yet.  -EINVAL: not a name (lower-case letters and digits: a dash would
+ * make "a-b" and the "b" of lab "a" the same). */
+int lab_new(const char *name, lab_progress_fn *progress, void *ctx, struct lab **ret,
+            struct err *e);
+struct lab *lab_free(struct lab *l);
+DEFINE_CLEANUP(struct lab *, lab_free)
+
+struct lab_options {
+    unsigned nodes;
+    const char *plugin;          /* "redhat/openshift-ovs-multitenant" ... */
+    const char *store;           /* "sqlite" or "etcd" */
+    const char *datapath_type;   /* "netdev" or "system" */
+    const char *cluster_network; /* "10.128.0.0/14" */
+    unsigned host_subnet_length; /* Host bits: 9 gives a /23. */
+    unsigned mtu;                /* Of pods; the wire's is 50 more, if that is above 1500. */
+    unsigned vxlan_port;
+    bool keep; /* Leave what there is when it fails, to be looked into. */
+};
+#define LAB_OPTIONS_INIT                              \
+    ((struct lab_options){                            \
+        .nodes = 3,                                   \
+        .plugin = "redhat/openshift-ovs-multitenant", \
+        .store = "sqlite",                            \
+        .datapath_type = "netdev",                    \
+        .cluster_network = "10.128.0.0/14",           \
+        .host_subnet_length = 9,                      \
+        .mtu = 1450,                                  \
+        .vxlan_port = 4789,                           \
+    })
+
+/* Makes it and waits until every node is Ready.  -EEXIST: there is (something of) a lab of this name. */
+int lab_up(struct lab *l, const struct lab_options *o, struct err *e);
+/* Removes everything of the lab; '*ret_found' tells whether there was anything. */
+int lab_down(struct lab *l, bool *ret_found, struct err *e);
+/* Everything there is to know: "kubeconfig", "nodes", "pods", ...  Works without a master, too. */
+int lab_status(struct lab *l, struct json **ret, struct err *e);
+
+int lab_project_add(struct lab *l, const char *project, struct err *e);
+/* Its pods are detached first. */
+int lab_project_delete(struct lab *l, const char *project, struct err *e);
+
+enum lab_action { LAB_START, LAB_STOP, LAB_RESTART, LAB_KILL };
+int lab_master(struct lab *l, enum lab_action action, struct err *e);
+int lab_ovs(struct lab *l, const char *node, enum lab_action action, struct err *e);
+
+int lab_node_add(struct lab *l, const char *node, struct err *e);
+int lab_node_delete(struct lab *l, const char *node, struct err *e);
+/* Of its agent. */
+int lab_node_action(struct lab *l, const char *node, enum lab_action action, struct err *e);
+
+/* As kubelet and runtime do it: Pod object, namespace, CNI ADD, status.  'node' NULL: the one with fewest
+ * pods.  '*ret': "project", "name", "podIP", "vnid", "node", "netns", "containerID".  A failure leaves
+ * nothing. */
+int lab_pod_add(struct lab *l, const char *project, const char *name, const char *node,
+                struct json **ret, struct err *e);
+int lab_pod_delete(struct lab *l, const char *project, const char *name, struct err *e);
+
+/* Become the program 'argv' in the namespace of a pod or node (or "master", "outside", "wire"): return
+ * only on failure.  In a node OVS_RUNDIR is set, so that ovs-vsctl finds the node's own. */
+int lab_pod_exec(struct lab *l, const char *project, const char *name, char *const argv[],
+                 struct err *e);
+int lab_node_exec(struct lab *l, const char *node, char *const argv[], struct err *e);

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of src/lab share: the handle, names and paths, daemons, hosts, API calls. */
+#pragma once
+
+#include "base/ip.h"
+#include "client/client.h"
+#include "lab/lab.h"
+#include "net/process.h"
+
+#define WIRE_NET 0x0af50200u /* 10.245.2.0/24 */
+#define WIRE_LEN 24
+#define MASTER_IP (WIRE_NET + 2)
+#define NODE_IP_FIRST (WIRE_NET + 3)
+#define NODE_IP_LAST (WIRE_NET + 253)
+#define OUTSIDE_IP (WIRE_NET + 254)
+#define INTERNET_IP 0xc633640au /* 198.51.100.10 (RFC 5737) */
+#define MASTER_PORT 8443
+
+#define START_TIMEOUT_MS 60000
+#define STOP_TIMEOUT_MS 10000
+
+struct lab {
+    char *name;
+    char *dir; /* LAB_ROOT/NAME */
+    lab_progress_fn *progress;
+    void *progress_ctx;
+    struct json *config; /* lab.json, once loaded. */
+    int lock;
+    struct loop *loop; /* With 'api', once connected. */
+    struct api_client *api;
+};
+
+/* ---- lab.c: names, configuration, lock ---- */
+
+void lab_say(struct lab *l, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Owned "tenet-LAB-HOST". */
+char *lab_ns(const struct lab *l, const char *host);
+char *lab_pod_ns(const struct lab *l, const char *project, const char *name);
+/* Owned path below the lab's directory. */
+char *lab_path(const struct lab *l, const char *fmt, ...) PRINTF_LIKE(2, 3);
+int lab_write(const struct lab *l, const char *text, struct err *e, const char *fmt, ...)
+    PRINTF_LIKE(4, 5);
+/* Names of the lab's namespaces, as a JSON array. */
+struct json *lab_namespaces(const struct lab *l);
+/* Loads lab.json; the error tells apart "is not there" and "is half there". */
+int lab_load(struct lab *l, struct err *e);
+/* Makes 'l' the only one that adds to or removes from the lab, as long as it lives.  Programs being
+ * started hold the lock, too, so that after a kill nothing comes up behind the back of lab_down. */
+int lab_lock(struct lab *l, struct err *e);
+int lab_check_host_name(const char *name, struct err *e);
+/* Waits until 'cond' holds; -ETIMEDOUT.  A negative value of 'cond' ends it. */
+int lab_wait(int (*cond)(void *ctx), void *ctx, uint64_t timeout_ms);
+
+/* ---- daemon.c: programs that run on; pid and log are DIR/NAME.pid and DIR/NAME.log ---- */
+
+struct daemon {
+    const char *dir, *name;
+    const char *title; /* For messages: "the agent of node1". */
+};
+/* 's' lacks only the outputs.  Success also when it runs already ('*ret_started' false). */
+int daemon_start(const struct daemon *d, const struct process_spec *s, bool *ret_started,
+                 struct err *e);
+pid_t daemon_pid(const struct daemon *d); /* 0: does not run. */
+/* SIGTERM, after a while SIGKILL; 'hard': SIGKILL at once.  Waits for the end. */
+int daemon_stop(const struct daemon *d, bool hard, struct err *e);
+/* Waits until 'cond' holds; fails with the end of its log when it ended before that or in time. */
+int daemon_wait(const struct daemon *d, const char *what, int (*cond)(void *ctx), void *ctx,
+                struct err *e);
+/* Runs a tool to its end; an exit status other than 0 is an error with what it printed. */
+int tool_run(const char *const argv[], int netns_fd, const char *const env[], struct err *e);
+/* Owned path of one of our programs ("tenet-cni"): beside this one, in the build tree, installed. */
+int program_find(const char *name, char **ret, struct err *e);
+/* Whether 'name' is in PATH. */
+bool tool_exists(const char *name);
+
+/* ---- host.c: namespaces joined by the wire ---- */
+
+int wire_create(struct lab *l, struct err *e);
+/* Namespace of 'host' with eth0 on the wire.  'addr' 0: eth0 gets none (it goes into a switch). */
+int host_create(struct lab *l, const char *host, uint32_t addr, uint32_t mac_for, struct err *e);
+/* Brings up link 'name' of 'host' with 'addr' and the default route. */
+int host_address(struct lab *l, const char *host, const char *link, uint32_t addr, struct err *e);
+int outside_create(struct lab *l, struct err *e);
+int host_open(const struct lab *l, const char *host, int *ret_fd, struct err *e);
+
+/* ---- master.c ---- */
+
+int master_create(struct lab *l, struct err *e);
+int master_start(struct lab *l, struct err *e);
+struct daemon master_daemon(const struct lab *l, char **dir);
+struct json *master_status(struct lab *l);
+
+/* ---- ovs.c ---- */
+
+int ovs_start(struct lab *l, const char *node, uint32_t addr, struct err *e);
+int ovs_stop(struct lab *l, const char *node, bool hard, struct err *e);
+bool ovs_running(struct lab *l, const char *node);
+
+/* ---- node.c ---- */
+
+/* All of a new node but its Node object's readiness. */
+int node_create(struct lab *l, const char *node, uint32_t addr, struct err *e);
+/* Kills what runs in it and removes namespace and files. */
+int node_remove(struct lab *l, const char *node, struct err *e);
+int node_check(struct lab *l, const char *node, struct err *e); /* Is in the lab. */
+int node_address(struct lab *l, const char *node, uint32_t *ret, struct err *e);
+/* Names of the nodes in the order of their addresses. */
+struct json *node_names(struct lab *l);
+pid_t node_pid(struct lab *l, const char *node);
+/* Owned contents of the node's CNI configuration; -EAGAIN: it is not ready. */
+int node_cni_config(struct lab *l, const char *node, char **ret, struct err *e);
+/* Waits until the Node object is Ready. */
+int node_wait_ready(struct lab *l, const char *node, struct err *e);
+
+/* ---- pod.c ---- */
+
+/* Detaches 'pod' (an object) and deletes it.  'gone': its node is gone, nothing is to be detached. */
+int pod_remove(struct lab *l, const struct json *pod, bool gone, struct err *e);
+
+/* ---- api.c: '*ret' may be NULL ---- */
+
+int lab_connect(struct lab *l, struct err *e);
+int lab_call(struct lab *l, const char *method, const char *path, const struct json *body,
+             struct json **ret, struct err *e);
+/* By kind: GET of "nodes", DELETE of "namespaces" ...; name NULL: the list. */
+int lab_get(struct lab *l, const char *api_version, const char *plural, const char *ns,
+            const char *name, struct json **ret, struct err *e);
+/* -ENOENT is success. */
+int lab_delete(struct lab *l, const char *api_version, const char *plural, const char *ns,
+               const char *name, struct err *e);
+/* Waits until it is gone. */
+int lab_wait_absent(struct lab *l, const char *api_version, const char *plural, const char *name,
+                    struct err *e);

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Nodes of the lab: host, Open vSwitch and "tenet node", whose readiness is its CNI configuration. */
+#include "base/mem.h"
+#include "lab/lab_internal.h"
+#include "net/netns.h"
+#include "wire/yaml.h"
+
+#include <dirent.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define FILE_MAX 262144
+
+static struct daemon node_daemon(const struct lab *l, const char *node, char **dir, char **title)
+{
+    *dir = lab_path(l, "nodes/%s", node);
+    *title = xasprintf("the agent of %s", node);
+    return (struct daemon){*dir, "node", *title};
+}
+
+/* ---- what is there ---- */
+
+int node_check(struct lab *l, const char *node, struct err *e)
+{
+    int r = lab_load(l, e);
+    if (r < 0 || (r = lab_check_host_name(node, e)) < 0) {
+        return r;
+    }
+    CLEANUP_FREE char *dir = lab_path(l, "nodes/%s", node);
+    return access(dir, F_OK) < 0
+               ? err_set(e, -ENOENT, "node %s does not exist in lab %s", node, l->name)
+               : 0;
+}
+
+int node_address(struct lab *l, const char *node, uint32_t *ret, struct err *e)
+{
+    CLEANUP_FREE char *path = lab_path(l, "nodes/%s/node-config.yaml", node);
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    CLEANUP(json_free) struct json *config = NULL;
+    int r = file_read(path, FILE_MAX, &text, e);
+    if (r < 0 || (r = yaml_parse(text.data, text.size, &config, e)) < 0) {
+        return r;
+    }
+    const char *ip = json_path_string(config, "nodeIP", NULL);
+    return ip && ip4_parse(ip, ret) == 0 ? 0 : err_set(e, -EINVAL, "%s: nodeIP", path);
+}
+
+struct node_entry {
+    char name[IF_NAMESIZE]; /* As lab_check_host_name limits it. */
+    uint32_t addr;
+};
+
+static int by_address(const void *a, const void *b)
+{
+    uint32_t x = ((const struct node_entry *) a)->addr, y = ((const struct node_entry *) b)->addr;
+    return x < y ? -1 : x > y;
+}
+
+/* Those whose making came as far as an address. */
+static struct node_entry *node_entries(struct lab *l, size_t *ret_n)
+{
+    CLEANUP_FREE char *path = lab_path(l, "nodes");
+    struct node_entry *list = NULL;
+    size_t n = 0, cap = 0;
+    DIR *d = opendir(path);
+    struct dirent *ent;
+    while (d && (ent = readdir(d))) {
+        struct node_entry entry;
+        if (lab_check_host_name(ent->d_name, NULL) == 0 &&
+            node_address(l, ent->d_name, &entry.addr, NULL) == 0) {
+            memcpy(entry.name, ent->d_name, strlen(ent->d_name) + 1);
+            list = grow(list, &cap, n + 1, sizeof *list);
+            list[n++] = entry;
+        }
+    }
+    if (d) {
+        closedir(d);
+    }
+    if (n) {
+        qsort(list, n, sizeof *list, by_address);
+    }
+    *ret_n = n;
+    return list;
+}
+
+struct json *node_names(struct lab *l)
+{
+    size_t n;
+    CLEANUP_FREE struct node_entry *list = node_entries(l, &n);
+    struct json *names = json_array();
+    for (size_t i = 0; i < n; i++) {
+        json_append(names, json_string(list[i].name));
+    }
+    return names;
+}
+
+static int free_address(struct lab *l, uint32_t *ret, struct err *e)
+{
+    size_t n;
+    CLEANUP_FREE struct node_entry *list = node_entries(l, &n);
+    uint32_t addr = NODE_IP_FIRST;
+    for (size_t i = 0; i < n && list[i].addr == addr; i++) {
+        addr++;
+    }
+    if (addr > NODE_IP_LAST || n >= LAB_NODES_MAX) {
+        return err_set(e, -ENOSPC, "lab %s has as many nodes as it can have (%zu)", l->name, n);
+    }
+    *ret = addr;
+    return 0;
+}
+
+pid_t node_pid(struct lab *l, const char *node)
+{
+    CLEANUP_FREE char *dir = NULL;
+    CLEANUP_FREE char *title = NULL;
+    struct daemon d = node_daemon(l, node, &dir, &title);
+    return daemon_pid(&d);
+}
+
+/* ---- the CNI configuration ---- */
+
+/* Owned path of the first *.conf in name order, as kubelet takes it; NULL: none. */
+static char *cni_config_path(struct lab *l, const char *node)
+{
+    CLEANUP_FREE char *dir = lab_path(l, "nodes/%s/cni", node);
+    CLEANUP_FREE char *first = NULL;
+    DIR *d = opendir(dir);
+    struct dirent *ent;
+    while (d && (ent = readdir(d))) {
+        if (str_has_suffix(ent->d_name, ".conf") && ent->d_name[0] != '.' &&
+            (!first || strcmp(ent->d_name, first) < 0)) {
+            free(first);
+            first = xstrdup(ent->d_name);
+        }
+    }
+    if (d) {
+        closedir(d);
+    }
+    return first ? xasprintf("%s/%s", dir, first) : NULL;
+}
+
+int node_cni_config(struct lab *l, const char *node, char **ret, struct err *e)
+{
+    CLEANUP_FREE char *path = cni_config_path(l, node);
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    if (!path) {
+        return err_set(e, -EAGAIN,
+                       "node %s is not ready: its agent has written no CNI configuration", node);
+    }
+    int r = file_read(path, FILE_MAX, &text, e);
+    if (r == 0) {
+        *ret = strbuf_steal(&text);
+    }
+    return r;
+}
+
+struct node_wait {
+    struct lab *l;
+    const char *node;
+};
+
+static int has_cni_config(void *ctx)
+{
+    struct node_wait *w = ctx;
+    CLEANUP_FREE char *path = cni_config_path(w->l, w->node);
+    return path != NULL;
+}
+
+/* ---- the agent ---- */
+
+static int agent_start(struct lab *l, const char *node, struct err *e)
+{
+    CLEANUP_FREE char *dir = NULL;
+    CLEANUP_FREE char *title = NULL;
+    CLEANUP_FREE char *tenet = NULL;
+    CLEANUP(fd_close) int ns = -1;
+    struct daemon d = node_daemon(l, node, &dir, &title);
+    int r = program_find("tenet", &tenet, e);
+    if (r < 0 || (r = host_open(l, node, &ns, e)) < 0) {
+        return r;
+    }
+    if (!daemon_pid(&d)) {
+        /* One that was killed has left its sign of readiness behind. */
+        CLEANUP_FREE char *stale = cni_config_path(l, node);
+        if (stale) {
+            unlink(stale);
+        }
+    }
+    CLEANUP_FREE char *config = xasprintf("%s/node-config.yaml", dir);
+    const char *argv[] = {tenet, "node", "--config", config, NULL};
+    struct process_spec s = PROCESS_SPEC_INIT;
+    s.argv = argv;
+    s.netns_fd = ns;
+    bool started;
+    if ((r = daemon_start(&d, &s, &started, e)) < 0) {
+        return r;
+    }
+    struct node_wait w = {.l = l, .node = node};
+    return daemon_wait(&d, "get ready", has_cni_config, &w, e);
+}
+
+int lab_node_action(struct lab *l, const char *node, enum lab_action action, struct err *e)
+{
+    CLEANUP_FREE char *dir = NULL;
+    CLEANUP_FREE char *title = NULL;
+    struct daemon d = node_daemon(l, node, &dir, &title);
+    int r = node_check(l, node, e);
+    if (r == 0 && action != LAB_START) {
+        r = daemon_stop(&d, action == LAB_KILL, e);
+    }
+    if (r == 0 && (action == LAB_START || action == LAB_RESTART)) {
+        r = agent_start(l, node, e);
+    }
+    return r;
+}
+
+/* ---- making and removing ---- */
+
+static int write_config(struct lab *l, const char *node, uint32_t addr, struct err *e)
+{
+    CLEANUP_FREE char *dir = lab_path(l, "nodes/%s", node);
+    CLEANUP_FREE char *cni = xasprintf("%s/cni", dir);
+    CLEANUP_FREE char *run = xasprintf("%s/run", dir);
+    int r = dir_make(cni, 0755, e);
+    if (r < 0 || (r = dir_make(run, 0755, e)) < 0) {
+        return r;
+    }
+    CLEANUP_FREE char *text =
+        xasprintf("nodeName: %s\n"
+                  "nodeIP: %s\n"
+                  "masterKubeConfig: %s/node.kubeconfig\n"
+                  "networkConfig:\n"
+                  "  networkPluginName: %s\n"
+                  "  mtu: %lld\n"
+                  "runDir: %s\n"
+                  "cniConfDir: %s\n"
+                  "ovs:\n"
+                  "  database: %s/ovs/db.sock\n"
+                  "  runDir: %s/ovs\n"
+                  "  datapathType: %s\n",
+                  node, IP4_TEXT(addr), l->dir, json_path_string(l->config, "plugin", NULL),
+                  (long long) json_get_int_or(json_get(l->config, "mtu"), 0), run, cni, dir, dir,
+                  json_path_string(l->config, "datapathType", NULL));
+    return lab_write(l, text, e, "nodes/%s/node-config.yaml", node);
+}
+
+int node_create(struct lab *l, const char *node, uint32_t addr, struct err *e)
+{
+    int r = write_config(l, node, addr, e);
+    if (r < 0 || (r = host_create(l, node, 0, addr, e)) < 0 ||
+        (r = ovs_start(l, node, addr, e)) < 0 || (r = agent_start(l, node, e)) < 0) {
+        return err_prefix(e, "node %s", node), r;
+    }
+    lab_say(l, "%s is up: %s", node, IP4_TEXT(addr));
+    return 0;
+}
+
+int node_remove(struct lab *l, const char *node, struct err *e)
+{
+    CLEANUP_FREE char *ns = lab_ns(l, node);
+    CLEANUP_FREE char *dir = lab_path(l, "nodes/%s", node);
+    int r = netns_kill_processes(ns, e);
+    if (r < 0 && r != -ENOENT && r != -EINVAL) {
+        return r;
+    }
+    r = netns_delete(ns, e);
+    return r < 0 ? r : dir_remove(dir, e);
+}
+
+/* ---- Ready ---- */
+
+struct ready_wait {
+    struct lab *l;
+    const char *node;
+    struct err err;
+};
+
+static int is_ready(void *ctx)
+{
+    struct ready_wait *w = ctx;
+    CLEANUP(json_free) struct json *obj = NULL;
+    struct json *c;
+    int r = lab_get(w->l, "v1", "nodes", NULL, w->node, &obj, &w->err);
+    if (r < 0) {
+        return r == -ENOENT || r == -EAGAIN ? 0 : r;
+    }
+    JSON_FOREACH (c, json_path(obj, "status", "conditions", NULL)) {
+        if (streq_null(json_path_string(c, "type", NULL), "Ready")) {
+            return streq_null(json_path_string(c, "status", NULL), "True");
+        }
+    }
+    return 0;
+}
+
+int node_wait_ready(struct lab *l, const char *node, struct err *e)
+{
+    struct ready_wait w = {.l = l, .node = node};
+    int r = lab_wait(is_ready, &w, START_TIMEOUT_MS);
+    if (r == -ETIMEDOUT) {
+        return err_set(e, r, "node %s is not Ready after %d s", node, START_TIMEOUT_MS / 1000);
+    }
+    return r < 0 ? err_set(e, r, "%s", w.err.text) : 0;
+}
+
+int lab_node_add(struct lab *l, const char *node, struct err *e)
+{
+    uint32_t addr = 0;
+    int r = lab_check_host_name(node, e);
+    if (r < 0 || (r = lab_load(l, e)) < 0 || (r = lab_lock(l, e)) < 0) {
+        return r;
+    }
+    if (node_check(l, node, NULL) == 0) {
+        return err_set(e, -EEXIST, "node %s exists already in lab %s", node, l->name);
+    }
+    if ((r = free_address(l, &addr, e)) < 0) {
+        return r;
+    }
+    r = node_create(l, node, addr, e);
+    if (r == 0) {
+        r = node_wait_ready(l, node, e);
+    }
+    if (r < 0) {
+        node_remove(l, node, NULL);
+        lab_delete(l, "v1", "nodes", NULL, node, NULL);
+    }
+    return r;
+}
+
+/* Deletes the node's pods, whose ports go with it. */
+static int delete_pods(struct lab *l, const char *node, struct err *e)
+{
+    CLEANUP(json_free) struct json *pods = NULL;
+    struct json *pod;
+    int r = lab_get(l, "v1", "pods", NULL, NULL, &pods, e);
+    JSON_FOREACH (pod, json_get(pods, "items")) {
+        if (r == 0 && streq_null(json_path_string(pod, "spec", "nodeName", NULL), node)) {
+            r = pod_remove(l, pod, true, e);
+        }
+    }
+    return r;
+}
+
+int lab_node_delete(struct lab *l, const char *node, struct err *e)
+{
+    int r = node_check(l, node, e);
+    /* The agent first: it would register the node again. */
+    if (r < 0 || (r = lab_lock(l, e)) < 0 || (r = lab_node_action(l, node, LAB_STOP, e)) < 0 ||
+        (r = delete_pods(l, node, e)) < 0 ||
+        (r = lab_delete(l, "v1", "nodes", NULL, node, e)) < 0 ||
+        (r = lab_wait_absent(l, "network.openshift.io/v1", "hostsubnets", node, e)) < 0) {
+        return r;
+    }
+    return node_remove(l, node, e);
+}
