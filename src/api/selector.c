@@ -207,19 +207,6 @@ bool api_selector_matches(const struct api_selector *s, const struct api_index *
     return true;
 }
 
-const char *api_selector_field_value(const struct api_selector *s, const struct api_kind *k,
-                                     const char *label)
-{
-    int field = api_field_find(k, label);
-    for (size_t i = 0; s && i < s->n; i++) {
-        const struct requirement *r = &s->list[i];
-        if (r->field == field && r->op == OP_IN && r->n == 1) {
-            return r->values[0];
-        }
-    }
-    return NULL;
-}
-
 /* ---- label selector text ---- */
 
 enum token { T_END, T_WORD, T_COMMA, T_OPEN, T_CLOSE, T_NOT, T_EQ, T_NE, T_GT, T_LT };

@@ -30,6 +30,3 @@ struct api_selector *api_selector_free(struct api_selector *s);
 DEFINE_CLEANUP(struct api_selector *, api_selector_free)
 /* 's' NULL selects all. */
 bool api_selector_matches(const struct api_selector *s, const struct api_index *x);
-/* The value that field 'label' must equal, when the selector demands one; NULL: none. */
-const char *api_selector_field_value(const struct api_selector *s, const struct api_kind *k,
-                                     const char *label);

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Deletion, of one object or of a collection.
+ *
+ * An object with finalizers is only marked, and goes when an update removes the last of them. */
+#include "apiserver/write.h"
+#include "base/timeutil.h"
+
+#include <inttypes.h>
+
+#define MAX_ATTEMPTS 64
+
+/* Shared by the writes of one request. */
+struct deletion {
+    struct request *q;
+    char *uid, *version; /* Preconditions; NULL: none. */
+    size_t pending;      /* Writes that are not finished. */
+    /* A collection: */
+    bool collection;
+    struct selection sel;
+    int error; /* The first. */
+    struct strbuf items;
+};
+
+static struct deletion *deletion_free(struct deletion *d)
+{
+    free(d->uid);
+    free(d->version);
+    selection_done(&d->sel);
+    strbuf_done(&d->items);
+    free(d);
+    return NULL;
+}
+DEFINE_CLEANUP(struct deletion *, deletion_free)
+
+void delete_drop(struct write *w)
+{
+    struct deletion *d = w->deletion;
+    if (--d->pending == 0) {
+        request_free(d->q);
+        deletion_free(d);
+    }
+}
+
+/* ---- options ---- */
+
+static char *text_of(const struct json *v)
+{
+    return json_string_size(v) ? xstrdup(json_get_string(v)) : NULL;
+}
+
+static int check_policy(struct request *q, const char *policy)
+{
+    static const char *const policies[] = {"Background", "Foreground", "Orphan", NULL};
+    for (size_t i = 0; policies[i]; i++) {
+        if (streq(policy, policies[i])) {
+            return 0;
+        }
+    }
+    CLEANUP(api_causes_done) struct api_causes causes = {0};
+    CLEANUP(json_free) struct json *v = json_string(policy);
+    api_unsupported(&causes, "propagationPolicy", v, policies);
+    CLEANUP_FREE char *message = xasprintf(
+        "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: %s", causes.list[0].message);
+    respond_status(q, &(struct status){.code = 422,
+                                       .reason = "Invalid",
+                                       .message = message,
+                                       .plain = true,
+                                       .causes = &causes});
+    return -EINVAL;
+}
+
+/* DeleteOptions from the body (empty: none) and the query; the request was answered on failure. */
+static struct deletion *parse_options(struct request *q)
+{
+    CLEANUP(deletion_free) struct deletion *d = NEW(struct deletion);
+    CLEANUP(json_free) struct json *body = NULL;
+    struct err e = {0};
+    size_t size;
+    d->q = q;
+    d->items = STRBUF_INIT;
+    http_body(q->x, &size);
+    int r = size ? request_body(q, &body, &e) : 0;
+    if (r == -EPROTONOSUPPORT) {
+        respond_error(q, 415, "UnsupportedMediaType", "%s", e.text);
+        return NULL;
+    }
+    if (r < 0 || (body && !json_is(body, JSON_OBJECT))) {
+        respond_error(q, 400, "BadRequest", "the body of the request cannot be read: %s",
+                      r < 0 ? e.text : "it is not an object");
+        return NULL;
+    }
+    const char *kind = json_path_string(body, "kind", NULL);
+    if (kind && !streq(kind, "DeleteOptions")) {
+        respond_error(q, 400, "BadRequest", "the body of a deletion is DeleteOptions, not %.80s",
+                      kind);
+        return NULL;
+    }
+    if (write_begin(q) < 0) {
+        return NULL;
+    }
+    const struct json *item, *dry = json_get(body, "dryRun");
+    JSON_FOREACH (item, dry) {
+        q->dry_run |= streq_null(json_get_string(item), "All");
+    }
+    const char *policy = http_query(q->x, "propagationPolicy");
+    policy = policy ? policy : json_path_string(body, "propagationPolicy", NULL);
+    if (policy && *policy && check_policy(q, policy) < 0) {
+        return NULL;
+    }
+    d->uid = text_of(json_path(body, "preconditions", "uid", NULL));
+    d->version = text_of(json_path(body, "preconditions", "resourceVersion", NULL));
+    return TAKE(d);
+}
+
+/* ---- the end of a deletion ---- */
+
+static void respond_collection(struct deletion *d)
+{
+    struct request *q = d->q;
+    if (d->error < 0) {
+        respond_store_error(q, d->error);
+        return;
+    }
+    CLEANUP_FREE char *version = api_kind_api_version(q->ck->kind);
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    strbuf_addf(&out,
+                "{\"kind\":\"%sList\",\"apiVersion\":\"%s\",\"metadata\":{\"resourceVersion\":"
+                "\"%" PRIu64 "\"},\"items\":[",
+                q->ck->kind->kind, version, q->server->cache.revision);
+    strbuf_add(&out, strbuf_cstr(&d->items), d->items.size);
+    strbuf_adds(&out, "]}\n");
+    respond_text(q, 200, NULL, &out);
+}
+
+static void finish_one(struct write *w)
+{
+    struct deletion *d = w->deletion;
+    write_free(w);
+    if (--d->pending == 0) {
+        if (d->collection) {
+            respond_collection(d);
+        }
+        deletion_free(d);
+    }
+}
+
+static void add_item(struct deletion *d, const struct blob *text)
+{
+    if (d->items.size) {
+        strbuf_addc(&d->items, ',');
+    }
+    strbuf_add(&d->items, text->data, text->size);
+}
+
+/* The object 'text' is gone; 'base' is what it was. */
+static void deleted(struct write *w, const struct object *base)
+{
+    struct deletion *d = w->deletion;
+    if (d->collection) {
+        add_item(d, base->text);
+    } else {
+        CLEANUP(json_free) struct json *obj = object_parse(base);
+        respond_deleted(d->q, d->q->name, json_path_string(obj, "metadata", "uid", NULL));
+    }
+    finish_one(w);
+}
+
+/* It has finalizers and is now marked. */
+static void marked(struct write *w, struct blob *text)
+{
+    if (w->deletion->collection) {
+        add_item(w->deletion, text);
+    } else {
+        respond_object(w->deletion->q, 200, text);
+    }
+    finish_one(w);
+}
+
+static void missing(struct write *w)
+{
+    if (!w->deletion->collection) {
+        respond_not_found(w->deletion->q, w->deletion->q->name);
+    }
+    finish_one(w);
+}
+
+void delete_stored(struct write *w, int error, uint64_t revision)
+{
+    if ((error == -ESTALE || error == -ENOENT) && w->attempts < MAX_ATTEMPTS) {
+        w->base = object_unref(w->base);
+        w->value = blob_unref(w->value);
+        w->attempt(w);
+    } else if (error < 0 && w->deletion->collection) {
+        w->deletion->error = w->deletion->error ? w->deletion->error : error;
+        finish_one(w);
+    } else if (error == -ESTALE) {
+        respond_conflict(w->deletion->q, w->deletion->q->name, "the object keeps being modified");
+        finish_one(w);
+    } else if (error < 0) {
+        respond_store_error(w->deletion->q, error);
+        finish_one(w);
+    } else if (w->value) {
+        CLEANUP(blob_unref) struct blob *text = object_text(w->ck->head, w->value, revision);
+        marked(w, text);
+    } else {
+        deleted(w, w->base);
+    }
+}
+
+/* ---- one object ---- */
+
+/* The preconditions of a single deletion; the request was answered on failure. */
+static int check_preconditions(struct deletion *d, const struct object *o, const struct json *obj)
+{
+    const char *uid = json_path_string(obj, "metadata", "uid", NULL);
+    uint64_t version;
+    CLEANUP_FREE char *why = NULL;
+    if (d->uid && !streq_null(uid, d->uid)) {
+        why =
+            xasprintf("the UID in the precondition (%.64s) does not match the UID in record (%s). "
+                      "The object might have been deleted and then recreated",
+                      d->uid, uid ? uid : "");
+    } else if (d->version &&
+               (str_to_u64(d->version, UINT64_MAX, &version) < 0 || version != o->revision)) {
+        why = xasprintf("the ResourceVersion in the precondition (%.32s) does not match the "
+                        "ResourceVersion in record (%" PRIu64 "). The object might have been "
+                        "modified",
+                        d->version, o->revision);
+    }
+    if (why) {
+        respond_conflict(d->q, d->q->name, why);
+        return -ESTALE;
+    }
+    return 0;
+}
+
+static void delete_marked(struct write *w, struct object *base)
+{
+    struct deletion *d = w->deletion;
+    if (!d->collection && streq(w->ck->kind->plural, "namespaces")) {
+        respond_conflict(d->q, d->q->name,
+                         "The system is ensuring all content is removed from this namespace.  Upon "
+                         "completion, this namespace will automatically be purged by the system.");
+        finish_one(w);
+        return;
+    }
+    marked(w, base->text);
+}
+
+static void attempt_delete(struct write *w)
+{
+    struct deletion *d = w->deletion;
+    const struct api_kind *k = w->ck->kind;
+    struct object *base = keyset_get(&w->ck->objects, w->key);
+    if (!base || (d->collection && !selection_matches(&d->sel, base))) {
+        missing(w);
+        return;
+    }
+    CLEANUP(json_free) struct json *obj = object_parse(base);
+    if (check_preconditions(d, base, obj) < 0) {
+        finish_one(w);
+    } else if (!object_has_finalizers(k, obj)) {
+        if (d->q->dry_run) {
+            deleted(w, base);
+        } else {
+            write_delete(w, base, NULL);
+        }
+    } else if (json_path_string(obj, "metadata", "deletionTimestamp", NULL)) {
+        delete_marked(w, base);
+    } else {
+        struct blob *value = NULL;
+        object_mark_deleted(k, obj, time_wall_ms());
+        object_encode(k, obj, &value);
+        if (!d->q->dry_run) {
+            write_put(w, base, value);
+            return;
+        }
+        CLEANUP(blob_unref) struct blob *text = object_text(w->ck->head, value, base->revision);
+        blob_unref(value);
+        marked(w, text);
+    }
+}
+
+static struct write *delete_new(struct deletion *d, const char *key)
+{
+    struct write *w = write_new(d->q, d->q->ck, key, attempt_delete);
+    w->deletion = d;
+    d->pending++;
+    return w;
+}
+
+void handle_delete(struct request *q)
+{
+    struct deletion *d = parse_options(q);
+    if (d) {
+        CLEANUP_FREE char *key = cache_key(q->namespace, q->name);
+        attempt_delete(delete_new(d, key));
+    }
+}
+
+/* ---- a collection ---- */
+
+void handle_delete_collection(struct request *q)
+{
+    struct deletion *d = parse_options(q);
+    if (!d) {
+        return;
+    }
+    if (selection_parse(q, &d->sel) < 0) {
+        deletion_free(d);
+        return;
+    }
+    d->collection = true;
+    d->pending = 1; /* Until all have begun. */
+    struct cache_walk walk;
+    struct object *o;
+    cache_walk_init(&walk, q->ck, q->namespace, NULL, q->server->cache.revision);
+    while ((o = cache_walk_next(&walk))) {
+        if (selection_matches(&d->sel, o)) {
+            attempt_delete(delete_new(d, o->key));
+        }
+    }
+    cache_walk_done(&walk);
+    if (--d->pending == 0) {
+        respond_collection(d);
+        deletion_free(d);
+    }
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Paths that are no resources: discovery, version, health. */
+#include "apiserver/server.h"
+
+#include <stdio.h>
+#include <sys/utsname.h>
+
+#define AGGREGATED "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+/* Kubernetes' version whose API conventions we follow; clients check their skew by it. */
+#define KUBERNETES_MAJOR "1"
+#define KUBERNETES_MINOR "32"
+
+static const char *const object_verbs[] = {"create", "delete", "deletecollection", "get",
+                                           "list",   "patch",  "update",           "watch"};
+
+static struct json *strings(const char *const *list, size_t n)
+{
+    struct json *a = json_array();
+    for (size_t i = 0; i < n; i++) {
+        json_append(a, json_string(list[i]));
+    }
+    return a;
+}
+
+static struct json *names(const char *const *list)
+{
+    struct json *a = json_array();
+    for (size_t i = 0; list && list[i]; i++) {
+        json_append(a, json_string(list[i]));
+    }
+    return a;
+}
+
+/* Verbs of the kind, or of its subresource. */
+static struct json *verbs(const struct api_kind *k, const char *subresource)
+{
+    static const char *const status[] = {"get", "patch", "update"};
+    static const char *const finalize[] = {"update"};
+    if (subresource) {
+        return streq(subresource, "status") ? strings(status, ARRAY_SIZE(status))
+                                            : strings(finalize, ARRAY_SIZE(finalize));
+    }
+    struct json *all = json_array();
+    for (size_t i = 0; i < ARRAY_SIZE(object_verbs); i++) {
+        /* As in Kubernetes: namespaces are not deleted as a collection. */
+        if (!streq(object_verbs[i], "deletecollection") || !streq(k->plural, "namespaces")) {
+            json_append(all, json_string(object_verbs[i]));
+        }
+    }
+    return all;
+}
+
+/* The i-th subresource of 'k'; NULL: no more. */
+static const char *subresource_at(const struct api_kind *k, size_t i)
+{
+    const char *list[3] = {NULL};
+    size_t n = 0;
+    if (streq(k->plural, "namespaces") && !*k->group) {
+        list[n++] = "finalize";
+    }
+    if (k->status_subresource) {
+        list[n++] = "status";
+    }
+    return i < n ? list[i] : NULL;
+}
+
+static bool is_in(const struct api_kind *k, const char *group, const char *version)
+{
+    return streq(k->group, group) && (!version || streq(k->version, version));
+}
+
+/* ---- one version: APIResourceList ---- */
+
+static struct json *resource(const struct api_kind *k, const char *subresource)
+{
+    struct json *r = json_object();
+    json_set(r, "name",
+             subresource ? json_stringf("%s/%s", k->plural, subresource) : json_string(k->plural));
+    json_set_string(r, "singularName", subresource ? "" : k->singular);
+    json_set_bool(r, "namespaced", k->namespaced);
+    json_set_string(r, "kind", k->kind);
+    json_set(r, "verbs", verbs(k, subresource));
+    if (!subresource && k->short_names) {
+        json_set(r, "shortNames", names(k->short_names));
+    }
+    if (!subresource && k->categories) {
+        json_set(r, "categories", names(k->categories));
+    }
+    return r;
+}
+
+/* NULL: no such version. */
+static struct json *resource_list(const char *group, const char *version)
+{
+    CLEANUP(json_free) struct json *o = json_object();
+    json_set_string(o, "kind", "APIResourceList");
+    json_set_string(o, "apiVersion", "v1");
+    json_set(o, "groupVersion",
+             *group ? json_stringf("%s/%s", group, version) : json_string(version));
+    struct json *list = json_ensure_array(o, "resources");
+    for (size_t i = 0; api_kinds[i]; i++) {
+        if (!is_in(api_kinds[i], group, version)) {
+            continue;
+        }
+        json_append(list, resource(api_kinds[i], NULL));
+        for (size_t s = 0; subresource_at(api_kinds[i], s); s++) {
+            json_append(list, resource(api_kinds[i], subresource_at(api_kinds[i], s)));
+        }
+    }
+    return json_count(list) ? TAKE(o) : NULL;
+}
+
+/* ---- groups ---- */
+
+/* The i-th group that is not the core's; NULL: no more.  Each of our groups has one version. */
+static const struct api_kind *group_at(size_t i)
+{
+    for (size_t k = 0; api_kinds[k]; k++) {
+        bool seen = !*api_kinds[k]->group;
+        for (size_t j = 0; j < k && !seen; j++) {
+            seen = streq(api_kinds[j]->group, api_kinds[k]->group);
+        }
+        if (!seen && i-- == 0) {
+            return api_kinds[k];
+        }
+    }
+    return NULL;
+}
+
+static struct json *group_object(const struct api_kind *k)
+{
+    struct json *version = json_object();
+    json_set(version, "groupVersion", json_stringf("%s/%s", k->group, k->version));
+    json_set_string(version, "version", k->version);
+    struct json *g = json_object();
+    json_set_string(g, "name", k->group);
+    json_set(g, "versions", json_append(json_array(), json_clone(version)));
+    json_set(g, "preferredVersion", version);
+    return g;
+}
+
+static struct json *group_list(void)
+{
+    struct json *o = json_object();
+    json_set_string(o, "kind", "APIGroupList");
+    json_set_string(o, "apiVersion", "v1");
+    struct json *list = json_ensure_array(o, "groups");
+    for (size_t i = 0; group_at(i); i++) {
+        json_append(list, group_object(group_at(i)));
+    }
+    return o;
+}
+
+/* NULL: no such group. */
+static struct json *group_of(const char *name)
+{
+    for (size_t i = 0; group_at(i); i++) {
+        if (streq(group_at(i)->group, name)) {
+            struct json *g = group_object(group_at(i));
+            json_set_string(g, "kind", "APIGroup");
+            return json_set_string(g, "apiVersion", "v1");
+        }
+    }
+    return NULL;
+}
+
+static struct json *core_versions(struct request *q)
+{
+    struct json *o = json_object();
+    json_set_string(o, "kind", "APIVersions");
+    json_set(o, "versions", json_append(json_array(), json_string("v1")));
+    const char *host = http_header(q->x, "host");
+    struct json *cidr = json_object();
+    json_set_string(cidr, "clientCIDR", "0.0.0.0/0");
+    json_set_string(cidr, "serverAddress", host ? host : "");
+    json_set(o, "serverAddressByClientCIDRs", json_append(json_array(), cidr));
+    return o;
+}
+
+/* ---- aggregated discovery: everything in one answer ---- */
+
+static struct json *response_kind(const struct api_kind *k)
+{
+    struct json *o = json_object();
+    json_set_string(o, "group", k->group);
+    json_set_string(o, "version", k->version);
+    json_set_string(o, "kind", k->kind);
+    return o;
+}
+
+static struct json *aggregated_resource(const struct api_kind *k)
+{
+    struct json *r = json_object();
+    json_set_string(r, "resource", k->plural);
+    json_set(r, "responseKind", response_kind(k));
+    json_set_string(r, "scope", k->namespaced ? "Namespaced" : "Cluster");
+    json_set_string(r, "singularResource", k->singular);
+    json_set(r, "verbs", verbs(k, NULL));
+    if (k->short_names) {
+        json_set(r, "shortNames", names(k->short_names));
+    }
+    if (k->categories) {
+        json_set(r, "categories", names(k->categories));
+    }
+    for (size_t i = 0; subresource_at(k, i); i++) {
+        struct json *s = json_object();
+        json_set_string(s, "subresource", subresource_at(k, i));
+        json_set(s, "responseKind", response_kind(k));
+        json_set(s, "verbs", verbs(k, subresource_at(k, i)));
+        json_append(json_ensure_array(r, "subresources"), s);
+    }
+    return r;
+}
+
+static struct json *aggregated_group(const char *group)
+{
+    struct json *g = json_object(), *meta = json_ensure_object(g, "metadata");
+    struct json *version = json_object(), *list = json_ensure_array(version, "resources");
+    if (*group) {
+        json_set_string(meta, "name", group);
+    }
+    json_set(meta, "creationTimestamp", json_null());
+    for (size_t i = 0; api_kinds[i]; i++) {
+        if (is_in(api_kinds[i], group, NULL)) {
+            json_set_string(version, "version", api_kinds[i]->version);
+            json_append(list, aggregated_resource(api_kinds[i]));
+        }
+    }
+    json_set_string(version, "freshness", "Current");
+    json_set(g, "versions", json_append(json_array(), version));
+    return g;
+}
+
+static struct json *aggregated(bool core)
+{
+    struct json *o = json_object();
+    json_set_string(o, "kind", "APIGroupDiscoveryList");
+    json_set_string(o, "apiVersion", "apidiscovery.k8s.io/v2");
+    json_set(o, "metadata", json_object());
+    struct json *items = json_ensure_array(o, "items");
+    if (core) {
+        json_append(items, aggregated_group(""));
+    }
+    for (size_t i = 0; !core && group_at(i); i++) {
+        json_append(items, aggregated_group(group_at(i)->group));
+    }
+    return o;
+}
+
+static bool wants_aggregated(const struct request *q)
+{
+    const char *accept = http_header(q->x, "accept");
+    return accept && strstr(accept, "g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
+}
+
+/* ---- version, health ---- */
+
+static struct json *version_object(void)
+{
+    struct utsname u;
+    struct json *o = json_object();
+    json_set_string(o, "major", KUBERNETES_MAJOR);
+    json_set_string(o, "minor", KUBERNETES_MINOR);
+    json_set_string(o, "gitVersion",
+                    "v" KUBERNETES_MAJOR "." KUBERNETES_MINOR ".0+tenet-" TENET_VERSION);
+    json_set_string(o, "gitCommit", "");
+    json_set_string(o, "gitTreeState", "clean");
+    json_set_string(o, "buildDate", "1970-01-01T00:00:00Z");
+    json_set_string(o, "goVersion", "");
+    json_set_string(o, "compiler", "cc");
+    json_set(o, "platform",
+             uname(&u) == 0 ? json_stringf("linux/%s", u.machine) : json_string("linux"));
+    return o;
+}
+
+static void respond_health(struct request *q, bool needs_registry)
+{
+    const struct apiserver *a = q->server;
+    const char *wrong = !needs_registry   ? NULL
+                        : !a->cache.ready ? "the registry is being loaded"
+                        : a->lost         ? "the store is not available"
+                        : a->stopping     ? "shutting down"
+                                          : NULL;
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    strbuf_adds(&text, wrong ? wrong : "ok");
+    respond_text(q, wrong ? 503 : 200, "text/plain; charset=utf-8", &text);
+}
+
+static struct json *root_paths(void)
+{
+    static const char *const paths[] = {"/api",    "/api/v1",  "/apis",       "/healthz",
+                                        "/livez",  "/metrics", "/openapi/v2", "/openapi/v3",
+                                        "/readyz", "/version"};
+    return json_set(json_object(), "paths", strings(paths, ARRAY_SIZE(paths)));
+}
+
+/* ---- */
+
+static void respond_owned(struct request *q, const char *content_type, struct json *v)
+{
+    CLEANUP(json_free) struct json *own = v;
+    if (own) {
+        respond_json(q, 200, content_type, own);
+    } else {
+        respond_error(q, 404, "NotFound", "the server could not find the requested resource");
+    }
+}
+
+/* "GROUP" and "GROUP/VERSION" below /apis; false: something deeper, a resource. */
+static bool handle_group(struct request *q, const char *rest)
+{
+    size_t n = strcspn(rest, "/"), m = rest[n] ? strcspn(rest + n + 1, "/") : 0;
+    if (n == 0 || (rest[n] && rest[n + 1 + m] && rest[n + 1 + m + 1])) {
+        return false;
+    }
+    CLEANUP_FREE char *group = xstrndup(rest, n);
+    CLEANUP_FREE char *version = m ? xstrndup(rest + n + 1, m) : NULL;
+    respond_owned(q, NULL, version ? resource_list(group, version) : group_of(group));
+    return true;
+}
+
+bool handle_path(struct request *q)
+{
+    CLEANUP_FREE char *path = xstrdup(http_path(q->x));
+    size_t n = strlen(path);
+    if (n > 1 && path[n - 1] == '/') {
+        path[n - 1] = '\0';
+    }
+    bool health = streq(path, "/healthz") || streq(path, "/readyz");
+    bool ours = health || streq(path, "/livez") || streq(path, "/metrics") ||
+                streq(path, "/version") || streq(path, "/") || streq(path, "/api") ||
+                streq(path, "/apis") || streq(path, "/api/v1") ||
+                str_has_prefix(path, "/openapi/v");
+    bool group = str_has_prefix(path, "/apis/");
+    if (!ours && !group) {
+        return false;
+    }
+    if (ours && !streq(http_method(q->x), "GET")) {
+        respond_error(q, 405, "MethodNotAllowed",
+                      "the server does not allow this method on the requested resource");
+    } else if (group) {
+        return handle_group(q, path + strlen("/apis/"));
+    } else if (health || streq(path, "/livez")) {
+        respond_health(q, health);
+    } else if (streq(path, "/metrics")) {
+        handle_metrics(q);
+    } else if (streq(path, "/version")) {
+        respond_owned(q, NULL, version_object());
+    } else if (streq(path, "/")) {
+        respond_owned(q, NULL, root_paths());
+    } else if (streq(path, "/api/v1")) {
+        respond_owned(q, NULL, resource_list("", "v1"));
+    } else if (str_has_prefix(path, "/openapi/v")) {
+        handle_openapi(q, path);
+    } else if (wants_aggregated(q)) {
+        respond_owned(q, AGGREGATED, aggregated(streq(path, "/api")));
+    } else {
+        respond_owned(q, NULL, streq(path, "/api") ? core_versions(q) : group_list());
+    }
+    return true;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Objects as the server keeps them, and the rules by which a client's object becomes one.
+ *
+ * The store holds an object's text without its resourceVersion, which is not known before the write.  The
+ * text begins with a head that is the same for all objects of a kind, up to the brace that opens
+ * metadata, so that the version is put in (or changed) without parsing.
+ *
+ * 'struct object' is immutable and counted; a change makes a new one.  Loop's thread only. */
+#pragma once
+
+#include "api/selector.h"
+#include "base/mem.h"
+
+struct object {
+    uint32_t refs;
+    uint64_t revision;
+    struct blob *text; /* What clients get. */
+    struct api_index *index;
+    char key[]; /* "NAMESPACE/NAME", or "NAME" of a kind without namespaces. */
+};
+
+/* Deepest object that is stored: as part of a list it must still be within JSON_MAX_DEPTH. */
+#define OBJECT_MAX_DEPTH (JSON_MAX_DEPTH - 4)
+
+/* {"kind":"Pod","apiVersion":"v1","metadata":{   (owned) */
+char *object_head(const struct api_kind *k);
+
+/* An object from the bytes of the store.  Bytes that are not in our form are parsed and brought into it;
+ * NULL: they are not an object. */
+struct object *object_new(const struct api_kind *k, const char *head, const char *key,
+                          const struct blob *value, uint64_t revision);
+struct object *object_ref(struct object *o);
+struct object *object_unref(struct object *o);
+DEFINE_CLEANUP(struct object *, object_unref)
+
+/* The text of 'o' with another resourceVersion: of its deletion, or of the change that hid it. */
+struct blob *object_text_at(const struct object *o, const char *head, uint64_t revision);
+/* The text of a stored value with its resourceVersion. */
+struct blob *object_text(const char *head, const struct blob *value, uint64_t revision);
+/* The bytes for the store; metadata.resourceVersion is left out.  -E2BIG: nested too deeply. */
+int object_encode(const struct api_kind *k, const struct json *obj, struct blob **ret);
+/* Whether 'value' is what 'o' was made from. */
+bool object_same(const struct object *o, const char *head, const struct blob *value);
+/* The tree of 'o'. */
+struct json *object_parse(const struct object *o);
+
+/* ---- rules ---- */
+
+/* What a request's object must agree with. */
+struct object_target {
+    const struct api_kind *kind;
+    const char *namespace; /* NULL: none. */
+    const char *name;      /* NULL on creation. */
+    const char *subresource;
+};
+
+/* Checks that 'obj' is an object of the target's kind, and fits its name and namespace, which are filled in
+ * when absent.  -EINVAL. */
+int object_check_target(struct json *obj, const struct object_target *t, struct err *e);
+/* A new object: metadata that the server sets, defaults.  Without a name one is made from generateName. */
+void object_prepare_create(const struct api_kind *k, struct json *obj, int64_t now_ms);
+/* The change of 'old' to 'obj': what the client may not change is taken from 'old'. */
+void object_prepare_update(const struct api_kind *k, const struct json *old, struct json *obj);
+/* The change through a subresource: 'old' with that part of 'obj'.  Owned by the caller. */
+struct json *object_prepare_part(const char *subresource, const struct json *old,
+                                 const struct json *obj);
+void object_validate(const struct api_kind *k, const struct json *obj, const struct json *old,
+                     struct api_causes *c);
+/* Deletion was asked for, and no finalizer is left. */
+bool object_is_finished(const struct api_kind *k, const struct json *obj);
+bool object_has_finalizers(const struct api_kind *k, const struct json *obj);
+void object_mark_deleted(const struct api_kind *k, struct json *obj, int64_t now_ms);
+/* A new suffix for generateName. */
+void object_generate_name(struct json *obj);

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers: Status objects, and objects in the form that was asked for. */
+#include "apiserver/server.h"
+#include "base/timeutil.h"
+#include "wire/yaml.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+const char *resource_text_(const struct api_kind *k, char *buf, size_t size)
+{
+    snprintf(buf, size, "%s%s%s", k->plural, *k->group ? "." : "", k->group);
+    return buf;
+}
+
+static void finish(struct request *q, int code)
+{
+    metrics_count(q->server->metrics, q->verb, q->ck ? q->ck->kind->plural : "", code,
+                  time_mono_ns() - q->start_ns);
+    request_free(q);
+}
+
+void respond_text(struct request *q, int code, const char *content_type, struct strbuf *text)
+{
+    http_respond(q->x, code, content_type ? content_type : "application/json", strbuf_cstr(text),
+                 text->size);
+    finish(q, code);
+}
+
+void respond_json(struct request *q, int code, const char *content_type, const struct json *v)
+{
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    if (q->accept.yaml && !content_type) {
+        yaml_write(v, &text);
+        content_type = "application/yaml";
+    } else {
+        json_write(v, q->accept.pretty ? 2 : 0, &text);
+        strbuf_addc(&text, '\n');
+    }
+    respond_text(q, code, content_type, &text);
+}
+
+/* ---- Status ---- */
+
+struct json *status_object(const struct request *q, const struct status *s)
+{
+    struct json *o = json_object();
+    json_set_string(o, "kind", "Status");
+    json_set_string(o, "apiVersion", "v1");
+    json_set(o, "metadata", json_object());
+    json_set_string(o, "status", s->code < 400 ? "Success" : "Failure");
+    if (s->message) {
+        json_set_string(o, "message", s->message);
+    }
+    if (s->reason) {
+        json_set_string(o, "reason", s->reason);
+    }
+    const struct api_kind *k = q->ck ? q->ck->kind : NULL;
+    struct json *details = json_object();
+    if (s->name) {
+        json_set_string(details, "name", s->name);
+    }
+    if (k && !s->plain) {
+        if (*k->group) {
+            json_set_string(details, "group", k->group);
+        }
+        json_set_string(details, "kind", s->kind ? s->kind : k->plural);
+    }
+    if (s->uid) {
+        json_set_string(details, "uid", s->uid);
+    }
+    if (s->causes) {
+        struct json *list = json_ensure_array(details, "causes");
+        for (size_t i = 0; i < s->causes->n; i++) {
+            struct json *cause = json_object();
+            json_set_string(cause, "reason", s->causes->list[i].reason);
+            json_set_string(cause, "message", s->causes->list[i].message);
+            if (s->causes->list[i].field) {
+                json_set_string(cause, "field", s->causes->list[i].field);
+            }
+            json_append(list, cause);
+        }
+    }
+    if (s->retry_after) {
+        json_set_int(details, "retryAfterSeconds", s->retry_after);
+    }
+    if (json_count(details)) {
+        json_set(o, "details", details);
+    } else {
+        json_free(details);
+    }
+    json_set_int(o, "code", s->code);
+    return o;
+}
+
+void respond_status(struct request *q, const struct status *s)
+{
+    CLEANUP(json_free) struct json *o = status_object(q, s);
+    if (s->retry_after) {
+        char text[16];
+        snprintf(text, sizeof text, "%u", s->retry_after);
+        http_set_header(q->x, "Retry-After", text);
+    }
+    respond_json(q, s->code, NULL, o);
+}
+
+void respond_error(struct request *q, int code, const char *reason, const char *fmt, ...)
+{
+    struct strbuf text = STRBUF_INIT;
+    va_list ap;
+    va_start(ap, fmt);
+    strbuf_vaddf(&text, fmt, ap);
+    va_end(ap);
+    CLEANUP_FREE char *message = strbuf_steal(&text);
+    respond_status(q, &(struct status){.code = code,
+                                       .reason = reason,
+                                       .message = message,
+                                       .plain = true,
+                                       .retry_after = code == 429 || code == 503 ? 1 : 0});
+}
+
+void respond_not_found(struct request *q, const char *name)
+{
+    CLEANUP_FREE char *message = xasprintf("%s \"%s\" not found", RESOURCE_TEXT(q->ck->kind), name);
+    respond_status(
+        q, &(struct status){.code = 404, .reason = "NotFound", .message = message, .name = name});
+}
+
+void respond_conflict(struct request *q, const char *name, const char *why)
+{
+    CLEANUP_FREE char *message = xasprintf("Operation cannot be fulfilled on %s \"%s\": %s",
+                                           RESOURCE_TEXT(q->ck->kind), name, why);
+    respond_status(
+        q, &(struct status){.code = 409, .reason = "Conflict", .message = message, .name = name});
+}
+
+void respond_invalid(struct request *q, const char *name, const struct api_causes *causes)
+{
+    const struct api_kind *k = q->ck->kind;
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    strbuf_addf(&text, "%s%s%s \"%s\" is invalid: %s", k->kind, *k->group ? "." : "", k->group,
+                name ? name : "", causes->n > 1 ? "[" : "");
+    for (size_t i = 0; i < causes->n; i++) {
+        strbuf_addf(&text, "%s%s: %s", i ? ", " : "", causes->list[i].field,
+                    causes->list[i].message);
+    }
+    strbuf_adds(&text, causes->n > 1 ? "]" : "");
+    respond_status(q, &(struct status){.code = 422,
+                                       .reason = "Invalid",
+                                       .message = text.data,
+                                       .name = name,
+                                       .kind = k->kind,
+                                       .causes = causes});
+}
+
+void respond_deleted(struct request *q, const char *name, const char *uid)
+{
+    respond_status(q, &(struct status){.code = 200, .name = name, .uid = uid});
+}
+
+void respond_too_large(struct request *q, uint64_t revision)
+{
+    struct api_cause cause = {.reason = "ResourceVersionTooLarge",
+                              .message = (char *) "Too large resource version"};
+    struct api_causes causes = {.list = &cause, .n = 1};
+    CLEANUP_FREE char *message =
+        xasprintf("Timeout: Too large resource version: %" PRIu64 ", current: %" PRIu64, revision,
+                  q->server->cache.revision);
+    respond_status(q, &(struct status){.code = 504,
+                                       .reason = "Timeout",
+                                       .message = message,
+                                       .plain = true,
+                                       .causes = &causes,
+                                       .retry_after = 1});
+}
+
+/* ---- objects ---- */
+
+const char *form_content_type(const struct accept *a)
+{
+    return a->yaml ? "application/yaml" : "application/json";
+}
+
+/* 'text' is JSON of ours: as YAML or indented when that is wanted. */
+static void respond_formatted(struct request *q, int code, const char *text, size_t size)
+{
+    CLEANUP(json_free) struct json *v = NULL;
+    json_parse(text, size, &v, NULL);
+    respond_json(q, code, NULL, v);
+}
+
+void respond_object(struct request *q, int code, struct blob *text)
+{
+    const struct accept *a = &q->accept;
+    if (a->form == FORM_OBJECT && !a->yaml && !a->pretty) {
+        http_respond_blob(q->x, code, "application/json", text);
+        finish(q, code);
+        return;
+    }
+    if (a->form == FORM_OBJECT) {
+        respond_formatted(q, code, text->data, text->size);
+        return;
+    }
+    CLEANUP(json_free) struct json *obj = NULL;
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    const char *version = a->v1beta1 ? "v1beta1" : "v1";
+    json_parse(text->data, text->size, &obj, NULL);
+    if (a->form == FORM_PARTIAL) {
+        api_partial_write(obj, version, &out);
+    } else {
+        const char *rv = json_path_string(obj, "metadata", "resourceVersion", NULL);
+        strbuf_addf(&out,
+                    "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/%s\",\"metadata\":{"
+                    "\"resourceVersion\":\"%s\"},\"columnDefinitions\":",
+                    version, rv ? rv : "");
+        api_table_columns(q->ck->kind, &out);
+        strbuf_adds(&out, ",\"rows\":[");
+        api_table_row(q->ck->kind, obj, text->data, text->size, a->include, time_wall_ms(), &out);
+        strbuf_adds(&out, "]}");
+    }
+    if (a->pretty) {
+        respond_formatted(q, code, out.data, out.size);
+    } else {
+        respond_text(q, code, NULL, &out);
+    }
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "apiserver/server.h"
+
+#include "base/log.h"
+#include "base/timeutil.h"
+
+#include <inttypes.h>
+
+LOG_MODULE("apiserver");
+
+#define DEFAULT_WINDOW 8192
+#define DEFAULT_WINDOW_BYTES ((size_t) 16 << 20)
+
+/* ---- the store's reports ---- */
+
+static void on_history(void *ctx, const struct store_event *ev)
+{
+    struct apiserver *a = ctx;
+    cache_add_history(&a->cache, ev);
+}
+
+static void on_snapshot(void *ctx, const struct store_item *items, size_t n, uint64_t revision)
+{
+    struct apiserver *a = ctx;
+    bool first = !a->cache.ready;
+    /* Watches cannot be told what was missed: their clients list again. */
+    watch_end_all(a);
+    cache_load(&a->cache, items, n, revision);
+    a->lost = false;
+    log_info("registry loaded", "objects=%zu revision=%" PRIu64, n, revision);
+    if (first && a->cfg.ready) {
+        a->cfg.ready(a->cfg.ctx);
+    }
+}
+
+static void on_event(void *ctx, const struct store_event *ev)
+{
+    struct apiserver *a = ctx;
+    struct cache_event event;
+    struct cache_kind *ck = cache_add_event(&a->cache, ev, &event);
+    if (ck) {
+        watch_dispatch(a, ck, &event);
+    }
+}
+
+static void on_lost(void *ctx, const char *reason)
+{
+    struct apiserver *a = ctx;
+    a->lost = true;
+    log_error("the store is not available", "reason=\"%s\"", reason);
+}
+
+static const struct store_watcher watcher = {
+    .snapshot = on_snapshot, .history = on_history, .event = on_event, .lost = on_lost};
+
+/* ---- life ---- */
+
+struct apiserver *apiserver_new(struct loop *l, struct store *s, const struct apiserver_config *cfg)
+{
+    struct apiserver *a = NEW(struct apiserver);
+    a->loop = l;
+    a->store = s;
+    a->cfg = cfg ? *cfg : (struct apiserver_config){0};
+    cache_init(&a->cache, a->cfg.event_window ? a->cfg.event_window : DEFAULT_WINDOW,
+               a->cfg.event_window_bytes ? a->cfg.event_window_bytes : DEFAULT_WINDOW_BYTES);
+    a->watch_timer = loop_timer_new(l, watch_tick, a);
+    list_init(&a->writes);
+    a->metrics = metrics_new();
+    store_start(s, &watcher, a);
+    return a;
+}
+
+void apiserver_shutdown(struct apiserver *a)
+{
+    a->stopping = true;
+    watch_end_all(a);
+}
+
+struct apiserver *apiserver_free(struct apiserver *a)
+{
+    if (a) {
+        watch_drop_all(a);
+        write_drop_all(a);
+        loop_timer_free(a->watch_timer);
+        cache_done(&a->cache);
+        metrics_free(a->metrics);
+        free(a);
+    }
+    return NULL;
+}
+
+bool apiserver_ready(const struct apiserver *a)
+{
+    return a->cache.ready;
+}
+
+uint64_t apiserver_revision(const struct apiserver *a)
+{
+    return a->cache.revision;
+}
+
+/* ---- requests ---- */
+
+static void dispatch(struct request *q)
+{
+    static void (*const handlers[VERB_MAX])(struct request * q) = {
+        [VERB_GET] = handle_get,       [VERB_LIST] = handle_list,
+        [VERB_WATCH] = handle_watch,   [VERB_CREATE] = handle_create,
+        [VERB_UPDATE] = handle_update, [VERB_PATCH] = handle_patch,
+        [VERB_DELETE] = handle_delete, [VERB_DELETE_COLLECTION] = handle_delete_collection,
+    };
+    handlers[q->verb](q);
+}
+
+/* Every request comes through here, with its attributes known and before anything is done: what is to decide
+ * who asks, and whether they may, belongs between request_parse and dispatch. */
+void apiserver_handle(void *apiserver, struct http_exchange *x)
+{
+    struct apiserver *a = apiserver;
+    struct err e = {0};
+    struct request *q = NEW(struct request);
+    *q = (struct request){
+        .server = a, .x = x, .start_ns = time_mono_ns(), .verb = VERB_OTHER, .subresource = ""};
+    bool acceptable = request_accept(q) == 0;
+    if (handle_path(q)) {
+        return;
+    }
+    int r = request_parse(q, &e);
+    if (r == -EOPNOTSUPP) {
+        respond_error(q, 405, "MethodNotAllowed", "%s", e.text);
+    } else if (r < 0) {
+        respond_error(q, 404, "NotFound", "%s", e.text);
+    } else if (!acceptable) {
+        respond_error(q, 406, "NotAcceptable",
+                      "only the following media types are accepted: application/json, "
+                      "application/yaml");
+    } else if (a->stopping || !a->cache.ready) {
+        respond_error(q, 503, "ServiceUnavailable",
+                      a->stopping ? "the server is shutting down" : "the registry is being loaded");
+    } else {
+        dispatch(q);
+    }
+}

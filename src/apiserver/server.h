@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside the API server: the server itself, a request, and what answers one.  Internal to src/apiserver.
+ *
+ * A 'struct request' lives from apiserver_handle until it is answered; the functions named respond_... end
+ * it.  Its strings belong to the HTTP exchange or to itself. */
+#pragma once
+
+#include "api/table.h"
+#include "apiserver/apiserver.h"
+#include "apiserver/cache.h"
+#include "base/map.h"
+
+struct apiserver {
+    struct loop *loop;
+    struct store *store;
+    struct apiserver_config cfg;
+    struct cache cache;
+    bool lost;     /* The store takes no writes. */
+    bool stopping; /* apiserver_shutdown was called. */
+    struct loop_timer *watch_timer;
+    size_t n_watches;
+    unsigned inflight; /* Writes under way. */
+    struct list writes;
+    struct metrics *metrics;
+    uint64_t started_ms;
+};
+
+enum verb {
+    VERB_GET,
+    VERB_LIST,
+    VERB_WATCH,
+    VERB_CREATE,
+    VERB_UPDATE,
+    VERB_PATCH,
+    VERB_DELETE,
+    VERB_DELETE_COLLECTION,
+    VERB_OTHER,
+    VERB_MAX
+};
+extern const char *const verb_names[VERB_MAX];
+
+/* In which form objects are wanted. */
+enum form { FORM_OBJECT, FORM_TABLE, FORM_PARTIAL };
+
+struct accept {
+    enum form form;
+    bool yaml;
+    bool v1beta1; /* Of the Table or PartialObjectMetadata. */
+    bool pretty;
+    enum api_include include;
+};
+
+struct request {
+    struct apiserver *server;
+    struct http_exchange *x;
+    uint64_t start_ns;
+    /* Attributes: what authentication and authorization decide by. */
+    enum verb verb;
+    struct cache_kind *ck;   /* NULL: not a resource of ours. */
+    char *namespace, *name;  /* NULL: none. */
+    const char *subresource; /* "" when none. */
+    struct accept accept;
+    bool dry_run;
+};
+
+/* ---- request.c ---- */
+
+/* Fills the attributes from method, path and query.  -ENOENT: no such resource; -EOPNOTSUPP: the resource
+ * does not support the method; -EINVAL: a name that cannot be. */
+int request_parse(struct request *q, struct err *e);
+/* From the Accept header; -EINVAL: nothing we can produce. */
+int request_accept(struct request *q);
+/* The body as a JSON value by Content-Type; '*ret_type' is the bare media type.  -EINVAL: malformed,
+ * -EPROTONOSUPPORT: another media type. */
+int request_body(struct request *q, struct json **ret, struct err *e);
+/* The media type of the body without parameters, in lower case; owned. */
+char *request_content_type(const struct request *q);
+/* A boolean parameter: absent is false; present without a value is true. */
+bool request_flag(const struct request *q, const char *name);
+struct request *request_free(struct request *q);
+DEFINE_CLEANUP(struct request *, request_free)
+
+/* ---- respond.c ---- */
+
+struct status {
+    int code;
+    const char *reason;
+    const char *message;
+    const char *name; /* Of the object; NULL: none. */
+    const char *kind; /* details.kind; NULL: the resource's plural. */
+    const char *uid;  /* NULL: none. */
+    const struct api_causes *causes;
+    unsigned retry_after;
+    bool plain; /* Without details. */
+};
+struct json *status_object(const struct request *q, const struct status *s);
+void respond_status(struct request *q, const struct status *s);
+void respond_error(struct request *q, int code, const char *reason, const char *fmt, ...)
+    PRINTF_LIKE(4, 5);
+void respond_not_found(struct request *q, const char *name);
+void respond_invalid(struct request *q, const char *name, const struct api_causes *causes);
+void respond_conflict(struct request *q, const char *name, const char *why);
+/* Success of a deletion, of the object 'name' with 'uid'. */
+void respond_deleted(struct request *q, const char *name, const char *uid);
+/* One object of the request's kind in the form that was asked for. */
+void respond_object(struct request *q, int code, struct blob *text);
+/* JSON of any kind that is not a resource's. */
+void respond_json(struct request *q, int code, const char *content_type, const struct json *v);
+/* Text that is ours already: JSON unless 'content_type' says otherwise. */
+void respond_text(struct request *q, int code, const char *content_type, struct strbuf *text);
+/* 406, unless the form can be had. */
+const char *form_content_type(const struct accept *a);
+/* "pods" or "hostsubnets.network.openshift.io", as messages name resources. */
+const char *resource_text_(const struct api_kind *k, char *buf, size_t size);
+#define RESOURCE_TEXT(k) (resource_text_(k, (char[128]){0}, 128))
+
+/* ---- verbs ---- */
+
+void handle_get(struct request *q);
+void handle_list(struct request *q);
+void handle_watch(struct request *q);
+void handle_create(struct request *q);
+void handle_update(struct request *q);
+void handle_patch(struct request *q);
+void handle_delete(struct request *q);
+void handle_delete_collection(struct request *q);
+/* Paths that are no resources; false: no such path. */
+bool handle_path(struct request *q);
+void handle_openapi(struct request *q, const char *path);
+void handle_metrics(struct request *q);
+
+/* The selectors of a request; NULL: all.  After a failure the request was answered. */
+struct selection {
+    struct api_selector *labels, *fields;
+};
+int selection_parse(struct request *q, struct selection *ret);
+void selection_done(struct selection *s);
+bool selection_matches(const struct selection *s, const struct object *o);
+/* A resourceVersion parameter: *ret 0 when absent or "0".  After a failure the request was answered. */
+int version_parse(struct request *q, uint64_t *ret, bool *ret_present);
+void respond_too_large(struct request *q, uint64_t revision);
+
+/* ---- watch.c ---- */
+
+void watch_dispatch(struct apiserver *a, struct cache_kind *ck, const struct cache_event *ev);
+void watch_end_all(struct apiserver *a);
+void watch_tick(void *server); /* Of the timer. */
+/* Frees the watches whose exchanges are gone with the HTTP server. */
+void watch_drop_all(struct apiserver *a);
+
+/* ---- write.c ---- */
+
+/* Frees what is left of writes that the store never finished. */
+void write_drop_all(struct apiserver *a);
+
+/* ---- metrics.c ---- */
+
+struct metrics *metrics_new(void);
+struct metrics *metrics_free(struct metrics *m);
+/* A request was answered; a watch when it ended. */
+void metrics_count(struct metrics *m, enum verb verb, const char *resource, int code,
+                   uint64_t duration_ns);

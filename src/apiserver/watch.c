@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Watches: streams of the changes of one kind.
+ *
+ * A change is encoded once for each form in which somebody wants it, and the bytes are shared by all
+ * watchers.  With a selector, an object that begins to match is ADDED and one that ceases to is DELETED.
+ * One timer serves all watches: their ends, and bookmarks. */
+#include "apiserver/server.h"
+#include "base/timeutil.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define TICK_MS 250
+#define BOOKMARK_MS 30000
+#define MIN_TIMEOUT_MS (UINT64_C(30) * 60 * 1000)
+
+struct watch {
+    struct list node;
+    struct request *q;
+    struct selection sel;
+    bool bookmarks;
+    bool ended; /* Its client is gone or was cut off. */
+    uint64_t deadline_ms, bookmark_at_ms;
+};
+
+enum change { ADDED, MODIFIED, DELETED, N_CHANGES };
+static const char *const change_names[] = {"ADDED", "MODIFIED", "DELETED"};
+
+/* ---- encoding ---- */
+
+/* Forms that differ in their bytes: the object; metadata; a table of each includeObject; of two versions. */
+#define N_FORMS (1 + 2 + 2 * 3)
+
+static size_t form_number(const struct accept *a)
+{
+    switch (a->form) {
+    case FORM_PARTIAL:
+        return 1 + a->v1beta1;
+    case FORM_TABLE:
+        return 3 + 2 * (size_t) a->include + a->v1beta1;
+    case FORM_OBJECT:
+        break;
+    }
+    return 0;
+}
+
+/* One change in all forms and types that were asked for so far. */
+struct frames {
+    const struct cache_kind *ck;
+    const struct cache_event *ev;
+    struct blob *made[N_CHANGES][N_FORMS];
+};
+
+static void frames_done(struct frames *f)
+{
+    for (size_t i = 0; i < N_CHANGES; i++) {
+        for (size_t j = 0; j < N_FORMS; j++) {
+            f->made[i][j] = blob_unref(f->made[i][j]);
+        }
+    }
+}
+
+/* A table with one row, or none when 'obj' is NULL. */
+static void write_table(const struct cache_kind *ck, const struct accept *a, const struct json *obj,
+                        const struct blob *text, uint64_t revision, struct strbuf *out)
+{
+    strbuf_addf(out,
+                "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/%s\",\"metadata\":{"
+                "\"resourceVersion\":\"%" PRIu64 "\"},\"columnDefinitions\":",
+                a->v1beta1 ? "v1beta1" : "v1", revision);
+    api_table_columns(ck->kind, out);
+    strbuf_adds(out, ",\"rows\":[");
+    if (obj) {
+        api_table_row(ck->kind, obj, text->data, text->size, a->include, time_wall_ms(), out);
+    }
+    strbuf_adds(out, "]}");
+}
+
+static struct blob *encode(const struct cache_kind *ck, const struct accept *a, const char *type,
+                           const struct blob *text, uint64_t revision)
+{
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    strbuf_addf(&out, "{\"type\":\"%s\",\"object\":", type);
+    if (a->form == FORM_OBJECT) {
+        strbuf_add(&out, text->data, text->size);
+    } else {
+        CLEANUP(json_free) struct json *obj = NULL;
+        json_parse(text->data, text->size, &obj, NULL);
+        if (a->form == FORM_TABLE) {
+            write_table(ck, a, obj, text, revision, &out);
+        } else {
+            api_partial_write(obj, a->v1beta1 ? "v1beta1" : "v1", &out);
+        }
+    }
+    strbuf_adds(&out, "}\n");
+    return blob_new(out.data, out.size);
+}
+
+static struct blob *frame(struct frames *f, const struct accept *a, enum change type)
+{
+    struct blob **made = &f->made[type][form_number(a)];
+    if (!*made) {
+        CLEANUP(blob_unref)
+        struct blob *text = type == DELETED
+                                ? object_text_at(f->ev->old, f->ck->head, f->ev->revision)
+                                : blob_ref(f->ev->new->text);
+        *made = encode(f->ck, a, change_names[type], text, f->ev->revision);
+    }
+    return *made;
+}
+
+/* ---- one watch ---- */
+
+static void watch_free(struct watch *w)
+{
+    struct request *q = w->q;
+    list_remove(&w->node);
+    q->ck->n_watches--;
+    q->server->n_watches--;
+    metrics_count(q->server->metrics, VERB_WATCH, q->ck->kind->plural, 200,
+                  time_mono_ns() - q->start_ns);
+    selection_done(&w->sel);
+    request_free(q);
+    free(w);
+}
+
+static void watch_closed(void *ctx)
+{
+    watch_free(ctx);
+}
+
+static void send(struct watch *w, struct blob *b)
+{
+    /* When the queue is full the stream is being cut, and watch_closed is called later. */
+    if (!w->ended && http_stream_write(w->q->x, b) < 0) {
+        w->ended = true;
+    }
+}
+
+static bool in_namespace(const struct watch *w, const struct object *o)
+{
+    return !w->q->namespace || streq(api_index_field(o->index, 1), w->q->namespace);
+}
+
+static bool wants(const struct watch *w, const struct object *o)
+{
+    return o && in_namespace(w, o) && selection_matches(&w->sel, o);
+}
+
+static void send_event(struct watch *w, struct frames *f)
+{
+    bool before = wants(w, f->ev->old), after = wants(w, f->ev->new);
+    if (before || after) {
+        send(w, frame(f, &w->q->accept, !after ? DELETED : before ? MODIFIED : ADDED));
+    }
+}
+
+static void send_bookmark(struct watch *w, bool initial_end)
+{
+    const struct accept *a = &w->q->accept;
+    const struct cache_kind *ck = w->q->ck;
+    uint64_t revision = w->q->server->cache.revision;
+    CLEANUP_FREE char *version = api_kind_api_version(ck->kind);
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    strbuf_adds(&out, "{\"type\":\"BOOKMARK\",\"object\":");
+    if (a->form == FORM_TABLE) {
+        write_table(ck, a, NULL, NULL, revision, &out);
+    } else {
+        strbuf_addf(&out,
+                    "{\"kind\":\"%s\",\"apiVersion\":\"%s%s\",\"metadata\":{\"resourceVersion\":"
+                    "\"%" PRIu64 "\",\"creationTimestamp\":null%s}}",
+                    a->form == FORM_PARTIAL ? "PartialObjectMetadata" : ck->kind->kind,
+                    a->form == FORM_PARTIAL ? "meta.k8s.io/" : "",
+                    a->form != FORM_PARTIAL ? version
+                    : a->v1beta1            ? "v1beta1"
+                                            : "v1",
+                    revision,
+                    initial_end ? ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" : "");
+    }
+    strbuf_adds(&out, "}\n");
+    CLEANUP(blob_unref) struct blob *b = blob_new(out.data, out.size);
+    send(w, b);
+}
+
+static uint64_t bookmark_interval(const struct apiserver *a)
+{
+    return a->cfg.bookmark_ms ? a->cfg.bookmark_ms : BOOKMARK_MS;
+}
+
+static void send_initial(struct watch *w)
+{
+    struct cache_walk walk;
+    struct object *o;
+    struct request *q = w->q;
+    cache_walk_init(&walk, q->ck, q->namespace, NULL, q->server->cache.revision);
+    while (!w->ended && (o = cache_walk_next(&walk))) {
+        if (selection_matches(&w->sel, o)) {
+            CLEANUP(blob_unref)
+            struct blob *b = encode(q->ck, &q->accept, "ADDED", o->text, o->revision);
+            send(w, b);
+        }
+    }
+    cache_walk_done(&walk);
+}
+
+static void send_since(struct watch *w, uint64_t revision)
+{
+    const struct cache_kind *ck = w->q->ck;
+    for (size_t i = cache_event_after(ck, revision); i < ck->n_events && !w->ended; i++) {
+        struct frames f = {.ck = ck, .ev = cache_event_at(ck, i)};
+        send_event(w, &f);
+        frames_done(&f);
+    }
+}
+
+/* ---- beginning ---- */
+
+struct watch_request {
+    uint64_t revision;
+    bool from_now_on; /* 'revision' counts; else everything is ADDED first. */
+    bool initial_end; /* A bookmark tells where the initial objects end. */
+    uint64_t timeout_ms;
+};
+
+static int parse_watch(struct request *q, struct watch_request *ret)
+{
+    struct watch_request p = {0};
+    bool present;
+    const char *timeout = http_query(q->x, "timeoutSeconds");
+    const char *initial = http_query(q->x, "sendInitialEvents");
+    const char *match = http_query(q->x, "resourceVersionMatch");
+    if (version_parse(q, &p.revision, &present) < 0) {
+        return -EINVAL;
+    }
+    uint64_t seconds = 0;
+    if (timeout && *timeout && str_to_u64(timeout, INT32_MAX, &seconds) < 0) {
+        respond_error(q, 400, "BadRequest", "timeoutSeconds: Invalid value: \"%.40s\"", timeout);
+        return -EINVAL;
+    }
+    if (initial && *initial && !(match && streq(match, "NotOlderThan"))) {
+        respond_error(q, 400, "BadRequest",
+                      "resourceVersionMatch: Forbidden: sendInitialEvents requires setting "
+                      "resourceVersionMatch to NotOlderThan");
+        return -EINVAL;
+    }
+    if (!initial && match && *match) {
+        respond_error(
+            q, 400, "BadRequest",
+            "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch "
+            "unless sendInitialEvents is provided");
+        return -EINVAL;
+    }
+    if (initial && request_flag(q, "sendInitialEvents")) {
+        p.initial_end = request_flag(q, "allowWatchBookmarks");
+    } else {
+        p.from_now_on = p.revision > 0 || (initial && *initial);
+    }
+    if (p.from_now_on && p.revision == 0) {
+        p.revision = q->server->cache.revision;
+    }
+    if (p.revision > q->server->cache.revision) {
+        respond_too_large(q, p.revision);
+        return -EINVAL;
+    }
+    uint64_t longest = q->server->cfg.watch_timeout_ms;
+    p.timeout_ms = seconds   ? seconds * 1000
+                   : longest ? longest
+                             : MIN_TIMEOUT_MS + hash_bytes(&q, sizeof q) % MIN_TIMEOUT_MS;
+    *ret = p;
+    return 0;
+}
+
+/* As kube-apiserver: the stream opens, and its only event is the error. */
+static void send_expired(struct watch *w, uint64_t revision)
+{
+    CLEANUP_FREE char *message =
+        xasprintf("too old resource version: %" PRIu64 " (%" PRIu64 ")", revision, w->q->ck->floor);
+    CLEANUP(json_free)
+    struct json *status = status_object(
+        w->q,
+        &(struct status){.code = 410, .reason = "Expired", .message = message, .plain = true});
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    strbuf_adds(&out, "{\"type\":\"ERROR\",\"object\":");
+    json_write(status, 0, &out);
+    strbuf_adds(&out, "}\n");
+    CLEANUP(blob_unref) struct blob *b = blob_new(out.data, out.size);
+    send(w, b);
+}
+
+static void watch_end(struct watch *w)
+{
+    if (!w->ended) {
+        http_stream_end(w->q->x);
+        watch_free(w);
+    }
+}
+
+void handle_watch(struct request *q)
+{
+    struct watch_request p;
+    struct selection sel;
+    struct apiserver *a = q->server;
+    if (q->accept.yaml) {
+        respond_error(q, 406, "NotAcceptable",
+                      "only the following media types are accepted: application/json");
+        return;
+    }
+    if (parse_watch(q, &p) < 0 || selection_parse(q, &sel) < 0) {
+        return;
+    }
+    struct watch *w = NEW(struct watch);
+    *w = (struct watch){.q = q, .sel = sel, .bookmarks = request_flag(q, "allowWatchBookmarks")};
+    uint64_t now = loop_now_ms(a->loop);
+    w->deadline_ms = now + p.timeout_ms;
+    w->bookmark_at_ms = now + bookmark_interval(a);
+    list_push_back(&q->ck->watches, &w->node);
+    q->ck->n_watches++;
+    if (a->n_watches++ == 0) {
+        loop_timer_arm(a->watch_timer, TICK_MS);
+    }
+    http_stream_begin(q->x, 200, "application/json", watch_closed, w);
+    if (p.from_now_on && p.revision < q->ck->floor) {
+        send_expired(w, p.revision);
+        watch_end(w);
+        return;
+    }
+    if (p.from_now_on) {
+        send_since(w, p.revision);
+    } else {
+        send_initial(w);
+    }
+    if (p.initial_end) {
+        send_bookmark(w, true);
+    }
+}
+
+/* ---- all watches ---- */
+
+void watch_dispatch(struct apiserver *a, struct cache_kind *ck, const struct cache_event *ev)
+{
+    struct frames f = {.ck = ck, .ev = ev};
+    struct watch *w;
+    LIST_FOREACH (w, struct watch, node, &ck->watches) {
+        send_event(w, &f);
+    }
+    frames_done(&f);
+}
+
+void watch_tick(void *server)
+{
+    struct apiserver *a = server;
+    uint64_t now = loop_now_ms(a->loop);
+    for (size_t i = 0; i < a->cache.n_kinds; i++) {
+        struct watch *w;
+        LIST_FOREACH (w, struct watch, node, &a->cache.kinds[i].watches) {
+            bool ends = now >= w->deadline_ms;
+            /* One at the end, too: the client resumes from there. */
+            if (w->bookmarks && (ends || now >= w->bookmark_at_ms)) {
+                send_bookmark(w, false);
+                w->bookmark_at_ms = now + bookmark_interval(a);
+            }
+            if (ends) {
+                watch_end(w);
+            }
+        }
+    }
+    if (a->n_watches) {
+        loop_timer_arm(a->watch_timer, TICK_MS);
+    }
+}
+
+void watch_end_all(struct apiserver *a)
+{
+    for (size_t i = 0; i < a->cache.n_kinds; i++) {
+        struct watch *w;
+        LIST_FOREACH (w, struct watch, node, &a->cache.kinds[i].watches) {
+            watch_end(w);
+        }
+    }
+}
+
+void watch_drop_all(struct apiserver *a)
+{
+    for (size_t i = 0; i < a->cache.n_kinds; i++) {
+        struct watch *w;
+        LIST_FOREACH (w, struct watch, node, &a->cache.kinds[i].watches) {
+            watch_free(w);
+        }
+    }
+}
