@@ -22,6 +22,8 @@ DEFINE_CLEANUP(struct api_client *, api_client_free)
 /* Namespace of the kubeconfig's context, or "default". */
 const char *api_client_namespace(const struct api_client *c);
 const char *api_client_server(const struct api_client *c);
+/* The connection to the server, for streams of the caller's own (http_stream); it is the client's. */
+struct http_client *api_client_http(struct api_client *c);
 
 /* 'error' as above; 'obj' is the decoded body (the callback may json_clone it), NULL on failure; 'text' is
  * the server's message on failure. */
