@@ -15,8 +15,8 @@
 struct pipeline_pod {
     uint32_t ofport; /* Of the veth in br0. */
     uint32_t ip;
-    struct mac mac;
-    uint32_t vnid; /* Of the project; the pipeline applies sdn_effective_vnid. */
+    struct mac mac; /* mac_from_ip4(ip): ARP is answered with that. */
+    uint32_t vnid;  /* Of the project; the pipeline applies sdn_effective_vnid. */
 };
 
 /* Cookie of a group: kind in the upper 16 bits, identity below, so that a dump says whose flow it is. */
@@ -36,14 +36,17 @@ static inline uint64_t pipeline_vnid_cookie(uint32_t vnid)
 }
 #define PIPELINE_BASE_COOKIE ((uint64_t) PIPELINE_BASE << 48)
 
-/* Each appends its flows to 'out'. */
+/* Each appends the flows of one group to 'out'; no flow of one group has the key of another's.  'n' has a
+ * local subnet, inside one of its cluster networks. */
 void pipeline_base(const struct sdn_network *n, struct of_flow_list *out);
+/* Three flows; none when 'r' has no subnet yet, or claims one that overlaps this node's. */
 void pipeline_remote(const struct sdn_network *n, const struct sdn_remote *r,
                      struct of_flow_list *out);
+/* Four flows. */
 void pipeline_pod(const struct sdn_network *n, const struct pipeline_pod *p,
                   struct of_flow_list *out);
-/* For each effective VNID that a local pod has (not for 0; none under ovs-subnet). */
+/* One flow, for each effective VNID that a local pod has (none for 0, none under ovs-subnet). */
 void pipeline_vnid(const struct sdn_network *n, uint32_t vnid, struct of_flow_list *out);
 
-/* Name of a table, as docs/pipeline.md has it; NULL: no such table. */
+/* Name of a table, as docs/pipeline.md has it: "isolation"; NULL: no such table. */
 const char *pipeline_table_name(uint8_t table);

@@ -8,7 +8,10 @@
  * A 'struct of_flow' is one flow in canonical bytes: OXM fields sorted by header (class 0x8000 first, for
  * it has the prerequisites of all others), instructions as Open vSwitch itself would dump them, so that
  * "same as what the switch reports" is memcmp.  Any flow found in a dump, whoever made it, can be sent back
- * in a flow-mod, to delete it for example. */
+ * in a flow-mod, to delete it for example.
+ *
+ * Who makes a flow or a list owns it; the builder is a plain value that owns nothing.  Addresses, ports and
+ * all other numbers are in host byte order.  No global state: any thread, each object on one at a time. */
 #pragma once
 
 #include "base/err.h"
@@ -28,8 +31,8 @@ struct of_flow {
     uint64_t cookie;
     uint16_t priority;
     uint8_t table;
-    uint8_t expires;            /* 1: found with a timeout, so it is nobody's that keeps flows. */
-    uint16_t match_size;        /* OXM TLVs without ofp_match header and padding. */
+    uint8_t expires;     /* 1: found with a timeout; ours have none, so it equals none of them. */
+    uint16_t match_size; /* OXM TLVs without ofp_match header and padding. */
     uint16_t instructions_size; /* Multiple of 8. */
     uint8_t bytes[];            /* Match, then instructions. */
 };
@@ -42,23 +45,26 @@ static inline const uint8_t *of_flow_instructions(const struct of_flow *f)
 {
     return f->bytes + f->match_size;
 }
-struct of_flow *of_flow_free(struct of_flow *f);
+struct of_flow *of_flow_free(struct of_flow *f); /* NULL is fine; returns NULL. */
 struct of_flow *of_flow_clone(const struct of_flow *f);
-uint32_t of_flow_hash(const struct of_flow *f); /* Of table, priority and match. */
-bool of_flow_same_key(const struct of_flow *a,
-                      const struct of_flow *b);                       /* Table, priority, match. */
+/* The key of a flow is its table, priority and match: the switch has one flow of a key (6.4). */
+uint32_t of_flow_hash(const struct of_flow *f); /* Of the key. */
+bool of_flow_same_key(const struct of_flow *a, const struct of_flow *b);
 bool of_flow_equal(const struct of_flow *a, const struct of_flow *b); /* All, cookie included. */
-size_t of_flow_memory(const struct of_flow *f);
+size_t of_flow_memory(const struct of_flow *f);                       /* Bytes it takes. */
 
 struct of_flow_list {
     struct of_flow **flows; /* Owned. */
     size_t n, cap;
 };
 void of_flow_list_add(struct of_flow_list *l, struct of_flow *f); /* Takes 'f' over. */
-void of_flow_list_done(struct of_flow_list *l);
+void of_flow_list_done(struct of_flow_list *l);                   /* Frees all; empty and usable. */
 
 /* Builder: of_begin, any of_match_*, any of_act_* in order, of_goto at most once, of_end.
- * Fields are those of ovs-fields(7); prerequisites (eth_type, ip_proto) are the caller's to set. */
+ * Fields are those of ovs-fields(7), each matched at most once, in any order; prerequisites (eth_type,
+ * ip_proto) are the caller's to set.  Actions are those of ovs-actions(7) and are done in order; the goto
+ * after them.  Bits outside a range, a table that does not lie ahead, or more than the builder holds, are
+ * errors of the program and abort it. */
 struct of_builder {
     uint64_t cookie;
     uint16_t priority;
@@ -90,7 +96,7 @@ void of_match_arp_tpa(struct of_builder *b, struct ip4_prefix p);
 void of_match_arp_sha(struct of_builder *b, struct mac m);
 void of_match_tun_src(struct of_builder *b, uint32_t ip); /* NXM_NX_TUN_IPV4_SRC */
 void of_match_tun_id(struct of_builder *b, uint64_t id);
-void of_match_reg(struct of_builder *b, unsigned reg, uint32_t value);
+void of_match_reg(struct of_builder *b, unsigned reg, uint32_t value); /* reg: 0-15 */
 
 void of_act_output(struct of_builder *b, uint32_t port);
 void of_act_output_reg(struct of_builder *b, unsigned reg); /* output:NXM_NX_REGn[] */
@@ -120,15 +126,18 @@ enum of_field {
 };
 void of_act_move(struct of_builder *b, enum of_field src, unsigned sofs, enum of_field dst,
                  unsigned dofs, unsigned bits);
-/* load:value->FIELD[ofs..ofs+bits-1] */
+/* load:value->FIELD[ofs..ofs+bits-1]; 'value' has no other bits. */
 void of_act_load(struct of_builder *b, enum of_field dst, unsigned ofs, unsigned bits,
                  uint64_t value);
 void of_goto(struct of_builder *b, uint8_t table);
 
-/* ---- messages to the switch (appended to 'out', header included) ---- */
+/* ---- messages to the switch ---- */
+
+/* Each is appended to 'out' whole, or, when 'out' is full, not at all (out->failed). */
 
 void of_put_hello(struct strbuf *out, uint32_t xid); /* 7.5.1, version bitmap */
 void of_put_echo_request(struct strbuf *out, uint32_t xid);
+/* With the request's xid and body. */
 void of_put_echo_reply(struct strbuf *out, uint32_t xid, const void *data, size_t size);
 void of_put_barrier_request(struct strbuf *out, uint32_t xid); /* 7.3.7 */
 void of_put_features_request(struct strbuf *out, uint32_t xid);
@@ -181,23 +190,27 @@ struct of_msg {
     const uint8_t *body; /* After the header; points into the input. */
     size_t body_size;
 };
-/* First message of 'data'.  -EAGAIN: more bytes needed; -EBADMSG: not OpenFlow.  '*ret_used': its size. */
+/* First message of 'data'; '*ret_used' is its size.  -EAGAIN: more bytes needed ('e' is not set); -EBADMSG:
+ * not OpenFlow 1.4 (a hello or an error may be of another version).  A message has at most 65,535 bytes. */
 int of_msg_parse(const void *data, size_t size, struct of_msg *ret, size_t *ret_used,
                  struct err *e);
 
+/* 7.5.4; the message's xid is that of the request which failed, of a bundle's single message too.
+ * The parsers below return -EBADMSG for a message of another type. */
 struct of_error {
     uint16_t type, code;
 };
 int of_error_parse(const struct of_msg *m, struct of_error *ret, struct err *e);
 /* "bundle failed: message failed" and the like; numbers when unknown. */
 const char *of_error_text(const struct of_error *er, char out[96]);
-int of_hello_negotiate(const struct of_msg *m,
-                       struct err *e); /* -EPROTO: the switch does not speak 1.4. */
+/* 7.5.1: 0 when 'm' is the hello of a switch that can speak 1.4; -EPROTO when it cannot. */
+int of_hello_negotiate(const struct of_msg *m, struct err *e);
 int of_bundle_control_parse(const struct of_msg *m, uint32_t *ret_bundle, uint16_t *ret_type,
                             struct err *e);
 
-/* One multipart reply with flow statistics: appends the flows (and their counters, when 'stats' is not NULL,
- * to an array that grows alongside).  '*ret_more' says whether further replies follow. */
+/* One multipart reply with flow statistics (7.3.5.2): appends the flows to 'out', and when 'stats' is not NULL
+ * stores the counters of out->flows[i] in (*stats)[i], an array that the caller frees.  '*ret_more' says
+ * whether further replies follow.  On failure 'out' is as it was. */
 struct of_counters {
     uint64_t packets, bytes;
 };
