@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tenet node: the agent of a host that carries pods. */
+#include "base/str.h"
+#include "cli/command.h"
+#include "node/agent.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define DEFAULT_CONFIG "/etc/tenet/node-config.yaml"
+#define MAX_KEYS 32
+
+enum { OPT_KEY = 256, OPT_CONFIG = 1, OPT_HELP };
+
+static const char help[] =
+    "usage: tenet node [--config node-config.yaml] [OPTIONS]\n"
+    "\n"
+    "Joins this host to the pod network: registers it, waits for its subnet, sets up br0, vxlan0,\n"
+    "tun0, routes and NAT, and attaches pods for the container runtime (CNI). Runs until it is\n"
+    "stopped; packets flow on without it. Needs root, a running Open vSwitch, and nft.\n"
+    "\n"
+    "  --config FILE               configuration (" DEFAULT_CONFIG " when it is there)\n"
+    "\n"
+    "Each option sets a key of the file and goes before it:\n"
+    "  --node-name NAME            nodeName: name of the Node (the host's name)\n"
+    "  --node-ip ADDRESS           nodeIP: end of the tunnels (address of the default route's "
+    "link)\n"
+    "  --master-kubeconfig FILE    masterKubeConfig: how to reach the master ($KUBECONFIG)\n"
+    "  --plugin NAME               networkConfig.networkPluginName: refuse any other of the "
+    "cluster\n"
+    "  --mtu N                     networkConfig.mtu: of pods (the cluster's, 1450)\n"
+    "  --run-dir DIR               runDir: of socket and lock (/run/tenet/node)\n"
+    "  --cni-conf-dir DIR          cniConfDir: where the runtime looks (/etc/cni/net.d)\n"
+    "  --cni-conf-name NAME        cniConfName: file written when ready "
+    "(80-openshift-network.conf)\n"
+    "  --datapath KIND             datapath: ovs\n"
+    "  --ovs-database PATH         ovs.database: ovsdb-server's socket (/run/openvswitch/db.sock)\n"
+    "  --ovs-run-dir DIR           ovs.runDir: where BRIDGE.mgmt is (/run/openvswitch)\n"
+    "  --ovs-bridge NAME           ovs.bridge: (br0)\n"
+    "  --ovs-datapath-type TYPE    ovs.datapathType: system or netdev (system where the kernel has "
+    "it)\n"
+    "  --log-level SPEC            logLevel: error, warn, info or debug; \"info,pods=debug\"\n"
+    "\n"
+    "The file written last, in cniConfDir, is the sign that the node is ready. SIGTERM removes it "
+    "and\n"
+    "stops the agent; SIGHUP reads logLevel again. Exit status: 0 stopped, 1 it cannot go on (the "
+    "last\n"
+    "line says why), 2 wrong usage.\n";
+
+/* Sets what the command line says over 'c'; an exit status, or -1 to go on. */
+static int parse_options(int argc, char **argv, struct node_config *c, const char **ret_config)
+{
+    struct option options[MAX_KEYS + 3] = {{"config", required_argument, NULL, OPT_CONFIG},
+                                           {"help", no_argument, NULL, OPT_HELP}};
+    for (size_t i = 0; node_config_keys[i].key; i++) {
+        assert(i < MAX_KEYS);
+        options[i + 2] =
+            (struct option){node_config_keys[i].option, required_argument, NULL, OPT_KEY + (int) i};
+    }
+    opterr = 0;
+    optind = 0;
+    int opt;
+    while ((opt = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+        if (opt == OPT_HELP) {
+            fputs(help, stdout);
+            return 0;
+        }
+        if (opt == OPT_CONFIG) {
+            *ret_config = optarg;
+        } else if (opt == ':') {
+            return command_usage(&cmd_node, "%s needs a value", argv[optind - 1]);
+        } else if (opt < OPT_KEY) {
+            return command_usage(&cmd_node, "unknown option %s", argv[optind - 1]);
+        } else {
+            const struct node_config_key *k = &node_config_keys[opt - OPT_KEY];
+            struct err e = {0};
+            if (node_config_set(c, k->key, optarg, &e) < 0) {
+                return command_usage(&cmd_node, "--%s%s", k->option, e.text + strlen(k->key));
+            }
+        }
+    }
+    if (optind < argc) {
+        return command_usage(&cmd_node, "unexpected argument \"%s\"", argv[optind]);
+    }
+    return -1;
+}
+
+static int run(int argc, char **argv)
+{
+    CLEANUP(node_config_done) struct node_config c;
+    struct err e = {0};
+    const char *config = NULL;
+    node_config_init(&c);
+    /* Twice: first to know the file, then to go before it. */
+    int status = parse_options(argc, argv, &c, &config);
+    if (status >= 0) {
+        return status;
+    }
+    if (!config && access(DEFAULT_CONFIG, F_OK) == 0) {
+        config = DEFAULT_CONFIG;
+    }
+    if (config && node_config_load(&c, config, &e) < 0) {
+        return command_fail(&e, NULL);
+    }
+    parse_options(argc, argv, &c, &config);
+    if (node_config_finish(&c, &e) < 0 || node_config_apply_log_level(&c, &e) < 0) {
+        return command_fail(&e, config ? "%s" : NULL, config);
+    }
+    status = agent_run(&c, config, &e);
+    return status < 0 ? command_fail(&e, NULL) : status;
+}
+
+const struct command cmd_node = {
+    .name = "node",
+    .summary = "carry pods on this host: the agent of a node",
+    .help = help,
+    .run = run,
+};

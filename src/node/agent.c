@@ -1,0 +1,804 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/agent.h"
+
+#include "base/log.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/timeutil.h"
+#include "client/client.h"
+#include "datapath/datapath.h"
+#include "net/process.h"
+#include "node/cniserver.h"
+#include "node/host.h"
+#include "node/keeper.h"
+#include "node/neigh.h"
+#include "node/objects.h"
+#include "node/pods.h"
+#include "node/registration.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+LOG_MODULE("node");
+
+#define WAIT_FIRST_MS 3000
+#define WAIT_AGAIN_MS 30000
+#define SETTLE_MS 20 /* Changes of objects that come together are applied together. */
+#define VNID_WAIT_MS 5000
+#define STOP_MS 10000     /* For requests under way. */
+#define STOP_TELL_MS 1000 /* For the registry to hear of it. */
+#define STOP_STEP_MS 10
+
+enum phase {
+    WAITING,  /* For the registry. */
+    STARTING, /* The datapath works on it. */
+    RUNNING,
+    STOPPING,
+};
+
+struct agent {
+    const struct node_config *cfg;
+    const char *config_path;
+    struct loop *loop;
+    enum phase phase;
+    int status;
+    uint32_t host_ip;
+    int lock_fd;
+    char *socket_path, *conf_path;
+
+    struct api_client *client;
+    struct registration *registration;
+    bool registered;
+    struct informer *networks, *subnets, *projects;
+    bool master_lost;
+    struct smap skipped; /* HostSubnet to the reason why it is not used. */
+
+    struct sdn_network net; /* In effect; remotes are ours. */
+    struct loop_timer *settle;
+    struct loop_timer *wait; /* Says what is waited for. */
+    char wait_text[512];
+
+    struct datapath *datapath;
+    bool switch_ready;
+    char switch_reason[256];
+    struct keeper *keeper;
+    bool host_ready;
+    char not_ready[400];
+    struct pods *pods;
+    struct cniserver *cniserver;
+    struct neigh *neigh;
+
+    struct loop_signal *sigterm, *sigint, *sighup;
+    struct loop_timer *stop_timer;
+    uint64_t stop_began;
+};
+
+static void fatal(struct agent *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* ---- stopping ---- */
+
+static void stop_step(void *ctx)
+{
+    struct agent *a = ctx;
+    uint64_t t = loop_now_ms(a->loop) - a->stop_began;
+    bool busy = (a->pods && pods_busy(a->pods) > 0) || (a->keeper && keeper_busy(a->keeper));
+    bool telling = a->registration && a->registered && !a->master_lost &&
+                   !registration_is_current(a->registration) && t < STOP_TELL_MS;
+    if (t < STOP_MS && (busy || telling)) {
+        loop_timer_arm(a->stop_timer, STOP_STEP_MS);
+        return;
+    }
+    if (busy) {
+        /* Threads still hold what we would free; the kernel does that better. */
+        log_warn("stopped with requests under way", "requests=%zu",
+                 a->pods ? pods_busy(a->pods) : 0);
+        _exit(a->status);
+    }
+    loop_stop(a->loop);
+}
+
+static void stop(struct agent *a, int status, const char *reason, const char *message)
+{
+    if (a->phase == STOPPING) {
+        return;
+    }
+    a->phase = STOPPING;
+    a->status = status;
+    if (a->conf_path) {
+        unlink(a->conf_path);
+    }
+    if (a->cniserver) {
+        cniserver_close(a->cniserver);
+    }
+    if (a->registration) {
+        registration_set_ready(a->registration, false, reason, message);
+    }
+    a->stop_began = loop_now_ms(a->loop);
+    loop_timer_arm(a->stop_timer, 0);
+}
+
+static void fatal(struct agent *a, const char *fmt, ...)
+{
+    char text[512];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (a->phase != STOPPING) {
+        log_error("cannot go on", "node=%s reason=\"%s\"", a->cfg->node_name, text);
+    }
+    stop(a, 1, "TenetFailed", text);
+}
+
+static void on_term(void *ctx)
+{
+    struct agent *a = ctx;
+    if (a->phase == STOPPING) {
+        a->stop_began = 0; /* Told twice: now. */
+        return;
+    }
+    log_info("stopping; packets flow on", "node=%s", a->cfg->node_name);
+    stop(a, 0, "TenetStopped", "the node's agent was stopped");
+}
+
+static void on_hup(void *ctx)
+{
+    struct agent *a = ctx;
+    CLEANUP(node_config_done) struct node_config c;
+    struct err e = {0};
+    node_config_init(&c);
+    if (!a->config_path) {
+        return;
+    }
+    if (node_config_load(&c, a->config_path, &e) < 0 || node_config_apply_log_level(&c, &e) < 0) {
+        log_error("cannot read the configuration again", "error=\"%s\"", e.text);
+        return;
+    }
+    log_info("log levels read again", "logLevel=%s", c.log_level ? c.log_level : "(unchanged)");
+}
+
+/* ---- what the registry says ---- */
+
+static int read_cluster(struct agent *a, struct sdn_network *n, struct err *e)
+{
+    const struct json *obj = informer_get(a->networks, "default");
+    if (!obj) {
+        return err_set(e, -ENOENT, "ClusterNetwork default: is not there");
+    }
+    if (node_parse_cluster_network(obj, n, e) < 0) {
+        return err_prefix(e, "ClusterNetwork default");
+    }
+    if (a->cfg->mtu) {
+        n->mtu = a->cfg->mtu;
+    }
+    return 0;
+}
+
+static int read_own(struct agent *a, struct sdn_network *n, struct err *e)
+{
+    const char *name = a->cfg->node_name;
+    const struct json *obj = informer_get(a->subnets, name);
+    struct sdn_remote own;
+    if (!obj) {
+        return err_set(e, -ENOENT, "HostSubnet %s: is not there", name);
+    }
+    if (node_parse_host_subnet(obj, &own, e) < 0) {
+        return err_prefix(e, "HostSubnet %s", name);
+    }
+    if (own.subnet.len == 0) {
+        return err_set(e, -ENOENT, "HostSubnet %s: has no subnet yet", name);
+    }
+    if (own.host_ip != a->host_ip) {
+        return err_set(e, -EADDRNOTAVAIL, "HostSubnet %s: its hostIP is %s, this node's is %s",
+                       name, IP4_TEXT(own.host_ip), IP4_TEXT(a->host_ip));
+    }
+    bool inside = false;
+    for (size_t i = 0; i < n->n_cluster; i++) {
+        inside = inside || (own.subnet.len >= n->cluster[i].len &&
+                            prefix_contains(n->cluster[i], own.subnet.addr));
+    }
+    if (!inside) {
+        return err_set(e, -EINVAL, "HostSubnet %s: its subnet %s is in no cluster network", name,
+                       PREFIX_TEXT(own.subnet));
+    }
+    n->local = own.subnet;
+    n->host_ip = a->host_ip;
+    return 0;
+}
+
+struct collect {
+    struct node_host_subnet *items;
+    size_t n, cap;
+};
+
+static void collect_subnet(void *ctx, const char *key, const struct json *obj)
+{
+    struct collect *c = ctx;
+    c->items = grow(c->items, &c->cap, c->n + 1, sizeof *c->items);
+    c->items[c->n++] = (struct node_host_subnet){key, obj};
+}
+
+struct skip {
+    struct agent *agent;
+    struct smap now;
+};
+
+static void skip_subnet(void *ctx, const char *name, const char *why)
+{
+    struct skip *s = ctx;
+    const char *before = smap_get(&s->agent->skipped, name);
+    if (!streq_null(before, why)) {
+        log_warn("HostSubnet not used", "name=%s reason=\"%s\"", name, why);
+    }
+    smap_set(&s->now, name, xstrdup(why));
+}
+
+static void read_remotes(struct agent *a, struct sdn_network *n)
+{
+    struct collect c = {0};
+    struct skip s = {.agent = a};
+    smap_init(&s.now, free);
+    informer_each(a->subnets, collect_subnet, &c);
+    n->n_remotes =
+        node_build_remotes(n, a->cfg->node_name, c.items, c.n, skip_subnet, &s, &n->remotes);
+    free(c.items);
+    smap_clear(&a->skipped);
+    struct smap_entry *entry;
+    SMAP_FOREACH (entry, &s.now) {
+        smap_set(&a->skipped, entry->key, xstrdup(entry->value));
+    }
+    smap_done(&s.now);
+}
+
+static bool same_cluster(const struct sdn_network *a, const struct sdn_network *b)
+{
+    bool same = a->plugin == b->plugin && a->n_cluster == b->n_cluster &&
+                prefix_equal(a->service, b->service) && a->vxlan_port == b->vxlan_port &&
+                a->mtu == b->mtu;
+    for (size_t i = 0; same && i < a->n_cluster; i++) {
+        same = prefix_equal(a->cluster[i], b->cluster[i]);
+    }
+    return same;
+}
+
+/* Before anything is touched, and again before a changed network is. */
+static int check_network(const struct sdn_network *n, struct err *e)
+{
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    char warning[256];
+    int err = rtnl_open(&r, e);
+    if (err == 0) {
+        err = host_check(r, n, warning, e);
+    }
+    if (err == 0) {
+        if (warning[0]) {
+            log_warn("odd route", "text=\"%s\"", warning);
+        }
+        err = keeper_check(n, e);
+    }
+    return err;
+}
+
+/* ---- projects ---- */
+
+static int find_vnid(void *ctx, const char *project, uint32_t *ret, struct err *e)
+{
+    struct agent *a = ctx;
+    const struct json *obj = a->projects ? informer_get(a->projects, project) : NULL;
+    if (!obj) {
+        return err_set(e, -ENOENT, "project %s has no NetNamespace%s", project,
+                       a->master_lost ? ", and the master cannot be reached" : " yet");
+    }
+    return node_parse_net_namespace(obj, ret, e) < 0 ? err_prefix(e, "NetNamespace %s", project)
+                                                     : 0;
+}
+
+static void project_changed(void *ctx, const char *key, const struct json *old,
+                            const struct json *obj)
+{
+    struct agent *a = ctx;
+    struct err e = {0};
+    uint32_t vnid;
+    if (node_parse_net_namespace(obj, &vnid, &e) < 0) {
+        log_warn("NetNamespace not used", "name=%s reason=\"%s\"", key, e.text);
+    } else if (a->phase == RUNNING) {
+        pods_project_changed(a->pods, key);
+    }
+}
+
+static void project_deleted(void *ctx, const char *key, const struct json *obj)
+{
+}
+
+static void projects_synced(void *ctx)
+{
+    struct agent *a = ctx;
+    if (a->phase == RUNNING) {
+        pods_all_projects_changed(a->pods);
+    }
+}
+
+/* Only where projects have VNIDs of their own. */
+static void follow_projects(struct agent *a)
+{
+    static const struct informer_ops ops = {
+        .changed = project_changed, .deleted = project_deleted, .synced = projects_synced};
+    if (a->net.plugin == SDN_MULTITENANT && !a->projects) {
+        a->projects =
+            informer_new(a->client, a->loop, NODE_NETWORK_API, "netnamespaces", NULL, &ops, a);
+    } else if (a->net.plugin != SDN_MULTITENANT) {
+        a->projects = informer_free(a->projects);
+    }
+}
+
+/* ---- the datapath ---- */
+
+static const char *not_ready(void *ctx)
+{
+    struct agent *a = ctx;
+    if (a->phase == STOPPING) {
+        return "the node's agent is stopping";
+    }
+    if (!a->switch_ready) {
+        snprintf(a->not_ready, sizeof a->not_ready, "Open vSwitch is not available: %s",
+                 a->switch_reason);
+        return a->not_ready;
+    }
+    return a->host_ready ? NULL : "the gateway tun0 is being set up";
+}
+
+static void on_inventory(void *ctx)
+{
+    struct agent *a = ctx;
+    size_t n;
+    datapath_pods(a->datapath, &n);
+    log_debug("inventory", "pods=%zu", n);
+}
+
+static void on_switch_ready(void *ctx)
+{
+    struct agent *a = ctx;
+    a->switch_ready = true;
+    if (a->phase != STOPPING) {
+        a->host_ready = false;
+        keeper_set(a->keeper, &a->net);
+    }
+}
+
+static void on_switch_lost(void *ctx, const char *reason)
+{
+    struct agent *a = ctx;
+    a->switch_ready = false;
+    snprintf(a->switch_reason, sizeof a->switch_reason, "%s", reason);
+    log_error("Open vSwitch is gone; its packets may flow on, pods cannot be attached",
+              "reason=\"%s\"", reason);
+    if (a->phase == RUNNING) {
+        registration_set_ready(a->registration, false, "OpenVSwitchGone", reason);
+    }
+}
+
+static void on_switch_fatal(void *ctx, const char *reason)
+{
+    fatal(ctx, "%s", reason);
+}
+
+/* ---- ready ---- */
+
+static void answer(void *ctx, const char *text, size_t size)
+{
+    cniserver_answer(ctx, text, size);
+}
+
+static void on_request(void *ctx, struct cniserver_call *call, struct cni_request *r, int netns_fd)
+{
+    struct agent *a = ctx;
+    pods_request(a->pods, r, netns_fd, answer, call);
+}
+
+static int write_cni_conf(struct agent *a, struct err *e)
+{
+    CLEANUP(json_free) struct json *conf = json_object();
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    json_set_string(conf, "cniVersion", cni_versions[CNI_N_VERSIONS - 1]);
+    json_set_string(conf, "name", "tenet");
+    json_set_string(conf, "type", "tenet-cni");
+    json_set_string(conf, "socket", a->socket_path);
+    json_write(conf, 2, &text);
+    strbuf_addc(&text, '\n');
+    int r = dir_make(a->cfg->cni_conf_dir, 0755, e);
+    return r < 0 ? r : file_write_atomic(a->conf_path, text.data, text.size, 0600, e);
+}
+
+static void update_neighbours(struct agent *a)
+{
+    struct datapath_status s;
+    struct err e = {0};
+    datapath_get_status(a->datapath, &s);
+    if (!streq_null(s.datapath_type, "netdev")) {
+        return;
+    }
+    if (!a->neigh && neigh_new(a->loop, &a->neigh, &e) < 0) {
+        log_warn("cannot keep the tunnels' neighbours warm", "error=\"%s\"", e.text);
+        return;
+    }
+    neigh_set_remotes(a->neigh, a->net.remotes, a->net.n_remotes);
+}
+
+/* Everything is in place for the first time: open for pods. */
+static int open_for_pods(struct agent *a, struct err *e)
+{
+    int r = pods_start(a->pods, &a->net, e);
+    if (r == 0) {
+        pods_all_projects_changed(a->pods);
+        r = cniserver_new(a->loop, a->socket_path, on_request, a, &a->cniserver, e);
+    }
+    return r < 0 ? r : write_cni_conf(a, e);
+}
+
+static void on_kept(void *ctx, int error, const char *text)
+{
+    struct agent *a = ctx;
+    struct err e = {0};
+    if (a->phase == STOPPING || error < 0 || !a->switch_ready) {
+        if (error < 0 && a->phase != STOPPING) {
+            a->host_ready = false;
+        }
+        return;
+    }
+    bool again = !a->host_ready && a->phase == RUNNING;
+    a->host_ready = true;
+    if (a->phase == STARTING) {
+        if (open_for_pods(a, &e) < 0) {
+            fatal(a, "%s", e.text);
+            return;
+        }
+        a->phase = RUNNING;
+        update_neighbours(a);
+        struct datapath_status s;
+        datapath_get_status(a->datapath, &s);
+        log_info("ready", "node=%s subnet=%s gateway=%s mtu=%u remotes=%zu pods=%zu datapath=%s",
+                 a->cfg->node_name, PREFIX_TEXT(a->net.local), IP4_TEXT(sdn_gateway(&a->net)),
+                 a->net.mtu, a->net.n_remotes, s.pods, s.datapath_type ? s.datapath_type : "?");
+    } else if (again) {
+        if (pods_sweep(a->pods, &e) < 0) {
+            log_error("cannot look for stale pods", "error=\"%s\"", e.text);
+        }
+        pods_all_projects_changed(a->pods);
+        update_neighbours(a);
+        log_info("ready again", "node=%s", a->cfg->node_name);
+    }
+    registration_set_ready(a->registration, true, "TenetReady", "the pod network is in place");
+}
+
+/* ---- changes of objects ---- */
+
+static void adopt(struct agent *a, struct sdn_network *n)
+{
+    free(a->net.remotes);
+    a->net = *n;
+    n->remotes = NULL;
+}
+
+/* The registry has all that is needed: check, and begin. */
+static void begin(struct agent *a, struct sdn_network *n)
+{
+    struct err e = {0};
+    if (check_network(n, &e) < 0) {
+        fatal(a, "%s", e.text);
+        return;
+    }
+    static const struct datapath_events events = {.inventory = on_inventory,
+                                                  .ready = on_switch_ready,
+                                                  .lost = on_switch_lost,
+                                                  .fatal = on_switch_fatal};
+    struct datapath_config dc = {.kind = a->cfg->datapath,
+                                 .bridge = a->cfg->ovs_bridge,
+                                 .ovsdb = a->cfg->ovs_database,
+                                 .ovs_rundir = a->cfg->ovs_run_dir,
+                                 .datapath_type = a->cfg->ovs_datapath_type};
+    int r = datapath_open(a->loop, &dc, &events, a, &a->datapath, &e);
+    if (r == 0) {
+        r = keeper_new(a->loop, on_kept, a, &a->keeper, &e);
+    }
+    if (r < 0) {
+        fatal(a, "%s", e.text);
+        return;
+    }
+    static const struct pods_ops ops = {.vnid = find_vnid, .not_ready = not_ready};
+    struct pods_config pc = {
+        .loop = a->loop, .datapath = a->datapath, .vnid_wait_ms = VNID_WAIT_MS};
+    a->pods = pods_new(&pc, &ops, a);
+    loop_timer_disarm(a->wait);
+    a->phase = STARTING;
+    adopt(a, n);
+    follow_projects(a);
+    datapath_set_network(a->datapath, &a->net);
+}
+
+/* The registry changed while we work: follow, or say why not. */
+static void follow(struct agent *a)
+{
+    struct sdn_network n = {0};
+    struct err e = {0};
+    const char *name = a->cfg->node_name;
+    bool cluster_changed = false;
+    if (read_cluster(a, &n, &e) < 0) {
+        log_error("ClusterNetwork cannot be used, going on with the last", "error=\"%s\"", e.text);
+        n = a->net;
+        n.remotes = NULL;
+    } else {
+        cluster_changed = !same_cluster(&n, &a->net);
+    }
+    if (!informer_get(a->subnets, name)) {
+        fatal(a, "HostSubnet %s was deleted: this node has no subnet any more", name);
+        return;
+    }
+    if (read_own(a, &n, &e) < 0) {
+        fatal(a, "%s", e.text);
+        return;
+    }
+    if (!prefix_equal(n.local, a->net.local)) {
+        fatal(a, "HostSubnet %s: its subnet changed from %s to %s; start again to use it", name,
+              PREFIX_TEXT(a->net.local), PREFIX_TEXT(n.local));
+        return;
+    }
+    if (cluster_changed && check_network(&n, &e) < 0) {
+        log_error("the changed ClusterNetwork cannot be followed", "error=\"%s\"", e.text);
+        return;
+    }
+    read_remotes(a, &n);
+    adopt(a, &n);
+    datapath_set_network(a->datapath, &a->net);
+    if (a->phase == RUNNING) {
+        update_neighbours(a);
+    }
+    if (cluster_changed) {
+        log_info("ClusterNetwork changed", "plugin=%s mtu=%u vxlanPort=%u",
+                 sdn_plugin_name(a->net.plugin), a->net.mtu, a->net.vxlan_port);
+        follow_projects(a);
+        if (a->phase == RUNNING) {
+            pods_set_network(a->pods, &a->net);
+            keeper_set(a->keeper, &a->net);
+        }
+    }
+}
+
+static int check_plugin(struct agent *a, const struct sdn_network *n, struct err *e)
+{
+    enum sdn_plugin p;
+    if (!a->cfg->plugin_name || sdn_plugin_parse(a->cfg->plugin_name, &p, e) < 0 ||
+        p == n->plugin) {
+        return 0;
+    }
+    return err_set(e, -EINVAL, "networkConfig.networkPluginName: %s, but the cluster's is %s",
+                   sdn_plugin_name(p), sdn_plugin_name(n->plugin));
+}
+
+static void settle(void *ctx)
+{
+    struct agent *a = ctx;
+    struct sdn_network n = {0};
+    struct err e = {0};
+    if (a->phase == STARTING || a->phase == RUNNING) {
+        follow(a);
+        return;
+    }
+    if (a->phase != WAITING) {
+        return;
+    }
+    if (!a->registered) {
+        snprintf(a->wait_text, sizeof a->wait_text, "the registration of Node %s at %s",
+                 a->cfg->node_name, api_client_server(a->client));
+        return;
+    }
+    if (!informer_synced(a->networks) || !informer_synced(a->subnets)) {
+        snprintf(a->wait_text, sizeof a->wait_text, "the master at %s",
+                 api_client_server(a->client));
+        return;
+    }
+    if (read_cluster(a, &n, &e) < 0 || read_own(a, &n, &e) < 0) {
+        snprintf(a->wait_text, sizeof a->wait_text, "%s", e.text);
+        return;
+    }
+    if (check_plugin(a, &n, &e) < 0) {
+        fatal(a, "%s", e.text);
+        return;
+    }
+    read_remotes(a, &n);
+    begin(a, &n);
+    free(n.remotes);
+}
+
+static void settle_soon(struct agent *a)
+{
+    if (!loop_timer_armed(a->settle)) {
+        loop_timer_arm(a->settle, a->phase == WAITING ? 0 : SETTLE_MS);
+    }
+}
+
+static void say_wait(void *ctx)
+{
+    struct agent *a = ctx;
+    log_info("waiting", "for=\"%s\"", a->wait_text);
+    loop_timer_arm(a->wait, WAIT_AGAIN_MS);
+}
+
+static void object_changed(void *ctx, const char *key, const struct json *old,
+                           const struct json *obj)
+{
+    settle_soon(ctx);
+}
+
+static void object_deleted(void *ctx, const char *key, const struct json *obj)
+{
+    settle_soon(ctx);
+}
+
+static void objects_synced(void *ctx)
+{
+    settle_soon(ctx);
+}
+
+static void master_connection(void *ctx, const char *lost_reason)
+{
+    struct agent *a = ctx;
+    if (a->master_lost == (lost_reason != NULL)) {
+        return;
+    }
+    a->master_lost = lost_reason != NULL;
+    if (lost_reason) {
+        log_warn("master is gone, going on with what is known", "reason=\"%s\"", lost_reason);
+    } else {
+        log_info("master is back", "");
+    }
+}
+
+static void on_registered(void *ctx)
+{
+    struct agent *a = ctx;
+    a->registered = true;
+    settle_soon(a);
+}
+
+/* ---- the whole ---- */
+
+/* One agent a run directory; the lock goes with the process. */
+static int take_lock(struct agent *a, struct err *e)
+{
+    const char *dir = a->cfg->run_dir;
+    int r = dir_make(dir, 0700, e);
+    if (r < 0) {
+        return r;
+    }
+    if (chmod(dir, 0700) < 0) {
+        return err_sys(e, -errno, "chmod %s", dir);
+    }
+    CLEANUP_FREE char *path = xasprintf("%s/agent.lock", dir);
+    a->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (a->lock_fd < 0) {
+        return err_sys(e, -errno, "open %s", path);
+    }
+    char pid[32] = "";
+    if (flock(a->lock_fd, LOCK_EX | LOCK_NB) < 0) {
+        r = -errno;
+        ssize_t n = pread(a->lock_fd, pid, sizeof pid - 1, 0);
+        pid[n > 0 ? n : 0] = '\0';
+        pid[strcspn(pid, "\n")] = '\0';
+        return r == -EWOULDBLOCK
+                   ? err_set(e, -EBUSY, "runDir: %s is in use by another agent (pid %s)", dir, pid)
+                   : err_sys(e, r, "lock %s", path);
+    }
+    int n = snprintf(pid, sizeof pid, "%d\n", (int) getpid());
+    if (ftruncate(a->lock_fd, 0) < 0 || pwrite(a->lock_fd, pid, (size_t) n, 0) != n) {
+        return err_sys(e, -errno, "write %s", path);
+    }
+    return 0;
+}
+
+static int find_address(struct agent *a, struct err *e)
+{
+    if (a->cfg->node_ip) {
+        a->host_ip = a->cfg->node_ip;
+        return 0;
+    }
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    int err = rtnl_open(&r, e);
+    return err < 0 ? err : host_default_address(r, &a->host_ip, e);
+}
+
+static int start(struct agent *a, struct err *e)
+{
+    int r = host_check_privileges(e);
+    if (r == 0) {
+        r = find_address(a, e);
+    }
+    if (r == 0) {
+        r = take_lock(a, e);
+    }
+    if (r < 0) {
+        return r;
+    }
+    a->loop = loop_new();
+    a->stop_timer = loop_timer_new(a->loop, stop_step, a);
+    a->settle = loop_timer_new(a->loop, settle, a);
+    a->wait = loop_timer_new(a->loop, say_wait, a);
+    loop_timer_arm(a->wait, WAIT_FIRST_MS);
+    a->sigterm = loop_signal_new(a->loop, SIGTERM, on_term, a);
+    a->sigint = loop_signal_new(a->loop, SIGINT, on_term, a);
+    a->sighup = loop_signal_new(a->loop, SIGHUP, on_hup, a);
+    r = api_client_from_kubeconfig(a->loop, a->cfg->kubeconfig, "tenet-node/" TENET_VERSION,
+                                   &a->client, e);
+    if (r < 0) {
+        return err_prefix(e, "masterKubeConfig");
+    }
+    /* One that a killed agent left would say that we are ready. */
+    a->socket_path = xasprintf("%s/cni.sock", a->cfg->run_dir);
+    a->conf_path = xasprintf("%s/%s", a->cfg->cni_conf_dir, a->cfg->cni_conf_name);
+    unlink(a->conf_path);
+
+    log_info("starting", "node=%s ip=%s master=%s version=" TENET_VERSION, a->cfg->node_name,
+             IP4_TEXT(a->host_ip), api_client_server(a->client));
+    static const struct informer_ops ops = {
+        .changed = object_changed, .deleted = object_deleted, .synced = objects_synced};
+    static const struct informer_ops ops_with_connection = {.changed = object_changed,
+                                                            .deleted = object_deleted,
+                                                            .synced = objects_synced,
+                                                            .connection = master_connection};
+    struct registration_config rc = {.loop = a->loop,
+                                     .client = a->client,
+                                     .node_name = a->cfg->node_name,
+                                     .node_ip = a->host_ip};
+    a->registration = registration_new(&rc, on_registered, a);
+    a->networks =
+        informer_new(a->client, a->loop, NODE_NETWORK_API, "clusternetworks", NULL, &ops, a);
+    a->subnets = informer_new(a->client, a->loop, NODE_NETWORK_API, "hostsubnets", NULL,
+                              &ops_with_connection, a);
+    settle_soon(a);
+    return 0;
+}
+
+static void release(struct agent *a)
+{
+    cniserver_free(a->cniserver);
+    pods_free(a->pods);
+    keeper_free(a->keeper);
+    neigh_free(a->neigh);
+    datapath_close(a->datapath);
+    informer_free(a->projects);
+    informer_free(a->subnets);
+    informer_free(a->networks);
+    registration_free(a->registration);
+    api_client_free(a->client);
+    loop_signal_free(a->sigterm);
+    loop_signal_free(a->sigint);
+    loop_signal_free(a->sighup);
+    loop_timer_free(a->stop_timer);
+    loop_timer_free(a->settle);
+    loop_timer_free(a->wait);
+    loop_free(a->loop);
+    smap_done(&a->skipped);
+    free(a->net.remotes);
+    free(a->socket_path);
+    free(a->conf_path);
+    fd_close(a->lock_fd);
+}
+
+int agent_run(const struct node_config *cfg, const char *config_path, struct err *e)
+{
+    struct agent a = {.cfg = cfg,
+                      .config_path = config_path,
+                      .lock_fd = -1,
+                      .switch_reason = "no connection yet",
+                      .wait_text = "the master"};
+    smap_init(&a.skipped, free);
+    int r = start(&a, e);
+    if (r == 0) {
+        loop_run(a.loop);
+        r = a.status;
+    }
+    release(&a);
+    return r;
+}

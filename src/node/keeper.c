@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/keeper.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "node/host.h"
+#include "node/monitor.h"
+#include "node/nat.h"
+
+LOG_MODULE("host");
+
+#define LOOK_MS 30000 /* Without a reason. */
+#define RETRY_MS 1000 /* After a failure, and at most so often for a reason. */
+#define SETTLE_MS 50  /* Changes of others come in groups. */
+
+struct keeper {
+    struct loop *loop;
+    keeper_fn *fn;
+    void *ctx;
+    struct sdn_network net;
+    bool set;
+    struct monitor *monitor;
+    struct loop_timer *timer;
+    uint64_t last_ms;
+    char *failure; /* As it was logged; NULL: all is well. */
+    bool was_whole;
+
+    /* The worker's while 'busy'. */
+    bool busy, again;
+    struct sdn_network job_net;
+    struct nat nat;
+    int result;
+    struct err error;
+    unsigned host_changes;
+    bool nat_changed;
+};
+
+static void work(void *ctx)
+{
+    struct keeper *k = ctx;
+    CLEANUP_STRBUF struct strbuf rules = STRBUF_INIT;
+    k->nat_changed = false;
+    k->host_changes = 0;
+    /* Rules first: no packet shall pass the host without them. */
+    nat_write_rules(&k->job_net, &rules);
+    k->result = nat_sync(&k->nat, rules.data, &k->nat_changed, &k->error);
+    if (k->result == 0) {
+        k->result = host_apply(&k->job_net, &k->host_changes, &k->error);
+    }
+}
+
+static void look(void *ctx);
+
+static void report(struct keeper *k)
+{
+    if (k->result < 0) {
+        if (!streq_null(k->failure, k->error.text)) {
+            log_error("host is not as it should be", "error=\"%s\"", k->error.text);
+            free(k->failure);
+            k->failure = xstrdup(k->error.text);
+        }
+        return;
+    }
+    if (k->was_whole && (k->nat_changed || k->host_changes)) {
+        log_warn("put back what was changed", "nftables=%s settings=%u",
+                 k->nat_changed ? "yes" : "no", k->host_changes);
+    } else if (k->failure) {
+        log_info("host is as it should be", "");
+    }
+    free(TAKE(k->failure));
+    k->was_whole = true;
+}
+
+static void done(void *ctx)
+{
+    struct keeper *k = ctx;
+    k->busy = false;
+    k->last_ms = loop_now_ms(k->loop);
+    report(k);
+    loop_timer_arm(k->timer, k->again ? 0 : k->result < 0 ? RETRY_MS : LOOK_MS);
+    k->fn(k->ctx, k->result, k->result < 0 ? k->error.text : "");
+}
+
+static void look(void *ctx)
+{
+    struct keeper *k = ctx;
+    k->again = k->busy;
+    if (k->busy || !k->set) {
+        return;
+    }
+    k->busy = true;
+    k->job_net = k->net;
+    loop_work(k->loop, work, done, k);
+}
+
+static void on_event(void *ctx, unsigned what)
+{
+    struct keeper *k = ctx;
+    if (k->busy) {
+        k->again = true; /* Perhaps our own doing; the next look is cheap. */
+        return;
+    }
+    /* Another program may change nftables all the time. */
+    uint64_t since = loop_now_ms(k->loop) - k->last_ms;
+    bool often = what == MONITOR_NFT && since < RETRY_MS;
+    loop_timer_arm(k->timer, often ? RETRY_MS - since : SETTLE_MS);
+}
+
+int keeper_new(struct loop *l, keeper_fn *fn, void *ctx, struct keeper **ret, struct err *e)
+{
+    struct keeper *k = NEW(struct keeper);
+    k->loop = l;
+    k->fn = fn;
+    k->ctx = ctx;
+    int r = monitor_new(l, HOST_TUN, on_event, k, &k->monitor, e);
+    if (r < 0) {
+        free(k);
+        return r;
+    }
+    k->timer = loop_timer_new(l, look, k);
+    *ret = k;
+    return 0;
+}
+
+struct keeper *keeper_free(struct keeper *k)
+{
+    if (k) {
+        assert(!k->busy);
+        monitor_free(k->monitor);
+        loop_timer_free(k->timer);
+        nat_done(&k->nat);
+        free(k->failure);
+        free(k);
+    }
+    return NULL;
+}
+
+void keeper_set(struct keeper *k, const struct sdn_network *n)
+{
+    k->net = *n;
+    k->net.remotes = NULL;
+    k->net.n_remotes = 0;
+    k->set = true;
+    k->was_whole = false;
+    look(k);
+}
+
+bool keeper_busy(const struct keeper *k)
+{
+    return k->busy;
+}
+
+int keeper_check(const struct sdn_network *n, struct err *e)
+{
+    CLEANUP_STRBUF struct strbuf rules = STRBUF_INIT;
+    nat_write_rules(n, &rules);
+    return nat_check(rules.data, e);
+}

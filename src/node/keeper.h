@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keeps the host as the network needs it: tun0 (node/host.h) and the nftables table (node/nat.h).
+ *
+ * Looks again when somebody touched one of them, and every 30 seconds; does what is missing on a worker
+ * thread and says how it went.  On the loop's thread. */
+#pragma once
+
+#include "net/loop.h"
+#include "sdn/network.h"
+
+struct keeper;
+/* After each look: 0 when everything is in place, else a negative errno and what is not. */
+typedef void keeper_fn(void *ctx, int error, const char *text);
+
+int keeper_new(struct loop *l, keeper_fn *fn, void *ctx, struct keeper **ret, struct err *e);
+/* Must not be busy. */
+struct keeper *keeper_free(struct keeper *k);
+/* What to keep from now on (copied, without remotes); looks at once. */
+void keeper_set(struct keeper *k, const struct sdn_network *n);
+/* Whether a worker thread is at it. */
+bool keeper_busy(const struct keeper *k);
+/* Whether the rules for 'n' are accepted here (nft is there, the kernel can all of it); changes nothing. */
+int keeper_check(const struct sdn_network *n, struct err *e);

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/monitor.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <libmnl/libmnl.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <sys/socket.h>
+
+#define BUFFER_SIZE 32768
+
+struct monitor {
+    char tun[IF_NAMESIZE];
+    unsigned tun_index; /* 0: not seen yet. */
+    monitor_fn *fn;
+    void *ctx;
+    struct mnl_socket *route, *nft;
+    struct loop_fd *route_watch, *nft_watch;
+    _Alignas(struct nlmsghdr) char buf[BUFFER_SIZE];
+};
+
+struct attr_query {
+    uint16_t type;
+    const struct nlattr *found;
+};
+
+static int match_attr(const struct nlattr *attr, void *data)
+{
+    struct attr_query *q = data;
+    if (mnl_attr_get_type(attr) == q->type) {
+        q->found = attr;
+    }
+    return MNL_CB_OK;
+}
+
+static const struct nlattr *find_attr(const struct nlmsghdr *h, unsigned header, uint16_t type)
+{
+    struct attr_query q = {.type = type};
+    mnl_attr_parse(h, header, match_attr, &q);
+    return q.found;
+}
+
+static bool is_about_tun(struct monitor *m, const struct nlmsghdr *h)
+{
+    const struct nlattr *a;
+    switch (h->nlmsg_type) {
+    case RTM_NEWLINK:
+    case RTM_DELLINK: {
+        const struct ifinfomsg *ifi = mnl_nlmsg_get_payload(h);
+        a = find_attr(h, sizeof *ifi, IFLA_IFNAME);
+        bool named = a && streq(mnl_attr_get_str(a), m->tun);
+        if (named) {
+            m->tun_index = (unsigned) ifi->ifi_index;
+        }
+        return named;
+    }
+    case RTM_NEWADDR:
+    case RTM_DELADDR: {
+        const struct ifaddrmsg *ifa = mnl_nlmsg_get_payload(h);
+        return ifa->ifa_index == m->tun_index;
+    }
+    case RTM_NEWROUTE:
+    case RTM_DELROUTE:
+        a = find_attr(h, sizeof(struct rtmsg), RTA_OIF);
+        return a && mnl_attr_get_u32(a) == m->tun_index;
+    default:
+        return false;
+    }
+}
+
+static int on_route(const struct nlmsghdr *h, void *data)
+{
+    struct monitor *m = *(struct monitor **) data;
+    if (is_about_tun(m, h)) {
+        *(struct monitor **) data = NULL; /* Enough. */
+        return MNL_CB_STOP;
+    }
+    return MNL_CB_OK;
+}
+
+/* Drains 's'; whether something of interest came. */
+static bool drain(struct monitor *m, struct mnl_socket *s, bool any)
+{
+    bool hit = false;
+    for (;;) {
+        ssize_t n = recv(mnl_socket_get_fd(s), m->buf, sizeof m->buf, MSG_DONTWAIT);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0 && errno == ENOBUFS) {
+            hit = true;
+            continue;
+        }
+        if (n <= 0) {
+            return hit;
+        }
+        struct monitor *arg = m;
+        if (any) {
+            hit = true;
+        } else if (!hit) {
+            mnl_cb_run(m->buf, (size_t) n, 0, 0, on_route, &arg);
+            hit = !arg;
+        }
+    }
+}
+
+static void route_event(void *ctx, unsigned events)
+{
+    struct monitor *m = ctx;
+    if (drain(m, m->route, false)) {
+        m->fn(m->ctx, MONITOR_TUN);
+    }
+}
+
+static void nft_event(void *ctx, unsigned events)
+{
+    struct monitor *m = ctx;
+    if (drain(m, m->nft, true)) {
+        m->fn(m->ctx, MONITOR_NFT);
+    }
+}
+
+static struct mnl_socket *subscribe(int bus, const int *groups, size_t n)
+{
+    struct mnl_socket *s = mnl_socket_open2(bus, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (!s) {
+        return NULL;
+    }
+    int r = mnl_socket_bind(s, 0, MNL_SOCKET_AUTOPID);
+    for (size_t i = 0; r == 0 && i < n; i++) {
+        int group = groups[i];
+        r = mnl_socket_setsockopt(s, NETLINK_ADD_MEMBERSHIP, &group, sizeof group);
+    }
+    if (r < 0) {
+        int saved = errno;
+        mnl_socket_close(s);
+        errno = saved;
+        return NULL;
+    }
+    return s;
+}
+
+int monitor_new(struct loop *l, const char *tun, monitor_fn *fn, void *ctx, struct monitor **ret,
+                struct err *e)
+{
+    static const int route_groups[] = {RTNLGRP_LINK, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV4_ROUTE};
+    static const int nft_groups[] = {NFNLGRP_NFTABLES};
+    struct monitor *m = NEW(struct monitor);
+    memcpy(m->tun, tun, strnlen(tun, sizeof m->tun - 1));
+    m->fn = fn;
+    m->ctx = ctx;
+    m->route = subscribe(NETLINK_ROUTE, route_groups, ARRAY_SIZE(route_groups));
+    if (m->route) {
+        m->nft = subscribe(NETLINK_NETFILTER, nft_groups, ARRAY_SIZE(nft_groups));
+    }
+    if (!m->route || !m->nft) {
+        int r = err_sys(e, -errno, "subscribe to %s events", m->route ? "nftables" : "link");
+        monitor_free(m);
+        return r;
+    }
+    m->tun_index = if_nametoindex(tun);
+    m->route_watch = loop_fd_new(l, mnl_socket_get_fd(m->route), LOOP_READ, route_event, m);
+    m->nft_watch = loop_fd_new(l, mnl_socket_get_fd(m->nft), LOOP_READ, nft_event, m);
+    *ret = m;
+    return 0;
+}
+
+struct monitor *monitor_free(struct monitor *m)
+{
+    if (m) {
+        loop_fd_free(m->route_watch);
+        loop_fd_free(m->nft_watch);
+        if (m->route) {
+            mnl_socket_close(m->route);
+        }
+        if (m->nft) {
+            mnl_socket_close(m->nft);
+        }
+        free(m);
+    }
+    return NULL;
+}

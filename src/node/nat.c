@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/nat.h"
+
+#include "base/mem.h"
+#include "net/process.h"
+
+#include <arpa/inet.h>
+#include <libmnl/libmnl.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <stdio.h>
+
+#define NFT_TIMEOUT_MS 20000
+
+/* ---- the rules ---- */
+
+static void write_set(const struct sdn_network *n, struct strbuf *out)
+{
+    strbuf_adds(out, "{ ");
+    for (size_t i = 0; i < n->n_cluster; i++) {
+        strbuf_addf(out, "%s%s", i ? ", " : "", PREFIX_TEXT(n->cluster[i]));
+    }
+    strbuf_adds(out, " }");
+}
+
+void nat_write_rules(const struct sdn_network *n, struct strbuf *out)
+{
+    CLEANUP_STRBUF struct strbuf set = STRBUF_INIT;
+    write_set(n, &set);
+    const char *cluster = strbuf_cstr(&set);
+    unsigned port = n->vxlan_port;
+
+    /* Declared first, so that deleting it cannot fail: together a replacement. */
+    strbuf_adds(out, "table ip tenet\n"
+                     "delete table ip tenet\n"
+                     "table ip tenet {\n");
+
+    /* Tunnel packets are for br0 and need no connection tracking.  Pods make none: one from a pod would
+     * leave with the node's address, and the other nodes would believe its VNID.  The address of a pod
+     * comes in by tun0 only, whoever else uses it forges it. */
+    strbuf_addf(out,
+                "\tchain prerouting_raw {\n"
+                "\t\ttype filter hook prerouting priority raw; policy accept;\n"
+                "\t\tiifname \"" NAT_TUN "\" udp dport %u drop\n"
+                "\t\tiifname != { \"" NAT_TUN "\", \"lo\" } ip saddr %s drop\n"
+                "\t\tudp dport %u notrack\n"
+                "\t}\n"
+                "\tchain output_raw {\n"
+                "\t\ttype filter hook output priority raw; policy accept;\n"
+                "\t\tudp dport %u notrack\n"
+                "\t}\n",
+                port, cluster, port, port);
+    strbuf_addf(out,
+                "\tchain input {\n"
+                "\t\ttype filter hook input priority filter; policy accept;\n"
+                "\t\tudp dport %u accept\n"
+                "\t\tiifname \"" NAT_TUN "\" accept\n"
+                "\t}\n",
+                port);
+
+    /* What conntrack cannot place would leave untranslated.  What enters br0 by tun0 counts as the node's
+     * own and reaches every project: nobody else may send there, neither a host that routes through us
+     * nor a pod by way of the host; answers and what was redirected on purpose may. */
+    strbuf_addf(out,
+                "\tchain forward {\n"
+                "\t\ttype filter hook forward priority filter; policy accept;\n"
+                "\t\tiifname \"" NAT_TUN "\" ct state invalid drop\n"
+                "\t\toifname \"" NAT_TUN "\" ct state established,related accept\n"
+                "\t\toifname \"" NAT_TUN "\" ct status dnat accept\n"
+                "\t\toifname \"" NAT_TUN "\" drop\n"
+                "\t\tip daddr %s drop\n"
+                "\t}\n",
+                cluster);
+    strbuf_addf(out,
+                "\tchain postrouting {\n"
+                "\t\ttype nat hook postrouting priority srcnat; policy accept;\n"
+                "\t\tip saddr %s ip daddr != %s oifname != \"" NAT_TUN "\" masquerade\n"
+                "\t}\n"
+                "}\n",
+                cluster, cluster);
+}
+
+/* ---- keeping it ---- */
+
+void nat_done(struct nat *nat)
+{
+    free(nat->applied);
+    free(nat->listing);
+    *nat = (struct nat){0};
+}
+
+static int read_attr(const struct nlattr *attr, void *data)
+{
+    if (mnl_attr_get_type(attr) == NFTA_GEN_ID && mnl_attr_get_payload_len(attr) >= 4) {
+        *(uint32_t *) data = ntohl(mnl_attr_get_u32(attr));
+    }
+    return MNL_CB_OK;
+}
+
+static int read_generation(const struct nlmsghdr *nlh, void *data)
+{
+    mnl_attr_parse(nlh, sizeof(struct nfgenmsg), read_attr, data);
+    return MNL_CB_STOP;
+}
+
+/* Number of the rule set's last change in this network namespace. */
+static int get_generation(uint32_t *ret)
+{
+    char buf[512];
+    struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+    nlh->nlmsg_type = NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETGEN;
+    nlh->nlmsg_flags = NLM_F_REQUEST;
+    nlh->nlmsg_seq = 1;
+    struct nfgenmsg *g = mnl_nlmsg_put_extra_header(nlh, sizeof *g);
+    g->nfgen_family = AF_UNSPEC;
+    g->version = NFNETLINK_V0;
+
+    struct mnl_socket *s = mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC);
+    if (!s) {
+        return -errno;
+    }
+    char answer[4096];
+    ssize_t n = -1;
+    if (mnl_socket_bind(s, 0, MNL_SOCKET_AUTOPID) == 0 &&
+        mnl_socket_sendto(s, nlh, nlh->nlmsg_len) >= 0) {
+        n = mnl_socket_recvfrom(s, answer, sizeof answer);
+    }
+    uint32_t generation = 0;
+    int r = n < 0 ? -errno : 0;
+    if (r == 0 && mnl_cb_run(answer, (size_t) n, 1, mnl_socket_get_portid(s), read_generation,
+                             &generation) < 0) {
+        r = -errno;
+    }
+    mnl_socket_close(s);
+    if (r == 0) {
+        *ret = generation;
+    }
+    return r;
+}
+
+/* First line of what nft said, for an error. */
+static int nft_failed(const char *what, int status, struct strbuf *text, struct err *e)
+{
+    const char *s = strbuf_cstr(text);
+    return err_set(e, -EIO, "%s: nft: %.*s (exit status %d)", what, (int) strcspn(s, "\n"), s,
+                   status);
+}
+
+static int nft_run(const char *rules, bool check_only, struct err *e)
+{
+    const char *const argv[] = {"nft", check_only ? "-cf" : "-f", "-", NULL};
+    struct process_spec spec = PROCESS_SPEC_INIT;
+    spec.argv = argv;
+    spec.stdin_text = rules;
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT, text = STRBUF_INIT;
+    int status = 0;
+    int r = process_run(&spec, NFT_TIMEOUT_MS, &out, &text, &status, e);
+    if (r < 0) {
+        return err_prefix(e, "nftables table ip tenet");
+    }
+    return status ? nft_failed("nftables table ip tenet", status, &text, e) : 0;
+}
+
+/* '*ret' is empty when there is no such table. */
+static int nft_list(char **ret, struct err *e)
+{
+    const char *const argv[] = {"nft", "list", "table", "ip", "tenet", NULL};
+    struct process_spec spec = PROCESS_SPEC_INIT;
+    spec.argv = argv;
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT, text = STRBUF_INIT;
+    int status = 0;
+    int r = process_run(&spec, NFT_TIMEOUT_MS, &out, &text, &status, e);
+    if (r < 0) {
+        return err_prefix(e, "list nftables table ip tenet");
+    }
+    if (status && !strstr(strbuf_cstr(&text), "No such file or directory")) {
+        return nft_failed("list nftables table ip tenet", status, &text, e);
+    }
+    *ret = status ? xstrdup("") : strbuf_steal(&out);
+    return 0;
+}
+
+int nat_sync(struct nat *nat, const char *rules, bool *ret_changed, struct err *e)
+{
+    bool wanted = nat->applied && streq(nat->applied, rules);
+    uint32_t generation = 0;
+    /* Read before the table: a change in between is then seen the next time. */
+    bool counted = get_generation(&generation) == 0;
+    if (wanted && counted && generation == nat->generation) {
+        *ret_changed = false;
+        return 0;
+    }
+    CLEANUP_FREE char *now = NULL;
+    int r = wanted ? nft_list(&now, e) : 0;
+    if (r < 0) {
+        return r;
+    }
+    bool same = wanted && streq(now, nat->listing);
+    if (!same) {
+        r = nft_run(rules, false, e);
+        counted = get_generation(&generation) == 0;
+        CLEANUP_FREE char *listing = NULL;
+        if (r == 0) {
+            r = nft_list(&listing, e);
+        }
+        if (r == 0 && !*listing) {
+            r = err_set(e, -EIO, "nftables table ip tenet: gone as soon as it was made");
+        }
+        if (r < 0) {
+            nat_done(nat);
+            return r;
+        }
+        char *applied = xstrdup(rules);
+        nat_done(nat);
+        nat->applied = applied;
+        nat->listing = TAKE(listing);
+    }
+    nat->generation = counted ? generation : 0;
+    *ret_changed = !same;
+    return 0;
+}
+
+int nat_check(const char *rules, struct err *e)
+{
+    return nft_run(rules, true, e);
+}

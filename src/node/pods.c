@@ -1,0 +1,850 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A request is a 'struct op' that goes through the steps below, each named after what it does next.
+ *
+ *     ADD    add_begin -> add_verify (attached already?) -> add_make -> create link
+ *                      -> configure the pod's side || attach to the switch -> add_finish
+ *     DEL    del_begin -> detach from the switch || delete the link -> del_finish
+ *     CHECK  check_begin -> look at the link -> check_finish
+ *
+ * A failed ADD goes back the same way: undo_begin -> detach || delete -> undo_finish. */
+#include "node/pods.h"
+
+#include "base/log.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/timeutil.h"
+#include "net/rtnl.h"
+#include "node/podlink.h"
+#include "sdn/ipam.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+
+LOG_MODULE("pods");
+
+#define MAX_NAME_ATTEMPTS 8
+
+struct op;
+typedef void op_step(struct op *op);
+
+struct op {
+    struct list node; /* In pods.ops, in order of arrival. */
+    struct pods *pods;
+    struct cni_request req;
+    int netns_fd;
+    pods_reply_fn *reply;
+    void *reply_ctx;
+    uint64_t started_ms;
+
+    bool running;            /* Else it waits for one before it with the same key. */
+    struct loop_timer *wait; /* Armed while it waits for a VNID. */
+    struct loop_task begin;
+
+    struct dp_pod *pod; /* What is being made, removed or looked at. */
+    struct podlink link;
+    unsigned attempt; /* Which name the link has. */
+    bool made_link;   /* There is a link to remove. */
+    bool in_switch;   /* There is a port to remove. */
+    bool holds_ip;    /* pod->ip is marked for this request. */
+    unsigned parts;   /* Parallel parts that have not ended ... */
+    op_step *joined;  /* ... and what comes when the last has. */
+    op_step *undone;  /* What comes when undo_begin is through. */
+    bool failed;
+    struct cni_error error; /* When failed. */
+
+    /* Of the worker thread while it has the request. */
+    int (*work)(const struct podlink *l, struct err *e);
+    int work_result;
+    struct err work_error;
+    op_step *work_then;
+
+    int switch_result; /* Of the datapath's last call. */
+};
+
+struct pods {
+    struct loop *loop;
+    struct datapath *datapath;
+    uint64_t vnid_wait_ms;
+    const struct pods_ops *ops;
+    void *ctx;
+    struct sdn_network net; /* Without remotes. */
+    bool userspace_switch;
+    struct ipam *ipam;
+    struct list requests;
+    struct stat own_netns;
+};
+
+static void add_begin(struct op *op);
+static void add_make(struct op *op);
+static void del_begin(struct op *op);
+static void check_begin(struct op *op);
+static void undo_begin(struct op *op);
+
+/* ---- requests ---- */
+
+static bool same_key(const struct op *a, const struct op *b)
+{
+    return streq(a->req.container_id, b->req.container_id) && streq(a->req.ifname, b->req.ifname);
+}
+
+static void op_run(void *ctx)
+{
+    struct op *op = ctx;
+    switch (op->req.command) {
+    case CNI_ADD:
+        add_begin(op);
+        break;
+    case CNI_DEL:
+        del_begin(op);
+        break;
+    default:
+        check_begin(op);
+        break;
+    }
+}
+
+/* Starts 'op' unless one before it has the same key. */
+static void op_start(struct op *op)
+{
+    struct op *other;
+    LIST_FOREACH (other, struct op, node, &op->pods->requests) {
+        if (other == op) {
+            break;
+        }
+        if (same_key(op, other)) {
+            return;
+        }
+    }
+    op->running = true;
+    loop_task_queue(&op->begin);
+}
+
+static void op_free(struct op *op)
+{
+    loop_task_cancel(&op->begin);
+    loop_timer_free(op->wait);
+    cni_request_done(&op->req);
+    fd_close(op->netns_fd);
+    dp_pod_free(op->pod);
+    free(op);
+}
+
+/* Answers and ends 'op'; 'body' is what tenet-cni prints. */
+static void op_answer(struct op *op, int status, const struct strbuf *body)
+{
+    CLEANUP_STRBUF struct strbuf line = STRBUF_INIT;
+    strbuf_addf(&line, "%d ", status);
+    strbuf_add(&line, body->data, body->size);
+    strbuf_addc(&line, '\n');
+    op->reply(op->reply_ctx, line.data, line.size);
+
+    struct pods *p = op->pods;
+    list_remove(&op->node);
+    struct op *next;
+    LIST_FOREACH (next, struct op, node, &p->requests) {
+        if (!next->running && same_key(op, next)) {
+            op_start(next);
+            break;
+        }
+    }
+    op_free(op);
+}
+
+static const char *pod_text(const struct op *op, char buf[600])
+{
+    const char *ns = op->req.pod_namespace, *name = op->req.pod_name;
+    if (op->pod && op->pod->pod_name) {
+        ns = op->pod->pod_namespace;
+        name = op->pod->pod_name;
+    }
+    if (!name) {
+        snprintf(buf, 600, "container %.12s", op->req.container_id);
+    } else {
+        snprintf(buf, 600, "%s/%s", ns ? ns : "", name);
+    }
+    return buf;
+}
+
+static void op_answer_error(struct op *op)
+{
+    static struct log_limit limit;
+    char pod[600];
+    log_limited(&limit, LOG_WARN, "request failed", "command=%s pod=%s code=%d text=\"%s: %s\"",
+                cni_command_name(op->req.command), pod_text(op, pod), (int) op->error.code,
+                op->error.msg, op->error.details);
+    CLEANUP_STRBUF struct strbuf body = STRBUF_INIT;
+    cni_error_write(&op->error, &body);
+    op_answer(op, 1, &body);
+}
+
+static void op_answer_ok(struct op *op)
+{
+    op_answer(op, 0, &(struct strbuf){.data = (char[]){""}});
+}
+
+/* The first failure is the one that is told. */
+static void op_fail(struct op *op, enum cni_code code, const char *msg, const char *fmt, ...)
+    PRINTF_LIKE(4, 5);
+static void op_fail(struct op *op, enum cni_code code, const char *msg, const char *fmt, ...)
+{
+    if (op->failed) {
+        return;
+    }
+    char text[512];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    op->failed = true;
+    op->error.version = op->req.config.version;
+    cni_fail(&op->error, code, msg, "%s", text);
+}
+
+/* When the switch is away every failure is for that reason, and passes. */
+static bool op_fail_not_ready(struct op *op)
+{
+    const char *why = op->pods->ops->not_ready(op->pods->ctx);
+    if (why) {
+        op_fail(op, CNI_TRY_AGAIN, "the pod network is not available now", "%s", why);
+    }
+    return why;
+}
+
+/* ---- parallel parts ---- */
+
+static void part_ended(struct op *op)
+{
+    if (--op->parts == 0) {
+        op->joined(op);
+    }
+}
+
+static void work_run(void *ctx)
+{
+    struct op *op = ctx;
+    op->work_result = op->work(&op->link, &op->work_error);
+}
+
+static void work_done(void *ctx)
+{
+    struct op *op = ctx;
+    op->work_then(op);
+}
+
+/* Runs 'work' on a worker thread, then 'then' here. */
+static void op_work(struct op *op, int (*work)(const struct podlink *, struct err *), op_step *then)
+{
+    op->work = work;
+    op->work_then = then;
+    err_clear(&op->work_error);
+    loop_work(op->pods->loop, work_run, work_done, op);
+}
+
+static int delete_link(const struct podlink *l, struct err *e)
+{
+    return podlink_delete(l->host_if, e);
+}
+
+static int delete_abandoned_link(const struct podlink *l, struct err *e)
+{
+    return podlink_delete_abandoned(l->host_if, e);
+}
+
+static void fill_link(struct op *op)
+{
+    const struct pods *p = op->pods;
+    op->link = (struct podlink){
+        .netns_fd = op->netns_fd,
+        .host_mac = podlink_host_mac(op->pod->ip),
+        .mac = op->pod->mac,
+        .address = {op->pod->ip, p->net.local.len},
+        .gateway = sdn_gateway(&p->net),
+        .mtu = p->net.mtu,
+        .userspace_switch = p->userspace_switch,
+    };
+    snprintf(op->link.host_if, sizeof op->link.host_if, "%s", op->pod->host_if);
+    snprintf(op->link.ifname, sizeof op->link.ifname, "%s", op->req.ifname);
+}
+
+static void answer_result(struct op *op)
+{
+    struct cni_result r = {.host_if = op->pod->host_if,
+                           .host_mac = op->link.host_mac,
+                           .ifname = op->req.ifname,
+                           .netns = op->req.netns,
+                           .mac = op->pod->mac,
+                           .address = op->link.address,
+                           .gateway = op->link.gateway,
+                           .dns = op->req.config.dns};
+    CLEANUP_STRBUF struct strbuf body = STRBUF_INIT;
+    cni_result_write(&r, op->req.config.version, &body);
+    op_answer(op, 0, &body);
+}
+
+/* ---- ADD ---- */
+
+/* Whether the open namespace is the host's own: then ADD would plug the host into a project. */
+static bool is_own_netns(const struct op *op)
+{
+    struct stat st;
+    return fstat(op->netns_fd, &st) == 0 && st.st_dev == op->pods->own_netns.st_dev &&
+           st.st_ino == op->pods->own_netns.st_ino;
+}
+
+static int find_vnid(struct op *op, uint32_t *ret, struct err *e)
+{
+    struct pods *p = op->pods;
+    if (p->net.plugin == SDN_SUBNET) {
+        *ret = SDN_VNID_GLOBAL;
+        return 0;
+    }
+    return p->ops->vnid(p->ctx, op->req.pod_namespace, ret, e);
+}
+
+static void vnid_wait_over(void *ctx)
+{
+    struct op *op = ctx;
+    struct err e = {0};
+    uint32_t vnid;
+    if (find_vnid(op, &vnid, &e) == 0) {
+        add_begin(op);
+        return;
+    }
+    op_fail(op, CNI_NO_VNID, "the pod's project has no VNID", "%s", e.text);
+    op_answer_error(op);
+}
+
+static void add_verified(struct op *op)
+{
+    if (op->work_result == 0) {
+        log_debug("pod attached already", "container=%s", op->req.container_id);
+        answer_result(op);
+        return;
+    }
+    log_info("pod attached anew", "pod=%s/%s reason=\"%s\"", op->req.pod_namespace,
+             op->req.pod_name, op->work_error.text);
+    op->undone = add_make;
+    undo_begin(op);
+}
+
+static void add_begin(struct op *op)
+{
+    struct pods *p = op->pods;
+    uint32_t vnid;
+    struct err e = {0};
+    if (op_fail_not_ready(op)) {
+        op_answer_error(op);
+        return;
+    }
+    if (op->netns_fd < 0 || is_own_netns(op)) {
+        op_fail(op, CNI_INVALID_ENVIRONMENT, "invalid environment variable", "CNI_NETNS: %s %s",
+                op->req.netns,
+                op->netns_fd < 0 ? "was not handed over" : "is the host's own network namespace");
+        op_answer_error(op);
+        return;
+    }
+    if (find_vnid(op, &vnid, &e) < 0) {
+        if (!op->wait) {
+            op->wait = loop_timer_new(p->loop, vnid_wait_over, op);
+            loop_timer_arm(op->wait, p->vnid_wait_ms);
+            log_debug("waiting for a VNID", "project=%s", op->req.pod_namespace);
+        }
+        return;
+    }
+    op->wait = loop_timer_free(op->wait);
+
+    const struct dp_pod *there = datapath_find(p->datapath, op->req.container_id, op->req.ifname);
+    if (!there) {
+        add_make(op);
+        return;
+    }
+    op->pod = dp_pod_clone(there);
+    op->in_switch = op->made_link = op->holds_ip = true;
+    fill_link(op);
+    bool same = there->ready && ipam_is_used(p->ipam, there->ip) &&
+                streq_null(there->pod_namespace, op->req.pod_namespace) &&
+                streq_null(there->pod_name, op->req.pod_name) &&
+                streq_null(there->netns, op->req.netns);
+    if (same) {
+        op_work(op, podlink_check, add_verified);
+        return;
+    }
+    op->undone = add_make;
+    undo_begin(op);
+}
+
+static void add_finish(struct op *op)
+{
+    if (op->failed) {
+        op->undone = op_answer_error;
+        undo_begin(op);
+        return;
+    }
+    char pod[600];
+    log_info("pod attached", "pod=%s ip=%s vnid=%u port=%s ms=%llu", pod_text(op, pod),
+             IP4_TEXT(op->pod->ip), op->pod->vnid, op->pod->host_if,
+             (unsigned long long) (time_mono_ms() - op->started_ms));
+    struct pods *p = op->pods;
+    CLEANUP_FREE char *project = xstrdup(op->pod->pod_namespace);
+    answer_result(op);
+    pods_project_changed(p, project); /* Its VNID may have changed meanwhile. */
+}
+
+static void add_attached(void *ctx, int error, const char *text)
+{
+    struct op *op = ctx;
+    op->in_switch = error == 0;
+    if (error < 0 && !op_fail_not_ready(op)) {
+        op_fail(op, CNI_ATTACH_FAILED, "cannot attach the pod to the switch", "%s", text);
+    }
+    part_ended(op);
+}
+
+static void add_configured(struct op *op)
+{
+    if (op->work_result < 0) {
+        op_fail(op, CNI_ATTACH_FAILED, "cannot configure the container's interface", "%s",
+                op->work_error.text);
+    }
+    part_ended(op);
+}
+
+static bool name_is_used(struct pods *p, const char *host_if)
+{
+    size_t n;
+    const struct dp_pod *const *pods = datapath_pods(p->datapath, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (streq(pods[i]->host_if, host_if)) {
+            return true;
+        }
+    }
+    struct op *op;
+    LIST_FOREACH (op, struct op, node, &p->requests) {
+        if (op->running && op->pod && streq(op->pod->host_if, host_if)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_created(struct op *op);
+
+static void create_link(struct op *op)
+{
+    char name[IF_NAMESIZE];
+    do {
+        podlink_name(op->req.container_id, op->req.ifname, op->attempt++, name);
+    } while (op->attempt < MAX_NAME_ATTEMPTS && name_is_used(op->pods, name));
+    snprintf(op->pod->host_if, sizeof op->pod->host_if, "%s", name);
+    fill_link(op);
+    op_work(op, podlink_create, add_created);
+}
+
+static void add_created(struct op *op)
+{
+    if (op->work_result == -EEXIST && op->attempt < MAX_NAME_ATTEMPTS) {
+        create_link(op);
+        return;
+    }
+    if (op->work_result < 0) {
+        op_fail(op, CNI_ATTACH_FAILED, "cannot make the container's interface", "%s",
+                op->work_error.text);
+        add_finish(op);
+        return;
+    }
+    op->made_link = true;
+    op->parts = 2;
+    op->joined = add_finish;
+    op_work(op, podlink_configure, add_configured);
+    datapath_attach(op->pods->datapath, op->pod, add_attached, op);
+}
+
+static void add_make(struct op *op)
+{
+    struct pods *p = op->pods;
+    struct err e = {0};
+    uint32_t ip, vnid;
+    if (op->failed) { /* What was there before could not be removed. */
+        op_answer_error(op);
+        return;
+    }
+    if (find_vnid(op, &vnid, &e) < 0) {
+        op_fail(op, CNI_NO_VNID, "the pod's project has no VNID", "%s", e.text);
+        op_answer_error(op);
+        return;
+    }
+    if (ipam_alloc(p->ipam, &ip, &e) < 0) {
+        op_fail(op, CNI_NO_ADDRESS, "no free address on this node", "%s", e.text);
+        op_answer_error(op);
+        return;
+    }
+    dp_pod_free(op->pod);
+    op->pod = NEW(struct dp_pod);
+    op->pod->container_id = xstrdup(op->req.container_id);
+    op->pod->ifname = xstrdup(op->req.ifname);
+    op->pod->pod_namespace = xstrdup(op->req.pod_namespace);
+    op->pod->pod_name = xstrdup(op->req.pod_name);
+    op->pod->netns = xstrdup(op->req.netns);
+    op->pod->ip = ip;
+    op->pod->mac = mac_from_ip4(ip);
+    op->pod->vnid = vnid;
+    op->holds_ip = true;
+    create_link(op);
+}
+
+/* ---- removing ---- */
+
+/* The address is free when no flow speaks of it any more. */
+static void release(struct op *op)
+{
+    if (op->holds_ip && !op->in_switch) {
+        ipam_release(op->pods->ipam, op->pod->ip);
+        op->holds_ip = false;
+    }
+}
+
+static void removed_from_switch(void *ctx, int error, const char *text)
+{
+    struct op *op = ctx;
+    op->in_switch = error < 0;
+    if (error < 0 && !op_fail_not_ready(op)) {
+        op_fail(op, CNI_DETACH_FAILED, "cannot detach the pod from the switch", "%s", text);
+    }
+    part_ended(op);
+}
+
+static void removed_link(struct op *op)
+{
+    op->made_link = op->work_result < 0;
+    if (op->work_result < 0) {
+        op_fail(op, CNI_DETACH_FAILED, "cannot remove the pod's interface", "%s",
+                op->work_error.text);
+    }
+    part_ended(op);
+}
+
+/* Removes port and link side by side, then goes on with 'joined'. */
+static void remove_pod(struct op *op, op_step *joined)
+{
+    op->joined = joined;
+    op->parts = 1u + op->in_switch + op->made_link;
+    if (op->made_link) {
+        op_work(op, delete_link, removed_link);
+    }
+    if (op->in_switch) {
+        datapath_detach(op->pods->datapath, op->req.container_id, op->req.ifname,
+                        removed_from_switch, op);
+    }
+    part_ended(op);
+}
+
+static void undo_finish(struct op *op)
+{
+    release(op);
+    op->undone(op);
+}
+
+/* Takes back what there is of the pod; 'undone' comes next. */
+static void undo_begin(struct op *op)
+{
+    remove_pod(op, undo_finish);
+}
+
+/* ---- DEL ---- */
+
+static void del_finish(struct op *op)
+{
+    release(op);
+    if (op->failed) {
+        op_answer_error(op);
+        return;
+    }
+    char pod[600];
+    log_info("pod detached", "pod=%s ip=%s port=%s ms=%llu", pod_text(op, pod),
+             IP4_TEXT(op->pod->ip), op->pod->host_if,
+             (unsigned long long) (time_mono_ms() - op->started_ms));
+    op_answer_ok(op);
+}
+
+static void del_absent(struct op *op)
+{
+    if (op->work_result < 0) {
+        op_fail(op, CNI_DETACH_FAILED, "cannot remove the pod's interface", "%s",
+                op->work_error.text);
+        op_answer_error(op);
+        return;
+    }
+    op_answer_ok(op);
+}
+
+static void del_begin(struct op *op)
+{
+    struct pods *p = op->pods;
+    if (op_fail_not_ready(op)) {
+        op_answer_error(op);
+        return;
+    }
+    const struct dp_pod *there = datapath_find(p->datapath, op->req.container_id, op->req.ifname);
+    if (!there) {
+        /* Nothing to do, but for a link that an agent left which died in the middle of an ADD. */
+        podlink_name(op->req.container_id, op->req.ifname, 0, op->link.host_if);
+        if (name_is_used(p, op->link.host_if)) {
+            op_answer_ok(op);
+        } else {
+            op_work(op, delete_abandoned_link, del_absent);
+        }
+        return;
+    }
+    op->pod = dp_pod_clone(there);
+    op->in_switch = op->made_link = op->holds_ip = true;
+    fill_link(op);
+    remove_pod(op, del_finish);
+}
+
+/* ---- CHECK ---- */
+
+static void check_finish(struct op *op)
+{
+    if (op->work_result < 0) {
+        op_fail(op, CNI_CHECK_FAILED, "the pod's interface is not as it should be", "%s",
+                op->work_error.text);
+        op_answer_error(op);
+        return;
+    }
+    op_answer_ok(op);
+}
+
+static void check_begin(struct op *op)
+{
+    struct pods *p = op->pods;
+    const struct dp_pod *there = datapath_find(p->datapath, op->req.container_id, op->req.ifname);
+    if (op_fail_not_ready(op)) {
+        op_answer_error(op);
+        return;
+    }
+    if (!there) {
+        op_fail(op, CNI_CHECK_FAILED, "the pod is not attached",
+                "br0 has no port of container %s, interface %s", op->req.container_id,
+                op->req.ifname);
+    } else if (!there->ready) {
+        op_fail(op, CNI_CHECK_FAILED, "the pod's port does not work",
+                "port %s of interface %s is not ready in the switch", there->host_if,
+                op->req.ifname);
+    } else if (op->netns_fd < 0) {
+        op_fail(op, CNI_INVALID_ENVIRONMENT, "invalid environment variable",
+                "CNI_NETNS: %s was not handed over", op->req.netns);
+    }
+    if (op->failed) {
+        op_answer_error(op);
+        return;
+    }
+    op->pod = dp_pod_clone(there);
+    fill_link(op);
+    struct cni_result r = {.ifname = op->req.ifname,
+                           .netns = op->req.netns,
+                           .mac = op->pod->mac,
+                           .address = op->link.address};
+    op->error.version = op->req.config.version;
+    if (cni_result_check(&r, op->req.config.prev_result, &op->error) < 0) {
+        op->failed = true;
+        op_answer_error(op);
+        return;
+    }
+    op_work(op, podlink_check, check_finish);
+}
+
+/* ---- the whole ---- */
+
+struct pods *pods_new(const struct pods_config *c, const struct pods_ops *ops, void *ctx)
+{
+    struct pods *p = NEW(struct pods);
+    p->loop = c->loop;
+    p->datapath = c->datapath;
+    p->vnid_wait_ms = c->vnid_wait_ms;
+    p->ops = ops;
+    p->ctx = ctx;
+    list_init(&p->requests);
+    stat("/proc/thread-self/ns/net", &p->own_netns);
+    return p;
+}
+
+struct pods *pods_free(struct pods *p)
+{
+    if (p) {
+        assert(list_is_empty(&p->requests));
+        ipam_free(p->ipam);
+        free(p);
+    }
+    return NULL;
+}
+
+static void request(struct pods *p, struct cni_request *r, int netns_fd, pods_reply_fn *reply,
+                    void *ctx)
+{
+    struct op *op = NEW(struct op);
+    op->pods = p;
+    op->req = *r;
+    *r = (struct cni_request){0};
+    op->netns_fd = netns_fd;
+    op->reply = reply;
+    op->reply_ctx = ctx;
+    op->started_ms = time_mono_ms();
+    op->error.version = op->req.config.version;
+    loop_task_init(&op->begin, p->loop, op_run, op);
+    list_push_back(&p->requests, &op->node);
+    op_start(op);
+}
+
+void pods_request(struct pods *p, struct cni_request *r, int netns_fd, pods_reply_fn *reply,
+                  void *ctx)
+{
+    request(p, r, netns_fd, reply, ctx);
+}
+
+size_t pods_busy(const struct pods *p)
+{
+    return list_size(&p->requests);
+}
+
+static void no_reply(void *ctx, const char *text, size_t size)
+{
+}
+
+/* Detaches a pod that nobody will ask us to detach. */
+static void detach_stale(struct pods *p, const struct dp_pod *pod, const char *reason)
+{
+    log_warn("detaching a stale pod", "pod=%s/%s ip=%s port=%s reason=\"%s\"", pod->pod_namespace,
+             pod->pod_name, IP4_TEXT(pod->ip), pod->host_if, reason);
+    struct cni_request r = {.command = CNI_DEL,
+                            .container_id = xstrdup(pod->container_id),
+                            .ifname = xstrdup(pod->ifname)};
+    request(p, &r, -1, no_reply, NULL);
+}
+
+static bool has_request(const struct pods *p, const struct dp_pod *pod)
+{
+    struct op *op;
+    LIST_FOREACH (op, struct op, node, &p->requests) {
+        if (streq(op->req.container_id, pod->container_id) && streq(op->req.ifname, pod->ifname)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int pods_sweep(struct pods *p, struct err *e)
+{
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    CLEANUP_FREE struct rtnl_link *links = NULL;
+    size_t n_links, n;
+    int err = rtnl_open(&r, e);
+    if (err == 0) {
+        err = rtnl_link_list(r, &links, &n_links, e);
+    }
+    if (err < 0) {
+        return err;
+    }
+    struct smap names;
+    smap_init(&names, NULL);
+    for (size_t i = 0; i < n_links; i++) {
+        smap_set(&names, links[i].name, &links[i]);
+    }
+    const struct dp_pod *const *pods = datapath_pods(p->datapath, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (has_request(p, pods[i])) {
+            continue;
+        }
+        if (!ipam_is_used(p->ipam, pods[i]->ip)) {
+            detach_stale(p, pods[i], "its address is not of this node's subnet");
+        } else if (!smap_get(&names, pods[i]->host_if)) {
+            detach_stale(p, pods[i], "its link is gone");
+        }
+    }
+    smap_done(&names);
+    return 0;
+}
+
+static void copy_network(struct pods *p, const struct sdn_network *n)
+{
+    struct datapath_status s;
+    p->net = *n;
+    p->net.remotes = NULL;
+    p->net.n_remotes = 0;
+    datapath_get_status(p->datapath, &s);
+    p->userspace_switch = streq_null(s.datapath_type, "netdev");
+}
+
+int pods_start(struct pods *p, const struct sdn_network *n, struct err *e)
+{
+    int r = ipam_new(n->local, &p->ipam, e);
+    if (r < 0) {
+        return r;
+    }
+    copy_network(p, n);
+    size_t count;
+    const struct dp_pod *const *pods = datapath_pods(p->datapath, &count);
+    for (size_t i = 0; i < count; i++) {
+        struct err why = {0};
+        if (ipam_mark(p->ipam, pods[i]->ip, &why) == -EEXIST) {
+            log_error("two pods have one address", "pod=%s/%s ip=%s", pods[i]->pod_namespace,
+                      pods[i]->pod_name, IP4_TEXT(pods[i]->ip));
+        }
+    }
+    return pods_sweep(p, e);
+}
+
+void pods_set_network(struct pods *p, const struct sdn_network *n)
+{
+    copy_network(p, n);
+}
+
+/* Tells the switch the project's VNID, if some of its pods have another. */
+static void update_vnid(struct pods *p, const char *project)
+{
+    uint32_t vnid;
+    if (p->net.plugin == SDN_SUBNET || p->ops->vnid(p->ctx, project, &vnid, NULL) < 0) {
+        return;
+    }
+    size_t n;
+    const struct dp_pod *const *pods = datapath_pods(p->datapath, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (pods[i]->vnid != vnid && streq_null(pods[i]->pod_namespace, project)) {
+            log_info("project has another VNID", "project=%s from=%u to=%u", project, pods[i]->vnid,
+                     vnid);
+            datapath_set_vnid(p->datapath, project, vnid);
+            return;
+        }
+    }
+}
+
+void pods_project_changed(struct pods *p, const char *project)
+{
+    if (!p->ipam) {
+        return;
+    }
+    update_vnid(p, project);
+    struct op *op;
+    LIST_FOREACH (op, struct op, node, &p->requests) {
+        if (op->wait && streq(op->req.pod_namespace, project)) {
+            loop_task_queue(&op->begin);
+        }
+    }
+}
+
+void pods_all_projects_changed(struct pods *p)
+{
+    struct smap projects;
+    size_t n;
+    smap_init(&projects, NULL);
+    const struct dp_pod *const *pods = datapath_pods(p->datapath, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (pods[i]->pod_namespace) {
+            smap_set(&projects, pods[i]->pod_namespace, NULL);
+        }
+    }
+    struct smap_entry *entry;
+    SMAP_FOREACH (entry, &projects) {
+        update_vnid(p, entry->key);
+    }
+    smap_done(&projects);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pods of this node: CNI's ADD, DEL and CHECK as the agent carries them out.
+ *
+ * Any number of requests run side by side; those for one container and interface run one after the other.
+ * What blocks (netlink) is done on worker threads, while the switch is spoken to from the loop.  A request
+ * that fails leaves nothing behind.  Which pods there are is known from the datapath alone; addresses in
+ * use follow from that.
+ *
+ * All functions are called on the loop's thread, and so are the callbacks. */
+#pragma once
+
+#include "datapath/datapath.h"
+#include "wire/cni.h"
+
+struct pods;
+
+struct pods_ops {
+    /* VNID of a project; a negative errno, with the reason, when it is not known now. */
+    int (*vnid)(void *ctx, const char *project, uint32_t *ret, struct err *e);
+    /* NULL, or why the network cannot be changed now ("Open vSwitch is gone: ..."). */
+    const char *(*not_ready)(void *ctx);
+};
+
+struct pods_config {
+    struct loop *loop;
+    struct datapath *datapath;
+    uint64_t vnid_wait_ms; /* How long ADD waits for the VNID of its project. */
+};
+
+struct pods *pods_new(const struct pods_config *c, const struct pods_ops *ops, void *ctx);
+/* No request may be under way. */
+struct pods *pods_free(struct pods *p);
+
+/* Begins, once: 'n' is the network, and the datapath has it in place.  Takes over the pods that are
+ * attached and sweeps. */
+int pods_start(struct pods *p, const struct sdn_network *n, struct err *e);
+/* Detaches pods whose link is gone (the host was started anew), or whose address is not of the node's
+ * subnet.  To be called whenever the datapath became ready again. */
+int pods_sweep(struct pods *p, struct err *e);
+/* The network changed in what concerns pods; its 'local' stays as it was at the start. */
+void pods_set_network(struct pods *p, const struct sdn_network *n);
+/* A project's VNID is known or has changed: requests that wait for it go on, its pods follow. */
+void pods_project_changed(struct pods *p, const char *project);
+/* As above, for every project that has pods here. */
+void pods_all_projects_changed(struct pods *p);
+
+/* 'text' is the line for tenet-cni, line end included; called exactly once, never from within
+ * pods_request. */
+typedef void pods_reply_fn(void *ctx, const char *text, size_t size);
+/* Carries out 'r' (taken over, as is 'netns_fd', which may be -1). */
+void pods_request(struct pods *p, struct cni_request *r, int netns_fd, pods_reply_fn *reply,
+                  void *ctx);
+/* Requests under way. */
+size_t pods_busy(const struct pods *p);

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/registration.h"
+
+#include "base/ip.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/timeutil.h"
+
+#include <sys/utsname.h>
+
+LOG_MODULE("node");
+
+#define HEARTBEAT_MS 300000
+#define RETRY_MIN_MS 250
+#define RETRY_MAX_MS 10000
+
+struct registration {
+    struct loop *loop;
+    struct api_client *client;
+    char *name, *path, *status_path;
+    uint32_t ip;
+    loop_fn *registered;
+    void *ctx;
+    bool is_registered, gone;
+    bool ready;
+    char *reason, *message;
+    bool dirty;     /* Something is to be brought to the registry. */
+    bool heartbeat; /* The time is, too. */
+    struct api_call *call;
+    struct loop_timer *timer; /* Next attempt, or heartbeat. */
+    unsigned attempt;
+    char *logged; /* Last reason of a failure that was logged. */
+};
+
+/* ---- the object ---- */
+
+static struct json *find_condition(struct json *list, const char *type)
+{
+    struct json *c;
+    JSON_FOREACH (c, list) {
+        if (streq_null(json_path_string(c, "type", NULL), type)) {
+            return c;
+        }
+    }
+    return NULL;
+}
+
+static bool set_if_other(struct json *obj, const char *key, const char *value)
+{
+    if (streq_null(json_path_string(obj, key, NULL), value)) {
+        return false;
+    }
+    json_set_string(obj, key, value);
+    return true;
+}
+
+static bool set_condition(struct json *list, const char *type, bool value, const char *reason,
+                          const char *message, bool heartbeat, int64_t now_ms)
+{
+    char now[TIME_TEXT_SIZE];
+    time_format_s(now_ms, now);
+    struct json *c = find_condition(list, type);
+    if (!c) {
+        c = json_append(list, json_object());
+        json_set_string(c, "type", type);
+    }
+    const char *status = value ? "True" : "False";
+    bool turned = set_if_other(c, "status", status);
+    bool changed = turned;
+    changed |= set_if_other(c, "reason", reason);
+    changed |= set_if_other(c, "message", message);
+    if (turned) {
+        json_set_string(c, "lastTransitionTime", now);
+    }
+    if (changed || heartbeat) {
+        json_set_string(c, "lastHeartbeatTime", now);
+    }
+    return changed || heartbeat;
+}
+
+static bool set_address(struct json *list, const char *type, const char *address)
+{
+    struct json *a;
+    JSON_FOREACH (a, list) {
+        if (streq_null(json_path_string(a, "type", NULL), type)) {
+            return set_if_other(a, "address", address);
+        }
+    }
+    a = json_append(list, json_object());
+    json_set_string(a, "type", type);
+    json_set_string(a, "address", address);
+    return true;
+}
+
+bool registration_update(struct json *node, const struct registration_want *w, int64_t now_ms)
+{
+    struct json *status = json_ensure_object(node, "status");
+    struct json *conditions = json_ensure_array(status, "conditions");
+    const char *by = json_path_string(find_condition(conditions, "Ready"), "reason", NULL);
+    bool changed = false;
+    if (!by || !str_has_prefix(by, "Kubelet")) {
+        struct json *addresses = json_ensure_array(status, "addresses");
+        changed |= set_address(addresses, "InternalIP", IP4_TEXT(w->node_ip));
+        changed |= set_address(addresses, "Hostname", w->node_name);
+        changed |= set_condition(conditions, "Ready", w->ready, w->reason, w->message, w->heartbeat,
+                                 now_ms);
+    }
+    changed |= set_condition(conditions, "NetworkUnavailable", !w->ready, w->reason, w->message,
+                             w->heartbeat, now_ms);
+    return changed;
+}
+
+static struct json *new_node(const struct registration *r)
+{
+    struct utsname u = {0};
+    uname(&u);
+    const char *arch = streq(u.machine, "x86_64")    ? "amd64"
+                       : streq(u.machine, "aarch64") ? "arm64"
+                                                     : u.machine;
+    struct json *node = json_object();
+    json_set_string(node, "apiVersion", "v1");
+    json_set_string(node, "kind", "Node");
+    struct json *metadata = json_ensure_object(node, "metadata");
+    json_set_string(metadata, "name", r->name);
+    struct json *labels = json_ensure_object(metadata, "labels");
+    json_set_string(labels, "kubernetes.io/hostname", r->name);
+    json_set_string(labels, "kubernetes.io/os", "linux");
+    json_set_string(labels, "kubernetes.io/arch", arch);
+    struct json *info = json_ensure_object(json_ensure_object(node, "status"), "nodeInfo");
+    json_set_string(info, "operatingSystem", "linux");
+    json_set_string(info, "architecture", arch);
+    json_set_string(info, "kernelVersion", u.release);
+    return node;
+}
+
+/* ---- bringing it there ---- */
+
+static void begin(void *ctx);
+
+static struct registration_want want_of(const struct registration *r)
+{
+    return (struct registration_want){.node_name = r->name,
+                                      .node_ip = r->ip,
+                                      .ready = r->ready,
+                                      .reason = r->reason,
+                                      .message = r->message,
+                                      .heartbeat = r->heartbeat};
+}
+
+static void retry(struct registration *r, const char *text)
+{
+    if (!streq_null(r->logged, text)) {
+        log_warn("cannot register this node", "node=%s error=\"%s\"", r->name, text);
+        free(r->logged);
+        r->logged = xstrdup(text);
+    }
+    uint64_t delay = time_backoff_ms(r->attempt++, RETRY_MIN_MS, RETRY_MAX_MS, r->ip);
+    loop_timer_arm(r->timer, delay);
+}
+
+static void succeeded(struct registration *r)
+{
+    if (r->logged) {
+        log_info("the master has this node again", "node=%s", r->name);
+        free(TAKE(r->logged));
+    }
+    r->attempt = 0;
+    r->heartbeat = false;
+    loop_timer_arm(r->timer, r->dirty ? 0 : HEARTBEAT_MS);
+    if (!r->is_registered) {
+        r->is_registered = true;
+        log_info("node registered", "node=%s ip=%s", r->name, IP4_TEXT(r->ip));
+        r->registered(r->ctx);
+    }
+}
+
+static void written(void *ctx, int error, const char *text, struct json *obj)
+{
+    struct registration *r = ctx;
+    r->call = NULL;
+    if (error == 0) {
+        succeeded(r);
+        return;
+    }
+    r->dirty = true;
+    if (error == -ESTALE || error == -EEXIST) { /* Somebody else wrote it: once more. */
+        begin(r);
+        return;
+    }
+    retry(r, text);
+}
+
+static void created(void *ctx, int error, const char *text, struct json *obj)
+{
+    struct registration *r = ctx;
+    if (error == 0) {
+        /* Some servers drop the status of a new object: then it is written by itself. */
+        struct registration_want w = want_of(r);
+        w.heartbeat = false;
+        CLEANUP(json_free) struct json *copy = json_clone(obj);
+        if (registration_update(copy, &w, time_wall_ms())) {
+            r->call = api_request(r->client, "PUT", r->status_path, NULL, copy, written, r);
+            return;
+        }
+    }
+    written(r, error, text, obj);
+}
+
+static void read_back(void *ctx, int error, const char *text, struct json *obj)
+{
+    struct registration *r = ctx;
+    struct registration_want w = want_of(r);
+    r->call = NULL;
+    if (error == -ENOENT && r->is_registered) {
+        r->gone = true; /* Deleted on purpose; our HostSubnet follows. */
+        return;
+    }
+    if (error < 0 && error != -ENOENT) {
+        r->dirty = true;
+        retry(r, text);
+        return;
+    }
+    CLEANUP(json_free) struct json *node = error == 0 ? json_clone(obj) : new_node(r);
+    bool changed = registration_update(node, &w, time_wall_ms());
+    if (error == -ENOENT) {
+        r->call = api_request(r->client, "POST", "/api/v1/nodes", NULL, node, created, r);
+    } else if (changed) {
+        r->call = api_request(r->client, "PUT", r->status_path, NULL, node, written, r);
+    } else {
+        succeeded(r);
+    }
+}
+
+static void begin(void *ctx)
+{
+    struct registration *r = ctx;
+    if (r->call || r->gone) {
+        return;
+    }
+    if (!r->dirty && r->is_registered) {
+        r->heartbeat = true;
+    }
+    r->dirty = false;
+    r->call = api_request(r->client, "GET", r->path, NULL, NULL, read_back, r);
+}
+
+struct registration *registration_new(const struct registration_config *c, loop_fn *registered,
+                                      void *ctx)
+{
+    struct registration *r = NEW(struct registration);
+    r->loop = c->loop;
+    r->client = c->client;
+    r->name = xstrdup(c->node_name);
+    r->ip = c->node_ip;
+    r->path = api_path("v1", "nodes", NULL, r->name, NULL);
+    r->status_path = api_path("v1", "nodes", NULL, r->name, "status");
+    r->registered = registered;
+    r->ctx = ctx;
+    r->reason = xstrdup("TenetStarting");
+    r->message = xstrdup("the node's agent is starting");
+    r->timer = loop_timer_new(c->loop, begin, r);
+    loop_timer_arm(r->timer, 0);
+    return r;
+}
+
+struct registration *registration_free(struct registration *r)
+{
+    if (r) {
+        if (r->call) {
+            api_call_cancel(r->call);
+        }
+        loop_timer_free(r->timer);
+        free(r->name);
+        free(r->path);
+        free(r->status_path);
+        free(r->reason);
+        free(r->message);
+        free(r->logged);
+        free(r);
+    }
+    return NULL;
+}
+
+void registration_set_ready(struct registration *r, bool ready, const char *reason,
+                            const char *message)
+{
+    if (r->ready == ready && streq(r->reason, reason) && streq(r->message, message)) {
+        return;
+    }
+    r->ready = ready;
+    free(r->reason);
+    free(r->message);
+    r->reason = xstrdup(reason);
+    r->message = xstrdup(message);
+    r->dirty = true;
+    r->attempt = 0;
+    loop_timer_arm(r->timer, 0);
+}
+
+bool registration_is_current(const struct registration *r)
+{
+    return r->gone || (!r->dirty && !r->call);
+}
