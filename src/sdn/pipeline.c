@@ -90,7 +90,7 @@ static void base_drop_rest(enum table t, struct of_flow_list *out)
     of_end_into(&b, out);
 }
 
-/* IP packets to 'dst', or ARP for it, go on in 'next'. */
+/* IP packets to 'dst' go on in 'next'. */
 static void base_ip_goto(enum table t, uint16_t priority, struct ip4_prefix dst, enum table next,
                          struct of_flow_list *out)
 {
