@@ -33,9 +33,11 @@ struct http_server *http_server_new(struct loop *l, const struct http_limits *li
                                     http_handler_fn *fn, void *ctx);
 /* Serves the listening socket 'fd', which is taken over. */
 int http_server_add_listener(struct http_server *s, int fd, struct err *e);
-/* Stops accepting; streams get their end, requests are finished; calls 'done' when no connection is left
- * or 'timeout_ms' passed. */
+/* Stops accepting; streams get their end (and their 'closed' call), requests are finished; calls 'done'
+ * when no connection is left, or after 'timeout_ms', when the rest was broken off. */
 void http_server_shutdown(struct http_server *s, uint64_t timeout_ms, loop_fn *done, void *ctx);
+/* Breaks off all connections; 'closed' of streams is called.  Exchanges not yet answered stay valid, and
+ * their answers go nowhere.  Not from within a callback of the server, but for 'done'. */
 struct http_server *http_server_free(struct http_server *s);
 
 /* Request.  All strings live until the exchange ends. */
@@ -50,20 +52,26 @@ const char *http_header(const struct http_exchange *x,
 const char *http_body(const struct http_exchange *x, size_t *ret_size);
 const char *http_peer(const struct http_exchange *x); /* "10.0.0.1:5000" or "unix". */
 
-/* Response; each ends the exchange ('x' must not be used after). */
+/* Response; each ends the exchange ('x' must not be used after).  No body is sent to a HEAD request.
+ * 'content_type' may be NULL. */
 void http_respond(struct http_exchange *x, int status, const char *content_type, const void *body,
                   size_t size);
 void http_respond_blob(struct http_exchange *x, int status, const char *content_type,
                        struct blob *body);
-/* An extra response header, before responding. */
+/* An extra response header, before responding.  Dropped when it is not a valid header. */
 void http_set_header(struct http_exchange *x, const char *name, const char *value);
 
 /* Streams (chunked).  'closed' is called once when the client went away or was cut off; after it, and
  * after http_stream_end, 'x' must not be used.  It is not called from within http_stream_write. */
 void http_stream_begin(struct http_exchange *x, int status, const char *content_type,
                        loop_fn *closed, void *ctx);
-/* Queues 'b' (a new reference is taken).  -ENOBUFS: the queue is full, the stream is being cut. */
+/* Queues 'b' (a new reference is taken).  -ENOBUFS: the queue is full, the stream is being cut; -EPIPE: the
+ * client has gone.  In both cases 'closed' follows.  What is queued in one round of the loop is sent
+ * together.  Whoever has much to send at once keeps an eye on http_stream_queued, pauses below
+ * max_stream_queue, and goes on when 'drained' is called: each time that the queue has become empty. */
 int http_stream_write(struct http_exchange *x, struct blob *b);
+size_t http_stream_queued(const struct http_exchange *x);
+void http_stream_on_drained(struct http_exchange *x, loop_fn *drained, void *ctx);
 void http_stream_end(struct http_exchange *x);
 
 /* ---- client ---- */
@@ -72,8 +80,10 @@ struct http_client;
 struct http_call;
 
 struct http_client_config {
-    const char *url; /* "http://host:port[/prefix]"; https is refused with a clear error for now. */
-    const char *user_agent;
+    /* "http://host:port[/prefix]" or "unix:///path"; https is refused with a clear error for now.  The host is
+     * an IPv4 address, "localhost" or a name, which is looked up once, blocking. */
+    const char *url;
+    const char *user_agent;   /* NULL: "tenet/VERSION". */
     const char *bearer_token; /* NULL: none. */
     uint64_t connect_ms;      /* 0: 5,000. */
     uint64_t response_ms;     /* To the end of a non-streaming response; 0: 30,000. */
@@ -81,7 +91,7 @@ struct http_client_config {
 };
 int http_client_new(struct loop *l, const struct http_client_config *cfg, struct http_client **ret,
                     struct err *e);
-/* Outstanding calls are cancelled without a callback. */
+/* Outstanding calls are cancelled without a callback.  May be called from within any callback. */
 struct http_client *http_client_free(struct http_client *c);
 
 struct http_result {
@@ -93,8 +103,10 @@ struct http_result {
     size_t size;
 };
 typedef void http_result_fn(void *ctx, const struct http_result *r);
-/* Starts a call; 'fn' is called exactly once unless it is cancelled.  'path' is escaped already and
- * starts with "/".  'body' is copied.  'accept' and 'content_type' may be NULL. */
+/* Starts a call; 'fn' is called exactly once unless it is cancelled, never from within http_call, and the
+ * call is gone then.  'path' is escaped already and starts with "/".  'body' is copied.  'accept' and
+ * 'content_type' may be NULL.  At most 16 calls are under way at once, more wait their turn.  A call that
+ * finds its kept connection dead is made again once if that can do no harm. */
 struct http_call *http_call(struct http_client *c, const char *method, const char *path,
                             const char *accept, const char *content_type, const void *body,
                             size_t size, http_result_fn *fn, void *ctx);

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net/http_out.h"
+
+#include "wire/http1.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#define MAX_IOV 96
+#define MAX_ROUNDS 16
+
+/* The framing text, the blob, and CR LF if it is a chunk. */
+struct http_out_segment {
+    struct blob *b; /* NULL: only the text. */
+    char text[HTTP1_CHUNK_HEAD_SIZE];
+    uint8_t text_size;
+    bool is_chunk;
+};
+
+static size_t segment_size(const struct http_out_segment *seg)
+{
+    return seg->text_size + (seg->b ? seg->b->size : 0) + (seg->is_chunk ? 2u : 0u);
+}
+
+static void push(struct http_out *o, struct http_out_segment seg)
+{
+    if (o->n == o->cap && o->first) {
+        o->n -= o->first;
+        memmove(o->segments, o->segments + o->first, o->n * sizeof *o->segments);
+        o->first = 0;
+    }
+    o->segments = grow(o->segments, &o->cap, o->n + 1, sizeof *o->segments);
+    o->segments[o->n++] = seg;
+    o->bytes += segment_size(&seg);
+}
+
+void http_out_text(struct http_out *o, const char *text, size_t size)
+{
+    push(o, (struct http_out_segment){.b = blob_new(text, size)});
+}
+
+void http_out_blob(struct http_out *o, struct blob *b)
+{
+    push(o, (struct http_out_segment){.b = blob_ref(b)});
+}
+
+void http_out_chunk(struct http_out *o, struct blob *b)
+{
+    struct http_out_segment seg = {.b = blob_ref(b), .is_chunk = true};
+    seg.text_size = (uint8_t) http1_chunk_head(seg.text, b->size);
+    push(o, seg);
+}
+
+void http_out_last_chunk(struct http_out *o)
+{
+    push(o, (struct http_out_segment){.text = HTTP1_LAST_CHUNK,
+                                      .text_size = sizeof HTTP1_LAST_CHUNK - 1});
+}
+
+/* The parts, up to three, of 'seg' without its first 'skip' bytes. */
+static size_t segment_iov(const struct http_out_segment *seg, size_t skip, struct iovec iov[3])
+{
+    const struct iovec parts[] = {
+        {(void *) seg->text, seg->text_size},
+        {seg->b ? seg->b->data : NULL, seg->b ? seg->b->size : 0},
+        {(void *) "\r\n", seg->is_chunk ? 2 : 0},
+    };
+    size_t n = 0;
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+        if (skip >= parts[i].iov_len) {
+            skip -= parts[i].iov_len;
+            continue;
+        }
+        iov[n].iov_base = (char *) parts[i].iov_base + skip;
+        iov[n++].iov_len = parts[i].iov_len - skip;
+        skip = 0;
+    }
+    return n;
+}
+
+static void consume(struct http_out *o, size_t n)
+{
+    o->bytes -= n;
+    n += o->sent;
+    while (o->first < o->n && n >= segment_size(&o->segments[o->first])) {
+        n -= segment_size(&o->segments[o->first]);
+        blob_unref(o->segments[o->first++].b);
+    }
+    o->sent = n;
+    if (o->first == o->n) {
+        http_out_clear(o);
+    }
+}
+
+int http_out_send(struct http_out *o, int fd, bool *ret_progress)
+{
+    *ret_progress = false;
+    for (int round = 0; o->first < o->n; round++) {
+        struct iovec iov[MAX_IOV];
+        struct msghdr m = {.msg_iov = iov};
+        for (size_t i = o->first; i < o->n && m.msg_iovlen + 3 <= MAX_IOV; i++) {
+            m.msg_iovlen +=
+                segment_iov(&o->segments[i], i == o->first ? o->sent : 0, iov + m.msg_iovlen);
+        }
+        ssize_t n = round < MAX_ROUNDS ? sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT) : -1;
+        if (n < 0) {
+            return round == MAX_ROUNDS || errno == EAGAIN || errno == EINTR ? -EAGAIN : -errno;
+        }
+        *ret_progress = true;
+        consume(o, (size_t) n);
+    }
+    return 0;
+}
+
+void http_out_clear(struct http_out *o)
+{
+    for (size_t i = o->first; i < o->n; i++) {
+        blob_unref(o->segments[i].b);
+    }
+    free(o->segments);
+    *o = (struct http_out){0};
+}
