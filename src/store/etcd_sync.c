@@ -463,6 +463,7 @@ static void watch_open(struct etcd_store *s)
     static const struct rpc_stream_ops ops = {on_watch, on_watch_ended};
     s->state = ETCD_OPENING;
     s->skip = s->partial ? s->seen : 0;
+    log_debug("etcd watch", "after=%llu skip=%u", (unsigned long long) s->revision, s->skip);
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
     etcd_watch_format(
         &b, &(struct etcd_watch_request){.key = ETCD_KEY,

@@ -100,7 +100,7 @@ static void on_event(void *ctx, const struct store_event *ev)
     called_back(h);
 }
 
-static void on_lost(void *ctx, const char *reason)
+void harness_lost(void *ctx, const char *reason)
 {
     struct harness *h = ctx;
     h->n_lost++;
@@ -138,7 +138,7 @@ void harness_done(struct harness *h)
 
 void harness_open(struct harness *h)
 {
-    static const struct store_watcher watcher = {on_snapshot, on_history, on_event, on_lost};
+    static const struct store_watcher watcher = {on_snapshot, on_history, on_event, harness_lost};
     struct err e = {0};
     h->n_snapshots = 0;
     if (store_open(h->loop, &h->cfg, &h->store, &e) < 0) {
@@ -396,15 +396,9 @@ void etcd_restart(struct etcd *d)
 void etcd_kill(struct etcd *d)
 {
     if (d->pid) {
-        kill(d->pid, SIGKILL);
-        waitpid(d->pid, NULL, 0);
+        kill_child(d->pid);
         d->pid = 0;
     }
-}
-
-void etcd_pause(struct etcd *d, bool pause)
-{
-    assert_int_equal(kill(d->pid, pause ? SIGSTOP : SIGCONT), 0);
 }
 
 void etcd_stop(struct etcd *d)
@@ -413,7 +407,7 @@ void etcd_stop(struct etcd *d)
     remove_tree(d->dir);
 }
 
-void etcd_ctl(const struct etcd *d, const char *arguments)
+int etcd_ctl_status(const struct etcd *d, const char *arguments)
 {
     CLEANUP_FREE char *endpoint = xasprintf("--endpoints=http://127.0.0.1:%d", d->client_port);
     CLEANUP_FREE char *text = xstrdup(arguments);
@@ -426,7 +420,18 @@ void etcd_ctl(const struct etcd *d, const char *arguments)
     int status;
     pid_t pid = spawn(argv);
     assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(status, 0);
+    return status;
+}
+
+void etcd_ctl(const struct etcd *d, const char *arguments)
+{
+    assert_int_equal(etcd_ctl_status(d, arguments), 0);
+}
+
+void kill_child(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
 }
 
 bool etcd_is_installed(void)

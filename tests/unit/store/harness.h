@@ -61,6 +61,8 @@ void harness_wait(struct harness *h, bool (*fn)(struct harness *h));
 void harness_wait_events(struct harness *h, size_t n);
 void harness_wait_snapshots(struct harness *h, unsigned n);
 void harness_wait_lost(struct harness *h, unsigned n);
+/* A store_watcher's 'lost' that counts, with the harness as context. */
+void harness_lost(void *ctx, const char *reason);
 const struct seen_item *harness_item(const struct harness *h, const char *key);
 
 /* One write, begun and maybe finished. */
@@ -94,9 +96,10 @@ void etcd_start(struct etcd *d);
 /* The process with its data again. */
 void etcd_restart(struct etcd *d);
 void etcd_kill(struct etcd *d); /* kill -9 */
-void etcd_pause(struct etcd *d, bool pause);
 void etcd_stop(struct etcd *d); /* Also removes its data. */
 /* Runs etcdctl with 'arguments' (split at blanks). */
 void etcd_ctl(const struct etcd *d, const char *arguments);
+int etcd_ctl_status(const struct etcd *d, const char *arguments); /* As of waitpid(2). */
+void kill_child(pid_t pid);
 
 void remove_tree(const char *dir);
