@@ -29,7 +29,7 @@ static void defaults(struct json *obj)
         struct json *entry = json_object();
         json_set(entry, "CIDR", json_clone(network));
         json_set(entry, "hostSubnetLength", json_clone(length));
-        json_set(obj, "clusterNetworks", json_append(json_array(), entry));
+        json_append(json_set(obj, "clusterNetworks", json_array()), entry);
     }
     api_default_int(obj, "vxlanPort", DEFAULT_VXLAN_PORT);
     api_default_int(obj, "mtu", DEFAULT_MTU);

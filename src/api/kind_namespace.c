@@ -21,6 +21,10 @@ static void prepare(struct json *obj, const struct json *old)
         }
         return;
     }
+    const struct json *given = json_get(obj, "spec");
+    if (given && !json_is(given, JSON_OBJECT) && !json_is(given, JSON_NULL)) {
+        return; /* For validation to refuse. */
+    }
     struct json *list = json_ensure_array(json_ensure_object(obj, "spec"), "finalizers"), *item;
     bool has = false;
     JSON_FOREACH (item, list) {
@@ -29,7 +33,7 @@ static void prepare(struct json *obj, const struct json *old)
     if (!has) {
         json_append(list, json_string("kubernetes"));
     }
-    json_set(obj, "status", json_set_string(json_object(), "phase", "Active"));
+    json_set_string(json_set(obj, "status", json_object()), "phase", "Active");
 }
 
 static void defaults(struct json *obj)
@@ -46,6 +50,7 @@ static void defaults(struct json *obj)
 static void validate(const struct json *obj, const struct json *old, struct api_causes *c)
 {
     const struct json *list = json_path(obj, "spec", "finalizers", NULL);
+    api_field_object(c, "spec", json_get(obj, "spec"));
     if (api_field_array(c, "spec.finalizers", list)) {
         for (size_t i = 0; i < json_count(list); i++) {
             const char *field = API_FIELD("spec.finalizers[%zu]", i);

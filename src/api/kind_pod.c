@@ -121,7 +121,7 @@ static void defaults(struct json *obj)
 static void prepare(struct json *obj, const struct json *old)
 {
     if (!old) {
-        json_set(obj, "status", json_set_string(json_object(), "phase", "Pending"));
+        json_set_string(json_set(obj, "status", json_object()), "phase", "Pending");
     }
 }
 

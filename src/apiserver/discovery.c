@@ -135,7 +135,7 @@ static struct json *group_object(const struct api_kind *k)
     json_set_string(version, "version", k->version);
     struct json *g = json_object();
     json_set_string(g, "name", k->group);
-    json_set(g, "versions", json_append(json_array(), json_clone(version)));
+    json_set(g, "versions", list_of(json_clone(version)));
     json_set(g, "preferredVersion", version);
     return g;
 }
@@ -159,7 +159,8 @@ static struct json *group_of(const char *name)
         if (streq(group_at(i)->group, name)) {
             struct json *g = group_object(group_at(i));
             json_set_string(g, "kind", "APIGroup");
-            return json_set_string(g, "apiVersion", "v1");
+            json_set_string(g, "apiVersion", "v1");
+            return g;
         }
     }
     return NULL;
@@ -169,12 +170,12 @@ static struct json *core_versions(struct request *q)
 {
     struct json *o = json_object();
     json_set_string(o, "kind", "APIVersions");
-    json_set(o, "versions", json_append(json_array(), json_string("v1")));
+    json_set(o, "versions", list_of(json_string("v1")));
     const char *host = http_header(q->x, "host");
     struct json *cidr = json_object();
     json_set_string(cidr, "clientCIDR", "0.0.0.0/0");
     json_set_string(cidr, "serverAddress", host ? host : "");
-    json_set(o, "serverAddressByClientCIDRs", json_append(json_array(), cidr));
+    json_set(o, "serverAddressByClientCIDRs", list_of(cidr));
     return o;
 }
 
@@ -228,7 +229,7 @@ static struct json *aggregated_group(const char *group)
         }
     }
     json_set_string(version, "freshness", "Current");
-    json_set(g, "versions", json_append(json_array(), version));
+    json_set(g, "versions", list_of(version));
     return g;
 }
 
@@ -292,7 +293,7 @@ static struct json *root_paths(void)
     static const char *const paths[] = {"/api",    "/api/v1",  "/apis",       "/healthz",
                                         "/livez",  "/metrics", "/openapi/v2", "/openapi/v3",
                                         "/readyz", "/version"};
-    return json_set(json_object(), "paths", strings(paths, ARRAY_SIZE(paths)));
+    return object_of("paths", strings(paths, ARRAY_SIZE(paths)));
 }
 
 /* ---- */

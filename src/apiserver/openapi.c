@@ -11,7 +11,8 @@ static struct json *kind_id(const struct api_kind *k)
     struct json *o = json_object();
     json_set_string(o, "group", k->group);
     json_set_string(o, "version", k->version);
-    return json_set_string(o, "kind", k->kind);
+    json_set_string(o, "kind", k->kind);
+    return o;
 }
 
 static struct json *parameter(const char *name, const char *in, const char *type)
@@ -22,14 +23,14 @@ static struct json *parameter(const char *name, const char *in, const char *type
     if (streq(in, "path")) {
         json_set_bool(p, "required", true);
     }
-    return json_set(p, "schema", json_set_string(json_object(), "type", type));
+    json_set(p, "schema", object_of("type", json_string(type)));
+    return p;
 }
 
 static struct json *operation(const struct api_kind *k, const char *action, bool writes)
 {
     struct json *o = json_object();
-    struct json *ok = json_set_string(json_object(), "description", "OK");
-    json_set(o, "responses", json_set(json_object(), "200", ok));
+    json_set(o, "responses", object_of("200", object_of("description", json_string("OK"))));
     json_set_string(o, "x-kubernetes-action", action);
     json_set(o, "x-kubernetes-group-version-kind", kind_id(k));
     if (writes) {
@@ -72,12 +73,12 @@ static void add_schema(struct json *schemas, const struct api_kind *k)
     json_set_string(s, "type", "object");
     json_set_string(s, "description", k->description);
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-        json_set(props, names[i], json_set_string(json_object(), "type", "string"));
+        json_set(props, names[i], object_of("type", json_string("string")));
     }
-    json_set(props, "metadata", json_set_string(json_object(), "type", "object"));
+    json_set(props, "metadata", object_of("type", json_string("object")));
     json_set(s, "properties", props);
     json_set_bool(s, "x-kubernetes-preserve-unknown-fields", true);
-    json_set(s, "x-kubernetes-group-version-kind", json_append(json_array(), kind_id(k)));
+    json_set(s, "x-kubernetes-group-version-kind", list_of(kind_id(k)));
     CLEANUP_STRBUF struct strbuf name = STRBUF_INIT;
     strbuf_addf(&name, "%s%s%s.%s", k->group, *k->group ? "." : "", k->version, k->kind);
     json_set(schemas, name.data, s);
@@ -111,8 +112,8 @@ static struct json *index_object(void)
                                            : xasprintf("api/%s", k->version);
         /* The address changes with our version, so that clients may cache what is behind it. */
         json_set(paths, key,
-                 json_set(json_object(), "serverRelativeURL",
-                          json_stringf("/openapi/v3/%s?hash=%s", key, TENET_VERSION)));
+                 object_of("serverRelativeURL",
+                           json_stringf("/openapi/v3/%s?hash=%s", key, TENET_VERSION)));
     }
     return o;
 }

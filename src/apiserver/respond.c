@@ -40,6 +40,20 @@ void respond_json(struct request *q, int code, const char *content_type, const s
     respond_text(q, code, content_type, &text);
 }
 
+struct json *object_of(const char *key, struct json *v)
+{
+    struct json *o = json_object();
+    json_set(o, key, v);
+    return o;
+}
+
+struct json *list_of(struct json *v)
+{
+    struct json *list = json_array();
+    json_append(list, v);
+    return list;
+}
+
 /* ---- Status ---- */
 
 struct json *status_object(const struct request *q, const struct status *s)

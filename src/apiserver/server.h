@@ -93,6 +93,9 @@ struct status {
     unsigned retry_after;
     bool plain; /* Without details. */
 };
+/* A new object with one member, a new list with one element; 'v' is taken over. */
+struct json *object_of(const char *key, struct json *v);
+struct json *list_of(struct json *v);
 struct json *status_object(const struct request *q, const struct status *s);
 void respond_status(struct request *q, const struct status *s);
 void respond_error(struct request *q, int code, const char *reason, const char *fmt, ...)

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Validation, table-driven: each case changes one field of a valid object and says which cause, of which
+ * field, must come of it. */
+#include "api/kind.h"
+#include "api/patch.h"
+#include "base/mem.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+struct sample {
+    const char *plural;
+    const char *text;
+};
+
+static const struct sample samples[] = {
+    {"namespaces", "{\"metadata\":{\"name\":\"red\"}}"},
+    {"nodes", "{\"metadata\":{\"name\":\"node1.example\"},\"spec\":{},\"status\":{\"addresses\":[{"
+              "\"type\":\"InternalIP\",\"address\":\"192.0.2.1\"}],\"conditions\":[{\"type\":"
+              "\"Ready\",\"status\":\"True\"}]}}"},
+    {"pods", "{\"metadata\":{\"name\":\"web\",\"namespace\":\"red\"},\"spec\":{\"nodeName\":"
+             "\"node1\",\"containers\":[{\"name\":\"a\",\"image\":\"x:1\"},{\"name\":\"b\"}]},"
+             "\"status\":{\"phase\":\"Running\",\"podIP\":\"10.128.0.2\",\"podIPs\":[{\"ip\":"
+             "\"10.128.0.2\"}]}}"},
+    {"events", "{\"metadata\":{\"name\":\"e\",\"namespace\":\"red\"},\"involvedObject\":{\"kind\":"
+               "\"Pod\",\"namespace\":\"red\",\"name\":\"web\"},\"reason\":\"R\",\"type\":"
+               "\"Normal\"}"},
+    {"clusternetworks",
+     "{\"metadata\":{\"name\":\"default\"},\"network\":\"10.128.0.0/14\",\"hostsubnetlength\":9,"
+     "\"serviceNetwork\":\"172.30.0.0/16\",\"pluginName\":\"redhat/openshift-ovs-subnet\","
+     "\"clusterNetworks\":[{\"CIDR\":\"10.128.0.0/14\",\"hostSubnetLength\":9},{\"CIDR\":"
+     "\"10.4.0.0/14\",\"hostSubnetLength\":8}],\"vxlanPort\":4789,\"mtu\":1450}"},
+    {"hostsubnets",
+     "{\"metadata\":{\"name\":\"node1\",\"annotations\":{\"a\":\"b\"}},\"host\":\"node1\","
+     "\"hostIP\":\"192.0.2.1\",\"subnet\":\"10.128.0.0/23\",\"egressIPs\":[\"192.0.2.7\"],"
+     "\"egressCIDRs\":[\"192.0.2.0/24\"]}"},
+    {"netnamespaces", "{\"metadata\":{\"name\":\"red\"},\"netname\":\"red\",\"netid\":11,"
+                      "\"egressIPs\":[\"192.0.2.7\"]}"},
+};
+
+static const struct api_kind *kind_of(const char *plural)
+{
+    for (size_t i = 0; api_kinds[i]; i++) {
+        if (streq(api_kinds[i]->plural, plural)) {
+            return api_kinds[i];
+        }
+    }
+    fail_msg("no kind %s", plural);
+    return NULL;
+}
+
+static struct json *parse(const char *text)
+{
+    struct json *v = NULL;
+    struct err e = {0};
+    if (json_parse(text, strlen(text), &v, &e) < 0) {
+        fail_msg("%s: %s", text, e.text);
+    }
+    return v;
+}
+
+static struct json *sample(const char *plural)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(samples); i++) {
+        if (streq(samples[i].plural, plural)) {
+            return parse(samples[i].text);
+        }
+    }
+    fail_msg("no sample of %s", plural);
+    return NULL;
+}
+
+static void validate(const struct api_kind *k, const struct json *obj, const struct json *old,
+                     struct api_causes *c)
+{
+    api_validate_metadata(k, obj, old, c);
+    k->validate(obj, old, c);
+}
+
+struct bad {
+    const char *plural;
+    const char *patch; /* Merge patch of the sample. */
+    const char *field, *reason;
+    const char *says; /* Part of the message; NULL: any. */
+};
+
+#define I "FieldValueInvalid"
+#define R "FieldValueRequired"
+#define D "FieldValueDuplicate"
+#define N "FieldValueNotSupported"
+#define F "FieldValueForbidden"
+
+static const struct bad bad[] = {
+    /* Metadata, of any kind. */
+    {"namespaces", "{\"metadata\":{\"name\":null}}", "metadata.name", R, "generateName"},
+    {"namespaces", "{\"metadata\":{\"name\":\"Red\"}}", "metadata.name", I, "RFC 1123 label"},
+    {"namespaces", "{\"metadata\":{\"name\":\"a.b\"}}", "metadata.name", I, NULL},
+    {"namespaces", "{\"metadata\":{\"name\":7}}", "metadata.name", I, "string"},
+    {"namespaces", "{\"metadata\":{\"namespace\":\"x\"}}", "metadata.namespace", F, NULL},
+    {"namespaces", "{\"metadata\":{\"generateName\":\"A-\"}}", "metadata.generateName", I, NULL},
+    {"namespaces", "{\"metadata\":{\"labels\":{\"a b\":\"c\"}}}", "metadata.labels", I,
+     "name part"},
+    {"namespaces", "{\"metadata\":{\"labels\":{\"/a\":\"c\"}}}", "metadata.labels", I, "prefix"},
+    {"namespaces", "{\"metadata\":{\"labels\":{\"a\":\"-c\"}}}", "metadata.labels", I,
+     "valid label"},
+    {"namespaces", "{\"metadata\":{\"labels\":{\"a\":5}}}", "metadata.labels[a]", I, "string"},
+    {"namespaces", "{\"metadata\":{\"labels\":[]}}", "metadata.labels", I, "object"},
+    {"namespaces", "{\"metadata\":{\"annotations\":{\"a b\":\"c\"}}}", "metadata.annotations", I,
+     NULL},
+    {"namespaces", "{\"metadata\":{\"annotations\":{\"a\":{}}}}", "metadata.annotations[a]", I,
+     "string"},
+    {"namespaces", "{\"metadata\":{\"finalizers\":[\"nope\"]}}", "metadata.finalizers[0]", I,
+     "fully qualified"},
+    {"namespaces", "{\"metadata\":{\"finalizers\":{}}}", "metadata.finalizers", I, "list"},
+    {"namespaces",
+     "{\"metadata\":{\"ownerReferences\":[{\"kind\":\"a\",\"name\":\"b\","
+     "\"apiVersion\":\"v1\"}]}}",
+     "metadata.ownerReferences[0].uid", R, NULL},
+    {"pods", "{\"metadata\":{\"namespace\":null}}", "metadata.namespace", R, NULL},
+    {"pods", "{\"metadata\":{\"namespace\":\"A\"}}", "metadata.namespace", I, NULL},
+    {"pods", "{\"metadata\":{\"name\":\"a/b\"}}", "metadata.name", I, "subdomain"},
+    {"nodes", "{\"metadata\":{\"name\":\"a..b\"}}", "metadata.name", I, NULL},
+    {"hostsubnets", "{\"metadata\":{\"name\":\"a/b\"}}", "metadata.name", I, "'/'"},
+    /* Namespace. */
+    {"namespaces", "{\"spec\":{\"finalizers\":[\"bad\"]}}", "spec.finalizers[0]", I, NULL},
+    {"namespaces", "{\"status\":{\"phase\":\"Happy\"}}", "status.phase", N, "\"Active\""},
+    {"namespaces", "{\"status\":{\"phase\":\"Terminating\"}}", "status.phase", I, NULL},
+    /* Node. */
+    {"nodes", "{\"spec\":{\"podCIDR\":\"10.1.2.3/16\"}}", "spec.podCIDR", I, NULL},
+    {"nodes", "{\"spec\":{\"unschedulable\":\"yes\"}}", "spec.unschedulable", I, "true or false"},
+    {"nodes", "{\"spec\":{\"taints\":[{\"key\":\"a\",\"effect\":\"No\"}]}}",
+     "spec.taints[0].effect", N, NULL},
+    {"nodes", "{\"spec\":{\"taints\":[{\"effect\":\"NoSchedule\"}]}}", "spec.taints[0].key", R,
+     NULL},
+    {"nodes", "{\"status\":{\"addresses\":[{\"type\":\"InternalIP\",\"address\":\"1.2.3\"}]}}",
+     "status.addresses[0].address", I, "IP address"},
+    {"nodes", "{\"status\":{\"addresses\":[{\"type\":\"Mail\",\"address\":\"x\"}]}}",
+     "status.addresses[0].type", N, NULL},
+    {"nodes", "{\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":true}]}}",
+     "status.conditions[0].status", I, NULL},
+    /* Pod. */
+    {"pods", "{\"spec\":{\"containers\":[{\"name\":\"a\"},{\"name\":\"a\"}]}}",
+     "spec.containers[1].name", D, "\"a\""},
+    {"pods", "{\"spec\":{\"containers\":[{}]}}", "spec.containers[0].name", R, NULL},
+    {"pods", "{\"spec\":{\"containers\":[3]}}", "spec.containers[0]", I, "object"},
+    {"pods", "{\"spec\":{\"initContainers\":[{\"name\":\"b\"}]}}", "spec.initContainers[0].name", D,
+     NULL},
+    {"pods", "{\"spec\":{\"nodeName\":\"Node_1\"}}", "spec.nodeName", I, NULL},
+    {"pods", "{\"spec\":{\"restartPolicy\":\"Sometimes\"}}", "spec.restartPolicy", N, "OnFailure"},
+    {"pods", "{\"spec\":{\"hostNetwork\":1}}", "spec.hostNetwork", I, NULL},
+    {"pods", "{\"spec\":[]}", "spec", I, "object"},
+    {"pods", "{\"status\":{\"phase\":\"Up\"}}", "status.phase", N, NULL},
+    {"pods", "{\"status\":{\"podIP\":\"10.128.0.300\",\"podIPs\":null}}", "status.podIP", I, NULL},
+    {"pods", "{\"status\":{\"podIPs\":[{\"ip\":\"10.128.0.3\"}]}}", "status.podIPs[0].ip", I,
+     "status.podIP"},
+    {"pods",
+     "{\"status\":{\"podIPs\":[{\"ip\":\"10.128.0.2\"},{\"ip\":\"::1\"},{\"ip\":\"::2\"}]}}",
+     "status.podIPs", "FieldValueTooMany", NULL},
+    /* Event. */
+    {"events", "{\"involvedObject\":null}", "involvedObject", R, NULL},
+    {"events", "{\"involvedObject\":{\"namespace\":\"blue\"}}", "involvedObject.namespace", I,
+     "does not match"},
+    {"events", "{\"involvedObject\":{\"namespace\":null}}", "involvedObject.namespace", I, NULL},
+    {"events", "{\"lastTimestamp\":\"yesterday\"}", "lastTimestamp", I, "RFC 3339"},
+    {"events", "{\"count\":-1}", "count", I, NULL},
+    /* ClusterNetwork. */
+    {"clusternetworks", "{\"serviceNetwork\":null}", "serviceNetwork", R, NULL},
+    {"clusternetworks", "{\"serviceNetwork\":\"172.30.1.0/16\"}", "serviceNetwork", I, NULL},
+    {"clusternetworks", "{\"serviceNetwork\":\"10.128.64.0/18\"}", "clusterNetworks[0].CIDR", I,
+     "overlaps with the service network 10.128.64.0/18"},
+    {"clusternetworks", "{\"network\":\"10.132.0.0/14\"}", "network", I, "clusterNetworks[0].CIDR"},
+    {"clusternetworks", "{\"network\":null}", "network", I, "identical"},
+    {"clusternetworks", "{\"hostsubnetlength\":8}", "hostsubnetlength", I, "identical"},
+    {"clusternetworks", "{\"clusterNetworks\":[]}", "clusterNetworks", R, NULL},
+    {"clusternetworks", "{\"clusterNetworks\":{}}", "clusterNetworks", I, "list"},
+    {"clusternetworks",
+     "{\"clusterNetworks\":[{\"CIDR\":\"10.128.0.0/14\",\"hostSubnetLength\":9},{\"CIDR\":"
+     "\"10.129.0.0/16\",\"hostSubnetLength\":8}]}",
+     "clusterNetworks[1].CIDR", I, "overlaps with the cluster network 10.128.0.0/14"},
+    {"clusternetworks",
+     "{\"network\":\"10.128.0.0/14\",\"hostsubnetlength\":1,\"clusterNetworks\":[{\"CIDR\":"
+     "\"10.128.0.0/14\",\"hostSubnetLength\":1}]}",
+     "clusterNetworks[0].hostSubnetLength", I, "between 2 and 30"},
+    {"clusternetworks",
+     "{\"hostsubnetlength\":19,\"clusterNetworks\":[{\"CIDR\":\"10.128.0.0/14\","
+     "\"hostSubnetLength\":19}]}",
+     "clusterNetworks[0].hostSubnetLength", I, "at most 18 bits"},
+    {"clusternetworks",
+     "{\"clusterNetworks\":[{\"CIDR\":\"10.128.0.0/14\",\"hostSubnetLength\":9},{"
+     "\"hostSubnetLength\":9}]}",
+     "clusterNetworks[1].CIDR", R, NULL},
+    {"clusternetworks",
+     "{\"clusterNetworks\":[{\"CIDR\":\"10.128.0.0/14\",\"hostSubnetLength\":9},{\"CIDR\":"
+     "\"fd00::/48\",\"hostSubnetLength\":9}]}",
+     "clusterNetworks[1].CIDR", I, "IPv4"},
+    {"clusternetworks", "{\"clusterNetworks\":null,\"network\":null}", "network", R, NULL},
+    {"clusternetworks", "{\"clusterNetworks\":null,\"hostsubnetlength\":null}", "hostsubnetlength",
+     R, NULL},
+    {"clusternetworks", "{\"vxlanPort\":0}", "vxlanPort", I, "between 1 and 65535"},
+    {"clusternetworks", "{\"vxlanPort\":65536}", "vxlanPort", I, NULL},
+    {"clusternetworks", "{\"vxlanPort\":\"4789\"}", "vxlanPort", I, "whole number"},
+    {"clusternetworks", "{\"mtu\":575}", "mtu", I, "between 576 and 65536"},
+    {"clusternetworks", "{\"mtu\":65537}", "mtu", I, NULL},
+    {"clusternetworks", "{\"mtu\":1450.5}", "mtu", I, "whole number"},
+    {"clusternetworks", "{\"pluginName\":\"flannel\"}", "pluginName", N, "ovs-multitenant"},
+    /* HostSubnet. */
+    {"hostsubnets", "{\"host\":\"node2\"}", "host", I, "\"node1\""},
+    {"hostsubnets", "{\"host\":null}", "host", R, NULL},
+    {"hostsubnets", "{\"hostIP\":null}", "hostIP", R, NULL},
+    {"hostsubnets", "{\"hostIP\":\"node1\"}", "hostIP", I, "IPv4"},
+    {"hostsubnets", "{\"hostIP\":\"0.0.0.0\"}", "hostIP", I, "one host"},
+    {"hostsubnets", "{\"hostIP\":\"224.0.0.1\"}", "hostIP", I, "one host"},
+    {"hostsubnets", "{\"hostIP\":\"10.128.1.1\"}", "hostIP", I, "10.128.0.0/23"},
+    {"hostsubnets", "{\"subnet\":null}", "subnet", R, NULL},
+    {"hostsubnets", "{\"subnet\":\"\"}", "subnet", R, NULL},
+    {"hostsubnets", "{\"subnet\":\"10.128.0.1/23\"}", "subnet", I, NULL},
+    {"hostsubnets", "{\"subnet\":\"10.128.0.0/31\"}", "subnet", I, "2 bits"},
+    {"hostsubnets", "{\"egressIPs\":[\"192.0.2.7\",\"x\"]}", "egressIPs[1]", I, NULL},
+    {"hostsubnets", "{\"egressIPs\":[\"192.0.2.7\",\"192.0.2.7\"]}", "egressIPs[1]", D, NULL},
+    {"hostsubnets", "{\"egressIPs\":\"192.0.2.7\"}", "egressIPs", I, "list"},
+    {"hostsubnets", "{\"egressCIDRs\":[\"192.0.2.1/24\"]}", "egressCIDRs[0]", I, NULL},
+    {"hostsubnets",
+     "{\"metadata\":{\"annotations\":{\"pod.network.openshift.io/fixed-vnid-host\":\"0x10\"}}}",
+     "metadata.annotations[pod.network.openshift.io/fixed-vnid-host]", I, "decimal"},
+    {"hostsubnets",
+     "{\"metadata\":{\"annotations\":{\"pod.network.openshift.io/fixed-vnid-host\":\"16777216\"}}}",
+     "metadata.annotations[pod.network.openshift.io/fixed-vnid-host]", I, "16777215"},
+    /* NetNamespace. */
+    {"netnamespaces", "{\"netname\":\"blue\"}", "netname", I, "\"red\""},
+    {"netnamespaces", "{\"netname\":null}", "netname", R, NULL},
+    {"netnamespaces", "{\"netid\":null}", "netid", R, NULL},
+    {"netnamespaces", "{\"netid\":-1}", "netid", I, "between 0 and 16777215"},
+    {"netnamespaces", "{\"netid\":16777216}", "netid", I, NULL},
+    {"netnamespaces", "{\"netid\":9}", "netid", I, "reserved"},
+    {"netnamespaces", "{\"netid\":99999999999999999999}", "netid", I, NULL},
+    {"netnamespaces", "{\"egressIPs\":[\"::1\"]}", "egressIPs[0]", I, NULL},
+};
+
+static const struct api_cause *find(const struct api_causes *c, const char *field)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        if (streq(c->list[i].field, field)) {
+            return &c->list[i];
+        }
+    }
+    return NULL;
+}
+
+static void a_good_object_of_each_kind_passes(void **state)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(samples); i++) {
+        CLEANUP(json_free) struct json *obj = parse(samples[i].text);
+        CLEANUP(api_causes_done) struct api_causes c = {0};
+        validate(kind_of(samples[i].plural), obj, NULL, &c);
+        if (c.n) {
+            fail_msg("%s: %s: %s", samples[i].plural, c.list[0].field, c.list[0].message);
+        }
+    }
+}
+
+static void each_wrong_field_is_named_with_its_reason(void **state)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        const struct bad *b = &bad[i];
+        struct json *obj = sample(b->plural);
+        CLEANUP(json_free) struct json *patch = parse(b->patch);
+        CLEANUP(api_causes_done) struct api_causes c = {0};
+        api_patch_merge(&obj, patch);
+        validate(kind_of(b->plural), obj, NULL, &c);
+        const struct api_cause *cause = find(&c, b->field);
+        if (!cause) {
+            fail_msg("%s with %s: no cause for %s, first of %zu is %s", b->plural, b->patch,
+                     b->field, c.n, c.n ? c.list[0].field : "none");
+        }
+        assert_string_equal(cause->reason, b->reason);
+        if (b->says && !strstr(cause->message, b->says)) {
+            fail_msg("%s with %s: \"%s\" does not say \"%s\"", b->plural, b->patch, cause->message,
+                     b->says);
+        }
+        json_free(obj);
+    }
+}
+
+static const struct bad bad_changes[] = {
+    {"hostsubnets", "{\"metadata\":{\"name\":\"n2\"},\"host\":\"n2\"}", "host", I, "immutable"},
+    {"hostsubnets", "{\"subnet\":\"10.128.2.0/23\"}", "subnet", I, "midflight"},
+    {"netnamespaces", "{\"metadata\":{\"name\":\"b\"},\"netname\":\"b\"}", "netname", I,
+     "immutable"},
+    {"clusternetworks", "{\"serviceNetwork\":\"172.31.0.0/16\"}", "serviceNetwork", I, "immutable"},
+    {"pods", "{\"spec\":{\"nodeName\":\"node2\"}}", "spec.nodeName", I, "immutable"},
+    {"pods", "{\"spec\":{\"nodeName\":null}}", "spec.nodeName", I, "immutable"},
+    {"pods", "{\"spec\":{\"hostNetwork\":true}}", "spec.hostNetwork", I, "immutable"},
+};
+
+static void immutable_fields_cannot_change(void **state)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(bad_changes); i++) {
+        const struct bad *b = &bad_changes[i];
+        CLEANUP(json_free) struct json *old = sample(b->plural);
+        struct json *obj = json_clone(old);
+        CLEANUP(json_free) struct json *patch = parse(b->patch);
+        CLEANUP(api_causes_done) struct api_causes c = {0};
+        api_patch_merge(&obj, patch);
+        validate(kind_of(b->plural), obj, old, &c);
+        const struct api_cause *cause = find(&c, b->field);
+        if (!cause || !strstr(cause->message, b->says)) {
+            fail_msg("%s with %s: %s", b->plural, b->patch, cause ? cause->message : "no cause");
+        }
+        json_free(obj);
+    }
+}
+
+static void a_pod_gets_a_node_later(void **state)
+{
+    CLEANUP(json_free) struct json *obj = sample("pods");
+    CLEANUP(json_free) struct json *old = json_clone(obj);
+    CLEANUP(api_causes_done) struct api_causes c = {0};
+    json_remove(json_get(old, "spec"), "nodeName");
+    validate(kind_of("pods"), obj, old, &c);
+    assert_int_equal(c.n, 0);
+}
+
+static void a_ghost_host_may_wait_for_its_subnet(void **state)
+{
+    CLEANUP(json_free) struct json *obj = sample("hostsubnets");
+    CLEANUP(api_causes_done) struct api_causes c = {0};
+    json_set_string(json_path(obj, "metadata", "annotations", NULL),
+                    "pod.network.openshift.io/assign-subnet", "true");
+    json_set_string(obj, "subnet", "");
+    validate(kind_of("hostsubnets"), obj, NULL, &c);
+    assert_int_equal(c.n, 0);
+}
+
+static void too_large_annotations_are_refused(void **state)
+{
+    CLEANUP(json_free) struct json *obj = sample("namespaces");
+    CLEANUP(api_causes_done) struct api_causes c = {0};
+    size_t n = (size_t) 256 << 10;
+    CLEANUP_FREE char *big = xmalloc(n + 1);
+    memset(big, 'x', n);
+    big[n] = '\0';
+    json_set_string(json_ensure_object(json_get(obj, "metadata"), "annotations"), "a", big);
+    validate(kind_of("namespaces"), obj, NULL, &c);
+    assert_int_equal(c.n, 1);
+    assert_string_equal(c.list[0].reason, "FieldValueTooLong");
+}
+
+static void causes_are_bounded(void **state)
+{
+    CLEANUP(json_free) struct json *obj = sample("namespaces");
+    CLEANUP(api_causes_done) struct api_causes c = {0};
+    struct json *labels = json_ensure_object(json_get(obj, "metadata"), "labels");
+    for (int i = 0; i < 1000; i++) {
+        char key[32];
+        snprintf(key, sizeof key, "-bad%d", i);
+        json_set_string(labels, key, "x");
+    }
+    validate(kind_of("namespaces"), obj, NULL, &c);
+    assert_int_equal(c.n, API_MAX_CAUSES);
+}
+
+static void finalizers_cannot_be_added_while_deleting(void **state)
+{
+    CLEANUP(json_free) struct json *old = sample("pods");
+    json_set_string(json_get(old, "metadata"), "deletionTimestamp", "2026-01-01T00:00:00Z");
+    json_append(json_ensure_array(json_get(old, "metadata"), "finalizers"), json_string("a/b"));
+    CLEANUP(json_free) struct json *obj = json_clone(old);
+    CLEANUP(api_causes_done) struct api_causes c = {0};
+    validate(kind_of("pods"), obj, old, &c);
+    assert_int_equal(c.n, 0);
+    json_append(json_ensure_array(json_get(obj, "metadata"), "finalizers"), json_string("c/d"));
+    validate(kind_of("pods"), obj, old, &c);
+    assert_int_equal(c.n, 1);
+    assert_string_equal(c.list[0].reason, "FieldValueForbidden");
+}
+
+static void names_are_checked_as_kubernetes_does(void **state)
+{
+    char label63[64], label64[65];
+    memset(label63, 'a', 63);
+    label63[63] = '\0';
+    memset(label64, 'a', 64);
+    label64[64] = '\0';
+    assert_null(api_check_dns_label("a"));
+    assert_null(api_check_dns_label("a-b-9"));
+    assert_null(api_check_dns_label(label63));
+    assert_non_null(api_check_dns_label(label64));
+    assert_non_null(api_check_dns_label(""));
+    assert_non_null(api_check_dns_label("-a"));
+    assert_non_null(api_check_dns_label("a-"));
+    assert_non_null(api_check_dns_label("a_b"));
+    assert_null(api_check_dns_subdomain("a.b-c.d"));
+    assert_non_null(api_check_dns_subdomain("a."));
+    assert_non_null(api_check_dns_subdomain(".a"));
+    assert_null(api_check_qualified_name("example.com/My_Name.x"));
+    assert_null(api_check_qualified_name("x"));
+    assert_non_null(api_check_qualified_name("a/b/c"));
+    assert_non_null(api_check_qualified_name("Example.com/a"));
+    assert_non_null(api_check_qualified_name("a/"));
+    assert_null(api_check_label_value(""));
+    assert_null(api_check_label_value("V1.2_x"));
+    assert_non_null(api_check_label_value("a b"));
+    assert_non_null(api_check_label_value(label64));
+    assert_non_null(api_check_path_segment(".."));
+    assert_non_null(api_check_path_segment("a%b"));
+    assert_null(api_check_path_segment("Any name"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_good_object_of_each_kind_passes),
+        cmocka_unit_test(each_wrong_field_is_named_with_its_reason),
+        cmocka_unit_test(immutable_fields_cannot_change),
+        cmocka_unit_test(a_pod_gets_a_node_later),
+        cmocka_unit_test(a_ghost_host_may_wait_for_its_subnet),
+        cmocka_unit_test(too_large_annotations_are_refused),
+        cmocka_unit_test(causes_are_bounded),
+        cmocka_unit_test(finalizers_cannot_be_added_while_deleting),
+        cmocka_unit_test(names_are_checked_as_kubernetes_does),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
