@@ -157,15 +157,12 @@ static int check_routes(struct rtnl *r, const struct sdn_network *n, int tun, ch
     return err;
 }
 
-bool host_udp_port_taken(const char *text, uint16_t port, bool skip_kernel)
+bool host_udp_port_taken(const char *text, uint16_t port)
 {
     for (const char *line = strchr(text, '\n'); line; line = strchr(line, '\n')) {
         line++;
         unsigned local;
-        unsigned long inode;
-        if (sscanf(line, "%*d: %*[0-9A-Fa-f]:%4x %*s %*s %*s %*s %*s %*s %*s %lu", &local,
-                   &inode) == 2 &&
-            local == port && !(skip_kernel && inode == 0)) {
+        if (sscanf(line, "%*d: %*[0-9A-Fa-f]:%4x", &local) == 1 && local == port) {
             return true;
         }
     }
@@ -180,24 +177,23 @@ static int check_vxlan_port(struct rtnl *r, uint16_t port, struct err *e)
     if (err < 0) {
         return err;
     }
-    char ovs_name[IF_NAMESIZE + 8];
+    char ovs_name[IF_NAMESIZE + 8]; /* Of the kernel's switch: the link and its socket are ours. */
     snprintf(ovs_name, sizeof ovs_name, "vxlan_sys_%u", port);
-    bool ovs_has = false;
     for (size_t i = 0; i < n; i++) {
         if (!streq(links[i].kind, "vxlan") || links[i].vxlan_port != port) {
             continue;
         }
-        if (!streq(links[i].name, ovs_name)) {
-            return err_set(e, -EADDRINUSE, "VXLAN port %u is taken by the link %s", port,
-                           links[i].name);
+        if (streq(links[i].name, ovs_name)) {
+            return 0;
         }
-        ovs_has = true;
+        return err_set(e, -EADDRINUSE, "VXLAN port %u is taken by the link %s", port,
+                       links[i].name);
     }
     static const char *const files[] = {"/proc/thread-self/net/udp", "/proc/thread-self/net/udp6"};
     for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
         CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
         if (file_read(files[i], PROC_NET_MAX, &text, NULL) == 0 &&
-            host_udp_port_taken(strbuf_cstr(&text), port, ovs_has)) {
+            host_udp_port_taken(strbuf_cstr(&text), port)) {
             return err_set(e, -EADDRINUSE,
                            "VXLAN port %u is taken by a UDP socket of another program "
                            "(\"ss -ulpn sport = :%u\" names it)",

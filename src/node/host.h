@@ -21,9 +21,8 @@ int host_default_address(struct rtnl *r, uint32_t *ret, struct err *e);
  * an address or route of the host clashes with the cluster or service networks; the VXLAN port belongs
  * to somebody else.  '*ret_warning' gets what is odd but can work (or ""). */
 int host_check(struct rtnl *r, const struct sdn_network *n, char ret_warning[256], struct err *e);
-/* Finds a socket bound to 'port' in the text of /proc/net/udp or udp6; 'skip_kernel': not the kernel's own
- * (inode 0), which are tunnels. */
-bool host_udp_port_taken(const char *text, uint16_t port, bool skip_kernel);
+/* Whether the text of /proc/net/udp or udp6 has a socket bound to 'port'. */
+bool host_udp_port_taken(const char *text, uint16_t port);
 
 /* Makes tun0 (which must exist) what 'n' needs; '*ret_changes' counts what had to be done. */
 int host_apply(const struct sdn_network *n, unsigned *ret_changes, struct err *e);

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static int parse(struct node_config *c, const char *text, const char *dir, struct err *e)
+{
+    return node_config_parse(c, text, strlen(text), dir, e);
+}
+
+static void a_whole_file_is_read(void **state)
+{
+    (void) state;
+    CLEANUP(node_config_done) struct node_config c;
+    struct err e = {0};
+    node_config_init(&c);
+    int r = parse(&c,
+                  "apiVersion: v1\nkind: NodeConfig\nnodeName: node1.example\nnodeIP: 10.245.2.2\n"
+                  "masterKubeConfig: admin.kubeconfig\n"
+                  "networkConfig:\n  networkPluginName: redhat/openshift-ovs-subnet\n  mtu: 1400\n"
+                  "runDir: /run/x\ncniConfDir: /tmp/net.d\ncniConfName: 10-x.conf\ndatapath: ovs\n"
+                  "ovs:\n  database: /run/o/db.sock\n  runDir: /run/o\n  bridge: br7\n"
+                  "  datapathType: netdev\nlogLevel: info,ovs=debug\n",
+                  "/etc/tenet", &e);
+    assert_string_equal(e.text, "");
+    assert_int_equal(r, 0);
+    assert_string_equal(c.node_name, "node1.example");
+    assert_int_equal(c.node_ip, 0x0af50202);
+    assert_string_equal(c.kubeconfig, "/etc/tenet/admin.kubeconfig");
+    assert_string_equal(c.plugin_name, "redhat/openshift-ovs-subnet");
+    assert_int_equal(c.mtu, 1400);
+    assert_string_equal(c.run_dir, "/run/x");
+    assert_string_equal(c.cni_conf_dir, "/tmp/net.d");
+    assert_string_equal(c.cni_conf_name, "10-x.conf");
+    assert_string_equal(c.ovs_database, "/run/o/db.sock");
+    assert_string_equal(c.ovs_run_dir, "/run/o");
+    assert_string_equal(c.ovs_bridge, "br7");
+    assert_string_equal(c.ovs_datapath_type, "netdev");
+    assert_int_equal(node_config_finish(&c, &e), 0);
+}
+
+static void an_empty_file_gets_the_defaults(void **state)
+{
+    (void) state;
+    CLEANUP(node_config_done) struct node_config c;
+    struct err e = {0};
+    node_config_init(&c);
+    assert_int_equal(parse(&c, "", NULL, &e), 0);
+    assert_int_equal(node_config_set(&c, "nodeName", "n1", &e), 0);
+    assert_int_equal(node_config_finish(&c, &e), 0);
+    assert_string_equal(c.run_dir, "/run/tenet/node");
+    assert_string_equal(c.cni_conf_dir, "/etc/cni/net.d");
+    assert_string_equal(c.cni_conf_name, "80-openshift-network.conf");
+    assert_string_equal(c.ovs_database, "/run/openvswitch/db.sock");
+    assert_string_equal(c.ovs_run_dir, "/run/openvswitch");
+    assert_string_equal(c.ovs_bridge, "br0");
+    assert_string_equal(c.datapath, "ovs");
+    assert_null(c.ovs_datapath_type);
+    assert_null(c.plugin_name);
+    assert_int_equal(c.mtu, 0);
+    assert_int_equal(c.node_ip, 0);
+}
+
+static void what_is_wrong_is_named_by_its_key(void **state)
+{
+    (void) state;
+    static const struct {
+        const char *text, *needle;
+    } cases[] = {
+        {"a: [", "line"},
+        {"[]", "mapping"},
+        {"text", "mapping"},
+        {"nosuch: 1", "nosuch: "},
+        {"networkConfig:\n  nosuch: 1", "networkConfig.nosuch: "},
+        {"networkConfig: 3", "networkConfig: "},
+        {"ovs: []", "ovs: "},
+        {"nodeName: {a: b}", "nodeName: "},
+        {"nodeName: [x]", "nodeName: "},
+        {"nodeName: true", "nodeName: "},
+        {"nodeName: \"\"", "nodeName: "},
+        {"nodeName: Node_1", "nodeName: \"Node_1\""},
+        {"nodeIP: 300.1.1.1", "nodeIP: \"300.1.1.1\""},
+        {"nodeIP: 127.0.0.1", "nodeIP: 127.0.0.1"},
+        {"nodeIP: 224.0.0.1", "nodeIP: 224.0.0.1"},
+        {"nodeIP: 0.0.0.0", "nodeIP: 0.0.0.0"},
+        {"networkConfig:\n  networkPluginName: flannel", "networkConfig.networkPluginName: "},
+        {"networkConfig:\n  mtu: 70000", "networkConfig.mtu: 70000 is not in 576-65535"},
+        {"networkConfig:\n  mtu: 575", "networkConfig.mtu: "},
+        {"networkConfig:\n  mtu: x", "networkConfig.mtu: "},
+        {"cniConfName: a/b.conf", "cniConfName: "},
+        {"cniConfName: b.json", "cniConfName: "},
+        {"cniConfName: .conf", "cniConfName: "},
+        {"runDir: x", "runDir: \"x\" is not an absolute path"},
+        {"runDir: /0123456789012345678901234567890123456789012345678901234567890123456789"
+         "0123456789012345678901234567890123456789",
+         "runDir: "},
+        {"datapath: ebpf", "datapath: \"ebpf\""},
+        {"ovs:\n  bridge: a-name-that-is-too-long", "ovs.bridge: "},
+        {"ovs:\n  bridge: a/b", "ovs.bridge: "},
+        {"ovs:\n  datapathType: dpdk", "ovs.datapathType: \"dpdk\""},
+        {"kind: MasterConfig", "kind: "},
+        {"apiVersion: v2", "apiVersion: "},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP(node_config_done) struct node_config c;
+        struct err e = {0};
+        node_config_init(&c);
+        print_message("%s\n", cases[i].text);
+        assert_int_equal(parse(&c, cases[i].text, NULL, &e), -EINVAL);
+        assert_non_null(strstr(e.text, cases[i].needle));
+    }
+}
+
+static void options_and_keys_are_the_same_set(void **state)
+{
+    (void) state;
+    static const struct {
+        const char *key, *value;
+    } good[] = {
+        {"nodeName", "a"},
+        {"nodeIP", "10.0.0.1"},
+        {"masterKubeConfig", "k"},
+        {"networkConfig.networkPluginName", "ovs-subnet"},
+        {"networkConfig.mtu", "1450"},
+        {"runDir", "/r"},
+        {"cniConfDir", "/c"},
+        {"cniConfName", "a.conf"},
+        {"datapath", "ovs"},
+        {"ovs.database", "/d"},
+        {"ovs.runDir", "/o"},
+        {"ovs.bridge", "br0"},
+        {"ovs.datapathType", "system"},
+        {"logLevel", "debug"},
+    };
+    CLEANUP(node_config_done) struct node_config c;
+    node_config_init(&c);
+    size_t n = 0;
+    for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+        assert_int_equal(node_config_set(&c, good[i].key, good[i].value, NULL), 0);
+    }
+    for (const struct node_config_key *k = node_config_keys; k->key; k++) {
+        n++;
+        assert_non_null(k->option);
+    }
+    assert_int_equal(n, ARRAY_SIZE(good));
+    assert_int_equal(node_config_set(&c, "ovs", "x", NULL), -EINVAL);
+}
+
+static void a_wrong_log_level_is_named(void **state)
+{
+    (void) state;
+    CLEANUP(node_config_done) struct node_config c;
+    struct err e = {0};
+    node_config_init(&c);
+    assert_int_equal(node_config_set(&c, "logLevel", "info,ovs=loud", NULL), 0);
+    assert_int_equal(node_config_apply_log_level(&c, &e), -EINVAL);
+    assert_non_null(strstr(e.text, "logLevel: \"ovs=loud\""));
+}
+
+static void an_absent_file_is_named(void **state)
+{
+    (void) state;
+    CLEANUP(node_config_done) struct node_config c;
+    struct err e = {0};
+    node_config_init(&c);
+    assert_int_equal(node_config_load(&c, "/nonexistent/node-config.yaml", &e), -ENOENT);
+    assert_non_null(strstr(e.text, "/nonexistent/node-config.yaml"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_whole_file_is_read),
+        cmocka_unit_test(an_empty_file_gets_the_defaults),
+        cmocka_unit_test(what_is_wrong_is_named_by_its_key),
+        cmocka_unit_test(options_and_keys_are_the_same_set),
+        cmocka_unit_test(a_wrong_log_level_is_named),
+        cmocka_unit_test(an_absent_file_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The host's side against the real kernel, in namespaces of its own (needs root). */
+#include "base/mem.h"
+#include "base/str.h"
+#include "node/host.h"
+#include "node/nat.h"
+#include "node/podlink.h"
+#include "nspair.h"
+
+#include <arpa/inet.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <cmocka.h>
+
+static uint32_t ip(const char *s)
+{
+    uint32_t a;
+    assert_int_equal(ip4_parse(s, &a), 0);
+    return a;
+}
+
+static struct ip4_prefix prefix(const char *s)
+{
+    struct ip4_prefix p;
+    assert_int_equal(prefix_parse_host(s, &p, NULL), 0);
+    return p;
+}
+
+static struct sdn_network network(void)
+{
+    return (struct sdn_network){.plugin = SDN_MULTITENANT,
+                                .cluster = {prefix("10.128.0.0/14"), prefix("10.1.0.0/16")},
+                                .n_cluster = 2,
+                                .service = prefix("172.30.0.0/16"),
+                                .local = prefix("10.128.0.0/23"),
+                                .host_ip = ip("192.168.7.1"),
+                                .vxlan_port = 4789,
+                                .mtu = 1450};
+}
+
+static void sh(const char *command)
+{
+    const char *const argv[] = {"sh", "-c", command, NULL};
+    struct process_spec spec = PROCESS_SPEC_INIT;
+    struct err e = {0};
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT, text = STRBUF_INIT;
+    int status = -1;
+    spec.argv = argv;
+    if (process_run(&spec, 10000, &out, &text, &status, &e) < 0 || status != 0) {
+        fail_msg("%s: %s%s", command, e.text, strbuf_cstr(&text));
+    }
+}
+
+static int check(const struct sdn_network *n, struct err *e)
+{
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    char warning[256];
+    assert_int_equal(rtnl_open(&r, NULL), 0);
+    return host_check(r, n, warning, e);
+}
+
+static int fresh_host(void **state)
+{
+    if (nspair_setup(state) < 0) {
+        return -1;
+    }
+    sh("ip link add nic0 type bridge && ip addr add 192.168.7.1/24 dev nic0 && "
+       "ip link set nic0 mtu 1500 up && ip route add default via 192.168.7.254");
+    return 0;
+}
+
+static void a_good_host_passes(void **state)
+{
+    struct sdn_network n = network();
+    struct err e = {0};
+    (void) state;
+    assert_int_equal(check(&n, &e), 0);
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    uint32_t a = 0;
+    assert_int_equal(rtnl_open(&r, NULL), 0);
+    assert_int_equal(host_default_address(r, &a, &e), 0);
+    assert_int_equal(a, ip("192.168.7.1"));
+    assert_int_equal(host_check_privileges(&e), 0);
+}
+
+static void an_address_that_is_not_ours_is_refused(void **state)
+{
+    struct sdn_network n = network();
+    struct err e = {0};
+    (void) state;
+    n.host_ip++;
+    assert_int_equal(check(&n, &e), -EADDRNOTAVAIL);
+    assert_non_null(strstr(e.text, "nodeIP: 192.168.7.2"));
+}
+
+static void a_link_too_small_for_the_tunnel_is_refused(void **state)
+{
+    struct sdn_network n = network();
+    struct err e = {0};
+    (void) state;
+    n.mtu = 1451;
+    assert_int_equal(check(&n, &e), -EMSGSIZE);
+    assert_non_null(strstr(e.text, "nic0"));
+    assert_non_null(strstr(e.text, "at most 1450"));
+}
+
+static void clashing_addresses_and_routes_are_named(void **state)
+{
+    static const struct {
+        const char *add, *del;
+        const char *needles[3];
+    } cases[] = {
+        {"ip addr add 10.129.0.7/16 dev nic0",
+         "ip addr del 10.129.0.7/16 dev nic0",
+         {"10.129.0.7/16", "nic0", "cluster network 10.128.0.0/14"}},
+        {"ip addr add 10.1.2.3/32 dev lo",
+         "ip addr del 10.1.2.3/32 dev lo",
+         {"10.1.2.3/32", "lo", "10.1.0.0/16"}},
+        {"ip addr add 172.30.9.9/24 dev nic0",
+         "ip addr del 172.30.9.9/24 dev nic0",
+         {"172.30.9.9/24", "nic0", "service network 172.30.0.0/16"}},
+        {"ip addr add 10.0.0.1/8 dev nic0",
+         "ip addr del 10.0.0.1/8 dev nic0",
+         {"10.0.0.1/8", "nic0", "10.128.0.0/14"}},
+        {"ip route add 10.130.0.0/24 via 192.168.7.9",
+         "ip route del 10.130.0.0/24",
+         {"route 10.130.0.0/24", "nic0", "10.128.0.0/14"}},
+        {"ip route add 10.0.0.0/8 dev nic0",
+         "ip route del 10.0.0.0/8",
+         {"route 10.0.0.0/8", "nic0", "10.128.0.0/14"}},
+    };
+    (void) state;
+    struct sdn_network n = network();
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct err e = {0};
+        sh(cases[i].add);
+        assert_int_equal(check(&n, &e), -EADDRINUSE);
+        sh(cases[i].del);
+        for (size_t k = 0; k < 3; k++) {
+            assert_non_null(strstr(e.text, cases[i].needles[k]));
+        }
+    }
+}
+
+static void a_wider_route_by_way_of_a_router_is_only_odd(void **state)
+{
+    (void) state;
+    struct sdn_network n = network();
+    struct err e = {0};
+    char warning[256];
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    sh("ip route add 10.0.0.0/8 via 192.168.7.9");
+    assert_int_equal(rtnl_open(&r, NULL), 0);
+    assert_int_equal(host_check(r, &n, warning, &e), 0);
+    assert_non_null(strstr(warning, "10.0.0.0/8"));
+    sh("ip route del 10.0.0.0/8");
+}
+
+static void what_is_on_tun0_is_ours_and_no_clash(void **state)
+{
+    (void) state;
+    struct sdn_network n = network();
+    struct err e = {0};
+    sh("ip link add tun0 type bridge && ip addr add 10.128.0.1/23 dev tun0 && "
+       "ip link set tun0 up && ip route add 10.128.0.0/14 dev tun0");
+    assert_int_equal(check(&n, &e), 0);
+    sh("ip link del tun0");
+}
+
+static void a_foreign_vxlan_link_is_named(void **state)
+{
+    (void) state;
+    struct sdn_network n = network();
+    struct err e = {0};
+    sh("ip link add foreign0 type vxlan id 7 dstport 4789 dev lo");
+    assert_int_equal(check(&n, &e), -EADDRINUSE);
+    assert_non_null(strstr(e.text, "VXLAN port 4789 is taken by the link foreign0"));
+    n.vxlan_port = 4790;
+    assert_int_equal(check(&n, &e), 0);
+    sh("ip link del foreign0; ip link add vxlan_sys_4789 type vxlan external dstport 4789; "
+       "ip link set vxlan_sys_4789 up");
+    n.vxlan_port = 4789;
+    assert_int_equal(check(&n, &e), 0);
+    sh("ip link del vxlan_sys_4789");
+}
+
+static void a_bound_udp_port_is_found(void **state)
+{
+    (void) state;
+    struct sdn_network n = network();
+    struct err e = {0};
+    CLEANUP(fd_close) int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons(4789)};
+    assert_int_equal(bind(fd, (struct sockaddr *) &sa, sizeof sa), 0);
+    assert_int_equal(check(&n, &e), -EADDRINUSE);
+    assert_non_null(strstr(e.text, "VXLAN port 4789 is taken by a UDP socket"));
+}
+
+static void udp_tables_are_read(void **state)
+{
+    (void) state;
+    static const char text[] = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when "
+                               "retrnsmt   uid  timeout "
+                               "inode ref pointer drops\n"
+                               "  421: 00000000:12B5 00000000:0000 07 00000000:00000000 "
+                               "00:00000000 00000000     0        0 "
+                               "0 2 0000000000000000 0\n"
+                               "  999: 0100007F:0035 00000000:0000 07 00000000:00000000 "
+                               "00:00000000 00000000     0        0 "
+                               "5151 2 0000000000000000 0\n";
+    assert_true(host_udp_port_taken(text, 4789));
+    assert_true(host_udp_port_taken(text, 53));
+    assert_false(host_udp_port_taken(text, 54));
+    assert_false(host_udp_port_taken("", 53));
+    assert_false(host_udp_port_taken("x\ngarbage", 53));
+}
+
+static bool has(const char *command)
+{
+    const char *const argv[] = {"sh", "-c", command, NULL};
+    struct process_spec spec = PROCESS_SPEC_INIT;
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT, text = STRBUF_INIT;
+    int status = -1;
+    spec.argv = argv;
+    return process_run(&spec, 10000, &out, &text, &status, NULL) == 0 && status == 0;
+}
+
+static void tun0_is_made_right_and_put_back(void **state)
+{
+    (void) state;
+    struct sdn_network n = network();
+    struct err e = {0};
+    unsigned changes = 99;
+    assert_int_equal(host_apply(&n, &changes, &e), -ENODEV);
+    sh("ip link add tun0 type bridge");
+    assert_int_equal(host_apply(&n, &changes, &e), 0);
+    assert_true(changes >= 4);
+    assert_true(has("ip -4 addr show tun0 | grep -q 'inet 10.128.0.1/23'"));
+    assert_true(has("ip route show dev tun0 | grep '^10.128.0.0/14' | grep -q 'scope link'"));
+    assert_true(has("ip route show dev tun0 | grep -q '^10.1.0.0/16'"));
+    assert_false(has("ip route show dev tun0 | grep -q '/23'"));
+    assert_true(has("test $(cat /proc/sys/net/ipv4/ip_forward) = 1"));
+    assert_int_equal(host_apply(&n, &changes, &e), 0);
+    assert_int_equal(changes, 0);
+
+    sh("ip route del 10.128.0.0/14; ip route add 10.131.0.0/16 dev tun0; "
+       "ip addr add 10.128.9.1/23 dev tun0; echo 1 > /proc/sys/net/ipv4/conf/tun0/rp_filter");
+    assert_int_equal(host_apply(&n, &changes, &e), 0);
+    assert_true(changes >= 4);
+    assert_true(has("ip route show dev tun0 | grep -q '^10.128.0.0/14'"));
+    assert_false(has("ip route show dev tun0 | grep -q '10.131'"));
+    assert_false(has("ip addr show tun0 | grep -q '10.128.9.1'"));
+    sh("ip link del tun0");
+}
+
+static void the_table_is_written_watched_and_put_back(void **state)
+{
+    (void) state;
+    struct sdn_network n = network();
+    struct err e = {0};
+    struct nat nat = {0};
+    bool changed = false;
+    CLEANUP_STRBUF struct strbuf rules = STRBUF_INIT;
+    nat_write_rules(&n, &rules);
+    assert_int_equal(nat_check(rules.data, &e), 0);
+    assert_false(has("nft list table ip tenet"));
+    assert_int_equal(nat_sync(&nat, rules.data, &changed, &e), 0);
+    assert_true(changed);
+    assert_true(has("nft list table ip tenet | grep -q masquerade"));
+    assert_int_equal(nat_sync(&nat, rules.data, &changed, &e), 0);
+    assert_false(changed);
+
+    sh("nft add table ip other"); /* Somebody else's: no reason to write ours. */
+    assert_int_equal(nat_sync(&nat, rules.data, &changed, &e), 0);
+    assert_false(changed);
+    sh("nft flush chain ip tenet postrouting");
+    assert_int_equal(nat_sync(&nat, rules.data, &changed, &e), 0);
+    assert_true(changed);
+    assert_true(has("nft list table ip tenet | grep -q masquerade"));
+    sh("nft flush ruleset");
+    assert_int_equal(nat_sync(&nat, rules.data, &changed, &e), 0);
+    assert_true(changed);
+
+    n.n_cluster = 1;
+    strbuf_reset(&rules);
+    nat_write_rules(&n, &rules);
+    assert_int_equal(nat_sync(&nat, rules.data, &changed, &e), 0);
+    assert_true(changed);
+    assert_false(has("nft list table ip tenet | grep -q 10.1.0.0"));
+
+    assert_int_equal(nat_sync(&nat, "table ip tenet {\n\tnonsense\n}\n", &changed, &e), -EIO);
+    assert_non_null(strstr(e.text, "nft"));
+    assert_true(has("nft list table ip tenet | grep -q masquerade"));
+    nat_done(&nat);
+}
+
+/* ---- links of pods ---- */
+
+static struct podlink link_of(const char *id, unsigned attempt)
+{
+    struct podlink p = {.netns_fd = pod_ns,
+                        .ifname = "eth0",
+                        .host_mac = podlink_host_mac(ip("10.128.0.2")),
+                        .mac = mac_from_ip4(ip("10.128.0.2")),
+                        .address = prefix("10.128.0.2/23"),
+                        .gateway = ip("10.128.0.1"),
+                        .mtu = 1450};
+    podlink_name(id, "eth0", attempt, p.host_if);
+    return p;
+}
+
+static void a_pods_link_is_made_checked_and_removed(void **state)
+{
+    (void) state;
+    for (int userspace = 0; userspace < 2; userspace++) {
+        struct podlink p = link_of("abc", 0);
+        struct err e = {0};
+        p.userspace_switch = userspace;
+        assert_true(podlink_check(&p, &e) < 0);
+        assert_int_equal(podlink_create(&p, &e), 0);
+        assert_int_equal(podlink_configure(&p, &e), 0);
+        assert_int_equal(podlink_check(&p, &e), 0);
+
+        CLEANUP(rtnl_close) struct rtnl *pod = NULL;
+        struct rtnl_link l;
+        assert_int_equal(rtnl_open_at(pod_ns, &pod, NULL), 0);
+        assert_int_equal(rtnl_link_get(pod, "eth0", &l, NULL), 0);
+        assert_int_equal(l.mtu, 1450);
+        assert_true(mac_equal(l.mac, p.mac));
+
+        struct podlink other = p;
+        other.address = prefix("10.128.0.3/23");
+        assert_true(podlink_check(&other, &e) < 0);
+        assert_non_null(strstr(e.text, "eth0: has not the address 10.128.0.3/23"));
+        other = p;
+        other.gateway++;
+        assert_true(podlink_check(&other, &e) < 0);
+        assert_non_null(strstr(e.text, "default route via 10.128.0.2"));
+        other = p;
+        other.mac.b[5]++;
+        assert_true(podlink_check(&other, &e) < 0);
+        assert_non_null(strstr(e.text, "MAC"));
+
+        assert_int_equal(podlink_delete(p.host_if, &e), 0);
+        assert_int_equal(podlink_delete(p.host_if, &e), 0);
+        assert_int_equal(rtnl_link_get(pod, "eth0", &l, NULL), -ENODEV);
+    }
+}
+
+static void an_abandoned_link_is_replaced_a_foreign_one_is_not(void **state)
+{
+    (void) state;
+    struct podlink p = link_of("abc", 0), taken = link_of("abc", 1);
+    struct err e = {0};
+    assert_string_not_equal(p.host_if, taken.host_if);
+    assert_int_equal(podlink_create(&p, &e), 0);
+    assert_int_equal(podlink_create(&p, &e), 0); /* As after a crash between the steps. */
+    assert_int_equal(podlink_configure(&p, &e), 0);
+    assert_int_equal(podlink_create(&taken, &e), -EBUSY);
+    assert_non_null(strstr(e.text, "eth0"));
+
+    CLEANUP_FREE char *enslave =
+        xasprintf("ip link add foreign type bridge && ip link set %s master foreign", p.host_if);
+    sh(enslave);
+    struct podlink again = p;
+    assert_int_equal(podlink_create(&again, &e), -EEXIST);
+    assert_int_equal(podlink_delete_abandoned(p.host_if, &e), 0);
+    assert_int_equal(podlink_check(&p, &e), 0);
+    sh("ip link del foreign");
+    assert_int_equal(podlink_delete_abandoned(p.host_if, &e), 0);
+    assert_true(podlink_check(&p, &e) < 0);
+}
+
+int main(void)
+{
+    if (geteuid() != 0) {
+        puts("skipped: needs root");
+        return 0;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_good_host_passes),
+        cmocka_unit_test(an_address_that_is_not_ours_is_refused),
+        cmocka_unit_test(a_link_too_small_for_the_tunnel_is_refused),
+        cmocka_unit_test(clashing_addresses_and_routes_are_named),
+        cmocka_unit_test(a_wider_route_by_way_of_a_router_is_only_odd),
+        cmocka_unit_test(what_is_on_tun0_is_ours_and_no_clash),
+        cmocka_unit_test(a_foreign_vxlan_link_is_named),
+        cmocka_unit_test(a_bound_udp_port_is_found),
+        cmocka_unit_test(udp_tables_are_read),
+        cmocka_unit_test(tun0_is_made_right_and_put_back),
+        cmocka_unit_test(the_table_is_written_watched_and_put_back),
+        cmocka_unit_test(a_pods_link_is_made_checked_and_removed),
+        cmocka_unit_test(an_abandoned_link_is_replaced_a_foreign_one_is_not),
+    };
+    return cmocka_run_group_tests(tests, fresh_host, NULL);
+}
