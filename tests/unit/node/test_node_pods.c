@@ -1,0 +1,751 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state machine of CNI requests, and the socket it is reached by, over a switch and links that are
+ * made of tables: every step can be made to fail or to wait. */
+#include "base/list.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "node/cniserver.h"
+#include "node/podlink.h"
+#include "node/pods.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* ---- a switch ---- */
+
+struct call {
+    struct loop_task task;
+    datapath_done_fn *done;
+    void *ctx;
+    int error;
+};
+
+struct datapath {
+    struct loop *loop;
+    struct dp_pod *pods[64];
+    size_t n;
+    int attach_error, detach_error;
+    unsigned attaches, detaches, vnid_changes;
+};
+
+static struct datapath sw;
+
+struct dp_pod *dp_pod_clone(const struct dp_pod *p)
+{
+    struct dp_pod *c = xmemdup(p, sizeof *p);
+    c->container_id = xstrdup(p->container_id);
+    c->ifname = xstrdup(p->ifname);
+    c->pod_namespace = xstrdup(p->pod_namespace);
+    c->pod_name = xstrdup(p->pod_name);
+    c->netns = xstrdup(p->netns);
+    return c;
+}
+
+struct dp_pod *dp_pod_free(struct dp_pod *p)
+{
+    if (p) {
+        free(p->container_id);
+        free(p->ifname);
+        free(p->pod_namespace);
+        free(p->pod_name);
+        free(p->netns);
+        free(p);
+    }
+    return NULL;
+}
+
+static void call_done(void *ctx)
+{
+    struct call *c = ctx;
+    c->done(c->ctx, c->error, c->error ? "the switch says no" : "");
+    free(c);
+}
+
+static void answer_later(int error, datapath_done_fn *done, void *ctx)
+{
+    struct call *c = NEW(struct call);
+    c->done = done;
+    c->ctx = ctx;
+    c->error = error;
+    loop_task_init(&c->task, sw.loop, call_done, c);
+    loop_task_queue(&c->task);
+}
+
+void datapath_attach(struct datapath *dp, const struct dp_pod *p, datapath_done_fn *done, void *ctx)
+{
+    dp->attaches++;
+    if (dp->attach_error == 0) {
+        assert_null(datapath_find(dp, p->container_id, p->ifname));
+        struct dp_pod *c = dp_pod_clone(p);
+        c->ready = true;
+        dp->pods[dp->n++] = c;
+    }
+    answer_later(dp->attach_error, done, ctx);
+}
+
+void datapath_detach(struct datapath *dp, const char *id, const char *ifname,
+                     datapath_done_fn *done, void *ctx)
+{
+    dp->detaches++;
+    for (size_t i = 0; dp->detach_error == 0 && i < dp->n; i++) {
+        if (streq(dp->pods[i]->container_id, id) && streq(dp->pods[i]->ifname, ifname)) {
+            dp_pod_free(dp->pods[i]);
+            dp->pods[i] = dp->pods[--dp->n];
+            break;
+        }
+    }
+    answer_later(dp->detach_error, done, ctx);
+}
+
+const struct dp_pod *const *datapath_pods(struct datapath *dp, size_t *ret_n)
+{
+    *ret_n = dp->n;
+    return (const struct dp_pod *const *) dp->pods;
+}
+
+const struct dp_pod *datapath_find(struct datapath *dp, const char *id, const char *ifname)
+{
+    for (size_t i = 0; i < dp->n; i++) {
+        if (streq(dp->pods[i]->container_id, id) && streq(dp->pods[i]->ifname, ifname)) {
+            return dp->pods[i];
+        }
+    }
+    return NULL;
+}
+
+void datapath_set_vnid(struct datapath *dp, const char *project, uint32_t vnid)
+{
+    dp->vnid_changes++;
+    for (size_t i = 0; i < dp->n; i++) {
+        if (streq(dp->pods[i]->pod_namespace, project)) {
+            dp->pods[i]->vnid = vnid;
+        }
+    }
+}
+
+void datapath_get_status(struct datapath *dp, struct datapath_status *ret)
+{
+    *ret = (struct datapath_status){.connected = true, .pods = dp->n, .datapath_type = "netdev"};
+}
+
+/* ---- links (worker threads call these) ---- */
+
+static _Atomic int links, create_error, configure_error, delete_error, check_error, creations,
+    abandoned;
+
+void podlink_name(const char *id, const char *ifname, unsigned attempt, char ret[IF_NAMESIZE])
+{
+    snprintf(ret, IF_NAMESIZE, "v%.10s%u", id, attempt);
+}
+
+struct mac podlink_host_mac(uint32_t pod_ip)
+{
+    return mac_from_ip4(pod_ip + 1);
+}
+
+static int result(_Atomic int *error, struct err *e)
+{
+    return *error ? err_set(e, *error, "the kernel says no") : 0;
+}
+
+int podlink_create(const struct podlink *p, struct err *e)
+{
+    creations++;
+    int r = result(&create_error, e);
+    links += r == 0;
+    return r;
+}
+
+int podlink_configure(const struct podlink *p, struct err *e)
+{
+    return result(&configure_error, e);
+}
+
+int podlink_check(const struct podlink *p, struct err *e)
+{
+    return result(&check_error, e);
+}
+
+int podlink_delete(const char *host_if, struct err *e)
+{
+    int r = result(&delete_error, e);
+    links -= r == 0;
+    return r;
+}
+
+int podlink_delete_abandoned(const char *host_if, struct err *e)
+{
+    abandoned++;
+    return 0;
+}
+
+/* ---- around it ---- */
+
+static struct loop *loop;
+static struct pods *pods;
+static uint32_t project_vnid;
+static bool project_known;
+static const char *why_not_ready;
+
+static int vnid(void *ctx, const char *project, uint32_t *ret, struct err *e)
+{
+    if (!project_known) {
+        return err_set(e, -ENOENT, "project %s has no NetNamespace", project);
+    }
+    *ret = project_vnid;
+    return 0;
+}
+
+static const char *not_ready(void *ctx)
+{
+    return why_not_ready;
+}
+
+static const struct pods_ops ops = {.vnid = vnid, .not_ready = not_ready};
+
+static struct sdn_network net;
+
+static void start(void)
+{
+    struct pods_config c = {.loop = loop, .datapath = &sw, .vnid_wait_ms = 100};
+    struct err e = {0};
+    pods = pods_new(&c, &ops, NULL);
+    assert_int_equal(pods_start(pods, &net, &e), 0);
+}
+
+static int setup(void **state)
+{
+    (void) state;
+    log_set_levels("error", NULL);
+    loop = loop_new();
+    sw = (struct datapath){.loop = loop};
+    links = create_error = configure_error = delete_error = check_error = creations = abandoned = 0;
+    project_vnid = 42;
+    project_known = true;
+    why_not_ready = NULL;
+    net = (struct sdn_network){.plugin = SDN_MULTITENANT, .n_cluster = 1, .mtu = 1450};
+    prefix_parse("10.128.0.0/14", &net.cluster[0], NULL);
+    prefix_parse("10.128.0.0/29", &net.local, NULL);
+    start();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void) state;
+    pods_free(pods);
+    for (size_t i = 0; i < sw.n; i++) {
+        dp_pod_free(sw.pods[i]);
+    }
+    loop_free(loop);
+    return 0;
+}
+
+struct answer {
+    bool done;
+    int status;
+    struct json *body;
+    char text[2048];
+};
+
+static void on_answer(void *ctx, const char *text, size_t size)
+{
+    struct answer *a = ctx;
+    assert_false(a->done);
+    a->done = true;
+    a->status = text[0] - '0';
+    assert_int_equal(text[size - 1], '\n');
+    if (size > 3) {
+        assert_int_equal(json_parse(text + 2, size - 2, &a->body, NULL), 0);
+    }
+    snprintf(a->text, sizeof a->text, "%.*s", (int) size, text);
+}
+
+static void ask(enum cni_command command, const char *id, struct answer *a)
+{
+    struct cni_request r = {.command = command,
+                            .container_id = xstrdup(id),
+                            .ifname = xstrdup("eth0"),
+                            .netns = xasprintf("/run/netns/%s", id),
+                            .pod_namespace = xstrdup("red"),
+                            .pod_name = xstrdup(id),
+                            .config = {.version = CNI_1_0_0}};
+    *a = (struct answer){0};
+    pods_request(pods, &r, open("/dev/null", O_RDONLY | O_CLOEXEC), on_answer, a);
+    assert_false(a->done);
+}
+
+static int finish(struct answer *a)
+{
+    assert_int_equal(loop_run_until(loop, &a->done, 10000), 0);
+    json_free(TAKE(a->body));
+    return a->status;
+}
+
+static int perform(enum cni_command command, const char *id, struct answer *a)
+{
+    ask(command, id, a);
+    return finish(a);
+}
+
+static int code_of(const struct answer *a)
+{
+    const char *p = strstr(a->text, "\"code\":");
+    return p ? atoi(p + 7) : 0;
+}
+
+/* Nothing is held: all five addresses can be given out. */
+static void assert_nothing_leaked(void)
+{
+    struct answer a;
+    assert_int_equal(links, (int) sw.n);
+    assert_int_equal(pods_busy(pods), 0);
+    size_t before = sw.n;
+    for (size_t i = before; i < 5; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "leak%zu", i);
+        assert_int_equal(perform(CNI_ADD, id, &a), 0);
+    }
+    assert_int_equal(perform(CNI_ADD, "toomany", &a), 1);
+    assert_int_equal(code_of(&a), CNI_NO_ADDRESS);
+    assert_non_null(strstr(a.text, "no free address in 10.128.0.0/29: 5 in use"));
+    for (size_t i = before; i < 5; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "leak%zu", i);
+        assert_int_equal(perform(CNI_DEL, id, &a), 0);
+    }
+    assert_int_equal(sw.n, before);
+    assert_int_equal(links, (int) sw.n);
+}
+
+/* ---- tests ---- */
+
+static void add_and_del_leave_nothing(void **state)
+{
+    (void) state;
+    struct answer a;
+    assert_int_equal(perform(CNI_ADD, "a", &a), 0);
+    assert_non_null(strstr(a.text, "\"address\":\"10.128.0.2/29\""));
+    assert_int_equal(sw.n, 1);
+    assert_int_equal(sw.pods[0]->vnid, 42);
+    assert_int_equal(links, 1);
+    assert_int_equal(perform(CNI_DEL, "a", &a), 0);
+    assert_string_equal(a.text, "0 \n");
+    assert_int_equal(perform(CNI_DEL, "a", &a), 0);
+    assert_nothing_leaked();
+}
+
+static void many_at_once_get_different_addresses(void **state)
+{
+    (void) state;
+    struct answer a[5];
+    for (size_t i = 0; i < 5; i++) {
+        char id[2] = {(char) ('a' + i), 0};
+        ask(CNI_ADD, id, &a[i]);
+    }
+    uint32_t seen = 0;
+    for (size_t i = 0; i < 5; i++) {
+        assert_int_equal(finish(&a[i]), 0);
+    }
+    for (size_t i = 0; i < sw.n; i++) {
+        seen |= 1u << (sw.pods[i]->ip & 7);
+    }
+    assert_int_equal(seen, 0x7c);
+}
+
+static void a_repeated_add_gives_the_same_while_it_is_intact(void **state)
+{
+    (void) state;
+    struct answer a, b;
+    assert_int_equal(perform(CNI_ADD, "a", &a), 0);
+    assert_int_equal(perform(CNI_ADD, "a", &b), 0);
+    assert_string_equal(a.text, b.text);
+    assert_int_equal(sw.attaches, 1);
+    check_error = -ENOENT; /* The pod's side is gone: made anew. */
+    assert_int_equal(perform(CNI_ADD, "a", &b), 0);
+    assert_string_not_equal(a.text, b.text);
+    assert_int_equal(sw.attaches, 2);
+    assert_int_equal(sw.n, 1);
+    check_error = 0;
+    assert_nothing_leaked();
+}
+
+static void requests_of_one_container_wait_for_each_other(void **state)
+{
+    (void) state;
+    struct answer add, again, del, last;
+    ask(CNI_ADD, "a", &add);
+    ask(CNI_ADD, "a", &again);
+    ask(CNI_DEL, "a", &del);
+    ask(CNI_ADD, "a", &last);
+    assert_int_equal(finish(&last), 0);
+    assert_true(add.done && again.done && del.done);
+    assert_string_equal(add.text, again.text);
+    assert_int_equal(finish(&add) | finish(&again) | finish(&del), 0);
+    assert_int_equal(sw.n, 1);
+    assert_nothing_leaked();
+}
+
+static void every_failure_of_add_is_taken_back(void **state)
+{
+    (void) state;
+    struct answer a;
+    struct {
+        _Atomic int *link;
+        int *in_switch;
+        int error;
+    } failures[] = {
+        {&create_error, NULL, -EPERM},  {&create_error, NULL, -EEXIST},
+        {&create_error, NULL, -EBUSY},  {&configure_error, NULL, -EINVAL},
+        {NULL, &sw.attach_error, -EIO},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(failures); i++) {
+        if (failures[i].link) {
+            *failures[i].link = failures[i].error;
+        } else {
+            *failures[i].in_switch = failures[i].error;
+        }
+        assert_int_equal(perform(CNI_ADD, "a", &a), 1);
+        assert_int_equal(code_of(&a), CNI_ATTACH_FAILED);
+        assert_non_null(strstr(a.text, "says no"));
+        create_error = configure_error = sw.attach_error = 0;
+        assert_int_equal(sw.n, 0);
+        assert_nothing_leaked();
+    }
+}
+
+static void a_taken_name_is_not_used(void **state)
+{
+    (void) state;
+    struct answer a;
+    create_error = -EEXIST;
+    assert_int_equal(perform(CNI_ADD, "a", &a), 1);
+    assert_true(creations > 1);
+}
+
+static void an_address_is_held_until_its_flows_are_gone(void **state)
+{
+    (void) state;
+    struct answer a;
+    assert_int_equal(perform(CNI_ADD, "a", &a), 0);
+    sw.detach_error = -EIO;
+    assert_int_equal(perform(CNI_DEL, "a", &a), 1);
+    assert_int_equal(code_of(&a), CNI_DETACH_FAILED);
+    for (int i = 0; i < 4; i++) {
+        char id[2] = {(char) ('b' + i), 0};
+        assert_int_equal(perform(CNI_ADD, id, &a), 0);
+        assert_null(strstr(a.text, "10.128.0.2/29"));
+    }
+    assert_int_equal(perform(CNI_ADD, "z", &a), 1);
+    assert_int_equal(code_of(&a), CNI_NO_ADDRESS);
+    sw.detach_error = 0;
+    links++; /* The failed DEL removed it, and so does this one. */
+    assert_int_equal(perform(CNI_DEL, "a", &a), 0);
+    assert_int_equal(perform(CNI_ADD, "z", &a), 0);
+    assert_non_null(strstr(a.text, "10.128.0.2/29"));
+}
+
+static void without_the_switch_everything_is_to_be_tried_again(void **state)
+{
+    (void) state;
+    struct answer a;
+    why_not_ready = "Open vSwitch is gone";
+    for (enum cni_command c = CNI_ADD; c <= CNI_CHECK; c++) {
+        assert_int_equal(perform(c, "a", &a), 1);
+        assert_int_equal(code_of(&a), CNI_TRY_AGAIN);
+        assert_non_null(strstr(a.text, "Open vSwitch is gone"));
+    }
+    assert_int_equal(creations, 0);
+    why_not_ready = NULL;
+    assert_nothing_leaked();
+}
+
+static void add_waits_for_the_vnid_of_a_new_project(void **state)
+{
+    (void) state;
+    struct answer a;
+    project_known = false;
+    assert_int_equal(perform(CNI_ADD, "a", &a), 1);
+    assert_int_equal(code_of(&a), CNI_NO_VNID);
+    assert_non_null(strstr(a.text, "red"));
+
+    ask(CNI_ADD, "b", &a);
+    bool never = false;
+    assert_int_equal(loop_run_until(loop, &never, 20), -ETIMEDOUT);
+    assert_false(a.done);
+    project_known = true;
+    pods_project_changed(pods, "blue");
+    assert_false(a.done);
+    pods_project_changed(pods, "red");
+    assert_int_equal(finish(&a), 0);
+    assert_nothing_leaked();
+}
+
+static void under_ovs_subnet_projects_need_no_vnid(void **state)
+{
+    (void) state;
+    struct answer a;
+    net.plugin = SDN_SUBNET;
+    pods_set_network(pods, &net);
+    project_known = false;
+    assert_int_equal(perform(CNI_ADD, "a", &a), 0);
+    assert_int_equal(sw.pods[0]->vnid, 0);
+}
+
+static void a_changed_vnid_reaches_the_pods_once(void **state)
+{
+    (void) state;
+    struct answer a;
+    assert_int_equal(perform(CNI_ADD, "a", &a), 0);
+    pods_project_changed(pods, "red");
+    assert_int_equal(sw.vnid_changes, 0);
+    project_vnid = 43;
+    pods_project_changed(pods, "red");
+    pods_all_projects_changed(pods);
+    assert_int_equal(sw.vnid_changes, 1);
+    assert_int_equal(sw.pods[0]->vnid, 43);
+}
+
+static void check_looks_at_port_result_and_link(void **state)
+{
+    (void) state;
+    struct answer a;
+    assert_int_equal(perform(CNI_CHECK, "a", &a), 1);
+    assert_int_equal(code_of(&a), CNI_CHECK_FAILED);
+    assert_non_null(strstr(a.text, "not attached"));
+    ask(CNI_ADD, "a", &a);
+    assert_int_equal(loop_run_until(loop, &a.done, 10000), 0);
+    CLEANUP(json_free) struct json *prev = TAKE(a.body);
+    struct cni_request r = {.command = CNI_CHECK,
+                            .container_id = xstrdup("a"),
+                            .ifname = xstrdup("eth0"),
+                            .netns = xstrdup("/run/netns/a"),
+                            .config = {.version = CNI_1_0_0, .prev_result = json_clone(prev)}};
+    struct cni_request again = r, third = r;
+    again.container_id = xstrdup("a");
+    third.container_id = xstrdup("a");
+    again.ifname = xstrdup("eth0");
+    third.ifname = xstrdup("eth0");
+    again.netns = xstrdup("/run/netns/a");
+    third.netns = xstrdup("/run/netns/other");
+    again.config.prev_result = json_clone(prev);
+    third.config.prev_result = json_clone(prev);
+    a = (struct answer){0};
+    pods_request(pods, &r, open("/dev/null", O_RDONLY | O_CLOEXEC), on_answer, &a);
+    assert_int_equal(finish(&a), 0);
+    check_error = -ENOENT;
+    a = (struct answer){0};
+    pods_request(pods, &again, open("/dev/null", O_RDONLY | O_CLOEXEC), on_answer, &a);
+    assert_int_equal(finish(&a), 1);
+    assert_int_equal(code_of(&a), CNI_CHECK_FAILED);
+    a = (struct answer){0};
+    pods_request(pods, &third, open("/dev/null", O_RDONLY | O_CLOEXEC), on_answer, &a);
+    assert_int_equal(finish(&a), 1);
+    assert_non_null(strstr(a.text, "prevResult.interfaces"));
+}
+
+static void the_hosts_own_namespace_is_refused(void **state)
+{
+    (void) state;
+    struct cni_request r = {.command = CNI_ADD,
+                            .container_id = xstrdup("a"),
+                            .ifname = xstrdup("eth0"),
+                            .netns = xstrdup("/proc/self/ns/net"),
+                            .pod_namespace = xstrdup("red"),
+                            .pod_name = xstrdup("a")};
+    struct answer a = {0};
+    pods_request(pods, &r, open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), on_answer, &a);
+    assert_int_equal(finish(&a), 1);
+    assert_int_equal(code_of(&a), CNI_INVALID_ENVIRONMENT);
+    assert_int_equal(creations, 0);
+}
+
+static void put_pod(const char *id, const char *address, const char *host_if)
+{
+    struct dp_pod p = {.container_id = (char *) (uintptr_t) id,
+                       .ifname = (char[]){"eth0"},
+                       .pod_namespace = (char[]){"red"},
+                       .pod_name = (char *) (uintptr_t) id,
+                       .netns = (char[]){"/n"},
+                       .vnid = 42,
+                       .ready = true};
+    snprintf(p.host_if, sizeof p.host_if, "%s", host_if);
+    assert_int_equal(ip4_parse(address, &p.ip), 0);
+    sw.pods[sw.n++] = dp_pod_clone(&p);
+}
+
+static void pods_that_are_there_are_taken_over_and_stale_ones_detached(void **state)
+{
+    (void) state;
+    struct answer a;
+    pods_free(pods);
+    put_pod("alive", "10.128.0.2", "lo"); /* A link that surely is there. */
+    put_pod("rebooted", "10.128.0.3", "nosuchlink");
+    put_pod("moved", "10.200.0.2", "lo");
+    start();
+    assert_int_equal(pods_busy(pods), 2);
+    links = 2;
+    bool never = false;
+    while (pods_busy(pods) > 0) {
+        loop_run_until(loop, &never, 1);
+    }
+    assert_int_equal(sw.n, 1);
+    assert_string_equal(sw.pods[0]->container_id, "alive");
+    assert_int_equal(perform(CNI_ADD, "a", &a), 0);
+    assert_null(strstr(a.text, "10.128.0.2/29"));
+    assert_int_equal(perform(CNI_DEL, "a", &a), 0);
+    links = 1;
+    assert_nothing_leaked();
+}
+
+/* ---- the socket ---- */
+
+struct serving {
+    struct cniserver *server;
+    char dir[64], path[96];
+    int fd_seen;
+    unsigned requests;
+};
+
+static void on_request(void *ctx, struct cniserver_call *call, struct cni_request *r, int netns_fd)
+{
+    struct serving *s = ctx;
+    s->requests++;
+    s->fd_seen = netns_fd >= 0;
+    fd_close(netns_fd);
+    CLEANUP_FREE char *line = xasprintf("0 {\"id\":\"%s\"}\n", r->container_id);
+    cni_request_done(r);
+    cniserver_answer(call, line, strlen(line));
+}
+
+static int connect_to(const char *path)
+{
+    struct sockaddr_un sa = {.sun_family = AF_UNIX};
+    snprintf(sa.sun_path, sizeof sa.sun_path, "%s", path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *) &sa, sizeof sa), 0);
+    return fd;
+}
+
+struct reading {
+    int fd;
+    struct strbuf got;
+    bool ended;
+};
+
+static void on_readable(void *ctx, unsigned events)
+{
+    struct reading *r = ctx;
+    char buf[4096];
+    ssize_t n = recv(r->fd, buf, sizeof buf, MSG_DONTWAIT);
+    if (n > 0) {
+        strbuf_add(&r->got, buf, (size_t) n);
+    } else if (n == 0 || errno != EAGAIN) {
+        r->ended = true;
+    }
+}
+
+/* Sends 'parts' one after the other (with 'fd' at the first) and returns the answer. */
+static char *talk(struct serving *s, const char *const *parts, int pass)
+{
+    struct reading r = {.fd = connect_to(s->path), .got = STRBUF_INIT};
+    bool never = false;
+    for (size_t i = 0; parts[i]; i++) {
+        struct iovec iov = {.iov_base = (void *) (uintptr_t) parts[i], .iov_len = strlen(parts[i])};
+        union {
+            struct cmsghdr align;
+            char buf[CMSG_SPACE(sizeof(int))];
+        } control = {0};
+        struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+        if (i == 0 && pass >= 0) {
+            m.msg_control = control.buf;
+            m.msg_controllen = sizeof control.buf;
+            struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+            c->cmsg_level = SOL_SOCKET;
+            c->cmsg_type = SCM_RIGHTS;
+            c->cmsg_len = CMSG_LEN(sizeof(int));
+            memcpy(CMSG_DATA(c), &pass, sizeof pass);
+        }
+        assert_int_equal(sendmsg(r.fd, &m, MSG_NOSIGNAL), (int) strlen(parts[i]));
+        loop_run_until(loop, &never, 2);
+    }
+    struct loop_fd *w = loop_fd_new(loop, r.fd, LOOP_READ, on_readable, &r);
+    assert_int_equal(loop_run_until(loop, &r.ended, 10000), 0);
+    loop_fd_free(w);
+    close(r.fd);
+    return strbuf_steal(&r.got);
+}
+
+static void the_socket_takes_a_line_with_a_descriptor(void **state)
+{
+    (void) state;
+    struct serving s = {.dir = "/tmp/tenet-cnitest-XXXXXX"};
+    struct err e = {0};
+    assert_non_null(mkdtemp(s.dir));
+    snprintf(s.path, sizeof s.path, "%s/cni.sock", s.dir);
+    assert_int_equal(cniserver_new(loop, s.path, on_request, &s, &s.server, &e), 0);
+
+    static const char good[] =
+        "{\"command\":\"ADD\",\"containerID\":\"abc\",\"ifname\":\"eth0\","
+        "\"netns\":\"/n\",\"podNamespace\":\"red\",\"podName\":\"web\","
+        "\"config\":{\"cniVersion\":\"1.0.0\",\"name\":\"n\",\"type\":\"t\"}}";
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    char *text = talk(&s, (const char *const[]){good, "\n", NULL}, null);
+    assert_string_equal(text, "0 {\"id\":\"abc\"}\n");
+    assert_true(s.fd_seen);
+    free(text);
+    text = talk(&s, (const char *const[]){"{\"command\":\"ADD\"}\n", NULL}, -1);
+    assert_true(str_has_prefix(text, "1 {\"cniVersion\""));
+    free(text);
+    text = talk(&s, (const char *const[]){"nonsense\n", NULL}, -1);
+    assert_non_null(strstr(text, "\"code\":6"));
+    free(text);
+    assert_int_equal(s.requests, 1);
+
+    /* A peer that goes away in the middle leaves nothing. */
+    int fd = connect_to(s.path);
+    assert_int_equal(send(fd, "{", 1, 0), 1);
+    bool never = false;
+    loop_run_until(loop, &never, 5);
+    close(fd);
+    loop_run_until(loop, &never, 5);
+
+    cniserver_close(s.server);
+    assert_int_equal(access(s.path, F_OK), -1);
+    cniserver_free(s.server);
+    close(null);
+    rmdir(s.dir);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(add_and_del_leave_nothing),
+        T(many_at_once_get_different_addresses),
+        T(a_repeated_add_gives_the_same_while_it_is_intact),
+        T(requests_of_one_container_wait_for_each_other),
+        T(every_failure_of_add_is_taken_back),
+        T(a_taken_name_is_not_used),
+        T(an_address_is_held_until_its_flows_are_gone),
+        T(without_the_switch_everything_is_to_be_tried_again),
+        T(add_waits_for_the_vnid_of_a_new_project),
+        T(under_ovs_subnet_projects_need_no_vnid),
+        T(a_changed_vnid_reaches_the_pods_once),
+        T(check_looks_at_port_result_and_link),
+        T(the_hosts_own_namespace_is_refused),
+        T(pods_that_are_there_are_taken_over_and_stale_ones_detached),
+        T(the_socket_takes_a_line_with_a_descriptor),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
