@@ -39,7 +39,8 @@ struct informer {
     struct http_call *watch;
     struct strbuf line;
     struct loop_timer *retry;
-    bool *freed; /* Set by informer_free during a callback. */
+    bool in_callback; /* Then informer_free only marks it as dead. */
+    bool dead;
 };
 
 struct entry {
@@ -48,6 +49,18 @@ struct entry {
 };
 
 static void informer_go(struct informer *i);
+static void informer_destroy(struct informer *i);
+
+/* After a callback of the owner's; false: it freed the informer. */
+static bool callback_over(struct informer *i)
+{
+    i->in_callback = false;
+    if (i->dead) {
+        informer_destroy(i);
+        return false;
+    }
+    return true;
+}
 
 static void entry_free(void *p)
 {
@@ -99,46 +112,52 @@ static bool object_changed(struct informer *i, struct json *obj)
     }
     en->obj = obj;
     en->seen = true;
-    bool freed = false;
+    bool alive = true;
     if (!same && i->ops->changed) {
-        i->freed = &freed;
+        i->in_callback = true;
         i->ops->changed(i->ctx, key, old, obj);
-        if (!freed) {
-            i->freed = NULL;
-        }
+        alive = callback_over(i);
     }
     json_free(old);
     free(key);
-    return !freed;
+    return alive;
 }
 
 static bool object_deleted(struct informer *i, const char *key)
 {
     struct entry *en = smap_take(&i->objects, key);
-    bool freed = false;
+    bool alive = true;
     if (en) {
         if (i->ops->deleted) {
-            i->freed = &freed;
+            i->in_callback = true;
             i->ops->deleted(i->ctx, key, en->obj);
-            if (!freed) {
-                i->freed = NULL;
-            }
+            alive = callback_over(i);
         }
         entry_free(en);
     }
-    return !freed;
+    return alive;
 }
 
-static void connection_regained(struct informer *i)
+/* Tells the owner of a change of the connection; false: it freed the informer. */
+static bool tell_connection(struct informer *i, const char *lost_reason)
+{
+    if (!i->ops->connection) {
+        return true;
+    }
+    i->in_callback = true;
+    i->ops->connection(i->ctx, lost_reason);
+    return callback_over(i);
+}
+
+static bool connection_regained(struct informer *i)
 {
     i->attempt = 0;
-    if (i->lost) {
-        i->lost = false;
-        log_info("registry is back", "kind=%s", i->plural);
-        if (i->ops->connection) {
-            i->ops->connection(i->ctx, NULL);
-        }
+    if (!i->lost) {
+        return true;
     }
+    i->lost = false;
+    log_info("registry is back", "kind=%s", i->plural);
+    return tell_connection(i, NULL);
 }
 
 static void wait_and_retry(struct informer *i, const char *reason)
@@ -146,8 +165,8 @@ static void wait_and_retry(struct informer *i, const char *reason)
     if (reason && !i->lost) {
         i->lost = true;
         log_warn("registry is not to be reached", "kind=%s reason=\"%s\"", i->plural, reason);
-        if (i->ops->connection) {
-            i->ops->connection(i->ctx, reason);
+        if (!tell_connection(i, reason)) {
+            return;
         }
     }
     uint32_t seed = hash_string(i->plural) + i->attempt;
@@ -219,7 +238,9 @@ static void list_done(void *ctx, int error, const char *text, struct json *list)
         wait_and_retry(i, text);
         return;
     }
-    connection_regained(i);
+    if (!connection_regained(i)) {
+        return;
+    }
     set_version(i, version);
     if (!take_list(i, list)) {
         return;
@@ -227,15 +248,13 @@ static void list_done(void *ctx, int error, const char *text, struct json *list)
     malloc_trim(0); /* The text and the tree of the whole list were garbage from birth. */
     if (!i->synced) {
         i->synced = true;
-        bool freed = false;
-        i->freed = &freed;
         if (i->ops->synced) {
+            i->in_callback = true;
             i->ops->synced(i->ctx);
+            if (!callback_over(i)) {
+                return;
+            }
         }
-        if (freed) {
-            return;
-        }
-        i->freed = NULL;
     }
     informer_go(i);
 }
@@ -276,7 +295,7 @@ static bool take_event(struct informer *i, const char *text, size_t size)
 
 static void watch_opened(void *ctx)
 {
-    connection_regained(ctx);
+    (void) connection_regained(ctx);
 }
 
 static void watch_data(void *ctx, const char *p, size_t size)
@@ -376,14 +395,8 @@ struct informer *informer_new(struct api_client *c, struct loop *l, const char *
     return i;
 }
 
-struct informer *informer_free(struct informer *i)
+static void informer_destroy(struct informer *i)
 {
-    if (!i) {
-        return NULL;
-    }
-    if (i->freed) {
-        *i->freed = true;
-    }
     api_call_cancel(i->list);
     if (i->watch) {
         http_call_cancel(i->watch);
@@ -396,6 +409,15 @@ struct informer *informer_free(struct informer *i)
     free(i->field_selector);
     free(i->version);
     free(i);
+}
+
+struct informer *informer_free(struct informer *i)
+{
+    if (i && i->in_callback) {
+        i->dead = true;
+    } else if (i) {
+        informer_destroy(i);
+    }
     return NULL;
 }
 
