@@ -20,7 +20,7 @@ struct rpc *rpc_free(struct rpc *r);
 
 struct rpc_result {
     enum grpc_status status;
-    const char *text;    /* What the server said, or what went wrong; "" with GRPC_OK. */
+    const char *text;    /* What the server said, or what went wrong; may be "". */
     bool too_large;      /* The answer was larger than 'max_size', and was not read. */
     const char *message; /* Of a unary call that succeeded; else NULL. */
     size_t size;
