@@ -130,7 +130,8 @@ static void respond_v2(struct request *q)
         strbuf_addf(&out, "\x0a%c2.0\x12%c\x0a%c%s\x12%c%s\x42", 3, (char) info,
                     (char) (sizeof title - 1), title, (char) version, TENET_VERSION);
         strbuf_addc(&out, '\0');
-        respond_text(q, 200, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf", &out);
+        /* Asked for with "@", which is no media type, so answered with a dot. */
+        respond_text(q, 200, "application/com.github.proto-openapi.spec.v2.v1.0+protobuf", &out);
         return;
     }
     strbuf_adds(&out,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a request asks for: its attributes, the form of its answer, its body. */
+#include "api/proto.h"
 #include "apiserver/server.h"
 #include "wire/yaml.h"
 
@@ -240,6 +241,9 @@ int request_body(struct request *q, struct json **ret, struct err *e)
     CLEANUP_FREE char *type = request_content_type(q);
     if (streq(type, "application/yaml") || streq(type, "application/x-yaml")) {
         return yaml_parse(body, size, ret, e);
+    }
+    if (streq(type, "application/vnd.kubernetes.protobuf")) {
+        return api_proto_decode(body, size, ret, e);
     }
     if (!streq(type, "application/json") && !str_has_suffix(type, "+json")) {
         return err_set(e, -EPROTONOSUPPORT,

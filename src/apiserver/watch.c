@@ -3,6 +3,11 @@
  *
  * A change is encoded once for each form in which somebody wants it, and the bytes are shared by all
  * watchers.  With a selector, an object that begins to match is ADDED and one that ceases to is DELETED.
+ *
+ * A watch is either live, and gets each change as it happens, or catches up: with the objects it begins
+ * with, then with the events of the window.  A client that reads slowly falls back to catching up when
+ * much is queued for it, so that what waits for it is the window and not memory of its own; when the window
+ * has moved on it is told that its version is too old.
  * One timer serves all watches: their ends, and bookmarks. */
 #include "apiserver/server.h"
 #include "base/timeutil.h"
@@ -12,6 +17,7 @@
 
 #define TICK_MS 250
 #define BOOKMARK_MS 30000
+#define QUEUE_PAUSE ((size_t) 256 << 10) /* Unsent bytes at which a watch is not live any more. */
 #define MIN_TIMEOUT_MS (UINT64_C(30) * 60 * 1000)
 
 struct watch {
@@ -20,6 +26,11 @@ struct watch {
     struct selection sel;
     bool bookmarks;
     bool ended; /* Its client is gone or was cut off. */
+    bool live;
+    struct object **initial; /* Objects yet to be told, from 'at_initial' on. */
+    size_t n_initial, at_initial;
+    bool initial_end; /* A bookmark follows them. */
+    uint64_t seen;    /* All events up to this revision were told. */
     uint64_t deadline_ms, bookmark_at_ms;
 };
 
@@ -119,6 +130,10 @@ static void watch_free(struct watch *w)
     q->server->n_watches--;
     metrics_count(q->server->metrics, VERB_WATCH, q->ck->kind->plural, 200,
                   time_mono_ns() - q->start_ns);
+    while (w->at_initial < w->n_initial) {
+        object_unref(w->initial[w->at_initial++]);
+    }
+    free(w->initial);
     selection_done(&w->sel);
     request_free(q);
     free(w);
@@ -155,11 +170,10 @@ static void send_event(struct watch *w, struct frames *f)
     }
 }
 
-static void send_bookmark(struct watch *w, bool initial_end)
+static void send_bookmark(struct watch *w, uint64_t revision, bool initial_end)
 {
     const struct accept *a = &w->q->accept;
     const struct cache_kind *ck = w->q->ck;
-    uint64_t revision = w->q->server->cache.revision;
     CLEANUP_FREE char *version = api_kind_api_version(ck->kind);
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
     strbuf_adds(&out, "{\"type\":\"BOOKMARK\",\"object\":");
@@ -187,29 +201,85 @@ static uint64_t bookmark_interval(const struct apiserver *a)
     return a->cfg.bookmark_ms ? a->cfg.bookmark_ms : BOOKMARK_MS;
 }
 
-static void send_initial(struct watch *w)
+/* As kube-apiserver: the stream goes on, and its last event is the error. */
+static void send_expired(struct watch *w)
+{
+    CLEANUP_FREE char *message =
+        xasprintf("too old resource version: %" PRIu64 " (%" PRIu64 ")", w->seen, w->q->ck->floor);
+    CLEANUP(json_free)
+    struct json *status = status_object(
+        w->q,
+        &(struct status){.code = 410, .reason = "Expired", .message = message, .plain = true});
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    strbuf_adds(&out, "{\"type\":\"ERROR\",\"object\":");
+    json_write(status, 0, &out);
+    strbuf_adds(&out, "}\n");
+    CLEANUP(blob_unref) struct blob *b = blob_new(out.data, out.size);
+    send(w, b);
+}
+
+static void watch_end(struct watch *w)
+{
+    if (!w->ended) {
+        http_stream_end(w->q->x);
+        watch_free(w);
+    }
+}
+
+/* ---- catching up ---- */
+
+static void take_initial(struct watch *w)
 {
     struct cache_walk walk;
     struct object *o;
     struct request *q = w->q;
-    cache_walk_init(&walk, q->ck, q->namespace, NULL, q->server->cache.revision);
-    while (!w->ended && (o = cache_walk_next(&walk))) {
+    size_t cap = 0;
+    cache_walk_init(&walk, q->ck, q->namespace, NULL, w->seen);
+    while ((o = cache_walk_next(&walk))) {
         if (selection_matches(&w->sel, o)) {
-            CLEANUP(blob_unref)
-            struct blob *b = encode(q->ck, &q->accept, "ADDED", o->text, o->revision);
-            send(w, b);
+            w->initial = grow(w->initial, &cap, w->n_initial + 1, sizeof(struct object *));
+            w->initial[w->n_initial++] = object_ref(o);
         }
     }
     cache_walk_done(&walk);
 }
 
-static void send_since(struct watch *w, uint64_t revision)
+static void send_next_initial(struct watch *w)
 {
+    CLEANUP(object_unref) struct object *o = w->initial[w->at_initial++];
+    CLEANUP(blob_unref)
+    struct blob *b = encode(w->q->ck, &w->q->accept, "ADDED", o->text, o->revision);
+    send(w, b);
+    if (w->at_initial == w->n_initial) {
+        free(TAKE(w->initial));
+        w->n_initial = w->at_initial = 0;
+    }
+}
+
+/* Sends what is due until enough is queued; the watch may be gone afterwards. */
+static void catch_up(void *ctx)
+{
+    struct watch *w = ctx;
     const struct cache_kind *ck = w->q->ck;
-    for (size_t i = cache_event_after(ck, revision); i < ck->n_events && !w->ended; i++) {
-        struct frames f = {.ck = ck, .ev = cache_event_at(ck, i)};
-        send_event(w, &f);
-        frames_done(&f);
+    while (!w->live && !w->ended && http_stream_queued(w->q->x) < QUEUE_PAUSE) {
+        size_t i;
+        if (w->at_initial < w->n_initial) {
+            send_next_initial(w);
+        } else if (w->initial_end) {
+            w->initial_end = false;
+            send_bookmark(w, w->seen, true);
+        } else if (w->seen < ck->floor) {
+            send_expired(w);
+            watch_end(w);
+            return;
+        } else if ((i = cache_event_after(ck, w->seen)) == ck->n_events) {
+            w->live = true;
+        } else {
+            struct frames f = {.ck = ck, .ev = cache_event_at(ck, i)};
+            send_event(w, &f);
+            w->seen = f.ev->revision;
+            frames_done(&f);
+        }
     }
 }
 
@@ -270,31 +340,6 @@ static int parse_watch(struct request *q, struct watch_request *ret)
     return 0;
 }
 
-/* As kube-apiserver: the stream opens, and its only event is the error. */
-static void send_expired(struct watch *w, uint64_t revision)
-{
-    CLEANUP_FREE char *message =
-        xasprintf("too old resource version: %" PRIu64 " (%" PRIu64 ")", revision, w->q->ck->floor);
-    CLEANUP(json_free)
-    struct json *status = status_object(
-        w->q,
-        &(struct status){.code = 410, .reason = "Expired", .message = message, .plain = true});
-    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
-    strbuf_adds(&out, "{\"type\":\"ERROR\",\"object\":");
-    json_write(status, 0, &out);
-    strbuf_adds(&out, "}\n");
-    CLEANUP(blob_unref) struct blob *b = blob_new(out.data, out.size);
-    send(w, b);
-}
-
-static void watch_end(struct watch *w)
-{
-    if (!w->ended) {
-        http_stream_end(w->q->x);
-        watch_free(w);
-    }
-}
-
 void handle_watch(struct request *q)
 {
     struct watch_request p;
@@ -318,20 +363,14 @@ void handle_watch(struct request *q)
     if (a->n_watches++ == 0) {
         loop_timer_arm(a->watch_timer, TICK_MS);
     }
+    w->seen = p.from_now_on ? p.revision : a->cache.revision;
+    w->initial_end = p.initial_end;
     http_stream_begin(q->x, 200, "application/json", watch_closed, w);
-    if (p.from_now_on && p.revision < q->ck->floor) {
-        send_expired(w, p.revision);
-        watch_end(w);
-        return;
+    http_stream_on_drained(q->x, catch_up, w);
+    if (!p.from_now_on) {
+        take_initial(w);
     }
-    if (p.from_now_on) {
-        send_since(w, p.revision);
-    } else {
-        send_initial(w);
-    }
-    if (p.initial_end) {
-        send_bookmark(w, true);
-    }
+    catch_up(w);
 }
 
 /* ---- all watches ---- */
@@ -341,7 +380,11 @@ void watch_dispatch(struct apiserver *a, struct cache_kind *ck, const struct cac
     struct frames f = {.ck = ck, .ev = ev};
     struct watch *w;
     LIST_FOREACH (w, struct watch, node, &ck->watches) {
-        send_event(w, &f);
+        if (w->live && !w->ended) {
+            send_event(w, &f);
+            w->seen = ev->revision;
+            w->live = w->ended || http_stream_queued(w->q->x) < QUEUE_PAUSE;
+        }
     }
     frames_done(&f);
 }
@@ -355,8 +398,8 @@ void watch_tick(void *server)
         LIST_FOREACH (w, struct watch, node, &a->cache.kinds[i].watches) {
             bool ends = now >= w->deadline_ms;
             /* One at the end, too: the client resumes from there. */
-            if (w->bookmarks && (ends || now >= w->bookmark_at_ms)) {
-                send_bookmark(w, false);
+            if (w->bookmarks && w->live && (ends || now >= w->bookmark_at_ms)) {
+                send_bookmark(w, a->cache.revision, false);
                 w->bookmark_at_ms = now + bookmark_interval(a);
             }
             if (ends) {

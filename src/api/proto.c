@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/proto.h"
+
+#include "base/macro.h"
+#include "base/timeutil.h"
+#include "wire/protobuf.h"
+
+/* Field numbers: generated.proto of k8s.io/apimachinery/pkg/apis/meta/v1, pkg/runtime and
+ * k8s.io/api/core/v1. */
+enum type { T_STRING, T_INT, T_BOOL, T_TIME, T_MESSAGE, T_MAP, T_IGNORED };
+
+struct message;
+struct field {
+    uint32_t number;
+    const char *name;
+    enum type type;
+    bool repeated;
+    const struct message *message;
+};
+struct message {
+    const struct field *fields;
+    size_t n;
+};
+#define MESSAGE(list)          \
+    {                          \
+        list, ARRAY_SIZE(list) \
+    }
+
+static const struct field owner_fields[] = {
+    {1, "kind", T_STRING},       {3, "name", T_STRING},     {4, "uid", T_STRING},
+    {5, "apiVersion", T_STRING}, {6, "controller", T_BOOL}, {7, "blockOwnerDeletion", T_BOOL},
+};
+static const struct message owner = MESSAGE(owner_fields);
+
+static const struct field meta_fields[] = {
+    {1, "name", T_STRING},
+    {2, "generateName", T_STRING},
+    {3, "namespace", T_STRING},
+    {4, "selfLink", T_STRING},
+    {5, "uid", T_STRING},
+    {6, "resourceVersion", T_STRING},
+    {7, "generation", T_INT},
+    {8, "creationTimestamp", T_TIME},
+    {9, "deletionTimestamp", T_TIME},
+    {10, "deletionGracePeriodSeconds", T_INT},
+    {11, "labels", T_MAP},
+    {12, "annotations", T_MAP},
+    {13, "ownerReferences", T_MESSAGE, true, &owner},
+    {14, "finalizers", T_STRING, true},
+    {15, "clusterName", T_IGNORED},
+    {17, "managedFields", T_IGNORED},
+};
+static const struct message meta = MESSAGE(meta_fields);
+
+static const struct field condition_fields[] = {
+    {1, "type", T_STRING},   {2, "status", T_STRING},  {4, "lastTransitionTime", T_TIME},
+    {5, "reason", T_STRING}, {6, "message", T_STRING},
+};
+static const struct message condition = MESSAGE(condition_fields);
+
+static const struct field namespace_spec_fields[] = {{1, "finalizers", T_STRING, true}};
+static const struct message namespace_spec = MESSAGE(namespace_spec_fields);
+static const struct field namespace_status_fields[] = {
+    {1, "phase", T_STRING},
+    {2, "conditions", T_MESSAGE, true, &condition},
+};
+static const struct message namespace_status = MESSAGE(namespace_status_fields);
+static const struct field namespace_fields[] = {
+    {1, "metadata", T_MESSAGE, false, &meta},
+    {2, "spec", T_MESSAGE, false, &namespace_spec},
+    {3, "status", T_MESSAGE, false, &namespace_status},
+};
+
+static const struct field preconditions_fields[] = {{1, "uid", T_STRING},
+                                                    {2, "resourceVersion", T_STRING}};
+static const struct message preconditions = MESSAGE(preconditions_fields);
+static const struct field delete_options_fields[] = {
+    {1, "gracePeriodSeconds", T_INT}, {2, "preconditions", T_MESSAGE, false, &preconditions},
+    {3, "orphanDependents", T_BOOL},  {4, "propagationPolicy", T_STRING},
+    {5, "dryRun", T_STRING, true},
+};
+
+static const struct {
+    const char *kind;
+    struct message message;
+} kinds[] = {
+    {"Namespace", MESSAGE(namespace_fields)},
+    {"DeleteOptions", MESSAGE(delete_options_fields)},
+};
+
+static int decode_message(const struct message *m, const char *data, size_t size, struct json *obj,
+                          struct err *e);
+
+static int malformed(struct err *e)
+{
+    return err_set(e, -EINVAL, "malformed protobuf");
+}
+
+/* An entry of a map of strings: key = 1, value = 2. */
+static int decode_entry(const struct pb_field *f, struct json *map, struct err *e)
+{
+    struct pb_reader r = pb_reader_of(f->data, f->size);
+    struct pb_field part;
+    CLEANUP_STRBUF struct strbuf key = STRBUF_INIT;
+    const char *value = "";
+    size_t value_size = 0;
+    int n;
+    while ((n = pb_next(&r, &part)) > 0) {
+        if (part.type != PB_BYTES || part.number > 2) {
+            return malformed(e);
+        }
+        if (part.number == 1) {
+            strbuf_reset(&key);
+            strbuf_add(&key, part.data, part.size);
+        } else {
+            value = part.data;
+            value_size = part.size;
+        }
+    }
+    if (n < 0 || memchr(strbuf_cstr(&key), '\0', key.size)) {
+        return malformed(e);
+    }
+    json_set(map, strbuf_cstr(&key), json_string_n(value, value_size));
+    return 0;
+}
+
+/* Time: seconds = 1, nanos = 2; the empty message is the zero time, which is absent. */
+static int decode_time(const struct pb_field *f, struct json **ret, struct err *e)
+{
+    struct pb_reader r = pb_reader_of(f->data, f->size);
+    struct pb_field part;
+    int64_t seconds = 0;
+    int n;
+    while ((n = pb_next(&r, &part)) > 0) {
+        if (part.number == 1 && part.type == PB_VARINT) {
+            seconds = (int64_t) part.value;
+        }
+    }
+    /* To the end of year 9999, which is as far as the text goes. */
+    if (n < 0 || seconds < 0 || seconds > INT64_C(253402300799)) {
+        return malformed(e);
+    }
+    if (seconds) {
+        char text[TIME_TEXT_SIZE];
+        time_format_s(seconds * 1000, text);
+        *ret = json_string(text);
+    }
+    return 0;
+}
+
+/* '*ret' stays NULL when there is nothing to be set. */
+static int decode_value(const struct field *f, const struct pb_field *p, struct json **ret,
+                        struct err *e)
+{
+    enum pb_type want = f->type == T_INT || f->type == T_BOOL ? PB_VARINT : PB_BYTES;
+    if (p->type != want) {
+        return malformed(e);
+    }
+    switch (f->type) {
+    case T_STRING:
+        /* proto2 sends empty strings; they mean absent. */
+        if (p->size || f->repeated) {
+            *ret = json_string_n(p->data, p->size);
+        }
+        return 0;
+    case T_INT:
+        *ret = json_int((int64_t) p->value);
+        return 0;
+    case T_BOOL:
+        *ret = json_bool(p->value);
+        return 0;
+    case T_TIME:
+        return decode_time(p, ret, e);
+    case T_MESSAGE: {
+        CLEANUP(json_free) struct json *sub = json_object();
+        int r = decode_message(f->message, p->data, p->size, sub, e);
+        *ret = r < 0 ? NULL : TAKE(sub);
+        return r;
+    }
+    case T_MAP:
+    case T_IGNORED:
+        break;
+    }
+    return 0;
+}
+
+static const struct field *find(const struct message *m, uint32_t number)
+{
+    for (size_t i = 0; i < m->n; i++) {
+        if (m->fields[i].number == number) {
+            return &m->fields[i];
+        }
+    }
+    return NULL;
+}
+
+static int decode_message(const struct message *m, const char *data, size_t size, struct json *obj,
+                          struct err *e)
+{
+    struct pb_reader r = pb_reader_of(data, size);
+    struct pb_field p;
+    int n;
+    while ((n = pb_next(&r, &p)) > 0) {
+        const struct field *f = find(m, p.number);
+        struct json *v = NULL;
+        if (!f) {
+            return err_set(e, -EPROTONOSUPPORT, "protobuf field %u is not known here; send JSON",
+                           p.number);
+        }
+        if (f->type == T_MAP) {
+            if (p.type != PB_BYTES) {
+                return malformed(e);
+            }
+            n = decode_entry(&p, json_ensure_object(obj, f->name), e);
+        } else {
+            n = decode_value(f, &p, &v, e);
+        }
+        if (n < 0) {
+            return n;
+        }
+        if (v && f->repeated) {
+            json_append(json_ensure_array(obj, f->name), v);
+        } else if (v) {
+            json_set(obj, f->name, v);
+        }
+    }
+    return n < 0 ? malformed(e) : 0;
+}
+
+static struct json *text_of(const struct pb_field *f)
+{
+    return json_string_n(f->data, f->size);
+}
+
+/* Strings are only known to be text once they were read as JSON. */
+static int checked(const struct json *obj, struct json **ret, struct err *e)
+{
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    json_write(obj, 0, &text);
+    return json_parse(text.data, text.size, ret, e);
+}
+
+/* The envelope: four bytes, then Unknown {typeMeta = 1 {apiVersion = 1, kind = 2}, raw = 2,
+ * contentEncoding = 3, contentType = 4}. */
+int api_proto_decode(const void *data, size_t size, struct json **ret, struct err *e)
+{
+    static const char magic[4] = {'k', '8', 's', '\0'};
+    if (size < sizeof magic || memcmp(data, magic, sizeof magic) != 0) {
+        return malformed(e);
+    }
+    CLEANUP(json_free) struct json *obj = json_object();
+    struct pb_reader r = pb_reader_of((const char *) data + sizeof magic, size - sizeof magic);
+    struct pb_field f, raw = {0}, part;
+    int n;
+    while ((n = pb_next(&r, &f)) > 0) {
+        if (f.type != PB_BYTES || (f.number > 2 && f.size)) {
+            return malformed(e);
+        }
+        if (f.number == 2) {
+            raw = f;
+        } else if (f.number == 1) {
+            struct pb_reader t = pb_reader_of(f.data, f.size);
+            while ((n = pb_next(&t, &part)) > 0) {
+                if (part.type != PB_BYTES || part.number > 2) {
+                    return malformed(e);
+                }
+                json_set(obj, part.number == 1 ? "apiVersion" : "kind", text_of(&part));
+            }
+            if (n < 0) {
+                return malformed(e);
+            }
+        }
+    }
+    if (n < 0) {
+        return malformed(e);
+    }
+    const char *kind = json_path_string(obj, "kind", NULL);
+    for (size_t i = 0; kind && i < ARRAY_SIZE(kinds); i++) {
+        if (streq(kinds[i].kind, kind)) {
+            n = decode_message(&kinds[i].message, raw.data, raw.size, obj, e);
+            return n < 0 ? n : checked(obj, ret, e);
+        }
+    }
+    return err_set(e, -EPROTONOSUPPORT, "%.80s is not accepted as protobuf; send JSON",
+                   kind ? kind : "an object without kind");
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Objects in Kubernetes' protobuf form ("application/vnd.kubernetes.protobuf"), which kubectl sends for
+ * some kinds however little the server says of it: "kubectl create namespace" is one.
+ *
+ * Decoding works from tables of field numbers and knows the kinds that clients are seen to send so:
+ * Namespace and DeleteOptions.  A field that the table does not have is an error, never dropped. */
+#pragma once
+
+#include "wire/json.h"
+
+/* '*ret' is the object as JSON, with apiVersion and kind.  -EINVAL: malformed; -EPROTONOSUPPORT: another
+ * kind, or a field that is not known. */
+int api_proto_decode(const void *data, size_t size, struct json **ret, struct err *e);
