@@ -9,13 +9,14 @@
 #include "base/err.h"
 
 struct command {
-    const char *name;    /* "master" */
-    const char *summary; /* One line for "tenet --help". */
-    const char *help;    /* Whole text of "tenet NAME --help". */
+    const char *name;                  /* "master" */
+    const char *summary;               /* One line for "tenet --help". */
+    const char *help;                  /* Whole text of "tenet NAME --help". */
     int (*run)(int argc, char **argv); /* argv[0] is the command's name. */
 };
 
-extern const struct command cmd_master, cmd_node, cmd_lab, cmd_get, cmd_create, cmd_delete, cmd_describe;
+extern const struct command cmd_master, cmd_node, cmd_lab, cmd_get, cmd_create, cmd_delete,
+    cmd_describe;
 
 /* Prints "tenet: TEXT" (of 'e' when 'fmt' is NULL) to standard error; returns 1. */
 int command_fail(const struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "controllers/object.h"
+#include "controllers/obj.h"
 #include "controllers/workqueue.h"
 
 LOG_MODULE("bootstrap");
@@ -114,7 +114,7 @@ static void namespace_written(void *ctx, struct work *w, int error, const char *
 static void step(void *ctx, struct work *w, const char *key)
 {
     if (streq(key, KEY_NAMESPACE)) {
-        CLEANUP(json_free) struct json *o = object_new("v1", "Namespace", NULL, "default");
+        CLEANUP(json_free) struct json *o = obj_new("v1", "Namespace", NULL, "default");
         work_request(w, "POST", "/api/v1/namespaces", o, namespace_written);
     } else {
         work_request(w, "GET", network_path(true), NULL, network_got);

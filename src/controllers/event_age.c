@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "base/timeutil.h"
-#include "controllers/object.h"
+#include "controllers/obj.h"
 #include "controllers/workqueue.h"
 
 #define KEY "events"
@@ -61,7 +61,7 @@ static void next_event(struct event_age *a, struct work *w)
     int64_t now = time_wall_ms();
     while (a->next < json_count(items)) {
         const struct json *it = json_at(items, a->next++);
-        if (event_age_is_over(it, now) && !object_is_terminating(it)) {
+        if (event_age_is_over(it, now) && !obj_is_terminating(it)) {
             event = it;
             break;
         }
@@ -69,7 +69,7 @@ static void next_event(struct event_age *a, struct work *w)
     const char *more = json_path_string(a->list, "metadata", "continue", NULL);
     if (event) {
         CLEANUP_FREE char *path =
-            api_path("v1", "events", object_namespace(event), object_name(event), NULL);
+            api_path("v1", "events", obj_namespace(event), obj_name(event), NULL);
         work_request(w, "DELETE", path, NULL, deleted);
     } else if (more && *more) {
         CLEANUP_STRBUF struct strbuf path = STRBUF_INIT;

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "controllers/object.h"
+#include "controllers/obj.h"
 #include "controllers/workqueue.h"
 
 LOG_MODULE("namespaces");
@@ -51,7 +51,7 @@ struct json *namespaces_finalized(const struct json *ns)
             json_append(rest, json_clone(f));
         }
     }
-    if (!has || !object_is_terminating(ns)) {
+    if (!has || !obj_is_terminating(ns)) {
         return NULL;
     }
     struct json *o = json_clone(ns);
@@ -150,7 +150,7 @@ static void next_object(struct namespaces *n, struct work *w, struct purge *pu)
     const struct json *o = NULL;
     while (pu->next < json_count(pu->list)) {
         const struct json *it = json_at(pu->list, pu->next++);
-        if (!object_is_terminating(it)) {
+        if (!obj_is_terminating(it)) {
             o = it;
             break;
         }
@@ -162,7 +162,7 @@ static void next_object(struct namespaces *n, struct work *w, struct purge *pu)
     }
     const struct api_kind *k = api_kinds[pu->kind];
     CLEANUP_FREE char *version = api_kind_api_version(k);
-    CLEANUP_FREE char *path = api_path(version, k->plural, work_key(w), object_name(o), NULL);
+    CLEANUP_FREE char *path = api_path(version, k->plural, work_key(w), obj_name(o), NULL);
     work_request(w, "DELETE", path, NULL, object_deleted);
 }
 
@@ -182,7 +182,7 @@ static void begin(void *ctx, struct work *w, const char *key)
 static void changed(void *ctx, const char *key, const struct json *old, const struct json *obj)
 {
     struct namespaces *n = ctx;
-    if (object_is_terminating(obj)) {
+    if (obj_is_terminating(obj)) {
         workqueue_add(n->queue, key);
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controllers/netconf.h"
 
-#include "controllers/object.h"
+#include "controllers/obj.h"
 
 #define MAX_OFFENDERS 10
 
@@ -87,7 +87,7 @@ bool netconf_apply(const struct netconf *c, struct json *object)
 
 struct json *netconf_object(const struct netconf *c)
 {
-    struct json *o = object_new(NETWORK_API_VERSION, "ClusterNetwork", NULL, "default");
+    struct json *o = obj_new(NETWORK_API_VERSION, "ClusterNetwork", NULL, "default");
     (void) netconf_apply(c, o);
     return o;
 }
@@ -102,9 +102,9 @@ static void add_offender(struct strbuf *text, size_t *n, const char *kind, const
     if ((*n)++ >= MAX_OFFENDERS) {
         return;
     }
-    const char *ns = object_namespace(o);
+    const char *ns = obj_namespace(o);
     strbuf_addf(text, "%s%s %s%s%s (%s)", text->size ? ", " : "", kind, ns, *ns ? "/" : "",
-                object_name(o), where);
+                obj_name(o), where);
 }
 
 int netconf_check_change(const struct netconf *c, const struct json *current,

@@ -5,7 +5,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/timeutil.h"
-#include "controllers/object.h"
+#include "controllers/obj.h"
 #include "controllers/workqueue.h"
 
 LOG_MODULE("events");
@@ -38,21 +38,20 @@ static void pending_free(void *p)
 
 static char *event_path(const struct json *event, bool with_name)
 {
-    return api_path("v1", "events", object_namespace(event), with_name ? object_name(event) : NULL,
-                    NULL);
+    return api_path("v1", "events", obj_namespace(event), with_name ? obj_name(event) : NULL, NULL);
 }
 
 struct json *recorder_make(const char *api_version, const char *kind, const struct json *object,
                            enum recorder_type type, const char *reason, const char *message,
                            const char *component, int64_t now_ms)
 {
-    const char *ns = object_namespace(object), *name = object_name(object);
+    const char *ns = obj_namespace(object), *name = obj_name(object);
     CLEANUP_STRBUF struct strbuf id = STRBUF_INIT;
-    strbuf_addf(&id, "%s/%s/%s/%s/%s/%s", kind, ns, name, object_uid(object), reason, message);
+    strbuf_addf(&id, "%s/%s/%s/%s/%s/%s", kind, ns, name, obj_uid(object), reason, message);
     CLEANUP_FREE char *event_name =
         xasprintf("%.*s.%016llx", MAX_NAME - 17, name,
                   (unsigned long long) hash_bytes(strbuf_cstr(&id), id.size));
-    struct json *o = object_new("v1", "Event", *ns ? ns : "default", event_name);
+    struct json *o = obj_new("v1", "Event", *ns ? ns : "default", event_name);
     struct json *about = json_ensure_object(o, "involvedObject");
     json_set_string(about, "apiVersion", api_version);
     json_set_string(about, "kind", kind);
@@ -60,7 +59,7 @@ struct json *recorder_make(const char *api_version, const char *kind, const stru
         json_set_string(about, "namespace", ns);
     }
     json_set_string(about, "name", name);
-    json_set_string(about, "uid", object_uid(object));
+    json_set_string(about, "uid", obj_uid(object));
     char now[TIME_TEXT_SIZE];
     time_format_s(now_ms, now);
     json_set_string(o, "type", type == EVENT_WARNING ? "Warning" : "Normal");
@@ -177,7 +176,7 @@ void recorder_event(struct recorder *r, const char *api_version, const char *kin
     struct pending *p = NEW(struct pending);
     p->event = recorder_make(api_version, kind, object, type, reason, message, r->component,
                              time_wall_ms());
-    CLEANUP_FREE char *key = xasprintf("%s/%s", object_namespace(p->event), object_name(p->event));
+    CLEANUP_FREE char *key = xasprintf("%s/%s", obj_namespace(p->event), obj_name(p->event));
     smap_set(&r->pending, key, p);
     workqueue_add(r->queue, key);
 }

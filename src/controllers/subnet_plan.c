@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "base/timeutil.h"
-#include "controllers/object.h"
+#include "controllers/obj.h"
 
 #include <stdio.h>
 
@@ -45,11 +45,11 @@ static bool address_usable(const struct netconf *c, const char *ip, struct subne
 
 static void plan_without_node(const struct json *hs, struct subnet_plan *p)
 {
-    const char *uid = object_annotation(hs, ANNOTATION_NODE_UID);
+    const char *uid = obj_annotation(hs, ANNOTATION_NODE_UID);
     struct ip4_prefix subnet;
     if (uid && *uid) {
         p->step = SUBNET_DELETE;
-    } else if (object_annotation(hs, ANNOTATION_ASSIGN_SUBNET) &&
+    } else if (obj_annotation(hs, ANNOTATION_ASSIGN_SUBNET) &&
                hostsubnet_prefix(hs, &subnet) == -ENOENT) {
         p->step = SUBNET_ASSIGN;
     } else {
@@ -67,9 +67,9 @@ void subnet_plan_make(const struct netconf *c, const struct json *node,
         }
         return;
     }
-    ret->uid = object_uid(node);
+    ret->uid = obj_uid(node);
     ret->host_ip = node_internal_ip(node);
-    const char *owner = hostsubnet ? object_annotation(hostsubnet, ANNOTATION_NODE_UID) : NULL;
+    const char *owner = hostsubnet ? obj_annotation(hostsubnet, ANNOTATION_NODE_UID) : NULL;
     if (owner && *owner && !streq(owner, ret->uid)) {
         ret->step = SUBNET_DELETE; /* Of a Node of this name that was deleted. */
         return;
@@ -99,8 +99,8 @@ void subnet_plan_make(const struct netconf *c, const struct json *node,
 struct json *subnet_plan_create(const char *name, const struct subnet_plan *plan,
                                 struct ip4_prefix subnet)
 {
-    struct json *o = object_new(NETWORK_API_VERSION, "HostSubnet", NULL, name);
-    object_set_annotation(o, ANNOTATION_NODE_UID, plan->uid);
+    struct json *o = obj_new(NETWORK_API_VERSION, "HostSubnet", NULL, name);
+    obj_set_annotation(o, ANNOTATION_NODE_UID, plan->uid);
     json_set_string(o, "host", name);
     json_set_string(o, "hostIP", plan->host_ip);
     json_set_string(o, "subnet", PREFIX_TEXT(subnet));
@@ -110,7 +110,7 @@ struct json *subnet_plan_create(const char *name, const struct subnet_plan *plan
 struct json *subnet_plan_update(const struct json *hostsubnet, const struct subnet_plan *plan)
 {
     struct json *o = json_clone(hostsubnet);
-    object_set_annotation(o, ANNOTATION_NODE_UID, plan->uid);
+    obj_set_annotation(o, ANNOTATION_NODE_UID, plan->uid);
     json_set_string(o, "hostIP", plan->host_ip);
     return o;
 }
@@ -118,7 +118,7 @@ struct json *subnet_plan_update(const struct json *hostsubnet, const struct subn
 struct json *subnet_plan_assign(const struct json *hostsubnet, struct ip4_prefix subnet)
 {
     struct json *o = json_clone(hostsubnet);
-    object_remove_annotation(o, ANNOTATION_ASSIGN_SUBNET);
+    obj_remove_annotation(o, ANNOTATION_ASSIGN_SUBNET);
     json_set_string(o, "subnet", PREFIX_TEXT(subnet));
     return o;
 }
@@ -157,13 +157,13 @@ static int claim_by_prefix(const void *x, const void *y)
         return a->p.len < b->p.len ? -1 : 1;
     }
     int r = strcmp(a->created, b->created);
-    return r ? r : strcmp(object_name(a->o), object_name(b->o));
+    return r ? r : strcmp(obj_name(a->o), obj_name(b->o));
 }
 
 static bool claim_is_older(const struct claim *a, const struct claim *b)
 {
     int r = strcmp(a->created, b->created);
-    return r ? r < 0 : strcmp(object_name(a->o), object_name(b->o)) < 0;
+    return r ? r < 0 : strcmp(obj_name(a->o), obj_name(b->o)) < 0;
 }
 
 /* Sorted by address, then length, prefixes that overlap one stand after it, up to its end: one claim that

@@ -5,7 +5,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/timeutil.h"
-#include "controllers/object.h"
+#include "controllers/obj.h"
 #include "controllers/subnet_plan.h"
 #include "controllers/workqueue.h"
 
@@ -39,6 +39,7 @@ struct subnets {
     struct list waiting; /* Entries for which no subnet was left, oldest first. */
     struct loop_timer *conflict_timer;
     bool started;
+    struct log_limit limit;
 };
 
 /* ---- entries ---- */
@@ -98,7 +99,7 @@ static void release(struct subnets *s, bool *has, struct ip4_prefix p)
 
 static void put_status(struct work *w, const struct json *node, work_answer_fn *then)
 {
-    CLEANUP_FREE char *path = api_path("v1", "nodes", NULL, object_name(node), "status");
+    CLEANUP_FREE char *path = api_path("v1", "nodes", NULL, obj_name(node), "status");
     work_request(w, "PUT", path, node, then);
 }
 
@@ -110,8 +111,8 @@ static void tell(struct subnets *s, struct entry *en, const struct json *node, c
     if (!streq_null(en->told, text)) {
         free(en->told);
         en->told = TAKE(text);
-        log_warn("node has no usable subnet", "node=%s reason=%s message=\"%s\"", en->name, reason,
-                 message);
+        log_limited(&s->limit, LOG_WARN, "node has no usable subnet",
+                    "node=%s reason=%s message=\"%s\"", en->name, reason, message);
         recorder_event(s->recorder, "v1", "Node", node, EVENT_WARNING, reason, message);
     }
 }
@@ -195,7 +196,7 @@ static void delete_hostsubnet(struct work *w, const char *name, const struct jso
         options = json_object();
         json_set_string(options, "kind", "DeleteOptions");
         json_set_string(options, "apiVersion", "v1");
-        json_set_string(json_ensure_object(options, "preconditions"), "uid", object_uid(hs));
+        json_set_string(json_ensure_object(options, "preconditions"), "uid", obj_uid(hs));
     }
     work_request(w, "DELETE", path, options, deleted);
 }
@@ -306,7 +307,7 @@ static void reconcile(void *ctx, struct work *w, const char *key)
     const struct json *hs = informer_get(s->hostsubnets, key);
     struct entry *en = entry_get(s, key);
     struct subnet_plan plan;
-    if (node && object_is_terminating(node)) {
+    if (node && obj_is_terminating(node)) {
         node = NULL;
     }
     subnet_plan_make(&s->conf, node, hs, &plan);
@@ -379,10 +380,10 @@ static void check_conflicts(void *ctx)
         const char *field = streq(list[i].reason, "DuplicateHostIP") ? "hostIP" : "subnet";
         CLEANUP_FREE char *message =
             xasprintf("%s %s of HostSubnet %s %s %s of HostSubnet %s: delete one of them", field,
-                      json_path_string(b, field, NULL), object_name(b),
+                      json_path_string(b, field, NULL), obj_name(b),
                       streq(field, "subnet") ? "overlaps" : "is the same as",
-                      json_path_string(a, field, NULL), object_name(a));
-        struct entry *en = entry_get(s, object_name(b));
+                      json_path_string(a, field, NULL), obj_name(a));
+        struct entry *en = entry_get(s, obj_name(b));
         if (!streq_null(en->conflict, message)) {
             log_warn("host subnets collide", "reason=%s message=\"%s\"", list[i].reason, message);
             recorder_event(s->recorder, NETWORK_API_VERSION, "HostSubnet", b, EVENT_WARNING,
@@ -397,16 +398,22 @@ static void check_conflicts(void *ctx)
 
 /* ---- informers ---- */
 
+/* What is there when the controllers start is queued in an order of its own; see queue_all. */
+static void queue(struct subnets *s, const char *key)
+{
+    if (s->started) {
+        workqueue_add(s->queue, key);
+    }
+}
+
 static void node_changed(void *ctx, const char *key, const struct json *old, const struct json *obj)
 {
-    struct subnets *s = ctx;
-    workqueue_add(s->queue, key);
+    queue(ctx, key);
 }
 
 static void node_deleted(void *ctx, const char *key, const struct json *obj)
 {
-    struct subnets *s = ctx;
-    workqueue_add(s->queue, key);
+    queue(ctx, key);
 }
 
 static void check_conflicts_soon(struct subnets *s)
@@ -434,7 +441,7 @@ static void hostsubnet_changed(void *ctx, const char *key, const struct json *ol
         en->has_mark = true;
     }
     check_conflicts_soon(s);
-    workqueue_add(s->queue, key);
+    queue(s, key);
 }
 
 static void hostsubnet_deleted(void *ctx, const char *key, const struct json *obj)
@@ -445,7 +452,7 @@ static void hostsubnet_deleted(void *ctx, const char *key, const struct json *ob
     free(en->conflict);
     en->conflict = NULL;
     check_conflicts_soon(s);
-    workqueue_add(s->queue, key);
+    queue(s, key);
 }
 
 struct newest {
@@ -459,14 +466,36 @@ static void find_newest(void *ctx, const char *key, const struct json *obj)
     struct newest *newest = ctx;
     const char *created = json_path_string(obj, "metadata", "creationTimestamp", NULL);
     struct ip4_prefix p;
-    if (!created || !object_annotation(obj, ANNOTATION_NODE_UID) ||
-        hostsubnet_prefix(obj, &p) < 0) {
+    if (!created || !obj_annotation(obj, ANNOTATION_NODE_UID) || hostsubnet_prefix(obj, &p) < 0) {
         return;
     }
     int r = newest->created ? strcmp(created, newest->created) : 1;
     if (r > 0 || (r == 0 && p.addr > newest->subnet.addr)) {
         *newest = (struct newest){created, p};
     }
+}
+
+static int by_age(const void *x, const void *y)
+{
+    const struct json *a = *(const struct json *const *) x, *b = *(const struct json *const *) y;
+    const char *made_a = json_path_string(a, "metadata", "creationTimestamp", NULL);
+    const char *made_b = json_path_string(b, "metadata", "creationTimestamp", NULL);
+    int r = strcmp(made_a ? made_a : "", made_b ? made_b : "");
+    return r ? r : strcmp(obj_name(a), obj_name(b));
+}
+
+/* Oldest first: nodes that came while no controller ran get their subnets in the order of registration. */
+static void queue_all(struct subnets *s, const struct informer *i)
+{
+    struct object_list all = {0};
+    informer_each(i, collect, &all);
+    if (all.n > 0) {
+        qsort(all.list, all.n, sizeof(*all.list), by_age);
+    }
+    for (size_t k = 0; k < all.n; k++) {
+        workqueue_add(s->queue, obj_name(all.list[k]));
+    }
+    free(all.list);
 }
 
 static void synced(void *ctx)
@@ -482,6 +511,8 @@ static void synced(void *ctx)
     }
     s->started = true;
     check_conflicts_soon(s);
+    queue_all(s, s->hostsubnets);
+    queue_all(s, s->nodes);
     log_info("synced", "nodes=%zu hostsubnets=%zu free=%llu", informer_count(s->nodes),
              informer_count(s->hostsubnets),
              (unsigned long long) subnet_alloc_free_slots(s->alloc));

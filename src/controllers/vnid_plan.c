@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controllers/vnid_plan.h"
 
-#include "controllers/object.h"
+#include "controllers/obj.h"
 #include "sdn/network.h"
 
 bool vnid_plan_is_global(const char *name)
@@ -27,7 +27,7 @@ enum vnid_step vnid_plan_make(const char *name, const struct json *ns, const str
 
 struct json *vnid_plan_create(const char *name, uint32_t vnid)
 {
-    struct json *o = object_new(NETWORK_API_VERSION, "NetNamespace", NULL, name);
+    struct json *o = obj_new(NETWORK_API_VERSION, "NetNamespace", NULL, name);
     json_set_string(o, "netname", name);
     json_set_int(o, "netid", vnid);
     return o;

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "controllers/object.h"
+#include "controllers/obj.h"
 #include "controllers/vnid_plan.h"
 #include "controllers/workqueue.h"
 #include "sdn/vnid_alloc.h"

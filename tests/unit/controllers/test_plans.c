@@ -2,7 +2,7 @@
 /* The decisions of the controllers, which are pure functions of the objects. */
 #include "controllers/event_age.h"
 #include "controllers/namespaces.h"
-#include "controllers/object.h"
+#include "controllers/obj.h"
 #include "controllers/recorder.h"
 #include "controllers/subnet_plan.h"
 #include "controllers/vnid_plan.h"
@@ -245,10 +245,10 @@ static void events_have_a_name_made_of_what_they_say(void **state)
     struct json *b = recorder_make("v1", "Node", node, EVENT_WARNING, "Why", "because", "me", 9000);
     CLEANUP(json_free)
     struct json *c = recorder_make("v1", "Node", node, EVENT_WARNING, "Why", "else", "me", 0);
-    assert_string_equal(object_name(a), object_name(b));
-    assert_string_not_equal(object_name(a), object_name(c));
-    assert_string_equal(object_namespace(a), "default");
-    assert_true(str_has_prefix(object_name(a), "n1."));
+    assert_string_equal(obj_name(a), obj_name(b));
+    assert_string_not_equal(obj_name(a), obj_name(c));
+    assert_string_equal(obj_namespace(a), "default");
+    assert_true(str_has_prefix(obj_name(a), "n1."));
     assert_json(json_get(a, "involvedObject"),
                 "{'apiVersion':'v1','kind':'Node','name':'n1','uid':'u1'}");
     assert_string_equal(json_path_string(a, "type", NULL), "Warning");
@@ -257,7 +257,7 @@ static void events_have_a_name_made_of_what_they_say(void **state)
     struct json *pod = from("{'metadata':{'name':'p','namespace':'red','uid':'u2'}}");
     CLEANUP(json_free)
     struct json *d = recorder_make("v1", "Pod", pod, EVENT_NORMAL, "Why", "because", "me", 0);
-    assert_string_equal(object_namespace(d), "red");
+    assert_string_equal(obj_namespace(d), "red");
     assert_string_equal(json_path_string(d, "involvedObject", "namespace", NULL), "red");
 }
 

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tenet master: the registry and its controllers in one process.
+ *
+ * It sets up no network device: a host that is only a master has no part in the pod network. */
+#include "apiserver/apiserver.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cli/command.h"
+#include "cli/notify.h"
+#include "client/client.h"
+#include "controllers/controllers.h"
+#include "controllers/master_config.h"
+#include "net/http.h"
+#include "net/process.h"
+#include "net/rtnl.h"
+#include "net/sock.h"
+#include "store/store.h"
+#include "wire/yaml.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <sys/resource.h>
+
+LOG_MODULE("master");
+
+#define MAX_CONFIG (1u << 20)
+#define SHUTDOWN_MS 5000
+#define ACTIVATION_FIRST_FD 3
+
+struct master {
+    struct loop *loop;
+    struct store *store;
+    struct apiserver *apiserver;
+    struct http_server *http;
+    struct api_client *client;
+    struct controllers *controllers;
+    struct loop_signal *term, *interrupt;
+    struct netconf network;
+    char host[64]; /* Our own address, */
+    int port;      /* and its port. */
+    bool stopping;
+    int status;
+};
+
+static const char help[] =
+    "usage: tenet master [--config FILE] [OPTIONS]\n"
+    "\n"
+    "Runs the master: the cluster's registry as a Kubernetes-style API, and the controllers that "
+    "give\n"
+    "each node a subnet and each project a virtual network. Touches no network device.\n"
+    "\n"
+    "  -c, --config FILE             master-config.yaml; see tenet-master-config(5)\n"
+    "      --cluster-network CIDR:N  network of pods, with N bits of it for each node (may be "
+    "repeated);\n"
+    "                                default: 10.128.0.0/14:9\n"
+    "      --service-network CIDR    network of services; default: 172.30.0.0/16\n"
+    "      --plugin NAME             redhat/openshift-ovs-subnet (default) or -multitenant\n"
+    "      --vxlan-port PORT         UDP port of the overlay; default: 4789\n"
+    "      --mtu BYTES               of pods; default: 1450\n"
+    "      --bind-address HOST:PORT  of the API; default: 127.0.0.1:8443; port 0: any\n"
+    "      --storage-backend NAME    sqlite (default), etcd, or memory, which forgets\n"
+    "      --storage-path FILE       sqlite's; default: /var/lib/tenet/registry.db\n"
+    "      --storage-endpoints URLS  etcd's: http://host:port[,...]\n"
+    "      --log-level SPEC          level, and levels of modules: info,subnets=debug\n"
+    "  -h, --help                    this text\n"
+    "\n"
+    "Options override the file. Listening sockets passed by socket activation are served too.\n";
+
+/* ---- configuration ---- */
+
+static int read_config(const char *path, struct master_config *c, struct err *e)
+{
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT_MAX(MAX_CONFIG);
+    CLEANUP(json_free) struct json *v = NULL;
+    int r = file_read(path, MAX_CONFIG, &text, e);
+    if (r < 0) {
+        return r;
+    }
+    r = yaml_parse(strbuf_cstr(&text), text.size, &v, e);
+    if (r == 0) {
+        r = master_config_read(c, v, e);
+    }
+    if (r < 0) {
+        err_prefix(e, "%s", path);
+    }
+    return r;
+}
+
+/* Values of options, applied after the file whatever their place on the line. */
+struct option_value {
+    const char *name, *value;
+};
+
+enum { OPT_HELP = 256, OPT_LOG, OPT_CONFIG_FIRST };
+#define MAX_VALUES 64
+
+/* -1: go on; else the exit status. */
+static int parse_options(int argc, char **argv, struct master_config *c)
+{
+    enum { N_FIXED = 3, N_MAX = 24 };
+    struct option longs[N_MAX] = {{"help", no_argument, NULL, OPT_HELP},
+                                  {"config", required_argument, NULL, 'c'},
+                                  {"log-level", required_argument, NULL, OPT_LOG}};
+    for (int i = 0; master_config_options[i]; i++) {
+        assert(N_FIXED + i + 1 < N_MAX);
+        longs[N_FIXED + i] = (struct option){master_config_options[i], required_argument, NULL,
+                                             OPT_CONFIG_FIRST + i};
+    }
+    struct option_value values[MAX_VALUES];
+    size_t n = 0;
+    const char *config = NULL;
+    struct err e = {0};
+    char bad[64];
+    int opt;
+    opterr = 0;
+    while ((opt = getopt_long(argc, argv, ":hc:", longs, NULL)) != -1) {
+        if (opt == 'h' || opt == OPT_HELP) {
+            fputs(help, stdout);
+            return 0;
+        } else if (opt == 'c') {
+            config = optarg;
+        } else if (opt == OPT_LOG) {
+            if (log_set_levels(optarg, bad) < 0) {
+                return command_usage(&cmd_master, "--log-level: \"%s\" is not a level", bad);
+            }
+        } else if (opt == ':' || opt == '?') {
+            return command_usage(&cmd_master, "%s %s",
+                                 opt == ':' ? "a value is missing after" : "wrong option",
+                                 argv[optind - 1]);
+        } else if (n == MAX_VALUES) {
+            return command_usage(&cmd_master, "too many options");
+        } else {
+            values[n++] =
+                (struct option_value){master_config_options[opt - OPT_CONFIG_FIRST], optarg};
+        }
+    }
+    if (optind < argc) {
+        return command_usage(&cmd_master, "unexpected argument \"%s\"", argv[optind]);
+    }
+    if (config && read_config(config, c, &e) < 0) {
+        return command_fail(&e, NULL);
+    }
+    unsigned given = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (master_config_set(c, values[i].name, values[i].value, &given, &e) < 0) {
+            return command_usage(&cmd_master, "%s", e.text);
+        }
+    }
+    if (master_config_check(c, &e) < 0) {
+        return config ? command_fail(&e, "%s", config) : command_fail(&e, NULL);
+    }
+    return -1;
+}
+
+/* The networks that this host's interfaces are in must not be the cluster's. */
+static int check_host(const struct netconf *c, struct err *e)
+{
+    CLEANUP(rtnl_close) struct rtnl *rt = NULL;
+    CLEANUP_FREE struct rtnl_addr *addrs = NULL;
+    CLEANUP_FREE struct rtnl_link *links = NULL;
+    CLEANUP_FREE struct netconf_host_net *nets = NULL;
+    size_t n_addrs = 0, n_links = 0;
+    int r = rtnl_open(&rt, e);
+    if (r < 0 || (r = rtnl_link_list(rt, &links, &n_links, e)) < 0 ||
+        (r = rtnl_addr_list(rt, 0, &addrs, &n_addrs, e)) < 0) {
+        return err_prefix(e, "this host's networks");
+    }
+    nets = xcalloc(n_addrs + 1, sizeof(*nets));
+    for (size_t i = 0; i < n_addrs; i++) {
+        struct ip4_prefix p = addrs[i].addr;
+        nets[i].net = (struct ip4_prefix){p.addr & prefix_mask(p.len), p.len};
+        for (size_t j = 0; j < n_links; j++) {
+            if (links[j].ifindex == addrs[i].ifindex) {
+                memcpy(nets[i].ifname, links[j].name, sizeof(nets[i].ifname));
+            }
+        }
+    }
+    return netconf_check_host(c, nets, n_addrs, e);
+}
+
+/* ---- life ---- */
+
+static void stopped(void *ctx)
+{
+    struct master *m = ctx;
+    loop_stop(m->loop);
+}
+
+/* Controllers first, so that nothing is begun any more; then watches and requests get their end. */
+static void stop(struct master *m)
+{
+    if (m->stopping) {
+        loop_stop(m->loop);
+        return;
+    }
+    m->stopping = true;
+    notify_manager("STOPPING=1");
+    m->controllers = controllers_free(m->controllers);
+    m->client = api_client_free(m->client);
+    apiserver_shutdown(m->apiserver);
+    http_server_shutdown(m->http, SHUTDOWN_MS, stopped, m);
+}
+
+static void on_signal(void *ctx)
+{
+    log_info(((struct master *) ctx)->stopping ? "stopping now" : "stopping");
+    stop(ctx);
+}
+
+static void controllers_started(void *ctx)
+{
+    log_info("ready");
+    notify_manager("READY=1");
+}
+
+static void controllers_failed(void *ctx, const struct err *e)
+{
+    struct master *m = ctx;
+    m->status = command_fail(e, NULL);
+    loop_stop(m->loop);
+}
+
+/* The registry is loaded: the controllers may speak to it. */
+static void registry_ready(void *ctx)
+{
+    struct master *m = ctx;
+    struct err e = {0};
+    const char *host = streq(m->host, "0.0.0.0") ? "127.0.0.1" : m->host;
+    CLEANUP_FREE char *url = xasprintf("http://%s:%d", host, m->port);
+    if (api_client_new(m->loop, url, "tenet-master/" TENET_VERSION, &m->client, &e) < 0) {
+        m->status = command_fail(&e, NULL);
+        loop_stop(m->loop);
+        return;
+    }
+    struct controllers_config cfg = {.network = m->network,
+                                     .started = controllers_started,
+                                     .failed = controllers_failed,
+                                     .ctx = m};
+    m->controllers = controllers_new(m->loop, m->client, &cfg);
+}
+
+/* All sockets that the API is served on; the controllers' way in is one of them. */
+static int serve(struct master *m, const struct master_config *c, int fd, struct err *e)
+{
+    struct apiserver_config cfg = {.ready = registry_ready, .ctx = m};
+    m->apiserver = apiserver_new(m->loop, m->store, &cfg);
+    m->http = http_server_new(m->loop, NULL, apiserver_handle, m->apiserver);
+    int r = http_server_add_listener(m->http, fd, e);
+    int n = sock_activation_fds();
+    for (int i = 0; r == 0 && i < n; i++) {
+        r = http_server_add_listener(m->http, ACTIVATION_FIRST_FD + i, e);
+    }
+    if (r < 0) {
+        return r;
+    }
+    log_info("serving", "address=%s:%d activated=%d plugin=%s storage=%s", m->host, m->port, n,
+             sdn_plugin_name(c->network.plugin), c->storage_backend);
+    if (!master_config_is_loopback(c)) {
+        log_warn("the API has no authentication: whoever reaches it controls the cluster",
+                 "address=%s:%d", m->host, m->port);
+    }
+    return 0;
+}
+
+static int open_store(struct master *m, const struct master_config *c, struct err *e)
+{
+    if (streq(c->storage_backend, "sqlite")) {
+        const char *slash = strrchr(c->storage_path, '/');
+        CLEANUP_FREE char *dir = slash && slash > c->storage_path
+                                     ? xstrndup(c->storage_path, (size_t) (slash - c->storage_path))
+                                     : xstrdup(slash ? "/" : ".");
+        int r = dir_make(dir, 0750, e);
+        if (r < 0) {
+            return err_prefix(e, "storage.path");
+        }
+    }
+    struct store_config cfg = {
+        .backend = c->storage_backend, .path = c->storage_path, .endpoints = c->storage_endpoints};
+    return store_open(m->loop, &cfg, &m->store, e);
+}
+
+static void master_done(struct master *m)
+{
+    loop_signal_free(m->term);
+    loop_signal_free(m->interrupt);
+    controllers_free(m->controllers);
+    api_client_free(m->client);
+    store_close(m->store);
+    http_server_free(m->http);
+    apiserver_free(m->apiserver);
+    loop_free(m->loop);
+}
+
+/* Thousands of watches are as many descriptors. */
+static void raise_file_limit(void)
+{
+    struct rlimit lim;
+    if (getrlimit(RLIMIT_NOFILE, &lim) == 0 && lim.rlim_cur < lim.rlim_max) {
+        lim.rlim_cur = lim.rlim_max;
+        (void) setrlimit(RLIMIT_NOFILE, &lim);
+    }
+}
+
+static int run_master(const struct master_config *c)
+{
+    __attribute__((cleanup(master_done))) struct master m = {.network = c->network};
+    struct err e = {0};
+    CLEANUP(fd_close) int fd = -1;
+    if (check_host(&c->network, &e) < 0) {
+        return command_fail(&e, "networkConfig");
+    }
+    if (sock_listen_tcp(c->bind_address, &fd, &e) < 0) {
+        return command_fail(&e, "servingInfo.bindAddress");
+    }
+    (void) snprintf(m.host, sizeof(m.host), "%.*s",
+                    (int) (strrchr(c->bind_address, ':') - c->bind_address), c->bind_address);
+    m.port = sock_local_port(fd);
+    m.loop = loop_new();
+    raise_file_limit();
+    if (open_store(&m, c, &e) < 0 || serve(&m, c, fd_take(&fd), &e) < 0) {
+        return command_fail(&e, NULL);
+    }
+    m.term = loop_signal_new(m.loop, SIGTERM, on_signal, &m);
+    m.interrupt = loop_signal_new(m.loop, SIGINT, on_signal, &m);
+    loop_run(m.loop);
+    log_info("stopped");
+    return m.status;
+}
+
+static int run(int argc, char **argv)
+{
+    __attribute__((cleanup(master_config_donep))) struct master_config c;
+    master_config_init(&c);
+    int status = parse_options(argc, argv, &c);
+    return status >= 0 ? status : run_master(&c);
+}
+
+const struct command cmd_master = {.name = "master",
+                                   .summary = "run the master: registry and controllers",
+                                   .help = help,
+                                   .run = run};

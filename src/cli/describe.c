@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/describe.h"
+
+#include "base/mem.h"
+#include "base/timeutil.h"
+#include "cli/print.h"
+
+#include <ctype.h>
+#include <strings.h>
+
+#define GAP 2
+
+/* ---- lines: labels, and values in a column ---- */
+
+struct line {
+    char *label; /* With its indentation, and ":" when it has one. */
+    char *value; /* NULL: none. */
+};
+struct lines {
+    struct line *list;
+    size_t n, cap;
+};
+
+static void lines_done(struct lines *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        free(l->list[i].label);
+        free(l->list[i].value);
+    }
+    free(l->list);
+}
+#define CLEANUP_LINES __attribute__((cleanup(lines_done)))
+
+/* 'value' NULL: a heading.  Line breaks in values are shown as such and do not make lines. */
+static void add(struct lines *l, unsigned level, const char *label, const char *value)
+{
+    CLEANUP_STRBUF struct strbuf v = STRBUF_INIT;
+    for (const char *p = value ? value : ""; *p; p++) {
+        if ((unsigned char) *p < 0x20 || *p == 0x7f) {
+            strbuf_addf(&v, *p == '\n' ? "\\n" : "\\x%02x", (unsigned char) *p);
+        } else {
+            strbuf_addc(&v, *p);
+        }
+    }
+    l->list = grow(l->list, &l->cap, l->n + 1, sizeof(*l->list));
+    l->list[l->n++] = (struct line){xasprintf("%*s%s:", (int) level * 2, "", label),
+                                    value ? strbuf_steal(&v) : NULL};
+}
+
+static void add_text(struct lines *l, unsigned level, const char *text)
+{
+    add(l, level, text, NULL);
+    struct line *last = &l->list[l->n - 1];
+    last->label[strlen(last->label) - 1] = '\0';
+}
+
+/* Values stand in one column over a run of lines that have one. */
+static void write_lines(const struct lines *l, struct strbuf *out)
+{
+    for (size_t i = 0; i < l->n;) {
+        size_t end = i, width = 0;
+        for (; end < l->n && l->list[end].value; end++) {
+            width = MAX(width, strlen(l->list[end].label) + GAP);
+        }
+        if (end == i) {
+            strbuf_addf(out, "%s\n", l->list[i++].label);
+        }
+        for (; i < end; i++) {
+            strbuf_addf(out, "%-*s%s\n", (int) width, l->list[i].label, l->list[i].value);
+        }
+    }
+}
+
+/* ---- any object ---- */
+
+void describe_label(const char *field, struct strbuf *out)
+{
+    static const char *const upper[] = {"id", "ip", "mac", "uid", "url", "api", "mtu"};
+    if (strpbrk(field, "/.-_")) {
+        strbuf_adds(out, field);
+        return;
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(upper); i++) {
+        if (!strcasecmp(field, upper[i])) {
+            for (const char *p = field; *p; p++) {
+                strbuf_addc(out, (char) toupper((unsigned char) *p));
+            }
+            return;
+        }
+    }
+    for (const char *p = field; *p; p++) {
+        bool boundary = p > field && isupper((unsigned char) *p) &&
+                        (!isupper((unsigned char) p[-1]) ||
+                         (islower((unsigned char) p[1]) && !streq(p + 1, "s")));
+        if (boundary) {
+            strbuf_addc(out, ' ');
+        }
+        strbuf_addc(out, p == field ? (char) toupper((unsigned char) *p) : *p);
+    }
+}
+
+static char *scalar_text(const struct json *v)
+{
+    if (json_is(v, JSON_STRING)) {
+        return xstrdup(json_get_string(v));
+    }
+    return json_is(v, JSON_NULL) ? xstrdup("<nil>") : json_to_text(v);
+}
+
+static bool is_tree(const struct json *v)
+{
+    return json_is(v, JSON_OBJECT) || json_is(v, JSON_ARRAY);
+}
+
+static void add_value(struct lines *l, unsigned level, const char *label, const struct json *v);
+
+static void add_members(struct lines *l, unsigned level, const struct json *o,
+                        const char *const *skip)
+{
+    for (size_t i = 0; i < json_count(o); i++) {
+        const char *key = json_key_at(o, i);
+        bool skipped = false;
+        for (size_t j = 0; skip && skip[j]; j++) {
+            skipped |= streq(skip[j], key);
+        }
+        if (!skipped) {
+            CLEANUP_STRBUF struct strbuf label = STRBUF_INIT;
+            describe_label(key, &label);
+            add_value(l, level, strbuf_cstr(&label), json_at(o, i));
+        }
+    }
+}
+
+static void add_value(struct lines *l, unsigned level, const char *label, const struct json *v)
+{
+    if (!is_tree(v)) {
+        CLEANUP_FREE char *text = scalar_text(v);
+        add(l, level, label, text);
+        return;
+    }
+    add(l, level, label, NULL);
+    if (json_is(v, JSON_OBJECT)) {
+        add_members(l, level + 1, v, NULL);
+        return;
+    }
+    const struct json *item;
+    JSON_FOREACH (item, v) {
+        if (json_is(item, JSON_OBJECT)) {
+            add_members(l, level + 1, item, NULL);
+        } else {
+            CLEANUP_FREE char *text = scalar_text(item);
+            add_text(l, level + 1, text);
+        }
+    }
+}
+
+/* "Labels:  a=b" and one line for each further one. */
+static void add_map(struct lines *l, const char *label, const struct json *map, const char *between)
+{
+    size_t n = json_is(map, JSON_OBJECT) ? json_count(map) : 0;
+    if (n == 0) {
+        add(l, 0, label, "<none>");
+    }
+    for (size_t i = 0; i < n; i++) {
+        CLEANUP_FREE char *value = scalar_text(json_at(map, i));
+        CLEANUP_FREE char *text = xasprintf("%s%s%s", json_key_at(map, i), between, value);
+        add(l, 0, i ? "" : label, text);
+        if (i) {
+            l->list[l->n - 1].label[0] = '\0';
+        }
+    }
+}
+
+static void add_string(struct lines *l, const char *label, const char *value)
+{
+    add(l, 0, label, value && *value ? value : "<none>");
+}
+
+static void add_head(struct lines *l, const struct api_kind *k, const struct json *o)
+{
+    const struct json *m = json_get(o, "metadata");
+    add_string(l, "Name", json_path_string(m, "name", NULL));
+    if (k->namespaced) {
+        add_string(l, "Namespace", json_path_string(m, "namespace", NULL));
+    }
+    add_map(l, "Labels", json_get(m, "labels"), "=");
+    add_map(l, "Annotations", json_get(m, "annotations"), ": ");
+}
+
+static void describe_any(const struct api_kind *k, const struct json *o, struct strbuf *out)
+{
+    static const char *const in_head[] = {"apiVersion", "kind", "metadata", NULL};
+    static const char *const meta_in_head[] = {"name",        "namespace",     "labels",
+                                               "annotations", "managedFields", NULL};
+    CLEANUP_LINES struct lines l = {0};
+    CLEANUP_FREE char *version = api_kind_api_version(k);
+    add_head(&l, k, o);
+    add(&l, 0, "API Version", version);
+    add(&l, 0, "Kind", k->kind);
+    add(&l, 0, "Metadata", NULL);
+    add_members(&l, 1, json_get(o, "metadata"), meta_in_head);
+    add_members(&l, 0, o, in_head);
+    write_lines(&l, out);
+}
+
+/* ---- tables ---- */
+
+/* A heading and rows of texts; cells may be NULL. */
+struct rows {
+    const char **cells;
+    size_t n, cap, columns;
+};
+
+static void rows_add(struct rows *r, const char *cell)
+{
+    r->cells = grow(r->cells, &r->cap, r->n + 1, sizeof(*r->cells));
+    r->cells[r->n++] = cell && *cell ? cell : "<none>";
+}
+
+static void rows_write(struct rows *r, const char *title, size_t n_header, struct strbuf *out)
+{
+    if (r->n == n_header) {
+        strbuf_addf(out, "%s:  <none>\n", title);
+    } else {
+        strbuf_addf(out, "%s:\n", title);
+        print_columns(r->cells, r->columns, r->n / r->columns, "  ", out);
+    }
+    free(r->cells);
+}
+
+static struct rows rows_new(const char *const *header, size_t n)
+{
+    struct rows r = {.columns = n};
+    for (size_t i = 0; i < n; i++) {
+        rows_add(&r, header[i]);
+    }
+    return r;
+}
+
+static void write_events(const struct json *events, int64_t now_ms, struct strbuf *out)
+{
+    static const char *const header[] = {"Type", "Reason", "Age", "From", "Message",
+                                         "----", "------", "---", "----", "-------"};
+    struct rows r = rows_new(header, ARRAY_SIZE(header));
+    r.columns = 5;
+    size_t n = json_count(json_get(events, "items"));
+    CLEANUP_FREE char(*ages)[TIME_TEXT_SIZE * 2] = xcalloc(n + 1, sizeof(*ages));
+    for (size_t i = 0; i < n; i++) {
+        const struct json *ev = json_at(json_get(events, "items"), i);
+        const char *last = json_path_string(ev, "lastTimestamp", NULL);
+        int64_t seen = 0, count = json_get_int_or(json_get(ev, "count"), 1);
+        char age[TIME_TEXT_SIZE] = "<unknown>";
+        if (last && time_parse(last, &seen) == 0) {
+            time_format_age(now_ms - seen, age);
+        }
+        CLEANUP_STRBUF struct strbuf text = STRBUF_INIT_MAX(sizeof(*ages) - 1);
+        strbuf_adds(&text, age);
+        if (count > 1) {
+            strbuf_addf(&text, " (x%lld)", (long long) count);
+        }
+        memcpy(ages[i], strbuf_cstr(&text), text.size + 1);
+        rows_add(&r, json_path_string(ev, "type", NULL));
+        rows_add(&r, json_path_string(ev, "reason", NULL));
+        rows_add(&r, ages[i]);
+        rows_add(&r, json_path_string(ev, "source", "component", NULL));
+        rows_add(&r, json_path_string(ev, "message", NULL));
+    }
+    rows_write(&r, "Events", ARRAY_SIZE(header), out);
+}
+
+static void write_pods(const struct json *pods, struct strbuf *out)
+{
+    static const char *const header[] = {"Namespace", "Name", "IP", "Node",
+                                         "---------", "----", "--", "----"};
+    struct rows r = rows_new(header, ARRAY_SIZE(header));
+    r.columns = 4;
+    const struct json *p;
+    JSON_FOREACH (p, json_get(pods, "items")) {
+        rows_add(&r, json_path_string(p, "metadata", "namespace", NULL));
+        rows_add(&r, json_path_string(p, "metadata", "name", NULL));
+        rows_add(&r, json_path_string(p, "status", "podIP", NULL));
+        rows_add(&r, json_path_string(p, "spec", "nodeName", NULL));
+    }
+    rows_write(&r, "Pods", ARRAY_SIZE(header), out);
+}
+
+static void write_conditions(const struct json *o, struct strbuf *out)
+{
+    static const char *const header[] = {"Type", "Status", "Since", "Reason", "Message",
+                                         "----", "------", "-----", "------", "-------"};
+    struct rows r = rows_new(header, ARRAY_SIZE(header));
+    r.columns = 5;
+    const struct json *c;
+    JSON_FOREACH (c, json_path(o, "status", "conditions", NULL)) {
+        rows_add(&r, json_path_string(c, "type", NULL));
+        rows_add(&r, json_path_string(c, "status", NULL));
+        rows_add(&r, json_path_string(c, "lastTransitionTime", NULL));
+        rows_add(&r, json_path_string(c, "reason", NULL));
+        rows_add(&r, json_path_string(c, "message", NULL));
+    }
+    rows_write(&r, "Conditions", ARRAY_SIZE(header), out);
+}
+
+/* ---- kinds with a form of their own ---- */
+
+static void describe_node(const struct api_kind *k, const struct json *o,
+                          const struct describe_more *more, struct strbuf *out)
+{
+    CLEANUP_LINES struct lines l = {0};
+    add_head(&l, k, o);
+    add_string(&l, "Created", json_path_string(o, "metadata", "creationTimestamp", NULL));
+    add_string(&l, "Host Subnet", json_path_string(more->hostsubnet, "subnet", NULL));
+    add(&l, 0, "Addresses", NULL);
+    const struct json *a;
+    JSON_FOREACH (a, json_path(o, "status", "addresses", NULL)) {
+        const char *type = json_path_string(a, "type", NULL);
+        const char *address = json_path_string(a, "address", NULL);
+        add(&l, 1, type ? type : "", address ? address : "");
+    }
+    const struct json *info = json_path(o, "status", "nodeInfo", NULL);
+    if (info) {
+        add_value(&l, 0, "System Info", info);
+    }
+    write_lines(&l, out);
+    write_conditions(o, out);
+    write_pods(more->pods, out);
+}
+
+static void describe_namespace(const struct api_kind *k, const struct json *o,
+                               const struct describe_more *more, struct strbuf *out)
+{
+    CLEANUP_LINES struct lines l = {0};
+    add_head(&l, k, o);
+    add_string(&l, "Status", json_path_string(o, "status", "phase", NULL));
+    const char *id = json_number_text(json_get(more->netnamespace, "netid"));
+    add_string(&l, "NetID", id);
+    write_lines(&l, out);
+    write_pods(more->pods, out);
+}
+
+void describe_object(const struct api_kind *k, const struct json *o,
+                     const struct describe_more *more, int64_t now_ms, struct strbuf *out)
+{
+    if (streq(k->kind, "Node")) {
+        describe_node(k, o, more, out);
+    } else if (streq(k->kind, "Namespace")) {
+        describe_namespace(k, o, more, out);
+    } else {
+        describe_any(k, o, out);
+    }
+    write_events(more->events, now_ms, out);
+}

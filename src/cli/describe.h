@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One object in words, as "describe" prints it.  Pure. */
+#pragma once
+
+#include "api/kind.h"
+
+/* What belongs to the object and lies elsewhere; members may be NULL. */
+struct describe_more {
+    const struct json *events;       /* List of Events about it. */
+    const struct json *pods;         /* Node, Namespace: list of its Pods. */
+    const struct json *hostsubnet;   /* Node */
+    const struct json *netnamespace; /* Namespace */
+};
+void describe_object(const struct api_kind *k, const struct json *o,
+                     const struct describe_more *more, int64_t now_ms, struct strbuf *out);
+
+/* Appends "Host IP" for "hostIP"; names with "/", "." or "-" stay as they are. */
+void describe_label(const char *field, struct strbuf *out);

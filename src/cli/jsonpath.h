@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* JSONPath templates as kubectl has them, for -o jsonpath=.  Pure.
+ *
+ *     {.items[*].metadata.name}
+ *     {range .items[*]}{.metadata.name}{"\t"}{.status.addresses[?(@.type=="InternalIP")].address}{"\n"}{end}
+ *
+ * Fields (.a, .a\.b for "a.b", ['a']), elements ([0], [-1], [1:3], [*], .*), descendants (..a), filters
+ * ([?(@.a)], and ==, !=, <, <=, >, >= against a number, a string, true, false or another path), literals, and
+ * range ... end.  Several results are separated by a blank; what is missing gives nothing. */
+#pragma once
+
+#include "wire/json.h"
+
+/* Appends what 'template' makes of 'v' to 'out'.  -EINVAL says what is wrong with the template. */
+int jsonpath_print(const char *template, const struct json *v, struct strbuf *out, struct err *e);

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the commands that speak to a server share: their common options, the connection, and the texts of
+ * errors.
+ *
+ * Common options: --kubeconfig FILE, -s/--server URL, -n/--namespace NS.  The server is that of --server,
+ * else of the kubeconfig ($KUBECONFIG, then ~/.kube/config). */
+#pragma once
+
+#include "cli/command.h"
+#include "client/client.h"
+
+#include <getopt.h>
+
+struct session {
+    struct loop *loop;
+    struct api_client *client;
+    /* Options; strings are the command line's. */
+    const char *kubeconfig, *server, *option_ns;
+    const char *ns; /* The namespace to use, after session_open. */
+};
+
+/* For the option tables of commands. */
+enum { OPT_KUBECONFIG = 256, OPT_HELP, OPT_FIRST_FREE };
+#define SESSION_SHORT_OPTIONS ":hs:n:"
+#define SESSION_OPTIONS                                          \
+    {"help", no_argument, NULL, OPT_HELP},                       \
+        {"kubeconfig", required_argument, NULL, OPT_KUBECONFIG}, \
+        {"server", required_argument, NULL, 's'},                \
+    {                                                            \
+        "namespace", required_argument, NULL, 'n'                \
+    }
+#define SESSION_HELP                                                         \
+    "  -n, --namespace NS      namespace; default: that of the kubeconfig\n" \
+    "      --kubeconfig FILE   default: $KUBECONFIG, then ~/.kube/config\n"  \
+    "  -s, --server URL        the API server, instead of a kubeconfig\n"    \
+    "  -h, --help              this text\n"
+
+/* Next option of the command line; -1 at the end, '?' after a wrong one was reported (exit with 2), OPT_HELP
+ * after the help text was printed (exit with 0).  Common options are handled here.  'longs' ends with
+ * zeros. */
+int session_getopt(struct session *s, const struct command *c, int argc, char **argv,
+                   const char *shorts, const struct option *longs);
+/* Connects; nothing is sent yet.  0, or the exit status after the error was printed. */
+int session_open(struct session *s);
+void session_done(struct session *s);
+#define CLEANUP_SESSION __attribute__((cleanup(session_done)))
+
+/* Prints 'e', from a request, as kubectl prints it: "Error from server (NotFound): nodes "x" not found".
+ * 'context' (may be NULL) goes before the server's text.  Returns 1. */
+int session_fail(const struct session *s, const struct err *e, const char *context);
+/* Prints "error: TEXT"; returns 1. */
+int session_error(const char *fmt, ...) PRINTF_LIKE(1, 2);
+
+/* Pure: the line that session_fail prints. */
+void session_error_text(const struct err *e, const char *server, const char *context,
+                        struct strbuf *out);

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* "Did you mean ...": the known word next to a mistyped one.  Pure. */
+#pragma once
+
+#include "base/macro.h"
+
+/* The word of 'words' (of 'n') that differs from 's' in the fewest letters, if those are few; else NULL. */
+const char *suggest(const char *s, const char *const *words, size_t n);

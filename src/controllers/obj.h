@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading and writing the parts of API objects that several controllers need.  Pure.
+ *
+ * Strings returned belong to the object.  All accept objects with parts missing or of the wrong type. */
+#pragma once
+
+#include "base/ip.h"
+#include "wire/json.h"
+
+#define NETWORK_API_VERSION "network.openshift.io/v1"
+
+#define ANNOTATION_NODE_UID "pod.network.openshift.io/node-uid"
+#define ANNOTATION_ASSIGN_SUBNET "pod.network.openshift.io/assign-subnet"
+#define ANNOTATION_FIXED_VNID "pod.network.openshift.io/fixed-vnid-host"
+
+const char *obj_name(const struct json *o);      /* "" when absent. */
+const char *obj_namespace(const struct json *o); /* "" when absent. */
+const char *obj_uid(const struct json *o);       /* "" when absent. */
+bool obj_is_terminating(const struct json *o);   /* metadata.deletionTimestamp is set. */
+/* NULL when absent. */
+const char *obj_annotation(const struct json *o, const char *key);
+void obj_set_annotation(struct json *o, const char *key, const char *value);
+void obj_remove_annotation(struct json *o, const char *key);
+/* An object with apiVersion, kind and metadata.name (and namespace unless NULL). */
+struct json *obj_new(const char *api_version, const char *kind, const char *ns, const char *name);
+
+/* The first address of type InternalIP in a Node's status; NULL when there is none. */
+const char *node_internal_ip(const struct json *node);
+/* The condition of this type, NULL when absent. */
+const struct json *node_condition(const struct json *node, const char *type);
+/* Sets the condition; lastTransitionTime changes only with the status. */
+void node_set_condition(struct json *node, const char *type, const char *status, const char *reason,
+                        const char *message, int64_t now_ms);
+
+/* "HostSubnet.subnet" as a prefix: 0, -ENOENT when empty or absent, -EINVAL when it is not one. */
+int hostsubnet_prefix(const struct json *hs, struct ip4_prefix *ret);
+/* "NetNamespace.netid"; -EINVAL when it is not a number of 24 bits. */
+int netnamespace_vnid(const struct json *nn, uint32_t *ret);
