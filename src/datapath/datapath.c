@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "datapath/datapath.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "datapath/ops.h"
+
+static const struct datapath_ops *const kinds[] = {&datapath_ovs};
+
+int datapath_open(struct loop *l, const struct datapath_config *cfg,
+                  const struct datapath_events *ev, void *ctx, struct datapath **ret, struct err *e)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        if (streq(cfg->kind, kinds[i]->kind)) {
+            return kinds[i]->open(l, cfg, ev, ctx, ret, e);
+        }
+    }
+    return err_set(e, -EINVAL, "there is no datapath \"%s\" (known: ovs)", cfg->kind);
+}
+
+struct datapath *datapath_close(struct datapath *dp)
+{
+    if (dp) {
+        dp->ops->close(dp);
+    }
+    return NULL;
+}
+
+void datapath_set_network(struct datapath *dp, const struct sdn_network *n)
+{
+    dp->ops->set_network(dp, n);
+}
+
+void datapath_attach(struct datapath *dp, const struct dp_pod *p, datapath_done_fn *done, void *ctx)
+{
+    dp->ops->attach(dp, p, done, ctx);
+}
+
+void datapath_detach(struct datapath *dp, const char *container_id, const char *ifname,
+                     datapath_done_fn *done, void *ctx)
+{
+    dp->ops->detach(dp, container_id, ifname, done, ctx);
+}
+
+void datapath_set_vnid(struct datapath *dp, const char *pod_namespace, uint32_t vnid)
+{
+    dp->ops->set_vnid(dp, pod_namespace, vnid);
+}
+
+const struct dp_pod *const *datapath_pods(struct datapath *dp, size_t *ret_n)
+{
+    return dp->ops->pods(dp, ret_n);
+}
+
+const struct dp_pod *datapath_find(struct datapath *dp, const char *container_id,
+                                   const char *ifname)
+{
+    return dp->ops->find(dp, container_id, ifname);
+}
+
+void datapath_get_status(struct datapath *dp, struct datapath_status *ret)
+{
+    dp->ops->get_status(dp, ret);
+}
+
+static char *dup_or_null(const char *s)
+{
+    return s ? xstrdup(s) : NULL;
+}
+
+struct dp_pod *dp_pod_clone(const struct dp_pod *p)
+{
+    struct dp_pod *c = xmemdup(p, sizeof *p);
+    c->container_id = dup_or_null(p->container_id);
+    c->ifname = dup_or_null(p->ifname);
+    c->pod_namespace = dup_or_null(p->pod_namespace);
+    c->pod_name = dup_or_null(p->pod_name);
+    c->netns = dup_or_null(p->netns);
+    return c;
+}
+
+struct dp_pod *dp_pod_free(struct dp_pod *p)
+{
+    if (p) {
+        free(p->container_id);
+        free(p->ifname);
+        free(p->pod_namespace);
+        free(p->pod_name);
+        free(p->netns);
+        free(p);
+    }
+    return NULL;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a kind of datapath implements; datapath.h explains each call. */
+#pragma once
+
+#include "datapath/datapath.h"
+
+struct datapath_ops {
+    const char *kind;
+    int (*open)(struct loop *l, const struct datapath_config *cfg, const struct datapath_events *ev,
+                void *ctx, struct datapath **ret, struct err *e);
+    void (*close)(struct datapath *dp);
+    void (*set_network)(struct datapath *dp, const struct sdn_network *n);
+    void (*attach)(struct datapath *dp, const struct dp_pod *p, datapath_done_fn *done, void *ctx);
+    void (*detach)(struct datapath *dp, const char *container_id, const char *ifname,
+                   datapath_done_fn *done, void *ctx);
+    void (*set_vnid)(struct datapath *dp, const char *pod_namespace, uint32_t vnid);
+    const struct dp_pod *const *(*pods)(struct datapath *dp, size_t *ret_n);
+    const struct dp_pod *(*find)(struct datapath *dp, const char *container_id, const char *ifname);
+    void (*get_status)(struct datapath *dp, struct datapath_status *ret);
+};
+
+/* First member of each kind's own struct. */
+struct datapath {
+    const struct datapath_ops *ops;
+};
+
+extern const struct datapath_ops datapath_ovs;

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The flows that br0 should have, in groups, beside what the switch is known to have.  Pure.
+ *
+ * A group is named by its cookie and replaced as a whole; what is the same in the old and the new group is
+ * left alone.  flow_table_build then gives the smallest list of changes for one bundle, and
+ * flow_table_built_done says how the switch took it.  One bundle is in flight at a time.
+ *
+ * A dump of the switch (at each connection, and now and then to see that nobody else changed anything)
+ * is fed between flow_table_dump_begin and flow_table_dump_end; what differs becomes part of the next
+ * bundle.  Flows that no group wants are removed: the bridge is ours.
+ *
+ * Two groups may want flows of the same key (two nodes that swap addresses, for a moment): the lower cookie
+ * has it, and the other one gets it as soon as the first lets go.
+ *
+ * Each change belongs to a generation, which is in place once the bundle that carries it was committed.
+ * The table owns its flows.  Not thread-safe. */
+#pragma once
+
+#include "base/map.h"
+#include "wire/openflow.h"
+
+struct flow_entry;
+struct flow_group;
+
+struct flow_change {
+    enum of_flow_command command; /* OF_FLOW_ADD (also replaces), OF_FLOW_DELETE_STRICT. */
+    const struct of_flow *flow;   /* Valid until flow_table_built_done. */
+};
+
+struct flow_table {
+    struct hmap entries; /* By of_flow_hash; a key may be there several times. */
+    struct hmap groups;  /* By cookie. */
+    struct list dirty;   /* Entries whose key has to be looked at. */
+    struct list sent;    /* Entries that are part of the bundle in flight. */
+    size_t n_wanted;
+    uint64_t building;  /* Generation of changes made now. */
+    uint64_t committed; /* Last generation that is in place. */
+    bool in_flight, dumped;
+    size_t foreign; /* Flows of the last dump that were not as they should be. */
+};
+
+void flow_table_init(struct flow_table *t);
+void flow_table_done(struct flow_table *t);
+
+/* Makes 'flows' (emptied; each has 'cookie') the group's; an empty list removes the group.  Returns the
+ * generation in which the group is in place. */
+uint64_t flow_table_set_group(struct flow_table *t, uint64_t cookie, struct of_flow_list *flows);
+static inline uint64_t flow_table_remove_group(struct flow_table *t, uint64_t cookie)
+{
+    return flow_table_set_group(t, cookie, &(struct of_flow_list){0});
+}
+/* Whether the switch has all changes up to 'generation'. */
+static inline bool flow_table_in_place(const struct flow_table *t, uint64_t generation)
+{
+    return t->dumped && t->committed >= generation;
+}
+
+/* Forgets what the switch has: the connection is gone. */
+void flow_table_disconnect(struct flow_table *t);
+void flow_table_dump_begin(struct flow_table *t);
+/* 'f' is taken over. */
+void flow_table_dump_flow(struct flow_table *t, struct of_flow *f);
+void flow_table_dump_end(struct flow_table *t);
+
+/* Changes that are due, deletions first; none while there was no dump or a bundle is in flight.  Returns
+ * how many; then '*ret' is an owned array and the bundle counts as in flight. */
+size_t flow_table_build(struct flow_table *t, struct flow_change **ret);
+/* The bundle was committed; or refused or lost, and then a dump must follow. */
+void flow_table_built_done(struct flow_table *t, bool committed);

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "datapath/ovs/of.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/timeutil.h"
+#include "datapath/ovs/conn.h"
+#include "sdn/pipeline.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+LOG_MODULE("openflow");
+
+#define MAX_IN (1u << 20) /* A message has 64 KiB at most. */
+#define MAX_OUT (256u << 20)
+#define AUDIT_MS 60000
+#define REFUSED_MIN_MS 200
+#define REFUSED_MAX_MS 10000
+
+enum state { DOWN, GREETING, DUMPING, READY, IN_FLIGHT, REFUSED };
+
+struct of {
+    struct loop *loop;
+    struct conn *conn;
+    struct flow_table *table;
+    const struct of_ops *ops;
+    void *ctx;
+    enum state state;
+    struct loop_timer *timer; /* READY: audit; REFUSED: next attempt. */
+    uint64_t audit_ms;
+    uint32_t next_xid, dump_xid, bundle;
+    bool audit; /* The dump in progress is not the first of the connection. */
+    unsigned refusals;
+    char trouble[256];
+    struct of_stats stats;
+
+    /* The bundle in flight: open has first_xid, then each change, then commit. */
+    struct flow_change *changes;
+    size_t n_changes;
+    uint32_t first_xid;
+    bool failed;
+};
+
+static const struct conn_ops conn_callbacks;
+static void on_timer(void *ctx);
+
+struct of *of_new(struct loop *l, const char *path, struct flow_table *table,
+                  const struct of_ops *ops, void *ctx)
+{
+    struct of *o = NEW(struct of);
+    o->loop = l;
+    o->table = table;
+    o->ops = ops;
+    o->ctx = ctx;
+    o->next_xid = 1;
+    o->audit_ms = AUDIT_MS;
+    o->timer = loop_timer_new(l, on_timer, o);
+    o->conn = conn_new(l, path, MAX_IN, MAX_OUT, &conn_callbacks, o);
+    conn_start(o->conn);
+    return o;
+}
+
+struct of *of_free(struct of *o)
+{
+    if (o) {
+        conn_free(o->conn);
+        loop_timer_free(o->timer);
+        free(o->changes);
+        free(o);
+    }
+    return NULL;
+}
+
+void of_kick(struct of *o)
+{
+    conn_kick(o->conn);
+}
+
+const char *of_trouble(const struct of *o)
+{
+    return o->trouble[0] ? o->trouble : NULL;
+}
+
+const struct of_stats *of_get_stats(const struct of *o)
+{
+    return &o->stats;
+}
+
+void of_set_audit_ms(struct of *o, uint64_t ms)
+{
+    o->audit_ms = ms;
+    if (o->state == READY) {
+        loop_timer_arm(o->timer, ms);
+    }
+}
+
+/* ---- dumps ---- */
+
+static void dump(struct of *o, bool audit)
+{
+    o->state = DUMPING;
+    o->audit = audit;
+    o->dump_xid = o->next_xid++;
+    o->stats.dumps++;
+    flow_table_dump_begin(o->table);
+    of_put_flow_dump_request(conn_out(o->conn), o->dump_xid);
+}
+
+static void on_timer(void *ctx)
+{
+    struct of *o = ctx;
+    if (o->state == READY) {
+        dump(o, true);
+    } else if (o->state == REFUSED) {
+        dump(o, false);
+    }
+}
+
+static void ready(struct of *o)
+{
+    o->state = READY;
+    loop_timer_arm(o->timer, o->audit_ms);
+    of_sync(o);
+    o->ops->changed(o->ctx);
+}
+
+static int on_dump(struct of *o, const struct of_msg *m, struct err *e)
+{
+    if (o->state != DUMPING || m->xid != o->dump_xid) {
+        return 0;
+    }
+    struct of_flow_list flows = {0};
+    bool more;
+    int r = of_flow_dump_parse(m, &flows, NULL, NULL, &more, e);
+    if (r == 0) {
+        for (size_t i = 0; i < flows.n; i++) {
+            flow_table_dump_flow(o->table, flows.flows[i]);
+        }
+        flows.n = 0; /* The table has them now. */
+    }
+    of_flow_list_done(&flows);
+    if (r < 0 || more) {
+        return r;
+    }
+    flow_table_dump_end(o->table);
+    if (o->table->foreign) {
+        log_warn("flows were not as they should be, mending them", "flows=%zu found_by=%s",
+                 o->table->foreign, o->audit ? "audit" : "connection");
+    }
+    ready(o);
+    return 0;
+}
+
+/* ---- bundles ---- */
+
+void of_sync(struct of *o)
+{
+    if (o->state != READY) {
+        return;
+    }
+    size_t n = flow_table_build(o->table, &o->changes);
+    if (!n) {
+        return;
+    }
+    struct strbuf *out = conn_out(o->conn);
+    o->state = IN_FLIGHT;
+    o->failed = false;
+    o->n_changes = n;
+    o->bundle++;
+    o->first_xid = o->next_xid;
+    o->next_xid += (uint32_t) n + 2;
+    of_put_bundle_control(out, o->first_xid, o->bundle, OF_BUNDLE_OPEN);
+    for (size_t i = 0; i < n; i++) {
+        of_put_bundle_flow_mod(out, o->first_xid + 1 + (uint32_t) i, o->bundle,
+                               o->changes[i].command, o->changes[i].flow);
+    }
+    of_put_bundle_control(out, o->first_xid + 1 + (uint32_t) n, o->bundle, OF_BUNDLE_COMMIT);
+    o->stats.bundles++;
+    o->stats.flow_mods += n;
+}
+
+static void bundle_end(struct of *o, bool committed)
+{
+    free(o->changes);
+    o->changes = NULL;
+    o->n_changes = 0;
+    flow_table_built_done(o->table, committed);
+}
+
+static void on_refused(struct of *o)
+{
+    bundle_end(o, false);
+    o->state = REFUSED;
+    uint64_t delay = time_backoff_ms(o->refusals++, REFUSED_MIN_MS, REFUSED_MAX_MS, o->next_xid);
+    loop_timer_arm(o->timer, delay);
+    o->ops->changed(o->ctx);
+}
+
+static int on_bundle_reply(struct of *o, const struct of_msg *m, struct err *e)
+{
+    if (o->state != IN_FLIGHT || m->xid != o->first_xid + 1 + (uint32_t) o->n_changes) {
+        return 0;
+    }
+    uint32_t bundle;
+    uint16_t type;
+    int r = of_bundle_control_parse(m, &bundle, &type, e);
+    if (r < 0) {
+        return r;
+    }
+    if (o->failed) {
+        /* A flow of it was refused when it was added, and the rest committed. */
+        on_refused(o);
+        return 0;
+    }
+    bundle_end(o, true);
+    o->refusals = 0;
+    o->trouble[0] = '\0';
+    ready(o);
+    return 0;
+}
+
+/* The first error of a bundle names the flow at fault. */
+static void note_failure(struct of *o, const char *error, uint32_t at)
+{
+    if (o->failed) {
+        return;
+    }
+    o->failed = true;
+    char where[160] = "";
+    if (at >= 1 && at <= o->n_changes) {
+        const struct flow_change *c = &o->changes[at - 1];
+        const char *table = pipeline_table_name(c->flow->table);
+        snprintf(where, sizeof where,
+                 "flow %" PRIu32 " of %zu (%s table=%u%s%s priority=%u cookie=0x%" PRIx64 "): ", at,
+                 o->n_changes, c->command == OF_FLOW_ADD ? "add" : "delete", c->flow->table,
+                 table ? "," : "", table ? table : "", c->flow->priority, c->flow->cookie);
+    }
+    snprintf(o->trouble, sizeof o->trouble, "the switch refused the flows: %s%s", where, error);
+    log_error("bundle refused", "reason=\"%s%s\"", where, error);
+}
+
+static int on_error(struct of *o, const struct of_msg *m, struct err *e)
+{
+    struct of_error er;
+    char text[96];
+    int r = of_error_parse(m, &er, e);
+    if (r < 0) {
+        return r;
+    }
+    const char *error = of_error_text(&er, text);
+    uint32_t at = m->xid - o->first_xid;
+    if (o->state == IN_FLIGHT && at <= o->n_changes + 1) {
+        note_failure(o, error, at);
+        if (at == 0 || at == o->n_changes + 1) {
+            on_refused(o);
+        }
+        return 0;
+    }
+    if (o->state == REFUSED) {
+        return 0; /* What followed in the bundle that was refused. */
+    }
+    return err_set(e, -EPROTO, "the switch reports an error: %s", error);
+}
+
+/* ---- connection ---- */
+
+static void on_opened(void *ctx)
+{
+    struct of *o = ctx;
+    o->state = GREETING;
+    of_put_hello(conn_out(o->conn), o->next_xid++);
+}
+
+static void on_closed(void *ctx, const char *reason)
+{
+    struct of *o = ctx;
+    o->state = DOWN;
+    o->trouble[0] = '\0';
+    loop_timer_disarm(o->timer);
+    free(o->changes);
+    o->changes = NULL;
+    o->n_changes = 0;
+    flow_table_disconnect(o->table);
+    o->ops->closed(o->ctx, reason);
+}
+
+static void on_probe(void *ctx)
+{
+    struct of *o = ctx;
+    of_put_echo_request(conn_out(o->conn), o->next_xid++);
+}
+
+static int on_message(struct of *o, const struct of_msg *m, struct err *e)
+{
+    int r;
+    switch ((enum of_type) m->type) {
+    case OF_HELLO:
+        r = of_hello_negotiate(m, e);
+        if (r == 0 && o->state == GREETING) {
+            dump(o, false);
+        }
+        return r;
+    case OF_ECHO_REQUEST:
+        of_put_echo_reply(conn_out(o->conn), m->xid, m->body, m->body_size);
+        return 0;
+    case OF_ERROR:
+        return on_error(o, m, e);
+    case OF_MULTIPART_REPLY:
+        return on_dump(o, m, e);
+    case OF_BUNDLE_CONTROL:
+        return on_bundle_reply(o, m, e);
+    default:
+        return 0; /* Replies to probes, and what the switch tells every controller. */
+    }
+}
+
+static int on_received(void *ctx, const char *data, size_t size, size_t *ret_used, struct err *e)
+{
+    struct of *o = ctx;
+    size_t used = 0;
+    while (used < size) {
+        struct of_msg m;
+        size_t n;
+        int r = of_msg_parse(data + used, size - used, &m, &n, e);
+        if (r == -EAGAIN) {
+            break;
+        }
+        r = r < 0 ? r : on_message(o, &m, e);
+        if (r < 0) {
+            return r;
+        }
+        used += n;
+    }
+    *ret_used = used;
+    return 0;
+}
+
+static const struct conn_ops conn_callbacks = {
+    .opened = on_opened, .received = on_received, .closed = on_closed, .probe = on_probe};

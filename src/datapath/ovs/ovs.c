@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "datapath/ovs/ovs.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+
+LOG_MODULE("ovs");
+
+#define GRACE_MS 3000 /* Setting up may take that long before it counts as an outage. */
+
+static struct ovs_dp *of_dp(struct datapath *dp)
+{
+    return CONTAINER_OF(dp, struct ovs_dp, dp);
+}
+
+/* ---- services for the parts ---- */
+
+uint64_t ovs_now(struct ovs_dp *o)
+{
+    return loop_now_ms(o->loop);
+}
+
+void ovs_wake_at(struct ovs_dp *o, uint64_t ms)
+{
+    o->wake_ms = MIN(o->wake_ms, ms);
+}
+
+void ovs_say_lost(struct ovs_dp *o, const char *reason)
+{
+    if (!o->outage) {
+        o->outage = o->lost_due = true;
+        snprintf(o->lost_reason, sizeof o->lost_reason, "%s", reason);
+        loop_task_queue(&o->pump);
+    }
+}
+
+void ovs_complete(struct ovs_dp *o, datapath_done_fn *fn, void *ctx, int error, const char *text)
+{
+    struct completion *c = NEW(struct completion);
+    c->fn = fn;
+    c->ctx = ctx;
+    c->error = error;
+    snprintf(c->text, sizeof c->text, "%s", text);
+    list_push_back(&o->completions, &c->link);
+    loop_task_queue(&o->pump);
+}
+
+void ovs_transact(struct ovs_dp *o, struct json *ops, db_done_fn *done, void *ctx)
+{
+    o->transactions++;
+    db_transact(o->db, ops, done, ctx);
+}
+
+/* ---- sessions ---- */
+
+static void on_changed(void *ctx)
+{
+    struct ovs_dp *o = ctx;
+    loop_task_queue(&o->pump);
+}
+
+static void on_db_closed(void *ctx, const char *reason)
+{
+    struct ovs_dp *o = ctx;
+    char text[OVS_TEXT_SIZE];
+    snprintf(text, sizeof text, "ovsdb-server: %s", reason);
+    ovs_say_lost(o, text);
+    loop_task_queue(&o->pump);
+}
+
+static void on_of_closed(void *ctx, const char *reason)
+{
+    struct ovs_dp *o = ctx;
+    /* While the bridge is being made there is nothing to connect to yet. */
+    if (o->of_was_up) {
+        char text[OVS_TEXT_SIZE];
+        snprintf(text, sizeof text, "ovs-vswitchd: %s", reason);
+        ovs_say_lost(o, text);
+    }
+    o->of_was_up = false;
+    loop_task_queue(&o->pump);
+}
+
+static const struct db_ops db_callbacks = {.changed = on_changed, .closed = on_db_closed};
+static const struct of_ops of_callbacks = {.changed = on_changed, .closed = on_of_closed};
+
+/* ---- the pump ---- */
+
+static const char *obstacle(struct ovs_dp *o)
+{
+    if (o->given_up) {
+        return o->fatal_reason;
+    }
+    if (!db_is_synced(o->db)) {
+        return "no connection to ovsdb-server";
+    }
+    if (setup_obstacle(o)) {
+        return setup_obstacle(o);
+    }
+    if (of_trouble(o->of)) {
+        return of_trouble(o->of);
+    }
+    if (!o->flows.dumped) {
+        return "no OpenFlow connection to ovs-vswitchd";
+    }
+    return flow_table_in_place(&o->flows, o->net_generation) ? NULL : "flows are being written";
+}
+
+/* Finds out whether the network is in place, and what the agent has to be told about that. */
+static void judge(struct ovs_dp *o)
+{
+    const char *reason = obstacle(o);
+    if (!reason) {
+        if (o->obstacle_since_ms) {
+            o->obstacle_since_ms = 0;
+            o->ready_due = true;
+            log_debug("network in place", "pods=%zu remotes=%zu flows=%zu", o->pods.n,
+                      o->net.n_remotes, o->flows.n_wanted);
+        }
+        o->outage = false;
+        o->was_in_place = true;
+        bridge_undo_clear(&o->undo);
+        return;
+    }
+    uint64_t now = ovs_now(o);
+    if (!o->obstacle_since_ms) {
+        o->obstacle_since_ms = now;
+    }
+    o->ready_due = false;
+    if (o->given_up) {
+        return;
+    }
+    if (of_trouble(o->of) || now - o->obstacle_since_ms >= GRACE_MS) {
+        ovs_say_lost(o, reason);
+    } else if (!o->outage) {
+        ovs_wake_at(o, o->obstacle_since_ms + GRACE_MS);
+    }
+}
+
+/* Calls the agent; false: it closed the datapath. */
+static bool deliver(struct ovs_dp *o)
+{
+    bool gone = false;
+    o->gone = &gone;
+    if (o->inventory_due) {
+        o->inventory_due = false;
+        o->events.inventory(o->ctx);
+    }
+    if (!gone && o->lost_due) {
+        o->lost_due = false;
+        o->events.lost(o->ctx, o->lost_reason);
+    }
+    if (!gone && o->fatal_due) {
+        o->fatal_due = false;
+        o->events.fatal(o->ctx, o->fatal_reason);
+    }
+    if (!gone && o->ready_due) {
+        o->ready_due = false;
+        o->events.ready(o->ctx);
+    }
+    struct list *link;
+    while (!gone && (link = list_pop_front(&o->completions))) {
+        struct completion *c = CONTAINER_OF(link, struct completion, link);
+        c->fn(c->ctx, c->error, c->text);
+        free(c);
+    }
+    if (!gone) {
+        o->gone = NULL;
+    }
+    return !gone;
+}
+
+static void pump(void *ctx)
+{
+    struct ovs_dp *o = ctx;
+    o->wake_ms = UINT64_MAX;
+    if (db_is_synced(o->db)) {
+        pods_adopt(o);
+        if (!o->inventory_known) {
+            o->inventory_known = o->inventory_due = true;
+        }
+    }
+    if (o->have_network && o->inventory_known) {
+        if (!o->of) {
+            o->of = of_new(o->loop, o->mgmt, &o->flows, &of_callbacks, o);
+        }
+        if (db_is_synced(o->db)) {
+            setup_step(o);
+        }
+        if (db_is_synced(o->db) && db_rows(o->db)->bridge && !o->given_up) {
+            pods_step(o);
+        }
+        pods_flows(o);
+        of_sync(o->of);
+        o->of_was_up |= o->flows.dumped;
+        judge(o);
+    }
+    pods_finish(o);
+    if (deliver(o) && o->wake_ms != UINT64_MAX) {
+        uint64_t now = ovs_now(o);
+        loop_timer_arm(o->timer, o->wake_ms > now ? o->wake_ms - now : 0);
+    }
+}
+
+static void on_timer(void *ctx)
+{
+    struct ovs_dp *o = ctx;
+    loop_task_queue(&o->pump);
+}
+
+/* ---- entry points ---- */
+
+static void ovs_close(struct datapath *dp)
+{
+    struct ovs_dp *o = of_dp(dp);
+    if (o->gone) {
+        *o->gone = true;
+    }
+    db_free(o->db);
+    of_free(o->of);
+    loop_task_cancel(&o->pump);
+    loop_timer_free(o->timer);
+    pods_done(o);
+    network_done(o);
+    flow_table_done(&o->flows);
+    bridge_undo_clear(&o->undo);
+    smap_done(&o->foreign);
+    struct list *link;
+    while ((link = list_pop_front(&o->completions))) {
+        free(CONTAINER_OF(link, struct completion, link));
+    }
+    free(o->bridge);
+    free(o->mgmt);
+    free(o->configured_type);
+    free(o);
+}
+
+static int ovs_open(struct loop *l, const struct datapath_config *cfg,
+                    const struct datapath_events *ev, void *ctx, struct datapath **ret,
+                    struct err *e)
+{
+    const char *type = cfg->datapath_type;
+    if (type && !streq(type, "system") && !streq(type, "netdev")) {
+        return err_set(e, -EINVAL, "datapath type \"%s\" is neither system nor netdev", type);
+    }
+    if (!*cfg->bridge || strlen(cfg->bridge) > 15 || strchr(cfg->bridge, '/')) {
+        return err_set(e, -EINVAL, "\"%s\" cannot be the name of a bridge", cfg->bridge);
+    }
+    struct ovs_dp *o = NEW(struct ovs_dp);
+    o->dp.ops = &datapath_ovs;
+    o->loop = l;
+    o->events = *ev;
+    o->ctx = ctx;
+    o->bridge = xstrdup(cfg->bridge);
+    o->mgmt = xasprintf("%s/%s.mgmt", cfg->ovs_rundir, cfg->bridge);
+    o->configured_type = type ? xstrdup(type) : NULL;
+    o->kernel_datapath = kernel_has_datapath();
+    flow_table_init(&o->flows);
+    smap_init(&o->foreign, NULL);
+    list_init(&o->completions);
+    pods_init(o);
+    loop_task_init(&o->pump, l, pump, o);
+    o->timer = loop_timer_new(l, on_timer, o);
+    o->db = db_new(l, cfg->ovsdb, cfg->bridge, &db_callbacks, o);
+    *ret = &o->dp;
+    return 0;
+}
+
+static void ovs_set_network(struct datapath *dp, const struct sdn_network *n)
+{
+    struct ovs_dp *o = of_dp(dp);
+    network_set(o, n);
+    if (!o->obstacle_since_ms) {
+        o->obstacle_since_ms = ovs_now(o); /* So that 'ready' is said again. */
+    }
+    loop_task_queue(&o->pump);
+}
+
+static void ovs_attach(struct datapath *dp, const struct dp_pod *p, datapath_done_fn *done,
+                       void *ctx)
+{
+    pods_attach(of_dp(dp), p, done, ctx);
+}
+
+static void ovs_detach(struct datapath *dp, const char *container_id, const char *ifname,
+                       datapath_done_fn *done, void *ctx)
+{
+    pods_detach(of_dp(dp), container_id, ifname, done, ctx);
+}
+
+static void ovs_set_vnid(struct datapath *dp, const char *pod_namespace, uint32_t vnid)
+{
+    pods_set_vnid(of_dp(dp), pod_namespace, vnid);
+}
+
+static const struct dp_pod *const *ovs_pods(struct datapath *dp, size_t *ret_n)
+{
+    return pods_view(of_dp(dp), ret_n);
+}
+
+static const struct dp_pod *ovs_find(struct datapath *dp, const char *container_id,
+                                     const char *ifname)
+{
+    return pods_find(of_dp(dp), container_id, ifname);
+}
+
+static void ovs_get_status(struct datapath *dp, struct datapath_status *ret)
+{
+    struct ovs_dp *o = of_dp(dp);
+    size_t pods;
+    pods_view(o, &pods);
+    const struct row_bridge *b = db_rows(o->db)->bridge;
+    *ret = (struct datapath_status){
+        .connected = db_is_synced(o->db) && o->flows.dumped,
+        .in_place = o->have_network && o->inventory_known && !o->obstacle_since_ms,
+        .flows = o->flows.n_wanted,
+        .pods = pods,
+        .remotes = o->net.n_remotes,
+        .datapath_type = b && b->datapath_type ? b->datapath_type : "",
+    };
+}
+
+struct ovs_counters ovs_get_counters(const struct datapath *dp)
+{
+    const struct ovs_dp *o = CONTAINER_OF((struct datapath *) dp, struct ovs_dp, dp);
+    struct ovs_counters c = {.transactions = o->transactions};
+    if (o->of) {
+        const struct of_stats *s = of_get_stats(o->of);
+        c.dumps = s->dumps;
+        c.bundles = s->bundles;
+        c.flow_mods = s->flow_mods;
+    }
+    return c;
+}
+
+void ovs_set_audit_ms(struct datapath *dp, uint64_t ms)
+{
+    of_set_audit_ms(of_dp(dp)->of, ms);
+}
+
+const struct datapath_ops datapath_ovs = {
+    .kind = "ovs",
+    .open = ovs_open,
+    .close = ovs_close,
+    .set_network = ovs_set_network,
+    .attach = ovs_attach,
+    .detach = ovs_detach,
+    .set_vnid = ovs_set_vnid,
+    .pods = ovs_pods,
+    .find = ovs_find,
+    .get_status = ovs_get_status,
+};

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside of the "ovs" datapath; docs/ovs.md tells the whole.
+ *
+ * Everything is driven by one task, the pump: whatever happens (an update of the database, an answer of the
+ * switch, a call of the agent, a timer) queues it, and it compares what is wanted with what is there, sends
+ * what is missing, and tells the agent what became true.  Nothing depends on the order of events, and a
+ * connection that broke in the middle of anything needs no special case.
+ *
+ *     ovs.c      the pump, events, the entry points
+ *     setup.c    bridge, vxlan0 and tun0
+ *     pods.c     ports of pods
+ *     network.c  groups of flows from the network */
+#pragma once
+
+#include "datapath/datapath.h"
+#include "datapath/ops.h"
+#include "datapath/ovs/db.h"
+#include "datapath/ovs/of.h"
+#include "datapath/ovs/plan.h"
+#include "sdn/pipeline.h"
+
+#define OVS_TEXT_SIZE 384
+
+/* A 'done' of the agent that is to be called. */
+struct completion {
+    struct list link;
+    datapath_done_fn *fn;
+    void *ctx;
+    int error;
+    char text[OVS_TEXT_SIZE];
+};
+
+struct ovs_dp {
+    struct datapath dp; /* First. */
+    struct loop *loop;
+    struct datapath_events events;
+    void *ctx;
+    char *bridge, *mgmt, *configured_type; /* The last one NULL: choose. */
+    bool kernel_datapath;                  /* The kernel has the openvswitch datapath. */
+
+    struct db *db;
+    struct of *of; /* NULL until the first network. */
+    struct flow_table flows;
+    struct loop_task pump;
+    struct loop_timer *timer;
+    uint64_t wake_ms; /* When the pump has to run again; UINT64_MAX: only when something happens. */
+    size_t transactions; /* Sent to the database so far. */
+
+    /* network.c */
+    bool have_network;
+    struct sdn_network net;  /* Remotes sorted by cookie. */
+    uint64_t net_generation; /* Of the last change of base and remotes. */
+
+    /* setup.c */
+    bool setup_in_flight;
+    bool was_in_place; /* Since this network was set: what fails now is an outage, no mistake. */
+    bool given_up;     /* 'fatal' was said. */
+    int64_t wait_cfg;  /* cur_cfg that says ovs-vswitchd has seen our change; 0: none made. */
+    int64_t seen_cfg;
+    unsigned setup_attempts;
+    uint64_t setup_retry_ms;
+    struct bridge_undo undo;
+    struct smap foreign; /* Names of ports that are not ours, said once. */
+    char obstacle[OVS_TEXT_SIZE];
+
+    /* pods.c */
+    struct hmap pods;  /* struct pod_rec, by container and interface. */
+    struct hmap vnids; /* struct vnid_ref */
+    uint32_t next_number;
+    uint64_t remove_retry_ms;
+    const struct dp_pod **pods_view;
+    size_t pods_view_cap;
+
+    /* Events to deliver. */
+    struct list completions;
+    bool inventory_known, inventory_due, ready_due, lost_due, fatal_due;
+    bool outage, of_was_up;
+    uint64_t obstacle_since_ms; /* 0: in place. */
+    char lost_reason[OVS_TEXT_SIZE], fatal_reason[OVS_TEXT_SIZE];
+    bool *gone; /* Set when closed from within a callback. */
+};
+
+/* ---- ovs.c ---- */
+uint64_t ovs_now(struct ovs_dp *o);
+void ovs_wake_at(struct ovs_dp *o, uint64_t ms);
+void ovs_say_lost(struct ovs_dp *o, const char *reason);
+void ovs_complete(struct ovs_dp *o, datapath_done_fn *fn, void *ctx, int error, const char *text);
+void ovs_transact(struct ovs_dp *o, struct json *ops, db_done_fn *done, void *ctx);
+
+/* ---- setup.c ---- */
+/* Moves the bridge towards what the network needs. */
+void setup_step(struct ovs_dp *o);
+/* What is missing in the bridge and its ports; NULL: nothing. */
+const char *setup_obstacle(const struct ovs_dp *o);
+void setup_restart(struct ovs_dp *o); /* A new network was set. */
+
+/* ---- network.c ---- */
+void network_set(struct ovs_dp *o, const struct sdn_network *n);
+void network_done(struct ovs_dp *o);
+
+/* ---- pods.c ---- */
+void pods_init(struct ovs_dp *o);
+void pods_done(struct ovs_dp *o);
+void pods_adopt(struct ovs_dp *o); /* Makes records of what the database has. */
+void pods_step(struct ovs_dp *o);  /* Sends what differs to the database. */
+void pods_flows(struct ovs_dp *o); /* Brings the groups of flows up to date. */
+/* Makes the groups anew after the network changed; returns the generation of what changed. */
+uint64_t pods_reflow(struct ovs_dp *o);
+void pods_finish(struct ovs_dp *o); /* Completes what is done, and what takes too long. */
+void pods_attach(struct ovs_dp *o, const struct dp_pod *p, datapath_done_fn *done, void *ctx);
+void pods_detach(struct ovs_dp *o, const char *container_id, const char *ifname,
+                 datapath_done_fn *done, void *ctx);
+void pods_set_vnid(struct ovs_dp *o, const char *pod_namespace, uint32_t vnid);
+const struct dp_pod *const *pods_view(struct ovs_dp *o, size_t *ret_n);
+const struct dp_pod *pods_find(struct ovs_dp *o, const char *container_id, const char *ifname);
+
+/* ---- kernel.c ---- */
+/* Whether the kernel has Open vSwitch's datapath (loading its module if it can). */
+bool kernel_has_datapath(void);
+
+/* For tests: what was sent so far. */
+struct ovs_counters {
+    size_t transactions, dumps, bundles, flow_mods;
+};
+struct ovs_counters ovs_get_counters(const struct datapath *dp);
+/* For tests: how often flows are compared with the switch. */
+void ovs_set_audit_ms(struct datapath *dp, uint64_t ms);
