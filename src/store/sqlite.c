@@ -20,6 +20,7 @@ LOG_MODULE("store");
 #define GROUP_MAX_BYTES ((size_t) 16 << 20)
 #define RETRY_MIN_MS 250
 #define RETRY_MAX_MS 30000
+#define IDLE_MS 100     /* Without a write; then there is time for upkeep. */
 #define STABLE_MS 60000 /* After this long without trouble, the next retry is quick again. */
 
 /* From the thread to the loop.  The parts that are set are reported in this order. */
@@ -161,11 +162,6 @@ static void group_write(struct sqlite_store *s, struct list *group)
     report_send(s, report);
 }
 
-static bool idle_work_due(const struct sqlite_store *s)
-{
-    return s->db ? sqlite_db_upkeep_due(s->db) : time_mono_ms() >= s->retry_ms;
-}
-
 static void idle_work(struct sqlite_store *s)
 {
     struct err e = {0};
@@ -178,18 +174,25 @@ static void idle_work(struct sqlite_store *s)
     }
 }
 
-/* Waits until there is something to do, and takes the writes; false: to stop, with nothing left. */
+/* When idle work is due if no write comes before; 0: there is none. */
+static uint64_t idle_work_at(const struct sqlite_store *s)
+{
+    if (!s->db) {
+        return s->retry_ms;
+    }
+    return sqlite_db_upkeep_due(s->db) ? time_mono_ms() + IDLE_MS : 0;
+}
+
+/* Waits for writes and takes them; none: idle work is due.  False: to stop, with nothing left. */
 static bool work_wait(struct sqlite_store *s, struct list *ret_writes)
 {
+    uint64_t at = idle_work_at(s);
+    struct timespec until = {(time_t) (at / 1000), (long) (at % 1000) * 1000000};
+    int r = 0;
     pthread_mutex_lock(&s->lock);
-    while (list_is_empty(&s->queue) && !s->stop && !idle_work_due(s)) {
-        if (s->db) {
-            pthread_cond_wait(&s->changed, &s->lock);
-        } else {
-            struct timespec until = {(time_t) (s->retry_ms / 1000),
-                                     (long) (s->retry_ms % 1000) * 1000000};
-            pthread_cond_timedwait(&s->changed, &s->lock, &until);
-        }
+    while (list_is_empty(&s->queue) && !s->stop && r != ETIMEDOUT) {
+        r = at ? pthread_cond_timedwait(&s->changed, &s->lock, &until)
+               : pthread_cond_wait(&s->changed, &s->lock);
     }
     store_list_take(ret_writes, &s->queue);
     bool stop = s->stop;

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@ LOG_MODULE("store");
 #define APPLICATION_ID 0x54656e65 /* "Tene", in the file's header. */
 #define SCHEMA_VERSION 1
 #define PAGE_SIZE 8192
+#define BUSY_MS 5000
 #define CHECKPOINT_IDLE_PAGES 1000
 #define CHECKPOINT_PAGES 4000
 #define COMPACT_PER_WRITE 2 /* More than one, so that a backlog gets shorter. */
@@ -50,6 +52,7 @@ static_assert(SCHEMA_VERSION == 1, "ST_PROBE writes it");
 
 struct sqlite_db {
     char *path;
+    int lock_fd;
     sqlite3 *sql;
     sqlite3_stmt *st[N_STATEMENTS];
     struct hmap live;
@@ -98,6 +101,8 @@ static int errno_of(sqlite3 *sql, int rc)
         return -EROFS;
     case SQLITE_TOOBIG:
         return -E2BIG;
+    case SQLITE_CONSTRAINT:
+        return -EIO;
     default:
         return sql ? last_errno(sql) : -EIO;
     }
@@ -106,8 +111,8 @@ static int errno_of(sqlite3 *sql, int rc)
 static int db_fail(const struct sqlite_db *db, int rc, const char *what, struct err *e)
 {
     int code = errno_of(db->sql, rc);
-    if (code == -EBUSY) {
-        return err_set(e, code, "database %s: another process uses it", db->path);
+    if ((rc & 0xff) == SQLITE_CONSTRAINT) {
+        return err_set(e, code, "database %s: another program wrote to it", db->path);
     }
     if (code == -EUCLEAN) {
         return err_set(e, code, "database %s: %s: %s", db->path, what,
@@ -170,20 +175,49 @@ static void live_set(struct sqlite_db *db, struct live_key *k, const char *key, 
 
 /* ---- opening ---- */
 
-/* Makes the file with the right mode before SQLite sees it.  One that exists is not opened here: closing it
- * would drop the locks that this process may hold on it (fcntl(2)). */
-static int file_prepare(const char *path, struct err *e)
+/* One that exists is not opened here: closing it would drop the locks that SQLite holds on it (fcntl(2)). */
+static int file_check(const char *path, bool *ret_exists, struct err *e)
 {
     struct stat st;
-    if (stat(path, &st) == 0) {
-        if (!S_ISREG(st.st_mode)) {
-            return err_set(e, -EINVAL, "database %s: not a regular file", path);
-        }
-        if ((st.st_mode & 077) && chmod(path, 0600) < 0) {
-            return err_sys(e, -errno, "database %s: chmod 0600", path);
-        }
-        return 0;
+    if (stat(path, &st) < 0) {
+        *ret_exists = false;
+        return errno == ENOENT ? 0 : err_sys(e, -errno, "database %s", path);
     }
+    *ret_exists = true;
+    return S_ISREG(st.st_mode) ? 0 : err_set(e, -EINVAL, "database %s: not a regular file", path);
+}
+
+/* SQLite's own locks let other processes in between two transactions; this one keeps a second master out
+ * and still lets others read, as for a backup. */
+static int file_lock(const char *path, int *ret_fd, struct err *e)
+{
+    CLEANUP_FREE char *lock = xasprintf("%s.lock", path);
+    CLEANUP(fd_close) int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        return err_sys(e, -errno, "database %s: open %s", path, lock);
+    }
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        char pid[16] = {0};
+        if (errno != EWOULDBLOCK) {
+            return err_sys(e, -errno, "database %s: lock %s", path, lock);
+        }
+        ssize_t n = pread(fd, pid, sizeof pid - 1, 0);
+        pid[n > 0 ? strcspn(pid, "\n") : 0] = '\0';
+        return err_set(e, -EBUSY, "database %s: in use by process %s", path, pid[0] ? pid : "?");
+    }
+    /* For that message only: it does not matter when the disk is full. */
+    char pid[16];
+    int n = snprintf(pid, sizeof pid, "%d\n", getpid());
+    if (ftruncate(fd, 0) < 0 || pwrite(fd, pid, (size_t) n, 0) < 0) {
+        log_debug("cannot note the process id", "file=%s", lock);
+    }
+    *ret_fd = fd_take(&fd);
+    return 0;
+}
+
+/* With the right mode before SQLite sees it. */
+static int file_create(const char *path, struct err *e)
+{
     CLEANUP(fd_close) int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) {
         return err_sys(e, -errno, "database %s: create", path);
@@ -268,10 +302,13 @@ static int db_setup(struct sqlite_db *db, struct err *e)
     bool empty;
     char sql[512];
     int r;
-    /* Exclusive locking keeps every other process out and needs no shared memory beside the WAL. */
-    if ((r = db_exec(db, "PRAGMA locking_mode = EXCLUSIVE", "lock", e)) < 0 ||
-        (r = schema_check(db, &empty, e)) < 0) {
+    /* A backup, or somebody with a shell, may hold a lock for a moment. */
+    sqlite3_busy_timeout(db->sql, BUSY_MS);
+    if ((r = schema_check(db, &empty, e)) < 0) {
         return r;
+    }
+    if (chmod(db->path, 0600) < 0) {
+        return err_sys(e, -errno, "database %s: chmod 0600", db->path);
     }
     snprintf(
         sql, sizeof sql,
@@ -290,8 +327,9 @@ static int db_setup(struct sqlite_db *db, struct err *e)
             return db_fail(db, rc, "read the schema", e);
         }
     }
+    /* Busy: somebody reads. */
     rc = sqlite3_wal_checkpoint_v2(db->sql, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-    return rc == SQLITE_OK ? 0 : db_fail(db, rc, "checkpoint", e);
+    return rc == SQLITE_OK || rc == SQLITE_BUSY ? 0 : db_fail(db, rc, "checkpoint", e);
 }
 
 /* ---- reading ---- */
@@ -463,12 +501,16 @@ static uint64_t compacted_of(const struct sqlite_db *db, const struct rows *rows
 int sqlite_db_open(const char *path, unsigned history, struct sqlite_db **ret,
                    struct sqlite_content **ret_content, struct err *e)
 {
-    int r = file_prepare(path, e);
-    if (r < 0) {
+    CLEANUP(fd_close) int lock = -1;
+    bool exists;
+    int r = file_check(path, &exists, e);
+    if (r < 0 || (r = file_lock(path, &lock, e)) < 0 ||
+        (!exists && (r = file_create(path, e)) < 0)) {
         return r;
     }
     CLEANUP(sqlite_db_close) struct sqlite_db *db = NEW(struct sqlite_db);
     db->path = xstrdup(path);
+    db->lock_fd = fd_take(&lock);
     db->history = history;
     hmap_init(&db->live);
     struct rows rows = {0};
@@ -496,6 +538,7 @@ struct sqlite_db *sqlite_db_close(struct sqlite_db *db)
         free(k);
     }
     hmap_done(&db->live);
+    fd_close(db->lock_fd);
     free(db->path);
     free(db);
     return NULL;
@@ -630,15 +673,16 @@ int sqlite_db_probe(struct sqlite_db *db, struct err *e)
 
 static void checkpoint(struct sqlite_db *db)
 {
-    int rc = sqlite3_wal_checkpoint_v2(db->sql, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-    if (rc != SQLITE_OK) {
-        /* The writes are safe in the WAL; try again when it has grown. */
-        db->wal_failed_pages = db->wal_pages;
-        log_warn("checkpoint failed", "database=%s error=\"%s\" wal_pages=%d", db->path,
-                 sqlite3_errmsg(db->sql), db->wal_pages);
+    int pages = 0, moved = 0;
+    int rc = sqlite3_wal_checkpoint_v2(db->sql, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages, &moved);
+    if (rc == SQLITE_OK && moved == pages) {
+        db->wal_pages = db->wal_failed_pages = 0;
         return;
     }
-    db->wal_pages = db->wal_failed_pages = 0;
+    /* Somebody reads, or the disk is full.  The writes are safe in the WAL; try again when it has grown. */
+    db->wal_failed_pages = db->wal_pages;
+    log_warn("checkpoint did not finish", "database=%s reason=\"%s\" pages=%d moved=%d", db->path,
+             rc == SQLITE_OK ? "another program reads" : sqlite3_errmsg(db->sql), pages, moved);
 }
 
 void sqlite_db_checkpoint(struct sqlite_db *db)

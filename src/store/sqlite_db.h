@@ -25,8 +25,8 @@ struct sqlite_content {
 };
 void sqlite_content_free(struct sqlite_content *c);
 
-/* Opens 'path' for this process alone, or makes it with mode 0600, and reads it.  'history' is at least 1.
- * -EBUSY: another process has it; -EUCLEAN: corrupt or not a database; -EMEDIUMTYPE: of another program;
+/* Opens 'path' as the only one who writes (PATH.lock sees to that), or makes it with mode 0600, and reads it.  'history' is at least 1.
+ * -EBUSY: another process has it, or locks it too long; -EUCLEAN: corrupt or not a database; -EMEDIUMTYPE: of another program;
  * -ENOTSUP: of a newer version; or the errno of the system.  '*e' names the file. */
 int sqlite_db_open(const char *path, unsigned history, struct sqlite_db **ret,
                    struct sqlite_content **ret_content, struct err *e);

@@ -413,8 +413,7 @@ int etcd_ctl_status(const struct etcd *d, const char *arguments)
     CLEANUP_FREE char *text = xstrdup(arguments);
     char *argv[32] = {(char[]){"etcdctl"}, endpoint};
     size_t n = 2;
-    for (char *word = strtok(text, " "); word && n < ARRAY_SIZE(argv) - 1;
-         word = strtok(NULL, " ")) {
+    for (char *rest = text, *word; (word = strsep(&rest, " ")) && n < ARRAY_SIZE(argv) - 1;) {
         argv[n++] = word;
     }
     int status;
@@ -436,5 +435,9 @@ void kill_child(pid_t pid)
 
 bool etcd_is_installed(void)
 {
-    return system("command -v etcd >/dev/null && command -v etcdctl >/dev/null") == 0;
+    int status = 0;
+    char *etcd[] = {(char[]){"etcd"}, (char[]){"--version"}, NULL};
+    char *etcdctl[] = {(char[]){"etcdctl"}, (char[]){"version"}, NULL};
+    return waitpid(spawn(etcd), &status, 0) > 0 && status == 0 &&
+           waitpid(spawn(etcdctl), &status, 0) > 0 && status == 0;
 }

@@ -434,7 +434,7 @@ static void random_writes_match_a_model(void **state)
             assert_int_equal(r[i].error, expected[i]);
             if (r[i].error == 0) {
                 model[key_of[i]].revision = is_put[i] ? r[i].revision : 0;
-                strcpy(model[key_of[i]].value, value[i]);
+                memcpy(model[key_of[i]].value, value[i], sizeof value[i]);
             }
         }
         if (keeps() && round % 40 == 39) {
