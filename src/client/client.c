@@ -122,7 +122,9 @@ static int decode(const struct api_client *c, const struct http_result *r, struc
     struct err bad = {0};
     int parsed = r->size ? json_parse(r->body, r->size, &obj, &bad) : 0;
     if (r->status >= 200 && r->status < 300) {
-        if (parsed < 0) {
+        if (parsed < 0 && str_has_prefix(r->content_type, "text/plain")) {
+            obj = json_string_n(r->body, r->size); /* "ok" of /readyz */
+        } else if (parsed < 0) {
             return err_set(e, -EPROTO, "%s answered with bad JSON: %s", c->server, bad.text);
         }
         *ret = obj;
