@@ -26,9 +26,15 @@ int64_t time_wall_ms(void)
     return (int64_t) ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
+/* Milliseconds after the full second, also before 1970. */
+static unsigned fraction_ms(int64_t wall_ms)
+{
+    return (unsigned) ((wall_ms % 1000 + 1000) % 1000);
+}
+
 static size_t format_seconds(int64_t wall_ms, char out[TIME_TEXT_SIZE])
 {
-    time_t t = (time_t) (wall_ms / 1000);
+    time_t t = (time_t) ((wall_ms - fraction_ms(wall_ms)) / 1000);
     struct tm tm;
     gmtime_r(&t, &tm);
     return strftime(out, TIME_TEXT_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
@@ -37,7 +43,7 @@ static size_t format_seconds(int64_t wall_ms, char out[TIME_TEXT_SIZE])
 void time_format_ms(int64_t wall_ms, char out[TIME_TEXT_SIZE])
 {
     size_t n = format_seconds(wall_ms, out);
-    snprintf(out + n, TIME_TEXT_SIZE - n, ".%03uZ", (unsigned) (wall_ms % 1000));
+    snprintf(out + n, TIME_TEXT_SIZE - n, ".%03uZ", fraction_ms(wall_ms));
 }
 
 void time_format_s(int64_t wall_ms, char out[TIME_TEXT_SIZE])
@@ -104,6 +110,12 @@ int time_parse(const char *s, int64_t *ret_wall_ms)
     if (*s) {
         return -EINVAL;
     }
+    static const uint8_t days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    int y = tm.tm_year;
+    bool leap_day = tm.tm_mon == 2 && tm.tm_mday == 29 && y % 4 == 0 && (y % 100 || y % 400 == 0);
+    if (tm.tm_mday > days[tm.tm_mon - 1] && !leap_day) {
+        return -EINVAL;
+    }
     tm.tm_year -= 1900;
     tm.tm_mon -= 1;
     *ret_wall_ms = ((int64_t) timegm(&tm) - offset) * 1000 + ms;
@@ -129,8 +141,12 @@ void time_format_age(int64_t age_ms, char out[TIME_TEXT_SIZE])
     } else if (d < 8) {
         snprintf(out, TIME_TEXT_SIZE, h % 24 ? "%" PRId64 "d%" PRId64 "h" : "%" PRId64 "d", d,
                  h % 24);
-    } else {
+    } else if (d < 2 * 365) {
         snprintf(out, TIME_TEXT_SIZE, "%" PRId64 "d", d);
+    } else {
+        int64_t y = d / 365;
+        snprintf(out, TIME_TEXT_SIZE,
+                 d % 365 && y < 8 ? "%" PRId64 "y%" PRId64 "d" : "%" PRId64 "y", y, d % 365);
     }
 }
 

@@ -15,7 +15,7 @@ void time_format_ms(int64_t wall_ms, char out[TIME_TEXT_SIZE]);
 void time_format_s(int64_t wall_ms, char out[TIME_TEXT_SIZE]);
 /* Reads "YYYY-MM-DDTHH:MM:SS[.fraction](Z|+HH:MM|-HH:MM)" (RFC 3339) to milliseconds; -EINVAL. */
 int time_parse(const char *s, int64_t *ret_wall_ms);
-/* Age as kubectl prints it: 5s, 3m12s, 2h, 4d3h. */
+/* Age as kubectl prints it: 5s, 3m12s, 2h, 4d3h, 2y5d. */
 void time_format_age(int64_t age_ms, char out[TIME_TEXT_SIZE]);
 
 /* Reconnection delay: doubles from 'min_ms' to 'max_ms', with up to a quarter of jitter from 'seed'.

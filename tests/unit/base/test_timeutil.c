@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/timeutil.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+
+#define SECOND 1000ll
+#define MINUTE (60 * SECOND)
+#define HOUR (60 * MINUTE)
+#define DAY (24 * HOUR)
+
+static void times_are_written_in_utc(void **state)
+{
+    static const struct {
+        int64_t ms;
+        const char *with_ms, *seconds;
+    } table[] = {
+        {0, "1970-01-01T00:00:00.000Z", "1970-01-01T00:00:00Z"},
+        {951827696789, "2000-02-29T12:34:56.789Z", "2000-02-29T12:34:56Z"},
+        {1795246174007, "2026-11-21T07:29:34.007Z", "2026-11-21T07:29:34Z"},
+        {-1, "1969-12-31T23:59:59.999Z", "1969-12-31T23:59:59Z"},
+        {-86400000, "1969-12-31T00:00:00.000Z", "1969-12-31T00:00:00Z"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+        char out[TIME_TEXT_SIZE];
+        time_format_ms(table[i].ms, out);
+        assert_string_equal(out, table[i].with_ms);
+        int64_t back;
+        assert_int_equal(time_parse(out, &back), 0);
+        assert_true(back == table[i].ms);
+        time_format_s(table[i].ms, out);
+        assert_string_equal(out, table[i].seconds);
+    }
+}
+
+static void rfc_3339_times_are_read(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t ms;
+    } good[] = {
+        {"1970-01-01T00:00:00Z", 0},
+        {"1970-01-01t00:00:01z", 1000},
+        {"1970-01-01T01:00:00+01:00", 0},
+        {"1969-12-31T19:30:00-04:30", 0},
+        {"1970-01-01T00:00:00.5Z", 500},
+        {"1970-01-01T00:00:00.0019999Z", 1},
+        {"1970-01-01T00:00:00.123456789+00:00", 123},
+        {"2016-12-31T23:59:60Z", 1483228800000},
+        {"2024-02-29T00:00:00Z", 1709164800000},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+        int64_t ms = -7;
+        if (time_parse(good[i].text, &ms) < 0 || ms != good[i].ms) {
+            fail_msg("%s", good[i].text);
+        }
+    }
+    static const char *const bad[] = {
+        "",
+        "2026",
+        "2026-11-21",
+        "2026-11-21T07:29:34",
+        "2026-11-21 07:29:34Z",
+        "2026-11-21T07:29Z",
+        "2026-13-01T00:00:00Z",
+        "2026-00-01T00:00:00Z",
+        "2026-01-00T00:00:00Z",
+        "2026-01-32T00:00:00Z",
+        "2026-02-29T00:00:00Z",
+        "2026-02-30T00:00:00Z",
+        "2026-04-31T00:00:00Z",
+        "2026-01-01T24:00:00Z",
+        "2026-01-01T00:60:00Z",
+        "2026-01-01T00:00:61Z",
+        "2026-01-01T00:00:00.Z",
+        "2026-01-01T00:00:00+0100",
+        "2026-01-01T00:00:00+24:00",
+        "2026-01-01T00:00:00+01:60",
+        "2026-01-01T00:00:00Zx",
+        "26-01-01T00:00:00Z",
+        "2026-1-01T00:00:00Z",
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        int64_t ms = -7;
+        if (time_parse(bad[i], &ms) != -EINVAL || ms != -7) {
+            fail_msg("%s", bad[i]);
+        }
+    }
+}
+
+static void ages_read_as_kubectl_prints_them(void **state)
+{
+    static const struct {
+        int64_t ms;
+        const char *text;
+    } table[] = {
+        {-5, "0s"},
+        {0, "0s"},
+        {119 * SECOND, "119s"},
+        {2 * MINUTE, "2m"},
+        {3 * MINUTE + 12 * SECOND, "3m12s"},
+        {9 * MINUTE + 59 * SECOND, "9m59s"},
+        {10 * MINUTE + 5 * SECOND, "10m"},
+        {179 * MINUTE, "179m"},
+        {3 * HOUR, "3h"},
+        {3 * HOUR + 20 * MINUTE, "3h20m"},
+        {7 * HOUR + 59 * MINUTE, "7h59m"},
+        {8 * HOUR + 30 * MINUTE, "8h"},
+        {47 * HOUR, "47h"},
+        {2 * DAY, "2d"},
+        {4 * DAY + 3 * HOUR, "4d3h"},
+        {8 * DAY + 3 * HOUR, "8d"},
+        {729 * DAY, "729d"},
+        {2 * 365 * DAY, "2y"},
+        {2 * 365 * DAY + 5 * DAY, "2y5d"},
+        {8 * 365 * DAY + 5 * DAY, "8y"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+        char out[TIME_TEXT_SIZE];
+        time_format_age(table[i].ms, out);
+        assert_string_equal(out, table[i].text);
+    }
+}
+
+static void backoff_doubles_up_to_its_maximum(void **state)
+{
+    for (uint32_t seed = 0; seed < 100; seed++) {
+        uint64_t full = 100;
+        for (unsigned attempt = 0; attempt < 80; attempt++) {
+            uint64_t ms = time_backoff_ms(attempt, 100, 5000, seed);
+            assert_true(ms >= full - full / 4 && ms <= full);
+            full = MIN(full * 2, (uint64_t) 5000);
+        }
+    }
+    assert_true(time_backoff_ms(7, 100, 5000, 1) != time_backoff_ms(7, 100, 5000, 2));
+    assert_true(time_backoff_ms(5, 1, 1, 3) == 1);
+}
+
+static void the_monotonic_clock_goes_on(void **state)
+{
+    uint64_t ns = time_mono_ns(), ms = time_mono_ms();
+    assert_true(time_mono_ns() >= ns);
+    assert_true(ms >= ns / 1000000);
+    assert_true(time_wall_ms() > 1577836800000); /* 2020 */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(times_are_written_in_utc),
+        cmocka_unit_test(rfc_3339_times_are_read),
+        cmocka_unit_test(ages_read_as_kubectl_prints_them),
+        cmocka_unit_test(backoff_doubles_up_to_its_maximum),
+        cmocka_unit_test(the_monotonic_clock_goes_on),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
