@@ -209,15 +209,15 @@ static void call_report(struct http_call *call, int error, const char *text, boo
 {
     struct http_client *c = call->client;
     call_release_conn(call, reusable);
-    CLEANUP_FREE char *head = TAKE(call->head_text);
     CLEANUP_STRBUF struct strbuf body = call->body;
     call->body = STRBUF_INIT;
-    const char *type = call->head.status ? http1_header(&call->head, "content-type") : NULL;
+    const char *known = call->head.status ? http1_header(&call->head, "content-type") : NULL;
+    CLEANUP_FREE char *type = xstrdup(known ? known : "");
     struct http_result r = {
         .error = error,
         .error_text = text,
         .status = call->head.status,
-        .content_type = type ? type : "",
+        .content_type = type,
         .body = strbuf_cstr(&body),
         .size = body.size,
     };

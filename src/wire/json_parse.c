@@ -422,7 +422,7 @@ static int close_container(struct parser *p, struct json **ret)
 {
     struct level *l = &p->level[--p->depth];
     size_t n = p->n - l->start, dup = SIZE_MAX;
-    struct json_member *from = p->stack + l->start;
+    struct json_member *from = n ? p->stack + l->start : NULL;
     p->n = l->start;
     struct json *v = l->is_object ? json_object_from(from, n, &dup) : json_array_from(from, n);
     if (dup != SIZE_MAX) {
