@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the commands read: resources of the command line, and manifests. */
+#include "cli/manifest.h"
+#include "cli/resource.h"
+
+#include "base/mem.h"
+#include "net/process.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+/* "KIND:NAME KIND: ..." of what 'n' arguments mean, or the error. */
+static void assert_resources(int n, const char *const *args, const char *want)
+{
+    CLEANUP_RESOURCES struct resources r = {0};
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    struct err e = {0};
+    if (resources_parse(n, (char *const *) args, &r, &e) < 0) {
+        strbuf_adds(&out, e.text);
+    }
+    for (size_t i = 0; i < r.n; i++) {
+        strbuf_addf(&out, "%s%s:%s", i ? " " : "", r.list[i].kind->kind,
+                    r.list[i].name ? r.list[i].name : "*");
+    }
+    assert_string_equal(strbuf_cstr(&out), want);
+}
+#define ARGS(...)                                                                 \
+    (int) ARRAY_SIZE(((const char *const[]){__VA_ARGS__})), (const char *const[]) \
+    {                                                                             \
+        __VA_ARGS__                                                               \
+    }
+
+static void resources_are_understood_in_all_forms(void **state)
+{
+    assert_resources(ARGS("nodes"), "Node:*");
+    assert_resources(ARGS("no"), "Node:*");
+    assert_resources(ARGS("Node", "n1", "n2"), "Node:n1 Node:n2");
+    assert_resources(ARGS("node,ns"), "Node:* Namespace:*");
+    assert_resources(ARGS("project", "red"), "Namespace:red");
+    assert_resources(ARGS("ns,netnamespaces", "red"), "Namespace:red NetNamespace:red");
+    assert_resources(ARGS("node/n1", "ns/red"), "Node:n1 Namespace:red");
+    assert_resources(ARGS("hostsubnets.network.openshift.io", "n1"), "HostSubnet:n1");
+    assert_resources(ARGS("all"), "Pod:*");
+}
+
+static void wrong_resources_are_told(void **state)
+{
+    assert_resources(0, NULL, "you must specify the type of resource");
+    assert_resources(ARGS("nosuch"), "the server doesn't have a resource type \"nosuch\"");
+    assert_resources(ARGS("node,nosuch"), "the server doesn't have a resource type \"nosuch\"");
+    assert_resources(ARGS("nosuch/x"), "the server doesn't have a resource type \"nosuch\"");
+    assert_resources(ARGS("node/"),
+                     "arguments in resource/name form must have a single resource and name");
+    assert_resources(ARGS("node/a/b"),
+                     "arguments in resource/name form must have a single resource and name");
+    const char *mixed = "there is no need to specify a resource type as a separate argument when "
+                        "passing arguments in resource/name form (e.g. 'tenet get resource/<name>' "
+                        "instead of 'tenet get resource resource/<name>'";
+    assert_resources(ARGS("node", "node/n1"), mixed);
+    assert_resources(ARGS("node/n1", "n2"), mixed);
+}
+
+static void paths_and_labels_fit_the_kind(void **state)
+{
+    const struct api_kind *pod = api_kind_by_alias("pod"), *hs = api_kind_by_alias("hostsubnet");
+    CLEANUP_FREE char *a = resource_path(pod, "red", "web");
+    CLEANUP_FREE char *b = resource_path(pod, NULL, NULL);
+    CLEANUP_FREE char *c = resource_path(hs, "red", "n/1");
+    CLEANUP_FREE char *d = resource_label(hs);
+    CLEANUP_FREE char *f = resource_label(pod);
+    assert_string_equal(a, "/api/v1/namespaces/red/pods/web");
+    assert_string_equal(b, "/api/v1/pods");
+    assert_string_equal(c, "/apis/network.openshift.io/v1/hostsubnets/n%2F1");
+    assert_string_equal(d, "hostsubnet.network.openshift.io");
+    assert_string_equal(f, "pod");
+    CLEANUP_STRBUF struct strbuf q = STRBUF_INIT;
+    strbuf_adds(&q, "/p");
+    resource_query(&q, "x", NULL);
+    resource_query(&q, "x", "a b");
+    resource_query(&q, "y", "c=d");
+    assert_string_equal(strbuf_cstr(&q), "/p?x=a%20b&y=c%3Dd");
+}
+
+static void parse(const char *text, size_t want_n, const char *want_error)
+{
+    struct manifests m = {0};
+    struct err e = {0};
+    int r = manifests_parse(&m, "f", text, strlen(text), &e);
+    assert_string_equal(e.text, want_error);
+    assert_int_equal(r, *want_error ? -EINVAL : 0);
+    assert_int_equal(m.n, want_n);
+    manifests_done(&m);
+}
+
+static void manifests_hold_documents_and_lists(void **state)
+{
+    parse("", 0, "");
+    parse("apiVersion: v1\nkind: Namespace\nmetadata: {name: red}\n", 1, "");
+    parse("apiVersion: v1\nkind: Namespace\n---\n---\napiVersion: v1\nkind: Pod\n", 2, "");
+    parse("{\"apiVersion\":\"v1\",\"kind\":\"Namespace\"}", 1, "");
+    parse("apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Node}\n"
+          "- {apiVersion: network.openshift.io/v1, kind: HostSubnet}\n",
+          2, "");
+    parse("apiVersion: v1\nkind: List\nitems: []\n", 0, "");
+}
+
+static void wrong_manifests_are_told(void **state)
+{
+    parse("- a\n", 0, "f: a document is not an object");
+    parse("kind: Pod\n", 0, "f: apiVersion not set");
+    parse("apiVersion: v1\n", 0, "f: kind not set");
+    parse("apiVersion: v1\nkind: Pod\n---\napiVersion: v2\nkind: Pod\nmetadata: {name: x}\n", 1,
+          "f: no matches for kind \"Pod\" in version \"v2\" (\"x\")");
+}
+
+static void manifests_come_from_files_and_folders(void **state)
+{
+    char dir[] = "/tmp/tenet-unit-manifest-XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    static const char *const names[] = {"b.yaml", "a.json", "c.txt"};
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        CLEANUP_FREE char *path = xasprintf("%s/%s", dir, names[i]);
+        CLEANUP_FREE char *text = xasprintf(
+            "{\"apiVersion\": \"v1\", \"kind\": \"Namespace\", \"metadata\": {\"name\": \"%c\"}}",
+            names[i][0]);
+        assert_int_equal(file_write_atomic(path, text, strlen(text), 0600, NULL), 0);
+    }
+    struct manifests m = {0};
+    struct err e = {0};
+    assert_int_equal(manifests_read(&m, dir, &e), 0);
+    assert_int_equal(m.n, 2);
+    assert_string_equal(json_path_string(m.list[0].object, "metadata", "name", NULL), "a");
+    assert_string_equal(json_path_string(m.list[1].object, "metadata", "name", NULL), "b");
+    CLEANUP_FREE char *absent = xasprintf("%s/absent", dir);
+    assert_int_equal(manifests_read(&m, absent, &e), -ENOENT);
+    assert_non_null(strstr(e.text, absent));
+    manifests_done(&m);
+    assert_int_equal(dir_remove(dir, NULL), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(resources_are_understood_in_all_forms),
+        cmocka_unit_test(wrong_resources_are_told),
+        cmocka_unit_test(paths_and_labels_fit_the_kind),
+        cmocka_unit_test(manifests_hold_documents_and_lists),
+        cmocka_unit_test(wrong_manifests_are_told),
+        cmocka_unit_test(manifests_come_from_files_and_folders),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
