@@ -383,7 +383,7 @@ void watch_dispatch(struct apiserver *a, struct cache_kind *ck, const struct cac
         if (w->live && !w->ended) {
             send_event(w, &f);
             w->seen = ev->revision;
-            w->live = w->ended || http_stream_queued(w->q->x) < QUEUE_PAUSE;
+            w->live = http_stream_queued(w->q->x) < QUEUE_PAUSE;
         }
     }
     frames_done(&f);
