@@ -150,22 +150,28 @@ int daemon_wait(const struct daemon *d, const char *what, int (*cond)(void *ctx)
 
 /* ---- tools and programs ---- */
 
-int tool_run(const char *const argv[], int netns_fd, const char *const env[], struct err *e)
+int tool_run_spec(const struct process_spec *s, struct err *e)
 {
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
-    struct process_spec s = PROCESS_SPEC_INIT;
-    s.argv = argv;
-    s.env = env;
-    s.netns_fd = netns_fd;
+    CLEANUP_STRBUF struct strbuf errout = STRBUF_INIT;
     int status = 0;
-    int r = process_run(&s, TOOL_TIMEOUT_MS, NULL, &out, &status, e);
+    int r = process_run(s, TOOL_TIMEOUT_MS, &out, &errout, &status, e);
     if (r == 0 && status != 0) {
-        for (size_t i = 0; i < out.size; i++) {
-            out.data[i] = out.data[i] == '\n' ? ' ' : out.data[i];
+        for (size_t i = 0; i < errout.size; i++) {
+            errout.data[i] = errout.data[i] == '\n' ? ' ' : errout.data[i];
         }
-        r = err_set(e, -EIO, "%s: exit status %d: %.300s", argv[0], status, strbuf_cstr(&out));
+        r = err_set(e, -EIO, "%s: exit status %d: %.300s", s->argv[0], status,
+                    strbuf_cstr(&errout));
     }
     return r;
+}
+
+int tool_run(const char *const argv[], int netns_fd, struct err *e)
+{
+    struct process_spec s = PROCESS_SPEC_INIT;
+    s.argv = argv;
+    s.netns_fd = netns_fd;
+    return tool_run_spec(&s, e);
 }
 
 bool tool_exists(const char *name)

@@ -10,6 +10,7 @@
 #define WIRE_BRIDGE "wire"
 #define HOST_LINK "eth0"
 #define WIRE_MTU_MIN 1500
+#define LINK_TIMEOUT_MS 10000
 
 int host_open(const struct lab *l, const char *host, int *ret_fd, struct err *e)
 {
@@ -101,12 +102,33 @@ int host_create(struct lab *l, const char *host, uint32_t addr, uint32_t mac_for
     return addr ? host_address(l, host, HOST_LINK, addr, e) : 0;
 }
 
+struct link_wait {
+    struct rtnl *rt;
+    const char *name;
+};
+
+static int is_running(void *ctx)
+{
+    struct link_wait *w = ctx;
+    struct rtnl_link lk;
+    return rtnl_link_get(w->rt, w->name, &lk, NULL) == 0 && (lk.flags & IFF_RUNNING);
+}
+
+/* Waits for the carrier: until the kernel has noticed it, it drops what waits for an address. */
+static int wait_running(struct rtnl *rt, const char *host, const char *name, struct err *e)
+{
+    struct link_wait w = {.rt = rt, .name = name};
+    int r = lab_wait(is_running, &w, LINK_TIMEOUT_MS);
+    return r < 0 ? err_set(e, r, "%s of %s has no carrier", name, host) : 0;
+}
+
 int host_address(struct lab *l, const char *host, const char *link, uint32_t addr, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *rt = NULL;
     struct rtnl_link lk;
     int r = host_rtnl(l, host, &rt, e);
     if (r < 0 || (r = rtnl_link_get(rt, link, &lk, e)) < 0 || (r = link_up(rt, link, 0, e)) < 0 ||
+        (r = wait_running(rt, host, link, e)) < 0 ||
         (r = rtnl_addr_add(rt, lk.ifindex, (struct ip4_prefix){addr, WIRE_LEN}, false, e)) < 0) {
         return r;
     }

@@ -208,5 +208,6 @@ struct json *master_status(struct lab *l)
     json_set_string(v, "hostIP", IP4_TEXT(MASTER_IP));
     json_set_int(v, "pid", daemon_pid(&d));
     json_set(v, "config", json_stringf("%s/master-config.yaml", dir));
-    return json_set(v, "log", json_stringf("%s/master.log", dir));
+    json_set(v, "log", json_stringf("%s/master.log", dir));
+    return v;
 }

@@ -57,7 +57,7 @@ static int start_server(struct ovs *o, const struct process_spec *base, struct e
     int r = dir_make(o->run_dir, 0755, e);
     if (r == 0 && access(o->db, F_OK) < 0) {
         const char *create[] = {"ovsdb-tool", "create", o->db, SCHEMA, NULL};
-        r = tool_run(create, base->netns_fd, NULL, e);
+        r = tool_run(create, base->netns_fd, e);
     }
     if (r < 0) {
         return r;
@@ -82,6 +82,26 @@ static int start_vswitchd(struct ovs *o, const struct process_spec *base, struct
     return daemon_start(&o->vswitchd, &s, &started, e);
 }
 
+/* What arrives at eth0 goes to the switch, which has a socket there, but to the kernel's stack as well,
+ * and that would answer everything a second time.  So it ends right behind the socket. */
+static int keep_from_kernel(int ns, struct err *e)
+{
+    static const char rules[] = "table netdev lab\n"
+                                "delete table netdev lab\n"
+                                "table netdev lab {\n"
+                                "    chain ingress {\n"
+                                "        type filter hook ingress device eth0 priority 0\n"
+                                "        policy drop\n"
+                                "    }\n"
+                                "}\n";
+    const char *argv[] = {"nft", "-f", "-", NULL};
+    struct process_spec s = PROCESS_SPEC_INIT;
+    s.argv = argv;
+    s.netns_fd = ns;
+    s.stdin_text = rules;
+    return tool_run_spec(&s, e);
+}
+
 /* ovs-vsctl returns when ovs-vswitchd has done what it says. */
 static int set_up_phy(struct lab *l, const char *node, uint32_t addr, struct ovs *o, int ns,
                       struct err *e)
@@ -96,13 +116,13 @@ static int set_up_phy(struct lab *l, const char *node, uint32_t addr, struct ovs
                           "add-br",    PHY,  "--",           "set", "bridge",
                           PHY,         type, hwaddr,         "--",  "--may-exist",
                           "add-port",  PHY,  "eth0",         NULL};
-    int r = tool_run(argv, ns, NULL, e);
+    int r = tool_run(argv, ns, e);
     if (r < 0) {
         return daemon_pid(&o->vswitchd)
                    ? err_prefix(e, "%s of %s", PHY, node)
                    : daemon_wait(&o->vswitchd, "start", answers, o->db_socket, e);
     }
-    return host_address(l, node, PHY, addr, e);
+    return (r = keep_from_kernel(ns, e)) < 0 ? r : host_address(l, node, PHY, addr, e);
 }
 
 int ovs_start(struct lab *l, const char *node, uint32_t addr, struct err *e)

@@ -153,10 +153,11 @@ static struct json *pod_object(const char *project, const char *name, const char
     json_set_string(json_ensure_object(meta, "annotations"), CONTAINER_ID, id);
     json_set(pod, "metadata", meta);
     json_set_string(spec, "nodeName", node);
-    struct json *container = json_set_string(json_object(), "name", "sandbox");
+    struct json *container = json_append(json_ensure_array(spec, "containers"), json_object());
+    json_set_string(container, "name", "sandbox");
     json_set_string(container, "image", "none");
-    json_append(json_ensure_array(spec, "containers"), container);
-    return json_set(pod, "spec", spec);
+    json_set(pod, "spec", spec);
+    return pod;
 }
 
 static void set_running(struct json *pod, const char *ip, const char *host_ip, const char *id)
@@ -167,7 +168,7 @@ static void set_running(struct json *pod, const char *ip, const char *host_ip, c
     json_set_string(status, "phase", "Running");
     json_set_string(status, "hostIP", host_ip);
     json_set_string(status, "podIP", ip);
-    json_append(json_ensure_array(status, "podIPs"), json_set_string(json_object(), "ip", ip));
+    json_set_string(json_append(json_ensure_array(status, "podIPs"), json_object()), "ip", ip);
     json_set_string(status, "startTime", now);
     json_set_string(cond, "type", "Ready");
     json_set_string(cond, "status", "True");
@@ -294,13 +295,15 @@ int lab_pod_add(struct lab *l, const char *project, const char *name, const char
     if ((r = create(l, &c, ns, &ip, e)) < 0 || (r = project_vnid(l, project, &vnid, e)) < 0) {
         return r;
     }
-    struct json *v = json_set_string(json_object(), "project", project);
+    struct json *v = json_object();
+    json_set_string(v, "project", project);
     json_set_string(v, "name", name);
     json_set_string(v, "podIP", ip);
     json_set_int(v, "vnid", vnid);
     json_set_string(v, "node", c.node);
     json_set_string(v, "netns", netns);
-    *ret = json_set_string(v, "containerID", id);
+    json_set_string(v, "containerID", id);
+    *ret = v;
     return 0;
 }
 

@@ -39,7 +39,8 @@ static struct json *node_status(struct lab *l, const char *node, const struct js
     uint32_t addr = 0;
     node_address(l, node, &addr, NULL);
     const char *subnet = json_path_string(find_named(subnets, node), "subnet", NULL);
-    struct json *v = json_set_string(json_object(), "name", node);
+    struct json *v = json_object();
+    json_set_string(v, "name", node);
     json_set_string(v, "hostIP", IP4_TEXT(addr));
     json_set_string(v, "subnet", subnet ? subnet : "");
     json_set_bool(v, "ready", streq_null(condition(find_named(nodes, node), "Ready"), "True"));
@@ -49,7 +50,8 @@ static struct json *node_status(struct lab *l, const char *node, const struct js
     json_set(v, "config", json_stringf("%s/node-config.yaml", dir));
     json_set(v, "log", json_stringf("%s/node.log", dir));
     json_set(v, "cniConfDir", json_stringf("%s/cni", dir));
-    return json_set(v, "ovsRunDir", json_stringf("%s/ovs", dir));
+    json_set(v, "ovsRunDir", json_stringf("%s/ovs", dir));
+    return v;
 }
 
 static struct json *pod_status(struct lab *l, const struct json *pod)
@@ -59,11 +61,13 @@ static struct json *pod_status(struct lab *l, const struct json *pod)
     const char *node = json_path_string(pod, "spec", "nodeName", NULL);
     const char *ip = json_path_string(pod, "status", "podIP", NULL);
     CLEANUP_FREE char *ns = lab_pod_ns(l, project ? project : "", name ? name : "");
-    struct json *v = json_set_string(json_object(), "project", project ? project : "");
+    struct json *v = json_object();
+    json_set_string(v, "project", project ? project : "");
     json_set_string(v, "name", name ? name : "");
     json_set_string(v, "podIP", ip ? ip : "");
     json_set_string(v, "node", node ? node : "");
-    return json_set(v, "netns", json_stringf("%s/%s", NETNS_DIR, ns));
+    json_set(v, "netns", json_stringf("%s/%s", NETNS_DIR, ns));
+    return v;
 }
 
 int lab_status(struct lab *l, struct json **ret, struct err *e)
@@ -78,7 +82,8 @@ int lab_status(struct lab *l, struct json **ret, struct err *e)
     CLEANUP(json_free) struct json *pods = NULL;
     CLEANUP(json_free) struct json *names = node_names(l);
     struct err api = {0};
-    struct json *item, *v = json_set_string(json_object(), "name", l->name);
+    struct json *item, *v = json_object();
+    json_set_string(v, "name", l->name);
     json_set(v, "kubeconfig", json_stringf("%s/kubeconfig", l->dir));
     json_set(v, "server",
              json_stringf("http://127.0.0.1:%lld",
@@ -110,7 +115,8 @@ int lab_status(struct lab *l, struct json **ret, struct err *e)
     JSON_FOREACH (item, json_get(pods, "items")) {
         json_append(list, pod_status(l, item));
     }
-    *ret = json_set(v, "pods", list);
+    json_set(v, "pods", list);
+    *ret = v;
     return 0;
 }
 

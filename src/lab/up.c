@@ -88,7 +88,8 @@ static int claim(struct lab *l, const struct lab_options *o, struct err *e)
     if ((r = lab_lock(l, e)) < 0 || (r = free_port(l, &port, e)) < 0) {
         return r;
     }
-    l->config = json_set_string(json_object(), "plugin", o->plugin);
+    l->config = json_object();
+    json_set_string(l->config, "plugin", o->plugin);
     json_set_string(l->config, "store", o->store);
     json_set_string(l->config, "datapathType", o->datapath_type);
     json_set_string(l->config, "clusterNetwork", o->cluster_network);
