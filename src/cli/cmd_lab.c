@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tenet lab: a cluster of several nodes on this machine. */
+#include "cli/command.h"
+
+#include "base/ip.h"
+#include "base/mem.h"
+#include "lab/lab.h"
+#include "sdn/network.h"
+
+#include <getopt.h>
+#include <stdio.h>
+
+#define DEFAULT_NAME "lab"
+#define MTU_MIN 576
+#define MTU_MAX 65485 /* With VXLAN around it a packet has at most 65535 bytes. */
+
+static const char help[] =
+    "tenet lab: a cluster of several nodes on this machine, each in a network namespace\n"
+    "\n"
+    "usage: tenet lab [--name LAB] COMMAND ...\n"
+    "\n"
+    "  up [--nodes N] [--plugin NAME] [--store sqlite|etcd] [--datapath ovs]\n"
+    "                            make the lab: master, nodes node1, node2, ..., an outside host\n"
+    "  down                      remove all of it, whatever state it is in\n"
+    "  status                    kubeconfig, nodes, agents, pods\n"
+    "\n"
+    "  project add|delete NAME\n"
+    "  pod add PROJECT/NAME [--node NODE]     attach a pod, as kubelet and a runtime do\n"
+    "  pod delete PROJECT/NAME\n"
+    "  exec PROJECT/NAME -- COMMAND ...       run COMMAND in the pod's network namespace\n"
+    "\n"
+    "  node add|delete NAME\n"
+    "  node start|stop|restart|kill NAME      the node's agent; its packets go on without it\n"
+    "  node exec NODE -- COMMAND ...          on a node, or on master, outside, wire\n"
+    "  ovs start|stop|restart|kill NODE       the node's Open vSwitch\n"
+    "  master start|stop|restart|kill\n"
+    "\n"
+    "options:\n"
+    "  --name LAB                which lab; several live side by side (default: " DEFAULT_NAME ")\n"
+    "  -o, --output json         for up, status and pod add: data for programs\n"
+    "  -h, --help\n"
+    "\n"
+    "options of up:\n"
+    "  --nodes N                 0 to 200 (default: 3)\n"
+    "  --plugin NAME             redhat/openshift-ovs-multitenant (default) or\n"
+    "                            redhat/openshift-ovs-subnet\n"
+    "  --store sqlite|etcd       where the registry is kept (default: sqlite)\n"
+    "  --datapath ovs            Open vSwitch, the one there is\n"
+    "  --datapath-type TYPE      netdev: Open vSwitch's own, works on any kernel (default);\n"
+    "                            system: the kernel's, needs its module openvswitch\n"
+    "  --cluster-network CIDR    pods' addresses (default: 10.128.0.0/14)\n"
+    "  --host-subnet-length BITS of each node's share (default: 9, a /23)\n"
+    "  --mtu BYTES               of pods (default: 1450)\n"
+    "  --vxlan-port PORT         (default: 4789)\n"
+    "  --keep                    leave what there is when it fails\n"
+    "\n"
+    "A lab is below /run/tenet/lab/LAB, its namespaces are tenet-LAB-*; nothing is changed in the\n"
+    "machine's own namespace. Outside the cluster answers 198.51.100.10.\n";
+
+enum { OPT_NAME, OPT_OUTPUT, OPT_HELP, OPT_NODE, OPT_UP }; /* Bits of 'given'. */
+
+struct args {
+    const char *lab, *node;
+    bool json;
+    unsigned given; /* 1 << OPT_...; all options of up are one. */
+    const char *up_option;
+    struct lab_options up;
+    char **words; /* What is not an option. */
+    int n_words;
+    char **argv; /* After "--"; NULL: there was none. */
+};
+
+static void print_progress(void *ctx, const char *line)
+{
+    FILE *f = ctx;
+    fprintf(f, "%s\n", line);
+    fflush(f);
+}
+
+/* ---- options ---- */
+
+static int number_option(const char *option, const char *s, unsigned min, unsigned max,
+                         unsigned *ret)
+{
+    uint64_t v;
+    if (str_to_u64(s, max, &v) < 0 || v < min) {
+        return command_usage(&cmd_lab, "--%s: \"%s\" is not a number from %u to %u", option, s, min,
+                             max);
+    }
+    *ret = (unsigned) v;
+    return 0;
+}
+
+static int choice_option(const char *option, const char *s, const char *a, const char *b,
+                         const char **ret)
+{
+    if (!streq(s, a) && !streq(s, b)) {
+        return command_usage(&cmd_lab, "--%s: \"%s\" is not %s%s%s", option, s, a,
+                             streq(a, b) ? "" : " or ", streq(a, b) ? "" : b);
+    }
+    *ret = s;
+    return 0;
+}
+
+static int up_option(struct args *a, const char *option, const char *s)
+{
+    struct lab_options *u = &a->up;
+    struct err e = {0};
+    if (streq(option, "nodes")) {
+        return number_option(option, s, 0, LAB_NODES_MAX, &u->nodes);
+    }
+    if (streq(option, "host-subnet-length")) {
+        return number_option(option, s, 2, 30, &u->host_subnet_length);
+    }
+    if (streq(option, "mtu")) {
+        return number_option(option, s, MTU_MIN, MTU_MAX, &u->mtu);
+    }
+    if (streq(option, "vxlan-port")) {
+        return number_option(option, s, 1, UINT16_MAX, &u->vxlan_port);
+    }
+    if (streq(option, "store")) {
+        return choice_option(option, s, "sqlite", "etcd", &u->store);
+    }
+    if (streq(option, "datapath")) {
+        const char *only;
+        return choice_option(option, s, "ovs", "ovs", &only);
+    }
+    if (streq(option, "datapath-type")) {
+        return choice_option(option, s, "netdev", "system", &u->datapath_type);
+    }
+    if (streq(option, "plugin")) {
+        enum sdn_plugin p;
+        if (sdn_plugin_parse(s, &p, &e) < 0) {
+            return command_usage(&cmd_lab, "--plugin: %s", e.text);
+        }
+        u->plugin = sdn_plugin_name(p);
+        return 0;
+    }
+    if (streq(option, "cluster-network")) {
+        struct ip4_prefix p;
+        if (prefix_parse(s, &p, &e) < 0) {
+            return command_usage(&cmd_lab, "--cluster-network: %s", e.text);
+        }
+        u->cluster_network = s;
+        return 0;
+    }
+    u->keep = true;
+    return 0;
+}
+
+static int unknown_option(const char *word)
+{
+    char letter[] = {'-', (char) optopt, '\0'}; /* Long ones leave 0 in optopt, or their number. */
+    return command_usage(&cmd_lab,
+                         "%s: no such option; what belongs to the command to run goes after \"--\"",
+                         optopt > ' ' ? letter : word);
+}
+
+/* 0, or the exit status. */
+static int parse_options(int argc, char **argv, struct args *a)
+{
+    static const struct option options[] = {
+        {"name", required_argument, NULL, OPT_NAME},
+        {"output", required_argument, NULL, 'o'},
+        {"help", no_argument, NULL, 'h'},
+        {"node", required_argument, NULL, OPT_NODE},
+        {"nodes", required_argument, NULL, OPT_UP},
+        {"plugin", required_argument, NULL, OPT_UP},
+        {"store", required_argument, NULL, OPT_UP},
+        {"datapath", required_argument, NULL, OPT_UP},
+        {"datapath-type", required_argument, NULL, OPT_UP},
+        {"cluster-network", required_argument, NULL, OPT_UP},
+        {"host-subnet-length", required_argument, NULL, OPT_UP},
+        {"mtu", required_argument, NULL, OPT_UP},
+        {"vxlan-port", required_argument, NULL, OPT_UP},
+        {"keep", no_argument, NULL, OPT_UP},
+        {0},
+    };
+    int c, index = 0, status;
+    optind = 0;
+    opterr = 0;
+    while ((c = getopt_long(argc, argv, ":o:h", options, &index)) != -1) {
+        switch (c) {
+        case OPT_NAME:
+            a->lab = optarg;
+            break;
+        case 'o':
+            if (!streq(optarg, "json")) {
+                return command_usage(&cmd_lab, "-o: \"%s\" is not json", optarg);
+            }
+            a->json = true;
+            a->given |= 1u << OPT_OUTPUT;
+            break;
+        case 'h':
+            a->given |= 1u << OPT_HELP;
+            break;
+        case OPT_NODE:
+            a->node = optarg;
+            a->given |= 1u << OPT_NODE;
+            break;
+        case OPT_UP:
+            a->up_option = options[index].name;
+            a->given |= 1u << OPT_UP;
+            if ((status = up_option(a, options[index].name, optarg)) != 0) {
+                return status;
+            }
+            break;
+        case ':':
+            return command_usage(&cmd_lab, "%s needs a value", argv[optind - 1]);
+        default:
+            return unknown_option(argv[optind - 1]);
+        }
+    }
+    a->words = argv + optind;
+    a->n_words = argc - optind;
+    return 0;
+}
+
+/* ---- output ---- */
+
+static void print_json(const struct json *v)
+{
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    json_write(v, 4, &out);
+    puts(strbuf_cstr(&out));
+}
+
+static const char *text_of(const struct json *v, const char *key)
+{
+    const char *s = json_path_string(v, key, NULL);
+    return s && *s ? s : "-";
+}
+
+static void print_nodes(const struct json *nodes)
+{
+    struct json *n;
+    printf("\n%-16s %-14s %-18s %-7s %-10s %s\n", "NODE", "HOST IP", "SUBNET", "READY", "AGENT",
+           "OPEN VSWITCH");
+    JSON_FOREACH (n, nodes) {
+        int64_t pid = json_get_int_or(json_get(n, "pid"), 0);
+        char agent[24];
+        snprintf(agent, sizeof agent, "%lld", (long long) pid);
+        printf("%-16s %-14s %-18s %-7s %-10s %s\n", text_of(n, "name"), text_of(n, "hostIP"),
+               text_of(n, "subnet"), json_get_bool(json_get(n, "ready"), false) ? "yes" : "no",
+               pid ? agent : "stopped",
+               json_get_bool(json_get(n, "ovsRunning"), false) ? "runs" : "stopped");
+    }
+}
+
+static void print_pods(const struct json *pods)
+{
+    struct json *p;
+    if (json_count(pods)) {
+        printf("\n%-32s %-16s %s\n", "POD", "IP", "NODE");
+    }
+    JSON_FOREACH (p, pods) {
+        CLEANUP_FREE char *ref = xasprintf("%s/%s", text_of(p, "project"), text_of(p, "name"));
+        printf("%-32s %-16s %s\n", ref, text_of(p, "podIP"), text_of(p, "node"));
+    }
+}
+
+static void print_status(const struct json *v)
+{
+    const struct json *master = json_get(v, "master");
+    int64_t pid = json_get_int_or(json_get(master, "pid"), 0);
+    printf("lab %s: %s, cluster network %s, store %s\n", text_of(v, "name"), text_of(v, "plugin"),
+           text_of(v, "clusterNetwork"), text_of(v, "store"));
+    if (!json_get_bool(json_get(v, "complete"), false)) {
+        printf("it is not complete: its start has not ended, or was broken off\n");
+    }
+    printf("export KUBECONFIG=%s\n", text_of(v, "kubeconfig"));
+    const char *error = json_path_string(master, "error", NULL);
+    if (pid && !*error) {
+        printf("master: %s, pid %lld\n", text_of(v, "server"), (long long) pid);
+    } else {
+        printf("master: %s; subnets and pods are unknown\n", error);
+    }
+    print_nodes(json_get(v, "nodes"));
+    print_pods(json_get(v, "pods"));
+}
+
+/* ---- commands ---- */
+
+static int done(int r, const struct err *e)
+{
+    return r < 0 ? command_fail(e, NULL) : 0;
+}
+
+/* As above, and says 'what' was done. */
+static int done_saying(int r, const struct err *e, const char *what, const char *verb)
+{
+    if (r < 0) {
+        return command_fail(e, NULL);
+    }
+    printf("%s %s\n", what, verb);
+    return 0;
+}
+
+static int run_up(struct lab *l, struct args *a)
+{
+    struct err e = {0};
+    CLEANUP(json_free) struct json *v = NULL;
+    struct ip4_prefix p = {0};
+    prefix_parse(a->up.cluster_network, &p, NULL);
+    if (p.len + a->up.host_subnet_length > 32) {
+        return command_usage(&cmd_lab, "--host-subnet-length: %u bits are more than the %d of %s",
+                             a->up.host_subnet_length, 32 - p.len, a->up.cluster_network);
+    }
+    int r = lab_up(l, &a->up, &e);
+    if (r == 0 && a->json && (r = lab_status(l, &v, &e)) == 0) {
+        print_json(v);
+    }
+    return done(r, &e);
+}
+
+static int run_down(struct lab *l, struct args *a)
+{
+    struct err e = {0};
+    bool found = false;
+    int r = lab_down(l, &found, &e);
+    if (r == 0) {
+        printf(found ? "lab %s is removed\n" : "there is no lab %s\n",
+               a->lab ? a->lab : DEFAULT_NAME);
+    }
+    return done(r, &e);
+}
+
+static int run_status(struct lab *l, struct args *a)
+{
+    struct err e = {0};
+    CLEANUP(json_free) struct json *v = NULL;
+    int r = lab_status(l, &v, &e);
+    if (r == 0 && a->json) {
+        print_json(v);
+    } else if (r == 0) {
+        print_status(v);
+    }
+    return done(r, &e);
+}
+
+static int run_project(struct lab *l, struct args *a)
+{
+    struct err e = {0};
+    bool add = streq(a->words[1], "add");
+    CLEANUP_FREE char *what = xasprintf("project %s", a->words[2]);
+    int r = add ? lab_project_add(l, a->words[2], &e) : lab_project_delete(l, a->words[2], &e);
+    return done_saying(r, &e, what, add ? "added" : "deleted");
+}
+
+/* Splits "PROJECT/NAME" in place; 0, or the exit status. */
+static int split_ref(char *ref, char **ret_name)
+{
+    char *slash = strchr(ref, '/');
+    if (!slash || slash == ref || !slash[1] || strchr(slash + 1, '/')) {
+        return command_usage(&cmd_lab, "\"%s\" is not PROJECT/NAME", ref);
+    }
+    *slash = '\0';
+    *ret_name = slash + 1;
+    return 0;
+}
+
+static int run_pod(struct lab *l, struct args *a)
+{
+    struct err e = {0};
+    CLEANUP(json_free) struct json *v = NULL;
+    CLEANUP_FREE char *what = xasprintf("pod %s", a->words[2]);
+    char *name, *project = a->words[2];
+    int r = split_ref(project, &name);
+    if (r) {
+        return r;
+    }
+    if (streq(a->words[1], "delete")) {
+        return done_saying(lab_pod_delete(l, project, name, &e), &e, what, "deleted");
+    }
+    if ((r = lab_pod_add(l, project, name, a->node, &v, &e)) < 0) {
+        return done(r, &e);
+    }
+    if (a->json) {
+        print_json(v);
+    } else {
+        printf("%s added: %s on %s, VNID %lld, namespace %s\n", what, text_of(v, "podIP"),
+               text_of(v, "node"), (long long) json_get_int_or(json_get(v, "vnid"), 0),
+               text_of(v, "netns"));
+    }
+    return 0;
+}
+
+static int run_exec(struct lab *l, struct args *a)
+{
+    struct err e = {0};
+    char *name;
+    int r = split_ref(a->words[1], &name);
+    return r ? r : done(lab_pod_exec(l, a->words[1], name, a->argv, &e), &e);
+}
+
+static const char *const action_verbs[] = {"started", "stopped", "restarted", "killed"};
+
+static enum lab_action action_of(const char *word)
+{
+    return streq(word, "start")  ? LAB_START
+           : streq(word, "stop") ? LAB_STOP
+           : streq(word, "kill") ? LAB_KILL
+                                 : LAB_RESTART;
+}
+
+static int run_node(struct lab *l, struct args *a)
+{
+    struct err e = {0};
+    const char *verb = a->words[1], *node = a->words[2];
+    CLEANUP_FREE char *what = xasprintf("node %s", node);
+    if (streq(verb, "add")) {
+        return done_saying(lab_node_add(l, node, &e), &e, what, "added");
+    }
+    if (streq(verb, "delete")) {
+        return done_saying(lab_node_delete(l, node, &e), &e, what, "deleted");
+    }
+    CLEANUP_FREE char *agent = xasprintf("the agent of %s is", node);
+    return done_saying(lab_node_action(l, node, action_of(verb), &e), &e, agent,
+                       action_verbs[action_of(verb)]);
+}
+
+static int run_node_exec(struct lab *l, struct args *a)
+{
+    struct err e = {0};
+    return done(lab_node_exec(l, a->words[2], a->argv, &e), &e);
+}
+
+static int run_ovs(struct lab *l, struct args *a)
+{
+    struct err e = {0};
+    enum lab_action action = action_of(a->words[1]);
+    CLEANUP_FREE char *what = xasprintf("Open vSwitch of %s is", a->words[2]);
+    return done_saying(lab_ovs(l, a->words[2], action, &e), &e, what, action_verbs[action]);
+}
+
+static int run_master(struct lab *l, struct args *a)
+{
+    struct err e = {0};
+    enum lab_action action = action_of(a->words[1]);
+    return done_saying(lab_master(l, action, &e), &e, "the master is", action_verbs[action]);
+}
+
+static const struct verb {
+    const char *words[2]; /* The second may be NULL. */
+    const char *operand;  /* What one more word is; NULL: none. */
+    bool takes_command;
+    unsigned options; /* 1 << OPT_..., beyond those of all. */
+    int (*run)(struct lab *l, struct args *a);
+} verbs[] = {
+    {{"up"}, NULL, false, 1u << OPT_UP | 1u << OPT_OUTPUT, run_up},
+    {{"down"}, NULL, false, 0, run_down},
+    {{"status"}, NULL, false, 1u << OPT_OUTPUT, run_status},
+    {{"project", "add"}, "NAME", false, 0, run_project},
+    {{"project", "delete"}, "NAME", false, 0, run_project},
+    {{"pod", "add"}, "PROJECT/NAME", false, 1u << OPT_NODE | 1u << OPT_OUTPUT, run_pod},
+    {{"pod", "delete"}, "PROJECT/NAME", false, 0, run_pod},
+    {{"exec"}, "PROJECT/NAME", true, 0, run_exec},
+    {{"node", "add"}, "NAME", false, 0, run_node},
+    {{"node", "delete"}, "NAME", false, 0, run_node},
+    {{"node", "start"}, "NAME", false, 0, run_node},
+    {{"node", "stop"}, "NAME", false, 0, run_node},
+    {{"node", "restart"}, "NAME", false, 0, run_node},
+    {{"node", "kill"}, "NAME", false, 0, run_node},
+    {{"node", "exec"}, "NODE", true, 0, run_node_exec},
+    {{"ovs", "start"}, "NODE", false, 0, run_ovs},
+    {{"ovs", "stop"}, "NODE", false, 0, run_ovs},
+    {{"ovs", "restart"}, "NODE", false, 0, run_ovs},
+    {{"ovs", "kill"}, "NODE", false, 0, run_ovs},
+    {{"master", "start"}, NULL, false, 0, run_master},
+    {{"master", "stop"}, NULL, false, 0, run_master},
+    {{"master", "restart"}, NULL, false, 0, run_master},
+    {{"master", "kill"}, NULL, false, 0, run_master},
+};
+
+/* The verb of the words; NULL after a message, with the exit status. */
+static const struct verb *find_verb(const struct args *a, int *ret_status)
+{
+    CLEANUP_STRBUF struct strbuf seconds = STRBUF_INIT;
+    if (a->n_words == 0) {
+        *ret_status = command_usage(&cmd_lab, "say what to do: up, down, status, project, pod, "
+                                              "exec, node, ovs or master");
+        return NULL;
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+        const struct verb *v = &verbs[i];
+        if (!streq(v->words[0], a->words[0])) {
+            continue;
+        }
+        if (!v->words[1] || (a->n_words > 1 && streq(v->words[1], a->words[1]))) {
+            return v;
+        }
+        strbuf_addf(&seconds, "%s%s", seconds.size ? ", " : "", v->words[1]);
+    }
+    *ret_status = seconds.size
+                      ? command_usage(&cmd_lab, "\"%s\" is followed by one of: %s", a->words[0],
+                                      strbuf_cstr(&seconds))
+                      : command_usage(&cmd_lab, "\"%s\" is none of its commands", a->words[0]);
+    return NULL;
+}
+
+static int check_verb(const struct verb *v, const struct args *a)
+{
+    int want = (v->words[1] ? 2 : 1) + (v->operand ? 1 : 0);
+    const char *first = v->words[0], *second = v->words[1] ? v->words[1] : "";
+    const char *gap = *second ? " " : "";
+    unsigned wrong = a->given & ~v->options & ~(1u << OPT_HELP);
+    if (a->n_words < want) {
+        return command_usage(&cmd_lab, "%s%s%s needs a %s", first, gap, second, v->operand);
+    }
+    if (a->n_words > want) {
+        return command_usage(&cmd_lab, "\"%s\" is too much after %s%s%s%s", a->words[want], first,
+                             gap, second,
+                             v->takes_command ? "; put \"--\" before the command to run" : "");
+    }
+    if (v->takes_command && (!a->argv || !a->argv[0])) {
+        return command_usage(&cmd_lab, "%s%s%s %s needs \"--\" and the command to run", first, gap,
+                             second, v->operand);
+    }
+    if (!v->takes_command && a->argv) {
+        return command_usage(&cmd_lab, "%s%s%s takes no \"--\"", first, gap, second);
+    }
+    if (wrong) {
+        return command_usage(&cmd_lab, "%s%s is no option of %s%s%s",
+                             wrong & 1u << OPT_UP || wrong & 1u << OPT_NODE ? "--" : "-",
+                             wrong & 1u << OPT_UP     ? a->up_option
+                             : wrong & 1u << OPT_NODE ? "node"
+                                                      : "o",
+                             first, gap, second);
+    }
+    if (v->operand && streq(v->operand, "PROJECT/NAME") && !strchr(a->words[want - 1], '/')) {
+        return command_usage(&cmd_lab, "\"%s\" is not PROJECT/NAME", a->words[want - 1]);
+    }
+    return 0;
+}
+
+static int run(int argc, char **argv)
+{
+    struct args a = {.up = LAB_OPTIONS_INIT};
+    CLEANUP(lab_free) struct lab *l = NULL;
+    struct err e = {0};
+    int status = 0;
+    for (int i = 1; i < argc; i++) {
+        if (streq(argv[i], "--")) {
+            a.argv = argv + i + 1;
+            argc = i;
+        }
+    }
+    if ((status = parse_options(argc, argv, &a)) != 0) {
+        return status;
+    }
+    if (a.given & 1u << OPT_HELP) {
+        fputs(help, stdout);
+        return 0;
+    }
+    const struct verb *v = find_verb(&a, &status);
+    if (!v || (status = check_verb(v, &a)) != 0) {
+        return status;
+    }
+    FILE *progress = a.json ? stderr : stdout;
+    if (lab_new(a.lab ? a.lab : DEFAULT_NAME, print_progress, progress, &l, &e) < 0) {
+        return command_usage(&cmd_lab, "--name: %s", e.text);
+    }
+    return v->run(l, &a);
+}
+
+const struct command cmd_lab = {
+    .name = "lab",
+    .summary = "a cluster of several nodes on this machine, to try things in",
+    .help = help,
+    .run = run,
+};
