@@ -593,14 +593,17 @@ static void conn_new(struct http_server *s, int fd, const struct sockaddr_in *sa
     conn_wait(c, WAIT_IDLE);
 }
 
-/* Makes room for a connection by closing the one that has been idle for longest. */
-static bool evict_idle(struct http_server *s)
+/* The connection that is missed least: one that is being closed, or has been idle for longest; NULL. */
+static struct conn *least_missed(struct http_server *s)
 {
-    if (list_is_empty(&s->waiting[WAIT_IDLE])) {
-        return false;
+    static const enum wait kinds[] = {WAIT_LINGER, WAIT_IDLE};
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        struct list *l = &s->waiting[kinds[i]];
+        if (!list_is_empty(l)) {
+            return CONTAINER_OF(l->next, struct conn, wait_node);
+        }
     }
-    conn_close(CONTAINER_OF(s->waiting[WAIT_IDLE].next, struct conn, wait_node));
-    return true;
+    return NULL;
 }
 
 static void accept_ready(void *ctx, unsigned events)
@@ -609,7 +612,8 @@ static void accept_ready(void *ctx, unsigned events)
     struct http_server *s = l->server;
     for (int i = 0; i < ACCEPTS_AT_ONCE; i++) {
         bool full = s->n_conns >= s->limits.max_conns;
-        if (full && list_is_empty(&s->waiting[WAIT_IDLE])) {
+        struct conn *victim = least_missed(s);
+        if (full && !victim) {
             log_limited(&accept_limit, LOG_WARN, "too many connections", "max=%u",
                         s->limits.max_conns);
             accept_pause(s, true);
@@ -620,7 +624,7 @@ static void accept_ready(void *ctx, unsigned events)
         int fd = accept4(l->fd, (struct sockaddr *) &sa, &n, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
             if (full) {
-                evict_idle(s);
+                conn_close(victim);
             }
             conn_new(s, fd, &sa);
             continue;
@@ -631,7 +635,9 @@ static void accept_ready(void *ctx, unsigned events)
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
             log_limited(&accept_limit, LOG_WARN, "cannot accept connections", "error=\"%s\"",
                         strerror(errno));
-            if (!evict_idle(s)) {
+            if (victim) {
+                conn_close(victim);
+            } else {
                 accept_pause(s, true);
             }
             return;
@@ -906,7 +912,7 @@ void http_stream_begin(struct http_exchange *x, int status, const char *content_
     strbuf_done(&x->extra);
     http_out_text(&c->out, b.data, b.size);
     c->state = STREAMING;
-    c->cut = c->eof;
+    c->cut = c->eof || c->server->draining;
     loop_task_queue(&c->task);
 }
 

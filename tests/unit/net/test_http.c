@@ -569,6 +569,21 @@ static void shutdown_finishes_what_is_under_way(void **state)
     bench_free(b);
 }
 
+static void a_stream_that_begins_during_shutdown_is_closed(void **state)
+{
+    struct bench *b = bench_new(NULL);
+    struct raw r = raw_connect(b);
+    raw_send(&r, "GET /hold HTTP/1.1\r\n" H "\r\n");
+    WAIT_POINTER(b, b->held);
+    http_server_shutdown(b->server, PATIENCE_MS, set_flag, &b->drained);
+    http_stream_begin(TAKE(b->held), 200, NULL, bench_stream_closed, b);
+    assert_false(b->stream_closed);
+    WAIT_FLAG(b, b->stream_closed);
+    WAIT_FLAG(b, b->drained);
+    raw_done(&r);
+    bench_free(b);
+}
+
 static void shutdown_ends_after_its_time(void **state)
 {
     struct bench *b = bench_new(NULL);
@@ -615,6 +630,7 @@ int main(void)
         cmocka_unit_test(much_is_sent_in_step_with_the_client),
         cmocka_unit_test(thousands_of_idle_streams_are_cheap),
         cmocka_unit_test(shutdown_finishes_what_is_under_way),
+        cmocka_unit_test(a_stream_that_begins_during_shutdown_is_closed),
         cmocka_unit_test(shutdown_ends_after_its_time),
         cmocka_unit_test(only_listening_sockets_are_served),
     };

@@ -462,7 +462,8 @@ static void objects_of_any_size_keep_order_and_values(void **state)
         int last = -1;
         for (int i = 0; i < count; i++) {
             const char *s = json_key_at(o, i);
-            int n = atoi(strpbrk(s, "0123456789"));
+            uint64_t n = KEYS;
+            assert_int_equal(str_to_u64(strpbrk(s, "0123456789"), KEYS - 1, &n), 0);
             assert_true(model[n].present && model[n].order > last);
             last = model[n].order;
             assert_int_equal(json_get_int_or(json_at(o, i), -1), model[n].value);
