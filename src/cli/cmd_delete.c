@@ -321,7 +321,7 @@ static int delete_all(struct delete *d)
         }
     }
     if (d->n == 0) {
-        fputs("No resources found\n", stderr);
+        puts("No resources found");
     }
     return status;
 }

@@ -11,16 +11,24 @@
 
 #define ACCEPT_TABLE "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 
-enum output { OUTPUT_TABLE, OUTPUT_WIDE, OUTPUT_JSON, OUTPUT_YAML, OUTPUT_NAME, OUTPUT_JSONPATH };
+enum output {
+    OUTPUT_TABLE,
+    OUTPUT_WIDE,
+    OUTPUT_JSON,
+    OUTPUT_YAML,
+    OUTPUT_NAME,
+    OUTPUT_JSONPATH,
+    OUTPUT_COLUMNS
+};
 
 struct get {
     struct session s;
     struct resources r;
     enum output output;
-    const char *jsonpath;
+    const char *template; /* Of jsonpath, or the specification of custom-columns. */
     const char *labels, *fields;
     bool all_namespaces, watch, watch_only, no_headers, show_labels, ignore_not_found;
-    bool table_written; /* The next one begins with an empty line. */
+    bool table_written; /* A table, or the headers of columns. */
 };
 
 static const char help[] =
@@ -30,7 +38,8 @@ static const char help[] =
     "Shows objects of the cluster: nodes, namespaces (ns, project), pods (po), events (ev),\n"
     "clusternetworks, hostsubnets, netnamespaces.\n"
     "\n"
-    "  -o, --output FORMAT     wide, json, yaml, name, or jsonpath=TEMPLATE\n"
+    "  -o, --output FORMAT     wide, json, yaml, name, jsonpath=TEMPLATE, or\n"
+    "                          custom-columns=NAME:PATH[,NAME:PATH]...\n"
     "  -A, --all-namespaces    objects of all namespaces\n"
     "  -l, --selector SEL      only objects with these labels: a=b,c!=d,e\n"
     "      --field-selector F  only objects with these fields: spec.nodeName=node1\n"
@@ -74,7 +83,12 @@ static int set_output(struct get *g, const char *s)
                    {"", OUTPUT_TABLE}};
     if (str_has_prefix(s, "jsonpath=")) {
         g->output = OUTPUT_JSONPATH;
-        g->jsonpath = s + strlen("jsonpath=");
+        g->template = s + strlen("jsonpath=");
+        return 0;
+    }
+    if (str_has_prefix(s, "custom-columns=")) {
+        g->output = OUTPUT_COLUMNS;
+        g->template = s + strlen("custom-columns=");
         return 0;
     }
     for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
@@ -84,7 +98,7 @@ static int set_output(struct get *g, const char *s)
         }
     }
     return session_error("unable to match a printer suitable for the output format \"%s\", allowed "
-                         "formats are: json,jsonpath,name,wide,yaml",
+                         "formats are: custom-columns,json,jsonpath,name,wide,yaml",
                          s);
 }
 
@@ -259,15 +273,32 @@ static void add_type(struct json *o, const struct api_kind *k)
     }
 }
 
-static int write_object(const struct get *g, const struct json *o)
+static int write_columns(struct get *g, const struct json *items)
 {
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
     struct err e = {0};
+    if (print_custom_columns(g->template, items, g->no_headers || g->table_written, &out, &e) < 0) {
+        return session_error("%s", e.text);
+    }
+    g->table_written = true;
+    fwrite(strbuf_cstr(&out), 1, out.size, stdout);
+    return 0;
+}
+
+static int write_object(struct get *g, const struct json *o)
+{
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    struct err e = {0};
+    if (g->output == OUTPUT_COLUMNS) {
+        CLEANUP(json_free) struct json *one = json_array();
+        json_append(one, json_clone(o));
+        return write_columns(g, one);
+    }
     if (g->output == OUTPUT_JSON) {
         print_json(o, &out);
     } else if (g->output == OUTPUT_YAML) {
         print_yaml(o, &out);
-    } else if (jsonpath_print(g->jsonpath, o, &out, &e) < 0) {
+    } else if (jsonpath_print(g->template, o, &out, &e) < 0) {
         return session_error("%s", e.text);
     }
     fwrite(strbuf_cstr(&out), 1, out.size, stdout);
@@ -316,6 +347,9 @@ static int show_objects(struct get *g)
     }
     if (g->output == OUTPUT_NAME) {
         return status;
+    }
+    if (g->output == OUTPUT_COLUMNS) {
+        return status | write_columns(g, items);
     }
     if (g->r.n == 1 && g->r.list[0].name) {
         const struct json *only = json_at(items, 0);

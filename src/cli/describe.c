@@ -6,6 +6,7 @@
 #include "cli/print.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <strings.h>
 
 #define GAP 2
@@ -73,29 +74,36 @@ static void write_lines(const struct lines *l, struct strbuf *out)
 
 /* ---- any object ---- */
 
-void describe_label(const char *field, struct strbuf *out)
+/* One word of a name: capitalised, or all in capitals when it is an abbreviation. */
+static void add_word(const char *word, size_t n, struct strbuf *out)
 {
     static const char *const upper[] = {"id", "ip", "mac", "uid", "url", "api", "mtu"};
+    bool capitals = false;
+    for (size_t i = 0; i < ARRAY_SIZE(upper); i++) {
+        capitals |= strlen(upper[i]) == n && !strncasecmp(word, upper[i], n);
+    }
+    for (size_t i = 0; i < n; i++) {
+        bool big = capitals || i == 0;
+        strbuf_addc(out, big ? (char) toupper((unsigned char) word[i]) : word[i]);
+    }
+}
+
+void describe_label(const char *field, struct strbuf *out)
+{
     if (strpbrk(field, "/.-_")) {
         strbuf_adds(out, field);
         return;
     }
-    for (size_t i = 0; i < ARRAY_SIZE(upper); i++) {
-        if (!strcasecmp(field, upper[i])) {
-            for (const char *p = field; *p; p++) {
-                strbuf_addc(out, (char) toupper((unsigned char) *p));
-            }
-            return;
-        }
-    }
+    const char *word = field;
     for (const char *p = field; *p; p++) {
-        bool boundary = p > field && isupper((unsigned char) *p) &&
-                        (!isupper((unsigned char) p[-1]) ||
-                         (islower((unsigned char) p[1]) && !streq(p + 1, "s")));
-        if (boundary) {
-            strbuf_addc(out, ' ');
+        bool end = !p[1] || (isupper((unsigned char) p[1]) &&
+                             (!isupper((unsigned char) *p) ||
+                              (islower((unsigned char) p[2]) && !streq(p + 2, "s"))));
+        if (end) {
+            strbuf_adds(out, word > field ? " " : "");
+            add_word(word, (size_t) (p + 1 - word), out);
+            word = p + 1;
         }
-        strbuf_addc(out, p == field ? (char) toupper((unsigned char) *p) : *p);
     }
 }
 
@@ -114,20 +122,25 @@ static bool is_tree(const struct json *v)
 
 static void add_value(struct lines *l, unsigned level, const char *label, const struct json *v);
 
-static void add_members(struct lines *l, unsigned level, const struct json *o,
-                        const char *const *skip)
+static int by_text(const void *a, const void *b)
 {
-    for (size_t i = 0; i < json_count(o); i++) {
-        const char *key = json_key_at(o, i);
-        bool skipped = false;
-        for (size_t j = 0; skip && skip[j]; j++) {
-            skipped |= streq(skip[j], key);
-        }
-        if (!skipped) {
-            CLEANUP_STRBUF struct strbuf label = STRBUF_INIT;
-            describe_label(key, &label);
-            add_value(l, level, strbuf_cstr(&label), json_at(o, i));
-        }
+    return strcmp(*(const char *const *) a, *(const char *const *) b);
+}
+
+/* All members, sorted by name. */
+static void add_members(struct lines *l, unsigned level, const struct json *o)
+{
+    size_t n = json_is(o, JSON_OBJECT) ? json_count(o) : 0;
+    CLEANUP_FREE const char **keys = xcalloc(n + 1, sizeof(*keys));
+    for (size_t i = 0; i < n; i++) {
+        keys[i] = json_key_at(o, i);
+    }
+    qsort(keys, n, sizeof(*keys), by_text);
+    for (size_t i = 0; i < n; i++) {
+        const char *key = keys[i];
+        CLEANUP_STRBUF struct strbuf label = STRBUF_INIT;
+        describe_label(key, &label);
+        add_value(l, level, strbuf_cstr(&label), json_get(o, key));
     }
 }
 
@@ -140,13 +153,13 @@ static void add_value(struct lines *l, unsigned level, const char *label, const 
     }
     add(l, level, label, NULL);
     if (json_is(v, JSON_OBJECT)) {
-        add_members(l, level + 1, v, NULL);
+        add_members(l, level + 1, v);
         return;
     }
     const struct json *item;
     JSON_FOREACH (item, v) {
         if (json_is(item, JSON_OBJECT)) {
-            add_members(l, level + 1, item, NULL);
+            add_members(l, level + 1, item);
         } else {
             CLEANUP_FREE char *text = scalar_text(item);
             add_text(l, level + 1, text);
@@ -176,30 +189,35 @@ static void add_string(struct lines *l, const char *label, const char *value)
     add(l, 0, label, value && *value ? value : "<none>");
 }
 
-static void add_head(struct lines *l, const struct api_kind *k, const struct json *o)
+static void add_head(struct lines *l, const struct json *o)
 {
     const struct json *m = json_get(o, "metadata");
     add_string(l, "Name", json_path_string(m, "name", NULL));
-    if (k->namespaced) {
-        add_string(l, "Namespace", json_path_string(m, "namespace", NULL));
-    }
+    const char *ns = json_path_string(m, "namespace", NULL);
+    add(l, 0, "Namespace", ns ? ns : "");
     add_map(l, "Labels", json_get(m, "labels"), "=");
     add_map(l, "Annotations", json_get(m, "annotations"), ": ");
 }
 
-static void describe_any(const struct api_kind *k, const struct json *o, struct strbuf *out)
+static void describe_any(const struct api_kind *k, const struct json *o, bool no_events,
+                         struct strbuf *out)
 {
-    static const char *const in_head[] = {"apiVersion", "kind", "metadata", NULL};
-    static const char *const meta_in_head[] = {"name",        "namespace",     "labels",
-                                               "annotations", "managedFields", NULL};
+    static const char *const in_head[] = {"name",        "namespace",     "labels",
+                                          "annotations", "managedFields", NULL};
     CLEANUP_LINES struct lines l = {0};
+    CLEANUP(json_free) struct json *rest = json_clone(o);
     CLEANUP_FREE char *version = api_kind_api_version(k);
-    add_head(&l, k, o);
-    add(&l, 0, "API Version", version);
-    add(&l, 0, "Kind", k->kind);
-    add(&l, 0, "Metadata", NULL);
-    add_members(&l, 1, json_get(o, "metadata"), meta_in_head);
-    add_members(&l, 0, o, in_head);
+    json_set_string(rest, "apiVersion", version);
+    json_set_string(rest, "kind", k->kind);
+    struct json *meta = json_ensure_object(rest, "metadata");
+    for (size_t i = 0; in_head[i]; i++) {
+        json_remove(meta, in_head[i]);
+    }
+    add_head(&l, o);
+    add_members(&l, 0, rest);
+    if (no_events) {
+        add(&l, 0, "Events", "<none>");
+    }
     write_lines(&l, out);
 }
 
@@ -303,11 +321,11 @@ static void write_conditions(const struct json *o, struct strbuf *out)
 
 /* ---- kinds with a form of their own ---- */
 
-static void describe_node(const struct api_kind *k, const struct json *o,
-                          const struct describe_more *more, struct strbuf *out)
+static void describe_node(const struct json *o, const struct describe_more *more,
+                          struct strbuf *out)
 {
     CLEANUP_LINES struct lines l = {0};
-    add_head(&l, k, o);
+    add_head(&l, o);
     add_string(&l, "Created", json_path_string(o, "metadata", "creationTimestamp", NULL));
     add_string(&l, "Host Subnet", json_path_string(more->hostsubnet, "subnet", NULL));
     add(&l, 0, "Addresses", NULL);
@@ -326,11 +344,11 @@ static void describe_node(const struct api_kind *k, const struct json *o,
     write_pods(more->pods, out);
 }
 
-static void describe_namespace(const struct api_kind *k, const struct json *o,
-                               const struct describe_more *more, struct strbuf *out)
+static void describe_namespace(const struct json *o, const struct describe_more *more,
+                               struct strbuf *out)
 {
     CLEANUP_LINES struct lines l = {0};
-    add_head(&l, k, o);
+    add_head(&l, o);
     add_string(&l, "Status", json_path_string(o, "status", "phase", NULL));
     const char *id = json_number_text(json_get(more->netnamespace, "netid"));
     add_string(&l, "NetID", id);
@@ -341,12 +359,16 @@ static void describe_namespace(const struct api_kind *k, const struct json *o,
 void describe_object(const struct api_kind *k, const struct json *o,
                      const struct describe_more *more, int64_t now_ms, struct strbuf *out)
 {
+    bool events = json_count(json_get(more->events, "items")) > 0;
     if (streq(k->kind, "Node")) {
-        describe_node(k, o, more, out);
+        describe_node(o, more, out);
     } else if (streq(k->kind, "Namespace")) {
-        describe_namespace(k, o, more, out);
+        describe_namespace(o, more, out);
     } else {
-        describe_any(k, o, out);
+        describe_any(k, o, !events, out);
+        if (!events) {
+            return;
+        }
     }
     write_events(more->events, now_ms, out);
 }

@@ -40,6 +40,7 @@ static void values_add_all(struct values *v, const struct json *j)
 struct cursor {
     const char *p;
     const struct json *root, *here;
+    const char *between; /* Several results of one expression. */
     struct err *e;
     unsigned nesting;
 };
@@ -391,9 +392,7 @@ static int print_expression(struct cursor *c, struct strbuf *out)
     CLEANUP_VALUES struct values v = {0};
     int r = parse_path(c, &v);
     for (size_t i = 0; r == 0 && i < v.n; i++) {
-        if (i > 0) {
-            strbuf_addc(out, ' ');
-        }
+        strbuf_adds(out, i > 0 ? c->between : "");
         print_value(v.list[i], out);
     }
     return r;
@@ -466,12 +465,19 @@ static int print_template(struct cursor *c, struct strbuf *out, bool in_range)
 
 int jsonpath_print(const char *template, const struct json *v, struct strbuf *out, struct err *e)
 {
+    return jsonpath_join(template, v, " ", out, e);
+}
+
+int jsonpath_join(const char *template, const struct json *v, const char *between,
+                  struct strbuf *out, struct err *e)
+{
     /* As kubectl: a bare path needs no braces. */
     CLEANUP_FREE char *text = NULL;
     if (!strchr(template, '{')) {
         text =
             strchr(".[$@", *template) ? xasprintf("{%s}", template) : xasprintf("{.%s}", template);
     }
-    struct cursor c = {.p = text ? text : template, .root = v, .here = v, .e = e};
+    struct cursor c = {
+        .p = text ? text : template, .root = v, .here = v, .between = between, .e = e};
     return print_template(&c, out, false);
 }

@@ -13,3 +13,6 @@
 
 /* Appends what 'template' makes of 'v' to 'out'.  -EINVAL says what is wrong with the template. */
 int jsonpath_print(const char *template, const struct json *v, struct strbuf *out, struct err *e);
+/* As above with another text than a blank between several results. */
+int jsonpath_join(const char *template, const struct json *v, const char *between,
+                  struct strbuf *out, struct err *e);

@@ -27,6 +27,16 @@ static void print_help(void)
          "  tenet --version        the version of this program");
 }
 
+static const struct command *find(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+        if (streq(name, commands[i]->name)) {
+            return commands[i];
+        }
+    }
+    return NULL;
+}
+
 static int unknown(const char *name)
 {
     const char *names[ARRAY_SIZE(commands)];
@@ -51,23 +61,26 @@ int main(int argc, char **argv)
     /* A pipe whose reader went away is an error of write(2), not the end of a daemon. */
     signal(SIGPIPE, SIG_IGN);
     const char *name = argv[1];
-    if (streq(name, "--help") || streq(name, "-h") || streq(name, "help")) {
-        print_help();
-        return 0;
-    }
-    if (streq(name, "--version") || streq(name, "version")) {
-        puts("tenet " TENET_VERSION);
-        return 0;
-    }
-    for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
-        if (streq(name, commands[i]->name)) {
-            int status = commands[i]->run(argc - 1, argv + 1);
-            if (fflush(stdout) != 0 || ferror(stdout)) {
-                fputs("tenet: standard output: write failed\n", stderr);
-                return status ? status : 1;
-            }
-            return status;
+    const struct command *c = find(name);
+    int status = 0;
+    if (c) {
+        status = c->run(argc - 1, argv + 1);
+    } else if (streq(name, "help") && argc > 2) {
+        c = find(argv[2]);
+        if (!c) {
+            return unknown(argv[2]);
         }
+        fputs(c->help, stdout);
+    } else if (streq(name, "--help") || streq(name, "-h") || streq(name, "help")) {
+        print_help();
+    } else if (streq(name, "--version") || streq(name, "version")) {
+        puts("tenet " TENET_VERSION);
+    } else {
+        return unknown(name);
     }
-    return unknown(name);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fputs("tenet: standard output: write failed\n", stderr);
+        return status ? status : 1;
+    }
+    return status;
 }

@@ -45,9 +45,11 @@ static int add_document(struct manifests *m, const char *source, struct json *do
     }
     if (!k) {
         const char *name = json_path_string(o, "metadata", "name", NULL);
+        const char *ns = json_path_string(o, "metadata", "namespace", NULL);
         return err_set(e, -EINVAL,
-                       "%s: no matches for kind \"%.60s\" in version \"%.60s\" (\"%.80s\")", source,
-                       kind, version, name ? name : "");
+                       "resource mapping not found for name: \"%.80s\" namespace: \"%.63s\" "
+                       "from \"%.100s\": no matches for kind \"%.60s\" in version \"%.60s\"",
+                       name ? name : "", ns ? ns : "", source, kind, version);
     }
     m->list = grow(m->list, &m->cap, m->n + 1, sizeof(*m->list));
     m->list[m->n++] = (struct manifest){TAKE(o), k, source};
@@ -94,6 +96,9 @@ static int read_file(struct manifests *m, const char *source, const char *path, 
 {
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT_MAX(MAX_FILE);
     int r = streq(path, "-") ? read_stdin(&text, e) : file_read(path, MAX_FILE, &text, e);
+    if (r == -ENOENT) {
+        return err_set(e, r, "the path \"%s\" does not exist", path);
+    }
     return r < 0 ? r : manifests_parse(m, source, strbuf_cstr(&text), text.size, e);
 }
 

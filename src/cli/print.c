@@ -2,6 +2,7 @@
 #include "cli/print.h"
 
 #include "base/mem.h"
+#include "cli/jsonpath.h"
 #include "wire/yaml.h"
 
 #include <stdlib.h>
@@ -198,6 +199,59 @@ void print_table(const struct json *table, const struct print_table_options *o,
     }
     grid_write(&g, "", w->width, out);
     grid_done(&g);
+}
+
+/* "NAME:PATH,NAME:PATH" in place: the names, and the paths; returns how many, 0 when it is wrong. */
+static size_t split_columns(char *spec, char *names[PRINT_MAX_COLUMNS],
+                            char *paths[PRINT_MAX_COLUMNS])
+{
+    size_t n = 0;
+    for (char *p = spec, *next; p; p = next) {
+        next = strchr(p, ',');
+        if (next) {
+            *next++ = '\0';
+        }
+        char *colon = strchr(p, ':');
+        if (!colon || colon == p || !colon[1] || n == PRINT_MAX_COLUMNS) {
+            return 0;
+        }
+        *colon = '\0';
+        names[n] = p;
+        paths[n++] = colon + 1;
+    }
+    return n;
+}
+
+int print_custom_columns(const char *spec, const struct json *items, bool no_headers,
+                         struct strbuf *out, struct err *e)
+{
+    char *names[PRINT_MAX_COLUMNS], *paths[PRINT_MAX_COLUMNS];
+    CLEANUP_FREE char *text = xstrdup(spec);
+    struct grid g = {.n_columns = split_columns(text, names, paths)};
+    int r = 0;
+    if (g.n_columns == 0) {
+        return err_set(e, -EINVAL,
+                       "expected <header>:<json-path-expr>[,...] in custom-columns, got \"%.100s\"",
+                       spec);
+    }
+    for (size_t i = no_headers ? 1 : 0; r == 0 && i <= json_count(items); i++) {
+        grid_add_row(&g);
+        for (size_t j = 0; j < g.n_columns; j++) {
+            CLEANUP_STRBUF struct strbuf cell = STRBUF_INIT;
+            if (i == 0) {
+                strbuf_adds(&cell, names[j]);
+            } else if (r == 0) {
+                r = jsonpath_join(paths[j], json_at(items, i - 1), ",", &cell, e);
+            }
+            *grid_cell(&g, g.n_rows - 1, j) = cell.size ? clean(cell.data) : xstrdup("<none>");
+        }
+    }
+    if (r == 0) {
+        size_t widths[PRINT_MAX_COLUMNS] = {0};
+        grid_write(&g, "", widths, out);
+    }
+    grid_done(&g);
+    return r;
 }
 
 /* ---- objects ---- */

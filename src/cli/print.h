@@ -22,6 +22,11 @@ struct print_widths {
 void print_table(const struct json *table, const struct print_table_options *o,
                  struct print_widths *w, struct strbuf *out);
 
+/* -o custom-columns=SPEC: a table of the objects of the array 'items', SPEC being NAME:PATH[,NAME:PATH]...
+ * -EINVAL says what is wrong with it. */
+int print_custom_columns(const char *spec, const struct json *items, bool no_headers,
+                         struct strbuf *out, struct err *e);
+
 /* Rows of cells in columns, as the tables in "describe" are. */
 void print_columns(const char *const *cells, size_t n_columns, size_t n_rows, const char *indent,
                    struct strbuf *out);

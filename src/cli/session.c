@@ -73,6 +73,47 @@ int session_error(const char *fmt, ...)
     return 1;
 }
 
+/* Where the next cause of a list begins: ", " and then "FIELD: REASON". */
+static const char *next_cause(const char *s)
+{
+    static const char *const reasons[] = {
+        ": Required value",  ": Invalid value",     ": Forbidden",
+        ": Duplicate value", ": Unsupported value", ": Too long",
+        ": Too many",        ": Not found",         ": Internal error"};
+    while ((s = strstr(s, ", "))) {
+        s += 2;
+        size_t n = strcspn(s, " :,\"");
+        for (size_t i = 0; n > 0 && i < ARRAY_SIZE(reasons); i++) {
+            if (str_has_prefix(s + n, reasons[i])) {
+                return s;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* "KIND.GROUP "NAME" is invalid: [CAUSE, CAUSE]" as kubectl shows it, a line a cause. */
+static void invalid_text(const char *text, struct strbuf *out)
+{
+    size_t kind = strcspn(text, ". ");
+    const char *rest = text + strcspn(text, " ");
+    const char *causes = strstr(rest, ": [");
+    size_t size = strlen(rest);
+    strbuf_addf(out, "The %.*s", (int) kind, text);
+    if (!causes || rest[size - 1] != ']') {
+        strbuf_adds(out, rest);
+        return;
+    }
+    strbuf_add(out, rest, (size_t) (causes - rest));
+    strbuf_adds(out, ": ");
+    for (const char *cause = causes + 3, *next; cause; cause = next) {
+        next = next_cause(cause);
+        const char *end = next ? next - 2 : rest + size - 1;
+        strbuf_adds(out, "\n* ");
+        strbuf_add(out, cause, (size_t) (end - cause));
+    }
+}
+
 void session_error_text(const struct err *e, const char *server, const char *context,
                         struct strbuf *out)
 {
@@ -92,7 +133,7 @@ void session_error_text(const struct err *e, const char *server, const char *con
     context = context ? context : "";
     /* "Node "n1" is invalid: ..." has a form of its own. */
     if (e->code == -EINVAL && strstr(e->text, "\" is invalid: ")) {
-        strbuf_addf(out, "%s%sThe %s", context, colon, e->text);
+        invalid_text(e->text, out);
         return;
     }
     for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {

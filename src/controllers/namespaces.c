@@ -13,7 +13,8 @@ LOG_MODULE("namespaces");
 #define PARALLEL 4
 #define PAGE "?limit=500"
 #define FINALIZER "kubernetes"
-#define POLL_MS 500 /* While objects wait for their own finalizers or grace periods. */
+#define KEPT "default" /* A cluster is not without it: made again when it was deleted. */
+#define POLL_MS 500    /* While objects wait for their own finalizers or grace periods. */
 
 /* How far one Namespace is emptied. */
 struct purge {
@@ -166,9 +167,23 @@ static void next_object(struct namespaces *n, struct work *w, struct purge *pu)
     work_request(w, "DELETE", path, NULL, object_deleted);
 }
 
+static void default_made(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    if (error < 0 && error != -EEXIST) {
+        work_retry(w, error, "create the namespace default", text);
+    } else {
+        work_done(w);
+    }
+}
+
 static void begin(void *ctx, struct work *w, const char *key)
 {
     struct namespaces *n = ctx;
+    if (streq(key, KEPT) && !informer_get(n->informer, key)) {
+        CLEANUP(json_free) struct json *ns = obj_new("v1", "Namespace", NULL, KEPT);
+        work_request(w, "POST", "/api/v1/namespaces", ns, default_made);
+        return;
+    }
     CLEANUP(json_free) struct json *o = namespaces_finalized(informer_get(n->informer, key));
     if (!o) {
         finish(n, w);
@@ -189,6 +204,10 @@ static void changed(void *ctx, const char *key, const struct json *old, const st
 
 static void deleted(void *ctx, const char *key, const struct json *obj)
 {
+    struct namespaces *n = ctx;
+    if (streq(key, KEPT)) {
+        workqueue_add(n->queue, key);
+    }
 }
 
 struct namespaces *namespaces_new(struct loop *l, struct api_client *client)

@@ -2,7 +2,8 @@
 /* The namespace controller: empties a Namespace that is being deleted, then lets it go.
  *
  * A Namespace with a deletionTimestamp stays until its finalizer "kubernetes" is taken away.  That is done
- * here, by its subresource finalize, when no object of any namespaced kind is left in it. */
+ * here, by its subresource finalize, when no object of any namespaced kind is left in it.  The namespace
+ * "default" comes back. */
 #pragma once
 
 #include "client/client.h"

@@ -113,7 +113,8 @@ static void wrong_manifests_are_told(void **state)
     parse("kind: Pod\n", 0, "f: apiVersion not set");
     parse("apiVersion: v1\n", 0, "f: kind not set");
     parse("apiVersion: v1\nkind: Pod\n---\napiVersion: v2\nkind: Pod\nmetadata: {name: x}\n", 1,
-          "f: no matches for kind \"Pod\" in version \"v2\" (\"x\")");
+          "resource mapping not found for name: \"x\" namespace: \"\" from \"f\": no matches for "
+          "kind \"Pod\" in version \"v2\"");
 }
 
 static void manifests_come_from_files_and_folders(void **state)

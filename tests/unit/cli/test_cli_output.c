@@ -185,6 +185,26 @@ static void jsonpath_selects_as_kubectl(void **state)
     }
 }
 
+static void columns_are_what_the_user_wants(void **state)
+{
+    CLEANUP(json_free) struct json *v = from(NODES);
+    const struct json *items = json_get(v, "items");
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    struct err e = {0};
+    const char *spec = "NAME:.metadata.name,IPS:.status.addresses[*].address,UP:up";
+    assert_int_equal(print_custom_columns(spec, items, false, &out, &e), 0);
+    assert_string_equal(strbuf_cstr(&out), "NAME   IPS           UP\n"
+                                           "n1     n1,10.0.0.1   <none>\n"
+                                           "n2     10.0.0.2      true\n");
+    strbuf_reset(&out);
+    assert_int_equal(print_custom_columns("A:.n", items, true, &out, &e), 0);
+    assert_string_equal(strbuf_cstr(&out), "3\n5\n");
+    static const char *const bad[] = {"", "A", "A:", ":x", "A:.n,", "A:.n["};
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        assert_int_equal(print_custom_columns(bad[i], items, false, &out, &e), -EINVAL);
+    }
+}
+
 static void wrong_jsonpath_is_refused(void **state)
 {
     static const char *const bad[] = {
@@ -274,22 +294,23 @@ static void any_object_is_described(void **state)
                      "'egressIPs':['1.1.1.1','2.2.2.2'],'more':{'deep':[{'x':1}]}}",
                      &more,
                      "Name:         n1\n"
+                     "Namespace:    \n"
                      "Labels:       <none>\n"
                      "Annotations:  a: b\n"
                      "              c: d\n"
                      "API Version:  network.openshift.io/v1\n"
-                     "Kind:         HostSubnet\n"
-                     "Metadata:\n"
-                     "  UID:    u\n"
-                     "Host:     n1\n"
-                     "Host IP:  10.0.0.1\n"
-                     "Subnet:   10.128.0.0/23\n"
                      "Egress IPs:\n"
                      "  1.1.1.1\n"
                      "  2.2.2.2\n"
+                     "Host:     n1\n"
+                     "Host IP:  10.0.0.1\n"
+                     "Kind:     HostSubnet\n"
+                     "Metadata:\n"
+                     "  UID:  u\n"
                      "More:\n"
                      "  Deep:\n"
-                     "    X:  1\n"
+                     "    X:   1\n"
+                     "Subnet:  10.128.0.0/23\n"
                      "Events:\n"
                      "  Type      Reason               Age        From           Message\n"
                      "  ----      ------               ---        ----           -------\n"
@@ -310,6 +331,7 @@ static void node_and_project_show_what_belongs_to_them(void **state)
                      "'reason':'R','message':'m','lastTransitionTime':'t'}]}}",
                      &more,
                      "Name:         n1\n"
+                     "Namespace:    \n"
                      "Labels:       <none>\n"
                      "Annotations:  <none>\n"
                      "Created:      <none>\n"
@@ -328,6 +350,7 @@ static void node_and_project_show_what_belongs_to_them(void **state)
     more.pods = NULL;
     assert_described("ns", "{'metadata':{'name':'red'},'status':{'phase':'Active'}}", &more,
                      "Name:         red\n"
+                     "Namespace:    \n"
                      "Labels:       <none>\n"
                      "Annotations:  <none>\n"
                      "Status:       Active\n"
@@ -353,7 +376,12 @@ static void errors_read_as_those_of_kubectl(void **state)
          "exists"},
         {{-EINVAL, "HostSubnet.network.openshift.io \"h\" is invalid: hostIP: Required value"},
          NULL,
-         "The HostSubnet.network.openshift.io \"h\" is invalid: hostIP: Required value"},
+         "The HostSubnet \"h\" is invalid: hostIP: Required value"},
+        {{-EINVAL,
+          "Pod \"p\" is invalid: [a.b: Invalid value: \"x, y: z\": no, c[0]: Required value]"},
+         "error when creating \"f\"",
+         "The Pod \"p\" is invalid: \n* a.b: Invalid value: \"x, y: z\": no\n* c[0]: Required "
+         "value"},
         {{-EINVAL, "unable to parse"}, NULL, "Error from server (BadRequest): unable to parse"},
         {{-EAGAIN, "not now"}, NULL, "Error from server: not now"},
         {{-ECONNREFUSED, "connect: refused"},
@@ -389,6 +417,7 @@ int main(void)
         cmocka_unit_test(rows_of_a_watch_stay_in_line),
         cmocka_unit_test(objects_are_sorted_and_without_managed_fields),
         cmocka_unit_test(jsonpath_selects_as_kubectl),
+        cmocka_unit_test(columns_are_what_the_user_wants),
         cmocka_unit_test(wrong_jsonpath_is_refused),
         cmocka_unit_test(labels_are_words),
         cmocka_unit_test(any_object_is_described),
