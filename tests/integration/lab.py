@@ -192,7 +192,7 @@ import socket, sys
 kind = socket.SOCK_STREAM if sys.argv[1] == "tcp" else socket.SOCK_DGRAM
 s = socket.socket(socket.AF_INET, kind)
 s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-s.bind(("0.0.0.0", int(sys.argv[2])))
+s.bind((sys.argv[3], int(sys.argv[2])))
 if sys.argv[1] == "tcp":
     s.listen(64)
 print("ready", flush=True)
@@ -206,8 +206,8 @@ while True:
         s.sendto(peer[0].encode(), peer)
 """
 
-    def __init__(self, popen, proto, port):
-        self.proc = popen(["/usr/bin/python3", "-c", self.CODE, proto, port])
+    def __init__(self, popen, proto, port, address="0.0.0.0"):
+        self.proc = popen(["/usr/bin/python3", "-c", self.CODE, proto, port, address])
         assert self.proc.stdout.readline().strip() == "ready"
 
     def stop(self):
