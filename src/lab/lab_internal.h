@@ -15,6 +15,7 @@
 #define OUTSIDE_IP (WIRE_NET + 254)
 #define INTERNET_IP 0xc633640au /* 198.51.100.10 (RFC 5737) */
 #define MASTER_PORT 8443
+#define NETWORK_API "network.openshift.io/v1"
 
 #define START_TIMEOUT_MS 60000
 #define STOP_TIMEOUT_MS 10000
@@ -99,8 +100,12 @@ bool ovs_running(struct lab *l, const char *node);
 
 /* ---- node.c ---- */
 
-/* All of a new node but its Node object's readiness. */
-int node_create(struct lab *l, const char *node, uint32_t addr, struct err *e);
+/* A new node as far as its switch; may be called on any thread. */
+int node_prepare(struct lab *l, const char *node, uint32_t addr, struct err *e);
+/* Starts its agent and waits until the node has a subnet. */
+int node_join(struct lab *l, const char *node, struct err *e);
+/* Waits until it has its CNI configuration and its Node object is Ready. */
+int node_wait_ready(struct lab *l, const char *node, struct err *e);
 /* Kills what runs in it and removes namespace and files. */
 int node_remove(struct lab *l, const char *node, struct err *e);
 int node_check(struct lab *l, const char *node, struct err *e); /* Is in the lab. */
@@ -110,8 +115,6 @@ struct json *node_names(struct lab *l);
 pid_t node_pid(struct lab *l, const char *node);
 /* Owned contents of the node's CNI configuration; -EAGAIN: it is not ready. */
 int node_cni_config(struct lab *l, const char *node, char **ret, struct err *e);
-/* Waits until the Node object is Ready. */
-int node_wait_ready(struct lab *l, const char *node, struct err *e);
 
 /* ---- pod.c ---- */
 

@@ -193,11 +193,18 @@ static int agent_start(struct lab *l, const char *node, struct err *e)
     s.argv = argv;
     s.netns_fd = ns;
     bool started;
-    if ((r = daemon_start(&d, &s, &started, e)) < 0) {
-        return r;
-    }
+    return daemon_start(&d, &s, &started, e);
+}
+
+/* Waits until 'cond' holds, which 'what' says in words. */
+static int agent_wait(struct lab *l, const char *node, const char *what, int (*cond)(void *ctx),
+                      struct err *e)
+{
+    CLEANUP_FREE char *dir = NULL;
+    CLEANUP_FREE char *title = NULL;
+    struct daemon d = node_daemon(l, node, &dir, &title);
     struct node_wait w = {.l = l, .node = node};
-    return daemon_wait(&d, "get ready", has_cni_config, &w, e);
+    return daemon_wait(&d, what, cond, &w, e);
 }
 
 int lab_node_action(struct lab *l, const char *node, enum lab_action action, struct err *e)
@@ -211,6 +218,9 @@ int lab_node_action(struct lab *l, const char *node, enum lab_action action, str
     }
     if (r == 0 && (action == LAB_START || action == LAB_RESTART)) {
         r = agent_start(l, node, e);
+        if (r == 0) {
+            r = agent_wait(l, node, "get ready", has_cni_config, e);
+        }
     }
     return r;
 }
@@ -245,15 +255,26 @@ static int write_config(struct lab *l, const char *node, uint32_t addr, struct e
     return lab_write(l, text, e, "nodes/%s/node-config.yaml", node);
 }
 
-int node_create(struct lab *l, const char *node, uint32_t addr, struct err *e)
+int node_prepare(struct lab *l, const char *node, uint32_t addr, struct err *e)
 {
     int r = write_config(l, node, addr, e);
     if (r < 0 || (r = host_create(l, node, 0, addr, e)) < 0 ||
-        (r = ovs_start(l, node, addr, e)) < 0 || (r = agent_start(l, node, e)) < 0) {
+        (r = ovs_start(l, node, addr, e)) < 0) {
         return err_prefix(e, "node %s", node), r;
     }
-    lab_say(l, "%s is up: %s", node, IP4_TEXT(addr));
     return 0;
+}
+
+static int has_subnet(void *ctx)
+{
+    struct node_wait *w = ctx;
+    return lab_get(w->l, NETWORK_API, "hostsubnets", NULL, w->node, NULL, NULL) == 0;
+}
+
+int node_join(struct lab *l, const char *node, struct err *e)
+{
+    int r = agent_start(l, node, e);
+    return r < 0 ? r : agent_wait(l, node, "get a subnet", has_subnet, e);
 }
 
 int node_remove(struct lab *l, const char *node, struct err *e)
@@ -295,12 +316,24 @@ static int is_ready(void *ctx)
 
 int node_wait_ready(struct lab *l, const char *node, struct err *e)
 {
+    CLEANUP(json_free) struct json *subnet = NULL;
     struct ready_wait w = {.l = l, .node = node};
-    int r = lab_wait(is_ready, &w, START_TIMEOUT_MS);
+    int r = agent_wait(l, node, "get ready", has_cni_config, e);
+    if (r < 0) {
+        return r;
+    }
+    r = lab_wait(is_ready, &w, START_TIMEOUT_MS);
     if (r == -ETIMEDOUT) {
         return err_set(e, r, "node %s is not Ready after %d s", node, START_TIMEOUT_MS / 1000);
     }
-    return r < 0 ? err_set(e, r, "%s", w.err.text) : 0;
+    if (r < 0) {
+        return err_set(e, r, "%s", w.err.text);
+    }
+    if ((r = lab_get(l, NETWORK_API, "hostsubnets", NULL, node, &subnet, e)) == 0) {
+        lab_say(l, "%s is ready: %s, subnet %s", node, json_path_string(subnet, "hostIP", NULL),
+                json_path_string(subnet, "subnet", NULL));
+    }
+    return r;
 }
 
 int lab_node_add(struct lab *l, const char *node, struct err *e)
@@ -316,11 +349,8 @@ int lab_node_add(struct lab *l, const char *node, struct err *e)
     if ((r = free_address(l, &addr, e)) < 0) {
         return r;
     }
-    r = node_create(l, node, addr, e);
-    if (r == 0) {
-        r = node_wait_ready(l, node, e);
-    }
-    if (r < 0) {
+    if ((r = node_prepare(l, node, addr, e)) < 0 || (r = node_join(l, node, e)) < 0 ||
+        (r = node_wait_ready(l, node, e)) < 0) {
         node_remove(l, node, NULL);
         lab_delete(l, "v1", "nodes", NULL, node, NULL);
     }
@@ -348,7 +378,7 @@ int lab_node_delete(struct lab *l, const char *node, struct err *e)
     if (r < 0 || (r = lab_lock(l, e)) < 0 || (r = lab_node_action(l, node, LAB_STOP, e)) < 0 ||
         (r = delete_pods(l, node, e)) < 0 ||
         (r = lab_delete(l, "v1", "nodes", NULL, node, e)) < 0 ||
-        (r = lab_wait_absent(l, "network.openshift.io/v1", "hostsubnets", node, e)) < 0) {
+        (r = lab_wait_absent(l, NETWORK_API, "hostsubnets", node, e)) < 0) {
         return r;
     }
     return node_remove(l, node, e);

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #define CONTAINER_ID "tenet.io/container-id"
-#define NETWORK_API "network.openshift.io/v1"
 #define ID_BYTES 32
 #define NAME_SIZE_MAX 128 /* With the rest it has to fit into the name of a namespace. */
 #define CNI_TIMEOUT_MS 90000

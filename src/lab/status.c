@@ -100,8 +100,7 @@ int lab_status(struct lab *l, struct json **ret, struct err *e)
     if (json_get_int_or(json_get(master, "pid"), 0) == 0) {
         err_set(&api, -ECONNREFUSED, "it does not run");
     } else if (lab_get(l, "v1", "nodes", NULL, NULL, &nodes, &api) == 0 &&
-               lab_get(l, "network.openshift.io/v1", "hostsubnets", NULL, NULL, &subnets, &api) ==
-                   0) {
+               lab_get(l, NETWORK_API, "hostsubnets", NULL, NULL, &subnets, &api) == 0) {
         lab_get(l, "v1", "pods", NULL, NULL, &pods, &api);
     }
     json_set_string(master, "error", api.code ? api.text : "");

@@ -118,11 +118,12 @@ struct node_job {
 static void *run_node_job(void *ctx)
 {
     struct node_job *j = ctx;
-    j->result = node_create(j->l, j->name, j->addr, &j->err);
+    j->result = node_prepare(j->l, j->name, j->addr, &j->err);
     return NULL;
 }
 
-/* All nodes at once: most of the time of each goes by waiting. */
+/* Hosts and switches all at once, as most of the time of each goes by waiting.  Then they join in their
+ * order, which is that of their subnets, and get ready at once again. */
 static int create_nodes(struct lab *l, unsigned n, struct err *e)
 {
     CLEANUP_FREE struct node_job *jobs = xcalloc(n, sizeof *jobs);
@@ -147,6 +148,9 @@ static int create_nodes(struct lab *l, unsigned n, struct err *e)
                 *e = jobs[i].err;
             }
         }
+    }
+    for (unsigned i = 0; i < n && r == 0; i++) {
+        r = node_join(l, jobs[i].name, e);
     }
     for (unsigned i = 0; i < n && r == 0; i++) {
         r = node_wait_ready(l, jobs[i].name, e);
