@@ -89,14 +89,12 @@ static void enter(struct h2 *c)
 {
     c->depth++;
 }
-/* False: the connection is gone. */
-static bool leave(struct h2 *c)
+/* The last use of 'c' by a callback of the loop. */
+static void leave(struct h2 *c)
 {
     if (--c->depth == 0 && c->freed) {
         destroy(c);
-        return false;
     }
-    return true;
 }
 
 static void PRINTF_LIKE(2, 3) set_down(struct h2 *c, const char *fmt, ...)
