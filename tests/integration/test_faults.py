@@ -104,9 +104,11 @@ def test_node_whose_subnet_is_gone_stops_with_a_message(own):
 # --- a node that must refuse to start ---
 
 @pytest.fixture
-def node_config(own, tmp_path):
+def node_config(own):
     """Function that runs `tenet node` in node1's namespace with changed configuration; the lab's agent is not touched."""
     base = pathlib.Path(own.node("node1")["config"]).read_text()
+    folder = tempfile.TemporaryDirectory(prefix="tenet-config-")  # readable also without privileges
+    tmp_path = pathlib.Path(folder.name)
 
     def start(change, netns=None, argv=(), user=None, timeout=30):
         text = change(base)
@@ -117,7 +119,8 @@ def node_config(own, tmp_path):
         if user:
             cmd = ["setpriv", "--reuid", user, "--regid", user, "--clear-groups", *cmd]
         return run(["ip", "netns", "exec", netns or own.ns_name("node1"), *cmd], check=False, timeout=timeout)
-    return start
+    yield start
+    folder.cleanup()
 
 
 def refused(r, *words):
@@ -150,11 +153,12 @@ def test_taken_vxlan_port(make_lab):
         ns = lab.ns_name("node1")
         rundir = lab.ovs_rundir("node1")
         run(["ip", "netns", "exec", ns, "ovs-vsctl", f"--db=unix:{rundir}/db.sock", "del-br", "br0"])
+        run(["ip", "netns", "exec", ns, "nft", "delete", "table", "ip", "tenet"])
         run(["ip", "-n", ns, "link", "add", "foreign0", "type", "vxlan", "id", "7", "dstport", "4789", "dev", "lo"])
         r = run(["ip", "netns", "exec", ns, TENET, "node", "--config", lab.node("node1")["config"]], check=False)
         refused(r, "4789", "foreign0")
         assert lab.vsctl("node1", "list-br").split() == ["br-phy"]
-        assert "tenet" not in lab.ns("node1", ["nft", "list", "tables"]).stdout
+        assert "table ip tenet" not in lab.ns("node1", ["nft", "list", "tables"]).stdout
         run(["ip", "-n", ns, "link", "del", "foreign0"])
         lab.cmd("node", "start", "node1")
         wait_for("br0", lambda: "br0" in lab.vsctl("node1", "list-br"))
