@@ -402,7 +402,7 @@ static void random_writes_match_a_model(void **state)
         struct result r[PARALLEL];
         int key_of[PARALLEL], expected[PARALLEL];
         bool is_put[PARALLEL];
-        char value[PARALLEL][16];
+        char value[PARALLEL][32];
         for (int i = 0; i < PARALLEL; i++) {
             int k = key_of[i] = (i * 2 + (int) (rand_r(&seed) % 2)) % KEYS; /* Each key once. */
             uint64_t now = model[k].revision;
