@@ -46,10 +46,23 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
     return remove(path);
 }
 
-/* Kills the daemon of a pid file, if it is still the one that works in 'dir', and waits for its end. */
-static void kill_daemon(const char *dir, const char *name)
+/* Whether 'pid' runs and works in 'dir'.  One that ended but was not reaped yet has no command line. */
+static bool runs_in(int pid, const char *dir)
 {
-    char path[128], line[4096] = "";
+    char path[64], line[4096];
+    snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
+    FILE *f = fopen(path, "re");
+    size_t n = f ? fread(line, 1, sizeof line, f) : 0;
+    if (f) {
+        fclose(f);
+    }
+    return n && memmem(line, n, dir, strlen(dir));
+}
+
+/* Kills the daemon of a pid file, if it is still the one that works in 'dir', and waits for its end. */
+void ovs_kill_daemon(const char *dir, const char *name)
+{
+    char path[128];
     snprintf(path, sizeof path, "%s/%s.pid", dir, name);
     FILE *f = fopen(path, "re");
     int pid = 0;
@@ -59,17 +72,11 @@ static void kill_daemon(const char *dir, const char *name)
     if (f) {
         fclose(f);
     }
-    snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
-    f = pid ? fopen(path, "re") : NULL;
-    size_t n = f ? fread(line, 1, sizeof line, f) : 0;
-    if (f) {
-        fclose(f);
-    }
-    if (!n || !memmem(line, n, dir, strlen(dir))) {
+    if (!pid || !runs_in(pid, dir)) {
         return;
     }
     kill(pid, SIGKILL);
-    for (int i = 0; i < 1000 && kill(pid, 0) == 0; i++) {
+    for (int i = 0; i < 1000 && runs_in(pid, dir); i++) {
         nanosleep(&(struct timespec){.tv_nsec = 10 * 1000 * 1000}, NULL);
     }
 }
@@ -80,8 +87,8 @@ static void watch(const char *dir, int fd)
     char c;
     while (read(fd, &c, 1) > 0) {
     }
-    kill_daemon(dir, "vswitchd");
-    kill_daemon(dir, "ovsdb");
+    ovs_kill_daemon(dir, "vswitchd");
+    ovs_kill_daemon(dir, "ovsdb");
     nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
     _exit(0);
 }

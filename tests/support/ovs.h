@@ -22,6 +22,8 @@ struct ovs {
 const char *ovs_unavailable(void);
 void ovs_start(struct ovs *o);
 void ovs_stop(struct ovs *o);
+/* Kills "ovsdb" or "vswitchd" (nothing when it does not run) and waits for its end. */
+void ovs_kill_daemon(const char *dir, const char *name);
 
 /* Runs a program with its standard output appended to 'out' (NULL: discarded) and fails the test when its
  * exit status is not 0.  The arguments end with NULL. */

@@ -144,9 +144,10 @@ static int on_dump(struct of *o, const struct of_msg *m, struct err *e)
         return r;
     }
     flow_table_dump_end(o->table);
-    if (o->table->foreign) {
-        log_warn("flows were not as they should be, mending them", "flows=%zu found_by=%s",
-                 o->table->foreign, o->audit ? "audit" : "connection");
+    if (o->table->foreign && o->audit) {
+        log_warn("somebody else changed flows, mending them", "flows=%zu", o->table->foreign);
+    } else if (o->table->foreign) {
+        log_info("flows found that are not ours, removing them", "flows=%zu", o->table->foreign);
     }
     ready(o);
     return 0;

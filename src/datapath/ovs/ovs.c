@@ -99,7 +99,7 @@ static const char *obstacle(struct ovs_dp *o)
     if (setup_obstacle(o)) {
         return setup_obstacle(o);
     }
-    if (of_trouble(o->of)) {
+    if (o->of && of_trouble(o->of)) {
         return of_trouble(o->of);
     }
     if (!o->flows.dumped) {
@@ -132,7 +132,7 @@ static void judge(struct ovs_dp *o)
     if (o->given_up) {
         return;
     }
-    if (of_trouble(o->of) || now - o->obstacle_since_ms >= GRACE_MS) {
+    if ((o->of && of_trouble(o->of)) || now - o->obstacle_since_ms >= GRACE_MS) {
         ovs_say_lost(o, reason);
     } else if (!o->outage) {
         ovs_wake_at(o, o->obstacle_since_ms + GRACE_MS);
@@ -183,17 +183,20 @@ static void pump(void *ctx)
         }
     }
     if (o->have_network && o->inventory_known) {
-        if (!o->of) {
-            o->of = of_new(o->loop, o->mgmt, &o->flows, &of_callbacks, o);
-        }
         if (db_is_synced(o->db)) {
             setup_step(o);
+        }
+        if (!o->of && db_is_synced(o->db) && !o->given_up && !setup_obstacle(o)) {
+            /* Not before it is certain that the bridge can be ours: flows are replaced. */
+            o->of = of_new(o->loop, o->mgmt, &o->flows, &of_callbacks, o);
         }
         if (db_is_synced(o->db) && db_rows(o->db)->bridge && !o->given_up) {
             pods_step(o);
         }
         pods_flows(o);
-        of_sync(o->of);
+        if (o->of) {
+            of_sync(o->of);
+        }
         o->of_was_up |= o->flows.dumped;
         judge(o);
     }

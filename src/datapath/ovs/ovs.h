@@ -39,7 +39,7 @@ struct ovs_dp {
     bool kernel_datapath;                  /* The kernel has the openvswitch datapath. */
 
     struct db *db;
-    struct of *of; /* NULL until the first network. */
+    struct of *of; /* NULL until the bridge was in place once. */
     struct flow_table flows;
     struct loop_task pump;
     struct loop_timer *timer;

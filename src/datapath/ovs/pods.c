@@ -251,6 +251,11 @@ static uint64_t set_pod_group(struct ovs_dp *o, const struct pod_flows *f)
     return flow_table_set_group(&o->flows, pipeline_pod_cookie(f->ip), &flows);
 }
 
+static void changed_in(uint64_t *last, uint64_t generation)
+{
+    *last = MAX(*last, generation);
+}
+
 static void update_flows(struct ovs_dp *o, struct pod_rec *r)
 {
     static struct log_limit limit;
@@ -264,20 +269,18 @@ static void update_flows(struct ovs_dp *o, struct pod_rec *r)
         want = (struct pod_flows){0};
     }
     /* The new ones first, so that a VNID group which stays is not touched. */
-    uint64_t generation = r->generation;
     if (want.port) {
-        generation = MAX(generation, vnid_ref(o, want.vnid));
-        generation = MAX(generation, set_pod_group(o, &want));
+        changed_in(&r->generation, vnid_ref(o, want.vnid));
+        changed_in(&r->generation, set_pod_group(o, &want));
     }
     if (old.port) {
-        generation = MAX(generation, vnid_unref(o, old.vnid));
+        changed_in(&r->generation, vnid_unref(o, old.vnid));
         if (!want.port || want.ip != old.ip) {
-            generation =
-                MAX(generation, flow_table_remove_group(&o->flows, pipeline_pod_cookie(old.ip)));
+            changed_in(&r->generation,
+                       flow_table_remove_group(&o->flows, pipeline_pod_cookie(old.ip)));
         }
     }
     r->flows = want;
-    r->generation = generation;
 }
 
 void pods_flows(struct ovs_dp *o)
@@ -300,14 +303,14 @@ uint64_t pods_reflow(struct ovs_dp *o)
     struct pod_rec *r;
     HMAP_FOREACH (r, struct pod_rec, node, &o->pods) {
         if (r->flows.port) {
-            r->generation = MAX(r->generation, set_pod_group(o, &r->flows));
-            generation = MAX(generation, r->generation);
+            changed_in(&r->generation, set_pod_group(o, &r->flows));
+            changed_in(&generation, r->generation);
         }
     }
     struct vnid_ref *v;
     HMAP_FOREACH (v, struct vnid_ref, node, &o->vnids) {
-        v->generation = MAX(v->generation, set_vnid_group(o, v->vnid));
-        generation = MAX(generation, v->generation);
+        changed_in(&v->generation, set_vnid_group(o, v->vnid));
+        changed_in(&generation, v->generation);
     }
     return generation;
 }

@@ -190,7 +190,9 @@ void setup_step(struct ovs_dp *o)
     const struct ovs_rows *rows = db_rows(o->db);
     if (rows->cur_cfg != o->seen_cfg) {
         o->seen_cfg = rows->cur_cfg;
-        of_kick(o->of); /* ovs-vswitchd did something: it lives. */
+        if (o->of) {
+            of_kick(o->of); /* ovs-vswitchd did something: it lives. */
+        }
     }
     if (o->given_up || o->setup_in_flight) {
         return;

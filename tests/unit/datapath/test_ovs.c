@@ -1,0 +1,807 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The "ovs" datapath on a real Open vSwitch; ovs-ofctl and ovs-vsctl say what became of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/timeutil.h"
+#include "ovs_fixture.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#define NEEDS_OVS                                 \
+    struct fixture *f = *state;                   \
+    if (ovs_unavailable()) {                      \
+        print_message("%s\n", ovs_unavailable()); \
+        skip();                                   \
+    }
+
+/* As assert_string_equal, but shows the lines that differ. */
+static void assert_same_flows(const char *got, const char *expected)
+{
+    if (streq(got, expected)) {
+        return;
+    }
+    for (const char *a = got, *b = expected; *a || *b;) {
+        size_t na = strcspn(a, "\n"), nb = strcspn(b, "\n");
+        int order = !*a ? 1 : !*b ? -1 : strncmp(a, b, MAX(na, nb) + 1);
+        if (order < 0) {
+            print_error("unexpected:%.*s\n", (int) na, a);
+        } else if (order > 0) {
+            print_error("missing:   %.*s\n", (int) nb, b);
+        }
+        a += order <= 0 ? na + (a[na] != '\0') : 0;
+        b += order >= 0 ? nb + (b[nb] != '\0') : 0;
+    }
+    fail();
+}
+
+#define assert_vsctl(f, expected, ...)                           \
+    do {                                                         \
+        CLEANUP_FREE char *got_ = FIXTURE_VSCTL(f, __VA_ARGS__); \
+        assert_string_equal(got_, expected);                     \
+    } while (0)
+
+static void assert_no_traces(struct fixture *f)
+{
+    assert_vsctl(f, "", "list-br");
+}
+
+/* ---- set-up ---- */
+
+static void bridge_is_set_up_from_nothing(void **state)
+{
+    NEEDS_OVS
+    fixture_up(f);
+    assert_vsctl(f, "secure", "get-fail-mode", "br0");
+    assert_vsctl(f, "netdev", "get", "bridge", "br0", "datapath_type");
+    assert_vsctl(f, "tun0\nvxlan0", "list-ports", "br0");
+    assert_vsctl(f, "1", "get", "interface", "vxlan0", "ofport");
+    assert_vsctl(f, "{dst_port=\"4789\", key=flow, remote_ip=flow}", "get", "interface", "vxlan0",
+                 "options");
+    assert_vsctl(f, "2", "get", "interface", "tun0", "ofport");
+    assert_vsctl(f, "\"0a:58:0a:80:00:01\"", "get", "interface", "tun0", "mac_in_use");
+    assert_vsctl(f, "1450", "get", "interface", "tun0", "mtu");
+    CLEANUP_FREE char *flows = fixture_flows(f);
+    assert_int_equal(fixture_count(flows, "tun_src=192.168.0.2"), 2);
+    assert_int_equal(fixture_count(flows, "->tun_dst"), 2);
+    struct datapath_status s;
+    datapath_get_status(f->dp, &s);
+    assert_true(s.connected && s.in_place);
+    assert_int_equal(s.flows, fixture_count(flows, "\n"));
+    assert_int_equal(f->n_lost, 0);
+    assert_int_equal(f->n_ready, 1);
+}
+
+static void second_start_changes_nothing(void **state)
+{
+    NEEDS_OVS
+    fixture_up(f);
+    for (unsigned n = 0; n < 5; n++) {
+        fixture_make_veth(f, n);
+        assert_int_equal(fixture_attach(f, n), 0);
+    }
+    CLEANUP_FREE char *flows = fixture_flows(f);
+    CLEANUP_FREE char *cfg = FIXTURE_VSCTL(f, "get", "open_vswitch", ".", "next_cfg");
+
+    fixture_restart_agent(f);
+    struct ovs_counters c = ovs_get_counters(f->dp);
+    assert_int_equal(c.transactions, 0);
+    assert_int_equal(c.bundles, 0);
+    assert_int_equal(c.flow_mods, 0);
+    assert_int_equal(c.dumps, 1);
+    CLEANUP_FREE char *again = fixture_flows(f);
+    assert_same_flows(again, flows);
+    assert_vsctl(f, cfg, "get", "open_vswitch", ".", "next_cfg");
+    size_t n;
+    const struct dp_pod *const *pods = datapath_pods(f->dp, &n);
+    assert_int_equal(n, 5);
+    for (size_t i = 0; i < n; i++) {
+        assert_true(pods[i]->ready);
+    }
+}
+
+static void inventory_comes_before_the_network_is_set(void **state)
+{
+    NEEDS_OVS
+    fixture_up(f);
+    fixture_make_veth(f, 7);
+    assert_int_equal(fixture_attach(f, 7), 0);
+    fixture_close(f);
+    fixture_open(f);
+    fixture_wait(f, &f->inventory);
+    struct dp_pod want;
+    fixture_pod(7, &want);
+    const struct dp_pod *p = datapath_find(f->dp, "container-7", "eth0");
+    assert_non_null(p);
+    assert_true(pod_equal(p, &want));
+    assert_null(datapath_find(f->dp, "container-8", "eth0"));
+    assert_int_equal(f->n_inventory, 1);
+    assert_int_equal(f->n_ready, 0);
+}
+
+static void changed_remotes_touch_their_flows_only(void **state)
+{
+    NEEDS_OVS
+    fixture_up(f);
+    CLEANUP_FREE char *before = fixture_flows(f);
+    struct ovs_counters a = ovs_get_counters(f->dp);
+    fixture_add_remote(f, 3);
+    f->ready = false;
+    datapath_set_network(f->dp, &f->net);
+    fixture_wait(f, &f->ready);
+    struct ovs_counters b = ovs_get_counters(f->dp);
+    assert_int_equal(b.flow_mods - a.flow_mods, 3);
+    assert_int_equal(b.bundles - a.bundles, 1);
+    assert_int_equal(b.transactions, a.transactions);
+    CLEANUP_FREE char *with = fixture_flows(f);
+    assert_int_equal(fixture_count(with, "tun_src=192.168.0.4"), 2);
+
+    f->net.n_remotes--;
+    f->ready = false;
+    datapath_set_network(f->dp, &f->net);
+    fixture_wait(f, &f->ready);
+    CLEANUP_FREE char *after = fixture_flows(f);
+    assert_same_flows(after, before);
+
+    /* Nothing to do is 'ready' too. */
+    b = ovs_get_counters(f->dp);
+    f->ready = false;
+    datapath_set_network(f->dp, &f->net);
+    fixture_wait(f, &f->ready);
+    assert_int_equal(ovs_get_counters(f->dp).bundles, b.bundles);
+}
+
+/* ---- pods ---- */
+
+static void attached_pod_has_port_identity_and_flows(void **state)
+{
+    NEEDS_OVS
+    fixture_up(f);
+    CLEANUP_FREE char *without = fixture_flows(f);
+    fixture_make_veth(f, 1);
+    assert_int_equal(fixture_attach(f, 1), 0);
+    assert_vsctl(f, "container-1", "get", "interface", "vp1", "external_ids:sandbox");
+    assert_vsctl(f, "\"10.128.0.3\"", "get", "interface", "vp1", "external_ids:ip");
+    assert_vsctl(f, "\"101\"", "get", "interface", "vp1", "external_ids:tenet-vnid");
+    assert_vsctl(f, "3", "get", "interface", "vp1", "ofport");
+    CLEANUP_FREE char *flows = fixture_flows(f);
+    assert_int_equal(fixture_count(flows, "in_port=3"), 2);
+    assert_int_equal(fixture_count(flows, "reg0=0x65,reg1=0x65"), 1);
+    const struct dp_pod *p = datapath_find(f->dp, "container-1", "eth0");
+    assert_true(p && p->ready);
+
+    assert_int_equal(fixture_detach(f, 1), 0);
+    CLEANUP_FREE char *after = fixture_flows(f);
+    assert_same_flows(after, without);
+    assert_vsctl(f, "tun0\nvxlan0", "list-ports", "br0");
+    assert_null(datapath_find(f->dp, "container-1", "eth0"));
+    assert_int_equal(fixture_detach(f, 1), 0);
+    assert_int_equal(fixture_detach(f, 2), 0);
+}
+
+static void fifty_pods_at_once_share_transactions_and_bundles(void **state)
+{
+    NEEDS_OVS
+    fixture_up(f);
+    CLEANUP_FREE char *without = fixture_flows(f);
+    struct outcome o[50] = {0};
+    for (unsigned n = 0; n < 50; n++) {
+        fixture_make_veth(f, n);
+    }
+    struct ovs_counters a = ovs_get_counters(f->dp);
+    uint64_t t = time_mono_ns();
+    for (unsigned n = 0; n < 50; n++) {
+        struct dp_pod p;
+        fixture_pod(n, &p);
+        datapath_attach(f->dp, &p, fixture_done, &o[n]);
+    }
+    for (unsigned n = 0; n < 50; n++) {
+        fixture_wait(f, &o[n].done);
+        assert_int_equal(o[n].error, 0);
+    }
+    print_message("50 pods attached in %.1f ms\n", (double) (time_mono_ns() - t) / 1e6);
+    struct ovs_counters b = ovs_get_counters(f->dp);
+    assert_int_equal(b.transactions - a.transactions, 1);
+    assert_int_equal(b.bundles - a.bundles, 1);
+    assert_int_equal(b.flow_mods - a.flow_mods, 50 * 4 + 2);
+    CLEANUP_FREE char *flows = fixture_flows(f);
+    assert_int_equal(fixture_count(flows, "\n"), fixture_count(without, "\n") + 50 * 4 + 2);
+
+    struct outcome d[50] = {0};
+    for (unsigned n = 0; n < 50; n++) {
+        struct dp_pod p;
+        fixture_pod(n, &p);
+        datapath_detach(f->dp, p.container_id, p.ifname, fixture_done, &d[n]);
+    }
+    for (unsigned n = 0; n < 50; n++) {
+        fixture_wait(f, &d[n].done);
+        assert_int_equal(d[n].error, 0);
+    }
+    CLEANUP_FREE char *after = fixture_flows(f);
+    assert_same_flows(after, without);
+    assert_vsctl(f, "tun0\nvxlan0", "list-ports", "br0");
+}
+
+static void pods_may_be_attached_before_all_is_ready(void **state)
+{
+    NEEDS_OVS
+    fixture_open(f);
+    fixture_make_veth(f, 1);
+    struct outcome o = {0};
+    struct dp_pod p;
+    fixture_pod(1, &p);
+    datapath_attach(f->dp, &p, fixture_done, &o);
+    datapath_set_network(f->dp, &f->net);
+    fixture_wait(f, &o.done);
+    assert_int_equal(o.error, 0);
+    CLEANUP_FREE char *flows = fixture_flows(f);
+    assert_int_equal(fixture_count(flows, "nw_src=10.128.0.3"), 1);
+}
+
+static void attach_that_fails_leaves_nothing(void **state)
+{
+    NEEDS_OVS
+    fixture_up(f);
+    CLEANUP_FREE char *without = fixture_flows(f);
+    /* No such device, and at the same time one that is fine. */
+    fixture_make_veth(f, 2);
+    struct outcome bad = {0}, good = {0};
+    struct dp_pod p;
+    fixture_pod(1, &p);
+    datapath_attach(f->dp, &p, fixture_done, &bad);
+    fixture_pod(2, &p);
+    datapath_attach(f->dp, &p, fixture_done, &good);
+    fixture_wait(f, &bad.done);
+    fixture_wait(f, &good.done);
+    assert_int_equal(good.error, 0);
+    assert_int_equal(bad.error, -EIO);
+    assert_non_null(strstr(bad.text, "vp1"));
+    assert_non_null(strstr(bad.text, "No such device"));
+    assert_vsctl(f, "tun0\nvp2\nvxlan0", "list-ports", "br0");
+    assert_null(datapath_find(f->dp, "container-1", "eth0"));
+    assert_int_equal(fixture_detach(f, 2), 0);
+    CLEANUP_FREE char *after = fixture_flows(f);
+    assert_same_flows(after, without);
+}
+
+static void names_and_addresses_in_use_are_refused(void **state)
+{
+    NEEDS_OVS
+    fixture_up(f);
+    fixture_make_veth(f, 1);
+    fixture_make_veth(f, 2);
+    assert_int_equal(fixture_attach(f, 1), 0);
+    struct dp_pod p;
+    struct outcome ip = {0}, port = {0}, foreign = {0};
+    fixture_pod(1, &p);
+    p.container_id = (char *) "other";
+    snprintf(p.host_if, sizeof p.host_if, "vp2");
+    datapath_attach(f->dp, &p, fixture_done, &ip);
+    fixture_wait(f, &ip.done);
+    assert_int_equal(ip.error, -EADDRINUSE);
+    assert_non_null(strstr(ip.text, "10.128.0.3 is attached to red/pod-1"));
+    p.ip++;
+    snprintf(p.host_if, sizeof p.host_if, "vp1");
+    datapath_attach(f->dp, &p, fixture_done, &port);
+    fixture_wait(f, &port.done);
+    assert_int_equal(port.error, -EEXIST);
+    /* A port that somebody else put into the bridge. */
+    OVS_VSCTL(&f->ovs, "add-port", "br0", "vp2");
+    snprintf(p.host_if, sizeof p.host_if, "vp2");
+    datapath_attach(f->dp, &p, fixture_done, &foreign);
+    fixture_wait(f, &foreign.done);
+    assert_int_equal(foreign.error, -EEXIST);
+    assert_vsctl(f, "tun0\nvp1\nvp2\nvxlan0", "list-ports", "br0");
+    size_t n;
+    datapath_pods(f->dp, &n);
+    assert_int_equal(n, 1);
+}
+
+static void second_attach_of_a_container_replaces_the_first(void **state)
+{
+    NEEDS_OVS
+    fixture_up(f);
+    fixture_make_veth(f, 1);
+    fixture_make_veth(f, 9);
+    assert_int_equal(fixture_attach(f, 1), 0);
+    /* The same again needs no change at all. */
+    struct ovs_counters a = ovs_get_counters(f->dp);
+    assert_int_equal(fixture_attach(f, 1), 0);
+    struct ovs_counters b = ovs_get_counters(f->dp);
+    assert_int_equal(a.transactions, b.transactions);
+    assert_int_equal(a.flow_mods, b.flow_mods);
+    /* Another port and address. */
+    struct dp_pod p;
+    struct outcome o = {0};
+    fixture_pod(1, &p);
+    p.ip = 0x0a800050;
+    p.mac = mac_from_ip4(p.ip);
+    snprintf(p.host_if, sizeof p.host_if, "vp9");
+    datapath_attach(f->dp, &p, fixture_done, &o);
+    fixture_wait(f, &o.done);
+    assert_int_equal(o.error, 0);
+    assert_vsctl(f, "tun0\nvp9\nvxlan0", "list-ports", "br0");
+    CLEANUP_FREE char *flows = fixture_flows(f);
+    assert_int_equal(fixture_count(flows, "nw_src=10.128.0.3"), 0);
+    assert_int_equal(fixture_count(flows, "nw_src=10.128.0.80"), 1);
+}
+
+static void detach_during_attach_cancels_it(void **state)
+{
+    NEEDS_OVS
+    fixture_up(f);
+    CLEANUP_FREE char *without = fixture_flows(f);
+    fixture_make_veth(f, 1);
+    struct dp_pod p;
+    struct outcome a = {0}, d = {0};
+    fixture_pod(1, &p);
+    datapath_attach(f->dp, &p, fixture_done, &a);
+    datapath_detach(f->dp, p.container_id, p.ifname, fixture_done, &d);
+    fixture_wait(f, &a.done);
+    fixture_wait(f, &d.done);
+    assert_int_equal(a.error, -ECANCELED);
+    assert_int_equal(d.error, 0);
+    CLEANUP_FREE char *after = fixture_flows(f);
+    assert_same_flows(after, without);
+    assert_vsctl(f, "tun0\nvxlan0", "list-ports", "br0");
+}
+
+static void changed_vnid_moves_flows_and_identity_in_one_bundle(void **state)
+{
+    NEEDS_OVS
+    fixture_up(f);
+    for (unsigned n = 1; n <= 4; n++) {
+        fixture_make_veth(f, n);
+        assert_int_equal(fixture_attach(f, n), 0);
+    }
+    struct ovs_counters a = ovs_get_counters(f->dp);
+    datapath_set_vnid(f->dp, "red", 555);
+    while (ovs_get_counters(f->dp).transactions == a.transactions ||
+           !datapath_find(f->dp, "container-1", "eth0")->ready) {
+        bool never = false;
+        loop_run_until(f->loop, &never, 5);
+    }
+    struct ovs_counters b = ovs_get_counters(f->dp);
+    assert_int_equal(b.bundles - a.bundles, 1);
+    assert_int_equal(b.transactions - a.transactions, 1);
+    assert_vsctl(f, "\"555\"", "get", "interface", "vp1", "external_ids:tenet-vnid");
+    assert_vsctl(f, "\"102\"", "get", "interface", "vp2", "external_ids:tenet-vnid");
+    CLEANUP_FREE char *flows = fixture_flows(f);
+    assert_int_equal(fixture_count(flows, "reg0=0x22b,reg1=0x22b"), 1);
+    assert_int_equal(fixture_count(flows, "reg0=0x65,reg1=0x65"), 0);
+    fixture_restart_agent(f);
+    assert_int_equal(datapath_find(f->dp, "container-3", "eth0")->vnid, 555);
+    assert_int_equal(ovs_get_counters(f->dp).flow_mods, 0);
+}
+
+static void pod_without_device_stays_listed_but_not_ready(void **state)
+{
+    NEEDS_OVS
+    fixture_up(f);
+    fixture_make_veth(f, 1);
+    fixture_make_veth(f, 2);
+    assert_int_equal(fixture_attach(f, 1), 0);
+    assert_int_equal(fixture_attach(f, 2), 0);
+    fixture_close(f);
+    fixture_kill_vswitchd(f);
+    assert_int_equal(rtnl_link_del(f->rtnl, "vp1", NULL), 0);
+    fixture_start_vswitchd(f);
+    fixture_up(f);
+    size_t n;
+    datapath_pods(f->dp, &n);
+    assert_int_equal(n, 2);
+    assert_false(datapath_find(f->dp, "container-1", "eth0")->ready);
+    assert_true(datapath_find(f->dp, "container-2", "eth0")->ready);
+    CLEANUP_FREE char *flows = fixture_flows(f);
+    assert_int_equal(fixture_count(flows, "nw_src=10.128.0.3"), 0);
+    assert_int_equal(fixture_count(flows, "nw_src=10.128.0.4"), 1);
+    /* A new device for the same container. */
+    fixture_make_veth(f, 1);
+    assert_int_equal(fixture_attach(f, 1), 0);
+    CLEANUP_FREE char *again = fixture_flows(f);
+    assert_int_equal(fixture_count(again, "nw_src=10.128.0.3"), 1);
+}
+
+/* ---- faults ---- */
+
+static void flows_and_ports_return_after_the_switch_restarted(void **state)
+{
+    NEEDS_OVS
+    fixture_up(f);
+    for (unsigned n = 0; n < 3; n++) {
+        fixture_make_veth(f, n);
+        assert_int_equal(fixture_attach(f, n), 0);
+    }
+    CLEANUP_FREE char *before = fixture_flows(f);
+    f->ready = false;
+    fixture_kill_vswitchd(f);
+    fixture_wait(f, &f->lost);
+    assert_non_null(strstr(f->reason, "ovs-vswitchd"));
+    bool never = false;
+    loop_run_until(f->loop, &never, 400);
+    assert_int_equal(f->n_lost, 1);
+    uint64_t t = time_mono_ms();
+    fixture_start_vswitchd(f);
+    uint64_t back = time_mono_ms();
+    fixture_wait(f, &f->ready);
+    uint64_t now = time_mono_ms();
+    print_message("in place %u ms after the switch was started, %u ms after it was back\n",
+                  (unsigned) (now - t), (unsigned) (now - back));
+    assert_true(now - back < 1000);
+    CLEANUP_FREE char *after = fixture_flows(f);
+    assert_same_flows(after, before);
+    assert_true(datapath_find(f->dp, "container-2", "eth0")->ready);
+    assert_int_equal(f->n_lost, 1);
+}
+
+static void database_server_restart_disturbs_nothing(void **state)
+{
+    NEEDS_OVS
+    fixture_up(f);
+    fixture_make_veth(f, 1);
+    assert_int_equal(fixture_attach(f, 1), 0);
+    CLEANUP_FREE char *before = fixture_flows(f);
+    struct ovs_counters a = ovs_get_counters(f->dp);
+    f->ready = false;
+    fixture_kill_ovsdb(f);
+    fixture_wait(f, &f->lost);
+    /* What is asked meanwhile is done when it is back. */
+    fixture_make_veth(f, 2);
+    struct outcome o = {0}, d = {0};
+    struct dp_pod p;
+    fixture_pod(2, &p);
+    datapath_attach(f->dp, &p, fixture_done, &o);
+    datapath_detach(f->dp, "container-1", "eth0", fixture_done, &d);
+    fixture_start_ovsdb(f);
+    fixture_wait(f, &f->ready);
+    fixture_wait(f, &o.done);
+    fixture_wait(f, &d.done);
+    assert_int_equal(o.error, 0);
+    assert_int_equal(d.error, 0);
+    assert_int_equal(f->n_lost, 1);
+    assert_vsctl(f, "tun0\nvp2\nvxlan0", "list-ports", "br0");
+    assert_int_equal(ovs_get_counters(f->dp).dumps, a.dumps);
+    assert_int_equal(fixture_detach(f, 2), 0);
+}
+
+static void empty_database_after_a_restart_is_filled_again(void **state)
+{
+    NEEDS_OVS
+    fixture_up(f);
+    fixture_make_veth(f, 1);
+    assert_int_equal(fixture_attach(f, 1), 0);
+    CLEANUP_FREE char *before = fixture_flows(f);
+    f->ready = false;
+    fixture_kill_vswitchd(f);
+    fixture_kill_ovsdb(f);
+    fixture_wait(f, &f->lost);
+    char conf[64];
+    snprintf(conf, sizeof conf, "%s/conf.db", f->ovs.dir);
+    assert_int_equal(unlink(conf), 0);
+    OVS_RUN(&f->ovs, NULL, "ovsdb-tool", "create", conf,
+            "/usr/share/openvswitch/vswitch.ovsschema");
+    fixture_start_ovsdb(f);
+    OVS_VSCTL(&f->ovs, "--no-wait", "init");
+    fixture_start_vswitchd(f);
+    fixture_wait(f, &f->ready);
+    while (!datapath_find(f->dp, "container-1", "eth0")->ready) {
+        bool never = false;
+        loop_run_until(f->loop, &never, 5);
+    }
+    CLEANUP_FREE char *after = fixture_flows(f);
+    assert_same_flows(after, before);
+    assert_vsctl(f, "tun0\nvp1\nvxlan0", "list-ports", "br0");
+    assert_int_equal(f->n_lost, 1);
+}
+
+static void missing_ovs_is_said_once(void **state)
+{
+    NEEDS_OVS
+    fixture_kill_vswitchd(f);
+    fixture_kill_ovsdb(f);
+    fixture_open(f);
+    datapath_set_network(f->dp, &f->net);
+    fixture_wait(f, &f->lost);
+    assert_non_null(strstr(f->reason, "db.sock"));
+    bool never = false;
+    loop_run_until(f->loop, &never, 300);
+    assert_int_equal(f->n_lost, 1);
+    fixture_start_ovsdb(f);
+    fixture_start_vswitchd(f);
+    fixture_wait(f, &f->ready);
+    assert_int_equal(f->n_inventory, 1);
+}
+
+static void attach_without_switch_times_out_and_leaves_nothing(void **state)
+{
+    NEEDS_OVS
+    fixture_up(f);
+    fixture_make_veth(f, 1);
+    fixture_kill_vswitchd(f);
+    fixture_wait(f, &f->lost);
+    assert_int_equal(fixture_attach(f, 1), -ETIMEDOUT);
+    assert_vsctl(f, "tun0\nvxlan0", "list-ports", "br0");
+    assert_null(datapath_find(f->dp, "container-1", "eth0"));
+}
+
+/* ---- leftovers ---- */
+
+static void wrong_flows_are_mended_at_start(void **state)
+{
+    NEEDS_OVS
+    fixture_up(f);
+    fixture_make_veth(f, 1);
+    assert_int_equal(fixture_attach(f, 1), 0);
+    CLEANUP_FREE char *before = fixture_flows(f);
+    fixture_close(f);
+    OVS_RUN(&f->ovs, NULL, "ovs-ofctl", "add-flow", "br0", "table=7,priority=3,ip,actions=drop");
+    OVS_RUN(&f->ovs, NULL, "ovs-ofctl", "del-flows", "br0", "table=40");
+    OVS_RUN(&f->ovs, NULL, "ovs-ofctl", "mod-flows", "br0", "table=20,actions=drop");
+    fixture_up(f);
+    CLEANUP_FREE char *after = fixture_flows(f);
+    assert_same_flows(after, before);
+    assert_int_equal(ovs_get_counters(f->dp).bundles, 1);
+}
+
+static void flows_changed_by_others_are_mended_by_the_audit(void **state)
+{
+    NEEDS_OVS
+    fixture_up(f);
+    CLEANUP_FREE char *before = fixture_flows(f);
+    OVS_RUN(&f->ovs, NULL, "ovs-ofctl", "del-flows", "br0");
+    ovs_set_audit_ms(f->dp, 50);
+    struct ovs_counters a = ovs_get_counters(f->dp);
+    bool never = false;
+    while (ovs_get_counters(f->dp).dumps < a.dumps + 3) {
+        loop_run_until(f->loop, &never, 20);
+    }
+    CLEANUP_FREE char *after = fixture_flows(f);
+    assert_same_flows(after, before);
+    /* The later audits found nothing. */
+    assert_int_equal(ovs_get_counters(f->dp).bundles, a.bundles + 1);
+    assert_int_equal(f->n_lost, 0);
+}
+
+static void changed_bridge_is_mended_at_once(void **state)
+{
+    NEEDS_OVS
+    fixture_up(f);
+    fixture_make_veth(f, 1);
+    assert_int_equal(fixture_attach(f, 1), 0);
+    f->ready = false;
+    OVS_VSCTL(&f->ovs, "--no-wait", "set", "interface", "vxlan0", "options:dst_port=1234",
+              "options:csum=true");
+    fixture_wait(f, &f->ready);
+    assert_vsctl(f, "{dst_port=\"4789\", key=flow, remote_ip=flow}", "get", "interface", "vxlan0",
+                 "options");
+    f->ready = false;
+    OVS_VSCTL(&f->ovs, "--no-wait", "del-port", "tun0", "--", "set-fail-mode", "br0", "standalone");
+    fixture_wait(f, &f->ready);
+    assert_vsctl(f, "2", "get", "interface", "tun0", "ofport");
+    assert_vsctl(f, "secure", "get-fail-mode", "br0");
+    assert_true(datapath_find(f->dp, "container-1", "eth0")->ready);
+    assert_int_equal(f->n_lost, 0);
+    /* This one makes the switch drop our connection. */
+    f->ready = false;
+    OVS_VSCTL(&f->ovs, "--no-wait", "set", "bridge", "br0", "protocols=OpenFlow13");
+    fixture_wait(f, &f->ready);
+    assert_vsctl(f, "[OpenFlow13, OpenFlow14]", "get", "bridge", "br0", "protocols");
+}
+
+static void half_a_bridge_is_completed_and_foreign_ports_stay(void **state)
+{
+    NEEDS_OVS
+    fixture_make_veth(f, 3);
+    OVS_VSCTL(&f->ovs, "add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev", "--",
+              "add-port", "br0", "vp3", "--", "set", "interface", "vp3", "ofport_request=77", "--",
+              "add-port", "br0", "vxlan0", "--", "set", "interface", "vxlan0", "type=vxlan",
+              "options:remote_ip=1.2.3.4");
+    fixture_up(f);
+    assert_vsctl(f, "tun0\nvp3\nvxlan0", "list-ports", "br0");
+    assert_vsctl(f, "{dst_port=\"4789\", key=flow, remote_ip=flow}", "get", "interface", "vxlan0",
+                 "options");
+    assert_vsctl(f, "1", "get", "interface", "vxlan0", "ofport");
+    assert_vsctl(f, "secure", "get-fail-mode", "br0");
+    size_t n;
+    datapath_pods(f->dp, &n);
+    assert_int_equal(n, 0);
+}
+
+static void port_removed_by_hand_comes_back(void **state)
+{
+    NEEDS_OVS
+    fixture_up(f);
+    fixture_make_veth(f, 1);
+    assert_int_equal(fixture_attach(f, 1), 0);
+    CLEANUP_FREE char *before = fixture_flows(f);
+    OVS_VSCTL(&f->ovs, "--no-wait", "del-port", "vp1");
+    struct ovs_counters a = ovs_get_counters(f->dp);
+    bool never = false;
+    while (ovs_get_counters(f->dp).transactions == a.transactions ||
+           !datapath_find(f->dp, "container-1", "eth0")->ready) {
+        loop_run_until(f->loop, &never, 5);
+    }
+    CLEANUP_FREE char *after = fixture_flows(f);
+    assert_same_flows(after, before);
+}
+
+/* ---- what cannot be ---- */
+
+static void fatal_is_said_and_nothing_left(struct fixture *f, const char *reason)
+{
+    fixture_open(f);
+    datapath_set_network(f->dp, &f->net);
+    fixture_wait(f, &f->fatal);
+    if (!strstr(f->reason, reason)) {
+        fail_msg("\"%s\" does not say \"%s\"", f->reason, reason);
+    }
+    assert_int_equal(f->n_ready, 0);
+}
+
+static void taken_device_name_is_fatal_and_undone(void **state)
+{
+    NEEDS_OVS
+    struct rtnl_veth v = {.name = "tun0", .peer_name = "other", .peer_ns_fd = -1, .up = true};
+    assert_int_equal(rtnl_veth_add(f->rtnl, &v, NULL), 0);
+    fatal_is_said_and_nothing_left(f, "tun0: could not open network device tun0");
+    assert_no_traces(f);
+    /* Once the reason is gone the same network can be set. */
+    assert_int_equal(rtnl_link_del(f->rtnl, "tun0", NULL), 0);
+    datapath_set_network(f->dp, &f->net);
+    fixture_wait(f, &f->ready);
+}
+
+static void taken_tunnel_is_fatal_and_undone(void **state)
+{
+    NEEDS_OVS
+    OVS_VSCTL(&f->ovs, "add-br", "br9", "--", "set", "bridge", "br9", "datapath_type=netdev", "--",
+              "add-port", "br9", "vx9", "--", "set", "interface", "vx9", "type=vxlan",
+              "options:remote_ip=flow", "options:key=flow", "options:dst_port=4789");
+    fatal_is_said_and_nothing_left(f, "vxlan0: could not add network device vxlan0");
+    assert_vsctl(f, "br9", "list-br");
+}
+
+static void port_of_another_bridge_is_fatal_and_nothing_written(void **state)
+{
+    NEEDS_OVS
+    OVS_VSCTL(&f->ovs, "add-br", "br9", "--", "set", "bridge", "br9", "datapath_type=netdev", "--",
+              "add-port", "br9", "tun0", "--", "set", "interface", "tun0", "type=internal");
+    fatal_is_said_and_nothing_left(f, "tun0 is a port of another bridge");
+    assert_int_equal(ovs_get_counters(f->dp).transactions, 0);
+    assert_vsctl(f, "br9", "list-br");
+}
+
+static void missing_kernel_datapath_is_fatal(void **state)
+{
+    NEEDS_OVS
+    if (kernel_has_datapath()) {
+        skip();
+    }
+    f->datapath_type = "system";
+    fatal_is_said_and_nothing_left(f, "the kernel has no openvswitch datapath");
+    assert_no_traces(f);
+    fixture_close(f);
+    f->datapath_type = NULL;
+    fixture_up(f);
+    assert_vsctl(f, "netdev", "get", "bridge", "br0", "datapath_type");
+}
+
+static void changes_of_an_existing_bridge_are_taken_back(void **state)
+{
+    NEEDS_OVS
+    struct rtnl_veth v = {.name = "tun0", .peer_name = "other", .peer_ns_fd = -1, .up = true};
+    assert_int_equal(rtnl_veth_add(f->rtnl, &v, NULL), 0);
+    OVS_VSCTL(&f->ovs, "add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev",
+              "fail_mode=standalone", "--", "add-port", "br0", "vxlan0", "--", "set", "interface",
+              "vxlan0", "type=vxlan", "options:remote_ip=1.2.3.4", "ofport_request=9");
+    fatal_is_said_and_nothing_left(f, "tun0: could not open network device tun0");
+    assert_vsctl(f, "vxlan0", "list-ports", "br0");
+    assert_vsctl(f, "{remote_ip=\"1.2.3.4\"}", "get", "interface", "vxlan0", "options");
+    assert_vsctl(f, "9", "get", "interface", "vxlan0", "ofport_request");
+    assert_vsctl(f, "standalone", "get-fail-mode", "br0");
+    CLEANUP_FREE char *flows = fixture_flows(f);
+    assert_string_equal(flows, " priority=0 actions=NORMAL\n");
+}
+
+static void bad_configuration_is_refused(void **state)
+{
+    NEEDS_OVS
+    struct err e = {0};
+    struct datapath *dp = NULL;
+    struct datapath_config cfg = {
+        .kind = "sneaker", .bridge = "br0", .ovsdb = "/x", .ovs_rundir = "/x"};
+    assert_int_equal(datapath_open(f->loop, &cfg, &(struct datapath_events){0}, NULL, &dp, &e),
+                     -EINVAL);
+    assert_non_null(strstr(e.text, "sneaker"));
+    cfg.kind = "ovs";
+    cfg.datapath_type = "carrier";
+    assert_int_equal(datapath_open(f->loop, &cfg, &(struct datapath_events){0}, NULL, &dp, &e),
+                     -EINVAL);
+    cfg.datapath_type = NULL;
+    cfg.bridge = "a-name-that-is-too-long";
+    assert_int_equal(datapath_open(f->loop, &cfg, &(struct datapath_events){0}, NULL, &dp, &e),
+                     -EINVAL);
+    assert_null(dp);
+}
+
+/* ---- speed ---- */
+
+static int compare_u64(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *) a, y = *(const uint64_t *) b;
+    return x < y ? -1 : x > y;
+}
+
+static void latency_of_single_attaches_is_reported(void **state)
+{
+    NEEDS_OVS
+    fixture_up(f);
+    uint64_t attach[100], detach[100];
+    for (unsigned n = 0; n < 100; n++) {
+        fixture_make_veth(f, n);
+    }
+    for (unsigned n = 0; n < 100; n++) {
+        uint64_t t = time_mono_ns();
+        assert_int_equal(fixture_attach(f, n), 0);
+        attach[n] = time_mono_ns() - t;
+    }
+    for (unsigned n = 0; n < 100; n++) {
+        uint64_t t = time_mono_ns();
+        assert_int_equal(fixture_detach(f, n), 0);
+        detach[n] = time_mono_ns() - t;
+    }
+    qsort(attach, 100, sizeof *attach, compare_u64);
+    qsort(detach, 100, sizeof *detach, compare_u64);
+    print_message("attach p50 %.2f ms p99 %.2f ms, detach p50 %.2f ms p99 %.2f ms\n",
+                  (double) attach[50] / 1e6, (double) attach[99] / 1e6, (double) detach[50] / 1e6,
+                  (double) detach[99] / 1e6);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+/* An argument is a pattern of tests to run. */
+int main(int argc, char **argv)
+{
+    if (argc > 1) {
+        cmocka_set_test_filter(argv[1]);
+    }
+    const struct CMUnitTest tests[] = {
+        T(bridge_is_set_up_from_nothing),
+        T(second_start_changes_nothing),
+        T(inventory_comes_before_the_network_is_set),
+        T(changed_remotes_touch_their_flows_only),
+        T(attached_pod_has_port_identity_and_flows),
+        T(fifty_pods_at_once_share_transactions_and_bundles),
+        T(pods_may_be_attached_before_all_is_ready),
+        T(attach_that_fails_leaves_nothing),
+        T(names_and_addresses_in_use_are_refused),
+        T(second_attach_of_a_container_replaces_the_first),
+        T(detach_during_attach_cancels_it),
+        T(changed_vnid_moves_flows_and_identity_in_one_bundle),
+        T(pod_without_device_stays_listed_but_not_ready),
+        T(flows_and_ports_return_after_the_switch_restarted),
+        T(database_server_restart_disturbs_nothing),
+        T(empty_database_after_a_restart_is_filled_again),
+        T(missing_ovs_is_said_once),
+        T(attach_without_switch_times_out_and_leaves_nothing),
+        T(wrong_flows_are_mended_at_start),
+        T(flows_changed_by_others_are_mended_by_the_audit),
+        T(changed_bridge_is_mended_at_once),
+        T(half_a_bridge_is_completed_and_foreign_ports_stay),
+        T(port_removed_by_hand_comes_back),
+        T(taken_device_name_is_fatal_and_undone),
+        T(taken_tunnel_is_fatal_and_undone),
+        T(port_of_another_bridge_is_fatal_and_nothing_written),
+        T(missing_kernel_datapath_is_fatal),
+        T(changes_of_an_existing_bridge_are_taken_back),
+        T(bad_configuration_is_refused),
+        T(latency_of_single_attaches_is_reported),
+    };
+    return cmocka_run_group_tests_name("datapath/ovs", tests, NULL, NULL);
+}
