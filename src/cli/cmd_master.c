@@ -91,16 +91,15 @@ struct option_value {
     const char *name, *value;
 };
 
-enum { OPT_HELP = 256, OPT_LOG, OPT_CONFIG_FIRST };
+enum { OPT_HELP = 256, OPT_CONFIG_FIRST };
 #define MAX_VALUES 64
 
 /* -1: go on; else the exit status. */
 static int parse_options(int argc, char **argv, struct master_config *c)
 {
-    enum { N_FIXED = 3, N_MAX = 24 };
+    enum { N_FIXED = 2, N_MAX = 24 };
     struct option longs[N_MAX] = {{"help", no_argument, NULL, OPT_HELP},
-                                  {"config", required_argument, NULL, 'c'},
-                                  {"log-level", required_argument, NULL, OPT_LOG}};
+                                  {"config", required_argument, NULL, 'c'}};
     for (int i = 0; master_config_options[i]; i++) {
         assert(N_FIXED + i + 1 < N_MAX);
         longs[N_FIXED + i] = (struct option){master_config_options[i], required_argument, NULL,
@@ -119,10 +118,6 @@ static int parse_options(int argc, char **argv, struct master_config *c)
             return 0;
         } else if (opt == 'c') {
             config = optarg;
-        } else if (opt == OPT_LOG) {
-            if (log_set_levels(optarg, bad) < 0) {
-                return command_usage(&cmd_master, "--log-level: \"%s\" is not a level", bad);
-            }
         } else if (opt == ':' || opt == '?') {
             return command_usage(&cmd_master, "%s %s",
                                  opt == ':' ? "a value is missing after" : "wrong option",
@@ -146,10 +141,12 @@ static int parse_options(int argc, char **argv, struct master_config *c)
             return command_usage(&cmd_master, "%s", e.text);
         }
     }
-    if (master_config_check(c, &e) < 0) {
-        return config ? command_fail(&e, "%s", config) : command_fail(&e, NULL);
+    if (c->log_level && log_set_levels(c->log_level, bad) < 0) {
+        (void) err_set(&e, -EINVAL, "logLevel: \"%s\" is not a level such as info", bad);
+    } else if (master_config_check(c, &e) == 0) {
+        return -1;
     }
-    return -1;
+    return config ? command_fail(&e, "%s", config) : command_fail(&e, NULL);
 }
 
 /* The networks that this host's interfaces are in must not be the cluster's. */

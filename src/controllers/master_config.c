@@ -5,9 +5,17 @@
 
 #define HOST_MAX 63
 
-const char *const master_config_options[] = {
-    "cluster-network", "service-network", "plugin",       "vxlan-port",        "mtu",
-    "bind-address",    "storage-backend", "storage-path", "storage-endpoints", NULL};
+const char *const master_config_options[] = {"cluster-network",
+                                             "service-network",
+                                             "plugin",
+                                             "vxlan-port",
+                                             "mtu",
+                                             "bind-address",
+                                             "storage-backend",
+                                             "storage-path",
+                                             "storage-endpoints",
+                                             "log-level",
+                                             NULL};
 
 void master_config_init(struct master_config *c)
 {
@@ -25,6 +33,7 @@ void master_config_done(struct master_config *c)
     free(c->storage_backend);
     free(c->storage_path);
     free(c->storage_endpoints);
+    free(c->log_level);
     *c = (struct master_config){0};
 }
 
@@ -249,6 +258,13 @@ static int read_endpoints(struct reader *rd, const struct json *v, struct err *e
     return r < 0 ? r : set_string(&rd->c->storage_endpoints, s, e);
 }
 
+static int read_log_level(struct reader *rd, const struct json *v, struct err *e)
+{
+    const char *s = NULL;
+    int r = need_string(v, &s, e);
+    return r < 0 ? r : set_string(&rd->c->log_level, s, e);
+}
+
 static const struct {
     const char *section, *key;
     int (*read)(struct reader *rd, const struct json *v, struct err *e);
@@ -346,9 +362,17 @@ int master_config_read(struct master_config *c, const struct json *v, struct err
     for (size_t i = 0; i < json_count(v); i++) {
         const char *key = json_key_at(v, i);
         const struct json *member = json_at(v, i);
-        int r = streq(key, "apiVersion") ? read_type(key, member, "v1", e)
-                : streq(key, "kind")     ? read_type(key, member, "MasterConfig", e)
-                                         : read_section(&rd, key, member, e);
+        int r;
+        if (streq(key, "apiVersion")) {
+            r = read_type(key, member, "v1", e);
+        } else if (streq(key, "kind")) {
+            r = read_type(key, member, "MasterConfig", e);
+        } else if (streq(key, "logLevel")) {
+            r = read_log_level(&rd, member, e);
+            r = r < 0 ? (err_prefix(e, "logLevel"), r) : 0;
+        } else {
+            r = read_section(&rd, key, member, e);
+        }
         if (r < 0) {
             return r;
         }
@@ -409,6 +433,9 @@ static int set_option(struct master_config *c, const char *option, const char *v
     }
     if (streq(option, "storage-endpoints")) {
         return set_string(&c->storage_endpoints, value, e);
+    }
+    if (streq(option, "log-level")) {
+        return set_string(&c->log_level, value, e);
     }
     int64_t i = 0;
     if (str_to_i64(value, INT32_MIN, INT32_MAX, &i) < 0) {

@@ -15,6 +15,7 @@
  *       backend: sqlite                       # or etcd, memory
  *       path: /var/lib/tenet/registry.db
  *       endpoints: http://127.0.0.1:2379      # etcd
+ *     logLevel: info                          # and of modules: info,subnets=debug
  *
  * What is left out has the value shown.  A key that is not known, or a value that cannot be, is an error
  * that names the key: a misspelt key must not be a setting silently lost. */
@@ -28,6 +29,7 @@ struct master_config {
     char *storage_backend;   /* "sqlite", "etcd" or "memory" */
     char *storage_path;      /* sqlite */
     char *storage_endpoints; /* etcd: "http://host:port[,...]"; NULL: not given */
+    char *log_level;         /* As log_set_levels takes it; NULL: not given. */
 };
 
 /* All defaults; master_config_done frees what the struct owns. */

@@ -2,6 +2,7 @@
 #include "controllers/master_config.h"
 
 #include "helper.h"
+#include "net/process.h"
 #include "wire/yaml.h"
 
 static int read_yaml(struct master_config *c, const char *text, struct err *e)
@@ -34,6 +35,24 @@ static void empty_file_means_the_defaults(void **state)
     assert_true(master_config_is_loopback(&c));
 }
 
+/* Tests run in the project's folder. */
+static void sample_file_has_the_defaults(void **state)
+{
+    __attribute__((cleanup(master_config_donep))) struct master_config c;
+    __attribute__((cleanup(master_config_donep))) struct master_config dflt;
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    struct err e = {0};
+    master_config_init(&c);
+    master_config_init(&dflt);
+    assert_int_equal(file_read("packaging/config/master-config.yaml", 65536, &text, &e), 0);
+    assert_int_equal(read_yaml(&c, strbuf_cstr(&text), &e), 0);
+    assert_memory_equal(&c.network, &dflt.network, sizeof(c.network));
+    assert_string_equal(c.bind_address, dflt.bind_address);
+    assert_string_equal(c.storage_backend, dflt.storage_backend);
+    assert_string_equal(c.storage_path, dflt.storage_path);
+    assert_string_equal(c.log_level, "info");
+}
+
 static void every_key_is_read(void **state)
 {
     __attribute__((cleanup(master_config_donep))) struct master_config c;
@@ -56,7 +75,8 @@ static void every_key_is_read(void **state)
                       "storage:\n"
                       "  backend: etcd\n"
                       "  path: /x\n"
-                      "  endpoints: http://127.0.0.1:2379\n",
+                      "  endpoints: http://127.0.0.1:2379\n"
+                      "logLevel: info,subnets=debug\n",
                       &e);
     assert_string_equal(e.text, "");
     assert_int_equal(r, 0);
@@ -72,6 +92,7 @@ static void every_key_is_read(void **state)
     assert_string_equal(c.storage_backend, "etcd");
     assert_string_equal(c.storage_path, "/x");
     assert_string_equal(c.storage_endpoints, "http://127.0.0.1:2379");
+    assert_string_equal(c.log_level, "info,subnets=debug");
 }
 
 static void the_older_pair_of_keys_works(void **state)
@@ -137,6 +158,7 @@ static void wrong_files_are_refused_with_the_key(void **state)
         {"storage: {backend: paper}",
          "storage.backend: \"paper\" is not one of sqlite, etcd, memory"},
         {"storage: {path: ''}", "storage.path: must not be empty"},
+        {"logLevel: 7", "logLevel: must be a string"},
         {"storage: {path: 7}", "storage.path: must be a string"},
         {"storage: {backend: etcd}", "storage.endpoints: must be given for the backend etcd"},
     };
@@ -213,6 +235,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(empty_file_means_the_defaults),
+        cmocka_unit_test(sample_file_has_the_defaults),
         cmocka_unit_test(every_key_is_read),
         cmocka_unit_test(the_older_pair_of_keys_works),
         cmocka_unit_test(wrong_files_are_refused_with_the_key),

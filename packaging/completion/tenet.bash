@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+# bash completion of tenet(1).
+
+# Names of objects of kind $1, from the cluster that the line so far means.
+_tenet_names() {
+    local -a where=()
+    local i
+    for ((i = 2; i < COMP_CWORD; i++)); do
+        case ${COMP_WORDS[i]} in
+        -n | --namespace | -s | --server | --kubeconfig)
+            where+=("${COMP_WORDS[i]}" "${COMP_WORDS[i + 1]}")
+            ;;
+        esac
+    done
+    timeout 2 tenet get "$1" --no-headers -o custom-columns=N:.metadata.name "${where[@]}" 2>/dev/null
+}
+
+# The first word after the command that is no option: the kind.
+_tenet_kind() {
+    local i
+    for ((i = 2; i < COMP_CWORD; i++)); do
+        case ${COMP_WORDS[i]} in
+        -n | --namespace | -s | --server | --kubeconfig | -o | --output | -l | --selector | --field-selector | --timeout | --grace-period)
+            ((i++))
+            ;;
+        -*) ;;
+        *)
+            echo "${COMP_WORDS[i]}"
+            return
+            ;;
+        esac
+    done
+}
+
+_tenet() {
+    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+    local kinds="nodes namespaces pods events clusternetworks hostsubnets netnamespaces"
+    local connect="--kubeconfig --server --namespace --help"
+    local words=""
+    COMPREPLY=()
+    if ((COMP_CWORD == 1)); then
+        mapfile -t COMPREPLY < <(compgen -W "master node lab get create delete describe help --help --version" -- "$cur")
+        return
+    fi
+    case $prev in
+    -f | --filename | -c | --config | --kubeconfig | --master-kubeconfig | --storage-path)
+        mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+        return
+        ;;
+    -n | --namespace)
+        mapfile -t COMPREPLY < <(compgen -W "$(_tenet_names namespaces)" -- "$cur")
+        return
+        ;;
+    -o | --output)
+        mapfile -t COMPREPLY < <(compgen -W "wide json yaml name jsonpath= custom-columns=" -- "$cur")
+        return
+        ;;
+    --plugin)
+        mapfile -t COMPREPLY < <(compgen -W "redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant" -- "$cur")
+        return
+        ;;
+    --storage-backend | --store)
+        mapfile -t COMPREPLY < <(compgen -W "sqlite etcd" -- "$cur")
+        return
+        ;;
+    esac
+    case ${COMP_WORDS[1]} in
+    master)
+        words="--config --cluster-network --service-network --plugin --vxlan-port --mtu --bind-address --storage-backend --storage-path --storage-endpoints --log-level --help"
+        ;;
+    node)
+        words="--config --node-name --node-ip --master-kubeconfig --plugin --mtu --run-dir --cni-conf-dir --cni-conf-name --datapath --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --log-level --help"
+        ;;
+    lab)
+        words="up down status project node pod exec ovs master --name --nodes --plugin --store --output --help"
+        ;;
+    create)
+        words="namespace project --filename --output --dry-run $connect"
+        ;;
+    get)
+        words="--output --all-namespaces --selector --field-selector --watch --watch-only --no-headers --show-labels --ignore-not-found $connect"
+        ;;
+    delete)
+        words="--filename --selector --field-selector --all --all-namespaces --ignore-not-found --grace-period --now --force --wait --timeout --output $connect"
+        ;;
+    describe)
+        words="--selector --all-namespaces $connect"
+        ;;
+    help)
+        words="master node lab get create delete describe"
+        ;;
+    esac
+    case ${COMP_WORDS[1]} in
+    get | delete | describe)
+        if [[ $cur != -* ]]; then
+            local kind
+            kind=$(_tenet_kind)
+            words=$kinds
+            if [[ -n $kind ]]; then
+                words=$(_tenet_names "$kind")
+            fi
+        fi
+        ;;
+    esac
+    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+}
+complete -F _tenet tenet
