@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/client.h"
 
+#include "base/list.h"
 #include "base/mem.h"
-#include "client/client_internal.h"
 #include "client/kubeconfig.h"
 
 #include <stdio.h>
@@ -12,9 +12,11 @@ struct api_client {
     struct http_client *http;
     char *server;
     char *ns;
+    struct list calls;
 };
 
 struct api_call {
+    struct list node; /* Of the client's calls. */
     struct api_client *client;
     struct http_call *http;
     api_done_fn *done;
@@ -36,6 +38,7 @@ static int client_open(struct loop *l, const struct kubeconfig *k, const char *u
     c->http = http;
     c->server = xstrdup(k->server);
     c->ns = xstrdup(k->ns ? k->ns : "default");
+    list_init(&c->calls);
     *ret = c;
     return 0;
 }
@@ -64,6 +67,10 @@ struct api_client *api_client_free(struct api_client *c)
 {
     if (c) {
         http_client_free(c->http);
+        struct api_call *call;
+        LIST_FOREACH (call, struct api_call, node, &c->calls) {
+            free(call);
+        }
         free(c->server);
         free(c->ns);
         free(c);
@@ -86,7 +93,8 @@ struct http_client *api_client_http(struct api_client *c)
     return c->http;
 }
 
-int api_status_errno(int status, const char *reason)
+/* As client.h lists them; 'reason' of the Status, or NULL. */
+static int status_errno(int status, const char *reason)
 {
     switch (status) {
     case 400:
@@ -131,7 +139,7 @@ static int decode(const struct api_client *c, const struct http_result *r, struc
         return 0;
     }
     const char *message = json_path_string(obj, "message", NULL);
-    int code = api_status_errno(r->status, json_path_string(obj, "reason", NULL));
+    int code = status_errno(r->status, json_path_string(obj, "reason", NULL));
     if (message) {
         err_set(e, code, "%s", message);
     } else {
@@ -149,6 +157,7 @@ static void request_done(void *ctx, const struct http_result *r)
     int error = decode(call->client, r, &obj, &e);
     api_done_fn *done = call->done;
     void *done_ctx = call->ctx;
+    list_remove(&call->node);
     free(call);
     done(done_ctx, error, e.text, obj);
 }
@@ -164,6 +173,7 @@ struct api_call *api_request(struct api_client *c, const char *method, const cha
     }
     struct api_call *call = NEW(struct api_call);
     call->client = c;
+    list_push_back(&c->calls, &call->node);
     call->done = done;
     call->ctx = ctx;
     call->http = http_call(c->http, method, path, "application/json", content_type, text.data,
@@ -175,6 +185,7 @@ void api_call_cancel(struct api_call *call)
 {
     if (call) {
         http_call_cancel(call->http);
+        list_remove(&call->node);
         free(call);
     }
 }

@@ -17,6 +17,7 @@ int api_client_new(struct loop *l, const char *url, const char *user_agent, stru
 /* 'path' NULL: $KUBECONFIG (first entry), then ~/.kube/config.  Uses current-context. */
 int api_client_from_kubeconfig(struct loop *l, const char *path, const char *user_agent,
                                struct api_client **ret, struct err *e);
+/* Outstanding requests are cancelled without a callback; informers must be freed before. */
 struct api_client *api_client_free(struct api_client *c);
 DEFINE_CLEANUP(struct api_client *, api_client_free)
 /* Namespace of the kubeconfig's context, or "default". */
@@ -51,8 +52,9 @@ char *api_path(const char *api_version, const char *plural, const char *ns, cons
 /* Keeps a copy of all objects of one kind, by "namespace/name" (or "name").  Lists, then watches from the
  * list's resourceVersion; on a broken watch resumes from the last version seen; on 410 lists again and
  * reports the difference.  While the server is away the copy stays and nothing is reported deleted.
- * Reconnects with backoff for ever. */
+ * Reconnects with backoff for ever.  metadata.managedFields is left out of the copy. */
 struct informer;
+/* Each of the callbacks may free the informer. */
 struct informer_ops {
     /* 'old' is NULL when it is new.  Both live until the callback returns; 'obj' stays in the copy. */
     void (*changed)(void *ctx, const char *key, const struct json *old, const struct json *obj);

@@ -4,12 +4,15 @@
  *     LIST ── ok ──▶ WATCH ── ended in order ──▶ WATCH (from the last version seen)
  *      ▲               │
  *      └─ 410 Gone ────┤
- *                      └─ failed ──▶ WAIT (backoff) ──▶ WATCH, or LIST when there never was one */
+ *                      └─ failed ──▶ WAIT (backoff) ──▶ WATCH, or LIST when there never was one
+ *
+ * Lists come in pages, so that the memory they need for a moment does not grow with the cluster.  Until the
+ * last page is there nothing is known to be deleted. */
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/timeutil.h"
-#include "client/client_internal.h"
+#include "client/client.h"
 
 #include <malloc.h>
 #include <stdio.h>
@@ -18,8 +21,10 @@ LOG_MODULE("informer");
 
 #define BACKOFF_MIN_MS 50u
 #define BACKOFF_MAX_MS 5000u
+#define PAGE_SIZE 250u        /* Objects asked for at once. */
 #define WATCH_SECONDS 290u    /* Asked of the server, so that a silent connection is renewed. */
-#define WATCH_IDLE_MS 300000u /* Somewhat more: then the peer is gone without a word. */
+#define WATCH_IDLE_MS 90000u  /* Without even a bookmark: then the peer is gone without a word. */
+#define WATCH_PROVEN_MS 5000u /* A watch that lasted so long was a working one. */
 #define EVENT_MAX_SIZE (16u << 20) /* Of one line of the watch. */
 
 struct informer {
@@ -30,37 +35,38 @@ struct informer {
     void *ctx;
     struct smap objects; /* Key to 'struct entry'. */
     char *version;       /* Last resourceVersion seen; NULL: list first. */
+    char *page;          /* Token of the list's next page; NULL: none is being read. */
     bool synced;
-    bool lost;       /* Reported as lost, not yet as regained. */
-    bool gone;       /* The watch said that the version is too old. */
-    bool got_events; /* In this watch: it was a working one. */
+    bool lost;         /* Reported as lost, not yet as regained. */
+    bool gone;         /* The watch cannot be resumed: list again. */
+    char *watch_error; /* What the watch said went wrong; NULL: nothing. */
+    uint64_t watch_since_ms;
     unsigned attempt;
     struct api_call *list;
     struct http_call *watch;
     struct strbuf line;
     struct loop_timer *retry;
-    bool in_callback; /* Then informer_free only marks it as dead. */
-    bool dead;
+    bool *freed; /* Set by informer_free during a callback. */
 };
 
 struct entry {
     struct json *obj;
-    bool seen; /* In the list being processed. */
+    bool seen; /* In the list being read. */
 };
 
 static void informer_go(struct informer *i);
-static void informer_destroy(struct informer *i);
 
-/* After a callback of the owner's; false: it freed the informer. */
-static bool callback_over(struct informer *i)
-{
-    i->in_callback = false;
-    if (i->dead) {
-        informer_destroy(i);
-        return false;
-    }
-    return true;
-}
+/* Runs 'call', which may free the informer; true: it did. */
+#define CALLBACK(i, call)      \
+    (__extension__({           \
+        bool freed_ = false;   \
+        (i)->freed = &freed_;  \
+        call;                  \
+        if (!freed_) {         \
+            (i)->freed = NULL; \
+        }                      \
+        freed_;                \
+    }))
 
 static void entry_free(void *p)
 {
@@ -79,7 +85,7 @@ static char *key_of(const struct json *obj)
 {
     const char *ns = json_path_string(obj, "metadata", "namespace", NULL);
     const char *name = json_path_string(obj, "metadata", "name", NULL);
-    return !name ? NULL : ns ? xasprintf("%s/%s", ns, name) : xstrdup(name);
+    return !name ? NULL : ns && *ns ? xasprintf("%s/%s", ns, name) : xstrdup(name);
 }
 
 static void set_version(struct informer *i, const char *version)
@@ -93,94 +99,58 @@ static void set_version(struct informer *i, const char *version)
 /* Takes 'obj' over.  False: the informer was freed by the callback. */
 static bool object_changed(struct informer *i, struct json *obj)
 {
-    char *key = key_of(obj);
+    CLEANUP_FREE char *key = key_of(obj);
     if (!key) {
         json_free(obj);
         return true;
     }
-    struct json *metadata = json_get(obj, "metadata");
-    json_remove(metadata, "managedFields"); /* Large, and nobody's business here. */
+    json_remove(json_get(obj, "metadata"),
+                "managedFields"); /* Large, and nobody's business here. */
     struct entry *en = smap_get(&i->objects, key);
-    struct json *old = NULL;
-    bool same = false;
-    if (en) {
-        same = streq_null(version_of(en->obj), version_of(obj));
-        old = en->obj;
-    } else {
+    CLEANUP(json_free) struct json *old = en ? en->obj : NULL;
+    bool same = en && streq_null(version_of(old), version_of(obj));
+    if (!en) {
         en = NEW(struct entry);
         smap_set(&i->objects, key, en);
     }
     en->obj = obj;
     en->seen = true;
-    bool alive = true;
-    if (!same && i->ops->changed) {
-        i->in_callback = true;
-        i->ops->changed(i->ctx, key, old, obj);
-        alive = callback_over(i);
-    }
-    json_free(old);
-    free(key);
-    return alive;
+    return same || !i->ops->changed || !CALLBACK(i, i->ops->changed(i->ctx, key, old, obj));
 }
 
 static bool object_deleted(struct informer *i, const char *key)
 {
     struct entry *en = smap_take(&i->objects, key);
-    bool alive = true;
+    bool alive = !en || !i->ops->deleted || !CALLBACK(i, i->ops->deleted(i->ctx, key, en->obj));
     if (en) {
-        if (i->ops->deleted) {
-            i->in_callback = true;
-            i->ops->deleted(i->ctx, key, en->obj);
-            alive = callback_over(i);
-        }
         entry_free(en);
     }
     return alive;
 }
 
-/* Tells the owner of a change of the connection; false: it freed the informer. */
-static bool tell_connection(struct informer *i, const char *lost_reason)
-{
-    if (!i->ops->connection) {
-        return true;
-    }
-    i->in_callback = true;
-    i->ops->connection(i->ctx, lost_reason);
-    return callback_over(i);
-}
-
 static bool connection_regained(struct informer *i)
 {
-    i->attempt = 0;
     if (!i->lost) {
         return true;
     }
     i->lost = false;
     log_info("registry is back", "kind=%s", i->plural);
-    return tell_connection(i, NULL);
+    return !i->ops->connection || !CALLBACK(i, i->ops->connection(i->ctx, NULL));
 }
 
+/* 'reason' NULL: nothing is wrong, but not so fast. */
 static void wait_and_retry(struct informer *i, const char *reason)
 {
+    /* Many clients lose one server at once: each has its own jitter. */
+    uint32_t seed = hash32(&i, sizeof i) ^ (uint32_t) time_mono_ns();
+    loop_timer_arm(i->retry, time_backoff_ms(i->attempt++, BACKOFF_MIN_MS, BACKOFF_MAX_MS, seed));
     if (reason && !i->lost) {
         i->lost = true;
         log_warn("registry is not to be reached", "kind=%s reason=\"%s\"", i->plural, reason);
-        if (!tell_connection(i, reason)) {
-            return;
+        if (i->ops->connection) {
+            i->ops->connection(i->ctx, reason);
         }
     }
-    uint32_t seed = hash_string(i->plural) + i->attempt;
-    uint64_t delay = time_backoff_ms(i->attempt, BACKOFF_MIN_MS, BACKOFF_MAX_MS, seed);
-    i->attempt++;
-    loop_timer_arm(i->retry, delay);
-}
-
-/* The version is too old, or the watch said what cannot be understood. */
-static void list_again(struct informer *i)
-{
-    i->gone = false;
-    free(TAKE(i->version));
-    informer_go(i);
 }
 
 static void retry_now(void *ctx)
@@ -189,35 +159,28 @@ static void retry_now(void *ctx)
     if (i->watch) {
         http_call_cancel(TAKE(i->watch));
         strbuf_done(&i->line);
-        list_again(i);
-        return;
     }
     informer_go(i);
 }
 
 /* ---- list ---- */
 
-static bool take_list(struct informer *i, struct json *list)
+static void begin_list(struct informer *i)
 {
     struct smap_entry *se;
     SMAP_FOREACH (se, &i->objects) {
         ((struct entry *) se->value)->seen = false;
     }
-    struct json *items = json_get(list, "items");
-    /* From the end, so that each is taken out in constant time; order is nobody's promise. */
-    for (size_t n = json_count(items); n-- > 0;) {
-        struct json *obj = json_clone(json_at(items, n));
-        json_remove_at(items, n);
-        if (!object_changed(i, obj)) {
-            return false;
-        }
-    }
+}
+
+/* What was there before and was on none of the pages is gone. */
+static bool end_list(struct informer *i)
+{
+    struct smap_entry *se;
     SMAP_FOREACH (se, &i->objects) {
         if (!((struct entry *) se->value)->seen) {
-            char *key = xstrdup(se->key);
-            bool alive = object_deleted(i, key);
-            free(key);
-            if (!alive) {
+            CLEANUP_FREE char *key = xstrdup(se->key);
+            if (!object_deleted(i, key)) {
                 return false;
             }
         }
@@ -225,35 +188,69 @@ static bool take_list(struct informer *i, struct json *list)
     return true;
 }
 
+static bool take_page(struct informer *i, struct json *list)
+{
+    struct json *items = json_get(list, "items");
+    /* From the end, so that each is taken out in constant time; order is nobody's promise. */
+    for (size_t n = json_count(items); n-- > 0;) {
+        if (!object_changed(i, json_take_at(items, n))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void list_failed(struct informer *i, int error, const char *text)
+{
+    free(TAKE(i->page));
+    if (error == -ESTALE && i->attempt == 0) {
+        /* The state that the pages showed has been forgotten by the server. */
+        i->attempt++;
+        informer_go(i);
+    } else {
+        wait_and_retry(i, text);
+    }
+}
+
 static void list_done(void *ctx, int error, const char *text, struct json *list)
 {
     struct informer *i = ctx;
     i->list = NULL;
     const char *version = json_path_string(list, "metadata", "resourceVersion", NULL);
+    const char *next = json_path_string(list, "metadata", "continue", NULL);
     if (error == 0 && !version) {
         error = -EPROTO;
         text = "the list has no resourceVersion";
     }
     if (error < 0) {
-        wait_and_retry(i, text);
+        list_failed(i, error, text);
         return;
     }
     if (!connection_regained(i)) {
         return;
     }
-    set_version(i, version);
-    if (!take_list(i, list)) {
+    if (!i->page) {
+        begin_list(i);
+    }
+    free(TAKE(i->page));
+    if (!take_page(i, list)) {
         return;
     }
-    malloc_trim(0); /* The text and the tree of the whole list were garbage from birth. */
+    if (next && *next) {
+        i->page = xstrdup(next);
+        informer_go(i);
+        return;
+    }
+    if (!end_list(i)) {
+        return;
+    }
+    set_version(i, version);
+    i->attempt = 0;
+    malloc_trim(0); /* The texts and the trees of the pages were garbage from birth. */
     if (!i->synced) {
         i->synced = true;
-        if (i->ops->synced) {
-            i->in_callback = true;
-            i->ops->synced(i->ctx);
-            if (!callback_over(i)) {
-                return;
-            }
+        if (i->ops->synced && CALLBACK(i, i->ops->synced(i->ctx))) {
+            return;
         }
     }
     informer_go(i);
@@ -261,63 +258,66 @@ static void list_done(void *ctx, int error, const char *text, struct json *list)
 
 /* ---- watch ---- */
 
+/* The watch cannot go on: NULL, because its version is too old. */
+static void watch_broken(struct informer *i, const char *error)
+{
+    i->gone = true;
+    i->watch_error = error ? xstrdup(error) : NULL;
+}
+
 /* One event; false: the informer was freed. */
 static bool take_event(struct informer *i, const char *text, size_t size)
 {
-    struct json *event = NULL;
+    CLEANUP(json_free) struct json *event = NULL;
     struct err e = {0};
     if (json_parse(text, size, &event, &e) < 0) {
-        log_warn("watch event is not JSON, listing again", "kind=%s error=\"%s\"", i->plural,
-                 e.text);
-        i->gone = true;
+        err_prefix(&e, "an event of the watch is not JSON");
+        watch_broken(i, e.text);
         return true;
     }
     const char *type = json_path_string(event, "type", NULL);
     struct json *obj = json_get(event, "object");
-    bool alive = true;
-    i->got_events = true;
     if (streq_null(type, "ERROR")) {
-        i->gone = json_get_int_or(json_get(obj, "code"), 0) == 410;
-    } else if (streq_null(type, "BOOKMARK")) {
-        set_version(i, version_of(obj));
-    } else if (streq_null(type, "DELETED")) {
-        set_version(i, version_of(obj));
-        char *key = key_of(obj);
-        alive = !key || object_deleted(i, key);
-        free(key);
-    } else if (obj) {
-        set_version(i, version_of(obj));
-        alive = object_changed(i, json_take(event, "object"));
+        bool too_old = json_get_int_or(json_get(obj, "code"), 0) == 410;
+        const char *message = json_path_string(obj, "message", NULL);
+        watch_broken(i, too_old ? NULL : message ? message : "the watch ended with an error");
+        return true;
     }
-    json_free(event);
-    return alive;
+    set_version(i, version_of(obj));
+    if (streq_null(type, "DELETED")) {
+        CLEANUP_FREE char *key = key_of(obj);
+        return !key || object_deleted(i, key);
+    }
+    if (streq_null(type, "ADDED") || streq_null(type, "MODIFIED")) {
+        return !obj || object_changed(i, json_take(event, "object"));
+    }
+    return true;
 }
 
 static void watch_opened(void *ctx)
 {
-    (void) connection_regained(ctx);
+    connection_regained(ctx);
 }
 
 static void watch_data(void *ctx, const char *p, size_t size)
 {
     struct informer *i = ctx;
-    while (size) {
+    while (size && !i->gone) {
         const char *nl = memchr(p, '\n', size);
         size_t n = nl ? (size_t) (nl - p) : size;
+        bool alive = true;
         if (i->line.size == 0 && nl) {
-            if (n && !take_event(i, p, n)) {
-                return;
-            }
-        } else {
-            strbuf_add(&i->line, p, n);
-            if (nl) {
-                bool alive = i->line.failed || take_event(i, i->line.data, i->line.size);
-                if (!alive) {
-                    return;
-                }
-                i->gone |= i->line.failed;
-                strbuf_reset(&i->line);
-            }
+            alive = n == 0 || take_event(i, p, n);
+        } else if (strbuf_add(&i->line, p, n) < 0) {
+            watch_broken(i, "an event of the watch is too large");
+        } else if (nl) {
+            /* The callbacks may free the informer, and the line with it. */
+            CLEANUP_STRBUF struct strbuf line = i->line;
+            i->line = STRBUF_INIT_MAX(EVENT_MAX_SIZE);
+            alive = take_event(i, line.data, line.size);
+        }
+        if (!alive) {
+            return;
         }
         p += n + (nl != NULL);
         size -= n + (nl != NULL);
@@ -327,34 +327,53 @@ static void watch_data(void *ctx, const char *p, size_t size)
     }
 }
 
+/* The watch is over, or is to be: what is next. */
+static void after_watch(struct informer *i, const char *error)
+{
+    bool proven = loop_now_ms(i->loop) - i->watch_since_ms >= WATCH_PROVEN_MS;
+    i->attempt = proven ? 0 : i->attempt;
+    if (i->gone) {
+        i->gone = false;
+        free(TAKE(i->version));
+    }
+    if (error) {
+        wait_and_retry(i, error);
+    } else if (i->attempt == 0) {
+        /* Once at once; if that does not last either, with a pause. */
+        i->attempt++;
+        informer_go(i);
+    } else {
+        wait_and_retry(i, NULL);
+    }
+}
+
 static void watch_ended(void *ctx, const struct http_result *r)
 {
     struct informer *i = ctx;
+    char text[64];
     i->watch = NULL;
     strbuf_done(&i->line);
     loop_timer_disarm(i->retry);
-    if (i->gone || (r->error == 0 && r->status == 410)) {
-        list_again(i);
+    if (r->error == 0 && r->status == 200) {
+        CLEANUP_FREE char *error = TAKE(i->watch_error);
+        after_watch(i, error);
         return;
     }
-    if (r->error == 0 && r->status == 200 && i->got_events) {
-        informer_go(i);
-        return;
-    }
-    char text[64];
+    /* 504: the server knows no such version yet, as after it was set back to an older state. */
+    i->gone |= r->error == 0 && (r->status == 410 || r->status == 504 || r->status == 400);
     snprintf(text, sizeof text, "watch answered with status %d", r->status);
-    /* An empty watch that ended in order is no outage, but must not become a busy loop. */
-    bool fine = r->error == 0 && r->status == 200;
-    wait_and_retry(i, fine ? NULL : r->error ? r->error_text : text);
+    after_watch(i, r->error ? r->error_text : r->status == 410 ? NULL : text);
 }
-
-static const struct http_stream_ops watch_ops = {
-    .opened = watch_opened, .data = watch_data, .ended = watch_ended};
 
 static void informer_go(struct informer *i)
 {
     CLEANUP_FREE char *base = api_path(i->api_version, i->plural, NULL, NULL, NULL);
     CLEANUP_STRBUF struct strbuf path = STRBUF_INIT;
+    if (i->gone) {
+        CLEANUP_FREE char *error = TAKE(i->watch_error);
+        after_watch(i, error);
+        return;
+    }
     strbuf_addf(&path, "%s?", base);
     if (i->field_selector) {
         strbuf_adds(&path, "fieldSelector=");
@@ -362,16 +381,22 @@ static void informer_go(struct informer *i)
         strbuf_addc(&path, '&');
     }
     if (!i->version) {
-        strbuf_adds(&path, "resourceVersion=0");
+        strbuf_addf(&path, "limit=%u", PAGE_SIZE);
+        if (i->page) {
+            strbuf_adds(&path, "&continue=");
+            http_escape(i->page, &path);
+        }
         i->list = api_request(i->client, "GET", path.data, NULL, NULL, list_done, i);
         return;
     }
     strbuf_addf(&path, "watch=true&allowWatchBookmarks=true&timeoutSeconds=%u&resourceVersion=",
                 WATCH_SECONDS);
     http_escape(i->version, &path);
-    i->got_events = false;
+    static const struct http_stream_ops ops = {
+        .opened = watch_opened, .data = watch_data, .ended = watch_ended};
+    i->watch_since_ms = loop_now_ms(i->loop);
     i->watch = http_stream(api_client_http(i->client), path.data, "application/json", WATCH_IDLE_MS,
-                           &watch_ops, i);
+                           &ops, i);
 }
 
 /* ---- public ---- */
@@ -395,8 +420,14 @@ struct informer *informer_new(struct api_client *c, struct loop *l, const char *
     return i;
 }
 
-static void informer_destroy(struct informer *i)
+struct informer *informer_free(struct informer *i)
 {
+    if (!i) {
+        return NULL;
+    }
+    if (i->freed) {
+        *i->freed = true;
+    }
     api_call_cancel(i->list);
     if (i->watch) {
         http_call_cancel(i->watch);
@@ -408,16 +439,9 @@ static void informer_destroy(struct informer *i)
     free(i->plural);
     free(i->field_selector);
     free(i->version);
+    free(i->page);
+    free(i->watch_error);
     free(i);
-}
-
-struct informer *informer_free(struct informer *i)
-{
-    if (i && i->in_callback) {
-        i->dead = true;
-    } else if (i) {
-        informer_destroy(i);
-    }
     return NULL;
 }
 

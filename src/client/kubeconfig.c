@@ -7,6 +7,7 @@
 #include "wire/yaml.h"
 
 #define KUBECONFIG_MAX_SIZE (1u << 20)
+#define TOKEN_MAX_SIZE (64u << 10)
 
 void kubeconfig_done(struct kubeconfig *k)
 {
@@ -40,6 +41,32 @@ static const struct json *entry(const struct json *config, const char *list, con
     return NULL;
 }
 
+/* The user's token: of "tokenFile", which is relative to the kubeconfig, before "token".  '*ret' NULL: none. */
+static int load_token(const struct json *user, const char *config_path, char **ret, struct err *e)
+{
+    const char *file = json_path_string(user, "tokenFile", NULL);
+    const char *token = json_path_string(user, "token", NULL);
+    if (!file || !*file) {
+        *ret = token && *token ? xstrdup(token) : NULL;
+        return 0;
+    }
+    const char *slash = strrchr(config_path, '/');
+    CLEANUP_FREE char *path =
+        *file == '/' || !slash
+            ? xstrdup(file)
+            : xasprintf("%.*s/%s", (int) (slash - config_path), config_path, file);
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    int r = file_read(path, TOKEN_MAX_SIZE, &text, e);
+    if (r < 0) {
+        return err_prefix(e, "tokenFile");
+    }
+    while (text.size && strchr("\r\n\t ", text.data[text.size - 1])) {
+        text.data[--text.size] = '\0';
+    }
+    *ret = strbuf_steal(&text);
+    return 0;
+}
+
 int kubeconfig_load(const char *path, struct kubeconfig *ret, struct err *e)
 {
     CLEANUP_FREE char *owned = path ? xstrdup(path) : default_path();
@@ -70,11 +97,13 @@ int kubeconfig_load(const char *path, struct kubeconfig *ret, struct err *e)
                        owned, cluster ? cluster : "", current);
     }
     const char *user = json_path_string(context, "user", NULL);
-    const char *token =
-        json_path_string(entry(config, "users", "user", user ? user : ""), "token", NULL);
+    char *token;
+    r = load_token(entry(config, "users", "user", user ? user : ""), owned, &token, e);
+    if (r < 0) {
+        return err_prefix(e, "kubeconfig %s", owned);
+    }
     const char *ns = json_path_string(context, "namespace", NULL);
-    *ret = (struct kubeconfig){.server = xstrdup(server),
-                               .token = token ? xstrdup(token) : NULL,
-                               .ns = ns && *ns ? xstrdup(ns) : NULL};
+    *ret = (struct kubeconfig){
+        .server = xstrdup(server), .token = token, .ns = ns && *ns ? xstrdup(ns) : NULL};
     return 0;
 }

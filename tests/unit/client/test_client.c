@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests, paths and kubeconfig files. */
+#include "../apiserver/harness.h"
+#include "client/client.h"
+#include "client/kubeconfig.h"
+#include "net/process.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define NETS "/apis/network.openshift.io/v1/netnamespaces"
+
+static struct api_client *connect_to(struct harness *h)
+{
+    struct api_client *c;
+    struct err e = {0};
+    CLEANUP_FREE char *url = harness_url(h);
+    if (api_client_new(h->loop, url, "test", &c, &e) < 0) {
+        fail_msg("%s", e.text);
+    }
+    return c;
+}
+
+static void answers_become_objects_and_errors(void **state)
+{
+    struct harness *h = harness_new(NULL, NULL);
+    struct api_client *c = connect_to(h);
+    struct err e = {0};
+    struct json *obj = NULL;
+    free(make_net(h, "a", 11, NULL));
+    assert_int_equal(api_request_sync(c, "GET", NETS "/a", NULL, NULL, NULL, &obj, &e), 0);
+    assert_int_equal(json_get_int_or(json_get(obj, "netid"), 0), 11);
+
+    static const struct {
+        const char *method, *path, *body;
+        int error;
+        const char *text;
+    } cases[] = {
+        {"GET", NETS "/none", NULL, -ENOENT,
+         "netnamespaces.network.openshift.io \"none\" not found"},
+        {"POST", NETS, "{\"metadata\":{\"name\":\"a\"},\"netname\":\"a\",\"netid\":11}", -EEXIST,
+         "already exists"},
+        {"PUT", NETS "/a",
+         "{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"1\"},\"netname\":\"a\",\"netid\":11}",
+         -ESTALE, "has been modified"},
+        {"POST", NETS, "{\"metadata\":{\"name\":\"b\"},\"netname\":\"b\"}", -EINVAL, "netid"},
+        {"POST", NETS, "[]", -EINVAL, "not an object"},
+        {"POST", NETS "/a", "{}", -EOPNOTSUPP, "does not allow this method"},
+        {"GET", NETS "?resourceVersion=999999", NULL, -EAGAIN, "Too large resource version"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct json *body = NULL, *ret = NULL;
+        if (cases[i].body) {
+            assert_int_equal(json_parse(cases[i].body, strlen(cases[i].body), &body, NULL), 0);
+        }
+        int r = api_request_sync(c, cases[i].method, cases[i].path, NULL, NULL, body, &ret, &e);
+        if (r != cases[i].error || !strstr(e.text, cases[i].text) || ret) {
+            fail_msg("%s %s: %d: %s", cases[i].method, cases[i].path, r, e.text);
+        }
+        json_free(body);
+    }
+    json_free(obj);
+    api_client_free(c);
+    harness_free(h);
+}
+
+static void nobody_there_is_an_error_that_names_the_address(void **state)
+{
+    struct harness *h = harness_new(NULL, NULL);
+    struct api_client *c = connect_to(h);
+    struct err e = {0};
+    harness_stop_listening(h);
+    int r = api_request_sync(c, "GET", NETS, NULL, NULL, NULL, NULL, &e);
+    assert_int_equal(r, -ECONNREFUSED);
+    assert_non_null(strstr(e.text, "127.0.0.1"));
+    api_client_free(c);
+    harness_free(h);
+}
+
+static void count_calls(void *ctx, int error, const char *text, struct json *obj)
+{
+    ++*(int *) ctx;
+}
+
+static void cancelled_requests_do_not_call_back(void **state)
+{
+    struct harness *h = harness_new(NULL, NULL);
+    struct api_client *c = connect_to(h);
+    int cancelled = 0, abandoned = 0, kept = 0;
+    struct api_call *call = api_request(c, "GET", NETS, NULL, NULL, count_calls, &cancelled);
+    api_request(c, "GET", NETS, NULL, NULL, count_calls, &kept);
+    api_call_cancel(call);
+    CLEANUP_ANSWER struct answer a = ask(h, "GET", NETS, NULL);
+    assert_int_equal(api_request_sync(c, "GET", NETS, NULL, NULL, NULL, NULL, NULL), 0);
+    assert_int_equal(cancelled, 0);
+    assert_int_equal(kept, 1);
+    api_request(c, "GET", NETS, NULL, NULL, count_calls, &abandoned);
+    api_client_free(c);
+    CLEANUP_ANSWER struct answer b = ask(h, "GET", NETS, NULL);
+    assert_int_equal(abandoned, 0);
+    harness_free(h);
+}
+
+static void paths_are_escaped(void **state)
+{
+    CLEANUP_FREE char *a = api_path("v1", "pods", "red", "web", "status");
+    CLEANUP_FREE char *b = api_path("network.openshift.io/v1", "hostsubnets", NULL, "a b/c", NULL);
+    CLEANUP_FREE char *c = api_path("v1", "nodes", NULL, NULL, NULL);
+    assert_string_equal(a, "/api/v1/namespaces/red/pods/web/status");
+    assert_string_equal(b, "/apis/network.openshift.io/v1/hostsubnets/a%20b%2Fc");
+    assert_string_equal(c, "/api/v1/nodes");
+}
+
+/* ---- kubeconfig ---- */
+
+static char *directory;
+
+static int make_directory(void **state)
+{
+    char template[] = "/tmp/tenet-kubeconfig-XXXXXX";
+    directory = xstrdup(mkdtemp(template));
+    return 0;
+}
+
+static int remove_directory(void **state)
+{
+    CLEANUP_FREE char *config = xasprintf("%s/config", directory);
+    CLEANUP_FREE char *token = xasprintf("%s/token", directory);
+    unlink(config);
+    unlink(token);
+    rmdir(directory);
+    free(directory);
+    return 0;
+}
+
+static int load(const char *text, struct kubeconfig *ret, struct err *e)
+{
+    CLEANUP_FREE char *path = xasprintf("%s/config", directory);
+    assert_int_equal(file_write_atomic(path, text, strlen(text), 0600, NULL), 0);
+    return kubeconfig_load(path, ret, e);
+}
+
+#define CONTEXTS                                                       \
+    "current-context: b\n"                                             \
+    "contexts:\n"                                                      \
+    "- {name: a, context: {cluster: one, user: x}}\n"                  \
+    "- {name: b, context: {cluster: two, user: me, namespace: red}}\n" \
+    "clusters:\n"                                                      \
+    "- {name: one, cluster: {server: 'http://192.0.2.1:1'}}\n"         \
+    "- {name: two, cluster: {server: 'http://192.0.2.2:2'}}\n"
+
+static void the_current_context_is_used(void **state)
+{
+    struct kubeconfig k = {0};
+    struct err e = {0};
+    assert_int_equal(load(CONTEXTS "users:\n- {name: me, user: {token: secret}}\n", &k, &e), 0);
+    assert_string_equal(k.server, "http://192.0.2.2:2");
+    assert_string_equal(k.token, "secret");
+    assert_string_equal(k.ns, "red");
+    kubeconfig_done(&k);
+    /* Nobody needs a user. */
+    assert_int_equal(load(CONTEXTS, &k, &e), 0);
+    assert_null(k.token);
+    kubeconfig_done(&k);
+}
+
+static void a_token_may_be_in_a_file_beside_it(void **state)
+{
+    struct kubeconfig k = {0};
+    struct err e = {0};
+    CLEANUP_FREE char *path = xasprintf("%s/token", directory);
+    assert_int_equal(file_write_atomic(path, "abc\n", 4, 0600, NULL), 0);
+    assert_int_equal(
+        load(CONTEXTS "users:\n- {name: me, user: {tokenFile: token, token: other}}\n", &k, &e), 0);
+    assert_string_equal(k.token, "abc");
+    kubeconfig_done(&k);
+    assert_int_equal(load(CONTEXTS "users:\n- {name: me, user: {tokenFile: none}}\n", &k, &e),
+                     -ENOENT);
+    assert_non_null(strstr(e.text, "tokenFile"));
+}
+
+static void what_is_wrong_in_a_kubeconfig_is_named(void **state)
+{
+    static const char *const cases[][2] = {
+        {"{", "line"},
+        {"", "current-context is not set"},
+        {"current-context: x\n", "\"x\" is not in contexts"},
+        {"current-context: a\ncontexts: [{name: a, context: {cluster: c}}]\n",
+         "cluster \"c\" of context \"a\" has no server"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct kubeconfig k = {0};
+        struct err e = {0};
+        assert_int_equal(load(cases[i][0], &k, &e), -EINVAL);
+        if (!strstr(e.text, cases[i][1]) || !strstr(e.text, "/config")) {
+            fail_msg("%s", e.text);
+        }
+    }
+}
+
+static void the_environment_says_where_it_is(void **state)
+{
+    struct kubeconfig k = {0};
+    struct err e = {0};
+    CLEANUP_FREE char *entries = xasprintf("%s/config:/nonexistent", directory);
+    assert_int_equal(load(CONTEXTS, &k, &e), 0);
+    kubeconfig_done(&k);
+    setenv("KUBECONFIG", entries, 1);
+    assert_int_equal(kubeconfig_load(NULL, &k, &e), 0);
+    kubeconfig_done(&k);
+    unsetenv("KUBECONFIG");
+    setenv("HOME", directory, 1);
+    assert_int_equal(kubeconfig_load(NULL, &k, &e), -ENOENT);
+    assert_non_null(strstr(e.text, "/.kube/config"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(answers_become_objects_and_errors),
+        cmocka_unit_test(nobody_there_is_an_error_that_names_the_address),
+        cmocka_unit_test(cancelled_requests_do_not_call_back),
+        cmocka_unit_test(paths_are_escaped),
+        cmocka_unit_test(the_current_context_is_used),
+        cmocka_unit_test(a_token_may_be_in_a_file_beside_it),
+        cmocka_unit_test(what_is_wrong_in_a_kubeconfig_is_named),
+        cmocka_unit_test(the_environment_says_where_it_is),
+    };
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Informers against a real API server: following, resuming, listing again, and never believing that what
+ * cannot be seen is gone. */
+#include "../apiserver/harness.h"
+#include "client/client.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#define NETS "/apis/network.openshift.io/v1/netnamespaces"
+
+struct mirror {
+    struct harness *h;
+    struct api_client *client;
+    struct informer *informer;
+    struct strbuf log;   /* "+a ~a -a ! up down ": what was reported */
+    const char *free_on; /* Frees the informer in the callback that logs this. */
+};
+
+static void note(struct mirror *m, const char *sign, const char *key)
+{
+    CLEANUP_FREE char *entry = xasprintf("%s%s ", sign, key);
+    strbuf_adds(&m->log, entry);
+    if (m->free_on && str_has_prefix(entry, m->free_on)) {
+        m->informer = informer_free(m->informer);
+        m->free_on = NULL;
+    }
+}
+
+static void on_changed(void *ctx, const char *key, const struct json *old, const struct json *obj)
+{
+    assert_non_null(obj);
+    note(ctx, old ? "~" : "+", key);
+}
+
+static void on_deleted(void *ctx, const char *key, const struct json *obj)
+{
+    assert_non_null(obj);
+    note(ctx, "-", key);
+}
+
+static void on_synced(void *ctx)
+{
+    note(ctx, "!", "");
+}
+
+static void on_connection(void *ctx, const char *reason)
+{
+    note(ctx, reason ? "down" : "up", "");
+}
+
+static const struct informer_ops ops = {
+    .changed = on_changed, .deleted = on_deleted, .synced = on_synced, .connection = on_connection};
+
+static void start(struct mirror *m, struct harness *h, const char *selector, const char *free_on)
+{
+    struct err e = {0};
+    CLEANUP_FREE char *url = harness_url(h);
+    *m = (struct mirror){.h = h, .log = STRBUF_INIT, .free_on = free_on};
+    if (api_client_new(h->loop, url, "test", &m->client, &e) < 0) {
+        fail_msg("%s", e.text);
+    }
+    m->informer = informer_new(m->client, h->loop, "network.openshift.io/v1", "netnamespaces",
+                               selector, &ops, m);
+}
+
+static void stop(struct mirror *m)
+{
+    informer_free(m->informer);
+    api_client_free(m->client);
+    strbuf_done(&m->log);
+}
+
+/* Waits until the log is 'want', and empties it. */
+static void expect(struct mirror *m, const char *want)
+{
+    bool never = false;
+    for (int i = 0; i < 4000 && !streq(strbuf_cstr(&m->log), want); i++) {
+        loop_run_until(m->h->loop, &never, 5);
+    }
+    assert_string_equal(strbuf_cstr(&m->log), want);
+    strbuf_reset(&m->log);
+}
+
+static void set_id(struct harness *h, const char *name, int id)
+{
+    CLEANUP_FREE char *path = xasprintf(NETS "/%s", name);
+    CLEANUP_FREE char *patch = xasprintf("{\"netid\":%d}", id);
+    CLEANUP_ANSWER struct answer a =
+        ask_full(h, "PATCH", path, NULL, "application/merge-patch+json", patch);
+    assert_int_equal(a.status, 200);
+}
+
+static void delete (struct harness *h, const char *name)
+{
+    CLEANUP_FREE char *path = xasprintf(NETS "/%s", name);
+    CLEANUP_ANSWER struct answer a = ask_ok(h, "DELETE", path, NULL, 200);
+}
+
+static int64_t id_of(const struct mirror *m, const char *key)
+{
+    return json_get_int_or(json_get(informer_get(m->informer, key), "netid"), -1);
+}
+
+static void an_informer_follows_the_registry(void **state)
+{
+    struct harness *h = harness_new(NULL, NULL);
+    struct mirror m;
+    free(make_net(h, "a", 11, NULL));
+    start(&m, h, NULL, NULL);
+    assert_false(informer_synced(m.informer));
+    expect(&m, "+a ! ");
+    assert_true(informer_synced(m.informer));
+    free(make_net(h, "b", 12, NULL));
+    expect(&m, "+b ");
+    set_id(h, "a", 20);
+    expect(&m, "~a ");
+    assert_int_equal(id_of(&m, "a"), 20);
+    assert_int_equal(informer_count(m.informer), 2);
+    delete (h, "a");
+    expect(&m, "-a ");
+    assert_null(informer_get(m.informer, "a"));
+    assert_int_equal(informer_count(m.informer), 1);
+    stop(&m);
+    harness_free(h);
+}
+
+static void an_empty_registry_is_synced_too(void **state)
+{
+    struct harness *h = harness_new(NULL, NULL);
+    struct mirror m;
+    start(&m, h, NULL, NULL);
+    expect(&m, "! ");
+    stop(&m);
+    harness_free(h);
+}
+
+static void a_selector_narrows_it(void **state)
+{
+    struct harness *h = harness_new(NULL, NULL);
+    struct mirror m;
+    free(make_net(h, "a", 11, NULL));
+    free(make_net(h, "b", 12, NULL));
+    start(&m, h, "netid=12", NULL);
+    expect(&m, "+b ! ");
+    set_id(h, "a", 12);
+    expect(&m, "+a ");
+    set_id(h, "b", 13);
+    expect(&m, "-b ");
+    stop(&m);
+    harness_free(h);
+}
+
+static void more_than_one_page_is_one_list(void **state)
+{
+    struct harness *h = harness_new(NULL, NULL);
+    struct mirror m;
+    for (int i = 0; i < 600; i++) {
+        CLEANUP_FREE char *name = xasprintf("n%d", i);
+        free(make_net(h, name, 20 + i, NULL));
+    }
+    start(&m, h, NULL, NULL);
+    bool never = false;
+    while (!informer_synced(m.informer)) {
+        loop_run_until(h->loop, &never, 5);
+    }
+    assert_int_equal(informer_count(m.informer), 600);
+    assert_int_equal(id_of(&m, "n599"), 619);
+    stop(&m);
+    harness_free(h);
+}
+
+/* The server goes away and comes back: nothing is deleted meanwhile, and what happened is caught up with. */
+static void a_server_that_is_away_deletes_nothing(void **state)
+{
+    struct harness *h = harness_new(NULL, NULL);
+    struct mirror m;
+    free(make_net(h, "a", 11, NULL));
+    start(&m, h, NULL, NULL);
+    expect(&m, "+a ! ");
+    harness_stop_listening(h);
+    expect(&m, "down ");
+    bool never = false;
+    loop_run_until(h->loop, &never, 300);
+    assert_string_equal(strbuf_cstr(&m.log), "");
+    assert_int_equal(informer_count(m.informer), 1);
+    assert_true(informer_synced(m.informer));
+    harness_listen_again(h);
+    free(make_net(h, "b", 12, NULL));
+    expect(&m, "up +b ");
+    set_id(h, "a", 13);
+    expect(&m, "~a ");
+    stop(&m);
+    harness_free(h);
+}
+
+/* Too much has happened while it was away: it lists again and reports exactly the difference. */
+static void a_forgotten_version_is_listed_again(void **state)
+{
+    struct apiserver_config cfg = {.event_window = 2};
+    struct harness *h = harness_new(&cfg, NULL);
+    struct mirror m;
+    free(make_net(h, "a", 11, NULL));
+    free(make_net(h, "b", 12, NULL));
+    free(make_net(h, "c", 13, NULL));
+    start(&m, h, NULL, NULL);
+    expect(&m, "+c +b +a ! ");
+    harness_stop_listening(h);
+    expect(&m, "down ");
+    uint16_t port = h->port;
+    struct mirror second;
+    /* Another listener changes things, unseen by the first client. */
+    h->port = 0;
+    harness_listen_again(h);
+    CLEANUP_FREE char *url = harness_url(h);
+    http_client_free(h->client);
+    struct http_client_config client = {.url = url};
+    assert_int_equal(http_client_new(h->loop, &client, &h->client, NULL), 0);
+    delete (h, "a");
+    for (int i = 0; i < 4; i++) {
+        set_id(h, "b", 100 + i);
+    }
+    free(make_net(h, "d", 14, NULL));
+    start(&second, h, NULL, NULL);
+    expect(&second, "+d +c +b ! ");
+    stop(&second);
+    assert_string_equal(strbuf_cstr(&m.log), "");
+    harness_stop_listening(h);
+    h->port = port;
+    harness_listen_again(h);
+    expect(&m, "up +d ~b -a ");
+    assert_int_equal(id_of(&m, "b"), 103);
+    stop(&m);
+    harness_free(h);
+}
+
+/* While it watches, the window passes it by: told so in the stream. */
+static void an_error_in_the_watch_is_no_end(void **state)
+{
+    struct harness *h = harness_new(NULL, NULL);
+    struct mirror m;
+    start(&m, h, NULL, NULL);
+    expect(&m, "! ");
+    apiserver_shutdown(h->api); /* Its watch ends, and the server answers 503 from now on. */
+    expect(&m, "down ");
+    stop(&m);
+    harness_free(h);
+}
+
+static void it_may_be_freed_in_each_callback(void **state)
+{
+    static const char *const where[] = {"+a", "!", "+b", "~b", "-b", "down", "up"};
+    for (size_t i = 0; i < ARRAY_SIZE(where); i++) {
+        struct harness *h = harness_new(NULL, NULL);
+        struct mirror m;
+        free(make_net(h, "a", 11, NULL));
+        start(&m, h, NULL, where[i]);
+        bool never = false;
+        for (int j = 0; j < 4000 && m.informer && !informer_synced(m.informer); j++) {
+            loop_run_until(h->loop, &never, 5);
+        }
+        free(make_net(h, "b", 12, NULL));
+        set_id(h, "b", 13);
+        delete (h, "b");
+        loop_run_until(h->loop, &never, 20);
+        harness_stop_listening(h);
+        loop_run_until(h->loop, &never, 100);
+        harness_listen_again(h);
+        for (int j = 0; j < 4000 && m.informer; j++) {
+            loop_run_until(h->loop, &never, 5);
+        }
+        if (m.informer) {
+            fail_msg("\"%s\" never came: %s", where[i], strbuf_cstr(&m.log));
+        }
+        stop(&m);
+        harness_free(h);
+    }
+}
+
+static void managed_fields_are_not_kept(void **state)
+{
+    struct harness *h = harness_new(NULL, NULL);
+    struct mirror m;
+    free(make_net(h, "a", 11, NULL));
+    start(&m, h, NULL, NULL);
+    expect(&m, "+a ! ");
+    assert_null(json_path(informer_get(m.informer, "a"), "metadata", "managedFields", NULL));
+    assert_non_null(json_path(informer_get(m.informer, "a"), "metadata", "uid", NULL));
+    stop(&m);
+    harness_free(h);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_informer_follows_the_registry),
+        cmocka_unit_test(an_empty_registry_is_synced_too),
+        cmocka_unit_test(a_selector_narrows_it),
+        cmocka_unit_test(more_than_one_page_is_one_list),
+        cmocka_unit_test(a_server_that_is_away_deletes_nothing),
+        cmocka_unit_test(a_forgotten_version_is_listed_again),
+        cmocka_unit_test(an_error_in_the_watch_is_no_end),
+        cmocka_unit_test(it_may_be_freed_in_each_callback),
+        cmocka_unit_test(managed_fields_are_not_kept),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
