@@ -18,8 +18,19 @@ int lab_connect(struct lab *l, struct err *e)
 int lab_call(struct lab *l, const char *method, const char *path, const struct json *body,
              struct json **ret, struct err *e)
 {
+    CLEANUP_FREE char *dir = NULL;
+    struct daemon d = master_daemon(l, &dir);
     int r = lab_connect(l, e);
-    return r < 0 ? r : api_request_sync(l->api, method, path, NULL, NULL, body, ret, e);
+    if (r < 0) {
+        return r;
+    }
+    r = api_request_sync(l->api, method, path, NULL, NULL, body, ret, e);
+    return r == -ECONNREFUSED && !daemon_pid(&d)
+               ? err_set(e, r,
+                         "the master of lab %s does not run; \"tenet lab --name %s master start\" "
+                         "starts it",
+                         l->name, l->name)
+               : r;
 }
 
 int lab_get(struct lab *l, const char *api_version, const char *plural, const char *ns,

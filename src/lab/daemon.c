@@ -73,6 +73,11 @@ static int fail_with_log(const struct daemon *d, int code, struct err *e, const 
                            d->name);
 }
 
+int daemon_ended(const struct daemon *d, struct err *e)
+{
+    return fail_with_log(d, -ESRCH, e, "ended");
+}
+
 /* ---- start, stop, wait ---- */
 
 int daemon_start(const struct daemon *d, const struct process_spec *s, bool *ret_started,
@@ -139,7 +144,7 @@ int daemon_wait(const struct daemon *d, const char *what, int (*cond)(void *ctx)
     struct waiting w = {.d = d, .cond = cond, .ctx = ctx};
     int r = lab_wait(holds_or_dead, &w, START_TIMEOUT_MS);
     if (r == -ESRCH) {
-        return fail_with_log(d, r, e, "ended");
+        return daemon_ended(d, e);
     }
     if (r < 0) {
         CLEANUP_FREE char *text = xasprintf("did not %s in %d s", what, START_TIMEOUT_MS / 1000);

@@ -25,7 +25,7 @@ static int host_rtnl(const struct lab *l, const char *host, struct rtnl **ret, s
     return r < 0 ? r : rtnl_open_at(ns, ret, e);
 }
 
-static uint32_t wire_mtu(const struct lab *l)
+uint32_t wire_mtu(const struct lab *l)
 {
     int64_t pods = json_get_int_or(json_get(l->config, "mtu"), 0);
     return MAX((uint32_t) pods + 50, (uint32_t) WIRE_MTU_MIN);
@@ -66,8 +66,7 @@ static int no_offload(const struct lab *l, const char *host, const char *link, s
     return r;
 }
 
-/* A MAC address that is the same each time: 02:00 and the four bytes of 'addr'. */
-static struct mac host_mac(uint32_t addr)
+struct mac host_mac(uint32_t addr)
 {
     struct mac m = mac_from_ip4(addr);
     m.b[0] = 0x02;

@@ -67,6 +67,8 @@ int daemon_stop(const struct daemon *d, bool hard, struct err *e);
 /* Waits until 'cond' holds; fails with the end of its log when it ended before that or in time. */
 int daemon_wait(const struct daemon *d, const char *what, int (*cond)(void *ctx), void *ctx,
                 struct err *e);
+/* Fails with the end of its log. */
+int daemon_ended(const struct daemon *d, struct err *e);
 /* Runs a tool to its end; an exit status other than 0 is an error with what it printed. */
 int tool_run_spec(const struct process_spec *s, struct err *e);
 int tool_run(const char *const argv[], int netns_fd, struct err *e);
@@ -78,6 +80,9 @@ bool tool_exists(const char *name);
 /* ---- host.c: namespaces joined by the wire ---- */
 
 int wire_create(struct lab *l, struct err *e);
+uint32_t wire_mtu(const struct lab *l);
+/* A MAC address that is the same each time: 02:00 and the four bytes of 'addr'. */
+struct mac host_mac(uint32_t addr);
 /* Namespace of 'host' with eth0 on the wire.  'addr' 0: eth0 gets none (it goes into a switch). */
 int host_create(struct lab *l, const char *host, uint32_t addr, uint32_t mac_for, struct err *e);
 /* Brings up link 'name' of 'host' with 'addr' and the default route. */

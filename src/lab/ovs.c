@@ -106,21 +106,23 @@ static int keep_from_kernel(int ns, struct err *e)
 static int set_up_phy(struct lab *l, const char *node, uint32_t addr, struct ovs *o, int ns,
                       struct err *e)
 {
-    struct mac mac = {{0x02, 0, (uint8_t) (addr >> 24), (uint8_t) (addr >> 16),
-                       (uint8_t) (addr >> 8), (uint8_t) addr}};
+    struct mac mac = host_mac(addr);
     CLEANUP_FREE char *db = xasprintf("--db=%s", o->remote);
     CLEANUP_FREE char *type =
         xasprintf("datapath_type=%s", json_path_string(l->config, "datapathType", NULL));
     CLEANUP_FREE char *hwaddr = xasprintf("other_config:hwaddr=\"%s\"", MAC_TEXT(mac));
-    const char *argv[] = {"ovs-vsctl", db,   "--timeout=20", "--",  "--may-exist",
-                          "add-br",    PHY,  "--",           "set", "bridge",
-                          PHY,         type, hwaddr,         "--",  "--may-exist",
-                          "add-port",  PHY,  "eth0",         NULL};
+    CLEANUP_FREE char *mtu = xasprintf("mtu_request=%u", wire_mtu(l));
+    /* clang-format off */
+    const char *argv[] = {"ovs-vsctl", db, "--timeout=20",
+                          "--", "--may-exist", "add-br", PHY,
+                          "--", "set", "bridge", PHY, type, hwaddr,
+                          "--", "set", "interface", PHY, mtu,
+                          "--", "--may-exist", "add-port", PHY, "eth0", NULL};
+    /* clang-format on */
     int r = tool_run(argv, ns, e);
     if (r < 0) {
-        return daemon_pid(&o->vswitchd)
-                   ? err_prefix(e, "%s of %s", PHY, node)
-                   : daemon_wait(&o->vswitchd, "start", answers, o->db_socket, e);
+        return daemon_pid(&o->vswitchd) ? err_prefix(e, "%s of %s", PHY, node)
+                                        : daemon_ended(&o->vswitchd, e);
     }
     return (r = keep_from_kernel(ns, e)) < 0 ? r : host_address(l, node, PHY, addr, e);
 }
