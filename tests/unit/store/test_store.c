@@ -395,7 +395,7 @@ static void random_writes_match_a_model(void **state)
     enum { KEYS = 12, ROUNDS = 120, PARALLEL = 6 };
     struct {
         uint64_t revision;
-        char value[16];
+        char value[32];
     } model[KEYS] = {0};
     unsigned seed = 20261121;
     for (int round = 0; round < ROUNDS; round++) {
