@@ -38,6 +38,7 @@ struct master {
     struct netconf network;
     char host[64]; /* Our own address, */
     int port;      /* and its port. */
+    bool started;  /* The cluster's own objects are there. */
     bool stopping;
     int status;
 };
@@ -204,8 +205,21 @@ static void on_signal(void *ctx)
     stop(ctx);
 }
 
+/* Not ready before the cluster's own objects are there, whatever the state of the API. */
+static void handle(void *ctx, struct http_exchange *x)
+{
+    static const char text[] = "[-]controllers are starting\n";
+    struct master *m = ctx;
+    if (!m->started && streq(http_path(x), "/readyz")) {
+        http_respond(x, 503, "text/plain; charset=utf-8", text, sizeof(text) - 1);
+    } else {
+        apiserver_handle(m->apiserver, x);
+    }
+}
+
 static void controllers_started(void *ctx)
 {
+    ((struct master *) ctx)->started = true;
     log_info("ready");
     notify_manager("READY=1");
 }
@@ -241,7 +255,7 @@ static int serve(struct master *m, const struct master_config *c, int fd, struct
 {
     struct apiserver_config cfg = {.ready = registry_ready, .ctx = m};
     m->apiserver = apiserver_new(m->loop, m->store, &cfg);
-    m->http = http_server_new(m->loop, NULL, apiserver_handle, m->apiserver);
+    m->http = http_server_new(m->loop, NULL, handle, m);
     int r = http_server_add_listener(m->http, fd, e);
     int n = sock_activation_fds();
     for (int i = 0; r == 0 && i < n; i++) {

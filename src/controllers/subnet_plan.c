@@ -123,6 +123,20 @@ struct json *subnet_plan_assign(const struct json *hostsubnet, struct ip4_prefix
     return o;
 }
 
+/* Whether the condition is one that was set here, or by a cloud's route controller, which has no part in
+ * this network.  Others are the node's own word on its state. */
+static bool is_ours(const struct json *condition)
+{
+    static const char *const reasons[] = {REASON_NO_SUBNET, REASON_BAD_ADDRESS, REASON_BAD_SUBNET,
+                                          REASON_REFUSED, "NoRouteCreated"};
+    for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
+        if (streq_null(json_path_string(condition, "reason", NULL), reasons[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 struct json *subnet_plan_condition(const struct json *node, const char *reason, const char *message,
                                    int64_t now_ms)
 {
@@ -130,7 +144,7 @@ struct json *subnet_plan_condition(const struct json *node, const char *reason, 
     bool bad = streq_null(json_path_string(c, "status", NULL), "True");
     if (reason ? bad && streq_null(json_path_string(c, "reason", NULL), reason) &&
                      streq_null(json_path_string(c, "message", NULL), message)
-               : !bad) {
+               : !bad || !is_ours(c)) {
         return NULL;
     }
     struct json *o = json_clone(node);

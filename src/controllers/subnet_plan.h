@@ -47,8 +47,8 @@ struct json *subnet_plan_update(const struct json *hostsubnet, const struct subn
 struct json *subnet_plan_assign(const struct json *hostsubnet, struct ip4_prefix subnet);
 
 /* Writes the condition NetworkUnavailable into a copy of 'node', which is returned: "True" with 'reason' and
- * 'message', or "False" with REASON_ASSIGNED when 'reason' is NULL.  NULL: the node says so already, or never
- * had a problem. */
+ * 'message', or "False" with REASON_ASSIGNED when 'reason' is NULL.  NULL: the node says so already, or had
+ * no problem that was told here. */
 struct json *subnet_plan_condition(const struct json *node, const char *reason, const char *message,
                                    int64_t now_ms);
 

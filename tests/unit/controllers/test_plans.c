@@ -148,15 +148,19 @@ static void condition_is_written_only_when_it_says_something_new(void **state)
 {
     CLEANUP(json_free) struct json *node = from(NODE("10.245.2.3"));
     assert_null(subnet_plan_condition(node, NULL, NULL, 0));
-    CLEANUP(json_free) struct json *bad = subnet_plan_condition(node, "R", "why", 1000);
+    CLEANUP(json_free)
+    struct json *bad = subnet_plan_condition(node, REASON_NO_SUBNET, "why", 1000);
     assert_json(json_path(bad, "status", "conditions", NULL),
-                "[{'type':'NetworkUnavailable','status':'True','reason':'R','message':'why',"
+                "[{'type':'NetworkUnavailable','status':'True','reason':'NoSubnetAvailable','"
+                "message':'why',"
                 "'lastHeartbeatTime':'1970-01-01T00:00:01Z',"
                 "'lastTransitionTime':'1970-01-01T00:00:01Z'}]");
-    assert_null(subnet_plan_condition(bad, "R", "why", 2000));
-    CLEANUP(json_free) struct json *other = subnet_plan_condition(bad, "R", "else", 3000);
+    assert_null(subnet_plan_condition(bad, REASON_NO_SUBNET, "why", 2000));
+    CLEANUP(json_free)
+    struct json *other = subnet_plan_condition(bad, REASON_NO_SUBNET, "else", 3000);
     assert_json(json_at(json_path(other, "status", "conditions", NULL), 0),
-                "{'type':'NetworkUnavailable','status':'True','reason':'R','message':'else',"
+                "{'type':'NetworkUnavailable','status':'True','reason':'NoSubnetAvailable','"
+                "message':'else',"
                 "'lastHeartbeatTime':'1970-01-01T00:00:03Z',"
                 "'lastTransitionTime':'1970-01-01T00:00:01Z'}");
     CLEANUP(json_free) struct json *good = subnet_plan_condition(bad, NULL, NULL, 4000);
@@ -165,6 +169,12 @@ static void condition_is_written_only_when_it_says_something_new(void **state)
     assert_string_equal(json_path_string(c, "reason", NULL), REASON_ASSIGNED);
     assert_string_equal(json_path_string(c, "lastTransitionTime", NULL), "1970-01-01T00:00:04Z");
     assert_null(subnet_plan_condition(good, NULL, NULL, 5000));
+
+    /* What the node says of itself is not touched. */
+    CLEANUP(json_free)
+    struct json *own = from("{'status':{'conditions':[{'type':'NetworkUnavailable','status':'True',"
+                            "'reason':'OpenvSwitchDown'}]}}");
+    assert_null(subnet_plan_condition(own, NULL, NULL, 5000));
 }
 
 static void conflicts_name_the_younger_and_the_older(void **state)
