@@ -11,6 +11,7 @@
 #include "node/cniserver.h"
 #include "node/host.h"
 #include "node/keeper.h"
+#include "node/monitor.h"
 #include "node/neigh.h"
 #include "node/objects.h"
 #include "node/pods.h"
@@ -65,6 +66,7 @@ struct agent {
     bool switch_ready;
     char switch_reason[256];
     struct keeper *keeper;
+    struct monitor *monitor;
     bool host_ready;
     char not_ready[400];
     struct pods *pods;
@@ -336,6 +338,18 @@ static void follow_projects(struct agent *a)
 
 /* ---- the datapath ---- */
 
+static void on_host_changed(void *ctx, unsigned what)
+{
+    struct agent *a = ctx;
+    keeper_changed(a->keeper, what);
+}
+
+static void on_link_gone(void *ctx, const char *name)
+{
+    struct agent *a = ctx;
+    pods_link_gone(a->pods, name);
+}
+
 static const char *not_ready(void *ctx)
 {
     struct agent *a = ctx;
@@ -500,17 +514,19 @@ static void begin(struct agent *a, struct sdn_network *n)
                                  .ovs_rundir = a->cfg->ovs_run_dir,
                                  .datapath_type = a->cfg->ovs_datapath_type};
     int r = datapath_open(a->loop, &dc, &events, a, &a->datapath, &e);
+    static const struct monitor_ops mops = {.changed = on_host_changed, .link_gone = on_link_gone};
+    static const struct pods_ops pops = {.vnid = find_vnid, .not_ready = not_ready};
+    struct pods_config pc = {
+        .loop = a->loop, .datapath = a->datapath, .vnid_wait_ms = VNID_WAIT_MS};
     if (r == 0) {
-        r = keeper_new(a->loop, on_kept, a, &a->keeper, &e);
+        a->keeper = keeper_new(a->loop, on_kept, a);
+        a->pods = pods_new(&pc, &pops, a);
+        r = monitor_new(a->loop, HOST_TUN, &mops, a, &a->monitor, &e);
     }
     if (r < 0) {
         fatal(a, "%s", e.text);
         return;
     }
-    static const struct pods_ops ops = {.vnid = find_vnid, .not_ready = not_ready};
-    struct pods_config pc = {
-        .loop = a->loop, .datapath = a->datapath, .vnid_wait_ms = VNID_WAIT_MS};
-    a->pods = pods_new(&pc, &ops, a);
     loop_timer_disarm(a->wait);
     a->phase = STARTING;
     adopt(a, n);
@@ -721,6 +737,8 @@ static int start(struct agent *a, struct err *e)
     if (r < 0) {
         return r;
     }
+    /* Deleting a link keeps a worker thread waiting (node/reaper.h); other work must not stand behind. */
+    setenv("UV_THREADPOOL_SIZE", "16", 0);
     a->loop = loop_new();
     a->stop_timer = loop_timer_new(a->loop, stop_step, a);
     a->settle = loop_timer_new(a->loop, settle, a);
@@ -763,6 +781,7 @@ static int start(struct agent *a, struct err *e)
 static void release(struct agent *a)
 {
     cniserver_free(a->cniserver);
+    monitor_free(a->monitor);
     pods_free(a->pods);
     keeper_free(a->keeper);
     neigh_free(a->neigh);
