@@ -41,6 +41,20 @@ static void assert_same_flows(const char *got, const char *expected)
     fail();
 }
 
+/* The switch may need a moment to remove flows. */
+static void assert_flows_become(struct fixture *f, const char *expected)
+{
+    uint64_t end = time_mono_ms() + WAIT_MS;
+    CLEANUP_FREE char *got = fixture_flows(f);
+    while (!streq(got, expected) && time_mono_ms() < end) {
+        bool never = false;
+        loop_run_until(f->loop, &never, 5);
+        free(got);
+        got = fixture_flows(f);
+    }
+    assert_same_flows(got, expected);
+}
+
 #define assert_vsctl(f, expected, ...)                           \
     do {                                                         \
         CLEANUP_FREE char *got_ = FIXTURE_VSCTL(f, __VA_ARGS__); \
@@ -177,8 +191,7 @@ static void attached_pod_has_port_identity_and_flows(void **state)
     assert_true(p && p->ready);
 
     assert_int_equal(fixture_detach(f, 1), 0);
-    CLEANUP_FREE char *after = fixture_flows(f);
-    assert_same_flows(after, without);
+    assert_flows_become(f, without);
     assert_vsctl(f, "tun0\nvxlan0", "list-ports", "br0");
     assert_null(datapath_find(f->dp, "container-1", "eth0"));
     assert_int_equal(fixture_detach(f, 1), 0);
@@ -223,8 +236,7 @@ static void fifty_pods_at_once_share_transactions_and_bundles(void **state)
         fixture_wait(f, &d[n].done);
         assert_int_equal(d[n].error, 0);
     }
-    CLEANUP_FREE char *after = fixture_flows(f);
-    assert_same_flows(after, without);
+    assert_flows_become(f, without);
     assert_vsctl(f, "tun0\nvxlan0", "list-ports", "br0");
 }
 
@@ -266,8 +278,7 @@ static void attach_that_fails_leaves_nothing(void **state)
     assert_vsctl(f, "tun0\nvp2\nvxlan0", "list-ports", "br0");
     assert_null(datapath_find(f->dp, "container-1", "eth0"));
     assert_int_equal(fixture_detach(f, 2), 0);
-    CLEANUP_FREE char *after = fixture_flows(f);
-    assert_same_flows(after, without);
+    assert_flows_become(f, without);
 }
 
 static void names_and_addresses_in_use_are_refused(void **state)
@@ -347,8 +358,7 @@ static void detach_during_attach_cancels_it(void **state)
     fixture_wait(f, &d.done);
     assert_int_equal(a.error, -ECANCELED);
     assert_int_equal(d.error, 0);
-    CLEANUP_FREE char *after = fixture_flows(f);
-    assert_same_flows(after, without);
+    assert_flows_become(f, without);
     assert_vsctl(f, "tun0\nvxlan0", "list-ports", "br0");
 }
 
@@ -742,25 +752,26 @@ static void latency_of_single_attaches_is_reported(void **state)
 {
     NEEDS_OVS
     fixture_up(f);
-    uint64_t attach[100], detach[100];
-    for (unsigned n = 0; n < 100; n++) {
+    enum { N = 30 };
+    uint64_t attach[N], detach[N];
+    for (unsigned n = 0; n < N; n++) {
         fixture_make_veth(f, n);
     }
-    for (unsigned n = 0; n < 100; n++) {
+    for (unsigned n = 0; n < N; n++) {
         uint64_t t = time_mono_ns();
         assert_int_equal(fixture_attach(f, n), 0);
         attach[n] = time_mono_ns() - t;
     }
-    for (unsigned n = 0; n < 100; n++) {
+    for (unsigned n = 0; n < N; n++) {
         uint64_t t = time_mono_ns();
         assert_int_equal(fixture_detach(f, n), 0);
         detach[n] = time_mono_ns() - t;
     }
-    qsort(attach, 100, sizeof *attach, compare_u64);
-    qsort(detach, 100, sizeof *detach, compare_u64);
-    print_message("attach p50 %.2f ms p99 %.2f ms, detach p50 %.2f ms p99 %.2f ms\n",
-                  (double) attach[50] / 1e6, (double) attach[99] / 1e6, (double) detach[50] / 1e6,
-                  (double) detach[99] / 1e6);
+    qsort(attach, N, sizeof *attach, compare_u64);
+    qsort(detach, N, sizeof *detach, compare_u64);
+    print_message("attach p50 %.2f ms max %.2f ms, detach p50 %.2f ms max %.2f ms\n",
+                  (double) attach[N / 2] / 1e6, (double) attach[N - 1] / 1e6,
+                  (double) detach[N / 2] / 1e6, (double) detach[N - 1] / 1e6);
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
