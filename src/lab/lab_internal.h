@@ -48,6 +48,7 @@ int lab_load(struct lab *l, struct err *e);
 /* Makes 'l' the only one that adds to or removes from the lab, as long as it lives.  Programs being
  * started hold the lock, too, so that after a kill nothing comes up behind the back of lab_down. */
 int lab_lock(struct lab *l, struct err *e);
+bool lab_is_locked(const struct lab *l); /* By somebody else. */
 int lab_check_host_name(const char *name, struct err *e);
 /* Waits until 'cond' holds; -ETIMEDOUT.  A negative value of 'cond' ends it. */
 int lab_wait(int (*cond)(void *ctx), void *ctx, uint64_t timeout_ms);
