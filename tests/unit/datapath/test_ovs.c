@@ -11,6 +11,7 @@
 #include "base/timeutil.h"
 #include "ovs_fixture.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -540,6 +541,53 @@ static void attach_without_switch_times_out_and_leaves_nothing(void **state)
     assert_null(datapath_find(f->dp, "container-1", "eth0"));
 }
 
+static void refused_bundle_is_said_and_repeated_until_it_is_taken(void **state)
+{
+    NEEDS_OVS
+    fixture_up(f);
+    CLEANUP_FREE char *flows = fixture_flows(f);
+    fixture_make_veth(f, 1);
+    OVS_VSCTL(&f->ovs, "--", "--id=@t", "create", "Flow_Table", "flow_limit=2",
+              "overflow_policy=refuse", "--", "set", "bridge", "br0", "flow_tables:20=@t");
+    f->ready = false;
+    struct dp_pod p;
+    struct outcome o = {0};
+    fixture_pod(1, &p);
+    datapath_attach(f->dp, &p, fixture_done, &o);
+    fixture_wait(f, &f->lost);
+    assert_non_null(strstr(f->reason, "refused the flows: flow "));
+    assert_non_null(strstr(f->reason, "table=20,from-pod"));
+    bool never = false;
+    loop_run_until(f->loop, &never, 700);
+    assert_false(o.done);
+    assert_int_equal(f->n_lost, 1);
+    assert_true(ovs_get_counters(f->dp).bundles < 8);
+    CLEANUP_FREE char *refused = fixture_flows(f);
+    assert_same_flows(refused, flows);
+    OVS_VSCTL(&f->ovs, "clear", "bridge", "br0", "flow_tables");
+    fixture_wait(f, &f->ready);
+    fixture_wait(f, &o.done);
+    assert_int_equal(o.error, 0);
+    CLEANUP_FREE char *after = fixture_flows(f);
+    assert_int_equal(fixture_count(after, "nw_src=10.128.0.3"), 1);
+}
+
+static void hung_switch_is_said_and_survived(void **state)
+{
+    NEEDS_OVS
+    fixture_up(f);
+    fixture_signal(f, "vswitchd", SIGSTOP);
+    f->ready = false;
+    f->net.mtu = 1400; /* Needs ovs-vswitchd to do something. */
+    datapath_set_network(f->dp, &f->net);
+    fixture_wait(f, &f->lost);
+    assert_non_null(strstr(f->reason, "ovs-vswitchd does not answer"));
+    fixture_signal(f, "vswitchd", SIGCONT);
+    fixture_wait(f, &f->ready);
+    assert_vsctl(f, "1400", "get", "interface", "tun0", "mtu");
+    assert_int_equal(f->n_lost, 1);
+}
+
 /* ---- leftovers ---- */
 
 static void wrong_flows_are_mended_at_start(void **state)
@@ -740,7 +788,53 @@ static void bad_configuration_is_refused(void **state)
     assert_null(dp);
 }
 
-/* ---- speed ---- */
+/* ---- size and speed ---- */
+
+static void five_thousand_remotes_are_compared_in_milliseconds(void **state)
+{
+    NEEDS_OVS
+    enum { N = 5000 };
+    fixture_up(f);
+    size_t base = fixture_count_flows(f) - 2 * 3;
+    struct sdn_remote *remotes = xcalloc(N, sizeof *remotes);
+    for (unsigned i = 0; i < N; i++) {
+        remotes[i] = (struct sdn_remote){.host_ip = 0xc0000000 + i,
+                                         .subnet = {0x0a810000 + i * 32, 27},
+                                         .id = (uint64_t) i * 0x9e3779b97f4a7c15u};
+    }
+    f->net.remotes = remotes;
+    f->net.n_remotes = N;
+    f->ready = false;
+    uint64_t t = time_mono_ns();
+    datapath_set_network(f->dp, &f->net);
+    uint64_t made = time_mono_ns() - t;
+    fixture_wait(f, &f->ready);
+    print_message("%d remotes: %.1f ms to make, %.0f ms until in place\n", N, (double) made / 1e6,
+                  (double) (time_mono_ns() - t) / 1e6);
+    assert_int_equal(fixture_count_flows(f), base + N * 3);
+
+    struct ovs_counters a = ovs_get_counters(f->dp);
+    remotes[77].host_ip++;
+    remotes[4711] = remotes[N - 1];
+    f->net.n_remotes = N - 1;
+    f->ready = false;
+    t = time_mono_ns();
+    datapath_set_network(f->dp, &f->net);
+    made = time_mono_ns() - t;
+    fixture_wait(f, &f->ready);
+    print_message("one changed, one gone: %.2f ms to compare, %.1f ms until in place\n",
+                  (double) made / 1e6, (double) (time_mono_ns() - t) / 1e6);
+    /* Two flows with the old host go and come under another key, one is overwritten; three go. */
+    assert_int_equal(ovs_get_counters(f->dp).flow_mods - a.flow_mods, 5 + 3);
+    assert_true(made < 100 * 1000 * 1000);
+    assert_int_equal(fixture_count_flows(f), base + (N - 1) * 3);
+
+    fixture_restart_agent(f);
+    assert_int_equal(ovs_get_counters(f->dp).flow_mods, 0);
+    f->net.remotes = f->remotes;
+    f->net.n_remotes = 0;
+    free(remotes);
+}
 
 static int compare_u64(const void *a, const void *b)
 {
@@ -801,6 +895,8 @@ int main(int argc, char **argv)
         T(empty_database_after_a_restart_is_filled_again),
         T(missing_ovs_is_said_once),
         T(attach_without_switch_times_out_and_leaves_nothing),
+        T(refused_bundle_is_said_and_repeated_until_it_is_taken),
+        T(hung_switch_is_said_and_survived),
         T(wrong_flows_are_mended_at_start),
         T(flows_changed_by_others_are_mended_by_the_audit),
         T(changed_bridge_is_mended_at_once),
@@ -812,6 +908,7 @@ int main(int argc, char **argv)
         T(missing_kernel_datapath_is_fatal),
         T(changes_of_an_existing_bridge_are_taken_back),
         T(bad_configuration_is_refused),
+        T(five_thousand_remotes_are_compared_in_milliseconds),
         T(latency_of_single_attaches_is_reported),
     };
     return cmocka_run_group_tests_name("datapath/ovs", tests, NULL, NULL);
