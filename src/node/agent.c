@@ -665,6 +665,9 @@ static void master_connection(void *ctx, const char *lost_reason)
         return;
     }
     a->master_lost = lost_reason != NULL;
+    if (a->phase == WAITING) {
+        return; /* Nothing to go on with yet; the line about waiting says it. */
+    }
     if (lost_reason) {
         log_warn("master is gone, going on with what is known", "reason=\"%s\"", lost_reason);
     } else {
@@ -714,51 +717,32 @@ static int take_lock(struct agent *a, struct err *e)
     return 0;
 }
 
+/* The address that the tunnels end at: configured, or of the default route; and really this host's. */
 static int find_address(struct agent *a, struct err *e)
 {
-    if (a->cfg->node_ip) {
-        a->host_ip = a->cfg->node_ip;
-        return 0;
-    }
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    CLEANUP_FREE struct rtnl_addr *addrs = NULL;
+    size_t n;
     int err = rtnl_open(&r, e);
-    return err < 0 ? err : host_default_address(r, &a->host_ip, e);
+    if (err == 0 && !a->cfg->node_ip) {
+        return host_default_address(r, &a->host_ip, e);
+    }
+    if (err == 0) {
+        err = rtnl_addr_list(r, 0, &addrs, &n, e);
+    }
+    for (size_t i = 0; err == 0 && i < n; i++) {
+        if (addrs[i].addr.addr == a->cfg->node_ip) {
+            a->host_ip = a->cfg->node_ip;
+            return 0;
+        }
+    }
+    return err < 0 ? err
+                   : err_set(e, -EADDRNOTAVAIL, "nodeIP: %s is not an address of this host",
+                             IP4_TEXT(a->cfg->node_ip));
 }
 
-static int start(struct agent *a, struct err *e)
+static void follow_master(struct agent *a)
 {
-    int r = host_check_privileges(e);
-    if (r == 0) {
-        r = find_address(a, e);
-    }
-    if (r == 0) {
-        r = take_lock(a, e);
-    }
-    if (r < 0) {
-        return r;
-    }
-    /* Deleting a link keeps a worker thread waiting (node/reaper.h); other work must not stand behind. */
-    setenv("UV_THREADPOOL_SIZE", "16", 0);
-    a->loop = loop_new();
-    a->stop_timer = loop_timer_new(a->loop, stop_step, a);
-    a->settle = loop_timer_new(a->loop, settle, a);
-    a->wait = loop_timer_new(a->loop, say_wait, a);
-    loop_timer_arm(a->wait, WAIT_FIRST_MS);
-    a->sigterm = loop_signal_new(a->loop, SIGTERM, on_term, a);
-    a->sigint = loop_signal_new(a->loop, SIGINT, on_term, a);
-    a->sighup = loop_signal_new(a->loop, SIGHUP, on_hup, a);
-    r = api_client_from_kubeconfig(a->loop, a->cfg->kubeconfig, "tenet-node/" TENET_VERSION,
-                                   &a->client, e);
-    if (r < 0) {
-        return err_prefix(e, "masterKubeConfig");
-    }
-    /* One that a killed agent left would say that we are ready. */
-    a->socket_path = xasprintf("%s/cni.sock", a->cfg->run_dir);
-    a->conf_path = xasprintf("%s/%s", a->cfg->cni_conf_dir, a->cfg->cni_conf_name);
-    unlink(a->conf_path);
-
-    log_info("starting", "node=%s ip=%s master=%s version=" TENET_VERSION, a->cfg->node_name,
-             IP4_TEXT(a->host_ip), api_client_server(a->client));
     static const struct informer_ops ops = {
         .changed = object_changed, .deleted = object_deleted, .synced = objects_synced};
     static const struct informer_ops ops_with_connection = {.changed = object_changed,
@@ -775,6 +759,41 @@ static int start(struct agent *a, struct err *e)
     a->subnets = informer_new(a->client, a->loop, NODE_NETWORK_API, "hostsubnets", NULL,
                               &ops_with_connection, a);
     settle_soon(a);
+}
+
+/* All that can be refused is, before the first thing is touched. */
+static int start(struct agent *a, struct err *e)
+{
+    /* Deleting a link keeps a worker thread waiting (node/reaper.h); other work must not stand behind. */
+    setenv("UV_THREADPOOL_SIZE", "16", 0);
+    a->loop = loop_new();
+    int r = host_check_privileges(e);
+    if (r == 0) {
+        r = find_address(a, e);
+    }
+    if (r == 0 && api_client_from_kubeconfig(a->loop, a->cfg->kubeconfig,
+                                             "tenet-node/" TENET_VERSION, &a->client, e) < 0) {
+        r = err_prefix(e, "masterKubeConfig");
+    }
+    if (r == 0) {
+        r = take_lock(a, e);
+    }
+    if (r < 0) {
+        return r;
+    }
+    a->stop_timer = loop_timer_new(a->loop, stop_step, a);
+    a->settle = loop_timer_new(a->loop, settle, a);
+    a->wait = loop_timer_new(a->loop, say_wait, a);
+    loop_timer_arm(a->wait, WAIT_FIRST_MS);
+    a->sigterm = loop_signal_new(a->loop, SIGTERM, on_term, a);
+    a->sigint = loop_signal_new(a->loop, SIGINT, on_term, a);
+    a->sighup = loop_signal_new(a->loop, SIGHUP, on_hup, a);
+    a->socket_path = xasprintf("%s/cni.sock", a->cfg->run_dir);
+    a->conf_path = xasprintf("%s/%s", a->cfg->cni_conf_dir, a->cfg->cni_conf_name);
+    unlink(a->conf_path); /* One that a killed agent left would say that we are ready. */
+    log_info("starting", "node=%s ip=%s master=%s version=" TENET_VERSION, a->cfg->node_name,
+             IP4_TEXT(a->host_ip), api_client_server(a->client));
+    follow_master(a);
     return 0;
 }
 
