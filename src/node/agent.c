@@ -68,6 +68,7 @@ struct agent {
     struct keeper *keeper;
     struct monitor *monitor;
     bool host_ready;
+    char host_reason[256];
     char not_ready[400];
     struct pods *pods;
     struct cniserver *cniserver;
@@ -361,7 +362,11 @@ static const char *not_ready(void *ctx)
                  a->switch_reason);
         return a->not_ready;
     }
-    return a->host_ready ? NULL : "the gateway tun0 is being set up";
+    if (!a->host_ready) {
+        snprintf(a->not_ready, sizeof a->not_ready, "the host is not set up: %s", a->host_reason);
+        return a->not_ready;
+    }
+    return NULL;
 }
 
 static void on_inventory(void *ctx)
@@ -378,6 +383,7 @@ static void on_switch_ready(void *ctx)
     a->switch_ready = true;
     if (a->phase != STOPPING) {
         a->host_ready = false;
+        snprintf(a->host_reason, sizeof a->host_reason, "tun0 is being looked at");
         keeper_set(a->keeper, &a->net);
     }
 }
@@ -456,10 +462,18 @@ static void on_kept(void *ctx, int error, const char *text)
 {
     struct agent *a = ctx;
     struct err e = {0};
-    if (a->phase == STOPPING || error < 0 || !a->switch_ready) {
-        if (error < 0 && a->phase != STOPPING) {
-            a->host_ready = false;
+    if (a->phase == STOPPING) {
+        return;
+    }
+    if (error < 0) {
+        a->host_ready = false;
+        snprintf(a->host_reason, sizeof a->host_reason, "%s", text);
+        if (a->phase == RUNNING && a->switch_ready) {
+            registration_set_ready(a->registration, false, "HostNotReady", text);
         }
+        return;
+    }
+    if (!a->switch_ready) {
         return;
     }
     bool again = !a->host_ready && a->phase == RUNNING;
@@ -542,7 +556,9 @@ static void follow(struct agent *a)
     const char *name = a->cfg->node_name;
     bool cluster_changed = false;
     if (read_cluster(a, &n, &e) < 0) {
-        log_error("ClusterNetwork cannot be used, going on with the last", "error=\"%s\"", e.text);
+        static struct log_limit limit;
+        log_limited(&limit, LOG_ERROR, "ClusterNetwork cannot be used, going on with the last",
+                    "error=\"%s\"", e.text);
         n = a->net;
         n.remotes = NULL;
     } else {
