@@ -15,6 +15,7 @@ LOG_MODULE("openflow");
 #define MAX_IN (1u << 20) /* A message has 64 KiB at most. */
 #define MAX_OUT (256u << 20)
 #define AUDIT_MS 60000
+#define BUSY_MS 50
 #define REFUSED_MIN_MS 200
 #define REFUSED_MAX_MS 10000
 
@@ -90,7 +91,7 @@ const struct of_stats *of_get_stats(const struct of *o)
 void of_set_audit_ms(struct of *o, uint64_t ms)
 {
     o->audit_ms = ms;
-    if (o->state == READY) {
+    if (o->state != DOWN) {
         loop_timer_arm(o->timer, ms);
     }
 }
@@ -114,13 +115,17 @@ static void on_timer(void *ctx)
         dump(o, true);
     } else if (o->state == REFUSED) {
         dump(o, false);
+    } else {
+        loop_timer_arm(o->timer, BUSY_MS); /* An audit that is due waits for the bundle in flight. */
     }
 }
 
 static void ready(struct of *o)
 {
     o->state = READY;
-    loop_timer_arm(o->timer, o->audit_ms);
+    if (!loop_timer_armed(o->timer)) {
+        loop_timer_arm(o->timer, o->audit_ms);
+    }
     of_sync(o);
     o->ops->changed(o->ctx);
 }

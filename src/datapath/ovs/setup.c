@@ -221,6 +221,8 @@ void setup_step(struct ovs_dp *o)
     } else if (r == 0 && ops && due) {
         bridge_undo_merge(&o->undo, &undo);
         snprintf(o->obstacle, sizeof o->obstacle, "setting up bridge %s", o->bridge);
+        log_info("changing the bridge", "bridge=%s type=%s operations=%zu", o->bridge,
+                 plan_datapath_type(rows, &want), json_count(ops));
         send_setup(o, TAKE(ops));
     }
     bool as_wanted = r == 0 && !ops && !o->setup_in_flight;

@@ -344,6 +344,32 @@ static void second_attach_of_a_container_replaces_the_first(void **state)
     assert_int_equal(fixture_count(flows, "nw_src=10.128.0.80"), 1);
 }
 
+static void attach_right_after_detach_works(void **state)
+{
+    NEEDS_OVS
+    fixture_up(f);
+    fixture_make_veth(f, 1);
+    assert_int_equal(fixture_attach(f, 1), 0);
+    for (int i = 0; i < 5; i++) {
+        struct dp_pod p;
+        struct outcome d = {0}, a = {0};
+        fixture_pod(1, &p);
+        datapath_detach(f->dp, p.container_id, p.ifname, fixture_done, &d);
+        if (i % 2) {
+            fixture_wait(f, &d.done);
+        }
+        datapath_attach(f->dp, &p, fixture_done, &a);
+        fixture_wait(f, &d.done);
+        fixture_wait(f, &a.done);
+        assert_int_equal(d.error, 0);
+        assert_int_equal(a.error, 0);
+        assert_true(datapath_find(f->dp, p.container_id, p.ifname)->ready);
+    }
+    assert_vsctl(f, "tun0\nvp1\nvxlan0", "list-ports", "br0");
+    CLEANUP_FREE char *flows = fixture_flows(f);
+    assert_int_equal(fixture_count(flows, "nw_src=10.128.0.3"), 1);
+}
+
 static void detach_during_attach_cancels_it(void **state)
 {
     NEEDS_OVS
@@ -586,6 +612,115 @@ static void hung_switch_is_said_and_survived(void **state)
     fixture_wait(f, &f->ready);
     assert_vsctl(f, "1400", "get", "interface", "tun0", "mtu");
     assert_int_equal(f->n_lost, 1);
+}
+
+static unsigned rnd(unsigned *seed, unsigned n)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return (*seed >> 8) % n;
+}
+
+static void random_faults_end_in_what_was_asked_for_last(void **state)
+{
+    NEEDS_OVS
+    enum { PODS = 12, STEPS = 150 };
+    static struct outcome outcomes[STEPS];
+    memset(outcomes, 0, sizeof outcomes);
+    const struct outcome *last[PODS] = {NULL};
+    bool wanted[PODS] = {false}, vswitchd = true, ovsdb = true;
+    fixture_up(f);
+    for (unsigned n = 0; n < PODS; n++) {
+        fixture_make_veth(f, n);
+    }
+    unsigned seed = 20261121;
+    for (unsigned i = 0; i < STEPS; i++) {
+        unsigned what = rnd(&seed, 20), n = rnd(&seed, PODS);
+        outcomes[i].done = true;
+        if (what == 0 && vswitchd) {
+            fixture_kill_vswitchd(f);
+            vswitchd = false;
+        } else if (what == 1 && ovsdb) {
+            fixture_kill_ovsdb(f);
+            ovsdb = false;
+        } else if (what < 6 && !ovsdb) {
+            fixture_start_ovsdb(f);
+            ovsdb = true;
+        } else if (what < 6 && !vswitchd && ovsdb) {
+            fixture_start_vswitchd(f);
+            vswitchd = true;
+        } else {
+            struct dp_pod p;
+            fixture_pod(n, &p);
+            outcomes[i].done = false;
+            last[n] = &outcomes[i];
+            wanted[n] = what % 3 != 0;
+            if (wanted[n]) {
+                datapath_attach(f->dp, &p, fixture_done, &outcomes[i]);
+            } else {
+                datapath_detach(f->dp, p.container_id, p.ifname, fixture_done, &outcomes[i]);
+            }
+        }
+        bool never = false;
+        loop_run_until(f->loop, &never, 1 + rnd(&seed, 8));
+    }
+    if (!ovsdb) {
+        fixture_start_ovsdb(f);
+    }
+    if (!vswitchd) {
+        fixture_start_vswitchd(f);
+    }
+    for (unsigned i = 0; i < STEPS; i++) {
+        fixture_wait(f, &outcomes[i].done);
+    }
+    for (unsigned n = 0; n < PODS; n++) {
+        char id[32];
+        snprintf(id, sizeof id, "container-%u", n);
+        const struct dp_pod *p = datapath_find(f->dp, id, "eth0");
+        assert_true(!last[n] || last[n]->error == 0);
+        assert_int_equal(p != NULL, wanted[n]);
+        assert_true(!p || p->ready);
+        if (!wanted[n]) {
+            continue;
+        }
+        char port[16];
+        snprintf(port, sizeof port, "vp%u", n);
+        assert_vsctl(f, "br0", "port-to-br", port);
+    }
+    size_t n_pods;
+    datapath_pods(f->dp, &n_pods);
+    CLEANUP_FREE char *ports = FIXTURE_VSCTL(f, "list-ports", "br0");
+    assert_int_equal(fixture_count(ports, "vp"), n_pods);
+    /* A fresh agent finds nothing to change. */
+    struct datapath_status s;
+    datapath_get_status(f->dp, &s);
+    while (fixture_count_flows(f) != s.flows) {
+        bool never = false;
+        loop_run_until(f->loop, &never, 5);
+    }
+    fixture_restart_agent(f);
+    assert_int_equal(ovs_get_counters(f->dp).flow_mods, 0);
+    assert_int_equal(ovs_get_counters(f->dp).transactions, 0);
+}
+
+static void close_and_say(void *ctx, int error, const char *text)
+{
+    struct fixture *f = ctx;
+    f->dp = datapath_close(f->dp);
+    f->fatal = true;
+}
+
+static void datapath_may_be_closed_from_a_callback(void **state)
+{
+    NEEDS_OVS
+    fixture_up(f);
+    struct outcome never = {0};
+    struct dp_pod p;
+    fixture_pod(1, &p);
+    datapath_attach(f->dp, &p, fixture_done, &never);
+    datapath_detach(f->dp, "nobody", "eth0", close_and_say, f);
+    fixture_wait(f, &f->fatal);
+    assert_null(f->dp);
+    assert_false(never.done);
 }
 
 /* ---- leftovers ---- */
@@ -887,6 +1022,7 @@ int main(int argc, char **argv)
         T(attach_that_fails_leaves_nothing),
         T(names_and_addresses_in_use_are_refused),
         T(second_attach_of_a_container_replaces_the_first),
+        T(attach_right_after_detach_works),
         T(detach_during_attach_cancels_it),
         T(changed_vnid_moves_flows_and_identity_in_one_bundle),
         T(pod_without_device_stays_listed_but_not_ready),
@@ -897,6 +1033,8 @@ int main(int argc, char **argv)
         T(attach_without_switch_times_out_and_leaves_nothing),
         T(refused_bundle_is_said_and_repeated_until_it_is_taken),
         T(hung_switch_is_said_and_survived),
+        T(random_faults_end_in_what_was_asked_for_last),
+        T(datapath_may_be_closed_from_a_callback),
         T(wrong_flows_are_mended_at_start),
         T(flows_changed_by_others_are_mended_by_the_audit),
         T(changed_bridge_is_mended_at_once),
