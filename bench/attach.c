@@ -40,7 +40,7 @@ struct side {
     double *ms[N_OPS];
 };
 
-static char lab[32], peer_ns[48], data_dir[64], tenet[PATH_MAX], plugin[PATH_MAX];
+static char lab[32], peer_ns[48], data_dir[64], tenet[PATH_MAX + 32], plugin[PATH_MAX + 32];
 static struct side sides[2];
 
 static void die(const char *what, const char *text)
@@ -122,14 +122,15 @@ static void set_up(void)
     snprintf(lab, sizeof lab, "bench%d", (int) getpid());
     snprintf(peer_ns, sizeof peer_ns, "tenet-%s-peer", lab);
     snprintf(data_dir, sizeof data_dir, "/tmp/tenet-%s", lab);
-    ssize_t n = readlink("/proc/self/exe", tenet, sizeof tenet - 64);
-    char *slash = n > 0 ? memrchr(tenet, '/', (size_t) n) : NULL;
+    char self[PATH_MAX] = "";
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    char *slash = n > 0 ? strrchr(self, '/') : NULL;
     if (!slash) {
         die("/proc/self/exe", strerror(errno));
     }
     *slash = '\0';
-    snprintf(plugin, sizeof plugin, "%.*s/../src/cni/tenet-cni", PATH_MAX - 32, tenet);
-    strcpy(slash, "/../src/cli/tenet");
+    snprintf(plugin, sizeof plugin, "%s/../src/cni/tenet-cni", self);
+    snprintf(tenet, sizeof tenet, "%s/../src/cli/tenet", self);
     if (access(PEER, X_OK) < 0) {
         die(PEER, "not there; install containernetworking-plugins");
     }
