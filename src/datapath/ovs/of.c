@@ -116,7 +116,8 @@ static void on_timer(void *ctx)
     } else if (o->state == REFUSED) {
         dump(o, false);
     } else {
-        loop_timer_arm(o->timer, BUSY_MS); /* An audit that is due waits for the bundle in flight. */
+        /* An audit that is due waits for the bundle in flight. */
+        loop_timer_arm(o->timer, BUSY_MS);
     }
 }
 

@@ -824,6 +824,27 @@ static void port_removed_by_hand_comes_back(void **state)
     assert_same_flows(after, before);
 }
 
+static void bridge_deleted_by_hand_comes_back_with_its_pods(void **state)
+{
+    NEEDS_OVS
+    fixture_up(f);
+    fixture_make_veth(f, 1);
+    fixture_make_veth(f, 2);
+    assert_int_equal(fixture_attach(f, 1), 0);
+    assert_int_equal(fixture_attach(f, 2), 0);
+    CLEANUP_FREE char *before = fixture_flows(f);
+    f->ready = false;
+    OVS_VSCTL(&f->ovs, "--no-wait", "del-br", "br0");
+    fixture_wait(f, &f->ready);
+    bool never = false;
+    while (!datapath_find(f->dp, "container-1", "eth0")->ready ||
+           !datapath_find(f->dp, "container-2", "eth0")->ready) {
+        loop_run_until(f->loop, &never, 5);
+    }
+    assert_flows_become(f, before);
+    assert_vsctl(f, "tun0\nvp1\nvp2\nvxlan0", "list-ports", "br0");
+}
+
 /* ---- what cannot be ---- */
 
 static void fatal_is_said_and_nothing_left(struct fixture *f, const char *reason)
@@ -1040,6 +1061,7 @@ int main(int argc, char **argv)
         T(changed_bridge_is_mended_at_once),
         T(half_a_bridge_is_completed_and_foreign_ports_stay),
         T(port_removed_by_hand_comes_back),
+        T(bridge_deleted_by_hand_comes_back_with_its_pods),
         T(taken_device_name_is_fatal_and_undone),
         T(taken_tunnel_is_fatal_and_undone),
         T(port_of_another_bridge_is_fatal_and_nothing_written),
