@@ -35,24 +35,12 @@ int host_check_privileges(struct err *e)
                         : 0;
 }
 
-/* As rtnl_route_list; a namespace that never had a route has no table of them. */
-static int list_routes(struct rtnl *r, int ifindex, struct rtnl_route **ret, size_t *ret_n,
-                       struct err *e)
-{
-    int err = rtnl_route_list(r, ifindex, ret, ret_n, e);
-    if (err == -ENOENT) {
-        *ret_n = 0;
-        err_clear(e);
-    }
-    return err == -ENOENT ? 0 : err;
-}
-
 int host_default_address(struct rtnl *r, uint32_t *ret, struct err *e)
 {
     CLEANUP_FREE struct rtnl_route *routes = NULL;
     CLEANUP_FREE struct rtnl_addr *addrs = NULL;
     size_t n_routes, n_addrs;
-    int err = list_routes(r, 0, &routes, &n_routes, e);
+    int err = rtnl_route_list(r, 0, &routes, &n_routes, e);
     for (size_t i = 0; err == 0 && i < n_routes; i++) {
         if (routes[i].dst.len > 0) {
             continue;
@@ -149,7 +137,7 @@ static int check_routes(struct rtnl *r, const struct sdn_network *n, int tun, ch
     CLEANUP_FREE struct rtnl_route *routes = NULL;
     size_t n_routes;
     struct rtnl_link l;
-    int err = list_routes(r, 0, &routes, &n_routes, e);
+    int err = rtnl_route_list(r, 0, &routes, &n_routes, e);
     for (size_t i = 0; err == 0 && i < n_routes; i++) {
         const struct rtnl_route *rt = &routes[i];
         const char *what;
@@ -306,7 +294,7 @@ static int ensure_routes(struct rtnl *r, const struct sdn_network *n, int tun, u
     CLEANUP_FREE struct rtnl_route *routes = NULL;
     size_t n_routes;
     bool there[SDN_MAX_CLUSTER_NETWORKS] = {0};
-    int err = list_routes(r, tun, &routes, &n_routes, e);
+    int err = rtnl_route_list(r, tun, &routes, &n_routes, e);
     for (size_t i = 0; err == 0 && i < n_routes; i++) {
         size_t k = 0;
         while (k < n->n_cluster &&
