@@ -3,7 +3,7 @@
  * our flows and sdn/model.c must say the same, down to the table in which a packet is dropped and to the
  * fields with which another leaves.
  *
- * TENET_MODEL_PACKETS: how many packets (default 20,040: some seconds); TENET_MODEL_SEED: another sequence of them. */
+ * TENET_MODEL_PACKETS: how many packets (default 60,000: some seconds); TENET_MODEL_SEED: another sequence of them. */
 #include "ovs.h"
 #include "sdn/model.h"
 #include "sdn/pipeline.h"
@@ -23,7 +23,7 @@
 #define LOCAL_PORT 0xfffffffe
 
 enum {
-    DEFAULT_PACKETS = 20040,
+    DEFAULT_PACKETS = 60000,
     PACKETS_A_CLUSTER = 60, /* All under way at once. */
     FIRST_PORT = 11,        /* "p0" */
     MAX_PORTS = 10,
@@ -121,10 +121,11 @@ static void add_pods(struct cluster *c)
 {
     uint64_t room = prefix_size(c->net.local) - 3;
     for (size_t n = below(MAX_PODS + 1); n > 0; n--) {
-        uint32_t first = sdn_gateway(&c->net) + 1;
-        uint32_t ip = chance(20)   ? first
-                      : chance(20) ? prefix_last(c->net.local) - 1
-                                   : first + below(MIN(room, chance(50) ? 16 : room));
+        uint64_t among = chance(50) ? MIN(room, 16) : room;
+        uint32_t ip = sdn_gateway(&c->net) + 1 + (chance(15) ? 0 : below(among));
+        if (chance(15)) {
+            ip = prefix_last(c->net.local) - 1;
+        }
         uint32_t port = FIRST_PORT + below(MAX_PORTS);
         if (!pod_has(c, ip, port)) {
             c->pods[c->n_pods++] = (struct model_pod){
