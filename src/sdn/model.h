@@ -40,6 +40,7 @@ struct model_packet {
     uint32_t outer_src, tunnel_id; /* MODEL_FROM_TUNNEL */
     struct mac eth_src, eth_dst;
     bool has_vlan;     /* Any tag, also of VLAN 0. */
+    uint16_t vlan_tci; /* The tag's priority and VLAN. */
     uint16_t eth_type; /* Behind the tag, if there is one. */
     union {
         struct { /* MODEL_ETH_IP4 */

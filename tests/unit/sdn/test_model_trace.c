@@ -342,6 +342,7 @@ static void corrupt(const struct cluster *c, struct model_packet *p)
     switch (below(12)) {
     case 0:
         p->has_vlan = true;
+        p->vlan_tci = chance(30) ? 0 : (uint16_t) rng() & 0xefff;
         break;
     case 1:
         if (chance(50)) {
@@ -447,7 +448,7 @@ static void packet_text(const struct cluster *c, const struct model_packet *p, s
     }
     strbuf_addf(ret, "dl_src=%s,dl_dst=%s,", MAC_TEXT(p->eth_src), MAC_TEXT(p->eth_dst));
     if (p->has_vlan) { /* The bit says that there is a tag; its VLAN may be 0. */
-        strbuf_addf(ret, "vlan_tci=0x%04x,", 0x1000 | (p->tunnel_id & 0xefff));
+        strbuf_addf(ret, "vlan_tci=0x%04x,", 0x1000 | p->vlan_tci);
     }
     if (p->eth_type == MODEL_ETH_IP4) {
         const char *with_ports = p->ip.proto == 6                 ? "tcp"
@@ -520,26 +521,19 @@ static void expected_text(const struct model_packet *p, const struct model_verdi
                           struct strbuf *ret)
 {
     char port[16];
-    switch (v->action) {
-    case MODEL_DROP:
+    if (v->action == MODEL_DROP) {
         strbuf_addf(ret, "drop in %s", table_of(v->cause, p));
         return;
-    case MODEL_DELIVER:
+    }
+    if (v->action == MODEL_DELIVER) {
         strbuf_addf(ret, "p%u", v->port - FIRST_PORT);
-        break;
-    case MODEL_HOST:
+    } else if (v->action == MODEL_HOST) {
         strbuf_adds(ret, "tun0");
-        break;
-    case MODEL_ANSWER:
-        if (p->entry != MODEL_FROM_TUNNEL) {
-            port_name(p, v->port, port);
-            strbuf_adds(ret, port);
-            break;
-        }
-        /* fallthrough */
-    case MODEL_TUNNEL:
+    } else if (v->action == MODEL_TUNNEL || p->entry == MODEL_FROM_TUNNEL) {
         strbuf_addf(ret, "vxlan(to=%s,id=%u)", IP4_TEXT(v->remote), v->tunnel_id);
-        break;
+    } else {
+        port_name(p, v->port, port);
+        strbuf_adds(ret, port);
     }
     if (v->action == MODEL_ANSWER) {
         strbuf_addf(ret, " eth %s>%s arp 2 %s/%s>%s/%s", MAC_TEXT(v->answer_mac),
