@@ -83,10 +83,11 @@ static bool reaches(const char *host, uint32_t addr)
     return tool_run(argv, ns, &e) == 0;
 }
 
-static pid_t start_sleep(const char *ns, const char *arg)
+/* A process with 'arg' on its command line that does nothing, and has no child to outlive it. */
+static pid_t start_idle(const char *ns, const char *arg)
 {
     CLEANUP(fd_close) int fd = -1;
-    const char *argv[] = {"sh", "-c", "sleep 300; :", arg, NULL};
+    const char *argv[] = {"sh", "-c", "kill -STOP $$; :", arg, NULL};
     struct process_spec s = PROCESS_SPEC_INIT;
     pid_t pid = -1;
     s.argv = argv;
@@ -272,7 +273,7 @@ static void down_removes_namespaces_processes_and_files(void **state)
     make_wire();
     make_node("node1", NODE_IP_FIRST);
     CLEANUP_FREE char *ns = lab_ns(lab, "node1");
-    pid_t pid = start_sleep(ns, "x");
+    pid_t pid = start_idle(ns, "x");
     bool found = false;
     OK(lab_down(lab, &found, &e));
     assert_true(found);
@@ -324,7 +325,7 @@ static void down_leaves_other_labs_and_other_programs_alone(void **state)
     CLEANUP_FREE char *other_ns = lab_ns(other, "node1");
     CLEANUP_FREE char *log = lab_path(lab, "nodes/node1/node.log");
     OK(netns_create(other_ns, &e));
-    pid_t reader = start_sleep(NULL, log), inside = start_sleep(other_ns, "x");
+    pid_t reader = start_idle(NULL, log), inside = start_idle(other_ns, "x");
     bool found = false;
     OK(lab_down(lab, &found, &e));
     assert_int_equal(waitpid(reader, NULL, WNOHANG), 0);
