@@ -2,6 +2,7 @@
 """Fixtures: labs that are shared by a module's tests, and the check that nothing is left behind."""
 import os
 import pathlib
+import signal
 import sys
 
 import pytest
@@ -10,8 +11,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import lab as lablib  # noqa: E402
 
 
+def interrupted(signo, frame):
+    raise KeyboardInterrupt
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
+    signal.signal(signal.SIGTERM, interrupted)  # fixtures take down what they made
     if os.geteuid() != 0:
         pytest.exit("the integration tests need root: they make network namespaces", returncode=1)
     if not pathlib.Path(lablib.TENET).exists():
