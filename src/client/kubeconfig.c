@@ -186,28 +186,31 @@ int kubeconfig_load(const char *path, struct kubeconfig *ret, struct err *e)
     return 0;
 }
 
-static struct json *set_data(struct json *to, const char *key, const char *pem)
+static void set_data(struct json *to, const char *key, const char *pem)
 {
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
     if (pem) {
         base64_encode(pem, strlen(pem), &b);
         json_set_string(to, key, strbuf_cstr(&b));
     }
-    return to;
 }
 
 /* [{name: NAME, KEY: VALUE}] */
 static struct json *list_of_one(const char *name, const char *key, struct json *value)
 {
-    struct json *item = json_set(json_set_string(json_object(), "name", name), key, value);
-    return json_append(json_array(), item);
+    struct json *list = json_array();
+    struct json *item = json_append(list, json_object());
+    json_set_string(item, "name", name);
+    json_set(item, key, value);
+    return list;
 }
 
 int kubeconfig_write(const char *path, const char *user, const struct kubeconfig *k, struct err *e)
 {
     static const char name[] = "tenet";
-    struct json *cluster = json_set_string(json_object(), "server", k->server);
+    struct json *cluster = json_object();
     struct json *who = json_object(), *context = json_object();
+    json_set_string(cluster, "server", k->server);
     set_data(cluster, "certificate-authority-data", k->ca);
     if (k->server_name) {
         json_set_string(cluster, "tls-server-name", k->server_name);

@@ -252,10 +252,7 @@ static int use_cert(SSL_CTX *ctx, const char *pem, const char *key_pem, struct e
     EVP_PKEY *key = PEM_read_bio_PrivateKey(b, NULL, no_password, NULL);
     BIO_free(b);
     if (!key) {
-        r = err_set(e, -EINVAL, "private key: %s",
-                    ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE
-                        ? "there is none in PEM form"
-                        : reason());
+        r = err_set(e, -EINVAL, "private key: there is none in PEM form without a password");
     } else if (!X509_check_private_key(SSL_CTX_get0_certificate(ctx), key)) {
         r = err_set(e, -EINVAL, "the private key does not belong to the certificate");
     } else if (!SSL_CTX_use_PrivateKey(ctx, key)) {
