@@ -33,6 +33,7 @@ fuzz: deps
 	@tools/check --only fuzz --fuzz-seconds $(FUZZ_SECONDS)
 
 install: build
+	@meson configure $(BUILD) --prefix=$(PREFIX)
 	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild
 
 deps:

@@ -298,6 +298,12 @@ static struct json *root_paths(void)
 
 /* ---- */
 
+static void respond_not_allowed(struct request *q)
+{
+    respond_error(q, 405, "MethodNotAllowed",
+                  "the server does not allow this method on the requested resource");
+}
+
 static void respond_owned(struct request *q, const char *content_type, struct json *v)
 {
     CLEANUP(json_free) struct json *own = v;
@@ -314,6 +320,10 @@ static bool handle_group(struct request *q, const char *rest)
     size_t n = strcspn(rest, "/"), m = rest[n] ? strcspn(rest + n + 1, "/") : 0;
     if (n == 0 || (rest[n] && rest[n + 1 + m] && rest[n + 1 + m + 1])) {
         return false;
+    }
+    if (!streq(http_method(q->x), "GET")) {
+        respond_not_allowed(q);
+        return true;
     }
     CLEANUP_FREE char *group = xstrndup(rest, n);
     CLEANUP_FREE char *version = m ? xstrndup(rest + n + 1, m) : NULL;
@@ -338,8 +348,7 @@ bool handle_path(struct request *q)
         return false;
     }
     if (ours && !streq(http_method(q->x), "GET")) {
-        respond_error(q, 405, "MethodNotAllowed",
-                      "the server does not allow this method on the requested resource");
+        respond_not_allowed(q);
     } else if (group) {
         return handle_group(q, path + strlen("/apis/"));
     } else if (health || streq(path, "/livez")) {

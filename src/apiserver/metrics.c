@@ -14,7 +14,7 @@ static const unsigned bounds_ms[] = {1, 5, 10, 25, 50, 100, 250, 500, 1000, 5000
 struct counter {
     enum verb verb;
     int code;
-    const char *resource; /* A kind's plural, or "". */
+    const char *resource; /* A kind's plural (that very pointer), or "". */
     uint64_t n;
 };
 
@@ -47,7 +47,7 @@ void metrics_count(struct metrics *m, enum verb verb, const char *resource, int 
 {
     size_t i = 0;
     while (i < m->n && !(m->counters[i].verb == verb && m->counters[i].code == code &&
-                         streq(m->counters[i].resource, resource))) {
+                         m->counters[i].resource == resource)) {
         i++;
     }
     if (i == m->n) {

@@ -4,7 +4,12 @@
  * name the kinds and leave their fields open, as the server keeps fields it does not know. */
 #include "apiserver/server.h"
 
-#include <stdio.h>
+/* "api/v1", "apis/GROUP/VERSION": what a kind's document is called.  Owned. */
+static char *document_key(const struct api_kind *k)
+{
+    return *k->group ? xasprintf("apis/%s/%s", k->group, k->version)
+                     : xasprintf("api/%s", k->version);
+}
 
 static struct json *kind_id(const struct api_kind *k)
 {
@@ -44,10 +49,9 @@ static struct json *operation(const struct api_kind *k, const char *action, bool
 
 static void add_paths(struct json *paths, const struct api_kind *k)
 {
-    CLEANUP_FREE char *base = *k->group ? xasprintf("/apis/%s/%s", k->group, k->version)
-                                        : xasprintf("/api/%s", k->version);
+    CLEANUP_FREE char *base = document_key(k);
     CLEANUP_FREE char *all =
-        xasprintf("%s%s/%s", base, k->namespaced ? "/namespaces/{namespace}" : "", k->plural);
+        xasprintf("/%s%s/%s", base, k->namespaced ? "/namespaces/{namespace}" : "", k->plural);
     CLEANUP_FREE char *one = xasprintf("%s/{name}", all);
     struct json *list = json_ensure_object(paths, all);
     json_set(list, "get", operation(k, "list", false));
@@ -84,8 +88,8 @@ static void add_schema(struct json *schemas, const struct api_kind *k)
     json_set(schemas, name.data, s);
 }
 
-/* The document of one group and version; NULL: there is none. */
-static struct json *document(const char *group, const char *version)
+/* The document called 'key'; NULL: there is none. */
+static struct json *document(const char *key)
 {
     CLEANUP(json_free) struct json *doc = json_object();
     json_set_string(doc, "openapi", "3.0.0");
@@ -95,7 +99,8 @@ static struct json *document(const char *group, const char *version)
     struct json *paths = json_ensure_object(doc, "paths");
     struct json *schemas = json_ensure_object(json_ensure_object(doc, "components"), "schemas");
     for (size_t i = 0; api_kinds[i]; i++) {
-        if (streq(api_kinds[i]->group, group) && streq(api_kinds[i]->version, version)) {
+        CLEANUP_FREE char *own = document_key(api_kinds[i]);
+        if (streq(own, key)) {
             add_paths(paths, api_kinds[i]);
             add_schema(schemas, api_kinds[i]);
         }
@@ -107,9 +112,7 @@ static struct json *index_object(void)
 {
     struct json *o = json_object(), *paths = json_ensure_object(o, "paths");
     for (size_t i = 0; api_kinds[i]; i++) {
-        const struct api_kind *k = api_kinds[i];
-        CLEANUP_FREE char *key = *k->group ? xasprintf("apis/%s/%s", k->group, k->version)
-                                           : xasprintf("api/%s", k->version);
+        CLEANUP_FREE char *key = document_key(api_kinds[i]);
         /* The address changes with our version, so that clients may cache what is behind it. */
         json_set(paths, key,
                  object_of("serverRelativeURL",
@@ -142,17 +145,16 @@ static void respond_v2(struct request *q)
 
 void handle_openapi(struct request *q, const char *path)
 {
-    CLEANUP(json_free) struct json *v = NULL;
-    char group[64] = "", version[16] = "";
+    static const char v3[] = "/openapi/v3";
     if (streq(path, "/openapi/v2")) {
         respond_v2(q);
         return;
     }
-    if (streq(path, "/openapi/v3")) {
+    CLEANUP(json_free) struct json *v = NULL;
+    if (streq(path, v3)) {
         v = index_object();
-    } else if (sscanf(path, "/openapi/v3/api/%15[a-z0-9]", version) == 1 ||
-               sscanf(path, "/openapi/v3/apis/%63[^/]/%15[a-z0-9]", group, version) == 2) {
-        v = document(group, version);
+    } else if (str_has_prefix(path, "/openapi/v3/")) {
+        v = document(path + sizeof v3);
     }
     if (v) {
         respond_json(q, 200, "application/json", v);

@@ -25,7 +25,7 @@ int version_parse(struct request *q, uint64_t *ret, bool *ret_present)
 
 int selection_parse(struct request *q, struct selection *ret)
 {
-    struct selection s = {0};
+    struct selection s = {.name = q->verb == VERB_WATCH ? q->name : NULL};
     struct err e = {0};
     const struct api_kind *k = q->ck->kind;
     const char *labels = http_query(q->x, "labelSelector");
@@ -62,7 +62,8 @@ void selection_done(struct selection *s)
 
 bool selection_matches(const struct selection *s, const struct object *o)
 {
-    return api_selector_matches(s->fields, o->index) && api_selector_matches(s->labels, o->index);
+    return (!s->name || streq(api_index_field(o->index, 0), s->name)) &&
+           api_selector_matches(s->fields, o->index) && api_selector_matches(s->labels, o->index);
 }
 
 /* ---- get ---- */

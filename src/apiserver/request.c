@@ -98,7 +98,7 @@ static int parse_verb(struct request *q)
     const char *m = http_method(q->x);
     bool item = q->name != NULL, whole = !*q->subresource;
     if (streq(m, "GET")) {
-        q->verb = item ? VERB_GET : request_flag(q, "watch") ? VERB_WATCH : VERB_LIST;
+        q->verb = request_flag(q, "watch") ? VERB_WATCH : item ? VERB_GET : VERB_LIST;
         return whole || !streq(q->subresource, "finalize") ? 0 : -EOPNOTSUPP;
     }
     if (streq(m, "POST")) {

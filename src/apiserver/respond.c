@@ -15,7 +15,8 @@ const char *resource_text_(const struct api_kind *k, char *buf, size_t size)
 
 static void finish(struct request *q, int code)
 {
-    metrics_count(q->server->metrics, q->verb, q->ck ? q->ck->kind->plural : "", code,
+    static const char none[] = "";
+    metrics_count(q->server->metrics, q->verb, q->ck ? q->ck->kind->plural : none, code,
                   time_mono_ns() - q->start_ns);
     request_free(q);
 }

@@ -135,6 +135,7 @@ void handle_metrics(struct request *q);
 /* The selectors of a request; NULL: all.  After a failure the request was answered. */
 struct selection {
     struct api_selector *labels, *fields;
+    const char *name; /* Of the object, when one is watched by its path; the request's. */
 };
 int selection_parse(struct request *q, struct selection *ret);
 void selection_done(struct selection *s);

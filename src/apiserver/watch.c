@@ -15,7 +15,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define TICK_MS 250
+#define TICK_MS 1000
 #define BOOKMARK_MS 30000
 #define QUEUE_PAUSE ((size_t) 256 << 10) /* Unsent bytes at which a watch is not live any more. */
 #define MIN_TIMEOUT_MS (UINT64_C(30) * 60 * 1000)

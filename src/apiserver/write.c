@@ -264,6 +264,9 @@ static void attempt_create(struct write *w)
 {
     if (w->attempts) {
         object_generate_name(w->body);
+        if (w->ck->kind->defaults) {
+            w->ck->kind->defaults(w->body); /* They may depend on the name. */
+        }
         free(w->key);
         w->key = cache_key(w->q->namespace, json_path_string(w->body, "metadata", "name", NULL));
     }

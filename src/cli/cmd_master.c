@@ -40,6 +40,7 @@ struct master {
     struct master_tls *tls; /* NULL: plain HTTP. */
     struct loop_signal *term, *interrupt, *hangup;
     struct loop_timer *renewal;
+    const char *config_path; /* NULL: none. */
     struct netconf network;
     char host[64]; /* Our own address, */
     int port;      /* and its port. */
@@ -106,8 +107,8 @@ struct option_value {
 enum { OPT_HELP = 256, OPT_CONFIG_FIRST };
 #define MAX_VALUES 64
 
-/* -1: go on; else the exit status. */
-static int parse_options(int argc, char **argv, struct master_config *c)
+/* -1: go on; else the exit status.  '*ret_path' is the configuration file, or NULL. */
+static int parse_options(int argc, char **argv, struct master_config *c, const char **ret_path)
 {
     enum { N_FIXED = 2, N_MAX = 32 };
     struct option longs[N_MAX] = {{"help", no_argument, NULL, OPT_HELP},
@@ -156,6 +157,7 @@ static int parse_options(int argc, char **argv, struct master_config *c)
     if (c->log_level && log_set_levels(c->log_level, bad) < 0) {
         (void) err_set(&e, -EINVAL, "logLevel: \"%s\" is not a level such as info", bad);
     } else if (master_config_check(c, &e) == 0) {
+        *ret_path = config;
         return -1;
     }
     return config ? command_fail(&e, "%s", config) : command_fail(&e, NULL);
@@ -238,6 +240,25 @@ static void controllers_started(void *ctx)
     notify_manager("READY=1");
 }
 
+/* Reads logLevel again; all else but certificates takes a restart. */
+static void reread_config(const struct master *m)
+{
+    __attribute__((cleanup(master_config_donep))) struct master_config c;
+    struct err e = {0};
+    char bad[64];
+    master_config_init(&c);
+    if (!m->config_path) {
+        return;
+    }
+    if (read_config(m->config_path, &c, &e) < 0) {
+        log_warn("configuration not read again", "error=\"%s\"", e.text);
+    } else if (c.log_level && log_set_levels(c.log_level, bad) < 0) {
+        log_warn("configuration not read again", "error=\"logLevel: %s is not a level\"", bad);
+    } else {
+        log_info("configuration read again", "logLevel=%s", c.log_level ? c.log_level : "");
+    }
+}
+
 static void controllers_failed(void *ctx, const struct err *e)
 {
     struct master *m = ctx;
@@ -272,7 +293,6 @@ static void renew(void *ctx)
     struct master *m = ctx;
     struct err e = {0};
     if (!m->tls) {
-        log_info("nothing to reload");
         return;
     }
     loop_timer_arm(m->renewal, RENEWAL_MS);
@@ -281,6 +301,12 @@ static void renew(void *ctx)
     } else {
         log_info("certificates reloaded");
     }
+}
+
+static void on_hangup(void *ctx)
+{
+    reread_config(ctx);
+    renew(ctx);
 }
 
 /* The controllers' way in beside HTTPS: a port that only this host can reach, and only with a token that no one
@@ -368,9 +394,10 @@ static void raise_file_limit(void)
     }
 }
 
-static int run_master(const struct master_config *c)
+static int run_master(const struct master_config *c, const char *config_path)
 {
-    __attribute__((cleanup(master_done))) struct master m = {.network = c->network};
+    __attribute__((cleanup(master_done))) struct master m = {.network = c->network,
+                                                             .config_path = config_path};
     struct err e = {0};
     CLEANUP(fd_close) int fd = -1;
     if (check_host(&c->network, &e) < 0) {
@@ -392,8 +419,8 @@ static int run_master(const struct master_config *c)
         return command_fail(&e, NULL);
     }
     m.term = loop_signal_new(m.loop, SIGTERM, on_signal, &m);
-    m.hangup = loop_signal_new(m.loop, SIGHUP, renew, &m);
     m.interrupt = loop_signal_new(m.loop, SIGINT, on_signal, &m);
+    m.hangup = loop_signal_new(m.loop, SIGHUP, on_hangup, &m);
     loop_run(m.loop);
     log_info("stopped");
     return m.status;
@@ -403,8 +430,9 @@ static int run(int argc, char **argv)
 {
     __attribute__((cleanup(master_config_donep))) struct master_config c;
     master_config_init(&c);
-    int status = parse_options(argc, argv, &c);
-    return status >= 0 ? status : run_master(&c);
+    const char *path = NULL;
+    int status = parse_options(argc, argv, &c, &path);
+    return status >= 0 ? status : run_master(&c, path);
 }
 
 const struct command cmd_master = {.name = "master",

@@ -6,7 +6,6 @@
 #include "cli/print.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <strings.h>
 
 #define GAP 2
@@ -122,20 +121,11 @@ static bool is_tree(const struct json *v)
 
 static void add_value(struct lines *l, unsigned level, const char *label, const struct json *v);
 
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *) a, *(const char *const *) b);
-}
-
 /* All members, sorted by name. */
 static void add_members(struct lines *l, unsigned level, const struct json *o)
 {
-    size_t n = json_is(o, JSON_OBJECT) ? json_count(o) : 0;
-    CLEANUP_FREE const char **keys = xcalloc(n + 1, sizeof(*keys));
-    for (size_t i = 0; i < n; i++) {
-        keys[i] = json_key_at(o, i);
-    }
-    qsort(keys, n, sizeof(*keys), by_text);
+    size_t n = 0;
+    CLEANUP_FREE const char **keys = print_sorted_keys(o, &n);
     for (size_t i = 0; i < n; i++) {
         const char *key = keys[i];
         CLEANUP_STRBUF struct strbuf label = STRBUF_INIT;
@@ -170,13 +160,14 @@ static void add_value(struct lines *l, unsigned level, const char *label, const 
 /* "Labels:  a=b" and one line for each further one. */
 static void add_map(struct lines *l, const char *label, const struct json *map, const char *between)
 {
-    size_t n = json_is(map, JSON_OBJECT) ? json_count(map) : 0;
+    size_t n = 0;
+    CLEANUP_FREE const char **keys = print_sorted_keys(map, &n);
     if (n == 0) {
         add(l, 0, label, "<none>");
     }
     for (size_t i = 0; i < n; i++) {
-        CLEANUP_FREE char *value = scalar_text(json_at(map, i));
-        CLEANUP_FREE char *text = xasprintf("%s%s%s", json_key_at(map, i), between, value);
+        CLEANUP_FREE char *value = scalar_text(json_get(map, keys[i]));
+        CLEANUP_FREE char *text = xasprintf("%s%s%s", keys[i], between, value);
         add(l, 0, i ? "" : label, text);
         if (i) {
             l->list[l->n - 1].label[0] = '\0';

@@ -10,6 +10,22 @@
 #define PADDING 3
 #define MIN_WIDTH 6
 
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *) a, *(const char *const *) b);
+}
+
+const char **print_sorted_keys(const struct json *o, size_t *ret_n)
+{
+    size_t n = json_is(o, JSON_OBJECT) ? json_count(o) : 0;
+    const char **keys = xcalloc(n + 1, sizeof(*keys));
+    for (size_t i = 0; i < n; i++) {
+        keys[i] = json_key_at(o, i);
+    }
+    qsort(keys, n, sizeof(*keys), by_text);
+    return *ret_n = n, keys;
+}
+
 /* ---- columns ---- */
 
 /* Characters of UTF-8 text. */
@@ -123,9 +139,11 @@ static char *upper(const char *s)
 static char *labels_text(const struct json *labels)
 {
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
-    for (size_t i = 0; json_is(labels, JSON_OBJECT) && i < json_count(labels); i++) {
-        const char *value = json_get_string(json_at(labels, i));
-        strbuf_addf(&b, "%s%s=%s", i ? "," : "", json_key_at(labels, i), value ? value : "");
+    size_t n = 0;
+    CLEANUP_FREE const char **keys = print_sorted_keys(labels, &n);
+    for (size_t i = 0; i < n; i++) {
+        const char *value = json_get_string(json_get(labels, keys[i]));
+        strbuf_addf(&b, "%s%s=%s", i ? "," : "", keys[i], value ? value : "");
     }
     return b.size ? strbuf_steal(&b) : xstrdup("<none>");
 }
@@ -256,11 +274,6 @@ int print_custom_columns(const char *spec, const struct json *items, bool no_hea
 
 /* ---- objects ---- */
 
-static int by_key(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *) a, *(const char *const *) b);
-}
-
 /* Owned copy of 'v' with the keys of all objects sorted, as kubectl writes them. */
 static struct json *sorted(const struct json *v)
 {
@@ -274,12 +287,8 @@ static struct json *sorted(const struct json *v)
     if (!json_is(v, JSON_OBJECT)) {
         return json_clone(v);
     }
-    size_t n = json_count(v);
-    CLEANUP_FREE const char **keys = xcalloc(n + 1, sizeof(*keys));
-    for (size_t i = 0; i < n; i++) {
-        keys[i] = json_key_at(v, i);
-    }
-    qsort(keys, n, sizeof(*keys), by_key);
+    size_t n = 0;
+    CLEANUP_FREE const char **keys = print_sorted_keys(v, &n);
     struct json *o = json_object();
     for (size_t i = 0; i < n; i++) {
         json_set(o, keys[i], sorted(json_get(v, keys[i])));

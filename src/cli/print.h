@@ -31,6 +31,9 @@ int print_custom_columns(const char *spec, const struct json *items, bool no_hea
 void print_columns(const char *const *cells, size_t n_columns, size_t n_rows, const char *indent,
                    struct strbuf *out);
 
+/* The keys of an object, sorted: an owned array of '*ret_n' strings of the object's. */
+const char **print_sorted_keys(const struct json *o, size_t *ret_n);
+
 /* Appends one object (a List for several), keys sorted and without managedFields. */
 void print_json(const struct json *v, struct strbuf *out);
 void print_yaml(const struct json *v, struct strbuf *out);

@@ -351,11 +351,11 @@ static void watch_ended(void *ctx, const struct http_result *r)
 {
     struct informer *i = ctx;
     char text[64];
+    CLEANUP_FREE char *error = TAKE(i->watch_error);
     i->watch = NULL;
     strbuf_done(&i->line);
     loop_timer_disarm(i->retry);
     if (r->error == 0 && r->status == 200) {
-        CLEANUP_FREE char *error = TAKE(i->watch_error);
         after_watch(i, error);
         return;
     }

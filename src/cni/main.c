@@ -21,8 +21,8 @@
 /* Longer than anything the agent waits for. */
 #define ANSWER_TIMEOUT_S 60
 
-#define NOT_RUNNING "the network process of this node is not running"
-#define LOOK_AT "is \"tenet node\" running? its log says why it is not ready"
+#define AGENT "tenet node, the network process of this node, "
+#define LOOK_AT "its log says why (journalctl -u tenet-node)"
 
 /* Reads 'fd' to its end, at most 'max' bytes; -EFBIG when there are more. */
 static int read_all(int fd, size_t max, struct strbuf *out)
@@ -113,10 +113,12 @@ static int connect_agent(const char *path, int *ret_fd, struct cni_error *e)
     snprintf(sa.sun_path, sizeof sa.sun_path, "%s", path);
     if (connect(fd, (struct sockaddr *) &sa, sizeof sa) < 0) {
         if (errno == EACCES || errno == EPERM) {
-            return cni_fail(e, CNI_IO_FAILURE, "cannot reach the network process of this node",
-                            "%s: %s", path, strerror(errno));
+            return cni_fail(e, CNI_IO_FAILURE,
+                            "cannot reach tenet node, the network process of this node", "%s: %s",
+                            path, strerror(errno));
         }
-        return cni_fail(e, CNI_TRY_AGAIN, NOT_RUNNING, "%s: %s; " LOOK_AT, path, strerror(errno));
+        return cni_fail(e, CNI_TRY_AGAIN, AGENT "is not running", "%s: %s; " LOOK_AT, path,
+                        strerror(errno));
     }
     *ret_fd = fd_take(&fd);
     return 0;
@@ -168,7 +170,7 @@ static int ask_agent(const struct cni_request *r, int *ret_status, struct strbuf
         err = read_all(fd, CNI_MAX_REPLY, &reply);
     }
     if (err == -EAGAIN) {
-        return cni_fail(e, CNI_TRY_AGAIN, "the network process of this node does not answer",
+        return cni_fail(e, CNI_TRY_AGAIN, AGENT "does not answer",
                         "%s: no answer to %s in %d s; see its log", r->config.socket,
                         cni_command_name(r->command), ANSWER_TIMEOUT_S);
     }
@@ -176,9 +178,8 @@ static int ask_agent(const struct cni_request *r, int *ret_status, struct strbuf
     bool whole = reply.size >= 3 && (text[0] == '0' || text[0] == '1') && text[1] == ' ' &&
                  text[reply.size - 1] == '\n';
     if (err < 0 || !whole) {
-        return cni_fail(e, CNI_TRY_AGAIN, "the network process of this node gave no answer",
-                        "%s: %s; " LOOK_AT, r->config.socket,
-                        err < 0 ? strerror(-err) : "it closed the connection");
+        return cni_fail(e, CNI_TRY_AGAIN, AGENT "gave no answer", "%s: %s; " LOOK_AT,
+                        r->config.socket, err < 0 ? strerror(-err) : "it closed the connection");
     }
     *ret_status = text[0] - '0';
     if (reply.size > 3) {

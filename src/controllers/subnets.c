@@ -9,8 +9,6 @@
 #include "controllers/subnet_plan.h"
 #include "controllers/workqueue.h"
 
-#include <stdio.h>
-
 LOG_MODULE("subnets");
 
 #define PARALLEL 32
@@ -18,8 +16,7 @@ LOG_MODULE("subnets");
 
 /* What is known about one name, beside the objects in the informers. */
 struct entry {
-    struct subnets *s;
-    struct list waiting; /* In s->waiting, or alone. */
+    struct list waiting; /* In the controller's 'waiting', or alone. */
     bool has_mark;       /* 'mark' is that of the HostSubnet in the informer. */
     bool has_grant;      /* 'grant' was allocated, and its HostSubnet not yet seen. */
     struct ip4_prefix mark, grant;
@@ -51,7 +48,6 @@ static struct entry *entry_get(struct subnets *s, const char *name)
         size_t size = strlen(name) + 1;
         en = xcalloc(1, sizeof(*en) + size);
         memcpy(en->name, name, size);
-        en->s = s;
         list_init(&en->waiting);
         smap_set(&s->entries, name, en);
     }
@@ -344,7 +340,7 @@ static void reconcile(void *ctx, struct work *w, const char *key)
         return;
     case SUBNET_DELETE:
         log_info("host subnet deleted", "node=%s reason=\"%s\"", key,
-                 plan.reason ? plan.message : "its node is gone");
+                 plan.reason ? plan.message : "its node is gone or was made anew");
         if (plan.reason) {
             tell(s, en, node, plan.reason, plan.message);
         }
@@ -444,10 +440,31 @@ static void hostsubnet_changed(void *ctx, const char *key, const struct json *ol
     queue(s, key);
 }
 
+/* Whether the HostSubnet 'obj', which was deleted, is that of the Node there is: then somebody deleted it by
+ * hand, and the node gets the same subnet again, for its pods have addresses of it. */
+static bool belongs_to_node(const struct subnets *s, const char *key, const struct json *obj)
+{
+    const struct json *node = informer_get(s->nodes, key);
+    return node && !obj_is_terminating(node) &&
+           streq_null(obj_annotation(obj, ANNOTATION_NODE_UID), obj_uid(node));
+}
+
 static void hostsubnet_deleted(void *ctx, const char *key, const struct json *obj)
 {
     struct subnets *s = ctx;
     struct entry *en = entry_get(s, key);
+    if (en->has_mark && !en->has_grant && belongs_to_node(s, key, obj) &&
+        netconf_has_prefix(&s->conf, en->mark)) {
+        (void) subnet_alloc_release(s->alloc, en->mark);
+        en->has_mark = false;
+        if (!subnet_alloc_overlaps(s->alloc, en->mark)) { /* Else it was right to delete it. */
+            subnet_alloc_mark(s->alloc, en->mark);
+            en->grant = en->mark;
+            en->has_grant = true;
+        } else {
+            wake_waiting(s);
+        }
+    }
     release(s, &en->has_mark, en->mark);
     free(en->conflict);
     en->conflict = NULL;

@@ -71,7 +71,9 @@ typedef void datapath_done_fn(void *ctx, int error, const char *text);
  * container_id and ifname is replaced. */
 void datapath_attach(struct datapath *dp, const struct dp_pod *p, datapath_done_fn *done,
                      void *ctx);
-/* Removes flows and port; success when it is absent.  The host_if link itself is the caller's. */
+/* Removes flows and port; success when it is absent.  'done' is called when the port is out of the stored
+ * configuration; a switch that is busy may forward for some milliseconds more, but nothing attached later
+ * can meet what is left.  The host_if link itself is the caller's. */
 void datapath_detach(struct datapath *dp, const char *container_id, const char *ifname,
                      datapath_done_fn *done, void *ctx);
 /* The project of some pods got another VNID: changes their flows in one step and what is stored with

@@ -74,7 +74,7 @@ struct mac host_mac(uint32_t addr)
     return m;
 }
 
-int host_create(struct lab *l, const char *host, uint32_t addr, uint32_t mac_for, struct err *e)
+int host_create(struct lab *l, const char *host, uint32_t addr, bool in_switch, struct err *e)
 {
     CLEANUP_FREE char *ns = lab_ns(l, host);
     CLEANUP(rtnl_close) struct rtnl *wire = NULL;
@@ -87,7 +87,7 @@ int host_create(struct lab *l, const char *host, uint32_t addr, uint32_t mac_for
         (r = rtnl_link_get(wire, WIRE_BRIDGE, &bridge, e)) < 0) {
         return r;
     }
-    struct mac mac = host_mac(mac_for);
+    struct mac mac = host_mac(addr);
     struct rtnl_veth v = {.name = host,
                           .peer_name = HOST_LINK,
                           .peer_ns_fd = fd,
@@ -98,7 +98,7 @@ int host_create(struct lab *l, const char *host, uint32_t addr, uint32_t mac_for
         (r = link_up(mine, HOST_LINK, 0, e)) < 0) {
         return r;
     }
-    return addr ? host_address(l, host, HOST_LINK, addr, e) : 0;
+    return in_switch ? 0 : host_address(l, host, HOST_LINK, addr, e);
 }
 
 struct link_wait {
@@ -142,7 +142,7 @@ int outside_create(struct lab *l, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *rt = NULL;
     struct rtnl_link lo;
-    int r = host_create(l, "outside", OUTSIDE_IP, OUTSIDE_IP, e);
+    int r = host_create(l, "outside", OUTSIDE_IP, false, e);
     if (r < 0 || (r = host_rtnl(l, "outside", &rt, e)) < 0 ||
         (r = rtnl_link_get(rt, "lo", &lo, e)) < 0) {
         return r;

@@ -148,6 +148,12 @@ struct json *lab_namespaces(const struct lab *l)
 
 /* ---- configuration and lock ---- */
 
+bool lab_is_locked(const struct lab *l)
+{
+    CLEANUP(fd_close) int fd = open(l->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
+
 /* Appends " (there is: a, b)" with the labs of this machine, if there are any. */
 static void add_others(struct strbuf *out)
 {
@@ -182,10 +188,12 @@ int lab_load(struct lab *l, struct err *e)
     }
     CLEANUP(json_free) struct json *left = lab_namespaces(l);
     if (json_count(left) || access(l->dir, F_OK) == 0) {
-        return err_set(e, -ENOENT,
-                       "lab %s is half there, its start was broken off; remove it with "
-                       "\"tenet lab --name %s down\"",
-                       l->name, l->name);
+        return lab_is_locked(l)
+                   ? err_set(e, -ENOENT, "lab %s is just being made or removed", l->name)
+                   : err_set(e, -ENOENT,
+                             "lab %s is half there, its start was broken off; remove it with "
+                             "\"tenet lab --name %s down\"",
+                             l->name, l->name);
     }
     CLEANUP_STRBUF struct strbuf others = STRBUF_INIT;
     add_others(&others);

@@ -48,6 +48,7 @@ int lab_load(struct lab *l, struct err *e);
 /* Makes 'l' the only one that adds to or removes from the lab, as long as it lives.  Programs being
  * started hold the lock, too, so that after a kill nothing comes up behind the back of lab_down. */
 int lab_lock(struct lab *l, struct err *e);
+bool lab_is_locked(const struct lab *l); /* By somebody else. */
 int lab_check_host_name(const char *name, struct err *e);
 /* Waits until 'cond' holds; -ETIMEDOUT.  A negative value of 'cond' ends it. */
 int lab_wait(int (*cond)(void *ctx), void *ctx, uint64_t timeout_ms);
@@ -83,8 +84,9 @@ int wire_create(struct lab *l, struct err *e);
 uint32_t wire_mtu(const struct lab *l);
 /* A MAC address that is the same each time: 02:00 and the four bytes of 'addr'. */
 struct mac host_mac(uint32_t addr);
-/* Namespace of 'host' with eth0 on the wire.  'addr' 0: eth0 gets none (it goes into a switch). */
-int host_create(struct lab *l, const char *host, uint32_t addr, uint32_t mac_for, struct err *e);
+/* Namespace of 'host' with eth0 on the wire, whose MAC address is host_mac(addr).  'in_switch': eth0 goes
+ * into a switch, and gets no address itself. */
+int host_create(struct lab *l, const char *host, uint32_t addr, bool in_switch, struct err *e);
 /* Brings up link 'name' of 'host' with 'addr' and the default route. */
 int host_address(struct lab *l, const char *host, const char *link, uint32_t addr, struct err *e);
 int outside_create(struct lab *l, struct err *e);

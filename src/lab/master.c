@@ -92,7 +92,7 @@ int master_create(struct lab *l, struct err *e)
         (r = write_kubeconfig(l, "node.kubeconfig", IP4_TEXT(MASTER_IP), MASTER_PORT, e)) < 0) {
         return r;
     }
-    return host_create(l, "master", MASTER_IP, MASTER_IP, e);
+    return host_create(l, "master", MASTER_IP, false, e);
 }
 
 /* ---- etcd ---- */

@@ -258,7 +258,7 @@ static int write_config(struct lab *l, const char *node, uint32_t addr, struct e
 int node_prepare(struct lab *l, const char *node, uint32_t addr, struct err *e)
 {
     int r = write_config(l, node, addr, e);
-    if (r < 0 || (r = host_create(l, node, 0, addr, e)) < 0 ||
+    if (r < 0 || (r = host_create(l, node, addr, true, e)) < 0 ||
         (r = ovs_start(l, node, addr, e)) < 0) {
         return err_prefix(e, "node %s", node), r;
     }

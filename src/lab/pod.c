@@ -186,17 +186,17 @@ static void set_running(struct json *pod, const char *ip, const char *host_ip, c
 }
 
 /* Writes it, on the newest version when somebody else was faster. */
-static int put_status(struct lab *l, const char *project, const char *name, const char *ip,
-                      const char *host_ip, const char *id, struct err *e)
+static int put_status(struct lab *l, const struct cni_call *c, const char *ip, const char *host_ip,
+                      struct err *e)
 {
-    CLEANUP_FREE char *path = api_path("v1", "pods", project, name, "status");
+    CLEANUP_FREE char *path = api_path("v1", "pods", c->project, c->name, "status");
     int r = -ESTALE;
     for (int i = 0; i < STATUS_TRIES && r == -ESTALE; i++) {
         CLEANUP(json_free) struct json *pod = NULL;
-        if ((r = lab_get(l, "v1", "pods", project, name, &pod, e)) < 0) {
+        if ((r = lab_get(l, "v1", "pods", c->project, c->name, &pod, e)) < 0) {
             return r;
         }
-        set_running(pod, ip, host_ip, id);
+        set_running(pod, ip, host_ip, c->id);
         r = lab_call(l, "PUT", path, pod, NULL, e);
     }
     return r;
@@ -228,11 +228,12 @@ static int random_id(char out[2 * ID_BYTES + 1], struct err *e)
 
 /* ---- adding ---- */
 
-/* Attaches, and tells the API server; '*ret_ip' is owned. */
-static int attach(struct lab *l, const struct cni_call *c, char **ret_ip, struct err *e)
+/* Attaches, tells the API server, and adds to 'v' what came of it. */
+static int attach(struct lab *l, const struct cni_call *c, struct json *v, struct err *e)
 {
     CLEANUP(json_free) struct json *result = NULL;
     uint32_t host_ip = 0;
+    int64_t vnid = 0;
     struct ip4_prefix addr;
     int r = cni_run(l, c, "ADD", &result, e);
     if (r < 0 || (r = node_address(l, c->node, &host_ip, e)) < 0) {
@@ -242,15 +243,15 @@ static int attach(struct lab *l, const struct cni_call *c, char **ret_ip, struct
     if (!text || prefix_parse_host(text, &addr, NULL) < 0) {
         return err_set(e, -EIO, "result of CNI ADD: ips[0].address: \"%s\"", text ? text : "");
     }
-    CLEANUP_FREE char *ip = xstrdup(IP4_TEXT(addr.addr));
-    if ((r = put_status(l, c->project, c->name, ip, IP4_TEXT(host_ip), c->id, e)) < 0) {
+    json_set_string(v, "podIP", IP4_TEXT(addr.addr));
+    if ((r = project_vnid(l, c->project, &vnid, e)) < 0) {
         return r;
     }
-    *ret_ip = TAKE(ip);
-    return 0;
+    json_set_int(v, "vnid", vnid);
+    return put_status(l, c, IP4_TEXT(addr.addr), IP4_TEXT(host_ip), e);
 }
 
-static int create(struct lab *l, const struct cni_call *c, const char *ns, char **ret_ip,
+static int create(struct lab *l, const struct cni_call *c, const char *ns, struct json *v,
                   struct err *e)
 {
     CLEANUP(json_free) struct json *pod = pod_object(c->project, c->name, c->node, c->id);
@@ -265,7 +266,7 @@ static int create(struct lab *l, const struct cni_call *c, const char *ns, char 
     /* The object is ours now, and so is the namespace of its name, if one was left behind. */
     netns_kill_processes(ns, NULL);
     if ((r = netns_delete(ns, e)) == 0 && (r = netns_create(ns, e)) == 0 &&
-        (r = attach(l, c, ret_ip, e)) == 0) {
+        (r = attach(l, c, v, e)) == 0) {
         return 0;
     }
     cni_run(l, c, "DEL", NULL, NULL);
@@ -279,9 +280,7 @@ int lab_pod_add(struct lab *l, const char *project, const char *name, const char
                 struct json **ret, struct err *e)
 {
     CLEANUP_FREE char *chosen = NULL;
-    CLEANUP_FREE char *ip = NULL;
     char id[2 * ID_BYTES + 1];
-    int64_t vnid = 0;
     int r = check_names(project, name, e);
     if (r < 0 || (r = lab_load(l, e)) < 0 || (node && (r = node_check(l, node, e)) < 0) ||
         (r = check_project(l, project, e)) < 0 || (!node && (r = choose_node(l, &chosen, e)) < 0) ||
@@ -291,18 +290,16 @@ int lab_pod_add(struct lab *l, const char *project, const char *name, const char
     CLEANUP_FREE char *ns = lab_pod_ns(l, project, name);
     CLEANUP_FREE char *netns = xasprintf("%s/%s", NETNS_DIR, ns);
     struct cni_call c = {node ? node : chosen, project, name, id, netns};
-    if ((r = create(l, &c, ns, &ip, e)) < 0 || (r = project_vnid(l, project, &vnid, e)) < 0) {
-        return r;
-    }
-    struct json *v = json_object();
+    CLEANUP(json_free) struct json *v = json_object();
     json_set_string(v, "project", project);
     json_set_string(v, "name", name);
-    json_set_string(v, "podIP", ip);
-    json_set_int(v, "vnid", vnid);
+    if ((r = create(l, &c, ns, v, e)) < 0) {
+        return r;
+    }
     json_set_string(v, "node", c.node);
     json_set_string(v, "netns", netns);
     json_set_string(v, "containerID", id);
-    *ret = v;
+    *ret = TAKE(v);
     return 0;
 }
 

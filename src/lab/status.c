@@ -5,6 +5,7 @@
 #include "net/netns.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/mount.h>
 #include <unistd.h>
@@ -141,6 +142,7 @@ static int exec_in(const char *ns, char *const argv[], struct err *e)
     }
     fd_close(fd);
     enter_sys();
+    signal(SIGPIPE, SIG_DFL); /* Ignored by this program, and exec would pass that on. */
     execvp(argv[0], argv);
     return errno == ENOENT ? err_set(e, -ENOENT, "%s: no such program", argv[0])
                            : err_sys(e, -errno, "%s", argv[0]);

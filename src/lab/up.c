@@ -77,10 +77,13 @@ static int claim(struct lab *l, const struct lab_options *o, struct err *e)
     }
     if (json_count(left) || (mkdir(l->dir, 0755) < 0 && errno == EEXIST)) {
         bool whole = lab_load(l, NULL) == 0 && json_get_bool(json_get(l->config, "up"), false);
+        const char *how = whole              ? ""
+                          : lab_is_locked(l) ? ", and just being made or removed"
+                                             : ", half made by a start that was broken off";
         return err_set(e, -EEXIST,
                        "lab %s is there already%s; remove it with \"tenet lab --name %s down\", or "
                        "give this one another name",
-                       l->name, whole ? "" : ", half made by a start that was broken off", l->name);
+                       l->name, how, l->name);
     }
     if (access(l->dir, F_OK) < 0) {
         return err_sys(e, -errno, "make the directory %s", l->dir);

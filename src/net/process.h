@@ -22,9 +22,9 @@ struct process_spec {
 
 /* Starts it; the error says when the program does not exist. */
 int process_start(const struct process_spec *s, pid_t *ret_pid, struct err *e);
-/* Runs it to its end within 'timeout_ms' (then it is killed, -ETIMEDOUT), collecting up to 1 MiB each of
- * standard output and error when the buffers are not NULL.  Returns 0 whatever its exit status, which is
- * stored in '*ret_status' (128 + signal when killed). */
+/* Runs it to its end within 'timeout_ms' (then it is killed, -ETIMEDOUT; 0: no limit), collecting up to
+ * 1 MiB each of standard output and error when the buffers are not NULL.  Returns 0 whatever its exit
+ * status, which is stored in '*ret_status' (128 + signal when killed). */
 int process_run(const struct process_spec *s, uint64_t timeout_ms, struct strbuf *out,
                 struct strbuf *errout, int *ret_status, struct err *e);
 /* Whether 'pid' runs and its command line holds 'needle' (guards against pid reuse). */

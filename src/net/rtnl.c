@@ -700,7 +700,8 @@ int rtnl_route_list(struct rtnl *r, int ifindex, struct rtnl_route **ret, size_t
     struct nlmsghdr *h =
         route_request(r, RTM_GETROUTE, 0, &(struct rtnl_route){.ifindex = ifindex}, &rtm);
     int code = dump(r, h, route_collect, &c);
-    if (code < 0) {
+    if (code < 0 &&
+        code != -ENOENT) { /* A namespace that never had a route has no table of them. */
         return fail(r, code, e, "list routes");
     }
     *ret = c.items;

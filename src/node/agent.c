@@ -11,6 +11,7 @@
 #include "node/cniserver.h"
 #include "node/host.h"
 #include "node/keeper.h"
+#include "node/monitor.h"
 #include "node/neigh.h"
 #include "node/objects.h"
 #include "node/pods.h"
@@ -65,7 +66,9 @@ struct agent {
     bool switch_ready;
     char switch_reason[256];
     struct keeper *keeper;
+    struct monitor *monitor;
     bool host_ready;
+    char host_reason[256];
     char not_ready[400];
     struct pods *pods;
     struct cniserver *cniserver;
@@ -336,6 +339,18 @@ static void follow_projects(struct agent *a)
 
 /* ---- the datapath ---- */
 
+static void on_host_changed(void *ctx, unsigned what)
+{
+    struct agent *a = ctx;
+    keeper_changed(a->keeper, what);
+}
+
+static void on_link_gone(void *ctx, const char *name)
+{
+    struct agent *a = ctx;
+    pods_link_gone(a->pods, name);
+}
+
 static const char *not_ready(void *ctx)
 {
     struct agent *a = ctx;
@@ -347,7 +362,11 @@ static const char *not_ready(void *ctx)
                  a->switch_reason);
         return a->not_ready;
     }
-    return a->host_ready ? NULL : "the gateway tun0 is being set up";
+    if (!a->host_ready) {
+        snprintf(a->not_ready, sizeof a->not_ready, "the host is not set up: %s", a->host_reason);
+        return a->not_ready;
+    }
+    return NULL;
 }
 
 static void on_inventory(void *ctx)
@@ -364,6 +383,7 @@ static void on_switch_ready(void *ctx)
     a->switch_ready = true;
     if (a->phase != STOPPING) {
         a->host_ready = false;
+        snprintf(a->host_reason, sizeof a->host_reason, "tun0 is being looked at");
         keeper_set(a->keeper, &a->net);
     }
 }
@@ -442,10 +462,18 @@ static void on_kept(void *ctx, int error, const char *text)
 {
     struct agent *a = ctx;
     struct err e = {0};
-    if (a->phase == STOPPING || error < 0 || !a->switch_ready) {
-        if (error < 0 && a->phase != STOPPING) {
-            a->host_ready = false;
+    if (a->phase == STOPPING) {
+        return;
+    }
+    if (error < 0) {
+        a->host_ready = false;
+        snprintf(a->host_reason, sizeof a->host_reason, "%s", text);
+        if (a->phase == RUNNING && a->switch_ready) {
+            registration_set_ready(a->registration, false, "HostNotReady", text);
         }
+        return;
+    }
+    if (!a->switch_ready) {
         return;
     }
     bool again = !a->host_ready && a->phase == RUNNING;
@@ -500,17 +528,19 @@ static void begin(struct agent *a, struct sdn_network *n)
                                  .ovs_rundir = a->cfg->ovs_run_dir,
                                  .datapath_type = a->cfg->ovs_datapath_type};
     int r = datapath_open(a->loop, &dc, &events, a, &a->datapath, &e);
+    static const struct monitor_ops mops = {.changed = on_host_changed, .link_gone = on_link_gone};
+    static const struct pods_ops pops = {.vnid = find_vnid, .not_ready = not_ready};
+    struct pods_config pc = {
+        .loop = a->loop, .datapath = a->datapath, .vnid_wait_ms = VNID_WAIT_MS};
     if (r == 0) {
-        r = keeper_new(a->loop, on_kept, a, &a->keeper, &e);
+        a->keeper = keeper_new(a->loop, on_kept, a);
+        a->pods = pods_new(&pc, &pops, a);
+        r = monitor_new(a->loop, HOST_TUN, &mops, a, &a->monitor, &e);
     }
     if (r < 0) {
         fatal(a, "%s", e.text);
         return;
     }
-    static const struct pods_ops ops = {.vnid = find_vnid, .not_ready = not_ready};
-    struct pods_config pc = {
-        .loop = a->loop, .datapath = a->datapath, .vnid_wait_ms = VNID_WAIT_MS};
-    a->pods = pods_new(&pc, &ops, a);
     loop_timer_disarm(a->wait);
     a->phase = STARTING;
     adopt(a, n);
@@ -526,7 +556,9 @@ static void follow(struct agent *a)
     const char *name = a->cfg->node_name;
     bool cluster_changed = false;
     if (read_cluster(a, &n, &e) < 0) {
-        log_error("ClusterNetwork cannot be used, going on with the last", "error=\"%s\"", e.text);
+        static struct log_limit limit;
+        log_limited(&limit, LOG_ERROR, "ClusterNetwork cannot be used, going on with the last",
+                    "error=\"%s\"", e.text);
         n = a->net;
         n.remotes = NULL;
     } else {
@@ -649,6 +681,9 @@ static void master_connection(void *ctx, const char *lost_reason)
         return;
     }
     a->master_lost = lost_reason != NULL;
+    if (a->phase == WAITING) {
+        return; /* Nothing to go on with yet; the line about waiting says it. */
+    }
     if (lost_reason) {
         log_warn("master is gone, going on with what is known", "reason=\"%s\"", lost_reason);
     } else {
@@ -698,49 +733,32 @@ static int take_lock(struct agent *a, struct err *e)
     return 0;
 }
 
+/* The address that the tunnels end at: configured, or of the default route; and really this host's. */
 static int find_address(struct agent *a, struct err *e)
 {
-    if (a->cfg->node_ip) {
-        a->host_ip = a->cfg->node_ip;
-        return 0;
-    }
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    CLEANUP_FREE struct rtnl_addr *addrs = NULL;
+    size_t n;
     int err = rtnl_open(&r, e);
-    return err < 0 ? err : host_default_address(r, &a->host_ip, e);
+    if (err == 0 && !a->cfg->node_ip) {
+        return host_default_address(r, &a->host_ip, e);
+    }
+    if (err == 0) {
+        err = rtnl_addr_list(r, 0, &addrs, &n, e);
+    }
+    for (size_t i = 0; err == 0 && i < n; i++) {
+        if (addrs[i].addr.addr == a->cfg->node_ip) {
+            a->host_ip = a->cfg->node_ip;
+            return 0;
+        }
+    }
+    return err < 0 ? err
+                   : err_set(e, -EADDRNOTAVAIL, "nodeIP: %s is not an address of this host",
+                             IP4_TEXT(a->cfg->node_ip));
 }
 
-static int start(struct agent *a, struct err *e)
+static void follow_master(struct agent *a)
 {
-    int r = host_check_privileges(e);
-    if (r == 0) {
-        r = find_address(a, e);
-    }
-    if (r == 0) {
-        r = take_lock(a, e);
-    }
-    if (r < 0) {
-        return r;
-    }
-    a->loop = loop_new();
-    a->stop_timer = loop_timer_new(a->loop, stop_step, a);
-    a->settle = loop_timer_new(a->loop, settle, a);
-    a->wait = loop_timer_new(a->loop, say_wait, a);
-    loop_timer_arm(a->wait, WAIT_FIRST_MS);
-    a->sigterm = loop_signal_new(a->loop, SIGTERM, on_term, a);
-    a->sigint = loop_signal_new(a->loop, SIGINT, on_term, a);
-    a->sighup = loop_signal_new(a->loop, SIGHUP, on_hup, a);
-    r = api_client_from_kubeconfig(a->loop, a->cfg->kubeconfig, "tenet-node/" TENET_VERSION,
-                                   &a->client, e);
-    if (r < 0) {
-        return err_prefix(e, "masterKubeConfig");
-    }
-    /* One that a killed agent left would say that we are ready. */
-    a->socket_path = xasprintf("%s/cni.sock", a->cfg->run_dir);
-    a->conf_path = xasprintf("%s/%s", a->cfg->cni_conf_dir, a->cfg->cni_conf_name);
-    unlink(a->conf_path);
-
-    log_info("starting", "node=%s ip=%s master=%s version=" TENET_VERSION, a->cfg->node_name,
-             IP4_TEXT(a->host_ip), api_client_server(a->client));
     static const struct informer_ops ops = {
         .changed = object_changed, .deleted = object_deleted, .synced = objects_synced};
     static const struct informer_ops ops_with_connection = {.changed = object_changed,
@@ -757,12 +775,48 @@ static int start(struct agent *a, struct err *e)
     a->subnets = informer_new(a->client, a->loop, NODE_NETWORK_API, "hostsubnets", NULL,
                               &ops_with_connection, a);
     settle_soon(a);
+}
+
+/* All that can be refused is, before the first thing is touched. */
+static int start(struct agent *a, struct err *e)
+{
+    /* Deleting a link keeps a worker thread waiting (node/reaper.h); other work must not stand behind. */
+    setenv("UV_THREADPOOL_SIZE", "16", 0);
+    a->loop = loop_new();
+    int r = host_check_privileges(e);
+    if (r == 0) {
+        r = find_address(a, e);
+    }
+    if (r == 0 && api_client_from_kubeconfig(a->loop, a->cfg->kubeconfig,
+                                             "tenet-node/" TENET_VERSION, &a->client, e) < 0) {
+        r = err_prefix(e, "masterKubeConfig");
+    }
+    if (r == 0) {
+        r = take_lock(a, e);
+    }
+    if (r < 0) {
+        return r;
+    }
+    a->stop_timer = loop_timer_new(a->loop, stop_step, a);
+    a->settle = loop_timer_new(a->loop, settle, a);
+    a->wait = loop_timer_new(a->loop, say_wait, a);
+    loop_timer_arm(a->wait, WAIT_FIRST_MS);
+    a->sigterm = loop_signal_new(a->loop, SIGTERM, on_term, a);
+    a->sigint = loop_signal_new(a->loop, SIGINT, on_term, a);
+    a->sighup = loop_signal_new(a->loop, SIGHUP, on_hup, a);
+    a->socket_path = xasprintf("%s/cni.sock", a->cfg->run_dir);
+    a->conf_path = xasprintf("%s/%s", a->cfg->cni_conf_dir, a->cfg->cni_conf_name);
+    unlink(a->conf_path); /* One that a killed agent left would say that we are ready. */
+    log_info("starting", "node=%s ip=%s master=%s version=" TENET_VERSION, a->cfg->node_name,
+             IP4_TEXT(a->host_ip), api_client_server(a->client));
+    follow_master(a);
     return 0;
 }
 
 static void release(struct agent *a)
 {
     cniserver_free(a->cniserver);
+    monitor_free(a->monitor);
     pods_free(a->pods);
     keeper_free(a->keeper);
     neigh_free(a->neigh);

@@ -159,11 +159,18 @@ static int check_routes(struct rtnl *r, const struct sdn_network *n, int tun, ch
 
 bool host_udp_port_taken(const char *text, uint16_t port)
 {
+    /* "  421: 00000000:12B5 00000000:0000 07 ...": slot, then address and port in hexadecimal digits. */
+    char want[8];
+    snprintf(want, sizeof want, ":%04X ", port);
     for (const char *line = strchr(text, '\n'); line; line = strchr(line, '\n')) {
         line++;
-        unsigned local;
-        if (sscanf(line, "%*d: %*[0-9A-Fa-f]:%4x", &local) == 1 && local == port) {
-            return true;
+        const char *local = strstr(line, ": ");
+        if (local && local < strchrnul(line, '\n')) {
+            local += strlen(": ");
+            local += strspn(local, "0123456789ABCDEF");
+            if (str_has_prefix(local, want)) {
+                return true;
+            }
         }
     }
     return false;

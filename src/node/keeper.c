@@ -19,7 +19,6 @@ struct keeper {
     void *ctx;
     struct sdn_network net;
     bool set;
-    struct monitor *monitor;
     struct loop_timer *timer;
     uint64_t last_ms;
     char *failure; /* As it was logged; NULL: all is well. */
@@ -93,9 +92,8 @@ static void look(void *ctx)
     loop_work(k->loop, work, done, k);
 }
 
-static void on_event(void *ctx, unsigned what)
+void keeper_changed(struct keeper *k, unsigned what)
 {
-    struct keeper *k = ctx;
     if (k->busy) {
         k->again = true; /* Perhaps our own doing; the next look is cheap. */
         return;
@@ -106,27 +104,20 @@ static void on_event(void *ctx, unsigned what)
     loop_timer_arm(k->timer, often ? RETRY_MS - since : SETTLE_MS);
 }
 
-int keeper_new(struct loop *l, keeper_fn *fn, void *ctx, struct keeper **ret, struct err *e)
+struct keeper *keeper_new(struct loop *l, keeper_fn *fn, void *ctx)
 {
     struct keeper *k = NEW(struct keeper);
     k->loop = l;
     k->fn = fn;
     k->ctx = ctx;
-    int r = monitor_new(l, HOST_TUN, on_event, k, &k->monitor, e);
-    if (r < 0) {
-        free(k);
-        return r;
-    }
     k->timer = loop_timer_new(l, look, k);
-    *ret = k;
-    return 0;
+    return k;
 }
 
 struct keeper *keeper_free(struct keeper *k)
 {
     if (k) {
         assert(!k->busy);
-        monitor_free(k->monitor);
         loop_timer_free(k->timer);
         nat_done(&k->nat);
         free(k->failure);

@@ -12,11 +12,13 @@ struct keeper;
 /* After each look: 0 when everything is in place, else a negative errno and what is not. */
 typedef void keeper_fn(void *ctx, int error, const char *text);
 
-int keeper_new(struct loop *l, keeper_fn *fn, void *ctx, struct keeper **ret, struct err *e);
+struct keeper *keeper_new(struct loop *l, keeper_fn *fn, void *ctx);
 /* Must not be busy. */
 struct keeper *keeper_free(struct keeper *k);
 /* What to keep from now on (copied, without remotes); looks at once. */
 void keeper_set(struct keeper *k, const struct sdn_network *n);
+/* Somebody touched something ('what' as in node/monitor.h): look soon. */
+void keeper_changed(struct keeper *k, unsigned what);
 /* Whether a worker thread is at it. */
 bool keeper_busy(const struct keeper *k);
 /* Whether the rules for 'n' are accepted here (nft is there, the kernel can all of it); changes nothing. */

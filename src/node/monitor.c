@@ -15,7 +15,7 @@
 struct monitor {
     char tun[IF_NAMESIZE];
     unsigned tun_index; /* 0: not seen yet. */
-    monitor_fn *fn;
+    const struct monitor_ops *ops;
     void *ctx;
     struct mnl_socket *route, *nft;
     struct loop_fd *route_watch, *nft_watch;
@@ -51,7 +51,13 @@ static bool is_about_tun(struct monitor *m, const struct nlmsghdr *h)
     case RTM_DELLINK: {
         const struct ifinfomsg *ifi = mnl_nlmsg_get_payload(h);
         a = find_attr(h, sizeof *ifi, IFLA_IFNAME);
-        bool named = a && streq(mnl_attr_get_str(a), m->tun);
+        if (!a) {
+            return false;
+        }
+        if (h->nlmsg_type == RTM_DELLINK) {
+            m->ops->link_gone(m->ctx, mnl_attr_get_str(a));
+        }
+        bool named = streq(mnl_attr_get_str(a), m->tun);
         if (named) {
             m->tun_index = (unsigned) ifi->ifi_index;
         }
@@ -71,38 +77,38 @@ static bool is_about_tun(struct monitor *m, const struct nlmsghdr *h)
     }
 }
 
+struct drain {
+    struct monitor *monitor;
+    bool hit;
+};
+
 static int on_route(const struct nlmsghdr *h, void *data)
 {
-    struct monitor *m = *(struct monitor **) data;
-    if (is_about_tun(m, h)) {
-        *(struct monitor **) data = NULL; /* Enough. */
-        return MNL_CB_STOP;
-    }
+    struct drain *d = data;
+    d->hit |= is_about_tun(d->monitor, h);
     return MNL_CB_OK;
 }
 
-/* Drains 's'; whether something of interest came. */
+/* Reads all that is there of 's'; whether something of interest came: 'any' message, or one about tun0. */
 static bool drain(struct monitor *m, struct mnl_socket *s, bool any)
 {
-    bool hit = false;
+    struct drain d = {.monitor = m};
     for (;;) {
         ssize_t n = recv(mnl_socket_get_fd(s), m->buf, sizeof m->buf, MSG_DONTWAIT);
         if (n < 0 && errno == EINTR) {
             continue;
         }
         if (n < 0 && errno == ENOBUFS) {
-            hit = true;
+            d.hit = true;
             continue;
         }
         if (n <= 0) {
-            return hit;
+            return d.hit;
         }
-        struct monitor *arg = m;
         if (any) {
-            hit = true;
-        } else if (!hit) {
-            mnl_cb_run(m->buf, (size_t) n, 0, 0, on_route, &arg);
-            hit = !arg;
+            d.hit = true;
+        } else {
+            mnl_cb_run(m->buf, (size_t) n, 0, 0, on_route, &d);
         }
     }
 }
@@ -111,7 +117,7 @@ static void route_event(void *ctx, unsigned events)
 {
     struct monitor *m = ctx;
     if (drain(m, m->route, false)) {
-        m->fn(m->ctx, MONITOR_TUN);
+        m->ops->changed(m->ctx, MONITOR_TUN);
     }
 }
 
@@ -119,7 +125,7 @@ static void nft_event(void *ctx, unsigned events)
 {
     struct monitor *m = ctx;
     if (drain(m, m->nft, true)) {
-        m->fn(m->ctx, MONITOR_NFT);
+        m->ops->changed(m->ctx, MONITOR_NFT);
     }
 }
 
@@ -143,14 +149,14 @@ static struct mnl_socket *subscribe(int bus, const int *groups, size_t n)
     return s;
 }
 
-int monitor_new(struct loop *l, const char *tun, monitor_fn *fn, void *ctx, struct monitor **ret,
-                struct err *e)
+int monitor_new(struct loop *l, const char *tun, const struct monitor_ops *ops, void *ctx,
+                struct monitor **ret, struct err *e)
 {
     static const int route_groups[] = {RTNLGRP_LINK, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV4_ROUTE};
     static const int nft_groups[] = {NFNLGRP_NFTABLES};
     struct monitor *m = NEW(struct monitor);
     memcpy(m->tun, tun, strnlen(tun, sizeof m->tun - 1));
-    m->fn = fn;
+    m->ops = ops;
     m->ctx = ctx;
     m->route = subscribe(NETLINK_ROUTE, route_groups, ARRAY_SIZE(route_groups));
     if (m->route) {

@@ -67,7 +67,7 @@ static int parse_ranges(const struct json *obj, struct sdn_network *n, struct er
 int node_parse_cluster_network(const struct json *obj, struct sdn_network *ret, struct err *e)
 {
     struct sdn_network n = *ret;
-    int64_t mtu, port;
+    int64_t mtu = 0, port = 0;
     const char *plugin = json_path_string(obj, "pluginName", NULL);
     if (!plugin || !*plugin) {
         return err_set(e, -EINVAL, "pluginName: is missing");

@@ -31,15 +31,15 @@ static bool is_abandoned(struct rtnl *r, const char *host_if)
     return rtnl_link_get(r, host_if, &l, NULL) == 0 && streq(l.kind, "veth") && l.master == 0;
 }
 
-/* In user space mode the host's stack gets a copy of what the pod sends.  It must neither answer ARP
- * there nor take packets in: all of that is br0's to decide. */
+/* In user space mode the switch needs whole checksums, and the host's stack gets a copy of what the pod sends.
+ * It must neither answer ARP there nor take packets in: all of that is br0's to decide. */
 static int deafen(const char *host_if, struct err *e)
 {
     static const struct {
         const char *family, *name, *value;
     } settings[] = {
         {"ipv4", "arp_ignore", "8"}, {"ipv4", "rp_filter", "1"}, {"ipv6", "disable_ipv6", "1"}};
-    int err = 0;
+    int err = ethtool_tx_checksum(host_if, false, e);
     for (size_t i = 0; err == 0 && i < ARRAY_SIZE(settings); i++) {
         char path[96];
         snprintf(path, sizeof path, "net/%s/conf/%s/%s", settings[i].family, host_if,
@@ -84,15 +84,6 @@ int podlink_create(const struct podlink *p, struct err *e)
                    ? err
                    : err_set(e, -EBUSY, "the container has an interface %s already", p->ifname);
     }
-    if (err == 0 && p->userspace_switch) {
-        err = ethtool_tx_checksum(p->host_if, false, e);
-        if (err == 0) {
-            err = deafen(p->host_if, e);
-        }
-        if (err < 0) {
-            rtnl_link_del(r, p->host_if, NULL);
-        }
-    }
     return err;
 }
 
@@ -116,7 +107,11 @@ int podlink_configure(const struct podlink *p, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     struct rtnl_link l;
-    int err = open_in_pod(p, true, &r, e);
+    int err = p->userspace_switch ? deafen(p->host_if, e) : 0;
+    if (err < 0) {
+        return err;
+    }
+    err = open_in_pod(p, true, &r, e);
     if (err == 0) {
         struct rtnl_link_set lo = RTNL_LINK_SET_INIT("lo");
         lo.up = 1;

@@ -33,7 +33,8 @@ struct mac podlink_host_mac(uint32_t pod_ip);
 /* Makes the pair, the host's end up.  A veth of the name that nothing uses, left by an earlier attempt, is
  * replaced; -EEXIST: the name is somebody else's; -EBUSY: the pod has an interface 'ifname'. */
 int podlink_create(const struct podlink *p, struct err *e);
-/* Loopback and interface up, address, default route: the pod's side of a made pair. */
+/* Loopback and interface up, address, default route: the pod's side of a made pair.  Before that the host's end
+ * gets its settings: no frame comes from the pod earlier. */
 int podlink_configure(const struct podlink *p, struct err *e);
 /* Whether the pod's side and the host's end are as the two functions above leave them; the error names what
  * is not. */

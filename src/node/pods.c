@@ -15,6 +15,7 @@
 #include "base/timeutil.h"
 #include "net/rtnl.h"
 #include "node/podlink.h"
+#include "node/reaper.h"
 #include "sdn/ipam.h"
 
 #include <stdio.h>
@@ -70,6 +71,7 @@ struct pods {
     struct sdn_network net; /* Without remotes. */
     bool userspace_switch;
     struct ipam *ipam;
+    struct reaper *reaper;
     struct list requests;
     struct stat own_netns;
 };
@@ -238,11 +240,6 @@ static void op_work(struct op *op, int (*work)(const struct podlink *, struct er
     op->work_then = then;
     err_clear(&op->work_error);
     loop_work(op->pods->loop, work_run, work_done, op);
-}
-
-static int delete_link(const struct podlink *l, struct err *e)
-{
-    return podlink_delete(l->host_if, e);
 }
 
 static int delete_abandoned_link(const struct podlink *l, struct err *e)
@@ -513,12 +510,12 @@ static void removed_from_switch(void *ctx, int error, const char *text)
     part_ended(op);
 }
 
-static void removed_link(struct op *op)
+static void removed_link(void *ctx, int error, const char *text)
 {
-    op->made_link = op->work_result < 0;
-    if (op->work_result < 0) {
-        op_fail(op, CNI_DETACH_FAILED, "cannot remove the pod's interface", "%s",
-                op->work_error.text);
+    struct op *op = ctx;
+    op->made_link = error < 0;
+    if (error < 0) {
+        op_fail(op, CNI_DETACH_FAILED, "cannot remove the pod's interface", "%s", text);
     }
     part_ended(op);
 }
@@ -529,7 +526,7 @@ static void remove_pod(struct op *op, op_step *joined)
     op->joined = joined;
     op->parts = 1u + op->in_switch + op->made_link;
     if (op->made_link) {
-        op_work(op, delete_link, removed_link);
+        reaper_delete(op->pods->reaper, op->pod->host_if, removed_link, op);
     }
     if (op->in_switch) {
         datapath_detach(op->pods->datapath, op->req.container_id, op->req.ifname,
@@ -663,6 +660,7 @@ struct pods *pods_new(const struct pods_config *c, const struct pods_ops *ops, v
     p->vnid_wait_ms = c->vnid_wait_ms;
     p->ops = ops;
     p->ctx = ctx;
+    p->reaper = reaper_new(c->loop);
     list_init(&p->requests);
     stat("/proc/thread-self/ns/net", &p->own_netns);
     return p;
@@ -673,6 +671,7 @@ struct pods *pods_free(struct pods *p)
     if (p) {
         assert(list_is_empty(&p->requests));
         ipam_free(p->ipam);
+        reaper_free(p->reaper);
         free(p);
     }
     return NULL;
@@ -703,7 +702,12 @@ void pods_request(struct pods *p, struct cni_request *r, int netns_fd, pods_repl
 
 size_t pods_busy(const struct pods *p)
 {
-    return list_size(&p->requests);
+    return list_size(&p->requests) + reaper_busy(p->reaper);
+}
+
+void pods_link_gone(struct pods *p, const char *name)
+{
+    reaper_link_gone(p->reaper, name);
 }
 
 static void no_reply(void *ctx, const char *text, size_t size)

@@ -50,5 +50,7 @@ typedef void pods_reply_fn(void *ctx, const char *text, size_t size);
 /* Carries out 'r' (taken over, as is 'netns_fd', which may be -1). */
 void pods_request(struct pods *p, struct cni_request *r, int netns_fd, pods_reply_fn *reply,
                   void *ctx);
-/* Requests under way. */
+/* The kernel announced that the link 'name' is gone. */
+void pods_link_gone(struct pods *p, const char *name);
+/* Requests under way, and links that the kernel still takes apart. */
 size_t pods_busy(const struct pods *p);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/timeutil.h"
+#include "net/process.h"
 
 #include <sys/utsname.h>
 
@@ -110,6 +111,27 @@ bool registration_update(struct json *node, const struct registration_want *w, i
     return changed;
 }
 
+/* PRETTY_NAME of os-release(5), without its quotes. */
+static char *os_image(void)
+{
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    if (file_read("/etc/os-release", 65536, &text, NULL) < 0) {
+        return xstrdup("Linux");
+    }
+    static const char key[] = "PRETTY_NAME=";
+    const char *at = strbuf_cstr(&text);
+    while (at && !str_has_prefix(at, key)) {
+        at = strchr(at, '\n');
+        at = at ? at + 1 : NULL;
+    }
+    if (!at) {
+        return xstrdup("Linux");
+    }
+    at += strlen(key);
+    at += *at == '"';
+    return xstrndup(at, strcspn(at, "\"\n"));
+}
+
 static struct json *new_node(const struct registration *r)
 {
     struct utsname u = {0};
@@ -130,6 +152,9 @@ static struct json *new_node(const struct registration *r)
     json_set_string(info, "operatingSystem", "linux");
     json_set_string(info, "architecture", arch);
     json_set_string(info, "kernelVersion", u.release);
+    CLEANUP_FREE char *image = os_image();
+    json_set_string(info, "osImage", image);
+    json_set_string(info, "kubeletVersion", "tenet-" TENET_VERSION);
     return node;
 }
 

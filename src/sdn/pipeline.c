@@ -170,7 +170,7 @@ static void base_from_host(const struct sdn_network *n, struct of_flow_list *out
 
 static void arp_reply(struct of_builder *b)
 {
-    of_act_move(b, OF_ETH_SRC, 0, OF_ETH_DST, 0, 48);
+    of_act_move(b, OF_ARP_SHA, 0, OF_ETH_DST, 0, 48); /* RFC 826: not to the frame's sender. */
     of_act_load(b, OF_ETH_SRC, 32, 16, MAC_PREFIX);
     of_act_move(b, OF_ARP_TPA, 0, OF_ETH_SRC, 0, 32);
     of_act_set_arp_op(b, ARP_ANSWER);

@@ -104,7 +104,7 @@ static int parse_request_line(char *s, size_t size, struct http1_head *h, struct
         return err_set(e, -EINVAL, "malformed method");
     }
     char *target = s + method + 1, *p = target;
-    while (p<end && * p> ' ' && *p < 0x7f) {
+    while (p < end && *p >= '!' && *p <= '~') {
         p++;
     }
     if (p == target || p == end || *p != ' ') {
@@ -264,8 +264,8 @@ int http1_parse_request(char *text, size_t size, struct http1_head *ret, struct 
 {
     struct http1_head h = {0};
     struct framing f = {0};
-    char *at = text, *line;
-    size_t n;
+    char *at = text, *line = NULL;
+    size_t n = 0;
     int r = next_line(&at, text + size, &line, &n, e);
     if (r == 0) {
         r = parse_request_line(line, n, &h, e);
@@ -290,8 +290,8 @@ int http1_parse_response(char *text, size_t size, bool to_head, struct http1_hea
 {
     struct http1_head h = {0};
     struct framing f = {0};
-    char *at = text, *line;
-    size_t n;
+    char *at = text, *line = NULL;
+    size_t n = 0;
     int r = next_line(&at, text + size, &line, &n, e);
     if (r == 0) {
         r = parse_status_line(line, n, &h, e);

@@ -132,10 +132,8 @@ static void on_probe(void *ctx)
 static int apply(struct db *d, const struct json *updates, struct err *e)
 {
     int r = ovsdb_walk_updates(updates, ovs_rows_apply, &d->rows, e);
-    if (r == 0) {
-        ovs_rows_link(&d->rows, d->bridge);
-        d->ops->changed(d->ctx);
-    }
+    ovs_rows_link(&d->rows, d->bridge);
+    d->ops->changed(d->ctx);
     return r;
 }
 

@@ -15,10 +15,11 @@ LOG_MODULE("openflow");
 #define MAX_IN (1u << 20) /* A message has 64 KiB at most. */
 #define MAX_OUT (256u << 20)
 #define AUDIT_MS 60000
+#define BUSY_MS 50
 #define REFUSED_MIN_MS 200
 #define REFUSED_MAX_MS 10000
 
-enum state { DOWN, GREETING, DUMPING, READY, IN_FLIGHT, REFUSED };
+enum state { DOWN, GREETING, DUMPING, READY, IN_FLIGHT, COMMITTING, REFUSED };
 
 struct of {
     struct loop *loop;
@@ -35,7 +36,7 @@ struct of {
     char trouble[256];
     struct of_stats stats;
 
-    /* The bundle in flight: open has first_xid, then each change, then commit. */
+    /* The bundle in flight: open has first_xid, then each change, then close, then commit or discard. */
     struct flow_change *changes;
     size_t n_changes;
     uint32_t first_xid;
@@ -90,7 +91,7 @@ const struct of_stats *of_get_stats(const struct of *o)
 void of_set_audit_ms(struct of *o, uint64_t ms)
 {
     o->audit_ms = ms;
-    if (o->state == READY) {
+    if (o->state != DOWN) {
         loop_timer_arm(o->timer, ms);
     }
 }
@@ -114,13 +115,18 @@ static void on_timer(void *ctx)
         dump(o, true);
     } else if (o->state == REFUSED) {
         dump(o, false);
+    } else {
+        /* An audit that is due waits for the bundle in flight. */
+        loop_timer_arm(o->timer, BUSY_MS);
     }
 }
 
 static void ready(struct of *o)
 {
     o->state = READY;
-    loop_timer_arm(o->timer, o->audit_ms);
+    if (!loop_timer_armed(o->timer)) {
+        loop_timer_arm(o->timer, o->audit_ms);
+    }
     of_sync(o);
     o->ops->changed(o->ctx);
 }
@@ -155,6 +161,13 @@ static int on_dump(struct of *o, const struct of_msg *m, struct err *e)
 
 /* ---- bundles ---- */
 
+static uint32_t close_xid(const struct of *o)
+{
+    return o->first_xid + 1 + (uint32_t) o->n_changes;
+}
+
+/* Open vSwitch leaves out a change that it refuses, says so, and would commit the rest.  So the bundle is
+ * closed first, and committed only when the answer shows that all of it was taken. */
 void of_sync(struct of *o)
 {
     if (o->state != READY) {
@@ -170,13 +183,13 @@ void of_sync(struct of *o)
     o->n_changes = n;
     o->bundle++;
     o->first_xid = o->next_xid;
-    o->next_xid += (uint32_t) n + 2;
+    o->next_xid += (uint32_t) n + 3;
     of_put_bundle_control(out, o->first_xid, o->bundle, OF_BUNDLE_OPEN);
     for (size_t i = 0; i < n; i++) {
         of_put_bundle_flow_mod(out, o->first_xid + 1 + (uint32_t) i, o->bundle,
                                o->changes[i].command, o->changes[i].flow);
     }
-    of_put_bundle_control(out, o->first_xid + 1 + (uint32_t) n, o->bundle, OF_BUNDLE_COMMIT);
+    of_put_bundle_control(out, close_xid(o), o->bundle, OF_BUNDLE_CLOSE);
     o->stats.bundles++;
     o->stats.flow_mods += n;
 }
@@ -200,7 +213,8 @@ static void on_refused(struct of *o)
 
 static int on_bundle_reply(struct of *o, const struct of_msg *m, struct err *e)
 {
-    if (o->state != IN_FLIGHT || m->xid != o->first_xid + 1 + (uint32_t) o->n_changes) {
+    bool closed = o->state == IN_FLIGHT && m->xid == close_xid(o);
+    if (!closed && (o->state != COMMITTING || m->xid != close_xid(o) + 1)) {
         return 0;
     }
     uint32_t bundle;
@@ -209,9 +223,14 @@ static int on_bundle_reply(struct of *o, const struct of_msg *m, struct err *e)
     if (r < 0) {
         return r;
     }
-    if (o->failed) {
-        /* A flow of it was refused when it was added, and the rest committed. */
-        on_refused(o);
+    if (closed) {
+        of_put_bundle_control(conn_out(o->conn), close_xid(o) + 1, o->bundle,
+                              o->failed ? OF_BUNDLE_DISCARD : OF_BUNDLE_COMMIT);
+        if (o->failed) {
+            on_refused(o);
+        } else {
+            o->state = COMMITTING;
+        }
         return 0;
     }
     bundle_end(o, true);
@@ -251,9 +270,9 @@ static int on_error(struct of *o, const struct of_msg *m, struct err *e)
     }
     const char *error = of_error_text(&er, text);
     uint32_t at = m->xid - o->first_xid;
-    if (o->state == IN_FLIGHT && at <= o->n_changes + 1) {
+    if ((o->state == IN_FLIGHT || o->state == COMMITTING) && at <= o->n_changes + 2) {
         note_failure(o, error, at);
-        if (at == 0 || at == o->n_changes + 1) {
+        if (at == 0 || at > o->n_changes) {
             on_refused(o);
         }
         return 0;

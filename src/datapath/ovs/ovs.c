@@ -142,34 +142,35 @@ static void judge(struct ovs_dp *o)
 /* Calls the agent; false: it closed the datapath. */
 static bool deliver(struct ovs_dp *o)
 {
-    bool gone = false;
-    o->gone = &gone;
+    o->delivering = true;
     if (o->inventory_due) {
         o->inventory_due = false;
         o->events.inventory(o->ctx);
     }
-    if (!gone && o->lost_due) {
+    if (!o->closed && o->lost_due) {
         o->lost_due = false;
         o->events.lost(o->ctx, o->lost_reason);
     }
-    if (!gone && o->fatal_due) {
+    if (!o->closed && o->fatal_due) {
         o->fatal_due = false;
         o->events.fatal(o->ctx, o->fatal_reason);
     }
-    if (!gone && o->ready_due) {
+    if (!o->closed && o->ready_due) {
         o->ready_due = false;
         o->events.ready(o->ctx);
     }
     struct list *link;
-    while (!gone && (link = list_pop_front(&o->completions))) {
+    while (!o->closed && (link = list_pop_front(&o->completions))) {
         struct completion *c = CONTAINER_OF(link, struct completion, link);
         c->fn(c->ctx, c->error, c->text);
         free(c);
     }
-    if (!gone) {
-        o->gone = NULL;
+    o->delivering = false;
+    if (o->closed) {
+        free(o);
+        return false;
     }
-    return !gone;
+    return true;
 }
 
 static void pump(void *ctx)
@@ -218,9 +219,6 @@ static void on_timer(void *ctx)
 static void ovs_close(struct datapath *dp)
 {
     struct ovs_dp *o = of_dp(dp);
-    if (o->gone) {
-        *o->gone = true;
-    }
     db_free(o->db);
     of_free(o->of);
     loop_task_cancel(&o->pump);
@@ -237,7 +235,11 @@ static void ovs_close(struct datapath *dp)
     free(o->bridge);
     free(o->mgmt);
     free(o->configured_type);
-    free(o);
+    if (o->delivering) {
+        o->closed = true; /* From within a callback: deliver frees what is left. */
+    } else {
+        free(o);
+    }
 }
 
 static int ovs_open(struct loop *l, const struct datapath_config *cfg,

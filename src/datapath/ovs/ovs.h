@@ -77,7 +77,8 @@ struct ovs_dp {
     bool outage, of_was_up;
     uint64_t obstacle_since_ms; /* 0: in place. */
     char lost_reason[OVS_TEXT_SIZE], fatal_reason[OVS_TEXT_SIZE];
-    bool *gone; /* Set when closed from within a callback. */
+    bool delivering; /* A callback of the agent is on the stack. */
+    bool closed;     /* ... and it closed the datapath. */
 };
 
 /* ---- ovs.c ---- */

@@ -596,10 +596,10 @@ static void finish_wanted(struct ovs_dp *o, struct pod_rec *r)
 /* Returns whether the record is gone. */
 static bool finish_unwanted(struct ovs_dp *o, struct pod_rec *r)
 {
-    bool no_port = o->inventory_known && db_is_synced(o->db) && !r->has_row && !r->in_flight;
-    /* A switch that is not connected has no flows of ours, or loses them when it is again. */
-    bool no_flows = !o->flows.dumped || flow_table_in_place(&o->flows, r->generation);
-    if (no_port && no_flows) {
+    /* The switch need not have removed the flows yet: removing a port keeps ovs-vswitchd busy for up to
+     * 100 ms (the userspace datapath), and whatever uses the address next comes after on the same
+     * connection. */
+    if (o->inventory_known && db_is_synced(o->db) && !r->has_row && !r->in_flight) {
         finish_waiters(o, r, 0, "");
         rec_free(o, r);
         return true;

@@ -260,7 +260,11 @@ static int apply_iface(struct ovs_rows *r, const char *uuid, enum ovsdb_change c
         smap_init(&i->external_ids, free);
         hmap_insert(&r->ifaces, &i->node, hash_string(uuid));
     }
-    return read_iface(r, i, row, change == OVSDB_MODIFY, e);
+    int k = read_iface(r, i, row, change == OVSDB_MODIFY, e);
+    if (!i->name) {
+        iface_free(r, i); /* So that each row has one. */
+    }
+    return k;
 }
 
 static const struct {

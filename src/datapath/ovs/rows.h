@@ -28,7 +28,8 @@ struct row_port {
 struct row_iface {
     struct hmap_node node, by_name;
     char uuid[OVSDB_UUID_SIZE];
-    char *name, *type, *mac, *error; /* NULL: empty. */
+    char *name;               /* Never NULL. */
+    char *type, *mac, *error; /* NULL: empty. */
     struct smap options, external_ids;
     int64_t ofport;                      /* 0: none yet, -1: Open vSwitch could not add it. */
     int64_t ofport_request, mtu_request; /* 0: none. */

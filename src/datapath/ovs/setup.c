@@ -34,7 +34,7 @@ static void retry_later(struct ovs_dp *o)
 void setup_restart(struct ovs_dp *o)
 {
     o->was_in_place = false;
-    o->given_up = false;
+    o->given_up = o->fatal_due = false;
     o->setup_attempts = 0;
     o->setup_retry_ms = 0;
     o->wait_cfg = 0;
@@ -51,7 +51,7 @@ static void on_undone(void *ctx, int r, size_t failed, const struct ovsdb_msg *r
         log_error("what was set up could not be removed again", "reason=\"%s\"", e->text);
     }
     o->setup_in_flight = false;
-    o->fatal_due = true;
+    o->fatal_due = o->given_up; /* Else another network was set meanwhile. */
     loop_task_queue(&o->pump);
 }
 
@@ -117,13 +117,9 @@ static bool port_problem(const struct ovs_dp *o, const char *name, int64_t numbe
     }
     *pending = !i || i->ofport == 0;
     if (*pending) {
-        snprintf(
-            out, size, "%s: Open vSwitch did not create it in %s (datapath type %s)", name,
-            o->bridge,
-            plan_datapath_type(
-                db_rows(o->db),
-                &(struct bridge_want){.datapath_type = o->configured_type,
-                                      .fallback_type = o->kernel_datapath ? "system" : "netdev"}));
+        struct bridge_want want = wanted(o);
+        snprintf(out, size, "%s: Open vSwitch did not create it in %s (datapath type %s)", name,
+                 o->bridge, plan_datapath_type(db_rows(o->db), &want));
     } else if (i->ofport < 0) {
         snprintf(out, size, "%s: %s", name, i->error ? i->error : "refused by Open vSwitch");
     } else {
@@ -221,6 +217,8 @@ void setup_step(struct ovs_dp *o)
     } else if (r == 0 && ops && due) {
         bridge_undo_merge(&o->undo, &undo);
         snprintf(o->obstacle, sizeof o->obstacle, "setting up bridge %s", o->bridge);
+        log_info("changing the bridge", "bridge=%s type=%s operations=%zu", o->bridge,
+                 plan_datapath_type(rows, &want), json_count(ops));
         send_setup(o, TAKE(ops));
     }
     bool as_wanted = r == 0 && !ops && !o->setup_in_flight;

@@ -255,6 +255,21 @@ static void a_node_watches_its_own_pods(void **state)
     watcher_free(ns);
 }
 
+static void one_object_is_watched_by_its_path(void **state)
+{
+    struct harness *h = *state;
+    CLEANUP_FREE char *version = make_net(h, "a", 11, NULL);
+    struct watcher *w = watch_from(h, NETS "/b", version, NULL);
+    free(make_net(h, "b", 12, NULL));
+    merge(h, NETS "/a", "{\"netid\":20}");
+    delete (h, NETS "/b");
+    watcher_expect(w, 2);
+    CLEANUP_FREE char *s = watcher_summary(w);
+    assert_memory_equal(s, "ADDED b@", 8);
+    assert_non_null(strstr(s, ", DELETED b@"));
+    watcher_free(w);
+}
+
 static void tables_are_watched_as_tables(void **state)
 {
     struct harness *h = *state;
@@ -443,6 +458,7 @@ int main(void)
         cmocka_unit_test(a_window_is_bounded_in_bytes_too),
         T(selectors_turn_changes_into_coming_and_going),
         T(a_node_watches_its_own_pods),
+        T(one_object_is_watched_by_its_path),
         T(tables_are_watched_as_tables),
         cmocka_unit_test(bookmarks_tell_how_far_a_quiet_watch_is),
         T(a_watch_ends_in_order_when_its_time_is_up),

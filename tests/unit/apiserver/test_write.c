@@ -108,6 +108,7 @@ static const struct refusal refusals[] = {
     {"DELETE", "/api/v1/namespaces", NULL, NULL, 405, "MethodNotAllowed", NULL},
     {"DELETE", PODS "/a/status", NULL, NULL, 405, "MethodNotAllowed", NULL},
     {"GET", "/api/v1/namespaces/default/finalize", NULL, NULL, 405, "MethodNotAllowed", NULL},
+    {"POST", "/apis/network.openshift.io/v1", NULL, "{}", 405, "MethodNotAllowed", NULL},
     {"POST", "/version", NULL, "{}", 405, "MethodNotAllowed", NULL},
     /* 409 */
     {"POST", SUBNETS, NULL, NODE1, 409, "AlreadyExists",

@@ -33,7 +33,7 @@ static struct json *from(const char *text)
     "{'kind':'Table','columnDefinitions':[{'name':'Name','format':'name','priority':0},"    \
     "{'name':'Status','format':'','priority':0},{'name':'Node','format':'','priority':1}]," \
     "'rows':[{'cells':['web','Running','n1'],'object':{'metadata':{'name':'web',"           \
-    "'namespace':'red','labels':{'a':'b','c':''}}}},"                                       \
+    "'namespace':'red','labels':{'c':'','a':'b'}}}},"                                       \
     "{'cells':['a-long-name',7,null],'object':{'metadata':{'name':'a-long-name',"           \
     "'namespace':'default'}}}]}"
 
@@ -289,7 +289,7 @@ static void any_object_is_described(void **state)
              "'source':{'component':'tenet-master'},'message':'two\\nlines'}]}");
     struct describe_more more = {.events = events};
     assert_described("hostsubnet",
-                     "{'metadata':{'name':'n1','uid':'u','annotations':{'a':'b','c':'d'}},"
+                     "{'metadata':{'name':'n1','uid':'u','annotations':{'c':'d','a':'b'}},"
                      "'host':'n1','hostIP':'10.0.0.1','subnet':'10.128.0.0/23',"
                      "'egressIPs':['1.1.1.1','2.2.2.2'],'more':{'deep':[{'x':1}]}}",
                      &more,

@@ -471,6 +471,41 @@ static void node_made_anew_gets_a_subnet_of_its_own(void **state)
     assert_string_not_equal(before, after);
 }
 
+/* Deletes an object and waits until another one has its name. */
+static void delete_and_wait_for_another(struct cluster *c, const char *path)
+{
+    CLEANUP(json_free) struct json *before = get(c, path);
+    delete (c, path);
+    for (bool anew = false; !anew;) {
+        wait_until(c, has_path, (char *) path);
+        CLEANUP(json_free) struct json *now = get(c, path);
+        anew = now && !streq(obj_uid(now), obj_uid(before));
+    }
+}
+
+static void host_subnet_deleted_by_hand_comes_back(void **state)
+{
+    struct cluster *c = *state;
+    controllers_up(c);
+    add_node(c, "n1", 0x0af50001);
+    add_node(c, "n2", 0x0af50002);
+    size_t two = 2;
+    wait_until(c, count_is, &two);
+    CLEANUP_FREE char *before = field_of(c, NET "hostsubnets/n1", "subnet");
+    delete_and_wait_for_another(c, NET "hostsubnets/n1");
+    CLEANUP_FREE char *after = field_of(c, NET "hostsubnets/n1", "subnet");
+    assert_string_equal(before, after);
+    /* But not when it was the one too many. */
+    CLEANUP_FREE char *text =
+        xasprintf("{'apiVersion':'network.openshift.io/v1','kind':'HostSubnet','metadata':"
+                  "{'name':'x'},'host':'x','hostIP':'10.245.7.7','subnet':'%s'}",
+                  after);
+    post(c, NET "hostsubnets", text);
+    wait_until(c, events_are, &(struct events_want){"OverlappingSubnets", 1});
+    delete_and_wait_for_another(c, NET "hostsubnets/n1");
+    assert_no_overlap(c);
+}
+
 static void ghosts_are_respected_and_served(void **state)
 {
     struct cluster *c = *state;
@@ -622,16 +657,8 @@ static void vnid_survives_a_deletion_by_hand(void **state)
     post(c, "/api/v1/namespaces",
          "{'apiVersion':'v1','kind':'Namespace','metadata':{'name':'red'}}");
     wait_until(c, has_path, (char *) NET "netnamespaces/red");
-    CLEANUP_FREE char *uid = NULL;
-    CLEANUP(json_free) struct json *nn = get(c, NET "netnamespaces/red");
     CLEANUP_FREE char *before = field_of(c, NET "netnamespaces/red", "netid");
-    uid = xstrdup(obj_uid(nn));
-    delete (c, NET "netnamespaces/red");
-    for (bool anew = false; !anew;) {
-        wait_until(c, has_path, (char *) NET "netnamespaces/red");
-        CLEANUP(json_free) struct json *now = get(c, NET "netnamespaces/red");
-        anew = now && !streq(obj_uid(now), uid);
-    }
+    delete_and_wait_for_another(c, NET "netnamespaces/red");
     CLEANUP_FREE char *after = field_of(c, NET "netnamespaces/red", "netid");
     assert_string_equal(before, after);
 }
@@ -717,6 +744,7 @@ int main(void)
         TEST(changed_address_reaches_the_host_subnet),
         TEST(unusable_address_is_told_and_mended),
         TEST(node_made_anew_gets_a_subnet_of_its_own),
+        TEST(host_subnet_deleted_by_hand_comes_back),
         TEST(ghosts_are_respected_and_served),
         TEST(overlap_made_by_hand_is_told_and_avoided),
         TEST(changed_host_subnet_length_never_overlaps),

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 
+#include <signal.h>
 #include <stdio.h>
 
 /* ---- events ---- */
@@ -237,6 +238,13 @@ char *fixture_flows(struct fixture *f)
     return strbuf_steal(&out);
 }
 
+size_t fixture_count_flows(struct fixture *f)
+{
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    OVS_RUN(&f->ovs, &text, "ovs-ofctl", "-O", "OpenFlow14", "--no-stats", "dump-flows", "br0");
+    return fixture_count(strbuf_cstr(&text), "\n");
+}
+
 size_t fixture_count(const char *text, const char *word)
 {
     size_t n = 0;
@@ -257,6 +265,19 @@ char *fixture_vsctl(struct fixture *f, const char *const *argv)
 }
 
 /* ---- disturbances ---- */
+
+void fixture_signal(struct fixture *f, const char *daemon, int signo)
+{
+    char path[96];
+    snprintf(path, sizeof path, "%s/%s.pid", f->ovs.dir, daemon);
+    FILE *file = fopen(path, "re");
+    int pid = 0;
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%d", &pid), 1);
+    fclose(file);
+    assert_true(pid > 1);
+    assert_int_equal(kill(pid, signo), 0);
+}
 
 void fixture_kill_vswitchd(struct fixture *f)
 {

@@ -58,11 +58,14 @@ int fixture_detach(struct fixture *f, unsigned n);
 
 /* Flows as ovs-ofctl prints them, without counters, sorted; owned. */
 char *fixture_flows(struct fixture *f);
+size_t fixture_count_flows(struct fixture *f);
 size_t fixture_count(const char *text, const char *word);
 /* Trimmed output of ovs-vsctl (owned). */
 #define FIXTURE_VSCTL(f, ...) fixture_vsctl(f, (const char *const[]){__VA_ARGS__, NULL})
 char *fixture_vsctl(struct fixture *f, const char *const *argv);
 
+/* Sends 'signo' to "ovsdb" or "vswitchd". */
+void fixture_signal(struct fixture *f, const char *daemon, int signo);
 void fixture_kill_vswitchd(struct fixture *f);
 void fixture_start_vswitchd(struct fixture *f);
 void fixture_kill_ovsdb(struct fixture *f);

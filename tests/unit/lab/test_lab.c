@@ -71,7 +71,7 @@ static void make_node(const char *name, uint32_t addr)
     CLEANUP_FREE char *config = xasprintf("nodeIP: %s\n", IP4_TEXT(addr));
     OK(dir_make(dir, 0755, &e));
     OK(lab_write(lab, config, &e, "nodes/%s/node-config.yaml", name));
-    OK(host_create(lab, name, 0, addr, &e));
+    OK(host_create(lab, name, addr, true, &e));
     OK(ovs_start(lab, name, addr, &e));
 }
 
@@ -157,12 +157,12 @@ static void hosts_meet_on_the_wire(void **state)
 {
     NEEDS_ROOT
     make_wire();
-    OK(host_create(lab, "master", MASTER_IP, MASTER_IP, &e));
+    OK(host_create(lab, "master", MASTER_IP, false, &e));
     assert_true(reaches("master", OUTSIDE_IP));
     assert_true(reaches("master", INTERNET_IP));
     assert_true(reaches("outside", MASTER_IP));
     assert_false(access("/run/netns/tenet", F_OK) == 0);
-    assert_int_equal(host_create(lab, "master", MASTER_IP, MASTER_IP, &e), -EEXIST);
+    assert_int_equal(host_create(lab, "master", MASTER_IP, false, &e), -EEXIST);
 }
 
 static void node_has_its_own_switch_and_gets_its_link_back_after_it_died(void **state)

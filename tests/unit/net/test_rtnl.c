@@ -5,6 +5,8 @@
 #include "net/process.h"
 #include "net/rtnl.h"
 
+#include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -271,6 +273,23 @@ static void noprefixroute_leaves_the_prefix_without_a_route(void **state)
 
 /* ---- routes ---- */
 
+static void routes_of_a_fresh_namespace_are_none(void **state)
+{
+    NEEDS_ROOT
+    CLEANUP(rtnl_close) struct rtnl *fresh = NULL;
+    struct rtnl_route *list = NULL;
+    size_t n = 1;
+    int here = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+    assert_true(here >= 0);
+    assert_int_equal(unshare(CLONE_NEWNET), 0); /* Not even "lo" is up. */
+    OK(rtnl_open(&fresh, &e));
+    assert_int_equal(setns(here, CLONE_NEWNET), 0);
+    close(here);
+    OK(rtnl_route_list(fresh, 0, &list, &n, &e));
+    assert_int_equal(n, 0);
+    free(list);
+}
+
 static void routes_are_added_replaced_listed_and_deleted(void **state)
 {
     NEEDS_ROOT
@@ -408,6 +427,7 @@ int main(void)
         T(vxlan_port_is_read),
         T(addresses_are_added_once_listed_and_deleted),
         T(noprefixroute_leaves_the_prefix_without_a_route),
+        T(routes_of_a_fresh_namespace_are_none),
         T(routes_are_added_replaced_listed_and_deleted),
         T(refused_route_says_why_in_the_kernel_s_words),
         T(route_get_tells_next_hop_link_and_source),

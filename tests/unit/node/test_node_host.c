@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The host's side against the real kernel, in namespaces of its own (needs root). */
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "node/host.h"
+#include "node/keeper.h"
+#include "node/monitor.h"
 #include "node/nat.h"
 #include "node/podlink.h"
 #include "nspair.h"
@@ -65,6 +68,13 @@ static int check(const struct sdn_network *n, struct err *e)
 static int fresh_host(void **state)
 {
     if (nspair_setup(state) < 0) {
+        return -1;
+    }
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    struct err e = {0};
+    uint32_t a;
+    if (rtnl_open(&r, NULL) < 0 || host_default_address(r, &a, &e) != -ENOENT ||
+        !strstr(e.text, "nodeIP")) {
         return -1;
     }
     sh("ip link add nic0 type bridge && ip addr add 192.168.7.1/24 dev nic0 && "
@@ -297,6 +307,89 @@ static void the_table_is_written_watched_and_put_back(void **state)
     nat_done(&nat);
 }
 
+/* ---- keeping it so ---- */
+
+struct watching {
+    struct keeper *keeper;
+    unsigned looks;
+    int error;
+    bool flag, gone;
+};
+
+static void on_kept(void *ctx, int error, const char *text)
+{
+    struct watching *w = ctx;
+    w->looks++;
+    w->error = error;
+    w->flag = true;
+}
+
+static void on_changed(void *ctx, unsigned what)
+{
+    struct watching *w = ctx;
+    keeper_changed(w->keeper, what);
+}
+
+static void on_link_gone(void *ctx, const char *name)
+{
+    struct watching *w = ctx;
+    w->gone = w->gone || streq(name, "going0");
+}
+
+/* Lets the keeper look until 'command' succeeds. */
+static void wait_until(struct loop *l, struct watching *w, const char *command)
+{
+    for (unsigned i = 0; i < 100 && !has(command); i++) {
+        w->flag = false;
+        loop_run_until(l, &w->flag, 10000);
+    }
+    assert_true(has(command));
+}
+
+static void what_others_change_is_noticed_and_put_back(void **state)
+{
+    (void) state;
+    static const struct monitor_ops ops = {.changed = on_changed, .link_gone = on_link_gone};
+    struct sdn_network n = network();
+    struct err e = {0};
+    struct watching w = {0};
+    struct monitor *m = NULL;
+    log_set_levels("error", NULL);
+    sh("nft flush ruleset");
+    struct loop *l = loop_new();
+    w.keeper = keeper_new(l, on_kept, &w);
+    assert_int_equal(monitor_new(l, "tun0", &ops, &w, &m, &e), 0);
+    assert_int_equal(keeper_check(&n, &e), 0);
+    keeper_set(w.keeper, &n);
+    assert_int_equal(loop_run_until(l, &w.flag, 10000), 0);
+    assert_int_equal(w.error, -ENODEV); /* No tun0 yet. */
+    assert_true(has("nft list table ip tenet"));
+
+    sh("ip link add tun0 type bridge; ip link add going0 type bridge; ip link del going0");
+    wait_until(l, &w, "ip route show dev tun0 | grep -q '^10.128.0.0/14'");
+    assert_true(w.gone);
+    sh("nft delete table ip tenet");
+    wait_until(l, &w, "nft list table ip tenet");
+    sh("ip route del 10.1.0.0/16");
+    wait_until(l, &w, "ip route show dev tun0 | grep -q '^10.1.0.0/16'");
+    sh("ip link del tun0; ip link add tun0 type bridge");
+    wait_until(l, &w, "ip addr show tun0 | grep -q 10.128.0.1/23");
+
+    /* Nothing to do: it comes to rest. */
+    bool never = false;
+    loop_run_until(l, &never, 300);
+    unsigned looks = w.looks;
+    loop_run_until(l, &never, 1500);
+    assert_true(w.looks - looks <= 1);
+    while (keeper_busy(w.keeper)) {
+        loop_run_until(l, &never, 5);
+    }
+    monitor_free(m);
+    keeper_free(w.keeper);
+    loop_free(l);
+    sh("ip link del tun0; nft flush ruleset");
+}
+
 /* ---- links of pods ---- */
 
 static struct podlink link_of(const char *id, unsigned attempt)
@@ -392,6 +485,7 @@ int main(void)
         cmocka_unit_test(udp_tables_are_read),
         cmocka_unit_test(tun0_is_made_right_and_put_back),
         cmocka_unit_test(the_table_is_written_watched_and_put_back),
+        cmocka_unit_test(what_others_change_is_noticed_and_put_back),
         cmocka_unit_test(a_pods_link_is_made_checked_and_removed),
         cmocka_unit_test(an_abandoned_link_is_replaced_a_foreign_one_is_not),
     };

@@ -486,6 +486,9 @@ static void arp_of_the_host_is_answered_for_what_exists(void **state)
         expect("drop", HOST_ARP, MAC_TEXT(mac), IP4_TEXT(askers[k]), MAC_TEXT(mac), "10.128.0.99");
         expect("drop", HOST_ARP, MAC_TEXT(mac), IP4_TEXT(askers[k]), MAC_TEXT(mac), "8.8.8.8");
     }
+    /* RFC 826: the answer goes to the hardware address in the question, whatever frame brought it. */
+    expect(arp_reply(to, POD_ON_NODE2, GATEWAY, mac, want), HOST_ARP, "02:00:00:00:00:99",
+           IP4_TEXT(GATEWAY), MAC_TEXT(mac), IP4_TEXT(POD_ON_NODE2));
 }
 
 /* PKT-07 */

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Latency of CNI ADD and DEL: tenet-cni beside Debian's bridge + host-local, executed as a runtime does
+ * it, in turn, in one run.
+ *
+ * The cluster is a lab of its own with one node; the peer works in a network namespace of its own.  Each
+ * round makes two sandboxes, then ADD and DEL of both, the order changing from round to round.  Before
+ * each call the machine gets some time to finish what the one before left to the kernel (a deleted
+ * namespace takes tens of milliseconds), so that neither pays for the other.
+ *
+ * usage: bench_attach [ROUNDS]     (100; as root) */
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/timeutil.h"
+#include "net/netns.h"
+#include "net/process.h"
+#include "wire/json.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PEER "/usr/lib/cni/bridge"
+#define REST_US 60000
+
+extern char **environ;
+
+enum { ADD, DEL, N_OPS };
+
+struct side {
+    const char *title, *program;
+    int ns; /* Namespace of the "host" it works in. */
+    char *conf;
+    char sandbox[64];
+    double *ms[N_OPS];
+};
+
+static char lab[32], peer_ns[48], data_dir[64], tenet[PATH_MAX + 32], plugin[PATH_MAX + 32];
+static struct side sides[2];
+
+static void die(const char *what, const char *text)
+{
+    fprintf(stderr, "attach: %s: %s\n", what, text);
+    exit(1);
+}
+
+static char *lab_run(const char *const *args)
+{
+    const char *argv[16] = {tenet, "lab", "--name", lab};
+    size_t n = 4;
+    while (*args) {
+        argv[n++] = *args++;
+    }
+    struct process_spec s = PROCESS_SPEC_INIT;
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT, text = STRBUF_INIT;
+    struct err e = {0};
+    int status = 0;
+    s.argv = argv;
+    int r = process_run(&s, 180000, &out, &text, &status, &e);
+    if (r < 0 || status) {
+        die("tenet lab", r < 0 ? e.text : strbuf_cstr(&text));
+    }
+    return strbuf_steal(&out);
+}
+
+static void clean_up(void)
+{
+    static bool done;
+    if (done) {
+        return;
+    }
+    done = true;
+    for (size_t i = 0; i < 2; i++) {
+        netns_delete(sides[i].sandbox, NULL);
+    }
+    netns_delete(peer_ns, NULL);
+    dir_remove(data_dir, NULL);
+    const char *const argv[] = {tenet, "lab", "--name", lab, "down", NULL};
+    struct process_spec s = PROCESS_SPEC_INIT;
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT, text = STRBUF_INIT;
+    int status;
+    s.argv = argv;
+    process_run(&s, 120000, &out, &text, &status, NULL);
+}
+
+static void on_signal(int signo)
+{
+    exit(128 + signo);
+}
+
+/* The file in 'dir' that ends with ".conf". */
+static char *read_conf(const char *dir)
+{
+    DIR *d = opendir(dir);
+    char *text = NULL;
+    for (struct dirent *entry; d && !text && (entry = readdir(d));) {
+        if (str_has_suffix(entry->d_name, ".conf")) {
+            CLEANUP_FREE char *path = xasprintf("%s/%s", dir, entry->d_name);
+            CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+            if (file_read(path, 65536, &b, NULL) == 0) {
+                text = strbuf_steal(&b);
+            }
+        }
+    }
+    if (d) {
+        closedir(d);
+    }
+    if (!text) {
+        die(dir, "no CNI configuration");
+    }
+    return text;
+}
+
+static void set_up(void)
+{
+    struct err e = {0};
+    snprintf(lab, sizeof lab, "bench%d", (int) getpid());
+    snprintf(peer_ns, sizeof peer_ns, "tenet-%s-peer", lab);
+    snprintf(data_dir, sizeof data_dir, "/tmp/tenet-%s", lab);
+    char self[PATH_MAX] = "";
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    char *slash = n > 0 ? strrchr(self, '/') : NULL;
+    if (!slash) {
+        die("/proc/self/exe", strerror(errno));
+    }
+    *slash = '\0';
+    snprintf(plugin, sizeof plugin, "%s/../src/cni/tenet-cni", self);
+    snprintf(tenet, sizeof tenet, "%s/../src/cli/tenet", self);
+    if (access(PEER, X_OK) < 0) {
+        die(PEER, "not there; install containernetworking-plugins");
+    }
+    atexit(clean_up);
+    signal(SIGINT, on_signal);
+    signal(SIGTERM, on_signal);
+
+    free(lab_run((const char *const[]){"up", "--nodes", "1", NULL}));
+    CLEANUP_FREE char *text = lab_run((const char *const[]){"status", "-o", "json", NULL});
+    CLEANUP(json_free) struct json *status = NULL;
+    if (json_parse(text, strlen(text), &status, &e) < 0) {
+        die("tenet lab status", e.text);
+    }
+    const struct json *node = json_at(json_get(status, "nodes"), 0);
+    const char *conf_dir = json_path_string(node, "cniConfDir", NULL);
+    CLEANUP_FREE char *node_ns = xasprintf("tenet-%s-node1", lab);
+    sides[0] = (struct side){.title = "tenet-cni", .program = plugin};
+    sides[1] = (struct side){.title = "bridge+host-local", .program = PEER};
+    sides[0].conf = read_conf(conf_dir ? conf_dir : "");
+    sides[1].conf = xasprintf(
+        "{\"cniVersion\":\"1.0.0\",\"name\":\"bench\",\"type\":\"bridge\",\"bridge\":\"cni0\","
+        "\"isGateway\":true,\"mtu\":1450,\"ipam\":{\"type\":\"host-local\",\"dataDir\":\"%s\","
+        "\"ranges\":[[{\"subnet\":\"10.77.0.0/23\"}]],\"routes\":[{\"dst\":\"0.0.0.0/0\"}]}}",
+        data_dir);
+    if (netns_create(peer_ns, &e) < 0 || netns_open(peer_ns, &sides[1].ns, &e) < 0 ||
+        netns_open(node_ns, &sides[0].ns, &e) < 0) {
+        die("network namespace", e.text);
+    }
+}
+
+/* Executes the plug-in; milliseconds from its start to its end. */
+static double call(struct side *s, const char *command, unsigned round)
+{
+    char env[5][256];
+    snprintf(env[0], sizeof env[0], "CNI_COMMAND=%s", command);
+    snprintf(env[1], sizeof env[1], "CNI_CONTAINERID=%s-%u", lab, round);
+    snprintf(env[2], sizeof env[2], "CNI_NETNS=/run/netns/%s", s->sandbox);
+    snprintf(env[3], sizeof env[3],
+             "CNI_ARGS=IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=p%u", round);
+    snprintf(env[4], sizeof env[4], "PATH=%s", "/usr/sbin:/usr/bin:/sbin:/bin");
+    char *envp[] = {env[0],
+                    env[1],
+                    env[2],
+                    env[3],
+                    env[4],
+                    (char[]){"CNI_IFNAME=eth0"},
+                    (char[]){"CNI_PATH=/usr/lib/cni"},
+                    NULL};
+    char *argv[] = {(char *) (uintptr_t) s->program, NULL};
+    int in[2], out[2], back, status = -1;
+    struct err e = {0};
+    if (netns_enter(s->ns, &back, &e) < 0 || pipe2(in, O_CLOEXEC) < 0 ||
+        pipe2(out, O_CLOEXEC) < 0) {
+        die("set up", e.text);
+    }
+    posix_spawn_file_actions_t fa;
+    posix_spawn_file_actions_init(&fa);
+    posix_spawn_file_actions_adddup2(&fa, in[0], 0);
+    posix_spawn_file_actions_adddup2(&fa, out[1], 1);
+    size_t size = strlen(s->conf);
+    char answer[8192];
+    size_t got = 0;
+    pid_t pid;
+    usleep(REST_US);
+
+    uint64_t begin = time_mono_ns();
+    int r = posix_spawn(&pid, s->program, &fa, NULL, argv, envp);
+    if (r) {
+        die(s->program, strerror(r));
+    }
+    close(in[0]);
+    close(out[1]);
+    bool sent = write(in[1], s->conf, size) == (ssize_t) size;
+    close(in[1]);
+    for (ssize_t n; (n = read(out[0], answer + got, sizeof answer - 1 - got)) > 0;) {
+        got += (size_t) n;
+    }
+    waitpid(pid, &status, 0);
+    uint64_t end = time_mono_ns();
+
+    close(out[0]);
+    posix_spawn_file_actions_destroy(&fa);
+    netns_leave(back);
+    answer[got] = '\0';
+    if (!sent || status != 0 || (streq(command, "ADD") && !strstr(answer, "\"ips\""))) {
+        die(s->title, answer);
+    }
+    return (double) (end - begin) / 1e6;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *) a, y = *(const double *) b;
+    return x < y ? -1 : x > y;
+}
+
+static double percentile(double *v, unsigned n, double p)
+{
+    qsort(v, n, sizeof *v, compare);
+    unsigned i = (unsigned) (p * (double) n);
+    return v[MIN(i, n - 1)];
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t rounds = 100;
+    if (argc > 2 || (argc == 2 && (str_to_u64(argv[1], 400, &rounds) < 0 || rounds == 0))) {
+        fputs("usage: bench_attach [ROUNDS]   (1-400)\n", stderr);
+        return 2;
+    }
+    if (geteuid() != 0) {
+        die("bench_attach", "needs root");
+    }
+    set_up();
+    for (size_t i = 0; i < 2; i++) {
+        for (size_t op = 0; op < N_OPS; op++) {
+            sides[i].ms[op] = xcalloc(rounds, sizeof(double));
+        }
+    }
+    static const char *const commands[] = {"ADD", "DEL"};
+    for (unsigned round = 0; round < rounds; round++) {
+        struct err e = {0};
+        for (size_t i = 0; i < 2; i++) {
+            snprintf(sides[i].sandbox, sizeof sides[i].sandbox, "tenet-%s-s%zu", lab, i);
+            if (netns_create(sides[i].sandbox, &e) < 0) {
+                die("sandbox", e.text);
+            }
+        }
+        for (size_t op = 0; op < N_OPS; op++) {
+            for (size_t k = 0; k < 2; k++) {
+                struct side *s = &sides[(k + round) % 2];
+                s->ms[op][round] = call(s, commands[op], round);
+            }
+        }
+        for (size_t i = 0; i < 2; i++) {
+            netns_delete(sides[i].sandbox, NULL);
+        }
+    }
+    printf("CNI latency in ms, %u rounds, in turn\n%-20s %8s %8s %8s %8s\n", (unsigned) rounds, "",
+           "ADD p50", "ADD p99", "DEL p50", "DEL p99");
+    double p50[2][N_OPS];
+    for (size_t i = 0; i < 2; i++) {
+        printf("%-20s", sides[i].title);
+        for (size_t op = 0; op < N_OPS; op++) {
+            p50[i][op] = percentile(sides[i].ms[op], (unsigned) rounds, 0.5);
+            printf(" %8.2f %8.2f", p50[i][op],
+                   percentile(sides[i].ms[op], (unsigned) rounds, 0.99));
+        }
+        putchar('\n');
+    }
+    double add = p50[0][ADD] / p50[1][ADD], del = p50[0][DEL] / p50[1][DEL];
+    printf("%-20s %8.2f %17.2f   goal: at most 0.50 (%s), wanted 0.10\n", "ratio of p50", add, del,
+           add <= 0.5 && del <= 0.5 ? "met" : "MISSED");
+    for (size_t i = 0; i < 2; i++) {
+        free(sides[i].conf);
+        free(sides[i].ms[ADD]);
+        free(sides[i].ms[DEL]);
+    }
+    return 0;
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sdn/model.h"
+
+#include <assert.h>
+
+static const char *const cause_names[] = {
+    [MODEL_NOT_DROPPED] = "",
+    [MODEL_VLAN_TAGGED] = "vlan-tagged",
+    [MODEL_NOT_IP] = "not-ip",
+    [MODEL_MULTICAST] = "multicast",
+    [MODEL_NOT_FOR_THIS_NODE] = "not-for-this-node",
+    [MODEL_FORGED_TUNNEL] = "forged-tunnel",
+    [MODEL_UNKNOWN_PORT] = "unknown-port",
+    [MODEL_UNKNOWN_VTEP] = "unknown-vtep",
+    [MODEL_SPOOFED_SOURCE] = "spoofed-source",
+    [MODEL_ARP_NOT_ASKED] = "arp-not-asked",
+    [MODEL_ARP_OFF_NETWORK] = "arp-off-network",
+    [MODEL_SERVICE_NOT_AVAILABLE] = "service-not-available",
+    [MODEL_NO_SUCH_NODE] = "no-such-node",
+    [MODEL_NO_SUCH_POD] = "no-such-pod",
+    [MODEL_OWN_ADDRESS] = "own-address",
+    [MODEL_VNID_MISMATCH] = "vnid-mismatch",
+    [MODEL_BACK_TO_HOST] = "back-to-host",
+};
+static_assert(ARRAY_SIZE(cause_names) == MODEL_N_CAUSES, "a name for each cause");
+
+const char *model_cause_name(enum model_cause c)
+{
+    return cause_names[c];
+}
+
+static struct model_verdict drop(enum model_cause why)
+{
+    return (struct model_verdict){.action = MODEL_DROP, .cause = why};
+}
+
+/* ---- the network ---- */
+
+static const struct model_pod *pod_on(const struct model_node *n, uint32_t port)
+{
+    for (size_t i = 0; i < n->n_pods; i++) {
+        if (n->pods[i].port == port) {
+            return &n->pods[i];
+        }
+    }
+    return NULL;
+}
+
+static const struct model_pod *pod_at(const struct model_node *n, uint32_t ip)
+{
+    for (size_t i = 0; i < n->n_pods; i++) {
+        if (n->pods[i].ip == ip) {
+            return &n->pods[i];
+        }
+    }
+    return NULL;
+}
+
+static bool in_cluster(const struct sdn_network *net, uint32_t ip)
+{
+    for (size_t i = 0; i < net->n_cluster; i++) {
+        if (prefix_contains(net->cluster[i], ip)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_service(const struct sdn_network *net, uint32_t ip)
+{
+    return net->service.len > 0 && prefix_contains(net->service, ip);
+}
+
+/* Without a subnet it has no pods; one who claims ours is not believed. */
+static bool takes_part(const struct sdn_network *net, const struct sdn_remote *r)
+{
+    return r->subnet.len > 0 && !prefix_overlaps(r->subnet, net->local);
+}
+
+static const struct sdn_remote *owner_of(const struct sdn_network *net, uint32_t ip)
+{
+    for (size_t i = 0; i < net->n_remotes; i++) {
+        const struct sdn_remote *r = &net->remotes[i];
+        if (takes_part(net, r) && prefix_contains(r->subnet, ip)) {
+            return r;
+        }
+    }
+    return NULL;
+}
+
+/* A host that has two subnets may speak for both. */
+static enum model_cause check_tunnel(const struct sdn_network *net, uint32_t outer_src,
+                                     uint32_t src)
+{
+    enum model_cause c = MODEL_UNKNOWN_VTEP;
+    for (size_t i = 0; i < net->n_remotes; i++) {
+        const struct sdn_remote *r = &net->remotes[i];
+        if (r->host_ip != outer_src || !takes_part(net, r)) {
+            continue;
+        }
+        if (prefix_contains(r->subnet, src)) {
+            return MODEL_NOT_DROPPED;
+        }
+        c = MODEL_SPOOFED_SOURCE;
+    }
+    return c;
+}
+
+/* ---- destinations ---- */
+
+static struct model_verdict to_host(const struct model_node *n, const struct model_packet *p)
+{
+    if (p->entry == MODEL_FROM_HOST) {
+        return drop(MODEL_BACK_TO_HOST);
+    }
+    return (struct model_verdict){.action = MODEL_HOST,
+                                  .eth_dst = mac_from_ip4(sdn_gateway(n->net))};
+}
+
+static struct model_verdict to_local(const struct model_node *n, const struct model_packet *p,
+                                     uint32_t vnid)
+{
+    const struct model_pod *to = pod_at(n, p->ip.dst);
+    if (!to) {
+        return drop(MODEL_NO_SUCH_POD);
+    }
+    if (p->entry == MODEL_FROM_PORT && p->port == to->port) {
+        return drop(MODEL_OWN_ADDRESS);
+    }
+    /* Under ovs-subnet nobody asks for VNIDs, not even for those that a tunnel brings. */
+    if (n->net->plugin == SDN_MULTITENANT && !sdn_vnid_may_reach(vnid, to->vnid)) {
+        return drop(MODEL_VNID_MISMATCH);
+    }
+    return (struct model_verdict){.action = MODEL_DELIVER, .port = to->port, .eth_dst = to->mac};
+}
+
+static struct model_verdict to_remote(const struct model_node *n, const struct model_packet *p,
+                                      uint32_t vnid)
+{
+    const struct sdn_remote *r = owner_of(n->net, p->ip.dst);
+    if (!r) {
+        return drop(MODEL_NO_SUCH_NODE);
+    }
+    return (struct model_verdict){.action = MODEL_TUNNEL,
+                                  .remote = r->host_ip,
+                                  .tunnel_id = r->has_fixed_vnid ? r->fixed_vnid : vnid,
+                                  .eth_dst = p->eth_dst};
+}
+
+/* Of a pod, or of the host by its own address, with an honest source of this VNID. */
+static struct model_verdict route(const struct model_node *n, const struct model_packet *p,
+                                  uint32_t vnid)
+{
+    if (p->ip.dst == sdn_gateway(n->net)) {
+        return to_host(n, p);
+    }
+    if (prefix_contains(n->net->local, p->ip.dst)) {
+        return to_local(n, p, vnid);
+    }
+    if (is_service(n->net, p->ip.dst)) {
+        return drop(MODEL_SERVICE_NOT_AVAILABLE);
+    }
+    if (in_cluster(n->net, p->ip.dst)) {
+        return to_remote(n, p, vnid);
+    }
+    return to_host(n, p);
+}
+
+/* ---- IP, by where it comes from ---- */
+
+static struct model_verdict ip_from_port(const struct model_node *n, const struct model_packet *p)
+{
+    if (p->ip.proto == MODEL_PROTO_UDP && p->ip.dst_port == n->net->vxlan_port) {
+        return drop(MODEL_FORGED_TUNNEL);
+    }
+    const struct model_pod *from = pod_on(n, p->port);
+    if (!from) {
+        return drop(MODEL_UNKNOWN_PORT);
+    }
+    if (!mac_equal(p->eth_src, from->mac) || p->ip.src != from->ip) {
+        return drop(MODEL_SPOOFED_SOURCE);
+    }
+    return route(n, p, sdn_effective_vnid(n->net, from->vnid));
+}
+
+static struct model_verdict ip_from_tunnel(const struct model_node *n, const struct model_packet *p)
+{
+    if (!prefix_contains(n->net->local, p->ip.dst)) {
+        return drop(MODEL_NOT_FOR_THIS_NODE);
+    }
+    enum model_cause c = check_tunnel(n->net, p->outer_src, p->ip.src);
+    if (c != MODEL_NOT_DROPPED) {
+        return drop(c);
+    }
+    return route(n, p, p->tunnel_id);
+}
+
+static struct model_verdict ip_from_host(const struct model_node *n, const struct model_packet *p)
+{
+    if (p->ip.src == sdn_gateway(n->net)) {
+        return route(n, p, SDN_VNID_GLOBAL);
+    }
+    if (in_cluster(n->net, p->ip.src)) {
+        return drop(MODEL_SPOOFED_SOURCE);
+    }
+    /* From outside, and from the host's other addresses: to pods of this node only. */
+    if (!prefix_contains(n->net->local, p->ip.dst)) {
+        return drop(MODEL_NOT_FOR_THIS_NODE);
+    }
+    return to_local(n, p, SDN_VNID_GLOBAL);
+}
+
+static struct model_verdict judge_ip(const struct model_node *n, const struct model_packet *p)
+{
+    static const struct ip4_prefix groups = {0xe0000000, 4};
+    if (prefix_contains(groups, p->ip.dst) || p->ip.dst == UINT32_MAX) {
+        return drop(MODEL_MULTICAST);
+    }
+    switch (p->entry) {
+    case MODEL_FROM_PORT:
+        return ip_from_port(n, p);
+    case MODEL_FROM_TUNNEL:
+        return ip_from_tunnel(n, p);
+    case MODEL_FROM_HOST:
+        break;
+    }
+    return ip_from_host(n, p);
+}
+
+/* ---- ARP ---- */
+
+/* The host may ask with any sender address. */
+static enum model_cause check_arp_sender(const struct model_node *n, const struct model_packet *p)
+{
+    if (p->entry == MODEL_FROM_PORT) {
+        const struct model_pod *from = pod_on(n, p->port);
+        if (!from) {
+            return MODEL_UNKNOWN_PORT;
+        }
+        bool honest = mac_equal(p->eth_src, from->mac) && mac_equal(p->arp.sha, from->mac) &&
+                      p->arp.spa == from->ip;
+        return honest ? MODEL_NOT_DROPPED : MODEL_SPOOFED_SOURCE;
+    }
+    if (p->entry == MODEL_FROM_TUNNEL) {
+        return prefix_contains(n->net->local, p->arp.tpa)
+                   ? check_tunnel(n->net, p->outer_src, p->arp.spa)
+                   : MODEL_NOT_FOR_THIS_NODE;
+    }
+    return MODEL_NOT_DROPPED;
+}
+
+static struct model_verdict judge_arp(const struct model_node *n, const struct model_packet *p)
+{
+    enum model_cause c = check_arp_sender(n, p);
+    if (c != MODEL_NOT_DROPPED) {
+        return drop(c);
+    }
+    if (p->arp.op != MODEL_ARP_REQUEST) {
+        return drop(MODEL_ARP_NOT_ASKED);
+    }
+    bool ours = prefix_contains(n->net->local, p->arp.tpa);
+    if (ours && p->arp.tpa != sdn_gateway(n->net) && !pod_at(n, p->arp.tpa)) {
+        return drop(MODEL_NO_SUCH_POD);
+    }
+    if (!ours && !in_cluster(n->net, p->arp.tpa)) {
+        return drop(MODEL_ARP_OFF_NETWORK);
+    }
+    return (struct model_verdict){
+        .action = MODEL_ANSWER,
+        .port = p->port,
+        .remote = p->outer_src,
+        .tunnel_id = p->tunnel_id,
+        .eth_dst = p->arp.sha, /* RFC 826: to the hardware address that the question names. */
+        .answer_ip = p->arp.tpa,
+        .answer_mac = mac_from_ip4(p->arp.tpa),
+    };
+}
+
+struct model_verdict model_judge(const struct model_node *n, const struct model_packet *p)
+{
+    if (p->has_vlan) {
+        return drop(MODEL_VLAN_TAGGED);
+    }
+    switch (p->eth_type) {
+    case MODEL_ETH_IP4:
+        return judge_ip(n, p);
+    case MODEL_ETH_ARP:
+        return judge_arp(n, p);
+    default:
+        return drop(MODEL_NOT_IP);
+    }
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A store that fails and comes back: what the API server says meanwhile, and to its watches.  The store is
+ * the test's own backend, which the test drives by hand. */
+#include "harness.h"
+
+#include "net/sock.h"
+#include "store/backend.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define NETS "/apis/network.openshift.io/v1/netnamespaces"
+#define KEY "/registry/network.openshift.io/netnamespaces/"
+#define NET_A "{\"metadata\":{\"name\":\"a\"},\"netname\":\"a\",\"netid\":11}"
+
+/* Answers each write with 'answer'; 0: keeps it until the test finishes it. */
+struct manual {
+    struct store base;
+    int answer;
+    struct list held;
+    struct loop_task task;
+};
+
+static void manual_start(struct store *s)
+{
+}
+
+static void manual_run(void *ctx)
+{
+    struct manual *m = ctx;
+    if (m->answer) {
+        store_writes_fail(&m->held, m->answer);
+    }
+}
+
+static void manual_write(struct store *s, struct store_write *w)
+{
+    struct manual *m = CONTAINER_OF(s, struct manual, base);
+    list_push_back(&m->held, &w->node);
+    loop_task_queue(&m->task);
+}
+
+static void manual_close(struct store *s)
+{
+    struct manual *m = CONTAINER_OF(s, struct manual, base);
+    loop_task_cancel(&m->task);
+    store_writes_fail(&m->held, -ECANCELED);
+}
+
+static const struct store_ops manual_ops = {
+    .start = manual_start, .write = manual_write, .close = manual_close};
+
+struct bench {
+    struct harness h;
+    struct manual *store;
+};
+
+static void ready(void *ctx)
+{
+    ((struct harness *) ctx)->ready = true;
+}
+
+static struct bench *bench_new(void)
+{
+    struct bench *b = NEW(struct bench);
+    struct harness *h = &b->h;
+    struct apiserver_config cfg = {.ready = ready, .ctx = h};
+    int fd;
+    h->loop = loop_new();
+    b->store = NEW(struct manual);
+    store_init(&b->store->base, &manual_ops, h->loop);
+    list_init(&b->store->held);
+    loop_task_init(&b->store->task, h->loop, manual_run, b->store);
+    h->store = &b->store->base;
+    h->api = apiserver_new(h->loop, h->store, &cfg);
+    assert_int_equal(sock_listen_tcp("127.0.0.1:0", &fd, NULL), 0);
+    h->port = (uint16_t) sock_local_port(fd);
+    h->http = http_server_new(h->loop, NULL, apiserver_handle, h->api);
+    assert_int_equal(http_server_add_listener(h->http, fd, NULL), 0);
+    CLEANUP_FREE char *url = harness_url(h);
+    struct http_client_config client = {.url = url};
+    assert_int_equal(http_client_new(h->loop, &client, &h->client, NULL), 0);
+    return b;
+}
+
+static void bench_free(struct bench *b)
+{
+    struct harness *h = &b->h;
+    http_client_free(h->client);
+    apiserver_shutdown(h->api);
+    store_close(h->store);
+    http_server_free(h->http);
+    apiserver_free(h->api);
+    loop_free(h->loop);
+    free(b);
+}
+
+static void snapshot(struct bench *b, const char *text, uint64_t revision)
+{
+    CLEANUP(blob_unref) struct blob *v = blob_new(text, strlen(text));
+    struct store_item item = {KEY "a", v, revision};
+    store_report_snapshot(&b->store->base, &item, 1, revision);
+}
+
+static void until_the_snapshot_is_there_nothing_is_served(void **state)
+{
+    struct bench *b = bench_new();
+    CLEANUP_ANSWER struct answer list = ask_ok(&b->h, "GET", NETS, NULL, 503);
+    assert_string_equal(at(&list, "reason"), "ServiceUnavailable");
+    CLEANUP_ANSWER struct answer not_ready = ask_ok(&b->h, "GET", "/readyz", NULL, 503);
+    CLEANUP_ANSWER struct answer alive = ask_ok(&b->h, "GET", "/livez", NULL, 200);
+    CLEANUP_ANSWER struct answer discovery = ask_ok(&b->h, "GET", "/api/v1", NULL, 200);
+    assert_false(apiserver_ready(b->h.api));
+    assert_false(b->h.ready);
+    snapshot(b, NET_A, 5);
+    assert_true(b->h.ready);
+    assert_int_equal(apiserver_revision(b->h.api), 5);
+    CLEANUP_ANSWER struct answer now = ask_ok(&b->h, "GET", NETS "/a", NULL, 200);
+    assert_string_equal(at(&now, "metadata.resourceVersion"), "5");
+    bench_free(b);
+}
+
+static void a_lost_store_takes_no_writes_but_reads_go_on(void **state)
+{
+    struct bench *b = bench_new();
+    snapshot(b, NET_A, 5);
+    struct watcher *w = watcher_new(&b->h, NETS "?watch=1&resourceVersion=5", NULL);
+    store_report_lost(&b->store->base, "disk on fire");
+    CLEANUP_ANSWER struct answer write = ask_ok(&b->h, "POST", NETS, NET_A, 503);
+    CLEANUP_ANSWER struct answer gone = ask_ok(&b->h, "DELETE", NETS "/a", NULL, 503);
+    CLEANUP_ANSWER struct answer read = ask_ok(&b->h, "GET", NETS "/a", NULL, 200);
+    CLEANUP_ANSWER struct answer not_ready = ask_ok(&b->h, "GET", "/readyz", NULL, 503);
+    watcher_expect(w, 0);
+    assert_false(w->ended);
+    /* Back with another state: the watch ends, and nobody can resume over the gap. */
+    snapshot(b, "{\"metadata\":{\"name\":\"a\"},\"netname\":\"a\",\"netid\":77}", 9);
+    watcher_expect_end(w);
+    watcher_free(w);
+    CLEANUP_ANSWER struct answer again = ask_ok(&b->h, "GET", NETS "/a", NULL, 200);
+    assert_string_equal(at(&again, "netid"), "77");
+    w = watcher_new(&b->h, NETS "?watch=1&resourceVersion=5", NULL);
+    watcher_expect(w, 1);
+    assert_string_equal(json_path_string(json_at(w->events, 0), "type", NULL), "ERROR");
+    watcher_free(w);
+    bench_free(b);
+}
+
+static void errors_of_the_store_have_a_status_each(void **state)
+{
+    static const struct {
+        int error, status;
+        const char *reason;
+    } cases[] = {
+        {-EAGAIN, 503, "ServiceUnavailable"},
+        {-E2BIG, 413, "RequestEntityTooLarge"},
+        {-EIO, 500, "InternalError"},
+        {-ENOSPC, 500, "InternalError"},
+    };
+    struct bench *b = bench_new();
+    snapshot(b, NET_A, 5);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        b->store->answer = cases[i].error;
+        CLEANUP_ANSWER
+        struct answer create = ask_ok(
+            &b->h, "POST", NETS, "{\"metadata\":{\"name\":\"b\"},\"netname\":\"b\",\"netid\":12}",
+            cases[i].status);
+        assert_string_equal(at(&create, "reason"), cases[i].reason);
+        CLEANUP_ANSWER struct answer put =
+            ask_ok(&b->h, "PUT", NETS "/a", "{\"netname\":\"a\",\"netid\":12}", cases[i].status);
+        CLEANUP_ANSWER struct answer del =
+            ask_ok(&b->h, "DELETE", NETS "/a", NULL, cases[i].status);
+        assert_string_equal(at(&del, "reason"), cases[i].reason);
+    }
+    bench_free(b);
+}
+
+/* Another master wins each time: an update that insists on nothing gives up at some point, in order. */
+static void endless_races_end_in_a_conflict(void **state)
+{
+    struct bench *b = bench_new();
+    snapshot(b, NET_A, 5);
+    b->store->answer = -ESTALE;
+    CLEANUP_ANSWER struct answer put =
+        ask_ok(&b->h, "PUT", NETS "/a", "{\"netname\":\"a\",\"netid\":12}", 409);
+    CLEANUP_ANSWER struct answer del = ask_ok(&b->h, "DELETE", NETS "/a", NULL, 409);
+    assert_string_equal(at(&put, "reason"), "Conflict");
+    assert_string_equal(at(&del, "reason"), "Conflict");
+    bench_free(b);
+}
+
+static void ignore(void *ctx, const struct http_result *r)
+{
+}
+
+/* Writes that never come to an end do not keep the server from stopping. */
+static void held_writes_are_dropped_at_the_end(void **state)
+{
+    struct bench *b = bench_new();
+    snapshot(b, NET_A, 5);
+    b->store->answer = 0;
+    static const char body[] = "{\"netname\":\"a\",\"netid\":12}";
+    http_call(b->h.client, "PUT", NETS "/a", NULL, NULL, body, sizeof body - 1, ignore, NULL);
+    http_call(b->h.client, "DELETE", NETS "/a", NULL, NULL, NULL, 0, ignore, NULL);
+    http_call(b->h.client, "DELETE", NETS, NULL, NULL, NULL, 0, ignore, NULL);
+    bool never = false;
+    while (list_size(&b->store->held) < 3) {
+        loop_run_until(b->h.loop, &never, 5);
+    }
+    bench_free(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(until_the_snapshot_is_there_nothing_is_served),
+        cmocka_unit_test(a_lost_store_takes_no_writes_but_reads_go_on),
+        cmocka_unit_test(errors_of_the_store_have_a_status_each),
+        cmocka_unit_test(endless_races_end_in_a_conflict),
+        cmocka_unit_test(held_writes_are_dropped_at_the_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

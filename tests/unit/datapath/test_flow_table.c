@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "datapath/ovs/flow_table.h"
+#include "sdn/pipeline.h"
+
+#include <malloc.h>
+
+/* Keys are numbers (table 0, in_port), what a flow does is another number (output). */
+#define KEYS 10
+#define GROUPS 6
+#define COOKIE(g) ((uint64_t) (g) + 1)
+
+static struct of_flow *flow(uint64_t cookie, unsigned key, unsigned what)
+{
+    struct of_builder b;
+    of_begin(&b, 0, 100, cookie);
+    of_match_in_port(&b, key);
+    of_act_output(&b, what);
+    return of_end(&b);
+}
+
+static uint64_t set(struct flow_table *t, unsigned group, size_t n, const unsigned (*flows)[2])
+{
+    struct of_flow_list l = {0};
+    for (size_t i = 0; i < n; i++) {
+        of_flow_list_add(&l, flow(COOKIE(group), flows[i][0], flows[i][1]));
+    }
+    uint64_t generation = flow_table_set_group(t, COOKIE(group), &l);
+    assert_null(l.flows);
+    return generation;
+}
+#define SET(t, group, ...)                                                       \
+    set(t, group, sizeof((unsigned[][2]){__VA_ARGS__}) / (2 * sizeof(unsigned)), \
+        (unsigned[][2]){__VA_ARGS__})
+
+/* ---- a switch ---- */
+
+struct fake {
+    struct of_flow *flows[KEYS]; /* By key. */
+};
+
+static unsigned key_of(const struct of_flow *f)
+{
+    for (unsigned k = 0; k < KEYS; k++) {
+        struct of_flow *x = flow(f->cookie, k, 0);
+        bool same = of_flow_same_key(x, f);
+        of_flow_free(x);
+        if (same) {
+            return k;
+        }
+    }
+    fail_msg("a flow with a key that nobody made");
+    return 0;
+}
+
+static void fake_apply(struct fake *s, const struct flow_change *c, size_t n)
+{
+    bool deletes_are_over = false;
+    for (size_t i = 0; i < n; i++) {
+        unsigned k = key_of(c[i].flow);
+        if (c[i].command == OF_FLOW_ADD) {
+            deletes_are_over = true;
+            /* A change that changes nothing would be a waste. */
+            assert_false(s->flows[k] && of_flow_equal(s->flows[k], c[i].flow));
+            of_flow_free(s->flows[k]);
+            s->flows[k] = of_flow_clone(c[i].flow);
+        } else {
+            assert_int_equal(c[i].command, OF_FLOW_DELETE_STRICT);
+            assert_false(deletes_are_over);
+            assert_non_null(s->flows[k]);
+            s->flows[k] = of_flow_free(s->flows[k]);
+        }
+    }
+}
+
+static void fake_dump(struct fake *s, struct flow_table *t)
+{
+    flow_table_dump_begin(t);
+    for (unsigned k = 0; k < KEYS; k++) {
+        if (s->flows[k]) {
+            flow_table_dump_flow(t, of_flow_clone(s->flows[k]));
+        }
+    }
+    flow_table_dump_end(t);
+}
+
+static void fake_done(struct fake *s)
+{
+    for (unsigned k = 0; k < KEYS; k++) {
+        of_flow_free(s->flows[k]);
+    }
+}
+
+/* Sends what is due until nothing is; returns how many changes there were. */
+static size_t sync(struct flow_table *t, struct fake *s)
+{
+    size_t total = 0, n;
+    struct flow_change *c = NULL;
+    while ((n = flow_table_build(t, &c)) > 0) {
+        fake_apply(s, c, n);
+        free(c);
+        flow_table_built_done(t, true);
+        total += n;
+    }
+    return total;
+}
+
+/* What is under key 'k': cookie * 100 + output; 0: nothing. */
+static uint64_t at(const struct fake *s, unsigned k)
+{
+    const struct of_flow *f = s->flows[k];
+    for (unsigned what = 0; f && what < 100; what++) {
+        struct of_flow *x = flow(f->cookie, k, what);
+        bool same = of_flow_equal(x, f);
+        of_flow_free(x);
+        if (same) {
+            return f->cookie * 100 + what;
+        }
+    }
+    return 0;
+}
+
+struct world {
+    struct flow_table t;
+    struct fake s;
+};
+
+static int setup(void **state)
+{
+    struct world *w = NEW(struct world);
+    flow_table_init(&w->t);
+    *state = w;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+    flow_table_done(&w->t);
+    fake_done(&w->s);
+    free(w);
+    return 0;
+}
+
+/* ---- tests ---- */
+
+static void nothing_is_sent_before_a_dump(void **state)
+{
+    struct world *w = *state;
+    struct flow_change *c = NULL;
+    uint64_t g = SET(&w->t, 0, {1, 1});
+    assert_int_equal(flow_table_build(&w->t, &c), 0);
+    assert_false(flow_table_in_place(&w->t, g));
+    assert_false(flow_table_in_place(&w->t, 0));
+    fake_dump(&w->s, &w->t);
+    assert_int_equal(sync(&w->t, &w->s), 1);
+    assert_true(flow_table_in_place(&w->t, g));
+    assert_int_equal(at(&w->s, 1), 101);
+}
+
+static void replaced_group_changes_only_what_differs(void **state)
+{
+    struct world *w = *state;
+    fake_dump(&w->s, &w->t);
+    SET(&w->t, 0, {1, 1}, {2, 1}, {3, 1});
+    assert_int_equal(sync(&w->t, &w->s), 3);
+    uint64_t same = SET(&w->t, 0, {3, 1}, {2, 1}, {1, 1});
+    assert_true(flow_table_in_place(&w->t, same));
+    assert_int_equal(sync(&w->t, &w->s), 0);
+    SET(&w->t, 0, {1, 1}, {2, 5}, {4, 1});
+    assert_int_equal(sync(&w->t, &w->s), 3); /* 2 overwritten, 3 deleted, 4 added. */
+    assert_int_equal(at(&w->s, 2), 105);
+    assert_int_equal(at(&w->s, 3), 0);
+    uint64_t g = flow_table_remove_group(&w->t, COOKIE(0));
+    assert_false(flow_table_in_place(&w->t, g));
+    assert_int_equal(sync(&w->t, &w->s), 3);
+    assert_true(flow_table_in_place(&w->t, g));
+    assert_int_equal(w->t.n_wanted, 0);
+    assert_int_equal(flow_table_remove_group(&w->t, COOKIE(3)), 0);
+}
+
+static void change_taken_back_before_it_is_sent_costs_nothing(void **state)
+{
+    struct world *w = *state;
+    fake_dump(&w->s, &w->t);
+    SET(&w->t, 0, {1, 1});
+    assert_int_equal(sync(&w->t, &w->s), 1);
+    SET(&w->t, 0, {1, 2});
+    SET(&w->t, 1, {5, 5});
+    flow_table_remove_group(&w->t, COOKIE(1));
+    SET(&w->t, 0, {1, 1});
+    assert_int_equal(sync(&w->t, &w->s), 0);
+    flow_table_remove_group(&w->t, COOKIE(0));
+    SET(&w->t, 0, {1, 1});
+    assert_int_equal(sync(&w->t, &w->s), 0);
+}
+
+static void changes_during_a_bundle_come_in_the_next(void **state)
+{
+    struct world *w = *state;
+    struct flow_change *c = NULL;
+    fake_dump(&w->s, &w->t);
+    uint64_t first = SET(&w->t, 0, {1, 1}, {2, 1});
+    size_t n = flow_table_build(&w->t, &c);
+    assert_int_equal(n, 2);
+    uint64_t second = SET(&w->t, 0, {2, 2});
+    assert_int_equal(flow_table_build(&w->t, &(struct flow_change *){NULL}), 0);
+    fake_apply(&w->s, c, n);
+    free(c);
+    flow_table_built_done(&w->t, true);
+    assert_true(flow_table_in_place(&w->t, first));
+    assert_false(flow_table_in_place(&w->t, second));
+    assert_int_equal(sync(&w->t, &w->s), 2);
+    assert_true(flow_table_in_place(&w->t, second));
+    assert_int_equal(at(&w->s, 1), 0);
+    assert_int_equal(at(&w->s, 2), 102);
+}
+
+static void of_two_groups_with_one_key_the_lower_cookie_has_it(void **state)
+{
+    struct world *w = *state;
+    fake_dump(&w->s, &w->t);
+    SET(&w->t, 3, {1, 3});
+    sync(&w->t, &w->s);
+    SET(&w->t, 2, {1, 2});
+    assert_int_equal(sync(&w->t, &w->s), 1);
+    assert_int_equal(at(&w->s, 1), 302);
+    SET(&w->t, 4, {1, 4});
+    assert_int_equal(sync(&w->t, &w->s), 0);
+    flow_table_remove_group(&w->t, COOKIE(2));
+    assert_int_equal(sync(&w->t, &w->s), 1);
+    assert_int_equal(at(&w->s, 1), 403);
+    /* Two that swap keys in one step. */
+    SET(&w->t, 0, {5, 0});
+    SET(&w->t, 1, {6, 1});
+    sync(&w->t, &w->s);
+    SET(&w->t, 0, {6, 0});
+    SET(&w->t, 1, {5, 1});
+    assert_int_equal(sync(&w->t, &w->s), 2);
+    assert_int_equal(at(&w->s, 6), 100);
+    assert_int_equal(at(&w->s, 5), 201);
+}
+
+static void dump_finds_foreign_missing_and_changed_flows(void **state)
+{
+    struct world *w = *state;
+    SET(&w->t, 0, {1, 1}, {2, 1}, {3, 1});
+    w->s.flows[1] = flow(COOKIE(0), 1, 1); /* As it should be. */
+    w->s.flows[2] = flow(COOKIE(0), 2, 9); /* Changed. */
+    w->s.flows[4] = flow(0xdead, 4, 1);    /* Foreign. */
+    fake_dump(&w->s, &w->t);
+    assert_int_equal(w->t.foreign, 2);
+    assert_int_equal(sync(&w->t, &w->s), 3);
+    assert_int_equal(at(&w->s, 2), 101);
+    assert_int_equal(at(&w->s, 3), 101);
+    assert_int_equal(at(&w->s, 4), 0);
+    fake_dump(&w->s, &w->t);
+    assert_int_equal(w->t.foreign, 0);
+    assert_int_equal(sync(&w->t, &w->s), 0);
+    /* Found by an audit: one is gone. */
+    w->s.flows[1] = of_flow_free(w->s.flows[1]);
+    fake_dump(&w->s, &w->t);
+    assert_int_equal(w->t.foreign, 1);
+    assert_int_equal(sync(&w->t, &w->s), 1);
+    assert_int_equal(at(&w->s, 1), 101);
+}
+
+static unsigned rnd(unsigned *seed, unsigned n)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return (*seed >> 8) % n;
+}
+
+/* Whatever happens in between, in the end the switch has for each key the flow of the lowest cookie that
+ * wants it, and nothing else. */
+static void random_histories_end_in_what_is_wanted(void **state)
+{
+    for (unsigned seed = 1; seed <= 400; seed++) {
+        struct world w = {0};
+        flow_table_init(&w.t);
+        unsigned x = seed, want[GROUPS][KEYS] = {{0}}; /* 0: not wanted, else output + 1. */
+        struct flow_change *c = NULL;
+        size_t n = 0;
+        for (int step = 0; step < 120; step++) {
+            unsigned g = rnd(&x, GROUPS);
+            switch (rnd(&x, 8)) {
+            case 0:
+            case 1:
+            case 2: {
+                struct of_flow_list l = {0};
+                for (unsigned k = 0; k < KEYS; k++) {
+                    want[g][k] = rnd(&x, 3) ? 0 : 1 + rnd(&x, 2);
+                    if (want[g][k]) {
+                        of_flow_list_add(&l, flow(COOKIE(g), k, want[g][k] - 1));
+                    }
+                }
+                flow_table_set_group(&w.t, COOKIE(g), &l);
+                break;
+            }
+            case 3:
+                flow_table_remove_group(&w.t, COOKIE(g));
+                memset(want[g], 0, sizeof want[g]);
+                break;
+            case 4:
+                if (!c) {
+                    n = flow_table_build(&w.t, &c);
+                }
+                break;
+            case 5:
+                if (n) {
+                    fake_apply(&w.s, c, n);
+                    flow_table_built_done(&w.t, true);
+                    free(TAKE(c));
+                    n = 0;
+                }
+                break;
+            case 6:
+                if (n && rnd(&x, 2)) { /* Refused. */
+                    flow_table_built_done(&w.t, false);
+                } else if (n) { /* Lost, and nobody knows whether it was taken. */
+                    if (rnd(&x, 2)) {
+                        fake_apply(&w.s, c, n);
+                    }
+                    flow_table_disconnect(&w.t);
+                } else if (rnd(&x, 4) == 0) {
+                    flow_table_disconnect(&w.t);
+                }
+                free(TAKE(c));
+                n = 0;
+                break;
+            case 7:
+                if (!n) {
+                    unsigned k = rnd(&x, KEYS);
+                    of_flow_free(w.s.flows[k]);
+                    w.s.flows[k] = rnd(&x, 2) ? flow(COOKIE(rnd(&x, GROUPS)), k, rnd(&x, 2)) : NULL;
+                    fake_dump(&w.s, &w.t);
+                }
+                break;
+            }
+        }
+        if (n) {
+            fake_apply(&w.s, c, n);
+            flow_table_built_done(&w.t, true);
+        }
+        free(c);
+        if (!w.t.dumped) {
+            fake_dump(&w.s, &w.t);
+        }
+        sync(&w.t, &w.s);
+        size_t wanted = 0;
+        for (unsigned k = 0; k < KEYS; k++) {
+            uint64_t expected = 0;
+            for (unsigned g = 0; g < GROUPS; g++) {
+                wanted += want[g][k] != 0;
+                if (want[g][k] && !expected) {
+                    expected = COOKIE(g) * 100 + want[g][k] - 1;
+                }
+            }
+            if (at(&w.s, k) != expected) {
+                fail_msg("seed %u key %u: %lu instead of %lu", seed, k, at(&w.s, k), expected);
+            }
+        }
+        assert_int_equal(w.t.n_wanted, wanted);
+        fake_dump(&w.s, &w.t);
+        assert_int_equal(sync(&w.t, &w.s), 0);
+        flow_table_done(&w.t);
+        fake_done(&w.s);
+    }
+}
+
+static void thousand_nodes_and_hundred_pods_take_less_than_a_mebibyte(void **state)
+{
+    struct mallinfo2 before = mallinfo2();
+    if (!before.uordblks) {
+        skip(); /* A sanitizer's allocator does not count. */
+    }
+    struct flow_table t;
+    flow_table_init(&t);
+    struct sdn_network n = {.plugin = SDN_MULTITENANT,
+                            .cluster = {{0x0a800000, 14}},
+                            .n_cluster = 1,
+                            .local = {0x0a800000, 23},
+                            .vxlan_port = SDN_VXLAN_PORT};
+    struct of_flow_list l = {0};
+    pipeline_base(&n, &l);
+    flow_table_set_group(&t, PIPELINE_BASE_COOKIE, &l);
+    for (unsigned i = 1; i <= 1000; i++) {
+        struct sdn_remote r = {.host_ip = 0xc0a80000 + i,
+                               .subnet = {0x0a810000 + i * 64, 26},
+                               .id = i * 0x9e3779b97f4a7c15u};
+        pipeline_remote(&n, &r, &l);
+        flow_table_set_group(&t, pipeline_remote_cookie(&r), &l);
+    }
+    for (unsigned i = 0; i < 100; i++) {
+        struct pipeline_pod p = {.ofport = 3 + i, .ip = 0x0a800002 + i, .vnid = 10 + i};
+        pipeline_pod(&n, &p, &l);
+        flow_table_set_group(&t, pipeline_pod_cookie(p.ip), &l);
+        pipeline_vnid(&n, p.vnid, &l);
+        flow_table_set_group(&t, pipeline_vnid_cookie(p.vnid), &l);
+    }
+    size_t used = mallinfo2().uordblks - before.uordblks;
+    print_message("%zu flows in %zu KiB\n", t.n_wanted, used >> 10);
+    assert_true(used < 1 << 20);
+    flow_table_done(&t);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(nothing_is_sent_before_a_dump),
+        T(replaced_group_changes_only_what_differs),
+        T(change_taken_back_before_it_is_sent_costs_nothing),
+        T(changes_during_a_bundle_come_in_the_next),
+        T(of_two_groups_with_one_key_the_lower_cookie_has_it),
+        T(dump_finds_foreign_missing_and_changed_flows),
+        cmocka_unit_test(random_histories_end_in_what_is_wanted),
+        cmocka_unit_test(thousand_nodes_and_hundred_pods_take_less_than_a_mebibyte),
+    };
+    return cmocka_run_group_tests_name("datapath/flow_table", tests, NULL, NULL);
+}
