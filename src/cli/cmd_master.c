@@ -6,8 +6,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/master_tls.h"
 #include "cli/notify.h"
 #include "client/client.h"
+#include "client/kubeconfig.h"
 #include "controllers/controllers.h"
 #include "controllers/master_config.h"
 #include "net/http.h"
@@ -26,6 +28,7 @@ LOG_MODULE("master");
 #define MAX_CONFIG (1u << 20)
 #define SHUTDOWN_MS 5000
 #define ACTIVATION_FIRST_FD 3
+#define RENEWAL_MS (24 * 3600000ull)
 
 struct master {
     struct loop *loop;
@@ -34,11 +37,14 @@ struct master {
     struct http_server *http;
     struct api_client *client;
     struct controllers *controllers;
+    struct master_tls *tls; /* NULL: plain HTTP. */
     struct loop_signal *term, *interrupt, *hangup;
+    struct loop_timer *renewal;
     const char *config_path; /* NULL: none. */
     struct netconf network;
     char host[64]; /* Our own address, */
     int port;      /* and its port. */
+    int own_port;  /* For our controllers. */
     bool started;  /* The cluster's own objects are there. */
     bool stopping;
     int status;
@@ -60,6 +66,11 @@ static const char help[] =
     "      --vxlan-port PORT         UDP port of the overlay; default: 4789\n"
     "      --mtu BYTES               of pods; default: 1450\n"
     "      --bind-address HOST:PORT  of the API; default: 127.0.0.1:8443; port 0: any\n"
+    "      --tls MODE                auto: HTTPS with a CA of its own; off (default)\n"
+    "      --pki-dir DIR             where that CA is; default: /var/lib/tenet/pki\n"
+    "      --tls-cert-file FILE      HTTPS with this certificate, and\n"
+    "      --tls-key-file FILE       this key\n"
+    "      --client-ca-file FILE     only clients with a certificate of this CA are let in\n"
     "      --storage-backend NAME    sqlite (default), etcd, or memory, which forgets\n"
     "      --storage-path FILE       sqlite's; default: /var/lib/tenet/registry.db\n"
     "      --storage-endpoints URLS  etcd's: http://host:port[,...]\n"
@@ -99,7 +110,7 @@ enum { OPT_HELP = 256, OPT_CONFIG_FIRST };
 /* -1: go on; else the exit status.  '*ret_path' is the configuration file, or NULL. */
 static int parse_options(int argc, char **argv, struct master_config *c, const char **ret_path)
 {
-    enum { N_FIXED = 2, N_MAX = 24 };
+    enum { N_FIXED = 2, N_MAX = 32 };
     struct option longs[N_MAX] = {{"help", no_argument, NULL, OPT_HELP},
                                   {"config", required_argument, NULL, 'c'}};
     for (int i = 0; master_config_options[i]; i++) {
@@ -212,6 +223,9 @@ static void handle(void *ctx, struct http_exchange *x)
 {
     static const char text[] = "[-]controllers are starting\n";
     struct master *m = ctx;
+    if (m->tls && !master_tls_admit(m->tls, x)) {
+        return;
+    }
     if (!m->started && streq(http_path(x), "/readyz")) {
         http_respond(x, 503, "text/plain; charset=utf-8", text, sizeof(text) - 1);
     } else {
@@ -226,10 +240,9 @@ static void controllers_started(void *ctx)
     notify_manager("READY=1");
 }
 
-/* Reads logLevel again; all else takes a restart. */
-static void on_hangup(void *ctx)
+/* Reads logLevel again; all else but certificates takes a restart. */
+static void reread_config(const struct master *m)
 {
-    struct master *m = ctx;
     __attribute__((cleanup(master_config_donep))) struct master_config c;
     struct err e = {0};
     char bad[64];
@@ -259,8 +272,10 @@ static void registry_ready(void *ctx)
     struct master *m = ctx;
     struct err e = {0};
     const char *host = streq(m->host, "0.0.0.0") ? "127.0.0.1" : m->host;
-    CLEANUP_FREE char *url = xasprintf("http://%s:%d", host, m->port);
-    if (api_client_new(m->loop, url, "tenet-master/" TENET_VERSION, &m->client, &e) < 0) {
+    CLEANUP_FREE char *url = xasprintf("http://%s:%d", m->tls ? "127.0.0.1" : host, m->own_port);
+    struct kubeconfig way = {.server = url,
+                             .token = m->tls ? (char *) master_tls_token(m->tls) : NULL};
+    if (api_client_with(m->loop, &way, "tenet-master/" TENET_VERSION, &m->client, &e) < 0) {
         m->status = command_fail(&e, NULL);
         loop_stop(m->loop);
         return;
@@ -272,23 +287,65 @@ static void registry_ready(void *ctx)
     m->controllers = controllers_new(m->loop, m->client, &cfg);
 }
 
+/* Certificates may have been replaced, or be due. */
+static void renew(void *ctx)
+{
+    struct master *m = ctx;
+    struct err e = {0};
+    if (!m->tls) {
+        return;
+    }
+    loop_timer_arm(m->renewal, RENEWAL_MS);
+    if (master_tls_reload(m->tls, &e) < 0) {
+        log_error("certificates were not reloaded", "error=\"%s\"", e.text);
+    } else {
+        log_info("certificates reloaded");
+    }
+}
+
+static void on_hangup(void *ctx)
+{
+    reread_config(ctx);
+    renew(ctx);
+}
+
+/* The controllers' way in beside HTTPS: a port that only this host can reach, and only with a token that no one
+ * else knows. */
+static int serve_controllers(struct master *m, struct err *e)
+{
+    CLEANUP(fd_close) int fd = -1;
+    int r = sock_listen_tcp("127.0.0.1:0", &fd, e);
+    if (r < 0) {
+        return r;
+    }
+    m->own_port = sock_local_port(fd);
+    return http_server_add_listener(m->http, fd_take(&fd), e);
+}
+
 /* All sockets that the API is served on; the controllers' way in is one of them. */
 static int serve(struct master *m, const struct master_config *c, int fd, struct err *e)
 {
     struct apiserver_config cfg = {.ready = registry_ready, .ctx = m};
     m->apiserver = apiserver_new(m->loop, m->store, &cfg);
     m->http = http_server_new(m->loop, NULL, handle, m);
-    int r = http_server_add_listener(m->http, fd, e);
+    struct tls_context *tls = m->tls ? master_tls_context(m->tls) : NULL;
+    int r = http_server_add_listener_tls(m->http, fd, tls, e);
     int n = sock_activation_fds();
     for (int i = 0; r == 0 && i < n; i++) {
-        r = http_server_add_listener(m->http, ACTIVATION_FIRST_FD + i, e);
+        r = http_server_add_listener_tls(m->http, ACTIVATION_FIRST_FD + i, tls, e);
+    }
+    m->own_port = m->port;
+    if (r == 0 && m->tls) {
+        loop_timer_arm(m->renewal, RENEWAL_MS);
+        r = serve_controllers(m, e);
     }
     if (r < 0) {
         return r;
     }
-    log_info("serving", "address=%s:%d activated=%d plugin=%s storage=%s", m->host, m->port, n,
-             sdn_plugin_name(c->network.plugin), c->storage_backend);
-    if (!master_config_is_loopback(c)) {
+    log_info("serving", "address=%s:%d scheme=%s activated=%d plugin=%s storage=%s", m->host,
+             m->port, m->tls ? "https" : "http", n, sdn_plugin_name(c->network.plugin),
+             c->storage_backend);
+    if (!master_config_is_loopback(c) && !master_config_requires_cert(c)) {
         log_warn("the API has no authentication: whoever reaches it controls the cluster",
                  "address=%s:%d", m->host, m->port);
     }
@@ -317,11 +374,13 @@ static void master_done(struct master *m)
     loop_signal_free(m->term);
     loop_signal_free(m->interrupt);
     loop_signal_free(m->hangup);
+    loop_timer_free(m->renewal);
     controllers_free(m->controllers);
     api_client_free(m->client);
     store_close(m->store);
     http_server_free(m->http);
     apiserver_free(m->apiserver);
+    master_tls_free(m->tls);
     loop_free(m->loop);
 }
 
@@ -352,6 +411,10 @@ static int run_master(const struct master_config *c, const char *config_path)
     m.port = sock_local_port(fd);
     m.loop = loop_new();
     raise_file_limit();
+    m.renewal = loop_timer_new(m.loop, renew, &m);
+    if (master_tls_new(c, m.port, &m.tls, &e) < 0) {
+        return command_fail(&e, "servingInfo");
+    }
     if (open_store(&m, c, &e) < 0 || serve(&m, c, fd_take(&fd), &e) < 0) {
         return command_fail(&e, NULL);
     }

@@ -23,11 +23,16 @@ struct api_call {
     void *ctx;
 };
 
-static int client_open(struct loop *l, const struct kubeconfig *k, const char *user_agent,
-                       struct api_client **ret, struct err *e)
+int api_client_with(struct loop *l, const struct kubeconfig *k, const char *user_agent,
+                    struct api_client **ret, struct err *e)
 {
+    struct tls_client_config tls = {.ca = k->ca,
+                                    .cert = k->cert,
+                                    .key = k->key,
+                                    .server_name = k->server_name,
+                                    .insecure = k->insecure};
     struct http_client_config cfg = {
-        .url = k->server, .user_agent = user_agent, .bearer_token = k->token};
+        .url = k->server, .tls = &tls, .user_agent = user_agent, .bearer_token = k->token};
     struct http_client *http;
     int r = http_client_new(l, &cfg, &http, e);
     if (r < 0) {
@@ -47,7 +52,7 @@ int api_client_new(struct loop *l, const char *url, const char *user_agent, stru
                    struct err *e)
 {
     struct kubeconfig k = {.server = (char *) url};
-    return client_open(l, &k, user_agent, ret, e);
+    return api_client_with(l, &k, user_agent, ret, e);
 }
 
 int api_client_from_kubeconfig(struct loop *l, const char *path, const char *user_agent,
@@ -58,7 +63,7 @@ int api_client_from_kubeconfig(struct loop *l, const char *path, const char *use
     if (r < 0) {
         return r;
     }
-    r = client_open(l, &k, user_agent, ret, e);
+    r = api_client_with(l, &k, user_agent, ret, e);
     kubeconfig_done(&k);
     return r;
 }

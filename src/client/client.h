@@ -14,6 +14,10 @@
 struct api_client;
 int api_client_new(struct loop *l, const char *url, const char *user_agent, struct api_client **ret,
                    struct err *e);
+/* As a kubeconfig of these values says; they are not needed after it. */
+struct kubeconfig;
+int api_client_with(struct loop *l, const struct kubeconfig *k, const char *user_agent,
+                    struct api_client **ret, struct err *e);
 /* 'path' NULL: $KUBECONFIG (first entry), then ~/.kube/config.  Uses current-context. */
 int api_client_from_kubeconfig(struct loop *l, const char *path, const char *user_agent,
                                struct api_client **ret, struct err *e);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/kubeconfig.h"
 
+#include "base/base64.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "net/process.h"
@@ -8,12 +9,20 @@
 
 #define KUBECONFIG_MAX_SIZE (1u << 20)
 #define TOKEN_MAX_SIZE (64u << 10)
+#define PEM_MAX_SIZE (1u << 20)
 
 void kubeconfig_done(struct kubeconfig *k)
 {
     free(k->server);
     free(k->token);
     free(k->ns);
+    free(k->ca);
+    free(k->cert);
+    if (k->key) {
+        explicit_bzero(k->key, strlen(k->key));
+    }
+    free(k->key);
+    free(k->server_name);
     *k = (struct kubeconfig){0};
 }
 
@@ -41,6 +50,76 @@ static const struct json *entry(const struct json *config, const char *list, con
     return NULL;
 }
 
+/* Owned path of 'file', which is relative to the kubeconfig. */
+static char *beside(const char *config_path, const char *file)
+{
+    const char *slash = strrchr(config_path, '/');
+    return *file == '/' || !slash
+               ? xstrdup(file)
+               : xasprintf("%.*s/%s", (int) (slash - config_path), config_path, file);
+}
+
+/* A value that is there and not empty. */
+static const char *text_of(const struct json *v, const char *key)
+{
+    const char *s = json_path_string(v, key, NULL);
+    return s && *s ? s : NULL;
+}
+
+/* A certificate or key: of "KEY-data", or of the file that "KEY" names.  '*ret' NULL: neither. */
+static int load_pem(const struct json *from, const char *key, const char *config_path, char **ret,
+                    struct err *e)
+{
+    CLEANUP_FREE char *data_key = xasprintf("%s-data", key);
+    const char *data = text_of(from, data_key), *file = text_of(from, key);
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT_MAX(PEM_MAX_SIZE);
+    if (data) {
+        if (base64_decode(data, strlen(data), &text) < 0) {
+            return err_set(e, -EINVAL, "%s: not base64", data_key);
+        }
+        key = data_key;
+    } else if (file) {
+        CLEANUP_FREE char *path = beside(config_path, file);
+        int r = file_read(path, PEM_MAX_SIZE, &text, e);
+        if (r < 0) {
+            return err_prefix(e, "%s", key), r;
+        }
+    } else {
+        *ret = NULL;
+        return 0;
+    }
+    if (strlen(strbuf_cstr(&text)) != text.size) {
+        return err_set(e, -EINVAL, "%s: not in PEM form", key);
+    }
+    *ret = strbuf_steal(&text);
+    return 0;
+}
+
+/* All that TLS needs, into 'k', which is the caller's to free also on failure. */
+static int load_tls(const struct json *cluster, const struct json *user, const char *config_path,
+                    struct kubeconfig *k, struct err *e)
+{
+    const struct json *insecure = json_get(cluster, "insecure-skip-tls-verify");
+    const char *name = text_of(cluster, "tls-server-name");
+    int r = load_pem(cluster, "certificate-authority", config_path, &k->ca, e);
+    if (r < 0 || (r = load_pem(user, "client-certificate", config_path, &k->cert, e)) < 0 ||
+        (r = load_pem(user, "client-key", config_path, &k->key, e)) < 0) {
+        return r;
+    }
+    k->insecure = json_get_bool(insecure, false);
+    k->server_name = name ? xstrdup(name) : NULL;
+    if (k->insecure && k->ca) {
+        return err_set(e, -EINVAL,
+                       "insecure-skip-tls-verify cannot be given beside certificate-authority");
+    }
+    if (!k->cert != !k->key) {
+        return err_set(e, -EINVAL, "%s is given, but not %s",
+                       k->cert ? "client-certificate" : "client-key",
+                       k->cert ? "client-key" : "client-certificate");
+    }
+    return 0;
+}
+
 /* The user's token: of "tokenFile", which is relative to the kubeconfig, before "token".  '*ret' NULL: none. */
 static int load_token(const struct json *user, const char *config_path, char **ret, struct err *e)
 {
@@ -50,11 +129,7 @@ static int load_token(const struct json *user, const char *config_path, char **r
         *ret = token && *token ? xstrdup(token) : NULL;
         return 0;
     }
-    const char *slash = strrchr(config_path, '/');
-    CLEANUP_FREE char *path =
-        *file == '/' || !slash
-            ? xstrdup(file)
-            : xasprintf("%.*s/%s", (int) (slash - config_path), config_path, file);
+    CLEANUP_FREE char *path = beside(config_path, file);
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
     int r = file_read(path, TOKEN_MAX_SIZE, &text, e);
     if (r < 0) {
@@ -89,21 +164,78 @@ int kubeconfig_load(const char *path, struct kubeconfig *ret, struct err *e)
         return err_set(e, -EINVAL, "kubeconfig %s: current-context \"%s\" is not in contexts",
                        owned, current);
     }
-    const char *cluster = json_path_string(context, "cluster", NULL);
-    const char *server = json_path_string(
-        entry(config, "clusters", "cluster", cluster ? cluster : ""), "server", NULL);
+    const char *cluster_name = json_path_string(context, "cluster", NULL);
+    const char *user_name = json_path_string(context, "user", NULL);
+    const struct json *cluster =
+        entry(config, "clusters", "cluster", cluster_name ? cluster_name : "");
+    const char *server = json_path_string(cluster, "server", NULL);
     if (!server) {
         return err_set(e, -EINVAL, "kubeconfig %s: cluster \"%s\" of context \"%s\" has no server",
-                       owned, cluster ? cluster : "", current);
+                       owned, cluster_name ? cluster_name : "", current);
     }
-    const char *user = json_path_string(context, "user", NULL);
-    char *token;
-    r = load_token(entry(config, "users", "user", user ? user : ""), owned, &token, e);
-    if (r < 0) {
-        return err_prefix(e, "kubeconfig %s", owned);
+    const struct json *user = entry(config, "users", "user", user_name ? user_name : "");
+    __attribute__((cleanup(kubeconfig_done))) struct kubeconfig k = {.server = xstrdup(server)};
+    if ((r = load_token(user, owned, &k.token, e)) < 0 ||
+        (r = load_tls(cluster, user, owned, &k, e)) < 0) {
+        return err_prefix(e, "kubeconfig %s", owned), r;
     }
-    const char *ns = json_path_string(context, "namespace", NULL);
-    *ret = (struct kubeconfig){
-        .server = xstrdup(server), .token = token, .ns = ns && *ns ? xstrdup(ns) : NULL};
+    const char *ns = text_of(context, "namespace");
+    k.ns = ns ? xstrdup(ns) : NULL;
+    *ret = k;
+    k = (struct kubeconfig){0};
     return 0;
+}
+
+static void set_data(struct json *to, const char *key, const char *pem)
+{
+    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+    if (pem) {
+        base64_encode(pem, strlen(pem), &b);
+        json_set_string(to, key, strbuf_cstr(&b));
+    }
+}
+
+/* [{name: NAME, KEY: VALUE}] */
+static struct json *list_of_one(const char *name, const char *key, struct json *value)
+{
+    struct json *list = json_array();
+    struct json *item = json_append(list, json_object());
+    json_set_string(item, "name", name);
+    json_set(item, key, value);
+    return list;
+}
+
+int kubeconfig_write(const char *path, const char *user, const struct kubeconfig *k, struct err *e)
+{
+    static const char name[] = "tenet";
+    struct json *cluster = json_object();
+    struct json *who = json_object(), *context = json_object();
+    json_set_string(cluster, "server", k->server);
+    set_data(cluster, "certificate-authority-data", k->ca);
+    if (k->server_name) {
+        json_set_string(cluster, "tls-server-name", k->server_name);
+    }
+    if (k->insecure) {
+        json_set_bool(cluster, "insecure-skip-tls-verify", true);
+    }
+    set_data(who, "client-certificate-data", k->cert);
+    set_data(who, "client-key-data", k->key);
+    if (k->token) {
+        json_set_string(who, "token", k->token);
+    }
+    json_set_string(context, "cluster", name);
+    json_set_string(context, "user", user);
+    if (k->ns) {
+        json_set_string(context, "namespace", k->ns);
+    }
+    CLEANUP(json_free) struct json *config = json_object();
+    json_set_string(config, "apiVersion", "v1");
+    json_set_string(config, "kind", "Config");
+    json_set(config, "clusters", list_of_one(name, "cluster", cluster));
+    json_set(config, "users", list_of_one(user, "user", who));
+    json_set(config, "contexts", list_of_one(name, "context", context));
+    json_set_string(config, "current-context", name);
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    yaml_write(config, &text);
+    return file_write_atomic(path, strbuf_cstr(&text), text.size, 0600, e);
 }

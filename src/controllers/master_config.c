@@ -2,6 +2,7 @@
 #include "controllers/master_config.h"
 
 #include "base/mem.h"
+#include "net/pki.h"
 
 #define HOST_MAX 63
 
@@ -11,6 +12,11 @@ const char *const master_config_options[] = {"cluster-network",
                                              "vxlan-port",
                                              "mtu",
                                              "bind-address",
+                                             "tls",
+                                             "pki-dir",
+                                             "tls-cert-file",
+                                             "tls-key-file",
+                                             "client-ca-file",
                                              "storage-backend",
                                              "storage-path",
                                              "storage-endpoints",
@@ -33,6 +39,15 @@ void master_config_done(struct master_config *c)
     free(c->storage_backend);
     free(c->storage_path);
     free(c->storage_endpoints);
+    free(c->tls);
+    free(c->pki_dir);
+    free(c->cert_file);
+    free(c->key_file);
+    free(c->client_ca);
+    for (size_t i = 0; i < c->n_names; i++) {
+        free(c->names[i]);
+    }
+    free(c->names);
     free(c->log_level);
     *c = (struct master_config){0};
 }
@@ -89,6 +104,14 @@ static int set_backend(struct master_config *c, const char *s, struct err *e)
         return err_set(e, -EINVAL, "\"%.40s\" is not one of sqlite, etcd, memory", s);
     }
     return set_string(&c->storage_backend, s, e);
+}
+
+static int set_tls(struct master_config *c, const char *s, struct err *e)
+{
+    if (!streq(s, "auto") && !streq(s, "off")) {
+        return err_set(e, -EINVAL, "\"%.40s\" is not one of auto, off", s);
+    }
+    return set_string(&c->tls, s, e);
 }
 
 static int set_port(struct master_config *c, int64_t v, struct err *e)
@@ -237,6 +260,73 @@ static int read_bind_address(struct reader *rd, const struct json *v, struct err
     return r < 0 ? r : set_bind_address(rd->c, s, e);
 }
 
+/* YAML 1.1 reads a bare "off" as false. */
+static int read_tls(struct reader *rd, const struct json *v, struct err *e)
+{
+    const char *s = NULL;
+    if (json_is(v, JSON_BOOL) && !json_get_bool(v, true)) {
+        return set_tls(rd->c, "off", e);
+    }
+    int r = need_string(v, &s, e);
+    return r < 0 ? r : set_tls(rd->c, s, e);
+}
+
+static int read_pki_dir(struct reader *rd, const struct json *v, struct err *e)
+{
+    const char *s = NULL;
+    int r = need_string(v, &s, e);
+    return r < 0 ? r : set_string(&rd->c->pki_dir, s, e);
+}
+
+static int read_cert_file(struct reader *rd, const struct json *v, struct err *e)
+{
+    const char *s = NULL;
+    int r = need_string(v, &s, e);
+    return r < 0 ? r : set_string(&rd->c->cert_file, s, e);
+}
+
+static int read_key_file(struct reader *rd, const struct json *v, struct err *e)
+{
+    const char *s = NULL;
+    int r = need_string(v, &s, e);
+    return r < 0 ? r : set_string(&rd->c->key_file, s, e);
+}
+
+static int read_client_ca(struct reader *rd, const struct json *v, struct err *e)
+{
+    const char *s = NULL;
+    int r = need_string(v, &s, e);
+    return r < 0 ? r : set_string(&rd->c->client_ca, s, e);
+}
+
+static int read_names(struct reader *rd, const struct json *v, struct err *e)
+{
+    struct master_config *c = rd->c;
+    if (!json_is(v, JSON_ARRAY)) {
+        return err_set(e, -EINVAL, "must be a list of names and addresses");
+    }
+    for (size_t i = 0; i < json_count(v); i++) {
+        const char *s = json_get_string(json_at(v, i));
+        if (!s || !pki_name_is_valid(s)) {
+            return err_set(e, -EINVAL, "\"%.80s\" is neither a DNS name nor an IPv4 address",
+                           s ? s : "");
+        }
+        c->names = xreallocarray(c->names, c->n_names + 1, sizeof(*c->names));
+        c->names[c->n_names++] = xstrdup(s);
+    }
+    return 0;
+}
+
+static int read_require(struct reader *rd, const struct json *v, struct err *e)
+{
+    if (!json_is(v, JSON_BOOL)) {
+        return err_set(e, -EINVAL, "must be true or false");
+    }
+    rd->c->require_client_cert = json_get_bool(v, false);
+    rd->c->require_client_cert_given = true;
+    return 0;
+}
+
 static int read_backend(struct reader *rd, const struct json *v, struct err *e)
 {
     const char *s = NULL;
@@ -278,6 +368,13 @@ static const struct {
     {"networkConfig", "vxlanPort", read_port},
     {"networkConfig", "mtu", read_mtu},
     {"servingInfo", "bindAddress", read_bind_address},
+    {"servingInfo", "tls", read_tls},
+    {"servingInfo", "pkiDir", read_pki_dir},
+    {"servingInfo", "names", read_names},
+    {"servingInfo", "certFile", read_cert_file},
+    {"servingInfo", "keyFile", read_key_file},
+    {"servingInfo", "clientCA", read_client_ca},
+    {"servingInfo", "requireClientCert", read_require},
     {"storage", "backend", read_backend},
     {"storage", "path", read_path},
     {"storage", "endpoints", read_endpoints},
@@ -425,6 +522,21 @@ static int set_option(struct master_config *c, const char *option, const char *v
     if (streq(option, "bind-address")) {
         return set_bind_address(c, value, e);
     }
+    if (streq(option, "tls")) {
+        return set_tls(c, value, e);
+    }
+    if (streq(option, "pki-dir")) {
+        return set_string(&c->pki_dir, value, e);
+    }
+    if (streq(option, "tls-cert-file")) {
+        return set_string(&c->cert_file, value, e);
+    }
+    if (streq(option, "tls-key-file")) {
+        return set_string(&c->key_file, value, e);
+    }
+    if (streq(option, "client-ca-file")) {
+        return set_string(&c->client_ca, value, e);
+    }
     if (streq(option, "storage-backend")) {
         return set_backend(c, value, e);
     }
@@ -451,11 +563,58 @@ int master_config_set(struct master_config *c, const char *option, const char *v
     return r < 0 ? (err_prefix(e, "--%s", option), r) : 0;
 }
 
+enum master_tls_mode master_config_tls(const struct master_config *c)
+{
+    if (streq_null(c->tls, "off")) {
+        return MASTER_TLS_OFF;
+    }
+    return c->tls || c->pki_dir ? MASTER_TLS_AUTO
+           : c->cert_file       ? MASTER_TLS_FILES
+                                : MASTER_TLS_OFF;
+}
+
+bool master_config_requires_cert(const struct master_config *c)
+{
+    enum master_tls_mode mode = master_config_tls(c);
+    bool has_ca = mode == MASTER_TLS_AUTO || (mode == MASTER_TLS_FILES && c->client_ca);
+    return has_ca && (c->require_client_cert || !c->require_client_cert_given);
+}
+
+static int check_tls(const struct master_config *c, struct err *e)
+{
+    enum master_tls_mode mode = master_config_tls(c);
+    if (!c->cert_file != !c->key_file) {
+        return err_set(e, -EINVAL, "servingInfo.%s: must be given with %s",
+                       c->cert_file ? "keyFile" : "certFile",
+                       c->cert_file ? "certFile" : "keyFile");
+    }
+    if (mode == MASTER_TLS_AUTO && (c->cert_file || c->client_ca)) {
+        return err_set(e, -EINVAL, "servingInfo.%s: cannot be given beside %s",
+                       c->cert_file ? "certFile" : "clientCA", c->tls ? "tls: auto" : "pkiDir");
+    }
+    if (c->client_ca && !c->cert_file) {
+        return err_set(e, -EINVAL, "servingInfo.clientCA: must be given with certFile and keyFile");
+    }
+    if (c->require_client_cert && mode != MASTER_TLS_OFF && !master_config_requires_cert(c)) {
+        return err_set(e, -EINVAL, "servingInfo.requireClientCert: needs clientCA");
+    }
+    if (c->require_client_cert && mode == MASTER_TLS_OFF) {
+        return err_set(e, -EINVAL,
+                       "servingInfo.requireClientCert: needs certFile and clientCA, or "
+                       "tls: auto");
+    }
+    return 0;
+}
+
 int master_config_check(const struct master_config *c, struct err *e)
 {
     int r = netconf_check(&c->network, e);
     if (r < 0) {
         return err_prefix(e, "networkConfig"), r;
+    }
+    r = check_tls(c, e);
+    if (r < 0) {
+        return r;
     }
     if (streq(c->storage_backend, "etcd") && !c->storage_endpoints) {
         return err_set(e, -EINVAL, "storage.endpoints: must be given for the backend etcd");

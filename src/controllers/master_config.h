@@ -11,6 +11,13 @@
  *       mtu: 1450
  *     servingInfo:
  *       bindAddress: 127.0.0.1:8443
+ *       tls: off                              # or auto: HTTPS, with a CA of its own in pkiDir
+ *       pkiDir: /var/lib/tenet/pki            # giving it means auto
+ *       names: []                             # more names and addresses of the master, for its certificate
+ *       certFile: server.crt                  # HTTPS with what is given
+ *       keyFile: server.key
+ *       clientCA: ca.crt                      # of clients' certificates
+ *       requireClientCert: true               # the value if there is a CA of clients
  *     storage:
  *       backend: sqlite                       # or etcd, memory
  *       path: /var/lib/tenet/registry.db
@@ -29,7 +36,12 @@ struct master_config {
     char *storage_backend;   /* "sqlite", "etcd" or "memory" */
     char *storage_path;      /* sqlite */
     char *storage_endpoints; /* etcd: "http://host:port[,...]"; NULL: not given */
-    char *log_level;         /* As log_set_levels takes it; NULL: not given. */
+    char *tls;               /* "auto", "off"; NULL: not given */
+    char *pki_dir, *cert_file, *key_file, *client_ca; /* NULL: not given */
+    char **names;
+    size_t n_names;
+    bool require_client_cert, require_client_cert_given;
+    char *log_level; /* As log_set_levels takes it; NULL: not given. */
 };
 
 /* All defaults; master_config_done frees what the struct owns. */
@@ -53,5 +65,10 @@ int master_config_check(const struct master_config *c, struct err *e);
 /* Names for master_config_set, NULL-terminated. */
 extern const char *const master_config_options[];
 
+/* How the API is served. */
+enum master_tls_mode { MASTER_TLS_OFF, MASTER_TLS_AUTO, MASTER_TLS_FILES };
+enum master_tls_mode master_config_tls(const struct master_config *c);
+/* Whether only clients with a certificate are let in. */
+bool master_config_requires_cert(const struct master_config *c);
 /* Whether only this host can connect to 'bind_address'. */
 bool master_config_is_loopback(const struct master_config *c);

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "net/loop.h"
+#include "net/tls.h"
 
 /* ---- server ---- */
 
@@ -22,7 +23,7 @@ struct http_limits {
     size_t max_stream_queue; /* Unsent bytes of one stream before it is cut; 0: 4 MiB. */
     unsigned max_conns;      /* 0: 20,000. */
     uint64_t idle_ms;        /* Between requests; 0: 90,000. */
-    uint64_t request_ms;     /* To receive one request; 0: 30,000. */
+    uint64_t request_ms;     /* To receive one request, and for a TLS handshake; 0: 30,000. */
 };
 
 struct http_server;
@@ -33,6 +34,9 @@ struct http_server *http_server_new(struct loop *l, const struct http_limits *li
                                     http_handler_fn *fn, void *ctx);
 /* Serves the listening socket 'fd', which is taken over. */
 int http_server_add_listener(struct http_server *s, int fd, struct err *e);
+/* HTTPS on it, with a server's context, which must live as long as the server (NULL: plain HTTP). */
+int http_server_add_listener_tls(struct http_server *s, int fd, struct tls_context *tls,
+                                 struct err *e);
 /* Stops accepting; streams get their end (and their 'closed' call), requests are finished; calls 'done'
  * when no connection is left, or after 'timeout_ms', when the rest was broken off. */
 void http_server_shutdown(struct http_server *s, uint64_t timeout_ms, loop_fn *done, void *ctx);
@@ -51,6 +55,9 @@ const char *http_header(const struct http_exchange *x,
                         const char *name); /* Case-insensitive; NULL. */
 const char *http_body(const struct http_exchange *x, size_t *ret_size);
 const char *http_peer(const struct http_exchange *x); /* "10.0.0.1:5000" or "unix". */
+bool http_is_tls(const struct http_exchange *x);
+/* Whom the client's verified certificate names; NULL: it has shown none. */
+const struct tls_identity *http_peer_cert(const struct http_exchange *x);
 
 /* Response; each ends the exchange ('x' must not be used after).  No body is sent to a HEAD request.
  * 'content_type' may be NULL. */
@@ -80,14 +87,15 @@ struct http_client;
 struct http_call;
 
 struct http_client_config {
-    /* "http://host:port[/prefix]" or "unix:///path"; https is refused with a clear error for now.  The host is
-     * an IPv4 address, "localhost" or a name, which is looked up once, blocking. */
+    /* "http[s]://host:port[/prefix]" or "unix:///path".  The host is an IPv4 address, "localhost" or a name,
+     * which is looked up once, blocking. */
     const char *url;
-    const char *user_agent;   /* NULL: "tenet/VERSION". */
-    const char *bearer_token; /* NULL: none. */
-    uint64_t connect_ms;      /* 0: 5,000. */
-    uint64_t response_ms;     /* To the end of a non-streaming response; 0: 30,000. */
-    size_t max_body;          /* Of a non-streaming response; 0: 256 MiB. */
+    const struct tls_client_config *tls; /* For https; NULL: the defaults. */
+    const char *user_agent;              /* NULL: "tenet/VERSION". */
+    const char *bearer_token;            /* NULL: none. */
+    uint64_t connect_ms;                 /* 0: 5,000. */
+    uint64_t response_ms;                /* To the end of a non-streaming response; 0: 30,000. */
+    size_t max_body;                     /* Of a non-streaming response; 0: 256 MiB. */
 };
 int http_client_new(struct loop *l, const struct http_client_config *cfg, struct http_client **ret,
                     struct err *e);

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "net/http.h"
 #include "net/sock.h"
+#include "net/tls.h"
 #include "wire/http1.h"
 
 #include <netdb.h>
@@ -29,12 +30,13 @@
 struct conn {
     struct http_client *client;
     int fd;
+    struct tls *tls; /* NULL: plain, or not connected yet. */
     struct loop_fd *watch;
     struct http_call *call; /* NULL: in the pool. */
     struct list pool_node;
     uint64_t idle_since;
-    bool connected;
-    bool reused; /* Has carried a call before. */
+    bool connected; /* And the TLS handshake is done. */
+    bool reused;    /* Has carried a call before. */
 };
 
 enum phase { QUEUED, CONNECTING, SENDING, BODY };
@@ -68,8 +70,10 @@ struct http_call {
 
 struct http_client {
     struct loop *loop;
-    char *host; /* For the Host header. */
-    char *base; /* "http://host:port", for error texts. */
+    char *host;              /* For the Host header. */
+    char *base;              /* "http://host:port", for error texts. */
+    char *name;              /* Of the server's certificate. */
+    struct tls_context *tls; /* NULL: plain. */
     char *prefix;
     char *unix_path; /* NULL: TCP. */
     char address[IP4_TEXT_SIZE];
@@ -92,6 +96,10 @@ static void queue_advance(struct http_client *c);
 static void conn_free(struct conn *n)
 {
     loop_fd_free(n->watch);
+    if (n->tls) {
+        tls_shutdown(n->tls);
+    }
+    tls_free(n->tls);
     fd_close(n->fd);
     list_remove(&n->pool_node);
     free(n);
@@ -102,6 +110,31 @@ static bool conn_is_alive(const struct conn *n)
 {
     char c;
     return recv(n->fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+/* Watches for what is needed to read or write as 'wanted'. */
+static void conn_watch(struct conn *n, unsigned wanted)
+{
+    loop_fd_set(n->watch, n->tls ? tls_watch(n->tls, wanted) : wanted);
+}
+
+/* As send and recv, with negative errno. */
+static ssize_t conn_send(struct conn *n, const char *p, size_t size, struct err *e)
+{
+    if (n->tls) {
+        return tls_write(n->tls, p, size, e);
+    }
+    ssize_t r = send(n->fd, p, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    return r >= 0 ? r : errno == EINTR ? -EAGAIN : -errno;
+}
+
+static ssize_t conn_recv(struct conn *n, char *buf, size_t size, struct err *e)
+{
+    if (n->tls) {
+        return tls_read(n->tls, buf, size, e);
+    }
+    ssize_t r = recv(n->fd, buf, size, MSG_DONTWAIT);
+    return r >= 0 ? r : errno == EINTR ? -EAGAIN : -errno;
 }
 
 static void pool_drop(struct conn *n)
@@ -130,7 +163,7 @@ static void pool_put(struct http_client *c, struct conn *n)
     n->reused = true;
     n->idle_since = loop_now_ms(c->loop);
     list_push_back(&c->pool, &n->pool_node);
-    loop_fd_set(n->watch, LOOP_READ);
+    conn_watch(n, LOOP_READ);
     if (!loop_timer_armed(c->pool_timer)) {
         loop_timer_arm(c->pool_timer, POOL_MS);
     }
@@ -264,8 +297,8 @@ static void call_timer(struct http_call *call, uint64_t ms)
     }
 }
 
-/* The connection broke; the call is made again if that cannot do harm. */
-static void call_broken(struct http_call *call, int error)
+/* The connection broke; the call is made again if that cannot do harm.  'why' may be "". */
+static void call_broken(struct http_call *call, int error, const char *why)
 {
     bool nothing_came = call->phase == SENDING && !call->in.size && !call->head_text;
     if (call->conn->reused && nothing_came && (call->may_repeat || !call->sent)) {
@@ -284,7 +317,9 @@ static void call_broken(struct http_call *call, int error)
         return;
     }
     if (call->phase == CONNECTING) {
-        call_fail(call, error, "connect: %s", strerror(-error));
+        call_fail(call, error, "connect: %s", *why ? why : strerror(-error));
+    } else if (*why && error != -ECONNRESET) {
+        call_fail(call, error, "%s", why);
     } else {
         call_fail(call, error, "the server closed the connection%s%s",
                   nothing_came ? " without a response" : "",
@@ -297,19 +332,19 @@ static void call_send(struct http_call *call)
 {
     struct conn *n = call->conn;
     while (call->sent < call->request.size) {
-        ssize_t r = send(n->fd, call->request.data + call->sent, call->request.size - call->sent,
-                         MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t r =
+            conn_send(n, call->request.data + call->sent, call->request.size - call->sent, NULL);
         if (r >= 0) {
             call->sent += (size_t) r;
             continue;
         }
-        if (errno == EAGAIN || errno == EINTR) {
-            loop_fd_set(n->watch, LOOP_READ | LOOP_WRITE);
+        if (r == -EAGAIN) {
+            conn_watch(n, LOOP_READ | LOOP_WRITE);
             return;
         }
         break; /* There may be an answer nevertheless; reading tells. */
     }
-    loop_fd_set(n->watch, LOOP_READ);
+    conn_watch(n, LOOP_READ);
 }
 
 /* The connection is there: sends the request. */
@@ -482,24 +517,41 @@ static bool call_input(struct http_call *call, const char *p, size_t size)
 static void call_read(struct http_call *call)
 {
     char buf[READ_SIZE];
+    struct err e = {0};
     for (int i = 0; i < READS_AT_ONCE; i++) {
-        ssize_t n = recv(call->conn->fd, buf, sizeof buf, MSG_DONTWAIT);
+        bool is_tls = call->conn->tls;
+        ssize_t n = conn_recv(call->conn, buf, sizeof buf, &e);
         if (n > 0) {
-            if (!call_input(call, buf, (size_t) n) || (size_t) n < sizeof buf) {
+            /* From TLS comes a record at a time. */
+            if (!call_input(call, buf, (size_t) n) || (!is_tls && (size_t) n < sizeof buf)) {
                 return;
             }
             continue;
         }
-        if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+        if (n == -EAGAIN) {
             return;
         }
         if (n == 0 && call->phase == BODY && call->head.framing == HTTP1_UNTIL_CLOSE) {
             call_report(call, 0, "", false);
         } else {
-            call_broken(call, n < 0 ? -errno : -ECONNRESET);
+            call_broken(call, n < 0 ? (int) n : -ECONNRESET, e.text);
         }
         return;
     }
+}
+
+/* A step of connecting: 0 when it is done, -EAGAIN, or why not. */
+static int conn_establish(struct conn *n, struct err *e)
+{
+    struct http_client *c = n->client;
+    if (!n->tls) {
+        int r = sock_connect_result(n->fd);
+        if (r < 0 || !c->tls) {
+            return r;
+        }
+        n->tls = tls_connect(c->tls, n->fd, c->name);
+    }
+    return tls_handshake(n->tls, e);
 }
 
 static void conn_ready(void *ctx, unsigned events)
@@ -511,13 +563,19 @@ static void conn_ready(void *ctx, unsigned events)
         return;
     }
     if (!n->connected) {
-        int r = sock_connect_result(n->fd);
-        if (r < 0) {
-            call_broken(call, r);
-        } else {
+        struct err e = {0};
+        int r = conn_establish(n, &e);
+        if (r == 0) {
             call_connected(call);
+        } else if (r == -EAGAIN) {
+            conn_watch(n, 0);
+        } else {
+            call_broken(call, r, e.text);
         }
         return;
+    }
+    if (n->tls) {
+        events = tls_ready(n->tls, events);
     }
     if (events & LOOP_WRITE) {
         call_send(call);
@@ -660,8 +718,9 @@ static int resolve(struct http_client *c, const char *host, struct err *e)
     return 0;
 }
 
-/* Takes the URL apart. */
-static int parse_url(struct http_client *c, const char *url, struct err *e)
+/* Takes the URL apart; for https makes the context. */
+static int parse_url(struct http_client *c, const char *url, const struct tls_client_config *tls,
+                     struct err *e)
 {
     c->prefix = xstrdup("");
     if (str_has_prefix(url, "unix://")) {
@@ -673,33 +732,37 @@ static int parse_url(struct http_client *c, const char *url, struct err *e)
         c->base = xstrdup(url);
         return 0;
     }
-    if (strncasecmp(url, "https://", 8) == 0) {
-        return err_set(e, -EPROTONOSUPPORT, "\"%s\": https is not supported, only http", url);
+    bool is_tls = strncasecmp(url, "https://", 8) == 0;
+    if (!is_tls && strncasecmp(url, "http://", 7) != 0) {
+        return err_set(e, -EINVAL, "\"%s\" is not a URL such as https://10.0.0.1:8443", url);
     }
-    if (strncasecmp(url, "http://", 7) != 0) {
-        return err_set(e, -EINVAL, "\"%s\" is not a URL such as http://10.0.0.1:8443", url);
-    }
-    const char *host = url + 7, *path = host + strcspn(host, "/?#");
+    const char *host = url + (is_tls ? 8 : 7), *path = host + strcspn(host, "/?#");
     size_t path_size = strlen(path);
     while (path_size && path[path_size - 1] == '/') {
         path_size--;
     }
     c->host = xstrndup(host, (size_t) (path - host));
-    c->base = xasprintf("http://%s", c->host);
+    c->base = xasprintf("%s://%s", is_tls ? "https" : "http", c->host);
     free(c->prefix);
     c->prefix = xstrndup(path, path_size);
     CLEANUP_FREE char *name = xstrdup(c->host);
     char *colon = strchr(name, ':');
-    uint64_t port = 80;
+    uint64_t port = is_tls ? 443 : 80;
     if (colon) {
         *colon = '\0';
     }
     if (!*name || strpbrk(name, "@[]") || strpbrk(path, "?#") ||
         (colon && (str_to_u64(colon + 1, UINT16_MAX, &port) < 0 || !port))) {
-        return err_set(e, -EINVAL, "\"%s\" is not a URL such as http://10.0.0.1:8443", url);
+        return err_set(e, -EINVAL, "\"%s\" is not a URL such as https://10.0.0.1:8443", url);
     }
     c->port = (uint16_t) port;
-    return resolve(c, name, e);
+    int r = resolve(c, name, e);
+    if (r == 0 && is_tls) {
+        static const struct tls_client_config defaults;
+        r = tls_client_new(tls ? tls : &defaults, &c->tls, e);
+        c->name = TAKE(name);
+    }
+    return r;
 }
 
 int http_client_new(struct loop *l, const struct http_client_config *cfg, struct http_client **ret,
@@ -715,7 +778,7 @@ int http_client_new(struct loop *l, const struct http_client_config *cfg, struct
     list_init(&c->queued);
     list_init(&c->pool);
     c->pool_timer = loop_timer_new(l, pool_expire, c);
-    int r = parse_url(c, cfg->url, e);
+    int r = parse_url(c, cfg->url, cfg->tls, e);
     if (r == 0 && http1_add_header(&c->headers, "Host", c->host) < 0) {
         r = err_set(e, -EINVAL, "\"%s\" is not a valid host", c->host);
     }
@@ -754,8 +817,10 @@ struct http_client *http_client_free(struct http_client *c)
         pool_drop(CONTAINER_OF(c->pool.next, struct conn, pool_node));
     }
     loop_timer_free(c->pool_timer);
+    tls_context_free(c->tls);
     strbuf_done(&c->headers);
     free(c->host);
+    free(c->name);
     free(c->base);
     free(c->prefix);
     free(c->unix_path);

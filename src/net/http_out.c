@@ -9,6 +9,7 @@
 
 #define MAX_IOV 96
 #define MAX_ROUNDS 16
+#define MAX_RECORDS 128
 
 /* The framing text, the blob, and CR LF if it is a chunk. */
 struct http_out_segment {
@@ -93,19 +94,44 @@ static void consume(struct http_out *o, size_t n)
     }
 }
 
-int http_out_send(struct http_out *o, int fd, bool *ret_progress)
+static ssize_t send_plain(struct http_out *o, int fd)
 {
+    struct iovec iov[MAX_IOV];
+    struct msghdr m = {.msg_iov = iov};
+    for (size_t i = o->first; i < o->n && m.msg_iovlen + 3 <= MAX_IOV; i++) {
+        m.msg_iovlen +=
+            segment_iov(&o->segments[i], i == o->first ? o->sent : 0, iov + m.msg_iovlen);
+    }
+    ssize_t n = sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+    return n >= 0 ? n : errno == EINTR ? -EAGAIN : -errno;
+}
+
+/* One record, filled from as many segments as fit.  When it is tried again it begins with the same bytes,
+ * for the queue changes at its end only. */
+static ssize_t send_record(struct http_out *o, struct tls *tls)
+{
+    char record[TLS_RECORD_SIZE];
+    size_t size = 0;
+    for (size_t i = o->first; i < o->n && size < sizeof record; i++) {
+        struct iovec iov[3];
+        size_t n = segment_iov(&o->segments[i], i == o->first ? o->sent : 0, iov);
+        for (size_t k = 0; k < n && size < sizeof record; k++) {
+            size_t part = MIN(iov[k].iov_len, sizeof record - size);
+            memcpy(record + size, iov[k].iov_base, part);
+            size += part;
+        }
+    }
+    return tls_write(tls, record, size, NULL);
+}
+
+int http_out_send(struct http_out *o, int fd, struct tls *tls, bool *ret_progress)
+{
+    int max = tls ? MAX_RECORDS : MAX_ROUNDS;
     *ret_progress = false;
     for (int round = 0; o->first < o->n; round++) {
-        struct iovec iov[MAX_IOV];
-        struct msghdr m = {.msg_iov = iov};
-        for (size_t i = o->first; i < o->n && m.msg_iovlen + 3 <= MAX_IOV; i++) {
-            m.msg_iovlen +=
-                segment_iov(&o->segments[i], i == o->first ? o->sent : 0, iov + m.msg_iovlen);
-        }
-        ssize_t n = round < MAX_ROUNDS ? sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT) : -1;
+        ssize_t n = round == max ? -EAGAIN : tls ? send_record(o, tls) : send_plain(o, fd);
         if (n < 0) {
-            return round == MAX_ROUNDS || errno == EAGAIN || errno == EINTR ? -EAGAIN : -errno;
+            return (int) n;
         }
         *ret_progress = true;
         consume(o, (size_t) n);

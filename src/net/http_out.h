@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/mem.h"
+#include "net/tls.h"
 
 struct http_out_segment;
 struct http_out {
@@ -18,7 +19,7 @@ void http_out_text(struct http_out *o, const char *text, size_t size); /* Copied
 void http_out_blob(struct http_out *o, struct blob *b);                /* A reference is taken. */
 void http_out_chunk(struct http_out *o, struct blob *b);               /* Framed as a chunk. */
 void http_out_last_chunk(struct http_out *o);
-/* Writes to 'fd' what it takes, up to some megabytes.  0: all is sent; -EAGAIN: the rest when it is writable;
- * else why it failed.  '*ret_progress': something was sent. */
-int http_out_send(struct http_out *o, int fd, bool *ret_progress);
+/* Writes to 'fd', or 'tls' if there is one, what it takes, up to some megabytes.  0: all is sent; -EAGAIN: the
+ * rest when it is writable; else why it failed.  '*ret_progress': something was sent. */
+int http_out_send(struct http_out *o, int fd, struct tls *tls, bool *ret_progress);
 void http_out_clear(struct http_out *o);

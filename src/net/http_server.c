@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "net/http.h"
 #include "net/http_out.h"
+#include "net/tls.h"
 #include "wire/http1.h"
 
 #include <arpa/inet.h>
@@ -32,6 +33,7 @@ LOG_MODULE("http");
 #define BODIES_AT_ONCE 64 /* Of the largest size, that may be in receipt together. */
 
 enum state {
+    HANDSHAKE, /* Of TLS. */
     IDLE,      /* Between requests; 'in' is empty. */
     HEAD,      /* Part of a head is in 'in'. */
     BODY,      /* Receiving the body. */
@@ -48,6 +50,8 @@ enum wait { WAIT_IDLE, WAIT_REQUEST, WAIT_SEND, WAIT_LINGER, WAIT_MAX, WAIT_NONE
 struct conn {
     struct http_server *server;
     int fd;
+    struct tls *tls; /* NULL: plain. */
+    struct tls_identity *identity;
     struct loop_fd *watch;
     struct loop_task task; /* Sends, and goes on with what can be done then. */
     struct list node;      /* In server->conns. */
@@ -80,11 +84,14 @@ struct http_exchange {
     loop_fn *closed, *drained;
     void *closed_ctx, *drained_ctx;
     struct loop_task gone; /* Tells a stream that began too late. */
+    bool is_tls;
+    struct tls_identity *identity;
     char peer[24];
 };
 
 struct listener {
     struct http_server *server;
+    struct tls_context *tls; /* NULL: plain. */
     int fd;
     struct loop_fd *watch;
 };
@@ -111,7 +118,7 @@ struct http_server {
     void *done_ctx;
 };
 
-static struct log_limit cut_limit, accept_limit, header_limit;
+static struct log_limit cut_limit, accept_limit, header_limit, handshake_limit;
 
 /* ---- deadlines ---- */
 
@@ -155,6 +162,7 @@ static void conn_wait(struct conn *c, enum wait kind)
 static void exchange_free(struct http_exchange *x)
 {
     loop_task_cancel(&x->gone);
+    tls_identity_unref(x->identity);
     free(x->head_text);
     free(x->target_text);
     strbuf_done(&x->body);
@@ -206,6 +214,11 @@ static void conn_close(struct conn *c)
     body_end(c, state);
     loop_task_cancel(&c->task);
     loop_fd_free(c->watch);
+    if (c->tls && state != LINGERING) {
+        tls_shutdown(c->tls);
+    }
+    tls_free(c->tls);
+    tls_identity_unref(c->identity);
     fd_close(c->fd);
     list_remove(&c->wait_node);
     list_remove(&c->node);
@@ -228,6 +241,19 @@ static void conn_close(struct conn *c)
     }
 }
 
+/* We have said all.  Closing now, with bytes of the client unread, would reset the connection, and the client
+ * might lose the end of it. */
+static void conn_linger(struct conn *c)
+{
+    if (c->tls) {
+        tls_shutdown(c->tls);
+    }
+    shutdown(c->fd, SHUT_WR);
+    strbuf_done(&c->in);
+    c->state = LINGERING;
+    conn_wait(c, WAIT_LINGER);
+}
+
 /* Closes at once and throws away what the kernel has not sent: the client does not read. */
 static void conn_abort(struct conn *c)
 {
@@ -242,7 +268,7 @@ static void conn_abort(struct conn *c)
 static int conn_send(struct conn *c)
 {
     bool progress;
-    int r = http_out_send(&c->out, c->fd, &progress);
+    int r = http_out_send(&c->out, c->fd, c->tls, &progress);
     if (r == -EAGAIN && (progress || list_is_empty(&c->wait_node))) {
         conn_wait(c, WAIT_SEND);
     }
@@ -261,7 +287,8 @@ static void conn_watch(struct conn *c)
     if (c->out.n) {
         events |= LOOP_WRITE;
     }
-    loop_fd_set(c->watch, events);
+    /* What comes while lingering is not looked at. */
+    loop_fd_set(c->watch, c->tls && c->state != LINGERING ? tls_watch(c->tls, events) : events);
 }
 
 /* ---- responses ---- */
@@ -396,6 +423,8 @@ static void head_done(struct conn *c, size_t size)
     x->loop = s->loop;
     x->body = STRBUF_INIT_MAX(s->limits.max_body);
     x->extra = STRBUF_INIT;
+    x->is_tls = c->tls;
+    x->identity = tls_identity_ref(c->identity);
     memcpy(x->peer, c->peer, sizeof x->peer);
     x->head_text = xmemdup(c->in.data, size);
     strbuf_consume(&c->in, size);
@@ -493,12 +522,7 @@ static void response_sent(struct conn *c)
         conn_wait(c, WAIT_IDLE);
         conn_advance(c);
     } else {
-        /* Closing now, with bytes of the client unread, would reset the connection, and the client might
-         * lose the response. */
-        shutdown(c->fd, SHUT_WR);
-        strbuf_done(&c->in);
-        c->state = LINGERING;
-        conn_wait(c, WAIT_LINGER);
+        conn_linger(c);
     }
     conn_watch(c);
 }
@@ -528,12 +552,22 @@ static void conn_task(void *ctx)
     conn_watch(c);
 }
 
+/* As recv, with negative errno. */
+static ssize_t conn_recv(struct conn *c, char *buf, size_t size)
+{
+    if (c->tls && c->state != LINGERING) {
+        return tls_read(c->tls, buf, size, NULL);
+    }
+    ssize_t n = recv(c->fd, buf, size, MSG_DONTWAIT);
+    return n >= 0 ? n : errno == EINTR ? -EAGAIN : -errno;
+}
+
 /* Reads once; false: 'c' is gone. */
 static bool conn_read(struct conn *c)
 {
     char buf[READ_SIZE];
-    ssize_t n = recv(c->fd, buf, sizeof buf, MSG_DONTWAIT);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+    ssize_t n = conn_recv(c, buf, sizeof buf);
+    if (n == -EAGAIN) {
         return true;
     }
     if (n <= 0) {
@@ -558,9 +592,43 @@ static bool conn_read(struct conn *c)
     return true;
 }
 
+/* A step of the handshake.  When it fails the client is told, by an alert, or in its own language. */
+static void conn_handshake(struct conn *c)
+{
+    static const char text[] = "HTTP/1.1 400 Bad Request\r\n"
+                               "Content-Type: text/plain; charset=utf-8\r\n"
+                               "Connection: close\r\n\r\n"
+                               "400 Bad Request: this port speaks HTTPS, not HTTP\n";
+    struct err e = {0};
+    int r = tls_handshake(c->tls, &e);
+    if (r == 0) {
+        c->identity = tls_peer_identity(c->tls);
+        c->state = IDLE;
+        conn_wait(c, WAIT_IDLE);
+    } else if (r == -ECONNRESET) {
+        conn_close(c);
+        return;
+    } else if (r != -EAGAIN) {
+        log_limited(&handshake_limit, LOG_INFO, "TLS handshake failed", "peer=%s error=\"%s\"",
+                    c->peer, e.text);
+        if (tls_peer_spoke_http(c->tls)) {
+            (void) send(c->fd, text, sizeof text - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+        }
+        conn_linger(c);
+    }
+    conn_watch(c);
+}
+
 static void conn_ready(void *ctx, unsigned events)
 {
     struct conn *c = ctx;
+    if (c->state == HANDSHAKE) {
+        conn_handshake(c);
+        return;
+    }
+    if (c->tls && c->state != LINGERING) {
+        events = tls_ready(c->tls, events);
+    }
     if ((events & LOOP_READ) && !conn_read(c)) {
         return;
     }
@@ -572,8 +640,9 @@ static void conn_ready(void *ctx, unsigned events)
 
 /* ---- connections ---- */
 
-static void conn_new(struct http_server *s, int fd, const struct sockaddr_in *sa)
+static void conn_new(struct listener *l, int fd, const struct sockaddr_in *sa)
 {
+    struct http_server *s = l->server;
     struct conn *c = NEW(struct conn);
     c->server = s;
     c->fd = fd;
@@ -590,7 +659,13 @@ static void conn_new(struct http_server *s, int fd, const struct sockaddr_in *sa
     }
     loop_task_init(&c->task, s->loop, conn_task, c);
     c->watch = loop_fd_new(s->loop, fd, LOOP_READ, conn_ready, c);
-    conn_wait(c, WAIT_IDLE);
+    if (l->tls) {
+        c->tls = tls_accept(l->tls, fd);
+        c->state = HANDSHAKE;
+    } else {
+        c->state = IDLE;
+    }
+    conn_wait(c, l->tls ? WAIT_REQUEST : WAIT_IDLE);
 }
 
 /* The connection that is missed least: one that is being closed, or has been idle for longest; NULL. */
@@ -626,7 +701,7 @@ static void accept_ready(void *ctx, unsigned events)
             if (full) {
                 conn_close(victim);
             }
-            conn_new(s, fd, &sa);
+            conn_new(l, fd, &sa);
             continue;
         }
         if (errno == EAGAIN || errno == EWOULDBLOCK) {
@@ -658,6 +733,7 @@ static void conn_expire(struct conn *c)
     case SENDING:
         conn_abort(c);
         break;
+    case HANDSHAKE:
     case IDLE:
     case LINGERING:
     case READY:
@@ -750,7 +826,8 @@ struct http_server *http_server_new(struct loop *l, const struct http_limits *li
     return s;
 }
 
-int http_server_add_listener(struct http_server *s, int fd, struct err *e)
+int http_server_add_listener_tls(struct http_server *s, int fd, struct tls_context *tls,
+                                 struct err *e)
 {
     CLEANUP(fd_close) int owned = fd;
     int listening = 0, one = 1, idle = KEEPALIVE_IDLE_S, interval = KEEPALIVE_INTERVAL_S;
@@ -772,11 +849,17 @@ int http_server_add_listener(struct http_server *s, int fd, struct err *e)
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
     struct listener *l = NEW(struct listener);
     l->server = s;
+    l->tls = tls;
     l->fd = fd_take(&owned);
     l->watch = loop_fd_new(s->loop, fd, LOOP_READ, accept_ready, l);
     s->listeners = grow(s->listeners, &s->listeners_cap, s->n_listeners + 1, sizeof *s->listeners);
     s->listeners[s->n_listeners++] = l;
     return 0;
+}
+
+int http_server_add_listener(struct http_server *s, int fd, struct err *e)
+{
+    return http_server_add_listener_tls(s, fd, NULL, e);
 }
 
 void http_server_shutdown(struct http_server *s, uint64_t timeout_ms, loop_fn *done, void *ctx)
@@ -787,7 +870,7 @@ void http_server_shutdown(struct http_server *s, uint64_t timeout_ms, loop_fn *d
     listeners_close(s);
     struct conn *c;
     LIST_FOREACH (c, struct conn, node, &s->conns) {
-        if (c->state == IDLE) {
+        if (c->state == IDLE || c->state == HANDSHAKE) {
             conn_close(c);
         } else if (c->state == STREAMING) {
             struct http_exchange *x = c->x;
@@ -855,6 +938,16 @@ const char *http_body(const struct http_exchange *x, size_t *ret_size)
 const char *http_peer(const struct http_exchange *x)
 {
     return x->peer;
+}
+
+bool http_is_tls(const struct http_exchange *x)
+{
+    return x->is_tls;
+}
+
+const struct tls_identity *http_peer_cert(const struct http_exchange *x)
+{
+    return x->identity;
 }
 
 void http_set_header(struct http_exchange *x, const char *name, const char *value)

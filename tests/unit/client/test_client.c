@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define NETS "/apis/network.openshift.io/v1/netnamespaces"
@@ -205,6 +206,90 @@ static void what_is_wrong_in_a_kubeconfig_is_named(void **state)
     }
 }
 
+static void tls_settings_are_read(void **state)
+{
+    struct kubeconfig k = {0};
+    struct err e = {0};
+    static const char files[] =
+        "current-context: a\ncontexts: [{name: a, context: {cluster: c, user: u}}]\n"
+        "clusters: [{name: c, cluster: {server: 'https://h', certificate-authority: token,\n"
+        "  tls-server-name: api}}]\n"
+        "users: [{name: u, user: {client-certificate: token, client-key-data: a2V5}}]\n";
+    CLEANUP_FREE char *path = xasprintf("%s/token", directory);
+    assert_int_equal(file_write_atomic(path, "pem\n", 4, 0600, NULL), 0);
+    if (load(files, &k, &e) < 0) {
+        fail_msg("%s", e.text);
+    }
+    assert_string_equal(k.ca, "pem\n");
+    assert_string_equal(k.cert, "pem\n");
+    assert_string_equal(k.key, "key");
+    assert_string_equal(k.server_name, "api");
+    assert_false(k.insecure);
+    kubeconfig_done(&k);
+    static const char insecure[] =
+        "current-context: a\ncontexts: [{name: a, context: {cluster: c}}]\n"
+        "clusters: [{name: c, cluster: {server: 'https://h', insecure-skip-tls-verify: true}}]\n";
+    assert_int_equal(load(insecure, &k, &e), 0);
+    assert_true(k.insecure);
+    kubeconfig_done(&k);
+}
+
+static void tls_settings_that_cannot_be_are_named(void **state)
+{
+    static const struct {
+        const char *cluster, *user;
+        int error;
+        const char *why;
+    } cases[] = {
+        {"certificate-authority-data: '*'", "", -EINVAL, "certificate-authority-data: not base64"},
+        {"certificate-authority-data: AA==", "", -EINVAL, "not in PEM form"},
+        {"certificate-authority: none", "", -ENOENT, "certificate-authority: read "},
+        {"certificate-authority-data: AAAB, insecure-skip-tls-verify: true", "", -EINVAL, ""},
+        {"certificate-authority-data: YQ==, insecure-skip-tls-verify: true", "", -EINVAL,
+         "insecure-skip-tls-verify cannot"},
+        {"", "client-certificate-data: YQ==", -EINVAL, "but not client-key"},
+        {"", "client-key-data: YQ==", -EINVAL, "but not client-certificate"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct kubeconfig k = {0};
+        struct err e = {0};
+        CLEANUP_FREE char *text =
+            xasprintf("current-context: a\ncontexts: [{name: a, context: {cluster: c, user: u}}]\n"
+                      "clusters: [{name: c, cluster: {server: 'https://h'%s%s}}]\n"
+                      "users: [{name: u, user: {%s}}]\n",
+                      *cases[i].cluster ? ", " : "", cases[i].cluster, cases[i].user);
+        if (load(text, &k, &e) != cases[i].error || !strstr(e.text, cases[i].why)) {
+            fail_msg("%zu: %s", i, e.text);
+        }
+    }
+}
+
+static void what_is_written_is_read_again(void **state)
+{
+    CLEANUP_FREE char *path = xasprintf("%s/config", directory);
+    struct kubeconfig k = {0}, w = {.server = (char *) "https://h:1",
+                                    .token = (char *) "t",
+                                    .ns = (char *) "red",
+                                    .ca = (char *) "ca\n",
+                                    .cert = (char *) "cert\n",
+                                    .key = (char *) "key\n",
+                                    .server_name = (char *) "api"};
+    struct err e = {0};
+    assert_int_equal(kubeconfig_write(path, "system:admin", &w, &e), 0);
+    assert_int_equal(kubeconfig_load(path, &k, &e), 0);
+    assert_string_equal(k.server, w.server);
+    assert_string_equal(k.token, w.token);
+    assert_string_equal(k.ns, w.ns);
+    assert_string_equal(k.ca, w.ca);
+    assert_string_equal(k.cert, w.cert);
+    assert_string_equal(k.key, w.key);
+    assert_string_equal(k.server_name, w.server_name);
+    kubeconfig_done(&k);
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+}
+
 static void the_environment_says_where_it_is(void **state)
 {
     struct kubeconfig k = {0};
@@ -231,6 +316,9 @@ int main(void)
         cmocka_unit_test(the_current_context_is_used),
         cmocka_unit_test(a_token_may_be_in_a_file_beside_it),
         cmocka_unit_test(what_is_wrong_in_a_kubeconfig_is_named),
+        cmocka_unit_test(tls_settings_are_read),
+        cmocka_unit_test(tls_settings_that_cannot_be_are_named),
+        cmocka_unit_test(what_is_written_is_read_again),
         cmocka_unit_test(the_environment_says_where_it_is),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);

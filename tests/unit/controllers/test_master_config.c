@@ -97,6 +97,49 @@ static void every_key_is_read(void **state)
     assert_string_equal(c.log_level, "info,subnets=debug");
 }
 
+static void tls_is_off_unless_it_is_asked_for(void **state)
+{
+    static const struct {
+        const char *yaml;
+        enum master_tls_mode mode;
+        bool requires_cert;
+    } cases[] = {
+        {"", MASTER_TLS_OFF, false},
+        {"servingInfo: {tls: off}", MASTER_TLS_OFF, false},
+        {"servingInfo: {tls: auto}", MASTER_TLS_AUTO, true},
+        {"servingInfo: {pkiDir: /x}", MASTER_TLS_AUTO, true},
+        {"servingInfo: {pkiDir: /x, tls: 'off'}", MASTER_TLS_OFF, false},
+        {"servingInfo: {tls: auto, requireClientCert: false}", MASTER_TLS_AUTO, false},
+        {"servingInfo: {certFile: a, keyFile: b}", MASTER_TLS_FILES, false},
+        {"servingInfo: {certFile: a, keyFile: b, clientCA: c}", MASTER_TLS_FILES, true},
+        {"servingInfo: {certFile: a, keyFile: b, clientCA: c, requireClientCert: false}",
+         MASTER_TLS_FILES, false},
+        {"servingInfo: {certFile: a, keyFile: b, tls: off}", MASTER_TLS_OFF, false},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        __attribute__((cleanup(master_config_donep))) struct master_config c;
+        master_config_init(&c);
+        struct err e = {0};
+        if (read_yaml(&c, cases[i].yaml, &e) < 0 || master_config_tls(&c) != cases[i].mode ||
+            master_config_requires_cert(&c) != cases[i].requires_cert) {
+            fail_msg("%s: %s", cases[i].yaml, e.text);
+        }
+    }
+    __attribute__((cleanup(master_config_donep))) struct master_config c;
+    master_config_init(&c);
+    struct err e = {0};
+    assert_int_equal(read_yaml(&c,
+                               "servingInfo: {certFile: a, keyFile: b, clientCA: c,\n"
+                               "  names: [api.example, 192.0.2.1]}",
+                               &e),
+                     0);
+    assert_string_equal(c.cert_file, "a");
+    assert_string_equal(c.key_file, "b");
+    assert_string_equal(c.client_ca, "c");
+    assert_int_equal(c.n_names, 2);
+    assert_string_equal(c.names[1], "192.0.2.1");
+}
+
 static void the_older_pair_of_keys_works(void **state)
 {
     __attribute__((cleanup(master_config_donep))) struct master_config c;
@@ -116,6 +159,24 @@ static void wrong_files_are_refused_with_the_key(void **state)
         const char *yaml, *text;
     } bad[] = {
         {"nosuch: 1", "nosuch: unknown key"},
+        {"servingInfo: {tls: on}", "servingInfo.tls: must be a string"},
+        {"servingInfo: {tls: 'yes'}", "servingInfo.tls: \"yes\" is not one of auto, off"},
+        {"servingInfo: {certFile: a}", "servingInfo.keyFile: must be given with certFile"},
+        {"servingInfo: {keyFile: a}", "servingInfo.certFile: must be given with keyFile"},
+        {"servingInfo: {clientCA: a}",
+         "servingInfo.clientCA: must be given with certFile and keyFile"},
+        {"servingInfo: {tls: auto, certFile: a, keyFile: b}",
+         "servingInfo.certFile: cannot be given beside tls: auto"},
+        {"servingInfo: {pkiDir: x, certFile: a, keyFile: b}",
+         "servingInfo.certFile: cannot be given beside pkiDir"},
+        {"servingInfo: {requireClientCert: true}",
+         "servingInfo.requireClientCert: needs certFile and clientCA, or tls: auto"},
+        {"servingInfo: {certFile: a, keyFile: b, requireClientCert: true}",
+         "servingInfo.requireClientCert: needs clientCA"},
+        {"servingInfo: {requireClientCert: 1}",
+         "servingInfo.requireClientCert: must be true or false"},
+        {"servingInfo: {names: [a b]}",
+         "servingInfo.names: \"a b\" is neither a DNS name nor an IPv4 address"},
         {"networkConfig: {nosuch: 1}", "networkConfig.nosuch: unknown key"},
         {"networkConfig: 7", "networkConfig: must be a mapping of keys to values"},
         {"[]", "must be a mapping of keys to values"},
@@ -239,6 +300,7 @@ int main(void)
         cmocka_unit_test(empty_file_means_the_defaults),
         cmocka_unit_test(sample_file_has_the_defaults),
         cmocka_unit_test(every_key_is_read),
+        cmocka_unit_test(tls_is_off_unless_it_is_asked_for),
         cmocka_unit_test(the_older_pair_of_keys_works),
         cmocka_unit_test(wrong_files_are_refused_with_the_key),
         cmocka_unit_test(seventeen_networks_are_too_many),

@@ -44,6 +44,14 @@ static void handle(void *ctx, struct http_exchange *x)
         CLEANUP_FREE char *text =
             xasprintf("%s|%s|%s", token ? token : "-", agent ? agent : "-", http_header(x, "host"));
         http_respond(x, 200, "text/plain", text, strlen(text));
+    } else if (streq(path, "/cert")) {
+        const struct tls_identity *id = http_peer_cert(x);
+        CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+        strbuf_addf(&text, "%d %s", http_is_tls(x), id ? id->cn : "-");
+        for (size_t i = 0; id && i < id->n_o; i++) {
+            strbuf_addf(&text, " %s", id->o[i]);
+        }
+        http_respond(x, 200, "text/plain", text.data, text.size);
     } else if (streq(path, "/error")) {
         http_respond(x, 403, "text/plain", "no", 2);
     } else {
@@ -65,13 +73,19 @@ void bench_serve(struct bench *b, const struct http_limits *limits)
     }
     b->port = sock_local_port(fd);
     b->server = http_server_new(b->loop, limits, handle, b);
-    assert_int_equal(http_server_add_listener(b->server, fd, &e), 0);
+    assert_int_equal(http_server_add_listener_tls(b->server, fd, b->tls, &e), 0);
 }
 
 struct bench *bench_new(const struct http_limits *limits)
 {
+    return bench_new_tls(limits, NULL);
+}
+
+struct bench *bench_new_tls(const struct http_limits *limits, struct tls_context *tls)
+{
     struct bench *b = NEW(struct bench);
     b->loop = loop_new();
+    b->tls = tls;
     bench_serve(b, limits);
     return b;
 }
@@ -83,6 +97,7 @@ void bench_free(struct bench *b)
         http_respond(b->held, 200, NULL, "", 0);
     }
     loop_free(b->loop);
+    tls_context_free(b->tls);
     blob_unref(b->big);
     free(b);
 }

@@ -8,10 +8,11 @@
 #define PATIENCE_MS 20000
 
 /* /hold keeps the exchange in 'held', /stream begins one in 'stream', /big sends 'big', /none is 204,
- * /headers shows what came, /error is 403, all else echoes the request. */
+ * /headers shows what came, /cert whose certificate, /error is 403, all else echoes the request. */
 struct bench {
     struct loop *loop;
     struct http_server *server;
+    struct tls_context *tls; /* The server's; NULL: plain HTTP. */
     int port;
     unsigned requests, conns_closed;
     struct http_exchange *held;   /* Of /hold. */
@@ -23,6 +24,8 @@ struct bench {
 };
 
 struct bench *bench_new(const struct http_limits *limits);
+/* HTTPS; 'tls' becomes the bench's. */
+struct bench *bench_new_tls(const struct http_limits *limits, struct tls_context *tls);
 void bench_free(struct bench *b);
 /* Starts the server (again), on the same port. */
 void bench_serve(struct bench *b, const struct http_limits *limits);
