@@ -2,6 +2,7 @@
 """What a node sets up, and how it follows the registry: nodes that come, go, move, and ghosts."""
 import json
 import re
+import urllib.request
 
 import pytest
 
@@ -147,8 +148,11 @@ def test_changed_node_address_is_followed(own):
             return found[0] if found else None
         first = wait_for("a subnet", subnet_of)
         wait_for("flows", lambda: [f for f in own.flows("node1") if first["subnet"] in f])
-        own.kubectl("patch", "node", "moving", "--subresource=status", "--type=merge", "-p",
-                    json.dumps({"status": {"addresses": [{"type": "InternalIP", "address": "10.245.2.211"}]}}))
+        body = {"status": {"addresses": [{"type": "InternalIP", "address": "10.245.2.211"}]}}
+        request = urllib.request.Request(own.status()["server"] + "/api/v1/nodes/moving/status", method="PATCH",
+                                         data=json.dumps(body).encode(),
+                                         headers={"Content-Type": "application/merge-patch+json"})
+        assert urllib.request.urlopen(request, timeout=30).status == 200
         second = wait_for("the new address", lambda: (subnet_of() or {}).get("hostIP") == "10.245.2.211" and subnet_of())
         assert second["subnet"] == first["subnet"]
         wait_for("flows to follow", lambda: [f for f in own.flows("node1") if "tun_src=10.245.2.211" in f]
