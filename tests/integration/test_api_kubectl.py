@@ -261,8 +261,9 @@ def test_watch(cluster):
 
 
 def test_wait(cluster):
-    waiter = cluster.popen("wait", "--for=jsonpath={.status.phase}=Running", "pod/web", "-n", "red", "--timeout=30s")
-    cluster.patch_status("/api/v1/namespaces/red/pods/web", '{"status":{"phase":"Running"}}')
+    waiter = cluster.popen("wait", "--for=condition=Ready", "pod/web", "-n", "red", "--timeout=30s")
+    cluster.patch_status("/api/v1/namespaces/red/pods/web",
+                         '{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}')
     assert waiter.wait(30) == 0
 
 
