@@ -13,8 +13,9 @@ export PYTHONDONTWRITEBYTECODE = 1
 .PHONY: build demo demo-down check bench fuzz install deps format clean
 
 build: deps
-	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --prefix=$(PREFIX) --buildtype=release \
-	    -Db_lto=true -Dtests=false -Dfuzz=off
+	@test -f $(BUILD)/build.ninja || { mkdir -p $(BUILD) && echo "building in $(BUILD)/" && \
+	    meson setup $(BUILD) --prefix=$(PREFIX) --buildtype=release -Db_lto=true -Dtests=false -Dfuzz=off \
+	    >$(BUILD)/setup.log 2>&1; } || { cat $(BUILD)/setup.log >&2; exit 1; }
 	@ninja -C $(BUILD) --quiet
 
 demo: build
