@@ -5,7 +5,6 @@ import json
 import re
 import os
 import pathlib
-import shutil
 import subprocess
 import time
 
@@ -13,11 +12,6 @@ import pytest
 
 BUILD = pathlib.Path(os.environ.get("TENET_BUILD", pathlib.Path(__file__).parents[2] / "build"))
 SERVER = BUILD / "tests/unit/apiserver/apitest_server"
-
-pytestmark = [
-    pytest.mark.skipif(not shutil.which("kubectl"), reason="kubectl is not installed"),
-    pytest.mark.skipif(not SERVER.exists(), reason="the build has no unit tests"),
-]
 
 NETWORK = """
 apiVersion: v1

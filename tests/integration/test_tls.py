@@ -268,7 +268,6 @@ def test_protocols(start_master):
         only_h2.wrap_socket(s, server_hostname="127.0.0.1")
 
 
-@pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed")
 def test_curl(start_master):
     m = start_master(auto=True, requireClientCert=False)
     url = f"https://127.0.0.1:{m.port}"
