@@ -295,9 +295,9 @@ static void ovs_detach(struct datapath *dp, const char *container_id, const char
     pods_detach(of_dp(dp), container_id, ifname, done, ctx);
 }
 
-static void ovs_set_vnid(struct datapath *dp, const char *pod_namespace, uint32_t vnid)
+static void ovs_set_vnids(struct datapath *dp, const char *pod_namespace, const struct sdn_vnids *v)
 {
-    pods_set_vnid(of_dp(dp), pod_namespace, vnid);
+    pods_set_vnids(of_dp(dp), pod_namespace, v);
 }
 
 static const struct dp_pod *const *ovs_pods(struct datapath *dp, size_t *ret_n)
@@ -352,7 +352,7 @@ const struct datapath_ops datapath_ovs = {
     .set_network = ovs_set_network,
     .attach = ovs_attach,
     .detach = ovs_detach,
-    .set_vnid = ovs_set_vnid,
+    .set_vnids = ovs_set_vnids,
     .pods = ovs_pods,
     .find = ovs_find,
     .get_status = ovs_get_status,

@@ -355,6 +355,11 @@ struct dp_pod *pod_from_ids(const struct smap *ids, const char *host_if)
         return NULL;
     }
     p.vnid = (uint32_t) v;
+    const char *also = smap_get(ids, "tenet-also-vnid");
+    if (also && str_to_u64(also, SDN_VNID_MAX, &v) == 0) {
+        p.has_also = true;
+        p.also_vnid = (uint32_t) v;
+    }
     memcpy(p.host_if, host_if, strlen(host_if));
     p.container_id = smap_get(ids, "tenet-container");
     p.ifname = smap_get(ids, "tenet-ifname");
@@ -366,16 +371,17 @@ struct dp_pod *pod_from_ids(const struct smap *ids, const char *host_if)
 
 static const char *const pod_keys[] = {
     "tenet-container", "tenet-ifname", "tenet-namespace", "tenet-pod", "tenet-netns",
-    "tenet-ip",        "tenet-mac",    "tenet-vnid",      "sandbox",   "ip"};
+    "tenet-ip",        "tenet-mac",    "tenet-vnid",      "tenet-also-vnid", "sandbox", "ip"};
 
 struct json *pod_to_ids(const struct dp_pod *p)
 {
-    char vnid[16];
+    char vnid[16], also[16];
     snprintf(vnid, sizeof vnid, "%" PRIu32, p->vnid);
+    snprintf(also, sizeof also, "%" PRIu32, p->also_vnid);
     /* In the order of pod_keys.  The last two are what the original's tools look for. */
     const char *values[] = {p->container_id, p->ifname,       p->pod_namespace, p->pod_name,
                             p->netns,        IP4_TEXT(p->ip), MAC_TEXT(p->mac), vnid,
-                            p->container_id, IP4_TEXT(p->ip)};
+                            p->has_also ? also : NULL, p->container_id, IP4_TEXT(p->ip)};
     struct json *map = ovsdb_map();
     for (size_t i = 0; i < ARRAY_SIZE(pod_keys); i++) {
         if (values[i]) {
@@ -398,7 +404,8 @@ struct json *pod_update_ids(const char *iface_uuid, const struct dp_pod *p)
 
 bool pod_equal(const struct dp_pod *a, const struct dp_pod *b)
 {
-    return a->ip == b->ip && a->vnid == b->vnid && mac_equal(a->mac, b->mac) &&
+    return a->ip == b->ip && a->vnid == b->vnid && a->has_also == b->has_also &&
+           (!a->has_also || a->also_vnid == b->also_vnid) && mac_equal(a->mac, b->mac) &&
            streq(a->host_if, b->host_if) && streq_null(a->container_id, b->container_id) &&
            streq_null(a->ifname, b->ifname) && streq_null(a->pod_namespace, b->pod_namespace) &&
            streq_null(a->pod_name, b->pod_name) && streq_null(a->netns, b->netns);

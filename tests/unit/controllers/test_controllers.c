@@ -73,7 +73,11 @@ static bool is_ready(struct cluster *c, void *arg)
 static void controllers_up(struct cluster *c)
 {
     struct controllers_config cfg = {
-        .network = c->conf, .started = started, .failed = failed, .ctx = c};
+        .network = c->conf,
+        .vnids = {.pause_ms = 100, .give_up_ms = 700},
+        .started = started,
+        .failed = failed,
+        .ctx = c};
     c->started = c->failed = false;
     c->controllers = controllers_new(c->loop, c->client, &cfg);
     wait_until(c, is_started, NULL);
