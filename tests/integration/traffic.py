@@ -175,6 +175,8 @@ class Traffic:
         self.flows, self.connections = [], []
         try:
             for i, (a, b) in enumerate(pairs):
+                # A userspace switch that has not met the next hop of a tunnel drops the first packet.
+                assert a.can_ping(b.ip), (a, b)
                 self.flows.append(Flow(a, b, 7000 + i, rate))
                 self.connections.append(Connection(a, b, 7100 + i))
         except BaseException:
