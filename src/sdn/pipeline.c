@@ -353,7 +353,7 @@ void pipeline_pod(const struct sdn_network *n, const struct pipeline_pod *p,
     end_goto(&b, ISOLATION, out);
 
     /* On other nodes its project may have moved already, or not yet. */
-    if (p->has_also && sdn_plugin_compares_vnids(n->plugin)) {
+    if (p->has_also && p->also_vnid != SDN_VNID_NOBODY && sdn_plugin_compares_vnids(n->plugin)) {
         begin_ip(&b, ISOLATION, 150, cookie);
         of_match_ip_dst(&b, address(p->ip));
         if (p->also_vnid != SDN_VNID_GLOBAL) {
