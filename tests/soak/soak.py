@@ -109,6 +109,7 @@ class Soak:
         self.slots = [Slot(self, i) for i in range(workers * SLOTS)]
         self.workers = workers
         self.base = self.rss = None
+        self.one_agent = False  # No agent is killed any more: its memory is watched.
 
     def count(self, what, n=1):
         with self.lock:
@@ -179,7 +180,7 @@ class Soak:
         while any(t.is_alive() for t in threads):
             threads[0].join(0.05)
             done = self.counts.get("ADD", 0) + self.counts.get("DEL", 0)
-            if rng.random() < AGENT_KILLED * max(0, done - self.seen) and not failures:
+            if rng.random() < AGENT_KILLED * max(0, done - self.seen) and not (failures or self.one_agent):
                 self.lab.cmd("node", "kill", "node1")
                 self.lab.cmd("node", "start", "node1", timeout=180)
                 self.count("agent killed")
@@ -233,8 +234,10 @@ class Soak:
             self.fill_the_subnet()
             self.look_at_rest("after the subnet was full")
             m = self.measure()
-            if not self.sanitized and self.rss and self.rss["pid"] == m["pid"]:
+            assert self.rss["pid"] == m["pid"], "the agent died"
+            if not self.sanitized:
                 grown = m["rss"] - self.rss["rss"]
+                self.count("KiB of memory more", grown)
                 assert grown <= RSS_GROWTH_KB, f"the agent's memory grew by {grown} KiB"
         finally:
             for s in self.slots:
@@ -257,14 +260,16 @@ class Soak:
         part = 2 * self.rounds // pauses
         reboot_at = {(k + 1) * pauses // (self.reboots + 1) for k in range(self.reboots)}
         for i in range(pauses):
+            if i >= 0.8 * pauses and not self.one_agent:
+                self.one_agent = True
+                self.run_workers(part)  # its buffers have the size that they need
+                self.rss = self.measure()
             self.run_workers(part)
             self.look(f"pause {i + 1} of {pauses}")
             if i + 1 in reboot_at:
                 self.reboot()
             print(f"pause {i + 1} of {pauses}: " + ", ".join(f"{k} {v}" for k, v in sorted(self.counts.items())),
                   flush=True)
-            if i == 0 or self.rss["pid"] != self.lab.node("node1")["pid"]:
-                self.rss = self.measure()
 
 
 def soak(rounds, workers=4, reboots=4, seed=1, killed=KILLED):

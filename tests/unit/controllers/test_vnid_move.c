@@ -429,7 +429,8 @@ static void requests_come_to_steps(void **state)
         {NN(ASKS("x") ",'tenet.io/previous-netid':'30'"), "red", 2, VNID_MOVE_FINISH, ""},
         {NN("'tenet.io/previous-netid':'30'"), "red", 2, VNID_MOVE_FINISH, ""},
         /* Texts that are no ids. */
-        {NN("'tenet.io/next-netid':'x','tenet.io/previous-netid':''"), "red", 1, VNID_MOVE_NONE, ""},
+        {NN("'tenet.io/next-netid':'x','tenet.io/previous-netid':''"), "red", 1, VNID_MOVE_NONE,
+         ""},
         {NN("'tenet.io/change-refused':'x'"), "red", 1, VNID_MOVE_DONE, ""},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

@@ -176,6 +176,48 @@ static void changed_vxlan_port_keeps_port_numbers_and_pods(void **state)
     assert_int_equal(f->n_lost, 0);
 }
 
+/* The original's GetPodDetails, and what it did not look at. */
+static void odd_rows_are_no_pods(void **state)
+{
+    NEEDS_OVS
+    attach_four(f);
+    CLEANUP_FREE char *flows = fixture_flows(f);
+    fixture_close(f);
+    fixture_make_veth(f, 7);
+    fixture_make_veth(f, 8);
+    /* Another port of container 1, as a crash in the middle of a replacement may leave it, and one whose
+     * address cannot be read. */
+    OVS_VSCTL(&f->ovs, "add-port", "br0", "vp7", "--", "set", "interface", "vp7",
+              "external_ids:tenet-container=container-1", "external_ids:tenet-ifname=eth0",
+              "external_ids:tenet-namespace=red", "external_ids:tenet-ip=10.128.0.9",
+              "external_ids:tenet-mac=\"0a:58:0a:80:00:09\"", "external_ids:tenet-vnid=101");
+    OVS_VSCTL(&f->ovs, "add-port", "br0", "vp8", "--", "set", "interface", "vp8",
+              "external_ids:tenet-container=container-8", "external_ids:tenet-ifname=eth0",
+              "external_ids:tenet-mac=\"0a:58:0a:80:00:0a\"", "external_ids:tenet-vnid=101");
+    fixture_up(f);
+    size_t n;
+    datapath_pods(f->dp, &n);
+    assert_int_equal(n, 4);
+    assert_null(datapath_find(f->dp, "container-8", "eth0"));
+    assert_null(datapath_find(f->dp, "container-9", "eth0"));
+    const struct dp_pod *p = datapath_find(f->dp, "container-1", "eth0");
+    assert_non_null(p);
+    CLEANUP_FREE char *chosen = xstrdup(p->host_if);
+    wait_for_bundles(f, 0);
+    /* One port a container remains, and has all the flows; the one that is nobody's has none. */
+    CLEANUP_FREE char *ports = NULL;
+    do {
+        bool never = false;
+        loop_run_until(f->loop, &never, 5);
+        free(ports);
+        ports = FIXTURE_VSCTL(f, "list-ports", "br0");
+    } while (strstr(ports, "vp1") && strstr(ports, "vp7"));
+    assert_non_null(strstr(ports, chosen));
+    assert_non_null(strstr(ports, "vp8"));
+    CLEANUP_FREE char *after = fixture_flows(f);
+    assert_int_equal(fixture_count(after, "\n"), fixture_count(flows, "\n"));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
@@ -184,6 +226,7 @@ int main(void)
         TEST(another_plugin_is_one_bundle_and_touches_no_port),
         TEST(moving_project_takes_both_vnids_and_each_step_is_one_bundle),
         TEST(changed_vxlan_port_keeps_port_numbers_and_pods),
+        TEST(odd_rows_are_no_pods),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
