@@ -22,7 +22,8 @@ static const char help[] =
     "       tenet adm pod-network isolate-projects (PROJECT... | --selector=SEL)\n"
     "       tenet adm pod-network make-projects-global (PROJECT... | --selector=SEL)\n"
     "\n"
-    "Which projects share a network, under redhat/openshift-ovs-multitenant.  Pods that run follow; "
+    "Which projects share a network, under redhat/openshift-ovs-multitenant.  Pods that run "
+    "follow; "
     "what\n"
     "they may reach before and after is not interrupted.\n"
     "\n"
@@ -204,8 +205,9 @@ static int annotate(struct change *c, const char *project, const char *text, str
 
 static void ask(struct change *c)
 {
-    CLEANUP_FREE char *text = c->action == JOIN ? xasprintf("join:%s", c->to)
-                                                : xstrdup(c->action == ISOLATE ? "isolate" : "global");
+    CLEANUP_FREE char *text = c->action == JOIN
+                                  ? xasprintf("join:%s", c->to)
+                                  : xstrdup(c->action == ISOLATE ? "isolate" : "global");
     for (size_t i = 0; i < c->n; i++) {
         struct project *p = &c->projects[i];
         struct err e = {0};
@@ -281,8 +283,9 @@ static void change_done(struct change *c)
 
 static bool parse_action(const char *word, enum action *ret)
 {
-    static const char *const words[] = {
-        [JOIN] = "join-projects", [ISOLATE] = "isolate-projects", [GLOBAL] = "make-projects-global"};
+    static const char *const words[] = {[JOIN] = "join-projects",
+                                        [ISOLATE] = "isolate-projects",
+                                        [GLOBAL] = "make-projects-global"};
     for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
         if (streq(word, words[i])) {
             *ret = (enum action) i;

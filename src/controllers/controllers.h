@@ -12,7 +12,7 @@
 
 struct controllers_config {
     struct netconf network;
-    const char *component; /* Source of events; NULL: "tenet-master". */
+    const char *component;     /* Source of events; NULL: "tenet-master". */
     struct vnids_config vnids; /* 'fixed' is the plug-in's to say. */
     /* The cluster's own objects are there and all controllers are at work. */
     void (*started)(void *ctx);

@@ -106,7 +106,8 @@ struct others {
     const struct vnid_view *view;
     const char *project;
     uint32_t from, to;
-    bool switched; /* It is about what must be done before the last step, else before the one before. */
+    bool
+        switched; /* It is about what must be done before the last step, else before the one before. */
     bool found;
 };
 
@@ -115,8 +116,8 @@ struct others {
 static bool is_in_the_way(void *arg, const char *project, const struct vnid_state *s)
 {
     struct others *o = arg;
-    o->found = is_moving(s) && !streq(project, o->project) &&
-               (from_of(s) == o->to || to_of(s) == o->from);
+    o->found =
+        is_moving(s) && !streq(project, o->project) && (from_of(s) == o->to || to_of(s) == o->from);
     return !o->found;
 }
 
@@ -151,8 +152,7 @@ static bool is_behind(void *arg, const char *project, const struct vnid_state *s
 static bool ask_others(const char *project, const struct vnid_view *v, uint32_t from, uint32_t to,
                        bool switched, vnid_each_fn *fn)
 {
-    struct others o = {
-        .view = v, .project = project, .from = from, .to = to, .switched = switched};
+    struct others o = {.view = v, .project = project, .from = from, .to = to, .switched = switched};
     v->each(v->ctx, fn, &o);
     return o.found;
 }

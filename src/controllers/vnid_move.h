@@ -46,8 +46,8 @@ struct vnid_view {
 };
 
 enum vnid_move_step {
-    VNID_MOVE_NONE,     /* Nothing is asked for. */
-    VNID_MOVE_WAIT,     /* It is not time, others come first, or the request is refused: look again. */
+    VNID_MOVE_NONE, /* Nothing is asked for. */
+    VNID_MOVE_WAIT, /* It is not time, others come first, or the request is refused: look again. */
     VNID_MOVE_ALLOCATE, /* An id of its own is needed: allocate and ask again with it in 'fresh'. */
     VNID_MOVE_PREPARE,
     VNID_MOVE_CANCEL, /* Back from prepare: nobody sends with the next id yet. */

@@ -15,9 +15,10 @@
 LOG_MODULE("vnids");
 
 #define PARALLEL 32
-#define PAUSE_MS 1000    /* Far more than a node needs to hear of a change. */
+#define PAUSE_MS 1000 /* Far more than a node needs to hear of a change. */
 #define FULL_LOOK_MS 500
-#define GIVE_UP_MS 20000 /* Longer than oc waits for an answer, so that it sees that there was none. */
+#define GIVE_UP_MS \
+    20000 /* Longer than oc waits for an answer, so that it sees that there was none. */
 
 /* What is known about one project, beside the objects in the informers. */
 struct entry {
@@ -31,8 +32,8 @@ struct entry {
     uint32_t other;
     struct vnid_state seen; /* Of its NetNamespace, without the texts. */
     uint64_t since_ms;      /* When its last step was seen. */
-    uint64_t refused_ms; /* Since when its request is refused; 0: it is not. */
-    uint32_t duplicate;  /* The id that was told to be a duplicate; 0: none. */
+    uint64_t refused_ms;    /* Since when its request is refused; 0: it is not. */
+    uint32_t duplicate;     /* The id that was told to be a duplicate; 0: none. */
 };
 
 struct vnids {

@@ -28,7 +28,7 @@ struct dp_pod {
     uint32_t vnid; /* Of the project. */
     bool has_also; /* The project moves to another VNID: 'also_vnid' is taken, too. */
     uint32_t also_vnid;
-    bool ready;    /* Port has a number and flows are in place (output only). */
+    bool ready; /* Port has a number and flows are in place (output only). */
 };
 struct dp_pod *dp_pod_clone(const struct dp_pod *p);
 struct dp_pod *dp_pod_free(struct dp_pod *p);

@@ -29,10 +29,11 @@ LOG_MODULE("node");
 #define WAIT_AGAIN_MS 30000
 #define SETTLE_MS 20 /* Changes of objects that come together are applied together. */
 #define VNID_WAIT_MS 5000
-#define PROJECTS_WAIT_MS 30000 /* For VNIDs when the plug-in changes; then pods without are kept apart. */
-#define LOOK_AGAIN_MS 30000    /* At a ClusterNetwork that could not be followed. */
-#define STOP_MS 10000     /* For requests under way. */
-#define STOP_TELL_MS 1000 /* For the registry to hear of it. */
+#define PROJECTS_WAIT_MS \
+    30000 /* For VNIDs when the plug-in changes; then pods without are kept apart. */
+#define LOOK_AGAIN_MS 30000 /* At a ClusterNetwork that could not be followed. */
+#define STOP_MS 10000       /* For requests under way. */
+#define STOP_TELL_MS 1000   /* For the registry to hear of it. */
 #define STOP_STEP_MS 10
 
 enum phase {
@@ -63,9 +64,10 @@ struct agent {
     struct loop_timer *settle;
     struct loop_timer *look_again;
     uint64_t vnids_wanted_ms; /* Since when a plug-in waits for VNIDs; 0: none does. */
+    char wanted_project[256]; /* The one that was said to be waited for. */
     bool inventory;           /* The datapath knows its pods. */
     bool network_set;         /* The datapath has a network from us. */
-    struct loop_timer *wait; /* Says what is waited for. */
+    struct loop_timer *wait;  /* Says what is waited for. */
     char wait_text[512];
 
     struct datapath *datapath;
@@ -369,10 +371,11 @@ static bool vnids_known(struct agent *a, enum sdn_plugin plugin)
         a->vnids_wanted_ms = 0;
         return true;
     }
-    if (!a->vnids_wanted_ms) {
-        a->vnids_wanted_ms = now;
+    a->vnids_wanted_ms = a->vnids_wanted_ms ? a->vnids_wanted_ms : now;
+    if (project && !streq(a->wanted_project, project)) {
+        snprintf(a->wanted_project, sizeof a->wanted_project, "%s", project);
         log_info("waiting for the VNIDs of projects", "plugin=%s first=%s", sdn_plugin_name(plugin),
-                 project ? project : "?");
+                 project);
     }
     uint64_t end = a->vnids_wanted_ms + PROJECTS_WAIT_MS;
     if (!informer_synced(a->projects) || now < end) {

@@ -6,11 +6,12 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import tempfile
 
 import pytest
 
-from lab import run, wait_for
+from lab import TENET, run, wait_for
 from test_cni import Sandbox
 from traffic import Connection, Traffic
 
@@ -159,3 +160,37 @@ def test_reboot_frees_what_is_gone(make_lab):
         for s in boxes:
             run(["ip", "netns", "del", s.ns], check=False)
         lab.down(check=False)
+
+
+def answers(path):
+    with socket.socket(socket.AF_UNIX) as s:
+        return s.connect_ex(str(path)) == 0
+
+
+def test_run_directory_is_private_and_what_a_dead_agent_left_is_replaced(own, tmp_path):
+    """Three states of the folder of the CNI socket: absent, open to others with a stale socket in it, a file."""
+    own.cmd("node", "stop", "node1")
+    config = own.node("node1")["config"]
+    try:
+        for case in ("absent", "stale"):
+            folder = tmp_path / case
+            if case == "stale":
+                folder.mkdir(mode=0o755)
+                with socket.socket(socket.AF_UNIX) as s:
+                    s.bind(str(folder / "cni.sock"))
+            agent = own.ns_popen("node1", [TENET, "node", "--config", config, "--run-dir", folder])
+            try:
+                wait_for("the socket", lambda: answers(folder / "cni.sock") or agent.poll() is not None)
+                assert agent.poll() is None, agent.stdout.read()
+                assert folder.stat().st_mode & 0o777 == 0o700
+                assert (folder / "cni.sock").stat().st_mode & 0o077 == 0
+            finally:
+                agent.terminate()
+                agent.communicate(timeout=30)
+            assert not (folder / "cni.sock").exists()
+        (tmp_path / "file").write_text("")
+        r = own.ns("node1", [TENET, "node", "--config", config, "--run-dir", tmp_path / "file"], check=False)
+        assert r.returncode == 1 and str(tmp_path / "file") in r.stdout + r.stderr
+    finally:
+        own.cmd("node", "start", "node1")
+    assert own.a.can_ping(own.far.ip)

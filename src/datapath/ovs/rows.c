@@ -370,8 +370,8 @@ struct dp_pod *pod_from_ids(const struct smap *ids, const char *host_if)
 }
 
 static const char *const pod_keys[] = {
-    "tenet-container", "tenet-ifname", "tenet-namespace", "tenet-pod", "tenet-netns",
-    "tenet-ip",        "tenet-mac",    "tenet-vnid",      "tenet-also-vnid", "sandbox", "ip"};
+    "tenet-container", "tenet-ifname", "tenet-namespace", "tenet-pod", "tenet-netns", "tenet-ip",
+    "tenet-mac",       "tenet-vnid",   "tenet-also-vnid", "sandbox",   "ip"};
 
 struct json *pod_to_ids(const struct dp_pod *p)
 {
@@ -379,9 +379,10 @@ struct json *pod_to_ids(const struct dp_pod *p)
     snprintf(vnid, sizeof vnid, "%" PRIu32, p->vnid);
     snprintf(also, sizeof also, "%" PRIu32, p->also_vnid);
     /* In the order of pod_keys.  The last two are what the original's tools look for. */
-    const char *values[] = {p->container_id, p->ifname,       p->pod_namespace, p->pod_name,
-                            p->netns,        IP4_TEXT(p->ip), MAC_TEXT(p->mac), vnid,
-                            p->has_also ? also : NULL, p->container_id, IP4_TEXT(p->ip)};
+    const char *values[] = {p->container_id,  p->ifname,      p->pod_namespace,
+                            p->pod_name,      p->netns,       IP4_TEXT(p->ip),
+                            MAC_TEXT(p->mac), vnid,           p->has_also ? also : NULL,
+                            p->container_id,  IP4_TEXT(p->ip)};
     struct json *map = ovsdb_map();
     for (size_t i = 0; i < ARRAY_SIZE(pod_keys); i++) {
         if (values[i]) {

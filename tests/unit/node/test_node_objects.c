@@ -248,8 +248,8 @@ static void a_moving_net_namespace_has_two_ids(void **state)
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct sdn_vnids vnids = {0};
-        CLEANUP_FREE char *text = xasprintf(
-            "{\"metadata\":{\"annotations\":{%s}},\"netid\":10}", cases[i].annotation);
+        CLEANUP_FREE char *text =
+            xasprintf("{\"metadata\":{\"annotations\":{%s}},\"netid\":10}", cases[i].annotation);
         CLEANUP(json_free) struct json *v = parse(text);
         assert_int_equal(node_parse_net_namespace(v, &vnids, NULL), 0);
         assert_int_equal(vnids.id, 10);
