@@ -9,6 +9,7 @@
 
 #define OTHERS_LOOK_MS 50
 #define REFUSED_LOOK_MS 500
+#define PATIENCE 5 /* Pauses that are waited for others whose objects cannot be written. */
 
 int vnid_state_read(const struct json *nn, struct vnid_state *ret)
 {
@@ -106,8 +107,7 @@ struct others {
     const struct vnid_view *view;
     const char *project;
     uint32_t from, to;
-    bool
-        switched; /* It is about what must be done before the last step, else before the one before. */
+    bool switched; /* Ours has done all but the last step, else all but the last two. */
     bool found;
 };
 
@@ -163,10 +163,12 @@ static bool ask_others(const char *project, const struct vnid_view *v, uint32_t 
 static void when_due(const char *project, const struct vnid_state *s, const struct vnid_view *v,
                      enum vnid_move_step step, struct vnid_move *ret)
 {
+    uint64_t passed = v->now_ms - s->since_ms;
     ret->step = VNID_MOVE_WAIT;
     if (!pause_is_over(s, v)) {
-        ret->wait_ms = v->pause_ms - (v->now_ms - s->since_ms);
-    } else if (ask_others(project, v, from_of(s), to_of(s), s->has_previous, is_behind)) {
+        ret->wait_ms = v->pause_ms - passed;
+    } else if (passed < PATIENCE * v->pause_ms &&
+               ask_others(project, v, from_of(s), to_of(s), s->has_previous, is_behind)) {
         ret->wait_ms = OTHERS_LOOK_MS;
     } else {
         ret->step = step;

@@ -17,8 +17,7 @@ LOG_MODULE("vnids");
 #define PARALLEL 32
 #define PAUSE_MS 1000 /* Far more than a node needs to hear of a change. */
 #define FULL_LOOK_MS 500
-#define GIVE_UP_MS \
-    20000 /* Longer than oc waits for an answer, so that it sees that there was none. */
+#define GIVE_UP_MS 20000 /* Longer than oc waits, so that it sees that there was no answer. */
 
 /* What is known about one project, beside the objects in the informers. */
 struct entry {
@@ -309,6 +308,9 @@ static void begin_move(struct vnids *v, const char *name, struct entry *en,
 {
     log_info("project moves", "project=%s from=%u to=%u request=%s", name, s->id, m->to,
              s->request);
+    if (en->moves && en->other != m->to) {
+        give_up_other(v, en); /* Of an attempt that could not be written. */
+    }
     if (!en->moves) {
         (void) vnid_alloc_share(v->alloc, m->to);
         en->moves = true;

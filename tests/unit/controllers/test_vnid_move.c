@@ -388,6 +388,7 @@ static struct vnid_move plan(const char *project, const char *nn, uint32_t fresh
     struct vnid_state s;
     struct vnid_move m;
     assert_int_equal(vnid_state_read(object, &s), 0);
+    s.since_ms = 880; /* Its own pause is over. */
     vnid_move_plan(project, &s, fresh, &v, &m);
     return m;
 }
