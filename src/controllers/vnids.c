@@ -112,8 +112,8 @@ static void find_same(void *ctx, const char *key, const struct json *obj)
     }
 }
 
-/* Two projects with one id are nothing special when they were joined.  When somebody edited one, or under a
- * plug-in that knows no joining, its owner should know. */
+/* Two projects with one id are nothing special when they were joined.  When somebody edited one, its owner
+ * should know, if the plug-in makes something of it. */
 static void check_duplicate(struct vnids *v, const char *name, struct entry *en,
                             const struct json *nn)
 {
@@ -123,7 +123,7 @@ static void check_duplicate(struct vnids *v, const char *name, struct entry *en,
     }
     struct search s = {.but = name, .vnid = en->id};
     informer_each(v->netnamespaces, find_same, &s);
-    if (!s.found || en->duplicate == en->id || !(en->edited || v->cfg.fixed)) {
+    if (!s.found || en->duplicate == en->id || !en->edited || v->cfg.fixed) {
         return;
     }
     en->duplicate = en->id;

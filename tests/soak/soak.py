@@ -54,6 +54,8 @@ class Slot:
         env = {**self.soak.env, "CNI_COMMAND": command, "CNI_CONTAINERID": self.id,
                "CNI_NETNS": f"/run/netns/{self.ns}", "CNI_IFNAME": "eth0", "CNI_PATH": os.path.dirname(self.soak.cni),
                "CNI_ARGS": f"K8S_POD_NAMESPACE=red;K8S_POD_NAME={self.id[:12]}"}
+        if kill_after is not None:
+            env["ASAN_OPTIONS"] = "detect_leaks=0"  # a report that is killed in the middle is an empty file
         p = subprocess.Popen([self.soak.cni], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                              stderr=subprocess.DEVNULL, text=True)
         if kill_after is not None:
@@ -260,7 +262,7 @@ class Soak:
         part = 2 * self.rounds // pauses
         reboot_at = {(k + 1) * pauses // (self.reboots + 1) for k in range(self.reboots)}
         for i in range(pauses):
-            if i >= 0.8 * pauses and not self.one_agent:
+            if i >= int(0.8 * pauses) and not self.one_agent:
                 self.one_agent = True
                 self.run_workers(part)  # its buffers have the size that they need
                 self.rss = self.measure()
