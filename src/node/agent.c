@@ -378,8 +378,13 @@ static bool vnids_known(struct agent *a, enum sdn_plugin plugin)
                  project);
     }
     uint64_t end = a->vnids_wanted_ms + PROJECTS_WAIT_MS;
-    if (!informer_synced(a->projects) || now < end) {
-        loop_timer_arm(a->look_again, now < end ? end - now : PROJECTS_WAIT_MS);
+    if (!informer_synced(a->projects) && now >= end) {
+        log_warn("NetNamespaces could not be listed yet", "plugin=%s", sdn_plugin_name(plugin));
+        a->vnids_wanted_ms = now;
+        end = now + PROJECTS_WAIT_MS;
+    }
+    if (now < end) {
+        loop_timer_arm(a->look_again, end - now);
         return false;
     }
     a->vnids_wanted_ms = 0;

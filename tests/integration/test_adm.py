@@ -141,14 +141,15 @@ def test_wrong_use_says_what_oc_says(cluster):
 
 
 def test_what_oc_writes_is_carried_out(cluster):
-    """oc sets the annotation and waits until it is gone."""
+    """oc reads the object, adds the annotation, writes it back as a whole, and waits until the annotation is gone."""
     for text, done in (("join:red", lambda: cluster.netid("blue") == cluster.netid("red")),
                        ("isolate", lambda: cluster.netid("blue") not in (0, cluster.netid("red"))),
                        ("global", lambda: cluster.netid("blue") == 0),
                        ("isolate:", lambda: cluster.netid("blue") != 0),
                        ("global:", lambda: cluster.netid("blue") == 0)):
-        r = cluster.annotate("blue", text)
-        assert r.returncode == 0, r.stderr
+        net = cluster.lab.object("netnamespace", "blue")
+        net["metadata"].setdefault("annotations", {})[CHANGE] = text
+        cluster.lab.kubectl("replace", "--validate=false", "-f", "-", input=json.dumps(net))
         wait_for(f"{text} to be done", lambda: cluster.request("blue") is None, 16)
         assert done(), text
 
