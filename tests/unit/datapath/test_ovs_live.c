@@ -28,6 +28,7 @@ static void attach_four(struct fixture *f)
         fixture_make_veth(f, n);
         assert_int_equal(fixture_attach(f, n), 0);
     }
+    fixture_wait_for_ports(f);
 }
 
 /* Lets the loop run until the switch has 'bundles' bundles and pod 1 is ready. */
@@ -85,7 +86,6 @@ static void flows_of_another_version_are_replaced_in_one_bundle(void **state)
     fixture_up(f);
     struct ovs_counters c = ovs_get_counters(f->dp);
     assert_int_equal(c.bundles, 1);
-    assert_int_equal(c.transactions, 0);
     assert_true(c.flow_mods <= 2 * n);
     CLEANUP_FREE char *after = fixture_flows(f);
     assert_string_equal(after, flows);
@@ -160,6 +160,8 @@ static void changed_vxlan_port_keeps_port_numbers_and_pods(void **state)
 {
     NEEDS_OVS
     attach_four(f);
+    CLEANUP_FREE char *before =
+        FIXTURE_VSCTL(f, "get", "interface", fixture_port_of(f, 1), "ofport");
     f->net.vxlan_port = 4790;
     datapath_set_network(f->dp, &f->net);
     f->ready = false;
@@ -168,8 +170,8 @@ static void changed_vxlan_port_keeps_port_numbers_and_pods(void **state)
     assert_non_null(strstr(options, "dst_port=\"4790\""));
     CLEANUP_FREE char *number = FIXTURE_VSCTL(f, "get", "interface", "vxlan0", "ofport");
     assert_string_equal(number, "1");
-    CLEANUP_FREE char *pod = FIXTURE_VSCTL(f, "get", "interface", "vp1", "ofport");
-    assert_string_equal(pod, "3");
+    CLEANUP_FREE char *pod = FIXTURE_VSCTL(f, "get", "interface", fixture_port_of(f, 1), "ofport");
+    assert_string_equal(pod, before);
     CLEANUP_FREE char *flows = fixture_flows(f);
     assert_int_equal(fixture_count(flows, "tp_dst=4790"), 1);
     assert_int_equal(fixture_count(flows, "tp_dst=4789"), 0);
@@ -202,17 +204,17 @@ static void odd_rows_are_no_pods(void **state)
     assert_null(datapath_find(f->dp, "container-9", "eth0"));
     const struct dp_pod *p = datapath_find(f->dp, "container-1", "eth0");
     assert_non_null(p);
-    CLEANUP_FREE char *chosen = xstrdup(p->host_if);
     wait_for_bundles(f, 0);
     /* One port a container remains, and has all the flows; the one that is nobody's has none. */
-    CLEANUP_FREE char *ports = NULL;
+    CLEANUP_FREE char *owners = NULL;
     do {
         bool never = false;
         loop_run_until(f->loop, &never, 5);
-        free(ports);
-        ports = FIXTURE_VSCTL(f, "list-ports", "br0");
-    } while (strstr(ports, "vp1") && strstr(ports, "vp7"));
-    assert_non_null(strstr(ports, chosen));
+        free(owners);
+        owners = FIXTURE_VSCTL(f, "--bare", "--columns=external_ids", "list", "interface");
+    } while (fixture_count(owners, "tenet-container=container-1") > 1);
+    assert_int_equal(fixture_count(owners, "tenet-container=container-1"), 1);
+    CLEANUP_FREE char *ports = FIXTURE_VSCTL(f, "list-ports", "br0");
     assert_non_null(strstr(ports, "vp8"));
     CLEANUP_FREE char *after = fixture_flows(f);
     assert_int_equal(fixture_count(after, "\n"), fixture_count(flows, "\n"));
