@@ -38,8 +38,7 @@ class Cluster:
         """What must not change: processes of agents, ports and interfaces of pods."""
         ids = {}
         for node in ("node1", "node2"):
-            ids[node] = (self.lab.node(node)["pid"],
-                         self.lab.vsctl(node, "--columns=name,ofport,_uuid", "list", "interface"))
+            ids[node] = (self.lab.node(node)["pid"], self.lab.ports(node))
         for name, pod in self.pods.items():
             ids[name] = pod.ns(["ip", "-o", "link", "show", "eth0"]).stdout.split("@")[0]
         return ids
