@@ -6,7 +6,7 @@
  *
  *     prepare   NET_NEXT_ID is written: its pods take packets of both ids, and send with the old one
  *     switch    netid becomes the new id, the old one NET_PREVIOUS_ID: they send with the new one
- *     finish    NET_PREVIOUS_ID goes, and the request with it: they take packets of the new one only
+ *     finish    NET_PREVIOUS_ID goes, then the request: they take packets of the new one only
  *
  * So what may reach each other before and after may do so at any moment, as long as a node is not further
  * behind than a pause; and what may in neither case may not in between.  Projects that go from the same

@@ -29,11 +29,10 @@ LOG_MODULE("node");
 #define WAIT_AGAIN_MS 30000
 #define SETTLE_MS 20 /* Changes of objects that come together are applied together. */
 #define VNID_WAIT_MS 5000
-#define PROJECTS_WAIT_MS \
-    30000 /* For VNIDs when the plug-in changes; then pods without are kept apart. */
-#define LOOK_AGAIN_MS 30000 /* At a ClusterNetwork that could not be followed. */
-#define STOP_MS 10000       /* For requests under way. */
-#define STOP_TELL_MS 1000   /* For the registry to hear of it. */
+#define PROJECTS_WAIT_MS 30000 /* For VNIDs; then pods without are kept apart. */
+#define LOOK_AGAIN_MS 30000    /* At a ClusterNetwork that could not be followed. */
+#define STOP_MS 10000          /* For requests under way. */
+#define STOP_TELL_MS 1000      /* For the registry to hear of it. */
 #define STOP_STEP_MS 10
 
 enum phase {
@@ -681,7 +680,9 @@ static void read_changed_cluster(struct agent *a, struct sdn_network *n)
         a->refused[0] = '\0';
         tell_ready(a);
     }
-    if (n->plugin != a->net.plugin && a->inventory && !vnids_known(a, n->plugin)) {
+    if (n->plugin == a->net.plugin && a->network_set) {
+        a->vnids_wanted_ms = 0;
+    } else if (n->plugin != a->net.plugin && a->inventory && !vnids_known(a, n->plugin)) {
         n->plugin = a->net.plugin;
     }
 }
