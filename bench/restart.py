@@ -59,13 +59,13 @@ class Packets:
     def __init__(self, traffic, a, b):
         self.traffic = traffic
         self.receiver = traffic.start(b.popen, ARRIVALS, 7000)
-        self.sender = traffic.start(a.popen, traffic.SENDER, b.ip, 7000, RATE)
+        self.sender = traffic.start(a.popen, traffic.SENDER, b.ip, 7000, RATE, 0)
         time.sleep(0.5)  # some packets before it begins
 
     def stop(self):
         """(sent, [(number, time of arrival)])"""
         time.sleep(0.5)  # and some after
-        sent = int(self.traffic.finish(self.sender)[1].split()[0])
+        sent = json.loads(self.traffic.finish(self.sender)[1])["sent"]
         return sent, json.loads(self.traffic.finish(self.receiver)[1])
 
 
