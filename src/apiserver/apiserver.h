@@ -22,6 +22,18 @@
 #include "net/http.h"
 #include "store/store.h"
 
+/* Who may do what.  All strings are copied; the keys must outlive the server. */
+struct apiserver_security {
+    bool always_allow; /* Whoever is authenticated may do everything; else RBAC decides. */
+    bool anonymous;    /* Who shows no credential is system:anonymous; else 401. */
+    /* A request with this bearer token, on a listener without TLS, is by the master itself; without TLS nothing
+     * else is let in.  NULL: none. */
+    const char *loopback_token;
+    const struct jws_keys *keys; /* Of service accounts' tokens; NULL: there are none. */
+    const char *issuer;          /* Of those tokens; NULL: "https://kubernetes.default.svc". */
+    struct audit_log *audit;     /* NULL: no audit.  Borrowed, and must outlive the server. */
+};
+
 struct apiserver_config {
     size_t event_window;       /* Events of each kind kept for resumed watches; 0: 8,192. */
     size_t event_window_bytes; /* Most bytes of replaced objects they may hold; 0: 16 MiB. */
@@ -29,6 +41,8 @@ struct apiserver_config {
     uint64_t bookmark_ms;      /* Between bookmarks of a watch; 0: 30,000. */
     uint64_t
         watch_timeout_ms; /* Longest watch when the client names no timeout; 0: 30 to 60 minutes. */
+    /* NULL: everyone is trusted, as the user system:admin of system:masters. */
+    const struct apiserver_security *security;
     /* Called once, when the store's first snapshot is loaded and /readyz turns 200; may be NULL. */
     void (*ready)(void *ctx);
     void *ctx;

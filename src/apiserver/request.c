@@ -14,6 +14,8 @@ struct request *request_free(struct request *q)
 {
     free(q->namespace);
     free(q->name);
+    user_unref(q->user);
+    attributes_done(&q->attributes);
     free(q);
     return NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apiserver/server.h"
+#include "apiserver/filter.h"
 
 #include "base/log.h"
 #include "base/timeutil.h"
@@ -66,6 +66,7 @@ struct apiserver *apiserver_new(struct loop *l, struct store *s, const struct ap
     a->watch_timer = loop_timer_new(l, watch_tick, a);
     list_init(&a->writes);
     a->metrics = metrics_new();
+    a->security = security_new(a, a->cfg.security);
     store_start(s, &watcher, a);
     return a;
 }
@@ -84,6 +85,7 @@ struct apiserver *apiserver_free(struct apiserver *a)
         loop_timer_free(a->watch_timer);
         cache_done(&a->cache);
         metrics_free(a->metrics);
+        security_free(a->security);
         free(a);
     }
     return NULL;
@@ -112,8 +114,7 @@ static void dispatch(struct request *q)
     handlers[q->verb](q);
 }
 
-/* Every request comes through here, with its attributes known and before anything is done: what is to decide
- * who asks, and whether they may, belongs between request_parse and dispatch. */
+/* Every request comes through here: who asks, and whether they may, is decided before anything is looked at. */
 void apiserver_handle(void *apiserver, struct http_exchange *x)
 {
     struct apiserver *a = apiserver;
@@ -122,7 +123,7 @@ void apiserver_handle(void *apiserver, struct http_exchange *x)
     *q = (struct request){
         .server = a, .x = x, .start_ns = time_mono_ns(), .verb = VERB_OTHER, .subresource = ""};
     bool acceptable = request_accept(q) == 0;
-    if (handle_path(q)) {
+    if (!filter_request(q) || handle_path(q)) {
         return;
     }
     int r = request_parse(q, &e);

@@ -7,7 +7,9 @@
 
 #include "api/table.h"
 #include "apiserver/apiserver.h"
+#include "apiserver/attributes.h"
 #include "apiserver/cache.h"
+#include "apiserver/user.h"
 #include "base/map.h"
 
 struct apiserver {
@@ -22,6 +24,7 @@ struct apiserver {
     unsigned inflight; /* Writes under way. */
     struct list writes;
     struct metrics *metrics;
+    struct security *security;
     uint64_t started_ms;
 };
 
@@ -54,7 +57,9 @@ struct request {
     struct apiserver *server;
     struct http_exchange *x;
     uint64_t start_ns;
-    /* Attributes: what authentication and authorization decide by. */
+    struct user_info *user; /* Who asks; not NULL after filter_request. */
+    struct attributes attributes;
+    struct audit_event *audit; /* NULL: not audited. */
     enum verb verb;
     struct cache_kind *ck;   /* NULL: not a resource of ours. */
     char *namespace, *name;  /* NULL: none. */
