@@ -23,6 +23,7 @@ static void finish(struct request *q, int code)
 
 void respond_text(struct request *q, int code, const char *content_type, struct strbuf *text)
 {
+    flow_answer(q, text->size);
     http_respond(q->x, code, content_type ? content_type : "application/json", strbuf_cstr(text),
                  text->size);
     finish(q, code);
@@ -208,6 +209,7 @@ void respond_object(struct request *q, int code, struct blob *text)
 {
     const struct accept *a = &q->accept;
     if (a->form == FORM_OBJECT && !a->yaml && !a->pretty) {
+        flow_answer(q, text->size);
         http_respond_blob(q->x, code, "application/json", text);
         finish(q, code);
         return;

@@ -26,7 +26,6 @@
 LOG_MODULE("master");
 
 #define MAX_CONFIG (1u << 20)
-#define SHUTDOWN_MS 5000
 #define ACTIVATION_FIRST_FD 3
 #define RENEWAL_MS (24 * 3600000ull)
 
@@ -40,6 +39,8 @@ struct master {
     struct master_tls *tls; /* NULL: plain HTTP. */
     struct loop_signal *term, *interrupt, *hangup;
     struct loop_timer *renewal;
+    struct loop_timer *delay; /* Between the first signal and the end of listening. */
+    struct serving_limits limits;
     const char *config_path; /* NULL: none. */
     struct netconf network;
     char host[64]; /* Our own address, */
@@ -74,6 +75,10 @@ static const char help[] =
     "      --storage-backend NAME    sqlite (default), etcd, or memory, which forgets\n"
     "      --storage-path FILE       sqlite's; default: /var/lib/tenet/registry.db\n"
     "      --storage-endpoints URLS  etcd's: http://host:port[,...]\n"
+    "      --limit NAME=VALUE        a limit of what clients may use, as in the file's \"limits\" "
+    "(may "
+    "be\n"
+    "                                repeated)\n"
     "      --log-level SPEC          level, and levels of modules: info,subnets=debug\n"
     "  -h, --help                    this text\n"
     "\n"
@@ -198,6 +203,16 @@ static void stopped(void *ctx)
 }
 
 /* Controllers first, so that nothing is begun any more; then watches and requests get their end. */
+static void stop_serving(void *ctx)
+{
+    struct master *m = ctx;
+    m->controllers = controllers_free(m->controllers);
+    m->client = api_client_free(m->client);
+    apiserver_shutdown(m->apiserver);
+    http_server_shutdown(m->http, m->limits.values[LIMIT_SHUTDOWN_S] * UINT64_C(1000), stopped, m);
+}
+
+/* At first only /readyz says so, and who balances load has time to send its clients elsewhere. */
 static void stop(struct master *m)
 {
     if (m->stopping) {
@@ -206,10 +221,8 @@ static void stop(struct master *m)
     }
     m->stopping = true;
     notify_manager("STOPPING=1");
-    m->controllers = controllers_free(m->controllers);
-    m->client = api_client_free(m->client);
-    apiserver_shutdown(m->apiserver);
-    http_server_shutdown(m->http, SHUTDOWN_MS, stopped, m);
+    apiserver_unready(m->apiserver);
+    loop_timer_arm(m->delay, m->limits.values[LIMIT_SHUTDOWN_DELAY_S] * UINT64_C(1000));
 }
 
 static void on_signal(void *ctx)
@@ -219,16 +232,15 @@ static void on_signal(void *ctx)
 }
 
 /* Not ready before the cluster's own objects are there, whatever the state of the API. */
+static const char *check_controllers(void *ctx)
+{
+    return ((const struct master *) ctx)->started ? NULL : "the controllers are starting";
+}
+
 static void handle(void *ctx, struct http_exchange *x)
 {
-    static const char text[] = "[-]controllers are starting\n";
     struct master *m = ctx;
-    if (m->tls && !master_tls_admit(m->tls, x)) {
-        return;
-    }
-    if (!m->started && streq(http_path(x), "/readyz")) {
-        http_respond(x, 503, "text/plain; charset=utf-8", text, sizeof(text) - 1);
-    } else {
+    if (!m->tls || master_tls_admit(m->tls, x)) {
         apiserver_handle(m->apiserver, x);
     }
 }
@@ -325,9 +337,28 @@ static int serve_controllers(struct master *m, struct err *e)
 /* All sockets that the API is served on; the controllers' way in is one of them. */
 static int serve(struct master *m, const struct master_config *c, int fd, struct err *e)
 {
-    struct apiserver_config cfg = {.ready = registry_ready, .ctx = m};
+    const unsigned *v = c->limits.values;
+    struct apiserver_config cfg = {.max_inflight = v[LIMIT_INFLIGHT],
+                                   .max_queued = v[LIMIT_QUEUED],
+                                   .queue_wait_ms = v[LIMIT_QUEUE_S] * UINT64_C(1000),
+                                   .max_watches = v[LIMIT_WATCHES],
+                                   .watch_timeout_ms = v[LIMIT_WATCH_S] * UINT64_C(1000),
+                                   .ready = registry_ready,
+                                   .ctx = m};
+    struct http_limits limits = {.max_conns = v[LIMIT_CONNS],
+                                 .max_conns_client = v[LIMIT_CONNS_CLIENT],
+                                 .max_streams = v[LIMIT_STREAMS],
+                                 .max_head = v[LIMIT_HEADER_BYTES],
+                                 .max_uri = v[LIMIT_URI_BYTES],
+                                 .max_body = v[LIMIT_BODY_BYTES],
+                                 .head_ms = v[LIMIT_HEADER_S] * UINT64_C(1000),
+                                 .body_ms = v[LIMIT_BODY_S] * UINT64_C(1000),
+                                 .idle_ms = v[LIMIT_IDLE_S] * UINT64_C(1000),
+                                 .send_ms = v[LIMIT_WRITE_S] * UINT64_C(1000)};
     m->apiserver = apiserver_new(m->loop, m->store, &cfg);
-    m->http = http_server_new(m->loop, NULL, handle, m);
+    m->http = http_server_new(m->loop, &limits, handle, m);
+    apiserver_attach(m->apiserver, m->http);
+    apiserver_add_check(m->apiserver, "controllers", check_controllers, m);
     struct tls_context *tls = m->tls ? master_tls_context(m->tls) : NULL;
     int r = http_server_add_listener_tls(m->http, fd, tls, e);
     int n = sock_activation_fds();
@@ -375,9 +406,13 @@ static void master_done(struct master *m)
     loop_signal_free(m->interrupt);
     loop_signal_free(m->hangup);
     loop_timer_free(m->renewal);
+    loop_timer_free(m->delay);
     controllers_free(m->controllers);
     api_client_free(m->client);
     store_close(m->store);
+    if (m->apiserver) {
+        apiserver_attach(m->apiserver, NULL);
+    }
     http_server_free(m->http);
     apiserver_free(m->apiserver);
     master_tls_free(m->tls);
@@ -396,8 +431,8 @@ static void raise_file_limit(void)
 
 static int run_master(const struct master_config *c, const char *config_path)
 {
-    __attribute__((cleanup(master_done))) struct master m = {.network = c->network,
-                                                             .config_path = config_path};
+    __attribute__((cleanup(master_done))) struct master m = {
+        .network = c->network, .limits = c->limits, .config_path = config_path};
     struct err e = {0};
     CLEANUP(fd_close) int fd = -1;
     if (check_host(&c->network, &e) < 0) {
@@ -412,6 +447,7 @@ static int run_master(const struct master_config *c, const char *config_path)
     m.loop = loop_new();
     raise_file_limit();
     m.renewal = loop_timer_new(m.loop, renew, &m);
+    m.delay = loop_timer_new(m.loop, stop_serving, &m);
     if (master_tls_new(c, m.port, &m.tls, &e) < 0) {
         return command_fail(&e, "servingInfo");
     }
