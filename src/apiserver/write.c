@@ -387,7 +387,7 @@ static struct blob *compute(struct write *w, const struct object *base, bool *re
         return NULL;
     }
     if (*q->subresource) {
-        struct json *part = object_prepare_part(q->subresource, old, obj);
+        struct json *part = object_prepare_part(k, q->subresource, old, obj);
         json_free(obj);
         obj = part;
     } else {
