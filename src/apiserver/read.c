@@ -109,7 +109,8 @@ static int token_parse(const char *s, uint64_t *ret_revision, char **ret_key)
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
     CLEANUP(json_free) struct json *t = NULL;
     int64_t rv;
-    if (base64url_decode(s, strlen(s), &text) < 0 || json_parse(strbuf_cstr(&text), text.size, &t, NULL) < 0 ||
+    if (base64url_decode(s, strlen(s), &text) < 0 ||
+        json_parse(strbuf_cstr(&text), text.size, &t, NULL) < 0 ||
         !streq_null(json_path_string(t, "v", NULL), "meta.k8s.io/v1") ||
         json_get_int(json_get(t, "rv"), &rv) < 0 || rv == 0 || rv < -1 ||
         !json_path_string(t, "start", NULL)) {

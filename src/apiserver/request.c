@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a request asks for: its attributes, the form of its answer, its body. */
 #include "api/proto.h"
+#include "apiserver/audit.h"
 #include "apiserver/server.h"
 #include "wire/yaml.h"
 
@@ -14,7 +15,9 @@ struct request *request_free(struct request *q)
 {
     free(q->namespace);
     free(q->name);
+    audit_event_free(q->audit);
     user_unref(q->user);
+    user_unref(q->impersonator);
     attributes_done(&q->attributes);
     free(q);
     return NULL;

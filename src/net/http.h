@@ -53,6 +53,9 @@ const char *http_query(const struct http_exchange *x,
 const char *http_query_raw(const struct http_exchange *x); /* As sent, "" when none. */
 const char *http_header(const struct http_exchange *x,
                         const char *name); /* Case-insensitive; NULL. */
+/* The i-th header in the order of sending; false: no more. */
+bool http_header_at(const struct http_exchange *x, size_t i, const char **ret_name,
+                    const char **ret_value);
 const char *http_body(const struct http_exchange *x, size_t *ret_size);
 const char *http_peer(const struct http_exchange *x); /* "10.0.0.1:5000" or "unix". */
 bool http_is_tls(const struct http_exchange *x);
