@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/master_security.h"
 #include "cli/master_tls.h"
 #include "cli/notify.h"
 #include "client/client.h"
@@ -38,6 +39,7 @@ struct master {
     struct api_client *client;
     struct controllers *controllers;
     struct master_tls *tls; /* NULL: plain HTTP. */
+    struct master_security *security;
     struct loop_signal *term, *interrupt, *hangup;
     struct loop_timer *renewal;
     const char *config_path; /* NULL: none. */
@@ -70,7 +72,15 @@ static const char help[] =
     "      --pki-dir DIR             where that CA is; default: /var/lib/tenet/pki\n"
     "      --tls-cert-file FILE      HTTPS with this certificate, and\n"
     "      --tls-key-file FILE       this key\n"
-    "      --client-ca-file FILE     only clients with a certificate of this CA are let in\n"
+    "      --client-ca-file FILE     clients show certificates of this CA\n"
+    "      --authorization-mode MODE RBAC (default with HTTPS), or AlwaysAllow\n"
+    "      --anonymous-auth BOOL     requests without a credential are taken; default with RBAC: "
+    "true\n"
+    "      --service-account-signing-key-file FILE\n"
+    "                                key of service accounts' tokens; default: sa.key of "
+    "--pki-dir\n"
+    "      --audit-log-path FILE     writes an audit log, as\n"
+    "      --audit-policy-file FILE  this policy says\n"
     "      --storage-backend NAME    sqlite (default), etcd, or memory, which forgets\n"
     "      --storage-path FILE       sqlite's; default: /var/lib/tenet/registry.db\n"
     "      --storage-endpoints URLS  etcd's: http://host:port[,...]\n"
@@ -223,9 +233,6 @@ static void handle(void *ctx, struct http_exchange *x)
 {
     static const char text[] = "[-]controllers are starting\n";
     struct master *m = ctx;
-    if (m->tls && !master_tls_admit(m->tls, x)) {
-        return;
-    }
     if (!m->started && streq(http_path(x), "/readyz")) {
         http_respond(x, 503, "text/plain; charset=utf-8", text, sizeof(text) - 1);
     } else {
@@ -273,14 +280,14 @@ static void registry_ready(void *ctx)
     struct err e = {0};
     const char *host = streq(m->host, "0.0.0.0") ? "127.0.0.1" : m->host;
     CLEANUP_FREE char *url = xasprintf("http://%s:%d", m->tls ? "127.0.0.1" : host, m->own_port);
-    struct kubeconfig way = {.server = url,
-                             .token = m->tls ? (char *) master_tls_token(m->tls) : NULL};
+    struct kubeconfig way = {.server = url, .token = (char *) master_security_token(m->security)};
     if (api_client_with(m->loop, &way, "tenet-master/" TENET_VERSION, &m->client, &e) < 0) {
         m->status = command_fail(&e, NULL);
         loop_stop(m->loop);
         return;
     }
     struct controllers_config cfg = {.network = m->network,
+                                     .security = master_security_of_controllers(m->security),
                                      .started = controllers_started,
                                      .failed = controllers_failed,
                                      .ctx = m};
@@ -300,6 +307,9 @@ static void renew(void *ctx)
         log_error("certificates were not reloaded", "error=\"%s\"", e.text);
     } else {
         log_info("certificates reloaded");
+    }
+    if (master_security_reload(m->security, &e) < 0) {
+        log_error("the audit policy was not read again", "error=\"%s\"", e.text);
     }
 }
 
@@ -325,7 +335,8 @@ static int serve_controllers(struct master *m, struct err *e)
 /* All sockets that the API is served on; the controllers' way in is one of them. */
 static int serve(struct master *m, const struct master_config *c, int fd, struct err *e)
 {
-    struct apiserver_config cfg = {.ready = registry_ready, .ctx = m};
+    struct apiserver_config cfg = {
+        .security = master_security_of_api(m->security), .ready = registry_ready, .ctx = m};
     m->apiserver = apiserver_new(m->loop, m->store, &cfg);
     m->http = http_server_new(m->loop, NULL, handle, m);
     struct tls_context *tls = m->tls ? master_tls_context(m->tls) : NULL;
@@ -345,7 +356,8 @@ static int serve(struct master *m, const struct master_config *c, int fd, struct
     log_info("serving", "address=%s:%d scheme=%s activated=%d plugin=%s storage=%s", m->host,
              m->port, m->tls ? "https" : "http", n, sdn_plugin_name(c->network.plugin),
              c->storage_backend);
-    if (!master_config_is_loopback(c) && !master_config_requires_cert(c)) {
+    if (!master_config_is_loopback(c) && master_config_always_allows(c) &&
+        (!m->tls || master_config_anonymous(c))) {
         log_warn("the API has no authentication: whoever reaches it controls the cluster",
                  "address=%s:%d", m->host, m->port);
     }
@@ -380,6 +392,7 @@ static void master_done(struct master *m)
     store_close(m->store);
     http_server_free(m->http);
     apiserver_free(m->apiserver);
+    master_security_free(m->security);
     master_tls_free(m->tls);
     loop_free(m->loop);
 }
@@ -414,6 +427,9 @@ static int run_master(const struct master_config *c, const char *config_path)
     m.renewal = loop_timer_new(m.loop, renew, &m);
     if (master_tls_new(c, m.port, &m.tls, &e) < 0) {
         return command_fail(&e, "servingInfo");
+    }
+    if (master_security_new(m.loop, c, m.tls, &m.security, &e) < 0) {
+        return command_fail(&e, NULL);
     }
     if (open_store(&m, c, &e) < 0 || serve(&m, c, fd_take(&fd), &e) < 0) {
         return command_fail(&e, NULL);
