@@ -102,6 +102,8 @@ struct http_client_config {
 };
 int http_client_new(struct loop *l, const struct http_client_config *cfg, struct http_client **ret,
                     struct err *e);
+/* Other certificates for connections from now on; idle ones are closed.  -EINVAL: the server is not one of HTTPS. */
+int http_client_set_tls(struct http_client *c, const struct tls_client_config *tls, struct err *e);
 /* Outstanding calls are cancelled without a callback.  May be called from within any callback. */
 struct http_client *http_client_free(struct http_client *c);
 
