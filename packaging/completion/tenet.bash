@@ -39,7 +39,7 @@ _tenet() {
     local words=""
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W "master node lab get create delete describe help --help --version" -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W "master node lab get create delete describe token help --help --version" -- "$cur")
         return
     fi
     case $prev in

@@ -43,16 +43,16 @@ static char *lower(const char *s)
     return t;
 }
 
-/* The name that "metadata.name=NAME" or "==NAME" among the terms demands; owned, "" when none. */
-static char *selected_name(const char *selector)
+/* The value that "KEY=VALUE" or "KEY==VALUE" among the terms demands; owned, "" when none. */
+static char *selected(const char *selector, const char *key)
 {
-    static const char key[] = "metadata.name=";
+    size_t k = strlen(key);
     while (selector && *selector) {
         size_t n = strcspn(selector, ",");
-        if (str_has_prefix(selector, key)) {
-            const char *value = selector + sizeof key - 1;
+        if (str_has_prefix(selector, key) && selector[k] == '=') {
+            const char *value = selector + k + 1;
             size_t skip = *value == '=';
-            return xstrndup(value + skip, n - (sizeof key - 1) - skip);
+            return xstrndup(value + skip, n - k - 1 - skip);
         }
         selector += n + (selector[n] == ',');
     }
@@ -98,7 +98,8 @@ void attributes_parse(struct attributes *a, const char *method, const char *path
                              .resource = xstrdup(""),
                              .subresource = xstrdup(""),
                              .namespace = xstrdup(""),
-                             .name = xstrdup("")};
+                             .name = xstrdup(""),
+                             .node = xstrdup("")};
     const char *p = path;
     a->is_resource = parse_group(a, &p);
     if (!a->is_resource) {
@@ -115,7 +116,8 @@ void attributes_parse(struct attributes *a, const char *method, const char *path
         a->verb = "deletecollection";
     }
     if (!*a->name && (streq(a->verb, "list") || streq(a->verb, "watch"))) {
-        replace(&a->name, selected_name(field_selector));
+        replace(&a->name, selected(field_selector, "metadata.name"));
+        replace(&a->node, selected(field_selector, "spec.nodeName"));
     }
 }
 
@@ -128,6 +130,7 @@ void attributes_done(struct attributes *a)
     free(a->subresource);
     free(a->namespace);
     free(a->name);
+    free(a->node);
     free(a->verb_text);
     *a = (struct attributes){0};
 }

@@ -14,7 +14,8 @@ struct attributes {
     char *resource;         /* Never NULL. */
     char *subresource;      /* Never NULL; "": none. */
     char *namespace, *name; /* Never NULL; "": none. */
-    char *verb_text;        /* What 'verb' is in, if it is not constant. */
+    char *node; /* That a list or watch is limited to by spec.nodeName; never NULL; "": none. */
+    char *verb_text; /* What 'verb' is in, if it is not constant. */
 };
 
 /* 'watch': the query asks for one; 'field_selector' (NULL: none) may narrow a list to one name. */

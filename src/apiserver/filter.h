@@ -19,8 +19,7 @@ struct security *security_free(struct security *s);
 bool filter_request(struct request *q);
 /* Whether what request_parse found is what was authorized; false: answered with 404. */
 bool filter_agrees(struct request *q);
-/* Before 'obj' is stored ('old' NULL: created; 'obj' NULL: deleted): what depends on who asks is written into
- * it, or refused.  -EACCES: the request was answered. */
+/* Before 'obj' is stored ('old' NULL: created): what depends on who asks is written into it, or refused.  -EACCES: the request was answered. */
 int filter_admit(struct request *q, struct json *obj, const struct json *old);
 /* The request was answered with 'code'; 'body' (JSON; NULL: none or not known) goes to the audit log if its policy
  * wants it.  Called once, before 'q' is freed. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apiserver/filter.h"
+#include "apiserver/security.h"
 
 #include "base/log.h"
 #include "base/timeutil.h"
@@ -26,6 +26,7 @@ static void on_snapshot(void *ctx, const struct store_item *items, size_t n, uin
     /* Watches cannot be told what was missed: their clients list again. */
     watch_end_all(a);
     cache_load(&a->cache, items, n, revision);
+    security_changed(a->security, NULL, NULL);
     a->lost = false;
     log_info("registry loaded", "objects=%zu revision=%" PRIu64, n, revision);
     if (first && a->cfg.ready) {
@@ -39,6 +40,7 @@ static void on_event(void *ctx, const struct store_event *ev)
     struct cache_event event;
     struct cache_kind *ck = cache_add_event(&a->cache, ev, &event);
     if (ck) {
+        security_changed(a->security, ck, &event);
         watch_dispatch(a, ck, &event);
     }
 }
@@ -158,7 +160,12 @@ static void dispatch(struct request *q)
         [VERB_UPDATE] = handle_update, [VERB_PATCH] = handle_patch,
         [VERB_DELETE] = handle_delete, [VERB_DELETE_COLLECTION] = handle_delete_collection,
     };
-    handlers[q->verb](q);
+    const struct api_subresource *part = api_kind_subresource(q->ck->kind, q->subresource);
+    if (q->ck->kind->create_only || (part && part->kind)) {
+        handle_review(q);
+    } else {
+        handlers[q->verb](q);
+    }
 }
 
 void request_run(struct request *q)
@@ -180,7 +187,7 @@ void request_run(struct request *q)
     } else if (a->stopping || !a->cache.ready) {
         respond_error(q, 503, "ServiceUnavailable",
                       a->stopping ? "the server is shutting down" : "the registry is being loaded");
-    } else {
+    } else if (filter_agrees(q)) {
         dispatch(q);
     }
 }

@@ -63,7 +63,8 @@ struct request {
     struct apiserver *server;
     struct http_exchange *x;
     uint64_t start_ns;
-    struct user_info *user; /* Who asks; not NULL after filter_request. */
+    struct user_info *user;         /* Who asks; not NULL after filter_request. */
+    struct user_info *impersonator; /* Who acts as 'user'; NULL: nobody else. */
     struct attributes attributes;
     struct audit_event *audit;  /* NULL: not audited. */
     struct flow_ticket *ticket; /* Of flow control; NULL: exempt, or given back. */
@@ -125,12 +126,13 @@ struct status {
     int code;
     const char *reason;
     const char *message;
-    const char *name; /* Of the object; NULL: none. */
-    const char *kind; /* details.kind; NULL: the resource's plural. */
-    const char *uid;  /* NULL: none. */
+    const char *name;  /* Of the object; NULL: none. */
+    const char *kind;  /* details.kind; NULL: the resource's plural. */
+    const char *group; /* details.group, when it is not that of the request's kind. */
+    const char *uid;   /* NULL: none. */
     const struct api_causes *causes;
     unsigned retry_after;
-    bool plain; /* Without details. */
+    bool plain; /* Without details of the request's kind. */
 };
 /* A new object with one member, a new list with one element; 'v' is taken over. */
 struct json *object_of(const char *key, struct json *v);

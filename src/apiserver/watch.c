@@ -9,7 +9,7 @@
  * much is queued for it, so that what waits for it is the window and not memory of its own; when the window
  * has moved on it is told that its version is too old.
  * One timer serves all watches: their ends, and bookmarks. */
-#include "apiserver/server.h"
+#include "apiserver/filter.h"
 #include "base/timeutil.h"
 
 #include <inttypes.h>
@@ -136,6 +136,7 @@ static void watch_free(struct watch *w)
     }
     free(w->initial);
     selection_done(&w->sel);
+    filter_done(q, 200, NULL, 0);
     request_free(q);
     free(w);
 }
@@ -371,6 +372,7 @@ void handle_watch(struct request *q)
     w->seen = p.from_now_on ? p.revision : a->cache.revision;
     w->initial_end = p.initial_end;
     flow_release(q);
+    filter_streaming(q);
     http_stream_begin(q->x, 200, "application/json", watch_closed, w);
     http_stream_on_drained(q->x, catch_up, w);
     if (!p.from_now_on) {

@@ -3,6 +3,7 @@
 #include "apiserver/write.h"
 
 #include "api/patch.h"
+#include "apiserver/filter.h"
 #include "base/log.h"
 #include "base/timeutil.h"
 
@@ -196,7 +197,7 @@ static bool invalid(struct request *q, const struct json *obj, const struct json
     return causes.n > 0;
 }
 
-static int read_body(struct request *q, struct json **ret)
+int read_body(struct request *q, struct json **ret)
 {
     struct err e = {0};
     int r = request_body(q, ret, &e);
@@ -302,7 +303,7 @@ void handle_create(struct request *q)
     }
     bool named = json_string_size(json_path(obj, "metadata", "name", NULL)) > 0;
     object_prepare_create(k, obj, time_wall_ms());
-    if (invalid(q, obj, NULL)) {
+    if (filter_admit(q, obj, NULL) < 0 || invalid(q, obj, NULL)) {
         return;
     }
     CLEANUP_FREE char *key =
@@ -377,13 +378,13 @@ static struct blob *compute(struct write *w, const struct object *base, bool *re
         return NULL;
     }
     if (*q->subresource) {
-        struct json *part = object_prepare_part(q->subresource, old, obj);
+        struct json *part = object_prepare_part(k, q->subresource, old, obj);
         json_free(obj);
         obj = part;
     } else {
         object_prepare_update(k, old, obj);
     }
-    if (invalid(q, obj, old)) {
+    if (filter_admit(q, obj, old) < 0 || invalid(q, obj, old)) {
         return NULL;
     }
     *ret_finished = object_is_finished(k, obj);

@@ -39,6 +39,8 @@ void write_put(struct write *w, struct object *base, struct blob *value);
 void write_delete(struct write *w, struct object *base, struct blob *value);
 /* dryRun, and whether a write can begin now; the request was answered on failure. */
 int write_begin(struct request *q);
+/* The body; the request was answered on failure. */
+int read_body(struct request *q, struct json **ret);
 /* An answer to an error of the store that another attempt would not change. */
 void respond_store_error(struct request *q, int error);
 

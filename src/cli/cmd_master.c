@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/master_security.h"
 #include "cli/master_tls.h"
 #include "cli/notify.h"
 #include "client/client.h"
@@ -37,6 +38,7 @@ struct master {
     struct api_client *client;
     struct controllers *controllers;
     struct master_tls *tls; /* NULL: plain HTTP. */
+    struct master_security *security;
     struct loop_signal *term, *interrupt, *hangup;
     struct loop_timer *renewal;
     struct loop_timer *delay; /* Between the first signal and the end of listening. */
@@ -71,7 +73,15 @@ static const char help[] =
     "      --pki-dir DIR             where that CA is; default: /var/lib/tenet/pki\n"
     "      --tls-cert-file FILE      HTTPS with this certificate, and\n"
     "      --tls-key-file FILE       this key\n"
-    "      --client-ca-file FILE     only clients with a certificate of this CA are let in\n"
+    "      --client-ca-file FILE     clients show certificates of this CA\n"
+    "      --authorization-mode MODE RBAC (default with HTTPS), or AlwaysAllow\n"
+    "      --anonymous-auth BOOL     requests without a credential are taken; default with RBAC: "
+    "true\n"
+    "      --service-account-signing-key-file FILE\n"
+    "                                key of service accounts' tokens; default: sa.key of "
+    "--pki-dir\n"
+    "      --audit-log-path FILE     writes an audit log, as\n"
+    "      --audit-policy-file FILE  this policy says\n"
     "      --storage-backend NAME    sqlite (default), etcd, or memory, which forgets\n"
     "      --storage-path FILE       sqlite's; default: /var/lib/tenet/registry.db\n"
     "      --storage-endpoints URLS  etcd's: http://host:port[,...]\n"
@@ -115,7 +125,7 @@ enum { OPT_HELP = 256, OPT_CONFIG_FIRST };
 /* -1: go on; else the exit status.  '*ret_path' is the configuration file, or NULL. */
 static int parse_options(int argc, char **argv, struct master_config *c, const char **ret_path)
 {
-    enum { N_FIXED = 2, N_MAX = 32 };
+    enum { N_FIXED = 2, N_MAX = 40 };
     struct option longs[N_MAX] = {{"help", no_argument, NULL, OPT_HELP},
                                   {"config", required_argument, NULL, 'c'}};
     for (int i = 0; master_config_options[i]; i++) {
@@ -237,14 +247,6 @@ static const char *check_controllers(void *ctx)
     return ((const struct master *) ctx)->started ? NULL : "the controllers are starting";
 }
 
-static void handle(void *ctx, struct http_exchange *x)
-{
-    struct master *m = ctx;
-    if (!m->tls || master_tls_admit(m->tls, x)) {
-        apiserver_handle(m->apiserver, x);
-    }
-}
-
 static void controllers_started(void *ctx)
 {
     ((struct master *) ctx)->started = true;
@@ -285,14 +287,14 @@ static void registry_ready(void *ctx)
     struct err e = {0};
     const char *host = streq(m->host, "0.0.0.0") ? "127.0.0.1" : m->host;
     CLEANUP_FREE char *url = xasprintf("http://%s:%d", m->tls ? "127.0.0.1" : host, m->own_port);
-    struct kubeconfig way = {.server = url,
-                             .token = m->tls ? (char *) master_tls_token(m->tls) : NULL};
+    struct kubeconfig way = {.server = url, .token = (char *) master_security_token(m->security)};
     if (api_client_with(m->loop, &way, "tenet-master/" TENET_VERSION, &m->client, &e) < 0) {
         m->status = command_fail(&e, NULL);
         loop_stop(m->loop);
         return;
     }
     struct controllers_config cfg = {.network = m->network,
+                                     .security = master_security_of_controllers(m->security),
                                      .started = controllers_started,
                                      .failed = controllers_failed,
                                      .ctx = m};
@@ -312,6 +314,9 @@ static void renew(void *ctx)
         log_error("certificates were not reloaded", "error=\"%s\"", e.text);
     } else {
         log_info("certificates reloaded");
+    }
+    if (master_security_reload(m->security, &e) < 0) {
+        log_error("the audit policy was not read again", "error=\"%s\"", e.text);
     }
 }
 
@@ -343,6 +348,7 @@ static int serve(struct master *m, const struct master_config *c, int fd, struct
                                    .queue_wait_ms = v[LIMIT_QUEUE_S] * UINT64_C(1000),
                                    .max_watches = v[LIMIT_WATCHES],
                                    .watch_timeout_ms = v[LIMIT_WATCH_S] * UINT64_C(1000),
+                                   .security = master_security_of_api(m->security),
                                    .ready = registry_ready,
                                    .ctx = m};
     struct http_limits limits = {.max_conns = v[LIMIT_CONNS],
@@ -356,7 +362,7 @@ static int serve(struct master *m, const struct master_config *c, int fd, struct
                                  .idle_ms = v[LIMIT_IDLE_S] * UINT64_C(1000),
                                  .send_ms = v[LIMIT_WRITE_S] * UINT64_C(1000)};
     m->apiserver = apiserver_new(m->loop, m->store, &cfg);
-    m->http = http_server_new(m->loop, &limits, handle, m);
+    m->http = http_server_new(m->loop, &limits, apiserver_handle, m->apiserver);
     apiserver_attach(m->apiserver, m->http);
     apiserver_add_check(m->apiserver, "controllers", check_controllers, m);
     struct tls_context *tls = m->tls ? master_tls_context(m->tls) : NULL;
@@ -376,7 +382,8 @@ static int serve(struct master *m, const struct master_config *c, int fd, struct
     log_info("serving", "address=%s:%d scheme=%s activated=%d plugin=%s storage=%s", m->host,
              m->port, m->tls ? "https" : "http", n, sdn_plugin_name(c->network.plugin),
              c->storage_backend);
-    if (!master_config_is_loopback(c) && !master_config_requires_cert(c)) {
+    if (!master_config_is_loopback(c) && master_config_always_allows(c) &&
+        (!m->tls || master_config_anonymous(c))) {
         log_warn("the API has no authentication: whoever reaches it controls the cluster",
                  "address=%s:%d", m->host, m->port);
     }
@@ -415,6 +422,7 @@ static void master_done(struct master *m)
     }
     http_server_free(m->http);
     apiserver_free(m->apiserver);
+    master_security_free(m->security);
     master_tls_free(m->tls);
     loop_free(m->loop);
 }
@@ -450,6 +458,9 @@ static int run_master(const struct master_config *c, const char *config_path)
     m.delay = loop_timer_new(m.loop, stop_serving, &m);
     if (master_tls_new(c, m.port, &m.tls, &e) < 0) {
         return command_fail(&e, "servingInfo");
+    }
+    if (master_security_new(m.loop, c, m.tls, &m.security, &e) < 0) {
+        return command_fail(&e, NULL);
     }
     if (open_store(&m, c, &e) < 0 || serve(&m, c, fd_take(&fd), &e) < 0) {
         return command_fail(&e, NULL);

@@ -82,6 +82,9 @@ const char *http_query(const struct http_exchange *x,
 const char *http_query_raw(const struct http_exchange *x); /* As sent, "" when none. */
 const char *http_header(const struct http_exchange *x,
                         const char *name); /* Case-insensitive; NULL. */
+/* The i-th header in the order of sending; false: no more. */
+bool http_header_at(const struct http_exchange *x, size_t i, const char **ret_name,
+                    const char **ret_value);
 const char *http_body(const struct http_exchange *x, size_t *ret_size);
 const char *http_peer(const struct http_exchange *x); /* "10.0.0.1:5000" or "unix". */
 unsigned http_version(const struct http_exchange *x); /* 1 or 2. */
@@ -136,6 +139,8 @@ struct http_client_config {
 };
 int http_client_new(struct loop *l, const struct http_client_config *cfg, struct http_client **ret,
                     struct err *e);
+/* Other certificates for connections from now on; idle ones are closed.  -EINVAL: the server is not one of HTTPS. */
+int http_client_set_tls(struct http_client *c, const struct tls_client_config *tls, struct err *e);
 /* Outstanding calls are cancelled without a callback.  May be called from within any callback. */
 struct http_client *http_client_free(struct http_client *c);
 

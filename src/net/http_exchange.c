@@ -135,6 +135,12 @@ const char *http_header(const struct http_exchange *x, const char *name)
     return http1_header(&x->head, name);
 }
 
+bool http_header_at(const struct http_exchange *x, size_t i, const char **ret_name,
+                    const char **ret_value)
+{
+    return http1_header_at(&x->head, i, ret_name, ret_value);
+}
+
 const char *http_body(const struct http_exchange *x, size_t *ret_size)
 {
     *ret_size = x->body.size;

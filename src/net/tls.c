@@ -709,6 +709,10 @@ struct tls_identity *tls_peer_identity(const struct tls *c)
             id->o[id->n_o++] = o;
         }
     }
+    if (!ok) { /* A certificate that says nobody is not the same as none. */
+        free(id->cn);
+        id->cn = xstrdup("");
+    }
     ERR_clear_error();
-    return ok ? id : tls_identity_unref(id);
+    return id;
 }

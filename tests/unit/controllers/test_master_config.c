@@ -124,26 +124,30 @@ static void tls_is_off_unless_it_is_asked_for(void **state)
     static const struct {
         const char *yaml;
         enum master_tls_mode mode;
-        bool requires_cert;
+        bool always, anonymous;
     } cases[] = {
-        {"", MASTER_TLS_OFF, false},
-        {"servingInfo: {tls: off}", MASTER_TLS_OFF, false},
-        {"servingInfo: {tls: auto}", MASTER_TLS_AUTO, true},
-        {"servingInfo: {pkiDir: /x}", MASTER_TLS_AUTO, true},
-        {"servingInfo: {pkiDir: /x, tls: 'off'}", MASTER_TLS_OFF, false},
-        {"servingInfo: {tls: auto, requireClientCert: false}", MASTER_TLS_AUTO, false},
-        {"servingInfo: {certFile: a, keyFile: b}", MASTER_TLS_FILES, false},
-        {"servingInfo: {certFile: a, keyFile: b, clientCA: c}", MASTER_TLS_FILES, true},
-        {"servingInfo: {certFile: a, keyFile: b, clientCA: c, requireClientCert: false}",
-         MASTER_TLS_FILES, false},
-        {"servingInfo: {certFile: a, keyFile: b, tls: off}", MASTER_TLS_OFF, false},
+        {"", MASTER_TLS_OFF, true, true},
+        {"servingInfo: {tls: off}", MASTER_TLS_OFF, true, true},
+        {"servingInfo: {tls: auto}", MASTER_TLS_AUTO, false, true},
+        {"servingInfo: {pkiDir: /x}", MASTER_TLS_AUTO, false, true},
+        {"servingInfo: {pkiDir: /x, tls: 'off'}", MASTER_TLS_OFF, true, true},
+        {"{servingInfo: {tls: auto}, authorization: {mode: AlwaysAllow}}", MASTER_TLS_AUTO, true,
+         false},
+        {"{servingInfo: {tls: auto}, authorization: {mode: AlwaysAllow, anonymous: true}}",
+         MASTER_TLS_AUTO, true, true},
+        {"{servingInfo: {tls: auto}, authorization: {anonymous: false}}", MASTER_TLS_AUTO, false,
+         false},
+        {"servingInfo: {certFile: a, keyFile: b}", MASTER_TLS_FILES, false, true},
+        {"servingInfo: {certFile: a, keyFile: b, clientCA: c}", MASTER_TLS_FILES, false, true},
+        {"servingInfo: {certFile: a, keyFile: b, tls: off}", MASTER_TLS_OFF, true, true},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         __attribute__((cleanup(master_config_donep))) struct master_config c;
         master_config_init(&c);
         struct err e = {0};
         if (read_yaml(&c, cases[i].yaml, &e) < 0 || master_config_tls(&c) != cases[i].mode ||
-            master_config_requires_cert(&c) != cases[i].requires_cert) {
+            master_config_always_allows(&c) != cases[i].always ||
+            master_config_anonymous(&c) != cases[i].anonymous) {
             fail_msg("%s: %s", cases[i].yaml, e.text);
         }
     }
@@ -191,12 +195,19 @@ static void wrong_files_are_refused_with_the_key(void **state)
          "servingInfo.certFile: cannot be given beside tls: auto"},
         {"servingInfo: {pkiDir: x, certFile: a, keyFile: b}",
          "servingInfo.certFile: cannot be given beside pkiDir"},
-        {"servingInfo: {requireClientCert: true}",
-         "servingInfo.requireClientCert: needs certFile and clientCA, or tls: auto"},
-        {"servingInfo: {certFile: a, keyFile: b, requireClientCert: true}",
-         "servingInfo.requireClientCert: needs clientCA"},
-        {"servingInfo: {requireClientCert: 1}",
-         "servingInfo.requireClientCert: must be true or false"},
+        {"authorization: {mode: RBAC}",
+         "authorization.mode: needs HTTPS (tls: auto, or certFile and keyFile)"},
+        {"authorization: {mode: ABAC}",
+         "authorization.mode: \"ABAC\" is not one of RBAC, AlwaysAllow"},
+        {"authorization: {anonymous: 1}", "authorization.anonymous: must be true or false"},
+        {"serviceAccountConfig: {managedNames: [A]}",
+         "serviceAccountConfig.managedNames: \"A\" cannot be the name of a service account"},
+        {"serviceAccountConfig: {publicKeyFiles: x}",
+         "serviceAccountConfig.publicKeyFiles: must be a list of strings"},
+        {"{servingInfo: {tls: auto}, auditConfig: {policyFile: p}}",
+         "auditConfig.policyFile: needs auditFilePath"},
+        {"auditConfig: {maximumRetainedFiles: 0}",
+         "auditConfig.maximumRetainedFiles: 0 is not in 1-10000"},
         {"servingInfo: {names: [a b]}",
          "servingInfo.names: \"a b\" is neither a DNS name nor an IPv4 address"},
         {"networkConfig: {nosuch: 1}", "networkConfig.nosuch: unknown key"},
