@@ -666,7 +666,7 @@ void h2_begin(struct http_conn *c)
 static void run_ready(struct http_conn *c)
 {
     struct h2_conn *h2 = c->h2;
-    while (!list_is_empty(&h2->ready) && h2->queued <= c->server->limits.max_conn_queue) {
+    while (!h2->over && !list_is_empty(&h2->ready) && h2->queued <= c->server->limits.max_conn_queue) {
         struct h2_exchange *h =
             CONTAINER_OF(list_pop_front(&h2->ready), struct h2_exchange, ready_node);
         h->state = HANDLER;

@@ -28,7 +28,7 @@ class Master:
     def __init__(self, tmp, tls=False, **limits):
         self.dir, self.tls = pathlib.Path(tmp), tls
         conf = {"servingInfo": {"bindAddress": "127.0.0.1:0", "tls": "auto" if tls else "off",
-                                **({"pkiDir": str(self.dir / "pki"), "requireClientCert": False} if tls else {})},
+                                **({"pkiDir": str(self.dir / "pki")} if tls else {})},
                 "storage": {"backend": "sqlite", "path": str(self.dir / "registry.db")}, "limits": limits}
         (self.dir / "master.yaml").write_text(json.dumps(conf))
         self.log = open(self.dir / "log", "w")
@@ -44,18 +44,32 @@ class Master:
     def text(self):
         return (self.dir / "log").read_text()
 
-    def context(self):
-        return ssl.create_default_context(cafile=str(self.dir / "pki/ca.crt")) if self.tls else None
+    def context(self, user="system:admin", group="system:masters"):
+        """TLS as the user, with a certificate by the master's authority; None: as nobody."""
+        if not self.tls:
+            return None
+        c = ssl.create_default_context(cafile=str(self.dir / "pki/ca.crt"))
+        if user:
+            stem = str(self.dir / user.replace(":", "-"))
+            if not pathlib.Path(stem + ".crt").exists():
+                run(["openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout",
+                     stem + ".key", "-subj", f"/O={group}/CN={user}", "-out", stem + ".csr"])
+                (self.dir / "ext").write_text("basicConstraints=CA:FALSE\nextendedKeyUsage=clientAuth\n")
+                run(["openssl", "x509", "-req", "-in", stem + ".csr", "-CA", self.dir / "pki/ca.crt", "-CAkey",
+                     self.dir / "pki/ca.key", "-CAcreateserial", "-CAserial", stem + ".srl", "-days", "1", "-extfile",
+                     self.dir / "ext", "-out", stem + ".crt"])
+            c.load_cert_chain(stem + ".crt", stem + ".key")
+        return c
 
     @property
     def url(self):
         return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
 
-    def call(self, method, path, body=None, agent="test"):
+    def call(self, method, path, body=None, agent="test", context=None):
         request = urllib.request.Request(self.url + path, method=method, data=body and json.dumps(body).encode(),
                                          headers={"Content-Type": "application/json", "User-Agent": agent})
         try:
-            with urllib.request.urlopen(request, timeout=60, context=self.context()) as r:
+            with urllib.request.urlopen(request, timeout=60, context=context or self.context()) as r:
                 return r.status, r.read().decode()
         except urllib.error.HTTPError as e:
             return e.code, e.read().decode()
@@ -134,13 +148,13 @@ def test_kubectl_speaks_http2_over_tls(start_master):
     m = start_master(tls=True)
     env = {**lablib.environment(), "HOME": str(m.dir)}
     kubectl = ["kubectl", "--kubeconfig", str(m.dir / "pki/admin.kubeconfig")]
-    watch = subprocess.Popen([*kubectl, "get", "namespaces", "-w", "-o", "name"], stdout=subprocess.PIPE, text=True, env=env)
+    watch = subprocess.Popen([*kubectl, "get", "pods", "-w", "-o", "name"], stdout=subprocess.PIPE, text=True, env=env)
     try:
-        assert watch.stdout.readline() == "namespace/default\n"
         wait_for("HTTP/2", lambda: m.metric("http_server_http2_connections") == 1)
-        assert m.metric("http_server_http2_streams") == 1
-        run([*kubectl, "create", "namespace", "a"], env=env)
-        assert watch.stdout.readline() == "namespace/a\n"
+        wait_for("the watch", lambda: m.metric("http_server_http2_streams") == 1)
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        assert m.call("POST", "/api/v1/namespaces/default/pods", pod)[0] == 201
+        assert watch.stdout.readline() == "pod/a\n"
     finally:
         watch.kill()
         watch.wait()
@@ -152,7 +166,10 @@ def test_kubectl_speaks_http2_over_tls(start_master):
 def test_curl_speaks_both_versions_on_one_port(start_master):
     for tls in (True, False):
         m = start_master(tls=tls)
-        ca = ["--cacert", m.dir / "pki/ca.crt"] if tls else []
+        ca = []
+        if tls:
+            m.context()  # makes the certificate
+            ca = ["--cacert", m.dir / "pki/ca.crt", "--cert", m.dir / "system-admin.crt", "--key", m.dir / "system-admin.key"]
         for option, version in ((["--http2"] if tls else ["--http2-prior-knowledge"], "2"), (["--http1.1"], "1.1")):
             curl = ["curl", "-sS", "--fail", *ca, *option]
             shown = run([*curl, "-o", "/dev/null", "-w", "%{http_version} %{http_code}", f"{m.url}/healthz"]).stdout
@@ -291,6 +308,43 @@ def test_a_node_is_served_while_a_flood_fills_its_queue(start_master):
     assert m.stop() == 0
 
 
+def test_priority_goes_by_who_asks(start_master):
+    """The same with certificates: people's requests fill their queue, a node and the administrator are answered."""
+    m = start_master(tls=True, maxRequestsInFlight=5, maxRequestsQueued=20, queueTimeoutSeconds=600, writeTimeoutSeconds=600)
+    for i in range(4):
+        assert m.call("POST", "/api/v1/namespaces", namespace(f"n{i}", 200000))[0] == 201
+    binding = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "team"},
+               "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+               "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "team"}]}
+    assert m.call("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding)[0] == 201
+    kept = []
+    for name in ("jane", "joe"):
+        c = h2raw.connect(m.port, m.context(name, "team"), window=1000, greedy=False)
+        r = c.ask("GET", "/api/v1/namespaces")
+        until(c, "the list to begin", lambda: r.status)
+        kept.append(c)
+    flood = h2raw.connect(m.port, m.context("jane", "team"))
+    asked = [flood.ask("GET", "/api/v1/namespaces/n0") for _ in range(100)]
+    until(flood, "the flow's part of the queue to be full", lambda: [r.status for r in asked].count(429) == 95)
+    node = m.context("system:node:n1", "system:nodes")
+    body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"},
+            "status": {"addresses": [{"type": "InternalIP", "address": "10.245.2.9"}]}}
+    assert m.call("POST", "/api/v1/nodes", body, context=node)[0] == 201
+    for _ in range(10):
+        assert m.get("/api/v1/nodes/n1", context=node)[0] == 200
+        assert m.get("/api/v1/namespaces/n1")[0] == 200
+        assert m.get("/livez", context=m.context(None))[0] == 200
+    flood.read()
+    assert [r.status for r in asked].count(None) == 5
+    for c in kept:
+        c.close()
+    until(flood, "the rest", lambda: all(r.ended for r in asked))
+    assert [r.status for r in asked].count(200) == 5
+    assert m.metric("apiserver_flowcontrol_exempt_requests_total") > 10
+    assert m.metric("apiserver_flowcontrol_dispatched_requests_total", priority_level="system") >= 11
+    assert m.stop() == 0
+
+
 def test_who_goes_away_leaves_the_queue(start_master):
     m = start_master(maxRequestsInFlight=5, writeTimeoutSeconds=600)
     for i in range(4):
@@ -401,6 +455,32 @@ def test_shutdown_ends_watches_cleanly_and_answers_what_was_asked(start_master):
     assert m.proc.wait(timeout=60) == 0
 
 
+def test_shutdown_with_a_full_queue(start_master):
+    """Requests that wait for their turn are answered when there is time, and leave nothing behind when there is not."""
+    for patient in (True, False):
+        m = start_master(maxRequestsInFlight=5, writeTimeoutSeconds=600, shutdownTimeoutSeconds=3600)
+        for i in range(4):
+            m.call("POST", "/api/v1/namespaces", namespace(f"n{i}", 200000))
+        stuck, lists = [m.h2(window=1000, greedy=False) for _ in range(2)], []
+        for i, c in enumerate(stuck):
+            lists.append(c.ask("GET", "/api/v1/namespaces", [("user-agent", f"a{i}")]))
+            until(c, "the list to begin", lambda: lists[-1].status)
+        c = m.h2()
+        asked = [c.ask("GET", "/api/v1/namespaces/n0") for _ in range(20)]
+        m.call("GET", "/livez")
+        m.proc.send_signal(signal.SIGTERM)
+        until(c, "GOAWAY", lambda: c.goaway)
+        assert not any(r.status for r in asked)
+        if patient:
+            for s in stuck:
+                s.close()
+            until(c, "the answers", lambda: all(r.ended for r in asked))
+            assert {r.status for r in asked} == {503}  # by then it is shutting down
+        else:
+            m.proc.send_signal(signal.SIGTERM)
+        assert m.proc.wait(timeout=60) == 0
+
+
 # ---- clients that mean harm ----
 
 class Bystander:
@@ -487,6 +567,24 @@ def test_floods_of_frames_and_resets(start_master):
     assert m.stop() == 0
 
 
+def test_connections_that_are_reset_at_once(start_master):
+    for tls in (False, True):
+        m = start_master(tls=tls)
+        by = Bystander(m)
+        own = m.metric("http_server_connections")
+        for i in range(2000):
+            with m.raw("127.0.0.3") as s:
+                if i % 3 == 1:
+                    s.sendall(b"POST /api/v1/namespaces HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\n{")
+                elif i % 3 == 2:
+                    s.sendall(b"GET /api/v1/namespaces?watch=1 HTTP/1.1\r\nHost: h\r\n\r\n")
+                s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        by.check()
+        wait_for("them to be gone", lambda: m.metric("http_server_connections") <= own + 5)
+        assert m.metric("http_server_request_body_bytes") == 0
+        assert m.stop() == 0
+
+
 def test_broken_and_huge_bodies(start_master):
     m = start_master()
     by = Bystander(m)
@@ -515,6 +613,7 @@ def test_broken_and_huge_bodies(start_master):
         if hog.closed or hog.goaway or any(r.status for r in replies):
             break
     until(hog, "the refusal", lambda: hog.closed or any(r.status == 503 for r in replies))
+    assert m.metric("http_server_request_body_bytes") <= (64 * 3 << 20) / 4 + (1 << 20)
     by.check()
     hog.close()
     wait_for("the bodies to be gone", lambda: m.metric("http_server_request_body_bytes") == 0)
