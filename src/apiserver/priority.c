@@ -45,9 +45,8 @@ static unsigned percent(unsigned n, unsigned p)
 
 void priority_new_round(struct priority *p)
 {
-    unsigned part = p->cfg.round_percent ? p->cfg.round_percent : 100;
     for (size_t i = 0; i < PRIORITY_MAX; i++) {
-        p->levels[i].round_left = percent(shares[i].round, part);
+        p->levels[i].round_left = shares[i].round;
     }
 }
 

@@ -18,11 +18,10 @@ enum priority_level { PRIORITY_SYSTEM, PRIORITY_DEFAULT, PRIORITY_LOW, PRIORITY_
 extern const char *const priority_level_names[PRIORITY_MAX];
 
 struct priority_config {
-    unsigned seats;         /* Of all levels together; each gets at least one. */
-    unsigned max_waiting;   /* Requests waiting in a level. */
-    unsigned max_flow;      /* Of one flow in it. */
-    uint64_t max_wait_ms;   /* Longest wait. */
-    unsigned round_percent; /* How much a level may begin in a round, of the usual; 0: 100. */
+    unsigned seats;       /* Of all levels together; each gets at least one. */
+    unsigned max_waiting; /* Requests waiting in a level. */
+    unsigned max_flow;    /* Of one flow in it. */
+    uint64_t max_wait_ms; /* Longest wait. */
 };
 
 struct priority_flow;

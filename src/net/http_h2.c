@@ -391,8 +391,8 @@ static struct h2_exchange *exchange_of(const struct http_conn *c, int32_t id)
     return nghttp2_session_get_stream_user_data(c->h2->session, id);
 }
 
-/* One more frame that is no request; an error ends the connection. */
-static int spend(struct http_conn *c)
+/* One more frame that is no request; the last that was allowed ends the connection. */
+static void spend(struct http_conn *c)
 {
     struct h2_conn *h2 = c->h2;
     uint64_t now = loop_now_ms(c->server->loop);
@@ -403,26 +403,24 @@ static int spend(struct http_conn *c)
     }
     if (h2->allowance) {
         h2->allowance--;
-        return 0;
-    }
-    if (!h2->over) {
+    } else if (!h2->over) {
         h2->over = true;
         c->server->stats.floods++;
         log_limited(&flood_limit, LOG_WARN, "too many HTTP/2 frames that are no requests",
                     "peer=%s", c->peer);
         nghttp2_session_terminate_session(h2->session, NGHTTP2_ENHANCE_YOUR_CALM);
     }
-    return 0;
 }
 
 static int on_frame_begins(nghttp2_session *session, const nghttp2_frame_hd *hd, void *ctx)
 {
-    bool ends = hd->flags & NGHTTP2_FLAG_END_STREAM;
-    if (hd->type == NGHTTP2_HEADERS ||
-        (hd->type == NGHTTP2_DATA && (ends || hd->length >= SMALL_DATA))) {
-        return 0;
+    bool request = hd->type == NGHTTP2_HEADERS;
+    bool data = hd->type == NGHTTP2_DATA &&
+                (hd->flags & NGHTTP2_FLAG_END_STREAM || hd->length >= SMALL_DATA);
+    if (!request && !data) {
+        spend(ctx);
     }
-    return spend(ctx);
+    return 0;
 }
 
 static int on_headers_begin(nghttp2_session *session, const nghttp2_frame *frame, void *ctx)
@@ -666,7 +664,8 @@ void h2_begin(struct http_conn *c)
 static void run_ready(struct http_conn *c)
 {
     struct h2_conn *h2 = c->h2;
-    while (!h2->over && !list_is_empty(&h2->ready) && h2->queued <= c->server->limits.max_conn_queue) {
+    while (!h2->over && !list_is_empty(&h2->ready) &&
+           h2->queued <= c->server->limits.max_conn_queue) {
         struct h2_exchange *h =
             CONTAINER_OF(list_pop_front(&h2->ready), struct h2_exchange, ready_node);
         h->state = HANDLER;

@@ -290,6 +290,10 @@ def test_a_node_is_served_while_a_flood_fills_its_queue(start_master):
     refused = next(r for r in asked if r.status == 429)
     told = json.loads(answer(flood, refused)[1])
     assert told["reason"] == "TooManyRequests" and told["details"]["retryAfterSeconds"] == 1
+    with m.raw() as s:
+        s.sendall(b"GET /api/v1/namespaces/n0 HTTP/1.1\r\nHost: h\r\nUser-Agent: flood0\r\nConnection: close\r\n\r\n")
+        head = receive(s).split(b"\r\n\r\n")[0]
+        assert head.startswith(b"HTTP/1.1 429 Too Many Requests\r\n") and b"\r\nRetry-After: 1" in head
     # What is asked from now on is answered one after the other, all while the flood waits.
     for i in range(20):
         assert m.call("POST", "/api/v1/namespaces", namespace(f"node{i}"), agent="tenet-node/x")[0] == 201
