@@ -130,7 +130,7 @@ void apiserver_handle(void *apiserver, struct http_exchange *x)
     *q = (struct request){
         .server = a, .x = x, .start_ns = time_mono_ns(), .verb = VERB_OTHER, .subresource = ""};
     bool acceptable = request_accept(q) == 0;
-    if (!filter_request(q) || handle_path(q)) {
+    if (!filter_request(q) || handle_issuer(q) || handle_path(q)) {
         return;
     }
     int r = request_parse(q, &e);

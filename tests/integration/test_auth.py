@@ -141,6 +141,11 @@ def test_service_account_tokens(c):
     review = c.review(token)
     assert review["authenticated"] and review["user"]["username"] == who["username"]
     assert review["audiences"] == ["https://kubernetes.default.svc"]
+    # Others verify it by what is published, for accounts only.
+    found = c.ask(token, "GET", "/.well-known/openid-configuration", want=200)
+    assert found["issuer"] == claims["iss"] and found["id_token_signing_alg_values_supported"] == ["ES256"]
+    assert c.ask(token, "GET", "/openid/v1/jwks", want=200)["keys"][0]["kid"] == header["kid"]
+    assert c.ask(None, "GET", "/openid/v1/jwks")[0] == 403
     # For somebody else: only they take it.
     other = c.token("red", "default", audiences=["vault"])
     assert c.ask(other, "GET", "/version")[0] == 401
@@ -387,7 +392,7 @@ def test_the_lab_with_https():
         for pod in ("red/a", "red/b"):
             run([TENET, "lab", "--name", name, "pod", "add", pod], timeout=180)
         ip = json.loads(run([TENET, "get", "pod", "b", "-n", "red", "-o", "json", "--kubeconfig", conf]).stdout)
-        run([TENET, "lab", "--name", name, "pod", "exec", "red/a", "--", "ping", "-c", "1", "-W", "5",
+        run([TENET, "lab", "--name", name, "exec", "red/a", "--", "ping", "-c", "1", "-W", "5",
              ip["status"]["podIP"]])
     finally:
         run([TENET, "lab", "--name", name, "down"], timeout=180)
