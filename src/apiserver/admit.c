@@ -22,6 +22,12 @@ static int refuse(struct request *q, const struct json *obj, const char *why)
     return -EACCES;
 }
 
+/* Absent and empty are the same. */
+static bool same(const struct json *a, const struct json *b)
+{
+    return (!json_count(a) && !json_count(b)) || (a && b && json_equal(a, b));
+}
+
 /* ---- RBAC: no escalation ---- */
 
 static void add_groups(struct strbuf *b, const struct user_info *u)
@@ -74,9 +80,13 @@ static int check_aggregation(struct request *q, const struct json *obj, const st
 static int admit_role(struct request *q, const struct json *obj, const struct json *old)
 {
     const struct json *rules = json_get(obj, "rules"), *before = json_get(old, "rules");
+    const struct json *labels = json_path(obj, "metadata", "labels", NULL);
     const char *name = json_path_string(obj, "metadata", "name", NULL);
     int r = check_aggregation(q, obj, old);
-    if (r < 0 || !rules || (before && json_equal(rules, before)) ||
+    /* By its labels a role may become part of others. */
+    bool unchanged = before && rules && json_equal(rules, before) &&
+                     same(labels, json_path(old, "metadata", "labels", NULL));
+    if (r < 0 || !rules || unchanged ||
         authz_may(q->server->security, q->user, "escalate", "rbac.authorization.k8s.io",
                   q->ck->kind->plural, q->namespace, name)) {
         return r;
@@ -212,11 +222,6 @@ static bool labels_differ(const struct json *a, const struct json *b)
         }
     }
     return false;
-}
-
-static bool same(const struct json *a, const struct json *b)
-{
-    return (!json_count(a) && !json_count(b)) || (a && b && json_equal(a, b));
 }
 
 static int admit_node_of(struct request *q, const char *node, const struct json *obj,

@@ -344,7 +344,6 @@ static bool is_secret(const struct attributes *a)
 
 struct audit_event *audit_begin(struct audit_log *log, struct request *q)
 {
-    const struct user_info *asking = q->impersonator ? q->impersonator : q->user;
     const struct attributes *a = &q->attributes;
     struct audit_decision d = audit_policy_decide(log->policy, q->user, a);
     char id[MAX_ID + 1];
@@ -367,10 +366,7 @@ struct audit_event *audit_begin(struct audit_log *log, struct request *q)
     json_set_string(o, "stage", "");
     json_set(o, "requestURI", uri(q));
     json_set_string(o, "verb", a->verb);
-    json_set(o, "user", asking ? user_object(asking) : json_object());
-    if (q->impersonator) {
-        json_set(o, "impersonatedUser", user_object(q->user));
-    }
+    json_set(o, "user", q->user ? user_object(q->user) : json_object());
     const char *peer = http_peer(q->x), *agent = http_header(q->x, "user-agent");
     json_append(json_ensure_array(o, "sourceIPs"), json_string_n(peer, strcspn(peer, ":")));
     set_not_empty(o, "userAgent", agent ? agent : "");
@@ -386,6 +382,11 @@ struct audit_event *audit_begin(struct audit_log *log, struct request *q)
     set_time(o, "requestReceivedTimestamp");
     audit_stage(ev, q, AUDIT_RECEIVED, 0, NULL, 0);
     return ev;
+}
+
+void audit_impersonated(struct audit_event *ev, const struct request *q)
+{
+    json_set(ev->base, "impersonatedUser", user_object(q->user));
 }
 
 void audit_decision_set(struct audit_event *ev, bool allowed, const char *why)

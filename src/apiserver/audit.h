@@ -32,6 +32,8 @@ struct request;
 struct audit_event;
 /* What is known before a request is decided on; NULL when it is not audited.  Also tells RequestReceived. */
 struct audit_event *audit_begin(struct audit_log *log, struct request *q);
+/* The request goes on as q->user. */
+void audit_impersonated(struct audit_event *ev, const struct request *q);
 /* Why it was let in or refused. */
 void audit_decision_set(struct audit_event *ev, bool allowed, const char *why);
 /* A stage was reached; 'body' as for filter_done. */

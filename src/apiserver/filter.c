@@ -86,10 +86,13 @@ bool filter_request(struct request *q)
         respond_unauthorized(q, e.text);
         return false;
     }
+    begin_audit(q);
     if (impersonate(q) < 0) {
         return false;
     }
-    begin_audit(q);
+    if (q->impersonator && q->audit) {
+        audit_impersonated(q->audit, q);
+    }
     /* The roles are objects, too. */
     bool known = q->server->cache.ready || user_in_group(q->user, GROUP_MASTERS);
     bool allowed = authz_allows(s, q->user, &q->attributes, &why);
@@ -127,6 +130,7 @@ void filter_streaming(struct request *q)
     if (q->audit) {
         audit_stage(q->audit, q, AUDIT_STARTED, 200, NULL, 0);
     }
+    attributes_done(&q->attributes); /* Watches are many, and nobody asks for them any more. */
 }
 
 void filter_done(struct request *q, int code, const char *body, size_t size)

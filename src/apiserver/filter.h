@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The way in: authenticate -> impersonate -> audit -> authorize, before anything is done; and admission, before
+/* The way in: authenticate -> audit -> impersonate -> authorize, before anything is done; and admission, before
  * anything is stored.
  *
  * apiserver_handle calls filter_request with nothing but the HTTP request known, and goes on only when it says
@@ -24,7 +24,7 @@ int filter_admit(struct request *q, struct json *obj, const struct json *old);
 /* The request was answered with 'code'; 'body' (JSON; NULL: none or not known) goes to the audit log if its policy
  * wants it.  Called once, before 'q' is freed. */
 void filter_done(struct request *q, int code, const char *body, size_t size);
-/* The head of a stream was sent. */
+/* A stream begins; the request's attributes are gone from then on. */
 void filter_streaming(struct request *q);
 
 /* Objects changed: roles, bindings and what tokens hang on.  'ck' NULL: everything was loaded anew. */

@@ -275,6 +275,35 @@ static void handle_token(struct request *q, struct json *body)
     respond_json(q, 201, NULL, body);
 }
 
+static struct json *issuer_document(const struct security *s)
+{
+    struct json *o = json_object();
+    json_set_string(o, "issuer", s->issuer);
+    json_set(o, "jwks_uri", json_stringf("%s/openid/v1/jwks", s->issuer));
+    json_set(o, "response_types_supported", list_of(json_string("id_token")));
+    json_set(o, "subject_types_supported", list_of(json_string("public")));
+    json_set(o, "id_token_signing_alg_values_supported", jws_algorithms(s->keys));
+    return o;
+}
+
+bool handle_issuer(struct request *q)
+{
+    struct security *s = q->server->security;
+    const char *path = http_path(q->x);
+    bool keys = streq(path, "/openid/v1/jwks") || streq(path, "/openid/v1/jwks/");
+    if (!s->keys || (!keys && !streq(path, "/.well-known/openid-configuration") &&
+                     !streq(path, "/.well-known/openid-configuration/"))) {
+        return false;
+    }
+    CLEANUP(json_free) struct json *o = keys ? jws_public_set(s->keys) : issuer_document(s);
+    if (!streq(http_method(q->x), "GET")) {
+        respond_error(q, 405, "MethodNotAllowed", "only GET is possible");
+    } else {
+        respond_json(q, 200, keys ? "application/jwk-set+json" : "application/json", o);
+    }
+    return true;
+}
+
 /* ---- all of them ---- */
 
 /* Answers with causes when the question is malformed. */

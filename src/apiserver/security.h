@@ -85,3 +85,5 @@ int impersonate(struct request *q);
 
 /* Answers a kind that is only asked: reviews; and serviceaccounts/token. */
 void handle_review(struct request *q);
+/* The paths by which others verify our tokens (OpenID Connect Discovery 1.0); false: another path. */
+bool handle_issuer(struct request *q);

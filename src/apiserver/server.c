@@ -172,7 +172,7 @@ void request_run(struct request *q)
 {
     const struct apiserver *a = q->server;
     struct err e = {0};
-    if (handle_path(q)) {
+    if (handle_issuer(q) || handle_path(q)) {
         return;
     }
     int r = request_parse(q, &e);

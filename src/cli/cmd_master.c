@@ -382,6 +382,10 @@ static int serve(struct master *m, const struct master_config *c, int fd, struct
     log_info("serving", "address=%s:%d scheme=%s activated=%d plugin=%s storage=%s", m->host,
              m->port, m->tls ? "https" : "http", n, sdn_plugin_name(c->network.plugin),
              c->storage_backend);
+    if (m->tls && !c->client_ca && !master_tls_ca(m->tls) && !master_config_always_allows(c)) {
+        log_warn("nobody can administer the cluster: without servingInfo.clientCA there are no "
+                 "client certificates");
+    }
     if (!master_config_is_loopback(c) && master_config_always_allows(c) &&
         (!m->tls || master_config_anonymous(c))) {
         log_warn("the API has no authentication: whoever reaches it controls the cluster",

@@ -5,6 +5,8 @@
  *                      -> attach to the switch || make and wire the link -> add_finish
  *     DEL    del_begin -> detach from the switch || delete the link -> del_finish
  *     CHECK  check_begin -> look at the link -> check_finish
+ *     GC     gc_begin -> a DEL for each pod that is not valid -> gc_finish
+ *     STATUS status_begin
  *
  * A failed ADD goes back the same way: undo_begin -> detach || delete -> undo_finish. */
 #include "node/pods.h"
@@ -81,6 +83,8 @@ static void add_begin(struct op *op);
 static void add_make(struct op *op);
 static void del_begin(struct op *op);
 static void check_begin(struct op *op);
+static void gc_begin(struct op *op);
+static void status_begin(struct op *op);
 static void undo_begin(struct op *op);
 
 /* ---- requests ---- */
@@ -99,6 +103,12 @@ static void op_run(void *ctx)
         break;
     case CNI_DEL:
         del_begin(op);
+        break;
+    case CNI_GC:
+        gc_begin(op);
+        break;
+    case CNI_STATUS:
+        status_begin(op);
         break;
     default:
         check_begin(op);
@@ -275,6 +285,7 @@ static void answer_result(struct op *op)
                            .mac = op->pod->mac,
                            .address = op->link.address,
                            .gateway = op->link.gateway,
+                           .mtu = op->link.mtu,
                            .dns = op->req.config.dns};
     CLEANUP_STRBUF struct strbuf body = STRBUF_INIT;
     cni_result_write(&r, op->req.config.version, &body);
@@ -650,6 +661,91 @@ static void check_begin(struct op *op)
     op_work(op, podlink_check, check_finish);
 }
 
+/* ---- GC and STATUS ---- */
+
+static bool has_request(const struct pods *p, const struct dp_pod *pod)
+{
+    struct op *op;
+    LIST_FOREACH (op, struct op, node, &p->requests) {
+        if (streq(op->req.container_id, pod->container_id) && streq(op->req.ifname, pod->ifname)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void no_reply(void *ctx, const char *text, size_t size)
+{
+}
+
+/* Detaches a pod that nobody will ask us to detach. */
+static void detach_stale(struct pods *p, const struct dp_pod *pod, const char *reason,
+                         pods_reply_fn *reply, void *ctx)
+{
+    log_warn("detaching a stale pod", "pod=%s/%s ip=%s port=%s reason=\"%s\"", pod->pod_namespace,
+             pod->pod_name, IP4_TEXT(pod->ip), pod->port, reason);
+    struct cni_request r = {.command = CNI_DEL,
+                            .container_id = xstrdup(pod->container_id),
+                            .ifname = xstrdup(pod->ifname)};
+    pods_request(p, &r, -1, reply, ctx);
+}
+
+static void gc_finish(struct op *op)
+{
+    if (op->failed) {
+        op_answer_error(op);
+    } else {
+        op_answer_ok(op);
+    }
+}
+
+static void gc_detached(void *ctx, const char *text, size_t size)
+{
+    struct op *op = ctx;
+    if (text[0] != '0') {
+        op_fail(op, CNI_DETACH_FAILED, "a pod that is gone could not be detached", "%.*s",
+                (int) MIN(size, 400), text);
+    }
+    part_ended(op);
+}
+
+/* One that is being attached is not the runtime's to know yet, and stays. */
+static void gc_begin(struct op *op)
+{
+    struct pods *p = op->pods;
+    if (op_fail_not_ready(op)) {
+        op_answer_error(op);
+        return;
+    }
+    size_t n;
+    const struct dp_pod *const *pods = datapath_pods(p->datapath, &n);
+    op->joined = gc_finish;
+    op->parts = 1;
+    for (size_t i = 0; i < n; i++) {
+        if (!has_request(p, pods[i]) &&
+            !cni_is_valid_attachment(op->req.config.valid, pods[i]->container_id,
+                                     pods[i]->ifname)) {
+            op->parts++;
+            detach_stale(p, pods[i], "the runtime does not know it", gc_detached, op);
+        }
+    }
+    part_ended(op);
+}
+
+static void status_begin(struct op *op)
+{
+    const char *why = op->pods->ops->not_ready(op->pods->ctx);
+    struct datapath_status s;
+    datapath_get_status(op->pods->datapath, &s);
+    if (!why) {
+        op_answer_ok(op);
+        return;
+    }
+    op_fail(op, s.in_place ? CNI_NOT_AVAILABLE : CNI_LIMITED,
+            "the pod network is not available now", "%s", why);
+    op_answer_error(op);
+}
+
 /* ---- the whole ---- */
 
 struct pods *pods_new(const struct pods_config *c, const struct pods_ops *ops, void *ctx)
@@ -711,32 +807,6 @@ void pods_link_gone(struct pods *p, const char *name)
     datapath_link_gone(p->datapath, name);
 }
 
-static void no_reply(void *ctx, const char *text, size_t size)
-{
-}
-
-/* Detaches a pod that nobody will ask us to detach. */
-static void detach_stale(struct pods *p, const struct dp_pod *pod, const char *reason)
-{
-    log_warn("detaching a stale pod", "pod=%s/%s ip=%s port=%s reason=\"%s\"", pod->pod_namespace,
-             pod->pod_name, IP4_TEXT(pod->ip), pod->host_if, reason);
-    struct cni_request r = {.command = CNI_DEL,
-                            .container_id = xstrdup(pod->container_id),
-                            .ifname = xstrdup(pod->ifname)};
-    request(p, &r, -1, no_reply, NULL);
-}
-
-static bool has_request(const struct pods *p, const struct dp_pod *pod)
-{
-    struct op *op;
-    LIST_FOREACH (op, struct op, node, &p->requests) {
-        if (streq(op->req.container_id, pod->container_id) && streq(op->req.ifname, pod->ifname)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 int pods_sweep(struct pods *p, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
@@ -760,9 +830,9 @@ int pods_sweep(struct pods *p, struct err *e)
             continue;
         }
         if (!ipam_is_used(p->ipam, pods[i]->ip)) {
-            detach_stale(p, pods[i], "its address is not of this node's subnet");
+            detach_stale(p, pods[i], "its address is not of this node's subnet", no_reply, NULL);
         } else if (!smap_get(&names, pods[i]->host_if)) {
-            detach_stale(p, pods[i], "its link is gone");
+            detach_stale(p, pods[i], "its link is gone", no_reply, NULL);
         }
     }
     smap_done(&names);

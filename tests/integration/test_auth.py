@@ -141,6 +141,11 @@ def test_service_account_tokens(c):
     review = c.review(token)
     assert review["authenticated"] and review["user"]["username"] == who["username"]
     assert review["audiences"] == ["https://kubernetes.default.svc"]
+    # Others verify it by what is published, for accounts only.
+    found = c.ask(token, "GET", "/.well-known/openid-configuration", want=200)
+    assert found["issuer"] == claims["iss"] and found["id_token_signing_alg_values_supported"] == ["ES256"]
+    assert c.ask(token, "GET", "/openid/v1/jwks", want=200)["keys"][0]["kid"] == header["kid"]
+    assert c.ask(None, "GET", "/openid/v1/jwks")[0] == 403
     # For somebody else: only they take it.
     other = c.token("red", "default", audiences=["vault"])
     assert c.ask(other, "GET", "/version")[0] == 401
@@ -387,7 +392,7 @@ def test_the_lab_with_https():
         for pod in ("red/a", "red/b"):
             run([TENET, "lab", "--name", name, "pod", "add", pod], timeout=180)
         ip = json.loads(run([TENET, "get", "pod", "b", "-n", "red", "-o", "json", "--kubeconfig", conf]).stdout)
-        run([TENET, "lab", "--name", name, "pod", "exec", "red/a", "--", "ping", "-c", "1", "-W", "5",
+        run([TENET, "lab", "--name", name, "exec", "red/a", "--", "ping", "-c", "1", "-W", "5",
              ip["status"]["podIP"]])
     finally:
         run([TENET, "lab", "--name", name, "down"], timeout=180)
@@ -462,6 +467,9 @@ def test_project_administrators_cannot_escalate(c):
     jim = c.user("jim")
     body = {"metadata": {"name": "mine"}, "rules": [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}]}
     assert c.ask(jim, "POST", f"{RBAC}/clusterroles", body)[0] == 403
+    reader = c.ask(jim, "GET", f"{RBAC}/clusterroles/cluster-reader", want=200)
+    reader["metadata"]["labels"]["rbac.authorization.k8s.io/aggregate-to-view"] = "true"
+    assert c.ask(jim, "PUT", f"{RBAC}/clusterroles/cluster-reader", reader)[0] == 403, "a label gives its rules away"
     sly = {"metadata": {"name": "sly"}, "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}}
     assert c.ask(jim, "POST", f"{RBAC}/clusterroles", sly)[0] == 403
     c.role(None, "escalate", {"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["clusterroles"],
@@ -592,10 +600,11 @@ rules:
     c.ask(None, "GET", f"/version?access_token={token}&x=1", want=200)
     c.ask("wrong", "GET", "/version", want=401)
     c.admin("GET", "/version", headers={"Impersonate-User": "joe"})
+    c.ask(jane, "GET", "/version", headers={"Impersonate-User": "root", "Audit-ID": "abc-2"}, want=403)
 
     def lines():
         return [json.loads(line) for line in log.read_text().splitlines()]
-    events = wait_for("the events", lambda: [e for e in lines() if "impersonatedUser" in e] and lines())
+    events = wait_for("the events", lambda: [e for e in lines() if e["auditID"] == "abc-2"] and lines())
     assert all(e["kind"] == "Event" and e["apiVersion"] == "audit.k8s.io/v1" for e in events)
     assert not [e for e in events if e["user"].get("username") == "system:admin"]
     refused = next(e for e in events if e["auditID"] == "abc-1")
