@@ -83,6 +83,11 @@ class Master:
     def metric(self, name, **labels):
         return self.metrics().get((name, tuple(sorted(labels.items()))), 0)
 
+    def waiting(self):
+        """Requests that wait in the default level; asked as a node, who does not."""
+        text = self.get("/metrics", agent="tenet-node/x")[1]
+        return prometheus.parse(text)["apiserver_flowcontrol_current_inqueue_requests", (("priority_level", "default"),)]
+
     def h2(self, **kw):
         return h2raw.connect(self.port, self.context(), **kw)
 
@@ -360,17 +365,14 @@ def test_who_goes_away_leaves_the_queue(start_master):
         until(c, "the list to begin", lambda: r.status)
         stuck.append(c)
 
-    def waiting():
-        body = m.get("/metrics", agent="tenet-node/x")[1]
-        return prometheus.parse(body)["apiserver_flowcontrol_current_inqueue_requests", (("priority_level", "default"),)]
     c = m.h2()
     asked = [c.ask("GET", "/api/v1/namespaces") for _ in range(20)]
-    wait_for("them to wait", lambda: waiting() == 20)
+    wait_for("them to wait", lambda: m.waiting() == 20)
     for r in asked[:10]:
         c.send(h2raw.RST_STREAM, 0, r.stream, struct.pack(">I", 8))
-    wait_for("half to leave", lambda: waiting() == 10)
+    wait_for("half to leave", lambda: m.waiting() == 10)
     c.close()
-    wait_for("all to leave", lambda: waiting() == 0)
+    wait_for("all to leave", lambda: m.waiting() == 0)
 
 
 # ---- health, metrics ----
@@ -471,7 +473,7 @@ def test_shutdown_with_a_full_queue(start_master):
             until(c, "the list to begin", lambda: lists[-1].status)
         c = m.h2()
         asked = [c.ask("GET", "/api/v1/namespaces/n0") for _ in range(20)]
-        m.call("GET", "/livez")
+        wait_for("them to wait", lambda: m.waiting() == 20)
         m.proc.send_signal(signal.SIGTERM)
         until(c, "GOAWAY", lambda: c.goaway)
         assert not any(r.status for r in asked)
