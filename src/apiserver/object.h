@@ -37,12 +37,15 @@ DEFINE_CLEANUP(struct object *, object_unref)
 struct blob *object_text_at(const struct object *o, const char *head, uint64_t revision);
 /* The text of a stored value with its resourceVersion. */
 struct blob *object_text(const char *head, const struct blob *value, uint64_t revision);
+/* 'text', whose head is 'from', as the same object of another version, whose head is 'to'. */
+struct blob *object_text_as(const struct blob *text, const char *from, const char *to);
 /* The bytes for the store; metadata.resourceVersion is left out.  -E2BIG: nested too deeply. */
 int object_encode(const struct api_kind *k, const struct json *obj, struct blob **ret);
 /* Whether 'value' is what 'o' was made from. */
 bool object_same(const struct object *o, const char *head, const struct blob *value);
-/* The tree of 'o'. */
+/* The tree of 'o', and in the version of 'k'. */
 struct json *object_parse(const struct object *o);
+struct json *object_parse_as(const struct object *o, const struct api_kind *k);
 
 /* ---- rules ---- */
 

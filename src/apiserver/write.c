@@ -26,7 +26,7 @@ struct write *write_new(struct request *q, struct cache_kind *ck, const char *ke
     struct write *w = NEW(struct write);
     w->server = a;
     w->q = q;
-    w->ck = ck;
+    w->ck = cache_kind_ref(ck);
     w->key = xstrdup(key);
     w->attempt = attempt;
     list_push_back(&a->writes, &w->node);
@@ -42,6 +42,7 @@ void write_free(struct write *w)
     blob_unref(w->value);
     object_unref(w->base);
     free(w->key);
+    cache_kind_unref(w->ck);
     free(w);
 }
 
@@ -82,7 +83,7 @@ static const char *name_of(const struct write *w)
 static void respond_exists(struct request *q, const char *name)
 {
     CLEANUP_FREE char *message =
-        xasprintf("%s \"%s\" already exists", RESOURCE_TEXT(q->ck->kind), name);
+        xasprintf("%s \"%s\" already exists", RESOURCE_TEXT(q->kind), name);
     respond_status(
         q,
         &(struct status){.code = 409, .reason = "AlreadyExists", .message = message, .name = name});
@@ -198,7 +199,7 @@ static struct blob *encode(struct request *q, const struct json *obj)
 static bool invalid(struct request *q, const struct json *obj, const struct json *old)
 {
     CLEANUP(api_causes_done) struct api_causes causes = {0};
-    object_validate(q->ck->kind, obj, old, &causes);
+    object_validate(q->kind, obj, old, &causes);
     if (causes.n) {
         const char *name = json_path_string(obj, "metadata", "name", NULL);
         respond_invalid(q, name ? name : "", &causes);
@@ -247,7 +248,7 @@ static int check_namespace(struct request *q, const char *name)
     CLEANUP_FREE char *message =
         xasprintf("%s \"%s\" is forbidden: unable to create new content in namespace %s because it "
                   "is being terminated",
-                  RESOURCE_TEXT(q->ck->kind), name ? name : "", ns);
+                  RESOURCE_TEXT(q->kind), name ? name : "", ns);
     struct api_cause cause = {
         .field = (char *) "metadata.namespace", .reason = "NamespaceTerminating", .message = why};
     struct api_causes causes = {.list = &cause, .n = 1};
@@ -264,8 +265,8 @@ static void attempt_create(struct write *w)
 {
     if (w->attempts) {
         object_generate_name(w->body);
-        if (w->ck->kind->defaults) {
-            w->ck->kind->defaults(w->body); /* They may depend on the name. */
+        if (w->q->kind->defaults) {
+            w->q->kind->defaults(w->body); /* They may depend on the name. */
         }
         free(w->key);
         w->key = cache_key(w->q->namespace, json_path_string(w->body, "metadata", "name", NULL));
@@ -293,8 +294,13 @@ void handle_create(struct request *q)
 {
     CLEANUP(json_free) struct json *obj = NULL;
     struct err e = {0};
-    const struct api_kind *k = q->ck->kind;
+    const struct api_kind *k = q->kind;
     if (write_begin(q) < 0 || read_body(q, &obj) < 0) {
+        return;
+    }
+    if (q->ck->crd && crd_is_terminating(q->ck->crd)) {
+        respond_error(q, 405, "MethodNotAllowed",
+                      "create not allowed while custom resource definition is terminating");
         return;
     }
     struct object_target target = {.kind = k, .namespace = q->namespace};
@@ -371,9 +377,9 @@ static struct json *wanted(struct write *w, const struct json *old)
 static struct blob *compute(struct write *w, const struct object *base, bool *ret_finished)
 {
     struct request *q = w->q;
-    const struct api_kind *k = w->ck->kind;
+    const struct api_kind *k = q->kind;
     struct err e = {0};
-    CLEANUP(json_free) struct json *old = object_parse(base);
+    CLEANUP(json_free) struct json *old = object_parse_as(base, k);
     CLEANUP(json_free) struct json *obj = wanted(w, old);
     if (!obj) {
         return NULL;
@@ -403,6 +409,11 @@ static struct blob *compute(struct write *w, const struct object *base, bool *re
 static void attempt_update(struct write *w)
 {
     struct object *base = keyset_get(&w->ck->objects, w->key);
+    if (!base && w->ck->gone) {
+        respond_conflict(w->q, w->q->name, "its CustomResourceDefinition was changed; try again");
+        write_free(w);
+        return;
+    }
     if (!base) {
         respond_not_found(w->q, w->q->name);
         write_free(w);
@@ -459,7 +470,7 @@ static int patch_merge(struct write *w, struct json **obj, struct err *e)
 
 static int patch_strategic(struct write *w, struct json **obj, struct err *e)
 {
-    return api_patch_strategic(w->ck->kind, obj, w->body, e);
+    return api_patch_strategic(w->q->kind, obj, w->body, e);
 }
 
 void handle_patch(struct request *q)
