@@ -27,6 +27,9 @@ static inline UNUSED void api_causes_donep(struct api_causes *c)
 /* "Invalid value: VALUE: text" */
 void api_invalid(struct api_causes *c, const char *field, const struct json *value, const char *fmt,
                  ...) PRINTF_LIKE(4, 5);
+/* As before, of a value whose type is wrong. */
+void api_type_invalid(struct api_causes *c, const char *field, const struct json *value,
+                      const char *fmt, ...) PRINTF_LIKE(4, 5);
 /* "Required value[: text]" */
 void api_required(struct api_causes *c, const char *field, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* "Forbidden[: text]" */
@@ -58,6 +61,8 @@ struct api_field_label {
     const char *dflt;  /* Value of an absent field; NULL: "". */
 };
 
+struct api_schema;
+
 struct api_kind {
     const char *group;   /* "" for the core group */
     const char *version; /* "v1" */
@@ -80,6 +85,7 @@ struct api_kind {
     void (*validate)(const struct json *obj, const struct json *old, struct api_causes *c);
     /* What fieldSelector takes beyond metadata.name and metadata.namespace; ends with a NULL label. */
     const struct api_field_label *selectable;
+    const struct api_schema *schema; /* Of the whole object (api/schema.h); NULL: anything goes. */
 };
 
 /* All kinds, NULL-terminated, in discovery order. */
