@@ -61,6 +61,15 @@ void api_invalid(struct api_causes *c, const char *field, const struct json *val
     va_end(ap);
 }
 
+void api_type_invalid(struct api_causes *c, const char *field, const struct json *value,
+                      const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    add(c, field, "FieldValueTypeInvalid", message("Invalid value", value, fmt, ap));
+    va_end(ap);
+}
+
 void api_required(struct api_causes *c, const char *field, const char *fmt, ...)
 {
     va_list ap;

@@ -9,7 +9,8 @@
 struct place {
     const char *field;
     bool root;
-    bool in_junctor; /* Below allOf, anyOf, oneOf or not: values are checked, nothing is declared. */
+    bool
+        in_junctor; /* Below allOf, anyOf, oneOf or not: values are checked, nothing is declared. */
 };
 
 static void check(const struct json *s, struct place at, struct api_causes *c);
@@ -28,18 +29,17 @@ static bool is_set(const struct json *s, const char *key)
 /* Whose values have a type that 's' says in its own way. */
 static bool may_be_untyped(const struct json *s)
 {
-    return flag(s, "x-kubernetes-int-or-string") ||
-           flag(s, "x-kubernetes-preserve-unknown-fields");
+    return flag(s, "x-kubernetes-int-or-string") || flag(s, "x-kubernetes-preserve-unknown-fields");
 }
 
 /* ---- what no schema may have ---- */
 
 static void check_forbidden(const struct json *s, const char *field, struct api_causes *c)
 {
-    static const char *const keys[] = {"$ref",         "definitions",       "dependencies",
-                                       "$schema",      "patternProperties", "additionalItems",
-                                       "discriminator", "readOnly",         "writeOnly",
-                                       "xml",          "deprecated",        "id"};
+    static const char *const keys[] = {"$ref",          "definitions",       "dependencies",
+                                       "$schema",       "patternProperties", "additionalItems",
+                                       "discriminator", "readOnly",          "writeOnly",
+                                       "xml",           "deprecated",        "id"};
     for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
         if (is_set(s, keys[i])) {
             api_forbidden(c, API_FIELD("%s.%s", field, keys[i]), "%s is not supported", keys[i]);
@@ -51,10 +51,11 @@ static void check_forbidden(const struct json *s, const char *field, struct api_
                       "quadratic; use x-kubernetes-list-type: set");
     }
     if (json_count(json_get(s, "x-kubernetes-validations"))) {
-        api_forbidden(c, API_FIELD("%s.x-kubernetes-validations", field),
-                      "rules in CEL are not evaluated by this server, and an object that breaks one "
-                      "would be taken: express it with enum, pattern, minimum, maximum, required or "
-                      "oneOf, or remove it");
+        api_forbidden(
+            c, API_FIELD("%s.x-kubernetes-validations", field),
+            "rules in CEL are not evaluated by this server, and an object that breaks one "
+            "would be taken: express it with enum, pattern, minimum, maximum, required or "
+            "oneOf, or remove it");
     }
 }
 
@@ -99,8 +100,8 @@ static void check_numbers(const struct json *s, const char *field, struct api_ca
         }
     }
     for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
-        (void) api_field_int(c, API_FIELD("%s.%s", field, counts[i]), json_get(s, counts[i]),
-                             false, 0, INT64_MAX, &n);
+        (void) api_field_int(c, API_FIELD("%s.%s", field, counts[i]), json_get(s, counts[i]), false,
+                             0, INT64_MAX, &n);
     }
     for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
         (void) api_field_bool(c, API_FIELD("%s.%s", field, flags[i]), json_get(s, flags[i]));
@@ -234,7 +235,8 @@ static void check_array(const struct json *s, struct place at, struct api_causes
     if (!is_type(s, "array")) {
         api_invalid(c, API_FIELD("%s.type", field), json_get(s, "type"),
                     "must be array if x-kubernetes-list-type is specified");
-    } else if (api_field_enum(c, API_FIELD("%s.x-kubernetes-list-type", field), list, true, types)) {
+    } else if (api_field_enum(c, API_FIELD("%s.x-kubernetes-list-type", field), list, true,
+                              types)) {
         bool is_map = streq(json_get_string(list), "map");
         if (is_map) {
             check_map_keys(s, field, c);
@@ -328,11 +330,12 @@ static void check_default(const struct json *s, const char *field, struct api_ca
     api_schema_default(schema, value);
     api_schema_validate(schema, value, &wrong);
     if (unknown.n) {
-        api_invalid(c, API_FIELD("%s.default", field), dflt,
-                    "must not have unknown fields: %s", unknown.list[0]);
+        api_invalid(c, API_FIELD("%s.default", field), dflt, "must not have unknown fields: %s",
+                    unknown.list[0]);
     } else if (wrong.n) {
-        api_invalid(c, API_FIELD("%s.default%s%s", field, *wrong.list[0].field ? "." : "",
-                                 wrong.list[0].field),
+        api_invalid(c,
+                    API_FIELD("%s.default%s%s", field, *wrong.list[0].field ? "." : "",
+                              wrong.list[0].field),
                     dflt, "%s", wrong.list[0].message);
     }
     crd_nodes_free(nodes);

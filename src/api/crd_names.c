@@ -128,9 +128,9 @@ static bool is_taken(const struct others *o, const char *name, bool is_kind)
             continue;
         }
         CLEANUP_FREE char *list = api_kind_list_kind(k);
-        if (is_kind ? streq(k->kind, name) || streq(list, name)
-                    : streq(k->plural, name) || streq(k->singular, name) ||
-                          has_short_name(k, name)) {
+        if (is_kind
+                ? streq(k->kind, name) || streq(list, name)
+                : streq(k->plural, name) || streq(k->singular, name) || has_short_name(k, name)) {
             return true;
         }
     }
@@ -228,9 +228,9 @@ bool crd_settle(struct json *obj, const struct api_registry *known, const struct
         json_set(status, "acceptedNames", TAKE(names));
     }
     bool accepted = !*v.reason;
-    changed |= crd_set_condition(obj, "NamesAccepted", accepted,
-                                 accepted ? "NoConflicts" : v.reason,
-                                 accepted ? "no conflicts found" : v.message, now_ms);
+    changed |=
+        crd_set_condition(obj, "NamesAccepted", accepted, accepted ? "NoConflicts" : v.reason,
+                          accepted ? "no conflicts found" : v.message, now_ms);
     if (accepted) {
         changed |= crd_set_condition(obj, "Established", true, "InitialNamesAccepted",
                                      "the initial names have been accepted", now_ms);

@@ -80,9 +80,9 @@ static const struct api_schema *const *make_list(struct crd_nodes *n, const stru
 static bool has_limits(const struct json *s)
 {
     static const char *const keys[] = {
-        "minimum",       "maximum",     "multipleOf",    "minLength", "maxLength",
-        "minItems",      "maxItems",    "minProperties", "pattern",   "maxProperties",
-        "uniqueItems",   "allOf",       "anyOf",         "oneOf",     "not",
+        "minimum",     "maximum",  "multipleOf",    "minLength", "maxLength",
+        "minItems",    "maxItems", "minProperties", "pattern",   "maxProperties",
+        "uniqueItems", "allOf",    "anyOf",         "oneOf",     "not",
     };
     for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
         if (json_get(s, keys[i])) {
@@ -167,8 +167,8 @@ static struct api_field *make_fields(struct crd_nodes *n, const struct json *s, 
     struct api_field *list =
         allocate(n, json_count(props) + json_count(required) + more + 1, sizeof(*list));
     for (size_t i = 0; i < json_count(props); i++) {
-        list[count++] = (struct api_field){.name = json_key_at(props, i),
-                                           .schema = make(n, json_at(props, i))};
+        list[count++] =
+            (struct api_field){.name = json_key_at(props, i), .schema = make(n, json_at(props, i))};
     }
     JSON_FOREACH (r, required) {
         struct api_field *f = find_field(list, count, json_get_string(r));
@@ -208,9 +208,9 @@ static void fill(struct crd_nodes *n, const struct json *s, struct api_schema *n
     node->dflt = json_get(s, "default");
     make_enum(n, json_get(s, "enum"), node);
     node->limits = has_limits(s) ? make_limits(n, s) : NULL;
-    node->values = json_is(more, JSON_OBJECT)     ? make(n, more)
+    node->others = json_is(more, JSON_OBJECT)   ? make(n, more)
                    : json_get_bool(more, false) ? &api_schema_any
-                                                  : NULL;
+                                                : NULL;
     node->preserve_unknown =
         json_get_bool(json_get(s, "x-kubernetes-preserve-unknown-fields"), false);
     node->embedded = json_get_bool(json_get(s, "x-kubernetes-embedded-resource"), false);

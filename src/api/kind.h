@@ -29,6 +29,9 @@ static inline UNUSED void api_causes_donep(struct api_causes *c)
 /* "Invalid value: VALUE: text" */
 void api_invalid(struct api_causes *c, const char *field, const struct json *value, const char *fmt,
                  ...) PRINTF_LIKE(4, 5);
+/* As before, of a value whose type is wrong. */
+void api_type_invalid(struct api_causes *c, const char *field, const struct json *value,
+                      const char *fmt, ...) PRINTF_LIKE(4, 5);
 /* "Required value[: text]" */
 void api_required(struct api_causes *c, const char *field, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* "Forbidden[: text]" */
@@ -43,7 +46,7 @@ void api_too_long(struct api_causes *c, const char *field, size_t max);
 void api_too_many(struct api_causes *c, const char *field, size_t n, size_t max);
 
 /* A field's name, formatted in place: API_FIELD("subsets[%zu].name", i). */
-#define API_FIELD(...) (api_field_((char[128]){0}, 128, __VA_ARGS__))
+#define API_FIELD(...) (api_field_((char[256]){0}, 256, __VA_ARGS__))
 const char *api_field_(char *buf, size_t size, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 struct api_column {
@@ -66,6 +69,8 @@ struct api_scale {
     const char *spec, *status;
     const char *selector; /* NULL: has none. */
 };
+
+struct api_schema;
 
 struct api_kind {
     const char *group;   /* "" for the core group */
@@ -92,6 +97,7 @@ struct api_kind {
     void (*validate)(const struct json *obj, const struct json *old, struct api_causes *c);
     /* What fieldSelector takes beyond metadata.name and metadata.namespace; ends with a NULL label. */
     const struct api_field_label *selectable;
+    const struct api_schema *schema; /* Of the whole object (api/schema.h); NULL: anything goes. */
 };
 
 /* All kinds that are compiled in, NULL-terminated, in discovery order. */

@@ -8,8 +8,8 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#define PATTERN_MAX 4096   /* Bytes of the text; what it is compiled to is bounded by the library. */
-#define PARENTHESES_MAX 50 /* Nested. */
+#define PATTERN_MAX 4096 /* Bytes of the text; what it is compiled to is bounded by the library. */
+#define PARENTHESES_MAX 50  /* Nested. */
 #define MATCH_STEPS 200000u /* Some milliseconds. */
 #define MATCH_HEAP_KB 1024u
 

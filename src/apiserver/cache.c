@@ -386,8 +386,7 @@ struct cache_kind *cache_add_kind(struct cache *c, struct crd *crd)
     SMAP_FOREACH (se, &c->strangers) {
         struct stranger *s = se->value;
         if (str_has_prefix(se->key, ck->prefix)) {
-            struct object *o =
-                read_object(ck, se->key + strlen(ck->prefix), s->value, s->revision);
+            struct object *o = read_object(ck, se->key + strlen(ck->prefix), s->value, s->revision);
             if (o) {
                 object_unref(keyset_put(&ck->objects, o));
             }

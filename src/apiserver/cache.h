@@ -27,8 +27,8 @@ struct cache_kind {
     struct crd *crd;             /* NULL: the kind is compiled in. */
     uint64_t settled;            /* Revision at which the definition's status was found right. */
     bool gone;                   /* Not of the cache any more, and empty. */
-    char *prefix; /* Of its keys in the store: "/registry/pods/" */
-    char *head;   /* Of its objects' texts. */
+    char *prefix;                /* Of its keys in the store: "/registry/pods/" */
+    char *head;                  /* Of its objects' texts. */
     struct keyset objects;
     /* The window: a ring, oldest first from 'first'. */
     struct cache_event *ring;

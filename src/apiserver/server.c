@@ -65,7 +65,8 @@ struct apiserver *apiserver_new(struct loop *l, struct store *s, const struct ap
     a->loop = l;
     a->store = s;
     a->cfg = cfg ? *cfg : (struct apiserver_config){0};
-    cache_init(&a->cache, a->cfg.without_group, a->cfg.event_window ? a->cfg.event_window : DEFAULT_WINDOW,
+    cache_init(&a->cache, a->cfg.without_group,
+               a->cfg.event_window ? a->cfg.event_window : DEFAULT_WINDOW,
                a->cfg.event_window_bytes ? a->cfg.event_window_bytes : DEFAULT_WINDOW_BYTES);
     a->watch_timer = loop_timer_new(l, watch_tick, a);
     a->settle_timer = loop_timer_new(l, definitions_settle, a);

@@ -61,8 +61,8 @@ struct request {
     struct cache_kind *ck;       /* NULL: not a resource of ours. */
     const struct api_kind *kind; /* In the version that is asked for. */
     char *head;                  /* Of its texts, when they are kept in another version; NULL. */
-    char *namespace, *name;  /* NULL: none. */
-    const char *subresource; /* "" when none. */
+    char *namespace, *name;      /* NULL: none. */
+    const char *subresource;     /* "" when none. */
     struct accept accept;
     bool dry_run;
 };
