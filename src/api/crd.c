@@ -3,6 +3,7 @@
 
 #include "api/crd_schema.h"
 #include "api/kind_util.h"
+#include "base/mem.h"
 
 struct crd_version {
     struct api_kind kind;
@@ -94,6 +95,14 @@ static struct api_field_label *make_labels(const struct json *versions)
     return labels;
 }
 
+/* As in Kubernetes: the status of a new object is what its controller will find. */
+static void without_status(struct json *obj, const struct json *old)
+{
+    if (!old) {
+        json_remove(obj, "status");
+    }
+}
+
 static void make_version(struct crd *c, const struct json *v, struct crd_version *ret,
                          struct api_column **ret_columns)
 {
@@ -111,6 +120,8 @@ static void make_version(struct crd *c, const struct json *v, struct crd_version
         .categories = (const char *const *) c->lists[1],
         .namespaced = streq(text(c->spec, "scope"), "Namespaced"),
         .status_subresource = json_is(json_get(sub, "status"), JSON_OBJECT),
+        .custom = true,
+        .prepare = json_is(json_get(sub, "status"), JSON_OBJECT) ? without_status : NULL,
         .selectable = c->labels,
         .schema = crd_schema_make(c->nodes, json_path(v, "schema", "openAPIV3Schema", NULL)),
     };

@@ -4,6 +4,7 @@
 #include "api/crd_schema.h"
 #include "api/kind_util.h"
 #include "api/pattern.h"
+#include "base/mem.h"
 
 /* Where in a schema a node stands. */
 struct place {

@@ -2,9 +2,11 @@
 /* The status of a CustomResourceDefinition: which of its names are its own, and whether it is served. */
 #include "api/crd.h"
 #include "api/kind_util.h"
+#include "base/mem.h"
 #include "base/timeutil.h"
 
 #include <ctype.h>
+#include <stdio.h>
 
 /* ---- versions ---- */
 

@@ -82,6 +82,7 @@ struct api_kind {
     bool namespaced;
     bool status_subresource; /* PUT on the object keeps status, PUT on /status keeps the rest */
     const struct api_scale *scale; /* NULL: no such subresource. */
+    bool custom;                   /* Made by a CustomResourceDefinition. */
     const char *warning;           /* Told to who uses this version; NULL: nothing. */
     const char *description;
     const struct api_column *columns;

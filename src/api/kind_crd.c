@@ -4,6 +4,7 @@
 #include "api/crd_schema.h"
 #include "api/jsonpath.h"
 #include "api/kind_util.h"
+#include "base/mem.h"
 
 #include <ctype.h>
 

@@ -155,6 +155,22 @@ int object_encode(const struct api_kind *k, const struct json *obj, struct blob 
     return 0;
 }
 
+/* A definition may have changed since its object was stored. */
+static bool conform_changes(const struct api_kind *k, struct json **obj)
+{
+    if (!k->custom) {
+        return false;
+    }
+    CLEANUP(json_free) struct json *now = json_clone(*obj);
+    object_conform(k, now);
+    if (json_equal(now, *obj)) {
+        return false;
+    }
+    json_free(*obj);
+    *obj = TAKE(now);
+    return true;
+}
+
 struct object *object_new(const struct api_kind *k, const char *head, const char *key,
                           const struct blob *value, uint64_t revision)
 {
@@ -165,7 +181,8 @@ struct object *object_new(const struct api_kind *k, const char *head, const char
     }
     CLEANUP(blob_unref) struct blob *ours = NULL;
     size_t n = strlen(head);
-    if (value->size <= n || memcmp(value->data, head, n) != 0 ||
+    bool changed = conform_changes(k, &obj);
+    if (changed || value->size <= n || memcmp(value->data, head, n) != 0 ||
         json_path(obj, "metadata", "resourceVersion", NULL)) {
         if (object_encode(k, obj, &ours) < 0) {
             return NULL;

@@ -60,6 +60,8 @@ struct object_target {
 /* Checks that 'obj' is an object of the target's kind, and fits its name and namespace, which are filled in
  * when absent.  -EINVAL. */
 int object_check_target(struct json *obj, const struct object_target *t, struct err *e);
+/* Brings 'obj' into the form of its kind's schema: without unknown members, with defaults. */
+void object_conform(const struct api_kind *k, struct json *obj);
 /* A new object: metadata that the server sets, defaults.  Without a name one is made from generateName. */
 void object_prepare_create(const struct api_kind *k, struct json *obj, int64_t now_ms);
 /* The change of 'old' to 'obj': what the client may not change is taken from 'old'. */

@@ -213,6 +213,13 @@ void respond_object(struct request *q, int code, struct blob *stored)
 {
     const struct accept *a = &q->accept;
     CLEANUP(blob_unref) struct blob *text = request_text(q, stored);
+    if (streq(q->subresource, "scale")) {
+        CLEANUP(json_free) struct json *obj = NULL;
+        json_parse(text->data, text->size, &obj, NULL);
+        CLEANUP(json_free) struct json *scale = scale_of(q->kind, obj);
+        respond_json(q, code, NULL, scale);
+        return;
+    }
     if (a->form == FORM_OBJECT && !a->yaml && !a->pretty) {
         http_respond_blob(q->x, code, "application/json", text);
         finish(q, code);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rules by which a client's object becomes the server's: see object.h. */
+#include "api/schema.h"
 #include "apiserver/object.h"
 #include "base/timeutil.h"
 
@@ -53,6 +54,14 @@ int object_check_target(struct json *obj, const struct object_target *t, struct 
         json_set_string(meta, "name", t->name);
     }
     return 0;
+}
+
+void object_conform(const struct api_kind *k, struct json *obj)
+{
+    if (k->custom) {
+        api_schema_prune(k->schema, obj, NULL);
+        api_schema_default(k->schema, obj);
+    }
 }
 
 static void random_bytes(void *p, size_t n)
@@ -209,6 +218,9 @@ void object_validate(const struct api_kind *k, const struct json *obj, const str
                      struct api_causes *c)
 {
     api_validate_metadata(k, obj, old, c);
+    if (k->custom) {
+        api_schema_validate(k->schema, obj, c);
+    }
     if (k->validate) {
         k->validate(obj, old, c);
     }

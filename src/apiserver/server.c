@@ -145,6 +145,10 @@ void apiserver_handle(void *apiserver, struct http_exchange *x)
         respond_error(q, 503, "ServiceUnavailable",
                       a->stopping ? "the server is shutting down" : "the registry is being loaded");
     } else {
+        if (q->kind->warning) {
+            CLEANUP_FREE char *text = xasprintf("299 - \"%s\"", q->kind->warning);
+            http_set_header(x, "Warning", text);
+        }
         dispatch(q);
     }
 }

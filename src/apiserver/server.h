@@ -180,6 +180,13 @@ void definitions_settle(void *server); /* Of the timer, too. */
 /* Frees what is left of writes that the store never finished. */
 void write_drop_all(struct apiserver *a);
 
+/* ---- scale.c ---- */
+
+/* The Scale of 'obj', of kind 'k', which has that subresource; owned. */
+struct json *scale_of(const struct api_kind *k, const struct json *obj);
+/* Gives 'obj' the number that the Scale 'wish' asks for.  -EINVAL. */
+int scale_apply(const struct api_kind *k, const struct json *wish, struct json *obj, struct err *e);
+
 /* ---- metrics.c ---- */
 
 struct metrics *metrics_new(void);

@@ -317,6 +317,7 @@ void handle_create(struct request *q)
         return;
     }
     bool named = json_string_size(json_path(obj, "metadata", "name", NULL)) > 0;
+    object_conform(k, obj);
     object_prepare_create(k, obj, time_wall_ms());
     if (invalid(q, obj, NULL)) {
         return;
@@ -358,7 +359,9 @@ static struct json *wanted(struct write *w, const struct json *old)
     if (!w->patch) {
         return json_clone(w->body);
     }
-    CLEANUP(json_free) struct json *obj = json_clone(old);
+    CLEANUP(json_free)
+    struct json *obj = streq(w->q->subresource, "scale") ? scale_of(w->q->kind, old)
+                                                         : json_clone(old);
     int r = w->patch(w, &obj, &e);
     if (r == 0) {
         return TAKE(obj);
@@ -385,14 +388,27 @@ static struct blob *compute(struct write *w, const struct object *base, bool *re
         return NULL;
     }
     struct object_target target = {.kind = k, .namespace = q->namespace, .name = q->name};
-    if (object_check_target(obj, &target, &e) < 0) {
+    bool scale = streq(q->subresource, "scale");
+    if (!scale && object_check_target(obj, &target, &e) < 0) {
         respond_error(q, 400, "BadRequest", "%s", e.text);
         return NULL;
     }
     if (check_preconditions(q, obj, old) < 0) {
         return NULL;
     }
-    if (*q->subresource) {
+    if (scale) {
+        CLEANUP(json_free) struct json *wish = TAKE(obj);
+        obj = json_clone(old);
+        if (scale_apply(k, wish, obj, &e) < 0) {
+            respond_error(q, 400, "BadRequest", "%s", e.text);
+            return NULL;
+        }
+        json_remove(json_get(obj, "metadata"), "resourceVersion");
+    }
+    object_conform(k, obj);
+    if (scale) {
+        object_prepare_update(k, old, obj);
+    } else if (*q->subresource) {
         struct json *part = object_prepare_part(q->subresource, old, obj);
         json_free(obj);
         obj = part;
@@ -485,15 +501,16 @@ void handle_patch(struct request *q)
     };
     struct json *body;
     CLEANUP_FREE char *type = request_content_type(q);
-    size_t i = 0;
-    while (i < ARRAY_SIZE(types) && !streq(type, types[i].type)) {
+    /* As in Kubernetes: custom resources say nothing of how their lists are patched. */
+    size_t i = 0, n = ARRAY_SIZE(types) - q->kind->custom;
+    while (i < n && !streq(type, types[i].type)) {
         i++;
     }
-    if (i == ARRAY_SIZE(types)) {
+    if (i == n) {
         respond_error(q, 415, "UnsupportedMediaType",
                       "the body of the request was in an unknown format - accepted media types "
-                      "include: %s, %s, %s",
-                      types[0].type, types[1].type, types[2].type);
+                      "include: %s, %s%s%s",
+                      types[0].type, types[1].type, n > 2 ? ", " : "", n > 2 ? types[2].type : "");
         return;
     }
     if (write_begin(q) < 0 || read_body(q, &body) < 0) {
