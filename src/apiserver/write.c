@@ -360,8 +360,8 @@ static struct json *wanted(struct write *w, const struct json *old)
         return json_clone(w->body);
     }
     CLEANUP(json_free)
-    struct json *obj = streq(w->q->subresource, "scale") ? scale_of(w->q->kind, old)
-                                                         : json_clone(old);
+    struct json *obj =
+        streq(w->q->subresource, "scale") ? scale_of(w->q->kind, old) : json_clone(old);
     int r = w->patch(w, &obj, &e);
     if (r == 0) {
         return TAKE(obj);
