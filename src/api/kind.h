@@ -3,7 +3,9 @@
  *
  * Each kind's file fills a 'struct api_kind' (names, scope, columns) and gives functions for defaults and
  * validation.  The API server, the CLI's tests and the documentation all work from these tables.
- * Pure: objects in, objects and causes out.  Kinds are constant and shared by all threads. */
+ * A kind that a CustomResourceDefinition makes at run time (crd.h) is the same structure, and belongs to its
+ * definition.  Pure: objects in, objects and causes out.  Kinds are constant; those compiled in are shared by
+ * all threads. */
 #pragma once
 
 #include "wire/json.h"
@@ -47,7 +49,7 @@ void api_too_many(struct api_causes *c, const char *field, size_t n, size_t max)
 void api_conflicting(struct api_causes *c, const char *field, const char *manager);
 
 /* A field's name, formatted in place: API_FIELD("subsets[%zu].name", i). */
-#define API_FIELD(...) (api_field_((char[128]){0}, 128, __VA_ARGS__))
+#define API_FIELD(...) (api_field_((char[256]){0}, 256, __VA_ARGS__))
 const char *api_field_(char *buf, size_t size, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 struct api_column {
@@ -56,6 +58,7 @@ struct api_column {
     int priority; /* 0 always shown, 1 with -o wide */
     /* Owned cell value; 'now_ms' is the wall clock, for ages. */
     struct json *(*cell)(const struct json *obj, int64_t now_ms);
+    const char *path; /* Without 'cell': what the cell shows, as a JSONPath. */
 };
 
 struct api_field_label {
@@ -64,16 +67,26 @@ struct api_field_label {
     const char *dflt;  /* Value of an absent field; NULL: "". */
 };
 
+/* Where the Scale of an object is: paths such as ".spec.replicas". */
+struct api_scale {
+    const char *spec, *status;
+    const char *selector; /* NULL: has none. */
+};
+
 struct api_schema;
 
 struct api_kind {
     const char *group;   /* "" for the core group */
     const char *version; /* "v1" */
     const char *kind, *plural, *singular;
+    const char *list_kind;          /* NULL: KINDList */
     const char *const *short_names; /* NULL-terminated or NULL */
     const char *const *categories;
     bool namespaced;
     bool status_subresource; /* PUT on the object keeps status, PUT on /status keeps the rest */
+    const struct api_scale *scale; /* NULL: no such subresource. */
+    bool custom;                   /* Made by a CustomResourceDefinition. */
+    const char *warning;           /* Told to who uses this version; NULL: nothing. */
     const char *description;
     const struct api_column *columns;
     size_t n_columns;
@@ -91,13 +104,14 @@ struct api_kind {
     const struct api_schema *schema; /* Of the whole object (api/schema.h); NULL: anything goes. */
 };
 
-/* All kinds, NULL-terminated, in discovery order. */
+/* All kinds that are compiled in, NULL-terminated, in discovery order. */
 extern const struct api_kind *const api_kinds[];
+char *api_kind_api_version(const struct api_kind *k); /* Owned "v1" or "group/v1". */
+char *api_kind_list_kind(const struct api_kind *k);   /* Owned "PodList". */
+/* Among the kinds that are compiled in; see registry.h. */
 const struct api_kind *api_kind_find(const char *group, const char *version, const char *plural);
 const struct api_kind *api_kind_by_name(const char *api_version, const char *kind);
-/* By what a user types: plural, singular, kind, short name, any case, "plural.group" too. */
 const struct api_kind *api_kind_by_alias(const char *alias);
-char *api_kind_api_version(const struct api_kind *k); /* Owned "v1" or "group/v1". */
 
 /* Metadata that all kinds share: names, labels, annotations, finalizers, owners; 'old' NULL on creation. */
 void api_validate_metadata(const struct api_kind *k, const struct json *obj, const struct json *old,

@@ -18,7 +18,7 @@
 
 #include "api/kind.h"
 
-#include <regex.h>
+struct pattern;
 
 enum api_type {
     API_ANY, /* Any value.  Objects below it are merged member by member, lists are replaced. */
@@ -58,8 +58,8 @@ struct api_limits {
     int64_t min_properties, max_properties;
     bool unique_items;
     const char *pattern; /* As written by the user, for messages. */
-    const regex_t
-        *regex; /* 'pattern' compiled (regcomp REG_EXTENDED | REG_NOSUB); NULL: not checked. */
+    const struct pattern
+        *compiled; /* The same, ready for use (api/pattern.h); NULL: not checked. */
     /* Value validations only, as in structural schemas: NULL-terminated lists of nodes, which may use
      * 'fields', 'items', 'others', 'limits' and the rest. */
     const struct api_schema *const *all_of, *const *any_of, *const *one_of;

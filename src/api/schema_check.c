@@ -3,6 +3,7 @@
  * by JSON_MAX_DEPTH. */
 #include "api/schema.h"
 
+#include "api/pattern.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/timeutil.h"
@@ -274,8 +275,13 @@ static void validate_text(const struct api_limits *l, const struct json *v, stru
     if (l->max_length >= 0 && n > l->max_length) {
         api_too_long(c->causes, where(c), (size_t) l->max_length);
     }
-    if (l->regex && regexec(l->regex, json_get_string(v), 0, NULL, 0) != 0) {
+    int found =
+        l->compiled ? pattern_match(l->compiled, json_get_string(v), json_string_size(v)) : 1;
+    if (found == 0) {
         api_invalid(c->causes, where(c), v, "%s in body should match '%s'", where(c), l->pattern);
+    } else if (found < 0) {
+        api_invalid(c->causes, where(c), v, "it takes too long to tell whether it matches '%s'",
+                    l->pattern);
     }
 }
 

@@ -23,7 +23,9 @@
 #include "store/store.h"
 
 struct apiserver_config {
-    size_t event_window;       /* Events of each kind kept for resumed watches; 0: 8,192. */
+    const char
+        *without_group;  /* Kinds of this group are not served as compiled in; NULL: all are. */
+    size_t event_window; /* Events of each kind kept for resumed watches; 0: 8,192. */
     size_t event_window_bytes; /* Most bytes of replaced objects they may hold; 0: 16 MiB. */
     unsigned max_inflight;     /* Writes under way; more get 429; 0: 400. */
     uint64_t bookmark_ms;      /* Between bookmarks of a watch; 0: 30,000. */

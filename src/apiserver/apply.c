@@ -21,7 +21,7 @@ static struct json *applied(struct write *w, const struct json *old)
     CLEANUP_FREE char *text = NULL;
     struct json *obj = NULL;
     struct api_manager m = fields_manager(q, true);
-    int r = api_apply(w->ck->kind, old, w->body, &m, request_flag(q, "force"), &obj, &conflicts,
+    int r = api_apply(q->kind, old, w->body, &m, request_flag(q, "force"), &obj, &conflicts,
                       &text, &e);
     if (r == -EEXIST) {
         respond_conflicts(q, text, &conflicts);
@@ -29,6 +29,9 @@ static struct json *applied(struct write *w, const struct json *old)
         respond_error(q, 403, "Forbidden", "%s", e.text);
     } else if (r < 0) {
         respond_error(q, 400, "BadRequest", "%s", e.text);
+    }
+    if (obj) {
+        object_conform(q->kind, obj);
     }
     return obj;
 }
@@ -41,6 +44,11 @@ static struct blob *compute_new(struct write *w)
         respond_not_found(q, q->name);
         return NULL;
     }
+    if (q->ck->crd && crd_is_terminating(q->ck->crd)) {
+        respond_error(q, 405, "MethodNotAllowed",
+                      "create not allowed while custom resource definition is terminating");
+        return NULL;
+    }
     if (json_string_size(json_path(w->body, "metadata", "uid", NULL)) ||
         json_string_size(json_path(w->body, "metadata", "resourceVersion", NULL))) {
         respond_conflict(q, q->name,
@@ -51,7 +59,7 @@ static struct blob *compute_new(struct write *w)
     if (!obj || write_check_namespace(q, q->name) < 0) {
         return NULL;
     }
-    object_prepare_create(w->ck->kind, obj, time_wall_ms());
+    object_prepare_create(q->kind, obj, time_wall_ms());
     return write_is_invalid(q, obj, NULL) ? NULL : write_encode(q, obj);
 }
 
@@ -73,7 +81,7 @@ static void attempt_create(struct write *w)
 static struct blob *compute(struct write *w, const struct object *base, bool *ret_same)
 {
     struct request *q = w->q;
-    CLEANUP(json_free) struct json *old = object_parse(base);
+    CLEANUP(json_free) struct json *old = object_parse_as(base, q->kind);
     if (write_check_preconditions(q, w->body, old) < 0) {
         return NULL;
     }
@@ -86,7 +94,7 @@ static struct blob *compute(struct write *w, const struct object *base, bool *re
         json_free(obj);
         obj = part;
     } else {
-        object_prepare_update(w->ck->kind, old, obj);
+        object_prepare_update(q->kind, old, obj);
     }
     return write_finish(w, obj, old, ret_same);
 }
@@ -95,6 +103,11 @@ static void attempt_apply(struct write *w)
 {
     struct object *base = keyset_get(&w->ck->objects, w->key);
     bool same;
+    if (!base && w->ck->gone) {
+        respond_conflict(w->q, w->q->name, "its CustomResourceDefinition was changed; try again");
+        write_free(w);
+        return;
+    }
     if (!base) {
         attempt_create(w);
         return;
@@ -111,10 +124,14 @@ void handle_apply(struct request *q)
 {
     CLEANUP(json_free) struct json *config = NULL;
     struct err e = {0};
+    if (streq(q->subresource, "scale")) {
+        respond_error(q, 415, "UnsupportedMediaType", "a scale cannot be applied; patch it");
+        return;
+    }
     if (write_begin(q) < 0 || write_read_body(q, &config) < 0) {
         return;
     }
-    struct object_target target = {.kind = q->ck->kind, .namespace = q->namespace, .name = q->name};
+    struct object_target target = {.kind = q->kind, .namespace = q->namespace, .name = q->name};
     if (object_check_target(config, &target, &e) < 0) {
         respond_error(q, 400, "BadRequest", "%s", e.text);
         return;

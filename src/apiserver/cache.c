@@ -6,20 +6,59 @@
 
 LOG_MODULE("apiserver");
 
-void cache_init(struct cache *c, size_t window, size_t window_bytes)
+/* A value in the store of a kind that is not known: it may become so. */
+struct stranger {
+    struct blob *value;
+    uint64_t revision;
+};
+
+static void stranger_free(void *p)
+{
+    struct stranger *s = p;
+    blob_unref(s->value);
+    free(s);
+}
+
+static void set_stranger(struct cache *c, const char *key, struct blob *value, uint64_t revision)
+{
+    if (!value) {
+        smap_remove(&c->strangers, key);
+        return;
+    }
+    struct stranger *s = NEW(struct stranger);
+    *s = (struct stranger){blob_ref(value), revision};
+    smap_set(&c->strangers, key, s);
+}
+
+/* An event of the history whose kind is not known yet. */
+struct cache_past_event {
+    char *key;
+    struct blob *value, *prev;
+    uint64_t revision;
+};
+
+/* One more kind, with its place in the store; it is not served by this alone. */
+static struct cache_kind *add(struct cache *c, const struct api_kind *k, struct crd *crd)
+{
+    struct cache_kind *ck = NEW(struct cache_kind);
+    ck->refs = 1;
+    ck->kind = k;
+    ck->crd = crd ? crd_ref(crd) : NULL;
+    ck->prefix = xasprintf("/registry/%s%s%s/", k->group, *k->group ? "/" : "", k->plural);
+    ck->head = object_head(k);
+    list_init(&ck->watches);
+    c->kinds = grow(c->kinds, &c->cap_kinds, c->n_kinds + 1, sizeof(*c->kinds));
+    c->kinds[c->n_kinds++] = ck;
+    return ck;
+}
+
+void cache_init(struct cache *c, const char *without, size_t window, size_t window_bytes)
 {
     *c = (struct cache){.window = window, .window_bytes = window_bytes};
-    while (api_kinds[c->n_kinds]) {
-        c->n_kinds++;
-    }
-    c->kinds = xcalloc(c->n_kinds, sizeof *c->kinds);
-    for (size_t i = 0; i < c->n_kinds; i++) {
-        const struct api_kind *k = api_kinds[i];
-        c->kinds[i].kind = k;
-        c->kinds[i].prefix =
-            xasprintf("/registry/%s%s%s/", k->group, *k->group ? "/" : "", k->plural);
-        c->kinds[i].head = object_head(k);
-        list_init(&c->kinds[i].watches);
+    smap_init(&c->strangers, stranger_free);
+    api_registry_init(&c->registry, without);
+    for (size_t i = 0; i < c->registry.n; i++) {
+        (void) add(c, c->registry.list[i], NULL);
     }
 }
 
@@ -35,22 +74,52 @@ static void clear_window(struct cache_kind *ck)
     ck->ring_cap = ck->first = ck->n_events = ck->event_bytes = 0;
 }
 
+struct cache_kind *cache_kind_ref(struct cache_kind *ck)
+{
+    ck->refs++;
+    return ck;
+}
+
+struct cache_kind *cache_kind_unref(struct cache_kind *ck)
+{
+    if (ck && --ck->refs == 0) {
+        clear_window(ck);
+        keyset_done(&ck->objects);
+        crd_unref(ck->crd);
+        free(ck->prefix);
+        free(ck->head);
+        free(ck);
+    }
+    return NULL;
+}
+
+static void drop_unclaimed(struct cache *c)
+{
+    for (size_t i = 0; i < c->n_unclaimed; i++) {
+        free(c->unclaimed[i].key);
+        blob_unref(c->unclaimed[i].value);
+        blob_unref(c->unclaimed[i].prev);
+    }
+    free(TAKE(c->unclaimed));
+    c->n_unclaimed = c->cap_unclaimed = 0;
+}
+
 void cache_done(struct cache *c)
 {
     for (size_t i = 0; i < c->n_kinds; i++) {
-        clear_window(&c->kinds[i]);
-        keyset_done(&c->kinds[i].objects);
-        free(c->kinds[i].prefix);
-        free(c->kinds[i].head);
+        cache_kind_unref(c->kinds[i]);
     }
     free(c->kinds);
+    drop_unclaimed(c);
+    smap_done(&c->strangers);
+    api_registry_done(&c->registry);
 }
 
-struct cache_kind *cache_find(struct cache *c, const struct api_kind *k)
+struct cache_kind *cache_find(const struct cache *c, const struct api_kind *k)
 {
     for (size_t i = 0; i < c->n_kinds; i++) {
-        if (c->kinds[i].kind == k) {
-            return &c->kinds[i];
+        if (c->kinds[i]->kind == k || (c->kinds[i]->crd && crd_has_kind(c->kinds[i]->crd, k))) {
+            return c->kinds[i];
         }
     }
     return NULL;
@@ -70,9 +139,9 @@ char *cache_store_key(const struct cache_kind *ck, const char *key)
 static struct cache_kind *kind_of(struct cache *c, const char *key, const char **ret_rest)
 {
     for (size_t i = 0; i < c->n_kinds; i++) {
-        if (str_has_prefix(key, c->kinds[i].prefix)) {
-            *ret_rest = key + strlen(c->kinds[i].prefix);
-            return &c->kinds[i];
+        if (str_has_prefix(key, c->kinds[i]->prefix)) {
+            *ret_rest = key + strlen(c->kinds[i]->prefix);
+            return c->kinds[i];
         }
     }
     return NULL;
@@ -166,6 +235,7 @@ struct cache_kind *cache_add_event(struct cache *c, const struct store_event *ev
     struct cache_kind *ck = kind_of(c, ev->key, &key);
     c->revision = ev->revision;
     if (!ck) {
+        set_stranger(c, ev->key, ev->value, ev->revision);
         return NULL;
     }
     struct object *o = ev->value ? read_object(ck, key, ev->value, ev->revision) : NULL;
@@ -189,6 +259,14 @@ void cache_add_history(struct cache *c, const struct store_event *ev)
         c->history_floor = ev->revision - 1;
     }
     if (!ck) {
+        c->unclaimed =
+            grow(c->unclaimed, &c->cap_unclaimed, c->n_unclaimed + 1, sizeof(*c->unclaimed));
+        c->unclaimed[c->n_unclaimed++] = (struct cache_past_event){
+            .key = xstrdup(ev->key),
+            .value = ev->value ? blob_ref(ev->value) : NULL,
+            .prev = ev->prev ? blob_ref(ev->prev) : NULL,
+            .revision = ev->revision,
+        };
         return;
     }
     struct object *o = ev->value ? read_object(ck, key, ev->value, ev->revision) : NULL;
@@ -203,25 +281,22 @@ void cache_add_history(struct cache *c, const struct store_event *ev)
     }
 }
 
-void cache_load(struct cache *c, const struct store_item *items, size_t n, uint64_t revision)
+/* What the store has of 'only' (NULL: of all kinds). */
+static void load_items(struct cache *c, const struct store_item *items, size_t n,
+                       const struct cache_kind *only)
 {
-    uint64_t floor = c->has_history ? c->history_floor : revision;
-    for (size_t i = 0; i < c->n_kinds; i++) {
-        struct cache_kind *ck = &c->kinds[i];
-        if (c->ready) {
-            /* The store was away: what happened meanwhile is not known. */
-            clear_window(ck);
-            keyset_done(&ck->objects);
-            ck->floor = revision;
-        } else if (ck->floor < floor) {
-            ck->floor = floor;
-        }
-    }
     for (size_t i = 0; i < n; i++) {
         const char *key;
         struct cache_kind *ck = kind_of(c, items[i].key, &key);
-        struct object *have = ck ? keyset_get(&ck->objects, key) : NULL;
-        if (!ck || (have && have->revision == items[i].revision)) {
+        if (only && ck != only) {
+            continue;
+        }
+        if (!ck) {
+            set_stranger(c, items[i].key, items[i].value, items[i].revision);
+            continue;
+        }
+        struct object *have = keyset_get(&ck->objects, key);
+        if (have && have->revision == items[i].revision) {
             continue;
         }
         struct object *o = read_object(ck, key, items[i].value, items[i].revision);
@@ -229,8 +304,130 @@ void cache_load(struct cache *c, const struct store_item *items, size_t n, uint6
             object_unref(keyset_put(&ck->objects, o));
         }
     }
+}
+
+/* Nothing is known of what was before this revision. */
+static uint64_t window_floor(const struct cache *c, uint64_t revision)
+{
+    return c->has_history && !c->ready ? c->history_floor : revision;
+}
+
+static void begin_window(struct cache *c, struct cache_kind *ck, uint64_t revision)
+{
+    if (c->ready) {
+        /* The store was away: what happened meanwhile is not known. */
+        clear_window(ck);
+        keyset_done(&ck->objects);
+    }
+    ck->floor = c->ready ? revision : MAX(ck->floor, window_floor(c, revision));
+}
+
+static void claim_history(struct cache *c)
+{
+    struct cache_past_event *list = TAKE(c->unclaimed);
+    size_t n = c->n_unclaimed;
+    c->n_unclaimed = c->cap_unclaimed = 0;
+    for (size_t i = 0; i < n; i++) {
+        const char *key;
+        if (kind_of(c, list[i].key, &key)) {
+            cache_add_history(c, &(struct store_event){.key = list[i].key,
+                                                       .value = list[i].value,
+                                                       .prev = list[i].prev,
+                                                       .revision = list[i].revision});
+        }
+        free(list[i].key);
+        blob_unref(list[i].value);
+        blob_unref(list[i].prev);
+    }
+    free(list);
+}
+
+void cache_load(struct cache *c, const struct store_item *items, size_t n, uint64_t revision,
+                void (*define)(void *ctx), void *ctx)
+{
+    for (size_t i = 0; i < c->n_kinds; i++) {
+        begin_window(c, c->kinds[i], revision);
+    }
+    smap_clear(&c->strangers);
+    if (define) {
+        load_items(c, items, n, cache_find(c, api_kind_find(CRD_GROUP, CRD_VERSION, CRD_PLURAL)));
+        define(ctx);
+        for (size_t i = 0; i < c->n_kinds; i++) {
+            begin_window(c, c->kinds[i], revision);
+        }
+        claim_history(c);
+    }
+    load_items(c, items, n, NULL);
+    drop_unclaimed(c);
     c->revision = revision;
     c->ready = true;
+}
+
+/* ---- kinds of definitions ---- */
+
+static void serve(struct cache *c, const struct cache_kind *ck, bool on)
+{
+    const struct api_kind *k;
+    for (size_t i = 0; (k = crd_served(ck->crd, i)); i++) {
+        if (on) {
+            api_registry_add(&c->registry, k);
+        } else {
+            api_registry_remove(&c->registry, k);
+        }
+    }
+}
+
+struct cache_kind *cache_add_kind(struct cache *c, struct crd *crd)
+{
+    struct cache_kind *ck = add(c, crd_stored(crd), crd);
+    ck->floor = c->revision;
+    serve(c, ck, true);
+    struct smap_entry *se;
+    SMAP_FOREACH (se, &c->strangers) {
+        struct stranger *s = se->value;
+        if (str_has_prefix(se->key, ck->prefix)) {
+            struct object *o = read_object(ck, se->key + strlen(ck->prefix), s->value, s->revision);
+            if (o) {
+                object_unref(keyset_put(&ck->objects, o));
+            }
+            smap_remove(&c->strangers, se->key);
+        }
+    }
+    return ck;
+}
+
+void cache_remove_kind(struct cache *c, struct cache_kind *ck)
+{
+    size_t i = 0;
+    while (c->kinds[i] != ck) {
+        i++;
+    }
+    c->n_kinds--;
+    memmove(&c->kinds[i], &c->kinds[i + 1], (c->n_kinds - i) * sizeof(struct cache_kind *));
+    serve(c, ck, false);
+    ck->gone = true;
+    clear_window(ck);
+    keyset_done(&ck->objects);
+    cache_kind_unref(ck);
+}
+
+struct cache_kind *cache_replace_kind(struct cache *c, struct cache_kind *ck, struct crd *crd)
+{
+    struct keyset objects = ck->objects;
+    ck->objects = (struct keyset){0};
+    cache_remove_kind(c, ck);
+    struct cache_kind *new = cache_add_kind(c, crd);
+    struct keyset_pos pos = keyset_seek(&objects, "");
+    struct object *o;
+    while ((o = keyset_next(&objects, &pos))) {
+        /* Its text is in the form of the store but for the version, which is taken out again. */
+        struct object *again = object_new(new->kind, new->head, o->key, o->text, o->revision);
+        if (again) {
+            object_unref(keyset_put(&new->objects, again));
+        }
+    }
+    keyset_done(&objects);
+    return new;
 }
 
 /* ---- walks ---- */

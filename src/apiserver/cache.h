@@ -7,8 +7,11 @@
  * A returned object belongs to the cache; whoever keeps it takes a reference. */
 #pragma once
 
+#include "api/crd.h"
+#include "api/registry.h"
 #include "apiserver/keyset.h"
 #include "base/list.h"
+#include "base/map.h"
 #include "store/store.h"
 
 struct cache_event {
@@ -17,10 +20,15 @@ struct cache_event {
     struct object *new; /* NULL: deleted. */
 };
 
+/* Counted, as requests hold the one they are about: a definition may be changed or deleted meanwhile. */
 struct cache_kind {
-    const struct api_kind *kind;
-    char *prefix; /* Of its keys in the store: "/registry/pods/" */
-    char *head;   /* Of its objects' texts. */
+    uint32_t refs;
+    const struct api_kind *kind; /* In whose version its objects are kept. */
+    struct crd *crd;             /* NULL: the kind is compiled in. */
+    uint64_t settled;            /* Revision at which the definition's status was found right. */
+    bool gone;                   /* Not of the cache any more, and empty. */
+    char *prefix;                /* Of its keys in the store: "/registry/pods/" */
+    char *head;                  /* Of its objects' texts. */
     struct keyset objects;
     /* The window: a ring, oldest first from 'first'. */
     struct cache_event *ring;
@@ -32,16 +40,22 @@ struct cache_kind {
 };
 
 struct cache {
-    struct cache_kind *kinds; /* As api_kinds. */
-    size_t n_kinds;
+    struct api_registry registry; /* What is served: each version of each kind. */
+    struct cache_kind **kinds;
+    size_t n_kinds, cap_kinds;
     uint64_t revision;
     bool ready; /* A snapshot was loaded. */
     size_t window, window_bytes;
     uint64_t history_floor;
     bool has_history;
+    struct smap strangers; /* What the store has of kinds that are not known, by its key. */
+    /* History of kinds that are not known before the snapshot tells their definitions. */
+    struct cache_past_event *unclaimed;
+    size_t n_unclaimed, cap_unclaimed;
 };
 
-void cache_init(struct cache *c, size_t window, size_t window_bytes);
+/* 'without' as of api_registry_init. */
+void cache_init(struct cache *c, const char *without, size_t window, size_t window_bytes);
 void cache_done(struct cache *c);
 
 /* The store's reports.  Each event belongs to one kind, which is returned with the event in '*ret' (valid
@@ -49,9 +63,23 @@ void cache_done(struct cache *c);
 struct cache_kind *cache_add_event(struct cache *c, const struct store_event *ev,
                                    struct cache_event *ret);
 void cache_add_history(struct cache *c, const struct store_event *ev);
-void cache_load(struct cache *c, const struct store_item *items, size_t n, uint64_t revision);
+/* 'define' (NULL: nothing to do) is called when the definitions are there, before other objects: it adds,
+ * replaces and removes kinds. */
+void cache_load(struct cache *c, const struct store_item *items, size_t n, uint64_t revision,
+                void (*define)(void *ctx), void *ctx);
 
-struct cache_kind *cache_find(struct cache *c, const struct api_kind *k);
+/* Of any served version of it; NULL: not of this cache. */
+struct cache_kind *cache_find(const struct cache *c, const struct api_kind *k);
+
+/* Serves the versions of 'crd' (a reference is taken). */
+struct cache_kind *cache_add_kind(struct cache *c, struct crd *crd);
+/* Serves 'crd' in the place of the definition that '*ck' has: the objects stay, the window begins anew.  '*ck'
+ * is gone then, and the new one is returned. */
+struct cache_kind *cache_replace_kind(struct cache *c, struct cache_kind *ck, struct crd *crd);
+/* Of a deleted definition; what it has is forgotten. */
+void cache_remove_kind(struct cache *c, struct cache_kind *ck);
+struct cache_kind *cache_kind_ref(struct cache_kind *ck);
+struct cache_kind *cache_kind_unref(struct cache_kind *ck); /* NULL is fine; returns NULL. */
 /* "NAMESPACE/NAME" or "NAME": owned. */
 char *cache_key(const char *namespace, const char *name);
 /* The store's key: owned. */

@@ -121,12 +121,13 @@ static void respond_collection(struct deletion *d)
         respond_store_error(q, d->error);
         return;
     }
-    CLEANUP_FREE char *version = api_kind_api_version(q->ck->kind);
+    CLEANUP_FREE char *version = api_kind_api_version(q->kind);
+    CLEANUP_FREE char *list = api_kind_list_kind(q->kind);
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
     strbuf_addf(&out,
-                "{\"kind\":\"%sList\",\"apiVersion\":\"%s\",\"metadata\":{\"resourceVersion\":"
+                "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":{\"resourceVersion\":"
                 "\"%" PRIu64 "\"},\"items\":[",
-                q->ck->kind->kind, version, q->server->cache.revision);
+                list, version, q->server->cache.revision);
     strbuf_add(&out, strbuf_cstr(&d->items), d->items.size);
     strbuf_adds(&out, "]}\n");
     respond_text(q, 200, NULL, &out);
@@ -144,8 +145,9 @@ static void finish_one(struct write *w)
     }
 }
 
-static void add_item(struct deletion *d, const struct blob *text)
+static void add_item(struct deletion *d, struct blob *stored)
 {
+    CLEANUP(blob_unref) struct blob *text = request_text(d->q, stored);
     if (d->items.size) {
         strbuf_addc(&d->items, ',');
     }

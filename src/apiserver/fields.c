@@ -126,7 +126,7 @@ static void warn(struct request *q, const char *text)
 
 static void refuse(struct request *q, const struct api_paths *unknown)
 {
-    const struct api_kind *k = q->ck->kind;
+    const struct api_kind *k = q->kind;
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
     for (size_t i = 0; i < unknown->n; i++) {
         strbuf_addf(&text, "%sunknown field \"%s\"", i ? ", " : "", unknown->list[i]);
@@ -139,7 +139,7 @@ static void refuse(struct request *q, const struct api_paths *unknown)
 int fields_prune(struct request *q, struct json *obj, bool quiet)
 {
     CLEANUP(api_paths_done) struct api_paths unknown = {0};
-    api_schema_prune(api_kind_schema(q->ck->kind), obj, &unknown);
+    api_schema_prune(api_kind_schema(q->kind), obj, &unknown);
     if (unknown.n && q->validation == FIELDS_STRICT) {
         refuse(q, &unknown);
         return -EINVAL;
@@ -164,5 +164,5 @@ struct api_manager fields_manager(const struct request *q, bool applies)
 void fields_record(const struct request *q, const struct json *old, struct json *obj)
 {
     struct api_manager m = fields_manager(q, false);
-    api_managed_update(q->ck->kind, old, obj, &m);
+    api_managed_update(q->kind, old, obj, &m);
 }

@@ -115,7 +115,7 @@ static void write_cache(const struct apiserver *a, struct strbuf *out)
     for (size_t g = 0; g < ARRAY_SIZE(gauges); g++) {
         head(out, gauges[g].name, "gauge", gauges[g].help);
         for (size_t i = 0; i < a->cache.n_kinds; i++) {
-            const struct cache_kind *ck = &a->cache.kinds[i];
+            const struct cache_kind *ck = a->cache.kinds[i];
             size_t value = g == 0 ? ck->objects.n : g == 1 ? ck->n_watches : ck->n_events;
             strbuf_addf(out, "%s{resource=\"%s\"} %zu\n", gauges[g].name, RESOURCE_TEXT(ck->kind),
                         value);

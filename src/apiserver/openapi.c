@@ -89,7 +89,7 @@ static void add_schema(struct json *schemas, const struct api_kind *k)
 }
 
 /* The document called 'key'; NULL: there is none. */
-static struct json *document(const char *key)
+static struct json *document(const struct api_registry *known, const char *key)
 {
     CLEANUP(json_free) struct json *doc = json_object();
     json_set_string(doc, "openapi", "3.0.0");
@@ -98,21 +98,21 @@ static struct json *document(const char *key)
     json_set_string(info, "version", TENET_VERSION);
     struct json *paths = json_ensure_object(doc, "paths");
     struct json *schemas = json_ensure_object(json_ensure_object(doc, "components"), "schemas");
-    for (size_t i = 0; api_kinds[i]; i++) {
-        CLEANUP_FREE char *own = document_key(api_kinds[i]);
+    for (size_t i = 0; i < known->n; i++) {
+        CLEANUP_FREE char *own = document_key(known->list[i]);
         if (streq(own, key)) {
-            add_paths(paths, api_kinds[i]);
-            add_schema(schemas, api_kinds[i]);
+            add_paths(paths, known->list[i]);
+            add_schema(schemas, known->list[i]);
         }
     }
     return json_count(paths) ? TAKE(doc) : NULL;
 }
 
-static struct json *index_object(void)
+static struct json *index_object(const struct api_registry *known)
 {
     struct json *o = json_object(), *paths = json_ensure_object(o, "paths");
-    for (size_t i = 0; api_kinds[i]; i++) {
-        CLEANUP_FREE char *key = document_key(api_kinds[i]);
+    for (size_t i = 0; i < known->n; i++) {
+        CLEANUP_FREE char *key = document_key(known->list[i]);
         /* The address changes with our version, so that clients may cache what is behind it. */
         json_set(paths, key,
                  object_of("serverRelativeURL",
@@ -146,15 +146,16 @@ static void respond_v2(struct request *q)
 void handle_openapi(struct request *q, const char *path)
 {
     static const char v3[] = "/openapi/v3";
+    const struct api_registry *known = &q->server->cache.registry;
     if (streq(path, "/openapi/v2")) {
         respond_v2(q);
         return;
     }
     CLEANUP(json_free) struct json *v = NULL;
     if (streq(path, v3)) {
-        v = index_object();
+        v = index_object(known);
     } else if (str_has_prefix(path, "/openapi/v3/")) {
-        v = document(path + sizeof v3);
+        v = document(known, path + sizeof v3);
     }
     if (v) {
         respond_json(q, 200, "application/json", v);

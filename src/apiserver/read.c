@@ -27,7 +27,7 @@ int selection_parse(struct request *q, struct selection *ret)
 {
     struct selection s = {.name = q->verb == VERB_WATCH ? q->name : NULL};
     struct err e = {0};
-    const struct api_kind *k = q->ck->kind;
+    const struct api_kind *k = q->kind;
     const char *labels = http_query(q->x, "labelSelector");
     const char *fields = http_query(q->x, "fieldSelector");
     if (labels && *labels && api_selector_parse_labels(labels, &s.labels, &e) < 0) {
@@ -278,13 +278,14 @@ static void write_item(struct request *q, const struct object *o, int64_t now_ms
                        struct strbuf *out)
 {
     const struct accept *a = &q->accept;
+    CLEANUP(blob_unref) struct blob *text = request_text(q, o->text);
     if (a->form == FORM_OBJECT) {
-        strbuf_add(out, o->text->data, o->text->size);
+        strbuf_add(out, text->data, text->size);
         return;
     }
     CLEANUP(json_free) struct json *obj = object_parse(o);
     if (a->form == FORM_TABLE) {
-        api_table_row(q->ck->kind, obj, o->text->data, o->text->size, a->include, now_ms, out);
+        api_table_row(q->kind, obj, text->data, text->size, a->include, now_ms, out);
     } else {
         api_partial_write(obj, a->v1beta1 ? "v1beta1" : "v1", out);
     }
@@ -294,7 +295,7 @@ static void write_head(struct request *q, const struct list_request *l, const ch
                        size_t remaining, struct strbuf *out)
 {
     const struct accept *a = &q->accept;
-    const struct api_kind *k = q->ck->kind;
+    const struct api_kind *k = q->kind;
     const char *version = a->v1beta1 ? "v1beta1" : "v1";
     if (a->form == FORM_TABLE) {
         strbuf_addf(out, "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/%s\"", version);
@@ -304,7 +305,8 @@ static void write_head(struct request *q, const struct list_request *l, const ch
                     version);
     } else {
         CLEANUP_FREE char *own = api_kind_api_version(k);
-        strbuf_addf(out, "{\"kind\":\"%sList\",\"apiVersion\":\"%s\"", k->kind, own);
+        CLEANUP_FREE char *list = api_kind_list_kind(k);
+        strbuf_addf(out, "{\"kind\":\"%s\",\"apiVersion\":\"%s\"", list, own);
     }
     strbuf_addf(out, ",\"metadata\":{\"resourceVersion\":\"%" PRIu64 "\"", l->revision);
     if (token) {

@@ -12,6 +12,8 @@ const char *const verb_names[VERB_MAX] = {
 
 struct request *request_free(struct request *q)
 {
+    cache_kind_unref(q->ck);
+    free(q->head);
     free(q->namespace);
     free(q->name);
     free(q->manager);
@@ -45,14 +47,21 @@ static void parse_group(const char **p, char **ret_group, char **ret_version)
     *ret_version = *ret_group ? segment(p) : NULL;
 }
 
-static bool is_subresource(const struct api_kind *k, const char *s)
+/* A constant text; NULL: 'k' has none of this name. */
+static const char *find_subresource(const struct api_kind *k, const char *s)
 {
-    return (k->status_subresource && streq(s, "status")) ||
-           (streq(s, "finalize") && streq(k->plural, "namespaces") && !*k->group);
+    const char *own;
+    for (size_t i = 0; (own = subresource_at(k, i)); i++) {
+        if (streq(s, own)) {
+            return own;
+        }
+    }
+    return NULL;
 }
 
 static int parse_path(struct request *q, struct err *e)
 {
+    const struct api_registry *known = &q->server->cache.registry;
     const char *p = http_path(q->x);
     CLEANUP_FREE char *group = NULL, *version = NULL, *plural = NULL, *sub = NULL;
     parse_group(&p, &group, &version);
@@ -61,26 +70,29 @@ static int parse_path(struct request *q, struct err *e)
         /* "namespaces/NS" and its subresources are the object, "namespaces/NS/PODS" is what is in it. */
         const char *ahead = p;
         CLEANUP_FREE char *ns = segment(&ahead), *next = segment(&ahead);
-        const struct api_kind *k = api_kind_find(group, version, "namespaces");
-        if (next && !(k && is_subresource(k, next))) {
+        const struct api_kind *k = api_registry_find(known, group, version, "namespaces");
+        if (next && !(k && find_subresource(k, next))) {
             free(plural);
             plural = TAKE(next);
             q->namespace = TAKE(ns);
             p = ahead;
         }
     }
-    const struct api_kind *k = plural ? api_kind_find(group, version, plural) : NULL;
+    const struct api_kind *k = plural ? api_registry_find(known, group, version, plural) : NULL;
     if (!k || (q->namespace && !k->namespaced)) {
         return err_set(e, -ENOENT, "the server could not find the requested resource");
     }
-    q->ck = cache_find(&q->server->cache, k);
+    q->ck = cache_kind_ref(cache_find(&q->server->cache, k));
+    q->kind = k;
+    q->head = k != q->ck->kind ? object_head(k) : NULL;
     q->name = segment(&p);
     sub = q->name ? segment(&p) : NULL;
     if (sub) {
-        if (!is_subresource(k, sub) || (*p == '/' && p[1])) {
+        q->subresource = find_subresource(k, sub);
+        if (!q->subresource || (*p == '/' && p[1])) {
+            q->subresource = "";
             return err_set(e, -ENOENT, "the server could not find the requested resource");
         }
-        q->subresource = streq(sub, "status") ? "status" : "finalize";
     }
     if (q->name && k->namespaced && !q->namespace) {
         return err_set(e, -ENOENT, "the server could not find the requested resource");
@@ -104,7 +116,7 @@ static int parse_verb(struct request *q)
     }
     if (streq(m, "POST")) {
         q->verb = VERB_CREATE;
-        return !item && (!q->ck->kind->namespaced || q->namespace) ? 0 : -EOPNOTSUPP;
+        return !item && (!q->kind->namespaced || q->namespace) ? 0 : -EOPNOTSUPP;
     }
     if (streq(m, "PUT")) {
         q->verb = VERB_UPDATE;
@@ -116,11 +128,11 @@ static int parse_verb(struct request *q)
     }
     if (streq(m, "DELETE")) {
         q->verb = item ? VERB_DELETE : VERB_DELETE_COLLECTION;
-        if (!whole || (!item && q->ck->kind->namespaced && !q->namespace)) {
+        if (!whole || (!item && q->kind->namespaced && !q->namespace)) {
             return -EOPNOTSUPP;
         }
         /* As in Kubernetes: a slip must not take every project along. */
-        return item || !streq(q->ck->kind->plural, "namespaces") ? 0 : -EOPNOTSUPP;
+        return item || !streq(q->kind->plural, "namespaces") ? 0 : -EOPNOTSUPP;
     }
     return -EOPNOTSUPP;
 }

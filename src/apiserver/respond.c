@@ -16,7 +16,7 @@ const char *resource_text_(const struct api_kind *k, char *buf, size_t size)
 static void finish(struct request *q, int code)
 {
     static const char none[] = "";
-    metrics_count(q->server->metrics, q->verb, q->ck ? q->ck->kind->plural : none, code,
+    metrics_count(q->server->metrics, q->verb, q->kind ? q->kind->plural : none, code,
                   time_mono_ns() - q->start_ns);
     request_free(q);
 }
@@ -70,7 +70,7 @@ struct json *status_object(const struct request *q, const struct status *s)
     if (s->reason) {
         json_set_string(o, "reason", s->reason);
     }
-    const struct api_kind *k = q->ck ? q->ck->kind : NULL;
+    const struct api_kind *k = q->kind;
     struct json *details = json_object();
     if (s->name) {
         json_set_string(details, "name", s->name);
@@ -136,7 +136,7 @@ void respond_error(struct request *q, int code, const char *reason, const char *
 
 void respond_not_found(struct request *q, const char *name)
 {
-    CLEANUP_FREE char *message = xasprintf("%s \"%s\" not found", RESOURCE_TEXT(q->ck->kind), name);
+    CLEANUP_FREE char *message = xasprintf("%s \"%s\" not found", RESOURCE_TEXT(q->kind), name);
     respond_status(
         q, &(struct status){.code = 404, .reason = "NotFound", .message = message, .name = name});
 }
@@ -144,14 +144,14 @@ void respond_not_found(struct request *q, const char *name)
 void respond_conflict(struct request *q, const char *name, const char *why)
 {
     CLEANUP_FREE char *message = xasprintf("Operation cannot be fulfilled on %s \"%s\": %s",
-                                           RESOURCE_TEXT(q->ck->kind), name, why);
+                                           RESOURCE_TEXT(q->kind), name, why);
     respond_status(
         q, &(struct status){.code = 409, .reason = "Conflict", .message = message, .name = name});
 }
 
 void respond_invalid(struct request *q, const char *name, const struct api_causes *causes)
 {
-    const struct api_kind *k = q->ck->kind;
+    const struct api_kind *k = q->kind;
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
     strbuf_addf(&text, "%s%s%s \"%s\" is invalid: %s", k->kind, *k->group ? "." : "", k->group,
                 name ? name : "", causes->n > 1 ? "[" : "");
@@ -204,9 +204,22 @@ static void respond_formatted(struct request *q, int code, const char *text, siz
     respond_json(q, code, NULL, v);
 }
 
-void respond_object(struct request *q, int code, struct blob *text)
+struct blob *request_text(const struct request *q, struct blob *text)
+{
+    return q->head ? object_text_as(text, q->ck->head, q->head) : blob_ref(text);
+}
+
+void respond_object(struct request *q, int code, struct blob *stored)
 {
     const struct accept *a = &q->accept;
+    CLEANUP(blob_unref) struct blob *text = request_text(q, stored);
+    if (streq(q->subresource, "scale")) {
+        CLEANUP(json_free) struct json *obj = NULL;
+        json_parse(text->data, text->size, &obj, NULL);
+        CLEANUP(json_free) struct json *scale = scale_of(q->kind, obj);
+        respond_json(q, code, NULL, scale);
+        return;
+    }
     if (a->form == FORM_OBJECT && !a->yaml && !a->pretty) {
         http_respond_blob(q->x, code, "application/json", text);
         finish(q, code);
@@ -228,9 +241,9 @@ void respond_object(struct request *q, int code, struct blob *text)
                     "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/%s\",\"metadata\":{"
                     "\"resourceVersion\":\"%s\"},\"columnDefinitions\":",
                     version, rv ? rv : "");
-        api_table_columns(q->ck->kind, &out);
+        api_table_columns(q->kind, &out);
         strbuf_adds(&out, ",\"rows\":[");
-        api_table_row(q->ck->kind, obj, text->data, text->size, a->include, time_wall_ms(), &out);
+        api_table_row(q->kind, obj, text->data, text->size, a->include, time_wall_ms(), &out);
         strbuf_adds(&out, "]}");
     }
     if (a->pretty) {

@@ -56,6 +56,14 @@ int object_check_target(struct json *obj, const struct object_target *t, struct 
     return 0;
 }
 
+void object_conform(const struct api_kind *k, struct json *obj)
+{
+    if (k->custom) {
+        api_schema_prune(k->schema, obj, NULL);
+        api_schema_default(k->schema, obj);
+    }
+}
+
 static void random_bytes(void *p, size_t n)
 {
     /* Up to 256 bytes this neither blocks nor is cut short once the kernel is seeded. */

@@ -25,7 +25,8 @@ static void on_snapshot(void *ctx, const struct store_item *items, size_t n, uin
     bool first = !a->cache.ready;
     /* Watches cannot be told what was missed: their clients list again. */
     watch_end_all(a);
-    cache_load(&a->cache, items, n, revision);
+    cache_load(&a->cache, items, n, revision, definitions_load, a);
+    definitions_settle(a);
     a->lost = false;
     log_info("registry loaded", "objects=%zu revision=%" PRIu64, n, revision);
     if (first && a->cfg.ready) {
@@ -40,6 +41,9 @@ static void on_event(void *ctx, const struct store_event *ev)
     struct cache_kind *ck = cache_add_event(&a->cache, ev, &event);
     if (ck) {
         watch_dispatch(a, ck, &event);
+    }
+    if (ck && streq(ck->kind->plural, CRD_PLURAL) && streq(ck->kind->group, CRD_GROUP)) {
+        definitions_changed(a, &event);
     }
 }
 
@@ -61,9 +65,11 @@ struct apiserver *apiserver_new(struct loop *l, struct store *s, const struct ap
     a->loop = l;
     a->store = s;
     a->cfg = cfg ? *cfg : (struct apiserver_config){0};
-    cache_init(&a->cache, a->cfg.event_window ? a->cfg.event_window : DEFAULT_WINDOW,
+    cache_init(&a->cache, a->cfg.without_group,
+               a->cfg.event_window ? a->cfg.event_window : DEFAULT_WINDOW,
                a->cfg.event_window_bytes ? a->cfg.event_window_bytes : DEFAULT_WINDOW_BYTES);
     a->watch_timer = loop_timer_new(l, watch_tick, a);
+    a->settle_timer = loop_timer_new(l, definitions_settle, a);
     list_init(&a->writes);
     a->metrics = metrics_new();
     store_start(s, &watcher, a);
@@ -82,6 +88,7 @@ struct apiserver *apiserver_free(struct apiserver *a)
         watch_drop_all(a);
         write_drop_all(a);
         loop_timer_free(a->watch_timer);
+        loop_timer_free(a->settle_timer);
         cache_done(&a->cache);
         metrics_free(a->metrics);
         free(a);
@@ -138,6 +145,10 @@ void apiserver_handle(void *apiserver, struct http_exchange *x)
         respond_error(q, 503, "ServiceUnavailable",
                       a->stopping ? "the server is shutting down" : "the registry is being loaded");
     } else {
+        if (q->kind->warning) {
+            CLEANUP_FREE char *text = xasprintf("299 - \"%s\"", q->kind->warning);
+            http_set_header(x, "Warning", text);
+        }
         dispatch(q);
     }
 }

@@ -21,6 +21,8 @@ struct apiserver {
     size_t n_watches;
     unsigned inflight; /* Writes under way. */
     struct list writes;
+    bool settling; /* A definition's status is being written. */
+    struct loop_timer *settle_timer;
     struct metrics *metrics;
     uint64_t started_ms;
 };
@@ -59,9 +61,11 @@ struct request {
     uint64_t start_ns;
     /* Attributes: what authentication and authorization decide by. */
     enum verb verb;
-    struct cache_kind *ck;   /* NULL: not a resource of ours. */
-    char *namespace, *name;  /* NULL: none. */
-    const char *subresource; /* "" when none. */
+    struct cache_kind *ck;       /* NULL: not a resource of ours. */
+    const struct api_kind *kind; /* In the version that is asked for. */
+    char *head;                  /* Of its texts, when they are kept in another version; NULL. */
+    char *namespace, *name;      /* NULL: none. */
+    const char *subresource;     /* "" when none. */
     struct accept accept;
     /* Of a write: */
     bool dry_run;
@@ -109,10 +113,12 @@ void respond_error(struct request *q, int code, const char *reason, const char *
 void respond_not_found(struct request *q, const char *name);
 void respond_invalid(struct request *q, const char *name, const struct api_causes *causes);
 void respond_conflict(struct request *q, const char *name, const char *why);
+/* 'text', which is of the request's kind as the cache has it, in the version that is asked for; owned. */
+struct blob *request_text(const struct request *q, struct blob *text);
 /* Success of a deletion, of the object 'name' with 'uid'. */
 void respond_deleted(struct request *q, const char *name, const char *uid);
-/* One object of the request's kind in the form that was asked for. */
-void respond_object(struct request *q, int code, struct blob *text);
+/* One object of the request's kind, as it is stored, in the form and version that were asked for. */
+void respond_object(struct request *q, int code, struct blob *stored);
 /* JSON of any kind that is not a resource's. */
 void respond_json(struct request *q, int code, const char *content_type, const struct json *v);
 /* Text that is ours already: JSON unless 'content_type' says otherwise. */
@@ -140,6 +146,13 @@ bool handle_path(struct request *q);
 void handle_openapi(struct request *q, const char *path);
 void handle_metrics(struct request *q);
 
+/* What a subresource scale is, whatever the kind it belongs to. */
+#define SCALE_GROUP "autoscaling"
+#define SCALE_VERSION "v1"
+
+/* The i-th subresource of 'k', a constant text; NULL: no more. */
+const char *subresource_at(const struct api_kind *k, size_t i);
+
 /* The selectors of a request; NULL: all.  After a failure the request was answered. */
 struct selection {
     struct api_selector *labels, *fields;
@@ -155,15 +168,32 @@ void respond_too_large(struct request *q, uint64_t revision);
 /* ---- watch.c ---- */
 
 void watch_dispatch(struct apiserver *a, struct cache_kind *ck, const struct cache_event *ev);
+void watch_end_kind(struct cache_kind *ck);
 void watch_end_all(struct apiserver *a);
 void watch_tick(void *server); /* Of the timer. */
 /* Frees the watches whose exchanges are gone with the HTTP server. */
 void watch_drop_all(struct apiserver *a);
 
+/* ---- definitions.c ---- */
+
+/* Serves what the CustomResourceDefinitions in the cache say. */
+void definitions_load(void *server);
+/* One of them changed. */
+void definitions_changed(struct apiserver *a, const struct cache_event *ev);
+/* Settles the status of those that are new; one write at a time. */
+void definitions_settle(void *server); /* Of the timer, too. */
+
 /* ---- write.c ---- */
 
 /* Frees what is left of writes that the store never finished. */
 void write_drop_all(struct apiserver *a);
+
+/* ---- scale.c ---- */
+
+/* The Scale of 'obj', of kind 'k', which has that subresource; owned. */
+struct json *scale_of(const struct api_kind *k, const struct json *obj);
+/* Gives 'obj' the number that the Scale 'wish' asks for.  -EINVAL. */
+int scale_apply(const struct api_kind *k, const struct json *wish, struct json *obj, struct err *e);
 
 /* ---- metrics.c ---- */
 

@@ -55,11 +55,13 @@ static size_t form_number(const struct accept *a)
     return 0;
 }
 
-/* One change in all forms and types that were asked for so far. */
+/* One change in all forms and types that were asked for so far, of one version and of the others. */
 struct frames {
     const struct cache_kind *ck;
     const struct cache_event *ev;
+    const struct api_kind *kind; /* The version; NULL: none was asked for. */
     struct blob *made[N_CHANGES][N_FORMS];
+    struct frames *others; /* NULL: none. */
 };
 
 static void frames_done(struct frames *f)
@@ -69,27 +71,48 @@ static void frames_done(struct frames *f)
             f->made[i][j] = blob_unref(f->made[i][j]);
         }
     }
+    if (f->others) {
+        frames_done(f->others);
+        free(TAKE(f->others));
+    }
+}
+
+/* Those of version 'k'. */
+static struct frames *frames_of(struct frames *f, const struct api_kind *k)
+{
+    while (f->kind && f->kind != k) {
+        if (!f->others) {
+            f->others = NEW(struct frames);
+            *f->others = (struct frames){.ck = f->ck, .ev = f->ev};
+        }
+        f = f->others;
+    }
+    f->kind = k;
+    return f;
 }
 
 /* A table with one row, or none when 'obj' is NULL. */
-static void write_table(const struct cache_kind *ck, const struct accept *a, const struct json *obj,
-                        const struct blob *text, uint64_t revision, struct strbuf *out)
+static void write_table(const struct request *q, const struct json *obj, const struct blob *text,
+                        uint64_t revision, struct strbuf *out)
 {
+    const struct accept *a = &q->accept;
     strbuf_addf(out,
                 "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/%s\",\"metadata\":{"
                 "\"resourceVersion\":\"%" PRIu64 "\"},\"columnDefinitions\":",
                 a->v1beta1 ? "v1beta1" : "v1", revision);
-    api_table_columns(ck->kind, out);
+    api_table_columns(q->kind, out);
     strbuf_adds(out, ",\"rows\":[");
     if (obj) {
-        api_table_row(ck->kind, obj, text->data, text->size, a->include, time_wall_ms(), out);
+        api_table_row(q->kind, obj, text->data, text->size, a->include, time_wall_ms(), out);
     }
     strbuf_adds(out, "]}");
 }
 
-static struct blob *encode(const struct cache_kind *ck, const struct accept *a, const char *type,
-                           const struct blob *text, uint64_t revision)
+static struct blob *encode(const struct request *q, const char *type, struct blob *stored,
+                           uint64_t revision)
 {
+    const struct accept *a = &q->accept;
+    CLEANUP(blob_unref) struct blob *text = request_text(q, stored);
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
     strbuf_addf(&out, "{\"type\":\"%s\",\"object\":", type);
     if (a->form == FORM_OBJECT) {
@@ -98,7 +121,7 @@ static struct blob *encode(const struct cache_kind *ck, const struct accept *a, 
         CLEANUP(json_free) struct json *obj = NULL;
         json_parse(text->data, text->size, &obj, NULL);
         if (a->form == FORM_TABLE) {
-            write_table(ck, a, obj, text, revision, &out);
+            write_table(q, obj, text, revision, &out);
         } else {
             api_partial_write(obj, a->v1beta1 ? "v1beta1" : "v1", &out);
         }
@@ -107,15 +130,16 @@ static struct blob *encode(const struct cache_kind *ck, const struct accept *a, 
     return blob_new(out.data, out.size);
 }
 
-static struct blob *frame(struct frames *f, const struct accept *a, enum change type)
+static struct blob *frame(struct frames *all, const struct request *q, enum change type)
 {
-    struct blob **made = &f->made[type][form_number(a)];
+    struct frames *f = frames_of(all, q->kind);
+    struct blob **made = &f->made[type][form_number(&q->accept)];
     if (!*made) {
         CLEANUP(blob_unref)
         struct blob *text = type == DELETED
                                 ? object_text_at(f->ev->old, f->ck->head, f->ev->revision)
                                 : blob_ref(f->ev->new->text);
-        *made = encode(f->ck, a, change_names[type], text, f->ev->revision);
+        *made = encode(q, change_names[type], text, f->ev->revision);
     }
     return *made;
 }
@@ -166,24 +190,24 @@ static void send_event(struct watch *w, struct frames *f)
 {
     bool before = wants(w, f->ev->old), after = wants(w, f->ev->new);
     if (before || after) {
-        send(w, frame(f, &w->q->accept, !after ? DELETED : before ? MODIFIED : ADDED));
+        send(w, frame(f, w->q, !after ? DELETED : before ? MODIFIED : ADDED));
     }
 }
 
 static void send_bookmark(struct watch *w, uint64_t revision, bool initial_end)
 {
     const struct accept *a = &w->q->accept;
-    const struct cache_kind *ck = w->q->ck;
-    CLEANUP_FREE char *version = api_kind_api_version(ck->kind);
+    const struct api_kind *k = w->q->kind;
+    CLEANUP_FREE char *version = api_kind_api_version(k);
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
     strbuf_adds(&out, "{\"type\":\"BOOKMARK\",\"object\":");
     if (a->form == FORM_TABLE) {
-        write_table(ck, a, NULL, NULL, revision, &out);
+        write_table(w->q, NULL, NULL, revision, &out);
     } else {
         strbuf_addf(&out,
                     "{\"kind\":\"%s\",\"apiVersion\":\"%s%s\",\"metadata\":{\"resourceVersion\":"
                     "\"%" PRIu64 "\",\"creationTimestamp\":null%s}}",
-                    a->form == FORM_PARTIAL ? "PartialObjectMetadata" : ck->kind->kind,
+                    a->form == FORM_PARTIAL ? "PartialObjectMetadata" : k->kind,
                     a->form == FORM_PARTIAL ? "meta.k8s.io/" : "",
                     a->form != FORM_PARTIAL ? version
                     : a->v1beta1            ? "v1beta1"
@@ -248,7 +272,7 @@ static void send_next_initial(struct watch *w)
 {
     CLEANUP(object_unref) struct object *o = w->initial[w->at_initial++];
     CLEANUP(blob_unref)
-    struct blob *b = encode(w->q->ck, &w->q->accept, "ADDED", o->text, o->revision);
+    struct blob *b = encode(w->q, "ADDED", o->text, o->revision);
     send(w, b);
     if (w->at_initial == w->n_initial) {
         free(TAKE(w->initial));
@@ -395,7 +419,7 @@ void watch_tick(void *server)
     uint64_t now = loop_now_ms(a->loop);
     for (size_t i = 0; i < a->cache.n_kinds; i++) {
         struct watch *w;
-        LIST_FOREACH (w, struct watch, node, &a->cache.kinds[i].watches) {
+        LIST_FOREACH (w, struct watch, node, &a->cache.kinds[i]->watches) {
             bool ends = now >= w->deadline_ms;
             /* One at the end, too: the client resumes from there. */
             if (w->bookmarks && w->live && (ends || now >= w->bookmark_at_ms)) {
@@ -412,13 +436,18 @@ void watch_tick(void *server)
     }
 }
 
+void watch_end_kind(struct cache_kind *ck)
+{
+    struct watch *w;
+    LIST_FOREACH (w, struct watch, node, &ck->watches) {
+        watch_end(w);
+    }
+}
+
 void watch_end_all(struct apiserver *a)
 {
     for (size_t i = 0; i < a->cache.n_kinds; i++) {
-        struct watch *w;
-        LIST_FOREACH (w, struct watch, node, &a->cache.kinds[i].watches) {
-            watch_end(w);
-        }
+        watch_end_kind(a->cache.kinds[i]);
     }
 }
 
@@ -426,7 +455,7 @@ void watch_drop_all(struct apiserver *a)
 {
     for (size_t i = 0; i < a->cache.n_kinds; i++) {
         struct watch *w;
-        LIST_FOREACH (w, struct watch, node, &a->cache.kinds[i].watches) {
+        LIST_FOREACH (w, struct watch, node, &a->cache.kinds[i]->watches) {
             watch_free(w);
         }
     }

@@ -27,7 +27,7 @@ struct write *write_new(struct request *q, struct cache_kind *ck, const char *ke
     struct write *w = NEW(struct write);
     w->server = a;
     w->q = q;
-    w->ck = ck;
+    w->ck = cache_kind_ref(ck);
     w->key = xstrdup(key);
     w->attempt = attempt;
     list_push_back(&a->writes, &w->node);
@@ -43,6 +43,7 @@ void write_free(struct write *w)
     blob_unref(w->value);
     object_unref(w->base);
     free(w->key);
+    cache_kind_unref(w->ck);
     free(w);
 }
 
@@ -76,7 +77,7 @@ static const char *name_of(const struct write *w)
 static void respond_exists(struct request *q, const char *name)
 {
     CLEANUP_FREE char *message =
-        xasprintf("%s \"%s\" already exists", RESOURCE_TEXT(q->ck->kind), name);
+        xasprintf("%s \"%s\" already exists", RESOURCE_TEXT(q->kind), name);
     respond_status(
         q,
         &(struct status){.code = 409, .reason = "AlreadyExists", .message = message, .name = name});
@@ -190,7 +191,7 @@ struct blob *write_encode(struct request *q, const struct json *obj)
 bool write_is_invalid(struct request *q, const struct json *obj, const struct json *old)
 {
     CLEANUP(api_causes_done) struct api_causes causes = {0};
-    object_validate(q->ck->kind, obj, old, &causes);
+    object_validate(q->kind, obj, old, &causes);
     if (causes.n) {
         const char *name = json_path_string(obj, "metadata", "name", NULL);
         respond_invalid(q, name ? name : "", &causes);
@@ -238,7 +239,7 @@ int write_check_namespace(struct request *q, const char *name)
     CLEANUP_FREE char *message =
         xasprintf("%s \"%s\" is forbidden: unable to create new content in namespace %s because it "
                   "is being terminated",
-                  RESOURCE_TEXT(q->ck->kind), name ? name : "", ns);
+                  RESOURCE_TEXT(q->kind), name ? name : "", ns);
     struct api_cause cause = {
         .field = (char *) "metadata.namespace", .reason = "NamespaceTerminating", .message = why};
     struct api_causes causes = {.list = &cause, .n = 1};
@@ -255,8 +256,8 @@ static void attempt_create(struct write *w)
 {
     if (w->attempts) {
         object_generate_name(w->body);
-        if (w->ck->kind->defaults) {
-            w->ck->kind->defaults(w->body); /* They may depend on the name. */
+        if (w->q->kind->defaults) {
+            w->q->kind->defaults(w->body); /* They may depend on the name. */
         }
         free(w->key);
         w->key = cache_key(w->q->namespace, json_path_string(w->body, "metadata", "name", NULL));
@@ -284,8 +285,13 @@ void handle_create(struct request *q)
 {
     CLEANUP(json_free) struct json *obj = NULL;
     struct err e = {0};
-    const struct api_kind *k = q->ck->kind;
+    const struct api_kind *k = q->kind;
     if (write_begin(q) < 0 || write_read_body(q, &obj) < 0) {
+        return;
+    }
+    if (q->ck->crd && crd_is_terminating(q->ck->crd)) {
+        respond_error(q, 405, "MethodNotAllowed",
+                      "create not allowed while custom resource definition is terminating");
         return;
     }
     struct object_target target = {.kind = k, .namespace = q->namespace};
@@ -305,6 +311,7 @@ void handle_create(struct request *q)
     if (fields_prune(q, obj, false) < 0) {
         return;
     }
+    object_conform(k, obj);
     object_prepare_create(k, obj, time_wall_ms());
     if (write_is_invalid(q, obj, NULL)) {
         return;
@@ -346,7 +353,9 @@ static struct json *wanted(struct write *w, const struct json *old)
     if (!w->patch) {
         return json_clone(w->body);
     }
-    CLEANUP(json_free) struct json *obj = json_clone(old);
+    CLEANUP(json_free)
+    struct json *obj =
+        streq(w->q->subresource, "scale") ? scale_of(w->q->kind, old) : json_clone(old);
     int r = w->patch(w, &obj, &e);
     if (r == 0) {
         return TAKE(obj);
@@ -378,22 +387,36 @@ struct blob *write_finish(struct write *w, struct json *obj, const struct json *
 static struct blob *compute(struct write *w, const struct object *base, bool *ret_same)
 {
     struct request *q = w->q;
-    const struct api_kind *k = w->ck->kind;
+    const struct api_kind *k = q->kind;
     struct err e = {0};
-    CLEANUP(json_free) struct json *old = object_parse(base);
+    CLEANUP(json_free) struct json *old = object_parse_as(base, k);
     CLEANUP(json_free) struct json *obj = wanted(w, old);
     if (!obj) {
         return NULL;
     }
     struct object_target target = {.kind = k, .namespace = q->namespace, .name = q->name};
-    if (object_check_target(obj, &target, &e) < 0) {
+    bool scale = streq(q->subresource, "scale");
+    if (!scale && object_check_target(obj, &target, &e) < 0) {
         respond_error(q, 400, "BadRequest", "%s", e.text);
         return NULL;
     }
-    if (write_check_preconditions(q, obj, old) < 0 || fields_prune(q, obj, w->attempts > 0) < 0) {
+    if (write_check_preconditions(q, obj, old) < 0 ||
+        (!scale && fields_prune(q, obj, w->attempts > 0) < 0)) {
         return NULL;
     }
-    if (*q->subresource) {
+    if (scale) {
+        CLEANUP(json_free) struct json *wish = TAKE(obj);
+        obj = json_clone(old);
+        if (scale_apply(k, wish, obj, &e) < 0) {
+            respond_error(q, 400, "BadRequest", "%s", e.text);
+            return NULL;
+        }
+        json_remove(json_get(obj, "metadata"), "resourceVersion");
+    }
+    object_conform(k, obj);
+    if (scale) {
+        object_prepare_update(k, old, obj);
+    } else if (*q->subresource) {
         struct json *part = object_prepare_part(q->subresource, old, obj);
         json_free(obj);
         obj = part;
@@ -424,6 +447,11 @@ static void attempt_update(struct write *w)
 {
     struct object *base = keyset_get(&w->ck->objects, w->key);
     bool same;
+    if (!base && w->ck->gone) {
+        respond_conflict(w->q, w->q->name, "its CustomResourceDefinition was changed; try again");
+        write_free(w);
+        return;
+    }
     if (!base) {
         respond_not_found(w->q, w->q->name);
         write_free(w);
@@ -470,7 +498,7 @@ static int patch_merge(struct write *w, struct json **obj, struct err *e)
 
 static int patch_strategic(struct write *w, struct json **obj, struct err *e)
 {
-    return api_patch_strategic(w->ck->kind, obj, w->body, e);
+    return api_patch_strategic(w->q->kind, obj, w->body, e);
 }
 
 void handle_patch(struct request *q)
@@ -485,19 +513,20 @@ void handle_patch(struct request *q)
     };
     struct json *body;
     CLEANUP_FREE char *type = request_content_type(q);
-    size_t i = 0;
     if (streq(type, APPLY_TYPE)) {
         handle_apply(q);
         return;
     }
-    while (i < ARRAY_SIZE(types) && !streq(type, types[i].type)) {
+    /* As in Kubernetes: custom resources say nothing of how their lists are patched. */
+    size_t i = 0, n = ARRAY_SIZE(types) - q->kind->custom;
+    while (i < n && !streq(type, types[i].type)) {
         i++;
     }
-    if (i == ARRAY_SIZE(types)) {
+    if (i == n) {
         respond_error(q, 415, "UnsupportedMediaType",
                       "the body of the request was in an unknown format - accepted media types "
-                      "include: %s, %s, %s, " APPLY_TYPE,
-                      types[0].type, types[1].type, types[2].type);
+                      "include: %s, %s%s%s, " APPLY_TYPE,
+                      types[0].type, types[1].type, n > 2 ? ", " : "", n > 2 ? types[2].type : "");
         return;
     }
     if (write_begin(q) < 0 || write_read_body(q, &body) < 0) {

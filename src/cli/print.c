@@ -2,7 +2,7 @@
 #include "cli/print.h"
 
 #include "base/mem.h"
-#include "cli/jsonpath.h"
+#include "api/jsonpath.h"
 #include "wire/yaml.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Schemas: those of the kinds are well formed, and objects are pruned, defaulted and validated by them. */
+#include "api/pattern.h"
 #include "api/schema.h"
 
 #include "base/map.h"
@@ -128,8 +129,8 @@ static const struct api_limits count_limits = {
     .max_properties = -1,
 };
 static const struct api_schema count = {.type = API_NUMBER, .limits = &count_limits};
-static regex_t regex;
-static struct api_limits name_limits = {.pattern = "^[a-z]+$", .regex = &regex};
+static struct pattern *pattern;
+static struct api_limits name_limits = {.pattern = "^[a-z]+$"};
 static const struct api_schema name = {.type = API_STRING, .limits = &name_limits};
 static const struct api_field item_fields[] = {
     {"key", &api_schema_string, "key", true},
@@ -181,12 +182,14 @@ static int setup(void **state)
     name_limits.min_items = name_limits.max_items = -1;
     name_limits.min_properties = name_limits.max_properties = -1;
     mode.dflt = parse("\"x\"");
-    return regcomp(&regex, name_limits.pattern, REG_EXTENDED | REG_NOSUB);
+    int r = pattern_new(name_limits.pattern, &pattern, NULL);
+    name_limits.compiled = pattern;
+    return r;
 }
 
 static int teardown(void **state)
 {
-    regfree(&regex);
+    pattern_free(pattern);
     json_free((struct json *) mode.dflt);
     return 0;
 }
