@@ -45,6 +45,9 @@ void api_unsupported(struct api_causes *c, const char *field, const struct json 
 void api_too_long(struct api_causes *c, const char *field, size_t max);
 void api_too_many(struct api_causes *c, const char *field, size_t n, size_t max);
 
+/* FieldManagerConflict: 'field' belongs to 'manager' ("conflict with MANAGER"). */
+void api_conflicting(struct api_causes *c, const char *field, const char *manager);
+
 /* A field's name, formatted in place: API_FIELD("subsets[%zu].name", i). */
 #define API_FIELD(...) (api_field_((char[256]){0}, 256, __VA_ARGS__))
 const char *api_field_(char *buf, size_t size, const char *fmt, ...) PRINTF_LIKE(3, 4);

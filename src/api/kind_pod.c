@@ -2,6 +2,7 @@
 /* Pod (core v1), as far as the network goes: where it runs and which addresses it has.  The rest of
  * the specification is kept as it came. */
 #include "api/kind_util.h"
+#include "api/schema_core.h"
 
 /* ---- columns ---- */
 
@@ -264,4 +265,5 @@ const struct api_kind api_kind_pod = {
     .prepare = prepare,
     .validate = validate,
     .selectable = selectable,
+    .schema = &api_schema_pod,
 };

@@ -107,6 +107,40 @@ bool api_schema_is_granular(const struct api_schema *s, const struct json *v)
     return json_is(v, JSON_ARRAY) && s && s->type == API_ARRAY && s->list_type != API_LIST_ATOMIC;
 }
 
+void api_schema_element_key(const struct api_schema *s, const struct json *item, struct strbuf *out)
+{
+    if (!s || s->list_type != API_LIST_MAP) {
+        strbuf_adds(out, "v:");
+        json_write(item, 0, out);
+        return;
+    }
+    bool first = true;
+    strbuf_adds(out, "k:{");
+    for (size_t i = 0; s->keys[i]; i++) {
+        const struct json *v = json_get(item, s->keys[i]);
+        const struct api_schema *member = api_schema_member(s->items, s->keys[i]);
+        const char *dflt = member ? member->key_default : NULL;
+        if (!v && member && member->dflt) {
+            v = member->dflt;
+        }
+        if (!v && !dflt) {
+            continue;
+        }
+        if (!first) {
+            strbuf_addc(out, ',');
+        }
+        first = false;
+        json_write_string(s->keys[i], strlen(s->keys[i]), out);
+        strbuf_addc(out, ':');
+        if (v) {
+            json_write(v, 0, out);
+        } else {
+            json_write_string(dflt, strlen(dflt), out);
+        }
+    }
+    strbuf_addc(out, '}');
+}
+
 void api_paths_done(struct api_paths *p)
 {
     for (size_t i = 0; i < p->n; i++) {

@@ -79,6 +79,8 @@ struct api_schema {
     /* "int32", "int64", "double", "byte", "date-time", ...; NULL: none.  int32, int64 and date-time are
      * checked. */
     const char *format;
+    /* What a string stands for that is left out of an element's keys ("TCP"); NULL: nothing. */
+    const char *key_default;
     const char *const *values_allowed; /* enum of strings, NULL-terminated; NULL: any */
     const struct json *enum_json;      /* enum of other values (a list); NULL: none */
     bool nullable;                     /* null is a value; else null means absent. */
@@ -97,7 +99,7 @@ struct api_schema {
     /* API_ARRAY */
     const struct api_schema *items; /* NULL: API_ANY */
     enum api_list_type list_type;
-    const char *const *keys; /* Of API_LIST_MAP, NULL-terminated. */
+    const char *const *keys; /* Of API_LIST_MAP, NULL-terminated, in alphabetical order. */
     /* x-kubernetes-patch-merge-key: the member by which a strategic merge patch matches elements; "": it is a
      * set of plain values; NULL: the patch replaces the list. */
     const char *patch_key;
@@ -183,6 +185,11 @@ const struct api_schema *api_schema_member(const struct api_schema *s, const cha
 const struct api_schema *api_schema_items(const struct api_schema *s);
 /* Elements of the list (members of the object) are owned and merged one by one. */
 bool api_schema_is_granular(const struct api_schema *s, const struct json *v);
+
+/* Appends what identifies 'item' in a list of the schema 's', as managedFields writes it: "k:{"name":"a"}" of an
+ * API_LIST_MAP with keys in alphabetical order, else "v:VALUE". */
+void api_schema_element_key(const struct api_schema *s, const struct json *item,
+                            struct strbuf *out);
 
 /* Texts, in order: paths of unknown fields. */
 struct api_paths {

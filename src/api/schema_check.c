@@ -275,9 +275,8 @@ static void validate_text(const struct api_limits *l, const struct json *v, stru
     if (l->max_length >= 0 && n > l->max_length) {
         api_too_long(c->causes, where(c), (size_t) l->max_length);
     }
-    int found = l->compiled
-                    ? pattern_match(l->compiled, json_get_string(v), json_string_size(v))
-                    : 1;
+    int found =
+        l->compiled ? pattern_match(l->compiled, json_get_string(v), json_string_size(v)) : 1;
     if (found == 0) {
         api_invalid(c->causes, where(c), v, "%s in body should match '%s'", where(c), l->pattern);
     } else if (found < 0) {
@@ -346,23 +345,6 @@ static void validate_limits(const struct api_limits *l, const struct json *v, st
     }
 }
 
-/* What makes an element of the list itself: its value, or those of its keys. */
-static char *identity(const struct api_schema *s, const struct json *item)
-{
-    if (s->list_type != API_LIST_MAP) {
-        return json_to_text(item);
-    }
-    struct strbuf b = STRBUF_INIT;
-    for (size_t i = 0; s->keys[i]; i++) {
-        const struct json *v = json_get(item, s->keys[i]);
-        if (v) {
-            json_write(v, 0, &b);
-        }
-        strbuf_addc(&b, ',');
-    }
-    return strbuf_steal(&b);
-}
-
 static void validate_unique(const struct api_schema *s, const struct json *v, struct check *c)
 {
     bool unique = s->list_type != API_LIST_ATOMIC || (s->limits && s->limits->unique_items);
@@ -370,15 +352,17 @@ static void validate_unique(const struct api_schema *s, const struct json *v, st
         return;
     }
     struct smap seen;
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
     smap_init(&seen, NULL);
     for (size_t i = 0; i < json_count(v); i++) {
-        CLEANUP_FREE char *text = identity(s, json_at(v, i));
-        if (smap_get(&seen, text)) {
+        strbuf_reset(&text);
+        api_schema_element_key(s, json_at(v, i), &text);
+        if (smap_get(&seen, text.data)) {
             size_t size = push_index(&c->path, i);
             api_duplicate(c->causes, where(c), json_at(v, i));
             pop(&c->path, size);
         }
-        smap_set(&seen, text, &seen);
+        smap_set(&seen, text.data, &seen);
     }
     smap_done(&seen);
 }

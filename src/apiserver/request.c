@@ -16,6 +16,7 @@ struct request *request_free(struct request *q)
     free(q->head);
     free(q->namespace);
     free(q->name);
+    free(q->manager);
     free(q);
     return NULL;
 }
@@ -251,7 +252,8 @@ int request_body(struct request *q, struct json **ret, struct err *e)
     size_t size;
     const char *body = http_body(q->x, &size);
     CLEANUP_FREE char *type = request_content_type(q);
-    if (streq(type, "application/yaml") || streq(type, "application/x-yaml")) {
+    if (streq(type, "application/yaml") || streq(type, "application/x-yaml") ||
+        streq(type, APPLY_TYPE)) {
         return yaml_parse(body, size, ret, e);
     }
     if (streq(type, "application/vnd.kubernetes.protobuf")) {

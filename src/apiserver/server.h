@@ -52,6 +52,9 @@ struct accept {
     enum api_include include;
 };
 
+/* What is done about fields that the kind does not have. */
+enum field_validation { FIELDS_WARN, FIELDS_IGNORE, FIELDS_STRICT };
+
 struct request {
     struct apiserver *server;
     struct http_exchange *x;
@@ -64,7 +67,10 @@ struct request {
     char *namespace, *name;      /* NULL: none. */
     const char *subresource;     /* "" when none. */
     struct accept accept;
+    /* Of a write: */
     bool dry_run;
+    enum field_validation validation;
+    char *manager; /* Who manages what is changed. */
 };
 
 /* ---- request.c ---- */
@@ -131,6 +137,8 @@ void handle_watch(struct request *q);
 void handle_create(struct request *q);
 void handle_update(struct request *q);
 void handle_patch(struct request *q);
+void handle_apply(struct request *q); /* A patch of the type APPLY_TYPE. */
+#define APPLY_TYPE "application/apply-patch+yaml"
 void handle_delete(struct request *q);
 void handle_delete_collection(struct request *q);
 /* Paths that are no resources; false: no such path. */

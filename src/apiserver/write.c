@@ -3,6 +3,7 @@
 #include "apiserver/write.h"
 
 #include "api/patch.h"
+#include "apiserver/fields.h"
 #include "base/log.h"
 #include "base/timeutil.h"
 
@@ -64,14 +65,7 @@ static int refuse(struct request *q)
 
 int write_begin(struct request *q)
 {
-    const char *s = http_query(q->x, "dryRun");
-    if (s && *s && !streq(s, "All")) {
-        respond_error(q, 400, "BadRequest",
-                      "dryRun: Unsupported value: \"%.40s\": supported values: \"All\"", s);
-        return -EINVAL;
-    }
-    q->dry_run = s && *s;
-    return refuse(q);
+    return fields_parse_options(q) < 0 ? -EINVAL : refuse(q);
 }
 
 static const char *name_of(const struct write *w)
@@ -111,7 +105,7 @@ static void put_failed(struct write *w, int error)
 {
     struct request *q = w->q;
     bool raced = error == -EEXIST || error == -ESTALE || error == -ENOENT;
-    if (raced && w->base && w->attempts < MAX_ATTEMPTS) {
+    if (raced && (w->base || w->creates_or_updates) && w->attempts < MAX_ATTEMPTS) {
         w->base = object_unref(w->base);
         w->value = blob_unref(w->value);
         w->attempt(w);
@@ -184,8 +178,7 @@ void write_drop_all(struct apiserver *a)
     }
 }
 
-/* Encodes 'obj'; after a failure the request was answered. */
-static struct blob *encode(struct request *q, const struct json *obj)
+struct blob *write_encode(struct request *q, const struct json *obj)
 {
     struct blob *value = NULL;
     if (object_encode(q->ck->kind, obj, &value) < 0) {
@@ -195,8 +188,7 @@ static struct blob *encode(struct request *q, const struct json *obj)
     return value;
 }
 
-/* Causes were found: answers. */
-static bool invalid(struct request *q, const struct json *obj, const struct json *old)
+bool write_is_invalid(struct request *q, const struct json *obj, const struct json *old)
 {
     CLEANUP(api_causes_done) struct api_causes causes = {0};
     object_validate(q->kind, obj, old, &causes);
@@ -207,7 +199,7 @@ static bool invalid(struct request *q, const struct json *obj, const struct json
     return causes.n > 0;
 }
 
-static int read_body(struct request *q, struct json **ret)
+int write_read_body(struct request *q, struct json **ret)
 {
     struct err e = {0};
     int r = request_body(q, ret, &e);
@@ -221,8 +213,7 @@ static int read_body(struct request *q, struct json **ret)
 
 /* ---- create ---- */
 
-/* The namespace of a new object must be there, and not on its way out. */
-static int check_namespace(struct request *q, const char *name)
+int write_check_namespace(struct request *q, const char *name)
 {
     const char *ns = q->namespace;
     if (!ns) {
@@ -271,7 +262,7 @@ static void attempt_create(struct write *w)
         free(w->key);
         w->key = cache_key(w->q->namespace, json_path_string(w->body, "metadata", "name", NULL));
     }
-    struct blob *value = encode(w->q, w->body);
+    struct blob *value = write_encode(w->q, w->body);
     if (!value) {
         write_free(w);
         return;
@@ -295,7 +286,7 @@ void handle_create(struct request *q)
     CLEANUP(json_free) struct json *obj = NULL;
     struct err e = {0};
     const struct api_kind *k = q->kind;
-    if (write_begin(q) < 0 || read_body(q, &obj) < 0) {
+    if (write_begin(q) < 0 || write_read_body(q, &obj) < 0) {
         return;
     }
     if (q->ck->crd && crd_is_terminating(q->ck->crd)) {
@@ -313,15 +304,19 @@ void handle_create(struct request *q)
                       "resourceVersion should not be set on objects to be created");
         return;
     }
-    if (check_namespace(q, json_path_string(obj, "metadata", "name", NULL)) < 0) {
+    if (write_check_namespace(q, json_path_string(obj, "metadata", "name", NULL)) < 0) {
         return;
     }
     bool named = json_string_size(json_path(obj, "metadata", "name", NULL)) > 0;
-    object_conform(k, obj);
-    object_prepare_create(k, obj, time_wall_ms());
-    if (invalid(q, obj, NULL)) {
+    if (fields_prune(q, obj, false) < 0) {
         return;
     }
+    object_conform(k, obj);
+    object_prepare_create(k, obj, time_wall_ms());
+    if (write_is_invalid(q, obj, NULL)) {
+        return;
+    }
+    fields_record(q, NULL, obj);
     CLEANUP_FREE char *key =
         cache_key(q->namespace, json_path_string(obj, "metadata", "name", NULL));
     struct write *w = write_new(q, q->ck, key, attempt_create);
@@ -332,8 +327,7 @@ void handle_create(struct request *q)
 
 /* ---- update and patch ---- */
 
-/* What the client demands of the object it changes; after a failure the request was answered. */
-static int check_preconditions(struct request *q, const struct json *obj, const struct json *old)
+int write_check_preconditions(struct request *q, const struct json *obj, const struct json *old)
 {
     const struct json *version = json_path(obj, "metadata", "resourceVersion", NULL);
     const struct json *uid = json_path(obj, "metadata", "uid", NULL);
@@ -376,8 +370,21 @@ static struct json *wanted(struct write *w, const struct json *old)
     return NULL;
 }
 
-/* The bytes to be stored, '*ret_finished' when the object goes with them; NULL: the request was answered. */
-static struct blob *compute(struct write *w, const struct object *base, bool *ret_finished)
+struct blob *write_finish(struct write *w, struct json *obj, const struct json *old, bool *ret_same)
+{
+    if (write_is_invalid(w->q, obj, old)) {
+        return NULL;
+    }
+    json_remove(json_get(obj, "metadata"), "resourceVersion");
+    CLEANUP(json_free) struct json *before = json_clone(old);
+    json_remove(json_get(before, "metadata"), "resourceVersion");
+    *ret_same = json_equal(before, obj);
+    w->finished = object_is_finished(w->ck->kind, obj);
+    return write_encode(w->q, obj);
+}
+
+/* The bytes to be stored; NULL: the request was answered. */
+static struct blob *compute(struct write *w, const struct object *base, bool *ret_same)
 {
     struct request *q = w->q;
     const struct api_kind *k = q->kind;
@@ -393,7 +400,8 @@ static struct blob *compute(struct write *w, const struct object *base, bool *re
         respond_error(q, 400, "BadRequest", "%s", e.text);
         return NULL;
     }
-    if (check_preconditions(q, obj, old) < 0) {
+    if (write_check_preconditions(q, obj, old) < 0 ||
+        (!scale && fields_prune(q, obj, w->attempts > 0) < 0)) {
         return NULL;
     }
     if (scale) {
@@ -415,16 +423,30 @@ static struct blob *compute(struct write *w, const struct object *base, bool *re
     } else {
         object_prepare_update(k, old, obj);
     }
-    if (invalid(q, obj, old)) {
-        return NULL;
+    fields_record(q, old, obj);
+    return write_finish(w, obj, old, ret_same);
+}
+
+void write_send_update(struct write *w, struct object *base, struct blob *value, bool same)
+{
+    if (!w->finished && same) {
+        blob_unref(value);
+        respond_object(w->q, 200, base->text);
+        write_free(w);
+    } else if (w->q->dry_run) {
+        CLEANUP(blob_unref) struct blob *text = object_text(w->ck->head, value, base->revision);
+        blob_unref(value);
+        respond_object(w->q, 200, text);
+        write_free(w);
+    } else {
+        send_write(w, base, value, w->finished);
     }
-    *ret_finished = object_is_finished(k, obj);
-    return encode(q, obj);
 }
 
 static void attempt_update(struct write *w)
 {
     struct object *base = keyset_get(&w->ck->objects, w->key);
+    bool same;
     if (!base && w->ck->gone) {
         respond_conflict(w->q, w->q->name, "its CustomResourceDefinition was changed; try again");
         write_free(w);
@@ -435,21 +457,11 @@ static void attempt_update(struct write *w)
         write_free(w);
         return;
     }
-    bool finished;
-    CLEANUP(blob_unref) struct blob *value = compute(w, base, &finished);
-    if (!value) {
-        write_free(w);
-        return;
-    }
-    if (!finished && object_same(base, w->ck->head, value)) {
-        respond_object(w->q, 200, base->text);
-        write_free(w);
-    } else if (w->q->dry_run) {
-        CLEANUP(blob_unref) struct blob *text = object_text(w->ck->head, value, base->revision);
-        respond_object(w->q, 200, text);
-        write_free(w);
+    struct blob *value = compute(w, base, &same);
+    if (value) {
+        write_send_update(w, base, value, same);
     } else {
-        send_write(w, base, TAKE(value), finished);
+        write_free(w);
     }
 }
 
@@ -464,7 +476,7 @@ static struct write *update_new(struct request *q, struct json *body)
 void handle_update(struct request *q)
 {
     struct json *obj;
-    if (write_begin(q) < 0 || read_body(q, &obj) < 0) {
+    if (write_begin(q) < 0 || write_read_body(q, &obj) < 0) {
         return;
     }
     attempt_update(update_new(q, obj));
@@ -501,6 +513,10 @@ void handle_patch(struct request *q)
     };
     struct json *body;
     CLEANUP_FREE char *type = request_content_type(q);
+    if (streq(type, APPLY_TYPE)) {
+        handle_apply(q);
+        return;
+    }
     /* As in Kubernetes: custom resources say nothing of how their lists are patched. */
     size_t i = 0, n = ARRAY_SIZE(types) - q->kind->custom;
     while (i < n && !streq(type, types[i].type)) {
@@ -509,11 +525,11 @@ void handle_patch(struct request *q)
     if (i == n) {
         respond_error(q, 415, "UnsupportedMediaType",
                       "the body of the request was in an unknown format - accepted media types "
-                      "include: %s, %s%s%s",
+                      "include: %s, %s%s%s, " APPLY_TYPE,
                       types[0].type, types[1].type, n > 2 ? ", " : "", n > 2 ? types[2].type : "");
         return;
     }
-    if (write_begin(q) < 0 || read_body(q, &body) < 0) {
+    if (write_begin(q) < 0 || write_read_body(q, &body) < 0) {
         return;
     }
     struct write *w = update_new(q, body);

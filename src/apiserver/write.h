@@ -22,6 +22,8 @@ struct write {
                  struct err *e); /* Applies 'body'; of a patch. */
     struct deletion *deletion;   /* Of a deletion. */
     bool generated;              /* The name was made by the server. */
+    bool creates_or_updates;     /* Whichever is due when it is attempted. */
+    bool finished;               /* The object goes with this update. */
     /* What is being stored. */
     struct blob *value;
     struct object *base; /* What the change is based on; NULL: creation. */
@@ -39,6 +41,23 @@ void write_delete(struct write *w, struct object *base, struct blob *value);
 int write_begin(struct request *q);
 /* An answer to an error of the store that another attempt would not change. */
 void respond_store_error(struct request *q, int error);
+
+/* Steps of a write.  After a failure (negative, NULL, true of write_is_invalid) the request was answered. */
+
+/* The body as a tree, owned. */
+int write_read_body(struct request *q, struct json **ret);
+/* The namespace of a new object (its name may be NULL) must be there, and not on its way out. */
+int write_check_namespace(struct request *q, const char *name);
+/* Version and UID that the client demands of the object it changes. */
+int write_check_preconditions(struct request *q, const struct json *obj, const struct json *old);
+bool write_is_invalid(struct request *q, const struct json *obj, const struct json *old);
+/* The bytes for the store. */
+struct blob *write_encode(struct request *q, const struct json *obj);
+/* Validates the update of 'old' to 'obj', and encodes it; '*ret_same': nothing is changed. */
+struct blob *write_finish(struct write *w, struct json *obj, const struct json *old,
+                          bool *ret_same);
+/* Stores 'value' (taken over) in the place of 'base', or answers when nothing is to be stored. */
+void write_send_update(struct write *w, struct object *base, struct blob *value, bool same);
 
 /* ---- delete.c ---- */
 

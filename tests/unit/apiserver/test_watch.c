@@ -188,7 +188,8 @@ static void a_window_is_bounded_in_bytes_too(void **state)
     struct harness *h = harness_new(&cfg, NULL);
     CLEANUP_FREE char *old = make_net(h, "a", 11, NULL);
     for (int i = 0; i < 12; i++) {
-        CLEANUP_FREE char *patch = xasprintf("{\"netid\":%d,\"fill\":\"%020000d\"}", 100 + i, 0);
+        CLEANUP_FREE char *patch = xasprintf(
+            "{\"netid\":%d,\"metadata\":{\"annotations\":{\"fill\":\"%020000d\"}}}", 100 + i, 0);
         merge(h, NETS "/a", patch);
     }
     struct watcher *w = watch_from(h, NETS, old, NULL);
@@ -422,7 +423,8 @@ static void a_client_that_does_not_read_falls_behind_alone(void **state)
     int fd = lazy_watch(h, NETS "?watch=1");
     struct watcher *w = watch_from(h, NETS, version, NULL);
     for (int i = 0; i < 60; i++) {
-        CLEANUP_FREE char *patch = xasprintf("{\"netid\":%d,\"fill\":\"%0200000d\"}", 100 + i, 0);
+        CLEANUP_FREE char *patch = xasprintf(
+            "{\"netid\":%d,\"metadata\":{\"annotations\":{\"fill\":\"%0200000d\"}}}", 100 + i, 0);
         merge(h, NETS "/a", patch);
     }
     watcher_expect(w, 60);
@@ -439,7 +441,8 @@ static void a_client_that_reads_late_catches_up(void **state)
     CLEANUP_FREE char *version = make_net(h, "a", 11, NULL);
     int fd = lazy_watch(h, NETS "?watch=1");
     for (int i = 0; i < 60; i++) {
-        CLEANUP_FREE char *patch = xasprintf("{\"netid\":%d,\"fill\":\"%0200000d\"}", 100 + i, 0);
+        CLEANUP_FREE char *patch = xasprintf(
+            "{\"netid\":%d,\"metadata\":{\"annotations\":{\"fill\":\"%0200000d\"}}}", 100 + i, 0);
         merge(h, NETS "/a", patch);
     }
     delete (h, NETS "/a");
