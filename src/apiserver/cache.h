@@ -50,6 +50,12 @@ struct cache_kind *cache_add_event(struct cache *c, const struct store_event *ev
                                    struct cache_event *ret);
 void cache_add_history(struct cache *c, const struct store_event *ev);
 void cache_load(struct cache *c, const struct store_item *items, size_t n, uint64_t revision);
+/* A snapshot after the store was away: calls 'event' with what differs from the cache, as changes in the order of their
+ * revisions; it is to give each to cache_add_event.  What an object was in between is not known, so that older
+ * versions are out of the windows afterwards.  -ESTALE, with nothing done: the store has another past than the
+ * cache, as after a backup was restored. */
+int cache_resync(struct cache *c, const struct store_item *items, size_t n, uint64_t revision,
+                 void (*event)(void *ctx, const struct store_event *ev), void *ctx);
 
 struct cache_kind *cache_find(struct cache *c, const struct api_kind *k);
 /* "NAMESPACE/NAME" or "NAME": owned. */

@@ -22,6 +22,7 @@ struct write {
                  struct err *e); /* Applies 'body'; of a patch. */
     struct deletion *deletion;   /* Of a deletion. */
     bool generated;              /* The name was made by the server. */
+    bool deletes;                /* What is being stored is that it is gone. */
     /* What is being stored. */
     struct blob *value;
     struct object *base; /* What the change is based on; NULL: creation. */
@@ -39,6 +40,15 @@ void write_delete(struct write *w, struct object *base, struct blob *value);
 int write_begin(struct request *q);
 /* An answer to an error of the store that another attempt would not change. */
 void respond_store_error(struct request *q, int error);
+
+/* ---- lease.c ---- */
+
+/* Whether the lease that the request is made under, if any, is held; the request was answered on failure. */
+int lease_check(struct request *q);
+bool lease_is_held(const struct write *w);
+/* The store's key of that lease (owned), and the revision at which it must be; false: there is none. */
+bool lease_guard(const struct write *w, char **ret_key, uint64_t *ret_at);
+void respond_lease_lost(struct request *q);
 
 /* ---- delete.c ---- */
 

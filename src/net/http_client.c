@@ -73,7 +73,7 @@ struct http_client {
     struct tls_context *tls; /* NULL: plain. */
     char *prefix;
     char *unix_path; /* NULL: TCP. */
-    char *address; /* IPv4 */
+    char *address;   /* IPv4 */
     uint16_t port;
     struct strbuf headers; /* Which all requests have. */
     uint64_t connect_ms, response_ms;
@@ -776,6 +776,12 @@ int http_client_new(struct loop *l, const struct http_client_config *cfg, struct
     }
     *ret = c;
     return 0;
+}
+
+void http_client_add_header(struct http_client *c, const char *name, const char *value)
+{
+    assert(!strpbrk(value, "\r\n"));
+    strbuf_addf(&c->headers, "%s: %s\r\n", name, value);
 }
 
 struct http_client *http_client_free(struct http_client *c)

@@ -176,8 +176,8 @@ static int endpoint_parse(const char *text, size_t size, bool first, bool *https
     char *colon = strrchr(host, ':');
     uint64_t port = 0;
     if (!colon || colon == host || str_to_u64(colon + 1, UINT16_MAX, &port) < 0 || !port) {
-        return err_set(e, -EINVAL, "etcd endpoint \"%s\": not https://HOST:PORT or http://HOST:PORT",
-                       url);
+        return err_set(e, -EINVAL,
+                       "etcd endpoint \"%s\": not https://HOST:PORT or http://HOST:PORT", url);
     }
     *colon = '\0';
     if (!first && tls != *https) {
@@ -202,7 +202,8 @@ static int endpoints_parse(struct etcd_store *s, const char *text, bool *https, 
         if (s->n_endpoints == MAX_ENDPOINTS) {
             return err_set(e, -E2BIG, "etcd endpoints: more than %d", MAX_ENDPOINTS);
         }
-        int r = endpoint_parse(text, n, s->n_endpoints == 0, https, &s->endpoints[s->n_endpoints], e);
+        int r =
+            endpoint_parse(text, n, s->n_endpoints == 0, https, &s->endpoints[s->n_endpoints], e);
         if (r < 0) {
             return r;
         }

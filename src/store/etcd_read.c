@@ -35,8 +35,8 @@ void etcd_reads_send(struct etcd_store *s)
     store_list_take(&s->reads_asked, &s->reads_queued);
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
     etcd_range_format(&b, &(struct etcd_range_request){.key = ETCD_KEY, .keys_only = true});
-    s->read_call = rpc_begin(s->rpc, ETCD_PATH_RANGE, &b, ETCD_READ_MS, ETCD_MAX_MESSAGE,
-                             on_revision, s);
+    s->read_call =
+        rpc_begin(s->rpc, ETCD_PATH_RANGE, &b, ETCD_READ_MS, ETCD_MAX_MESSAGE, on_revision, s);
 }
 
 void etcd_reads_add(struct etcd_store *s, struct store_write *w)

@@ -196,17 +196,17 @@ static void guarded_writes_need_their_guard(void **state)
     /* Whatever the key's own condition. */
     static const uint64_t expect[] = {STORE_ABSENT, STORE_ANY, 12345};
     for (size_t i = 0; i < ARRAY_SIZE(expect); i++) {
-        assert_int_equal(
-            guarded(h, "/registry/a", "2", expect[i], "/registry/lease", lease, NULL), -EPERM);
-        assert_int_equal(
-            guarded(h, "/registry/a", NULL, expect[i], "/registry/lease", lease, NULL), -EPERM);
+        assert_int_equal(guarded(h, "/registry/a", "2", expect[i], "/registry/lease", lease, NULL),
+                         -EPERM);
+        assert_int_equal(guarded(h, "/registry/a", NULL, expect[i], "/registry/lease", lease, NULL),
+                         -EPERM);
     }
     assert_int_equal(guarded(h, "/registry/a", "2", a, "/registry/lease", lease, NULL), -EPERM);
     assert_int_equal(guarded(h, "/registry/a", "2", a, "/registry/none", 7, NULL), -EPERM);
     assert_int_equal(h->n_events, events);
     /* With the guard as it is now, the condition decides. */
-    assert_int_equal(
-        guarded(h, "/registry/a", "2", STORE_ABSENT, "/registry/lease", renewed, NULL), -EEXIST);
+    assert_int_equal(guarded(h, "/registry/a", "2", STORE_ABSENT, "/registry/lease", renewed, NULL),
+                     -EEXIST);
     assert_int_equal(guarded(h, "/registry/a", "2", a + 100, "/registry/lease", renewed, NULL),
                      -ESTALE);
     assert_int_equal(guarded(h, "/registry/b", "2", a, "/registry/lease", renewed, NULL), -ENOENT);
