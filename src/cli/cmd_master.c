@@ -11,6 +11,7 @@
 #include "client/client.h"
 #include "client/kubeconfig.h"
 #include "controllers/controllers.h"
+#include "controllers/leader.h"
 #include "controllers/master_config.h"
 #include "net/http.h"
 #include "net/process.h"
@@ -20,8 +21,10 @@
 #include "wire/yaml.h"
 
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 LOG_MODULE("master");
 
@@ -29,6 +32,8 @@ LOG_MODULE("master");
 #define SHUTDOWN_MS 5000
 #define ACTIVATION_FIRST_FD 3
 #define RENEWAL_MS (24 * 3600000ull)
+#define LEASE_NAMESPACE "kube-system"
+#define LEASE_NAME "tenet-controllers"
 
 struct master {
     struct loop *loop;
@@ -36,7 +41,10 @@ struct master {
     struct apiserver *apiserver;
     struct http_server *http;
     struct api_client *client;
+    struct leader *leader;          /* NULL: nobody else can run the controllers. */
+    struct api_client *controlling; /* The controllers' own client. */
     struct controllers *controllers;
+    unsigned lease_ttl_s;
     struct master_tls *tls; /* NULL: plain HTTP. */
     struct loop_signal *term, *interrupt, *hangup;
     struct loop_timer *renewal;
@@ -73,7 +81,13 @@ static const char help[] =
     "      --client-ca-file FILE     only clients with a certificate of this CA are let in\n"
     "      --storage-backend NAME    sqlite (default), etcd, or memory, which forgets\n"
     "      --storage-path FILE       sqlite's; default: /var/lib/tenet/registry.db\n"
-    "      --storage-endpoints URLS  etcd's: http://host:port[,...]\n"
+    "      --storage-endpoints URLS  etcd's: https://host:port[,...]\n"
+    "      --etcd-ca-file FILE       CA of etcd's certificate, for https\n"
+    "      --etcd-cert-file FILE     our certificate for etcd, and\n"
+    "      --etcd-key-file FILE      its key\n"
+    "      --controller-lease-ttl S  etcd: seconds after which another master's controllers take "
+    "over\n"
+    "                                from one that died; default: 15\n"
     "      --log-level SPEC          level, and levels of modules: info,subnets=debug\n"
     "  -h, --help                    this text\n"
     "\n"
@@ -197,7 +211,23 @@ static void stopped(void *ctx)
     loop_stop(m->loop);
 }
 
-/* Controllers first, so that nothing is begun any more; then watches and requests get their end. */
+static void controllers_end(struct master *m)
+{
+    m->controllers = controllers_free(m->controllers);
+    m->controlling = api_client_free(m->controlling);
+}
+
+/* Nothing is begun any more, and another master leads if there is one: watches and requests get their end. */
+static void stop_serving(void *ctx)
+{
+    struct master *m = ctx;
+    m->leader = leader_free(m->leader);
+    m->client = api_client_free(m->client);
+    apiserver_shutdown(m->apiserver);
+    http_server_shutdown(m->http, SHUTDOWN_MS, stopped, m);
+}
+
+/* Controllers first; their lease is given up over the API, which is served as long as that takes. */
 static void stop(struct master *m)
 {
     if (m->stopping) {
@@ -206,10 +236,12 @@ static void stop(struct master *m)
     }
     m->stopping = true;
     notify_manager("STOPPING=1");
-    m->controllers = controllers_free(m->controllers);
-    m->client = api_client_free(m->client);
-    apiserver_shutdown(m->apiserver);
-    http_server_shutdown(m->http, SHUTDOWN_MS, stopped, m);
+    controllers_end(m);
+    if (m->leader) {
+        leader_resign(m->leader, stop_serving, m);
+    } else {
+        stop_serving(m);
+    }
 }
 
 static void on_signal(void *ctx)
@@ -233,11 +265,18 @@ static void handle(void *ctx, struct http_exchange *x)
     }
 }
 
+static void ready(struct master *m)
+{
+    if (!m->started) {
+        m->started = true;
+        log_info("ready");
+        notify_manager("READY=1");
+    }
+}
+
 static void controllers_started(void *ctx)
 {
-    ((struct master *) ctx)->started = true;
-    log_info("ready");
-    notify_manager("READY=1");
+    ready(ctx);
 }
 
 /* Reads logLevel again; all else but certificates takes a restart. */
@@ -266,25 +305,72 @@ static void controllers_failed(void *ctx, const struct err *e)
     loop_stop(m->loop);
 }
 
-/* The registry is loaded: the controllers may speak to it. */
-static void registry_ready(void *ctx)
+/* A client of our own API; false: the loop stops. */
+static bool connect_self(struct master *m, struct api_client **ret)
 {
-    struct master *m = ctx;
     struct err e = {0};
     const char *host = streq(m->host, "0.0.0.0") ? "127.0.0.1" : m->host;
     CLEANUP_FREE char *url = xasprintf("http://%s:%d", m->tls ? "127.0.0.1" : host, m->own_port);
     struct kubeconfig way = {.server = url,
                              .token = m->tls ? (char *) master_tls_token(m->tls) : NULL};
-    if (api_client_with(m->loop, &way, "tenet-master/" TENET_VERSION, &m->client, &e) < 0) {
-        m->status = command_fail(&e, NULL);
-        loop_stop(m->loop);
+    if (api_client_with(m->loop, &way, "tenet-master/" TENET_VERSION, ret, &e) < 0) {
+        controllers_failed(m, &e);
+        return false;
+    }
+    return true;
+}
+
+/* 'fence': all that they write is on the condition that we lead; NULL: nobody else can. */
+static void controllers_begin(void *ctx, const char *fence)
+{
+    struct master *m = ctx;
+    if (!connect_self(m, &m->controlling)) {
         return;
+    }
+    if (fence) {
+        http_client_add_header(api_client_http(m->controlling), "Tenet-Lease", fence);
     }
     struct controllers_config cfg = {.network = m->network,
                                      .started = controllers_started,
                                      .failed = controllers_failed,
                                      .ctx = m};
-    m->controllers = controllers_new(m->loop, m->client, &cfg);
+    m->controllers = controllers_new(m->loop, m->controlling, &cfg);
+}
+
+static void deposed(void *ctx)
+{
+    controllers_end(ctx);
+}
+
+/* Another master has seen to what a cluster begins with. */
+static void follows(void *ctx, const char *holder)
+{
+    ready(ctx);
+}
+
+/* The registry is loaded: the controllers may speak to it, those of one master at a time. */
+static void registry_ready(void *ctx)
+{
+    struct master *m = ctx;
+    if (!store_is_shared(m->store)) {
+        controllers_begin(m, NULL);
+        return;
+    }
+    char who[HOST_NAME_MAX + 1] = "master";
+    if (gethostname(who, sizeof(who)) < 0) {
+        log_debug("host has no name");
+    }
+    struct leader_config cfg = {.ns = LEASE_NAMESPACE,
+                                .name = LEASE_NAME,
+                                .who = who,
+                                .duration_s = m->lease_ttl_s,
+                                .elected = controllers_begin,
+                                .deposed = deposed,
+                                .follows = follows,
+                                .ctx = m};
+    if (connect_self(m, &m->client)) {
+        m->leader = leader_new(m->loop, m->client, &cfg);
+    }
 }
 
 /* Certificates may have been replaced, or be due. */
@@ -365,7 +451,13 @@ static int open_store(struct master *m, const struct master_config *c, struct er
         }
     }
     struct store_config cfg = {
-        .backend = c->storage_backend, .path = c->storage_path, .endpoints = c->storage_endpoints};
+        .backend = c->storage_backend,
+        .path = c->storage_path,
+        .endpoints = c->storage_endpoints,
+        .ca_file = c->etcd_ca,
+        .cert_file = c->etcd_cert,
+        .key_file = c->etcd_key,
+    };
     return store_open(m->loop, &cfg, &m->store, e);
 }
 
@@ -375,7 +467,8 @@ static void master_done(struct master *m)
     loop_signal_free(m->interrupt);
     loop_signal_free(m->hangup);
     loop_timer_free(m->renewal);
-    controllers_free(m->controllers);
+    controllers_end(m);
+    leader_free(m->leader);
     api_client_free(m->client);
     store_close(m->store);
     http_server_free(m->http);
@@ -396,8 +489,8 @@ static void raise_file_limit(void)
 
 static int run_master(const struct master_config *c, const char *config_path)
 {
-    __attribute__((cleanup(master_done))) struct master m = {.network = c->network,
-                                                             .config_path = config_path};
+    __attribute__((cleanup(master_done))) struct master m = {
+        .network = c->network, .config_path = config_path, .lease_ttl_s = c->lease_ttl_s};
     struct err e = {0};
     CLEANUP(fd_close) int fd = -1;
     if (check_host(&c->network, &e) < 0) {
