@@ -361,6 +361,15 @@ int write_check_preconditions(struct request *q, const struct json *obj, const s
 {
     const struct json *version = json_path(obj, "metadata", "resourceVersion", NULL);
     const struct json *uid = json_path(obj, "metadata", "uid", NULL);
+    if (q->kind->custom && q->verb == VERB_UPDATE && json_string_size(version) == 0 &&
+        !streq(q->subresource, "scale")) {
+        /* As in Kubernetes: nobody knows how to merge an update of a kind of its own. */
+        CLEANUP(api_causes_done) struct api_causes causes = {0};
+        api_invalid(&causes, "metadata.resourceVersion", version,
+                    "must be specified for an update");
+        respond_invalid(q, q->name, &causes);
+        return -EINVAL;
+    }
     if (json_string_size(version) &&
         !json_equal(version, json_path(old, "metadata", "resourceVersion", NULL))) {
         respond_conflict(q, q->name, MODIFIED_TEXT);

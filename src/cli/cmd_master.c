@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/master_controllers.h"
 #include "cli/master_tls.h"
 #include "cli/notify.h"
 #include "client/client.h"
@@ -89,6 +90,10 @@ static const char help[] =
     "over\n"
     "                                from one that died; default: 15\n"
     "      --log-level SPEC          level, and levels of modules: info,subnets=debug\n"
+    "      --controllers-only        serve no API: run the network's controllers on another API "
+    "server,\n"
+    "      --kubeconfig FILE         that of this file; default: $KUBECONFIG, then "
+    "~/.kube/config\n"
     "  -h, --help                    this text\n"
     "\n"
     "Options override the file. Listening sockets passed by socket activation are served too.\n";
@@ -118,15 +123,24 @@ struct option_value {
     const char *name, *value;
 };
 
-enum { OPT_HELP = 256, OPT_CONFIG_FIRST };
+enum { OPT_HELP = 256, OPT_CONTROLLERS_ONLY, OPT_KUBECONFIG, OPT_CONFIG_FIRST };
 #define MAX_VALUES 64
 
-/* -1: go on; else the exit status.  '*ret_path' is the configuration file, or NULL. */
-static int parse_options(int argc, char **argv, struct master_config *c, const char **ret_path)
+/* What the command line says beside the configuration. */
+struct invocation {
+    const char *config; /* The configuration file; NULL: none. */
+    bool controllers_only;
+    const char *kubeconfig; /* NULL: not given. */
+};
+
+/* -1: go on; else the exit status. */
+static int parse_options(int argc, char **argv, struct master_config *c, struct invocation *ret)
 {
-    enum { N_FIXED = 2, N_MAX = 32 };
+    enum { N_FIXED = 4, N_MAX = 40 };
     struct option longs[N_MAX] = {{"help", no_argument, NULL, OPT_HELP},
-                                  {"config", required_argument, NULL, 'c'}};
+                                  {"config", required_argument, NULL, 'c'},
+                                  {"controllers-only", no_argument, NULL, OPT_CONTROLLERS_ONLY},
+                                  {"kubeconfig", required_argument, NULL, OPT_KUBECONFIG}};
     for (int i = 0; master_config_options[i]; i++) {
         assert(N_FIXED + i + 1 < N_MAX);
         longs[N_FIXED + i] = (struct option){master_config_options[i], required_argument, NULL,
@@ -134,7 +148,6 @@ static int parse_options(int argc, char **argv, struct master_config *c, const c
     }
     struct option_value values[MAX_VALUES];
     size_t n = 0;
-    const char *config = NULL;
     struct err e = {0};
     char bad[64];
     int opt;
@@ -144,7 +157,11 @@ static int parse_options(int argc, char **argv, struct master_config *c, const c
             fputs(help, stdout);
             return 0;
         } else if (opt == 'c') {
-            config = optarg;
+            ret->config = optarg;
+        } else if (opt == OPT_CONTROLLERS_ONLY) {
+            ret->controllers_only = true;
+        } else if (opt == OPT_KUBECONFIG) {
+            ret->kubeconfig = optarg;
         } else if (opt == ':' || opt == '?') {
             return command_usage(&cmd_master, "%s %s",
                                  opt == ':' ? "a value is missing after" : "wrong option",
@@ -159,7 +176,12 @@ static int parse_options(int argc, char **argv, struct master_config *c, const c
     if (optind < argc) {
         return command_usage(&cmd_master, "unexpected argument \"%s\"", argv[optind]);
     }
-    if (config && read_config(config, c, &e) < 0) {
+    if (ret->kubeconfig && !ret->controllers_only) {
+        return command_usage(&cmd_master,
+                             "--kubeconfig goes with --controllers-only: else the master "
+                             "serves the API itself");
+    }
+    if (ret->config && read_config(ret->config, c, &e) < 0) {
         return command_fail(&e, NULL);
     }
     unsigned given = 0;
@@ -171,10 +193,9 @@ static int parse_options(int argc, char **argv, struct master_config *c, const c
     if (c->log_level && log_set_levels(c->log_level, bad) < 0) {
         (void) err_set(&e, -EINVAL, "logLevel: \"%s\" is not a level such as info", bad);
     } else if (master_config_check(c, &e) == 0) {
-        *ret_path = config;
         return -1;
     }
-    return config ? command_fail(&e, "%s", config) : command_fail(&e, NULL);
+    return ret->config ? command_fail(&e, "%s", ret->config) : command_fail(&e, NULL);
 }
 
 /* The networks that this host's interfaces are in must not be the cluster's. */
@@ -280,16 +301,16 @@ static void controllers_started(void *ctx)
 }
 
 /* Reads logLevel again; all else but certificates takes a restart. */
-static void reread_config(const struct master *m)
+void master_reread_config(const char *path)
 {
     __attribute__((cleanup(master_config_donep))) struct master_config c;
     struct err e = {0};
     char bad[64];
     master_config_init(&c);
-    if (!m->config_path) {
+    if (!path) {
         return;
     }
-    if (read_config(m->config_path, &c, &e) < 0) {
+    if (read_config(path, &c, &e) < 0) {
         log_warn("configuration not read again", "error=\"%s\"", e.text);
     } else if (c.log_level && log_set_levels(c.log_level, bad) < 0) {
         log_warn("configuration not read again", "error=\"logLevel: %s is not a level\"", bad);
@@ -391,7 +412,7 @@ static void renew(void *ctx)
 
 static void on_hangup(void *ctx)
 {
-    reread_config(ctx);
+    master_reread_config(((struct master *) ctx)->config_path);
     renew(ctx);
 }
 
@@ -523,9 +544,11 @@ static int run(int argc, char **argv)
 {
     __attribute__((cleanup(master_config_donep))) struct master_config c;
     master_config_init(&c);
-    const char *path = NULL;
-    int status = parse_options(argc, argv, &c, &path);
-    return status >= 0 ? status : run_master(&c, path);
+    struct invocation inv = {0};
+    int status = parse_options(argc, argv, &c, &inv);
+    return status >= 0            ? status
+           : inv.controllers_only ? master_run_controllers(&c, inv.kubeconfig, inv.config)
+                                  : run_master(&c, inv.config);
 }
 
 const struct command cmd_master = {.name = "master",

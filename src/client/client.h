@@ -87,6 +87,11 @@ struct informer_ops {
 struct informer *informer_new(struct api_client *c, struct loop *l, const char *api_version,
                               const char *plural, const char *field_selector,
                               const struct informer_ops *ops, void *ctx);
+/* As above, of one namespace. */
+struct informer *informer_new_in(struct api_client *c, struct loop *l, const char *ns,
+                                 const char *api_version, const char *plural,
+                                 const char *field_selector, const struct informer_ops *ops,
+                                 void *ctx);
 struct informer *informer_free(struct informer *i);
 bool informer_synced(const struct informer *i);
 const struct json *informer_get(const struct informer *i, const char *key);

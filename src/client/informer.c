@@ -30,7 +30,7 @@ LOG_MODULE("informer");
 struct informer {
     struct api_client *client;
     struct loop *loop;
-    char *api_version, *plural, *field_selector;
+    char *api_version, *plural, *ns, *field_selector;
     const struct informer_ops *ops;
     void *ctx;
     struct smap objects; /* Key to 'struct entry'. */
@@ -377,7 +377,7 @@ static void watch_ended(void *ctx, const struct http_result *r)
 
 static void informer_go(struct informer *i)
 {
-    CLEANUP_FREE char *base = api_path(i->api_version, i->plural, NULL, NULL, NULL);
+    CLEANUP_FREE char *base = api_path(i->api_version, i->plural, i->ns, NULL, NULL);
     CLEANUP_STRBUF struct strbuf path = STRBUF_INIT;
     if (i->gone) {
         CLEANUP_FREE char *error = TAKE(i->watch_error);
@@ -418,11 +418,20 @@ struct informer *informer_new(struct api_client *c, struct loop *l, const char *
                               const char *plural, const char *field_selector,
                               const struct informer_ops *ops, void *ctx)
 {
+    return informer_new_in(c, l, NULL, api_version, plural, field_selector, ops, ctx);
+}
+
+struct informer *informer_new_in(struct api_client *c, struct loop *l, const char *ns,
+                                 const char *api_version, const char *plural,
+                                 const char *field_selector, const struct informer_ops *ops,
+                                 void *ctx)
+{
     struct informer *i = NEW(struct informer);
     i->client = c;
     i->loop = l;
     i->api_version = xstrdup(api_version);
     i->plural = xstrdup(plural);
+    i->ns = ns ? xstrdup(ns) : NULL;
     i->field_selector = field_selector ? xstrdup(field_selector) : NULL;
     i->ops = ops;
     i->ctx = ctx;
@@ -450,6 +459,7 @@ struct informer *informer_free(struct informer *i)
     smap_done(&i->objects);
     free(i->api_version);
     free(i->plural);
+    free(i->ns);
     free(i->field_selector);
     free(i->version);
     free(i->page);

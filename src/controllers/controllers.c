@@ -40,10 +40,12 @@ static void bootstrapped(void *ctx, const struct err *e)
     if (c->cfg.network.plugin == SDN_MULTITENANT) {
         c->vnids = vnids_new(c->loop, c->client, c->recorder);
     }
-    c->namespaces = namespaces_new(c->loop, c->client);
-    c->event_age = event_age_new(c->loop, c->client);
-    c->crd_cleanup = crd_cleanup_new(c->loop, c->client);
-    c->gc = gc_new(c->loop, c->client, c->recorder);
+    if (!c->cfg.network_only) {
+        c->namespaces = namespaces_new(c->loop, c->client);
+        c->event_age = event_age_new(c->loop, c->client);
+        c->crd_cleanup = crd_cleanup_new(c->loop, c->client);
+        c->gc = gc_new(c->loop, c->client, c->recorder);
+    }
     c->cfg.started(c->cfg.ctx);
 }
 
@@ -55,7 +57,7 @@ struct controllers *controllers_new(struct loop *l, struct api_client *client,
     c->client = client;
     c->cfg = *cfg;
     c->recorder = recorder_new(l, client, cfg->component ? cfg->component : "tenet-master");
-    c->bootstrap = bootstrap_new(l, client, &cfg->network, bootstrapped, c);
+    c->bootstrap = bootstrap_new(l, client, &cfg->network, cfg->network_only, bootstrapped, c);
     return c;
 }
 

@@ -425,7 +425,7 @@ struct leader *leader_new(struct loop *l, struct api_client *client,
     e->limit = loop_timer_new(l, limit_over, e);
     new_identity(e);
     CLEANUP_FREE char *field = xasprintf("metadata.name=%s", cfg->name);
-    e->informer = informer_new(client, l, API_VERSION, "leases", field, &ops, e);
+    e->informer = informer_new_in(client, l, cfg->ns, API_VERSION, "leases", field, &ops, e);
     return e;
 }
 
