@@ -341,10 +341,10 @@ static void check_default(const struct json *s, const char *field, struct api_ca
         api_invalid(c, API_FIELD("%s.default", field), dflt, "must not have unknown fields: %s",
                     unknown.list[0]);
     } else if (wrong.n) {
-        api_invalid(c,
-                    API_FIELD("%s.default%s%s", field, *wrong.list[0].field ? "." : "",
-                              wrong.list[0].field),
-                    dflt, "%s", wrong.list[0].message);
+        const char *below = wrong.list[0].field;
+        bool root = streq(below, "<root>");
+        api_invalid(c, API_FIELD("%s.default", field), dflt, "%s%s%s", root ? "" : below,
+                    root ? "" : ": ", wrong.list[0].message);
     }
     crd_nodes_free(nodes);
 }

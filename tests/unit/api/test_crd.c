@@ -168,7 +168,7 @@ static const struct {
     {"[{'op':'add','path':'" SPEC "/properties/color/maxLength','value':-1}]", COLOR ".maxLength",
      "between 0"},
     {"[{'op':'add','path':'" SPEC "/properties/color/x-kubernetes-validations',"
-     "'value':[{'rule':'self != \"\"'}]}]",
+     "'value':[{'rule':'self > 0'}]}]",
      COLOR ".x-kubernetes-validations", "or remove it"},
     {"[{'op':'add','path':'" SPEC "/properties/size/type','value':'string'}]",
      "spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[size].type",
