@@ -72,6 +72,7 @@ struct apiserver *apiserver_new(struct loop *l, struct store *s, const struct ap
     a->settle_timer = loop_timer_new(l, definitions_settle, a);
     list_init(&a->writes);
     a->metrics = metrics_new();
+    a->openapi = openapi_new();
     store_start(s, &watcher, a);
     return a;
 }
@@ -91,6 +92,7 @@ struct apiserver *apiserver_free(struct apiserver *a)
         loop_timer_free(a->settle_timer);
         cache_done(&a->cache);
         metrics_free(a->metrics);
+        openapi_free(a->openapi);
         free(a);
     }
     return NULL;

@@ -24,6 +24,7 @@ struct apiserver {
     bool settling; /* A definition's status is being written. */
     struct loop_timer *settle_timer;
     struct metrics *metrics;
+    struct openapi *openapi;
     uint64_t started_ms;
 };
 
@@ -194,6 +195,11 @@ void write_drop_all(struct apiserver *a);
 struct json *scale_of(const struct api_kind *k, const struct json *obj);
 /* Gives 'obj' the number that the Scale 'wish' asks for.  -EINVAL. */
 int scale_apply(const struct api_kind *k, const struct json *wish, struct json *obj, struct err *e);
+
+/* ---- openapi.c ---- */
+
+struct openapi *openapi_new(void);
+struct openapi *openapi_free(struct openapi *o);
 
 /* ---- metrics.c ---- */
 
