@@ -66,6 +66,20 @@ bool selection_matches(const struct selection *s, const struct object *o)
            api_selector_matches(s->fields, o->index) && api_selector_matches(s->labels, o->index);
 }
 
+const char *selection_value(const struct request *q, const struct selection *s)
+{
+    return q->ck->indexed >= 0 ? api_selector_value(s->fields, (size_t) q->ck->indexed) : NULL;
+}
+
+struct cache_range selection_range(const struct request *q, const struct selection *s)
+{
+    return (struct cache_range){
+        .namespace = q->namespace,
+        .name = s->name ? s->name : api_selector_value(s->fields, 0),
+        .value = selection_value(q, s),
+    };
+}
+
 /* ---- get ---- */
 
 void handle_get(struct request *q)
@@ -331,7 +345,9 @@ static struct object **collect(struct request *q, const struct list_request *l, 
     struct object **found = NULL, *o;
     size_t n = 0, cap = 0, size = 0, remaining = 0;
     struct cache_walk w;
-    cache_walk_init(&w, q->ck, q->namespace, l->after, l->revision);
+    struct cache_range range = selection_range(q, &l->sel);
+    range.after = l->after;
+    cache_walk_init(&w, q->ck, &range, l->revision);
     while ((o = cache_walk_next(&w))) {
         if (!selection_matches(&l->sel, o)) {
             continue;

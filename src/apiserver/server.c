@@ -5,10 +5,12 @@
 #include "base/timeutil.h"
 
 #include <inttypes.h>
+#include <malloc.h>
 
 LOG_MODULE("apiserver");
 
 #define DEFAULT_WINDOW 8192
+#define TRIM_OBJECTS 1000 /* Snapshots from this size on are worth it. */
 #define DEFAULT_WINDOW_BYTES ((size_t) 16 << 20)
 
 /* ---- the store's reports ---- */
@@ -28,10 +30,19 @@ static void on_snapshot(void *ctx, const struct store_item *items, size_t n, uin
     cache_load(&a->cache, items, n, revision, definitions_load, a);
     definitions_settle(a);
     a->lost = false;
+    if (n >= TRIM_OBJECTS) {
+        loop_task_queue(&a->trim);
+    }
     log_info("registry loaded", "objects=%zu revision=%" PRIu64, n, revision);
     if (first && a->cfg.ready) {
         a->cfg.ready(a->cfg.ctx);
     }
+}
+
+/* The snapshot is freed once it was reported; the C library would keep its pages. */
+static void trim(void *ctx)
+{
+    malloc_trim(0);
 }
 
 static void on_event(void *ctx, const struct store_event *ev)
@@ -71,6 +82,7 @@ struct apiserver *apiserver_new(struct loop *l, struct store *s, const struct ap
     a->watch_timer = loop_timer_new(l, watch_tick, a);
     a->settle_timer = loop_timer_new(l, definitions_settle, a);
     list_init(&a->writes);
+    loop_task_init(&a->trim, l, trim, a);
     a->metrics = metrics_new();
     a->openapi = openapi_new();
     store_start(s, &watcher, a);
@@ -91,6 +103,7 @@ struct apiserver *apiserver_free(struct apiserver *a)
         loop_timer_free(a->watch_timer);
         loop_timer_free(a->settle_timer);
         cache_done(&a->cache);
+        loop_task_cancel(&a->trim);
         metrics_free(a->metrics);
         openapi_free(a->openapi);
         free(a);

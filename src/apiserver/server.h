@@ -21,6 +21,7 @@ struct apiserver {
     size_t n_watches;
     unsigned inflight; /* Writes under way. */
     struct list writes;
+    struct loop_task trim;
     bool settling; /* A definition's status is being written. */
     struct loop_timer *settle_timer;
     struct metrics *metrics;
@@ -162,6 +163,10 @@ struct selection {
 int selection_parse(struct request *q, struct selection *ret);
 void selection_done(struct selection *s);
 bool selection_matches(const struct selection *s, const struct object *o);
+/* Where in the cache the objects of the selection are, within the request's namespace. */
+struct cache_range selection_range(const struct request *q, const struct selection *s);
+/* The value that it wants of the field by which the kind is indexed; NULL: several. */
+const char *selection_value(const struct request *q, const struct selection *s);
 /* A resourceVersion parameter: *ret 0 when absent or "0".  After a failure the request was answered. */
 int version_parse(struct request *q, uint64_t *ret, bool *ret_present);
 void respond_too_large(struct request *q, uint64_t revision);
