@@ -125,6 +125,8 @@ void respond_object(struct request *q, int code, struct blob *stored);
 void respond_json(struct request *q, int code, const char *content_type, const struct json *v);
 /* Text that is ours already: JSON unless 'content_type' says otherwise. */
 void respond_text(struct request *q, int code, const char *content_type, struct strbuf *text);
+/* A stream that answered a request has ended: what is left of it is freed. */
+void respond_streamed(struct request *q);
 /* 406, unless the form can be had. */
 const char *form_content_type(const struct accept *a);
 /* "pods" or "hostsubnets.network.openshift.io", as messages name resources. */
