@@ -14,6 +14,7 @@ const struct api_kind *const api_kinds[] = {
     &api_kind_cluster_network,
     &api_kind_host_subnet,
     &api_kind_net_namespace,
+    &api_kind_lease,
     &api_kind_crd,
     NULL,
 };
