@@ -65,6 +65,7 @@ struct api_field_label {
     const char *label; /* "spec.nodeName" */
     const char *path;  /* NULL: the same as 'label'. */
     const char *dflt;  /* Value of an absent field; NULL: "". */
+    bool indexed; /* Lists and watches by one value of it do not look at the others; one a kind. */
 };
 
 /* Where the Scale of an object is: paths such as ".spec.replicas". */

@@ -237,7 +237,7 @@ static const struct api_column columns[] = {
 static const char *const short_names[] = {"po", NULL};
 static const char *const categories[] = {"all", NULL};
 static const struct api_field_label selectable[] = {
-    {"spec.nodeName"},
+    {"spec.nodeName", .indexed = true},
     {"spec.restartPolicy"},
     {"spec.schedulerName"},
     {"spec.serviceAccountName"},

@@ -37,6 +37,7 @@ void api_registry_add(struct api_registry *r, const struct api_kind *k)
     memmove(r->list + at + 1, r->list + at, (r->n - at) * sizeof(*r->list));
     r->list[at] = k;
     r->n++;
+    r->generation++;
 }
 
 void api_registry_remove(struct api_registry *r, const struct api_kind *k)
@@ -44,6 +45,7 @@ void api_registry_remove(struct api_registry *r, const struct api_kind *k)
     for (size_t i = 0; i < r->n; i++) {
         if (r->list[i] == k) {
             r->n--;
+            r->generation++;
             memmove(r->list + i, r->list + i + 1, (r->n - i) * sizeof(*r->list));
             return;
         }

@@ -11,6 +11,7 @@
 struct api_registry {
     const struct api_kind **list;
     size_t n, cap;
+    uint64_t generation; /* Counts changes. */
 };
 
 /* With the kinds that are compiled in, without those of the group 'without' (NULL: with all). */

@@ -21,8 +21,8 @@ static struct json *applied(struct write *w, const struct json *old)
     CLEANUP_FREE char *text = NULL;
     struct json *obj = NULL;
     struct api_manager m = fields_manager(q, true);
-    int r = api_apply(q->kind, old, w->body, &m, request_flag(q, "force"), &obj, &conflicts,
-                      &text, &e);
+    int r =
+        api_apply(q->kind, old, w->body, &m, request_flag(q, "force"), &obj, &conflicts, &text, &e);
     if (r == -EEXIST) {
         respond_conflicts(q, text, &conflicts);
     } else if (r == -E2BIG) {

@@ -37,6 +37,12 @@ struct cache_past_event {
     uint64_t revision;
 };
 
+static void free_keyset(void *p)
+{
+    keyset_done(p);
+    free(p);
+}
+
 /* One more kind, with its place in the store; it is not served by this alone. */
 static struct cache_kind *add(struct cache *c, const struct api_kind *k, struct crd *crd)
 {
@@ -46,7 +52,11 @@ static struct cache_kind *add(struct cache *c, const struct api_kind *k, struct 
     ck->crd = crd ? crd_ref(crd) : NULL;
     ck->prefix = xasprintf("/registry/%s%s%s/", k->group, *k->group ? "/" : "", k->plural);
     ck->head = object_head(k);
+    ck->indexed = api_field_indexed(k);
+    smap_init(&ck->by_value, free_keyset);
     list_init(&ck->watches);
+    list_init(&ck->watches_of_any);
+    smap_init(&ck->watches_by_value, free);
     c->kinds = grow(c->kinds, &c->cap_kinds, c->n_kinds + 1, sizeof(*c->kinds));
     c->kinds[c->n_kinds++] = ck;
     return ck;
@@ -74,6 +84,61 @@ static void clear_window(struct cache_kind *ck)
     ck->ring_cap = ck->first = ck->n_events = ck->event_bytes = 0;
 }
 
+/* ---- objects ---- */
+
+static void clear_objects(struct cache_kind *ck)
+{
+    keyset_done(&ck->objects);
+    smap_clear(&ck->by_value);
+}
+
+static void index_object(struct cache_kind *ck, struct object *o)
+{
+    if (ck->indexed >= 0) {
+        const char *value = api_index_field(o->index, (size_t) ck->indexed);
+        struct keyset *set = smap_get(&ck->by_value, value);
+        if (!set) {
+            set = NEW(struct keyset);
+            smap_set(&ck->by_value, value, set);
+        }
+        object_unref(keyset_put(set, object_ref(o)));
+    }
+}
+
+static void unindex_object(struct cache_kind *ck, const struct object *o)
+{
+    if (ck->indexed >= 0) {
+        const char *value = api_index_field(o->index, (size_t) ck->indexed);
+        struct keyset *set = smap_get(&ck->by_value, value);
+        if (set) {
+            object_unref(keyset_remove(set, o->key));
+            if (set->n == 0) {
+                smap_remove(&ck->by_value, value);
+            }
+        }
+    }
+}
+
+/* As keyset_put and keyset_remove of the kind's objects. */
+static struct object *put_object(struct cache_kind *ck, struct object *o)
+{
+    struct object *old = keyset_put(&ck->objects, o);
+    if (old) {
+        unindex_object(ck, old);
+    }
+    index_object(ck, o);
+    return old;
+}
+
+static struct object *remove_object(struct cache_kind *ck, const char *key)
+{
+    struct object *old = keyset_remove(&ck->objects, key);
+    if (old) {
+        unindex_object(ck, old);
+    }
+    return old;
+}
+
 struct cache_kind *cache_kind_ref(struct cache_kind *ck)
 {
     ck->refs++;
@@ -84,7 +149,9 @@ struct cache_kind *cache_kind_unref(struct cache_kind *ck)
 {
     if (ck && --ck->refs == 0) {
         clear_window(ck);
-        keyset_done(&ck->objects);
+        clear_objects(ck);
+        smap_done(&ck->by_value);
+        smap_done(&ck->watches_by_value);
         crd_unref(ck->crd);
         free(ck->prefix);
         free(ck->head);
@@ -239,8 +306,7 @@ struct cache_kind *cache_add_event(struct cache *c, const struct store_event *ev
         return NULL;
     }
     struct object *o = ev->value ? read_object(ck, key, ev->value, ev->revision) : NULL;
-    struct object *old =
-        o ? keyset_put(&ck->objects, object_ref(o)) : keyset_remove(&ck->objects, key);
+    struct object *old = o ? put_object(ck, object_ref(o)) : remove_object(ck, key);
     if (!o && !old) {
         return NULL;
     }
@@ -270,8 +336,7 @@ void cache_add_history(struct cache *c, const struct store_event *ev)
         return;
     }
     struct object *o = ev->value ? read_object(ck, key, ev->value, ev->revision) : NULL;
-    struct object *old =
-        o ? keyset_put(&ck->objects, object_ref(o)) : keyset_remove(&ck->objects, key);
+    struct object *old = o ? put_object(ck, object_ref(o)) : remove_object(ck, key);
     if (!old && ev->prev) {
         /* Its own revision is not known; it was not after the history began. */
         old = read_object(ck, key, ev->prev, c->history_floor);
@@ -301,7 +366,7 @@ static void load_items(struct cache *c, const struct store_item *items, size_t n
         }
         struct object *o = read_object(ck, key, items[i].value, items[i].revision);
         if (o) {
-            object_unref(keyset_put(&ck->objects, o));
+            object_unref(put_object(ck, o));
         }
     }
 }
@@ -317,7 +382,7 @@ static void begin_window(struct cache *c, struct cache_kind *ck, uint64_t revisi
     if (c->ready) {
         /* The store was away: what happened meanwhile is not known. */
         clear_window(ck);
-        keyset_done(&ck->objects);
+        clear_objects(ck);
     }
     ck->floor = c->ready ? revision : MAX(ck->floor, window_floor(c, revision));
 }
@@ -388,7 +453,7 @@ struct cache_kind *cache_add_kind(struct cache *c, struct crd *crd)
         if (str_has_prefix(se->key, ck->prefix)) {
             struct object *o = read_object(ck, se->key + strlen(ck->prefix), s->value, s->revision);
             if (o) {
-                object_unref(keyset_put(&ck->objects, o));
+                object_unref(put_object(ck, o));
             }
             smap_remove(&c->strangers, se->key);
         }
@@ -407,7 +472,7 @@ void cache_remove_kind(struct cache *c, struct cache_kind *ck)
     serve(c, ck, false);
     ck->gone = true;
     clear_window(ck);
-    keyset_done(&ck->objects);
+    clear_objects(ck);
     cache_kind_unref(ck);
 }
 
@@ -415,6 +480,7 @@ struct cache_kind *cache_replace_kind(struct cache *c, struct cache_kind *ck, st
 {
     struct keyset objects = ck->objects;
     ck->objects = (struct keyset){0};
+    smap_clear(&ck->by_value);
     cache_remove_kind(c, ck);
     struct cache_kind *new = cache_add_kind(c, crd);
     struct keyset_pos pos = keyset_seek(&objects, "");
@@ -423,7 +489,7 @@ struct cache_kind *cache_replace_kind(struct cache *c, struct cache_kind *ck, st
         /* Its text is in the form of the store but for the version, which is taken out again. */
         struct object *again = object_new(new->kind, new->head, o->key, o->text, o->revision);
         if (again) {
-            object_unref(keyset_put(&new->objects, again));
+            object_unref(put_object(new, again));
         }
     }
     keyset_done(&objects);
@@ -563,21 +629,36 @@ static void collect_past(struct cache_walk *w, const char *after, uint64_t revis
 
 static void step(struct cache_walk *w)
 {
-    w->next = keyset_next(&w->ck->objects, &w->pos);
+    w->next = keyset_next(w->set, &w->pos);
     if (w->next && !in_walk(w, w->next->key, NULL)) {
         w->next = NULL;
     }
 }
 
-void cache_walk_init(struct cache_walk *w, const struct cache_kind *ck, const char *namespace,
-                     const char *after, uint64_t revision)
+/* What all keys of the range begin with; owned, NULL: nothing. */
+static char *prefix_of(const struct cache_kind *ck, const struct cache_range *range)
 {
-    *w = (struct cache_walk){.ck = ck, .prefix = namespace ? xasprintf("%s/", namespace) : NULL};
+    if (range->namespace) {
+        return xasprintf("%s/%s", range->namespace, range->name ? range->name : "");
+    }
+    return range->name && !ck->kind->namespaced ? xstrdup(range->name) : NULL;
+}
+
+void cache_walk_init(struct cache_walk *w, const struct cache_kind *ck,
+                     const struct cache_range *range, uint64_t revision)
+{
+    static const struct keyset none;
+    const char *after = range->after;
+    *w = (struct cache_walk){.ck = ck, .set = &ck->objects, .prefix = prefix_of(ck, range)};
+    if (range->value && ck->indexed >= 0) {
+        const struct keyset *set = smap_get(&ck->by_value, range->value);
+        w->set = set ? set : &none;
+    }
     const char *from = w->prefix ? w->prefix : "";
     if (after && strcmp(after, from) > 0) {
         from = after;
     }
-    w->pos = keyset_seek(&ck->objects, from);
+    w->pos = keyset_seek(w->set, from);
     step(w);
     if (w->next && after && streq(w->next->key, after)) {
         step(w);

@@ -30,12 +30,16 @@ struct cache_kind {
     char *prefix;                /* Of its keys in the store: "/registry/pods/" */
     char *head;                  /* Of its objects' texts. */
     struct keyset objects;
+    int indexed;          /* Number of the field that 'by_value' goes by; -1: none. */
+    struct smap by_value; /* Its values: struct keyset. */
     /* The window: a ring, oldest first from 'first'. */
     struct cache_event *ring;
     size_t ring_cap, first, n_events;
-    size_t event_bytes; /* Texts that only the window holds. */
-    uint64_t floor;     /* All events after this revision are in the window. */
-    struct list watches;
+    size_t event_bytes;           /* Texts that only the window holds. */
+    uint64_t floor;               /* All events after this revision are in the window. */
+    struct list watches;          /* All of them. */
+    struct list watches_of_any;   /* Those which want more than one value of the indexed field. */
+    struct smap watches_by_value; /* The others, by that value: struct list. */
     size_t n_watches;
 };
 
@@ -96,17 +100,25 @@ const struct cache_event *cache_event_at(const struct cache_kind *ck, size_t i);
 /* Index of the first event after 'revision'. */
 size_t cache_event_after(const struct cache_kind *ck, uint64_t revision);
 
+/* Which objects a walk is to meet; it may meet others of the same namespace. */
+struct cache_range {
+    const char *namespace; /* NULL: all. */
+    const char *name;      /* NULL: all; counts with a namespace, or if the kind has none. */
+    const char *value;     /* Of the indexed field; NULL: all. */
+    const char *after;     /* Begins behind this key; NULL: with the first. */
+};
+
 /* A walk over the objects of a kind in key order as they were at 'revision', which must be in the window. */
 struct cache_walk {
     const struct cache_kind *ck;
+    const struct keyset *set; /* All objects, or those with one value. */
     struct keyset_pos pos;
     struct object *next;
     char *prefix;      /* Only keys that begin so; NULL: all. */
     struct past *past; /* Keys that have changed since, in order. */
     size_t n_past, at_past;
 };
-/* 'namespace' NULL: all.  'after': begins behind this key; NULL: with the first. */
-void cache_walk_init(struct cache_walk *w, const struct cache_kind *ck, const char *namespace,
-                     const char *after, uint64_t revision);
+void cache_walk_init(struct cache_walk *w, const struct cache_kind *ck,
+                     const struct cache_range *range, uint64_t revision);
 struct object *cache_walk_next(struct cache_walk *w); /* NULL at the end. */
 void cache_walk_done(struct cache_walk *w);

@@ -396,7 +396,8 @@ void handle_delete_collection(struct request *q)
     d->pending = 1; /* Until all have begun. */
     struct cache_walk walk;
     struct object *o;
-    cache_walk_init(&walk, q->ck, q->namespace, NULL, q->server->cache.revision);
+    struct cache_range range = selection_range(q, &d->sel);
+    cache_walk_init(&walk, q->ck, &range, q->server->cache.revision);
     while ((o = cache_walk_next(&walk))) {
         if (selection_matches(&d->sel, o)) {
             attempt_delete(delete_new(d, o->key));

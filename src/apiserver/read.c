@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Get and list: answered from the watch cache. */
-#include "apiserver/server.h"
+#include "apiserver/list_stream.h"
 #include "base/timeutil.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+
+/* Lists above either are sent in pieces. */
+#define LONG_LIST 2000
+#define LONG_LIST_BYTES ((size_t) 4 << 20)
 
 /* ---- parameters ---- */
 
@@ -64,6 +68,20 @@ bool selection_matches(const struct selection *s, const struct object *o)
 {
     return (!s->name || streq(api_index_field(o->index, 0), s->name)) &&
            api_selector_matches(s->fields, o->index) && api_selector_matches(s->labels, o->index);
+}
+
+const char *selection_value(const struct request *q, const struct selection *s)
+{
+    return q->ck->indexed >= 0 ? api_selector_value(s->fields, (size_t) q->ck->indexed) : NULL;
+}
+
+struct cache_range selection_range(const struct request *q, const struct selection *s)
+{
+    return (struct cache_range){
+        .namespace = q->namespace,
+        .name = s->name ? s->name : api_selector_value(s->fields, 0),
+        .value = selection_value(q, s),
+    };
 }
 
 /* ---- get ---- */
@@ -274,8 +292,7 @@ static int list_parse(struct request *q, struct list_request *l)
     return parse_revision(q, l) < 0 || selection_parse(q, &l->sel) < 0 ? -EINVAL : 0;
 }
 
-static void write_item(struct request *q, const struct object *o, int64_t now_ms,
-                       struct strbuf *out)
+void list_write_item(struct request *q, const struct object *o, int64_t now_ms, struct strbuf *out)
 {
     const struct accept *a = &q->accept;
     CLEANUP(blob_unref) struct blob *text = request_text(q, o->text);
@@ -331,7 +348,9 @@ static struct object **collect(struct request *q, const struct list_request *l, 
     struct object **found = NULL, *o;
     size_t n = 0, cap = 0, size = 0, remaining = 0;
     struct cache_walk w;
-    cache_walk_init(&w, q->ck, q->namespace, l->after, l->revision);
+    struct cache_range range = selection_range(q, &l->sel);
+    range.after = l->after;
+    cache_walk_init(&w, q->ck, &range, l->revision);
     while ((o = cache_walk_next(&w))) {
         if (!selection_matches(&l->sel, o)) {
             continue;
@@ -362,15 +381,20 @@ static void respond_list(struct request *q, const struct list_request *l)
     CLEANUP_FREE char *token = remaining ? token_make(l->revision, found[n - 1]->key) : NULL;
     int64_t now_ms = time_wall_ms();
     write_head(q, l, token, remaining, &out);
+    bool plain = !q->accept.pretty && !q->accept.yaml;
+    if (plain && (n > LONG_LIST || size > LONG_LIST_BYTES)) {
+        list_stream_begin(q, &out, TAKE(found), n);
+        return;
+    }
     strbuf_reserve(&out, q->accept.form == FORM_OBJECT ? size + 3 : 0);
     for (size_t i = 0; i < n; i++) {
         if (i) {
             strbuf_addc(&out, ',');
         }
-        write_item(q, found[i], now_ms, &out);
+        list_write_item(q, found[i], now_ms, &out);
     }
     strbuf_adds(&out, "]}\n");
-    if (!q->accept.pretty && !q->accept.yaml) {
+    if (plain) {
         respond_text(q, 200, NULL, &out);
         return;
     }

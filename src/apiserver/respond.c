@@ -2,6 +2,7 @@
 /* Answers: Status objects, and objects in the form that was asked for. */
 #include "apiserver/server.h"
 #include "base/timeutil.h"
+#include "wire/gzip.h"
 #include "wire/yaml.h"
 
 #include <inttypes.h>
@@ -21,8 +22,35 @@ static void finish(struct request *q, int code)
     request_free(q);
 }
 
+void respond_streamed(struct request *q)
+{
+    finish(q, 200);
+}
+
+/* As kube-apiserver: only what is large, and only answers to reads.  What is very large goes as it is, as one
+ * client's answer must not keep the others waiting. */
+#define GZIP_MIN ((size_t) 128 << 10)
+#define GZIP_MAX ((size_t) 4 << 20)
+
+static bool wants_gzip(const struct request *q, size_t size)
+{
+    const char *accept = http_header(q->x, "accept-encoding");
+    if (size < GZIP_MIN || size > GZIP_MAX || !accept || !streq(http_method(q->x), "GET")) {
+        return false;
+    }
+    const char *at = strstr(accept, "gzip");
+    /* "gzip;q=0": not that one. */
+    return at && !str_has_prefix(at + 4, ";q=0") && !str_has_prefix(at + 4, "; q=0");
+}
+
 void respond_text(struct request *q, int code, const char *content_type, struct strbuf *text)
 {
+    CLEANUP_STRBUF struct strbuf compressed = STRBUF_INIT;
+    if (wants_gzip(q, text->size) && gzip_compress(text->data, text->size, &compressed) == 0) {
+        http_set_header(q->x, "Content-Encoding", "gzip");
+        http_set_header(q->x, "Vary", "Accept-Encoding");
+        text = &compressed;
+    }
     http_respond(q->x, code, content_type ? content_type : "application/json", strbuf_cstr(text),
                  text->size);
     finish(q, code);

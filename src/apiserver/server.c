@@ -5,10 +5,12 @@
 #include "base/timeutil.h"
 
 #include <inttypes.h>
+#include <malloc.h>
 
 LOG_MODULE("apiserver");
 
 #define DEFAULT_WINDOW 8192
+#define TRIM_OBJECTS 1000 /* Snapshots from this size on are worth it. */
 #define DEFAULT_WINDOW_BYTES ((size_t) 16 << 20)
 
 /* ---- the store's reports ---- */
@@ -17,6 +19,12 @@ static void on_history(void *ctx, const struct store_event *ev)
 {
     struct apiserver *a = ctx;
     cache_add_history(&a->cache, ev);
+}
+
+/* The snapshot is freed once it was reported; the C library would keep its pages. */
+static void trim(void *ctx)
+{
+    malloc_trim(0);
 }
 
 static void on_event(void *ctx, const struct store_event *ev)
@@ -43,6 +51,9 @@ static void on_snapshot(void *ctx, const struct store_item *items, size_t n, uin
     }
     a->lost = false;
     definitions_settle(a);
+    if (n >= TRIM_OBJECTS) {
+        loop_task_queue(&a->trim);
+    }
     log_info("registry loaded", "objects=%zu revision=%" PRIu64, n, revision);
     if (first && a->cfg.ready) {
         a->cfg.ready(a->cfg.ctx);
@@ -86,7 +97,9 @@ struct apiserver *apiserver_new(struct loop *l, struct store *s, const struct ap
     a->watch_timer = loop_timer_new(l, watch_tick, a);
     a->settle_timer = loop_timer_new(l, definitions_settle, a);
     list_init(&a->writes);
+    loop_task_init(&a->trim, l, trim, a);
     a->metrics = metrics_new();
+    a->openapi = openapi_new();
     store_start(s, &watcher, a);
     return a;
 }
@@ -105,8 +118,10 @@ struct apiserver *apiserver_free(struct apiserver *a)
         loop_timer_free(a->watch_timer);
         loop_timer_free(a->settle_timer);
         cache_done(&a->cache);
+        loop_task_cancel(&a->trim);
         metrics_free(a->metrics);
         free(a->reason);
+        openapi_free(a->openapi);
         free(a);
     }
     return NULL;

@@ -22,9 +22,11 @@ struct apiserver {
     size_t n_watches;
     unsigned inflight; /* Writes under way. */
     struct list writes;
+    struct loop_task trim;
     bool settling; /* A definition's status is being written. */
     struct loop_timer *settle_timer;
     struct metrics *metrics;
+    struct openapi *openapi;
     uint64_t started_ms;
 };
 
@@ -124,6 +126,8 @@ void respond_object(struct request *q, int code, struct blob *stored);
 void respond_json(struct request *q, int code, const char *content_type, const struct json *v);
 /* Text that is ours already: JSON unless 'content_type' says otherwise. */
 void respond_text(struct request *q, int code, const char *content_type, struct strbuf *text);
+/* A stream that answered a request has ended: what is left of it is freed. */
+void respond_streamed(struct request *q);
 /* 406, unless the form can be had. */
 const char *form_content_type(const struct accept *a);
 /* "pods" or "hostsubnets.network.openshift.io", as messages name resources. */
@@ -171,6 +175,10 @@ struct selection {
 int selection_parse(struct request *q, struct selection *ret);
 void selection_done(struct selection *s);
 bool selection_matches(const struct selection *s, const struct object *o);
+/* Where in the cache the objects of the selection are, within the request's namespace. */
+struct cache_range selection_range(const struct request *q, const struct selection *s);
+/* The value that it wants of the field by which the kind is indexed; NULL: several. */
+const char *selection_value(const struct request *q, const struct selection *s);
 /* A resourceVersion parameter: *ret 0 when absent or "0".  After a failure the request was answered. */
 int version_parse(struct request *q, uint64_t *ret, bool *ret_present);
 void respond_too_large(struct request *q, uint64_t revision);
@@ -204,6 +212,11 @@ void write_drop_all(struct apiserver *a);
 struct json *scale_of(const struct api_kind *k, const struct json *obj);
 /* Gives 'obj' the number that the Scale 'wish' asks for.  -EINVAL. */
 int scale_apply(const struct api_kind *k, const struct json *wish, struct json *obj, struct err *e);
+
+/* ---- openapi.c ---- */
+
+struct openapi *openapi_new(void);
+struct openapi *openapi_free(struct openapi *o);
 
 /* ---- metrics.c ---- */
 

@@ -22,6 +22,8 @@
 
 struct watch {
     struct list node;
+    struct list peer;  /* Among those which want the same value of the indexed field, or any. */
+    const char *value; /* That value, the selection's; NULL: any. */
     struct request *q;
     struct selection sel;
     bool bookmarks;
@@ -146,10 +148,37 @@ static struct blob *frame(struct frames *all, const struct request *q, enum chan
 
 /* ---- one watch ---- */
 
+/* Whoever wants one value of the indexed field is only asked about changes of objects with it. */
+static void join_peers(struct watch *w)
+{
+    struct cache_kind *ck = w->q->ck;
+    struct list *peers = &ck->watches_of_any;
+    w->value = selection_value(w->q, &w->sel);
+    if (w->value && !(peers = smap_get(&ck->watches_by_value, w->value))) {
+        peers = NEW(struct list);
+        list_init(peers);
+        smap_set(&ck->watches_by_value, w->value, peers);
+    }
+    list_push_back(peers, &w->peer);
+}
+
+static void leave_peers(struct watch *w)
+{
+    list_remove(&w->peer);
+    if (w->value) {
+        struct cache_kind *ck = w->q->ck;
+        struct list *peers = smap_get(&ck->watches_by_value, w->value);
+        if (list_is_empty(peers)) {
+            smap_remove(&ck->watches_by_value, w->value);
+        }
+    }
+}
+
 static void watch_free(struct watch *w)
 {
     struct request *q = w->q;
     list_remove(&w->node);
+    leave_peers(w);
     q->ck->n_watches--;
     q->server->n_watches--;
     metrics_count(q->server->metrics, VERB_WATCH, q->ck->kind->plural, 200,
@@ -258,7 +287,8 @@ static void take_initial(struct watch *w)
     struct object *o;
     struct request *q = w->q;
     size_t cap = 0;
-    cache_walk_init(&walk, q->ck, q->namespace, NULL, w->seen);
+    struct cache_range range = selection_range(q, &w->sel);
+    cache_walk_init(&walk, q->ck, &range, w->seen);
     while ((o = cache_walk_next(&walk))) {
         if (selection_matches(&w->sel, o)) {
             w->initial = grow(w->initial, &cap, w->n_initial + 1, sizeof(struct object *));
@@ -383,6 +413,7 @@ void handle_watch(struct request *q)
     w->deadline_ms = now + p.timeout_ms;
     w->bookmark_at_ms = now + bookmark_interval(a);
     list_push_back(&q->ck->watches, &w->node);
+    join_peers(w);
     q->ck->n_watches++;
     if (a->n_watches++ == 0) {
         loop_timer_arm(a->watch_timer, TICK_MS);
@@ -399,16 +430,39 @@ void handle_watch(struct request *q)
 
 /* ---- all watches ---- */
 
+static void dispatch(struct list *peers, struct frames *f)
+{
+    struct watch *w;
+    LIST_FOREACH (w, struct watch, peer, peers) {
+        if (w->live && !w->ended) {
+            send_event(w, f);
+            w->seen = f->ev->revision;
+            w->live = http_stream_queued(w->q->x) < QUEUE_PAUSE;
+        }
+    }
+}
+
+static const char *indexed_value(const struct cache_kind *ck, const struct object *o)
+{
+    return o && ck->indexed >= 0 ? api_index_field(o->index, (size_t) ck->indexed) : NULL;
+}
+
+static void dispatch_value(struct cache_kind *ck, const char *value, struct frames *f)
+{
+    struct list *peers = value ? smap_get(&ck->watches_by_value, value) : NULL;
+    if (peers) {
+        dispatch(peers, f);
+    }
+}
+
 void watch_dispatch(struct apiserver *a, struct cache_kind *ck, const struct cache_event *ev)
 {
     struct frames f = {.ck = ck, .ev = ev};
-    struct watch *w;
-    LIST_FOREACH (w, struct watch, node, &ck->watches) {
-        if (w->live && !w->ended) {
-            send_event(w, &f);
-            w->seen = ev->revision;
-            w->live = http_stream_queued(w->q->x) < QUEUE_PAUSE;
-        }
+    const char *old = indexed_value(ck, ev->old), *new = indexed_value(ck, ev->new);
+    dispatch(&ck->watches_of_any, &f);
+    dispatch_value(ck, old, &f);
+    if (!streq_null(old, new)) {
+        dispatch_value(ck, new, &f);
     }
     frames_done(&f);
 }

@@ -118,7 +118,7 @@ static char *walk_text(struct cache *c, const char *after, uint64_t revision)
     struct cache_walk w;
     struct object *o;
     int field = api_field_find(nets(c)->kind, "netid");
-    cache_walk_init(&w, nets(c), NULL, after, revision);
+    cache_walk_init(&w, nets(c), &(struct cache_range){.after = after}, revision);
     while ((o = cache_walk_next(&w))) {
         strbuf_addf(&b, "%s=%s ", o->key, api_index_field(o->index, (size_t) field));
     }
