@@ -181,7 +181,7 @@ static const struct api_schema config_source = API_OBJECT_OF(
 
 static const struct api_field node_spec_fields[] = {
     {"configSource", &config_source, "Not used any more"},
-    {"externalID", &api_schema_string, "Not used any more"},
+    {"externalID", &api_schema_string, "Name the node is reached by; default: its own"},
     {"podCIDR", &api_schema_string, "Range of pod addresses of the node"},
     {"podCIDRs", &api_schema_string_set, "Ranges of pod addresses of the node, podCIDR first"},
     {"providerID", &api_schema_string, "ID of the machine at the cloud provider"},
@@ -316,6 +316,17 @@ static const struct api_field root_fields[] = {
 static const struct api_schema root =
     API_OBJECT_OF(root_fields, CORE "Node", "Node is a machine of the cluster.");
 
+/* Where the node is reached: its name, unless something else was said (NODE-15). */
+static void defaults(struct json *obj)
+{
+    const char *name = json_path_string(obj, "metadata", "name", NULL);
+    const struct json *spec = json_get(obj, "spec");
+    /* A value of another type stays for validation to refuse. */
+    if (name && (!spec || json_is(spec, JSON_NULL) || json_is(spec, JSON_OBJECT))) {
+        api_default_string(json_ensure_object(obj, "spec"), "externalID", name);
+    }
+}
+
 static const struct api_column columns[] = {
     API_COLUMN_NAME,
     {"Status", "string", "", "The status of the node", 0, cell_status},
@@ -345,6 +356,7 @@ const struct api_kind api_kind_node = {
     .description = "Node is a host of the cluster.",
     .columns = columns,
     .n_columns = ARRAY_SIZE(columns),
+    .defaults = defaults,
     .validate = validate,
     .selectable = selectable,
     .schema = &root,

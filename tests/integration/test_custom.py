@@ -121,6 +121,12 @@ def test_kubectl_with_a_kind_of_its_own(cluster, tmp_path):
     assert "widget.example.com/a" in cluster.kubectl("get", "all").stdout
     cluster.kubectl("patch", "widget", "a", "--type=merge", "-p", '{"spec":{"color":"green"}}')
     assert cluster.kubectl("get", "wd", "a", "-o", "jsonpath={.spec.color}").stdout == "green"
+    explained = cluster.kubectl("explain", "widgets.spec").stdout
+    assert "color" in explained and "replicas" in explained and "<integer>" in explained
+    applied = tmp_path / "applied.json"
+    applied.write_text(json.dumps({**widget("a"), "spec": {"color": "green", "note": "mine"}}))
+    assert "serverside-applied" in cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", applied).stdout
+    assert cluster.kubectl("get", "wd", "a", "-o", "jsonpath={.spec.note}").stdout == "mine"
     assert "scaled" in cluster.kubectl("scale", "--replicas=3", "widgets/a").stdout
     assert cluster.kubectl("get", "wd", "--field-selector", "spec.color=green", "-o", "name").stdout.split() == \
         ["widget.example.com/a"]
@@ -329,6 +335,27 @@ def test_a_namespace_is_emptied_of_every_kind(widgets):
 def test_namespaces_a_cluster_needs_stay(cluster):
     status, answer = cluster.call("DELETE", "/api/v1/namespaces/default")
     assert status == 403 and "this namespace may not be deleted" in answer["message"]
+
+
+# ---- nodes ----
+
+def test_a_node_is_reached_by_its_name_unless_said_otherwise(cluster):
+    """NODE-13, NODE-15, NODE-20: a name is all a Node needs; externalID is the name; no namespace."""
+    node = cluster.post("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {
+        "name": "node1.example.com", "labels": {"kubernetes.io/hostname": "node1.example.com"}}})
+    assert node["spec"]["externalID"] == "node1.example.com" and "namespace" not in node["metadata"]
+    other = cluster.post("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n2"},
+                                           "spec": {"externalID": "10.0.0.2"}})
+    assert other["spec"]["externalID"] == "10.0.0.2"
+    assert cluster.post("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {}}, 422)["details"][
+        "causes"][0]["field"] == "metadata.name"
+    assert cluster.post("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {
+        "name": "n3", "namespace": "default"}}, 422)
+    lines = cluster.kubectl("get", "nodes", "-l", "kubernetes.io/hostname=node1.example.com").stdout.splitlines()
+    assert lines[0].split()[0] == "NAME" and lines[1].split()[0] == "node1.example.com"
+    # Cordoned: the role stays, no new pods are wanted.
+    cluster.kubectl("cordon", "node1.example.com")
+    assert "SchedulingDisabled" in cluster.kubectl("get", "node", "node1.example.com").stdout
 
 
 # ---- owners ----

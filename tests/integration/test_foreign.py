@@ -169,6 +169,11 @@ def test_nodes_and_controllers_on_another_api_server(foreign):
         raise AssertionError(f"{e}\n{f.logs()}") from None
     assert sorted(s["subnet"] for s in f.objects("hostsubnets")) == ["10.128.0.0/23", "10.128.2.0/23"]
     wait_for("the project's network", lambda: "red" in [n["netname"] for n in f.objects("netnamespaces")])
+    # NODE-14, NODE-16: what an agent tells of its host.
+    for node in f.objects("nodes"):
+        assert node["metadata"]["labels"]["kubernetes.io/hostname"] == node["metadata"]["name"]
+        info = node["status"]["nodeInfo"]
+        assert re.fullmatch(r"[0-9a-f-]{36}", info["bootID"]) and info["kernelVersion"] and info["osImage"]
     # Packets flow, and projects are kept apart.
     one, _ = attach(f, f.nodes[0], "one", "red")
     _, two = attach(f, f.nodes[1], "two", "red")
