@@ -305,6 +305,16 @@ def test_objects_go_before_their_definition(widgets):
     # Nothing comes back with a new one.
     widgets.define()
     assert widgets.names() == [] and widgets.names("red") == []
+    # Nor when somebody takes the finalizer away.
+    widgets.widget("c")
+    widgets.merge(CRDS + "/widgets.example.com", {"metadata": {"finalizers": None}})
+    widgets.call("DELETE", CRDS + "/widgets.example.com")
+    wait_for("the definition to go", lambda: widgets.is_gone(CRDS + "/widgets.example.com"))
+    widgets.define()
+    assert widgets.names() == []
+    widgets.stop()
+    widgets.start()
+    assert widgets.names() == []
 
 
 # ---- namespaces ----
