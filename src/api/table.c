@@ -28,16 +28,6 @@ void api_table_columns(const struct api_kind *k, struct strbuf *out)
     strbuf_addc(out, ']');
 }
 
-void api_partial_write(const struct json *obj, const char *version, struct strbuf *out)
-{
-    strbuf_addf(out,
-                "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/%s\","
-                "\"metadata\":",
-                version);
-    json_write(json_get(obj, "metadata"), 0, out);
-    strbuf_addc(out, '}');
-}
-
 /* What the column's path finds, as its type says; as in Kubernetes, only texts show more than one value. */
 static struct json *found_cell(const struct api_column *c, const struct json *obj, int64_t now_ms)
 {
@@ -90,7 +80,10 @@ void api_table_row(const struct api_kind *k, const struct json *obj, const char 
     if (include == API_INCLUDE_OBJECT) {
         strbuf_add(out, text, size);
     } else if (include == API_INCLUDE_METADATA) {
-        api_partial_write(obj, "v1", out);
+        strbuf_adds(out, "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\","
+                         "\"metadata\":");
+        json_write(json_get(obj, "metadata"), 0, out);
+        strbuf_addc(out, '}');
     } else {
         strbuf_adds(out, "null");
     }

@@ -206,9 +206,12 @@ char *cache_store_key(const struct cache_kind *ck, const char *key)
 static struct cache_kind *kind_of(struct cache *c, const char *key, const char **ret_rest)
 {
     for (size_t i = 0; i < c->n_kinds; i++) {
-        if (str_has_prefix(key, c->kinds[i]->prefix)) {
-            *ret_rest = key + strlen(c->kinds[i]->prefix);
-            return c->kinds[i];
+        /* Snapshots come in order: mostly it is that of the key before. */
+        size_t k = (c->last_kind + i) % c->n_kinds;
+        if (str_has_prefix(key, c->kinds[k]->prefix)) {
+            c->last_kind = k;
+            *ret_rest = key + strlen(c->kinds[k]->prefix);
+            return c->kinds[k];
         }
     }
     return NULL;

@@ -46,7 +46,7 @@ struct cache_kind {
 struct cache {
     struct api_registry registry; /* What is served: each version of each kind. */
     struct cache_kind **kinds;
-    size_t n_kinds, cap_kinds;
+    size_t n_kinds, cap_kinds, last_kind;
     uint64_t revision;
     bool ready; /* A snapshot was loaded. */
     size_t window, window_bytes;

@@ -300,12 +300,12 @@ void list_write_item(struct request *q, const struct object *o, int64_t now_ms, 
         strbuf_add(out, text->data, text->size);
         return;
     }
-    CLEANUP(json_free) struct json *obj = object_parse(o);
-    if (a->form == FORM_TABLE) {
-        api_table_row(q->kind, obj, text->data, text->size, a->include, now_ms, out);
-    } else {
-        api_partial_write(obj, a->v1beta1 ? "v1beta1" : "v1", out);
+    if (a->form == FORM_PARTIAL) {
+        request_write_partial(q, text, out);
+        return;
     }
+    CLEANUP(json_free) struct json *obj = object_parse(o);
+    api_table_row(q->kind, obj, text->data, text->size, a->include, now_ms, out);
 }
 
 static void write_head(struct request *q, const struct list_request *l, const char *token,

@@ -237,6 +237,20 @@ struct blob *request_text(const struct request *q, struct blob *text)
     return q->head ? object_text_as(text, q->ck->head, q->head) : blob_ref(text);
 }
 
+void request_write_partial(const struct request *q, const struct blob *text, struct strbuf *out)
+{
+    /* The head ends with the brace that opens the metadata. */
+    size_t start = strlen(q->head ? q->head : q->ck->head) - 1;
+    struct json_scan scan = {0};
+    size_t n = json_scan_feed(&scan, text->data + start, text->size - start);
+    strbuf_addf(out,
+                "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/%s\","
+                "\"metadata\":",
+                q->accept.v1beta1 ? "v1beta1" : "v1");
+    strbuf_add(out, text->data + start, n);
+    strbuf_addc(out, '}');
+}
+
 void respond_object(struct request *q, int code, struct blob *stored)
 {
     const struct accept *a = &q->accept;
@@ -257,13 +271,13 @@ void respond_object(struct request *q, int code, struct blob *stored)
         respond_formatted(q, code, text->data, text->size);
         return;
     }
-    CLEANUP(json_free) struct json *obj = NULL;
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
-    const char *version = a->v1beta1 ? "v1beta1" : "v1";
-    json_parse(text->data, text->size, &obj, NULL);
     if (a->form == FORM_PARTIAL) {
-        api_partial_write(obj, version, &out);
+        request_write_partial(q, text, &out);
     } else {
+        CLEANUP(json_free) struct json *obj = NULL;
+        const char *version = a->v1beta1 ? "v1beta1" : "v1";
+        json_parse(text->data, text->size, &obj, NULL);
         const char *rv = json_path_string(obj, "metadata", "resourceVersion", NULL);
         strbuf_addf(&out,
                     "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/%s\",\"metadata\":{"

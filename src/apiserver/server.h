@@ -118,6 +118,8 @@ void respond_invalid(struct request *q, const char *name, const struct api_cause
 void respond_conflict(struct request *q, const char *name, const char *why);
 /* 'text', which is of the request's kind as the cache has it, in the version that is asked for; owned. */
 struct blob *request_text(const struct request *q, struct blob *text);
+/* The PartialObjectMetadata of 'text', which request_text made: taken out of it without parsing. */
+void request_write_partial(const struct request *q, const struct blob *text, struct strbuf *out);
 /* Success of a deletion, of the object 'name' with 'uid'. */
 void respond_deleted(struct request *q, const char *name, const char *uid);
 /* One object of the request's kind, as it is stored, in the form and version that were asked for. */

@@ -119,14 +119,12 @@ static struct blob *encode(const struct request *q, const char *type, struct blo
     strbuf_addf(&out, "{\"type\":\"%s\",\"object\":", type);
     if (a->form == FORM_OBJECT) {
         strbuf_add(&out, text->data, text->size);
+    } else if (a->form == FORM_PARTIAL) {
+        request_write_partial(q, text, &out);
     } else {
         CLEANUP(json_free) struct json *obj = NULL;
         json_parse(text->data, text->size, &obj, NULL);
-        if (a->form == FORM_TABLE) {
-            write_table(q, obj, text, revision, &out);
-        } else {
-            api_partial_write(obj, a->v1beta1 ? "v1beta1" : "v1", &out);
-        }
+        write_table(q, obj, text, revision, &out);
     }
     strbuf_adds(&out, "}\n");
     return blob_new(out.data, out.size);
