@@ -474,6 +474,12 @@ void cache_remove_kind(struct cache *c, struct cache_kind *ck)
     memmove(&c->kinds[i], &c->kinds[i + 1], (c->n_kinds - i) * sizeof(struct cache_kind *));
     serve(c, ck, false);
     ck->gone = true;
+    struct keyset_pos pos = keyset_seek(&ck->objects, "");
+    struct object *o;
+    while ((o = keyset_next(&ck->objects, &pos))) {
+        CLEANUP_FREE char *key = cache_store_key(ck, o->key);
+        set_stranger(c, key, o->text, o->revision);
+    }
     clear_window(ck);
     clear_objects(ck);
     cache_kind_unref(ck);

@@ -86,7 +86,8 @@ struct cache_kind *cache_add_kind(struct cache *c, struct crd *crd);
 /* Serves 'crd' in the place of the definition that '*ck' has: the objects stay, the window begins anew.  '*ck'
  * is gone then, and the new one is returned. */
 struct cache_kind *cache_replace_kind(struct cache *c, struct cache_kind *ck, struct crd *crd);
-/* Of a deleted definition; what it has is forgotten. */
+/* Of a definition that is not served any more.  Its objects are strangers again, until the store tells that they have
+ * gone or another definition comes. */
 void cache_remove_kind(struct cache *c, struct cache_kind *ck);
 struct cache_kind *cache_kind_ref(struct cache_kind *ck);
 struct cache_kind *cache_kind_unref(struct cache_kind *ck); /* NULL is fine; returns NULL. */

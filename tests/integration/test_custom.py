@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kinds that users add, and what ends with what: CustomResourceDefinitions, namespaces, owner references."""
+import concurrent.futures
 import copy
 import json
 import signal
+import socket
+import subprocess
 import tempfile
 import threading
 import urllib.request
@@ -315,6 +318,65 @@ def test_objects_go_before_their_definition(widgets):
     widgets.stop()
     widgets.start()
     assert widgets.names() == []
+
+
+@pytest.fixture
+def etcd():
+    with tempfile.TemporaryDirectory(prefix="tenet-custom-etcd-") as tmp:
+        with socket.socket() as a, socket.socket() as b:
+            a.bind(("127.0.0.1", 0))
+            b.bind(("127.0.0.1", 0))
+            client, peer = (f"http://127.0.0.1:{s.getsockname()[1]}" for s in (a, b))
+        p = subprocess.Popen(["etcd", "--data-dir", tmp, "--listen-client-urls", client, "--advertise-client-urls",
+                              client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+                              "--initial-cluster", f"default={peer}"], stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL)
+        yield client
+        p.kill()
+        p.wait()
+
+
+def test_two_masters_serve_the_same_kinds(etcd):
+    with tempfile.TemporaryDirectory(prefix="tenet-custom-") as x, \
+            tempfile.TemporaryDirectory(prefix="tenet-custom-") as y:
+        masters = []
+        try:
+            for folder in (x, y):
+                masters.append(Cluster(folder, storage={"backend": "etcd", "endpoints": etcd}))
+            one, two = masters
+            # Many definitions at once, on both, which want the same names: all but one of each pair lose.
+            crds = []
+            for i in range(8):
+                crd = copy.deepcopy(CRD)
+                crd["metadata"]["name"] = f"things{i}.example.com"
+                crd["spec"]["names"] = {"plural": f"things{i}", "kind": f"Thing{i}", "shortNames": [f"t{i // 2}"]}
+                crds.append(crd)
+            with concurrent.futures.ThreadPoolExecutor(8) as pool:
+                list(pool.map(lambda i: masters[i % 2].post(CRDS, crds[i]), range(8)))
+
+            def established(m):
+                found = {c["metadata"]["name"]: {k["type"]: k["status"] for k in c["status"]["conditions"]}
+                         for c in m.items(CRDS) if c.get("status", {}).get("conditions")}
+                return found if len(found) == 8 else None
+            wait_for("all to be settled", lambda: established(one))
+            wait_for("both to have the same", lambda: established(one) == established(two))
+            winners = [n for n, c in established(one).items() if c["Established"] == "True"]
+            assert len(winners) == 4 and len({int(n[6]) // 2 for n in winners}) == 4
+            for name in winners:
+                plural = name.split(".")[0]
+                path = f"/apis/example.com/v1/namespaces/default/{plural}"
+                thing = {"apiVersion": "example.com/v1", "kind": plural.capitalize()[:-2] + plural[-1],
+                         "metadata": {"name": "a"}, "spec": {"color": "red"}}
+                wait_for("one to serve it", lambda p=path: one.call("GET", p)[0] == 200)
+                one.post(path, thing)
+                wait_for("the other to have it", lambda p=path: [
+                    t["metadata"]["name"] for t in two.call("GET", p)[1].get("items", [])] == ["a"])
+            one.call("DELETE", CRDS + "/" + winners[0])
+            wait_for("it to go on both", lambda: all(
+                m.is_gone(f"/apis/example.com/v1/{winners[0].split('.')[0]}") for m in masters))
+        finally:
+            for m in masters:
+                m.stop(signal.SIGKILL)
 
 
 # ---- namespaces ----

@@ -79,6 +79,11 @@ static void objects_wait_for_their_definition(void **state)
     cache_remove_kind(&c, ck);
     assert_null(cache_find(&c, crd_stored(crd)));
     assert_null(api_registry_find(&c.registry, "example.com", "v1", "widgets"));
+    /* And for the next one, but for what has gone meanwhile. */
+    assert_null(feed(&c, PREFIX "a", NULL, 0, 7));
+    ck = cache_add_kind(&c, crd);
+    assert_int_equal(ck->objects.n, 1);
+    assert_int_equal(keyset_get(&ck->objects, "b")->revision, 4);
     cache_done(&c);
 }
 
