@@ -300,7 +300,7 @@ void list_write_item(struct request *q, const struct object *o, int64_t now_ms, 
         strbuf_add(out, text->data, text->size);
         return;
     }
-    CLEANUP(json_free) struct json *obj = object_parse(o);
+    CLEANUP(json_free) struct json *obj = object_parse_as(o, q->kind);
     if (a->form == FORM_TABLE) {
         api_table_row(q->kind, obj, text->data, text->size, a->include, now_ms, out);
     } else {
