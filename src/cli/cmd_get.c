@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tenet get: shows objects, as tables that the server makes, or as they are. */
-#include "base/mem.h"
 #include "api/jsonpath.h"
+#include "base/mem.h"
 #include "cli/print.h"
 #include "cli/resource.h"
 #include "cli/session.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/print.h"
 
-#include "base/mem.h"
 #include "api/jsonpath.h"
+#include "base/mem.h"
 #include "wire/yaml.h"
 
 #include <stdlib.h>
