@@ -6,6 +6,8 @@
 #include "api/pattern.h"
 #include "base/mem.h"
 
+#define MAX_KEYS 16 /* Of a list's elements. */
+
 /* Where in a schema a node stands. */
 struct place {
     const char *field;
@@ -151,7 +153,7 @@ static void check_type(const struct json *s, struct place at, struct api_causes 
     const struct json *type = json_get(s, "type");
     bool typed = json_string_size(type) > 0;
     if (at.in_junctor) {
-        /* The one form that is allowed: anyOf integer and string beside int-or-string. */
+        /* Kubernetes has types here only beside int-or-string; as they only check, they do no harm. */
         (void) api_field_enum(c, field, type, false, types);
         return;
     }
@@ -188,6 +190,11 @@ static void check_map_keys(const struct json *s, const char *field, struct api_c
     if (!is_type(items, "object")) {
         api_invalid(c, API_FIELD("%s.items.type", field), json_get(items, "type"),
                     "must be object if parent array's x-kubernetes-list-type is map");
+    }
+    if (json_count(keys) > MAX_KEYS) {
+        api_too_many(c, API_FIELD("%s.x-kubernetes-list-map-keys", field), json_count(keys),
+                     MAX_KEYS);
+        return;
     }
     for (size_t i = 0; i < json_count(keys); i++) {
         const char *where = API_FIELD("%s.x-kubernetes-list-map-keys[%zu]", field, i);
@@ -334,10 +341,10 @@ static void check_default(const struct json *s, const char *field, struct api_ca
         api_invalid(c, API_FIELD("%s.default", field), dflt, "must not have unknown fields: %s",
                     unknown.list[0]);
     } else if (wrong.n) {
-        api_invalid(c,
-                    API_FIELD("%s.default%s%s", field, *wrong.list[0].field ? "." : "",
-                              wrong.list[0].field),
-                    dflt, "%s", wrong.list[0].message);
+        const char *below = wrong.list[0].field;
+        bool root = streq(below, "<root>");
+        api_invalid(c, API_FIELD("%s.default", field), dflt, "%s%s%s", root ? "" : below,
+                    root ? "" : ": ", wrong.list[0].message);
     }
     crd_nodes_free(nodes);
 }

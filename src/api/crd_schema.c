@@ -150,28 +150,23 @@ static int by_name(const void *a, const void *b)
 
 static struct api_field *find_field(struct api_field *list, size_t n, const char *name)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (streq(list[i].name, name)) {
-            return &list[i];
-        }
-    }
-    return NULL;
+    return bsearch(&(struct api_field){.name = name}, list, n, sizeof(*list), by_name);
 }
 
-/* The declared members, and those that are only required; 'more' are left free at the end. */
+/* The declared members, and those that are only required, in order; 'more' are left free at the end. */
 static struct api_field *make_fields(struct crd_nodes *n, const struct json *s, size_t more,
                                      size_t *ret_n)
 {
     const struct json *props = json_get(s, "properties"), *required = json_get(s, "required"), *r;
-    size_t count = 0;
-    struct api_field *list =
-        allocate(n, json_count(props) + json_count(required) + more + 1, sizeof(*list));
-    for (size_t i = 0; i < json_count(props); i++) {
-        list[count++] =
+    size_t declared = json_count(props), count = declared, unique = 0;
+    struct api_field *list = allocate(n, declared + json_count(required) + more + 1, sizeof(*list));
+    for (size_t i = 0; i < declared; i++) {
+        list[i] =
             (struct api_field){.name = json_key_at(props, i), .schema = make(n, json_at(props, i))};
     }
+    qsort(list, declared, sizeof(*list), by_name);
     JSON_FOREACH (r, required) {
-        struct api_field *f = find_field(list, count, json_get_string(r));
+        struct api_field *f = find_field(list, declared, json_get_string(r));
         if (!f) {
             f = &list[count++];
             *f = (struct api_field){.name = json_get_string(r), .schema = &api_schema_any};
@@ -179,7 +174,12 @@ static struct api_field *make_fields(struct crd_nodes *n, const struct json *s, 
         f->required = true;
     }
     qsort(list, count, sizeof(*list), by_name);
-    *ret_n = count;
+    for (size_t i = 0; i < count; i++) {
+        if (!unique || !streq(list[unique - 1].name, list[i].name)) {
+            list[unique++] = list[i];
+        }
+    }
+    *ret_n = unique;
     return list;
 }
 
@@ -273,8 +273,8 @@ const struct api_schema *crd_schema_make(struct crd_nodes *n, const struct json 
         struct api_field *f = find_field(fields, count, common[i].name);
         f = f ? f : &fields[count++];
         *f = common[i];
+        qsort(fields, count, sizeof(*fields), by_name);
     }
-    qsort(fields, count, sizeof(*fields), by_name);
     if (json_count(json_get(metadata, "properties"))) {
         root->limits = with_metadata(n, metadata, root->limits);
     }

@@ -9,6 +9,7 @@
 #include <ctype.h>
 
 #define MAX_SELECTABLE 8
+#define MAX_VERSIONS 64
 #define MAX_WARNING 256
 
 /* ---- checks ---- */
@@ -223,6 +224,10 @@ static void validate_versions(const struct json *spec, struct api_causes *c)
     size_t stored = 0;
     if (!api_field_array(c, "spec.versions", list) || json_count(list) == 0) {
         api_required(c, "spec.versions", "must have exactly one version marked as storage version");
+        return;
+    }
+    if (json_count(list) > MAX_VERSIONS) {
+        api_too_many(c, "spec.versions", json_count(list), MAX_VERSIONS);
         return;
     }
     for (size_t i = 0; i < json_count(list); i++) {

@@ -499,6 +499,98 @@ struct cache_kind *cache_replace_kind(struct cache *c, struct cache_kind *ck, st
     return new;
 }
 
+/* ---- after the store was away ---- */
+
+struct changes {
+    struct store_event *v;
+    size_t n, cap;
+};
+
+static void change_add(struct changes *l, const char *key, struct blob *value, uint64_t revision)
+{
+    l->v = grow(l->v, &l->cap, l->n + 1, sizeof *l->v);
+    l->v[l->n++] = (struct store_event){.key = xstrdup(key), .value = value, .revision = revision};
+}
+
+static int by_revision(const void *x, const void *y)
+{
+    const struct store_event *a = x, *b = y;
+    return a->revision < b->revision ? -1 : a->revision > b->revision;
+}
+
+/* Objects of the cache that are not among 'present' are deleted, nobody knows in which revision. */
+static void changes_add_deleted(struct changes *l, const struct cache *c,
+                                const struct smap *present, uint64_t revision)
+{
+    for (size_t i = 0; i < c->n_kinds; i++) {
+        const struct cache_kind *ck = c->kinds[i];
+        struct keyset_pos pos = keyset_seek(&ck->objects, "");
+        for (struct object *o; (o = keyset_next(&ck->objects, &pos));) {
+            CLEANUP_FREE char *key = cache_store_key(ck, o->key);
+            if (!smap_get(present, key)) {
+                change_add(l, key, NULL, revision);
+            }
+        }
+    }
+    struct smap_entry *se;
+    SMAP_FOREACH (se, &c->strangers) {
+        if (!smap_get(present, se->key)) {
+            change_add(l, se->key, NULL, revision);
+        }
+    }
+}
+
+/* The revision of a value in the store as it is known here; 0: it is not. */
+static uint64_t known_revision(struct cache *c, const char *store_key)
+{
+    const char *key;
+    struct cache_kind *ck = kind_of(c, store_key, &key);
+    const struct object *have = ck ? keyset_get(&ck->objects, key) : NULL;
+    const struct stranger *stranger = ck ? NULL : smap_get(&c->strangers, store_key);
+    return have ? have->revision : stranger ? stranger->revision : 0;
+}
+
+int cache_resync(struct cache *c, const struct store_item *items, size_t n, uint64_t revision,
+                 void (*event)(void *ctx, const struct store_event *ev), void *ctx)
+{
+    struct changes l = {0};
+    struct smap present;
+    bool same_past = revision >= c->revision;
+    smap_init(&present, NULL);
+    for (size_t i = 0; i < n && same_past; i++) {
+        smap_set(&present, items[i].key, c);
+        if (known_revision(c, items[i].key) != items[i].revision) {
+            same_past = items[i].revision > c->revision;
+            change_add(&l, items[i].key, items[i].value, items[i].revision);
+        }
+    }
+    if (same_past) {
+        changes_add_deleted(&l, c, &present, revision);
+        /* Without a change of the revision, nothing can be gone. */
+        same_past = !l.n || revision > c->revision;
+    }
+    if (same_past && l.n) {
+        qsort(l.v, l.n, sizeof *l.v, by_revision);
+    }
+    for (size_t i = 0; i < l.n; i++) {
+        if (same_past) {
+            event(ctx, &l.v[i]);
+        }
+        free((char *) l.v[i].key);
+    }
+    free(l.v);
+    smap_done(&present);
+    if (!same_past) {
+        return -ESTALE;
+    }
+    for (size_t i = 0; i < c->n_kinds; i++) {
+        clear_window(c->kinds[i]);
+        c->kinds[i]->floor = revision;
+    }
+    c->revision = revision;
+    return 0;
+}
+
 /* ---- walks ---- */
 
 /* A key that changed after the walk's revision: what it was then (NULL: not there). */

@@ -71,6 +71,12 @@ void cache_add_history(struct cache *c, const struct store_event *ev);
  * replaces and removes kinds. */
 void cache_load(struct cache *c, const struct store_item *items, size_t n, uint64_t revision,
                 void (*define)(void *ctx), void *ctx);
+/* A snapshot after the store was away: calls 'event' with what differs from the cache, as changes in the order of their
+ * revisions; it is to give each to cache_add_event.  What an object was in between is not known, so that older
+ * versions are out of the windows afterwards.  -ESTALE, with nothing done: the store has another past than the
+ * cache, as after a backup was restored. */
+int cache_resync(struct cache *c, const struct store_item *items, size_t n, uint64_t revision,
+                 void (*event)(void *ctx, const struct store_event *ev), void *ctx);
 
 /* Of any served version of it; NULL: not of this cache. */
 struct cache_kind *cache_find(const struct cache *c, const struct api_kind *k);

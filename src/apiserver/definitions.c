@@ -30,6 +30,27 @@ static struct cache_kind *find(const struct apiserver *a, const char *name)
     return NULL;
 }
 
+static void purged(void *ctx, int error, uint64_t revision)
+{
+    static struct log_limit limit;
+    if (error < 0 && error != -ENOENT && error != -ESTALE) {
+        log_limited(&limit, LOG_WARN, "an object of a deleted definition remains", "error=\"%s\"",
+                    strerror(-error));
+    }
+}
+
+/* No object outlives its definition: where the finalizer was taken away by hand, or no version was served, some
+ * are left. */
+static void purge(struct apiserver *a, const struct cache_kind *ck)
+{
+    struct keyset_pos pos = keyset_seek(&ck->objects, "");
+    struct object *o;
+    while ((o = keyset_next(&ck->objects, &pos))) {
+        CLEANUP_FREE char *key = cache_store_key(ck, o->key);
+        store_delete(a->store, key, o->revision, purged, NULL);
+    }
+}
+
 static void withdraw(struct apiserver *a, struct cache_kind *ck)
 {
     log_info("kind withdrawn", "definition=%s", crd_name(ck->crd));
@@ -51,6 +72,9 @@ static void apply(struct apiserver *a, const char *name, const struct object *o)
     }
     if (r < 0) {
         if (ck) {
+            if (!o) {
+                purge(a, ck);
+            }
             withdraw(a, ck);
         }
     } else if (!ck) {

@@ -21,24 +21,6 @@ static void on_history(void *ctx, const struct store_event *ev)
     cache_add_history(&a->cache, ev);
 }
 
-static void on_snapshot(void *ctx, const struct store_item *items, size_t n, uint64_t revision)
-{
-    struct apiserver *a = ctx;
-    bool first = !a->cache.ready;
-    /* Watches cannot be told what was missed: their clients list again. */
-    watch_end_all(a);
-    cache_load(&a->cache, items, n, revision, definitions_load, a);
-    definitions_settle(a);
-    a->lost = false;
-    if (n >= TRIM_OBJECTS) {
-        loop_task_queue(&a->trim);
-    }
-    log_info("registry loaded", "objects=%zu revision=%" PRIu64, n, revision);
-    if (first && a->cfg.ready) {
-        a->cfg.ready(a->cfg.ctx);
-    }
-}
-
 /* The snapshot is freed once it was reported; the C library would keep its pages. */
 static void trim(void *ctx)
 {
@@ -58,15 +40,48 @@ static void on_event(void *ctx, const struct store_event *ev)
     }
 }
 
+static void on_snapshot(void *ctx, const struct store_item *items, size_t n, uint64_t revision)
+{
+    struct apiserver *a = ctx;
+    bool first = !a->cache.ready;
+    if (first || cache_resync(&a->cache, items, n, revision, on_event, a) < 0) {
+        /* Watches cannot be told what was missed: their clients list again. */
+        watch_end_all(a);
+        cache_load(&a->cache, items, n, revision, definitions_load, a);
+    }
+    a->lost = false;
+    definitions_settle(a);
+    if (n >= TRIM_OBJECTS) {
+        loop_task_queue(&a->trim);
+    }
+    log_info("registry loaded", "objects=%zu revision=%" PRIu64, n, revision);
+    if (first && a->cfg.ready) {
+        a->cfg.ready(a->cfg.ctx);
+    }
+}
+
 static void on_lost(void *ctx, const char *reason)
 {
     struct apiserver *a = ctx;
     a->lost = true;
+    free(a->reason);
+    a->reason = xstrdup(reason);
     log_error("the store is not available", "reason=\"%s\"", reason);
 }
 
-static const struct store_watcher watcher = {
-    .snapshot = on_snapshot, .history = on_history, .event = on_event, .lost = on_lost};
+static void on_resumed(void *ctx)
+{
+    struct apiserver *a = ctx;
+    a->lost = false;
+    log_info("the store is available again", "revision=%" PRIu64, a->cache.revision);
+    definitions_settle(a);
+}
+
+static const struct store_watcher watcher = {.snapshot = on_snapshot,
+                                             .history = on_history,
+                                             .event = on_event,
+                                             .lost = on_lost,
+                                             .resumed = on_resumed};
 
 /* ---- life ---- */
 
@@ -105,6 +120,7 @@ struct apiserver *apiserver_free(struct apiserver *a)
         cache_done(&a->cache);
         loop_task_cancel(&a->trim);
         metrics_free(a->metrics);
+        free(a->reason);
         openapi_free(a->openapi);
         free(a);
     }
@@ -125,13 +141,13 @@ uint64_t apiserver_revision(const struct apiserver *a)
 
 static void dispatch(struct request *q)
 {
-    static void (*const handlers[VERB_MAX])(struct request * q) = {
+    static request_fn *const handlers[VERB_MAX] = {
         [VERB_GET] = handle_get,       [VERB_LIST] = handle_list,
         [VERB_WATCH] = handle_watch,   [VERB_CREATE] = handle_create,
         [VERB_UPDATE] = handle_update, [VERB_PATCH] = handle_patch,
         [VERB_DELETE] = handle_delete, [VERB_DELETE_COLLECTION] = handle_delete_collection,
     };
-    handlers[q->verb](q);
+    newest_then(q, handlers[q->verb]);
 }
 
 /* Every request comes through here, with its attributes known and before anything is done: what is to decide

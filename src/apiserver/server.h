@@ -15,7 +15,8 @@ struct apiserver {
     struct store *store;
     struct apiserver_config cfg;
     struct cache cache;
-    bool lost;     /* The store takes no writes. */
+    bool lost;     /* The store takes no writes, */
+    char *reason;  /* because. */
     bool stopping; /* apiserver_shutdown was called. */
     struct loop_timer *watch_timer;
     size_t n_watches;
@@ -132,6 +133,15 @@ const char *form_content_type(const struct accept *a);
 /* "pods" or "hostsubnets.network.openshift.io", as messages name resources. */
 const char *resource_text_(const struct api_kind *k, char *buf, size_t size);
 #define RESOURCE_TEXT(k) (resource_text_(k, (char[128]){0}, 128))
+
+/* The store takes no writes now: 503, with what it says is wrong. */
+void respond_unavailable(struct request *q);
+
+/* ---- newest.c ---- */
+
+typedef void request_fn(struct request *q);
+/* Calls 'handler' when the cache is as new as the request needs; or answers. */
+void newest_then(struct request *q, request_fn *handler);
 
 /* ---- verbs ---- */
 

@@ -53,7 +53,7 @@ static int refuse(struct request *q)
     struct apiserver *a = q->server;
     unsigned max = a->cfg.max_inflight ? a->cfg.max_inflight : MAX_INFLIGHT;
     if (a->lost) {
-        respond_error(q, 503, "ServiceUnavailable", "the store is not available");
+        respond_unavailable(q);
         return -EAGAIN;
     }
     if (a->inflight >= max) {
@@ -65,7 +65,8 @@ static int refuse(struct request *q)
 
 int write_begin(struct request *q)
 {
-    return fields_parse_options(q) < 0 ? -EINVAL : refuse(q);
+    int r = fields_parse_options(q) < 0 ? -EINVAL : refuse(q);
+    return r < 0 ? r : lease_check(q);
 }
 
 static const char *name_of(const struct write *w)
@@ -83,13 +84,30 @@ static void respond_exists(struct request *q, const char *name)
         &(struct status){.code = 409, .reason = "AlreadyExists", .message = message, .name = name});
 }
 
+void respond_unavailable(struct request *q)
+{
+    const char *reason = q->server->lost && q->server->reason ? q->server->reason : "";
+    respond_error(q, 503, "ServiceUnavailable", "the store is not available%s%s",
+                  *reason ? ": " : "", reason);
+}
+
 void respond_store_error(struct request *q, int error)
 {
     static struct log_limit limit;
     switch (error) {
     case -EAGAIN:
     case -ECANCELED:
-        respond_error(q, 503, "ServiceUnavailable", "the store is not available");
+        respond_unavailable(q);
+        break;
+    case -EPERM:
+        respond_lease_lost(q);
+        break;
+    case -ENOSPC:
+    case -EDQUOT:
+        log_limited(&limit, LOG_ERROR, "write failed", "error=%s", strerror(-error));
+        respond_error(q, 507, "InsufficientStorage",
+                      "the store is full, nothing was changed: make room on the disk of the "
+                      "registry, or in etcd compact, defragment and disarm the alarm");
         break;
     case -E2BIG:
         respond_error(q, 413, "RequestEntityTooLarge", "the object is too large to be stored");
@@ -126,9 +144,26 @@ static void put_failed(struct write *w, int error)
     write_free(w);
 }
 
+static void stored(void *ctx, int error, uint64_t revision);
+
+static void store_send(struct write *w)
+{
+    CLEANUP_FREE char *key = cache_store_key(w->ck, w->key);
+    CLEANUP_FREE char *guard = NULL;
+    uint64_t at = 0;
+    (void) lease_guard(w, &guard, &at);
+    w->attempts++;
+    store_write_guarded(w->server->store, key, w->deletes ? NULL : w->value,
+                        w->base ? w->base->revision : STORE_ABSENT, guard, at, stored, w);
+}
+
 static void stored(void *ctx, int error, uint64_t revision)
 {
     struct write *w = ctx;
+    if (error == -EPERM && w->attempts < MAX_ATTEMPTS && lease_is_held(w)) {
+        store_send(w); /* It was renewed meanwhile. */
+        return;
+    }
     if (w->deletion) {
         delete_stored(w, error, revision);
         return;
@@ -144,15 +179,10 @@ static void stored(void *ctx, int error, uint64_t revision)
 
 static void send_write(struct write *w, struct object *base, struct blob *value, bool deletes)
 {
-    CLEANUP_FREE char *key = cache_store_key(w->ck, w->key);
     w->base = base ? object_ref(base) : NULL;
     w->value = value;
-    w->attempts++;
-    if (deletes) {
-        store_delete(w->server->store, key, base->revision, stored, w);
-    } else {
-        store_put(w->server->store, key, value, base ? base->revision : STORE_ABSENT, stored, w);
-    }
+    w->deletes = deletes;
+    store_send(w);
 }
 
 void write_put(struct write *w, struct object *base, struct blob *value)
@@ -336,6 +366,15 @@ int write_check_preconditions(struct request *q, const struct json *obj, const s
 {
     const struct json *version = json_path(obj, "metadata", "resourceVersion", NULL);
     const struct json *uid = json_path(obj, "metadata", "uid", NULL);
+    if (q->kind->custom && q->verb == VERB_UPDATE && json_string_size(version) == 0 &&
+        !streq(q->subresource, "scale")) {
+        /* As in Kubernetes: nobody knows how to merge an update of a kind of its own. */
+        CLEANUP(api_causes_done) struct api_causes causes = {0};
+        api_invalid(&causes, "metadata.resourceVersion", version,
+                    "must be specified for an update");
+        respond_invalid(q, q->name, &causes);
+        return -EINVAL;
+    }
     if (json_string_size(version) &&
         !json_equal(version, json_path(old, "metadata", "resourceVersion", NULL))) {
         respond_conflict(q, q->name, MODIFIED_TEXT);

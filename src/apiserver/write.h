@@ -24,6 +24,7 @@ struct write {
     bool generated;              /* The name was made by the server. */
     bool creates_or_updates;     /* Whichever is due when it is attempted. */
     bool finished;               /* The object goes with this update. */
+    bool deletes;                /* What is being stored is that it is gone. */
     /* What is being stored. */
     struct blob *value;
     struct object *base; /* What the change is based on; NULL: creation. */
@@ -60,6 +61,14 @@ struct blob *write_finish(struct write *w, struct json *obj, const struct json *
 void write_send_new(struct write *w, struct blob *value);
 /* Stores 'value' (taken over) in the place of 'base', or answers when nothing is to be stored. */
 void write_send_update(struct write *w, struct object *base, struct blob *value, bool same);
+/* ---- lease.c ---- */
+
+/* Whether the lease that the request is made under, if any, is held; the request was answered on failure. */
+int lease_check(struct request *q);
+bool lease_is_held(const struct write *w);
+/* The store's key of that lease (owned), and the revision at which it must be; false: there is none. */
+bool lease_guard(const struct write *w, char **ret_key, uint64_t *ret_at);
+void respond_lease_lost(struct request *q);
 
 /* ---- delete.c ---- */
 

@@ -171,6 +171,13 @@ struct api_call *api_request(struct api_client *c, const char *method, const cha
                              const char *content_type, const struct json *body, api_done_fn *done,
                              void *ctx)
 {
+    return api_request_as(c, method, path, NULL, content_type, body, done, ctx);
+}
+
+struct api_call *api_request_as(struct api_client *c, const char *method, const char *path,
+                                const char *accept, const char *content_type,
+                                const struct json *body, api_done_fn *done, void *ctx)
+{
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
     if (body) {
         json_write(body, 0, &text);
@@ -181,8 +188,8 @@ struct api_call *api_request(struct api_client *c, const char *method, const cha
     list_push_back(&c->calls, &call->node);
     call->done = done;
     call->ctx = ctx;
-    call->http = http_call(c->http, method, path, "application/json", content_type, text.data,
-                           text.size, request_done, call);
+    call->http = http_call(c->http, method, path, accept ? accept : "application/json",
+                           content_type, text.data, text.size, request_done, call);
     return call;
 }
 

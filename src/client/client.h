@@ -38,7 +38,16 @@ struct api_call;
 struct api_call *api_request(struct api_client *c, const char *method, const char *path,
                              const char *content_type, const struct json *body, api_done_fn *done,
                              void *ctx);
+/* As above, with the form of the answer: 'accept' NULL is application/json. */
+struct api_call *api_request_as(struct api_client *c, const char *method, const char *path,
+                                const char *accept, const char *content_type,
+                                const struct json *body, api_done_fn *done, void *ctx);
 void api_call_cancel(struct api_call *call);
+/* Of objects, or of lists of them, only their metadata. */
+#define API_ACCEPT_METADATA \
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+#define API_ACCEPT_METADATA_LIST \
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 /* As above; '*ret' is owned by the caller (NULL pointer: not wanted).  'accept' NULL: application/json. */
 int api_request_sync(struct api_client *c, const char *method, const char *path, const char *accept,
                      const char *content_type, const struct json *body, struct json **ret,
@@ -67,11 +76,22 @@ struct informer_ops {
     void (*synced)(void *ctx);
     /* Optional: connection to the server lost, with the reason (once), and regained (NULL). */
     void (*connection)(void *ctx, const char *lost_reason);
+    /* Nothing is kept here: 'changed' gets no old object, 'deleted' the last state.  What goes away while
+     * there is no watch is not told, but that each list begins, and that it is complete. */
+    bool transient;
+    void (*listing)(void *ctx);
+    void (*listed)(void *ctx);
+    bool metadata; /* Objects have their metadata only. */
 };
 /* 'field_selector' NULL: all. */
 struct informer *informer_new(struct api_client *c, struct loop *l, const char *api_version,
                               const char *plural, const char *field_selector,
                               const struct informer_ops *ops, void *ctx);
+/* As above, of one namespace. */
+struct informer *informer_new_in(struct api_client *c, struct loop *l, const char *ns,
+                                 const char *api_version, const char *plural,
+                                 const char *field_selector, const struct informer_ops *ops,
+                                 void *ctx);
 struct informer *informer_free(struct informer *i);
 bool informer_synced(const struct informer *i);
 const struct json *informer_get(const struct informer *i, const char *key);

@@ -3,7 +3,9 @@
 
 #include "base/mem.h"
 #include "controllers/bootstrap.h"
+#include "controllers/crd_cleanup.h"
 #include "controllers/event_age.h"
+#include "controllers/gc.h"
 #include "controllers/namespaces.h"
 #include "controllers/recorder.h"
 #include "controllers/subnets.h"
@@ -19,6 +21,8 @@ struct controllers {
     struct vnids *vnids;
     struct namespaces *namespaces;
     struct event_age *event_age;
+    struct crd_cleanup *crd_cleanup;
+    struct gc *gc;
 };
 
 static void bootstrapped(void *ctx, const struct err *e)
@@ -36,8 +40,12 @@ static void bootstrapped(void *ctx, const struct err *e)
     if (c->cfg.network.plugin == SDN_MULTITENANT) {
         c->vnids = vnids_new(c->loop, c->client, c->recorder);
     }
-    c->namespaces = namespaces_new(c->loop, c->client);
-    c->event_age = event_age_new(c->loop, c->client);
+    if (!c->cfg.network_only) {
+        c->namespaces = namespaces_new(c->loop, c->client);
+        c->event_age = event_age_new(c->loop, c->client);
+        c->crd_cleanup = crd_cleanup_new(c->loop, c->client);
+        c->gc = gc_new(c->loop, c->client, c->recorder);
+    }
     c->cfg.started(c->cfg.ctx);
 }
 
@@ -49,13 +57,15 @@ struct controllers *controllers_new(struct loop *l, struct api_client *client,
     c->client = client;
     c->cfg = *cfg;
     c->recorder = recorder_new(l, client, cfg->component ? cfg->component : "tenet-master");
-    c->bootstrap = bootstrap_new(l, client, &cfg->network, bootstrapped, c);
+    c->bootstrap = bootstrap_new(l, client, &cfg->network, cfg->network_only, bootstrapped, c);
     return c;
 }
 
 struct controllers *controllers_free(struct controllers *c)
 {
     if (c) {
+        gc_free(c->gc);
+        crd_cleanup_free(c->crd_cleanup);
         event_age_free(c->event_age);
         namespaces_free(c->namespaces);
         vnids_free(c->vnids);

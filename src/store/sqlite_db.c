@@ -620,7 +620,9 @@ int sqlite_db_apply(struct sqlite_db *db, struct store_write *w, struct err *e)
 {
     struct live_key *k = live_find(db, w->key);
     uint64_t current = k ? k->revision : 0;
-    w->error = store_check(w, current);
+    const struct live_key *guard = w->guard ? live_find(db, w->guard) : NULL;
+    w->error =
+        w->guard && (guard ? guard->revision : 0) != w->guard_at ? -EPERM : store_check(w, current);
     if (w->error < 0) {
         return 0;
     }

@@ -83,22 +83,36 @@ static int write_refusal(const struct store *s, const char *key, const struct bl
     return value && value->size > STORE_MAX_VALUE ? -E2BIG : 0;
 }
 
-static void write_new(struct store *s, const char *key, struct blob *value, uint64_t expect,
-                      store_done_fn *done, void *ctx)
+static struct store_write *call_new(store_done_fn *done, void *ctx)
 {
     struct store_write *w = NEW(struct store_write);
     list_init(&w->node);
+    w->done = done;
+    w->ctx = ctx;
+    return w;
+}
+
+/* Calls back with w->error, but not now. */
+static void settle(struct store *s, struct store_write *w)
+{
+    list_push_back(&s->refused, &w->node);
+    loop_task_queue(&s->refuse);
+}
+
+void store_write_guarded(struct store *s, const char *key, struct blob *value, uint64_t expect,
+                         const char *guard, uint64_t at, store_done_fn *done, void *ctx)
+{
+    struct store_write *w = call_new(done, ctx);
     w->key = xstrdup(key);
     w->value = value ? blob_ref(value) : NULL;
     w->expect = expect;
-    w->done = done;
-    w->ctx = ctx;
+    w->guard = guard ? xstrdup(guard) : NULL;
+    w->guard_at = at;
     w->error = write_refusal(s, key, value);
     if (w->error == 0) {
         s->ops->write(s, w);
     } else {
-        list_push_back(&s->refused, &w->node);
-        loop_task_queue(&s->refuse);
+        settle(s, w);
     }
 }
 
@@ -106,12 +120,28 @@ void store_put(struct store *s, const char *key, struct blob *value, uint64_t ex
                store_done_fn *done, void *ctx)
 {
     assert(value);
-    write_new(s, key, value, expect, done, ctx);
+    store_write_guarded(s, key, value, expect, NULL, 0, done, ctx);
 }
 
 void store_delete(struct store *s, const char *key, uint64_t expect, store_done_fn *done, void *ctx)
 {
-    write_new(s, key, NULL, expect, done, ctx);
+    store_write_guarded(s, key, NULL, expect, NULL, 0, done, ctx);
+}
+
+bool store_is_shared(const struct store *s)
+{
+    return s->ops->sync != NULL;
+}
+
+void store_sync(struct store *s, store_done_fn *done, void *ctx)
+{
+    struct store_write *w = call_new(done, ctx);
+    w->error = s->closing ? -ECANCELED : !s->available ? -EAGAIN : 0;
+    if (w->error == 0 && s->ops->sync) {
+        s->ops->sync(s, w);
+    } else {
+        settle(s, w);
+    }
 }
 
 int store_check(const struct store_write *w, uint64_t current)
@@ -131,6 +161,7 @@ void store_write_finish(struct store_write *w, int error, uint64_t revision)
     w->done(w->ctx, error, revision);
     blob_unref(w->value);
     blob_unref(w->prev);
+    free(w->guard);
     free(w->key);
     free(w);
 }
@@ -162,6 +193,12 @@ void store_report_snapshot(struct store *s, const struct store_item *items, size
 {
     s->available = true;
     s->watcher->snapshot(s->watcher_ctx, items, n, revision);
+}
+
+void store_report_resumed(struct store *s)
+{
+    s->available = true;
+    s->watcher->resumed(s->watcher_ctx);
 }
 
 void store_report_lost(struct store *s, const char *reason)
