@@ -204,7 +204,7 @@ def test_media_types(server):
     assert call(server, "GET", path, accept="application/vnd.kubernetes.protobuf")[0] == 406
     accept = "application/vnd.kubernetes.protobuf, application/json"
     assert call(server, "GET", path, accept=accept)[0] == 200
-    status, _, answer = call(server, "POST", path, b"k8s\0\n\x0f\n\x02v1\x12\tConfigMap\x12\x00\x1a\x00\"\x00",
+    status, _, answer = call(server, "POST", path, b"k8s\0\n\r\n\x02v1\x12\x07Unknown\x12\x00\x1a\x00\"\x00",
                              "application/vnd.kubernetes.protobuf")
     assert (status, answer["reason"]) == (415, "UnsupportedMediaType")
     assert call(server, "POST", path, "<x/>", "application/xml")[0] == 415
