@@ -443,7 +443,11 @@ int api_apply(const struct api_kind *k, const struct json *live, const struct js
         keep_last_applied(part, obj);
     }
     cap_updaters(list, version);
-    json_set(json_ensure_object(obj, "metadata"), "managedFields", TAKE(list));
+    struct json *meta = json_ensure_object(obj, "metadata");
+    json_remove(meta, "managedFields");
+    if (json_count(list)) {
+        json_set(meta, "managedFields", TAKE(list));
+    }
     *ret = TAKE(obj);
     return 0;
 }

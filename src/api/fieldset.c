@@ -371,7 +371,7 @@ static void visit(const struct json *node, struct strbuf *path,
         const char *key = json_key_at(node, i);
         const struct json *child = json_at(node, i);
         size_t size = path->size;
-        if (streq(key, SELF)) {
+        if (!*key || key[1] != ':') {
             continue;
         }
         if (*key == 'f') {

@@ -7,16 +7,9 @@
 #include "base/mem.h"
 
 const struct api_kind *const api_kinds[] = {
-    &api_kind_event,
-    &api_kind_namespace,
-    &api_kind_node,
-    &api_kind_pod,
-    &api_kind_cluster_network,
-    &api_kind_host_subnet,
-    &api_kind_net_namespace,
-    &api_kind_lease,
-    &api_kind_crd,
-    NULL,
+    &api_kind_config_map, &api_kind_event,           &api_kind_namespace,   &api_kind_node,
+    &api_kind_pod,        &api_kind_cluster_network, &api_kind_host_subnet, &api_kind_net_namespace,
+    &api_kind_lease,      &api_kind_event_v1,        &api_kind_crd,         NULL,
 };
 
 static const struct api_registry compiled_in = {

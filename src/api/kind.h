@@ -76,6 +76,14 @@ struct api_scale {
 
 struct api_schema;
 
+/* A kind whose objects are those of another one, told in other words. */
+struct api_view {
+    const struct api_kind *of;
+    /* Bring an object of that kind into this one's form, and back; apiVersion and kind are settled elsewhere. */
+    void (*show)(struct json *obj);
+    void (*store)(struct json *obj);
+};
+
 struct api_kind {
     const char *group;   /* "" for the core group */
     const char *version; /* "v1" */
@@ -87,6 +95,8 @@ struct api_kind {
     bool status_subresource; /* PUT on the object keeps status, PUT on /status keeps the rest */
     const struct api_scale *scale; /* NULL: no such subresource. */
     bool custom;                   /* Made by a CustomResourceDefinition. */
+    const struct api_view *view;   /* NULL: its objects are its own. */
+    bool create_on_update;         /* PUT makes what is not there. */
     const char *warning;           /* Told to who uses this version; NULL: nothing. */
     const char *description;
     const struct api_column *columns;

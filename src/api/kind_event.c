@@ -38,16 +38,7 @@ static struct json *cell_reason(const struct json *obj, int64_t now_ms)
 
 static struct json *cell_object(const struct json *obj, int64_t now_ms)
 {
-    const char *kind = json_path_string(obj, "involvedObject", "kind", NULL);
-    const char *name = json_path_string(obj, "involvedObject", "name", NULL);
-    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
-    for (const char *p = kind; p && *p; p++) {
-        strbuf_addc(&b, *p >= 'A' && *p <= 'Z' ? (char) (*p - 'A' + 'a') : *p);
-    }
-    if (name && *name) {
-        strbuf_addf(&b, "/%s", name);
-    }
-    return json_string(strbuf_cstr(&b));
+    return api_cell_reference(json_get(obj, "involvedObject"));
 }
 
 static struct json *cell_subobject(const struct json *obj, int64_t now_ms)
@@ -130,7 +121,7 @@ static const struct api_field event_source_fields[] = {
     {"component", &api_schema_string, "Name of the component"},
     {"host", &api_schema_string, "Name of its host"},
 };
-static const struct api_schema event_source =
+const struct api_schema api_schema_event_source =
     API_OBJECT_OF(event_source_fields, CORE "EventSource", "Who reported the event");
 static const struct api_field root_fields[] = {
     {"action", &api_schema_string, "What was done about the object"},
@@ -148,7 +139,7 @@ static const struct api_field root_fields[] = {
     {"reportingComponent", &api_schema_string, "Name of the controller that reports"},
     {"reportingInstance", &api_schema_string, "Instance of that controller"},
     {"series", &event_series, "How often the event was seen again"},
-    {"source", &event_source, "Who reported the event"},
+    {"source", &api_schema_event_source, "Who reported the event"},
     {"type", &api_schema_string, "Normal or Warning"},
 };
 static const struct api_schema root = API_OBJECT_OF(
@@ -190,6 +181,7 @@ const struct api_kind api_kind_event = {
     .singular = "event",
     .short_names = short_names,
     .namespaced = true,
+    .create_on_update = true,
     .description = "Event is a report of an event somewhere in the cluster.",
     .columns = columns,
     .n_columns = ARRAY_SIZE(columns),

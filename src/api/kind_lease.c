@@ -34,33 +34,32 @@ static void validate(const struct json *obj, const struct json *old, struct api_
     check_time(c, "spec.renewTime", json_get(spec, "renewTime"));
 }
 
+static const struct api_field spec_fields[] = {
+    {"acquireTime", &api_schema_micro_time, "When the holder got it"},
+    {"holderIdentity", &api_schema_string, "Who holds it; empty: nobody"},
+    {"leaseDurationSeconds", &api_schema_int32, "Seconds after renewTime for which it counts"},
+    {"leaseTransitions", &api_schema_int32, "How often it changed hands"},
+    {"preferredHolder", &api_schema_string, "Who should get it next"},
+    {"renewTime", &api_schema_micro_time, "When the holder last renewed it"},
+    {"strategy", &api_schema_string, "How the next holder is chosen"},
+};
+static const struct api_schema spec = API_OBJECT_OF(
+    spec_fields, "io.k8s.api.coordination.v1.LeaseSpec", "Who holds a lease, and until when");
+static const struct api_field root_fields[] = {
+    API_ROOT_API_VERSION,
+    API_ROOT_KIND,
+    API_ROOT_METADATA,
+    {"spec", &spec, "Who holds the lease, and until when"},
+};
+static const struct api_schema root =
+    API_OBJECT_OF(root_fields, "io.k8s.api.coordination.v1.Lease",
+                  "Lease says who of several does something now.");
+
 static const struct api_column columns[] = {
     API_COLUMN_NAME,
     {"Holder", "string", "", "Who holds the lease now", 0, cell_holder},
     API_COLUMN_AGE,
 };
-
-static const struct api_field spec_fields[] = {
-    {"acquireTime", &api_schema_micro_time, "When the present holder took it"},
-    {"holderIdentity", &api_schema_string, "Who holds it; empty: nobody"},
-    {"leaseDurationSeconds", &api_schema_int32, "How long it counts without being renewed"},
-    {"leaseTransitions", &api_schema_int32, "How often it changed hands"},
-    {"preferredHolder", &api_schema_string, "Who is to take it over"},
-    {"renewTime", &api_schema_micro_time, "When the holder renewed it last"},
-    {"strategy", &api_schema_string, "How a holder is chosen, where several ask for it"},
-};
-static const struct api_schema spec_schema = API_OBJECT_OF(
-    spec_fields, "io.k8s.api.coordination.v1.LeaseSpec", "Who holds the lease, and until when.");
-static const struct api_field root_fields[] = {
-    API_ROOT_API_VERSION,
-    API_ROOT_KIND,
-    API_ROOT_METADATA,
-    {"spec", &spec_schema, "Who holds it"},
-};
-static const struct api_schema schema =
-    API_OBJECT_OF(root_fields, "io.k8s.api.coordination.v1.Lease",
-                  "Lease says who of several does something now, and until when it counts without "
-                  "being renewed.");
 
 const struct api_kind api_kind_lease = {
     .group = "coordination.k8s.io",
@@ -74,5 +73,6 @@ const struct api_kind api_kind_lease = {
     .columns = columns,
     .n_columns = ARRAY_SIZE(columns),
     .validate = validate,
-    .schema = &schema,
+    .create_on_update = true,
+    .schema = &root,
 };

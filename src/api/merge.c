@@ -108,7 +108,7 @@ static void remove_members(const struct api_schema *s, struct json *v, const str
 {
     for (size_t i = 0; i < json_count(last); i++) {
         const char *key = json_key_at(last, i);
-        if (*key != 'f') {
+        if (!str_has_prefix(key, "f:")) {
             continue;
         }
         const char *name = key + 2;

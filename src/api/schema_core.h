@@ -17,5 +17,8 @@ extern const struct api_schema api_schema_resources, api_schema_pod_security;
 extern const struct api_schema api_schema_pod_spec, api_schema_pod_template;
 extern const struct api_schema api_schema_pod; /* The root. */
 
+/* kind_event.c */
+extern const struct api_schema api_schema_event_source;
+
 /* schema_core.c */
 extern const struct api_schema api_schema_object_reference;

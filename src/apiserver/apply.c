@@ -63,20 +63,6 @@ static struct blob *compute_new(struct write *w)
     return write_is_invalid(q, obj, NULL) ? NULL : write_encode(q, obj);
 }
 
-static void attempt_create(struct write *w)
-{
-    struct blob *value = compute_new(w);
-    if (value && !w->q->dry_run) {
-        write_put(w, NULL, value);
-        return;
-    }
-    if (value) {
-        respond_object(w->q, 201, value);
-        blob_unref(value);
-    }
-    write_free(w);
-}
-
 /* The bytes to be stored; NULL: the request was answered. */
 static struct blob *compute(struct write *w, const struct object *base, bool *ret_same)
 {
@@ -109,7 +95,7 @@ static void attempt_apply(struct write *w)
         return;
     }
     if (!base) {
-        attempt_create(w);
+        write_send_new(w, compute_new(w));
         return;
     }
     struct blob *value = compute(w, base, &same);

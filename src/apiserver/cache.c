@@ -68,7 +68,9 @@ void cache_init(struct cache *c, const char *without, size_t window, size_t wind
     smap_init(&c->strangers, stranger_free);
     api_registry_init(&c->registry, without);
     for (size_t i = 0; i < c->registry.n; i++) {
-        (void) add(c, c->registry.list[i], NULL);
+        if (!c->registry.list[i]->view) {
+            (void) add(c, c->registry.list[i], NULL);
+        }
     }
 }
 
@@ -184,6 +186,7 @@ void cache_done(struct cache *c)
 
 struct cache_kind *cache_find(const struct cache *c, const struct api_kind *k)
 {
+    k = k->view ? k->view->of : k;
     for (size_t i = 0; i < c->n_kinds; i++) {
         if (c->kinds[i]->kind == k || (c->kinds[i]->crd && crd_has_kind(c->kinds[i]->crd, k))) {
             return c->kinds[i];

@@ -52,6 +52,16 @@ static char *text_of(const struct json *v)
     return json_string_size(v) ? xstrdup(json_get_string(v)) : NULL;
 }
 
+static void respond_bad_options(struct request *q, const struct api_causes *causes)
+{
+    CLEANUP_FREE char *message = xasprintf("DeleteOptions.meta.k8s.io \"\" is invalid: %s: %s",
+                                           causes->list[0].field, causes->list[0].message);
+    respond_status(
+        q,
+        &(struct status){
+            .code = 422, .reason = "Invalid", .message = message, .plain = true, .causes = causes});
+}
+
 static int parse_policy(struct request *q, const char *policy, enum propagation *ret)
 {
     static const char *const policies[] = {"Background", "Foreground", "Orphan", NULL};
@@ -64,14 +74,36 @@ static int parse_policy(struct request *q, const char *policy, enum propagation 
     CLEANUP(api_causes_done) struct api_causes causes = {0};
     CLEANUP(json_free) struct json *v = json_string(policy);
     api_unsupported(&causes, "propagationPolicy", v, policies);
-    CLEANUP_FREE char *message = xasprintf(
-        "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: %s", causes.list[0].message);
-    respond_status(q, &(struct status){.code = 422,
-                                       .reason = "Invalid",
-                                       .message = message,
-                                       .plain = true,
-                                       .causes = &causes});
+    respond_bad_options(q, &causes);
     return -EINVAL;
+}
+
+/* dryRun of the body, and the grace period, which nobody here waits for: objects without finalizers go at
+ * once.  The request was answered on failure. */
+static int check_options(struct request *q, const struct json *body)
+{
+    static const char *const runs[] = {"All", NULL};
+    CLEANUP(api_causes_done) struct api_causes causes = {0};
+    const char *given = http_query(q->x, "gracePeriodSeconds");
+    CLEANUP(json_free)
+    struct json *seconds = given && *given ? json_number_n(given, strlen(given)) : NULL;
+    const struct json *grace = seconds ? seconds : json_get(body, "gracePeriodSeconds"), *item;
+    int64_t n;
+    JSON_FOREACH (item, json_get(body, "dryRun")) {
+        if (!streq_null(json_get_string(item), "All")) {
+            api_unsupported(&causes, "dryRun", item, runs);
+        }
+        q->dry_run = true;
+    }
+    if ((given && *given && !seconds) ||
+        (grace && !json_is(grace, JSON_NULL) && (json_get_int(grace, &n) < 0 || n < 0))) {
+        api_invalid(&causes, "gracePeriodSeconds", grace, "must be greater than or equal to 0");
+    }
+    if (causes.n) {
+        respond_bad_options(q, &causes);
+        return -EINVAL;
+    }
+    return 0;
 }
 
 /* DeleteOptions from the body (empty: none) and the query; the request was answered on failure. */
@@ -103,9 +135,8 @@ static struct deletion *parse_options(struct request *q)
     if (write_begin(q) < 0) {
         return NULL;
     }
-    const struct json *item, *dry = json_get(body, "dryRun");
-    JSON_FOREACH (item, dry) {
-        q->dry_run |= streq_null(json_get_string(item), "All");
+    if (check_options(q, body) < 0) {
+        return NULL;
     }
     const char *policy = http_query(q->x, "propagationPolicy");
     policy = policy ? policy : json_path_string(body, "propagationPolicy", NULL);

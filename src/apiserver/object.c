@@ -85,11 +85,31 @@ struct json *object_parse(const struct object *o)
     return obj ? obj : json_object();
 }
 
+/* From the form that objects are kept in to that of 'k'. */
+static void bring_into(const struct api_kind *k, struct json *obj)
+{
+    CLEANUP_FREE char *version = api_kind_api_version(k);
+    json_set_string(obj, "apiVersion", version);
+    if (k->view) {
+        json_set_string(obj, "kind", k->kind);
+        k->view->show(obj);
+    }
+}
+
+struct blob *object_text_view(const struct blob *text, const struct api_kind *k)
+{
+    CLEANUP(json_free) struct json *obj = NULL;
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    json_parse(text->data, text->size, &obj, NULL);
+    bring_into(k, obj);
+    json_write(obj, 0, &out);
+    return blob_new(out.data, out.size);
+}
+
 struct json *object_parse_as(const struct object *o, const struct api_kind *k)
 {
     struct json *obj = object_parse(o);
-    CLEANUP_FREE char *version = api_kind_api_version(k);
-    json_set_string(obj, "apiVersion", version);
+    bring_into(k, obj);
     return obj;
 }
 

@@ -43,6 +43,8 @@ struct blob *object_text_as(const struct blob *text, const char *from, const cha
 int object_encode(const struct api_kind *k, const struct json *obj, struct blob **ret);
 /* Whether 'value' is what 'o' was made from. */
 bool object_same(const struct object *o, const char *head, const struct blob *value);
+/* 'text' in the form of the view 'k'. */
+struct blob *object_text_view(const struct blob *text, const struct api_kind *k);
 /* The tree of 'o', and in the version of 'k'. */
 struct json *object_parse(const struct object *o);
 struct json *object_parse_as(const struct object *o, const struct api_kind *k);

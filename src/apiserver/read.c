@@ -304,7 +304,7 @@ void list_write_item(struct request *q, const struct object *o, int64_t now_ms, 
         request_write_partial(q, text, out);
         return;
     }
-    CLEANUP(json_free) struct json *obj = object_parse(o);
+    CLEANUP(json_free) struct json *obj = object_parse_as(o, q->kind);
     api_table_row(q->kind, obj, text->data, text->size, a->include, now_ms, out);
 }
 

@@ -234,6 +234,9 @@ static void respond_formatted(struct request *q, int code, const char *text, siz
 
 struct blob *request_text(const struct request *q, struct blob *text)
 {
+    if (q->kind->view) {
+        return object_text_view(text, q->kind);
+    }
     return q->head ? object_text_as(text, q->ck->head, q->head) : blob_ref(text);
 }
 

@@ -221,6 +221,24 @@ static void send_event(struct watch *w, struct frames *f)
     }
 }
 
+#define INITIAL_END "\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}"
+
+/* A table has no annotations: its only row has them. */
+static void write_end_table(const struct request *q, uint64_t revision, struct strbuf *out)
+{
+    const char *version = q->accept.v1beta1 ? "v1beta1" : "v1";
+    strbuf_addf(out,
+                "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/%s\",\"metadata\":{"
+                "\"resourceVersion\":\"%" PRIu64 "\"},\"columnDefinitions\":",
+                version, revision);
+    api_table_columns(q->kind, out);
+    strbuf_addf(out,
+                ",\"rows\":[{\"cells\":[],\"object\":{\"kind\":\"PartialObjectMetadata\","
+                "\"apiVersion\":\"meta.k8s.io/%s\",\"metadata\":{\"resourceVersion\":\"%" PRIu64
+                "\"," INITIAL_END "}}}]}",
+                version, revision);
+}
+
 static void send_bookmark(struct watch *w, uint64_t revision, bool initial_end)
 {
     const struct accept *a = &w->q->accept;
@@ -228,7 +246,9 @@ static void send_bookmark(struct watch *w, uint64_t revision, bool initial_end)
     CLEANUP_FREE char *version = api_kind_api_version(k);
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
     strbuf_adds(&out, "{\"type\":\"BOOKMARK\",\"object\":");
-    if (a->form == FORM_TABLE) {
+    if (a->form == FORM_TABLE && initial_end) {
+        write_end_table(w->q, revision, &out);
+    } else if (a->form == FORM_TABLE) {
         write_table(w->q, NULL, NULL, revision, &out);
     } else {
         strbuf_addf(&out,
@@ -239,8 +259,7 @@ static void send_bookmark(struct watch *w, uint64_t revision, bool initial_end)
                     a->form != FORM_PARTIAL ? version
                     : a->v1beta1            ? "v1beta1"
                                             : "v1",
-                    revision,
-                    initial_end ? ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" : "");
+                    revision, initial_end ? "," INITIAL_END : "");
     }
     strbuf_adds(&out, "}\n");
     CLEANUP(blob_unref) struct blob *b = blob_new(out.data, out.size);

@@ -211,7 +211,12 @@ void write_drop_all(struct apiserver *a)
 struct blob *write_encode(struct request *q, const struct json *obj)
 {
     struct blob *value = NULL;
-    if (object_encode(q->ck->kind, obj, &value) < 0) {
+    CLEANUP(json_free) struct json *stored = NULL;
+    if (q->kind->view) {
+        stored = json_clone(obj);
+        q->kind->view->store(stored);
+    }
+    if (object_encode(q->ck->kind, stored ? stored : obj, &value) < 0) {
         respond_error(q, 400, "BadRequest", "the object is nested more than %d levels deep",
                       OBJECT_MAX_DEPTH);
     }
@@ -375,10 +380,11 @@ int write_check_preconditions(struct request *q, const struct json *obj, const s
         respond_conflict(q, q->name, MODIFIED_TEXT);
         return -ESTALE;
     }
+    const char *has = json_path_string(old, "metadata", "uid", NULL);
     if (json_string_size(uid) && !json_equal(uid, json_path(old, "metadata", "uid", NULL))) {
         CLEANUP_FREE char *why =
             xasprintf("Precondition failed: UID in precondition: %.64s, UID in object meta: %s",
-                      json_get_string(uid), json_path_string(old, "metadata", "uid", NULL));
+                      json_get_string(uid), has ? has : "");
         respond_conflict(q, q->name, why);
         return -ESTALE;
     }
@@ -482,6 +488,44 @@ void write_send_update(struct write *w, struct object *base, struct blob *value,
     }
 }
 
+/* The bytes of what a PUT makes anew; NULL: the request was answered. */
+static struct blob *compute_new(struct write *w)
+{
+    struct request *q = w->q;
+    struct err e = {0};
+    CLEANUP(json_free) struct json *obj = json_clone(w->body);
+    struct object_target target = {.kind = q->kind, .namespace = q->namespace, .name = q->name};
+    if (object_check_target(obj, &target, &e) < 0) {
+        respond_error(q, 400, "BadRequest", "%s", e.text);
+        return NULL;
+    }
+    CLEANUP(json_free) struct json *nothing = json_object();
+    if (write_check_preconditions(q, obj, nothing) < 0 || write_check_namespace(q, q->name) < 0 ||
+        fields_prune(q, obj, w->attempts > 0) < 0) {
+        return NULL;
+    }
+    object_conform(q->kind, obj);
+    object_prepare_create(q->kind, obj, time_wall_ms());
+    if (write_is_invalid(q, obj, NULL)) {
+        return NULL;
+    }
+    fields_record(q, NULL, obj);
+    return write_encode(q, obj);
+}
+
+void write_send_new(struct write *w, struct blob *value)
+{
+    if (value && !w->q->dry_run) {
+        write_put(w, NULL, value);
+        return;
+    }
+    if (value) {
+        respond_object(w->q, 201, value);
+        blob_unref(value);
+    }
+    write_free(w);
+}
+
 static void attempt_update(struct write *w)
 {
     struct object *base = keyset_get(&w->ck->objects, w->key);
@@ -489,6 +533,10 @@ static void attempt_update(struct write *w)
     if (!base && w->ck->gone) {
         respond_conflict(w->q, w->q->name, "its CustomResourceDefinition was changed; try again");
         write_free(w);
+        return;
+    }
+    if (!base && w->creates_or_updates) {
+        write_send_new(w, compute_new(w));
         return;
     }
     if (!base) {
@@ -518,7 +566,9 @@ void handle_update(struct request *q)
     if (write_begin(q) < 0 || write_read_body(q, &obj) < 0) {
         return;
     }
-    attempt_update(update_new(q, obj));
+    struct write *w = update_new(q, obj);
+    w->creates_or_updates = q->kind->create_on_update && !*q->subresource;
+    attempt_update(w);
 }
 
 static int patch_json(struct write *w, struct json **obj, struct err *e)

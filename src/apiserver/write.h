@@ -57,6 +57,8 @@ struct blob *write_encode(struct request *q, const struct json *obj);
 /* Validates the update of 'old' to 'obj', and encodes it; '*ret_same': nothing is changed. */
 struct blob *write_finish(struct write *w, struct json *obj, const struct json *old,
                           bool *ret_same);
+/* Creates 'value' (taken over), or answers a dry run; NULL: the request was answered already. */
+void write_send_new(struct write *w, struct blob *value);
 /* Stores 'value' (taken over) in the place of 'base', or answers when nothing is to be stored. */
 void write_send_update(struct write *w, struct object *base, struct blob *value, bool same);
 /* ---- lease.c ---- */
