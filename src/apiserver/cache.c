@@ -179,11 +179,26 @@ struct cache_kind *cache_add_event(struct cache *c, const struct store_event *ev
     return ck;
 }
 
+/* What was up to 'revision' is the past of another registry. */
+static void forget_past(struct cache *c, uint64_t revision)
+{
+    for (size_t i = 0; i < c->n_kinds; i++) {
+        clear_window(&c->kinds[i]);
+        keyset_done(&c->kinds[i].objects);
+    }
+    c->has_history = true;
+    c->history_floor = revision;
+}
+
 /* History comes before the snapshot; what an object was before it comes with the event. */
 void cache_add_history(struct cache *c, const struct store_event *ev)
 {
     const char *key;
     struct cache_kind *ck = kind_of(c, ev->key, &key);
+    if (str_has_prefix(ev->key, STORE_OWN_PREFIX)) {
+        forget_past(c, ev->revision);
+        return;
+    }
     if (!c->has_history) {
         c->has_history = true;
         c->history_floor = ev->revision - 1;

@@ -75,7 +75,7 @@ class Growth(threading.Thread):
 
     def run(self):
         i = 0
-        while not self.stop.is_set():
+        while i < 400 and not self.stop.is_set():  # there are 512 subnets
             i += 1
             for path, obj, names in (("/api/v1/nodes", node(f"n{i}", f"10.245.{i // 250}.{i % 250 + 1}"), self.nodes),
                                      ("/api/v1/namespaces", namespace(f"p{i}"), self.projects)):
