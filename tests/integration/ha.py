@@ -16,7 +16,8 @@ import urllib.parse
 import lab as lablib
 from lab import TENET, wait_for
 
-LINCHECK = pathlib.Path(TENET).parent.parent.parent / "tests" / "unit" / "lincheck"
+TENET_PATH = str(pathlib.Path(TENET).resolve())
+LINCHECK = pathlib.Path(TENET_PATH).parent.parent.parent / "tests" / "unit" / "lincheck"
 NET = "/apis/network.openshift.io/v1/"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 THE_LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/tenet-controllers"
@@ -95,20 +96,20 @@ class Gone(Exception):
 
 
 class Master:
-    def __init__(self, tmp, name, etcd, ttl=4, **conf):
+    def __init__(self, tmp, name, etcd, ttl=4, wrap=(), **conf):
         self.dir, self.name = pathlib.Path(tmp) / name, name
         self.dir.mkdir()
         self.port = free_ports(1)[0]
         self.conf = {"networkConfig": {"networkPluginName": "redhat/openshift-ovs-multitenant"},
                      "servingInfo": {"bindAddress": f"127.0.0.1:{self.port}"},
                      "storage": {"backend": "etcd", "endpoints": etcd.endpoints}, "controllerLeaseTTL": ttl, **conf}
-        self.proc, self.stopped = None, False
+        self.proc, self.stopped, self.wrap = None, False, list(wrap)
         self.start(wait=False)
 
     def start(self, wait=True):
         (self.dir / "master.yaml").write_text(json.dumps(self.conf))
         log = open(self.dir / "log", "a")
-        self.proc = subprocess.Popen([TENET, "master", "--config", self.dir / "master.yaml"], stderr=log, stdout=log,
+        self.proc = subprocess.Popen([*self.wrap, TENET, "master", "--config", self.dir / "master.yaml"], stderr=log, stdout=log,
                                      env=lablib.environment())
         log.close()
         if wait:
@@ -177,6 +178,16 @@ class Master:
         return bool(lines) and "leader: leading " in lines[-1]
 
 
+class PlainMaster(Master):
+    """A master on SQLite."""
+
+    def __init__(self, tmp, name="master", path=None, wrap=()):
+        self.path = pathlib.Path(path or pathlib.Path(tmp) / f"{name}.db")
+        self.endpoints = ""
+        super().__init__(tmp, name, self, storage={"backend": "sqlite", "path": str(self.path)}, wrap=wrap)
+        self.wait_ready()
+
+
 def node(name, ip):
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name},
             "status": {"addresses": [{"type": "InternalIP", "address": ip}]}}
@@ -220,6 +231,59 @@ class History:
             r = subprocess.run([LINCHECK], stdin=f, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         assert r.returncode == 0, r.stdout
         return len(self.lines)
+
+
+class Load:
+    """Clients and watches at work on some registers of 'masters', and the checks of all they were told."""
+
+    KEYS = [f"r{i}" for i in range(6)]
+
+    def __init__(self, masters, seed, n_clients=6, n_watchers=3):
+        self.masters, self.history = masters, History()
+        for k in self.KEYS:
+            begin = time.monotonic_ns()
+            status, obj = masters[0].call("POST", LEASES, register(k, self.history.value()))
+            assert status == 201, obj
+            self.history.add(k, begin, time.monotonic_ns(), "swap", 0, obj["spec"]["holderIdentity"], 1)
+            self.history.acknowledge(obj)
+        self.start = int(masters[0].call("GET", LEASES)[1]["metadata"]["resourceVersion"])
+        self.watchers = [Watcher(masters, self.start, seed + i) for i in range(n_watchers)]
+        self.clients = [Client(self.history, masters, self.KEYS, seed + i) for i in range(n_clients)]
+        for t in (*self.watchers, *self.clients):
+            t.start()
+
+    def finish(self, tmp, faults):
+        """Stops it, when the masters are ready; 'faults' goes with what is found wrong."""
+        for c in self.clients:
+            c.stop.set()
+        for c in self.clients:
+            c.join(60)
+            assert not c.is_alive()
+        assert not [c.error for c in self.clients if c.error], faults
+        # The last state is the same at all masters, and is what the last acknowledged writes say.
+        states = [{o["metadata"]["name"]: (int(o["metadata"]["resourceVersion"]), int(o["spec"]["holderIdentity"]))
+                   for o in m.items(LEASES) if o["metadata"]["name"] in self.KEYS} for m in self.masters]
+        assert all(s == states[0] for s in states)
+        acknowledged = self.history.acknowledged
+        for rv, (key, value) in acknowledged.items():
+            assert states[0][key][0] > rv or states[0][key] == (rv, value), (key, rv, value, states[0], faults)
+        begin = time.monotonic_ns()
+        for key, (_, value) in states[0].items():
+            self.history.add(key, begin, time.monotonic_ns(), "read", 0, value, 1)
+        n = self.history.check(tmp)
+        # Every watch saw every acknowledged change, once and in order, and the same as the others.
+        last = max(rv for rv, _ in states[0].values())
+        for w in self.watchers:
+            wait_for("the watches to come to the end", lambda w=w: w.error or (w.events and w.events[-1][0] >= last))
+            w.stop.set()
+        for w in self.watchers:
+            w.join(60)
+            assert not w.error, (w.error, faults)
+            assert w.events == self.watchers[0].events
+        seen = {rv: (key, value) for rv, key, value in self.watchers[0].events}
+        missing = {rv: x for rv, x in acknowledged.items() if rv > self.start and seen.get(rv) != x}
+        assert not missing, (missing, faults)
+        return n
 
 
 class Client(threading.Thread):

@@ -18,7 +18,6 @@ from ha import LEASES, NET, THE_LEASE, Gone, namespace, node, register
 from lab import wait_for
 
 SECONDS = float(os.environ.get("TENET_HA_SECONDS", "15"))
-KEYS = [f"r{i}" for i in range(6)]
 
 
 @pytest.fixture
@@ -121,20 +120,9 @@ def test_nothing_acknowledged_is_lost_whoever_dies(world):
     seed = random.randrange(1 << 30)
     print("seed", seed)
     etcd, masters, tmp = world(members=3, masters=3, ttl=3)
-    history = ha.History()
-    for k in KEYS:
-        begin = time.monotonic_ns()
-        status, obj = masters[0].call("POST", LEASES, register(k, history.value()))
-        assert status == 201, obj
-        history.add(k, begin, time.monotonic_ns(), "swap", 0, obj["spec"]["holderIdentity"], 1)
-        history.acknowledge(obj)
-    version = masters[0].call("GET", LEASES)[1]["metadata"]["resourceVersion"]
-    watchers = [ha.Watcher(masters, version, seed + i) for i in range(3)]
-    clients = [ha.Client(history, masters, KEYS, seed + i) for i in range(6)]
+    load = ha.Load(masters, seed)
     growth = Growth(masters, seed)
-    threads = [*watchers, *clients, growth]
-    for t in threads:
-        t.start()
+    growth.start()
     faults = Faults(etcd, masters, seed)
     end = time.monotonic() + SECONDS
     while time.monotonic() < end or len(faults.log) < 4:
@@ -142,34 +130,9 @@ def test_nothing_acknowledged_is_lost_whoever_dies(world):
         time.sleep(0.3)  # some time without a fault, too
     for m in masters:
         m.wait_ready()
-    for t in (*clients, growth):
-        t.stop.set()
-        t.join(60)
-        assert not t.is_alive()
-    assert not [c.error for c in clients if c.error], faults.log
-    assert sum(c.done for c in clients) > 100
-    # The last state is the same at all masters, and is what the last acknowledged writes say.
-    states = [{o["metadata"]["name"]: (int(o["metadata"]["resourceVersion"]), int(o["spec"]["holderIdentity"]))
-               for o in m.items(LEASES) if o["metadata"]["name"] in KEYS} for m in masters]
-    assert states[0] == states[1] == states[2]
-    for rv, (key, value) in history.acknowledged.items():
-        assert states[0][key][0] > rv or states[0][key] == (rv, value), (key, rv, value, states[0], faults.log)
-    begin = time.monotonic_ns()
-    for key, (_, value) in states[0].items():
-        history.add(key, begin, time.monotonic_ns(), "read", 0, value, 1)
-    history.check(tmp)
-    # Every watch saw every acknowledged change, once and in order, and the same as the others.
-    last = max(rv for rv, _ in states[0].values())
-    for w in watchers:
-        wait_for("the watches to come to the end", lambda w=w: w.error or (w.events and w.events[-1][0] >= last))
-        w.stop.set()
-    for w in watchers:
-        w.join(60)
-        assert not w.error, (w.error, faults.log)
-        assert w.events == watchers[0].events
-    seen = {rv: (key, value) for rv, key, value in watchers[0].events}
-    missing = {rv: x for rv, x in history.acknowledged.items() if rv > int(version) and seen.get(rv) != x}
-    assert not missing, (missing, faults.log)
+    growth.stop.set()
+    growth.join(60)
+    assert load.finish(tmp, faults.log) > 100
     check_allocations(masters[0], growth.nodes, growth.projects)
     wait_leader(masters)
 

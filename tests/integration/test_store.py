@@ -2,32 +2,16 @@
 """tenet store: moving a registry between SQLite and etcd, backups, checks; and etcd's own tools for the same."""
 import hashlib
 import json
-import os
-import pathlib
 import shutil
 import signal
 import stat
 import subprocess
-import tempfile
-import urllib.request
 
 import pytest
 
 import ha
 from ha import LEASES, register
 from lab import TENET, run, wait_for
-
-
-class Plain(ha.Master):
-    """A master on SQLite."""
-
-    def __init__(self, tmp, name="master", path=None):
-        self.path = pathlib.Path(path or pathlib.Path(tmp) / f"{name}.db")
-
-        class NoEtcd:
-            endpoints = ""
-        super().__init__(tmp, name, NoEtcd, storage={"backend": "sqlite", "path": str(self.path)})
-        self.wait_ready()
 
 
 @pytest.fixture
@@ -64,7 +48,7 @@ def revision(m):
 
 
 def test_from_sqlite_to_etcd_and_back(made, tmp_path):
-    m = Plain(tmp_path)
+    m = ha.PlainMaster(tmp_path)
     made.append(m)
     fill(m, 30)
     before, rev = content(m), revision(m)
@@ -110,7 +94,7 @@ def test_from_sqlite_to_etcd_and_back(made, tmp_path):
 
 
 def test_exports_that_were_changed_are_refused(made, tmp_path):
-    m = Plain(tmp_path)
+    m = ha.PlainMaster(tmp_path)
     made.append(m)
     fill(m, 5)
     good = tmp_path / "good"
@@ -138,7 +122,7 @@ def test_exports_that_were_changed_are_refused(made, tmp_path):
 
 
 def test_an_import_that_was_broken_off_is_not_served_and_can_be_repeated(made, tmp_path):
-    m = Plain(tmp_path)
+    m = ha.PlainMaster(tmp_path)
     made.append(m)
     fill(m, 10)
     before = content(m)
@@ -174,7 +158,7 @@ def test_an_import_that_was_broken_off_is_not_served_and_can_be_repeated(made, t
 
 
 def test_backup_restore_check_and_defrag_of_sqlite(made, tmp_path):
-    m = Plain(tmp_path)
+    m = ha.PlainMaster(tmp_path)
     made.append(m)
     fill(m, 30)
     before, rev = content(m), revision(m)
@@ -225,7 +209,7 @@ def test_backup_restore_check_and_defrag_of_sqlite(made, tmp_path):
 
 
 def test_defrag_gives_space_back(made, tmp_path):
-    m = Plain(tmp_path)
+    m = ha.PlainMaster(tmp_path)
     made.append(m)
     big = register("big", 1)
     big["metadata"]["annotations"] = {"a": "x" * 100000}
