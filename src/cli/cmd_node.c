@@ -27,6 +27,7 @@ static const char help[] =
     "  --node-ip ADDRESS           nodeIP: end of the tunnels (address of the default route's "
     "link)\n"
     "  --master-kubeconfig FILE    masterKubeConfig: how to reach the master ($KUBECONFIG)\n"
+    "  --master-servers URLS       masterServers: more masters, for when that one does not answer\n"
     "  --plugin NAME               networkConfig.networkPluginName: refuse any other of the "
     "cluster\n"
     "  --mtu N                     networkConfig.mtu: of pods (the cluster's, 1450)\n"
