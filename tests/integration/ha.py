@@ -181,10 +181,11 @@ class Master:
 class PlainMaster(Master):
     """A master on SQLite."""
 
-    def __init__(self, tmp, name="master", path=None, wrap=()):
+    def __init__(self, tmp, name="master", path=None, wrap=(), network=()):
         self.path = pathlib.Path(path or pathlib.Path(tmp) / f"{name}.db")
         self.endpoints = ""
-        super().__init__(tmp, name, self, storage={"backend": "sqlite", "path": str(self.path)}, wrap=wrap)
+        super().__init__(tmp, name, self, storage={"backend": "sqlite", "path": str(self.path)}, wrap=wrap,
+                         networkConfig={"networkPluginName": "redhat/openshift-ovs-multitenant", **dict(network)})
         self.wait_ready()
 
 

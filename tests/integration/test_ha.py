@@ -2,8 +2,8 @@
 """Several masters on etcd: members and masters die, hang and come back, and nothing that was acknowledged is lost.
 
 TENET_HA_SECONDS says for how long the faults go on (15; the long form: 600)."""
+import concurrent.futures
 import ipaddress
-import json
 import os
 import random
 import signal
@@ -14,8 +14,8 @@ import time
 import pytest
 
 import ha
-from ha import LEASES, NET, THE_LEASE, Gone, namespace, node, register
-from lab import wait_for
+from ha import LEASES, THE_LEASE, Gone, namespace, node, register
+from lab import run, wait_for
 
 SECONDS = float(os.environ.get("TENET_HA_SECONDS", "15"))
 
@@ -246,3 +246,111 @@ def test_a_majority_of_members_is_needed_and_enough(world):
     etcd.start(1)
     wait_for("writes again", lambda: write("again") in (201, 409))
     assert {"three", "two", "again"} <= {o["metadata"]["name"] for o in m.items(LEASES)}
+
+
+def openssl(*args):
+    return run(["openssl", *args])
+
+
+def certificate(folder, name, cn, ca="ca", san=None):
+    """NAME.crt and NAME.key, signed by CA.crt, or by itself when it is the CA."""
+    new = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", folder / f"{name}.key",
+           "-subj", f"/CN={cn}"]
+    if name == ca:
+        openssl("req", "-x509", *new, "-days", "2", "-out", folder / f"{name}.crt")
+        return
+    (folder / "ext").write_text(f"subjectAltName={san}\n" if san else "extendedKeyUsage=clientAuth\n")
+    openssl("req", "-new", *new, "-out", folder / "csr")
+    openssl("x509", "-req", "-in", folder / "csr", "-CA", folder / f"{ca}.crt", "-CAkey", folder / f"{ca}.key",
+            "-CAcreateserial", "-days", "2", "-extfile", folder / "ext", "-out", folder / f"{name}.crt")
+
+
+def client_info(etcd, tls, ca="ca", cert="client"):
+    info = {"urls": etcd.endpoints.split(","), "ca": str(tls / f"{ca}.crt")}
+    if cert:
+        info |= {"certFile": str(tls / f"{cert}.crt"), "keyFile": str(tls / f"{cert}.key")}
+    return info
+
+
+def test_tls_and_users_of_etcd(world, tmp_path):
+    for name, cn, ca, san in (("ca", "ca", "ca", None), ("etcd", "etcd", "ca", "IP:127.0.0.1"), ("client", "tenet", "ca", None),
+                              ("other", "other", "other", None), ("stranger", "tenet", "other", None),
+                              ("admin", "root", "ca", None)):
+        certificate(tmp_path, name, cn, ca, san)
+    etcd, _, tmp = world(members=3, masters=0, tls=tmp_path)
+
+    def master(name, **info):
+        m = ha.Master(tmp, name, etcd, storage={}, etcdClientInfo=client_info(etcd, tmp_path, **info))
+        masters.append(m)
+        return m
+    masters = []
+    try:
+        good = master("good")
+        good.wait_ready()
+        assert good.call("POST", LEASES, register("a", 1))[0] == 201
+        etcd.kill(0)
+        wait_for("writes over another member", lambda: good.call("POST", LEASES, register("b", 1))[0] in (201, 409))
+        etcd.start(0)
+        etcd.wait_healthy()
+        for name, info, words in (("no-certificate", {"cert": None}, "certificate"),
+                                  ("stranger", {"cert": "stranger"}, "certificate"),
+                                  ("wrong-ca", {"ca": "other"}, "unknown authority")):
+            bad = master(name, **info)
+            wait_for(words, lambda bad=bad, words=words: words in bad.text() and "etcd connection failed" in bad.text())
+            assert bad.raw("GET", LEASES)[0] == 503
+            bad.kill(signal.SIGTERM)
+        # A user that etcd does not let in; let in, the master goes on by itself. The user is the certificate's CN.
+        etcd.ctl("user", "add", "root:secret")
+        etcd.ctl("user", "grant-role", "root", "root")
+        etcd.ctl("auth", "enable")
+        wait_for("writes to be refused", lambda: good.call("POST", LEASES, register("c", 1))[0] in (500, 503))
+        late = master("late")
+        wait_for("the reason", lambda: "etcd connection failed" in late.text() and
+                 ("permission denied" in late.text() or "user" in late.text()))
+        tls = [f"--cacert={tmp_path}/ca.crt", f"--cert={tmp_path}/admin.crt", f"--key={tmp_path}/admin.key"]
+        run(["etcdctl", f"--endpoints={etcd.endpoints}", *tls, "user", "add", "tenet:x"],
+            env={**os.environ, "ETCDCTL_API": "3"})
+        run(["etcdctl", f"--endpoints={etcd.endpoints}", *tls, "user", "grant-role", "tenet", "root"],
+            env={**os.environ, "ETCDCTL_API": "3"})
+        wait_for("writes", lambda: good.call("POST", LEASES, register("c", 1))[0] in (201, 409))
+        late.wait_ready()
+        run(["etcdctl", f"--endpoints={etcd.endpoints}", *tls, "auth", "disable"], env={**os.environ, "ETCDCTL_API": "3"})
+    finally:
+        for m in masters:
+            m.kill()
+
+
+def test_a_lab_with_two_masters_goes_on_when_one_dies(make_lab):
+    lab = make_lab("ha", nodes=1, masters=2, store="etcd")
+    servers = [m["server"] for m in lab.status()["masters"]]
+    assert len(set(servers)) == 2
+    lab.project("red")
+    a = lab.pod("red/a")
+    lab.cmd("master", "kill", "1")
+    assert [bool(m["pid"]) for m in lab.status()["masters"]] == [False, True]
+    # The node, its agent and the command find the other; a new project gets its id from whoever leads now.
+    lab.project("blue")
+    b = lab.pod("blue/b")
+    c = lab.pod("red/c")
+    assert b.vnid != a.vnid == c.vnid
+    lab.cmd("master", "start", "1")
+    lab.cmd("master", "kill", "2")
+    lab.pod("blue/d")
+    lab.cmd("master", "start")
+    r = lab.cmd("master", "stop", "3", check=False)
+    assert r.returncode == 1 and "no master 3" in r.stderr
+    lab.down()
+
+
+def test_2000_nodes_register_at_once(tmp_path):
+    m = ha.PlainMaster(tmp_path, network={"clusterNetworks": [{"cidr": "10.128.0.0/12", "hostSubnetLength": 9}]})
+    try:
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            codes = list(pool.map(lambda i: m.call("POST", "/api/v1/nodes", node(f"n{i}", f"192.168.{i // 250}.{i % 250 + 1}"))[0],
+                                  range(2000)))
+        assert codes == [201] * 2000
+        subnets = wait_for("2000 subnets", lambda: (s := m.subnets()) and len(s) == 2000 and s)
+        want = {f"10.{128 + (i >> 7)}.{(i & 127) * 2}.0/23" for i in range(2000)}
+        assert set(subnets.values()) == want and len(subnets) == 2000
+    finally:
+        m.kill(signal.SIGTERM)
