@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A request is a 'struct op' that goes through the steps below, each named after what it does next.
  *
- *     ADD    add_begin -> add_verify (attached already?) -> add_make -> create link
- *                      -> configure the pod's side || attach to the switch -> add_finish
+ *     ADD    add_begin -> add_verify (attached already?) -> add_make
+ *                      -> attach to the switch || make and wire the link -> add_finish
  *     DEL    del_begin -> detach from the switch || delete the link -> del_finish
  *     CHECK  check_begin -> look at the link -> check_finish
  *
@@ -44,6 +44,7 @@ struct op {
     struct dp_pod *pod; /* What is being made, removed or looked at. */
     struct podlink link;
     unsigned attempt; /* Which name the link has. */
+    bool name_taken;  /* By a link that is not ours. */
     bool made_link;   /* There is a link to remove. */
     bool in_switch;   /* There is a port to remove. */
     bool holds_ip;    /* pod->ip is marked for this request. */
@@ -252,6 +253,7 @@ static void fill_link(struct op *op)
     const struct pods *p = op->pods;
     op->link = (struct podlink){
         .netns_fd = op->netns_fd,
+        .datapath = p->datapath,
         .host_mac = podlink_host_mac(op->pod->ip),
         .mac = op->pod->mac,
         .address = {op->pod->ip, p->net.local.len},
@@ -260,6 +262,7 @@ static void fill_link(struct op *op)
         .userspace_switch = p->userspace_switch,
     };
     snprintf(op->link.host_if, sizeof op->link.host_if, "%s", op->pod->host_if);
+    snprintf(op->link.port, sizeof op->link.port, "%s", op->pod->port);
     snprintf(op->link.ifname, sizeof op->link.ifname, "%s", op->req.ifname);
 }
 
@@ -372,19 +375,45 @@ static void add_begin(struct op *op)
 
 static void add_finish(struct op *op)
 {
+    if (op->failed && op->name_taken && op->attempt < MAX_NAME_ATTEMPTS) {
+        op->failed = op->name_taken = false;
+        op->undone = add_make; /* With another name. */
+        undo_begin(op);
+        return;
+    }
     if (op->failed) {
         op->undone = op_answer_error;
         undo_begin(op);
         return;
     }
     char pod[600];
-    log_info("pod attached", "pod=%s ip=%s vnid=%u port=%s ms=%llu", pod_text(op, pod),
-             IP4_TEXT(op->pod->ip), op->pod->vnid, op->pod->host_if,
+    log_info("pod attached", "pod=%s ip=%s vnid=%u port=%s link=%s ms=%llu", pod_text(op, pod),
+             IP4_TEXT(op->pod->ip), op->pod->vnid, op->pod->port, op->pod->host_if,
              (unsigned long long) (time_mono_ms() - op->started_ms));
     struct pods *p = op->pods;
     CLEANUP_FREE char *project = xstrdup(op->pod->pod_namespace);
     answer_result(op);
     pods_project_changed(p, project); /* Its VNID may have changed meanwhile. */
+}
+
+static void add_linked(struct op *op)
+{
+    op->made_link = op->work_result != -EEXIST && op->work_result != -EBUSY;
+    op->name_taken = op->work_result == -EEXIST;
+    if (op->work_result < 0) {
+        op_fail(op, CNI_ATTACH_FAILED, "cannot make the container's interface", "%s",
+                op->work_error.text);
+    }
+    part_ended(op);
+}
+
+static void add_has_port(void *ctx, const char *port)
+{
+    struct op *op = ctx;
+    snprintf(op->pod->port, sizeof op->pod->port, "%s", port);
+    fill_link(op);
+    op->parts++;
+    op_work(op, podlink_create, add_linked);
 }
 
 static void add_attached(void *ctx, int error, const char *text)
@@ -393,15 +422,6 @@ static void add_attached(void *ctx, int error, const char *text)
     op->in_switch = error == 0;
     if (error < 0 && !op_fail_not_ready(op)) {
         op_fail(op, CNI_ATTACH_FAILED, "cannot attach the pod to the switch", "%s", text);
-    }
-    part_ended(op);
-}
-
-static void add_configured(struct op *op)
-{
-    if (op->work_result < 0) {
-        op_fail(op, CNI_ATTACH_FAILED, "cannot configure the container's interface", "%s",
-                op->work_error.text);
     }
     part_ended(op);
 }
@@ -424,36 +444,16 @@ static bool name_is_used(struct pods *p, const char *host_if)
     return false;
 }
 
-static void add_created(struct op *op);
-
-static void create_link(struct op *op)
+static void attach(struct op *op)
 {
     char name[IF_NAMESIZE];
     do {
         podlink_name(op->req.container_id, op->req.ifname, op->attempt++, name);
     } while (op->attempt < MAX_NAME_ATTEMPTS && name_is_used(op->pods, name));
     snprintf(op->pod->host_if, sizeof op->pod->host_if, "%s", name);
-    fill_link(op);
-    op_work(op, podlink_create, add_created);
-}
-
-static void add_created(struct op *op)
-{
-    if (op->work_result == -EEXIST && op->attempt < MAX_NAME_ATTEMPTS) {
-        create_link(op);
-        return;
-    }
-    if (op->work_result < 0) {
-        op_fail(op, CNI_ATTACH_FAILED, "cannot make the container's interface", "%s",
-                op->work_error.text);
-        add_finish(op);
-        return;
-    }
-    op->made_link = true;
-    op->parts = 2;
+    op->parts = 1;
     op->joined = add_finish;
-    op_work(op, podlink_configure, add_configured);
-    datapath_attach(op->pods->datapath, op->pod, add_attached, op);
+    datapath_attach(op->pods->datapath, op->pod, add_has_port, add_attached, op);
 }
 
 static void add_make(struct op *op)
@@ -486,7 +486,7 @@ static void add_make(struct op *op)
     op->pod->mac = mac_from_ip4(ip);
     op->pod->vnid = vnid;
     op->holds_ip = true;
-    create_link(op);
+    attach(op);
 }
 
 /* ---- removing ---- */
@@ -557,8 +557,8 @@ static void del_finish(struct op *op)
         return;
     }
     char pod[600];
-    log_info("pod detached", "pod=%s ip=%s port=%s ms=%llu", pod_text(op, pod),
-             IP4_TEXT(op->pod->ip), op->pod->host_if,
+    log_info("pod detached", "pod=%s ip=%s port=%s link=%s ms=%llu", pod_text(op, pod),
+             IP4_TEXT(op->pod->ip), op->pod->port, op->pod->host_if,
              (unsigned long long) (time_mono_ms() - op->started_ms));
     op_answer_ok(op);
 }
@@ -708,6 +708,7 @@ size_t pods_busy(const struct pods *p)
 void pods_link_gone(struct pods *p, const char *name)
 {
     reaper_link_gone(p->reaper, name);
+    datapath_link_gone(p->datapath, name);
 }
 
 static void no_reply(void *ctx, const char *text, size_t size)

@@ -176,7 +176,7 @@ def test_agent_not_running(own, sandbox):
 
 def state(own):
     links = re.findall(r"\d+: (veth[^@:]+)", own.ns("node1", ["ip", "-o", "link"]).stdout)
-    ports = [p for p in own.vsctl("node1", "list-ports", "br0").split() if p.startswith("veth")]
+    ports = re.findall(r"tenet-link=(\S+)", own.vsctl("node1", "--bare", "--columns=external_ids", "list", "interface"))
     return sorted(links), sorted(ports), own.flows("node1")
 
 
