@@ -321,11 +321,27 @@ struct cache_kind *cache_add_event(struct cache *c, const struct store_event *ev
     return ck;
 }
 
+/* What was up to 'revision' is the past of another registry. */
+static void forget_past(struct cache *c, uint64_t revision)
+{
+    for (size_t i = 0; i < c->n_kinds; i++) {
+        clear_window(c->kinds[i]);
+        clear_objects(c->kinds[i]);
+    }
+    drop_unclaimed(c);
+    c->has_history = true;
+    c->history_floor = revision;
+}
+
 /* History comes before the snapshot; what an object was before it comes with the event. */
 void cache_add_history(struct cache *c, const struct store_event *ev)
 {
     const char *key;
     struct cache_kind *ck = kind_of(c, ev->key, &key);
+    if (str_has_prefix(ev->key, STORE_OWN_PREFIX)) {
+        forget_past(c, ev->revision);
+        return;
+    }
     if (!c->has_history) {
         c->has_history = true;
         c->history_floor = ev->revision - 1;
@@ -490,22 +506,8 @@ void cache_remove_kind(struct cache *c, struct cache_kind *ck)
 
 struct cache_kind *cache_replace_kind(struct cache *c, struct cache_kind *ck, struct crd *crd)
 {
-    struct keyset objects = ck->objects;
-    ck->objects = (struct keyset){0};
-    smap_clear(&ck->by_value);
     cache_remove_kind(c, ck);
-    struct cache_kind *new = cache_add_kind(c, crd);
-    struct keyset_pos pos = keyset_seek(&objects, "");
-    struct object *o;
-    while ((o = keyset_next(&objects, &pos))) {
-        /* Its text is in the form of the store but for the version, which is taken out again. */
-        struct object *again = object_new(new->kind, new->head, o->key, o->text, o->revision);
-        if (again) {
-            object_unref(put_object(new, again));
-        }
-    }
-    keyset_done(&objects);
-    return new;
+    return cache_add_kind(c, crd);
 }
 
 /* ---- after the store was away ---- */

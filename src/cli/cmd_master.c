@@ -479,7 +479,14 @@ static int open_store(struct master *m, const struct master_config *c, struct er
         .cert_file = c->etcd_cert,
         .key_file = c->etcd_key,
     };
-    return store_open(m->loop, &cfg, &m->store, e);
+    int r = store_open(m->loop, &cfg, &m->store, e);
+    if (r == -EUCLEAN) {
+        struct err why = *e;
+        err_set(e, r,
+                "%.380s: nothing was changed; \"tenet store restore\" puts a backup in its place",
+                why.text);
+    }
+    return r;
 }
 
 static void master_done(struct master *m)

@@ -28,6 +28,7 @@ static const char help[] =
     "link)\n"
     "  --master-kubeconfig FILE    masterKubeConfig: how to reach the master ($KUBECONFIG); also\n"
     "  --kubeconfig FILE           of any Kubernetes API server that has the network's kinds\n"
+    "  --master-servers URLS       masterServers: more masters, for when that one does not answer\n"
     "  --plugin NAME               networkConfig.networkPluginName: refuse any other of the "
     "cluster\n"
     "  --mtu N                     networkConfig.mtu: of pods (the cluster's, 1450)\n"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Client of a Kubernetes-style API: typed requests, and informers.
  *
- * A 'struct api_client' speaks to one server, from a kubeconfig or a URL.  Requests are asynchronous;
+ * A 'struct api_client' speaks to one server, from a kubeconfig or a URL.  If it knows several of one cluster, it goes
+ * to the next when one does not answer, or answers 502 or 503, and the watches move with it; the request that
+ * failed is the caller's to repeat.  Requests are asynchronous;
  * api_request_sync runs the loop until the answer is there and is for command-line programs.
  * Objects are JSON values.  A Status answer becomes an error: the code is mapped to an errno
  * (404 -ENOENT, 409 AlreadyExists -EEXIST, 409 Conflict -ESTALE, 403 -EACCES, 401 -EPERM, 422/400 -EINVAL,
@@ -26,9 +28,12 @@ struct api_client *api_client_free(struct api_client *c);
 DEFINE_CLEANUP(struct api_client *, api_client_free)
 /* Namespace of the kubeconfig's context, or "default". */
 const char *api_client_namespace(const struct api_client *c);
-const char *api_client_server(const struct api_client *c);
-/* The connection to the server, for streams of the caller's own (http_stream); it is the client's. */
+const char *api_client_server(const struct api_client *c); /* The one that is used now. */
+/* The connection to the server, for streams of the caller's own (http_stream); it is the client's.  How such a
+ * stream ended is to be told. */
 struct http_client *api_client_http(struct api_client *c);
+void api_client_ended(struct api_client *c, const struct http_client *used,
+                      const struct http_result *r);
 
 /* 'error' as above; 'obj' is the decoded body (the callback may json_clone it), NULL on failure; 'text' is
  * the server's message on failure. */

@@ -44,6 +44,7 @@ struct informer {
     unsigned attempt;
     struct api_call *list;
     struct http_call *watch;
+    const struct http_client *watch_http;
     struct strbuf line;
     struct loop_timer *retry;
     bool *freed; /* Set by informer_free during a callback. */
@@ -365,6 +366,7 @@ static void watch_ended(void *ctx, const struct http_result *r)
     i->watch = NULL;
     strbuf_done(&i->line);
     loop_timer_disarm(i->retry);
+    api_client_ended(i->client, i->watch_http, r);
     if (r->error == 0 && r->status == 200) {
         after_watch(i, error);
         return;
@@ -407,6 +409,7 @@ static void informer_go(struct informer *i)
     static const struct http_stream_ops ops = {
         .opened = watch_opened, .data = watch_data, .ended = watch_ended};
     i->watch_since_ms = loop_now_ms(i->loop);
+    i->watch_http = api_client_http(i->client);
     i->watch = http_stream(api_client_http(i->client), path.data,
                            i->ops->metadata ? API_ACCEPT_METADATA : "application/json",
                            WATCH_IDLE_MS, &ops, i);

@@ -99,6 +99,8 @@ struct http_client_config {
 };
 int http_client_new(struct loop *l, const struct http_client_config *cfg, struct http_client **ret,
                     struct err *e);
+/* Ends all streams soon, with -ECONNRESET. */
+void http_client_break_streams(struct http_client *c);
 /* One more header, of all requests from now on. */
 void http_client_add_header(struct http_client *c, const char *name, const char *value);
 /* Outstanding calls are cancelled without a callback.  May be called from within any callback. */

@@ -56,7 +56,7 @@ struct http_call {
     struct strbuf body;
     struct loop_timer *timer;
     struct loop_task
-        start; /* Begins, or fails, a call from the loop, never from within http_call. */
+        start; /* Begins, or fails, a call from the loop, never from within a call of ours. */
     int start_error;
     uint64_t idle_ms;
     bool *gone; /* Set when the call is freed while its stream callbacks run. */
@@ -590,7 +590,8 @@ static void call_start(void *ctx)
     struct http_call *call = ctx;
     struct http_client *c = call->client;
     if (call->start_error) {
-        call_fail(call, call->start_error, "not a valid request");
+        call_fail(call, call->start_error, "%s",
+                  call->start_error == -EINVAL ? "not a valid request" : "broken off");
         return;
     }
     struct conn *n = call->is_stream ? NULL : pool_take(c);
@@ -776,6 +777,17 @@ int http_client_new(struct loop *l, const struct http_client_config *cfg, struct
     }
     *ret = c;
     return 0;
+}
+
+void http_client_break_streams(struct http_client *c)
+{
+    struct http_call *call;
+    LIST_FOREACH (call, struct http_call, node, &c->calls) {
+        if (call->is_stream) {
+            call->start_error = -ECONNRESET;
+            loop_task_queue(&call->start);
+        }
+    }
 }
 
 void http_client_add_header(struct http_client *c, const char *name, const char *value)

@@ -46,6 +46,8 @@ struct store {
     void *watcher_ctx;
     bool available; /* The watcher has a snapshot and nothing was lost since. */
     bool closing;
+    bool importing; /* As in the configuration. */
+    bool blocked; /* An import into it began, or was broken off; lasts until it is opened again. */
     struct list refused; /* Calls that are settled in the front and wait for their callback. */
     struct loop_task refuse;
 };

@@ -350,6 +350,7 @@ int store_open_sqlite(struct loop *l, const struct store_config *cfg, struct sto
     s->path = xstrdup(cfg->path);
     s->history = history;
     s->db = db;
+    sqlite_db_advance(db, cfg->min_revision);
     s->first = content;
     list_init(&s->queue);
     list_init(&s->reports);

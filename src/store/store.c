@@ -17,7 +17,11 @@ int store_open(struct loop *l, const struct store_config *cfg, struct store **re
 {
     for (size_t i = 0; i < ARRAY_SIZE(backends); i++) {
         if (streq_null(cfg->backend, backends[i].name)) {
-            return backends[i].open(l, cfg, ret, e);
+            int r = backends[i].open(l, cfg, ret, e);
+            if (r == 0) {
+                (*ret)->importing = cfg->importing;
+            }
+            return r;
         }
     }
     return err_set(e, -EINVAL, "store \"%s\": not one of sqlite, etcd, memory",
@@ -176,9 +180,23 @@ void store_writes_fail(struct list *writes, int error)
     }
 }
 
+/* Somebody replaces what is in the store: nothing of it counts any more. */
+static void block(struct store *s)
+{
+    s->blocked = true;
+    store_report_lost(s, "an import into the registry is not finished: run \"tenet store import\" "
+                         "again if it was broken off, then start the master again");
+}
+
 void store_report_event(struct store *s, const struct store_event *ev)
 {
+    if (s->blocked) {
+        return;
+    }
     s->watcher->event(s->watcher_ctx, ev);
+    if (ev->value && !s->importing && streq(ev->key, STORE_IMPORT_KEY)) {
+        block(s);
+    }
 }
 
 void store_report_history(struct store *s, const struct store_event *ev)
@@ -188,17 +206,29 @@ void store_report_history(struct store *s, const struct store_event *ev)
     }
 }
 
+static int compare_key(const void *key, const void *item)
+{
+    return strcmp(key, ((const struct store_item *) item)->key);
+}
+
 void store_report_snapshot(struct store *s, const struct store_item *items, size_t n,
                            uint64_t revision)
 {
+    bool marked = n && bsearch(STORE_IMPORT_KEY, items, n, sizeof *items, compare_key);
+    if (s->blocked || (marked && !s->importing)) {
+        block(s);
+        return;
+    }
     s->available = true;
     s->watcher->snapshot(s->watcher_ctx, items, n, revision);
 }
 
 void store_report_resumed(struct store *s)
 {
-    s->available = true;
-    s->watcher->resumed(s->watcher_ctx);
+    if (!s->blocked) {
+        s->available = true;
+        s->watcher->resumed(s->watcher_ctx);
+    }
 }
 
 void store_report_lost(struct store *s, const char *reason)

@@ -48,8 +48,17 @@ struct store_config {
     const char *endpoints; /* etcd: "https://host:port[,...]"; https for all or for none */
     /* etcd: PEM files of the CA (NULL: the system's), and of a client certificate and its key (NULL: none). */
     const char *ca_file, *cert_file, *key_file;
+    /* sqlite: revisions begin after this one, when the file is not further yet. */
+    uint64_t min_revision;
+    bool importing;   /* Open it also when an import into it was broken off. */
     unsigned history; /* Events to keep for resumed watches; 0: 10,000. */
 };
+/* Keys of the store itself.  A change of one of them in the history means that what was before it is the past of
+ * another registry: it was imported, or restored from a backup. */
+#define STORE_OWN_PREFIX "/registry/tenet.io/"
+/* While this key exists, an import is under way or was broken off: the watcher is told that the store is lost. */
+#define STORE_IMPORT_KEY STORE_OWN_PREFIX "import"
+
 int store_open(struct loop *l, const struct store_config *cfg, struct store **ret, struct err *e);
 /* Begins to report to 'w' (which must outlive the store); once.  Before the first snapshot, writes fail with
  * -EAGAIN. */
