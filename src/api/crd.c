@@ -145,6 +145,21 @@ static void make_version(struct crd *c, const struct json *v, struct crd_version
     ret->served = json_get_bool(json_get(v, "served"), false);
 }
 
+/* The status can be written by users, too: what paths and texts are made of is taken only as it was checked. */
+static bool are_names(const struct json *accepted, const struct json *wanted)
+{
+    static const char *const words[] = {"singular", "listKind"};
+    for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+        const char *s = text(accepted, words[i]);
+        if (!*s ||
+            s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-")]) {
+            return false;
+        }
+    }
+    return *text(accepted, "plural") && streq(text(accepted, "plural"), text(wanted, "plural")) &&
+           *text(accepted, "kind") && streq(text(accepted, "kind"), text(wanted, "kind"));
+}
+
 int crd_new(const struct json *obj, struct crd **ret, struct err *e)
 {
     CLEANUP(api_causes_done) struct api_causes causes = {0};
@@ -156,7 +171,7 @@ int crd_new(const struct json *obj, struct crd **ret, struct err *e)
     if (causes.n) {
         return err_set(e, -EINVAL, "%.128s: %.256s", causes.list[0].field, causes.list[0].message);
     }
-    if (!*text(names, "plural") || !*text(names, "kind")) {
+    if (!are_names(names, json_path(obj, "spec", "names", NULL))) {
         return err_set(e, -ENOENT, "its names are not accepted");
     }
     struct crd *c = NEW(struct crd);

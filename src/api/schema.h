@@ -76,8 +76,8 @@ struct api_schema {
     /* Published once under this name and referred to: "io.k8s.api.core.v1.PodSpec"; NULL: in place. */
     const char *definition;
     const char *description; /* NULL: none */
-    /* "int32", "int64", "double", "byte", "date-time", ...; NULL: none.  int32, int64 and date-time are
-     * checked. */
+    /* "int32", "int64", "double", "byte", "date-time", ...; NULL: none.  int32, int64 and those of
+     * api/format.h are checked. */
     const char *format;
     /* What a string stands for that is left out of an element's keys ("TCP"); NULL: nothing. */
     const char *key_default;

@@ -3,6 +3,7 @@
  * by JSON_MAX_DEPTH. */
 #include "api/schema.h"
 
+#include "api/format.h"
 #include "api/pattern.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -209,9 +210,12 @@ static void validate_format(const struct api_schema *s, const struct json *v, st
                         small ? INT32_MAX : (long long) INT64_MAX);
         }
     } else if (json_is(v, JSON_STRING) && streq(s->format, "date-time") &&
-               time_parse(json_get_string(v), &i) < 0) {
+               !api_format_fits(s->format, json_get_string(v))) {
         api_invalid(c->causes, where(c), v,
                     "must be an RFC 3339 time, (e.g. 2006-01-02T15:04:05Z)");
+    } else if (json_is(v, JSON_STRING) && !api_format_fits(s->format, json_get_string(v))) {
+        api_invalid(c->causes, where(c), v, "%s in body must be of type %s: \"%.80s\"", where(c),
+                    s->format, json_get_string(v));
     }
 }
 

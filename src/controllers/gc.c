@@ -117,7 +117,7 @@ static void delete_last(struct gc *g, struct work *w, const struct gc_node *n,
 
 struct dependents {
     struct gc *gc;
-    size_t n, blocking;
+    size_t n;
     bool circle; /* One of them waits for its own dependents. */
     bool queue;
 };
@@ -126,7 +126,6 @@ static void see_dependent(void *ctx, const struct gc_ref *ref)
 {
     struct dependents *d = ctx;
     d->n++;
-    d->blocking += ref->blocks;
     d->circle |= ref->dependent->more->foreground;
     if (d->queue) {
         workqueue_add(d->gc->queue, ref->dependent->uid);
@@ -140,15 +139,14 @@ static struct dependents see_dependents(struct gc *g, const char *uid, bool queu
     return d;
 }
 
-/* It goes when no dependent blocks it; each of those is looked at, and tells when it has gone. */
+/* It goes when no dependent blocks it; the last one that goes tells (queue_owners). */
 static void wait_for_dependents(struct gc *g, struct work *w, const struct gc_node *n,
                                 const struct state *s)
 {
-    struct dependents d = see_dependents(g, n->uid, true);
-    if (d.blocking == 0) {
-        patch_last(g, w, n, gc_patch_finalizer(s->object, GC_FOREGROUND));
-    } else {
+    if (gc_graph_is_blocked(&g->graph, n->uid, NULL)) {
         done(g, w);
+    } else {
+        patch_last(g, w, n, gc_patch_finalizer(s->object, GC_FOREGROUND));
     }
 }
 
@@ -386,12 +384,13 @@ static void begin(void *ctx, struct work *w, const char *key)
 
 /* ---- what the watches tell ---- */
 
-/* The owners of 'n' that wait for their dependents look again. */
+/* The owners of 'n' that waited for it alone look again. */
 static void queue_owners(struct gc *g, const struct gc_node *n)
 {
     for (size_t i = 0; n->more && i < n->more->n_refs; i++) {
         const struct gc_node *owner = gc_graph_find(&g->graph, n->more->refs[i].uid);
-        if (owner && owner->more && owner->more->foreground) {
+        if (owner && owner->more && owner->more->foreground &&
+            !gc_graph_is_blocked(&g->graph, owner->uid, n)) {
             workqueue_add(g->queue, owner->uid);
         }
     }

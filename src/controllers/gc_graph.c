@@ -136,6 +136,17 @@ void gc_graph_dependents(const struct gc_graph *g, const char *uid,
     }
 }
 
+bool gc_graph_is_blocked(const struct gc_graph *g, const char *uid, const struct gc_node *except)
+{
+    struct gc_ref *r;
+    HMAP_FOREACH_WITH_HASH (r, struct gc_ref, node, hash_string(uid), &g->refs) {
+        if (r->blocks && r->dependent != except && streq(r->uid, uid)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---- decisions ---- */
 
 bool gc_has_finalizer(const struct json *obj, const char *name)

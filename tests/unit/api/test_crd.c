@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CustomResourceDefinitions: what is refused, and what the kinds are that they make. */
 #include "api/crd.h"
+#include "api/format.h"
 #include "api/jsonpath.h"
 #include "api/patch.h"
 #include "api/pattern.h"
@@ -289,6 +290,21 @@ static void names_are_accepted_unless_another_kind_has_them(void **state)
     api_registry_done(&known);
 }
 
+static void a_status_written_by_hand_makes_no_kind(void **state)
+{
+    static const char *const names[][2] = {{"plural", "pods"},
+                                           {"plural", "a/b"},
+                                           {"kind", "Pod"},
+                                           {"listKind", "x\",\"y"},
+                                           {"singular", ""}};
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        CLEANUP(json_free) struct json *obj = settled(NULL);
+        struct crd *c = NULL;
+        json_set_string(json_path(obj, "status", "acceptedNames", NULL), names[i][0], names[i][1]);
+        assert_int_equal(crd_new(obj, &c, NULL), -ENOENT);
+    }
+}
+
 static void versions_are_ordered_as_kubernetes_does(void **state)
 {
     static const char *const order[] = {"v10",     "v2",        "v1",        "v11beta2", "v10beta3",
@@ -432,6 +448,39 @@ static void names_of_objects_can_be_restricted(void **state)
     assert_string_equal(causes.list[0].field, "metadata.name");
 }
 
+static void formats_are_checked_where_they_are_known(void **state)
+{
+    static const struct {
+        const char *format, *good, *bad;
+    } cases[] = {
+        {"ipv4", "10.1.2.3", "10.1.2"},
+        {"ipv6", "2001:db8::1", "10.1.2.3"},
+        {"cidr", "10.0.0.0/8", "10.0.0.0/33"},
+        {"cidr", "2001:db8::/32", "10.0.0.0"},
+        {"cidr", "0.0.0.0/0", "10.0.0.0/08"},
+        {"mac", "0a:58:0a:80:00:02", "0a:58:0a:80:00"},
+        {"uuid", "123e4567-e89b-12d3-a456-426614174000", "123e4567-e89b-12d3-a456-42661417400g"},
+        {"byte", "aGVsbG8=", "aGVsbG8"},
+        {"byte", "", "===="},
+        {"date", "2026-02-28", "2026-02-30"},
+        {"date-time", "2026-11-21T00:00:00.5+01:00", "2026-11-21"},
+        {"hostname", "Node1.example.com", "node_1"},
+        {"email", "a@example.com", "@example.com"},
+        {"uri", "https://example.com/x", "example com"},
+        {"uri", "/path", "path"},
+        {"duration", "1h30m0.5s", "1x"},
+        {"duration", "0", ""},
+        {"duration", "-2ms", "h"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        if (!api_format_fits(cases[i].format, cases[i].good) ||
+            api_format_fits(cases[i].format, cases[i].bad)) {
+            fail_msg("%s: %s and %s", cases[i].format, cases[i].good, cases[i].bad);
+        }
+    }
+    assert_true(api_format_fits("colour", "anything"));
+}
+
 /* ---- patterns ---- */
 
 static void patterns_are_those_of_the_field_and_nothing_runs_away(void **state)
@@ -496,11 +545,13 @@ int main(void)
         cmocka_unit_test(names_and_defaults_are_completed),
         cmocka_unit_test(what_is_stored_may_not_change_under_objects),
         cmocka_unit_test(names_are_accepted_unless_another_kind_has_them),
+        cmocka_unit_test(a_status_written_by_hand_makes_no_kind),
         cmocka_unit_test(versions_are_ordered_as_kubernetes_does),
         cmocka_unit_test(the_kind_is_as_its_definition_says),
         cmocka_unit_test(unknown_fields_go_and_defaults_come),
         cmocka_unit_test(values_are_checked_by_the_schema),
         cmocka_unit_test(names_of_objects_can_be_restricted),
+        cmocka_unit_test(formats_are_checked_where_they_are_known),
         cmocka_unit_test(patterns_are_those_of_the_field_and_nothing_runs_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,6 +59,7 @@ static void the_graph_agrees_with_a_model(void **state)
         }
         gc_graph_dependents(&g, uid, count, &got);
         assert_int_equal(got, want);
+        assert_int_equal(gc_graph_is_blocked(&g, uid, NULL), want > 0 && i % 2);
     }
     gc_graph_done(&g);
 }
