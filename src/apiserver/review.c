@@ -349,7 +349,7 @@ void handle_review(struct request *q)
     CLEANUP(json_free) struct json *body = NULL;
     struct err e = {0};
     struct object_target target = {.kind = q->ck->kind, .namespace = q->namespace};
-    if (read_body(q, &body) < 0) {
+    if (write_read_body(q, &body) < 0) {
         return;
     }
     bool token = q->subresource[0];

@@ -141,6 +141,10 @@ int http_client_new(struct loop *l, const struct http_client_config *cfg, struct
                     struct err *e);
 /* Other certificates for connections from now on; idle ones are closed.  -EINVAL: the server is not one of HTTPS. */
 int http_client_set_tls(struct http_client *c, const struct tls_client_config *tls, struct err *e);
+/* Ends all streams soon, with -ECONNRESET. */
+void http_client_break_streams(struct http_client *c);
+/* One more header, of all requests from now on. */
+void http_client_add_header(struct http_client *c, const char *name, const char *value);
 /* Outstanding calls are cancelled without a callback.  May be called from within any callback. */
 struct http_client *http_client_free(struct http_client *c);
 

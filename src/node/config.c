@@ -52,6 +52,19 @@ static int set_bootstrap(struct node_config *c, const char *v, struct err *e)
     return set_string(&c->bootstrap_kubeconfig, v);
 }
 
+static int set_servers(struct node_config *c, const char *v, struct err *e)
+{
+    for (const char *p = v; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL) {
+        if (!str_has_prefix(p, "https://") && !str_has_prefix(p, "http://")) {
+            return err_set(e, -EINVAL,
+                           "\"%s\" is not a list of URLs such as "
+                           "https://10.0.0.1:8443,https://10.0.0.2:8443",
+                           v);
+        }
+    }
+    return set_string(&c->servers, v);
+}
+
 static int set_plugin(struct node_config *c, const char *v, struct err *e)
 {
     enum sdn_plugin p;
@@ -150,7 +163,8 @@ struct key_def {
 };
 static const struct key_def defs[] = {
     {false, set_node_name},     {false, set_node_ip},
-    {true, set_kubeconfig},     {true, set_bootstrap},
+    {true, set_kubeconfig},     {false, set_servers},
+    {true, set_bootstrap},
     {false, set_plugin},        {false, set_mtu},
     {true, set_run_dir},        {true, set_cni_conf_dir},
     {false, set_cni_conf_name}, {false, set_datapath},
@@ -162,6 +176,7 @@ const struct node_config_key node_config_keys[] = {
     {"nodeName", "node-name"},
     {"nodeIP", "node-ip"},
     {"masterKubeConfig", "master-kubeconfig"},
+    {"masterServers", "master-servers"},
     {"bootstrapKubeConfig", "bootstrap-kubeconfig"},
     {"networkConfig.networkPluginName", "plugin"},
     {"networkConfig.mtu", "mtu"},
@@ -188,6 +203,7 @@ void node_config_done(struct node_config *c)
     free(c->node_name);
     free(c->kubeconfig);
     free(c->bootstrap_kubeconfig);
+    free(c->servers);
     free(c->plugin_name);
     free(c->run_dir);
     free(c->cni_conf_dir);

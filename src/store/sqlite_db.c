@@ -189,7 +189,7 @@ static int file_check(const char *path, bool *ret_exists, struct err *e)
 
 /* SQLite's own locks let other processes in between two transactions; this one keeps a second master out
  * and still lets others read, as for a backup. */
-static int file_lock(const char *path, int *ret_fd, struct err *e)
+int sqlite_db_lock(const char *path, int *ret_fd, struct err *e)
 {
     CLEANUP_FREE char *lock = xasprintf("%s.lock", path);
     CLEANUP(fd_close) int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -504,7 +504,7 @@ int sqlite_db_open(const char *path, unsigned history, struct sqlite_db **ret,
     CLEANUP(fd_close) int lock = -1;
     bool exists;
     int r = file_check(path, &exists, e);
-    if (r < 0 || (r = file_lock(path, &lock, e)) < 0 ||
+    if (r < 0 || (r = sqlite_db_lock(path, &lock, e)) < 0 ||
         (!exists && (r = file_create(path, e)) < 0)) {
         return r;
     }
@@ -542,6 +542,33 @@ struct sqlite_db *sqlite_db_close(struct sqlite_db *db)
     free(db->path);
     free(db);
     return NULL;
+}
+
+/* ---- the file as a whole ---- */
+
+void sqlite_db_advance(struct sqlite_db *db, uint64_t revision)
+{
+    db->revision = MAX(db->revision, revision);
+}
+
+int sqlite_db_space(struct sqlite_db *db, uint64_t *ret_size, uint64_t *ret_unused, struct err *e)
+{
+    int64_t page = 0, pages = 0, unused = 0;
+    int r;
+    if ((r = query_int(db, "PRAGMA page_size", &page, e)) < 0 ||
+        (r = query_int(db, "PRAGMA page_count", &pages, e)) < 0 ||
+        (r = query_int(db, "PRAGMA freelist_count", &unused, e)) < 0) {
+        return r;
+    }
+    *ret_size = (uint64_t) (page * pages);
+    *ret_unused = (uint64_t) (page * unused);
+    return 0;
+}
+
+int sqlite_db_vacuum(struct sqlite_db *db, struct err *e)
+{
+    int r = db_exec(db, "VACUUM", "defragment", e);
+    return r < 0 ? r : db_exec(db, "PRAGMA wal_checkpoint(TRUNCATE)", "checkpoint", e);
 }
 
 /* ---- writing ---- */
@@ -620,7 +647,9 @@ int sqlite_db_apply(struct sqlite_db *db, struct store_write *w, struct err *e)
 {
     struct live_key *k = live_find(db, w->key);
     uint64_t current = k ? k->revision : 0;
-    w->error = store_check(w, current);
+    const struct live_key *guard = w->guard ? live_find(db, w->guard) : NULL;
+    w->error =
+        w->guard && (guard ? guard->revision : 0) != w->guard_at ? -EPERM : store_check(w, current);
     if (w->error < 0) {
         return 0;
     }

@@ -18,15 +18,16 @@ from lab import TENET, run, wait_for
 
 
 class Master:
-    def __init__(self, tmp, **network):
+    def __init__(self, tmp, storage=None, **network):
         self.dir = pathlib.Path(tmp)
+        self.storage = storage or {"backend": "sqlite", "path": str(self.dir / "registry.db")}
         self.network = {"networkPluginName": "redhat/openshift-ovs-multitenant", **network}
         self.port = None
         self.start()
 
     def start(self):
         conf = {"networkConfig": self.network, "servingInfo": {"bindAddress": f"127.0.0.1:{self.port or 0}"},
-                "storage": {"backend": "sqlite", "path": str(self.dir / "registry.db")}}
+                "storage": self.storage}
         (self.dir / "master.yaml").write_text(json.dumps(conf))
         self.log = open(self.dir / "log", "a+")
         self.proc = subprocess.Popen([TENET, "master", "--config", self.dir / "master.yaml"], stderr=self.log,
