@@ -5,6 +5,7 @@
 #include "controllers/bootstrap.h"
 #include "controllers/certificates.h"
 #include "controllers/event_age.h"
+#include "controllers/join_tokens.h"
 #include "controllers/namespaces.h"
 #include "controllers/rbac_bootstrap.h"
 #include "controllers/recorder.h"
@@ -27,6 +28,7 @@ struct controllers {
     struct role_aggregation *aggregation;
     struct service_accounts *service_accounts;
     struct certificates *certificates;
+    struct join_tokens *join_tokens;
 };
 
 static void roles_are_there(void *ctx)
@@ -34,6 +36,7 @@ static void roles_are_there(void *ctx)
     struct controllers *c = ctx;
     const struct controllers_security *s = c->cfg.security;
     c->aggregation = role_aggregation_new(c->loop, c->client);
+    c->join_tokens = join_tokens_new(c->loop, c->client);
     if (s->keys) {
         struct service_accounts_config cfg = {
             .names = s->service_accounts, .keys = s->keys, .ca = s->ca_pem};
@@ -85,6 +88,7 @@ struct controllers *controllers_free(struct controllers *c)
 {
     if (c) {
         certificates_free(c->certificates);
+        join_tokens_free(c->join_tokens);
         service_accounts_free(c->service_accounts);
         role_aggregation_free(c->aggregation);
         rbac_bootstrap_free(c->rbac);
