@@ -34,7 +34,7 @@ _tenet_kind() {
 
 _tenet() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-    local kinds="nodes namespaces pods events clusternetworks hostsubnets netnamespaces"
+    local kinds="nodes namespaces pods events secrets serviceaccounts roles clusterroles rolebindings clusterrolebindings certificatesigningrequests clusternetworks hostsubnets netnamespaces"
     local connect="--kubeconfig --server --namespace --help"
     local words=""
     COMPREPLY=()
@@ -69,10 +69,13 @@ _tenet() {
         words="--config --cluster-network --service-network --plugin --vxlan-port --mtu --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --authorization-mode --anonymous-auth --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --log-level --help"
         ;;
     node)
-        words="--config --node-name --node-ip --master-kubeconfig --plugin --mtu --run-dir --cni-conf-dir --cni-conf-name --datapath --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --log-level --help"
+        words="--config --node-name --node-ip --master-kubeconfig --bootstrap-kubeconfig --plugin --mtu --run-dir --cni-conf-dir --cni-conf-name --datapath --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --log-level --help"
         ;;
     lab)
-        words="up down status project node pod exec ovs master --name --nodes --plugin --store --output --help"
+        words="up down status project node pod exec ovs master --name --nodes --plugin --store --tls --output --help"
+        ;;
+    token)
+        words="create list delete --ttl --description --write-kubeconfig --kubeconfig --server --help"
         ;;
     create)
         words="namespace project --filename --output --dry-run $connect"
