@@ -37,11 +37,9 @@ static void roles_are_there(void *ctx)
     const struct controllers_security *s = c->cfg.security;
     c->aggregation = role_aggregation_new(c->loop, c->client);
     c->join_tokens = join_tokens_new(c->loop, c->client);
-    if (s->keys) {
-        struct service_accounts_config cfg = {
-            .names = s->service_accounts, .keys = s->keys, .ca = s->ca_pem};
-        c->service_accounts = service_accounts_new(c->loop, c->client, &cfg);
-    }
+    struct service_accounts_config cfg = {
+        .names = s->service_accounts, .keys = s->keys, .ca = s->ca_pem};
+    c->service_accounts = service_accounts_new(c->loop, c->client, &cfg);
     if (s->ca) {
         c->certificates = certificates_new(c->loop, c->client, s->ca);
     }
