@@ -254,7 +254,7 @@ static bool wants_aggregated(const struct request *q)
     return accept && strstr(accept, "g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
 }
 
-/* ---- version, health ---- */
+/* ---- version ---- */
 
 static struct json *version_object(void)
 {
@@ -272,19 +272,6 @@ static struct json *version_object(void)
     json_set(o, "platform",
              uname(&u) == 0 ? json_stringf("linux/%s", u.machine) : json_string("linux"));
     return o;
-}
-
-static void respond_health(struct request *q, bool needs_registry)
-{
-    const struct apiserver *a = q->server;
-    const char *wrong = !needs_registry   ? NULL
-                        : !a->cache.ready ? "the registry is being loaded"
-                        : a->lost         ? "the store is not available"
-                        : a->stopping     ? "shutting down"
-                                          : NULL;
-    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
-    strbuf_adds(&text, wrong ? wrong : "ok");
-    respond_text(q, wrong ? 503 : 200, "text/plain; charset=utf-8", &text);
 }
 
 static struct json *root_paths(void)
@@ -337,10 +324,10 @@ bool handle_path(struct request *q)
     if (n > 1 && path[n - 1] == '/') {
         path[n - 1] = '\0';
     }
-    bool health = streq(path, "/healthz") || streq(path, "/readyz");
-    bool ours = health || streq(path, "/livez") || streq(path, "/metrics") ||
-                streq(path, "/version") || streq(path, "/") || streq(path, "/api") ||
-                streq(path, "/apis") || streq(path, "/api/v1") ||
+    bool health = str_has_prefix(path, "/healthz") || str_has_prefix(path, "/readyz") ||
+                  str_has_prefix(path, "/livez");
+    bool ours = health || streq(path, "/metrics") || streq(path, "/version") || streq(path, "/") ||
+                streq(path, "/api") || streq(path, "/apis") || streq(path, "/api/v1") ||
                 str_has_prefix(path, "/openapi/v");
     bool group = str_has_prefix(path, "/apis/");
     if (!ours && !group) {
@@ -350,8 +337,8 @@ bool handle_path(struct request *q)
         respond_not_allowed(q);
     } else if (group) {
         return handle_group(q, path + strlen("/apis/"));
-    } else if (health || streq(path, "/livez")) {
-        respond_health(q, health);
+    } else if (health) {
+        return handle_health(q, path);
     } else if (streq(path, "/metrics")) {
         handle_metrics(q);
     } else if (streq(path, "/version")) {

@@ -13,6 +13,7 @@ const char *const verb_names[VERB_MAX] = {
 
 struct request *request_free(struct request *q)
 {
+    flow_release(q);
     free(q->namespace);
     free(q->name);
     audit_event_free(q->audit);

@@ -28,6 +28,7 @@ static void send_text(struct request *q, int code, const char *content_type,
                       const struct strbuf *text, const struct strbuf *audited)
 {
     struct http_exchange *x = q->x;
+    flow_answer(q, text->size);
     finish(q, code, audited ? strbuf_cstr(audited) : NULL, audited ? audited->size : 0);
     http_respond(x, code, content_type, strbuf_cstr(text), text->size);
 }
@@ -228,6 +229,7 @@ void respond_object(struct request *q, int code, struct blob *text)
 {
     const struct accept *a = &q->accept;
     if (a->form == FORM_OBJECT && !a->yaml && !a->pretty) {
+        flow_answer(q, text->size);
         struct http_exchange *x = q->x;
         finish(q, code, text->data, text->size);
         http_respond_blob(x, code, "application/json", text);

@@ -69,8 +69,52 @@ struct apiserver *apiserver_new(struct loop *l, struct store *s, const struct ap
     list_init(&a->writes);
     a->metrics = metrics_new();
     a->security = security_new(a, a->cfg.security);
+    a->flow = flow_new(a);
+    health_init(a);
     store_start(s, &watcher, a);
     return a;
+}
+
+/* What the HTTP server answers by itself, as a Status. */
+static const char *error_status(int status, const char *why, struct strbuf *out)
+{
+    static const struct {
+        int status;
+        const char *reason;
+    } reasons[] = {
+        {400, "BadRequest"},
+        {408, "Timeout"},
+        {413, "RequestEntityTooLarge"},
+        {503, "ServiceUnavailable"},
+    };
+    CLEANUP(json_free) struct json *o = json_object();
+    json_set_string(o, "kind", "Status");
+    json_set_string(o, "apiVersion", "v1");
+    json_set(o, "metadata", json_object());
+    json_set_string(o, "status", "Failure");
+    json_set_string(o, "message", why);
+    for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
+        if (reasons[i].status == status) {
+            json_set_string(o, "reason", reasons[i].reason);
+        }
+    }
+    json_set_int(o, "code", status);
+    json_write(o, 0, out);
+    strbuf_addc(out, '\n');
+    return "application/json";
+}
+
+void apiserver_attach(struct apiserver *a, struct http_server *h)
+{
+    a->http = h;
+    if (h) {
+        http_server_set_errors(h, error_status);
+    }
+}
+
+void apiserver_unready(struct apiserver *a)
+{
+    a->unready = true;
 }
 
 void apiserver_shutdown(struct apiserver *a)
@@ -82,8 +126,11 @@ void apiserver_shutdown(struct apiserver *a)
 struct apiserver *apiserver_free(struct apiserver *a)
 {
     if (a) {
+        flow_drop_all(a->flow);
         watch_drop_all(a);
         write_drop_all(a);
+        flow_free(a->flow);
+        free(a->checks);
         loop_timer_free(a->watch_timer);
         cache_done(&a->cache);
         metrics_free(a->metrics);
@@ -121,16 +168,11 @@ static void dispatch(struct request *q)
     }
 }
 
-/* Every request comes through here: who asks, and whether they may, is decided before anything is looked at. */
-void apiserver_handle(void *apiserver, struct http_exchange *x)
+void request_run(struct request *q)
 {
-    struct apiserver *a = apiserver;
+    const struct apiserver *a = q->server;
     struct err e = {0};
-    struct request *q = NEW(struct request);
-    *q = (struct request){
-        .server = a, .x = x, .start_ns = time_mono_ns(), .verb = VERB_OTHER, .subresource = ""};
-    bool acceptable = request_accept(q) == 0;
-    if (!filter_request(q) || handle_issuer(q) || handle_path(q)) {
+    if (handle_issuer(q) || handle_path(q)) {
         return;
     }
     int r = request_parse(q, &e);
@@ -138,7 +180,7 @@ void apiserver_handle(void *apiserver, struct http_exchange *x)
         respond_error(q, 405, "MethodNotAllowed", "%s", e.text);
     } else if (r < 0) {
         respond_error(q, 404, "NotFound", "%s", e.text);
-    } else if (!acceptable) {
+    } else if (!q->acceptable) {
         respond_error(q, 406, "NotAcceptable",
                       "only the following media types are accepted: application/json, "
                       "application/yaml");
@@ -147,5 +189,19 @@ void apiserver_handle(void *apiserver, struct http_exchange *x)
                       a->stopping ? "the server is shutting down" : "the registry is being loaded");
     } else if (filter_agrees(q)) {
         dispatch(q);
+    }
+}
+
+/* Every request comes through here: who asks, and whether they may, is decided before anything is looked at; then
+ * it waits for its turn. */
+void apiserver_handle(void *apiserver, struct http_exchange *x)
+{
+    struct apiserver *a = apiserver;
+    struct request *q = NEW(struct request);
+    *q = (struct request){
+        .server = a, .x = x, .start_ns = time_mono_ns(), .verb = VERB_OTHER, .subresource = ""};
+    q->acceptable = request_accept(q) == 0;
+    if (filter_request(q)) {
+        flow_admit(q);
     }
 }

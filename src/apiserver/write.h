@@ -23,6 +23,8 @@ struct write {
     struct deletion *deletion;   /* Of a deletion. */
     bool generated;              /* The name was made by the server. */
     /* What is being stored. */
+    bool deletes;
+    uint64_t sent_ns;
     struct blob *value;
     struct object *base; /* What the change is based on; NULL: creation. */
 };

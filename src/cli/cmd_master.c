@@ -27,7 +27,6 @@
 LOG_MODULE("master");
 
 #define MAX_CONFIG (1u << 20)
-#define SHUTDOWN_MS 5000
 #define ACTIVATION_FIRST_FD 3
 #define RENEWAL_MS (24 * 3600000ull)
 
@@ -42,6 +41,8 @@ struct master {
     struct master_security *security;
     struct loop_signal *term, *interrupt, *hangup;
     struct loop_timer *renewal;
+    struct loop_timer *delay; /* Between the first signal and the end of listening. */
+    struct serving_limits limits;
     const char *config_path; /* NULL: none. */
     struct netconf network;
     char host[64]; /* Our own address, */
@@ -84,6 +85,10 @@ static const char help[] =
     "      --storage-backend NAME    sqlite (default), etcd, or memory, which forgets\n"
     "      --storage-path FILE       sqlite's; default: /var/lib/tenet/registry.db\n"
     "      --storage-endpoints URLS  etcd's: http://host:port[,...]\n"
+    "      --limit NAME=VALUE        a limit of what clients may use, as in the file's \"limits\" "
+    "(may "
+    "be\n"
+    "                                repeated)\n"
     "      --log-level SPEC          level, and levels of modules: info,subnets=debug\n"
     "  -h, --help                    this text\n"
     "\n"
@@ -120,7 +125,7 @@ enum { OPT_HELP = 256, OPT_CONFIG_FIRST };
 /* -1: go on; else the exit status.  '*ret_path' is the configuration file, or NULL. */
 static int parse_options(int argc, char **argv, struct master_config *c, const char **ret_path)
 {
-    enum { N_FIXED = 2, N_MAX = 32 };
+    enum { N_FIXED = 2, N_MAX = 40 };
     struct option longs[N_MAX] = {{"help", no_argument, NULL, OPT_HELP},
                                   {"config", required_argument, NULL, 'c'}};
     for (int i = 0; master_config_options[i]; i++) {
@@ -208,6 +213,16 @@ static void stopped(void *ctx)
 }
 
 /* Controllers first, so that nothing is begun any more; then watches and requests get their end. */
+static void stop_serving(void *ctx)
+{
+    struct master *m = ctx;
+    m->controllers = controllers_free(m->controllers);
+    m->client = api_client_free(m->client);
+    apiserver_shutdown(m->apiserver);
+    http_server_shutdown(m->http, m->limits.values[LIMIT_SHUTDOWN_S] * UINT64_C(1000), stopped, m);
+}
+
+/* At first only /readyz says so, and who balances load has time to send its clients elsewhere. */
 static void stop(struct master *m)
 {
     if (m->stopping) {
@@ -216,10 +231,8 @@ static void stop(struct master *m)
     }
     m->stopping = true;
     notify_manager("STOPPING=1");
-    m->controllers = controllers_free(m->controllers);
-    m->client = api_client_free(m->client);
-    apiserver_shutdown(m->apiserver);
-    http_server_shutdown(m->http, SHUTDOWN_MS, stopped, m);
+    apiserver_unready(m->apiserver);
+    loop_timer_arm(m->delay, m->limits.values[LIMIT_SHUTDOWN_DELAY_S] * UINT64_C(1000));
 }
 
 static void on_signal(void *ctx)
@@ -229,15 +242,9 @@ static void on_signal(void *ctx)
 }
 
 /* Not ready before the cluster's own objects are there, whatever the state of the API. */
-static void handle(void *ctx, struct http_exchange *x)
+static const char *check_controllers(void *ctx)
 {
-    static const char text[] = "[-]controllers are starting\n";
-    struct master *m = ctx;
-    if (!m->started && streq(http_path(x), "/readyz")) {
-        http_respond(x, 503, "text/plain; charset=utf-8", text, sizeof(text) - 1);
-    } else {
-        apiserver_handle(m->apiserver, x);
-    }
+    return ((const struct master *) ctx)->started ? NULL : "the controllers are starting";
 }
 
 static void controllers_started(void *ctx)
@@ -335,10 +342,29 @@ static int serve_controllers(struct master *m, struct err *e)
 /* All sockets that the API is served on; the controllers' way in is one of them. */
 static int serve(struct master *m, const struct master_config *c, int fd, struct err *e)
 {
-    struct apiserver_config cfg = {
-        .security = master_security_of_api(m->security), .ready = registry_ready, .ctx = m};
+    const unsigned *v = c->limits.values;
+    struct apiserver_config cfg = {.max_inflight = v[LIMIT_INFLIGHT],
+                                   .max_queued = v[LIMIT_QUEUED],
+                                   .queue_wait_ms = v[LIMIT_QUEUE_S] * UINT64_C(1000),
+                                   .max_watches = v[LIMIT_WATCHES],
+                                   .watch_timeout_ms = v[LIMIT_WATCH_S] * UINT64_C(1000),
+                                   .security = master_security_of_api(m->security),
+                                   .ready = registry_ready,
+                                   .ctx = m};
+    struct http_limits limits = {.max_conns = v[LIMIT_CONNS],
+                                 .max_conns_client = v[LIMIT_CONNS_CLIENT],
+                                 .max_streams = v[LIMIT_STREAMS],
+                                 .max_head = v[LIMIT_HEADER_BYTES],
+                                 .max_uri = v[LIMIT_URI_BYTES],
+                                 .max_body = v[LIMIT_BODY_BYTES],
+                                 .head_ms = v[LIMIT_HEADER_S] * UINT64_C(1000),
+                                 .body_ms = v[LIMIT_BODY_S] * UINT64_C(1000),
+                                 .idle_ms = v[LIMIT_IDLE_S] * UINT64_C(1000),
+                                 .send_ms = v[LIMIT_WRITE_S] * UINT64_C(1000)};
     m->apiserver = apiserver_new(m->loop, m->store, &cfg);
-    m->http = http_server_new(m->loop, NULL, handle, m);
+    m->http = http_server_new(m->loop, &limits, apiserver_handle, m->apiserver);
+    apiserver_attach(m->apiserver, m->http);
+    apiserver_add_check(m->apiserver, "controllers", check_controllers, m);
     struct tls_context *tls = m->tls ? master_tls_context(m->tls) : NULL;
     int r = http_server_add_listener_tls(m->http, fd, tls, e);
     int n = sock_activation_fds();
@@ -391,9 +417,13 @@ static void master_done(struct master *m)
     loop_signal_free(m->interrupt);
     loop_signal_free(m->hangup);
     loop_timer_free(m->renewal);
+    loop_timer_free(m->delay);
     controllers_free(m->controllers);
     api_client_free(m->client);
     store_close(m->store);
+    if (m->apiserver) {
+        apiserver_attach(m->apiserver, NULL);
+    }
     http_server_free(m->http);
     apiserver_free(m->apiserver);
     master_security_free(m->security);
@@ -413,8 +443,8 @@ static void raise_file_limit(void)
 
 static int run_master(const struct master_config *c, const char *config_path)
 {
-    __attribute__((cleanup(master_done))) struct master m = {.network = c->network,
-                                                             .config_path = config_path};
+    __attribute__((cleanup(master_done))) struct master m = {
+        .network = c->network, .limits = c->limits, .config_path = config_path};
     struct err e = {0};
     CLEANUP(fd_close) int fd = -1;
     if (check_host(&c->network, &e) < 0) {
@@ -429,6 +459,7 @@ static int run_master(const struct master_config *c, const char *config_path)
     m.loop = loop_new();
     raise_file_limit();
     m.renewal = loop_timer_new(m.loop, renew, &m);
+    m.delay = loop_timer_new(m.loop, stop_serving, &m);
     if (master_tls_new(c, m.port, &m.tls, &e) < 0) {
         return command_fail(&e, "servingInfo");
     }

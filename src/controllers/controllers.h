@@ -20,10 +20,10 @@ struct controllers_security {
 
 struct controllers_config {
     struct netconf network;
+    struct vnids_config vnids; /* 'fixed' is the plug-in's to say. */
     /* Roles and bindings, service accounts, certificates; NULL: without, as nothing is refused anyway. */
     const struct controllers_security *security;
-    const char *component;     /* Source of events; NULL: "tenet-master". */
-    struct vnids_config vnids; /* 'fixed' is the plug-in's to say. */
+    const char *component; /* Source of events; NULL: "tenet-master". */
     /* The cluster's own objects are there and all controllers are at work. */
     void (*started)(void *ctx);
     /* The cluster cannot go on with this configuration; nothing was changed, nothing runs. */

@@ -26,6 +26,7 @@ const char *const master_config_options[] = {"cluster-network",
                                              "storage-backend",
                                              "storage-path",
                                              "storage-endpoints",
+                                             "limit",
                                              "log-level",
                                              NULL};
 
@@ -47,6 +48,7 @@ void master_config_init(struct master_config *c)
         .audit_max_files = 10,
     };
     netconf_defaults(&c->network);
+    serving_limits_init(&c->limits);
 }
 
 void master_config_done(struct master_config *c)
@@ -395,6 +397,23 @@ static int read_strings(const struct json *v, char ***to, struct err *e)
     return 0;
 }
 
+/* OpenShift's names, with its meaning of 0 and -1: no limit. */
+static int read_inflight(struct reader *rd, const struct json *v, struct err *e)
+{
+    int64_t i = 0;
+    int r = need_int(v, &i, e);
+    return r < 0 ? r
+                 : serving_limits_set(&rd->c->limits, "maxRequestsInFlight", i ? i : 1000000, e);
+}
+
+static int read_request_timeout(struct reader *rd, const struct json *v, struct err *e)
+{
+    int64_t i = 0;
+    int r = need_int(v, &i, e);
+    return r < 0 ? r
+                 : serving_limits_set(&rd->c->limits, "requestTimeoutSeconds", i == -1 ? 0 : i, e);
+}
+
 static int read_sa_public(struct reader *rd, const struct json *v, struct err *e)
 {
     return read_strings(v, &rd->c->sa_public_keys, e);
@@ -499,6 +518,8 @@ static const struct {
     {"servingInfo", "certFile", read_cert_file},
     {"servingInfo", "keyFile", read_key_file},
     {"servingInfo", "clientCA", read_client_ca},
+    {"servingInfo", "maxRequestsInFlight", read_inflight},
+    {"servingInfo", "requestTimeoutSeconds", read_request_timeout},
     {"authorization", "mode", read_mode},
     {"authorization", "anonymous", read_anonymous},
     {"serviceAccountConfig", "privateKeyFile", read_sa_key},
@@ -576,6 +597,25 @@ static int join_pair(struct reader *rd, struct err *e)
     return add_range(rd->c, cidr, bits, e);
 }
 
+static int read_limits(struct reader *rd, const struct json *v, struct err *e)
+{
+    if (json_is(v, JSON_NULL)) {
+        return 0;
+    }
+    if (!json_is(v, JSON_OBJECT)) {
+        return err_set(e, -EINVAL, "limits: must be a mapping of keys to values");
+    }
+    for (size_t i = 0; i < json_count(v); i++) {
+        const char *key = json_key_at(v, i);
+        int64_t value = 0;
+        int r = need_int(json_at(v, i), &value, e);
+        if (r < 0 || (r = serving_limits_set(&rd->c->limits, key, value, e)) < 0) {
+            return err_prefix(e, "limits.%.80s", key), r;
+        }
+    }
+    return 0;
+}
+
 static int read_type(const char *key, const struct json *v, const char *want, struct err *e)
 {
     return streq_null(json_get_string(v), want)
@@ -600,6 +640,8 @@ int master_config_read(struct master_config *c, const struct json *v, struct err
         } else if (streq(key, "logLevel")) {
             r = read_log_level(&rd, member, e);
             r = r < 0 ? (err_prefix(e, "logLevel"), r) : 0;
+        } else if (streq(key, "limits")) {
+            r = read_limits(&rd, member, e);
         } else {
             r = read_section(&rd, key, member, e);
         }
@@ -693,6 +735,9 @@ static int set_option(struct master_config *c, const char *option, const char *v
     }
     if (streq(option, "storage-endpoints")) {
         return set_string(&c->storage_endpoints, value, e);
+    }
+    if (streq(option, "limit")) {
+        return serving_limits_parse(&c->limits, value, e);
     }
     if (streq(option, "log-level")) {
         return set_string(&c->log_level, value, e);

@@ -33,6 +33,7 @@
  *       backend: sqlite                       # or etcd, memory
  *       path: /var/lib/tenet/registry.db
  *       endpoints: http://127.0.0.1:2379      # etcd
+ *     limits: {}                              # see controllers/serving_limits.h
  *     logLevel: info                          # and of modules: info,subnets=debug
  *
  * What is left out has the value shown.  A key that is not known, or a value that cannot be, is an error
@@ -40,9 +41,11 @@
 #pragma once
 
 #include "controllers/netconf.h"
+#include "controllers/serving_limits.h"
 
 struct master_config {
     struct netconf network;
+    struct serving_limits limits;
     char *bind_address;      /* "HOST:PORT" */
     char *storage_backend;   /* "sqlite", "etcd" or "memory" */
     char *storage_path;      /* sqlite */

@@ -55,6 +55,8 @@ struct tls *tls_free(struct tls *c); /* The socket stays open. */
  * -EKEYREJECTED: the peer's certificate is not valid, or ours is not for the peer;
  * -EPROTONOSUPPORT: the peer does not speak TLS; -ECONNRESET: it went away; -EPROTO: else. */
 int tls_handshake(struct tls *c, struct err *e);
+/* HTTP/2 was chosen by ALPN; after the handshake. */
+bool tls_speaks_h2(const struct tls *c);
 /* The error of tls_handshake was that the client speaks HTTP without TLS. */
 bool tls_peer_spoke_http(const struct tls *c);
 

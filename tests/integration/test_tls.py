@@ -251,7 +251,7 @@ def test_protocols(start_master):
     for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
         c = m.context()
         c.minimum_version = c.maximum_version = version
-        c.set_alpn_protocols(["h2", "http/1.1"])
+        c.set_alpn_protocols(["spdy/3", "http/1.1"])
         session = None
         for again in (False, True):
             with socket.create_connection(("127.0.0.1", m.port)) as s, \
@@ -270,10 +270,16 @@ def test_protocols(start_master):
     old.minimum_version = old.maximum_version = ssl.TLSVersion.TLSv1_1
     with socket.create_connection(("127.0.0.1", m.port)) as s, pytest.raises(ssl.SSLError):
         old.wrap_socket(s)
-    only_h2 = m.context()
-    only_h2.set_alpn_protocols(["h2"])
-    with socket.create_connection(("127.0.0.1", m.port)) as s, pytest.raises(ssl.SSLError):
-        only_h2.wrap_socket(s, server_hostname="127.0.0.1")
+    for offered, chosen in ((["http/1.1", "h2"], "h2"), (["h2"], "h2"), (["http/1.0"], None)):
+        c = m.context()
+        c.set_alpn_protocols(offered)
+        with socket.create_connection(("127.0.0.1", m.port)) as s:
+            if not chosen:
+                with pytest.raises(ssl.SSLError):
+                    c.wrap_socket(s, server_hostname="127.0.0.1")
+                continue
+            with c.wrap_socket(s, server_hostname="127.0.0.1") as t:
+                assert t.selected_alpn_protocol() == chosen
 
 
 def test_curl(start_master):

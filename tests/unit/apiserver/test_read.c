@@ -327,7 +327,7 @@ static void metrics_count_requests(void **state)
     static const char *const lines[] = {
         "apiserver_request_total{verb=\"create\",resource=\"netnamespaces\",code=\"201\"} 1\n",
         "apiserver_request_total{verb=\"get\",resource=\"netnamespaces\",code=\"404\"} 1\n",
-        "apiserver_request_duration_seconds_count{verb=\"create\"} 2\n",
+        "apiserver_request_duration_seconds_count{verb=\"create\",resource=\"netnamespaces\"} 1\n",
         "apiserver_storage_objects{resource=\"netnamespaces.network.openshift.io\"} 1\n",
         "apiserver_registered_watchers{resource=\"netnamespaces.network.openshift.io\"} 1\n",
         "# TYPE apiserver_request_duration_seconds histogram\n",
