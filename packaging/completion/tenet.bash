@@ -34,12 +34,12 @@ _tenet_kind() {
 
 _tenet() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-    local kinds="nodes namespaces pods events clusternetworks hostsubnets netnamespaces"
+    local kinds="nodes namespaces pods events secrets serviceaccounts roles clusterroles rolebindings clusterrolebindings certificatesigningrequests clusternetworks hostsubnets netnamespaces"
     local connect="--kubeconfig --server --namespace --help"
     local words=""
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W "master node lab get create delete describe token help --help --version" -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W "master node lab get create delete describe adm token help --help --version" -- "$cur")
         return
     fi
     case $prev in
@@ -47,7 +47,7 @@ _tenet() {
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")
         return
         ;;
-    -n | --namespace)
+    -n | --namespace | --to)
         mapfile -t COMPREPLY < <(compgen -W "$(_tenet_names namespaces)" -- "$cur")
         return
         ;;
@@ -69,10 +69,13 @@ _tenet() {
         words="--config --cluster-network --service-network --plugin --vxlan-port --mtu --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --authorization-mode --anonymous-auth --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --limit --log-level --help"
         ;;
     node)
-        words="--config --node-name --node-ip --master-kubeconfig --plugin --mtu --run-dir --cni-conf-dir --cni-conf-name --datapath --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --log-level --help"
+        words="--config --node-name --node-ip --master-kubeconfig --bootstrap-kubeconfig --plugin --mtu --run-dir --cni-conf-dir --cni-conf-name --datapath --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --log-level --help"
         ;;
     lab)
-        words="up down status project node pod exec ovs master --name --nodes --plugin --store --output --help"
+        words="up down status project node pod exec ovs master --name --nodes --plugin --store --tls --output --help"
+        ;;
+    token)
+        words="create list delete --ttl --description --write-kubeconfig --kubeconfig --server --help"
         ;;
     create)
         words="namespace project --filename --output --dry-run $connect"
@@ -86,8 +89,20 @@ _tenet() {
     describe)
         words="--selector --all-namespaces $connect"
         ;;
+    adm)
+        if ((COMP_CWORD == 2)); then
+            words="pod-network --help"
+        elif ((COMP_CWORD == 3)); then
+            words="join-projects isolate-projects make-projects-global --help"
+        elif [[ $cur == -* ]]; then
+            words="--selector $connect"
+            [[ ${COMP_WORDS[3]} == join-projects ]] && words="--to $words"
+        else
+            words=$(_tenet_names namespaces)
+        fi
+        ;;
     help)
-        words="master node lab get create delete describe"
+        words="master node lab get create delete describe adm"
         ;;
     esac
     case ${COMP_WORDS[1]} in

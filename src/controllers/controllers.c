@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controllers/controllers.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "controllers/bootstrap.h"
 #include "controllers/certificates.h"
 #include "controllers/event_age.h"
+#include "controllers/join_tokens.h"
 #include "controllers/namespaces.h"
+#include "controllers/obj.h"
 #include "controllers/rbac_bootstrap.h"
 #include "controllers/recorder.h"
 #include "controllers/role_aggregation.h"
 #include "controllers/service_accounts.h"
 #include "controllers/subnets.h"
 #include "controllers/vnids.h"
+
+LOG_MODULE("controllers");
 
 struct controllers {
     struct loop *loop;
@@ -20,13 +25,16 @@ struct controllers {
     struct bootstrap *bootstrap;
     struct recorder *recorder;
     struct subnets *subnets;
-    struct vnids *vnids;
+    struct informer *networks;
+    enum sdn_plugin plugin; /* Of the ClusterNetwork. */
+    struct vnids *vnids;    /* NULL: the plug-in has none. */
     struct namespaces *namespaces;
     struct event_age *event_age;
     struct rbac_bootstrap *rbac;
     struct role_aggregation *aggregation;
     struct service_accounts *service_accounts;
     struct certificates *certificates;
+    struct join_tokens *join_tokens;
 };
 
 static void roles_are_there(void *ctx)
@@ -34,15 +42,43 @@ static void roles_are_there(void *ctx)
     struct controllers *c = ctx;
     const struct controllers_security *s = c->cfg.security;
     c->aggregation = role_aggregation_new(c->loop, c->client);
-    if (s->keys) {
-        struct service_accounts_config cfg = {
-            .names = s->service_accounts, .keys = s->keys, .ca = s->ca_pem};
-        c->service_accounts = service_accounts_new(c->loop, c->client, &cfg);
-    }
+    c->join_tokens = join_tokens_new(c->loop, c->client);
+    struct service_accounts_config cfg = {
+        .names = s->service_accounts, .keys = s->keys, .ca = s->ca_pem};
+    c->service_accounts = service_accounts_new(c->loop, c->client, &cfg);
     if (s->ca) {
         c->certificates = certificates_new(c->loop, c->client, s->ca);
     }
     c->cfg.started(c->cfg.ctx);
+}
+
+static void set_plugin(struct controllers *c, enum sdn_plugin plugin)
+{
+    vnids_free(TAKE(c->vnids));
+    c->plugin = plugin;
+    if (sdn_plugin_has_vnids(plugin)) {
+        struct vnids_config cfg = c->cfg.vnids;
+        cfg.fixed = !sdn_plugin_compares_vnids(plugin);
+        c->vnids = vnids_new(c->loop, c->client, c->recorder, &cfg);
+    }
+}
+
+/* The plug-in may change while we run: by a master with another configuration, or by hand. */
+static void network_changed(void *ctx, const char *key, const struct json *old,
+                            const struct json *obj)
+{
+    struct controllers *c = ctx;
+    const char *name = json_path_string(obj, "pluginName", NULL);
+    enum sdn_plugin plugin;
+    if (streq(key, "default") && name && sdn_plugin_parse(name, &plugin, NULL) == 0 &&
+        plugin != c->plugin) {
+        log_info("network plug-in changed", "from=%s to=%s", sdn_plugin_name(c->plugin), name);
+        set_plugin(c, plugin);
+    }
+}
+
+static void network_deleted(void *ctx, const char *key, const struct json *obj)
+{
 }
 
 static void bootstrapped(void *ctx, const struct err *e)
@@ -57,9 +93,10 @@ static void bootstrapped(void *ctx, const struct err *e)
         c->cfg.failed(c->cfg.ctx, e);
         return;
     }
-    if (c->cfg.network.plugin == SDN_MULTITENANT) {
-        c->vnids = vnids_new(c->loop, c->client, c->recorder);
-    }
+    static const struct informer_ops ops = {.changed = network_changed, .deleted = network_deleted};
+    set_plugin(c, c->cfg.network.plugin);
+    c->networks =
+        informer_new(c->client, c->loop, NETWORK_API_VERSION, "clusternetworks", NULL, &ops, c);
     c->namespaces = namespaces_new(c->loop, c->client);
     c->event_age = event_age_new(c->loop, c->client);
     if (c->cfg.security) {
@@ -85,12 +122,14 @@ struct controllers *controllers_free(struct controllers *c)
 {
     if (c) {
         certificates_free(c->certificates);
+        join_tokens_free(c->join_tokens);
         service_accounts_free(c->service_accounts);
         role_aggregation_free(c->aggregation);
         rbac_bootstrap_free(c->rbac);
         event_age_free(c->event_age);
         namespaces_free(c->namespaces);
         vnids_free(c->vnids);
+        informer_free(c->networks);
         subnets_free(c->subnets);
         bootstrap_free(c->bootstrap);
         recorder_free(c->recorder);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The master's controllers together: first what a cluster begins with, then subnets, VNIDs (only under
- * redhat/openshift-ovs-multitenant), namespaces and events' age.
+/* The master's controllers together: first what a cluster begins with, then subnets, VNIDs (as long as the
+ * plug-in of the ClusterNetwork has them), namespaces and events' age.
  *
  * They see and change the cluster through its API alone, so it does not matter in which process they run.
  * Only one set of them may run against one registry.  All on the loop's thread. */
@@ -8,6 +8,7 @@
 
 #include "client/client.h"
 #include "controllers/netconf.h"
+#include "controllers/vnids.h"
 
 /* What those of the cluster's security work with; all borrowed. */
 struct controllers_security {
@@ -21,7 +22,8 @@ struct controllers_config {
     struct netconf network;
     /* Roles and bindings, service accounts, certificates; NULL: without, as nothing is refused anyway. */
     const struct controllers_security *security;
-    const char *component; /* Source of events; NULL: "tenet-master". */
+    const char *component;     /* Source of events; NULL: "tenet-master". */
+    struct vnids_config vnids; /* 'fixed' is the plug-in's to say. */
     /* The cluster's own objects are there and all controllers are at work. */
     void (*started)(void *ctx);
     /* The cluster cannot go on with this configuration; nothing was changed, nothing runs. */

@@ -241,22 +241,17 @@ static int write_config(struct lab *l, const char *node, uint32_t addr, struct e
                                    "bootstrapKubeConfig: %s/bootstrap.kubeconfig\n",
                                    dir, l->dir)
                        : xasprintf("masterKubeConfig: %s/node.kubeconfig\n", l->dir);
-    CLEANUP_FREE char *text =
-        xasprintf("nodeName: %s\n"
-                  "nodeIP: %s\n"
-                  "%s"
-                  "networkConfig:\n"
-                  "  networkPluginName: %s\n"
-                  "  mtu: %lld\n"
-                  "runDir: %s\n"
-                  "cniConfDir: %s\n"
-                  "ovs:\n"
-                  "  database: %s/ovs/db.sock\n"
-                  "  runDir: %s/ovs\n"
-                  "  datapathType: %s\n",
-                  node, IP4_TEXT(addr), kubeconfig, json_path_string(l->config, "plugin", NULL),
-                  (long long) json_get_int_or(json_get(l->config, "mtu"), 0), run, cni, dir, dir,
-                  json_path_string(l->config, "datapathType", NULL));
+    CLEANUP_FREE char *text = xasprintf("nodeName: %s\n"
+                                        "nodeIP: %s\n"
+                                        "%s"
+                                        "runDir: %s\n"
+                                        "cniConfDir: %s\n"
+                                        "ovs:\n"
+                                        "  database: %s/ovs/db.sock\n"
+                                        "  runDir: %s/ovs\n"
+                                        "  datapathType: %s\n",
+                                        node, IP4_TEXT(addr), kubeconfig, run, cni, dir, dir,
+                                        json_path_string(l->config, "datapathType", NULL));
     return lab_write(l, text, e, "nodes/%s/node-config.yaml", node);
 }
 
