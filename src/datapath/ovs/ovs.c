@@ -83,8 +83,21 @@ static void on_of_closed(void *ctx, const char *reason)
     loop_task_queue(&o->pump);
 }
 
+static void on_of_metered(void *ctx, bool has_meter)
+{
+    network_set_meter(ctx, has_meter ? OF_REFUSAL_METER : 0);
+}
+
+static void on_of_packet_in(void *ctx, const struct of_packet_in *p)
+{
+    refuse_packet(ctx, p);
+}
+
 static const struct db_ops db_callbacks = {.changed = on_changed, .closed = on_db_closed};
-static const struct of_ops of_callbacks = {.changed = on_changed, .closed = on_of_closed};
+static const struct of_ops of_callbacks = {.changed = on_changed,
+                                           .closed = on_of_closed,
+                                           .metered = on_of_metered,
+                                           .packet_in = on_of_packet_in};
 
 /* ---- the pump ---- */
 
@@ -262,6 +275,7 @@ static int ovs_open(struct loop *l, const struct datapath_config *cfg,
     o->mgmt = xasprintf("%s/%s.mgmt", cfg->ovs_rundir, cfg->bridge);
     o->configured_type = type ? xstrdup(type) : NULL;
     o->kernel_datapath = kernel_has_datapath();
+    o->refusal_meter = OF_REFUSAL_METER; /* Until the switch says no. */
     flow_table_init(&o->flows);
     smap_init(&o->foreign, NULL);
     list_init(&o->completions);

@@ -9,7 +9,8 @@
  *     ovs.c      the pump, events, the entry points
  *     setup.c    bridge, vxlan0 and tun0
  *     pods.c     ports of pods
- *     network.c  groups of flows from the network */
+ *     network.c  groups of flows from the network
+ *     refuse.c   ICMP errors for what the switch dropped */
 #pragma once
 
 #include "datapath/datapath.h"
@@ -18,6 +19,7 @@
 #include "datapath/ovs/of.h"
 #include "datapath/ovs/plan.h"
 #include "sdn/pipeline.h"
+#include "sdn/refusal.h"
 
 #define OVS_TEXT_SIZE 384
 
@@ -49,6 +51,8 @@ struct ovs_dp {
     /* network.c */
     bool have_network;
     struct sdn_network net;  /* Remotes sorted by cookie. */
+    uint32_t refusal_meter;  /* Kept from network to network. */
+    size_t refusals_sent, refusals_suppressed;
     uint64_t net_generation; /* Of the last change of base and remotes. */
 
     /* setup.c */
@@ -97,6 +101,8 @@ void setup_restart(struct ovs_dp *o); /* A new network was set. */
 
 /* ---- network.c ---- */
 void network_set(struct ovs_dp *o, const struct sdn_network *n);
+/* The switch refuses packets by this meter from now on; 0: it has none. */
+void network_set_meter(struct ovs_dp *o, uint32_t meter);
 void network_done(struct ovs_dp *o);
 
 /* ---- pods.c ---- */
@@ -114,6 +120,14 @@ void pods_detach(struct ovs_dp *o, const char *container_id, const char *ifname,
 void pods_set_vnid(struct ovs_dp *o, const char *pod_namespace, uint32_t vnid);
 const struct dp_pod *const *pods_view(struct ovs_dp *o, size_t *ret_n);
 const struct dp_pod *pods_find(struct ovs_dp *o, const char *container_id, const char *ifname);
+
+/* The pod of the port with that number, and what limits the ICMP errors it gets; NULL: no pod's. */
+const struct dp_pod *pods_by_port(const struct ovs_dp *o, uint32_t port,
+                                  struct refusal_bucket **ret_bucket);
+
+/* ---- refuse.c ---- */
+/* Answers a packet that the switch dropped and may refuse. */
+void refuse_packet(struct ovs_dp *o, const struct of_packet_in *p);
 
 /* ---- kernel.c ---- */
 /* Whether the kernel has Open vSwitch's datapath (loading its module if it can). */

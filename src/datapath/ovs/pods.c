@@ -48,6 +48,7 @@ struct pod_rec {
 
     struct pod_flows flows; /* As they are in the flow table. */
     uint64_t generation;    /* Of their last change. */
+    struct refusal_bucket refusals;
 };
 
 struct vnid_ref {
@@ -313,6 +314,19 @@ uint64_t pods_reflow(struct ovs_dp *o)
         changed_in(&generation, v->generation);
     }
     return generation;
+}
+
+const struct dp_pod *pods_by_port(const struct ovs_dp *o, uint32_t port,
+                                  struct refusal_bucket **ret_bucket)
+{
+    struct pod_rec *r;
+    HMAP_FOREACH (r, struct pod_rec, node, &o->pods) {
+        if (r->wanted && r->flows.port == port) {
+            *ret_bucket = &r->refusals;
+            return r->pod;
+        }
+    }
+    return NULL;
 }
 
 /* ---- ports ---- */
