@@ -232,6 +232,7 @@ static void on_timer(void *ctx)
 static void ovs_close(struct datapath *dp)
 {
     struct ovs_dp *o = of_dp(dp);
+    explain_done(o);
     db_free(o->db);
     of_free(o->of);
     loop_task_cancel(&o->pump);
@@ -246,6 +247,7 @@ static void ovs_close(struct datapath *dp)
         free(CONTAINER_OF(link, struct completion, link));
     }
     free(o->bridge);
+    free(o->rundir);
     free(o->mgmt);
     free(o->configured_type);
     if (o->delivering) {
@@ -272,6 +274,7 @@ static int ovs_open(struct loop *l, const struct datapath_config *cfg,
     o->events = *ev;
     o->ctx = ctx;
     o->bridge = xstrdup(cfg->bridge);
+    o->rundir = xstrdup(cfg->ovs_rundir);
     o->mgmt = xasprintf("%s/%s.mgmt", cfg->ovs_rundir, cfg->bridge);
     o->configured_type = type ? xstrdup(type) : NULL;
     o->kernel_datapath = kernel_has_datapath();
@@ -279,6 +282,7 @@ static int ovs_open(struct loop *l, const struct datapath_config *cfg,
     flow_table_init(&o->flows);
     smap_init(&o->foreign, NULL);
     list_init(&o->completions);
+    list_init(&o->traces);
     pods_init(o);
     loop_task_init(&o->pump, l, pump, o);
     o->timer = loop_timer_new(l, on_timer, o);
@@ -338,7 +342,18 @@ static void ovs_get_status(struct datapath *dp, struct datapath_status *ret)
         .pods = pods,
         .remotes = o->net.n_remotes,
         .datapath_type = b && b->datapath_type ? b->datapath_type : "",
+        .transactions = o->transactions,
+        .refusals_sent = o->refusals_sent,
+        .refusals_suppressed = o->refusals_suppressed,
+        .refusal_meter = o->refusal_meter,
     };
+    if (o->of) {
+        const struct of_stats *s = of_get_stats(o->of);
+        ret->connections = s->connections;
+        ret->bundles = s->bundles;
+        ret->bundles_refused = s->refused_bundles;
+        ret->flow_mods = s->flow_mods;
+    }
 }
 
 struct ovs_counters ovs_get_counters(const struct datapath *dp)
@@ -359,6 +374,16 @@ void ovs_set_audit_ms(struct datapath *dp, uint64_t ms)
     of_set_audit_ms(of_dp(dp)->of, ms);
 }
 
+static void ovs_flows(struct datapath *dp, bool drops, datapath_flows_fn *done, void *ctx)
+{
+    explain_flows(of_dp(dp), drops, done, ctx);
+}
+
+static void ovs_trace(struct datapath *dp, const char *packet, datapath_text_fn *done, void *ctx)
+{
+    explain_trace(of_dp(dp), packet, done, ctx);
+}
+
 const struct datapath_ops datapath_ovs = {
     .kind = "ovs",
     .open = ovs_open,
@@ -370,4 +395,6 @@ const struct datapath_ops datapath_ovs = {
     .pods = ovs_pods,
     .find = ovs_find,
     .get_status = ovs_get_status,
+    .flows = ovs_flows,
+    .trace = ovs_trace,
 };

@@ -10,6 +10,7 @@
  *     setup.c    bridge, vxlan0 and tun0
  *     pods.c     ports of pods
  *     network.c  groups of flows from the network
+ *     explain.c  counters and traces
  *     refuse.c   ICMP errors for what the switch dropped */
 #pragma once
 
@@ -18,6 +19,7 @@
 #include "datapath/ovs/db.h"
 #include "datapath/ovs/of.h"
 #include "datapath/ovs/plan.h"
+#include "datapath/ovs/unixctl.h"
 #include "sdn/pipeline.h"
 #include "sdn/refusal.h"
 
@@ -37,7 +39,7 @@ struct ovs_dp {
     struct loop *loop;
     struct datapath_events events;
     void *ctx;
-    char *bridge, *mgmt, *configured_type; /* The last one NULL: choose. */
+    char *bridge, *rundir, *mgmt, *configured_type; /* The last one NULL: choose. */
     bool kernel_datapath;                  /* The kernel has the openvswitch datapath. */
 
     struct db *db;
@@ -74,6 +76,8 @@ struct ovs_dp {
     uint64_t remove_retry_ms;
     const struct dp_pod **pods_view;
     size_t pods_view_cap;
+
+    struct list traces; /* explain.c: under way. */
 
     /* Events to deliver. */
     struct list completions;
@@ -128,6 +132,11 @@ const struct dp_pod *pods_by_port(const struct ovs_dp *o, uint32_t port,
 /* ---- refuse.c ---- */
 /* Answers a packet that the switch dropped and may refuse. */
 void refuse_packet(struct ovs_dp *o, const struct of_packet_in *p);
+
+/* ---- explain.c ---- */
+void explain_flows(struct ovs_dp *o, bool drops, datapath_flows_fn *done, void *ctx);
+void explain_trace(struct ovs_dp *o, const char *packet, datapath_text_fn *done, void *ctx);
+void explain_done(struct ovs_dp *o);
 
 /* ---- kernel.c ---- */
 /* Whether the kernel has Open vSwitch's datapath (loading its module if it can). */

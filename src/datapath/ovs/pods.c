@@ -740,6 +740,7 @@ const struct dp_pod *const *pods_view(struct ovs_dp *o, size_t *ret_n)
     struct pod_rec *r;
     HMAP_FOREACH (r, struct pod_rec, node, &o->pods) {
         if (r->wanted) {
+            r->pod->port = r->flows.port;
             o->pods_view[n++] = r->pod;
         }
     }
@@ -749,6 +750,10 @@ const struct dp_pod *const *pods_view(struct ovs_dp *o, size_t *ret_n)
 
 const struct dp_pod *pods_find(struct ovs_dp *o, const char *container_id, const char *ifname)
 {
-    const struct pod_rec *r = find(o, container_id, ifname);
-    return r && r->wanted ? r->pod : NULL;
+    struct pod_rec *r = find(o, container_id, ifname);
+    if (!r || !r->wanted) {
+        return NULL;
+    }
+    r->pod->port = r->flows.port;
+    return r->pod;
 }
