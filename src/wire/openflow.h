@@ -54,6 +54,11 @@ bool of_flow_same_key(const struct of_flow *a, const struct of_flow *b);
 bool of_flow_equal(const struct of_flow *a, const struct of_flow *b); /* All, cookie included. */
 size_t of_flow_memory(const struct of_flow *f);                       /* Bytes it takes. */
 
+/* Appends "ip,in_port=3,ip_dst=10.128.0.0/23", and "set:reg0=0xa,goto:50" or "drop", for people; of a flow that
+ * was built here or came from a dump. */
+void of_flow_match_text(const struct of_flow *f, struct strbuf *out);
+void of_flow_actions_text(const struct of_flow *f, struct strbuf *out);
+
 struct of_flow_list {
     struct of_flow **flows; /* Owned. */
     size_t n, cap;

@@ -29,13 +29,6 @@
 #define NXM_TUN_SRC OXM(1, 31, 4)
 #define NXM_TUN_DST OXM(1, 32, 4)
 
-#define ACT_OUTPUT 0
-#define ACT_SET_FIELD 25
-#define ACT_EXPERIMENTER 0xffff
-#define NX_VENDOR 0x00002320u
-#define NX_REG_MOVE 6
-#define NX_REG_LOAD 7
-#define NX_OUTPUT_REG 15
 #define NX_ACTION_SIZE 24 /* Of the three above. */
 
 /* NXM headers of 'enum of_field', and sizes in bits. */

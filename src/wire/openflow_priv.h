@@ -73,6 +73,14 @@ static inline size_t pad8(size_t n)
 #define OF_INST_METER 6
 #define OXM_OF_IN_PORT 0x80000004u
 
+#define ACT_OUTPUT 0
+#define ACT_SET_FIELD 25
+#define ACT_EXPERIMENTER 0xffff
+#define NX_VENDOR 0x00002320u
+#define NX_REG_MOVE 6
+#define NX_REG_LOAD 7
+#define NX_OUTPUT_REG 15
+
 /* An OXM header: class, field, has-mask bit, length of what follows (7.2.3.2). */
 #define OXM_HASMASK 0x100u
 static inline size_t oxm_size(uint32_t header)
