@@ -40,6 +40,8 @@ static const char help[] =
     "  --ovs-bridge NAME           ovs.bridge: (br0)\n"
     "  --ovs-datapath-type TYPE    ovs.datapathType: system or netdev (system where the kernel has "
     "it)\n"
+    "  --metrics-bind-address A:P  metricsBindAddress: /metrics and /healthz there, too (only at\n"
+    "                              agent.sock in runDir)\n"
     "  --log-level SPEC            logLevel: error, warn, info or debug; \"info,pods=debug\"\n"
     "\n"
     "The file written last, in cniConfDir, is the sign that the node is ready. SIGTERM removes it "

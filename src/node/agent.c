@@ -10,6 +10,7 @@
 #include "net/process.h"
 #include "node/cniserver.h"
 #include "node/host.h"
+#include "node/introspect.h"
 #include "node/keeper.h"
 #include "node/monitor.h"
 #include "node/neigh.h"
@@ -73,6 +74,8 @@ struct agent {
     struct pods *pods;
     struct cniserver *cniserver;
     struct neigh *neigh;
+    struct introspect *introspect;
+    size_t switch_losses, host_losses, master_losses;
 
     struct loop_signal *sigterm, *sigint, *sighup;
     struct loop_timer *stop_timer;
@@ -391,6 +394,7 @@ static void on_switch_ready(void *ctx)
 static void on_switch_lost(void *ctx, const char *reason)
 {
     struct agent *a = ctx;
+    a->switch_losses++;
     a->switch_ready = false;
     snprintf(a->switch_reason, sizeof a->switch_reason, "%s", reason);
     log_error("Open vSwitch is gone; its packets may flow on, pods cannot be attached",
@@ -466,6 +470,7 @@ static void on_kept(void *ctx, int error, const char *text)
         return;
     }
     if (error < 0) {
+        a->host_losses += a->host_ready || !streq(a->host_reason, text);
         a->host_ready = false;
         snprintf(a->host_reason, sizeof a->host_reason, "%s", text);
         if (a->phase == RUNNING && a->switch_ready) {
@@ -681,6 +686,7 @@ static void master_connection(void *ctx, const char *lost_reason)
         return;
     }
     a->master_lost = lost_reason != NULL;
+    a->master_losses += a->master_lost;
     if (a->phase == WAITING) {
         return; /* Nothing to go on with yet; the line about waiting says it. */
     }
@@ -696,6 +702,50 @@ static void on_registered(void *ctx)
     struct agent *a = ctx;
     a->registered = true;
     settle_soon(a);
+}
+
+/* ---- what others may see ---- */
+
+static void view(void *ctx, struct introspect_view *ret)
+{
+    static const char *const phases[] = {"waiting", "starting", "running", "stopping"};
+    struct agent *a = ctx;
+    bool known = a->phase != WAITING && a->datapath;
+    *ret = (struct introspect_view){
+        .node_name = a->cfg->node_name,
+        .phase = phases[a->phase],
+        .bridge = a->cfg->ovs_bridge,
+        .host_ip = a->host_ip,
+        .switch_ready = a->switch_ready,
+        .master_lost = a->master_lost,
+        .net = known ? &a->net : NULL,
+        .datapath = a->datapath,
+        .pods = a->pods,
+        .subnets = a->subnets,
+        .projects = a->projects,
+        .skipped = smap_size(&a->skipped),
+        .switch_losses = a->switch_losses,
+        .host_losses = a->host_losses,
+        .master_losses = a->master_losses,
+    };
+    const char *why = not_ready(a);
+    if (a->phase == WAITING) {
+        snprintf(a->not_ready, sizeof a->not_ready, "waiting for %.380s", a->wait_text);
+        why = a->not_ready;
+    }
+    ret->ready = !why && a->phase == RUNNING;
+    ret->reason = why ? why : "";
+}
+
+static int open_to_view(struct agent *a, struct err *e)
+{
+    CLEANUP_FREE char *path = xasprintf("%s/agent.sock", a->cfg->run_dir);
+    struct introspect_config c = {.loop = a->loop,
+                                  .socket_path = path,
+                                  .metrics_address = a->cfg->metrics_address,
+                                  .view = view,
+                                  .ctx = a};
+    return introspect_new(&c, &a->introspect, e);
 }
 
 /* ---- the whole ---- */
@@ -794,6 +844,9 @@ static int start(struct agent *a, struct err *e)
     if (r == 0) {
         r = take_lock(a, e);
     }
+    if (r == 0) {
+        r = open_to_view(a, e);
+    }
     if (r < 0) {
         return r;
     }
@@ -817,10 +870,11 @@ static void release(struct agent *a)
 {
     cniserver_free(a->cniserver);
     monitor_free(a->monitor);
-    pods_free(a->pods);
+    a->pods = pods_free(a->pods);
     keeper_free(a->keeper);
     neigh_free(a->neigh);
-    datapath_close(a->datapath);
+    datapath_close(TAKE(a->datapath)); /* Those who ask at this moment see none. */
+    introspect_free(a->introspect);
     informer_free(a->projects);
     informer_free(a->subnets);
     informer_free(a->networks);

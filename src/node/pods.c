@@ -35,7 +35,7 @@ struct op {
     int netns_fd;
     pods_reply_fn *reply;
     void *reply_ctx;
-    uint64_t started_ms;
+    uint64_t started_ms, started_ns;
 
     bool running;            /* Else it waits for one before it with the same key. */
     struct loop_timer *wait; /* Armed while it waits for a VNID. */
@@ -74,6 +74,7 @@ struct pods {
     struct reaper *reaper;
     struct list requests;
     struct stat own_netns;
+    struct pods_stats stats;
 };
 
 static void add_begin(struct op *op);
@@ -141,6 +142,10 @@ static void op_answer(struct op *op, int status, const struct strbuf *body)
     op->reply(op->reply_ctx, line.data, line.size);
 
     struct pods *p = op->pods;
+    if (op->req.command < PODS_COMMANDS) {
+        (status ? p->stats.failed : p->stats.ok)[op->req.command]++;
+        prom_histogram_add(&p->stats.duration[op->req.command], time_mono_ns() - op->started_ns);
+    }
     list_remove(&op->node);
     struct op *next;
     LIST_FOREACH (next, struct op, node, &p->requests) {
@@ -688,6 +693,7 @@ static void request(struct pods *p, struct cni_request *r, int netns_fd, pods_re
     op->reply = reply;
     op->reply_ctx = ctx;
     op->started_ms = time_mono_ms();
+    op->started_ns = time_mono_ns();
     op->error.version = op->req.config.version;
     loop_task_init(&op->begin, p->loop, op_run, op);
     list_push_back(&p->requests, &op->node);
@@ -698,6 +704,11 @@ void pods_request(struct pods *p, struct cni_request *r, int netns_fd, pods_repl
                   void *ctx)
 {
     request(p, r, netns_fd, reply, ctx);
+}
+
+const struct pods_stats *pods_get_stats(const struct pods *p)
+{
+    return &p->stats;
 }
 
 size_t pods_busy(const struct pods *p)
