@@ -2,6 +2,7 @@
 /* tenet node: the agent of a host that carries pods. */
 #include "base/str.h"
 #include "cli/command.h"
+#include "cli/node_flows.h"
 #include "node/agent.h"
 
 #include <getopt.h>
@@ -15,6 +16,7 @@ enum { OPT_KEY = 256, OPT_CONFIG = 1, OPT_HELP };
 
 static const char help[] =
     "usage: tenet node [--config node-config.yaml] [OPTIONS]\n"
+    "       tenet node flows [OPTIONS]     the pipeline of a running node in words; --help\n"
     "\n"
     "Joins this host to the pod network: registers it, waits for its subnet, sets up br0, vxlan0,\n"
     "tun0, routes and NAT, and attaches pods for the container runtime (CNI). Runs until it is\n"
@@ -93,6 +95,9 @@ static int run(int argc, char **argv)
     CLEANUP(node_config_done) struct node_config c;
     struct err e = {0};
     const char *config = NULL;
+    if (argc > 1 && streq(argv[1], "flows")) {
+        return node_flows_run(argc - 1, argv + 1);
+    }
     node_config_init(&c);
     /* Twice: first to know the file, then to go before it. */
     int status = parse_options(argc, argv, &c, &config);

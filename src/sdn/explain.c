@@ -135,7 +135,8 @@ void explain_packet_text(const struct sdn_network *n, const struct model_packet 
                 MAC_TEXT(p->eth_dst), explain_proto_name(p->ip.proto), IP4_TEXT(p->ip.src),
                 IP4_TEXT(p->ip.dst));
     if (explain_has_ports(p->ip.proto)) {
-        strbuf_addf(out, ",tp_src=%u,tp_dst=%u", p->ip.src_port, p->ip.dst_port);
+        const char *name = explain_proto_name(p->ip.proto);
+        strbuf_addf(out, ",%s_src=%u,%s_dst=%u", name, p->ip.src_port, name, p->ip.dst_port);
     } else if (p->ip.proto == 1) {
         strbuf_adds(out, ",icmp_type=8,icmp_code=0");
     }

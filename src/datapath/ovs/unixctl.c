@@ -56,7 +56,9 @@ static void on_answer(struct unixctl_call *c, size_t size)
         call_end(c, -EBADMSG, e.code ? e.text : "ovs-vswitchd sent no reply");
     } else if (m.error) {
         const char *text = json_get_string(m.error);
-        call_end(c, -EINVAL, text ? text : "ovs-vswitchd refuses");
+        CLEANUP_FREE char *line = xstrdup(text ? text : "ovs-vswitchd refuses");
+        line[strcspn(line, "\n")] = '\0';
+        call_end(c, -EINVAL, line);
     } else {
         const char *text = json_get_string(m.result);
         call_end(c, text ? 0 : -EBADMSG, text ? text : "ovs-vswitchd sent no text");
