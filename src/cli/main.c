@@ -10,7 +10,7 @@
 
 static const struct command *const commands[] = {
     &cmd_master, &cmd_node, &cmd_lab, &cmd_get, &cmd_create, &cmd_delete, &cmd_describe,
-    &cmd_trace,
+    &cmd_trace,  &cmd_check,
 };
 
 static void print_help(void)

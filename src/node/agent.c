@@ -715,6 +715,7 @@ static void view(void *ctx, struct introspect_view *ret)
         .node_name = a->cfg->node_name,
         .phase = phases[a->phase],
         .bridge = a->cfg->ovs_bridge,
+        .cni_config = a->conf_path,
         .host_ip = a->host_ip,
         .switch_ready = a->switch_ready,
         .master_lost = a->master_lost,

@@ -137,6 +137,7 @@ struct json *introspect_state(const struct introspect_view *v)
     json_set_string(o, "phase", v->phase);
     json_set_bool(o, "ready", v->ready);
     json_set_string(o, "reason", v->reason);
+    json_set_string(o, "cniConfig", v->cni_config);
     json_set_bool(o, "masterConnected", !v->master_lost);
     struct json *remotes = json_ensure_array(o, "remotes");
     for (size_t i = 0; v->net && i < v->net->n_remotes; i++) {
