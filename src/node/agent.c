@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/timeutil.h"
 #include "client/client.h"
+#include "controllers/recorder.h"
 #include "datapath/datapath.h"
 #include "net/process.h"
 #include "node/cniserver.h"
@@ -53,6 +54,7 @@ struct agent {
 
     struct api_client *client;
     struct registration *registration;
+    struct recorder *recorder; /* NULL before there is a client. */
     bool registered;
     struct informer *networks, *subnets, *projects;
     bool master_lost;
@@ -71,6 +73,7 @@ struct agent {
     bool host_ready;
     char host_reason[256];
     char not_ready[400];
+    char network_trouble[512]; /* Said of the ClusterNetwork; "": nothing. */
     struct pods *pods;
     struct cniserver *cniserver;
     struct neigh *neigh;
@@ -84,6 +87,49 @@ struct agent {
 
 static void fatal(struct agent *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
+/* ---- what users are told ---- */
+
+/* 'uid' NULL: not known. */
+static void tell(struct agent *a, enum recorder_type type, const char *api_version,
+                 const char *kind, const char *ns, const char *name, const char *uid,
+                 const char *reason, const char *text)
+{
+    if (!a->recorder || !name) {
+        return;
+    }
+    CLEANUP(json_free) struct json *about = json_object();
+    struct json *metadata = json_ensure_object(about, "metadata");
+    json_set_string(metadata, "name", name);
+    json_set_string(metadata, "namespace", ns);
+    json_set_string(metadata, "uid", uid);
+    recorder_event(a->recorder, api_version, kind, about, type, reason, text);
+}
+
+/* About this node; with its name for a uid, as kubelets do. */
+static void tell_node(struct agent *a, enum recorder_type type, const char *reason,
+                      const char *text)
+{
+    tell(a, type, "v1", "Node", NULL, a->cfg->node_name, a->cfg->node_name, reason, text);
+}
+
+/* Something is wrong: an Event, and the node's conditions. */
+static void set_unready(struct agent *a, const char *reason, const char *text)
+{
+    tell_node(a, EVENT_WARNING, reason, text);
+    registration_set_ready(a->registration, false, reason, text);
+}
+
+/* An object of the registry is not used as it is. */
+static void tell_not_used(struct agent *a, const char *kind, const struct informer *from,
+                          const char *name, const char *text)
+{
+    const struct json *obj = informer_get(from, name);
+    CLEANUP_FREE char *reason = xasprintf("%sNotUsed", kind);
+    CLEANUP_FREE char *message = xasprintf("node %s: %s", a->cfg->node_name, text);
+    tell(a, EVENT_WARNING, NODE_NETWORK_API, kind, NULL, name,
+         json_path_string(obj, "metadata", "uid", NULL), reason, message);
+}
+
 /* ---- stopping ---- */
 
 static void stop_step(void *ctx)
@@ -91,8 +137,10 @@ static void stop_step(void *ctx)
     struct agent *a = ctx;
     uint64_t t = loop_now_ms(a->loop) - a->stop_began;
     bool busy = (a->pods && pods_busy(a->pods) > 0) || (a->keeper && keeper_busy(a->keeper));
-    bool telling = a->registration && a->registered && !a->master_lost &&
-                   !registration_is_current(a->registration) && t < STOP_TELL_MS;
+    bool telling =
+        a->registration && a->registered && !a->master_lost &&
+        (!registration_is_current(a->registration) || recorder_waiting(a->recorder) > 0) &&
+        t < STOP_TELL_MS;
     if (t < STOP_MS && (busy || telling)) {
         loop_timer_arm(a->stop_timer, STOP_STEP_MS);
         return;
@@ -135,6 +183,7 @@ static void fatal(struct agent *a, const char *fmt, ...)
     va_end(ap);
     if (a->phase != STOPPING) {
         log_error("cannot go on", "node=%s reason=\"%s\"", a->cfg->node_name, text);
+        tell_node(a, EVENT_WARNING, "TenetFailed", text);
     }
     stop(a, 1, "TenetFailed", text);
 }
@@ -238,6 +287,7 @@ static void skip_subnet(void *ctx, const char *name, const char *why)
     const char *before = smap_get(&s->agent->skipped, name);
     if (!streq_null(before, why)) {
         log_warn("HostSubnet not used", "name=%s reason=\"%s\"", name, why);
+        tell_not_used(s->agent, "HostSubnet", s->agent->subnets, name, why);
     }
     smap_set(&s->now, name, xstrdup(why));
 }
@@ -310,6 +360,7 @@ static void project_changed(void *ctx, const char *key, const struct json *old,
     uint32_t vnid;
     if (node_parse_net_namespace(obj, &vnid, &e) < 0) {
         log_warn("NetNamespace not used", "name=%s reason=\"%s\"", key, e.text);
+        tell_not_used(a, "NetNamespace", a->projects, key, e.text);
     } else if (a->phase == RUNNING) {
         pods_project_changed(a->pods, key);
     }
@@ -399,14 +450,25 @@ static void on_switch_lost(void *ctx, const char *reason)
     snprintf(a->switch_reason, sizeof a->switch_reason, "%s", reason);
     log_error("Open vSwitch is gone; its packets may flow on, pods cannot be attached",
               "reason=\"%s\"", reason);
-    if (a->phase == RUNNING) {
-        registration_set_ready(a->registration, false, "OpenVSwitchGone", reason);
+    if (a->phase == RUNNING || a->phase == STARTING) {
+        set_unready(a, "OpenVSwitchGone", reason);
     }
 }
 
 static void on_switch_fatal(void *ctx, const char *reason)
 {
     fatal(ctx, "%s", reason);
+}
+
+static void pod_trouble(void *ctx, const char *project, const char *pod, const char *reason,
+                        const char *text)
+{
+    struct agent *a = ctx;
+    CLEANUP_FREE char *message = xasprintf("node %s: %s", a->cfg->node_name, text);
+    tell(a, EVENT_WARNING, "v1", "Pod", project, pod, NULL, reason, message);
+    if (streq(reason, "NoFreeAddress")) {
+        tell_node(a, EVENT_WARNING, reason, text);
+    }
 }
 
 /* ---- ready ---- */
@@ -470,11 +532,12 @@ static void on_kept(void *ctx, int error, const char *text)
         return;
     }
     if (error < 0) {
-        a->host_losses += a->host_ready || !streq(a->host_reason, text);
+        bool news = a->host_ready || !streq(a->host_reason, text);
+        a->host_losses += news;
         a->host_ready = false;
         snprintf(a->host_reason, sizeof a->host_reason, "%s", text);
-        if (a->phase == RUNNING && a->switch_ready) {
-            registration_set_ready(a->registration, false, "HostNotReady", text);
+        if (a->switch_ready && news) {
+            set_unready(a, "HostNotReady", text);
         }
         return;
     }
@@ -498,10 +561,12 @@ static void on_kept(void *ctx, int error, const char *text)
     } else if (again) {
         if (pods_sweep(a->pods, &e) < 0) {
             log_error("cannot look for stale pods", "error=\"%s\"", e.text);
+            tell_node(a, EVENT_WARNING, "SweepFailed", e.text);
         }
         pods_all_projects_changed(a->pods);
         update_neighbours(a);
         log_info("ready again", "node=%s", a->cfg->node_name);
+        tell_node(a, EVENT_NORMAL, "TenetReady", "the pod network is in place again");
     }
     registration_set_ready(a->registration, true, "TenetReady", "the pod network is in place");
 }
@@ -534,7 +599,8 @@ static void begin(struct agent *a, struct sdn_network *n)
                                  .datapath_type = a->cfg->ovs_datapath_type};
     int r = datapath_open(a->loop, &dc, &events, a, &a->datapath, &e);
     static const struct monitor_ops mops = {.changed = on_host_changed, .link_gone = on_link_gone};
-    static const struct pods_ops pops = {.vnid = find_vnid, .not_ready = not_ready};
+    static const struct pods_ops pops = {
+        .vnid = find_vnid, .not_ready = not_ready, .trouble = pod_trouble};
     struct pods_config pc = {
         .loop = a->loop, .datapath = a->datapath, .vnid_wait_ms = VNID_WAIT_MS};
     if (r == 0) {
@@ -564,10 +630,15 @@ static void follow(struct agent *a)
         static struct log_limit limit;
         log_limited(&limit, LOG_ERROR, "ClusterNetwork cannot be used, going on with the last",
                     "error=\"%s\"", e.text);
+        if (!streq(a->network_trouble, e.text)) {
+            tell_not_used(a, "ClusterNetwork", a->networks, "default", e.text);
+            snprintf(a->network_trouble, sizeof a->network_trouble, "%s", e.text);
+        }
         n = a->net;
         n.remotes = NULL;
     } else {
         cluster_changed = !same_cluster(&n, &a->net);
+        a->network_trouble[0] = '\0';
     }
     if (!informer_get(a->subnets, name)) {
         fatal(a, "HostSubnet %s was deleted: this node has no subnet any more", name);
@@ -584,6 +655,7 @@ static void follow(struct agent *a)
     }
     if (cluster_changed && check_network(&n, &e) < 0) {
         log_error("the changed ClusterNetwork cannot be followed", "error=\"%s\"", e.text);
+        tell_not_used(a, "ClusterNetwork", a->networks, "default", e.text);
         return;
     }
     read_remotes(a, &n);
@@ -820,6 +892,7 @@ static void follow_master(struct agent *a)
                                      .client = a->client,
                                      .node_name = a->cfg->node_name,
                                      .node_ip = a->host_ip};
+    a->recorder = recorder_new(a->loop, a->client, "tenet-node");
     a->registration = registration_new(&rc, on_registered, a);
     a->networks =
         informer_new(a->client, a->loop, NODE_NETWORK_API, "clusternetworks", NULL, &ops, a);
@@ -880,6 +953,7 @@ static void release(struct agent *a)
     informer_free(a->subnets);
     informer_free(a->networks);
     registration_free(a->registration);
+    recorder_free(a->recorder);
     api_client_free(a->client);
     loop_signal_free(a->sigterm);
     loop_signal_free(a->sigint);

@@ -172,6 +172,23 @@ static const char *pod_text(const struct op *op, char buf[600])
     return buf;
 }
 
+/* What users of the pod should read of; NULL: a mistake of the runtime, or what the node's condition says. */
+static const char *trouble_reason(enum cni_code code)
+{
+    switch (code) {
+    case CNI_NO_VNID:
+        return "NoVNID";
+    case CNI_NO_ADDRESS:
+        return "NoFreeAddress";
+    case CNI_ATTACH_FAILED:
+        return "AttachFailed";
+    case CNI_DETACH_FAILED:
+        return "DetachFailed";
+    default:
+        return NULL;
+    }
+}
+
 static void op_answer_error(struct op *op)
 {
     static struct log_limit limit;
@@ -179,6 +196,12 @@ static void op_answer_error(struct op *op)
     log_limited(&limit, LOG_WARN, "request failed", "command=%s pod=%s code=%d text=\"%s: %s\"",
                 cni_command_name(op->req.command), pod_text(op, pod), (int) op->error.code,
                 op->error.msg, op->error.details);
+    const struct pods *p = op->pods;
+    const char *reason = trouble_reason(op->error.code);
+    if (reason && op->req.pod_namespace && op->req.pod_name) {
+        CLEANUP_FREE char *text = xasprintf("%s: %s", op->error.msg, op->error.details);
+        p->ops->trouble(p->ctx, op->req.pod_namespace, op->req.pod_name, reason, text);
+    }
     CLEANUP_STRBUF struct strbuf body = STRBUF_INIT;
     cni_error_write(&op->error, &body);
     op_answer(op, 1, &body);
@@ -803,6 +826,8 @@ int pods_start(struct pods *p, const struct sdn_network *n, struct err *e)
         if (ipam_mark(p->ipam, pods[i]->ip, &why) == -EEXIST) {
             log_error("two pods have one address", "pod=%s/%s ip=%s", pods[i]->pod_namespace,
                       pods[i]->pod_name, IP4_TEXT(pods[i]->ip));
+            p->ops->trouble(p->ctx, pods[i]->pod_namespace, pods[i]->pod_name, "AddressClash",
+                            "another pod of this node has its address: one of them has no flows");
         }
     }
     return pods_sweep(p, e);

@@ -20,6 +20,10 @@ struct pods_ops {
     int (*vnid)(void *ctx, const char *project, uint32_t *ret, struct err *e);
     /* NULL, or why the network cannot be changed now ("Open vSwitch is gone: ..."). */
     const char *(*not_ready)(void *ctx);
+    /* Something is wrong with a pod of this node: a request failed for good, or what was found at the start.
+     * 'reason' is CamelCase. */
+    void (*trouble)(void *ctx, const char *project, const char *pod, const char *reason,
+                    const char *text);
 };
 
 struct pods_config {
