@@ -124,9 +124,11 @@ static void finish(struct recorder *r, struct work *w)
 static void fail(struct recorder *r, struct work *w, int error, const char *text)
 {
     struct pending *p = smap_get(&r->pending, work_key(w));
-    bool may_help = error == -EAGAIN || error == -ESTALE || error == -ENOENT || error == -EEXIST ||
-                    error == -ECONNREFUSED || error == -ETIMEDOUT || error == -ECONNRESET;
-    if (p && may_help && ++p->tries < MAX_TRIES) {
+    bool may_help = error == -EAGAIN || error == -ESTALE || error == -ENOENT || error == -EEXIST;
+    /* Nobody answered: what kept the answer away may be what the Event is about. */
+    bool away = error == -ECONNREFUSED || error == -ETIMEDOUT || error == -ECONNRESET ||
+                error == -EHOSTUNREACH || error == -ENETUNREACH || error == -EPIPE;
+    if (p && (away || (may_help && ++p->tries < MAX_TRIES))) {
         work_retry(w, error, "record event", text);
         return;
     }

@@ -5,7 +5,7 @@
  * after a restart, adds to the count of the one that is there.  Events about objects without a namespace
  * are kept in "default".  About one object at most 25 Events are sent in a row, then one in 5 minutes (as
  * kube-controller-manager does): what a peer can cause does not fill the registry.  Recording never fails for the caller: what the server does not take within a few
- * tries is logged and dropped.  Everything runs on the loop's thread. */
+ * tries is logged and dropped; a server that is away is waited for.  Everything runs on the loop's thread. */
 #pragma once
 
 #include "base/map.h"

@@ -55,6 +55,7 @@ struct agent {
     struct api_client *client;
     struct registration *registration;
     struct recorder *recorder; /* NULL before there is a client. */
+    bool told_unready;         /* By an Event, since it was last ready. */
     bool registered;
     struct informer *networks, *subnets, *projects;
     bool master_lost;
@@ -115,6 +116,7 @@ static void tell_node(struct agent *a, enum recorder_type type, const char *reas
 /* Something is wrong: an Event, and the node's conditions. */
 static void set_unready(struct agent *a, const char *reason, const char *text)
 {
+    a->told_unready = true;
     tell_node(a, EVENT_WARNING, reason, text);
     registration_set_ready(a->registration, false, reason, text);
 }
@@ -566,6 +568,9 @@ static void on_kept(void *ctx, int error, const char *text)
         pods_all_projects_changed(a->pods);
         update_neighbours(a);
         log_info("ready again", "node=%s", a->cfg->node_name);
+    }
+    if (a->told_unready) {
+        a->told_unready = false;
         tell_node(a, EVENT_NORMAL, "TenetReady", "the pod network is in place again");
     }
     registration_set_ready(a->registration, true, "TenetReady", "the pod network is in place");

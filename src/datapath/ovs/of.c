@@ -422,9 +422,9 @@ static void prepare(struct of *o)
     o->next_xid += 3;
     of_put_set_config(out, o->next_xid++, PIPELINE_REFUSED_BYTES);
     of_put_meter_mod(out, o->meter_xid, false, OF_REFUSAL_METER, OF_REFUSALS_PER_S,
-                     OF_REFUSALS_PER_S);
+                     OF_REFUSALS_BURST);
     of_put_meter_mod(out, o->meter_xid + 1, true, OF_REFUSAL_METER, OF_REFUSALS_PER_S,
-                     OF_REFUSALS_PER_S);
+                     OF_REFUSALS_BURST);
     of_put_barrier_request(out, o->meter_xid + 2);
 }
 

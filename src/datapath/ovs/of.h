@@ -21,9 +21,11 @@ struct of_ops {
     void (*packet_in)(void *ctx, const struct of_packet_in *p);
 };
 
-/* The meter that limits packet-ins: so many a second in all, after a burst of as many. */
+/* The meter that limits packet-ins: so many a second in all.  The burst is small: the userspace datapath
+ * forwards nothing while it hands one up. */
 #define OF_REFUSAL_METER 1
 #define OF_REFUSALS_PER_S 100
+#define OF_REFUSALS_BURST 20
 
 struct of_stats {
     size_t connections, dumps, bundles, refused_bundles, flow_mods;
