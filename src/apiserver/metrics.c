@@ -51,7 +51,8 @@ void metrics_count(struct metrics *m, enum verb verb, const char *resource, int 
 
 static void write_requests(const struct metrics *m, struct strbuf *out)
 {
-    prom_head(out, "apiserver_request_total", "counter", "Requests by verb, resource and status code.");
+    prom_head(out, "apiserver_request_total", "counter",
+              "Requests by verb, resource and status code.");
     for (size_t i = 0; i < m->n; i++) {
         const struct counter *c = &m->counters[i];
         strbuf_addf(
@@ -59,7 +60,7 @@ static void write_requests(const struct metrics *m, struct strbuf *out)
             verb_names[c->verb], c->resource, c->code, c->n);
     }
     prom_head(out, "apiserver_request_duration_seconds", "histogram",
-         "Time from a request to its answer; watches: their length.");
+              "Time from a request to its answer; watches: their length.");
     for (size_t v = 0; v < VERB_MAX; v++) {
         char label[64];
         snprintf(label, sizeof label, "verb=\"%s\"", verb_names[v]);

@@ -12,7 +12,7 @@
 #define AGENT_SOCKET "/run/tenet/node/agent.sock"
 
 struct agent_ref {
-    char *name;         /* NULL until its state was read, for this host's. */
+    char *name; /* NULL until its state was read, for this host's. */
     char *socket;
     struct json *state; /* /v1/state; NULL: it does not answer. */
     struct err error;   /* Why. */
@@ -30,17 +30,17 @@ struct agents {
 
 /* For option tables, with agents_option. */
 enum { OPT_AGENTS_LAB = 512, OPT_AGENTS_SOCKET, OPT_AGENTS_KUBECONFIG };
-#define AGENTS_OPTIONS                                                 \
-    {"lab", required_argument, NULL, OPT_AGENTS_LAB},                  \
-        {"socket", required_argument, NULL, OPT_AGENTS_SOCKET},        \
+#define AGENTS_OPTIONS                                                  \
+    {"lab", required_argument, NULL, OPT_AGENTS_LAB},                   \
+        {"socket", required_argument, NULL, OPT_AGENTS_SOCKET},         \
         {"kubeconfig", required_argument, NULL, OPT_AGENTS_KUBECONFIG}, \
-    {                                                                  \
-        "server", required_argument, NULL, 's'                         \
+    {                                                                   \
+        "server", required_argument, NULL, 's'                          \
     }
-#define AGENTS_HELP                                                                 \
-    "      --lab LAB           the nodes of this lab, instead of this host\n"       \
-    "      --socket PATH       the agent's (default: " AGENT_SOCKET ")\n"           \
-    "      --kubeconfig FILE   default: $KUBECONFIG, then ~/.kube/config\n"         \
+#define AGENTS_HELP                                                           \
+    "      --lab LAB           the nodes of this lab, instead of this host\n" \
+    "      --socket PATH       the agent's (default: " AGENT_SOCKET ")\n"     \
+    "      --kubeconfig FILE   default: $KUBECONFIG, then ~/.kube/config\n"   \
     "  -s, --server URL        the API server, instead of a kubeconfig\n"
 /* Takes an option of the above; false: it is none. */
 bool agents_option(struct agents *a, int opt, const char *value);

@@ -93,8 +93,8 @@ static int cni_run(const struct check_set *s, const struct check_pod *p, const c
     CLEANUP_FREE char *env_args =
         xasprintf("CNI_ARGS=IgnoreUnknown=1;K8S_POD_NAMESPACE=%s;K8S_POD_NAME=probe-%s",
                   s->projects[p->project], p->agent->name);
-    const char *env[] = {env_command, env_id, env_netns, env_path, env_args, "CNI_IFNAME=eth0",
-                         NULL};
+    const char *env[] = {env_command,       env_id, env_netns, env_path, env_args,
+                         "CNI_IFNAME=eth0", NULL};
     const char *argv[] = {plugin, NULL};
     struct process_spec spec = PROCESS_SPEC_INIT;
     spec.argv = argv;
@@ -145,7 +145,8 @@ static void plan(struct check_set *s)
             unsigned char bytes[16] = {0};
             p->agent = &a->items[i];
             p->project = k;
-            p->netns = xasprintf(NETNS_PREFIX "%d-%s-%c", (int) getpid(), a->items[i].name, 'a' + k);
+            p->netns =
+                xasprintf(NETNS_PREFIX "%d-%s-%c", (int) getpid(), a->items[i].name, 'a' + k);
             if (getrandom(bytes, sizeof bytes, 0) != (ssize_t) sizeof bytes) {
                 memcpy(bytes, &(uint64_t){(uint64_t) getpid() << 16 | s->n}, sizeof(uint64_t));
             }

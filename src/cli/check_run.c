@@ -12,10 +12,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define AGAIN_MS 400      /* Until it is sent once more. */
+#define AGAIN_MS 400 /* Until it is sent once more. */
 #define TRIES 4
-#define DEADLINE_MS 4000  /* For what must be answered. */
-#define SILENCE_MS 1800   /* For what must not. */
+#define DEADLINE_MS 4000 /* For what must be answered. */
+#define SILENCE_MS 1800  /* For what must not. */
 #define TICK_MS 20
 #define SMALL 64 /* Bytes of an ICMP message where the size does not matter. */
 #define DNS_PORT 53
@@ -253,9 +253,10 @@ int check_run(const struct check_set *s, struct check_probe *p, size_t n, struct
     }
     for (size_t k = 0; k < n; k++) {
         if (p[k].pod) {
-            attempts[x.n] = (struct attempt){
-                .probe = &p[k], .sockets = &sockets[p[k].pod - s->pods], .seq = (uint16_t) x.n,
-                .fd = -1};
+            attempts[x.n] = (struct attempt){.probe = &p[k],
+                                             .sockets = &sockets[p[k].pod - s->pods],
+                                             .seq = (uint16_t) x.n,
+                                             .fd = -1};
             x.n++;
         }
     }

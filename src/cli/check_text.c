@@ -18,9 +18,8 @@ void check_judge(struct check_probe *p)
     } else if (p->forbidden) {
         snprintf(p->detail, sizeof p->detail, "reached, and must not be");
     } else if (!p->detail[0]) {
-        snprintf(p->detail, sizeof p->detail, p->size ? "no answer to packets of %u bytes"
-                                                      : "no answer",
-                 p->size);
+        snprintf(p->detail, sizeof p->detail,
+                 p->size ? "no answer to packets of %u bytes" : "no answer", p->size);
     }
 }
 

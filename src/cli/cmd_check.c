@@ -13,7 +13,8 @@
 static const char help[] =
     "usage: tenet check [OPTIONS]\n"
     "\n"
-    "Attaches probe pods of two projects of its own, on this node (in a lab: on every node), sends\n"
+    "Attaches probe pods of two projects of its own, on this node (in a lab: on every node), "
+    "sends\n"
     "packets, and prints what came of it:\n"
     "\n"
     "  connectivity   pods of one project on every node reach each other (ICMP)\n"
@@ -171,7 +172,8 @@ static void read_resolvers(struct request *q)
     if (file_read("/etc/resolv.conf", 65536, &text, NULL) < 0) {
         return;
     }
-    for (const char *line = strbuf_cstr(&text); *line; line += strcspn(line, "\n"), line += !!*line) {
+    for (const char *line = strbuf_cstr(&text); *line;
+         line += strcspn(line, "\n"), line += !!*line) {
         const char *p = line + strlen(key);
         uint32_t ip;
         if (!str_has_prefix(line, key) || (*p != ' ' && *p != '\t') || q->n_dns == MAX_TARGETS) {
@@ -237,7 +239,8 @@ static int parse_options(int argc, char **argv, struct agents *a, struct request
             }
         }
     }
-    return optind < argc ? command_usage(&cmd_check, "unexpected argument \"%s\"", argv[optind]) : -1;
+    return optind < argc ? command_usage(&cmd_check, "unexpected argument \"%s\"", argv[optind])
+                         : -1;
 }
 
 static void print_results(const struct plan *p, bool json)

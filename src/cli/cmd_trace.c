@@ -11,13 +11,16 @@
 static const char help[] =
     "usage: tenet trace [OPTIONS] PROJECT/POD DESTINATION [PROTOCOL [PORT]]\n"
     "\n"
-    "Says what becomes of a packet from a pod to DESTINATION (PROJECT/POD, an IPv4 address, or the\n"
+    "Says what becomes of a packet from a pod to DESTINATION (PROJECT/POD, an IPv4 address, or "
+    "the\n"
     "name of a node): each table and rule that decides on it, on the pod's node and on the one it\n"
-    "is tunnelled to, and the object that each rule comes from. PROTOCOL is icmp (default), tcp, udp\n"
+    "is tunnelled to, and the object that each rule comes from. PROTOCOL is icmp (default), tcp, "
+    "udp\n"
     "or sctp. No packet is sent: Open vSwitch is asked what it would do, and the model in this\n"
     "program what it should do.\n"
     "\n"
-    "Run as root on the pod's node; what another node does is computed from the registry there, and\n"
+    "Run as root on the pod's node; what another node does is computed from the registry there, "
+    "and\n"
     "asked from its own switch in a lab.\n"
     "\n"
     "options:\n" AGENTS_HELP "  -o, --output json       data for programs\n"
@@ -72,8 +75,8 @@ static int run(int argc, char **argv)
     }
     int n = argc - optind;
     if (n < 2 || n > 4) {
-        return command_usage(&cmd_trace, n < 2 ? "say from which pod and to where"
-                                               : "too many arguments");
+        return command_usage(&cmd_trace,
+                             n < 2 ? "say from which pod and to where" : "too many arguments");
     }
     q.from = argv[optind];
     q.to = argv[optind + 1];

@@ -42,7 +42,8 @@ static bool is_wanted(const struct request *q, const struct json *flow)
 void node_flows_render(const struct json *answer, struct strbuf *out)
 {
     enum { COLUMNS = 6, OWNED = 3 };
-    static const char *const head[] = {"TABLE", "PRIORITY", "PACKETS", "MATCH", "OBJECT", "MEANING"};
+    static const char *const head[] = {"TABLE", "PRIORITY", "PACKETS",
+                                       "MATCH", "OBJECT",   "MEANING"};
     const struct json *flows = json_get(answer, "flows");
     size_t n = json_count(flows);
     CLEANUP_FREE const char **cells = xcalloc((n + 1) * COLUMNS, sizeof *cells);

@@ -5,7 +5,7 @@
 
 /* An end of the connection. */
 struct end {
-    char *node; /* NULL: no pod's. */
+    char *node;    /* NULL: no pod's. */
     char *text;    /* "red/web 10.128.0.5" */
     char *project; /* Likewise. */
     uint32_t ip;
@@ -83,7 +83,8 @@ static int find_node(const struct agents *a, const char *name, struct end *ret, 
     if (!ip) {
         int r = agents_registry_get(a, NETWORK_API, "hostsubnets", NULL, name, &obj, e);
         if (r < 0) {
-            return err_prefix(e, "%s is no address, no PROJECT/POD and no node that is known", name);
+            return err_prefix(e, "%s is no address, no PROJECT/POD and no node that is known",
+                              name);
         }
         ip = json_path_string(obj, "hostIP", NULL);
     }
@@ -124,9 +125,10 @@ static int half(struct agents *a, const char *node, const char *path, struct exp
         return err_prefix(e, "node %s", node);
     }
     struct json *sw = json_ensure_object(*ret, "switch");
-    json_set_string(sw, "error", !agent     ? "its agent cannot be asked from this host"
-                                 : why.code ? why.text
-                                            : agent->error.text);
+    json_set_string(sw, "error",
+                    !agent     ? "its agent cannot be asked from this host"
+                    : why.code ? why.text
+                               : agent->error.text);
     return 0;
 }
 

@@ -9,8 +9,8 @@
 #include "sdn/explain.h"
 
 struct trace_request {
-    const char *from;      /* "PROJECT/POD" */
-    const char *to;        /* "PROJECT/POD", an address, or a node's name. */
+    const char *from; /* "PROJECT/POD" */
+    const char *to;   /* "PROJECT/POD", an address, or a node's name. */
     uint8_t proto;
     uint16_t port;
 };

@@ -38,7 +38,8 @@ static int read_objects(const struct agents *a, struct registry *r, struct err *
         err = agents_registry_get(a, NODE_NETWORK_API, "hostsubnets", NULL, NULL, &r->subnets, e);
     }
     if (err == 0) {
-        err = agents_registry_get(a, NODE_NETWORK_API, "netnamespaces", NULL, NULL, &r->projects, e);
+        err =
+            agents_registry_get(a, NODE_NETWORK_API, "netnamespaces", NULL, NULL, &r->projects, e);
     }
     return err < 0 ? err : agents_registry_get(a, "v1", "pods", NULL, NULL, &r->pods, e);
 }

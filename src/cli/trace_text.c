@@ -99,9 +99,8 @@ static void render_steps(const struct json *steps, struct strbuf *out)
     for (size_t i = 0; i < n; i++) {
         const struct json *s = json_at(steps, i);
         const char **row = cells + (i + 1) * COLUMNS;
-        row[0] = owned[2 * i] =
-            xasprintf("%" PRId64 " %s", json_get_int_or(json_get(s, "table"), 0),
-                      text_at(s, "tableName"));
+        row[0] = owned[2 * i] = xasprintf(
+            "%" PRId64 " %s", json_get_int_or(json_get(s, "table"), 0), text_at(s, "tableName"));
         row[1] = owned[2 * i + 1] =
             xasprintf("%" PRId64, json_get_int_or(json_get(s, "priority"), 0));
         row[2] = *text_at(s, "match") ? text_at(s, "match") : "(everything)";
@@ -135,10 +134,9 @@ static void render_half(const struct json *half, struct strbuf *out)
     } else if (streq(action, "host")) {
         strbuf_adds(out, "  -> handed to the host; what is not for it leaves through NAT\n");
     } else if (streq(action, "drop")) {
-        strbuf_addf(out, "  -> dropped%s\n",
-                    json_get_bool(json_get(model, "refused"), false)
-                        ? "; the pod gets an ICMP error"
-                        : "");
+        strbuf_addf(
+            out, "  -> dropped%s\n",
+            json_get_bool(json_get(model, "refused"), false) ? "; the pod gets an ICMP error" : "");
     }
     if (*text_at(sw, "remark")) {
         strbuf_addf(out, "  the switch remarks: %s\n", text_at(sw, "remark"));
@@ -163,8 +161,7 @@ void trace_render(const struct json *trace, struct strbuf *out)
     strbuf_addc(out, '\n');
     if (json_get_bool(json_get(v, "allowed"), false)) {
         strbuf_addf(out, "allowed: %s %s\n",
-                    streq(text_at(v, "action"), "host") ? "handed to the host on"
-                                                        : "delivered on",
+                    streq(text_at(v, "action"), "host") ? "handed to the host on" : "delivered on",
                     text_at(v, "node"));
     } else {
         const char *cause = text_at(v, "cause");

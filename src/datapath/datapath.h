@@ -94,7 +94,8 @@ struct datapath_status {
     uint32_t refusal_meter; /* As in struct sdn_network. */
     /* Since the start. */
     size_t connections, transactions, bundles, bundles_refused, flow_mods;
-    size_t refusals_sent, refusals_suppressed; /* ICMP errors; the latter for a pod that had enough. */
+    size_t refusals_sent,
+        refusals_suppressed; /* ICMP errors; the latter for a pod that had enough. */
 };
 void datapath_get_status(struct datapath *dp, struct datapath_status *ret);
 

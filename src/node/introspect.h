@@ -45,7 +45,7 @@ struct introspect *introspect_free(struct introspect *i);
 
 /* Counters of flows end with their flows; these go on. */
 struct drop_counts {
-    struct hmap seen;                /* What each flow had at last. */
+    struct hmap seen; /* What each flow had at last. */
     uint64_t total[MODEL_N_CAUSES];
 };
 void drop_counts_init(struct drop_counts *d);

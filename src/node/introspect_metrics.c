@@ -19,8 +19,8 @@ static void write_switch(const struct introspect_view *v, struct strbuf *out)
     if (v->datapath) {
         datapath_get_status(v->datapath, &s);
     }
-    prom_one(out, "tenet_node_switch_in_place", "gauge",
-             "Whether Open vSwitch is as it should be.", s.in_place);
+    prom_one(out, "tenet_node_switch_in_place", "gauge", "Whether Open vSwitch is as it should be.",
+             s.in_place);
     prom_one(out, "tenet_node_flows", "gauge", "Flows that br0 should have.", s.flows);
     prom_one(out, "tenet_node_pods", "gauge", "Attached pods.", s.pods);
     prom_one(out, "tenet_node_remote_nodes", "gauge", "Other nodes that are used.", s.remotes);

@@ -28,7 +28,8 @@ void explain_packet_text(const struct sdn_network *n, const struct model_packet 
 /* What the steps of a trace come to. */
 struct explain_outcome {
     enum model_action action;
-    enum model_cause cause; /* MODEL_DROP; MODEL_NOT_DROPPED: by the switch itself, or by a policy. */
+    enum model_cause
+        cause; /* MODEL_DROP; MODEL_NOT_DROPPED: by the switch itself, or by a policy. */
     const struct ovstrace_step *decisive; /* The step that settled it. */
 };
 /* -EBADMSG: no step of ours. */

@@ -86,7 +86,8 @@ struct ping_reply ping_parse(const uint8_t *packet, size_t size, uint16_t id)
 void dns_query_put(uint8_t out[DNS_QUERY_SIZE], uint16_t id)
 {
     /* Recursion desired; one question: the root's name (one zero byte), type NS, class IN. */
-    static const uint8_t query[DNS_QUERY_SIZE] = {0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 1};
+    static const uint8_t query[DNS_QUERY_SIZE] = {0, 0, 1, 0, 0, 1, 0, 0, 0,
+                                                  0, 0, 0, 0, 0, 2, 0, 1};
     memcpy(out, query, sizeof query);
     put16(out, id);
 }

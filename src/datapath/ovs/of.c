@@ -55,7 +55,8 @@ struct of {
     unsigned refusals;
     char trouble[256];
     struct of_stats stats;
-    uint32_t meter_xid; /* Of the request to add it; the next one changes it, the one after is a barrier. */
+    uint32_t
+        meter_xid; /* Of the request to add it; the next one changes it, the one after is a barrier. */
     bool has_meter;
     struct list queries;
 

@@ -40,7 +40,7 @@ struct ovs_dp {
     struct datapath_events events;
     void *ctx;
     char *bridge, *rundir, *mgmt, *configured_type; /* The last one NULL: choose. */
-    bool kernel_datapath;                  /* The kernel has the openvswitch datapath. */
+    bool kernel_datapath;                           /* The kernel has the openvswitch datapath. */
 
     struct db *db;
     struct of *of; /* NULL until the bridge was in place once. */
@@ -52,8 +52,8 @@ struct ovs_dp {
 
     /* network.c */
     bool have_network;
-    struct sdn_network net;  /* Remotes sorted by cookie. */
-    uint32_t refusal_meter;  /* Kept from network to network. */
+    struct sdn_network net; /* Remotes sorted by cookie. */
+    uint32_t refusal_meter; /* Kept from network to network. */
     size_t refusals_sent, refusals_suppressed;
     uint64_t net_generation; /* Of the last change of base and remotes. */
 

@@ -75,7 +75,8 @@ static void on_readable(struct unixctl_call *c)
     }
     if (n <= 0) {
         call_end(c, p ? -EIO : -EMSGSIZE,
-                 p ? "ovs-vswitchd closed its control socket" : "ovs-vswitchd's answer is too long");
+                 p ? "ovs-vswitchd closed its control socket"
+                   : "ovs-vswitchd's answer is too long");
         return;
     }
     c->in.size += (size_t) n;
