@@ -90,14 +90,11 @@ static int parse_options(int argc, char **argv, struct node_config *c, const cha
     return -1;
 }
 
-static int run(int argc, char **argv)
+static int run_agent(int argc, char **argv)
 {
     CLEANUP(node_config_done) struct node_config c;
     struct err e = {0};
     const char *config = NULL;
-    if (argc > 1 && streq(argv[1], "flows")) {
-        return node_flows_run(argc - 1, argv + 1);
-    }
     node_config_init(&c);
     /* Twice: first to know the file, then to go before it. */
     int status = parse_options(argc, argv, &c, &config);
@@ -116,6 +113,12 @@ static int run(int argc, char **argv)
     }
     status = agent_run(&c, config, &e);
     return status < 0 ? command_fail(&e, NULL) : status;
+}
+
+static int run(int argc, char **argv)
+{
+    bool flows = argc > 1 && streq(argv[1], "flows");
+    return flows ? node_flows_run(argc - 1, argv + 1) : run_agent(argc, argv);
 }
 
 const struct command cmd_node = {
