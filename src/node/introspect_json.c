@@ -119,7 +119,8 @@ static struct json *pod_json(const struct dp_pod *p)
     json_set_string(o, "ip", IP4_TEXT(p->ip));
     json_set_string(o, "mac", MAC_TEXT(p->mac));
     json_set_int(o, "vnid", p->vnid);
-    json_set_int(o, "port", p->port);
+    json_set_int(o, "port", p->port_number);
+    json_set_string(o, "switchPort", p->port);
     json_set_string(o, "hostInterface", p->host_if);
     json_set_string(o, "interface", p->ifname);
     json_set_string(o, "container", p->container_id);
@@ -275,11 +276,11 @@ static int read_source(const struct introspect_view *v, const struct http_exchan
     uint64_t vnid;
     if (ref) {
         const struct dp_pod *p = find_pod(v, ref);
-        if (!p || !p->port) {
+        if (!p || !p->port_number) {
             return err_set(e, -ENOENT, "pod %s is not attached on node %s", ref, v->node_name);
         }
         q->entry = MODEL_FROM_PORT;
-        q->port = p->port;
+        q->port = p->port_number;
         q->src = p->ip;
         return 0;
     }
@@ -357,7 +358,8 @@ struct json *introspect_trace(const struct introspect_view *v, const struct expl
     const struct dp_pod *const *pods = datapath_pods(v->datapath, &n);
     CLEANUP_FREE struct model_pod *known = xcalloc(n + 1, sizeof *known);
     for (size_t i = 0; i < n; i++) {
-        known[i] = (struct model_pod){pods[i]->port, pods[i]->ip, pods[i]->mac, pods[i]->vnid};
+        known[i] =
+            (struct model_pod){pods[i]->port_number, pods[i]->ip, pods[i]->mac, pods[i]->vnid};
     }
     explain_packet(&net, q, &p);
     explain_packet_text(&net, &p, packet);
