@@ -59,7 +59,7 @@ void pods_request(struct pods *p, struct cni_request *r, int netns_fd, pods_repl
 void pods_link_gone(struct pods *p, const char *name);
 
 /* Since the start, by command. */
-#define PODS_COMMANDS (CNI_CHECK + 1)
+#define PODS_COMMANDS (CNI_STATUS + 1)
 struct pods_stats {
     uint64_t ok[PODS_COMMANDS], failed[PODS_COMMANDS];
     struct prom_histogram duration[PODS_COMMANDS];

@@ -381,6 +381,7 @@ static void changed_vnid_moves_flows_and_identity_in_one_bundle(void **state)
         fixture_make_veth(f, n);
         assert_int_equal(fixture_attach(f, n), 0);
     }
+    fixture_wait_for_ports(f); /* Whose transactions are not to be counted. */
     struct ovs_counters a = ovs_get_counters(f->dp);
     datapath_set_vnid(f->dp, "red", 555);
     while (ovs_get_counters(f->dp).transactions == a.transactions ||
