@@ -77,16 +77,16 @@ static int make_network(struct registry *r, const char *node, struct err *e)
     return 0;
 }
 
-static uint32_t project_vnid(const struct registry *r, const char *project)
+static struct sdn_vnids project_vnids(const struct registry *r, const char *project)
 {
     struct json *item;
-    uint32_t vnid = SDN_VNID_GLOBAL;
+    struct sdn_vnids v = {.id = SDN_VNID_GLOBAL};
     JSON_FOREACH (item, json_get(r->projects, "items")) {
         if (streq_null(name_of(item), project)) {
-            node_parse_net_namespace(item, &vnid, NULL);
+            node_parse_net_namespace(item, &v, NULL);
         }
     }
-    return vnid;
+    return v;
 }
 
 /* Ports are the agent's to know; for the model any will do that are the pods' own. */
@@ -104,11 +104,14 @@ static void make_pods(struct registry *r, const char *node)
             !streq_null(json_path_string(p, "spec", "nodeName", NULL), node)) {
             continue;
         }
+        struct sdn_vnids v = project_vnids(r, json_path_string(p, "metadata", "namespace", NULL));
         r->known[r->n_known] = (struct model_pod){
             .port = PIPELINE_PORT_TUN + 1 + (uint32_t) r->n_known,
             .ip = addr,
             .mac = mac_from_ip4(addr),
-            .vnid = project_vnid(r, json_path_string(p, "metadata", "namespace", NULL)),
+            .vnid = v.id,
+            .has_also = v.moving,
+            .also_vnid = v.also,
         };
         r->n_known++;
     }

@@ -44,9 +44,9 @@ static void name_subnet(void *ctx, const char *key, const struct json *obj)
 
 static void name_project(void *ctx, const char *key, const struct json *obj)
 {
-    uint32_t vnid;
-    if (node_parse_net_namespace(obj, &vnid, NULL) == 0) {
-        add_name(ctx, pipeline_vnid_cookie(vnid), xasprintf("NetNamespace %s", key));
+    struct sdn_vnids v;
+    if (node_parse_net_namespace(obj, &v, NULL) == 0) {
+        add_name(ctx, pipeline_vnid_cookie(v.id), xasprintf("NetNamespace %s", key));
     }
 }
 
@@ -358,8 +358,12 @@ struct json *introspect_trace(const struct introspect_view *v, const struct expl
     const struct dp_pod *const *pods = datapath_pods(v->datapath, &n);
     CLEANUP_FREE struct model_pod *known = xcalloc(n + 1, sizeof *known);
     for (size_t i = 0; i < n; i++) {
-        known[i] =
-            (struct model_pod){pods[i]->port_number, pods[i]->ip, pods[i]->mac, pods[i]->vnid};
+        known[i] = (struct model_pod){.port = pods[i]->port_number,
+                                      .ip = pods[i]->ip,
+                                      .mac = pods[i]->mac,
+                                      .vnid = pods[i]->vnid,
+                                      .has_also = pods[i]->has_also,
+                                      .also_vnid = pods[i]->also_vnid};
     }
     explain_packet(&net, q, &p);
     explain_packet_text(&net, &p, packet);

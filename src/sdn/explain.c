@@ -57,6 +57,8 @@ static const struct {
     {"local", PIPELINE_POD, 100, "the destination is the pod"},
     {"isolation", PIPELINE_BASE, 300, "delivered: the sender is global, or nothing is isolated"},
     {"isolation", PIPELINE_BASE, 200, "delivered: the pod is in a global project"},
+    {"isolation", PIPELINE_POD, 150,
+     "delivered: the pod's project moves from or to the sender's VNID"},
     {"isolation", PIPELINE_VNID, 100, "delivered: both ends have this VNID"},
     {"host", PIPELINE_BASE, 0, "handed to the host"},
 };

@@ -383,7 +383,7 @@ static void changed_vnid_moves_flows_and_identity_in_one_bundle(void **state)
     }
     fixture_wait_for_ports(f); /* Whose transactions are not to be counted. */
     struct ovs_counters a = ovs_get_counters(f->dp);
-    datapath_set_vnid(f->dp, "red", 555);
+    datapath_set_vnids(f->dp, "red", &(struct sdn_vnids){.id = 555});
     while (ovs_get_counters(f->dp).transactions == a.transactions ||
            !datapath_find(f->dp, "container-1", "eth0")->ready) {
         bool never = false;
