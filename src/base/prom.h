@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Metrics in Prometheus' text format (version 0.0.4), shared by the API server and the node's agent. */
+/* Metrics in Prometheus' text format (version 0.0.4). */
 #pragma once
 
 #include "base/str.h"
