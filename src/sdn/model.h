@@ -91,6 +91,7 @@ enum model_cause {
 struct model_verdict {
     enum model_action action;
     enum model_cause cause; /* MODEL_NOT_DROPPED unless dropped. */
+    bool refused;           /* Dropped, and an honest pod hears of it (ICMP). */
     uint32_t port;          /* MODEL_DELIVER, and MODEL_ANSWER of a pod's question. */
     uint32_t remote;    /* Outer destination of MODEL_TUNNEL, and of MODEL_ANSWER by the tunnel. */
     uint32_t tunnel_id; /* Likewise. */

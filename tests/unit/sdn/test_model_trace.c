@@ -30,6 +30,7 @@ enum {
     MAX_PODS = 8, /* So that ports without a pod remain. */
     MAX_REMOTES = 7,
     N_HOSTS = 12,
+    REFUSAL_METER = 1,
 };
 static_assert(PACKETS_A_CLUSTER < UNIXCTL_MAX_UNDER_WAY, "");
 
@@ -191,6 +192,7 @@ static void make_cluster(struct cluster *c)
                 .service = PICK(services),
                 .host_ip = HOST(1),
                 .vxlan_port = chance(80) ? SDN_VXLAN_PORT : 4790,
+                .refusal_meter = chance(50) ? REFUSAL_METER : 0,
                 .mtu = 1450},
     };
     c->net.remotes = c->remotes;
@@ -516,6 +518,7 @@ static const char *table_of(enum model_cause cause, const struct model_packet *p
     case MODEL_NO_SUCH_POD:
         return p->eth_type == MODEL_ETH_ARP ? "arp" : "local";
     case MODEL_OWN_ADDRESS:
+        return "local";
     case MODEL_VNID_MISMATCH:
         return "isolation";
     case MODEL_BACK_TO_HOST:
@@ -525,13 +528,14 @@ static const char *table_of(enum model_cause cause, const struct model_packet *p
     return NULL;
 }
 
-/* "drop in TABLE", or "OUTPUTS eth SRC>DST" and the fields of IP or ARP with which it leaves. */
+/* "drop in TABLE: CAUSE", or "OUTPUTS eth SRC>DST" and the fields of IP or ARP with which it leaves. */
 static void expected_text(const struct model_packet *p, const struct model_verdict *v,
                           struct strbuf *ret)
 {
     char port[16];
     if (v->action == MODEL_DROP) {
-        strbuf_addf(ret, "drop in %s", table_of(v->cause, p));
+        strbuf_addf(ret, "drop in %s: %s%s", table_of(v->cause, p), model_cause_name(v->cause),
+                    v->refused ? ", refused" : "");
         return;
     }
     if (v->action == MODEL_DELIVER) {
@@ -581,19 +585,23 @@ static const char *line_of(const char *text, const char *head)
     return p ? p + strlen(head) : NULL;
 }
 
-/* Name of the last table of br0 that the packet saw. */
-static const char *last_table(const char *trace)
+/* Of the last flow of br0 that the packet met: its table, and the cause that its cookie names. */
+static void add_last_flow(const char *trace, struct strbuf *ret)
 {
     int table = -1;
+    uint64_t cookie = 0;
     for (const char *p = trace; *p; p += strcspn(p, "\n"), p += *p == '\n') {
         char *end;
         long n = strtol(p, &end, 10);
         if (end != p && *end == '.' && strspn(p, " ") <= 1) {
             table = (int) n;
+            const char *c = strstr(p, "cookie 0x");
+            cookie = c ? strtoull(c + strlen("cookie "), NULL, 16) : 0;
         }
     }
     const char *name = table < 0 || table > UINT8_MAX ? NULL : pipeline_table_name((uint8_t) table);
-    return name ? name : "no table";
+    strbuf_addf(ret, "%s: %s", name ? name : "no table",
+                name ? model_cause_name(pipeline_cause((uint8_t) table, cookie)) : "");
 }
 
 /* Outputs, and everything done to the packet that is not a new Ethernet or ARP header, verbatim. */
@@ -632,8 +640,13 @@ static void observed_text(const char *trace, const struct model_packet *p, struc
         final = line_of(trace, "Flow: ");
         assert_non_null(final);
     }
-    if (str_has_prefix(actions, "drop\n") || streq(actions, "drop")) {
-        strbuf_addf(ret, "drop in %s", last_table(trace));
+    /* Refused: what the meter lets through goes to the agent, and nowhere else. */
+    bool refused = str_has_prefix(actions, "meter(0),userspace(") &&
+                   strcspn(actions, "\n") == (size_t) (strstr(actions, "))") + 2 - actions);
+    if (str_has_prefix(actions, "drop\n") || streq(actions, "drop") || refused) {
+        strbuf_adds(ret, "drop in ");
+        add_last_flow(trace, ret);
+        strbuf_adds(ret, refused ? ", refused" : "");
         return;
     }
     CLEANUP_STRBUF struct strbuf line = STRBUF_INIT;
@@ -682,6 +695,8 @@ static int set_up(void **state)
         UNIXCTL_SEND(&ctl, "tnl/arp/set", "br-phy", IP4_TEXT(HOST(i)), mac);
         assert_int_equal(unixctl_receive(&ctl, &reply), 0);
     }
+    OVS_RUN(&ovs, NULL, "ovs-ofctl", "-O", "OpenFlow14", "add-meter", "br0",
+            "meter=1,pktps,burst,band=type=drop,rate=100,burst_size=100");
     of_client_open(&client, &ovs, "br0");
     return 0;
 }
