@@ -45,9 +45,8 @@ static char *manager_of_agent(const struct request *q)
 {
     const char *agent = http_header(q->x, "user-agent");
     size_t n = agent ? strcspn(agent, "/") : 0;
-    n = MIN(n, (size_t) API_MANAGER_MAX);
-    char *s = n ? xstrndup(agent, n) : xstrdup("unknown");
-    return is_printable(s) ? s : (free(s), xstrdup("unknown"));
+    CLEANUP_FREE char *name = xstrndup(n ? agent : "", MIN(n, (size_t) API_MANAGER_MAX));
+    return *name && is_printable(name) ? TAKE(name) : xstrdup("unknown");
 }
 
 static void respond_options(struct request *q, const struct api_causes *causes)
