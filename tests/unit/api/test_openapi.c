@@ -94,7 +94,7 @@ static void version_2_is_the_same_in_protobuf(void **state)
     assert_true(check_refs(doc, "#/definitions/", json_get(doc, "definitions")) > 100);
     api_openapi_v2_encode(doc, &out);
     struct pb_reader all = pb_reader_of(out.data, out.size);
-    struct pb_field f, entry, value;
+    struct pb_field f = {0}, entry = {0}, value = {0};
     assert_int_equal(count_fields(all, 1, &f), 1);
     assert_memory_equal(f.data, "2.0", 3);
     assert_int_equal(count_fields(all, 8, &f), 1); /* paths */
