@@ -51,6 +51,15 @@ struct bench {
     size_t filler; /* Bytes that make a pod as large as it is to be. */
 };
 
+static const char *made_dir; /* Removed at the end, whatever it is. */
+
+static void remove_dir(void)
+{
+    if (made_dir) {
+        peer_remove_tree(made_dir);
+    }
+}
+
 static void fail(const char *what, const char *why)
 {
     fprintf(stderr, "%s: %s\n", what, why);
@@ -553,6 +562,8 @@ int main(int argc, char **argv)
     if (!mkdtemp(b.dir)) {
         fail(b.dir, strerror(errno));
     }
+    made_dir = b.dir;
+    atexit(remove_dir);
     for (size_t i = 0; i < CLIENTS; i++) {
         struct http_client_config cfg = {
             .url = b.url, .user_agent = "bench", .max_body = BIG_BODY, .response_ms = 600000};
@@ -566,10 +577,8 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < CLIENTS; i++) {
         http_client_free(b.clients[i]);
     }
-    peer_remove_tree(b.dir);
     loop_free(b.loop);
     free(b.tenet);
-    free(b.dir);
     free(b.url);
     return 0;
 }

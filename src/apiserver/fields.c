@@ -45,9 +45,8 @@ static char *manager_of_agent(const struct request *q)
 {
     const char *agent = http_header(q->x, "user-agent");
     size_t n = agent ? strcspn(agent, "/") : 0;
-    n = MIN(n, (size_t) API_MANAGER_MAX);
-    char *s = n ? xstrndup(agent, n) : xstrdup("unknown");
-    return is_printable(s) ? s : (free(s), xstrdup("unknown"));
+    CLEANUP_FREE char *name = xstrndup(n ? agent : "", MIN(n, (size_t) API_MANAGER_MAX));
+    return *name && is_printable(name) ? TAKE(name) : xstrdup("unknown");
 }
 
 static void respond_options(struct request *q, const struct api_causes *causes)
@@ -105,6 +104,10 @@ int fields_parse_options(struct request *q)
 
 /* ---- unknown fields ---- */
 
+/* Bytes of one warning's path, and of all of them: they are headers. */
+#define WARNING_MAX 256
+#define WARNINGS_MAX 4096
+
 static void warn(struct request *q, const char *text)
 {
     /* RFC 7234, section 5.5: the text is a quoted string. */
@@ -144,9 +147,13 @@ int fields_prune(struct request *q, struct json *obj, bool quiet)
         refuse(q, &unknown);
         return -EINVAL;
     }
+    size_t told = 0;
     for (size_t i = 0; i < unknown.n && !quiet && q->validation == FIELDS_WARN; i++) {
-        CLEANUP_FREE char *text = xasprintf("unknown field \"%s\"", unknown.list[i]);
-        warn(q, text);
+        CLEANUP_FREE char *text = xasprintf("unknown field \"%.*s\"", WARNING_MAX, unknown.list[i]);
+        told += strlen(text);
+        if (told <= WARNINGS_MAX) {
+            warn(q, text);
+        }
     }
     return 0;
 }
