@@ -39,11 +39,11 @@ _tenet() {
     local words=""
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W "master node lab get create delete describe help --help --version" -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W "master node lab store get create delete describe help --help --version" -- "$cur")
         return
     fi
     case $prev in
-    -f | --filename | -c | --config | --kubeconfig | --master-kubeconfig | --storage-path)
+    -f | --filename | -c | --config | --kubeconfig | --master-kubeconfig | --storage-path | --etcd-ca-file | --etcd-cert-file | --etcd-key-file)
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")
         return
         ;;
@@ -66,13 +66,20 @@ _tenet() {
     esac
     case ${COMP_WORDS[1]} in
     master)
-        words="--config --cluster-network --service-network --plugin --vxlan-port --mtu --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --storage-backend --storage-path --storage-endpoints --log-level --help"
+        words="--config --cluster-network --service-network --plugin --vxlan-port --mtu --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --controller-lease-ttl --log-level --help"
         ;;
     node)
-        words="--config --node-name --node-ip --master-kubeconfig --plugin --mtu --run-dir --cni-conf-dir --cni-conf-name --datapath --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --log-level --help"
+        words="--config --node-name --node-ip --master-kubeconfig --master-servers --plugin --mtu --run-dir --cni-conf-dir --cni-conf-name --datapath --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --log-level --help"
         ;;
     lab)
-        words="up down status project node pod exec ovs master --name --nodes --plugin --store --output --help"
+        words="up down status project node pod exec ovs master --name --nodes --masters --plugin --store --output --help"
+        ;;
+    store)
+        words="export import backup restore check defrag --config --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --force --min-revision --help"
+        if ((COMP_CWORD == 3)); then
+            mapfile -t COMPREPLY < <(compgen -f -W "$words" -- "$cur")
+            return
+        fi
         ;;
     create)
         words="namespace project --filename --output --dry-run $connect"
@@ -87,7 +94,7 @@ _tenet() {
         words="--selector --all-namespaces $connect"
         ;;
     help)
-        words="master node lab get create delete describe"
+        words="master node lab store get create delete describe"
         ;;
     esac
     case ${COMP_WORDS[1]} in
