@@ -8,9 +8,9 @@
 #include <strings.h>
 
 const struct api_kind *const api_kinds[] = {
-    &api_kind_event,           &api_kind_namespace,   &api_kind_node,          &api_kind_pod,
-    &api_kind_cluster_network, &api_kind_host_subnet, &api_kind_net_namespace, &api_kind_lease,
-    NULL,
+    &api_kind_event,         &api_kind_namespace,       &api_kind_node,
+    &api_kind_pod,           &api_kind_cluster_network, &api_kind_host_subnet,
+    &api_kind_net_namespace, &api_kind_lease,           NULL,
 };
 
 const struct api_kind *api_kind_find(const char *group, const char *version, const char *plural)
