@@ -132,7 +132,8 @@ def test_create_needs_no_flags(server):
 def test_api_resources(server):
     out = server.kubectl("api-resources", "-o", "name")
     assert set(out.split()) == {"events", "namespaces", "nodes", "pods", "clusternetworks.network.openshift.io",
-                                "hostsubnets.network.openshift.io", "netnamespaces.network.openshift.io"}
+                                "hostsubnets.network.openshift.io", "netnamespaces.network.openshift.io",
+                                "leases.coordination.k8s.io"}
     assert "network.openshift.io/v1" in server.kubectl("api-versions")
 
 
