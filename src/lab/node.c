@@ -238,23 +238,18 @@ static int write_config(struct lab *l, const char *node, uint32_t addr, struct e
     }
     CLEANUP_FREE char *more = master_more_servers(l, true);
     CLEANUP_FREE char *servers = more ? xasprintf("masterServers: %s\n", more) : xstrdup("");
-    CLEANUP_FREE char *text = xasprintf(
-        "nodeName: %s\n"
-        "nodeIP: %s\n"
-        "masterKubeConfig: %s/node.kubeconfig\n"
-        "%s"
-        "networkConfig:\n"
-        "  networkPluginName: %s\n"
-        "  mtu: %lld\n"
-        "runDir: %s\n"
-        "cniConfDir: %s\n"
-        "ovs:\n"
-        "  database: %s/ovs/db.sock\n"
-        "  runDir: %s/ovs\n"
-        "  datapathType: %s\n",
-        node, IP4_TEXT(addr), l->dir, servers, json_path_string(l->config, "plugin", NULL),
-        (long long) json_get_int_or(json_get(l->config, "mtu"), 0), run, cni, dir, dir,
-        json_path_string(l->config, "datapathType", NULL));
+    CLEANUP_FREE char *text = xasprintf("nodeName: %s\n"
+                                        "nodeIP: %s\n"
+                                        "masterKubeConfig: %s/node.kubeconfig\n"
+                                        "%s"
+                                        "runDir: %s\n"
+                                        "cniConfDir: %s\n"
+                                        "ovs:\n"
+                                        "  database: %s/ovs/db.sock\n"
+                                        "  runDir: %s/ovs\n"
+                                        "  datapathType: %s\n",
+                                        node, IP4_TEXT(addr), l->dir, servers, run, cni, dir, dir,
+                                        json_path_string(l->config, "datapathType", NULL));
     return lab_write(l, text, e, "nodes/%s/node-config.yaml", node);
 }
 

@@ -30,8 +30,10 @@ LOG_MODULE("node");
 #define WAIT_AGAIN_MS 30000
 #define SETTLE_MS 20 /* Changes of objects that come together are applied together. */
 #define VNID_WAIT_MS 5000
-#define STOP_MS 10000     /* For requests under way. */
-#define STOP_TELL_MS 1000 /* For the registry to hear of it. */
+#define PROJECTS_WAIT_MS 30000 /* For VNIDs; then pods without are kept apart. */
+#define LOOK_AGAIN_MS 30000    /* At a ClusterNetwork that could not be followed. */
+#define STOP_MS 10000          /* For requests under way. */
+#define STOP_TELL_MS 1000      /* For the registry to hear of it. */
 #define STOP_STEP_MS 10
 
 enum phase {
@@ -60,7 +62,12 @@ struct agent {
 
     struct sdn_network net; /* In effect; remotes are ours. */
     struct loop_timer *settle;
-    struct loop_timer *wait; /* Says what is waited for. */
+    struct loop_timer *look_again;
+    uint64_t vnids_wanted_ms; /* Since when a plug-in waits for VNIDs; 0: none does. */
+    char wanted_project[256]; /* The one that was said to be waited for. */
+    bool inventory;           /* The datapath knows its pods. */
+    bool network_set;         /* The datapath has a network from us. */
+    struct loop_timer *wait;  /* Says what is waited for. */
     char wait_text[512];
 
     struct datapath *datapath;
@@ -70,6 +77,7 @@ struct agent {
     struct monitor *monitor;
     bool host_ready;
     char host_reason[256];
+    char refused[512]; /* Why the ClusterNetwork is not followed; "": it is. */
     char not_ready[400];
     struct pods *pods;
     struct cniserver *cniserver;
@@ -81,6 +89,8 @@ struct agent {
 };
 
 static void fatal(struct agent *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
+static void settle(void *ctx);
+static void settle_soon(struct agent *a);
 
 /* ---- stopping ---- */
 
@@ -288,7 +298,7 @@ static int check_network(const struct sdn_network *n, struct err *e)
 
 /* ---- projects ---- */
 
-static int find_vnid(void *ctx, const char *project, uint32_t *ret, struct err *e)
+static int find_vnids(void *ctx, const char *project, struct sdn_vnids *ret, struct err *e)
 {
     struct agent *a = ctx;
     const struct json *obj = a->projects ? informer_get(a->projects, project) : NULL;
@@ -305,10 +315,15 @@ static void project_changed(void *ctx, const char *key, const struct json *old,
 {
     struct agent *a = ctx;
     struct err e = {0};
-    uint32_t vnid;
-    if (node_parse_net_namespace(obj, &vnid, &e) < 0) {
+    struct sdn_vnids vnids;
+    if (node_parse_net_namespace(obj, &vnids, &e) < 0) {
         log_warn("NetNamespace not used", "name=%s reason=\"%s\"", key, e.text);
-    } else if (a->phase == RUNNING) {
+        return;
+    }
+    if (a->vnids_wanted_ms) {
+        settle_soon(a);
+    }
+    if (a->phase == RUNNING) {
         pods_project_changed(a->pods, key);
     }
 }
@@ -320,22 +335,60 @@ static void project_deleted(void *ctx, const char *key, const struct json *obj)
 static void projects_synced(void *ctx)
 {
     struct agent *a = ctx;
+    if (a->vnids_wanted_ms) {
+        settle_soon(a);
+    }
     if (a->phase == RUNNING) {
         pods_all_projects_changed(a->pods);
     }
 }
 
 /* Only where projects have VNIDs of their own. */
-static void follow_projects(struct agent *a)
+static void follow_projects(struct agent *a, enum sdn_plugin plugin)
 {
     static const struct informer_ops ops = {
         .changed = project_changed, .deleted = project_deleted, .synced = projects_synced};
-    if (a->net.plugin == SDN_MULTITENANT && !a->projects) {
+    if (sdn_plugin_has_vnids(plugin) && !a->projects) {
         a->projects =
             informer_new(a->client, a->loop, NODE_NETWORK_API, "netnamespaces", NULL, &ops, a);
-    } else if (a->net.plugin != SDN_MULTITENANT) {
+    } else if (!sdn_plugin_has_vnids(plugin)) {
         a->projects = informer_free(a->projects);
     }
+}
+
+/* Whether 'plugin' can be in effect: it must not be before the projects of all pods have their VNIDs, which
+ * the master may still be giving out, else these pods would be cut off for a while. */
+static bool vnids_known(struct agent *a, enum sdn_plugin plugin)
+{
+    follow_projects(a, plugin);
+    if (!sdn_plugin_has_vnids(plugin)) {
+        a->vnids_wanted_ms = 0;
+        return true;
+    }
+    uint64_t now = loop_now_ms(a->loop);
+    const char *project = NULL;
+    if (informer_synced(a->projects) && !(project = pods_unknown_project(a->pods))) {
+        a->vnids_wanted_ms = 0;
+        return true;
+    }
+    a->vnids_wanted_ms = a->vnids_wanted_ms ? a->vnids_wanted_ms : now;
+    if (project && !streq(a->wanted_project, project)) {
+        snprintf(a->wanted_project, sizeof a->wanted_project, "%s", project);
+        log_info("waiting for the VNIDs of projects", "plugin=%s first=%s", sdn_plugin_name(plugin),
+                 project);
+    }
+    uint64_t end = a->vnids_wanted_ms + PROJECTS_WAIT_MS;
+    if (!informer_synced(a->projects) && now >= end) {
+        log_warn("NetNamespaces could not be listed yet", "plugin=%s", sdn_plugin_name(plugin));
+        a->vnids_wanted_ms = now;
+        end = now + PROJECTS_WAIT_MS;
+    }
+    if (now < end) {
+        loop_timer_arm(a->look_again, end - now);
+        return false;
+    }
+    a->vnids_wanted_ms = 0;
+    return true;
 }
 
 /* ---- the datapath ---- */
@@ -376,17 +429,25 @@ static void on_inventory(void *ctx)
     size_t n;
     datapath_pods(a->datapath, &n);
     log_debug("inventory", "pods=%zu", n);
+    a->inventory = true;
+    settle(a);
 }
 
 static void on_switch_ready(void *ctx)
 {
     struct agent *a = ctx;
+    bool was_ready = a->switch_ready;
     a->switch_ready = true;
-    if (a->phase != STOPPING) {
-        a->host_ready = false;
-        snprintf(a->host_reason, sizeof a->host_reason, "tun0 is being looked at");
-        keeper_set(a->keeper, &a->net);
+    if (a->phase == STOPPING) {
+        return;
     }
+    if (was_ready && a->host_ready) {
+        keeper_changed(a->keeper, MONITOR_TUN); /* Something was mended; pods go on meanwhile. */
+        return;
+    }
+    a->host_ready = false;
+    snprintf(a->host_reason, sizeof a->host_reason, "tun0 is being looked at");
+    keeper_set(a->keeper, &a->net);
 }
 
 static void on_switch_lost(void *ctx, const char *reason)
@@ -423,7 +484,12 @@ static int write_cni_conf(struct agent *a, struct err *e)
 {
     CLEANUP(json_free) struct json *conf = json_object();
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
-    json_set_string(conf, "cniVersion", cni_versions[CNI_N_VERSIONS - 1]);
+    /* Runtimes of before 1.1.0 refuse it; those of after take the highest that both know. */
+    json_set_string(conf, "cniVersion", cni_versions[CNI_1_0_0]);
+    struct json *versions = json_set(conf, "cniVersions", json_array());
+    for (size_t i = 0; i < CNI_N_VERSIONS; i++) {
+        json_append(versions, json_string(cni_versions[i]));
+    }
     json_set_string(conf, "name", "tenet");
     json_set_string(conf, "type", "tenet-cni");
     json_set_string(conf, "socket", a->socket_path);
@@ -457,6 +523,18 @@ static int open_for_pods(struct agent *a, struct err *e)
         r = cniserver_new(a->loop, a->socket_path, on_request, a, &a->cniserver, e);
     }
     return r < 0 ? r : write_cni_conf(a, e);
+}
+
+static void tell_ready(struct agent *a)
+{
+    if (a->phase != RUNNING || !a->switch_ready || !a->host_ready) {
+        return;
+    }
+    if (a->refused[0]) {
+        registration_set_ready(a->registration, false, "ClusterNetworkRefused", a->refused);
+    } else {
+        registration_set_ready(a->registration, true, "TenetReady", "the pod network is in place");
+    }
 }
 
 static void on_kept(void *ctx, int error, const char *text)
@@ -499,7 +577,7 @@ static void on_kept(void *ctx, int error, const char *text)
         update_neighbours(a);
         log_info("ready again", "node=%s", a->cfg->node_name);
     }
-    registration_set_ready(a->registration, true, "TenetReady", "the pod network is in place");
+    tell_ready(a);
 }
 
 /* ---- changes of objects ---- */
@@ -530,7 +608,7 @@ static void begin(struct agent *a, struct sdn_network *n)
                                  .datapath_type = a->cfg->ovs_datapath_type};
     int r = datapath_open(a->loop, &dc, &events, a, &a->datapath, &e);
     static const struct monitor_ops mops = {.changed = on_host_changed, .link_gone = on_link_gone};
-    static const struct pods_ops pops = {.vnid = find_vnid, .not_ready = not_ready};
+    static const struct pods_ops pops = {.vnids = find_vnids, .not_ready = not_ready};
     struct pods_config pc = {
         .loop = a->loop, .datapath = a->datapath, .vnid_wait_ms = VNID_WAIT_MS};
     if (r == 0) {
@@ -545,8 +623,69 @@ static void begin(struct agent *a, struct sdn_network *n)
     loop_timer_disarm(a->wait);
     a->phase = STARTING;
     adopt(a, n);
-    follow_projects(a);
+    follow_projects(a, a->net.plugin);
+}
+
+/* Brings the network into effect, in the switch by one difference. */
+static void put_into_effect(struct agent *a)
+{
+    pods_set_network(a->pods, &a->net);
+    pods_all_projects_changed(a->pods);
+    if (sdn_plugin_has_vnids(a->net.plugin)) {
+        pods_isolate_unknown(a->pods);
+    }
     datapath_set_network(a->datapath, &a->net);
+    a->network_set = true;
+}
+
+static int check_plugin(struct agent *a, const struct sdn_network *n, struct err *e)
+{
+    enum sdn_plugin p;
+    if (!a->cfg->plugin_name || sdn_plugin_parse(a->cfg->plugin_name, &p, e) < 0 ||
+        p == n->plugin) {
+        return 0;
+    }
+    return err_set(e, -EINVAL, "networkConfig.networkPluginName: %s, but the cluster's is %s",
+                   sdn_plugin_name(p), sdn_plugin_name(n->plugin));
+}
+
+/* Why the network that the ClusterNetwork asks for cannot be had here: it stays as it was. */
+static void refuse(struct agent *a, const char *text)
+{
+    if (streq(a->refused, text)) {
+        return;
+    }
+    snprintf(a->refused, sizeof a->refused, "%s", text);
+    log_error("ClusterNetwork cannot be followed, going on with the last", "error=\"%s\"", text);
+    tell_ready(a);
+}
+
+/* The ClusterNetwork of '*n', if it can be followed; else the one in effect, and a word about it. */
+static void read_changed_cluster(struct agent *a, struct sdn_network *n)
+{
+    struct err e = {0};
+    struct sdn_network now = a->net;
+    now.remotes = NULL;
+    now.n_remotes = 0;
+    bool good = read_cluster(a, n, &e) == 0 && check_plugin(a, n, &e) == 0;
+    if (good && !same_cluster(n, &a->net)) {
+        n->local = a->net.local;
+        n->host_ip = a->net.host_ip;
+        good = check_network(n, &e) == 0;
+    }
+    if (!good) {
+        refuse(a, e.text);
+        loop_timer_arm(a->look_again, LOOK_AGAIN_MS); /* The reason may be gone by then. */
+        *n = now;
+    } else if (a->refused[0]) {
+        a->refused[0] = '\0';
+        tell_ready(a);
+    }
+    if (n->plugin == a->net.plugin && a->network_set) {
+        a->vnids_wanted_ms = 0;
+    } else if (n->plugin != a->net.plugin && a->inventory && !vnids_known(a, n->plugin)) {
+        n->plugin = a->net.plugin;
+    }
 }
 
 /* The registry changed while we work: follow, or say why not. */
@@ -555,16 +694,8 @@ static void follow(struct agent *a)
     struct sdn_network n = {0};
     struct err e = {0};
     const char *name = a->cfg->node_name;
-    bool cluster_changed = false;
-    if (read_cluster(a, &n, &e) < 0) {
-        static struct log_limit limit;
-        log_limited(&limit, LOG_ERROR, "ClusterNetwork cannot be used, going on with the last",
-                    "error=\"%s\"", e.text);
-        n = a->net;
-        n.remotes = NULL;
-    } else {
-        cluster_changed = !same_cluster(&n, &a->net);
-    }
+    read_changed_cluster(a, &n);
+    bool changed = !same_cluster(&n, &a->net);
     if (!informer_get(a->subnets, name)) {
         fatal(a, "HostSubnet %s was deleted: this node has no subnet any more", name);
         return;
@@ -578,36 +709,26 @@ static void follow(struct agent *a)
               PREFIX_TEXT(a->net.local), PREFIX_TEXT(n.local));
         return;
     }
-    if (cluster_changed && check_network(&n, &e) < 0) {
-        log_error("the changed ClusterNetwork cannot be followed", "error=\"%s\"", e.text);
-        return;
-    }
     read_remotes(a, &n);
     adopt(a, &n);
-    datapath_set_network(a->datapath, &a->net);
+    if (!a->inventory || (!a->network_set && !vnids_known(a, a->net.plugin))) {
+        return;
+    }
+    if (!a->network_set) {
+        put_into_effect(a);
+    } else if (changed) {
+        put_into_effect(a);
+        log_info("ClusterNetwork changed", "plugin=%s mtu=%u vxlanPort=%u",
+                 sdn_plugin_name(a->net.plugin), a->net.mtu, a->net.vxlan_port);
+        if (a->phase == RUNNING) {
+            keeper_set(a->keeper, &a->net);
+        }
+    } else {
+        datapath_set_network(a->datapath, &a->net);
+    }
     if (a->phase == RUNNING) {
         update_neighbours(a);
     }
-    if (cluster_changed) {
-        log_info("ClusterNetwork changed", "plugin=%s mtu=%u vxlanPort=%u",
-                 sdn_plugin_name(a->net.plugin), a->net.mtu, a->net.vxlan_port);
-        follow_projects(a);
-        if (a->phase == RUNNING) {
-            pods_set_network(a->pods, &a->net);
-            keeper_set(a->keeper, &a->net);
-        }
-    }
-}
-
-static int check_plugin(struct agent *a, const struct sdn_network *n, struct err *e)
-{
-    enum sdn_plugin p;
-    if (!a->cfg->plugin_name || sdn_plugin_parse(a->cfg->plugin_name, &p, e) < 0 ||
-        p == n->plugin) {
-        return 0;
-    }
-    return err_set(e, -EINVAL, "networkConfig.networkPluginName: %s, but the cluster's is %s",
-                   sdn_plugin_name(p), sdn_plugin_name(n->plugin));
 }
 
 static void settle(void *ctx)
@@ -813,6 +934,7 @@ static int start(struct agent *a, struct err *e)
     a->stop_timer = loop_timer_new(a->loop, stop_step, a);
     a->settle = loop_timer_new(a->loop, settle, a);
     a->wait = loop_timer_new(a->loop, say_wait, a);
+    a->look_again = loop_timer_new(a->loop, settle, a);
     loop_timer_arm(a->wait, WAIT_FIRST_MS);
     a->sigterm = loop_signal_new(a->loop, SIGTERM, on_term, a);
     a->sigint = loop_signal_new(a->loop, SIGINT, on_term, a);
@@ -845,6 +967,7 @@ static void release(struct agent *a)
     loop_timer_free(a->stop_timer);
     loop_timer_free(a->settle);
     loop_timer_free(a->wait);
+    loop_timer_free(a->look_again);
     loop_free(a->loop);
     smap_done(&a->skipped);
     free(a->net.remotes);

@@ -5,6 +5,8 @@
  *                      -> attach to the switch || make and wire the link -> add_finish
  *     DEL    del_begin -> detach from the switch || delete the link -> del_finish
  *     CHECK  check_begin -> look at the link -> check_finish
+ *     GC     gc_begin -> a DEL for each pod that is not valid -> gc_finish
+ *     STATUS status_begin
  *
  * A failed ADD goes back the same way: undo_begin -> detach || delete -> undo_finish. */
 #include "node/pods.h"
@@ -81,6 +83,8 @@ static void add_begin(struct op *op);
 static void add_make(struct op *op);
 static void del_begin(struct op *op);
 static void check_begin(struct op *op);
+static void gc_begin(struct op *op);
+static void status_begin(struct op *op);
 static void undo_begin(struct op *op);
 
 /* ---- requests ---- */
@@ -99,6 +103,12 @@ static void op_run(void *ctx)
         break;
     case CNI_DEL:
         del_begin(op);
+        break;
+    case CNI_GC:
+        gc_begin(op);
+        break;
+    case CNI_STATUS:
+        status_begin(op);
         break;
     default:
         check_begin(op);
@@ -275,6 +285,7 @@ static void answer_result(struct op *op)
                            .mac = op->pod->mac,
                            .address = op->link.address,
                            .gateway = op->link.gateway,
+                           .mtu = op->link.mtu,
                            .dns = op->req.config.dns};
     CLEANUP_STRBUF struct strbuf body = STRBUF_INIT;
     cni_result_write(&r, op->req.config.version, &body);
@@ -291,22 +302,22 @@ static bool is_own_netns(const struct op *op)
            st.st_ino == op->pods->own_netns.st_ino;
 }
 
-static int find_vnid(struct op *op, uint32_t *ret, struct err *e)
+static int find_vnids(struct op *op, struct sdn_vnids *ret, struct err *e)
 {
     struct pods *p = op->pods;
-    if (p->net.plugin == SDN_SUBNET) {
-        *ret = SDN_VNID_GLOBAL;
+    if (!sdn_plugin_has_vnids(p->net.plugin)) {
+        *ret = (struct sdn_vnids){.id = SDN_VNID_GLOBAL};
         return 0;
     }
-    return p->ops->vnid(p->ctx, op->req.pod_namespace, ret, e);
+    return p->ops->vnids(p->ctx, op->req.pod_namespace, ret, e);
 }
 
 static void vnid_wait_over(void *ctx)
 {
     struct op *op = ctx;
     struct err e = {0};
-    uint32_t vnid;
-    if (find_vnid(op, &vnid, &e) == 0) {
+    struct sdn_vnids vnids;
+    if (find_vnids(op, &vnids, &e) == 0) {
         add_begin(op);
         return;
     }
@@ -330,7 +341,7 @@ static void add_verified(struct op *op)
 static void add_begin(struct op *op)
 {
     struct pods *p = op->pods;
-    uint32_t vnid;
+    struct sdn_vnids vnids;
     struct err e = {0};
     if (op_fail_not_ready(op)) {
         op_answer_error(op);
@@ -343,7 +354,7 @@ static void add_begin(struct op *op)
         op_answer_error(op);
         return;
     }
-    if (find_vnid(op, &vnid, &e) < 0) {
+    if (find_vnids(op, &vnids, &e) < 0) {
         if (!op->wait) {
             op->wait = loop_timer_new(p->loop, vnid_wait_over, op);
             loop_timer_arm(op->wait, p->vnid_wait_ms);
@@ -460,12 +471,13 @@ static void add_make(struct op *op)
 {
     struct pods *p = op->pods;
     struct err e = {0};
-    uint32_t ip, vnid;
+    struct sdn_vnids vnids;
+    uint32_t ip;
     if (op->failed) { /* What was there before could not be removed. */
         op_answer_error(op);
         return;
     }
-    if (find_vnid(op, &vnid, &e) < 0) {
+    if (find_vnids(op, &vnids, &e) < 0) {
         op_fail(op, CNI_NO_VNID, "the pod's project has no VNID", "%s", e.text);
         op_answer_error(op);
         return;
@@ -484,7 +496,9 @@ static void add_make(struct op *op)
     op->pod->netns = xstrdup(op->req.netns);
     op->pod->ip = ip;
     op->pod->mac = mac_from_ip4(ip);
-    op->pod->vnid = vnid;
+    op->pod->vnid = vnids.id;
+    op->pod->has_also = vnids.moving;
+    op->pod->also_vnid = vnids.also;
     op->holds_ip = true;
     attach(op);
 }
@@ -650,6 +664,91 @@ static void check_begin(struct op *op)
     op_work(op, podlink_check, check_finish);
 }
 
+/* ---- GC and STATUS ---- */
+
+static bool has_request(const struct pods *p, const struct dp_pod *pod)
+{
+    struct op *op;
+    LIST_FOREACH (op, struct op, node, &p->requests) {
+        if (streq(op->req.container_id, pod->container_id) && streq(op->req.ifname, pod->ifname)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void no_reply(void *ctx, const char *text, size_t size)
+{
+}
+
+/* Detaches a pod that nobody will ask us to detach. */
+static void detach_stale(struct pods *p, const struct dp_pod *pod, const char *reason,
+                         pods_reply_fn *reply, void *ctx)
+{
+    log_warn("detaching a stale pod", "pod=%s/%s ip=%s port=%s reason=\"%s\"", pod->pod_namespace,
+             pod->pod_name, IP4_TEXT(pod->ip), pod->port, reason);
+    struct cni_request r = {.command = CNI_DEL,
+                            .container_id = xstrdup(pod->container_id),
+                            .ifname = xstrdup(pod->ifname)};
+    pods_request(p, &r, -1, reply, ctx);
+}
+
+static void gc_finish(struct op *op)
+{
+    if (op->failed) {
+        op_answer_error(op);
+    } else {
+        op_answer_ok(op);
+    }
+}
+
+static void gc_detached(void *ctx, const char *text, size_t size)
+{
+    struct op *op = ctx;
+    if (text[0] != '0') {
+        op_fail(op, CNI_DETACH_FAILED, "a pod that is gone could not be detached", "%.*s",
+                (int) MIN(size, 400), text);
+    }
+    part_ended(op);
+}
+
+/* One that is being attached is not the runtime's to know yet, and stays. */
+static void gc_begin(struct op *op)
+{
+    struct pods *p = op->pods;
+    if (op_fail_not_ready(op)) {
+        op_answer_error(op);
+        return;
+    }
+    size_t n;
+    const struct dp_pod *const *pods = datapath_pods(p->datapath, &n);
+    op->joined = gc_finish;
+    op->parts = 1;
+    for (size_t i = 0; i < n; i++) {
+        if (!has_request(p, pods[i]) &&
+            !cni_is_valid_attachment(op->req.config.valid, pods[i]->container_id,
+                                     pods[i]->ifname)) {
+            op->parts++;
+            detach_stale(p, pods[i], "the runtime does not know it", gc_detached, op);
+        }
+    }
+    part_ended(op);
+}
+
+static void status_begin(struct op *op)
+{
+    const char *why = op->pods->ops->not_ready(op->pods->ctx);
+    struct datapath_status s;
+    datapath_get_status(op->pods->datapath, &s);
+    if (!why) {
+        op_answer_ok(op);
+        return;
+    }
+    op_fail(op, s.in_place ? CNI_NOT_AVAILABLE : CNI_LIMITED,
+            "the pod network is not available now", "%s", why);
+    op_answer_error(op);
+}
+
 /* ---- the whole ---- */
 
 struct pods *pods_new(const struct pods_config *c, const struct pods_ops *ops, void *ctx)
@@ -711,32 +810,6 @@ void pods_link_gone(struct pods *p, const char *name)
     datapath_link_gone(p->datapath, name);
 }
 
-static void no_reply(void *ctx, const char *text, size_t size)
-{
-}
-
-/* Detaches a pod that nobody will ask us to detach. */
-static void detach_stale(struct pods *p, const struct dp_pod *pod, const char *reason)
-{
-    log_warn("detaching a stale pod", "pod=%s/%s ip=%s port=%s reason=\"%s\"", pod->pod_namespace,
-             pod->pod_name, IP4_TEXT(pod->ip), pod->host_if, reason);
-    struct cni_request r = {.command = CNI_DEL,
-                            .container_id = xstrdup(pod->container_id),
-                            .ifname = xstrdup(pod->ifname)};
-    request(p, &r, -1, no_reply, NULL);
-}
-
-static bool has_request(const struct pods *p, const struct dp_pod *pod)
-{
-    struct op *op;
-    LIST_FOREACH (op, struct op, node, &p->requests) {
-        if (streq(op->req.container_id, pod->container_id) && streq(op->req.ifname, pod->ifname)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 int pods_sweep(struct pods *p, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
@@ -760,9 +833,9 @@ int pods_sweep(struct pods *p, struct err *e)
             continue;
         }
         if (!ipam_is_used(p->ipam, pods[i]->ip)) {
-            detach_stale(p, pods[i], "its address is not of this node's subnet");
+            detach_stale(p, pods[i], "its address is not of this node's subnet", no_reply, NULL);
         } else if (!smap_get(&names, pods[i]->host_if)) {
-            detach_stale(p, pods[i], "its link is gone");
+            detach_stale(p, pods[i], "its link is gone", no_reply, NULL);
         }
     }
     smap_done(&names);
@@ -803,21 +876,59 @@ void pods_set_network(struct pods *p, const struct sdn_network *n)
     copy_network(p, n);
 }
 
-/* Tells the switch the project's VNID, if some of its pods have another. */
-static void update_vnid(struct pods *p, const char *project)
+static bool has_vnids(const struct dp_pod *pod, const struct sdn_vnids *v)
 {
-    uint32_t vnid;
-    if (p->net.plugin == SDN_SUBNET || p->ops->vnid(p->ctx, project, &vnid, NULL) < 0) {
+    return pod->vnid == v->id && pod->has_also == v->moving &&
+           (!v->moving || pod->also_vnid == v->also);
+}
+
+/* Tells the switch the project's VNIDs, if some of its pods have others. */
+static void update_vnids(struct pods *p, const char *project)
+{
+    struct sdn_vnids v;
+    if (!sdn_plugin_has_vnids(p->net.plugin) || p->ops->vnids(p->ctx, project, &v, NULL) < 0) {
         return;
     }
     size_t n;
     const struct dp_pod *const *pods = datapath_pods(p->datapath, &n);
     for (size_t i = 0; i < n; i++) {
-        if (pods[i]->vnid != vnid && streq_null(pods[i]->pod_namespace, project)) {
-            log_info("project has another VNID", "project=%s from=%u to=%u", project, pods[i]->vnid,
-                     vnid);
-            datapath_set_vnid(p->datapath, project, vnid);
+        if (streq_null(pods[i]->pod_namespace, project) && !has_vnids(pods[i], &v)) {
+            log_info("project has another VNID", "project=%s from=%u to=%u moving=%s", project,
+                     pods[i]->vnid, v.id, v.moving ? "yes" : "no");
+            datapath_set_vnids(p->datapath, project, &v);
             return;
+        }
+    }
+}
+
+const char *pods_unknown_project(struct pods *p)
+{
+    struct sdn_vnids v;
+    size_t n;
+    const struct dp_pod *const *pods = datapath_pods(p->datapath, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (pods[i]->vnid == SDN_VNID_GLOBAL && pods[i]->pod_namespace &&
+            p->ops->vnids(p->ctx, pods[i]->pod_namespace, &v, NULL) < 0) {
+            return pods[i]->pod_namespace;
+        }
+    }
+    return NULL;
+}
+
+void pods_isolate_unknown(struct pods *p)
+{
+    static const struct sdn_vnids nobody = {.id = SDN_VNID_NOBODY};
+    size_t n;
+    const struct dp_pod *const *pods = datapath_pods(p->datapath, &n);
+    for (size_t i = 0; i < n; i++) {
+        const struct dp_pod *pod = pods[i];
+        struct sdn_vnids v;
+        if (pod->vnid == SDN_VNID_GLOBAL && pod->pod_namespace &&
+            p->ops->vnids(p->ctx, pod->pod_namespace, &v, NULL) < 0) {
+            log_warn("pod is kept apart: its project has no VNID", "pod=%s/%s ip=%s",
+                     pod->pod_namespace, pod->pod_name, IP4_TEXT(pod->ip));
+            datapath_set_vnids(p->datapath, pod->pod_namespace, &nobody);
+            pods = datapath_pods(p->datapath, &n);
         }
     }
 }
@@ -827,7 +938,7 @@ void pods_project_changed(struct pods *p, const char *project)
     if (!p->ipam) {
         return;
     }
-    update_vnid(p, project);
+    update_vnids(p, project);
     struct op *op;
     LIST_FOREACH (op, struct op, node, &p->requests) {
         if (op->wait && streq(op->req.pod_namespace, project)) {
@@ -849,7 +960,7 @@ void pods_all_projects_changed(struct pods *p)
     }
     struct smap_entry *entry;
     SMAP_FOREACH (entry, &projects) {
-        update_vnid(p, entry->key);
+        update_vnids(p, entry->key);
     }
     smap_done(&projects);
 }

@@ -317,9 +317,9 @@ static void ovs_link_gone(struct datapath *dp, const char *name)
     pool_link_gone(of_dp(dp), name);
 }
 
-static void ovs_set_vnid(struct datapath *dp, const char *pod_namespace, uint32_t vnid)
+static void ovs_set_vnids(struct datapath *dp, const char *pod_namespace, const struct sdn_vnids *v)
 {
-    pods_set_vnid(of_dp(dp), pod_namespace, vnid);
+    pods_set_vnids(of_dp(dp), pod_namespace, v);
 }
 
 static const struct dp_pod *const *ovs_pods(struct datapath *dp, size_t *ret_n)
@@ -388,7 +388,7 @@ const struct datapath_ops datapath_ovs = {
     .wire = pool_wire,
     .check_wire = pool_check_wire,
     .link_gone = ovs_link_gone,
-    .set_vnid = ovs_set_vnid,
+    .set_vnids = ovs_set_vnids,
     .pods = ovs_pods,
     .find = ovs_find,
     .get_status = ovs_get_status,
