@@ -20,6 +20,7 @@
 
 #define NET "/apis/network.openshift.io/v1/"
 #define WAIT_MS 120000
+#define N_CLIENTS 25 /* Of 16 connections each. */
 
 struct world {
     struct loop *loop;
@@ -27,11 +28,12 @@ struct world {
     struct apiserver *apiserver;
     struct http_server *http;
     struct api_client *client;
+    struct api_client *nodes[N_CLIENTS]; /* Nodes have connections of their own. */
     struct controllers *controllers;
     struct informer *subnets;
     struct loop_timer *look;
     bool ready, started, done;
-    size_t want, created, failed;
+    size_t want, sent, created, failed;
 };
 
 static void fail(const char *what, const struct err *e)
@@ -75,6 +77,11 @@ static void world_open(struct world *w, const char *dir, const char *name)
         loop_run_until(w->loop, &w->ready, WAIT_MS) < 0) {
         fail("serve", &e);
     }
+    for (size_t i = 0; i < N_CLIENTS; i++) {
+        if (api_client_new(w->loop, url, "bench", &w->nodes[i], &e) < 0) {
+            fail("client", &e);
+        }
+    }
 }
 
 static void world_close(struct world *w)
@@ -83,6 +90,9 @@ static void world_close(struct world *w)
     informer_free(w->subnets);
     controllers_free(w->controllers);
     api_client_free(w->client);
+    for (size_t i = 0; i < N_CLIENTS; i++) {
+        api_client_free(w->nodes[i]);
+    }
     apiserver_shutdown(w->apiserver);
     store_close(w->store);
     http_server_free(w->http);
@@ -100,7 +110,7 @@ static void created(void *ctx, int error, const char *text, struct json *obj)
 
 static void create(struct world *w, const char *path, struct json *o)
 {
-    api_request(w->client, "POST", path, NULL, o, created, w);
+    api_request(w->nodes[w->sent++ % N_CLIENTS], "POST", path, NULL, o, created, w);
     json_free(o);
 }
 
