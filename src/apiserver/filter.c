@@ -111,7 +111,7 @@ bool filter_request(struct request *q)
 bool filter_agrees(struct request *q)
 {
     const struct attributes *a = &q->attributes;
-    const struct api_kind *k = q->ck->kind;
+    const struct api_kind *k = q->kind;
     bool is_namespace = !*k->group && streq(k->plural, "namespaces");
     const char *ns = q->namespace ? q->namespace : is_namespace && q->name ? q->name : "";
     bool narrowed = !q->name && (q->verb == VERB_LIST || q->verb == VERB_WATCH);
