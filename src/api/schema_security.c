@@ -209,37 +209,6 @@ static const struct api_field self_subject_fields[] = {
 const struct api_schema api_schema_self_subject_review =
     API_OBJECT_OF(self_subject_fields, AUTHN "SelfSubjectReview", "Asks who one is");
 
-static const struct api_field bound_fields[] = {
-    {"apiVersion", &api_schema_string, "API version of the object"},
-    {"kind", &api_schema_string, "Pod, Secret or Node"},
-    {"name", &api_schema_string, "Name of the object"},
-    {"uid", &api_schema_string, "UID of the object"},
-};
-static const struct api_schema bound =
-    API_OBJECT_OF(bound_fields, AUTHN "BoundObjectReference", "An object that a token ends with");
-static const struct api_field token_request_spec_fields[] = {
-    {"audiences", &api_schema_string_list, "Whom the token is for; empty: the server", true},
-    {"boundObjectRef", &bound, "The token ends with this object"},
-    {"expirationSeconds", &api_schema_int64, "For how long the token is wanted"},
-};
-static const struct api_schema token_request_spec =
-    API_OBJECT_OF(token_request_spec_fields, AUTHN "TokenRequestSpec", "The token that is wanted");
-static const struct api_field token_request_status_fields[] = {
-    {"expirationTimestamp", &api_schema_time, "When the token ends", true},
-    {"token", &api_schema_string, "The token", true},
-};
-static const struct api_schema token_request_status =
-    API_OBJECT_OF(token_request_status_fields, AUTHN "TokenRequestStatus", "A token that was made");
-static const struct api_field token_request_fields[] = {
-    API_ROOT_API_VERSION,
-    API_ROOT_KIND,
-    API_ROOT_METADATA,
-    {"spec", &token_request_spec, "What is wanted", true},
-    {"status", &token_request_status, "What was made"},
-};
-const struct api_schema api_schema_token_request =
-    API_OBJECT_OF(token_request_fields, AUTHN "TokenRequest", "Asks for a service account's token");
-
 /* ---- authorization.k8s.io ---- */
 
 static const struct api_field resource_fields[] = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Server-side apply: a patch that says what its manager wants of an object, which is made when it is not there. */
 #include "apiserver/fields.h"
+#include "apiserver/filter.h"
 #include "apiserver/write.h"
 #include "base/timeutil.h"
 
@@ -42,6 +43,9 @@ static struct blob *compute_new(struct write *w)
     struct request *q = w->q;
     if (*q->subresource) {
         respond_not_found(q, q->name);
+        return NULL;
+    }
+    if (filter_may_create(q) < 0) {
         return NULL;
     }
     if (q->ck->crd && crd_is_terminating(q->ck->crd)) {

@@ -125,6 +125,19 @@ bool filter_agrees(struct request *q)
     return false;
 }
 
+int filter_may_create(struct request *q)
+{
+    struct attributes a = q->attributes;
+    CLEANUP_STRBUF struct strbuf why = STRBUF_INIT;
+    a.verb = verb_names[VERB_CREATE];
+    if (authz_allows(q->server->security, q->user, &a, &why)) {
+        return 0;
+    }
+    CLEANUP_FREE char *prefixed = why.size ? xasprintf("RBAC: %s", why.data) : NULL;
+    respond_forbidden(q, q->user, &a, prefixed);
+    return -EACCES;
+}
+
 void filter_streaming(struct request *q)
 {
     if (q->audit) {

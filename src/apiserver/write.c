@@ -490,6 +490,9 @@ static struct blob *compute_new(struct write *w)
     struct err e = {0};
     CLEANUP(json_free) struct json *obj = json_clone(w->body);
     struct object_target target = {.kind = q->kind, .namespace = q->namespace, .name = q->name};
+    if (filter_may_create(q) < 0) {
+        return NULL;
+    }
     if (object_check_target(obj, &target, &e) < 0) {
         respond_error(q, 400, "BadRequest", "%s", e.text);
         return NULL;

@@ -39,6 +39,7 @@ struct role {
         {verbs, "policy", "poddisruptionbudgets"},                                               \
         {verbs, "networking.k8s.io", "ingresses networkpolicies"},                               \
         {verbs, "discovery.k8s.io", "endpointslices"}, {verbs, "coordination.k8s.io", "leases"}, \
+        {verbs, "events.k8s.io", "events"},                                                      \
         {verbs, "build.openshift.io", "buildconfigs builds"},                                    \
         {verbs, "image.openshift.io", "imagestreams imagestreammappings imagestreamtags"},       \
         {verbs, "route.openshift.io", "routes"},                                                 \
@@ -168,7 +169,9 @@ static const struct role roles[] = {
       {READ, "core", "namespaces nodes pods"},
       {"update patch", "core", "nodes/status"},
       {"update", "core", "namespaces/finalize"},
-      {"create patch update", "core", "events"}}},
+      {"get create update", "coordination.k8s.io", "leases"},
+      {"create patch update", "core", "events"},
+      {"create patch update", "events.k8s.io", "events"}}},
     {"system:sdn-reader",
      NULL,
      NULL,
