@@ -36,8 +36,8 @@ static const struct api_field account_fields[] = {
     {"secrets", API_MAP_LIST(&api_schema_object_reference, "name", "name"),
      "Secrets that its pods may use"},
 };
-const struct api_schema api_schema_service_account = API_OBJECT_OF(
-    account_fields, CORE "ServiceAccount", "The identity of what runs in pods");
+const struct api_schema api_schema_service_account =
+    API_OBJECT_OF(account_fields, CORE "ServiceAccount", "The identity of what runs in pods");
 
 /* ---- rbac.authorization.k8s.io ---- */
 
@@ -117,8 +117,7 @@ const struct api_schema api_schema_cluster_role_binding =
 
 /* ---- certificates.k8s.io ---- */
 
-static const struct api_schema extra = {
-    .type = API_OBJECT, .others = &api_schema_string_list};
+static const struct api_schema extra = {.type = API_OBJECT, .others = &api_schema_string_list};
 
 static const struct api_field csr_spec_fields[] = {
     {"expirationSeconds", &api_schema_int32, "For how long the certificate is wanted"},
@@ -175,8 +174,8 @@ static const struct api_field token_review_spec_fields[] = {
     {"audiences", &api_schema_string_list, "One of which the token must be for; empty: the server"},
     {"token", &api_schema_string, "The bearer token"},
 };
-static const struct api_schema token_review_spec =
-    API_OBJECT_OF(token_review_spec_fields, AUTHN "TokenReviewSpec", "The token that is asked about");
+static const struct api_schema token_review_spec = API_OBJECT_OF(
+    token_review_spec_fields, AUTHN "TokenReviewSpec", "The token that is asked about");
 static const struct api_field token_review_status_fields[] = {
     {"audiences", &api_schema_string_list, "Those of the audiences that the token is for"},
     {"authenticated", &api_schema_boolean, "The token is that of a known user"},
@@ -220,8 +219,8 @@ static const struct api_field resource_fields[] = {
     {"verb", &api_schema_string, "What is to be done; * is everything"},
     {"version", &api_schema_string, "API version of the resource; * is all"},
 };
-static const struct api_schema resource =
-    API_OBJECT_OF(resource_fields, AUTHZ "ResourceAttributes", "What is to be done with a resource");
+static const struct api_schema resource = API_OBJECT_OF(resource_fields, AUTHZ "ResourceAttributes",
+                                                        "What is to be done with a resource");
 static const struct api_field path_fields[] = {
     {"path", &api_schema_string, "The path"},
     {"verb", &api_schema_string, "The method, in lower case"},
@@ -236,16 +235,16 @@ static const struct api_field access_spec_fields[] = {
     {"uid", &api_schema_string, "UID of the user"},
     {"user", &api_schema_string, "Name of the user"},
 };
-static const struct api_schema access_spec = API_OBJECT_OF(
-    access_spec_fields, AUTHZ "SubjectAccessReviewSpec", "Who is to do what");
+static const struct api_schema access_spec =
+    API_OBJECT_OF(access_spec_fields, AUTHZ "SubjectAccessReviewSpec", "Who is to do what");
 static const struct api_field access_status_fields[] = {
     {"allowed", &api_schema_boolean, "It may be done", true},
     {"denied", &api_schema_boolean, "It may not be done, whatever others say"},
     {"evaluationError", &api_schema_string, "What went wrong while it was decided"},
     {"reason", &api_schema_string, "Why it is so"},
 };
-static const struct api_schema access_status =
-    API_OBJECT_OF(access_status_fields, AUTHZ "SubjectAccessReviewStatus", "Whether it may be done");
+static const struct api_schema access_status = API_OBJECT_OF(
+    access_status_fields, AUTHZ "SubjectAccessReviewStatus", "Whether it may be done");
 static const struct api_field access_fields[] = {
     API_ROOT_API_VERSION,
     API_ROOT_KIND,
@@ -253,8 +252,8 @@ static const struct api_field access_fields[] = {
     {"spec", &access_spec, "The question", true},
     {"status", &access_status, "The answer"},
 };
-const struct api_schema api_schema_subject_access_review =
-    API_OBJECT_OF(access_fields, AUTHZ "SubjectAccessReview", "Asks whether somebody may do something");
+const struct api_schema api_schema_subject_access_review = API_OBJECT_OF(
+    access_fields, AUTHZ "SubjectAccessReview", "Asks whether somebody may do something");
 const struct api_schema api_schema_local_subject_access_review =
     API_OBJECT_OF(access_fields, AUTHZ "LocalSubjectAccessReview",
                   "Asks whether somebody may do something in one namespace");

@@ -564,11 +564,10 @@ static void raise_file_limit(void)
 
 static int run_master(const struct master_config *c, const char *config_path)
 {
-    __attribute__((cleanup(master_done))) struct master m = {
-        .network = c->network,
-        .limits = c->limits,
-        .config_path = config_path,
-        .lease_ttl_s = c->lease_ttl_s};
+    __attribute__((cleanup(master_done))) struct master m = {.network = c->network,
+                                                             .limits = c->limits,
+                                                             .config_path = config_path,
+                                                             .lease_ttl_s = c->lease_ttl_s};
     struct err e = {0};
     CLEANUP(fd_close) int fd = -1;
     if (check_host(&c->network, &e) < 0) {

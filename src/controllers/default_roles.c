@@ -29,22 +29,21 @@ struct role {
 #define PROJECT_CORE                                                                  \
     "configmaps endpoints events persistentvolumeclaims pods replicationcontrollers " \
     "replicationcontrollers/scale serviceaccounts services"
-#define PROJECT_RULES(verbs)                                                                     \
-    {verbs, "core", PROJECT_CORE},                                                               \
-        {verbs, "apps",                                                                          \
-         "daemonsets deployments deployments/rollback deployments/scale replicasets "            \
-         "replicasets/scale statefulsets statefulsets/scale"},                                   \
-        {verbs, "apps.openshift.io", "deploymentconfigs deploymentconfigs/scale"},               \
-        {verbs, "autoscaling", "horizontalpodautoscalers"}, {verbs, "batch", "cronjobs jobs"},   \
-        {verbs, "policy", "poddisruptionbudgets"},                                               \
-        {verbs, "networking.k8s.io", "ingresses networkpolicies"},                               \
-        {verbs, "discovery.k8s.io", "endpointslices"}, {verbs, "coordination.k8s.io", "leases"}, \
-        {verbs, "events.k8s.io", "events"},                                                      \
-        {verbs, "build.openshift.io", "buildconfigs builds"},                                    \
-        {verbs, "image.openshift.io", "imagestreams imagestreammappings imagestreamtags"},       \
-        {verbs, "route.openshift.io", "routes"},                                                 \
-    {                                                                                            \
-        verbs, "template.openshift.io", "templates"                                              \
+#define PROJECT_RULES(verbs)                                                                      \
+    {verbs, "core", PROJECT_CORE},                                                                \
+        {verbs, "apps",                                                                           \
+         "daemonsets deployments deployments/rollback deployments/scale replicasets "             \
+         "replicasets/scale statefulsets statefulsets/scale"},                                    \
+        {verbs, "apps.openshift.io", "deploymentconfigs deploymentconfigs/scale"},                \
+        {verbs, "autoscaling", "horizontalpodautoscalers"}, {verbs, "batch", "cronjobs jobs"},    \
+        {verbs, "policy", "poddisruptionbudgets"},                                                \
+        {verbs, "networking.k8s.io", "ingresses networkpolicies"},                                \
+        {verbs, "discovery.k8s.io", "endpointslices"}, {verbs, "coordination.k8s.io", "leases"},  \
+        {verbs, "events.k8s.io", "events"}, {verbs, "build.openshift.io", "buildconfigs builds"}, \
+        {verbs, "image.openshift.io", "imagestreams imagestreammappings imagestreamtags"},        \
+        {verbs, "route.openshift.io", "routes"},                                                  \
+    {                                                                                             \
+        verbs, "template.openshift.io", "templates"                                               \
     }
 
 static const struct role roles[] = {

@@ -40,12 +40,6 @@ unsigned master_count(const struct lab *l)
     return (unsigned) json_count(json_get(l->config, "ports"));
 }
 
-/* Owned folder of master 'i', from 0. */
-static char *master_dir(const struct lab *l, unsigned i)
-{
-    return i ? lab_path(l, "master%u", i + 1) : lab_path(l, "master");
-}
-
 static struct daemon master_daemon(const char *dir)
 {
     return (struct daemon){dir, "master", "the master"};
@@ -57,11 +51,24 @@ static int64_t master_port(const struct lab *l, unsigned i)
     return json_get_int_or(json_at(json_get(l->config, "ports"), i), 0);
 }
 
-/* The master's kubeconfig for its administrator, with the address that reaches it from this machine. */
-static int write_admin(struct lab *l, struct err *e)
+/* Owned folder of master 'i', from 0. */
+static char *master_dir(const struct lab *l, unsigned i)
+{
+    return i ? lab_path(l, "master%u", i + 1) : lab_path(l, "master");
+}
+
+/* Owned file for users of master 'i', whose address is that on the machine itself. */
+static char *kubeconfig_path(const struct lab *l, unsigned i)
+{
+    CLEANUP_FREE char *dir = i ? master_dir(l, i) : NULL;
+    return i ? xasprintf("%s/kubeconfig", dir) : lab_path(l, "kubeconfig");
+}
+
+/* With HTTPS: from that which the masters made for their administrator. */
+static int write_admin(struct lab *l, unsigned i, struct err *e)
 {
     CLEANUP_FREE char *made = lab_path(l, "master/pki/admin.kubeconfig");
-    CLEANUP_FREE char *file = lab_path(l, "kubeconfig");
+    CLEANUP_FREE char *file = kubeconfig_path(l, i);
     __attribute__((cleanup(kubeconfig_done))) struct kubeconfig k = {0};
     int r = kubeconfig_load(made, &k, e);
     if (r < 0) {
@@ -69,7 +76,7 @@ static int write_admin(struct lab *l, struct err *e)
     }
     free(k.server);
     free(k.ns);
-    k.server = xasprintf("https://127.0.0.1:%lld", (long long) master_port(l, 0));
+    k.server = xasprintf("https://127.0.0.1:%lld", (long long) master_port(l, i));
     k.ns = xstrdup("default");
     return kubeconfig_write(file, "admin", &k, e);
 }
@@ -130,7 +137,7 @@ char *master_more_servers(const struct lab *l, bool from_nodes)
 {
     struct strbuf b = STRBUF_INIT;
     for (unsigned i = 1; i < master_count(l); i++) {
-        strbuf_addf(&b, "%shttp://%s:%lld", i > 1 ? "," : "",
+        strbuf_addf(&b, "%s%s://%s:%lld", i > 1 ? "," : "", lab_has_tls(l) ? "https" : "http",
                     from_nodes ? IP4_TEXT(MASTER_IP) : "127.0.0.1",
                     (long long) (from_nodes ? (int64_t) MASTER_PORT + i : master_port(l, i)));
     }
@@ -146,8 +153,10 @@ static int write_config(struct lab *l, unsigned i, struct err *e)
                                       : xasprintf("  backend: sqlite\n"
                                                   "  path: %s/registry.db\n",
                                                   dir);
+    /* One authority for all of them; and one certificate does, as only their ports differ. */
+    CLEANUP_FREE char *pki = lab_path(l, "master/pki");
     CLEANUP_FREE char *tls =
-        lab_has_tls(l) ? xasprintf("  tls: auto\n  pkiDir: %s/pki\n", dir) : xstrdup("");
+        lab_has_tls(l) ? xasprintf("  tls: auto\n  pkiDir: %s\n", pki) : xstrdup("");
     CLEANUP_FREE char *text = xasprintf(
         "networkConfig:\n"
         "  networkPluginName: %s\n"
@@ -230,31 +239,39 @@ static int etcd_start(const char *dir, int ns, struct err *e)
 
 struct readiness {
     struct lab *l;
-    struct api_client *client;
+    unsigned number;           /* Of the master, from 0. */
+    struct api_client *client; /* NULL: there is none yet. */
     struct err err;
 };
+
+static int connect_to(struct readiness *rd)
+{
+    struct lab *l = rd->l;
+    CLEANUP_FREE char *file = kubeconfig_path(l, rd->number);
+    int r = lab_has_tls(l) ? write_admin(l, rd->number, &rd->err) : 0;
+    return r < 0 ? r
+                 : api_client_from_kubeconfig(l->loop, file, "tenet-lab/" TENET_VERSION,
+                                              &rd->client, &rd->err);
+}
 
 static int is_ready(void *ctx)
 {
     struct readiness *rd = ctx;
-    if (lab_has_tls(rd->l)) {
-        /* The master may not have made it yet. */
-        return (rd->l->api || write_admin(rd->l, &rd->err) == 0) &&
-               lab_call(rd->l, "GET", "/readyz", NULL, NULL, &rd->err) == 0;
+    if (!rd->client && connect_to(rd) < 0) {
+        return 0; /* With HTTPS the master has to make its certificates first. */
     }
     return api_request_sync(rd->client, "GET", "/readyz", NULL, NULL, NULL, NULL, &rd->err) == 0;
 }
 
 static int wait_ready(struct lab *l, const struct daemon *d, unsigned i, struct err *e)
 {
-    CLEANUP(api_client_free) struct api_client *client = NULL;
-    CLEANUP_FREE char *url = xasprintf("http://127.0.0.1:%lld", (long long) master_port(l, i));
-    int r = lab_connect(l, e);
-    if (r < 0 || (r = api_client_new(l->loop, url, "tenet-lab/" TENET_VERSION, &client, e)) < 0) {
-        return r;
+    if (!l->loop) {
+        l->loop = loop_new();
     }
-    struct readiness rd = {.l = l, .client = client};
-    return daemon_wait(d, "get ready", is_ready, &rd, e);
+    struct readiness rd = {.l = l, .number = i};
+    int r = daemon_wait(d, "get ready", is_ready, &rd, e);
+    api_client_free(rd.client);
+    return r;
 }
 
 static int start_one(struct lab *l, unsigned i, int ns, struct err *e)

@@ -253,8 +253,8 @@ static int write_config(struct lab *l, const char *node, uint32_t addr, struct e
                                         "  database: %s/ovs/db.sock\n"
                                         "  runDir: %s/ovs\n"
                                         "  datapathType: %s\n",
-                                        node, IP4_TEXT(addr), kubeconfig, servers, run, cni, dir, dir,
-                                        json_path_string(l->config, "datapathType", NULL));
+                                        node, IP4_TEXT(addr), kubeconfig, servers, run, cni, dir,
+                                        dir, json_path_string(l->config, "datapathType", NULL));
     return lab_write(l, text, e, "nodes/%s/node-config.yaml", node);
 }
 

@@ -175,14 +175,22 @@ struct key_def {
     int (*set)(struct node_config *c, const char *v, struct err *e);
 };
 static const struct key_def defs[] = {
-    {false, set_node_name},       {false, set_node_ip},
-    {true, set_kubeconfig},       {false, set_servers},
-    {true, set_bootstrap},        {false, set_plugin},
-    {false, set_mtu},             {true, set_run_dir},
-    {true, set_cni_conf_dir},     {false, set_cni_conf_name},
-    {false, set_datapath},        {true, set_ovs_database},
-    {true, set_ovs_run_dir},      {false, set_ovs_bridge},
-    {false, set_ovs_datapath_type}, {false, set_metrics_address},
+    {false, set_node_name},
+    {false, set_node_ip},
+    {true, set_kubeconfig},
+    {false, set_servers},
+    {true, set_bootstrap},
+    {false, set_plugin},
+    {false, set_mtu},
+    {true, set_run_dir},
+    {true, set_cni_conf_dir},
+    {false, set_cni_conf_name},
+    {false, set_datapath},
+    {true, set_ovs_database},
+    {true, set_ovs_run_dir},
+    {false, set_ovs_bridge},
+    {false, set_ovs_datapath_type},
+    {false, set_metrics_address},
     {false, set_log_level},
 };
 const struct node_config_key node_config_keys[] = {
