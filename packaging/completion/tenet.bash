@@ -56,7 +56,7 @@ _tenet() {
         return
         ;;
     --plugin)
-        mapfile -t COMPREPLY < <(compgen -W "redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant" -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W "redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy" -- "$cur")
         return
         ;;
     --storage-backend | --store)

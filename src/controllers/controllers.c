@@ -33,7 +33,7 @@ static void bootstrapped(void *ctx, const struct err *e)
         c->cfg.failed(c->cfg.ctx, e);
         return;
     }
-    if (c->cfg.network.plugin == SDN_MULTITENANT) {
+    if (sdn_plugin_has_vnids(c->cfg.network.plugin)) {
         c->vnids = vnids_new(c->loop, c->client, c->recorder);
     }
     c->namespaces = namespaces_new(c->loop, c->client);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The VNID controller of redhat/openshift-ovs-multitenant: Namespaces to NetNamespaces.
+/* The VNID controller of redhat/openshift-ovs-multitenant and -ovs-networkpolicy: Namespaces to NetNamespaces.
  *
  * A project's id is its own from the first decision until both its Namespace and its NetNamespace are gone:
  * a NetNamespace that was deleted by hand comes back with the id it had, so that pods that run keep their

@@ -374,7 +374,7 @@ int lab_project_add(struct lab *l, const char *project, struct err *e)
     if (r == -EEXIST) {
         return err_set(e, r, "project %s exists already", project);
     }
-    if (r < 0 || !strstr(json_path_string(l->config, "plugin", NULL), "multitenant")) {
+    if (r < 0 || strstr(json_path_string(l->config, "plugin", NULL), "ovs-subnet")) {
         return r;
     }
     struct vnid_wait w = {.l = l, .project = project};

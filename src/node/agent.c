@@ -329,10 +329,10 @@ static void follow_projects(struct agent *a)
 {
     static const struct informer_ops ops = {
         .changed = project_changed, .deleted = project_deleted, .synced = projects_synced};
-    if (a->net.plugin == SDN_MULTITENANT && !a->projects) {
+    if (sdn_plugin_has_vnids(a->net.plugin) && !a->projects) {
         a->projects =
             informer_new(a->client, a->loop, NODE_NETWORK_API, "netnamespaces", NULL, &ops, a);
-    } else if (a->net.plugin != SDN_MULTITENANT) {
+    } else if (!sdn_plugin_has_vnids(a->net.plugin)) {
         a->projects = informer_free(a->projects);
     }
 }

@@ -291,7 +291,7 @@ static bool is_own_netns(const struct op *op)
 static int find_vnid(struct op *op, uint32_t *ret, struct err *e)
 {
     struct pods *p = op->pods;
-    if (p->net.plugin == SDN_SUBNET) {
+    if (!sdn_plugin_has_vnids(p->net.plugin)) {
         *ret = SDN_VNID_GLOBAL;
         return 0;
     }
@@ -806,7 +806,7 @@ void pods_set_network(struct pods *p, const struct sdn_network *n)
 static void update_vnid(struct pods *p, const char *project)
 {
     uint32_t vnid;
-    if (p->net.plugin == SDN_SUBNET || p->ops->vnid(p->ctx, project, &vnid, NULL) < 0) {
+    if (!sdn_plugin_has_vnids(p->net.plugin) || p->ops->vnid(p->ctx, project, &vnid, NULL) < 0) {
         return;
     }
     size_t n;

@@ -128,7 +128,7 @@ static struct model_verdict to_local(const struct model_node *n, const struct mo
         return drop(MODEL_OWN_ADDRESS);
     }
     /* Under ovs-subnet nobody asks for VNIDs, not even for those that a tunnel brings. */
-    if (n->net->plugin == SDN_MULTITENANT && !sdn_vnid_may_reach(vnid, to->vnid)) {
+    if (sdn_plugin_compares_vnids(n->net->plugin) && !sdn_vnid_may_reach(vnid, to->vnid)) {
         return drop(MODEL_VNID_MISMATCH);
     }
     return (struct model_verdict){.action = MODEL_DELIVER, .port = to->port, .eth_dst = to->mac};

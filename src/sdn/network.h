@@ -8,7 +8,9 @@
 
 #include "base/ip.h"
 
-enum sdn_plugin { SDN_SUBNET, SDN_MULTITENANT }; /* redhat/openshift-ovs-subnet, -ovs-multitenant */
+/* redhat/openshift-ovs-subnet, -ovs-multitenant, -ovs-networkpolicy */
+enum sdn_plugin { SDN_SUBNET, SDN_MULTITENANT, SDN_NETWORKPOLICY };
+#define SDN_N_PLUGINS 3
 
 #define SDN_VNID_GLOBAL 0u
 #define SDN_VNID_MIN 10u       /* 1-9 are reserved. */
@@ -43,14 +45,24 @@ static inline uint32_t sdn_gateway(const struct sdn_network *n)
     return n->local.addr + 1;
 }
 
-/* "redhat/openshift-ovs-subnet" (or "ovs-subnet") ...; -EINVAL names what is accepted. */
+/* "redhat/openshift-ovs-subnet" (or "ovs-subnet", or "subnet") ...; -EINVAL names what is accepted. */
 int sdn_plugin_parse(const char *name, enum sdn_plugin *ret, struct err *e);
 const char *sdn_plugin_name(enum sdn_plugin p); /* The "redhat/..." form. */
 
+/* Whether projects have NetNamespaces. */
+static inline bool sdn_plugin_has_vnids(enum sdn_plugin p)
+{
+    return p != SDN_SUBNET;
+}
+/* Whether two VNIDs must agree (sdn_vnid_may_reach): under ovs-networkpolicy only policy isolates. */
+static inline bool sdn_plugin_compares_vnids(enum sdn_plugin p)
+{
+    return p == SDN_MULTITENANT;
+}
 /* VNID that traffic of a pod carries: 0 for every project under ovs-subnet. */
 static inline uint32_t sdn_effective_vnid(const struct sdn_network *n, uint32_t vnid)
 {
-    return n->plugin == SDN_SUBNET ? SDN_VNID_GLOBAL : vnid;
+    return sdn_plugin_has_vnids(n->plugin) ? vnid : SDN_VNID_GLOBAL;
 }
 /* The isolation rule of the seeds (ISO-02, ISO-05, ISO-06): equal, or one of them global. */
 static inline bool sdn_vnid_may_reach(uint32_t src, uint32_t dst)

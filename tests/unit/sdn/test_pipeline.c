@@ -266,7 +266,11 @@ static void plugin_names_are_those_of_openshift(void **state)
     assert_int_equal(sdn_plugin_parse("ovs-multitenant", &p, &e), 0);
     assert_int_equal(p, SDN_MULTITENANT);
     assert_string_equal(sdn_plugin_name(p), "redhat/openshift-ovs-multitenant");
-    static const char *const wrong[] = {"", "ovs-networkpolicy", "redhat/openshift-",
+    assert_int_equal(sdn_plugin_parse("networkpolicy", &p, &e), 0);
+    assert_int_equal(p, SDN_NETWORKPOLICY);
+    assert_string_equal(sdn_plugin_name(p), "redhat/openshift-ovs-networkpolicy");
+    p = SDN_MULTITENANT;
+    static const char *const wrong[] = {"", "ovs-none", "redhat/openshift-",
                                         "openshift-ovs-subnet", "ovs-subnet "};
     for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
         assert_int_equal(sdn_plugin_parse(wrong[i], &p, &e), -EINVAL);
