@@ -20,6 +20,7 @@
 #define OXM_IP_DST OXM(0x8000, 12, 4)
 #define OXM_TCP_DST OXM(0x8000, 14, 2)
 #define OXM_UDP_DST OXM(0x8000, 16, 2)
+#define OXM_SCTP_DST OXM(0x8000, 18, 2)
 #define OXM_ARP_OP OXM(0x8000, 21, 2)
 #define OXM_ARP_SPA OXM(0x8000, 22, 4)
 #define OXM_ARP_TPA OXM(0x8000, 23, 4)
@@ -28,6 +29,9 @@
 #define NXM_REG(n) OXM(1, n, 4)
 #define NXM_TUN_SRC OXM(1, 31, 4)
 #define NXM_TUN_DST OXM(1, 32, 4)
+#define NXM_CONJ_ID OXM(1, 37, 4)
+#define NXM_CT_STATE OXM(1, 105, 4)
+#define NXM_CT_MARK OXM(1, 107, 4)
 
 #define ACT_OUTPUT 0
 #define ACT_SET_FIELD 25
@@ -36,7 +40,12 @@
 #define NX_REG_MOVE 6
 #define NX_REG_LOAD 7
 #define NX_OUTPUT_REG 15
-#define NX_ACTION_SIZE 24 /* Of the three above. */
+#define NX_CONJUNCTION 34
+#define NX_CT 35
+#define NX_ACTION_SIZE 24 /* Of those above but NX_CONJUNCTION. */
+#define NX_CONJUNCTION_SIZE 16
+#define NX_CT_COMMIT 1
+#define NX_CT_NO_TABLE 255
 
 /* NXM headers of 'enum of_field', and sizes in bits. */
 static const struct {
@@ -326,6 +335,36 @@ void of_match_udp_dst(struct of_builder *b, uint16_t port)
     match_u16(b, OXM_UDP_DST, port);
 }
 
+void of_match_l4_dst(struct of_builder *b, uint8_t proto, uint16_t port, uint16_t mask)
+{
+    assert(proto == 6 || proto == 17 || proto == 132);
+    uint32_t header = proto == 6 ? OXM_TCP_DST : proto == 17 ? OXM_UDP_DST : OXM_SCTP_DST;
+    if (mask == UINT16_MAX) {
+        match_u16(b, header, port);
+    } else if (mask) {
+        uint8_t *v = match_room(b, masked(header));
+        be16_put(v, port & mask);
+        be16_put(v + 2, mask);
+    }
+}
+
+void of_match_ct_state(struct of_builder *b, uint32_t value, uint32_t mask)
+{
+    uint8_t *v = match_room(b, masked(NXM_CT_STATE));
+    be32_put(v, value & mask);
+    be32_put(v + 4, mask);
+}
+
+void of_match_ct_mark(struct of_builder *b, uint32_t mark)
+{
+    match_u32(b, NXM_CT_MARK, mark);
+}
+
+void of_match_conj_id(struct of_builder *b, uint32_t id)
+{
+    match_u32(b, NXM_CONJ_ID, id);
+}
+
 void of_match_arp_op(struct of_builder *b, uint16_t op)
 {
     match_u16(b, OXM_ARP_OP, op);
@@ -378,7 +417,8 @@ static uint8_t *action_room(struct of_builder *b, uint16_t type, size_t size)
 
 static uint8_t *nx_action_room(struct of_builder *b, uint16_t subtype)
 {
-    uint8_t *p = action_room(b, ACT_EXPERIMENTER, NX_ACTION_SIZE);
+    size_t size = subtype == NX_CONJUNCTION ? NX_CONJUNCTION_SIZE : NX_ACTION_SIZE;
+    uint8_t *p = action_room(b, ACT_EXPERIMENTER, size);
     be32_put(p + 4, NX_VENDOR);
     be16_put(p + 8, subtype);
     return p;
@@ -456,6 +496,38 @@ void of_act_load(struct of_builder *b, enum of_field dst, unsigned ofs, unsigned
     be16_put(p + 10, (uint16_t) (ofs << 6 | (bits - 1)));
     be32_put(p + 12, fields[dst].header);
     be64_put(p + 16, value);
+}
+
+void of_act_conjunction(struct of_builder *b, uint32_t id, unsigned clause, unsigned n)
+{
+    assert(n >= 2 && n <= 64 && clause >= 1 && clause <= n);
+    uint8_t *p = nx_action_room(b, NX_CONJUNCTION);
+    p[10] = (uint8_t) (clause - 1);
+    p[11] = (uint8_t) n;
+    be32_put(p + 12, id);
+}
+
+static uint8_t *ct_room(struct of_builder *b, uint16_t flags, uint16_t zone, uint8_t table)
+{
+    uint8_t *p = nx_action_room(b, NX_CT);
+    be16_put(p + 10, flags);
+    be16_put(p + 16, zone); /* Immediate: no field is its source. */
+    p[18] = table;
+    return p;
+}
+
+void of_act_ct(struct of_builder *b, uint16_t zone, uint8_t table)
+{
+    ct_room(b, 0, zone, table);
+}
+
+void of_act_ct_commit(struct of_builder *b, uint16_t zone, uint32_t mark)
+{
+    size_t at = b->actions_size;
+    ct_room(b, NX_CT_COMMIT, zone, NX_CT_NO_TABLE);
+    /* The action inside is part of the outer one. */
+    be32_put(set_field_room(b, NXM_CT_MARK), mark);
+    be16_put(b->actions + at + 2, (uint16_t) (b->actions_size - at));
 }
 
 void of_goto(struct of_builder *b, uint8_t table)
