@@ -7,7 +7,8 @@
 #include "base/ip.h"
 
 extern const struct api_kind api_kind_namespace, api_kind_node, api_kind_pod, api_kind_event,
-    api_kind_cluster_network, api_kind_host_subnet, api_kind_net_namespace;
+    api_kind_cluster_network, api_kind_host_subnet, api_kind_net_namespace, api_kind_network_policy,
+    api_kind_admin_network_policy, api_kind_baseline_admin_network_policy;
 
 /* ---- cells ---- */
 
