@@ -109,6 +109,7 @@ void of_match_reg(struct of_builder *b, unsigned reg, uint32_t value); /* reg: 0
 #define OF_CT_TRK 0x20u
 void of_match_ct_state(struct of_builder *b, uint32_t value, uint32_t mask);
 void of_match_ct_mark(struct of_builder *b, uint32_t mark);
+void of_match_ip_later_fragment(struct of_builder *b); /* ip_frag=2/2: none of the first bytes. */
 void of_match_conj_id(struct of_builder *b, uint32_t id);
 
 void of_act_output(struct of_builder *b, uint32_t port);

@@ -29,6 +29,7 @@
 #define NXM_REG(n) OXM(1, n, 4)
 #define NXM_TUN_SRC OXM(1, 31, 4)
 #define NXM_TUN_DST OXM(1, 32, 4)
+#define NXM_IP_FRAG OXM(1, 26, 1)
 #define NXM_CONJ_ID OXM(1, 37, 4)
 #define NXM_CT_STATE OXM(1, 105, 4)
 #define NXM_CT_MARK OXM(1, 107, 4)
@@ -358,6 +359,12 @@ void of_match_ct_state(struct of_builder *b, uint32_t value, uint32_t mask)
 void of_match_ct_mark(struct of_builder *b, uint32_t mark)
 {
     match_u32(b, NXM_CT_MARK, mark);
+}
+
+void of_match_ip_later_fragment(struct of_builder *b)
+{
+    uint8_t *v = match_room(b, masked(NXM_IP_FRAG));
+    v[0] = v[1] = 2; /* FLOW_NW_FRAG_LATER */
 }
 
 void of_match_conj_id(struct of_builder *b, uint32_t id)

@@ -197,6 +197,10 @@ static void flows_of_policy_are_in_the_switch_as_sent(void **state)
         of_act_conjunction(&b, 1000 + i, 1 + i % 2, 2);
     }
     of_end_into(&b, &l);
+    of_begin(&b, 3, 101, 7);
+    of_match_eth_type(&b, 0x800);
+    of_match_ip_later_fragment(&b);
+    of_end_into(&b, &l);
     of_begin(&b, 3, 100, 7);
     of_match_eth_type(&b, 0x800);
     of_match_conj_id(&b, 0xfffffff0);
