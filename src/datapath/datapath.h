@@ -15,6 +15,7 @@
 #include "base/list.h"
 #include "net/loop.h"
 #include "sdn/network.h"
+#include "wire/openflow.h"
 
 struct dp_pod {
     char *container_id; /* CNI_CONTAINERID; the key together with ifname. */
@@ -79,6 +80,10 @@ void datapath_detach(struct datapath *dp, const char *container_id, const char *
 /* The project of some pods got another VNID: changes their flows in one step and what is stored with
  * the ports. */
 void datapath_set_vnid(struct datapath *dp, const char *pod_namespace, uint32_t vnid);
+
+/* Flows of network policy (sdn/policy.h): the group 'cookie' is now 'flows', which is emptied.  They are in place
+ * with or before what is asked for afterwards, as in one bundle. */
+void datapath_set_policy(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows);
 
 /* Attached pods; the array and its members are the datapath's and valid until the next call into it. */
 const struct dp_pod *const *datapath_pods(struct datapath *dp, size_t *ret_n);

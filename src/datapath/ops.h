@@ -14,6 +14,7 @@ struct datapath_ops {
     void (*detach)(struct datapath *dp, const char *container_id, const char *ifname,
                    datapath_done_fn *done, void *ctx);
     void (*set_vnid)(struct datapath *dp, const char *pod_namespace, uint32_t vnid);
+    void (*set_policy)(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows);
     const struct dp_pod *const *(*pods)(struct datapath *dp, size_t *ret_n);
     const struct dp_pod *(*find)(struct datapath *dp, const char *container_id, const char *ifname);
     void (*get_status)(struct datapath *dp, struct datapath_status *ret);

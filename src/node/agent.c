@@ -15,6 +15,7 @@
 #include "node/neigh.h"
 #include "node/objects.h"
 #include "node/pods.h"
+#include "node/policies.h"
 #include "node/registration.h"
 
 #include <fcntl.h>
@@ -54,6 +55,7 @@ struct agent {
     struct registration *registration;
     bool registered;
     struct informer *networks, *subnets, *projects;
+    struct policies *policies; /* Under ovs-networkpolicy. */
     bool master_lost;
     struct smap skipped; /* HostSubnet to the reason why it is not used. */
 
@@ -63,6 +65,7 @@ struct agent {
     char wait_text[512];
 
     struct datapath *datapath;
+    bool has_inventory; /* Its pods are known, and it knows the network. */
     bool switch_ready;
     char switch_reason[256];
     struct keeper *keeper;
@@ -337,6 +340,73 @@ static void follow_projects(struct agent *a)
     }
 }
 
+/* ---- policies ---- */
+
+static void settle_soon(struct agent *a);
+
+static void policies_are_synced(void *ctx)
+{
+    settle_soon(ctx);
+}
+
+static void policies_know(void *ctx, const char *project)
+{
+    struct agent *a = ctx;
+    if (a->phase == RUNNING) {
+        pods_wake(a->pods, project);
+    }
+}
+
+/* Whether what 'n' needs of policies is there; they are asked for when it is not.  Network policy comes into
+ * force with all that it says, or not yet. */
+static bool policies_are_ready(struct agent *a, const struct sdn_network *n)
+{
+    static const struct policies_ops ops = {.synced = policies_are_synced, .known = policies_know};
+    if (n->plugin != SDN_NETWORKPOLICY) {
+        return true;
+    }
+    if (!a->policies) {
+        a->policies = policies_new(a->loop, a->client, a->cfg->node_name, n->local, &ops, a);
+    }
+    return policies_synced(a->policies);
+}
+
+/* The plug-in in effect is a->net's. */
+static void follow_policies(struct agent *a)
+{
+    if (a->net.plugin == SDN_NETWORKPOLICY) {
+        policies_begin(a->policies, a->datapath);
+    } else {
+        a->policies = policies_free(a->policies);
+    }
+}
+
+static int pod_is_known(void *ctx, const char *project, const char *pod, struct err *e)
+{
+    struct agent *a = ctx;
+    if (!a->policies) {
+        return 0;
+    }
+    int r = policy_knows_pod(policies_compiler(a->policies), project, pod, e);
+    return r < 0 && a->master_lost ? err_prefix(e, "the master cannot be reached") : r;
+}
+
+static void pod_attaching(void *ctx, const struct dp_pod *pod)
+{
+    struct agent *a = ctx;
+    if (a->policies) {
+        policies_attach(a->policies, pod);
+    }
+}
+
+static void pod_detached(void *ctx, const struct dp_pod *pod)
+{
+    struct agent *a = ctx;
+    if (a->policies) {
+        policies_detach(a->policies, pod);
+    }
+}
+
 /* ---- the datapath ---- */
 
 static void on_host_changed(void *ctx, unsigned what)
@@ -375,6 +445,13 @@ static void on_inventory(void *ctx)
     size_t n;
     datapath_pods(a->datapath, &n);
     log_debug("inventory", "pods=%zu", n);
+    if (a->phase == STOPPING) {
+        return;
+    }
+    /* Policies and the network go to the switch in one bundle. */
+    follow_policies(a);
+    a->has_inventory = true;
+    datapath_set_network(a->datapath, &a->net);
 }
 
 static void on_switch_ready(void *ctx)
@@ -529,7 +606,11 @@ static void begin(struct agent *a, struct sdn_network *n)
                                  .datapath_type = a->cfg->ovs_datapath_type};
     int r = datapath_open(a->loop, &dc, &events, a, &a->datapath, &e);
     static const struct monitor_ops mops = {.changed = on_host_changed, .link_gone = on_link_gone};
-    static const struct pods_ops pops = {.vnid = find_vnid, .not_ready = not_ready};
+    static const struct pods_ops pops = {.vnid = find_vnid,
+                                         .known = pod_is_known,
+                                         .attaching = pod_attaching,
+                                         .detached = pod_detached,
+                                         .not_ready = not_ready};
     struct pods_config pc = {
         .loop = a->loop, .datapath = a->datapath, .vnid_wait_ms = VNID_WAIT_MS};
     if (r == 0) {
@@ -545,7 +626,6 @@ static void begin(struct agent *a, struct sdn_network *n)
     a->phase = STARTING;
     adopt(a, n);
     follow_projects(a);
-    datapath_set_network(a->datapath, &a->net);
 }
 
 /* The registry changed while we work: follow, or say why not. */
@@ -581,9 +661,18 @@ static void follow(struct agent *a)
         log_error("the changed ClusterNetwork cannot be followed", "error=\"%s\"", e.text);
         return;
     }
+    if (!policies_are_ready(a, &n)) {
+        return; /* They will say when. */
+    }
+    bool plugin_changed = n.plugin != a->net.plugin;
     read_remotes(a, &n);
     adopt(a, &n);
-    datapath_set_network(a->datapath, &a->net);
+    if (a->has_inventory) {
+        if (plugin_changed) {
+            follow_policies(a);
+        }
+        datapath_set_network(a->datapath, &a->net);
+    }
     if (a->phase == RUNNING) {
         update_neighbours(a);
     }
@@ -637,6 +726,11 @@ static void settle(void *ctx)
     }
     if (check_plugin(a, &n, &e) < 0) {
         fatal(a, "%s", e.text);
+        return;
+    }
+    if (!policies_are_ready(a, &n)) {
+        snprintf(a->wait_text, sizeof a->wait_text, "the policies and pods of %s",
+                 api_client_server(a->client));
         return;
     }
     read_remotes(a, &n);
@@ -820,6 +914,10 @@ static void release(struct agent *a)
     pods_free(a->pods);
     keeper_free(a->keeper);
     neigh_free(a->neigh);
+    if (a->policies) {
+        policies_end(a->policies); /* The switch keeps its flows. */
+    }
+    policies_free(a->policies);
     datapath_close(a->datapath);
     informer_free(a->projects);
     informer_free(a->subnets);

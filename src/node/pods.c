@@ -298,17 +298,33 @@ static int find_vnid(struct op *op, uint32_t *ret, struct err *e)
     return p->ops->vnid(p->ctx, op->req.pod_namespace, ret, e);
 }
 
+/* What ADD has to know of the registry; when something is missing the request's failure says what. */
+static int find_objects(struct op *op, uint32_t *ret_vnid, bool give_up)
+{
+    struct pods *p = op->pods;
+    struct err e = {0};
+    int r = find_vnid(op, ret_vnid, &e);
+    if (r < 0 && give_up) {
+        op_fail(op, CNI_NO_VNID, "the pod's project has no VNID", "%s", e.text);
+    }
+    if (r == 0) {
+        r = p->ops->known(p->ctx, op->req.pod_namespace, op->req.pod_name, &e);
+        if (r < 0 && give_up) {
+            op_fail(op, CNI_TRY_AGAIN, "the pod's network policies are not known", "%s", e.text);
+        }
+    }
+    return r;
+}
+
 static void vnid_wait_over(void *ctx)
 {
     struct op *op = ctx;
-    struct err e = {0};
     uint32_t vnid;
-    if (find_vnid(op, &vnid, &e) == 0) {
+    if (find_objects(op, &vnid, true) == 0) {
         add_begin(op);
-        return;
+    } else {
+        op_answer_error(op);
     }
-    op_fail(op, CNI_NO_VNID, "the pod's project has no VNID", "%s", e.text);
-    op_answer_error(op);
 }
 
 static void add_verified(struct op *op)
@@ -328,7 +344,6 @@ static void add_begin(struct op *op)
 {
     struct pods *p = op->pods;
     uint32_t vnid;
-    struct err e = {0};
     if (op_fail_not_ready(op)) {
         op_answer_error(op);
         return;
@@ -340,11 +355,12 @@ static void add_begin(struct op *op)
         op_answer_error(op);
         return;
     }
-    if (find_vnid(op, &vnid, &e) < 0) {
+    if (find_objects(op, &vnid, false) < 0) {
         if (!op->wait) {
             op->wait = loop_timer_new(p->loop, vnid_wait_over, op);
             loop_timer_arm(op->wait, p->vnid_wait_ms);
-            log_debug("waiting for a VNID", "project=%s", op->req.pod_namespace);
+            log_debug("waiting for the registry", "pod=%s/%s", op->req.pod_namespace,
+                      op->req.pod_name);
         }
         return;
     }
@@ -453,6 +469,7 @@ static void add_created(struct op *op)
     op->parts = 2;
     op->joined = add_finish;
     op_work(op, podlink_configure, add_configured);
+    op->pods->ops->attaching(op->pods->ctx, op->pod);
     datapath_attach(op->pods->datapath, op->pod, add_attached, op);
 }
 
@@ -465,8 +482,7 @@ static void add_make(struct op *op)
         op_answer_error(op);
         return;
     }
-    if (find_vnid(op, &vnid, &e) < 0) {
-        op_fail(op, CNI_NO_VNID, "the pod's project has no VNID", "%s", e.text);
+    if (find_objects(op, &vnid, true) < 0) {
         op_answer_error(op);
         return;
     }
@@ -495,6 +511,7 @@ static void add_make(struct op *op)
 static void release(struct op *op)
 {
     if (op->holds_ip && !op->in_switch) {
+        op->pods->ops->detached(op->pods->ctx, op->pod);
         ipam_release(op->pods->ipam, op->pod->ip);
         op->holds_ip = false;
     }
@@ -827,6 +844,11 @@ void pods_project_changed(struct pods *p, const char *project)
         return;
     }
     update_vnid(p, project);
+    pods_wake(p, project);
+}
+
+void pods_wake(struct pods *p, const char *project)
+{
     struct op *op;
     LIST_FOREACH (op, struct op, node, &p->requests) {
         if (op->wait && streq(op->req.pod_namespace, project)) {

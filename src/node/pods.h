@@ -17,6 +17,12 @@ struct pods;
 struct pods_ops {
     /* VNID of a project; a negative errno, with the reason, when it is not known now. */
     int (*vnid)(void *ctx, const char *project, uint32_t *ret, struct err *e);
+    /* Whether the policies for a pod can be known: -ENOENT, with the reason, when its object is not here yet.
+     * Then what was true is made so: flows for the pod's address are asked for before the pod is attached, and
+     * given up after it was detached. */
+    int (*known)(void *ctx, const char *project, const char *pod, struct err *e);
+    void (*attaching)(void *ctx, const struct dp_pod *pod);
+    void (*detached)(void *ctx, const struct dp_pod *pod);
     /* NULL, or why the network cannot be changed now ("Open vSwitch is gone: ..."). */
     const char *(*not_ready)(void *ctx);
 };
@@ -24,7 +30,8 @@ struct pods_ops {
 struct pods_config {
     struct loop *loop;
     struct datapath *datapath;
-    uint64_t vnid_wait_ms; /* How long ADD waits for the VNID of its project. */
+    uint64_t
+        vnid_wait_ms; /* How long ADD waits for the VNID of its project, and for its pod's object. */
 };
 
 struct pods *pods_new(const struct pods_config *c, const struct pods_ops *ops, void *ctx);
@@ -41,7 +48,9 @@ int pods_sweep(struct pods *p, struct err *e);
 void pods_set_network(struct pods *p, const struct sdn_network *n);
 /* A project's VNID is known or has changed: requests that wait for it go on, its pods follow. */
 void pods_project_changed(struct pods *p, const char *project);
-/* As above, for every project that has pods here. */
+/* Requests that wait for an object of the project look again. */
+void pods_wake(struct pods *p, const char *project);
+/* As pods_project_changed, for every project that has pods here. */
 void pods_all_projects_changed(struct pods *p);
 
 /* 'text' is the line for tenet-cni, line end included; called exactly once, never from within

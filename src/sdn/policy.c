@@ -32,10 +32,6 @@ struct policy *policy_new(struct ip4_prefix local, const struct policy_ops *ops,
     return p;
 }
 
-static void ignore_group(void *ctx, uint64_t cookie, struct of_flow_list *flows)
-{
-}
-
 static void object_free(struct policy *p, struct object *o);
 static void pod_free(struct policy *p, struct pod *pod);
 
@@ -44,8 +40,6 @@ struct policy *policy_free(struct policy *p)
     if (!p) {
         return NULL;
     }
-    static const struct policy_ops silent = {.set_group = ignore_group};
-    p->ops = &silent;
     struct object *o;
     HMAP_FOREACH (o, struct object, node, &p->objects) {
         object_free(p, o);

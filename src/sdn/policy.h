@@ -32,7 +32,8 @@ struct policy_ops {
 
 /* 'local': this node's subnet; its addresses are pods only when policy_attach says so. */
 struct policy *policy_new(struct ip4_prefix local, const struct policy_ops *ops, void *ctx);
-struct policy *policy_free(struct policy *p); /* Without a word to 'ops'. */
+/* Hands out that every group is gone. */
+struct policy *policy_free(struct policy *p);
 
 /* ---- what there is ---- */
 

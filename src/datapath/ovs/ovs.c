@@ -300,6 +300,13 @@ static void ovs_set_vnid(struct datapath *dp, const char *pod_namespace, uint32_
     pods_set_vnid(of_dp(dp), pod_namespace, vnid);
 }
 
+static void ovs_set_policy(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows)
+{
+    struct ovs_dp *o = of_dp(dp);
+    flow_table_set_group(&o->flows, cookie, flows);
+    loop_task_queue(&o->pump);
+}
+
 static const struct dp_pod *const *ovs_pods(struct datapath *dp, size_t *ret_n)
 {
     return pods_view(of_dp(dp), ret_n);
@@ -353,6 +360,7 @@ const struct datapath_ops datapath_ovs = {
     .attach = ovs_attach,
     .detach = ovs_detach,
     .set_vnid = ovs_set_vnid,
+    .set_policy = ovs_set_policy,
     .pods = ovs_pods,
     .find = ovs_find,
     .get_status = ovs_get_status,

@@ -215,7 +215,20 @@ static const char *not_ready(void *ctx)
     return why_not_ready;
 }
 
-static const struct pods_ops ops = {.vnid = vnid, .not_ready = not_ready};
+static int known(void *ctx, const char *project, const char *pod, struct err *e)
+{
+    return 0;
+}
+
+static void address_is_used(void *ctx, const struct dp_pod *pod)
+{
+}
+
+static const struct pods_ops ops = {.vnid = vnid,
+                                    .known = known,
+                                    .attaching = address_is_used,
+                                    .detached = address_is_used,
+                                    .not_ready = not_ready};
 
 static struct sdn_network net;
 
