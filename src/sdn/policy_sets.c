@@ -398,8 +398,10 @@ static void set_free(struct policy *p, struct set *s)
 
 static void collect_once(struct policy *p)
 {
-    struct set *s;
-    LIST_FOREACH (s, struct set, garbage, &p->garbage) {
+    struct list doomed = LIST_INIT(&doomed), *link;
+    while ((link = list_pop_front(&p->garbage))) {
+        struct set *s = CONTAINER_OF(link, struct set, garbage);
+        list_push_back(&doomed, link);
         if (s->listed) {
             hmap_remove(&s->scope->sets, &s->in_scope);
             s->listed = false;
@@ -409,8 +411,8 @@ static void collect_once(struct policy *p)
         }
     }
     endpoints_update(p);
-    LIST_FOREACH (s, struct set, garbage, &p->garbage) {
-        set_free(p, s);
+    while ((link = list_pop_front(&doomed))) {
+        set_free(p, CONTAINER_OF(link, struct set, garbage));
     }
 }
 
