@@ -8,7 +8,9 @@
 
 #define ETH_ARP 0x0806
 #define ETH_IP6 0x86dd
+#define IP_TCP 6
 #define IP_UDP 17
+#define IP_SCTP 132
 #define ARP_REQUEST 1
 #define ARP_ANSWER 2
 #define VNID_BITS 24
@@ -247,9 +249,17 @@ static void end_state(struct of_builder *b, uint32_t state, struct of_flow_list 
 static void base_state(struct of_flow_list *out)
 {
     static const uint32_t answers[] = {OF_CT_RPL, OF_CT_REL};
+    static const uint16_t ends[] = {OF_TCP_FIN, OF_TCP_RST};
     struct of_builder b;
+    begin_ip(&b, TRACK, 200, PIPELINE_BASE_COOKIE);
+    of_match_ip_proto(&b, IP_SCTP);
+    of_act_hash_symmetric(&b, REG_ZONE, CT_SCTP_ZONE_BITS);
+    of_act_load(&b, OF_REG7, CT_SCTP_ZONE_BITS, 1, 1);
+    of_act_ct(&b, REG_ZONE, STATE);
+    of_end_into(&b, out);
     begin_ip(&b, TRACK, 100, PIPELINE_BASE_COOKIE);
-    of_act_ct(&b, CT_ZONE, STATE);
+    of_act_load_reg(&b, REG_ZONE, CT_ZONE);
+    of_act_ct(&b, REG_ZONE, STATE);
     of_end_into(&b, out);
     base_drop_rest(TRACK, out);
 
@@ -268,6 +278,14 @@ static void base_state(struct of_flow_list *out)
     state_is(&b, 160, OF_CT_EST, OF_CT_EST);
     of_match_ip_later_fragment(&b);
     end_state(&b, STATE_REPLY, out);
+    /* The end of a connection that is not known begins none; anything else of one may, as the tracker of a
+     * restarted switch has forgotten those that go on. */
+    for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+        state_is(&b, 140, OF_CT_NEW, OF_CT_NEW);
+        of_match_ip_proto(&b, IP_TCP);
+        of_match_tcp_flags(&b, ends[i]);
+        end_state(&b, STATE_ONWARD, out);
+    }
     state_is(&b, 100, OF_CT_NEW, OF_CT_NEW);
     end_state(&b, STATE_NEW, out);
     base_begin(&b, STATE, 0);
@@ -297,7 +315,7 @@ static void base_denied(enum table t, struct of_flow_list *out)
     begin_ip(&b, t, 100, PIPELINE_BASE_COOKIE);
     of_match_ct_state(&b, OF_CT_TRK | OF_CT_EST, OF_CT_TRK | OF_CT_EST | OF_CT_RPL);
     of_match_ct_mark(&b, CT_MARK_ALLOWED);
-    of_act_ct_commit(&b, CT_ZONE, CT_MARK_DENIED);
+    of_act_ct_commit(&b, REG_ZONE, CT_MARK_DENIED);
     of_end_into(&b, out);
     base_drop_rest(t, out);
 }
@@ -354,7 +372,7 @@ static void base_commit_route(uint16_t priority, struct ip4_prefix dst, enum tab
     begin_ip(&b, ROUTE, priority, PIPELINE_BASE_COOKIE);
     of_match_ip_dst(&b, dst);
     of_match_reg(&b, REG_STATE, STATE_NEW);
-    of_act_ct_commit(&b, CT_ZONE, CT_MARK_ALLOWED);
+    of_act_ct_commit(&b, REG_ZONE, CT_MARK_ALLOWED);
     end_goto(&b, next, out);
 }
 
@@ -403,7 +421,7 @@ static void base_isolation(const struct sdn_network *n, struct of_flow_list *out
         if (has_policy(n)) {
             begin_ip(&b, ISOLATION, 400, PIPELINE_BASE_COOKIE);
             of_match_reg(&b, REG_STATE, STATE_NEW);
-            of_act_ct_commit(&b, CT_ZONE, CT_MARK_ALLOWED);
+            of_act_ct_commit(&b, REG_ZONE, CT_MARK_ALLOWED);
             of_act_output_reg(&b, 2);
             of_end_into(&b, out);
         }

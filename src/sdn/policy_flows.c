@@ -177,7 +177,7 @@ void emit_class(struct policy *p, const struct class *c)
         const struct set *set = c->sets[i];
         for (size_t k = 0; k < set->n_uses; k++) {
             const struct use *u = &set->uses[k];
-            isolated |= u->rule == NULL;
+            isolated |= !u->rule && u->clause == CLAUSE_ISOLATES;
             if (u->rule) {
                 s.list = grow(s.list, &s.cap, s.n + 1, sizeof *s.list);
                 s.list[s.n++] = (struct share){u->rule, u->clause};

@@ -81,8 +81,10 @@ struct scope {
     size_t n_sets;
 };
 
+#define CLAUSE_ISOLATES 0
+#define CLAUSE_HOLDS UINT8_MAX /* Nothing but that it is needed. */
 struct use {
-    struct rule *rule; /* NULL: the set isolates, for 'object'. */
+    struct rule *rule; /* NULL: one of the two above, for 'object'. */
     struct object *object;
     uint8_t clause;
 };

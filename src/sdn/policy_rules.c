@@ -482,8 +482,8 @@ void object_activate(struct policy *p, struct object *o)
             continue;
         }
         o->subject[d] = set_get(p, space_of(d, ROLE_SUBJECT), o->spec.subject);
+        set_use(p, o->subject[d], NULL, o, network ? CLAUSE_ISOLATES : CLAUSE_HOLDS);
         if (network) {
-            set_use(p, o->subject[d], NULL, o, 0);
             add_rules(p, o, d);
         } else if (o->broken) {
             rule_add(p, rule_new(o, d, 0, NULL));
@@ -509,8 +509,9 @@ void object_deactivate(struct policy *p, struct object *o)
         rule_remove(p, o->rules[i]);
     }
     for (enum policy_direction d = POLICY_EGRESS; d <= POLICY_INGRESS; d++) {
-        if (o->subject[d] && o->spec.kind == POLICY_NETWORK) {
-            set_unuse(p, o->subject[d], NULL, o, 0);
+        bool network = o->spec.kind == POLICY_NETWORK;
+        if (o->subject[d]) {
+            set_unuse(p, o->subject[d], NULL, o, network ? CLAUSE_ISOLATES : CLAUSE_HOLDS);
         }
         o->subject[d] = NULL;
         p->admin_changed[d] |= o->spec.kind == POLICY_ADMIN;

@@ -43,8 +43,11 @@ enum table {
 #define STATE_NEW 1    /* Judged, and what is delivered makes the connection. */
 #define STATE_REPLY 2  /* Answers or concerns an allowed one: passes. */
 
-/* All of the pod network is one zone: no two of its addresses are the same. */
+/* All of the pod network is one zone: no two of its addresses are the same.  But Open vSwitch's own tracker knows
+ * no ports of SCTP: there each association has a zone by a hash of its addresses and ports. */
+#define REG_ZONE 7
 #define CT_ZONE 4788
+#define CT_SCTP_ZONE_BITS 15 /* And the bit above them set. */
 #define CT_MARK_ALLOWED 0
 #define CT_MARK_DENIED 1 /* A policy has denied it since it was made: its replies do not pass. */
 

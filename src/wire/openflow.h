@@ -109,6 +109,10 @@ void of_match_reg(struct of_builder *b, unsigned reg, uint32_t value); /* reg: 0
 #define OF_CT_TRK 0x20u
 void of_match_ct_state(struct of_builder *b, uint32_t value, uint32_t mask);
 void of_match_ct_mark(struct of_builder *b, uint32_t mark);
+/* tcp_flags=flags/flags: all of these bits, as in the header (RFC 9293). */
+#define OF_TCP_FIN 0x01u
+#define OF_TCP_RST 0x04u
+void of_match_tcp_flags(struct of_builder *b, uint16_t flags);
 void of_match_ip_later_fragment(struct of_builder *b); /* ip_frag=2/2: none of the first bytes. */
 void of_match_conj_id(struct of_builder *b, uint32_t id);
 
@@ -136,7 +140,8 @@ enum of_field {
     OF_REG0,
     OF_REG1,
     OF_REG2,
-    OF_REG3
+    OF_REG3,
+    OF_REG7
 };
 void of_act_move(struct of_builder *b, enum of_field src, unsigned sofs, enum of_field dst,
                  unsigned dofs, unsigned bits);
@@ -146,10 +151,13 @@ void of_act_load(struct of_builder *b, enum of_field dst, unsigned ofs, unsigned
 /* conjunction(id, clause/n): 'clause' counts from 1 and 2 <= n <= 64.  A flow with conjunctions has no other
  * action; the flow that matches of_match_conj_id(id) at the same priority says what happens. */
 void of_act_conjunction(struct of_builder *b, uint32_t id, unsigned clause, unsigned n);
-/* ct(zone=z,table=t): the packet comes back in table 't', any, with its ct_state. */
-void of_act_ct(struct of_builder *b, uint16_t zone, uint8_t table);
-/* ct(commit,zone=z,exec(set_field:mark->ct_mark)): the connection exists from now on. */
-void of_act_ct_commit(struct of_builder *b, uint16_t zone, uint32_t mark);
+/* ct(zone=NXM_NX_REGn[0..15],table=t): the packet comes back in table 't', any, with its ct_state. */
+void of_act_ct(struct of_builder *b, unsigned zone_reg, uint8_t table);
+/* ct(commit,zone=NXM_NX_REGn[0..15],exec(set_field:mark->ct_mark)): the connection exists from now on. */
+void of_act_ct_commit(struct of_builder *b, unsigned zone_reg, uint32_t mark);
+/* multipath(symmetric_l3l4,0,modulo_n,2^bits,0,NXM_NX_REGn[0..bits-1]): a hash of addresses and ports (of TCP and
+ * SCTP) that is the same both ways; 1 <= bits <= 16. */
+void of_act_hash_symmetric(struct of_builder *b, unsigned reg, unsigned bits);
 void of_goto(struct of_builder *b, uint8_t table);
 
 /* ---- messages to the switch ---- */

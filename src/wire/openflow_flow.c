@@ -26,6 +26,8 @@
 #define OXM_ARP_TPA OXM(0x8000, 23, 4)
 #define OXM_ARP_SHA OXM(0x8000, 24, 6)
 #define OXM_TUN_ID OXM(0x8000, 38, 8)
+#define ONFOXM_TCP_FLAGS_MASKED (0xffff0000u | 42 << 9 | OXM_HASMASK | 8) /* Id, value, mask. */
+#define ONF_ID 0x4f4e4600u
 #define NXM_REG(n) OXM(1, n, 4)
 #define NXM_TUN_SRC OXM(1, 31, 4)
 #define NXM_TUN_DST OXM(1, 32, 4)
@@ -40,11 +42,14 @@
 #define NX_VENDOR 0x00002320u
 #define NX_REG_MOVE 6
 #define NX_REG_LOAD 7
+#define NX_MULTIPATH 10
 #define NX_OUTPUT_REG 15
 #define NX_CONJUNCTION 34
 #define NX_CT 35
-#define NX_ACTION_SIZE 24 /* Of those above but NX_CONJUNCTION. */
+#define NX_ACTION_SIZE 24 /* Of those without a size of their own. */
 #define NX_CONJUNCTION_SIZE 16
+#define NX_MULTIPATH_SIZE 32
+#define NX_HASH_SYMMETRIC_L3L4 2
 #define NX_CT_COMMIT 1
 #define NX_CT_NO_TABLE 255
 
@@ -60,7 +65,7 @@ static const struct {
     [OF_TUN_DST] = {NXM_TUN_DST, 32},   [OF_IP_SRC] = {OXM(0, 7, 4), 32},
     [OF_IP_DST] = {OXM(0, 8, 4), 32},   [OF_REG0] = {NXM_REG(0), 32},
     [OF_REG1] = {NXM_REG(1), 32},       [OF_REG2] = {NXM_REG(2), 32},
-    [OF_REG3] = {NXM_REG(3), 32},
+    [OF_REG3] = {NXM_REG(3), 32},       [OF_REG7] = {NXM_REG(7), 32},
 };
 
 /* ---- flows ---- */
@@ -361,6 +366,14 @@ void of_match_ct_mark(struct of_builder *b, uint32_t mark)
     match_u32(b, NXM_CT_MARK, mark);
 }
 
+void of_match_tcp_flags(struct of_builder *b, uint16_t flags)
+{
+    uint8_t *v = match_room(b, ONFOXM_TCP_FLAGS_MASKED);
+    be32_put(v, ONF_ID);
+    be16_put(v + 4, flags);
+    be16_put(v + 6, flags);
+}
+
 void of_match_ip_later_fragment(struct of_builder *b)
 {
     uint8_t *v = match_room(b, masked(NXM_IP_FRAG));
@@ -424,7 +437,9 @@ static uint8_t *action_room(struct of_builder *b, uint16_t type, size_t size)
 
 static uint8_t *nx_action_room(struct of_builder *b, uint16_t subtype)
 {
-    size_t size = subtype == NX_CONJUNCTION ? NX_CONJUNCTION_SIZE : NX_ACTION_SIZE;
+    size_t size = subtype == NX_CONJUNCTION ? NX_CONJUNCTION_SIZE
+                  : subtype == NX_MULTIPATH ? NX_MULTIPATH_SIZE
+                                            : NX_ACTION_SIZE;
     uint8_t *p = action_room(b, ACT_EXPERIMENTER, size);
     be32_put(p + 4, NX_VENDOR);
     be16_put(p + 8, subtype);
@@ -514,27 +529,38 @@ void of_act_conjunction(struct of_builder *b, uint32_t id, unsigned clause, unsi
     be32_put(p + 12, id);
 }
 
-static uint8_t *ct_room(struct of_builder *b, uint16_t flags, uint16_t zone, uint8_t table)
+static void ct_put(struct of_builder *b, uint16_t flags, unsigned zone_reg, uint8_t table)
 {
     uint8_t *p = nx_action_room(b, NX_CT);
     be16_put(p + 10, flags);
-    be16_put(p + 16, zone); /* Immediate: no field is its source. */
+    be32_put(p + 12, NXM_REG(zone_reg));
+    be16_put(p + 16, 15); /* From bit 0, 16 bits. */
     p[18] = table;
-    return p;
 }
 
-void of_act_ct(struct of_builder *b, uint16_t zone, uint8_t table)
+void of_act_ct(struct of_builder *b, unsigned zone_reg, uint8_t table)
 {
-    ct_room(b, 0, zone, table);
+    ct_put(b, 0, zone_reg, table);
 }
 
-void of_act_ct_commit(struct of_builder *b, uint16_t zone, uint32_t mark)
+void of_act_ct_commit(struct of_builder *b, unsigned zone_reg, uint32_t mark)
 {
     size_t at = b->actions_size;
-    ct_room(b, NX_CT_COMMIT, zone, NX_CT_NO_TABLE);
+    ct_put(b, NX_CT_COMMIT, zone_reg, NX_CT_NO_TABLE);
     /* The action inside is part of the outer one. */
     be32_put(set_field_room(b, NXM_CT_MARK), mark);
     be16_put(b->actions + at + 2, (uint16_t) (b->actions_size - at));
+}
+
+void of_act_hash_symmetric(struct of_builder *b, unsigned reg, unsigned bits)
+{
+    assert(bits >= 1 && bits <= 16);
+    uint8_t *p = nx_action_room(b, NX_MULTIPATH);
+    be16_put(p + 10, NX_HASH_SYMMETRIC_L3L4);
+    be16_put(p + 18,
+             (uint16_t) ((1u << bits) - 1)); /* Greatest value; the algorithm, modulo, is 0. */
+    be16_put(p + 26, (uint16_t) (bits - 1));
+    be32_put(p + 28, NXM_REG(reg));
 }
 
 void of_goto(struct of_builder *b, uint8_t table)

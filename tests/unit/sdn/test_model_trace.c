@@ -698,8 +698,9 @@ static void add_actions(const char *actions, struct strbuf *ret)
         if (str_has_prefix(actions, "set(eth(") || str_has_prefix(actions, "set(arp(")) {
             continue; /* The fields are compared. */
         }
-        if (str_has_prefix(actions, "ct(commit,zone=4788,mark=")) {
-            bool denied = str_has_prefix(actions + 25, "0x1/");
+        const char *mark = strstr(actions, "mark=");
+        if (str_has_prefix(actions, "ct(commit,zone=") && mark) {
+            bool denied = str_has_prefix(mark, "mark=0x1/");
             strbuf_adds(ret, denied ? "denied from now on, " : "allowed from now on, ");
             continue;
         }

@@ -149,18 +149,20 @@ static void policy_actions_are_as_ovs_defines_them(void **state)
     of_match_conj_id(&b, 5);
     of_match_ct_mark(&b, 1);
     of_act_conjunction(&b, 0x01020304, 2, 3);
-    of_act_ct(&b, 4788, 36);
-    of_act_ct_commit(&b, 4788, 1);
+    of_act_ct(&b, 7, 36);
+    of_act_ct_commit(&b, 7, 1);
+    of_act_hash_symmetric(&b, 7, 15);
     struct of_flow *f = of_end(&b);
     expect_hex(of_flow_match(f), f->match_size,
                "80000a02 0800 80001401 84 80002504 1700 ff00 00014a04 00000005"
                "0001d308 00000028 00000038 0001d604 00000001");
     expect_hex(of_flow_instructions(f), f->instructions_size,
-               "0004 0058 00000000"
+               "0004 0078 00000000"
                "ffff 0010 00002320 0022 01 03 01020304"
-               "ffff 0018 00002320 0023 0000 00000000 12b4 24 000000 0000"
-               "ffff 0028 00002320 0023 0001 00000000 12b4 ff 000000 0000"
-               "0019 0010 0001d604 00000001 00000000");
+               "ffff 0018 00002320 0023 0000 00010e04 000f 24 000000 0000"
+               "ffff 0028 00002320 0023 0001 00010e04 000f ff 000000 0000"
+               "0019 0010 0001d604 00000001 00000000"
+               "ffff 0020 00002320 000a 0002 0000 0000 0000 7fff 00000000 0000 000e 00010e04");
     of_flow_free(f);
 }
 

@@ -161,14 +161,17 @@ static void flows_of_policy_are_in_the_switch_as_sent(void **state)
     struct of_builder b;
     of_begin(&b, 1, 1, 7);
     of_match_eth_type(&b, 0x800);
-    of_act_ct(&b, 65535, 2);
+    of_act_load(&b, OF_REG7, 15, 1, 1);
+    of_act_hash_symmetric(&b, 7, 15);
+    of_act_hash_symmetric(&b, 0, 16);
+    of_act_ct(&b, 7, 2);
     of_end_into(&b, &l);
     of_begin(&b, 2, 1, 7);
     of_match_eth_type(&b, 0x800);
     of_match_ct_state(&b, OF_CT_TRK | OF_CT_EST, OF_CT_TRK | OF_CT_EST | OF_CT_RPL | OF_CT_INV);
     of_match_ct_mark(&b, 1);
     of_match_reg(&b, 4, 9);
-    of_act_ct_commit(&b, 4788, 0x01020304);
+    of_act_ct_commit(&b, 7, 0x01020304);
     of_act_output_reg(&b, 2);
     of_end_into(&b, &l);
     of_begin(&b, 2, 2, 7);
@@ -196,6 +199,12 @@ static void flows_of_policy_are_in_the_switch_as_sent(void **state)
     for (uint32_t i = 0; i < OF_MAX_CONJUNCTIONS; i++) {
         of_act_conjunction(&b, 1000 + i, 1 + i % 2, 2);
     }
+    of_end_into(&b, &l);
+    of_begin(&b, 3, 102, 7);
+    of_match_eth_type(&b, 0x800);
+    of_match_ip_proto(&b, 6);
+    of_match_ct_state(&b, OF_CT_TRK | OF_CT_NEW, OF_CT_TRK | OF_CT_NEW);
+    of_match_tcp_flags(&b, OF_TCP_FIN);
     of_end_into(&b, &l);
     of_begin(&b, 3, 101, 7);
     of_match_eth_type(&b, 0x800);
