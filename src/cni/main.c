@@ -100,7 +100,8 @@ static int open_netns(const struct cni_request *r, int *ret_fd, struct cni_error
                     "CNI_NETNS: %.400s: %s", r->netns, strerror(errno));
 }
 
-static int connect_agent(const char *path, int *ret_fd, struct cni_error *e)
+static int connect_agent(const char *path, enum cni_command command, int *ret_fd,
+                         struct cni_error *e)
 {
     CLEANUP(fd_close) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) {
@@ -117,8 +118,8 @@ static int connect_agent(const char *path, int *ret_fd, struct cni_error *e)
                             "cannot reach tenet node, the network process of this node", "%s: %s",
                             path, strerror(errno));
         }
-        return cni_fail(e, CNI_TRY_AGAIN, AGENT "is not running", "%s: %s; " LOOK_AT, path,
-                        strerror(errno));
+        return cni_fail(e, command == CNI_STATUS ? CNI_NOT_AVAILABLE : CNI_TRY_AGAIN,
+                        AGENT "is not running", "%s: %s; " LOOK_AT, path, strerror(errno));
     }
     *ret_fd = fd_take(&fd);
     return 0;
@@ -157,7 +158,7 @@ static int ask_agent(const struct cni_request *r, int *ret_status, struct strbuf
     CLEANUP(fd_close) int fd = -1;
     int err = open_netns(r, &netns, e);
     if (err == 0) {
-        err = connect_agent(r->config.socket, &fd, e);
+        err = connect_agent(r->config.socket, r->command, &fd, e);
     }
     if (err < 0) {
         return err;
@@ -216,11 +217,11 @@ static int run(struct strbuf *out, int *ret_status, struct cni_error *e)
 int main(int argc, char **argv)
 {
     if (argc > 1 && streq(argv[1], "--version")) {
-        static const char text[] = "tenet-cni " TENET_VERSION " (CNI 0.3.1, 0.4.0, 1.0.0)\n";
+        static const char text[] = "tenet-cni " TENET_VERSION " (CNI 0.3.1, 0.4.0, 1.0.0, 1.1.0)\n";
         return write_all(STDOUT_FILENO, text, sizeof text - 1) < 0;
     }
     signal(SIGPIPE, SIG_IGN);
-    struct cni_error e = {.version = CNI_1_0_0};
+    struct cni_error e = {.version = CNI_1_1_0};
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
     int status = 0;
     if (run(&out, &status, &e) < 0) {

@@ -31,15 +31,31 @@ void datapath_set_network(struct datapath *dp, const struct sdn_network *n)
     dp->ops->set_network(dp, n);
 }
 
-void datapath_attach(struct datapath *dp, const struct dp_pod *p, datapath_done_fn *done, void *ctx)
+void datapath_attach(struct datapath *dp, const struct dp_pod *p, datapath_port_fn *port,
+                     datapath_done_fn *done, void *ctx)
 {
-    dp->ops->attach(dp, p, done, ctx);
+    dp->ops->attach(dp, p, port, done, ctx);
+}
+
+int datapath_wire(const struct datapath *dp, const struct dp_wire *w, struct err *e)
+{
+    return dp->ops->wire(w, e);
+}
+
+int datapath_check_wire(const struct datapath *dp, const struct dp_wire *w, struct err *e)
+{
+    return dp->ops->check_wire(w, e);
 }
 
 void datapath_detach(struct datapath *dp, const char *container_id, const char *ifname,
                      datapath_done_fn *done, void *ctx)
 {
     dp->ops->detach(dp, container_id, ifname, done, ctx);
+}
+
+void datapath_link_gone(struct datapath *dp, const char *name)
+{
+    dp->ops->link_gone(dp, name);
 }
 
 void datapath_set_vnid(struct datapath *dp, const char *pod_namespace, uint32_t vnid)

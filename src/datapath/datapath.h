@@ -23,7 +23,8 @@ struct dp_pod {
     char *pod_namespace;
     char *pod_name;
     char *netns;      /* Path as the runtime gave it; may be gone. */
-    char host_if[16]; /* Host end of the veth: its name is the port's name in br0. */
+    char host_if[16]; /* Host end of the veth. */
+    char port[16];    /* Of the switch, which it is wired to (output only). */
     uint32_t ip;
     struct mac mac;
     uint32_t vnid; /* Of the project. */
@@ -67,11 +68,13 @@ struct datapath *datapath_close(struct datapath *dp);
 void datapath_set_network(struct datapath *dp, const struct sdn_network *n);
 
 typedef void datapath_done_fn(void *ctx, int error, const char *text);
-/* Connects 'p' (copied; its host_if exists and is up) and calls 'done' when its packets flow, or with a
- * negative errno when not, and then nothing of it is left in the switch.  An attached pod of the same
- * container_id and ifname is replaced. */
-void datapath_attach(struct datapath *dp, const struct dp_pod *p, datapath_done_fn *done,
-                     void *ctx);
+typedef void datapath_port_fn(void *ctx, const char *port);
+/* Attaches 'p' (copied).  First calls 'port' with the name of the port that the pod has: the caller makes host_if
+ * and wires it to that, while the datapath goes on.  Then calls 'done' when all but the link is in place, or
+ * with a negative errno when not, maybe without 'port' before, and then nothing of it is left in the
+ * switch.  An attached pod of the same container_id and ifname is replaced. */
+void datapath_attach(struct datapath *dp, const struct dp_pod *p, datapath_port_fn *port,
+                     datapath_done_fn *done, void *ctx);
 /* Removes flows and port; success when it is absent.  'done' is called when the port is out of the stored
  * configuration; a switch that is busy may forward for some milliseconds more, but nothing attached later
  * can meet what is left.  The host_if link itself is the caller's. */
@@ -85,6 +88,21 @@ void datapath_set_vnid(struct datapath *dp, const char *pod_namespace, uint32_t 
  * with or before what is asked for afterwards, as in one bundle. */
 void datapath_set_policy(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows);
 
+/* Connects the link of a pod to its port, in the kernel.  Blocks shortly; may be called on any thread that is in the
+ * host's network namespace. */
+struct dp_wire {
+    const char *host_if; /* Exists, and is down: nothing comes from the pod before it is wired. */
+    const char *port;
+    struct mac mac; /* Of the pod: frames to others do not reach it. */
+    uint32_t mtu;
+};
+int datapath_wire(const struct datapath *dp, const struct dp_wire *w, struct err *e);
+/* Whether it is as datapath_wire leaves it; the error names what is not. */
+int datapath_check_wire(const struct datapath *dp, const struct dp_wire *w, struct err *e);
+
+/* The kernel announced that the link 'name' is gone. */
+void datapath_link_gone(struct datapath *dp, const char *name);
+
 /* Attached pods; the array and its members are the datapath's and valid until the next call into it. */
 const struct dp_pod *const *datapath_pods(struct datapath *dp, size_t *ret_n);
 const struct dp_pod *datapath_find(struct datapath *dp, const char *container_id,
@@ -93,6 +111,7 @@ const struct dp_pod *datapath_find(struct datapath *dp, const char *container_id
 struct datapath_status {
     bool connected, in_place;
     size_t flows, pods, remotes;
+    size_t spare_ports; /* Ready for pods to come. */
     const char *datapath_type;
 };
 void datapath_get_status(struct datapath *dp, struct datapath_status *ret);

@@ -10,9 +10,13 @@ struct datapath_ops {
                 void *ctx, struct datapath **ret, struct err *e);
     void (*close)(struct datapath *dp);
     void (*set_network)(struct datapath *dp, const struct sdn_network *n);
-    void (*attach)(struct datapath *dp, const struct dp_pod *p, datapath_done_fn *done, void *ctx);
+    void (*attach)(struct datapath *dp, const struct dp_pod *p, datapath_port_fn *port,
+                   datapath_done_fn *done, void *ctx);
     void (*detach)(struct datapath *dp, const char *container_id, const char *ifname,
                    datapath_done_fn *done, void *ctx);
+    int (*wire)(const struct dp_wire *w, struct err *e);
+    int (*check_wire)(const struct dp_wire *w, struct err *e);
+    void (*link_gone)(struct datapath *dp, const char *name);
     void (*set_vnid)(struct datapath *dp, const char *pod_namespace, uint32_t vnid);
     void (*set_policy)(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows);
     const struct dp_pod *const *(*pods)(struct datapath *dp, size_t *ret_n);

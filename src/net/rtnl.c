@@ -4,9 +4,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "net/netns.h"
+#include "net/rtnl_priv.h"
 
 #include <arpa/inet.h>
-#include <libmnl/libmnl.h>
 #include <linux/ethtool.h>
 #include <linux/if_link.h>
 #include <linux/neighbour.h>
@@ -18,18 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define REQUEST_SIZE 1024
-#define REPLY_SIZE 32768 /* As much as the kernel ever puts into one message of a dump. */
 #define DUMP_TRIES 16
-
-struct rtnl {
-    struct mnl_socket *nl;
-    unsigned port;
-    uint32_t seq;
-    char why[200]; /* Extended ack of the last refused request, or "". */
-    _Alignas(struct nlmsghdr) char request[REQUEST_SIZE];
-    _Alignas(struct nlmsghdr) char reply[REPLY_SIZE];
-};
 
 /* ---- requests and replies ---- */
 
@@ -76,9 +65,7 @@ struct rtnl *rtnl_close(struct rtnl *r)
     return NULL;
 }
 
-/* Sets '*e' to the text, what 'code' means, and what the kernel said about it. */
-static int fail(struct rtnl *r, int code, struct err *e, const char *fmt, ...) PRINTF_LIKE(4, 5);
-static int fail(struct rtnl *r, int code, struct err *e, const char *fmt, ...)
+int rtnl_fail(struct rtnl *r, int code, struct err *e, const char *fmt, ...)
 {
     char what[200];
     va_list ap;
@@ -89,7 +76,7 @@ static int fail(struct rtnl *r, int code, struct err *e, const char *fmt, ...)
                      : err_sys(e, code, "%s", what);
 }
 
-static struct nlmsghdr *request(struct rtnl *r, uint16_t type, uint16_t flags)
+struct nlmsghdr *rtnl_request(struct rtnl *r, uint16_t type, uint16_t flags)
 {
     struct nlmsghdr *h = mnl_nlmsg_put_header(r->request);
     h->nlmsg_type = type;
@@ -97,7 +84,6 @@ static struct nlmsghdr *request(struct rtnl *r, uint16_t type, uint16_t flags)
     return h;
 }
 
-/* Sorts the attributes in the 'size' bytes at 'p' into 'tb', of 'max' + 1; types above are skipped. */
 static int attrs_split(const char *p, size_t size, const struct nlattr **tb, unsigned max)
 {
     memset(tb, 0, (max + 1) * sizeof *tb);
@@ -116,9 +102,8 @@ static int attrs_split(const char *p, size_t size, const struct nlattr **tb, uns
     return size ? -EBADMSG : 0;
 }
 
-/* Those of message 'h' after its first 'header' bytes. */
-static int attrs_parse(const struct nlmsghdr *h, size_t header, const struct nlattr **tb,
-                       unsigned max)
+int rtnl_attrs_parse(const struct nlmsghdr *h, size_t header, const struct nlattr **tb,
+                     unsigned max)
 {
     size_t size = mnl_nlmsg_get_payload_len(h), skip = MNL_ALIGN(header);
     if (size < header) {
@@ -129,8 +114,7 @@ static int attrs_parse(const struct nlmsghdr *h, size_t header, const struct nla
                : attrs_split((const char *) mnl_nlmsg_get_payload(h) + skip, size - skip, tb, max);
 }
 
-/* Those within 'nest', which may be absent. */
-static int attrs_parse_nested(const struct nlattr *nest, const struct nlattr **tb, unsigned max)
+int rtnl_attrs_nested(const struct nlattr *nest, const struct nlattr **tb, unsigned max)
 {
     return nest ? attrs_split(mnl_attr_get_payload(nest), mnl_attr_get_payload_len(nest), tb, max)
                 : attrs_split(NULL, 0, tb, max);
@@ -140,8 +124,8 @@ static int attrs_parse_nested(const struct nlattr *nest, const struct nlattr **t
 static void keep_why(struct rtnl *r, const struct nlmsghdr *h, size_t header)
 {
     const struct nlattr *tb[NLMSGERR_ATTR_MAX + 1];
-    if ((h->nlmsg_flags & NLM_F_ACK_TLVS) && attrs_parse(h, header, tb, NLMSGERR_ATTR_MAX) == 0 &&
-        tb[NLMSGERR_ATTR_MSG] &&
+    if ((h->nlmsg_flags & NLM_F_ACK_TLVS) &&
+        rtnl_attrs_parse(h, header, tb, NLMSGERR_ATTR_MAX) == 0 && tb[NLMSGERR_ATTR_MSG] &&
         mnl_attr_validate(tb[NLMSGERR_ATTR_MSG], MNL_TYPE_NUL_STRING) == 0) {
         snprintf(r->why, sizeof r->why, "%s", mnl_attr_get_str(tb[NLMSGERR_ATTR_MSG]));
     }
@@ -175,11 +159,9 @@ static int done_code(struct rtnl *r, const struct nlmsghdr *h)
     return code;
 }
 
-typedef int reply_fn(void *ctx, const struct nlmsghdr *h);
-
 /* Sends 'req' and gives the messages that answer it to 'fn', up to the acknowledgement or the end of the
  * dump.  -EINTR: the dump is inconsistent and has to be repeated. */
-static int exchange(struct rtnl *r, struct nlmsghdr *req, reply_fn *fn, void *ctx)
+static int exchange(struct rtnl *r, struct nlmsghdr *req, rtnl_reply_fn *fn, void *ctx)
 {
     bool interrupted = false;
     int failed = 0;
@@ -214,15 +196,15 @@ static int exchange(struct rtnl *r, struct nlmsghdr *req, reply_fn *fn, void *ct
     }
 }
 
-static int get(struct rtnl *r, struct nlmsghdr *req, reply_fn *fn, void *ctx)
+int rtnl_get(struct rtnl *r, struct nlmsghdr *req, rtnl_reply_fn *fn, void *ctx)
 {
     req->nlmsg_flags |= NLM_F_ACK;
     return exchange(r, req, fn, ctx);
 }
 
-static int change(struct rtnl *r, struct nlmsghdr *req)
+int rtnl_change(struct rtnl *r, struct nlmsghdr *req)
 {
-    return get(r, req, NULL, NULL);
+    return rtnl_get(r, req, NULL, NULL);
 }
 
 /* What a dump collects; 'n' goes back to 0 when it is repeated. */
@@ -240,7 +222,7 @@ static void *collected_add(struct collected *c)
     return item;
 }
 
-static int dump(struct rtnl *r, struct nlmsghdr *req, reply_fn *fn, struct collected *c)
+static int dump(struct rtnl *r, struct nlmsghdr *req, rtnl_reply_fn *fn, struct collected *c)
 {
     int code = -EINTR;
     req->nlmsg_flags |= NLM_F_DUMP;
@@ -322,7 +304,7 @@ static int check_ifname(const char *name, struct err *e)
 static struct nlmsghdr *link_request(struct rtnl *r, uint16_t type, uint16_t flags,
                                      const char *name, int ifindex, struct ifinfomsg **ret_ifi)
 {
-    struct nlmsghdr *h = request(r, type, flags);
+    struct nlmsghdr *h = rtnl_request(r, type, flags);
     struct ifinfomsg *ifi = mnl_nlmsg_put_extra_header(h, sizeof *ifi);
     ifi->ifi_family = AF_UNSPEC;
     if (name) {
@@ -339,7 +321,8 @@ static struct nlmsghdr *link_request(struct rtnl *r, uint16_t type, uint16_t fla
 static int link_parse(const struct nlmsghdr *h, struct rtnl_link *l)
 {
     const struct nlattr *tb[IFLA_MAX + 1], *info[IFLA_INFO_MAX + 1], *data[IFLA_VXLAN_MAX + 1];
-    if (h->nlmsg_type != RTM_NEWLINK || attrs_parse(h, sizeof(struct ifinfomsg), tb, IFLA_MAX)) {
+    if (h->nlmsg_type != RTM_NEWLINK ||
+        rtnl_attrs_parse(h, sizeof(struct ifinfomsg), tb, IFLA_MAX)) {
         return -EBADMSG;
     }
     const struct ifinfomsg *ifi = mnl_nlmsg_get_payload(h);
@@ -352,11 +335,11 @@ static int link_parse(const struct nlmsghdr *h, struct rtnl_link *l)
     if (tb[IFLA_ADDRESS] && mnl_attr_get_payload_len(tb[IFLA_ADDRESS]) == sizeof l->mac.b) {
         attr_get(&a, IFLA_ADDRESS, l->mac.b, sizeof l->mac.b); /* Tunnels have other lengths. */
     }
-    a.bad |= attrs_parse_nested(tb[IFLA_LINKINFO], info, IFLA_INFO_MAX) < 0;
+    a.bad |= rtnl_attrs_nested(tb[IFLA_LINKINFO], info, IFLA_INFO_MAX) < 0;
     attr_get_text(&ai, IFLA_INFO_KIND, l->kind, sizeof l->kind);
     if (streq(l->kind, "vxlan")) {
         uint16_t port = 0;
-        ai.bad |= attrs_parse_nested(info[IFLA_INFO_DATA], data, IFLA_VXLAN_MAX) < 0;
+        ai.bad |= rtnl_attrs_nested(info[IFLA_INFO_DATA], data, IFLA_VXLAN_MAX) < 0;
         attr_get(&ad, IFLA_VXLAN_PORT, &port, sizeof port);
         l->vxlan_port = ntohs(port);
     }
@@ -373,7 +356,7 @@ static int link_get(struct rtnl *r, const char *name, int ifindex, struct rtnl_l
     struct nlmsghdr *h = link_request(r, RTM_GETLINK, 0, name, ifindex, NULL);
     mnl_attr_put_u32(h, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
     struct rtnl_link l = {0};
-    int code = get(r, h, link_one, &l);
+    int code = rtnl_get(r, h, link_one, &l);
     if (code == 0 && !l.ifindex) {
         code = -EBADMSG;
     }
@@ -390,13 +373,13 @@ int rtnl_link_get(struct rtnl *r, const char *name, struct rtnl_link *ret, struc
         return code;
     }
     code = link_get(r, name, 0, ret);
-    return code < 0 ? fail(r, code, e, "look up link %s", name) : 0;
+    return code < 0 ? rtnl_fail(r, code, e, "look up link %s", name) : 0;
 }
 
 int rtnl_link_get_index(struct rtnl *r, int ifindex, struct rtnl_link *ret, struct err *e)
 {
     int code = link_get(r, NULL, ifindex, ret);
-    return code < 0 ? fail(r, code, e, "look up link number %d", ifindex) : 0;
+    return code < 0 ? rtnl_fail(r, code, e, "look up link number %d", ifindex) : 0;
 }
 
 static int link_collect(void *ctx, const struct nlmsghdr *h)
@@ -411,7 +394,7 @@ int rtnl_link_list(struct rtnl *r, struct rtnl_link **ret, size_t *ret_n, struct
     mnl_attr_put_u32(h, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
     int code = dump(r, h, link_collect, &c);
     if (code < 0) {
-        return fail(r, code, e, "list links");
+        return rtnl_fail(r, code, e, "list links");
     }
     *ret = c.items;
     *ret_n = c.n;
@@ -449,8 +432,8 @@ int rtnl_veth_add(struct rtnl *r, const struct rtnl_veth *v, struct err *e)
     mnl_attr_nest_end(h, peer);
     mnl_attr_nest_end(h, data);
     mnl_attr_nest_end(h, info);
-    code = change(r, h);
-    return code < 0 ? fail(r, code, e, "add veth %s with peer %s", v->name, v->peer_name) : 0;
+    code = rtnl_change(r, h);
+    return code < 0 ? rtnl_fail(r, code, e, "add veth %s with peer %s", v->name, v->peer_name) : 0;
 }
 
 int rtnl_bridge_add(struct rtnl *r, const char *name, struct err *e)
@@ -463,12 +446,12 @@ int rtnl_bridge_add(struct rtnl *r, const char *name, struct err *e)
     struct nlattr *info = mnl_attr_nest_start(h, IFLA_LINKINFO);
     mnl_attr_put_strz(h, IFLA_INFO_KIND, "bridge");
     mnl_attr_nest_end(h, info);
-    code = change(r, h);
+    code = rtnl_change(r, h);
     struct rtnl_link there;
     if (code == -EEXIST && link_get(r, name, 0, &there) == 0 && streq(there.kind, "bridge")) {
         return 0;
     }
-    return code < 0 ? fail(r, code, e, "add bridge %s", name) : 0;
+    return code < 0 ? rtnl_fail(r, code, e, "add bridge %s", name) : 0;
 }
 
 int rtnl_link_del(struct rtnl *r, const char *name, struct err *e)
@@ -477,8 +460,8 @@ int rtnl_link_del(struct rtnl *r, const char *name, struct err *e)
     if (code < 0) {
         return code;
     }
-    code = change(r, link_request(r, RTM_DELLINK, 0, name, 0, NULL));
-    return code < 0 && code != -ENODEV ? fail(r, code, e, "delete link %s", name) : 0;
+    code = rtnl_change(r, link_request(r, RTM_DELLINK, 0, name, 0, NULL));
+    return code < 0 && code != -ENODEV ? rtnl_fail(r, code, e, "delete link %s", name) : 0;
 }
 
 int rtnl_link_set(struct rtnl *r, const struct rtnl_link_set *s, struct err *e)
@@ -495,7 +478,7 @@ int rtnl_link_set(struct rtnl *r, const struct rtnl_link_set *s, struct err *e)
         /* The request has one place for a name, and the new one needs it. */
         struct rtnl_link l;
         if ((code = link_get(r, name, 0, &l)) < 0) {
-            return fail(r, code, e, "change link %s", which);
+            return rtnl_fail(r, code, e, "change link %s", which);
         }
         ifindex = l.ifindex;
         name = NULL;
@@ -519,8 +502,8 @@ int rtnl_link_set(struct rtnl *r, const struct rtnl_link_set *s, struct err *e)
     if (s->ns_fd >= 0) {
         mnl_attr_put_u32(h, IFLA_NET_NS_FD, (uint32_t) s->ns_fd);
     }
-    code = change(r, h);
-    return code < 0 ? fail(r, code, e, "change link %s", which) : 0;
+    code = rtnl_change(r, h);
+    return code < 0 ? rtnl_fail(r, code, e, "change link %s", which) : 0;
 }
 
 /* ---- addresses ---- */
@@ -528,7 +511,7 @@ int rtnl_link_set(struct rtnl *r, const struct rtnl_link_set *s, struct err *e)
 static struct nlmsghdr *addr_request(struct rtnl *r, uint16_t type, uint16_t flags, int ifindex,
                                      struct ip4_prefix addr)
 {
-    struct nlmsghdr *h = request(r, type, flags);
+    struct nlmsghdr *h = rtnl_request(r, type, flags);
     struct ifaddrmsg *ifa = mnl_nlmsg_put_extra_header(h, sizeof *ifa);
     ifa->ifa_family = AF_INET;
     ifa->ifa_prefixlen = addr.len;
@@ -545,18 +528,18 @@ int rtnl_addr_add(struct rtnl *r, int ifindex, struct ip4_prefix addr, bool nopr
     if (noprefixroute) {
         mnl_attr_put_u32(h, IFA_FLAGS, IFA_F_NOPREFIXROUTE);
     }
-    int code = change(r, h);
-    return code < 0
-               ? fail(r, code, e, "add address %s to link number %d", PREFIX_TEXT(addr), ifindex)
-               : 0;
+    int code = rtnl_change(r, h);
+    return code < 0 ? rtnl_fail(r, code, e, "add address %s to link number %d", PREFIX_TEXT(addr),
+                                ifindex)
+                    : 0;
 }
 
 int rtnl_addr_del(struct rtnl *r, int ifindex, struct ip4_prefix addr, struct err *e)
 {
-    int code = change(r, addr_request(r, RTM_DELADDR, 0, ifindex, addr));
+    int code = rtnl_change(r, addr_request(r, RTM_DELADDR, 0, ifindex, addr));
     return code < 0 && code != -EADDRNOTAVAIL && code != -ENODEV
-               ? fail(r, code, e, "delete address %s from link number %d", PREFIX_TEXT(addr),
-                      ifindex)
+               ? rtnl_fail(r, code, e, "delete address %s from link number %d", PREFIX_TEXT(addr),
+                           ifindex)
                : 0;
 }
 
@@ -564,7 +547,8 @@ static int addr_collect(void *ctx, const struct nlmsghdr *h)
 {
     struct collected *c = ctx;
     const struct nlattr *tb[IFA_MAX + 1];
-    if (h->nlmsg_type != RTM_NEWADDR || attrs_parse(h, sizeof(struct ifaddrmsg), tb, IFA_MAX)) {
+    if (h->nlmsg_type != RTM_NEWADDR ||
+        rtnl_attrs_parse(h, sizeof(struct ifaddrmsg), tb, IFA_MAX)) {
         return -EBADMSG;
     }
     const struct ifaddrmsg *ifa = mnl_nlmsg_get_payload(h);
@@ -585,13 +569,13 @@ int rtnl_addr_list(struct rtnl *r, int ifindex, struct rtnl_addr **ret, size_t *
                    struct err *e)
 {
     struct collected c = {.item_size = sizeof(struct rtnl_addr), .ifindex = ifindex};
-    struct nlmsghdr *h = request(r, RTM_GETADDR, 0);
+    struct nlmsghdr *h = rtnl_request(r, RTM_GETADDR, 0);
     struct ifaddrmsg *ifa = mnl_nlmsg_put_extra_header(h, sizeof *ifa);
     ifa->ifa_family = AF_INET;
     ifa->ifa_index = (uint32_t) ifindex;
     int code = dump(r, h, addr_collect, &c);
     if (code < 0) {
-        return fail(r, code, e, "list addresses");
+        return rtnl_fail(r, code, e, "list addresses");
     }
     *ret = c.items;
     *ret_n = c.n;
@@ -603,7 +587,7 @@ int rtnl_addr_list(struct rtnl *r, int ifindex, struct rtnl_addr **ret, size_t *
 static struct nlmsghdr *route_request(struct rtnl *r, uint16_t type, uint16_t flags,
                                       const struct rtnl_route *rt, struct rtmsg **ret_rtm)
 {
-    struct nlmsghdr *h = request(r, type, flags);
+    struct nlmsghdr *h = rtnl_request(r, type, flags);
     struct rtmsg *rtm = mnl_nlmsg_put_extra_header(h, sizeof *rtm);
     rtm->rtm_family = AF_INET;
     rtm->rtm_dst_len = rt->dst.len;
@@ -636,8 +620,8 @@ int rtnl_route_add(struct rtnl *r, const struct rtnl_route *rt, struct err *e)
         mnl_attr_put_u32(h, RTAX_MTU, rt->mtu);
         mnl_attr_nest_end(h, metrics);
     }
-    int code = change(r, h);
-    return code < 0 ? fail(r, code, e, "add route to %s", PREFIX_TEXT(rt->dst)) : 0;
+    int code = rtnl_change(r, h);
+    return code < 0 ? rtnl_fail(r, code, e, "add route to %s", PREFIX_TEXT(rt->dst)) : 0;
 }
 
 int rtnl_route_del(struct rtnl *r, const struct rtnl_route *rt, struct err *e)
@@ -645,16 +629,16 @@ int rtnl_route_del(struct rtnl *r, const struct rtnl_route *rt, struct err *e)
     struct rtmsg *rtm;
     struct nlmsghdr *h = route_request(r, RTM_DELROUTE, 0, rt, &rtm);
     rtm->rtm_scope = RT_SCOPE_NOWHERE; /* Of any scope. */
-    int code = change(r, h);
+    int code = rtnl_change(r, h);
     return code < 0 && code != -ESRCH && code != -ENODEV
-               ? fail(r, code, e, "delete route to %s", PREFIX_TEXT(rt->dst))
+               ? rtnl_fail(r, code, e, "delete route to %s", PREFIX_TEXT(rt->dst))
                : 0;
 }
 
 static int route_parse(const struct nlmsghdr *h, struct rtnl_route *rt, const struct rtmsg **ret)
 {
     const struct nlattr *tb[RTA_MAX + 1], *metrics[RTAX_MAX + 1];
-    if (h->nlmsg_type != RTM_NEWROUTE || attrs_parse(h, sizeof(struct rtmsg), tb, RTA_MAX)) {
+    if (h->nlmsg_type != RTM_NEWROUTE || rtnl_attrs_parse(h, sizeof(struct rtmsg), tb, RTA_MAX)) {
         return -EBADMSG;
     }
     const struct rtmsg *rtm = mnl_nlmsg_get_payload(h);
@@ -668,7 +652,7 @@ static int route_parse(const struct nlmsghdr *h, struct rtnl_route *rt, const st
     rt->gateway = attr_get_ip4(&a, RTA_GATEWAY);
     rt->ifindex = (int) attr_get_u32(&a, RTA_OIF);
     rt->src = attr_get_ip4(&a, RTA_PREFSRC);
-    a.bad |= attrs_parse_nested(tb[RTA_METRICS], metrics, RTAX_MAX) < 0;
+    a.bad |= rtnl_attrs_nested(tb[RTA_METRICS], metrics, RTAX_MAX) < 0;
     rt->mtu = attr_get_u32(&am, RTAX_MTU);
     const struct nlattr *hops = tb[RTA_MULTIPATH];
     if (hops && mnl_attr_get_payload_len(hops) >= sizeof(struct rtnexthop)) {
@@ -702,7 +686,7 @@ int rtnl_route_list(struct rtnl *r, int ifindex, struct rtnl_route **ret, size_t
     int code = dump(r, h, route_collect, &c);
     if (code < 0 &&
         code != -ENOENT) { /* A namespace that never had a route has no table of them. */
-        return fail(r, code, e, "list routes");
+        return rtnl_fail(r, code, e, "list routes");
     }
     *ret = c.items;
     *ret_n = c.n;
@@ -722,9 +706,9 @@ int rtnl_route_get(struct rtnl *r, uint32_t dst, struct rtnl_route *ret, struct 
     struct nlmsghdr *h = route_request(r, RTM_GETROUTE, 0,
                                        &(struct rtnl_route){.dst = {.addr = dst, .len = 32}}, &rtm);
     rtm->rtm_table = 0;
-    int code = get(r, h, route_one, &rt);
+    int code = rtnl_get(r, h, route_one, &rt);
     if (code < 0) {
-        return fail(r, code, e, "find the route to %s", IP4_TEXT(dst));
+        return rtnl_fail(r, code, e, "find the route to %s", IP4_TEXT(dst));
     }
     *ret = rt;
     return 0;
@@ -735,7 +719,7 @@ int rtnl_route_get(struct rtnl *r, uint32_t dst, struct rtnl_route *ret, struct 
 static struct nlmsghdr *neigh_request(struct rtnl *r, int ifindex, uint32_t addr,
                                       struct ndmsg **ret)
 {
-    struct nlmsghdr *h = request(r, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE);
+    struct nlmsghdr *h = rtnl_request(r, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE);
     struct ndmsg *ndm = mnl_nlmsg_put_extra_header(h, sizeof *ndm);
     ndm->ndm_family = AF_INET;
     ndm->ndm_ifindex = ifindex;
@@ -749,8 +733,9 @@ int rtnl_neigh_probe(struct rtnl *r, int ifindex, uint32_t addr, struct err *e)
     struct ndmsg *ndm;
     struct nlmsghdr *h = neigh_request(r, ifindex, addr, &ndm);
     ndm->ndm_flags = NTF_USE;
-    int code = change(r, h);
-    return code < 0 ? fail(r, code, e, "resolve %s on link number %d", IP4_TEXT(addr), ifindex) : 0;
+    int code = rtnl_change(r, h);
+    return code < 0 ? rtnl_fail(r, code, e, "resolve %s on link number %d", IP4_TEXT(addr), ifindex)
+                    : 0;
 }
 
 int rtnl_neigh_add(struct rtnl *r, int ifindex, uint32_t addr, struct mac mac, struct err *e)
@@ -759,9 +744,9 @@ int rtnl_neigh_add(struct rtnl *r, int ifindex, uint32_t addr, struct mac mac, s
     struct nlmsghdr *h = neigh_request(r, ifindex, addr, &ndm);
     ndm->ndm_state = NUD_PERMANENT;
     put_mac(h, NDA_LLADDR, &mac);
-    int code = change(r, h);
-    return code < 0 ? fail(r, code, e, "add neighbour %s at %s to link number %d", IP4_TEXT(addr),
-                           MAC_TEXT(mac), ifindex)
+    int code = rtnl_change(r, h);
+    return code < 0 ? rtnl_fail(r, code, e, "add neighbour %s at %s to link number %d",
+                                IP4_TEXT(addr), MAC_TEXT(mac), ifindex)
                     : 0;
 }
 

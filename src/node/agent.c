@@ -499,7 +499,12 @@ static int write_cni_conf(struct agent *a, struct err *e)
 {
     CLEANUP(json_free) struct json *conf = json_object();
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
-    json_set_string(conf, "cniVersion", cni_versions[CNI_N_VERSIONS - 1]);
+    /* Runtimes of before 1.1.0 refuse it; those of after take the highest that both know. */
+    json_set_string(conf, "cniVersion", cni_versions[CNI_1_0_0]);
+    struct json *versions = json_set(conf, "cniVersions", json_array());
+    for (size_t i = 0; i < CNI_N_VERSIONS; i++) {
+        json_append(versions, json_string(cni_versions[i]));
+    }
     json_set_string(conf, "name", "tenet");
     json_set_string(conf, "type", "tenet-cni");
     json_set_string(conf, "socket", a->socket_path);

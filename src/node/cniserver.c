@@ -174,7 +174,7 @@ static void call_event(void *ctx, unsigned events)
         return;
     }
     if (n == -EMSGSIZE) {
-        struct cni_error e = {.version = CNI_1_0_0};
+        struct cni_error e = {.version = CNI_1_1_0};
         cni_fail(&e, CNI_DECODE_FAILURE, "cannot read the request", "request: more than %u bytes",
                  CNI_MAX_INPUT);
         answer_error(c, &e);

@@ -31,52 +31,23 @@ static bool is_abandoned(struct rtnl *r, const char *host_if)
     return rtnl_link_get(r, host_if, &l, NULL) == 0 && streq(l.kind, "veth") && l.master == 0;
 }
 
-/* In user space mode the switch needs whole checksums, and the host's stack gets a copy of what the pod sends.
- * It must neither answer ARP there nor take packets in: all of that is br0's to decide. */
-static int deafen(const char *host_if, struct err *e)
-{
-    static const struct {
-        const char *family, *name, *value;
-    } settings[] = {
-        {"ipv4", "arp_ignore", "8"}, {"ipv4", "rp_filter", "1"}, {"ipv6", "disable_ipv6", "1"}};
-    int err = ethtool_tx_checksum(host_if, false, e);
-    for (size_t i = 0; err == 0 && i < ARRAY_SIZE(settings); i++) {
-        char path[96];
-        snprintf(path, sizeof path, "net/%s/conf/%s/%s", settings[i].family, host_if,
-                 settings[i].name);
-        err = sysctl_set(path, settings[i].value, e);
-        if (err == -ENOENT && streq(settings[i].family, "ipv6")) {
-            err = 0; /* A kernel without it. */
-        }
-    }
-    return err;
-}
-
-static int create(struct rtnl *r, const struct podlink *p, struct err *e)
+static int make_pair(struct rtnl *r, const struct podlink *p, struct err *e)
 {
     struct rtnl_veth v = {.name = p->host_if,
                           .peer_name = p->ifname,
                           .peer_ns_fd = p->netns_fd,
                           .mtu = p->mtu,
                           .mac = &p->host_mac,
-                          .peer_mac = &p->mac,
-                          .up = true};
+                          .peer_mac = &p->mac};
     return rtnl_veth_add(r, &v, e);
 }
 
-int podlink_create(const struct podlink *p, struct err *e)
+static int replace_pair(struct rtnl *r, const struct podlink *p, struct err *e)
 {
-    CLEANUP(rtnl_close) struct rtnl *r = NULL;
-    int err = rtnl_open(&r, e);
-    if (err < 0) {
-        return err;
-    }
-    err = create(r, p, e);
+    int err = make_pair(r, p, e);
     if (err == -EEXIST && is_abandoned(r, p->host_if)) {
         err = rtnl_link_del(r, p->host_if, e);
-        if (err == 0) {
-            err = create(r, p, e);
-        }
+        err = err < 0 ? err : make_pair(r, p, e);
     }
     if (err == -EEXIST) {
         struct rtnl_link l;
@@ -85,6 +56,11 @@ int podlink_create(const struct podlink *p, struct err *e)
                    : err_set(e, -EBUSY, "the container has an interface %s already", p->ifname);
     }
     return err;
+}
+
+static struct dp_wire wire_of(const struct podlink *p)
+{
+    return (struct dp_wire){.host_if = p->host_if, .port = p->port, .mac = p->mac, .mtu = p->mtu};
 }
 
 /* A netlink socket in the pod's namespace; and there, what has no netlink request. */
@@ -103,15 +79,11 @@ static int open_in_pod(const struct podlink *p, bool configure, struct rtnl **re
     return err;
 }
 
-int podlink_configure(const struct podlink *p, struct err *e)
+static int configure_pod(const struct podlink *p, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     struct rtnl_link l;
-    int err = p->userspace_switch ? deafen(p->host_if, e) : 0;
-    if (err < 0) {
-        return err;
-    }
-    err = open_in_pod(p, true, &r, e);
+    int err = open_in_pod(p, true, &r, e);
     if (err == 0) {
         struct rtnl_link_set lo = RTNL_LINK_SET_INIT("lo");
         lo.up = 1;
@@ -133,6 +105,31 @@ int podlink_configure(const struct podlink *p, struct err *e)
         err = rtnl_route_add(r, &dflt, e);
     }
     return err < 0 ? err_prefix(e, "in the container") : 0;
+}
+
+/* The host itself says nothing on the link: IPv6 would. */
+static int silence(const char *host_if, struct err *e)
+{
+    char path[64];
+    snprintf(path, sizeof path, "net/ipv6/conf/%s/disable_ipv6", host_if);
+    int err = sysctl_set(path, "1", e);
+    return err == -ENOENT ? 0 : err; /* A kernel without it. */
+}
+
+int podlink_create(const struct podlink *p, struct err *e)
+{
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    struct dp_wire wire = wire_of(p);
+    int err = rtnl_open(&r, e);
+    err = err < 0 ? err : replace_pair(r, p, e);
+    err = err < 0 ? err : silence(p->host_if, e);
+    err = err < 0 ? err : datapath_wire(p->datapath, &wire, e);
+    if (err == 0) {
+        struct rtnl_link_set up = RTNL_LINK_SET_INIT(p->host_if);
+        up.up = 1;
+        err = rtnl_link_set(r, &up, e);
+    }
+    return err < 0 ? err : configure_pod(p, e);
 }
 
 static int check_pod(struct rtnl *r, const struct podlink *p, struct err *e)
@@ -186,6 +183,10 @@ int podlink_check(const struct podlink *p, struct err *e)
     }
     if (err == 0 && !(l.flags & IFF_UP)) {
         err = err_set(e, -ENOENT, "%s: is down", p->host_if);
+    }
+    if (err == 0) {
+        struct dp_wire wire = wire_of(p);
+        err = datapath_check_wire(p->datapath, &wire, e);
     }
     if (err == 0) {
         err = open_in_pod(p, false, &pod, e);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The link of a pod: a veth pair, one end in the host for br0, the other in the pod with its final name,
- * address and routes.
+/* The link of a pod: a veth pair, one end in the host, wired to a port of the switch (datapath_wire), the other in
+ * the pod with its final name, address and routes.
  *
  * Calls block while the kernel works and are made on worker threads; they share nothing.  The thread's own
  * network namespace must be the host's. */
 #pragma once
 
-#include "base/ip.h"
+#include "datapath/datapath.h"
 
 #include <net/if.h>
 
@@ -14,13 +14,13 @@ struct podlink {
     int netns_fd; /* Of the pod; borrowed. */
     char host_if[IF_NAMESIZE];
     char ifname[IF_NAMESIZE];
+    char port[IF_NAMESIZE];          /* Of the switch. */
+    const struct datapath *datapath; /* Borrowed. */
     struct mac host_mac, mac;
     struct ip4_prefix address; /* "10.128.0.2/23" */
     uint32_t gateway;
     uint32_t mtu;
-    /* The switch runs in user space: it sees frames beside the host's network stack, not before it, and
-     * needs whole checksums. */
-    bool userspace_switch;
+    bool userspace_switch; /* It needs whole checksums. */
 };
 
 /* The name of the host's end for a container's interface: "veth" and 8 hexadecimal digits.  'attempt' 0, 1, ...
@@ -30,14 +30,12 @@ void podlink_name(const char *container_id, const char *ifname, unsigned attempt
 /* A MAC for the host's end, which no pod has. */
 struct mac podlink_host_mac(uint32_t pod_ip);
 
-/* Makes the pair, the host's end up.  A veth of the name that nothing uses, left by an earlier attempt, is
- * replaced; -EEXIST: the name is somebody else's; -EBUSY: the pod has an interface 'ifname'. */
+/* Makes the pair, wires the host's end, brings it up, and configures the pod's side: loopback and interface up,
+ * address, default route.  A veth of the name that nothing uses, left by an earlier attempt, is replaced; -EEXIST:
+ * the name is somebody else's; -EBUSY: the pod has an interface 'ifname'.  After another failure the pair may be
+ * there. */
 int podlink_create(const struct podlink *p, struct err *e);
-/* Loopback and interface up, address, default route: the pod's side of a made pair.  Before that the host's end
- * gets its settings: no frame comes from the pod earlier. */
-int podlink_configure(const struct podlink *p, struct err *e);
-/* Whether the pod's side and the host's end are as the two functions above leave them; the error names what
- * is not. */
+/* Whether all is as podlink_create leaves it; the error names what is not. */
 int podlink_check(const struct podlink *p, struct err *e);
 /* Removes the pair; 0 also when it is absent. */
 int podlink_delete(const char *host_if, struct err *e);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A request is a 'struct op' that goes through the steps below, each named after what it does next.
  *
- *     ADD    add_begin -> add_verify (attached already?) -> add_make -> create link
- *                      -> configure the pod's side || attach to the switch -> add_finish
+ *     ADD    add_begin -> add_verify (attached already?) -> add_make
+ *                      -> attach to the switch || make and wire the link -> add_finish
  *     DEL    del_begin -> detach from the switch || delete the link -> del_finish
  *     CHECK  check_begin -> look at the link -> check_finish
+ *     GC     gc_begin -> a DEL for each pod that is not valid -> gc_finish
+ *     STATUS status_begin
  *
  * A failed ADD goes back the same way: undo_begin -> detach || delete -> undo_finish. */
 #include "node/pods.h"
@@ -44,6 +46,7 @@ struct op {
     struct dp_pod *pod; /* What is being made, removed or looked at. */
     struct podlink link;
     unsigned attempt; /* Which name the link has. */
+    bool name_taken;  /* By a link that is not ours. */
     bool made_link;   /* There is a link to remove. */
     bool in_switch;   /* There is a port to remove. */
     bool holds_ip;    /* pod->ip is marked for this request. */
@@ -80,6 +83,8 @@ static void add_begin(struct op *op);
 static void add_make(struct op *op);
 static void del_begin(struct op *op);
 static void check_begin(struct op *op);
+static void gc_begin(struct op *op);
+static void status_begin(struct op *op);
 static void undo_begin(struct op *op);
 
 /* ---- requests ---- */
@@ -98,6 +103,12 @@ static void op_run(void *ctx)
         break;
     case CNI_DEL:
         del_begin(op);
+        break;
+    case CNI_GC:
+        gc_begin(op);
+        break;
+    case CNI_STATUS:
+        status_begin(op);
         break;
     default:
         check_begin(op);
@@ -252,6 +263,7 @@ static void fill_link(struct op *op)
     const struct pods *p = op->pods;
     op->link = (struct podlink){
         .netns_fd = op->netns_fd,
+        .datapath = p->datapath,
         .host_mac = podlink_host_mac(op->pod->ip),
         .mac = op->pod->mac,
         .address = {op->pod->ip, p->net.local.len},
@@ -260,6 +272,7 @@ static void fill_link(struct op *op)
         .userspace_switch = p->userspace_switch,
     };
     snprintf(op->link.host_if, sizeof op->link.host_if, "%s", op->pod->host_if);
+    snprintf(op->link.port, sizeof op->link.port, "%s", op->pod->port);
     snprintf(op->link.ifname, sizeof op->link.ifname, "%s", op->req.ifname);
 }
 
@@ -272,6 +285,7 @@ static void answer_result(struct op *op)
                            .mac = op->pod->mac,
                            .address = op->link.address,
                            .gateway = op->link.gateway,
+                           .mtu = op->link.mtu,
                            .dns = op->req.config.dns};
     CLEANUP_STRBUF struct strbuf body = STRBUF_INIT;
     cni_result_write(&r, op->req.config.version, &body);
@@ -388,19 +402,45 @@ static void add_begin(struct op *op)
 
 static void add_finish(struct op *op)
 {
+    if (op->failed && op->name_taken && op->attempt < MAX_NAME_ATTEMPTS) {
+        op->failed = op->name_taken = false;
+        op->undone = add_make; /* With another name. */
+        undo_begin(op);
+        return;
+    }
     if (op->failed) {
         op->undone = op_answer_error;
         undo_begin(op);
         return;
     }
     char pod[600];
-    log_info("pod attached", "pod=%s ip=%s vnid=%u port=%s ms=%llu", pod_text(op, pod),
-             IP4_TEXT(op->pod->ip), op->pod->vnid, op->pod->host_if,
+    log_info("pod attached", "pod=%s ip=%s vnid=%u port=%s link=%s ms=%llu", pod_text(op, pod),
+             IP4_TEXT(op->pod->ip), op->pod->vnid, op->pod->port, op->pod->host_if,
              (unsigned long long) (time_mono_ms() - op->started_ms));
     struct pods *p = op->pods;
     CLEANUP_FREE char *project = xstrdup(op->pod->pod_namespace);
     answer_result(op);
     pods_project_changed(p, project); /* Its VNID may have changed meanwhile. */
+}
+
+static void add_linked(struct op *op)
+{
+    op->made_link = op->work_result != -EEXIST && op->work_result != -EBUSY;
+    op->name_taken = op->work_result == -EEXIST;
+    if (op->work_result < 0) {
+        op_fail(op, CNI_ATTACH_FAILED, "cannot make the container's interface", "%s",
+                op->work_error.text);
+    }
+    part_ended(op);
+}
+
+static void add_has_port(void *ctx, const char *port)
+{
+    struct op *op = ctx;
+    snprintf(op->pod->port, sizeof op->pod->port, "%s", port);
+    fill_link(op);
+    op->parts++;
+    op_work(op, podlink_create, add_linked);
 }
 
 static void add_attached(void *ctx, int error, const char *text)
@@ -409,15 +449,6 @@ static void add_attached(void *ctx, int error, const char *text)
     op->in_switch = error == 0;
     if (error < 0 && !op_fail_not_ready(op)) {
         op_fail(op, CNI_ATTACH_FAILED, "cannot attach the pod to the switch", "%s", text);
-    }
-    part_ended(op);
-}
-
-static void add_configured(struct op *op)
-{
-    if (op->work_result < 0) {
-        op_fail(op, CNI_ATTACH_FAILED, "cannot configure the container's interface", "%s",
-                op->work_error.text);
     }
     part_ended(op);
 }
@@ -440,37 +471,17 @@ static bool name_is_used(struct pods *p, const char *host_if)
     return false;
 }
 
-static void add_created(struct op *op);
-
-static void create_link(struct op *op)
+static void attach(struct op *op)
 {
     char name[IF_NAMESIZE];
     do {
         podlink_name(op->req.container_id, op->req.ifname, op->attempt++, name);
     } while (op->attempt < MAX_NAME_ATTEMPTS && name_is_used(op->pods, name));
     snprintf(op->pod->host_if, sizeof op->pod->host_if, "%s", name);
-    fill_link(op);
-    op_work(op, podlink_create, add_created);
-}
-
-static void add_created(struct op *op)
-{
-    if (op->work_result == -EEXIST && op->attempt < MAX_NAME_ATTEMPTS) {
-        create_link(op);
-        return;
-    }
-    if (op->work_result < 0) {
-        op_fail(op, CNI_ATTACH_FAILED, "cannot make the container's interface", "%s",
-                op->work_error.text);
-        add_finish(op);
-        return;
-    }
-    op->made_link = true;
-    op->parts = 2;
+    op->parts = 1;
     op->joined = add_finish;
-    op_work(op, podlink_configure, add_configured);
     op->pods->ops->attaching(op->pods->ctx, op->pod);
-    datapath_attach(op->pods->datapath, op->pod, add_attached, op);
+    datapath_attach(op->pods->datapath, op->pod, add_has_port, add_attached, op);
 }
 
 static void add_make(struct op *op)
@@ -502,7 +513,7 @@ static void add_make(struct op *op)
     op->pod->mac = mac_from_ip4(ip);
     op->pod->vnid = vnid;
     op->holds_ip = true;
-    create_link(op);
+    attach(op);
 }
 
 /* ---- removing ---- */
@@ -574,8 +585,8 @@ static void del_finish(struct op *op)
         return;
     }
     char pod[600];
-    log_info("pod detached", "pod=%s ip=%s port=%s ms=%llu", pod_text(op, pod),
-             IP4_TEXT(op->pod->ip), op->pod->host_if,
+    log_info("pod detached", "pod=%s ip=%s port=%s link=%s ms=%llu", pod_text(op, pod),
+             IP4_TEXT(op->pod->ip), op->pod->port, op->pod->host_if,
              (unsigned long long) (time_mono_ms() - op->started_ms));
     op_answer_ok(op);
 }
@@ -667,6 +678,91 @@ static void check_begin(struct op *op)
     op_work(op, podlink_check, check_finish);
 }
 
+/* ---- GC and STATUS ---- */
+
+static bool has_request(const struct pods *p, const struct dp_pod *pod)
+{
+    struct op *op;
+    LIST_FOREACH (op, struct op, node, &p->requests) {
+        if (streq(op->req.container_id, pod->container_id) && streq(op->req.ifname, pod->ifname)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void no_reply(void *ctx, const char *text, size_t size)
+{
+}
+
+/* Detaches a pod that nobody will ask us to detach. */
+static void detach_stale(struct pods *p, const struct dp_pod *pod, const char *reason,
+                         pods_reply_fn *reply, void *ctx)
+{
+    log_warn("detaching a stale pod", "pod=%s/%s ip=%s port=%s reason=\"%s\"", pod->pod_namespace,
+             pod->pod_name, IP4_TEXT(pod->ip), pod->port, reason);
+    struct cni_request r = {.command = CNI_DEL,
+                            .container_id = xstrdup(pod->container_id),
+                            .ifname = xstrdup(pod->ifname)};
+    pods_request(p, &r, -1, reply, ctx);
+}
+
+static void gc_finish(struct op *op)
+{
+    if (op->failed) {
+        op_answer_error(op);
+    } else {
+        op_answer_ok(op);
+    }
+}
+
+static void gc_detached(void *ctx, const char *text, size_t size)
+{
+    struct op *op = ctx;
+    if (text[0] != '0') {
+        op_fail(op, CNI_DETACH_FAILED, "a pod that is gone could not be detached", "%.*s",
+                (int) MIN(size, 400), text);
+    }
+    part_ended(op);
+}
+
+/* One that is being attached is not the runtime's to know yet, and stays. */
+static void gc_begin(struct op *op)
+{
+    struct pods *p = op->pods;
+    if (op_fail_not_ready(op)) {
+        op_answer_error(op);
+        return;
+    }
+    size_t n;
+    const struct dp_pod *const *pods = datapath_pods(p->datapath, &n);
+    op->joined = gc_finish;
+    op->parts = 1;
+    for (size_t i = 0; i < n; i++) {
+        if (!has_request(p, pods[i]) &&
+            !cni_is_valid_attachment(op->req.config.valid, pods[i]->container_id,
+                                     pods[i]->ifname)) {
+            op->parts++;
+            detach_stale(p, pods[i], "the runtime does not know it", gc_detached, op);
+        }
+    }
+    part_ended(op);
+}
+
+static void status_begin(struct op *op)
+{
+    const char *why = op->pods->ops->not_ready(op->pods->ctx);
+    struct datapath_status s;
+    datapath_get_status(op->pods->datapath, &s);
+    if (!why) {
+        op_answer_ok(op);
+        return;
+    }
+    op_fail(op, s.in_place ? CNI_NOT_AVAILABLE : CNI_LIMITED,
+            "the pod network is not available now", "%s", why);
+    op_answer_error(op);
+}
+
 /* ---- the whole ---- */
 
 struct pods *pods_new(const struct pods_config *c, const struct pods_ops *ops, void *ctx)
@@ -725,32 +821,7 @@ size_t pods_busy(const struct pods *p)
 void pods_link_gone(struct pods *p, const char *name)
 {
     reaper_link_gone(p->reaper, name);
-}
-
-static void no_reply(void *ctx, const char *text, size_t size)
-{
-}
-
-/* Detaches a pod that nobody will ask us to detach. */
-static void detach_stale(struct pods *p, const struct dp_pod *pod, const char *reason)
-{
-    log_warn("detaching a stale pod", "pod=%s/%s ip=%s port=%s reason=\"%s\"", pod->pod_namespace,
-             pod->pod_name, IP4_TEXT(pod->ip), pod->host_if, reason);
-    struct cni_request r = {.command = CNI_DEL,
-                            .container_id = xstrdup(pod->container_id),
-                            .ifname = xstrdup(pod->ifname)};
-    request(p, &r, -1, no_reply, NULL);
-}
-
-static bool has_request(const struct pods *p, const struct dp_pod *pod)
-{
-    struct op *op;
-    LIST_FOREACH (op, struct op, node, &p->requests) {
-        if (streq(op->req.container_id, pod->container_id) && streq(op->req.ifname, pod->ifname)) {
-            return true;
-        }
-    }
-    return false;
+    datapath_link_gone(p->datapath, name);
 }
 
 int pods_sweep(struct pods *p, struct err *e)
@@ -776,9 +847,9 @@ int pods_sweep(struct pods *p, struct err *e)
             continue;
         }
         if (!ipam_is_used(p->ipam, pods[i]->ip)) {
-            detach_stale(p, pods[i], "its address is not of this node's subnet");
+            detach_stale(p, pods[i], "its address is not of this node's subnet", no_reply, NULL);
         } else if (!smap_get(&names, pods[i]->host_if)) {
-            detach_stale(p, pods[i], "its link is gone");
+            detach_stale(p, pods[i], "its link is gone", no_reply, NULL);
         }
     }
     smap_done(&names);

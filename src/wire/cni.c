@@ -11,10 +11,11 @@
 #define MAX_CONTAINER_ID 255
 #define MAX_NAME 253
 
-const char *const cni_versions[CNI_N_VERSIONS] = {"0.3.1", "0.4.0", "1.0.0"};
+const char *const cni_versions[CNI_N_VERSIONS] = {"0.3.1", "0.4.0", "1.0.0", "1.1.0"};
 
 #define BAD_ENV "invalid environment variable"
 #define BAD_CONFIG "invalid network configuration"
+#define VALID "cni.dev/valid-attachments"
 
 int cni_fail(struct cni_error *e, enum cni_code code, const char *msg, const char *details, ...)
 {
@@ -38,7 +39,14 @@ void cni_error_write(const struct cni_error *e, struct strbuf *out)
 }
 
 static const char *const command_names[] = {
-    [CNI_ADD] = "ADD", [CNI_DEL] = "DEL", [CNI_CHECK] = "CHECK", [CNI_VERSION] = "VERSION"};
+    [CNI_ADD] = "ADD", [CNI_DEL] = "DEL",       [CNI_CHECK] = "CHECK",
+    [CNI_GC] = "GC",   [CNI_STATUS] = "STATUS", [CNI_VERSION] = "VERSION"};
+
+/* Those that are about one container. */
+static bool is_of_container(enum cni_command c)
+{
+    return c == CNI_ADD || c == CNI_DEL || c == CNI_CHECK;
+}
 
 const char *cni_command_name(enum cni_command c)
 {
@@ -47,7 +55,7 @@ const char *cni_command_name(enum cni_command c)
 
 int cni_command_parse(const char *name, enum cni_command *ret, struct cni_error *e)
 {
-    e->version = CNI_1_0_0;
+    e->version = CNI_1_1_0;
     if (!name || !*name) {
         return cni_fail(e, CNI_INVALID_ENVIRONMENT, BAD_ENV, "CNI_COMMAND is not set");
     }
@@ -58,7 +66,7 @@ int cni_command_parse(const char *name, enum cni_command *ret, struct cni_error 
         }
     }
     return cni_fail(e, CNI_INVALID_ENVIRONMENT, BAD_ENV,
-                    "CNI_COMMAND: \"%.40s\" is not ADD, DEL, CHECK or VERSION", name);
+                    "CNI_COMMAND: \"%.40s\" is not ADD, DEL, CHECK, GC, STATUS or VERSION", name);
 }
 
 void cni_request_done(struct cni_request *r)
@@ -72,6 +80,7 @@ void cni_request_done(struct cni_request *r)
     free(r->config.socket);
     json_free(r->config.dns);
     json_free(r->config.prev_result);
+    json_free(r->config.valid);
     *r = (struct cni_request){0};
 }
 
@@ -242,7 +251,7 @@ static int parse_version(const struct json *conf, enum cni_version *ret, struct 
         }
     }
     return cni_fail(e, CNI_INCOMPATIBLE_VERSION, "incompatible CNI version",
-                    "cniVersion: \"%.40s\" is not supported; 0.3.1, 0.4.0 and 1.0.0 are",
+                    "cniVersion: \"%.40s\" is not supported; 0.3.1, 0.4.0, 1.0.0 and 1.1.0 are",
                     s ? s : "");
 }
 
@@ -273,6 +282,7 @@ static int check_fields(const struct json *conf, struct cni_error *e)
         enum json_type type;
     } known[] = {
         {"cniVersion", JSON_STRING},   {"name", JSON_STRING},       {"type", JSON_STRING},
+        {"cniVersions", JSON_ARRAY},   {"disableCheck", JSON_BOOL}, {"disableGC", JSON_BOOL},
         {"socket", JSON_STRING},       {"dns", JSON_OBJECT},        {"args", JSON_OBJECT},
         {"capabilities", JSON_OBJECT}, {"prevResult", JSON_OBJECT}, {"runtimeConfig", JSON_OBJECT},
     };
@@ -284,8 +294,10 @@ static int check_fields(const struct json *conf, struct cni_error *e)
             k++;
         }
         if (k < ARRAY_SIZE(known)) {
-            static const char *const articles[] = {
-                [JSON_STRING] = "a string", [JSON_OBJECT] = "an object"};
+            static const char *const articles[] = {[JSON_STRING] = "a string",
+                                                   [JSON_OBJECT] = "an object",
+                                                   [JSON_ARRAY] = "a list",
+                                                   [JSON_BOOL] = "true or false"};
             if (!json_is(v, known[k].type)) {
                 return cni_fail(e, CNI_INVALID_CONFIG, BAD_CONFIG, "%s: is not %s", key,
                                 articles[known[k].type]);
@@ -340,6 +352,41 @@ static int check_socket(const char *s, struct cni_error *e)
     return 0;
 }
 
+/* A list that is not understood must not pass for an empty one: all pods would go. */
+static int check_valid(const struct json *list, struct cni_error *e)
+{
+    if (!json_is(list, JSON_ARRAY)) {
+        return cni_fail(e, CNI_INVALID_CONFIG, BAD_CONFIG, VALID ": %s, and GC needs it",
+                        list ? "is not a list" : "is missing");
+    }
+    const struct json *item;
+    size_t i = 0;
+    JSON_FOREACH (item, list) {
+        const char *id = json_path_string(item, "containerID", NULL);
+        const char *ifname = json_path_string(item, "ifname", NULL);
+        if (!id || !*id || !ifname || !*ifname) {
+            return cni_fail(e, CNI_INVALID_CONFIG, BAD_CONFIG,
+                            VALID "[%zu].%s: is missing, or not a string", i,
+                            id && *id ? "ifname" : "containerID");
+        }
+        i++;
+    }
+    return 0;
+}
+
+bool cni_is_valid_attachment(const struct json *valid, const char *container_id, const char *ifname)
+{
+    const struct json *item;
+    JSON_FOREACH (item, valid) {
+        const char *id = json_path_string(item, "containerID", NULL);
+        const char *name = json_path_string(item, "ifname", NULL);
+        if (id && name && streq(id, container_id) && streq(name, ifname)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Takes what it keeps out of 'conf'. */
 static int parse_config(struct json *conf, enum cni_command command, struct cni_config *c,
                         struct cni_error *e)
@@ -356,6 +403,11 @@ static int parse_config(struct json *conf, enum cni_command command, struct cni_
         return cni_fail(e, CNI_INCOMPATIBLE_VERSION, "incompatible CNI version",
                         "cniVersion: %s has no CHECK; 0.4.0 and later have",
                         cni_versions[c->version]);
+    }
+    if ((command == CNI_GC || command == CNI_STATUS) && c->version < CNI_1_1_0) {
+        return cni_fail(e, CNI_INCOMPATIBLE_VERSION, "incompatible CNI version",
+                        "cniVersion: %s has no %s; 1.1.0 has", cni_versions[c->version],
+                        command_names[command]);
     }
     r = check_fields(conf, e);
     if (r < 0) {
@@ -384,6 +436,9 @@ static int parse_config(struct json *conf, enum cni_command command, struct cni_
     if (r < 0) {
         return r;
     }
+    if (command == CNI_GC && (r = check_valid(json_get(conf, VALID), e)) < 0) {
+        return r;
+    }
     const struct json *prev = json_get(conf, "prevResult");
     if (command == CNI_CHECK && !prev) {
         return cni_fail(e, CNI_INVALID_CONFIG, BAD_CONFIG,
@@ -398,6 +453,7 @@ static int parse_config(struct json *conf, enum cni_command command, struct cni_
     c->socket = xstrdup(socket);
     c->dns = json_take(conf, "dns");
     c->prev_result = json_take(conf, "prevResult");
+    c->valid = json_take(conf, VALID);
     return 0;
 }
 
@@ -407,6 +463,13 @@ static int parse_config(struct json *conf, enum cni_command command, struct cni_
 static int validate(struct cni_request *r, struct json *conf, struct cni_error *e)
 {
     int err = parse_config(conf, r->command, &r->config, e);
+    if (err == 0 && !is_of_container(r->command)) {
+        free(r->container_id);
+        free(r->ifname);
+        r->container_id = xstrdup("");
+        r->ifname = xstrdup("");
+        return 0;
+    }
     if (err == 0) {
         err = check_container_id(r->container_id, e);
     }
@@ -465,7 +528,7 @@ int cni_request_read(const struct cni_env *env, const char *config, size_t size,
 
 int cni_version_answer(const char *config, size_t size, struct strbuf *out, struct cni_error *e)
 {
-    e->version = CNI_1_0_0;
+    e->version = CNI_1_1_0;
     CLEANUP(json_free) struct json *conf = NULL;
     struct err je = {0};
     if (size > 0 && json_parse(config, size, &conf, &je) < 0) {
@@ -509,6 +572,9 @@ void cni_request_write(const struct cni_request *r, struct strbuf *out)
     if (r->config.prev_result && r->command == CNI_CHECK) {
         json_set(conf, "prevResult", json_clone(r->config.prev_result));
     }
+    if (r->config.valid) {
+        json_set(conf, VALID, json_clone(r->config.valid));
+    }
     json_write(v, 0, out);
 }
 
@@ -522,7 +588,7 @@ int cni_request_parse(const char *line, size_t size, struct cni_request *ret, st
     CLEANUP(cni_request_done) struct cni_request r = {0};
     CLEANUP(json_free) struct json *v = NULL;
     struct err je = {0};
-    e->version = CNI_1_0_0;
+    e->version = CNI_1_1_0;
     if (json_parse(line, size, &v, &je) < 0) {
         return cni_fail(e, CNI_DECODE_FAILURE, "cannot read the request", "request: %s", je.text);
     }
@@ -563,6 +629,9 @@ void cni_result_write(const struct cni_result *r, enum cni_version v, struct str
     strbuf_addf(out, "},{\"mac\":\"%s\"", MAC_TEXT(r->mac));
     add_field(out, "name", r->ifname);
     add_field(out, "sandbox", r->netns);
+    if (v >= CNI_1_1_0) {
+        strbuf_addf(out, ",\"mtu\":%u", r->mtu);
+    }
     strbuf_addf(out,
                 "}],\"ips\":[{%s\"address\":\"%s\",\"gateway\":\"%s\",\"interface\":1}],"
                 "\"routes\":[{\"dst\":\"0.0.0.0/0\",\"gw\":\"%s\"}],\"dns\":",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CNI, the Container Network Interface (specification versions 0.3.1, 0.4.0 and 1.0.0): what a runtime asks
+/* CNI, the Container Network Interface (specification versions 0.3.1, 0.4.0, 1.0.0 and 1.1.0): what a runtime asks
  * of a plug-in, what the plug-in answers, and how tenet-cni passes both to and from the agent.
  *
  * A request is the CNI_* environment and the network configuration on standard input; it is validated
@@ -16,7 +16,7 @@
 #define CNI_MAX_REPLY (256u * 1024)
 #define CNI_DEFAULT_SOCKET "/run/tenet/node/cni.sock"
 
-enum cni_version { CNI_0_3_1, CNI_0_4_0, CNI_1_0_0, CNI_N_VERSIONS };
+enum cni_version { CNI_0_3_1, CNI_0_4_0, CNI_1_0_0, CNI_1_1_0, CNI_N_VERSIONS };
 extern const char *const cni_versions[CNI_N_VERSIONS];
 
 /* Specification, "Error": 1-99 are the specification's, from 100 ours. */
@@ -29,6 +29,8 @@ enum cni_code {
     CNI_DECODE_FAILURE = 6,
     CNI_INVALID_CONFIG = 7,
     CNI_TRY_AGAIN = 11,
+    CNI_NOT_AVAILABLE = 50,  /* STATUS: no ADD would succeed now ... */
+    CNI_LIMITED = 51,        /* ... and those attached may not reach all either. */
     CNI_NO_ADDRESS = 100,    /* The node's subnet is full. */
     CNI_NO_VNID = 101,       /* The pod's project has no VNID (yet). */
     CNI_ATTACH_FAILED = 102, /* The kernel or the switch refused. */
@@ -48,7 +50,7 @@ int cni_fail(struct cni_error *e, enum cni_code code, const char *msg, const cha
 /* Appends the error as a JSON object. */
 void cni_error_write(const struct cni_error *e, struct strbuf *out);
 
-enum cni_command { CNI_ADD, CNI_DEL, CNI_CHECK, CNI_VERSION };
+enum cni_command { CNI_ADD, CNI_DEL, CNI_CHECK, CNI_GC, CNI_STATUS, CNI_VERSION };
 const char *cni_command_name(enum cni_command c);
 
 struct cni_config {
@@ -57,13 +59,14 @@ struct cni_config {
     char *socket;             /* Of the agent. */
     struct json *dns;         /* "dns" as configured, to be returned; NULL: none. */
     struct json *prev_result; /* NULL: none. */
+    struct json *valid; /* GC: "cni.dev/valid-attachments", a list of {"containerID", "ifname"}. */
 };
 
 struct cni_request {
-    enum cni_command command; /* Not CNI_VERSION. */
-    char *container_id, *ifname;
-    char *netns;                    /* Absolute path; NULL (DEL only): none given. */
-    char *pod_namespace, *pod_name; /* NULL (DEL only): not given. */
+    enum cni_command command;       /* Not CNI_VERSION. */
+    char *container_id, *ifname;    /* GC, STATUS: "". */
+    char *netns;                    /* Absolute path; NULL (not ADD, CHECK): none given. */
+    char *pod_namespace, *pod_name; /* NULL (not ADD, CHECK): not given. */
     struct cni_config config;
 };
 void cni_request_done(struct cni_request *r);
@@ -95,9 +98,13 @@ struct cni_result {
     struct mac mac;
     struct ip4_prefix address; /* "10.128.0.2/23" */
     uint32_t gateway;
+    uint32_t mtu;           /* Told from 1.1.0 on. */
     const struct json *dns; /* NULL: none. */
 };
 /* Appends 'r' as the specification's version has it. */
 void cni_result_write(const struct cni_result *r, enum cni_version v, struct strbuf *out);
+/* Whether GC's list 'valid' names the attachment. */
+bool cni_is_valid_attachment(const struct json *valid, const char *container_id,
+                             const char *ifname);
 /* CHECK: 'prev' must hold what 'r' says; more than that (of other plug-ins in the chain) is fine. */
 int cni_result_check(const struct cni_result *r, const struct json *prev, struct cni_error *e);

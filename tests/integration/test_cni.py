@@ -75,16 +75,16 @@ def sandbox(own):
 def test_version(own, sandbox):
     status, out = sandbox().call("VERSION", raw='{"cniVersion":"1.0.0"}')
     assert status == 0
-    assert {"0.3.1", "0.4.0", "1.0.0"} <= set(out["supportedVersions"])
+    assert ["0.3.1", "0.4.0", "1.0.0", "1.1.0"] == sorted(out["supportedVersions"])
 
 
-@pytest.mark.parametrize("version", ["0.3.1", "0.4.0", "1.0.0"])
+@pytest.mark.parametrize("version", ["0.3.1", "0.4.0", "1.0.0", "1.1.0"])
 def test_result_is_in_the_version_of_the_configuration(own, sandbox, version):
     s = sandbox()
     out = s.add(conf={**own.conf, "cniVersion": version})
     assert out["cniVersion"] == version
     ip = out["ips"][0]
-    assert ("version" in ip) == (version != "1.0.0")
+    assert ("version" in ip) == (version < "1.0.0")
     address = ip["address"].split("/")[0]
     assert ip["gateway"] == own.node("node1")["subnet"].split("/")[0].rsplit(".", 1)[0] + ".1"
     eth0 = out["interfaces"][ip["interface"]]
@@ -121,6 +121,42 @@ def test_check(own, sandbox):
     run(["ip", "-n", s.ns, "addr", "flush", "dev", "eth0"])
     status, out = s.call("CHECK", conf=conf)
     assert status != 0 and out["code"] and "eth0" in out["msg"] + out.get("details", "")
+
+
+def test_status_says_whether_an_add_would_succeed(own, sandbox):
+    s = sandbox()
+    conf = {**own.conf, "cniVersion": "1.1.0"}
+    only = ("CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME", "CNI_ARGS")
+    assert s.call("STATUS", conf=conf, drop=only) == (0, None)
+    status, out = s.call("STATUS", conf={**conf, "socket": "/run/tenet/no-such-socket"}, drop=only)
+    assert status == 1 and out["code"] == 50
+    own.cmd("ovs", "stop", "node1")
+    try:
+        wait_for("the agent to notice", lambda: s.call("STATUS", conf=conf, drop=only)[0] == 1)
+        assert s.call("STATUS", conf=conf, drop=only)[1]["code"] in (50, 51)
+    finally:
+        own.cmd("ovs", "start", "node1")
+    wait_for("the network to be back", lambda: s.call("STATUS", conf=conf, drop=only)[0] == 0)
+
+
+def test_gc_removes_what_the_runtime_does_not_know(own, sandbox):
+    keep, gone = sandbox(pod="keep"), sandbox(pod="gone")
+    keep.add()
+    gone.add()
+    conf = {**own.conf, "cniVersion": "1.1.0",
+            "cni.dev/valid-attachments": [{"containerID": keep.id, "ifname": "eth0"}]}
+    missing = {k: v for k, v in conf.items() if not k.startswith("cni.dev/")}
+    status, out = keep.call("GC", conf=missing)
+    assert status == 1 and "valid-attachments" in out["details"]
+    ids = own.vsctl("node1", "--bare", "--columns=external_ids", "list", "interface")
+    assert keep.id in ids and gone.id in ids
+    assert keep.call("GC", conf=conf, drop=("CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME", "CNI_ARGS")) == (0, None)
+    ids = own.vsctl("node1", "--bare", "--columns=external_ids", "list", "interface")
+    assert keep.id in ids and gone.id not in ids
+    assert "eth0" in run(["ip", "-n", keep.ns, "-o", "link"]).stdout
+    assert "eth0" not in run(["ip", "-n", gone.ns, "-o", "link"]).stdout
+    assert keep.call("GC", conf={**conf, "cni.dev/valid-attachments": []})[0] == 0
+    assert "eth0" not in run(["ip", "-n", keep.ns, "-o", "link"]).stdout
 
 
 BAD = [
@@ -176,7 +212,7 @@ def test_agent_not_running(own, sandbox):
 
 def state(own):
     links = re.findall(r"\d+: (veth[^@:]+)", own.ns("node1", ["ip", "-o", "link"]).stdout)
-    ports = [p for p in own.vsctl("node1", "list-ports", "br0").split() if p.startswith("veth")]
+    ports = re.findall(r"tenet-link=(\S+)", own.vsctl("node1", "--bare", "--columns=external_ids", "list", "interface"))
     return sorted(links), sorted(ports), own.flows("node1")
 
 

@@ -44,7 +44,7 @@ def test_a_host_that_is_only_a_master_gets_nothing(cluster):
 
 
 def test_pod_side(cluster):
-    """SDN-P-14, SDN-P-15: eth0 in the pod, veth in br0, default route to the gateway, MAC from the address."""
+    """SDN-P-14, SDN-P-15: eth0 in the pod, its veth wired to a port of br0, default route to the gateway, MAC from the address."""
     pod = cluster.pods[0]
     node = cluster.node(pod.node)
     link = pod.ns(["ip", "-4", "-o", "addr", "show", "eth0"]).stdout
@@ -56,7 +56,8 @@ def test_pod_side(cluster):
     rows = json.loads(cluster.vsctl(pod.node, "-f", "json", "--columns=name,external_ids", "list", "interface"))
     mine = [(name, dict(ids[1])) for name, ids in rows["data"]
             if dict(ids[1]).get("tenet-pod") == pod.name and dict(ids[1]).get("tenet-namespace") == pod.project]
-    assert len(mine) == 1 and mine[0][0].startswith("veth")
+    assert len(mine) == 1 and mine[0][1]["tenet-link"].startswith("veth")
+    assert mine[0][1]["tenet-link"] in cluster.ns(pod.node, ["ip", "-br", "link"]).stdout
     assert mine[0][1]["tenet-ip"] == pod.ip and int(mine[0][1]["tenet-vnid"]) == pod.vnid
 
 

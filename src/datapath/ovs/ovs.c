@@ -47,6 +47,16 @@ void ovs_complete(struct ovs_dp *o, datapath_done_fn *fn, void *ctx, int error, 
     loop_task_queue(&o->pump);
 }
 
+void ovs_tell_port(struct ovs_dp *o, datapath_port_fn *fn, void *ctx, const char *port)
+{
+    struct completion *c = NEW(struct completion);
+    c->port = fn;
+    c->ctx = ctx;
+    snprintf(c->text, sizeof c->text, "%s", port);
+    list_push_back(&o->completions, &c->link);
+    loop_task_queue(&o->pump);
+}
+
 void ovs_transact(struct ovs_dp *o, struct json *ops, db_done_fn *done, void *ctx)
 {
     o->transactions++;
@@ -162,7 +172,11 @@ static bool deliver(struct ovs_dp *o)
     struct list *link;
     while (!o->closed && (link = list_pop_front(&o->completions))) {
         struct completion *c = CONTAINER_OF(link, struct completion, link);
-        c->fn(c->ctx, c->error, c->text);
+        if (c->port) {
+            c->port(c->ctx, c->text);
+        } else {
+            c->fn(c->ctx, c->error, c->text);
+        }
         free(c);
     }
     o->delivering = false;
@@ -178,6 +192,7 @@ static void pump(void *ctx)
     struct ovs_dp *o = ctx;
     o->wake_ms = UINT64_MAX;
     if (db_is_synced(o->db)) {
+        pool_adopt(o);
         pods_adopt(o);
         if (!o->inventory_known) {
             o->inventory_known = o->inventory_due = true;
@@ -224,6 +239,7 @@ static void ovs_close(struct datapath *dp)
     loop_task_cancel(&o->pump);
     loop_timer_free(o->timer);
     pods_done(o);
+    pool_done(o);
     network_done(o);
     flow_table_done(&o->flows);
     bridge_undo_clear(&o->undo);
@@ -266,6 +282,7 @@ static int ovs_open(struct loop *l, const struct datapath_config *cfg,
     smap_init(&o->foreign, NULL);
     list_init(&o->completions);
     pods_init(o);
+    pool_init(o);
     loop_task_init(&o->pump, l, pump, o);
     o->timer = loop_timer_new(l, on_timer, o);
     o->db = db_new(l, cfg->ovsdb, cfg->bridge, &db_callbacks, o);
@@ -283,16 +300,21 @@ static void ovs_set_network(struct datapath *dp, const struct sdn_network *n)
     loop_task_queue(&o->pump);
 }
 
-static void ovs_attach(struct datapath *dp, const struct dp_pod *p, datapath_done_fn *done,
-                       void *ctx)
+static void ovs_attach(struct datapath *dp, const struct dp_pod *p, datapath_port_fn *port,
+                       datapath_done_fn *done, void *ctx)
 {
-    pods_attach(of_dp(dp), p, done, ctx);
+    pods_attach(of_dp(dp), p, port, done, ctx);
 }
 
 static void ovs_detach(struct datapath *dp, const char *container_id, const char *ifname,
                        datapath_done_fn *done, void *ctx)
 {
     pods_detach(of_dp(dp), container_id, ifname, done, ctx);
+}
+
+static void ovs_link_gone(struct datapath *dp, const char *name)
+{
+    pool_link_gone(of_dp(dp), name);
 }
 
 static void ovs_set_vnid(struct datapath *dp, const char *pod_namespace, uint32_t vnid)
@@ -330,6 +352,7 @@ static void ovs_get_status(struct datapath *dp, struct datapath_status *ret)
         .flows = o->flows.n_wanted,
         .pods = pods,
         .remotes = o->net.n_remotes,
+        .spare_ports = o->pool.n_free,
         .datapath_type = b && b->datapath_type ? b->datapath_type : "",
     };
 }
@@ -352,6 +375,16 @@ void ovs_set_audit_ms(struct datapath *dp, uint64_t ms)
     of_set_audit_ms(of_dp(dp)->of, ms);
 }
 
+bool ovs_ports_are_settled(const struct datapath *dp)
+{
+    return pool_is_settled(CONTAINER_OF((struct datapath *) dp, struct ovs_dp, dp));
+}
+
+void ovs_set_quiet_ms(struct datapath *dp, uint64_t ms)
+{
+    of_dp(dp)->pool.quiet_ms = ms;
+}
+
 const struct datapath_ops datapath_ovs = {
     .kind = "ovs",
     .open = ovs_open,
@@ -359,6 +392,9 @@ const struct datapath_ops datapath_ovs = {
     .set_network = ovs_set_network,
     .attach = ovs_attach,
     .detach = ovs_detach,
+    .wire = pool_wire,
+    .check_wire = pool_check_wire,
+    .link_gone = ovs_link_gone,
     .set_vnid = ovs_set_vnid,
     .set_policy = ovs_set_policy,
     .pods = ovs_pods,

@@ -8,7 +8,8 @@
  *
  *     ovs.c      the pump, events, the entry points
  *     setup.c    bridge, vxlan0 and tun0
- *     pods.c     ports of pods
+ *     pods.c     which pod has which port
+ *     pool.c     ports that wait for pods
  *     network.c  groups of flows from the network */
 #pragma once
 
@@ -17,6 +18,7 @@
 #include "datapath/ovs/db.h"
 #include "datapath/ovs/of.h"
 #include "datapath/ovs/plan.h"
+#include "datapath/ovs/pool.h"
 #include "sdn/pipeline.h"
 
 #define OVS_TEXT_SIZE 384
@@ -24,6 +26,7 @@
 /* A 'done' of the agent that is to be called. */
 struct completion {
     struct list link;
+    datapath_port_fn *port; /* Either: 'text' is the port. */
     datapath_done_fn *fn;
     void *ctx;
     int error;
@@ -71,6 +74,8 @@ struct ovs_dp {
     const struct dp_pod **pods_view;
     size_t pods_view_cap;
 
+    struct pool pool;
+
     /* Events to deliver. */
     struct list completions;
     bool inventory_known, inventory_due, ready_due, lost_due, fatal_due;
@@ -86,6 +91,7 @@ uint64_t ovs_now(struct ovs_dp *o);
 void ovs_wake_at(struct ovs_dp *o, uint64_t ms);
 void ovs_say_lost(struct ovs_dp *o, const char *reason);
 void ovs_complete(struct ovs_dp *o, datapath_done_fn *fn, void *ctx, int error, const char *text);
+void ovs_tell_port(struct ovs_dp *o, datapath_port_fn *fn, void *ctx, const char *port);
 void ovs_transact(struct ovs_dp *o, struct json *ops, db_done_fn *done, void *ctx);
 
 /* ---- setup.c ---- */
@@ -108,11 +114,14 @@ void pods_flows(struct ovs_dp *o); /* Brings the groups of flows up to date. */
 /* Makes the groups anew after the network changed; returns the generation of what changed. */
 uint64_t pods_reflow(struct ovs_dp *o);
 void pods_finish(struct ovs_dp *o); /* Completes what is done, and what takes too long. */
-void pods_attach(struct ovs_dp *o, const struct dp_pod *p, datapath_done_fn *done, void *ctx);
+void pods_attach(struct ovs_dp *o, const struct dp_pod *p, datapath_port_fn *port,
+                 datapath_done_fn *done, void *ctx);
 void pods_detach(struct ovs_dp *o, const char *container_id, const char *ifname,
                  datapath_done_fn *done, void *ctx);
 void pods_set_vnid(struct ovs_dp *o, const char *pod_namespace, uint32_t vnid);
 const struct dp_pod *const *pods_view(struct ovs_dp *o, size_t *ret_n);
+/* A port number that nothing uses, not even flows that are on their way out; 0: there is none. */
+uint32_t pods_take_number(struct ovs_dp *o);
 const struct dp_pod *pods_find(struct ovs_dp *o, const char *container_id, const char *ifname);
 
 /* ---- kernel.c ---- */
@@ -126,3 +135,7 @@ struct ovs_counters {
 struct ovs_counters ovs_get_counters(const struct datapath *dp);
 /* For tests: how often flows are compared with the switch. */
 void ovs_set_audit_ms(struct datapath *dp, uint64_t ms);
+/* For tests: whether the spare ports are there. */
+bool ovs_ports_are_settled(const struct datapath *dp);
+/* For tests: how long no pod must have come or gone before spare ports do. */
+void ovs_set_quiet_ms(struct datapath *dp, uint64_t ms);

@@ -20,6 +20,7 @@ LOG_MODULE("ovs");
 
 struct waiter {
     struct list link;
+    datapath_port_fn *port; /* NULL: was told, or is a detach. */
     datapath_done_fn *fn;
     void *ctx;
     int error; /* What to tell once the port is gone; 0 for a detach. */
@@ -40,9 +41,8 @@ struct pod_rec {
     bool wanted;
     bool in_flight;  /* A transaction that inserts or changes its row was sent. */
     bool alone;      /* Its transaction was refused together with others: send it by itself. */
-    bool recreate;   /* The row is of a device that is gone: make a new one. */
     bool has_row;    /* As of pods_adopt. */
-    uint32_t number; /* Port number that we ask for. */
+    uint32_t number; /* Port number that we ask for when the row has to be made again. */
     unsigned attempts;
     uint64_t retry_ms, deadline_ms; /* 0: none. */
 
@@ -120,20 +120,30 @@ void pods_done(struct ovs_dp *o)
     free(o->pods_view);
 }
 
-/* The row that is this pod's port, if it is there and not being removed. */
-static struct row_iface *row_of(const struct ovs_dp *o, const struct pod_rec *r)
+/* The row of this pod's port, whether it says so yet or not. */
+static struct row_iface *port_of(const struct ovs_dp *o, const struct pod_rec *r)
 {
-    struct row_iface *i = ovs_rows_iface(db_rows(o->db), r->pod->host_if);
-    return i && i->port && i->pod && !i->removing &&
-                   streq(i->pod->container_id, r->pod->container_id) &&
-                   streq(i->pod->ifname, r->pod->ifname)
-               ? i
-               : NULL;
+    struct row_iface *i = r->pod->port[0] ? ovs_rows_iface(db_rows(o->db), r->pod->port) : NULL;
+    if (!i || !i->port || i->removing) {
+        return NULL;
+    }
+    bool ours = i->pod ? streq(i->pod->container_id, r->pod->container_id) &&
+                             streq(i->pod->ifname, r->pod->ifname)
+                       : i->pooled;
+    return ours ? i : NULL;
 }
 
-static void wait_for(struct pod_rec *r, datapath_done_fn *fn, void *ctx)
+/* As port_of, when it says so. */
+static struct row_iface *row_of(const struct ovs_dp *o, const struct pod_rec *r)
+{
+    struct row_iface *i = port_of(o, r);
+    return i && i->pod ? i : NULL;
+}
+
+static void wait_for(struct pod_rec *r, datapath_port_fn *port, datapath_done_fn *fn, void *ctx)
 {
     struct waiter *w = NEW(struct waiter);
+    w->port = port;
     w->fn = fn;
     w->ctx = ctx;
     list_push_back(&r->waiters, &w->link);
@@ -208,14 +218,13 @@ static uint64_t vnid_unref(struct ovs_dp *o, uint32_t vnid)
     return flow_table_remove_group(&o->flows, pipeline_vnid_cookie(vnid));
 }
 
-/* The flows it should have.  Their port is the one it has, or the one that was asked for: then flows and
- * port are made at the same time. */
+/* The flows it should have.  Their port is the one it has, or the one that was asked for. */
 static struct pod_flows wanted_flows(const struct ovs_dp *o, const struct pod_rec *r)
 {
     if (!r->wanted) {
         return (struct pod_flows){0};
     }
-    const struct row_iface *i = row_of(o, r);
+    const struct row_iface *i = port_of(o, r);
     int64_t n = r->in_flight ? r->number : 0;
     if (i) {
         n = i->ofport ? i->ofport : i->ofport_request;
@@ -265,7 +274,7 @@ static void update_flows(struct ovs_dp *o, struct pod_rec *r)
     }
     if (want.port && !address_is_free(o, r)) {
         log_limited(&limit, LOG_WARN, "two ports have the same address, one gets no flows",
-                    "port=%s ip=%s", r->pod->host_if, IP4_TEXT(r->pod->ip));
+                    "port=%s ip=%s", r->pod->port, IP4_TEXT(r->pod->ip));
         want = (struct pod_flows){0};
     }
     /* The new ones first, so that a VNID group which stays is not touched. */
@@ -352,11 +361,11 @@ static bool number_is_used(const struct ovs_dp *o, uint32_t number)
             return true;
         }
     }
-    return false;
+    return pool_number_is_used(o, number);
 }
 
 /* Goes round, so that the number of a port that just went is not used again soon. */
-static uint32_t take_number(struct ovs_dp *o)
+uint32_t pods_take_number(struct ovs_dp *o)
 {
     for (uint32_t tries = 0; tries <= NUMBER_MAX - NUMBER_MIN; tries++) {
         uint32_t n = o->next_number;
@@ -374,7 +383,7 @@ static uint32_t take_number(struct ovs_dp *o)
 struct batch_item {
     size_t first_op;
     char *container_id, *ifname; /* The record whose row is inserted or changed; or NULL ... */
-    char iface[16];              /* ... and the interface that is removed. */
+    char iface[16];              /* ... and the interface that is removed, or loses its pod. */
 };
 struct batch {
     struct ovs_dp *o;
@@ -428,7 +437,7 @@ static void item_failed(struct ovs_dp *o, struct pod_rec *r, int error, const ch
 {
     static struct log_limit limit;
     char text[OVS_TEXT_SIZE];
-    snprintf(text, sizeof text, "port %s: the database refused: %.300s", r->pod->host_if, reason);
+    snprintf(text, sizeof text, "port %s: the database refused: %.300s", r->pod->port, reason);
     if (r->wanted && !list_is_empty(&r->waiters)) {
         fail_attach(o, r, error, text);
         return;
@@ -484,14 +493,14 @@ static void add_insert(struct batch *b, struct pod_rec *r)
 {
     struct ovs_dp *o = b->o;
     unsigned serial = (unsigned) b->n;
-    r->number = r->number ? r->number : take_number(o);
+    r->number = r->number ? r->number : pods_take_number(o);
     batch_add_rec(b, r);
     struct json *row = json_object();
     json_set(row, "external_ids", pod_to_ids(r->pod));
     if (r->number) {
         json_set_int(row, "ofport_request", r->number);
     }
-    plan_add_port(b->ops, r->pod->host_if, serial, row);
+    plan_add_port(b->ops, r->pod->port, serial, row);
     const char *bridge = db_rows(o->db)->bridge->uuid;
     json_append(b->ops, ovsdb_mutate("Bridge", ovsdb_where_uuid(bridge), "ports", "insert",
                                      plan_port_ref(serial)));
@@ -509,14 +518,14 @@ static void step_removals(struct ovs_dp *o, struct batch *b)
             continue;
         }
         struct pod_rec *r = find(o, i->pod->container_id, i->pod->ifname);
-        if (r->wanted && !r->recreate && streq(r->pod->host_if, i->name)) {
+        if (r->wanted && streq(r->pod->port, i->name)) {
             continue;
         }
-        r->recreate = false;
         i->removing = true;
         struct batch_item *item = batch_add(b);
         snprintf(item->iface, sizeof item->iface, "%s", i->name);
-        json_append(b->ops, plan_remove_port(db_rows(o->db), i->port));
+        json_append(b->ops,
+                    i->pooled ? pod_clear_ids(i->uuid) : plan_remove_port(db_rows(o->db), i->port));
     }
 }
 
@@ -531,26 +540,55 @@ static void name_taken(struct ovs_dp *o, struct pod_rec *r, const struct row_ifa
     fail_attach(o, r, -EEXIST, text);
 }
 
+/* Gives pods without a port one; returns how many still have none. */
+static size_t assign_ports(struct ovs_dp *o)
+{
+    size_t waiting = 0;
+    struct pod_rec *r;
+    HMAP_FOREACH (r, struct pod_rec, node, &o->pods) {
+        if (!r->wanted) {
+            continue;
+        }
+        if (!r->pod->port[0]) {
+            const char *port = pool_take(o, r->pod->ip);
+            if (!port) {
+                waiting++;
+                continue;
+            }
+            snprintf(r->pod->port, sizeof r->pod->port, "%s", port);
+            r->number = (uint32_t) ovs_rows_iface(db_rows(o->db), port)->ofport;
+        }
+        struct waiter *w;
+        LIST_FOREACH (w, struct waiter, link, &r->waiters) {
+            if (w->port) {
+                ovs_tell_port(o, TAKE(w->port), w->ctx, r->pod->port);
+            }
+        }
+    }
+    return waiting;
+}
+
 void pods_step(struct ovs_dp *o)
 {
     struct batch *all = batch_new(o);
     step_removals(o, all);
+    pool_step(o, assign_ports(o));
     struct pod_rec *r;
     HMAP_FOREACH (r, struct pod_rec, node, &o->pods) {
-        if (!r->wanted || r->in_flight) {
+        if (!r->wanted || r->in_flight || !r->pod->port[0]) {
             continue;
         }
         if (r->retry_ms > ovs_now(o)) {
             ovs_wake_at(o, r->retry_ms);
             continue;
         }
-        const struct row_iface *i = ovs_rows_iface(db_rows(o->db), r->pod->host_if);
-        const struct row_iface *mine = row_of(o, r);
+        const struct row_iface *i = ovs_rows_iface(db_rows(o->db), r->pod->port);
+        const struct row_iface *mine = port_of(o, r);
         if (i && !mine) {
             name_taken(o, r, i);
             continue;
         }
-        if (mine && pod_equal(mine->pod, r->pod)) {
+        if (mine && mine->pod && pod_equal(mine->pod, r->pod)) {
             continue;
         }
         struct batch *b = r->alone ? batch_new(o) : all;
@@ -573,7 +611,7 @@ static void finish_wanted(struct ovs_dp *o, struct pod_rec *r)
 {
     const struct row_iface *i = row_of(o, r);
     bool has_port = i && i->ofport > 0 && r->flows.port == i->ofport;
-    bool stored = i && !r->in_flight && !r->recreate && pod_equal(i->pod, r->pod);
+    bool stored = i && !r->in_flight && pod_equal(i->pod, r->pod);
     r->pod->ready = has_port && stored && flow_table_in_place(&o->flows, r->generation);
     if (list_is_empty(&r->waiters)) {
         return;
@@ -581,14 +619,15 @@ static void finish_wanted(struct ovs_dp *o, struct pod_rec *r)
     char text[OVS_TEXT_SIZE];
     if (r->pod->ready) {
         finish_waiters(o, r, 0, "");
-    } else if (i && i->ofport < 0 && !r->recreate) {
+    } else if (i && i->ofport < 0) {
         snprintf(text, sizeof text, "port %s: %s", i->name,
                  i->error ? i->error : "refused by Open vSwitch");
         fail_attach(o, r, -EIO, text);
     } else if (ovs_now(o) >= r->deadline_ms) {
         const char *why = setup_obstacle(o);
+        const char *port = r->pod->port[0] ? r->pod->port : "(none became free)";
         snprintf(text, sizeof text, "port %s: Open vSwitch did not connect it in %d s%s%.200s",
-                 r->pod->host_if, ATTACH_MS / 1000, why ? ": " : "", why ? why : "");
+                 port, ATTACH_MS / 1000, why ? ": " : "", why ? why : "");
         fail_attach(o, r, -ETIMEDOUT, text);
     }
 }
@@ -601,6 +640,7 @@ static bool finish_unwanted(struct ovs_dp *o, struct pod_rec *r)
      * connection. */
     if (o->inventory_known && db_is_synced(o->db) && !r->has_row && !r->in_flight) {
         finish_waiters(o, r, 0, "");
+        pool_put(o, r->pod->port, r->pod->ip, r->generation);
         rec_free(o, r);
         return true;
     }
@@ -655,7 +695,8 @@ static const char *cannot_attach(struct ovs_dp *o, const struct dp_pod *p, int *
     return NULL;
 }
 
-void pods_attach(struct ovs_dp *o, const struct dp_pod *p, datapath_done_fn *done, void *ctx)
+void pods_attach(struct ovs_dp *o, const struct dp_pod *p, datapath_port_fn *port,
+                 datapath_done_fn *done, void *ctx)
 {
     int error;
     char text[OVS_TEXT_SIZE];
@@ -671,18 +712,25 @@ void pods_attach(struct ovs_dp *o, const struct dp_pod *p, datapath_done_fn *don
         } else {
             finish_waiters(o, r, 0, "");
         }
-        dp_pod_free(r->pod);
+        struct dp_pod *old = TAKE(r->pod);
         r->pod = dp_pod_clone(p);
         r->pod->ready = false;
-        const struct row_iface *i = row_of(o, r);
-        r->recreate = i && i->ofport < 0;
+        const struct row_iface *i = ovs_rows_iface(db_rows(o->db), old->port);
+        if (!streq(old->port, old->host_if) && (!i || i->ofport >= 0)) {
+            memcpy(r->pod->port, old->port, sizeof old->port);
+        } else { /* It does not work, or is of an earlier version: another one. */
+            r->pod->port[0] = '\0';
+            pool_put(o, old->port, old->ip, r->generation);
+        }
+        dp_pod_free(old);
     } else {
         r = rec_new(o, dp_pod_clone(p));
+        r->pod->port[0] = '\0';
     }
     r->wanted = true;
     r->retry_ms = 0;
     r->deadline_ms = ovs_now(o) + ATTACH_MS;
-    wait_for(r, done, ctx);
+    wait_for(r, port, done, ctx);
     loop_task_queue(&o->pump);
 }
 
@@ -704,7 +752,7 @@ void pods_detach(struct ovs_dp *o, const char *container_id, const char *ifname,
     }
     r->wanted = false;
     r->deadline_ms = ovs_now(o) + REMOVE_MS;
-    wait_for(r, done, ctx);
+    wait_for(r, NULL, done, ctx);
     loop_task_queue(&o->pump);
 }
 

@@ -127,6 +127,7 @@ static int read_iface(struct ovs_rows *r, struct row_iface *i, const struct json
     if (k == 0 && (!diff || json_get(row, "external_ids"))) {
         dp_pod_free(i->pod);
         i->pod = pod_from_ids(&i->external_ids, i->name);
+        i->pooled = smap_get(&i->external_ids, POD_POOL_KEY);
     }
     return k;
 }
@@ -340,8 +341,9 @@ void ovs_rows_link(struct ovs_rows *r, const char *bridge)
 
 /* ---- pods as external_ids ---- */
 
-struct dp_pod *pod_from_ids(const struct smap *ids, const char *host_if)
+struct dp_pod *pod_from_ids(const struct smap *ids, const char *port)
 {
+    const char *link = smap_get(ids, "tenet-link");
     const char *container = smap_get(ids, "tenet-container");
     const char *ifname = smap_get(ids, "tenet-ifname");
     const char *ip = smap_get(ids, "tenet-ip");
@@ -351,11 +353,12 @@ struct dp_pod *pod_from_ids(const struct smap *ids, const char *host_if)
     uint64_t v;
     if (!container || !*container || !ifname || !*ifname || !ip || ip4_parse(ip, &p.ip) < 0 ||
         !mac || mac_parse(mac, &p.mac) < 0 || !vnid || str_to_u64(vnid, SDN_VNID_MAX, &v) < 0 ||
-        strlen(host_if) >= sizeof p.host_if) {
+        strlen(port) >= sizeof p.port || (link && strlen(link) >= sizeof p.host_if)) {
         return NULL;
     }
     p.vnid = (uint32_t) v;
-    memcpy(p.host_if, host_if, strlen(host_if));
+    snprintf(p.port, sizeof p.port, "%s", port);
+    snprintf(p.host_if, sizeof p.host_if, "%s", link ? link : port);
     p.container_id = smap_get(ids, "tenet-container");
     p.ifname = smap_get(ids, "tenet-ifname");
     p.pod_namespace = smap_get(ids, "tenet-namespace");
@@ -365,41 +368,48 @@ struct dp_pod *pod_from_ids(const struct smap *ids, const char *host_if)
 }
 
 static const char *const pod_keys[] = {
-    "tenet-container", "tenet-ifname", "tenet-namespace", "tenet-pod", "tenet-netns",
-    "tenet-ip",        "tenet-mac",    "tenet-vnid",      "sandbox",   "ip"};
+    "tenet-container", "tenet-ifname", "tenet-namespace", "tenet-pod", "tenet-netns", "tenet-ip",
+    "tenet-mac",       "tenet-vnid",   "sandbox",         "ip",        "tenet-link"};
 
 struct json *pod_to_ids(const struct dp_pod *p)
 {
     char vnid[16];
     snprintf(vnid, sizeof vnid, "%" PRIu32, p->vnid);
-    /* In the order of pod_keys.  The last two are what the original's tools look for. */
-    const char *values[] = {p->container_id, p->ifname,       p->pod_namespace, p->pod_name,
-                            p->netns,        IP4_TEXT(p->ip), MAC_TEXT(p->mac), vnid,
-                            p->container_id, IP4_TEXT(p->ip)};
+    bool pooled = !streq(p->port, p->host_if);
+    /* In the order of pod_keys.  "sandbox" and "ip" are what the original's tools look for. */
+    const char *values[] = {
+        p->container_id, p->ifname,       p->pod_namespace,           p->pod_name,
+        p->netns,        IP4_TEXT(p->ip), MAC_TEXT(p->mac),           vnid,
+        p->container_id, IP4_TEXT(p->ip), pooled ? p->host_if : NULL,
+    };
     struct json *map = ovsdb_map();
     for (size_t i = 0; i < ARRAY_SIZE(pod_keys); i++) {
         if (values[i]) {
             ovsdb_map_add(map, pod_keys[i], values[i]);
         }
     }
-    return map;
+    return pooled ? ovsdb_map_add(map, POD_POOL_KEY, "true") : map;
 }
 
-struct json *pod_update_ids(const char *iface_uuid, const struct dp_pod *p)
+struct json *pod_clear_ids(const char *iface_uuid)
 {
     struct json *keys = ovsdb_set();
     for (size_t i = 0; i < ARRAY_SIZE(pod_keys); i++) {
         ovsdb_set_add(keys, json_string(pod_keys[i]));
     }
-    struct json *op =
-        ovsdb_mutate("Interface", ovsdb_where_uuid(iface_uuid), "external_ids", "delete", keys);
-    return ovsdb_mutate_add(op, "external_ids", "insert", pod_to_ids(p));
+    return ovsdb_mutate("Interface", ovsdb_where_uuid(iface_uuid), "external_ids", "delete", keys);
+}
+
+struct json *pod_update_ids(const char *iface_uuid, const struct dp_pod *p)
+{
+    return ovsdb_mutate_add(pod_clear_ids(iface_uuid), "external_ids", "insert", pod_to_ids(p));
 }
 
 bool pod_equal(const struct dp_pod *a, const struct dp_pod *b)
 {
     return a->ip == b->ip && a->vnid == b->vnid && mac_equal(a->mac, b->mac) &&
-           streq(a->host_if, b->host_if) && streq_null(a->container_id, b->container_id) &&
-           streq_null(a->ifname, b->ifname) && streq_null(a->pod_namespace, b->pod_namespace) &&
-           streq_null(a->pod_name, b->pod_name) && streq_null(a->netns, b->netns);
+           streq(a->host_if, b->host_if) && streq(a->port, b->port) &&
+           streq_null(a->container_id, b->container_id) && streq_null(a->ifname, b->ifname) &&
+           streq_null(a->pod_namespace, b->pod_namespace) && streq_null(a->pod_name, b->pod_name) &&
+           streq_null(a->netns, b->netns);
 }

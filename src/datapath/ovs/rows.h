@@ -35,7 +35,8 @@ struct row_iface {
     int64_t ofport_request, mtu_request; /* 0: none. */
     struct row_port *port; /* Set by ovs_rows_link: its port, when that is in our bridge. */
     struct dp_pod *pod;    /* What external_ids say; NULL: not a pod of ours. */
-    bool removing;         /* For the user: its removal was sent. */
+    bool pooled;           /* A port of the pool; when it has no pod it is free. */
+    bool removing;         /* For the user: its removal, or that of its pod, was sent. */
 };
 
 struct ovs_rows {
@@ -62,11 +63,16 @@ struct row_iface *ovs_rows_iface(const struct ovs_rows *r, const char *name);
 
 /* ---- pods as external_ids ---- */
 
-/* The pod whose port is 'host_if'; NULL when 'ids' (values: strings) are not those of a pod, or not
+#define POD_POOL_KEY "tenet-pool" /* The port is of the pool. */
+
+/* The pod whose port is 'port'; NULL when 'ids' (values: strings) are not those of a pod, or not
  * readable. */
-struct dp_pod *pod_from_ids(const struct smap *ids, const char *host_if);
-struct json *pod_to_ids(const struct dp_pod *p); /* An OVSDB map. */
+struct dp_pod *pod_from_ids(const struct smap *ids, const char *port);
+/* An OVSDB map.  A port that is not the link itself is of the pool. */
+struct json *pod_to_ids(const struct dp_pod *p);
 /* Mutations of external_ids that make 'p' of whatever is there, other keys being kept. */
 struct json *pod_update_ids(const char *iface_uuid, const struct dp_pod *p);
+/* A mutation that makes the port of the pool free again. */
+struct json *pod_clear_ids(const char *iface_uuid);
 /* All that is stored (so without 'ready'). */
 bool pod_equal(const struct dp_pod *a, const struct dp_pod *b);

@@ -134,8 +134,9 @@ static void warn_foreign(struct ovs_dp *o)
     static char said;
     const struct row_iface *i;
     HMAP_FOREACH (i, struct row_iface, node, &db_rows(o->db)->ifaces) {
-        if (i->port && !i->pod && !streq(i->name, o->bridge) && !streq(i->name, PLAN_VXLAN) &&
-            !streq(i->name, PLAN_TUN) && !smap_get(&o->foreign, i->name)) {
+        if (i->port && !i->pod && !i->pooled && !streq(i->name, o->bridge) &&
+            !streq(i->name, PLAN_VXLAN) && !streq(i->name, PLAN_TUN) &&
+            !smap_get(&o->foreign, i->name)) {
             smap_set(&o->foreign, i->name, &said);
             log_warn("the bridge has a port that is not ours, left alone", "bridge=%s port=%s",
                      o->bridge, i->name);

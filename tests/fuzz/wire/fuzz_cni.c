@@ -39,13 +39,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char what = eol[1];
     const char *body = eol + 2;
     size_t n = (size_t) (end - body);
-    static const char *const commands[] = {"ADD", "DEL", "CHECK"};
+    static const char *const commands[] = {"ADD", "DEL", "CHECK", "GC", "STATUS"};
     CLEANUP(cni_request_done) struct cni_request r = {0};
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
     struct cni_error e = {0};
     int err = 0;
-    if (what >= '0' && what <= '2') {
-        struct cni_env env = {commands[what - '0'], "abc", "/n", "eth0", args};
+    if ((what >= '0' && what <= '2') || what == '6' || what == '7') {
+        struct cni_env env = {commands[what <= '2' ? what - '0' : what - '3'], "abc", "/n", "eth0", args};
         err = cni_request_read(&env, body, n, &r, &e);
     } else if (what == '3') {
         err = cni_version_answer(body, n, &out, &e);

@@ -9,6 +9,7 @@
 #include "ovs_fixture.h"
 
 #include "base/mem.h"
+#include "base/timeutil.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -126,12 +127,22 @@ void fixture_wait(struct fixture *f, const bool *flag)
     }
 }
 
+void fixture_wait_for_ports(struct fixture *f)
+{
+    for (uint64_t end = time_mono_ms() + WAIT_MS; !ovs_ports_are_settled(f->dp);) {
+        bool never = false;
+        loop_run_until(f->loop, &never, 2);
+        assert_true(time_mono_ms() < end);
+    }
+}
+
 void fixture_up(struct fixture *f)
 {
     fixture_open(f);
     fixture_wait(f, &f->inventory);
     datapath_set_network(f->dp, &f->net);
     fixture_wait(f, &f->ready);
+    fixture_wait_for_ports(f);
 }
 
 void fixture_restart_agent(struct fixture *f)
@@ -178,6 +189,14 @@ void fixture_pod(unsigned n, struct dp_pod *ret)
     snprintf(ret->host_if, sizeof ret->host_if, "vp%u", n);
 }
 
+void fixture_port(void *ctx, const char *port)
+{
+    struct outcome *o = ctx;
+    assert_false(o->done);
+    assert_string_equal(o->port, "");
+    snprintf(o->port, sizeof o->port, "%s", port);
+}
+
 void fixture_done(void *ctx, int error, const char *text)
 {
     struct outcome *o = ctx;
@@ -192,7 +211,7 @@ int fixture_attach(struct fixture *f, unsigned n)
     struct dp_pod p;
     struct outcome o = {0};
     fixture_pod(n, &p);
-    datapath_attach(f->dp, &p, fixture_done, &o);
+    datapath_attach(f->dp, &p, fixture_port, fixture_done, &o);
     assert_false(o.done);
     fixture_wait(f, &o.done);
     snprintf(f->reason, sizeof f->reason, "%s", o.text);
@@ -252,6 +271,34 @@ size_t fixture_count(const char *text, const char *word)
         n++;
     }
     return n;
+}
+
+const char *fixture_port_of(struct fixture *f, unsigned n)
+{
+    struct dp_pod p;
+    fixture_pod(n, &p);
+    const struct dp_pod *there = datapath_find(f->dp, p.container_id, p.ifname);
+    return there ? there->port : "";
+}
+
+char *fixture_links(struct fixture *f)
+{
+    CLEANUP_FREE char *ids =
+        FIXTURE_VSCTL(f, "--bare", "--columns=external_ids", "list", "interface");
+    char *links[256], *save = NULL;
+    size_t n = 0;
+    for (char *w = strtok_r(ids, " \n", &save); w; w = strtok_r(NULL, " \n", &save)) {
+        if (str_has_prefix(w, "tenet-link=")) {
+            assert_true(n < ARRAY_SIZE(links));
+            links[n++] = w + strlen("tenet-link=");
+        }
+    }
+    qsort(links, n, sizeof *links, compare_lines);
+    struct strbuf out = STRBUF_INIT;
+    for (size_t i = 0; i < n; i++) {
+        strbuf_addf(&out, "%s%s", i ? " " : "", links[i]);
+    }
+    return strbuf_steal(&out);
 }
 
 char *fixture_vsctl(struct fixture *f, const char *const *argv)

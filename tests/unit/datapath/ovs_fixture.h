@@ -34,7 +34,9 @@ void fixture_open(struct fixture *f);
 void fixture_close(struct fixture *f);
 /* Runs the loop until '*flag'; fails the test when that takes too long. */
 void fixture_wait(struct fixture *f, const bool *flag);
-/* Opens, sets the network and waits until it is in place. */
+/* Waits until the spare ports are there, so that a test sees its own transactions only. */
+void fixture_wait_for_ports(struct fixture *f);
+/* Opens, sets the network and waits until it is in place, with spare ports. */
 void fixture_up(struct fixture *f);
 /* Closes, as if the agent stopped, and opens a new one up to 'ready'. */
 void fixture_restart_agent(struct fixture *f);
@@ -42,14 +44,16 @@ void fixture_restart_agent(struct fixture *f);
 /* Adds 'remotes[n]' for node 'n', 10.128.(2n).0/23. */
 void fixture_add_remote(struct fixture *f, unsigned n);
 
-/* A pod 'n' whose veth exists: 10.128.0.(n+2), port "vp<n>". */
+/* A pod 'n' whose veth exists: 10.128.0.(n+2), link "vp<n>". */
 void fixture_make_veth(struct fixture *f, unsigned n);
 void fixture_pod(unsigned n, struct dp_pod *ret);
 struct outcome {
+    char port[16];
     bool done;
     int error;
     char text[400];
 };
+void fixture_port(void *ctx, const char *port); /* A datapath_port_fn; likewise. */
 void fixture_done(void *ctx, int error,
                   const char *text); /* A datapath_done_fn; ctx is an outcome. */
 /* Attaches pod 'n' and waits; returns what 'done' got. */
@@ -60,6 +64,10 @@ int fixture_detach(struct fixture *f, unsigned n);
 char *fixture_flows(struct fixture *f);
 size_t fixture_count_flows(struct fixture *f);
 size_t fixture_count(const char *text, const char *word);
+/* Name of the port that pod 'n' has; "": none. */
+const char *fixture_port_of(struct fixture *f, unsigned n);
+/* Links of the pods that the database knows, sorted, a blank between them; owned. */
+char *fixture_links(struct fixture *f);
 /* Trimmed output of ovs-vsctl (owned). */
 #define FIXTURE_VSCTL(f, ...) fixture_vsctl(f, (const char *const[]){__VA_ARGS__, NULL})
 char *fixture_vsctl(struct fixture *f, const char *const *argv);

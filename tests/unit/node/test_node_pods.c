@@ -25,6 +25,7 @@
 
 struct call {
     struct loop_task task;
+    datapath_port_fn *port; /* May be NULL. */
     datapath_done_fn *done;
     void *ctx;
     int error;
@@ -67,13 +68,17 @@ struct dp_pod *dp_pod_free(struct dp_pod *p)
 static void call_done(void *ctx)
 {
     struct call *c = ctx;
+    if (c->port && c->error == 0) {
+        c->port(c->ctx, "tp3");
+    }
     c->done(c->ctx, c->error, c->error ? "the switch says no" : "");
     free(c);
 }
 
-static void answer_later(int error, datapath_done_fn *done, void *ctx)
+static void answer_later(int error, datapath_port_fn *port, datapath_done_fn *done, void *ctx)
 {
     struct call *c = NEW(struct call);
+    c->port = port;
     c->done = done;
     c->ctx = ctx;
     c->error = error;
@@ -81,7 +86,22 @@ static void answer_later(int error, datapath_done_fn *done, void *ctx)
     loop_task_queue(&c->task);
 }
 
-void datapath_attach(struct datapath *dp, const struct dp_pod *p, datapath_done_fn *done, void *ctx)
+int datapath_wire(const struct datapath *dp, const struct dp_wire *w, struct err *e)
+{
+    return 0;
+}
+
+void datapath_link_gone(struct datapath *dp, const char *name)
+{
+}
+
+int datapath_check_wire(const struct datapath *dp, const struct dp_wire *w, struct err *e)
+{
+    return 0;
+}
+
+void datapath_attach(struct datapath *dp, const struct dp_pod *p, datapath_port_fn *port,
+                     datapath_done_fn *done, void *ctx)
 {
     dp->attaches++;
     if (dp->attach_error == 0) {
@@ -90,7 +110,7 @@ void datapath_attach(struct datapath *dp, const struct dp_pod *p, datapath_done_
         c->ready = true;
         dp->pods[dp->n++] = c;
     }
-    answer_later(dp->attach_error, done, ctx);
+    answer_later(dp->attach_error, port, done, ctx);
 }
 
 void datapath_detach(struct datapath *dp, const char *id, const char *ifname,
@@ -104,7 +124,7 @@ void datapath_detach(struct datapath *dp, const char *id, const char *ifname,
             break;
         }
     }
-    answer_later(dp->detach_error, done, ctx);
+    answer_later(dp->detach_error, NULL, done, ctx);
 }
 
 const struct dp_pod *const *datapath_pods(struct datapath *dp, size_t *ret_n)
@@ -163,13 +183,8 @@ int podlink_create(const struct podlink *p, struct err *e)
 {
     creations++;
     int r = result(&create_error, e);
-    links += r == 0;
-    return r;
-}
-
-int podlink_configure(const struct podlink *p, struct err *e)
-{
-    return result(&configure_error, e);
+    links += r != -EEXIST && r != -EBUSY;
+    return r < 0 ? r : result(&configure_error, e);
 }
 
 int podlink_check(const struct podlink *p, struct err *e)

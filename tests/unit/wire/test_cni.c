@@ -75,7 +75,7 @@ static void bad_configurations_get_their_code_and_name_the_field(void **state)
         {"{}", 1, "cniVersion"},
         {"{\"cniVersion\":1}", 7, "cniVersion"},
         {"{\"cniVersion\":\"0.2.0\"}", 1, "\"0.2.0\""},
-        {"{\"cniVersion\":\"1.1.0\"}", 1, "\"1.1.0\""},
+        {"{\"cniVersion\":\"1.2.0\"}", 1, "\"1.2.0\""},
         {"{\"cniVersion\":\"1.0.0\"}", 7, "name"},
         {"{\"cniVersion\":\"1.0.0\",\"name\":\"\"}", 7, "name"},
         {"{\"cniVersion\":\"1.0.0\",\"name\":7}", 7, "name"},
@@ -135,7 +135,7 @@ static void bad_environments_are_code_4_and_name_the_variable(void **state)
         {{NULL, "a", "/n", "eth0", ARGS}, "CNI_COMMAND"},
         {{"", "a", "/n", "eth0", ARGS}, "CNI_COMMAND"},
         {{"add", "a", "/n", "eth0", ARGS}, "CNI_COMMAND: \"add\""},
-        {{"GC", "a", "/n", "eth0", ARGS}, "CNI_COMMAND"},
+        {{"WIPE", "a", "/n", "eth0", ARGS}, "CNI_COMMAND"},
         {{"ADD", NULL, "/n", "eth0", ARGS}, "CNI_CONTAINERID"},
         {{"DEL", "", "/n", "eth0", ARGS}, "CNI_CONTAINERID"},
         {{"ADD", "../x", "/n", "eth0", ARGS}, "CNI_CONTAINERID"},
@@ -273,16 +273,66 @@ static void the_agent_validates_again(void **state)
     }
 }
 
+static void gc_and_status_are_of_no_container_and_of_1_1_0(void **state)
+{
+    (void) state;
+    static const struct {
+        const char *command, *version, *valid;
+        int code;
+        const char *needle;
+    } cases[] = {
+        {"STATUS", "1.1.0", NULL, 0, NULL},
+        {"STATUS", "1.0.0", NULL, CNI_INCOMPATIBLE_VERSION, "has no STATUS"},
+        {"GC", "1.0.0", "[]", CNI_INCOMPATIBLE_VERSION, "has no GC"},
+        {"GC", "1.1.0", NULL, CNI_INVALID_CONFIG, "cni.dev/valid-attachments: is missing"},
+        {"GC", "1.1.0", "{}", CNI_INVALID_CONFIG, "cni.dev/valid-attachments: is not a list"},
+        {"GC", "1.1.0", "[{\"containerID\":\"a\"}]", CNI_INVALID_CONFIG, "[0].ifname"},
+        {"GC", "1.1.0", "[{\"containerID\":7,\"ifname\":\"eth0\"}]", CNI_INVALID_CONFIG,
+         "[0].containerID"},
+        {"GC", "1.1.0", "[]", 0, NULL},
+        {"GC", "1.1.0", "[{\"containerID\":\"a\",\"ifname\":\"eth0\"}]", 0, NULL},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP(cni_request_done) struct cni_request r = {0};
+        CLEANUP(cni_request_done) struct cni_request again = {0};
+        CLEANUP_STRBUF struct strbuf line = STRBUF_INIT;
+        struct cni_error e = {0};
+        struct cni_env env = {.command = cases[i].command};
+        CLEANUP_FREE char *valid =
+            cases[i].valid ? xasprintf(",\"cni.dev/valid-attachments\":%s", cases[i].valid)
+                           : xstrdup("");
+        CLEANUP_FREE char *conf =
+            xasprintf("{\"cniVersion\":\"%s\",\"cniVersions\":[\"1.0.0\",\"1.1.0\"],\"name\":\"n\","
+                      "\"type\":\"x\"%s}",
+                      cases[i].version, valid);
+        int err = read_request(&env, conf, &r, &e);
+        print_message("%zu %s\n", i, e.details);
+        assert_int_equal(err < 0 ? (int) e.code : 0, cases[i].code);
+        if (err < 0) {
+            assert_non_null(strstr(e.details, cases[i].needle));
+            continue;
+        }
+        cni_request_write(&r, &line);
+        assert_int_equal(cni_request_parse(line.data, line.size, &again, &e), 0);
+        assert_int_equal(again.command, r.command);
+        if (i == ARRAY_SIZE(cases) - 1) {
+            assert_true(cni_is_valid_attachment(again.config.valid, "a", "eth0"));
+            assert_false(cni_is_valid_attachment(again.config.valid, "a", "eth1"));
+            assert_false(cni_is_valid_attachment(again.config.valid, "b", "eth0"));
+        }
+    }
+}
+
 static void version_is_answered_in_the_version_asked(void **state)
 {
     (void) state;
-    static const char list[] = "\"supportedVersions\":[\"0.3.1\",\"0.4.0\",\"1.0.0\"]}";
+    static const char list[] = "\"supportedVersions\":[\"0.3.1\",\"0.4.0\",\"1.0.0\",\"1.1.0\"]}";
     static const struct {
         const char *in, *version;
-    } good[] = {{"", "1.0.0"},
-                {"{}", "1.0.0"},
+    } good[] = {{"", "1.1.0"},
+                {"{}", "1.1.0"},
                 {"{\"cniVersion\":\"0.3.1\"}", "0.3.1"},
-                {"{\"cniVersion\":\"1.1.0\",\"x\":1}", "1.1.0"}};
+                {"{\"cniVersion\":\"7.1.0\",\"x\":1}", "7.1.0"}};
     for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
         CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
         struct cni_error e = {0};
@@ -306,7 +356,8 @@ static const struct cni_result result = {.host_if = "veth01234567",
                                          .netns = "/run/netns/web",
                                          .mac = {{0x0a, 0x58, 10, 128, 0, 2}},
                                          .address = {0x0a800002, 23},
-                                         .gateway = 0x0a800001};
+                                         .gateway = 0x0a800001,
+                                         .mtu = 1450};
 
 static void results_are_in_the_form_of_their_version(void **state)
 {
@@ -330,6 +381,7 @@ static void results_are_in_the_form_of_their_version(void **state)
         assert_string_equal(json_path_string(eth, "name", NULL), "eth0");
         assert_string_equal(json_path_string(eth, "mac", NULL), "0a:58:0a:80:00:02");
         assert_string_equal(json_path_string(eth, "sandbox", NULL), "/run/netns/web");
+        assert_int_equal(json_get_int_or(json_get(eth, "mtu"), 0), ver < CNI_1_1_0 ? 0 : 1450);
         struct json *host = json_at(json_get(v, "interfaces"), 0);
         assert_string_equal(json_path_string(host, "name", NULL), "veth01234567");
         assert_null(json_get(host, "sandbox"));
@@ -384,6 +436,7 @@ int main(void)
         cmocka_unit_test(errors_are_objects_of_the_specification_also_with_wild_texts),
         cmocka_unit_test(a_request_survives_the_way_to_the_agent),
         cmocka_unit_test(the_agent_validates_again),
+        cmocka_unit_test(gc_and_status_are_of_no_container_and_of_1_1_0),
         cmocka_unit_test(version_is_answered_in_the_version_asked),
         cmocka_unit_test(results_are_in_the_form_of_their_version),
         cmocka_unit_test(check_names_what_differs_from_the_previous_result),

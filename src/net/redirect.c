@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net/redirect.h"
+
+#include "base/str.h"
+#include "net/rtnl_priv.h"
+
+#include <arpa/inet.h>
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/pkt_cls.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define PRIORITY 1
+#define HANDLE 1
+#define NAME_SIZE 24
+
+/* ---- programs ---- */
+
+static struct bpf_insn load(uint8_t size, unsigned to, unsigned from, int16_t offset)
+{
+    return (struct bpf_insn){
+        .code = BPF_LDX | BPF_MEM | size, .dst_reg = to & 15, .src_reg = from & 15, .off = offset};
+}
+
+static struct bpf_insn set(unsigned to, int32_t value)
+{
+    return (struct bpf_insn){.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = to & 15, .imm = value};
+}
+
+/* Jumps over the next 'n' instructions unless the register has the value. */
+static struct bpf_insn skip_unless(unsigned reg, int32_t value, size_t n)
+{
+    return (struct bpf_insn){
+        .code = BPF_JMP | BPF_JNE | BPF_K, .dst_reg = reg & 15, .off = (int16_t) n, .imm = value};
+}
+
+/* On any doubt the frame is dropped. */
+static size_t make_program(const struct redirect *d, struct bpf_insn out[24])
+{
+    size_t n = 0;
+    if (d->destination) {
+        enum { TAIL = 5, COMPARE = 6 };
+        out[n++] = load(BPF_W, BPF_REG_2, BPF_REG_1, offsetof(struct __sk_buff, data));
+        out[n++] = load(BPF_W, BPF_REG_3, BPF_REG_1, offsetof(struct __sk_buff, data_end));
+        out[n++] = (struct bpf_insn){
+            .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_4, .src_reg = BPF_REG_2};
+        out[n++] = (struct bpf_insn){
+            .code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_4, .imm = ETH_HLEN};
+        out[n++] = (struct bpf_insn){.code = BPF_JMP | BPF_JGT | BPF_X,
+                                     .dst_reg = BPF_REG_4,
+                                     .src_reg = BPF_REG_3,
+                                     .off = COMPARE + TAIL - 1};
+        for (int i = 0; i < 3; i++) { /* By halves of words, as some machines need them aligned. */
+            uint16_t half;
+            memcpy(&half, &d->destination->b[2 * i], 2);
+            out[n++] = load(BPF_H, BPF_REG_4, BPF_REG_2, (int16_t) (2 * i));
+            out[n++] = skip_unless(BPF_REG_4, half, (size_t) (COMPARE - 2 * (i + 1) + TAIL - 1));
+        }
+    }
+    out[n++] = set(BPF_REG_1, d->to);
+    out[n++] = set(BPF_REG_2, d->hook == REDIRECT_INGRESS ? BPF_F_INGRESS : 0);
+    out[n++] = (struct bpf_insn){.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_redirect};
+    out[n++] = (struct bpf_insn){.code = BPF_JMP | BPF_EXIT};
+    if (d->destination) {
+        out[n++] = set(BPF_REG_0, TC_ACT_SHOT);
+        out[n++] = (struct bpf_insn){.code = BPF_JMP | BPF_EXIT};
+    }
+    return n;
+}
+
+static int load_program(const struct bpf_insn *code, size_t n, int *ret_fd, struct err *e)
+{
+    union bpf_attr a = {.prog_type = BPF_PROG_TYPE_SCHED_CLS,
+                        .insns = (uintptr_t) code,
+                        .insn_cnt = (uint32_t) n,
+                        .license = (uintptr_t) "Apache-2.0",
+                        .prog_name = "tenet_redirect"};
+    int fd = (int) syscall(SYS_bpf, BPF_PROG_LOAD, &a, sizeof a);
+    if (fd < 0) {
+        return err_sys(e, -errno, "load an eBPF program into the kernel");
+    }
+    *ret_fd = fd;
+    return 0;
+}
+
+/* ---- hooks ---- */
+
+static struct nlmsghdr *tc_request(struct rtnl *r, uint16_t type, uint16_t flags, int ifindex,
+                                   uint32_t parent, struct tcmsg **ret)
+{
+    struct nlmsghdr *h = rtnl_request(r, type, flags);
+    struct tcmsg *t = mnl_nlmsg_put_extra_header(h, sizeof *t);
+    t->tcm_family = AF_UNSPEC;
+    t->tcm_ifindex = ifindex;
+    t->tcm_parent = parent;
+    *ret = t;
+    return h;
+}
+
+static uint32_t parent_of(enum redirect_hook hook)
+{
+    return TC_H_MAKE(TC_H_CLSACT, hook == REDIRECT_INGRESS ? TC_H_MIN_INGRESS : TC_H_MIN_EGRESS);
+}
+
+static int add_clsact(struct rtnl *r, int ifindex, struct err *e)
+{
+    struct tcmsg *t;
+    struct nlmsghdr *h =
+        tc_request(r, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, ifindex, TC_H_CLSACT, &t);
+    t->tcm_handle = TC_H_MAKE(TC_H_CLSACT, 0);
+    mnl_attr_put_strz(h, TCA_KIND, "clsact");
+    int code = rtnl_change(r, h);
+    return code < 0 && code != -EEXIST ? rtnl_fail(r, code, e, "add clsact to link %d", ifindex)
+                                       : 0;
+}
+
+static int set_program(struct rtnl *r, int ifindex, enum redirect_hook hook, const char *name,
+                       const struct bpf_insn *code, size_t n, struct err *e)
+{
+    int fd;
+    int k = load_program(code, n, &fd, e);
+    if (k < 0) {
+        return k;
+    }
+    k = add_clsact(r, ifindex, e);
+    if (k == 0) {
+        struct tcmsg *t;
+        struct nlmsghdr *h = tc_request(r, RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_REPLACE, ifindex,
+                                        parent_of(hook), &t);
+        t->tcm_info = TC_H_MAKE((uint32_t) PRIORITY << 16, htons(ETH_P_ALL));
+        t->tcm_handle = HANDLE;
+        mnl_attr_put_strz(h, TCA_KIND, "bpf");
+        struct nlattr *options = mnl_attr_nest_start(h, TCA_OPTIONS);
+        mnl_attr_put_u32(h, TCA_BPF_FD, (uint32_t) fd);
+        mnl_attr_put_strz(h, TCA_BPF_NAME, name);
+        mnl_attr_put_u32(h, TCA_BPF_FLAGS, TCA_BPF_FLAG_ACT_DIRECT);
+        mnl_attr_nest_end(h, options);
+        k = rtnl_change(r, h);
+        k = k < 0 ? rtnl_fail(r, k, e, "add a program to link %d", ifindex) : 0;
+    }
+    close(fd);
+    return k;
+}
+
+static void name_of(const struct redirect *d, char ret[NAME_SIZE])
+{
+    snprintf(ret, NAME_SIZE, "tenet-to-%d", d->to);
+}
+
+int redirect_set(struct rtnl *r, const struct redirect *d, struct err *e)
+{
+    struct bpf_insn code[24];
+    char name[NAME_SIZE];
+    size_t n = make_program(d, code);
+    name_of(d, name);
+    return set_program(r, d->ifindex, d->hook, name, code, n, e);
+}
+
+int redirect_drop_received(struct rtnl *r, int ifindex, struct err *e)
+{
+    const struct bpf_insn code[] = {set(BPF_REG_0, TC_ACT_SHOT), {.code = BPF_JMP | BPF_EXIT}};
+    return set_program(r, ifindex, REDIRECT_INGRESS, "tenet-drop", code, ARRAY_SIZE(code), e);
+}
+
+/* ---- looking ---- */
+
+struct search {
+    const char *name;
+    bool found;
+};
+
+static int search_one(void *ctx, const struct nlmsghdr *h)
+{
+    struct search *s = ctx;
+    const struct nlattr *tb[TCA_OPTIONS + 1], *options[TCA_BPF_NAME + 1];
+    if (rtnl_attrs_parse(h, sizeof(struct tcmsg), tb, TCA_OPTIONS) < 0 ||
+        rtnl_attrs_nested(tb[TCA_OPTIONS], options, TCA_BPF_NAME) < 0) {
+        return -EBADMSG;
+    }
+    const struct nlattr *name = options[TCA_BPF_NAME];
+    s->found = s->found || (name && mnl_attr_validate(name, MNL_TYPE_NUL_STRING) == 0 &&
+                            streq(mnl_attr_get_str(name), s->name));
+    return 0;
+}
+
+int redirect_check(struct rtnl *r, const struct redirect *d, struct err *e)
+{
+    char name[NAME_SIZE];
+    name_of(d, name);
+    struct search s = {.name = name};
+    struct tcmsg *t;
+    struct nlmsghdr *h = tc_request(r, RTM_GETTFILTER, 0, d->ifindex, parent_of(d->hook), &t);
+    t->tcm_info = TC_H_MAKE((uint32_t) PRIORITY << 16, htons(ETH_P_ALL));
+    t->tcm_handle = HANDLE;
+    mnl_attr_put_strz(h, TCA_KIND, "bpf");
+    int code = rtnl_get(r, h, search_one, &s);
+    return code == 0 && s.found ? 0
+                                : err_set(e, -ENOENT, "link %d does not hand its frames to link %d",
+                                          d->ifindex, d->to);
+}

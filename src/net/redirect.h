@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Hands frames from one link to another in the kernel, by eBPF programs of a few instructions at the links' tc
+ * hooks (clsact, tc-bpf(8)).
+ *
+ * This is how the link of a pod is connected to a port that Open vSwitch has already (docs/node.md): no
+ * device moves, and none is added to the switch.  A program names its target by number: when the target is
+ * gone, frames are dropped.  Hooks and programs go with their link.
+ *
+ * Calls block, and share nothing but the 'struct rtnl'. */
+#pragma once
+
+#include "net/rtnl.h"
+
+enum redirect_hook {
+    REDIRECT_INGRESS, /* What the link receives. */
+    REDIRECT_EGRESS,  /* What is sent by the link. */
+};
+
+struct redirect {
+    int ifindex; /* The link with the hook ... */
+    enum redirect_hook hook;
+    int to; /* ... and the one whose side of the same name the frames go to. */
+    const struct mac *destination; /* NULL: any; else only frames to it pass, others are dropped. */
+};
+
+/* Makes this what the hook does, in place of whatever it did. */
+int redirect_set(struct rtnl *r, const struct redirect *d, struct err *e);
+/* Frames received by the link are dropped after those who look at all frames (packet(7)) saw them: the
+ * host's stack does not. */
+int redirect_drop_received(struct rtnl *r, int ifindex, struct err *e);
+/* -ENOENT: the hook does something else; the error says what is expected. */
+int redirect_check(struct rtnl *r, const struct redirect *d, struct err *e);
