@@ -490,8 +490,11 @@ static void pod_update(struct policy *p, struct pod *pod, struct labels *labels,
     if (changed && pod->n_local) {
         pod_rejoin(p, pod);
     }
-    for (struct endpoint *ep = pod->endpoints; ep && (changed || ranked); ep = ep->next) {
-        endpoint_touch(p, ep);
+    if (changed) {
+        pod_touch(p, pod);
+    }
+    /* Whose an address is, or whether it is cut off, shows in its flows whatever its class. */
+    for (struct endpoint *ep = pod->endpoints; ep && (ranked || !was_known); ep = ep->next) {
         ip_touch(p, ep->ip);
     }
 }

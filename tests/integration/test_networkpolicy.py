@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Network policy on real packets: every pod to every pod on TCP, UDP and SCTP, two ports each, under some hundred
 policies, in the manner of the upstream conformance suite (namespaces x, y, z with pods a, b, c)."""
+import contextlib
 import json
 import os
 import random
-import socket
+import sqlite3
 import subprocess
 import urllib.error
 
 import pytest
 
-from lab import TENET, environment, run, wait_for
+from lab import CNI, TENET, environment, run, wait_for
 from netpol import Cluster, admin, baseline, expr, labels, netpol
 
 NODES = {"x/a": "node1", "x/b": "node1", "x/c": "node2", "y/a": "node1", "y/b": "node2", "y/c": "node2",
@@ -139,9 +140,6 @@ def cases(c):
                                types=rng.choice([["Ingress"], ["Ingress", "Egress"]])))
         out[f"random-{i}"] = some
     return out
-
-
-CASES = 58 + 17 + 32  # pytest has to know them before there is a cluster
 
 
 def enforce(c, policies):
@@ -330,19 +328,13 @@ def test_add_is_never_reachable_before_its_policy(cluster):
 def test_add_waits_for_the_pods_object_and_fails_closed(cluster):
     """A runtime that is faster than the registry gets an error that says why, and nothing is left."""
     lab = cluster.lab
-    lab.ns("node1", ["true"])
     run(["ip", "netns", "add", f"tenet-{lab.name}-ghost"])
     try:
-        conf = next(p for p in (lab.status()["nodes"]) if p["name"] == "node1")
-        del conf
-        socket_path = f"/run/tenet/lab/{lab.name}/nodes/node1/run/cni.sock"
-        if not os.path.exists(socket_path):
-            socket_path = run(["find", f"/run/tenet/lab/{lab.name}/nodes/node1", "-name", "cni.sock"]).stdout.split()[0]
+        socket_path = run(["find", f"/run/tenet/lab/{lab.name}/nodes/node1", "-name", "cni.sock"]).stdout.split()[0]
         config = json.dumps({"cniVersion": "1.0.0", "name": "tenet", "type": "tenet-cni", "socket": socket_path})
         env = dict(environment(), CNI_COMMAND="ADD", CNI_CONTAINERID="ghost", CNI_IFNAME="eth0",
                    CNI_NETNS=f"/run/netns/tenet-{lab.name}-ghost", CNI_PATH=os.path.dirname(TENET),
                    CNI_ARGS="K8S_POD_NAMESPACE=x;K8S_POD_NAME=ghost")
-        from lab import CNI
         r = run([CNI], check=False, input=config, env=env)
         assert r.returncode != 0
         error = json.loads(r.stdout)
@@ -351,17 +343,39 @@ def test_add_waits_for_the_pods_object_and_fails_closed(cluster):
         run(["ip", "netns", "delete", f"tenet-{lab.name}-ghost"])
 
 
-def store_invalid(lab, path, obj):
+def store(lab, key, obj):
     """As an older version may have left it: written past the API, while the master is stopped."""
-    import sqlite3
     lab.cmd("master", "stop")
     try:
         db = run(["find", f"/run/tenet/lab/{lab.name}/master", "-name", "*.db"]).stdout.split()[0]
-        con = sqlite3.connect(db)
-        table = [r[0] for r in con.execute("select name from sqlite_master where type='table'")]
-        return con, table, db
+        with contextlib.closing(sqlite3.connect(db)) as con:
+            rev = con.execute("SELECT max(rev) FROM change").fetchone()[0]
+            old = con.execute("SELECT max(rev) FROM change WHERE key = ?", (key,)).fetchone()[0]
+            value = json.dumps(obj).encode() if obj else None
+            con.execute("INSERT INTO change (rev, prev_rev, key, value) VALUES (?, ?, ?, ?)",
+                        (rev + 1, old or 0, key, value))
+            con.commit()
     finally:
-        pass
+        lab.cmd("master", "start")
+
+
+def test_stored_policy_that_cannot_be_compiled_isolates_and_is_told(cluster):
+    lab = cluster.lab
+    key = "/registry/networking.k8s.io/networkpolicies/x/old"
+    bad = netpol("old", "x", A, ingress=[{"from": [{"podSelector": {"matchExpressions": [{"key": "pod"}]}}]}],
+                 types=["Ingress"])
+    meta = {"uid": "6a1f0c0e-0000-4000-8000-000000000001", "creationTimestamp": "2026-01-01T00:00:00Z", "generation": 1}
+    store(lab, key, {**bad, "apiVersion": "networking.k8s.io/v1", "metadata": {**bad["metadata"], **meta}})
+    meant = netpol("old", "x", A, types=["Ingress"])
+    try:
+        assert not cluster.check([meant], deadline=60)
+        event = wait_for("an Event", lambda: [e for e in lab.objects("events", "-n", "x")
+                                              if e["reason"] == "PolicyNotEnforceable"])[0]
+        assert event["involvedObject"]["name"] == "old" and "ingress[0]" in event["message"], event
+        assert "policy cannot be compiled" in lab.agent_log("node1")
+    finally:
+        cluster.unpolicy(meant)
+    assert not cluster.check([])
 
 
 def test_invalid_policy_is_refused_by_the_api(cluster):
