@@ -94,6 +94,14 @@ static void base_of_multitenant_is_as_golden(void **state)
     expect_golden("base-multitenant", &l);
 }
 
+static void base_of_networkpolicy_is_as_golden(void **state)
+{
+    struct sdn_network n = network(SDN_NETWORKPOLICY);
+    struct of_flow_list l = {0};
+    pipeline_base(&n, &l);
+    expect_golden("base-networkpolicy", &l);
+}
+
 static void base_of_subnet_is_as_golden(void **state)
 {
     struct sdn_network n = network(SDN_SUBNET);
@@ -289,6 +297,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(base_of_multitenant_is_as_golden),
+        cmocka_unit_test(base_of_networkpolicy_is_as_golden),
         cmocka_unit_test(base_of_subnet_is_as_golden),
         cmocka_unit_test(base_of_two_cluster_networks_is_as_golden),
         cmocka_unit_test(remote_is_as_golden),
