@@ -34,7 +34,7 @@ _tenet_kind() {
 
 _tenet() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-    local kinds="nodes namespaces pods events clusternetworks hostsubnets netnamespaces"
+    local kinds="nodes namespaces pods events clusternetworks hostsubnets netnamespaces networkpolicies adminnetworkpolicies baselineadminnetworkpolicies"
     local connect="--kubeconfig --server --namespace --help"
     local words=""
     COMPREPLY=()
@@ -72,7 +72,7 @@ _tenet() {
         words="--config --node-name --node-ip --master-kubeconfig --plugin --mtu --run-dir --cni-conf-dir --cni-conf-name --datapath --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --log-level --help"
         ;;
     lab)
-        words="up down status project node pod exec ovs master --name --nodes --plugin --store --output --help"
+        words="up down status project node pod exec ovs master --name --nodes --plugin --store --label --port --output --help"
         ;;
     create)
         words="namespace project --filename --output --dry-run $connect"
