@@ -2,15 +2,17 @@
 #   build  optimised binaries in build/          check  everything CI runs
 #   demo   a three-node cluster on this machine  demo-down  removes it
 #   bench  figures beside named peers            fuzz   every parser, longer (FUZZ_SECONDS each)
+#   soak   SOAK_ROUNDS pods come and go, some killed in the middle: nothing may be left behind
 #   install  into DESTDIR and PREFIX             deps   the Debian packages of packaging/packages.txt
 
 BUILD ?= build
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 300
+SOAK_ROUNDS ?= 10000
 export PYTHONDONTWRITEBYTECODE = 1
 
-.PHONY: build demo demo-down check bench fuzz install deps format clean
+.PHONY: build demo demo-down check bench fuzz soak install deps format clean
 
 build: deps
 	@test -f $(BUILD)/build.ninja || { mkdir -p $(BUILD) && echo "building in $(BUILD)/" && \
@@ -32,6 +34,9 @@ bench: build
 
 fuzz: deps
 	@tools/check --only fuzz --fuzz-seconds $(FUZZ_SECONDS)
+
+soak: build
+	@/usr/bin/python3 tests/soak/soak.py --build $(BUILD) --rounds $(SOAK_ROUNDS)
 
 install: build
 	@meson configure $(BUILD) --prefix=$(PREFIX)

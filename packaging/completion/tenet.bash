@@ -39,7 +39,7 @@ _tenet() {
     local words=""
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W "master node lab get create delete describe help --help --version" -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W "master node lab get create delete describe adm help --help --version" -- "$cur")
         return
     fi
     case $prev in
@@ -47,7 +47,7 @@ _tenet() {
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")
         return
         ;;
-    -n | --namespace)
+    -n | --namespace | --to)
         mapfile -t COMPREPLY < <(compgen -W "$(_tenet_names namespaces)" -- "$cur")
         return
         ;;
@@ -86,8 +86,20 @@ _tenet() {
     describe)
         words="--selector --all-namespaces $connect"
         ;;
+    adm)
+        if ((COMP_CWORD == 2)); then
+            words="pod-network --help"
+        elif ((COMP_CWORD == 3)); then
+            words="join-projects isolate-projects make-projects-global --help"
+        elif [[ $cur == -* ]]; then
+            words="--selector $connect"
+            [[ ${COMP_WORDS[3]} == join-projects ]] && words="--to $words"
+        else
+            words=$(_tenet_names namespaces)
+        fi
+        ;;
     help)
-        words="master node lab get create delete describe"
+        words="master node lab get create delete describe adm"
         ;;
     esac
     case ${COMP_WORDS[1]} in

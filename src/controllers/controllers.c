@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controllers/controllers.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "controllers/bootstrap.h"
 #include "controllers/event_age.h"
 #include "controllers/namespaces.h"
+#include "controllers/obj.h"
 #include "controllers/recorder.h"
 #include "controllers/subnets.h"
 #include "controllers/vnids.h"
+
+LOG_MODULE("controllers");
 
 struct controllers {
     struct loop *loop;
@@ -16,10 +20,41 @@ struct controllers {
     struct bootstrap *bootstrap;
     struct recorder *recorder;
     struct subnets *subnets;
-    struct vnids *vnids;
+    struct informer *networks;
+    enum sdn_plugin plugin; /* Of the ClusterNetwork. */
+    struct vnids *vnids;    /* NULL: the plug-in has none. */
     struct namespaces *namespaces;
     struct event_age *event_age;
 };
+
+static void set_plugin(struct controllers *c, enum sdn_plugin plugin)
+{
+    vnids_free(TAKE(c->vnids));
+    c->plugin = plugin;
+    if (sdn_plugin_has_vnids(plugin)) {
+        struct vnids_config cfg = c->cfg.vnids;
+        cfg.fixed = !sdn_plugin_compares_vnids(plugin);
+        c->vnids = vnids_new(c->loop, c->client, c->recorder, &cfg);
+    }
+}
+
+/* The plug-in may change while we run: by a master with another configuration, or by hand. */
+static void network_changed(void *ctx, const char *key, const struct json *old,
+                            const struct json *obj)
+{
+    struct controllers *c = ctx;
+    const char *name = json_path_string(obj, "pluginName", NULL);
+    enum sdn_plugin plugin;
+    if (streq(key, "default") && name && sdn_plugin_parse(name, &plugin, NULL) == 0 &&
+        plugin != c->plugin) {
+        log_info("network plug-in changed", "from=%s to=%s", sdn_plugin_name(c->plugin), name);
+        set_plugin(c, plugin);
+    }
+}
+
+static void network_deleted(void *ctx, const char *key, const struct json *obj)
+{
+}
 
 static void bootstrapped(void *ctx, const struct err *e)
 {
@@ -33,9 +68,10 @@ static void bootstrapped(void *ctx, const struct err *e)
         c->cfg.failed(c->cfg.ctx, e);
         return;
     }
-    if (sdn_plugin_has_vnids(c->cfg.network.plugin)) {
-        c->vnids = vnids_new(c->loop, c->client, c->recorder);
-    }
+    static const struct informer_ops ops = {.changed = network_changed, .deleted = network_deleted};
+    set_plugin(c, c->cfg.network.plugin);
+    c->networks =
+        informer_new(c->client, c->loop, NETWORK_API_VERSION, "clusternetworks", NULL, &ops, c);
     c->namespaces = namespaces_new(c->loop, c->client);
     c->event_age = event_age_new(c->loop, c->client);
     c->cfg.started(c->cfg.ctx);
@@ -59,6 +95,7 @@ struct controllers *controllers_free(struct controllers *c)
         event_age_free(c->event_age);
         namespaces_free(c->namespaces);
         vnids_free(c->vnids);
+        informer_free(c->networks);
         subnets_free(c->subnets);
         bootstrap_free(c->bootstrap);
         recorder_free(c->recorder);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The master's controllers together: first what a cluster begins with, then subnets, VNIDs (only under
- * redhat/openshift-ovs-multitenant), namespaces and events' age.
+/* The master's controllers together: first what a cluster begins with, then subnets, VNIDs (as long as the
+ * plug-in of the ClusterNetwork has them), namespaces and events' age.
  *
  * They see and change the cluster through its API alone, so it does not matter in which process they run.
  * Only one set of them may run against one registry.  All on the loop's thread. */
@@ -8,10 +8,12 @@
 
 #include "client/client.h"
 #include "controllers/netconf.h"
+#include "controllers/vnids.h"
 
 struct controllers_config {
     struct netconf network;
-    const char *component; /* Source of events; NULL: "tenet-master". */
+    const char *component;     /* Source of events; NULL: "tenet-master". */
+    struct vnids_config vnids; /* 'fixed' is the plug-in's to say. */
     /* The cluster's own objects are there and all controllers are at work. */
     void (*started)(void *ctx);
     /* The cluster cannot go on with this configuration; nothing was changed, nothing runs. */

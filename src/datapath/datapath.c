@@ -58,9 +58,9 @@ void datapath_link_gone(struct datapath *dp, const char *name)
     dp->ops->link_gone(dp, name);
 }
 
-void datapath_set_vnid(struct datapath *dp, const char *pod_namespace, uint32_t vnid)
+void datapath_set_vnids(struct datapath *dp, const char *pod_namespace, const struct sdn_vnids *v)
 {
-    dp->ops->set_vnid(dp, pod_namespace, vnid);
+    dp->ops->set_vnids(dp, pod_namespace, v);
 }
 
 void datapath_set_policy(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows)

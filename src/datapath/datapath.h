@@ -28,7 +28,9 @@ struct dp_pod {
     uint32_t ip;
     struct mac mac;
     uint32_t vnid; /* Of the project. */
-    bool ready;    /* Port has a number and flows are in place (output only). */
+    bool has_also; /* The project moves to another VNID: 'also_vnid' is taken, too. */
+    uint32_t also_vnid;
+    bool ready; /* Port has a number and flows are in place (output only). */
 };
 struct dp_pod *dp_pod_clone(const struct dp_pod *p);
 struct dp_pod *dp_pod_free(struct dp_pod *p);
@@ -80,9 +82,9 @@ void datapath_attach(struct datapath *dp, const struct dp_pod *p, datapath_port_
  * can meet what is left.  The host_if link itself is the caller's. */
 void datapath_detach(struct datapath *dp, const char *container_id, const char *ifname,
                      datapath_done_fn *done, void *ctx);
-/* The project of some pods got another VNID: changes their flows in one step and what is stored with
- * the ports. */
-void datapath_set_vnid(struct datapath *dp, const char *pod_namespace, uint32_t vnid);
+/* The project of some pods got other VNIDs: changes their flows in one step and what is stored with the
+ * ports. */
+void datapath_set_vnids(struct datapath *dp, const char *pod_namespace, const struct sdn_vnids *v);
 
 /* Flows of network policy (sdn/policy.h): the group 'cookie' is now 'flows', which is emptied.  They are in place
  * with or before what is asked for afterwards, as in one bundle. */

@@ -17,7 +17,7 @@ struct datapath_ops {
     int (*wire)(const struct dp_wire *w, struct err *e);
     int (*check_wire)(const struct dp_wire *w, struct err *e);
     void (*link_gone)(struct datapath *dp, const char *name);
-    void (*set_vnid)(struct datapath *dp, const char *pod_namespace, uint32_t vnid);
+    void (*set_vnids)(struct datapath *dp, const char *pod_namespace, const struct sdn_vnids *v);
     void (*set_policy)(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows);
     const struct dp_pod *const *(*pods)(struct datapath *dp, size_t *ret_n);
     const struct dp_pod *(*find)(struct datapath *dp, const char *container_id, const char *ifname);

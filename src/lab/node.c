@@ -236,22 +236,17 @@ static int write_config(struct lab *l, const char *node, uint32_t addr, struct e
     if (r < 0 || (r = dir_make(run, 0755, e)) < 0) {
         return r;
     }
-    CLEANUP_FREE char *text =
-        xasprintf("nodeName: %s\n"
-                  "nodeIP: %s\n"
-                  "masterKubeConfig: %s/node.kubeconfig\n"
-                  "networkConfig:\n"
-                  "  networkPluginName: %s\n"
-                  "  mtu: %lld\n"
-                  "runDir: %s\n"
-                  "cniConfDir: %s\n"
-                  "ovs:\n"
-                  "  database: %s/ovs/db.sock\n"
-                  "  runDir: %s/ovs\n"
-                  "  datapathType: %s\n",
-                  node, IP4_TEXT(addr), l->dir, json_path_string(l->config, "plugin", NULL),
-                  (long long) json_get_int_or(json_get(l->config, "mtu"), 0), run, cni, dir, dir,
-                  json_path_string(l->config, "datapathType", NULL));
+    CLEANUP_FREE char *text = xasprintf("nodeName: %s\n"
+                                        "nodeIP: %s\n"
+                                        "masterKubeConfig: %s/node.kubeconfig\n"
+                                        "runDir: %s\n"
+                                        "cniConfDir: %s\n"
+                                        "ovs:\n"
+                                        "  database: %s/ovs/db.sock\n"
+                                        "  runDir: %s/ovs\n"
+                                        "  datapathType: %s\n",
+                                        node, IP4_TEXT(addr), l->dir, run, cni, dir, dir,
+                                        json_path_string(l->config, "datapathType", NULL));
     return lab_write(l, text, e, "nodes/%s/node-config.yaml", node);
 }
 

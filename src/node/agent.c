@@ -30,8 +30,10 @@ LOG_MODULE("node");
 #define WAIT_AGAIN_MS 30000
 #define SETTLE_MS 20 /* Changes of objects that come together are applied together. */
 #define VNID_WAIT_MS 5000
-#define STOP_MS 10000     /* For requests under way. */
-#define STOP_TELL_MS 1000 /* For the registry to hear of it. */
+#define PROJECTS_WAIT_MS 30000 /* For VNIDs; then pods without are kept apart. */
+#define LOOK_AGAIN_MS 30000    /* At a ClusterNetwork that could not be followed. */
+#define STOP_MS 10000          /* For requests under way. */
+#define STOP_TELL_MS 1000      /* For the registry to hear of it. */
 #define STOP_STEP_MS 10
 
 enum phase {
@@ -61,17 +63,22 @@ struct agent {
 
     struct sdn_network net; /* In effect; remotes are ours. */
     struct loop_timer *settle;
-    struct loop_timer *wait; /* Says what is waited for. */
+    struct loop_timer *look_again;
+    uint64_t vnids_wanted_ms; /* Since when a plug-in waits for VNIDs; 0: none does. */
+    char wanted_project[256]; /* The one that was said to be waited for. */
+    bool inventory;           /* The datapath knows its pods. */
+    bool network_set;         /* The datapath has a network from us. */
+    struct loop_timer *wait;  /* Says what is waited for. */
     char wait_text[512];
 
     struct datapath *datapath;
-    bool has_inventory; /* Its pods are known, and it knows the network. */
     bool switch_ready;
     char switch_reason[256];
     struct keeper *keeper;
     struct monitor *monitor;
     bool host_ready;
     char host_reason[256];
+    char refused[512]; /* Why the ClusterNetwork is not followed; "": it is. */
     char not_ready[400];
     struct pods *pods;
     struct cniserver *cniserver;
@@ -83,6 +90,8 @@ struct agent {
 };
 
 static void fatal(struct agent *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
+static void settle(void *ctx);
+static void settle_soon(struct agent *a);
 
 /* ---- stopping ---- */
 
@@ -290,7 +299,7 @@ static int check_network(const struct sdn_network *n, struct err *e)
 
 /* ---- projects ---- */
 
-static int find_vnid(void *ctx, const char *project, uint32_t *ret, struct err *e)
+static int find_vnids(void *ctx, const char *project, struct sdn_vnids *ret, struct err *e)
 {
     struct agent *a = ctx;
     const struct json *obj = a->projects ? informer_get(a->projects, project) : NULL;
@@ -307,10 +316,15 @@ static void project_changed(void *ctx, const char *key, const struct json *old,
 {
     struct agent *a = ctx;
     struct err e = {0};
-    uint32_t vnid;
-    if (node_parse_net_namespace(obj, &vnid, &e) < 0) {
+    struct sdn_vnids vnids;
+    if (node_parse_net_namespace(obj, &vnids, &e) < 0) {
         log_warn("NetNamespace not used", "name=%s reason=\"%s\"", key, e.text);
-    } else if (a->phase == RUNNING) {
+        return;
+    }
+    if (a->vnids_wanted_ms) {
+        settle_soon(a);
+    }
+    if (a->phase == RUNNING) {
         pods_project_changed(a->pods, key);
     }
 }
@@ -322,27 +336,63 @@ static void project_deleted(void *ctx, const char *key, const struct json *obj)
 static void projects_synced(void *ctx)
 {
     struct agent *a = ctx;
+    if (a->vnids_wanted_ms) {
+        settle_soon(a);
+    }
     if (a->phase == RUNNING) {
         pods_all_projects_changed(a->pods);
     }
 }
 
 /* Only where projects have VNIDs of their own. */
-static void follow_projects(struct agent *a)
+static void follow_projects(struct agent *a, enum sdn_plugin plugin)
 {
     static const struct informer_ops ops = {
         .changed = project_changed, .deleted = project_deleted, .synced = projects_synced};
-    if (sdn_plugin_has_vnids(a->net.plugin) && !a->projects) {
+    if (sdn_plugin_has_vnids(plugin) && !a->projects) {
         a->projects =
             informer_new(a->client, a->loop, NODE_NETWORK_API, "netnamespaces", NULL, &ops, a);
-    } else if (!sdn_plugin_has_vnids(a->net.plugin)) {
+    } else if (!sdn_plugin_has_vnids(plugin)) {
         a->projects = informer_free(a->projects);
     }
 }
 
-/* ---- policies ---- */
+/* Whether 'plugin' can be in effect: it must not be before the projects of all pods have their VNIDs, which
+ * the master may still be giving out, else these pods would be cut off for a while. */
+static bool vnids_known(struct agent *a, enum sdn_plugin plugin)
+{
+    follow_projects(a, plugin);
+    if (!sdn_plugin_has_vnids(plugin)) {
+        a->vnids_wanted_ms = 0;
+        return true;
+    }
+    uint64_t now = loop_now_ms(a->loop);
+    const char *project = NULL;
+    if (informer_synced(a->projects) && !(project = pods_unknown_project(a->pods))) {
+        a->vnids_wanted_ms = 0;
+        return true;
+    }
+    a->vnids_wanted_ms = a->vnids_wanted_ms ? a->vnids_wanted_ms : now;
+    if (project && !streq(a->wanted_project, project)) {
+        snprintf(a->wanted_project, sizeof a->wanted_project, "%s", project);
+        log_info("waiting for the VNIDs of projects", "plugin=%s first=%s", sdn_plugin_name(plugin),
+                 project);
+    }
+    uint64_t end = a->vnids_wanted_ms + PROJECTS_WAIT_MS;
+    if (!informer_synced(a->projects) && now >= end) {
+        log_warn("NetNamespaces could not be listed yet", "plugin=%s", sdn_plugin_name(plugin));
+        a->vnids_wanted_ms = now;
+        end = now + PROJECTS_WAIT_MS;
+    }
+    if (now < end) {
+        loop_timer_arm(a->look_again, end - now);
+        return false;
+    }
+    a->vnids_wanted_ms = 0;
+    return true;
+}
 
-static void settle_soon(struct agent *a);
+/* ---- policies ---- */
 
 static void policies_are_synced(void *ctx)
 {
@@ -384,7 +434,7 @@ static void follow_policies(struct agent *a)
 static int pod_is_known(void *ctx, const char *project, const char *pod, struct err *e)
 {
     struct agent *a = ctx;
-    if (!a->policies) {
+    if (a->net.plugin != SDN_NETWORKPOLICY) {
         return 0;
     }
     int r = policy_knows_pod(policies_compiler(a->policies), project, pod, e);
@@ -445,24 +495,25 @@ static void on_inventory(void *ctx)
     size_t n;
     datapath_pods(a->datapath, &n);
     log_debug("inventory", "pods=%zu", n);
-    if (a->phase == STOPPING) {
-        return;
-    }
-    /* Policies and the network go to the switch in one bundle. */
-    follow_policies(a);
-    a->has_inventory = true;
-    datapath_set_network(a->datapath, &a->net);
+    a->inventory = true;
+    settle(a);
 }
 
 static void on_switch_ready(void *ctx)
 {
     struct agent *a = ctx;
+    bool was_ready = a->switch_ready;
     a->switch_ready = true;
-    if (a->phase != STOPPING) {
-        a->host_ready = false;
-        snprintf(a->host_reason, sizeof a->host_reason, "tun0 is being looked at");
-        keeper_set(a->keeper, &a->net);
+    if (a->phase == STOPPING) {
+        return;
     }
+    if (was_ready && a->host_ready) {
+        keeper_changed(a->keeper, MONITOR_TUN); /* Something was mended; pods go on meanwhile. */
+        return;
+    }
+    a->host_ready = false;
+    snprintf(a->host_reason, sizeof a->host_reason, "tun0 is being looked at");
+    keeper_set(a->keeper, &a->net);
 }
 
 static void on_switch_lost(void *ctx, const char *reason)
@@ -540,6 +591,18 @@ static int open_for_pods(struct agent *a, struct err *e)
     return r < 0 ? r : write_cni_conf(a, e);
 }
 
+static void tell_ready(struct agent *a)
+{
+    if (a->phase != RUNNING || !a->switch_ready || !a->host_ready) {
+        return;
+    }
+    if (a->refused[0]) {
+        registration_set_ready(a->registration, false, "ClusterNetworkRefused", a->refused);
+    } else {
+        registration_set_ready(a->registration, true, "TenetReady", "the pod network is in place");
+    }
+}
+
 static void on_kept(void *ctx, int error, const char *text)
 {
     struct agent *a = ctx;
@@ -580,7 +643,7 @@ static void on_kept(void *ctx, int error, const char *text)
         update_neighbours(a);
         log_info("ready again", "node=%s", a->cfg->node_name);
     }
-    registration_set_ready(a->registration, true, "TenetReady", "the pod network is in place");
+    tell_ready(a);
 }
 
 /* ---- changes of objects ---- */
@@ -611,7 +674,7 @@ static void begin(struct agent *a, struct sdn_network *n)
                                  .datapath_type = a->cfg->ovs_datapath_type};
     int r = datapath_open(a->loop, &dc, &events, a, &a->datapath, &e);
     static const struct monitor_ops mops = {.changed = on_host_changed, .link_gone = on_link_gone};
-    static const struct pods_ops pops = {.vnid = find_vnid,
+    static const struct pods_ops pops = {.vnids = find_vnids,
                                          .known = pod_is_known,
                                          .attaching = pod_attaching,
                                          .detached = pod_detached,
@@ -630,7 +693,74 @@ static void begin(struct agent *a, struct sdn_network *n)
     loop_timer_disarm(a->wait);
     a->phase = STARTING;
     adopt(a, n);
-    follow_projects(a);
+    follow_projects(a, a->net.plugin);
+}
+
+/* Brings the network into effect, in the switch by one difference. */
+static void put_into_effect(struct agent *a)
+{
+    pods_set_network(a->pods, &a->net);
+    pods_all_projects_changed(a->pods);
+    if (sdn_plugin_has_vnids(a->net.plugin)) {
+        pods_isolate_unknown(a->pods);
+    }
+    follow_policies(a);
+    datapath_set_network(a->datapath, &a->net);
+    a->network_set = true;
+}
+
+static int check_plugin(struct agent *a, const struct sdn_network *n, struct err *e)
+{
+    enum sdn_plugin p;
+    if (!a->cfg->plugin_name || sdn_plugin_parse(a->cfg->plugin_name, &p, e) < 0 ||
+        p == n->plugin) {
+        return 0;
+    }
+    return err_set(e, -EINVAL, "networkConfig.networkPluginName: %s, but the cluster's is %s",
+                   sdn_plugin_name(p), sdn_plugin_name(n->plugin));
+}
+
+/* Why the network that the ClusterNetwork asks for cannot be had here: it stays as it was. */
+static void refuse(struct agent *a, const char *text)
+{
+    if (streq(a->refused, text)) {
+        return;
+    }
+    snprintf(a->refused, sizeof a->refused, "%s", text);
+    log_error("ClusterNetwork cannot be followed, going on with the last", "error=\"%s\"", text);
+    tell_ready(a);
+}
+
+/* The ClusterNetwork of '*n', if it can be followed; else the one in effect, and a word about it. */
+static void read_changed_cluster(struct agent *a, struct sdn_network *n)
+{
+    struct err e = {0};
+    struct sdn_network now = a->net;
+    now.remotes = NULL;
+    now.n_remotes = 0;
+    bool good = read_cluster(a, n, &e) == 0 && check_plugin(a, n, &e) == 0;
+    if (good && !same_cluster(n, &a->net)) {
+        n->local = a->net.local;
+        n->host_ip = a->net.host_ip;
+        good = check_network(n, &e) == 0;
+    }
+    if (!good) {
+        refuse(a, e.text);
+        loop_timer_arm(a->look_again, LOOK_AGAIN_MS); /* The reason may be gone by then. */
+        *n = now;
+    } else if (a->refused[0]) {
+        a->refused[0] = '\0';
+        tell_ready(a);
+    }
+    if (n->plugin == a->net.plugin && a->network_set) {
+        a->vnids_wanted_ms = 0;
+        if (n->plugin != SDN_NETWORKPOLICY) {
+            a->policies = policies_free(a->policies); /* A change that was taken back. */
+        }
+    } else if (n->plugin != a->net.plugin && a->inventory &&
+               (!policies_are_ready(a, n) || !vnids_known(a, n->plugin))) {
+        n->plugin = a->net.plugin;
+    }
 }
 
 /* The registry changed while we work: follow, or say why not. */
@@ -639,16 +769,8 @@ static void follow(struct agent *a)
     struct sdn_network n = {0};
     struct err e = {0};
     const char *name = a->cfg->node_name;
-    bool cluster_changed = false;
-    if (read_cluster(a, &n, &e) < 0) {
-        static struct log_limit limit;
-        log_limited(&limit, LOG_ERROR, "ClusterNetwork cannot be used, going on with the last",
-                    "error=\"%s\"", e.text);
-        n = a->net;
-        n.remotes = NULL;
-    } else {
-        cluster_changed = !same_cluster(&n, &a->net);
-    }
+    read_changed_cluster(a, &n);
+    bool changed = !same_cluster(&n, &a->net);
     if (!informer_get(a->subnets, name)) {
         fatal(a, "HostSubnet %s was deleted: this node has no subnet any more", name);
         return;
@@ -662,45 +784,27 @@ static void follow(struct agent *a)
               PREFIX_TEXT(a->net.local), PREFIX_TEXT(n.local));
         return;
     }
-    if (cluster_changed && check_network(&n, &e) < 0) {
-        log_error("the changed ClusterNetwork cannot be followed", "error=\"%s\"", e.text);
-        return;
-    }
-    if (!policies_are_ready(a, &n)) {
-        return; /* They will say when. */
-    }
-    bool plugin_changed = n.plugin != a->net.plugin;
     read_remotes(a, &n);
     adopt(a, &n);
-    if (a->has_inventory) {
-        if (plugin_changed) {
-            follow_policies(a);
+    if (!a->inventory ||
+        (!a->network_set && (!policies_are_ready(a, &a->net) || !vnids_known(a, a->net.plugin)))) {
+        return;
+    }
+    if (!a->network_set) {
+        put_into_effect(a);
+    } else if (changed) {
+        put_into_effect(a);
+        log_info("ClusterNetwork changed", "plugin=%s mtu=%u vxlanPort=%u",
+                 sdn_plugin_name(a->net.plugin), a->net.mtu, a->net.vxlan_port);
+        if (a->phase == RUNNING) {
+            keeper_set(a->keeper, &a->net);
         }
+    } else {
         datapath_set_network(a->datapath, &a->net);
     }
     if (a->phase == RUNNING) {
         update_neighbours(a);
     }
-    if (cluster_changed) {
-        log_info("ClusterNetwork changed", "plugin=%s mtu=%u vxlanPort=%u",
-                 sdn_plugin_name(a->net.plugin), a->net.mtu, a->net.vxlan_port);
-        follow_projects(a);
-        if (a->phase == RUNNING) {
-            pods_set_network(a->pods, &a->net);
-            keeper_set(a->keeper, &a->net);
-        }
-    }
-}
-
-static int check_plugin(struct agent *a, const struct sdn_network *n, struct err *e)
-{
-    enum sdn_plugin p;
-    if (!a->cfg->plugin_name || sdn_plugin_parse(a->cfg->plugin_name, &p, e) < 0 ||
-        p == n->plugin) {
-        return 0;
-    }
-    return err_set(e, -EINVAL, "networkConfig.networkPluginName: %s, but the cluster's is %s",
-                   sdn_plugin_name(p), sdn_plugin_name(n->plugin));
 }
 
 static void settle(void *ctx)
@@ -899,6 +1003,7 @@ static int start(struct agent *a, struct err *e)
     a->stop_timer = loop_timer_new(a->loop, stop_step, a);
     a->settle = loop_timer_new(a->loop, settle, a);
     a->wait = loop_timer_new(a->loop, say_wait, a);
+    a->look_again = loop_timer_new(a->loop, settle, a);
     loop_timer_arm(a->wait, WAIT_FIRST_MS);
     a->sigterm = loop_signal_new(a->loop, SIGTERM, on_term, a);
     a->sigint = loop_signal_new(a->loop, SIGINT, on_term, a);
@@ -935,6 +1040,7 @@ static void release(struct agent *a)
     loop_timer_free(a->stop_timer);
     loop_timer_free(a->settle);
     loop_timer_free(a->wait);
+    loop_timer_free(a->look_again);
     loop_free(a->loop);
     smap_done(&a->skipped);
     free(a->net.remotes);

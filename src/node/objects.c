@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node/objects.h"
 
+#include "api/netnamespace.h"
 #include "base/mem.h"
 
 #define FIXED_VNID_ANNOTATION "pod.network.openshift.io/fixed-vnid-host"
@@ -160,8 +161,9 @@ int node_check_remote(const struct sdn_network *n, const struct sdn_remote *r, s
     return err_set(e, -EINVAL, "subnet: %s is not in a cluster network", PREFIX_TEXT(r->subnet));
 }
 
-int node_parse_net_namespace(const struct json *obj, uint32_t *ret_vnid, struct err *e)
+int node_parse_net_namespace(const struct json *obj, struct sdn_vnids *ret, struct err *e)
 {
+    static const char *const others[] = {NET_NEXT_ID, NET_PREVIOUS_ID};
     const struct json *v = json_get(obj, "netid");
     int64_t i;
     if (!v) { /* 0 is global: never by omission. */
@@ -170,7 +172,13 @@ int node_parse_net_namespace(const struct json *obj, uint32_t *ret_vnid, struct 
     if (json_get_int(v, &i) < 0 || i < 0 || i > SDN_VNID_MAX) {
         return err_set(e, -EINVAL, "netid: is not a number in 0-%u", SDN_VNID_MAX);
     }
-    *ret_vnid = (uint32_t) i;
+    struct sdn_vnids ids = {.id = (uint32_t) i};
+    for (size_t k = 0; k < ARRAY_SIZE(others); k++) {
+        const char *text = json_path_string(obj, "metadata", "annotations", others[k], NULL);
+        /* A bad one opens nothing. */
+        ids.moving = ids.moving || (text && net_id_parse(text, &ids.also) == 0);
+    }
+    *ret = ids;
     return 0;
 }
 

@@ -16,7 +16,8 @@ int node_parse_host_subnet(const struct json *obj, struct sdn_remote *ret, struc
 /* Whether 'r' can be a remote of 'n' (whose cluster, service, local and host_ip are set): the error says
  * why not. */
 int node_check_remote(const struct sdn_network *n, const struct sdn_remote *r, struct err *e);
-int node_parse_net_namespace(const struct json *obj, uint32_t *ret_vnid, struct err *e);
+/* While the project moves, both its ids. */
+int node_parse_net_namespace(const struct json *obj, struct sdn_vnids *ret, struct err *e);
 
 struct node_host_subnet {
     const char *name;

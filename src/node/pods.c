@@ -302,22 +302,22 @@ static bool is_own_netns(const struct op *op)
            st.st_ino == op->pods->own_netns.st_ino;
 }
 
-static int find_vnid(struct op *op, uint32_t *ret, struct err *e)
+static int find_vnids(struct op *op, struct sdn_vnids *ret, struct err *e)
 {
     struct pods *p = op->pods;
     if (!sdn_plugin_has_vnids(p->net.plugin)) {
-        *ret = SDN_VNID_GLOBAL;
+        *ret = (struct sdn_vnids){.id = SDN_VNID_GLOBAL};
         return 0;
     }
-    return p->ops->vnid(p->ctx, op->req.pod_namespace, ret, e);
+    return p->ops->vnids(p->ctx, op->req.pod_namespace, ret, e);
 }
 
 /* What ADD has to know of the registry; when something is missing the request's failure says what. */
-static int find_objects(struct op *op, uint32_t *ret_vnid, bool give_up)
+static int find_objects(struct op *op, struct sdn_vnids *ret, bool give_up)
 {
     struct pods *p = op->pods;
     struct err e = {0};
-    int r = find_vnid(op, ret_vnid, &e);
+    int r = find_vnids(op, ret, &e);
     if (r < 0 && give_up) {
         op_fail(op, CNI_NO_VNID, "the pod's project has no VNID", "%s", e.text);
     }
@@ -333,8 +333,8 @@ static int find_objects(struct op *op, uint32_t *ret_vnid, bool give_up)
 static void vnid_wait_over(void *ctx)
 {
     struct op *op = ctx;
-    uint32_t vnid;
-    if (find_objects(op, &vnid, true) == 0) {
+    struct sdn_vnids vnids;
+    if (find_objects(op, &vnids, true) == 0) {
         add_begin(op);
     } else {
         op_answer_error(op);
@@ -357,7 +357,7 @@ static void add_verified(struct op *op)
 static void add_begin(struct op *op)
 {
     struct pods *p = op->pods;
-    uint32_t vnid;
+    struct sdn_vnids vnids;
     if (op_fail_not_ready(op)) {
         op_answer_error(op);
         return;
@@ -369,7 +369,7 @@ static void add_begin(struct op *op)
         op_answer_error(op);
         return;
     }
-    if (find_objects(op, &vnid, false) < 0) {
+    if (find_objects(op, &vnids, false) < 0) {
         if (!op->wait) {
             op->wait = loop_timer_new(p->loop, vnid_wait_over, op);
             loop_timer_arm(op->wait, p->vnid_wait_ms);
@@ -488,12 +488,13 @@ static void add_make(struct op *op)
 {
     struct pods *p = op->pods;
     struct err e = {0};
-    uint32_t ip, vnid;
+    struct sdn_vnids vnids;
+    uint32_t ip;
     if (op->failed) { /* What was there before could not be removed. */
         op_answer_error(op);
         return;
     }
-    if (find_objects(op, &vnid, true) < 0) {
+    if (find_objects(op, &vnids, true) < 0) {
         op_answer_error(op);
         return;
     }
@@ -511,7 +512,9 @@ static void add_make(struct op *op)
     op->pod->netns = xstrdup(op->req.netns);
     op->pod->ip = ip;
     op->pod->mac = mac_from_ip4(ip);
-    op->pod->vnid = vnid;
+    op->pod->vnid = vnids.id;
+    op->pod->has_also = vnids.moving;
+    op->pod->also_vnid = vnids.also;
     op->holds_ip = true;
     attach(op);
 }
@@ -890,21 +893,59 @@ void pods_set_network(struct pods *p, const struct sdn_network *n)
     copy_network(p, n);
 }
 
-/* Tells the switch the project's VNID, if some of its pods have another. */
-static void update_vnid(struct pods *p, const char *project)
+static bool has_vnids(const struct dp_pod *pod, const struct sdn_vnids *v)
 {
-    uint32_t vnid;
-    if (!sdn_plugin_has_vnids(p->net.plugin) || p->ops->vnid(p->ctx, project, &vnid, NULL) < 0) {
+    return pod->vnid == v->id && pod->has_also == v->moving &&
+           (!v->moving || pod->also_vnid == v->also);
+}
+
+/* Tells the switch the project's VNIDs, if some of its pods have others. */
+static void update_vnids(struct pods *p, const char *project)
+{
+    struct sdn_vnids v;
+    if (!sdn_plugin_has_vnids(p->net.plugin) || p->ops->vnids(p->ctx, project, &v, NULL) < 0) {
         return;
     }
     size_t n;
     const struct dp_pod *const *pods = datapath_pods(p->datapath, &n);
     for (size_t i = 0; i < n; i++) {
-        if (pods[i]->vnid != vnid && streq_null(pods[i]->pod_namespace, project)) {
-            log_info("project has another VNID", "project=%s from=%u to=%u", project, pods[i]->vnid,
-                     vnid);
-            datapath_set_vnid(p->datapath, project, vnid);
+        if (streq_null(pods[i]->pod_namespace, project) && !has_vnids(pods[i], &v)) {
+            log_info("project has another VNID", "project=%s from=%u to=%u moving=%s", project,
+                     pods[i]->vnid, v.id, v.moving ? "yes" : "no");
+            datapath_set_vnids(p->datapath, project, &v);
             return;
+        }
+    }
+}
+
+const char *pods_unknown_project(struct pods *p)
+{
+    struct sdn_vnids v;
+    size_t n;
+    const struct dp_pod *const *pods = datapath_pods(p->datapath, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (pods[i]->vnid == SDN_VNID_GLOBAL && pods[i]->pod_namespace &&
+            p->ops->vnids(p->ctx, pods[i]->pod_namespace, &v, NULL) < 0) {
+            return pods[i]->pod_namespace;
+        }
+    }
+    return NULL;
+}
+
+void pods_isolate_unknown(struct pods *p)
+{
+    static const struct sdn_vnids nobody = {.id = SDN_VNID_NOBODY};
+    size_t n;
+    const struct dp_pod *const *pods = datapath_pods(p->datapath, &n);
+    for (size_t i = 0; i < n; i++) {
+        const struct dp_pod *pod = pods[i];
+        struct sdn_vnids v;
+        if (pod->vnid == SDN_VNID_GLOBAL && pod->pod_namespace &&
+            p->ops->vnids(p->ctx, pod->pod_namespace, &v, NULL) < 0) {
+            log_warn("pod is kept apart: its project has no VNID", "pod=%s/%s ip=%s",
+                     pod->pod_namespace, pod->pod_name, IP4_TEXT(pod->ip));
+            datapath_set_vnids(p->datapath, pod->pod_namespace, &nobody);
+            pods = datapath_pods(p->datapath, &n);
         }
     }
 }
@@ -914,7 +955,7 @@ void pods_project_changed(struct pods *p, const char *project)
     if (!p->ipam) {
         return;
     }
-    update_vnid(p, project);
+    update_vnids(p, project);
     pods_wake(p, project);
 }
 
@@ -941,7 +982,7 @@ void pods_all_projects_changed(struct pods *p)
     }
     struct smap_entry *entry;
     SMAP_FOREACH (entry, &projects) {
-        update_vnid(p, entry->key);
+        update_vnids(p, entry->key);
     }
     smap_done(&projects);
 }

@@ -15,12 +15,11 @@
 struct pods;
 
 struct pods_ops {
-    /* VNID of a project; a negative errno, with the reason, when it is not known now. */
-    int (*vnid)(void *ctx, const char *project, uint32_t *ret, struct err *e);
-    /* Whether the policies for a pod can be known: -ENOENT, with the reason, when its object is not here yet.
-     * Then what was true is made so: flows for the pod's address are asked for before the pod is attached, and
-     * given up after it was detached. */
+    /* VNIDs of a project; a negative errno, with the reason, when they are not known now. */
+    int (*vnids)(void *ctx, const char *project, struct sdn_vnids *ret, struct err *e);
+    /* Whether the policies for a pod can be known: -ENOENT, with the reason, when its object is not here yet. */
     int (*known)(void *ctx, const char *project, const char *pod, struct err *e);
+    /* A pod is about to be attached, or was detached: flows of policy for its address come before and go after. */
     void (*attaching)(void *ctx, const struct dp_pod *pod);
     void (*detached)(void *ctx, const struct dp_pod *pod);
     /* NULL, or why the network cannot be changed now ("Open vSwitch is gone: ..."). */
@@ -44,7 +43,9 @@ int pods_start(struct pods *p, const struct sdn_network *n, struct err *e);
 /* Detaches pods whose link is gone (the host was started anew), or whose address is not of the node's
  * subnet.  To be called whenever the datapath became ready again. */
 int pods_sweep(struct pods *p, struct err *e);
-/* The network changed in what concerns pods; its 'local' stays as it was at the start. */
+/* The network is, or is about to be, another in what concerns pods; may also be called before pods_start,
+ * with the datapath's inventory known.  Its 'local' stays as it was at the start.  Must be followed by
+ * pods_all_projects_changed. */
 void pods_set_network(struct pods *p, const struct sdn_network *n);
 /* A project's VNID is known or has changed: requests that wait for it go on, its pods follow. */
 void pods_project_changed(struct pods *p, const char *project);
@@ -52,6 +53,12 @@ void pods_project_changed(struct pods *p, const char *project);
 void pods_wake(struct pods *p, const char *project);
 /* As pods_project_changed, for every project that has pods here. */
 void pods_all_projects_changed(struct pods *p);
+/* A project of which no VNID is known though pods of it are attached, which count as global as long: NULL
+ * when there is none. */
+const char *pods_unknown_project(struct pods *p);
+/* Keeps pods apart from everybody that count as global for no better reason than that the plug-in before
+ * had no VNIDs, and whose project has none. */
+void pods_isolate_unknown(struct pods *p);
 
 /* 'text' is the line for tenet-cni, line end included; called exactly once, never from within
  * pods_request. */

@@ -167,7 +167,9 @@ static struct model_verdict to_local(const struct model_node *n, const struct mo
         return drop(MODEL_OWN_ADDRESS);
     }
     /* Under ovs-subnet nobody asks for VNIDs, not even for those that a tunnel brings. */
-    if (sdn_plugin_compares_vnids(n->net->plugin) && !sdn_vnid_may_reach(vnid, to->vnid)) {
+    bool allowed = sdn_vnid_may_reach(vnid, to->vnid) ||
+                   (to->has_also && sdn_vnid_may_reach(vnid, to->also_vnid));
+    if (sdn_plugin_compares_vnids(n->net->plugin) && !allowed) {
         return drop(MODEL_VNID_MISMATCH);
     }
     return (struct model_verdict){.action = MODEL_DELIVER, .port = to->port, .eth_dst = to->mac};

@@ -15,6 +15,8 @@ struct model_pod {
     uint32_t ip;
     struct mac mac;
     uint32_t vnid; /* Of the project, whatever the plug-in. */
+    bool has_also; /* The project moves: packets of 'also_vnid' are for it, too. */
+    uint32_t also_vnid;
 };
 
 /* The caller owns the network and the array; they must outlive the struct. */

@@ -15,9 +15,20 @@ enum sdn_plugin { SDN_SUBNET, SDN_MULTITENANT, SDN_NETWORKPOLICY };
 #define SDN_VNID_GLOBAL 0u
 #define SDN_VNID_MIN 10u       /* 1-9 are reserved. */
 #define SDN_VNID_MAX 0xffffffu /* 24 bits on the wire (RFC 7348). */
+/* Of a pod whose project has no id: it and the global ones reach each other, nobody else, nor do two of
+ * them. */
+#define SDN_VNID_NOBODY 1u
 #define SDN_MAX_CLUSTER_NETWORKS 16
 #define SDN_VXLAN_PORT 4789
 #define SDN_VXLAN_OVERHEAD 50 /* Outer Ethernet, IPv4, UDP and VXLAN headers. */
+
+/* The ids of a project.  While it moves from one to another its pods take both, so that nodes need not
+ * change at the same moment (docs/allocation.md). */
+struct sdn_vnids {
+    uint32_t id; /* What its pods send with. */
+    bool moving;
+    uint32_t also; /* Moving: taken as well. */
+};
 
 struct sdn_remote {
     uint32_t host_ip;         /* VTEP. */
@@ -67,5 +78,6 @@ static inline uint32_t sdn_effective_vnid(const struct sdn_network *n, uint32_t 
 /* The isolation rule of the seeds (ISO-02, ISO-05, ISO-06): equal, or one of them global. */
 static inline bool sdn_vnid_may_reach(uint32_t src, uint32_t dst)
 {
-    return src == dst || src == SDN_VNID_GLOBAL || dst == SDN_VNID_GLOBAL;
+    return (src == dst && src != SDN_VNID_NOBODY) || src == SDN_VNID_GLOBAL ||
+           dst == SDN_VNID_GLOBAL;
 }

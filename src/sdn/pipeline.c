@@ -538,12 +538,24 @@ void pipeline_pod(const struct sdn_network *n, const struct pipeline_pod *p,
     of_act_load_reg(&b, 1, vnid);
     of_act_load_reg(&b, 2, p->ofport);
     end_goto(&b, has_policy(n) ? INGRESS_SUBJECT : ISOLATION, out);
+
+    /* On other nodes its project may have moved already, or not yet. */
+    if (p->has_also && p->also_vnid != SDN_VNID_NOBODY && sdn_plugin_compares_vnids(n->plugin)) {
+        begin_ip(&b, ISOLATION, 150, cookie);
+        of_match_ip_dst(&b, address(p->ip));
+        if (p->also_vnid != SDN_VNID_GLOBAL) {
+            of_match_reg(&b, 0, p->also_vnid);
+        }
+        of_act_output_reg(&b, 2);
+        of_end_into(&b, out);
+    }
 }
 
 void pipeline_vnid(const struct sdn_network *n, uint32_t vnid, struct of_flow_list *out)
 {
     vnid = sdn_effective_vnid(n, vnid);
-    if (vnid == SDN_VNID_GLOBAL || !sdn_plugin_compares_vnids(n->plugin)) {
+    if (vnid == SDN_VNID_GLOBAL || vnid == SDN_VNID_NOBODY ||
+        !sdn_plugin_compares_vnids(n->plugin)) {
         return;
     }
     struct of_builder b;

@@ -17,6 +17,8 @@ struct pipeline_pod {
     uint32_t ip;
     struct mac mac; /* mac_from_ip4(ip): ARP is answered with that. */
     uint32_t vnid;  /* Of the project; the pipeline applies sdn_effective_vnid. */
+    bool has_also;  /* The project moves: 'also_vnid' is taken, too. */
+    uint32_t also_vnid;
 };
 
 /* Cookie of a group: kind in the upper 16 bits, identity below, so that a dump says whose flow it is. */
@@ -53,10 +55,11 @@ void pipeline_base(const struct sdn_network *n, struct of_flow_list *out);
 /* Three flows; none when 'r' has no subnet yet, or claims one that overlaps this node's. */
 void pipeline_remote(const struct sdn_network *n, const struct sdn_remote *r,
                      struct of_flow_list *out);
-/* Four flows. */
+/* Four flows, and one more while the pod's project moves to another VNID. */
 void pipeline_pod(const struct sdn_network *n, const struct pipeline_pod *p,
                   struct of_flow_list *out);
-/* One flow, for each effective VNID that a local pod has (none for 0, none where VNIDs are not compared). */
+/* One flow, for each effective VNID that a local pod has (none for 0 and SDN_VNID_NOBODY, none where VNIDs are
+ * not compared). */
 void pipeline_vnid(const struct sdn_network *n, uint32_t vnid, struct of_flow_list *out);
 
 /* Name of a table, as docs/pipeline.md has it: "isolation"; NULL: no such table. */

@@ -78,6 +78,7 @@ void cni_request_done(struct cni_request *r)
     free(r->pod_name);
     free(r->config.name);
     free(r->config.socket);
+    free(r->config.project);
     json_free(r->config.dns);
     json_free(r->config.prev_result);
     json_free(r->config.valid);
@@ -170,6 +171,16 @@ static int check_netns(const char *s, enum cni_command command, struct cni_error
 }
 
 /* Names of projects and pods, as Kubernetes allows them: they go into logs and OVS's database. */
+static bool is_name(const char *s)
+{
+    size_t n = strlen(s);
+    bool ok = n > 0 && n <= MAX_NAME && is_alnum(s[0]) && is_alnum(s[n - 1]);
+    for (const char *p = s; ok && *p; p++) {
+        ok = (*p >= 'a' && *p <= 'z') || (*p >= '0' && *p <= '9') || *p == '-' || *p == '.';
+    }
+    return ok;
+}
+
 static int check_pod(const char *key, const char *s, enum cni_command command, struct cni_error *e)
 {
     if (!s || !*s) {
@@ -178,16 +189,12 @@ static int check_pod(const char *key, const char *s, enum cni_command command, s
                                              "CNI_ARGS: %s is missing, and %s needs it", key,
                                              command_names[command]);
     }
-    size_t n = strlen(s);
-    bool ok = n <= MAX_NAME && is_alnum(s[0]) && is_alnum(s[n - 1]);
-    for (const char *p = s; ok && *p; p++) {
-        ok = (*p >= 'a' && *p <= 'z') || (*p >= '0' && *p <= '9') || *p == '-' || *p == '.';
-    }
-    return ok ? 0
-              : cni_fail(e, CNI_INVALID_ENVIRONMENT, BAD_ENV,
-                         "CNI_ARGS: %s: \"%.253s\" is not a name (lower-case letters, digits, '-' "
-                         "and '.')",
-                         key, s);
+    return is_name(s)
+               ? 0
+               : cni_fail(e, CNI_INVALID_ENVIRONMENT, BAD_ENV,
+                          "CNI_ARGS: %s: \"%.253s\" is not a name (lower-case letters, digits, '-' "
+                          "and '.')",
+                          key, s);
 }
 
 static int parse_args(const char *args, struct cni_request *r, struct cni_error *e)
@@ -281,10 +288,11 @@ static int check_fields(const struct json *conf, struct cni_error *e)
         const char *key;
         enum json_type type;
     } known[] = {
-        {"cniVersion", JSON_STRING},   {"name", JSON_STRING},       {"type", JSON_STRING},
-        {"cniVersions", JSON_ARRAY},   {"disableCheck", JSON_BOOL}, {"disableGC", JSON_BOOL},
-        {"socket", JSON_STRING},       {"dns", JSON_OBJECT},        {"args", JSON_OBJECT},
-        {"capabilities", JSON_OBJECT}, {"prevResult", JSON_OBJECT}, {"runtimeConfig", JSON_OBJECT},
+        {"cniVersion", JSON_STRING},    {"name", JSON_STRING},         {"type", JSON_STRING},
+        {"cniVersions", JSON_ARRAY},    {"disableCheck", JSON_BOOL},   {"disableGC", JSON_BOOL},
+        {"socket", JSON_STRING},        {"dns", JSON_OBJECT},          {"args", JSON_OBJECT},
+        {"project", JSON_STRING},       {"capabilities", JSON_OBJECT}, {"prevResult", JSON_OBJECT},
+        {"runtimeConfig", JSON_OBJECT},
     };
     for (size_t i = 0; i < json_count(conf); i++) {
         const char *key = json_key_at(conf, i);
@@ -429,6 +437,12 @@ static int parse_config(struct json *conf, enum cni_command command, struct cni_
     }
     const char *socket = json_path_string(conf, "socket", NULL);
     socket = socket ? socket : CNI_DEFAULT_SOCKET;
+    const char *project = json_path_string(conf, "project", NULL);
+    if (project && !is_name(project)) {
+        return cni_fail(
+            e, CNI_INVALID_CONFIG, BAD_CONFIG,
+            "project: \"%.253s\" is not a name (lower-case letters, digits, '-' and '.')", project);
+    }
     r = check_socket(socket, e);
     if (r == 0) {
         r = check_dns(json_get(conf, "dns"), e);
@@ -451,6 +465,7 @@ static int parse_config(struct json *conf, enum cni_command command, struct cni_
     }
     c->name = xstrdup(name);
     c->socket = xstrdup(socket);
+    c->project = project ? xstrdup(project) : NULL;
     c->dns = json_take(conf, "dns");
     c->prev_result = json_take(conf, "prevResult");
     c->valid = json_take(conf, VALID);
@@ -478,6 +493,14 @@ static int validate(struct cni_request *r, struct json *conf, struct cni_error *
     }
     if (err == 0) {
         err = check_netns(r->netns, r->command, e);
+    }
+    if (err == 0 && r->config.project && (!r->pod_namespace || !*r->pod_namespace)) {
+        free(r->pod_namespace);
+        r->pod_namespace = xstrdup(r->config.project);
+        if (!r->pod_name || !is_name(r->pod_name)) { /* podman's names of containers have '_'. */
+            free(r->pod_name);
+            r->pod_name = xstrdup(r->container_id);
+        }
     }
     if (err == 0) {
         err = check_pod("K8S_POD_NAMESPACE", r->pod_namespace, r->command, e);

@@ -165,6 +165,14 @@ class Lab:
     def vsctl(self, node, *args):
         return self.ns(node, ["ovs-vsctl", f"--db=unix:{self.ovs_rundir(node)}/db.sock", *args]).stdout.strip()
 
+    def ports(self, node):
+        """{container: (port, number, row, address)} of the pods' ports in br0; spare ones are nobody's."""
+        rows = json.loads(self.vsctl(node, "-f", "json", "--columns=name,ofport,_uuid,external_ids", "list",
+                                     "interface"))["data"]
+        ids = [(name, number, uuid[1], dict(x[1])) for name, number, uuid, x in rows]
+        return {x["tenet-container"]: (name, number, uuid, x["tenet-ip"]) for name, number, uuid, x in ids
+                if "tenet-container" in x}
+
     def flows(self, node):
         """Flows of br0 without what changes by itself (counters, age)."""
         out = self.ns(node, ["ovs-ofctl", "-O", "OpenFlow14", "--no-stats", "--no-names", "dump-flows",

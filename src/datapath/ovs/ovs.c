@@ -317,9 +317,9 @@ static void ovs_link_gone(struct datapath *dp, const char *name)
     pool_link_gone(of_dp(dp), name);
 }
 
-static void ovs_set_vnid(struct datapath *dp, const char *pod_namespace, uint32_t vnid)
+static void ovs_set_vnids(struct datapath *dp, const char *pod_namespace, const struct sdn_vnids *v)
 {
-    pods_set_vnid(of_dp(dp), pod_namespace, vnid);
+    pods_set_vnids(of_dp(dp), pod_namespace, v);
 }
 
 static void ovs_set_policy(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows)
@@ -395,7 +395,7 @@ const struct datapath_ops datapath_ovs = {
     .wire = pool_wire,
     .check_wire = pool_check_wire,
     .link_gone = ovs_link_gone,
-    .set_vnid = ovs_set_vnid,
+    .set_vnids = ovs_set_vnids,
     .set_policy = ovs_set_policy,
     .pods = ovs_pods,
     .find = ovs_find,

@@ -30,6 +30,8 @@ struct waiter {
 /* What the flows of a pod are made from; port 0: it has none. */
 struct pod_flows {
     uint32_t port, ip, vnid;
+    bool has_also;
+    uint32_t also_vnid;
     struct mac mac;
 };
 
@@ -232,12 +234,15 @@ static struct pod_flows wanted_flows(const struct ovs_dp *o, const struct pod_re
     if (n <= 0 || n > UINT32_MAX) {
         return (struct pod_flows){0};
     }
-    return (struct pod_flows){(uint32_t) n, r->pod->ip, r->pod->vnid, r->pod->mac};
+    const struct dp_pod *p = r->pod;
+    return (struct pod_flows){(uint32_t) n, p->ip, p->vnid, p->has_also, p->also_vnid, p->mac};
 }
 
 static bool flows_equal(const struct pod_flows *a, const struct pod_flows *b)
 {
-    return a->port == b->port && a->ip == b->ip && a->vnid == b->vnid && mac_equal(a->mac, b->mac);
+    return a->port == b->port && a->ip == b->ip && a->vnid == b->vnid &&
+           a->has_also == b->has_also && (!a->has_also || a->also_vnid == b->also_vnid) &&
+           mac_equal(a->mac, b->mac);
 }
 
 /* Flows are grouped by address: one pod has them, whatever the database says. */
@@ -254,7 +259,12 @@ static bool address_is_free(const struct ovs_dp *o, const struct pod_rec *r)
 
 static uint64_t set_pod_group(struct ovs_dp *o, const struct pod_flows *f)
 {
-    struct pipeline_pod p = {.ofport = f->port, .ip = f->ip, .mac = f->mac, .vnid = f->vnid};
+    struct pipeline_pod p = {.ofport = f->port,
+                             .ip = f->ip,
+                             .mac = f->mac,
+                             .vnid = f->vnid,
+                             .has_also = f->has_also,
+                             .also_vnid = f->also_vnid};
     struct of_flow_list flows = {0};
     pipeline_pod(&o->net, &p, &flows);
     return flow_table_set_group(&o->flows, pipeline_pod_cookie(f->ip), &flows);
@@ -756,12 +766,14 @@ void pods_detach(struct ovs_dp *o, const char *container_id, const char *ifname,
     loop_task_queue(&o->pump);
 }
 
-void pods_set_vnid(struct ovs_dp *o, const char *pod_namespace, uint32_t vnid)
+void pods_set_vnids(struct ovs_dp *o, const char *pod_namespace, const struct sdn_vnids *v)
 {
     struct pod_rec *r;
     HMAP_FOREACH (r, struct pod_rec, node, &o->pods) {
         if (r->wanted && r->pod->pod_namespace && streq(r->pod->pod_namespace, pod_namespace)) {
-            r->pod->vnid = vnid;
+            r->pod->vnid = v->id;
+            r->pod->has_also = v->moving;
+            r->pod->also_vnid = v->also;
         }
     }
     loop_task_queue(&o->pump);

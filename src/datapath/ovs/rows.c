@@ -357,6 +357,11 @@ struct dp_pod *pod_from_ids(const struct smap *ids, const char *port)
         return NULL;
     }
     p.vnid = (uint32_t) v;
+    const char *also = smap_get(ids, "tenet-also-vnid");
+    if (also && str_to_u64(also, SDN_VNID_MAX, &v) == 0) {
+        p.has_also = true;
+        p.also_vnid = (uint32_t) v;
+    }
     snprintf(p.port, sizeof p.port, "%s", port);
     snprintf(p.host_if, sizeof p.host_if, "%s", link ? link : port);
     p.container_id = smap_get(ids, "tenet-container");
@@ -369,18 +374,28 @@ struct dp_pod *pod_from_ids(const struct smap *ids, const char *port)
 
 static const char *const pod_keys[] = {
     "tenet-container", "tenet-ifname", "tenet-namespace", "tenet-pod", "tenet-netns", "tenet-ip",
-    "tenet-mac",       "tenet-vnid",   "sandbox",         "ip",        "tenet-link"};
+    "tenet-mac",       "tenet-vnid",   "tenet-also-vnid", "sandbox",   "ip",          "tenet-link"};
 
 struct json *pod_to_ids(const struct dp_pod *p)
 {
-    char vnid[16];
+    char vnid[16], also[16];
     snprintf(vnid, sizeof vnid, "%" PRIu32, p->vnid);
+    snprintf(also, sizeof also, "%" PRIu32, p->also_vnid);
     bool pooled = !streq(p->port, p->host_if);
     /* In the order of pod_keys.  "sandbox" and "ip" are what the original's tools look for. */
     const char *values[] = {
-        p->container_id, p->ifname,       p->pod_namespace,           p->pod_name,
-        p->netns,        IP4_TEXT(p->ip), MAC_TEXT(p->mac),           vnid,
-        p->container_id, IP4_TEXT(p->ip), pooled ? p->host_if : NULL,
+        p->container_id,
+        p->ifname,
+        p->pod_namespace,
+        p->pod_name,
+        p->netns,
+        IP4_TEXT(p->ip),
+        MAC_TEXT(p->mac),
+        vnid,
+        p->has_also ? also : NULL,
+        p->container_id,
+        IP4_TEXT(p->ip),
+        pooled ? p->host_if : NULL,
     };
     struct json *map = ovsdb_map();
     for (size_t i = 0; i < ARRAY_SIZE(pod_keys); i++) {
@@ -407,7 +422,8 @@ struct json *pod_update_ids(const char *iface_uuid, const struct dp_pod *p)
 
 bool pod_equal(const struct dp_pod *a, const struct dp_pod *b)
 {
-    return a->ip == b->ip && a->vnid == b->vnid && mac_equal(a->mac, b->mac) &&
+    return a->ip == b->ip && a->vnid == b->vnid && a->has_also == b->has_also &&
+           (!a->has_also || a->also_vnid == b->also_vnid) && mac_equal(a->mac, b->mac) &&
            streq(a->host_if, b->host_if) && streq(a->port, b->port) &&
            streq_null(a->container_id, b->container_id) && streq_null(a->ifname, b->ifname) &&
            streq_null(a->pod_namespace, b->pod_namespace) && streq_null(a->pod_name, b->pod_name) &&

@@ -9,6 +9,8 @@
 
 #include "helper.h"
 
+#include <stdlib.h>
+
 #define WAIT_MS 120000
 #define NET "/apis/network.openshift.io/v1/"
 
@@ -72,8 +74,11 @@ static bool is_ready(struct cluster *c, void *arg)
 
 static void controllers_up(struct cluster *c)
 {
-    struct controllers_config cfg = {
-        .network = c->conf, .started = started, .failed = failed, .ctx = c};
+    struct controllers_config cfg = {.network = c->conf,
+                                     .vnids = {.pause_ms = 100, .give_up_ms = 700},
+                                     .started = started,
+                                     .failed = failed,
+                                     .ctx = c};
     c->started = c->failed = false;
     c->controllers = controllers_new(c->loop, c->client, &cfg);
     wait_until(c, is_started, NULL);
@@ -684,6 +689,168 @@ static void edited_netids_are_seen(void **state)
     wait_until(c, field_is, &(struct want){NET "netnamespaces/default", "netid", "0"});
 }
 
+#define CHANGE "pod.network.openshift.io/multitenant.change-network"
+
+static void ask_for(struct cluster *c, const char *project, const char *what)
+{
+    CLEANUP_FREE char *path = xasprintf(NET "netnamespaces/%s", project);
+    CLEANUP_FREE char *text = xasprintf("{'metadata':{'annotations':{'" CHANGE "':'%s'}}}", what);
+    CLEANUP(json_free) struct json *patch = from(text);
+    struct err e = {0};
+    if (api_request_sync(c->client, "PATCH", path, NULL, "application/merge-patch+json", patch,
+                         NULL, &e) < 0) {
+        fail_msg("%s", e.text);
+    }
+}
+
+static bool is_answered(struct cluster *c, void *project)
+{
+    CLEANUP_FREE char *path = xasprintf(NET "netnamespaces/%s", (const char *) project);
+    CLEANUP(json_free) struct json *o = get(c, path);
+    return !obj_annotation(o, CHANGE) && !obj_annotation(o, "tenet.io/next-netid") &&
+           !obj_annotation(o, "tenet.io/previous-netid");
+}
+
+static void move_project(struct cluster *c, const char *project, const char *what)
+{
+    ask_for(c, project, what);
+    wait_until(c, is_answered, (char *) project);
+}
+
+static void assert_netid(struct cluster *c, const char *project, const char *netid)
+{
+    CLEANUP_FREE char *path = xasprintf(NET "netnamespaces/%s", project);
+    CLEANUP_FREE char *got = field_of(c, path, "netid");
+    assert_string_equal(got, netid);
+}
+
+static void make_projects(struct cluster *c, unsigned n)
+{
+    for (unsigned i = 1; i <= n; i++) {
+        CLEANUP_FREE char *text =
+            xasprintf("{'apiVersion':'v1','kind':'Namespace','metadata':{'name':'p%u'}}", i);
+        CLEANUP_FREE char *path = xasprintf(NET "netnamespaces/p%u", i);
+        post(c, "/api/v1/namespaces", text);
+        wait_until(c, has_path, path);
+    }
+}
+
+/* The original's MasterVNIDMap: an id is given back by the last project that leaves it. */
+static void joined_isolated_and_global_projects_keep_the_accounts(void **state)
+{
+    struct cluster *c = *state;
+    controllers_up(c);
+    make_projects(c, 3);
+    assert_netid(c, "p1", "10");
+    move_project(c, "p2", "join:p1");
+    move_project(c, "p3", "join:p2");
+    assert_netid(c, "p2", "10");
+    assert_netid(c, "p3", "10");
+    move_project(c, "p1", "isolate");
+    assert_netid(c, "p1", "13");
+    move_project(c, "p2", "global");
+    assert_netid(c, "p2", "0");
+    move_project(c, "p3", "isolate"); /* The only one in its network: it stays. */
+    assert_netid(c, "p3", "10");
+    move_project(c, "p2", "isolate:");
+    assert_netid(c, "p2", "14");
+    /* Joining is no mistake that anybody needs to hear of. */
+    assert_int_equal(events_with_reason(c, "DuplicateNetID"), 0);
+    /* And the same with controllers that know no more than the objects. */
+    controllers_down(c);
+    controllers_up(c);
+    move_project(c, "p2", "join:p3");
+    move_project(c, "p3", "isolate");
+    assert_netid(c, "p2", "10");
+    CLEANUP_FREE char *p3 = field_of(c, NET "netnamespaces/p3", "netid");
+    assert_true(atoi(p3) > 10);
+    assert_int_equal(events_with_reason(c, "DuplicateNetID"), 0);
+}
+
+static void a_move_is_finished_by_the_next_master_from_any_step(void **state)
+{
+    struct cluster *c = *state;
+    static const char *const stages[] = {
+        "'" CHANGE "':'join:p1'",
+        "'" CHANGE "':'join:p1','tenet.io/next-netid':'10'",
+        "'" CHANGE "':'join:p1','tenet.io/previous-netid':'11'",
+    };
+    controllers_up(c);
+    make_projects(c, 2);
+    for (size_t i = 0; i < ARRAY_SIZE(stages); i++) {
+        controllers_down(c);
+        CLEANUP_FREE char *text =
+            xasprintf("{'metadata':{'annotations':{%s}},'netid':%d}", stages[i], i == 2 ? 10 : 11);
+        CLEANUP(json_free) struct json *patch = from(text);
+        assert_int_equal(api_request_sync(c->client, "PATCH", NET "netnamespaces/p2", NULL,
+                                          "application/merge-patch+json", patch, NULL, NULL),
+                         0);
+        controllers_up(c);
+        wait_until(c, is_answered, (char *) "p2");
+        assert_netid(c, "p2", "10");
+        move_project(c, "p2", "isolate");
+        CLEANUP(json_free) struct json *back = from("{'netid':11}");
+        controllers_down(c);
+        assert_int_equal(api_request_sync(c->client, "PATCH", NET "netnamespaces/p2", NULL,
+                                          "application/merge-patch+json", back, NULL, NULL),
+                         0);
+        controllers_up(c);
+    }
+}
+
+static void a_request_that_cannot_be_fulfilled_is_told_and_given_up(void **state)
+{
+    struct cluster *c = *state;
+    controllers_up(c);
+    make_projects(c, 1);
+    ask_for(c, "p1", "join:nobody");
+    wait_until(c, events_are, &(struct events_want){"NetworkChangeRefused", 1});
+    wait_until(c, is_answered, (char *) "p1");
+    assert_netid(c, "p1", "10");
+    CLEANUP(json_free) struct json *o = get(c, NET "netnamespaces/p1");
+    assert_null(obj_annotation(o, "tenet.io/change-refused"));
+}
+
+static bool event_of_change(struct cluster *c, void *arg)
+{
+    return events_with_reason(c, "NetworkChangeRefused") > 0;
+}
+
+static void plugin_may_change_while_we_run(void **state)
+{
+    struct cluster *c = *state;
+    c->conf.plugin = SDN_SUBNET;
+    controllers_up(c);
+    post(c, "/api/v1/namespaces",
+         "{'apiVersion':'v1','kind':'Namespace','metadata':{'name':'red'}}");
+    size_t n = 0;
+    assert_true(netids_are(c, &n));
+    CLEANUP(json_free)
+    struct json *multitenant = from("{'pluginName':'redhat/openshift-ovs-multitenant'}");
+    CLEANUP(json_free) struct json *subnet = from("{'pluginName':'redhat/openshift-ovs-subnet'}");
+    assert_int_equal(api_request_sync(c->client, "PATCH", NET "clusternetworks/default", NULL,
+                                      "application/merge-patch+json", multitenant, NULL, NULL),
+                     0);
+    n = 2;
+    wait_until(c, netids_are, &n);
+    assert_netid(c, "default", "0");
+    assert_netid(c, "red", "10");
+    assert_int_equal(api_request_sync(c->client, "PATCH", NET "clusternetworks/default", NULL,
+                                      "application/merge-patch+json", subnet, NULL, NULL),
+                     0);
+    /* Ids stay as they are: the way back leads to the same. */
+    post(c, "/api/v1/namespaces",
+         "{'apiVersion':'v1','kind':'Namespace','metadata':{'name':'blue'}}");
+    assert_int_equal(api_request_sync(c->client, "PATCH", NET "clusternetworks/default", NULL,
+                                      "application/merge-patch+json", multitenant, NULL, NULL),
+                     0);
+    n = 3;
+    wait_until(c, netids_are, &n);
+    assert_netid(c, "red", "10");
+    ask_for(c, "red", "join:nobody");
+    wait_until(c, event_of_change, NULL);
+}
+
 static void deleted_project_is_emptied_first(void **state)
 {
     struct cluster *c = *state;
@@ -752,6 +919,10 @@ int main(void)
         TEST(projects_get_unique_vnids),
         TEST(vnid_survives_a_deletion_by_hand),
         TEST(edited_netids_are_seen),
+        TEST(joined_isolated_and_global_projects_keep_the_accounts),
+        TEST(a_move_is_finished_by_the_next_master_from_any_step),
+        TEST(a_request_that_cannot_be_fulfilled_is_told_and_given_up),
+        TEST(plugin_may_change_while_we_run),
         TEST(deleted_project_is_emptied_first),
         TEST(default_namespace_comes_back),
         TEST(ovs_subnet_has_no_net_namespaces),

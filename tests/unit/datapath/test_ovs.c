@@ -382,7 +382,7 @@ static void changed_vnid_moves_flows_and_identity_in_one_bundle(void **state)
         assert_int_equal(fixture_attach(f, n), 0);
     }
     struct ovs_counters a = ovs_get_counters(f->dp);
-    datapath_set_vnid(f->dp, "red", 555);
+    datapath_set_vnids(f->dp, "red", &(struct sdn_vnids){.id = 555});
     while (ovs_get_counters(f->dp).transactions == a.transactions ||
            !datapath_find(f->dp, "container-1", "eth0")->ready) {
         bool never = false;

@@ -318,6 +318,7 @@ static void pod_survives_the_way_through_external_ids(void **state)
                        .ifname = (char *) "eth0",
                        .pod_namespace = (char *) "red",
                        .netns = (char *) "/run/netns/x",
+                       .port = "veth1",
                        .host_if = "veth1",
                        .ip = 0x0a800002,
                        .mac = {{0x0a, 0x58, 1, 2, 3, 4}},

@@ -209,11 +209,12 @@ static void remotes_leave_out_the_own_node_and_what_cannot_be(void **state)
 static void a_net_namespace_without_netid_is_not_global(void **state)
 {
     (void) state;
-    uint32_t vnid = 77;
+    struct sdn_vnids vnids = {.id = 77};
     struct err e = {0};
     CLEANUP(json_free) struct json *good = parse("{\"netid\":16777215}");
-    assert_int_equal(node_parse_net_namespace(good, &vnid, &e), 0);
-    assert_int_equal(vnid, 16777215);
+    assert_int_equal(node_parse_net_namespace(good, &vnids, &e), 0);
+    assert_int_equal(vnids.id, 16777215);
+    assert_false(vnids.moving);
     static const char *const bad[] = {"{}",
                                       "{\"netid\":16777216}",
                                       "{\"netid\":-1}",
@@ -222,10 +223,38 @@ static void a_net_namespace_without_netid_is_not_global(void **state)
                                       "{\"netid\":null}"};
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         CLEANUP(json_free) struct json *v = parse(bad[i]);
-        vnid = 77;
-        assert_int_equal(node_parse_net_namespace(v, &vnid, &e), -EINVAL);
-        assert_int_equal(vnid, 77);
+        vnids.id = 77;
+        assert_int_equal(node_parse_net_namespace(v, &vnids, &e), -EINVAL);
+        assert_int_equal(vnids.id, 77);
         assert_non_null(strstr(e.text, "netid"));
+    }
+}
+
+static void a_moving_net_namespace_has_two_ids(void **state)
+{
+    (void) state;
+    static const struct {
+        const char *annotation;
+        bool moving;
+        uint32_t also;
+    } cases[] = {
+        {"\"tenet.io/next-netid\":\"12\"", true, 12},
+        {"\"tenet.io/previous-netid\":\"0\"", true, 0},
+        {"\"tenet.io/next-netid\":\"x\"", false, 0}, /* What cannot be read opens nothing. */
+        {"\"tenet.io/next-netid\":\"-1\"", false, 0},
+        {"\"tenet.io/next-netid\":\"16777216\"", false, 0},
+        {"\"tenet.io/next-netid\":12", false, 0},
+        {"\"other\":\"12\"", false, 0},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct sdn_vnids vnids = {0};
+        CLEANUP_FREE char *text =
+            xasprintf("{\"metadata\":{\"annotations\":{%s}},\"netid\":10}", cases[i].annotation);
+        CLEANUP(json_free) struct json *v = parse(text);
+        assert_int_equal(node_parse_net_namespace(v, &vnids, NULL), 0);
+        assert_int_equal(vnids.id, 10);
+        assert_int_equal(vnids.moving, cases[i].moving);
+        assert_int_equal(vnids.also, cases[i].also);
     }
 }
 
@@ -314,6 +343,7 @@ int main(void)
         cmocka_unit_test(bad_host_subnets_name_the_field),
         cmocka_unit_test(remotes_leave_out_the_own_node_and_what_cannot_be),
         cmocka_unit_test(a_net_namespace_without_netid_is_not_global),
+        cmocka_unit_test(a_moving_net_namespace_has_two_ids),
         cmocka_unit_test(a_node_gets_addresses_and_conditions_once),
         cmocka_unit_test(a_changed_address_is_written),
         cmocka_unit_test(what_a_kubelet_keeps_is_left_to_it),

@@ -143,12 +143,14 @@ const struct dp_pod *datapath_find(struct datapath *dp, const char *id, const ch
     return NULL;
 }
 
-void datapath_set_vnid(struct datapath *dp, const char *project, uint32_t vnid)
+void datapath_set_vnids(struct datapath *dp, const char *project, const struct sdn_vnids *v)
 {
     dp->vnid_changes++;
     for (size_t i = 0; i < dp->n; i++) {
         if (streq(dp->pods[i]->pod_namespace, project)) {
-            dp->pods[i]->vnid = vnid;
+            dp->pods[i]->vnid = v->id;
+            dp->pods[i]->has_also = v->moving;
+            dp->pods[i]->also_vnid = v->also;
         }
     }
 }
@@ -212,16 +214,16 @@ int podlink_delete_abandoned(const char *host_if, struct err *e)
 
 static struct loop *loop;
 static struct pods *pods;
-static uint32_t project_vnid;
+static struct sdn_vnids project_vnids;
 static bool project_known;
 static const char *why_not_ready;
 
-static int vnid(void *ctx, const char *project, uint32_t *ret, struct err *e)
+static int vnids(void *ctx, const char *project, struct sdn_vnids *ret, struct err *e)
 {
     if (!project_known) {
         return err_set(e, -ENOENT, "project %s has no NetNamespace", project);
     }
-    *ret = project_vnid;
+    *ret = project_vnids;
     return 0;
 }
 
@@ -239,7 +241,7 @@ static void address_is_used(void *ctx, const struct dp_pod *pod)
 {
 }
 
-static const struct pods_ops ops = {.vnid = vnid,
+static const struct pods_ops ops = {.vnids = vnids,
                                     .known = known,
                                     .attaching = address_is_used,
                                     .detached = address_is_used,
@@ -262,7 +264,7 @@ static int setup(void **state)
     loop = loop_new();
     sw = (struct datapath){.loop = loop};
     links = create_error = configure_error = delete_error = check_error = creations = abandoned = 0;
-    project_vnid = 42;
+    project_vnids = (struct sdn_vnids){.id = 42};
     project_known = true;
     why_not_ready = NULL;
     net = (struct sdn_network){.plugin = SDN_MULTITENANT, .n_cluster = 1, .mtu = 1450};
@@ -567,11 +569,59 @@ static void a_changed_vnid_reaches_the_pods_once(void **state)
     assert_int_equal(perform(CNI_ADD, "a", &a), 0);
     pods_project_changed(pods, "red");
     assert_int_equal(sw.vnid_changes, 0);
-    project_vnid = 43;
+    project_vnids.id = 43;
     pods_project_changed(pods, "red");
     pods_all_projects_changed(pods);
     assert_int_equal(sw.vnid_changes, 1);
     assert_int_equal(sw.pods[0]->vnid, 43);
+}
+
+static void a_moving_project_has_two_vnids_until_it_arrived(void **state)
+{
+    (void) state;
+    struct answer a;
+    assert_int_equal(perform(CNI_ADD, "a", &a), 0);
+    project_vnids = (struct sdn_vnids){.id = 42, .moving = true, .also = 50};
+    pods_project_changed(pods, "red");
+    pods_project_changed(pods, "red");
+    assert_int_equal(sw.vnid_changes, 1);
+    assert_int_equal(sw.pods[0]->vnid, 42);
+    assert_true(sw.pods[0]->has_also);
+    assert_int_equal(sw.pods[0]->also_vnid, 50);
+    /* One that comes in the middle is like the others. */
+    assert_int_equal(perform(CNI_ADD, "b", &a), 0);
+    assert_true(sw.pods[1]->has_also);
+    assert_int_equal(sw.pods[1]->also_vnid, 50);
+    project_vnids = (struct sdn_vnids){.id = 50};
+    pods_project_changed(pods, "red");
+    assert_int_equal(sw.vnid_changes, 2);
+    assert_false(sw.pods[0]->has_also || sw.pods[1]->has_also);
+}
+
+static void pods_of_unknown_projects_are_global_under_no_plugin_with_vnids(void **state)
+{
+    (void) state;
+    struct answer a;
+    net.plugin = SDN_SUBNET;
+    pods_set_network(pods, &net);
+    assert_int_equal(perform(CNI_ADD, "a", &a), 0);
+    project_known = false;
+    assert_string_equal(pods_unknown_project(pods), "red");
+    net.plugin = SDN_MULTITENANT;
+    pods_set_network(pods, &net);
+    pods_all_projects_changed(pods);
+    assert_int_equal(sw.pods[0]->vnid, SDN_VNID_GLOBAL);
+    pods_isolate_unknown(pods);
+    assert_int_equal(sw.pods[0]->vnid, SDN_VNID_NOBODY);
+    assert_null(pods_unknown_project(pods));
+    /* As soon as the project has a VNID, the pod has it. */
+    project_known = true;
+    pods_project_changed(pods, "red");
+    assert_int_equal(sw.pods[0]->vnid, 42);
+    /* A VNID that was known once is better than none. */
+    project_known = false;
+    pods_isolate_unknown(pods);
+    assert_int_equal(sw.pods[0]->vnid, 42);
 }
 
 static void check_looks_at_port_result_and_link(void **state)
@@ -802,6 +852,8 @@ int main(void)
         T(add_waits_for_the_vnid_of_a_new_project),
         T(under_ovs_subnet_projects_need_no_vnid),
         T(a_changed_vnid_reaches_the_pods_once),
+        T(a_moving_project_has_two_vnids_until_it_arrived),
+        T(pods_of_unknown_projects_are_global_under_no_plugin_with_vnids),
         T(check_looks_at_port_result_and_link),
         T(the_hosts_own_namespace_is_refused),
         T(pods_that_are_there_are_taken_over_and_stale_ones_detached),

@@ -130,8 +130,12 @@ static void add_pods(struct cluster *c)
         }
         uint32_t port = FIRST_PORT + below(MAX_PORTS);
         if (!pod_has(c, ip, port)) {
-            c->pods[c->n_pods++] = (struct model_pod){
-                .port = port, .ip = ip, .mac = mac_from_ip4(ip), .vnid = PICK(c->vnids)};
+            c->pods[c->n_pods++] = (struct model_pod){.port = port,
+                                                      .ip = ip,
+                                                      .mac = mac_from_ip4(ip),
+                                                      .vnid = PICK(c->vnids),
+                                                      .has_also = chance(20),
+                                                      .also_vnid = PICK(c->vnids)};
         }
     }
 }
@@ -198,8 +202,9 @@ static void make_cluster(struct cluster *c)
     };
     static const struct ip4_prefix services[] = {
         {0}, {IP(172, 30, 0, 0), 16}, {IP(172, 16, 16, 0), 20}, {IP(10, 132, 0, 0), 24}};
-    static const uint32_t vnids[] = {SDN_VNID_GLOBAL, SDN_VNID_MIN, 42,       43,
-                                     42 + 0x100,      42 + 0x10000, 0x800000, SDN_VNID_MAX};
+    static const uint32_t vnids[] = {
+        SDN_VNID_GLOBAL, SDN_VNID_NOBODY, SDN_VNID_MIN, 42,          43,
+        42 + 0x100,      42 + 0x10000,    0x800000,     SDN_VNID_MAX};
     *c = (struct cluster){
         .net = {.plugin = chance(50)   ? SDN_NETWORKPOLICY
                           : chance(70) ? SDN_MULTITENANT
@@ -265,10 +270,14 @@ static void load(const struct cluster *c)
     }
     for (size_t i = 0; i < c->n_pods; i++) {
         const struct model_pod *p = &c->pods[i];
-        pipeline_pod(
-            &c->net,
-            &(struct pipeline_pod){.ofport = p->port, .ip = p->ip, .mac = p->mac, .vnid = p->vnid},
-            &l);
+        pipeline_pod(&c->net,
+                     &(struct pipeline_pod){.ofport = p->port,
+                                            .ip = p->ip,
+                                            .mac = p->mac,
+                                            .vnid = p->vnid,
+                                            .has_also = p->has_also,
+                                            .also_vnid = p->also_vnid},
+                     &l);
         bool first = true;
         for (size_t k = 0; k < i; k++) {
             first &= c->pods[k].vnid != p->vnid;
@@ -817,8 +826,12 @@ static void cluster_text(const struct cluster *c, struct strbuf *ret)
         strbuf_addc(ret, '\n');
     }
     for (size_t i = 0; i < c->n_pods; i++) {
-        strbuf_addf(ret, "  pod p%u %s VNID %u\n", c->pods[i].port - FIRST_PORT,
+        strbuf_addf(ret, "  pod p%u %s VNID %u", c->pods[i].port - FIRST_PORT,
                     IP4_TEXT(c->pods[i].ip), c->pods[i].vnid);
+        if (c->pods[i].has_also) {
+            strbuf_addf(ret, " and %u", c->pods[i].also_vnid);
+        }
+        strbuf_addc(ret, '\n');
     }
 }
 

@@ -273,6 +273,33 @@ static void the_agent_validates_again(void **state)
     }
 }
 
+/* podman and cnitool name none. */
+static void container_without_a_pod_is_of_the_configured_project(void **state)
+{
+    (void) state;
+    CLEANUP(cni_request_done) struct cni_request r = {0}, named = {0}, bad = {0};
+    struct cni_error e = {0};
+    struct cni_env env = {"ADD", "abc123", "/n", "eth0", "IgnoreUnknown=1"};
+    const char *conf =
+        "{\"cniVersion\":\"1.0.0\",\"name\":\"n\",\"type\":\"x\",\"project\":\"red\"}";
+    assert_int_equal(read_request(&env, conf, &r, &e), 0);
+    assert_string_equal(r.pod_namespace, "red");
+    assert_string_equal(r.pod_name, "abc123");
+    CLEANUP(cni_request_done) struct cni_request podman = {0};
+    env.args = "IgnoreUnknown=1;K8S_POD_NAMESPACE=;K8S_POD_NAME=wise_fox";
+    assert_int_equal(read_request(&env, conf, &podman, &e), 0);
+    assert_string_equal(podman.pod_namespace, "red");
+    assert_string_equal(podman.pod_name, "abc123");
+    assert_int_equal(read_request(&add_env, conf, &named, &e), 0);
+    assert_string_not_equal(named.pod_name, add_env.container_id);
+    assert_true(read_request(&env,
+                             "{\"cniVersion\":\"1.0.0\",\"name\":\"n\",\"type\":\"x\","
+                             "\"project\":\"a b\"}",
+                             &bad, &e) < 0);
+    assert_int_equal(e.code, CNI_INVALID_CONFIG);
+    assert_non_null(strstr(e.details, "project: \"a b\""));
+}
+
 static void gc_and_status_are_of_no_container_and_of_1_1_0(void **state)
 {
     (void) state;
@@ -436,6 +463,7 @@ int main(void)
         cmocka_unit_test(errors_are_objects_of_the_specification_also_with_wild_texts),
         cmocka_unit_test(a_request_survives_the_way_to_the_agent),
         cmocka_unit_test(the_agent_validates_again),
+        cmocka_unit_test(container_without_a_pod_is_of_the_configured_project),
         cmocka_unit_test(gc_and_status_are_of_no_container_and_of_1_1_0),
         cmocka_unit_test(version_is_answered_in_the_version_asked),
         cmocka_unit_test(results_are_in_the_form_of_their_version),
