@@ -39,7 +39,7 @@ _tenet() {
     local words=""
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W "master node lab get create delete describe adm help --help --version" -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W "master node lab get create delete describe adm token help --help --version" -- "$cur")
         return
     fi
     case $prev in
@@ -66,7 +66,7 @@ _tenet() {
     esac
     case ${COMP_WORDS[1]} in
     master)
-        words="--config --cluster-network --service-network --plugin --vxlan-port --mtu --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --storage-backend --storage-path --storage-endpoints --log-level --help"
+        words="--config --cluster-network --service-network --plugin --vxlan-port --mtu --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --authorization-mode --anonymous-auth --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --limit --log-level --help"
         ;;
     node)
         words="--config --node-name --node-ip --master-kubeconfig --plugin --mtu --run-dir --cni-conf-dir --cni-conf-name --datapath --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --log-level --help"

@@ -18,8 +18,56 @@ const struct api_kind *const api_kinds[] = {
     &api_kind_network_policy,
     &api_kind_admin_network_policy,
     &api_kind_baseline_admin_network_policy,
+    &api_kind_secret,
+    &api_kind_service_account,
+    &api_kind_role,
+    &api_kind_cluster_role,
+    &api_kind_role_binding,
+    &api_kind_cluster_role_binding,
+    &api_kind_certificate_signing_request,
+    &api_kind_token_review,
+    &api_kind_self_subject_review,
+    &api_kind_subject_access_review,
+    &api_kind_local_subject_access_review,
+    &api_kind_self_subject_access_review,
+    &api_kind_self_subject_rules_review,
     NULL,
 };
+
+static const struct api_subresource *builtin_at(const struct api_kind *k, size_t i)
+{
+    static const char *const update[] = {"update", NULL};
+    static const char *const change[] = {"get", "patch", "update", NULL};
+    static const struct api_subresource finalize = {.name = "finalize", .verbs = update};
+    static const struct api_subresource status = {.name = "status", .verbs = change};
+    if (streq(k->plural, "namespaces") && !*k->group && i-- == 0) {
+        return &finalize;
+    }
+    return k->status_subresource && i == 0 ? &status : NULL;
+}
+
+const struct api_subresource *api_kind_subresource_at(const struct api_kind *k, size_t i)
+{
+    size_t own = 0;
+    while (k->subresources && k->subresources[own].name) {
+        if (own == i) {
+            return &k->subresources[i];
+        }
+        own++;
+    }
+    return builtin_at(k, i - own);
+}
+
+const struct api_subresource *api_kind_subresource(const struct api_kind *k, const char *name)
+{
+    const struct api_subresource *s;
+    for (size_t i = 0; (s = api_kind_subresource_at(k, i)); i++) {
+        if (streq(s->name, name)) {
+            return s;
+        }
+    }
+    return NULL;
+}
 
 const struct api_kind *api_kind_find(const char *group, const char *version, const char *plural)
 {

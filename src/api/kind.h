@@ -58,6 +58,14 @@ struct api_field_label {
     const char *dflt;  /* Value of an absent field; NULL: "". */
 };
 
+/* A part of an object with a path of its own: "serviceaccounts/NAME/token". */
+struct api_subresource {
+    const char *name;
+    const char *const *verbs; /* Of create, get, patch, update; ends with NULL. */
+    /* Of its bodies, when they are not the kind's own objects; else NULL. */
+    const char *group, *version, *kind;
+};
+
 struct api_kind {
     const char *group;   /* "" for the core group */
     const char *version; /* "v1" */
@@ -66,6 +74,10 @@ struct api_kind {
     const char *const *categories;
     bool namespaced;
     bool status_subresource; /* PUT on the object keeps status, PUT on /status keeps the rest */
+    /* Nothing is stored: creating one asks a question, and it comes back with the answer. */
+    bool create_only;
+    /* Beyond status and a namespace's finalize; ends with a NULL name; NULL: none. */
+    const struct api_subresource *subresources;
     const char *description;
     const struct api_column *columns;
     size_t n_columns;
@@ -76,6 +88,9 @@ struct api_kind {
     /* Sets what only the server decides, before defaults; 'old' NULL on creation; may be NULL.  On updates
      * status and metadata were settled already. */
     void (*prepare)(struct json *obj, const struct json *old);
+    /* A change through 'subresource': writes what counts of 'obj' into 'out', a copy of the old object.  NULL: the
+     * member called like the subresource is replaced. */
+    void (*merge_part)(const char *subresource, struct json *out, const struct json *obj);
     /* 'old' NULL on creation.  Metadata is validated generically before. */
     void (*validate)(const struct json *obj, const struct json *old, struct api_causes *c);
     /* What fieldSelector takes beyond metadata.name and metadata.namespace; ends with a NULL label. */
@@ -86,6 +101,10 @@ struct api_kind {
 extern const struct api_kind *const api_kinds[];
 const struct api_kind *api_kind_find(const char *group, const char *version, const char *plural);
 const struct api_kind *api_kind_by_name(const char *api_version, const char *kind);
+/* The subresource 'name' of 'k', status included; NULL: there is none. */
+const struct api_subresource *api_kind_subresource(const struct api_kind *k, const char *name);
+/* The i-th of them, in discovery order; NULL at the end. */
+const struct api_subresource *api_kind_subresource_at(const struct api_kind *k, size_t i);
 /* By what a user types: plural, singular, kind, short name, any case, "plural.group" too. */
 const struct api_kind *api_kind_by_alias(const char *alias);
 char *api_kind_api_version(const struct api_kind *k); /* Owned "v1" or "group/v1". */

@@ -1,38 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/proto.h"
 
-#include "base/macro.h"
+#include "api/proto_internal.h"
+#include "base/base64.h"
 #include "base/timeutil.h"
 #include "wire/protobuf.h"
 
 /* Field numbers: generated.proto of k8s.io/apimachinery/pkg/apis/meta/v1, pkg/runtime and
  * k8s.io/api/core/v1. */
-enum type { T_STRING, T_INT, T_BOOL, T_TIME, T_MESSAGE, T_MAP, T_IGNORED };
-
-struct message;
-struct field {
-    uint32_t number;
-    const char *name;
-    enum type type;
-    bool repeated;
-    const struct message *message;
-};
-struct message {
-    const struct field *fields;
-    size_t n;
-};
-#define MESSAGE(list)          \
-    {                          \
-        list, ARRAY_SIZE(list) \
-    }
-
-static const struct field owner_fields[] = {
+static const struct proto_field owner_fields[] = {
     {1, "kind", T_STRING},       {3, "name", T_STRING},     {4, "uid", T_STRING},
     {5, "apiVersion", T_STRING}, {6, "controller", T_BOOL}, {7, "blockOwnerDeletion", T_BOOL},
 };
-static const struct message owner = MESSAGE(owner_fields);
+static const struct proto_message owner = PROTO_MESSAGE(owner_fields);
 
-static const struct field meta_fields[] = {
+static const struct proto_field meta_fields[] = {
     {1, "name", T_STRING},
     {2, "generateName", T_STRING},
     {3, "namespace", T_STRING},
@@ -50,54 +32,76 @@ static const struct field meta_fields[] = {
     {15, "clusterName", T_IGNORED},
     {17, "managedFields", T_IGNORED},
 };
-static const struct message meta = MESSAGE(meta_fields);
+const struct proto_message proto_meta = PROTO_MESSAGE(meta_fields);
 
-static const struct field condition_fields[] = {
+static const struct proto_field condition_fields[] = {
     {1, "type", T_STRING},   {2, "status", T_STRING},  {4, "lastTransitionTime", T_TIME},
     {5, "reason", T_STRING}, {6, "message", T_STRING},
 };
-static const struct message condition = MESSAGE(condition_fields);
+static const struct proto_message condition = PROTO_MESSAGE(condition_fields);
 
-static const struct field namespace_spec_fields[] = {{1, "finalizers", T_STRING, true}};
-static const struct message namespace_spec = MESSAGE(namespace_spec_fields);
-static const struct field namespace_status_fields[] = {
+static const struct proto_field namespace_spec_fields[] = {{1, "finalizers", T_STRING, true}};
+static const struct proto_message namespace_spec = PROTO_MESSAGE(namespace_spec_fields);
+static const struct proto_field namespace_status_fields[] = {
     {1, "phase", T_STRING},
     {2, "conditions", T_MESSAGE, true, &condition},
 };
-static const struct message namespace_status = MESSAGE(namespace_status_fields);
-static const struct field namespace_fields[] = {
-    {1, "metadata", T_MESSAGE, false, &meta},
+static const struct proto_message namespace_status = PROTO_MESSAGE(namespace_status_fields);
+static const struct proto_field namespace_fields[] = {
+    {1, "metadata", T_MESSAGE, false, &proto_meta},
     {2, "spec", T_MESSAGE, false, &namespace_spec},
     {3, "status", T_MESSAGE, false, &namespace_status},
 };
 
-static const struct field preconditions_fields[] = {{1, "uid", T_STRING},
-                                                    {2, "resourceVersion", T_STRING}};
-static const struct message preconditions = MESSAGE(preconditions_fields);
-static const struct field delete_options_fields[] = {
+static const struct proto_field preconditions_fields[] = {{1, "uid", T_STRING},
+                                                          {2, "resourceVersion", T_STRING}};
+static const struct proto_message preconditions = PROTO_MESSAGE(preconditions_fields);
+static const struct proto_field delete_options_fields[] = {
     {1, "gracePeriodSeconds", T_INT}, {2, "preconditions", T_MESSAGE, false, &preconditions},
     {3, "orphanDependents", T_BOOL},  {4, "propagationPolicy", T_STRING},
     {5, "dryRun", T_STRING, true},
 };
 
-static const struct {
-    const char *kind;
-    struct message message;
-} kinds[] = {
-    {"Namespace", MESSAGE(namespace_fields)},
-    {"DeleteOptions", MESSAGE(delete_options_fields)},
+static const struct proto_kind kinds[] = {
+    {"Namespace", PROTO_MESSAGE(namespace_fields)},
+    {"DeleteOptions", PROTO_MESSAGE(delete_options_fields)},
+    {0},
 };
 
-static int decode_message(const struct message *m, const char *data, size_t size, struct json *obj,
-                          struct err *e);
+static int decode_message(const struct proto_message *m, const char *data, size_t size,
+                          struct json *obj, struct err *e);
 
 static int malformed(struct err *e)
 {
     return err_set(e, -EINVAL, "malformed protobuf");
 }
 
-/* An entry of a map of strings: key = 1, value = 2. */
-static int decode_entry(const struct pb_field *f, struct json *map, struct err *e)
+static struct json *base64_of(const char *data, size_t size)
+{
+    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+    base64_encode(data, size, &b);
+    return json_string(strbuf_cstr(&b));
+}
+
+/* The repeated strings that are field 1; NULL: malformed. */
+static struct json *decode_list(const char *data, size_t size)
+{
+    CLEANUP(json_free) struct json *list = json_array();
+    struct pb_reader r = pb_reader_of(data, size);
+    struct pb_field part;
+    int n;
+    while ((n = pb_next(&r, &part)) > 0) {
+        if (part.type != PB_BYTES || part.number != 1) {
+            return NULL;
+        }
+        json_append(list, json_string_n(part.data, part.size));
+    }
+    return n < 0 ? NULL : TAKE(list);
+}
+
+/* An entry of a map: key = 1, value = 2. */
+static int decode_entry(enum proto_type type, const struct pb_field *f, struct json *map,
+                        struct err *e)
 {
     struct pb_reader r = pb_reader_of(f->data, f->size);
     struct pb_field part;
@@ -120,8 +124,10 @@ static int decode_entry(const struct pb_field *f, struct json *map, struct err *
     if (n < 0 || memchr(strbuf_cstr(&key), '\0', key.size)) {
         return malformed(e);
     }
-    json_set(map, strbuf_cstr(&key), json_string_n(value, value_size));
-    return 0;
+    struct json *v = type == T_BYTES_MAP  ? base64_of(value, value_size)
+                     : type == T_LIST_MAP ? decode_list(value, value_size)
+                                          : json_string_n(value, value_size);
+    return json_set(map, strbuf_cstr(&key), v) ? 0 : malformed(e);
 }
 
 /* Time: seconds = 1, nanos = 2; the empty message is the zero time, which is absent. */
@@ -149,7 +155,7 @@ static int decode_time(const struct pb_field *f, struct json **ret, struct err *
 }
 
 /* '*ret' stays NULL when there is nothing to be set. */
-static int decode_value(const struct field *f, const struct pb_field *p, struct json **ret,
+static int decode_value(const struct proto_field *f, const struct pb_field *p, struct json **ret,
                         struct err *e)
 {
     enum pb_type want = f->type == T_INT || f->type == T_BOOL ? PB_VARINT : PB_BYTES;
@@ -177,14 +183,19 @@ static int decode_value(const struct field *f, const struct pb_field *p, struct 
         *ret = r < 0 ? NULL : TAKE(sub);
         return r;
     }
+    case T_BYTES:
+        *ret = base64_of(p->data, p->size);
+        return 0;
     case T_MAP:
+    case T_BYTES_MAP:
+    case T_LIST_MAP:
     case T_IGNORED:
         break;
     }
     return 0;
 }
 
-static const struct field *find(const struct message *m, uint32_t number)
+static const struct proto_field *find(const struct proto_message *m, uint32_t number)
 {
     for (size_t i = 0; i < m->n; i++) {
         if (m->fields[i].number == number) {
@@ -194,24 +205,24 @@ static const struct field *find(const struct message *m, uint32_t number)
     return NULL;
 }
 
-static int decode_message(const struct message *m, const char *data, size_t size, struct json *obj,
-                          struct err *e)
+static int decode_message(const struct proto_message *m, const char *data, size_t size,
+                          struct json *obj, struct err *e)
 {
     struct pb_reader r = pb_reader_of(data, size);
     struct pb_field p;
     int n;
     while ((n = pb_next(&r, &p)) > 0) {
-        const struct field *f = find(m, p.number);
+        const struct proto_field *f = find(m, p.number);
         struct json *v = NULL;
         if (!f) {
             return err_set(e, -EPROTONOSUPPORT, "protobuf field %u is not known here; send JSON",
                            p.number);
         }
-        if (f->type == T_MAP) {
+        if (f->type == T_MAP || f->type == T_BYTES_MAP || f->type == T_LIST_MAP) {
             if (p.type != PB_BYTES) {
                 return malformed(e);
             }
-            n = decode_entry(&p, json_ensure_object(obj, f->name), e);
+            n = decode_entry(f->type, &p, json_ensure_object(obj, f->name), e);
         } else {
             n = decode_value(f, &p, &v, e);
         }
@@ -225,6 +236,16 @@ static int decode_message(const struct message *m, const char *data, size_t size
         }
     }
     return n < 0 ? malformed(e) : 0;
+}
+
+static const struct proto_message *find_kind(const struct proto_kind *list, const char *kind)
+{
+    for (size_t i = 0; list[i].kind; i++) {
+        if (streq(list[i].kind, kind)) {
+            return &list[i].message;
+        }
+    }
+    return NULL;
 }
 
 static struct json *text_of(const struct pb_field *f)
@@ -275,11 +296,11 @@ int api_proto_decode(const void *data, size_t size, struct json **ret, struct er
         return malformed(e);
     }
     const char *kind = json_path_string(obj, "kind", NULL);
-    for (size_t i = 0; kind && i < ARRAY_SIZE(kinds); i++) {
-        if (streq(kinds[i].kind, kind)) {
-            n = decode_message(&kinds[i].message, raw.data, raw.size, obj, e);
-            return n < 0 ? n : checked(obj, ret, e);
-        }
+    const struct proto_message *m = kind ? find_kind(kinds, kind) : NULL;
+    m = !m && kind ? find_kind(proto_security_kinds, kind) : m;
+    if (m) {
+        n = decode_message(m, raw.data, raw.size, obj, e);
+        return n < 0 ? n : checked(obj, ret, e);
     }
     return err_set(e, -EPROTONOSUPPORT, "%.80s is not accepted as protobuf; send JSON",
                    kind ? kind : "an object without kind");

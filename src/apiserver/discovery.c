@@ -33,15 +33,16 @@ static struct json *names(const char *const *list)
 }
 
 /* Verbs of the kind, or of its subresource. */
-static struct json *verbs(const struct api_kind *k, const char *subresource)
+static struct json *verbs(const struct api_kind *k, const struct api_subresource *part)
 {
-    static const char *const status[] = {"get", "patch", "update"};
-    static const char *const finalize[] = {"update"};
-    if (subresource) {
-        return streq(subresource, "status") ? strings(status, ARRAY_SIZE(status))
-                                            : strings(finalize, ARRAY_SIZE(finalize));
+    if (part) {
+        return names(part->verbs);
     }
     struct json *all = json_array();
+    if (k->create_only) {
+        json_append(all, json_string("create"));
+        return all;
+    }
     for (size_t i = 0; i < ARRAY_SIZE(object_verbs); i++) {
         /* As in Kubernetes: namespaces are not deleted as a collection. */
         if (!streq(object_verbs[i], "deletecollection") || !streq(k->plural, "namespaces")) {
@@ -51,20 +52,6 @@ static struct json *verbs(const struct api_kind *k, const char *subresource)
     return all;
 }
 
-/* The i-th subresource of 'k'; NULL: no more. */
-static const char *subresource_at(const struct api_kind *k, size_t i)
-{
-    const char *list[3] = {NULL};
-    size_t n = 0;
-    if (streq(k->plural, "namespaces") && !*k->group) {
-        list[n++] = "finalize";
-    }
-    if (k->status_subresource) {
-        list[n++] = "status";
-    }
-    return i < n ? list[i] : NULL;
-}
-
 static bool is_in(const struct api_kind *k, const char *group, const char *version)
 {
     return streq(k->group, group) && (!version || streq(k->version, version));
@@ -72,19 +59,23 @@ static bool is_in(const struct api_kind *k, const char *group, const char *versi
 
 /* ---- one version: APIResourceList ---- */
 
-static struct json *resource(const struct api_kind *k, const char *subresource)
+static struct json *resource(const struct api_kind *k, const struct api_subresource *part)
 {
     struct json *r = json_object();
     json_set(r, "name",
-             subresource ? json_stringf("%s/%s", k->plural, subresource) : json_string(k->plural));
-    json_set_string(r, "singularName", subresource ? "" : k->singular);
+             part ? json_stringf("%s/%s", k->plural, part->name) : json_string(k->plural));
+    json_set_string(r, "singularName", part ? "" : k->singular);
     json_set_bool(r, "namespaced", k->namespaced);
-    json_set_string(r, "kind", k->kind);
-    json_set(r, "verbs", verbs(k, subresource));
-    if (!subresource && k->short_names) {
+    if (part && part->kind) {
+        json_set_string(r, "group", part->group);
+        json_set_string(r, "version", part->version);
+    }
+    json_set_string(r, "kind", part && part->kind ? part->kind : k->kind);
+    json_set(r, "verbs", verbs(k, part));
+    if (!part && k->short_names) {
         json_set(r, "shortNames", names(k->short_names));
     }
-    if (!subresource && k->categories) {
+    if (!part && k->categories) {
         json_set(r, "categories", names(k->categories));
     }
     return r;
@@ -104,8 +95,8 @@ static struct json *resource_list(const char *group, const char *version)
             continue;
         }
         json_append(list, resource(api_kinds[i], NULL));
-        for (size_t s = 0; subresource_at(api_kinds[i], s); s++) {
-            json_append(list, resource(api_kinds[i], subresource_at(api_kinds[i], s)));
+        for (size_t s = 0; api_kind_subresource_at(api_kinds[i], s); s++) {
+            json_append(list, resource(api_kinds[i], api_kind_subresource_at(api_kinds[i], s)));
         }
     }
     return json_count(list) ? TAKE(o) : NULL;
@@ -204,11 +195,19 @@ static struct json *aggregated_resource(const struct api_kind *k)
     if (k->categories) {
         json_set(r, "categories", names(k->categories));
     }
-    for (size_t i = 0; subresource_at(k, i); i++) {
+    const struct api_subresource *part;
+    for (size_t i = 0; (part = api_kind_subresource_at(k, i)); i++) {
         struct json *s = json_object();
-        json_set_string(s, "subresource", subresource_at(k, i));
-        json_set(s, "responseKind", response_kind(k));
-        json_set(s, "verbs", verbs(k, subresource_at(k, i)));
+        json_set_string(s, "subresource", part->name);
+        if (part->kind) {
+            struct json *kind = json_ensure_object(s, "responseKind");
+            json_set_string(kind, "group", part->group);
+            json_set_string(kind, "version", part->version);
+            json_set_string(kind, "kind", part->kind);
+        } else {
+            json_set(s, "responseKind", response_kind(k));
+        }
+        json_set(s, "verbs", verbs(k, part));
         json_append(json_ensure_array(r, "subresources"), s);
     }
     return r;
@@ -255,7 +254,7 @@ static bool wants_aggregated(const struct request *q)
     return accept && strstr(accept, "g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
 }
 
-/* ---- version, health ---- */
+/* ---- version ---- */
 
 static struct json *version_object(void)
 {
@@ -273,19 +272,6 @@ static struct json *version_object(void)
     json_set(o, "platform",
              uname(&u) == 0 ? json_stringf("linux/%s", u.machine) : json_string("linux"));
     return o;
-}
-
-static void respond_health(struct request *q, bool needs_registry)
-{
-    const struct apiserver *a = q->server;
-    const char *wrong = !needs_registry   ? NULL
-                        : !a->cache.ready ? "the registry is being loaded"
-                        : a->lost         ? "the store is not available"
-                        : a->stopping     ? "shutting down"
-                                          : NULL;
-    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
-    strbuf_adds(&text, wrong ? wrong : "ok");
-    respond_text(q, wrong ? 503 : 200, "text/plain; charset=utf-8", &text);
 }
 
 static struct json *root_paths(void)
@@ -338,10 +324,10 @@ bool handle_path(struct request *q)
     if (n > 1 && path[n - 1] == '/') {
         path[n - 1] = '\0';
     }
-    bool health = streq(path, "/healthz") || streq(path, "/readyz");
-    bool ours = health || streq(path, "/livez") || streq(path, "/metrics") ||
-                streq(path, "/version") || streq(path, "/") || streq(path, "/api") ||
-                streq(path, "/apis") || streq(path, "/api/v1") ||
+    bool health = str_has_prefix(path, "/healthz") || str_has_prefix(path, "/readyz") ||
+                  str_has_prefix(path, "/livez");
+    bool ours = health || streq(path, "/metrics") || streq(path, "/version") || streq(path, "/") ||
+                streq(path, "/api") || streq(path, "/apis") || streq(path, "/api/v1") ||
                 str_has_prefix(path, "/openapi/v");
     bool group = str_has_prefix(path, "/apis/");
     if (!ours && !group) {
@@ -351,8 +337,8 @@ bool handle_path(struct request *q)
         respond_not_allowed(q);
     } else if (group) {
         return handle_group(q, path + strlen("/apis/"));
-    } else if (health || streq(path, "/livez")) {
-        respond_health(q, health);
+    } else if (health) {
+        return handle_health(q, path);
     } else if (streq(path, "/metrics")) {
         handle_metrics(q);
     } else if (streq(path, "/version")) {

@@ -62,8 +62,8 @@ void object_prepare_create(const struct api_kind *k, struct json *obj, int64_t n
 /* The change of 'old' to 'obj': what the client may not change is taken from 'old'. */
 void object_prepare_update(const struct api_kind *k, const struct json *old, struct json *obj);
 /* The change through a subresource: 'old' with that part of 'obj'.  Owned by the caller. */
-struct json *object_prepare_part(const char *subresource, const struct json *old,
-                                 const struct json *obj);
+struct json *object_prepare_part(const struct api_kind *k, const char *subresource,
+                                 const struct json *old, const struct json *obj);
 void object_validate(const struct api_kind *k, const struct json *obj, const struct json *old,
                      struct api_causes *c);
 /* Deletion was asked for, and no finalizer is left. */

@@ -54,8 +54,15 @@ static void add_paths(struct json *paths, const struct api_kind *k)
         xasprintf("/%s%s/%s", base, k->namespaced ? "/namespaces/{namespace}" : "", k->plural);
     CLEANUP_FREE char *one = xasprintf("%s/{name}", all);
     struct json *list = json_ensure_object(paths, all);
-    json_set(list, "get", operation(k, "list", false));
     json_set(list, "post", operation(k, "post", true));
+    if (k->namespaced) {
+        json_append(json_ensure_array(list, "parameters"),
+                    parameter("namespace", "path", "string"));
+    }
+    if (k->create_only) {
+        return;
+    }
+    json_set(list, "get", operation(k, "list", false));
     struct json *item = json_ensure_object(paths, one);
     json_set(item, "get", operation(k, "get", false));
     json_set(item, "put", operation(k, "put", true));
@@ -65,8 +72,6 @@ static void add_paths(struct json *paths, const struct api_kind *k)
     json_append(params, parameter("name", "path", "string"));
     if (k->namespaced) {
         json_append(params, parameter("namespace", "path", "string"));
-        json_append(json_ensure_array(list, "parameters"),
-                    parameter("namespace", "path", "string"));
     }
 }
 

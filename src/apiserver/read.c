@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Get and list: answered from the watch cache. */
 #include "apiserver/server.h"
+#include "base/base64.h"
 #include "base/timeutil.h"
 
 #include <inttypes.h>
@@ -90,41 +91,6 @@ void handle_get(struct request *q)
 
 /* ---- continue tokens ---- */
 
-static const char base64_letters[] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-static void base64url(const char *p, size_t n, struct strbuf *out)
-{
-    for (size_t i = 0; i < n; i += 3) {
-        unsigned v = 0;
-        for (size_t j = 0; j < 3; j++) {
-            v = v << 8 | (i + j < n ? (unsigned char) p[i + j] : 0);
-        }
-        size_t letters = MIN(n - i, (size_t) 3) + 1;
-        for (size_t j = 0; j < letters; j++) {
-            strbuf_addc(out, base64_letters[v >> (18 - 6 * j) & 63]);
-        }
-    }
-}
-
-static int unbase64url(const char *s, struct strbuf *out)
-{
-    unsigned v = 0, bits = 0;
-    for (; *s && *s != '='; s++) {
-        const char *at = strchr(base64_letters, *s);
-        if (!at) {
-            return -EINVAL;
-        }
-        v = v << 6 | (unsigned) (at - base64_letters);
-        bits += 6;
-        if (bits >= 8) {
-            bits -= 8;
-            strbuf_addc(out, (char) (v >> bits & 0xff));
-        }
-    }
-    return 0;
-}
-
 /* 'revision' 0: goes on with whatever is there then. */
 static char *token_make(uint64_t revision, const char *key)
 {
@@ -134,7 +100,7 @@ static char *token_make(uint64_t revision, const char *key)
     json_set_string(t, "start", key);
     CLEANUP_FREE char *text = json_to_text(t);
     struct strbuf out = STRBUF_INIT;
-    base64url(text, strlen(text), &out);
+    base64url_encode(text, strlen(text), &out);
     return strbuf_steal(&out);
 }
 
@@ -143,7 +109,8 @@ static int token_parse(const char *s, uint64_t *ret_revision, char **ret_key)
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
     CLEANUP(json_free) struct json *t = NULL;
     int64_t rv;
-    if (unbase64url(s, &text) < 0 || json_parse(strbuf_cstr(&text), text.size, &t, NULL) < 0 ||
+    if (base64url_decode(s, strlen(s), &text) < 0 ||
+        json_parse(strbuf_cstr(&text), text.size, &t, NULL) < 0 ||
         !streq_null(json_path_string(t, "v", NULL), "meta.k8s.io/v1") ||
         json_get_int(json_get(t, "rv"), &rv) < 0 || rv == 0 || rv < -1 ||
         !json_path_string(t, "start", NULL)) {

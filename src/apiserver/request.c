@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a request asks for: its attributes, the form of its answer, its body. */
 #include "api/proto.h"
+#include "apiserver/audit.h"
 #include "apiserver/server.h"
 #include "wire/yaml.h"
 
@@ -12,8 +13,13 @@ const char *const verb_names[VERB_MAX] = {
 
 struct request *request_free(struct request *q)
 {
+    flow_release(q);
     free(q->namespace);
     free(q->name);
+    audit_event_free(q->audit);
+    user_unref(q->user);
+    user_unref(q->impersonator);
+    attributes_done(&q->attributes);
     free(q);
     return NULL;
 }
@@ -44,12 +50,6 @@ static void parse_group(const char **p, char **ret_group, char **ret_version)
     *ret_version = *ret_group ? segment(p) : NULL;
 }
 
-static bool is_subresource(const struct api_kind *k, const char *s)
-{
-    return (k->status_subresource && streq(s, "status")) ||
-           (streq(s, "finalize") && streq(k->plural, "namespaces") && !*k->group);
-}
-
 static int parse_path(struct request *q, struct err *e)
 {
     const char *p = http_path(q->x);
@@ -61,7 +61,7 @@ static int parse_path(struct request *q, struct err *e)
         const char *ahead = p;
         CLEANUP_FREE char *ns = segment(&ahead), *next = segment(&ahead);
         const struct api_kind *k = api_kind_find(group, version, "namespaces");
-        if (next && !(k && is_subresource(k, next))) {
+        if (next && !(k && api_kind_subresource(k, next))) {
             free(plural);
             plural = TAKE(next);
             q->namespace = TAKE(ns);
@@ -76,10 +76,11 @@ static int parse_path(struct request *q, struct err *e)
     q->name = segment(&p);
     sub = q->name ? segment(&p) : NULL;
     if (sub) {
-        if (!is_subresource(k, sub) || (*p == '/' && p[1])) {
+        const struct api_subresource *s = api_kind_subresource(k, sub);
+        if (!s || (*p == '/' && p[1])) {
             return err_set(e, -ENOENT, "the server could not find the requested resource");
         }
-        q->subresource = streq(sub, "status") ? "status" : "finalize";
+        q->subresource = s->name;
     }
     if (q->name && k->namespaced && !q->namespace) {
         return err_set(e, -ENOENT, "the server could not find the requested resource");
@@ -93,13 +94,39 @@ bool request_flag(const struct request *q, const char *name)
     return s && !streq(s, "false") && !streq(s, "0") && !streq(s, "False");
 }
 
+/* Of a subresource: what it lists. */
+static int parse_part_verb(struct request *q, const char *m)
+{
+    static const struct {
+        const char *method;
+        enum verb verb;
+    } verbs[] = {
+        {"GET", VERB_GET}, {"POST", VERB_CREATE}, {"PUT", VERB_UPDATE}, {"PATCH", VERB_PATCH}};
+    const struct api_subresource *s = api_kind_subresource(q->ck->kind, q->subresource);
+    for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+        for (size_t v = 0; streq(m, verbs[i].method) && s->verbs[v]; v++) {
+            if (streq(s->verbs[v], verb_names[verbs[i].verb])) {
+                q->verb = verbs[i].verb;
+                return 0;
+            }
+        }
+    }
+    return -EOPNOTSUPP;
+}
+
 static int parse_verb(struct request *q)
 {
     const char *m = http_method(q->x);
-    bool item = q->name != NULL, whole = !*q->subresource;
+    bool item = q->name != NULL;
+    if (*q->subresource) {
+        return parse_part_verb(q, m);
+    }
+    if (q->ck->kind->create_only && !streq(m, "POST")) {
+        return -EOPNOTSUPP;
+    }
     if (streq(m, "GET")) {
         q->verb = request_flag(q, "watch") ? VERB_WATCH : item ? VERB_GET : VERB_LIST;
-        return whole || !streq(q->subresource, "finalize") ? 0 : -EOPNOTSUPP;
+        return 0;
     }
     if (streq(m, "POST")) {
         q->verb = VERB_CREATE;
@@ -111,11 +138,11 @@ static int parse_verb(struct request *q)
     }
     if (streq(m, "PATCH")) {
         q->verb = VERB_PATCH;
-        return item && !streq(q->subresource, "finalize") ? 0 : -EOPNOTSUPP;
+        return item ? 0 : -EOPNOTSUPP;
     }
     if (streq(m, "DELETE")) {
         q->verb = item ? VERB_DELETE : VERB_DELETE_COLLECTION;
-        if (!whole || (!item && q->ck->kind->namespaced && !q->namespace)) {
+        if (!item && q->ck->kind->namespaced && !q->namespace) {
             return -EOPNOTSUPP;
         }
         /* As in Kubernetes: a slip must not take every project along. */

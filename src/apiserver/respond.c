@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Answers: Status objects, and objects in the form that was asked for. */
-#include "apiserver/server.h"
+#include "apiserver/filter.h"
 #include "base/timeutil.h"
 #include "wire/yaml.h"
 
@@ -13,31 +13,47 @@ const char *resource_text_(const struct api_kind *k, char *buf, size_t size)
     return buf;
 }
 
-static void finish(struct request *q, int code)
+/* 'body' is JSON, or NULL. */
+static void finish(struct request *q, int code, const char *body, size_t size)
 {
     static const char none[] = "";
     metrics_count(q->server->metrics, q->verb, q->ck ? q->ck->kind->plural : none, code,
                   time_mono_ns() - q->start_ns);
+    filter_done(q, code, body, size);
     request_free(q);
+}
+
+/* 'audited': the same as JSON, or NULL. */
+static void send_text(struct request *q, int code, const char *content_type,
+                      const struct strbuf *text, const struct strbuf *audited)
+{
+    struct http_exchange *x = q->x;
+    flow_answer(q, text->size);
+    finish(q, code, audited ? strbuf_cstr(audited) : NULL, audited ? audited->size : 0);
+    http_respond(x, code, content_type, strbuf_cstr(text), text->size);
 }
 
 void respond_text(struct request *q, int code, const char *content_type, struct strbuf *text)
 {
-    http_respond(q->x, code, content_type ? content_type : "application/json", strbuf_cstr(text),
-                 text->size);
-    finish(q, code);
+    static const char json[] = "application/json";
+    content_type = content_type ? content_type : json;
+    send_text(q, code, content_type, text, streq(content_type, json) ? text : NULL);
 }
 
 void respond_json(struct request *q, int code, const char *content_type, const struct json *v)
 {
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
     if (q->accept.yaml && !content_type) {
+        CLEANUP_STRBUF struct strbuf audited = STRBUF_INIT;
         yaml_write(v, &text);
-        content_type = "application/yaml";
-    } else {
-        json_write(v, q->accept.pretty ? 2 : 0, &text);
-        strbuf_addc(&text, '\n');
+        if (q->audit) {
+            json_write(v, 0, &audited);
+        }
+        send_text(q, code, "application/yaml", &text, &audited);
+        return;
     }
+    json_write(v, q->accept.pretty ? 2 : 0, &text);
+    strbuf_addc(&text, '\n');
     respond_text(q, code, content_type, &text);
 }
 
@@ -80,6 +96,11 @@ struct json *status_object(const struct request *q, const struct status *s)
             json_set_string(details, "group", k->group);
         }
         json_set_string(details, "kind", s->kind ? s->kind : k->plural);
+    } else if (s->kind) {
+        if (s->group && *s->group) {
+            json_set_string(details, "group", s->group);
+        }
+        json_set_string(details, "kind", s->kind);
     }
     if (s->uid) {
         json_set_string(details, "uid", s->uid);
@@ -208,8 +229,10 @@ void respond_object(struct request *q, int code, struct blob *text)
 {
     const struct accept *a = &q->accept;
     if (a->form == FORM_OBJECT && !a->yaml && !a->pretty) {
-        http_respond_blob(q->x, code, "application/json", text);
-        finish(q, code);
+        flow_answer(q, text->size);
+        struct http_exchange *x = q->x;
+        finish(q, code, text->data, text->size);
+        http_respond_blob(x, code, "application/json", text);
         return;
     }
     if (a->form == FORM_OBJECT) {

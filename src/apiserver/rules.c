@@ -167,11 +167,13 @@ static bool intent_differs(const struct api_kind *k, const struct json *a, const
     return false;
 }
 
-struct json *object_prepare_part(const char *subresource, const struct json *old,
-                                 const struct json *obj)
+struct json *object_prepare_part(const struct api_kind *k, const char *subresource,
+                                 const struct json *old, const struct json *obj)
 {
     struct json *out = json_clone(old);
-    if (streq(subresource, "status")) {
+    if (k->merge_part) {
+        k->merge_part(subresource, out, obj);
+    } else if (streq(subresource, "status")) {
         keep(out, obj, "status");
     } else if (streq(subresource, "finalize")) {
         keep(json_ensure_object(out, "spec"), json_get(obj, "spec"), "finalizers");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apiserver/server.h"
+#include "apiserver/security.h"
 
 #include "base/log.h"
 #include "base/timeutil.h"
@@ -26,6 +26,7 @@ static void on_snapshot(void *ctx, const struct store_item *items, size_t n, uin
     /* Watches cannot be told what was missed: their clients list again. */
     watch_end_all(a);
     cache_load(&a->cache, items, n, revision);
+    security_changed(a->security, NULL, NULL);
     a->lost = false;
     log_info("registry loaded", "objects=%zu revision=%" PRIu64, n, revision);
     if (first && a->cfg.ready) {
@@ -39,6 +40,7 @@ static void on_event(void *ctx, const struct store_event *ev)
     struct cache_event event;
     struct cache_kind *ck = cache_add_event(&a->cache, ev, &event);
     if (ck) {
+        security_changed(a->security, ck, &event);
         watch_dispatch(a, ck, &event);
     }
 }
@@ -66,8 +68,53 @@ struct apiserver *apiserver_new(struct loop *l, struct store *s, const struct ap
     a->watch_timer = loop_timer_new(l, watch_tick, a);
     list_init(&a->writes);
     a->metrics = metrics_new();
+    a->security = security_new(a, a->cfg.security);
+    a->flow = flow_new(a);
+    health_init(a);
     store_start(s, &watcher, a);
     return a;
+}
+
+/* What the HTTP server answers by itself, as a Status. */
+static const char *error_status(int status, const char *why, struct strbuf *out)
+{
+    static const struct {
+        int status;
+        const char *reason;
+    } reasons[] = {
+        {400, "BadRequest"},
+        {408, "Timeout"},
+        {413, "RequestEntityTooLarge"},
+        {503, "ServiceUnavailable"},
+    };
+    CLEANUP(json_free) struct json *o = json_object();
+    json_set_string(o, "kind", "Status");
+    json_set_string(o, "apiVersion", "v1");
+    json_set(o, "metadata", json_object());
+    json_set_string(o, "status", "Failure");
+    json_set_string(o, "message", why);
+    for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
+        if (reasons[i].status == status) {
+            json_set_string(o, "reason", reasons[i].reason);
+        }
+    }
+    json_set_int(o, "code", status);
+    json_write(o, 0, out);
+    strbuf_addc(out, '\n');
+    return "application/json";
+}
+
+void apiserver_attach(struct apiserver *a, struct http_server *h)
+{
+    a->http = h;
+    if (h) {
+        http_server_set_errors(h, error_status);
+    }
+}
+
+void apiserver_unready(struct apiserver *a)
+{
+    a->unready = true;
 }
 
 void apiserver_shutdown(struct apiserver *a)
@@ -79,11 +126,15 @@ void apiserver_shutdown(struct apiserver *a)
 struct apiserver *apiserver_free(struct apiserver *a)
 {
     if (a) {
+        flow_drop_all(a->flow);
         watch_drop_all(a);
         write_drop_all(a);
+        flow_free(a->flow);
+        free(a->checks);
         loop_timer_free(a->watch_timer);
         cache_done(&a->cache);
         metrics_free(a->metrics);
+        security_free(a->security);
         free(a);
     }
     return NULL;
@@ -109,20 +160,19 @@ static void dispatch(struct request *q)
         [VERB_UPDATE] = handle_update, [VERB_PATCH] = handle_patch,
         [VERB_DELETE] = handle_delete, [VERB_DELETE_COLLECTION] = handle_delete_collection,
     };
-    handlers[q->verb](q);
+    const struct api_subresource *part = api_kind_subresource(q->ck->kind, q->subresource);
+    if (q->ck->kind->create_only || (part && part->kind)) {
+        handle_review(q);
+    } else {
+        handlers[q->verb](q);
+    }
 }
 
-/* Every request comes through here, with its attributes known and before anything is done: what is to decide
- * who asks, and whether they may, belongs between request_parse and dispatch. */
-void apiserver_handle(void *apiserver, struct http_exchange *x)
+void request_run(struct request *q)
 {
-    struct apiserver *a = apiserver;
+    const struct apiserver *a = q->server;
     struct err e = {0};
-    struct request *q = NEW(struct request);
-    *q = (struct request){
-        .server = a, .x = x, .start_ns = time_mono_ns(), .verb = VERB_OTHER, .subresource = ""};
-    bool acceptable = request_accept(q) == 0;
-    if (handle_path(q)) {
+    if (handle_issuer(q) || handle_path(q)) {
         return;
     }
     int r = request_parse(q, &e);
@@ -130,14 +180,28 @@ void apiserver_handle(void *apiserver, struct http_exchange *x)
         respond_error(q, 405, "MethodNotAllowed", "%s", e.text);
     } else if (r < 0) {
         respond_error(q, 404, "NotFound", "%s", e.text);
-    } else if (!acceptable) {
+    } else if (!q->acceptable) {
         respond_error(q, 406, "NotAcceptable",
                       "only the following media types are accepted: application/json, "
                       "application/yaml");
     } else if (a->stopping || !a->cache.ready) {
         respond_error(q, 503, "ServiceUnavailable",
                       a->stopping ? "the server is shutting down" : "the registry is being loaded");
-    } else {
+    } else if (filter_agrees(q)) {
         dispatch(q);
+    }
+}
+
+/* Every request comes through here: who asks, and whether they may, is decided before anything is looked at; then
+ * it waits for its turn. */
+void apiserver_handle(void *apiserver, struct http_exchange *x)
+{
+    struct apiserver *a = apiserver;
+    struct request *q = NEW(struct request);
+    *q = (struct request){
+        .server = a, .x = x, .start_ns = time_mono_ns(), .verb = VERB_OTHER, .subresource = ""};
+    q->acceptable = request_accept(q) == 0;
+    if (filter_request(q)) {
+        flow_admit(q);
     }
 }

@@ -7,7 +7,10 @@
 
 #include "api/table.h"
 #include "apiserver/apiserver.h"
+#include "apiserver/attributes.h"
 #include "apiserver/cache.h"
+#include "apiserver/priority.h"
+#include "apiserver/user.h"
 #include "base/map.h"
 
 struct apiserver {
@@ -19,9 +22,15 @@ struct apiserver {
     bool stopping; /* apiserver_shutdown was called. */
     struct loop_timer *watch_timer;
     size_t n_watches;
+    bool unready;      /* apiserver_unready was called. */
     unsigned inflight; /* Writes under way. */
     struct list writes;
     struct metrics *metrics;
+    struct flow_control *flow;
+    struct http_server *http; /* For its figures; NULL: none. */
+    struct health_check *checks;
+    size_t n_checks, checks_cap;
+    struct security *security;
     uint64_t started_ms;
 };
 
@@ -54,7 +63,12 @@ struct request {
     struct apiserver *server;
     struct http_exchange *x;
     uint64_t start_ns;
-    /* Attributes: what authentication and authorization decide by. */
+    struct user_info *user;         /* Who asks; not NULL after filter_request. */
+    struct user_info *impersonator; /* Who acts as 'user'; NULL: nobody else. */
+    struct attributes attributes;
+    struct audit_event *audit;  /* NULL: not audited. */
+    struct flow_ticket *ticket; /* Of flow control; NULL: exempt, or given back. */
+    bool acceptable;            /* What the client accepts can be made. */
     enum verb verb;
     struct cache_kind *ck;   /* NULL: not a resource of ours. */
     char *namespace, *name;  /* NULL: none. */
@@ -62,6 +76,32 @@ struct request {
     struct accept accept;
     bool dry_run;
 };
+
+/* ---- server.c ---- */
+
+/* Does what the request asks for; called once it is its turn. */
+void request_run(struct request *q);
+
+/* ---- flow.c ---- */
+
+struct flow_control *flow_new(struct apiserver *a);
+/* Answers what still waits; then, when no request is left, frees. */
+void flow_drop_all(struct flow_control *f);
+struct flow_control *flow_free(struct flow_control *f);
+/* The user is known: request_run is called now or later, or the request is answered with 429. */
+void flow_admit(struct request *q);
+/* The request occupies nothing any more; once more is harmless. */
+void flow_release(struct request *q);
+/* Before an answer of 'size' bytes is given. */
+void flow_answer(struct request *q, size_t size);
+struct priority_stats flow_stats(const struct flow_control *f, enum priority_level level);
+uint64_t flow_exempt(const struct flow_control *f);
+
+/* ---- health.c ---- */
+
+void health_init(struct apiserver *a);
+/* false: no such endpoint or check. */
+bool handle_health(struct request *q, const char *path);
 
 /* ---- request.c ---- */
 
@@ -86,12 +126,13 @@ struct status {
     int code;
     const char *reason;
     const char *message;
-    const char *name; /* Of the object; NULL: none. */
-    const char *kind; /* details.kind; NULL: the resource's plural. */
-    const char *uid;  /* NULL: none. */
+    const char *name;  /* Of the object; NULL: none. */
+    const char *kind;  /* details.kind; NULL: the resource's plural. */
+    const char *group; /* details.group, when it is not that of the request's kind. */
+    const char *uid;   /* NULL: none. */
     const struct api_causes *causes;
     unsigned retry_after;
-    bool plain; /* Without details. */
+    bool plain; /* Without details of the request's kind. */
 };
 /* A new object with one member, a new list with one element; 'v' is taken over. */
 struct json *object_of(const char *key, struct json *v);
@@ -161,6 +202,8 @@ void write_drop_all(struct apiserver *a);
 
 struct metrics *metrics_new(void);
 struct metrics *metrics_free(struct metrics *m);
+/* The store has answered a write, after 'duration_ns'. */
+void metrics_count_store(struct metrics *m, bool deletion, int error, uint64_t duration_ns);
 /* A request was answered; a watch when it ended. */
 void metrics_count(struct metrics *m, enum verb verb, const char *resource, int code,
                    uint64_t duration_ns);

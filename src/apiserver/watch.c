@@ -9,7 +9,7 @@
  * much is queued for it, so that what waits for it is the window and not memory of its own; when the window
  * has moved on it is told that its version is too old.
  * One timer serves all watches: their ends, and bookmarks. */
-#include "apiserver/server.h"
+#include "apiserver/filter.h"
 #include "base/timeutil.h"
 
 #include <inttypes.h>
@@ -18,6 +18,7 @@
 #define TICK_MS 1000
 #define BOOKMARK_MS 30000
 #define QUEUE_PAUSE ((size_t) 256 << 10) /* Unsent bytes at which a watch is not live any more. */
+#define MAX_WATCHES 50000
 #define MIN_TIMEOUT_MS (UINT64_C(30) * 60 * 1000)
 
 struct watch {
@@ -135,6 +136,7 @@ static void watch_free(struct watch *w)
     }
     free(w->initial);
     selection_done(&w->sel);
+    filter_done(q, 200, NULL, 0);
     request_free(q);
     free(w);
 }
@@ -350,6 +352,10 @@ void handle_watch(struct request *q)
                       "only the following media types are accepted: application/json");
         return;
     }
+    if (a->n_watches >= (a->cfg.max_watches ? a->cfg.max_watches : MAX_WATCHES)) {
+        respond_error(q, 429, "TooManyRequests", "too many watches, please try again later");
+        return;
+    }
     if (parse_watch(q, &p) < 0 || selection_parse(q, &sel) < 0) {
         return;
     }
@@ -365,6 +371,8 @@ void handle_watch(struct request *q)
     }
     w->seen = p.from_now_on ? p.revision : a->cache.revision;
     w->initial_end = p.initial_end;
+    flow_release(q);
+    filter_streaming(q);
     http_stream_begin(q->x, 200, "application/json", watch_closed, w);
     http_stream_on_drained(q->x, catch_up, w);
     if (!p.from_now_on) {

@@ -3,6 +3,7 @@
 #include "apiserver/write.h"
 
 #include "api/patch.h"
+#include "apiserver/filter.h"
 #include "base/log.h"
 #include "base/timeutil.h"
 
@@ -10,7 +11,6 @@
 
 LOG_MODULE("apiserver");
 
-#define MAX_INFLIGHT 400
 #define MAX_ATTEMPTS 16
 #define MAX_NAMES 8 /* Tries of generateName. */
 
@@ -45,22 +45,6 @@ void write_free(struct write *w)
     free(w);
 }
 
-/* Refuses what would be too much at once, or cannot be stored now; the request was answered then. */
-static int refuse(struct request *q)
-{
-    struct apiserver *a = q->server;
-    unsigned max = a->cfg.max_inflight ? a->cfg.max_inflight : MAX_INFLIGHT;
-    if (a->lost) {
-        respond_error(q, 503, "ServiceUnavailable", "the store is not available");
-        return -EAGAIN;
-    }
-    if (a->inflight >= max) {
-        respond_error(q, 429, "TooManyRequests", "too many requests, please try again later");
-        return -EBUSY;
-    }
-    return 0;
-}
-
 int write_begin(struct request *q)
 {
     const char *s = http_query(q->x, "dryRun");
@@ -70,7 +54,11 @@ int write_begin(struct request *q)
         return -EINVAL;
     }
     q->dry_run = s && *s;
-    return refuse(q);
+    if (q->server->lost) {
+        respond_error(q, 503, "ServiceUnavailable", "the store is not available");
+        return -EAGAIN;
+    }
+    return 0;
 }
 
 static const char *name_of(const struct write *w)
@@ -134,6 +122,7 @@ static void put_failed(struct write *w, int error)
 static void stored(void *ctx, int error, uint64_t revision)
 {
     struct write *w = ctx;
+    metrics_count_store(w->server->metrics, w->deletes, error, time_mono_ns() - w->sent_ns);
     if (w->deletion) {
         delete_stored(w, error, revision);
         return;
@@ -153,6 +142,8 @@ static void send_write(struct write *w, struct object *base, struct blob *value,
     w->base = base ? object_ref(base) : NULL;
     w->value = value;
     w->attempts++;
+    w->deletes = deletes;
+    w->sent_ns = time_mono_ns();
     if (deletes) {
         store_delete(w->server->store, key, base->revision, stored, w);
     } else {
@@ -206,7 +197,7 @@ static bool invalid(struct request *q, const struct json *obj, const struct json
     return causes.n > 0;
 }
 
-static int read_body(struct request *q, struct json **ret)
+int read_body(struct request *q, struct json **ret)
 {
     struct err e = {0};
     int r = request_body(q, ret, &e);
@@ -312,7 +303,7 @@ void handle_create(struct request *q)
     }
     bool named = json_string_size(json_path(obj, "metadata", "name", NULL)) > 0;
     object_prepare_create(k, obj, time_wall_ms());
-    if (invalid(q, obj, NULL)) {
+    if (filter_admit(q, obj, NULL) < 0 || invalid(q, obj, NULL)) {
         return;
     }
     CLEANUP_FREE char *key =
@@ -387,13 +378,13 @@ static struct blob *compute(struct write *w, const struct object *base, bool *re
         return NULL;
     }
     if (*q->subresource) {
-        struct json *part = object_prepare_part(q->subresource, old, obj);
+        struct json *part = object_prepare_part(k, q->subresource, old, obj);
         json_free(obj);
         obj = part;
     } else {
         object_prepare_update(k, old, obj);
     }
-    if (invalid(q, obj, old)) {
+    if (filter_admit(q, obj, old) < 0 || invalid(q, obj, old)) {
         return NULL;
     }
     *ret_finished = object_is_finished(k, obj);

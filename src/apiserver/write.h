@@ -23,6 +23,8 @@ struct write {
     struct deletion *deletion;   /* Of a deletion. */
     bool generated;              /* The name was made by the server. */
     /* What is being stored. */
+    bool deletes;
+    uint64_t sent_ns;
     struct blob *value;
     struct object *base; /* What the change is based on; NULL: creation. */
 };
@@ -37,6 +39,8 @@ void write_put(struct write *w, struct object *base, struct blob *value);
 void write_delete(struct write *w, struct object *base, struct blob *value);
 /* dryRun, and whether a write can begin now; the request was answered on failure. */
 int write_begin(struct request *q);
+/* The body; the request was answered on failure. */
+int read_body(struct request *q, struct json **ret);
 /* An answer to an error of the store that another attempt would not change. */
 void respond_store_error(struct request *q, int error);
 

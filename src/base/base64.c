@@ -54,3 +54,40 @@ int base64_decode(const char *text, size_t size, struct strbuf *out)
     }
     return n ? -EINVAL : strbuf_add(out, strbuf_cstr(&b), b.size);
 }
+
+static const char url_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+void base64url_encode(const void *p, size_t size, struct strbuf *out)
+{
+    const uint8_t *in = p;
+    for (size_t i = 0; i < size; i += 3) {
+        size_t n = MIN(size - i, 3);
+        uint32_t v = (uint32_t) in[i] << 16 | (n > 1 ? (uint32_t) in[i + 1] << 8 : 0) |
+                     (n > 2 ? in[i + 2] : 0);
+        char group[4] = {url_digits[v >> 18], url_digits[v >> 12 & 63], url_digits[v >> 6 & 63],
+                         url_digits[v & 63]};
+        strbuf_add(out, group, n + 1);
+    }
+}
+
+int base64url_decode(const char *text, size_t size, struct strbuf *out)
+{
+    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+    uint32_t v = 0;
+    unsigned bits = 0;
+    for (size_t i = 0; i < size; i++) {
+        const char *at = text[i] ? strchr(url_digits, text[i]) : NULL;
+        if (!at) {
+            return -EINVAL;
+        }
+        v = v << 6 | (uint32_t) (at - url_digits);
+        bits += 6;
+        if (bits >= 8) {
+            bits -= 8;
+            strbuf_addc(&b, (char) (v >> bits & 0xff));
+        }
+    }
+    /* Six bits alone are no byte, and those left over are zero: one text for one value. */
+    return bits == 6 || (v & ((1u << bits) - 1)) ? -EINVAL
+                                                 : strbuf_add(out, strbuf_cstr(&b), b.size);
+}

@@ -53,6 +53,7 @@ static const char help[] =
     "  --host-subnet-length BITS of each node's share (default: 9, a /23)\n"
     "  --mtu BYTES               of pods (default: 1450)\n"
     "  --vxlan-port PORT         (default: 4789)\n"
+    "  --tls                     HTTPS, and a certificate of its own for each node\n"
     "  --keep                    leave what there is when it fails\n"
     "\n"
     "A lab is below /run/tenet/lab/LAB, its namespaces are tenet-LAB-*; nothing is changed in the\n"
@@ -154,7 +155,7 @@ static int up_option(struct args *a, const char *option, const char *s)
         u->cluster_network = s;
         return 0;
     }
-    u->keep = true;
+    *(streq(option, "tls") ? &u->tls : &u->keep) = true;
     return 0;
 }
 
@@ -215,6 +216,7 @@ static int parse_options(int argc, char **argv, struct args *a)
         {"host-subnet-length", required_argument, NULL, OPT_UP},
         {"mtu", required_argument, NULL, OPT_UP},
         {"vxlan-port", required_argument, NULL, OPT_UP},
+        {"tls", no_argument, NULL, OPT_UP},
         {"keep", no_argument, NULL, OPT_UP},
         {0},
     };

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/master_security.h"
 #include "cli/master_tls.h"
 #include "cli/notify.h"
 #include "client/client.h"
@@ -26,7 +27,6 @@
 LOG_MODULE("master");
 
 #define MAX_CONFIG (1u << 20)
-#define SHUTDOWN_MS 5000
 #define ACTIVATION_FIRST_FD 3
 #define RENEWAL_MS (24 * 3600000ull)
 
@@ -38,8 +38,11 @@ struct master {
     struct api_client *client;
     struct controllers *controllers;
     struct master_tls *tls; /* NULL: plain HTTP. */
+    struct master_security *security;
     struct loop_signal *term, *interrupt, *hangup;
     struct loop_timer *renewal;
+    struct loop_timer *delay; /* Between the first signal and the end of listening. */
+    struct serving_limits limits;
     const char *config_path; /* NULL: none. */
     struct netconf network;
     char host[64]; /* Our own address, */
@@ -71,10 +74,22 @@ static const char help[] =
     "      --pki-dir DIR             where that CA is; default: /var/lib/tenet/pki\n"
     "      --tls-cert-file FILE      HTTPS with this certificate, and\n"
     "      --tls-key-file FILE       this key\n"
-    "      --client-ca-file FILE     only clients with a certificate of this CA are let in\n"
+    "      --client-ca-file FILE     clients show certificates of this CA\n"
+    "      --authorization-mode MODE RBAC (default with HTTPS), or AlwaysAllow\n"
+    "      --anonymous-auth BOOL     requests without a credential are taken; default with RBAC: "
+    "true\n"
+    "      --service-account-signing-key-file FILE\n"
+    "                                key of service accounts' tokens; default: sa.key of "
+    "--pki-dir\n"
+    "      --audit-log-path FILE     writes an audit log, as\n"
+    "      --audit-policy-file FILE  this policy says\n"
     "      --storage-backend NAME    sqlite (default), etcd, or memory, which forgets\n"
     "      --storage-path FILE       sqlite's; default: /var/lib/tenet/registry.db\n"
     "      --storage-endpoints URLS  etcd's: http://host:port[,...]\n"
+    "      --limit NAME=VALUE        a limit of what clients may use, as in the file's \"limits\" "
+    "(may "
+    "be\n"
+    "                                repeated)\n"
     "      --log-level SPEC          level, and levels of modules: info,subnets=debug\n"
     "  -h, --help                    this text\n"
     "\n"
@@ -111,7 +126,7 @@ enum { OPT_HELP = 256, OPT_CONFIG_FIRST };
 /* -1: go on; else the exit status.  '*ret_path' is the configuration file, or NULL. */
 static int parse_options(int argc, char **argv, struct master_config *c, const char **ret_path)
 {
-    enum { N_FIXED = 2, N_MAX = 32 };
+    enum { N_FIXED = 2, N_MAX = 40 };
     struct option longs[N_MAX] = {{"help", no_argument, NULL, OPT_HELP},
                                   {"config", required_argument, NULL, 'c'}};
     for (int i = 0; master_config_options[i]; i++) {
@@ -199,6 +214,16 @@ static void stopped(void *ctx)
 }
 
 /* Controllers first, so that nothing is begun any more; then watches and requests get their end. */
+static void stop_serving(void *ctx)
+{
+    struct master *m = ctx;
+    m->controllers = controllers_free(m->controllers);
+    m->client = api_client_free(m->client);
+    apiserver_shutdown(m->apiserver);
+    http_server_shutdown(m->http, m->limits.values[LIMIT_SHUTDOWN_S] * UINT64_C(1000), stopped, m);
+}
+
+/* At first only /readyz says so, and who balances load has time to send its clients elsewhere. */
 static void stop(struct master *m)
 {
     if (m->stopping) {
@@ -207,10 +232,8 @@ static void stop(struct master *m)
     }
     m->stopping = true;
     notify_manager("STOPPING=1");
-    m->controllers = controllers_free(m->controllers);
-    m->client = api_client_free(m->client);
-    apiserver_shutdown(m->apiserver);
-    http_server_shutdown(m->http, SHUTDOWN_MS, stopped, m);
+    apiserver_unready(m->apiserver);
+    loop_timer_arm(m->delay, m->limits.values[LIMIT_SHUTDOWN_DELAY_S] * UINT64_C(1000));
 }
 
 static void on_signal(void *ctx)
@@ -220,18 +243,9 @@ static void on_signal(void *ctx)
 }
 
 /* Not ready before the cluster's own objects are there, whatever the state of the API. */
-static void handle(void *ctx, struct http_exchange *x)
+static const char *check_controllers(void *ctx)
 {
-    static const char text[] = "[-]controllers are starting\n";
-    struct master *m = ctx;
-    if (m->tls && !master_tls_admit(m->tls, x)) {
-        return;
-    }
-    if (!m->started && streq(http_path(x), "/readyz")) {
-        http_respond(x, 503, "text/plain; charset=utf-8", text, sizeof(text) - 1);
-    } else {
-        apiserver_handle(m->apiserver, x);
-    }
+    return ((const struct master *) ctx)->started ? NULL : "the controllers are starting";
 }
 
 static void controllers_started(void *ctx)
@@ -274,14 +288,14 @@ static void registry_ready(void *ctx)
     struct err e = {0};
     const char *host = streq(m->host, "0.0.0.0") ? "127.0.0.1" : m->host;
     CLEANUP_FREE char *url = xasprintf("http://%s:%d", m->tls ? "127.0.0.1" : host, m->own_port);
-    struct kubeconfig way = {.server = url,
-                             .token = m->tls ? (char *) master_tls_token(m->tls) : NULL};
+    struct kubeconfig way = {.server = url, .token = (char *) master_security_token(m->security)};
     if (api_client_with(m->loop, &way, "tenet-master/" TENET_VERSION, &m->client, &e) < 0) {
         m->status = command_fail(&e, NULL);
         loop_stop(m->loop);
         return;
     }
     struct controllers_config cfg = {.network = m->network,
+                                     .security = master_security_of_controllers(m->security),
                                      .started = controllers_started,
                                      .failed = controllers_failed,
                                      .ctx = m};
@@ -301,6 +315,9 @@ static void renew(void *ctx)
         log_error("certificates were not reloaded", "error=\"%s\"", e.text);
     } else {
         log_info("certificates reloaded");
+    }
+    if (master_security_reload(m->security, &e) < 0) {
+        log_error("the audit policy was not read again", "error=\"%s\"", e.text);
     }
 }
 
@@ -326,9 +343,29 @@ static int serve_controllers(struct master *m, struct err *e)
 /* All sockets that the API is served on; the controllers' way in is one of them. */
 static int serve(struct master *m, const struct master_config *c, int fd, struct err *e)
 {
-    struct apiserver_config cfg = {.ready = registry_ready, .ctx = m};
+    const unsigned *v = c->limits.values;
+    struct apiserver_config cfg = {.max_inflight = v[LIMIT_INFLIGHT],
+                                   .max_queued = v[LIMIT_QUEUED],
+                                   .queue_wait_ms = v[LIMIT_QUEUE_S] * UINT64_C(1000),
+                                   .max_watches = v[LIMIT_WATCHES],
+                                   .watch_timeout_ms = v[LIMIT_WATCH_S] * UINT64_C(1000),
+                                   .security = master_security_of_api(m->security),
+                                   .ready = registry_ready,
+                                   .ctx = m};
+    struct http_limits limits = {.max_conns = v[LIMIT_CONNS],
+                                 .max_conns_client = v[LIMIT_CONNS_CLIENT],
+                                 .max_streams = v[LIMIT_STREAMS],
+                                 .max_head = v[LIMIT_HEADER_BYTES],
+                                 .max_uri = v[LIMIT_URI_BYTES],
+                                 .max_body = v[LIMIT_BODY_BYTES],
+                                 .head_ms = v[LIMIT_HEADER_S] * UINT64_C(1000),
+                                 .body_ms = v[LIMIT_BODY_S] * UINT64_C(1000),
+                                 .idle_ms = v[LIMIT_IDLE_S] * UINT64_C(1000),
+                                 .send_ms = v[LIMIT_WRITE_S] * UINT64_C(1000)};
     m->apiserver = apiserver_new(m->loop, m->store, &cfg);
-    m->http = http_server_new(m->loop, NULL, handle, m);
+    m->http = http_server_new(m->loop, &limits, apiserver_handle, m->apiserver);
+    apiserver_attach(m->apiserver, m->http);
+    apiserver_add_check(m->apiserver, "controllers", check_controllers, m);
     struct tls_context *tls = m->tls ? master_tls_context(m->tls) : NULL;
     int r = http_server_add_listener_tls(m->http, fd, tls, e);
     int n = sock_activation_fds();
@@ -346,7 +383,12 @@ static int serve(struct master *m, const struct master_config *c, int fd, struct
     log_info("serving", "address=%s:%d scheme=%s activated=%d plugin=%s storage=%s", m->host,
              m->port, m->tls ? "https" : "http", n, sdn_plugin_name(c->network.plugin),
              c->storage_backend);
-    if (!master_config_is_loopback(c) && !master_config_requires_cert(c)) {
+    if (m->tls && !c->client_ca && !master_tls_ca(m->tls) && !master_config_always_allows(c)) {
+        log_warn("nobody can administer the cluster: without servingInfo.clientCA there are no "
+                 "client certificates");
+    }
+    if (!master_config_is_loopback(c) && master_config_always_allows(c) &&
+        (!m->tls || master_config_anonymous(c))) {
         log_warn("the API has no authentication: whoever reaches it controls the cluster",
                  "address=%s:%d", m->host, m->port);
     }
@@ -376,11 +418,16 @@ static void master_done(struct master *m)
     loop_signal_free(m->interrupt);
     loop_signal_free(m->hangup);
     loop_timer_free(m->renewal);
+    loop_timer_free(m->delay);
     controllers_free(m->controllers);
     api_client_free(m->client);
     store_close(m->store);
+    if (m->apiserver) {
+        apiserver_attach(m->apiserver, NULL);
+    }
     http_server_free(m->http);
     apiserver_free(m->apiserver);
+    master_security_free(m->security);
     master_tls_free(m->tls);
     loop_free(m->loop);
 }
@@ -397,8 +444,8 @@ static void raise_file_limit(void)
 
 static int run_master(const struct master_config *c, const char *config_path)
 {
-    __attribute__((cleanup(master_done))) struct master m = {.network = c->network,
-                                                             .config_path = config_path};
+    __attribute__((cleanup(master_done))) struct master m = {
+        .network = c->network, .limits = c->limits, .config_path = config_path};
     struct err e = {0};
     CLEANUP(fd_close) int fd = -1;
     if (check_host(&c->network, &e) < 0) {
@@ -413,8 +460,12 @@ static int run_master(const struct master_config *c, const char *config_path)
     m.loop = loop_new();
     raise_file_limit();
     m.renewal = loop_timer_new(m.loop, renew, &m);
+    m.delay = loop_timer_new(m.loop, stop_serving, &m);
     if (master_tls_new(c, m.port, &m.tls, &e) < 0) {
         return command_fail(&e, "servingInfo");
+    }
+    if (master_security_new(m.loop, c, m.tls, &m.security, &e) < 0) {
+        return command_fail(&e, NULL);
     }
     if (open_store(&m, c, &e) < 0 || serve(&m, c, fd_take(&fd), &e) < 0) {
         return command_fail(&e, NULL);

@@ -27,6 +27,8 @@ static const char help[] =
     "  --node-ip ADDRESS           nodeIP: end of the tunnels (address of the default route's "
     "link)\n"
     "  --master-kubeconfig FILE    masterKubeConfig: how to reach the master ($KUBECONFIG)\n"
+    "  --bootstrap-kubeconfig FILE bootstrapKubeConfig: a token to get the node's certificate "
+    "with\n"
     "  --plugin NAME               networkConfig.networkPluginName: refuse any other of the "
     "cluster\n"
     "  --mtu N                     networkConfig.mtu: of pods (the cluster's, 1450)\n"

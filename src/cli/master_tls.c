@@ -11,7 +11,6 @@
 #include "net/rtnl.h"
 
 #include <stdio.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 LOG_MODULE("master");
@@ -21,13 +20,12 @@ LOG_MODULE("master");
 #define SERVER_MS (365 * 24 * HOUR_MS)
 #define CLIENT_MS (730 * 24 * HOUR_MS)
 #define MAX_NAMES 64
-#define TOKEN_BYTES 32
 
 struct master_tls {
     const struct master_config *config;
     int port;
     struct tls_context *context;
-    char token[2 * TOKEN_BYTES + 1];
+    struct pki_ca *ca; /* With tls: auto. */
 };
 
 /* ---- names ---- */
@@ -112,7 +110,7 @@ static int server_names(const struct master_config *c, struct names *s, struct e
 
 /* ---- certificates ---- */
 
-static const char *pki_dir(const struct master_config *c)
+const char *master_tls_dir(const struct master_config *c)
 {
     return c->pki_dir ? c->pki_dir : DEFAULT_DIR;
 }
@@ -146,22 +144,21 @@ static int ensure_kubeconfig(const struct pki_ca *ca, const char *file, const ch
 }
 
 /* All that "tls: auto" needs is in its directory. */
-static int ensure_auto(const struct master_tls *t, struct err *e)
+static int ensure_auto(struct master_tls *t, struct err *e)
 {
-    const char *dir = pki_dir(t->config);
+    const char *dir = master_tls_dir(t->config);
     __attribute__((cleanup(names_done))) struct names names = {0};
-    CLEANUP(pki_ca_free) struct pki_ca *ca = NULL;
     int64_t now = time_wall_ms();
     bool made = false;
     int r = dir_make(dir, 0700, e);
     if (r < 0 || (r = server_names(t->config, &names, e)) < 0 ||
-        (r = pki_ca_open(dir, now, &ca, e)) < 0) {
+        (!t->ca && (r = pki_ca_open(dir, now, &t->ca, e)) < 0)) {
         return r;
     }
+    const struct pki_ca *ca = t->ca;
     CLEANUP_FREE char *cert = xasprintf("%s/server.crt", dir);
     CLEANUP_FREE char *key = xasprintf("%s/server.key", dir);
     CLEANUP_FREE char *admin = xasprintf("%s/admin.kubeconfig", dir);
-    CLEANUP_FREE char *node = xasprintf("%s/node.kubeconfig", dir);
     CLEANUP_FREE char *url = xasprintf("https://%s:%d", names.list[0], t->port);
     struct pki_request q = {.cn = "tenet-master",
                             .names = (const char *const *) names.list,
@@ -175,8 +172,7 @@ static int ensure_auto(const struct master_tls *t, struct err *e)
     if (made) {
         log_info("server certificate made", "file=%s names=%zu", cert, names.n);
     }
-    r = ensure_kubeconfig(ca, admin, "system:admin", "system:masters", url, now, e);
-    return r < 0 ? r : ensure_kubeconfig(ca, node, "system:node", "system:nodes", url, now, e);
+    return ensure_kubeconfig(ca, admin, "system:admin", "system:masters", url, now, e);
 }
 
 /* Makes the context, or the one that is there anew. */
@@ -184,9 +180,9 @@ static int load(struct master_tls *t, struct err *e)
 {
     const struct master_config *c = t->config;
     struct tls_server_config cfg = {c->cert_file, c->key_file, c->client_ca};
-    CLEANUP_FREE char *cert = xasprintf("%s/server.crt", pki_dir(c));
-    CLEANUP_FREE char *key = xasprintf("%s/server.key", pki_dir(c));
-    CLEANUP_FREE char *ca = xasprintf("%s/ca.crt", pki_dir(c));
+    CLEANUP_FREE char *cert = xasprintf("%s/server.crt", master_tls_dir(c));
+    CLEANUP_FREE char *key = xasprintf("%s/server.key", master_tls_dir(c));
+    CLEANUP_FREE char *ca = xasprintf("%s/ca.crt", master_tls_dir(c));
     if (master_config_tls(c) == MASTER_TLS_AUTO) {
         int r = ensure_auto(t, e);
         if (r < 0) {
@@ -204,16 +200,9 @@ int master_tls_new(const struct master_config *c, int port, struct master_tls **
         *ret = NULL;
         return 0;
     }
-    unsigned char bytes[TOKEN_BYTES];
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t) sizeof(bytes)) {
-        return err_sys(e, -errno, "random bytes");
-    }
     struct master_tls *t = NEW(struct master_tls);
     t->config = c;
     t->port = port;
-    for (size_t i = 0; i < TOKEN_BYTES; i++) {
-        (void) snprintf(t->token + 2 * i, 3, "%02x", bytes[i]);
-    }
     int r = load(t, e);
     if (r < 0) {
         master_tls_free(t);
@@ -227,7 +216,7 @@ struct master_tls *master_tls_free(struct master_tls *t)
 {
     if (t) {
         tls_context_free(t->context);
-        explicit_bzero(t->token, sizeof(t->token));
+        pki_ca_free(t->ca);
         free(t);
     }
     return NULL;
@@ -243,45 +232,7 @@ int master_tls_reload(struct master_tls *t, struct err *e)
     return load(t, e);
 }
 
-/* ---- who is let in ---- */
-
-const char *master_tls_token(const struct master_tls *t)
+const struct pki_ca *master_tls_ca(const struct master_tls *t)
 {
-    return t->token;
-}
-
-/* Takes the same time wherever they differ. */
-static bool token_is(const struct master_tls *t, const char *header)
-{
-    static const char scheme[] = "Bearer ";
-    unsigned differ = 0;
-    if (!header || !str_has_prefix(header, scheme) ||
-        strlen(header) != sizeof(scheme) - 1 + sizeof(t->token) - 1) {
-        return false;
-    }
-    for (size_t i = 0; i < sizeof(t->token) - 1; i++) {
-        differ |= (unsigned) (header[sizeof(scheme) - 1 + i] ^ t->token[i]);
-    }
-    return !differ;
-}
-
-/* Probes have no certificate. */
-static bool is_probe(const char *path)
-{
-    return streq(path, "/healthz") || streq(path, "/readyz") || streq(path, "/livez");
-}
-
-bool master_tls_admit(const struct master_tls *t, struct http_exchange *x)
-{
-    static const char status[] =
-        "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\","
-        "\"message\":\"Unauthorized: a client certificate is required\","
-        "\"reason\":\"Unauthorized\",\"code\":401}\n";
-    bool known = http_is_tls(x) ? !master_config_requires_cert(t->config) || http_peer_cert(x) ||
-                                      is_probe(http_path(x))
-                                : token_is(t, http_header(x, "authorization"));
-    if (!known) {
-        http_respond(x, 401, "application/json", status, sizeof(status) - 1);
-    }
-    return known;
+    return t->ca;
 }

@@ -23,14 +23,25 @@ struct api_call {
     void *ctx;
 };
 
+static struct tls_client_config tls_of(const struct kubeconfig *k)
+{
+    return (struct tls_client_config){.ca = k->ca,
+                                      .cert = k->cert,
+                                      .key = k->key,
+                                      .server_name = k->server_name,
+                                      .insecure = k->insecure};
+}
+
+int api_client_set_tls(struct api_client *c, const struct kubeconfig *k, struct err *e)
+{
+    struct tls_client_config tls = tls_of(k);
+    return http_client_set_tls(c->http, &tls, e);
+}
+
 int api_client_with(struct loop *l, const struct kubeconfig *k, const char *user_agent,
                     struct api_client **ret, struct err *e)
 {
-    struct tls_client_config tls = {.ca = k->ca,
-                                    .cert = k->cert,
-                                    .key = k->key,
-                                    .server_name = k->server_name,
-                                    .insecure = k->insecure};
+    struct tls_client_config tls = tls_of(k);
     struct http_client_config cfg = {
         .url = k->server, .tls = &tls, .user_agent = user_agent, .bearer_token = k->token};
     struct http_client *http;

@@ -21,6 +21,9 @@ int api_client_with(struct loop *l, const struct kubeconfig *k, const char *user
 /* 'path' NULL: $KUBECONFIG (first entry), then ~/.kube/config.  Uses current-context. */
 int api_client_from_kubeconfig(struct loop *l, const char *path, const char *user_agent,
                                struct api_client **ret, struct err *e);
+/* New connections use the certificates of 'k' from now on, and idle ones are closed; unchanged on failure.  The
+ * client's server must be one of HTTPS. */
+int api_client_set_tls(struct api_client *c, const struct kubeconfig *k, struct err *e);
 /* Outstanding requests are cancelled without a callback; informers must be freed before. */
 struct api_client *api_client_free(struct api_client *c);
 DEFINE_CLEANUP(struct api_client *, api_client_free)

@@ -4,10 +4,14 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "controllers/bootstrap.h"
+#include "controllers/certificates.h"
 #include "controllers/event_age.h"
 #include "controllers/namespaces.h"
 #include "controllers/obj.h"
+#include "controllers/rbac_bootstrap.h"
 #include "controllers/recorder.h"
+#include "controllers/role_aggregation.h"
+#include "controllers/service_accounts.h"
 #include "controllers/subnets.h"
 #include "controllers/vnids.h"
 
@@ -25,6 +29,10 @@ struct controllers {
     struct vnids *vnids;    /* NULL: the plug-in has none. */
     struct namespaces *namespaces;
     struct event_age *event_age;
+    struct rbac_bootstrap *rbac;
+    struct role_aggregation *aggregation;
+    struct service_accounts *service_accounts;
+    struct certificates *certificates;
 };
 
 static void set_plugin(struct controllers *c, enum sdn_plugin plugin)
@@ -56,6 +64,22 @@ static void network_deleted(void *ctx, const char *key, const struct json *obj)
 {
 }
 
+static void roles_are_there(void *ctx)
+{
+    struct controllers *c = ctx;
+    const struct controllers_security *s = c->cfg.security;
+    c->aggregation = role_aggregation_new(c->loop, c->client);
+    if (s->keys) {
+        struct service_accounts_config cfg = {
+            .names = s->service_accounts, .keys = s->keys, .ca = s->ca_pem};
+        c->service_accounts = service_accounts_new(c->loop, c->client, &cfg);
+    }
+    if (s->ca) {
+        c->certificates = certificates_new(c->loop, c->client, s->ca);
+    }
+    c->cfg.started(c->cfg.ctx);
+}
+
 static void bootstrapped(void *ctx, const struct err *e)
 {
     struct controllers *c = ctx;
@@ -74,7 +98,11 @@ static void bootstrapped(void *ctx, const struct err *e)
         informer_new(c->client, c->loop, NETWORK_API_VERSION, "clusternetworks", NULL, &ops, c);
     c->namespaces = namespaces_new(c->loop, c->client);
     c->event_age = event_age_new(c->loop, c->client);
-    c->cfg.started(c->cfg.ctx);
+    if (c->cfg.security) {
+        c->rbac = rbac_bootstrap_new(c->loop, c->client, roles_are_there, c);
+    } else {
+        c->cfg.started(c->cfg.ctx);
+    }
 }
 
 struct controllers *controllers_new(struct loop *l, struct api_client *client,
@@ -92,6 +120,10 @@ struct controllers *controllers_new(struct loop *l, struct api_client *client,
 struct controllers *controllers_free(struct controllers *c)
 {
     if (c) {
+        certificates_free(c->certificates);
+        service_accounts_free(c->service_accounts);
+        role_aggregation_free(c->aggregation);
+        rbac_bootstrap_free(c->rbac);
         event_age_free(c->event_age);
         namespaces_free(c->namespaces);
         vnids_free(c->vnids);

@@ -10,10 +10,20 @@
 #include "controllers/netconf.h"
 #include "controllers/vnids.h"
 
+/* What those of the cluster's security work with; all borrowed. */
+struct controllers_security {
+    const struct jws_keys *keys;         /* Of service accounts' tokens; NULL: no token Secrets. */
+    const struct pki_ca *ca;             /* Signs requests; NULL: nobody does. */
+    const char *ca_pem;                  /* Of the server, for those Secrets; NULL: none. */
+    const char *const *service_accounts; /* In each namespace; ends with NULL. */
+};
+
 struct controllers_config {
     struct netconf network;
-    const char *component;     /* Source of events; NULL: "tenet-master". */
     struct vnids_config vnids; /* 'fixed' is the plug-in's to say. */
+    /* Roles and bindings, service accounts, certificates; NULL: without, as nothing is refused anyway. */
+    const struct controllers_security *security;
+    const char *component; /* Source of events; NULL: "tenet-master". */
     /* The cluster's own objects are there and all controllers are at work. */
     void (*started)(void *ctx);
     /* The cluster cannot go on with this configuration; nothing was changed, nothing runs. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controllers/master_config.h"
 
+#include "api/kind.h"
 #include "base/mem.h"
 #include "net/pki.h"
 
@@ -17,11 +18,25 @@ const char *const master_config_options[] = {"cluster-network",
                                              "tls-cert-file",
                                              "tls-key-file",
                                              "client-ca-file",
+                                             "authorization-mode",
+                                             "anonymous-auth",
+                                             "service-account-signing-key-file",
+                                             "audit-log-path",
+                                             "audit-policy-file",
                                              "storage-backend",
                                              "storage-path",
                                              "storage-endpoints",
+                                             "limit",
                                              "log-level",
                                              NULL};
+
+static void strings_free(char **list)
+{
+    for (size_t i = 0; list && list[i]; i++) {
+        free(list[i]);
+    }
+    free(list);
+}
 
 void master_config_init(struct master_config *c)
 {
@@ -29,8 +44,11 @@ void master_config_init(struct master_config *c)
         .bind_address = xstrdup("127.0.0.1:8443"),
         .storage_backend = xstrdup("sqlite"),
         .storage_path = xstrdup("/var/lib/tenet/registry.db"),
+        .audit_max_mb = 100,
+        .audit_max_files = 10,
     };
     netconf_defaults(&c->network);
+    serving_limits_init(&c->limits);
 }
 
 void master_config_done(struct master_config *c)
@@ -48,6 +66,12 @@ void master_config_done(struct master_config *c)
         free(c->names[i]);
     }
     free(c->names);
+    free(c->authorization_mode);
+    free(c->sa_private_key);
+    strings_free(c->sa_public_keys);
+    strings_free(c->sa_managed_names);
+    free(c->audit_path);
+    free(c->audit_policy);
     free(c->log_level);
     *c = (struct master_config){0};
 }
@@ -112,6 +136,24 @@ static int set_tls(struct master_config *c, const char *s, struct err *e)
         return err_set(e, -EINVAL, "\"%.40s\" is not one of auto, off", s);
     }
     return set_string(&c->tls, s, e);
+}
+
+static int set_mode(struct master_config *c, const char *s, struct err *e)
+{
+    if (!streq(s, "RBAC") && !streq(s, "AlwaysAllow")) {
+        return err_set(e, -EINVAL, "\"%.40s\" is not one of RBAC, AlwaysAllow", s);
+    }
+    return set_string(&c->authorization_mode, s, e);
+}
+
+static int set_anonymous(struct master_config *c, const char *s, struct err *e)
+{
+    if (!streq(s, "true") && !streq(s, "false")) {
+        return err_set(e, -EINVAL, "must be true or false");
+    }
+    c->anonymous = streq(s, "true");
+    c->anonymous_given = true;
+    return 0;
 }
 
 static int set_port(struct master_config *c, int64_t v, struct err *e)
@@ -317,14 +359,116 @@ static int read_names(struct reader *rd, const struct json *v, struct err *e)
     return 0;
 }
 
-static int read_require(struct reader *rd, const struct json *v, struct err *e)
+static int read_mode(struct reader *rd, const struct json *v, struct err *e)
 {
-    if (!json_is(v, JSON_BOOL)) {
-        return err_set(e, -EINVAL, "must be true or false");
+    const char *s = NULL;
+    int r = need_string(v, &s, e);
+    return r < 0 ? r : set_mode(rd->c, s, e);
+}
+
+static int read_anonymous(struct reader *rd, const struct json *v, struct err *e)
+{
+    return set_anonymous(
+        rd->c, json_is(v, JSON_BOOL) ? json_get_bool(v, false) ? "true" : "false" : "", e);
+}
+
+static int read_sa_key(struct reader *rd, const struct json *v, struct err *e)
+{
+    const char *s = NULL;
+    int r = need_string(v, &s, e);
+    return r < 0 ? r : set_string(&rd->c->sa_private_key, s, e);
+}
+
+/* A list of strings that are not empty. */
+static int read_strings(const struct json *v, char ***to, struct err *e)
+{
+    char **list = xcalloc(json_count(v) + 1, sizeof(*list));
+    bool good = json_is(v, JSON_ARRAY);
+    for (size_t i = 0; good && i < json_count(v); i++) {
+        good = json_string_size(json_at(v, i)) > 0;
+        list[i] = good ? xstrdup(json_get_string(json_at(v, i))) : NULL;
     }
-    rd->c->require_client_cert = json_get_bool(v, false);
-    rd->c->require_client_cert_given = true;
+    if (!good) {
+        strings_free(list);
+        return err_set(e, -EINVAL, "must be a list of strings");
+    }
+    strings_free(*to);
+    *to = list;
     return 0;
+}
+
+/* OpenShift's names, with its meaning of 0 and -1: no limit. */
+static int read_inflight(struct reader *rd, const struct json *v, struct err *e)
+{
+    int64_t i = 0;
+    int r = need_int(v, &i, e);
+    return r < 0 ? r
+                 : serving_limits_set(&rd->c->limits, "maxRequestsInFlight", i ? i : 1000000, e);
+}
+
+static int read_request_timeout(struct reader *rd, const struct json *v, struct err *e)
+{
+    int64_t i = 0;
+    int r = need_int(v, &i, e);
+    return r < 0 ? r
+                 : serving_limits_set(&rd->c->limits, "requestTimeoutSeconds", i == -1 ? 0 : i, e);
+}
+
+static int read_sa_public(struct reader *rd, const struct json *v, struct err *e)
+{
+    return read_strings(v, &rd->c->sa_public_keys, e);
+}
+
+static int read_sa_names(struct reader *rd, const struct json *v, struct err *e)
+{
+    char **list = NULL;
+    int r = read_strings(v, &list, e);
+    for (size_t i = 0; r == 0 && list[i]; i++) {
+        if (api_check_dns_subdomain(list[i])) {
+            r = err_set(e, -EINVAL, "\"%.80s\" cannot be the name of a service account", list[i]);
+        }
+    }
+    if (r < 0) {
+        strings_free(list);
+        return r;
+    }
+    strings_free(rd->c->sa_managed_names);
+    rd->c->sa_managed_names = list;
+    return 0;
+}
+
+static int read_audit_path(struct reader *rd, const struct json *v, struct err *e)
+{
+    const char *s = NULL;
+    int r = need_string(v, &s, e);
+    return r < 0 ? r : set_string(&rd->c->audit_path, s, e);
+}
+
+static int read_audit_policy(struct reader *rd, const struct json *v, struct err *e)
+{
+    const char *s = NULL;
+    int r = need_string(v, &s, e);
+    return r < 0 ? r : set_string(&rd->c->audit_policy, s, e);
+}
+
+static int read_bounded(const struct json *v, int64_t max, int64_t *to, struct err *e)
+{
+    int64_t i = 0;
+    int r = need_int(v, &i, e);
+    if (r == 0 && (i < 1 || i > max)) {
+        return err_set(e, -EINVAL, "%lld is not in 1-%lld", (long long) i, (long long) max);
+    }
+    return r < 0 ? r : (*to = i, 0);
+}
+
+static int read_audit_size(struct reader *rd, const struct json *v, struct err *e)
+{
+    return read_bounded(v, 1048576, &rd->c->audit_max_mb, e);
+}
+
+static int read_audit_files(struct reader *rd, const struct json *v, struct err *e)
+{
+    return read_bounded(v, 10000, &rd->c->audit_max_files, e);
 }
 
 static int read_backend(struct reader *rd, const struct json *v, struct err *e)
@@ -374,7 +518,17 @@ static const struct {
     {"servingInfo", "certFile", read_cert_file},
     {"servingInfo", "keyFile", read_key_file},
     {"servingInfo", "clientCA", read_client_ca},
-    {"servingInfo", "requireClientCert", read_require},
+    {"servingInfo", "maxRequestsInFlight", read_inflight},
+    {"servingInfo", "requestTimeoutSeconds", read_request_timeout},
+    {"authorization", "mode", read_mode},
+    {"authorization", "anonymous", read_anonymous},
+    {"serviceAccountConfig", "privateKeyFile", read_sa_key},
+    {"serviceAccountConfig", "publicKeyFiles", read_sa_public},
+    {"serviceAccountConfig", "managedNames", read_sa_names},
+    {"auditConfig", "auditFilePath", read_audit_path},
+    {"auditConfig", "policyFile", read_audit_policy},
+    {"auditConfig", "maximumFileSizeMegabytes", read_audit_size},
+    {"auditConfig", "maximumRetainedFiles", read_audit_files},
     {"storage", "backend", read_backend},
     {"storage", "path", read_path},
     {"storage", "endpoints", read_endpoints},
@@ -443,6 +597,25 @@ static int join_pair(struct reader *rd, struct err *e)
     return add_range(rd->c, cidr, bits, e);
 }
 
+static int read_limits(struct reader *rd, const struct json *v, struct err *e)
+{
+    if (json_is(v, JSON_NULL)) {
+        return 0;
+    }
+    if (!json_is(v, JSON_OBJECT)) {
+        return err_set(e, -EINVAL, "limits: must be a mapping of keys to values");
+    }
+    for (size_t i = 0; i < json_count(v); i++) {
+        const char *key = json_key_at(v, i);
+        int64_t value = 0;
+        int r = need_int(json_at(v, i), &value, e);
+        if (r < 0 || (r = serving_limits_set(&rd->c->limits, key, value, e)) < 0) {
+            return err_prefix(e, "limits.%.80s", key), r;
+        }
+    }
+    return 0;
+}
+
 static int read_type(const char *key, const struct json *v, const char *want, struct err *e)
 {
     return streq_null(json_get_string(v), want)
@@ -467,6 +640,8 @@ int master_config_read(struct master_config *c, const struct json *v, struct err
         } else if (streq(key, "logLevel")) {
             r = read_log_level(&rd, member, e);
             r = r < 0 ? (err_prefix(e, "logLevel"), r) : 0;
+        } else if (streq(key, "limits")) {
+            r = read_limits(&rd, member, e);
         } else {
             r = read_section(&rd, key, member, e);
         }
@@ -537,6 +712,21 @@ static int set_option(struct master_config *c, const char *option, const char *v
     if (streq(option, "client-ca-file")) {
         return set_string(&c->client_ca, value, e);
     }
+    if (streq(option, "authorization-mode")) {
+        return set_mode(c, value, e);
+    }
+    if (streq(option, "anonymous-auth")) {
+        return set_anonymous(c, value, e);
+    }
+    if (streq(option, "service-account-signing-key-file")) {
+        return set_string(&c->sa_private_key, value, e);
+    }
+    if (streq(option, "audit-log-path")) {
+        return set_string(&c->audit_path, value, e);
+    }
+    if (streq(option, "audit-policy-file")) {
+        return set_string(&c->audit_policy, value, e);
+    }
     if (streq(option, "storage-backend")) {
         return set_backend(c, value, e);
     }
@@ -545,6 +735,9 @@ static int set_option(struct master_config *c, const char *option, const char *v
     }
     if (streq(option, "storage-endpoints")) {
         return set_string(&c->storage_endpoints, value, e);
+    }
+    if (streq(option, "limit")) {
+        return serving_limits_parse(&c->limits, value, e);
     }
     if (streq(option, "log-level")) {
         return set_string(&c->log_level, value, e);
@@ -573,11 +766,35 @@ enum master_tls_mode master_config_tls(const struct master_config *c)
                                 : MASTER_TLS_OFF;
 }
 
-bool master_config_requires_cert(const struct master_config *c)
+bool master_config_always_allows(const struct master_config *c)
 {
-    enum master_tls_mode mode = master_config_tls(c);
-    bool has_ca = mode == MASTER_TLS_AUTO || (mode == MASTER_TLS_FILES && c->client_ca);
-    return has_ca && (c->require_client_cert || !c->require_client_cert_given);
+    return streq_null(c->authorization_mode, "AlwaysAllow") ||
+           master_config_tls(c) == MASTER_TLS_OFF;
+}
+
+bool master_config_anonymous(const struct master_config *c)
+{
+    /* As in Kubernetes: nobody unknown may do everything, unless that was said. */
+    return c->anonymous_given ? c->anonymous : !streq_null(c->authorization_mode, "AlwaysAllow");
+}
+
+/* Without HTTPS whoever reaches the master is trusted: settings that say otherwise are a mistake. */
+static int check_security(const struct master_config *c, struct err *e)
+{
+    const char *key = c->authorization_mode ? "authorization.mode"
+                      : c->anonymous_given  ? "authorization.anonymous"
+                      : c->sa_private_key   ? "serviceAccountConfig.privateKeyFile"
+                      : c->sa_public_keys   ? "serviceAccountConfig.publicKeyFiles"
+                      : c->sa_managed_names ? "serviceAccountConfig.managedNames"
+                      : c->audit_path       ? "auditConfig.auditFilePath"
+                                            : NULL;
+    if (key && master_config_tls(c) == MASTER_TLS_OFF) {
+        return err_set(e, -EINVAL, "%s: needs HTTPS (tls: auto, or certFile and keyFile)", key);
+    }
+    if (c->audit_policy && !c->audit_path) {
+        return err_set(e, -EINVAL, "auditConfig.policyFile: needs auditFilePath");
+    }
+    return 0;
 }
 
 static int check_tls(const struct master_config *c, struct err *e)
@@ -595,14 +812,6 @@ static int check_tls(const struct master_config *c, struct err *e)
     if (c->client_ca && !c->cert_file) {
         return err_set(e, -EINVAL, "servingInfo.clientCA: must be given with certFile and keyFile");
     }
-    if (c->require_client_cert && mode != MASTER_TLS_OFF && !master_config_requires_cert(c)) {
-        return err_set(e, -EINVAL, "servingInfo.requireClientCert: needs clientCA");
-    }
-    if (c->require_client_cert && mode == MASTER_TLS_OFF) {
-        return err_set(e, -EINVAL,
-                       "servingInfo.requireClientCert: needs certFile and clientCA, or "
-                       "tls: auto");
-    }
     return 0;
 }
 
@@ -613,7 +822,7 @@ int master_config_check(const struct master_config *c, struct err *e)
         return err_prefix(e, "networkConfig"), r;
     }
     r = check_tls(c, e);
-    if (r < 0) {
+    if (r < 0 || (r = check_security(c, e)) < 0) {
         return r;
     }
     if (streq(c->storage_backend, "etcd") && !c->storage_endpoints) {

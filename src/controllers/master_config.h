@@ -17,11 +17,23 @@
  *       certFile: server.crt                  # HTTPS with what is given
  *       keyFile: server.key
  *       clientCA: ca.crt                      # of clients' certificates
- *       requireClientCert: true               # the value if there is a CA of clients
+ *     authorization:                          # with HTTPS only
+ *       mode: RBAC                            # or AlwaysAllow
+ *       anonymous: true                       # with RBAC; false with AlwaysAllow
+ *     serviceAccountConfig:
+ *       privateKeyFile: sa.key                # of pkiDir, where it is made
+ *       publicKeyFiles: []                    # more keys that tokens may be signed with
+ *       managedNames: [default, builder, deployer]
+ *     auditConfig:
+ *       auditFilePath: audit.log              # giving it means that there is an audit log
+ *       policyFile: policy.yaml               # Metadata of everything, if it is not given
+ *       maximumFileSizeMegabytes: 100
+ *       maximumRetainedFiles: 10
  *     storage:
  *       backend: sqlite                       # or etcd, memory
  *       path: /var/lib/tenet/registry.db
  *       endpoints: http://127.0.0.1:2379      # etcd
+ *     limits: {}                              # see controllers/serving_limits.h
  *     logLevel: info                          # and of modules: info,subnets=debug
  *
  * What is left out has the value shown.  A key that is not known, or a value that cannot be, is an error
@@ -29,9 +41,11 @@
 #pragma once
 
 #include "controllers/netconf.h"
+#include "controllers/serving_limits.h"
 
 struct master_config {
     struct netconf network;
+    struct serving_limits limits;
     char *bind_address;      /* "HOST:PORT" */
     char *storage_backend;   /* "sqlite", "etcd" or "memory" */
     char *storage_path;      /* sqlite */
@@ -40,7 +54,13 @@ struct master_config {
     char *pki_dir, *cert_file, *key_file, *client_ca; /* NULL: not given */
     char **names;
     size_t n_names;
-    bool require_client_cert, require_client_cert_given;
+    char *authorization_mode; /* "RBAC", "AlwaysAllow"; NULL: not given */
+    bool anonymous, anonymous_given;
+    char *sa_private_key;            /* NULL: not given */
+    char **sa_public_keys;           /* End with NULL; NULL: none. */
+    char **sa_managed_names;         /* The same; NULL: not given. */
+    char *audit_path, *audit_policy; /* NULL: not given */
+    int64_t audit_max_mb, audit_max_files;
     char *log_level; /* As log_set_levels takes it; NULL: not given. */
 };
 
@@ -68,7 +88,9 @@ extern const char *const master_config_options[];
 /* How the API is served. */
 enum master_tls_mode { MASTER_TLS_OFF, MASTER_TLS_AUTO, MASTER_TLS_FILES };
 enum master_tls_mode master_config_tls(const struct master_config *c);
-/* Whether only clients with a certificate are let in. */
-bool master_config_requires_cert(const struct master_config *c);
+/* Whether whoever is known may do everything. */
+bool master_config_always_allows(const struct master_config *c);
+/* Whether requests without a credential are taken. */
+bool master_config_anonymous(const struct master_config *c);
 /* Whether only this host can connect to 'bind_address'. */
 bool master_config_is_loopback(const struct master_config *c);

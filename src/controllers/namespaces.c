@@ -115,7 +115,8 @@ static void listed(void *ctx, struct work *w, int error, const char *text, struc
 /* Lists the kind at pu->kind, or the next one that has a namespace; after the last, the pass ends. */
 static void next_kind(struct namespaces *n, struct work *w, struct purge *pu)
 {
-    while (api_kinds[pu->kind] && !api_kinds[pu->kind]->namespaced) {
+    while (api_kinds[pu->kind] &&
+           (!api_kinds[pu->kind]->namespaced || api_kinds[pu->kind]->create_only)) {
         pu->kind++;
     }
     const struct api_kind *k = api_kinds[pu->kind];

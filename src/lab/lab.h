@@ -42,6 +42,7 @@ struct lab_options {
     unsigned host_subnet_length; /* Host bits: 9 gives a /23. */
     unsigned mtu;                /* Of pods; the wire's is 50 more, if that is above 1500. */
     unsigned vxlan_port;
+    bool tls;  /* HTTPS, and a certificate of its own for each node. */
     bool keep; /* Leave what there is when it fails, to be looked into. */
 };
 #define LAB_OPTIONS_INIT                              \

@@ -96,6 +96,9 @@ int host_open(const struct lab *l, const char *host, int *ret_fd, struct err *e)
 
 int master_create(struct lab *l, struct err *e);
 int master_start(struct lab *l, struct err *e);
+/* With HTTPS: what nodes join with, in bootstrap.kubeconfig. */
+int master_write_join(struct lab *l, struct err *e);
+bool lab_has_tls(const struct lab *l);
 struct daemon master_daemon(const struct lab *l, char **dir);
 struct json *master_status(struct lab *l);
 

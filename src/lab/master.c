@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The lab's master: "tenet master" in a namespace, and the kubeconfigs of its users and nodes. */
 #include "base/mem.h"
+#include "client/join_token.h"
+#include "client/kubeconfig.h"
 #include "lab/lab_internal.h"
 #include "net/netns.h"
 #include "net/sock.h"
@@ -34,6 +36,45 @@ static int64_t config_int(const struct lab *l, const char *key)
     return json_get_int_or(json_get(l->config, key), 0);
 }
 
+bool lab_has_tls(const struct lab *l)
+{
+    return json_get_bool(json_get(l->config, "tls"), false);
+}
+
+/* The master's kubeconfig for its administrator, with the address that reaches it from this machine. */
+static int write_admin(struct lab *l, struct err *e)
+{
+    CLEANUP_FREE char *made = lab_path(l, "master/pki/admin.kubeconfig");
+    CLEANUP_FREE char *file = lab_path(l, "kubeconfig");
+    __attribute__((cleanup(kubeconfig_done))) struct kubeconfig k = {0};
+    int r = kubeconfig_load(made, &k, e);
+    if (r < 0) {
+        return r;
+    }
+    free(k.server);
+    free(k.ns);
+    k.server = xasprintf("https://127.0.0.1:%lld", (long long) config_int(l, "port"));
+    k.ns = xstrdup("default");
+    return kubeconfig_write(file, "admin", &k, e);
+}
+
+int master_write_join(struct lab *l, struct err *e)
+{
+    char token[JOIN_TOKEN_SIZE];
+    CLEANUP_FREE char *admin = lab_path(l, "kubeconfig");
+    CLEANUP_FREE char *file = lab_path(l, "bootstrap.kubeconfig");
+    CLEANUP_FREE char *url = xasprintf("https://%s:%d", IP4_TEXT(MASTER_IP), MASTER_PORT);
+    CLEANUP(json_free) struct json *secret = join_token_new("tenet lab", 0, token);
+    __attribute__((cleanup(kubeconfig_done))) struct kubeconfig k = {0};
+    int r =
+        lab_call(l, "POST", "/api/v1/namespaces/" JOIN_TOKEN_NAMESPACE "/secrets", secret, NULL, e);
+    if (r < 0 || (r = kubeconfig_load(admin, &k, e)) < 0) {
+        return r;
+    }
+    struct kubeconfig w = {.server = url, .ca = k.ca, .token = token};
+    return kubeconfig_write(file, "bootstrap", &w, e);
+}
+
 static int write_kubeconfig(struct lab *l, const char *file, const char *host, int64_t port,
                             struct err *e)
 {
@@ -65,6 +106,8 @@ static int write_config(struct lab *l, const char *dir, struct err *e)
                                       : xasprintf("  backend: sqlite\n"
                                                   "  path: %s/registry.db\n",
                                                   dir);
+    CLEANUP_FREE char *tls =
+        lab_has_tls(l) ? xasprintf("  tls: auto\n  pkiDir: %s/pki\n", dir) : xstrdup("");
     CLEANUP_FREE char *text = xasprintf(
         "networkConfig:\n"
         "  networkPluginName: %s\n"
@@ -75,11 +118,12 @@ static int write_config(struct lab *l, const char *dir, struct err *e)
         "  mtu: %lld\n"
         "servingInfo:\n"
         "  bindAddress: %s:%d\n"
+        "%s"
         "storage:\n"
         "%s",
         config_text(l, "plugin"), config_text(l, "clusterNetwork"),
         (long long) config_int(l, "hostSubnetLength"), (long long) config_int(l, "vxlanPort"),
-        (long long) config_int(l, "mtu"), IP4_TEXT(MASTER_IP), MASTER_PORT, storage);
+        (long long) config_int(l, "mtu"), IP4_TEXT(MASTER_IP), MASTER_PORT, tls, storage);
     return lab_write(l, text, e, "master/master-config.yaml");
 }
 
@@ -87,9 +131,13 @@ int master_create(struct lab *l, struct err *e)
 {
     CLEANUP_FREE char *dir = lab_path(l, "master");
     int r = dir_make(dir, 0755, e);
-    if (r < 0 || (r = write_config(l, dir, e)) < 0 ||
-        (r = write_kubeconfig(l, "kubeconfig", "127.0.0.1", config_int(l, "port"), e)) < 0 ||
-        (r = write_kubeconfig(l, "node.kubeconfig", IP4_TEXT(MASTER_IP), MASTER_PORT, e)) < 0) {
+    if (r < 0 || (r = write_config(l, dir, e)) < 0) {
+        return r;
+    }
+    /* With HTTPS the master makes them. */
+    if (!lab_has_tls(l) &&
+        ((r = write_kubeconfig(l, "kubeconfig", "127.0.0.1", config_int(l, "port"), e)) < 0 ||
+         (r = write_kubeconfig(l, "node.kubeconfig", IP4_TEXT(MASTER_IP), MASTER_PORT, e)) < 0)) {
         return r;
     }
     return host_create(l, "master", MASTER_IP, false, e);
@@ -143,6 +191,9 @@ struct readiness {
 static int is_ready(void *ctx)
 {
     struct readiness *rd = ctx;
+    if (lab_has_tls(rd->l) && !rd->l->api && write_admin(rd->l, &rd->err) < 0) {
+        return 0; /* The master has not made it yet. */
+    }
     return lab_call(rd->l, "GET", "/readyz", NULL, NULL, &rd->err) == 0;
 }
 

@@ -100,6 +100,7 @@ static int claim(struct lab *l, const struct lab_options *o, struct err *e)
     json_set_int(l->config, "mtu", o->mtu);
     json_set_int(l->config, "vxlanPort", o->vxlan_port);
     json_set_int(l->config, "port", port);
+    json_set_bool(l->config, "tls", o->tls);
     return 0;
 }
 
@@ -170,6 +171,9 @@ static int create_all(struct lab *l, const struct lab_options *o, struct err *e)
     }
     lab_say(l, "starting the master on %s, store %s", IP4_TEXT(MASTER_IP), o->store);
     if ((r = master_start(l, e)) < 0) {
+        return r;
+    }
+    if (o->tls && (r = master_write_join(l, e)) < 0) {
         return r;
     }
     if (o->nodes) {

@@ -800,6 +800,24 @@ int http_client_new(struct loop *l, const struct http_client_config *cfg, struct
     return 0;
 }
 
+int http_client_set_tls(struct http_client *c, const struct tls_client_config *tls, struct err *e)
+{
+    struct tls_context *made = NULL;
+    if (!c->tls) {
+        return err_set(e, -EINVAL, "%s: not HTTPS", c->base);
+    }
+    int r = tls_client_new(tls, &made, e);
+    if (r < 0) {
+        return r;
+    }
+    tls_context_free(c->tls);
+    c->tls = made;
+    while (!list_is_empty(&c->pool)) {
+        pool_drop(CONTAINER_OF(c->pool.next, struct conn, pool_node));
+    }
+    return 0;
+}
+
 struct http_client *http_client_free(struct http_client *c)
 {
     if (!c) {

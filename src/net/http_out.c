@@ -11,9 +11,10 @@
 #define MAX_ROUNDS 16
 #define MAX_RECORDS 128
 
-/* The framing text, the blob, and CR LF if it is a chunk. */
+/* The framing text, a part of the blob, and CR LF if it is a chunk. */
 struct http_out_segment {
     struct blob *b; /* NULL: only the text. */
+    size_t at, size;
     char text[HTTP1_CHUNK_HEAD_SIZE];
     uint8_t text_size;
     bool is_chunk;
@@ -21,7 +22,7 @@ struct http_out_segment {
 
 static size_t segment_size(const struct http_out_segment *seg)
 {
-    return seg->text_size + (seg->b ? seg->b->size : 0) + (seg->is_chunk ? 2u : 0u);
+    return seg->text_size + seg->size + (seg->is_chunk ? 2u : 0u);
 }
 
 static void push(struct http_out *o, struct http_out_segment seg)
@@ -38,17 +39,28 @@ static void push(struct http_out *o, struct http_out_segment seg)
 
 void http_out_text(struct http_out *o, const char *text, size_t size)
 {
-    push(o, (struct http_out_segment){.b = blob_new(text, size)});
+    push(o, (struct http_out_segment){.b = blob_new(text, size), .size = size});
 }
 
 void http_out_blob(struct http_out *o, struct blob *b)
 {
-    push(o, (struct http_out_segment){.b = blob_ref(b)});
+    push(o, (struct http_out_segment){.b = blob_ref(b), .size = b->size});
+}
+
+void http_out_slice(struct http_out *o, const void *head, size_t head_size, struct blob *b,
+                    size_t at, size_t size)
+{
+    struct http_out_segment seg = {.b = blob_ref(b), .at = at, .size = size};
+    static_assert(HTTP_OUT_HEAD_SIZE <= sizeof seg.text, "a frame's head fits");
+    assert(head_size <= HTTP_OUT_HEAD_SIZE);
+    memcpy(seg.text, head, head_size);
+    seg.text_size = (uint8_t) head_size;
+    push(o, seg);
 }
 
 void http_out_chunk(struct http_out *o, struct blob *b)
 {
-    struct http_out_segment seg = {.b = blob_ref(b), .is_chunk = true};
+    struct http_out_segment seg = {.b = blob_ref(b), .size = b->size, .is_chunk = true};
     seg.text_size = (uint8_t) http1_chunk_head(seg.text, b->size);
     push(o, seg);
 }
@@ -64,7 +76,7 @@ static size_t segment_iov(const struct http_out_segment *seg, size_t skip, struc
 {
     const struct iovec parts[] = {
         {(void *) seg->text, seg->text_size},
-        {seg->b ? seg->b->data : NULL, seg->b ? seg->b->size : 0},
+        {seg->b ? seg->b->data + seg->at : NULL, seg->size},
         {(void *) "\r\n", seg->is_chunk ? 2 : 0},
     };
     size_t n = 0;

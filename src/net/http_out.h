@@ -17,7 +17,11 @@ struct http_out {
 
 void http_out_text(struct http_out *o, const char *text, size_t size); /* Copied. */
 void http_out_blob(struct http_out *o, struct blob *b);                /* A reference is taken. */
-void http_out_chunk(struct http_out *o, struct blob *b);               /* Framed as a chunk. */
+/* 'size' bytes of 'b' from 'at' on, after 'head' (up to HTTP_OUT_HEAD_SIZE bytes, copied). */
+#define HTTP_OUT_HEAD_SIZE 9
+void http_out_slice(struct http_out *o, const void *head, size_t head_size, struct blob *b,
+                    size_t at, size_t size);
+void http_out_chunk(struct http_out *o, struct blob *b); /* Framed as a chunk. */
 void http_out_last_chunk(struct http_out *o);
 /* Writes to 'fd', or 'tls' if there is one, what it takes, up to some megabytes.  0: all is sent; -EAGAIN: the
  * rest when it is writable; else why it failed.  '*ret_progress': something was sent. */

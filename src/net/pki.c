@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "net/pki.h"
+#include "net/pki_internal.h"
 
 #include "base/ip.h"
 #include "base/mem.h"
@@ -10,26 +10,16 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
-#include <openssl/x509v3.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define MAX_PEM (1u << 20)
-#define HOUR_MS 3600000LL
-#define CA_MS (3650 * 24 * HOUR_MS)
+#define CA_MS (3650 * 24 * PKI_HOUR_MS)
 #define SERIAL_SIZE 16
-#define MAX_CN 64
 #define MAX_DNS 253
 
-struct pki_ca {
-    X509 *cert;
-    EVP_PKEY *key;
-    char *pem;
-};
-
-/* Only memory that is out, or a mistake of ours, makes these fail. */
-static void *must(void *p)
+void *pki_must(void *p)
 {
     if (!p) {
         abort();
@@ -37,9 +27,9 @@ static void *must(void *p)
     return p;
 }
 
-static void check(int ok)
+void pki_check(int ok)
 {
-    must(ok > 0 ? (void *) "" : NULL);
+    pki_must(ok > 0 ? (void *) "" : NULL);
 }
 
 static void secret_free(char *s)
@@ -69,17 +59,17 @@ static char *bio_text(BIO *b)
     return text;
 }
 
-static char *cert_pem(X509 *x)
+char *pki_cert_pem(X509 *x)
 {
-    BIO *b = must(BIO_new(BIO_s_secmem()));
-    check(PEM_write_bio_X509(b, x));
+    BIO *b = pki_must(BIO_new(BIO_s_secmem()));
+    pki_check(PEM_write_bio_X509(b, x));
     return bio_text(b);
 }
 
-static char *key_pem(EVP_PKEY *key)
+char *pki_key_pem(EVP_PKEY *key)
 {
-    BIO *b = must(BIO_new(BIO_s_secmem()));
-    check(PEM_write_bio_PKCS8PrivateKey(b, key, NULL, NULL, 0, NULL, NULL));
+    BIO *b = pki_must(BIO_new(BIO_s_secmem()));
+    pki_check(PEM_write_bio_PKCS8PrivateKey(b, key, NULL, NULL, 0, NULL, NULL));
     return bio_text(b);
 }
 
@@ -88,18 +78,18 @@ static int no_password(char *buf, int size, int writing, void *ctx)
     return -1;
 }
 
-static X509 *parse_cert(const char *pem)
+X509 *pki_parse_cert(const char *pem)
 {
-    BIO *b = must(BIO_new_mem_buf(pem, -1));
+    BIO *b = pki_must(BIO_new_mem_buf(pem, -1));
     X509 *x = PEM_read_bio_X509(b, NULL, no_password, NULL);
     BIO_free(b);
     ERR_clear_error();
     return x;
 }
 
-static EVP_PKEY *parse_key(const char *pem)
+EVP_PKEY *pki_parse_key(const char *pem)
 {
-    BIO *b = must(BIO_new_mem_buf(pem, -1));
+    BIO *b = pki_must(BIO_new_mem_buf(pem, -1));
     EVP_PKEY *key = PEM_read_bio_PrivateKey(b, NULL, no_password, NULL);
     BIO_free(b);
     ERR_clear_error();
@@ -110,11 +100,11 @@ static EVP_PKEY *parse_key(const char *pem)
 
 static void set_times(X509 *x, int64_t from_ms, int64_t until_ms)
 {
-    must(ASN1_TIME_set(X509_getm_notBefore(x), (time_t) (from_ms / 1000)));
-    must(ASN1_TIME_set(X509_getm_notAfter(x), (time_t) (until_ms / 1000)));
+    pki_must(ASN1_TIME_set(X509_getm_notBefore(x), (time_t) (from_ms / 1000)));
+    pki_must(ASN1_TIME_set(X509_getm_notAfter(x), (time_t) (until_ms / 1000)));
 }
 
-static int64_t time_of(const ASN1_TIME *t)
+int64_t pki_time(const ASN1_TIME *t)
 {
     struct tm tm;
     return ASN1_TIME_to_tm(t, &tm) ? (int64_t) timegm(&tm) * 1000 : 0;
@@ -123,52 +113,51 @@ static int64_t time_of(const ASN1_TIME *t)
 static void set_serial(X509 *x)
 {
     unsigned char bytes[SERIAL_SIZE];
-    check(RAND_bytes(bytes, sizeof bytes));
+    pki_check(RAND_bytes(bytes, sizeof bytes));
     bytes[0] = (bytes[0] & 0x7f) | 0x40; /* Positive, and all of the bytes. */
-    BIGNUM *n = must(BN_bin2bn(bytes, sizeof bytes, NULL));
-    must(BN_to_ASN1_INTEGER(n, X509_get_serialNumber(x)));
+    BIGNUM *n = pki_must(BN_bin2bn(bytes, sizeof bytes, NULL));
+    pki_must(BN_to_ASN1_INTEGER(n, X509_get_serialNumber(x)));
     BN_free(n);
 }
 
-static void add_name(X509_NAME *name, int nid, const char *text)
+void pki_name_add(X509_NAME *name, int nid, const char *text)
 {
-    check(X509_NAME_add_entry_by_NID(name, nid, MBSTRING_UTF8, (const unsigned char *) text, -1, -1,
-                                     0));
+    pki_check(X509_NAME_add_entry_by_NID(name, nid, MBSTRING_UTF8, (const unsigned char *) text, -1,
+                                         -1, 0));
 }
 
 static void add_extension(X509 *x, X509 *issuer, int nid, const char *value)
 {
     X509V3_CTX ctx;
     X509V3_set_ctx(&ctx, issuer, x, NULL, NULL, 0);
-    X509_EXTENSION *ext = must(X509V3_EXT_conf_nid(NULL, &ctx, nid, value));
-    check(X509_add_ext(x, ext, -1));
+    X509_EXTENSION *ext = pki_must(X509V3_EXT_conf_nid(NULL, &ctx, nid, value));
+    pki_check(X509_add_ext(x, ext, -1));
     X509_EXTENSION_free(ext);
 }
 
-static void add_alt_names(X509 *x, const struct pki_request *q)
+GENERAL_NAMES *pki_alt_names(const char *const *list, size_t n)
 {
-    GENERAL_NAMES *names = must(sk_GENERAL_NAME_new_null());
-    for (size_t i = 0; i < q->n_names; i++) {
+    GENERAL_NAMES *names = pki_must(sk_GENERAL_NAME_new_null());
+    for (size_t i = 0; i < n; i++) {
         uint32_t addr;
-        bool is_ip = ip4_parse(q->names[i], &addr) == 0;
+        bool is_ip = ip4_parse(list[i], &addr) == 0;
         addr = htonl(is_ip ? addr : 0);
-        GENERAL_NAME *name = must(GENERAL_NAME_new());
-        ASN1_STRING *s = must(is_ip ? ASN1_OCTET_STRING_new() : ASN1_IA5STRING_new());
-        check(is_ip ? ASN1_STRING_set(s, &addr, sizeof addr) : ASN1_STRING_set(s, q->names[i], -1));
+        GENERAL_NAME *name = pki_must(GENERAL_NAME_new());
+        ASN1_STRING *s = pki_must(is_ip ? ASN1_OCTET_STRING_new() : ASN1_IA5STRING_new());
+        pki_check(is_ip ? ASN1_STRING_set(s, &addr, sizeof addr) : ASN1_STRING_set(s, list[i], -1));
         GENERAL_NAME_set0_value(name, is_ip ? GEN_IPADD : GEN_DNS, s);
-        check(sk_GENERAL_NAME_push(names, name));
+        pki_check(sk_GENERAL_NAME_push(names, name));
     }
-    check(X509_add1_ext_i2d(x, NID_subject_alt_name, names, 0, 0));
-    GENERAL_NAMES_free(names);
+    return names;
 }
 
-static X509 *cert_new(EVP_PKEY *key, int64_t from_ms, int64_t until_ms)
+X509 *pki_cert_new(EVP_PKEY *key, int64_t from_ms, int64_t until_ms)
 {
-    X509 *x = must(X509_new());
-    check(X509_set_version(x, X509_VERSION_3));
+    X509 *x = pki_must(X509_new());
+    pki_check(X509_set_version(x, X509_VERSION_3));
     set_serial(x);
     set_times(x, from_ms, until_ms);
-    check(X509_set_pubkey(x, key));
+    pki_check(X509_set_pubkey(x, key));
     return x;
 }
 
@@ -177,15 +166,15 @@ struct pki_ca *pki_ca_new(int64_t now_ms, int64_t until_ms)
     struct pki_ca *ca = NEW(struct pki_ca);
     /* The time keeps the names of two authorities apart. */
     CLEANUP_FREE char *cn = xasprintf("tenet-ca@%lld", (long long) (now_ms / 1000));
-    ca->key = must(EVP_EC_gen("P-256"));
-    X509 *x = ca->cert = cert_new(ca->key, now_ms - HOUR_MS, until_ms);
-    add_name(X509_get_subject_name(x), NID_commonName, cn);
-    check(X509_set_issuer_name(x, X509_get_subject_name(x)));
+    ca->key = pki_must(EVP_EC_gen("P-256"));
+    X509 *x = ca->cert = pki_cert_new(ca->key, now_ms - PKI_HOUR_MS, until_ms);
+    pki_name_add(X509_get_subject_name(x), NID_commonName, cn);
+    pki_check(X509_set_issuer_name(x, X509_get_subject_name(x)));
     add_extension(x, x, NID_basic_constraints, "critical,CA:TRUE,pathlen:0");
     add_extension(x, x, NID_key_usage, "critical,digitalSignature,keyCertSign,cRLSign");
     add_extension(x, x, NID_subject_key_identifier, "hash");
-    check(X509_sign(x, ca->key, EVP_sha256()));
-    ca->pem = cert_pem(x);
+    pki_check(X509_sign(x, ca->key, EVP_sha256()));
+    ca->pem = pki_cert_pem(x);
     return ca;
 }
 
@@ -230,8 +219,8 @@ bool pki_name_is_valid(const char *name)
 static int check_text(const char *what, const char *s, struct err *e)
 {
     size_t n = strlen(s);
-    return n == 0 || n > MAX_CN
-               ? err_set(e, -EINVAL, "%s \"%.80s\": not 1 to %d bytes", what, s, MAX_CN)
+    return n == 0 || n > PKI_MAX_TEXT
+               ? err_set(e, -EINVAL, "%s \"%.80s\": not 1 to %d bytes", what, s, PKI_MAX_TEXT)
                : 0;
 }
 
@@ -250,6 +239,17 @@ static int check_request(const struct pki_request *q, struct err *e)
     return r;
 }
 
+void pki_cert_sign(const struct pki_ca *ca, X509 *x, const char *usages)
+{
+    pki_check(X509_set_issuer_name(x, X509_get_subject_name(ca->cert)));
+    add_extension(x, ca->cert, NID_basic_constraints, "critical,CA:FALSE");
+    add_extension(x, ca->cert, NID_key_usage, "critical,digitalSignature");
+    add_extension(x, ca->cert, NID_ext_key_usage, usages);
+    add_extension(x, ca->cert, NID_subject_key_identifier, "hash");
+    add_extension(x, ca->cert, NID_authority_key_identifier, "keyid:always");
+    pki_check(X509_sign(x, ca->key, EVP_sha256()));
+}
+
 int pki_issue(const struct pki_ca *ca, const struct pki_request *q, struct pki_pair *ret,
               struct err *e)
 {
@@ -257,24 +257,20 @@ int pki_issue(const struct pki_ca *ca, const struct pki_request *q, struct pki_p
     if (r < 0) {
         return r;
     }
-    EVP_PKEY *key = must(EVP_EC_gen("P-256"));
-    X509 *x = cert_new(key, q->from_ms, q->until_ms);
+    EVP_PKEY *key = pki_must(EVP_EC_gen("P-256"));
+    X509 *x = pki_cert_new(key, q->from_ms, q->until_ms);
     X509_NAME *subject = X509_get_subject_name(x);
     for (size_t i = 0; i < q->n_o; i++) {
-        add_name(subject, NID_organizationName, q->o[i]);
+        pki_name_add(subject, NID_organizationName, q->o[i]);
     }
-    add_name(subject, NID_commonName, q->cn);
-    check(X509_set_issuer_name(x, X509_get_subject_name(ca->cert)));
-    add_extension(x, ca->cert, NID_basic_constraints, "critical,CA:FALSE");
-    add_extension(x, ca->cert, NID_key_usage, "critical,digitalSignature");
-    add_extension(x, ca->cert, NID_ext_key_usage, q->names ? "serverAuth" : "clientAuth");
-    add_extension(x, ca->cert, NID_subject_key_identifier, "hash");
-    add_extension(x, ca->cert, NID_authority_key_identifier, "keyid:always");
+    pki_name_add(subject, NID_commonName, q->cn);
     if (q->names) {
-        add_alt_names(x, q);
+        GENERAL_NAMES *names = pki_alt_names(q->names, q->n_names);
+        pki_check(X509_add1_ext_i2d(x, NID_subject_alt_name, names, 0, 0));
+        GENERAL_NAMES_free(names);
     }
-    check(X509_sign(x, ca->key, EVP_sha256()));
-    *ret = (struct pki_pair){.cert = cert_pem(x), .key = key_pem(key)};
+    pki_cert_sign(ca, x, q->names ? "serverAuth" : "clientAuth");
+    *ret = (struct pki_pair){.cert = pki_cert_pem(x), .key = pki_key_pem(key)};
     X509_free(x);
     EVP_PKEY_free(key);
     return 0;
@@ -316,14 +312,14 @@ static bool has_names(X509 *x, const struct pki_request *q)
 bool pki_is_good(const struct pki_ca *ca, const struct pki_request *q, const struct pki_pair *p,
                  int64_t now_ms)
 {
-    X509 *x = parse_cert(p->cert);
-    EVP_PKEY *key = parse_key(p->key);
+    X509 *x = pki_parse_cert(p->cert);
+    EVP_PKEY *key = pki_parse_key(p->key);
     bool good = x && key && X509_check_private_key(x, key) == 1 &&
                 X509_check_issued(ca->cert, x) == X509_V_OK && X509_verify(x, ca->key) == 1 &&
                 subject_has(x, NID_commonName, &q->cn, 1) &&
                 subject_has(x, NID_organizationName, q->o, q->n_o) && has_names(x, q);
     if (good) {
-        int64_t from = time_of(X509_get0_notBefore(x)), until = time_of(X509_get0_notAfter(x));
+        int64_t from = pki_time(X509_get0_notBefore(x)), until = pki_time(X509_get0_notAfter(x));
         good = now_ms >= from && now_ms < until - (until - from) / 3;
     }
     X509_free(x);
@@ -374,7 +370,7 @@ static int ca_make(const char *cert_file, const char *key_file, int64_t now_ms, 
                    struct err *e)
 {
     CLEANUP(pki_ca_free) struct pki_ca *ca = pki_ca_new(now_ms, now_ms + CA_MS);
-    char *key = key_pem(ca->key);
+    char *key = pki_key_pem(ca->key);
     int r = write_pair(ca->pem, key, cert_file, key_file, e);
     secret_free(key);
     if (r == 0) {
@@ -396,7 +392,7 @@ static int ca_check(const struct pki_ca *ca, const char *cert_file, const char *
     if (X509_check_ca(ca->cert) < 1) {
         return err_set(e, -EINVAL, "%s: not the certificate of an authority", cert_file);
     }
-    if (now_ms >= time_of(X509_get0_notAfter(ca->cert))) {
+    if (now_ms >= pki_time(X509_get0_notAfter(ca->cert))) {
         return err_set(e, -EINVAL, "%s: has expired", cert_file);
     }
     return 0;
@@ -418,8 +414,8 @@ int pki_ca_open(const char *dir, int64_t now_ms, struct pki_ca **ret, struct err
         return err_set(e, -EINVAL, "%s is there, but not its key %s", cert_file, key_file);
     }
     CLEANUP(pki_ca_free) struct pki_ca *ca = NEW(struct pki_ca);
-    ca->cert = parse_cert(p.cert);
-    ca->key = parse_key(p.key);
+    ca->cert = pki_parse_cert(p.cert);
+    ca->key = pki_parse_key(p.key);
     r = ca_check(ca, cert_file, key_file, now_ms, e);
     ERR_clear_error();
     if (r == 0) {

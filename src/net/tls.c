@@ -23,7 +23,8 @@
 
 /* ECDHE and AEAD only, for TLS 1.2; all ciphers of TLS 1.3 are. */
 static const char ciphers[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
-static const unsigned char alpn[] = "\x08http/1.1";
+/* ALPN's names of what we speak; a server's choice is the first that the client offers too. */
+static const unsigned char client_alpn[] = "\x08http/1.1", server_alpn[] = "\x02h2\x08http/1.1";
 
 struct tls_context {
     SSL_CTX *ctx;
@@ -286,12 +287,12 @@ static int use_ca(SSL_CTX *ctx, const char *pem, bool names, struct err *e)
     return r;
 }
 
-/* The protocol that we speak, if the client speaks it at all (RFC 7301). */
+/* The first protocol of ours that the client speaks (RFC 7301). */
 static int select_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_size,
                            const unsigned char *in, unsigned in_size, void *ctx)
 {
-    return SSL_select_next_proto((unsigned char **) out, out_size, alpn, sizeof alpn - 1, in,
-                                 in_size) == OPENSSL_NPN_NEGOTIATED
+    return SSL_select_next_proto((unsigned char **) out, out_size, server_alpn,
+                                 sizeof server_alpn - 1, in, in_size) == OPENSSL_NPN_NEGOTIATED
                ? SSL_TLSEXT_ERR_OK
                : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
@@ -389,7 +390,7 @@ int tls_client_new(const struct tls_client_config *cfg, struct tls_context **ret
 {
     int r = 0;
     SSL_CTX *ctx = context_new(TLS_client_method());
-    SSL_CTX_set_alpn_protos(ctx, alpn, sizeof alpn - 1);
+    SSL_CTX_set_alpn_protos(ctx, client_alpn, sizeof client_alpn - 1);
     SSL_CTX_set_verify(ctx, cfg->insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER,
                        cfg->insecure ? NULL : verified);
     if (cfg->ca) {
@@ -570,6 +571,14 @@ int tls_handshake(struct tls *c, struct err *e)
     return r;
 }
 
+bool tls_speaks_h2(const struct tls *c)
+{
+    const unsigned char *name = NULL;
+    unsigned size = 0;
+    SSL_get0_alpn_selected(c->ssl, &name, &size);
+    return size == 2 && memcmp(name, "h2", 2) == 0;
+}
+
 bool tls_peer_spoke_http(const struct tls *c)
 {
     return c->spoke_http;
@@ -700,6 +709,10 @@ struct tls_identity *tls_peer_identity(const struct tls *c)
             id->o[id->n_o++] = o;
         }
     }
+    if (!ok) { /* A certificate that says nobody is not the same as none. */
+        free(id->cn);
+        id->cn = xstrdup("");
+    }
     ERR_clear_error();
-    return ok ? id : tls_identity_unref(id);
+    return id;
 }

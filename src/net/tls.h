@@ -55,6 +55,8 @@ struct tls *tls_free(struct tls *c); /* The socket stays open. */
  * -EKEYREJECTED: the peer's certificate is not valid, or ours is not for the peer;
  * -EPROTONOSUPPORT: the peer does not speak TLS; -ECONNRESET: it went away; -EPROTO: else. */
 int tls_handshake(struct tls *c, struct err *e);
+/* HTTP/2 was chosen by ALPN; after the handshake. */
+bool tls_speaks_h2(const struct tls *c);
 /* The error of tls_handshake was that the client speaks HTTP without TLS. */
 bool tls_peer_spoke_http(const struct tls *c);
 
@@ -78,11 +80,11 @@ unsigned tls_ready(const struct tls *c, unsigned ready);
 /* Who a verified certificate says its holder is; immutable and shared. */
 struct tls_identity {
     unsigned refs;
-    char *cn; /* Common name: the user. */
+    char *cn; /* Common name: the user; "" when the subject is no text. */
     char **o; /* Organizations: its groups. */
     size_t n_o;
 };
 struct tls_identity *tls_identity_ref(struct tls_identity *id);   /* NULL is fine. */
 struct tls_identity *tls_identity_unref(struct tls_identity *id); /* NULL is fine; returns NULL. */
-/* After the handshake; one reference, or NULL: the peer showed no certificate, or its subject is no text. */
+/* After the handshake; one reference, or NULL: the peer showed no certificate. */
 struct tls_identity *tls_peer_identity(const struct tls *c);

@@ -10,6 +10,7 @@
 #include "net/process.h"
 #include "node/cniserver.h"
 #include "node/host.h"
+#include "node/identity.h"
 #include "node/keeper.h"
 #include "node/monitor.h"
 #include "node/neigh.h"
@@ -54,6 +55,7 @@ struct agent {
     char *socket_path, *conf_path;
 
     struct api_client *client;
+    struct identity *identity; /* NULL: the kubeconfig is somebody else's to keep. */
     struct registration *registration;
     bool registered;
     struct informer *networks, *subnets, *projects;
@@ -990,16 +992,24 @@ static int start(struct agent *a, struct err *e)
     if (r == 0) {
         r = find_address(a, e);
     }
+    if (r == 0) {
+        r = take_lock(a, e);
+    }
+    struct identity_config own = {.loop = a->loop,
+                                  .node_name = a->cfg->node_name,
+                                  .kubeconfig = a->cfg->kubeconfig,
+                                  .bootstrap = a->cfg->bootstrap_kubeconfig};
+    if (r == 0 && own.bootstrap) {
+        r = identity_ensure(&own, e);
+    }
     if (r == 0 && api_client_from_kubeconfig(a->loop, a->cfg->kubeconfig,
                                              "tenet-node/" TENET_VERSION, &a->client, e) < 0) {
         r = err_prefix(e, "masterKubeConfig");
     }
-    if (r == 0) {
-        r = take_lock(a, e);
-    }
     if (r < 0) {
         return r;
     }
+    a->identity = own.bootstrap ? identity_new(&own, a->client) : NULL;
     a->stop_timer = loop_timer_new(a->loop, stop_step, a);
     a->settle = loop_timer_new(a->loop, settle, a);
     a->wait = loop_timer_new(a->loop, say_wait, a);
@@ -1033,6 +1043,7 @@ static void release(struct agent *a)
     informer_free(a->subnets);
     informer_free(a->networks);
     registration_free(a->registration);
+    identity_free(a->identity);
     api_client_free(a->client);
     loop_signal_free(a->sigterm);
     loop_signal_free(a->sigint);

@@ -47,6 +47,11 @@ static int set_kubeconfig(struct node_config *c, const char *v, struct err *e)
     return set_string(&c->kubeconfig, v);
 }
 
+static int set_bootstrap(struct node_config *c, const char *v, struct err *e)
+{
+    return set_string(&c->bootstrap_kubeconfig, v);
+}
+
 static int set_plugin(struct node_config *c, const char *v, struct err *e)
 {
     enum sdn_plugin p;
@@ -144,25 +149,20 @@ struct key_def {
     int (*set)(struct node_config *c, const char *v, struct err *e);
 };
 static const struct key_def defs[] = {
-    {false, set_node_name},
-    {false, set_node_ip},
-    {true, set_kubeconfig},
-    {false, set_plugin},
-    {false, set_mtu},
-    {true, set_run_dir},
-    {true, set_cni_conf_dir},
-    {false, set_cni_conf_name},
-    {false, set_datapath},
-    {true, set_ovs_database},
-    {true, set_ovs_run_dir},
-    {false, set_ovs_bridge},
-    {false, set_ovs_datapath_type},
+    {false, set_node_name},     {false, set_node_ip},
+    {true, set_kubeconfig},     {true, set_bootstrap},
+    {false, set_plugin},        {false, set_mtu},
+    {true, set_run_dir},        {true, set_cni_conf_dir},
+    {false, set_cni_conf_name}, {false, set_datapath},
+    {true, set_ovs_database},   {true, set_ovs_run_dir},
+    {false, set_ovs_bridge},    {false, set_ovs_datapath_type},
     {false, set_log_level},
 };
 const struct node_config_key node_config_keys[] = {
     {"nodeName", "node-name"},
     {"nodeIP", "node-ip"},
     {"masterKubeConfig", "master-kubeconfig"},
+    {"bootstrapKubeConfig", "bootstrap-kubeconfig"},
     {"networkConfig.networkPluginName", "plugin"},
     {"networkConfig.mtu", "mtu"},
     {"runDir", "run-dir"},
@@ -187,6 +187,7 @@ void node_config_done(struct node_config *c)
 {
     free(c->node_name);
     free(c->kubeconfig);
+    free(c->bootstrap_kubeconfig);
     free(c->plugin_name);
     free(c->run_dir);
     free(c->cni_conf_dir);
@@ -333,6 +334,11 @@ int node_config_finish(struct node_config *c, struct err *e)
         if (r < 0) {
             return err_prefix(e, "the host's name cannot be the node's");
         }
+    }
+    if (c->bootstrap_kubeconfig && !c->kubeconfig) {
+        return err_set(e, -EINVAL,
+                       "bootstrapKubeConfig: needs masterKubeConfig, where the node's own "
+                       "certificate is kept");
     }
     set_default(&c->run_dir, "/run/tenet/node");
     set_default(&c->cni_conf_dir, "/etc/cni/net.d");

@@ -8,11 +8,12 @@
 #include "sdn/network.h"
 
 struct node_config {
-    char *node_name;   /* NULL: the host's name. */
-    uint32_t node_ip;  /* 0: of the link that has the default route. */
-    char *kubeconfig;  /* NULL: as clients do, $KUBECONFIG or ~/.kube/config. */
-    char *plugin_name; /* NULL: what the ClusterNetwork says. */
-    uint32_t mtu;      /* 0: what the ClusterNetwork says. */
+    char *node_name;            /* NULL: the host's name. */
+    uint32_t node_ip;           /* 0: of the link that has the default route. */
+    char *kubeconfig;           /* NULL: as clients do, $KUBECONFIG or ~/.kube/config. */
+    char *bootstrap_kubeconfig; /* NULL: 'kubeconfig' is there and kept by somebody else. */
+    char *plugin_name;          /* NULL: what the ClusterNetwork says. */
+    uint32_t mtu;               /* 0: what the ClusterNetwork says. */
     char *run_dir, *cni_conf_dir, *cni_conf_name;
     char *datapath; /* "ovs" */
     char *ovs_database, *ovs_run_dir, *ovs_bridge;

@@ -3,9 +3,9 @@
 
 #include "base/list.h"
 #include "base/mem.h"
+#include "net/nghttp2_util.h"
 #include "net/sock.h"
 
-#include <nghttp2/nghttp2.h>
 #include <stdio.h>
 #include <sys/socket.h>
 
@@ -354,17 +354,12 @@ static void on_timer(void *ctx)
 
 static void session_init(struct h2 *c)
 {
-    nghttp2_session_callbacks *callbacks;
-    if (nghttp2_session_callbacks_new(&callbacks) != 0) {
-        abort(); /* Out of memory, as everywhere. */
-    }
+    nghttp2_session_callbacks *callbacks = nghttp2_callbacks();
     nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_close);
-    if (nghttp2_session_client_new(&c->session, callbacks, c) != 0) {
-        abort();
-    }
+    nghttp2_must(nghttp2_session_client_new(&c->session, callbacks, c));
     nghttp2_session_callbacks_del(callbacks);
     static const nghttp2_settings_entry settings[] = {
         {NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
@@ -399,25 +394,19 @@ int h2_connect(struct loop *l, const char *host, uint16_t port, const struct h2_
     return 0;
 }
 
-static nghttp2_nv field(const char *name, const char *value)
-{
-    return (nghttp2_nv){(uint8_t *) (uintptr_t) name, (uint8_t *) (uintptr_t) value, strlen(name),
-                        strlen(value), NGHTTP2_NV_FLAG_NONE};
-}
-
 struct h2_stream *h2_post(struct h2 *c, const char *path, const struct h2_field *fields,
                           size_t n_fields, struct strbuf *body, bool end,
                           const struct h2_stream_ops *ops, void *ctx)
 {
     nghttp2_nv nv[4 + MAX_FIELDS] = {
-        field(":method", "POST"),
-        field(":scheme", "http"),
-        field(":authority", c->authority),
-        field(":path", path),
+        nghttp2_field(":method", "POST"),
+        nghttp2_field(":scheme", "http"),
+        nghttp2_field(":authority", c->authority),
+        nghttp2_field(":path", path),
     };
     assert(n_fields <= MAX_FIELDS);
     for (size_t i = 0; i < n_fields; i++) {
-        nv[4 + i] = field(fields[i].name, fields[i].value);
+        nv[4 + i] = nghttp2_field(fields[i].name, fields[i].value);
     }
     struct h2_stream *s = NEW(struct h2_stream);
     s->c = c;

@@ -351,6 +351,21 @@ const char *http1_header(const struct http1_head *h, const char *name)
     return find_pair(h->headers, h->n_headers, name, strcasecmp);
 }
 
+bool http1_header_at(const struct http1_head *h, size_t i, const char **ret_name,
+                     const char **ret_value)
+{
+    const char *p = h->headers;
+    if (i >= h->n_headers) {
+        return false;
+    }
+    for (size_t strings = 2 * i; strings; strings--) {
+        p += strlen(p) + 1;
+    }
+    *ret_name = p;
+    *ret_value = p + strlen(p) + 1;
+    return true;
+}
+
 /* ---- targets ---- */
 
 static int hex_digit(char c)

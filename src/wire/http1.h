@@ -51,6 +51,9 @@ int http1_error_status(int code);
 
 /* First value of header 'name' (any case), or NULL. */
 const char *http1_header(const struct http1_head *h, const char *name);
+/* The i-th header; false: no more. */
+bool http1_header_at(const struct http1_head *h, size_t i, const char **ret_name,
+                     const char **ret_value);
 
 /* A request target taken apart: the path decoded, the query as it was and as "name\0value\0" pairs. */
 struct http1_target {

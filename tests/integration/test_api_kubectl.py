@@ -131,8 +131,12 @@ def test_create_needs_no_flags(server):
 
 def test_api_resources(server):
     out = server.kubectl("api-resources", "-o", "name")
-    assert set(out.split()) == {"events", "namespaces", "nodes", "pods", "clusternetworks.network.openshift.io",
-                                "hostsubnets.network.openshift.io", "netnamespaces.network.openshift.io"}
+    assert set(out.split()) >= {"events", "namespaces", "nodes", "pods", "secrets", "serviceaccounts",
+                                "clusternetworks.network.openshift.io", "hostsubnets.network.openshift.io",
+                                "netnamespaces.network.openshift.io", "roles.rbac.authorization.k8s.io",
+                                "clusterrolebindings.rbac.authorization.k8s.io",
+                                "certificatesigningrequests.certificates.k8s.io",
+                                "selfsubjectaccessreviews.authorization.k8s.io"}
     assert "network.openshift.io/v1" in server.kubectl("api-versions")
 
 

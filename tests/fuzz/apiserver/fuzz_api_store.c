@@ -40,7 +40,7 @@ static void run_kind(const struct api_kind *k, const struct json *given)
     object_prepare_update(k, obj, change);
     object_validate(k, change, obj, &c);
     round_trip(k, change);
-    CLEANUP(json_free) struct json *part = object_prepare_part("status", obj, given);
+    CLEANUP(json_free) struct json *part = object_prepare_part(k, "status", obj, given);
     round_trip(k, part);
     object_has_finalizers(k, obj);
     object_mark_deleted(k, obj, 0);

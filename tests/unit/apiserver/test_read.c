@@ -255,16 +255,30 @@ static void discovery_lists_what_there_is(void **state)
     struct answer net = ask_ok(h, "GET", "/apis/network.openshift.io/v1/", NULL, 200);
     assert_string_equal(at(&core, "groupVersion"), "v1");
     assert_string_equal(at(&net, "groupVersion"), "network.openshift.io/v1");
-    static const char *const want[] = {
-        "events",       "namespaces", "namespaces/finalize", "namespaces/status", "nodes",
-        "nodes/status", "pods",       "pods/status"};
+    static const char *const want[] = {"events",
+                                       "namespaces",
+                                       "namespaces/finalize",
+                                       "namespaces/status",
+                                       "nodes",
+                                       "nodes/status",
+                                       "pods",
+                                       "pods/status",
+                                       "secrets",
+                                       "serviceaccounts",
+                                       "serviceaccounts/token"};
     assert_int_equal(json_count(json_get(core.body, "resources")), ARRAY_SIZE(want));
     for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
         const struct json *r = json_at(json_get(core.body, "resources"), i);
         assert_string_equal(json_path_string(r, "name", NULL), want[i]);
     }
     assert_string_equal(at(&core, "resources.6.shortNames.0"), "po");
+    assert_string_equal(at(&core, "resources.10.kind"), "TokenRequest");
+    assert_string_equal(at(&core, "resources.10.verbs.0"), "create");
     assert_int_equal(json_count(json_get(net.body, "resources")), 3);
+    CLEANUP_ANSWER
+    struct answer reviews = ask_ok(h, "GET", "/apis/authorization.k8s.io/v1", NULL, 200);
+    assert_string_equal(at(&reviews, "resources.0.verbs.0"), "create");
+    assert_string_equal(at(&reviews, "resources.0.verbs.1"), "");
 
     static const char aggregated[] =
         "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
@@ -313,7 +327,7 @@ static void metrics_count_requests(void **state)
     static const char *const lines[] = {
         "apiserver_request_total{verb=\"create\",resource=\"netnamespaces\",code=\"201\"} 1\n",
         "apiserver_request_total{verb=\"get\",resource=\"netnamespaces\",code=\"404\"} 1\n",
-        "apiserver_request_duration_seconds_count{verb=\"create\"} 2\n",
+        "apiserver_request_duration_seconds_count{verb=\"create\",resource=\"netnamespaces\"} 1\n",
         "apiserver_storage_objects{resource=\"netnamespaces.network.openshift.io\"} 1\n",
         "apiserver_registered_watchers{resource=\"netnamespaces.network.openshift.io\"} 1\n",
         "# TYPE apiserver_request_duration_seconds histogram\n",

@@ -599,7 +599,7 @@ static void kubectl_creates_namespaces_in_protobuf(void **state)
 
 static void too_many_writes_at_once_are_turned_away(void **state)
 {
-    struct apiserver_config cfg = {.max_inflight = 2};
+    struct apiserver_config cfg = {.max_inflight = 2, .max_queued = 8};
     struct harness *h = harness_new(&cfg, NULL);
     struct race race = {.pending = 16};
     for (int i = 0; i < 16; i++) {

@@ -78,6 +78,9 @@ static void every_key_is_read(void **state)
                       "  backend: etcd\n"
                       "  path: /x\n"
                       "  endpoints: http://127.0.0.1:2379\n"
+                      "limits:\n"
+                      "  maxConnections: 7\n"
+                      "  shutdownDelaySeconds: 3\n"
                       "logLevel: info,subnets=debug\n",
                       &e);
     assert_string_equal(e.text, "");
@@ -95,6 +98,25 @@ static void every_key_is_read(void **state)
     assert_string_equal(c.storage_path, "/x");
     assert_string_equal(c.storage_endpoints, "http://127.0.0.1:2379");
     assert_string_equal(c.log_level, "info,subnets=debug");
+    assert_int_equal(c.limits.values[LIMIT_CONNS], 7);
+    assert_int_equal(c.limits.values[LIMIT_SHUTDOWN_DELAY_S], 3);
+    assert_int_equal(c.limits.values[LIMIT_INFLIGHT], 400);
+}
+
+static void openshifts_names_of_limits_are_known(void **state)
+{
+    __attribute__((cleanup(master_config_donep))) struct master_config c;
+    master_config_init(&c);
+    struct err e = {0};
+    assert_int_equal(
+        read_yaml(&c, "servingInfo: {maxRequestsInFlight: 500, requestTimeoutSeconds: 3600}", &e),
+        0);
+    assert_int_equal(c.limits.values[LIMIT_INFLIGHT], 500);
+    assert_int_equal(c.limits.values[LIMIT_WATCH_S], 3600);
+    assert_int_equal(
+        read_yaml(&c, "servingInfo: {maxRequestsInFlight: 0, requestTimeoutSeconds: -1}", &e), 0);
+    assert_int_equal(c.limits.values[LIMIT_INFLIGHT], 1000000);
+    assert_int_equal(c.limits.values[LIMIT_WATCH_S], 0);
 }
 
 static void tls_is_off_unless_it_is_asked_for(void **state)
@@ -102,26 +124,30 @@ static void tls_is_off_unless_it_is_asked_for(void **state)
     static const struct {
         const char *yaml;
         enum master_tls_mode mode;
-        bool requires_cert;
+        bool always, anonymous;
     } cases[] = {
-        {"", MASTER_TLS_OFF, false},
-        {"servingInfo: {tls: off}", MASTER_TLS_OFF, false},
-        {"servingInfo: {tls: auto}", MASTER_TLS_AUTO, true},
-        {"servingInfo: {pkiDir: /x}", MASTER_TLS_AUTO, true},
-        {"servingInfo: {pkiDir: /x, tls: 'off'}", MASTER_TLS_OFF, false},
-        {"servingInfo: {tls: auto, requireClientCert: false}", MASTER_TLS_AUTO, false},
-        {"servingInfo: {certFile: a, keyFile: b}", MASTER_TLS_FILES, false},
-        {"servingInfo: {certFile: a, keyFile: b, clientCA: c}", MASTER_TLS_FILES, true},
-        {"servingInfo: {certFile: a, keyFile: b, clientCA: c, requireClientCert: false}",
-         MASTER_TLS_FILES, false},
-        {"servingInfo: {certFile: a, keyFile: b, tls: off}", MASTER_TLS_OFF, false},
+        {"", MASTER_TLS_OFF, true, true},
+        {"servingInfo: {tls: off}", MASTER_TLS_OFF, true, true},
+        {"servingInfo: {tls: auto}", MASTER_TLS_AUTO, false, true},
+        {"servingInfo: {pkiDir: /x}", MASTER_TLS_AUTO, false, true},
+        {"servingInfo: {pkiDir: /x, tls: 'off'}", MASTER_TLS_OFF, true, true},
+        {"{servingInfo: {tls: auto}, authorization: {mode: AlwaysAllow}}", MASTER_TLS_AUTO, true,
+         false},
+        {"{servingInfo: {tls: auto}, authorization: {mode: AlwaysAllow, anonymous: true}}",
+         MASTER_TLS_AUTO, true, true},
+        {"{servingInfo: {tls: auto}, authorization: {anonymous: false}}", MASTER_TLS_AUTO, false,
+         false},
+        {"servingInfo: {certFile: a, keyFile: b}", MASTER_TLS_FILES, false, true},
+        {"servingInfo: {certFile: a, keyFile: b, clientCA: c}", MASTER_TLS_FILES, false, true},
+        {"servingInfo: {certFile: a, keyFile: b, tls: off}", MASTER_TLS_OFF, true, true},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         __attribute__((cleanup(master_config_donep))) struct master_config c;
         master_config_init(&c);
         struct err e = {0};
         if (read_yaml(&c, cases[i].yaml, &e) < 0 || master_config_tls(&c) != cases[i].mode ||
-            master_config_requires_cert(&c) != cases[i].requires_cert) {
+            master_config_always_allows(&c) != cases[i].always ||
+            master_config_anonymous(&c) != cases[i].anonymous) {
             fail_msg("%s: %s", cases[i].yaml, e.text);
         }
     }
@@ -169,12 +195,19 @@ static void wrong_files_are_refused_with_the_key(void **state)
          "servingInfo.certFile: cannot be given beside tls: auto"},
         {"servingInfo: {pkiDir: x, certFile: a, keyFile: b}",
          "servingInfo.certFile: cannot be given beside pkiDir"},
-        {"servingInfo: {requireClientCert: true}",
-         "servingInfo.requireClientCert: needs certFile and clientCA, or tls: auto"},
-        {"servingInfo: {certFile: a, keyFile: b, requireClientCert: true}",
-         "servingInfo.requireClientCert: needs clientCA"},
-        {"servingInfo: {requireClientCert: 1}",
-         "servingInfo.requireClientCert: must be true or false"},
+        {"authorization: {mode: RBAC}",
+         "authorization.mode: needs HTTPS (tls: auto, or certFile and keyFile)"},
+        {"authorization: {mode: ABAC}",
+         "authorization.mode: \"ABAC\" is not one of RBAC, AlwaysAllow"},
+        {"authorization: {anonymous: 1}", "authorization.anonymous: must be true or false"},
+        {"serviceAccountConfig: {managedNames: [A]}",
+         "serviceAccountConfig.managedNames: \"A\" cannot be the name of a service account"},
+        {"serviceAccountConfig: {publicKeyFiles: x}",
+         "serviceAccountConfig.publicKeyFiles: must be a list of strings"},
+        {"{servingInfo: {tls: auto}, auditConfig: {policyFile: p}}",
+         "auditConfig.policyFile: needs auditFilePath"},
+        {"auditConfig: {maximumRetainedFiles: 0}",
+         "auditConfig.maximumRetainedFiles: 0 is not in 1-10000"},
         {"servingInfo: {names: [a b]}",
          "servingInfo.names: \"a b\" is neither a DNS name nor an IPv4 address"},
         {"networkConfig: {nosuch: 1}", "networkConfig.nosuch: unknown key"},
@@ -223,6 +256,12 @@ static void wrong_files_are_refused_with_the_key(void **state)
          "storage.backend: \"paper\" is not one of sqlite, etcd, memory"},
         {"storage: {path: ''}", "storage.path: must not be empty"},
         {"logLevel: 7", "logLevel: must be a string"},
+        {"limits: 7", "limits: must be a mapping of keys to values"},
+        {"limits: {maxConnection: 7}", "limits.maxConnection: unknown key"},
+        {"limits: {maxConnections: 0}", "limits.maxConnections: 0 is not in 1-1000000"},
+        {"limits: {maxConnections: many}", "limits.maxConnections: must be a whole number"},
+        {"servingInfo: {maxRequestsInFlight: -1}",
+         "servingInfo.maxRequestsInFlight: -1 is not in 1-1000000"},
         {"storage: {path: 7}", "storage.path: must be a string"},
         {"storage: {backend: etcd}", "storage.endpoints: must be given for the backend etcd"},
     };
@@ -267,7 +306,11 @@ static void options_override_the_file(void **state)
     assert_int_equal(master_config_set(&c, "storage-backend", "memory", &given, &e), 0);
     assert_int_equal(master_config_set(&c, "storage-path", "/y", &given, &e), 0);
     assert_int_equal(master_config_set(&c, "storage-endpoints", "http://e", &given, &e), 0);
+    assert_int_equal(master_config_set(&c, "limit", "maxWatches=9", &given, &e), 0);
+    assert_int_equal(master_config_set(&c, "limit", "idleTimeoutSeconds=8", &given, &e), 0);
     assert_int_equal(master_config_check(&c, &e), 0);
+    assert_int_equal(c.limits.values[LIMIT_WATCHES], 9);
+    assert_int_equal(c.limits.values[LIMIT_IDLE_S], 8);
     assert_int_equal(c.network.n_ranges, 2);
     assert_int_equal(c.network.ranges[0].host_bits, 8);
     assert_int_equal(c.network.ranges[1].host_bits, 9);
@@ -279,6 +322,11 @@ static void options_override_the_file(void **state)
     const struct {
         const char *option, *value, *text;
     } bad[] = {
+        {"limit", "maxWatches",
+         "--limit: \"maxWatches\" is not NAME=NUMBER such as "
+         "maxConnections=1000"},
+        {"limit", "nosuch=1", "--limit: nosuch: unknown key"},
+        {"limit", "maxWatches=0", "--limit: maxWatches: 0 is not in 1-1000000"},
         {"mtu", "x", "--mtu: \"x\" is not a whole number"},
         {"vxlan-port", "0", "--vxlan-port: 0 is not in 1-65535"},
         {"cluster-network", "10.0.0.0/8:y",
@@ -302,6 +350,7 @@ int main(void)
         cmocka_unit_test(sample_file_has_the_defaults),
         cmocka_unit_test(every_key_is_read),
         cmocka_unit_test(tls_is_off_unless_it_is_asked_for),
+        cmocka_unit_test(openshifts_names_of_limits_are_known),
         cmocka_unit_test(the_older_pair_of_keys_works),
         cmocka_unit_test(wrong_files_are_refused_with_the_key),
         cmocka_unit_test(seventeen_networks_are_too_many),

@@ -197,7 +197,7 @@ static void a_client_that_shut_down_its_side_still_gets_its_answer(void **state)
 
 static void slow_clients_are_cut_off(void **state)
 {
-    static const struct http_limits limits = {.request_ms = 60, .idle_ms = 150};
+    static const struct http_limits limits = {.head_ms = 60, .body_ms = 60, .idle_ms = 150};
     struct bench *b = bench_new(&limits);
     struct raw head = raw_connect(b), body = raw_connect(b), idle = raw_connect(b);
     raw_send(&head, "GET / HT");
@@ -245,7 +245,7 @@ static void big_responses_arrive_whole(void **state)
 
 static void a_client_that_does_not_read_its_response_is_cut_off(void **state)
 {
-    static const struct http_limits limits = {.idle_ms = 100};
+    static const struct http_limits limits = {.send_ms = 100};
     struct bench *b = bench_new(&limits);
     b->big = blob_new(NULL, 0);
     blob_unref(b->big);

@@ -419,7 +419,7 @@ static void a_plain_server_is_recognized(void **state)
 
 static void a_slow_handshake_is_cut_off(void **state)
 {
-    static const struct http_limits limits = {.request_ms = 60, .idle_ms = 60000};
+    static const struct http_limits limits = {.head_ms = 60, .idle_ms = 60000};
     /* The beginning of a handshake record, byte by byte. */
     static const char hello[] = {0x16, 0x03, 0x01, 0x01, 0x00, 0x01, 0x00, 0x00};
     struct bench *b = serve(ca, for_loopback, &limits);

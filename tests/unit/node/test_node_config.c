@@ -125,6 +125,7 @@ static void options_and_keys_are_the_same_set(void **state)
         {"nodeName", "a"},
         {"nodeIP", "10.0.0.1"},
         {"masterKubeConfig", "k"},
+        {"bootstrapKubeConfig", "b"},
         {"networkConfig.networkPluginName", "ovs-subnet"},
         {"networkConfig.mtu", "1450"},
         {"runDir", "/r"},

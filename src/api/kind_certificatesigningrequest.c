@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CertificateSigningRequest (certificates.k8s.io/v1): asks the cluster's authority for a certificate.  Who asks is
+ * written into it by the server; the subresource approval says whether it is granted, status has the
+ * certificate. */
+#include "api/kind_util.h"
+
+#include "base/base64.h"
+#include "base/timeutil.h"
+
+#define MAX_REQUEST ((size_t) 64 << 10)
+#define MIN_SECONDS 600
+
+static void prepare(struct json *obj, const struct json *old)
+{
+    if (!old) {
+        json_set(obj, "status", json_object());
+    } else if (json_get(old, "spec")) {
+        json_set(obj, "spec", json_clone(json_get(old, "spec")));
+    }
+}
+
+static void defaults(struct json *obj)
+{
+    struct json *c;
+    JSON_FOREACH (c, json_path(obj, "status", "conditions", NULL)) {
+        if (json_is(c, JSON_OBJECT)) {
+            api_default_string(c, "status", "True");
+        }
+    }
+}
+
+static bool is_verdict(const struct json *condition)
+{
+    const char *type = json_path_string(condition, "type", NULL);
+    return streq_null(type, "Approved") || streq_null(type, "Denied");
+}
+
+/* approval decides the conditions and nothing else; status keeps the verdict that is there. */
+static void merge_part(const char *subresource, struct json *out, const struct json *obj)
+{
+    const struct json *given = json_get(obj, "status"), *c;
+    struct json *status = json_ensure_object(out, "status");
+    if (streq(subresource, "approval")) {
+        const struct json *conditions = json_get(given, "conditions");
+        json_set(status, "conditions", conditions ? json_clone(conditions) : json_array());
+        defaults(out);
+        return;
+    }
+    struct json *list = json_array();
+    JSON_FOREACH (c, json_get(status, "conditions")) {
+        if (is_verdict(c)) {
+            json_append(list, json_clone(c));
+        }
+    }
+    JSON_FOREACH (c, json_get(given, "conditions")) {
+        if (!is_verdict(c)) {
+            json_append(list, json_clone(c));
+        }
+    }
+    json_set(out, "status", json_is(given, JSON_OBJECT) ? json_clone(given) : json_object());
+    json_set(json_get(out, "status"), "conditions", list);
+}
+
+/* "example.com/signer": a domain and a path. */
+static const char *check_signer(const char *s)
+{
+    const char *slash = strchr(s, '/');
+    CLEANUP_STRBUF struct strbuf domain = STRBUF_INIT;
+    if (!slash || !slash[1] || strlen(s) > 571) {
+        return "must be a fully qualified domain and path of the form 'example.com/signer-name'";
+    }
+    strbuf_add(&domain, s, (size_t) (slash - s));
+    return api_check_dns_subdomain(strbuf_cstr(&domain)) ? "its domain is not a DNS subdomain"
+                                                         : api_check_path_segment(slash + 1);
+}
+
+static void validate_spec(const struct json *spec, struct api_causes *c)
+{
+    static const char *const usages[] = {"signing",
+                                         "digital signature",
+                                         "content commitment",
+                                         "key encipherment",
+                                         "key agreement",
+                                         "data encipherment",
+                                         "cert sign",
+                                         "crl sign",
+                                         "encipher only",
+                                         "decipher only",
+                                         "any",
+                                         "server auth",
+                                         "client auth",
+                                         "code signing",
+                                         "email protection",
+                                         "s/mime",
+                                         "ipsec end system",
+                                         "ipsec tunnel",
+                                         "ipsec user",
+                                         "timestamping",
+                                         "ocsp signing",
+                                         "microsoft sgc",
+                                         "netscape sgc",
+                                         NULL};
+    const struct json *request = json_get(spec, "request"), *list = json_get(spec, "usages");
+    int64_t seconds;
+    if (api_field_string(c, "spec.request", request, true)) {
+        CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+        if (json_string_size(request) > MAX_REQUEST) {
+            api_too_long(c, "spec.request", MAX_REQUEST);
+        } else if (base64_decode(json_get_string(request), json_string_size(request), &b) < 0) {
+            api_invalid(c, "spec.request", NULL, "must be base64");
+        }
+    }
+    if (api_field_array(c, "spec.usages", list)) {
+        for (size_t i = 0; i < json_count(list); i++) {
+            api_field_enum(c, API_FIELD("spec.usages[%zu]", i), json_at(list, i), true, usages);
+        }
+    }
+    if (json_count(list) == 0) {
+        api_required(c, "spec.usages", "usages must be provided");
+    }
+    api_field_checked(c, "spec.signerName", json_get(spec, "signerName"), true, check_signer);
+    api_field_int(c, "spec.expirationSeconds", json_get(spec, "expirationSeconds"), false,
+                  MIN_SECONDS, INT32_MAX, &seconds);
+}
+
+static void validate_conditions(const struct json *list, struct api_causes *c)
+{
+    static const char *const statuses[] = {"True", NULL};
+    static const char *const any[] = {"True", "False", "Unknown", NULL};
+    bool approved = false, denied = false;
+    if (!api_field_array(c, "status.conditions", list)) {
+        return;
+    }
+    for (size_t i = 0; i < json_count(list); i++) {
+        const char *field = API_FIELD("status.conditions[%zu]", i);
+        const struct json *item = json_at(list, i), *type = json_get(item, "type");
+        if (!api_field_object(c, field, item)) {
+            continue;
+        }
+        api_field_string(c, API_FIELD("%s.type", field), type, true);
+        api_field_enum(c, API_FIELD("%s.status", field), json_get(item, "status"), true,
+                       is_verdict(item) ? statuses : any);
+        approved |= streq_null(json_get_string(type), "Approved");
+        denied |= streq_null(json_get_string(type), "Denied");
+        for (size_t j = 0; j < i; j++) {
+            if (type && json_equal(type, json_get(json_at(list, j), "type"))) {
+                api_duplicate(c, API_FIELD("%s.type", field), type);
+            }
+        }
+    }
+    if (approved && denied) {
+        api_invalid(c, "status.conditions", NULL,
+                    "Approved and Denied conditions are mutually exclusive");
+    }
+}
+
+/* A verdict stays. */
+static void validate_verdict(const struct json *list, const struct json *old, struct api_causes *c)
+{
+    const struct json *before, *now;
+    JSON_FOREACH (before, old) {
+        bool there = !is_verdict(before);
+        JSON_FOREACH (now, list) {
+            there |= json_equal(json_get(now, "type"), json_get(before, "type"));
+        }
+        if (!there) {
+            api_forbidden(c, "status.conditions",
+                          "updates may not remove a condition of type \"%s\"",
+                          json_path_string(before, "type", NULL));
+        }
+    }
+}
+
+static void validate(const struct json *obj, const struct json *old, struct api_causes *c)
+{
+    const struct json *conditions = json_path(obj, "status", "conditions", NULL);
+    validate_spec(json_get(obj, "spec"), c);
+    api_field_object(c, "status", json_get(obj, "status"));
+    api_field_string(c, "status.certificate", json_path(obj, "status", "certificate", NULL), false);
+    validate_conditions(conditions, c);
+    validate_verdict(conditions, json_path(old, "status", "conditions", NULL), c);
+}
+
+static struct json *cell_signer(const struct json *obj, int64_t now_ms)
+{
+    return api_cell_text(json_path_string(obj, "spec", "signerName", NULL), "<none>");
+}
+
+static struct json *cell_requestor(const struct json *obj, int64_t now_ms)
+{
+    return api_cell_text(json_path_string(obj, "spec", "username", NULL), "");
+}
+
+static struct json *cell_duration(const struct json *obj, int64_t now_ms)
+{
+    char text[32];
+    int64_t s = json_get_int_or(json_path(obj, "spec", "expirationSeconds", NULL), -1);
+    if (s < 0) {
+        return json_string("<none>");
+    }
+    time_format_age(s * 1000, text);
+    return json_string(text);
+}
+
+static struct json *cell_condition(const struct json *obj, int64_t now_ms)
+{
+    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+    const struct json *c;
+    JSON_FOREACH (c, json_path(obj, "status", "conditions", NULL)) {
+        const char *type = json_path_string(c, "type", NULL);
+        strbuf_addf(&b, "%s%s", b.size ? "," : "", type ? type : "");
+    }
+    if (!b.size) {
+        strbuf_adds(&b, "Pending");
+    }
+    if (json_string_size(json_path(obj, "status", "certificate", NULL))) {
+        strbuf_adds(&b, ",Issued");
+    }
+    return json_string(strbuf_cstr(&b));
+}
+
+static const struct api_column columns[] = {
+    API_COLUMN_NAME,
+    API_COLUMN_AGE,
+    {"SignerName", "string", "", "Who is to sign it", 0, cell_signer},
+    {"Requestor", "string", "", "Who asked for it", 0, cell_requestor},
+    {"RequestedDuration", "string", "", "For how long it was asked", 0, cell_duration},
+    {"Condition", "string", "", "What became of it", 0, cell_condition},
+};
+static const char *const short_names[] = {"csr", NULL};
+static const char *const change[] = {"get", "patch", "update", NULL};
+static const struct api_subresource subresources[] = {
+    {"approval", change},
+    {0},
+};
+static const struct api_field_label selectable[] = {
+    {"spec.signerName"},
+    {0},
+};
+
+const struct api_kind api_kind_certificate_signing_request = {
+    .group = "certificates.k8s.io",
+    .version = "v1",
+    .kind = "CertificateSigningRequest",
+    .plural = "certificatesigningrequests",
+    .singular = "certificatesigningrequest",
+    .short_names = short_names,
+    .status_subresource = true,
+    .subresources = subresources,
+    .description = "CertificateSigningRequest asks for a certificate of the cluster's authority.",
+    .columns = columns,
+    .n_columns = ARRAY_SIZE(columns),
+    .prepare = prepare,
+    .defaults = defaults,
+    .merge_part = merge_part,
+    .validate = validate,
+    .selectable = selectable,
+};

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Secret (core v1): what only those who need it may read.  Causes never repeat its values. */
+#include "api/kind_util.h"
+
+#include "base/base64.h"
+#include "base/mem.h"
+
+#define MAX_BYTES ((size_t) 1 << 20)
+#define TYPE_OPAQUE "Opaque"
+#define TYPE_TOKEN "kubernetes.io/service-account-token"
+#define ACCOUNT_NAME "kubernetes.io/service-account.name"
+
+static struct json *cell_type(const struct json *obj, int64_t now_ms)
+{
+    return api_cell_text(json_path_string(obj, "type", NULL), TYPE_OPAQUE);
+}
+
+static struct json *cell_data(const struct json *obj, int64_t now_ms)
+{
+    return json_int((int64_t) json_count(json_get(obj, "data")));
+}
+
+/* stringData is written into data, and not kept. */
+static void prepare(struct json *obj, const struct json *old)
+{
+    const struct json *text = json_get(obj, "stringData"), *data = json_get(obj, "data");
+    bool usable = json_is(text, JSON_OBJECT) &&
+                  (!data || json_is(data, JSON_NULL) || json_is(data, JSON_OBJECT));
+    for (size_t i = 0; i < json_count(text); i++) {
+        usable = usable && json_is(json_at(text, i), JSON_STRING);
+    }
+    if (text && !usable && !json_is(text, JSON_NULL)) {
+        return; /* For validation to refuse. */
+    }
+    for (size_t i = 0; i < json_count(text); i++) {
+        CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+        const struct json *v = json_at(text, i);
+        base64_encode(json_get_string(v), json_string_size(v), &b);
+        json_set(json_ensure_object(obj, "data"), json_key_at(text, i),
+                 json_string(strbuf_cstr(&b)));
+    }
+    json_remove(obj, "stringData");
+    if (json_is(data, JSON_NULL)) {
+        json_remove(obj, "data");
+    }
+}
+
+static void defaults(struct json *obj)
+{
+    api_default_string(obj, "type", TYPE_OPAQUE);
+}
+
+static bool is_key(const char *s)
+{
+    size_t n = strlen(s);
+    return n > 0 && n <= 253 && !streq(s, ".") && !str_has_prefix(s, "..") &&
+           strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == n;
+}
+
+static void validate_data(const struct json *data, struct api_causes *c)
+{
+    size_t total = 0;
+    if (!api_field_object(c, "data", data)) {
+        return;
+    }
+    for (size_t i = 0; i < json_count(data); i++) {
+        const char *field = API_FIELD("data[%.60s]", json_key_at(data, i));
+        const struct json *v = json_at(data, i);
+        CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+        if (!is_key(json_key_at(data, i))) {
+            api_invalid(c, field, NULL,
+                        "a valid config key must consist of alphanumeric characters, '-', '_' or "
+                        "'.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for "
+                        "validation is '[-._a-zA-Z0-9]+')");
+        }
+        if (!json_is(v, JSON_STRING) && !json_is(v, JSON_NULL)) {
+            api_invalid(c, field, NULL, "must be a string of base64");
+        } else if (base64_decode(json_is(v, JSON_STRING) ? json_get_string(v) : "",
+                                 json_string_size(v), &b) < 0) {
+            api_invalid(c, field, NULL, "must be base64");
+        }
+        total += b.size;
+        if (b.data) {
+            explicit_bzero(b.data, b.size);
+        }
+    }
+    if (total > MAX_BYTES) {
+        api_too_long(c, "data", MAX_BYTES);
+    }
+}
+
+static void validate(const struct json *obj, const struct json *old, struct api_causes *c)
+{
+    static const struct {
+        const char *type, *keys[2];
+    } demands[] = {
+        {"kubernetes.io/dockercfg", {".dockercfg"}},
+        {"kubernetes.io/dockerconfigjson", {".dockerconfigjson"}},
+        {"kubernetes.io/ssh-auth", {"ssh-privatekey"}},
+        {"kubernetes.io/tls", {"tls.crt", "tls.key"}},
+    };
+    const char *type = json_path_string(obj, "type", NULL);
+    const struct json *data = json_get(obj, "data");
+    if (json_get(obj, "stringData")) {
+        api_invalid(c, "stringData", NULL, "must be a map of strings");
+    }
+    validate_data(data, c);
+    api_field_string(c, "type", json_get(obj, "type"), true);
+    for (size_t i = 0; type && i < ARRAY_SIZE(demands); i++) {
+        for (size_t j = 0; j < 2 && streq(type, demands[i].type) && demands[i].keys[j]; j++) {
+            if (!json_get(data, demands[i].keys[j])) {
+                api_required(c, API_FIELD("data[%s]", demands[i].keys[j]), "");
+            }
+        }
+    }
+    if (streq_null(type, "kubernetes.io/basic-auth") && !json_get(data, "username") &&
+        !json_get(data, "password")) {
+        api_required(c, "data[username]", "");
+        api_required(c, "data[password]", "");
+    }
+    const struct json *account = json_path(obj, "metadata", "annotations", ACCOUNT_NAME, NULL);
+    if (streq_null(type, TYPE_TOKEN) && json_string_size(account) == 0) {
+        api_required(c, "metadata.annotations[" ACCOUNT_NAME "]", "");
+    }
+    api_field_bool(c, "immutable", json_get(obj, "immutable"));
+    if (old) {
+        api_field_immutable(c, "type", json_get(obj, "type"), json_get(old, "type"));
+        if (json_get_bool(json_get(old, "immutable"), false)) {
+            const struct json *before = json_get(old, "data");
+            if (!json_get_bool(json_get(obj, "immutable"), false)) {
+                api_forbidden(c, "immutable", "field is immutable when `immutable` is set");
+            }
+            if (json_count(before) != json_count(data) ||
+                (json_count(data) && !json_equal(before, data))) {
+                api_forbidden(c, "data", "field is immutable when `immutable` is set");
+            }
+        }
+    }
+}
+
+static const struct api_column columns[] = {
+    API_COLUMN_NAME,
+    {"Type", "string", "", "What kind of data it has", 0, cell_type},
+    {"Data", "string", "", "Number of its values", 0, cell_data},
+    API_COLUMN_AGE,
+};
+static const struct api_field_label selectable[] = {
+    {"type"},
+    {0},
+};
+
+const struct api_kind api_kind_secret = {
+    .group = "",
+    .version = "v1",
+    .kind = "Secret",
+    .plural = "secrets",
+    .singular = "secret",
+    .namespaced = true,
+    .description = "Secret holds values that only those who need them may read.",
+    .columns = columns,
+    .n_columns = ARRAY_SIZE(columns),
+    .prepare = prepare,
+    .defaults = defaults,
+    .validate = validate,
+    .selectable = selectable,
+};

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The way in: authenticate -> audit -> impersonate -> authorize, before anything is done; and admission, before
+ * anything is stored.
+ *
+ * apiserver_handle calls filter_request with nothing but the HTTP request known, and goes on only when it says
+ * so; from then on q->user is who asks.  Whatever limits or queues requests by user comes after it, by
+ * user_class(q->user).  All decisions fail closed: what cannot be decided is refused.
+ * Internal to src/apiserver. */
+#pragma once
+
+#include "apiserver/server.h"
+
+struct security;
+/* 'cfg' NULL: whoever reaches the server is trusted fully. */
+struct security *security_new(struct apiserver *a, const struct apiserver_security *cfg);
+struct security *security_free(struct security *s);
+
+/* Fills q->attributes and q->user.  false: the request was answered, and is gone. */
+bool filter_request(struct request *q);
+/* Whether what request_parse found is what was authorized; false: answered with 404. */
+bool filter_agrees(struct request *q);
+/* Before 'obj' is stored ('old' NULL: created): what depends on who asks is written into it, or refused.  -EACCES: the request was answered. */
+int filter_admit(struct request *q, struct json *obj, const struct json *old);
+/* The request was answered with 'code'; 'body' (JSON; NULL: none or not known) goes to the audit log if its policy
+ * wants it.  Called once, before 'q' is freed. */
+void filter_done(struct request *q, int code, const char *body, size_t size);
+/* A stream begins; the request's attributes are gone from then on. */
+void filter_streaming(struct request *q);
+
+/* Objects changed: roles, bindings and what tokens hang on.  'ck' NULL: everything was loaded anew. */
+void security_changed(struct security *s, const struct cache_kind *ck,
+                      const struct cache_event *ev);

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* /healthz, /livez and /readyz, as kube-apiserver has them: all checks of an endpoint, or one by its name. */
+#include "apiserver/server.h"
+
+enum { HEALTHZ = 1, LIVEZ = 2, READYZ = 4 };
+static const char *const endpoints[] = {"healthz", "livez", "readyz"};
+
+struct health_check {
+    const char *name;
+    unsigned in; /* Endpoints. */
+    apiserver_check_fn *fn;
+    void *ctx;
+};
+
+static const char *check_ping(void *server)
+{
+    return NULL;
+}
+
+static const char *check_store(void *server)
+{
+    return ((struct apiserver *) server)->lost ? "the store is not available" : NULL;
+}
+
+static const char *check_registry(void *server)
+{
+    return ((struct apiserver *) server)->cache.ready ? NULL : "the registry is being loaded";
+}
+
+static const char *check_shutdown(void *server)
+{
+    const struct apiserver *a = server;
+    return a->stopping || a->unready ? "the server is shutting down" : NULL;
+}
+
+static void add(struct apiserver *a, struct health_check c)
+{
+    a->checks = grow(a->checks, &a->checks_cap, a->n_checks + 1, sizeof *a->checks);
+    a->checks[a->n_checks++] = c;
+}
+
+void health_init(struct apiserver *a)
+{
+    add(a, (struct health_check){"ping", HEALTHZ | LIVEZ | READYZ, check_ping, a});
+    add(a, (struct health_check){"etcd", HEALTHZ | READYZ, check_store, a});
+    add(a, (struct health_check){"registry", HEALTHZ | READYZ, check_registry, a});
+    add(a, (struct health_check){"shutdown", READYZ, check_shutdown, a});
+}
+
+void apiserver_add_check(struct apiserver *a, const char *name, apiserver_check_fn *fn, void *ctx)
+{
+    add(a, (struct health_check){name, READYZ, fn, ctx});
+}
+
+/* Whether ?exclude= names it; the parameter may be there several times. */
+static bool is_excluded(const struct request *q, const char *name)
+{
+    const char *s = http_query_raw(q->x);
+    size_t n = strlen(name);
+    while (s && *s) {
+        if (str_has_prefix(s, "exclude=") && strncmp(s + 8, name, n) == 0 &&
+            (!s[8 + n] || s[8 + n] == '&')) {
+            return true;
+        }
+        s = strchr(s, '&');
+        s = s ? s + 1 : NULL;
+    }
+    return false;
+}
+
+static void respond_one(struct request *q, const struct health_check *c)
+{
+    const char *wrong = c->fn(c->ctx);
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    strbuf_addf(&text, "%s%s", wrong ? "internal server error: " : "ok", wrong ? wrong : "");
+    respond_text(q, wrong ? 503 : 200, "text/plain; charset=utf-8", &text);
+}
+
+static void respond_all(struct request *q, const char *name, unsigned in)
+{
+    const struct apiserver *a = q->server;
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    bool failed = false;
+    for (size_t i = 0; i < a->n_checks; i++) {
+        const struct health_check *c = &a->checks[i];
+        if (!(c->in & in)) {
+            continue;
+        }
+        if (is_excluded(q, c->name)) {
+            strbuf_addf(&text, "[+]%s excluded: ok\n", c->name);
+            continue;
+        }
+        const char *wrong = c->fn(c->ctx);
+        failed |= wrong != NULL;
+        if (wrong) {
+            strbuf_addf(&text, "[-]%s failed: %s\n", c->name, wrong);
+        } else {
+            strbuf_addf(&text, "[+]%s ok\n", c->name);
+        }
+    }
+    if (failed || request_flag(q, "verbose")) {
+        strbuf_addf(&text, "%s check %s\n", name, failed ? "failed" : "passed");
+    } else {
+        strbuf_reset(&text);
+        strbuf_adds(&text, "ok");
+    }
+    respond_text(q, failed ? 503 : 200, "text/plain; charset=utf-8", &text);
+}
+
+bool handle_health(struct request *q, const char *path)
+{
+    for (size_t e = 0; e < ARRAY_SIZE(endpoints); e++) {
+        size_t n = strlen(endpoints[e]);
+        unsigned in = 1u << e;
+        if (strncmp(path + 1, endpoints[e], n) != 0) {
+            continue;
+        }
+        const char *rest = path + 1 + n;
+        if (!*rest) {
+            respond_all(q, endpoints[e], in);
+            return true;
+        }
+        for (size_t i = 0; *rest == '/' && i < q->server->n_checks; i++) {
+            const struct health_check *c = &q->server->checks[i];
+            if (c->in & in && streq(c->name, rest + 1)) {
+                respond_one(q, c);
+                return true;
+            }
+        }
+    }
+    return false;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tenet token: tokens by which nodes join. */
+#include "base/base64.h"
+#include "base/mem.h"
+#include "base/timeutil.h"
+#include "cli/session.h"
+#include "client/join_token.h"
+#include "client/kubeconfig.h"
+
+#include <stdio.h>
+
+#define DEFAULT_TTL_S 86400
+#define MAX_TTL_S 315360000
+
+static const char help[] =
+    "usage: tenet token create [--ttl TIME] [--write-kubeconfig FILE] [OPTIONS]\n"
+    "       tenet token list [OPTIONS]\n"
+    "       tenet token delete ID... [OPTIONS]\n"
+    "\n"
+    "Bootstrap tokens: what a node shows to get its own certificate, once. \"create\" prints a "
+    "new\n"
+    "one; with --write-kubeconfig it also writes what a node's bootstrapKubeConfig needs.\n"
+    "\n"
+    "      --ttl TIME              how long it is good: 30m, 24h (default), 7d; 0: for ever\n"
+    "      --description TEXT      for the list\n"
+    "      --write-kubeconfig FILE the token, with the server and its CA of the kubeconfig in use\n"
+    "      --kubeconfig FILE       default: $KUBECONFIG, then ~/.kube/config\n"
+    "  -h, --help                  this text\n";
+
+enum { OPT_TTL = OPT_FIRST_FREE, OPT_DESCRIPTION, OPT_WRITE };
+static const struct option longs[] = {SESSION_OPTIONS,
+                                      {"ttl", required_argument, NULL, OPT_TTL},
+                                      {"description", required_argument, NULL, OPT_DESCRIPTION},
+                                      {"write-kubeconfig", required_argument, NULL, OPT_WRITE},
+                                      {0}};
+
+struct token_command {
+    struct session s;
+    int64_t ttl_s;
+    const char *description, *write;
+};
+
+/* "30m", "24h", "7d", "90s", "0" */
+static int parse_ttl(const char *text, int64_t *ret)
+{
+    static const struct {
+        char unit;
+        int64_t seconds;
+    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
+    size_t n = strlen(text);
+    int64_t value = 0;
+    if (streq(text, "0")) {
+        *ret = 0;
+        return 0;
+    }
+    for (size_t i = 0; n > 1 && i < ARRAY_SIZE(units); i++) {
+        CLEANUP_FREE char *number = xstrndup(text, n - 1);
+        if (text[n - 1] == units[i].unit &&
+            str_to_i64(number, 1, MAX_TTL_S / units[i].seconds, &value) == 0) {
+            *ret = value * units[i].seconds;
+            return 0;
+        }
+    }
+    return -EINVAL;
+}
+
+static int write_kubeconfig(const struct token_command *t, const char *token)
+{
+    __attribute__((cleanup(kubeconfig_done))) struct kubeconfig k = {0};
+    struct err e = {0};
+    int r = kubeconfig_load(t->s.kubeconfig, &k, &e);
+    if (r == 0) {
+        struct kubeconfig w = {.server = k.server,
+                               .ca = k.ca,
+                               .server_name = k.server_name,
+                               .insecure = k.insecure,
+                               .token = (char *) token};
+        r = kubeconfig_write(t->write, "bootstrap", &w, &e);
+    }
+    return r < 0 ? session_error("%s", e.text) : 0;
+}
+
+static int create(struct token_command *t)
+{
+    struct err e = {0};
+    char token[JOIN_TOKEN_SIZE];
+    if (t->write && t->s.server) {
+        return command_usage(&cmd_token, "--write-kubeconfig needs a kubeconfig, not --server");
+    }
+    int64_t until = t->ttl_s ? time_wall_ms() + t->ttl_s * 1000 : 0;
+    CLEANUP(json_free)
+    struct json *secret =
+        join_token_new(t->description ? t->description : "tenet token create", until, token);
+    CLEANUP_FREE char *path = api_path("v1", "secrets", JOIN_TOKEN_NAMESPACE, NULL, NULL);
+    if (api_request_sync(t->s.client, "POST", path, NULL, NULL, secret, NULL, &e) < 0) {
+        return session_fail(&t->s, &e, NULL);
+    }
+    int status = t->write ? write_kubeconfig(t, token) : 0;
+    if (status == 0) {
+        puts(token);
+    }
+    explicit_bzero(token, sizeof token);
+    return status;
+}
+
+static const char *value(const struct json *secret, const char *key, struct strbuf *b)
+{
+    const struct json *v = json_path(secret, "data", key, NULL);
+    strbuf_reset(b);
+    if (json_is(v, JSON_STRING)) {
+        (void) base64_decode(json_get_string(v), json_string_size(v), b);
+    }
+    return strbuf_cstr(b);
+}
+
+static int list(struct token_command *t)
+{
+    struct err e = {0};
+    CLEANUP(json_free) struct json *all = NULL;
+    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+    const struct json *secret;
+    if (api_request_sync(t->s.client, "GET",
+                         "/api/v1/namespaces/" JOIN_TOKEN_NAMESPACE
+                         "/secrets?fieldSelector=type%3D" JOIN_TOKEN_TYPE,
+                         NULL, NULL, NULL, &all, &e) < 0) {
+        return session_fail(&t->s, &e, NULL);
+    }
+    printf("%-8s %-22s %s\n", "ID", "EXPIRES", "DESCRIPTION");
+    JSON_FOREACH (secret, json_get(all, "items")) {
+        printf("%-8s ", value(secret, "token-id", &b));
+        const char *expires = value(secret, "expiration", &b);
+        printf("%-22s ", *expires ? expires : "never");
+        printf("%s\n", value(secret, "description", &b));
+    }
+    return 0;
+}
+
+static int delete (struct token_command *t, int n, char **ids)
+{
+    int status = 0;
+    for (int i = 0; i < n; i++) {
+        struct err e = {0};
+        if (!join_token_is_id(ids[i])) {
+            return command_usage(&cmd_token, "\"%s\" is not a token's id", ids[i]);
+        }
+        CLEANUP_FREE char *name = xasprintf("bootstrap-token-%s", ids[i]);
+        CLEANUP_FREE char *path = api_path("v1", "secrets", JOIN_TOKEN_NAMESPACE, name, NULL);
+        if (api_request_sync(t->s.client, "DELETE", path, NULL, NULL, NULL, NULL, &e) < 0) {
+            status = session_fail(&t->s, &e, NULL);
+        } else {
+            printf("token %s deleted\n", ids[i]);
+        }
+    }
+    return status;
+}
+
+static void done(struct token_command *t)
+{
+    session_done(&t->s);
+}
+
+static int run(int argc, char **argv)
+{
+    __attribute__((cleanup(done))) struct token_command t = {.ttl_s = DEFAULT_TTL_S};
+    int opt;
+    while ((opt = session_getopt(&t.s, &cmd_token, argc, argv, SESSION_SHORT_OPTIONS, longs)) !=
+           -1) {
+        switch (opt) {
+        case OPT_TTL:
+            if (parse_ttl(optarg, &t.ttl_s) < 0) {
+                return command_usage(&cmd_token, "--ttl %s is not a time such as 24h", optarg);
+            }
+            break;
+        case OPT_DESCRIPTION:
+            t.description = optarg;
+            break;
+        case OPT_WRITE:
+            t.write = optarg;
+            break;
+        default:
+            return opt == OPT_HELP ? 0 : 2;
+        }
+    }
+    const char *verb = optind < argc ? argv[optind] : "";
+    int n = argc - optind - 1;
+    bool known = streq(verb, "create") || streq(verb, "list") || streq(verb, "delete");
+    if (!known) {
+        return command_usage(&cmd_token, "must be one of create, list, delete");
+    }
+    if (streq(verb, "delete") ? n == 0 : n > 0) {
+        return command_usage(&cmd_token, n ? "unexpected argument \"%s\"" : "whose id is missing%s",
+                             n ? argv[optind + 1] : "");
+    }
+    int status = session_open(&t.s);
+    if (status != 0) {
+        return status;
+    }
+    return streq(verb, "create") ? create(&t)
+           : streq(verb, "list") ? list(&t)
+                                 : delete (&t, n, argv + optind + 1);
+}
+
+const struct command cmd_token = {
+    .name = "token", .summary = "tokens by which nodes join", .help = help, .run = run};

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Certificates on request: grants nodes theirs, signs what is granted, and removes requests that are over.
+ *
+ * A request for a node's client certificate is granted when whoever asks may "create"
+ * certificatesigningrequests/nodeclient, or, for a node that asks for its own again, .../selfnodeclient; all
+ * others wait for an administrator.  Signed are those of the signers
+ * kubernetes.io/kube-apiserver-client, .../kube-apiserver-client-kubelet and .../kubelet-serving, each only
+ * with the subject and usages that it is for. */
+#pragma once
+
+#include "client/client.h"
+
+struct pki_ca;
+struct certificates;
+struct certificates *certificates_new(struct loop *l, struct api_client *client,
+                                      const struct pki_ca *ca);
+struct certificates *certificates_free(struct certificates *c);
+
+/* Pure but for OpenSSL: whether the CertificateSigningRequest is one of a node for its client certificate. */
+bool certificates_is_node_client(const struct json *csr);
+/* Whether its signer may sign what it asks for; -EINVAL says why not; -ENOTSUP: not one of our signers. */
+int certificates_check(const struct json *csr, struct err *e);

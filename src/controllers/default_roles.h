@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The roles and bindings, and the namespaces they need, that every cluster has: Kubernetes' and OpenShift's names
+ * for what is here.  Pure. */
+#pragma once
+
+#include "wire/json.h"
+
+/* Owned array of Namespaces. */
+struct json *default_namespaces(void);
+/* Owned array of ClusterRoles; of ClusterRoleBindings. */
+struct json *default_cluster_roles(void);
+struct json *default_cluster_role_bindings(void);
+
+#define ANNOTATION_AUTOUPDATE "rbac.authorization.kubernetes.io/autoupdate"
+/* What the object 'have' becomes so that it gives all that 'want' does: owned, or NULL: nothing is to be done, as it
+ * has all, or its annotation autoupdate is "false".  What it has beyond that stays. */
+struct json *default_reconciled(const struct json *want, const struct json *have);

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What decides before RBAC does: attributes of requests, bearer tokens, the audit policy. */
+#include "apiserver/audit_policy.h"
+#include "apiserver/security.h"
+#include "base/mem.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static void attributes_are_read_off_the_path(void **state)
+{
+    static const struct {
+        const char *method, *path, *fields;
+        bool watch;
+        const char *want;
+    } cases[] = {
+        {"GET", "/api/v1/namespaces/red/pods/web", NULL, false, "get |v1|pods||red|web|"},
+        {"GET", "/api/v1/namespaces/red/pods", NULL, false, "list |v1|pods||red||"},
+        {"GET", "/api/v1/pods", NULL, true, "watch |v1|pods||||"},
+        {"POST", "/api/v1/namespaces/red/pods", NULL, false, "create |v1|pods||red||"},
+        {"PUT", "/api/v1/namespaces/red/pods/web/status", NULL, false,
+         "update |v1|pods|status|red|web|"},
+        {"PATCH", "/apis/apps/v1/namespaces/red/deployments/d", NULL, false,
+         "patch apps|v1|deployments||red|d|"},
+        {"DELETE", "/api/v1/nodes/n", NULL, false, "delete |v1|nodes|||n|"},
+        {"DELETE", "/api/v1/namespaces/red/pods", NULL, false, "deletecollection |v1|pods||red||"},
+        {"GET", "/api/v1/namespaces/red", NULL, false, "get |v1|namespaces||red|red|"},
+        {"PUT", "/api/v1/namespaces/red/finalize", NULL, false,
+         "update |v1|namespaces|finalize|red|red|"},
+        {"GET", "/api/v1/namespaces", NULL, false, "list |v1|namespaces||||"},
+        {"GET", "/api/v1/nodes", "metadata.name=n1", false, "list |v1|nodes|||n1|"},
+        {"GET", "/api/v1/nodes", "a=b,metadata.name==n1", true, "watch |v1|nodes|||n1|"},
+        {"GET", "/api/v1/nodes", "metadata.name!=n1", false, "list |v1|nodes||||"},
+        {"DELETE", "/api/v1/nodes", "metadata.name=n1", false, "deletecollection |v1|nodes||||"},
+        {"GET", "/api/v1/pods", "spec.nodeName=n1", false, "list |v1|pods||||n1"},
+        {"GET", "/api/v1", NULL, false, "get /api/v1"},
+        {"GET", "/apis/apps", NULL, false, "get /apis/apps"},
+        {"POST", "/healthz", NULL, false, "post /healthz"},
+        {"HEAD", "/api/v1/nodes/n", NULL, false, "get |v1|nodes|||n|"},
+        {"BREW", "/api/v1/nodes/n", NULL, false, " |v1|nodes|||n|"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP(attributes_done) struct attributes a;
+        attributes_parse(&a, cases[i].method, cases[i].path, cases[i].watch, cases[i].fields);
+        CLEANUP_FREE char *got =
+            a.is_resource ? xasprintf("%s %s|%s|%s|%s|%s|%s|%s", a.verb, a.group, a.version,
+                                      a.resource, a.subresource, a.namespace, a.name, a.node)
+                          : xasprintf("%s %s", a.verb, a.path);
+        assert_string_equal(got, cases[i].want);
+    }
+}
+
+static void a_header_is_a_bearer_token_or_wrong(void **state)
+{
+    static const struct {
+        const char *header;
+        int result;
+        const char *token;
+    } cases[] = {
+        {NULL, -ENOENT, NULL},
+        {"Bearer abc", 0, "abc"},
+        {"bearer  a.b-c_~+/=", 0, "a.b-c_~+/="},
+        {"Bearer", -EINVAL, NULL},
+        {"Bearer ", -EINVAL, NULL},
+        {"Bearerabc", -EINVAL, NULL},
+        {"Bearer a b", -EINVAL, NULL},
+        {"Basic YTpi", -EINVAL, NULL},
+        {"", -EINVAL, NULL},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        const char *token = NULL;
+        assert_int_equal(authn_bearer(cases[i].header, &token), cases[i].result);
+        if (cases[i].token) {
+            assert_string_equal(token, cases[i].token);
+        }
+    }
+}
+
+static void secrets_are_equal_as_a_whole(void **state)
+{
+    assert_true(secret_equal("abc", 3, "abc", 3));
+    assert_false(secret_equal("abc", 3, "abd", 3));
+    assert_false(secret_equal("abc", 3, "abcabc", 6));
+    assert_false(secret_equal("abcabc", 6, "abc", 3));
+    assert_false(secret_equal("abc", 3, "", 0));
+    assert_false(secret_equal("", 0, "abc", 3));
+}
+
+static void users_know_what_they_are(void **state)
+{
+    CLEANUP(user_unref) struct user_info *sa = user_service_account("red", "robot", "u");
+    CLEANUP(user_unref) struct user_info *node = user_new("system:node:n1");
+    CLEANUP(user_unref) struct user_info *jane = user_new("jane");
+    CLEANUP(user_unref) struct user_info *admin = user_new("x");
+    CLEANUP(user_unref) struct user_info *nobody = user_new("system:anonymous");
+    CLEANUP_FREE char *ns = NULL;
+    CLEANUP_FREE char *name = NULL;
+    assert_string_equal(sa->name, "system:serviceaccount:red:robot");
+    assert_true(user_in_group(sa, "system:serviceaccounts:red"));
+    assert_true(user_parse_service_account(sa->name, &ns, &name));
+    assert_string_equal(ns, "red");
+    assert_string_equal(name, "robot");
+    assert_false(user_parse_service_account("system:serviceaccount:red:", NULL, NULL));
+    assert_false(user_parse_service_account("system:serviceaccount::a", NULL, NULL));
+    assert_false(user_parse_service_account("system:serviceaccount:a:b:c", NULL, NULL));
+    /* Without the group it is only a name. */
+    assert_null(user_node(node));
+    user_add_group(node, "system:nodes");
+    assert_string_equal(user_node(node), "n1");
+    user_add_group(admin, "system:masters");
+    assert_int_equal(user_class(admin), USER_MASTER);
+    assert_int_equal(user_class(node), USER_NODE);
+    assert_int_equal(user_class(sa), USER_WORKLOAD);
+    assert_int_equal(user_class(jane), USER_PERSON);
+    assert_int_equal(user_class(nobody), USER_UNKNOWN);
+}
+
+static void the_first_audit_rule_that_matches_decides(void **state)
+{
+    static const char policy[] =
+        "apiVersion: audit.k8s.io/v1\n"
+        "kind: Policy\n"
+        "omitStages: [RequestReceived]\n"
+        "rules:\n"
+        "- {level: None, users: [quiet]}\n"
+        "- {level: RequestResponse, userGroups: [dev], verbs: [create]}\n"
+        "- {level: Request, resources: [{group: '', resources: [pods, 'services/*']}],\n"
+        "   namespaces: [red], omitStages: [ResponseStarted]}\n"
+        "- {level: Metadata, nonResourceURLs: ['/api*']}\n";
+    static const struct {
+        const char *user, *method, *path;
+        enum audit_level level;
+        unsigned omit;
+    } cases[] = {
+        {"quiet", "POST", "/api/v1/pods", AUDIT_NONE, 1},
+        {"dev", "POST", "/api/v1/nodes", AUDIT_REQUEST_RESPONSE, 1},
+        {"dev", "GET", "/api/v1/nodes", AUDIT_NONE, 0},
+        {"joe", "GET", "/api/v1/namespaces/red/pods", AUDIT_REQUEST, 3},
+        {"joe", "GET", "/api/v1/namespaces/red/pods/p/log", AUDIT_NONE, 0},
+        {"joe", "GET", "/api/v1/namespaces/red/services/s/status", AUDIT_REQUEST, 3},
+        {"joe", "GET", "/api/v1/namespaces/blue/pods", AUDIT_NONE, 0},
+        {"joe", "GET", "/apis", AUDIT_METADATA, 1},
+        {"joe", "GET", "/version", AUDIT_NONE, 0},
+    };
+    struct audit_policy *p = NULL;
+    struct err e = {0};
+    if (audit_policy_parse(policy, sizeof policy - 1, &p, &e) < 0) {
+        fail_msg("%s", e.text);
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP(attributes_done) struct attributes a;
+        CLEANUP(user_unref) struct user_info *u = user_new(cases[i].user);
+        user_add_group(u, cases[i].user);
+        attributes_parse(&a, cases[i].method, cases[i].path, false, NULL);
+        struct audit_decision d = audit_policy_decide(p, u, &a);
+        assert_int_equal(d.level, cases[i].level);
+        assert_int_equal(d.omit, cases[i].omit);
+    }
+    audit_policy_free(p);
+    p = audit_policy_default();
+    CLEANUP(attributes_done) struct attributes a;
+    attributes_parse(&a, "GET", "/x", false, NULL);
+    assert_int_equal(audit_policy_decide(p, NULL, &a).level, AUDIT_METADATA);
+    audit_policy_free(p);
+}
+
+static void wrong_audit_policies_are_refused_with_the_field(void **state)
+{
+#define HEAD "apiVersion: audit.k8s.io/v1\nkind: Policy\n"
+    static const struct {
+        const char *text, *error;
+    } cases[] = {
+        {"kind: Policy\nrules: []", "policy: is not a Policy of audit.k8s.io/v1"},
+        {HEAD "rules: []", "policy.rules: must be a list of 1 to 1000 rules"},
+        {HEAD "rules: [{level: All}]",
+         "rules[0].level: must be one of None, Metadata, Request, RequestResponse"},
+        {HEAD "rules: [{level: None, user: [x]}]", "rules[0].user: is not known"},
+        {HEAD "rules: [{level: None, users: x}]", "rules[0].users: must be a list"},
+        {HEAD "rules: [{level: None, users: [[1]]}]", "rules[0].users: must be a list of strings"},
+        {HEAD "rules: [{level: None, resources: [{groups: x}]}]",
+         "rules[0].resources.groups: is not known"},
+        {HEAD "rules: [{level: None, omitStages: [Last]}]",
+         "rules[0].omitStages: \"Last\" is not a stage"},
+        {HEAD "rules: [{level: None, nonResourceURLs: [/x], namespaces: [z]}]",
+         "rules[0].nonResourceURLs: a rule is for paths or for resources, not for both"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct audit_policy *p = NULL;
+        struct err e = {0};
+        assert_int_equal(audit_policy_parse(cases[i].text, strlen(cases[i].text), &p, &e), -EINVAL);
+        assert_string_equal(e.text, cases[i].error);
+    }
+}
+
+#define T(name) cmocka_unit_test(name)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(attributes_are_read_off_the_path),
+        T(a_header_is_a_bearer_token_or_wrong),
+        T(secrets_are_equal_as_a_whole),
+        T(users_know_what_they_are),
+        T(the_first_audit_rule_that_matches_decides),
+        T(wrong_audit_policies_are_refused_with_the_field),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The RBAC evaluator: tables of decisions, and random policies against an evaluator that walks everything. */
+#include "apiserver/rbac.h"
+#include "base/mem.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static struct json *parse(const char *text)
+{
+    struct json *v = NULL;
+    struct err e = {0};
+    CLEANUP_FREE char *quoted = xstrdup(text);
+    for (char *p = quoted; *p; p++) {
+        *p = *p == '\'' ? '"' : *p;
+    }
+    if (json_parse(quoted, strlen(quoted), &v, &e) < 0) {
+        fail_msg("%s: %s", text, e.text);
+    }
+    return v;
+}
+
+static void set_role(struct rbac *r, const char *ns, const char *name, const char *rules)
+{
+    CLEANUP_FREE char *text = xasprintf("{'rules': %s}", rules);
+    CLEANUP(json_free) struct json *o = parse(text);
+    rbac_set_role(r, ns, name, o);
+}
+
+static void bind(struct rbac *r, const char *ns, const char *name, const char *kind,
+                 const char *role, const char *subjects)
+{
+    CLEANUP_FREE char *text = xasprintf("{'roleRef': {'kind': '%s', 'name': '%s'}, 'subjects': %s}",
+                                        kind, role, subjects);
+    CLEANUP(json_free) struct json *o = parse(text);
+    rbac_set_binding(r, ns, name, o);
+}
+
+/* "VERB PATH" or "VERB GROUP RESOURCE[/SUB] NS NAME", "-" for an empty one. */
+static bool allows(const struct rbac *r, const struct user_info *u, const char *what)
+{
+    char verb[32] = "", group[64] = "", resource[64] = "", ns[64] = "", name[64] = "", *sub;
+    if (sscanf(what, "%31s %63s %63s %63s %63s", verb, group, resource, ns, name) == 2) {
+        struct attributes a = {.verb = verb, .path = group};
+        return rbac_allows(r, u, &a, NULL);
+    }
+    char none[] = "";
+    sub = strchr(resource, '/');
+    if (sub) {
+        *sub++ = '\0';
+    }
+    struct attributes a = {.is_resource = true,
+                           .verb = verb,
+                           .path = none,
+                           .group = streq(group, "-") ? none : group,
+                           .resource = resource,
+                           .subresource = sub ? sub : none,
+                           .namespace = streq(ns, "-") ? none : ns,
+                           .name = streq(name, "-") ? none : name};
+    return rbac_allows(r, u, &a, NULL);
+}
+
+static void rules_match_verbs_groups_resources_names_and_paths(void **state)
+{
+    static const struct {
+        const char *rule, *yes, *no;
+    } cases[] = {
+        {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['pods']}", "get - pods x p",
+         "list - pods x -"},
+        {"{'verbs': ['*'], 'apiGroups': [''], 'resources': ['pods']}", "patch - pods x p",
+         "get apps pods x p"},
+        {"{'verbs': ['get'], 'apiGroups': ['*'], 'resources': ['pods']}", "get apps pods x p",
+         "get - pods/log x p"},
+        {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['*']}", "get - pods/log x p",
+         "get apps pods x p"},
+        {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['pods/log']}", "get - pods/log x p",
+         "get - pods x p"},
+        {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['*/scale']}", "get - pods/scale x p",
+         "get - pods/log x p"},
+        {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['pods'], 'resourceNames': ['a']}",
+         "get - pods x a", "get - pods x b"},
+        {"{'verbs': ['create'], 'apiGroups': [''], 'resources': ['pods'], 'resourceNames': ['a']}",
+         "create - pods x a", "create - pods x -"},
+        {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['pod']}", "get - pod x a",
+         "get - pods x a"},
+        {"{'verbs': ['get'], 'nonResourceURLs': ['/api/*']}", "get /api/v1", "get /apis"},
+        {"{'verbs': ['get'], 'nonResourceURLs': ['/version']}", "get /version", "post /version"},
+        {"{'verbs': ['*'], 'nonResourceURLs': ['*']}", "post /x", "get - pods x p"},
+        {"{'verbs': ['*'], 'apiGroups': ['*'], 'resources': ['*']}", "x y z/w n m", "get /api"},
+    };
+    CLEANUP(user_unref) struct user_info *u = user_new("jane");
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct rbac *r = rbac_new();
+        CLEANUP_FREE char *rules = xasprintf("[%s]", cases[i].rule);
+        set_role(r, NULL, "c", rules);
+        bind(r, NULL, "b", "ClusterRole", "c", "[{'kind': 'User', 'name': 'jane'}]");
+        if (!allows(r, u, cases[i].yes) || allows(r, u, cases[i].no)) {
+            fail_msg("%s", cases[i].rule);
+        }
+        rbac_free(r);
+    }
+}
+
+static void bindings_give_in_their_namespace_only(void **state)
+{
+    struct rbac *r = rbac_new();
+    static const char get[] = "[{'verbs': ['get'], 'apiGroups': [''], 'resources': ['pods']}]";
+    CLEANUP(user_unref) struct user_info *jane = user_new("jane");
+    CLEANUP(user_unref) struct user_info *sa = user_service_account("red", "robot", NULL);
+    user_add_group(jane, "dev");
+    set_role(r, "red", "reader", get);
+    set_role(r, NULL, "reader", "[{'verbs': ['list'], 'apiGroups': [''], 'resources': ['pods']}]");
+    bind(r, "red", "b", "Role", "reader", "[{'kind': 'Group', 'name': 'dev'}]");
+    assert_true(allows(r, jane, "get - pods red p"));
+    assert_false(allows(r, jane, "get - pods blue p"));
+    assert_false(allows(r, jane, "get - pods - -"));
+    /* The Role and the ClusterRole of one name are two. */
+    assert_false(allows(r, jane, "list - pods red -"));
+    bind(r, "blue", "b", "ClusterRole", "reader",
+         "[{'kind': 'ServiceAccount', 'name': 'robot', 'namespace': 'red'}]");
+    assert_true(allows(r, sa, "list - pods blue -"));
+    assert_false(allows(r, sa, "list - pods red -"));
+    /* A ClusterRoleBinding cannot name a Role. */
+    bind(r, NULL, "b", "Role", "reader", "[{'kind': 'User', 'name': 'jane'}]");
+    assert_false(allows(r, jane, "get - pods blue p"));
+    /* A User called like the group is not the group. */
+    bind(r, "green", "b", "ClusterRole", "reader", "[{'kind': 'User', 'name': 'dev'}]");
+    assert_false(allows(r, jane, "list - pods green -"));
+    rbac_free(r);
+}
+
+static void changes_and_deletions_count_at_once(void **state)
+{
+    struct rbac *r = rbac_new();
+    CLEANUP(user_unref) struct user_info *u = user_new("jane");
+    CLEANUP_STRBUF struct strbuf why = STRBUF_INIT;
+    char empty[] = "";
+    char pods[] = "pods";
+    struct attributes a = {.is_resource = true,
+                           .verb = "get",
+                           .path = empty,
+                           .group = empty,
+                           .resource = pods,
+                           .subresource = empty,
+                           .namespace = empty,
+                           .name = empty};
+    bind(r, NULL, "b", "ClusterRole", "late", "[{'kind': 'User', 'name': 'jane'}]");
+    assert_false(rbac_allows(r, u, &a, &why));
+    assert_string_equal(why.data, "clusterrole.rbac.authorization.k8s.io \"late\" not found");
+    set_role(r, NULL, "late", "[{'verbs': ['get'], 'apiGroups': [''], 'resources': ['pods']}]");
+    assert_true(rbac_allows(r, u, &a, NULL));
+    set_role(r, NULL, "late", "[]");
+    assert_false(rbac_allows(r, u, &a, NULL));
+    set_role(r, NULL, "late", "[{'verbs': ['*'], 'apiGroups': ['*'], 'resources': ['*']}]");
+    bind(r, NULL, "b", "ClusterRole", "late", "[{'kind': 'User', 'name': 'joe'}]");
+    assert_false(rbac_allows(r, u, &a, NULL));
+    bind(r, NULL, "c", "ClusterRole", "late", "[{'kind': 'User', 'name': 'jane'}]");
+    assert_true(rbac_allows(r, u, &a, NULL));
+    rbac_set_binding(r, NULL, "c", NULL);
+    assert_false(rbac_allows(r, u, &a, NULL));
+    bind(r, NULL, "c", "ClusterRole", "late", "[{'kind': 'User', 'name': 'jane'}]");
+    rbac_set_role(r, NULL, "late", NULL);
+    assert_false(rbac_allows(r, u, &a, NULL));
+    rbac_free(r);
+}
+
+static void nobody_covers_more_than_they_have(void **state)
+{
+    static const struct {
+        const char *have, *want;
+        bool ok;
+    } cases[] = {
+        {"{'verbs': ['get', 'list'], 'apiGroups': [''], 'resources': ['pods']}",
+         "{'verbs': ['get'], 'apiGroups': [''], 'resources': ['pods']}", true},
+        {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['pods']}",
+         "{'verbs': ['get', 'list'], 'apiGroups': [''], 'resources': ['pods']}", false},
+        {"{'verbs': ['*'], 'apiGroups': ['*'], 'resources': ['*']}",
+         "{'verbs': ['*'], 'apiGroups': ['*'], 'resources': ['*']}", true},
+        {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['*']}",
+         "{'verbs': ['get'], 'apiGroups': [''], 'resources': ['pods', 'pods/log']}", true},
+        {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['*/log']}",
+         "{'verbs': ['get'], 'apiGroups': [''], 'resources': ['pods/log']}", true},
+        {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['pods'], 'resourceNames': ['a']}",
+         "{'verbs': ['get'], 'apiGroups': [''], 'resources': ['pods']}", false},
+        {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['pods']}",
+         "{'verbs': ['get'], 'apiGroups': [''], 'resources': ['pods'], 'resourceNames': ['a']}",
+         true},
+        {"{'verbs': ['get'], 'nonResourceURLs': ['/api/*']}",
+         "{'verbs': ['get'], 'nonResourceURLs': ['/api/*', '/api/v1']}", true},
+        {"{'verbs': ['get'], 'nonResourceURLs': ['/api/v1']}",
+         "{'verbs': ['get'], 'nonResourceURLs': ['/api/*']}", false},
+        {"{'verbs': ['get'], 'apiGroups': ['*'], 'resources': ['*']}",
+         "{'verbs': ['get'], 'nonResourceURLs': ['/x']}", false},
+    };
+    CLEANUP(user_unref) struct user_info *u = user_new("jane");
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct rbac *r = rbac_new();
+        CLEANUP_FREE char *have = xasprintf("[%s]", cases[i].have);
+        CLEANUP_FREE char *want = xasprintf("[%s]", cases[i].want);
+        CLEANUP(json_free) struct json *v = parse(want);
+        CLEANUP_STRBUF struct strbuf missing = STRBUF_INIT;
+        struct rbac_rules rules;
+        set_role(r, "red", "c", have);
+        bind(r, "red", "b", "Role", "c", "[{'kind': 'User', 'name': 'jane'}]");
+        rbac_rules_parse(v, &rules);
+        if (rbac_covers(r, u, "red", &rules, &missing) != cases[i].ok ||
+            cases[i].ok != !missing.size) {
+            fail_msg("%s wants %s: %s", cases[i].have, cases[i].want, strbuf_cstr(&missing));
+        }
+        assert_false(rbac_covers(r, u, "blue", &rules, &missing));
+        rbac_rules_done(&rules);
+        rbac_free(r);
+    }
+}
+
+static void what_is_missing_is_told_as_kubernetes_does(void **state)
+{
+    struct rbac *r = rbac_new();
+    CLEANUP(user_unref) struct user_info *u = user_new("jane");
+    CLEANUP_STRBUF struct strbuf missing = STRBUF_INIT;
+    struct rbac_rules rules;
+    CLEANUP(json_free)
+    struct json *v = parse("[{'verbs': ['get', 'list'], 'apiGroups': [''], 'resources': ['pods'], "
+                           "'resourceNames': ['a']}]");
+    rbac_rules_parse(v, &rules);
+    assert_false(rbac_covers(r, u, "red", &rules, &missing));
+    assert_string_equal(missing.data, "\n{APIGroups:[\"\"], Resources:[\"pods\"], "
+                                      "ResourceNames:[\"a\"], Verbs:[\"get\" \"list\"]}");
+    rbac_rules_done(&rules);
+    rbac_free(r);
+}
+
+/* ---- random policies ---- */
+
+static uint32_t seed;
+
+static uint32_t rnd(uint32_t n)
+{
+    seed = seed * 1664525 + 1013904223;
+    return (seed >> 8) % n;
+}
+
+static const char *const verbs[] = {"get", "list", "create", "*"};
+static const char *const groups[] = {"", "apps", "*"};
+static const char *const resources[] = {"pods", "pods/log", "*/log", "nodes", "*"};
+static const char *const names[] = {"a", "b"};
+static const char *const spaces[] = {"red", "blue", ""};
+static const char *const users[] = {"jane", "joe", "system:serviceaccount:red:robot"};
+static const char *const teams[] = {"dev", "ops"};
+#define PICK(list) list[rnd(ARRAY_SIZE(list))]
+
+struct policy {
+    struct json *roles, *bindings; /* Arrays of {ns, name, object}. */
+};
+
+static struct json *entry(const char *ns, unsigned name, struct json *object)
+{
+    struct json *e = json_object();
+    json_set_string(e, "ns", ns);
+    json_set(e, "name", json_stringf("%u", name));
+    json_set(e, "object", object);
+    return e;
+}
+
+static struct json *random_role(void)
+{
+    struct json *o = json_object(), *list = json_ensure_array(o, "rules");
+    for (uint32_t n = rnd(3); n; n--) {
+        struct json *rule = json_append(list, json_object());
+        for (uint32_t i = 1 + rnd(2); i; i--) {
+            json_append(json_ensure_array(rule, "verbs"), json_string(PICK(verbs)));
+            json_append(json_ensure_array(rule, "apiGroups"), json_string(PICK(groups)));
+            json_append(json_ensure_array(rule, "resources"), json_string(PICK(resources)));
+        }
+        if (rnd(3) == 0) {
+            json_append(json_ensure_array(rule, "resourceNames"), json_string(PICK(names)));
+        }
+    }
+    return o;
+}
+
+static struct json *random_binding(const char *ns)
+{
+    struct json *o = json_object(), *ref = json_ensure_object(o, "roleRef");
+    json_set_string(ref, "kind", *ns && rnd(2) ? "Role" : "ClusterRole");
+    json_set(ref, "name", json_stringf("%u", rnd(4)));
+    for (uint32_t n = rnd(3); n; n--) {
+        struct json *s = json_append(json_ensure_array(o, "subjects"), json_object());
+        switch (rnd(3)) {
+        case 0:
+            json_set_string(s, "kind", "User");
+            json_set_string(s, "name", PICK(users));
+            break;
+        case 1:
+            json_set_string(s, "kind", "Group");
+            json_set_string(s, "name", PICK(teams));
+            break;
+        default:
+            json_set_string(s, "kind", "ServiceAccount");
+            json_set_string(s, "name", "robot");
+            json_set_string(s, "namespace", "red");
+        }
+    }
+    return o;
+}
+
+static void put(struct json *list, const char *ns, unsigned name, struct json *object)
+{
+    for (size_t i = 0; i < json_count(list); i++) {
+        struct json *e = json_at(list, i);
+        if (streq(json_path_string(e, "ns", NULL), ns) &&
+            (unsigned) atoi(json_path_string(e, "name", NULL)) == name) {
+            json_remove_at(list, i);
+            break;
+        }
+    }
+    if (object) {
+        json_append(list, entry(ns, name, object));
+    }
+}
+
+static bool in(const struct json *list, const char *s)
+{
+    const struct json *item;
+    JSON_FOREACH (item, list) {
+        if (streq(json_get_string(item), s) || streq(json_get_string(item), "*")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool naive_rule(const struct json *rule, const char *verb, const char *group,
+                       const char *resource, const char *name)
+{
+    const char *slash = strchr(resource, '/');
+    CLEANUP_FREE char *wild = xasprintf("*%s", slash ? slash : "/none");
+    const struct json *only = json_get(rule, "resourceNames");
+    return in(json_get(rule, "verbs"), verb) && in(json_get(rule, "apiGroups"), group) &&
+           (in(json_get(rule, "resources"), resource) || in(json_get(rule, "resources"), wild)) &&
+           (!json_count(only) || in(only, name));
+}
+
+static bool naive_subject(const struct json *s, const struct user_info *u)
+{
+    const char *kind = json_path_string(s, "kind", NULL), *name = json_path_string(s, "name", NULL);
+    if (streq(kind, "Group")) {
+        return user_in_group(u, name);
+    }
+    return streq(u->name, streq(kind, "User") ? name : "system:serviceaccount:red:robot");
+}
+
+static bool naive(const struct policy *p, const struct user_info *u, const char *verb,
+                  const char *group, const char *resource, const char *ns, const char *name)
+{
+    const struct json *b, *s, *r, *rule;
+    JSON_FOREACH (b, p->bindings) {
+        const char *at = json_path_string(b, "ns", NULL);
+        if (*at && !streq(at, ns)) {
+            continue;
+        }
+        bool mine = false;
+        JSON_FOREACH (s, json_path(b, "object", "subjects", NULL)) {
+            mine |= naive_subject(s, u);
+        }
+        const char *want =
+            streq(json_path_string(b, "object", "roleRef", "kind", NULL), "Role") ? at : "";
+        JSON_FOREACH (r, p->roles) {
+            if (!mine || !streq(json_path_string(r, "ns", NULL), want) ||
+                !streq(json_path_string(r, "name", NULL),
+                       json_path_string(b, "object", "roleRef", "name", NULL))) {
+                continue;
+            }
+            JSON_FOREACH (rule, json_path(r, "object", "rules", NULL)) {
+                if (naive_rule(rule, verb, group, resource, name)) {
+                    return true;
+                }
+            }
+        }
+    }
+    return false;
+}
+
+static void change(struct policy *p, struct rbac *r)
+{
+    const char *ns = PICK(spaces);
+    unsigned name = rnd(4);
+    bool gone = rnd(5) == 0;
+    if (rnd(2)) {
+        CLEANUP(json_free) struct json *o = gone ? NULL : random_role();
+        rbac_set_role(r, *ns ? ns : NULL, (char[]){(char) ('0' + name), '\0'}, o);
+        put(p->roles, ns, name, TAKE(o));
+    } else {
+        CLEANUP(json_free) struct json *o = gone ? NULL : random_binding(ns);
+        rbac_set_binding(r, *ns ? ns : NULL, (char[]){(char) ('0' + name), '\0'}, o);
+        put(p->bindings, ns, name, TAKE(o));
+    }
+}
+
+static void it_agrees_with_one_that_looks_at_everything(void **state)
+{
+    static const char *const asked[] = {"pods", "pods/log", "nodes", "nodes/log"};
+    size_t yes = 0, no = 0;
+    for (seed = 1; seed < 400; seed += 7) {
+        uint32_t first = seed;
+        struct policy p = {json_array(), json_array()};
+        struct rbac *r = rbac_new();
+        for (int step = 0; step < 60; step++) {
+            change(&p, r);
+            CLEANUP(user_unref) struct user_info *u = user_new(PICK(users));
+            if (rnd(2)) {
+                user_add_group(u, PICK(teams));
+            }
+            const char *verb = verbs[rnd(3)], *group = groups[rnd(2)], *resource = PICK(asked);
+            const char *ns = PICK(spaces), *name = rnd(3) ? PICK(names) : "-";
+            CLEANUP_FREE char *what = xasprintf("%s %s %s %s %s", verb, *group ? group : "-",
+                                                resource, *ns ? ns : "-", name);
+            bool want = naive(&p, u, verb, group, resource, ns, streq(name, "-") ? "" : name);
+            if (allows(r, u, what) != want) {
+                fail_msg("seed %u, step %d: %s may%s %s", first, step, u->name, want ? "" : " not",
+                         what);
+            }
+            *(want ? &yes : &no) += 1;
+        }
+        rbac_free(r);
+        json_free(p.roles);
+        json_free(p.bindings);
+        seed = first;
+    }
+    assert_true(yes > 200 && no > 200);
+}
+
+#define T(name) cmocka_unit_test(name)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(rules_match_verbs_groups_resources_names_and_paths),
+        T(bindings_give_in_their_namespace_only),
+        T(changes_and_deletions_count_at_once),
+        T(nobody_covers_more_than_they_have),
+        T(what_is_missing_is_told_as_kubernetes_does),
+        T(it_agrees_with_one_that_looks_at_everything),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

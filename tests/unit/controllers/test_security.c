@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Default roles, aggregation, and what certificates are signed for. */
+#include "api/kind.h"
+#include "apiserver/rbac.h"
+#include "base/base64.h"
+#include "base/mem.h"
+#include "controllers/certificates.h"
+#include "controllers/default_roles.h"
+#include "controllers/obj.h"
+#include "controllers/role_aggregation.h"
+#include "net/pki_csr.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static void check_valid(const struct json *list)
+{
+    const struct json *o;
+    JSON_FOREACH (o, list) {
+        const struct api_kind *k = api_kind_by_name(json_path_string(o, "apiVersion", NULL),
+                                                    json_path_string(o, "kind", NULL));
+        CLEANUP(api_causes_done) struct api_causes c = {0};
+        assert_non_null(k);
+        api_validate_metadata(k, o, NULL, &c);
+        if (k->validate) {
+            k->validate(o, NULL, &c);
+        }
+        if (c.n) {
+            fail_msg("%s: %s: %s", obj_name(o), c.list[0].field, c.list[0].message);
+        }
+    }
+}
+
+static const struct json *find(const struct json *list, const char *name)
+{
+    const struct json *o;
+    JSON_FOREACH (o, list) {
+        if (streq(obj_name(o), name)) {
+            return o;
+        }
+    }
+    return NULL;
+}
+
+/* An evaluator with the default roles, their aggregation done, and 'role' given to jane in "red". */
+static struct rbac *with_role(const char *role)
+{
+    CLEANUP(json_free) struct json *roles = default_cluster_roles();
+    struct rbac *r = rbac_new();
+    struct json *o;
+    /* "edit" gathers "view", and "admin" both: as often as it takes. */
+    for (int pass = 0; pass < 3; pass++) {
+        JSON_FOREACH (o, roles) {
+            if (json_get(o, "aggregationRule")) {
+                json_set(o, "rules", role_aggregation_rules(o, roles));
+            }
+        }
+    }
+    JSON_FOREACH (o, roles) {
+        rbac_set_role(r, NULL, obj_name(o), o);
+    }
+    CLEANUP(json_free) struct json *b = json_object();
+    struct json *ref = json_ensure_object(b, "roleRef");
+    json_set_string(ref, "kind", "ClusterRole");
+    json_set_string(ref, "name", role);
+    struct json *s = json_append(json_ensure_array(b, "subjects"), json_object());
+    json_set_string(s, "kind", "User");
+    json_set_string(s, "name", "jane");
+    rbac_set_binding(r, "red", "b", b);
+    return r;
+}
+
+static bool may(const struct rbac *r, const char *verb, const char *group, const char *resource,
+                const char *ns)
+{
+    char none[] = "";
+    CLEANUP(user_unref) struct user_info *u = user_new("jane");
+    struct attributes a = {.is_resource = true,
+                           .verb = verb,
+                           .path = none,
+                           .group = (char *) group,
+                           .resource = (char *) resource,
+                           .subresource = none,
+                           .namespace = (char *) ns,
+                           .name = none};
+    return rbac_allows(r, u, &a, NULL);
+}
+
+static void default_objects_are_valid_and_name_each_other(void **state)
+{
+    CLEANUP(json_free) struct json *roles = default_cluster_roles();
+    CLEANUP(json_free) struct json *bindings = default_cluster_role_bindings();
+    CLEANUP(json_free) struct json *namespaces = default_namespaces();
+    const struct json *b;
+    check_valid(roles);
+    check_valid(bindings);
+    check_valid(namespaces);
+    JSON_FOREACH (b, bindings) {
+        assert_non_null(find(roles, json_path_string(b, "roleRef", "name", NULL)));
+    }
+}
+
+static void project_roles_are_what_their_names_say(void **state)
+{
+    static const char rbac[] = "rbac.authorization.k8s.io";
+    struct rbac *view = with_role("view"), *edit = with_role("edit"), *admin = with_role("admin");
+    assert_true(may(view, "list", "", "pods", "red"));
+    assert_false(may(view, "create", "", "pods", "red"));
+    assert_false(may(view, "get", "", "secrets", "red"));
+    assert_false(may(view, "list", rbac, "rolebindings", "red"));
+    assert_false(may(view, "list", "", "pods", "blue"));
+    assert_true(may(edit, "create", "", "pods", "red"));
+    assert_true(may(edit, "get", "", "secrets", "red"));
+    assert_true(may(edit, "impersonate", "", "serviceaccounts", "red"));
+    assert_false(may(edit, "list", rbac, "rolebindings", "red"));
+    assert_false(may(edit, "update", "", "resourcequotas", "red"));
+    assert_true(may(admin, "delete", "", "pods", "red"));
+    assert_true(may(admin, "create", rbac, "rolebindings", "red"));
+    assert_true(may(admin, "list", rbac, "roles", "red"));
+    assert_false(may(admin, "create", rbac, "roles", "red"));
+    assert_false(may(admin, "update", "", "resourcequotas", "red"));
+    assert_true(may(admin, "get", "", "resourcequotas", "red"));
+    assert_false(may(admin, "list", "", "nodes", ""));
+    assert_true(may(admin, "create", "", "serviceaccounts", "red"));
+    struct rbac *reader = with_role("cluster-reader"), *basic = with_role("basic-user");
+    struct rbac *provisioner = with_role("self-provisioner");
+    assert_true(may(reader, "list", "", "namespaces", "red"));
+    assert_true(may(reader, "watch", "network.openshift.io", "hostsubnets", "red"));
+    assert_false(may(reader, "get", "", "secrets", "red"));
+    assert_false(may(reader, "update", "", "namespaces", "red"));
+    assert_true(may(basic, "list", "project.openshift.io", "projectrequests", "red"));
+    assert_true(may(basic, "create", "authorization.k8s.io", "selfsubjectaccessreviews", "red"));
+    assert_false(may(basic, "list", "user.openshift.io", "users", "red"));
+    assert_true(may(provisioner, "create", "project.openshift.io", "projectrequests", "red"));
+    assert_false(may(provisioner, "create", "", "namespaces", "red"));
+    rbac_free(reader);
+    rbac_free(basic);
+    rbac_free(provisioner);
+    rbac_free(view);
+    rbac_free(edit);
+    rbac_free(admin);
+}
+
+static void reconciling_adds_and_never_takes_away(void **state)
+{
+    CLEANUP(json_free) struct json *roles = default_cluster_roles();
+    const struct json *want = find(roles, "system:discovery");
+    CLEANUP(json_free) struct json *have = json_clone(want);
+    assert_null(default_reconciled(want, have));
+    /* A rule and a label of the administrator's stay, what is missing comes. */
+    struct json *mine = json_object();
+    json_append(json_ensure_array(mine, "verbs"), json_string("mine"));
+    json_set(have, "rules", json_array());
+    json_append(json_get(have, "rules"), mine);
+    CLEANUP(json_free) struct json *out = default_reconciled(want, have);
+    assert_non_null(out);
+    assert_int_equal(json_count(json_get(out, "rules")), json_count(json_get(want, "rules")) + 1);
+    obj_set_annotation(have, ANNOTATION_AUTOUPDATE, "false");
+    assert_null(default_reconciled(want, have));
+}
+
+static void aggregation_takes_what_selectors_match(void **state)
+{
+    static const char text[] =
+        "[{\"metadata\":{\"name\":\"all\"},\"aggregationRule\":{\"clusterRoleSelectors\":["
+        "{\"matchLabels\":{\"a\":\"1\"}},"
+        "{\"matchExpressions\":[{\"key\":\"b\",\"operator\":\"In\",\"values\":[\"x\"]}]}]}},"
+        "{\"metadata\":{\"name\":\"one\",\"labels\":{\"a\":\"1\",\"b\":\"x\"}},\"rules\":[1]},"
+        "{\"metadata\":{\"name\":\"two\",\"labels\":{\"b\":\"x\"}},\"rules\":[2]},"
+        "{\"metadata\":{\"name\":\"not\",\"labels\":{\"a\":\"2\"}},\"rules\":[3]}]";
+    CLEANUP(json_free) struct json *roles = NULL;
+    assert_int_equal(json_parse(text, sizeof text - 1, &roles, NULL), 0);
+    CLEANUP(json_free) struct json *rules = role_aggregation_rules(json_at(roles, 0), roles);
+    CLEANUP_FREE char *got = json_to_text(rules);
+    assert_string_equal(got, "[1,2]");
+}
+
+static struct json *csr(const char *signer, const char *user, const char *cn, const char *group,
+                        const char *usage)
+{
+    CLEANUP_FREE char *pem = NULL;
+    CLEANUP_FREE char *key = NULL;
+    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+    pki_csr_make(cn, &group, group ? 1 : 0, &pem, &key);
+    base64_encode(pem, strlen(pem), &b);
+    struct json *o = json_object(), *spec = json_ensure_object(o, "spec");
+    json_set_string(spec, "request", strbuf_cstr(&b));
+    json_set_string(spec, "signerName", signer);
+    json_set_string(spec, "username", user);
+    json_append(json_ensure_array(spec, "usages"), json_string("digital signature"));
+    json_append(json_ensure_array(spec, "usages"), json_string(usage));
+    return o;
+}
+
+static void signers_sign_what_they_are_for(void **state)
+{
+#define CLIENT "kubernetes.io/kube-apiserver-client"
+#define KUBELET CLIENT "-kubelet"
+    static const struct {
+        const char *signer, *cn, *group, *usage;
+        int result;
+        bool node;
+    } cases[] = {
+        {KUBELET, "system:node:n1", "system:nodes", "client auth", 0, true},
+        {KUBELET, "system:node:", "system:nodes", "client auth", -EINVAL, false},
+        {KUBELET, "n1", "system:nodes", "client auth", -EINVAL, false},
+        {KUBELET, "system:node:n1", "system:masters", "client auth", -EINVAL, false},
+        {KUBELET, "system:node:n1", NULL, "client auth", -EINVAL, false},
+        {KUBELET, "system:node:n1", "system:nodes", "server auth", -EINVAL, false},
+        {CLIENT, "jane", "dev", "client auth", 0, false},
+        {CLIENT, "jane", "system:masters", "client auth", -EINVAL, false},
+        {CLIENT, "jane", "dev", "any", -EINVAL, false},
+        {"kubernetes.io/kubelet-serving", "system:node:n1", "system:nodes", "server auth", -EINVAL,
+         false},
+        {"example.com/mine", "jane", NULL, "client auth", -ENOTSUP, false},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP(json_free)
+        struct json *o = csr(cases[i].signer, "boot", cases[i].cn, cases[i].group, cases[i].usage);
+        struct err e = {0};
+        if (certificates_check(o, &e) != cases[i].result ||
+            certificates_is_node_client(o) != cases[i].node) {
+            fail_msg("%zu: %s", i, e.text);
+        }
+    }
+}
+
+#define T(name) cmocka_unit_test(name)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(default_objects_are_valid_and_name_each_other),
+        T(project_roles_are_what_their_names_say),
+        T(reconciling_adds_and_never_takes_away),
+        T(aggregation_takes_what_selectors_match),
+        T(signers_sign_what_they_are_for),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
