@@ -34,12 +34,13 @@ _tenet_kind() {
 
 _tenet() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-    local kinds="nodes namespaces pods events clusternetworks hostsubnets netnamespaces networkpolicies adminnetworkpolicies baselineadminnetworkpolicies"
+    local kinds="nodes namespaces pods events secrets serviceaccounts roles clusterroles rolebindings clusterrolebindings certificatesigningrequests clusternetworks hostsubnets netnamespaces networkpolicies adminnetworkpolicies baselineadminnetworkpolicies"
     local connect="--kubeconfig --server --namespace --help"
+    local agents="--lab --socket --kubeconfig --server --help"
     local words=""
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W "master node lab get create delete describe adm token help --help --version" -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W "master node lab get create delete describe adm token trace check help --help --version" -- "$cur")
         return
     fi
     case $prev in
@@ -69,10 +70,18 @@ _tenet() {
         words="--config --cluster-network --service-network --plugin --vxlan-port --mtu --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --authorization-mode --anonymous-auth --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --limit --log-level --help"
         ;;
     node)
-        words="--config --node-name --node-ip --master-kubeconfig --plugin --mtu --run-dir --cni-conf-dir --cni-conf-name --datapath --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --log-level --help"
+        words="--config --node-name --node-ip --master-kubeconfig --bootstrap-kubeconfig --plugin --mtu --run-dir --cni-conf-dir --cni-conf-name --datapath --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --metrics-bind-address --log-level --help"
+        if [[ ${COMP_WORDS[2]} == flows ]]; then
+            words="--node --used --drops --output $agents"
+        elif ((COMP_CWORD == 2)); then
+            words+=" flows"
+        fi
         ;;
     lab)
-        words="up down status project node pod exec ovs master --name --nodes --plugin --store --label --port --output --help"
+        words="up down status project node pod exec ovs master --name --nodes --plugin --store --tls --label --port --output --help"
+        ;;
+    token)
+        words="create list delete --ttl --description --write-kubeconfig --kubeconfig --server --help"
         ;;
     create)
         words="namespace project --filename --output --dry-run $connect"
@@ -85,6 +94,15 @@ _tenet() {
         ;;
     describe)
         words="--selector --all-namespaces $connect"
+        ;;
+    trace)
+        words="--output $agents"
+        if [[ $cur != -* ]]; then
+            words="icmp tcp udp sctp $(_tenet_names nodes)"
+        fi
+        ;;
+    check)
+        words="--outside --dns --output $agents"
         ;;
     adm)
         if ((COMP_CWORD == 2)); then
@@ -99,7 +117,7 @@ _tenet() {
         fi
         ;;
     help)
-        words="master node lab get create delete describe adm"
+        words="master node lab get create delete describe adm token trace check"
         ;;
     esac
     case ${COMP_WORDS[1]} in

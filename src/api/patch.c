@@ -300,6 +300,8 @@ static const struct merge_list {
     {"Node", "spec.podCIDRs", ""},
     {"Pod", "status.podIPs", "ip"},
     {"Pod", "status.hostIPs", "ip"},
+    {"ServiceAccount", "secrets", "name"},
+    {"ServiceAccount", "imagePullSecrets", "name"},
     {"Pod", "spec.imagePullSecrets", "name"},
     {"Pod", "spec.hostAliases", "ip"},
     {"Pod", "spec.volumes", "name"},

@@ -2,6 +2,7 @@
 /* tenet node: the agent of a host that carries pods. */
 #include "base/str.h"
 #include "cli/command.h"
+#include "cli/node_flows.h"
 #include "node/agent.h"
 
 #include <getopt.h>
@@ -15,6 +16,7 @@ enum { OPT_KEY = 256, OPT_CONFIG = 1, OPT_HELP };
 
 static const char help[] =
     "usage: tenet node [--config node-config.yaml] [OPTIONS]\n"
+    "       tenet node flows [OPTIONS]     the pipeline of a running node in words; --help\n"
     "\n"
     "Joins this host to the pod network: registers it, waits for its subnet, sets up br0, vxlan0,\n"
     "tun0, routes and NAT, and attaches pods for the container runtime (CNI). Runs until it is\n"
@@ -42,6 +44,8 @@ static const char help[] =
     "  --ovs-bridge NAME           ovs.bridge: (br0)\n"
     "  --ovs-datapath-type TYPE    ovs.datapathType: system or netdev (system where the kernel has "
     "it)\n"
+    "  --metrics-bind-address A:P  metricsBindAddress: /metrics and /healthz there, too (only at\n"
+    "                              agent.sock in runDir)\n"
     "  --log-level SPEC            logLevel: error, warn, info or debug; \"info,pods=debug\"\n"
     "\n"
     "The file written last, in cniConfDir, is the sign that the node is ready. SIGTERM removes it "
@@ -88,7 +92,7 @@ static int parse_options(int argc, char **argv, struct node_config *c, const cha
     return -1;
 }
 
-static int run(int argc, char **argv)
+static int run_agent(int argc, char **argv)
 {
     CLEANUP(node_config_done) struct node_config c;
     struct err e = {0};
@@ -111,6 +115,12 @@ static int run(int argc, char **argv)
     }
     status = agent_run(&c, config, &e);
     return status < 0 ? command_fail(&e, NULL) : status;
+}
+
+static int run(int argc, char **argv)
+{
+    bool flows = argc > 1 && streq(argv[1], "flows");
+    return flows ? node_flows_run(argc - 1, argv + 1) : run_agent(argc, argv);
 }
 
 const struct command cmd_node = {

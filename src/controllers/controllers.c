@@ -6,6 +6,7 @@
 #include "controllers/bootstrap.h"
 #include "controllers/certificates.h"
 #include "controllers/event_age.h"
+#include "controllers/join_tokens.h"
 #include "controllers/namespaces.h"
 #include "controllers/obj.h"
 #include "controllers/rbac_bootstrap.h"
@@ -33,7 +34,23 @@ struct controllers {
     struct role_aggregation *aggregation;
     struct service_accounts *service_accounts;
     struct certificates *certificates;
+    struct join_tokens *join_tokens;
 };
+
+static void roles_are_there(void *ctx)
+{
+    struct controllers *c = ctx;
+    const struct controllers_security *s = c->cfg.security;
+    c->aggregation = role_aggregation_new(c->loop, c->client);
+    c->join_tokens = join_tokens_new(c->loop, c->client);
+    struct service_accounts_config cfg = {
+        .names = s->service_accounts, .keys = s->keys, .ca = s->ca_pem};
+    c->service_accounts = service_accounts_new(c->loop, c->client, &cfg);
+    if (s->ca) {
+        c->certificates = certificates_new(c->loop, c->client, s->ca);
+    }
+    c->cfg.started(c->cfg.ctx);
+}
 
 static void set_plugin(struct controllers *c, enum sdn_plugin plugin)
 {
@@ -62,22 +79,6 @@ static void network_changed(void *ctx, const char *key, const struct json *old,
 
 static void network_deleted(void *ctx, const char *key, const struct json *obj)
 {
-}
-
-static void roles_are_there(void *ctx)
-{
-    struct controllers *c = ctx;
-    const struct controllers_security *s = c->cfg.security;
-    c->aggregation = role_aggregation_new(c->loop, c->client);
-    if (s->keys) {
-        struct service_accounts_config cfg = {
-            .names = s->service_accounts, .keys = s->keys, .ca = s->ca_pem};
-        c->service_accounts = service_accounts_new(c->loop, c->client, &cfg);
-    }
-    if (s->ca) {
-        c->certificates = certificates_new(c->loop, c->client, s->ca);
-    }
-    c->cfg.started(c->cfg.ctx);
 }
 
 static void bootstrapped(void *ctx, const struct err *e)
@@ -121,6 +122,7 @@ struct controllers *controllers_free(struct controllers *c)
 {
     if (c) {
         certificates_free(c->certificates);
+        join_tokens_free(c->join_tokens);
         service_accounts_free(c->service_accounts);
         role_aggregation_free(c->aggregation);
         rbac_bootstrap_free(c->rbac);

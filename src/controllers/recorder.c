@@ -2,7 +2,6 @@
 #include "controllers/recorder.h"
 
 #include "base/log.h"
-#include "base/map.h"
 #include "base/mem.h"
 #include "base/timeutil.h"
 #include "controllers/obj.h"
@@ -14,6 +13,7 @@ LOG_MODULE("events");
 #define MAX_WAITING 10000
 #define MAX_TRIES 5
 #define MAX_NAME 253
+#define MAX_OBJECTS 4096 /* With a budget of their own; then all begin anew. */
 
 struct pending {
     struct json *event;
@@ -25,7 +25,48 @@ struct recorder {
     struct smap pending; /* "namespace/name" to struct pending */
     char *component;
     struct log_limit limit;
+    struct recorder_limit budget;
 };
+
+/* ---- budgets ---- */
+
+/* Since when the budget fills, as if it had been empty then; it is full after RECORDER_BURST refills. */
+struct budget {
+    uint64_t empty_ms;
+};
+
+void recorder_limit_init(struct recorder_limit *l)
+{
+    smap_init(&l->objects, free);
+}
+
+void recorder_limit_done(struct recorder_limit *l)
+{
+    smap_done(&l->objects);
+}
+
+bool recorder_limit_take(struct recorder_limit *l, const char *key, uint64_t now_ms)
+{
+    const uint64_t whole = (uint64_t) RECORDER_BURST * RECORDER_REFILL_MS;
+    uint64_t now = now_ms + whole; /* So that nothing is before the beginning of time. */
+    struct budget *b = smap_get(&l->objects, key);
+    if (!b) {
+        if (smap_size(&l->objects) >= MAX_OBJECTS) {
+            smap_clear(&l->objects);
+        }
+        b = NEW(struct budget);
+        b->empty_ms = now - whole;
+        smap_set(&l->objects, key, b);
+    }
+    b->empty_ms = MAX(b->empty_ms, now - whole);
+    if (now - b->empty_ms < RECORDER_REFILL_MS) {
+        return false;
+    }
+    b->empty_ms += RECORDER_REFILL_MS;
+    return true;
+}
+
+/* ---- sending ---- */
 
 static void pending_free(void *p)
 {
@@ -83,9 +124,11 @@ static void finish(struct recorder *r, struct work *w)
 static void fail(struct recorder *r, struct work *w, int error, const char *text)
 {
     struct pending *p = smap_get(&r->pending, work_key(w));
-    bool may_help = error == -EAGAIN || error == -ESTALE || error == -ENOENT || error == -EEXIST ||
-                    error == -ECONNREFUSED || error == -ETIMEDOUT || error == -ECONNRESET;
-    if (p && may_help && ++p->tries < MAX_TRIES) {
+    bool may_help = error == -EAGAIN || error == -ESTALE || error == -ENOENT || error == -EEXIST;
+    /* Nobody answered: what kept the answer away may be what the Event is about. */
+    bool away = error == -ECONNREFUSED || error == -ETIMEDOUT || error == -ECONNRESET ||
+                error == -EHOSTUNREACH || error == -ENETUNREACH || error == -EPIPE;
+    if (p && (away || (may_help && ++p->tries < MAX_TRIES))) {
         work_retry(w, error, "record event", text);
         return;
     }
@@ -148,6 +191,7 @@ struct recorder *recorder_new(struct loop *l, struct api_client *client, const c
     struct recorder *r = NEW(struct recorder);
     r->component = xstrdup(component);
     smap_init(&r->pending, pending_free);
+    recorder_limit_init(&r->budget);
     r->queue = workqueue_new(l, client, PARALLEL, record, r);
     workqueue_start(r->queue);
     return r;
@@ -158,10 +202,16 @@ struct recorder *recorder_free(struct recorder *r)
     if (r) {
         workqueue_free(r->queue);
         smap_done(&r->pending);
+        recorder_limit_done(&r->budget);
         free(r->component);
         free(r);
     }
     return NULL;
+}
+
+size_t recorder_waiting(const struct recorder *r)
+{
+    return smap_size(&r->pending);
 }
 
 void recorder_event(struct recorder *r, const char *api_version, const char *kind,
@@ -171,6 +221,12 @@ void recorder_event(struct recorder *r, const char *api_version, const char *kin
     if (smap_size(&r->pending) >= MAX_WAITING) {
         log_limited(&r->limit, LOG_WARN, "event dropped", "reason=%s error=\"too many waiting\"",
                     reason);
+        return;
+    }
+    CLEANUP_FREE char *about = xasprintf("%s/%s/%s", kind, obj_namespace(object), obj_name(object));
+    if (!recorder_limit_take(&r->budget, about, time_mono_ms())) {
+        log_limited(&r->limit, LOG_WARN, "event dropped",
+                    "reason=%s about=%s error=\"too many about this object\"", reason, about);
         return;
     }
     struct pending *p = NEW(struct pending);

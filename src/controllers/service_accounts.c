@@ -71,7 +71,7 @@ static void ensure_token(struct service_accounts *s, struct work *w, const char 
     const char *name = split(key, &ns);
     const struct json *secret = informer_get(s->secrets, key);
     const char *account = secret ? obj_annotation(secret, ACCOUNT_NAME) : NULL;
-    if (!account || obj_is_terminating(secret)) {
+    if (!account || !s->cfg.keys || obj_is_terminating(secret)) {
         work_done(w);
         return;
     }

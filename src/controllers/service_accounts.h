@@ -7,9 +7,9 @@
 
 struct jws_keys;
 struct service_accounts_config {
-    const char *const *names; /* Managed accounts; ends with NULL. */
-    const struct jws_keys *keys;
-    const char *ca; /* PEM, for the Secrets; NULL: none.  Borrowed, as all of these. */
+    const char *const *names;    /* Managed accounts; ends with NULL. */
+    const struct jws_keys *keys; /* NULL: no tokens are made. */
+    const char *ca;              /* PEM, for the Secrets; NULL: none.  Borrowed, as all of these. */
 };
 struct service_accounts;
 struct service_accounts *service_accounts_new(struct loop *l, struct api_client *client,

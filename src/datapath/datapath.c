@@ -84,6 +84,16 @@ void datapath_get_status(struct datapath *dp, struct datapath_status *ret)
     dp->ops->get_status(dp, ret);
 }
 
+void datapath_flows(struct datapath *dp, bool drops, datapath_flows_fn *done, void *ctx)
+{
+    dp->ops->flows(dp, drops, done, ctx);
+}
+
+void datapath_trace(struct datapath *dp, const char *packet, datapath_text_fn *done, void *ctx)
+{
+    dp->ops->trace(dp, packet, done, ctx);
+}
+
 static char *dup_or_null(const char *s)
 {
     return s ? xstrdup(s) : NULL;

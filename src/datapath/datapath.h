@@ -30,7 +30,8 @@ struct dp_pod {
     uint32_t vnid; /* Of the project. */
     bool has_also; /* The project moves to another VNID: 'also_vnid' is taken, too. */
     uint32_t also_vnid;
-    bool ready; /* Port has a number and flows are in place (output only). */
+    bool ready;           /* Port has a number and flows are in place (output only). */
+    uint32_t port_number; /* Of that port in the flows; 0: it has none (output only). */
 };
 struct dp_pod *dp_pod_clone(const struct dp_pod *p);
 struct dp_pod *dp_pod_free(struct dp_pod *p);
@@ -115,5 +116,24 @@ struct datapath_status {
     size_t flows, pods, remotes;
     size_t spare_ports; /* Ready for pods to come. */
     const char *datapath_type;
+    uint32_t refusal_meter; /* As in struct sdn_network. */
+    /* Since the start. */
+    size_t connections, transactions, bundles, bundles_refused, flow_mods;
+    size_t refusals_sent,
+        refusals_suppressed; /* ICMP errors; the latter for a pod that had enough. */
 };
 void datapath_get_status(struct datapath *dp, struct datapath_status *ret);
+
+/* ---- explaining ---- */
+
+/* Asks the switch for its flows and their counters (flows[i] has counters[i]): all, or those that drop
+ * (PIPELINE_DROPS).  'done' is called once, with a negative 'error' and why, or with what there is, which is
+ * valid during the call; before the bridge is set up that may be from within. */
+typedef void datapath_flows_fn(void *ctx, int error, const char *text,
+                               const struct of_flow_list *flows,
+                               const struct of_counters *counters);
+void datapath_flows(struct datapath *dp, bool drops, datapath_flows_fn *done, void *ctx);
+/* Asks the switch what it would do with a packet (explain_packet_text); 'text' is its trace (wire/ovstrace.h), or
+ * why there is none. */
+typedef void datapath_text_fn(void *ctx, int error, const char *text);
+void datapath_trace(struct datapath *dp, const char *packet, datapath_text_fn *done, void *ctx);

@@ -22,6 +22,8 @@ struct datapath_ops {
     const struct dp_pod *const *(*pods)(struct datapath *dp, size_t *ret_n);
     const struct dp_pod *(*find)(struct datapath *dp, const char *container_id, const char *ifname);
     void (*get_status)(struct datapath *dp, struct datapath_status *ret);
+    void (*flows)(struct datapath *dp, bool drops, datapath_flows_fn *done, void *ctx);
+    void (*trace)(struct datapath *dp, const char *packet, datapath_text_fn *done, void *ctx);
 };
 
 /* First member of each kind's own struct. */

@@ -85,6 +85,9 @@ int lab_pod_add(struct lab *l, const char *project, const char *name, const char
                 struct err *e);
 int lab_pod_delete(struct lab *l, const char *project, const char *name, struct err *e);
 
+/* Owned path of one of our programs ("tenet-cni"): beside this one, in the build tree, installed. */
+int program_find(const char *name, char **ret, struct err *e);
+
 /* Become the program 'argv' in the namespace of a pod or node (or "master", "outside", "wire"): return
  * only on failure.  In a node OVS_RUNDIR is set, so that ovs-vsctl finds the node's own. */
 int lab_pod_exec(struct lab *l, const char *project, const char *name, char *const argv[],

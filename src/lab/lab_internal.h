@@ -73,8 +73,6 @@ int daemon_ended(const struct daemon *d, struct err *e);
 /* Runs a tool to its end; an exit status other than 0 is an error with what it printed. */
 int tool_run_spec(const struct process_spec *s, struct err *e);
 int tool_run(const char *const argv[], int netns_fd, struct err *e);
-/* Owned path of one of our programs ("tenet-cni"): beside this one, in the build tree, installed. */
-int program_find(const char *name, char **ret, struct err *e);
 /* Whether 'name' is in PATH. */
 bool tool_exists(const char *name);
 

@@ -50,6 +50,7 @@ static struct json *node_status(struct lab *l, const char *node, const struct js
     json_set(v, "netns", json_stringf("%s/%s", NETNS_DIR, ns));
     json_set(v, "config", json_stringf("%s/node-config.yaml", dir));
     json_set(v, "log", json_stringf("%s/node.log", dir));
+    json_set(v, "agentSocket", json_stringf("%s/run/agent.sock", dir));
     json_set(v, "cniConfDir", json_stringf("%s/cni", dir));
     json_set(v, "ovsRunDir", json_stringf("%s/ovs", dir));
     return v;

@@ -6,11 +6,13 @@
 #include "base/mem.h"
 #include "base/timeutil.h"
 #include "client/client.h"
+#include "controllers/recorder.h"
 #include "datapath/datapath.h"
 #include "net/process.h"
 #include "node/cniserver.h"
 #include "node/host.h"
 #include "node/identity.h"
+#include "node/introspect.h"
 #include "node/keeper.h"
 #include "node/monitor.h"
 #include "node/neigh.h"
@@ -57,6 +59,8 @@ struct agent {
     struct api_client *client;
     struct identity *identity; /* NULL: the kubeconfig is somebody else's to keep. */
     struct registration *registration;
+    struct recorder *recorder; /* NULL before there is a client. */
+    bool told_unready;         /* By an Event, since it was last ready. */
     bool registered;
     struct informer *networks, *subnets, *projects;
     struct policies *policies; /* Under ovs-networkpolicy. */
@@ -85,6 +89,8 @@ struct agent {
     struct pods *pods;
     struct cniserver *cniserver;
     struct neigh *neigh;
+    struct introspect *introspect;
+    size_t switch_losses, host_losses, master_losses;
 
     struct loop_signal *sigterm, *sigint, *sighup;
     struct loop_timer *stop_timer;
@@ -95,6 +101,50 @@ static void fatal(struct agent *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
 static void settle(void *ctx);
 static void settle_soon(struct agent *a);
 
+/* ---- what users are told ---- */
+
+/* 'uid' NULL: not known. */
+static void tell(struct agent *a, enum recorder_type type, const char *api_version,
+                 const char *kind, const char *ns, const char *name, const char *uid,
+                 const char *reason, const char *text)
+{
+    if (!a->recorder || !name) {
+        return;
+    }
+    CLEANUP(json_free) struct json *about = json_object();
+    struct json *metadata = json_ensure_object(about, "metadata");
+    json_set_string(metadata, "name", name);
+    json_set_string(metadata, "namespace", ns);
+    json_set_string(metadata, "uid", uid);
+    recorder_event(a->recorder, api_version, kind, about, type, reason, text);
+}
+
+/* About this node; with its name for a uid, as kubelets do. */
+static void tell_node(struct agent *a, enum recorder_type type, const char *reason,
+                      const char *text)
+{
+    tell(a, type, "v1", "Node", NULL, a->cfg->node_name, a->cfg->node_name, reason, text);
+}
+
+/* Something is wrong: an Event, and the node's conditions. */
+static void set_unready(struct agent *a, const char *reason, const char *text)
+{
+    a->told_unready = true;
+    tell_node(a, EVENT_WARNING, reason, text);
+    registration_set_ready(a->registration, false, reason, text);
+}
+
+/* An object of the registry is not used as it is. */
+static void tell_not_used(struct agent *a, const char *kind, const struct informer *from,
+                          const char *name, const char *text)
+{
+    const struct json *obj = informer_get(from, name);
+    CLEANUP_FREE char *reason = xasprintf("%sNotUsed", kind);
+    CLEANUP_FREE char *message = xasprintf("node %s: %s", a->cfg->node_name, text);
+    tell(a, EVENT_WARNING, NODE_NETWORK_API, kind, NULL, name,
+         json_path_string(obj, "metadata", "uid", NULL), reason, message);
+}
+
 /* ---- stopping ---- */
 
 static void stop_step(void *ctx)
@@ -102,8 +152,10 @@ static void stop_step(void *ctx)
     struct agent *a = ctx;
     uint64_t t = loop_now_ms(a->loop) - a->stop_began;
     bool busy = (a->pods && pods_busy(a->pods) > 0) || (a->keeper && keeper_busy(a->keeper));
-    bool telling = a->registration && a->registered && !a->master_lost &&
-                   !registration_is_current(a->registration) && t < STOP_TELL_MS;
+    bool telling =
+        a->registration && a->registered && !a->master_lost &&
+        (!registration_is_current(a->registration) || recorder_waiting(a->recorder) > 0) &&
+        t < STOP_TELL_MS;
     if (t < STOP_MS && (busy || telling)) {
         loop_timer_arm(a->stop_timer, STOP_STEP_MS);
         return;
@@ -146,6 +198,7 @@ static void fatal(struct agent *a, const char *fmt, ...)
     va_end(ap);
     if (a->phase != STOPPING) {
         log_error("cannot go on", "node=%s reason=\"%s\"", a->cfg->node_name, text);
+        tell_node(a, EVENT_WARNING, "TenetFailed", text);
     }
     stop(a, 1, "TenetFailed", text);
 }
@@ -249,6 +302,7 @@ static void skip_subnet(void *ctx, const char *name, const char *why)
     const char *before = smap_get(&s->agent->skipped, name);
     if (!streq_null(before, why)) {
         log_warn("HostSubnet not used", "name=%s reason=\"%s\"", name, why);
+        tell_not_used(s->agent, "HostSubnet", s->agent->subnets, name, why);
     }
     smap_set(&s->now, name, xstrdup(why));
 }
@@ -321,6 +375,7 @@ static void project_changed(void *ctx, const char *key, const struct json *old,
     struct sdn_vnids vnids;
     if (node_parse_net_namespace(obj, &vnids, &e) < 0) {
         log_warn("NetNamespace not used", "name=%s reason=\"%s\"", key, e.text);
+        tell_not_used(a, "NetNamespace", a->projects, key, e.text);
         return;
     }
     if (a->vnids_wanted_ms) {
@@ -521,18 +576,30 @@ static void on_switch_ready(void *ctx)
 static void on_switch_lost(void *ctx, const char *reason)
 {
     struct agent *a = ctx;
+    a->switch_losses++;
     a->switch_ready = false;
     snprintf(a->switch_reason, sizeof a->switch_reason, "%s", reason);
     log_error("Open vSwitch is gone; its packets may flow on, pods cannot be attached",
               "reason=\"%s\"", reason);
-    if (a->phase == RUNNING) {
-        registration_set_ready(a->registration, false, "OpenVSwitchGone", reason);
+    if (a->phase == RUNNING || a->phase == STARTING) {
+        set_unready(a, "OpenVSwitchGone", reason);
     }
 }
 
 static void on_switch_fatal(void *ctx, const char *reason)
 {
     fatal(ctx, "%s", reason);
+}
+
+static void pod_trouble(void *ctx, const char *project, const char *pod, const char *reason,
+                        const char *text)
+{
+    struct agent *a = ctx;
+    CLEANUP_FREE char *message = xasprintf("node %s: %s", a->cfg->node_name, text);
+    tell(a, EVENT_WARNING, "v1", "Pod", project, pod, NULL, reason, message);
+    if (streq(reason, "NoFreeAddress")) {
+        tell_node(a, EVENT_WARNING, reason, text);
+    }
 }
 
 /* ---- ready ---- */
@@ -602,6 +669,10 @@ static void tell_ready(struct agent *a)
         registration_set_ready(a->registration, false, "ClusterNetworkRefused", a->refused);
     } else {
         registration_set_ready(a->registration, true, "TenetReady", "the pod network is in place");
+        if (a->told_unready) {
+            a->told_unready = false;
+            tell_node(a, EVENT_NORMAL, "TenetReady", "the pod network is in place again");
+        }
     }
 }
 
@@ -613,10 +684,12 @@ static void on_kept(void *ctx, int error, const char *text)
         return;
     }
     if (error < 0) {
+        bool news = a->host_ready || !streq(a->host_reason, text);
+        a->host_losses += news;
         a->host_ready = false;
         snprintf(a->host_reason, sizeof a->host_reason, "%s", text);
-        if (a->phase == RUNNING && a->switch_ready) {
-            registration_set_ready(a->registration, false, "HostNotReady", text);
+        if (a->switch_ready && news) {
+            set_unready(a, "HostNotReady", text);
         }
         return;
     }
@@ -640,6 +713,7 @@ static void on_kept(void *ctx, int error, const char *text)
     } else if (again) {
         if (pods_sweep(a->pods, &e) < 0) {
             log_error("cannot look for stale pods", "error=\"%s\"", e.text);
+            tell_node(a, EVENT_WARNING, "SweepFailed", e.text);
         }
         pods_all_projects_changed(a->pods);
         update_neighbours(a);
@@ -680,7 +754,8 @@ static void begin(struct agent *a, struct sdn_network *n)
                                          .known = pod_is_known,
                                          .attaching = pod_attaching,
                                          .detached = pod_detached,
-                                         .not_ready = not_ready};
+                                         .not_ready = not_ready,
+                                         .trouble = pod_trouble};
     struct pods_config pc = {
         .loop = a->loop, .datapath = a->datapath, .vnid_wait_ms = VNID_WAIT_MS};
     if (r == 0) {
@@ -730,6 +805,8 @@ static void refuse(struct agent *a, const char *text)
     }
     snprintf(a->refused, sizeof a->refused, "%s", text);
     log_error("ClusterNetwork cannot be followed, going on with the last", "error=\"%s\"", text);
+    tell_not_used(a, "ClusterNetwork", a->networks, "default", text);
+    a->told_unready = true;
     tell_ready(a);
 }
 
@@ -886,6 +963,7 @@ static void master_connection(void *ctx, const char *lost_reason)
         return;
     }
     a->master_lost = lost_reason != NULL;
+    a->master_losses += a->master_lost;
     if (a->phase == WAITING) {
         return; /* Nothing to go on with yet; the line about waiting says it. */
     }
@@ -901,6 +979,51 @@ static void on_registered(void *ctx)
     struct agent *a = ctx;
     a->registered = true;
     settle_soon(a);
+}
+
+/* ---- what others may see ---- */
+
+static void view(void *ctx, struct introspect_view *ret)
+{
+    static const char *const phases[] = {"waiting", "starting", "running", "stopping"};
+    struct agent *a = ctx;
+    bool known = a->phase != WAITING && a->datapath;
+    *ret = (struct introspect_view){
+        .node_name = a->cfg->node_name,
+        .phase = phases[a->phase],
+        .bridge = a->cfg->ovs_bridge,
+        .cni_config = a->conf_path,
+        .host_ip = a->host_ip,
+        .switch_ready = a->switch_ready,
+        .master_lost = a->master_lost,
+        .net = known ? &a->net : NULL,
+        .datapath = a->datapath,
+        .pods = a->pods,
+        .subnets = a->subnets,
+        .projects = a->projects,
+        .skipped = smap_size(&a->skipped),
+        .switch_losses = a->switch_losses,
+        .host_losses = a->host_losses,
+        .master_losses = a->master_losses,
+    };
+    const char *why = not_ready(a);
+    if (a->phase == WAITING) {
+        snprintf(a->not_ready, sizeof a->not_ready, "waiting for %.380s", a->wait_text);
+        why = a->not_ready;
+    }
+    ret->ready = !why && a->phase == RUNNING;
+    ret->reason = why ? why : "";
+}
+
+static int open_to_view(struct agent *a, struct err *e)
+{
+    CLEANUP_FREE char *path = xasprintf("%s/agent.sock", a->cfg->run_dir);
+    struct introspect_config c = {.loop = a->loop,
+                                  .socket_path = path,
+                                  .metrics_address = a->cfg->metrics_address,
+                                  .view = view,
+                                  .ctx = a};
+    return introspect_new(&c, &a->introspect, e);
 }
 
 /* ---- the whole ---- */
@@ -974,6 +1097,7 @@ static void follow_master(struct agent *a)
                                      .client = a->client,
                                      .node_name = a->cfg->node_name,
                                      .node_ip = a->host_ip};
+    a->recorder = recorder_new(a->loop, a->client, "tenet-node");
     a->registration = registration_new(&rc, on_registered, a);
     a->networks =
         informer_new(a->client, a->loop, NODE_NETWORK_API, "clusternetworks", NULL, &ops, a);
@@ -1006,6 +1130,9 @@ static int start(struct agent *a, struct err *e)
                                              "tenet-node/" TENET_VERSION, &a->client, e) < 0) {
         r = err_prefix(e, "masterKubeConfig");
     }
+    if (r == 0) {
+        r = open_to_view(a, e);
+    }
     if (r < 0) {
         return r;
     }
@@ -1031,18 +1158,20 @@ static void release(struct agent *a)
 {
     cniserver_free(a->cniserver);
     monitor_free(a->monitor);
-    pods_free(a->pods);
+    a->pods = pods_free(a->pods);
     keeper_free(a->keeper);
     neigh_free(a->neigh);
     if (a->policies) {
         policies_end(a->policies); /* The switch keeps its flows. */
     }
     policies_free(a->policies);
-    datapath_close(a->datapath);
+    datapath_close(TAKE(a->datapath)); /* Those who ask at this moment see none. */
+    introspect_free(a->introspect);
     informer_free(a->projects);
     informer_free(a->subnets);
     informer_free(a->networks);
     registration_free(a->registration);
+    recorder_free(a->recorder);
     identity_free(a->identity);
     api_client_free(a->client);
     loop_signal_free(a->sigterm);

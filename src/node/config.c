@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define MAX_FILE (1024 * 1024)
-#define SOCKET_NAME "/cni.sock"
+#define SOCKET_NAME "/agent.sock" /* The longest of those in it. */
 
 static int set_string(char **slot, const char *value)
 {
@@ -139,6 +139,19 @@ static int set_ovs_datapath_type(struct node_config *c, const char *v, struct er
     return set_string(&c->ovs_datapath_type, v);
 }
 
+static int set_metrics_address(struct node_config *c, const char *v, struct err *e)
+{
+    const char *colon = strrchr(v, ':');
+    CLEANUP_FREE char *host = colon ? xstrndup(v, (size_t) (colon - v)) : NULL;
+    uint64_t port;
+    uint32_t ip;
+    if (!colon || str_to_u64(colon + 1, 65535, &port) < 0 || port == 0 ||
+        (ip4_parse(host, &ip) < 0 && !streq(host, "localhost"))) {
+        return err_set(e, -EINVAL, "\"%s\" is not ADDRESS:PORT", v);
+    }
+    return set_string(&c->metrics_address, v);
+}
+
 static int set_log_level(struct node_config *c, const char *v, struct err *e)
 {
     return set_string(&c->log_level, v);
@@ -149,14 +162,14 @@ struct key_def {
     int (*set)(struct node_config *c, const char *v, struct err *e);
 };
 static const struct key_def defs[] = {
-    {false, set_node_name},     {false, set_node_ip},
-    {true, set_kubeconfig},     {true, set_bootstrap},
-    {false, set_plugin},        {false, set_mtu},
-    {true, set_run_dir},        {true, set_cni_conf_dir},
-    {false, set_cni_conf_name}, {false, set_datapath},
-    {true, set_ovs_database},   {true, set_ovs_run_dir},
-    {false, set_ovs_bridge},    {false, set_ovs_datapath_type},
-    {false, set_log_level},
+    {false, set_node_name},       {false, set_node_ip},
+    {true, set_kubeconfig},       {true, set_bootstrap},
+    {false, set_plugin},          {false, set_mtu},
+    {true, set_run_dir},          {true, set_cni_conf_dir},
+    {false, set_cni_conf_name},   {false, set_datapath},
+    {true, set_ovs_database},     {true, set_ovs_run_dir},
+    {false, set_ovs_bridge},      {false, set_ovs_datapath_type},
+    {false, set_metrics_address}, {false, set_log_level},
 };
 const struct node_config_key node_config_keys[] = {
     {"nodeName", "node-name"},
@@ -173,6 +186,7 @@ const struct node_config_key node_config_keys[] = {
     {"ovs.runDir", "ovs-run-dir"},
     {"ovs.bridge", "ovs-bridge"},
     {"ovs.datapathType", "ovs-datapath-type"},
+    {"metricsBindAddress", "metrics-bind-address"},
     {"logLevel", "log-level"},
     {NULL, NULL},
 };
@@ -197,6 +211,7 @@ void node_config_done(struct node_config *c)
     free(c->ovs_run_dir);
     free(c->ovs_bridge);
     free(c->ovs_datapath_type);
+    free(c->metrics_address);
     free(c->log_level);
     node_config_init(c);
 }

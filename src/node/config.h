@@ -18,6 +18,7 @@ struct node_config {
     char *datapath; /* "ovs" */
     char *ovs_database, *ovs_run_dir, *ovs_bridge;
     char *ovs_datapath_type; /* NULL: system where the kernel has it, else netdev. */
+    char *metrics_address;   /* "127.0.0.1:9101"; NULL: metrics are at the agent's socket only. */
     char *log_level;         /* NULL: unchanged. */
 };
 

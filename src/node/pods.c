@@ -37,7 +37,7 @@ struct op {
     int netns_fd;
     pods_reply_fn *reply;
     void *reply_ctx;
-    uint64_t started_ms;
+    uint64_t started_ms, started_ns;
 
     bool running;            /* Else it waits for one before it with the same key. */
     struct loop_timer *wait; /* Armed while it waits for a VNID. */
@@ -77,6 +77,7 @@ struct pods {
     struct reaper *reaper;
     struct list requests;
     struct stat own_netns;
+    struct pods_stats stats;
 };
 
 static void add_begin(struct op *op);
@@ -152,6 +153,10 @@ static void op_answer(struct op *op, int status, const struct strbuf *body)
     op->reply(op->reply_ctx, line.data, line.size);
 
     struct pods *p = op->pods;
+    if (op->req.command < PODS_COMMANDS) {
+        (status ? p->stats.failed : p->stats.ok)[op->req.command]++;
+        prom_histogram_add(&p->stats.duration[op->req.command], time_mono_ns() - op->started_ns);
+    }
     list_remove(&op->node);
     struct op *next;
     LIST_FOREACH (next, struct op, node, &p->requests) {
@@ -178,6 +183,23 @@ static const char *pod_text(const struct op *op, char buf[600])
     return buf;
 }
 
+/* What users of the pod should read of; NULL: a mistake of the runtime, or what the node's condition says. */
+static const char *trouble_reason(enum cni_code code)
+{
+    switch (code) {
+    case CNI_NO_VNID:
+        return "NoVNID";
+    case CNI_NO_ADDRESS:
+        return "NoFreeAddress";
+    case CNI_ATTACH_FAILED:
+        return "AttachFailed";
+    case CNI_DETACH_FAILED:
+        return "DetachFailed";
+    default:
+        return NULL;
+    }
+}
+
 static void op_answer_error(struct op *op)
 {
     static struct log_limit limit;
@@ -185,6 +207,12 @@ static void op_answer_error(struct op *op)
     log_limited(&limit, LOG_WARN, "request failed", "command=%s pod=%s code=%d text=\"%s: %s\"",
                 cni_command_name(op->req.command), pod_text(op, pod), (int) op->error.code,
                 op->error.msg, op->error.details);
+    const struct pods *p = op->pods;
+    const char *reason = trouble_reason(op->error.code);
+    if (reason && op->req.pod_namespace && op->req.pod_name) {
+        CLEANUP_FREE char *text = xasprintf("%s: %s", op->error.msg, op->error.details);
+        p->ops->trouble(p->ctx, op->req.pod_namespace, op->req.pod_name, reason, text);
+    }
     CLEANUP_STRBUF struct strbuf body = STRBUF_INIT;
     cni_error_write(&op->error, &body);
     op_answer(op, 1, &body);
@@ -804,6 +832,7 @@ static void request(struct pods *p, struct cni_request *r, int netns_fd, pods_re
     op->reply = reply;
     op->reply_ctx = ctx;
     op->started_ms = time_mono_ms();
+    op->started_ns = time_mono_ns();
     op->error.version = op->req.config.version;
     loop_task_init(&op->begin, p->loop, op_run, op);
     list_push_back(&p->requests, &op->node);
@@ -814,6 +843,11 @@ void pods_request(struct pods *p, struct cni_request *r, int netns_fd, pods_repl
                   void *ctx)
 {
     request(p, r, netns_fd, reply, ctx);
+}
+
+const struct pods_stats *pods_get_stats(const struct pods *p)
+{
+    return &p->stats;
 }
 
 size_t pods_busy(const struct pods *p)
@@ -883,6 +917,8 @@ int pods_start(struct pods *p, const struct sdn_network *n, struct err *e)
         if (ipam_mark(p->ipam, pods[i]->ip, &why) == -EEXIST) {
             log_error("two pods have one address", "pod=%s/%s ip=%s", pods[i]->pod_namespace,
                       pods[i]->pod_name, IP4_TEXT(pods[i]->ip));
+            p->ops->trouble(p->ctx, pods[i]->pod_namespace, pods[i]->pod_name, "AddressClash",
+                            "another pod of this node has its address: one of them has no flows");
         }
     }
     return pods_sweep(p, e);

@@ -9,6 +9,7 @@
  * All functions are called on the loop's thread, and so are the callbacks. */
 #pragma once
 
+#include "base/prom.h"
 #include "datapath/datapath.h"
 #include "wire/cni.h"
 
@@ -24,6 +25,10 @@ struct pods_ops {
     void (*detached)(void *ctx, const struct dp_pod *pod);
     /* NULL, or why the network cannot be changed now ("Open vSwitch is gone: ..."). */
     const char *(*not_ready)(void *ctx);
+    /* Something is wrong with a pod of this node: a request failed for good, or what was found at the start.
+     * 'reason' is CamelCase. */
+    void (*trouble)(void *ctx, const char *project, const char *pod, const char *reason,
+                    const char *text);
 };
 
 struct pods_config {
@@ -68,5 +73,13 @@ void pods_request(struct pods *p, struct cni_request *r, int netns_fd, pods_repl
                   void *ctx);
 /* The kernel announced that the link 'name' is gone. */
 void pods_link_gone(struct pods *p, const char *name);
+
+/* Since the start, by command. */
+#define PODS_COMMANDS (CNI_STATUS + 1)
+struct pods_stats {
+    uint64_t ok[PODS_COMMANDS], failed[PODS_COMMANDS];
+    struct prom_histogram duration[PODS_COMMANDS];
+};
+const struct pods_stats *pods_get_stats(const struct pods *p);
 /* Requests under way, and links that the kernel still takes apart. */
 size_t pods_busy(const struct pods *p);

@@ -37,6 +37,15 @@ static struct model_verdict drop(enum model_cause why)
     return (struct model_verdict){.action = MODEL_DROP, .cause = why};
 }
 
+/* Only what is the same whichever pods there are may be refused aloud. */
+static struct model_verdict refuse(const struct model_node *n, const struct model_packet *p,
+                                   enum model_cause why)
+{
+    struct model_verdict v = drop(why);
+    v.refused = n->net->refusal_meter && p->entry == MODEL_FROM_PORT;
+    return v;
+}
+
 /* ---- the network ---- */
 
 static const struct model_pod *pod_on(const struct model_node *n, uint32_t port)
@@ -160,11 +169,11 @@ static struct model_verdict to_local(const struct model_node *n, const struct mo
     if (!to) {
         return drop(MODEL_NO_SUCH_POD);
     }
-    if (!is_own_host(n, p) && !policy_allows(n, p, MODEL_INGRESS)) {
-        return drop(MODEL_INGRESS_DENIED);
-    }
     if (p->entry == MODEL_FROM_PORT && p->port == to->port) {
         return drop(MODEL_OWN_ADDRESS);
+    }
+    if (!is_own_host(n, p) && !policy_allows(n, p, MODEL_INGRESS)) {
+        return drop(MODEL_INGRESS_DENIED);
     }
     /* Under ovs-subnet nobody asks for VNIDs, not even for those that a tunnel brings. */
     bool allowed = sdn_vnid_may_reach(vnid, to->vnid) ||
@@ -180,7 +189,7 @@ static struct model_verdict to_remote(const struct model_node *n, const struct m
 {
     const struct sdn_remote *r = owner_of(n->net, p->ip.dst);
     if (!r) {
-        return drop(MODEL_NO_SUCH_NODE);
+        return refuse(n, p, MODEL_NO_SUCH_NODE);
     }
     return (struct model_verdict){.action = MODEL_TUNNEL,
                                   .remote = r->host_ip,
@@ -199,7 +208,7 @@ static struct model_verdict route(const struct model_node *n, const struct model
         return to_local(n, p, vnid);
     }
     if (is_service(n->net, p->ip.dst)) {
-        return drop(MODEL_SERVICE_NOT_AVAILABLE);
+        return refuse(n, p, MODEL_SERVICE_NOT_AVAILABLE);
     }
     if (in_cluster(n->net, p->ip.dst)) {
         return to_remote(n, p, vnid);
@@ -212,7 +221,7 @@ static struct model_verdict route(const struct model_node *n, const struct model
 static struct model_verdict ip_from_port(const struct model_node *n, const struct model_packet *p)
 {
     if (p->ip.proto == MODEL_PROTO_UDP && p->ip.dst_port == n->net->vxlan_port) {
-        return drop(MODEL_FORGED_TUNNEL);
+        return refuse(n, p, MODEL_FORGED_TUNNEL);
     }
     const struct model_pod *from = pod_on(n, p->port);
     if (!from) {

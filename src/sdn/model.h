@@ -95,20 +95,21 @@ enum model_cause {
     MODEL_ARP_NOT_ASKED,   /* ARP that is not a request: nobody here asks. */
     MODEL_ARP_OFF_NETWORK, /* For an address outside the cluster networks. */
     MODEL_SERVICE_NOT_AVAILABLE,
+    MODEL_NO_SUCH_NODE, /* No node has the destination's subnet. */
+    MODEL_NO_SUCH_POD,  /* The destination is this node's and nobody has it. */
+    MODEL_OWN_ADDRESS,  /* A pod's packet to itself. */
+    MODEL_VNID_MISMATCH,
+    MODEL_BACK_TO_HOST,      /* The host's packet for the host. */
     MODEL_CONNECTION_DENIED, /* A reply, while policy denies what it answers. */
     MODEL_EGRESS_DENIED,     /* By the policies of the sender. */
-    MODEL_NO_SUCH_NODE,      /* No node has the destination's subnet. */
     MODEL_INGRESS_DENIED,    /* By the policies of the receiver. */
-    MODEL_NO_SUCH_POD,       /* The destination is this node's and nobody has it. */
-    MODEL_OWN_ADDRESS,       /* A pod's packet to itself. */
-    MODEL_VNID_MISMATCH,
-    MODEL_BACK_TO_HOST, /* The host's packet for the host. */
     MODEL_N_CAUSES,
 };
 
 struct model_verdict {
     enum model_action action;
     enum model_cause cause; /* MODEL_NOT_DROPPED unless dropped. */
+    bool refused;           /* Dropped, and an honest pod hears of it (ICMP). */
     uint32_t port;          /* MODEL_DELIVER, and MODEL_ANSWER of a pod's question. */
     uint32_t remote;    /* Outer destination of MODEL_TUNNEL, and of MODEL_ANSWER by the tunnel. */
     uint32_t tunnel_id; /* Likewise. */

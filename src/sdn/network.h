@@ -47,6 +47,8 @@ struct sdn_network {
     uint32_t host_ip;          /* This node's VTEP. */
     uint16_t vxlan_port;
     uint32_t mtu;               /* Of pods and tun0. */
+    uint32_t refusal_meter;     /* Limits packets that are refused with an ICMP error; 0: none are.
+                                 * The datapath's to say. */
     struct sdn_remote *remotes; /* Without this node itself. */
     size_t n_remotes;
 };

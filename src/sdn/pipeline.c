@@ -54,6 +54,24 @@ const char *pipeline_table_name(uint8_t table)
     return table < ARRAY_SIZE(names) ? names[table] : NULL;
 }
 
+enum model_cause pipeline_cause(uint8_t table, uint64_t cookie)
+{
+    if (!(cookie & PIPELINE_DROPS)) {
+        return MODEL_NOT_DROPPED;
+    }
+    uint64_t id = cookie & 0xffffffffffffu;
+    switch ((cookie & ~PIPELINE_DROPS) >> 48) {
+    case PIPELINE_BASE:
+        return id < MODEL_N_CAUSES ? (enum model_cause) id : MODEL_NOT_DROPPED;
+    case PIPELINE_REMOTE:
+        return MODEL_SPOOFED_SOURCE;
+    case PIPELINE_POD:
+        return table == LOCAL ? MODEL_OWN_ADDRESS : MODEL_SPOOFED_SOURCE;
+    default:
+        return MODEL_NOT_DROPPED;
+    }
+}
+
 uint64_t pipeline_remote_cookie(const struct sdn_remote *r)
 {
     return pipeline_cookie(PIPELINE_REMOTE, r->id);
@@ -68,6 +86,27 @@ static void begin_ip(struct of_builder *b, enum table t, uint16_t priority, uint
 {
     of_begin(b, (uint8_t) t, priority, cookie);
     of_match_eth_type(b, ETH_IP4);
+}
+
+/* The packet is dropped, and counted under its cause. */
+static void end_drop(struct of_builder *b, enum model_cause cause, struct of_flow_list *out)
+{
+    b->cookie |= PIPELINE_DROPS;
+    if (b->cookie >> 48 == (PIPELINE_DROPS >> 48 | PIPELINE_BASE)) {
+        b->cookie |= (uint64_t) cause;
+    }
+    of_end_into(b, out);
+}
+
+/* As above, and its sender hears of it, if the switch can limit how often. */
+static void end_refuse(const struct sdn_network *n, struct of_builder *b, enum model_cause cause,
+                       struct of_flow_list *out)
+{
+    if (n->refusal_meter) {
+        of_meter(b, n->refusal_meter);
+        of_act_controller(b, PIPELINE_REFUSED_BYTES);
+    }
+    end_drop(b, cause, out);
 }
 
 static void begin_arp(struct of_builder *b, enum table t, uint16_t priority, uint64_t cookie)
@@ -100,12 +139,12 @@ static void base_begin(struct of_builder *b, enum table t, uint16_t priority)
     of_begin(b, (uint8_t) t, priority, PIPELINE_BASE_COOKIE);
 }
 
-/* What no other flow of the table takes: dropped, and counted there. */
-static void base_drop_rest(enum table t, struct of_flow_list *out)
+/* What no other flow of the table takes. */
+static void base_drop_rest(enum table t, enum model_cause cause, struct of_flow_list *out)
 {
     struct of_builder b;
     base_begin(&b, t, 0);
-    of_end_into(&b, out);
+    end_drop(&b, cause, out);
 }
 
 /* IP packets to 'dst' go on in 'next'. */
@@ -118,13 +157,12 @@ static void base_ip_goto(enum table t, uint16_t priority, struct ip4_prefix dst,
     end_goto(&b, next, out);
 }
 
-static void base_ip_drop(enum table t, uint16_t priority, struct ip4_prefix dst,
-                         struct of_flow_list *out)
+static void base_drop_group(struct ip4_prefix dst, struct of_flow_list *out)
 {
     struct of_builder b;
-    begin_ip(&b, t, priority, PIPELINE_BASE_COOKIE);
+    begin_ip(&b, CLASSIFY, 400, PIPELINE_BASE_COOKIE);
     of_match_ip_dst(&b, dst);
-    of_end_into(&b, out);
+    end_drop(&b, MODEL_MULTICAST, out);
 }
 
 static void base_classify(const struct sdn_network *n, struct of_flow_list *out)
@@ -132,12 +170,12 @@ static void base_classify(const struct sdn_network *n, struct of_flow_list *out)
     struct of_builder b;
     base_begin(&b, CLASSIFY, 500);
     of_match_vlan_tagged(&b);
-    of_end_into(&b, out);
+    end_drop(&b, MODEL_VLAN_TAGGED, out);
     base_begin(&b, CLASSIFY, 400);
     of_match_eth_type(&b, ETH_IP6);
-    of_end_into(&b, out);
-    base_ip_drop(CLASSIFY, 400, multicast, out);
-    base_ip_drop(CLASSIFY, 400, broadcast, out);
+    end_drop(&b, MODEL_NOT_IP, out);
+    base_drop_group(multicast, out);
+    base_drop_group(broadcast, out);
 
     /* Only what ends on this node is taken from the tunnel, hence nothing ever returns to it. */
     begin_ip(&b, CLASSIFY, 300, PIPELINE_BASE_COOKIE);
@@ -148,9 +186,15 @@ static void base_classify(const struct sdn_network *n, struct of_flow_list *out)
     of_match_in_port(&b, PIPELINE_PORT_VXLAN);
     of_match_arp_tpa(&b, n->local);
     end_goto(&b, FROM_VXLAN, out);
+    begin_ip(&b, CLASSIFY, 250, PIPELINE_BASE_COOKIE);
+    of_match_in_port(&b, PIPELINE_PORT_VXLAN);
+    end_drop(&b, MODEL_NOT_FOR_THIS_NODE, out);
+    begin_arp(&b, CLASSIFY, 250, PIPELINE_BASE_COOKIE);
+    of_match_in_port(&b, PIPELINE_PORT_VXLAN);
+    end_drop(&b, MODEL_NOT_FOR_THIS_NODE, out);
     base_begin(&b, CLASSIFY, 200);
     of_match_in_port(&b, PIPELINE_PORT_VXLAN);
-    of_end_into(&b, out);
+    end_drop(&b, MODEL_NOT_IP, out);
 
     base_begin(&b, CLASSIFY, 200);
     of_match_in_port(&b, PIPELINE_PORT_TUN);
@@ -160,7 +204,7 @@ static void base_classify(const struct sdn_network *n, struct of_flow_list *out)
     end_goto(&b, FROM_POD, out);
     begin_arp(&b, CLASSIFY, 100, PIPELINE_BASE_COOKIE);
     end_goto(&b, FROM_POD, out);
-    base_drop_rest(CLASSIFY, out);
+    base_drop_rest(CLASSIFY, MODEL_NOT_IP, out);
 }
 
 static void base_from_host(const struct sdn_network *n, struct of_flow_list *out)
@@ -175,15 +219,17 @@ static void base_from_host(const struct sdn_network *n, struct of_flow_list *out
     end_goto(&b, checked(n), out);
     begin_ip(&b, FROM_HOST, 250, PIPELINE_BASE_COOKIE);
     of_match_ip_src(&b, n->local);
-    of_end_into(&b, out);
+    end_drop(&b, MODEL_SPOOFED_SOURCE, out);
     for (size_t i = 0; i < n->n_cluster; i++) {
         begin_ip(&b, FROM_HOST, 200, PIPELINE_BASE_COOKIE);
         of_match_ip_src(&b, n->cluster[i]);
-        of_end_into(&b, out);
+        end_drop(&b, MODEL_SPOOFED_SOURCE, out);
     }
     /* From outside, after the NAT's way back: to pods of this node only. */
     base_ip_goto(FROM_HOST, 100, n->local, has_policy(n) ? TRACK : LOCAL, out);
-    base_drop_rest(FROM_HOST, out);
+    begin_ip(&b, FROM_HOST, 50, PIPELINE_BASE_COOKIE);
+    end_drop(&b, MODEL_NOT_FOR_THIS_NODE, out);
+    base_drop_rest(FROM_HOST, MODEL_NOT_IP, out);
 }
 
 static void arp_reply(struct of_builder *b)
@@ -210,15 +256,19 @@ static void base_arp(const struct sdn_network *n, struct of_flow_list *out)
     end_goto(&b, ARP_REPLY, out);
     /* A pod that is not there must not seem to be: its flow (200) is the only one that answers. */
     begin_arp(&b, ARP, 150, PIPELINE_BASE_COOKIE);
+    of_match_arp_op(&b, ARP_REQUEST);
     of_match_arp_tpa(&b, n->local);
-    of_end_into(&b, out);
+    end_drop(&b, MODEL_NO_SUCH_POD, out);
     for (size_t i = 0; i < n->n_cluster; i++) {
         begin_arp(&b, ARP, 100, PIPELINE_BASE_COOKIE);
         of_match_arp_op(&b, ARP_REQUEST);
         of_match_arp_tpa(&b, n->cluster[i]);
         end_goto(&b, ARP_REPLY, out);
     }
-    base_drop_rest(ARP, out);
+    begin_arp(&b, ARP, 50, PIPELINE_BASE_COOKIE);
+    of_match_arp_op(&b, ARP_REQUEST);
+    end_drop(&b, MODEL_ARP_OFF_NETWORK, out);
+    base_drop_rest(ARP, MODEL_ARP_NOT_ASKED, out);
 
     begin_arp(&b, ARP_REPLY, 200, PIPELINE_BASE_COOKIE);
     of_match_in_port(&b, PIPELINE_PORT_VXLAN);
@@ -228,7 +278,16 @@ static void base_arp(const struct sdn_network *n, struct of_flow_list *out)
     begin_arp(&b, ARP_REPLY, 100, PIPELINE_BASE_COOKIE);
     arp_reply(&b);
     of_end_into(&b, out);
-    base_drop_rest(ARP_REPLY, out);
+}
+
+/* What leads nowhere, whoever else there is in the cluster: a pod hears of it (nothing about others can be
+ * learnt from that), the host does not. */
+static void base_refuse(const struct sdn_network *n, struct of_builder *b, struct of_builder *host,
+                        enum model_cause cause, struct of_flow_list *out)
+{
+    of_match_in_port(host, PIPELINE_PORT_TUN);
+    end_drop(host, cause, out);
+    end_refuse(n, b, cause, out);
 }
 
 /* ---- base: policy ---- */
@@ -261,12 +320,12 @@ static void base_state(struct of_flow_list *out)
     of_act_load_reg(&b, REG_ZONE, CT_ZONE);
     of_act_ct(&b, REG_ZONE, STATE);
     of_end_into(&b, out);
-    base_drop_rest(TRACK, out);
+    base_drop_rest(TRACK, MODEL_NOT_IP, out);
 
     for (size_t i = 0; i < ARRAY_SIZE(answers); i++) {
         state_is(&b, 300, answers[i], answers[i]);
         of_match_ct_mark(&b, CT_MARK_DENIED);
-        of_end_into(&b, out);
+        end_drop(&b, MODEL_CONNECTION_DENIED, out);
         state_is(&b, 200, answers[i], answers[i]);
         end_state(&b, STATE_REPLY, out);
     }
@@ -309,15 +368,15 @@ static void base_no_peer(enum table t, enum table next, struct of_flow_list *out
 }
 
 /* Whoever denies a packet of a connection that there is denies its replies. */
-static void base_denied(enum table t, struct of_flow_list *out)
+static void base_denied(enum table t, enum model_cause cause, struct of_flow_list *out)
 {
     struct of_builder b;
     begin_ip(&b, t, 100, PIPELINE_BASE_COOKIE);
     of_match_ct_state(&b, OF_CT_TRK | OF_CT_EST, OF_CT_TRK | OF_CT_EST | OF_CT_RPL);
     of_match_ct_mark(&b, CT_MARK_ALLOWED);
     of_act_ct_commit(&b, REG_ZONE, CT_MARK_DENIED);
-    of_end_into(&b, out);
-    base_drop_rest(t, out);
+    end_drop(&b, cause, out);
+    base_drop_rest(t, cause, out);
 }
 
 static void base_unjudged(struct of_builder *b, enum table t)
@@ -345,7 +404,7 @@ static void base_policy(const struct sdn_network *n, struct of_flow_list *out)
     base_next(EGRESS_ADMIN, EGRESS_POLICY, out);
     base_next(EGRESS_POLICY, EGRESS_BASELINE, out);
     base_next(EGRESS_BASELINE, ROUTE, out);
-    base_denied(EGRESS_DENIED, out);
+    base_denied(EGRESS_DENIED, MODEL_EGRESS_DENIED, out);
 
     for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
         base_unjudged(&b, INGRESS_SUBJECT);
@@ -361,7 +420,7 @@ static void base_policy(const struct sdn_network *n, struct of_flow_list *out)
     base_next(INGRESS_ADMIN, INGRESS_POLICY, out);
     base_next(INGRESS_POLICY, INGRESS_BASELINE, out);
     base_next(INGRESS_BASELINE, ISOLATION, out);
-    base_denied(INGRESS_DENIED, out);
+    base_denied(INGRESS_DENIED, MODEL_INGRESS_DENIED, out);
 }
 
 /* What leaves this node, allowed by all that this node asks: from now on there is a connection. */
@@ -389,20 +448,28 @@ static void base_commit_routes(const struct sdn_network *n, struct of_flow_list 
 
 static void base_route(const struct sdn_network *n, struct of_flow_list *out)
 {
+    struct of_builder b, host;
     if (has_policy(n)) {
         base_commit_routes(n, out);
     }
     base_ip_goto(ROUTE, 400, address(sdn_gateway(n)), HOST, out);
     base_ip_goto(ROUTE, 300, n->local, LOCAL, out);
     if (n->service.len) {
-        base_ip_drop(ROUTE, 200, n->service, out);
+        begin_ip(&host, ROUTE, 250, PIPELINE_BASE_COOKIE);
+        of_match_ip_dst(&host, n->service);
+        begin_ip(&b, ROUTE, 200, PIPELINE_BASE_COOKIE);
+        of_match_ip_dst(&b, n->service);
+        base_refuse(n, &b, &host, MODEL_SERVICE_NOT_AVAILABLE, out);
     }
     for (size_t i = 0; i < n->n_cluster; i++) {
         base_ip_goto(ROUTE, 100, n->cluster[i], REMOTE, out);
     }
-    struct of_builder b;
     base_begin(&b, ROUTE, 0);
     end_goto(&b, HOST, out);
+
+    base_begin(&host, REMOTE, 50);
+    base_begin(&b, REMOTE, 0);
+    base_refuse(n, &b, &host, MODEL_NO_SUCH_NODE, out);
 }
 
 static void base_deliver_global(uint16_t priority, unsigned reg, struct of_flow_list *out)
@@ -432,7 +499,7 @@ static void base_isolation(const struct sdn_network *n, struct of_flow_list *out
         base_deliver_global(300, 0, out);
         base_deliver_global(200, 1, out);
     }
-    base_drop_rest(ISOLATION, out);
+    base_drop_rest(ISOLATION, MODEL_VNID_MISMATCH, out);
 }
 
 static void base_host(const struct sdn_network *n, struct of_flow_list *out)
@@ -440,7 +507,7 @@ static void base_host(const struct sdn_network *n, struct of_flow_list *out)
     struct of_builder b;
     base_begin(&b, HOST, 100);
     of_match_in_port(&b, PIPELINE_PORT_TUN);
-    of_end_into(&b, out);
+    end_drop(&b, MODEL_BACK_TO_HOST, out);
     base_begin(&b, HOST, 0);
     of_act_set_eth_dst(&b, mac_from_ip4(sdn_gateway(n)));
     of_act_output(&b, PIPELINE_PORT_TUN);
@@ -450,14 +517,14 @@ static void base_host(const struct sdn_network *n, struct of_flow_list *out)
 void pipeline_base(const struct sdn_network *n, struct of_flow_list *out)
 {
     base_classify(n, out);
-    base_drop_rest(FROM_VXLAN, out);
+    base_drop_rest(FROM_VXLAN, MODEL_UNKNOWN_VTEP, out);
 
     struct of_builder b;
     begin_ip(&b, FROM_POD, 300, PIPELINE_BASE_COOKIE);
     of_match_ip_proto(&b, IP_UDP);
     of_match_udp_dst(&b, n->vxlan_port);
-    of_end_into(&b, out);
-    base_drop_rest(FROM_POD, out);
+    end_refuse(n, &b, MODEL_FORGED_TUNNEL, out);
+    base_drop_rest(FROM_POD, MODEL_UNKNOWN_PORT, out);
 
     base_from_host(n, out);
     base_arp(n, out);
@@ -465,8 +532,7 @@ void pipeline_base(const struct sdn_network *n, struct of_flow_list *out)
         base_policy(n, out);
     }
     base_route(n, out);
-    base_drop_rest(REMOTE, out);
-    base_drop_rest(LOCAL, out);
+    base_drop_rest(LOCAL, MODEL_NO_SUCH_POD, out);
     base_isolation(n, out);
     base_host(n, out);
 }
@@ -493,6 +559,11 @@ void pipeline_remote(const struct sdn_network *n, const struct sdn_remote *r,
     of_match_tun_src(&b, r->host_ip);
     of_match_arp_spa(&b, r->subnet);
     end_goto(&b, ARP, out);
+
+    /* One host may have two subnets: then either's flow does for both. */
+    of_begin(&b, FROM_VXLAN, 50, cookie);
+    of_match_tun_src(&b, r->host_ip);
+    end_drop(&b, MODEL_SPOOFED_SOURCE, out);
 
     begin_ip(&b, REMOTE, 100, cookie);
     of_match_ip_dst(&b, r->subnet);
@@ -527,10 +598,20 @@ void pipeline_pod(const struct sdn_network *n, const struct pipeline_pod *p,
     of_match_arp_sha(&b, p->mac);
     end_goto(&b, ARP, out);
 
+    of_begin(&b, FROM_POD, 50, cookie);
+    of_match_in_port(&b, p->ofport);
+    end_drop(&b, MODEL_SPOOFED_SOURCE, out);
+
     begin_arp(&b, ARP, 200, cookie);
     of_match_arp_op(&b, ARP_REQUEST);
     of_match_arp_tpa(&b, address(p->ip));
     end_goto(&b, ARP_REPLY, out);
+
+    /* A packet never leaves by the port of its arrival: said, and counted, here. */
+    begin_ip(&b, LOCAL, 200, cookie);
+    of_match_in_port(&b, p->ofport);
+    of_match_ip_dst(&b, address(p->ip));
+    end_drop(&b, MODEL_OWN_ADDRESS, out);
 
     begin_ip(&b, LOCAL, 100, cookie);
     of_match_ip_dst(&b, address(p->ip));

@@ -6,7 +6,7 @@
  * union and sends differences. */
 #pragma once
 
-#include "sdn/network.h"
+#include "sdn/model.h"
 #include "wire/openflow.h"
 
 #define PIPELINE_PORT_VXLAN 1
@@ -49,13 +49,28 @@ static inline uint64_t pipeline_vnid_cookie(uint32_t vnid)
 }
 #define PIPELINE_BASE_COOKIE ((uint64_t) PIPELINE_BASE << 48)
 
+/* A flow that drops says so in its cookie, whatever else it is; the base's have their cause as identity. */
+#define PIPELINE_DROPS ((uint64_t) 1 << 63)
+/* The cookie that names the group of the flow with 'cookie'. */
+static inline uint64_t pipeline_group(uint64_t cookie)
+{
+    cookie &= ~PIPELINE_DROPS;
+    return cookie >> 48 == PIPELINE_BASE ? PIPELINE_BASE_COOKIE : cookie;
+}
+/* Why the flow of this table and cookie drops; MODEL_NOT_DROPPED: it does not, or is none of ours. */
+enum model_cause pipeline_cause(uint8_t table, uint64_t cookie);
+
+/* How much of a packet that is refused reaches the agent: enough for the longest IP header and what an
+ * ICMP error must quote behind it. */
+#define PIPELINE_REFUSED_BYTES 128
+
 /* Each appends the flows of one group to 'out'; no flow of one group has the key of another's.  'n' has a
  * local subnet, inside one of its cluster networks. */
 void pipeline_base(const struct sdn_network *n, struct of_flow_list *out);
-/* Three flows; none when 'r' has no subnet yet, or claims one that overlaps this node's. */
+/* Four flows; none when 'r' has no subnet yet, or claims one that overlaps this node's. */
 void pipeline_remote(const struct sdn_network *n, const struct sdn_remote *r,
                      struct of_flow_list *out);
-/* Four flows, and one more while the pod's project moves to another VNID. */
+/* Six flows, and one more while the pod's project moves to another VNID. */
 void pipeline_pod(const struct sdn_network *n, const struct pipeline_pod *p,
                   struct of_flow_list *out);
 /* One flow, for each effective VNID that a local pod has (none for 0 and SDN_VNID_NOBODY, none where VNIDs are

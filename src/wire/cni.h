@@ -56,9 +56,9 @@ const char *cni_command_name(enum cni_command c);
 struct cni_config {
     enum cni_version version;
     char *name;
-    char *socket;             /* Of the agent. */
-    char *project;            /* Of containers whose runtime names no pod; NULL: they are refused. */
-    struct json *dns;         /* "dns" as configured, to be returned; NULL: none. */
+    char *socket;     /* Of the agent. */
+    char *project;    /* Of containers whose runtime names no pod; NULL: they are refused. */
+    struct json *dns; /* "dns" as configured, to be returned; NULL: none. */
     struct json *prev_result; /* NULL: none. */
     struct json *valid; /* GC: "cni.dev/valid-attachments", a list of {"containerID", "ifname"}. */
 };

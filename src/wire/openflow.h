@@ -23,6 +23,7 @@
 #define OF_HEADER_SIZE 8
 #define OF_PORT_IN_PORT 0xfffffff8u
 #define OF_PORT_LOCAL 0xfffffffeu
+#define OF_PORT_CONTROLLER 0xfffffffdu
 #define OF_PORT_ANY 0xffffffffu
 
 /* ---- flows ---- */
@@ -53,6 +54,11 @@ bool of_flow_same_key(const struct of_flow *a, const struct of_flow *b);
 bool of_flow_equal(const struct of_flow *a, const struct of_flow *b); /* All, cookie included. */
 size_t of_flow_memory(const struct of_flow *f);                       /* Bytes it takes. */
 
+/* Appends "ip,in_port=3,ip_dst=10.128.0.0/23", and "set:reg0=0xa,goto:50" or "drop", for people; of a flow that
+ * was built here or came from a dump. */
+void of_flow_match_text(const struct of_flow *f, struct strbuf *out);
+void of_flow_actions_text(const struct of_flow *f, struct strbuf *out);
+
 struct of_flow_list {
     struct of_flow **flows; /* Owned. */
     size_t n, cap;
@@ -74,6 +80,7 @@ struct of_builder {
     size_t match_size;
     uint8_t actions[OF_MAX_CONJUNCTIONS * 16 + 1024];
     size_t actions_size;
+    uint32_t meter; /* 0: none. */
     int goto_table; /* -1: none. */
 };
 void of_begin(struct of_builder *b, uint8_t table, uint16_t priority, uint64_t cookie);
@@ -117,6 +124,8 @@ void of_match_ip_later_fragment(struct of_builder *b); /* ip_frag=2/2: none of t
 void of_match_conj_id(struct of_builder *b, uint32_t id);
 
 void of_act_output(struct of_builder *b, uint32_t port);
+/* To those who control the switch, as a packet-in with the first 'max_bytes' of the packet. */
+void of_act_controller(struct of_builder *b, uint16_t max_bytes);
 void of_act_output_reg(struct of_builder *b, unsigned reg); /* output:NXM_NX_REGn[] */
 void of_act_load_reg(struct of_builder *b, unsigned reg, uint32_t v);
 void of_act_set_eth_src(struct of_builder *b, struct mac m);
@@ -159,6 +168,8 @@ void of_act_ct_commit(struct of_builder *b, unsigned zone_reg, uint32_t mark);
  * SCTP) that is the same both ways; 1 <= bits <= 16. */
 void of_act_hash_symmetric(struct of_builder *b, unsigned reg, unsigned bits);
 void of_goto(struct of_builder *b, uint8_t table);
+/* What the meter has no room for is dropped before the first action (5.9). */
+void of_meter(struct of_builder *b, uint32_t meter);
 
 /* ---- messages to the switch ---- */
 
@@ -195,6 +206,17 @@ void of_put_bundle_control(struct strbuf *out, uint32_t xid, uint32_t bundle,
 void of_put_bundle_flow_mod(struct strbuf *out, uint32_t xid, uint32_t bundle,
                             enum of_flow_command cmd, const struct of_flow *f);
 void of_put_flow_dump_request(struct strbuf *out, uint32_t xid); /* 7.3.5.2, all tables */
+/* As above, of the flows that have 'cookie' in the bits of 'mask'. */
+void of_put_flow_dump_request_of(struct strbuf *out, uint32_t xid, uint64_t cookie, uint64_t mask);
+/* 7.3.4.4: adds (or, 'modify', changes) a meter with one band, which drops what exceeds 'rate' packets a
+ * second after a burst of 'burst' packets. */
+void of_put_meter_mod(struct strbuf *out, uint32_t xid, bool modify, uint32_t meter, uint32_t rate,
+                      uint32_t burst);
+/* 7.3.2: 'miss_send_len' other than 0 makes Open vSwitch send packet-ins to this connection. */
+void of_put_set_config(struct strbuf *out, uint32_t xid, uint16_t miss_send_len);
+/* 7.3.6: sends 'packet' out of 'port'. */
+void of_put_packet_out(struct strbuf *out, uint32_t xid, uint32_t port, const void *packet,
+                       size_t size);
 
 /* ---- messages from the switch ---- */
 
@@ -234,6 +256,15 @@ int of_error_parse(const struct of_msg *m, struct of_error *ret, struct err *e);
 const char *of_error_text(const struct of_error *er, char out[96]);
 /* 7.5.1: 0 when 'm' is the hello of a switch that can speak 1.4; -EPROTO when it cannot. */
 int of_hello_negotiate(const struct of_msg *m, struct err *e);
+/* 7.4.1.  'in_port' is 0 when the switch does not say it; 'data' points into the message. */
+struct of_packet_in {
+    uint8_t table;
+    uint64_t cookie;
+    uint32_t in_port;
+    const uint8_t *data;
+    size_t size;
+};
+int of_packet_in_parse(const struct of_msg *m, struct of_packet_in *ret, struct err *e);
 int of_bundle_control_parse(const struct of_msg *m, uint32_t *ret_bundle, uint16_t *ret_type,
                             struct err *e);
 

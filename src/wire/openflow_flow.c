@@ -36,22 +36,10 @@
 #define NXM_CT_STATE OXM(1, 105, 4)
 #define NXM_CT_MARK OXM(1, 107, 4)
 
-#define ACT_OUTPUT 0
-#define ACT_SET_FIELD 25
-#define ACT_EXPERIMENTER 0xffff
-#define NX_VENDOR 0x00002320u
-#define NX_REG_MOVE 6
-#define NX_REG_LOAD 7
-#define NX_MULTIPATH 10
-#define NX_OUTPUT_REG 15
-#define NX_CONJUNCTION 34
-#define NX_CT 35
 #define NX_ACTION_SIZE 24 /* Of those without a size of their own. */
 #define NX_CONJUNCTION_SIZE 16
 #define NX_MULTIPATH_SIZE 32
 #define NX_HASH_SYMMETRIC_L3L4 2
-#define NX_CT_COMMIT 1
-#define NX_CT_NO_TABLE 255
 
 /* NXM headers of 'enum of_field', and sizes in bits. */
 static const struct {
@@ -196,6 +184,7 @@ void of_begin(struct of_builder *b, uint8_t table, uint16_t priority, uint64_t c
     b->table = table;
     b->match_size = 0;
     b->actions_size = 0;
+    b->meter = 0;
     b->goto_table = -1;
 }
 
@@ -203,12 +192,18 @@ struct of_flow *of_end(struct of_builder *b)
 {
     size_t apply = b->actions_size ? 8 + b->actions_size : 0;
     struct of_flow *f = of_flow_new(b->table, b->priority, b->cookie, b->match_size,
-                                    apply + (b->goto_table >= 0 ? 8 : 0));
+                                    (b->meter ? 8 : 0) + apply + (b->goto_table >= 0 ? 8 : 0));
     if (b->match_size) {
         memcpy(f->bytes, b->match, b->match_size);
         of_oxm_sort(f->bytes, b->match_size);
     }
     uint8_t *p = f->bytes + b->match_size;
+    if (b->meter) {
+        be16_put(p, OF_INST_METER);
+        be16_put(p + 2, 8);
+        be32_put(p + 4, b->meter);
+        p += 8;
+    }
     if (apply) {
         be16_put(p, OF_INST_APPLY);
         be16_put(p + 2, (uint16_t) apply);
@@ -460,6 +455,13 @@ void of_act_output(struct of_builder *b, uint32_t port)
     be32_put(p + 4, port);
 }
 
+void of_act_controller(struct of_builder *b, uint16_t max_bytes)
+{
+    uint8_t *p = action_room(b, ACT_OUTPUT, 16);
+    be32_put(p + 4, OF_PORT_CONTROLLER);
+    be16_put(p + 8, max_bytes);
+}
+
 void of_act_output_reg(struct of_builder *b, unsigned reg)
 {
     uint8_t *p = nx_action_room(b, NX_OUTPUT_REG);
@@ -567,4 +569,9 @@ void of_goto(struct of_builder *b, uint8_t table)
 {
     assert(b->goto_table < 0 && table > b->table);
     b->goto_table = table;
+}
+
+void of_meter(struct of_builder *b, uint32_t meter)
+{
+    b->meter = meter;
 }

@@ -132,6 +132,11 @@ void of_put_bundle_flow_mod(struct strbuf *out, uint32_t xid, uint32_t bundle,
 
 void of_put_flow_dump_request(struct strbuf *out, uint32_t xid)
 {
+    of_put_flow_dump_request_of(out, xid, 0, 0);
+}
+
+void of_put_flow_dump_request_of(struct strbuf *out, uint32_t xid, uint64_t cookie, uint64_t mask)
+{
     /* ofp_flow_stats_request: table, pad 3, out_port, out_group, pad 4, cookie, cookie mask, match. */
     enum { FIXED = 32, MATCH = 8 };
     uint8_t *p = msg_room(out, OF_TYPE_MULTIPART_REQUEST,
@@ -142,7 +147,51 @@ void of_put_flow_dump_request(struct strbuf *out, uint32_t xid)
         p[0] = UINT8_MAX; /* OFPTT_ALL */
         be32_put(p + 4, OF_PORT_ANY);
         be32_put(p + 8, UINT32_MAX); /* OFPG_ANY */
+        be64_put(p + 16, cookie);
+        be64_put(p + 24, mask);
         be16_put(p + FIXED, OF_MATCH_OXM);
         be16_put(p + FIXED + 2, OF_MATCH_HEADER);
+    }
+}
+
+/* ---- packets to and from the switch ---- */
+
+void of_put_set_config(struct strbuf *out, uint32_t xid, uint16_t miss_send_len)
+{
+    uint8_t *p = msg_room(out, OF_TYPE_SET_CONFIG, OF_HEADER_SIZE + 4, xid);
+    if (p) {
+        be16_put(p + 10, miss_send_len); /* Flags 0: fragments go through as others do. */
+    }
+}
+
+void of_put_meter_mod(struct strbuf *out, uint32_t xid, bool modify, uint32_t meter, uint32_t rate,
+                      uint32_t burst)
+{
+    enum { FIXED = 8, BAND = 16, FLAGS_PKTPS_BURST = 2 | 4, BAND_DROP = 1 };
+    uint8_t *p = msg_room(out, OF_TYPE_METER_MOD, OF_HEADER_SIZE + FIXED + BAND, xid);
+    if (p) {
+        be16_put(p + 8, modify);
+        be16_put(p + 10, FLAGS_PKTPS_BURST);
+        be32_put(p + 12, meter);
+        be16_put(p + 16, BAND_DROP);
+        be16_put(p + 18, BAND);
+        be32_put(p + 20, rate);
+        be32_put(p + 24, burst);
+    }
+}
+
+void of_put_packet_out(struct strbuf *out, uint32_t xid, uint32_t port, const void *packet,
+                       size_t size)
+{
+    enum { FIXED = 16, ACTION = 16 }; /* Buffer, in_port, length of the actions, padding; output. */
+    uint8_t *p = msg_room(out, OF_TYPE_PACKET_OUT, OF_HEADER_SIZE + FIXED + ACTION + size, xid);
+    if (p) {
+        be32_put(p + 8, UINT32_MAX); /* OFP_NO_BUFFER */
+        be32_put(p + 12, OF_PORT_CONTROLLER);
+        be16_put(p + 16, ACTION);
+        p += OF_HEADER_SIZE + FIXED;
+        be16_put(p + 2, ACTION); /* Type 0, OFPAT_OUTPUT */
+        be32_put(p + 4, port);
+        memcpy(p + ACTION, packet, size);
     }
 }

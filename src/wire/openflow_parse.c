@@ -81,6 +81,34 @@ int of_bundle_control_parse(const struct of_msg *m, uint32_t *ret_bundle, uint16
     return 0;
 }
 
+int of_packet_in_parse(const struct of_msg *m, struct of_packet_in *ret, struct err *e)
+{
+    if (m->type != OF_PACKET_IN || m->body_size < OF_PACKET_IN_FIXED + 8) {
+        return err_set(e, -EBADMSG, "packet-in of type %u, %zu bytes", m->type, m->body_size);
+    }
+    const uint8_t *match = m->body + OF_PACKET_IN_FIXED;
+    size_t left = m->body_size - OF_PACKET_IN_FIXED, length = be16_get(match + 2);
+    if (be16_get(match) != OF_MATCH_OXM || length < OF_MATCH_HEADER || pad8(length) + 2 > left) {
+        return err_set(e, -EBADMSG, "packet-in: match of length %zu in %zu bytes", length, left);
+    }
+    int r = of_oxm_check(match + OF_MATCH_HEADER, length - OF_MATCH_HEADER, e);
+    if (r < 0) {
+        return err_prefix(e, "packet-in");
+    }
+    *ret = (struct of_packet_in){.table = m->body[7],
+                                 .cookie = be64_get(m->body + 8),
+                                 .data = match + pad8(length) + 2,
+                                 .size = left - pad8(length) - 2};
+    for (size_t at = OF_MATCH_HEADER; at < length;) {
+        uint32_t header = be32_get(match + at);
+        if (header == OXM_OF_IN_PORT) {
+            ret->in_port = be32_get(match + at + 4);
+        }
+        at += oxm_size(header);
+    }
+    return 0;
+}
+
 /* ---- flow dump ---- */
 
 /* -EBADMSG unless 'p' is whole instructions. */

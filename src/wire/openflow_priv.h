@@ -53,11 +53,15 @@ static inline size_t pad8(size_t n)
 #define OF_FLOW_STATS_FIXED 48 /* ofp_flow_stats up to its match (7.3.5.2) */
 #define OF_MULTIPART_FIXED 8   /* type, flags, pad (7.3.5) */
 #define OF_BUNDLE_FIXED 8      /* bundle id, type or pad, flags (7.3.9) */
+#define OF_PACKET_IN_FIXED 16  /* ofp_packet_in up to its match, without the header (7.4.1) */
 
 /* Message types that only we send; the others are in 'enum of_type'. */
 #define OF_TYPE_FEATURES_REQUEST 5
+#define OF_TYPE_SET_CONFIG 9
+#define OF_TYPE_PACKET_OUT 13
 #define OF_TYPE_MULTIPART_REQUEST 18
 #define OF_TYPE_BARRIER_REQUEST 20
+#define OF_TYPE_METER_MOD 29
 #define OF_TYPE_BUNDLE_ADD 34
 
 #define OF_MULTIPART_FLOW 1
@@ -66,6 +70,21 @@ static inline size_t pad8(size_t n)
 #define OF_BUNDLE_ATOMIC_ORDERED 3
 #define OF_INST_GOTO 1
 #define OF_INST_APPLY 4
+#define OF_INST_METER 6
+#define OXM_OF_IN_PORT 0x80000004u
+
+#define ACT_OUTPUT 0
+#define ACT_SET_FIELD 25
+#define ACT_EXPERIMENTER 0xffff
+#define NX_VENDOR 0x00002320u
+#define NX_REG_MOVE 6
+#define NX_REG_LOAD 7
+#define NX_MULTIPATH 10
+#define NX_OUTPUT_REG 15
+#define NX_CONJUNCTION 34
+#define NX_CT 35
+#define NX_CT_COMMIT 1
+#define NX_CT_NO_TABLE 255
 
 /* An OXM header: class, field, has-mask bit, length of what follows (7.2.3.2). */
 #define OXM_HASMASK 0x100u

@@ -8,6 +8,7 @@ import re
 import signal
 import ssl
 import stat
+import time
 
 import pytest
 
@@ -313,6 +314,8 @@ def test_bootstrap_tokens_that_are_over_or_for_something_else(c):
     assert c.ask(secret("aaaaaa"), "GET", "/version")[0] == 200
     assert c.ask("aaaaaa.0123456789abcdee", "GET", "/version")[0] == 401
     assert c.ask(secret("bbbbbb", expiration="2020-01-01T00:00:00Z"), "GET", "/version")[0] == 401
+    wait_for("the token to be removed", lambda: c.ask(
+        c._admin, "GET", "/api/v1/namespaces/kube-system/secrets/bootstrap-token-bbbbbb")[0] == 404)
     assert c.ask(secret("cccccc", expiration="2999-01-01T00:00:00Z"), "GET", "/version")[0] == 200
     assert c.ask(secret("dddddd", expiration="soon"), "GET", "/version")[0] == 401
     assert c.ask(secret("eeeeee", **{"usage-bootstrap-authentication": None}), "GET", "/version")[0] == 401
@@ -374,28 +377,101 @@ def test_a_node_has_what_is_its_own(c):
     assert c.ask(c.user("system:node:n2"), "GET", "/api/v1/nodes/n2")[0] == 403
 
 
-def test_the_lab_with_https():
+@pytest.fixture
+def tls_lab():
+    """A lab with HTTPS and two nodes: its name, and a function that runs `tenet lab`."""
     name = f"a{os.getpid()}tls"
+
+    def lab(*args):
+        return run([TENET, "lab", "--name", name, *args], timeout=180).stdout
     try:
-        run([TENET, "lab", "--name", name, "up", "--nodes", "2", "--tls"], timeout=180)
-        conf = f"/run/tenet/lab/{name}/kubeconfig"
-        nodes = json.loads(run([TENET, "get", "nodes", "-o", "json", "--kubeconfig", conf]).stdout)["items"]
-        assert len(nodes) == 2 and all(
-            any(k["type"] == "Ready" and k["status"] == "True" for k in n["status"]["conditions"]) for n in nodes)
-        for n in ("node1", "node2"):
-            own = pathlib.Path(f"/run/tenet/lab/{name}/nodes/{n}/node.kubeconfig")
-            assert f"user: system:node:{n}" in own.read_text() and stat.S_IMODE(own.stat().st_mode) == 0o600
-            before = own.read_text()
-            run([TENET, "lab", "--name", name, "node", "restart", n], timeout=180)
-            assert own.read_text() == before, "a restart needs no new certificate"
-        run([TENET, "lab", "--name", name, "project", "add", "red"], timeout=180)
-        for pod in ("red/a", "red/b"):
-            run([TENET, "lab", "--name", name, "pod", "add", pod], timeout=180)
-        ip = json.loads(run([TENET, "get", "pod", "b", "-n", "red", "-o", "json", "--kubeconfig", conf]).stdout)
-        run([TENET, "lab", "--name", name, "exec", "red/a", "--", "ping", "-c", "1", "-W", "5",
-             ip["status"]["podIP"]])
+        lab("up", "--nodes", "2", "--tls")
+        yield pathlib.Path(f"/run/tenet/lab/{name}"), lab
     finally:
-        run([TENET, "lab", "--name", name, "down"], timeout=180)
+        lab("down")
+
+
+def nodes_ready(home):
+    nodes = json.loads(run([TENET, "get", "nodes", "-o", "json", "--kubeconfig", home / "kubeconfig"]).stdout)["items"]
+    return sorted(n["metadata"]["name"] for n in nodes if any(
+        k["type"] == "Ready" and k["status"] == "True" for k in n["status"]["conditions"]))
+
+
+def test_the_lab_with_https(tls_lab):
+    home, lab = tls_lab
+    assert nodes_ready(home) == ["node1", "node2"]
+    for n in ("node1", "node2"):
+        own = home / f"nodes/{n}/node.kubeconfig"
+        assert f"user: system:node:{n}" in own.read_text() and stat.S_IMODE(own.stat().st_mode) == 0o600
+        before = own.read_text()
+        lab("node", "restart", n)
+        assert own.read_text() == before, "a restart needs no new certificate"
+    lab("project", "add", "red")
+    for pod in ("red/a", "red/b"):
+        lab("pod", "add", pod)
+    pod = json.loads(run([TENET, "get", "pod", "b", "-n", "red", "-o", "json",
+                          "--kubeconfig", home / "kubeconfig"]).stdout)
+    lab("exec", "red/a", "--", "ping", "-c", "1", "-W", "5", pod["status"]["podIP"])
+
+
+def old_certificate(folder, pki, subject, ends):
+    """A certificate by the lab's authority that began long ago and ends at the time 'ends'."""
+    key, csr_file, crt = (folder / f"old.{x}" for x in ("key", "csr", "crt"))
+    openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", str(key),
+            "-subj", subject, "-out", str(csr_file))
+    (folder / "index").write_text("")
+    (folder / "serial").write_text("7777\n")
+    (folder / "ca.cnf").write_text(f"""
+[ca]
+default_ca = d
+[d]
+new_certs_dir = {folder}
+database = {folder}/index
+serial = {folder}/serial
+default_md = sha256
+policy = p
+x509_extensions = x
+[p]
+organizationName = supplied
+commonName = supplied
+[x]
+basicConstraints = CA:FALSE
+extendedKeyUsage = clientAuth
+""")
+    openssl("ca", "-batch", "-notext", "-config", str(folder / "ca.cnf"), "-cert", str(pki / "ca.crt"), "-keyfile",
+            str(pki / "ca.key"), "-in", str(csr_file), "-out", str(crt), "-startdate", "20200101000000Z", "-enddate",
+            time.strftime("%Y%m%d%H%M%SZ", time.gmtime(ends)))
+    return crt.read_bytes(), key.read_bytes()
+
+
+def test_a_node_renews_its_certificate_and_joins_again_when_it_is_over(tls_lab, tmp_path):
+    home, lab = tls_lab
+    own = home / "nodes/node1/node.kubeconfig"
+
+    def with_certificate(ends):
+        lab("node", "stop", "node1")
+        crt, key = old_certificate(tmp_path, home / "master/pki", "/O=system:nodes/CN=system:node:node1", ends)
+        text = own.read_text()
+        for name, value in (("certificate", crt), ("key", key)):
+            text = re.sub(rf"client-{name}-data: *\S+", f"client-{name}-data: {base64.b64encode(value).decode()}", text)
+        own.write_text(text)
+        return text
+    # Over: it asks with the token.
+    before = with_certificate(time.time() - 60)
+    lab("node", "start", "node1")
+    assert own.read_text() != before and "node1" in nodes_ready(home)
+    # Near its end: it asks with what it has, as the token is gone, and goes on with the new one.
+    ident = re.search(r"token: *(\w{6})\.", (home / "bootstrap.kubeconfig").read_text())[1]
+    run([TENET, "token", "delete", ident, "--kubeconfig", home / "kubeconfig"])
+    before = with_certificate(time.time() + 3600)
+    lab("node", "start", "node1")
+    wait_for("the new certificate", lambda: own.read_text() != before)
+    assert stat.S_IMODE(own.stat().st_mode) == 0o600
+    requests = json.loads(run([TENET, "get", "csr", "-o", "json", "--kubeconfig", home / "kubeconfig"]).stdout)
+    assert "system:node:node1" in [r["spec"]["username"] for r in requests["items"]]
+    wait_for("the node", lambda: "node1" in nodes_ready(home))
+    lab("project", "add", "red")
+    lab("pod", "add", "red/a", "--node", "node1")
 
 
 # ---- whether they may ----

@@ -2,6 +2,7 @@
 #include "datapath/ovs/flow_table.h"
 
 #include "base/mem.h"
+#include "sdn/pipeline.h"
 
 enum state {
     ABSENT,    /* The switch does not have it (as far as we know). */
@@ -187,7 +188,7 @@ uint64_t flow_table_set_group(struct flow_table *t, uint64_t cookie, struct of_f
     bool changed = false;
     for (size_t i = 0; i < flows->n; i++) {
         struct of_flow *f = flows->flows[i];
-        assert(f->cookie == cookie);
+        assert(pipeline_group(f->cookie) == cookie);
         struct flow_entry *x = take_equal(&old, f);
         if (x) {
             of_flow_free(f);

@@ -42,7 +42,7 @@ struct flow_table {
 void flow_table_init(struct flow_table *t);
 void flow_table_done(struct flow_table *t);
 
-/* Makes 'flows' (emptied; each has 'cookie') the group's; an empty list removes the group.  Returns the
+/* Makes 'flows' (emptied; 'cookie' is the pipeline_group of each) the group's; an empty list removes the group.  Returns the
  * generation in which the group is in place. */
 uint64_t flow_table_set_group(struct flow_table *t, uint64_t cookie, struct of_flow_list *flows);
 static inline uint64_t flow_table_remove_group(struct flow_table *t, uint64_t cookie)

@@ -99,11 +99,27 @@ static void update_remotes(struct ovs_dp *o, const struct sdn_network *old, bool
     }
 }
 
+static void set_base(struct ovs_dp *o)
+{
+    struct of_flow_list flows = {0};
+    pipeline_base(&o->net, &flows);
+    set_generation(o, flow_table_set_group(&o->flows, PIPELINE_BASE_COOKIE, &flows));
+}
+
+void network_set_meter(struct ovs_dp *o, uint32_t meter)
+{
+    if (o->refusal_meter != meter) {
+        o->refusal_meter = o->net.refusal_meter = meter;
+        set_base(o);
+    }
+}
+
 void network_set(struct ovs_dp *o, const struct sdn_network *n)
 {
     struct sdn_network old = o->net;
     bool head_changed = !o->have_network || !head_equal(&old, n);
     o->net = *n;
+    o->net.refusal_meter = o->refusal_meter;
     o->net.remotes = n->n_remotes ? xmemdup(n->remotes, n->n_remotes * sizeof *n->remotes) : NULL;
     if (n->n_remotes) {
         qsort(o->net.remotes, n->n_remotes, sizeof *n->remotes, remote_compare);
@@ -113,9 +129,7 @@ void network_set(struct ovs_dp *o, const struct sdn_network *n)
         setup_restart(o);
     }
     if (head_changed) {
-        struct of_flow_list flows = {0};
-        pipeline_base(&o->net, &flows);
-        set_generation(o, flow_table_set_group(&o->flows, PIPELINE_BASE_COOKIE, &flows));
+        set_base(o);
     }
     update_remotes(o, &old, head_changed);
     if (head_changed) {

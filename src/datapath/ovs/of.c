@@ -19,7 +19,27 @@ LOG_MODULE("openflow");
 #define REFUSED_MIN_MS 200
 #define REFUSED_MAX_MS 10000
 
-enum state { DOWN, GREETING, DUMPING, READY, IN_FLIGHT, COMMITTING, REFUSED };
+#define MAX_QUERIES 16
+#define QUERY_MS 5000
+#define METER_MOD_FAILED 12 /* Error type (7.5.4.13) */
+
+enum state { DOWN, GREETING, METERING, DUMPING, READY, IN_FLIGHT, COMMITTING, REFUSED };
+
+/* A reader of counters; independent of everything else. */
+struct query {
+    struct list link;
+    struct of *of;
+    uint32_t xid;
+    struct of_flow_list flows;
+    struct of_counters *counters;
+    size_t counters_cap;
+    bool drops, sent;
+    struct loop_timer *timer;
+    int error;
+    const char *text;
+    of_query_fn *done;
+    void *ctx;
+};
 
 struct of {
     struct loop *loop;
@@ -35,6 +55,10 @@ struct of {
     unsigned refusals;
     char trouble[256];
     struct of_stats stats;
+    uint32_t
+        meter_xid; /* Of the request to add it; the next one changes it, the one after is a barrier. */
+    bool has_meter;
+    struct list queries;
 
     /* The bundle in flight: open has first_xid, then each change, then close, then commit or discard. */
     struct flow_change *changes;
@@ -46,6 +70,16 @@ struct of {
 static const struct conn_ops conn_callbacks;
 static void on_timer(void *ctx);
 
+static void query_end(struct query *q, int error, const char *text)
+{
+    list_remove(&q->link);
+    q->done(q->ctx, error, text, &q->flows, q->counters);
+    of_flow_list_done(&q->flows);
+    free(q->counters);
+    loop_timer_free(q->timer);
+    free(q);
+}
+
 struct of *of_new(struct loop *l, const char *path, struct flow_table *table,
                   const struct of_ops *ops, void *ctx)
 {
@@ -56,6 +90,7 @@ struct of *of_new(struct loop *l, const char *path, struct flow_table *table,
     o->ctx = ctx;
     o->next_xid = 1;
     o->audit_ms = AUDIT_MS;
+    list_init(&o->queries);
     o->timer = loop_timer_new(l, on_timer, o);
     o->conn = conn_new(l, path, MAX_IN, MAX_OUT, &conn_callbacks, o);
     conn_start(o->conn);
@@ -66,6 +101,10 @@ struct of *of_free(struct of *o)
 {
     if (o) {
         conn_free(o->conn);
+        struct query *q;
+        LIST_FOREACH (q, struct query, link, &o->queries) {
+            query_end(q, -ECANCELED, "the agent is stopping");
+        }
         loop_timer_free(o->timer);
         free(o->changes);
         free(o);
@@ -93,6 +132,73 @@ void of_set_audit_ms(struct of *o, uint64_t ms)
     o->audit_ms = ms;
     if (o->state != DOWN) {
         loop_timer_arm(o->timer, ms);
+    }
+}
+
+/* ---- counters ---- */
+
+static void on_query_timer(void *ctx)
+{
+    struct query *q = ctx;
+    query_end(q, q->error ? q->error : -ETIMEDOUT,
+              q->text ? q->text : "the switch does not report its flows");
+}
+
+static void query_fail(struct query *q, int error, const char *text)
+{
+    q->error = error;
+    q->text = text;
+    loop_timer_arm(q->timer, 0);
+}
+
+void of_query(struct of *o, bool drops, of_query_fn *done, void *ctx)
+{
+    struct query *q = NEW(struct query);
+    q->of = o;
+    q->drops = drops;
+    q->done = done;
+    q->ctx = ctx;
+    q->timer = loop_timer_new(o->loop, on_query_timer, q);
+    bool full = list_size(&o->queries) >= MAX_QUERIES;
+    list_push_back(&o->queries, &q->link);
+    if (o->state == DOWN || o->state == GREETING) {
+        query_fail(q, -ENOTCONN, "no OpenFlow connection to ovs-vswitchd");
+    } else if (full) {
+        query_fail(q, -EBUSY, "too many ask for the flows at once");
+    } else {
+        q->xid = o->next_xid++;
+        q->sent = true;
+        uint64_t mask = drops ? PIPELINE_DROPS : 0;
+        of_put_flow_dump_request_of(conn_out(o->conn), q->xid, mask, mask);
+        loop_timer_arm(q->timer, QUERY_MS);
+    }
+}
+
+static struct query *find_query(const struct of *o, uint32_t xid)
+{
+    struct query *q;
+    LIST_FOREACH (q, struct query, link, &o->queries) {
+        if (q->sent && q->xid == xid) {
+            return q;
+        }
+    }
+    return NULL;
+}
+
+static int on_query_reply(struct query *q, const struct of_msg *m, struct err *e)
+{
+    bool more = false;
+    int r = of_flow_dump_parse(m, &q->flows, &q->counters, &q->counters_cap, &more, e);
+    if (r == 0 && !more) {
+        query_end(q, 0, "");
+    }
+    return r;
+}
+
+void of_packet_out(struct of *o, uint32_t port, const void *packet, size_t size)
+{
+    if (o->state != DOWN && o->state != GREETING) {
+        of_put_packet_out(conn_out(o->conn), o->next_xid++, port, packet, size);
     }
 }
 
@@ -137,7 +243,7 @@ static int on_dump(struct of *o, const struct of_msg *m, struct err *e)
         return 0;
     }
     struct of_flow_list flows = {0};
-    bool more;
+    bool more = false;
     int r = of_flow_dump_parse(m, &flows, NULL, NULL, &more, e);
     if (r == 0) {
         for (size_t i = 0; i < flows.n; i++) {
@@ -205,6 +311,7 @@ static void bundle_end(struct of *o, bool committed)
 static void on_refused(struct of *o)
 {
     bundle_end(o, false);
+    o->stats.refused_bundles++;
     o->state = REFUSED;
     uint64_t delay = time_backoff_ms(o->refusals++, REFUSED_MIN_MS, REFUSED_MAX_MS, o->next_xid);
     loop_timer_arm(o->timer, delay);
@@ -269,6 +376,20 @@ static int on_error(struct of *o, const struct of_msg *m, struct err *e)
         return r;
     }
     const char *error = of_error_text(&er, text);
+    if (o->state == METERING && m->xid == o->meter_xid) {
+        return 0; /* It is there already, or the next request fails as well. */
+    }
+    if (o->state == METERING && m->xid == o->meter_xid + 1) {
+        o->has_meter = false;
+        log_info("the switch has no meters: nothing is refused with ICMP errors", "reason=\"%s\"",
+                 error);
+        return 0;
+    }
+    struct query *q = find_query(o, m->xid);
+    if (q) {
+        query_fail(q, -EIO, "the switch refuses to report its flows");
+        return 0;
+    }
     uint32_t at = m->xid - o->first_xid;
     if ((o->state == IN_FLIGHT || o->state == COMMITTING) && at <= o->n_changes + 2) {
         note_failure(o, error, at);
@@ -292,9 +413,48 @@ static void on_opened(void *ctx)
     of_put_hello(conn_out(o->conn), o->next_xid++);
 }
 
+/* Without the meter nothing is sent to us, so that no pod can keep the switch or us busy. */
+static void prepare(struct of *o)
+{
+    struct strbuf *out = conn_out(o->conn);
+    o->state = METERING;
+    o->has_meter = true;
+    o->meter_xid = o->next_xid;
+    o->next_xid += 3;
+    of_put_set_config(out, o->next_xid++, PIPELINE_REFUSED_BYTES);
+    of_put_meter_mod(out, o->meter_xid, false, OF_REFUSAL_METER, OF_REFUSALS_PER_S,
+                     OF_REFUSALS_BURST);
+    of_put_meter_mod(out, o->meter_xid + 1, true, OF_REFUSAL_METER, OF_REFUSALS_PER_S,
+                     OF_REFUSALS_BURST);
+    of_put_barrier_request(out, o->meter_xid + 2);
+}
+
+static void on_barrier(struct of *o, const struct of_msg *m)
+{
+    if (o->state == METERING && m->xid == o->meter_xid + 2) {
+        o->ops->metered(o->ctx, o->has_meter);
+        dump(o, false);
+    }
+}
+
+static int on_packet_in(struct of *o, const struct of_msg *m, struct err *e)
+{
+    struct of_packet_in p;
+    int r = of_packet_in_parse(m, &p, e);
+    if (r == 0) {
+        o->ops->packet_in(o->ctx, &p);
+    }
+    return r;
+}
+
 static void on_closed(void *ctx, const char *reason)
 {
     struct of *o = ctx;
+    struct query *q;
+    LIST_FOREACH (q, struct query, link, &o->queries) {
+        q->sent = false;
+        query_fail(q, -ENOTCONN, "the OpenFlow connection to ovs-vswitchd broke");
+    }
     o->state = DOWN;
     o->trouble[0] = '\0';
     loop_timer_disarm(o->timer);
@@ -318,7 +478,8 @@ static int on_message(struct of *o, const struct of_msg *m, struct err *e)
     case OF_HELLO:
         r = of_hello_negotiate(m, e);
         if (r == 0 && o->state == GREETING) {
-            dump(o, false);
+            o->stats.connections++;
+            prepare(o);
         }
         return r;
     case OF_ECHO_REQUEST:
@@ -326,8 +487,15 @@ static int on_message(struct of *o, const struct of_msg *m, struct err *e)
         return 0;
     case OF_ERROR:
         return on_error(o, m, e);
-    case OF_MULTIPART_REPLY:
-        return on_dump(o, m, e);
+    case OF_MULTIPART_REPLY: {
+        struct query *q = find_query(o, m->xid);
+        return q ? on_query_reply(q, m, e) : on_dump(o, m, e);
+    }
+    case OF_BARRIER_REPLY:
+        on_barrier(o, m);
+        return 0;
+    case OF_PACKET_IN:
+        return on_packet_in(o, m, e);
     case OF_BUNDLE_CONTROL:
         return on_bundle_reply(o, m, e);
     default:

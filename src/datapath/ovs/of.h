@@ -16,10 +16,19 @@ struct of;
 struct of_ops {
     void (*changed)(void *ctx); /* The flow table's 'dumped' or 'committed' changed. */
     void (*closed)(void *ctx, const char *reason); /* Once per connection, or failed attempt. */
+    /* Whether the switch has the meter of refusals; after each connection, before the first dump. */
+    void (*metered)(void *ctx, bool has_meter);
+    void (*packet_in)(void *ctx, const struct of_packet_in *p);
 };
 
+/* The meter that limits packet-ins: so many a second in all.  The burst is small: the userspace datapath
+ * forwards nothing while it hands one up. */
+#define OF_REFUSAL_METER 1
+#define OF_REFUSALS_PER_S 100
+#define OF_REFUSALS_BURST 20
+
 struct of_stats {
-    size_t dumps, bundles, flow_mods;
+    size_t connections, dumps, bundles, refused_bundles, flow_mods;
 };
 
 /* 'table' is the caller's and outlives the session. */
@@ -30,6 +39,13 @@ struct of *of_free(struct of *o);
 void of_sync(struct of *o);
 /* Tries to connect at once: there is reason to think that the switch is there. */
 void of_kick(struct of *o);
+/* Asks the switch for its flows with their counters: all, or those with PIPELINE_DROPS.  'done' is called
+ * once, never from within: with 'error' and why, or with what there is (valid during the call). */
+typedef void of_query_fn(void *ctx, int error, const char *text, const struct of_flow_list *flows,
+                         const struct of_counters *counters);
+void of_query(struct of *o, bool drops, of_query_fn *done, void *ctx);
+/* Sends 'packet' out of 'port'; nothing happens while there is no connection. */
+void of_packet_out(struct of *o, uint32_t port, const void *packet, size_t size);
 /* Why flows could not be put in place; NULL: nothing is known against it. */
 const char *of_trouble(const struct of *o);
 const struct of_stats *of_get_stats(const struct of *o);

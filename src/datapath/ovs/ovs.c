@@ -93,8 +93,21 @@ static void on_of_closed(void *ctx, const char *reason)
     loop_task_queue(&o->pump);
 }
 
+static void on_of_metered(void *ctx, bool has_meter)
+{
+    network_set_meter(ctx, has_meter ? OF_REFUSAL_METER : 0);
+}
+
+static void on_of_packet_in(void *ctx, const struct of_packet_in *p)
+{
+    refuse_packet(ctx, p);
+}
+
 static const struct db_ops db_callbacks = {.changed = on_changed, .closed = on_db_closed};
-static const struct of_ops of_callbacks = {.changed = on_changed, .closed = on_of_closed};
+static const struct of_ops of_callbacks = {.changed = on_changed,
+                                           .closed = on_of_closed,
+                                           .metered = on_of_metered,
+                                           .packet_in = on_of_packet_in};
 
 /* ---- the pump ---- */
 
@@ -234,6 +247,7 @@ static void on_timer(void *ctx)
 static void ovs_close(struct datapath *dp)
 {
     struct ovs_dp *o = of_dp(dp);
+    explain_done(o);
     db_free(o->db);
     of_free(o->of);
     loop_task_cancel(&o->pump);
@@ -249,6 +263,7 @@ static void ovs_close(struct datapath *dp)
         free(CONTAINER_OF(link, struct completion, link));
     }
     free(o->bridge);
+    free(o->rundir);
     free(o->mgmt);
     free(o->configured_type);
     if (o->delivering) {
@@ -275,12 +290,15 @@ static int ovs_open(struct loop *l, const struct datapath_config *cfg,
     o->events = *ev;
     o->ctx = ctx;
     o->bridge = xstrdup(cfg->bridge);
+    o->rundir = xstrdup(cfg->ovs_rundir);
     o->mgmt = xasprintf("%s/%s.mgmt", cfg->ovs_rundir, cfg->bridge);
     o->configured_type = type ? xstrdup(type) : NULL;
     o->kernel_datapath = kernel_has_datapath();
+    o->refusal_meter = OF_REFUSAL_METER; /* Until the switch says no. */
     flow_table_init(&o->flows);
     smap_init(&o->foreign, NULL);
     list_init(&o->completions);
+    list_init(&o->traces);
     pods_init(o);
     pool_init(o);
     loop_task_init(&o->pump, l, pump, o);
@@ -354,7 +372,18 @@ static void ovs_get_status(struct datapath *dp, struct datapath_status *ret)
         .remotes = o->net.n_remotes,
         .spare_ports = o->pool.n_free,
         .datapath_type = b && b->datapath_type ? b->datapath_type : "",
+        .transactions = o->transactions,
+        .refusals_sent = o->refusals_sent,
+        .refusals_suppressed = o->refusals_suppressed,
+        .refusal_meter = o->refusal_meter,
     };
+    if (o->of) {
+        const struct of_stats *s = of_get_stats(o->of);
+        ret->connections = s->connections;
+        ret->bundles = s->bundles;
+        ret->bundles_refused = s->refused_bundles;
+        ret->flow_mods = s->flow_mods;
+    }
 }
 
 struct ovs_counters ovs_get_counters(const struct datapath *dp)
@@ -385,6 +414,16 @@ void ovs_set_quiet_ms(struct datapath *dp, uint64_t ms)
     of_dp(dp)->pool.quiet_ms = ms;
 }
 
+static void ovs_flows(struct datapath *dp, bool drops, datapath_flows_fn *done, void *ctx)
+{
+    explain_flows(of_dp(dp), drops, done, ctx);
+}
+
+static void ovs_trace(struct datapath *dp, const char *packet, datapath_text_fn *done, void *ctx)
+{
+    explain_trace(of_dp(dp), packet, done, ctx);
+}
+
 const struct datapath_ops datapath_ovs = {
     .kind = "ovs",
     .open = ovs_open,
@@ -400,4 +439,6 @@ const struct datapath_ops datapath_ovs = {
     .pods = ovs_pods,
     .find = ovs_find,
     .get_status = ovs_get_status,
+    .flows = ovs_flows,
+    .trace = ovs_trace,
 };

@@ -10,7 +10,9 @@
  *     setup.c    bridge, vxlan0 and tun0
  *     pods.c     which pod has which port
  *     pool.c     ports that wait for pods
- *     network.c  groups of flows from the network */
+ *     network.c  groups of flows from the network
+ *     explain.c  counters and traces
+ *     refuse.c   ICMP errors for what the switch dropped */
 #pragma once
 
 #include "datapath/datapath.h"
@@ -19,7 +21,9 @@
 #include "datapath/ovs/of.h"
 #include "datapath/ovs/plan.h"
 #include "datapath/ovs/pool.h"
+#include "datapath/ovs/unixctl.h"
 #include "sdn/pipeline.h"
+#include "sdn/refusal.h"
 
 #define OVS_TEXT_SIZE 384
 
@@ -38,8 +42,8 @@ struct ovs_dp {
     struct loop *loop;
     struct datapath_events events;
     void *ctx;
-    char *bridge, *mgmt, *configured_type; /* The last one NULL: choose. */
-    bool kernel_datapath;                  /* The kernel has the openvswitch datapath. */
+    char *bridge, *rundir, *mgmt, *configured_type; /* The last one NULL: choose. */
+    bool kernel_datapath;                           /* The kernel has the openvswitch datapath. */
 
     struct db *db;
     struct of *of; /* NULL until the bridge was in place once. */
@@ -51,7 +55,9 @@ struct ovs_dp {
 
     /* network.c */
     bool have_network;
-    struct sdn_network net;  /* Remotes sorted by cookie. */
+    struct sdn_network net; /* Remotes sorted by cookie. */
+    uint32_t refusal_meter; /* Kept from network to network. */
+    size_t refusals_sent, refusals_suppressed;
     uint64_t net_generation; /* Of the last change of base and remotes. */
 
     /* setup.c */
@@ -75,6 +81,7 @@ struct ovs_dp {
     size_t pods_view_cap;
 
     struct pool pool;
+    struct list traces; /* explain.c: under way. */
 
     /* Events to deliver. */
     struct list completions;
@@ -103,6 +110,8 @@ void setup_restart(struct ovs_dp *o); /* A new network was set. */
 
 /* ---- network.c ---- */
 void network_set(struct ovs_dp *o, const struct sdn_network *n);
+/* The switch refuses packets by this meter from now on; 0: it has none. */
+void network_set_meter(struct ovs_dp *o, uint32_t meter);
 void network_done(struct ovs_dp *o);
 
 /* ---- pods.c ---- */
@@ -123,6 +132,19 @@ const struct dp_pod *const *pods_view(struct ovs_dp *o, size_t *ret_n);
 /* A port number that nothing uses, not even flows that are on their way out; 0: there is none. */
 uint32_t pods_take_number(struct ovs_dp *o);
 const struct dp_pod *pods_find(struct ovs_dp *o, const char *container_id, const char *ifname);
+
+/* The pod of the port with that number, and what limits the ICMP errors it gets; NULL: no pod's. */
+const struct dp_pod *pods_by_port(const struct ovs_dp *o, uint32_t port,
+                                  struct refusal_bucket **ret_bucket);
+
+/* ---- refuse.c ---- */
+/* Answers a packet that the switch dropped and may refuse. */
+void refuse_packet(struct ovs_dp *o, const struct of_packet_in *p);
+
+/* ---- explain.c ---- */
+void explain_flows(struct ovs_dp *o, bool drops, datapath_flows_fn *done, void *ctx);
+void explain_trace(struct ovs_dp *o, const char *packet, datapath_text_fn *done, void *ctx);
+void explain_done(struct ovs_dp *o);
 
 /* ---- kernel.c ---- */
 /* Whether the kernel has Open vSwitch's datapath (loading its module if it can). */

@@ -50,6 +50,7 @@ struct pod_rec {
 
     struct pod_flows flows; /* As they are in the flow table. */
     uint64_t generation;    /* Of their last change. */
+    struct refusal_bucket refusals;
 };
 
 struct vnid_ref {
@@ -332,6 +333,19 @@ uint64_t pods_reflow(struct ovs_dp *o)
         changed_in(&generation, v->generation);
     }
     return generation;
+}
+
+const struct dp_pod *pods_by_port(const struct ovs_dp *o, uint32_t port,
+                                  struct refusal_bucket **ret_bucket)
+{
+    struct pod_rec *r;
+    HMAP_FOREACH (r, struct pod_rec, node, &o->pods) {
+        if (r->wanted && r->flows.port == port) {
+            *ret_bucket = &r->refusals;
+            return r->pod;
+        }
+    }
+    return NULL;
 }
 
 /* ---- ports ---- */
@@ -786,6 +800,7 @@ const struct dp_pod *const *pods_view(struct ovs_dp *o, size_t *ret_n)
     struct pod_rec *r;
     HMAP_FOREACH (r, struct pod_rec, node, &o->pods) {
         if (r->wanted) {
+            r->pod->port_number = r->flows.port;
             o->pods_view[n++] = r->pod;
         }
     }
@@ -795,6 +810,10 @@ const struct dp_pod *const *pods_view(struct ovs_dp *o, size_t *ret_n)
 
 const struct dp_pod *pods_find(struct ovs_dp *o, const char *container_id, const char *ifname)
 {
-    const struct pod_rec *r = find(o, container_id, ifname);
-    return r && r->wanted ? r->pod : NULL;
+    struct pod_rec *r = find(o, container_id, ifname);
+    if (!r || !r->wanted) {
+        return NULL;
+    }
+    r->pod->port_number = r->flows.port;
+    return r->pod;
 }

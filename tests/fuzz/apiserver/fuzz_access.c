@@ -13,11 +13,11 @@ static void attributes(const char *text)
     CLEANUP_FREE char *path = fields ? xstrndup(text, (size_t) (fields - text)) : xstrdup(text);
     attributes_parse(&a, "GET", path, false, fields ? fields + 1 : NULL);
     CLEANUP_FREE char *resource = attributes_resource_text(&a);
-    if (a.is_resource && (strchr(a.resource, '/') || strchr(a.name, '/'))) {
-        /* A name that a selector demands may have any character. */
-        if (strchr(a.resource, '/') || !fields) {
-            abort();
-        }
+    /* A name that a selector demands may have any character. */
+    if (!str_has_prefix(resource, a.resource) || strchr(a.resource, '/') ||
+        strchr(a.namespace, '/') || strchr(a.subresource, '/') ||
+        (!fields && strchr(a.name, '/'))) {
+        abort();
     }
 }
 

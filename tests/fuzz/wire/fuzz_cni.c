@@ -45,7 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct cni_error e = {0};
     int err = 0;
     if ((what >= '0' && what <= '2') || what == '6' || what == '7') {
-        struct cni_env env = {commands[what <= '2' ? what - '0' : what - '3'], "abc", "/n", "eth0", args};
+        struct cni_env env = {commands[what <= '2' ? what - '0' : what - '3'], "abc", "/n", "eth0",
+                              args};
         err = cni_request_read(&env, body, n, &r, &e);
     } else if (what == '3') {
         err = cni_version_answer(body, n, &out, &e);

@@ -78,6 +78,10 @@ static void check_message(const struct of_msg *m)
         of_error_text(&er, text);
     }
     of_bundle_control_parse(m, &bundle, &type, &e);
+    struct of_packet_in p;
+    if (of_packet_in_parse(m, &p, &e) == 0) {
+        require(p.data >= m->body && p.data + p.size == m->body + m->body_size);
+    }
 
     struct of_flow_list l = {0};
     struct of_counters *stats = NULL;
@@ -86,6 +90,9 @@ static void check_message(const struct of_msg *m)
     if (of_flow_dump_parse(m, &l, &stats, &cap, &more, &e) == 0) {
         for (size_t i = 0; i < l.n; i++) {
             check_round_trip(l.flows[i]);
+            CLEANUP_STRBUF struct strbuf words = STRBUF_INIT;
+            of_flow_match_text(l.flows[i], &words);
+            of_flow_actions_text(l.flows[i], &words);
         }
     } else {
         require(l.n == 0);

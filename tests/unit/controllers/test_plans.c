@@ -271,6 +271,28 @@ static void events_have_a_name_made_of_what_they_say(void **state)
     assert_string_equal(json_path_string(d, "involvedObject", "namespace", NULL), "red");
 }
 
+static void one_object_fills_no_registry_with_events(void **state)
+{
+    struct recorder_limit l;
+    recorder_limit_init(&l);
+    unsigned sent = 0;
+    for (unsigned i = 0; i < 1000; i++) {
+        sent += recorder_limit_take(&l, "Pod/red/a", 5);
+    }
+    assert_int_equal(sent, RECORDER_BURST);
+    assert_true(recorder_limit_take(&l, "Pod/red/b", 5));
+    assert_false(recorder_limit_take(&l, "Pod/red/a", RECORDER_REFILL_MS));
+    assert_true(recorder_limit_take(&l, "Pod/red/a", RECORDER_REFILL_MS + 5));
+    assert_false(recorder_limit_take(&l, "Pod/red/a", RECORDER_REFILL_MS + 6));
+    /* After a long silence all of the burst, and no more. */
+    sent = 0;
+    for (unsigned i = 0; i < 1000; i++) {
+        sent += recorder_limit_take(&l, "Pod/red/a", 1000 * UINT64_C(300000));
+    }
+    assert_int_equal(sent, RECORDER_BURST);
+    recorder_limit_done(&l);
+}
+
 static void events_are_over_after_an_hour(void **state)
 {
     int64_t t = 0;
@@ -306,6 +328,7 @@ int main(void)
         cmocka_unit_test(default_is_global_and_stays_so),
         cmocka_unit_test(namespace_is_let_go_only_when_it_is_deleted),
         cmocka_unit_test(events_have_a_name_made_of_what_they_say),
+        cmocka_unit_test(one_object_fills_no_registry_with_events),
         cmocka_unit_test(events_are_over_after_an_hour),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "controllers/certificates.h"
 #include "controllers/default_roles.h"
+#include "controllers/join_tokens.h"
 #include "controllers/obj.h"
 #include "controllers/role_aggregation.h"
 #include "net/pki_csr.h"
@@ -230,6 +231,29 @@ static void signers_sign_what_they_are_for(void **state)
     }
 }
 
+static void tokens_end_at_their_time(void **state)
+{
+    static const struct {
+        const char *expiration; /* 2026-01-01T00:00:00Z is 1767225600. */
+        int64_t left;
+    } cases[] = {
+        {"2026-01-01T00:00:00Z", 0},
+        {"2026-01-01T00:00:10Z", 10000},
+        {"2025-01-01T00:00:00Z", 0},
+        {"some time", -1},
+        {"", -1},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP(json_free) struct json *o = json_object();
+        CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+        base64_encode(cases[i].expiration, strlen(cases[i].expiration), &b);
+        json_set_string(json_ensure_object(o, "data"), "expiration", strbuf_cstr(&b));
+        assert_int_equal(join_tokens_left_ms(o, INT64_C(1767225600000)), cases[i].left);
+    }
+    CLEANUP(json_free) struct json *none = json_object();
+    assert_int_equal(join_tokens_left_ms(none, 0), -1);
+}
+
 #define T(name) cmocka_unit_test(name)
 int main(void)
 {
@@ -239,6 +263,7 @@ int main(void)
         T(reconciling_adds_and_never_takes_away),
         T(aggregation_takes_what_selectors_match),
         T(signers_sign_what_they_are_for),
+        T(tokens_end_at_their_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

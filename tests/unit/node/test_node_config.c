@@ -103,6 +103,9 @@ static void what_is_wrong_is_named_by_its_key(void **state)
         {"ovs:\n  bridge: a-name-that-is-too-long", "ovs.bridge: "},
         {"ovs:\n  bridge: a/b", "ovs.bridge: "},
         {"ovs:\n  datapathType: dpdk", "ovs.datapathType: \"dpdk\""},
+        {"metricsBindAddress: 9101", "metricsBindAddress: \"9101\" is not ADDRESS:PORT"},
+        {"metricsBindAddress: example:9101", "metricsBindAddress: "},
+        {"metricsBindAddress: 127.0.0.1:0", "metricsBindAddress: "},
         {"kind: MasterConfig", "kind: "},
         {"apiVersion: v2", "apiVersion: "},
     };
@@ -136,6 +139,7 @@ static void options_and_keys_are_the_same_set(void **state)
         {"ovs.runDir", "/o"},
         {"ovs.bridge", "br0"},
         {"ovs.datapathType", "system"},
+        {"metricsBindAddress", "127.0.0.1:9101"},
         {"logLevel", "debug"},
     };
     CLEANUP(node_config_done) struct node_config c;

@@ -241,11 +241,20 @@ static void address_is_used(void *ctx, const struct dp_pod *pod)
 {
 }
 
+static char last_trouble[256]; /* "PROJECT/POD REASON" */
+
+static void trouble(void *ctx, const char *project, const char *pod, const char *reason,
+                    const char *text)
+{
+    snprintf(last_trouble, sizeof last_trouble, "%s/%s %s", project, pod, reason);
+}
+
 static const struct pods_ops ops = {.vnids = vnids,
                                     .known = known,
                                     .attaching = address_is_used,
                                     .detached = address_is_used,
-                                    .not_ready = not_ready};
+                                    .not_ready = not_ready,
+                                    .trouble = trouble};
 
 static struct sdn_network net;
 
@@ -353,6 +362,7 @@ static void assert_nothing_leaked(void)
     assert_int_equal(perform(CNI_ADD, "toomany", &a), 1);
     assert_int_equal(code_of(&a), CNI_NO_ADDRESS);
     assert_non_null(strstr(a.text, "no free address in 10.128.0.0/29: 5 in use"));
+    assert_non_null(strstr(last_trouble, " NoFreeAddress"));
     for (size_t i = before; i < 5; i++) {
         char id[16];
         snprintf(id, sizeof id, "leak%zu", i);
@@ -538,6 +548,7 @@ static void add_waits_for_the_vnid_of_a_new_project(void **state)
     assert_int_equal(perform(CNI_ADD, "a", &a), 1);
     assert_int_equal(code_of(&a), CNI_NO_VNID);
     assert_non_null(strstr(a.text, "red"));
+    assert_non_null(strstr(last_trouble, " NoVNID"));
 
     ask(CNI_ADD, "b", &a);
     bool never = false;

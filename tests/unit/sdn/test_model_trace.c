@@ -31,6 +31,7 @@ enum {
     MAX_PODS = 8, /* So that ports without a pod remain. */
     MAX_REMOTES = 7,
     N_HOSTS = 12,
+    REFUSAL_METER = 1,
 };
 static_assert(PACKETS_A_CLUSTER < UNIXCTL_MAX_UNDER_WAY, "");
 
@@ -213,6 +214,7 @@ static void make_cluster(struct cluster *c)
                 .service = PICK(services),
                 .host_ip = HOST(1),
                 .vxlan_port = chance(80) ? SDN_VXLAN_PORT : 4790,
+                .refusal_meter = chance(50) ? REFUSAL_METER : 0,
                 .mtu = 1450},
     };
     c->net.remotes = c->remotes;
@@ -598,6 +600,7 @@ static const char *table_of(enum model_cause cause, const struct model_packet *p
     case MODEL_NO_SUCH_POD:
         return p->eth_type == MODEL_ETH_ARP ? "arp" : "local";
     case MODEL_OWN_ADDRESS:
+        return "local";
     case MODEL_VNID_MISMATCH:
         return "isolation";
     case MODEL_BACK_TO_HOST:
@@ -607,7 +610,7 @@ static const char *table_of(enum model_cause cause, const struct model_packet *p
     return NULL;
 }
 
-/* "drop in TABLE", or "OUTPUTS eth SRC>DST" and the fields of IP or ARP with which it leaves. */
+/* "drop in TABLE: CAUSE", or "OUTPUTS eth SRC>DST" and the fields of IP or ARP with which it leaves. */
 static void expected_text(const struct model_packet *p, const struct model_verdict *v, bool policy,
                           struct strbuf *ret)
 {
@@ -619,14 +622,14 @@ static void expected_text(const struct model_packet *p, const struct model_verdi
         strbuf_adds(ret, "denied from now on, ");
     }
     bool passes = v->action != MODEL_DROP;
-    bool at_the_end = v->cause == MODEL_OWN_ADDRESS || v->cause == MODEL_NO_SUCH_NODE ||
-                      v->cause == MODEL_BACK_TO_HOST;
+    bool at_the_end = v->cause == MODEL_NO_SUCH_NODE || v->cause == MODEL_BACK_TO_HOST;
     if (tracked && (passes || at_the_end) &&
         (p->ip.connection == MODEL_NEW || (onward && p->ip.denied))) {
         strbuf_adds(ret, "allowed from now on, ");
     }
     if (v->action == MODEL_DROP) {
-        strbuf_addf(ret, "drop in %s", table_of(v->cause, p));
+        strbuf_addf(ret, "drop in %s: %s%s", table_of(v->cause, p), model_cause_name(v->cause),
+                    v->refused ? ", refused" : "");
         return;
     }
     if (v->action == MODEL_DELIVER) {
@@ -679,19 +682,23 @@ static const char *line_of(const char *text, const char *head)
     return found;
 }
 
-/* Name of the last table of br0 that the packet saw. */
-static const char *last_table(const char *trace)
+/* Of the last flow of br0 that the packet met: its table, and the cause that its cookie names. */
+static void add_last_flow(const char *trace, struct strbuf *ret)
 {
     int table = -1;
+    uint64_t cookie = 0;
     for (const char *p = trace; *p; p += strcspn(p, "\n"), p += *p == '\n') {
         char *end;
         long n = strtol(p, &end, 10);
         if (end != p && *end == '.' && strspn(p, " ") <= 1) {
             table = (int) n;
+            const char *c = strstr(p, "cookie 0x");
+            cookie = c ? strtoull(c + strlen("cookie "), NULL, 16) : 0;
         }
     }
     const char *name = table < 0 || table > UINT8_MAX ? NULL : pipeline_table_name((uint8_t) table);
-    return name ? name : "no table";
+    strbuf_addf(ret, "%s: %s", name ? name : "no table",
+                name ? model_cause_name(pipeline_cause((uint8_t) table, cookie)) : "");
 }
 
 /* Outputs, and everything done to the packet that is not a new Ethernet or ARP header, verbatim. */
@@ -738,12 +745,16 @@ static void observed_text(const char *trace, const struct model_packet *p, struc
     }
     size_t before = ret->size;
     add_actions(actions, ret);
-    /* Nothing but to remember what becomes of the connection? */
+    /* Nothing but to remember what becomes of the connection, or to let the agent know? */
     const char *done = strbuf_cstr(ret) + before, *rest = strstr(done, "from now on, ");
     rest = rest ? rest + strlen("from now on, ") : done;
-    if (!*rest || streq(rest, "drop")) {
+    bool refused = str_has_prefix(rest, "meter(0)userspace(") && rest[strlen(rest) - 1] == ')' &&
+                   strstr(rest, "controller(");
+    if (!*rest || streq(rest, "drop") || refused) {
         ret->size -= strlen(rest);
-        strbuf_addf(ret, "drop in %s", last_table(trace));
+        strbuf_adds(ret, "drop in ");
+        add_last_flow(trace, ret);
+        strbuf_adds(ret, refused ? ", refused" : "");
         return;
     }
     CLEANUP_STRBUF struct strbuf line = STRBUF_INIT;
@@ -791,6 +802,8 @@ static int set_up(void **state)
         UNIXCTL_SEND(&ctl, "tnl/arp/set", "br-phy", IP4_TEXT(HOST(i)), mac);
         assert_int_equal(unixctl_receive(&ctl, &reply), 0);
     }
+    OVS_RUN(&ovs, NULL, "ovs-ofctl", "-O", "OpenFlow14", "add-meter", "br0",
+            "meter=1,pktps,burst,band=type=drop,rate=100,burst_size=100");
     of_client_open(&client, &ovs, "br0");
     return 0;
 }

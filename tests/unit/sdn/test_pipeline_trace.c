@@ -51,6 +51,7 @@ static void use_plugin(enum sdn_plugin plugin)
         .host_ip = IP(192, 168, 100, 1),
         .vxlan_port = SDN_VXLAN_PORT,
         .mtu = 1450,
+        .refusal_meter = 1,
     };
     struct of_flow_list all = {0}, l = {0};
     struct of_builder b;
@@ -118,6 +119,8 @@ static int set_up(void **state)
     OVS_APPCTL(&ovs, NULL, "ovs/route/add", "192.168.100.0/24", "br-phy");
     OVS_APPCTL(&ovs, NULL, "tnl/arp/set", "br-phy", "192.168.100.2", "02:00:00:00:00:02");
     OVS_APPCTL(&ovs, NULL, "tnl/arp/set", "br-phy", "192.168.100.3", "02:00:00:00:00:03");
+    OVS_RUN(&ovs, NULL, "ovs-ofctl", "-O", "OpenFlow14", "add-meter", "br0",
+            "meter=1,pktps,burst,band=type=drop,rate=100,burst_size=100");
     of_client_open(&client, &ovs, "br0");
     return 0;
 }
@@ -184,8 +187,8 @@ static void trace(const char *flow, struct strbuf *ret)
         char *ip = strstr(push, "ipv4("), *vni = strstr(push, "vni=");
         assert_true(ip && vni);
         strbuf_addf(ret, "vxlan to=%s vni=%lu", field(ip, "dst", v[0]), strtoul(vni + 4, NULL, 16));
-    } else if (streq(actions, "drop")) {
-        strbuf_adds(ret, actions);
+    } else if (streq(actions, "drop") || str_has_prefix(actions, "meter(0),userspace(")) {
+        strbuf_adds(ret, "drop"); /* What is refused goes to the agent, and nowhere else. */
     } else {
         /* The last action is the output. */
         char *port = strrchr(actions, ',');

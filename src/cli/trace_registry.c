@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/trace.h"
+
+#include "node/objects.h"
+
+/* The network as a node sees it, made from the registry as its agent makes it. */
+struct registry {
+    struct json *network, *subnets, *projects, *pods;
+    struct sdn_network net;
+    struct node_host_subnet *items;
+    struct model_pod *known;
+    size_t n_known;
+};
+
+static void registry_done(struct registry *r)
+{
+    json_free(r->network);
+    json_free(r->subnets);
+    json_free(r->projects);
+    json_free(r->pods);
+    free(r->net.remotes);
+    free(r->items);
+    free(r->known);
+}
+#define CLEANUP_REGISTRY __attribute__((cleanup(registry_done)))
+
+static const char *name_of(const struct json *obj)
+{
+    const char *s = json_path_string(obj, "metadata", "name", NULL);
+    return s ? s : "";
+}
+
+static int read_objects(const struct agents *a, struct registry *r, struct err *e)
+{
+    int err = agents_registry_get(a, NODE_NETWORK_API, "clusternetworks", NULL, "default",
+                                  &r->network, e);
+    if (err == 0) {
+        err = agents_registry_get(a, NODE_NETWORK_API, "hostsubnets", NULL, NULL, &r->subnets, e);
+    }
+    if (err == 0) {
+        err =
+            agents_registry_get(a, NODE_NETWORK_API, "netnamespaces", NULL, NULL, &r->projects, e);
+    }
+    return err < 0 ? err : agents_registry_get(a, "v1", "pods", NULL, NULL, &r->pods, e);
+}
+
+static void not_used(void *ctx, const char *name, const char *why)
+{
+}
+
+static int make_network(struct registry *r, const char *node, struct err *e)
+{
+    const struct json *list = json_get(r->subnets, "items");
+    struct sdn_remote own = {0};
+    struct json *item;
+    size_t n = 0;
+    bool found = false;
+    int err = node_parse_cluster_network(r->network, &r->net, e);
+    r->items = xcalloc(json_count(list) + 1, sizeof *r->items);
+    JSON_FOREACH (item, list) {
+        r->items[n++] = (struct node_host_subnet){name_of(item), item};
+        if (err == 0 && streq(name_of(item), node)) {
+            err = node_parse_host_subnet(item, &own, e);
+            found = true;
+        }
+    }
+    if (err < 0) {
+        return err;
+    }
+    if (!found || !own.subnet.len) {
+        return err_set(e, -ENOENT, "node %s has no subnet", node);
+    }
+    r->net.local = own.subnet;
+    r->net.host_ip = own.host_ip;
+    r->net.n_remotes =
+        node_build_remotes(&r->net, node, r->items, n, not_used, NULL, &r->net.remotes);
+    return 0;
+}
+
+static struct sdn_vnids project_vnids(const struct registry *r, const char *project)
+{
+    struct json *item;
+    struct sdn_vnids v = {.id = SDN_VNID_GLOBAL};
+    JSON_FOREACH (item, json_get(r->projects, "items")) {
+        if (streq_null(name_of(item), project)) {
+            node_parse_net_namespace(item, &v, NULL);
+        }
+    }
+    return v;
+}
+
+/* Ports are the agent's to know; for the model any will do that are the pods' own. */
+static void make_pods(struct registry *r, const char *node)
+{
+    const struct json *list = json_get(r->pods, "items");
+    struct json *p;
+    r->known = xcalloc(json_count(list) + 1, sizeof *r->known);
+    JSON_FOREACH (p, list) {
+        const char *ip = json_path_string(p, "status", "podIP", NULL);
+        const char *phase = json_path_string(p, "status", "phase", NULL);
+        bool ended = phase && (streq(phase, "Succeeded") || streq(phase, "Failed"));
+        uint32_t addr;
+        if (!ip || ended || ip4_parse(ip, &addr) < 0 || !prefix_contains(r->net.local, addr) ||
+            !streq_null(json_path_string(p, "spec", "nodeName", NULL), node)) {
+            continue;
+        }
+        struct sdn_vnids v = project_vnids(r, json_path_string(p, "metadata", "namespace", NULL));
+        r->known[r->n_known] = (struct model_pod){
+            .port = PIPELINE_PORT_TUN + 1 + (uint32_t) r->n_known,
+            .ip = addr,
+            .mac = mac_from_ip4(addr),
+            .vnid = v.id,
+            .has_also = v.moving,
+            .also_vnid = v.also,
+        };
+        r->n_known++;
+    }
+}
+
+static const char *node_at(const struct registry *r, uint32_t host_ip)
+{
+    struct json *item;
+    JSON_FOREACH (item, json_get(r->subnets, "items")) {
+        struct sdn_remote s;
+        if (node_parse_host_subnet(item, &s, NULL) == 0 && s.host_ip == host_ip) {
+            return name_of(item);
+        }
+    }
+    return "";
+}
+
+int trace_from_registry(const struct agents *a, const char *node, struct explain_question *q,
+                        struct json **ret, struct err *e)
+{
+    CLEANUP_REGISTRY struct registry r = {0};
+    int err = read_objects(a, &r, e);
+    if (err == 0) {
+        err = make_network(&r, node, e);
+    }
+    if (err < 0) {
+        return err;
+    }
+    make_pods(&r, node);
+    for (size_t i = 0; q->entry == MODEL_FROM_PORT && i < r.n_known; i++) {
+        if (r.known[i].ip == q->src) {
+            q->port = r.known[i].port;
+        }
+    }
+    struct model_packet p;
+    explain_packet(&r.net, q, &p);
+    struct model_verdict v = model_judge(&(struct model_node){&r.net, r.known, r.n_known}, &p);
+    struct json *half = json_object(), *model = json_ensure_object(half, "model");
+    json_set_string(half, "node", node);
+    json_set_string(half, "hostIP", IP4_TEXT(r.net.host_ip));
+    json_set_string(model, "action", explain_action_name(v.action));
+    if (v.action == MODEL_DROP) {
+        json_set_string(model, "cause", model_cause_name(v.cause));
+        json_set_string(model, "text", explain_cause(v.cause));
+    } else if (v.action == MODEL_TUNNEL) {
+        json_set_string(model, "vtep", IP4_TEXT(v.remote));
+        json_set_string(model, "remoteNode", node_at(&r, v.remote));
+        json_set_int(model, "vnid", v.tunnel_id);
+    }
+    *ret = half;
+    return 0;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "datapath/ovs/ovs.h"
+
+#include "base/log.h"
+
+LOG_MODULE("ovs");
+
+void refuse_packet(struct ovs_dp *o, const struct of_packet_in *p)
+{
+    int code = refusal_code(pipeline_cause(p->table, p->cookie));
+    struct refusal_bucket *bucket = NULL;
+    const struct dp_pod *pod = pods_by_port(o, p->in_port, &bucket);
+    if (code < 0 || !pod) {
+        return;
+    }
+    struct refusal_sender s = {pod->ip, pod->mac, sdn_gateway(&o->net)};
+    uint8_t frame[REFUSAL_SIZE_MAX];
+    size_t size = refusal_make(&s, code, p->data, p->size, frame);
+    if (!size) {
+        return;
+    }
+    if (!refusal_allowed(bucket, ovs_now(o))) {
+        o->refusals_suppressed++;
+        return;
+    }
+    of_packet_out(o->of, p->in_port, frame, size);
+    o->refusals_sent++;
+    log_debug("packet refused", "pod=%s/%s cause=%s", pod->pod_namespace, pod->pod_name,
+              model_cause_name(pipeline_cause(p->table, p->cookie)));
+}

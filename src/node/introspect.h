@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the agent tells about its node, over HTTP: metrics, its state, the pipeline in words, and traces.
+ *
+ * Always at the unix socket agent.sock of the run directory, for root; and, where an address is configured,
+ * there as well, but only /metrics and /healthz: which pods there are and who may reach whom is nobody's
+ * business.  docs/node.md has the paths and their answers.  On the loop's thread. */
+#pragma once
+
+#include "base/map.h"
+#include "base/prom.h"
+#include "client/client.h"
+#include "datapath/datapath.h"
+#include "node/pods.h"
+#include "sdn/model.h"
+
+/* What there is to tell from; NULL: not yet. */
+struct introspect_view {
+    const char *node_name, *phase; /* "waiting", "starting", "running", "stopping" */
+    const char *bridge, *cni_config;
+    uint32_t host_ip;
+    bool ready, switch_ready, master_lost;
+    const char *reason; /* Why it is not ready. */
+    const struct sdn_network *net;
+    struct datapath *datapath;
+    struct pods *pods;
+    struct informer *subnets, *projects;
+    size_t skipped;                    /* HostSubnets that cannot be used. */
+    size_t switch_losses, host_losses; /* Since the start. */
+    size_t master_losses;
+};
+
+struct introspect;
+struct introspect_config {
+    struct loop *loop;
+    const char *socket_path;
+    const char *metrics_address; /* "127.0.0.1:9101"; NULL: only the socket. */
+    void (*view)(void *ctx, struct introspect_view *ret);
+    void *ctx;
+};
+int introspect_new(const struct introspect_config *c, struct introspect **ret, struct err *e);
+/* The datapath must be closed before: questions under way to it are answered by that. */
+struct introspect *introspect_free(struct introspect *i);
+
+/* ---- counting drops; pure, for tests ---- */
+
+/* Counters of flows end with their flows; these go on. */
+struct drop_counts {
+    struct hmap seen; /* What each flow had at last. */
+    uint64_t total[MODEL_N_CAUSES];
+};
+void drop_counts_init(struct drop_counts *d);
+void drop_counts_done(struct drop_counts *d);
+/* Takes in what the switch reports now of the flows that drop. */
+void drop_counts_update(struct drop_counts *d, const struct of_flow_list *flows,
+                        const struct of_counters *counters);

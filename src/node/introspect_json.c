@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/introspect_priv.h"
+
+#include "node/objects.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define FIRST_FREE_PORT 32768 /* Of a question that names no source port. */
+
+/* ---- names ---- */
+
+/* What the cookies of groups stand for: "HostSubnet node2", "Pod red/web", "NetNamespace red". */
+struct names {
+    struct smap by_cookie; /* Owned texts; several objects are joined by ", ". */
+};
+
+static void cookie_key(uint64_t cookie, char out[32])
+{
+    snprintf(out, 32, "%" PRIx64, cookie);
+}
+
+/* 'text' is taken over. */
+static void add_name(struct names *n, uint64_t cookie, char *text)
+{
+    char key[32];
+    cookie_key(cookie, key);
+    const char *old = smap_get(&n->by_cookie, key);
+    if (old) {
+        char *joined = xasprintf("%s, %s", old, strchr(text, ' ') + 1);
+        free(text);
+        text = joined;
+    }
+    smap_set(&n->by_cookie, key, text);
+}
+
+static void name_subnet(void *ctx, const char *key, const struct json *obj)
+{
+    struct sdn_remote r;
+    if (node_parse_host_subnet(obj, &r, NULL) == 0) {
+        add_name(ctx, pipeline_remote_cookie(&r), xasprintf("HostSubnet %s", key));
+    }
+}
+
+static void name_project(void *ctx, const char *key, const struct json *obj)
+{
+    struct sdn_vnids v;
+    if (node_parse_net_namespace(obj, &v, NULL) == 0) {
+        add_name(ctx, pipeline_vnid_cookie(v.id), xasprintf("NetNamespace %s", key));
+    }
+}
+
+static void names_init(struct names *n, const struct introspect_view *v)
+{
+    smap_init(&n->by_cookie, free);
+    if (v->subnets) {
+        informer_each(v->subnets, name_subnet, n);
+    }
+    if (v->projects) {
+        informer_each(v->projects, name_project, n);
+    }
+    size_t count = 0;
+    const struct dp_pod *const *pods = v->datapath ? datapath_pods(v->datapath, &count) : NULL;
+    for (size_t i = 0; i < count; i++) {
+        add_name(n, pipeline_pod_cookie(pods[i]->ip),
+                 xasprintf("Pod %s/%s", pods[i]->pod_namespace, pods[i]->pod_name));
+    }
+}
+
+static void names_done(struct names *n)
+{
+    smap_done(&n->by_cookie);
+}
+
+/* "" for the base. */
+static const char *name_of(const struct names *n, uint64_t cookie)
+{
+    char key[32];
+    uint64_t group = pipeline_group(cookie);
+    cookie_key(group, key);
+    const char *s = smap_get(&n->by_cookie, key);
+    return s ? s : group == PIPELINE_BASE_COOKIE ? "" : "unknown";
+}
+
+/* ---- state ---- */
+
+static const char *name_of_host(const struct introspect_view *v, const struct names *n,
+                                uint32_t host_ip)
+{
+    for (size_t i = 0; v->net && i < v->net->n_remotes; i++) {
+        if (v->net->remotes[i].host_ip == host_ip) {
+            const char *s = name_of(n, pipeline_remote_cookie(&v->net->remotes[i]));
+            const char *blank = strchr(s, ' ');
+            return blank ? blank + 1 : s;
+        }
+    }
+    return "";
+}
+
+static void add_network(struct json *o, const struct sdn_network *n)
+{
+    json_set_string(o, "plugin", sdn_plugin_name(n->plugin));
+    struct json *list = json_ensure_array(o, "clusterNetworks");
+    for (size_t i = 0; i < n->n_cluster; i++) {
+        json_append(list, json_string(PREFIX_TEXT(n->cluster[i])));
+    }
+    json_set_string(o, "serviceNetwork", n->service.len ? PREFIX_TEXT(n->service) : "");
+    json_set_string(o, "subnet", PREFIX_TEXT(n->local));
+    json_set_string(o, "gateway", IP4_TEXT(sdn_gateway(n)));
+    json_set_int(o, "vxlanPort", n->vxlan_port);
+    json_set_int(o, "mtu", n->mtu);
+}
+
+static struct json *pod_json(const struct dp_pod *p)
+{
+    struct json *o = json_object();
+    json_set_string(o, "namespace", p->pod_namespace);
+    json_set_string(o, "name", p->pod_name);
+    json_set_string(o, "ip", IP4_TEXT(p->ip));
+    json_set_string(o, "mac", MAC_TEXT(p->mac));
+    json_set_int(o, "vnid", p->vnid);
+    json_set_int(o, "port", p->port_number);
+    json_set_string(o, "switchPort", p->port);
+    json_set_string(o, "hostInterface", p->host_if);
+    json_set_string(o, "interface", p->ifname);
+    json_set_string(o, "container", p->container_id);
+    json_set_bool(o, "ready", p->ready);
+    return o;
+}
+
+struct json *introspect_state(const struct introspect_view *v)
+{
+    struct json *o = json_object();
+    struct names names;
+    names_init(&names, v);
+    json_set_string(o, "node", v->node_name);
+    json_set_string(o, "hostIP", IP4_TEXT(v->host_ip));
+    json_set_string(o, "phase", v->phase);
+    json_set_bool(o, "ready", v->ready);
+    json_set_string(o, "reason", v->reason);
+    json_set_string(o, "cniConfig", v->cni_config);
+    json_set_bool(o, "masterConnected", !v->master_lost);
+    struct json *remotes = json_ensure_array(o, "remotes");
+    for (size_t i = 0; v->net && i < v->net->n_remotes; i++) {
+        const struct sdn_remote *r = &v->net->remotes[i];
+        struct json *item = json_append(remotes, json_object());
+        json_set_string(item, "name", name_of_host(v, &names, r->host_ip));
+        json_set_string(item, "hostIP", IP4_TEXT(r->host_ip));
+        json_set_string(item, "subnet", r->subnet.len ? PREFIX_TEXT(r->subnet) : "");
+    }
+    if (v->net) {
+        add_network(o, v->net);
+    }
+    struct json *list = json_ensure_array(o, "pods");
+    size_t n = 0;
+    const struct dp_pod *const *pods = v->datapath ? datapath_pods(v->datapath, &n) : NULL;
+    for (size_t i = 0; i < n; i++) {
+        json_append(list, pod_json(pods[i]));
+    }
+    names_done(&names);
+    return o;
+}
+
+/* ---- flows ---- */
+
+/* What is told of a rule in lists of flows and in traces. */
+static void add_rule(struct json *o, const struct names *names, uint8_t table, uint16_t priority,
+                     uint64_t cookie, const char *match, const char *actions)
+{
+    const char *name = pipeline_table_name(table);
+    enum model_cause cause = pipeline_cause(table, cookie);
+    json_set_int(o, "table", table);
+    json_set_string(o, "tableName", name ? name : "");
+    json_set_int(o, "priority", priority);
+    json_set(o, "cookie", json_stringf("%#" PRIx64, cookie));
+    json_set_string(o, "match", match);
+    json_set_string(o, "actions", actions);
+    json_set_string(o, "object", name_of(names, cookie));
+    json_set_string(o, "meaning", explain_rule(table, priority, cookie));
+    if (cause != MODEL_NOT_DROPPED) {
+        json_set_string(o, "cause", model_cause_name(cause));
+    }
+}
+
+struct sortable {
+    const struct of_flow *flow;
+    size_t index;
+};
+
+/* As packets meet them. */
+static int compare_flows(const void *pa, const void *pb)
+{
+    const struct of_flow *a = ((const struct sortable *) pa)->flow;
+    const struct of_flow *b = ((const struct sortable *) pb)->flow;
+    if (a->table != b->table) {
+        return a->table < b->table ? -1 : 1;
+    }
+    if (a->priority != b->priority) {
+        return a->priority > b->priority ? -1 : 1;
+    }
+    uint64_t ca = pipeline_group(a->cookie), cb = pipeline_group(b->cookie);
+    if (ca != cb) {
+        return ca < cb ? -1 : 1;
+    }
+    size_t n = MIN(a->match_size, b->match_size);
+    int r = memcmp(a->bytes, b->bytes, n);
+    return r ? r : (int) a->match_size - (int) b->match_size;
+}
+
+struct json *introspect_flows(const struct introspect_view *v, const struct of_flow_list *flows,
+                              const struct of_counters *counters)
+{
+    struct json *o = json_object(), *list;
+    struct names names;
+    names_init(&names, v);
+    json_set_string(o, "node", v->node_name);
+    list = json_ensure_array(o, "flows");
+    CLEANUP_FREE struct sortable *order = xcalloc(flows->n + 1, sizeof *order);
+    for (size_t i = 0; i < flows->n; i++) {
+        order[i] = (struct sortable){flows->flows[i], i};
+    }
+    qsort(order, flows->n, sizeof *order, compare_flows);
+    for (size_t i = 0; i < flows->n; i++) {
+        const struct of_flow *f = order[i].flow;
+        CLEANUP_STRBUF struct strbuf match = STRBUF_INIT, actions = STRBUF_INIT;
+        of_flow_match_text(f, &match);
+        of_flow_actions_text(f, &actions);
+        struct json *item = json_append(list, json_object());
+        add_rule(item, &names, f->table, f->priority, f->cookie, strbuf_cstr(&match),
+                 strbuf_cstr(&actions));
+        json_set_int(item, "packets", (int64_t) counters[order[i].index].packets);
+        json_set_int(item, "bytes", (int64_t) counters[order[i].index].bytes);
+    }
+    names_done(&names);
+    return o;
+}
+
+/* ---- questions ---- */
+
+static int read_address(const struct http_exchange *x, const char *name, uint32_t *ret,
+                        struct err *e)
+{
+    const char *s = http_query(x, name);
+    return s && ip4_parse(s, ret) == 0
+               ? 0
+               : err_set(e, -EINVAL, "%s: \"%s\" is not an IPv4 address", name, s ? s : "");
+}
+
+static int read_number(const struct http_exchange *x, const char *name, uint64_t max, uint64_t dflt,
+                       uint64_t *ret, struct err *e)
+{
+    const char *s = http_query(x, name);
+    *ret = dflt;
+    return !s || str_to_u64(s, max, ret) == 0
+               ? 0
+               : err_set(e, -EINVAL, "%s: \"%s\" is not a number up to %" PRIu64, name, s, max);
+}
+
+static const struct dp_pod *find_pod(const struct introspect_view *v, const char *ref)
+{
+    size_t n;
+    const struct dp_pod *const *pods = datapath_pods(v->datapath, &n);
+    for (size_t i = 0; i < n; i++) {
+        CLEANUP_FREE char *name = xasprintf("%s/%s", pods[i]->pod_namespace, pods[i]->pod_name);
+        if (streq(name, ref)) {
+            return pods[i];
+        }
+    }
+    return NULL;
+}
+
+static int read_source(const struct introspect_view *v, const struct http_exchange *x,
+                       struct explain_question *q, struct err *e)
+{
+    const char *ref = http_query(x, "pod"), *from = http_query(x, "from");
+    uint64_t vnid;
+    if (ref) {
+        const struct dp_pod *p = find_pod(v, ref);
+        if (!p || !p->port_number) {
+            return err_set(e, -ENOENT, "pod %s is not attached on node %s", ref, v->node_name);
+        }
+        q->entry = MODEL_FROM_PORT;
+        q->port = p->port_number;
+        q->src = p->ip;
+        return 0;
+    }
+    int r = read_address(x, "src", &q->src, e);
+    if (r < 0) {
+        return r;
+    }
+    if (from && streq(from, "host")) {
+        q->entry = MODEL_FROM_HOST;
+        return 0;
+    }
+    if (!from || !streq(from, "tunnel")) {
+        return err_set(e, -EINVAL, "from: is neither host nor tunnel, and there is no pod");
+    }
+    q->entry = MODEL_FROM_TUNNEL;
+    if ((r = read_address(x, "vtep", &q->outer_src, e)) == 0 &&
+        (r = read_number(x, "vnid", SDN_VNID_MAX, 0, &vnid, e)) == 0) {
+        q->tunnel_id = (uint32_t) vnid;
+    }
+    return r;
+}
+
+int introspect_question(const struct introspect_view *v, const struct http_exchange *x,
+                        struct explain_question *ret, struct err *e)
+{
+    struct explain_question q = {0};
+    const char *proto = http_query(x, "proto");
+    uint64_t sport, dport;
+    int r = read_source(v, x, &q, e);
+    if (r == 0) {
+        r = read_address(x, "dst", &q.dst, e);
+    }
+    if (r == 0 && (r = explain_proto_parse(proto ? proto : "icmp", &q.proto, e)) < 0) {
+        return err_prefix(e, "proto");
+    }
+    if (r == 0) {
+        r = read_number(x, "sport", UINT16_MAX, FIRST_FREE_PORT, &sport, e);
+    }
+    if (r == 0) {
+        r = read_number(x, "dport", UINT16_MAX, 0, &dport, e);
+    }
+    if (r == 0) {
+        q.src_port = (uint16_t) sport;
+        q.dst_port = (uint16_t) dport;
+        *ret = q;
+    }
+    return r;
+}
+
+static void set_verdict(struct json *o, const struct introspect_view *v, const struct names *names,
+                        const struct model_verdict *m)
+{
+    json_set_string(o, "action", explain_action_name(m->action));
+    if (m->action == MODEL_DROP) {
+        json_set_string(o, "cause", model_cause_name(m->cause));
+        json_set_string(o, "text", explain_cause(m->cause));
+        json_set_bool(o, "refused", m->refused);
+    } else if (m->action == MODEL_TUNNEL) {
+        json_set_string(o, "vtep", IP4_TEXT(m->remote));
+        json_set_string(o, "remoteNode", name_of_host(v, names, m->remote));
+        json_set_int(o, "vnid", m->tunnel_id);
+    }
+}
+
+struct json *introspect_trace(const struct introspect_view *v, const struct explain_question *q,
+                              struct model_verdict *ret_verdict, struct strbuf *packet)
+{
+    struct sdn_network net = *v->net;
+    struct datapath_status s;
+    struct model_packet p;
+    struct names names;
+    size_t n;
+    datapath_get_status(v->datapath, &s);
+    net.refusal_meter = s.refusal_meter;
+    const struct dp_pod *const *pods = datapath_pods(v->datapath, &n);
+    CLEANUP_FREE struct model_pod *known = xcalloc(n + 1, sizeof *known);
+    for (size_t i = 0; i < n; i++) {
+        known[i] = (struct model_pod){.port = pods[i]->port_number,
+                                      .ip = pods[i]->ip,
+                                      .mac = pods[i]->mac,
+                                      .vnid = pods[i]->vnid,
+                                      .has_also = pods[i]->has_also,
+                                      .also_vnid = pods[i]->also_vnid};
+    }
+    explain_packet(&net, q, &p);
+    explain_packet_text(&net, &p, packet);
+    *ret_verdict = model_judge(&(struct model_node){&net, known, n}, &p);
+
+    names_init(&names, v);
+    struct json *o = json_object();
+    json_set_string(o, "node", v->node_name);
+    json_set_string(o, "packet", strbuf_cstr(packet));
+    set_verdict(json_ensure_object(o, "model"), v, &names, ret_verdict);
+    names_done(&names);
+    return o;
+}
+
+void introspect_trace_add(const struct introspect_view *v, struct json *answer,
+                          const struct model_verdict *verdict, int error, const char *text)
+{
+    CLEANUP(ovstrace_done) struct ovstrace t = {0};
+    struct explain_outcome outcome;
+    struct err e = {0};
+    struct json *o = json_ensure_object(answer, "switch");
+    int r = error;
+    if (r < 0) {
+        err_set(&e, r, "%s", text);
+    } else if ((r = ovstrace_parse(text, v->bridge, &t, &e)) == 0) {
+        r = explain_outcome(&t, &outcome, &e);
+    }
+    if (r < 0) {
+        json_set_string(o, "error", e.text);
+        json_set_bool(answer, "agreed", false);
+        return;
+    }
+    struct names names;
+    names_init(&names, v);
+    struct json *steps = json_ensure_array(o, "steps");
+    for (size_t i = 0; i < t.n; i++) {
+        const struct ovstrace_step *s = &t.steps[i];
+        add_rule(json_append(steps, json_object()), &names, s->table, s->priority, s->cookie,
+                 s->match, s->actions);
+    }
+    names_done(&names);
+    json_set_string(o, "action", explain_action_name(outcome.action));
+    if (outcome.action == MODEL_DROP) {
+        json_set_string(o, "cause", model_cause_name(outcome.cause));
+    }
+    if (t.remark) {
+        json_set_string(o, "remark", t.remark);
+    }
+    json_set_bool(answer, "agreed", explain_agrees(&outcome, verdict));
+}

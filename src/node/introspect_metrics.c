@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/introspect_priv.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static void write_drops(const struct drop_counts *d, struct strbuf *out)
+{
+    prom_head(out, "tenet_node_drops_total", "counter", "Packets that br0 dropped, by cause.");
+    for (enum model_cause c = 1; c < MODEL_N_CAUSES; c++) {
+        strbuf_addf(out, "tenet_node_drops_total{cause=\"%s\"} %" PRIu64 "\n", model_cause_name(c),
+                    d->total[c]);
+    }
+}
+
+static void write_switch(const struct introspect_view *v, struct strbuf *out)
+{
+    struct datapath_status s = {0};
+    if (v->datapath) {
+        datapath_get_status(v->datapath, &s);
+    }
+    prom_one(out, "tenet_node_switch_in_place", "gauge", "Whether Open vSwitch is as it should be.",
+             s.in_place);
+    prom_one(out, "tenet_node_flows", "gauge", "Flows that br0 should have.", s.flows);
+    prom_one(out, "tenet_node_pods", "gauge", "Attached pods.", s.pods);
+    prom_one(out, "tenet_node_remote_nodes", "gauge", "Other nodes that are used.", s.remotes);
+    prom_one(out, "tenet_node_openflow_connections_total", "counter",
+             "OpenFlow connections to br0 that were made.", s.connections);
+    prom_one(out, "tenet_node_ovsdb_transactions_total", "counter", "Transactions sent to OVSDB.",
+             s.transactions);
+    prom_one(out, "tenet_node_bundles_total", "counter", "OpenFlow bundles sent.", s.bundles);
+    prom_one(out, "tenet_node_bundles_refused_total", "counter",
+             "OpenFlow bundles that the switch refused.", s.bundles_refused);
+    prom_one(out, "tenet_node_flow_mods_total", "counter", "Changes of flows sent.", s.flow_mods);
+    prom_head(out, "tenet_node_icmp_refusals_total", "counter",
+              "Packets of pods that may be answered with an ICMP error.");
+    strbuf_addf(out,
+                "tenet_node_icmp_refusals_total{result=\"sent\"} %zu\n"
+                "tenet_node_icmp_refusals_total{result=\"limited\"} %zu\n",
+                s.refusals_sent, s.refusals_suppressed);
+}
+
+static void write_cni(const struct pods_stats *s, struct strbuf *out)
+{
+    prom_head(out, "tenet_node_cni_requests_total", "counter", "Requests of tenet-cni.");
+    for (size_t c = 0; c < PODS_COMMANDS; c++) {
+        const char *name = cni_command_name((enum cni_command) c);
+        strbuf_addf(out,
+                    "tenet_node_cni_requests_total{command=\"%s\",result=\"ok\"} %" PRIu64 "\n"
+                    "tenet_node_cni_requests_total{command=\"%s\",result=\"failed\"} %" PRIu64 "\n",
+                    name, s->ok[c], name, s->failed[c]);
+    }
+    prom_head(out, "tenet_node_cni_duration_seconds", "histogram",
+              "Time from a request to its answer.");
+    for (size_t c = 0; c < PODS_COMMANDS; c++) {
+        char label[64];
+        snprintf(label, sizeof label, "command=\"%s\"", cni_command_name((enum cni_command) c));
+        prom_histogram_write(&s->duration[c], "tenet_node_cni_duration_seconds", label, out);
+    }
+}
+
+void introspect_metrics(const struct introspect_view *v, const struct drop_counts *d,
+                        struct strbuf *out)
+{
+    prom_head(out, "tenet_node_info", "gauge", "Which agent this is.");
+    strbuf_addf(out, "tenet_node_info{node=\"%s\",version=\"%s\",plugin=\"%s\"} 1\n", v->node_name,
+                TENET_VERSION, v->net ? sdn_plugin_name(v->net->plugin) : "");
+    prom_one(out, "tenet_node_ready", "gauge", "Whether pods can be attached.", v->ready);
+    write_drops(d, out);
+    write_switch(v, out);
+    prom_one(out, "tenet_node_switch_losses_total", "counter",
+             "How often Open vSwitch was gone or wrong.", v->switch_losses);
+    prom_one(out, "tenet_node_host_losses_total", "counter",
+             "How often tun0 or the NAT could not be set up.", v->host_losses);
+    prom_one(out, "tenet_node_master_connected", "gauge", "Whether the master answers.",
+             !v->master_lost);
+    prom_one(out, "tenet_node_master_losses_total", "counter", "How often the master was gone.",
+             v->master_losses);
+    prom_one(out, "tenet_node_host_subnets_skipped", "gauge", "HostSubnets that cannot be used.",
+             v->skipped);
+    if (v->pods) {
+        write_cni(pods_get_stats(v->pods), out);
+    }
+    prom_process(out);
+}

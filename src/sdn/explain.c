@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sdn/explain.h"
+
+/* ---- words ---- */
+
+static const char *const causes[] = {
+    [MODEL_NOT_DROPPED] = "",
+    [MODEL_VLAN_TAGGED] = "the frame has a VLAN tag",
+    [MODEL_NOT_IP] = "neither IPv4 nor ARP",
+    [MODEL_MULTICAST] = "to a multicast group or to everybody",
+    [MODEL_NOT_FOR_THIS_NODE] = "to an address that is not this node's to deliver",
+    [MODEL_FORGED_TUNNEL] = "a pod may not write to the VXLAN port",
+    [MODEL_UNKNOWN_PORT] = "from a port that is no pod's",
+    [MODEL_UNKNOWN_VTEP] = "by the tunnel from a host that is no node",
+    [MODEL_SPOOFED_SOURCE] = "the source address is not the sender's",
+    [MODEL_ARP_NOT_ASKED] = "ARP that is no question",
+    [MODEL_ARP_OFF_NETWORK] = "a question for an address outside the cluster networks",
+    [MODEL_SERVICE_NOT_AVAILABLE] = "to a service address, and there is no service proxy",
+    [MODEL_NO_SUCH_NODE] = "to a cluster address whose subnet no node has",
+    [MODEL_NO_SUCH_POD] = "to an address of this node that no pod has",
+    [MODEL_OWN_ADDRESS] = "a pod's packet to itself",
+    [MODEL_VNID_MISMATCH] = "the projects' VNIDs differ and neither is 0",
+    [MODEL_BACK_TO_HOST] = "the host's own packet for itself or the outside",
+    [MODEL_CONNECTION_DENIED] = "it answers a connection that policy denies by now",
+    [MODEL_EGRESS_DENIED] = "denied by the policies of the sender",
+    [MODEL_INGRESS_DENIED] = "denied by the policies of the receiver",
+};
+static_assert(ARRAY_SIZE(causes) == MODEL_N_CAUSES, "a line for each cause");
+
+const char *explain_cause(enum model_cause c)
+{
+    return causes[c];
+}
+
+/* What does not drop; of each table the first line that fits. */
+static const struct {
+    const char *table;
+    int kind, priority; /* -1: any. */
+    const char *text;
+} rules[] = {
+    {"classify", PIPELINE_BASE, 300, "by the tunnel, for this node's subnet"},
+    {"classify", PIPELINE_BASE, 200, "from the host"},
+    {"classify", PIPELINE_BASE, 100, "from a pod"},
+    {"from-vxlan", PIPELINE_REMOTE, 100,
+     "from this node's tunnel end, with a source in its subnet"},
+    {"from-pod", PIPELINE_POD, 100, "port, Ethernet and IP address are the pod's"},
+    {"from-host", PIPELINE_BASE, 400, "the host asks for an address"},
+    {"from-host", PIPELINE_BASE, 300, "the host by its gateway address"},
+    {"from-host", PIPELINE_BASE, 100, "from outside or another address of the host, to a pod here"},
+    {"arp", PIPELINE_BASE, 300, "a question for the gateway"},
+    {"arp", PIPELINE_POD, 200, "a question for the pod"},
+    {"arp", PIPELINE_BASE, 100, "a question for an address of another node"},
+    {"arp-reply", PIPELINE_BASE, 200, "answered by the tunnel"},
+    {"arp-reply", PIPELINE_BASE, 100, "answered where it came from"},
+    {"route", PIPELINE_BASE, 400, "to the gateway: the host"},
+    {"route", PIPELINE_BASE, 300, "to this node's subnet"},
+    {"route", PIPELINE_BASE, 100, "to the subnet of another node"},
+    {"route", PIPELINE_BASE, 0, "to the outside, by way of the host"},
+    {"remote", PIPELINE_REMOTE, 100, "by the tunnel to the node that has the subnet"},
+    {"local", PIPELINE_POD, 100, "the destination is the pod"},
+    {"track", PIPELINE_BASE, 200, "SCTP: its association is looked up"},
+    {"track", PIPELINE_BASE, 100, "its connection is looked up"},
+    {"state", PIPELINE_BASE, 200, "it answers an allowed connection, and passes"},
+    {"state", PIPELINE_BASE, 180, "of a connection that was denied: judged as a new one"},
+    {"state", PIPELINE_BASE, 160, "the rest of a fragmented packet, whose beginning was judged"},
+    {"state", PIPELINE_BASE, 140, "the end of a connection that is not known"},
+    {"state", PIPELINE_BASE, 100, "it begins a connection"},
+    {"state", PIPELINE_BASE, 0, "of a connection that exists"},
+    {"egress-subject", PIPELINE_BASE, 300, "not of a pod here, or an answer: not judged"},
+    {"egress-subject", PIPELINE_BASE, 0, "no egress policy selects the sender"},
+    {"egress-peer", PIPELINE_BASE, 0, "no policy speaks of the destination"},
+    {"egress-admin", PIPELINE_BASE, 0, "no AdminNetworkPolicy decides"},
+    {"egress-policy", PIPELINE_BASE, 0, "no NetworkPolicy decides"},
+    {"egress-baseline", PIPELINE_BASE, 0, "allowed: no BaselineAdminNetworkPolicy decides"},
+    {"ingress-subject", PIPELINE_BASE, 300, "from the pod's own node, or an answer: not judged"},
+    {"ingress-subject", PIPELINE_BASE, 0, "no ingress policy selects the receiver"},
+    {"ingress-peer", PIPELINE_BASE, 0, "no policy speaks of the source"},
+    {"ingress-admin", PIPELINE_BASE, 0, "no AdminNetworkPolicy decides"},
+    {"ingress-policy", PIPELINE_BASE, 0, "no NetworkPolicy decides"},
+    {"ingress-baseline", PIPELINE_BASE, 0, "allowed: no BaselineAdminNetworkPolicy decides"},
+    {"route", PIPELINE_BASE, 410, "to the gateway: the host; the connection is remembered"},
+    {"route", PIPELINE_BASE, 110, "to another node; the connection is remembered"},
+    {"route", PIPELINE_BASE, 10, "to the outside; the connection is remembered"},
+    {"isolation", PIPELINE_BASE, 400, "delivered, and the connection is remembered"},
+    {"isolation", PIPELINE_BASE, 300, "delivered: the sender is global, or nothing is isolated"},
+    {"isolation", PIPELINE_BASE, 200, "delivered: the pod is in a global project"},
+    {"isolation", PIPELINE_POD, 150,
+     "delivered: the pod's project moves from or to the sender's VNID"},
+    {"isolation", PIPELINE_VNID, 100, "delivered: both ends have this VNID"},
+    {"host", PIPELINE_BASE, 0, "handed to the host"},
+};
+
+/* Of the flows that policies make; whose they are, policy_describe tells. */
+static const char *const policy_words[] = {
+    [PIPELINE_POLICY_ADDRESS - PIPELINE_POLICY_ADDRESS] = "policies speak of this address",
+    [PIPELINE_POLICY_CLASS - PIPELINE_POLICY_ADDRESS] = "isolated: what no rule allows is denied",
+    [PIPELINE_POLICY_RULE - PIPELINE_POLICY_ADDRESS] = "a rule of a policy decides",
+    [PIPELINE_POLICY_PORT - PIPELINE_POLICY_ADDRESS] = "a port that rules name",
+    [PIPELINE_POLICY_BLOCK - PIPELINE_POLICY_ADDRESS] = "an address block that rules name",
+};
+
+const char *explain_rule(uint8_t table, uint16_t priority, uint64_t cookie)
+{
+    enum model_cause cause = pipeline_cause(table, cookie);
+    if (cause != MODEL_NOT_DROPPED) {
+        return causes[cause];
+    }
+    const char *name = pipeline_table_name(table);
+    int kind = (int) ((cookie & ~PIPELINE_DROPS) >> 48);
+    for (size_t i = 0; name && i < ARRAY_SIZE(rules); i++) {
+        if (rules[i].kind == kind && rules[i].priority == priority && streq(rules[i].table, name)) {
+            return rules[i].text;
+        }
+    }
+    return kind >= PIPELINE_POLICY_ADDRESS && kind <= PIPELINE_POLICY_BLOCK
+               ? policy_words[kind - PIPELINE_POLICY_ADDRESS]
+               : "";
+}
+
+/* ---- packets ---- */
+
+static const struct {
+    uint8_t number;
+    const char *name;
+} protocols[] = {{1, "icmp"}, {6, "tcp"}, {17, "udp"}, {132, "sctp"}};
+
+int explain_proto_parse(const char *name, uint8_t *ret, struct err *e)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(protocols); i++) {
+        if (streq(name, protocols[i].name)) {
+            *ret = protocols[i].number;
+            return 0;
+        }
+    }
+    return err_set(e, -EINVAL, "\"%s\" is not icmp, tcp, udp or sctp", name);
+}
+
+const char *explain_proto_name(uint8_t proto)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(protocols); i++) {
+        if (protocols[i].number == proto) {
+            return protocols[i].name;
+        }
+    }
+    return "ip";
+}
+
+void explain_packet(const struct sdn_network *n, const struct explain_question *q,
+                    struct model_packet *ret)
+{
+    struct mac gateway = mac_from_ip4(sdn_gateway(n));
+    *ret = (struct model_packet){
+        .entry = q->entry,
+        .port = q->port,
+        .outer_src = q->outer_src,
+        .tunnel_id = q->tunnel_id,
+        .eth_src = q->entry == MODEL_FROM_HOST ? gateway : mac_from_ip4(q->src),
+        .eth_dst = q->entry == MODEL_FROM_HOST ? mac_from_ip4(q->dst) : gateway,
+        .eth_type = MODEL_ETH_IP4,
+        .ip = {q->src, q->dst, q->proto, q->src_port, q->dst_port},
+    };
+}
+
+void explain_packet_text(const struct sdn_network *n, const struct model_packet *p,
+                         struct strbuf *out)
+{
+    uint32_t port = p->entry == MODEL_FROM_TUNNEL ? PIPELINE_PORT_VXLAN
+                    : p->entry == MODEL_FROM_HOST ? PIPELINE_PORT_TUN
+                                                  : p->port;
+    strbuf_addf(out, "in_port=%u,", port);
+    if (p->entry == MODEL_FROM_TUNNEL) {
+        strbuf_addf(out, "tun_src=%s,tun_dst=%s,tun_id=%u,", IP4_TEXT(p->outer_src),
+                    IP4_TEXT(n->host_ip), p->tunnel_id);
+    }
+    strbuf_addf(out, "dl_src=%s,dl_dst=%s,%s,nw_src=%s,nw_dst=%s,nw_ttl=64", MAC_TEXT(p->eth_src),
+                MAC_TEXT(p->eth_dst), explain_proto_name(p->ip.proto), IP4_TEXT(p->ip.src),
+                IP4_TEXT(p->ip.dst));
+    if (explain_has_ports(p->ip.proto)) {
+        const char *name = explain_proto_name(p->ip.proto);
+        strbuf_addf(out, ",%s_src=%u,%s_dst=%u", name, p->ip.src_port, name, p->ip.dst_port);
+    } else if (p->ip.proto == 1) {
+        strbuf_adds(out, ",icmp_type=8,icmp_code=0");
+    }
+    /* The first packet of a connection, for rules that ask. */
+    strbuf_adds(out, p->ip.proto == 6 ? ",tcp_flags=syn" : "");
+}
+
+/* ---- traces ---- */
+
+static bool is_table(const struct ovstrace_step *s, const char *name)
+{
+    const char *t = pipeline_table_name(s->table);
+    return t && streq(t, name);
+}
+
+int explain_outcome(const struct ovstrace *t, struct explain_outcome *ret, struct err *e)
+{
+    if (!t->n) {
+        return err_set(e, -EBADMSG, "the packet met no flow of the bridge");
+    }
+    const struct ovstrace_step *last = &t->steps[t->n - 1];
+    struct explain_outcome o = {MODEL_DROP, pipeline_cause(last->table, last->cookie), last};
+    /* What the switch cannot carry out ends as "drop" too, whatever the flows say. */
+    if (o.cause != MODEL_NOT_DROPPED || streq(t->datapath_actions, "drop")) {
+        *ret = o;
+        return 0;
+    }
+    static const struct {
+        const char *table;
+        enum model_action action;
+    } ends[] = {{"arp-reply", MODEL_ANSWER},
+                {"remote", MODEL_TUNNEL},
+                {"local", MODEL_DELIVER},
+                {"host", MODEL_HOST}};
+    for (size_t i = 0; i < t->n && o.action == MODEL_DROP; i++) {
+        for (size_t k = 0; k < ARRAY_SIZE(ends); k++) {
+            if (is_table(&t->steps[i], ends[k].table)) {
+                o.action = ends[k].action;
+            }
+        }
+    }
+    *ret = o;
+    return o.action == MODEL_DROP
+               ? err_set(e, -EBADMSG, "the trace ends in table %u without an end", last->table)
+               : 0;
+}
+
+bool explain_agrees(const struct explain_outcome *o, const struct model_verdict *v)
+{
+    return o->action == v->action && o->cause == v->cause;
+}
+
+const char *explain_action_name(enum model_action a)
+{
+    static const char *const names[] = {[MODEL_DROP] = "drop",
+                                        [MODEL_DELIVER] = "deliver",
+                                        [MODEL_HOST] = "host",
+                                        [MODEL_TUNNEL] = "tunnel",
+                                        [MODEL_ANSWER] = "answer"};
+    return names[a];
+}
