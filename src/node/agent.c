@@ -1001,6 +1001,7 @@ static void view(void *ctx, struct introspect_view *ret)
         .pods = a->pods,
         .subnets = a->subnets,
         .projects = a->projects,
+        .policy = a->policies ? policies_compiler(a->policies) : NULL,
         .skipped = smap_size(&a->skipped),
         .switch_losses = a->switch_losses,
         .host_losses = a->host_losses,

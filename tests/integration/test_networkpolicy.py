@@ -293,6 +293,28 @@ def test_outside_is_judged_by_block(cluster):
         lift(cluster, [p])
 
 
+def test_trace_names_the_policy_that_decides(cluster):
+    """On one node and across two; and what it says is what packets do."""
+    p = netpol("only-y", "x", {}, ingress=[{"from": [spaces(Y)], "ports": [port(80)]}], egress=[], types=["Ingress", "Egress"])
+    cluster.policy(p)
+    try:
+        assert not cluster.check([p])
+        for src, dst, number, cause, named in (
+                ("y/a", "x/a", 80, None, "NetworkPolicy x/only-y, ingress rule 1"),
+                ("y/b", "x/a", 80, None, "NetworkPolicy x/only-y, ingress rule 1"),
+                ("y/b", "x/c", 81, "ingress-denied", "pods selected by NetworkPolicy x/only-y"),
+                ("z/a", "x/b", 80, "ingress-denied", "pods selected by NetworkPolicy x/only-y"),
+                ("x/a", "y/b", 80, "egress-denied", "pods selected by NetworkPolicy x/only-y")):
+            r = run([TENET, "trace", "--lab", cluster.lab.name, "-o", "json", src, dst, "tcp", str(number)], check=False)
+            t = json.loads(r.stdout)
+            steps = [s for h in t["halves"] for s in h["switch"]["steps"]]
+            assert any(named in s["object"] for s in steps), (src, dst, number, steps)
+            assert t["verdict"]["allowed"] == (cause is None) == (r.returncode == 0), t["verdict"]
+            assert t["verdict"].get("cause") == cause and t["verdict"]["agreed"], t["verdict"]
+    finally:
+        lift(cluster, [p])
+
+
 def test_add_is_never_reachable_before_its_policy(cluster):
     """A flood at the address that the next pod gets: with the policy there first, not one packet arrives."""
     lab = cluster.lab
