@@ -34,7 +34,7 @@ _tenet_kind() {
 
 _tenet() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-    local kinds="nodes namespaces pods events secrets serviceaccounts roles clusterroles rolebindings clusterrolebindings certificatesigningrequests clusternetworks hostsubnets netnamespaces"
+    local kinds="nodes namespaces pods events secrets serviceaccounts roles clusterroles rolebindings clusterrolebindings certificatesigningrequests clusternetworks hostsubnets netnamespaces networkpolicies adminnetworkpolicies baselineadminnetworkpolicies"
     local connect="--kubeconfig --server --namespace --help"
     local agents="--lab --socket --kubeconfig --server --help"
     local words=""
@@ -57,7 +57,7 @@ _tenet() {
         return
         ;;
     --plugin)
-        mapfile -t COMPREPLY < <(compgen -W "redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant" -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W "redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy" -- "$cur")
         return
         ;;
     --storage-backend | --store)
@@ -78,7 +78,7 @@ _tenet() {
         fi
         ;;
     lab)
-        words="up down status project node pod exec ovs master --name --nodes --masters --plugin --store --tls --output --help"
+        words="up down status project node pod exec ovs master --name --nodes --masters --plugin --store --tls --label --port --output --help"
         ;;
     token)
         words="create list delete --ttl --description --write-kubeconfig --kubeconfig --server --help"

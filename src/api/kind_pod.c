@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pod (core v1), as far as the network goes: where it runs and which addresses it has.  The rest of
  * the specification is kept as it came. */
-#include "api/kind_util.h"
+#include "api/policy_fields.h"
 #include "api/schema_core.h"
 
 /* ---- columns ---- */
@@ -91,7 +91,7 @@ static struct json *cell_gates(const struct json *obj, int64_t now_ms)
 
 static void default_containers(struct json *list)
 {
-    struct json *ct;
+    struct json *ct, *port;
     JSON_FOREACH (ct, list) {
         const char *image = json_path_string(ct, "image", NULL);
         if (image && *image) {
@@ -99,6 +99,11 @@ static void default_containers(struct json *list)
             const char *base = strrchr(image, '/'), *tag = strchr(base ? base : image, ':');
             bool always = !strchr(image, '@') && (!tag || streq(tag, ":latest"));
             api_default_string(ct, "imagePullPolicy", always ? "Always" : "IfNotPresent");
+        }
+        JSON_FOREACH (port, json_get(ct, "ports")) {
+            if (json_is(port, JSON_OBJECT)) {
+                api_default_string(port, "protocol", "TCP");
+            }
         }
     }
 }
@@ -126,6 +131,41 @@ static void prepare(struct json *obj, const struct json *old)
     }
 }
 
+static void validate_port(const char *field, const struct json *port, struct api_causes *c)
+{
+    int64_t n;
+    const struct json *name = json_get(port, "name");
+    if (!json_is(port, JSON_OBJECT)) {
+        api_invalid(c, field, port, "must be an object");
+        return;
+    }
+    policy_check_port_number(c, API_FIELD("%s.containerPort", field),
+                             json_get(port, "containerPort"), true, &n);
+    api_field_enum(c, API_FIELD("%s.protocol", field), json_get(port, "protocol"), false,
+                   policy_protocols);
+    if (api_field_string(c, API_FIELD("%s.name", field), name, false)) {
+        policy_check_port_name(c, API_FIELD("%s.name", field), name);
+    }
+}
+
+/* What policies call ports by: a name is one port of a container. */
+static void validate_ports(const char *field, const struct json *ports, struct api_causes *c)
+{
+    if (!api_field_array(c, field, ports)) {
+        return;
+    }
+    for (size_t i = 0; i < json_count(ports); i++) {
+        const struct json *name = json_get(json_at(ports, i), "name");
+        validate_port(API_FIELD("%s[%zu]", field, i), json_at(ports, i), c);
+        for (size_t k = 0; json_string_size(name) && k < i; k++) {
+            if (json_equal(json_get(json_at(ports, k), "name"), name)) {
+                api_duplicate(c, API_FIELD("%s[%zu].name", field, i), name);
+                break;
+            }
+        }
+    }
+}
+
 /* Names are unique among 'list' and the containers of 'other', which come first. */
 static void validate_containers(const char *field, const struct json *list,
                                 const struct json *other, struct api_causes *c)
@@ -144,6 +184,7 @@ static void validate_containers(const char *field, const struct json *list,
             api_invalid(c, API_FIELD("%s[%zu]", field, i), ct, "must be an object");
             continue;
         }
+        validate_ports(API_FIELD("%s[%zu].ports", field, i), json_get(ct, "ports"), c);
         if (!api_field_checked(c, name_field, name, true, api_check_dns_label)) {
             continue;
         }

@@ -2,7 +2,7 @@
 /* The parts of "tenet check": probe pods on every node whose agent can be asked, and what they try.
  *
  *     check_pods.c   makes two projects and in each a pod on every node, as a runtime does; removes them
- *     check_run.c    sends from their namespaces and waits, all at once
+ *     check_run.c    sends from their namespaces and waits
  *     check_text.c   the table */
 #pragma once
 
@@ -54,7 +54,7 @@ struct check_probe {
     char detail[128];
 };
 
-/* Tries all at once and judges each.  -EINTR: told to stop. */
+/* Tries all at once, those of full size after the others, and judges each.  -EINTR: told to stop. */
 int check_run(const struct check_set *s, struct check_probe *p, size_t n, struct err *e);
 
 /* ---- pure ---- */

@@ -204,25 +204,30 @@ static void look_at(struct run *x, struct attempt *a)
 
 /* ---- the whole ---- */
 
-static bool is_over(const struct run *x, uint64_t t)
+static bool is_over(const struct run *x, bool whole, uint64_t t)
 {
     bool waits = false, silent = false;
     for (size_t k = 0; k < x->n; k++) {
         const struct check_probe *p = x->attempts[k].probe;
+        if ((p->size > 0) != whole) {
+            continue;
+        }
         waits = waits || (!p->forbidden && !p->answered);
         silent = silent || p->forbidden;
     }
     return t >= DEADLINE_MS || (!waits && (!silent || t >= SILENCE_MS));
 }
 
-static int go(struct run *x, struct err *e)
+/* Sends the packets of full size, or the others. */
+static int go(struct run *x, bool whole, struct err *e)
 {
     x->began_ms = time_mono_ms();
     for (;;) {
         uint64_t t = time_mono_ms() - x->began_ms;
         for (size_t k = 0; k < x->n; k++) {
             struct attempt *a = &x->attempts[k];
-            if (!a->probe->answered && a->sent < TRIES && t >= a->sent * AGAIN_MS) {
+            if ((a->probe->size > 0) == whole && !a->probe->answered && a->sent < TRIES &&
+                t >= a->sent * AGAIN_MS) {
                 send_one(x, a);
             }
         }
@@ -236,7 +241,7 @@ static int go(struct run *x, struct err *e)
         if (*x->set->stop) {
             return err_set(e, -EINTR, "interrupted");
         }
-        if (is_over(x, t)) {
+        if (is_over(x, whole, t)) {
             return 0;
         }
         poll(NULL, 0, TICK_MS);
@@ -265,7 +270,11 @@ int check_run(const struct check_set *s, struct check_probe *p, size_t n, struct
         r = open_pod(&x, i, e);
     }
     if (r == 0) {
-        r = go(&x, e);
+        r = go(&x, false, e);
+    }
+    if (r == 0) {
+        /* By themselves: a link that a packet does not fit loses others that were sent with it. */
+        r = go(&x, true, e);
     }
     for (size_t k = 0; k < x.n; k++) {
         fd_close(attempts[k].fd);

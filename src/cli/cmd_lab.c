@@ -25,7 +25,8 @@ static const char help[] =
     "  status                    kubeconfig, nodes, agents, pods\n"
     "\n"
     "  project add|delete NAME\n"
-    "  pod add PROJECT/NAME [--node NODE]     attach a pod, as kubelet and a runtime do\n"
+    "  pod add PROJECT/NAME [--node NODE] [--label KEY=VALUE]... [--port NAME=NUMBER[/PROTO]]...\n"
+    "                                         attach a pod, as kubelet and a runtime do\n"
     "  pod delete PROJECT/NAME\n"
     "  exec PROJECT/NAME -- COMMAND ...       run COMMAND in the pod's network namespace\n"
     "\n"
@@ -43,8 +44,8 @@ static const char help[] =
     "options of up:\n"
     "  --nodes N                 0 to 200 (default: 3)\n"
     "  --masters N               1 to 9, several on etcd only (default: 1)\n"
-    "  --plugin NAME             redhat/openshift-ovs-multitenant (default) or\n"
-    "                            redhat/openshift-ovs-subnet\n"
+    "  --plugin NAME             redhat/openshift-ovs-multitenant (default), -ovs-subnet or\n"
+    "                            -ovs-networkpolicy\n"
     "  --store sqlite|etcd       where the registry is kept (default: sqlite)\n"
     "  --datapath ovs            Open vSwitch, the one there is\n"
     "  --datapath-type TYPE      netdev: Open vSwitch's own, works on any kernel (default);\n"
@@ -59,10 +60,19 @@ static const char help[] =
     "A lab is below /run/tenet/lab/LAB, its namespaces are tenet-LAB-*; nothing is changed in the\n"
     "machine's own namespace. Outside the cluster answers 198.51.100.10.\n";
 
-enum { OPT_NAME, OPT_OUTPUT, OPT_HELP, OPT_NODE, OPT_UP }; /* Bits of 'given'. */
+enum {
+    OPT_NAME,
+    OPT_OUTPUT,
+    OPT_HELP,
+    OPT_NODE,
+    OPT_LABEL,
+    OPT_PORT,
+    OPT_UP
+}; /* Bits of 'given'. */
 
 struct args {
     const char *lab, *node;
+    struct json *labels, *ports; /* Of the pod. */
     bool json;
     unsigned given; /* 1 << OPT_...; all options of up are one. */
     const char *up_option;
@@ -153,6 +163,36 @@ static int up_option(struct args *a, const char *option, const char *s)
     return 0;
 }
 
+/* "KEY=VALUE" into the object 'map'; the API checks the rest. */
+static int label_option(struct json *map, const char *s)
+{
+    const char *eq = strchr(s, '=');
+    if (!eq || eq == s) {
+        return command_usage(&cmd_lab, "--label: \"%s\" is not KEY=VALUE", s);
+    }
+    CLEANUP_FREE char *key = xstrndup(s, (size_t) (eq - s));
+    json_set_string(map, key, eq + 1);
+    return 0;
+}
+
+/* "NAME=NUMBER[/PROTO]" into the list of a container's ports. */
+static int port_option(struct json *list, const char *s)
+{
+    const char *eq = strchr(s, '='), *slash = strchr(s, '/');
+    CLEANUP_FREE char *name = eq ? xstrndup(s, (size_t) (eq - s)) : NULL;
+    CLEANUP_FREE char *number =
+        eq && slash > eq ? xstrndup(eq + 1, (size_t) (slash - eq - 1)) : xstrdup(eq ? eq + 1 : "");
+    uint64_t n;
+    if (!name || str_to_u64(number, UINT16_MAX, &n) < 0) {
+        return command_usage(&cmd_lab, "--port: \"%s\" is not NAME=NUMBER[/PROTO]", s);
+    }
+    struct json *port = json_append(list, json_object());
+    json_set_string(port, "name", name);
+    json_set_int(port, "containerPort", (int64_t) n);
+    json_set_string(port, "protocol", slash ? slash + 1 : "TCP");
+    return 0;
+}
+
 static int unknown_option(const char *word)
 {
     char letter[] = {'-', (char) optopt, '\0'}; /* Long ones leave 0 in optopt, or their number. */
@@ -169,6 +209,8 @@ static int parse_options(int argc, char **argv, struct args *a)
         {"output", required_argument, NULL, 'o'},
         {"help", no_argument, NULL, 'h'},
         {"node", required_argument, NULL, OPT_NODE},
+        {"label", required_argument, NULL, OPT_LABEL},
+        {"port", required_argument, NULL, OPT_PORT},
         {"nodes", required_argument, NULL, OPT_UP},
         {"masters", required_argument, NULL, OPT_UP},
         {"plugin", required_argument, NULL, OPT_UP},
@@ -204,6 +246,15 @@ static int parse_options(int argc, char **argv, struct args *a)
         case OPT_NODE:
             a->node = optarg;
             a->given |= 1u << OPT_NODE;
+            break;
+        case OPT_LABEL:
+        case OPT_PORT:
+            a->given |= 1u << c;
+            status =
+                c == OPT_LABEL ? label_option(a->labels, optarg) : port_option(a->ports, optarg);
+            if (status != 0) {
+                return status;
+            }
             break;
         case OPT_UP:
             a->up_option = options[index].name;
@@ -385,7 +436,7 @@ static int run_pod(struct lab *l, struct args *a)
     if (streq(a->words[1], "delete")) {
         return done_saying(lab_pod_delete(l, project, name, &e), &e, what, "deleted");
     }
-    if ((r = lab_pod_add(l, project, name, a->node, &v, &e)) < 0) {
+    if ((r = lab_pod_add(l, project, name, a->node, a->labels, a->ports, &v, &e)) < 0) {
         return done(r, &e);
     }
     if (a->json) {
@@ -472,7 +523,11 @@ static const struct verb {
     {{"status"}, NULL, false, 1u << OPT_OUTPUT, run_status},
     {{"project", "add"}, "NAME", false, 0, run_project},
     {{"project", "delete"}, "NAME", false, 0, run_project},
-    {{"pod", "add"}, "PROJECT/NAME", false, 1u << OPT_NODE | 1u << OPT_OUTPUT, run_pod},
+    {{"pod", "add"},
+     "PROJECT/NAME",
+     false,
+     1u << OPT_NODE | 1u << OPT_OUTPUT | 1u << OPT_LABEL | 1u << OPT_PORT,
+     run_pod},
     {{"pod", "delete"}, "PROJECT/NAME", false, 0, run_pod},
     {{"exec"}, "PROJECT/NAME", true, 0, run_exec},
     {{"node", "add"}, "NAME", false, 0, run_node},
@@ -541,11 +596,12 @@ static int check_verb(const struct verb *v, const struct args *a)
         return command_usage(&cmd_lab, "%s%s%s takes no \"--\"", first, gap, second);
     }
     if (wrong) {
-        return command_usage(&cmd_lab, "%s%s is no option of %s%s%s",
-                             wrong & 1u << OPT_UP || wrong & 1u << OPT_NODE ? "--" : "-",
-                             wrong & 1u << OPT_UP     ? a->up_option
-                             : wrong & 1u << OPT_NODE ? "node"
-                                                      : "o",
+        const char *name = wrong & 1u << OPT_UP      ? a->up_option
+                           : wrong & 1u << OPT_NODE  ? "node"
+                           : wrong & 1u << OPT_LABEL ? "label"
+                           : wrong & 1u << OPT_PORT  ? "port"
+                                                     : "o";
+        return command_usage(&cmd_lab, "%s%s is no option of %s%s%s", name[1] ? "--" : "-", name,
                              first, gap, second);
     }
     if (v->operand && streq(v->operand, "PROJECT/NAME") && !strchr(a->words[want - 1], '/')) {
@@ -556,7 +612,9 @@ static int check_verb(const struct verb *v, const struct args *a)
 
 static int run(int argc, char **argv)
 {
-    struct args a = {.up = LAB_OPTIONS_INIT};
+    CLEANUP(json_free) struct json *labels = json_object();
+    CLEANUP(json_free) struct json *ports = json_array();
+    struct args a = {.up = LAB_OPTIONS_INIT, .labels = labels, .ports = ports};
     CLEANUP(lab_free) struct lab *l = NULL;
     struct err e = {0};
     int status = 0;

@@ -140,6 +140,13 @@ int trace_from_registry(const struct agents *a, const char *node, struct explain
     if (err < 0) {
         return err;
     }
+    if (r.net.plugin == SDN_NETWORKPOLICY) {
+        return err_set(
+            e, -EOPNOTSUPP,
+            "under ovs-networkpolicy only the agent of node %s can tell, and it cannot be "
+            "asked from here: trace there",
+            node);
+    }
     make_pods(&r, node);
     for (size_t i = 0; q->entry == MODEL_FROM_PORT && i < r.n_known; i++) {
         if (r.known[i].ip == q->src) {

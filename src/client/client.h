@@ -100,6 +100,11 @@ struct informer *informer_new_in(struct api_client *c, struct loop *l, const cha
                                  const char *api_version, const char *plural,
                                  const char *field_selector, const struct informer_ops *ops,
                                  void *ctx);
+/* Both to be called right after informer_new.  Objects are not kept, only which there are: 'old', and 'obj' of
+ * 'deleted', are NULL then, and informer_get finds nothing. */
+void informer_keep_keys_only(struct informer *i);
+/* A server that does not know the kind (404) counts as one that has no object of it; it is asked again. */
+void informer_set_optional(struct informer *i);
 struct informer *informer_free(struct informer *i);
 bool informer_synced(const struct informer *i);
 const struct json *informer_get(const struct informer *i, const char *key);

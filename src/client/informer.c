@@ -25,6 +25,7 @@ LOG_MODULE("informer");
 #define WATCH_SECONDS 290u    /* Asked of the server, so that a silent connection is renewed. */
 #define WATCH_IDLE_MS 90000u  /* Without even a bookmark: then the peer is gone without a word. */
 #define WATCH_PROVEN_MS 5000u /* A watch that lasted so long was a working one. */
+#define ABSENT_KIND_MS 30000u /* Until an optional kind is asked for again. */
 #define EVENT_MAX_SIZE (16u << 20) /* Of one line of the watch. */
 
 struct informer {
@@ -37,6 +38,7 @@ struct informer {
     char *version;       /* Last resourceVersion seen; NULL: list first. */
     char *page;          /* Token of the list's next page; NULL: none is being read. */
     bool synced;
+    bool keys_only, optional;
     bool lost;         /* Reported as lost, not yet as regained. */
     bool gone;         /* The watch cannot be resumed: list again. */
     char *watch_error; /* What the watch said went wrong; NULL: nothing. */
@@ -51,8 +53,9 @@ struct informer {
 };
 
 struct entry {
-    struct json *obj;
-    bool seen; /* In the list being read. */
+    struct json *obj; /* NULL: not kept. */
+    uint32_t version; /* Hash of its resourceVersion. */
+    bool seen;        /* In the list being read. */
 };
 
 static void informer_go(struct informer *i);
@@ -114,13 +117,17 @@ static bool object_changed(struct informer *i, struct json *obj)
     }
     struct entry *en = smap_get(&i->objects, key);
     CLEANUP(json_free) struct json *old = en ? en->obj : NULL;
-    bool same = en && streq_null(version_of(old), version_of(obj));
+    const char *version = version_of(obj);
+    uint32_t hash = version ? hash_string(version) : 0;
+    bool same = en && (old ? streq_null(version_of(old), version) : en->version == hash);
     if (!en) {
         en = NEW(struct entry);
         smap_set(&i->objects, key, en);
     }
-    en->obj = obj;
+    en->version = hash;
     en->seen = true;
+    CLEANUP(json_free) struct json *unkept = i->keys_only ? obj : NULL;
+    en->obj = i->keys_only ? NULL : obj;
     return same || !i->ops->changed || !CALLBACK(i, i->ops->changed(i->ctx, key, old, obj));
 }
 
@@ -208,9 +215,30 @@ static bool take_page(struct informer *i, struct json *list)
     return true;
 }
 
+/* The server does not know the kind: as good as having none of it, for now. */
+static void kind_absent(struct informer *i)
+{
+    begin_list(i);
+    if (!end_list(i)) {
+        return;
+    }
+    loop_timer_arm(i->retry, ABSENT_KIND_MS);
+    if (!i->synced) {
+        i->synced = true;
+        log_info("the registry does not have this kind", "kind=%s", i->plural);
+        if (i->ops->synced) {
+            i->ops->synced(i->ctx);
+        }
+    }
+}
+
 static void list_failed(struct informer *i, int error, const char *text)
 {
     free(TAKE(i->page));
+    if (error == -ENOENT && i->optional) {
+        kind_absent(i);
+        return;
+    }
     if (error == -ESTALE && i->attempt == 0) {
         /* The state that the pages showed has been forgotten by the server. */
         i->attempt++;
@@ -469,6 +497,16 @@ struct informer *informer_free(struct informer *i)
     free(i->watch_error);
     free(i);
     return NULL;
+}
+
+void informer_keep_keys_only(struct informer *i)
+{
+    i->keys_only = true;
+}
+
+void informer_set_optional(struct informer *i)
+{
+    i->optional = true;
 }
 
 bool informer_synced(const struct informer *i)

@@ -63,6 +63,11 @@ void datapath_set_vnids(struct datapath *dp, const char *pod_namespace, const st
     dp->ops->set_vnids(dp, pod_namespace, v);
 }
 
+void datapath_set_policy(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows)
+{
+    dp->ops->set_policy(dp, cookie, flows);
+}
+
 const struct dp_pod *const *datapath_pods(struct datapath *dp, size_t *ret_n)
 {
     return dp->ops->pods(dp, ret_n);

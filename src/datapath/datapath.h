@@ -87,6 +87,10 @@ void datapath_detach(struct datapath *dp, const char *container_id, const char *
  * ports. */
 void datapath_set_vnids(struct datapath *dp, const char *pod_namespace, const struct sdn_vnids *v);
 
+/* Flows of network policy (sdn/policy.h): the group 'cookie' is now 'flows', which is emptied.  They are in place
+ * with or before what is asked for afterwards, as in one bundle. */
+void datapath_set_policy(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows);
+
 /* Connects the link of a pod to its port, in the kernel.  Blocks shortly; may be called on any thread that is in the
  * host's network namespace. */
 struct dp_wire {

@@ -18,6 +18,7 @@ struct datapath_ops {
     int (*check_wire)(const struct dp_wire *w, struct err *e);
     void (*link_gone)(struct datapath *dp, const char *name);
     void (*set_vnids)(struct datapath *dp, const char *pod_namespace, const struct sdn_vnids *v);
+    void (*set_policy)(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows);
     const struct dp_pod *const *(*pods)(struct datapath *dp, size_t *ret_n);
     const struct dp_pod *(*find)(struct datapath *dp, const char *container_id, const char *ifname);
     void (*get_status)(struct datapath *dp, struct datapath_status *ret);

@@ -142,7 +142,7 @@ static int choose_node(struct lab *l, char **ret, struct err *e)
 }
 
 static struct json *pod_object(const char *project, const char *name, const char *node,
-                               const char *id)
+                               const char *id, const struct json *labels, const struct json *ports)
 {
     struct json *pod = json_object(), *meta = json_object(), *spec = json_object();
     json_set_string(pod, "apiVersion", "v1");
@@ -150,11 +150,13 @@ static struct json *pod_object(const char *project, const char *name, const char
     json_set_string(meta, "name", name);
     json_set_string(meta, "namespace", project);
     json_set_string(json_ensure_object(meta, "annotations"), CONTAINER_ID, id);
+    json_set(meta, "labels", json_clone(labels));
     json_set(pod, "metadata", meta);
     json_set_string(spec, "nodeName", node);
     struct json *container = json_append(json_ensure_array(spec, "containers"), json_object());
     json_set_string(container, "name", "sandbox");
     json_set_string(container, "image", "none");
+    json_set(container, "ports", json_clone(ports));
     json_set(pod, "spec", spec);
     return pod;
 }
@@ -251,10 +253,9 @@ static int attach(struct lab *l, const struct cni_call *c, struct json *v, struc
     return put_status(l, c, IP4_TEXT(addr.addr), IP4_TEXT(host_ip), e);
 }
 
-static int create(struct lab *l, const struct cni_call *c, const char *ns, struct json *v,
-                  struct err *e)
+static int create(struct lab *l, const struct cni_call *c, const char *ns, struct json *pod,
+                  struct json *v, struct err *e)
 {
-    CLEANUP(json_free) struct json *pod = pod_object(c->project, c->name, c->node, c->id);
     CLEANUP_FREE char *path = api_path("v1", "pods", c->project, NULL, NULL);
     int r = lab_call(l, "POST", path, pod, NULL, e);
     if (r == -EEXIST) {
@@ -277,7 +278,8 @@ static int create(struct lab *l, const struct cni_call *c, const char *ns, struc
 }
 
 int lab_pod_add(struct lab *l, const char *project, const char *name, const char *node,
-                struct json **ret, struct err *e)
+                const struct json *labels, const struct json *ports, struct json **ret,
+                struct err *e)
 {
     CLEANUP_FREE char *chosen = NULL;
     char id[2 * ID_BYTES + 1];
@@ -290,10 +292,11 @@ int lab_pod_add(struct lab *l, const char *project, const char *name, const char
     CLEANUP_FREE char *ns = lab_pod_ns(l, project, name);
     CLEANUP_FREE char *netns = xasprintf("%s/%s", NETNS_DIR, ns);
     struct cni_call c = {node ? node : chosen, project, name, id, netns};
+    CLEANUP(json_free) struct json *pod = pod_object(project, name, c.node, id, labels, ports);
     CLEANUP(json_free) struct json *v = json_object();
     json_set_string(v, "project", project);
     json_set_string(v, "name", name);
-    if ((r = create(l, &c, ns, v, e)) < 0) {
+    if ((r = create(l, &c, ns, pod, v, e)) < 0) {
         return r;
     }
     json_set_string(v, "node", c.node);
@@ -374,7 +377,7 @@ int lab_project_add(struct lab *l, const char *project, struct err *e)
     if (r == -EEXIST) {
         return err_set(e, r, "project %s exists already", project);
     }
-    if (r < 0 || !strstr(json_path_string(l->config, "plugin", NULL), "multitenant")) {
+    if (r < 0 || strstr(json_path_string(l->config, "plugin", NULL), "ovs-subnet")) {
         return r;
     }
     struct vnid_wait w = {.l = l, .project = project};

@@ -19,6 +19,7 @@
 #include "node/neigh.h"
 #include "node/objects.h"
 #include "node/pods.h"
+#include "node/policies.h"
 #include "node/registration.h"
 
 #include <fcntl.h>
@@ -63,6 +64,7 @@ struct agent {
     bool told_unready;         /* By an Event, since it was last ready. */
     bool registered;
     struct informer *networks, *subnets, *projects;
+    struct policies *policies; /* Under ovs-networkpolicy. */
     bool master_lost;
     struct smap skipped; /* HostSubnet to the reason why it is not used. */
 
@@ -448,6 +450,71 @@ static bool vnids_known(struct agent *a, enum sdn_plugin plugin)
     return true;
 }
 
+/* ---- policies ---- */
+
+static void policies_are_synced(void *ctx)
+{
+    settle_soon(ctx);
+}
+
+static void policies_know(void *ctx, const char *project)
+{
+    struct agent *a = ctx;
+    if (a->phase == RUNNING) {
+        pods_wake(a->pods, project);
+    }
+}
+
+/* Whether what 'n' needs of policies is there; they are asked for when it is not.  Network policy comes into
+ * force with all that it says, or not yet. */
+static bool policies_are_ready(struct agent *a, const struct sdn_network *n)
+{
+    static const struct policies_ops ops = {.synced = policies_are_synced, .known = policies_know};
+    if (n->plugin != SDN_NETWORKPOLICY) {
+        return true;
+    }
+    if (!a->policies) {
+        a->policies = policies_new(a->loop, a->client, a->cfg->node_name, n->local, &ops, a);
+    }
+    return policies_synced(a->policies);
+}
+
+/* The plug-in in effect is a->net's. */
+static void follow_policies(struct agent *a)
+{
+    if (a->net.plugin == SDN_NETWORKPOLICY) {
+        policies_begin(a->policies, a->datapath);
+    } else {
+        a->policies = policies_free(a->policies);
+    }
+}
+
+static int pod_is_known(void *ctx, const char *project, const char *pod, struct err *e)
+{
+    struct agent *a = ctx;
+    if (a->net.plugin != SDN_NETWORKPOLICY) {
+        return 0;
+    }
+    int r = policy_knows_pod(policies_compiler(a->policies), project, pod, e);
+    return r < 0 && a->master_lost ? err_prefix(e, "the master cannot be reached") : r;
+}
+
+static void pod_attaching(void *ctx, const struct dp_pod *pod)
+{
+    struct agent *a = ctx;
+    if (a->policies) {
+        policies_attach(a->policies, pod);
+    }
+}
+
+static void pod_detached(void *ctx, const struct dp_pod *pod)
+{
+    struct agent *a = ctx;
+    if (a->policies) {
+        policies_detach(a->policies, pod);
+    }
+}
+
 /* ---- the datapath ---- */
 
 static void on_host_changed(void *ctx, unsigned what)
@@ -684,8 +751,12 @@ static void begin(struct agent *a, struct sdn_network *n)
                                  .datapath_type = a->cfg->ovs_datapath_type};
     int r = datapath_open(a->loop, &dc, &events, a, &a->datapath, &e);
     static const struct monitor_ops mops = {.changed = on_host_changed, .link_gone = on_link_gone};
-    static const struct pods_ops pops = {
-        .vnids = find_vnids, .not_ready = not_ready, .trouble = pod_trouble};
+    static const struct pods_ops pops = {.vnids = find_vnids,
+                                         .known = pod_is_known,
+                                         .attaching = pod_attaching,
+                                         .detached = pod_detached,
+                                         .not_ready = not_ready,
+                                         .trouble = pod_trouble};
     struct pods_config pc = {
         .loop = a->loop, .datapath = a->datapath, .vnid_wait_ms = VNID_WAIT_MS};
     if (r == 0) {
@@ -711,6 +782,7 @@ static void put_into_effect(struct agent *a)
     if (sdn_plugin_has_vnids(a->net.plugin)) {
         pods_isolate_unknown(a->pods);
     }
+    follow_policies(a);
     datapath_set_network(a->datapath, &a->net);
     a->network_set = true;
 }
@@ -762,7 +834,11 @@ static void read_changed_cluster(struct agent *a, struct sdn_network *n)
     }
     if (n->plugin == a->net.plugin && a->network_set) {
         a->vnids_wanted_ms = 0;
-    } else if (n->plugin != a->net.plugin && a->inventory && !vnids_known(a, n->plugin)) {
+        if (n->plugin != SDN_NETWORKPOLICY) {
+            a->policies = policies_free(a->policies); /* A change that was taken back. */
+        }
+    } else if (n->plugin != a->net.plugin && a->inventory &&
+               (!policies_are_ready(a, n) || !vnids_known(a, n->plugin))) {
         n->plugin = a->net.plugin;
     }
 }
@@ -790,7 +866,8 @@ static void follow(struct agent *a)
     }
     read_remotes(a, &n);
     adopt(a, &n);
-    if (!a->inventory || (!a->network_set && !vnids_known(a, a->net.plugin))) {
+    if (!a->inventory ||
+        (!a->network_set && (!policies_are_ready(a, &a->net) || !vnids_known(a, a->net.plugin)))) {
         return;
     }
     if (!a->network_set) {
@@ -838,6 +915,11 @@ static void settle(void *ctx)
     }
     if (check_plugin(a, &n, &e) < 0) {
         fatal(a, "%s", e.text);
+        return;
+    }
+    if (!policies_are_ready(a, &n)) {
+        snprintf(a->wait_text, sizeof a->wait_text, "the policies and pods of %s",
+                 api_client_server(a->client));
         return;
     }
     read_remotes(a, &n);
@@ -920,6 +1002,7 @@ static void view(void *ctx, struct introspect_view *ret)
         .pods = a->pods,
         .subnets = a->subnets,
         .projects = a->projects,
+        .policy = a->policies ? policies_compiler(a->policies) : NULL,
         .skipped = smap_size(&a->skipped),
         .switch_losses = a->switch_losses,
         .host_losses = a->host_losses,
@@ -1092,6 +1175,10 @@ static void release(struct agent *a)
     a->pods = pods_free(a->pods);
     keeper_free(a->keeper);
     neigh_free(a->neigh);
+    if (a->policies) {
+        policies_end(a->policies); /* The switch keeps its flows. */
+    }
+    policies_free(a->policies);
     datapath_close(TAKE(a->datapath)); /* Those who ask at this moment see none. */
     introspect_free(a->introspect);
     informer_free(a->projects);

@@ -12,6 +12,7 @@
 #include "datapath/datapath.h"
 #include "node/pods.h"
 #include "sdn/model.h"
+#include "sdn/policy.h"
 
 /* What there is to tell from; NULL: not yet. */
 struct introspect_view {
@@ -24,6 +25,7 @@ struct introspect_view {
     struct datapath *datapath;
     struct pods *pods;
     struct informer *subnets, *projects;
+    struct policy *policy;             /* The compiler, under ovs-networkpolicy. */
     size_t skipped;                    /* HostSubnets that cannot be used. */
     size_t switch_losses, host_losses; /* Since the start. */
     size_t master_losses;

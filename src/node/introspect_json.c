@@ -12,7 +12,8 @@
 
 /* What the cookies of groups stand for: "HostSubnet node2", "Pod red/web", "NetNamespace red". */
 struct names {
-    struct smap by_cookie; /* Owned texts; several objects are joined by ", ". */
+    struct smap by_cookie;       /* Owned texts; several objects are joined by ", ". */
+    const struct policy *policy; /* Names its own flows; NULL: there are none. */
 };
 
 static void cookie_key(uint64_t cookie, char out[32])
@@ -53,6 +54,7 @@ static void name_project(void *ctx, const char *key, const struct json *obj)
 static void names_init(struct names *n, const struct introspect_view *v)
 {
     smap_init(&n->by_cookie, free);
+    n->policy = v->policy;
     if (v->subnets) {
         informer_each(v->subnets, name_subnet, n);
     }
@@ -73,19 +75,23 @@ static void names_done(struct names *n)
 }
 
 /* "" for the base. */
-static const char *name_of(const struct names *n, uint64_t cookie)
+static const char *name_of(struct names *n, uint64_t cookie)
 {
     char key[32];
     uint64_t group = pipeline_group(cookie);
     cookie_key(group, key);
     const char *s = smap_get(&n->by_cookie, key);
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    if (!s && n->policy && policy_describe(n->policy, group, &text)) {
+        smap_set(&n->by_cookie, key, strbuf_steal(&text));
+        s = smap_get(&n->by_cookie, key);
+    }
     return s ? s : group == PIPELINE_BASE_COOKIE ? "" : "unknown";
 }
 
 /* ---- state ---- */
 
-static const char *name_of_host(const struct introspect_view *v, const struct names *n,
-                                uint32_t host_ip)
+static const char *name_of_host(const struct introspect_view *v, struct names *n, uint32_t host_ip)
 {
     for (size_t i = 0; v->net && i < v->net->n_remotes; i++) {
         if (v->net->remotes[i].host_ip == host_ip) {
@@ -164,7 +170,7 @@ struct json *introspect_state(const struct introspect_view *v)
 /* ---- flows ---- */
 
 /* What is told of a rule in lists of flows and in traces. */
-static void add_rule(struct json *o, const struct names *names, uint8_t table, uint16_t priority,
+static void add_rule(struct json *o, struct names *names, uint8_t table, uint16_t priority,
                      uint64_t cookie, const char *match, const char *actions)
 {
     const char *name = pipeline_table_name(table);
@@ -330,7 +336,7 @@ int introspect_question(const struct introspect_view *v, const struct http_excha
     return r;
 }
 
-static void set_verdict(struct json *o, const struct introspect_view *v, const struct names *names,
+static void set_verdict(struct json *o, const struct introspect_view *v, struct names *names,
                         const struct model_verdict *m)
 {
     json_set_string(o, "action", explain_action_name(m->action));
@@ -412,5 +418,9 @@ void introspect_trace_add(const struct introspect_view *v, struct json *answer,
     if (t.remark) {
         json_set_string(o, "remark", t.remark);
     }
-    json_set_bool(answer, "agreed", explain_agrees(&outcome, verdict));
+    /* The model is not asked for policies here: what they deny only the switch can tell. */
+    bool by_policy = outcome.action == MODEL_DROP && (outcome.cause == MODEL_EGRESS_DENIED ||
+                                                      outcome.cause == MODEL_INGRESS_DENIED ||
+                                                      outcome.cause == MODEL_CONNECTION_DENIED);
+    json_set_bool(answer, "agreed", by_policy || explain_agrees(&outcome, verdict));
 }

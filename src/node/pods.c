@@ -340,17 +340,33 @@ static int find_vnids(struct op *op, struct sdn_vnids *ret, struct err *e)
     return p->ops->vnids(p->ctx, op->req.pod_namespace, ret, e);
 }
 
+/* What ADD has to know of the registry; when something is missing the request's failure says what. */
+static int find_objects(struct op *op, struct sdn_vnids *ret, bool give_up)
+{
+    struct pods *p = op->pods;
+    struct err e = {0};
+    int r = find_vnids(op, ret, &e);
+    if (r < 0 && give_up) {
+        op_fail(op, CNI_NO_VNID, "the pod's project has no VNID", "%s", e.text);
+    }
+    if (r == 0) {
+        r = p->ops->known(p->ctx, op->req.pod_namespace, op->req.pod_name, &e);
+        if (r < 0 && give_up) {
+            op_fail(op, CNI_TRY_AGAIN, "the pod's network policies are not known", "%s", e.text);
+        }
+    }
+    return r;
+}
+
 static void vnid_wait_over(void *ctx)
 {
     struct op *op = ctx;
-    struct err e = {0};
     struct sdn_vnids vnids;
-    if (find_vnids(op, &vnids, &e) == 0) {
+    if (find_objects(op, &vnids, true) == 0) {
         add_begin(op);
-        return;
+    } else {
+        op_answer_error(op);
     }
-    op_fail(op, CNI_NO_VNID, "the pod's project has no VNID", "%s", e.text);
-    op_answer_error(op);
 }
 
 static void add_verified(struct op *op)
@@ -370,7 +386,6 @@ static void add_begin(struct op *op)
 {
     struct pods *p = op->pods;
     struct sdn_vnids vnids;
-    struct err e = {0};
     if (op_fail_not_ready(op)) {
         op_answer_error(op);
         return;
@@ -382,11 +397,12 @@ static void add_begin(struct op *op)
         op_answer_error(op);
         return;
     }
-    if (find_vnids(op, &vnids, &e) < 0) {
+    if (find_objects(op, &vnids, false) < 0) {
         if (!op->wait) {
             op->wait = loop_timer_new(p->loop, vnid_wait_over, op);
             loop_timer_arm(op->wait, p->vnid_wait_ms);
-            log_debug("waiting for a VNID", "project=%s", op->req.pod_namespace);
+            log_debug("waiting for the registry", "pod=%s/%s", op->req.pod_namespace,
+                      op->req.pod_name);
         }
         return;
     }
@@ -492,6 +508,7 @@ static void attach(struct op *op)
     snprintf(op->pod->host_if, sizeof op->pod->host_if, "%s", name);
     op->parts = 1;
     op->joined = add_finish;
+    op->pods->ops->attaching(op->pods->ctx, op->pod);
     datapath_attach(op->pods->datapath, op->pod, add_has_port, add_attached, op);
 }
 
@@ -505,8 +522,7 @@ static void add_make(struct op *op)
         op_answer_error(op);
         return;
     }
-    if (find_vnids(op, &vnids, &e) < 0) {
-        op_fail(op, CNI_NO_VNID, "the pod's project has no VNID", "%s", e.text);
+    if (find_objects(op, &vnids, true) < 0) {
         op_answer_error(op);
         return;
     }
@@ -537,6 +553,7 @@ static void add_make(struct op *op)
 static void release(struct op *op)
 {
     if (op->holds_ip && !op->in_switch) {
+        op->pods->ops->detached(op->pods->ctx, op->pod);
         ipam_release(op->pods->ipam, op->pod->ip);
         op->holds_ip = false;
     }
@@ -975,6 +992,11 @@ void pods_project_changed(struct pods *p, const char *project)
         return;
     }
     update_vnids(p, project);
+    pods_wake(p, project);
+}
+
+void pods_wake(struct pods *p, const char *project)
+{
     struct op *op;
     LIST_FOREACH (op, struct op, node, &p->requests) {
         if (op->wait && streq(op->req.pod_namespace, project)) {

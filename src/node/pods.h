@@ -18,6 +18,11 @@ struct pods;
 struct pods_ops {
     /* VNIDs of a project; a negative errno, with the reason, when they are not known now. */
     int (*vnids)(void *ctx, const char *project, struct sdn_vnids *ret, struct err *e);
+    /* Whether the policies for a pod can be known: -ENOENT, with the reason, when its object is not here yet. */
+    int (*known)(void *ctx, const char *project, const char *pod, struct err *e);
+    /* A pod is about to be attached, or was detached: flows of policy for its address come before and go after. */
+    void (*attaching)(void *ctx, const struct dp_pod *pod);
+    void (*detached)(void *ctx, const struct dp_pod *pod);
     /* NULL, or why the network cannot be changed now ("Open vSwitch is gone: ..."). */
     const char *(*not_ready)(void *ctx);
     /* Something is wrong with a pod of this node: a request failed for good, or what was found at the start.
@@ -29,7 +34,8 @@ struct pods_ops {
 struct pods_config {
     struct loop *loop;
     struct datapath *datapath;
-    uint64_t vnid_wait_ms; /* How long ADD waits for the VNID of its project. */
+    uint64_t
+        vnid_wait_ms; /* How long ADD waits for the VNID of its project, and for its pod's object. */
 };
 
 struct pods *pods_new(const struct pods_config *c, const struct pods_ops *ops, void *ctx);
@@ -48,7 +54,9 @@ int pods_sweep(struct pods *p, struct err *e);
 void pods_set_network(struct pods *p, const struct sdn_network *n);
 /* A project's VNID is known or has changed: requests that wait for it go on, its pods follow. */
 void pods_project_changed(struct pods *p, const char *project);
-/* As above, for every project that has pods here. */
+/* Requests that wait for an object of the project look again. */
+void pods_wake(struct pods *p, const char *project);
+/* As pods_project_changed, for every project that has pods here. */
 void pods_all_projects_changed(struct pods *p);
 /* A project of which no VNID is known though pods of it are attached, which count as global as long: NULL
  * when there is none. */

@@ -21,6 +21,9 @@ static const char *const causes[] = {
     [MODEL_OWN_ADDRESS] = "a pod's packet to itself",
     [MODEL_VNID_MISMATCH] = "the projects' VNIDs differ and neither is 0",
     [MODEL_BACK_TO_HOST] = "the host's own packet for itself or the outside",
+    [MODEL_CONNECTION_DENIED] = "it answers a connection that policy denies by now",
+    [MODEL_EGRESS_DENIED] = "denied by the policies of the sender",
+    [MODEL_INGRESS_DENIED] = "denied by the policies of the receiver",
 };
 static_assert(ARRAY_SIZE(causes) == MODEL_N_CAUSES, "a line for each cause");
 
@@ -55,12 +58,45 @@ static const struct {
     {"route", PIPELINE_BASE, 0, "to the outside, by way of the host"},
     {"remote", PIPELINE_REMOTE, 100, "by the tunnel to the node that has the subnet"},
     {"local", PIPELINE_POD, 100, "the destination is the pod"},
+    {"track", PIPELINE_BASE, 200, "SCTP: its association is looked up"},
+    {"track", PIPELINE_BASE, 100, "its connection is looked up"},
+    {"state", PIPELINE_BASE, 200, "it answers an allowed connection, and passes"},
+    {"state", PIPELINE_BASE, 180, "of a connection that was denied: judged as a new one"},
+    {"state", PIPELINE_BASE, 160, "the rest of a fragmented packet, whose beginning was judged"},
+    {"state", PIPELINE_BASE, 140, "the end of a connection that is not known"},
+    {"state", PIPELINE_BASE, 100, "it begins a connection"},
+    {"state", PIPELINE_BASE, 0, "of a connection that exists"},
+    {"egress-subject", PIPELINE_BASE, 300, "not of a pod here, or an answer: not judged"},
+    {"egress-subject", PIPELINE_BASE, 0, "no egress policy selects the sender"},
+    {"egress-peer", PIPELINE_BASE, 0, "no policy speaks of the destination"},
+    {"egress-admin", PIPELINE_BASE, 0, "no AdminNetworkPolicy decides"},
+    {"egress-policy", PIPELINE_BASE, 0, "no NetworkPolicy decides"},
+    {"egress-baseline", PIPELINE_BASE, 0, "allowed: no BaselineAdminNetworkPolicy decides"},
+    {"ingress-subject", PIPELINE_BASE, 300, "from the pod's own node, or an answer: not judged"},
+    {"ingress-subject", PIPELINE_BASE, 0, "no ingress policy selects the receiver"},
+    {"ingress-peer", PIPELINE_BASE, 0, "no policy speaks of the source"},
+    {"ingress-admin", PIPELINE_BASE, 0, "no AdminNetworkPolicy decides"},
+    {"ingress-policy", PIPELINE_BASE, 0, "no NetworkPolicy decides"},
+    {"ingress-baseline", PIPELINE_BASE, 0, "allowed: no BaselineAdminNetworkPolicy decides"},
+    {"route", PIPELINE_BASE, 410, "to the gateway: the host; the connection is remembered"},
+    {"route", PIPELINE_BASE, 110, "to another node; the connection is remembered"},
+    {"route", PIPELINE_BASE, 10, "to the outside; the connection is remembered"},
+    {"isolation", PIPELINE_BASE, 400, "delivered, and the connection is remembered"},
     {"isolation", PIPELINE_BASE, 300, "delivered: the sender is global, or nothing is isolated"},
     {"isolation", PIPELINE_BASE, 200, "delivered: the pod is in a global project"},
     {"isolation", PIPELINE_POD, 150,
      "delivered: the pod's project moves from or to the sender's VNID"},
     {"isolation", PIPELINE_VNID, 100, "delivered: both ends have this VNID"},
     {"host", PIPELINE_BASE, 0, "handed to the host"},
+};
+
+/* Of the flows that policies make; whose they are, policy_describe tells. */
+static const char *const policy_words[] = {
+    [PIPELINE_POLICY_ADDRESS - PIPELINE_POLICY_ADDRESS] = "policies speak of this address",
+    [PIPELINE_POLICY_CLASS - PIPELINE_POLICY_ADDRESS] = "isolated: what no rule allows is denied",
+    [PIPELINE_POLICY_RULE - PIPELINE_POLICY_ADDRESS] = "a rule of a policy decides",
+    [PIPELINE_POLICY_PORT - PIPELINE_POLICY_ADDRESS] = "a port that rules name",
+    [PIPELINE_POLICY_BLOCK - PIPELINE_POLICY_ADDRESS] = "an address block that rules name",
 };
 
 const char *explain_rule(uint8_t table, uint16_t priority, uint64_t cookie)
@@ -76,7 +112,9 @@ const char *explain_rule(uint8_t table, uint16_t priority, uint64_t cookie)
             return rules[i].text;
         }
     }
-    return "";
+    return kind >= PIPELINE_POLICY_ADDRESS && kind <= PIPELINE_POLICY_BLOCK
+               ? policy_words[kind - PIPELINE_POLICY_ADDRESS]
+               : "";
 }
 
 /* ---- packets ---- */

@@ -16,7 +16,10 @@ static const char *const cause_names[] = {
     [MODEL_ARP_NOT_ASKED] = "arp-not-asked",
     [MODEL_ARP_OFF_NETWORK] = "arp-off-network",
     [MODEL_SERVICE_NOT_AVAILABLE] = "service-not-available",
+    [MODEL_CONNECTION_DENIED] = "connection-denied",
+    [MODEL_EGRESS_DENIED] = "egress-denied",
     [MODEL_NO_SUCH_NODE] = "no-such-node",
+    [MODEL_INGRESS_DENIED] = "ingress-denied",
     [MODEL_NO_SUCH_POD] = "no-such-pod",
     [MODEL_OWN_ADDRESS] = "own-address",
     [MODEL_VNID_MISMATCH] = "vnid-mismatch",
@@ -115,6 +118,39 @@ static enum model_cause check_tunnel(const struct sdn_network *net, uint32_t out
     return c;
 }
 
+/* ---- policy ---- */
+
+/* It answers or concerns a connection that was allowed: not judged anew. */
+static bool is_answer(const struct model_packet *p)
+{
+    return p->ip.connection == MODEL_REPLY || p->ip.connection == MODEL_RELATED ||
+           (p->ip.connection == MODEL_ONWARD && p->ip.later_fragment && !p->ip.denied);
+}
+
+static bool is_denied_answer(const struct model_node *n, const struct model_packet *p)
+{
+    return n->policies && p->ip.denied &&
+           (p->ip.connection == MODEL_REPLY || p->ip.connection == MODEL_RELATED);
+}
+
+static bool policy_allows(const struct model_node *n, const struct model_packet *p,
+                          enum model_way way)
+{
+    if (!n->policies || is_answer(p)) {
+        return true;
+    }
+    uint32_t subject = way == MODEL_EGRESS ? p->ip.src : p->ip.dst;
+    uint32_t peer = way == MODEL_EGRESS ? p->ip.dst : p->ip.src;
+    return model_policy_allows(n->policies, way, subject, peer, p->ip.proto, p->ip.dst_port);
+}
+
+/* Of its own node a pod takes everything: else nobody could look after it. */
+static bool is_own_host(const struct model_node *n, const struct model_packet *p)
+{
+    return p->entry == MODEL_FROM_HOST &&
+           (p->ip.src == sdn_gateway(n->net) || p->ip.src == n->net->host_ip);
+}
+
 /* ---- destinations ---- */
 
 static struct model_verdict to_host(const struct model_node *n, const struct model_packet *p)
@@ -135,6 +171,9 @@ static struct model_verdict to_local(const struct model_node *n, const struct mo
     }
     if (p->entry == MODEL_FROM_PORT && p->port == to->port) {
         return drop(MODEL_OWN_ADDRESS);
+    }
+    if (!is_own_host(n, p) && !policy_allows(n, p, MODEL_INGRESS)) {
+        return drop(MODEL_INGRESS_DENIED);
     }
     /* Under ovs-subnet nobody asks for VNIDs, not even for those that a tunnel brings. */
     bool allowed = sdn_vnid_may_reach(vnid, to->vnid) ||
@@ -191,6 +230,12 @@ static struct model_verdict ip_from_port(const struct model_node *n, const struc
     if (!mac_equal(p->eth_src, from->mac) || p->ip.src != from->ip) {
         return drop(MODEL_SPOOFED_SOURCE);
     }
+    if (is_denied_answer(n, p)) {
+        return drop(MODEL_CONNECTION_DENIED);
+    }
+    if (!policy_allows(n, p, MODEL_EGRESS)) {
+        return drop(MODEL_EGRESS_DENIED);
+    }
     return route(n, p, sdn_effective_vnid(n->net, from->vnid));
 }
 
@@ -203,13 +248,17 @@ static struct model_verdict ip_from_tunnel(const struct model_node *n, const str
     if (c != MODEL_NOT_DROPPED) {
         return drop(c);
     }
+    if (is_denied_answer(n, p)) {
+        return drop(MODEL_CONNECTION_DENIED);
+    }
     return route(n, p, p->tunnel_id);
 }
 
 static struct model_verdict ip_from_host(const struct model_node *n, const struct model_packet *p)
 {
     if (p->ip.src == sdn_gateway(n->net)) {
-        return route(n, p, SDN_VNID_GLOBAL);
+        return is_denied_answer(n, p) ? drop(MODEL_CONNECTION_DENIED)
+                                      : route(n, p, SDN_VNID_GLOBAL);
     }
     if (in_cluster(n->net, p->ip.src)) {
         return drop(MODEL_SPOOFED_SOURCE);
@@ -218,7 +267,11 @@ static struct model_verdict ip_from_host(const struct model_node *n, const struc
     if (!prefix_contains(n->net->local, p->ip.dst)) {
         return drop(MODEL_NOT_FOR_THIS_NODE);
     }
-    return to_local(n, p, SDN_VNID_GLOBAL);
+    if (is_denied_answer(n, p)) {
+        return drop(MODEL_CONNECTION_DENIED);
+    }
+    /* Where policy is asked, what is for this node is routed after it was tracked. */
+    return n->policies ? route(n, p, SDN_VNID_GLOBAL) : to_local(n, p, SDN_VNID_GLOBAL);
 }
 
 static struct model_verdict judge_ip(const struct model_node *n, const struct model_packet *p)

@@ -7,6 +7,7 @@
  * with the flows.  It also names the cause of every drop. */
 #pragma once
 
+#include "sdn/model_policy.h"
 #include "sdn/network.h"
 
 struct model_pod {
@@ -23,12 +24,23 @@ struct model_node {
     const struct sdn_network *net;
     const struct model_pod *pods;
     size_t n_pods;
+    const struct model_policies
+        *policies; /* Under ovs-networkpolicy; its endpoints include 'pods'. */
 };
 
 enum model_entry {
     MODEL_FROM_PORT,   /* A port other than the two below, whether a pod has it or not. */
     MODEL_FROM_TUNNEL, /* vxlan0 */
     MODEL_FROM_HOST,   /* tun0 */
+};
+
+/* What the connection tracker knows of a packet, under ovs-networkpolicy. */
+enum model_connection {
+    MODEL_NEW,
+    MODEL_ONWARD,  /* Of a connection that exists, in its own direction. */
+    MODEL_REPLY,   /* The other way. */
+    MODEL_RELATED, /* An ICMP error about one. */
+    MODEL_INVALID,
 };
 
 #define MODEL_ETH_IP4 0x0800
@@ -49,6 +61,9 @@ struct model_packet {
             uint32_t src, dst;
             uint8_t proto;
             uint16_t src_port, dst_port; /* Of the protocols that have ports. */
+            enum model_connection connection;
+            bool denied;         /* A packet of the connection was denied after it was made. */
+            bool later_fragment; /* Not the beginning of its packet: ports are 0. */
         } ip;
         struct { /* MODEL_ETH_ARP */
             uint16_t op;
@@ -84,7 +99,10 @@ enum model_cause {
     MODEL_NO_SUCH_POD,  /* The destination is this node's and nobody has it. */
     MODEL_OWN_ADDRESS,  /* A pod's packet to itself. */
     MODEL_VNID_MISMATCH,
-    MODEL_BACK_TO_HOST, /* The host's packet for the host. */
+    MODEL_BACK_TO_HOST,      /* The host's packet for the host. */
+    MODEL_CONNECTION_DENIED, /* A reply, while policy denies what it answers. */
+    MODEL_EGRESS_DENIED,     /* By the policies of the sender. */
+    MODEL_INGRESS_DENIED,    /* By the policies of the receiver. */
     MODEL_N_CAUSES,
 };
 

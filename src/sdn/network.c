@@ -6,19 +6,22 @@
 static const char *const names[] = {
     [SDN_SUBNET] = "redhat/openshift-ovs-subnet",
     [SDN_MULTITENANT] = "redhat/openshift-ovs-multitenant",
+    [SDN_NETWORKPOLICY] = "redhat/openshift-ovs-networkpolicy",
 };
+static_assert(ARRAY_SIZE(names) == SDN_N_PLUGINS, "a name for each plug-in");
 
 int sdn_plugin_parse(const char *name, enum sdn_plugin *ret, struct err *e)
 {
-    static const char vendor[] = "redhat/openshift-";
+    static const char vendor[] = "redhat/openshift-", kind[] = "redhat/openshift-ovs-";
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-        if (streq(name, names[i]) || streq(name, names[i] + sizeof vendor - 1)) {
+        if (streq(name, names[i]) || streq(name, names[i] + sizeof vendor - 1) ||
+            streq(name, names[i] + sizeof kind - 1)) {
             *ret = (enum sdn_plugin) i;
             return 0;
         }
     }
-    return err_set(e, -EINVAL, "\"%s\" is not a network plug-in: \"%s\" and \"%s\" are", name,
-                   names[SDN_SUBNET], names[SDN_MULTITENANT]);
+    return err_set(e, -EINVAL, "\"%s\" is not a network plug-in: \"%s\", \"%s\" and \"%s\" are",
+                   name, names[SDN_SUBNET], names[SDN_MULTITENANT], names[SDN_NETWORKPOLICY]);
 }
 
 const char *sdn_plugin_name(enum sdn_plugin p)

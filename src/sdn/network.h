@@ -8,7 +8,9 @@
 
 #include "base/ip.h"
 
-enum sdn_plugin { SDN_SUBNET, SDN_MULTITENANT }; /* redhat/openshift-ovs-subnet, -ovs-multitenant */
+/* redhat/openshift-ovs-subnet, -ovs-multitenant, -ovs-networkpolicy */
+enum sdn_plugin { SDN_SUBNET, SDN_MULTITENANT, SDN_NETWORKPOLICY };
+#define SDN_N_PLUGINS 3
 
 #define SDN_VNID_GLOBAL 0u
 #define SDN_VNID_MIN 10u       /* 1-9 are reserved. */
@@ -56,7 +58,7 @@ static inline uint32_t sdn_gateway(const struct sdn_network *n)
     return n->local.addr + 1;
 }
 
-/* "redhat/openshift-ovs-subnet" (or "ovs-subnet") ...; -EINVAL names what is accepted. */
+/* "redhat/openshift-ovs-subnet" (or "ovs-subnet", or "subnet") ...; -EINVAL names what is accepted. */
 int sdn_plugin_parse(const char *name, enum sdn_plugin *ret, struct err *e);
 const char *sdn_plugin_name(enum sdn_plugin p); /* The "redhat/..." form. */
 
@@ -65,7 +67,7 @@ static inline bool sdn_plugin_has_vnids(enum sdn_plugin p)
 {
     return p != SDN_SUBNET;
 }
-/* Whether two VNIDs must agree (sdn_vnid_may_reach). */
+/* Whether two VNIDs must agree (sdn_vnid_may_reach): under ovs-networkpolicy only policy isolates. */
 static inline bool sdn_plugin_compares_vnids(enum sdn_plugin p)
 {
     return p == SDN_MULTITENANT;

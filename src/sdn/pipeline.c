@@ -1,28 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The flows themselves; docs/pipeline.md explains each table.
  *
- * Registers: reg0 is the VNID of the source (0 where nothing loads it: the host), reg1 that of the
- * destination, reg2 its port.  reg3 is scratch. */
+ * Registers: see tables.h; those of policy are set under ovs-networkpolicy only. */
 #include "sdn/pipeline.h"
 
-enum table {
-    CLASSIFY = 0,
-    FROM_VXLAN = 10,
-    FROM_POD = 20,
-    FROM_HOST = 30,
-    ARP = 40,
-    ARP_REPLY = 45,
-    ROUTE = 50,
-    REMOTE = 60,
-    LOCAL = 70,
-    ISOLATION = 80,
-    HOST = 90,
-};
+#include "sdn/tables.h"
 
-#define ETH_IP4 0x0800
 #define ETH_ARP 0x0806
 #define ETH_IP6 0x86dd
+#define IP_TCP 6
 #define IP_UDP 17
+#define IP_SCTP 132
 #define ARP_REQUEST 1
 #define ARP_ANSWER 2
 #define VNID_BITS 24
@@ -37,11 +25,30 @@ static const struct ip4_prefix broadcast = {IP4(255, 255, 255, 255), 32};
 const char *pipeline_table_name(uint8_t table)
 {
     static const char *const names[] = {
-        [CLASSIFY] = "classify", [FROM_VXLAN] = "from-vxlan",
-        [FROM_POD] = "from-pod", [FROM_HOST] = "from-host",
-        [ARP] = "arp",           [ARP_REPLY] = "arp-reply",
-        [ROUTE] = "route",       [REMOTE] = "remote",
-        [LOCAL] = "local",       [ISOLATION] = "isolation",
+        [CLASSIFY] = "classify",
+        [FROM_VXLAN] = "from-vxlan",
+        [FROM_POD] = "from-pod",
+        [FROM_HOST] = "from-host",
+        [TRACK] = "track",
+        [STATE] = "state",
+        [EGRESS_SUBJECT] = "egress-subject",
+        [EGRESS_PEER] = "egress-peer",
+        [EGRESS_ADMIN] = "egress-admin",
+        [EGRESS_POLICY] = "egress-policy",
+        [EGRESS_BASELINE] = "egress-baseline",
+        [EGRESS_DENIED] = "egress-denied",
+        [ARP] = "arp",
+        [ARP_REPLY] = "arp-reply",
+        [ROUTE] = "route",
+        [REMOTE] = "remote",
+        [LOCAL] = "local",
+        [INGRESS_SUBJECT] = "ingress-subject",
+        [INGRESS_PEER] = "ingress-peer",
+        [INGRESS_ADMIN] = "ingress-admin",
+        [INGRESS_POLICY] = "ingress-policy",
+        [INGRESS_BASELINE] = "ingress-baseline",
+        [INGRESS_DENIED] = "ingress-denied",
+        [ISOLATION] = "isolation",
         [HOST] = "host",
     };
     return table < ARRAY_SIZE(names) ? names[table] : NULL;
@@ -112,6 +119,17 @@ static void end_goto(struct of_builder *b, enum table t, struct of_flow_list *ou
 {
     of_goto(b, (uint8_t) t);
     of_end_into(b, out);
+}
+
+static bool has_policy(const struct sdn_network *n)
+{
+    return n->plugin == SDN_NETWORKPOLICY;
+}
+
+/* Where IP goes whose source is honest: under ovs-networkpolicy it is tracked and judged first. */
+static enum table checked(const struct sdn_network *n)
+{
+    return has_policy(n) ? TRACK : ROUTE;
 }
 
 /* ---- base ---- */
@@ -198,7 +216,7 @@ static void base_from_host(const struct sdn_network *n, struct of_flow_list *out
     end_goto(&b, ARP, out);
     begin_ip(&b, FROM_HOST, 300, PIPELINE_BASE_COOKIE);
     of_match_ip_src(&b, address(sdn_gateway(n)));
-    end_goto(&b, ROUTE, out);
+    end_goto(&b, checked(n), out);
     begin_ip(&b, FROM_HOST, 250, PIPELINE_BASE_COOKIE);
     of_match_ip_src(&b, n->local);
     end_drop(&b, MODEL_SPOOFED_SOURCE, out);
@@ -208,7 +226,7 @@ static void base_from_host(const struct sdn_network *n, struct of_flow_list *out
         end_drop(&b, MODEL_SPOOFED_SOURCE, out);
     }
     /* From outside, after the NAT's way back: to pods of this node only. */
-    base_ip_goto(FROM_HOST, 100, n->local, LOCAL, out);
+    base_ip_goto(FROM_HOST, 100, n->local, has_policy(n) ? TRACK : LOCAL, out);
     begin_ip(&b, FROM_HOST, 50, PIPELINE_BASE_COOKIE);
     end_drop(&b, MODEL_NOT_FOR_THIS_NODE, out);
     base_drop_rest(FROM_HOST, MODEL_NOT_IP, out);
@@ -272,9 +290,168 @@ static void base_refuse(const struct sdn_network *n, struct of_builder *b, struc
     end_refuse(n, b, cause, out);
 }
 
+/* ---- base: policy ---- */
+
+static void state_is(struct of_builder *b, uint16_t priority, uint32_t value, uint32_t mask)
+{
+    begin_ip(b, STATE, priority, PIPELINE_BASE_COOKIE);
+    of_match_ct_state(b, value | OF_CT_TRK, mask | OF_CT_TRK);
+}
+
+static void end_state(struct of_builder *b, uint32_t state, struct of_flow_list *out)
+{
+    of_act_load_reg(b, REG_STATE, state);
+    end_goto(b, EGRESS_SUBJECT, out);
+}
+
+/* What a connection's packet is to policy.  A reply is not judged: it passes as long as the connection does. */
+static void base_state(struct of_flow_list *out)
+{
+    static const uint32_t answers[] = {OF_CT_RPL, OF_CT_REL};
+    static const uint16_t ends[] = {OF_TCP_FIN, OF_TCP_RST};
+    struct of_builder b;
+    begin_ip(&b, TRACK, 200, PIPELINE_BASE_COOKIE);
+    of_match_ip_proto(&b, IP_SCTP);
+    of_act_hash_symmetric(&b, REG_ZONE, CT_SCTP_ZONE_BITS);
+    of_act_load(&b, OF_REG7, CT_SCTP_ZONE_BITS, 1, 1);
+    of_act_ct(&b, REG_ZONE, STATE);
+    of_end_into(&b, out);
+    begin_ip(&b, TRACK, 100, PIPELINE_BASE_COOKIE);
+    of_act_load_reg(&b, REG_ZONE, CT_ZONE);
+    of_act_ct(&b, REG_ZONE, STATE);
+    of_end_into(&b, out);
+    base_drop_rest(TRACK, MODEL_NOT_IP, out);
+
+    for (size_t i = 0; i < ARRAY_SIZE(answers); i++) {
+        state_is(&b, 300, answers[i], answers[i]);
+        of_match_ct_mark(&b, CT_MARK_DENIED);
+        end_drop(&b, MODEL_CONNECTION_DENIED, out);
+        state_is(&b, 200, answers[i], answers[i]);
+        end_state(&b, STATE_REPLY, out);
+    }
+    /* Denied before, hence made anew if it is allowed now. */
+    state_is(&b, 180, OF_CT_EST, OF_CT_EST);
+    of_match_ct_mark(&b, CT_MARK_DENIED);
+    end_state(&b, STATE_NEW, out);
+    /* The rest of a fragmented packet has no ports, and there is none without a judged beginning. */
+    state_is(&b, 160, OF_CT_EST, OF_CT_EST);
+    of_match_ip_later_fragment(&b);
+    end_state(&b, STATE_REPLY, out);
+    /* The end of a connection that is not known begins none; anything else of one may, as the tracker of a
+     * restarted switch has forgotten those that go on. */
+    for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+        state_is(&b, 140, OF_CT_NEW, OF_CT_NEW);
+        of_match_ip_proto(&b, IP_TCP);
+        of_match_tcp_flags(&b, ends[i]);
+        end_state(&b, STATE_ONWARD, out);
+    }
+    state_is(&b, 100, OF_CT_NEW, OF_CT_NEW);
+    end_state(&b, STATE_NEW, out);
+    base_begin(&b, STATE, 0);
+    end_goto(&b, EGRESS_SUBJECT, out);
+}
+
+static void base_next(enum table t, enum table next, struct of_flow_list *out)
+{
+    struct of_builder b;
+    base_begin(&b, t, 0);
+    end_goto(&b, next, out);
+}
+
+/* Nobody's policy speaks of the other end, unless its address has a flow. */
+static void base_no_peer(enum table t, enum table next, struct of_flow_list *out)
+{
+    struct of_builder b;
+    base_begin(&b, t, 0);
+    of_act_load_reg(&b, REG_PEER, 0);
+    end_goto(&b, next, out);
+}
+
+/* Whoever denies a packet of a connection that there is denies its replies. */
+static void base_denied(enum table t, enum model_cause cause, struct of_flow_list *out)
+{
+    struct of_builder b;
+    begin_ip(&b, t, 100, PIPELINE_BASE_COOKIE);
+    of_match_ct_state(&b, OF_CT_TRK | OF_CT_EST, OF_CT_TRK | OF_CT_EST | OF_CT_RPL);
+    of_match_ct_mark(&b, CT_MARK_ALLOWED);
+    of_act_ct_commit(&b, REG_ZONE, CT_MARK_DENIED);
+    end_drop(&b, cause, out);
+    base_drop_rest(t, cause, out);
+}
+
+static void base_unjudged(struct of_builder *b, enum table t)
+{
+    begin_ip(b, t, 300, PIPELINE_BASE_COOKIE);
+}
+
+static void base_policy(const struct sdn_network *n, struct of_flow_list *out)
+{
+    const uint32_t own[] = {sdn_gateway(n), n->host_ip};
+    struct of_builder b;
+    base_state(out);
+
+    base_unjudged(&b, EGRESS_SUBJECT);
+    of_match_in_port(&b, PIPELINE_PORT_VXLAN);
+    end_goto(&b, ROUTE, out);
+    base_unjudged(&b, EGRESS_SUBJECT);
+    of_match_in_port(&b, PIPELINE_PORT_TUN);
+    end_goto(&b, ROUTE, out);
+    base_unjudged(&b, EGRESS_SUBJECT);
+    of_match_reg(&b, REG_STATE, STATE_REPLY);
+    end_goto(&b, ROUTE, out);
+    base_next(EGRESS_SUBJECT, ROUTE, out);
+    base_no_peer(EGRESS_PEER, EGRESS_ADMIN, out);
+    base_next(EGRESS_ADMIN, EGRESS_POLICY, out);
+    base_next(EGRESS_POLICY, EGRESS_BASELINE, out);
+    base_next(EGRESS_BASELINE, ROUTE, out);
+    base_denied(EGRESS_DENIED, MODEL_EGRESS_DENIED, out);
+
+    for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
+        base_unjudged(&b, INGRESS_SUBJECT);
+        of_match_in_port(&b, PIPELINE_PORT_TUN);
+        of_match_ip_src(&b, address(own[i]));
+        end_goto(&b, ISOLATION, out);
+    }
+    base_unjudged(&b, INGRESS_SUBJECT);
+    of_match_reg(&b, REG_STATE, STATE_REPLY);
+    end_goto(&b, ISOLATION, out);
+    base_next(INGRESS_SUBJECT, ISOLATION, out);
+    base_no_peer(INGRESS_PEER, INGRESS_ADMIN, out);
+    base_next(INGRESS_ADMIN, INGRESS_POLICY, out);
+    base_next(INGRESS_POLICY, INGRESS_BASELINE, out);
+    base_next(INGRESS_BASELINE, ISOLATION, out);
+    base_denied(INGRESS_DENIED, MODEL_INGRESS_DENIED, out);
+}
+
+/* What leaves this node, allowed by all that this node asks: from now on there is a connection. */
+static void base_commit_route(uint16_t priority, struct ip4_prefix dst, enum table next,
+                              struct of_flow_list *out)
+{
+    struct of_builder b;
+    begin_ip(&b, ROUTE, priority, PIPELINE_BASE_COOKIE);
+    of_match_ip_dst(&b, dst);
+    of_match_reg(&b, REG_STATE, STATE_NEW);
+    of_act_ct_commit(&b, REG_ZONE, CT_MARK_ALLOWED);
+    end_goto(&b, next, out);
+}
+
+static void base_commit_routes(const struct sdn_network *n, struct of_flow_list *out)
+{
+    base_commit_route(410, address(sdn_gateway(n)), HOST, out);
+    for (size_t i = 0; i < n->n_cluster; i++) {
+        base_commit_route(110, n->cluster[i], REMOTE, out);
+    }
+    base_commit_route(10, (struct ip4_prefix){0}, HOST, out);
+}
+
+/* ---- base: routing and delivery ---- */
+
 static void base_route(const struct sdn_network *n, struct of_flow_list *out)
 {
     struct of_builder b, host;
+    if (has_policy(n)) {
+        base_commit_routes(n, out);
+    }
     base_ip_goto(ROUTE, 400, address(sdn_gateway(n)), HOST, out);
     base_ip_goto(ROUTE, 300, n->local, LOCAL, out);
     if (n->service.len) {
@@ -306,8 +483,15 @@ static void base_deliver_global(uint16_t priority, unsigned reg, struct of_flow_
 
 static void base_isolation(const struct sdn_network *n, struct of_flow_list *out)
 {
-    if (n->plugin == SDN_SUBNET) {
+    if (!sdn_plugin_compares_vnids(n->plugin)) {
         struct of_builder b;
+        if (has_policy(n)) {
+            begin_ip(&b, ISOLATION, 400, PIPELINE_BASE_COOKIE);
+            of_match_reg(&b, REG_STATE, STATE_NEW);
+            of_act_ct_commit(&b, REG_ZONE, CT_MARK_ALLOWED);
+            of_act_output_reg(&b, 2);
+            of_end_into(&b, out);
+        }
         base_begin(&b, ISOLATION, 300);
         of_act_output_reg(&b, 2);
         of_end_into(&b, out);
@@ -344,6 +528,9 @@ void pipeline_base(const struct sdn_network *n, struct of_flow_list *out)
 
     base_from_host(n, out);
     base_arp(n, out);
+    if (has_policy(n)) {
+        base_policy(n, out);
+    }
     base_route(n, out);
     base_drop_rest(LOCAL, MODEL_NO_SUCH_POD, out);
     base_isolation(n, out);
@@ -366,7 +553,7 @@ void pipeline_remote(const struct sdn_network *n, const struct sdn_remote *r,
     of_match_tun_src(&b, r->host_ip);
     of_match_ip_src(&b, r->subnet);
     of_act_move(&b, OF_TUN_ID, 0, OF_REG0, 0, VNID_BITS);
-    end_goto(&b, ROUTE, out);
+    end_goto(&b, checked(n), out);
 
     begin_arp(&b, FROM_VXLAN, 100, cookie);
     of_match_tun_src(&b, r->host_ip);
@@ -402,7 +589,7 @@ void pipeline_pod(const struct sdn_network *n, const struct pipeline_pod *p,
     of_match_eth_src(&b, p->mac);
     of_match_ip_src(&b, address(p->ip));
     of_act_load_reg(&b, 0, vnid);
-    end_goto(&b, ROUTE, out);
+    end_goto(&b, checked(n), out);
 
     begin_arp(&b, FROM_POD, 100, cookie);
     of_match_in_port(&b, p->ofport);
@@ -431,7 +618,7 @@ void pipeline_pod(const struct sdn_network *n, const struct pipeline_pod *p,
     of_act_set_eth_dst(&b, p->mac);
     of_act_load_reg(&b, 1, vnid);
     of_act_load_reg(&b, 2, p->ofport);
-    end_goto(&b, ISOLATION, out);
+    end_goto(&b, has_policy(n) ? INGRESS_SUBJECT : ISOLATION, out);
 
     /* On other nodes its project may have moved already, or not yet. */
     if (p->has_also && p->also_vnid != SDN_VNID_NOBODY && sdn_plugin_compares_vnids(n->plugin)) {
@@ -448,7 +635,8 @@ void pipeline_pod(const struct sdn_network *n, const struct pipeline_pod *p,
 void pipeline_vnid(const struct sdn_network *n, uint32_t vnid, struct of_flow_list *out)
 {
     vnid = sdn_effective_vnid(n, vnid);
-    if (vnid == SDN_VNID_GLOBAL || vnid == SDN_VNID_NOBODY) {
+    if (vnid == SDN_VNID_GLOBAL || vnid == SDN_VNID_NOBODY ||
+        !sdn_plugin_compares_vnids(n->plugin)) {
         return;
     }
     struct of_builder b;

@@ -22,7 +22,18 @@ struct pipeline_pod {
 };
 
 /* Cookie of a group: kind in the upper 16 bits, identity below, so that a dump says whose flow it is. */
-enum pipeline_kind { PIPELINE_BASE = 1, PIPELINE_REMOTE = 2, PIPELINE_POD = 3, PIPELINE_VNID = 4 };
+enum pipeline_kind {
+    PIPELINE_BASE = 1,
+    PIPELINE_REMOTE = 2,
+    PIPELINE_POD = 3,
+    PIPELINE_VNID = 4,
+    /* Of policy.h, where policy_describe tells what each is of. */
+    PIPELINE_POLICY_ADDRESS = 5,
+    PIPELINE_POLICY_CLASS = 6,
+    PIPELINE_POLICY_RULE = 7,
+    PIPELINE_POLICY_PORT = 8,
+    PIPELINE_POLICY_BLOCK = 9,
+};
 static inline uint64_t pipeline_cookie(enum pipeline_kind kind, uint64_t id)
 {
     return (uint64_t) kind << 48 | (id & 0xffffffffffffu);
@@ -62,8 +73,8 @@ void pipeline_remote(const struct sdn_network *n, const struct sdn_remote *r,
 /* Six flows, and one more while the pod's project moves to another VNID. */
 void pipeline_pod(const struct sdn_network *n, const struct pipeline_pod *p,
                   struct of_flow_list *out);
-/* One flow, for each effective VNID that a local pod has (none for 0 and
- * SDN_VNID_NOBODY, none under ovs-subnet). */
+/* One flow, for each effective VNID that a local pod has (none for 0 and SDN_VNID_NOBODY, none where VNIDs are
+ * not compared). */
 void pipeline_vnid(const struct sdn_network *n, uint32_t vnid, struct of_flow_list *out);
 
 /* Name of a table, as docs/pipeline.md has it: "isolation"; NULL: no such table. */

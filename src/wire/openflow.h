@@ -71,13 +71,14 @@ void of_flow_list_done(struct of_flow_list *l);                   /* Frees all; 
  * ip_proto) are the caller's to set.  Actions are those of ovs-actions(7) and are done in order; the goto
  * after them.  Bits outside a range, a table that does not lie ahead, or more than the builder holds, are
  * errors of the program and abort it. */
+#define OF_MAX_CONJUNCTIONS 1000 /* Of one flow, which must fit in a message. */
 struct of_builder {
     uint64_t cookie;
     uint16_t priority;
     uint8_t table;
     uint8_t match[256];
     size_t match_size;
-    uint8_t actions[1024];
+    uint8_t actions[OF_MAX_CONJUNCTIONS * 16 + 1024];
     size_t actions_size;
     uint32_t meter; /* 0: none. */
     int goto_table; /* -1: none. */
@@ -97,6 +98,8 @@ void of_match_ip_src(struct of_builder *b, struct ip4_prefix p); /* len 0: no ma
 void of_match_ip_dst(struct of_builder *b, struct ip4_prefix p);
 void of_match_tcp_dst(struct of_builder *b, uint16_t port);
 void of_match_udp_dst(struct of_builder *b, uint16_t port);
+/* TCP (6), UDP (17) or SCTP (132), as of_match_ip_proto said; mask 0xffff: exactly 'port'; 0: no match. */
+void of_match_l4_dst(struct of_builder *b, uint8_t proto, uint16_t port, uint16_t mask);
 void of_match_arp_op(struct of_builder *b, uint16_t op);
 void of_match_arp_spa(struct of_builder *b, struct ip4_prefix p);
 void of_match_arp_tpa(struct of_builder *b, struct ip4_prefix p);
@@ -104,6 +107,21 @@ void of_match_arp_sha(struct of_builder *b, struct mac m);
 void of_match_tun_src(struct of_builder *b, uint32_t ip); /* NXM_NX_TUN_IPV4_SRC */
 void of_match_tun_id(struct of_builder *b, uint64_t id);
 void of_match_reg(struct of_builder *b, unsigned reg, uint32_t value); /* reg: 0-15 */
+/* The connection tracker's view of the packet, ovs-fields(7): ct_state=value/mask with these bits. */
+#define OF_CT_NEW 0x01u
+#define OF_CT_EST 0x02u
+#define OF_CT_REL 0x04u
+#define OF_CT_RPL 0x08u
+#define OF_CT_INV 0x10u
+#define OF_CT_TRK 0x20u
+void of_match_ct_state(struct of_builder *b, uint32_t value, uint32_t mask);
+void of_match_ct_mark(struct of_builder *b, uint32_t mark);
+/* tcp_flags=flags/flags: all of these bits, as in the header (RFC 9293). */
+#define OF_TCP_FIN 0x01u
+#define OF_TCP_RST 0x04u
+void of_match_tcp_flags(struct of_builder *b, uint16_t flags);
+void of_match_ip_later_fragment(struct of_builder *b); /* ip_frag=2/2: none of the first bytes. */
+void of_match_conj_id(struct of_builder *b, uint32_t id);
 
 void of_act_output(struct of_builder *b, uint32_t port);
 /* To those who control the switch, as a packet-in with the first 'max_bytes' of the packet. */
@@ -131,13 +149,24 @@ enum of_field {
     OF_REG0,
     OF_REG1,
     OF_REG2,
-    OF_REG3
+    OF_REG3,
+    OF_REG7
 };
 void of_act_move(struct of_builder *b, enum of_field src, unsigned sofs, enum of_field dst,
                  unsigned dofs, unsigned bits);
 /* load:value->FIELD[ofs..ofs+bits-1]; 'value' has no other bits. */
 void of_act_load(struct of_builder *b, enum of_field dst, unsigned ofs, unsigned bits,
                  uint64_t value);
+/* conjunction(id, clause/n): 'clause' counts from 1 and 2 <= n <= 64.  A flow with conjunctions has no other
+ * action; the flow that matches of_match_conj_id(id) at the same priority says what happens. */
+void of_act_conjunction(struct of_builder *b, uint32_t id, unsigned clause, unsigned n);
+/* ct(zone=NXM_NX_REGn[0..15],table=t): the packet comes back in table 't', any, with its ct_state. */
+void of_act_ct(struct of_builder *b, unsigned zone_reg, uint8_t table);
+/* ct(commit,zone=NXM_NX_REGn[0..15],exec(set_field:mark->ct_mark)): the connection exists from now on. */
+void of_act_ct_commit(struct of_builder *b, unsigned zone_reg, uint32_t mark);
+/* multipath(symmetric_l3l4,0,modulo_n,2^bits,0,NXM_NX_REGn[0..bits-1]): a hash of addresses and ports (of TCP and
+ * SCTP) that is the same both ways; 1 <= bits <= 16. */
+void of_act_hash_symmetric(struct of_builder *b, unsigned reg, unsigned bits);
 void of_goto(struct of_builder *b, uint8_t table);
 /* What the meter has no room for is dropped before the first action (5.9). */
 void of_meter(struct of_builder *b, uint32_t meter);

@@ -20,16 +20,26 @@
 #define OXM_IP_DST OXM(0x8000, 12, 4)
 #define OXM_TCP_DST OXM(0x8000, 14, 2)
 #define OXM_UDP_DST OXM(0x8000, 16, 2)
+#define OXM_SCTP_DST OXM(0x8000, 18, 2)
 #define OXM_ARP_OP OXM(0x8000, 21, 2)
 #define OXM_ARP_SPA OXM(0x8000, 22, 4)
 #define OXM_ARP_TPA OXM(0x8000, 23, 4)
 #define OXM_ARP_SHA OXM(0x8000, 24, 6)
 #define OXM_TUN_ID OXM(0x8000, 38, 8)
+#define ONFOXM_TCP_FLAGS_MASKED (0xffff0000u | 42 << 9 | OXM_HASMASK | 8) /* Id, value, mask. */
+#define ONF_ID 0x4f4e4600u
 #define NXM_REG(n) OXM(1, n, 4)
 #define NXM_TUN_SRC OXM(1, 31, 4)
 #define NXM_TUN_DST OXM(1, 32, 4)
+#define NXM_IP_FRAG OXM(1, 26, 1)
+#define NXM_CONJ_ID OXM(1, 37, 4)
+#define NXM_CT_STATE OXM(1, 105, 4)
+#define NXM_CT_MARK OXM(1, 107, 4)
 
-#define NX_ACTION_SIZE 24 /* Of the three above. */
+#define NX_ACTION_SIZE 24 /* Of those without a size of their own. */
+#define NX_CONJUNCTION_SIZE 16
+#define NX_MULTIPATH_SIZE 32
+#define NX_HASH_SYMMETRIC_L3L4 2
 
 /* NXM headers of 'enum of_field', and sizes in bits. */
 static const struct {
@@ -43,7 +53,7 @@ static const struct {
     [OF_TUN_DST] = {NXM_TUN_DST, 32},   [OF_IP_SRC] = {OXM(0, 7, 4), 32},
     [OF_IP_DST] = {OXM(0, 8, 4), 32},   [OF_REG0] = {NXM_REG(0), 32},
     [OF_REG1] = {NXM_REG(1), 32},       [OF_REG2] = {NXM_REG(2), 32},
-    [OF_REG3] = {NXM_REG(3), 32},
+    [OF_REG3] = {NXM_REG(3), 32},       [OF_REG7] = {NXM_REG(7), 32},
 };
 
 /* ---- flows ---- */
@@ -326,6 +336,50 @@ void of_match_udp_dst(struct of_builder *b, uint16_t port)
     match_u16(b, OXM_UDP_DST, port);
 }
 
+void of_match_l4_dst(struct of_builder *b, uint8_t proto, uint16_t port, uint16_t mask)
+{
+    assert(proto == 6 || proto == 17 || proto == 132);
+    uint32_t header = proto == 6 ? OXM_TCP_DST : proto == 17 ? OXM_UDP_DST : OXM_SCTP_DST;
+    if (mask == UINT16_MAX) {
+        match_u16(b, header, port);
+    } else if (mask) {
+        uint8_t *v = match_room(b, masked(header));
+        be16_put(v, port & mask);
+        be16_put(v + 2, mask);
+    }
+}
+
+void of_match_ct_state(struct of_builder *b, uint32_t value, uint32_t mask)
+{
+    uint8_t *v = match_room(b, masked(NXM_CT_STATE));
+    be32_put(v, value & mask);
+    be32_put(v + 4, mask);
+}
+
+void of_match_ct_mark(struct of_builder *b, uint32_t mark)
+{
+    match_u32(b, NXM_CT_MARK, mark);
+}
+
+void of_match_tcp_flags(struct of_builder *b, uint16_t flags)
+{
+    uint8_t *v = match_room(b, ONFOXM_TCP_FLAGS_MASKED);
+    be32_put(v, ONF_ID);
+    be16_put(v + 4, flags);
+    be16_put(v + 6, flags);
+}
+
+void of_match_ip_later_fragment(struct of_builder *b)
+{
+    uint8_t *v = match_room(b, masked(NXM_IP_FRAG));
+    v[0] = v[1] = 2; /* FLOW_NW_FRAG_LATER */
+}
+
+void of_match_conj_id(struct of_builder *b, uint32_t id)
+{
+    match_u32(b, NXM_CONJ_ID, id);
+}
+
 void of_match_arp_op(struct of_builder *b, uint16_t op)
 {
     match_u16(b, OXM_ARP_OP, op);
@@ -378,7 +432,10 @@ static uint8_t *action_room(struct of_builder *b, uint16_t type, size_t size)
 
 static uint8_t *nx_action_room(struct of_builder *b, uint16_t subtype)
 {
-    uint8_t *p = action_room(b, ACT_EXPERIMENTER, NX_ACTION_SIZE);
+    size_t size = subtype == NX_CONJUNCTION ? NX_CONJUNCTION_SIZE
+                  : subtype == NX_MULTIPATH ? NX_MULTIPATH_SIZE
+                                            : NX_ACTION_SIZE;
+    uint8_t *p = action_room(b, ACT_EXPERIMENTER, size);
     be32_put(p + 4, NX_VENDOR);
     be16_put(p + 8, subtype);
     return p;
@@ -463,6 +520,49 @@ void of_act_load(struct of_builder *b, enum of_field dst, unsigned ofs, unsigned
     be16_put(p + 10, (uint16_t) (ofs << 6 | (bits - 1)));
     be32_put(p + 12, fields[dst].header);
     be64_put(p + 16, value);
+}
+
+void of_act_conjunction(struct of_builder *b, uint32_t id, unsigned clause, unsigned n)
+{
+    assert(n >= 2 && n <= 64 && clause >= 1 && clause <= n);
+    uint8_t *p = nx_action_room(b, NX_CONJUNCTION);
+    p[10] = (uint8_t) (clause - 1);
+    p[11] = (uint8_t) n;
+    be32_put(p + 12, id);
+}
+
+static void ct_put(struct of_builder *b, uint16_t flags, unsigned zone_reg, uint8_t table)
+{
+    uint8_t *p = nx_action_room(b, NX_CT);
+    be16_put(p + 10, flags);
+    be32_put(p + 12, NXM_REG(zone_reg));
+    be16_put(p + 16, 15); /* From bit 0, 16 bits. */
+    p[18] = table;
+}
+
+void of_act_ct(struct of_builder *b, unsigned zone_reg, uint8_t table)
+{
+    ct_put(b, 0, zone_reg, table);
+}
+
+void of_act_ct_commit(struct of_builder *b, unsigned zone_reg, uint32_t mark)
+{
+    size_t at = b->actions_size;
+    ct_put(b, NX_CT_COMMIT, zone_reg, NX_CT_NO_TABLE);
+    /* The action inside is part of the outer one. */
+    be32_put(set_field_room(b, NXM_CT_MARK), mark);
+    be16_put(b->actions + at + 2, (uint16_t) (b->actions_size - at));
+}
+
+void of_act_hash_symmetric(struct of_builder *b, unsigned reg, unsigned bits)
+{
+    assert(bits >= 1 && bits <= 16);
+    uint8_t *p = nx_action_room(b, NX_MULTIPATH);
+    be16_put(p + 10, NX_HASH_SYMMETRIC_L3L4);
+    be16_put(p + 18,
+             (uint16_t) ((1u << bits) - 1)); /* Greatest value; the algorithm, modulo, is 0. */
+    be16_put(p + 26, (uint16_t) (bits - 1));
+    be32_put(p + 28, NXM_REG(reg));
 }
 
 void of_goto(struct of_builder *b, uint8_t table)

@@ -79,7 +79,12 @@ static inline size_t pad8(size_t n)
 #define NX_VENDOR 0x00002320u
 #define NX_REG_MOVE 6
 #define NX_REG_LOAD 7
+#define NX_MULTIPATH 10
 #define NX_OUTPUT_REG 15
+#define NX_CONJUNCTION 34
+#define NX_CT 35
+#define NX_CT_COMMIT 1
+#define NX_CT_NO_TABLE 255
 
 /* An OXM header: class, field, has-mask bit, length of what follows (7.2.3.2). */
 #define OXM_HASMASK 0x100u

@@ -47,6 +47,8 @@ static const struct {
     {1, 18, MAC, "arp_tha"},
     {1, 31, IP4, "tun_src"},
     {1, 32, IP4, "tun_dst"},
+    {1, 26, HEX, "ip_frag"},
+    {1, 34, HEX, "tcp_flags"},
     {1, 37, DECIMAL, "conj_id"},
     {1, 105, HEX, "ct_state"},
     {1, 106, DECIMAL, "ct_zone"},
@@ -140,6 +142,11 @@ static void put_field(uint32_t header, const uint8_t *value, struct strbuf *out)
             return;
         }
     }
+    if (header >> 16 == 0xffff && (header >> 9 & 0x7f) == 42 && (header & 0xff) == 8) {
+        /* An ONF experimenter's: its id, value, mask. */
+        strbuf_addf(out, "tcp_flags=%#x/%#x", be16_get(value + 4), be16_get(value + 6));
+        return;
+    }
     strbuf_addf(out, "%s=", name);
     put_value(form, value, size, out);
     if (masked) {
@@ -172,6 +179,8 @@ static void put_range(uint32_t header, unsigned ofs, unsigned bits, struct strbu
     strbuf_addf(out, "%s[%u..%u]", field_name(header, &form, buf), ofs, ofs + bits - 1);
 }
 
+static void put_actions(const uint8_t *p, size_t size, struct strbuf *out);
+
 static void put_nicira(const uint8_t *p, size_t size, struct strbuf *out)
 {
     unsigned subtype = be16_get(p + 8);
@@ -189,6 +198,26 @@ static void put_nicira(const uint8_t *p, size_t size, struct strbuf *out)
         char buf[32];
         enum form form;
         strbuf_addf(out, "output:%s", field_name(be32_get(p + 12), &form, buf));
+    } else if (subtype == NX_CONJUNCTION && size >= 16) {
+        strbuf_addf(out, "conjunction(%" PRIu32 ",%u/%u)", be32_get(p + 12), p[10] + 1, p[11]);
+    } else if (subtype == NX_MULTIPATH && size >= 32) {
+        strbuf_adds(out, "multipath->");
+        put_range(be32_get(p + 28), be16_get(p + 26) >> 6, (be16_get(p + 26) & 63) + 1, out);
+    } else if (subtype == NX_CT && size >= 24) {
+        char buf[32];
+        enum form form;
+        bool commit = be16_get(p + 10) & NX_CT_COMMIT;
+        strbuf_addf(out, "ct(%szone=%s", commit ? "commit," : "",
+                    field_name(be32_get(p + 12), &form, buf));
+        if (p[18] != NX_CT_NO_TABLE) {
+            strbuf_addf(out, ",table=%u", p[18]);
+        }
+        if (size > 24) {
+            strbuf_adds(out, ",exec(");
+            put_actions(p + 24, size - 24, out);
+            strbuf_addc(out, ')');
+        }
+        strbuf_addc(out, ')');
     } else {
         strbuf_addf(out, "nicira:%u", subtype);
     }

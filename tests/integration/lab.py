@@ -124,8 +124,10 @@ class Lab:
     def project(self, name):
         self.cmd("project", "add", name)
 
-    def pod(self, ref, node=None):
+    def pod(self, ref, node=None, labels=None, ports=()):
+        """'ports': "NAME=NUMBER[/PROTO]"."""
         args = ["pod", "add", ref] + (["--node", node] if node else [])
+        args += [f"--label={k}={v}" for k, v in (labels or {}).items()] + [f"--port={p}" for p in ports]
         return Pod(self, ref, self.json(*args))
 
     def delete_pod(self, ref):

@@ -570,14 +570,22 @@ def test_check_finds_missing_isolation(multitenant):
 
 def test_check_finds_a_link_that_is_too_small(multitenant):
     pods = {p.ref: p for p in multitenant.pods}
-    multitenant.ns("node2", ["ip", "link", "set", "eth0", "mtu", "1400"])
+
+    def host_pings(node, pod):
+        return multitenant.ns(node, ["ping", "-n", "-q", "-c1", "-W2", pod.ip], check=False).returncode == 0
+
+    def set_mtu(mtu):
+        """The switch opens the link anew: the small ones pass again when it has."""
+        multitenant.ns("node2", ["ip", "link", "set", "eth0", "mtu", str(mtu)])
+        for other in ("red/red-1", "red/red-3"):
+            wait_for("small packets", lambda: pods["red/red-2"].can_ping(pods[other].ip)
+                     and host_pings("node2", pods[other]) and host_pings(pods[other].node, pods["red/red-2"]))
+
     try:
-        # The switch opens the link anew.
-        for ref in ("red/red-1", "red/red-3"):
-            wait_for("small packets", lambda: pods["red/red-2"].can_ping(pods[ref].ip))
+        set_mtu(1400)
         bad = failed(check(multitenant))
     finally:
-        multitenant.ns("node2", ["ip", "link", "set", "eth0", "mtu", "1500"])
+        set_mtu(1500)
     assert {x[0] for x in bad} == {"mtu"}, bad
     assert ("mtu", "node2", "node1") in bad and ("mtu", "node1", "node3") not in bad
 

@@ -209,3 +209,35 @@ def test_invalid_values_are_refused(own):
         r = own.lab.kubectl("patch", "clusternetwork", "default", "--type=merge", "-p", json.dumps({field: value}),
                             check=False)
         assert r.returncode != 0 and field in r.stderr, (field, value, r.stderr)
+
+
+POLICY = "redhat/openshift-ovs-networkpolicy"
+DENY = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "only-red", "namespace": "red"},
+        "spec": {"podSelector": {}, "policyTypes": ["Ingress"], "ingress": [{"from": [{"podSelector": {}}]}]}}
+
+
+def test_every_switch_between_the_three_plugins_is_without_loss(own):
+    """Around all of them, under traffic that each allows: within a project, and between a global pod and others."""
+    before = own.identities()
+    pairs = [(own["red1"], own["red2"]), (own["default1"], own["blue2"])]
+    own.lab.kubectl("create", "-f", "-", input=json.dumps(DENY))
+    try:
+        with Traffic(pairs, rate=1000):
+            for plugin in (POLICY, MULTITENANT, POLICY, SUBNET, MULTITENANT, SUBNET):
+                own.patch(pluginName=plugin)
+                if plugin == POLICY:
+                    wait_for("the policy to be in force", lambda: not own["blue1"].can_ping(own["red1"].ip, tries=1)
+                             and not own["blue1"].can_ping(own["red2"].ip, tries=1))
+                    wait_for("what no policy forbids", lambda: own["red1"].can_ping(own["blue1"].ip, tries=1)
+                             and own["red1"].can_ping(own["blue2"].ip, tries=1))
+                elif plugin == MULTITENANT:
+                    own.wait_plugin(True)
+                    own.assert_isolated()
+                else:
+                    wait_for("all to be open", lambda: own["blue1"].can_ping(own["red2"].ip, tries=1)
+                             and own["blue2"].can_ping(own["red1"].ip, tries=1))
+    finally:
+        own.lab.kubectl("delete", "networkpolicy", "-n", "red", "only-red")
+        own.patch(pluginName=SUBNET)
+    own.assert_flat()
+    assert own.identities() == before

@@ -226,6 +226,7 @@ static void pump(void *ctx)
         if (o->of) {
             of_sync(o->of);
         }
+        refresh_step(o);
         o->of_was_up |= o->flows.dumped;
         judge(o);
     }
@@ -248,6 +249,7 @@ static void ovs_close(struct datapath *dp)
 {
     struct ovs_dp *o = of_dp(dp);
     explain_done(o);
+    refresh_done(o);
     db_free(o->db);
     of_free(o->of);
     loop_task_cancel(&o->pump);
@@ -312,6 +314,7 @@ static void ovs_set_network(struct datapath *dp, const struct sdn_network *n)
 {
     struct ovs_dp *o = of_dp(dp);
     network_set(o, n);
+    refresh_want(o, o->net_generation);
     if (!o->obstacle_since_ms) {
         o->obstacle_since_ms = ovs_now(o); /* So that 'ready' is said again. */
     }
@@ -337,7 +340,16 @@ static void ovs_link_gone(struct datapath *dp, const char *name)
 
 static void ovs_set_vnids(struct datapath *dp, const char *pod_namespace, const struct sdn_vnids *v)
 {
-    pods_set_vnids(of_dp(dp), pod_namespace, v);
+    struct ovs_dp *o = of_dp(dp);
+    pods_set_vnids(o, pod_namespace, v);
+    refresh_want(o, o->flows.building);
+}
+
+static void ovs_set_policy(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows)
+{
+    struct ovs_dp *o = of_dp(dp);
+    refresh_want(o, flow_table_set_group(&o->flows, cookie, flows));
+    loop_task_queue(&o->pump);
 }
 
 static const struct dp_pod *const *ovs_pods(struct datapath *dp, size_t *ret_n)
@@ -428,6 +440,7 @@ const struct datapath_ops datapath_ovs = {
     .check_wire = pool_check_wire,
     .link_gone = ovs_link_gone,
     .set_vnids = ovs_set_vnids,
+    .set_policy = ovs_set_policy,
     .pods = ovs_pods,
     .find = ovs_find,
     .get_status = ovs_get_status,

@@ -11,6 +11,7 @@
  *     pods.c     which pod has which port
  *     pool.c     ports that wait for pods
  *     network.c  groups of flows from the network
+ *     refresh.c  what ovs-vswitchd remembers of flows that are gone
  *     explain.c  counters and traces
  *     refuse.c   ICMP errors for what the switch dropped */
 #pragma once
@@ -35,6 +36,14 @@ struct completion {
     void *ctx;
     int error;
     char text[OVS_TEXT_SIZE];
+};
+
+/* refresh.c: generations of flows. */
+struct refresh {
+    uint64_t wanted, asked, done;
+    bool pending;
+    uint64_t at_ms;
+    struct unixctl_call *call;
 };
 
 struct ovs_dp {
@@ -80,6 +89,7 @@ struct ovs_dp {
     const struct dp_pod **pods_view;
     size_t pods_view_cap;
 
+    struct refresh refresh;
     struct pool pool;
     struct list traces; /* explain.c: under way. */
 
@@ -140,6 +150,15 @@ const struct dp_pod *pods_by_port(const struct ovs_dp *o, uint32_t port,
 /* ---- refuse.c ---- */
 /* Answers a packet that the switch dropped and may refuse. */
 void refuse_packet(struct ovs_dp *o, const struct of_packet_in *p);
+
+/* ---- refresh.c ---- */
+/* The userspace datapath of Open vSwitch (3.1) now and then keeps a cached flow with the actions of before a
+ * change for as long as packets use it: its revalidator looks the flow up by a packet and so repairs another one that
+ * overlaps it.  What a policy denies could go on.  So after a change of who may reach whom, ovs-vswitchd is told to forget
+ * its cache ("revalidator/purge"); the next packet of each kind is looked up in the flows. */
+void refresh_want(struct ovs_dp *o, uint64_t generation);
+void refresh_step(struct ovs_dp *o);
+void refresh_done(struct ovs_dp *o);
 
 /* ---- explain.c ---- */
 void explain_flows(struct ovs_dp *o, bool drops, datapath_flows_fn *done, void *ctx);

@@ -43,6 +43,29 @@ static const struct sample samples[] = {
     {"leases", "{\"metadata\":{\"name\":\"l\",\"namespace\":\"red\"},\"spec\":{\"holderIdentity\":"
                "\"a\",\"leaseDurationSeconds\":15,\"leaseTransitions\":0,\"acquireTime\":"
                "\"2026-01-02T03:04:05.000006Z\",\"renewTime\":\"2026-01-02T03:04:05.000006Z\"}}"},
+    {"networkpolicies",
+     "{\"metadata\":{\"name\":\"p\",\"namespace\":\"red\"},\"spec\":{\"podSelector\":{"
+     "\"matchLabels\":{\"app\":\"db\"},\"matchExpressions\":[{\"key\":\"a\",\"operator\":\"In\","
+     "\"values\":[\"b\"]},{\"key\":\"c\",\"operator\":\"Exists\"}]},\"policyTypes\":[\"Ingress\","
+     "\"Egress\"],\"ingress\":[{\"from\":[{\"ipBlock\":{\"cidr\":\"172.17.0.1/16\",\"except\":["
+     "\"172.17.1.0/24\"]}},{\"namespaceSelector\":{},\"podSelector\":{}},{\"ipBlock\":{\"cidr\":"
+     "\"2001:db8::/32\",\"except\":[\"2001:db8:1::/48\"]}}],\"ports\":[{\"protocol\":\"TCP\","
+     "\"port\":6379,\"endPort\":6379},{\"protocol\":\"SCTP\",\"port\":\"http-1\"},{\"protocol\":"
+     "\"UDP\"}]},{}],\"egress\":[{\"to\":[]}]}}"},
+    {"adminnetworkpolicies",
+     "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"priority\":0,\"subject\":{\"namespaces\":{}},"
+     "\"ingress\":[{\"name\":\"r\",\"action\":\"Pass\",\"from\":[{\"pods\":{\"namespaceSelector\":{"
+     "},"
+     "\"podSelector\":{}}}],\"ports\":[{\"portNumber\":{\"protocol\":\"TCP\",\"port\":80}},{"
+     "\"portRange\":{\"protocol\":\"UDP\",\"start\":1,\"end\":65535}},{\"namedPort\":\"web\"}]}],"
+     "\"egress\":[{\"action\":\"Deny\",\"to\":[{\"networks\":[\"10.0.0.0/8\",\"::/"
+     "0\"]},{\"nodes\":{}"
+     "},{\"namespaces\":{}}]}]}}"},
+    {"baselineadminnetworkpolicies", "{\"metadata\":{\"name\":\"default\"},\"spec\":{\"subject\":{"
+                                     "\"pods\":{\"namespaceSelector\":{},"
+                                     "\"podSelector\":{\"matchLabels\":{\"a\":\"b\"}}}},"
+                                     "\"ingress\":[{\"action\":\"Allow\",\"from\":[{"
+                                     "\"namespaces\":{}}]}]}}"},
 };
 
 static const struct api_kind *kind_of(const char *plural)
@@ -247,6 +270,213 @@ static const struct bad bad[] = {
     {"netnamespaces", "{\"netid\":9}", "netid", I, "reserved"},
     {"netnamespaces", "{\"netid\":99999999999999999999}", "netid", I, NULL},
     {"netnamespaces", "{\"egressIPs\":[\"::1\"]}", "egressIPs[0]", I, NULL},
+    /* Policies, with the paths and texts of Kubernetes. */
+    {"networkpolicies", "{\"spec\":null}", "spec", R, NULL},
+    {"networkpolicies", "{\"spec\":[]}", "spec", I, "object"},
+    {"networkpolicies", "{\"spec\":{\"podSelector\":{\"matchLabels\":{\"a b\":\"c\"}}}}",
+     "spec.podSelector.matchLabels", I, "name part"},
+    {"networkpolicies", "{\"spec\":{\"podSelector\":{\"matchLabels\":{\"a\":\"c d\"}}}}",
+     "spec.podSelector.matchLabels", I, "valid label"},
+    {"networkpolicies", "{\"spec\":{\"podSelector\":{\"matchLabels\":{\"a\":1}}}}",
+     "spec.podSelector.matchLabels[a]", I, "string"},
+    {"networkpolicies",
+     "{\"spec\":{\"podSelector\":{\"matchExpressions\":[{\"key\":\"a\",\"operator\":\"In\"}]}}}",
+     "spec.podSelector.matchExpressions[0].values", R, "'In' or 'NotIn'"},
+    {"networkpolicies",
+     "{\"spec\":{\"podSelector\":{\"matchExpressions\":[{\"key\":\"a\",\"operator\":\"NotIn\","
+     "\"values\":[]}]}}}",
+     "spec.podSelector.matchExpressions[0].values", R, NULL},
+    {"networkpolicies",
+     "{\"spec\":{\"podSelector\":{\"matchExpressions\":[{\"key\":\"a\",\"operator\":\"Exists\","
+     "\"values\":[\"b\"]}]}}}",
+     "spec.podSelector.matchExpressions[0].values", F, "'Exists' or 'DoesNotExist'"},
+    {"networkpolicies",
+     "{\"spec\":{\"podSelector\":{\"matchExpressions\":[{\"key\":\"a\",\"operator\":\"Gt\","
+     "\"values\":[\"1\"]}]}}}",
+     "spec.podSelector.matchExpressions[0].operator", I, "not a valid selector operator"},
+    {"networkpolicies", "{\"spec\":{\"podSelector\":{\"matchExpressions\":[{\"key\":\"a\"}]}}}",
+     "spec.podSelector.matchExpressions[0].operator", R, NULL},
+    {"networkpolicies",
+     "{\"spec\":{\"podSelector\":{\"matchExpressions\":[{\"operator\":\"Exists\"}]}}}",
+     "spec.podSelector.matchExpressions[0].key", R, NULL},
+    {"networkpolicies",
+     "{\"spec\":{\"podSelector\":{\"matchExpressions\":[{\"key\":\"-\",\"operator\":\"Exists\"}]}}"
+     "}",
+     "spec.podSelector.matchExpressions[0].key", I, "name part"},
+    {"networkpolicies",
+     "{\"spec\":{\"podSelector\":{\"matchExpressions\":[{\"key\":\"a\",\"operator\":\"In\","
+     "\"values\":[\"-\"]}]}}}",
+     "spec.podSelector.matchExpressions[0].values[0]", I, "valid label"},
+    {"networkpolicies", "{\"spec\":{\"policyTypes\":[\"Ingress\",\"Sideways\"]}}",
+     "spec.policyTypes[1]", N, "Egress"},
+    {"networkpolicies", "{\"spec\":{\"policyTypes\":[\"Ingress\",\"Egress\",\"Egress\"]}}",
+     "spec.policyTypes", I, "more than two"},
+    {"networkpolicies", "{\"spec\":{\"ingress\":[{\"from\":[{}]}]}}", "spec.ingress[0].from[0]", R,
+     "must specify a peer"},
+    {"networkpolicies",
+     "{\"spec\":{\"egress\":[{\"to\":[{\"podSelector\":{}},{\"podSelector\":{},\"ipBlock\":{"
+     "\"cidr\":\"10.0.0.0/8\"}}]}]}}",
+     "spec.egress[0].to[1]", F, "both ipBlock and another peer"},
+    {"networkpolicies",
+     "{\"spec\":{\"ingress\":[{\"from\":[{\"namespaceSelector\":{\"matchLabels\":{\"a\":\"!\"}}}]}]"
+     "}}",
+     "spec.ingress[0].from[0].namespaceSelector.matchLabels", I, NULL},
+    {"networkpolicies", "{\"spec\":{\"ingress\":[{\"from\":[{\"ipBlock\":{}}]}]}}",
+     "spec.ingress[0].from[0].ipBlock.cidr", R, NULL},
+    {"networkpolicies",
+     "{\"spec\":{\"ingress\":[{\"from\":[{\"ipBlock\":{\"cidr\":\"10.0.0.1\"}}]}]}}",
+     "spec.ingress[0].from[0].ipBlock.cidr", I, "valid CIDR"},
+    {"networkpolicies",
+     "{\"spec\":{\"ingress\":[{\"from\":[{\"ipBlock\":{\"cidr\":\"10.0.0.0/33\"}}]}]}}",
+     "spec.ingress[0].from[0].ipBlock.cidr", I, NULL},
+    {"networkpolicies",
+     "{\"spec\":{\"ingress\":[{\"from\":[{\"ipBlock\":{\"cidr\":\"10.0.0.0/"
+     "8\",\"except\":[\"10.1.0.0/16\",\"11.0.0.0/16\"]}}]}]}}",
+     "spec.ingress[0].from[0].ipBlock.except[1]", I, "strict subset"},
+    {"networkpolicies",
+     "{\"spec\":{\"ingress\":[{\"from\":[{\"ipBlock\":{\"cidr\":\"10.0.0.0/"
+     "8\",\"except\":[\"10.0.0.0/8\"]}}]}]}}",
+     "spec.ingress[0].from[0].ipBlock.except[0]", I, "strict subset"},
+    {"networkpolicies",
+     "{\"spec\":{\"ingress\":[{\"from\":[{\"ipBlock\":{\"cidr\":\"10.0.0.0/"
+     "8\",\"except\":[\"x\"]}}]}]}}",
+     "spec.ingress[0].from[0].ipBlock.except[0]", I, "valid CIDR"},
+    {"networkpolicies",
+     "{\"spec\":{\"ingress\":[{\"from\":[{\"ipBlock\":{\"cidr\":\"10.0.0.0/"
+     "8\",\"except\":[\"2001:db8::/32\"]}}]}]}}",
+     "spec.ingress[0].from[0].ipBlock.except[0]", I, "strict subset"},
+    {"networkpolicies", "{\"spec\":{\"ingress\":[{\"ports\":[{\"protocol\":\"ICMP\"}]}]}}",
+     "spec.ingress[0].ports[0].protocol", N, "SCTP"},
+    {"networkpolicies",
+     "{\"spec\":{\"ingress\":[{\"ports\":[{\"protocol\":\"TCP\",\"port\":0}]}]}}",
+     "spec.ingress[0].ports[0].port", I, "between 1 and 65535"},
+    {"networkpolicies",
+     "{\"spec\":{\"ingress\":[{\"ports\":[{\"protocol\":\"TCP\",\"port\":65536}]}]}}",
+     "spec.ingress[0].ports[0].port", I, NULL},
+    {"networkpolicies",
+     "{\"spec\":{\"ingress\":[{\"ports\":[{\"protocol\":\"TCP\",\"port\":\"a--b\"}]}]}}",
+     "spec.ingress[0].ports[0].port", I, "consecutive"},
+    {"networkpolicies",
+     "{\"spec\":{\"ingress\":[{\"ports\":[{\"protocol\":\"TCP\",\"port\":\"UPPER\"}]}]}}",
+     "spec.ingress[0].ports[0].port", I, "alpha-numeric"},
+    {"networkpolicies",
+     "{\"spec\":{\"ingress\":[{\"ports\":[{\"protocol\":\"TCP\",\"port\":\"-a\"}]}]}}",
+     "spec.ingress[0].ports[0].port", I, "hyphen"},
+    {"networkpolicies",
+     "{\"spec\":{\"ingress\":[{\"ports\":[{\"protocol\":\"TCP\",\"port\":\"123\"}]}]}}",
+     "spec.ingress[0].ports[0].port", I, "letter"},
+    {"networkpolicies",
+     "{\"spec\":{\"ingress\":[{\"ports\":[{\"protocol\":\"TCP\",\"port\":\"a234567890123456\"}]}]}"
+     "}",
+     "spec.ingress[0].ports[0].port", I, "15 characters"},
+    {"networkpolicies",
+     "{\"spec\":{\"ingress\":[{\"ports\":[{\"protocol\":\"TCP\",\"port\":\"\"}]}]}}",
+     "spec.ingress[0].ports[0].port", I, NULL},
+    {"networkpolicies",
+     "{\"spec\":{\"ingress\":[{\"ports\":[{\"protocol\":\"TCP\",\"endPort\":90}]}]}}",
+     "spec.ingress[0].ports[0].endPort", I, "`port` is not specified"},
+    {"networkpolicies",
+     "{\"spec\":{\"ingress\":[{\"ports\":[{\"protocol\":\"TCP\",\"port\":\"web\",\"endPort\":90}]}]"
+     "}}",
+     "spec.ingress[0].ports[0].endPort", I, "non-numeric"},
+    {"networkpolicies",
+     "{\"spec\":{\"ingress\":[{\"ports\":[{\"protocol\":\"TCP\",\"port\":91,\"endPort\":90}]}]}}",
+     "spec.ingress[0].ports[0].endPort", I, "greater than or equal to `port`"},
+    {"networkpolicies",
+     "{\"spec\":{\"ingress\":[{\"ports\":[{\"protocol\":\"TCP\",\"port\":91,\"endPort\":65536}]}]}"
+     "}",
+     "spec.ingress[0].ports[0].endPort", I, "between 1 and 65535"},
+    {"networkpolicies", "{\"spec\":{\"ingress\":{}}}", "spec.ingress", I, "list"},
+    {"adminnetworkpolicies", "{\"spec\":{\"priority\":null}}", "spec.priority", R, NULL},
+    {"adminnetworkpolicies", "{\"spec\":{\"priority\":1001}}", "spec.priority", I,
+     "between 0 and 1000"},
+    {"adminnetworkpolicies", "{\"spec\":{\"priority\":-1}}", "spec.priority", I, NULL},
+    {"adminnetworkpolicies", "{\"spec\":{\"subject\":null}}", "spec.subject", R, NULL},
+    {"adminnetworkpolicies", "{\"spec\":{\"subject\":{\"namespaces\":null}}}", "spec.subject", R,
+     "namespaces, pods"},
+    {"adminnetworkpolicies",
+     "{\"spec\":{\"subject\":{\"pods\":{\"namespaceSelector\":{},\"podSelector\":{}}}}}",
+     "spec.subject", F, "both namespaces and pods"},
+    {"adminnetworkpolicies",
+     "{\"spec\":{\"subject\":{\"namespaces\":null,\"pods\":{\"podSelector\":{}}}}}",
+     "spec.subject.pods.namespaceSelector", R, NULL},
+    {"adminnetworkpolicies",
+     "{\"spec\":{\"ingress\":[{\"action\":\"Maybe\",\"from\":[{\"namespaces\":{}}]}]}}",
+     "spec.ingress[0].action", N, "Pass"},
+    {"adminnetworkpolicies",
+     "{\"spec\":{\"ingress\":[{\"action\":null,\"from\":[{\"namespaces\":{}}]}]}}",
+     "spec.ingress[0].action", R, NULL},
+    {"adminnetworkpolicies",
+     "{\"spec\":{\"ingress\":[{\"action\":\"Allow\",\"from\":[{\"namespaces\":{}}],\"name\":"
+     "\"nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
+     "nnnnnnnnnn\"}]}}",
+     "spec.ingress[0].name", "FieldValueTooLong", "100"},
+    {"adminnetworkpolicies", "{\"spec\":{\"ingress\":[{\"action\":\"Allow\"}]}}",
+     "spec.ingress[0].from", R, "peer"},
+    {"adminnetworkpolicies", "{\"spec\":{\"ingress\":[{\"action\":\"Allow\",\"from\":[{}]}]}}",
+     "spec.ingress[0].from[0]", R, "namespaces, pods"},
+    {"adminnetworkpolicies",
+     "{\"spec\":{\"ingress\":[{\"action\":\"Allow\",\"from\":[{\"networks\":[\"10.0.0.0/8\"]}]}]}}",
+     "spec.ingress[0].from[0]", R, "namespaces, pods"},
+    {"adminnetworkpolicies",
+     "{\"spec\":{\"egress\":[{\"action\":\"Allow\",\"to\":[{\"networks\":[\"10.0.0.0/"
+     "8\"],\"nodes\":{}}]}]}}",
+     "spec.egress[0].to[0]", F, "nodes and networks"},
+    {"adminnetworkpolicies",
+     "{\"spec\":{\"egress\":[{\"action\":\"Allow\",\"to\":[{\"networks\":[]}]}]}}",
+     "spec.egress[0].to[0].networks", R, "network"},
+    {"adminnetworkpolicies",
+     "{\"spec\":{\"egress\":[{\"action\":\"Allow\",\"to\":[{\"networks\":[\"10.0.0.0/"
+     "8\",\"10.0.0.0/8\"]}]}]}}",
+     "spec.egress[0].to[0].networks[1]", D, NULL},
+    {"adminnetworkpolicies",
+     "{\"spec\":{\"egress\":[{\"action\":\"Allow\",\"to\":[{\"networks\":[\"10.0.0.0\"]}]}]}}",
+     "spec.egress[0].to[0].networks[0]", I, "CIDR"},
+    {"adminnetworkpolicies",
+     "{\"spec\":{\"egress\":[{\"action\":\"Allow\",\"to\":[{\"nodes\":{\"matchExpressions\":[{"
+     "\"key\":\"a\",\"operator\":\"Is\"}]}}]}]}}",
+     "spec.egress[0].to[0].nodes.matchExpressions[0].operator", I, NULL},
+    {"adminnetworkpolicies",
+     "{\"spec\":{\"ingress\":[{\"action\":\"Allow\",\"from\":[{\"namespaces\":{}}],\"ports\":[{}]}]"
+     "}}",
+     "spec.ingress[0].ports[0]", R, "portNumber"},
+    {"adminnetworkpolicies",
+     "{\"spec\":{\"ingress\":[{\"action\":\"Allow\",\"from\":[{\"namespaces\":{}}],\"ports\":[{"
+     "\"portNumber\":{\"protocol\":\"X\",\"port\":1}}]}]}}",
+     "spec.ingress[0].ports[0].portNumber.protocol", N, NULL},
+    {"adminnetworkpolicies",
+     "{\"spec\":{\"ingress\":[{\"action\":\"Allow\",\"from\":[{\"namespaces\":{}}],\"ports\":[{"
+     "\"portNumber\":{\"protocol\":\"TCP\",\"port\":0}}]}]}}",
+     "spec.ingress[0].ports[0].portNumber.port", I, NULL},
+    {"adminnetworkpolicies",
+     "{\"spec\":{\"ingress\":[{\"action\":\"Allow\",\"from\":[{\"namespaces\":{}}],\"ports\":[{"
+     "\"portRange\":{\"protocol\":\"TCP\",\"start\":9,\"end\":9}}]}]}}",
+     "spec.ingress[0].ports[0].portRange.end", I, "greater than `start`"},
+    {"adminnetworkpolicies",
+     "{\"spec\":{\"ingress\":[{\"action\":\"Allow\",\"from\":[{\"namespaces\":{}}],\"ports\":[{"
+     "\"namedPort\":\"_\"}]}]}}",
+     "spec.ingress[0].ports[0].namedPort", I, NULL},
+    {"baselineadminnetworkpolicies", "{\"metadata\":{\"name\":\"other\"}}", "metadata.name", I,
+     "default"},
+    {"baselineadminnetworkpolicies",
+     "{\"spec\":{\"ingress\":[{\"action\":\"Pass\",\"from\":[{\"namespaces\":{}}]}]}}",
+     "spec.ingress[0].action", N, "Deny"},
+    {"pods", "{\"spec\":{\"containers\":[{\"name\":\"a\",\"ports\":[{\"containerPort\":0}]}]}}",
+     "spec.containers[0].ports[0].containerPort", I, "between 1 and 65535"},
+    {"pods", "{\"spec\":{\"containers\":[{\"name\":\"a\",\"ports\":[{\"name\":\"web\"}]}]}}",
+     "spec.containers[0].ports[0].containerPort", R, NULL},
+    {"pods",
+     "{\"spec\":{\"containers\":[{\"name\":\"a\",\"ports\":[{\"name\":\"web\",\"containerPort\":1},"
+     "{\"name\":\"web\",\"containerPort\":2}]}]}}",
+     "spec.containers[0].ports[1].name", D, NULL},
+    {"pods",
+     "{\"spec\":{\"containers\":[{\"name\":\"a\",\"ports\":[{\"name\":\"9\",\"containerPort\":1}]}]"
+     "}}",
+     "spec.containers[0].ports[0].name", I, "letter"},
+    {"pods",
+     "{\"spec\":{\"containers\":[{\"name\":\"a\",\"ports\":[{\"protocol\":\"ICMP\","
+     "\"containerPort\":1}]}]}}",
+     "spec.containers[0].ports[0].protocol", N, NULL},
 };
 
 static const struct api_cause *find(const struct api_causes *c, const char *field)

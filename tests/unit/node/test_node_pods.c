@@ -232,6 +232,15 @@ static const char *not_ready(void *ctx)
     return why_not_ready;
 }
 
+static int known(void *ctx, const char *project, const char *pod, struct err *e)
+{
+    return 0;
+}
+
+static void address_is_used(void *ctx, const struct dp_pod *pod)
+{
+}
+
 static char last_trouble[256]; /* "PROJECT/POD REASON" */
 
 static void trouble(void *ctx, const char *project, const char *pod, const char *reason,
@@ -240,7 +249,12 @@ static void trouble(void *ctx, const char *project, const char *pod, const char 
     snprintf(last_trouble, sizeof last_trouble, "%s/%s %s", project, pod, reason);
 }
 
-static const struct pods_ops ops = {.vnids = vnids, .not_ready = not_ready, .trouble = trouble};
+static const struct pods_ops ops = {.vnids = vnids,
+                                    .known = known,
+                                    .attaching = address_is_used,
+                                    .detached = address_is_used,
+                                    .not_ready = not_ready,
+                                    .trouble = trouble};
 
 static struct sdn_network net;
 

@@ -28,7 +28,7 @@ static struct sdn_network network(enum sdn_plugin plugin)
 
 static void every_flow_and_every_cause_has_words(void **state)
 {
-    for (enum sdn_plugin plugin = SDN_SUBNET; plugin <= SDN_MULTITENANT; plugin++) {
+    for (enum sdn_plugin plugin = SDN_SUBNET; plugin <= SDN_NETWORKPOLICY; plugin++) {
         struct sdn_network n = network(plugin);
         struct sdn_remote r = {
             .host_ip = IP(192, 168, 100, 2), .subnet = {IP(10, 128, 2, 0), 23}, .id = 7};
@@ -79,6 +79,9 @@ static void flows_are_written_as_ovs_names_them(void **state)
     of_act_output_reg(&b, 2);
     of_act_output(&b, OF_PORT_IN_PORT);
     of_act_controller(&b, 128);
+    of_act_conjunction(&b, 7, 2, 3);
+    of_act_ct(&b, 7, 32);
+    of_act_ct_commit(&b, 7, 1);
     of_meter(&b, 1);
     of_goto(&b, 70);
     struct of_flow *f = of_end(&b);
@@ -88,9 +91,11 @@ static void flows_are_written_as_ovs_names_them(void **state)
                         "tun_src=192.168.100.2");
     strbuf_reset(&s);
     of_flow_actions_text(f, &s);
-    assert_string_equal(strbuf_cstr(&s),
-                        "meter:1,move:reg0[0..23]->tun_id[0..23],load:0xa58->eth_src[32..47],"
-                        "set:tun_dst=192.168.100.2,output:reg2,output:IN_PORT,CONTROLLER,goto:70");
+    assert_string_equal(
+        strbuf_cstr(&s),
+        "meter:1,move:reg0[0..23]->tun_id[0..23],load:0xa58->eth_src[32..47],"
+        "set:tun_dst=192.168.100.2,output:reg2,output:IN_PORT,CONTROLLER,conjunction(7,2/3),"
+        "ct(zone=reg7,table=32),ct(commit,zone=reg7,exec(set:ct_mark=0x1)),goto:70");
     of_flow_free(f);
 }
 

@@ -5,6 +5,7 @@
  *
  * TENET_MODEL_PACKETS: how many packets (default 60,000: some seconds); TENET_MODEL_SEED: another sequence of them. */
 #include "ovs.h"
+#include "random_policies.h"
 #include "sdn/model.h"
 #include "sdn/pipeline.h"
 #include "unixctl.h"
@@ -39,7 +40,8 @@ struct cluster {
     struct sdn_remote remotes[MAX_REMOTES];
     struct model_pod pods[MAX_PODS];
     size_t n_pods;
-    uint32_t vnids[5]; /* Of which projects are made. */
+    uint32_t vnids[5];               /* Of which projects are made. */
+    struct random_policies policies; /* Under ovs-networkpolicy. */
 };
 
 static struct ovs ovs;
@@ -173,6 +175,24 @@ static void add_remotes(struct cluster *c, const uint8_t *lens)
     }
 }
 
+static void add_policies(struct cluster *c)
+{
+    random_policies_init(&c->policies, rng);
+    for (size_t i = 0; i < c->n_pods; i++) {
+        random_policies_add(&c->policies, c->pods[i].ip, true, false);
+    }
+    for (size_t n = below(12); n > 0 && c->net.n_remotes; n--) {
+        struct ip4_prefix p = c->remotes[below(c->net.n_remotes)].subnet;
+        if (p.len && !prefix_overlaps(p, c->net.local)) {
+            random_policies_add(&c->policies, p.addr + below(prefix_size(p)), false, false);
+        }
+    }
+    for (size_t n = below(3); n > 0; n--) {
+        random_policies_add(&c->policies, HOST(1 + below(3)), false, true);
+    }
+    random_policies_make(&c->policies);
+}
+
 static void make_cluster(struct cluster *c)
 {
     /* Disjoint; some follow each other directly. */
@@ -187,7 +207,9 @@ static void make_cluster(struct cluster *c)
         SDN_VNID_GLOBAL, SDN_VNID_NOBODY, SDN_VNID_MIN, 42,          43,
         42 + 0x100,      42 + 0x10000,    0x800000,     SDN_VNID_MAX};
     *c = (struct cluster){
-        .net = {.plugin = chance(70) ? SDN_MULTITENANT : SDN_SUBNET,
+        .net = {.plugin = chance(50)   ? SDN_NETWORKPOLICY
+                          : chance(70) ? SDN_MULTITENANT
+                                       : SDN_SUBNET,
                 .n_cluster = 1 + below(4),
                 .service = PICK(services),
                 .host_ip = HOST(1),
@@ -213,6 +235,27 @@ static void make_cluster(struct cluster *c)
         c->net.cluster[k].addr + slot * (UINT32_C(1) << (32 - lens[k])), lens[k]};
     add_pods(c);
     add_remotes(c, lens);
+    add_policies(c);
+}
+
+/* Flows of policy, which a compiler that has seen other times makes as a new one does. */
+static void add_policy_flows(const struct cluster *c, struct of_flow_list *l)
+{
+    struct group_store used, fresh;
+    group_store_init(&used);
+    group_store_init(&fresh);
+    struct policy *p = policy_new(c->net.local, &group_store_ops, &used);
+    struct policy *q = policy_new(c->net.local, &group_store_ops, &fresh);
+    random_policies_mislead(&c->policies, p);
+    random_policies_tell(&c->policies, p);
+    random_policies_tell(&c->policies, q);
+    assert_true(group_store_equal(&used, &fresh));
+    group_store_flows(&used, l);
+    policy_free(p);
+    policy_free(q);
+    assert_int_equal(group_store_count(&used) + group_store_count(&fresh), 0);
+    group_store_done(&used);
+    group_store_done(&fresh);
 }
 
 static void load(const struct cluster *c)
@@ -245,6 +288,9 @@ static void load(const struct cluster *c)
             pipeline_vnid(&c->net, p->vnid, &l);
         }
     }
+    if (c->net.plugin == SDN_NETWORKPOLICY) {
+        add_policy_flows(c, &l);
+    }
     of_client_commit(&client, OF_FLOW_ADD, &l);
     of_flow_list_done(&l);
 }
@@ -268,6 +314,9 @@ static uint32_t some_address(const struct cluster *c)
         HOST(2),
     };
     unsigned kind = below(100);
+    if (chance(25) && c->policies.model.n_endpoints) {
+        return c->policies.endpoints[below(c->policies.model.n_endpoints)].ip;
+    }
     if (kind < 35 && c->n_pods) {
         return c->pods[below(c->n_pods)].ip;
     }
@@ -336,6 +385,12 @@ static uint32_t enter(const struct cluster *c, struct model_packet *p)
         const struct sdn_remote *r = &c->remotes[below(c->net.n_remotes)];
         p->outer_src = r->host_ip;
         p->eth_src = mac_from_ip4(r->subnet.addr + below(prefix_size(r->subnet)));
+        for (size_t i = 0; chance(60) && i < c->policies.model.n_endpoints; i++) {
+            uint32_t ip = c->policies.endpoints[i].ip;
+            if (r->subnet.len && prefix_contains(r->subnet, ip)) {
+                return ip;
+            }
+        }
         return r->subnet.addr + below(prefix_size(r->subnet));
     }
     p->entry = MODEL_FROM_HOST;
@@ -405,9 +460,21 @@ static void corrupt(const struct cluster *c, struct model_packet *p)
     }
 }
 
+/* What the connection tracker is to say of an IP packet. */
+static void make_connection(struct model_packet *p)
+{
+    p->ip.connection = chance(50) ? MODEL_NEW : (enum model_connection) below(5);
+    p->ip.denied = p->ip.connection != MODEL_NEW && p->ip.connection != MODEL_INVALID && chance(40);
+    p->ip.later_fragment = chance(10);
+    if (p->ip.later_fragment) {
+        p->ip.src_port = p->ip.dst_port = 0;
+    }
+}
+
 static void make_packet(const struct cluster *c, struct model_packet *p)
 {
     static const uint8_t protocols[] = {1, 6, 17, 132};
+    static const uint16_t ports[] = {80, 80, 81, 443, 8080, 53, 1024, 65535, 1};
     *p = (struct model_packet){0};
     uint32_t src = enter(c, p);
     uint32_t dst = p->entry == MODEL_FROM_TUNNEL && chance(60) && c->n_pods
@@ -420,7 +487,7 @@ static void make_packet(const struct cluster *c, struct model_packet *p)
         p->ip.dst = dst;
         p->ip.proto = PICK(protocols);
         p->ip.src_port = (uint16_t) rng();
-        p->ip.dst_port = chance(50) ? 80 : (uint16_t) rng();
+        p->ip.dst_port = chance(80) ? PICK(ports) : (uint16_t) rng();
     } else {
         p->eth_type = MODEL_ETH_ARP;
         p->arp.op = MODEL_ARP_REQUEST;
@@ -431,6 +498,9 @@ static void make_packet(const struct cluster *c, struct model_packet *p)
     }
     for (unsigned lies = chance(60) ? 0 : 1 + below(2); lies > 0; lies--) {
         corrupt(c, p);
+    }
+    if (p->eth_type == MODEL_ETH_IP4 && c->net.plugin == SDN_NETWORKPOLICY) {
+        make_connection(p);
     }
 }
 
@@ -468,10 +538,16 @@ static void packet_text(const struct cluster *c, const struct model_packet *p, s
                                                                   : NULL;
         strbuf_addf(ret, "%s,nw_src=%s,nw_dst=%s", with_ports ? with_ports : "ip",
                     IP4_TEXT(p->ip.src), IP4_TEXT(p->ip.dst));
-        if (with_ports) {
+        if (p->ip.denied) {
+            strbuf_adds(ret, ",ct_mark=1");
+        }
+        if (p->ip.later_fragment) {
+            strbuf_adds(ret, ",ip_frag=later");
+        }
+        if (with_ports && !p->ip.later_fragment) {
             strbuf_addf(ret, ",%s_src=%u,%s_dst=%u", with_ports, p->ip.src_port, with_ports,
                         p->ip.dst_port);
-        } else {
+        } else if (!with_ports) {
             strbuf_addf(ret, ",nw_proto=%u", p->ip.proto);
         }
     } else if (p->eth_type == MODEL_ETH_ARP) {
@@ -504,6 +580,12 @@ static const char *table_of(enum model_cause cause, const struct model_packet *p
         return "from-pod";
     case MODEL_UNKNOWN_VTEP:
         return "from-vxlan";
+    case MODEL_CONNECTION_DENIED:
+        return "state";
+    case MODEL_EGRESS_DENIED:
+        return "egress-denied";
+    case MODEL_INGRESS_DENIED:
+        return "ingress-denied";
     case MODEL_SPOOFED_SOURCE:
         return p->entry == MODEL_FROM_HOST     ? "from-host"
                : p->entry == MODEL_FROM_TUNNEL ? "from-vxlan"
@@ -529,10 +611,22 @@ static const char *table_of(enum model_cause cause, const struct model_packet *p
 }
 
 /* "drop in TABLE: CAUSE", or "OUTPUTS eth SRC>DST" and the fields of IP or ARP with which it leaves. */
-static void expected_text(const struct model_packet *p, const struct model_verdict *v,
+static void expected_text(const struct model_packet *p, const struct model_verdict *v, bool policy,
                           struct strbuf *ret)
 {
     char port[16];
+    bool tracked = policy && p->eth_type == MODEL_ETH_IP4;
+    bool onward = p->ip.connection == MODEL_ONWARD;
+    if (tracked && (v->cause == MODEL_EGRESS_DENIED || v->cause == MODEL_INGRESS_DENIED) &&
+        onward && !p->ip.denied) {
+        strbuf_adds(ret, "denied from now on, ");
+    }
+    bool passes = v->action != MODEL_DROP;
+    bool at_the_end = v->cause == MODEL_NO_SUCH_NODE || v->cause == MODEL_BACK_TO_HOST;
+    if (tracked && (passes || at_the_end) &&
+        (p->ip.connection == MODEL_NEW || (onward && p->ip.denied))) {
+        strbuf_adds(ret, "allowed from now on, ");
+    }
     if (v->action == MODEL_DROP) {
         strbuf_addf(ret, "drop in %s: %s%s", table_of(v->cause, p), model_cause_name(v->cause),
                     v->refused ? ", refused" : "");
@@ -575,14 +669,17 @@ static const char *field(const char *list, const char *key, char out[64])
     return out;
 }
 
-/* The line of 'text' that starts with 'head', without the head; NULL: none. */
+/* The last line of 'text' that starts with 'head', without the head; NULL: none.  The last, because a packet that
+ * was tracked goes on in a part of its own. */
 static const char *line_of(const char *text, const char *head)
 {
-    const char *p = text;
-    while ((p = strstr(p, head)) && p != text && p[-1] != '\n') {
-        p += strlen(head);
+    const char *found = NULL;
+    for (const char *p = text; (p = strstr(p, head)); p += strlen(head)) {
+        if (p == text || p[-1] == '\n') {
+            found = p + strlen(head);
+        }
     }
-    return p ? p + strlen(head) : NULL;
+    return found;
 }
 
 /* Of the last flow of br0 that the packet met: its table, and the cause that its cookie names. */
@@ -617,6 +714,12 @@ static void add_actions(const char *actions, struct strbuf *ret)
         if (str_has_prefix(actions, "set(eth(") || str_has_prefix(actions, "set(arp(")) {
             continue; /* The fields are compared. */
         }
+        const char *mark = strstr(actions, "mark=");
+        if (str_has_prefix(actions, "ct(commit,zone=") && mark) {
+            bool denied = str_has_prefix(mark, "mark=0x1/");
+            strbuf_adds(ret, denied ? "denied from now on, " : "allowed from now on, ");
+            continue;
+        }
         if (str_has_prefix(actions, "tnl_push(")) {
             const char *ip = strstr(actions, "ipv4("), *vxlan = strstr(actions, "vxlan(");
             assert_true(ip && vxlan);
@@ -640,10 +743,15 @@ static void observed_text(const char *trace, const struct model_packet *p, struc
         final = line_of(trace, "Flow: ");
         assert_non_null(final);
     }
-    /* Refused: what the meter lets through goes to the agent, and nowhere else. */
-    bool refused = str_has_prefix(actions, "meter(0),userspace(") &&
-                   strcspn(actions, "\n") == (size_t) (strstr(actions, "))") + 2 - actions);
-    if (str_has_prefix(actions, "drop\n") || streq(actions, "drop") || refused) {
+    size_t before = ret->size;
+    add_actions(actions, ret);
+    /* Nothing but to remember what becomes of the connection, or to let the agent know? */
+    const char *done = strbuf_cstr(ret) + before, *rest = strstr(done, "from now on, ");
+    rest = rest ? rest + strlen("from now on, ") : done;
+    bool refused = str_has_prefix(rest, "meter(0)userspace(") && rest[strlen(rest) - 1] == ')' &&
+                   strstr(rest, "controller(");
+    if (!*rest || streq(rest, "drop") || refused) {
+        ret->size -= strlen(rest);
         strbuf_adds(ret, "drop in ");
         add_last_flow(trace, ret);
         strbuf_adds(ret, refused ? ", refused" : "");
@@ -653,7 +761,6 @@ static void observed_text(const char *trace, const struct model_packet *p, struc
     strbuf_add(&line, final, strcspn(final, "\n"));
     final = strbuf_cstr(&line);
     char v[5][64];
-    add_actions(actions, ret);
     strbuf_addf(ret, " eth %s>%s", field(final, "dl_src", v[0]), field(final, "dl_dst", v[1]));
     if (p->eth_type == MODEL_ETH_ARP) {
         strbuf_addf(ret, " arp %s %s/%s>%s/%s", field(final, "arp_op", v[0]),
@@ -774,13 +881,21 @@ static void model_and_switch_agree(void **state)
         struct cluster c;
         struct model_packet p[PACKETS_A_CLUSTER];
         make_cluster(&c);
-        struct model_node node = {&c.net, c.pods, c.n_pods};
+        bool policy = c.net.plugin == SDN_NETWORKPOLICY;
+        struct model_node node = {&c.net, c.pods, c.n_pods, policy ? &c.policies.model : NULL};
         load(&c);
         for (size_t i = 0; i < PACKETS_A_CLUSTER; i++) {
             make_packet(&c, &p[i]);
             CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
             packet_text(&c, &p[i], &text);
-            UNIXCTL_SEND(&ctl, "ofproto/trace", "--names", "br0", strbuf_cstr(&text));
+            static const char *const states[] = {[MODEL_NEW] = "trk,new",
+                                                 [MODEL_ONWARD] = "trk,est",
+                                                 [MODEL_REPLY] = "trk,est,rpl",
+                                                 [MODEL_RELATED] = "trk,rel",
+                                                 [MODEL_INVALID] = "trk,inv"};
+            bool ip = p[i].eth_type == MODEL_ETH_IP4;
+            UNIXCTL_SEND(&ctl, "ofproto/trace", "--names", "--ct-next",
+                         states[ip ? p[i].ip.connection : MODEL_NEW], "br0", strbuf_cstr(&text));
         }
         for (size_t i = 0; i < PACKETS_A_CLUSTER; i++) {
             if (unixctl_receive(&ctl, &reply) < 0) {
@@ -789,7 +904,7 @@ static void model_and_switch_agree(void **state)
             struct model_verdict v = model_judge(&node, &p[i]);
             strbuf_reset(&want);
             strbuf_reset(&got);
-            expected_text(&p[i], &v, &want);
+            expected_text(&p[i], &v, policy, &want);
             observed_text(strbuf_cstr(&reply), &p[i], &got);
             actions[v.action]++;
             causes[v.cause]++;

@@ -94,6 +94,14 @@ static void base_of_multitenant_is_as_golden(void **state)
     expect_golden("base-multitenant", &l);
 }
 
+static void base_of_networkpolicy_is_as_golden(void **state)
+{
+    struct sdn_network n = network(SDN_NETWORKPOLICY);
+    struct of_flow_list l = {0};
+    pipeline_base(&n, &l);
+    expect_golden("base-networkpolicy", &l);
+}
+
 static void base_of_subnet_is_as_golden(void **state)
 {
     struct sdn_network n = network(SDN_SUBNET);
@@ -247,9 +255,9 @@ static void nodes_that_swap_addresses_have_flows_of_their_own(void **state)
     of_flow_list_done(&l);
 }
 
-static void every_table_is_named_and_takes_whatever_comes(void **state)
+static void expect_tables_named_and_ended(enum sdn_plugin plugin)
 {
-    struct sdn_network n = network(SDN_MULTITENANT);
+    struct sdn_network n = network(plugin);
     struct of_flow_list l = {0};
     pipeline_base(&n, &l);
     unsigned named = 0, ended = 0;
@@ -260,15 +268,22 @@ static void every_table_is_named_and_takes_whatever_comes(void **state)
         assert_non_null(pipeline_table_name(l.flows[i]->table));
         ended += l.flows[i]->priority == 0 && l.flows[i]->match_size == 0;
     }
-    assert_int_equal(named, 11);
-    assert_int_equal(ended, named - 1); /* To arp-reply comes nothing but what it answers. */
+    assert_int_equal(named, 25);
+    /* To arp-reply comes nothing but what it answers. */
+    assert_int_equal(ended, n.plugin == SDN_NETWORKPOLICY ? named - 1 : 10);
     of_flow_list_done(&l);
+}
+
+static void every_table_is_named_and_takes_whatever_comes(void **state)
+{
+    expect_tables_named_and_ended(SDN_MULTITENANT);
+    expect_tables_named_and_ended(SDN_NETWORKPOLICY);
 }
 
 /* What drops is counted under one cause, and what does not drop under none. */
 static void every_drop_has_a_cause_and_every_cause_a_drop(void **state)
 {
-    for (enum sdn_plugin plugin = SDN_SUBNET; plugin <= SDN_MULTITENANT; plugin++) {
+    for (enum sdn_plugin plugin = SDN_SUBNET; plugin <= SDN_NETWORKPOLICY; plugin++) {
         for (uint32_t meter = 0; meter <= 1; meter++) {
             struct sdn_network n = network(plugin);
             n.refusal_meter = meter;
@@ -289,10 +304,14 @@ static void every_drop_has_a_cause_and_every_cause_a_drop(void **state)
                 refusing += refuses;
                 assert_true(f->instructions_size || c != MODEL_NOT_DROPPED);
             }
+            bool policy = plugin == SDN_NETWORKPOLICY;
             for (enum model_cause c = MODEL_NOT_DROPPED; c < MODEL_N_CAUSES; c++) {
-                assert_true(seen[c]);
+                bool of_policy = c == MODEL_CONNECTION_DENIED || c == MODEL_EGRESS_DENIED ||
+                                 c == MODEL_INGRESS_DENIED;
+                assert_int_equal(seen[c], !of_policy || policy);
             }
-            assert_int_equal(refusing, meter ? 3 : 0);
+            /* What denies a connection that there is says so to the tracker. */
+            assert_int_equal(refusing, (meter ? 3 : 0) + (policy ? 2 : 0));
             of_flow_list_done(&l);
         }
     }
@@ -310,8 +329,12 @@ static void plugin_names_are_those_of_openshift(void **state)
     assert_int_equal(sdn_plugin_parse("ovs-multitenant", &p, &e), 0);
     assert_int_equal(p, SDN_MULTITENANT);
     assert_string_equal(sdn_plugin_name(p), "redhat/openshift-ovs-multitenant");
-    static const char *const wrong[] = {"", "ovs-networkpolicy", "redhat/openshift-",
-                                        "openshift-ovs-subnet", "ovs-subnet "};
+    assert_int_equal(sdn_plugin_parse("networkpolicy", &p, &e), 0);
+    assert_int_equal(p, SDN_NETWORKPOLICY);
+    assert_string_equal(sdn_plugin_name(p), "redhat/openshift-ovs-networkpolicy");
+    p = SDN_MULTITENANT;
+    static const char *const wrong[] = {"", "ovs-none", "redhat/openshift-", "openshift-ovs-subnet",
+                                        "ovs-subnet "};
     for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
         assert_int_equal(sdn_plugin_parse(wrong[i], &p, &e), -EINVAL);
         assert_int_equal(p, SDN_MULTITENANT);
@@ -323,6 +346,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(base_of_multitenant_is_as_golden),
+        cmocka_unit_test(base_of_networkpolicy_is_as_golden),
         cmocka_unit_test(base_of_subnet_is_as_golden),
         cmocka_unit_test(base_of_two_cluster_networks_is_as_golden),
         cmocka_unit_test(remote_is_as_golden),

@@ -138,6 +138,34 @@ static void masks_are_canonical(void **state)
     of_flow_free(f);
 }
 
+static void policy_actions_are_as_ovs_defines_them(void **state)
+{
+    struct of_builder b;
+    of_begin(&b, 1, 2, 3);
+    of_match_eth_type(&b, 0x800);
+    of_match_ct_state(&b, OF_CT_TRK | OF_CT_RPL, OF_CT_TRK | OF_CT_RPL | OF_CT_INV);
+    of_match_ip_proto(&b, 132);
+    of_match_l4_dst(&b, 132, 0x1777, 0xff00);
+    of_match_conj_id(&b, 5);
+    of_match_ct_mark(&b, 1);
+    of_act_conjunction(&b, 0x01020304, 2, 3);
+    of_act_ct(&b, 7, 36);
+    of_act_ct_commit(&b, 7, 1);
+    of_act_hash_symmetric(&b, 7, 15);
+    struct of_flow *f = of_end(&b);
+    expect_hex(of_flow_match(f), f->match_size,
+               "80000a02 0800 80001401 84 80002504 1700 ff00 00014a04 00000005"
+               "0001d308 00000028 00000038 0001d604 00000001");
+    expect_hex(of_flow_instructions(f), f->instructions_size,
+               "0004 0078 00000000"
+               "ffff 0010 00002320 0022 01 03 01020304"
+               "ffff 0018 00002320 0023 0000 00010e04 000f 24 000000 0000"
+               "ffff 0028 00002320 0023 0001 00010e04 000f ff 000000 0000"
+               "0019 0010 0001d604 00000001 00000000"
+               "ffff 0020 00002320 000a 0002 0000 0000 0000 7fff 00000000 0000 000e 00010e04");
+    of_flow_free(f);
+}
+
 static void key_and_equality(void **state)
 {
     struct of_flow *a = example_flow(), *b = of_flow_clone(a);
@@ -467,6 +495,7 @@ int main(void)
         cmocka_unit_test(flow_is_match_then_instructions),
         cmocka_unit_test(order_of_match_calls_does_not_matter),
         cmocka_unit_test(masks_are_canonical),
+        cmocka_unit_test(policy_actions_are_as_ovs_defines_them),
         cmocka_unit_test(key_and_equality),
         cmocka_unit_test(simple_messages),
         cmocka_unit_test(flow_mods),

@@ -154,6 +154,74 @@ static void every_match_and_action_comes_back_the_same(void **state)
     of_flow_list_done(&l);
 }
 
+static void flows_of_policy_are_in_the_switch_as_sent(void **state)
+{
+    static const uint8_t protocols[] = {6, 17, 132};
+    struct of_flow_list l = {0};
+    struct of_builder b;
+    of_begin(&b, 1, 1, 7);
+    of_match_eth_type(&b, 0x800);
+    of_act_load(&b, OF_REG7, 15, 1, 1);
+    of_act_hash_symmetric(&b, 7, 15);
+    of_act_hash_symmetric(&b, 0, 16);
+    of_act_ct(&b, 7, 2);
+    of_end_into(&b, &l);
+    of_begin(&b, 2, 1, 7);
+    of_match_eth_type(&b, 0x800);
+    of_match_ct_state(&b, OF_CT_TRK | OF_CT_EST, OF_CT_TRK | OF_CT_EST | OF_CT_RPL | OF_CT_INV);
+    of_match_ct_mark(&b, 1);
+    of_match_reg(&b, 4, 9);
+    of_act_ct_commit(&b, 7, 0x01020304);
+    of_act_output_reg(&b, 2);
+    of_end_into(&b, &l);
+    of_begin(&b, 2, 2, 7);
+    of_match_eth_type(&b, 0x800);
+    of_match_ct_state(&b, OF_CT_TRK | OF_CT_NEW, OF_CT_TRK | OF_CT_NEW | OF_CT_REL);
+    of_act_load_reg(&b, 6, 1);
+    of_act_ct_commit(&b, 0, 0);
+    of_goto(&b, 3);
+    of_end_into(&b, &l);
+    for (size_t i = 0; i < ARRAY_SIZE(protocols); i++) {
+        static const uint16_t masks[] = {0, 0x8000, 0xfff0, 0xffff};
+        for (size_t k = 0; k < ARRAY_SIZE(masks); k++) {
+            of_begin(&b, 3, 100, 7);
+            of_match_eth_type(&b, 0x800);
+            of_match_ip_proto(&b, protocols[i]);
+            of_match_l4_dst(&b, protocols[i], 0xabcd, masks[k]);
+            of_act_conjunction(&b, 0xfffffff0, 3, 3);
+            of_act_conjunction(&b, 5, 64, 64);
+            of_end_into(&b, &l);
+        }
+    }
+    of_begin(&b, 3, 100, 7);
+    of_match_eth_type(&b, 0x800);
+    of_match_ip_src(&b, (struct ip4_prefix){0x0a800002, 32});
+    for (uint32_t i = 0; i < OF_MAX_CONJUNCTIONS; i++) {
+        of_act_conjunction(&b, 1000 + i, 1 + i % 2, 2);
+    }
+    of_end_into(&b, &l);
+    of_begin(&b, 3, 102, 7);
+    of_match_eth_type(&b, 0x800);
+    of_match_ip_proto(&b, 6);
+    of_match_ct_state(&b, OF_CT_TRK | OF_CT_NEW, OF_CT_TRK | OF_CT_NEW);
+    of_match_tcp_flags(&b, OF_TCP_FIN);
+    of_end_into(&b, &l);
+    of_begin(&b, 3, 101, 7);
+    of_match_eth_type(&b, 0x800);
+    of_match_ip_later_fragment(&b);
+    of_end_into(&b, &l);
+    of_begin(&b, 3, 100, 7);
+    of_match_eth_type(&b, 0x800);
+    of_match_conj_id(&b, 0xfffffff0);
+    of_goto(&b, 4);
+    of_end_into(&b, &l);
+
+    delete_all();
+    of_client_commit(&client, OF_FLOW_ADD, &l);
+    expect_in_switch(&l);
+    of_flow_list_done(&l);
+}
+
 /* Flows that others wrote, with what our builder has no word for: read, deleted and sent again they are
  * what they were. */
 static void flows_of_others_survive_a_round_trip(void **state)
@@ -362,6 +430,7 @@ int main(void)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_match_and_action_comes_back_the_same),
+        cmocka_unit_test(flows_of_policy_are_in_the_switch_as_sent),
         cmocka_unit_test(flows_of_others_survive_a_round_trip),
         cmocka_unit_test(flow_with_a_timeout_equals_no_flow_of_ours),
         cmocka_unit_test(many_flows_come_in_several_replies),

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NetworkPolicy (networking.k8s.io/v1): what may reach the pods it selects, and what they may reach. */
+#include "api/policy_fields.h"
+#include "api/schema.h"
+
+#include "base/mem.h"
+
+static bool is_absent(const struct json *v)
+{
+    return !v || json_is(v, JSON_NULL);
+}
+
+/* ---- defaults ---- */
+
+static void default_rules(struct json *rules)
+{
+    struct json *rule, *port;
+    JSON_FOREACH (rule, rules) {
+        JSON_FOREACH (port, json_get(rule, "ports")) {
+            if (json_is(port, JSON_OBJECT)) {
+                api_default_string(port, "protocol", "TCP");
+            }
+        }
+    }
+}
+
+static void defaults(struct json *obj)
+{
+    struct json *spec = json_get(obj, "spec");
+    if (!json_is(spec, JSON_OBJECT)) {
+        return;
+    }
+    if (is_absent(json_get(spec, "podSelector"))) {
+        json_set(spec, "podSelector", json_object());
+    }
+    default_rules(json_get(spec, "ingress"));
+    default_rules(json_get(spec, "egress"));
+    const struct json *types = json_get(spec, "policyTypes");
+    if (is_absent(types) || (json_is(types, JSON_ARRAY) && json_count(types) == 0)) {
+        struct json *list = json_set(spec, "policyTypes", json_array());
+        json_append(list, json_string("Ingress"));
+        if (json_is(json_get(spec, "egress"), JSON_ARRAY) &&
+            json_count(json_get(spec, "egress")) > 0) {
+            json_append(list, json_string("Egress"));
+        }
+    }
+}
+
+/* ---- validation ---- */
+
+static void validate_port(struct api_causes *c, const char *field, const struct json *v)
+{
+    if (!json_is(v, JSON_OBJECT)) {
+        api_invalid(c, field, v, "must be an object");
+        return;
+    }
+    api_field_enum(c, API_FIELD("%s.protocol", field), json_get(v, "protocol"), true,
+                   policy_protocols);
+    const struct json *port = json_get(v, "port"), *end_port = json_get(v, "endPort");
+    const char *port_field = API_FIELD("%s.port", field);
+    const char *end_field = API_FIELD("%s.endPort", field);
+    int64_t first, last;
+    if (is_absent(port)) {
+        if (!is_absent(end_port)) {
+            api_invalid(c, end_field, end_port,
+                        "may not be specified when `port` is not specified");
+        }
+    } else if (json_is(port, JSON_STRING)) {
+        if (!is_absent(end_port)) {
+            api_invalid(c, end_field, end_port, "may not be specified when `port` is non-numeric");
+        }
+        policy_check_port_name(c, port_field, port);
+    } else {
+        bool good = policy_check_port_number(c, port_field, port, true, &first);
+        if (policy_check_port_number(c, end_field, end_port, false, &last) && good &&
+            last < first) {
+            api_invalid(c, end_field, end_port, "must be greater than or equal to `port`");
+        }
+    }
+}
+
+static void validate_ip_block(struct api_causes *c, const char *field, const struct json *v)
+{
+    if (!api_field_object(c, field, v)) {
+        return;
+    }
+    const struct json *cidr = json_get(v, "cidr"), *except = json_get(v, "except");
+    bool good = policy_check_cidr(c, API_FIELD("%s.cidr", field), cidr);
+    const char *list = API_FIELD("%s.except", field);
+    if (!api_field_array(c, list, except)) {
+        return;
+    }
+    for (size_t i = 0; i < json_count(except); i++) {
+        const char *at = API_FIELD("%s[%zu]", list, i);
+        if (policy_check_cidr(c, at, json_at(except, i)) && good &&
+            !policy_cidr_is_within(json_get_string(json_at(except, i)), json_get_string(cidr))) {
+            api_invalid(c, at, json_at(except, i), "must be a strict subset of `cidr`");
+        }
+    }
+}
+
+static void validate_peer(struct api_causes *c, const char *field, const struct json *v)
+{
+    if (!json_is(v, JSON_OBJECT)) {
+        api_invalid(c, field, v, "must be an object");
+        return;
+    }
+    const struct json *pods = json_get(v, "podSelector"),
+                      *namespaces = json_get(v, "namespaceSelector");
+    const struct json *block = json_get(v, "ipBlock");
+    if (is_absent(pods) && is_absent(namespaces) && is_absent(block)) {
+        api_required(c, field, "must specify a peer");
+        return;
+    }
+    if (!is_absent(block) && (!is_absent(pods) || !is_absent(namespaces))) {
+        api_forbidden(c, field, "may not specify both ipBlock and another peer");
+    }
+    policy_check_selector(c, API_FIELD("%s.podSelector", field), pods);
+    policy_check_selector(c, API_FIELD("%s.namespaceSelector", field), namespaces);
+    validate_ip_block(c, API_FIELD("%s.ipBlock", field), block);
+}
+
+static void validate_rules(struct api_causes *c, const char *field, const struct json *rules,
+                           const char *peers_key)
+{
+    if (!api_field_array(c, field, rules)) {
+        return;
+    }
+    for (size_t i = 0; i < json_count(rules); i++) {
+        const struct json *rule = json_at(rules, i);
+        const char *at = API_FIELD("%s[%zu]", field, i);
+        if (!json_is(rule, JSON_OBJECT)) {
+            api_invalid(c, at, rule, "must be an object");
+            continue;
+        }
+        const struct json *ports = json_get(rule, "ports"), *peers = json_get(rule, peers_key);
+        const char *list = API_FIELD("%s.ports", at);
+        if (api_field_array(c, list, ports)) {
+            for (size_t k = 0; k < json_count(ports); k++) {
+                validate_port(c, API_FIELD("%s[%zu]", list, k), json_at(ports, k));
+            }
+        }
+        list = API_FIELD("%s.%s", at, peers_key);
+        if (api_field_array(c, list, peers)) {
+            for (size_t k = 0; k < json_count(peers); k++) {
+                validate_peer(c, API_FIELD("%s[%zu]", list, k), json_at(peers, k));
+            }
+        }
+    }
+}
+
+static void validate(const struct json *obj, const struct json *old, struct api_causes *c)
+{
+    static const char *const types[] = {"Ingress", "Egress", NULL};
+    const struct json *spec = json_get(obj, "spec");
+    if (is_absent(spec)) {
+        api_required(c, "spec", "");
+        return;
+    }
+    if (!api_field_object(c, "spec", spec)) {
+        return;
+    }
+    policy_check_selector(c, "spec.podSelector", json_get(spec, "podSelector"));
+    validate_rules(c, "spec.ingress", json_get(spec, "ingress"), "from");
+    validate_rules(c, "spec.egress", json_get(spec, "egress"), "to");
+    const struct json *list = json_get(spec, "policyTypes");
+    if (!api_field_array(c, "spec.policyTypes", list)) {
+        return;
+    }
+    if (json_count(list) > 2) {
+        api_invalid(c, "spec.policyTypes", list, "may not specify more than two policyTypes");
+        return;
+    }
+    for (size_t i = 0; i < json_count(list); i++) {
+        api_field_enum(c, API_FIELD("spec.policyTypes[%zu]", i), json_at(list, i), true, types);
+    }
+}
+
+/* ---- schema ---- */
+
+#define NETWORKING "io.k8s.api.networking.v1."
+
+static const struct api_field port_fields[] = {
+    {"endPort", &api_schema_int32, "Last port of the range that starts at port"},
+    {"port", &api_schema_int_or_string,
+     "Number of the port, or name of a port of the pods; all ports by default"},
+    {"protocol", &api_schema_string, "TCP, UDP or SCTP; TCP by default"},
+};
+static const struct api_schema port_schema =
+    API_OBJECT_OF(port_fields, NETWORKING "NetworkPolicyPort", "Ports that traffic may go to");
+
+static const struct api_field ip_block_fields[] = {
+    {"cidr", &api_schema_string, "Range of addresses, as 192.168.1.0/24 or 2001:db8::/64", true},
+    {"except", &api_schema_string_list, "Ranges within cidr that are not meant"},
+};
+static const struct api_schema ip_block =
+    API_OBJECT_OF(ip_block_fields, NETWORKING "IPBlock", "A range of addresses, without some");
+
+static const struct api_field peer_fields[] = {
+    {"ipBlock", &ip_block, "Addresses; there is no other member then."},
+    {"namespaceSelector", &api_schema_label_selector,
+     "Namespaces whose pods are meant; that of the policy by default"},
+    {"podSelector", &api_schema_label_selector, "Pods of these namespaces; all by default"},
+};
+static const struct api_schema peer =
+    API_OBJECT_OF(peer_fields, NETWORKING "NetworkPolicyPeer", "Who the other end is");
+
+static const struct api_field ingress_fields[] = {
+    {"from", API_LIST_OF(&peer), "Sources, one of which must match; all when empty"},
+    {"ports", API_LIST_OF(&port_schema), "Ports, one of which must match; all when empty"},
+};
+static const struct api_schema ingress = API_OBJECT_OF(
+    ingress_fields, NETWORKING "NetworkPolicyIngressRule", "Traffic that may reach the pods");
+
+static const struct api_field egress_fields[] = {
+    {"ports", API_LIST_OF(&port_schema), "Ports, one of which must match; all when empty"},
+    {"to", API_LIST_OF(&peer), "Destinations, one of which must match; all when empty"},
+};
+static const struct api_schema egress = API_OBJECT_OF(
+    egress_fields, NETWORKING "NetworkPolicyEgressRule", "Traffic that the pods may send");
+
+static const struct api_field spec_fields[] = {
+    {"egress", API_LIST_OF(&egress), "What the pods may reach"},
+    {"ingress", API_LIST_OF(&ingress), "What may reach the pods"},
+    {"podSelector", &api_schema_label_selector,
+     "Pods of the namespace that the policy is for; an empty one selects all."},
+    {"policyTypes", &api_schema_string_list,
+     "Directions that the policy isolates: Ingress, Egress; by default Ingress, and Egress when "
+     "there are rules of it"},
+};
+static const struct api_schema spec_schema = API_OBJECT_OF(
+    spec_fields, NETWORKING "NetworkPolicySpec", "Whom the policy isolates, but for what");
+
+static const struct api_field root_fields[] = {
+    API_ROOT_API_VERSION,
+    API_ROOT_KIND,
+    API_ROOT_METADATA,
+    {"spec", &spec_schema, "Whom the policy isolates, but for what"},
+};
+static const struct api_schema root =
+    API_OBJECT_OF(root_fields, NETWORKING "NetworkPolicy",
+                  "NetworkPolicy describes what network traffic is allowed for a set of Pods");
+
+/* ---- table ---- */
+
+/* As kubectl prints a selector: "a=b,c in (d,e),!f", or "<none>". */
+static struct json *cell_selector(const struct json *obj, int64_t now_ms)
+{
+    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+    const struct json *selector = json_path(obj, "spec", "podSelector", NULL), *x;
+    const struct json *labels = json_get(selector, "matchLabels");
+    for (size_t i = 0; json_is(labels, JSON_OBJECT) && i < json_count(labels); i++) {
+        const char *v = json_get_string(json_at(labels, i));
+        strbuf_addf(&b, "%s%s=%s", b.size ? "," : "", json_key_at(labels, i), v ? v : "?");
+    }
+    JSON_FOREACH (x, json_get(selector, "matchExpressions")) {
+        const char *key = json_path_string(x, "key", NULL);
+        const char *op = json_path_string(x, "operator", NULL);
+        key = key ? key : "?";
+        op = op ? op : "?";
+        strbuf_adds(&b, b.size ? "," : "");
+        if (streq(op, "Exists") || streq(op, "DoesNotExist")) {
+            strbuf_addf(&b, "%s%s", streq(op, "Exists") ? "" : "!", key);
+            continue;
+        }
+        strbuf_addf(&b, "%s %s (", key, streq(op, "In") ? "in" : streq(op, "NotIn") ? "notin" : op);
+        const struct json *value;
+        bool first = true;
+        JSON_FOREACH (value, json_get(x, "values")) {
+            const char *s = json_get_string(value);
+            strbuf_addf(&b, "%s%s", first ? "" : ",", s ? s : "?");
+            first = false;
+        }
+        strbuf_addc(&b, ')');
+    }
+    return api_cell_text(strbuf_cstr(&b), "<none>");
+}
+
+static const struct api_column columns[] = {
+    API_COLUMN_NAME,
+    {"Pod-Selector", "string", "", "Selects the pods that the policy isolates", 0, cell_selector},
+    API_COLUMN_AGE,
+};
+static const char *const short_names[] = {"netpol", NULL};
+
+const struct api_kind api_kind_network_policy = {
+    .group = "networking.k8s.io",
+    .version = "v1",
+    .kind = "NetworkPolicy",
+    .plural = "networkpolicies",
+    .singular = "networkpolicy",
+    .short_names = short_names,
+    .namespaced = true,
+    .description = "NetworkPolicy describes what network traffic is allowed for a set of Pods",
+    .columns = columns,
+    .n_columns = ARRAY_SIZE(columns),
+    .defaults = defaults,
+    .validate = validate,
+    .schema = &root,
+};

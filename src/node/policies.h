@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Network policy on this node: the objects it follows, and the flows that come of them.
+ *
+ * Under ovs-networkpolicy the agent watches policies, namespaces, nodes and the pods of the whole cluster; of the
+ * objects only what sdn/policy.h needs is kept.  No flow is written before all lists are complete, so that a
+ * starting agent neither opens nor closes anything for a moment.  Changes that come together leave together.
+ * A policy that cannot be compiled is told in the log and by an Event.  Everything runs on the loop's thread. */
+#pragma once
+
+#include "client/client.h"
+#include "datapath/datapath.h"
+#include "sdn/policy.h"
+
+struct policies;
+
+struct policies_ops {
+    void (*synced)(void *ctx); /* All lists are complete.  Called once. */
+    /* An object of the project that an ADD may wait for became known. */
+    void (*known)(void *ctx, const char *project);
+};
+
+/* 'local': the node's subnet. */
+struct policies *policies_new(struct loop *l, struct api_client *client, const char *node_name,
+                              struct ip4_prefix local, const struct policies_ops *ops, void *ctx);
+/* Takes the flows out of the datapath that policies_begin gave. */
+struct policies *policies_free(struct policies *p);
+bool policies_synced(const struct policies *p);
+/* Once they are synced and the datapath's pods are known: from now on flows go to 'dp'. */
+void policies_begin(struct policies *p, struct datapath *dp);
+/* The datapath is gone, or goes with its flows as they are. */
+void policies_end(struct policies *p);
+
+/* A pod is about to be attached, or was detached. */
+void policies_attach(struct policies *p, const struct dp_pod *pod);
+void policies_detach(struct policies *p, const struct dp_pod *pod);
+
+struct policy *policies_compiler(struct policies *p); /* For what it can tell. */

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Network policy: from policies, namespaces and pods of the cluster to the flows of this node.  Pure.
+ *
+ * The objects come in one by one, as informers tell them; policy_flush then hands out the groups of flows
+ * (pipeline.h) that changed.  What it costs is of the size of the change: selectors are evaluated for the pods
+ * that changed, or the pods for a selector that is new; sets of addresses that policies share exist once.
+ *
+ *     policies ──▶ rules ──▶ sets (who is meant)      pods ──▶ addresses
+ *                                  └────── classes ──────┘
+ *
+ * A *set* is what one selector means at one place of a rule.  A *class* is a combination of sets that some pod
+ * is in; flows give each address its class, and rules speak of classes, addresses and ports by conjunctive match
+ * (ovs-fields(7)).  So the flows are the sum of pods, peers and ports, never their product.  Only policies that
+ * select a pod of this node have rules here.
+ *
+ * An object that cannot be compiled fails closed: NetworkPolicy isolates its pods and allows nothing; the
+ * administrator's kinds deny everything at their place.
+ *
+ * Numbers of classes and rules follow from names, so that a new agent computes the flows that the switch has.
+ * JSON is not kept.  Not thread-safe. */
+#pragma once
+
+#include "sdn/policy_spec.h"
+#include "wire/openflow.h"
+
+struct policy;
+
+struct policy_ops {
+    /* The group 'cookie' is now 'flows' (to be emptied by the callee; none: the group is gone). */
+    void (*set_group)(void *ctx, uint64_t cookie, struct of_flow_list *flows);
+};
+
+/* 'local': this node's subnet; its addresses are pods only when policy_attach says so. */
+struct policy *policy_new(struct ip4_prefix local, const struct policy_ops *ops, void *ctx);
+/* Hands out that every group is gone. */
+struct policy *policy_free(struct policy *p);
+
+/* ---- what there is ---- */
+
+/* A policy is there or has changed; 'ns' NULL for the kinds of the administrator.  -EINVAL: it cannot be compiled
+ * and fails closed; the error names the field. */
+int policy_set_object(struct policy *p, enum policy_kind kind, const char *ns, const char *name,
+                      const struct json *obj, struct err *e);
+void policy_delete_object(struct policy *p, enum policy_kind kind, const char *ns,
+                          const char *name);
+/* Objects of the API: their metadata, and of pods the named ports and the addresses, are looked at. */
+void policy_set_namespace(struct policy *p, const char *name, const struct json *obj);
+void policy_delete_namespace(struct policy *p, const char *name);
+void policy_set_pod(struct policy *p, const char *ns, const char *name, const struct json *obj);
+void policy_delete_pod(struct policy *p, const char *ns, const char *name);
+void policy_set_node(struct policy *p, const char *name, const struct json *obj);
+void policy_delete_node(struct policy *p, const char *name);
+/* A pod of this node has the address; one whose object is not known is cut off until it is. */
+void policy_attach(struct policy *p, uint32_t ip, const char *ns, const char *name);
+void policy_detach(struct policy *p, uint32_t ip);
+/* Whether the pod's labels and those of its namespace are known; -ENOENT says which are not. */
+int policy_knows_pod(const struct policy *p, const char *ns, const char *name, struct err *e);
+
+/* Hands out what changed since the last time. */
+void policy_flush(struct policy *p);
+
+/* ---- what came of it ---- */
+
+/* What the flows with the cookie are of: "NetworkPolicy red/web, ingress rule 1", "pods selected by NetworkPolicy
+ * red/web", "pod red/a".  False: the cookie is none of ours. */
+bool policy_describe(const struct policy *p, uint64_t cookie, struct strbuf *out);
+
+struct policy_stats {
+    size_t objects, active; /* Policies known, and those that select a pod here. */
+    size_t broken;          /* Of the known ones. */
+    size_t pods, sets, classes, rules;
+};
+void policy_get_stats(const struct policy *p, struct policy_stats *ret);
+
+/* Fail closed: policies are judged by class, so at most this many rules of one direction apply on one node; what
+ * is beyond counts as impossible to compile. */
+#define POLICY_MAX_RULES 57600

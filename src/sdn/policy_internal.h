@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside of the policy compiler.
+ *
+ *     policy.c        objects in: policies, namespaces, pods, attachments; the flush
+ *     policy_sets.c   sets, classes, and which address is in which
+ *     policy_rules.c  rules of active policies, and their share in flows
+ *     policy_flows.c  the flows of each group, and their names
+ *     policy_spec.c, policy_labels.c   values */
+#pragma once
+
+#include "sdn/pipeline.h"
+#include "sdn/policy.h"
+#include "sdn/tables.h"
+
+/* Where sets and classes live: direction * 2 + role. */
+enum role { ROLE_SUBJECT, ROLE_PEER };
+#define N_SPACES 4
+static inline unsigned space_of(enum policy_direction d, enum role r)
+{
+    return (unsigned) d * 2 + (unsigned) r;
+}
+
+#define RULES_A_BUCKET \
+    900 /* Rules of NetworkPolicy that share a priority: their conjunctions meet in flows. */
+#define N_BUCKETS 64
+static_assert(RULES_A_BUCKET < OF_MAX_CONJUNCTIONS, "they fit into one flow");
+static_assert(POLICY_MAX_RULES == RULES_A_BUCKET * N_BUCKETS, "");
+
+struct named_ports {
+    struct hmap_node node;
+    uint32_t refs, n;
+    struct named_port {
+        uint8_t proto;
+        uint16_t number;
+        char name[16];
+    } list[];
+};
+
+struct ns {
+    struct hmap_node node;
+    char *name;            /* NULL: the nodes. */
+    struct labels *labels; /* NULL: its object is not known. */
+    struct list pods, policies;
+    struct scope **scopes; /* That take it. */
+    size_t n_scopes, scopes_cap;
+};
+
+struct pod {
+    struct hmap_node node;
+    struct list in_ns, local; /* In p->locals while it has an address here. */
+    struct ns *ns;
+    struct labels *labels;
+    struct named_ports *ports;
+    struct endpoint *endpoints;
+    struct object **subject_of; /* While it has a local address. */
+    uint32_t n_subject_of;
+    uint32_t serial; /* Of two that claim an address the later one has it. */
+    uint16_t n_local;
+    bool known; /* Its object is, or was. */
+    bool present;
+    bool terminating;
+    char name[];
+};
+
+/* One address of a pod. */
+struct endpoint {
+    struct hmap_node node; /* By address; several may claim one. */
+    struct list dirty;
+    struct endpoint *next; /* Of the pod. */
+    struct pod *pod;
+    uint32_t ip;
+    bool local;
+    struct class *classes[N_SPACES];
+};
+
+/* Namespaces that sets look at. */
+struct scope {
+    struct hmap_node node;
+    struct policy_who *who;
+    struct hmap sets; /* By the first label that they ask for. */
+    size_t n_sets;
+};
+
+#define CLAUSE_ISOLATES 0
+#define CLAUSE_HOLDS UINT8_MAX /* Nothing but that it is needed. */
+struct use {
+    struct rule *rule; /* NULL: one of the two above, for 'object'. */
+    struct object *object;
+    uint8_t clause;
+};
+
+/* A port name that rules ask of a set's members, and what it means for some. */
+struct by_name {
+    struct policy_port_name name;
+    struct template **templates;
+    size_t n_templates, templates_cap;
+    struct set **sets; /* Members with one meaning each. */
+    size_t n_sets, sets_cap;
+};
+
+struct set {
+    struct hmap_node node, in_scope;
+    struct list garbage;
+    bool listed; /* In its scope. */
+    struct scope *scope;
+    struct policy_who *who;
+    uint8_t space;
+    struct set *base; /* Of members by a named port: the set without. */
+    struct policy_port_name name;
+    uint8_t proto;
+    uint16_t number;
+    uint64_t hash;
+    struct use *uses;
+    size_t n_uses, uses_cap;
+    struct by_name **names;
+    size_t n_names, names_cap;
+    struct class **classes;
+    size_t n_classes, classes_cap;
+};
+
+struct class
+{
+    struct hmap_node node;  /* By hash. */
+    struct hmap_node by_id; /* By space and id. */
+    struct list dirty;
+    uint64_t hash;
+    uint32_t id, refs;
+    uint8_t space;
+    uint32_t n;
+    struct set *sets[];
+};
+
+struct object {
+    struct hmap_node node;
+    struct list link;  /* Of its namespace, or of p->admin. */
+    struct list touch; /* In p->touched. */
+    struct ns *ns;
+    struct policy_spec spec;
+    uint64_t hash;
+    size_t n_subjects; /* Pods here that it selects. */
+    bool broken, active;
+    struct set *subject[2];
+    struct rule **rules;
+    size_t n_rules, rules_cap;
+    struct template **templates;
+    size_t n_templates, templates_cap;
+    char name[];
+};
+
+/* A rule with a named port: a rule each for what the name means. */
+struct template
+{
+    struct object *object;
+    const struct policy_rule_spec *spec;
+    enum policy_direction dir;
+    uint16_t index;
+    struct policy_port_name name;
+    struct set **bases; /* Whose members the name is asked of: the subject, or the peers. */
+    size_t n_bases;
+    struct rule **rules;
+    size_t n_rules, rules_cap;
+};
+
+struct rule {
+    struct hmap_node node; /* By conj_id. */
+    struct list dirty;
+    struct object *object;
+    const struct policy_rule_spec *spec; /* NULL: of a broken object. */
+    struct set *subject;
+    struct set **peers;
+    size_t n_peers;
+    struct dim **dims;
+    size_t n_dims, dims_cap;
+    uint32_t conj_id;
+    uint16_t index, priority, bucket;
+    uint8_t dir, action, n_clauses;
+    uint8_t table;
+    bool by_name;
+    uint8_t proto; /* by_name */
+    uint16_t number;
+};
+
+/* A port or an address block at one priority: shared by the rules that name it. */
+struct dim {
+    struct hmap_node node, by_cookie;
+    struct list dirty;
+    uint64_t cookie;
+    uint8_t table;
+    bool is_port;
+    uint8_t proto, len; /* Bits of 'value' that count. */
+    uint16_t priority;
+    uint32_t value;
+    struct dim_ref {
+        struct rule *rule;
+        uint8_t clause;
+    } * refs;
+    size_t n_refs, refs_cap;
+};
+
+struct policy {
+    struct ip4_prefix local;
+    const struct policy_ops *ops;
+    void *ctx;
+    struct label_pool pool;
+    struct labels *no_labels;
+    struct hmap named_ports;
+    struct hmap namespaces, pods, endpoints, objects;
+    struct ns nodes;
+    struct list locals;
+    struct list admin; /* Objects of the administrator's kinds. */
+    struct policy_who *everybody;
+
+    struct hmap scopes, sets, classes, class_ids, rules, dims, dim_cookies;
+    size_t bucket_rules[2][N_BUCKETS];
+    size_t n_admin_rules[2];
+    bool admin_changed[2];
+    bool meanings_changed; /* A set by a named port may have lost its last member. */
+
+    struct list touched, dirty_endpoints, dirty_classes, dirty_rules, dirty_dims, garbage;
+    uint32_t *dirty_ips;
+    size_t n_dirty_ips, dirty_ips_cap;
+    struct set **found[N_SPACES]; /* Scratch of endpoint_update. */
+    size_t n_found[N_SPACES], found_cap[N_SPACES];
+    uint32_t serial;
+    size_t n_broken;
+};
+
+/* ---- policy_sets.c ---- */
+struct ns *ns_find(const struct policy *p, const char *name); /* NULL: nothing is known of it. */
+struct ns *ns_get(struct policy *p, const char *name);
+void ns_release(struct policy *p, struct ns *ns); /* When nothing is left of it. */
+void ns_rescope(struct policy *p, struct ns *ns); /* Its labels changed. */
+bool who_matches(const struct policy_who *w, const struct policy *p, const struct pod *pod);
+/* The set of 'who' in 'space'; it is freed when nobody uses it at the end of a flush. */
+struct set *set_get(struct policy *p, unsigned space, struct policy_who *who);
+void set_use(struct policy *p, struct set *s, struct rule *rule, struct object *o, uint8_t clause);
+void set_unuse(struct policy *p, struct set *s, const struct rule *rule, const struct object *o,
+               uint8_t clause);
+void set_add_template(struct policy *p, struct set *s, struct template *t);
+void set_remove_template(struct policy *p, struct set *s, struct template *t);
+/* Members of 'base' for which the name means this port. */
+struct set *set_by_name(struct policy *p, struct set *base, const struct policy_port_name *name,
+                        uint8_t proto, uint16_t number);
+void set_touch_classes(struct policy *p, struct set *s);
+void pod_touch(struct policy *p, struct pod *pod);
+void endpoint_touch(struct policy *p, struct endpoint *ep);
+void endpoints_update(struct policy *p); /* Those that were touched. */
+void endpoint_free(struct policy *p, struct endpoint *ep);
+void ip_touch(struct policy *p, uint32_t ip);
+/* Members leave the sets that nobody uses, and those go. */
+void sets_collect(struct policy *p);
+
+/* ---- policy_rules.c ---- */
+void object_activate(struct policy *p, struct object *o);
+void object_deactivate(struct policy *p, struct object *o);
+/* A member of the template's sets has the named port at 'number'. */
+void template_expand(struct policy *p, struct template *t, uint8_t proto, uint16_t number);
+void templates_collect(
+    struct policy *p); /* Removes the rules of what a name means nowhere any more. */
+void admin_layout(struct policy *p, enum policy_direction d); /* Priorities by rank. */
+
+/* ---- policy_flows.c ---- */
+uint64_t class_cookie(const struct class *c);
+void emit_ip(struct policy *p, uint32_t ip);
+void emit_class(struct policy *p, const struct class *c);
+void emit_rule(struct policy *p, const struct rule *r);
+void emit_dim(struct policy *p, const struct dim *d);
+void emit_nothing(struct policy *p, uint64_t cookie);

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers of br0's tables and what its registers hold; docs/pipeline.md explains each.  Internal to src/sdn. */
+#pragma once
+
+enum table {
+    CLASSIFY = 0,
+    FROM_VXLAN = 10,
+    FROM_POD = 20,
+    FROM_HOST = 30,
+    TRACK = 31, /* 31 to 38 and 71 to 76 under ovs-networkpolicy only. */
+    STATE = 32,
+    EGRESS_SUBJECT = 33,
+    EGRESS_PEER = 34,
+    EGRESS_ADMIN = 35,
+    EGRESS_POLICY = 36,
+    EGRESS_BASELINE = 37,
+    EGRESS_DENIED = 38,
+    ARP = 40,
+    ARP_REPLY = 45,
+    ROUTE = 50,
+    REMOTE = 60,
+    LOCAL = 70,
+    INGRESS_SUBJECT = 71,
+    INGRESS_PEER = 72,
+    INGRESS_ADMIN = 73,
+    INGRESS_POLICY = 74,
+    INGRESS_BASELINE = 75,
+    INGRESS_DENIED = 76,
+    ISOLATION = 80,
+    HOST = 90,
+};
+
+#define REG_SRC_VNID 0
+#define REG_DST_VNID 1
+#define REG_DST_PORT 2
+#define REG_SCRATCH 3
+#define REG_SUBJECT 4 /* Class of the pod whose policies are asked ... */
+#define REG_PEER 5    /* ... and of who is at the other end; 0: no policy speaks of it. */
+#define REG_STATE 6
+
+/* REG_STATE: what the connection tracker and earlier verdicts say of the packet. */
+#define STATE_ONWARD 0 /* Of a connection that exists, or of none that could: judged anew. */
+#define STATE_NEW 1    /* Judged, and what is delivered makes the connection. */
+#define STATE_REPLY 2  /* Answers or concerns an allowed one: passes. */
+
+/* All of the pod network is one zone: no two of its addresses are the same.  But Open vSwitch's own tracker knows
+ * no ports of SCTP: there each association has a zone by a hash of its addresses and ports. */
+#define REG_ZONE 7
+#define CT_ZONE 4788
+#define CT_SCTP_ZONE_BITS 15 /* And the bit above them set. */
+#define CT_MARK_ALLOWED 0
+#define CT_MARK_DENIED 1 /* A policy has denied it since it was made: its replies do not pass. */
+
+#define ETH_IP4 0x0800
