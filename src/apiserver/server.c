@@ -49,6 +49,7 @@ static void on_snapshot(void *ctx, const struct store_item *items, size_t n, uin
         /* Watches cannot be told what was missed: their clients list again. */
         watch_end_all(a);
         cache_load(&a->cache, items, n, revision, definitions_load, a);
+        security_changed(a->security, NULL, NULL);
     }
     a->lost = false;
     definitions_settle(a);

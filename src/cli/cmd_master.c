@@ -345,8 +345,7 @@ static void controllers_failed(void *ctx, const struct err *e)
 static bool connect_self(struct master *m, struct api_client **ret)
 {
     struct err e = {0};
-    const char *host = streq(m->host, "0.0.0.0") ? "127.0.0.1" : m->host;
-    CLEANUP_FREE char *url = xasprintf("http://%s:%d", m->tls ? "127.0.0.1" : host, m->own_port);
+    CLEANUP_FREE char *url = xasprintf("http://127.0.0.1:%d", m->own_port);
     struct kubeconfig way = {.server = url, .token = (char *) master_security_token(m->security)};
     if (api_client_with(m->loop, &way, "tenet-master/" TENET_VERSION, ret, &e) < 0) {
         controllers_failed(m, &e);
@@ -434,8 +433,8 @@ static void on_hangup(void *ctx)
     renew(ctx);
 }
 
-/* The controllers' way in beside HTTPS: a port that only this host can reach, and only with a token that no one
- * else knows. */
+/* The controllers' way in: a port that only this host can reach, beside HTTPS only with a token that no one else
+ * knows, and one where the limits of a client are not theirs. */
 static int serve_controllers(struct master *m, struct err *e)
 {
     CLEANUP(fd_close) int fd = -1;
@@ -444,7 +443,7 @@ static int serve_controllers(struct master *m, struct err *e)
         return r;
     }
     m->own_port = sock_local_port(fd);
-    return http_server_add_listener(m->http, fd_take(&fd), e);
+    return http_server_add_own_listener(m->http, fd_take(&fd), e);
 }
 
 /* All sockets that the API is served on; the controllers' way in is one of them. */
@@ -479,13 +478,11 @@ static int serve(struct master *m, const struct master_config *c, int fd, struct
     for (int i = 0; r == 0 && i < n; i++) {
         r = http_server_add_listener_tls(m->http, ACTIVATION_FIRST_FD + i, tls, e);
     }
-    m->own_port = m->port;
-    if (r == 0 && m->tls) {
-        loop_timer_arm(m->renewal, RENEWAL_MS);
-        r = serve_controllers(m, e);
-    }
-    if (r < 0) {
+    if (r < 0 || (r = serve_controllers(m, e)) < 0) {
         return r;
+    }
+    if (m->tls) {
+        loop_timer_arm(m->renewal, RENEWAL_MS);
     }
     log_info("serving", "address=%s:%d scheme=%s activated=%d plugin=%s storage=%s", m->host,
              m->port, m->tls ? "https" : "http", n, sdn_plugin_name(c->network.plugin),

@@ -4,7 +4,8 @@
     recorder.py LISTEN_HOST:PORT BACKEND_PORT LOG
 
 Each line of LOG is a JSON object: method, path, query, content type, body and status.  While a file LOG.gone
-exists, watches are answered as a server does that has forgotten their version.
+exists, watches are answered as a server does that has forgotten their version.  While LOG.without exists, the API
+group in it is not known.
 """
 import http.client
 import http.server
@@ -38,12 +39,25 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
         self.wfile.flush()
 
+    def unknown(self):
+        try:
+            with open(self.server.log + ".without") as f:
+                return self.path.startswith(f"/apis/{f.read()}/")
+        except FileNotFoundError:
+            return False
+
     def forward(self):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         if "watch=" in self.path and os.path.exists(self.server.log + ".gone"):
             self.record(200, body)
             self.begin(200, "application/json")
             self.chunk(json.dumps(GONE).encode() + b"\n")
+            self.chunk(b"")
+            return
+        if self.unknown():
+            self.record(404, body)
+            self.begin(404, "text/plain; charset=utf-8")
+            self.chunk(b"404 page not found\n")
             self.chunk(b"")
             return
         backend = http.client.HTTPConnection("127.0.0.1", self.server.backend)

@@ -106,6 +106,15 @@ def attach(f, node, pod, project):
     return json.loads(r.stdout)["ips"][0]["address"].split("/")[0], ns
 
 
+def put(f, path, change):
+    """Changes an object (or its status) through the REST API, past the recorder."""
+    url = f"http://127.0.0.1:{f.backend}{path}"
+    obj = json.loads(f.lab.ns("master", ["curl", "-fsS", url]).stdout)
+    change(obj)
+    f.lab.ns("master", ["curl", "-fsS", "-X", "PUT", "-H", "Content-Type: application/json", "-d", json.dumps(obj),
+                        url])
+
+
 def rules():
     """Of rbac.yaml: role to a list of (API groups, resources, verbs)."""
     found = {}
@@ -121,7 +130,7 @@ def rules():
 
 def attributes(r):
     """(verb, group, namespace, resource with subresource, name) of a request, as a Kubernetes API server reads it."""
-    m = re.fullmatch(r"/(?:api/v1|apis/([\w.-]+)/v1)(?:/namespaces/([\w.-]+)(?=/))?/([a-z]+)(?:/([^/]+))?(?:/(status))?",
+    m = re.fullmatch(r"/(?:api/v1|apis/([\w.-]+)/v1(?:alpha1)?)(?:/namespaces/([\w.-]+)(?=/))?/([a-z]+)(?:/([^/]+))?(?:/(status))?",
                      r["path"])
     assert m, r
     group, ns, resource, name, sub = m.groups()
@@ -207,6 +216,63 @@ def test_nodes_and_controllers_on_another_api_server(foreign):
         check_request(r, roles)
     assert len(requests) > 30
     assert not [r for r in requests if r["status"] in (400, 405, 415, 422)]
+
+
+def test_policies_of_another_api_server(foreign):
+    """Which has NetworkPolicy, as each has, and not at first the kinds of administrators' policies."""
+    f = foreign
+    without = pathlib.Path(f"{f.log}.without")
+    without.write_text("policy.networking.k8s.io")
+    plugin = "redhat/openshift-ovs-networkpolicy"
+    f.start("master", [TENET, "master", "--controllers-only", "--kubeconfig", f.kubeconfig, "--plugin", plugin])
+    for n in f.nodes:
+        config = f.dirs[n].parent / "node-config.yaml"
+        config.write_text(config.read_text().replace("redhat/openshift-ovs-multitenant", plugin))
+        f.start(n, [TENET, "node", "--config", config, "--kubeconfig", f.kubeconfig])
+    f.kubectl("create", "namespace", "red")
+    wait_for("the project's network", lambda: "red" in [n["netname"] for n in f.objects("netnamespaces")])
+    try:
+        wait_for("both agents to be ready", lambda: all(list(d.glob("*.conf")) for d in f.dirs.values()))
+    except AssertionError as e:
+        raise AssertionError(f"{e}\n{f.logs()}") from None
+
+    def pod(name, node, app):
+        """What kubelet tells of a pod, and what the runtime does."""
+        path = "/api/v1/namespaces/red/pods"
+        f.kubectl("create", "-f", "-", input=json.dumps({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "red", "labels": {"app": app}},
+            "spec": {"nodeName": node, "containers": [{"name": "c", "image": "i"}]}}))
+        address, ns = attach(f, node, name, "red")
+        put(f, f"{path}/{name}/status", lambda p: p.update(
+            status={"phase": "Running", "podIP": address, "podIPs": [{"ip": address}]}))
+        return address, ns
+
+    server, _ = pod("server", f.nodes[0], "server")
+    _, client = pod("client", f.nodes[1], "client")
+
+    def reaches():
+        return run(["ip", "netns", "exec", client, "ping", "-n", "-q", "-c", "1", "-W", "1", server],
+                   check=False).returncode == 0
+    wait_for("the server to be reached", reaches)
+    deny = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy",
+            "metadata": {"name": "deny", "namespace": "red"}, "spec": {"podSelector": {"matchLabels": {"app": "server"}}}}
+    f.kubectl("apply", "-f", "-", input=json.dumps(deny))
+    wait_for("the policy to be enforced", lambda: not reaches())
+    allow = {**deny, "metadata": {"name": "allow", "namespace": "red"},
+             "spec": {**deny["spec"], "ingress": [{"from": [{"podSelector": {"matchLabels": {"app": "client"}}}]}]}}
+    f.kubectl("apply", "-f", "-", input=json.dumps(allow))
+    wait_for("the server to be reached again", reaches)
+    # Now the administrators' kinds are installed, and found without a restart.
+    without.unlink()
+    f.kubectl("apply", "-f", "-", input=json.dumps({
+        "apiVersion": "policy.networking.k8s.io/v1alpha1", "kind": "AdminNetworkPolicy", "metadata": {"name": "closed"},
+        "spec": {"priority": 1, "subject": {"namespaces": {"matchLabels": {"kubernetes.io/metadata.name": "red"}}},
+                 "ingress": [{"action": "Deny", "from": [{"namespaces": {}}]}]}}))
+    wait_for("the administrator's policy to be enforced", lambda: not reaches(), deadline=90)
+    roles = rules()
+    for r in f.requests():
+        check_request(r, roles)
+    assert not [r for r in f.requests() if r["status"] in (400, 405, 415, 422)]
 
 
 def test_only_one_copy_of_the_controllers_works(foreign):
