@@ -29,13 +29,12 @@ struct http_limits {
     size_t
         max_conn_queue; /* Unsent bytes of an HTTP/2 connection at which requests wait; 0: 8 MiB. */
     unsigned max_conns; /* When there are more, those that are missed least give way; 0: 20,000. */
-    unsigned
-        max_conns_client; /* From one address, others are closed at once; 0: any number. */
-    unsigned max_streams; /* Requests at once on an HTTP/2 connection; 0: 250. */
-    uint64_t idle_ms;     /* Between requests; 0: 90,000. */
-    uint64_t head_ms;     /* To receive a request's head, and for a TLS handshake; 0: 15,000. */
-    uint64_t body_ms;     /* To receive a request's body; 0: 30,000. */
-    uint64_t send_ms;     /* For the client to take the next 16 KiB of what is queued; 0: 30,000. */
+    unsigned max_conns_client; /* From one address, others are closed at once; 0: any number. */
+    unsigned max_streams;      /* Requests at once on an HTTP/2 connection; 0: 250. */
+    uint64_t idle_ms;          /* Between requests; 0: 90,000. */
+    uint64_t head_ms; /* To receive a request's head, and for a TLS handshake; 0: 15,000. */
+    uint64_t body_ms; /* To receive a request's body; 0: 30,000. */
+    uint64_t send_ms; /* For the client to take the next 16 KiB of what is queued; 0: 30,000. */
 };
 
 /* What has been and what is; counters count from the start. */

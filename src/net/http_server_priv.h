@@ -64,7 +64,7 @@ struct http_source {
 struct http_listener {
     struct http_server *server;
     struct tls_context *tls; /* NULL: plain. */
-    bool own; /* See http_server_add_own_listener. */
+    bool own;                /* See http_server_add_own_listener. */
     int fd;
     struct loop_fd *watch;
 };
