@@ -109,7 +109,7 @@ static void bootstrapped(void *ctx, const struct err *e)
         c->gc = gc_new(c->loop, c->client, c->recorder);
     }
     if (whole && c->cfg.security) {
-        c->rbac = rbac_bootstrap_new(c->loop, c->client, roles_are_there, c);
+        c->rbac = rbac_bootstrap_new(c->loop, c->client, c->cfg.network.plugin, roles_are_there, c);
     } else {
         c->cfg.started(c->cfg.ctx);
     }
