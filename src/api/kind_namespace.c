@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Namespace (core v1): what OpenShift calls a project. */
 #include "api/kind_util.h"
+#include "api/schema_core.h"
 
 #define NAME_LABEL "kubernetes.io/metadata.name"
 
@@ -74,6 +75,43 @@ static void validate(const struct json *obj, const struct json *old, struct api_
     }
 }
 
+/* ---- schema ---- */
+
+#define CORE "io.k8s.api.core.v1."
+
+static const struct api_field namespace_spec_fields[] = {
+    {"finalizers", &api_schema_string_list, "Who has to be done before the namespace goes"},
+};
+static const struct api_schema namespace_spec =
+    API_OBJECT_OF(namespace_spec_fields, CORE "NamespaceSpec", "What a namespace is to be");
+
+static const struct api_field namespace_condition_fields[] = {
+    {"lastTransitionTime", &api_schema_time, "When the status last changed"},
+    {"message", &api_schema_string, "Details for people"},
+    {"reason", &api_schema_string, "Why it last changed, in CamelCase"},
+    {"status", &api_schema_string, "True, False or Unknown", true},
+    {"type", &api_schema_string, "Type of the condition", true},
+};
+static const struct api_schema namespace_condition = API_OBJECT_OF(
+    namespace_condition_fields, CORE "NamespaceCondition", "One aspect of a namespace's state");
+
+static const struct api_field namespace_status_fields[] = {
+    {"conditions", API_MAP_LIST(&namespace_condition, "type", "type"), "Aspects of its state"},
+    {"phase", API_ENUM("Active", "Terminating"), "Active or Terminating"},
+};
+static const struct api_schema namespace_status =
+    API_OBJECT_OF(namespace_status_fields, CORE "NamespaceStatus", "What a namespace is");
+static const struct api_field root_fields[] = {
+    API_ROOT_API_VERSION,
+    API_ROOT_KIND,
+    API_ROOT_METADATA,
+    {"spec", &namespace_spec, "What the namespace is to be"},
+    {"status", &namespace_status, "What the namespace is"},
+};
+static const struct api_schema root =
+    API_OBJECT_OF(root_fields, CORE "Namespace",
+                  "Namespace provides a scope for names; a project is a namespace.");
+
 static const struct api_column columns[] = {
     API_COLUMN_NAME,
     {"Status", "string", "", "The status of the namespace", 0, cell_status},
@@ -101,4 +139,5 @@ const struct api_kind api_kind_namespace = {
     .prepare = prepare,
     .validate = validate,
     .selectable = selectable,
+    .schema = &root,
 };

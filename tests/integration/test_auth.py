@@ -377,6 +377,18 @@ def test_a_node_has_what_is_its_own(c):
     assert c.ask(c.user("system:node:n2"), "GET", "/api/v1/nodes/n2")[0] == 403
 
 
+def test_nodes_know_all_pods_where_policy_needs_them(cluster):
+    c = cluster(networkConfig={"networkPluginName": "redhat/openshift-ovs-networkpolicy"})
+    node = c.user("system:node:n1", "system:nodes")
+    for path in ("/api/v1/pods", "/api/v1/nodes", "/api/v1/namespaces", "/apis/networking.k8s.io/v1/networkpolicies",
+                 "/apis/policy.networking.k8s.io/v1alpha1/adminnetworkpolicies",
+                 "/apis/policy.networking.k8s.io/v1alpha1/baselineadminnetworkpolicies"):
+        assert c.ask(node, "GET", path)[0] == 200, path
+    assert c.ask(node, "GET", "/api/v1/secrets")[0] == 403
+    assert c.ask(node, "POST", "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies",
+                 {"metadata": {"name": "p"}, "spec": {"podSelector": {}}})[0] == 403
+
+
 @pytest.fixture
 def tls_lab():
     """A lab with HTTPS and two nodes: its name, and a function that runs `tenet lab`."""
