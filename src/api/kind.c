@@ -19,6 +19,7 @@ const struct api_kind *const api_kinds[] = {
     &api_kind_net_namespace,
     &api_kind_lease,
     &api_kind_event_v1,
+    &api_kind_project,
     &api_kind_crd,
     &api_kind_network_policy,
     &api_kind_admin_network_policy,
@@ -36,6 +37,11 @@ const struct api_kind *const api_kinds[] = {
     &api_kind_self_subject_rules_review,
     NULL,
 };
+
+bool api_kind_is_namespace(const struct api_kind *k)
+{
+    return k == &api_kind_namespace || k == &api_kind_project;
+}
 
 static const struct api_registry compiled_in = {
     .list = (const struct api_kind **) api_kinds,

@@ -113,7 +113,9 @@ struct api_kind {
     bool custom;                   /* Made by a CustomResourceDefinition. */
     const struct api_view *view;   /* NULL: its objects are its own. */
     bool create_on_update;         /* PUT makes what is not there. */
-    const char *warning;           /* Told to who uses this version; NULL: nothing. */
+    /* Lists and watches show those that the user may get, unless the user may list what it is a view of. */
+    bool personal;
+    const char *warning; /* Told to who uses this version; NULL: nothing. */
     const char *description;
     const struct api_column *columns;
     size_t n_columns;
@@ -133,6 +135,9 @@ struct api_kind {
     const struct api_field_label *selectable;
     const struct api_schema *schema; /* Of the whole object (api/schema.h); NULL: anything goes. */
 };
+
+/* Whether its objects are the namespaces: Namespace, and Project. */
+bool api_kind_is_namespace(const struct api_kind *k);
 
 /* All kinds that are compiled in, NULL-terminated, in discovery order. */
 extern const struct api_kind *const api_kinds[];

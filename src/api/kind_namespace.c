@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Namespace (core v1): what OpenShift calls a project. */
+/* Namespace (core v1), and Project (project.openshift.io/v1): the same objects, of which a user sees the own. */
 #include "api/kind_util.h"
 #include "api/schema_core.h"
 
@@ -117,7 +117,7 @@ static const struct api_column columns[] = {
     {"Status", "string", "", "The status of the namespace", 0, cell_status},
     API_COLUMN_AGE,
 };
-static const char *const short_names[] = {"ns", "project", "projects", NULL};
+static const char *const short_names[] = {"ns", NULL};
 static const struct api_field_label selectable[] = {
     {"status.phase"},
     {0},
@@ -140,4 +140,50 @@ const struct api_kind api_kind_namespace = {
     .validate = validate,
     .selectable = selectable,
     .schema = &root,
+};
+
+/* ---- Project ---- */
+
+static struct json *cell_display_name(const struct json *obj, int64_t now_ms)
+{
+    const char *name =
+        json_path_string(obj, "metadata", "annotations", "openshift.io/display-name", NULL);
+    return api_cell_text(name, "");
+}
+
+static void same_form(struct json *obj)
+{
+}
+
+static const struct api_schema project_root = API_OBJECT_OF(
+    root_fields, "com.github.openshift.api.project.v1.Project",
+    "Project is a namespace with the people who work in it, and a network of its own.");
+
+static const struct api_column project_columns[] = {
+    API_COLUMN_NAME,
+    {"Display Name", "string", "", "The project's name for people", 0, cell_display_name},
+    {"Status", "string", "", "The status of the project", 0, cell_status},
+};
+static const struct api_view project_view = {
+    .of = &api_kind_namespace, .show = same_form, .store = same_form};
+
+const struct api_kind api_kind_project = {
+    .group = "project.openshift.io",
+    .version = "v1",
+    .kind = "Project",
+    .plural = "projects",
+    .singular = "project",
+    .status_subresource = true,
+    .personal = true,
+    .description =
+        "Project is a namespace with the people who work in it, and a network of its own.",
+    .view = &project_view,
+    .columns = project_columns,
+    .n_columns = ARRAY_SIZE(project_columns),
+    .check_name = api_check_dns_label,
+    .defaults = defaults,
+    .prepare = prepare,
+    .validate = validate,
+    .selectable = selectable,
+    .schema = &project_root,
 };

@@ -286,7 +286,7 @@ static int check_preconditions(struct deletion *d, const struct object *o, const
 static void delete_marked(struct write *w, struct object *base)
 {
     struct deletion *d = w->deletion;
-    if (!d->collection && streq(w->ck->kind->plural, "namespaces")) {
+    if (!d->collection && api_kind_is_namespace(w->ck->kind)) {
         respond_conflict(d->q, d->q->name,
                          "The system is ensuring all content is removed from this namespace.  Upon "
                          "completion, this namespace will automatically be purged by the system.");
@@ -391,14 +391,14 @@ static bool is_protected(const struct request *q)
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         found |= streq(q->name, names[i]);
     }
-    return found && streq(q->kind->plural, "namespaces") && !*q->kind->group;
+    return found && api_kind_is_namespace(q->kind);
 }
 
 void handle_delete(struct request *q)
 {
     if (is_protected(q)) {
-        CLEANUP_FREE char *message =
-            xasprintf("namespaces \"%s\" is forbidden: this namespace may not be deleted", q->name);
+        CLEANUP_FREE char *message = xasprintf(
+            "%s \"%s\" is forbidden: this namespace may not be deleted", q->kind->plural, q->name);
         respond_status(
             q, &(struct status){
                    .code = 403, .reason = "Forbidden", .message = message, .name = q->name});

@@ -46,7 +46,7 @@ static struct json *verbs(const struct api_kind *k, const struct api_subresource
     }
     for (size_t i = 0; i < ARRAY_SIZE(object_verbs); i++) {
         /* As in Kubernetes: namespaces are not deleted as a collection. */
-        if (!streq(object_verbs[i], "deletecollection") || !streq(k->plural, "namespaces")) {
+        if (!streq(object_verbs[i], "deletecollection") || !api_kind_is_namespace(k)) {
             json_append(all, json_string(object_verbs[i]));
         }
     }

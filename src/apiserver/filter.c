@@ -112,8 +112,9 @@ bool filter_agrees(struct request *q)
 {
     const struct attributes *a = &q->attributes;
     const struct api_kind *k = q->kind;
-    bool is_namespace = !*k->group && streq(k->plural, "namespaces");
-    const char *ns = q->namespace ? q->namespace : is_namespace && q->name ? q->name : "";
+    const char *ns = q->namespace                          ? q->namespace
+                     : api_kind_is_namespace(k) && q->name ? q->name
+                                                           : "";
     bool narrowed = !q->name && (q->verb == VERB_LIST || q->verb == VERB_WATCH);
     if (a->is_resource && streq(a->verb, verb_names[q->verb]) && streq(a->group, k->group) &&
         streq(a->version, k->version) && streq(a->resource, k->plural) &&

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Get and list: answered from the watch cache. */
 #include "apiserver/list_stream.h"
+#include "apiserver/security.h"
 #include "base/base64.h"
 #include "base/timeutil.h"
 
@@ -26,6 +27,24 @@ int version_parse(struct request *q, uint64_t *ret, bool *ret_present)
     *ret = n;
     *ret_present = s && *s;
     return 0;
+}
+
+/* The user may get it, one by one. */
+static bool is_visible(const struct request *q, const char *name)
+{
+    const struct api_kind *k = q->kind;
+    return authz_may(q->server->security, q->user, "get", k->group, k->plural,
+                     api_kind_is_namespace(k) ? name : NULL, name);
+}
+
+/* A kind that shows each user the own objects, to one who may not list them all. */
+static bool sees_a_part(struct request *q)
+{
+    const struct api_kind *k = q->kind;
+    return k->personal && (q->verb == VERB_LIST || q->verb == VERB_WATCH) &&
+           !q->server->security->open &&
+           !authz_may(q->server->security, q->user, "list", k->view->of->group, k->view->of->plural,
+                      NULL, NULL);
 }
 
 int selection_parse(struct request *q, struct selection *ret)
@@ -55,6 +74,7 @@ int selection_parse(struct request *q, struct selection *ret)
             return r;
         }
     }
+    s.viewer = sees_a_part(q) ? q : NULL;
     *ret = s;
     return 0;
 }
@@ -68,7 +88,8 @@ void selection_done(struct selection *s)
 bool selection_matches(const struct selection *s, const struct object *o)
 {
     return (!s->name || streq(api_index_field(o->index, 0), s->name)) &&
-           api_selector_matches(s->fields, o->index) && api_selector_matches(s->labels, o->index);
+           api_selector_matches(s->fields, o->index) && api_selector_matches(s->labels, o->index) &&
+           (!s->viewer || is_visible(s->viewer, api_index_field(o->index, 0)));
 }
 
 const char *selection_value(const struct request *q, const struct selection *s)

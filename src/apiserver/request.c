@@ -152,7 +152,7 @@ static int parse_verb(struct request *q)
             return -EOPNOTSUPP;
         }
         /* As in Kubernetes: a slip must not take every project along. */
-        return item || !streq(q->kind->plural, "namespaces") ? 0 : -EOPNOTSUPP;
+        return item || !api_kind_is_namespace(q->kind) ? 0 : -EOPNOTSUPP;
     }
     return -EOPNOTSUPP;
 }

@@ -236,16 +236,10 @@ void object_validate(const struct api_kind *k, const struct json *obj, const str
 
 /* ---- deletion ---- */
 
-/* Namespaces have finalizers in their specification, too. */
-static bool is_namespace(const struct api_kind *k)
-{
-    return streq(k->plural, "namespaces") && !*k->group;
-}
-
 bool object_has_finalizers(const struct api_kind *k, const struct json *obj)
 {
     return json_count(json_path(obj, "metadata", "finalizers", NULL)) ||
-           (is_namespace(k) && json_count(json_path(obj, "spec", "finalizers", NULL)));
+           (api_kind_is_namespace(k) && json_count(json_path(obj, "spec", "finalizers", NULL)));
 }
 
 bool object_is_finished(const struct api_kind *k, const struct json *obj)
@@ -259,7 +253,7 @@ void object_mark_deleted(const struct api_kind *k, struct json *obj, int64_t now
     struct json *meta = json_get(obj, "metadata");
     json_set(meta, "deletionTimestamp", time_text(now_ms));
     json_set_int(meta, "deletionGracePeriodSeconds", 0);
-    if (is_namespace(k)) {
+    if (api_kind_is_namespace(k)) {
         json_set_string(json_ensure_object(obj, "status"), "phase", "Terminating");
     }
 }

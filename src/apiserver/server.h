@@ -207,6 +207,8 @@ void handle_metrics(struct request *q);
 struct selection {
     struct api_selector *labels, *fields;
     const char *name; /* Of the object, when one is watched by its path; the request's. */
+    const struct request
+        *viewer; /* Whose user must have leave to get each; NULL: that is settled. */
 };
 int selection_parse(struct request *q, struct selection *ret);
 void selection_done(struct selection *s);

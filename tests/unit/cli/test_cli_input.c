@@ -49,7 +49,7 @@ static void resources_are_understood_in_all_forms(void **state)
     assert_resources(ARGS("no"), "Node:*");
     assert_resources(ARGS("Node", "n1", "n2"), "Node:n1 Node:n2");
     assert_resources(ARGS("node,ns"), "Node:* Namespace:*");
-    assert_resources(ARGS("project", "red"), "Namespace:red");
+    assert_resources(ARGS("project", "red"), "Project:red");
     assert_resources(ARGS("ns,netnamespaces", "red"), "Namespace:red NetNamespace:red");
     assert_resources(ARGS("node/n1", "ns/red"), "Node:n1 Namespace:red");
     assert_resources(ARGS("hostsubnets.network.openshift.io", "n1"), "HostSubnet:n1");
