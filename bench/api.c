@@ -91,6 +91,23 @@ static double resident_mb(pid_t pid)
     return (double) resident * (double) sysconf(_SC_PAGESIZE) / 1e6;
 }
 
+/* The most that was ever resident. */
+static double peak_mb(pid_t pid)
+{
+    CLEANUP_FREE char *path = xasprintf("/proc/%d/status", (int) pid);
+    FILE *f = fopen(path, "re");
+    char line[256];
+    unsigned long kb = 0;
+    while (f && !kb && fgets(line, sizeof line, f)) {
+        (void) sscanf(line, "VmHWM: %lu", &kb);
+    }
+    if (!kb) {
+        fail(path, "cannot be read");
+    }
+    fclose(f);
+    return (double) kb * 1024 / 1e6;
+}
+
 struct reply {
     bool done;
     int status;
@@ -413,7 +430,7 @@ static void put_next(struct puts *p)
     store_put(p->store, key, p->value, STORE_ABSENT, put_done, p);
 }
 
-static void put_ready(void *ctx, const struct store_item *items, size_t n, uint64_t revision)
+static void put_ready(void *ctx, struct store_item *items, size_t n, uint64_t revision)
 {
     ((struct puts *) ctx)->ready = true;
 }
@@ -492,8 +509,8 @@ static void measure(struct bench *b, const struct sizes *n)
     printf("  and after these %.0f MB\n", resident_mb(b->master));
     master_stop(b);
     ready = master_start(b);
-    printf("  restart with all that: /readyz after %.0f ms, %.0f MB\n", ready,
-           resident_mb(b->master));
+    printf("  restart with all that: /readyz after %.0f ms, %.0f MB, at its peak %.0f MB\n", ready,
+           resident_mb(b->master), peak_mb(b->master));
     master_stop(b);
 }
 

@@ -211,8 +211,7 @@ static int compare_key(const void *key, const void *item)
     return strcmp(key, ((const struct store_item *) item)->key);
 }
 
-void store_report_snapshot(struct store *s, const struct store_item *items, size_t n,
-                           uint64_t revision)
+void store_report_snapshot(struct store *s, struct store_item *items, size_t n, uint64_t revision)
 {
     bool marked = n && bsearch(STORE_IMPORT_KEY, items, n, sizeof *items, compare_key);
     if (s->blocked || (marked && !s->importing)) {
