@@ -63,7 +63,7 @@ static size_t make_program(const struct redirect *d, struct bpf_insn out[24])
         }
     }
     out[n++] = set(BPF_REG_1, d->to);
-    out[n++] = set(BPF_REG_2, d->hook == REDIRECT_INGRESS ? BPF_F_INGRESS : 0);
+    out[n++] = set(BPF_REG_2, d->hook == REDIRECT_INGRESS && !d->send ? BPF_F_INGRESS : 0);
     out[n++] = (struct bpf_insn){.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_redirect};
     out[n++] = (struct bpf_insn){.code = BPF_JMP | BPF_EXIT};
     if (d->destination) {

@@ -19,7 +19,8 @@ enum redirect_hook {
 struct redirect {
     int ifindex; /* The link with the hook ... */
     enum redirect_hook hook;
-    int to; /* ... and the one whose side of the same name the frames go to. */
+    int to;    /* ... and the one whose side of the same name the frames go to, ... */
+    bool send; /* ... unless it shall send what the first one received. */
     const struct mac *destination; /* NULL: any; else only frames to it pass, others are dropped. */
 };
 

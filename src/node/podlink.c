@@ -60,7 +60,8 @@ static int replace_pair(struct rtnl *r, const struct podlink *p, struct err *e)
 
 static struct dp_wire wire_of(const struct podlink *p)
 {
-    return (struct dp_wire){.host_if = p->host_if, .port = p->port, .mac = p->mac, .mtu = p->mtu};
+    return (struct dp_wire){
+        .host_if = p->host_if, .port = p->port, .mac = p->mac, .mtu = p->mtu, .limits = p->limits};
 }
 
 /* A netlink socket in the pod's namespace; and there, what has no netlink request. */
@@ -130,6 +131,18 @@ int podlink_create(const struct podlink *p, struct err *e)
         err = rtnl_link_set(r, &up, e);
     }
     return err < 0 ? err : configure_pod(p, e);
+}
+
+int podlink_limit(const struct podlink *p, struct err *e)
+{
+    struct dp_wire wire = wire_of(p);
+    return datapath_wire(p->datapath, &wire, e);
+}
+
+int podlink_unlimit(const struct podlink *p, struct err *e)
+{
+    struct dp_wire wire = wire_of(p);
+    return datapath_unlimit(p->datapath, &wire, e);
 }
 
 static int check_pod(struct rtnl *r, const struct podlink *p, struct err *e)

@@ -275,7 +275,7 @@ static void the_table_is_written_watched_and_put_back(void **state)
     struct nat nat = {0};
     bool changed = false;
     CLEANUP_STRBUF struct strbuf rules = STRBUF_INIT;
-    nat_write_rules(&n, &rules);
+    nat_write_rules(&n, NULL, 0, &rules);
     assert_int_equal(nat_check(rules.data, &e), 0);
     assert_false(has("nft list table ip tenet"));
     assert_int_equal(nat_sync(&nat, rules.data, &changed, &e), 0);
@@ -297,7 +297,7 @@ static void the_table_is_written_watched_and_put_back(void **state)
 
     n.n_cluster = 1;
     strbuf_reset(&rules);
-    nat_write_rules(&n, &rules);
+    nat_write_rules(&n, NULL, 0, &rules);
     assert_int_equal(nat_sync(&nat, rules.data, &changed, &e), 0);
     assert_true(changed);
     assert_false(has("nft list table ip tenet | grep -q 10.1.0.0"));

@@ -35,7 +35,7 @@ struct datapath {
     struct loop *loop;
     struct dp_pod *pods[64];
     size_t n;
-    int attach_error, detach_error;
+    int attach_error, detach_error, store_error;
     unsigned attaches, detaches, vnid_changes;
 };
 
@@ -49,6 +49,8 @@ struct dp_pod *dp_pod_clone(const struct dp_pod *p)
     c->pod_namespace = xstrdup(p->pod_namespace);
     c->pod_name = xstrdup(p->pod_name);
     c->netns = xstrdup(p->netns);
+    c->host_ports = p->host_ports ? xstrdup(p->host_ports) : NULL;
+    c->bandwidth = p->bandwidth ? xstrdup(p->bandwidth) : NULL;
     return c;
 }
 
@@ -60,6 +62,8 @@ struct dp_pod *dp_pod_free(struct dp_pod *p)
         free(p->pod_namespace);
         free(p->pod_name);
         free(p->netns);
+        free(p->host_ports);
+        free(p->bandwidth);
         free(p);
     }
     return NULL;
@@ -143,6 +147,16 @@ const struct dp_pod *datapath_find(struct datapath *dp, const char *id, const ch
     return NULL;
 }
 
+void datapath_set_runtime(struct datapath *dp, const char *id, const char *ifname,
+                          const char *host_ports, const char *bandwidth, datapath_done_fn *done,
+                          void *ctx)
+{
+    struct dp_pod *p = (struct dp_pod *) (uintptr_t) datapath_find(dp, id, ifname);
+    p->host_ports = host_ports ? xstrdup(host_ports) : NULL;
+    p->bandwidth = bandwidth ? xstrdup(bandwidth) : NULL;
+    answer_later(dp->store_error, NULL, done, ctx);
+}
+
 void datapath_set_vnids(struct datapath *dp, const char *project, const struct sdn_vnids *v)
 {
     dp->vnid_changes++;
@@ -164,7 +178,7 @@ void datapath_get_status(struct datapath *dp, struct datapath_status *ret)
 
 static _Atomic bool hold_delete; /* The kernel takes its time. */
 static _Atomic int links, create_error, configure_error, delete_error, check_error, creations,
-    abandoned;
+    abandoned, limit_error, limits;
 
 void podlink_name(const char *id, const char *ifname, unsigned attempt, char ret[IF_NAMESIZE])
 {
@@ -187,6 +201,19 @@ int podlink_create(const struct podlink *p, struct err *e)
     int r = result(&create_error, e);
     links += r != -EEXIST && r != -EBUSY;
     return r < 0 ? r : result(&configure_error, e);
+}
+
+int podlink_limit(const struct podlink *p, struct err *e)
+{
+    int r = result(&limit_error, e);
+    limits += r == 0;
+    return r;
+}
+
+int podlink_unlimit(const struct podlink *p, struct err *e)
+{
+    limits = 0;
+    return 0;
 }
 
 int podlink_check(const struct podlink *p, struct err *e)
@@ -241,6 +268,37 @@ static void address_is_used(void *ctx, const struct dp_pod *pod)
 {
 }
 
+/* What the pod's object says. */
+static int wants_error;
+static const char *wants_ports;
+static struct cni_bandwidth wants_bandwidth;
+
+static void look_up(void *ctx, const char *project, const char *pod, pods_wants_fn *fn,
+                    void *fn_ctx)
+{
+    CLEANUP(cni_runtime_done) struct cni_runtime r = {.bandwidth = wants_bandwidth};
+    if (wants_ports) {
+        assert_int_equal(cni_host_ports_parse(wants_ports, &r), 0);
+    }
+    fn(fn_ctx, wants_error, wants_error ? "spec: is odd" : "", &r);
+}
+
+static int rules_error;
+static char rules[512]; /* Host ports that the host has. */
+
+static void host_ports(void *ctx, datapath_done_fn *fn, void *fn_ctx)
+{
+    rules[0] = '\0';
+    for (size_t i = 0; i < sw.n; i++) {
+        if (sw.pods[i]->host_ports) {
+            size_t used = strlen(rules);
+            snprintf(rules + used, sizeof rules - used, "%s=%s ", sw.pods[i]->container_id,
+                     sw.pods[i]->host_ports);
+        }
+    }
+    answer_later(rules_error, NULL, fn, fn_ctx);
+}
+
 static char last_trouble[256]; /* "PROJECT/POD REASON" */
 
 static void trouble(void *ctx, const char *project, const char *pod, const char *reason,
@@ -253,6 +311,8 @@ static const struct pods_ops ops = {.vnids = vnids,
                                     .known = known,
                                     .attaching = address_is_used,
                                     .detached = address_is_used,
+                                    .look_up = look_up,
+                                    .host_ports = host_ports,
                                     .not_ready = not_ready,
                                     .trouble = trouble};
 
@@ -273,6 +333,10 @@ static int setup(void **state)
     loop = loop_new();
     sw = (struct datapath){.loop = loop};
     links = create_error = configure_error = delete_error = check_error = creations = abandoned = 0;
+    limit_error = limits = wants_error = rules_error = 0;
+    wants_ports = NULL;
+    wants_bandwidth = (struct cni_bandwidth){0};
+    rules[0] = '\0';
     project_vnids = (struct sdn_vnids){.id = 42};
     project_known = true;
     why_not_ready = NULL;
