@@ -99,6 +99,8 @@ void datapath_set_vnids(struct datapath *dp, const char *pod_namespace, const st
  * with or before what is asked for afterwards, as in one bundle. */
 void datapath_set_policy(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows);
 
+/* What names of bridges begin with that stand between a pod's link and its port. */
+#define POOL_BRIDGE "tnbr"
 /* Connects the link of a pod to its port, in the kernel.  Blocks shortly; may be called on any thread that is in the
  * host's network namespace. */
 struct dp_wire {
@@ -106,10 +108,10 @@ struct dp_wire {
     const char *port;
     struct mac mac; /* Of the pod: frames to others do not reach it. */
     uint32_t mtu;
-    struct cni_bandwidth limits;
+    struct cni_bandwidth limits; /* With 'elsewhere' the tc hook of what host_if receives stays free. */
 };
 int datapath_wire(const struct datapath *dp, const struct dp_wire *w, struct err *e);
-/* Takes the limits off the port, which stays; they go from host_if with that. */
+/* Takes the limits off the port, which stays; they go from host_if with that.  host_if may be gone. */
 int datapath_unlimit(const struct datapath *dp, const struct dp_wire *w, struct err *e);
 /* Whether it is as datapath_wire leaves it; the error names what is not. */
 int datapath_check_wire(const struct datapath *dp, const struct dp_wire *w, struct err *e);

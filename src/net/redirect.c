@@ -167,6 +167,16 @@ int redirect_drop_received(struct rtnl *r, int ifindex, struct err *e)
     return set_program(r, ifindex, REDIRECT_INGRESS, "tenet-drop", code, ARRAY_SIZE(code), e);
 }
 
+int redirect_clear(struct rtnl *r, int ifindex, struct err *e)
+{
+    struct tcmsg *t;
+    struct nlmsghdr *h = tc_request(r, RTM_DELQDISC, 0, ifindex, TC_H_CLSACT, &t);
+    int code = rtnl_change(r, h);
+    return code < 0 && code != -ENOENT && code != -EINVAL
+               ? rtnl_fail(r, code, e, "take clsact off link %d", ifindex)
+               : 0;
+}
+
 /* ---- looking ---- */
 
 struct search {

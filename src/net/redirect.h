@@ -29,5 +29,7 @@ int redirect_set(struct rtnl *r, const struct redirect *d, struct err *e);
 /* Frames received by the link are dropped after those who look at all frames (packet(7)) saw them: the
  * host's stack does not. */
 int redirect_drop_received(struct rtnl *r, int ifindex, struct err *e);
+/* Takes both hooks of the link away. */
+int redirect_clear(struct rtnl *r, int ifindex, struct err *e);
 /* -ENOENT: the hook does something else; the error says what is expected. */
 int redirect_check(struct rtnl *r, const struct redirect *d, struct err *e);

@@ -2,6 +2,7 @@
 #include "node/nat.h"
 
 #include "base/mem.h"
+#include "datapath/datapath.h"
 #include "net/process.h"
 
 #include <arpa/inet.h>
@@ -76,12 +77,13 @@ void nat_write_rules(const struct sdn_network *n, const struct nat_port *ports, 
     /* Tunnel packets are for br0 and need no connection tracking.  Pods make none: one from a pod would
      * leave with the node's address, and the other nodes would believe its VNID.  The address of a pod
      * comes in by tun0 only, whoever else uses it forges it.  And the host's loopback is no pod's to ask, also
-     * when host ports need route_localnet. */
+     * when host ports need route_localnet.  What br_netfilter shows of a pod's bridge is on its way to br0, and nothing to translate yet. */
     strbuf_addf(out,
                 "\tchain prerouting_raw {\n"
                 "\t\ttype filter hook prerouting priority raw; policy accept;\n"
                 "\t\tiifname \"" NAT_TUN "\" udp dport %u drop\n"
                 "\t\tiifname \"" NAT_TUN "\" ip daddr 127.0.0.0/8 drop\n"
+                "\t\tiifname \"" POOL_BRIDGE "*\" notrack accept\n"
                 "\t\tiifname != { \"" NAT_TUN "\", \"lo\" } ip saddr %s drop\n"
                 "\t\tudp dport %u notrack\n"
                 "\t}\n"

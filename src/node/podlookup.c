@@ -46,7 +46,7 @@ static void answered(void *ctx, int error, const char *text, struct json *obj)
         return;
     }
     int r = error == 0 ? node_parse_pod_runtime(obj, &wants, &e) : 0;
-    finish(l, r, e.text, &wants);
+    finish(l, r < 0 ? -EINVAL : 0, e.text, &wants);
 }
 
 static void timed_out(void *ctx)

@@ -39,6 +39,9 @@ void runtime_find(struct op *op)
     }
     op->asked = true;
     *r = op->req.config.runtime;
+    if (c->chained_bandwidth) {
+        r->bandwidth = (struct cni_bandwidth){.elsewhere = true};
+    }
     r->ports = r->n_ports ? xmemdup(r->ports, r->n_ports * sizeof *r->ports) : NULL;
     if ((!r->has_ports && !c->chained_portmap) || (!r->has_bandwidth && !c->chained_bandwidth)) {
         op->parts++;

@@ -11,6 +11,7 @@
 /* Runtimes that know of no burst say "as much as the field holds"; taken at its word, that would be seconds without
  * a limit. */
 #define NO_BURST ((uint64_t) INT32_MAX)
+#define ELSEWHERE "elsewhere"
 #define MAX_BURST (UINT64_C(1) << 34) /* 2 GiB */
 
 void cni_runtime_done(struct cni_runtime *r)
@@ -283,6 +284,9 @@ int cni_host_ports_parse(const char *text, struct cni_runtime *r)
 
 char *cni_bandwidth_text(const struct cni_bandwidth *b)
 {
+    if (b->elsewhere) {
+        return xstrdup(ELSEWHERE);
+    }
     if (!b->to_pod && !b->from_pod) {
         return NULL;
     }
@@ -300,7 +304,11 @@ static const char *parse_number(const char *p, char end, uint64_t max, uint64_t 
 
 int cni_bandwidth_parse(const char *text, struct cni_bandwidth *ret)
 {
-    struct cni_bandwidth b;
+    struct cni_bandwidth b = {.elsewhere = streq(text, ELSEWHERE)};
+    if (b.elsewhere) {
+        *ret = b;
+        return 0;
+    }
     if (!str_has_prefix(text, "to=")) {
         return -EINVAL;
     }

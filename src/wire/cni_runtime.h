@@ -23,6 +23,7 @@ struct cni_host_port {
 };
 
 struct cni_bandwidth {
+    bool elsewhere; /* A plug-in after ours in the chain sees to it. */
     uint64_t to_pod, from_pod;             /* Bits per second; 0: no limit. */
     uint64_t to_pod_burst, from_pod_burst; /* Bits that may come at once; 0: to be chosen. */
 };
@@ -57,6 +58,6 @@ struct json *cni_runtime_to_json(const struct cni_runtime *r);
 char *cni_host_ports_text(const struct cni_runtime *r);
 /* Fills the ports of '*r'; -EINVAL: it is not such a text, and none are added. */
 int cni_host_ports_parse(const char *text, struct cni_runtime *r);
-/* "to=8000000/0,from=1000000/64000"; owned, NULL: no limit. */
+/* "to=8000000/0,from=1000000/64000", or "elsewhere"; owned, NULL: no limit. */
 char *cni_bandwidth_text(const struct cni_bandwidth *b);
 int cni_bandwidth_parse(const char *text, struct cni_bandwidth *ret);

@@ -565,6 +565,61 @@ static int links_of(struct rtnl *r, const struct dp_wire *w, struct wire_links *
     return k == 0 && w->limits.from_pod ? rtnl_link_get(r, other, &ret->other, e) : k;
 }
 
+/* A plug-in that limits what the pod sends takes the ingress qdisc of the pod's link for itself, and gives the frames
+ * back to the link's master.  That is a bridge of this one link, then, which takes everything for its own: what it
+ * receives goes to the port. */
+static void bridge_of(const char *host_if, char ret[IF_NAMESIZE])
+{
+    snprintf(ret, IF_NAMESIZE, POOL_BRIDGE "%.8s", host_if + MIN(strlen(host_if), 4));
+}
+
+static int silence_bridge(struct rtnl *r, struct rtnl_link *bridge, struct err *e)
+{
+    struct rtnl_link_set up = RTNL_LINK_SET_INIT(bridge->name);
+    up.up = 1;
+    up.promisc = true;
+    int k = silence(r, bridge, false, e);
+    return k < 0 ? k : rtnl_link_set(r, &up, e);
+}
+
+/* The hook is on the bridge before the link is. */
+static int wire_by_bridge(struct rtnl *r, const struct dp_wire *w, const struct wire_links *l,
+                          struct err *e)
+{
+    char name[IF_NAMESIZE];
+    struct rtnl_link bridge;
+    bridge_of(w->host_if, name);
+    int k = rtnl_bridge_add(r, name, e);
+    k = k < 0 ? k : rtnl_link_get(r, name, &bridge, e);
+    if (k == 0) {
+        struct redirect in = {
+            .ifindex = bridge.ifindex, .hook = REDIRECT_INGRESS, .to = l->port.ifindex};
+        k = redirect_set(r, &in, e);
+    }
+    k = k < 0 ? k : silence_bridge(r, &bridge, e);
+    if (k == 0) {
+        struct rtnl_link_set master = RTNL_LINK_SET_INIT(w->host_if);
+        master.master = bridge.ifindex;
+        k = rtnl_link_set(r, &master, e);
+    }
+    return k < 0 ? k : redirect_clear(r, l->link.ifindex, e);
+}
+
+static int check_bridge(struct rtnl *r, const struct dp_wire *w, const struct wire_links *l,
+                        struct err *e)
+{
+    char name[IF_NAMESIZE];
+    struct rtnl_link bridge;
+    bridge_of(w->host_if, name);
+    int k = rtnl_link_get(r, name, &bridge, e);
+    if (k == 0 && (l->link.master != bridge.ifindex || !(bridge.flags & IFF_UP))) {
+        k = err_set(e, -ENOENT, "%s is not in bridge %s, or that is down", w->host_if, name);
+    }
+    struct redirect in = {
+        .ifindex = bridge.ifindex, .hook = REDIRECT_INGRESS, .to = l->port.ifindex};
+    return k < 0 ? k : redirect_check(r, &in, e);
+}
+
 /* What the pod sends.  With a limit it waits in a queue on its way, which only links that send have. */
 static struct redirect inwards(const struct dp_wire *w, const struct wire_links *l)
 {
@@ -612,7 +667,9 @@ int pool_wire(const struct dp_wire *w, struct err *e)
         k = rtnl_link_set(r, &mtu, e);
     }
     k = k < 0 ? k : limit(r, w, &l, e);
-    if (k == 0) {
+    if (k == 0 && w->limits.elsewhere) {
+        k = wire_by_bridge(r, w, &l, e);
+    } else if (k == 0) {
         struct redirect in = inwards(w, &l);
         k = redirect_set(r, &in, e);
     }
@@ -628,8 +685,12 @@ int pool_unlimit(const struct dp_wire *w, struct err *e)
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     char name[IF_NAMESIZE];
     struct rtnl_link other;
-    other_end(w->port, name);
     int k = rtnl_open(&r, e);
+    if (k == 0 && w->limits.elsewhere) {
+        bridge_of(w->host_if, name);
+        return rtnl_link_del(r, name, e);
+    }
+    other_end(w->port, name);
     k = k < 0 ? k : rtnl_link_get(r, name, &other, e);
     return k == 0 ? shape_clear(r, other.ifindex, e) : k == -ENODEV ? 0 : k;
 }
@@ -654,7 +715,9 @@ int pool_check_wire(const struct dp_wire *w, struct err *e)
     if (k == 0 && !(l.port.flags & IFF_UP)) {
         k = err_set(e, -ENOENT, "port %s is down", w->port);
     }
-    if (k == 0) {
+    if (k == 0 && w->limits.elsewhere) {
+        k = check_bridge(r, w, &l, e);
+    } else if (k == 0) {
         struct redirect in = inwards(w, &l);
         k = redirect_check(r, &in, e);
     }
