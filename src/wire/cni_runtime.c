@@ -81,10 +81,21 @@ int cni_runtime_add_port(struct cni_runtime *r, const struct cni_host_port *p, s
 
 /* ---- runtimeConfig ---- */
 
+/* containerd writes "HostPort", others "hostPort": Go's decoder, for which the plug-ins were written, takes both. */
+static const struct json *member(const struct json *v, const char *key)
+{
+    for (size_t i = 0; i < json_count(v); i++) {
+        if (strcasecmp(json_key_at(v, i), key) == 0) {
+            return json_at(v, i);
+        }
+    }
+    return NULL;
+}
+
 static int get_port(const struct json *v, const char *field, uint16_t *ret, struct err *e)
 {
     int64_t n;
-    if (json_get_int(json_get(v, field), &n) < 0 || n < 0 || n > 65535) {
+    if (json_get_int(member(v, field), &n) < 0 || n < 0 || n > 65535) {
         return err_set(e, -EINVAL, "%s: is not a number in 0-65535", field);
     }
     *ret = (uint16_t) n;
@@ -108,12 +119,12 @@ static int parse_mapping(const struct json *v, struct cni_runtime *r, struct err
     if (p.port == 0) {
         return err_set(e, -EINVAL, "containerPort: is not a number in 1-65535");
     }
-    const char *protocol = json_path_string(v, "protocol", NULL);
-    p.protocol = cni_protocol_parse(protocol ? protocol : "tcp");
+    const char *protocol = json_get_string(member(v, "protocol"));
+    p.protocol = cni_protocol_parse(protocol && *protocol ? protocol : "tcp");
     if (!p.protocol) {
         return err_set(e, -EINVAL, "protocol: \"%.40s\" is not tcp, udp or sctp", protocol);
     }
-    const char *ip = json_path_string(v, "hostIP", NULL);
+    const char *ip = json_get_string(member(v, "hostIP"));
     if (ip && *ip && !streq(ip, "::") && ip4_parse(ip, &p.host_ip) < 0) {
         return err_set(e, -EINVAL, "hostIP: \"%.60s\" is not an IPv4 address", ip);
     }
@@ -143,7 +154,7 @@ static int parse_rate(const struct json *v, const char *direction, uint64_t *rat
     snprintf(field[0], sizeof field[0], "%sRate", direction);
     snprintf(field[1], sizeof field[1], "%sBurst", direction);
     for (int i = 0; i < 2; i++) {
-        const struct json *x = json_get(v, field[i]);
+        const struct json *x = member(v, field[i]);
         n[i] = 0;
         if (x && !json_is(x, JSON_NULL) && (json_get_int(x, &n[i]) < 0 || n[i] < 0)) {
             return err_set(e, -EINVAL, "bandwidth.%s: is not a number of bits", field[i]);

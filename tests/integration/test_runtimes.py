@@ -11,6 +11,7 @@ import secrets
 import shutil
 import subprocess
 import tarfile
+import tempfile
 
 import grpc
 import pytest
@@ -342,6 +343,14 @@ def test_chain_in_the_configuration(own, chained, box):
 
 # ---- runtimes ----
 
+@pytest.fixture
+def folder():
+    """A short path: podman wants its own to be less than 50 characters."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="tenet-rt-"))
+    yield path
+    shutil.rmtree(path)
+
+
 def needs_cgroups():
     """Containers need a cgroup hierarchy that can be written to: a feature of the kernel and of where the tests run."""
     for name in ("pids", ""):
@@ -406,7 +415,7 @@ SERVE = "mkdir -p /tmp/w; echo hello >/tmp/w/index.html; exec /bin/busybox httpd
 
 
 @pytest.mark.parametrize("how", ["chained", "alone"])
-def test_podman(own, tmp_path, how):
+def test_podman(own, folder, how):
     """Containers of podman, which names no pods: the configuration says the project."""
     needs_cgroups()
     limits = {"ingressRate": 8000000, "ingressBurst": 800000, "egressRate": 8000000, "egressBurst": 800000}
@@ -416,14 +425,14 @@ def test_podman(own, tmp_path, how):
                     "capabilities": {"portMappings": True, "bandwidth": True}}]
     else:
         plugins[2].update(limits)
-    write_conf(tmp_path / "net.d", plugins)
-    (tmp_path / "containers.conf").write_text(f"""
+    write_conf(folder / "net.d", plugins)
+    (folder / "containers.conf").write_text(f"""
 [containers]
 default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
 [network]
 network_backend = "cni"
-network_config_dir = "{tmp_path}/net.d"
-cni_plugin_dirs = ["{bin_dir(tmp_path / 'bin')}"]
+network_config_dir = "{folder}/net.d"
+cni_plugin_dirs = ["{bin_dir(folder / 'bin')}"]
 default_network = "tenet"
 [engine]
 runtime = "runc"
@@ -431,16 +440,16 @@ cgroup_manager = "cgroupfs"
 """)
 
     def podman(*args, **kw):
-        return run(["nsenter", f"--net=/run/netns/{own.ns_name('node1')}", "podman", "--root", tmp_path / "root", "--runroot",
-                    tmp_path / "run", "--tmpdir", tmp_path / "tmp", "--storage-driver", "vfs", *args],
-                   env={**lablib.environment(), "CONTAINERS_CONF": str(tmp_path / "containers.conf"),
-                        "XDG_CACHE_HOME": str(tmp_path)}, **kw)
+        return run(["nsenter", f"--net=/run/netns/{own.ns_name('node1')}", "podman", "--root", folder / "root", "--runroot",
+                    folder / "run", "--tmpdir", folder / "tmp", "--storage-driver", "vfs", *args],
+                   env={**lablib.environment(), "CONTAINERS_CONF": str(folder / "containers.conf"),
+                        "XDG_CACHE_HOME": str(folder)}, **kw)
     before = things(own)
     remote = own.pod("red/remote", "node2")
     server = Server(remote.popen, "tcp", 7000)
     name = f"tenet-{own.name}"
     try:
-        podman("import", busybox_layer(tmp_path), "localhost/bb")
+        podman("import", busybox_layer(folder), "localhost/bb")
         podman("run", "-d", "--name", name, "-p", "8181:80", "localhost/bb", "/bin/busybox", "sh", "-c", SERVE)
         address = podman("exec", name, "/bin/busybox", "ip", "-4", "addr", "show", "eth0").stdout
         assert re.search(r"inet 10\.128\.0\.\d+/23", address), address
@@ -584,7 +593,7 @@ snapshotter = "native"
 
 
 @pytest.mark.parametrize("how", ["chained", "alone"])
-def test_containerd(own, tmp_path, how):
+def test_containerd(own, folder, how):
     """Sandboxes of CRI: the runtime hands ports and bandwidth over to whom the configuration gives the capability."""
     needs_cgroups()
     plugins = chain(own)
@@ -592,7 +601,7 @@ def test_containerd(own, tmp_path, how):
         plugins = [configuration(own)]
     before = things(own)
     remote = own.pod("red/remote", "node2")
-    containerd = Containerd(own, tmp_path, plugins)
+    containerd = Containerd(own, folder, plugins)
     sandbox = None
     try:
         sandbox, address = containerd.run_pod("web", [(80, 8282)], {"kubernetes.io/ingress-bandwidth": "8M",
