@@ -12,6 +12,7 @@
 #include "nspair.h"
 
 #include <arpa/inet.h>
+#include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -301,6 +302,19 @@ static void the_table_is_written_watched_and_put_back(void **state)
     assert_int_equal(nat_sync(&nat, rules.data, &changed, &e), 0);
     assert_true(changed);
     assert_false(has("nft list table ip tenet | grep -q 10.1.0.0"));
+
+    const struct nat_port ports[] = {
+        {{IPPROTO_TCP, 0, 8080, 80}, 0x0a800002},
+        {{IPPROTO_UDP, 0x0a000001, 53, 5353}, 0x0a800003},
+        {{IPPROTO_SCTP, 0, 9, 10}, 0x0a800003},
+    };
+    strbuf_reset(&rules);
+    nat_write_rules(&n, ports, ARRAY_SIZE(ports), &rules);
+    assert_int_equal(nat_sync(&nat, rules.data, &changed, &e), 0);
+    assert_true(has("nft list table ip tenet | grep -q 'tcp dport 8080 dnat to 10.128.0.2:80'"));
+    assert_true(has("nft list table ip tenet | "
+                    "grep -q 'ip daddr 10.0.0.1 udp dport 53 dnat to 10.128.0.3:5353'"));
+    assert_true(has("nft list table ip tenet | grep -q 'sctp dport 9 dnat to 10.128.0.3:10'"));
 
     assert_int_equal(nat_sync(&nat, "table ip tenet {\n\tnonsense\n}\n", &changed, &e), -EIO);
     assert_non_null(strstr(e.text, "nft"));

@@ -910,6 +910,105 @@ static void the_socket_takes_a_line_with_a_descriptor(void **state)
     rmdir(s.dir);
 }
 
+static void ports_and_limits_of_the_object_come_and_go_with_the_pod(void **state)
+{
+    (void) state;
+    struct answer a;
+    wants_ports = "tcp:8080:80,udp:10.0.0.1:53:5353";
+    wants_bandwidth.to_pod = 8000000;
+    assert_int_equal(perform(CNI_ADD, "a", &a), 0);
+    assert_string_equal(rules, "a=tcp:8080:80,udp:10.0.0.1:53:5353 ");
+    assert_string_equal(sw.pods[0]->bandwidth, "to=8000000/0,from=0/0");
+    assert_int_equal(limits, 1);
+    assert_int_equal(perform(CNI_ADD, "a", &a), 0); /* It is there. */
+    assert_int_equal(sw.attaches, 1);
+    /* Another pod that wants one of them is told whose it is, and nothing of it stays. */
+    assert_int_equal(perform(CNI_ADD, "b", &a), 1);
+    assert_int_equal(code_of(&a), CNI_PORT_TAKEN);
+    assert_non_null(strstr(a.text, "8080/tcp is that of pod red/a"));
+    assert_string_equal(last_trouble, "red/b HostPortTaken");
+    assert_int_equal(sw.n, 1);
+    wants_ports = NULL;
+    wants_bandwidth = (struct cni_bandwidth){0};
+    assert_int_equal(perform(CNI_ADD, "b", &a), 0);
+    assert_int_equal(perform(CNI_DEL, "b", &a), 0);
+    assert_int_equal(limits, 1);
+    assert_int_equal(perform(CNI_DEL, "a", &a), 0);
+    assert_string_equal(rules, "");
+    assert_int_equal(limits, 0);
+    assert_nothing_leaked();
+}
+
+static void add_fails_whole_when_ports_or_limits_cannot_be(void **state)
+{
+    (void) state;
+    struct answer a;
+    struct {
+        int *plain;
+        _Atomic int *link;
+        int error;
+        enum cni_code code;
+    } failures[] = {
+        {&wants_error, NULL, -EINVAL, CNI_INVALID_POD},
+        {&sw.store_error, NULL, -EIO, CNI_ATTACH_FAILED},
+        {NULL, &limit_error, -EPERM, CNI_ATTACH_FAILED},
+        {&rules_error, NULL, -EIO, CNI_ATTACH_FAILED},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(failures); i++) {
+        wants_ports = "tcp:80:80";
+        wants_bandwidth.from_pod = 1000;
+        if (failures[i].link) {
+            *failures[i].link = failures[i].error;
+        } else {
+            *failures[i].plain = failures[i].error;
+        }
+        assert_int_equal(perform(CNI_ADD, "a", &a), 1);
+        assert_int_equal(code_of(&a), failures[i].code);
+        wants_error = sw.store_error = limit_error = rules_error = 0;
+        assert_string_equal(rules, "");
+        wants_ports = NULL;
+        wants_bandwidth.from_pod = 0;
+        assert_nothing_leaked();
+    }
+}
+
+static void what_the_runtime_says_comes_before_the_object(void **state)
+{
+    (void) state;
+    struct answer a = {0};
+    wants_ports = "tcp:1:1";
+    wants_bandwidth.to_pod = 5000;
+    struct cni_request r = {.command = CNI_ADD,
+                            .container_id = xstrdup("a"),
+                            .ifname = xstrdup("eth0"),
+                            .netns = xstrdup("/run/netns/a"),
+                            .pod_namespace = xstrdup("red"),
+                            .pod_name = xstrdup("a"),
+                            .config = {.version = CNI_1_0_0, .chained_bandwidth = true}};
+    r.config.runtime.has_ports = true;
+    assert_int_equal(cni_host_ports_parse("tcp:2:2", &r.config.runtime), 0);
+    pods_request(pods, &r, open("/dev/null", O_RDONLY | O_CLOEXEC), on_answer, &a);
+    assert_int_equal(finish(&a), 0);
+    assert_string_equal(rules, "a=tcp:2:2 ");
+    assert_string_equal(sw.pods[0]->bandwidth, "elsewhere");
+    assert_int_equal(perform(CNI_DEL, "a", &a), 0);
+}
+
+static void the_vxlan_port_is_no_pods(void **state)
+{
+    (void) state;
+    struct answer a;
+    net.vxlan_port = 4789;
+    pods_set_network(pods, &net);
+    wants_ports = "udp:4789:1";
+    assert_int_equal(perform(CNI_ADD, "a", &a), 1);
+    assert_int_equal(code_of(&a), CNI_PORT_TAKEN);
+    assert_non_null(strstr(a.text, "VXLAN"));
+    wants_ports = "tcp:4789:1";
+    assert_int_equal(perform(CNI_ADD, "a", &a), 0);
+    assert_int_equal(perform(CNI_DEL, "a", &a), 0);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -932,6 +1031,10 @@ int main(void)
         T(check_looks_at_port_result_and_link),
         T(the_hosts_own_namespace_is_refused),
         T(pods_that_are_there_are_taken_over_and_stale_ones_detached),
+        T(ports_and_limits_of_the_object_come_and_go_with_the_pod),
+        T(add_fails_whole_when_ports_or_limits_cannot_be),
+        T(what_the_runtime_says_comes_before_the_object),
+        T(the_vxlan_port_is_no_pods),
         T(the_socket_takes_a_line_with_a_descriptor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
