@@ -7,8 +7,6 @@
 
 #include "base/mem.h"
 
-#include <netinet/in.h>
-
 static void found(void *ctx, int error, const char *text, struct cni_runtime *wants)
 {
     struct op *op = ctx;
@@ -62,7 +60,7 @@ static bool check_port(struct op *op, const struct cni_host_port *p)
 {
     size_t n;
     const struct dp_pod *const *pods = datapath_pods(op->pods->datapath, &n);
-    if (p->protocol == IPPROTO_UDP && p->host_port == op->pods->net.vxlan_port) {
+    if (p->protocol == CNI_UDP && p->host_port == op->pods->net.vxlan_port) {
         op_fail(op, CNI_PORT_TAKEN, "a host port is taken", "%u/udp is the VXLAN port of the node",
                 p->host_port);
         return false;

@@ -5,7 +5,6 @@
 #include "base/mem.h"
 
 #include <inttypes.h>
-#include <netinet/in.h>
 #include <stdio.h>
 
 /* Runtimes that know of no burst say "as much as the field holds"; taken at its word, that would be seconds without
@@ -25,7 +24,7 @@ void cni_runtime_done(struct cni_runtime *r)
 static const struct {
     uint8_t number;
     const char *name;
-} protocols[] = {{IPPROTO_TCP, "tcp"}, {IPPROTO_UDP, "udp"}, {IPPROTO_SCTP, "sctp"}};
+} protocols[] = {{CNI_TCP, "tcp"}, {CNI_UDP, "udp"}, {CNI_SCTP, "sctp"}};
 
 uint8_t cni_protocol_parse(const char *name)
 {

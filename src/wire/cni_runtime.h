@@ -16,14 +16,15 @@
 #define CNI_MIN_RATE 1000ull
 #define CNI_MAX_RATE 1000000000000000ull
 
+enum { CNI_TCP = 6, CNI_UDP = 17, CNI_SCTP = 132 }; /* As in IP. */
 struct cni_host_port {
-    uint8_t protocol; /* IPPROTO_TCP, _UDP or _SCTP. */
+    uint8_t protocol;
     uint32_t host_ip; /* 0: all addresses of the host. */
     uint16_t host_port, port;
 };
 
 struct cni_bandwidth {
-    bool elsewhere; /* A plug-in after ours in the chain sees to it. */
+    bool elsewhere;                        /* A plug-in after ours in the chain sees to it. */
     uint64_t to_pod, from_pod;             /* Bits per second; 0: no limit. */
     uint64_t to_pod_burst, from_pod_burst; /* Bits that may come at once; 0: to be chosen. */
 };

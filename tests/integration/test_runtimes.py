@@ -352,15 +352,17 @@ def folder():
 
 
 def needs_cgroups():
-    """Containers need a cgroup hierarchy that can be written to: a feature of the kernel and of where the tests run."""
-    for name in ("pids", ""):
-        path = pathlib.Path("/sys/fs/cgroup") / name / f"tenet-probe-{os.getpid()}"
-        if path.parent.is_dir():
-            with contextlib.suppress(OSError):
-                path.mkdir()
-                path.rmdir()
-                return
-    pytest.skip("no cgroup can be made here: /sys/fs/cgroup is read-only or not mounted")
+    """Containers need cgroups that can be made: a feature of the kernel and of where the tests run."""
+    root = pathlib.Path("/sys/fs/cgroup")
+    unified = (root / "cgroup.controllers").exists()
+    probe = (root if unified else root / "pids") / f"tenet-probe-{os.getpid()}"
+    try:
+        if unified:  # refused in a container whose processes are at the root of its cgroups
+            (root / "cgroup.subtree_control").write_text("+pids")
+        probe.mkdir()
+        probe.rmdir()
+    except OSError as e:
+        pytest.skip(f"no container can be run where no cgroup can be made: {e}")
 
 
 def busybox_layer(folder):

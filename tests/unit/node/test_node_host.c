@@ -12,7 +12,6 @@
 #include "nspair.h"
 
 #include <arpa/inet.h>
-#include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -304,9 +303,9 @@ static void the_table_is_written_watched_and_put_back(void **state)
     assert_false(has("nft list table ip tenet | grep -q 10.1.0.0"));
 
     const struct nat_port ports[] = {
-        {{IPPROTO_TCP, 0, 8080, 80}, 0x0a800002},
-        {{IPPROTO_UDP, 0x0a000001, 53, 5353}, 0x0a800003},
-        {{IPPROTO_SCTP, 0, 9, 10}, 0x0a800003},
+        {{CNI_TCP, 0, 8080, 80}, 0x0a800002},
+        {{CNI_UDP, 0x0a000001, 53, 5353}, 0x0a800003},
+        {{CNI_SCTP, 0, 9, 10}, 0x0a800003},
     };
     strbuf_reset(&rules);
     nat_write_rules(&n, ports, ARRAY_SIZE(ports), &rules);
