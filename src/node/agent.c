@@ -583,8 +583,7 @@ static void on_switch_ready(void *ctx)
     }
     a->host_ready = false;
     snprintf(a->host_reason, sizeof a->host_reason, "tun0 is being looked at");
-    keep_host_ports(a, NULL,
-                    NULL); /* With the first rules, so that connections through them go on. */
+    keep_host_ports(a, NULL, NULL); /* The first rules have them: new connections go on. */
     keeper_set(a->keeper, &a->net);
 }
 

@@ -4,6 +4,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "node/conntrack.h"
 #include "node/host.h"
 #include "node/monitor.h"
 #include "node/nat.h"
@@ -40,12 +41,59 @@ struct keeper {
     struct sdn_network job_net;
     struct nat_port *job_ports;
     size_t n_job_ports;
+    struct nat_port *had_ports; /* That the rules had before. */
+    size_t n_had_ports;
+    bool had;
+    struct err forget_error; /* No reason to do without the rest. */
     struct nat nat;
     int result;
     struct err error;
     unsigned host_changes;
     bool nat_changed;
 };
+
+static bool has_port(const struct nat_port *list, size_t n, const struct nat_port *p)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct nat_port *x = &list[i];
+        if (x->pod_ip == p->pod_ip && x->port.port == p->port.port &&
+            x->port.protocol == p->port.protocol && x->port.host_port == p->port.host_port &&
+            x->port.host_ip == p->port.host_ip) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Adds those UDP ports of 'a' that are not the same in 'b'. */
+static size_t add_changed(const struct nat_port *a, size_t n_a, const struct nat_port *b,
+                          size_t n_b, uint16_t *out, size_t n)
+{
+    for (size_t i = 0; i < n_a; i++) {
+        if (a[i].port.protocol == CNI_UDP && !has_port(b, n_b, &a[i])) {
+            out[n++] = a[i].port.host_port;
+        }
+    }
+    return n;
+}
+
+/* The rules are in force: what was sent on under those before is not any longer. */
+static void forget_changed(struct keeper *k)
+{
+    CLEANUP_FREE uint16_t *ports = xcalloc(k->n_job_ports + k->n_had_ports + 1, sizeof *ports);
+    size_t n = add_changed(k->job_ports, k->n_job_ports, k->had_ports, k->n_had_ports, ports, 0);
+    n = add_changed(k->had_ports, k->n_had_ports, k->job_ports, k->n_job_ports, ports, n);
+    /* At the start it is not known what was before; most likely the same. */
+    err_clear(&k->forget_error);
+    if (k->had && n) {
+        conntrack_forget_udp(ports, n, &k->forget_error);
+    }
+    free(k->had_ports);
+    k->had_ports = TAKE(k->job_ports);
+    k->n_had_ports = k->n_job_ports;
+    k->n_job_ports = 0;
+    k->had = true;
+}
 
 static void work(void *ctx)
 {
@@ -62,12 +110,19 @@ static void work(void *ctx)
     if (k->result == 0 && k->n_job_ports) {
         k->result = host_route_loopback(&k->host_changes, &k->error);
     }
+    if (k->result == 0) {
+        forget_changed(k);
+    }
 }
 
 static void look(void *ctx);
 
 static void report(struct keeper *k)
 {
+    if (k->forget_error.text[0]) {
+        log_warn("UDP of a host port may go to the pod before until its client pauses",
+                 "error=\"%s\"", k->forget_error.text);
+    }
     if (k->result < 0) {
         if (!streq_null(k->failure, k->error.text)) {
             log_error("host is not as it should be", "error=\"%s\"", k->error.text);
@@ -169,6 +224,7 @@ struct keeper *keeper_free(struct keeper *k)
         assert(!k->busy && list_is_empty(&k->waiters));
         free(k->ports);
         free(k->job_ports);
+        free(k->had_ports);
         loop_timer_free(k->timer);
         nat_done(&k->nat);
         free(k->failure);

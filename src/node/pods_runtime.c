@@ -36,6 +36,7 @@ void runtime_find(struct op *op)
         return;
     }
     op->asked = true;
+    cni_runtime_done(r);
     *r = op->req.config.runtime;
     if (c->chained_bandwidth) {
         r->bandwidth = (struct cni_bandwidth){.elsewhere = true};

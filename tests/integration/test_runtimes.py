@@ -129,9 +129,10 @@ def pod_object(lab, name, project="red", node="node1", ports=(), annotations=Non
         "spec": {"nodeName": node, "containers": [{"name": "c", "image": "none", "ports": list(ports)}]}}))
 
 
-def answer(ns, target, proto="tcp"):
-    """The address that a lib.Server at "HOST:PORT" saw, asked by 'ns(argv)'; None: no answer."""
-    seen = ns(["/usr/bin/python3", "-c", PROBE, proto, "1", target]).stdout.split()[1]
+def answer(ns, target, proto="tcp", source=0):
+    """The address that a lib.Server at "HOST:PORT" saw, asked by 'ns(argv)' from that port; None: no answer."""
+    code = PROBE.replace("s.settimeout(timeout)", f"s.bind(('', {source})); s.settimeout(timeout)")
+    seen = ns(["/usr/bin/python3", "-c", code, proto, "1", target]).stdout.split()[1]
     return None if seen == "-" else seen
 
 
@@ -173,6 +174,20 @@ def test_host_ports_of_the_object_lead_to_the_pod(own, cni, box):
     cni.delete(web)
     assert "8080" not in rules(own) and rules(own) == before
     assert not answer(host(own, "node2"), target)
+
+
+def test_datagrams_follow_a_host_port_to_its_next_pod(own, cni, box):
+    """Also those of a client that goes on from the same port, of which the kernel remembers where it sent them."""
+    runtime = {"portMappings": [{"hostPort": 5454, "containerPort": 54, "protocol": "udp"}]}
+    target = f"{own.ip['node1']}:5454"
+    for name in ("one", "two"):
+        pod = cni.add(box(name), runtime)
+        server = Server(pod.popen, "udp", 54)
+        try:
+            assert answer(host(own, "node2"), target, "udp", source=33333), name
+        finally:
+            server.stop()
+        cni.delete(pod, runtime)
 
 
 def test_host_port_that_another_pod_has_is_refused(own, cni, box):
