@@ -108,7 +108,7 @@ struct dp_wire {
     const char *port;
     struct mac mac; /* Of the pod: frames to others do not reach it. */
     uint32_t mtu;
-    struct cni_bandwidth limits; /* With 'elsewhere' the tc hook of what host_if receives stays free. */
+    struct cni_bandwidth limits; /* 'elsewhere': the tc hook of what host_if receives stays free. */
 };
 int datapath_wire(const struct datapath *dp, const struct dp_wire *w, struct err *e);
 /* Takes the limits off the port, which stays; they go from host_if with that.  host_if may be gone. */
