@@ -211,7 +211,11 @@ static void a_limited_link_sends_later_what_is_too_much(void **state)
     struct shape slow = {.rate = 64000};
     OK(redirect_set(r, &in, &e));
     assert_int_equal(shape_check(r, sx.ifindex, &slow, &e), -ENOENT);
-    OK(shape_set(r, sx.ifindex, &slow, &e));
+    int k = shape_set(r, sx.ifindex, &slow, &e);
+    if (k == -ENOENT) {
+        skip(); /* A kernel without tbf. */
+    }
+    OK(k);
     OK(shape_check(r, sx.ifindex, &slow, &e));
     struct shape other = {.rate = 128000};
     assert_int_equal(shape_check(r, sx.ifindex, &other, &e), -ENOENT);
