@@ -137,6 +137,9 @@ void pods_attach(struct ovs_dp *o, const struct dp_pod *p, datapath_port_fn *por
                  datapath_done_fn *done, void *ctx);
 void pods_detach(struct ovs_dp *o, const char *container_id, const char *ifname,
                  datapath_done_fn *done, void *ctx);
+void pods_set_runtime(struct ovs_dp *o, const char *container_id, const char *ifname,
+                      const char *host_ports, const char *bandwidth, datapath_done_fn *done,
+                      void *ctx);
 void pods_set_vnids(struct ovs_dp *o, const char *pod_namespace, const struct sdn_vnids *v);
 const struct dp_pod *const *pods_view(struct ovs_dp *o, size_t *ret_n);
 /* A port number that nothing uses, not even flows that are on their way out; 0: there is none. */

@@ -780,6 +780,25 @@ void pods_detach(struct ovs_dp *o, const char *container_id, const char *ifname,
     loop_task_queue(&o->pump);
 }
 
+void pods_set_runtime(struct ovs_dp *o, const char *container_id, const char *ifname,
+                      const char *host_ports, const char *bandwidth, datapath_done_fn *done,
+                      void *ctx)
+{
+    struct pod_rec *r = find(o, container_id, ifname);
+    if (!r || !r->wanted) {
+        ovs_complete(o, done, ctx, -ENOENT, "the pod is not attached");
+        return;
+    }
+    free(r->pod->host_ports);
+    free(r->pod->bandwidth);
+    r->pod->host_ports = host_ports ? xstrdup(host_ports) : NULL;
+    r->pod->bandwidth = bandwidth ? xstrdup(bandwidth) : NULL;
+    r->pod->ready = false;
+    r->deadline_ms = ovs_now(o) + ATTACH_MS;
+    wait_for(r, NULL, done, ctx);
+    loop_task_queue(&o->pump);
+}
+
 void pods_set_vnids(struct ovs_dp *o, const char *pod_namespace, const struct sdn_vnids *v)
 {
     struct pod_rec *r;
