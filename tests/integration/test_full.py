@@ -11,7 +11,7 @@ import re
 import pytest
 
 from lab import run, wait_for
-from traffic import Traffic
+from traffic import Connection, Traffic
 
 SCHEMA = pathlib.Path("/usr/share/openvswitch/vswitch.ovsschema")
 
@@ -30,17 +30,17 @@ def state(lab):
     return sorted(links), sorted(lab.ports("node1")), lab.flows("node1")
 
 
-def refused_add(lab, name, *words):
+def refused_add(lab, name, *words, about=None):
     """The ADD fails and says why, in its answer and in an Event; nothing of it is left."""
+    about = about or ("red", name)
     before = state(lab)
     r = lab.cmd("pod", "add", f"red/{name}", "--node", "node1", check=False)
     text = r.stdout + r.stderr
     assert r.returncode != 0, text
     for word in words:
         assert word in text, f"{word!r} not in: {text}"
-    events = wait_for("an Event of the pod", lambda: [
-        e for e in lab.objects("events", "-n", "red") if e["involvedObject"]["name"] == name and e["type"] == "Warning"])
-    assert any(words[-1] in e["message"] for e in events), events
+    wait_for("an Event", lambda: [e for e in lab.objects("events", "-n", about[0]) if e["type"] == "Warning"
+                                  and e["involvedObject"]["name"] == about[1] and words[-1] in e["message"]])
     wait_for("nothing to be left", lambda: state(lab) == before)
 
 
@@ -50,9 +50,19 @@ def works(lab, name):
     lab.delete_pod(f"red/{name}")
 
 
+@contextlib.contextmanager
 def running_pods(lab):
+    """Nothing is lost within the node, and no connection is cut.  Between nodes the userspace datapath itself loses single
+    packets while the host's links change (docs/ovs.md)."""
     a, b, c = lab.pods
-    return Traffic([(a, b), (c, a)], rate=300)
+    between = Connection(c, a)
+    try:
+        with Traffic([(a, b)], rate=300):
+            yield
+    except BaseException:
+        between.kill()
+        raise
+    between.assert_never_cut()
 
 
 @contextlib.contextmanager
@@ -152,7 +162,7 @@ def test_flow_table_is_at_its_limit(own):
               "set", "bridge", "br0", "flow_tables:20=@t")
     try:
         with running_pods(own):
-            refused_add(own, "noflow", "table=20,from-pod", "table full")
+            refused_add(own, "noflow", "table=20,from-pod", "table full", about=("default", "node1"))
             wait_for("the node to be ready again", lambda: own.node("node1")["ready"])
             conditions = own.object("node", "node1")["status"]["conditions"]
             assert {c["type"]: c["status"] for c in conditions}["NetworkUnavailable"] == "False", conditions
