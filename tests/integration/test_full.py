@@ -30,7 +30,7 @@ def state(lab):
     return sorted(links), sorted(lab.ports("node1")), lab.flows("node1")
 
 
-def refused_add(lab, name, *words, about=None):
+def refused_add(lab, name, *words, about=None, reason="AttachFailed"):
     """The ADD fails and says why, in its answer and in an Event; nothing of it is left."""
     about = about or ("red", name)
     before = state(lab)
@@ -39,7 +39,7 @@ def refused_add(lab, name, *words, about=None):
     assert r.returncode != 0, text
     for word in words:
         assert word in text, f"{word!r} not in: {text}"
-    wait_for("an Event", lambda: [e for e in lab.objects("events", "-n", about[0]) if e["type"] == "Warning"
+    wait_for("an Event", lambda: [e for e in lab.objects("events", "-n", about[0]) if e["reason"] == reason
                                   and e["involvedObject"]["name"] == about[1] and words[-1] in e["message"]])
     wait_for("nothing to be left", lambda: state(lab) == before)
 
@@ -162,7 +162,8 @@ def test_flow_table_is_at_its_limit(own):
               "set", "bridge", "br0", "flow_tables:20=@t")
     try:
         with running_pods(own):
-            refused_add(own, "noflow", "table=20,from-pod", "table full", about=("default", "node1"))
+            refused_add(own, "noflow", "table=20,from-pod", "table full", about=("default", "node1"),
+                        reason="OpenVSwitchGone")
             wait_for("the node to be ready again", lambda: own.node("node1")["ready"])
             conditions = own.object("node", "node1")["status"]["conditions"]
             assert {c["type"]: c["status"] for c in conditions}["NetworkUnavailable"] == "False", conditions
