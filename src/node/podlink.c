@@ -122,14 +122,16 @@ int podlink_create(const struct podlink *p, struct err *e)
     struct dp_wire wire = wire_of(p);
     int err = rtnl_open(&r, e);
     err = err < 0 ? err : replace_pair(r, p, e);
+    err = err < 0 ? err : configure_pod(p, e);
     err = err < 0 ? err : silence(p->host_if, e);
     err = err < 0 ? err : datapath_wire(p->datapath, &wire, e);
     if (err == 0) {
+        /* Last, so that carrier is announced once: whoever follows links (Open vSwitch) looks at all of them each time. */
         struct rtnl_link_set up = RTNL_LINK_SET_INIT(p->host_if);
         up.up = 1;
         err = rtnl_link_set(r, &up, e);
     }
-    return err < 0 ? err : configure_pod(p, e);
+    return err;
 }
 
 static int check_pod(struct rtnl *r, const struct podlink *p, struct err *e)

@@ -30,8 +30,8 @@ void podlink_name(const char *container_id, const char *ifname, unsigned attempt
 /* A MAC for the host's end, which no pod has. */
 struct mac podlink_host_mac(uint32_t pod_ip);
 
-/* Makes the pair, wires the host's end, brings it up, and configures the pod's side: loopback and interface up,
- * address, default route.  A veth of the name that nothing uses, left by an earlier attempt, is replaced; -EEXIST:
+/* Makes the pair, configures the pod's side (loopback and interface up, address, default route), wires the host's
+ * end, and brings it up.  A veth of the name that nothing uses, left by an earlier attempt, is replaced; -EEXIST:
  * the name is somebody else's; -EBUSY: the pod has an interface 'ifname'.  After another failure the pair may be
  * there. */
 int podlink_create(const struct podlink *p, struct err *e);

@@ -95,6 +95,23 @@ def test_result_is_in_the_version_of_the_configuration(own, sandbox, version):
     assert address in run(["ip", "-n", s.ns, "-4", "addr", "show", "eth0"]).stdout
 
 
+def test_the_plugin_as_it_is_installed(own, sandbox, monkeypatch):
+    """Built with musl and without sanitizers: what the others try with the one that has them."""
+    plugin = lablib.CNI + "-musl"
+    monkeypatch.setattr(lablib, "CNI", plugin if os.path.exists(plugin) else lablib.CNI)
+    assert "musl" in lablib.CNI or "build-check" not in lablib.CNI
+    s = sandbox()
+    first = s.add()
+    assert first["ips"]
+    conf = {**own.conf, "cniVersion": "1.0.0", "prevResult": {**first, "cniVersion": "1.0.0"}}
+    assert s.call("CHECK", conf=conf)[0] == 0
+    s.delete()
+    status, out = s.call("CHECK", conf=conf)
+    assert status == 1 and out["code"] and out["msg"]
+    assert s.call("ADD", conf={**own.conf, "cniVersion": "9.9.9"})[1]["code"] == 1
+    assert s.call("ADD", drop=("CNI_NETNS",))[1]["code"] == 4
+
+
 def test_add_again_gives_the_same_and_del_twice_succeeds(own, sandbox):
     s = sandbox()
     first = s.add()
