@@ -547,13 +547,13 @@ static void many_spare_ports_go_when_it_is_quiet(void **state)
     CLEANUP_FREE char *rows = FIXTURE_VSCTL(f, "list-ports", "br0");
     struct rtnl_link *links;
     size_t n_links, devices = 0;
-    /* Rows and devices go together; the last one's may be on its way. */
+    /* Rows and devices go together; the last one's row or device may be on its way. */
     assert_int_equal(rtnl_link_list(f->rtnl, &links, &n_links, NULL), 0);
     for (size_t i = 0; i < n_links; i++) {
         devices += str_has_prefix(links[i].name, "tp") && !str_has_suffix(links[i].name, "x");
     }
     free(links);
-    assert_in_range(devices, fixture_count(rows, "tp"), fixture_count(rows, "tp") + 1);
+    assert_in_range(devices, fixture_count(rows, "tp") - 1, fixture_count(rows, "tp") + 1);
 }
 
 static void pods_of_an_earlier_version_stay_until_they_go(void **state)
