@@ -4,19 +4,14 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/timeutil.h"
-#include "net/sock.h"
+#include "peer.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 static const char help[] = "usage: store [--dir DIR] [--puts N] [--size BYTES]\n"
                            "\n"
@@ -152,71 +147,6 @@ static void run_close(struct run *r)
     loop_free(r->loop);
 }
 
-/* ---- etcd ---- */
-
-static int free_port(void)
-{
-    int fd = -1;
-    if (sock_listen_tcp("127.0.0.1:0", &fd, NULL) < 0) {
-        exit(1);
-    }
-    int port = sock_local_port(fd);
-    fd_close(fd);
-    return port;
-}
-
-static pid_t etcd_start(const char *dir, int port)
-{
-    CLEANUP_FREE char *data = xasprintf("--data-dir=%s/etcd", dir);
-    CLEANUP_FREE char *listen = xasprintf("--listen-client-urls=http://127.0.0.1:%d", port);
-    CLEANUP_FREE char *advertise = xasprintf("--advertise-client-urls=http://127.0.0.1:%d", port);
-    CLEANUP_FREE char *peer = xasprintf("http://127.0.0.1:%d", free_port());
-    CLEANUP_FREE char *peer_listen = xasprintf("--listen-peer-urls=%s", peer);
-    CLEANUP_FREE char *peer_advertise = xasprintf("--initial-advertise-peer-urls=%s", peer);
-    CLEANUP_FREE char *cluster = xasprintf("--initial-cluster=default=%s", peer);
-    pid_t pid = fork();
-    if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        int null = open("/dev/null", O_RDWR);
-        dup2(null, 1);
-        dup2(null, 2);
-        execlp("etcd", "etcd", data, listen, advertise, peer_listen, peer_advertise, cluster, NULL);
-        _exit(127);
-    }
-    for (int i = 0; i < 500; i++) {
-        int fd = -1;
-        struct pollfd p = {.events = POLLOUT};
-        if (waitpid(pid, NULL, WNOHANG) != 0) {
-            return 0;
-        }
-        bool up = sock_connect_tcp("127.0.0.1", (uint16_t) port, &fd, NULL) == 0 &&
-                  (p.fd = fd, poll(&p, 1, 1000) == 1) && sock_connect_result(fd) == 0;
-        fd_close(fd);
-        if (up) {
-            return pid;
-        }
-        poll(NULL, 0, 20);
-    }
-    return pid;
-}
-
-static void remove_tree(const char *dir)
-{
-    DIR *d = opendir(dir);
-    for (struct dirent *e; d && (e = readdir(d));) {
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) {
-            CLEANUP_FREE char *path = xasprintf("%s/%s", dir, e->d_name);
-            if (unlink(path) < 0) {
-                remove_tree(path);
-            }
-        }
-    }
-    if (d) {
-        closedir(d);
-    }
-    rmdir(dir);
-}
-
 static const unsigned outstanding[] = {1, 64, 512};
 
 static void measure_all(const struct store_config *cfg, size_t puts, size_t size, double *ret)
@@ -268,8 +198,8 @@ int main(int argc, char **argv)
     CLEANUP_FREE char *path = xasprintf("%s/registry.db", dir);
     printf("store: %llu-byte values, synced\n", (unsigned long long) size);
     measure_all(&(struct store_config){.backend = "sqlite", .path = path}, puts, size, ours);
-    int port = free_port();
-    pid_t pid = etcd_start(dir, port);
+    int port = peer_free_port();
+    pid_t pid = peer_etcd_start(dir, port);
     if (pid) {
         CLEANUP_FREE char *endpoint = xasprintf("http://127.0.0.1:%d", port);
         measure_all(&(struct store_config){.backend = "etcd", .endpoints = endpoint}, puts, size,
@@ -282,6 +212,6 @@ int main(int argc, char **argv)
     } else {
         printf("  etcd is not installed: no peer\n");
     }
-    remove_tree(dir);
+    peer_remove_tree(dir);
     return 0;
 }

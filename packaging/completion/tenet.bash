@@ -40,11 +40,11 @@ _tenet() {
     local words=""
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W "master node lab get create delete describe adm token trace check help --help --version" -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W "master node lab store get create delete describe adm token trace check help --help --version" -- "$cur")
         return
     fi
     case $prev in
-    -f | --filename | -c | --config | --kubeconfig | --master-kubeconfig | --storage-path)
+    -f | --filename | -c | --config | --kubeconfig | --master-kubeconfig | --storage-path | --etcd-ca-file | --etcd-cert-file | --etcd-key-file)
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")
         return
         ;;
@@ -67,10 +67,10 @@ _tenet() {
     esac
     case ${COMP_WORDS[1]} in
     master)
-        words="--config --cluster-network --service-network --plugin --vxlan-port --mtu --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --authorization-mode --anonymous-auth --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --limit --log-level --help"
+        words="--config --cluster-network --service-network --plugin --vxlan-port --mtu --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --authorization-mode --anonymous-auth --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --controller-lease-ttl --controllers-only --kubeconfig --limit --log-level --help"
         ;;
     node)
-        words="--config --node-name --node-ip --master-kubeconfig --bootstrap-kubeconfig --plugin --mtu --run-dir --cni-conf-dir --cni-conf-name --datapath --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --metrics-bind-address --log-level --help"
+        words="--config --node-name --node-ip --kubeconfig --master-kubeconfig --master-servers --bootstrap-kubeconfig --plugin --mtu --run-dir --cni-conf-dir --cni-conf-name --datapath --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --metrics-bind-address --log-level --help"
         if [[ ${COMP_WORDS[2]} == flows ]]; then
             words="--node --used --drops --output $agents"
         elif ((COMP_CWORD == 2)); then
@@ -78,10 +78,17 @@ _tenet() {
         fi
         ;;
     lab)
-        words="up down status project node pod exec ovs master --name --nodes --plugin --store --tls --label --port --output --help"
+        words="up down status project node pod exec ovs master --name --nodes --masters --plugin --store --tls --label --port --output --help"
         ;;
     token)
         words="create list delete --ttl --description --write-kubeconfig --kubeconfig --server --help"
+        ;;
+    store)
+        words="export import backup restore check defrag --config --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --force --min-revision --help"
+        if ((COMP_CWORD == 3)); then
+            mapfile -t COMPREPLY < <(compgen -f -W "$words" -- "$cur")
+            return
+        fi
         ;;
     create)
         words="namespace project --filename --output --dry-run $connect"
@@ -117,7 +124,7 @@ _tenet() {
         fi
         ;;
     help)
-        words="master node lab get create delete describe adm token trace check"
+        words="master node lab store get create delete describe adm token trace check"
         ;;
     esac
     case ${COMP_WORDS[1]} in

@@ -61,6 +61,15 @@ void api_invalid(struct api_causes *c, const char *field, const struct json *val
     va_end(ap);
 }
 
+void api_type_invalid(struct api_causes *c, const char *field, const struct json *value,
+                      const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    add(c, field, "FieldValueTypeInvalid", message("Invalid value", value, fmt, ap));
+    va_end(ap);
+}
+
 void api_required(struct api_causes *c, const char *field, const char *fmt, ...)
 {
     va_list ap;
@@ -86,7 +95,7 @@ void api_duplicate(struct api_causes *c, const char *field, const struct json *v
 void api_unsupported(struct api_causes *c, const char *field, const struct json *value,
                      const char *const *values)
 {
-    CLEANUP_FREE char *text = json_to_text(value);
+    CLEANUP_FREE char *text = value ? json_to_text(value) : xstrdup("\"\"");
     struct strbuf b = STRBUF_INIT;
     strbuf_addf(&b, "Unsupported value: %.256s: supported values: ", text);
     for (size_t i = 0; values[i]; i++) {
@@ -104,6 +113,11 @@ void api_too_many(struct api_causes *c, const char *field, size_t n, size_t max)
 {
     add(c, field, "FieldValueTooMany",
         xasprintf("Too many: %zu: must have at most %zu items", n, max));
+}
+
+void api_conflicting(struct api_causes *c, const char *field, const char *manager)
+{
+    add(c, field, "FieldManagerConflict", xasprintf("conflict with %s", manager));
 }
 
 const char *api_field_(char *buf, size_t size, const char *fmt, ...)

@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of kinds, and finding one. */
+/* The list of kinds that are compiled in. */
 #include "api/kind.h"
 
 #include "api/kind_util.h"
+#include "api/registry.h"
 #include "base/mem.h"
 
-#include <strings.h>
-
 const struct api_kind *const api_kinds[] = {
+    &api_kind_config_map,
     &api_kind_event,
     &api_kind_namespace,
     &api_kind_node,
     &api_kind_pod,
+    &api_kind_secret,
+    &api_kind_service_account,
     &api_kind_cluster_network,
     &api_kind_host_subnet,
     &api_kind_net_namespace,
+    &api_kind_lease,
+    &api_kind_event_v1,
+    &api_kind_project,
+    &api_kind_crd,
     &api_kind_network_policy,
     &api_kind_admin_network_policy,
     &api_kind_baseline_admin_network_policy,
-    &api_kind_secret,
-    &api_kind_service_account,
     &api_kind_role,
     &api_kind_cluster_role,
     &api_kind_role_binding,
@@ -34,16 +38,34 @@ const struct api_kind *const api_kinds[] = {
     NULL,
 };
 
+bool api_kind_is_namespace(const struct api_kind *k)
+{
+    return k == &api_kind_namespace || k == &api_kind_project;
+}
+
+static const struct api_registry compiled_in = {
+    .list = (const struct api_kind **) api_kinds,
+    .n = ARRAY_SIZE(api_kinds) - 1,
+};
+
 static const struct api_subresource *builtin_at(const struct api_kind *k, size_t i)
 {
     static const char *const update[] = {"update", NULL};
     static const char *const change[] = {"get", "patch", "update", NULL};
     static const struct api_subresource finalize = {.name = "finalize", .verbs = update};
     static const struct api_subresource status = {.name = "status", .verbs = change};
+    static const struct api_subresource scale = {.name = "scale",
+                                                 .verbs = change,
+                                                 .group = API_SCALE_GROUP,
+                                                 .version = API_SCALE_VERSION,
+                                                 .kind = "Scale"};
     if (streq(k->plural, "namespaces") && !*k->group && i-- == 0) {
         return &finalize;
     }
-    return k->status_subresource && i == 0 ? &status : NULL;
+    if (k->status_subresource && i-- == 0) {
+        return &status;
+    }
+    return k->scale && i == 0 ? &scale : NULL;
 }
 
 const struct api_subresource *api_kind_subresource_at(const struct api_kind *k, size_t i)
@@ -71,63 +93,25 @@ const struct api_subresource *api_kind_subresource(const struct api_kind *k, con
 
 const struct api_kind *api_kind_find(const char *group, const char *version, const char *plural)
 {
-    for (size_t i = 0; api_kinds[i]; i++) {
-        const struct api_kind *k = api_kinds[i];
-        if (streq(k->group, group) && streq(k->version, version) && streq(k->plural, plural)) {
-            return k;
-        }
-    }
-    return NULL;
+    return api_registry_find(&compiled_in, group, version, plural);
 }
 
 const struct api_kind *api_kind_by_name(const char *api_version, const char *kind)
 {
-    for (size_t i = 0; api_kinds[i]; i++) {
-        CLEANUP_FREE char *own = api_kind_api_version(api_kinds[i]);
-        if (streq(own, api_version) && streq(api_kinds[i]->kind, kind)) {
-            return api_kinds[i];
-        }
-    }
-    return NULL;
-}
-
-static bool names(const struct api_kind *k, const char *s)
-{
-    if (!strcasecmp(s, k->plural) || !strcasecmp(s, k->singular) || !strcasecmp(s, k->kind)) {
-        return true;
-    }
-    for (size_t i = 0; k->short_names && k->short_names[i]; i++) {
-        if (!strcasecmp(s, k->short_names[i])) {
-            return true;
-        }
-    }
-    return false;
+    return api_registry_by_name(&compiled_in, api_version, kind);
 }
 
 const struct api_kind *api_kind_by_alias(const char *alias)
 {
-    const char *dot = strchr(alias, '.');
-    CLEANUP_FREE char *resource = dot ? xstrndup(alias, (size_t) (dot - alias)) : xstrdup(alias);
-    for (size_t i = 0; api_kinds[i]; i++) {
-        const struct api_kind *k = api_kinds[i];
-        if (!names(k, resource)) {
-            continue;
-        }
-        if (!dot || !strcasecmp(dot + 1, k->group)) {
-            return k;
-        }
-        /* "plural.version.group", and "plural.version" of the core group. */
-        size_t n = strlen(k->version);
-        if (!strncasecmp(dot + 1, k->version, n) &&
-            (*k->group ? dot[1 + n] == '.' && !strcasecmp(dot + 2 + n, k->group)
-                       : dot[1 + n] == '\0')) {
-            return k;
-        }
-    }
-    return NULL;
+    return api_registry_by_alias(&compiled_in, alias);
 }
 
 char *api_kind_api_version(const struct api_kind *k)
 {
     return *k->group ? xasprintf("%s/%s", k->group, k->version) : xstrdup(k->version);
+}
+
+char *api_kind_list_kind(const struct api_kind *k)
+{
+    return k->list_kind ? xstrdup(k->list_kind) : xasprintf("%sList", k->kind);
 }

@@ -3,7 +3,9 @@
  *
  * Each kind's file fills a 'struct api_kind' (names, scope, columns) and gives functions for defaults and
  * validation.  The API server, the CLI's tests and the documentation all work from these tables.
- * Pure: objects in, objects and causes out.  Kinds are constant and shared by all threads. */
+ * A kind that a CustomResourceDefinition makes at run time (crd.h) is the same structure, and belongs to its
+ * definition.  Pure: objects in, objects and causes out.  Kinds are constant; those compiled in are shared by
+ * all threads. */
 #pragma once
 
 #include "wire/json.h"
@@ -27,6 +29,9 @@ static inline UNUSED void api_causes_donep(struct api_causes *c)
 /* "Invalid value: VALUE: text" */
 void api_invalid(struct api_causes *c, const char *field, const struct json *value, const char *fmt,
                  ...) PRINTF_LIKE(4, 5);
+/* As before, of a value whose type is wrong. */
+void api_type_invalid(struct api_causes *c, const char *field, const struct json *value,
+                      const char *fmt, ...) PRINTF_LIKE(4, 5);
 /* "Required value[: text]" */
 void api_required(struct api_causes *c, const char *field, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* "Forbidden[: text]" */
@@ -40,8 +45,11 @@ void api_unsupported(struct api_causes *c, const char *field, const struct json 
 void api_too_long(struct api_causes *c, const char *field, size_t max);
 void api_too_many(struct api_causes *c, const char *field, size_t n, size_t max);
 
+/* FieldManagerConflict: 'field' belongs to 'manager' ("conflict with MANAGER"). */
+void api_conflicting(struct api_causes *c, const char *field, const char *manager);
+
 /* A field's name, formatted in place: API_FIELD("subsets[%zu].name", i). */
-#define API_FIELD(...) (api_field_((char[128]){0}, 128, __VA_ARGS__))
+#define API_FIELD(...) (api_field_((char[256]){0}, 256, __VA_ARGS__))
 const char *api_field_(char *buf, size_t size, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 struct api_column {
@@ -50,12 +58,34 @@ struct api_column {
     int priority; /* 0 always shown, 1 with -o wide */
     /* Owned cell value; 'now_ms' is the wall clock, for ages. */
     struct json *(*cell)(const struct json *obj, int64_t now_ms);
+    const char *path; /* Without 'cell': what the cell shows, as a JSONPath. */
 };
 
 struct api_field_label {
     const char *label; /* "spec.nodeName" */
     const char *path;  /* NULL: the same as 'label'. */
     const char *dflt;  /* Value of an absent field; NULL: "". */
+    bool indexed; /* Lists and watches by one value of it do not look at the others; one a kind. */
+};
+
+/* Where the Scale of an object is: paths such as ".spec.replicas". */
+struct api_scale {
+    const char *spec, *status;
+    const char *selector; /* NULL: has none. */
+};
+
+/* What a subresource scale is, whatever the kind it belongs to. */
+#define API_SCALE_GROUP "autoscaling"
+#define API_SCALE_VERSION "v1"
+
+struct api_schema;
+
+/* A kind whose objects are those of another one, told in other words. */
+struct api_view {
+    const struct api_kind *of;
+    /* Bring an object of that kind into this one's form, and back; apiVersion and kind are settled elsewhere. */
+    void (*show)(struct json *obj);
+    void (*store)(struct json *obj);
 };
 
 /* A part of an object with a path of its own: "serviceaccounts/NAME/token". */
@@ -70,14 +100,22 @@ struct api_kind {
     const char *group;   /* "" for the core group */
     const char *version; /* "v1" */
     const char *kind, *plural, *singular;
+    const char *list_kind;          /* NULL: KINDList */
     const char *const *short_names; /* NULL-terminated or NULL */
     const char *const *categories;
     bool namespaced;
     bool status_subresource; /* PUT on the object keeps status, PUT on /status keeps the rest */
     /* Nothing is stored: creating one asks a question, and it comes back with the answer. */
     bool create_only;
-    /* Beyond status and a namespace's finalize; ends with a NULL name; NULL: none. */
+    /* Beyond status, scale and a namespace's finalize; ends with a NULL name; NULL: none. */
     const struct api_subresource *subresources;
+    const struct api_scale *scale; /* NULL: no such subresource. */
+    bool custom;                   /* Made by a CustomResourceDefinition. */
+    const struct api_view *view;   /* NULL: its objects are its own. */
+    bool create_on_update;         /* PUT makes what is not there. */
+    /* Lists and watches show those that the user may get, unless the user may list what it is a view of. */
+    bool personal;
+    const char *warning; /* Told to who uses this version; NULL: nothing. */
     const char *description;
     const struct api_column *columns;
     size_t n_columns;
@@ -95,19 +133,24 @@ struct api_kind {
     void (*validate)(const struct json *obj, const struct json *old, struct api_causes *c);
     /* What fieldSelector takes beyond metadata.name and metadata.namespace; ends with a NULL label. */
     const struct api_field_label *selectable;
+    const struct api_schema *schema; /* Of the whole object (api/schema.h); NULL: anything goes. */
 };
 
-/* All kinds, NULL-terminated, in discovery order. */
+/* Whether its objects are the namespaces: Namespace, and Project. */
+bool api_kind_is_namespace(const struct api_kind *k);
+
+/* All kinds that are compiled in, NULL-terminated, in discovery order. */
 extern const struct api_kind *const api_kinds[];
+char *api_kind_api_version(const struct api_kind *k); /* Owned "v1" or "group/v1". */
+char *api_kind_list_kind(const struct api_kind *k);   /* Owned "PodList". */
+/* Among the kinds that are compiled in; see registry.h. */
 const struct api_kind *api_kind_find(const char *group, const char *version, const char *plural);
 const struct api_kind *api_kind_by_name(const char *api_version, const char *kind);
 /* The subresource 'name' of 'k', status included; NULL: there is none. */
 const struct api_subresource *api_kind_subresource(const struct api_kind *k, const char *name);
 /* The i-th of them, in discovery order; NULL at the end. */
 const struct api_subresource *api_kind_subresource_at(const struct api_kind *k, size_t i);
-/* By what a user types: plural, singular, kind, short name, any case, "plural.group" too. */
 const struct api_kind *api_kind_by_alias(const char *alias);
-char *api_kind_api_version(const struct api_kind *k); /* Owned "v1" or "group/v1". */
 
 /* Metadata that all kinds share: names, labels, annotations, finalizers, owners; 'old' NULL on creation. */
 void api_validate_metadata(const struct api_kind *k, const struct json *obj, const struct json *old,

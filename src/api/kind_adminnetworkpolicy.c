@@ -52,4 +52,5 @@ const struct api_kind api_kind_admin_network_policy = {
     .n_columns = ARRAY_SIZE(columns),
     .defaults = defaults,
     .validate = validate,
+    .schema = &policy_admin_schema,
 };

@@ -47,4 +47,5 @@ const struct api_kind api_kind_baseline_admin_network_policy = {
     .n_columns = ARRAY_SIZE(columns),
     .defaults = defaults,
     .validate = validate,
+    .schema = &policy_baseline_schema,
 };

@@ -3,6 +3,7 @@
  * written into it by the server; the subresource approval says whether it is granted, status has the
  * certificate. */
 #include "api/kind_util.h"
+#include "api/schema_security.h"
 
 #include "base/base64.h"
 #include "base/timeutil.h"
@@ -255,4 +256,5 @@ const struct api_kind api_kind_certificate_signing_request = {
     .merge_part = merge_part,
     .validate = validate,
     .selectable = selectable,
+    .schema = &api_schema_certificate_signing_request,
 };

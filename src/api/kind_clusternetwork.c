@@ -3,6 +3,7 @@
  * The one that counts is called "default".  Its fields network and hostsubnetlength are the older form of
  * clusterNetworks' first element; each is filled in from the other. */
 #include "api/kind_util.h"
+#include "api/schema.h"
 #include "base/mem.h"
 
 #define MAX_NETWORKS 16
@@ -181,6 +182,31 @@ static struct json *cell_mtu(const struct json *obj, int64_t now_ms)
     return number_cell(json_get(obj, "mtu"));
 }
 
+/* ---- schema ---- */
+
+#define NETWORK "com.github.openshift.api.network.v1."
+
+static const struct api_field entry_fields[] = {
+    {"CIDR", &api_schema_string, "The range", true},
+    {"hostSubnetLength", &api_schema_int64, "Bits of a node's subnet: 9 for a /23", true},
+};
+static const struct api_schema entry =
+    API_OBJECT_OF(entry_fields, NETWORK "ClusterNetworkEntry", "A range of pod addresses");
+static const struct api_field root_fields[] = {
+    API_ROOT_API_VERSION,
+    {"clusterNetworks", API_LIST_OF(&entry), "Ranges that nodes' subnets are taken from"},
+    {"hostsubnetlength", &api_schema_int64, "Older form of clusterNetworks[0].hostSubnetLength"},
+    API_ROOT_KIND,
+    API_ROOT_METADATA,
+    {"mtu", &api_schema_int64, "MTU of pods; 1450 by default"},
+    {"network", &api_schema_string, "Older form of clusterNetworks[0].CIDR"},
+    {"pluginName", &api_schema_string, "Name of the network plug-in"},
+    {"serviceNetwork", &api_schema_string, "Range of service addresses"},
+    {"vxlanPort", &api_schema_int64, "UDP port of the overlay; 4789 by default"},
+};
+static const struct api_schema root = API_OBJECT_OF(
+    root_fields, NETWORK "ClusterNetwork", "ClusterNetwork describes the cluster network.");
+
 static const struct api_column columns[] = {
     API_COLUMN_NAME,
     {"Cluster Networks", "string", "", "Ranges of pods, with the bits of a node's subnet", 0,
@@ -204,4 +230,5 @@ const struct api_kind api_kind_cluster_network = {
     .check_name = api_check_path_segment,
     .defaults = defaults,
     .validate = validate,
+    .schema = &root,
 };

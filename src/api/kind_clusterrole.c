@@ -2,6 +2,7 @@
 /* ClusterRole (rbac.authorization.k8s.io/v1): what may be done in all namespaces, outside of them, and with paths;
  * its rules may be gathered from other roles by their labels. */
 #include "api/kind_util.h"
+#include "api/schema_security.h"
 
 static void validate(const struct json *obj, const struct json *old, struct api_causes *c)
 {
@@ -37,4 +38,5 @@ const struct api_kind api_kind_cluster_role = {
     .n_columns = ARRAY_SIZE(columns),
     .check_name = api_check_path_segment,
     .validate = validate,
+    .schema = &api_schema_cluster_role,
 };

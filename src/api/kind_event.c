@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Event (core v1): what a component reports about an object. */
 #include "api/kind_util.h"
+#include "api/schema_core.h"
 
 #include "base/timeutil.h"
 
@@ -37,16 +38,7 @@ static struct json *cell_reason(const struct json *obj, int64_t now_ms)
 
 static struct json *cell_object(const struct json *obj, int64_t now_ms)
 {
-    const char *kind = json_path_string(obj, "involvedObject", "kind", NULL);
-    const char *name = json_path_string(obj, "involvedObject", "name", NULL);
-    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
-    for (const char *p = kind; p && *p; p++) {
-        strbuf_addc(&b, *p >= 'A' && *p <= 'Z' ? (char) (*p - 'A' + 'a') : *p);
-    }
-    if (name && *name) {
-        strbuf_addf(&b, "/%s", name);
-    }
-    return json_string(strbuf_cstr(&b));
+    return api_cell_reference(json_get(obj, "involvedObject"));
 }
 
 static struct json *cell_subobject(const struct json *obj, int64_t now_ms)
@@ -113,6 +105,46 @@ static void validate(const struct json *obj, const struct json *old, struct api_
     api_field_int(c, "count", json_get(obj, "count"), false, 0, INT32_MAX, &count);
 }
 
+/* ---- schema ---- */
+
+#define CORE "io.k8s.api.core.v1."
+
+static const struct api_field event_series_fields[] = {
+    API_ROOT_API_VERSION,
+    {"count", &api_schema_int32, "Number of times"},
+    {"lastObservedTime", &api_schema_micro_time, "When it was last seen"},
+};
+static const struct api_schema event_series =
+    API_OBJECT_OF(event_series_fields, CORE "EventSeries", "How often the event was seen again");
+
+static const struct api_field event_source_fields[] = {
+    {"component", &api_schema_string, "Name of the component"},
+    {"host", &api_schema_string, "Name of its host"},
+};
+const struct api_schema api_schema_event_source =
+    API_OBJECT_OF(event_source_fields, CORE "EventSource", "Who reported the event");
+static const struct api_field root_fields[] = {
+    {"action", &api_schema_string, "What was done about the object"},
+    API_ROOT_API_VERSION,
+    {"count", &api_schema_int32, "How often the event was seen"},
+    {"eventTime", &api_schema_micro_time, "When the event was first seen"},
+    {"firstTimestamp", &api_schema_time, "When the event was first recorded"},
+    {"involvedObject", &api_schema_object_reference, "The object that the event is about"},
+    API_ROOT_KIND,
+    {"lastTimestamp", &api_schema_time, "When the event was last recorded"},
+    {"message", &api_schema_string, "What happened, for people"},
+    API_ROOT_METADATA,
+    {"reason", &api_schema_string, "Why, for programs, in CamelCase"},
+    {"related", &api_schema_object_reference, "Another object that the event is about"},
+    {"reportingComponent", &api_schema_string, "Name of the controller that reports"},
+    {"reportingInstance", &api_schema_string, "Instance of that controller"},
+    {"series", &event_series, "How often the event was seen again"},
+    {"source", &api_schema_event_source, "Who reported the event"},
+    {"type", &api_schema_string, "Normal or Warning"},
+};
+static const struct api_schema root = API_OBJECT_OF(
+    root_fields, CORE "Event", "Event is a report of an event somewhere in the cluster.");
+
 static const struct api_column columns[] = {
     {"Last Seen", "string", "", "Time this event was last observed", 0, cell_last_seen},
     {"Type", "string", "", "Type of this event (Normal, Warning)", 0, cell_type},
@@ -149,9 +181,11 @@ const struct api_kind api_kind_event = {
     .singular = "event",
     .short_names = short_names,
     .namespaced = true,
+    .create_on_update = true,
     .description = "Event is a report of an event somewhere in the cluster.",
     .columns = columns,
     .n_columns = ARRAY_SIZE(columns),
     .validate = validate,
     .selectable = selectable,
+    .schema = &root,
 };

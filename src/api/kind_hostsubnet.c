@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HostSubnet (network.openshift.io/v1): the pod range of a node, and the address its tunnels end at. */
 #include "api/kind_util.h"
+#include "api/schema.h"
 
 #define ASSIGN_ANNOTATION "pod.network.openshift.io/assign-subnet"
 #define FIXED_VNID_ANNOTATION "pod.network.openshift.io/fixed-vnid-host"
@@ -82,6 +83,24 @@ static struct json *cell_egress_ips(const struct json *obj, int64_t now_ms)
     return api_cell_list(json_get(obj, "egressIPs"));
 }
 
+/* ---- schema ---- */
+
+#define NETWORK "com.github.openshift.api.network.v1."
+
+static const struct api_field root_fields[] = {
+    API_ROOT_API_VERSION,
+    {"egressCIDRs", &api_schema_string_list, "Ranges that egress addresses are taken from"},
+    {"egressIPs", &api_schema_string_list, "Egress addresses that the node carries"},
+    {"host", &api_schema_string, "Name of the node"},
+    {"hostIP", &api_schema_string, "Address of the node that tunnels end at"},
+    API_ROOT_KIND,
+    API_ROOT_METADATA,
+    {"subnet", &api_schema_string, "Range of the node's pods"},
+};
+static const struct api_schema root =
+    API_OBJECT_OF(root_fields, NETWORK "HostSubnet",
+                  "HostSubnet describes the subnet of a node in the cluster network.");
+
 static const struct api_column columns[] = {
     API_COLUMN_NAME,
     {"Host", "string", "", "The node", 0, cell_host},
@@ -104,4 +123,5 @@ const struct api_kind api_kind_host_subnet = {
     .n_columns = ARRAY_SIZE(columns),
     .check_name = api_check_path_segment,
     .validate = validate,
+    .schema = &root,
 };

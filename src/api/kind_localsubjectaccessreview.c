@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* LocalSubjectAccessReview (authorization.k8s.io/v1): whether a user may do something in one namespace. */
 #include "api/kind_util.h"
+#include "api/schema_security.h"
 
 static void validate(const struct json *obj, const struct json *old, struct api_causes *c)
 {
@@ -33,4 +34,5 @@ const struct api_kind api_kind_local_subject_access_review = {
     .columns = columns,
     .n_columns = ARRAY_SIZE(columns),
     .validate = validate,
+    .schema = &api_schema_local_subject_access_review,
 };

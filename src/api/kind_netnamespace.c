@@ -2,6 +2,7 @@
 /* NetNamespace (network.openshift.io/v1): the virtual network of a project. */
 #include "api/kind_util.h"
 #include "api/netnamespace.h"
+#include "api/schema.h"
 
 int net_change_parse(const char *text, enum net_change *ret, const char **ret_project,
                      struct err *e)
@@ -91,6 +92,23 @@ static struct json *cell_egress_ips(const struct json *obj, int64_t now_ms)
     return api_cell_list(json_get(obj, "egressIPs"));
 }
 
+/* ---- schema ---- */
+
+#define NETWORK "com.github.openshift.api.network.v1."
+
+static const struct api_field root_fields[] = {
+    API_ROOT_API_VERSION,
+    {"egressIPs", &api_schema_string_list,
+     "Source addresses of the project's traffic to outside; the first one that is carried counts"},
+    API_ROOT_KIND,
+    API_ROOT_METADATA,
+    {"netid", &api_schema_int64, "Virtual network id; 0 reaches all"},
+    {"netname", &api_schema_string, "Name of the project"},
+};
+static const struct api_schema root =
+    API_OBJECT_OF(root_fields, NETWORK "NetNamespace",
+                  "NetNamespace describes the virtual network of a project.");
+
 static const struct api_column columns[] = {
     API_COLUMN_NAME,
     {"NetID", "integer", "", "Virtual network id; 0 reaches all", 0, cell_netid},
@@ -115,4 +133,5 @@ const struct api_kind api_kind_net_namespace = {
     .check_name = api_check_path_segment,
     .validate = validate,
     .selectable = selectable,
+    .schema = &root,
 };

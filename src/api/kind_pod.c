@@ -2,6 +2,7 @@
 /* Pod (core v1), as far as the network goes: where it runs and which addresses it has.  The rest of
  * the specification is kept as it came. */
 #include "api/policy_fields.h"
+#include "api/schema_core.h"
 
 /* ---- columns ---- */
 
@@ -277,7 +278,7 @@ static const struct api_column columns[] = {
 static const char *const short_names[] = {"po", NULL};
 static const char *const categories[] = {"all", NULL};
 static const struct api_field_label selectable[] = {
-    {"spec.nodeName"},
+    {"spec.nodeName", .indexed = true},
     {"spec.restartPolicy"},
     {"spec.schedulerName"},
     {"spec.serviceAccountName"},
@@ -305,4 +306,5 @@ const struct api_kind api_kind_pod = {
     .prepare = prepare,
     .validate = validate,
     .selectable = selectable,
+    .schema = &api_schema_pod,
 };

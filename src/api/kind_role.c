@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Role (rbac.authorization.k8s.io/v1): what may be done in one namespace. */
 #include "api/kind_util.h"
+#include "api/schema_security.h"
 
 static void validate(const struct json *obj, const struct json *old, struct api_causes *c)
 {
@@ -24,4 +25,5 @@ const struct api_kind api_kind_role = {
     .n_columns = ARRAY_SIZE(columns),
     .check_name = api_check_path_segment,
     .validate = validate,
+    .schema = &api_schema_role,
 };

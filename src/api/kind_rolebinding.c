@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* RoleBinding (rbac.authorization.k8s.io/v1): gives users, groups and service accounts a role in one namespace. */
 #include "api/kind_util.h"
+#include "api/schema_security.h"
 
 static void validate(const struct json *obj, const struct json *old, struct api_causes *c)
 {
@@ -20,4 +21,5 @@ const struct api_kind api_kind_role_binding = {
     .check_name = api_check_path_segment,
     .defaults = api_binding_defaults,
     .validate = validate,
+    .schema = &api_schema_role_binding,
 };

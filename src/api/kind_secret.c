@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Secret (core v1): what only those who need it may read.  Causes never repeat its values. */
 #include "api/kind_util.h"
+#include "api/schema_security.h"
 
 #include "base/base64.h"
 #include "base/mem.h"
@@ -163,4 +164,5 @@ const struct api_kind api_kind_secret = {
     .defaults = defaults,
     .validate = validate,
     .selectable = selectable,
+    .schema = &api_schema_secret,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SelfSubjectReview (authentication.k8s.io/v1): who the asking user is to the server. */
 #include "api/kind_util.h"
+#include "api/schema_security.h"
 
 static void validate(const struct json *obj, const struct json *old, struct api_causes *c)
 {
@@ -23,4 +24,5 @@ const struct api_kind api_kind_self_subject_review = {
     .columns = columns,
     .n_columns = ARRAY_SIZE(columns),
     .validate = validate,
+    .schema = &api_schema_self_subject_review,
 };

@@ -2,6 +2,7 @@
 /* ServiceAccount (core v1): the identity of what runs in a project's pods.  Its tokens are made by the
  * subresource token. */
 #include "api/kind_util.h"
+#include "api/schema_security.h"
 
 static struct json *cell_secrets(const struct json *obj, int64_t now_ms)
 {
@@ -54,4 +55,5 @@ const struct api_kind api_kind_service_account = {
     .columns = columns,
     .n_columns = ARRAY_SIZE(columns),
     .validate = validate,
+    .schema = &api_schema_service_account,
 };

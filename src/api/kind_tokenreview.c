@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TokenReview (authentication.k8s.io/v1): whom a bearer token belongs to. */
 #include "api/kind_util.h"
+#include "api/schema_security.h"
 
 static void validate(const struct json *obj, const struct json *old, struct api_causes *c)
 {
@@ -30,4 +31,5 @@ const struct api_kind api_kind_token_review = {
     .columns = columns,
     .n_columns = ARRAY_SIZE(columns),
     .validate = validate,
+    .schema = &api_schema_token_review,
 };

@@ -45,6 +45,20 @@ struct json *api_cell_list(const struct json *list)
     return json_string(b.data);
 }
 
+struct json *api_cell_reference(const struct json *ref)
+{
+    const char *kind = json_path_string(ref, "kind", NULL);
+    const char *name = json_path_string(ref, "name", NULL);
+    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+    for (const char *p = kind; p && *p; p++) {
+        strbuf_addc(&b, *p >= 'A' && *p <= 'Z' ? (char) (*p - 'A' + 'a') : *p);
+    }
+    if (name && *name) {
+        strbuf_addf(&b, "/%s", name);
+    }
+    return json_string(strbuf_cstr(&b));
+}
+
 /* ---- typed fields ---- */
 
 static bool is_absent(const struct json *v)

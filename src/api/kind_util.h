@@ -6,8 +6,9 @@
 #include "api/kind.h"
 #include "base/ip.h"
 
-extern const struct api_kind api_kind_namespace, api_kind_node, api_kind_pod, api_kind_event,
-    api_kind_cluster_network, api_kind_host_subnet, api_kind_net_namespace, api_kind_secret,
+extern const struct api_kind api_kind_namespace, api_kind_project, api_kind_node, api_kind_pod,
+    api_kind_event, api_kind_cluster_network, api_kind_host_subnet, api_kind_net_namespace,
+    api_kind_crd, api_kind_lease, api_kind_config_map, api_kind_event_v1, api_kind_secret,
     api_kind_service_account, api_kind_role, api_kind_cluster_role, api_kind_role_binding,
     api_kind_cluster_role_binding, api_kind_certificate_signing_request, api_kind_token_review,
     api_kind_self_subject_review, api_kind_subject_access_review,
@@ -25,6 +26,9 @@ struct json *api_cell_text(const char *s, const char *dflt);
 struct json *api_cell_since(const char *s, int64_t now_ms);
 /* "[a, b]" as oc prints lists of strings. */
 struct json *api_cell_list(const struct json *list);
+
+/* "pod/web" of an object reference. */
+struct json *api_cell_reference(const struct json *ref);
 
 #define API_COLUMN_NAME                                                                     \
     {                                                                                       \

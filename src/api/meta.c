@@ -138,8 +138,8 @@ static bool list_has(const struct json *list, const char *s)
     return false;
 }
 
-static void validate_finalizers(const struct json *meta, const struct json *old_meta,
-                                struct api_causes *c)
+static void validate_finalizers(const struct api_kind *k, const struct json *meta,
+                                const struct json *old_meta, struct api_causes *c)
 {
     const struct json *list = json_get(meta, "finalizers");
     if (!list || json_is(list, JSON_NULL)) {
@@ -163,7 +163,9 @@ static void validate_finalizers(const struct json *meta, const struct json *old_
         const char *s = json_get_string(v), *wrong = api_check_qualified_name(s);
         if (wrong) {
             api_invalid(c, field, v, "%s", wrong);
-        } else if (!strchr(s, '/') && !streq(s, "orphan") && !streq(s, "foregroundDeletion")) {
+        } else if (!*k->group && !strchr(s, '/') && !streq(s, "orphan") &&
+                   !streq(s, "foregroundDeletion")) {
+            /* As in Kubernetes: of its own kinds only. */
             api_invalid(c, field, v,
                         "name is neither a standard finalizer name nor is it fully qualified");
         } else if (deleting && !list_has(json_get(old_meta, "finalizers"), s)) {
@@ -213,6 +215,6 @@ void api_validate_metadata(const struct api_kind *k, const struct json *obj, con
     validate_name(k, meta, c);
     validate_labels(json_get(meta, "labels"), c);
     validate_annotations(json_get(meta, "annotations"), c);
-    validate_finalizers(meta, old_meta, c);
+    validate_finalizers(k, meta, old_meta, c);
     validate_owners(json_get(meta, "ownerReferences"), c);
 }

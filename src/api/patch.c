@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/patch.h"
 
+#include "api/schema.h"
+
 #include "base/map.h"
 #include "base/mem.h"
 
@@ -289,44 +291,11 @@ int api_patch_json(struct json **obj, const struct json *patch, struct err *e)
 
 /* ---- strategic merge patch ---- */
 
-/* Lists that are merged, by kind and path; "" as key: a set of plain values. */
-static const struct merge_list {
-    const char *kind, *path, *key;
-} merge_lists[] = {
-    {NULL, "metadata.finalizers", ""},
-    {NULL, "metadata.ownerReferences", "uid"},
-    {NULL, "status.conditions", "type"},
-    {"Node", "status.addresses", "type"},
-    {"Node", "spec.podCIDRs", ""},
-    {"Pod", "status.podIPs", "ip"},
-    {"Pod", "status.hostIPs", "ip"},
-    {"ServiceAccount", "secrets", "name"},
-    {"ServiceAccount", "imagePullSecrets", "name"},
-    {"Pod", "spec.imagePullSecrets", "name"},
-    {"Pod", "spec.hostAliases", "ip"},
-    {"Pod", "spec.volumes", "name"},
-    {"Pod", "spec.topologySpreadConstraints", "topologyKey"},
-    {"Pod", "spec.containers", "name"},
-    {"Pod", "spec.containers.env", "name"},
-    {"Pod", "spec.containers.ports", "containerPort"},
-    {"Pod", "spec.containers.volumeMounts", "mountPath"},
-    {"Pod", "spec.containers.volumeDevices", "devicePath"},
-    {"Pod", "spec.initContainers", "name"},
-    {"Pod", "spec.initContainers.env", "name"},
-    {"Pod", "spec.initContainers.ports", "containerPort"},
-    {"Pod", "spec.initContainers.volumeMounts", "mountPath"},
-    {"Pod", "spec.initContainers.volumeDevices", "devicePath"},
-};
-
-static const char *merge_key(const struct api_kind *k, const char *path)
+/* The key by which a patch merges the list 'name' of 's'; NULL: it replaces it. */
+static const char *merge_key(const struct api_schema *s, const char *name)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(merge_lists); i++) {
-        const struct merge_list *m = &merge_lists[i];
-        if ((!m->kind || streq(m->kind, k->kind)) && streq(m->path, path)) {
-            return m->key;
-        }
-    }
-    return NULL;
+    const struct api_schema *list = api_schema_member(s, name);
+    return list && list->type == API_ARRAY ? list->patch_key : NULL;
 }
 
 static int find_item(const struct json *list, const char *key, const struct json *item)
@@ -369,7 +338,7 @@ static struct json *strip(const struct json *v)
     return out;
 }
 
-static int merge_object(const struct api_kind *k, struct json *target, const struct json *patch,
+static int merge_object(const struct api_schema *s, struct json *target, const struct json *patch,
                         const char *path, struct err *e);
 
 static bool is_replaced(const struct json *list)
@@ -383,7 +352,7 @@ static bool is_replaced(const struct json *list)
     return false;
 }
 
-static int merge_list(const struct api_kind *k, struct json *target, const struct json *patch,
+static int merge_list(const struct api_schema *s, struct json *target, const struct json *patch,
                       const char *key, const char *path, struct err *e)
 {
     const struct json *item;
@@ -405,7 +374,7 @@ static int merge_list(const struct api_kind *k, struct json *target, const struc
         } else if (at < 0) {
             json_append(target, strip(item));
         } else if (*key) {
-            int r = merge_object(k, json_at(target, (size_t) at), item, path, e);
+            int r = merge_object(api_schema_items(s), json_at(target, (size_t) at), item, path, e);
             if (r < 0) {
                 return r;
             }
@@ -469,25 +438,26 @@ static void retain_keys(struct json *target, const struct json *keys)
 #define SET_ORDER "$setElementOrder/"
 #define DELETE_FROM "$deleteFromPrimitiveList/"
 
-static int merge_member(const struct api_kind *k, struct json *target, const char *name,
+static int merge_member(const struct api_schema *s, struct json *target, const char *name,
                         const struct json *v, const char *path, struct err *e)
 {
     CLEANUP_FREE char *sub = xasprintf("%s%s%s", path, *path ? "." : "", name);
     struct json *have = json_get(target, name);
-    const char *key = merge_key(k, sub);
+    const char *key = merge_key(s, name);
+    const struct api_schema *member = api_schema_member(s, name);
     if (json_is(v, JSON_NULL) || item_says(v, "delete")) {
         json_remove(target, name);
     } else if (json_is(v, JSON_OBJECT) && json_is(have, JSON_OBJECT) && !item_says(v, "replace")) {
-        return merge_object(k, have, v, sub, e);
+        return merge_object(member, have, v, sub, e);
     } else if (json_is(v, JSON_ARRAY) && key && json_is(have, JSON_ARRAY) && !is_replaced(v)) {
-        return merge_list(k, have, v, key, sub, e);
+        return merge_list(member, have, v, key, sub, e);
     } else {
         json_set(target, name, strip(v));
     }
     return 0;
 }
 
-static int merge_object(const struct api_kind *k, struct json *target, const struct json *patch,
+static int merge_object(const struct api_schema *s, struct json *target, const struct json *patch,
                         const char *path, struct err *e)
 {
     const char *directive = json_path_string(patch, "$patch", NULL);
@@ -510,7 +480,7 @@ static int merge_object(const struct api_kind *k, struct json *target, const str
                 }
             }
         } else if (*name != '$') {
-            int r = merge_member(k, target, name, v, path, e);
+            int r = merge_member(s, target, name, v, path, e);
             if (r < 0) {
                 return r;
             }
@@ -521,8 +491,7 @@ static int merge_object(const struct api_kind *k, struct json *target, const str
         const char *name = json_key_at(patch, i);
         if (str_has_prefix(name, SET_ORDER)) {
             const char *list = name + strlen(SET_ORDER);
-            CLEANUP_FREE char *sub = xasprintf("%s%s%s", path, *path ? "." : "", list);
-            const char *key = merge_key(k, sub);
+            const char *key = merge_key(s, list);
             if (key && json_is(json_get(target, list), JSON_ARRAY)) {
                 int r = sort_list(json_get(target, list), json_at(patch, i), key, e);
                 if (r < 0) {
@@ -550,5 +519,5 @@ int api_patch_strategic(const struct api_kind *k, struct json **obj, const struc
         *obj = strip(patch);
         return 0;
     }
-    return merge_object(k, *obj, patch, "", e);
+    return merge_object(api_kind_schema(k), *obj, patch, "", e);
 }

@@ -53,6 +53,13 @@ static const struct proto_field namespace_fields[] = {
     {3, "status", T_MESSAGE, false, &namespace_status},
 };
 
+static const struct proto_field config_map_fields[] = {
+    {1, "metadata", T_MESSAGE, false, &proto_meta},
+    {2, "data", T_MAP},
+    {3, "binaryData", T_BYTES_MAP},
+    {4, "immutable", T_BOOL},
+};
+
 static const struct proto_field preconditions_fields[] = {{1, "uid", T_STRING},
                                                           {2, "resourceVersion", T_STRING}};
 static const struct proto_message preconditions = PROTO_MESSAGE(preconditions_fields);
@@ -64,6 +71,7 @@ static const struct proto_field delete_options_fields[] = {
 
 static const struct proto_kind kinds[] = {
     {"Namespace", PROTO_MESSAGE(namespace_fields)},
+    {"ConfigMap", PROTO_MESSAGE(config_map_fields)},
     {"DeleteOptions", PROTO_MESSAGE(delete_options_fields)},
     {0},
 };

@@ -31,6 +31,16 @@ int api_field_find(const struct api_kind *k, const char *label)
     return -1;
 }
 
+int api_field_indexed(const struct api_kind *k)
+{
+    for (size_t i = 0; k->selectable && k->selectable[i].label; i++) {
+        if (k->selectable[i].indexed) {
+            return (int) (i + N_COMMON);
+        }
+    }
+    return -1;
+}
+
 /* The value at a dotted path as text: a string, a number or a boolean. */
 static const char *field_text(const struct json *obj, const char *path)
 {
@@ -195,6 +205,17 @@ static bool requirement_matches(const struct requirement *r, const struct api_in
         return v && str_to_i64(v, INT64_MIN, INT64_MAX, &i) == 0 && i < r->number;
     }
     return false;
+}
+
+const char *api_selector_value(const struct api_selector *s, size_t i)
+{
+    for (size_t j = 0; s && j < s->n; j++) {
+        const struct requirement *r = &s->list[j];
+        if (r->op == OP_IN && r->field == (int) i && r->n == 1) {
+            return r->values[0];
+        }
+    }
+    return NULL;
 }
 
 bool api_selector_matches(const struct api_selector *s, const struct api_index *x)

@@ -16,6 +16,8 @@ const char *api_index_label(const struct api_index *x, const char *key); /* NULL
 /* 'i' as of api_field_find. */
 const char *api_index_field(const struct api_index *x, size_t i);
 
+/* Number of the field that the kind is indexed by; -1: none. */
+int api_field_indexed(const struct api_kind *k);
 /* Number of the field 'label' among those which 'k' can be selected by; -1: cannot. */
 int api_field_find(const struct api_kind *k, const char *label);
 
@@ -28,5 +30,7 @@ int api_selector_parse_fields(const struct api_kind *k, const char *text, struct
                               struct err *e);
 struct api_selector *api_selector_free(struct api_selector *s);
 DEFINE_CLEANUP(struct api_selector *, api_selector_free)
+/* The one value that 's' (NULL: none) demands of field 'i'; NULL: it takes several. */
+const char *api_selector_value(const struct api_selector *s, size_t i);
 /* 's' NULL selects all. */
 bool api_selector_matches(const struct api_selector *s, const struct api_index *x);

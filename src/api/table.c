@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/table.h"
 
+#include "api/jsonpath.h"
+#include "api/kind_util.h"
+
 static void add_text(struct strbuf *out, const char *key, const char *s)
 {
     strbuf_addf(out, "\"%s\":", key);
@@ -25,14 +28,41 @@ void api_table_columns(const struct api_kind *k, struct strbuf *out)
     strbuf_addc(out, ']');
 }
 
-void api_partial_write(const struct json *obj, const char *version, struct strbuf *out)
+/* What the column's path finds, as its type says; as in Kubernetes, only texts show more than one value. */
+static struct json *found_cell(const struct api_column *c, const struct json *obj, int64_t now_ms)
 {
-    strbuf_addf(out,
-                "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/%s\","
-                "\"metadata\":",
-                version);
-    json_write(json_get(obj, "metadata"), 0, out);
-    strbuf_addc(out, '}');
+    enum { MAX_FOUND = 64 };
+    const struct json *found[MAX_FOUND];
+    ssize_t n = jsonpath_find(c->path, obj, found, MAX_FOUND, NULL);
+    int64_t whole;
+    if (n <= 0) {
+        return json_null();
+    }
+    if (streq(c->type, "string")) {
+        CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+        for (size_t i = 0; i < MIN((size_t) n, (size_t) MAX_FOUND); i++) {
+            strbuf_adds(&text, i ? " " : "");
+            if (json_is(found[i], JSON_STRING)) {
+                strbuf_adds(&text, json_get_string(found[i]));
+            } else if (!json_is(found[i], JSON_NULL)) {
+                json_write(found[i], 0, &text);
+            }
+        }
+        return json_string(strbuf_cstr(&text));
+    }
+    if (streq(c->type, "date")) {
+        const char *s = json_get_string(found[0]);
+        return s ? api_cell_since(s, now_ms) : json_null();
+    }
+    bool fits = streq(c->type, "integer")  ? json_get_int(found[0], &whole) == 0
+                : streq(c->type, "number") ? json_is(found[0], JSON_NUMBER)
+                                           : json_is(found[0], JSON_BOOL);
+    return fits ? json_clone(found[0]) : json_null();
+}
+
+static struct json *make_cell(const struct api_column *c, const struct json *obj, int64_t now_ms)
+{
+    return c->cell ? c->cell(obj, now_ms) : found_cell(c, obj, now_ms);
 }
 
 void api_table_row(const struct api_kind *k, const struct json *obj, const char *text, size_t size,
@@ -40,7 +70,7 @@ void api_table_row(const struct api_kind *k, const struct json *obj, const char 
 {
     strbuf_adds(out, "{\"cells\":[");
     for (size_t i = 0; i < k->n_columns; i++) {
-        CLEANUP(json_free) struct json *cell = k->columns[i].cell(obj, now_ms);
+        CLEANUP(json_free) struct json *cell = make_cell(&k->columns[i], obj, now_ms);
         if (i) {
             strbuf_addc(out, ',');
         }
@@ -50,7 +80,10 @@ void api_table_row(const struct api_kind *k, const struct json *obj, const char 
     if (include == API_INCLUDE_OBJECT) {
         strbuf_add(out, text, size);
     } else if (include == API_INCLUDE_METADATA) {
-        api_partial_write(obj, "v1", out);
+        strbuf_adds(out, "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\","
+                         "\"metadata\":");
+        json_write(json_get(obj, "metadata"), 0, out);
+        strbuf_addc(out, '}');
     } else {
         strbuf_adds(out, "null");
     }

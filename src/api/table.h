@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables (meta.k8s.io Table) and PartialObjectMetadata: objects as kubectl asks for them.
+/* Tables (meta.k8s.io Table): objects as kubectl asks for them.
  * The writers append JSON text, so that an object's stored bytes go into it as they are. */
 #pragma once
 
@@ -12,5 +12,3 @@ void api_table_columns(const struct api_kind *k, struct strbuf *out);
 /* One element of "rows": 'obj' is the object, 'text' its bytes. */
 void api_table_row(const struct api_kind *k, const struct json *obj, const char *text, size_t size,
                    enum api_include include, int64_t now_ms, struct strbuf *out);
-/* The object's metadata as a PartialObjectMetadata of meta.k8s.io/'version'. */
-void api_partial_write(const struct json *obj, const char *version, struct strbuf *out);

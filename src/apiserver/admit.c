@@ -16,7 +16,7 @@ static int refuse(struct request *q, const struct json *obj, const char *why)
 {
     const char *name = json_path_string(obj, "metadata", "name", NULL);
     CLEANUP_FREE char *message =
-        xasprintf("%s \"%s\" is forbidden: %s", RESOURCE_TEXT(q->ck->kind), name ? name : "", why);
+        xasprintf("%s \"%s\" is forbidden: %s", RESOURCE_TEXT(q->kind), name ? name : "", why);
     respond_status(
         q, &(struct status){.code = 403, .reason = "Forbidden", .message = message, .name = name});
     return -EACCES;
@@ -88,7 +88,7 @@ static int admit_role(struct request *q, const struct json *obj, const struct js
                      same(labels, json_path(old, "metadata", "labels", NULL));
     if (r < 0 || !rules || unchanged ||
         authz_may(q->server->security, q->user, "escalate", "rbac.authorization.k8s.io",
-                  q->ck->kind->plural, q->namespace, name)) {
+                  q->kind->plural, q->namespace, name)) {
         return r;
     }
     struct rbac_rules wanted;
@@ -253,7 +253,7 @@ static int admit_node_of(struct request *q, const char *node, const struct json 
 static int admit_for_node(struct request *q, const char *node, const struct json *obj,
                           const struct json *old)
 {
-    const struct api_kind *k = q->ck->kind;
+    const struct api_kind *k = q->kind;
     if (streq(k->plural, "nodes") && !*k->group) {
         return admit_node_of(q, node, obj, old);
     }
@@ -266,7 +266,7 @@ static int admit_for_node(struct request *q, const char *node, const struct json
 
 int filter_admit(struct request *q, struct json *obj, const struct json *old)
 {
-    const struct api_kind *k = q->ck->kind;
+    const struct api_kind *k = q->kind;
     struct security *s = q->server->security;
     const char *node = s->always_allow ? NULL : user_node(q->user);
     if (streq(k->group, CERTIFICATES) && streq(k->plural, "certificatesigningrequests")) {

@@ -37,7 +37,9 @@ struct apiserver_security {
 };
 
 struct apiserver_config {
-    size_t event_window;       /* Events of each kind kept for resumed watches; 0: 8,192. */
+    const char
+        *without_group;  /* Kinds of this group are not served as compiled in; NULL: all are. */
+    size_t event_window; /* Events of each kind kept for resumed watches; 0: 8,192. */
     size_t event_window_bytes; /* Most bytes of replaced objects they may hold; 0: 16 MiB. */
     unsigned max_inflight;     /* Requests at work at once, of all but administrators; 0: 400. */
     unsigned max_queued;       /* Waiting in each priority level; more get 429; 0: 1,024. */

@@ -75,6 +75,11 @@ static bool parse_group(struct attributes *a, const char **p)
 static void parse_resource(struct attributes *a, const char *p)
 {
     replace(&a->resource, segment(&p));
+    if (streq(a->resource, "projects") && streq(a->group, "project.openshift.io")) {
+        /* As a namespace, a project is in itself: who works in it may get it. */
+        const char *ahead = p;
+        replace(&a->namespace, segment(&ahead));
+    }
     if (streq(a->resource, "namespaces") && *p == '/' && p[1]) {
         const char *ahead = p;
         CLEANUP_FREE char *ns = segment(&ahead);

@@ -9,11 +9,15 @@
 
 #define MAX_ATTEMPTS 64
 
+/* What becomes of dependents; the garbage collector sees to it, told by finalizers. */
+enum propagation { POLICY_NONE, POLICY_BACKGROUND, POLICY_FOREGROUND, POLICY_ORPHAN };
+
 /* Shared by the writes of one request. */
 struct deletion {
     struct request *q;
     char *uid, *version; /* Preconditions; NULL: none. */
-    size_t pending;      /* Writes that are not finished. */
+    enum propagation policy;
+    size_t pending; /* Writes that are not finished. */
     /* A collection: */
     bool collection;
     struct selection sel;
@@ -48,25 +52,58 @@ static char *text_of(const struct json *v)
     return json_string_size(v) ? xstrdup(json_get_string(v)) : NULL;
 }
 
-static int check_policy(struct request *q, const char *policy)
+static void respond_bad_options(struct request *q, const struct api_causes *causes)
+{
+    CLEANUP_FREE char *message = xasprintf("DeleteOptions.meta.k8s.io \"\" is invalid: %s: %s",
+                                           causes->list[0].field, causes->list[0].message);
+    respond_status(
+        q,
+        &(struct status){
+            .code = 422, .reason = "Invalid", .message = message, .plain = true, .causes = causes});
+}
+
+static int parse_policy(struct request *q, const char *policy, enum propagation *ret)
 {
     static const char *const policies[] = {"Background", "Foreground", "Orphan", NULL};
     for (size_t i = 0; policies[i]; i++) {
         if (streq(policy, policies[i])) {
+            *ret = (enum propagation)(POLICY_BACKGROUND + i);
             return 0;
         }
     }
     CLEANUP(api_causes_done) struct api_causes causes = {0};
     CLEANUP(json_free) struct json *v = json_string(policy);
     api_unsupported(&causes, "propagationPolicy", v, policies);
-    CLEANUP_FREE char *message = xasprintf(
-        "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: %s", causes.list[0].message);
-    respond_status(q, &(struct status){.code = 422,
-                                       .reason = "Invalid",
-                                       .message = message,
-                                       .plain = true,
-                                       .causes = &causes});
+    respond_bad_options(q, &causes);
     return -EINVAL;
+}
+
+/* dryRun of the body, and the grace period, which nobody here waits for: objects without finalizers go at
+ * once.  The request was answered on failure. */
+static int check_options(struct request *q, const struct json *body)
+{
+    static const char *const runs[] = {"All", NULL};
+    CLEANUP(api_causes_done) struct api_causes causes = {0};
+    const char *given = http_query(q->x, "gracePeriodSeconds");
+    CLEANUP(json_free)
+    struct json *seconds = given && *given ? json_number_n(given, strlen(given)) : NULL;
+    const struct json *grace = seconds ? seconds : json_get(body, "gracePeriodSeconds"), *item;
+    int64_t n;
+    JSON_FOREACH (item, json_get(body, "dryRun")) {
+        if (!streq_null(json_get_string(item), "All")) {
+            api_unsupported(&causes, "dryRun", item, runs);
+        }
+        q->dry_run = true;
+    }
+    if ((given && *given && !seconds) ||
+        (grace && !json_is(grace, JSON_NULL) && (json_get_int(grace, &n) < 0 || n < 0))) {
+        api_invalid(&causes, "gracePeriodSeconds", grace, "must be greater than or equal to 0");
+    }
+    if (causes.n) {
+        respond_bad_options(q, &causes);
+        return -EINVAL;
+    }
+    return 0;
 }
 
 /* DeleteOptions from the body (empty: none) and the query; the request was answered on failure. */
@@ -98,14 +135,24 @@ static struct deletion *parse_options(struct request *q)
     if (write_begin(q) < 0) {
         return NULL;
     }
-    const struct json *item, *dry = json_get(body, "dryRun");
-    JSON_FOREACH (item, dry) {
-        q->dry_run |= streq_null(json_get_string(item), "All");
+    if (check_options(q, body) < 0) {
+        return NULL;
     }
     const char *policy = http_query(q->x, "propagationPolicy");
     policy = policy ? policy : json_path_string(body, "propagationPolicy", NULL);
-    if (policy && *policy && check_policy(q, policy) < 0) {
+    const struct json *orphan = json_get(body, "orphanDependents"); /* The older form. */
+    if (policy && *policy && json_is(orphan, JSON_BOOL)) {
+        respond_error(
+            q, 422, "Invalid",
+            "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: orphanDependents "
+            "and propagationPolicy cannot be both set");
         return NULL;
+    }
+    if (policy && *policy && parse_policy(q, policy, &d->policy) < 0) {
+        return NULL;
+    }
+    if (json_is(orphan, JSON_BOOL)) {
+        d->policy = json_get_bool(orphan, false) ? POLICY_ORPHAN : POLICY_BACKGROUND;
     }
     d->uid = text_of(json_path(body, "preconditions", "uid", NULL));
     d->version = text_of(json_path(body, "preconditions", "resourceVersion", NULL));
@@ -121,12 +168,13 @@ static void respond_collection(struct deletion *d)
         respond_store_error(q, d->error);
         return;
     }
-    CLEANUP_FREE char *version = api_kind_api_version(q->ck->kind);
+    CLEANUP_FREE char *version = api_kind_api_version(q->kind);
+    CLEANUP_FREE char *list = api_kind_list_kind(q->kind);
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
     strbuf_addf(&out,
-                "{\"kind\":\"%sList\",\"apiVersion\":\"%s\",\"metadata\":{\"resourceVersion\":"
+                "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":{\"resourceVersion\":"
                 "\"%" PRIu64 "\"},\"items\":[",
-                q->ck->kind->kind, version, q->server->cache.revision);
+                list, version, q->server->cache.revision);
     strbuf_add(&out, strbuf_cstr(&d->items), d->items.size);
     strbuf_adds(&out, "]}\n");
     respond_text(q, 200, NULL, &out);
@@ -144,8 +192,9 @@ static void finish_one(struct write *w)
     }
 }
 
-static void add_item(struct deletion *d, const struct blob *text)
+static void add_item(struct deletion *d, struct blob *stored)
 {
+    CLEANUP(blob_unref) struct blob *text = request_text(d->q, stored);
     if (d->items.size) {
         strbuf_addc(&d->items, ',');
     }
@@ -237,7 +286,7 @@ static int check_preconditions(struct deletion *d, const struct object *o, const
 static void delete_marked(struct write *w, struct object *base)
 {
     struct deletion *d = w->deletion;
-    if (!d->collection && streq(w->ck->kind->plural, "namespaces")) {
+    if (!d->collection && api_kind_is_namespace(w->ck->kind)) {
         respond_conflict(d->q, d->q->name,
                          "The system is ensuring all content is removed from this namespace.  Upon "
                          "completion, this namespace will automatically be purged by the system.");
@@ -245,6 +294,54 @@ static void delete_marked(struct write *w, struct object *base)
         return;
     }
     marked(w, base->text);
+}
+
+/* Gives 'obj' the finalizers that the policy stands for; without one they stay as they are.  True: that
+ * changed it. */
+static bool set_finalizers(const struct deletion *d, struct json *obj)
+{
+    static const char *const ours[] = {"orphan", "foregroundDeletion"};
+    const char *wanted = d->policy == POLICY_ORPHAN       ? ours[0]
+                         : d->policy == POLICY_FOREGROUND ? ours[1]
+                                                          : NULL;
+    struct json *meta = json_get(obj, "metadata");
+    const struct json *old = json_get(meta, "finalizers"), *f;
+    if (d->policy == POLICY_NONE) {
+        return false;
+    }
+    CLEANUP(json_free) struct json *list = json_array();
+    JSON_FOREACH (f, old) {
+        const char *s = json_get_string(f);
+        if (!streq_null(s, ours[0]) && !streq_null(s, ours[1])) {
+            json_append(list, json_clone(f));
+        }
+    }
+    if (wanted) {
+        json_append(list, json_string(wanted));
+    }
+    if (json_count(list) == json_count(old) && (!old || json_equal(list, old))) {
+        return false;
+    }
+    if (json_count(list)) {
+        json_set(meta, "finalizers", TAKE(list));
+    } else {
+        json_remove(meta, "finalizers");
+    }
+    return true;
+}
+
+/* Stores 'obj', which waits for its finalizers, or tells what would have been stored. */
+static void put_marked(struct write *w, struct object *base, const struct json *obj)
+{
+    struct blob *value = NULL;
+    (void) object_encode(w->ck->kind, obj, &value);
+    if (!w->deletion->q->dry_run) {
+        write_put(w, base, value);
+        return;
+    }
+    CLEANUP(blob_unref) struct blob *text = object_text(w->ck->head, value, base->revision);
+    blob_unref(value);
+    marked(w, text);
 }
 
 static void attempt_delete(struct write *w)
@@ -259,25 +356,22 @@ static void attempt_delete(struct write *w)
     CLEANUP(json_free) struct json *obj = object_parse(base);
     if (check_preconditions(d, base, obj) < 0) {
         finish_one(w);
-    } else if (!object_has_finalizers(k, obj)) {
+        return;
+    }
+    bool changed = set_finalizers(d, obj);
+    if (!object_has_finalizers(k, obj)) {
         if (d->q->dry_run) {
             deleted(w, base);
         } else {
             write_delete(w, base, NULL);
         }
-    } else if (json_path_string(obj, "metadata", "deletionTimestamp", NULL)) {
-        delete_marked(w, base);
-    } else {
-        struct blob *value = NULL;
+    } else if (!json_path_string(obj, "metadata", "deletionTimestamp", NULL)) {
         object_mark_deleted(k, obj, time_wall_ms());
-        object_encode(k, obj, &value);
-        if (!d->q->dry_run) {
-            write_put(w, base, value);
-            return;
-        }
-        CLEANUP(blob_unref) struct blob *text = object_text(w->ck->head, value, base->revision);
-        blob_unref(value);
-        marked(w, text);
+        put_marked(w, base, obj);
+    } else if (changed) {
+        put_marked(w, base, obj);
+    } else {
+        delete_marked(w, base);
     }
 }
 
@@ -289,8 +383,27 @@ static struct write *delete_new(struct deletion *d, const char *key)
     return w;
 }
 
+/* As in Kubernetes: a cluster is not without these. */
+static bool is_protected(const struct request *q)
+{
+    static const char *const names[] = {"default", "kube-system", "kube-public"};
+    bool found = false;
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        found |= streq(q->name, names[i]);
+    }
+    return found && api_kind_is_namespace(q->kind);
+}
+
 void handle_delete(struct request *q)
 {
+    if (is_protected(q)) {
+        CLEANUP_FREE char *message = xasprintf(
+            "%s \"%s\" is forbidden: this namespace may not be deleted", q->kind->plural, q->name);
+        respond_status(
+            q, &(struct status){
+                   .code = 403, .reason = "Forbidden", .message = message, .name = q->name});
+        return;
+    }
     struct deletion *d = parse_options(q);
     if (d) {
         CLEANUP_FREE char *key = cache_key(q->namespace, q->name);
@@ -314,7 +427,8 @@ void handle_delete_collection(struct request *q)
     d->pending = 1; /* Until all have begun. */
     struct cache_walk walk;
     struct object *o;
-    cache_walk_init(&walk, q->ck, q->namespace, NULL, q->server->cache.revision);
+    struct cache_range range = selection_range(q, &d->sel);
+    cache_walk_init(&walk, q->ck, &range, q->server->cache.revision);
     while ((o = cache_walk_next(&walk))) {
         if (selection_matches(&d->sel, o)) {
             attempt_delete(delete_new(d, o->key));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Paths that are no resources: discovery, version, health. */
+#include "api/crd.h"
 #include "apiserver/server.h"
 
 #include <stdio.h>
@@ -45,7 +46,7 @@ static struct json *verbs(const struct api_kind *k, const struct api_subresource
     }
     for (size_t i = 0; i < ARRAY_SIZE(object_verbs); i++) {
         /* As in Kubernetes: namespaces are not deleted as a collection. */
-        if (!streq(object_verbs[i], "deletecollection") || !streq(k->plural, "namespaces")) {
+        if (!streq(object_verbs[i], "deletecollection") || !api_kind_is_namespace(k)) {
             json_append(all, json_string(object_verbs[i]));
         }
     }
@@ -82,7 +83,8 @@ static struct json *resource(const struct api_kind *k, const struct api_subresou
 }
 
 /* NULL: no such version. */
-static struct json *resource_list(const char *group, const char *version)
+static struct json *resource_list(const struct api_registry *known, const char *group,
+                                  const char *version)
 {
     CLEANUP(json_free) struct json *o = json_object();
     json_set_string(o, "kind", "APIResourceList");
@@ -90,13 +92,14 @@ static struct json *resource_list(const char *group, const char *version)
     json_set(o, "groupVersion",
              *group ? json_stringf("%s/%s", group, version) : json_string(version));
     struct json *list = json_ensure_array(o, "resources");
-    for (size_t i = 0; api_kinds[i]; i++) {
-        if (!is_in(api_kinds[i], group, version)) {
+    for (size_t i = 0; i < known->n; i++) {
+        const struct api_kind *k = known->list[i];
+        if (!is_in(k, group, version)) {
             continue;
         }
-        json_append(list, resource(api_kinds[i], NULL));
-        for (size_t s = 0; api_kind_subresource_at(api_kinds[i], s); s++) {
-            json_append(list, resource(api_kinds[i], api_kind_subresource_at(api_kinds[i], s)));
+        json_append(list, resource(k, NULL));
+        for (size_t s = 0; api_kind_subresource_at(k, s); s++) {
+            json_append(list, resource(k, api_kind_subresource_at(k, s)));
         }
     }
     return json_count(list) ? TAKE(o) : NULL;
@@ -104,51 +107,82 @@ static struct json *resource_list(const char *group, const char *version)
 
 /* ---- groups ---- */
 
-/* The i-th group that is not the core's; NULL: no more.  Each of our groups has one version. */
-static const struct api_kind *group_at(size_t i)
+/* The i-th group that is not the core's; NULL: no more. */
+static const char *group_at(const struct api_registry *known, size_t i)
 {
-    for (size_t k = 0; api_kinds[k]; k++) {
-        bool seen = !*api_kinds[k]->group;
+    for (size_t k = 0; k < known->n; k++) {
+        const char *group = known->list[k]->group;
+        bool seen = !*group;
         for (size_t j = 0; j < k && !seen; j++) {
-            seen = streq(api_kinds[j]->group, api_kinds[k]->group);
+            seen = streq(known->list[j]->group, group);
         }
         if (!seen && i-- == 0) {
-            return api_kinds[k];
+            return group;
         }
     }
     return NULL;
 }
 
-static struct json *group_object(const struct api_kind *k)
+static int by_version(const void *a, const void *b)
 {
-    struct json *version = json_object();
-    json_set(version, "groupVersion", json_stringf("%s/%s", k->group, k->version));
-    json_set_string(version, "version", k->version);
+    return api_version_compare(*(const char *const *) a, *(const char *const *) b);
+}
+
+/* The versions of a group, the preferred one first; owned array of the kinds' strings. */
+static const char **versions_of(const struct api_registry *known, const char *group, size_t *ret_n)
+{
+    const char **list = xcalloc(known->n + 1, sizeof(*list));
+    size_t n = 0;
+    for (size_t k = 0; k < known->n; k++) {
+        bool seen = !is_in(known->list[k], group, NULL);
+        for (size_t j = 0; j < n && !seen; j++) {
+            seen = streq(list[j], known->list[k]->version);
+        }
+        if (!seen) {
+            list[n++] = known->list[k]->version;
+        }
+    }
+    qsort(list, n, sizeof(*list), by_version);
+    *ret_n = n;
+    return list;
+}
+
+static struct json *group_object(const struct api_registry *known, const char *group)
+{
+    size_t n;
+    CLEANUP_FREE const char **versions = versions_of(known, group, &n);
     struct json *g = json_object();
-    json_set_string(g, "name", k->group);
-    json_set(g, "versions", list_of(json_clone(version)));
-    json_set(g, "preferredVersion", version);
+    json_set_string(g, "name", group);
+    struct json *list = json_ensure_array(g, "versions");
+    for (size_t i = 0; i < n; i++) {
+        struct json *version = json_append(list, json_object());
+        json_set(version, "groupVersion", json_stringf("%s/%s", group, versions[i]));
+        json_set_string(version, "version", versions[i]);
+    }
+    json_set(g, "preferredVersion", json_clone(json_at(list, 0)));
     return g;
 }
 
-static struct json *group_list(void)
+static struct json *group_list(const struct api_registry *known)
 {
     struct json *o = json_object();
     json_set_string(o, "kind", "APIGroupList");
     json_set_string(o, "apiVersion", "v1");
     struct json *list = json_ensure_array(o, "groups");
-    for (size_t i = 0; group_at(i); i++) {
-        json_append(list, group_object(group_at(i)));
+    const char *group;
+    for (size_t i = 0; (group = group_at(known, i)); i++) {
+        json_append(list, group_object(known, group));
     }
     return o;
 }
 
 /* NULL: no such group. */
-static struct json *group_of(const char *name)
+static struct json *group_of(const struct api_registry *known, const char *name)
 {
-    for (size_t i = 0; group_at(i); i++) {
-        if (streq(group_at(i)->group, name)) {
-            struct json *g = group_object(group_at(i));
+    const char *group;
+    for (size_t i = 0; (group = group_at(known, i)); i++) {
+        if (streq(group, name)) {
+            struct json *g = group_object(known, group);
             json_set_string(g, "kind", "APIGroup");
             json_set_string(g, "apiVersion", "v1");
             return g;
@@ -172,20 +206,20 @@ static struct json *core_versions(struct request *q)
 
 /* ---- aggregated discovery: everything in one answer ---- */
 
-static struct json *response_kind(const struct api_kind *k)
+static struct json *response_kind(const char *group, const char *version, const char *kind)
 {
     struct json *o = json_object();
-    json_set_string(o, "group", k->group);
-    json_set_string(o, "version", k->version);
-    json_set_string(o, "kind", k->kind);
+    json_set_string(o, "group", group);
+    json_set_string(o, "version", version);
+    json_set_string(o, "kind", kind);
     return o;
 }
 
 static struct json *aggregated_resource(const struct api_kind *k)
 {
-    struct json *r = json_object();
+    struct json *r = json_object(), *own = response_kind(k->group, k->version, k->kind);
     json_set_string(r, "resource", k->plural);
-    json_set(r, "responseKind", response_kind(k));
+    json_set(r, "responseKind", own);
     json_set_string(r, "scope", k->namespaced ? "Namespaced" : "Cluster");
     json_set_string(r, "singularResource", k->singular);
     json_set(r, "verbs", verbs(k, NULL));
@@ -199,40 +233,40 @@ static struct json *aggregated_resource(const struct api_kind *k)
     for (size_t i = 0; (part = api_kind_subresource_at(k, i)); i++) {
         struct json *s = json_object();
         json_set_string(s, "subresource", part->name);
-        if (part->kind) {
-            struct json *kind = json_ensure_object(s, "responseKind");
-            json_set_string(kind, "group", part->group);
-            json_set_string(kind, "version", part->version);
-            json_set_string(kind, "kind", part->kind);
-        } else {
-            json_set(s, "responseKind", response_kind(k));
-        }
+        json_set(s, "responseKind",
+                 part->kind ? response_kind(part->group, part->version, part->kind)
+                            : json_clone(own));
         json_set(s, "verbs", verbs(k, part));
         json_append(json_ensure_array(r, "subresources"), s);
     }
     return r;
 }
 
-static struct json *aggregated_group(const char *group)
+static struct json *aggregated_group(const struct api_registry *known, const char *group)
 {
     struct json *g = json_object(), *meta = json_ensure_object(g, "metadata");
-    struct json *version = json_object(), *list = json_ensure_array(version, "resources");
+    struct json *list = json_ensure_array(g, "versions");
+    size_t n;
+    CLEANUP_FREE const char **versions = versions_of(known, group, &n);
     if (*group) {
         json_set_string(meta, "name", group);
     }
     json_set(meta, "creationTimestamp", json_null());
-    for (size_t i = 0; api_kinds[i]; i++) {
-        if (is_in(api_kinds[i], group, NULL)) {
-            json_set_string(version, "version", api_kinds[i]->version);
-            json_append(list, aggregated_resource(api_kinds[i]));
+    for (size_t v = 0; v < n; v++) {
+        struct json *version = json_append(list, json_object());
+        json_set_string(version, "version", versions[v]);
+        struct json *resources = json_ensure_array(version, "resources");
+        for (size_t i = 0; i < known->n; i++) {
+            if (is_in(known->list[i], group, versions[v])) {
+                json_append(resources, aggregated_resource(known->list[i]));
+            }
         }
+        json_set_string(version, "freshness", "Current");
     }
-    json_set_string(version, "freshness", "Current");
-    json_set(g, "versions", list_of(version));
     return g;
 }
 
-static struct json *aggregated(bool core)
+static struct json *aggregated(const struct api_registry *known, bool core)
 {
     struct json *o = json_object();
     json_set_string(o, "kind", "APIGroupDiscoveryList");
@@ -240,10 +274,11 @@ static struct json *aggregated(bool core)
     json_set(o, "metadata", json_object());
     struct json *items = json_ensure_array(o, "items");
     if (core) {
-        json_append(items, aggregated_group(""));
+        json_append(items, aggregated_group(known, ""));
     }
-    for (size_t i = 0; !core && group_at(i); i++) {
-        json_append(items, aggregated_group(group_at(i)->group));
+    const char *group;
+    for (size_t i = 0; !core && (group = group_at(known, i)); i++) {
+        json_append(items, aggregated_group(known, group));
     }
     return o;
 }
@@ -311,14 +346,16 @@ static bool handle_group(struct request *q, const char *rest)
         respond_not_allowed(q);
         return true;
     }
+    const struct api_registry *known = &q->server->cache.registry;
     CLEANUP_FREE char *group = xstrndup(rest, n);
     CLEANUP_FREE char *version = m ? xstrndup(rest + n + 1, m) : NULL;
-    respond_owned(q, NULL, version ? resource_list(group, version) : group_of(group));
+    respond_owned(q, NULL, version ? resource_list(known, group, version) : group_of(known, group));
     return true;
 }
 
 bool handle_path(struct request *q)
 {
+    const struct api_registry *known = &q->server->cache.registry;
     CLEANUP_FREE char *path = xstrdup(http_path(q->x));
     size_t n = strlen(path);
     if (n > 1 && path[n - 1] == '/') {
@@ -346,13 +383,13 @@ bool handle_path(struct request *q)
     } else if (streq(path, "/")) {
         respond_owned(q, NULL, root_paths());
     } else if (streq(path, "/api/v1")) {
-        respond_owned(q, NULL, resource_list("", "v1"));
+        respond_owned(q, NULL, resource_list(known, "", "v1"));
     } else if (str_has_prefix(path, "/openapi/v")) {
         handle_openapi(q, path);
     } else if (wants_aggregated(q)) {
-        respond_owned(q, AGGREGATED, aggregated(streq(path, "/api")));
+        respond_owned(q, AGGREGATED, aggregated(known, streq(path, "/api")));
     } else {
-        respond_owned(q, NULL, streq(path, "/api") ? core_versions(q) : group_list());
+        respond_owned(q, NULL, streq(path, "/api") ? core_versions(q) : group_list(known));
     }
     return true;
 }

@@ -111,9 +111,10 @@ bool filter_request(struct request *q)
 bool filter_agrees(struct request *q)
 {
     const struct attributes *a = &q->attributes;
-    const struct api_kind *k = q->ck->kind;
-    bool is_namespace = !*k->group && streq(k->plural, "namespaces");
-    const char *ns = q->namespace ? q->namespace : is_namespace && q->name ? q->name : "";
+    const struct api_kind *k = q->kind;
+    const char *ns = q->namespace                          ? q->namespace
+                     : api_kind_is_namespace(k) && q->name ? q->name
+                                                           : "";
     bool narrowed = !q->name && (q->verb == VERB_LIST || q->verb == VERB_WATCH);
     if (a->is_resource && streq(a->verb, verb_names[q->verb]) && streq(a->group, k->group) &&
         streq(a->version, k->version) && streq(a->resource, k->plural) &&
@@ -123,6 +124,19 @@ bool filter_agrees(struct request *q)
     }
     respond_error(q, 404, "NotFound", "the server could not find the requested resource");
     return false;
+}
+
+int filter_may_create(struct request *q)
+{
+    struct attributes a = q->attributes;
+    CLEANUP_STRBUF struct strbuf why = STRBUF_INIT;
+    a.verb = verb_names[VERB_CREATE];
+    if (authz_allows(q->server->security, q->user, &a, &why)) {
+        return 0;
+    }
+    CLEANUP_FREE char *prefixed = why.size ? xasprintf("RBAC: %s", why.data) : NULL;
+    respond_forbidden(q, q->user, &a, prefixed);
+    return -EACCES;
 }
 
 void filter_streaming(struct request *q)

@@ -19,6 +19,9 @@ struct security *security_free(struct security *s);
 bool filter_request(struct request *q);
 /* Whether what request_parse found is what was authorized; false: answered with 404. */
 bool filter_agrees(struct request *q);
+/* Whether who was let in to update or patch may create the object, too, which is not there.  -EACCES: the request was
+ * answered. */
+int filter_may_create(struct request *q);
 /* Before 'obj' is stored ('old' NULL: created): what depends on who asks is written into it, or refused.  -EACCES: the request was answered. */
 int filter_admit(struct request *q, struct json *obj, const struct json *old);
 /* The request was answered with 'code'; 'body' (JSON; NULL: none or not known) goes to the audit log if its policy

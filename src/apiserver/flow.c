@@ -87,7 +87,8 @@ static unsigned cost_of(const struct request *q)
         (watch && version && *version && !streq(version, "0"))) {
         return 1;
     }
-    const struct api_kind *k = api_kind_find(at->group, at->version, at->resource);
+    const struct api_kind *k =
+        api_registry_find(&q->server->cache.registry, at->group, at->version, at->resource);
     const struct cache_kind *ck = k ? cache_find(&q->server->cache, k) : NULL;
     uint64_t n = ck ? ck->objects.n : 0;
     if (limit && str_to_u64(limit, INT64_MAX, &max) == 0 && max) {

@@ -181,7 +181,7 @@ static void write_cache(const struct apiserver *a, struct strbuf *out)
     for (size_t g = 0; g < ARRAY_SIZE(gauges); g++) {
         head(out, gauges[g].name, "gauge", gauges[g].help);
         for (size_t i = 0; i < a->cache.n_kinds; i++) {
-            const struct cache_kind *ck = &a->cache.kinds[i];
+            const struct cache_kind *ck = a->cache.kinds[i];
             const size_t values[] = {ck->objects.n, ck->n_watches, ck->n_events, ck->event_bytes};
             strbuf_addf(out, "%s{resource=\"%s\"} %zu\n", gauges[g].name, RESOURCE_TEXT(ck->kind),
                         values[g]);

@@ -60,6 +60,16 @@ struct blob *object_text_at(const struct object *o, const char *head, uint64_t r
     return splice(head, rest, (size_t) (o->text->data + o->text->size - rest), revision);
 }
 
+struct blob *object_text_as(const struct blob *text, const char *from, const char *to)
+{
+    size_t skip = strlen(from), n = strlen(to);
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    strbuf_reserve(&out, n + text->size - skip);
+    strbuf_add(&out, to, n);
+    strbuf_add(&out, text->data + skip, text->size - skip);
+    return blob_new(out.data, out.size);
+}
+
 bool object_same(const struct object *o, const char *head, const struct blob *value)
 {
     const char *rest = after_version(o, head);
@@ -73,6 +83,34 @@ struct json *object_parse(const struct object *o)
     /* It was parsed when it came in. */
     json_parse(o->text->data, o->text->size, &obj, NULL);
     return obj ? obj : json_object();
+}
+
+/* From the form that objects are kept in to that of 'k'. */
+static void bring_into(const struct api_kind *k, struct json *obj)
+{
+    CLEANUP_FREE char *version = api_kind_api_version(k);
+    json_set_string(obj, "apiVersion", version);
+    if (k->view) {
+        json_set_string(obj, "kind", k->kind);
+        k->view->show(obj);
+    }
+}
+
+struct blob *object_text_view(const struct blob *text, const struct api_kind *k)
+{
+    CLEANUP(json_free) struct json *obj = NULL;
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    json_parse(text->data, text->size, &obj, NULL);
+    bring_into(k, obj);
+    json_write(obj, 0, &out);
+    return blob_new(out.data, out.size);
+}
+
+struct json *object_parse_as(const struct object *o, const struct api_kind *k)
+{
+    struct json *obj = object_parse(o);
+    bring_into(k, obj);
+    return obj;
 }
 
 static bool depth_within(const struct json *v, unsigned left)
@@ -137,6 +175,22 @@ int object_encode(const struct api_kind *k, const struct json *obj, struct blob 
     return 0;
 }
 
+/* A definition may have changed since its object was stored. */
+static bool conform_changes(const struct api_kind *k, struct json **obj)
+{
+    if (!k->custom) {
+        return false;
+    }
+    CLEANUP(json_free) struct json *now = json_clone(*obj);
+    object_conform(k, now);
+    if (json_equal(now, *obj)) {
+        return false;
+    }
+    json_free(*obj);
+    *obj = TAKE(now);
+    return true;
+}
+
 struct object *object_new(const struct api_kind *k, const char *head, const char *key,
                           const struct blob *value, uint64_t revision)
 {
@@ -147,7 +201,8 @@ struct object *object_new(const struct api_kind *k, const char *head, const char
     }
     CLEANUP(blob_unref) struct blob *ours = NULL;
     size_t n = strlen(head);
-    if (value->size <= n || memcmp(value->data, head, n) != 0 ||
+    bool changed = conform_changes(k, &obj);
+    if (changed || value->size <= n || memcmp(value->data, head, n) != 0 ||
         json_path(obj, "metadata", "resourceVersion", NULL)) {
         if (object_encode(k, obj, &ours) < 0) {
             return NULL;

@@ -37,12 +37,17 @@ DEFINE_CLEANUP(struct object *, object_unref)
 struct blob *object_text_at(const struct object *o, const char *head, uint64_t revision);
 /* The text of a stored value with its resourceVersion. */
 struct blob *object_text(const char *head, const struct blob *value, uint64_t revision);
+/* 'text', whose head is 'from', as the same object of another version, whose head is 'to'. */
+struct blob *object_text_as(const struct blob *text, const char *from, const char *to);
 /* The bytes for the store; metadata.resourceVersion is left out.  -E2BIG: nested too deeply. */
 int object_encode(const struct api_kind *k, const struct json *obj, struct blob **ret);
 /* Whether 'value' is what 'o' was made from. */
 bool object_same(const struct object *o, const char *head, const struct blob *value);
-/* The tree of 'o'. */
+/* 'text' in the form of the view 'k'. */
+struct blob *object_text_view(const struct blob *text, const struct api_kind *k);
+/* The tree of 'o', and in the version of 'k'. */
 struct json *object_parse(const struct object *o);
+struct json *object_parse_as(const struct object *o, const struct api_kind *k);
 
 /* ---- rules ---- */
 
@@ -57,6 +62,8 @@ struct object_target {
 /* Checks that 'obj' is an object of the target's kind, and fits its name and namespace, which are filled in
  * when absent.  -EINVAL. */
 int object_check_target(struct json *obj, const struct object_target *t, struct err *e);
+/* Brings 'obj' into the form of its kind's schema: without unknown members, with defaults. */
+void object_conform(const struct api_kind *k, struct json *obj);
 /* A new object: metadata that the server sets, defaults.  Without a name one is made from generateName. */
 void object_prepare_create(const struct api_kind *k, struct json *obj, int64_t now_ms);
 /* The change of 'old' to 'obj': what the client may not change is taken from 'old'. */

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Get and list: answered from the watch cache. */
-#include "apiserver/server.h"
+#include "apiserver/list_stream.h"
+#include "apiserver/security.h"
 #include "base/base64.h"
 #include "base/timeutil.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+
+/* Lists above either are sent in pieces. */
+#define LONG_LIST 2000
+#define LONG_LIST_BYTES ((size_t) 4 << 20)
 
 /* ---- parameters ---- */
 
@@ -24,11 +29,29 @@ int version_parse(struct request *q, uint64_t *ret, bool *ret_present)
     return 0;
 }
 
+/* The user may get it, one by one. */
+static bool is_visible(const struct request *q, const char *name)
+{
+    const struct api_kind *k = q->kind;
+    return authz_may(q->server->security, q->user, "get", k->group, k->plural,
+                     api_kind_is_namespace(k) ? name : NULL, name);
+}
+
+/* A kind that shows each user the own objects, to one who may not list them all. */
+static bool sees_a_part(struct request *q)
+{
+    const struct api_kind *k = q->kind;
+    return k->personal && (q->verb == VERB_LIST || q->verb == VERB_WATCH) &&
+           !q->server->security->open &&
+           !authz_may(q->server->security, q->user, "list", k->view->of->group, k->view->of->plural,
+                      NULL, NULL);
+}
+
 int selection_parse(struct request *q, struct selection *ret)
 {
     struct selection s = {.name = q->verb == VERB_WATCH ? q->name : NULL};
     struct err e = {0};
-    const struct api_kind *k = q->ck->kind;
+    const struct api_kind *k = q->kind;
     const char *labels = http_query(q->x, "labelSelector");
     const char *fields = http_query(q->x, "fieldSelector");
     if (labels && *labels && api_selector_parse_labels(labels, &s.labels, &e) < 0) {
@@ -51,6 +74,7 @@ int selection_parse(struct request *q, struct selection *ret)
             return r;
         }
     }
+    s.viewer = sees_a_part(q) ? q : NULL;
     *ret = s;
     return 0;
 }
@@ -64,7 +88,22 @@ void selection_done(struct selection *s)
 bool selection_matches(const struct selection *s, const struct object *o)
 {
     return (!s->name || streq(api_index_field(o->index, 0), s->name)) &&
-           api_selector_matches(s->fields, o->index) && api_selector_matches(s->labels, o->index);
+           api_selector_matches(s->fields, o->index) && api_selector_matches(s->labels, o->index) &&
+           (!s->viewer || is_visible(s->viewer, api_index_field(o->index, 0)));
+}
+
+const char *selection_value(const struct request *q, const struct selection *s)
+{
+    return q->ck->indexed >= 0 ? api_selector_value(s->fields, (size_t) q->ck->indexed) : NULL;
+}
+
+struct cache_range selection_range(const struct request *q, const struct selection *s)
+{
+    return (struct cache_range){
+        .namespace = q->namespace,
+        .name = s->name ? s->name : api_selector_value(s->fields, 0),
+        .value = selection_value(q, s),
+    };
 }
 
 /* ---- get ---- */
@@ -241,27 +280,27 @@ static int list_parse(struct request *q, struct list_request *l)
     return parse_revision(q, l) < 0 || selection_parse(q, &l->sel) < 0 ? -EINVAL : 0;
 }
 
-static void write_item(struct request *q, const struct object *o, int64_t now_ms,
-                       struct strbuf *out)
+void list_write_item(struct request *q, const struct object *o, int64_t now_ms, struct strbuf *out)
 {
     const struct accept *a = &q->accept;
+    CLEANUP(blob_unref) struct blob *text = request_text(q, o->text);
     if (a->form == FORM_OBJECT) {
-        strbuf_add(out, o->text->data, o->text->size);
+        strbuf_add(out, text->data, text->size);
         return;
     }
-    CLEANUP(json_free) struct json *obj = object_parse(o);
-    if (a->form == FORM_TABLE) {
-        api_table_row(q->ck->kind, obj, o->text->data, o->text->size, a->include, now_ms, out);
-    } else {
-        api_partial_write(obj, a->v1beta1 ? "v1beta1" : "v1", out);
+    if (a->form == FORM_PARTIAL) {
+        request_write_partial(q, text, out);
+        return;
     }
+    CLEANUP(json_free) struct json *obj = object_parse_as(o, q->kind);
+    api_table_row(q->kind, obj, text->data, text->size, a->include, now_ms, out);
 }
 
 static void write_head(struct request *q, const struct list_request *l, const char *token,
                        size_t remaining, struct strbuf *out)
 {
     const struct accept *a = &q->accept;
-    const struct api_kind *k = q->ck->kind;
+    const struct api_kind *k = q->kind;
     const char *version = a->v1beta1 ? "v1beta1" : "v1";
     if (a->form == FORM_TABLE) {
         strbuf_addf(out, "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/%s\"", version);
@@ -271,7 +310,8 @@ static void write_head(struct request *q, const struct list_request *l, const ch
                     version);
     } else {
         CLEANUP_FREE char *own = api_kind_api_version(k);
-        strbuf_addf(out, "{\"kind\":\"%sList\",\"apiVersion\":\"%s\"", k->kind, own);
+        CLEANUP_FREE char *list = api_kind_list_kind(k);
+        strbuf_addf(out, "{\"kind\":\"%s\",\"apiVersion\":\"%s\"", list, own);
     }
     strbuf_addf(out, ",\"metadata\":{\"resourceVersion\":\"%" PRIu64 "\"", l->revision);
     if (token) {
@@ -296,7 +336,9 @@ static struct object **collect(struct request *q, const struct list_request *l, 
     struct object **found = NULL, *o;
     size_t n = 0, cap = 0, size = 0, remaining = 0;
     struct cache_walk w;
-    cache_walk_init(&w, q->ck, q->namespace, l->after, l->revision);
+    struct cache_range range = selection_range(q, &l->sel);
+    range.after = l->after;
+    cache_walk_init(&w, q->ck, &range, l->revision);
     while ((o = cache_walk_next(&w))) {
         if (!selection_matches(&l->sel, o)) {
             continue;
@@ -327,15 +369,20 @@ static void respond_list(struct request *q, const struct list_request *l)
     CLEANUP_FREE char *token = remaining ? token_make(l->revision, found[n - 1]->key) : NULL;
     int64_t now_ms = time_wall_ms();
     write_head(q, l, token, remaining, &out);
+    bool plain = !q->accept.pretty && !q->accept.yaml;
+    if (plain && (n > LONG_LIST || size > LONG_LIST_BYTES)) {
+        list_stream_begin(q, &out, TAKE(found), n);
+        return;
+    }
     strbuf_reserve(&out, q->accept.form == FORM_OBJECT ? size + 3 : 0);
     for (size_t i = 0; i < n; i++) {
         if (i) {
             strbuf_addc(&out, ',');
         }
-        write_item(q, found[i], now_ms, &out);
+        list_write_item(q, found[i], now_ms, &out);
     }
     strbuf_adds(&out, "]}\n");
-    if (!q->accept.pretty && !q->accept.yaml) {
+    if (plain) {
         respond_text(q, 200, NULL, &out);
         return;
     }

@@ -14,8 +14,11 @@ const char *const verb_names[VERB_MAX] = {
 struct request *request_free(struct request *q)
 {
     flow_release(q);
+    cache_kind_unref(q->ck);
+    free(q->head);
     free(q->namespace);
     free(q->name);
+    free(q->manager);
     audit_event_free(q->audit);
     user_unref(q->user);
     user_unref(q->impersonator);
@@ -52,6 +55,7 @@ static void parse_group(const char **p, char **ret_group, char **ret_version)
 
 static int parse_path(struct request *q, struct err *e)
 {
+    const struct api_registry *known = &q->server->cache.registry;
     const char *p = http_path(q->x);
     CLEANUP_FREE char *group = NULL, *version = NULL, *plural = NULL, *sub = NULL;
     parse_group(&p, &group, &version);
@@ -60,7 +64,7 @@ static int parse_path(struct request *q, struct err *e)
         /* "namespaces/NS" and its subresources are the object, "namespaces/NS/PODS" is what is in it. */
         const char *ahead = p;
         CLEANUP_FREE char *ns = segment(&ahead), *next = segment(&ahead);
-        const struct api_kind *k = api_kind_find(group, version, "namespaces");
+        const struct api_kind *k = api_registry_find(known, group, version, "namespaces");
         if (next && !(k && api_kind_subresource(k, next))) {
             free(plural);
             plural = TAKE(next);
@@ -68,11 +72,13 @@ static int parse_path(struct request *q, struct err *e)
             p = ahead;
         }
     }
-    const struct api_kind *k = plural ? api_kind_find(group, version, plural) : NULL;
+    const struct api_kind *k = plural ? api_registry_find(known, group, version, plural) : NULL;
     if (!k || (q->namespace && !k->namespaced)) {
         return err_set(e, -ENOENT, "the server could not find the requested resource");
     }
-    q->ck = cache_find(&q->server->cache, k);
+    q->ck = cache_kind_ref(cache_find(&q->server->cache, k));
+    q->kind = k;
+    q->head = k != q->ck->kind ? object_head(k) : NULL;
     q->name = segment(&p);
     sub = q->name ? segment(&p) : NULL;
     if (sub) {
@@ -102,7 +108,7 @@ static int parse_part_verb(struct request *q, const char *m)
         enum verb verb;
     } verbs[] = {
         {"GET", VERB_GET}, {"POST", VERB_CREATE}, {"PUT", VERB_UPDATE}, {"PATCH", VERB_PATCH}};
-    const struct api_subresource *s = api_kind_subresource(q->ck->kind, q->subresource);
+    const struct api_subresource *s = api_kind_subresource(q->kind, q->subresource);
     for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
         for (size_t v = 0; streq(m, verbs[i].method) && s->verbs[v]; v++) {
             if (streq(s->verbs[v], verb_names[verbs[i].verb])) {
@@ -121,7 +127,7 @@ static int parse_verb(struct request *q)
     if (*q->subresource) {
         return parse_part_verb(q, m);
     }
-    if (q->ck->kind->create_only && !streq(m, "POST")) {
+    if (q->kind->create_only && !streq(m, "POST")) {
         return -EOPNOTSUPP;
     }
     if (streq(m, "GET")) {
@@ -130,7 +136,7 @@ static int parse_verb(struct request *q)
     }
     if (streq(m, "POST")) {
         q->verb = VERB_CREATE;
-        return !item && (!q->ck->kind->namespaced || q->namespace) ? 0 : -EOPNOTSUPP;
+        return !item && (!q->kind->namespaced || q->namespace) ? 0 : -EOPNOTSUPP;
     }
     if (streq(m, "PUT")) {
         q->verb = VERB_UPDATE;
@@ -142,11 +148,11 @@ static int parse_verb(struct request *q)
     }
     if (streq(m, "DELETE")) {
         q->verb = item ? VERB_DELETE : VERB_DELETE_COLLECTION;
-        if (!item && q->ck->kind->namespaced && !q->namespace) {
+        if (!item && q->kind->namespaced && !q->namespace) {
             return -EOPNOTSUPP;
         }
         /* As in Kubernetes: a slip must not take every project along. */
-        return item || !streq(q->ck->kind->plural, "namespaces") ? 0 : -EOPNOTSUPP;
+        return item || !api_kind_is_namespace(q->kind) ? 0 : -EOPNOTSUPP;
     }
     return -EOPNOTSUPP;
 }
@@ -266,7 +272,8 @@ int request_body(struct request *q, struct json **ret, struct err *e)
     size_t size;
     const char *body = http_body(q->x, &size);
     CLEANUP_FREE char *type = request_content_type(q);
-    if (streq(type, "application/yaml") || streq(type, "application/x-yaml")) {
+    if (streq(type, "application/yaml") || streq(type, "application/x-yaml") ||
+        streq(type, APPLY_TYPE)) {
         return yaml_parse(body, size, ret, e);
     }
     if (streq(type, "application/vnd.kubernetes.protobuf")) {

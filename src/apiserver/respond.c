@@ -2,6 +2,7 @@
 /* Answers: Status objects, and objects in the form that was asked for. */
 #include "apiserver/filter.h"
 #include "base/timeutil.h"
+#include "wire/gzip.h"
 #include "wire/yaml.h"
 
 #include <inttypes.h>
@@ -17,7 +18,7 @@ const char *resource_text_(const struct api_kind *k, char *buf, size_t size)
 static void finish(struct request *q, int code, const char *body, size_t size)
 {
     static const char none[] = "";
-    metrics_count(q->server->metrics, q->verb, q->ck ? q->ck->kind->plural : none, code,
+    metrics_count(q->server->metrics, q->verb, q->kind ? q->kind->plural : none, code,
                   time_mono_ns() - q->start_ns);
     filter_done(q, code, body, size);
     request_free(q);
@@ -33,11 +34,39 @@ static void send_text(struct request *q, int code, const char *content_type,
     http_respond(x, code, content_type, strbuf_cstr(text), text->size);
 }
 
+void respond_streamed(struct request *q)
+{
+    finish(q, 200, NULL, 0);
+}
+
+/* As kube-apiserver: only what is large, and only answers to reads.  What is very large goes as it is, as one
+ * client's answer must not keep the others waiting. */
+#define GZIP_MIN ((size_t) 128 << 10)
+#define GZIP_MAX ((size_t) 4 << 20)
+
+static bool wants_gzip(const struct request *q, size_t size)
+{
+    const char *accept = http_header(q->x, "accept-encoding");
+    if (size < GZIP_MIN || size > GZIP_MAX || !accept || !streq(http_method(q->x), "GET")) {
+        return false;
+    }
+    const char *at = strstr(accept, "gzip");
+    /* "gzip;q=0": not that one. */
+    return at && !str_has_prefix(at + 4, ";q=0") && !str_has_prefix(at + 4, "; q=0");
+}
+
 void respond_text(struct request *q, int code, const char *content_type, struct strbuf *text)
 {
     static const char json[] = "application/json";
+    CLEANUP_STRBUF struct strbuf compressed = STRBUF_INIT;
     content_type = content_type ? content_type : json;
-    send_text(q, code, content_type, text, streq(content_type, json) ? text : NULL);
+    const struct strbuf *audited = streq(content_type, json) ? text : NULL;
+    if (wants_gzip(q, text->size) && gzip_compress(text->data, text->size, &compressed) == 0) {
+        http_set_header(q->x, "Content-Encoding", "gzip");
+        http_set_header(q->x, "Vary", "Accept-Encoding");
+        text = &compressed;
+    }
+    send_text(q, code, content_type, text, audited);
 }
 
 void respond_json(struct request *q, int code, const char *content_type, const struct json *v)
@@ -86,7 +115,7 @@ struct json *status_object(const struct request *q, const struct status *s)
     if (s->reason) {
         json_set_string(o, "reason", s->reason);
     }
-    const struct api_kind *k = q->ck ? q->ck->kind : NULL;
+    const struct api_kind *k = q->kind;
     struct json *details = json_object();
     if (s->name) {
         json_set_string(details, "name", s->name);
@@ -157,7 +186,7 @@ void respond_error(struct request *q, int code, const char *reason, const char *
 
 void respond_not_found(struct request *q, const char *name)
 {
-    CLEANUP_FREE char *message = xasprintf("%s \"%s\" not found", RESOURCE_TEXT(q->ck->kind), name);
+    CLEANUP_FREE char *message = xasprintf("%s \"%s\" not found", RESOURCE_TEXT(q->kind), name);
     respond_status(
         q, &(struct status){.code = 404, .reason = "NotFound", .message = message, .name = name});
 }
@@ -165,14 +194,14 @@ void respond_not_found(struct request *q, const char *name)
 void respond_conflict(struct request *q, const char *name, const char *why)
 {
     CLEANUP_FREE char *message = xasprintf("Operation cannot be fulfilled on %s \"%s\": %s",
-                                           RESOURCE_TEXT(q->ck->kind), name, why);
+                                           RESOURCE_TEXT(q->kind), name, why);
     respond_status(
         q, &(struct status){.code = 409, .reason = "Conflict", .message = message, .name = name});
 }
 
 void respond_invalid(struct request *q, const char *name, const struct api_causes *causes)
 {
-    const struct api_kind *k = q->ck->kind;
+    const struct api_kind *k = q->kind;
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
     strbuf_addf(&text, "%s%s%s \"%s\" is invalid: %s", k->kind, *k->group ? "." : "", k->group,
                 name ? name : "", causes->n > 1 ? "[" : "");
@@ -225,9 +254,39 @@ static void respond_formatted(struct request *q, int code, const char *text, siz
     respond_json(q, code, NULL, v);
 }
 
-void respond_object(struct request *q, int code, struct blob *text)
+struct blob *request_text(const struct request *q, struct blob *text)
+{
+    if (q->kind->view) {
+        return object_text_view(text, q->kind);
+    }
+    return q->head ? object_text_as(text, q->ck->head, q->head) : blob_ref(text);
+}
+
+void request_write_partial(const struct request *q, const struct blob *text, struct strbuf *out)
+{
+    /* The head ends with the brace that opens the metadata. */
+    size_t start = strlen(q->head ? q->head : q->ck->head) - 1;
+    struct json_scan scan = {0};
+    size_t n = json_scan_feed(&scan, text->data + start, text->size - start);
+    strbuf_addf(out,
+                "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/%s\","
+                "\"metadata\":",
+                q->accept.v1beta1 ? "v1beta1" : "v1");
+    strbuf_add(out, text->data + start, n);
+    strbuf_addc(out, '}');
+}
+
+void respond_object(struct request *q, int code, struct blob *stored)
 {
     const struct accept *a = &q->accept;
+    CLEANUP(blob_unref) struct blob *text = request_text(q, stored);
+    if (streq(q->subresource, "scale")) {
+        CLEANUP(json_free) struct json *obj = NULL;
+        json_parse(text->data, text->size, &obj, NULL);
+        CLEANUP(json_free) struct json *scale = scale_of(q->kind, obj);
+        respond_json(q, code, NULL, scale);
+        return;
+    }
     if (a->form == FORM_OBJECT && !a->yaml && !a->pretty) {
         flow_answer(q, text->size);
         struct http_exchange *x = q->x;
@@ -239,21 +298,21 @@ void respond_object(struct request *q, int code, struct blob *text)
         respond_formatted(q, code, text->data, text->size);
         return;
     }
-    CLEANUP(json_free) struct json *obj = NULL;
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
-    const char *version = a->v1beta1 ? "v1beta1" : "v1";
-    json_parse(text->data, text->size, &obj, NULL);
     if (a->form == FORM_PARTIAL) {
-        api_partial_write(obj, version, &out);
+        request_write_partial(q, text, &out);
     } else {
+        CLEANUP(json_free) struct json *obj = NULL;
+        const char *version = a->v1beta1 ? "v1beta1" : "v1";
+        json_parse(text->data, text->size, &obj, NULL);
         const char *rv = json_path_string(obj, "metadata", "resourceVersion", NULL);
         strbuf_addf(&out,
                     "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/%s\",\"metadata\":{"
                     "\"resourceVersion\":\"%s\"},\"columnDefinitions\":",
                     version, rv ? rv : "");
-        api_table_columns(q->ck->kind, &out);
+        api_table_columns(q->kind, &out);
         strbuf_adds(&out, ",\"rows\":[");
-        api_table_row(q->ck->kind, obj, text->data, text->size, a->include, time_wall_ms(), &out);
+        api_table_row(q->kind, obj, text->data, text->size, a->include, time_wall_ms(), &out);
         strbuf_adds(&out, "]}");
     }
     if (a->pretty) {

@@ -314,7 +314,7 @@ static int validate(struct request *q, const struct json *body)
     if (spec && !json_is(spec, JSON_OBJECT)) {
         api_invalid(&causes, "spec", spec, "must be an object");
     } else {
-        q->ck->kind->validate(body, NULL, &causes);
+        q->kind->validate(body, NULL, &causes);
     }
     if (causes.n) {
         respond_invalid(q, "", &causes);
@@ -325,7 +325,7 @@ static int validate(struct request *q, const struct json *body)
 static struct json *status_of(struct request *q, const struct json *spec)
 {
     struct security *s = q->server->security;
-    const char *kind = q->ck->kind->kind;
+    const char *kind = q->kind->kind;
     if (streq(kind, "TokenReview")) {
         return token_status(s, spec);
     }
@@ -348,8 +348,8 @@ void handle_review(struct request *q)
 {
     CLEANUP(json_free) struct json *body = NULL;
     struct err e = {0};
-    struct object_target target = {.kind = q->ck->kind, .namespace = q->namespace};
-    if (read_body(q, &body) < 0) {
+    struct object_target target = {.kind = q->kind, .namespace = q->namespace};
+    if (write_read_body(q, &body) < 0) {
         return;
     }
     bool token = q->subresource[0];
@@ -367,8 +367,8 @@ void handle_review(struct request *q)
     if (validate(q, body) < 0) {
         return;
     }
-    CLEANUP_FREE char *version = api_kind_api_version(q->ck->kind);
-    json_set_string(body, "kind", q->ck->kind->kind);
+    CLEANUP_FREE char *version = api_kind_api_version(q->kind);
+    json_set_string(body, "kind", q->kind->kind);
     json_set_string(body, "apiVersion", version);
     json_set(body, "status", status_of(q, json_get(body, "spec")));
     respond_json(q, 201, NULL, body);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rules by which a client's object becomes the server's: see object.h. */
+#include "api/apply.h"
 #include "apiserver/object.h"
 #include "base/timeutil.h"
 
@@ -55,6 +56,14 @@ int object_check_target(struct json *obj, const struct object_target *t, struct 
     return 0;
 }
 
+void object_conform(const struct api_kind *k, struct json *obj)
+{
+    if (k->custom) {
+        api_schema_prune(k->schema, obj, NULL);
+        api_schema_default(k->schema, obj);
+    }
+}
+
 static void random_bytes(void *p, size_t n)
 {
     /* Up to 256 bytes this neither blocks nor is cut short once the kernel is seeded. */
@@ -92,7 +101,7 @@ void object_generate_name(struct json *obj)
 /* What no client may set. */
 static void drop_server_fields(struct json *meta)
 {
-    static const char *const fields[] = {"selfLink", "managedFields", "resourceVersion"};
+    static const char *const fields[] = {"selfLink", "resourceVersion"};
     for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
         json_remove(meta, fields[i]);
     }
@@ -178,6 +187,10 @@ struct json *object_prepare_part(const struct api_kind *k, const char *subresour
     } else if (streq(subresource, "finalize")) {
         keep(json_ensure_object(out, "spec"), json_get(obj, "spec"), "finalizers");
     }
+    /* Whoever applies or changes a part is recorded there. */
+    if (json_path(obj, "metadata", "managedFields", NULL)) {
+        keep(json_get(out, "metadata"), json_get(obj, "metadata"), "managedFields");
+    }
     json_remove(json_get(out, "metadata"), "resourceVersion");
     return out;
 }
@@ -210,7 +223,12 @@ void object_prepare_update(const struct api_kind *k, const struct json *old, str
 void object_validate(const struct api_kind *k, const struct json *obj, const struct json *old,
                      struct api_causes *c)
 {
+    api_schema_validate(api_kind_schema(k), obj, c);
+    if (c->n) {
+        return; /* The rest may rely on types. */
+    }
     api_validate_metadata(k, obj, old, c);
+    api_managed_validate(json_path(obj, "metadata", "managedFields", NULL), c);
     if (k->validate) {
         k->validate(obj, old, c);
     }
@@ -218,16 +236,10 @@ void object_validate(const struct api_kind *k, const struct json *obj, const str
 
 /* ---- deletion ---- */
 
-/* Namespaces have finalizers in their specification, too. */
-static bool is_namespace(const struct api_kind *k)
-{
-    return streq(k->plural, "namespaces") && !*k->group;
-}
-
 bool object_has_finalizers(const struct api_kind *k, const struct json *obj)
 {
     return json_count(json_path(obj, "metadata", "finalizers", NULL)) ||
-           (is_namespace(k) && json_count(json_path(obj, "spec", "finalizers", NULL)));
+           (api_kind_is_namespace(k) && json_count(json_path(obj, "spec", "finalizers", NULL)));
 }
 
 bool object_is_finished(const struct api_kind *k, const struct json *obj)
@@ -241,7 +253,7 @@ void object_mark_deleted(const struct api_kind *k, struct json *obj, int64_t now
     struct json *meta = json_get(obj, "metadata");
     json_set(meta, "deletionTimestamp", time_text(now_ms));
     json_set_int(meta, "deletionGracePeriodSeconds", 0);
-    if (is_namespace(k)) {
+    if (api_kind_is_namespace(k)) {
         json_set_string(json_ensure_object(obj, "status"), "phase", "Terminating");
     }
 }

@@ -5,10 +5,12 @@
 #include "base/timeutil.h"
 
 #include <inttypes.h>
+#include <malloc.h>
 
 LOG_MODULE("apiserver");
 
 #define DEFAULT_WINDOW 8192
+#define TRIM_OBJECTS 1000 /* Snapshots from this size on are worth it. */
 #define DEFAULT_WINDOW_BYTES ((size_t) 16 << 20)
 
 /* ---- the store's reports ---- */
@@ -19,19 +21,10 @@ static void on_history(void *ctx, const struct store_event *ev)
     cache_add_history(&a->cache, ev);
 }
 
-static void on_snapshot(void *ctx, const struct store_item *items, size_t n, uint64_t revision)
+/* The snapshot is freed once it was reported; the C library would keep its pages. */
+static void trim(void *ctx)
 {
-    struct apiserver *a = ctx;
-    bool first = !a->cache.ready;
-    /* Watches cannot be told what was missed: their clients list again. */
-    watch_end_all(a);
-    cache_load(&a->cache, items, n, revision);
-    security_changed(a->security, NULL, NULL);
-    a->lost = false;
-    log_info("registry loaded", "objects=%zu revision=%" PRIu64, n, revision);
-    if (first && a->cfg.ready) {
-        a->cfg.ready(a->cfg.ctx);
-    }
+    malloc_trim(0);
 }
 
 static void on_event(void *ctx, const struct store_event *ev)
@@ -43,17 +36,54 @@ static void on_event(void *ctx, const struct store_event *ev)
         security_changed(a->security, ck, &event);
         watch_dispatch(a, ck, &event);
     }
+    if (ck && streq(ck->kind->plural, CRD_PLURAL) && streq(ck->kind->group, CRD_GROUP)) {
+        definitions_changed(a, &event);
+    }
+}
+
+static void on_snapshot(void *ctx, const struct store_item *items, size_t n, uint64_t revision)
+{
+    struct apiserver *a = ctx;
+    bool first = !a->cache.ready;
+    if (first || cache_resync(&a->cache, items, n, revision, on_event, a) < 0) {
+        /* Watches cannot be told what was missed: their clients list again. */
+        watch_end_all(a);
+        cache_load(&a->cache, items, n, revision, definitions_load, a);
+        security_changed(a->security, NULL, NULL);
+    }
+    a->lost = false;
+    definitions_settle(a);
+    if (n >= TRIM_OBJECTS) {
+        loop_task_queue(&a->trim);
+    }
+    log_info("registry loaded", "objects=%zu revision=%" PRIu64, n, revision);
+    if (first && a->cfg.ready) {
+        a->cfg.ready(a->cfg.ctx);
+    }
 }
 
 static void on_lost(void *ctx, const char *reason)
 {
     struct apiserver *a = ctx;
     a->lost = true;
+    free(a->reason);
+    a->reason = xstrdup(reason);
     log_error("the store is not available", "reason=\"%s\"", reason);
 }
 
-static const struct store_watcher watcher = {
-    .snapshot = on_snapshot, .history = on_history, .event = on_event, .lost = on_lost};
+static void on_resumed(void *ctx)
+{
+    struct apiserver *a = ctx;
+    a->lost = false;
+    log_info("the store is available again", "revision=%" PRIu64, a->cache.revision);
+    definitions_settle(a);
+}
+
+static const struct store_watcher watcher = {.snapshot = on_snapshot,
+                                             .history = on_history,
+                                             .event = on_event,
+                                             .lost = on_lost,
+                                             .resumed = on_resumed};
 
 /* ---- life ---- */
 
@@ -63,14 +93,18 @@ struct apiserver *apiserver_new(struct loop *l, struct store *s, const struct ap
     a->loop = l;
     a->store = s;
     a->cfg = cfg ? *cfg : (struct apiserver_config){0};
-    cache_init(&a->cache, a->cfg.event_window ? a->cfg.event_window : DEFAULT_WINDOW,
+    cache_init(&a->cache, a->cfg.without_group,
+               a->cfg.event_window ? a->cfg.event_window : DEFAULT_WINDOW,
                a->cfg.event_window_bytes ? a->cfg.event_window_bytes : DEFAULT_WINDOW_BYTES);
     a->watch_timer = loop_timer_new(l, watch_tick, a);
+    a->settle_timer = loop_timer_new(l, definitions_settle, a);
     list_init(&a->writes);
+    loop_task_init(&a->trim, l, trim, a);
     a->metrics = metrics_new();
     a->security = security_new(a, a->cfg.security);
     a->flow = flow_new(a);
     health_init(a);
+    a->openapi = openapi_new();
     store_start(s, &watcher, a);
     return a;
 }
@@ -132,8 +166,12 @@ struct apiserver *apiserver_free(struct apiserver *a)
         flow_free(a->flow);
         free(a->checks);
         loop_timer_free(a->watch_timer);
+        loop_timer_free(a->settle_timer);
         cache_done(&a->cache);
+        loop_task_cancel(&a->trim);
         metrics_free(a->metrics);
+        free(a->reason);
+        openapi_free(a->openapi);
         security_free(a->security);
         free(a);
     }
@@ -154,17 +192,17 @@ uint64_t apiserver_revision(const struct apiserver *a)
 
 static void dispatch(struct request *q)
 {
-    static void (*const handlers[VERB_MAX])(struct request * q) = {
+    static request_fn *const handlers[VERB_MAX] = {
         [VERB_GET] = handle_get,       [VERB_LIST] = handle_list,
         [VERB_WATCH] = handle_watch,   [VERB_CREATE] = handle_create,
         [VERB_UPDATE] = handle_update, [VERB_PATCH] = handle_patch,
         [VERB_DELETE] = handle_delete, [VERB_DELETE_COLLECTION] = handle_delete_collection,
     };
-    const struct api_subresource *part = api_kind_subresource(q->ck->kind, q->subresource);
-    if (q->ck->kind->create_only || (part && part->kind)) {
+    const struct api_subresource *part = api_kind_subresource(q->kind, q->subresource);
+    if (q->kind->create_only || (part && part->kind && q->verb == VERB_CREATE)) {
         handle_review(q);
     } else {
-        handlers[q->verb](q);
+        newest_then(q, handlers[q->verb]);
     }
 }
 
@@ -188,6 +226,10 @@ void request_run(struct request *q)
         respond_error(q, 503, "ServiceUnavailable",
                       a->stopping ? "the server is shutting down" : "the registry is being loaded");
     } else if (filter_agrees(q)) {
+        if (q->kind->warning) {
+            CLEANUP_FREE char *text = xasprintf("299 - \"%s\"", q->kind->warning);
+            http_set_header(q->x, "Warning", text);
+        }
         dispatch(q);
     }
 }

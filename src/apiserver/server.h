@@ -18,19 +18,24 @@ struct apiserver {
     struct store *store;
     struct apiserver_config cfg;
     struct cache cache;
-    bool lost;     /* The store takes no writes. */
+    bool lost;     /* The store takes no writes, */
+    char *reason;  /* because. */
     bool stopping; /* apiserver_shutdown was called. */
     struct loop_timer *watch_timer;
     size_t n_watches;
     bool unready;      /* apiserver_unready was called. */
     unsigned inflight; /* Writes under way. */
     struct list writes;
+    struct loop_task trim;
+    bool settling; /* A definition's status is being written. */
+    struct loop_timer *settle_timer;
     struct metrics *metrics;
     struct flow_control *flow;
     struct http_server *http; /* For its figures; NULL: none. */
     struct health_check *checks;
     size_t n_checks, checks_cap;
     struct security *security;
+    struct openapi *openapi;
     uint64_t started_ms;
 };
 
@@ -59,6 +64,9 @@ struct accept {
     enum api_include include;
 };
 
+/* What is done about fields that the kind does not have. */
+enum field_validation { FIELDS_WARN, FIELDS_IGNORE, FIELDS_STRICT };
+
 struct request {
     struct apiserver *server;
     struct http_exchange *x;
@@ -70,11 +78,16 @@ struct request {
     struct flow_ticket *ticket; /* Of flow control; NULL: exempt, or given back. */
     bool acceptable;            /* What the client accepts can be made. */
     enum verb verb;
-    struct cache_kind *ck;   /* NULL: not a resource of ours. */
-    char *namespace, *name;  /* NULL: none. */
-    const char *subresource; /* "" when none. */
+    struct cache_kind *ck;       /* NULL: not a resource of ours. */
+    const struct api_kind *kind; /* In the version that is asked for. */
+    char *head;                  /* Of its texts, when they are kept in another version; NULL. */
+    char *namespace, *name;      /* NULL: none. */
+    const char *subresource;     /* "" when none. */
     struct accept accept;
+    /* Of a write: */
     bool dry_run;
+    enum field_validation validation;
+    char *manager; /* Who manages what is changed. */
 };
 
 /* ---- server.c ---- */
@@ -144,19 +157,34 @@ void respond_error(struct request *q, int code, const char *reason, const char *
 void respond_not_found(struct request *q, const char *name);
 void respond_invalid(struct request *q, const char *name, const struct api_causes *causes);
 void respond_conflict(struct request *q, const char *name, const char *why);
+/* 'text', which is of the request's kind as the cache has it, in the version that is asked for; owned. */
+struct blob *request_text(const struct request *q, struct blob *text);
+/* The PartialObjectMetadata of 'text', which request_text made: taken out of it without parsing. */
+void request_write_partial(const struct request *q, const struct blob *text, struct strbuf *out);
 /* Success of a deletion, of the object 'name' with 'uid'. */
 void respond_deleted(struct request *q, const char *name, const char *uid);
-/* One object of the request's kind in the form that was asked for. */
-void respond_object(struct request *q, int code, struct blob *text);
+/* One object of the request's kind, as it is stored, in the form and version that were asked for. */
+void respond_object(struct request *q, int code, struct blob *stored);
 /* JSON of any kind that is not a resource's. */
 void respond_json(struct request *q, int code, const char *content_type, const struct json *v);
 /* Text that is ours already: JSON unless 'content_type' says otherwise. */
 void respond_text(struct request *q, int code, const char *content_type, struct strbuf *text);
+/* A stream that answered a request has ended: what is left of it is freed. */
+void respond_streamed(struct request *q);
 /* 406, unless the form can be had. */
 const char *form_content_type(const struct accept *a);
 /* "pods" or "hostsubnets.network.openshift.io", as messages name resources. */
 const char *resource_text_(const struct api_kind *k, char *buf, size_t size);
 #define RESOURCE_TEXT(k) (resource_text_(k, (char[128]){0}, 128))
+
+/* The store takes no writes now: 503, with what it says is wrong. */
+void respond_unavailable(struct request *q);
+
+/* ---- newest.c ---- */
+
+typedef void request_fn(struct request *q);
+/* Calls 'handler' when the cache is as new as the request needs; or answers. */
+void newest_then(struct request *q, request_fn *handler);
 
 /* ---- verbs ---- */
 
@@ -166,6 +194,8 @@ void handle_watch(struct request *q);
 void handle_create(struct request *q);
 void handle_update(struct request *q);
 void handle_patch(struct request *q);
+void handle_apply(struct request *q); /* A patch of the type APPLY_TYPE. */
+#define APPLY_TYPE "application/apply-patch+yaml"
 void handle_delete(struct request *q);
 void handle_delete_collection(struct request *q);
 /* Paths that are no resources; false: no such path. */
@@ -177,10 +207,16 @@ void handle_metrics(struct request *q);
 struct selection {
     struct api_selector *labels, *fields;
     const char *name; /* Of the object, when one is watched by its path; the request's. */
+    const struct request
+        *viewer; /* Whose user must have leave to get each; NULL: that is settled. */
 };
 int selection_parse(struct request *q, struct selection *ret);
 void selection_done(struct selection *s);
 bool selection_matches(const struct selection *s, const struct object *o);
+/* Where in the cache the objects of the selection are, within the request's namespace. */
+struct cache_range selection_range(const struct request *q, const struct selection *s);
+/* The value that it wants of the field by which the kind is indexed; NULL: several. */
+const char *selection_value(const struct request *q, const struct selection *s);
 /* A resourceVersion parameter: *ret 0 when absent or "0".  After a failure the request was answered. */
 int version_parse(struct request *q, uint64_t *ret, bool *ret_present);
 void respond_too_large(struct request *q, uint64_t revision);
@@ -188,15 +224,37 @@ void respond_too_large(struct request *q, uint64_t revision);
 /* ---- watch.c ---- */
 
 void watch_dispatch(struct apiserver *a, struct cache_kind *ck, const struct cache_event *ev);
+void watch_end_kind(struct cache_kind *ck);
 void watch_end_all(struct apiserver *a);
 void watch_tick(void *server); /* Of the timer. */
 /* Frees the watches whose exchanges are gone with the HTTP server. */
 void watch_drop_all(struct apiserver *a);
 
+/* ---- definitions.c ---- */
+
+/* Serves what the CustomResourceDefinitions in the cache say. */
+void definitions_load(void *server);
+/* One of them changed. */
+void definitions_changed(struct apiserver *a, const struct cache_event *ev);
+/* Settles the status of those that are new; one write at a time. */
+void definitions_settle(void *server); /* Of the timer, too. */
+
 /* ---- write.c ---- */
 
 /* Frees what is left of writes that the store never finished. */
 void write_drop_all(struct apiserver *a);
+
+/* ---- scale.c ---- */
+
+/* The Scale of 'obj', of kind 'k', which has that subresource; owned. */
+struct json *scale_of(const struct api_kind *k, const struct json *obj);
+/* Gives 'obj' the number that the Scale 'wish' asks for.  -EINVAL. */
+int scale_apply(const struct api_kind *k, const struct json *wish, struct json *obj, struct err *e);
+
+/* ---- openapi.c ---- */
+
+struct openapi *openapi_new(void);
+struct openapi *openapi_free(struct openapi *o);
 
 /* ---- metrics.c ---- */
 

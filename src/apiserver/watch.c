@@ -23,6 +23,8 @@
 
 struct watch {
     struct list node;
+    struct list peer;  /* Among those which want the same value of the indexed field, or any. */
+    const char *value; /* That value, the selection's; NULL: any. */
     struct request *q;
     struct selection sel;
     bool bookmarks;
@@ -56,11 +58,13 @@ static size_t form_number(const struct accept *a)
     return 0;
 }
 
-/* One change in all forms and types that were asked for so far. */
+/* One change in all forms and types that were asked for so far, of one version and of the others. */
 struct frames {
     const struct cache_kind *ck;
     const struct cache_event *ev;
+    const struct api_kind *kind; /* The version; NULL: none was asked for. */
     struct blob *made[N_CHANGES][N_FORMS];
+    struct frames *others; /* NULL: none. */
 };
 
 static void frames_done(struct frames *f)
@@ -70,63 +74,110 @@ static void frames_done(struct frames *f)
             f->made[i][j] = blob_unref(f->made[i][j]);
         }
     }
+    if (f->others) {
+        frames_done(f->others);
+        free(TAKE(f->others));
+    }
+}
+
+/* Those of version 'k'. */
+static struct frames *frames_of(struct frames *f, const struct api_kind *k)
+{
+    while (f->kind && f->kind != k) {
+        if (!f->others) {
+            f->others = NEW(struct frames);
+            *f->others = (struct frames){.ck = f->ck, .ev = f->ev};
+        }
+        f = f->others;
+    }
+    f->kind = k;
+    return f;
 }
 
 /* A table with one row, or none when 'obj' is NULL. */
-static void write_table(const struct cache_kind *ck, const struct accept *a, const struct json *obj,
-                        const struct blob *text, uint64_t revision, struct strbuf *out)
+static void write_table(const struct request *q, const struct json *obj, const struct blob *text,
+                        uint64_t revision, struct strbuf *out)
 {
+    const struct accept *a = &q->accept;
     strbuf_addf(out,
                 "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/%s\",\"metadata\":{"
                 "\"resourceVersion\":\"%" PRIu64 "\"},\"columnDefinitions\":",
                 a->v1beta1 ? "v1beta1" : "v1", revision);
-    api_table_columns(ck->kind, out);
+    api_table_columns(q->kind, out);
     strbuf_adds(out, ",\"rows\":[");
     if (obj) {
-        api_table_row(ck->kind, obj, text->data, text->size, a->include, time_wall_ms(), out);
+        api_table_row(q->kind, obj, text->data, text->size, a->include, time_wall_ms(), out);
     }
     strbuf_adds(out, "]}");
 }
 
-static struct blob *encode(const struct cache_kind *ck, const struct accept *a, const char *type,
-                           const struct blob *text, uint64_t revision)
+static struct blob *encode(const struct request *q, const char *type, struct blob *stored,
+                           uint64_t revision)
 {
+    const struct accept *a = &q->accept;
+    CLEANUP(blob_unref) struct blob *text = request_text(q, stored);
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
     strbuf_addf(&out, "{\"type\":\"%s\",\"object\":", type);
     if (a->form == FORM_OBJECT) {
         strbuf_add(&out, text->data, text->size);
+    } else if (a->form == FORM_PARTIAL) {
+        request_write_partial(q, text, &out);
     } else {
         CLEANUP(json_free) struct json *obj = NULL;
         json_parse(text->data, text->size, &obj, NULL);
-        if (a->form == FORM_TABLE) {
-            write_table(ck, a, obj, text, revision, &out);
-        } else {
-            api_partial_write(obj, a->v1beta1 ? "v1beta1" : "v1", &out);
-        }
+        write_table(q, obj, text, revision, &out);
     }
     strbuf_adds(&out, "}\n");
     return blob_new(out.data, out.size);
 }
 
-static struct blob *frame(struct frames *f, const struct accept *a, enum change type)
+static struct blob *frame(struct frames *all, const struct request *q, enum change type)
 {
-    struct blob **made = &f->made[type][form_number(a)];
+    struct frames *f = frames_of(all, q->kind);
+    struct blob **made = &f->made[type][form_number(&q->accept)];
     if (!*made) {
         CLEANUP(blob_unref)
         struct blob *text = type == DELETED
                                 ? object_text_at(f->ev->old, f->ck->head, f->ev->revision)
                                 : blob_ref(f->ev->new->text);
-        *made = encode(f->ck, a, change_names[type], text, f->ev->revision);
+        *made = encode(q, change_names[type], text, f->ev->revision);
     }
     return *made;
 }
 
 /* ---- one watch ---- */
 
+/* Whoever wants one value of the indexed field is only asked about changes of objects with it. */
+static void join_peers(struct watch *w)
+{
+    struct cache_kind *ck = w->q->ck;
+    struct list *peers = &ck->watches_of_any;
+    w->value = selection_value(w->q, &w->sel);
+    if (w->value && !(peers = smap_get(&ck->watches_by_value, w->value))) {
+        peers = NEW(struct list);
+        list_init(peers);
+        smap_set(&ck->watches_by_value, w->value, peers);
+    }
+    list_push_back(peers, &w->peer);
+}
+
+static void leave_peers(struct watch *w)
+{
+    list_remove(&w->peer);
+    if (w->value) {
+        struct cache_kind *ck = w->q->ck;
+        struct list *peers = smap_get(&ck->watches_by_value, w->value);
+        if (list_is_empty(peers)) {
+            smap_remove(&ck->watches_by_value, w->value);
+        }
+    }
+}
+
 static void watch_free(struct watch *w)
 {
     struct request *q = w->q;
     list_remove(&w->node);
+    leave_peers(w);
     q->ck->n_watches--;
     q->server->n_watches--;
     metrics_count(q->server->metrics, VERB_WATCH, q->ck->kind->plural, 200,
@@ -168,30 +219,49 @@ static void send_event(struct watch *w, struct frames *f)
 {
     bool before = wants(w, f->ev->old), after = wants(w, f->ev->new);
     if (before || after) {
-        send(w, frame(f, &w->q->accept, !after ? DELETED : before ? MODIFIED : ADDED));
+        send(w, frame(f, w->q, !after ? DELETED : before ? MODIFIED : ADDED));
     }
+}
+
+#define INITIAL_END "\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}"
+
+/* A table has no annotations: its only row has them. */
+static void write_end_table(const struct request *q, uint64_t revision, struct strbuf *out)
+{
+    const char *version = q->accept.v1beta1 ? "v1beta1" : "v1";
+    strbuf_addf(out,
+                "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/%s\",\"metadata\":{"
+                "\"resourceVersion\":\"%" PRIu64 "\"},\"columnDefinitions\":",
+                version, revision);
+    api_table_columns(q->kind, out);
+    strbuf_addf(out,
+                ",\"rows\":[{\"cells\":[],\"object\":{\"kind\":\"PartialObjectMetadata\","
+                "\"apiVersion\":\"meta.k8s.io/%s\",\"metadata\":{\"resourceVersion\":\"%" PRIu64
+                "\"," INITIAL_END "}}}]}",
+                version, revision);
 }
 
 static void send_bookmark(struct watch *w, uint64_t revision, bool initial_end)
 {
     const struct accept *a = &w->q->accept;
-    const struct cache_kind *ck = w->q->ck;
-    CLEANUP_FREE char *version = api_kind_api_version(ck->kind);
+    const struct api_kind *k = w->q->kind;
+    CLEANUP_FREE char *version = api_kind_api_version(k);
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
     strbuf_adds(&out, "{\"type\":\"BOOKMARK\",\"object\":");
-    if (a->form == FORM_TABLE) {
-        write_table(ck, a, NULL, NULL, revision, &out);
+    if (a->form == FORM_TABLE && initial_end) {
+        write_end_table(w->q, revision, &out);
+    } else if (a->form == FORM_TABLE) {
+        write_table(w->q, NULL, NULL, revision, &out);
     } else {
         strbuf_addf(&out,
                     "{\"kind\":\"%s\",\"apiVersion\":\"%s%s\",\"metadata\":{\"resourceVersion\":"
                     "\"%" PRIu64 "\",\"creationTimestamp\":null%s}}",
-                    a->form == FORM_PARTIAL ? "PartialObjectMetadata" : ck->kind->kind,
+                    a->form == FORM_PARTIAL ? "PartialObjectMetadata" : k->kind,
                     a->form == FORM_PARTIAL ? "meta.k8s.io/" : "",
                     a->form != FORM_PARTIAL ? version
                     : a->v1beta1            ? "v1beta1"
                                             : "v1",
-                    revision,
-                    initial_end ? ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" : "");
+                    revision, initial_end ? "," INITIAL_END : "");
     }
     strbuf_adds(&out, "}\n");
     CLEANUP(blob_unref) struct blob *b = blob_new(out.data, out.size);
@@ -236,7 +306,8 @@ static void take_initial(struct watch *w)
     struct object *o;
     struct request *q = w->q;
     size_t cap = 0;
-    cache_walk_init(&walk, q->ck, q->namespace, NULL, w->seen);
+    struct cache_range range = selection_range(q, &w->sel);
+    cache_walk_init(&walk, q->ck, &range, w->seen);
     while ((o = cache_walk_next(&walk))) {
         if (selection_matches(&w->sel, o)) {
             w->initial = grow(w->initial, &cap, w->n_initial + 1, sizeof(struct object *));
@@ -250,7 +321,7 @@ static void send_next_initial(struct watch *w)
 {
     CLEANUP(object_unref) struct object *o = w->initial[w->at_initial++];
     CLEANUP(blob_unref)
-    struct blob *b = encode(w->q->ck, &w->q->accept, "ADDED", o->text, o->revision);
+    struct blob *b = encode(w->q, "ADDED", o->text, o->revision);
     send(w, b);
     if (w->at_initial == w->n_initial) {
         free(TAKE(w->initial));
@@ -365,6 +436,7 @@ void handle_watch(struct request *q)
     w->deadline_ms = now + p.timeout_ms;
     w->bookmark_at_ms = now + bookmark_interval(a);
     list_push_back(&q->ck->watches, &w->node);
+    join_peers(w);
     q->ck->n_watches++;
     if (a->n_watches++ == 0) {
         loop_timer_arm(a->watch_timer, TICK_MS);
@@ -383,16 +455,39 @@ void handle_watch(struct request *q)
 
 /* ---- all watches ---- */
 
+static void dispatch(struct list *peers, struct frames *f)
+{
+    struct watch *w;
+    LIST_FOREACH (w, struct watch, peer, peers) {
+        if (w->live && !w->ended) {
+            send_event(w, f);
+            w->seen = f->ev->revision;
+            w->live = http_stream_queued(w->q->x) < QUEUE_PAUSE;
+        }
+    }
+}
+
+static const char *indexed_value(const struct cache_kind *ck, const struct object *o)
+{
+    return o && ck->indexed >= 0 ? api_index_field(o->index, (size_t) ck->indexed) : NULL;
+}
+
+static void dispatch_value(struct cache_kind *ck, const char *value, struct frames *f)
+{
+    struct list *peers = value ? smap_get(&ck->watches_by_value, value) : NULL;
+    if (peers) {
+        dispatch(peers, f);
+    }
+}
+
 void watch_dispatch(struct apiserver *a, struct cache_kind *ck, const struct cache_event *ev)
 {
     struct frames f = {.ck = ck, .ev = ev};
-    struct watch *w;
-    LIST_FOREACH (w, struct watch, node, &ck->watches) {
-        if (w->live && !w->ended) {
-            send_event(w, &f);
-            w->seen = ev->revision;
-            w->live = http_stream_queued(w->q->x) < QUEUE_PAUSE;
-        }
+    const char *old = indexed_value(ck, ev->old), *new = indexed_value(ck, ev->new);
+    dispatch(&ck->watches_of_any, &f);
+    dispatch_value(ck, old, &f);
+    if (!streq_null(old, new)) {
+        dispatch_value(ck, new, &f);
     }
     frames_done(&f);
 }
@@ -403,7 +498,7 @@ void watch_tick(void *server)
     uint64_t now = loop_now_ms(a->loop);
     for (size_t i = 0; i < a->cache.n_kinds; i++) {
         struct watch *w;
-        LIST_FOREACH (w, struct watch, node, &a->cache.kinds[i].watches) {
+        LIST_FOREACH (w, struct watch, node, &a->cache.kinds[i]->watches) {
             bool ends = now >= w->deadline_ms;
             /* One at the end, too: the client resumes from there. */
             if (w->bookmarks && w->live && (ends || now >= w->bookmark_at_ms)) {
@@ -420,13 +515,18 @@ void watch_tick(void *server)
     }
 }
 
+void watch_end_kind(struct cache_kind *ck)
+{
+    struct watch *w;
+    LIST_FOREACH (w, struct watch, node, &ck->watches) {
+        watch_end(w);
+    }
+}
+
 void watch_end_all(struct apiserver *a)
 {
     for (size_t i = 0; i < a->cache.n_kinds; i++) {
-        struct watch *w;
-        LIST_FOREACH (w, struct watch, node, &a->cache.kinds[i].watches) {
-            watch_end(w);
-        }
+        watch_end_kind(a->cache.kinds[i]);
     }
 }
 
@@ -434,7 +534,7 @@ void watch_drop_all(struct apiserver *a)
 {
     for (size_t i = 0; i < a->cache.n_kinds; i++) {
         struct watch *w;
-        LIST_FOREACH (w, struct watch, node, &a->cache.kinds[i].watches) {
+        LIST_FOREACH (w, struct watch, node, &a->cache.kinds[i]->watches) {
             watch_free(w);
         }
     }

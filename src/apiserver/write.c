@@ -3,6 +3,7 @@
 #include "apiserver/write.h"
 
 #include "api/patch.h"
+#include "apiserver/fields.h"
 #include "apiserver/filter.h"
 #include "base/log.h"
 #include "base/timeutil.h"
@@ -26,7 +27,7 @@ struct write *write_new(struct request *q, struct cache_kind *ck, const char *ke
     struct write *w = NEW(struct write);
     w->server = a;
     w->q = q;
-    w->ck = ck;
+    w->ck = cache_kind_ref(ck);
     w->key = xstrdup(key);
     w->attempt = attempt;
     list_push_back(&a->writes, &w->node);
@@ -42,23 +43,20 @@ void write_free(struct write *w)
     blob_unref(w->value);
     object_unref(w->base);
     free(w->key);
+    cache_kind_unref(w->ck);
     free(w);
 }
 
 int write_begin(struct request *q)
 {
-    const char *s = http_query(q->x, "dryRun");
-    if (s && *s && !streq(s, "All")) {
-        respond_error(q, 400, "BadRequest",
-                      "dryRun: Unsupported value: \"%.40s\": supported values: \"All\"", s);
+    if (fields_parse_options(q) < 0) {
         return -EINVAL;
     }
-    q->dry_run = s && *s;
     if (q->server->lost) {
-        respond_error(q, 503, "ServiceUnavailable", "the store is not available");
+        respond_unavailable(q);
         return -EAGAIN;
     }
-    return 0;
+    return lease_check(q);
 }
 
 static const char *name_of(const struct write *w)
@@ -70,10 +68,17 @@ static const char *name_of(const struct write *w)
 static void respond_exists(struct request *q, const char *name)
 {
     CLEANUP_FREE char *message =
-        xasprintf("%s \"%s\" already exists", RESOURCE_TEXT(q->ck->kind), name);
+        xasprintf("%s \"%s\" already exists", RESOURCE_TEXT(q->kind), name);
     respond_status(
         q,
         &(struct status){.code = 409, .reason = "AlreadyExists", .message = message, .name = name});
+}
+
+void respond_unavailable(struct request *q)
+{
+    const char *reason = q->server->lost && q->server->reason ? q->server->reason : "";
+    respond_error(q, 503, "ServiceUnavailable", "the store is not available%s%s",
+                  *reason ? ": " : "", reason);
 }
 
 void respond_store_error(struct request *q, int error)
@@ -82,7 +87,17 @@ void respond_store_error(struct request *q, int error)
     switch (error) {
     case -EAGAIN:
     case -ECANCELED:
-        respond_error(q, 503, "ServiceUnavailable", "the store is not available");
+        respond_unavailable(q);
+        break;
+    case -EPERM:
+        respond_lease_lost(q);
+        break;
+    case -ENOSPC:
+    case -EDQUOT:
+        log_limited(&limit, LOG_ERROR, "write failed", "error=%s", strerror(-error));
+        respond_error(q, 507, "InsufficientStorage",
+                      "the store is full, nothing was changed: make room on the disk of the "
+                      "registry, or in etcd compact, defragment and disarm the alarm");
         break;
     case -E2BIG:
         respond_error(q, 413, "RequestEntityTooLarge", "the object is too large to be stored");
@@ -98,7 +113,7 @@ static void put_failed(struct write *w, int error)
 {
     struct request *q = w->q;
     bool raced = error == -EEXIST || error == -ESTALE || error == -ENOENT;
-    if (raced && w->base && w->attempts < MAX_ATTEMPTS) {
+    if (raced && (w->base || w->creates_or_updates) && w->attempts < MAX_ATTEMPTS) {
         w->base = object_unref(w->base);
         w->value = blob_unref(w->value);
         w->attempt(w);
@@ -119,10 +134,28 @@ static void put_failed(struct write *w, int error)
     write_free(w);
 }
 
+static void stored(void *ctx, int error, uint64_t revision);
+
+static void store_send(struct write *w)
+{
+    CLEANUP_FREE char *key = cache_store_key(w->ck, w->key);
+    CLEANUP_FREE char *guard = NULL;
+    uint64_t at = 0;
+    (void) lease_guard(w, &guard, &at);
+    w->attempts++;
+    w->sent_ns = time_mono_ns();
+    store_write_guarded(w->server->store, key, w->deletes ? NULL : w->value,
+                        w->base ? w->base->revision : STORE_ABSENT, guard, at, stored, w);
+}
+
 static void stored(void *ctx, int error, uint64_t revision)
 {
     struct write *w = ctx;
     metrics_count_store(w->server->metrics, w->deletes, error, time_mono_ns() - w->sent_ns);
+    if (error == -EPERM && w->attempts < MAX_ATTEMPTS && lease_is_held(w)) {
+        store_send(w); /* It was renewed meanwhile. */
+        return;
+    }
     if (w->deletion) {
         delete_stored(w, error, revision);
         return;
@@ -138,17 +171,10 @@ static void stored(void *ctx, int error, uint64_t revision)
 
 static void send_write(struct write *w, struct object *base, struct blob *value, bool deletes)
 {
-    CLEANUP_FREE char *key = cache_store_key(w->ck, w->key);
     w->base = base ? object_ref(base) : NULL;
     w->value = value;
-    w->attempts++;
     w->deletes = deletes;
-    w->sent_ns = time_mono_ns();
-    if (deletes) {
-        store_delete(w->server->store, key, base->revision, stored, w);
-    } else {
-        store_put(w->server->store, key, value, base ? base->revision : STORE_ABSENT, stored, w);
-    }
+    store_send(w);
 }
 
 void write_put(struct write *w, struct object *base, struct blob *value)
@@ -174,22 +200,28 @@ void write_drop_all(struct apiserver *a)
     }
 }
 
-/* Encodes 'obj'; after a failure the request was answered. */
-static struct blob *encode(struct request *q, const struct json *obj)
+struct blob *write_encode(struct request *q, const struct json *obj)
 {
     struct blob *value = NULL;
-    if (object_encode(q->ck->kind, obj, &value) < 0) {
+    CLEANUP(json_free) struct json *stored = NULL;
+    if (q->kind->view) {
+        stored = json_clone(obj);
+        q->kind->view->store(stored);
+    }
+    if (object_encode(q->ck->kind, stored ? stored : obj, &value) < 0) {
         respond_error(q, 400, "BadRequest", "the object is nested more than %d levels deep",
                       OBJECT_MAX_DEPTH);
     }
     return value;
 }
 
-/* Causes were found: answers. */
-static bool invalid(struct request *q, const struct json *obj, const struct json *old)
+bool write_is_refused(struct request *q, struct json *obj, const struct json *old)
 {
+    if (filter_admit(q, obj, old) < 0) {
+        return true;
+    }
     CLEANUP(api_causes_done) struct api_causes causes = {0};
-    object_validate(q->ck->kind, obj, old, &causes);
+    object_validate(q->kind, obj, old, &causes);
     if (causes.n) {
         const char *name = json_path_string(obj, "metadata", "name", NULL);
         respond_invalid(q, name ? name : "", &causes);
@@ -197,7 +229,7 @@ static bool invalid(struct request *q, const struct json *obj, const struct json
     return causes.n > 0;
 }
 
-int read_body(struct request *q, struct json **ret)
+int write_read_body(struct request *q, struct json **ret)
 {
     struct err e = {0};
     int r = request_body(q, ret, &e);
@@ -211,8 +243,7 @@ int read_body(struct request *q, struct json **ret)
 
 /* ---- create ---- */
 
-/* The namespace of a new object must be there, and not on its way out. */
-static int check_namespace(struct request *q, const char *name)
+int write_check_namespace(struct request *q, const char *name)
 {
     const char *ns = q->namespace;
     if (!ns) {
@@ -238,7 +269,7 @@ static int check_namespace(struct request *q, const char *name)
     CLEANUP_FREE char *message =
         xasprintf("%s \"%s\" is forbidden: unable to create new content in namespace %s because it "
                   "is being terminated",
-                  RESOURCE_TEXT(q->ck->kind), name ? name : "", ns);
+                  RESOURCE_TEXT(q->kind), name ? name : "", ns);
     struct api_cause cause = {
         .field = (char *) "metadata.namespace", .reason = "NamespaceTerminating", .message = why};
     struct api_causes causes = {.list = &cause, .n = 1};
@@ -255,13 +286,13 @@ static void attempt_create(struct write *w)
 {
     if (w->attempts) {
         object_generate_name(w->body);
-        if (w->ck->kind->defaults) {
-            w->ck->kind->defaults(w->body); /* They may depend on the name. */
+        if (w->q->kind->defaults) {
+            w->q->kind->defaults(w->body); /* They may depend on the name. */
         }
         free(w->key);
         w->key = cache_key(w->q->namespace, json_path_string(w->body, "metadata", "name", NULL));
     }
-    struct blob *value = encode(w->q, w->body);
+    struct blob *value = write_encode(w->q, w->body);
     if (!value) {
         write_free(w);
         return;
@@ -284,8 +315,13 @@ void handle_create(struct request *q)
 {
     CLEANUP(json_free) struct json *obj = NULL;
     struct err e = {0};
-    const struct api_kind *k = q->ck->kind;
-    if (write_begin(q) < 0 || read_body(q, &obj) < 0) {
+    const struct api_kind *k = q->kind;
+    if (write_begin(q) < 0 || write_read_body(q, &obj) < 0) {
+        return;
+    }
+    if (q->ck->crd && crd_is_terminating(q->ck->crd)) {
+        respond_error(q, 405, "MethodNotAllowed",
+                      "create not allowed while custom resource definition is terminating");
         return;
     }
     struct object_target target = {.kind = k, .namespace = q->namespace};
@@ -298,14 +334,19 @@ void handle_create(struct request *q)
                       "resourceVersion should not be set on objects to be created");
         return;
     }
-    if (check_namespace(q, json_path_string(obj, "metadata", "name", NULL)) < 0) {
+    if (write_check_namespace(q, json_path_string(obj, "metadata", "name", NULL)) < 0) {
         return;
     }
     bool named = json_string_size(json_path(obj, "metadata", "name", NULL)) > 0;
-    object_prepare_create(k, obj, time_wall_ms());
-    if (filter_admit(q, obj, NULL) < 0 || invalid(q, obj, NULL)) {
+    if (fields_prune(q, obj, false) < 0) {
         return;
     }
+    object_conform(k, obj);
+    object_prepare_create(k, obj, time_wall_ms());
+    if (write_is_refused(q, obj, NULL)) {
+        return;
+    }
+    fields_record(q, NULL, obj);
     CLEANUP_FREE char *key =
         cache_key(q->namespace, json_path_string(obj, "metadata", "name", NULL));
     struct write *w = write_new(q, q->ck, key, attempt_create);
@@ -316,20 +357,29 @@ void handle_create(struct request *q)
 
 /* ---- update and patch ---- */
 
-/* What the client demands of the object it changes; after a failure the request was answered. */
-static int check_preconditions(struct request *q, const struct json *obj, const struct json *old)
+int write_check_preconditions(struct request *q, const struct json *obj, const struct json *old)
 {
     const struct json *version = json_path(obj, "metadata", "resourceVersion", NULL);
     const struct json *uid = json_path(obj, "metadata", "uid", NULL);
+    if (q->kind->custom && q->verb == VERB_UPDATE && json_string_size(version) == 0 &&
+        !streq(q->subresource, "scale")) {
+        /* As in Kubernetes: nobody knows how to merge an update of a kind of its own. */
+        CLEANUP(api_causes_done) struct api_causes causes = {0};
+        api_invalid(&causes, "metadata.resourceVersion", version,
+                    "must be specified for an update");
+        respond_invalid(q, q->name, &causes);
+        return -EINVAL;
+    }
     if (json_string_size(version) &&
         !json_equal(version, json_path(old, "metadata", "resourceVersion", NULL))) {
         respond_conflict(q, q->name, MODIFIED_TEXT);
         return -ESTALE;
     }
+    const char *has = json_path_string(old, "metadata", "uid", NULL);
     if (json_string_size(uid) && !json_equal(uid, json_path(old, "metadata", "uid", NULL))) {
         CLEANUP_FREE char *why =
             xasprintf("Precondition failed: UID in precondition: %.64s, UID in object meta: %s",
-                      json_get_string(uid), json_path_string(old, "metadata", "uid", NULL));
+                      json_get_string(uid), has ? has : "");
         respond_conflict(q, q->name, why);
         return -ESTALE;
     }
@@ -343,7 +393,9 @@ static struct json *wanted(struct write *w, const struct json *old)
     if (!w->patch) {
         return json_clone(w->body);
     }
-    CLEANUP(json_free) struct json *obj = json_clone(old);
+    CLEANUP(json_free)
+    struct json *obj =
+        streq(w->q->subresource, "scale") ? scale_of(w->q->kind, old) : json_clone(old);
     int r = w->patch(w, &obj, &e);
     if (r == 0) {
         return TAKE(obj);
@@ -358,62 +410,143 @@ static struct json *wanted(struct write *w, const struct json *old)
     return NULL;
 }
 
-/* The bytes to be stored, '*ret_finished' when the object goes with them; NULL: the request was answered. */
-static struct blob *compute(struct write *w, const struct object *base, bool *ret_finished)
+struct blob *write_finish(struct write *w, struct json *obj, const struct json *old, bool *ret_same)
+{
+    if (write_is_refused(w->q, obj, old)) {
+        return NULL;
+    }
+    json_remove(json_get(obj, "metadata"), "resourceVersion");
+    CLEANUP(json_free) struct json *before = json_clone(old);
+    json_remove(json_get(before, "metadata"), "resourceVersion");
+    *ret_same = json_equal(before, obj);
+    w->finished = object_is_finished(w->ck->kind, obj);
+    return write_encode(w->q, obj);
+}
+
+/* The bytes to be stored; NULL: the request was answered. */
+static struct blob *compute(struct write *w, const struct object *base, bool *ret_same)
 {
     struct request *q = w->q;
-    const struct api_kind *k = w->ck->kind;
+    const struct api_kind *k = q->kind;
     struct err e = {0};
-    CLEANUP(json_free) struct json *old = object_parse(base);
+    CLEANUP(json_free) struct json *old = object_parse_as(base, k);
     CLEANUP(json_free) struct json *obj = wanted(w, old);
     if (!obj) {
         return NULL;
     }
     struct object_target target = {.kind = k, .namespace = q->namespace, .name = q->name};
-    if (object_check_target(obj, &target, &e) < 0) {
+    bool scale = streq(q->subresource, "scale");
+    if (!scale && object_check_target(obj, &target, &e) < 0) {
         respond_error(q, 400, "BadRequest", "%s", e.text);
         return NULL;
     }
-    if (check_preconditions(q, obj, old) < 0) {
+    if (write_check_preconditions(q, obj, old) < 0 ||
+        (!scale && fields_prune(q, obj, w->attempts > 0) < 0)) {
         return NULL;
     }
-    if (*q->subresource) {
+    if (scale) {
+        CLEANUP(json_free) struct json *wish = TAKE(obj);
+        obj = json_clone(old);
+        if (scale_apply(k, wish, obj, &e) < 0) {
+            respond_error(q, 400, "BadRequest", "%s", e.text);
+            return NULL;
+        }
+        json_remove(json_get(obj, "metadata"), "resourceVersion");
+    }
+    object_conform(k, obj);
+    if (scale) {
+        object_prepare_update(k, old, obj);
+    } else if (*q->subresource) {
         struct json *part = object_prepare_part(k, q->subresource, old, obj);
         json_free(obj);
         obj = part;
     } else {
         object_prepare_update(k, old, obj);
     }
-    if (filter_admit(q, obj, old) < 0 || invalid(q, obj, old)) {
+    fields_record(q, old, obj);
+    return write_finish(w, obj, old, ret_same);
+}
+
+void write_send_update(struct write *w, struct object *base, struct blob *value, bool same)
+{
+    if (!w->finished && same) {
+        blob_unref(value);
+        respond_object(w->q, 200, base->text);
+        write_free(w);
+    } else if (w->q->dry_run) {
+        CLEANUP(blob_unref) struct blob *text = object_text(w->ck->head, value, base->revision);
+        blob_unref(value);
+        respond_object(w->q, 200, text);
+        write_free(w);
+    } else {
+        send_write(w, base, value, w->finished);
+    }
+}
+
+/* The bytes of what a PUT makes anew; NULL: the request was answered. */
+static struct blob *compute_new(struct write *w)
+{
+    struct request *q = w->q;
+    struct err e = {0};
+    CLEANUP(json_free) struct json *obj = json_clone(w->body);
+    struct object_target target = {.kind = q->kind, .namespace = q->namespace, .name = q->name};
+    if (filter_may_create(q) < 0) {
         return NULL;
     }
-    *ret_finished = object_is_finished(k, obj);
-    return encode(q, obj);
+    if (object_check_target(obj, &target, &e) < 0) {
+        respond_error(q, 400, "BadRequest", "%s", e.text);
+        return NULL;
+    }
+    CLEANUP(json_free) struct json *nothing = json_object();
+    if (write_check_preconditions(q, obj, nothing) < 0 || write_check_namespace(q, q->name) < 0 ||
+        fields_prune(q, obj, w->attempts > 0) < 0) {
+        return NULL;
+    }
+    object_conform(q->kind, obj);
+    object_prepare_create(q->kind, obj, time_wall_ms());
+    if (write_is_refused(q, obj, NULL)) {
+        return NULL;
+    }
+    fields_record(q, NULL, obj);
+    return write_encode(q, obj);
+}
+
+void write_send_new(struct write *w, struct blob *value)
+{
+    if (value && !w->q->dry_run) {
+        write_put(w, NULL, value);
+        return;
+    }
+    if (value) {
+        respond_object(w->q, 201, value);
+        blob_unref(value);
+    }
+    write_free(w);
 }
 
 static void attempt_update(struct write *w)
 {
     struct object *base = keyset_get(&w->ck->objects, w->key);
+    bool same;
+    if (!base && w->ck->gone) {
+        respond_conflict(w->q, w->q->name, "its CustomResourceDefinition was changed; try again");
+        write_free(w);
+        return;
+    }
+    if (!base && w->creates_or_updates) {
+        write_send_new(w, compute_new(w));
+        return;
+    }
     if (!base) {
         respond_not_found(w->q, w->q->name);
         write_free(w);
         return;
     }
-    bool finished;
-    CLEANUP(blob_unref) struct blob *value = compute(w, base, &finished);
-    if (!value) {
-        write_free(w);
-        return;
-    }
-    if (!finished && object_same(base, w->ck->head, value)) {
-        respond_object(w->q, 200, base->text);
-        write_free(w);
-    } else if (w->q->dry_run) {
-        CLEANUP(blob_unref) struct blob *text = object_text(w->ck->head, value, base->revision);
-        respond_object(w->q, 200, text);
-        write_free(w);
+    struct blob *value = compute(w, base, &same);
+    if (value) {
+        write_send_update(w, base, value, same);
     } else {
-        send_write(w, base, TAKE(value), finished);
+        write_free(w);
     }
 }
 
@@ -428,10 +561,12 @@ static struct write *update_new(struct request *q, struct json *body)
 void handle_update(struct request *q)
 {
     struct json *obj;
-    if (write_begin(q) < 0 || read_body(q, &obj) < 0) {
+    if (write_begin(q) < 0 || write_read_body(q, &obj) < 0) {
         return;
     }
-    attempt_update(update_new(q, obj));
+    struct write *w = update_new(q, obj);
+    w->creates_or_updates = q->kind->create_on_update && !*q->subresource;
+    attempt_update(w);
 }
 
 static int patch_json(struct write *w, struct json **obj, struct err *e)
@@ -450,7 +585,7 @@ static int patch_merge(struct write *w, struct json **obj, struct err *e)
 
 static int patch_strategic(struct write *w, struct json **obj, struct err *e)
 {
-    return api_patch_strategic(w->ck->kind, obj, w->body, e);
+    return api_patch_strategic(w->q->kind, obj, w->body, e);
 }
 
 void handle_patch(struct request *q)
@@ -465,18 +600,23 @@ void handle_patch(struct request *q)
     };
     struct json *body;
     CLEANUP_FREE char *type = request_content_type(q);
-    size_t i = 0;
-    while (i < ARRAY_SIZE(types) && !streq(type, types[i].type)) {
-        i++;
-    }
-    if (i == ARRAY_SIZE(types)) {
-        respond_error(q, 415, "UnsupportedMediaType",
-                      "the body of the request was in an unknown format - accepted media types "
-                      "include: %s, %s, %s",
-                      types[0].type, types[1].type, types[2].type);
+    if (streq(type, APPLY_TYPE)) {
+        handle_apply(q);
         return;
     }
-    if (write_begin(q) < 0 || read_body(q, &body) < 0) {
+    /* As in Kubernetes: custom resources say nothing of how their lists are patched. */
+    size_t i = 0, n = ARRAY_SIZE(types) - q->kind->custom;
+    while (i < n && !streq(type, types[i].type)) {
+        i++;
+    }
+    if (i == n) {
+        respond_error(q, 415, "UnsupportedMediaType",
+                      "the body of the request was in an unknown format - accepted media types "
+                      "include: %s, %s%s%s, " APPLY_TYPE,
+                      types[0].type, types[1].type, n > 2 ? ", " : "", n > 2 ? types[2].type : "");
+        return;
+    }
+    if (write_begin(q) < 0 || write_read_body(q, &body) < 0) {
         return;
     }
     struct write *w = update_new(q, body);

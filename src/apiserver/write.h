@@ -22,8 +22,10 @@ struct write {
                  struct err *e); /* Applies 'body'; of a patch. */
     struct deletion *deletion;   /* Of a deletion. */
     bool generated;              /* The name was made by the server. */
+    bool creates_or_updates;     /* Whichever is due when it is attempted. */
+    bool finished;               /* The object goes with this update. */
     /* What is being stored. */
-    bool deletes;
+    bool deletes; /* That it is gone. */
     uint64_t sent_ns;
     struct blob *value;
     struct object *base; /* What the change is based on; NULL: creation. */
@@ -39,10 +41,36 @@ void write_put(struct write *w, struct object *base, struct blob *value);
 void write_delete(struct write *w, struct object *base, struct blob *value);
 /* dryRun, and whether a write can begin now; the request was answered on failure. */
 int write_begin(struct request *q);
-/* The body; the request was answered on failure. */
-int read_body(struct request *q, struct json **ret);
 /* An answer to an error of the store that another attempt would not change. */
 void respond_store_error(struct request *q, int error);
+
+/* Steps of a write.  After a failure (negative, NULL, true of write_is_refused) the request was answered. */
+
+/* The body as a tree, owned. */
+int write_read_body(struct request *q, struct json **ret);
+/* The namespace of a new object (its name may be NULL) must be there, and not on its way out. */
+int write_check_namespace(struct request *q, const char *name);
+/* Version and UID that the client demands of the object it changes. */
+int write_check_preconditions(struct request *q, const struct json *obj, const struct json *old);
+/* Admission, which may change 'obj', and validation. */
+bool write_is_refused(struct request *q, struct json *obj, const struct json *old);
+/* The bytes for the store. */
+struct blob *write_encode(struct request *q, const struct json *obj);
+/* Validates the update of 'old' to 'obj', and encodes it; '*ret_same': nothing is changed. */
+struct blob *write_finish(struct write *w, struct json *obj, const struct json *old,
+                          bool *ret_same);
+/* Creates 'value' (taken over), or answers a dry run; NULL: the request was answered already. */
+void write_send_new(struct write *w, struct blob *value);
+/* Stores 'value' (taken over) in the place of 'base', or answers when nothing is to be stored. */
+void write_send_update(struct write *w, struct object *base, struct blob *value, bool same);
+/* ---- lease.c ---- */
+
+/* Whether the lease that the request is made under, if any, is held; the request was answered on failure. */
+int lease_check(struct request *q);
+bool lease_is_held(const struct write *w);
+/* The store's key of that lease (owned), and the revision at which it must be; false: there is none. */
+bool lease_guard(const struct write *w, char **ret_key, uint64_t *ret_at);
+void respond_lease_lost(struct request *q);
 
 /* ---- delete.c ---- */
 

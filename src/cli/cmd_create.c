@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tenet create: makes objects from files, or a project by its name. */
 #include "base/mem.h"
-#include "cli/manifest.h"
+#include "cli/learn.h"
 #include "cli/print.h"
-#include "cli/resource.h"
-#include "cli/session.h"
 
 #include <stdio.h>
 
@@ -163,6 +161,9 @@ static int run(int argc, char **argv)
         return command_usage(&cmd_create, "unexpected argument \"%s\" beside -f", argv[optind]);
     }
     status = session_open(&c.s);
+    if (status == 0) {
+        status = learn_manifests(&c.s, &c.m);
+    }
     if (status != 0) {
         return status;
     }

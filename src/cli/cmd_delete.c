@@ -2,9 +2,7 @@
 /* tenet delete: deletes objects, and waits until they are gone. */
 #include "base/mem.h"
 #include "base/timeutil.h"
-#include "cli/manifest.h"
-#include "cli/resource.h"
-#include "cli/session.h"
+#include "cli/learn.h"
 #include "cli/watch.h"
 
 #include <stdio.h>
@@ -330,7 +328,6 @@ static int run(int argc, char **argv)
 {
     __attribute__((cleanup(delete_done))) struct delete d = {.grace = -1};
     CLEANUP_RESOURCES struct resources r = {0};
-    struct err e = {0};
     int opt, status = -1;
     while (status < 0 && (opt = session_getopt(&d.s, &cmd_delete, argc, argv,
                                                SESSION_SHORT_OPTIONS "f:l:Ao:", longs)) != -1) {
@@ -343,10 +340,10 @@ static int run(int argc, char **argv)
     if (d.m.n > 0 && n > 0) {
         return command_usage(&cmd_delete, "unexpected argument \"%s\" beside -f", argv[optind]);
     }
-    if (d.m.n == 0 && resources_parse(n, argv + optind, &r, &e) < 0) {
-        return session_error("%s", e.text);
-    }
     status = session_open(&d.s);
+    if (status == 0) {
+        status = d.m.n ? learn_manifests(&d.s, &d.m) : learn_resources(&d.s, n, argv + optind, &r);
+    }
     if (status != 0) {
         return status;
     }

@@ -3,8 +3,7 @@
 #include "base/mem.h"
 #include "base/timeutil.h"
 #include "cli/describe.h"
-#include "cli/resource.h"
-#include "cli/session.h"
+#include "cli/learn.h"
 
 #include <stdio.h>
 
@@ -119,7 +118,6 @@ static void describe_done(struct describe *d)
 static int run(int argc, char **argv)
 {
     __attribute__((cleanup(describe_done))) struct describe d = {0};
-    struct err e = {0};
     int opt, status = 0;
     while ((opt = session_getopt(&d.s, &cmd_describe, argc, argv, SESSION_SHORT_OPTIONS "l:A",
                                  longs)) != -1) {
@@ -136,10 +134,10 @@ static int run(int argc, char **argv)
             return 2;
         }
     }
-    if (resources_parse(argc - optind, argv + optind, &d.r, &e) < 0) {
-        return session_error("%s", e.text);
-    }
     status = session_open(&d.s);
+    if (status == 0) {
+        status = learn_resources(&d.s, argc - optind, argv + optind, &d.r);
+    }
     if (status != 0) {
         return status;
     }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tenet get: shows objects, as tables that the server makes, or as they are. */
+#include "api/jsonpath.h"
 #include "base/mem.h"
-#include "cli/jsonpath.h"
+#include "cli/learn.h"
 #include "cli/print.h"
-#include "cli/resource.h"
-#include "cli/session.h"
 #include "cli/watch.h"
 
 #include <stdio.h>
@@ -476,17 +475,16 @@ static void get_done(struct get *g)
 static int run(int argc, char **argv)
 {
     __attribute__((cleanup(get_done))) struct get g = {0};
-    struct err e = {0};
     int status = parse_options(&g, argc, argv);
     if (status >= 0) {
         return status;
     }
-    if (resources_parse(argc - optind, argv + optind, &g.r, &e) < 0) {
-        return session_error("%s", e.text);
-    }
-    status = check(&g);
+    status = session_open(&g.s);
     if (status == 0) {
-        status = session_open(&g.s);
+        status = learn_resources(&g.s, argc - optind, argv + optind, &g.r);
+    }
+    if (status == 0) {
+        status = check(&g);
     }
     if (status != 0) {
         return status;

@@ -34,7 +34,7 @@ static const char help[] =
     "  node start|stop|restart|kill NAME      the node's agent; its packets go on without it\n"
     "  node exec NODE -- COMMAND ...          on a node, or on master, outside, wire\n"
     "  ovs start|stop|restart|kill NODE       the node's Open vSwitch\n"
-    "  master start|stop|restart|kill\n"
+    "  master start|stop|restart|kill [N]     all masters and etcd, or the Nth master\n"
     "\n"
     "options:\n"
     "  --name LAB                which lab; several live side by side (default: " DEFAULT_NAME ")\n"
@@ -43,6 +43,7 @@ static const char help[] =
     "\n"
     "options of up:\n"
     "  --nodes N                 0 to 200 (default: 3)\n"
+    "  --masters N               1 to 9, several on etcd only (default: 1)\n"
     "  --plugin NAME             redhat/openshift-ovs-multitenant (default), -ovs-subnet or\n"
     "                            -ovs-networkpolicy\n"
     "  --store sqlite|etcd       where the registry is kept (default: sqlite)\n"
@@ -119,6 +120,9 @@ static int up_option(struct args *a, const char *option, const char *s)
     struct err e = {0};
     if (streq(option, "nodes")) {
         return number_option(option, s, 0, LAB_NODES_MAX, &u->nodes);
+    }
+    if (streq(option, "masters")) {
+        return number_option(option, s, 1, LAB_MASTERS_MAX, &u->masters);
     }
     if (streq(option, "host-subnet-length")) {
         return number_option(option, s, 2, 30, &u->host_subnet_length);
@@ -208,6 +212,7 @@ static int parse_options(int argc, char **argv, struct args *a)
         {"label", required_argument, NULL, OPT_LABEL},
         {"port", required_argument, NULL, OPT_PORT},
         {"nodes", required_argument, NULL, OPT_UP},
+        {"masters", required_argument, NULL, OPT_UP},
         {"plugin", required_argument, NULL, OPT_UP},
         {"store", required_argument, NULL, OPT_UP},
         {"datapath", required_argument, NULL, OPT_UP},
@@ -315,7 +320,6 @@ static void print_pods(const struct json *pods)
 static void print_status(const struct json *v)
 {
     const struct json *master = json_get(v, "master");
-    int64_t pid = json_get_int_or(json_get(master, "pid"), 0);
     printf("lab %s: %s, cluster network %s, store %s\n", text_of(v, "name"), text_of(v, "plugin"),
            text_of(v, "clusterNetwork"), text_of(v, "store"));
     if (!json_get_bool(json_get(v, "complete"), false)) {
@@ -323,8 +327,12 @@ static void print_status(const struct json *v)
     }
     printf("export KUBECONFIG=%s\n", text_of(v, "kubeconfig"));
     const char *error = json_path_string(master, "error", NULL);
-    if (pid && !*error) {
-        printf("master: %s, pid %lld\n", text_of(v, "server"), (long long) pid);
+    if (!*error) {
+        const struct json *m;
+        JSON_FOREACH (m, json_get(v, "masters")) {
+            printf("master: %s, pid %lld\n", text_of(m, "server"),
+                   (long long) json_get_int_or(json_get(m, "pid"), 0));
+        }
     } else {
         printf("master: %s; subnets and pods are unknown\n", error);
     }
@@ -358,6 +366,9 @@ static int run_up(struct lab *l, struct args *a)
     if (p.len + a->up.host_subnet_length > 32) {
         return command_usage(&cmd_lab, "--host-subnet-length: %u bits are more than the %d of %s",
                              a->up.host_subnet_length, 32 - p.len, a->up.cluster_network);
+    }
+    if (a->up.masters > 1 && !streq(a->up.store, "etcd")) {
+        return command_usage(&cmd_lab, "--masters: several need --store etcd");
     }
     int r = lab_up(l, &a->up, &e);
     if (r == 0 && a->json && (r = lab_status(l, &v, &e)) == 0) {
@@ -490,12 +501,19 @@ static int run_master(struct lab *l, struct args *a)
 {
     struct err e = {0};
     enum lab_action action = action_of(a->words[1]);
-    return done_saying(lab_master(l, action, &e), &e, "the master is", action_verbs[action]);
+    uint64_t number = 0;
+    if (a->n_words > 2 && (str_to_u64(a->words[2], LAB_MASTERS_MAX, &number) < 0 || number == 0)) {
+        return command_usage(&cmd_lab, "\"%s\" is not the number of a master", a->words[2]);
+    }
+    CLEANUP_FREE char *what =
+        number ? xasprintf("master %u is", (unsigned) number) : xstrdup("the master is");
+    return done_saying(lab_master(l, (unsigned) number, action, &e), &e, what,
+                       action_verbs[action]);
 }
 
 static const struct verb {
     const char *words[2]; /* The second may be NULL. */
-    const char *operand;  /* What one more word is; NULL: none. */
+    const char *operand;  /* What one more word is, in [] when it may be left out; NULL: none. */
     bool takes_command;
     unsigned options; /* 1 << OPT_..., beyond those of all. */
     int (*run)(struct lab *l, struct args *a);
@@ -523,10 +541,10 @@ static const struct verb {
     {{"ovs", "stop"}, "NODE", false, 0, run_ovs},
     {{"ovs", "restart"}, "NODE", false, 0, run_ovs},
     {{"ovs", "kill"}, "NODE", false, 0, run_ovs},
-    {{"master", "start"}, NULL, false, 0, run_master},
-    {{"master", "stop"}, NULL, false, 0, run_master},
-    {{"master", "restart"}, NULL, false, 0, run_master},
-    {{"master", "kill"}, NULL, false, 0, run_master},
+    {{"master", "start"}, "[N]", false, 0, run_master},
+    {{"master", "stop"}, "[N]", false, 0, run_master},
+    {{"master", "restart"}, "[N]", false, 0, run_master},
+    {{"master", "kill"}, "[N]", false, 0, run_master},
 };
 
 /* The verb of the words; NULL after a message, with the exit status. */
@@ -558,10 +576,11 @@ static const struct verb *find_verb(const struct args *a, int *ret_status)
 static int check_verb(const struct verb *v, const struct args *a)
 {
     int want = (v->words[1] ? 2 : 1) + (v->operand ? 1 : 0);
+    int least = want - (v->operand && *v->operand == '[');
     const char *first = v->words[0], *second = v->words[1] ? v->words[1] : "";
     const char *gap = *second ? " " : "";
     unsigned wrong = a->given & ~v->options & ~(1u << OPT_HELP);
-    if (a->n_words < want) {
+    if (a->n_words < least) {
         return command_usage(&cmd_lab, "%s%s%s needs a %s", first, gap, second, v->operand);
     }
     if (a->n_words > want) {

@@ -6,12 +6,14 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/master_controllers.h"
 #include "cli/master_security.h"
 #include "cli/master_tls.h"
 #include "cli/notify.h"
 #include "client/client.h"
 #include "client/kubeconfig.h"
 #include "controllers/controllers.h"
+#include "controllers/leader.h"
 #include "controllers/master_config.h"
 #include "net/http.h"
 #include "net/process.h"
@@ -21,14 +23,18 @@
 #include "wire/yaml.h"
 
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 LOG_MODULE("master");
 
 #define MAX_CONFIG (1u << 20)
 #define ACTIVATION_FIRST_FD 3
 #define RENEWAL_MS (24 * 3600000ull)
+#define LEASE_NAMESPACE "kube-system"
+#define LEASE_NAME "tenet-controllers"
 
 struct master {
     struct loop *loop;
@@ -36,7 +42,10 @@ struct master {
     struct apiserver *apiserver;
     struct http_server *http;
     struct api_client *client;
+    struct leader *leader;          /* NULL: nobody else can run the controllers. */
+    struct api_client *controlling; /* The controllers' own client. */
     struct controllers *controllers;
+    unsigned lease_ttl_s;
     struct master_tls *tls; /* NULL: plain HTTP. */
     struct master_security *security;
     struct loop_signal *term, *interrupt, *hangup;
@@ -85,12 +94,22 @@ static const char help[] =
     "      --audit-policy-file FILE  this policy says\n"
     "      --storage-backend NAME    sqlite (default), etcd, or memory, which forgets\n"
     "      --storage-path FILE       sqlite's; default: /var/lib/tenet/registry.db\n"
-    "      --storage-endpoints URLS  etcd's: http://host:port[,...]\n"
+    "      --storage-endpoints URLS  etcd's: https://host:port[,...]\n"
+    "      --etcd-ca-file FILE       CA of etcd's certificate, for https\n"
+    "      --etcd-cert-file FILE     our certificate for etcd, and\n"
+    "      --etcd-key-file FILE      its key\n"
+    "      --controller-lease-ttl S  etcd: seconds after which another master's controllers take "
+    "over\n"
+    "                                from one that died; default: 15\n"
     "      --limit NAME=VALUE        a limit of what clients may use, as in the file's \"limits\" "
     "(may "
     "be\n"
     "                                repeated)\n"
     "      --log-level SPEC          level, and levels of modules: info,subnets=debug\n"
+    "      --controllers-only        serve no API: run the network's controllers on another API "
+    "server,\n"
+    "      --kubeconfig FILE         that of this file; default: $KUBECONFIG, then "
+    "~/.kube/config\n"
     "  -h, --help                    this text\n"
     "\n"
     "Options override the file. Listening sockets passed by socket activation are served too.\n";
@@ -120,15 +139,24 @@ struct option_value {
     const char *name, *value;
 };
 
-enum { OPT_HELP = 256, OPT_CONFIG_FIRST };
+enum { OPT_HELP = 256, OPT_CONTROLLERS_ONLY, OPT_KUBECONFIG, OPT_CONFIG_FIRST };
 #define MAX_VALUES 64
 
-/* -1: go on; else the exit status.  '*ret_path' is the configuration file, or NULL. */
-static int parse_options(int argc, char **argv, struct master_config *c, const char **ret_path)
+/* What the command line says beside the configuration. */
+struct invocation {
+    const char *config; /* The configuration file; NULL: none. */
+    bool controllers_only;
+    const char *kubeconfig; /* NULL: not given. */
+};
+
+/* -1: go on; else the exit status. */
+static int parse_options(int argc, char **argv, struct master_config *c, struct invocation *ret)
 {
-    enum { N_FIXED = 2, N_MAX = 40 };
+    enum { N_FIXED = 4, N_MAX = 48 };
     struct option longs[N_MAX] = {{"help", no_argument, NULL, OPT_HELP},
-                                  {"config", required_argument, NULL, 'c'}};
+                                  {"config", required_argument, NULL, 'c'},
+                                  {"controllers-only", no_argument, NULL, OPT_CONTROLLERS_ONLY},
+                                  {"kubeconfig", required_argument, NULL, OPT_KUBECONFIG}};
     for (int i = 0; master_config_options[i]; i++) {
         assert(N_FIXED + i + 1 < N_MAX);
         longs[N_FIXED + i] = (struct option){master_config_options[i], required_argument, NULL,
@@ -136,7 +164,6 @@ static int parse_options(int argc, char **argv, struct master_config *c, const c
     }
     struct option_value values[MAX_VALUES];
     size_t n = 0;
-    const char *config = NULL;
     struct err e = {0};
     char bad[64];
     int opt;
@@ -146,7 +173,11 @@ static int parse_options(int argc, char **argv, struct master_config *c, const c
             fputs(help, stdout);
             return 0;
         } else if (opt == 'c') {
-            config = optarg;
+            ret->config = optarg;
+        } else if (opt == OPT_CONTROLLERS_ONLY) {
+            ret->controllers_only = true;
+        } else if (opt == OPT_KUBECONFIG) {
+            ret->kubeconfig = optarg;
         } else if (opt == ':' || opt == '?') {
             return command_usage(&cmd_master, "%s %s",
                                  opt == ':' ? "a value is missing after" : "wrong option",
@@ -161,7 +192,12 @@ static int parse_options(int argc, char **argv, struct master_config *c, const c
     if (optind < argc) {
         return command_usage(&cmd_master, "unexpected argument \"%s\"", argv[optind]);
     }
-    if (config && read_config(config, c, &e) < 0) {
+    if (ret->kubeconfig && !ret->controllers_only) {
+        return command_usage(&cmd_master,
+                             "--kubeconfig goes with --controllers-only: else the master "
+                             "serves the API itself");
+    }
+    if (ret->config && read_config(ret->config, c, &e) < 0) {
         return command_fail(&e, NULL);
     }
     unsigned given = 0;
@@ -173,10 +209,9 @@ static int parse_options(int argc, char **argv, struct master_config *c, const c
     if (c->log_level && log_set_levels(c->log_level, bad) < 0) {
         (void) err_set(&e, -EINVAL, "logLevel: \"%s\" is not a level such as info", bad);
     } else if (master_config_check(c, &e) == 0) {
-        *ret_path = config;
         return -1;
     }
-    return config ? command_fail(&e, "%s", config) : command_fail(&e, NULL);
+    return ret->config ? command_fail(&e, "%s", ret->config) : command_fail(&e, NULL);
 }
 
 /* The networks that this host's interfaces are in must not be the cluster's. */
@@ -213,14 +248,32 @@ static void stopped(void *ctx)
     loop_stop(m->loop);
 }
 
-/* Controllers first, so that nothing is begun any more; then watches and requests get their end. */
+static void controllers_end(struct master *m)
+{
+    m->controllers = controllers_free(m->controllers);
+    m->controlling = api_client_free(m->controlling);
+}
+
+/* Nothing is begun any more, and another master leads if there is one: watches and requests get their end. */
 static void stop_serving(void *ctx)
 {
     struct master *m = ctx;
-    m->controllers = controllers_free(m->controllers);
+    m->leader = leader_free(m->leader);
     m->client = api_client_free(m->client);
     apiserver_shutdown(m->apiserver);
     http_server_shutdown(m->http, m->limits.values[LIMIT_SHUTDOWN_S] * UINT64_C(1000), stopped, m);
+}
+
+/* Controllers first; their lease is given up over the API, which is served as long as that takes. */
+static void stop_controlling(void *ctx)
+{
+    struct master *m = ctx;
+    controllers_end(m);
+    if (m->leader) {
+        leader_resign(m->leader, stop_serving, m);
+    } else {
+        stop_serving(m);
+    }
 }
 
 /* At first only /readyz says so, and who balances load has time to send its clients elsewhere. */
@@ -248,24 +301,31 @@ static const char *check_controllers(void *ctx)
     return ((const struct master *) ctx)->started ? NULL : "the controllers are starting";
 }
 
+static void ready(struct master *m)
+{
+    if (!m->started) {
+        m->started = true;
+        log_info("ready");
+        notify_manager("READY=1");
+    }
+}
+
 static void controllers_started(void *ctx)
 {
-    ((struct master *) ctx)->started = true;
-    log_info("ready");
-    notify_manager("READY=1");
+    ready(ctx);
 }
 
 /* Reads logLevel again; all else but certificates takes a restart. */
-static void reread_config(const struct master *m)
+void master_reread_config(const char *path)
 {
     __attribute__((cleanup(master_config_donep))) struct master_config c;
     struct err e = {0};
     char bad[64];
     master_config_init(&c);
-    if (!m->config_path) {
+    if (!path) {
         return;
     }
-    if (read_config(m->config_path, &c, &e) < 0) {
+    if (read_config(path, &c, &e) < 0) {
         log_warn("configuration not read again", "error=\"%s\"", e.text);
     } else if (c.log_level && log_set_levels(c.log_level, bad) < 0) {
         log_warn("configuration not read again", "error=\"logLevel: %s is not a level\"", bad);
@@ -281,25 +341,71 @@ static void controllers_failed(void *ctx, const struct err *e)
     loop_stop(m->loop);
 }
 
-/* The registry is loaded: the controllers may speak to it. */
-static void registry_ready(void *ctx)
+/* A client of our own API; false: the loop stops. */
+static bool connect_self(struct master *m, struct api_client **ret)
+{
+    struct err e = {0};
+    CLEANUP_FREE char *url = xasprintf("http://127.0.0.1:%d", m->own_port);
+    struct kubeconfig way = {.server = url, .token = (char *) master_security_token(m->security)};
+    if (api_client_with(m->loop, &way, "tenet-master/" TENET_VERSION, ret, &e) < 0) {
+        controllers_failed(m, &e);
+        return false;
+    }
+    return true;
+}
+
+/* 'fence': all that they write is on the condition that we lead; NULL: nobody else can. */
+static void controllers_begin(void *ctx, const char *fence)
 {
     struct master *m = ctx;
-    struct err e = {0};
-    const char *host = streq(m->host, "0.0.0.0") ? "127.0.0.1" : m->host;
-    CLEANUP_FREE char *url = xasprintf("http://%s:%d", m->tls ? "127.0.0.1" : host, m->own_port);
-    struct kubeconfig way = {.server = url, .token = (char *) master_security_token(m->security)};
-    if (api_client_with(m->loop, &way, "tenet-master/" TENET_VERSION, &m->client, &e) < 0) {
-        m->status = command_fail(&e, NULL);
-        loop_stop(m->loop);
+    if (!connect_self(m, &m->controlling)) {
         return;
+    }
+    if (fence) {
+        http_client_add_header(api_client_http(m->controlling), "Tenet-Lease", fence);
     }
     struct controllers_config cfg = {.network = m->network,
                                      .security = master_security_of_controllers(m->security),
                                      .started = controllers_started,
                                      .failed = controllers_failed,
                                      .ctx = m};
-    m->controllers = controllers_new(m->loop, m->client, &cfg);
+    m->controllers = controllers_new(m->loop, m->controlling, &cfg);
+}
+
+static void deposed(void *ctx)
+{
+    controllers_end(ctx);
+}
+
+/* Another master has seen to what a cluster begins with. */
+static void follows(void *ctx, const char *holder)
+{
+    ready(ctx);
+}
+
+/* The registry is loaded: the controllers may speak to it, those of one master at a time. */
+static void registry_ready(void *ctx)
+{
+    struct master *m = ctx;
+    if (!store_is_shared(m->store)) {
+        controllers_begin(m, NULL);
+        return;
+    }
+    char who[HOST_NAME_MAX + 1] = "master";
+    if (gethostname(who, sizeof(who)) < 0) {
+        log_debug("host has no name");
+    }
+    struct leader_config cfg = {.ns = LEASE_NAMESPACE,
+                                .name = LEASE_NAME,
+                                .who = who,
+                                .duration_s = m->lease_ttl_s,
+                                .elected = controllers_begin,
+                                .deposed = deposed,
+                                .follows = follows,
+                                .ctx = m};
+    if (connect_self(m, &m->client)) {
+        m->leader = leader_new(m->loop, m->client, &cfg);
+    }
 }
 
 /* Certificates may have been replaced, or be due. */
@@ -323,12 +429,12 @@ static void renew(void *ctx)
 
 static void on_hangup(void *ctx)
 {
-    reread_config(ctx);
+    master_reread_config(((struct master *) ctx)->config_path);
     renew(ctx);
 }
 
-/* The controllers' way in beside HTTPS: a port that only this host can reach, and only with a token that no one
- * else knows. */
+/* The controllers' way in: a port that only this host can reach, beside HTTPS only with a token that no one else
+ * knows, and one where the limits of a client are not theirs. */
 static int serve_controllers(struct master *m, struct err *e)
 {
     CLEANUP(fd_close) int fd = -1;
@@ -337,7 +443,7 @@ static int serve_controllers(struct master *m, struct err *e)
         return r;
     }
     m->own_port = sock_local_port(fd);
-    return http_server_add_listener(m->http, fd_take(&fd), e);
+    return http_server_add_own_listener(m->http, fd_take(&fd), e);
 }
 
 /* All sockets that the API is served on; the controllers' way in is one of them. */
@@ -372,13 +478,11 @@ static int serve(struct master *m, const struct master_config *c, int fd, struct
     for (int i = 0; r == 0 && i < n; i++) {
         r = http_server_add_listener_tls(m->http, ACTIVATION_FIRST_FD + i, tls, e);
     }
-    m->own_port = m->port;
-    if (r == 0 && m->tls) {
-        loop_timer_arm(m->renewal, RENEWAL_MS);
-        r = serve_controllers(m, e);
-    }
-    if (r < 0) {
+    if (r < 0 || (r = serve_controllers(m, e)) < 0) {
         return r;
+    }
+    if (m->tls) {
+        loop_timer_arm(m->renewal, RENEWAL_MS);
     }
     log_info("serving", "address=%s:%d scheme=%s activated=%d plugin=%s storage=%s", m->host,
              m->port, m->tls ? "https" : "http", n, sdn_plugin_name(c->network.plugin),
@@ -408,8 +512,21 @@ static int open_store(struct master *m, const struct master_config *c, struct er
         }
     }
     struct store_config cfg = {
-        .backend = c->storage_backend, .path = c->storage_path, .endpoints = c->storage_endpoints};
-    return store_open(m->loop, &cfg, &m->store, e);
+        .backend = c->storage_backend,
+        .path = c->storage_path,
+        .endpoints = c->storage_endpoints,
+        .ca_file = c->etcd_ca,
+        .cert_file = c->etcd_cert,
+        .key_file = c->etcd_key,
+    };
+    int r = store_open(m->loop, &cfg, &m->store, e);
+    if (r == -EUCLEAN) {
+        struct err why = *e;
+        err_set(e, r,
+                "%.380s: nothing was changed; \"tenet store restore\" puts a backup in its place",
+                why.text);
+    }
+    return r;
 }
 
 static void master_done(struct master *m)
@@ -419,7 +536,8 @@ static void master_done(struct master *m)
     loop_signal_free(m->hangup);
     loop_timer_free(m->renewal);
     loop_timer_free(m->delay);
-    controllers_free(m->controllers);
+    controllers_end(m);
+    leader_free(m->leader);
     api_client_free(m->client);
     store_close(m->store);
     if (m->apiserver) {
@@ -444,8 +562,10 @@ static void raise_file_limit(void)
 
 static int run_master(const struct master_config *c, const char *config_path)
 {
-    __attribute__((cleanup(master_done))) struct master m = {
-        .network = c->network, .limits = c->limits, .config_path = config_path};
+    __attribute__((cleanup(master_done))) struct master m = {.network = c->network,
+                                                             .limits = c->limits,
+                                                             .config_path = config_path,
+                                                             .lease_ttl_s = c->lease_ttl_s};
     struct err e = {0};
     CLEANUP(fd_close) int fd = -1;
     if (check_host(&c->network, &e) < 0) {
@@ -460,7 +580,7 @@ static int run_master(const struct master_config *c, const char *config_path)
     m.loop = loop_new();
     raise_file_limit();
     m.renewal = loop_timer_new(m.loop, renew, &m);
-    m.delay = loop_timer_new(m.loop, stop_serving, &m);
+    m.delay = loop_timer_new(m.loop, stop_controlling, &m);
     if (master_tls_new(c, m.port, &m.tls, &e) < 0) {
         return command_fail(&e, "servingInfo");
     }
@@ -482,9 +602,11 @@ static int run(int argc, char **argv)
 {
     __attribute__((cleanup(master_config_donep))) struct master_config c;
     master_config_init(&c);
-    const char *path = NULL;
-    int status = parse_options(argc, argv, &c, &path);
-    return status >= 0 ? status : run_master(&c, path);
+    struct invocation inv = {0};
+    int status = parse_options(argc, argv, &c, &inv);
+    return status >= 0            ? status
+           : inv.controllers_only ? master_run_controllers(&c, inv.kubeconfig, inv.config)
+                                  : run_master(&c, inv.config);
 }
 
 const struct command cmd_master = {.name = "master",

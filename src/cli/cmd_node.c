@@ -12,7 +12,7 @@
 #define DEFAULT_CONFIG "/etc/tenet/node-config.yaml"
 #define MAX_KEYS 32
 
-enum { OPT_KEY = 256, OPT_CONFIG = 1, OPT_HELP };
+enum { OPT_KEY = 256, OPT_CONFIG = 1, OPT_HELP, OPT_KUBECONFIG };
 
 static const char help[] =
     "usage: tenet node [--config node-config.yaml] [OPTIONS]\n"
@@ -28,7 +28,9 @@ static const char help[] =
     "  --node-name NAME            nodeName: name of the Node (the host's name)\n"
     "  --node-ip ADDRESS           nodeIP: end of the tunnels (address of the default route's "
     "link)\n"
-    "  --master-kubeconfig FILE    masterKubeConfig: how to reach the master ($KUBECONFIG)\n"
+    "  --master-kubeconfig FILE    masterKubeConfig: how to reach the master ($KUBECONFIG); also\n"
+    "  --kubeconfig FILE           of any Kubernetes API server that has the network's kinds\n"
+    "  --master-servers URLS       masterServers: more masters, for when that one does not answer\n"
     "  --bootstrap-kubeconfig FILE bootstrapKubeConfig: a token to get the node's certificate "
     "with\n"
     "  --plugin NAME               networkConfig.networkPluginName: refuse any other of the "
@@ -57,11 +59,14 @@ static const char help[] =
 /* Sets what the command line says over 'c'; an exit status, or -1 to go on. */
 static int parse_options(int argc, char **argv, struct node_config *c, const char **ret_config)
 {
-    struct option options[MAX_KEYS + 3] = {{"config", required_argument, NULL, OPT_CONFIG},
-                                           {"help", no_argument, NULL, OPT_HELP}};
+    enum { N_FIXED = 3 };
+    struct option options[MAX_KEYS + N_FIXED + 1] = {
+        {"config", required_argument, NULL, OPT_CONFIG},
+        {"help", no_argument, NULL, OPT_HELP},
+        {"kubeconfig", required_argument, NULL, OPT_KUBECONFIG}};
     for (size_t i = 0; node_config_keys[i].key; i++) {
         assert(i < MAX_KEYS);
-        options[i + 2] =
+        options[i + N_FIXED] =
             (struct option){node_config_keys[i].option, required_argument, NULL, OPT_KEY + (int) i};
     }
     opterr = 0;
@@ -76,6 +81,8 @@ static int parse_options(int argc, char **argv, struct node_config *c, const cha
             *ret_config = optarg;
         } else if (opt == ':') {
             return command_usage(&cmd_node, "%s needs a value", argv[optind - 1]);
+        } else if (opt == OPT_KUBECONFIG) {
+            (void) node_config_set(c, "masterKubeConfig", optarg, NULL);
         } else if (opt < OPT_KEY) {
             return command_usage(&cmd_node, "unknown option %s", argv[optind - 1]);
         } else {

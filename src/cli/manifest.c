@@ -32,8 +32,7 @@ static int add_document(struct manifests *m, const char *source, struct json *do
     if (!version || !kind) {
         return err_set(e, -EINVAL, "%s: %s not set", source, !version ? "apiVersion" : "kind");
     }
-    const struct api_kind *k = api_kind_by_name(version, kind);
-    if (!k && str_has_suffix(kind, "List") && json_is(json_get(o, "items"), JSON_ARRAY)) {
+    if (str_has_suffix(kind, "List") && json_is(json_get(o, "items"), JSON_ARRAY)) {
         const struct json *item;
         JSON_FOREACH (item, json_get(o, "items")) {
             int r = add_document(m, source, json_clone(item), e);
@@ -43,16 +42,27 @@ static int add_document(struct manifests *m, const char *source, struct json *do
         }
         return 0;
     }
-    if (!k) {
+    m->list = grow(m->list, &m->cap, m->n + 1, sizeof(*m->list));
+    m->list[m->n++] = (struct manifest){TAKE(o), NULL, source};
+    return 0;
+}
+
+int manifests_resolve(struct manifests *m, const struct api_registry *known, struct err *e)
+{
+    for (size_t i = 0; i < m->n; i++) {
+        const struct json *o = m->list[i].object;
+        const char *version = json_path_string(o, "apiVersion", NULL);
+        const char *kind = json_path_string(o, "kind", NULL);
         const char *name = json_path_string(o, "metadata", "name", NULL);
         const char *ns = json_path_string(o, "metadata", "namespace", NULL);
-        return err_set(e, -EINVAL,
-                       "resource mapping not found for name: \"%.80s\" namespace: \"%.63s\" "
-                       "from \"%.100s\": no matches for kind \"%.60s\" in version \"%.60s\"",
-                       name ? name : "", ns ? ns : "", source, kind, version);
+        m->list[i].kind = api_registry_by_name(known, version, kind);
+        if (!m->list[i].kind) {
+            return err_set(e, -ENOENT,
+                           "resource mapping not found for name: \"%.80s\" namespace: \"%.63s\" "
+                           "from \"%.100s\": no matches for kind \"%.60s\" in version \"%.60s\"",
+                           name ? name : "", ns ? ns : "", m->list[i].source, kind, version);
+        }
     }
-    m->list = grow(m->list, &m->cap, m->n + 1, sizeof(*m->list));
-    m->list[m->n++] = (struct manifest){TAKE(o), k, source};
     return 0;
 }
 

@@ -3,12 +3,12 @@
  * and Lists included. */
 #pragma once
 
-#include "api/kind.h"
+#include "api/registry.h"
 
 struct manifest {
     struct json *object;
-    const struct api_kind *kind;
-    const char *source; /* The argument it came from; the command line's. */
+    const struct api_kind *kind; /* NULL before manifests_resolve. */
+    const char *source;          /* The argument it came from; the command line's. */
 };
 struct manifests {
     struct manifest *list;
@@ -16,7 +16,9 @@ struct manifests {
 };
 void manifests_done(struct manifests *m);
 
-/* Adds the objects of 'source'.  The error names the file, and for an object of an unknown kind its name. */
+/* Finds the kinds of the objects among 'known'.  -ENOENT names the first object of an unknown kind. */
+int manifests_resolve(struct manifests *m, const struct api_registry *known, struct err *e);
+/* Adds the objects of 'source'.  The error names the file. */
 int manifests_read(struct manifests *m, const char *source, struct err *e);
 /* Pure: adds the objects of 'text', which came from 'source'. */
 int manifests_parse(struct manifests *m, const char *source, const char *text, size_t size,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/print.h"
 
+#include "api/jsonpath.h"
 #include "base/mem.h"
-#include "cli/jsonpath.h"
 #include "wire/yaml.h"
 
 #include <stdlib.h>

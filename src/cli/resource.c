@@ -19,11 +19,12 @@ void resources_add(struct resources *r, const struct api_kind *k, const char *na
     r->list[r->n++] = (struct resource){k, name ? xstrdup(name) : NULL};
 }
 
-static int find_kind(const char *alias, const struct api_kind **ret, struct err *e)
+static int find_kind(const struct api_registry *known, const char *alias,
+                     const struct api_kind **ret, struct err *e)
 {
-    const struct api_kind *k = api_kind_by_alias(alias);
+    const struct api_kind *k = api_registry_by_alias(known, alias);
     if (!k) {
-        return err_set(e, -EINVAL, "the server doesn't have a resource type \"%.100s\"", alias);
+        return err_set(e, -ENOENT, "the server doesn't have a resource type \"%.100s\"", alias);
     }
     return *ret = k, 0;
 }
@@ -38,8 +39,17 @@ static bool in_category(const struct api_kind *k, const char *category)
     return false;
 }
 
+/* Of the versions of one kind. */
+static bool is_first(const struct api_registry *known, size_t i)
+{
+    const struct api_kind *k = known->list[i];
+    return i == 0 || !streq(known->list[i - 1]->plural, k->plural) ||
+           !streq(known->list[i - 1]->group, k->group);
+}
+
 /* "KIND/NAME" */
-static int add_pair(struct resources *r, const char *arg, struct err *e)
+static int add_pair(const struct api_registry *known, struct resources *r, const char *arg,
+                    struct err *e)
 {
     const struct api_kind *k = NULL;
     const char *slash = strchr(arg, '/');
@@ -54,7 +64,7 @@ static int add_pair(struct resources *r, const char *arg, struct err *e)
                        "arguments in resource/name form must have a single resource and name");
     }
     CLEANUP_FREE char *alias = xstrndup(arg, (size_t) (slash - arg));
-    int err = find_kind(alias, &k, e);
+    int err = find_kind(known, alias, &k, e);
     if (err == 0) {
         resources_add(r, k, slash + 1);
     }
@@ -62,27 +72,32 @@ static int add_pair(struct resources *r, const char *arg, struct err *e)
 }
 
 /* One alias of a list of kinds, with each of the names (or none). */
-static int add_kind(struct resources *r, const char *alias, int n, char *const *names,
-                    struct err *e)
+static int add_kind(const struct api_registry *known, struct resources *r, const char *alias, int n,
+                    char *const *names, struct err *e)
 {
     const struct api_kind *k = NULL;
-    if (streq(alias, "all") && n == 0) {
-        for (size_t i = 0; api_kinds[i]; i++) {
-            if (in_category(api_kinds[i], "all")) {
-                resources_add(r, api_kinds[i], NULL);
-                r->n_kinds++;
+    size_t before = r->n;
+    for (size_t i = 0; n == 0 && i < known->n; i++) {
+        if (in_category(known->list[i], alias) && is_first(known, i)) {
+            /* Only the server knows all kinds of a category. */
+            if (!known->list[i]->custom) {
+                break;
             }
+            resources_add(r, known->list[i], NULL);
+            r->n_kinds++;
         }
+    }
+    if (r->n > before) {
         return 0;
     }
-    int err = find_kind(alias, &k, e);
+    int err = find_kind(known, alias, &k, e);
     if (err < 0) {
         return err;
     }
     r->n_kinds++;
     for (int i = 0; i < n; i++) {
         if (strchr(names[i], '/')) {
-            return add_pair(r, "", e); /* The text for mixed forms. */
+            return add_pair(known, r, "", e); /* The text for mixed forms. */
         }
         resources_add(r, k, names[i]);
     }
@@ -92,7 +107,8 @@ static int add_kind(struct resources *r, const char *alias, int n, char *const *
     return 0;
 }
 
-int resources_parse(int n, char *const *args, struct resources *ret, struct err *e)
+int resources_parse(const struct api_registry *known, int n, char *const *args,
+                    struct resources *ret, struct err *e)
 {
     CLEANUP_RESOURCES struct resources r = {0};
     int err = 0;
@@ -102,7 +118,7 @@ int resources_parse(int n, char *const *args, struct resources *ret, struct err 
     if (strchr(args[0], '/')) {
         r.by_slash = true;
         for (int i = 0; i < n && err == 0; i++) {
-            err = add_pair(&r, args[i], e);
+            err = add_pair(known, &r, args[i], e);
         }
     } else {
         CLEANUP_FREE char *kinds = xstrdup(args[0]);
@@ -111,7 +127,7 @@ int resources_parse(int n, char *const *args, struct resources *ret, struct err 
             if (end) {
                 *end++ = '\0';
             }
-            err = add_kind(&r, alias, n - 1, args + 1, e);
+            err = add_kind(known, &r, alias, n - 1, args + 1, e);
         }
     }
     if (err == 0) {

@@ -2,7 +2,7 @@
 /* The resources a command line names: "nodes", "node,ns", "node n1 n2", "node/n1 ns/red".  Pure. */
 #pragma once
 
-#include "api/kind.h"
+#include "api/registry.h"
 
 struct resource {
     const struct api_kind *kind;
@@ -17,9 +17,11 @@ struct resources {
 void resources_done(struct resources *r);
 #define CLEANUP_RESOURCES __attribute__((cleanup(resources_done)))
 
-/* Reads the arguments of get, describe and delete.  "all" stands for the kinds of that category.  -EINVAL
- * with a text as kubectl has it. */
-int resources_parse(int n, char *const *args, struct resources *ret, struct err *e);
+/* Reads the arguments of get, describe and delete, with kinds of 'known'.  A category ("all") stands for its
+ * kinds.  -EINVAL with a text as kubectl has it; -ENOENT: a kind is not known, or a category that others than
+ * the kinds compiled in may belong to. */
+int resources_parse(const struct api_registry *known, int n, char *const *args,
+                    struct resources *ret, struct err *e);
 /* Adds one; 'name' (NULL: all) is copied. */
 void resources_add(struct resources *r, const struct api_kind *k, const char *name);
 

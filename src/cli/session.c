@@ -57,6 +57,7 @@ int session_open(struct session *s)
 
 void session_done(struct session *s)
 {
+    s->kinds = discovery_free(s->kinds);
     s->client = api_client_free(s->client);
     s->loop = loop_free(s->loop);
 }

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "cli/command.h"
-#include "client/client.h"
+#include "client/discovery.h"
 
 #include <getopt.h>
 
@@ -16,7 +16,8 @@ struct session {
     struct api_client *client;
     /* Options; strings are the command line's. */
     const char *kubeconfig, *server, *option_ns;
-    const char *ns; /* The namespace to use, after session_open. */
+    const char *ns;          /* The namespace to use, after session_open. */
+    struct discovery *kinds; /* What the server has; NULL: it was not asked. */
 };
 
 /* For the option tables of commands. */

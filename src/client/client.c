@@ -2,15 +2,23 @@
 #include "client/client.h"
 
 #include "base/list.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "client/kubeconfig.h"
 
 #include <stdio.h>
 
+#define MAX_SERVERS 16
+
+struct server {
+    char *url;
+    struct http_client *http;
+};
+
 struct api_client {
     struct loop *loop;
-    struct http_client *http;
-    char *server;
+    struct server servers[MAX_SERVERS];
+    size_t n_servers, now;
     char *ns;
     struct list calls;
 };
@@ -18,10 +26,13 @@ struct api_client {
 struct api_call {
     struct list node; /* Of the client's calls. */
     struct api_client *client;
+    const struct http_client *used;
     struct http_call *http;
     api_done_fn *done;
     void *ctx;
 };
+
+LOG_MODULE("client");
 
 static struct tls_client_config tls_of(const struct kubeconfig *k)
 {
@@ -35,7 +46,42 @@ static struct tls_client_config tls_of(const struct kubeconfig *k)
 int api_client_set_tls(struct api_client *c, const struct kubeconfig *k, struct err *e)
 {
     struct tls_client_config tls = tls_of(k);
-    return http_client_set_tls(c->http, &tls, e);
+    int r = 0;
+    for (size_t i = 0; i < c->n_servers && r == 0; i++) {
+        r = http_client_set_tls(c->servers[i].http, &tls, e);
+    }
+    return r;
+}
+
+/* Takes the next of 'urls', which have commas between: owned; NULL: there is none. */
+static char *url_next(const char **urls)
+{
+    size_t n = strcspn(*urls, ",");
+    char *url = n ? xstrndup(*urls, n) : NULL;
+    *urls += n + ((*urls)[n] == ',');
+    return url;
+}
+
+static int servers_open(struct api_client *c, const struct http_client_config *first,
+                        const char *more, struct err *e)
+{
+    struct http_client_config cfg = *first;
+    char *url = xstrdup(first->url);
+    while (url) {
+        if (c->n_servers == MAX_SERVERS) {
+            free(url);
+            return err_set(e, -E2BIG, "more than %d servers", MAX_SERVERS);
+        }
+        struct server *s = &c->servers[c->n_servers];
+        cfg.url = s->url = url;
+        int r = http_client_new(c->loop, &cfg, &s->http, e);
+        c->n_servers++;
+        if (r < 0) {
+            return r;
+        }
+        url = more ? url_next(&more) : NULL;
+    }
+    return 0;
 }
 
 int api_client_with(struct loop *l, const struct kubeconfig *k, const char *user_agent,
@@ -44,17 +90,15 @@ int api_client_with(struct loop *l, const struct kubeconfig *k, const char *user
     struct tls_client_config tls = tls_of(k);
     struct http_client_config cfg = {
         .url = k->server, .tls = &tls, .user_agent = user_agent, .bearer_token = k->token};
-    struct http_client *http;
-    int r = http_client_new(l, &cfg, &http, e);
-    if (r < 0) {
-        return r;
-    }
     struct api_client *c = NEW(struct api_client);
     c->loop = l;
-    c->http = http;
-    c->server = xstrdup(k->server);
     c->ns = xstrdup(k->ns ? k->ns : "default");
     list_init(&c->calls);
+    int r = servers_open(c, &cfg, k->more_servers, e);
+    if (r < 0) {
+        api_client_free(c);
+        return r;
+    }
     *ret = c;
     return 0;
 }
@@ -82,12 +126,14 @@ int api_client_from_kubeconfig(struct loop *l, const char *path, const char *use
 struct api_client *api_client_free(struct api_client *c)
 {
     if (c) {
-        http_client_free(c->http);
+        for (size_t i = 0; i < c->n_servers; i++) {
+            http_client_free(c->servers[i].http);
+            free(c->servers[i].url);
+        }
         struct api_call *call;
         LIST_FOREACH (call, struct api_call, node, &c->calls) {
             free(call);
         }
-        free(c->server);
         free(c->ns);
         free(c);
     }
@@ -101,12 +147,29 @@ const char *api_client_namespace(const struct api_client *c)
 
 const char *api_client_server(const struct api_client *c)
 {
-    return c->server;
+    return c->servers[c->now].url;
 }
 
 struct http_client *api_client_http(struct api_client *c)
 {
-    return c->http;
+    return c->servers[c->now].http;
+}
+
+void api_client_ended(struct api_client *c, const struct http_client *used,
+                      const struct http_result *r)
+{
+    bool failed = r->error < 0 || r->status == 502 || r->status == 503;
+    /* Of many calls that fail, the first one counts. */
+    if (!failed || c->n_servers < 2 || used != c->servers[c->now].http) {
+        return;
+    }
+    static struct log_limit limit = {.burst = 5};
+    size_t next = (c->now + 1) % c->n_servers;
+    log_limited(&limit, LOG_WARN, "going to another server", "from=%s to=%s reason=\"%s\"",
+                c->servers[c->now].url, c->servers[next].url,
+                r->error < 0 ? r->error_text : "it is not available");
+    http_client_break_streams(c->servers[c->now].http);
+    c->now = next;
 }
 
 /* As client.h lists them; 'reason' of the Status, or NULL. */
@@ -149,7 +212,8 @@ static int decode(const struct api_client *c, const struct http_result *r, struc
         if (parsed < 0 && str_has_prefix(r->content_type, "text/plain")) {
             obj = json_string_n(r->body, r->size); /* "ok" of /readyz */
         } else if (parsed < 0) {
-            return err_set(e, -EPROTO, "%s answered with bad JSON: %s", c->server, bad.text);
+            return err_set(e, -EPROTO, "%s answered with bad JSON: %s", api_client_server(c),
+                           bad.text);
         }
         *ret = obj;
         return 0;
@@ -159,7 +223,7 @@ static int decode(const struct api_client *c, const struct http_result *r, struc
     if (message) {
         err_set(e, code, "%s", message);
     } else {
-        err_set(e, code, "%s answered with status %d", c->server, r->status);
+        err_set(e, code, "%s answered with status %d", api_client_server(c), r->status);
     }
     json_free(obj);
     return code;
@@ -171,6 +235,7 @@ static void request_done(void *ctx, const struct http_result *r)
     struct err e = {0};
     CLEANUP(json_free) struct json *obj = NULL;
     int error = decode(call->client, r, &obj, &e);
+    api_client_ended(call->client, call->used, r);
     api_done_fn *done = call->done;
     void *done_ctx = call->ctx;
     list_remove(&call->node);
@@ -182,6 +247,13 @@ struct api_call *api_request(struct api_client *c, const char *method, const cha
                              const char *content_type, const struct json *body, api_done_fn *done,
                              void *ctx)
 {
+    return api_request_as(c, method, path, NULL, content_type, body, done, ctx);
+}
+
+struct api_call *api_request_as(struct api_client *c, const char *method, const char *path,
+                                const char *accept, const char *content_type,
+                                const struct json *body, api_done_fn *done, void *ctx)
+{
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
     if (body) {
         json_write(body, 0, &text);
@@ -192,8 +264,9 @@ struct api_call *api_request(struct api_client *c, const char *method, const cha
     list_push_back(&c->calls, &call->node);
     call->done = done;
     call->ctx = ctx;
-    call->http = http_call(c->http, method, path, "application/json", content_type, text.data,
-                           text.size, request_done, call);
+    call->used = api_client_http(c);
+    call->http = http_call(api_client_http(c), method, path, accept ? accept : "application/json",
+                           content_type, text.data, text.size, request_done, call);
     return call;
 }
 
@@ -209,7 +282,8 @@ void api_call_cancel(struct api_call *call)
 /* ---- synchronous ---- */
 
 struct waiting {
-    const struct api_client *client;
+    struct api_client *client;
+    const struct http_client *used;
     bool finished;
     int error;
     struct json *obj;
@@ -220,6 +294,7 @@ static void waiting_done(void *ctx, const struct http_result *r)
 {
     struct waiting *w = ctx;
     w->error = decode(w->client, r, &w->obj, w->e);
+    api_client_ended(w->client, w->used, r);
     w->finished = true;
 }
 
@@ -232,9 +307,10 @@ int api_request_sync(struct api_client *c, const char *method, const char *path,
         json_write(body, 0, &text);
         content_type = content_type ? content_type : "application/json";
     }
-    struct waiting w = {.client = c, .e = e};
-    struct http_call *call = http_call(c->http, method, path, accept ? accept : "application/json",
-                                       content_type, text.data, text.size, waiting_done, &w);
+    struct waiting w = {.client = c, .used = api_client_http(c), .e = e};
+    struct http_call *call =
+        http_call(api_client_http(c), method, path, accept ? accept : "application/json",
+                  content_type, text.data, text.size, waiting_done, &w);
     int r = loop_run_until(c->loop, &w.finished, 0);
     if (r < 0) {
         http_call_cancel(call);

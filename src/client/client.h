@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Client of a Kubernetes-style API: typed requests, and informers.
  *
- * A 'struct api_client' speaks to one server, from a kubeconfig or a URL.  Requests are asynchronous;
+ * A 'struct api_client' speaks to one server, from a kubeconfig or a URL.  If it knows several of one cluster, it goes
+ * to the next when one does not answer, or answers 502 or 503, and the watches move with it; the request that
+ * failed is the caller's to repeat.  Requests are asynchronous;
  * api_request_sync runs the loop until the answer is there and is for command-line programs.
  * Objects are JSON values.  A Status answer becomes an error: the code is mapped to an errno
  * (404 -ENOENT, 409 AlreadyExists -EEXIST, 409 Conflict -ESTALE, 403 -EACCES, 401 -EPERM, 422/400 -EINVAL,
@@ -29,9 +31,12 @@ struct api_client *api_client_free(struct api_client *c);
 DEFINE_CLEANUP(struct api_client *, api_client_free)
 /* Namespace of the kubeconfig's context, or "default". */
 const char *api_client_namespace(const struct api_client *c);
-const char *api_client_server(const struct api_client *c);
-/* The connection to the server, for streams of the caller's own (http_stream); it is the client's. */
+const char *api_client_server(const struct api_client *c); /* The one that is used now. */
+/* The connection to the server, for streams of the caller's own (http_stream); it is the client's.  How such a
+ * stream ended is to be told. */
 struct http_client *api_client_http(struct api_client *c);
+void api_client_ended(struct api_client *c, const struct http_client *used,
+                      const struct http_result *r);
 
 /* 'error' as above; 'obj' is the decoded body (the callback may json_clone it), NULL on failure; 'text' is
  * the server's message on failure. */
@@ -41,7 +46,16 @@ struct api_call;
 struct api_call *api_request(struct api_client *c, const char *method, const char *path,
                              const char *content_type, const struct json *body, api_done_fn *done,
                              void *ctx);
+/* As above, with the form of the answer: 'accept' NULL is application/json. */
+struct api_call *api_request_as(struct api_client *c, const char *method, const char *path,
+                                const char *accept, const char *content_type,
+                                const struct json *body, api_done_fn *done, void *ctx);
 void api_call_cancel(struct api_call *call);
+/* Of objects, or of lists of them, only their metadata. */
+#define API_ACCEPT_METADATA \
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+#define API_ACCEPT_METADATA_LIST \
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 /* As above; '*ret' is owned by the caller (NULL pointer: not wanted).  'accept' NULL: application/json. */
 int api_request_sync(struct api_client *c, const char *method, const char *path, const char *accept,
                      const char *content_type, const struct json *body, struct json **ret,
@@ -70,11 +84,22 @@ struct informer_ops {
     void (*synced)(void *ctx);
     /* Optional: connection to the server lost, with the reason (once), and regained (NULL). */
     void (*connection)(void *ctx, const char *lost_reason);
+    /* Nothing is kept here: 'changed' gets no old object, 'deleted' the last state.  What goes away while
+     * there is no watch is not told, but that each list begins, and that it is complete. */
+    bool transient;
+    void (*listing)(void *ctx);
+    void (*listed)(void *ctx);
+    bool metadata; /* Objects have their metadata only. */
 };
 /* 'field_selector' NULL: all. */
 struct informer *informer_new(struct api_client *c, struct loop *l, const char *api_version,
                               const char *plural, const char *field_selector,
                               const struct informer_ops *ops, void *ctx);
+/* As above, of one namespace. */
+struct informer *informer_new_in(struct api_client *c, struct loop *l, const char *ns,
+                                 const char *api_version, const char *plural,
+                                 const char *field_selector, const struct informer_ops *ops,
+                                 void *ctx);
 /* Both to be called right after informer_new.  Objects are not kept, only which there are: 'old', and 'obj' of
  * 'deleted', are NULL then, and informer_get finds nothing. */
 void informer_keep_keys_only(struct informer *i);

@@ -31,7 +31,7 @@ LOG_MODULE("informer");
 struct informer {
     struct api_client *client;
     struct loop *loop;
-    char *api_version, *plural, *field_selector;
+    char *api_version, *plural, *ns, *field_selector;
     const struct informer_ops *ops;
     void *ctx;
     struct smap objects; /* Key to 'struct entry'. */
@@ -46,6 +46,7 @@ struct informer {
     unsigned attempt;
     struct api_call *list;
     struct http_call *watch;
+    const struct http_client *watch_http;
     struct strbuf line;
     struct loop_timer *retry;
     bool *freed; /* Set by informer_free during a callback. */
@@ -109,6 +110,11 @@ static bool object_changed(struct informer *i, struct json *obj)
     }
     json_remove(json_get(obj, "metadata"),
                 "managedFields"); /* Large, and nobody's business here. */
+    if (i->ops->transient) {
+        bool freed = CALLBACK(i, i->ops->changed(i->ctx, key, NULL, obj));
+        json_free(obj);
+        return !freed;
+    }
     struct entry *en = smap_get(&i->objects, key);
     CLEANUP(json_free) struct json *old = en ? en->obj : NULL;
     const char *version = version_of(obj);
@@ -172,12 +178,14 @@ static void retry_now(void *ctx)
 
 /* ---- list ---- */
 
-static void begin_list(struct informer *i)
+/* False: the informer was freed by the callback. */
+static bool begin_list(struct informer *i)
 {
     struct smap_entry *se;
     SMAP_FOREACH (se, &i->objects) {
         ((struct entry *) se->value)->seen = false;
     }
+    return !i->ops->listing || !CALLBACK(i, i->ops->listing(i->ctx));
 }
 
 /* What was there before and was on none of the pages is gone. */
@@ -192,7 +200,7 @@ static bool end_list(struct informer *i)
             }
         }
     }
-    return true;
+    return !i->ops->listed || !CALLBACK(i, i->ops->listed(i->ctx));
 }
 
 static bool take_page(struct informer *i, struct json *list)
@@ -257,8 +265,8 @@ static void list_done(void *ctx, int error, const char *text, struct json *list)
     if (!connection_regained(i)) {
         return;
     }
-    if (!i->page) {
-        begin_list(i);
+    if (!i->page && !begin_list(i)) {
+        return;
     }
     free(TAKE(i->page));
     if (!take_page(i, list)) {
@@ -314,6 +322,9 @@ static bool take_event(struct informer *i, const char *text, size_t size)
     set_version(i, version_of(obj));
     if (streq_null(type, "DELETED")) {
         CLEANUP_FREE char *key = key_of(obj);
+        if (key && i->ops->transient) {
+            return !i->ops->deleted || !CALLBACK(i, i->ops->deleted(i->ctx, key, obj));
+        }
         return !key || object_deleted(i, key);
     }
     if (streq_null(type, "ADDED") || streq_null(type, "MODIFIED")) {
@@ -383,6 +394,7 @@ static void watch_ended(void *ctx, const struct http_result *r)
     i->watch = NULL;
     strbuf_done(&i->line);
     loop_timer_disarm(i->retry);
+    api_client_ended(i->client, i->watch_http, r);
     if (r->error == 0 && r->status == 200) {
         after_watch(i, error);
         return;
@@ -395,7 +407,7 @@ static void watch_ended(void *ctx, const struct http_result *r)
 
 static void informer_go(struct informer *i)
 {
-    CLEANUP_FREE char *base = api_path(i->api_version, i->plural, NULL, NULL, NULL);
+    CLEANUP_FREE char *base = api_path(i->api_version, i->plural, i->ns, NULL, NULL);
     CLEANUP_STRBUF struct strbuf path = STRBUF_INIT;
     if (i->gone) {
         CLEANUP_FREE char *error = TAKE(i->watch_error);
@@ -414,7 +426,9 @@ static void informer_go(struct informer *i)
             strbuf_adds(&path, "&continue=");
             http_escape(i->page, &path);
         }
-        i->list = api_request(i->client, "GET", path.data, NULL, NULL, list_done, i);
+        i->list = api_request_as(i->client, "GET", path.data,
+                                 i->ops->metadata ? API_ACCEPT_METADATA_LIST : NULL, NULL, NULL,
+                                 list_done, i);
         return;
     }
     strbuf_addf(&path, "watch=true&allowWatchBookmarks=true&timeoutSeconds=%u&resourceVersion=",
@@ -423,8 +437,10 @@ static void informer_go(struct informer *i)
     static const struct http_stream_ops ops = {
         .opened = watch_opened, .data = watch_data, .ended = watch_ended};
     i->watch_since_ms = loop_now_ms(i->loop);
-    i->watch = http_stream(api_client_http(i->client), path.data, "application/json", WATCH_IDLE_MS,
-                           &ops, i);
+    i->watch_http = api_client_http(i->client);
+    i->watch = http_stream(api_client_http(i->client), path.data,
+                           i->ops->metadata ? API_ACCEPT_METADATA : "application/json",
+                           WATCH_IDLE_MS, &ops, i);
 }
 
 /* ---- public ---- */
@@ -433,11 +449,20 @@ struct informer *informer_new(struct api_client *c, struct loop *l, const char *
                               const char *plural, const char *field_selector,
                               const struct informer_ops *ops, void *ctx)
 {
+    return informer_new_in(c, l, NULL, api_version, plural, field_selector, ops, ctx);
+}
+
+struct informer *informer_new_in(struct api_client *c, struct loop *l, const char *ns,
+                                 const char *api_version, const char *plural,
+                                 const char *field_selector, const struct informer_ops *ops,
+                                 void *ctx)
+{
     struct informer *i = NEW(struct informer);
     i->client = c;
     i->loop = l;
     i->api_version = xstrdup(api_version);
     i->plural = xstrdup(plural);
+    i->ns = ns ? xstrdup(ns) : NULL;
     i->field_selector = field_selector ? xstrdup(field_selector) : NULL;
     i->ops = ops;
     i->ctx = ctx;
@@ -465,6 +490,7 @@ struct informer *informer_free(struct informer *i)
     smap_done(&i->objects);
     free(i->api_version);
     free(i->plural);
+    free(i->ns);
     free(i->field_selector);
     free(i->version);
     free(i->page);

@@ -23,6 +23,7 @@ void kubeconfig_done(struct kubeconfig *k)
     }
     free(k->key);
     free(k->server_name);
+    free(k->more_servers);
     *k = (struct kubeconfig){0};
 }
 

@@ -13,6 +13,9 @@ struct kubeconfig {
     char *cert, *key;  /* PEM, of the user; NULL: none */
     char *server_name; /* Of the server's certificate; NULL: the host of 'server' */
     bool insecure;     /* The server's certificate is not verified. */
+    /* URLs of more servers of the cluster, with commas between, for when 'server' fails; not from the file.
+     * NULL: none. */
+    char *more_servers;
 };
 
 /* 'path' NULL: the first entry of $KUBECONFIG, else ~/.kube/config.  Paths in it are relative to its folder, and

@@ -122,14 +122,15 @@ static void step(void *ctx, struct work *w, const char *key)
 }
 
 struct bootstrap *bootstrap_new(struct loop *l, struct api_client *client,
-                                const struct netconf *conf, bootstrap_done_fn *done, void *ctx)
+                                const struct netconf *conf, bool network_only,
+                                bootstrap_done_fn *done, void *ctx)
 {
     struct bootstrap *b = NEW(struct bootstrap);
     b->conf = *conf;
     b->done = done;
     b->ctx = ctx;
     b->queue = workqueue_new(l, client, 1, step, b);
-    workqueue_add(b->queue, KEY_NAMESPACE);
+    workqueue_add(b->queue, network_only ? KEY_NETWORK : KEY_NAMESPACE);
     workqueue_start(b->queue);
     return b;
 }

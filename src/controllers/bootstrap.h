@@ -10,8 +10,9 @@
 #include "controllers/netconf.h"
 
 struct bootstrap;
-/* 'e' is NULL when all is there.  Called once; the bootstrap may not be freed from it. */
+/* 'network_only': the namespace is another's business.  'e' is NULL when all is there.  Called once; the bootstrap may not be freed from it. */
 typedef void bootstrap_done_fn(void *ctx, const struct err *e);
 struct bootstrap *bootstrap_new(struct loop *l, struct api_client *client,
-                                const struct netconf *conf, bootstrap_done_fn *done, void *ctx);
+                                const struct netconf *conf, bool network_only,
+                                bootstrap_done_fn *done, void *ctx);
 struct bootstrap *bootstrap_free(struct bootstrap *b);

@@ -5,7 +5,9 @@
 #include "base/mem.h"
 #include "controllers/bootstrap.h"
 #include "controllers/certificates.h"
+#include "controllers/crd_cleanup.h"
 #include "controllers/event_age.h"
+#include "controllers/gc.h"
 #include "controllers/join_tokens.h"
 #include "controllers/namespaces.h"
 #include "controllers/obj.h"
@@ -34,6 +36,8 @@ struct controllers {
     struct role_aggregation *aggregation;
     struct service_accounts *service_accounts;
     struct certificates *certificates;
+    struct crd_cleanup *crd_cleanup;
+    struct gc *gc;
     struct join_tokens *join_tokens;
 };
 
@@ -97,10 +101,15 @@ static void bootstrapped(void *ctx, const struct err *e)
     set_plugin(c, c->cfg.network.plugin);
     c->networks =
         informer_new(c->client, c->loop, NETWORK_API_VERSION, "clusternetworks", NULL, &ops, c);
-    c->namespaces = namespaces_new(c->loop, c->client);
-    c->event_age = event_age_new(c->loop, c->client);
-    if (c->cfg.security) {
-        c->rbac = rbac_bootstrap_new(c->loop, c->client, roles_are_there, c);
+    bool whole = !c->cfg.network_only;
+    if (whole) {
+        c->namespaces = namespaces_new(c->loop, c->client);
+        c->event_age = event_age_new(c->loop, c->client);
+        c->crd_cleanup = crd_cleanup_new(c->loop, c->client);
+        c->gc = gc_new(c->loop, c->client, c->recorder);
+    }
+    if (whole && c->cfg.security) {
+        c->rbac = rbac_bootstrap_new(c->loop, c->client, c->cfg.network.plugin, roles_are_there, c);
     } else {
         c->cfg.started(c->cfg.ctx);
     }
@@ -114,7 +123,7 @@ struct controllers *controllers_new(struct loop *l, struct api_client *client,
     c->client = client;
     c->cfg = *cfg;
     c->recorder = recorder_new(l, client, cfg->component ? cfg->component : "tenet-master");
-    c->bootstrap = bootstrap_new(l, client, &cfg->network, bootstrapped, c);
+    c->bootstrap = bootstrap_new(l, client, &cfg->network, cfg->network_only, bootstrapped, c);
     return c;
 }
 
@@ -126,6 +135,8 @@ struct controllers *controllers_free(struct controllers *c)
         service_accounts_free(c->service_accounts);
         role_aggregation_free(c->aggregation);
         rbac_bootstrap_free(c->rbac);
+        gc_free(c->gc);
+        crd_cleanup_free(c->crd_cleanup);
         event_age_free(c->event_age);
         namespaces_free(c->namespaces);
         vnids_free(c->vnids);

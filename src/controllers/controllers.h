@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The master's controllers together: first what a cluster begins with, then subnets, VNIDs (as long as the
- * plug-in of the ClusterNetwork has them), namespaces and events' age.
+ * plug-in of the ClusterNetwork has them), namespaces, garbage, definitions and events' age.
  *
  * They see and change the cluster through its API alone, so it does not matter in which process they run.
  * Only one set of them may run against one registry.  All on the loop's thread. */
@@ -24,6 +24,9 @@ struct controllers_config {
     /* Roles and bindings, service accounts, certificates; NULL: without, as nothing is refused anyway. */
     const struct controllers_security *security;
     const char *component; /* Source of events; NULL: "tenet-master". */
+    /* The API is another's, who sees to namespaces, garbage, events' age and definitions: only subnets and
+     * VNIDs are handed out. */
+    bool network_only;
     /* The cluster's own objects are there and all controllers are at work. */
     void (*started)(void *ctx);
     /* The cluster cannot go on with this configuration; nothing was changed, nothing runs. */

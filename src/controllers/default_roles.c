@@ -29,21 +29,21 @@ struct role {
 #define PROJECT_CORE                                                                  \
     "configmaps endpoints events persistentvolumeclaims pods replicationcontrollers " \
     "replicationcontrollers/scale serviceaccounts services"
-#define PROJECT_RULES(verbs)                                                                     \
-    {verbs, "core", PROJECT_CORE},                                                               \
-        {verbs, "apps",                                                                          \
-         "daemonsets deployments deployments/rollback deployments/scale replicasets "            \
-         "replicasets/scale statefulsets statefulsets/scale"},                                   \
-        {verbs, "apps.openshift.io", "deploymentconfigs deploymentconfigs/scale"},               \
-        {verbs, "autoscaling", "horizontalpodautoscalers"}, {verbs, "batch", "cronjobs jobs"},   \
-        {verbs, "policy", "poddisruptionbudgets"},                                               \
-        {verbs, "networking.k8s.io", "ingresses networkpolicies"},                               \
-        {verbs, "discovery.k8s.io", "endpointslices"}, {verbs, "coordination.k8s.io", "leases"}, \
-        {verbs, "build.openshift.io", "buildconfigs builds"},                                    \
-        {verbs, "image.openshift.io", "imagestreams imagestreammappings imagestreamtags"},       \
-        {verbs, "route.openshift.io", "routes"},                                                 \
-    {                                                                                            \
-        verbs, "template.openshift.io", "templates"                                              \
+#define PROJECT_RULES(verbs)                                                                      \
+    {verbs, "core", PROJECT_CORE},                                                                \
+        {verbs, "apps",                                                                           \
+         "daemonsets deployments deployments/rollback deployments/scale replicasets "             \
+         "replicasets/scale statefulsets statefulsets/scale"},                                    \
+        {verbs, "apps.openshift.io", "deploymentconfigs deploymentconfigs/scale"},                \
+        {verbs, "autoscaling", "horizontalpodautoscalers"}, {verbs, "batch", "cronjobs jobs"},    \
+        {verbs, "policy", "poddisruptionbudgets"},                                                \
+        {verbs, "networking.k8s.io", "ingresses networkpolicies"},                                \
+        {verbs, "discovery.k8s.io", "endpointslices"}, {verbs, "coordination.k8s.io", "leases"},  \
+        {verbs, "events.k8s.io", "events"}, {verbs, "build.openshift.io", "buildconfigs builds"}, \
+        {verbs, "image.openshift.io", "imagestreams imagestreammappings imagestreamtags"},        \
+        {verbs, "route.openshift.io", "routes"},                                                  \
+    {                                                                                             \
+        verbs, "template.openshift.io", "templates"                                               \
     }
 
 static const struct role roles[] = {
@@ -169,7 +169,9 @@ static const struct role roles[] = {
       {READ, "core", "namespaces nodes pods"},
       {"update patch", "core", "nodes/status"},
       {"update", "core", "namespaces/finalize"},
-      {"create patch update", "core", "events"}}},
+      {"get create update", "coordination.k8s.io", "leases"},
+      {"create patch update", "core", "events"},
+      {"create patch update", "events.k8s.io", "events"}}},
     {"system:sdn-reader",
      NULL,
      NULL,
@@ -178,10 +180,9 @@ static const struct role roles[] = {
       {READ, "core", "endpoints namespaces services"},
       {READ, "discovery.k8s.io", "endpointslices"},
       {READ, "networking.k8s.io", "networkpolicies"},
-      /* A node enforces policies that speak of any pod, and tells what it cannot. */
-      {READ, "policy.networking.k8s.io", "adminnetworkpolicies baselineadminnetworkpolicies"},
-      {READ, "core", "nodes pods"},
-      {"create patch update", "core", "events"}}},
+      {READ, "policy.networking.k8s.io", "adminnetworkpolicies baselineadminnetworkpolicies"}}},
+    /* Policies speak of any pod: who enforces them must know all. */
+    {"system:sdn-policy-reader", NULL, NULL, {{READ, "core", "nodes pods"}}},
     {"system:service-account-issuer-discovery",
      NULL,
      NULL,
@@ -192,6 +193,7 @@ static const struct role roles[] = {
 struct binding {
     const char *name, *role;
     const char *groups, *users;
+    bool policies; /* Only where NetworkPolicies are enforced. */
 };
 #define CSR "system:certificates.k8s.io:certificatesigningrequests:"
 static const struct binding bindings[] = {
@@ -206,6 +208,7 @@ static const struct binding bindings[] = {
     {"system:monitoring", "system:monitoring", "system:monitoring"},
     {"system:public-info-viewer", "system:public-info-viewer",
      "system:authenticated system:unauthenticated"},
+    {"system:sdn-policy-readers", "system:sdn-policy-reader", "system:nodes", .policies = true},
     {"system:sdn-readers", "system:sdn-reader", "system:nodes"},
     {"system:service-account-issuer-discovery", "system:service-account-issuer-discovery",
      "system:serviceaccounts"},
@@ -316,11 +319,13 @@ struct json *default_cluster_roles(void)
     return list;
 }
 
-struct json *default_cluster_role_bindings(void)
+struct json *default_cluster_role_bindings(enum sdn_plugin plugin)
 {
     struct json *list = json_array();
     for (size_t i = 0; i < ARRAY_SIZE(bindings); i++) {
-        json_append(list, binding_object(&bindings[i]));
+        if (!bindings[i].policies || plugin == SDN_NETWORKPOLICY) {
+            json_append(list, binding_object(&bindings[i]));
+        }
     }
     return list;
 }

@@ -3,13 +3,14 @@
  * for what is here.  Pure. */
 #pragma once
 
+#include "sdn/network.h"
 #include "wire/json.h"
 
 /* Owned array of Namespaces. */
 struct json *default_namespaces(void);
-/* Owned array of ClusterRoles; of ClusterRoleBindings. */
+/* Owned array of ClusterRoles; of ClusterRoleBindings: nodes read all pods only where policy asks for it. */
 struct json *default_cluster_roles(void);
-struct json *default_cluster_role_bindings(void);
+struct json *default_cluster_role_bindings(enum sdn_plugin plugin);
 
 #define ANNOTATION_AUTOUPDATE "rbac.authorization.kubernetes.io/autoupdate"
 /* What the object 'have' becomes so that it gives all that 'want' does: owned, or NULL: nothing is to be done, as it

@@ -6,6 +6,8 @@
 #include "net/pki.h"
 
 #define HOST_MAX 63
+#define LEASE_TTL_MIN 3
+#define LEASE_TTL_MAX 3600
 
 const char *const master_config_options[] = {"cluster-network",
                                              "service-network",
@@ -26,6 +28,10 @@ const char *const master_config_options[] = {"cluster-network",
                                              "storage-backend",
                                              "storage-path",
                                              "storage-endpoints",
+                                             "etcd-ca-file",
+                                             "etcd-cert-file",
+                                             "etcd-key-file",
+                                             "controller-lease-ttl",
                                              "limit",
                                              "log-level",
                                              NULL};
@@ -46,6 +52,7 @@ void master_config_init(struct master_config *c)
         .storage_path = xstrdup("/var/lib/tenet/registry.db"),
         .audit_max_mb = 100,
         .audit_max_files = 10,
+        .lease_ttl_s = 15,
     };
     netconf_defaults(&c->network);
     serving_limits_init(&c->limits);
@@ -57,6 +64,9 @@ void master_config_done(struct master_config *c)
     free(c->storage_backend);
     free(c->storage_path);
     free(c->storage_endpoints);
+    free(c->etcd_ca);
+    free(c->etcd_cert);
+    free(c->etcd_key);
     free(c->tls);
     free(c->pki_dir);
     free(c->cert_file);
@@ -175,6 +185,16 @@ static int set_mtu(struct master_config *c, int64_t v, struct err *e)
     return 0;
 }
 
+static int set_lease_ttl(struct master_config *c, int64_t v, struct err *e)
+{
+    if (v < LEASE_TTL_MIN || v > LEASE_TTL_MAX) {
+        return err_set(e, -EINVAL, "%lld is not in %d-%d", (long long) v, LEASE_TTL_MIN,
+                       LEASE_TTL_MAX);
+    }
+    c->lease_ttl_s = (unsigned) v;
+    return 0;
+}
+
 static int add_range(struct master_config *c, struct ip4_prefix cidr, int64_t bits, struct err *e)
 {
     struct netconf *n = &c->network;
@@ -190,7 +210,7 @@ static int add_range(struct master_config *c, struct ip4_prefix cidr, int64_t bi
 /* One document being read: the older pair of keys is put together at its end. */
 struct reader {
     struct master_config *c;
-    bool has_list, has_cidr, has_bits;
+    bool has_list, has_cidr, has_bits, has_backend, has_urls;
     struct ip4_prefix cidr;
     int64_t bits;
 };
@@ -475,6 +495,7 @@ static int read_backend(struct reader *rd, const struct json *v, struct err *e)
 {
     const char *s = NULL;
     int r = need_string(v, &s, e);
+    rd->has_backend = true;
     return r < 0 ? r : set_backend(rd->c, s, e);
 }
 
@@ -490,6 +511,52 @@ static int read_endpoints(struct reader *rd, const struct json *v, struct err *e
     const char *s = NULL;
     int r = need_string(v, &s, e);
     return r < 0 ? r : set_string(&rd->c->storage_endpoints, s, e);
+}
+
+/* A list in place of the text with commas. */
+static int read_urls(struct reader *rd, const struct json *v, struct err *e)
+{
+    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+    if (!json_is(v, JSON_ARRAY) || json_count(v) == 0) {
+        return err_set(e, -EINVAL, "must be a list of URLs");
+    }
+    for (size_t i = 0; i < json_count(v); i++) {
+        const char *s = json_get_string(json_at(v, i));
+        if (!s || !*s || strchr(s, ',')) {
+            return err_set(e, -EINVAL, "[%zu]: must be a URL such as https://10.0.0.1:2379", i);
+        }
+        strbuf_addf(&b, "%s%s", i ? "," : "", s);
+    }
+    rd->has_urls = true;
+    return set_string(&rd->c->storage_endpoints, strbuf_cstr(&b), e);
+}
+
+static int read_etcd_ca(struct reader *rd, const struct json *v, struct err *e)
+{
+    const char *s = NULL;
+    int r = need_string(v, &s, e);
+    return r < 0 ? r : set_string(&rd->c->etcd_ca, s, e);
+}
+
+static int read_etcd_cert(struct reader *rd, const struct json *v, struct err *e)
+{
+    const char *s = NULL;
+    int r = need_string(v, &s, e);
+    return r < 0 ? r : set_string(&rd->c->etcd_cert, s, e);
+}
+
+static int read_etcd_key(struct reader *rd, const struct json *v, struct err *e)
+{
+    const char *s = NULL;
+    int r = need_string(v, &s, e);
+    return r < 0 ? r : set_string(&rd->c->etcd_key, s, e);
+}
+
+static int read_lease_ttl(struct reader *rd, const struct json *v, struct err *e)
+{
+    int64_t i = 0;
+    int r = need_int(v, &i, e);
+    return r < 0 ? r : set_lease_ttl(rd->c, i, e);
 }
 
 static int read_log_level(struct reader *rd, const struct json *v, struct err *e)
@@ -532,6 +599,10 @@ static const struct {
     {"storage", "backend", read_backend},
     {"storage", "path", read_path},
     {"storage", "endpoints", read_endpoints},
+    {"etcdClientInfo", "urls", read_urls},
+    {"etcdClientInfo", "ca", read_etcd_ca},
+    {"etcdClientInfo", "certFile", read_etcd_cert},
+    {"etcdClientInfo", "keyFile", read_etcd_key},
 };
 
 static int read_key(struct reader *rd, const char *section, const char *key, const struct json *v,
@@ -642,12 +713,18 @@ int master_config_read(struct master_config *c, const struct json *v, struct err
             r = r < 0 ? (err_prefix(e, "logLevel"), r) : 0;
         } else if (streq(key, "limits")) {
             r = read_limits(&rd, member, e);
+        } else if (streq(key, "controllerLeaseTTL")) {
+            r = read_lease_ttl(&rd, member, e);
+            r = r < 0 ? (err_prefix(e, "controllerLeaseTTL"), r) : 0;
         } else {
             r = read_section(&rd, key, member, e);
         }
         if (r < 0) {
             return r;
         }
+    }
+    if (rd.has_urls && !rd.has_backend) {
+        (void) set_backend(c, "etcd", NULL);
     }
     return join_pair(&rd, e);
 }
@@ -739,6 +816,15 @@ static int set_option(struct master_config *c, const char *option, const char *v
     if (streq(option, "limit")) {
         return serving_limits_parse(&c->limits, value, e);
     }
+    if (streq(option, "etcd-ca-file")) {
+        return set_string(&c->etcd_ca, value, e);
+    }
+    if (streq(option, "etcd-cert-file")) {
+        return set_string(&c->etcd_cert, value, e);
+    }
+    if (streq(option, "etcd-key-file")) {
+        return set_string(&c->etcd_key, value, e);
+    }
     if (streq(option, "log-level")) {
         return set_string(&c->log_level, value, e);
     }
@@ -746,7 +832,9 @@ static int set_option(struct master_config *c, const char *option, const char *v
     if (str_to_i64(value, INT32_MIN, INT32_MAX, &i) < 0) {
         return err_set(e, -EINVAL, "\"%.40s\" is not a whole number", value);
     }
-    return streq(option, "mtu") ? set_mtu(c, i, e) : set_port(c, i, e);
+    return streq(option, "mtu")                    ? set_mtu(c, i, e)
+           : streq(option, "controller-lease-ttl") ? set_lease_ttl(c, i, e)
+                                                   : set_port(c, i, e);
 }
 
 int master_config_set(struct master_config *c, const char *option, const char *value,
@@ -815,6 +903,19 @@ static int check_tls(const struct master_config *c, struct err *e)
     return 0;
 }
 
+static int check_etcd(const struct master_config *c, struct err *e)
+{
+    if (streq(c->storage_backend, "etcd") && !c->storage_endpoints) {
+        return err_set(e, -EINVAL, "storage.endpoints: must be given for the backend etcd");
+    }
+    if (!c->etcd_cert != !c->etcd_key) {
+        return err_set(e, -EINVAL, "etcdClientInfo.%s: must be given with %s",
+                       c->etcd_cert ? "certFile" : "keyFile",
+                       c->etcd_cert ? "keyFile" : "certFile");
+    }
+    return 0;
+}
+
 int master_config_check(const struct master_config *c, struct err *e)
 {
     int r = netconf_check(&c->network, e);
@@ -825,10 +926,7 @@ int master_config_check(const struct master_config *c, struct err *e)
     if (r < 0 || (r = check_security(c, e)) < 0) {
         return r;
     }
-    if (streq(c->storage_backend, "etcd") && !c->storage_endpoints) {
-        return err_set(e, -EINVAL, "storage.endpoints: must be given for the backend etcd");
-    }
-    return 0;
+    return check_etcd(c, e);
 }
 
 bool master_config_is_loopback(const struct master_config *c)

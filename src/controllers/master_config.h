@@ -32,7 +32,13 @@
  *     storage:
  *       backend: sqlite                       # or etcd, memory
  *       path: /var/lib/tenet/registry.db
- *       endpoints: http://127.0.0.1:2379      # etcd
+ *       endpoints: http://127.0.0.1:2379      # etcd: several with commas between
+ *     etcdClientInfo:                         # the same as OpenShift has it; giving urls means backend: etcd
+ *       urls: [https://etcd1:2379]
+ *       ca: etcd-ca.crt                       # of etcd's certificate; not given: the system's
+ *       certFile: etcd-client.crt             # our own
+ *       keyFile: etcd-client.key
+ *     controllerLeaseTTL: 15                  # etcd: seconds after which another master's controllers take over
  *     limits: {}                              # see controllers/serving_limits.h
  *     logLevel: info                          # and of modules: info,subnets=debug
  *
@@ -46,11 +52,13 @@
 struct master_config {
     struct netconf network;
     struct serving_limits limits;
-    char *bind_address;      /* "HOST:PORT" */
-    char *storage_backend;   /* "sqlite", "etcd" or "memory" */
-    char *storage_path;      /* sqlite */
-    char *storage_endpoints; /* etcd: "http://host:port[,...]"; NULL: not given */
-    char *tls;               /* "auto", "off"; NULL: not given */
+    char *bind_address;                   /* "HOST:PORT" */
+    char *storage_backend;                /* "sqlite", "etcd" or "memory" */
+    char *storage_path;                   /* sqlite */
+    char *storage_endpoints;              /* etcd: "http://host:port[,...]"; NULL: not given */
+    char *etcd_ca, *etcd_cert, *etcd_key; /* Files; NULL: not given */
+    unsigned lease_ttl_s;
+    char *tls;                                        /* "auto", "off"; NULL: not given */
     char *pki_dir, *cert_file, *key_file, *client_ca; /* NULL: not given */
     char **names;
     size_t n_names;

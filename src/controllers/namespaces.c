@@ -1,41 +1,139 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controllers/namespaces.h"
 
-#include "api/kind.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/timeutil.h"
+#include "client/discovery.h"
 #include "controllers/obj.h"
 #include "controllers/workqueue.h"
 
 LOG_MODULE("namespaces");
 
 #define PARALLEL 4
-#define PAGE "?limit=500"
 #define FINALIZER "kubernetes"
-#define KEPT "default" /* A cluster is not without it: made again when it was deleted. */
-#define POLL_MS 500    /* While objects wait for their own finalizers or grace periods. */
+#define POLL_MIN_MS 100 /* While objects wait for their own finalizers; doubles with each round. */
+#define POLL_MAX_MS 10000
 
 /* How far one Namespace is emptied. */
 struct purge {
-    size_t kind;       /* Index in api_kinds of the kind at work. */
-    struct json *list; /* Its objects. */
-    size_t next;       /* The first of them that was not looked at. */
-    size_t found;      /* Objects found in this pass over the kinds, */
-    size_t removed;    /* and those of them that were asked to go by it. */
+    struct namespaces *owner;
+    struct work *work; /* NULL: between rounds. */
+    struct discovery_call *asking;
+    struct discovery *kinds;
+    size_t at; /* The kind at work. */
+    /* What this round has left: numbers by kind, and by finalizer. */
+    struct smap left, finalizers;
+    unsigned rounds;
 };
 
 struct namespaces {
+    struct api_client *client;
     struct workqueue *queue;
     struct informer *informer;
     struct smap purges; /* By namespace. */
 };
 
+/* ---- what is left ---- */
+
+struct count {
+    size_t n;
+};
+
+static void count_add(struct smap *m, const char *key, size_t n)
+{
+    struct count *c = smap_get(m, key);
+    if (!c) {
+        c = NEW(struct count);
+        smap_set(m, key, c);
+    }
+    c->n += n;
+}
+
+/* "pods. has 2 resource instances, widgets.example.com has 1 resource instances" */
+static void describe(const struct smap *m, const char *verb, struct strbuf *out)
+{
+    struct smap_entry *se;
+    SMAP_FOREACH (se, m) {
+        strbuf_addf(out, "%s%s %s %zu resource instances", out->size ? ", " : "", se->key, verb,
+                    ((struct count *) se->value)->n);
+    }
+}
+
+static bool set_condition(struct json *ns, const char *type, bool value, const char *reason,
+                          const char *message, int64_t now_ms)
+{
+    struct json *list = json_ensure_array(json_ensure_object(ns, "status"), "conditions");
+    struct json *c, *found = NULL;
+    const char *status = value ? "True" : "False";
+    JSON_FOREACH (c, list) {
+        found = streq_null(json_path_string(c, "type", NULL), type) ? c : found;
+    }
+    if (found && streq_null(json_path_string(found, "status", NULL), status) &&
+        streq_null(json_path_string(found, "message", NULL), message)) {
+        return false;
+    }
+    if (!found) {
+        found = json_append(list, json_object());
+        json_set_string(found, "type", type);
+    }
+    if (!streq_null(json_path_string(found, "status", NULL), status)) {
+        char now[TIME_TEXT_SIZE];
+        time_format_s(now_ms, now);
+        json_set_string(found, "lastTransitionTime", now);
+    }
+    json_set_string(found, "status", status);
+    json_set_string(found, "reason", reason);
+    json_set_string(found, "message", message);
+    return true;
+}
+
+/* Writes into 'ns' what is left; false: it says so already. */
+static bool tell(const struct purge *pu, struct json *ns)
+{
+    int64_t now = time_wall_ms();
+    bool left = smap_size(&pu->left) > 0, waiting = smap_size(&pu->finalizers) > 0;
+    CLEANUP_STRBUF struct strbuf content = STRBUF_INIT, finalizers = STRBUF_INIT;
+    strbuf_adds(&content,
+                left ? "Some resources are remaining: " : "All content successfully removed");
+    CLEANUP_STRBUF struct strbuf list = STRBUF_INIT;
+    describe(&pu->left, "has", &list);
+    strbuf_adds(&content, strbuf_cstr(&list));
+    strbuf_reset(&list);
+    describe(&pu->finalizers, "in", &list);
+    strbuf_addf(&finalizers, "%s%s",
+                waiting ? "Some content in the namespace has finalizers remaining: "
+                        : "All content-preserving finalizers finished",
+                strbuf_cstr(&list));
+    bool changed =
+        set_condition(ns, "NamespaceContentRemaining", left,
+                      left ? "SomeResourcesRemain" : "ContentRemoved", content.data, now);
+    return set_condition(ns, "NamespaceFinalizersRemaining", waiting,
+                         waiting ? "SomeFinalizersRemain" : "ContentHasNoFinalizers",
+                         finalizers.data, now) ||
+           changed;
+}
+
+/* ---- a round ---- */
+
+static void purge_reset(struct purge *pu)
+{
+    discovery_cancel(TAKE(pu->asking));
+    pu->kinds = discovery_free(pu->kinds);
+    pu->work = NULL;
+    pu->at = 0;
+    smap_clear(&pu->left);
+    smap_clear(&pu->finalizers);
+}
+
 static void purge_free(void *p)
 {
     struct purge *pu = p;
     if (pu) {
-        json_free(pu->list);
+        purge_reset(pu);
+        smap_done(&pu->left);
+        smap_done(&pu->finalizers);
         free(pu);
     }
 }
@@ -60,8 +158,6 @@ struct json *namespaces_finalized(const struct json *ns)
     return o;
 }
 
-static void next_object(struct namespaces *n, struct work *w, struct purge *pu);
-
 static void finish(struct namespaces *n, struct work *w)
 {
     smap_remove(&n->purges, work_key(w));
@@ -71,7 +167,7 @@ static void finish(struct namespaces *n, struct work *w)
 static void again(struct namespaces *n, struct work *w, int error, const char *what,
                   const char *text)
 {
-    smap_remove(&n->purges, work_key(w));
+    purge_reset(smap_get(&n->purges, work_key(w)));
     work_retry(w, error, what, text);
 }
 
@@ -97,124 +193,151 @@ static void finalize(struct namespaces *n, struct work *w)
     work_request(w, "PUT", path, o, finalized);
 }
 
+static void wait_round(struct namespaces *n, struct work *w)
+{
+    struct purge *pu = smap_get(&n->purges, work_key(w));
+    uint64_t ms = time_backoff_ms(pu->rounds++, POLL_MIN_MS, POLL_MAX_MS, 0);
+    purge_reset(pu);
+    work_wait(w, ms);
+}
+
+static void told(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    /* A conflict is told again with the next round. */
+    wait_round(ctx, w);
+}
+
+static void end_round(struct namespaces *n, struct work *w, struct purge *pu)
+{
+    const struct json *ns = informer_get(n->informer, work_key(w));
+    if (smap_size(&pu->left) == 0 || !ns) {
+        finalize(n, w);
+        return;
+    }
+    CLEANUP(json_free) struct json *o = json_clone(ns);
+    if (!tell(pu, o)) {
+        wait_round(n, w);
+        return;
+    }
+    CLEANUP_FREE char *path = api_path("v1", "namespaces", NULL, work_key(w), "status");
+    work_request(w, "PUT", path, o, told);
+}
+
+static const struct api_kind *kind_at(const struct purge *pu)
+{
+    const struct api_registry *r = discovery_registry(pu->kinds);
+    return pu->at < r->n ? r->list[pu->at] : NULL;
+}
+
+static char *kind_path(const struct api_kind *k, const char *namespace)
+{
+    CLEANUP_FREE char *version = api_kind_api_version(k);
+    return api_path(version, k->plural, namespace, NULL, NULL);
+}
+
+static void next_kind(struct namespaces *n, struct work *w, struct purge *pu);
+
 static void listed(void *ctx, struct work *w, int error, const char *text, struct json *obj)
 {
     struct namespaces *n = ctx;
     struct purge *pu = smap_get(&n->purges, work_key(w));
-    if (error < 0) {
+    if (error < 0 && error != -ENOENT) {
         again(n, w, error, "list objects of the namespace", text);
         return;
     }
-    json_free(pu->list);
-    pu->list = json_clone(json_get(obj, "items"));
-    pu->next = 0;
-    pu->found += json_count(pu->list);
-    next_object(n, w, pu);
+    const struct api_kind *k = kind_at(pu);
+    const struct json *items = json_get(obj, "items"), *o, *f;
+    size_t more =
+        (size_t) json_get_int_or(json_path(obj, "metadata", "remainingItemCount", NULL), 0);
+    if (json_count(items)) {
+        CLEANUP_FREE char *name = xasprintf("%s.%s", k->plural, k->group);
+        count_add(&pu->left, name, json_count(items) + more);
+    }
+    JSON_FOREACH (o, items) {
+        JSON_FOREACH (f, json_path(o, "metadata", "finalizers", NULL)) {
+            count_add(&pu->finalizers, json_get_string(f) ? json_get_string(f) : "?", 1);
+        }
+    }
+    pu->at++;
+    next_kind(n, w, pu);
 }
 
-/* Lists the kind at pu->kind, or the next one that has a namespace; after the last, the pass ends. */
-static void next_kind(struct namespaces *n, struct work *w, struct purge *pu)
-{
-    while (api_kinds[pu->kind] &&
-           (!api_kinds[pu->kind]->namespaced || api_kinds[pu->kind]->create_only)) {
-        pu->kind++;
-    }
-    const struct api_kind *k = api_kinds[pu->kind];
-    if (!k && pu->found == 0) {
-        finalize(n, w);
-    } else if (!k) {
-        /* What was asked to go may be gone at once; what waits for others is looked at again later. */
-        uint64_t ms = pu->removed > 0 ? 0 : POLL_MS;
-        smap_remove(&n->purges, work_key(w));
-        work_wait(w, ms);
-    } else {
-        CLEANUP_FREE char *version = api_kind_api_version(k);
-        CLEANUP_FREE char *path = api_path(version, k->plural, work_key(w), NULL, NULL);
-        CLEANUP_FREE char *page = xasprintf("%s%s", path, PAGE);
-        work_request(w, "GET", page, NULL, listed);
-    }
-}
-
-static void object_deleted(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+static void deleted_all(void *ctx, struct work *w, int error, const char *text, struct json *obj)
 {
     struct namespaces *n = ctx;
     struct purge *pu = smap_get(&n->purges, work_key(w));
-    if (error < 0 && error != -ENOENT && error != -ESTALE) {
-        again(n, w, error, "delete an object of the namespace", text);
+    if (error < 0 && error != -ENOENT && error != -ESTALE && error != -EOPNOTSUPP) {
+        again(n, w, error, "delete the objects of the namespace", text);
         return;
     }
-    pu->removed++;
-    next_object(n, w, pu);
+    CLEANUP_FREE char *path = kind_path(kind_at(pu), work_key(w));
+    CLEANUP_FREE char *page = xasprintf("%s?limit=500", path);
+    work_request_as(w, "GET", page, API_ACCEPT_METADATA_LIST, NULL, NULL, listed);
 }
 
-static void next_object(struct namespaces *n, struct work *w, struct purge *pu)
+/* Deletes the objects of the kind at pu->at, or of the next one that has a namespace; after the last, the round
+ * ends. */
+static void next_kind(struct namespaces *n, struct work *w, struct purge *pu)
 {
-    const struct json *o = NULL;
-    while (pu->next < json_count(pu->list)) {
-        const struct json *it = json_at(pu->list, pu->next++);
-        if (!obj_is_terminating(it)) {
-            o = it;
-            break;
-        }
+    const unsigned needed = DISCOVERY_LIST | DISCOVERY_DELETE_COLLECTION;
+    const struct api_kind *k;
+    while ((k = kind_at(pu)) && (!k->namespaced || (discovery_verbs(k) & needed) != needed ||
+                                 !discovery_is_preferred(pu->kinds, k))) {
+        pu->at++;
     }
-    if (!o) {
-        pu->kind++;
-        next_kind(n, w, pu);
+    if (!k) {
+        end_round(n, w, pu);
         return;
     }
-    const struct api_kind *k = api_kinds[pu->kind];
-    CLEANUP_FREE char *version = api_kind_api_version(k);
-    CLEANUP_FREE char *path = api_path(version, k->plural, work_key(w), obj_name(o), NULL);
-    work_request(w, "DELETE", path, NULL, object_deleted);
+    CLEANUP_FREE char *path = kind_path(k, work_key(w));
+    work_request_as(w, "DELETE", path, API_ACCEPT_METADATA_LIST, NULL, NULL, deleted_all);
 }
 
-static void default_made(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+static void discovered(void *ctx, int error, const char *text, struct discovery *d)
 {
-    if (error < 0 && error != -EEXIST) {
-        work_retry(w, error, "create the namespace default", text);
-    } else {
-        work_done(w);
+    struct purge *pu = ctx;
+    pu->asking = NULL;
+    if (error < 0) {
+        again(pu->owner, pu->work, error, "learn the kinds", text);
+        return;
     }
+    pu->kinds = d;
+    next_kind(pu->owner, pu->work, pu);
 }
 
 static void begin(void *ctx, struct work *w, const char *key)
 {
     struct namespaces *n = ctx;
-    if (streq(key, KEPT) && !informer_get(n->informer, key)) {
-        CLEANUP(json_free) struct json *ns = obj_new("v1", "Namespace", NULL, KEPT);
-        work_request(w, "POST", "/api/v1/namespaces", ns, default_made);
-        return;
-    }
     CLEANUP(json_free) struct json *o = namespaces_finalized(informer_get(n->informer, key));
     if (!o) {
         finish(n, w);
         return;
     }
-    struct purge *pu = NEW(struct purge);
-    smap_set(&n->purges, key, pu);
-    next_kind(n, w, pu);
+    struct purge *pu = smap_get(&n->purges, key);
+    if (!pu) {
+        pu = NEW(struct purge);
+        pu->owner = n;
+        smap_init(&pu->left, free);
+        smap_init(&pu->finalizers, free);
+        smap_set(&n->purges, key, pu);
+    }
+    pu->work = w;
+    pu->asking = discovery_fetch(n->client, discovered, pu);
 }
 
 static void changed(void *ctx, const char *key, const struct json *old, const struct json *obj)
 {
     struct namespaces *n = ctx;
-    if (obj_is_terminating(obj)) {
-        workqueue_add(n->queue, key);
-    }
-}
-
-static void deleted(void *ctx, const char *key, const struct json *obj)
-{
-    struct namespaces *n = ctx;
-    if (streq(key, KEPT)) {
+    if (obj_is_terminating(obj) && !(old && obj_is_terminating(old))) {
         workqueue_add(n->queue, key);
     }
 }
 
 struct namespaces *namespaces_new(struct loop *l, struct api_client *client)
 {
-    static const struct informer_ops ops = {.changed = changed, .deleted = deleted};
+    static const struct informer_ops ops = {.changed = changed};
     struct namespaces *n = NEW(struct namespaces);
+    n->client = client;
     smap_init(&n->purges, purge_free);
     n->queue = workqueue_new(l, client, PARALLEL, begin, n);
     workqueue_start(n->queue);

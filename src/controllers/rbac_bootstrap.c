@@ -15,11 +15,10 @@ LOG_MODULE("bootstrap");
 /* Keys are "KIND" (list it) and "KIND/NAME" (create it, or bring it up to date). */
 static const struct {
     const char *key, *path;
-    struct json *(*make)(void);
 } kinds[] = {
-    {"namespaces", "/api/v1/namespaces", default_namespaces},
-    {"clusterroles", RBAC "clusterroles", default_cluster_roles},
-    {"clusterrolebindings", RBAC "clusterrolebindings", default_cluster_role_bindings},
+    {"namespaces", "/api/v1/namespaces"},
+    {"clusterroles", RBAC "clusterroles"},
+    {"clusterrolebindings", RBAC "clusterrolebindings"},
 };
 #define N_KINDS ARRAY_SIZE(kinds)
 
@@ -131,16 +130,18 @@ static void step(void *ctx, struct work *w, const char *key)
     work_request(w, "GET", strbuf_cstr(&path), NULL, got);
 }
 
-struct rbac_bootstrap *rbac_bootstrap_new(struct loop *l, struct api_client *client, loop_fn *done,
-                                          void *ctx)
+struct rbac_bootstrap *rbac_bootstrap_new(struct loop *l, struct api_client *client,
+                                          enum sdn_plugin plugin, loop_fn *done, void *ctx)
 {
+    struct json *want[N_KINDS] = {default_namespaces(), default_cluster_roles(),
+                                  default_cluster_role_bindings(plugin)};
     struct rbac_bootstrap *b = NEW(struct rbac_bootstrap);
     b->done = done;
     b->ctx = ctx;
     b->pending = N_KINDS;
     b->queue = workqueue_new(l, client, PARALLEL, step, b);
     for (size_t i = 0; i < N_KINDS; i++) {
-        b->want[i] = kinds[i].make();
+        b->want[i] = want[i];
         workqueue_add(b->queue, kinds[i].key);
     }
     workqueue_start(b->queue);

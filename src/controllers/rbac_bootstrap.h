@@ -5,9 +5,10 @@
 #pragma once
 
 #include "client/client.h"
+#include "sdn/network.h"
 
 struct rbac_bootstrap;
 /* 'done' is called once; the bootstrap may not be freed from it. */
-struct rbac_bootstrap *rbac_bootstrap_new(struct loop *l, struct api_client *client, loop_fn *done,
-                                          void *ctx);
+struct rbac_bootstrap *rbac_bootstrap_new(struct loop *l, struct api_client *client,
+                                          enum sdn_plugin plugin, loop_fn *done, void *ctx);
 struct rbac_bootstrap *rbac_bootstrap_free(struct rbac_bootstrap *b);

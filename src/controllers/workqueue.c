@@ -190,9 +190,16 @@ static void request_done(void *ctx, int error, const char *text, struct json *ob
 void work_request(struct work *w, const char *method, const char *path, const struct json *body,
                   work_answer_fn *fn)
 {
+    work_request_as(w, method, path, NULL, NULL, body, fn);
+}
+
+void work_request_as(struct work *w, const char *method, const char *path, const char *accept,
+                     const char *content_type, const struct json *body, work_answer_fn *fn)
+{
     assert(w->state == WORK_RUNNING && !w->call);
     w->answer = fn;
-    w->call = api_request(w->q->client, method, path, NULL, body, request_done, w);
+    w->call =
+        api_request_as(w->q->client, method, path, accept, content_type, body, request_done, w);
 }
 
 /* The work is no longer under way. */

@@ -38,6 +38,9 @@ typedef void work_answer_fn(void *ctx, struct work *w, int error, const char *te
 /* Sends a request; one at a time for a work.  'body' may be NULL. */
 void work_request(struct work *w, const char *method, const char *path, const struct json *body,
                   work_answer_fn *fn);
+/* As above, with the forms of the answer and of the body; NULL: application/json. */
+void work_request_as(struct work *w, const char *method, const char *path, const char *accept,
+                     const char *content_type, const struct json *body, work_answer_fn *fn);
 
 void work_done(struct work *w);
 /* Tries again after a delay that doubles from 20 ms to 30 s with each attempt in a row, or at once when

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* API calls of the lab, through the kubeconfig that it wrote for its user. */
 #include "base/mem.h"
+#include "client/kubeconfig.h"
 #include "lab/lab_internal.h"
 
 int lab_connect(struct lab *l, struct err *e)
@@ -8,24 +9,36 @@ int lab_connect(struct lab *l, struct err *e)
     if (l->api) {
         return 0;
     }
-    CLEANUP_FREE char *kubeconfig = lab_path(l, "kubeconfig");
+    CLEANUP_FREE char *file = lab_path(l, "kubeconfig");
+    struct kubeconfig k = {0};
+    int r = kubeconfig_load(file, &k, e);
+    if (r < 0) {
+        return r;
+    }
     if (!l->loop) {
         l->loop = loop_new();
     }
-    return api_client_from_kubeconfig(l->loop, kubeconfig, "tenet-lab/" TENET_VERSION, &l->api, e);
+    k.more_servers = master_more_servers(l, false);
+    r = api_client_with(l->loop, &k, "tenet-lab/" TENET_VERSION, &l->api, e);
+    kubeconfig_done(&k);
+    return r;
 }
 
 int lab_call(struct lab *l, const char *method, const char *path, const struct json *body,
              struct json **ret, struct err *e)
 {
-    CLEANUP_FREE char *dir = NULL;
-    struct daemon d = master_daemon(l, &dir);
     int r = lab_connect(l, e);
     if (r < 0) {
         return r;
     }
-    r = api_request_sync(l->api, method, path, NULL, NULL, body, ret, e);
-    return r == -ECONNREFUSED && !daemon_pid(&d)
+    /* A master that does not run has not been asked. */
+    for (unsigned i = 0; i < master_count(l); i++) {
+        r = api_request_sync(l->api, method, path, NULL, NULL, body, ret, e);
+        if (r != -ECONNREFUSED) {
+            return r;
+        }
+    }
+    return r == -ECONNREFUSED && !master_runs(l)
                ? err_set(e, r,
                          "the master of lab %s does not run; \"tenet lab --name %s master start\" "
                          "starts it",

@@ -2,7 +2,8 @@
 /* A lab: a whole cluster on one machine, each of its hosts a network namespace.
  *
  *     tenet-LAB-wire     a Linux bridge that plays the physical network, 10.245.2.0/24
- *     tenet-LAB-master   10.245.2.2, runs "tenet master" (and etcd, if asked for), no pod network
+ *     tenet-LAB-master   10.245.2.2, runs "tenet master" (and etcd, if asked for), no pod network;
+ *                        several masters have ports of their own, from 8443 on
  *     tenet-LAB-NODE     10.245.2.3 and up; each with its own Open vSwitch and "tenet node".  The
  *                        host's link is eth0 in the bridge br-phy, which has the address
  *     tenet-LAB-outside  10.245.2.254, the nodes' default gateway, and 198.51.100.10: "the internet".
@@ -22,6 +23,7 @@
 #define LAB_ROOT "/run/tenet/lab"
 #define LAB_NAME_MAX 32
 #define LAB_NODES_MAX 200
+#define LAB_MASTERS_MAX 9
 
 struct lab;
 typedef void lab_progress_fn(void *ctx, const char *line);
@@ -35,6 +37,7 @@ DEFINE_CLEANUP(struct lab *, lab_free)
 
 struct lab_options {
     unsigned nodes;
+    unsigned masters;            /* More than one only on etcd. */
     const char *plugin;          /* "redhat/openshift-ovs-multitenant" ... */
     const char *store;           /* "sqlite" or "etcd" */
     const char *datapath_type;   /* "netdev" or "system" */
@@ -48,6 +51,7 @@ struct lab_options {
 #define LAB_OPTIONS_INIT                              \
     ((struct lab_options){                            \
         .nodes = 3,                                   \
+        .masters = 1,                                 \
         .plugin = "redhat/openshift-ovs-multitenant", \
         .store = "sqlite",                            \
         .datapath_type = "netdev",                    \
@@ -69,7 +73,8 @@ int lab_project_add(struct lab *l, const char *project, struct err *e);
 int lab_project_delete(struct lab *l, const char *project, struct err *e);
 
 enum lab_action { LAB_START, LAB_STOP, LAB_RESTART, LAB_KILL };
-int lab_master(struct lab *l, enum lab_action action, struct err *e);
+/* 'number' from 1: of one master; 0: of all, and of etcd. */
+int lab_master(struct lab *l, unsigned number, enum lab_action action, struct err *e);
 int lab_ovs(struct lab *l, const char *node, enum lab_action action, struct err *e);
 
 int lab_node_add(struct lab *l, const char *node, struct err *e);

@@ -92,12 +92,17 @@ int host_open(const struct lab *l, const char *host, int *ret_fd, struct err *e)
 
 /* ---- master.c ---- */
 
+unsigned master_count(const struct lab *l);
 int master_create(struct lab *l, struct err *e);
+/* etcd, if there is one, and all masters that do not run. */
 int master_start(struct lab *l, struct err *e);
 /* With HTTPS: what nodes join with, in bootstrap.kubeconfig. */
 int master_write_join(struct lab *l, struct err *e);
 bool lab_has_tls(const struct lab *l);
-struct daemon master_daemon(const struct lab *l, char **dir);
+bool master_runs(const struct lab *l); /* Any of them. */
+/* Owned URLs of the masters but the first, with commas between, as nodes reach them, or as the machine itself
+ * does; NULL: there are none. */
+char *master_more_servers(const struct lab *l, bool from_nodes);
 struct json *master_status(struct lab *l);
 
 /* ---- ovs.c ---- */

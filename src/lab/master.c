@@ -14,12 +14,6 @@
 #define ETCD_PORT 2379
 #define ETCD_URL "http://127.0.0.1:2379"
 
-struct daemon master_daemon(const struct lab *l, char **dir)
-{
-    *dir = lab_path(l, "master");
-    return (struct daemon){*dir, "master", "the master"};
-}
-
 static struct daemon etcd_daemon(const char *dir)
 {
     return (struct daemon){dir, "etcd", "etcd"};
@@ -41,11 +35,40 @@ bool lab_has_tls(const struct lab *l)
     return json_get_bool(json_get(l->config, "tls"), false);
 }
 
-/* The master's kubeconfig for its administrator, with the address that reaches it from this machine. */
-static int write_admin(struct lab *l, struct err *e)
+unsigned master_count(const struct lab *l)
+{
+    return (unsigned) json_count(json_get(l->config, "ports"));
+}
+
+static struct daemon master_daemon(const char *dir)
+{
+    return (struct daemon){dir, "master", "the master"};
+}
+
+/* Of its socket on the machine's own 127.0.0.1. */
+static int64_t master_port(const struct lab *l, unsigned i)
+{
+    return json_get_int_or(json_at(json_get(l->config, "ports"), i), 0);
+}
+
+/* Owned folder of master 'i', from 0. */
+static char *master_dir(const struct lab *l, unsigned i)
+{
+    return i ? lab_path(l, "master%u", i + 1) : lab_path(l, "master");
+}
+
+/* Owned file for users of master 'i', whose address is that on the machine itself. */
+static char *kubeconfig_path(const struct lab *l, unsigned i)
+{
+    CLEANUP_FREE char *dir = i ? master_dir(l, i) : NULL;
+    return i ? xasprintf("%s/kubeconfig", dir) : lab_path(l, "kubeconfig");
+}
+
+/* With HTTPS: from that which the masters made for their administrator. */
+static int write_admin(struct lab *l, unsigned i, struct err *e)
 {
     CLEANUP_FREE char *made = lab_path(l, "master/pki/admin.kubeconfig");
-    CLEANUP_FREE char *file = lab_path(l, "kubeconfig");
+    CLEANUP_FREE char *file = kubeconfig_path(l, i);
     __attribute__((cleanup(kubeconfig_done))) struct kubeconfig k = {0};
     int r = kubeconfig_load(made, &k, e);
     if (r < 0) {
@@ -53,7 +76,7 @@ static int write_admin(struct lab *l, struct err *e)
     }
     free(k.server);
     free(k.ns);
-    k.server = xasprintf("https://127.0.0.1:%lld", (long long) config_int(l, "port"));
+    k.server = xasprintf("https://127.0.0.1:%lld", (long long) master_port(l, i));
     k.ns = xstrdup("default");
     return kubeconfig_write(file, "admin", &k, e);
 }
@@ -98,16 +121,42 @@ static int write_kubeconfig(struct lab *l, const char *file, const char *host, i
     return lab_write(l, text, e, "%s", file);
 }
 
-static int write_config(struct lab *l, const char *dir, struct err *e)
+bool master_runs(const struct lab *l)
+{
+    for (unsigned i = 0; i < master_count(l); i++) {
+        CLEANUP_FREE char *dir = master_dir(l, i);
+        struct daemon d = master_daemon(dir);
+        if (daemon_pid(&d)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+char *master_more_servers(const struct lab *l, bool from_nodes)
+{
+    struct strbuf b = STRBUF_INIT;
+    for (unsigned i = 1; i < master_count(l); i++) {
+        strbuf_addf(&b, "%s%s://%s:%lld", i > 1 ? "," : "", lab_has_tls(l) ? "https" : "http",
+                    from_nodes ? IP4_TEXT(MASTER_IP) : "127.0.0.1",
+                    (long long) (from_nodes ? (int64_t) MASTER_PORT + i : master_port(l, i)));
+    }
+    return b.size ? strbuf_steal(&b) : NULL;
+}
+
+static int write_config(struct lab *l, unsigned i, struct err *e)
 {
     bool etcd = streq(config_text(l, "store"), "etcd");
+    CLEANUP_FREE char *dir = master_dir(l, i);
     CLEANUP_FREE char *storage = etcd ? xstrdup("  backend: etcd\n"
                                                 "  endpoints: " ETCD_URL "\n")
                                       : xasprintf("  backend: sqlite\n"
                                                   "  path: %s/registry.db\n",
                                                   dir);
+    /* One authority for all of them; and one certificate does, as only their ports differ. */
+    CLEANUP_FREE char *pki = lab_path(l, "master/pki");
     CLEANUP_FREE char *tls =
-        lab_has_tls(l) ? xasprintf("  tls: auto\n  pkiDir: %s/pki\n", dir) : xstrdup("");
+        lab_has_tls(l) ? xasprintf("  tls: auto\n  pkiDir: %s\n", pki) : xstrdup("");
     CLEANUP_FREE char *text = xasprintf(
         "networkConfig:\n"
         "  networkPluginName: %s\n"
@@ -117,27 +166,32 @@ static int write_config(struct lab *l, const char *dir, struct err *e)
         "  vxlanPort: %lld\n"
         "  mtu: %lld\n"
         "servingInfo:\n"
-        "  bindAddress: %s:%d\n"
+        "  bindAddress: %s:%u\n"
         "%s"
         "storage:\n"
         "%s",
         config_text(l, "plugin"), config_text(l, "clusterNetwork"),
         (long long) config_int(l, "hostSubnetLength"), (long long) config_int(l, "vxlanPort"),
-        (long long) config_int(l, "mtu"), IP4_TEXT(MASTER_IP), MASTER_PORT, tls, storage);
-    return lab_write(l, text, e, "master/master-config.yaml");
+        (long long) config_int(l, "mtu"), IP4_TEXT(MASTER_IP), MASTER_PORT + i, tls, storage);
+    int r = dir_make(dir, 0755, e);
+    return r < 0 ? r : lab_write(l, text, e, "%s/master-config.yaml", strrchr(dir, '/') + 1);
 }
 
 int master_create(struct lab *l, struct err *e)
 {
-    CLEANUP_FREE char *dir = lab_path(l, "master");
-    int r = dir_make(dir, 0755, e);
-    if (r < 0 || (r = write_config(l, dir, e)) < 0) {
-        return r;
+    int r = 0;
+    for (unsigned i = 0; i < master_count(l) && r == 0; i++) {
+        CLEANUP_FREE char *dir = master_dir(l, i);
+        CLEANUP_FREE char *file = i ? xasprintf("%s/kubeconfig", strrchr(dir, '/') + 1) : NULL;
+        r = write_config(l, i, e);
+        if (r == 0 && !lab_has_tls(l)) { /* With HTTPS the master makes them. */
+            r = write_kubeconfig(l, file ? file : "kubeconfig", "127.0.0.1", master_port(l, i), e);
+        }
     }
-    /* With HTTPS the master makes them. */
-    if (!lab_has_tls(l) &&
-        ((r = write_kubeconfig(l, "kubeconfig", "127.0.0.1", config_int(l, "port"), e)) < 0 ||
-         (r = write_kubeconfig(l, "node.kubeconfig", IP4_TEXT(MASTER_IP), MASTER_PORT, e)) < 0)) {
+    if (r == 0 && !lab_has_tls(l)) {
+        r = write_kubeconfig(l, "node.kubeconfig", IP4_TEXT(MASTER_IP), MASTER_PORT, e);
+    }
+    if (r < 0) {
         return r;
     }
     return host_create(l, "master", MASTER_IP, false, e);
@@ -185,35 +239,53 @@ static int etcd_start(const char *dir, int ns, struct err *e)
 
 struct readiness {
     struct lab *l;
+    unsigned number;           /* Of the master, from 0. */
+    struct api_client *client; /* NULL: there is none yet. */
     struct err err;
 };
+
+static int connect_to(struct readiness *rd)
+{
+    struct lab *l = rd->l;
+    CLEANUP_FREE char *file = kubeconfig_path(l, rd->number);
+    int r = lab_has_tls(l) ? write_admin(l, rd->number, &rd->err) : 0;
+    return r < 0 ? r
+                 : api_client_from_kubeconfig(l->loop, file, "tenet-lab/" TENET_VERSION,
+                                              &rd->client, &rd->err);
+}
 
 static int is_ready(void *ctx)
 {
     struct readiness *rd = ctx;
-    if (lab_has_tls(rd->l) && !rd->l->api && write_admin(rd->l, &rd->err) < 0) {
-        return 0; /* The master has not made it yet. */
+    if (!rd->client && connect_to(rd) < 0) {
+        return 0; /* With HTTPS the master has to make its certificates first. */
     }
-    return lab_call(rd->l, "GET", "/readyz", NULL, NULL, &rd->err) == 0;
+    return api_request_sync(rd->client, "GET", "/readyz", NULL, NULL, NULL, NULL, &rd->err) == 0;
 }
 
-int master_start(struct lab *l, struct err *e)
+static int wait_ready(struct lab *l, const struct daemon *d, unsigned i, struct err *e)
 {
-    CLEANUP_FREE char *dir = NULL;
-    CLEANUP_FREE char *tenet = NULL;
-    CLEANUP(fd_close) int ns = -1;
-    CLEANUP(fd_close) int listener = -1;
-    struct daemon d = master_daemon(l, &dir);
-    if (daemon_pid(&d)) {
-        return 0;
+    if (!l->loop) {
+        l->loop = loop_new();
     }
-    int r = program_find("tenet", &tenet, e);
-    if (r < 0 || (r = host_open(l, "master", &ns, e)) < 0 ||
-        (streq(config_text(l, "store"), "etcd") && (r = etcd_start(dir, ns, e)) < 0)) {
+    struct readiness rd = {.l = l, .number = i};
+    int r = daemon_wait(d, "get ready", is_ready, &rd, e);
+    api_client_free(rd.client);
+    return r;
+}
+
+static int start_one(struct lab *l, unsigned i, int ns, struct err *e)
+{
+    CLEANUP_FREE char *dir = master_dir(l, i);
+    CLEANUP_FREE char *tenet = NULL;
+    CLEANUP(fd_close) int listener = -1;
+    struct daemon d = master_daemon(dir);
+    int r = 0;
+    if (daemon_pid(&d) || (r = program_find("tenet", &tenet, e)) < 0) {
         return r;
     }
     /* In the machine's own namespace, and so reachable from there; the master never leaves its own. */
-    CLEANUP_FREE char *address = xasprintf("127.0.0.1:%lld", (long long) config_int(l, "port"));
+    CLEANUP_FREE char *address = xasprintf("127.0.0.1:%lld", (long long) master_port(l, i));
     CLEANUP_FREE char *config = xasprintf("%s/master-config.yaml", dir);
     if ((r = sock_listen_tcp(address, &listener, e)) < 0) {
         return r;
@@ -229,36 +301,77 @@ int master_start(struct lab *l, struct err *e)
         return r;
     }
     listener = fd_close(listener); /* When the master ends, connections are refused. */
-    struct readiness rd = {.l = l};
-    return daemon_wait(&d, "get ready", is_ready, &rd, e);
+    return wait_ready(l, &d, i, e);
 }
 
-int lab_master(struct lab *l, enum lab_action action, struct err *e)
+/* Those from 'first' up to and without 'end'. */
+static int start_some(struct lab *l, unsigned first, unsigned end, struct err *e)
 {
-    CLEANUP_FREE char *dir = NULL;
-    struct daemon d = master_daemon(l, &dir), etcd = etcd_daemon(dir);
-    bool hard = action == LAB_KILL;
-    int r = lab_load(l, e);
-    if (r == 0 && action != LAB_START) {
-        r = daemon_stop(&d, hard, e);
+    CLEANUP_FREE char *dir = lab_path(l, "master");
+    CLEANUP(fd_close) int ns = -1;
+    int r = host_open(l, "master", &ns, e);
+    if (r == 0 && streq(config_text(l, "store"), "etcd")) {
+        r = etcd_start(dir, ns, e);
     }
-    if (r == 0 && (action == LAB_STOP || action == LAB_KILL)) {
-        r = daemon_stop(&etcd, hard, e);
-    }
-    if (r == 0 && (action == LAB_START || action == LAB_RESTART)) {
-        r = master_start(l, e);
+    for (unsigned i = first; i < end && r == 0; i++) {
+        r = start_one(l, i, ns, e);
     }
     return r;
 }
 
-struct json *master_status(struct lab *l)
+int master_start(struct lab *l, struct err *e)
 {
-    CLEANUP_FREE char *dir = NULL;
-    struct daemon d = master_daemon(l, &dir);
+    return start_some(l, 0, master_count(l), e);
+}
+
+int lab_master(struct lab *l, unsigned number, enum lab_action action, struct err *e)
+{
+    CLEANUP_FREE char *etcd_dir = lab_path(l, "master");
+    struct daemon etcd = etcd_daemon(etcd_dir);
+    bool hard = action == LAB_KILL;
+    int r = lab_load(l, e);
+    if (r < 0) {
+        return r;
+    }
+    if (number > master_count(l)) {
+        return err_set(e, -ENOENT, "lab %s has no master %u, it has %u", l->name, number,
+                       master_count(l));
+    }
+    unsigned first = number ? number - 1 : 0, end = number ? number : master_count(l);
+    for (unsigned i = first; i < end && r == 0 && action != LAB_START; i++) {
+        CLEANUP_FREE char *dir = master_dir(l, i);
+        struct daemon d = master_daemon(dir);
+        r = daemon_stop(&d, hard, e);
+    }
+    if (r == 0 && !number && (action == LAB_STOP || action == LAB_KILL)) {
+        r = daemon_stop(&etcd, hard, e);
+    }
+    if (r == 0 && (action == LAB_START || action == LAB_RESTART)) {
+        r = start_some(l, first, end, e);
+    }
+    return r;
+}
+
+static struct json *status_of(const struct lab *l, unsigned i)
+{
+    CLEANUP_FREE char *dir = master_dir(l, i);
+    struct daemon d = master_daemon(dir);
     struct json *v = json_object();
     json_set_string(v, "hostIP", IP4_TEXT(MASTER_IP));
     json_set_int(v, "pid", daemon_pid(&d));
+    json_set(v, "server",
+             json_stringf("%s://127.0.0.1:%lld", lab_has_tls(l) ? "https" : "http",
+                          (long long) master_port(l, i)));
     json_set(v, "config", json_stringf("%s/master-config.yaml", dir));
     json_set(v, "log", json_stringf("%s/master.log", dir));
     return v;
+}
+
+struct json *master_status(struct lab *l)
+{
+    struct json *list = json_array();
+    for (unsigned i = 0; i < master_count(l); i++) {
+        json_append(list, status_of(l, i));
+    }
+    return list;
 }

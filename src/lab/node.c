@@ -236,6 +236,8 @@ static int write_config(struct lab *l, const char *node, uint32_t addr, struct e
     if (r < 0 || (r = dir_make(run, 0755, e)) < 0) {
         return r;
     }
+    CLEANUP_FREE char *more = master_more_servers(l, true);
+    CLEANUP_FREE char *servers = more ? xasprintf("masterServers: %s\n", more) : xstrdup("");
     CLEANUP_FREE char *kubeconfig =
         lab_has_tls(l) ? xasprintf("masterKubeConfig: %s/node.kubeconfig\n"
                                    "bootstrapKubeConfig: %s/bootstrap.kubeconfig\n",
@@ -244,14 +246,15 @@ static int write_config(struct lab *l, const char *node, uint32_t addr, struct e
     CLEANUP_FREE char *text = xasprintf("nodeName: %s\n"
                                         "nodeIP: %s\n"
                                         "%s"
+                                        "%s"
                                         "runDir: %s\n"
                                         "cniConfDir: %s\n"
                                         "ovs:\n"
                                         "  database: %s/ovs/db.sock\n"
                                         "  runDir: %s/ovs\n"
                                         "  datapathType: %s\n",
-                                        node, IP4_TEXT(addr), kubeconfig, run, cni, dir, dir,
-                                        json_path_string(l->config, "datapathType", NULL));
+                                        node, IP4_TEXT(addr), kubeconfig, servers, run, cni, dir,
+                                        dir, json_path_string(l->config, "datapathType", NULL));
     return lab_write(l, text, e, "nodes/%s/node-config.yaml", node);
 }
 

@@ -87,9 +87,8 @@ int lab_status(struct lab *l, struct json **ret, struct err *e)
     struct json *item, *v = json_object();
     json_set_string(v, "name", l->name);
     json_set(v, "kubeconfig", json_stringf("%s/kubeconfig", l->dir));
-    json_set(v, "server",
-             json_stringf("http://127.0.0.1:%lld",
-                          (long long) json_get_int_or(json_get(l->config, "port"), 0)));
+    struct json *masters = master_status(l);
+    json_set_string(v, "server", json_path_string(json_at(masters, 0), "server", NULL));
     static const char *const copied[] = {"plugin",           "store", "clusterNetwork",
                                          "hostSubnetLength", "mtu",   "vxlanPort",
                                          "datapathType"};
@@ -98,15 +97,17 @@ int lab_status(struct lab *l, struct json **ret, struct err *e)
     }
     json_set_bool(v, "complete", json_get_bool(json_get(l->config, "up"), false));
     json_set_string(v, "outside", IP4_TEXT(INTERNET_IP));
-    struct json *master = master_status(l);
-    if (json_get_int_or(json_get(master, "pid"), 0) == 0) {
+    if (!master_runs(l)) {
         err_set(&api, -ECONNREFUSED, "it does not run");
     } else if (lab_get(l, "v1", "nodes", NULL, NULL, &nodes, &api) == 0 &&
                lab_get(l, NETWORK_API, "hostsubnets", NULL, NULL, &subnets, &api) == 0) {
         lab_get(l, "v1", "pods", NULL, NULL, &pods, &api);
     }
+    /* The first also by itself, for those who know of one only. */
+    struct json *master = json_clone(json_at(masters, 0));
     json_set_string(master, "error", api.code ? api.text : "");
     json_set(v, "master", master);
+    json_set(v, "masters", masters);
     struct json *list = json_array();
     JSON_FOREACH (item, names) {
         json_append(list, node_status(l, json_get_string(item), nodes, subnets));

@@ -46,10 +46,12 @@ static int check_machine(const struct lab_options *o, struct err *e)
     return r < 0 ? r : program_find("tenet-cni", &cni, e);
 }
 
-static int free_port(const struct lab *l, int *ret, struct err *e)
+/* '*at': how many ports were looked at before; goes on. */
+static int free_port(const struct lab *l, uint32_t *at, int *ret, struct err *e)
 {
     uint32_t first = hash_string(l->name) % PORT_COUNT;
-    for (uint32_t i = 0; i < PORT_COUNT; i++) {
+    while (*at < PORT_COUNT) {
+        uint32_t i = (*at)++;
         int port = PORT_FIRST + (int) ((first + i) % PORT_COUNT), fd = -1;
         CLEANUP_FREE char *address = xasprintf("127.0.0.1:%d", port);
         int r = sock_listen_tcp(address, &fd, e);
@@ -70,7 +72,6 @@ static int free_port(const struct lab *l, int *ret, struct err *e)
 static int claim(struct lab *l, const struct lab_options *o, struct err *e)
 {
     CLEANUP(json_free) struct json *left = lab_namespaces(l);
-    int port = 0;
     int r = dir_make(LAB_ROOT, 0755, e);
     if (r < 0) {
         return r;
@@ -88,7 +89,7 @@ static int claim(struct lab *l, const struct lab_options *o, struct err *e)
     if (access(l->dir, F_OK) < 0) {
         return err_sys(e, -errno, "make the directory %s", l->dir);
     }
-    if ((r = lab_lock(l, e)) < 0 || (r = free_port(l, &port, e)) < 0) {
+    if ((r = lab_lock(l, e)) < 0) {
         return r;
     }
     l->config = json_object();
@@ -99,9 +100,15 @@ static int claim(struct lab *l, const struct lab_options *o, struct err *e)
     json_set_int(l->config, "hostSubnetLength", o->host_subnet_length);
     json_set_int(l->config, "mtu", o->mtu);
     json_set_int(l->config, "vxlanPort", o->vxlan_port);
-    json_set_int(l->config, "port", port);
+    struct json *ports = json_ensure_array(l->config, "ports");
+    uint32_t at = 0;
+    for (unsigned i = 0; i < o->masters && r == 0; i++) {
+        int port = 0;
+        r = free_port(l, &at, &port, e);
+        json_append(ports, json_int(port));
+    }
     json_set_bool(l->config, "tls", o->tls);
-    return 0;
+    return r;
 }
 
 static int save_config(struct lab *l, struct err *e)
@@ -169,7 +176,12 @@ static int create_all(struct lab *l, const struct lab_options *o, struct err *e)
         (r = master_create(l, e)) < 0) {
         return r;
     }
-    lab_say(l, "starting the master on %s, store %s", IP4_TEXT(MASTER_IP), o->store);
+    if (o->masters > 1) {
+        lab_say(l, "starting %u masters on %s, store %s", o->masters, IP4_TEXT(MASTER_IP),
+                o->store);
+    } else {
+        lab_say(l, "starting the master on %s, store %s", IP4_TEXT(MASTER_IP), o->store);
+    }
     if ((r = master_start(l, e)) < 0) {
         return r;
     }

@@ -29,13 +29,12 @@ struct http_limits {
     size_t
         max_conn_queue; /* Unsent bytes of an HTTP/2 connection at which requests wait; 0: 8 MiB. */
     unsigned max_conns; /* When there are more, those that are missed least give way; 0: 20,000. */
-    unsigned
-        max_conns_client; /* From one address, others are closed at once; 0: half of max_conns. */
-    unsigned max_streams; /* Requests at once on an HTTP/2 connection; 0: 250. */
-    uint64_t idle_ms;     /* Between requests; 0: 90,000. */
-    uint64_t head_ms;     /* To receive a request's head, and for a TLS handshake; 0: 15,000. */
-    uint64_t body_ms;     /* To receive a request's body; 0: 30,000. */
-    uint64_t send_ms;     /* For the client to take the next 16 KiB of what is queued; 0: 30,000. */
+    unsigned max_conns_client; /* From one address, others are closed at once; 0: any number. */
+    unsigned max_streams;      /* Requests at once on an HTTP/2 connection; 0: 250. */
+    uint64_t idle_ms;          /* Between requests; 0: 90,000. */
+    uint64_t head_ms; /* To receive a request's head, and for a TLS handshake; 0: 15,000. */
+    uint64_t body_ms; /* To receive a request's body; 0: 30,000. */
+    uint64_t send_ms; /* For the client to take the next 16 KiB of what is queued; 0: 30,000. */
 };
 
 /* What has been and what is; counters count from the start. */
@@ -64,6 +63,8 @@ struct http_stats http_server_stats(const struct http_server *s);
 /* HTTPS on it, with a server's context, which must live as long as the server (NULL: plain HTTP). */
 int http_server_add_listener_tls(struct http_server *s, int fd, struct tls_context *tls,
                                  struct err *e);
+/* For clients in this process: they do not count as connections of the address that they come from. */
+int http_server_add_own_listener(struct http_server *s, int fd, struct err *e);
 /* Closes the listening sockets; all else goes on. */
 void http_server_stop_listening(struct http_server *s);
 /* Stops accepting; streams get their end (and their 'closed' call), requests are finished, HTTP/2 clients are told
@@ -141,6 +142,10 @@ int http_client_new(struct loop *l, const struct http_client_config *cfg, struct
                     struct err *e);
 /* Other certificates for connections from now on; idle ones are closed.  -EINVAL: the server is not one of HTTPS. */
 int http_client_set_tls(struct http_client *c, const struct tls_client_config *tls, struct err *e);
+/* Ends all streams soon, with -ECONNRESET. */
+void http_client_break_streams(struct http_client *c);
+/* One more header, of all requests from now on. */
+void http_client_add_header(struct http_client *c, const char *name, const char *value);
 /* Outstanding calls are cancelled without a callback.  May be called from within any callback. */
 struct http_client *http_client_free(struct http_client *c);
 

@@ -5,7 +5,6 @@
  * connection turns out to be dead.  A connection is either idle in the client's pool or belongs to one
  * call.  Results are delivered last: after the callback nothing of the call is touched, so callbacks may
  * start and cancel calls and free the client. */
-#include "base/ip.h"
 #include "base/list.h"
 #include "base/mem.h"
 #include "net/http.h"
@@ -13,8 +12,6 @@
 #include "net/tls.h"
 #include "wire/http1.h"
 
-#include <netdb.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <strings.h>
 #include <sys/socket.h>
@@ -59,7 +56,7 @@ struct http_call {
     struct strbuf body;
     struct loop_timer *timer;
     struct loop_task
-        start; /* Begins, or fails, a call from the loop, never from within http_call. */
+        start; /* Begins, or fails, a call from the loop, never from within a call of ours. */
     int start_error;
     uint64_t idle_ms;
     bool *gone; /* Set when the call is freed while its stream callbacks run. */
@@ -76,7 +73,7 @@ struct http_client {
     struct tls_context *tls; /* NULL: plain. */
     char *prefix;
     char *unix_path; /* NULL: TCP. */
-    char address[IP4_TEXT_SIZE];
+    char *address;   /* IPv4 */
     uint16_t port;
     struct strbuf headers; /* Which all requests have. */
     uint64_t connect_ms, response_ms;
@@ -593,7 +590,8 @@ static void call_start(void *ctx)
     struct http_call *call = ctx;
     struct http_client *c = call->client;
     if (call->start_error) {
-        call_fail(call, call->start_error, "not a valid request");
+        call_fail(call, call->start_error, "%s",
+                  call->start_error == -EINVAL ? "not a valid request" : "broken off");
         return;
     }
     struct conn *n = call->is_stream ? NULL : pool_take(c);
@@ -699,25 +697,6 @@ void http_call_cancel(struct http_call *call)
 
 /* ---- the client ---- */
 
-/* Finds the IPv4 address of 'host'. */
-static int resolve(struct http_client *c, const char *host, struct err *e)
-{
-    uint32_t addr;
-    if (streq(host, "localhost")) {
-        addr = INADDR_LOOPBACK;
-    } else if (ip4_parse(host, &addr) < 0) {
-        struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *found;
-        int r = getaddrinfo(host, NULL, &hints, &found);
-        if (r != 0) {
-            return err_set(e, -EHOSTUNREACH, "address of \"%s\": %s", host, gai_strerror(r));
-        }
-        addr = ntohl(((struct sockaddr_in *) (void *) found->ai_addr)->sin_addr.s_addr);
-        freeaddrinfo(found);
-    }
-    ip4_format(addr, c->address);
-    return 0;
-}
-
 /* Takes the URL apart; for https makes the context. */
 static int parse_url(struct http_client *c, const char *url, const struct tls_client_config *tls,
                      struct err *e)
@@ -756,7 +735,7 @@ static int parse_url(struct http_client *c, const char *url, const struct tls_cl
         return err_set(e, -EINVAL, "\"%s\" is not a URL such as https://10.0.0.1:8443", url);
     }
     c->port = (uint16_t) port;
-    int r = resolve(c, name, e);
+    int r = sock_resolve(name, &c->address, e);
     if (r == 0 && is_tls) {
         static const struct tls_client_config defaults;
         r = tls_client_new(tls ? tls : &defaults, &c->tls, e);
@@ -818,6 +797,23 @@ int http_client_set_tls(struct http_client *c, const struct tls_client_config *t
     return 0;
 }
 
+void http_client_break_streams(struct http_client *c)
+{
+    struct http_call *call;
+    LIST_FOREACH (call, struct http_call, node, &c->calls) {
+        if (call->is_stream) {
+            call->start_error = -ECONNRESET;
+            loop_task_queue(&call->start);
+        }
+    }
+}
+
+void http_client_add_header(struct http_client *c, const char *name, const char *value)
+{
+    assert(!strpbrk(value, "\r\n"));
+    strbuf_addf(&c->headers, "%s: %s\r\n", name, value);
+}
+
 struct http_client *http_client_free(struct http_client *c)
 {
     if (!c) {
@@ -840,6 +836,7 @@ struct http_client *http_client_free(struct http_client *c)
     free(c->host);
     free(c->name);
     free(c->base);
+    free(c->address);
     free(c->prefix);
     free(c->unix_path);
     free(c);

@@ -174,8 +174,8 @@ static void conn_accepted(struct http_listener *l, int fd, const struct sockaddr
         inet_ntop(AF_INET, &sa->sin_addr, host, sizeof host);
         snprintf(peer, sizeof peer, "%s:%u", host, ntohs(sa->sin_port));
     }
-    struct http_source *src = source_of(s, addr);
-    if (s->limits.max_conns_client && src->n_conns >= s->limits.max_conns_client) {
+    struct http_source *src = source_of(s, l->own ? INADDR_NONE : addr);
+    if (s->limits.max_conns_client && !l->own && src->n_conns >= s->limits.max_conns_client) {
         log_limited(&client_limit, LOG_WARN, "too many connections from one address",
                     "peer=%s max=%u", peer, s->limits.max_conns_client);
         s->stats.refused++;
@@ -316,8 +316,8 @@ struct http_stats http_server_stats(const struct http_server *s)
     return stats;
 }
 
-int http_server_add_listener_tls(struct http_server *s, int fd, struct tls_context *tls,
-                                 struct err *e)
+static int add_listener(struct http_server *s, int fd, struct tls_context *tls, bool own,
+                        struct err *e)
 {
     CLEANUP(fd_close) int owned = fd;
     int listening = 0, one = 1, idle = KEEPALIVE_IDLE_S, interval = KEEPALIVE_INTERVAL_S;
@@ -340,6 +340,7 @@ int http_server_add_listener_tls(struct http_server *s, int fd, struct tls_conte
     struct http_listener *l = NEW(struct http_listener);
     l->server = s;
     l->tls = tls;
+    l->own = own;
     l->fd = fd_take(&owned);
     l->watch = loop_fd_new(s->loop, fd, LOOP_READ, accept_ready, l);
     s->listeners = grow(s->listeners, &s->listeners_cap, s->n_listeners + 1, sizeof *s->listeners);
@@ -349,7 +350,18 @@ int http_server_add_listener_tls(struct http_server *s, int fd, struct tls_conte
 
 int http_server_add_listener(struct http_server *s, int fd, struct err *e)
 {
-    return http_server_add_listener_tls(s, fd, NULL, e);
+    return add_listener(s, fd, NULL, false, e);
+}
+
+int http_server_add_listener_tls(struct http_server *s, int fd, struct tls_context *tls,
+                                 struct err *e)
+{
+    return add_listener(s, fd, tls, false, e);
+}
+
+int http_server_add_own_listener(struct http_server *s, int fd, struct err *e)
+{
+    return add_listener(s, fd, NULL, true, e);
 }
 
 void http_server_shutdown(struct http_server *s, uint64_t timeout_ms, loop_fn *done, void *ctx)

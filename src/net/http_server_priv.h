@@ -56,7 +56,7 @@ static inline bool http_deadline_is_set(const struct http_deadline *d)
 /* What all connections from one address have in use; freed with the last of them. */
 struct http_source {
     struct hmap_node node;
-    uint32_t addr; /* IPv4; 0: a Unix socket. */
+    uint32_t addr; /* IPv4; 0: a Unix socket; INADDR_NONE: the process's own. */
     unsigned n_conns;
     uint64_t body_bytes;
 };
@@ -64,6 +64,7 @@ struct http_source {
 struct http_listener {
     struct http_server *server;
     struct tls_context *tls; /* NULL: plain. */
+    bool own;                /* See http_server_add_own_listener. */
     int fd;
     struct loop_fd *watch;
 };

@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -141,6 +142,22 @@ int sock_listen_unix(const char *path, unsigned mode, int *ret_fd, struct err *e
         return r;
     }
     *ret_fd = fd_take(&fd);
+    return 0;
+}
+
+int sock_resolve(const char *host, char **ret, struct err *e)
+{
+    uint32_t addr;
+    if (host_parse(host, &addr) < 0) {
+        struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *found;
+        int r = getaddrinfo(host, NULL, &hints, &found);
+        if (r != 0) {
+            return err_set(e, -EHOSTUNREACH, "address of \"%s\": %s", host, gai_strerror(r));
+        }
+        addr = ntohl(((struct sockaddr_in *) (void *) found->ai_addr)->sin_addr.s_addr);
+        freeaddrinfo(found);
+    }
+    *ret = xstrdup(IP4_TEXT(addr));
     return 0;
 }
 

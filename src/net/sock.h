@@ -12,6 +12,9 @@ int sock_listen_tcp(const char *address, int *ret_fd, struct err *e);
  * -EADDRINUSE.  The directory must exist. */
 int sock_listen_unix(const char *path, unsigned mode, int *ret_fd, struct err *e);
 int sock_connect_unix(const char *path, int *ret_fd, struct err *e);
+/* The IPv4 address of 'host' (an address, "localhost", or a name, which is looked up, blocking), as owned text.
+ * -EHOSTUNREACH: the name is not known now. */
+int sock_resolve(const char *host, char **ret, struct err *e);
 /* Starts a non-blocking connect; 0 also while it is in progress. */
 int sock_connect_tcp(const char *host, uint16_t port, int *ret_fd, struct err *e);
 /* Result of a connect in progress, once writable. */

@@ -25,17 +25,18 @@
 static const char ciphers[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
 /* ALPN's names of what we speak; a server's choice is the first that the client offers too. */
 static const unsigned char client_alpn[] = "\x08http/1.1", server_alpn[] = "\x02h2\x08http/1.1";
+static const unsigned char client_alpn_http2[] = "\x02h2";
 
 struct tls_context {
     SSL_CTX *ctx;
     char *server_name;
-    bool insecure;
+    bool insecure, http2;
 };
 
 struct tls {
     SSL *ssl;
     int fd;
-    bool is_server;
+    bool is_server, http2;
     bool established; /* The handshake is done. */
     bool failed;      /* Nothing more can be said. */
     bool spoke_http;
@@ -390,7 +391,11 @@ int tls_client_new(const struct tls_client_config *cfg, struct tls_context **ret
 {
     int r = 0;
     SSL_CTX *ctx = context_new(TLS_client_method());
-    SSL_CTX_set_alpn_protos(ctx, client_alpn, sizeof client_alpn - 1);
+    if (cfg->http2) {
+        SSL_CTX_set_alpn_protos(ctx, client_alpn_http2, sizeof client_alpn_http2 - 1);
+    } else {
+        SSL_CTX_set_alpn_protos(ctx, client_alpn, sizeof client_alpn - 1);
+    }
     SSL_CTX_set_verify(ctx, cfg->insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER,
                        cfg->insecure ? NULL : verified);
     if (cfg->ca) {
@@ -411,6 +416,7 @@ int tls_client_new(const struct tls_client_config *cfg, struct tls_context **ret
     struct tls_context *t = NEW(struct tls_context);
     t->ctx = ctx;
     t->insecure = cfg->insecure;
+    t->http2 = cfg->http2;
     t->server_name = cfg->server_name ? xstrdup(cfg->server_name) : NULL;
     *ret = t;
     return 0;
@@ -453,6 +459,7 @@ struct tls *tls_connect(struct tls_context *t, int fd, const char *host)
 {
     struct tls *c = conn_new(t, fd);
     c->host = xstrdup(t->server_name ? t->server_name : host);
+    c->http2 = t->http2;
     SSL_set_connect_state(c->ssl);
     X509_VERIFY_PARAM *param = SSL_get0_param(c->ssl);
     if (!X509_VERIFY_PARAM_set1_ip_asc(param, c->host)) {
@@ -558,6 +565,15 @@ int tls_handshake(struct tls *c, struct err *e)
 {
     ERR_clear_error();
     int r = SSL_do_handshake(c->ssl);
+    if (r == 1 && c->http2) {
+        const unsigned char *selected;
+        unsigned size;
+        SSL_get0_alpn_selected(c->ssl, &selected, &size);
+        if (size != 2) {
+            c->failed = true;
+            return err_set(e, -EPROTONOSUPPORT, "the server does not speak HTTP/2");
+        }
+    }
     if (r == 1) {
         c->established = true;
         return 0;

@@ -35,6 +35,7 @@ struct tls_client_config {
     const char
         *server_name; /* To expect in the server's certificate; NULL: the host of tls_connect. */
     bool insecure;    /* The server's certificate is not verified. */
+    bool http2;       /* Speak HTTP/2, which the server must confirm, and not HTTP/1.1 (ALPN). */
 };
 int tls_client_new(const struct tls_client_config *cfg, struct tls_context **ret, struct err *e);
 

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/timeutil.h"
 #include "client/client.h"
+#include "client/kubeconfig.h"
 #include "controllers/recorder.h"
 #include "datapath/datapath.h"
 #include "net/process.h"
@@ -1107,6 +1108,19 @@ static void follow_master(struct agent *a)
     settle_soon(a);
 }
 
+static int connect_master(struct agent *a, struct err *e)
+{
+    struct kubeconfig k = {0};
+    int r = kubeconfig_load(a->cfg->kubeconfig, &k, e);
+    if (r < 0) {
+        return err_prefix(e, "masterKubeConfig");
+    }
+    k.more_servers = a->cfg->servers ? xstrdup(a->cfg->servers) : NULL;
+    r = api_client_with(a->loop, &k, "tenet-node/" TENET_VERSION, &a->client, e);
+    kubeconfig_done(&k);
+    return r < 0 ? err_prefix(e, a->cfg->servers ? "masterServers" : "masterKubeConfig") : 0;
+}
+
 /* All that can be refused is, before the first thing is touched. */
 static int start(struct agent *a, struct err *e)
 {
@@ -1127,9 +1141,8 @@ static int start(struct agent *a, struct err *e)
     if (r == 0 && own.bootstrap) {
         r = identity_ensure(&own, e);
     }
-    if (r == 0 && api_client_from_kubeconfig(a->loop, a->cfg->kubeconfig,
-                                             "tenet-node/" TENET_VERSION, &a->client, e) < 0) {
-        r = err_prefix(e, "masterKubeConfig");
+    if (r == 0) {
+        r = connect_master(a, e);
     }
     if (r == 0) {
         r = open_to_view(a, e);

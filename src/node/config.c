@@ -52,6 +52,19 @@ static int set_bootstrap(struct node_config *c, const char *v, struct err *e)
     return set_string(&c->bootstrap_kubeconfig, v);
 }
 
+static int set_servers(struct node_config *c, const char *v, struct err *e)
+{
+    for (const char *p = v; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL) {
+        if (!str_has_prefix(p, "https://") && !str_has_prefix(p, "http://")) {
+            return err_set(e, -EINVAL,
+                           "\"%s\" is not a list of URLs such as "
+                           "https://10.0.0.1:8443,https://10.0.0.2:8443",
+                           v);
+        }
+    }
+    return set_string(&c->servers, v);
+}
+
 static int set_plugin(struct node_config *c, const char *v, struct err *e)
 {
     enum sdn_plugin p;
@@ -162,19 +175,29 @@ struct key_def {
     int (*set)(struct node_config *c, const char *v, struct err *e);
 };
 static const struct key_def defs[] = {
-    {false, set_node_name},       {false, set_node_ip},
-    {true, set_kubeconfig},       {true, set_bootstrap},
-    {false, set_plugin},          {false, set_mtu},
-    {true, set_run_dir},          {true, set_cni_conf_dir},
-    {false, set_cni_conf_name},   {false, set_datapath},
-    {true, set_ovs_database},     {true, set_ovs_run_dir},
-    {false, set_ovs_bridge},      {false, set_ovs_datapath_type},
-    {false, set_metrics_address}, {false, set_log_level},
+    {false, set_node_name},
+    {false, set_node_ip},
+    {true, set_kubeconfig},
+    {false, set_servers},
+    {true, set_bootstrap},
+    {false, set_plugin},
+    {false, set_mtu},
+    {true, set_run_dir},
+    {true, set_cni_conf_dir},
+    {false, set_cni_conf_name},
+    {false, set_datapath},
+    {true, set_ovs_database},
+    {true, set_ovs_run_dir},
+    {false, set_ovs_bridge},
+    {false, set_ovs_datapath_type},
+    {false, set_metrics_address},
+    {false, set_log_level},
 };
 const struct node_config_key node_config_keys[] = {
     {"nodeName", "node-name"},
     {"nodeIP", "node-ip"},
     {"masterKubeConfig", "master-kubeconfig"},
+    {"masterServers", "master-servers"},
     {"bootstrapKubeConfig", "bootstrap-kubeconfig"},
     {"networkConfig.networkPluginName", "plugin"},
     {"networkConfig.mtu", "mtu"},
@@ -202,6 +225,7 @@ void node_config_done(struct node_config *c)
     free(c->node_name);
     free(c->kubeconfig);
     free(c->bootstrap_kubeconfig);
+    free(c->servers);
     free(c->plugin_name);
     free(c->run_dir);
     free(c->cni_conf_dir);

@@ -8,9 +8,11 @@
 #include "sdn/network.h"
 
 struct node_config {
-    char *node_name;            /* NULL: the host's name. */
-    uint32_t node_ip;           /* 0: of the link that has the default route. */
-    char *kubeconfig;           /* NULL: as clients do, $KUBECONFIG or ~/.kube/config. */
+    char *node_name;  /* NULL: the host's name. */
+    uint32_t node_ip; /* 0: of the link that has the default route. */
+    char *kubeconfig; /* NULL: as clients do, $KUBECONFIG or ~/.kube/config. */
+    /* URLs of more masters, with commas between; NULL: that of the kubeconfig only. */
+    char *servers;
     char *bootstrap_kubeconfig; /* NULL: 'kubeconfig' is there and kept by somebody else. */
     char *plugin_name;          /* NULL: what the ClusterNetwork says. */
     uint32_t mtu;               /* 0: what the ClusterNetwork says. */

@@ -132,6 +132,16 @@ static char *os_image(void)
     return xstrndup(at, strcspn(at, "\"\n"));
 }
 
+/* What a file of one line says; nothing when it cannot be read, as without the rights or the device. */
+static void set_from_file(struct json *info, const char *key, const char *path)
+{
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    if (file_read(path, 4096, &text, NULL) == 0) {
+        CLEANUP_FREE char *line = xstrndup(strbuf_cstr(&text), strcspn(strbuf_cstr(&text), " \n"));
+        json_set_string(info, key, line);
+    }
+}
+
 static struct json *new_node(const struct registration *r)
 {
     struct utsname u = {0};
@@ -155,6 +165,9 @@ static struct json *new_node(const struct registration *r)
     CLEANUP_FREE char *image = os_image();
     json_set_string(info, "osImage", image);
     json_set_string(info, "kubeletVersion", "tenet-" TENET_VERSION);
+    set_from_file(info, "machineID", "/etc/machine-id");
+    set_from_file(info, "bootID", "/proc/sys/kernel/random/boot_id");
+    set_from_file(info, "systemUUID", "/sys/class/dmi/id/product_uuid");
     return node;
 }
 

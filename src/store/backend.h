@@ -20,6 +20,8 @@ struct store_write {
     char *key;
     struct blob *value; /* NULL: deletion. */
     uint64_t expect;
+    char *guard; /* NULL: none; else it must be at mod revision 'guard_at'. */
+    uint64_t guard_at;
     store_done_fn *done;
     void *ctx;
     /* For the backend: what came of it. */
@@ -31,6 +33,8 @@ struct store_write {
 struct store_ops {
     void (*start)(struct store *s);
     void (*write)(struct store *s, struct store_write *w); /* 'w' is the backend's now. */
+    /* As store_sync, with 'w' to be finished; NULL: nobody else writes. */
+    void (*sync)(struct store *s, struct store_write *w);
     /* Finishes every write that it owns and frees the store's own parts, but not 's'. */
     void (*close)(struct store *s);
 };
@@ -42,7 +46,9 @@ struct store {
     void *watcher_ctx;
     bool available; /* The watcher has a snapshot and nothing was lost since. */
     bool closing;
-    struct list refused; /* Writes that failed in the front and wait for their callback. */
+    bool importing; /* As in the configuration. */
+    bool blocked; /* An import into it began, or was broken off; lasts until it is opened again. */
+    struct list refused; /* Calls that are settled in the front and wait for their callback. */
     struct loop_task refuse;
 };
 
@@ -73,9 +79,10 @@ void store_write_finish(struct store_write *w, int error, uint64_t revision);
 /* Fails every write of the list. */
 void store_writes_fail(struct list *writes, int error);
 
-/* Reports to the watcher.  A snapshot makes the store available, a loss makes it unavailable. */
+/* Reports to the watcher.  A snapshot or resuming makes the store available, a loss makes it unavailable. */
 void store_report_event(struct store *s, const struct store_event *ev);
 void store_report_history(struct store *s, const struct store_event *ev);
 void store_report_snapshot(struct store *s, const struct store_item *items, size_t n,
                            uint64_t revision);
 void store_report_lost(struct store *s, const char *reason);
+void store_report_resumed(struct store *s);

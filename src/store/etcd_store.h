@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of the etcd backend, for etcd.c (the connection), etcd_sync.c (snapshot, history and watch) and
- * etcd_write.c (writes) only.
+/* The parts of the etcd backend, for etcd.c (the connection), etcd_sync.c (snapshot, history and watch),
+ * etcd_read.c (which revision is the newest), etcd_write.c (writes) and etcd_compact.c only.
  *
  * One connection at a time, to one of the endpoints.  What happens on it, in this order:
  *   CONNECTING -> READING (a snapshot in pages) [-> LOOKING_BACK (history)] -> OPENING (a watch) -> WATCHING
  * and when the connection broke while the watcher still has all changes up to some revision:
  *   CONNECTING -> CHECKING (that this etcd has that revision) -> OPENING -> WATCHING
  * Any trouble drops the connection and, after a moment, tries the next endpoint.  Only when that has not led
- * back to WATCHING within LOST_MS is the store reported as lost, and needs a new snapshot. */
+ * back to WATCHING within LOST_MS is the store reported as lost.  A new snapshot is needed only when etcd does not
+ * have the changes any more that the watcher lacks, or when the watcher cannot be told that they go on. */
 #pragma once
 
 #include "base/map.h"
@@ -17,12 +18,15 @@
 
 #define ETCD_KEY ((struct etcd_bytes){STORE_PREFIX, sizeof STORE_PREFIX - 1})
 #define ETCD_KEY_END ((struct etcd_bytes){"/registry0", 10}) /* '0' follows '/'. */
+#define ETCD_ALL_KEYS ((struct etcd_bytes){"", 1})           /* As key and end: one NUL. */
 /* A message from etcd: its own limit of a request is 1.5 MiB, and an event carries two values. */
 #define ETCD_MAX_MESSAGE ((size_t) 32 << 20)
 #define ETCD_CALL_MS 10000
+#define ETCD_READ_MS 3000
 
 struct etcd_endpoint {
-    char *host;
+    char *name;    /* As given: what the server's certificate must be for. */
+    char *address; /* IPv4 */
     uint16_t port;
 };
 
@@ -54,12 +58,14 @@ struct etcd_store {
     /* etcd.c */
     struct etcd_endpoint *endpoints;
     size_t n_endpoints, endpoint;
+    struct tls_context *tls; /* NULL: cleartext. */
     enum etcd_state state;
     struct rpc *rpc;
     struct loop_timer *retry; /* In DOWN. */
     struct loop_timer *lost;  /* Since the connection broke. */
     unsigned attempt;         /* Since the last WATCHING. */
-    bool lost_reported;       /* And no snapshot since. */
+    bool lost_reported;       /* And neither a snapshot nor resumed since. */
+    bool needs_snapshot;      /* The watcher cannot go on from 'revision'. */
     char reason[256];         /* Of the last trouble. */
 
     /* etcd_sync.c */
@@ -76,8 +82,18 @@ struct etcd_store {
     unsigned seen;     /* Events of it that it was given. */
     unsigned skip;     /* Events of it that a resumed watch will give again. */
     bool partial;      /* More of 'revision' may come. */
-    struct rpc_call *compaction;
-    uint64_t compact_at; /* Revision at which to compact next. */
+
+    /* etcd_compact.c */
+    struct rpc_call *compaction; /* The claim, or the request. */
+    uint64_t compact_at;         /* Revision at which to compact next. */
+    uint64_t compact_to;         /* Of the compaction under way. */
+    uint64_t compact_claim;      /* Mod revision of the claim's key, as far as known. */
+
+    /* etcd_read.c; each a struct store_write that waits for its callback */
+    struct rpc_call *read_call;
+    struct list reads_queued;  /* Came after the read under way was sent. */
+    struct list reads_asked;   /* Wait for its answer. */
+    struct list reads_waiting; /* Wait for their revision on the watch. */
 
     /* etcd_write.c */
     struct list queue;    /* Not sent. */
@@ -98,6 +114,16 @@ void etcd_sync_connected(struct etcd_store *s);
 void etcd_sync_restart(struct etcd_store *s);
 void etcd_sync_disconnected(struct etcd_store *s); /* The calls are gone. */
 void etcd_sync_done(struct etcd_store *s);
+
+/* Keeps etcd's history between one and two times what is wanted; to be called when revisions have grown. */
+void etcd_compact(struct etcd_store *s);
+
+void etcd_reads_init(struct etcd_store *s);
+void etcd_reads_add(struct etcd_store *s, struct store_write *w);
+void etcd_reads_send(struct etcd_store *s);
+void etcd_reads_seen(struct etcd_store *s); /* The watcher has been given all up to s->revision. */
+void etcd_reads_disconnected(struct etcd_store *s); /* The calls are gone. */
+void etcd_reads_fail(struct etcd_store *s, int error);
 
 void etcd_writes_init(struct etcd_store *s);
 void etcd_writes_add(struct etcd_store *s, struct store_write *w);

@@ -110,10 +110,11 @@ static void snapshot_report(struct etcd_store *s)
     s->seen = 0;
     store_report_snapshot(&s->base, s->items.v, s->items.n, s->snapshot_revision);
     items_clear(&s->items);
-    s->lost_reported = false;
+    s->lost_reported = s->needs_snapshot = false;
     loop_timer_disarm(s->lost);
     watch_open(s);
     etcd_writes_seen(s, s->revision);
+    etcd_reads_seen(s);
 }
 
 static bool page_take(struct etcd_store *s, struct etcd_range_response *page)
@@ -232,8 +233,8 @@ static void history_open(struct etcd_store *s)
 {
     static const struct rpc_stream_ops ops = {on_history, on_history_ended};
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
-    etcd_watch_format(&b, &(struct etcd_watch_request){.key = {"", 1},
-                                                       .end = {"", 1},
+    etcd_watch_format(&b, &(struct etcd_watch_request){.key = ETCD_ALL_KEYS,
+                                                       .end = ETCD_ALL_KEYS,
                                                        .start_revision = s->history_start,
                                                        .watch_id = WATCH_ID});
     s->call = rpc_stream(s->rpc, ETCD_PATH_WATCH, &b, ETCD_MAX_MESSAGE, &ops, s);
@@ -328,6 +329,7 @@ static void on_checked(void *ctx, const struct rpc_result *r)
     } else if (!cluster_check(s, &page.header)) {
         return;
     } else if (page.header.revision < s->revision) {
+        s->needs_snapshot = true;
         etcd_lost(s, "etcd went back to an older revision");
         snapshot_begin(s);
     } else {
@@ -337,7 +339,7 @@ static void on_checked(void *ctx, const struct rpc_result *r)
 
 void etcd_sync_connected(struct etcd_store *s)
 {
-    if (!s->base.available) {
+    if (s->needs_snapshot) {
         snapshot_begin(s);
         return;
     }
@@ -350,7 +352,7 @@ void etcd_sync_connected(struct etcd_store *s)
 
 void etcd_sync_restart(struct etcd_store *s)
 {
-    if (s->state == ETCD_CHECKING || s->state == ETCD_OPENING) {
+    if (s->needs_snapshot && (s->state == ETCD_CHECKING || s->state == ETCD_OPENING)) {
         s->call = rpc_cancel(s->call);
         loop_timer_disarm(s->step);
         snapshot_begin(s);
@@ -358,30 +360,6 @@ void etcd_sync_restart(struct etcd_store *s)
 }
 
 /* ---- watch ---- */
-
-static void on_compacted(void *ctx, const struct rpc_result *r)
-{
-    struct etcd_store *s = ctx;
-    s->compaction = NULL;
-    /* Out of range: another master was faster. */
-    if (r->status != GRPC_OK && r->status != GRPC_OUT_OF_RANGE) {
-        log_warn("etcd compaction failed", "status=\"%s\" reason=\"%s\"",
-                 grpc_status_name(r->status), r->text);
-    }
-}
-
-/* Keeps etcd's history between one and two times what is wanted. */
-static void compact(struct etcd_store *s)
-{
-    if (s->compaction || s->revision < s->compact_at || s->revision <= s->history) {
-        return;
-    }
-    s->compact_at = s->revision + s->history;
-    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
-    etcd_compact_format(&b, s->revision - s->history);
-    s->compaction =
-        rpc_begin(s->rpc, ETCD_PATH_COMPACT, &b, ETCD_CALL_MS, ETCD_MAX_MESSAGE, on_compacted, s);
-}
 
 static void event_report(struct etcd_store *s, const struct etcd_event *ev)
 {
@@ -420,6 +398,7 @@ static void watch_canceled(struct etcd_store *s, const struct etcd_watch_respons
              (unsigned long long) w->compact_revision, (unsigned long long) s->revision);
     s->call = rpc_cancel(s->call);
     loop_timer_disarm(s->step);
+    s->needs_snapshot = true;
     etcd_lost(s, reason);
     snapshot_begin(s);
 }
@@ -447,7 +426,9 @@ static void on_watch(void *ctx, const char *p, size_t size)
         event_report(s, &ev);
     }
     s->partial = w.fragment && s->partial;
-    compact(s);
+    etcd_reads_seen(s);
+    etcd_compact(s);
+    etcd_reads_send(s);
     etcd_writes_send(s);
 }
 
@@ -458,6 +439,8 @@ static void on_watch_ended(void *ctx, const struct rpc_result *r)
     etcd_fail(s, "the watch ended: %s: %s", grpc_status_name(r->status), r->text);
 }
 
+/* Watches the keys of everybody, so that each revision comes by, and what is asked for as the newest is sure to be
+ * seen. */
 static void watch_open(struct etcd_store *s)
 {
     static const struct rpc_stream_ops ops = {on_watch, on_watch_ended};
@@ -466,8 +449,8 @@ static void watch_open(struct etcd_store *s)
     log_debug("etcd watch", "after=%llu skip=%u", (unsigned long long) s->revision, s->skip);
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
     etcd_watch_format(
-        &b, &(struct etcd_watch_request){.key = ETCD_KEY,
-                                         .end = ETCD_KEY_END,
+        &b, &(struct etcd_watch_request){.key = ETCD_ALL_KEYS,
+                                         .end = ETCD_ALL_KEYS,
                                          .start_revision = s->revision + (s->partial ? 0 : 1),
                                          .watch_id = WATCH_ID});
     s->call = rpc_stream(s->rpc, ETCD_PATH_WATCH, &b, ETCD_MAX_MESSAGE, &ops, s);
@@ -492,6 +475,7 @@ static void on_step(void *ctx)
 void etcd_sync_init(struct etcd_store *s)
 {
     s->step = loop_timer_new(s->base.loop, on_step, s);
+    s->needs_snapshot = true;
 }
 
 void etcd_sync_disconnected(struct etcd_store *s)

@@ -101,6 +101,10 @@ static void on_answer(void *ctx, const struct rpc_result *r)
         int refusal = store_check(w, t.succeeded ? 0 : t.mod_revision);
         w->error = done ? 0 : refusal ? refusal : -ESTALE;
         w->revision = done ? t.header.revision : t.mod_revision;
+        if (w->guard && !t.succeeded && t.guard_revision != w->guard_at) {
+            w->error = -EPERM;
+            w->revision = t.guard_revision;
+        }
         answered_add(s, w);
     }
     etcd_writes_send(s);
@@ -126,6 +130,10 @@ static void send_one(struct etcd_store *s, struct store_write *w)
     }
     if (w->expect == STORE_ANY) {
         q.condition = w->value ? ETCD_IF_TRUE : ETCD_IF_EXISTS;
+    }
+    if (w->guard) {
+        q.guard = (struct etcd_bytes){w->guard, strlen(w->guard)};
+        q.guard_revision = w->guard_at;
     }
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
     etcd_txn_format(&b, &q);

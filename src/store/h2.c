@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "net/nghttp2_util.h"
 #include "net/sock.h"
+#include "net/tls.h"
 
 #include <stdio.h>
 #include <sys/socket.h>
@@ -23,10 +24,12 @@
 struct h2 {
     struct loop *loop;
     int fd;
+    struct tls *tls; /* NULL: cleartext. */
     struct loop_fd *watch;
     nghttp2_session *session;
-    char authority[80];
-    bool connected;
+    char *authority;
+    bool tcp_connected;
+    bool connected;    /* And the TLS handshake is done. */
     bool is_down;      /* 'down' was called. */
     unsigned depth;    /* Inside nghttp2 or a callback: freeing has to wait. */
     bool freed;        /* h2_free was called meanwhile. */
@@ -69,7 +72,12 @@ static void destroy(struct h2 *c)
     loop_task_cancel(&c->flush);
     loop_timer_free(c->timer);
     loop_fd_free(c->watch);
+    if (c->tls && c->connected) {
+        tls_shutdown(c->tls);
+    }
+    tls_free(c->tls);
     fd_close(c->fd);
+    free(c->authority);
     strbuf_done(&c->out);
     free(c);
 }
@@ -212,6 +220,30 @@ static ssize_t read_body(nghttp2_session *session, int32_t id, uint8_t *buf, siz
 
 /* ---- the socket ---- */
 
+static void watch(struct h2 *c, unsigned wanted)
+{
+    loop_fd_set(c->watch, c->tls ? tls_watch(c->tls, wanted) : wanted);
+}
+
+/* As send and recv, with negative errno. */
+static ssize_t socket_send(struct h2 *c, const void *p, size_t size, struct err *e)
+{
+    if (c->tls) {
+        return tls_write(c->tls, p, size, e);
+    }
+    ssize_t n = send(c->fd, p, size, MSG_NOSIGNAL);
+    return n >= 0 ? n : errno == EINTR ? -EAGAIN : err_set(e, -errno, "%s", strerror(errno));
+}
+
+static ssize_t socket_recv(struct h2 *c, void *buf, size_t size, struct err *e)
+{
+    if (c->tls) {
+        return tls_read(c->tls, buf, size, e);
+    }
+    ssize_t n = recv(c->fd, buf, size, 0);
+    return n >= 0 ? n : errno == EINTR ? -EAGAIN : err_set(e, -errno, "%s", strerror(errno));
+}
+
 /* Fills 'out' with frames; false: the connection is broken. */
 static bool gather(struct h2 *c)
 {
@@ -241,13 +273,14 @@ static void flush_frames(struct h2 *c)
         if (c->out_sent == c->out.size) {
             break;
         }
-        ssize_t n = send(c->fd, c->out.data, c->out.size, MSG_NOSIGNAL);
-        if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-            loop_fd_set(c->watch, LOOP_READ | LOOP_WRITE);
+        struct err e = {0};
+        ssize_t n = socket_send(c, c->out.data, c->out.size, &e);
+        if (n == -EAGAIN) {
+            watch(c, LOOP_READ | LOOP_WRITE);
             return;
         }
         if (n < 0) {
-            set_down(c, "write to %s: %s", c->authority, strerror(errno));
+            set_down(c, "write to %s: %s", c->authority, e.text);
             return;
         }
         c->out_sent = (size_t) n;
@@ -255,7 +288,7 @@ static void flush_frames(struct h2 *c)
     if (c->is_down || c->freed) {
         return;
     }
-    loop_fd_set(c->watch, LOOP_READ);
+    watch(c, LOOP_READ);
     if (!nghttp2_session_want_read(c->session) && !nghttp2_session_want_write(c->session)) {
         set_down(c, "HTTP/2 with %s: the session ended", c->authority);
     }
@@ -275,12 +308,13 @@ static void read_frames(struct h2 *c)
 {
     char buf[READ_SIZE];
     for (int i = 0; i < READS_PER_WAKEUP && !c->is_down && !c->freed; i++) {
-        ssize_t n = recv(c->fd, buf, sizeof buf, 0);
-        if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+        struct err e = {0};
+        ssize_t n = socket_recv(c, buf, sizeof buf, &e);
+        if (n == -EAGAIN) {
             return;
         }
         if (n < 0) {
-            set_down(c, "read from %s: %s", c->authority, strerror(errno));
+            set_down(c, "read from %s: %s", c->authority, e.text);
             return;
         }
         if (n == 0) {
@@ -293,17 +327,29 @@ static void read_frames(struct h2 *c)
             set_down(c, "HTTP/2 with %s: %s", c->authority, nghttp2_strerror((int) used));
             return;
         }
-        if ((size_t) n < sizeof buf) {
-            return;
+        if (!c->tls && (size_t) n < sizeof buf) {
+            return; /* TLS gives one record at a time. */
         }
     }
 }
 
-static void on_connected(struct h2 *c)
+/* The socket is ready: goes on connecting. */
+static void connect_on(struct h2 *c)
 {
-    int r = sock_connect_result(c->fd);
+    int r = c->tcp_connected ? 0 : sock_connect_result(c->fd);
     if (r < 0) {
         set_down(c, "connect to %s: %s", c->authority, strerror(-r));
+        return;
+    }
+    c->tcp_connected = true;
+    struct err e = {0};
+    r = c->tls ? tls_handshake(c->tls, &e) : 0;
+    if (r == -EAGAIN) {
+        watch(c, 0);
+        return;
+    }
+    if (r < 0) {
+        set_down(c, "connect to %s: TLS: %s", c->authority, e.text);
         return;
     }
     c->connected = true;
@@ -316,10 +362,10 @@ static void on_fd(void *ctx, unsigned events)
     struct h2 *c = ctx;
     enter(c);
     if (!c->connected) {
-        if (events & LOOP_WRITE) {
-            on_connected(c);
+        if (c->tcp_connected || events & LOOP_WRITE) {
+            connect_on(c);
         }
-    } else if (events & LOOP_READ) {
+    } else if ((c->tls ? tls_ready(c->tls, events) : events) & LOOP_READ) {
         read_frames(c);
     }
     if (c->connected) {
@@ -369,11 +415,11 @@ static void session_init(struct h2 *c)
     nghttp2_session_set_local_window_size(c->session, NGHTTP2_FLAG_NONE, 0, CONNECTION_WINDOW);
 }
 
-int h2_connect(struct loop *l, const char *host, uint16_t port, const struct h2_ops *ops, void *ctx,
+int h2_connect(struct loop *l, const struct h2_address *a, const struct h2_ops *ops, void *ctx,
                struct h2 **ret, struct err *e)
 {
     int fd = -1;
-    int r = sock_connect_tcp(host, port, &fd, e);
+    int r = sock_connect_tcp(a->address, a->port, &fd, e);
     if (r < 0) {
         return r;
     }
@@ -383,7 +429,8 @@ int h2_connect(struct loop *l, const char *host, uint16_t port, const struct h2_
     c->ops = ops;
     c->ctx = ctx;
     c->out = STRBUF_INIT;
-    snprintf(c->authority, sizeof c->authority, "%s:%u", host, port);
+    c->authority = xasprintf("%s:%u", a->name, a->port);
+    c->tls = a->tls ? tls_connect(a->tls, fd, a->name) : NULL;
     list_init(&c->streams);
     loop_task_init(&c->flush, l, flush_run, c);
     c->watch = loop_fd_new(l, fd, LOOP_WRITE, on_fd, c);
@@ -400,7 +447,7 @@ struct h2_stream *h2_post(struct h2 *c, const char *path, const struct h2_field 
 {
     nghttp2_nv nv[4 + MAX_FIELDS] = {
         nghttp2_field(":method", "POST"),
-        nghttp2_field(":scheme", "http"),
+        nghttp2_field(":scheme", c->tls ? "https" : "http"),
         nghttp2_field(":authority", c->authority),
         nghttp2_field(":path", path),
     };

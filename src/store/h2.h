@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One cleartext HTTP/2 connection of a client (RFC 9113, with prior knowledge), by nghttp2 on the loop.
+/* One HTTP/2 connection of a client (RFC 9113; over TLS, or cleartext with prior knowledge), by nghttp2 on the loop.
  *
  * It knows streams and bytes; what they mean is rpc.c's.  While streams are open, a PING that is not answered
  * in time ends the connection.  When the connection fails, 'down' is called once and nothing after it; the
@@ -9,12 +9,13 @@
 
 #include "base/str.h"
 #include "net/loop.h"
+#include "net/tls.h"
 
 struct h2;
 struct h2_stream;
 
 struct h2_ops {
-    void (*up)(void *ctx); /* Connected. */
+    void (*up)(void *ctx); /* Connected, and the TLS handshake is done. */
     void (*down)(void *ctx, const char *reason);
 };
 struct h2_stream_ops {
@@ -29,7 +30,14 @@ struct h2_field {
     const char *name, *value;
 };
 
-int h2_connect(struct loop *l, const char *host, uint16_t port, const struct h2_ops *ops, void *ctx,
+struct h2_address {
+    const char *address; /* IPv4, or "localhost" */
+    uint16_t port;
+    const char *name;        /* Of the server: in requests, and in its certificate. */
+    struct tls_context *tls; /* A client's, of HTTP/2; NULL: cleartext. */
+};
+/* 'a' is not needed after it, but the TLS context is. */
+int h2_connect(struct loop *l, const struct h2_address *a, const struct h2_ops *ops, void *ctx,
                struct h2 **ret, struct err *e);
 struct h2 *h2_free(struct h2 *c);
 

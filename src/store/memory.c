@@ -28,7 +28,10 @@ static void live_free(void *p)
 static void apply(struct memory_store *m, struct store_write *w)
 {
     struct live *l = smap_get(&m->keys, w->key);
-    int r = store_check(w, l ? l->revision : 0);
+    const struct live *guard = w->guard ? smap_get(&m->keys, w->guard) : NULL;
+    int r = w->guard && (guard ? guard->revision : 0) != w->guard_at
+                ? -EPERM
+                : store_check(w, l ? l->revision : 0);
     if (r < 0) {
         store_write_finish(w, r, 0);
         return;
@@ -92,7 +95,8 @@ static void memory_close(struct store *s)
 int store_open_memory(struct loop *l, const struct store_config *cfg, struct store **ret,
                       struct err *e)
 {
-    static const struct store_ops ops = {memory_start, memory_write, memory_close};
+    static const struct store_ops ops = {
+        .start = memory_start, .write = memory_write, .close = memory_close};
     struct memory_store *m = NEW(struct memory_store);
     store_init(&m->base, &ops, l);
     smap_init(&m->keys, live_free);

@@ -28,11 +28,11 @@ struct rpc_call {
     void *ctx;
 };
 
-int rpc_connect(struct loop *l, const char *host, uint16_t port, const struct h2_ops *ops,
-                void *ctx, struct rpc **ret, struct err *e)
+int rpc_connect(struct loop *l, const struct h2_address *a, const struct h2_ops *ops, void *ctx,
+                struct rpc **ret, struct err *e)
 {
     struct h2 *h2;
-    int r = h2_connect(l, host, port, ops, ctx, &h2, e);
+    int r = h2_connect(l, a, ops, ctx, &h2, e);
     if (r < 0) {
         return r;
     }

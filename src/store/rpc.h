@@ -13,8 +13,8 @@
 struct rpc;
 struct rpc_call;
 
-int rpc_connect(struct loop *l, const char *host, uint16_t port, const struct h2_ops *ops,
-                void *ctx, struct rpc **ret, struct err *e);
+int rpc_connect(struct loop *l, const struct h2_address *a, const struct h2_ops *ops, void *ctx,
+                struct rpc **ret, struct err *e);
 /* Ends all calls without a callback. */
 struct rpc *rpc_free(struct rpc *r);
 

@@ -333,7 +333,8 @@ static int thread_start(struct sqlite_store *s)
 int store_open_sqlite(struct loop *l, const struct store_config *cfg, struct store **ret,
                       struct err *e)
 {
-    static const struct store_ops ops = {sqlite_start, sqlite_write, sqlite_close};
+    static const struct store_ops ops = {
+        .start = sqlite_start, .write = sqlite_write, .close = sqlite_close};
     if (!cfg->path || !cfg->path[0]) {
         return err_set(e, -EINVAL, "store sqlite: no path of the database file");
     }
@@ -349,6 +350,7 @@ int store_open_sqlite(struct loop *l, const struct store_config *cfg, struct sto
     s->path = xstrdup(cfg->path);
     s->history = history;
     s->db = db;
+    sqlite_db_advance(db, cfg->min_revision);
     s->first = content;
     list_init(&s->queue);
     list_init(&s->reports);

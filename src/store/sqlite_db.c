@@ -189,7 +189,7 @@ static int file_check(const char *path, bool *ret_exists, struct err *e)
 
 /* SQLite's own locks let other processes in between two transactions; this one keeps a second master out
  * and still lets others read, as for a backup. */
-static int file_lock(const char *path, int *ret_fd, struct err *e)
+int sqlite_db_lock(const char *path, int *ret_fd, struct err *e)
 {
     CLEANUP_FREE char *lock = xasprintf("%s.lock", path);
     CLEANUP(fd_close) int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -342,6 +342,7 @@ struct row {
 struct rows {
     struct row *v;
     size_t n, cap;
+    size_t filled; /* Rows whose values were read. */
 };
 
 static void rows_done(struct rows *rows)
@@ -404,7 +405,7 @@ static int row_take(struct sqlite_db *db, sqlite3_stmt *st, struct rows *rows, s
     int64_t revision = sqlite3_column_int64(st, 0), prev = sqlite3_column_int64(st, 1);
     const char *key = (const char *) sqlite3_column_text(st, 2);
     struct live_key *k = key ? live_find(db, key) : NULL;
-    bool deletion = sqlite3_column_type(st, 3) == SQLITE_NULL;
+    bool deletion = sqlite3_column_int(st, 3);
     if (!key || strlen(key) != (size_t) sqlite3_column_bytes(st, 2) ||
         !str_has_prefix(key, STORE_PREFIX) || revision <= (int64_t) db->revision || prev < 0 ||
         prev >= revision || (deletion && !prev) || (k && k->revision != (uint64_t) prev)) {
@@ -415,19 +416,21 @@ static int row_take(struct sqlite_db *db, sqlite3_stmt *st, struct rows *rows, s
     db->revision = (uint64_t) revision;
     live_set(db, k, key, deletion ? 0 : db->revision);
     rows->v = grow(rows->v, &rows->cap, rows->n + 1, sizeof *rows->v);
-    rows->v[rows->n++] =
-        (struct row){db->revision, (uint64_t) prev, xstrdup(key), column_value(st, 3)};
+    rows->v[rows->n++] = (struct row){db->revision, (uint64_t) prev, xstrdup(key), NULL};
     return 0;
 }
 
-static int rows_read(struct sqlite_db *db, struct rows *rows, struct err *e)
+/* Calls 'row' for each row of 'text'. */
+static int rows_query(struct sqlite_db *db, const char *text, struct rows *rows,
+                      int (*row)(struct sqlite_db *db, sqlite3_stmt *st, struct rows *rows,
+                                 struct err *e),
+                      struct err *e)
 {
     sqlite3_stmt *st = NULL;
-    int rc = sqlite3_prepare_v2(
-        db->sql, "SELECT rev, prev_rev, key, value FROM change ORDER BY rev", -1, &st, NULL);
+    int rc = sqlite3_prepare_v2(db->sql, text, -1, &st, NULL);
     int r = 0;
     while (rc == SQLITE_OK && r == 0 && (rc = sqlite3_step(st)) == SQLITE_ROW) {
-        r = row_take(db, st, rows, e);
+        r = row(db, st, rows, e);
         rc = SQLITE_OK;
     }
     if (r == 0 && rc != SQLITE_DONE) {
@@ -435,6 +438,24 @@ static int rows_read(struct sqlite_db *db, struct rows *rows, struct err *e)
     }
     sqlite3_finalize(st);
     return r;
+}
+
+static int row_fill(struct sqlite_db *db, sqlite3_stmt *st, struct rows *rows, struct err *e)
+{
+    if (rows->filled == rows->n) {
+        return err_set(e, -EUCLEAN, "database %s: it was changed while it was read", db->path);
+    }
+    rows->v[rows->filled++].value = column_value(st, 0);
+    return 0;
+}
+
+/* The values are read when all keys have been: what is kept does not lie between what is given back, so that its
+ * pages can be. */
+static int rows_read(struct sqlite_db *db, struct rows *rows, struct err *e)
+{
+    int r = rows_query(db, "SELECT rev, prev_rev, key, value IS NULL FROM change ORDER BY rev",
+                       rows, row_take, e);
+    return r < 0 ? r : rows_query(db, "SELECT value FROM change ORDER BY rev", rows, row_fill, e);
 }
 
 static int compare_items(const void *a, const void *b)
@@ -504,7 +525,7 @@ int sqlite_db_open(const char *path, unsigned history, struct sqlite_db **ret,
     CLEANUP(fd_close) int lock = -1;
     bool exists;
     int r = file_check(path, &exists, e);
-    if (r < 0 || (r = file_lock(path, &lock, e)) < 0 ||
+    if (r < 0 || (r = sqlite_db_lock(path, &lock, e)) < 0 ||
         (!exists && (r = file_create(path, e)) < 0)) {
         return r;
     }
@@ -542,6 +563,33 @@ struct sqlite_db *sqlite_db_close(struct sqlite_db *db)
     free(db->path);
     free(db);
     return NULL;
+}
+
+/* ---- the file as a whole ---- */
+
+void sqlite_db_advance(struct sqlite_db *db, uint64_t revision)
+{
+    db->revision = MAX(db->revision, revision);
+}
+
+int sqlite_db_space(struct sqlite_db *db, uint64_t *ret_size, uint64_t *ret_unused, struct err *e)
+{
+    int64_t page = 0, pages = 0, unused = 0;
+    int r;
+    if ((r = query_int(db, "PRAGMA page_size", &page, e)) < 0 ||
+        (r = query_int(db, "PRAGMA page_count", &pages, e)) < 0 ||
+        (r = query_int(db, "PRAGMA freelist_count", &unused, e)) < 0) {
+        return r;
+    }
+    *ret_size = (uint64_t) (page * pages);
+    *ret_unused = (uint64_t) (page * unused);
+    return 0;
+}
+
+int sqlite_db_vacuum(struct sqlite_db *db, struct err *e)
+{
+    int r = db_exec(db, "VACUUM", "defragment", e);
+    return r < 0 ? r : db_exec(db, "PRAGMA wal_checkpoint(TRUNCATE)", "checkpoint", e);
 }
 
 /* ---- writing ---- */
@@ -620,7 +668,9 @@ int sqlite_db_apply(struct sqlite_db *db, struct store_write *w, struct err *e)
 {
     struct live_key *k = live_find(db, w->key);
     uint64_t current = k ? k->revision : 0;
-    w->error = store_check(w, current);
+    const struct live_key *guard = w->guard ? live_find(db, w->guard) : NULL;
+    w->error =
+        w->guard && (guard ? guard->revision : 0) != w->guard_at ? -EPERM : store_check(w, current);
     if (w->error < 0) {
         return 0;
     }

@@ -34,6 +34,15 @@ int sqlite_db_open(const char *path, unsigned history, struct sqlite_db **ret,
 struct sqlite_db *sqlite_db_close(struct sqlite_db *db);
 DEFINE_CLEANUP(struct sqlite_db *, sqlite_db_close)
 
+/* Revisions go on after 'revision', if they are not further yet.  Lasts from the next change that is committed. */
+void sqlite_db_advance(struct sqlite_db *db, uint64_t revision);
+/* Takes the lock that sqlite_db_open takes, on what is to be put at 'path'; closing '*ret_fd' gives it up. */
+int sqlite_db_lock(const char *path, int *ret_fd, struct err *e);
+/* Bytes of the file, and of those the free pages. */
+int sqlite_db_space(struct sqlite_db *db, uint64_t *ret_size, uint64_t *ret_unused, struct err *e);
+/* Writes the file anew, without free pages. */
+int sqlite_db_vacuum(struct sqlite_db *db, struct err *e);
+
 /* Does 'w' within the open transaction, which it begins when there is none, and sets its error, revision and
  * prev; a condition that does not hold is no error of this function. */
 int sqlite_db_apply(struct sqlite_db *db, struct store_write *w, struct err *e);

@@ -17,7 +17,11 @@ int store_open(struct loop *l, const struct store_config *cfg, struct store **re
 {
     for (size_t i = 0; i < ARRAY_SIZE(backends); i++) {
         if (streq_null(cfg->backend, backends[i].name)) {
-            return backends[i].open(l, cfg, ret, e);
+            int r = backends[i].open(l, cfg, ret, e);
+            if (r == 0) {
+                (*ret)->importing = cfg->importing;
+            }
+            return r;
         }
     }
     return err_set(e, -EINVAL, "store \"%s\": not one of sqlite, etcd, memory",
@@ -83,22 +87,36 @@ static int write_refusal(const struct store *s, const char *key, const struct bl
     return value && value->size > STORE_MAX_VALUE ? -E2BIG : 0;
 }
 
-static void write_new(struct store *s, const char *key, struct blob *value, uint64_t expect,
-                      store_done_fn *done, void *ctx)
+static struct store_write *call_new(store_done_fn *done, void *ctx)
 {
     struct store_write *w = NEW(struct store_write);
     list_init(&w->node);
+    w->done = done;
+    w->ctx = ctx;
+    return w;
+}
+
+/* Calls back with w->error, but not now. */
+static void settle(struct store *s, struct store_write *w)
+{
+    list_push_back(&s->refused, &w->node);
+    loop_task_queue(&s->refuse);
+}
+
+void store_write_guarded(struct store *s, const char *key, struct blob *value, uint64_t expect,
+                         const char *guard, uint64_t at, store_done_fn *done, void *ctx)
+{
+    struct store_write *w = call_new(done, ctx);
     w->key = xstrdup(key);
     w->value = value ? blob_ref(value) : NULL;
     w->expect = expect;
-    w->done = done;
-    w->ctx = ctx;
+    w->guard = guard ? xstrdup(guard) : NULL;
+    w->guard_at = at;
     w->error = write_refusal(s, key, value);
     if (w->error == 0) {
         s->ops->write(s, w);
     } else {
-        list_push_back(&s->refused, &w->node);
-        loop_task_queue(&s->refuse);
+        settle(s, w);
     }
 }
 
@@ -106,12 +124,28 @@ void store_put(struct store *s, const char *key, struct blob *value, uint64_t ex
                store_done_fn *done, void *ctx)
 {
     assert(value);
-    write_new(s, key, value, expect, done, ctx);
+    store_write_guarded(s, key, value, expect, NULL, 0, done, ctx);
 }
 
 void store_delete(struct store *s, const char *key, uint64_t expect, store_done_fn *done, void *ctx)
 {
-    write_new(s, key, NULL, expect, done, ctx);
+    store_write_guarded(s, key, NULL, expect, NULL, 0, done, ctx);
+}
+
+bool store_is_shared(const struct store *s)
+{
+    return s->ops->sync != NULL;
+}
+
+void store_sync(struct store *s, store_done_fn *done, void *ctx)
+{
+    struct store_write *w = call_new(done, ctx);
+    w->error = s->closing ? -ECANCELED : !s->available ? -EAGAIN : 0;
+    if (w->error == 0 && s->ops->sync) {
+        s->ops->sync(s, w);
+    } else {
+        settle(s, w);
+    }
 }
 
 int store_check(const struct store_write *w, uint64_t current)
@@ -131,6 +165,7 @@ void store_write_finish(struct store_write *w, int error, uint64_t revision)
     w->done(w->ctx, error, revision);
     blob_unref(w->value);
     blob_unref(w->prev);
+    free(w->guard);
     free(w->key);
     free(w);
 }
@@ -145,9 +180,23 @@ void store_writes_fail(struct list *writes, int error)
     }
 }
 
+/* Somebody replaces what is in the store: nothing of it counts any more. */
+static void block(struct store *s)
+{
+    s->blocked = true;
+    store_report_lost(s, "an import into the registry is not finished: run \"tenet store import\" "
+                         "again if it was broken off, then start the master again");
+}
+
 void store_report_event(struct store *s, const struct store_event *ev)
 {
+    if (s->blocked) {
+        return;
+    }
     s->watcher->event(s->watcher_ctx, ev);
+    if (ev->value && !s->importing && streq(ev->key, STORE_IMPORT_KEY)) {
+        block(s);
+    }
 }
 
 void store_report_history(struct store *s, const struct store_event *ev)
@@ -157,11 +206,29 @@ void store_report_history(struct store *s, const struct store_event *ev)
     }
 }
 
+static int compare_key(const void *key, const void *item)
+{
+    return strcmp(key, ((const struct store_item *) item)->key);
+}
+
 void store_report_snapshot(struct store *s, const struct store_item *items, size_t n,
                            uint64_t revision)
 {
+    bool marked = n && bsearch(STORE_IMPORT_KEY, items, n, sizeof *items, compare_key);
+    if (s->blocked || (marked && !s->importing)) {
+        block(s);
+        return;
+    }
     s->available = true;
     s->watcher->snapshot(s->watcher_ctx, items, n, revision);
+}
+
+void store_report_resumed(struct store *s)
+{
+    if (!s->blocked) {
+        s->available = true;
+        s->watcher->resumed(s->watcher_ctx);
+    }
 }
 
 void store_report_lost(struct store *s, const char *reason)

@@ -35,16 +35,30 @@ struct store_watcher {
      * lets watches resume over a restart.  NULL: not wanted. */
     void (*history)(void *ctx, const struct store_event *ev);
     void (*event)(void *ctx, const struct store_event *ev);
-    /* Connection or disk trouble: writes fail with -EAGAIN until the next snapshot. */
+    /* Connection or disk trouble: writes fail with -EAGAIN until the next snapshot, or 'resumed'. */
     void (*lost)(void *ctx, const char *reason);
+    /* The store came back with all that happened since: the changes go on where they were.  NULL: a snapshot
+     * is wanted instead. */
+    void (*resumed)(void *ctx);
 };
 
 struct store_config {
     const char *backend;   /* "sqlite", "etcd", "memory" */
     const char *path;      /* sqlite: the database file; made with mode 0600. */
-    const char *endpoints; /* etcd: "http://host:port[,...]" */
-    unsigned history;      /* Events to keep for resumed watches; 0: 10,000. */
+    const char *endpoints; /* etcd: "https://host:port[,...]"; https for all or for none */
+    /* etcd: PEM files of the CA (NULL: the system's), and of a client certificate and its key (NULL: none). */
+    const char *ca_file, *cert_file, *key_file;
+    /* sqlite: revisions begin after this one, when the file is not further yet. */
+    uint64_t min_revision;
+    bool importing;   /* Open it also when an import into it was broken off. */
+    unsigned history; /* Events to keep for resumed watches; 0: 10,000. */
 };
+/* Keys of the store itself.  A change of one of them in the history means that what was before it is the past of
+ * another registry: it was imported, or restored from a backup. */
+#define STORE_OWN_PREFIX "/registry/tenet.io/"
+/* While this key exists, an import is under way or was broken off: the watcher is told that the store is lost. */
+#define STORE_IMPORT_KEY STORE_OWN_PREFIX "import"
+
 int store_open(struct loop *l, const struct store_config *cfg, struct store **ret, struct err *e);
 /* Begins to report to 'w' (which must outlive the store); once.  Before the first snapshot, writes fail with
  * -EAGAIN. */
@@ -59,11 +73,23 @@ DEFINE_CLEANUP(struct store *, store_close)
 #define STORE_ANY UINT64_MAX /* expect: whatever is there. */
 /* error: 0, -EEXIST (expected absent, exists), -ENOENT (does not exist), -ESTALE (exists at another
  * revision), -EAGAIN (store not available now, or the connection broke before the answer: the change may
- * have been made), -EINVAL (key not below /registry/), -E2BIG, or another errno.  'revision': of the change
- * on success.  Called exactly once, never from within the call that began the write. */
+ * have been made), -EPERM (the guard is not at its revision), -EINVAL (key not below /registry/), -E2BIG, or
+ * another errno.  'revision': of the change on success.  Called exactly once, never from within the call that began the write. */
 typedef void store_done_fn(void *ctx, int error, uint64_t revision);
 /* Creates or replaces ('value': a reference is taken) if the key's mod revision is 'expect'. */
 void store_put(struct store *s, const char *key, struct blob *value, uint64_t expect,
                store_done_fn *done, void *ctx);
 void store_delete(struct store *s, const char *key, uint64_t expect, store_done_fn *done,
                   void *ctx);
+
+/* A put, or a deletion ('value' NULL), that is done only if the key 'guard' is at mod revision 'at' in the same
+ * moment; else -EPERM, whatever else is wrong.  So a leader writes under its lease: after another one took it,
+ * nothing of the former can come through, however late it arrives. */
+void store_write_guarded(struct store *s, const char *key, struct blob *value, uint64_t expect,
+                         const char *guard, uint64_t at, store_done_fn *done, void *ctx);
+
+/* Whether others write to the same registry, so that their newest changes may not have been reported yet. */
+bool store_is_shared(const struct store *s);
+/* Calls back when every change that anybody was told of before this call has been given to the watcher:
+ * who reads what the watcher knows then reads the newest state.  -EAGAIN: it cannot be known now. */
+void store_sync(struct store *s, store_done_fn *done, void *ctx);

@@ -63,17 +63,14 @@ void etcd_range_format(struct strbuf *b, const struct etcd_range_request *q)
     put_uint(b, RANGE_KEYS_ONLY, q->keys_only);
 }
 
-static void format_compare(struct strbuf *b, const struct etcd_txn_request *q)
+static void format_compare(struct strbuf *b, unsigned result, struct etcd_bytes key,
+                           uint64_t revision)
 {
-    if (q->condition == ETCD_IF_TRUE) {
-        return;
-    }
-    bool exists = q->condition == ETCD_IF_EXISTS;
     size_t compare = pb_begin(b, TXN_COMPARE);
-    put_uint(b, COMPARE_RESULT, exists ? COMPARE_GREATER : COMPARE_EQUAL);
+    put_uint(b, COMPARE_RESULT, result);
     put_uint(b, COMPARE_TARGET, TARGET_MOD);
-    put_bytes(b, COMPARE_KEY, q->key);
-    pb_put_uint(b, COMPARE_MOD_REVISION, exists ? 0 : q->revision);
+    put_bytes(b, COMPARE_KEY, key);
+    pb_put_uint(b, COMPARE_MOD_REVISION, revision);
     pb_end(b, compare);
 }
 
@@ -94,15 +91,30 @@ static void format_action(struct strbuf *b, const struct etcd_txn_request *q)
     pb_end(b, op);
 }
 
-void etcd_txn_format(struct strbuf *b, const struct etcd_txn_request *q)
+static void format_read(struct strbuf *b, struct etcd_bytes key)
 {
-    format_compare(b, q);
-    format_action(b, q);
     size_t op = pb_begin(b, TXN_FAILURE);
     size_t request = pb_begin(b, OP_RANGE);
-    etcd_range_format(b, &(struct etcd_range_request){.key = q->key, .keys_only = true});
+    etcd_range_format(b, &(struct etcd_range_request){.key = key, .keys_only = true});
     pb_end(b, request);
     pb_end(b, op);
+}
+
+void etcd_txn_format(struct strbuf *b, const struct etcd_txn_request *q)
+{
+    if (q->condition == ETCD_IF_AT) {
+        format_compare(b, COMPARE_EQUAL, q->key, q->revision);
+    } else if (q->condition == ETCD_IF_EXISTS) {
+        format_compare(b, COMPARE_GREATER, q->key, 0);
+    }
+    if (q->guard.size) {
+        format_compare(b, COMPARE_EQUAL, q->guard, q->guard_revision);
+    }
+    format_action(b, q);
+    format_read(b, q->key);
+    if (q->guard.size) {
+        format_read(b, q->guard);
+    }
 }
 
 void etcd_compact_format(struct strbuf *b, uint64_t revision)
@@ -278,8 +290,9 @@ static int take_response_op(const struct pb_field *f, void *ret)
     struct etcd_range_response range;
     struct etcd_kv kv;
     int error = etcd_range_parse(f->data, f->size, &range);
-    if (error == 0 && etcd_range_next(&range, &kv)) {
-        r->mod_revision = kv.mod_revision;
+    if (error == 0) {
+        uint64_t *to = r->n_ranges++ ? &r->guard_revision : &r->mod_revision;
+        *to = etcd_range_next(&range, &kv) ? kv.mod_revision : 0;
     }
     return error;
 }

@@ -55,12 +55,15 @@ enum etcd_condition {
     ETCD_IF_AT,     /* It is at mod revision 'revision'; 0: it is not there. */
 };
 enum etcd_action { ETCD_PUT, ETCD_DELETE, ETCD_NOTHING };
-/* If the condition holds, the action; else the key is read. */
+/* If the condition holds, and the key 'guard' (size 0: none) is at 'guard_revision', the action; else both keys are
+ * read. */
 struct etcd_txn_request {
     struct etcd_bytes key, value;
     enum etcd_condition condition;
     uint64_t revision;
     enum etcd_action action;
+    struct etcd_bytes guard;
+    uint64_t guard_revision;
 };
 void etcd_txn_format(struct strbuf *b, const struct etcd_txn_request *q);
 
@@ -68,6 +71,8 @@ struct etcd_txn_response {
     struct etcd_header header; /* Its revision is that of the change. */
     bool succeeded;            /* The condition held. */
     uint64_t mod_revision;     /* Of the key when it did not; 0: absent. */
+    uint64_t guard_revision;   /* Of the guard when it did not; 0: absent, or there is none. */
+    unsigned n_ranges;         /* Keys read. */
 };
 int etcd_txn_parse(const void *data, size_t size, struct etcd_txn_response *ret);
 

@@ -115,6 +115,16 @@ void pb_put_bytes(struct strbuf *b, uint32_t number, const void *p, size_t size)
     strbuf_add(b, p, size);
 }
 
+void pb_put_double(struct strbuf *b, uint32_t number, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    put_tag(b, number, PB_FIXED64);
+    for (int i = 0; i < 64; i += 8) {
+        strbuf_addc(b, (char) (bits >> i & 0xff));
+    }
+}
+
 /* The length goes before the content and is known after it: room for one byte is left, and the content
  * moved when that is not enough. */
 size_t pb_begin(struct strbuf *b, uint32_t number)

@@ -35,6 +35,7 @@ int pb_next(struct pb_reader *r, struct pb_field *ret);
 /* Appends a field.  Fields that have their default (0, false, empty) may be left out by the caller. */
 void pb_put_uint(struct strbuf *b, uint32_t number, uint64_t value);
 void pb_put_bytes(struct strbuf *b, uint32_t number, const void *p, size_t size);
+void pb_put_double(struct strbuf *b, uint32_t number, double value);
 /* A nested message is what is appended between the two; 'mark' is what pb_begin returned. */
 size_t pb_begin(struct strbuf *b, uint32_t number);
 void pb_end(struct strbuf *b, size_t mark);

@@ -154,6 +154,49 @@ def test_what_oc_writes_is_carried_out(cluster):
         assert done(), text
 
 
+def test_requests_of_oc_adm_pod_network(cluster):
+    """What oc asks, request by request: the plug-in, the projects (by name and by label), their NetNamespaces."""
+    def raw(path):
+        return json.loads(cluster.lab.kubectl("get", "--raw", path).stdout)
+    net, project = "/apis/network.openshift.io/v1", "/apis/project.openshift.io/v1"
+    assert raw(f"{net}/clusternetworks/default")["pluginName"].lower() == "redhat/openshift-ovs-multitenant"
+    blue = raw(f"{project}/projects/blue")
+    assert (blue["kind"], blue["apiVersion"]) == ("Project", "project.openshift.io/v1")
+    assert blue["metadata"]["name"] == "blue" and blue["status"]["phase"] == "Active"
+    cluster.lab.kubectl("label", "project", "blue", "team=a")
+    try:
+        chosen = raw(f"{project}/projects?labelSelector=team%3Da")
+        assert chosen["kind"] == "ProjectList" and [o["metadata"]["name"] for o in chosen["items"]] == ["blue"]
+        for o in chosen["items"]:
+            netns = raw(f"{net}/netnamespaces/{o['metadata']['name']}")
+            netns["metadata"].setdefault("annotations", {})[CHANGE] = "join:red"
+            cluster.lab.kubectl("replace", "--validate=false", "-f", "-", input=json.dumps(netns))
+        wait_for("the join", lambda: CHANGE not in raw(f"{net}/netnamespaces/blue")["metadata"].get("annotations", {}))
+        assert cluster.netid("blue") == cluster.netid("red")
+    finally:
+        cluster.lab.kubectl("label", "project", "blue", "team-")
+
+
+def test_projects_are_namespaces(cluster):
+    kubectl = cluster.lab.kubectl
+    kubectl("create", "--validate=false", "-f", "-", input=json.dumps({
+        "apiVersion": "project.openshift.io/v1", "kind": "Project",
+        "metadata": {"name": "violet", "annotations": {"openshift.io/display-name": "Violet things"}}}))
+    try:
+        assert cluster.lab.object("namespace", "violet")["metadata"]["annotations"] == {
+            "openshift.io/display-name": "Violet things"}
+        shown = kubectl("get", "projects", "violet").stdout.split("\n")
+        assert shown[0].split() == ["NAME", "DISPLAY", "NAME", "STATUS"]
+        assert shown[1].split() == ["violet", "Violet", "things", "Active"]
+        wait_for("its network", lambda: cluster.netid("violet"))
+        kubectl("create", "configmap", "kept", "-n", "violet")
+    finally:
+        kubectl("delete", "project", "violet")
+    assert kubectl("get", "namespace", "violet", check=False).returncode != 0
+    r = kubectl("delete", "project", "default", check=False)
+    assert r.returncode != 0 and "may not be deleted" in r.stderr
+
+
 def test_bad_requests_are_refused_by_the_api(cluster):
     for project, text in (("blue", "join"), ("blue", "join:"), ("blue", "join:A_b"), ("blue", "join:a:b"),
                           ("blue", "split"), ("blue", ""), ("default", "isolate")):

@@ -377,6 +377,18 @@ def test_a_node_has_what_is_its_own(c):
     assert c.ask(c.user("system:node:n2"), "GET", "/api/v1/nodes/n2")[0] == 403
 
 
+def test_nodes_know_all_pods_where_policy_needs_them(cluster):
+    c = cluster(networkConfig={"networkPluginName": "redhat/openshift-ovs-networkpolicy"})
+    node = c.user("system:node:n1", "system:nodes")
+    for path in ("/api/v1/pods", "/api/v1/nodes", "/api/v1/namespaces", "/apis/networking.k8s.io/v1/networkpolicies",
+                 "/apis/policy.networking.k8s.io/v1alpha1/adminnetworkpolicies",
+                 "/apis/policy.networking.k8s.io/v1alpha1/baselineadminnetworkpolicies"):
+        assert c.ask(node, "GET", path)[0] == 200, path
+    assert c.ask(node, "GET", "/api/v1/secrets")[0] == 403
+    assert c.ask(node, "POST", "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies",
+                 {"metadata": {"name": "p"}, "spec": {"podSelector": {}}})[0] == 403
+
+
 @pytest.fixture
 def tls_lab():
     """A lab with HTTPS and two nodes: its name, and a function that runs `tenet lab`."""
@@ -778,3 +790,24 @@ def test_kubectl(c):
                  "--token", "wrong", "get", "pods"], check=False,
                 env={**lablib.environment(), "HOME": str(c.dir), "KUBECONFIG": "/dev/null"})
     assert wrong.returncode == 1 and "You must be logged in to the server" in wrong.stderr
+
+
+def test_each_sees_the_own_projects(c):
+    """Listed and watched are the projects that one may get; whoever may list namespaces sees all."""
+    path = "/apis/project.openshift.io/v1/projects"
+    for name in ("red", "blue"):
+        c.namespace(name)
+    c.bind("red", "jane-views", "view", user="jane")
+    jane = c.user("jane")
+
+    def names(who, path=path):
+        return {o["metadata"]["name"] for o in c.ask(who, "GET", path, want=200)["items"]}
+    assert names(jane) == {"red"}
+    assert names(jane, path + "?limit=1") == {"red"} and names(jane, path + "?fieldSelector=metadata.name%3Dblue") == set()
+    assert {"red", "blue", "default"} <= names(c._admin)
+    assert c.ask(jane, "GET", path + "/red", want=200)["kind"] == "Project"
+    for who, what in ((jane, path + "/blue"), (jane, "/api/v1/namespaces"), (None, path)):
+        assert c.ask(who, "GET", what)[0] == 403, what
+    assert c.ask(jane, "DELETE", path + "/red")[0] == 403
+    seen = c.call(path + "?watch=1&timeoutSeconds=1", jane, {}, None, "GET")[1]
+    assert {json.loads(line)["object"]["metadata"]["name"] for line in seen.splitlines()} == {"red"}

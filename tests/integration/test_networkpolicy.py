@@ -13,6 +13,7 @@ import pytest
 
 from lab import CNI, TENET, environment, run, wait_for
 from netpol import Cluster, admin, baseline, expr, labels, netpol
+from test_explain import drops
 
 NODES = {"x/a": "node1", "x/b": "node1", "x/c": "node2", "y/a": "node1", "y/b": "node2", "y/c": "node2",
          "z/a": "node1", "z/b": "node2", "z/c": "node2"}
@@ -311,6 +312,9 @@ def test_trace_names_the_policy_that_decides(cluster):
             assert any(named in s["object"] for s in steps), (src, dst, number, steps)
             assert t["verdict"]["allowed"] == (cause is None) == (r.returncode == 0), t["verdict"]
             assert t["verdict"].get("cause") == cause and t["verdict"]["agreed"], t["verdict"]
+        wait_for("the counters of what was denied", lambda: all(
+            any(drops(cluster.lab, n["name"])[cause] for n in cluster.lab.status()["nodes"])
+            for cause in ("ingress-denied", "egress-denied")))
     finally:
         lift(cluster, [p])
 

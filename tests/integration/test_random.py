@@ -144,7 +144,8 @@ class Maker:
                                  [{"portRange": {"protocol": "UDP", "start": 1, "end": number}}],
                                  [{"namedPort": self.rng.choice(("web", "dns"))}]])
         peers = [self.who() for _ in range(self.rng.randint(1, 2))]
-        if key == "to" and self.chance(.3):
+        named = ports and "namedPort" in ports[0]  # networks have no names of ports
+        if key == "to" and not named and self.chance(.3):
             peers.append({"networks": [self.block()]})
         return {"action": self.rng.choice(actions), key: peers, **({"ports": ports} if ports else {})}
 

@@ -30,7 +30,7 @@ static void kinds_are_found_by_what_users_type(void **state)
         {"pod", "pods"},
         {"no", "nodes"},
         {"ns", "namespaces"},
-        {"project", "namespaces"},
+        {"project", "projects"},
         {"HostSubnet", "hostsubnets"},
         {"hostsubnets.network.openshift.io", "hostsubnets"},
         {"hostsubnets.v1.network.openshift.io", "hostsubnets"},

@@ -68,6 +68,29 @@ static void a_namespace_comes_out_as_json(void **state)
               "\"finalizers\":[\"x/y\",\"z/w\"]},\"spec\":{\"finalizers\":[\"kubernetes\"]}}");
 }
 
+static void a_config_map_comes_out_as_json(void **state)
+{
+    CLEANUP_STRBUF struct strbuf raw = STRBUF_INIT;
+    size_t meta = pb_begin(&raw, 1);
+    pb_put_bytes(&raw, 1, "c", 1);
+    pb_end(&raw, meta);
+    for (uint32_t number = 2; number <= 3; number++) {
+        size_t entry = pb_begin(&raw, number);
+        pb_put_bytes(&raw, 1, "k", 1);
+        pb_put_bytes(&raw, 2, "v", 1);
+        pb_end(&raw, entry);
+    }
+    pb_put_uint(&raw, 4, 1);
+    CLEANUP(json_free) struct json *obj = NULL;
+    struct err e = {0};
+    assert_int_equal(decode("ConfigMap", &raw, &obj, &e), 0);
+    CLEANUP_FREE char *text = json_to_text(obj);
+    assert_string_equal(text,
+                        "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":"
+                        "\"c\"},\"data\":{\"k\":\"v\"},\"binaryData\":{\"k\":\"dg==\"},"
+                        "\"immutable\":true}");
+}
+
 static void what_is_not_known_is_refused_not_dropped(void **state)
 {
     CLEANUP_STRBUF struct strbuf raw = STRBUF_INIT;
@@ -117,6 +140,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_namespace_comes_out_as_json),
+        cmocka_unit_test(a_config_map_comes_out_as_json),
         cmocka_unit_test(what_is_not_known_is_refused_not_dropped),
         cmocka_unit_test(malformed_bytes_are_refused),
     };

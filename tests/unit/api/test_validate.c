@@ -40,6 +40,9 @@ static const struct sample samples[] = {
      "\"egressCIDRs\":[\"192.0.2.0/24\"]}"},
     {"netnamespaces", "{\"metadata\":{\"name\":\"red\"},\"netname\":\"red\",\"netid\":11,"
                       "\"egressIPs\":[\"192.0.2.7\"]}"},
+    {"leases", "{\"metadata\":{\"name\":\"l\",\"namespace\":\"red\"},\"spec\":{\"holderIdentity\":"
+               "\"a\",\"leaseDurationSeconds\":15,\"leaseTransitions\":0,\"acquireTime\":"
+               "\"2026-01-02T03:04:05.000006Z\",\"renewTime\":\"2026-01-02T03:04:05.000006Z\"}}"},
     {"networkpolicies",
      "{\"metadata\":{\"name\":\"p\",\"namespace\":\"red\"},\"spec\":{\"podSelector\":{"
      "\"matchLabels\":{\"app\":\"db\"},\"matchExpressions\":[{\"key\":\"a\",\"operator\":\"In\","
@@ -190,6 +193,12 @@ static const struct bad bad[] = {
     {"events", "{\"involvedObject\":{\"namespace\":null}}", "involvedObject.namespace", I, NULL},
     {"events", "{\"lastTimestamp\":\"yesterday\"}", "lastTimestamp", I, "RFC 3339"},
     {"events", "{\"count\":-1}", "count", I, NULL},
+    /* Lease. */
+    {"leases", "{\"spec\":[]}", "spec", I, "object"},
+    {"leases", "{\"spec\":{\"holderIdentity\":7}}", "spec.holderIdentity", I, NULL},
+    {"leases", "{\"spec\":{\"leaseDurationSeconds\":0}}", "spec.leaseDurationSeconds", I, NULL},
+    {"leases", "{\"spec\":{\"leaseTransitions\":-1}}", "spec.leaseTransitions", I, NULL},
+    {"leases", "{\"spec\":{\"renewTime\":\"soon\"}}", "spec.renewTime", I, "RFC 3339"},
     /* ClusterNetwork. */
     {"clusternetworks", "{\"serviceNetwork\":null}", "serviceNetwork", R, NULL},
     {"clusternetworks", "{\"serviceNetwork\":\"172.30.1.0/16\"}", "serviceNetwork", I, NULL},

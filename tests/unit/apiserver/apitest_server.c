@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The API server alone, for tests with real clients: over a memory store, or over SQLite to test restarts.
  *
- *     apitest_server [DATABASE]     prints its port, and serves until its standard input ends
+ *     apitest_server [--without GROUP] [DATABASE]
+ *
+ * It prints its port, and serves until its standard input ends.  The kinds of GROUP are not compiled in then: it is
+ * what another API server is for them, to which they come as CustomResourceDefinitions.
  *
  * There are no controllers: the namespace "default" is made here, and a namespace that is being deleted is
  * finalized as soon as it is empty, so that a client that waits for the deletion sees it happen. */
@@ -63,9 +66,15 @@ static void stop(void *ctx)
 int main(int argc, char **argv)
 {
     struct program p = {.loop = loop_new()};
+    const char *without = NULL;
+    if (argc > 2 && streq(argv[1], "--without")) {
+        without = argv[2];
+        argc -= 2;
+        argv += 2;
+    }
     struct store_config store_cfg = {.backend = argc > 1 ? "sqlite" : "memory",
                                      .path = argc > 1 ? argv[1] : NULL};
-    struct apiserver_config cfg = {.ready = ready, .ctx = &p};
+    struct apiserver_config cfg = {.without_group = without, .ready = ready, .ctx = &p};
     struct store *store;
     struct err e = {0};
     int fd;

@@ -118,7 +118,7 @@ static char *walk_text(struct cache *c, const char *after, uint64_t revision)
     struct cache_walk w;
     struct object *o;
     int field = api_field_find(nets(c)->kind, "netid");
-    cache_walk_init(&w, nets(c), NULL, after, revision);
+    cache_walk_init(&w, nets(c), &(struct cache_range){.after = after}, revision);
     while ((o = cache_walk_next(&w))) {
         strbuf_addf(&b, "%s=%s ", o->key, api_index_field(o->index, (size_t) field));
     }
@@ -133,8 +133,8 @@ static void every_past_state_in_the_window_can_be_read(void **state)
     struct cache c;
     unsigned ids[NAMES] = {0};
     static char *states[STEPS + 1];
-    cache_init(&c, WINDOW, SIZE_MAX / 2);
-    cache_load(&c, NULL, 0, 0);
+    cache_init(&c, NULL, WINDOW, SIZE_MAX / 2);
+    cache_load(&c, NULL, 0, 0, NULL, NULL);
     states[0] = xstrdup(";");
     for (unsigned step = 1; step <= STEPS; step++) {
         unsigned i = rnd(NAMES);
@@ -184,7 +184,7 @@ static void history_lets_watches_resume_over_a_restart(void **state)
     CLEANUP(blob_unref) struct blob *a2 = value_of("a", 12);
     CLEANUP(blob_unref) struct blob *b1 = value_of("b", 13);
     CLEANUP(blob_unref) struct blob *d1 = value_of("d", 14);
-    cache_init(&c, 100, SIZE_MAX / 2);
+    cache_init(&c, NULL, 100, SIZE_MAX / 2);
     const struct store_event history[] = {
         {PREFIX "a", a2, a1, 6}, {PREFIX "b", b1, NULL, 7}, {PREFIX "d", NULL, d1, 8}};
     for (size_t i = 0; i < ARRAY_SIZE(history); i++) {
@@ -194,7 +194,7 @@ static void history_lets_watches_resume_over_a_restart(void **state)
     const struct store_item items[] = {
         {PREFIX "a", a2, 6}, {PREFIX "b", b1, 7}, {PREFIX "e", e1, 2}};
     assert_false(c.ready);
-    cache_load(&c, items, ARRAY_SIZE(items), 9);
+    cache_load(&c, items, ARRAY_SIZE(items), 9, NULL, NULL);
     assert_true(c.ready);
     assert_int_equal(c.revision, 9);
     assert_int_equal(nets(&c)->floor, 5);
@@ -216,12 +216,12 @@ static void a_second_snapshot_replaces_everything(void **state)
     struct cache c;
     CLEANUP(blob_unref) struct blob *a = value_of("a", 11);
     CLEANUP(blob_unref) struct blob *b = value_of("b", 12);
-    cache_init(&c, 100, SIZE_MAX / 2);
-    cache_load(&c, NULL, 0, 3);
+    cache_init(&c, NULL, 100, SIZE_MAX / 2);
+    cache_load(&c, NULL, 0, 3, NULL, NULL);
     assert_int_equal(nets(&c)->floor, 3);
     feed(&c, "a", a, 4);
     const struct store_item items[] = {{PREFIX "b", b, 8}};
-    cache_load(&c, items, 1, 9);
+    cache_load(&c, items, 1, 9, NULL, NULL);
     CLEANUP_FREE char *now = walk_text(&c, NULL, 9);
     assert_string_equal(now, "b=12 ;");
     assert_int_equal(nets(&c)->floor, 9);
@@ -232,8 +232,8 @@ static void a_second_snapshot_replaces_everything(void **state)
 static void foreign_and_broken_values_do_no_harm(void **state)
 {
     struct cache c;
-    cache_init(&c, 100, SIZE_MAX / 2);
-    cache_load(&c, NULL, 0, 0);
+    cache_init(&c, NULL, 100, SIZE_MAX / 2);
+    cache_load(&c, NULL, 0, 0, NULL, NULL);
     struct cache_event ev;
     CLEANUP(blob_unref) struct blob *junk = blob_new("{", 1);
     CLEANUP(blob_unref)

@@ -131,20 +131,77 @@ static void a_lost_store_takes_no_writes_but_reads_go_on(void **state)
     struct watcher *w = watcher_new(&b->h, NETS "?watch=1&resourceVersion=5", NULL);
     store_report_lost(&b->store->base, "disk on fire");
     CLEANUP_ANSWER struct answer write = ask_ok(&b->h, "POST", NETS, NET_A, 503);
+    assert_non_null(strstr(at(&write, "message"), "disk on fire"));
+    assert_string_equal(at(&write, "details.retryAfterSeconds"), "1");
     CLEANUP_ANSWER struct answer gone = ask_ok(&b->h, "DELETE", NETS "/a", NULL, 503);
     CLEANUP_ANSWER struct answer read = ask_ok(&b->h, "GET", NETS "/a", NULL, 200);
     CLEANUP_ANSWER struct answer not_ready = ask_ok(&b->h, "GET", "/readyz", NULL, 503);
     watcher_expect(w, 0);
     assert_false(w->ended);
-    /* Back with another state: the watch ends, and nobody can resume over the gap. */
+    /* Back with another state: the watch is told the difference; nobody can begin one in the gap. */
     snapshot(b, "{\"metadata\":{\"name\":\"a\"},\"netname\":\"a\",\"netid\":77}", 9);
+    watcher_expect(w, 1);
+    CLEANUP_FREE char *told = watcher_summary(w);
+    assert_string_equal(told, "MODIFIED a@9");
+    assert_false(w->ended);
+    /* Back with an older state, as from a backup: clients have to list. */
+    store_report_lost(&b->store->base, "restored");
+    snapshot(b, "{\"metadata\":{\"name\":\"a\"},\"netname\":\"a\",\"netid\":66}", 7);
     watcher_expect_end(w);
     watcher_free(w);
+    store_report_lost(&b->store->base, "again");
+    snapshot(b, "{\"metadata\":{\"name\":\"a\"},\"netname\":\"a\",\"netid\":77}", 9);
     CLEANUP_ANSWER struct answer again = ask_ok(&b->h, "GET", NETS "/a", NULL, 200);
     assert_string_equal(at(&again, "netid"), "77");
     w = watcher_new(&b->h, NETS "?watch=1&resourceVersion=5", NULL);
     watcher_expect(w, 1);
     assert_string_equal(json_path_string(json_at(w->events, 0), "type", NULL), "ERROR");
+    watcher_free(w);
+    bench_free(b);
+}
+
+static void snapshot_of(struct bench *b, const char *const names[], const uint64_t revisions[],
+                        size_t n, uint64_t revision)
+{
+    struct store_item items[8] = {0};
+    struct blob *values[8] = {0};
+    for (size_t i = 0; i < n; i++) {
+        CLEANUP_FREE char *text =
+            xasprintf("{\"metadata\":{\"name\":\"%s\"},\"netname\":\"%s\",\"netid\":%zu}", names[i],
+                      names[i], 10 + i);
+        values[i] = blob_new(text, strlen(text));
+        items[i] = (struct store_item){xasprintf(KEY "%s", names[i]), values[i], revisions[i]};
+    }
+    store_report_snapshot(&b->store->base, items, n, revision);
+    for (size_t i = 0; i < n; i++) {
+        free((char *) items[i].key);
+        blob_unref(values[i]);
+    }
+}
+
+/* etcd compacted its history while we were away: each object's last state is told, in order, and what is gone. */
+static void what_changed_during_a_loss_is_told_once_and_in_order(void **state)
+{
+    struct bench *b = bench_new();
+    snapshot_of(b, (const char *const[]){"a", "b", "c", "d"}, (const uint64_t[]){1, 2, 3, 4}, 4, 5);
+    struct watcher *w = watcher_new(&b->h, NETS "?watch=1&resourceVersion=5", NULL);
+    store_report_lost(&b->store->base, "etcd compacted its history");
+    snapshot_of(b, (const char *const[]){"a", "b", "e", "f"}, (const uint64_t[]){9, 2, 8, 7}, 4,
+                12);
+    watcher_expect(w, 5);
+    CLEANUP_FREE char *told = watcher_summary(w);
+    assert_string_equal(told, "ADDED f@7, ADDED e@8, MODIFIED a@9, DELETED c@12, DELETED d@12");
+    /* The same again: nothing. */
+    store_report_lost(&b->store->base, "once more");
+    snapshot_of(b, (const char *const[]){"a", "b", "e", "f"}, (const uint64_t[]){9, 2, 8, 7}, 4,
+                12);
+    assert_int_equal(apiserver_revision(b->h.api), 12);
+    watcher_expect(w, 5);
+    assert_false(w->ended);
+    /* Another past: what a client has seen is not true any more. */
+    store_report_lost(&b->store->base, "a backup was restored");
+    snapshot_of(b, (const char *const[]){"a", "b"}, (const uint64_t[]){9, 11}, 2, 20);
+    watcher_expect_end(w);
     watcher_free(w);
     bench_free(b);
 }
@@ -155,10 +212,9 @@ static void errors_of_the_store_have_a_status_each(void **state)
         int error, status;
         const char *reason;
     } cases[] = {
-        {-EAGAIN, 503, "ServiceUnavailable"},
-        {-E2BIG, 413, "RequestEntityTooLarge"},
-        {-EIO, 500, "InternalError"},
-        {-ENOSPC, 500, "InternalError"},
+        {-EAGAIN, 503, "ServiceUnavailable"},  {-E2BIG, 413, "RequestEntityTooLarge"},
+        {-EIO, 500, "InternalError"},          {-ENOSPC, 507, "InsufficientStorage"},
+        {-EDQUOT, 507, "InsufficientStorage"},
     };
     struct bench *b = bench_new();
     snapshot(b, NET_A, 5);
@@ -218,6 +274,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(until_the_snapshot_is_there_nothing_is_served),
         cmocka_unit_test(a_lost_store_takes_no_writes_but_reads_go_on),
+        cmocka_unit_test(what_changed_during_a_loss_is_told_once_and_in_order),
         cmocka_unit_test(errors_of_the_store_have_a_status_each),
         cmocka_unit_test(endless_races_end_in_a_conflict),
         cmocka_unit_test(held_writes_are_dropped_at_the_end),

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -137,6 +138,17 @@ static void initial_events_end_with_a_bookmark(void **state)
                                          "k8s.io/initial-events-end", NULL),
                         "true");
     watcher_free(w);
+    /* In a table the only row of the bookmark has it. */
+    w = watcher_new(h,
+                    NETS "?watch=1&sendInitialEvents=true&allowWatchBookmarks=true&"
+                         "resourceVersionMatch=NotOlderThan",
+                    "application/json;as=Table;v=v1;g=meta.k8s.io");
+    watcher_expect(w, 2);
+    const struct json *row = json_at(json_path(event(w, 1), "object", "rows", NULL), 0);
+    assert_string_equal(json_path_string(row, "object", "metadata", "annotations",
+                                         "k8s.io/initial-events-end", NULL),
+                        "true");
+    watcher_free(w);
     w = watcher_new(h, NETS "?watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan",
                     NULL);
     free(make_net(h, "b", 12, NULL));
@@ -188,7 +200,8 @@ static void a_window_is_bounded_in_bytes_too(void **state)
     struct harness *h = harness_new(&cfg, NULL);
     CLEANUP_FREE char *old = make_net(h, "a", 11, NULL);
     for (int i = 0; i < 12; i++) {
-        CLEANUP_FREE char *patch = xasprintf("{\"netid\":%d,\"fill\":\"%020000d\"}", 100 + i, 0);
+        CLEANUP_FREE char *patch = xasprintf(
+            "{\"netid\":%d,\"metadata\":{\"annotations\":{\"fill\":\"%020000d\"}}}", 100 + i, 0);
         merge(h, NETS "/a", patch);
     }
     struct watcher *w = watch_from(h, NETS, old, NULL);
@@ -422,7 +435,8 @@ static void a_client_that_does_not_read_falls_behind_alone(void **state)
     int fd = lazy_watch(h, NETS "?watch=1");
     struct watcher *w = watch_from(h, NETS, version, NULL);
     for (int i = 0; i < 60; i++) {
-        CLEANUP_FREE char *patch = xasprintf("{\"netid\":%d,\"fill\":\"%0200000d\"}", 100 + i, 0);
+        CLEANUP_FREE char *patch = xasprintf(
+            "{\"netid\":%d,\"metadata\":{\"annotations\":{\"fill\":\"%0200000d\"}}}", 100 + i, 0);
         merge(h, NETS "/a", patch);
     }
     watcher_expect(w, 60);
@@ -439,12 +453,70 @@ static void a_client_that_reads_late_catches_up(void **state)
     CLEANUP_FREE char *version = make_net(h, "a", 11, NULL);
     int fd = lazy_watch(h, NETS "?watch=1");
     for (int i = 0; i < 60; i++) {
-        CLEANUP_FREE char *patch = xasprintf("{\"netid\":%d,\"fill\":\"%0200000d\"}", 100 + i, 0);
+        CLEANUP_FREE char *patch = xasprintf(
+            "{\"netid\":%d,\"metadata\":{\"annotations\":{\"fill\":\"%0200000d\"}}}", 100 + i, 0);
         merge(h, NETS "/a", patch);
     }
     delete (h, NETS "/a");
     read_until(h, fd, "\"DELETED\"");
     close(fd);
+}
+
+/* Every one of very many watchers gets every change, in order, from one encoding of it. */
+static void a_thousand_watchers_see_the_same(void **state)
+{
+    struct harness *h = *state;
+    struct rlimit files;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+    files.rlim_cur = files.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+    size_t n = MIN((size_t) 1000, (size_t) (files.rlim_max - 200) / 2);
+    CLEANUP_FREE char *version = make_net(h, "a", 11, NULL);
+    CLEANUP_FREE struct watcher **all = xcalloc(n, sizeof(struct watcher *));
+    for (size_t i = 0; i < n; i++) {
+        all[i] = watch_from(h, NETS, version, NULL);
+    }
+    for (int i = 0; i < 3; i++) {
+        CLEANUP_FREE char *patch = xasprintf("{\"netid\":%d}", 100 + i);
+        merge(h, NETS "/a", patch);
+    }
+    CLEANUP_FREE char *first = NULL;
+    for (size_t i = 0; i < n; i++) {
+        watcher_expect(all[i], 3);
+        CLEANUP_FREE char *summary = watcher_summary(all[i]);
+        first = first ? first : xstrdup(summary);
+        assert_string_equal(summary, first);
+        watcher_free(all[i]);
+    }
+}
+
+/* The watchers of one node are told of its pods only, of those that come and go, too. */
+static void a_pod_that_is_bound_appears_at_its_node(void **state)
+{
+    struct harness *h = *state;
+    static const char pods[] = "/api/v1/namespaces/default/pods";
+    struct watcher *a =
+        watcher_new(h, "/api/v1/pods?watch=1&fieldSelector=spec.nodeName%3Da", NULL);
+    struct watcher *b =
+        watcher_new(h, "/api/v1/pods?watch=1&fieldSelector=spec.nodeName%3Db", NULL);
+    struct watcher *none =
+        watcher_new(h, "/api/v1/pods?watch=1&fieldSelector=spec.nodeName%3D", NULL);
+    CLEANUP_ANSWER struct answer made =
+        ask_ok(h, "POST", pods, "{\"metadata\":{\"name\":\"p\"},\"spec\":{}}", 201);
+    merge(h, "/api/v1/namespaces/default/pods/p", "{\"spec\":{\"nodeName\":\"a\"}}");
+    merge(h, "/api/v1/namespaces/default/pods/p", "{\"metadata\":{\"labels\":{\"x\":\"y\"}}}");
+    delete (h, "/api/v1/namespaces/default/pods/p");
+    watcher_expect(a, 3);
+    watcher_expect(none, 2);
+    watcher_expect(b, 0);
+    assert_string_equal(type(a, 0), "ADDED");
+    assert_string_equal(type(a, 1), "MODIFIED");
+    assert_string_equal(type(a, 2), "DELETED");
+    assert_string_equal(type(none, 0), "ADDED");
+    assert_string_equal(type(none, 1), "DELETED");
+    watcher_free(a);
+    watcher_free(b);
+    watcher_free(none);
 }
 
 int main(void)
@@ -466,6 +538,8 @@ int main(void)
         T(a_client_that_reads_late_catches_up),
         T(a_large_beginning_does_not_cut_the_watch),
         cmocka_unit_test(a_client_that_does_not_read_falls_behind_alone),
+        T(a_thousand_watchers_see_the_same),
+        T(a_pod_that_is_bound_appears_at_its_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 /* What the commands read: resources of the command line, and manifests. */
 #include "cli/manifest.h"
 #include "cli/resource.h"
+#include "client/discovery.h"
 
 #include "base/mem.h"
 #include "net/process.h"
@@ -12,13 +13,14 @@
 
 #include <cmocka.h>
 
-/* "KIND:NAME KIND: ..." of what 'n' arguments mean, or the error. */
-static void assert_resources(int n, const char *const *args, const char *want)
+/* "KIND:NAME KIND: ..." of what 'n' arguments mean among 'known', or the error. */
+static void assert_known_resources(const struct api_registry *known, int n, const char *const *args,
+                                   const char *want)
 {
     CLEANUP_RESOURCES struct resources r = {0};
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
     struct err e = {0};
-    if (resources_parse(n, (char *const *) args, &r, &e) < 0) {
+    if (resources_parse(known, n, (char *const *) args, &r, &e) < 0) {
         strbuf_adds(&out, e.text);
     }
     for (size_t i = 0; i < r.n; i++) {
@@ -26,6 +28,14 @@ static void assert_resources(int n, const char *const *args, const char *want)
                     r.list[i].name ? r.list[i].name : "*");
     }
     assert_string_equal(strbuf_cstr(&out), want);
+}
+
+static void assert_resources(int n, const char *const *args, const char *want)
+{
+    struct api_registry known;
+    api_registry_init(&known, NULL);
+    assert_known_resources(&known, n, args, want);
+    api_registry_done(&known);
 }
 #define ARGS(...)                                                                 \
     (int) ARRAY_SIZE(((const char *const[]){__VA_ARGS__})), (const char *const[]) \
@@ -39,11 +49,48 @@ static void resources_are_understood_in_all_forms(void **state)
     assert_resources(ARGS("no"), "Node:*");
     assert_resources(ARGS("Node", "n1", "n2"), "Node:n1 Node:n2");
     assert_resources(ARGS("node,ns"), "Node:* Namespace:*");
-    assert_resources(ARGS("project", "red"), "Namespace:red");
+    assert_resources(ARGS("project", "red"), "Project:red");
     assert_resources(ARGS("ns,netnamespaces", "red"), "Namespace:red NetNamespace:red");
     assert_resources(ARGS("node/n1", "ns/red"), "Node:n1 Namespace:red");
     assert_resources(ARGS("hostsubnets.network.openshift.io", "n1"), "HostSubnet:n1");
-    assert_resources(ARGS("all"), "Pod:*");
+}
+
+/* What a server answers to discovery, with two versions of a kind that is not compiled in. */
+static const char discovered[] =
+    "{'kind':'APIGroupDiscoveryList','items':[{'metadata':{'name':'example.com'},'versions':["
+    "{'version':'v1','resources':[{'resource':'widgets','responseKind':{'kind':'Widget'},"
+    "'scope':'Namespaced','singularResource':'widget','shortNames':['wd'],'categories':['all'],"
+    "'verbs':['get','list','delete']}]},"
+    "{'version':'v1beta1','resources':[{'resource':'widgets','responseKind':{'kind':'Widget'},"
+    "'scope':'Namespaced','singularResource':'widget','categories':['all'],'verbs':['get']}]}]}]}";
+
+static void kinds_are_learned_by_discovery(void **state)
+{
+    CLEANUP(discovery_free) struct discovery *d = discovery_new();
+    CLEANUP(json_free) struct json *answer = NULL;
+    CLEANUP_FREE char *text = xstrdup(discovered);
+    struct err e = {0};
+    for (char *p = text; *p; p++) {
+        *p = *p == '\'' ? '"' : *p;
+    }
+    assert_int_equal(json_parse(text, strlen(text), &answer, &e), 0);
+    assert_int_equal(discovery_add(d, answer, &e), 0);
+    const struct api_registry *known = discovery_registry(d);
+    assert_int_equal(known->n, 2);
+    assert_known_resources(known, ARGS("wd"), "Widget:*");
+    assert_known_resources(known, ARGS("widgets.v1beta1.example.com", "a"), "Widget:a");
+    assert_known_resources(known, ARGS("widget/a"), "Widget:a");
+    assert_known_resources(known, ARGS("all"), "Widget:*");
+    const struct api_kind *k = api_registry_by_alias(known, "wd");
+    assert_string_equal(k->version, "v1");
+    assert_true(discovery_is_preferred(d, k));
+    assert_int_equal(discovery_verbs(k), DISCOVERY_GET | DISCOVERY_LIST | DISCOVERY_DELETE);
+    k = api_registry_by_alias(known, "widgets.v1beta1.example.com");
+    assert_false(discovery_is_preferred(d, k));
+    /* Only the server knows all kinds of a category. */
+    assert_resources(ARGS("all"), "the server doesn't have a resource type \"all\"");
+    json_set_string(answer, "kind", "APIGroupList");
+    assert_int_equal(discovery_add(d, answer, &e), -EPROTO);
 }
 
 static void wrong_resources_are_told(void **state)
@@ -112,9 +159,19 @@ static void wrong_manifests_are_told(void **state)
     parse("- a\n", 0, "f: a document is not an object");
     parse("kind: Pod\n", 0, "f: apiVersion not set");
     parse("apiVersion: v1\n", 0, "f: kind not set");
-    parse("apiVersion: v1\nkind: Pod\n---\napiVersion: v2\nkind: Pod\nmetadata: {name: x}\n", 1,
-          "resource mapping not found for name: \"x\" namespace: \"\" from \"f\": no matches for "
-          "kind \"Pod\" in version \"v2\"");
+    struct manifests m = {0};
+    struct api_registry known;
+    struct err e = {0};
+    static const char text[] =
+        "apiVersion: v1\nkind: Pod\n---\napiVersion: v2\nkind: Pod\nmetadata: {name: x}\n";
+    api_registry_init(&known, NULL);
+    assert_int_equal(manifests_parse(&m, "f", text, strlen(text), &e), 0);
+    assert_int_equal(manifests_resolve(&m, &known, &e), -ENOENT);
+    assert_string_equal(e.text, "resource mapping not found for name: \"x\" namespace: \"\" from "
+                                "\"f\": no matches for kind \"Pod\" in version \"v2\"");
+    assert_string_equal(m.list[0].kind->plural, "pods");
+    manifests_done(&m);
+    api_registry_done(&known);
 }
 
 static void manifests_come_from_files_and_folders(void **state)
@@ -148,6 +205,7 @@ int main(void)
         cmocka_unit_test(resources_are_understood_in_all_forms),
         cmocka_unit_test(wrong_resources_are_told),
         cmocka_unit_test(paths_and_labels_fit_the_kind),
+        cmocka_unit_test(kinds_are_learned_by_discovery),
         cmocka_unit_test(manifests_hold_documents_and_lists),
         cmocka_unit_test(wrong_manifests_are_told),
         cmocka_unit_test(manifests_come_from_files_and_folders),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the commands print: tables, objects, JSONPath, descriptions and errors. */
+#include "api/jsonpath.h"
 #include "cli/describe.h"
-#include "cli/jsonpath.h"
 #include "cli/print.h"
 #include "cli/session.h"
 #include "cli/suggest.h"

@@ -85,6 +85,34 @@ static void nobody_there_is_an_error_that_names_the_address(void **state)
     harness_free(h);
 }
 
+/* The request that fails is the caller's to repeat; it then goes to the next server, and further ones too. */
+static void the_next_server_is_used_when_one_fails(void **state)
+{
+    struct harness *h = harness_new(NULL, NULL);
+    CLEANUP_FREE char *url = harness_url(h);
+    struct kubeconfig k = {.server = (char *) "http://127.0.0.1:1", .more_servers = url};
+    struct api_client *c;
+    struct err e = {0};
+    assert_int_equal(api_client_with(h->loop, &k, "test", &c, &e), 0);
+    assert_string_equal(api_client_server(c), "http://127.0.0.1:1");
+    assert_int_equal(api_request_sync(c, "GET", NETS, NULL, NULL, NULL, NULL, &e), -ECONNREFUSED);
+    assert_string_equal(api_client_server(c), url);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(api_request_sync(c, "GET", NETS, NULL, NULL, NULL, NULL, &e), 0);
+    }
+    /* What is the client's own fault is no reason to go. */
+    assert_int_equal(api_request_sync(c, "GET", NETS "/none", NULL, NULL, NULL, NULL, &e), -ENOENT);
+    assert_string_equal(api_client_server(c), url);
+    apiserver_shutdown(h->api);
+    assert_int_equal(api_request_sync(c, "GET", NETS, NULL, NULL, NULL, NULL, &e), -EAGAIN);
+    assert_string_equal(api_client_server(c), "http://127.0.0.1:1");
+    api_client_free(c);
+    k.more_servers = (char *) "http://127.0.0.1:2,nonsense";
+    assert_int_equal(api_client_with(h->loop, &k, "test", &c, &e), -EINVAL);
+    assert_non_null(strstr(e.text, "nonsense"));
+    harness_free(h);
+}
+
 static void count_calls(void *ctx, int error, const char *text, struct json *obj)
 {
     ++*(int *) ctx;
@@ -311,6 +339,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_become_objects_and_errors),
         cmocka_unit_test(nobody_there_is_an_error_that_names_the_address),
+        cmocka_unit_test(the_next_server_is_used_when_one_fails),
         cmocka_unit_test(cancelled_requests_do_not_call_back),
         cmocka_unit_test(paths_are_escaped),
         cmocka_unit_test(the_current_context_is_used),

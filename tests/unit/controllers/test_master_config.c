@@ -119,6 +119,51 @@ static void openshifts_names_of_limits_are_known(void **state)
     assert_int_equal(c.limits.values[LIMIT_WATCH_S], 0);
 }
 
+static void etcd_is_where_openshift_has_it(void **state)
+{
+    __attribute__((cleanup(master_config_donep))) struct master_config c;
+    master_config_init(&c);
+    struct err e = {0};
+    int r = read_yaml(&c,
+                      "etcdClientInfo:\n"
+                      "  urls: ['https://etcd1:2379', 'https://etcd2:2379']\n"
+                      "  ca: ca.crt\n"
+                      "  certFile: etcd.crt\n"
+                      "  keyFile: etcd.key\n"
+                      "controllerLeaseTTL: 30\n",
+                      &e);
+    assert_string_equal(e.text, "");
+    assert_int_equal(r, 0);
+    assert_int_equal(master_config_check(&c, &e), 0);
+    assert_string_equal(c.storage_backend, "etcd");
+    assert_string_equal(c.storage_endpoints, "https://etcd1:2379,https://etcd2:2379");
+    assert_string_equal(c.etcd_ca, "ca.crt");
+    assert_string_equal(c.etcd_cert, "etcd.crt");
+    assert_string_equal(c.etcd_key, "etcd.key");
+    assert_int_equal(c.lease_ttl_s, 30);
+    static const struct {
+        const char *yaml, *text;
+    } bad[] = {
+        {"etcdClientInfo: {urls: 'https://etcd1:2379'}", "etcdClientInfo.urls"},
+        {"etcdClientInfo: {urls: ['a,b']}", "etcdClientInfo.urls"},
+        {"etcdClientInfo: {urls: []}", "etcdClientInfo.urls"},
+        {"etcdClientInfo: {cert: x}", "etcdClientInfo.cert"},
+        {"controllerLeaseTTL: 2", "controllerLeaseTTL"},
+        {"controllerLeaseTTL: soon", "controllerLeaseTTL"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        __attribute__((cleanup(master_config_donep))) struct master_config b;
+        master_config_init(&b);
+        if (read_yaml(&b, bad[i].yaml, &e) != -EINVAL || !strstr(e.text, bad[i].text)) {
+            fail_msg("%s: %s", bad[i].yaml, e.text);
+        }
+    }
+    free(c.etcd_key);
+    c.etcd_key = NULL;
+    assert_int_equal(master_config_check(&c, &e), -EINVAL);
+    assert_non_null(strstr(e.text, "etcdClientInfo.certFile"));
+}
+
 static void tls_is_off_unless_it_is_asked_for(void **state)
 {
     static const struct {
@@ -349,6 +394,7 @@ int main(void)
         cmocka_unit_test(empty_file_means_the_defaults),
         cmocka_unit_test(sample_file_has_the_defaults),
         cmocka_unit_test(every_key_is_read),
+        cmocka_unit_test(etcd_is_where_openshift_has_it),
         cmocka_unit_test(tls_is_off_unless_it_is_asked_for),
         cmocka_unit_test(openshifts_names_of_limits_are_known),
         cmocka_unit_test(the_older_pair_of_keys_works),

@@ -95,7 +95,8 @@ static bool may(const struct rbac *r, const char *verb, const char *group, const
 static void default_objects_are_valid_and_name_each_other(void **state)
 {
     CLEANUP(json_free) struct json *roles = default_cluster_roles();
-    CLEANUP(json_free) struct json *bindings = default_cluster_role_bindings();
+    CLEANUP(json_free) struct json *bindings = default_cluster_role_bindings(SDN_NETWORKPOLICY);
+    CLEANUP(json_free) struct json *plain = default_cluster_role_bindings(SDN_MULTITENANT);
     CLEANUP(json_free) struct json *namespaces = default_namespaces();
     const struct json *b;
     check_valid(roles);
@@ -104,6 +105,10 @@ static void default_objects_are_valid_and_name_each_other(void **state)
     JSON_FOREACH (b, bindings) {
         assert_non_null(find(roles, json_path_string(b, "roleRef", "name", NULL)));
     }
+    /* Nodes read all pods only where they need it. */
+    assert_non_null(find(bindings, "system:sdn-policy-readers"));
+    assert_null(find(plain, "system:sdn-policy-readers"));
+    assert_int_equal(json_count(plain) + 1, json_count(bindings));
 }
 
 static void project_roles_are_what_their_names_say(void **state)

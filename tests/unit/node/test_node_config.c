@@ -128,6 +128,7 @@ static void options_and_keys_are_the_same_set(void **state)
         {"nodeName", "a"},
         {"nodeIP", "10.0.0.1"},
         {"masterKubeConfig", "k"},
+        {"masterServers", "https://10.0.0.1:8443,http://10.0.0.2:8443"},
         {"bootstrapKubeConfig", "b"},
         {"networkConfig.networkPluginName", "ovs-subnet"},
         {"networkConfig.mtu", "1450"},

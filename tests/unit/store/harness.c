@@ -240,6 +240,24 @@ void begin_delete(struct harness *h, struct result *r, const char *key, uint64_t
     h->in_call = false;
 }
 
+void begin_guarded(struct harness *h, struct result *r, const char *key, const char *value,
+                   uint64_t expect, const char *guard, uint64_t at)
+{
+    *r = (struct result){.h = h};
+    CLEANUP(blob_unref) struct blob *b = value ? blob_new(value, strlen(value)) : NULL;
+    h->in_call = true;
+    store_write_guarded(h->store, key, b, expect, guard, at, on_done, r);
+    h->in_call = false;
+}
+
+void begin_sync(struct harness *h, struct result *r)
+{
+    *r = (struct result){.h = h};
+    h->in_call = true;
+    store_sync(h->store, on_done, r);
+    h->in_call = false;
+}
+
 static struct result *waited_results;
 static bool all_called(struct harness *h)
 {
@@ -281,6 +299,14 @@ int del(struct harness *h, const char *key, uint64_t expect, uint64_t *ret)
 {
     struct result r;
     begin_delete(h, &r, key, expect);
+    return wait_result(h, &r, ret);
+}
+
+int guarded(struct harness *h, const char *key, const char *value, uint64_t expect,
+            const char *guard, uint64_t at, uint64_t *ret)
+{
+    struct result r;
+    begin_guarded(h, &r, key, value, expect, guard, at);
     return wait_result(h, &r, ret);
 }
 

@@ -78,10 +78,16 @@ void begin_put(struct harness *h, struct result *r, const char *key, const char 
 void begin_put_bytes(struct harness *h, struct result *r, const char *key, const void *p,
                      size_t size, uint64_t expect);
 void begin_delete(struct harness *h, struct result *r, const char *key, uint64_t expect);
+/* 'value' NULL: a deletion. */
+void begin_guarded(struct harness *h, struct result *r, const char *key, const char *value,
+                   uint64_t expect, const char *guard, uint64_t at);
+void begin_sync(struct harness *h, struct result *r);
 void wait_results(struct harness *h, struct result *r, size_t n);
 /* As above, waiting: the error, and the revision (NULL: not wanted). */
 int put(struct harness *h, const char *key, const char *value, uint64_t expect, uint64_t *ret);
 int del(struct harness *h, const char *key, uint64_t expect, uint64_t *ret);
+int guarded(struct harness *h, const char *key, const char *value, uint64_t expect,
+            const char *guard, uint64_t at, uint64_t *ret);
 
 /* ---- etcd ---- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSONPath templates as kubectl has them, for -o jsonpath=.  Pure.
+/* JSONPath templates as kubectl has them: for -o jsonpath=, and the columns of custom resources.  Pure.
  *
  *     {.items[*].metadata.name}
  *     {range .items[*]}{.metadata.name}{"\t"}{.status.addresses[?(@.type=="InternalIP")].address}{"\n"}{end}
@@ -11,8 +11,14 @@
 
 #include "wire/json.h"
 
+#include <sys/types.h>
+
 /* Appends what 'template' makes of 'v' to 'out'.  -EINVAL says what is wrong with the template. */
 int jsonpath_print(const char *template, const struct json *v, struct strbuf *out, struct err *e);
 /* As above with another text than a blank between several results. */
 int jsonpath_join(const char *template, const struct json *v, const char *between,
                   struct strbuf *out, struct err *e);
+/* What a path without braces (".spec.replicas") finds in 'v': up to 'max' values, which belong to 'v', in
+ * '*ret'.  Returns how many there are.  -EINVAL: it is no path. */
+ssize_t jsonpath_find(const char *path, const struct json *v, const struct json **ret, size_t max,
+                      struct err *e);

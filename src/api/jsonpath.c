@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/jsonpath.h"
+#include "api/jsonpath.h"
 
 #include "base/mem.h"
 
@@ -480,4 +480,25 @@ int jsonpath_join(const char *template, const struct json *v, const char *betwee
     struct cursor c = {
         .p = text ? text : template, .root = v, .here = v, .between = between, .e = e};
     return print_template(&c, out, false);
+}
+
+ssize_t jsonpath_find(const char *path, const struct json *v, const struct json **ret, size_t max,
+                      struct err *e)
+{
+    struct cursor c = {.p = path, .root = v, .here = v, .e = e};
+    CLEANUP_VALUES struct values found = {0};
+    if (*path != '.' && *path != '[' && *path != '$') {
+        return wrong(&c, "path expected");
+    }
+    int r = parse_path(&c, &found);
+    if (r < 0) {
+        return r;
+    }
+    if (*c.p) {
+        return wrong(&c, "unexpected text");
+    }
+    for (size_t i = 0; i < MIN(found.n, max); i++) {
+        ret[i] = found.list[i];
+    }
+    return (ssize_t) found.n;
 }

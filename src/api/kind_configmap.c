@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ConfigMap (core v1): configuration as texts or bytes by key. */
+#include "api/kind_util.h"
+#include "api/schema.h"
+
+#define SIZE_MAX_BYTES ((size_t) 1 << 20) /* Of all values together. */
+
+static struct json *cell_data(const struct json *obj, int64_t now_ms)
+{
+    return json_int(
+        (int64_t) (json_count(json_get(obj, "data")) + json_count(json_get(obj, "binaryData"))));
+}
+
+/* [-._a-zA-Z0-9]+, as a file's name may be. */
+static const char *check_key(const char *s)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    if (strlen(s) > 253) {
+        return "must be no more than 253 characters";
+    }
+    for (const char *p = s; *p; p++) {
+        if (!strchr(letters, *p) && !strchr("-._", *p)) {
+            s = "";
+            break;
+        }
+    }
+    if (!*s) {
+        return "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. "
+               "'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is "
+               "'[-._a-zA-Z0-9]+')";
+    }
+    return str_has_prefix(s, "..") ? "must not start with '..'"
+           : streq(s, ".")         ? "must not be '.'"
+                                   : NULL;
+}
+
+static size_t validate_keys(const char *field, const struct json *map, const struct json *other,
+                            struct api_causes *c)
+{
+    size_t size = 0;
+    for (size_t i = 0; json_is(map, JSON_OBJECT) && i < json_count(map); i++) {
+        const char *key = json_key_at(map, i), *wrong = check_key(key);
+        CLEANUP(json_free) struct json *v = json_string(key);
+        size += strlen(key) + json_string_size(json_at(map, i));
+        if (wrong) {
+            api_invalid(c, API_FIELD("%s[%.80s]", field, key), v, "%s", wrong);
+        } else if (json_get(other, key)) {
+            api_invalid(c, API_FIELD("%s[%.80s]", field, key), v,
+                        "duplicate of key present in data");
+        }
+    }
+    return size;
+}
+
+static bool equal(const struct json *a, const struct json *b)
+{
+    return json_count(a) == 0 ? json_count(b) == 0 : b && json_equal(a, b);
+}
+
+static void validate(const struct json *obj, const struct json *old, struct api_causes *c)
+{
+    const struct json *data = json_get(obj, "data"), *bytes = json_get(obj, "binaryData");
+    size_t size = validate_keys("data", data, NULL, c);
+    size += validate_keys("binaryData", bytes, data, c);
+    if (size > SIZE_MAX_BYTES) {
+        api_too_long(c, "", SIZE_MAX_BYTES);
+    }
+    if (!json_get_bool(json_get(old, "immutable"), false)) {
+        return;
+    }
+    if (!json_get_bool(json_get(obj, "immutable"), false)) {
+        api_forbidden(c, "immutable", "field is immutable when `immutable` is set");
+    }
+    if (!equal(data, json_get(old, "data"))) {
+        api_forbidden(c, "data", "field is immutable when `immutable` is set");
+    }
+    if (!equal(bytes, json_get(old, "binaryData"))) {
+        api_forbidden(c, "binaryData", "field is immutable when `immutable` is set");
+    }
+}
+
+static const struct api_field root_fields[] = {
+    API_ROOT_API_VERSION,
+    {"binaryData", &api_schema_bytes_map, "Values as bytes (base64), by key"},
+    {"data", &api_schema_string_map, "Values as texts, by key"},
+    {"immutable", &api_schema_boolean, "The data cannot be changed any more."},
+    API_ROOT_KIND,
+    API_ROOT_METADATA,
+};
+static const struct api_schema root = API_OBJECT_OF(
+    root_fields, "io.k8s.api.core.v1.ConfigMap", "ConfigMap holds configuration for pods to use.");
+
+static const struct api_column columns[] = {
+    API_COLUMN_NAME,
+    {"Data", "string", "", "Number of its keys", 0, cell_data},
+    API_COLUMN_AGE,
+};
+static const char *const short_names[] = {"cm", NULL};
+
+const struct api_kind api_kind_config_map = {
+    .group = "",
+    .version = "v1",
+    .kind = "ConfigMap",
+    .plural = "configmaps",
+    .singular = "configmap",
+    .short_names = short_names,
+    .namespaced = true,
+    .description = "ConfigMap holds configuration for pods to use.",
+    .columns = columns,
+    .n_columns = ARRAY_SIZE(columns),
+    .validate = validate,
+    .schema = &root,
+};

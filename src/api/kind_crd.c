@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CustomResourceDefinition (apiextensions.k8s.io/v1): a kind that a user adds. */
+#include "api/crd.h"
+#include "api/crd_schema.h"
+#include "api/jsonpath.h"
+#include "api/kind_util.h"
+#include "base/mem.h"
+
+#include <ctype.h>
+
+#define MAX_SELECTABLE 8
+#define MAX_VERSIONS 64
+#define MAX_WARNING 256
+
+/* ---- checks ---- */
+
+/* A label that begins with a letter (RFC 1035). */
+static const char *check_dns1035(const char *s)
+{
+    if (!api_check_dns_label(s) && islower((unsigned char) *s)) {
+        return NULL;
+    }
+    return "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with "
+           "an alphabetic character, and end with an alphanumeric character (e.g. 'my-name', or "
+           "'abc-123')";
+}
+
+static const char *check_kind(const char *s)
+{
+    CLEANUP_FREE char *lower = xstrdup(s);
+    for (char *p = lower; *p; p++) {
+        *p = (char) tolower((unsigned char) *p);
+    }
+    return check_dns1035(lower)
+               ? "may have mixed case, but should otherwise match: a DNS-1035 label"
+               : NULL;
+}
+
+static const char *check_group(const char *s)
+{
+    const char *wrong = api_check_dns_subdomain(s);
+    return wrong ? wrong : strchr(s, '.') ? NULL : "should be a domain with at least one dot";
+}
+
+static void check_strings(struct api_causes *c, const char *field, const struct json *list)
+{
+    if (!api_field_array(c, field, list)) {
+        return;
+    }
+    for (size_t i = 0; i < json_count(list); i++) {
+        (void) api_field_checked(c, API_FIELD("%s[%zu]", field, i), json_at(list, i), true,
+                                 check_dns1035);
+    }
+}
+
+static void validate_names(const struct json *spec, struct api_causes *c)
+{
+    const struct json *names = json_get(spec, "names");
+    if (!names) {
+        api_required(c, "spec.names", "");
+        return;
+    }
+    (void) api_field_checked(c, "spec.names.plural", json_get(names, "plural"), true,
+                             check_dns1035);
+    (void) api_field_checked(c, "spec.names.singular", json_get(names, "singular"), false,
+                             check_dns1035);
+    (void) api_field_checked(c, "spec.names.kind", json_get(names, "kind"), true, check_kind);
+    if (api_field_checked(c, "spec.names.listKind", json_get(names, "listKind"), true,
+                          check_kind) &&
+        json_equal(json_get(names, "kind"), json_get(names, "listKind"))) {
+        api_invalid(c, "spec.names.listKind", json_get(names, "listKind"),
+                    "kind and listKind may not be the same");
+    }
+    check_strings(c, "spec.names.shortNames", json_get(names, "shortNames"));
+    check_strings(c, "spec.names.categories", json_get(names, "categories"));
+}
+
+/* A path of fields only: ".spec.replicas". */
+static bool is_plain_path(const char *s)
+{
+    return *s == '.' && s[1] && !strpbrk(s, "[]*{}()'\" \t") && !strstr(s, "..");
+}
+
+static void check_scale_path(struct api_causes *c, const char *field, const struct json *v,
+                             bool required, bool in_spec, bool in_status)
+{
+    if (!api_field_string(c, field, v, required)) {
+        return;
+    }
+    const char *s = json_get_string(v);
+    bool fits = is_plain_path(s) && ((in_spec && str_has_prefix(s, ".spec.")) ||
+                                     (in_status && str_has_prefix(s, ".status.")));
+    if (!fits) {
+        api_invalid(c, field, v, "should be a json path under .%s%s", in_spec ? "spec" : "status",
+                    in_spec && in_status ? " or .status" : "");
+    }
+}
+
+static void validate_subresources(const struct json *v, const char *field, struct api_causes *c)
+{
+    const struct json *sub = json_get(v, "subresources"), *scale = json_get(sub, "scale");
+    (void) api_field_object(c, API_FIELD("%s.subresources", field), sub);
+    (void) api_field_object(c, API_FIELD("%s.subresources.status", field), json_get(sub, "status"));
+    if (api_field_object(c, API_FIELD("%s.subresources.scale", field), scale)) {
+        check_scale_path(c, API_FIELD("%s.subresources.scale.specReplicasPath", field),
+                         json_get(scale, "specReplicasPath"), true, true, false);
+        check_scale_path(c, API_FIELD("%s.subresources.scale.statusReplicasPath", field),
+                         json_get(scale, "statusReplicasPath"), true, false, true);
+        check_scale_path(c, API_FIELD("%s.subresources.scale.labelSelectorPath", field),
+                         json_get(scale, "labelSelectorPath"), false, true, true);
+    }
+}
+
+static void validate_columns(const struct json *list, const char *field, struct api_causes *c)
+{
+    static const char *const types[] = {"boolean", "date", "integer", "number", "string", NULL};
+    static const char *const formats[] = {"int32", "int64",     "float",    "double", "byte",
+                                          "date",  "date-time", "password", NULL};
+    int64_t priority;
+    if (!api_field_array(c, field, list)) {
+        return;
+    }
+    for (size_t i = 0; i < json_count(list); i++) {
+        const struct json *col = json_at(list, i), *path = json_get(col, "jsonPath");
+        const char *where = API_FIELD("%s[%zu].jsonPath", field, i);
+        struct err e = {0};
+        (void) api_field_string(c, API_FIELD("%s[%zu].name", field, i), json_get(col, "name"),
+                                true);
+        (void) api_field_enum(c, API_FIELD("%s[%zu].type", field, i), json_get(col, "type"), true,
+                              types);
+        (void) api_field_enum(c, API_FIELD("%s[%zu].format", field, i), json_get(col, "format"),
+                              false, formats);
+        (void) api_field_int(c, API_FIELD("%s[%zu].priority", field, i), json_get(col, "priority"),
+                             false, 0, INT32_MAX, &priority);
+        if (api_field_string(c, where, path, true) &&
+            jsonpath_find(json_get_string(path), NULL, NULL, 0, &e) < 0) {
+            api_invalid(c, where, path, "is an invalid JSON path: %s", e.text);
+        }
+    }
+}
+
+/* The schema of the field at a plain path; NULL: there is none. */
+static const struct json *schema_at(const struct json *schema, const char *path)
+{
+    while (schema && *path == '.') {
+        size_t n = strcspn(++path, ".");
+        CLEANUP_FREE char *name = xstrndup(path, n);
+        schema = json_path(schema, "properties", name, NULL);
+        path += n;
+    }
+    return schema;
+}
+
+static void validate_selectable(const struct json *v, const char *field, struct api_causes *c)
+{
+    const struct json *list = json_get(v, "selectableFields");
+    if (!api_field_array(c, API_FIELD("%s.selectableFields", field), list)) {
+        return;
+    }
+    if (json_count(list) > MAX_SELECTABLE) {
+        api_too_many(c, API_FIELD("%s.selectableFields", field), json_count(list), MAX_SELECTABLE);
+        return;
+    }
+    for (size_t i = 0; i < json_count(list); i++) {
+        const struct json *path = json_get(json_at(list, i), "jsonPath");
+        const char *where = API_FIELD("%s.selectableFields[%zu].jsonPath", field, i);
+        if (!api_field_string(c, where, path, true)) {
+            continue;
+        }
+        const char *s = json_get_string(path);
+        const struct json *schema = json_path(v, "schema", "openAPIV3Schema", NULL);
+        const char *type = json_path_string(
+            is_plain_path(s) && !str_has_prefix(s, ".metadata") ? schema_at(schema, s) : NULL,
+            "type", NULL);
+        if (!type ||
+            (!streq(type, "string") && !streq(type, "boolean") && !streq(type, "integer"))) {
+            api_invalid(c, where, path,
+                        "must point to a field of type string, boolean or integer. Enum string "
+                        "fields and strings with formats are allowed.");
+        }
+    }
+}
+
+static void validate_version(const struct json *v, const char *field, struct api_causes *c)
+{
+    const struct json *schema = json_path(v, "schema", "openAPIV3Schema", NULL);
+    const struct json *warning = json_get(v, "deprecationWarning");
+    (void) api_field_checked(c, API_FIELD("%s.name", field), json_get(v, "name"), true,
+                             check_dns1035);
+    static const char *const required[] = {"served", "storage"};
+    for (size_t i = 0; i < ARRAY_SIZE(required); i++) {
+        const char *where = API_FIELD("%s.%s", field, required[i]);
+        if (!json_get(v, required[i])) {
+            api_required(c, where, "");
+        }
+        (void) api_field_bool(c, where, json_get(v, required[i]));
+    }
+    (void) api_field_bool(c, API_FIELD("%s.deprecated", field), json_get(v, "deprecated"));
+    if (api_field_string(c, API_FIELD("%s.deprecationWarning", field), warning, false)) {
+        const char *where = API_FIELD("%s.deprecationWarning", field);
+        if (!json_get_bool(json_get(v, "deprecated"), false)) {
+            api_invalid(c, where, warning, "can only be set for deprecated versions");
+        } else if (json_string_size(warning) > MAX_WARNING) {
+            api_too_long(c, where, MAX_WARNING);
+        } else if (strpbrk(json_get_string(warning), "\r\n\"\\")) {
+            api_invalid(c, where, warning, "must be one line without quotes and backslashes");
+        }
+    }
+    CLEANUP_FREE char *where = xasprintf("%s.schema.openAPIV3Schema", field);
+    if (!schema) {
+        api_required(c, where, "schemas are required");
+    } else {
+        crd_schema_check(schema, where, c);
+    }
+    validate_subresources(v, field, c);
+    validate_columns(json_get(v, "additionalPrinterColumns"),
+                     API_FIELD("%s.additionalPrinterColumns", field), c);
+    validate_selectable(v, field, c);
+}
+
+static void validate_versions(const struct json *spec, struct api_causes *c)
+{
+    const struct json *list = json_get(spec, "versions");
+    size_t stored = 0;
+    if (!api_field_array(c, "spec.versions", list) || json_count(list) == 0) {
+        api_required(c, "spec.versions", "must have exactly one version marked as storage version");
+        return;
+    }
+    if (json_count(list) > MAX_VERSIONS) {
+        api_too_many(c, "spec.versions", json_count(list), MAX_VERSIONS);
+        return;
+    }
+    for (size_t i = 0; i < json_count(list); i++) {
+        const struct json *v = json_at(list, i);
+        validate_version(v, API_FIELD("spec.versions[%zu]", i), c);
+        stored += json_get_bool(json_get(v, "storage"), false);
+        for (size_t k = 0; k < i; k++) {
+            if (json_equal(json_get(json_at(list, k), "name"), json_get(v, "name"))) {
+                api_invalid(c, API_FIELD("spec.versions[%zu].name", i), json_get(v, "name"),
+                            "must contain unique version names");
+            }
+        }
+    }
+    if (stored != 1) {
+        api_invalid(c, "spec.versions", NULL,
+                    "must have exactly one version marked as storage version");
+    }
+}
+
+static void validate_conversion(const struct json *spec, struct api_causes *c)
+{
+    const struct json *strategy = json_path(spec, "conversion", "strategy", NULL);
+    (void) api_field_object(c, "spec.conversion", json_get(spec, "conversion"));
+    if (!api_field_string(c, "spec.conversion.strategy", strategy, false) ||
+        streq(json_get_string(strategy), "None")) {
+        return;
+    }
+    if (streq(json_get_string(strategy), "Webhook")) {
+        api_forbidden(
+            c, "spec.conversion.strategy",
+            "this server calls no conversion webhooks: use None, which keeps the fields of "
+            "all versions the same");
+    } else {
+        static const char *const strategies[] = {"None", NULL};
+        api_unsupported(c, "spec.conversion.strategy", strategy, strategies);
+    }
+}
+
+/* Objects may be stored in these versions, and must remain readable. */
+static void validate_stored(const struct json *obj, struct api_causes *c)
+{
+    const struct json *stored = json_path(obj, "status", "storedVersions", NULL), *v;
+    for (size_t i = 0; i < json_count(stored); i++) {
+        bool found = false;
+        JSON_FOREACH (v, json_path(obj, "spec", "versions", NULL)) {
+            found |= json_equal(json_get(v, "name"), json_at(stored, i));
+        }
+        if (!found) {
+            api_invalid(c, API_FIELD("status.storedVersions[%zu]", i), json_at(stored, i),
+                        "must appear in spec.versions");
+        }
+    }
+}
+
+static void validate_update(const struct json *spec, const struct json *old, struct api_causes *c)
+{
+    const struct json *before = json_get(old, "spec");
+    api_field_immutable(c, "spec.group", json_get(spec, "group"), json_get(before, "group"));
+    api_field_immutable(c, "spec.names.plural", json_path(spec, "names", "plural", NULL),
+                        json_path(before, "names", "plural", NULL));
+    if (crd_has_condition(old, "Established")) {
+        api_field_immutable(c, "spec.scope", json_get(spec, "scope"), json_get(before, "scope"));
+        api_field_immutable(c, "spec.names.kind", json_path(spec, "names", "kind", NULL),
+                            json_path(before, "names", "kind", NULL));
+    }
+}
+
+static void validate(const struct json *obj, const struct json *old, struct api_causes *c)
+{
+    static const char *const scopes[] = {"Cluster", "Namespaced", NULL};
+    const struct json *spec = json_get(obj, "spec");
+    if (!json_is(spec, JSON_OBJECT)) {
+        api_required(c, "spec", "");
+        return;
+    }
+    const char *plural = json_path_string(spec, "names", "plural", NULL);
+    const char *group = json_path_string(spec, "group", NULL);
+    (void) api_field_checked(c, "spec.group", json_get(spec, "group"), true, check_group);
+    (void) api_field_enum(c, "spec.scope", json_get(spec, "scope"), true, scopes);
+    validate_names(spec, c);
+    CLEANUP_FREE char *name = xasprintf("%s.%s", plural ? plural : "", group ? group : "");
+    const struct json *own = json_path(obj, "metadata", "name", NULL);
+    if (!streq_null(json_get_string(own), name)) {
+        api_invalid(c, "metadata.name", own, "must be spec.names.plural+\".\"+spec.group");
+    }
+    if (json_get_bool(json_get(spec, "preserveUnknownFields"), false)) {
+        api_invalid(c, "spec.preserveUnknownFields", json_get(spec, "preserveUnknownFields"),
+                    "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in "
+                    "spec.versions[*].schema instead");
+    }
+    validate_conversion(spec, c);
+    validate_versions(spec, c);
+    validate_stored(obj, c);
+    if (old) {
+        validate_update(spec, old, c);
+    }
+}
+
+/* ---- defaults ---- */
+
+static void prepare(struct json *obj, const struct json *old)
+{
+    if (old) {
+        return;
+    }
+    json_remove(obj, "status");
+    struct json *list = json_get(json_get(obj, "metadata"), "finalizers"), *item;
+    if (list && !json_is(list, JSON_ARRAY)) {
+        return; /* For validation to refuse. */
+    }
+    list = json_ensure_array(json_get(obj, "metadata"), "finalizers");
+    bool has = false;
+    JSON_FOREACH (item, list) {
+        has |= streq_null(json_get_string(item), CRD_FINALIZER);
+    }
+    if (!has) {
+        json_append(list, json_string(CRD_FINALIZER));
+    }
+}
+
+static void defaults(struct json *obj)
+{
+    struct json *spec = json_get(obj, "spec"), *names = json_get(spec, "names");
+    const char *kind = json_path_string(names, "kind", NULL);
+    if (json_is(spec, JSON_OBJECT) && !json_get(spec, "conversion")) {
+        json_set_string(json_ensure_object(spec, "conversion"), "strategy", "None");
+    }
+    if (!json_is(names, JSON_OBJECT) || !kind) {
+        return;
+    }
+    CLEANUP_FREE char *singular = xstrdup(kind);
+    CLEANUP_FREE char *list = xasprintf("%sList", kind);
+    for (char *p = singular; *p; p++) {
+        *p = (char) tolower((unsigned char) *p);
+    }
+    api_default_string(names, "singular", singular);
+    api_default_string(names, "listKind", list);
+}
+
+/* ---- columns ---- */
+
+static struct json *cell_created(const struct json *obj, int64_t now_ms)
+{
+    return api_cell_text(json_path_string(obj, "metadata", "creationTimestamp", NULL), "");
+}
+
+static const struct api_column columns[] = {
+    API_COLUMN_NAME,
+    {"Created At", "date", "", "When it was created", 0, cell_created},
+};
+static const char *const short_names[] = {"crd", "crds", NULL};
+static const char *const categories[] = {"api-extensions", NULL};
+
+/* ---- schema ---- */
+
+static const struct api_field names_fields[] = {
+    {"categories", &api_schema_string_list, "Groups of kinds it belongs to, such as \"all\""},
+    {"kind", &api_schema_string, "Name of the kind, in CamelCase", true},
+    {"listKind", &api_schema_string, "Name of lists of the kind; default: kind and \"List\""},
+    {"plural", &api_schema_string, "Name in paths, in lower case", true},
+    {"shortNames", &api_schema_string_list, "Shorter names for command lines"},
+    {"singular", &api_schema_string, "Name of one; default: kind in lower case"},
+};
+static const struct api_schema names_schema =
+    API_OBJECT_OF(names_fields,
+                  "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+                  "CustomResourceDefinitionNames",
+                  "What the kind is called.");
+
+static const struct api_field column_fields[] = {
+    {"description", &api_schema_string, "What the column shows"},
+    {"format", &api_schema_string, "Format of the type, such as int32 or date-time"},
+    {"jsonPath", &api_schema_string, "Where in an object the value is: \".spec.replicas\"", true},
+    {"name", &api_schema_string, "Head of the column", true},
+    {"priority", &api_schema_int32, "Above 0: shown only in wide output"},
+    {"type", API_ENUM("integer", "number", "string", "boolean", "date"), "Type of the values",
+     true},
+};
+static const struct api_schema column_schema =
+    API_OBJECT_OF(column_fields,
+                  "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+                  "CustomResourceColumnDefinition",
+                  "A column of tables of the kind.");
+
+static const struct api_field scale_fields[] = {
+    {"labelSelectorPath", &api_schema_string, "Where the selector of what is counted is, as text"},
+    {"specReplicasPath", &api_schema_string, "Where the wanted number is, below .spec", true},
+    {"statusReplicasPath", &api_schema_string, "Where the present number is, below .status", true},
+};
+static const struct api_schema scale_schema =
+    API_OBJECT_OF(scale_fields,
+                  "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+                  "CustomResourceSubresourceScale",
+                  "The subresource scale.");
+static const struct api_field sub_fields[] = {
+    {"scale", &scale_schema, "Objects have a Scale"},
+    {"status", &api_schema_open, "Status is changed by /status alone"},
+};
+static const struct api_schema sub_schema =
+    API_OBJECT_OF(sub_fields,
+                  "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+                  "CustomResourceSubresources",
+                  "Subresources of the objects.");
+
+static const struct api_field validation_fields[] = {
+    {"openAPIV3Schema", &api_schema_open,
+     "Structural schema: fields are pruned, defaulted and "
+     "checked by it"},
+};
+static const struct api_schema validation_schema =
+    API_OBJECT_OF(validation_fields,
+                  "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+                  "CustomResourceValidation",
+                  "What objects look like.");
+
+static const struct api_field selectable_fields[] = {
+    {"jsonPath", &api_schema_string, "Path of a field that is a text, a number or a truth", true},
+};
+static const struct api_schema selectable_schema = API_OBJECT_OF(
+    selectable_fields, "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.SelectableField",
+    "A field for field selectors.");
+
+static const struct api_field version_fields[] = {
+    {"additionalPrinterColumns", API_LIST_OF(&column_schema), "Columns of tables; default: Age"},
+    {"deprecated", &api_schema_boolean, "Its users are warned"},
+    {"deprecationWarning", &api_schema_string, "In these words"},
+    {"name", &api_schema_string, "Name of the version: v1, v1beta1", true},
+    {"schema", &validation_schema, "What objects look like"},
+    {"selectableFields", API_LIST_OF(&selectable_schema), "What field selectors take"},
+    {"served", &api_schema_boolean, "Whether there is an API of this version", true},
+    {"storage", &api_schema_boolean, "Objects are stored in it; of exactly one version", true},
+    {"subresources", &sub_schema, "Status and scale"},
+};
+static const struct api_schema version_schema =
+    API_OBJECT_OF(version_fields,
+                  "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+                  "CustomResourceDefinitionVersion",
+                  "A version of the kind.");
+
+static const struct api_field conversion_fields[] = {
+    {"strategy", &api_schema_string, "None: versions differ in nothing but their name", true},
+    {"webhook", &api_schema_open, "Of the strategy Webhook, which this server does not follow"},
+};
+static const struct api_schema conversion_schema =
+    API_OBJECT_OF(conversion_fields,
+                  "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+                  "CustomResourceConversion",
+                  "How objects are told in other versions.");
+
+static const struct api_field spec_fields[] = {
+    {"conversion", &conversion_schema, "How objects are told in other versions"},
+    {"group", &api_schema_string, "API group: a domain", true},
+    {"names", &names_schema, "What the kind is called", true},
+    {"preserveUnknownFields", &api_schema_boolean, "Must be false"},
+    {"scope", API_ENUM("Cluster", "Namespaced"), "Whether objects are in namespaces", true},
+    {"versions", API_LIST_OF(&version_schema), "Versions of the kind", true},
+};
+static const struct api_schema spec_schema =
+    API_OBJECT_OF(spec_fields,
+                  "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+                  "CustomResourceDefinitionSpec",
+                  "What kind is wanted.");
+
+static const struct api_field status_fields[] = {
+    {"acceptedNames", &names_schema, "Names that are not another kind's"},
+    {"conditions", &api_schema_conditions, "NamesAccepted, Established, Terminating"},
+    {"storedVersions", &api_schema_string_list, "Versions there may be stored objects of"},
+};
+static const struct api_schema status_schema =
+    API_OBJECT_OF(status_fields,
+                  "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+                  "CustomResourceDefinitionStatus",
+                  "What the server made of it.");
+
+static const struct api_field root_fields[] = {
+    API_ROOT_API_VERSION,
+    API_ROOT_KIND,
+    API_ROOT_METADATA,
+    {"spec", &spec_schema, "What kind is wanted", true},
+    {"status", &status_schema, "What the server made of it"},
+};
+static const struct api_schema schema = API_OBJECT_OF(
+    root_fields,
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+    "CustomResourceDefinition",
+    "CustomResourceDefinition describes a kind that is added to the API at run time.");
+
+const struct api_kind api_kind_crd = {
+    .group = CRD_GROUP,
+    .version = CRD_VERSION,
+    .kind = "CustomResourceDefinition",
+    .plural = CRD_PLURAL,
+    .singular = "customresourcedefinition",
+    .short_names = short_names,
+    .categories = categories,
+    .status_subresource = true,
+    .description =
+        "CustomResourceDefinition describes a kind that is added to the API at run time.",
+    .columns = columns,
+    .n_columns = ARRAY_SIZE(columns),
+    .defaults = defaults,
+    .prepare = prepare,
+    .validate = validate,
+    .schema = &schema,
+};

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Schemas: what an object of a kind looks like, as data.
+ *
+ * One tree a kind serves everything that has to know its fields: finding and pruning unknown fields
+ * (fieldValidation), types and limits, strategic merge patches, server-side apply (how lists and maps are
+ * merged and owned), OpenAPI 2 and 3 and with them 'kubectl explain'.
+ *
+ * The schema of a compiled-in kind is constant data, made of the macros below.  The schema of a
+ * CustomResourceDefinition is the same structure, made at run time from openAPIV3Schema: nothing here tells the
+ * two apart.  Whoever makes one owns the nodes, and keeps them unchanged and alive as long as the kind is
+ * served.  A node may be used in several places, and a node may contain itself (JSONSchemaProps does).
+ *
+ * The root of a kind is an API_OBJECT with the fields apiVersion, kind, metadata (api_schema_object_meta) and its
+ * own.  A kind without a schema (NULL) is api_schema_open: anything goes, lists are replaced as a whole.
+ *
+ * Pure, and constant once made: shared by all threads. */
+#pragma once
+
+#include "api/kind.h"
+
+struct pattern;
+
+enum api_type {
+    API_ANY, /* Any value.  Objects below it are merged member by member, lists are replaced. */
+    API_BOOLEAN,
+    API_INTEGER,
+    API_NUMBER,
+    API_STRING,
+    API_INT_OR_STRING, /* x-kubernetes-int-or-string */
+    API_ARRAY,
+    API_OBJECT,
+};
+
+/* x-kubernetes-list-type: who merges and owns elements. */
+enum api_list_type {
+    API_LIST_ATOMIC, /* The list is one value. */
+    API_LIST_SET,    /* Scalars, each at most once: an element is identified by its value. */
+    API_LIST_MAP,    /* Objects, identified by the values of 'keys'. */
+};
+
+struct api_schema;
+
+struct api_field {
+    const char *name;
+    const struct api_schema *schema;
+    const char *description; /* For 'kubectl explain'; NULL: that of the schema. */
+    bool required;
+};
+
+/* Limits of values that few nodes have; of a CRD's schema.  -1 and NULL: no limit. */
+struct api_limits {
+    bool has_minimum, has_maximum;
+    bool exclusive_minimum, exclusive_maximum;
+    double minimum, maximum;
+    double multiple_of;             /* 0: none */
+    int64_t min_length, max_length; /* Of strings, in characters. */
+    int64_t min_items, max_items;
+    int64_t min_properties, max_properties;
+    bool unique_items;
+    const char *pattern; /* As written by the user, for messages. */
+    const struct pattern
+        *compiled; /* The same, ready for use (api/pattern.h); NULL: not checked. */
+    /* Value validations only, as in structural schemas: NULL-terminated lists of nodes, which may use
+     * 'fields', 'items', 'others', 'limits' and the rest. */
+    const struct api_schema *const *all_of, *const *any_of, *const *one_of;
+    const struct api_schema *not_;
+};
+#define API_LIMITS_NONE                                                       \
+    {                                                                         \
+        .min_length = -1, .max_length = -1, .min_items = -1, .max_items = -1, \
+        .min_properties = -1, .max_properties = -1                            \
+    }
+
+struct api_schema {
+    enum api_type type;
+    /* Published once under this name and referred to: "io.k8s.api.core.v1.PodSpec"; NULL: in place. */
+    const char *definition;
+    const char *description; /* NULL: none */
+    /* "int32", "int64", "double", "byte", "date-time", ...; NULL: none.  int32, int64 and those of
+     * api/format.h are checked. */
+    const char *format;
+    /* What a string stands for that is left out of an element's keys ("TCP"); NULL: nothing. */
+    const char *key_default;
+    const char *const *values_allowed; /* enum of strings, NULL-terminated; NULL: any */
+    const struct json *enum_json;      /* enum of other values (a list); NULL: none */
+    bool nullable;                     /* null is a value; else null means absent. */
+    const struct json *dflt;           /* Put in when absent (api_schema_default); NULL: none. */
+    const struct api_limits *limits;
+
+    /* API_OBJECT: known members, and what all others are. */
+    const struct api_field
+        *fields; /* Sorted by name (strcmp), so that lookup is a binary search. */
+    size_t n_fields;
+    const struct api_schema *others; /* additionalProperties; NULL: there are no others. */
+    bool preserve_unknown;           /* x-kubernetes-preserve-unknown-fields: others are API_ANY. */
+    bool embedded; /* x-kubernetes-embedded-resource: apiVersion, kind, metadata are known, too. */
+    bool atomic;   /* x-kubernetes-map-type: atomic: it is one value. */
+
+    /* API_ARRAY */
+    const struct api_schema *items; /* NULL: API_ANY */
+    enum api_list_type list_type;
+    const char *const *keys; /* Of API_LIST_MAP, NULL-terminated, in alphabetical order. */
+    /* x-kubernetes-patch-merge-key: the member by which a strategic merge patch matches elements; "": it is a
+     * set of plain values; NULL: the patch replaces the list. */
+    const char *patch_key;
+    bool retain_keys; /* Published with the patch strategy; the patch itself carries $retainKeys. */
+};
+
+/* ---- nodes that all kinds use ---- */
+
+extern const struct api_schema api_schema_open; /* Any object. */
+extern const struct api_schema api_schema_any;  /* Any value. */
+extern const struct api_schema api_schema_string, api_schema_boolean, api_schema_int32,
+    api_schema_int64, api_schema_double, api_schema_int_or_string, api_schema_time,
+    api_schema_micro_time, api_schema_bytes, api_schema_quantity;
+extern const struct api_schema api_schema_string_map;   /* Strings by any name. */
+extern const struct api_schema api_schema_bytes_map;    /* Base64 texts by any name. */
+extern const struct api_schema api_schema_quantity_map; /* Amounts by resource name. */
+extern const struct api_schema api_schema_string_list;  /* Replaced as a whole. */
+extern const struct api_schema api_schema_string_set;   /* An element is there or not. */
+extern const struct api_schema api_schema_object_meta;
+extern const struct api_schema api_schema_label_selector;
+extern const struct api_schema api_schema_conditions; /* metav1.Condition by type. */
+
+/* ---- writing a schema down ----
+ *
+ *     static const struct api_field spec_fields[] = {
+ *         {"mode", API_ENUM("Fast", "Safe"), "How it works"},
+ *         {"ports", API_MAP_LIST(&port, "name", "name"), "What it listens on"},
+ *         {"replicas", &api_schema_int32, "How many are wanted", true},
+ *     };
+ *     static const struct api_schema spec = API_OBJECT_OF(spec_fields, NULL, "...");
+ *     static const struct api_field root_fields[] = {
+ *         API_ROOT_FIELDS_BEFORE_SPEC,
+ *         {"spec", &spec, "What is wanted"},
+ *     };
+ *
+ * The macros with '&' in their value make constants that live as long as the program, at file scope. */
+#define API_OBJECT_OF(f, definition_, description_)                                            \
+    {                                                                                          \
+        .type = API_OBJECT, .fields = f, .n_fields = ARRAY_SIZE(f), .definition = definition_, \
+        .description = description_                                                            \
+    }
+#define API_ENUM(...)                               \
+    (&(const struct api_schema){.type = API_STRING, \
+                                .values_allowed = (const char *const[]){__VA_ARGS__, NULL}})
+/* A list that is replaced as a whole. */
+#define API_LIST_OF(item) (&(const struct api_schema){.type = API_ARRAY, .items = item})
+/* As before for apply, and merged by 'patch_key' in a strategic merge patch. */
+#define API_PATCH_LIST(item, patch_key_) \
+    (&(const struct api_schema){.type = API_ARRAY, .items = item, .patch_key = patch_key_})
+/* Objects identified by members: API_MAP_LIST(&item, patch_key or NULL, "key"...). */
+#define API_MAP_LIST(item, patch_key_, ...)                                       \
+    (&(const struct api_schema){.type = API_ARRAY,                                \
+                                .items = item,                                    \
+                                .list_type = API_LIST_MAP,                        \
+                                .keys = (const char *const[]){__VA_ARGS__, NULL}, \
+                                .patch_key = patch_key_})
+/* Objects of any name with values of one shape. */
+#define API_MAP_OF(value) (&(const struct api_schema){.type = API_OBJECT, .others = value})
+#define API_ROOT_API_VERSION                                                            \
+    {                                                                                   \
+        "apiVersion", &api_schema_string,                                               \
+            "APIVersion is the group and version whose schema this object follows, as " \
+            "GROUP/VERSION."                                                            \
+    }
+#define API_ROOT_KIND                                                                \
+    {                                                                                \
+        "kind", &api_schema_string, "Kind is the type of this object, in CamelCase." \
+    }
+#define API_ROOT_METADATA                                                                          \
+    {                                                                                              \
+        "metadata", &api_schema_object_meta, "Standard metadata: names, labels, owners, versions." \
+    }
+
+/* ---- using one ---- */
+
+const struct api_schema *api_kind_schema(const struct api_kind *k); /* Never NULL. */
+/* The field called 'name'; NULL: not among the declared ones. */
+const struct api_field *api_schema_field(const struct api_schema *s, const char *name);
+/* What member 'name' of an object is: a field's schema, that of other members, api_schema_any below what
+ * preserves unknown fields; NULL: there is no such member.  's' may be NULL (then NULL). */
+const struct api_schema *api_schema_member(const struct api_schema *s, const char *name);
+/* What elements of an array are; never NULL for an API_ARRAY or API_ANY. */
+const struct api_schema *api_schema_items(const struct api_schema *s);
+/* Elements of the list (members of the object) are owned and merged one by one. */
+bool api_schema_is_granular(const struct api_schema *s, const struct json *v);
+
+/* Appends what identifies 'item' in a list of the schema 's', as managedFields writes it: "k:{"name":"a"}" of an
+ * API_LIST_MAP with keys in alphabetical order, else "v:VALUE". */
+void api_schema_element_key(const struct api_schema *s, const struct json *item,
+                            struct strbuf *out);
+
+/* Texts, in order: paths of unknown fields. */
+struct api_paths {
+    char **list;
+    size_t n, cap;
+};
+#define API_MAX_PATHS 64 /* More are not told. */
+void api_paths_done(struct api_paths *p);
+static inline UNUSED void api_paths_donep(struct api_paths *p)
+{
+    api_paths_done(p);
+}
+
+/* Removes members that the schema does not know, and nulls of declared fields that are not nullable (they mean
+ * absent).  'ret' (may be NULL) gets the paths of the unknown ones: "spec.containers[0].colour". */
+void api_schema_prune(const struct api_schema *s, struct json *obj, struct api_paths *ret);
+/* Puts in the defaults of absent members, from the outside in.  Values are cloned. */
+void api_schema_default(const struct api_schema *s, struct json *obj);
+/* Adds a cause for each value of a wrong type, missing required member, value that is not among those
+ * allowed, limit that is broken, and list element that is there twice. */
+void api_schema_validate(const struct api_schema *s, const struct json *obj, struct api_causes *c);

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Long lists, sent piece by piece.  Internal to src/apiserver. */
+#pragma once
+
+#include "apiserver/server.h"
+
+/* Answers with 'head', the items, and what ends a list.  The array is taken over, the objects are borrowed from
+ * the cache. */
+void list_stream_begin(struct request *q, const struct strbuf *head, struct object **objects,
+                       size_t n);
+/* Appends 'o' in the form that 'q' wants. */
+void list_write_item(struct request *q, const struct object *o, int64_t now_ms, struct strbuf *out);

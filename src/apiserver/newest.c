@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests that are about the newest state, when other masters write to the same store: they wait until the cache
+ * has all that anybody was told before they came.
+ *
+ * Without a resourceVersion a read is one of these, as in Kubernetes; so is a read of a version that the cache
+ * does not have yet, and every write, for it is based on the cache.  While the store is away, reads are answered
+ * from the cache with a warning, as nobody can know whether there is something newer; writes are refused. */
+#include "apiserver/server.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+struct waiting {
+    struct request *q;
+    request_fn *handler;
+};
+
+static bool is_read(const struct request *q)
+{
+    return q->verb == VERB_GET || q->verb == VERB_LIST || q->verb == VERB_WATCH;
+}
+
+static bool needs_newest(const struct request *q)
+{
+    if (!store_is_shared(q->server->store)) {
+        return false;
+    }
+    if (!is_read(q)) {
+        return true;
+    }
+    const char *version = http_query(q->x, "resourceVersion");
+    uint64_t n = 0;
+    /* A page of a list, too: the first one may have been read at another master. */
+    if (!version || !*version) {
+        return true;
+    }
+    return str_to_u64(version, UINT64_MAX, &n) == 0 && n > q->server->cache.revision;
+}
+
+static void warn(struct request *q)
+{
+    char text[160];
+    snprintf(text, sizeof text,
+             "299 tenet \"the store is not available: this is the state of resourceVersion %" PRIu64
+             ", there may be a newer one\"",
+             q->server->cache.revision);
+    http_set_header(q->x, "Warning", text);
+}
+
+static void synced(void *ctx, int error, uint64_t revision)
+{
+    struct waiting *w = ctx;
+    struct request *q = w->q;
+    request_fn *handler = w->handler;
+    free(w);
+    if (q->server->stopping) {
+        respond_error(q, 503, "ServiceUnavailable", "the server is shutting down");
+        return;
+    }
+    if (error < 0 && !is_read(q)) {
+        respond_unavailable(q);
+        return;
+    }
+    if (error < 0) {
+        warn(q);
+    }
+    handler(q);
+}
+
+void newest_then(struct request *q, request_fn *handler)
+{
+    if (!needs_newest(q)) {
+        handler(q);
+        return;
+    }
+    struct waiting *w = NEW(struct waiting);
+    *w = (struct waiting){q, handler};
+    store_sync(q->server->store, synced, w);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end of a CustomResourceDefinition: its objects go first.
+ *
+ * A definition that is being deleted stays until its finalizer customresourcecleanup.apiextensions.k8s.io is taken
+ * away.  That is done here, when no object of the kind is left; meanwhile the condition Terminating says so. */
+#pragma once
+
+#include "client/client.h"
+
+struct crd_cleanup;
+struct crd_cleanup *crd_cleanup_new(struct loop *l, struct api_client *client);
+struct crd_cleanup *crd_cleanup_free(struct crd_cleanup *c);
