@@ -125,6 +125,8 @@ class Maker:
 
     def rule(self, key):
         peers, ports = self.some(self.peer, 2), self.some(self.port, 2)
+        if key == "to" and any(isinstance(p.get("port"), str) for p in ports):
+            peers = [p for p in peers if "ipBlock" not in p]  # an address block has no names of ports
         return {**({key: peers} if peers else {}), **({"ports": ports} if ports else {})}
 
     def network(self, i):
