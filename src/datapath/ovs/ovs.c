@@ -111,7 +111,7 @@ static const struct of_ops of_callbacks = {.changed = on_changed,
 
 /* ---- the pump ---- */
 
-static const char *obstacle(struct ovs_dp *o)
+const char *ovs_obstacle(const struct ovs_dp *o)
 {
     if (o->given_up) {
         return o->fatal_reason;
@@ -134,7 +134,7 @@ static const char *obstacle(struct ovs_dp *o)
 /* Finds out whether the network is in place, and what the agent has to be told about that. */
 static void judge(struct ovs_dp *o)
 {
-    const char *reason = obstacle(o);
+    const char *reason = ovs_obstacle(o);
     if (!reason) {
         if (o->obstacle_since_ms) {
             o->obstacle_since_ms = 0;

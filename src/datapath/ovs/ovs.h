@@ -107,6 +107,8 @@ struct ovs_dp {
 uint64_t ovs_now(struct ovs_dp *o);
 void ovs_wake_at(struct ovs_dp *o, uint64_t ms);
 void ovs_say_lost(struct ovs_dp *o, const char *reason);
+/* Why the network is not in place; NULL: it is. */
+const char *ovs_obstacle(const struct ovs_dp *o);
 void ovs_complete(struct ovs_dp *o, datapath_done_fn *fn, void *ctx, int error, const char *text);
 void ovs_tell_port(struct ovs_dp *o, datapath_port_fn *fn, void *ctx, const char *port);
 void ovs_transact(struct ovs_dp *o, struct json *ops, db_done_fn *done, void *ctx);

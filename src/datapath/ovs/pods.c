@@ -648,7 +648,7 @@ static void finish_wanted(struct ovs_dp *o, struct pod_rec *r)
                  i->error ? i->error : "refused by Open vSwitch");
         fail_attach(o, r, -EIO, text);
     } else if (ovs_now(o) >= r->deadline_ms) {
-        const char *why = setup_obstacle(o);
+        const char *why = ovs_obstacle(o);
         const char *port = r->pod->port[0] ? r->pod->port : "(none became free)";
         snprintf(text, sizeof text, "port %s: Open vSwitch did not connect it in %d s%s%.200s",
                  port, ATTACH_MS / 1000, why ? ": " : "", why ? why : "");

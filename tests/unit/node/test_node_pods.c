@@ -526,6 +526,8 @@ static void every_failure_of_add_is_taken_back(void **state)
         assert_int_equal(perform(CNI_ADD, "a", &a), 1);
         assert_int_equal(code_of(&a), CNI_ATTACH_FAILED);
         assert_non_null(strstr(a.text, "says no"));
+        assert_string_equal(last_trouble, "red/a AttachFailed");
+        last_trouble[0] = '\0';
         create_error = configure_error = sw.attach_error = 0;
         assert_int_equal(sw.n, 0);
         assert_nothing_leaked();
@@ -791,6 +793,18 @@ static void pods_that_are_there_are_taken_over_and_stale_ones_detached(void **st
     assert_nothing_leaked();
 }
 
+static void two_pods_with_one_address_are_told(void **state)
+{
+    (void) state;
+    pods_free(pods);
+    put_pod("first", "10.128.0.2", "lo");
+    put_pod("second", "10.128.0.2", "lo");
+    last_trouble[0] = '\0';
+    start();
+    assert_string_equal(last_trouble, "red/second AddressClash");
+    assert_int_equal(sw.n, 2); /* Which one is right is not ours to say. */
+}
+
 /* ---- the socket ---- */
 
 struct serving {
@@ -1035,6 +1049,7 @@ int main(void)
         T(add_fails_whole_when_ports_or_limits_cannot_be),
         T(what_the_runtime_says_comes_before_the_object),
         T(the_vxlan_port_is_no_pods),
+        T(two_pods_with_one_address_are_told),
         T(the_socket_takes_a_line_with_a_descriptor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
