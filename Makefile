@@ -3,6 +3,7 @@
 #   demo   a three-node cluster on this machine  demo-down  removes it
 #   bench  figures beside named peers            fuzz   every parser, longer (FUZZ_SECONDS each)
 #   soak   SOAK_ROUNDS pods come and go, some killed in the middle: nothing may be left behind
+#   model  MODEL_CLUSTERS random clusters: flows in a real switch against the model in plain C
 #   install  into DESTDIR and PREFIX             deps   the Debian packages of packaging/packages.txt
 
 BUILD ?= build
@@ -10,9 +11,10 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 300
 SOAK_ROUNDS ?= 10000
+MODEL_CLUSTERS ?= 20000
 export PYTHONDONTWRITEBYTECODE = 1
 
-.PHONY: build demo demo-down check bench fuzz soak install deps format clean
+.PHONY: build demo demo-down check bench fuzz soak model install deps format clean
 
 build: deps
 	@test -f $(BUILD)/build.ninja || { mkdir -p $(BUILD) && echo "building in $(BUILD)/" && \
@@ -37,6 +39,10 @@ fuzz: deps
 
 soak: build
 	@/usr/bin/python3 tests/soak/soak.py --build $(BUILD) --rounds $(SOAK_ROUNDS)
+
+model: deps
+	@tools/check --only build
+	@TENET_MODEL_CLUSTERS=$(MODEL_CLUSTERS) build-check/tests/unit/test_model_trace
 
 install: build
 	@meson configure $(BUILD) --prefix=$(PREFIX)

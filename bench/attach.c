@@ -2,11 +2,12 @@
 /* Latency of CNI ADD and DEL: tenet-cni beside Debian's bridge + host-local, executed as a runtime does
  * it, in turn, in one run.
  *
- * The cluster is a lab of its own with one node; the peer works in a network namespace of its own.  Twice:
+ * The cluster is a lab of its own with one node; the peer works in a network namespace of its own:
  * - in turn, the order changing from round to round, the machine resting 60 ms before each call, so that
  *   no call pays for what an earlier one left to the kernel;
  * - without rest, in alternating blocks of one side, so that each pays for its own leftovers.  Our DEL
  *   answers before the kernel's teardown is over, which the first way hides.
+ * And a node that fills up: 200 pods, 16 at a time, from the first ADD's start to the last one's end.
  *
  * usage: bench_attach [ROUNDS]     (100; as root) */
 #include "base/mem.h"
@@ -30,6 +31,10 @@
 #define REST_MS 60
 #define BLOCK 10
 #define BLOCK_REST_MS 200
+#define CROWD 200
+#define CROWD_AT_ONCE 16
+#define CROWD_ROUNDS 3
+#define CROWD_GOAL_S 1.5
 
 static uint64_t rest_ms;
 
@@ -73,6 +78,8 @@ static char *lab_run(const char *const *args)
     return strbuf_steal(&out);
 }
 
+static void crowd_sandboxes(bool make);
+
 static void clean_up(void)
 {
     static bool done;
@@ -83,6 +90,7 @@ static void clean_up(void)
     for (size_t i = 0; i < 2; i++) {
         netns_delete(sides[i].sandbox, NULL);
     }
+    crowd_sandboxes(false);
     netns_delete(peer_ns, NULL);
     dir_remove(data_dir, NULL);
     const char *const argv[] = {tenet, "lab", "--name", lab, "down", NULL};
@@ -166,15 +174,34 @@ static void set_up(void)
     }
 }
 
-/* Executes the plug-in; milliseconds from its start to its end. */
-static double call(struct side *s, const char *command, unsigned round)
+struct process {
+    pid_t pid;
+    int in, out;
+};
+
+/* Pipes to and from a plug-in that is about to be executed. */
+static void make_pipes(struct process *p, int ret_child[2])
+{
+    int in[2], out[2];
+    if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0) {
+        die("pipe", strerror(errno));
+    }
+    ret_child[0] = in[0];
+    ret_child[1] = out[1];
+    p->in = in[1];
+    p->out = out[0];
+}
+
+/* Executes the plug-in, in the calling thread's network namespace. */
+static void start(struct process *p, const struct side *s, const char *command, unsigned id,
+                  const char *sandbox, const int child[2])
 {
     char env[5][256];
     snprintf(env[0], sizeof env[0], "CNI_COMMAND=%s", command);
-    snprintf(env[1], sizeof env[1], "CNI_CONTAINERID=%s-%u", lab, round);
-    snprintf(env[2], sizeof env[2], "CNI_NETNS=/run/netns/%s", s->sandbox);
+    snprintf(env[1], sizeof env[1], "CNI_CONTAINERID=%s-%u", lab, id);
+    snprintf(env[2], sizeof env[2], "CNI_NETNS=/run/netns/%s", sandbox);
     snprintf(env[3], sizeof env[3],
-             "CNI_ARGS=IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=p%u", round);
+             "CNI_ARGS=IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=p%u", id);
     snprintf(env[4], sizeof env[4], "PATH=%s", "/usr/sbin:/usr/bin:/sbin:/bin");
     char *envp[] = {env[0],
                     env[1],
@@ -185,44 +212,60 @@ static double call(struct side *s, const char *command, unsigned round)
                     (char[]){"CNI_PATH=/usr/lib/cni"},
                     NULL};
     char *argv[] = {(char *) (uintptr_t) s->program, NULL};
-    int in[2], out[2], back, status = -1;
-    struct err e = {0};
-    if (netns_enter(s->ns, &back, &e) < 0 || pipe2(in, O_CLOEXEC) < 0 ||
-        pipe2(out, O_CLOEXEC) < 0) {
-        die("set up", e.text);
-    }
     posix_spawn_file_actions_t fa;
     posix_spawn_file_actions_init(&fa);
-    posix_spawn_file_actions_adddup2(&fa, in[0], 0);
-    posix_spawn_file_actions_adddup2(&fa, out[1], 1);
-    size_t size = strlen(s->conf);
-    char answer[8192];
-    size_t got = 0;
-    pid_t pid;
-    usleep((useconds_t) rest_ms * 1000);
-
-    uint64_t begin = time_mono_ns();
-    int r = posix_spawn(&pid, s->program, &fa, NULL, argv, envp);
+    posix_spawn_file_actions_adddup2(&fa, child[0], 0);
+    posix_spawn_file_actions_adddup2(&fa, child[1], 1);
+    int r = posix_spawn(&p->pid, s->program, &fa, NULL, argv, envp);
+    posix_spawn_file_actions_destroy(&fa);
     if (r) {
         die(s->program, strerror(r));
     }
-    close(in[0]);
-    close(out[1]);
-    bool sent = write(in[1], s->conf, size) == (ssize_t) size;
-    close(in[1]);
-    for (ssize_t n; (n = read(out[0], answer + got, sizeof answer - 1 - got)) > 0;) {
+    close(child[0]);
+    close(child[1]);
+    size_t size = strlen(s->conf);
+    if (write(p->in, s->conf, size) != (ssize_t) size) {
+        die(s->title, "did not read its configuration");
+    }
+    close(p->in);
+}
+
+/* Reads what the plug-in says to its end; 'status' NULL: and waits for that. */
+static void finish(struct process *p, const struct side *s, const char *command, const int *status)
+{
+    char answer[8192];
+    size_t got = 0;
+    int own = -1;
+    for (ssize_t n; (n = read(p->out, answer + got, sizeof answer - 1 - got)) > 0;) {
         got += (size_t) n;
     }
-    waitpid(pid, &status, 0);
-    uint64_t end = time_mono_ns();
-
-    close(out[0]);
-    posix_spawn_file_actions_destroy(&fa);
-    netns_leave(back);
+    close(p->out);
     answer[got] = '\0';
-    if (!sent || status != 0 || (streq(command, "ADD") && !strstr(answer, "\"ips\""))) {
+    if (!status) {
+        waitpid(p->pid, &own, 0);
+        status = &own;
+    }
+    if (*status != 0 || (streq(command, "ADD") && !strstr(answer, "\"ips\""))) {
         die(s->title, answer);
     }
+}
+
+/* Milliseconds from the plug-in's start to its end. */
+static double call(struct side *s, const char *command, unsigned round)
+{
+    struct process p;
+    struct err e = {0};
+    int child[2], back;
+    if (netns_enter(s->ns, &back, &e) < 0) {
+        die("set up", e.text);
+    }
+    make_pipes(&p, child);
+    usleep((useconds_t) rest_ms * 1000);
+    uint64_t begin = time_mono_ns();
+    start(&p, s, command, round, s->sandbox, child);
+    finish(&p, s, command, NULL);
+    uint64_t end = time_mono_ns();
+    netns_leave(back);
     return (double) (end - begin) / 1e6;
 }
 
@@ -291,6 +334,85 @@ static void measure_in_blocks(unsigned rounds)
     }
 }
 
+static void crowd_sandbox(size_t i, char ret[64])
+{
+    snprintf(ret, 64, "tenet-%s-c%zu", lab, i);
+}
+
+/* Seconds for one call for each of the crowd. */
+static double call_crowd(const struct side *s, const char *command)
+{
+    struct process running[CROWD_AT_ONCE] = {0};
+    struct err e = {0};
+    unsigned started = 0, ended = 0;
+    int back;
+    if (netns_enter(s->ns, &back, &e) < 0) {
+        die("set up", e.text);
+    }
+    uint64_t begin = time_mono_ns();
+    while (ended < CROWD) {
+        for (size_t i = 0; i < CROWD_AT_ONCE && started < CROWD; i++) {
+            if (running[i].pid == 0) {
+                char sandbox[64];
+                int child[2];
+                crowd_sandbox(started, sandbox);
+                make_pipes(&running[i], child);
+                start(&running[i], s, command, started++, sandbox, child);
+            }
+        }
+        int status;
+        pid_t pid = wait(&status);
+        for (size_t i = 0; i < CROWD_AT_ONCE; i++) {
+            if (running[i].pid == pid) {
+                finish(&running[i], s, command, &status);
+                running[i].pid = 0;
+                ended++;
+            }
+        }
+    }
+    uint64_t end = time_mono_ns();
+    netns_leave(back);
+    return (double) (end - begin) / 1e9;
+}
+
+static void crowd_sandboxes(bool make)
+{
+    for (size_t i = 0; i < CROWD; i++) {
+        char name[64];
+        struct err e = {0};
+        crowd_sandbox(i, name);
+        if (!make) {
+            netns_delete(name, NULL);
+        } else if (netns_create(name, &e) < 0) {
+            die("sandbox", e.text);
+        }
+    }
+}
+
+static void measure_crowd(void)
+{
+    double seconds[2][CROWD_ROUNDS];
+    for (size_t round = 0; round < CROWD_ROUNDS; round++) {
+        for (size_t k = 0; k < 2; k++) {
+            size_t i = (k + round) % 2;
+            crowd_sandboxes(true);
+            usleep(BLOCK_REST_MS * 1000);
+            seconds[i][round] = call_crowd(&sides[i], commands[ADD]);
+            call_crowd(&sides[i], commands[DEL]);
+            crowd_sandboxes(false);
+        }
+    }
+    printf("%d pods, %d at a time, to the last ADD's end: median of %d rounds\n", CROWD,
+           CROWD_AT_ONCE, CROWD_ROUNDS);
+    double median[2];
+    for (size_t i = 0; i < 2; i++) {
+        median[i] = percentile(seconds[i], CROWD_ROUNDS, 0.5);
+        printf("%-20s %8.2f s\n", sides[i].title, median[i]);
+    }
+    printf("%-20s %8.2f     goal: within %.1f s (%s)\n", "ratio", median[0] / median[1],
+           CROWD_GOAL_S, median[0] <= CROWD_GOAL_S ? "met" : "MISSED");
+}
+
 static void print_table(const char *how, unsigned rounds)
 {
     double p50[2][N_OPS];
@@ -330,6 +452,7 @@ int main(int argc, char **argv)
     print_table("in turn, resting before each call", (unsigned) rounds);
     measure_in_blocks((unsigned) rounds);
     print_table("without rest, each side in blocks of its own", (unsigned) rounds);
+    measure_crowd();
     for (size_t i = 0; i < 2; i++) {
         free(sides[i].conf);
         free(sides[i].ms[ADD]);

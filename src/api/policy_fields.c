@@ -328,6 +328,16 @@ static void check_admin_port(struct api_causes *c, const char *field, const stru
     }
 }
 
+static bool some_has(const struct json *list, const char *key)
+{
+    for (size_t i = 0; json_is(list, JSON_ARRAY) && i < json_count(list); i++) {
+        if (!is_absent(json_get(json_at(list, i), key))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void check_admin_rule(struct api_causes *c, const char *field, const struct json *rule,
                              bool egress, const char *const *actions)
 {
@@ -361,6 +371,10 @@ static void check_admin_rule(struct api_causes *c, const char *field, const stru
         for (size_t i = 0; i < json_count(ports); i++) {
             check_admin_port(c, API_FIELD("%s[%zu]", list, i), json_at(ports, i));
         }
+    }
+    if (egress && some_has(ports, "namedPort") &&
+        (some_has(peers, "networks") || some_has(peers, "nodes"))) {
+        api_invalid(c, list, ports, "networks and nodes have no named ports");
     }
 }
 

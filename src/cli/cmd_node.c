@@ -40,6 +40,7 @@ static const char help[] =
     "  --cni-conf-dir DIR          cniConfDir: where the runtime looks (/etc/cni/net.d)\n"
     "  --cni-conf-name NAME        cniConfName: file written when ready "
     "(80-openshift-network.conf)\n"
+    "  --cni-plugins LIST          cniPlugins: chained after ours: portmap, bandwidth (none)\n"
     "  --datapath KIND             datapath: ovs\n"
     "  --ovs-database PATH         ovs.database: ovsdb-server's socket (/run/openvswitch/db.sock)\n"
     "  --ovs-run-dir DIR           ovs.runDir: where BRIDGE.mgmt is (/run/openvswitch)\n"

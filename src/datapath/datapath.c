@@ -42,6 +42,11 @@ int datapath_wire(const struct datapath *dp, const struct dp_wire *w, struct err
     return dp->ops->wire(w, e);
 }
 
+int datapath_unlimit(const struct datapath *dp, const struct dp_wire *w, struct err *e)
+{
+    return dp->ops->unlimit(w, e);
+}
+
 int datapath_check_wire(const struct datapath *dp, const struct dp_wire *w, struct err *e)
 {
     return dp->ops->check_wire(w, e);
@@ -56,6 +61,13 @@ void datapath_detach(struct datapath *dp, const char *container_id, const char *
 void datapath_link_gone(struct datapath *dp, const char *name)
 {
     dp->ops->link_gone(dp, name);
+}
+
+void datapath_set_runtime(struct datapath *dp, const char *container_id, const char *ifname,
+                          const char *host_ports, const char *bandwidth, datapath_done_fn *done,
+                          void *ctx)
+{
+    dp->ops->set_runtime(dp, container_id, ifname, host_ports, bandwidth, done, ctx);
 }
 
 void datapath_set_vnids(struct datapath *dp, const char *pod_namespace, const struct sdn_vnids *v)
@@ -107,6 +119,8 @@ struct dp_pod *dp_pod_clone(const struct dp_pod *p)
     c->pod_namespace = dup_or_null(p->pod_namespace);
     c->pod_name = dup_or_null(p->pod_name);
     c->netns = dup_or_null(p->netns);
+    c->host_ports = dup_or_null(p->host_ports);
+    c->bandwidth = dup_or_null(p->bandwidth);
     return c;
 }
 
@@ -118,6 +132,8 @@ struct dp_pod *dp_pod_free(struct dp_pod *p)
         free(p->pod_namespace);
         free(p->pod_name);
         free(p->netns);
+        free(p->host_ports);
+        free(p->bandwidth);
         free(p);
     }
     return NULL;

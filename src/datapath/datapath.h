@@ -15,6 +15,7 @@
 #include "base/list.h"
 #include "net/loop.h"
 #include "sdn/network.h"
+#include "wire/cni_runtime.h"
 #include "wire/openflow.h"
 
 struct dp_pod {
@@ -25,6 +26,8 @@ struct dp_pod {
     char *netns;      /* Path as the runtime gave it; may be gone. */
     char host_if[16]; /* Host end of the veth. */
     char port[16];    /* Of the switch, which it is wired to (output only). */
+    /* What datapath_set_runtime said, as texts of wire/cni_runtime.h; NULL: nothing. */
+    char *host_ports, *bandwidth;
     uint32_t ip;
     struct mac mac;
     uint32_t vnid; /* Of the project. */
@@ -83,6 +86,11 @@ void datapath_attach(struct datapath *dp, const struct dp_pod *p, datapath_port_
  * can meet what is left.  The host_if link itself is the caller's. */
 void datapath_detach(struct datapath *dp, const char *container_id, const char *ifname,
                      datapath_done_fn *done, void *ctx);
+/* What else belongs to an attached pod, stored with it; datapath_pods has it at once.  'done' is called when it is
+ * stored.  NULL: nothing. */
+void datapath_set_runtime(struct datapath *dp, const char *container_id, const char *ifname,
+                          const char *host_ports, const char *bandwidth, datapath_done_fn *done,
+                          void *ctx);
 /* The project of some pods got other VNIDs: changes their flows in one step and what is stored with the
  * ports. */
 void datapath_set_vnids(struct datapath *dp, const char *pod_namespace, const struct sdn_vnids *v);
@@ -91,6 +99,8 @@ void datapath_set_vnids(struct datapath *dp, const char *pod_namespace, const st
  * with or before what is asked for afterwards, as in one bundle. */
 void datapath_set_policy(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows);
 
+/* What names of bridges begin with that stand between a pod's link and its port. */
+#define POOL_BRIDGE "tnbr"
 /* Connects the link of a pod to its port, in the kernel.  Blocks shortly; may be called on any thread that is in the
  * host's network namespace. */
 struct dp_wire {
@@ -98,8 +108,11 @@ struct dp_wire {
     const char *port;
     struct mac mac; /* Of the pod: frames to others do not reach it. */
     uint32_t mtu;
+    struct cni_bandwidth limits; /* 'elsewhere': the tc hook of what host_if receives stays free. */
 };
 int datapath_wire(const struct datapath *dp, const struct dp_wire *w, struct err *e);
+/* Takes the limits off the port, which stays; they go from host_if with that.  host_if may be gone. */
+int datapath_unlimit(const struct datapath *dp, const struct dp_wire *w, struct err *e);
 /* Whether it is as datapath_wire leaves it; the error names what is not. */
 int datapath_check_wire(const struct datapath *dp, const struct dp_wire *w, struct err *e);
 

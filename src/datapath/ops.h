@@ -15,8 +15,12 @@ struct datapath_ops {
     void (*detach)(struct datapath *dp, const char *container_id, const char *ifname,
                    datapath_done_fn *done, void *ctx);
     int (*wire)(const struct dp_wire *w, struct err *e);
+    int (*unlimit)(const struct dp_wire *w, struct err *e);
     int (*check_wire)(const struct dp_wire *w, struct err *e);
     void (*link_gone)(struct datapath *dp, const char *name);
+    void (*set_runtime)(struct datapath *dp, const char *container_id, const char *ifname,
+                        const char *host_ports, const char *bandwidth, datapath_done_fn *done,
+                        void *ctx);
     void (*set_vnids)(struct datapath *dp, const char *pod_namespace, const struct sdn_vnids *v);
     void (*set_policy)(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows);
     const struct dp_pod *const *(*pods)(struct datapath *dp, size_t *ret_n);

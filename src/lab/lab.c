@@ -172,6 +172,13 @@ static void add_others(struct strbuf *out)
     }
 }
 
+/* What is read without asking again is there. */
+static bool is_of_this_version(const struct json *config)
+{
+    return json_count(json_get(config, "ports")) && json_path_string(config, "plugin", NULL) &&
+           json_path_string(config, "datapathType", NULL);
+}
+
 int lab_load(struct lab *l, struct err *e)
 {
     if (l->config) {
@@ -181,7 +188,19 @@ int lab_load(struct lab *l, struct err *e)
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
     int r = file_read(path, CONFIG_MAX, &text, e);
     if (r == 0) {
-        return json_parse(text.data, text.size, &l->config, e) < 0 ? err_prefix(e, "%s", path) : 0;
+        CLEANUP(json_free) struct json *config = NULL;
+        if (json_parse(text.data, text.size, &config, e) < 0) {
+            return err_prefix(e, "%s", path);
+        }
+        if (!is_of_this_version(config)) {
+            return err_set(
+                e, -EPROTO,
+                "lab %s was made by another version of tenet; remove it with \"tenet lab "
+                "--name %s down\" and make it anew",
+                l->name, l->name);
+        }
+        l->config = TAKE(config);
+        return 0;
     }
     if (r != -ENOENT) {
         return r;

@@ -126,7 +126,8 @@ int node_address(struct lab *l, const char *node, uint32_t *ret, struct err *e);
 /* Names of the nodes in the order of their addresses. */
 struct json *node_names(struct lab *l);
 pid_t node_pid(struct lab *l, const char *node);
-/* Owned contents of the node's CNI configuration; -EAGAIN: it is not ready. */
+/* Owned configuration of the node's plug-in; -EAGAIN: it is not ready.  Of a chain only the first: what follows acts on
+ * what a runtime hands over, and the lab hands over nothing. */
 int node_cni_config(struct lab *l, const char *node, char **ret, struct err *e);
 
 /* ---- pod.c ---- */

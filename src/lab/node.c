@@ -120,7 +120,7 @@ pid_t node_pid(struct lab *l, const char *node)
 
 /* ---- the CNI configuration ---- */
 
-/* Owned path of the first *.conf in name order, as kubelet takes it; NULL: none. */
+/* Owned path of the first *.conf or *.conflist in name order, as kubelet takes it; NULL: none. */
 static char *cni_config_path(struct lab *l, const char *node)
 {
     CLEANUP_FREE char *dir = lab_path(l, "nodes/%s/cni", node);
@@ -128,8 +128,8 @@ static char *cni_config_path(struct lab *l, const char *node)
     DIR *d = opendir(dir);
     struct dirent *ent;
     while (d && (ent = readdir(d))) {
-        if (str_has_suffix(ent->d_name, ".conf") && ent->d_name[0] != '.' &&
-            (!first || strcmp(ent->d_name, first) < 0)) {
+        if ((str_has_suffix(ent->d_name, ".conf") || str_has_suffix(ent->d_name, ".conflist")) &&
+            ent->d_name[0] != '.' && (!first || strcmp(ent->d_name, first) < 0)) {
             free(first);
             first = xstrdup(ent->d_name);
         }
@@ -148,11 +148,20 @@ int node_cni_config(struct lab *l, const char *node, char **ret, struct err *e)
         return err_set(e, -EAGAIN,
                        "node %s is not ready: its agent has written no CNI configuration", node);
     }
+    CLEANUP(json_free) struct json *v = NULL;
     int r = file_read(path, FILE_MAX, &text, e);
-    if (r == 0) {
-        *ret = strbuf_steal(&text);
+    if (r < 0 || (r = json_parse(text.data, text.size, &v, e)) < 0) {
+        return r;
     }
-    return r;
+    struct json *first = json_at(json_get(v, "plugins"), 0);
+    if (!first) {
+        *ret = strbuf_steal(&text);
+        return 0;
+    }
+    json_set(first, "cniVersion", json_clone(json_get(v, "cniVersion")));
+    json_set(first, "name", json_clone(json_get(v, "name")));
+    *ret = json_to_text(first);
+    return 0;
 }
 
 struct node_wait {

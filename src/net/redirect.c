@@ -63,7 +63,7 @@ static size_t make_program(const struct redirect *d, struct bpf_insn out[24])
         }
     }
     out[n++] = set(BPF_REG_1, d->to);
-    out[n++] = set(BPF_REG_2, d->hook == REDIRECT_INGRESS ? BPF_F_INGRESS : 0);
+    out[n++] = set(BPF_REG_2, d->hook == REDIRECT_INGRESS && !d->send ? BPF_F_INGRESS : 0);
     out[n++] = (struct bpf_insn){.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_redirect};
     out[n++] = (struct bpf_insn){.code = BPF_JMP | BPF_EXIT};
     if (d->destination) {
@@ -165,6 +165,16 @@ int redirect_drop_received(struct rtnl *r, int ifindex, struct err *e)
 {
     const struct bpf_insn code[] = {set(BPF_REG_0, TC_ACT_SHOT), {.code = BPF_JMP | BPF_EXIT}};
     return set_program(r, ifindex, REDIRECT_INGRESS, "tenet-drop", code, ARRAY_SIZE(code), e);
+}
+
+int redirect_clear(struct rtnl *r, int ifindex, struct err *e)
+{
+    struct tcmsg *t;
+    struct nlmsghdr *h = tc_request(r, RTM_DELQDISC, 0, ifindex, TC_H_CLSACT, &t);
+    int code = rtnl_change(r, h);
+    return code < 0 && code != -ENOENT && code != -EINVAL
+               ? rtnl_fail(r, code, e, "take clsact off link %d", ifindex)
+               : 0;
 }
 
 /* ---- looking ---- */

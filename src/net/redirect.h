@@ -19,7 +19,8 @@ enum redirect_hook {
 struct redirect {
     int ifindex; /* The link with the hook ... */
     enum redirect_hook hook;
-    int to; /* ... and the one whose side of the same name the frames go to. */
+    int to;    /* ... and the one whose side of the same name the frames go to, ... */
+    bool send; /* ... unless it shall send what the first one received. */
     const struct mac *destination; /* NULL: any; else only frames to it pass, others are dropped. */
 };
 
@@ -28,5 +29,7 @@ int redirect_set(struct rtnl *r, const struct redirect *d, struct err *e);
 /* Frames received by the link are dropped after those who look at all frames (packet(7)) saw them: the
  * host's stack does not. */
 int redirect_drop_received(struct rtnl *r, int ifindex, struct err *e);
+/* Takes both hooks of the link away. */
+int redirect_clear(struct rtnl *r, int ifindex, struct err *e);
 /* -ENOENT: the hook does something else; the error says what is expected. */
 int redirect_check(struct rtnl *r, const struct redirect *d, struct err *e);

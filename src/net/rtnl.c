@@ -489,6 +489,10 @@ int rtnl_link_set(struct rtnl *r, const struct rtnl_link_set *s, struct err *e)
         ifi->ifi_flags = s->up ? IFF_UP : 0;
         ifi->ifi_change = IFF_UP;
     }
+    if (s->promisc) {
+        ifi->ifi_flags |= IFF_PROMISC;
+        ifi->ifi_change |= IFF_PROMISC;
+    }
     if (s->new_name) {
         mnl_attr_put_strz(h, IFLA_IFNAME, s->new_name);
     }

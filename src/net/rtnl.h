@@ -57,6 +57,7 @@ struct rtnl_link_set {
     int master;   /* ifindex; 0: unchanged; -1: none */
     int ns_fd;    /* Move there; -1 (RTNL_LINK_SET_INIT): stay */
     int up;       /* 1 up, 0 down, -1 unchanged */
+    bool promisc; /* Takes frames to whomever; false: unchanged */
 };
 #define RTNL_LINK_SET_INIT(n) ((struct rtnl_link_set){.name = (n), .ns_fd = -1, .up = -1})
 int rtnl_link_set(struct rtnl *r, const struct rtnl_link_set *s, struct err *e);

@@ -10,14 +10,17 @@
 #include "controllers/recorder.h"
 #include "datapath/datapath.h"
 #include "net/process.h"
+#include "node/cniconf.h"
 #include "node/cniserver.h"
 #include "node/host.h"
+#include "node/hostports.h"
 #include "node/identity.h"
 #include "node/introspect.h"
 #include "node/keeper.h"
 #include "node/monitor.h"
 #include "node/neigh.h"
 #include "node/objects.h"
+#include "node/podlookup.h"
 #include "node/pods.h"
 #include "node/policies.h"
 #include "node/registration.h"
@@ -55,7 +58,9 @@ struct agent {
     int status;
     uint32_t host_ip;
     int lock_fd;
-    char *socket_path, *conf_path;
+    char *socket_path;
+    struct cniconf conf; /* Of the CNI configuration, ... */
+    char *cni_config;    /* ... and its path. */
 
     struct api_client *client;
     struct identity *identity; /* NULL: the kubeconfig is somebody else's to keep. */
@@ -177,8 +182,8 @@ static void stop(struct agent *a, int status, const char *reason, const char *me
     }
     a->phase = STOPPING;
     a->status = status;
-    if (a->conf_path) {
-        unlink(a->conf_path);
+    if (a->conf.dir) {
+        cniconf_remove(&a->conf);
     }
     if (a->cniserver) {
         cniserver_close(a->cniserver);
@@ -547,6 +552,14 @@ static const char *not_ready(void *ctx)
     return NULL;
 }
 
+/* The ports of the host that lead to pods; 'done' as in keeper.h. */
+static void keep_host_ports(struct agent *a, keeper_fn *done, void *ctx)
+{
+    struct nat_port *ports;
+    size_t n = host_ports_collect(a->datapath, &ports);
+    keeper_set_ports(a->keeper, ports, n, done, ctx);
+}
+
 static void on_inventory(void *ctx)
 {
     struct agent *a = ctx;
@@ -571,6 +584,7 @@ static void on_switch_ready(void *ctx)
     }
     a->host_ready = false;
     snprintf(a->host_reason, sizeof a->host_reason, "tun0 is being looked at");
+    keep_host_ports(a, NULL, NULL); /* The first rules have them: new connections go on. */
     keeper_set(a->keeper, &a->net);
 }
 
@@ -603,6 +617,18 @@ static void pod_trouble(void *ctx, const char *project, const char *pod, const c
     }
 }
 
+static void pod_look_up(void *ctx, const char *project, const char *pod, pods_wants_fn *fn,
+                        void *fn_ctx)
+{
+    struct agent *a = ctx;
+    pod_lookup(a->loop, a->client, project, pod, fn, fn_ctx);
+}
+
+static void pod_host_ports(void *ctx, datapath_done_fn *fn, void *fn_ctx)
+{
+    keep_host_ports(ctx, fn, fn_ctx);
+}
+
 /* ---- ready ---- */
 
 static void answer(void *ctx, const char *text, size_t size)
@@ -614,25 +640,6 @@ static void on_request(void *ctx, struct cniserver_call *call, struct cni_reques
 {
     struct agent *a = ctx;
     pods_request(a->pods, r, netns_fd, answer, call);
-}
-
-static int write_cni_conf(struct agent *a, struct err *e)
-{
-    CLEANUP(json_free) struct json *conf = json_object();
-    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
-    /* Runtimes of before 1.1.0 refuse it; those of after take the highest that both know. */
-    json_set_string(conf, "cniVersion", cni_versions[CNI_1_0_0]);
-    struct json *versions = json_set(conf, "cniVersions", json_array());
-    for (size_t i = 0; i < CNI_N_VERSIONS; i++) {
-        json_append(versions, json_string(cni_versions[i]));
-    }
-    json_set_string(conf, "name", "tenet");
-    json_set_string(conf, "type", "tenet-cni");
-    json_set_string(conf, "socket", a->socket_path);
-    json_write(conf, 2, &text);
-    strbuf_addc(&text, '\n');
-    int r = dir_make(a->cfg->cni_conf_dir, 0755, e);
-    return r < 0 ? r : file_write_atomic(a->conf_path, text.data, text.size, 0600, e);
 }
 
 static void update_neighbours(struct agent *a)
@@ -658,7 +665,7 @@ static int open_for_pods(struct agent *a, struct err *e)
         pods_all_projects_changed(a->pods);
         r = cniserver_new(a->loop, a->socket_path, on_request, a, &a->cniserver, e);
     }
-    return r < 0 ? r : write_cni_conf(a, e);
+    return r < 0 ? r : cniconf_write(&a->conf, e);
 }
 
 static void tell_ready(struct agent *a)
@@ -755,6 +762,8 @@ static void begin(struct agent *a, struct sdn_network *n)
                                          .known = pod_is_known,
                                          .attaching = pod_attaching,
                                          .detached = pod_detached,
+                                         .look_up = pod_look_up,
+                                         .host_ports = pod_host_ports,
                                          .not_ready = not_ready,
                                          .trouble = pod_trouble};
     struct pods_config pc = {
@@ -993,7 +1002,7 @@ static void view(void *ctx, struct introspect_view *ret)
         .node_name = a->cfg->node_name,
         .phase = phases[a->phase],
         .bridge = a->cfg->ovs_bridge,
-        .cni_config = a->conf_path,
+        .cni_config = a->cni_config,
         .host_ip = a->host_ip,
         .switch_ready = a->switch_ready,
         .master_lost = a->master_lost,
@@ -1160,8 +1169,13 @@ static int start(struct agent *a, struct err *e)
     a->sigint = loop_signal_new(a->loop, SIGINT, on_term, a);
     a->sighup = loop_signal_new(a->loop, SIGHUP, on_hup, a);
     a->socket_path = xasprintf("%s/cni.sock", a->cfg->run_dir);
-    a->conf_path = xasprintf("%s/%s", a->cfg->cni_conf_dir, a->cfg->cni_conf_name);
-    unlink(a->conf_path); /* One that a killed agent left would say that we are ready. */
+    a->conf = (struct cniconf){.dir = a->cfg->cni_conf_dir,
+                               .name = a->cfg->cni_conf_name,
+                               .socket = a->socket_path,
+                               .portmap = a->cfg->chain_portmap,
+                               .bandwidth = a->cfg->chain_bandwidth};
+    a->cni_config = cniconf_path(&a->conf);
+    cniconf_remove(&a->conf); /* One that a killed agent left would say that we are ready. */
     log_info("starting", "node=%s ip=%s master=%s version=" TENET_VERSION, a->cfg->node_name,
              IP4_TEXT(a->host_ip), api_client_server(a->client));
     follow_master(a);
@@ -1199,7 +1213,7 @@ static void release(struct agent *a)
     smap_done(&a->skipped);
     free(a->net.remotes);
     free(a->socket_path);
-    free(a->conf_path);
+    free(a->cni_config);
     fd_close(a->lock_fd);
 }
 

@@ -112,6 +112,30 @@ static int set_cni_conf_name(struct node_config *c, const char *v, struct err *e
     return set_string(&c->cni_conf_name, v);
 }
 
+/* "portmap,bandwidth", or "none". */
+static int set_cni_plugins(struct node_config *c, const char *v, struct err *e)
+{
+    bool portmap = false, bandwidth = false;
+    for (const char *p = v; !streq(v, "none"); p++) {
+        size_t n = strcspn(p, ",");
+        if (n == 7 && strncmp(p, "portmap", n) == 0) {
+            portmap = true;
+        } else if (n == 9 && strncmp(p, "bandwidth", n) == 0) {
+            bandwidth = true;
+        } else {
+            return err_set(e, -EINVAL, "\"%.*s\" cannot be chained; portmap and bandwidth can",
+                           (int) MIN(n, 100), p);
+        }
+        p += n;
+        if (!*p) {
+            break;
+        }
+    }
+    c->chain_portmap = portmap;
+    c->chain_bandwidth = bandwidth;
+    return 0;
+}
+
 static int set_datapath(struct node_config *c, const char *v, struct err *e)
 {
     if (!streq(v, "ovs")) {
@@ -185,6 +209,7 @@ static const struct key_def defs[] = {
     {true, set_run_dir},
     {true, set_cni_conf_dir},
     {false, set_cni_conf_name},
+    {false, set_cni_plugins},
     {false, set_datapath},
     {true, set_ovs_database},
     {true, set_ovs_run_dir},
@@ -204,6 +229,7 @@ const struct node_config_key node_config_keys[] = {
     {"runDir", "run-dir"},
     {"cniConfDir", "cni-conf-dir"},
     {"cniConfName", "cni-conf-name"},
+    {"cniPlugins", "cni-plugins"},
     {"datapath", "datapath"},
     {"ovs.database", "ovs-database"},
     {"ovs.runDir", "ovs-run-dir"},
@@ -270,6 +296,20 @@ static bool is_section(const char *path)
     return false;
 }
 
+/* A list of texts with commas in between; NULL: it is none. */
+static char *join_list(const struct json *v)
+{
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    const struct json *item;
+    JSON_FOREACH (item, v) {
+        if (!json_is(item, JSON_STRING)) {
+            return NULL;
+        }
+        strbuf_addf(&out, "%s%s", out.size ? "," : "", json_get_string(item));
+    }
+    return out.size ? strbuf_steal(&out) : xstrdup("none");
+}
+
 static int apply(struct node_config *c, const char *path, const struct json *v, const char *dir,
                  struct err *e)
 {
@@ -283,10 +323,13 @@ static int apply(struct node_config *c, const char *path, const struct json *v, 
             continue;
         }
         const char *s = json_is(v, JSON_NUMBER) ? json_number_text(v) : json_get_string(v);
+        CLEANUP_FREE char *joined = NULL;
+        if (defs[i].set == set_cni_plugins && json_is(v, JSON_ARRAY)) {
+            s = joined = join_list(v);
+        }
         if (!s) {
             return err_set(e, -EINVAL, "%s: is not a text", path);
         }
-        CLEANUP_FREE char *joined = NULL;
         if (defs[i].is_path && *s && *s != '/' && dir) {
             s = joined = xasprintf("%s/%s", dir, s);
         }

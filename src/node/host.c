@@ -245,6 +245,11 @@ static int ensure_sysctl(const char *path, const char *value, bool optional, uns
     return sysctl_set(path, value, e);
 }
 
+int host_route_loopback(unsigned *changes, struct err *e)
+{
+    return ensure_sysctl("net/ipv4/conf/" HOST_TUN "/route_localnet", "1", false, changes, e);
+}
+
 static int ensure_sysctls(unsigned *changes, struct err *e)
 {
     static const struct {

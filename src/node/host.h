@@ -24,5 +24,9 @@ int host_check(struct rtnl *r, const struct sdn_network *n, char ret_warning[256
 /* Whether the text of /proc/net/udp or udp6 has a socket bound to 'port'. */
 bool host_udp_port_taken(const char *text, uint16_t port);
 
+/* Lets packets of the host's loopback leave by tun0: those to a host port that lead to a pod (ip-sysctl,
+ * route_localnet). */
+int host_route_loopback(unsigned *changes, struct err *e);
+
 /* Makes tun0 (which must exist) what 'n' needs; '*ret_changes' counts what had to be done. */
 int host_apply(const struct sdn_network *n, unsigned *ret_changes, struct err *e);

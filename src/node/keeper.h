@@ -6,6 +6,7 @@
 #pragma once
 
 #include "net/loop.h"
+#include "node/nat.h"
 #include "sdn/network.h"
 
 struct keeper;
@@ -17,6 +18,10 @@ struct keeper *keeper_new(struct loop *l, keeper_fn *fn, void *ctx);
 struct keeper *keeper_free(struct keeper *k);
 /* What to keep from now on (copied, without remotes); looks at once. */
 void keeper_set(struct keeper *k, const struct sdn_network *n);
+/* The ports of the host that lead to pods (taken over); looks at once.  'told' (NULL: nobody) is called when the host
+ * has them, or with what went wrong, which is then tried again. */
+void keeper_set_ports(struct keeper *k, struct nat_port *ports, size_t n_ports, keeper_fn *told,
+                      void *ctx);
 /* Somebody touched something ('what' as in node/monitor.h): look soon. */
 void keeper_changed(struct keeper *k, unsigned what);
 /* Whether a worker thread is at it. */

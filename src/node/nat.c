@@ -2,6 +2,7 @@
 #include "node/nat.h"
 
 #include "base/mem.h"
+#include "datapath/datapath.h"
 #include "net/process.h"
 
 #include <arpa/inet.h>
@@ -23,7 +24,45 @@ static void write_set(const struct sdn_network *n, struct strbuf *out)
     strbuf_adds(out, " }");
 }
 
-void nat_write_rules(const struct sdn_network *n, struct strbuf *out)
+/* Who sends to an address of the host, from outside, from a pod or from the host itself, gets the pod.  Answers must
+ * come back this way: a pod that asks another of this node by the host, or itself, would else get them from an
+ * address that it did not ask; and 127.0.0.1 is nobody's outside the host. */
+static void write_ports(const struct nat_port *ports, size_t n_ports, const char *cluster,
+                        struct strbuf *out)
+{
+    if (!n_ports) {
+        return;
+    }
+    strbuf_adds(out, "\tchain host_ports {\n");
+    for (size_t i = 0; i < n_ports; i++) {
+        const struct cni_host_port *p = &ports[i].port;
+        strbuf_adds(out, "\t\t");
+        if (p->host_ip) {
+            strbuf_addf(out, "ip daddr %s ", IP4_TEXT(p->host_ip));
+        }
+        strbuf_addf(out, "%s dport %u dnat to %s:%u\n", cni_protocol_name(p->protocol),
+                    p->host_port, IP4_TEXT(ports[i].pod_ip), p->port);
+    }
+    strbuf_addf(out,
+                "\t}\n"
+                "\tchain prerouting {\n"
+                "\t\ttype nat hook prerouting priority dstnat; policy accept;\n"
+                "\t\tfib daddr type local jump host_ports\n"
+                "\t}\n"
+                "\tchain output {\n"
+                "\t\ttype nat hook output priority -100; policy accept;\n"
+                "\t\tfib daddr type local jump host_ports\n"
+                "\t}\n"
+                "\tchain postrouting_host_ports {\n"
+                "\t\ttype nat hook postrouting priority srcnat; policy accept;\n"
+                "\t\toifname \"" NAT_TUN "\" ct status dnat ip saddr %s masquerade\n"
+                "\t\toifname \"" NAT_TUN "\" ct status dnat ip saddr 127.0.0.0/8 masquerade\n"
+                "\t}\n",
+                cluster);
+}
+
+void nat_write_rules(const struct sdn_network *n, const struct nat_port *ports, size_t n_ports,
+                     struct strbuf *out)
 {
     CLEANUP_STRBUF struct strbuf set = STRBUF_INIT;
     write_set(n, &set);
@@ -37,11 +76,14 @@ void nat_write_rules(const struct sdn_network *n, struct strbuf *out)
 
     /* Tunnel packets are for br0 and need no connection tracking.  Pods make none: one from a pod would
      * leave with the node's address, and the other nodes would believe its VNID.  The address of a pod
-     * comes in by tun0 only, whoever else uses it forges it. */
+     * comes in by tun0 only, whoever else uses it forges it.  And the host's loopback is no pod's to ask, also
+     * when host ports need route_localnet.  What br_netfilter shows of a pod's bridge is on its way to br0, and nothing to translate yet. */
     strbuf_addf(out,
                 "\tchain prerouting_raw {\n"
                 "\t\ttype filter hook prerouting priority raw; policy accept;\n"
                 "\t\tiifname \"" NAT_TUN "\" udp dport %u drop\n"
+                "\t\tiifname \"" NAT_TUN "\" ip daddr 127.0.0.0/8 drop\n"
+                "\t\tiifname \"" POOL_BRIDGE "*\" notrack accept\n"
                 "\t\tiifname != { \"" NAT_TUN "\", \"lo\" } ip saddr %s drop\n"
                 "\t\tudp dport %u notrack\n"
                 "\t}\n"
@@ -71,6 +113,7 @@ void nat_write_rules(const struct sdn_network *n, struct strbuf *out)
                 "\t\tip daddr %s drop\n"
                 "\t}\n",
                 cluster);
+    write_ports(ports, n_ports, cluster, out);
     strbuf_addf(out,
                 "\tchain postrouting {\n"
                 "\t\ttype nat hook postrouting priority srcnat; policy accept;\n"

@@ -9,11 +9,19 @@
 
 #include "base/str.h"
 #include "sdn/network.h"
+#include "wire/cni_runtime.h"
 
 #define NAT_TUN "tun0"
 
-/* Appends the nft commands that make the table what 'n' needs.  Pure. */
-void nat_write_rules(const struct sdn_network *n, struct strbuf *out);
+/* A port of the host that leads to a pod. */
+struct nat_port {
+    struct cni_host_port port;
+    uint32_t pod_ip;
+};
+
+/* Appends the nft commands that make the table what 'n' and the ports need.  Pure. */
+void nat_write_rules(const struct sdn_network *n, const struct nat_port *ports, size_t n_ports,
+                     struct strbuf *out);
 
 struct nat {
     char *applied; /* Commands that were last run; NULL: none yet. */

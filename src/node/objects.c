@@ -3,6 +3,7 @@
 
 #include "api/netnamespace.h"
 #include "base/mem.h"
+#include "base/str.h"
 
 #define FIXED_VNID_ANNOTATION "pod.network.openshift.io/fixed-vnid-host"
 
@@ -237,4 +238,133 @@ size_t node_build_remotes(const struct sdn_network *n, const char *own,
     }
     *ret = remotes;
     return n_ret;
+}
+
+/* ---- pods ---- */
+
+#define BANDWIDTH "kubernetes.io/%s-bandwidth"
+
+/* A resource.Quantity of Kubernetes; -EINVAL: it is none. */
+static int parse_quantity(const char *text, double *ret)
+{
+    static const struct {
+        const char *suffix;
+        double factor;
+    } suffixes[] = {
+        {"", 1},        {"n", 1e-9},    {"u", 1e-6},    {"m", 1e-3},
+        {"k", 1e3},     {"M", 1e6},     {"G", 1e9},     {"T", 1e12},
+        {"P", 1e15},    {"E", 1e18},    {"Ki", 0x1p10}, {"Mi", 0x1p20},
+        {"Gi", 0x1p30}, {"Ti", 0x1p40}, {"Pi", 0x1p50}, {"Ei", 0x1p60},
+    };
+    const char *p = text + (*text == '+');
+    double value = 0, unit = 1;
+    bool point = false, digits = false;
+    for (; (*p >= '0' && *p <= '9') || (*p == '.' && !point); p++) {
+        if (*p == '.') {
+            point = true;
+            continue;
+        }
+        digits = true;
+        value = value * 10 + (*p - '0');
+        unit = point ? unit * 10 : unit;
+    }
+    if (!digits) {
+        return -EINVAL;
+    }
+    value /= unit;
+    if (*p == 'e' || (*p == 'E' && p[1])) {
+        uint64_t exponent;
+        bool negative = p[1] == '-';
+        p += 1 + (p[1] == '-' || p[1] == '+');
+        if (str_to_u64(p, 40, &exponent) == 0) {
+            for (; exponent > 0; exponent--) {
+                value = negative ? value / 10 : value * 10;
+            }
+            *ret = value;
+            return 0;
+        }
+        return -EINVAL;
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+        if (streq(p, suffixes[i].suffix)) {
+            *ret = value * suffixes[i].factor;
+            return 0;
+        }
+    }
+    return -EINVAL;
+}
+
+static int parse_limit(const struct json *obj, const char *direction, struct cni_runtime *r,
+                       uint64_t *ret, struct err *e)
+{
+    CLEANUP_FREE char *key = xasprintf(BANDWIDTH, direction);
+    const struct json *v = json_path(obj, "metadata", "annotations", key, NULL);
+    const char *text = json_get_string(v);
+    double rate;
+    if (!v) {
+        return 0;
+    }
+    if (!text || parse_quantity(text, &rate) < 0) {
+        return err_set(e, -EINVAL, "metadata.annotations[%s]: \"%.80s\" is not a quantity, like 8M",
+                       key, text ? text : "");
+    }
+    if (rate < (double) CNI_MIN_RATE || rate > (double) CNI_MAX_RATE) {
+        return err_set(e, -EINVAL,
+                       "metadata.annotations[%s]: \"%.80s\" is not in 1k-1P (bits per second)", key,
+                       text);
+    }
+    r->has_bandwidth = true;
+    *ret = (uint64_t) rate;
+    return 0;
+}
+
+static int parse_container_port(const struct json *port, struct cni_runtime *r, struct err *e)
+{
+    int64_t host, own;
+    const struct json *v = json_get(port, "hostPort");
+    if (!v || json_is(v, JSON_NULL)) {
+        return 0;
+    }
+    if (json_get_int(v, &host) < 0 || host < 0 || host > 65535) {
+        return err_set(e, -EINVAL, "hostPort: is not a number in 1-65535");
+    }
+    if (host == 0) {
+        return 0; /* None. */
+    }
+    if (json_get_int(json_get(port, "containerPort"), &own) < 0 || own < 1 || own > 65535) {
+        return err_set(e, -EINVAL, "containerPort: is not a number in 1-65535");
+    }
+    const char *protocol = json_path_string(port, "protocol", NULL);
+    const char *ip = json_path_string(port, "hostIP", NULL);
+    struct cni_host_port p = {.protocol = cni_protocol_parse(protocol ? protocol : "TCP"),
+                              .host_port = (uint16_t) host,
+                              .port = (uint16_t) own};
+    if (!p.protocol) {
+        return err_set(e, -EINVAL, "protocol: \"%.40s\" is not TCP, UDP or SCTP", protocol);
+    }
+    if (ip && *ip && !streq(ip, "::") && ip4_parse(ip, &p.host_ip) < 0) {
+        return err_set(e, -EINVAL, "hostIP: \"%.60s\" is not an IPv4 address", ip);
+    }
+    r->has_ports = true;
+    return cni_runtime_add_port(r, &p, e);
+}
+
+int node_parse_pod_runtime(const struct json *obj, struct cni_runtime *ret, struct err *e)
+{
+    CLEANUP(cni_runtime_done) struct cni_runtime r = {0};
+    const struct json *containers = json_path(obj, "spec", "containers", NULL);
+    int k = parse_limit(obj, "ingress", &r, &r.bandwidth.to_pod, e);
+    k = k < 0 ? k : parse_limit(obj, "egress", &r, &r.bandwidth.from_pod, e);
+    for (size_t i = 0; k == 0 && i < json_count(containers); i++) {
+        const struct json *ports = json_get(json_at(containers, i), "ports");
+        for (size_t n = 0; k == 0 && n < json_count(ports); n++) {
+            k = parse_container_port(json_at(ports, n), &r, e);
+            k = k < 0 ? err_prefix(e, "spec.containers[%zu].ports[%zu]", i, n) : 0;
+        }
+    }
+    if (k == 0) {
+        *ret = r;
+        r = (struct cni_runtime){0};
+    }
+    return k;
 }

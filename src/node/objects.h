@@ -4,6 +4,7 @@
 #pragma once
 
 #include "sdn/network.h"
+#include "wire/cni_runtime.h"
 #include "wire/json.h"
 
 #define NODE_NETWORK_API "network.openshift.io/v1"
@@ -18,6 +19,10 @@ int node_parse_host_subnet(const struct json *obj, struct sdn_remote *ret, struc
 int node_check_remote(const struct sdn_network *n, const struct sdn_remote *r, struct err *e);
 /* While the project moves, both its ids. */
 int node_parse_net_namespace(const struct json *obj, struct sdn_vnids *ret, struct err *e);
+
+/* What a Pod wants of its node: hostPort of its containers' ports, and the annotations kubernetes.io/ingress-bandwidth
+ * and kubernetes.io/egress-bandwidth, which are quantities of bits per second. */
+int node_parse_pod_runtime(const struct json *obj, struct cni_runtime *ret, struct err *e);
 
 struct node_host_subnet {
     const char *name;

@@ -23,12 +23,28 @@ struct mac podlink_host_mac(uint32_t pod_ip)
     return m;
 }
 
-/* Nobody's: a bridge or the kernel's switch would be its master.  (A user space switch is not, but then the
- * caller knows the pods that it serves.) */
-static bool is_abandoned(struct rtnl *r, const char *host_if)
+/* Whether the link is nobody's: one that serves a bridge or the kernel's switch has it as its master.  (One of a user
+ * space switch has not, but then the caller knows the pods that it serves.)  'ret_bridge' gets the bridge that was
+ * made for the link alone, or "". */
+static bool is_abandoned(struct rtnl *r, const char *host_if, char ret_bridge[IF_NAMESIZE])
 {
-    struct rtnl_link l;
-    return rtnl_link_get(r, host_if, &l, NULL) == 0 && streq(l.kind, "veth") && l.master == 0;
+    struct rtnl_link l, master;
+    ret_bridge[0] = '\0';
+    if (rtnl_link_get(r, host_if, &l, NULL) < 0 || !streq(l.kind, "veth")) {
+        return false;
+    }
+    if (l.master && rtnl_link_get_index(r, l.master, &master, NULL) == 0 &&
+        str_has_prefix(master.name, POOL_BRIDGE)) {
+        snprintf(ret_bridge, IF_NAMESIZE, "%s", master.name);
+        return true;
+    }
+    return l.master == 0;
+}
+
+static int delete_abandoned(struct rtnl *r, const char *host_if, const char *bridge, struct err *e)
+{
+    int err = rtnl_link_del(r, host_if, e);
+    return err == 0 && *bridge ? rtnl_link_del(r, bridge, e) : err;
 }
 
 static int make_pair(struct rtnl *r, const struct podlink *p, struct err *e)
@@ -44,9 +60,10 @@ static int make_pair(struct rtnl *r, const struct podlink *p, struct err *e)
 
 static int replace_pair(struct rtnl *r, const struct podlink *p, struct err *e)
 {
+    char bridge[IF_NAMESIZE];
     int err = make_pair(r, p, e);
-    if (err == -EEXIST && is_abandoned(r, p->host_if)) {
-        err = rtnl_link_del(r, p->host_if, e);
+    if (err == -EEXIST && is_abandoned(r, p->host_if, bridge)) {
+        err = delete_abandoned(r, p->host_if, bridge, e);
         err = err < 0 ? err : make_pair(r, p, e);
     }
     if (err == -EEXIST) {
@@ -60,7 +77,8 @@ static int replace_pair(struct rtnl *r, const struct podlink *p, struct err *e)
 
 static struct dp_wire wire_of(const struct podlink *p)
 {
-    return (struct dp_wire){.host_if = p->host_if, .port = p->port, .mac = p->mac, .mtu = p->mtu};
+    return (struct dp_wire){
+        .host_if = p->host_if, .port = p->port, .mac = p->mac, .mtu = p->mtu, .limits = p->limits};
 }
 
 /* A netlink socket in the pod's namespace; and there, what has no netlink request. */
@@ -132,6 +150,18 @@ int podlink_create(const struct podlink *p, struct err *e)
         err = rtnl_link_set(r, &up, e);
     }
     return err;
+}
+
+int podlink_limit(const struct podlink *p, struct err *e)
+{
+    struct dp_wire wire = wire_of(p);
+    return datapath_wire(p->datapath, &wire, e);
+}
+
+int podlink_unlimit(const struct podlink *p, struct err *e)
+{
+    struct dp_wire wire = wire_of(p);
+    return datapath_unlimit(p->datapath, &wire, e);
 }
 
 static int check_pod(struct rtnl *r, const struct podlink *p, struct err *e)
@@ -210,5 +240,6 @@ int podlink_delete_abandoned(const char *host_if, struct err *e)
     if (err < 0) {
         return err;
     }
-    return is_abandoned(r, host_if) ? rtnl_link_del(r, host_if, e) : 0;
+    char bridge[IF_NAMESIZE];
+    return is_abandoned(r, host_if, bridge) ? delete_abandoned(r, host_if, bridge, e) : 0;
 }

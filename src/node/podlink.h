@@ -21,6 +21,7 @@ struct podlink {
     uint32_t gateway;
     uint32_t mtu;
     bool userspace_switch; /* It needs whole checksums. */
+    struct cni_bandwidth limits;
 };
 
 /* The name of the host's end for a container's interface: "veth" and 8 hexadecimal digits.  'attempt' 0, 1, ...
@@ -35,6 +36,10 @@ struct mac podlink_host_mac(uint32_t pod_ip);
  * the name is somebody else's; -EBUSY: the pod has an interface 'ifname'.  After another failure the pair may be
  * there. */
 int podlink_create(const struct podlink *p, struct err *e);
+/* Puts the limits into effect on a link that was made. */
+int podlink_limit(const struct podlink *p, struct err *e);
+/* Takes them off the switch's port; off the link they go with it. */
+int podlink_unlimit(const struct podlink *p, struct err *e);
 /* Whether all is as podlink_create leaves it; the error names what is not. */
 int podlink_check(const struct podlink *p, struct err *e);
 /* Removes the pair; 0 also when it is absent. */

@@ -9,76 +9,19 @@
  *     STATUS status_begin
  *
  * A failed ADD goes back the same way: undo_begin -> detach || delete -> undo_finish. */
-#include "node/pods.h"
+#include "node/pods_priv.h"
 
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/timeutil.h"
 #include "net/rtnl.h"
-#include "node/podlink.h"
-#include "node/reaper.h"
-#include "sdn/ipam.h"
 
 #include <stdio.h>
-#include <sys/stat.h>
 
 LOG_MODULE("pods");
 
 #define MAX_NAME_ATTEMPTS 8
-
-struct op;
-typedef void op_step(struct op *op);
-
-struct op {
-    struct list node; /* In pods.ops, in order of arrival. */
-    struct pods *pods;
-    struct cni_request req;
-    int netns_fd;
-    pods_reply_fn *reply;
-    void *reply_ctx;
-    uint64_t started_ms, started_ns;
-
-    bool running;            /* Else it waits for one before it with the same key. */
-    struct loop_timer *wait; /* Armed while it waits for a VNID. */
-    struct loop_task begin;
-
-    struct dp_pod *pod; /* What is being made, removed or looked at. */
-    struct podlink link;
-    unsigned attempt; /* Which name the link has. */
-    bool name_taken;  /* By a link that is not ours. */
-    bool made_link;   /* There is a link to remove. */
-    bool in_switch;   /* There is a port to remove. */
-    bool holds_ip;    /* pod->ip is marked for this request. */
-    unsigned parts;   /* Parallel parts that have not ended ... */
-    op_step *joined;  /* ... and what comes when the last has. */
-    op_step *undone;  /* What comes when undo_begin is through. */
-    bool failed;
-    struct cni_error error; /* When failed. */
-
-    /* Of the worker thread while it has the request. */
-    int (*work)(const struct podlink *l, struct err *e);
-    int work_result;
-    struct err work_error;
-    op_step *work_then;
-
-    int switch_result; /* Of the datapath's last call. */
-};
-
-struct pods {
-    struct loop *loop;
-    struct datapath *datapath;
-    uint64_t vnid_wait_ms;
-    const struct pods_ops *ops;
-    void *ctx;
-    struct sdn_network net; /* Without remotes. */
-    bool userspace_switch;
-    struct ipam *ipam;
-    struct reaper *reaper;
-    struct list requests;
-    struct stat own_netns;
-    struct pods_stats stats;
-};
 
 static void add_begin(struct op *op);
 static void add_make(struct op *op);
@@ -140,6 +83,7 @@ static void op_free(struct op *op)
     cni_request_done(&op->req);
     fd_close(op->netns_fd);
     dp_pod_free(op->pod);
+    cni_runtime_done(&op->runtime);
     free(op);
 }
 
@@ -195,6 +139,10 @@ static const char *trouble_reason(enum cni_code code)
         return "AttachFailed";
     case CNI_DETACH_FAILED:
         return "DetachFailed";
+    case CNI_PORT_TAKEN:
+        return "HostPortTaken";
+    case CNI_INVALID_POD:
+        return "InvalidPod";
     default:
         return NULL;
     }
@@ -223,10 +171,7 @@ static void op_answer_ok(struct op *op)
     op_answer(op, 0, &(struct strbuf){.data = (char[]){""}});
 }
 
-/* The first failure is the one that is told. */
-static void op_fail(struct op *op, enum cni_code code, const char *msg, const char *fmt, ...)
-    PRINTF_LIKE(4, 5);
-static void op_fail(struct op *op, enum cni_code code, const char *msg, const char *fmt, ...)
+void op_fail(struct op *op, enum cni_code code, const char *msg, const char *fmt, ...)
 {
     if (op->failed) {
         return;
@@ -241,8 +186,7 @@ static void op_fail(struct op *op, enum cni_code code, const char *msg, const ch
     cni_fail(&op->error, code, msg, "%s", text);
 }
 
-/* When the switch is away every failure is for that reason, and passes. */
-static bool op_fail_not_ready(struct op *op)
+bool op_fail_not_ready(struct op *op)
 {
     const char *why = op->pods->ops->not_ready(op->pods->ctx);
     if (why) {
@@ -253,7 +197,7 @@ static bool op_fail_not_ready(struct op *op)
 
 /* ---- parallel parts ---- */
 
-static void part_ended(struct op *op)
+void op_part_ended(struct op *op)
 {
     if (--op->parts == 0) {
         op->joined(op);
@@ -272,8 +216,7 @@ static void work_done(void *ctx)
     op->work_then(op);
 }
 
-/* Runs 'work' on a worker thread, then 'then' here. */
-static void op_work(struct op *op, int (*work)(const struct podlink *, struct err *), op_step *then)
+void op_work(struct op *op, int (*work)(const struct podlink *, struct err *), op_step *then)
 {
     op->work = work;
     op->work_then = then;
@@ -286,7 +229,7 @@ static int delete_abandoned_link(const struct podlink *l, struct err *e)
     return podlink_delete_abandoned(l->host_if, e);
 }
 
-static void fill_link(struct op *op)
+void op_fill_link(struct op *op)
 {
     const struct pods *p = op->pods;
     op->link = (struct podlink){
@@ -299,6 +242,9 @@ static void fill_link(struct op *op)
         .mtu = p->net.mtu,
         .userspace_switch = p->userspace_switch,
     };
+    if (op->pod->bandwidth) {
+        cni_bandwidth_parse(op->pod->bandwidth, &op->link.limits);
+    }
     snprintf(op->link.host_if, sizeof op->link.host_if, "%s", op->pod->host_if);
     snprintf(op->link.port, sizeof op->link.port, "%s", op->pod->port);
     snprintf(op->link.ifname, sizeof op->link.ifname, "%s", op->req.ifname);
@@ -415,11 +361,12 @@ static void add_begin(struct op *op)
     }
     op->pod = dp_pod_clone(there);
     op->in_switch = op->made_link = op->holds_ip = true;
-    fill_link(op);
+    op_fill_link(op);
     bool same = there->ready && ipam_is_used(p->ipam, there->ip) &&
                 streq_null(there->pod_namespace, op->req.pod_namespace) &&
                 streq_null(there->pod_name, op->req.pod_name) &&
-                streq_null(there->netns, op->req.netns);
+                streq_null(there->netns, op->req.netns) &&
+                runtime_is_same(&op->req.config.runtime, there);
     if (same) {
         op_work(op, podlink_check, add_verified);
         return;
@@ -441,6 +388,9 @@ static void add_finish(struct op *op)
         undo_begin(op);
         return;
     }
+    if (runtime_apply(op, add_finish)) {
+        return;
+    }
     char pod[600];
     log_info("pod attached", "pod=%s ip=%s vnid=%u port=%s link=%s ms=%llu", pod_text(op, pod),
              IP4_TEXT(op->pod->ip), op->pod->vnid, op->pod->port, op->pod->host_if,
@@ -459,14 +409,14 @@ static void add_linked(struct op *op)
         op_fail(op, CNI_ATTACH_FAILED, "cannot make the container's interface", "%s",
                 op->work_error.text);
     }
-    part_ended(op);
+    op_part_ended(op);
 }
 
 static void add_has_port(void *ctx, const char *port)
 {
     struct op *op = ctx;
     snprintf(op->pod->port, sizeof op->pod->port, "%s", port);
-    fill_link(op);
+    op_fill_link(op);
     op->parts++;
     op_work(op, podlink_create, add_linked);
 }
@@ -478,7 +428,7 @@ static void add_attached(void *ctx, int error, const char *text)
     if (error < 0 && !op_fail_not_ready(op)) {
         op_fail(op, CNI_ATTACH_FAILED, "cannot attach the pod to the switch", "%s", text);
     }
-    part_ended(op);
+    op_part_ended(op);
 }
 
 static bool name_is_used(struct pods *p, const char *host_if)
@@ -508,6 +458,7 @@ static void attach(struct op *op)
     snprintf(op->pod->host_if, sizeof op->pod->host_if, "%s", name);
     op->parts = 1;
     op->joined = add_finish;
+    runtime_find(op);
     op->pods->ops->attaching(op->pods->ctx, op->pod);
     datapath_attach(op->pods->datapath, op->pod, add_has_port, add_attached, op);
 }
@@ -566,7 +517,7 @@ static void removed_from_switch(void *ctx, int error, const char *text)
     if (error < 0 && !op_fail_not_ready(op)) {
         op_fail(op, CNI_DETACH_FAILED, "cannot detach the pod from the switch", "%s", text);
     }
-    part_ended(op);
+    op_part_ended(op);
 }
 
 static void removed_link(void *ctx, int error, const char *text)
@@ -576,22 +527,29 @@ static void removed_link(void *ctx, int error, const char *text)
     if (error < 0) {
         op_fail(op, CNI_DETACH_FAILED, "cannot remove the pod's interface", "%s", text);
     }
-    part_ended(op);
+    op_part_ended(op);
 }
 
-/* Removes port and link side by side, then goes on with 'joined'. */
-static void remove_pod(struct op *op, op_step *joined)
+static void remove_joined(struct op *op)
 {
-    op->joined = joined;
+    runtime_end(op, op->removed);
+}
+
+/* Removes port and link side by side, then host ports, then goes on with 'removed'. */
+static void remove_pod(struct op *op, op_step *removed)
+{
+    op->removed = removed;
+    op->joined = remove_joined;
     op->parts = 1u + op->in_switch + op->made_link;
     if (op->made_link) {
         reaper_delete(op->pods->reaper, op->pod->host_if, removed_link, op);
     }
+    runtime_unlimit(op);
     if (op->in_switch) {
         datapath_detach(op->pods->datapath, op->req.container_id, op->req.ifname,
                         removed_from_switch, op);
     }
-    part_ended(op);
+    op_part_ended(op);
 }
 
 static void undo_finish(struct op *op)
@@ -653,7 +611,7 @@ static void del_begin(struct op *op)
     }
     op->pod = dp_pod_clone(there);
     op->in_switch = op->made_link = op->holds_ip = true;
-    fill_link(op);
+    op_fill_link(op);
     remove_pod(op, del_finish);
 }
 
@@ -695,7 +653,7 @@ static void check_begin(struct op *op)
         return;
     }
     op->pod = dp_pod_clone(there);
-    fill_link(op);
+    op_fill_link(op);
     struct cni_result r = {.ifname = op->req.ifname,
                            .netns = op->req.netns,
                            .mac = op->pod->mac,
@@ -754,7 +712,7 @@ static void gc_detached(void *ctx, const char *text, size_t size)
         op_fail(op, CNI_DETACH_FAILED, "a pod that is gone could not be detached", "%.*s",
                 (int) MIN(size, 400), text);
     }
-    part_ended(op);
+    op_part_ended(op);
 }
 
 /* One that is being attached is not the runtime's to know yet, and stays. */
@@ -777,7 +735,7 @@ static void gc_begin(struct op *op)
             detach_stale(p, pods[i], "the runtime does not know it", gc_detached, op);
         }
     }
-    part_ended(op);
+    op_part_ended(op);
 }
 
 static void status_begin(struct op *op)

@@ -15,6 +15,8 @@
 
 struct pods;
 
+typedef void pods_wants_fn(void *ctx, int error, const char *text, struct cni_runtime *wants);
+
 struct pods_ops {
     /* VNIDs of a project; a negative errno, with the reason, when they are not known now. */
     int (*vnids)(void *ctx, const char *project, struct sdn_vnids *ret, struct err *e);
@@ -23,6 +25,13 @@ struct pods_ops {
     /* A pod is about to be attached, or was detached: flows of policy for its address come before and go after. */
     void (*attaching)(void *ctx, const struct dp_pod *pod);
     void (*detached)(void *ctx, const struct dp_pod *pod);
+    /* Asks the registry what a pod's object wants of host ports and bandwidth, and calls 'fn' once, maybe from
+     * within: with -EINVAL when it wants what cannot be, with nothing wanted when that is not to be known. */
+    void (*look_up)(void *ctx, const char *project, const char *pod, pods_wants_fn *fn,
+                    void *fn_ctx);
+    /* The pods that have host ports (datapath_pods) are others: calls 'fn' when the host has followed, or with what
+     * went wrong. */
+    void (*host_ports)(void *ctx, datapath_done_fn *fn, void *fn_ctx);
     /* NULL, or why the network cannot be changed now ("Open vSwitch is gone: ..."). */
     const char *(*not_ready)(void *ctx);
     /* Something is wrong with a pod of this node: a request failed for good, or what was found at the start.

@@ -178,6 +178,7 @@ struct rule {
     bool by_name;
     uint8_t proto; /* by_name */
     uint16_t number;
+    uint32_t name_hash; /* by_name: two names may mean one port. */
 };
 
 /* A port or an address block at one priority: shared by the rules that name it. */

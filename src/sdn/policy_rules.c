@@ -263,9 +263,10 @@ static bool conj_is_taken(const struct policy *p, uint32_t id)
 
 static uint32_t conj_id(const struct policy *p, const struct rule *r)
 {
-    uint64_t key[2] = {r->object->hash, (uint64_t) r->dir << 48 | (uint64_t) r->index << 32 |
-                                            (uint64_t) r->by_name << 24 |
-                                            (uint64_t) r->proto << 16 | r->number};
+    uint64_t key[3] = {r->object->hash,
+                       (uint64_t) r->dir << 48 | (uint64_t) r->index << 32 |
+                           (uint64_t) r->by_name << 24 | (uint64_t) r->proto << 16 | r->number,
+                       r->name_hash};
     uint32_t id = hash32(key, sizeof key);
     while (id == 0 || conj_is_taken(p, id)) {
         id++;
@@ -390,6 +391,7 @@ void template_expand(struct policy *p, struct template *t, uint8_t proto, uint16
     }
     struct rule *r = rule_new(t->object, t->dir, t->index, t->spec);
     r->by_name = true;
+    r->name_hash = hash_string(t->name.name) + t->name.proto;
     r->proto = proto;
     r->number = number;
     if (t->dir == POLICY_INGRESS) {

@@ -16,6 +16,7 @@ const char *const cni_versions[CNI_N_VERSIONS] = {"0.3.1", "0.4.0", "1.0.0", "1.
 #define BAD_ENV "invalid environment variable"
 #define BAD_CONFIG "invalid network configuration"
 #define VALID "cni.dev/valid-attachments"
+#define UNSUPPORTED "unsupported field in network configuration"
 
 int cni_fail(struct cni_error *e, enum cni_code code, const char *msg, const char *details, ...)
 {
@@ -82,6 +83,7 @@ void cni_request_done(struct cni_request *r)
     json_free(r->config.dns);
     json_free(r->config.prev_result);
     json_free(r->config.valid);
+    cni_runtime_done(&r->config.runtime);
     *r = (struct cni_request){0};
 }
 
@@ -240,8 +242,7 @@ static int parse_args(const char *args, struct cni_request *r, struct cni_error 
 static int unsupported(struct cni_error *e, const char *key, const struct json *v)
 {
     CLEANUP_FREE char *text = json_to_text(v);
-    return cni_fail(e, CNI_UNSUPPORTED_FIELD, "unsupported field in network configuration",
-                    "%.100s: %.200s", key, text);
+    return cni_fail(e, CNI_UNSUPPORTED_FIELD, UNSUPPORTED, "%.100s: %.200s", key, text);
 }
 
 static int parse_version(const struct json *conf, enum cni_version *ret, struct cni_error *e)
@@ -262,21 +263,30 @@ static int parse_version(const struct json *conf, enum cni_version *ret, struct 
                     s ? s : "");
 }
 
-/* Capabilities that the runtime wants to hand over: we have none, so only empty values are fine. */
-static int check_runtime_config(const struct json *v, struct cni_error *e)
+static int parse_runtime(const struct json *v, struct cni_runtime *ret, struct cni_error *e)
 {
-    if (!json_is(v, JSON_OBJECT)) {
-        return cni_fail(e, CNI_INVALID_CONFIG, BAD_CONFIG, "runtimeConfig: is not an object");
+    struct err why = {0};
+    int r = v ? cni_runtime_parse(v, ret, &why) : 0;
+    if (r == -ENOTSUP) {
+        return cni_fail(e, CNI_UNSUPPORTED_FIELD, UNSUPPORTED, "runtimeConfig.%s", why.text);
     }
-    for (size_t i = 0; i < json_count(v); i++) {
-        const struct json *item = json_at(v, i);
-        bool empty =
-            json_is(item, JSON_NULL) ||
-            ((json_is(item, JSON_ARRAY) || json_is(item, JSON_OBJECT)) && json_count(item) == 0);
-        if (!empty) {
-            char key[128];
-            snprintf(key, sizeof key, "runtimeConfig.%.100s", json_key_at(v, i));
-            return unsupported(e, key, item);
+    return r < 0 ? cni_fail(e, CNI_INVALID_CONFIG, BAD_CONFIG, "runtimeConfig%s%s",
+                            json_is(v, JSON_OBJECT) ? "." : ": ", why.text)
+                 : 0;
+}
+
+static int parse_chained(const struct json *list, struct cni_config *c, struct cni_error *e)
+{
+    const struct json *item;
+    JSON_FOREACH (item, list) {
+        const char *s = json_get_string(item);
+        if (s && streq(s, "portmap")) {
+            c->chained_portmap = true;
+        } else if (s && streq(s, "bandwidth")) {
+            c->chained_bandwidth = true;
+        } else {
+            return cni_fail(e, CNI_INVALID_CONFIG, BAD_CONFIG,
+                            "chained: \"%.100s\" is neither portmap nor bandwidth", s ? s : "");
         }
     }
     return 0;
@@ -292,7 +302,7 @@ static int check_fields(const struct json *conf, struct cni_error *e)
         {"cniVersions", JSON_ARRAY},    {"disableCheck", JSON_BOOL},   {"disableGC", JSON_BOOL},
         {"socket", JSON_STRING},        {"dns", JSON_OBJECT},          {"args", JSON_OBJECT},
         {"project", JSON_STRING},       {"capabilities", JSON_OBJECT}, {"prevResult", JSON_OBJECT},
-        {"runtimeConfig", JSON_OBJECT},
+        {"runtimeConfig", JSON_OBJECT}, {"chained", JSON_ARRAY},
     };
     for (size_t i = 0; i < json_count(conf); i++) {
         const char *key = json_key_at(conf, i);
@@ -316,8 +326,7 @@ static int check_fields(const struct json *conf, struct cni_error *e)
             return unsupported(e, key, v);
         }
     }
-    const struct json *rc = json_get(conf, "runtimeConfig");
-    return rc ? check_runtime_config(rc, e) : 0;
+    return 0;
 }
 
 static int check_dns(const struct json *dns, struct cni_error *e)
@@ -447,6 +456,9 @@ static int parse_config(struct json *conf, enum cni_command command, struct cni_
     if (r == 0) {
         r = check_dns(json_get(conf, "dns"), e);
     }
+    if (r == 0) {
+        r = parse_chained(json_get(conf, "chained"), c, e);
+    }
     if (r < 0) {
         return r;
     }
@@ -462,6 +474,11 @@ static int parse_config(struct json *conf, enum cni_command command, struct cni_
         return cni_fail(e, CNI_INVALID_CONFIG, BAD_CONFIG,
                         "prevResult: must not be there on ADD: tenet-cni makes the interface and "
                         "is the first of a chain");
+    }
+    /* DEL of a pod whose ports or limits nobody would ask for any more must still succeed. */
+    if (command == CNI_ADD &&
+        (r = parse_runtime(json_get(conf, "runtimeConfig"), &c->runtime, e)) < 0) {
+        return r;
     }
     c->name = xstrdup(name);
     c->socket = xstrdup(socket);
@@ -595,6 +612,18 @@ void cni_request_write(const struct cni_request *r, struct strbuf *out)
     if (r->config.prev_result && r->command == CNI_CHECK) {
         json_set(conf, "prevResult", json_clone(r->config.prev_result));
     }
+    struct json *runtime = cni_runtime_to_json(&r->config.runtime);
+    if (runtime) {
+        json_set(conf, "runtimeConfig", runtime);
+    }
+    struct json *chained = json_array();
+    if (r->config.chained_portmap) {
+        json_append(chained, json_string("portmap"));
+    }
+    if (r->config.chained_bandwidth) {
+        json_append(chained, json_string("bandwidth"));
+    }
+    json_set(conf, "chained", chained);
     if (r->config.valid) {
         json_set(conf, VALID, json_clone(r->config.valid));
     }

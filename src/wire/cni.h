@@ -10,6 +10,7 @@
 #pragma once
 
 #include "base/ip.h"
+#include "wire/cni_runtime.h"
 #include "wire/json.h"
 
 #define CNI_MAX_INPUT (256u * 1024) /* Bytes of a configuration, and of a request line. */
@@ -36,6 +37,8 @@ enum cni_code {
     CNI_ATTACH_FAILED = 102, /* The kernel or the switch refused. */
     CNI_DETACH_FAILED = 103,
     CNI_CHECK_FAILED = 104, /* What CHECK found is not as it should be. */
+    CNI_PORT_TAKEN = 105,   /* A host port that the pod wants is another's. */
+    CNI_INVALID_POD = 106,  /* The pod's object asks for what cannot be given. */
 };
 
 struct cni_error {
@@ -61,6 +64,9 @@ struct cni_config {
     struct json *dns; /* "dns" as configured, to be returned; NULL: none. */
     struct json *prev_result; /* NULL: none. */
     struct json *valid; /* GC: "cni.dev/valid-attachments", a list of {"containerID", "ifname"}. */
+    struct cni_runtime runtime; /* "runtimeConfig" */
+    /* "chained": plug-ins that come after tenet-cni and do this part. */
+    bool chained_portmap, chained_bandwidth;
 };
 
 struct cni_request {

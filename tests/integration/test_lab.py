@@ -47,6 +47,19 @@ def test_down_cleans_up_after_a_kill_in_the_middle(after):
     assert not leftovers(lab.name)
 
 
+def test_a_lab_of_another_version_is_told_and_can_be_removed(make_lab):
+    lab = make_lab("older", nodes=1)
+    path = pathlib.Path(f"/run/tenet/lab/{lab.name}/lab.json")
+    config = json.loads(path.read_text())
+    config["masterPort"] = config.pop("ports")[0]
+    path.write_text(json.dumps(config))
+    for args in (["lab", "--name", lab.name, "status"], ["trace", "--lab", lab.name, "red/a", "10.128.0.1"]):
+        r = run([TENET, *args], check=False)
+        assert r.returncode in (1, 3) and f"tenet lab --name {lab.name} down" in r.stderr, (args, r)
+    lab.down()
+    assert not leftovers(lab.name)
+
+
 def test_wrong_usage(make_lab):
     for args, words in ((["jump"], ["jump"]), (["up", "--nodes", "x"], ["--nodes"]), (["up", "--datapath", "no"], ["ovs"]),
                         (["pod", "add", "justname"], ["PROJECT/NAME"])):

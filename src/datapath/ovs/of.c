@@ -53,6 +53,7 @@ struct of {
     uint32_t next_xid, dump_xid, bundle;
     bool audit; /* The dump in progress is not the first of the connection. */
     unsigned refusals;
+    size_t refused_wanted; /* How many flows were wanted then. */
     char trouble[256];
     struct of_stats stats;
     uint32_t
@@ -272,15 +273,28 @@ static uint32_t close_xid(const struct of *o)
     return o->first_xid + 1 + (uint32_t) o->n_changes;
 }
 
+/* The switch has what is wanted. */
+static void taken(struct of *o)
+{
+    o->refusals = 0;
+    o->trouble[0] = '\0';
+}
+
 /* Open vSwitch leaves out a change that it refuses, says so, and would commit the rest.  So the bundle is
  * closed first, and committed only when the answer shows that all of it was taken. */
 void of_sync(struct of *o)
 {
+    if (o->state == REFUSED && o->table->n_wanted < o->refused_wanted) {
+        /* Less is wanted now: what was too much may fit. */
+        o->refused_wanted = o->table->n_wanted;
+        loop_timer_arm(o->timer, REFUSED_MIN_MS);
+    }
     if (o->state != READY) {
         return;
     }
     size_t n = flow_table_build(o->table, &o->changes);
     if (!n) {
+        taken(o); /* Also when what was refused is not wanted any more. */
         return;
     }
     struct strbuf *out = conn_out(o->conn);
@@ -313,6 +327,7 @@ static void on_refused(struct of *o)
     bundle_end(o, false);
     o->stats.refused_bundles++;
     o->state = REFUSED;
+    o->refused_wanted = o->table->n_wanted;
     uint64_t delay = time_backoff_ms(o->refusals++, REFUSED_MIN_MS, REFUSED_MAX_MS, o->next_xid);
     loop_timer_arm(o->timer, delay);
     o->ops->changed(o->ctx);
@@ -341,8 +356,7 @@ static int on_bundle_reply(struct of *o, const struct of_msg *m, struct err *e)
         return 0;
     }
     bundle_end(o, true);
-    o->refusals = 0;
-    o->trouble[0] = '\0';
+    taken(o);
     ready(o);
     return 0;
 }

@@ -111,7 +111,7 @@ static const struct of_ops of_callbacks = {.changed = on_changed,
 
 /* ---- the pump ---- */
 
-static const char *obstacle(struct ovs_dp *o)
+const char *ovs_obstacle(const struct ovs_dp *o)
 {
     if (o->given_up) {
         return o->fatal_reason;
@@ -134,7 +134,7 @@ static const char *obstacle(struct ovs_dp *o)
 /* Finds out whether the network is in place, and what the agent has to be told about that. */
 static void judge(struct ovs_dp *o)
 {
-    const char *reason = obstacle(o);
+    const char *reason = ovs_obstacle(o);
     if (!reason) {
         if (o->obstacle_since_ms) {
             o->obstacle_since_ms = 0;
@@ -338,6 +338,13 @@ static void ovs_link_gone(struct datapath *dp, const char *name)
     pool_link_gone(of_dp(dp), name);
 }
 
+static void ovs_set_runtime(struct datapath *dp, const char *container_id, const char *ifname,
+                            const char *host_ports, const char *bandwidth, datapath_done_fn *done,
+                            void *ctx)
+{
+    pods_set_runtime(of_dp(dp), container_id, ifname, host_ports, bandwidth, done, ctx);
+}
+
 static void ovs_set_vnids(struct datapath *dp, const char *pod_namespace, const struct sdn_vnids *v)
 {
     struct ovs_dp *o = of_dp(dp);
@@ -437,8 +444,10 @@ const struct datapath_ops datapath_ovs = {
     .attach = ovs_attach,
     .detach = ovs_detach,
     .wire = pool_wire,
+    .unlimit = pool_unlimit,
     .check_wire = pool_check_wire,
     .link_gone = ovs_link_gone,
+    .set_runtime = ovs_set_runtime,
     .set_vnids = ovs_set_vnids,
     .set_policy = ovs_set_policy,
     .pods = ovs_pods,

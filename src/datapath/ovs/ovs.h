@@ -107,6 +107,8 @@ struct ovs_dp {
 uint64_t ovs_now(struct ovs_dp *o);
 void ovs_wake_at(struct ovs_dp *o, uint64_t ms);
 void ovs_say_lost(struct ovs_dp *o, const char *reason);
+/* Why the network is not in place; NULL: it is. */
+const char *ovs_obstacle(const struct ovs_dp *o);
 void ovs_complete(struct ovs_dp *o, datapath_done_fn *fn, void *ctx, int error, const char *text);
 void ovs_tell_port(struct ovs_dp *o, datapath_port_fn *fn, void *ctx, const char *port);
 void ovs_transact(struct ovs_dp *o, struct json *ops, db_done_fn *done, void *ctx);
@@ -137,6 +139,9 @@ void pods_attach(struct ovs_dp *o, const struct dp_pod *p, datapath_port_fn *por
                  datapath_done_fn *done, void *ctx);
 void pods_detach(struct ovs_dp *o, const char *container_id, const char *ifname,
                  datapath_done_fn *done, void *ctx);
+void pods_set_runtime(struct ovs_dp *o, const char *container_id, const char *ifname,
+                      const char *host_ports, const char *bandwidth, datapath_done_fn *done,
+                      void *ctx);
 void pods_set_vnids(struct ovs_dp *o, const char *pod_namespace, const struct sdn_vnids *v);
 const struct dp_pod *const *pods_view(struct ovs_dp *o, size_t *ret_n);
 /* A port number that nothing uses, not even flows that are on their way out; 0: there is none. */

@@ -648,7 +648,7 @@ static void finish_wanted(struct ovs_dp *o, struct pod_rec *r)
                  i->error ? i->error : "refused by Open vSwitch");
         fail_attach(o, r, -EIO, text);
     } else if (ovs_now(o) >= r->deadline_ms) {
-        const char *why = setup_obstacle(o);
+        const char *why = ovs_obstacle(o);
         const char *port = r->pod->port[0] ? r->pod->port : "(none became free)";
         snprintf(text, sizeof text, "port %s: Open vSwitch did not connect it in %d s%s%.200s",
                  port, ATTACH_MS / 1000, why ? ": " : "", why ? why : "");
@@ -776,6 +776,25 @@ void pods_detach(struct ovs_dp *o, const char *container_id, const char *ifname,
     }
     r->wanted = false;
     r->deadline_ms = ovs_now(o) + REMOVE_MS;
+    wait_for(r, NULL, done, ctx);
+    loop_task_queue(&o->pump);
+}
+
+void pods_set_runtime(struct ovs_dp *o, const char *container_id, const char *ifname,
+                      const char *host_ports, const char *bandwidth, datapath_done_fn *done,
+                      void *ctx)
+{
+    struct pod_rec *r = find(o, container_id, ifname);
+    if (!r || !r->wanted) {
+        ovs_complete(o, done, ctx, -ENOENT, "the pod is not attached");
+        return;
+    }
+    free(r->pod->host_ports);
+    free(r->pod->bandwidth);
+    r->pod->host_ports = host_ports ? xstrdup(host_ports) : NULL;
+    r->pod->bandwidth = bandwidth ? xstrdup(bandwidth) : NULL;
+    r->pod->ready = false;
+    r->deadline_ms = ovs_now(o) + ATTACH_MS;
     wait_for(r, NULL, done, ctx);
     loop_task_queue(&o->pump);
 }

@@ -8,6 +8,7 @@
 #include "net/netns.h"
 #include "net/process.h"
 #include "net/redirect.h"
+#include "net/shape.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -202,12 +203,18 @@ static int silence(struct rtnl *r, const struct rtnl_link *l, bool userspace_swi
     return k == 0 && userspace_switch ? redirect_drop_received(r, l->ifindex, e) : k;
 }
 
+/* A port is a pair of links, of which the switch has one. */
+static void other_end(const char *port, char ret[IF_NAMESIZE])
+{
+    snprintf(ret, IF_NAMESIZE, "%.14sx", port);
+}
+
 static int ensure_device(struct rtnl *r, const struct pool_job *job, const char *name,
                          bool *ret_made, struct err *e)
 {
     char peer[IF_NAMESIZE];
     struct rtnl_link l, other;
-    snprintf(peer, sizeof peer, "%sx", name);
+    other_end(name, peer);
     struct rtnl_veth v = {.name = name, .peer_name = peer, .peer_ns_fd = -1, .mtu = job->mtu};
     int k = rtnl_link_get(r, name, &l, NULL);
     if (k == -ENODEV) {
@@ -542,37 +549,158 @@ void pool_link_gone(struct ovs_dp *o, const char *name)
 
 /* ---- wires ---- */
 
-static int links_of(struct rtnl *r, const struct dp_wire *w, struct rtnl_link *link,
-                    struct rtnl_link *port, struct err *e)
+/* The links of a wire. */
+struct wire_links {
+    struct rtnl_link link;  /* Of the pod. */
+    struct rtnl_link port;  /* Of the switch; */
+    struct rtnl_link other; /* what this one sends, the switch receives. */
+};
+
+static int links_of(struct rtnl *r, const struct dp_wire *w, struct wire_links *ret, struct err *e)
 {
-    int k = rtnl_link_get(r, w->host_if, link, e);
-    return k < 0 ? k : rtnl_link_get(r, w->port, port, e);
+    char other[IF_NAMESIZE];
+    other_end(w->port, other);
+    int k = rtnl_link_get(r, w->host_if, &ret->link, e);
+    k = k < 0 ? k : rtnl_link_get(r, w->port, &ret->port, e);
+    return k == 0 && w->limits.from_pod ? rtnl_link_get(r, other, &ret->other, e) : k;
+}
+
+/* A plug-in that limits what the pod sends takes the ingress qdisc of the pod's link for itself, and gives the frames
+ * back to the link's master.  That is a bridge of this one link, then, which takes everything for its own: what it
+ * receives goes to the port. */
+static void bridge_of(const char *host_if, char ret[IF_NAMESIZE])
+{
+    snprintf(ret, IF_NAMESIZE, POOL_BRIDGE "%.8s", host_if + MIN(strlen(host_if), 4));
+}
+
+static int silence_bridge(struct rtnl *r, struct rtnl_link *bridge, struct err *e)
+{
+    struct rtnl_link_set up = RTNL_LINK_SET_INIT(bridge->name);
+    up.up = 1;
+    up.promisc = true;
+    int k = silence(r, bridge, false, e);
+    return k < 0 ? k : rtnl_link_set(r, &up, e);
+}
+
+/* The hook is on the bridge before the link is. */
+static int wire_by_bridge(struct rtnl *r, const struct dp_wire *w, const struct wire_links *l,
+                          struct err *e)
+{
+    char name[IF_NAMESIZE];
+    struct rtnl_link bridge;
+    bridge_of(w->host_if, name);
+    int k = rtnl_bridge_add(r, name, e);
+    k = k < 0 ? k : rtnl_link_get(r, name, &bridge, e);
+    if (k == 0) {
+        struct redirect in = {
+            .ifindex = bridge.ifindex, .hook = REDIRECT_INGRESS, .to = l->port.ifindex};
+        k = redirect_set(r, &in, e);
+    }
+    k = k < 0 ? k : silence_bridge(r, &bridge, e);
+    if (k == 0) {
+        struct rtnl_link_set master = RTNL_LINK_SET_INIT(w->host_if);
+        master.master = bridge.ifindex;
+        k = rtnl_link_set(r, &master, e);
+    }
+    return k < 0 ? k : redirect_clear(r, l->link.ifindex, e);
+}
+
+static int check_bridge(struct rtnl *r, const struct dp_wire *w, const struct wire_links *l,
+                        struct err *e)
+{
+    char name[IF_NAMESIZE];
+    struct rtnl_link bridge;
+    bridge_of(w->host_if, name);
+    int k = rtnl_link_get(r, name, &bridge, e);
+    if (k == 0 && (l->link.master != bridge.ifindex || !(bridge.flags & IFF_UP))) {
+        k = err_set(e, -ENOENT, "%s is not in bridge %s, or that is down", w->host_if, name);
+    }
+    struct redirect in = {
+        .ifindex = bridge.ifindex, .hook = REDIRECT_INGRESS, .to = l->port.ifindex};
+    return k < 0 ? k : redirect_check(r, &in, e);
+}
+
+/* What the pod sends.  With a limit it waits in a queue on its way, which only links that send have. */
+static struct redirect inwards(const struct dp_wire *w, const struct wire_links *l)
+{
+    bool limited = w->limits.from_pod;
+    return (struct redirect){.ifindex = l->link.ifindex,
+                             .hook = REDIRECT_INGRESS,
+                             .to = limited ? l->other.ifindex : l->port.ifindex,
+                             .send = limited};
+}
+
+static struct redirect outwards(const struct dp_wire *w, const struct wire_links *l)
+{
+    return (struct redirect){.ifindex = l->port.ifindex,
+                             .hook = REDIRECT_EGRESS,
+                             .to = l->link.ifindex,
+                             .destination = &w->mac};
+}
+
+static struct shape to_pod(const struct dp_wire *w)
+{
+    return (struct shape){.rate = w->limits.to_pod, .burst = w->limits.to_pod_burst};
+}
+
+static struct shape from_pod(const struct dp_wire *w)
+{
+    return (struct shape){.rate = w->limits.from_pod, .burst = w->limits.from_pod_burst};
+}
+
+static int limit(struct rtnl *r, const struct dp_wire *w, const struct wire_links *l, struct err *e)
+{
+    struct shape to = to_pod(w), from = from_pod(w);
+    int k = to.rate ? shape_set(r, l->link.ifindex, &to, e) : 0;
+    return k == 0 && from.rate ? shape_set(r, l->other.ifindex, &from, e) : k;
 }
 
 int pool_wire(const struct dp_wire *w, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
-    struct rtnl_link link, port;
+    struct wire_links l;
     int k = rtnl_open(&r, e);
-    k = k < 0 ? k : links_of(r, w, &link, &port, e);
-    if (k == 0 && port.mtu != w->mtu) {
+    k = k < 0 ? k : links_of(r, w, &l, e);
+    if (k == 0 && l.port.mtu != w->mtu) {
         struct rtnl_link_set mtu = RTNL_LINK_SET_INIT(w->port);
         mtu.mtu = w->mtu;
         k = rtnl_link_set(r, &mtu, e);
     }
-    if (k == 0) {
-        struct redirect in = {
-            .ifindex = link.ifindex, .hook = REDIRECT_INGRESS, .to = port.ifindex};
+    k = k < 0 ? k : limit(r, w, &l, e);
+    if (k == 0 && w->limits.elsewhere) {
+        k = wire_by_bridge(r, w, &l, e);
+    } else if (k == 0) {
+        struct redirect in = inwards(w, &l);
         k = redirect_set(r, &in, e);
     }
     if (k == 0) {
-        struct redirect out = {.ifindex = port.ifindex,
-                               .hook = REDIRECT_EGRESS,
-                               .to = link.ifindex,
-                               .destination = &w->mac};
+        struct redirect out = outwards(w, &l);
         k = redirect_set(r, &out, e);
     }
     return k < 0 ? err_prefix(e, "wire %s to port %s", w->host_if, w->port) : 0;
+}
+
+int pool_unlimit(const struct dp_wire *w, struct err *e)
+{
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    char name[IF_NAMESIZE];
+    struct rtnl_link other;
+    int k = rtnl_open(&r, e);
+    if (k == 0 && w->limits.elsewhere) {
+        bridge_of(w->host_if, name);
+        return rtnl_link_del(r, name, e);
+    }
+    other_end(w->port, name);
+    k = k < 0 ? k : rtnl_link_get(r, name, &other, e);
+    return k == 0 ? shape_clear(r, other.ifindex, e) : k == -ENODEV ? 0 : k;
+}
+
+static int check_limits(struct rtnl *r, const struct dp_wire *w, const struct wire_links *l,
+                        struct err *e)
+{
+    struct shape to = to_pod(w), from = from_pod(w);
+    int k = to.rate ? shape_check(r, l->link.ifindex, &to, e) : 0;
+    return k == 0 && from.rate ? shape_check(r, l->other.ifindex, &from, e) : k;
 }
 
 int pool_check_wire(const struct dp_wire *w, struct err *e)
@@ -581,21 +709,22 @@ int pool_check_wire(const struct dp_wire *w, struct err *e)
         return 0; /* An earlier version's: the link itself is the port. */
     }
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
-    struct rtnl_link link, port;
+    struct wire_links l;
     int k = rtnl_open(&r, e);
-    k = k < 0 ? k : links_of(r, w, &link, &port, e);
-    if (k == 0 && !(port.flags & IFF_UP)) {
+    k = k < 0 ? k : links_of(r, w, &l, e);
+    if (k == 0 && !(l.port.flags & IFF_UP)) {
         k = err_set(e, -ENOENT, "port %s is down", w->port);
     }
-    if (k == 0) {
-        struct redirect in = {
-            .ifindex = link.ifindex, .hook = REDIRECT_INGRESS, .to = port.ifindex};
+    if (k == 0 && w->limits.elsewhere) {
+        k = check_bridge(r, w, &l, e);
+    } else if (k == 0) {
+        struct redirect in = inwards(w, &l);
         k = redirect_check(r, &in, e);
     }
     if (k == 0) {
-        struct redirect out = {
-            .ifindex = port.ifindex, .hook = REDIRECT_EGRESS, .to = link.ifindex};
+        struct redirect out = outwards(w, &l);
         k = redirect_check(r, &out, e);
     }
+    k = k < 0 ? k : check_limits(r, w, &l, e);
     return k < 0 ? err_prefix(e, "wire %s to port %s", w->host_if, w->port) : 0;
 }

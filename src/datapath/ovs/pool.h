@@ -49,4 +49,5 @@ void pool_link_gone(struct ovs_dp *o, const char *name);
 
 /* Connects the pod's link to a port of the pool; see datapath_wire. */
 int pool_wire(const struct dp_wire *w, struct err *e);
+int pool_unlimit(const struct dp_wire *w, struct err *e);
 int pool_check_wire(const struct dp_wire *w, struct err *e);

@@ -40,7 +40,7 @@ void refresh_step(struct ovs_dp *o)
     struct refresh *r = &o->refresh;
     const struct row_bridge *b = db_rows(o->db)->bridge;
     if (r->call || r->wanted <= r->done || !flow_table_in_place(&o->flows, r->wanted) || !b ||
-        !streq(b->datapath_type, "netdev")) {
+        !streq_null(b->datapath_type, "netdev")) {
         return;
     }
     if (!r->pending) {

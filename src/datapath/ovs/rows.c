@@ -369,12 +369,25 @@ struct dp_pod *pod_from_ids(const struct smap *ids, const char *port)
     p.pod_namespace = smap_get(ids, "tenet-namespace");
     p.pod_name = smap_get(ids, "tenet-pod");
     p.netns = smap_get(ids, "tenet-netns");
+    p.host_ports = smap_get(ids, "tenet-host-ports");
+    p.bandwidth = smap_get(ids, "tenet-bandwidth");
     return dp_pod_clone(&p);
 }
 
-static const char *const pod_keys[] = {
-    "tenet-container", "tenet-ifname", "tenet-namespace", "tenet-pod", "tenet-netns", "tenet-ip",
-    "tenet-mac",       "tenet-vnid",   "tenet-also-vnid", "sandbox",   "ip",          "tenet-link"};
+static const char *const pod_keys[] = {"tenet-container",
+                                       "tenet-ifname",
+                                       "tenet-namespace",
+                                       "tenet-pod",
+                                       "tenet-netns",
+                                       "tenet-ip",
+                                       "tenet-mac",
+                                       "tenet-vnid",
+                                       "tenet-also-vnid",
+                                       "sandbox",
+                                       "ip",
+                                       "tenet-link",
+                                       "tenet-host-ports",
+                                       "tenet-bandwidth"};
 
 struct json *pod_to_ids(const struct dp_pod *p)
 {
@@ -396,6 +409,8 @@ struct json *pod_to_ids(const struct dp_pod *p)
         p->container_id,
         IP4_TEXT(p->ip),
         pooled ? p->host_if : NULL,
+        p->host_ports,
+        p->bandwidth,
     };
     struct json *map = ovsdb_map();
     for (size_t i = 0; i < ARRAY_SIZE(pod_keys); i++) {
@@ -427,5 +442,6 @@ bool pod_equal(const struct dp_pod *a, const struct dp_pod *b)
            streq(a->host_if, b->host_if) && streq(a->port, b->port) &&
            streq_null(a->container_id, b->container_id) && streq_null(a->ifname, b->ifname) &&
            streq_null(a->pod_namespace, b->pod_namespace) && streq_null(a->pod_name, b->pod_name) &&
-           streq_null(a->netns, b->netns);
+           streq_null(a->netns, b->netns) && streq_null(a->host_ports, b->host_ports) &&
+           streq_null(a->bandwidth, b->bandwidth);
 }

@@ -17,13 +17,35 @@ static void check_error(const struct cni_error *e)
     }
 }
 
+/* What is accepted of stored texts is written as what means the same. */
+static void check_stored(const char *text)
+{
+    CLEANUP(cni_runtime_done) struct cni_runtime r = {0}, again = {0};
+    struct cni_bandwidth b, c;
+    if (cni_host_ports_parse(text, &r) == 0 && r.n_ports) {
+        CLEANUP_FREE char *ports = cni_host_ports_text(&r);
+        if (cni_host_ports_parse(ports, &again) < 0 || again.n_ports != r.n_ports) {
+            abort();
+        }
+    }
+    if (cni_bandwidth_parse(text, &b) == 0) {
+        CLEANUP_FREE char *limits = cni_bandwidth_text(&b);
+        if (limits && (cni_bandwidth_parse(limits, &c) < 0 || c.to_pod != b.to_pod ||
+                       c.from_pod_burst != b.from_pod_burst)) {
+            abort();
+        }
+    }
+}
+
 static void check_request(const struct cni_request *r)
 {
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
     CLEANUP(cni_request_done) struct cni_request again = {0};
     struct cni_error e = {0};
     cni_request_write(r, &b);
-    if (memchr(b.data, '\n', b.size) || cni_request_parse(b.data, b.size, &again, &e) < 0) {
+    if (memchr(b.data, '\n', b.size) || cni_request_parse(b.data, b.size, &again, &e) < 0 ||
+        again.config.runtime.n_ports != r->config.runtime.n_ports ||
+        again.config.runtime.bandwidth.to_pod != r->config.runtime.bandwidth.to_pod) {
         abort();
     }
 }
@@ -38,6 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     CLEANUP_FREE char *args = xstrndup(text, (size_t) (eol - text));
     char what = eol[1];
     const char *body = eol + 2;
+    check_stored(args);
     size_t n = (size_t) (end - body);
     static const char *const commands[] = {"ADD", "DEL", "CHECK", "GC", "STATUS"};
     CLEANUP(cni_request_done) struct cni_request r = {0};

@@ -401,6 +401,10 @@ static const struct bad bad[] = {
      "{\"spec\":{\"subject\":{\"namespaces\":null,\"pods\":{\"podSelector\":{}}}}}",
      "spec.subject.pods.namespaceSelector", R, NULL},
     {"adminnetworkpolicies",
+     "{\"spec\":{\"egress\":[{\"action\":\"Deny\",\"to\":[{\"namespaces\":{}},{\"networks\":"
+     "[\"10.0.0.0/8\"]}],\"ports\":[{\"namedPort\":\"web\"}]}]}}",
+     "spec.egress[0].ports", I, "networks and nodes have no named ports"},
+    {"adminnetworkpolicies",
      "{\"spec\":{\"ingress\":[{\"action\":\"Maybe\",\"from\":[{\"namespaces\":{}}]}]}}",
      "spec.ingress[0].action", N, "Pass"},
     {"adminnetworkpolicies",

@@ -320,6 +320,7 @@ static void pod_survives_the_way_through_external_ids(void **state)
                        .netns = (char *) "/run/netns/x",
                        .port = "veth1",
                        .host_if = "veth1",
+                       .host_ports = (char *) "tcp:1:2",
                        .ip = 0x0a800002,
                        .mac = {{0x0a, 0x58, 1, 2, 3, 4}},
                        .vnid = SDN_VNID_MAX};
@@ -334,6 +335,12 @@ static void pod_survives_the_way_through_external_ids(void **state)
     CLEANUP(dp_pod_free) struct dp_pod *back = pod_from_ids(&ids, "veth1");
     assert_non_null(back);
     assert_true(pod_equal(back, &p));
+    p.host_ports = NULL;
+    assert_false(pod_equal(back, &p));
+    p.host_ports = back->host_ports;
+    p.bandwidth = (char *) "to=1000/0,from=0/0";
+    assert_false(pod_equal(back, &p));
+    p.bandwidth = NULL;
     p.vnid = 0;
     assert_false(pod_equal(back, &p));
 

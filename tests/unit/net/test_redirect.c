@@ -5,6 +5,7 @@
 #include "base/timeutil.h"
 #include "net/netns.h"
 #include "net/redirect.h"
+#include "net/shape.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -199,6 +200,51 @@ static void frames_for_a_link_that_is_gone_are_dropped(void **state)
     assert_int_equal(receive(peer_fd, 0), -1);
 }
 
+/* By the other end of the switch's port, whose queue is a token bucket: what is too much waits. */
+static void a_limited_link_sends_later_what_is_too_much(void **state)
+{
+    NEEDS_ROOT
+    struct rtnl_link sx;
+    OK(rtnl_link_get(r, "sx", &sx, &e));
+    struct redirect in = {
+        .ifindex = h.ifindex, .hook = REDIRECT_INGRESS, .to = sx.ifindex, .send = true};
+    struct shape slow = {.rate = 64000};
+    OK(redirect_set(r, &in, &e));
+    assert_int_equal(shape_check(r, sx.ifindex, &slow, &e), -ENOENT);
+    int k = shape_set(r, sx.ifindex, &slow, &e);
+    if (k == -ENOENT) {
+        skip(); /* A kernel without tbf. */
+    }
+    OK(k);
+    OK(shape_check(r, sx.ifindex, &slow, &e));
+    struct shape other = {.rate = 128000};
+    assert_int_equal(shape_check(r, sx.ifindex, &other, &e), -ENOENT);
+    assert_non_null(strstr(e.text, "128000 bit/s"));
+    uint64_t begin = time_mono_ms();
+    for (int i = 0; i < 30; i++) {
+        uint8_t frame[1500] = {[12] = 0x88, [13] = 0xb5, [59] = (uint8_t) i};
+        assert_int_equal(send(pod_fd, frame, sizeof frame, 0), sizeof frame);
+    }
+    for (int i = 0; i < 30; i++) {
+        assert_int_equal(receive(switch_fd, 20000), i);
+    }
+    /* 45,000 bytes, less the burst, at 8,000 a second. */
+    assert_in_range(time_mono_ms() - begin, 1200, 10000);
+    OK(shape_clear(r, sx.ifindex, &e));
+    OK(shape_clear(r, sx.ifindex, &e));
+    assert_int_equal(shape_check(r, sx.ifindex, &slow, &e), -ENOENT);
+}
+
+static void cleared_hooks_are_free_for_others(void **state)
+{
+    NEEDS_ROOT
+    wire();
+    struct redirect in = {.ifindex = h.ifindex, .hook = REDIRECT_INGRESS, .to = s.ifindex};
+    OK(redirect_clear(r, h.ifindex, &e));
+    assert_int_equal(redirect_check(r, &in, &e), -ENOENT);
+    OK(redirect_clear(r, h.ifindex, &e));
+}
+
 static void absent_link_is_an_error_that_names_it(void **state)
 {
     NEEDS_ROOT
@@ -217,6 +263,9 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(frames_for_a_link_that_is_gone_are_dropped, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(a_limited_link_sends_later_what_is_too_much, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(cleared_hooks_are_free_for_others, setup, teardown),
         cmocka_unit_test_setup_teardown(absent_link_is_an_error_that_names_it, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,8 @@ static void a_whole_file_is_read(void **state)
                   "apiVersion: v1\nkind: NodeConfig\nnodeName: node1.example\nnodeIP: 10.245.2.2\n"
                   "masterKubeConfig: admin.kubeconfig\n"
                   "networkConfig:\n  networkPluginName: redhat/openshift-ovs-subnet\n  mtu: 1400\n"
-                  "runDir: /run/x\ncniConfDir: /tmp/net.d\ncniConfName: 10-x.conf\ndatapath: ovs\n"
+                  "runDir: /run/x\ncniConfDir: /tmp/net.d\ncniConfName: 10-x.conf\n"
+                  "cniPlugins: [bandwidth, portmap]\ndatapath: ovs\n"
                   "ovs:\n  database: /run/o/db.sock\n  runDir: /run/o\n  bridge: br7\n"
                   "  datapathType: netdev\nlogLevel: info,ovs=debug\n",
                   "/etc/tenet", &e);
@@ -37,6 +38,7 @@ static void a_whole_file_is_read(void **state)
     assert_string_equal(c.run_dir, "/run/x");
     assert_string_equal(c.cni_conf_dir, "/tmp/net.d");
     assert_string_equal(c.cni_conf_name, "10-x.conf");
+    assert_true(c.chain_portmap && c.chain_bandwidth);
     assert_string_equal(c.ovs_database, "/run/o/db.sock");
     assert_string_equal(c.ovs_run_dir, "/run/o");
     assert_string_equal(c.ovs_bridge, "br7");
@@ -61,6 +63,7 @@ static void an_empty_file_gets_the_defaults(void **state)
     assert_string_equal(c.ovs_bridge, "br0");
     assert_string_equal(c.datapath, "ovs");
     assert_null(c.ovs_datapath_type);
+    assert_false(c.chain_portmap || c.chain_bandwidth);
     assert_null(c.plugin_name);
     assert_int_equal(c.mtu, 0);
     assert_int_equal(c.node_ip, 0);
@@ -95,6 +98,10 @@ static void what_is_wrong_is_named_by_its_key(void **state)
         {"cniConfName: a/b.conf", "cniConfName: "},
         {"cniConfName: b.json", "cniConfName: "},
         {"cniConfName: .conf", "cniConfName: "},
+        {"cniPlugins: [portmap, tuning]", "cniPlugins: \"tuning\" cannot be chained"},
+        {"cniPlugins: portmap,", "cniPlugins: "},
+        {"cniPlugins: [1]", "cniPlugins: "},
+        {"cniPlugins: {a: b}", "cniPlugins: "},
         {"runDir: x", "runDir: \"x\" is not an absolute path"},
         {"runDir: /0123456789012345678901234567890123456789012345678901234567890123456789"
          "0123456789012345678901234567890123456789",
@@ -135,6 +142,7 @@ static void options_and_keys_are_the_same_set(void **state)
         {"runDir", "/r"},
         {"cniConfDir", "/c"},
         {"cniConfName", "a.conf"},
+        {"cniPlugins", "portmap"},
         {"datapath", "ovs"},
         {"ovs.database", "/d"},
         {"ovs.runDir", "/o"},

@@ -275,7 +275,7 @@ static void the_table_is_written_watched_and_put_back(void **state)
     struct nat nat = {0};
     bool changed = false;
     CLEANUP_STRBUF struct strbuf rules = STRBUF_INIT;
-    nat_write_rules(&n, &rules);
+    nat_write_rules(&n, NULL, 0, &rules);
     assert_int_equal(nat_check(rules.data, &e), 0);
     assert_false(has("nft list table ip tenet"));
     assert_int_equal(nat_sync(&nat, rules.data, &changed, &e), 0);
@@ -297,10 +297,23 @@ static void the_table_is_written_watched_and_put_back(void **state)
 
     n.n_cluster = 1;
     strbuf_reset(&rules);
-    nat_write_rules(&n, &rules);
+    nat_write_rules(&n, NULL, 0, &rules);
     assert_int_equal(nat_sync(&nat, rules.data, &changed, &e), 0);
     assert_true(changed);
     assert_false(has("nft list table ip tenet | grep -q 10.1.0.0"));
+
+    const struct nat_port ports[] = {
+        {{CNI_TCP, 0, 8080, 80}, 0x0a800002},
+        {{CNI_UDP, 0x0a000001, 53, 5353}, 0x0a800003},
+        {{CNI_SCTP, 0, 9, 10}, 0x0a800003},
+    };
+    strbuf_reset(&rules);
+    nat_write_rules(&n, ports, ARRAY_SIZE(ports), &rules);
+    assert_int_equal(nat_sync(&nat, rules.data, &changed, &e), 0);
+    assert_true(has("nft list table ip tenet | grep -q 'tcp dport 8080 dnat to 10.128.0.2:80'"));
+    assert_true(has("nft list table ip tenet | "
+                    "grep -q 'ip daddr 10.0.0.1 udp dport 53 dnat to 10.128.0.3:5353'"));
+    assert_true(has("nft list table ip tenet | grep -q 'sctp dport 9 dnat to 10.128.0.3:10'"));
 
     assert_int_equal(nat_sync(&nat, "table ip tenet {\n\tnonsense\n}\n", &changed, &e), -EIO);
     assert_non_null(strstr(e.text, "nft"));

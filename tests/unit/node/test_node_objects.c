@@ -334,6 +334,89 @@ static void what_a_kubelet_keeps_is_left_to_it(void **state)
     assert_false(registration_update(node, &ready, 2));
 }
 
+static void a_pod_says_its_host_ports_and_bandwidth(void **state)
+{
+    (void) state;
+    CLEANUP(json_free)
+    struct json *pod =
+        parse("{\"metadata\":{\"annotations\":{\"kubernetes.io/ingress-bandwidth\":\"10M\","
+              "\"kubernetes.io/egress-bandwidth\":\"1.5Mi\"}},\"spec\":{\"containers\":["
+              "{\"ports\":[{\"containerPort\":80,\"hostPort\":8080},{\"containerPort\":81}]},"
+              "{\"ports\":[{\"containerPort\":53,\"hostPort\":53,\"protocol\":\"UDP\","
+              "\"hostIP\":\"192.0.2.1\"}]}]}}");
+    CLEANUP(cni_runtime_done) struct cni_runtime r = {0};
+    assert_int_equal(node_parse_pod_runtime(pod, &r, NULL), 0);
+    assert_int_equal(r.bandwidth.to_pod, 10000000);
+    assert_int_equal(r.bandwidth.from_pod, 1572864);
+    CLEANUP_FREE char *text = cni_host_ports_text(&r);
+    assert_string_equal(text, "tcp:8080:80,udp:192.0.2.1:53:53");
+}
+
+static void quantities_are_those_of_kubernetes(void **state)
+{
+    (void) state;
+    static const struct {
+        const char *text;
+        uint64_t value; /* 0: refused. */
+    } cases[] = {
+        {"1k", 1000},
+        {"+8M", 8000000},
+        {"2e6", 2000000},
+        {"25E2", 2500},
+        {".5G", 500000000},
+        {"5000000m", 5000},
+        {"1P", CNI_MAX_RATE},
+        {"1Ki", 1024},
+        {"4096", 4096},
+        {"999", 0},
+        {"1.1P", 0},
+        {"1E", 0},
+        {"", 0},
+        {"M", 0},
+        {"8 M", 0},
+        {"8m", 0},
+        {"-8M", 0},
+        {"8Mb", 0},
+        {"1e", 0},
+        {"1e999", 0},
+        {"8.0.0M", 0},
+        {"0x10", 0},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP(json_free)
+        struct json *pod = json_object();
+        json_set_string(json_ensure_object(json_ensure_object(pod, "metadata"), "annotations"),
+                        "kubernetes.io/egress-bandwidth", cases[i].text);
+        CLEANUP(cni_runtime_done) struct cni_runtime r = {0};
+        struct err e = {0};
+        print_message("%s\n", cases[i].text);
+        assert_int_equal(node_parse_pod_runtime(pod, &r, &e), cases[i].value ? 0 : -EINVAL);
+        assert_int_equal(r.bandwidth.from_pod, cases[i].value);
+        assert_true(cases[i].value || strstr(e.text, "kubernetes.io/egress-bandwidth"));
+    }
+}
+
+static void bad_host_ports_name_the_field(void **state)
+{
+    (void) state;
+    static const char *const cases[][2] = {
+        {"{\"containerPort\":80,\"hostPort\":70000}", "spec.containers[0].ports[0]: hostPort"},
+        {"{\"containerPort\":0,\"hostPort\":7}", "containerPort"},
+        {"{\"containerPort\":1,\"hostPort\":7,\"protocol\":\"ICMP\"}", "\"ICMP\""},
+        {"{\"containerPort\":1,\"hostPort\":7,\"hostIP\":\"fe80::1\"}", "\"fe80::1\""},
+        {"{\"containerPort\":1,\"hostPort\":7},{\"containerPort\":2,\"hostPort\":7}", "7/tcp"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP_FREE char *text =
+            xasprintf("{\"spec\":{\"containers\":[{\"ports\":[%s]}]}}", cases[i][0]);
+        CLEANUP(json_free) struct json *pod = parse(text);
+        struct cni_runtime r = {0};
+        struct err e = {0};
+        assert_true(node_parse_pod_runtime(pod, &r, &e) < 0);
+        assert_non_null(strstr(e.text, cases[i][1]));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -347,6 +430,9 @@ int main(void)
         cmocka_unit_test(a_node_gets_addresses_and_conditions_once),
         cmocka_unit_test(a_changed_address_is_written),
         cmocka_unit_test(what_a_kubelet_keeps_is_left_to_it),
+        cmocka_unit_test(a_pod_says_its_host_ports_and_bandwidth),
+        cmocka_unit_test(quantities_are_those_of_kubernetes),
+        cmocka_unit_test(bad_host_ports_name_the_field),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ struct datapath {
     struct loop *loop;
     struct dp_pod *pods[64];
     size_t n;
-    int attach_error, detach_error;
+    int attach_error, detach_error, store_error;
     unsigned attaches, detaches, vnid_changes;
 };
 
@@ -49,6 +49,8 @@ struct dp_pod *dp_pod_clone(const struct dp_pod *p)
     c->pod_namespace = xstrdup(p->pod_namespace);
     c->pod_name = xstrdup(p->pod_name);
     c->netns = xstrdup(p->netns);
+    c->host_ports = p->host_ports ? xstrdup(p->host_ports) : NULL;
+    c->bandwidth = p->bandwidth ? xstrdup(p->bandwidth) : NULL;
     return c;
 }
 
@@ -60,6 +62,8 @@ struct dp_pod *dp_pod_free(struct dp_pod *p)
         free(p->pod_namespace);
         free(p->pod_name);
         free(p->netns);
+        free(p->host_ports);
+        free(p->bandwidth);
         free(p);
     }
     return NULL;
@@ -143,6 +147,16 @@ const struct dp_pod *datapath_find(struct datapath *dp, const char *id, const ch
     return NULL;
 }
 
+void datapath_set_runtime(struct datapath *dp, const char *id, const char *ifname,
+                          const char *host_ports, const char *bandwidth, datapath_done_fn *done,
+                          void *ctx)
+{
+    struct dp_pod *p = (struct dp_pod *) (uintptr_t) datapath_find(dp, id, ifname);
+    p->host_ports = host_ports ? xstrdup(host_ports) : NULL;
+    p->bandwidth = bandwidth ? xstrdup(bandwidth) : NULL;
+    answer_later(dp->store_error, NULL, done, ctx);
+}
+
 void datapath_set_vnids(struct datapath *dp, const char *project, const struct sdn_vnids *v)
 {
     dp->vnid_changes++;
@@ -164,7 +178,7 @@ void datapath_get_status(struct datapath *dp, struct datapath_status *ret)
 
 static _Atomic bool hold_delete; /* The kernel takes its time. */
 static _Atomic int links, create_error, configure_error, delete_error, check_error, creations,
-    abandoned;
+    abandoned, limit_error, limits;
 
 void podlink_name(const char *id, const char *ifname, unsigned attempt, char ret[IF_NAMESIZE])
 {
@@ -187,6 +201,19 @@ int podlink_create(const struct podlink *p, struct err *e)
     int r = result(&create_error, e);
     links += r != -EEXIST && r != -EBUSY;
     return r < 0 ? r : result(&configure_error, e);
+}
+
+int podlink_limit(const struct podlink *p, struct err *e)
+{
+    int r = result(&limit_error, e);
+    limits += r == 0;
+    return r;
+}
+
+int podlink_unlimit(const struct podlink *p, struct err *e)
+{
+    limits = 0;
+    return 0;
 }
 
 int podlink_check(const struct podlink *p, struct err *e)
@@ -241,6 +268,37 @@ static void address_is_used(void *ctx, const struct dp_pod *pod)
 {
 }
 
+/* What the pod's object says. */
+static int wants_error;
+static const char *wants_ports;
+static struct cni_bandwidth wants_bandwidth;
+
+static void look_up(void *ctx, const char *project, const char *pod, pods_wants_fn *fn,
+                    void *fn_ctx)
+{
+    CLEANUP(cni_runtime_done) struct cni_runtime r = {.bandwidth = wants_bandwidth};
+    if (wants_ports) {
+        assert_int_equal(cni_host_ports_parse(wants_ports, &r), 0);
+    }
+    fn(fn_ctx, wants_error, wants_error ? "spec: is odd" : "", &r);
+}
+
+static int rules_error;
+static char rules[512]; /* Host ports that the host has. */
+
+static void host_ports(void *ctx, datapath_done_fn *fn, void *fn_ctx)
+{
+    rules[0] = '\0';
+    for (size_t i = 0; i < sw.n; i++) {
+        if (sw.pods[i]->host_ports) {
+            size_t used = strlen(rules);
+            snprintf(rules + used, sizeof rules - used, "%s=%s ", sw.pods[i]->container_id,
+                     sw.pods[i]->host_ports);
+        }
+    }
+    answer_later(rules_error, NULL, fn, fn_ctx);
+}
+
 static char last_trouble[256]; /* "PROJECT/POD REASON" */
 
 static void trouble(void *ctx, const char *project, const char *pod, const char *reason,
@@ -253,6 +311,8 @@ static const struct pods_ops ops = {.vnids = vnids,
                                     .known = known,
                                     .attaching = address_is_used,
                                     .detached = address_is_used,
+                                    .look_up = look_up,
+                                    .host_ports = host_ports,
                                     .not_ready = not_ready,
                                     .trouble = trouble};
 
@@ -273,6 +333,10 @@ static int setup(void **state)
     loop = loop_new();
     sw = (struct datapath){.loop = loop};
     links = create_error = configure_error = delete_error = check_error = creations = abandoned = 0;
+    limit_error = limits = wants_error = rules_error = 0;
+    wants_ports = NULL;
+    wants_bandwidth = (struct cni_bandwidth){0};
+    rules[0] = '\0';
     project_vnids = (struct sdn_vnids){.id = 42};
     project_known = true;
     why_not_ready = NULL;
@@ -462,6 +526,8 @@ static void every_failure_of_add_is_taken_back(void **state)
         assert_int_equal(perform(CNI_ADD, "a", &a), 1);
         assert_int_equal(code_of(&a), CNI_ATTACH_FAILED);
         assert_non_null(strstr(a.text, "says no"));
+        assert_string_equal(last_trouble, "red/a AttachFailed");
+        last_trouble[0] = '\0';
         create_error = configure_error = sw.attach_error = 0;
         assert_int_equal(sw.n, 0);
         assert_nothing_leaked();
@@ -727,6 +793,18 @@ static void pods_that_are_there_are_taken_over_and_stale_ones_detached(void **st
     assert_nothing_leaked();
 }
 
+static void two_pods_with_one_address_are_told(void **state)
+{
+    (void) state;
+    pods_free(pods);
+    put_pod("first", "10.128.0.2", "lo");
+    put_pod("second", "10.128.0.2", "lo");
+    last_trouble[0] = '\0';
+    start();
+    assert_string_equal(last_trouble, "red/second AddressClash");
+    assert_int_equal(sw.n, 2); /* Which one is right is not ours to say. */
+}
+
 /* ---- the socket ---- */
 
 struct serving {
@@ -846,6 +924,105 @@ static void the_socket_takes_a_line_with_a_descriptor(void **state)
     rmdir(s.dir);
 }
 
+static void ports_and_limits_of_the_object_come_and_go_with_the_pod(void **state)
+{
+    (void) state;
+    struct answer a;
+    wants_ports = "tcp:8080:80,udp:10.0.0.1:53:5353";
+    wants_bandwidth.to_pod = 8000000;
+    assert_int_equal(perform(CNI_ADD, "a", &a), 0);
+    assert_string_equal(rules, "a=tcp:8080:80,udp:10.0.0.1:53:5353 ");
+    assert_string_equal(sw.pods[0]->bandwidth, "to=8000000/0,from=0/0");
+    assert_int_equal(limits, 1);
+    assert_int_equal(perform(CNI_ADD, "a", &a), 0); /* It is there. */
+    assert_int_equal(sw.attaches, 1);
+    /* Another pod that wants one of them is told whose it is, and nothing of it stays. */
+    assert_int_equal(perform(CNI_ADD, "b", &a), 1);
+    assert_int_equal(code_of(&a), CNI_PORT_TAKEN);
+    assert_non_null(strstr(a.text, "8080/tcp is that of pod red/a"));
+    assert_string_equal(last_trouble, "red/b HostPortTaken");
+    assert_int_equal(sw.n, 1);
+    wants_ports = NULL;
+    wants_bandwidth = (struct cni_bandwidth){0};
+    assert_int_equal(perform(CNI_ADD, "b", &a), 0);
+    assert_int_equal(perform(CNI_DEL, "b", &a), 0);
+    assert_int_equal(limits, 1);
+    assert_int_equal(perform(CNI_DEL, "a", &a), 0);
+    assert_string_equal(rules, "");
+    assert_int_equal(limits, 0);
+    assert_nothing_leaked();
+}
+
+static void add_fails_whole_when_ports_or_limits_cannot_be(void **state)
+{
+    (void) state;
+    struct answer a;
+    struct {
+        int *plain;
+        _Atomic int *link;
+        int error;
+        enum cni_code code;
+    } failures[] = {
+        {&wants_error, NULL, -EINVAL, CNI_INVALID_POD},
+        {&sw.store_error, NULL, -EIO, CNI_ATTACH_FAILED},
+        {NULL, &limit_error, -EPERM, CNI_ATTACH_FAILED},
+        {&rules_error, NULL, -EIO, CNI_ATTACH_FAILED},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(failures); i++) {
+        wants_ports = "tcp:80:80";
+        wants_bandwidth.from_pod = 1000;
+        if (failures[i].link) {
+            *failures[i].link = failures[i].error;
+        } else {
+            *failures[i].plain = failures[i].error;
+        }
+        assert_int_equal(perform(CNI_ADD, "a", &a), 1);
+        assert_int_equal(code_of(&a), failures[i].code);
+        wants_error = sw.store_error = limit_error = rules_error = 0;
+        assert_string_equal(rules, "");
+        wants_ports = NULL;
+        wants_bandwidth.from_pod = 0;
+        assert_nothing_leaked();
+    }
+}
+
+static void what_the_runtime_says_comes_before_the_object(void **state)
+{
+    (void) state;
+    struct answer a = {0};
+    wants_ports = "tcp:1:1";
+    wants_bandwidth.to_pod = 5000;
+    struct cni_request r = {.command = CNI_ADD,
+                            .container_id = xstrdup("a"),
+                            .ifname = xstrdup("eth0"),
+                            .netns = xstrdup("/run/netns/a"),
+                            .pod_namespace = xstrdup("red"),
+                            .pod_name = xstrdup("a"),
+                            .config = {.version = CNI_1_0_0, .chained_bandwidth = true}};
+    r.config.runtime.has_ports = true;
+    assert_int_equal(cni_host_ports_parse("tcp:2:2", &r.config.runtime), 0);
+    pods_request(pods, &r, open("/dev/null", O_RDONLY | O_CLOEXEC), on_answer, &a);
+    assert_int_equal(finish(&a), 0);
+    assert_string_equal(rules, "a=tcp:2:2 ");
+    assert_string_equal(sw.pods[0]->bandwidth, "elsewhere");
+    assert_int_equal(perform(CNI_DEL, "a", &a), 0);
+}
+
+static void the_vxlan_port_is_no_pods(void **state)
+{
+    (void) state;
+    struct answer a;
+    net.vxlan_port = 4789;
+    pods_set_network(pods, &net);
+    wants_ports = "udp:4789:1";
+    assert_int_equal(perform(CNI_ADD, "a", &a), 1);
+    assert_int_equal(code_of(&a), CNI_PORT_TAKEN);
+    assert_non_null(strstr(a.text, "VXLAN"));
+    wants_ports = "tcp:4789:1";
+    assert_int_equal(perform(CNI_ADD, "a", &a), 0);
+    assert_int_equal(perform(CNI_DEL, "a", &a), 0);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -868,6 +1045,11 @@ int main(void)
         T(check_looks_at_port_result_and_link),
         T(the_hosts_own_namespace_is_refused),
         T(pods_that_are_there_are_taken_over_and_stale_ones_detached),
+        T(ports_and_limits_of_the_object_come_and_go_with_the_pod),
+        T(add_fails_whole_when_ports_or_limits_cannot_be),
+        T(what_the_runtime_says_comes_before_the_object),
+        T(the_vxlan_port_is_no_pods),
+        T(two_pods_with_one_address_are_told),
         T(the_socket_takes_a_line_with_a_descriptor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

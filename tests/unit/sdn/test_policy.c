@@ -271,6 +271,77 @@ static void a_pod_is_known_with_its_namespace(void **state)
     env_end(&v);
 }
 
+/* The original multiplied: from a thousand flows it warned, from ten thousand it ignored the policy. */
+static void two_hundred_rules_for_two_hundred_pods_are_added_not_multiplied(void **state)
+{
+    struct env v;
+    struct policy_stats s;
+    env_begin(&v);
+    set_namespace(&v, "red");
+    for (unsigned i = 0; i < 200; i++) {
+        char name[16], labels[32];
+        snprintf(name, sizeof name, "p%u", i);
+        snprintf(labels, sizeof labels, "\"pod\":\"p%u\"", i);
+        set_pod(&v, "red", name, labels, IP(10, 128, 0, 2) + i, true);
+    }
+    CLEANUP_STRBUF struct strbuf spec = STRBUF_INIT;
+    strbuf_adds(&spec, "{\"podSelector\":{},\"ingress\":[");
+    for (unsigned i = 0; i < 200; i++) {
+        strbuf_addf(&spec,
+                    "%s{\"from\":[{\"podSelector\":{\"matchLabels\":{\"pod\":\"p%u\"}}}],"
+                    "\"ports\":[{\"port\":%u}]}",
+                    i ? "," : "", i, 1000 + i);
+    }
+    strbuf_adds(&spec, "]}");
+    good_policy(&v, "p", strbuf_cstr(&spec));
+    flush(&v);
+    size_t n = group_store_count(&v.groups);
+    print_message("200 rules for 200 selected pods: %zu flows\n", n);
+    /* Two for each pod (whom it is selected by, which peer it is), three for each rule, one class of all. */
+    assert_in_range(n, 200, 2 * 200 + 3 * 200 + 2);
+    policy_get_stats(v.p, &s);
+    assert_int_equal(s.broken, 0);
+    /* It shrinks, and so do they. */
+    good_policy(&v, "p", "{\"podSelector\":{},\"ingress\":[]}");
+    flush(&v);
+    assert_true(group_store_count(&v.groups) <= 201);
+    env_end(&v);
+}
+
+static void tell_two_names_of_one_port(struct env *v, bool first)
+{
+    static const char *const pods[] = {"web", "alt"};
+    set_namespace(v, "red");
+    good_policy(v, "p",
+                "{\"podSelector\":{},\"ingress\":[{\"ports\":[{\"port\":\"web\"},{\"port\":\"alt\"}"
+                "]}]}");
+    for (unsigned i = 0; i < 2; i++) {
+        const char *name = pods[i ^ first];
+        CLEANUP_FREE char *text =
+            xasprintf("{\"metadata\":{},\"spec\":{\"containers\":[{\"ports\":[{\"name\":\"%s\","
+                      "\"containerPort\":80}]}]},\"status\":{\"podIP\":\"%s\"}}",
+                      name, IP4_TEXT(IP(10, 128, 0, 2) + (i ^ first)));
+        CLEANUP(json_free) struct json *obj = parse(text);
+        policy_set_pod(v->p, "red", name, obj);
+        policy_attach(v->p, IP(10, 128, 0, 2) + (i ^ first), "red", name);
+        flush(v);
+    }
+}
+
+/* A restarted agent hears of things in another order, and must want the flows that are there. */
+static void flows_do_not_depend_on_the_order_in_which_things_were_known(void **state)
+{
+    struct env a, b;
+    env_begin(&a);
+    env_begin(&b);
+    tell_two_names_of_one_port(&a, false);
+    tell_two_names_of_one_port(&b, true);
+    assert_true(group_store_equal(&a.groups, &b.groups));
+    assert_true(group_store_count(&a.groups) > 4);
+    env_end(&a);
+    env_end(&b);
+}
+
 /* ---- ranges ---- */
 
 struct blocks {
@@ -313,12 +384,18 @@ static void excepts_are_taken_out_of_blocks(void **state)
     static const struct {
         const char *block;
         size_t n;
+        const char *want; /* NULL: that many. */
     } cases[] = {
-        {"{\"cidr\":\"192.168.1.0/24\",\"except\":[\"192.168.1.1/32\"]}", 8},
-        {"{\"cidr\":\"10.0.0.0/8\",\"except\":[\"10.0.1.0/24\"]}", 16},
-        {"{\"cidr\":\"10.1.2.3/8\"}", 1},
-        {"{\"cidr\":\"10.0.0.0/8\",\"except\":[\"10.0.0.0/9\",\"10.128.0.0/9\"]}", 0},
-        {"{\"cidr\":\"2001:db8::/32\"}", 0},
+        {"{\"cidr\":\"192.168.1.0/24\",\"except\":[\"192.168.1.1/32\"]}", 8,
+         "192.168.1.0/32 192.168.1.2/31 192.168.1.4/30 192.168.1.8/29 192.168.1.16/28 "
+         "192.168.1.32/27 192.168.1.64/26 192.168.1.128/25 "},
+        {"{\"cidr\":\"10.0.0.0/8\",\"except\":[\"10.0.1.0/24\"]}", 16,
+         "10.0.0.0/24 10.0.2.0/23 10.0.4.0/22 10.0.8.0/21 10.0.16.0/20 10.0.32.0/19 10.0.64.0/18 "
+         "10.0.128.0/17 10.1.0.0/16 10.2.0.0/15 10.4.0.0/14 10.8.0.0/13 10.16.0.0/12 10.32.0.0/11 "
+         "10.64.0.0/10 10.128.0.0/9 "},
+        {"{\"cidr\":\"10.1.2.3/8\"}", 1, "10.0.0.0/8 "},
+        {"{\"cidr\":\"10.0.0.0/8\",\"except\":[\"10.0.0.0/9\",\"10.128.0.0/9\"]}", 0, NULL},
+        {"{\"cidr\":\"2001:db8::/32\"}", 0, NULL},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         CLEANUP_FREE char *text =
@@ -332,6 +409,13 @@ static void excepts_are_taken_out_of_blocks(void **state)
         assert_int_equal(policy_spec_parse(&pool, POLICY_NETWORK, "red", obj, &s, &e), 0);
         assert_int_equal(s.rules[POLICY_INGRESS][0].n_blocks, cases[i].n);
         assert_false(s.rules[POLICY_INGRESS][0].any_peer);
+        CLEANUP_STRBUF struct strbuf got = STRBUF_INIT;
+        for (size_t k = 0; k < s.rules[POLICY_INGRESS][0].n_blocks; k++) {
+            strbuf_addf(&got, "%s ", PREFIX_TEXT(s.rules[POLICY_INGRESS][0].blocks[k]));
+        }
+        if (cases[i].want) {
+            assert_string_equal(strbuf_cstr(&got), cases[i].want);
+        }
         policy_spec_done(&pool, &s);
         label_pool_done(&pool);
     }
@@ -345,6 +429,8 @@ int main(void)
         cmocka_unit_test(what_cannot_be_compiled_isolates_and_says_why),
         cmocka_unit_test(every_flow_has_a_name),
         cmocka_unit_test(a_pod_is_known_with_its_namespace),
+        cmocka_unit_test(two_hundred_rules_for_two_hundred_pods_are_added_not_multiplied),
+        cmocka_unit_test(flows_do_not_depend_on_the_order_in_which_things_were_known),
         cmocka_unit_test(ranges_become_the_fewest_blocks),
         cmocka_unit_test(excepts_are_taken_out_of_blocks),
     };

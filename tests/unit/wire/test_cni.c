@@ -105,7 +105,15 @@ static void bad_configurations_get_their_code_and_name_the_field(void **state)
          "sockets: \"/s\""},
         {"{\"cniVersion\":\"1.0.0\",\"name\":\"a\",\"type\":\"x\",\"runtimeConfig\":"
          "{\"portMappings\":[{\"hostPort\":80}]}}",
-         2, "runtimeConfig.portMappings"},
+         7, "runtimeConfig.portMappings[0]: containerPort"},
+        {"{\"cniVersion\":\"1.0.0\",\"name\":\"a\",\"type\":\"x\",\"runtimeConfig\":"
+         "{\"mac\":\"0a:58:0a:80:00:02\"}}",
+         2, "runtimeConfig.mac"},
+        {"{\"cniVersion\":\"1.0.0\",\"name\":\"a\",\"type\":\"x\",\"runtimeConfig\":"
+         "{\"bandwidth\":{\"ingressRate\":1}}}",
+         7, "runtimeConfig.bandwidth.ingressRate: 1 is not in"},
+        {"{\"cniVersion\":\"1.0.0\",\"name\":\"a\",\"type\":\"x\",\"chained\":[\"sbr\"]}", 7,
+         "chained: \"sbr\""},
         {"{\"cniVersion\":\"1.0.0\",\"name\":\"a\",\"type\":\"x\",\"runtimeConfig\":3}", 7,
          "runtimeConfig"},
     };
@@ -451,6 +459,68 @@ static void check_names_what_differs_from_the_previous_result(void **state)
     assert_non_null(strstr(e.details, "prevResult.ips"));
 }
 
+/* As podman writes it, and containerd, whose structure's names are written as they are. */
+static void what_the_runtime_hands_over_reaches_the_agent(void **state)
+{
+    (void) state;
+    static const char *const confs[] = {
+        "{\"cniVersion\":\"1.0.0\",\"name\":\"a\",\"type\":\"x\",\"chained\":[\"portmap\"],"
+        "\"runtimeConfig\":{\"portMappings\":[{\"hostPort\":8080,\"containerPort\":80,"
+        "\"protocol\":\"tcp\"},{\"hostPort\":53,\"containerPort\":5353,\"protocol\":\"UDP\","
+        "\"hostIP\":\"10.0.0.1\"},{\"hostPort\":0,\"containerPort\":5}],"
+        "\"bandwidth\":{\"ingressRate\":8000000,\"ingressBurst\":2147483647,"
+        "\"egressRate\":4000,\"egressBurst\":64000}}}",
+        "{\"cniVersion\":\"1.0.0\",\"name\":\"a\",\"type\":\"x\",\"chained\":[\"portmap\"],"
+        "\"runtimeConfig\":{\"portMappings\":[{\"HostPort\":8080,\"ContainerPort\":80,"
+        "\"Protocol\":\"tcp\",\"HostIP\":\"\"},{\"HostPort\":53,\"ContainerPort\":5353,"
+        "\"Protocol\":\"udp\",\"HostIP\":\"10.0.0.1\"}],"
+        "\"bandwidth\":{\"IngressRate\":8000000,\"IngressBurst\":4294967295,"
+        "\"EgressRate\":4000,\"EgressBurst\":64000}}}",
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(confs); i++) {
+        CLEANUP(cni_request_done) struct cni_request sent = {0}, r = {0};
+        struct cni_error e = {0};
+        assert_int_equal(read_request(&add_env, confs[i], &sent, &e), 0);
+        CLEANUP_STRBUF struct strbuf line = STRBUF_INIT;
+        cni_request_write(&sent, &line);
+        assert_int_equal(cni_request_parse(line.data, line.size, &r, &e), 0);
+        CLEANUP_FREE char *ports = cni_host_ports_text(&r.config.runtime);
+        CLEANUP_FREE char *bandwidth = cni_bandwidth_text(&r.config.runtime.bandwidth);
+        assert_string_equal(ports, "tcp:8080:80,udp:10.0.0.1:53:5353");
+        assert_string_equal(bandwidth, "to=8000000/0,from=4000/64000");
+        assert_true(r.config.chained_portmap);
+        assert_false(r.config.chained_bandwidth);
+    }
+}
+
+static void stored_texts_are_read_back_or_refused(void **state)
+{
+    (void) state;
+    static const char *const bad_ports[] = {"tcp",         "tcp:1",       "tcp:0:1",
+                                            "tcp:1:0",     "icmp:1:1",    "tcp:x:1:1",
+                                            "tcp:1:1:1:1", "tcp:65536:1", "tcp:1:1,tcp:1:2"};
+    static const char *const bad_rates[] = {"",
+                                            "to=",
+                                            "to=1/2",
+                                            "to=1/2,from=3",
+                                            "to=1/2,from=3/x",
+                                            "to=-1/2,from=3/4",
+                                            "to=1/2,from=3/4,"};
+    struct cni_runtime r = {0};
+    struct cni_bandwidth b;
+    for (size_t i = 0; i < ARRAY_SIZE(bad_ports); i++) {
+        assert_int_equal(cni_host_ports_parse(bad_ports[i], &r), -EINVAL);
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(bad_rates); i++) {
+        assert_int_equal(cni_bandwidth_parse(bad_rates[i], &b), -EINVAL);
+    }
+    assert_int_equal(cni_bandwidth_parse("elsewhere", &b), 0);
+    assert_true(b.elsewhere && !b.to_pod);
+    assert_int_equal(cni_bandwidth_parse("to=5000/0,from=0/0", &b), 0);
+    assert_true(b.to_pod == 5000 && !b.elsewhere);
+    cni_runtime_done(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -463,6 +533,8 @@ int main(void)
         cmocka_unit_test(errors_are_objects_of_the_specification_also_with_wild_texts),
         cmocka_unit_test(a_request_survives_the_way_to_the_agent),
         cmocka_unit_test(the_agent_validates_again),
+        cmocka_unit_test(what_the_runtime_hands_over_reaches_the_agent),
+        cmocka_unit_test(stored_texts_are_read_back_or_refused),
         cmocka_unit_test(container_without_a_pod_is_of_the_configured_project),
         cmocka_unit_test(gc_and_status_are_of_no_container_and_of_1_1_0),
         cmocka_unit_test(version_is_answered_in_the_version_asked),

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside of node/pods.h: a request under way, for the files that carry it out.  Everything runs on the loop's
+ * thread, but for the work that a worker has. */
+#pragma once
+
+#include "node/podlink.h"
+#include "node/pods.h"
+#include "node/reaper.h"
+#include "sdn/ipam.h"
+
+#include <sys/stat.h>
+
+struct op;
+typedef void op_step(struct op *op);
+
+struct op {
+    struct list node; /* In pods.ops, in order of arrival. */
+    struct pods *pods;
+    struct cni_request req;
+    int netns_fd;
+    pods_reply_fn *reply;
+    void *reply_ctx;
+    uint64_t started_ms, started_ns;
+
+    bool running;            /* Else it waits for one before it with the same key. */
+    struct loop_timer *wait; /* Armed while it waits for a VNID. */
+    struct loop_task begin;
+
+    struct dp_pod *pod; /* What is being made, removed or looked at. */
+    struct podlink link;
+    unsigned attempt; /* Which name the link has. */
+    bool name_taken;  /* By a link that is not ours. */
+    bool made_link;   /* There is a link to remove. */
+    bool in_switch;   /* There is a port to remove. */
+    bool holds_ip;    /* pod->ip is marked for this request. */
+    unsigned parts;   /* Parallel parts that have not ended ... */
+    op_step *joined;  /* ... and what comes when the last has. */
+    op_step *undone;  /* What comes when undo_begin is through. */
+    bool failed;
+    struct cni_error error;     /* When failed. */
+    struct cni_runtime runtime; /* What is wanted beyond the attachment ... */
+    bool asked;                 /* ... was looked for, ... */
+    bool applied;               /* ... and put into effect, or tried to. */
+    op_step *removed;           /* What comes when remove_pod is through. */
+
+    /* Of the worker thread while it has the request. */
+    int (*work)(const struct podlink *l, struct err *e);
+    int work_result;
+    struct err work_error;
+    op_step *work_then;
+
+    int switch_result; /* Of the datapath's last call. */
+};
+
+struct pods {
+    struct loop *loop;
+    struct datapath *datapath;
+    uint64_t vnid_wait_ms;
+    const struct pods_ops *ops;
+    void *ctx;
+    struct sdn_network net; /* Without remotes. */
+    bool userspace_switch;
+    struct ipam *ipam;
+    struct reaper *reaper;
+    struct list requests;
+    struct stat own_netns;
+    struct pods_stats stats;
+};
+
+/* The first failure is the one that is told. */
+void op_fail(struct op *op, enum cni_code code, const char *msg, const char *fmt, ...)
+    PRINTF_LIKE(4, 5);
+/* When the switch is away every failure is for that reason, and passes. */
+bool op_fail_not_ready(struct op *op);
+/* One of the parallel parts has ended. */
+void op_part_ended(struct op *op);
+/* Runs 'work' on a worker thread, then 'then' here.  One at a time. */
+void op_work(struct op *op, int (*work)(const struct podlink *, struct err *), op_step *then);
+/* From op->pod. */
+void op_fill_link(struct op *op);
+
+/* ---- host ports and limits (pods_runtime.c) ---- */
+
+/* Finds out what the pod wants: a part of its own when somebody has to be asked. */
+void runtime_find(struct op *op);
+/* Puts it into effect for the attached pod, then goes on with 'then'; false: there is nothing to do. */
+bool runtime_apply(struct op *op, op_step *then);
+/* A part that takes the limits off the port, if the pod has some. */
+void runtime_unlimit(struct op *op);
+/* The pod is out of the switch: takes its host ports away, then goes on with 'then'. */
+void runtime_end(struct op *op, op_step *then);
+/* Whether an attached pod has what this request says. */
+bool runtime_is_same(const struct cni_runtime *r, const struct dp_pod *pod);
