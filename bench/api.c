@@ -97,9 +97,13 @@ static double peak_mb(pid_t pid)
     CLEANUP_FREE char *path = xasprintf("/proc/%d/status", (int) pid);
     FILE *f = fopen(path, "re");
     char line[256];
-    unsigned long kb = 0;
+    uint64_t kb = 0;
     while (f && !kb && fgets(line, sizeof line, f)) {
-        (void) sscanf(line, "VmHWM: %lu", &kb);
+        char *digits = line + strcspn(line, "0123456789");
+        digits[strspn(digits, "0123456789")] = '\0';
+        if (str_has_prefix(line, "VmHWM:")) {
+            (void) str_to_u64(digits, UINT64_MAX, &kb);
+        }
     }
     if (!kb) {
         fail(path, "cannot be read");
