@@ -79,6 +79,9 @@ void store_write_finish(struct store_write *w, int error, uint64_t revision);
 /* Fails every write of the list. */
 void store_writes_fail(struct list *writes, int error);
 
+/* That of 'key' among items in key order; NULL: none. */
+const struct store_item *store_item_find(const struct store_item *items, size_t n, const char *key);
+
 /* Reports to the watcher.  A snapshot or resuming makes the store available, a loss makes it unavailable. */
 void store_report_event(struct store *s, const struct store_event *ev);
 void store_report_history(struct store *s, const struct store_event *ev);

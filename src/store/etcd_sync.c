@@ -181,17 +181,11 @@ static void history_drop_oldest(struct etcd_events *events)
     event_clear(ev);
 }
 
-static int compare_key(const void *key, const void *item)
-{
-    return strcmp(key, ((const struct store_item *) item)->key);
-}
-
 /* The value that was written to 'key'; that of the snapshot, where it is the same. */
 static struct blob *history_value(const struct etcd_store *s, const char *key,
                                   const struct etcd_kv *kv)
 {
-    const struct store_item *item =
-        s->items.n ? bsearch(key, s->items.v, s->items.n, sizeof *s->items.v, compare_key) : NULL;
+    const struct store_item *item = store_item_find(s->items.v, s->items.n, key);
     return item && item->revision == kv->mod_revision ? blob_ref(item->value)
                                                       : value_take(kv->value);
 }
