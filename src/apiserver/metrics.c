@@ -209,7 +209,7 @@ static void write_flow(const struct apiserver *a, struct strbuf *out)
     static const char rejected[] = "apiserver_flowcontrol_rejected_requests_total";
     struct priority_stats s[PRIORITY_MAX];
     for (size_t l = 0; l < PRIORITY_MAX; l++) {
-        s[l] = flow_stats(a->flow, l);
+        s[l] = flow_stats(a->flow, (enum priority_level) l);
     }
     for (size_t i = 0; i < ARRAY_SIZE(metrics); i++) {
         head(out, metrics[i].name, metrics[i].type, metrics[i].help);

@@ -18,6 +18,7 @@ struct introspect {
     struct loop_timer *count;
     bool counting;
     struct drop_counts drops;
+    struct nat_drops host_drops;
 };
 
 /* A question that the switch has to answer first. */
@@ -72,7 +73,8 @@ static void answer_metrics(struct introspect *i, struct http_exchange *x)
 {
     struct introspect_view v = view_of(i);
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
-    introspect_metrics(&v, &i->drops, &out);
+    nat_drops_update(&i->host_drops); /* Those as they were when the kernel does not answer. */
+    introspect_metrics(&v, &i->drops, &i->host_drops, &out);
     http_respond(x, 200, PROM_CONTENT_TYPE, out.data, out.size);
 }
 
@@ -103,6 +105,7 @@ static void counted(void *ctx, int error, const char *text, const struct of_flow
 {
     struct introspect *i = ctx;
     i->counting = false;
+    nat_drops_update(&i->host_drops);
     if (error == 0) {
         drop_counts_update(&i->drops, flows, counters);
     }

@@ -13,6 +13,16 @@ static void write_drops(const struct drop_counts *d, struct strbuf *out)
     }
 }
 
+static void write_host_drops(const struct nat_drops *d, struct strbuf *out)
+{
+    prom_head(out, "tenet_node_host_drops_total", "counter",
+              "Packets that the host's nftables table dropped, by cause.");
+    for (enum nat_drop c = 0; c < NAT_N_DROPS; c++) {
+        strbuf_addf(out, "tenet_node_host_drops_total{cause=\"%s\"} %" PRIu64 "\n",
+                    nat_drop_name(c), d->total[c]);
+    }
+}
+
 static void write_switch(const struct introspect_view *v, struct strbuf *out)
 {
     struct datapath_status s = {0};
@@ -60,13 +70,14 @@ static void write_cni(const struct pods_stats *s, struct strbuf *out)
 }
 
 void introspect_metrics(const struct introspect_view *v, const struct drop_counts *d,
-                        struct strbuf *out)
+                        const struct nat_drops *host, struct strbuf *out)
 {
     prom_head(out, "tenet_node_info", "gauge", "Which agent this is.");
     strbuf_addf(out, "tenet_node_info{node=\"%s\",version=\"%s\",plugin=\"%s\"} 1\n", v->node_name,
                 TENET_VERSION, v->net ? sdn_plugin_name(v->net->plugin) : "");
     prom_one(out, "tenet_node_ready", "gauge", "Whether pods can be attached.", v->ready);
     write_drops(d, out);
+    write_host_drops(host, out);
     write_switch(v, out);
     prom_one(out, "tenet_node_switch_losses_total", "counter",
              "How often Open vSwitch was gone or wrong.", v->switch_losses);

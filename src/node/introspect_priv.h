@@ -4,10 +4,11 @@
 
 #include "net/http.h"
 #include "node/introspect.h"
+#include "node/nat.h"
 #include "sdn/explain.h"
 
 void introspect_metrics(const struct introspect_view *v, const struct drop_counts *d,
-                        struct strbuf *out);
+                        const struct nat_drops *host, struct strbuf *out);
 /* Owned. */
 struct json *introspect_state(const struct introspect_view *v);
 struct json *introspect_flows(const struct introspect_view *v, const struct of_flow_list *flows,

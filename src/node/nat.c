@@ -73,6 +73,9 @@ void nat_write_rules(const struct sdn_network *n, const struct nat_port *ports, 
     strbuf_adds(out, "table ip tenet\n"
                      "delete table ip tenet\n"
                      "table ip tenet {\n");
+    for (enum nat_drop d = 0; d < NAT_N_DROPS; d++) {
+        strbuf_addf(out, "\tcounter %s {\n\t}\n", nat_drop_name(d));
+    }
 
     /* Tunnel packets are for br0 and need no connection tracking.  Pods make none: one from a pod would
      * leave with the node's address, and the other nodes would believe its VNID.  The address of a pod
@@ -81,10 +84,10 @@ void nat_write_rules(const struct sdn_network *n, const struct nat_port *ports, 
     strbuf_addf(out,
                 "\tchain prerouting_raw {\n"
                 "\t\ttype filter hook prerouting priority raw; policy accept;\n"
-                "\t\tiifname \"" NAT_TUN "\" udp dport %u drop\n"
-                "\t\tiifname \"" NAT_TUN "\" ip daddr 127.0.0.0/8 drop\n"
+                "\t\tiifname \"" NAT_TUN "\" udp dport %u counter name tunnel drop\n"
+                "\t\tiifname \"" NAT_TUN "\" ip daddr 127.0.0.0/8 counter name loopback drop\n"
                 "\t\tiifname \"" POOL_BRIDGE "*\" notrack accept\n"
-                "\t\tiifname != { \"" NAT_TUN "\", \"lo\" } ip saddr %s drop\n"
+                "\t\tiifname != { \"" NAT_TUN "\", \"lo\" } ip saddr %s counter name spoofed drop\n"
                 "\t\tudp dport %u notrack\n"
                 "\t}\n"
                 "\tchain output_raw {\n"
@@ -106,11 +109,11 @@ void nat_write_rules(const struct sdn_network *n, const struct nat_port *ports, 
     strbuf_addf(out,
                 "\tchain forward {\n"
                 "\t\ttype filter hook forward priority filter; policy accept;\n"
-                "\t\tiifname \"" NAT_TUN "\" ct state invalid drop\n"
+                "\t\tiifname \"" NAT_TUN "\" ct state invalid counter name invalid drop\n"
                 "\t\toifname \"" NAT_TUN "\" ct state established,related accept\n"
                 "\t\toifname \"" NAT_TUN "\" ct status dnat accept\n"
-                "\t\toifname \"" NAT_TUN "\" drop\n"
-                "\t\tip daddr %s drop\n"
+                "\t\toifname \"" NAT_TUN "\" counter name inbound drop\n"
+                "\t\tip daddr %s counter name bypass drop\n"
                 "\t}\n",
                 cluster);
     write_ports(ports, n_ports, cluster, out);
@@ -207,7 +210,7 @@ static int nft_run(const char *rules, bool check_only, struct err *e)
 /* '*ret' is empty when there is no such table. */
 static int nft_list(char **ret, struct err *e)
 {
-    const char *const argv[] = {"nft", "list", "table", "ip", "tenet", NULL};
+    const char *const argv[] = {"nft", "-s", "list", "table", "ip", "tenet", NULL};
     struct process_spec spec = PROCESS_SPEC_INIT;
     spec.argv = argv;
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT, text = STRBUF_INIT;

@@ -23,6 +23,25 @@ struct nat_port {
 void nat_write_rules(const struct sdn_network *n, const struct nat_port *ports, size_t n_ports,
                      struct strbuf *out);
 
+/* Why the table drops packets; each has a counter of that name in it. */
+enum nat_drop {
+    NAT_DROP_TUNNEL,   /* A pod's packet to the VXLAN port of another host. */
+    NAT_DROP_LOOPBACK, /* A pod's packet to 127.0.0.0/8. */
+    NAT_DROP_SPOOFED,  /* The source is a cluster's address, but it did not come from br0. */
+    NAT_DROP_INVALID,  /* A pod's packet that conntrack cannot place. */
+    NAT_DROP_INBOUND,  /* Forwarded into br0 for others, as if it were the node's own. */
+    NAT_DROP_BYPASS,   /* To a cluster's address by another link than tun0. */
+    NAT_N_DROPS
+};
+const char *nat_drop_name(enum nat_drop d);
+/* The counters are made anew with the table; these go on. */
+struct nat_drops {
+    uint64_t seen[NAT_N_DROPS], total[NAT_N_DROPS];
+};
+/* Takes in what the kernel has counted in this network namespace.  Blocks for one answer of the kernel; does nothing
+ * where there is no table. */
+int nat_drops_update(struct nat_drops *d);
+
 struct nat {
     char *applied; /* Commands that were last run; NULL: none yet. */
     char *listing; /* The table just after that. */

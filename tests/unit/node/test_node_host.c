@@ -267,6 +267,38 @@ static void tun0_is_made_right_and_put_back(void **state)
     sh("ip link del tun0");
 }
 
+static void packets_that_the_table_drops_are_counted(void **state)
+{
+    (void) state;
+    struct sdn_network n = network();
+    struct err e = {0};
+    struct nat nat = {0};
+    struct nat_drops drops = {0};
+    bool changed = false;
+    CLEANUP_STRBUF struct strbuf rules = STRBUF_INIT;
+    assert_int_equal(nat_drops_update(&drops), 0); /* No table yet. */
+    nat_write_rules(&n, NULL, 0, &rules);
+    assert_int_equal(nat_sync(&nat, rules.data, &changed, &e), 0);
+    /* Packets with a pod's source that came by a link which is not br0's. */
+    sh("ip link add spoof0 address 02:00:00:00:00:01 type veth peer name spoof1; "
+       "ip addr add 10.129.1.1/32 dev spoof1; ip link set spoof0 up; ip link set spoof1 up; "
+       "ip neigh add 192.0.2.9 lladdr 02:00:00:00:00:01 dev spoof1; "
+       "ip route add 192.0.2.9 dev spoof1 src 10.129.1.1; "
+       "ping -c 3 -i 0.01 -W 1 192.0.2.9 || true");
+    assert_int_equal(nat_drops_update(&drops), 0);
+    assert_int_equal(drops.total[NAT_DROP_SPOOFED], 3);
+    /* The table is made anew; what was counted stays. */
+    sh("nft flush ruleset");
+    assert_int_equal(nat_sync(&nat, rules.data, &changed, &e), 0);
+    assert_true(changed);
+    sh("ping -c 2 -i 0.01 -W 1 192.0.2.9 || true");
+    assert_int_equal(nat_drops_update(&drops), 0);
+    assert_int_equal(drops.total[NAT_DROP_SPOOFED], 5);
+    assert_int_equal(drops.total[NAT_DROP_INBOUND], 0);
+    sh("ip link del spoof0; nft flush ruleset");
+    nat_done(&nat);
+}
+
 static void the_table_is_written_watched_and_put_back(void **state)
 {
     (void) state;
@@ -507,6 +539,7 @@ int main(void)
         cmocka_unit_test(udp_tables_are_read),
         cmocka_unit_test(tun0_is_made_right_and_put_back),
         cmocka_unit_test(the_table_is_written_watched_and_put_back),
+        cmocka_unit_test(packets_that_the_table_drops_are_counted),
         cmocka_unit_test(what_others_change_is_noticed_and_put_back),
         cmocka_unit_test(a_pods_link_is_made_checked_and_removed),
         cmocka_unit_test(an_abandoned_link_is_replaced_a_foreign_one_is_not),
