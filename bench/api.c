@@ -91,6 +91,27 @@ static double resident_mb(pid_t pid)
     return (double) resident * (double) sysconf(_SC_PAGESIZE) / 1e6;
 }
 
+/* The most that was ever resident. */
+static double peak_mb(pid_t pid)
+{
+    CLEANUP_FREE char *path = xasprintf("/proc/%d/status", (int) pid);
+    FILE *f = fopen(path, "re");
+    char line[256];
+    uint64_t kb = 0;
+    while (f && !kb && fgets(line, sizeof line, f)) {
+        char *digits = line + strcspn(line, "0123456789");
+        digits[strspn(digits, "0123456789")] = '\0';
+        if (str_has_prefix(line, "VmHWM:")) {
+            (void) str_to_u64(digits, UINT64_MAX, &kb);
+        }
+    }
+    if (!kb) {
+        fail(path, "cannot be read");
+    }
+    fclose(f);
+    return (double) kb * 1024 / 1e6;
+}
+
 struct reply {
     bool done;
     int status;
@@ -413,7 +434,7 @@ static void put_next(struct puts *p)
     store_put(p->store, key, p->value, STORE_ABSENT, put_done, p);
 }
 
-static void put_ready(void *ctx, const struct store_item *items, size_t n, uint64_t revision)
+static void put_ready(void *ctx, struct store_item *items, size_t n, uint64_t revision)
 {
     ((struct puts *) ctx)->ready = true;
 }
@@ -492,8 +513,8 @@ static void measure(struct bench *b, const struct sizes *n)
     printf("  and after these %.0f MB\n", resident_mb(b->master));
     master_stop(b);
     ready = master_start(b);
-    printf("  restart with all that: /readyz after %.0f ms, %.0f MB\n", ready,
-           resident_mb(b->master));
+    printf("  restart with all that: /readyz after %.0f ms, %.0f MB, at its peak %.0f MB\n", ready,
+           resident_mb(b->master), peak_mb(b->master));
     master_stop(b);
 }
 

@@ -75,7 +75,7 @@ static void put_next(struct slot *s)
     store_put(r->store, key, r->value, r->revision[s->key], put_done, s);
 }
 
-static void on_snapshot(void *ctx, const struct store_item *items, size_t n, uint64_t revision)
+static void on_snapshot(void *ctx, struct store_item *items, size_t n, uint64_t revision)
 {
     ((struct run *) ctx)->ready = true;
 }

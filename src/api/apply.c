@@ -315,6 +315,10 @@ static struct json *effective(const struct api_kind *k, const struct json *confi
         }
         return out;
     }
+    if (streq(subresource, "scale")) {
+        json_remove(out, "metadata"); /* The rest is the number, where the kind has it. */
+        return out;
+    }
     struct json *part = json_object();
     json_set(part, subresource, json_take(out, subresource));
     json_free(out);
@@ -439,7 +443,7 @@ int api_apply(const struct api_kind *k, const struct json *live, const struct js
     disown(list, own, changed, removed);
     record_apply(list, m, version, TAKE(set),
                  !fieldset_is_empty(changed) || !fieldset_is_empty(removed));
-    if (streq(m->name, KUBECTL) && live) {
+    if (streq(m->name, KUBECTL) && live && !*m->subresource) {
         keep_last_applied(part, obj);
     }
     cap_updaters(list, version);

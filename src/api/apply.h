@@ -32,7 +32,8 @@ void api_managed_update(const struct api_kind *k, const struct json *old, struct
                         const struct api_manager *m);
 
 /* What 'config' makes of 'live' (NULL: nothing there): a new object with its record, owned by the caller.  Nothing is
- * defaulted, and what the record says of fields that the server fills in later is up to the server.
+ * defaulted, and what the record says of fields that the server fills in later is up to the server.  Through the
+ * subresource "scale", 'config' has the number where the kind has it.
  * -EINVAL: the configuration cannot be applied (the error names the field).
  * -EEXIST: conflicts, which are in 'conflicts' (field, manager), and '*ret_text' says them; with 'force' there are
  * none.  -E2BIG: too many appliers. */

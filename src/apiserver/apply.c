@@ -79,7 +79,7 @@ static struct blob *compute(struct write *w, const struct object *base, bool *re
     if (!obj) {
         return NULL;
     }
-    if (*q->subresource) {
+    if (*q->subresource && !streq(q->subresource, "scale")) {
         struct json *part = object_prepare_part(q->kind, q->subresource, old, obj);
         json_free(obj);
         obj = part;
@@ -114,19 +114,19 @@ void handle_apply(struct request *q)
 {
     CLEANUP(json_free) struct json *config = NULL;
     struct err e = {0};
-    if (streq(q->subresource, "scale")) {
-        respond_error(q, 415, "UnsupportedMediaType", "a scale cannot be applied; patch it");
-        return;
-    }
     if (write_begin(q) < 0 || write_read_body(q, &config) < 0) {
         return;
     }
     struct object_target target = {.kind = q->kind, .namespace = q->namespace, .name = q->name};
-    if (object_check_target(config, &target, &e) < 0) {
+    bool scale = streq(q->subresource, "scale");
+    if ((scale ? scale_check_target : object_check_target)(config, &target, &e) < 0) {
         respond_error(q, 400, "BadRequest", "%s", e.text);
         return;
     }
-    if (fields_prune(q, config, false) < 0) {
+    if (scale) {
+        CLEANUP(json_free) struct json *body = TAKE(config);
+        config = scale_config(q->kind, body);
+    } else if (fields_prune(q, config, false) < 0) {
         return;
     }
     CLEANUP_FREE char *key = cache_key(q->namespace, q->name);

@@ -368,27 +368,34 @@ void cache_add_history(struct cache *c, const struct store_event *ev)
     }
 }
 
-/* What the store has of 'only' (NULL: of all kinds). */
-static void load_items(struct cache *c, const struct store_item *items, size_t n,
+static void load_item(struct cache *c, struct cache_kind *ck, const char *key,
+                      const struct store_item *item)
+{
+    if (!ck) {
+        set_stranger(c, item->key, item->value, item->revision);
+        return;
+    }
+    const struct object *have = keyset_get(&ck->objects, key);
+    if (have && have->revision == item->revision) {
+        return;
+    }
+    struct object *o = read_object(ck, key, item->value, item->revision);
+    if (o) {
+        object_unref(put_object(ck, o));
+    }
+}
+
+/* What the store has of 'only' (NULL: of all kinds) and was not loaded yet.  Each value is given back at once: the
+ * next object takes its place in memory. */
+static void load_items(struct cache *c, struct store_item *items, size_t n,
                        const struct cache_kind *only)
 {
     for (size_t i = 0; i < n; i++) {
         const char *key;
         struct cache_kind *ck = kind_of(c, items[i].key, &key);
-        if (only && ck != only) {
-            continue;
-        }
-        if (!ck) {
-            set_stranger(c, items[i].key, items[i].value, items[i].revision);
-            continue;
-        }
-        struct object *have = keyset_get(&ck->objects, key);
-        if (have && have->revision == items[i].revision) {
-            continue;
-        }
-        struct object *o = read_object(ck, key, items[i].value, items[i].revision);
-        if (o) {
-            object_unref(put_object(ck, o));
+        if (items[i].value && (!only || ck == only)) {
+            load_item(c, ck, key, &items[i]);
+            items[i].value = blob_unref(items[i].value);
         }
     }
 }
@@ -429,7 +436,7 @@ static void claim_history(struct cache *c)
     free(list);
 }
 
-void cache_load(struct cache *c, const struct store_item *items, size_t n, uint64_t revision,
+void cache_load(struct cache *c, struct store_item *items, size_t n, uint64_t revision,
                 void (*define)(void *ctx), void *ctx)
 {
     for (size_t i = 0; i < c->n_kinds; i++) {

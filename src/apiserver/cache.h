@@ -68,8 +68,8 @@ struct cache_kind *cache_add_event(struct cache *c, const struct store_event *ev
                                    struct cache_event *ret);
 void cache_add_history(struct cache *c, const struct store_event *ev);
 /* 'define' (NULL: nothing to do) is called when the definitions are there, before other objects: it adds,
- * replaces and removes kinds. */
-void cache_load(struct cache *c, const struct store_item *items, size_t n, uint64_t revision,
+ * replaces and removes kinds.  Values are given back as soon as they are read, and NULL is left in their place. */
+void cache_load(struct cache *c, struct store_item *items, size_t n, uint64_t revision,
                 void (*define)(void *ctx), void *ctx);
 /* A snapshot after the store was away: calls 'event' with what differs from the cache, as changes in the order of their
  * revisions; it is to give each to cache_add_event.  What an object was in between is not known, so that older

@@ -88,7 +88,7 @@ static int check_options(struct request *q, const struct json *body)
     CLEANUP(json_free)
     struct json *seconds = given && *given ? json_number_n(given, strlen(given)) : NULL;
     const struct json *grace = seconds ? seconds : json_get(body, "gracePeriodSeconds"), *item;
-    int64_t n;
+    int64_t n; /* Below 0 it stands for 1, as in Kubernetes. */
     JSON_FOREACH (item, json_get(body, "dryRun")) {
         if (!streq_null(json_get_string(item), "All")) {
             api_unsupported(&causes, "dryRun", item, runs);
@@ -96,8 +96,8 @@ static int check_options(struct request *q, const struct json *body)
         q->dry_run = true;
     }
     if ((given && *given && !seconds) ||
-        (grace && !json_is(grace, JSON_NULL) && (json_get_int(grace, &n) < 0 || n < 0))) {
-        api_invalid(&causes, "gracePeriodSeconds", grace, "must be greater than or equal to 0");
+        (grace && !json_is(grace, JSON_NULL) && json_get_int(grace, &n) < 0)) {
+        api_invalid(&causes, "gracePeriodSeconds", grace, "must be a whole number");
     }
     if (causes.n) {
         respond_bad_options(q, &causes);

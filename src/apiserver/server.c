@@ -41,7 +41,7 @@ static void on_event(void *ctx, const struct store_event *ev)
     }
 }
 
-static void on_snapshot(void *ctx, const struct store_item *items, size_t n, uint64_t revision)
+static void on_snapshot(void *ctx, struct store_item *items, size_t n, uint64_t revision)
 {
     struct apiserver *a = ctx;
     bool first = !a->cache.ready;

@@ -248,8 +248,12 @@ void write_drop_all(struct apiserver *a);
 
 /* The Scale of 'obj', of kind 'k', which has that subresource; owned. */
 struct json *scale_of(const struct api_kind *k, const struct json *obj);
-/* Gives 'obj' the number that the Scale 'wish' asks for.  -EINVAL. */
-int scale_apply(const struct api_kind *k, const struct json *wish, struct json *obj, struct err *e);
+/* As object_check_target, of a Scale of the object that 't' is about.  -EINVAL. */
+int scale_check_target(struct json *scale, const struct object_target *t, struct err *e);
+/* Gives 'obj' the number that 'scale' asks for; none is 0. */
+void scale_put(const struct api_kind *k, const struct json *scale, struct json *obj);
+/* What applying 'scale' applies to its object; owned. */
+struct json *scale_config(const struct api_kind *k, const struct json *scale);
 
 /* ---- openapi.c ---- */
 

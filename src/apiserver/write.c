@@ -436,7 +436,7 @@ static struct blob *compute(struct write *w, const struct object *base, bool *re
     }
     struct object_target target = {.kind = k, .namespace = q->namespace, .name = q->name};
     bool scale = streq(q->subresource, "scale");
-    if (!scale && object_check_target(obj, &target, &e) < 0) {
+    if ((scale ? scale_check_target : object_check_target)(obj, &target, &e) < 0) {
         respond_error(q, 400, "BadRequest", "%s", e.text);
         return NULL;
     }
@@ -447,10 +447,7 @@ static struct blob *compute(struct write *w, const struct object *base, bool *re
     if (scale) {
         CLEANUP(json_free) struct json *wish = TAKE(obj);
         obj = json_clone(old);
-        if (scale_apply(k, wish, obj, &e) < 0) {
-            respond_error(q, 400, "BadRequest", "%s", e.text);
-            return NULL;
-        }
+        scale_put(k, wish, obj);
         json_remove(json_get(obj, "metadata"), "resourceVersion");
     }
     object_conform(k, obj);

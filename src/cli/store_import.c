@@ -24,7 +24,7 @@ struct work {
     char reason[256];
 };
 
-static void on_snapshot(void *ctx, const struct store_item *items, size_t n, uint64_t revision)
+static void on_snapshot(void *ctx, struct store_item *items, size_t n, uint64_t revision)
 {
     struct work *w = ctx;
     if (w->loaded) {
@@ -34,7 +34,7 @@ static void on_snapshot(void *ctx, const struct store_item *items, size_t n, uin
     w->n_items = n;
     for (size_t i = 0; i < n; i++) {
         w->items[i] =
-            (struct store_item){xstrdup(items[i].key), blob_ref(items[i].value), items[i].revision};
+            (struct store_item){xstrdup(items[i].key), TAKE(items[i].value), items[i].revision};
     }
     w->revision = revision;
     w->loaded = true;

@@ -79,10 +79,13 @@ void store_write_finish(struct store_write *w, int error, uint64_t revision);
 /* Fails every write of the list. */
 void store_writes_fail(struct list *writes, int error);
 
+/* That of 'key' among items in key order; NULL: none. */
+const struct store_item *store_item_find(const struct store_item *items, size_t n, const char *key);
+
 /* Reports to the watcher.  A snapshot or resuming makes the store available, a loss makes it unavailable. */
 void store_report_event(struct store *s, const struct store_event *ev);
 void store_report_history(struct store *s, const struct store_event *ev);
-void store_report_snapshot(struct store *s, const struct store_item *items, size_t n,
-                           uint64_t revision);
+/* Values may be NULL afterwards. */
+void store_report_snapshot(struct store *s, struct store_item *items, size_t n, uint64_t revision);
 void store_report_lost(struct store *s, const char *reason);
 void store_report_resumed(struct store *s);

@@ -40,9 +40,13 @@ enum etcd_state {
     ETCD_WATCHING,
 };
 
+/* The keys of a page are one allocation: the values lie side by side then, so that what takes their place in memory
+ * one after the other may be a little larger. */
 struct etcd_items {
     struct store_item *v;
     size_t n, cap;
+    char **keys; /* Of each page. */
+    size_t n_keys, cap_keys;
 };
 /* Oldest first; those before 'start' were given up. */
 struct etcd_events {

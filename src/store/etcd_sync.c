@@ -22,10 +22,13 @@ static void watch_open(struct etcd_store *s);
 static void items_clear(struct etcd_items *items)
 {
     for (size_t i = 0; i < items->n; i++) {
-        free((char *) items->v[i].key);
         blob_unref(items->v[i].value);
     }
+    for (size_t i = 0; i < items->n_keys; i++) {
+        free(items->keys[i]);
+    }
     free(items->v);
+    free(items->keys);
     *items = (struct etcd_items){0};
 }
 
@@ -50,15 +53,17 @@ static size_t event_bytes(const struct store_event *ev)
     return (ev->value ? ev->value->size : 0) + (ev->prev ? ev->prev->size : 0);
 }
 
+static bool key_is_ours(struct etcd_bytes key)
+{
+    size_t prefix = sizeof STORE_PREFIX - 1;
+    return key.size > prefix && memcmp(key.p, STORE_PREFIX, prefix) == 0 &&
+           !memchr(key.p, 0, key.size);
+}
+
 /* 'key' as an owned string, or NULL when it is not one of ours. */
 static char *key_take(struct etcd_bytes key)
 {
-    size_t prefix = sizeof STORE_PREFIX - 1;
-    if (key.size <= prefix || memcmp(key.p, STORE_PREFIX, prefix) != 0 ||
-        memchr(key.p, 0, key.size)) {
-        return NULL;
-    }
-    return xstrndup(key.p, key.size);
+    return key_is_ours(key) ? xstrndup(key.p, key.size) : NULL;
 }
 
 static struct blob *value_take(struct etcd_bytes value)
@@ -117,24 +122,39 @@ static void snapshot_report(struct etcd_store *s)
     etcd_reads_seen(s);
 }
 
+/* Room for the keys of a page. */
+static char *keys_new(struct etcd_items *items, struct etcd_range_response page)
+{
+    struct etcd_kv kv;
+    size_t size = 1;
+    while (etcd_range_next(&page, &kv)) {
+        size += kv.key.size + 1;
+    }
+    items->keys = grow(items->keys, &items->cap_keys, items->n_keys + 1, sizeof(*items->keys));
+    return items->keys[items->n_keys++] = xmalloc(size);
+}
+
 static bool page_take(struct etcd_store *s, struct etcd_range_response *page)
 {
     struct etcd_kv kv;
+    char *room = keys_new(&s->items, *page);
     while (etcd_range_next(page, &kv)) {
-        CLEANUP_FREE char *key = key_take(kv.key);
-        if (!key) {
+        if (!key_is_ours(kv.key)) {
             static struct log_limit limit;
             log_limited(&limit, LOG_WARN, "etcd has a key that cannot be ours", "key=%.*s",
                         (int) MIN(kv.key.size, (size_t) 200), kv.key.p);
             continue;
         }
         struct etcd_items *items = &s->items;
+        char *key = room;
+        memcpy(key, kv.key.p, kv.key.size);
+        key[kv.key.size] = '\0';
+        room += kv.key.size + 1;
         if (items->n && strcmp(items->v[items->n - 1].key, key) >= 0) {
             return false;
         }
         items->v = grow(items->v, &items->cap, items->n + 1, sizeof *items->v);
-        items->v[items->n++] =
-            (struct store_item){TAKE(key), value_take(kv.value), kv.mod_revision};
+        items->v[items->n++] = (struct store_item){key, value_take(kv.value), kv.mod_revision};
     }
     return true;
 }
@@ -147,7 +167,9 @@ static void history_end(struct etcd_store *s)
     s->call = rpc_cancel(s->call);
     for (size_t i = s->events.start; i < s->events.n; i++) {
         store_report_history(&s->base, &s->events.v[i]);
+        event_clear(&s->events.v[i]);
     }
+    s->events.start = s->events.n;
     events_clear(&s->events);
     snapshot_report(s);
 }
@@ -157,6 +179,15 @@ static void history_drop_oldest(struct etcd_events *events)
     struct store_event *ev = &events->v[events->start++];
     events->bytes -= event_bytes(ev);
     event_clear(ev);
+}
+
+/* The value that was written to 'key'; that of the snapshot, where it is the same. */
+static struct blob *history_value(const struct etcd_store *s, const char *key,
+                                  const struct etcd_kv *kv)
+{
+    const struct store_item *item = store_item_find(s->items.v, s->items.n, key);
+    return item && item->revision == kv->mod_revision ? blob_ref(item->value)
+                                                      : value_take(kv->value);
 }
 
 static void history_add(struct etcd_store *s, const struct etcd_event *ev)
@@ -179,7 +210,7 @@ static void history_add(struct etcd_store *s, const struct etcd_event *ev)
         grow(events->v, &events->cap, events->n + 1, sizeof *events->v);
     v[events->n] = (struct store_event){
         .key = key,
-        .value = ev->deleted ? NULL : value_take(ev->kv.value),
+        .value = ev->deleted ? NULL : history_value(s, key, &ev->kv),
         .prev = has_prev ? value_take(ev->prev.value) : NULL,
         .revision = ev->kv.mod_revision,
     };

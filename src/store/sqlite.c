@@ -226,6 +226,8 @@ static void report_content(struct sqlite_store *s, struct sqlite_content *c, boo
 {
     for (size_t i = 0; with_history && i < c->n_events; i++) {
         store_report_history(&s->base, &c->events[i]);
+        c->events[i].value = blob_unref(c->events[i].value);
+        c->events[i].prev = blob_unref(c->events[i].prev);
     }
     store_report_snapshot(&s->base, c->items, c->n_items, c->revision);
     sqlite_content_free(c);

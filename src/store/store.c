@@ -211,10 +211,14 @@ static int compare_key(const void *key, const void *item)
     return strcmp(key, ((const struct store_item *) item)->key);
 }
 
-void store_report_snapshot(struct store *s, const struct store_item *items, size_t n,
-                           uint64_t revision)
+const struct store_item *store_item_find(const struct store_item *items, size_t n, const char *key)
 {
-    bool marked = n && bsearch(STORE_IMPORT_KEY, items, n, sizeof *items, compare_key);
+    return n ? bsearch(key, items, n, sizeof *items, compare_key) : NULL;
+}
+
+void store_report_snapshot(struct store *s, struct store_item *items, size_t n, uint64_t revision)
+{
+    bool marked = store_item_find(items, n, STORE_IMPORT_KEY);
     if (s->blocked || (marked && !s->importing)) {
         block(s);
         return;

@@ -29,8 +29,10 @@ struct store_item {
 
 struct store_watcher {
     /* Every key below /registry/ at revision 'revision', in key order, after store_start (and again after
-     * 'lost' was reported and the store came back: then it replaces what was known). */
-    void (*snapshot)(void *ctx, const struct store_item *items, size_t n, uint64_t revision);
+     * 'lost' was reported and the store came back: then it replaces what was known).  The watcher may take
+     * values, one after the other as it makes its own of them, so that a large registry is not in memory
+     * twice: it leaves NULL in their place. */
+    void (*snapshot)(void *ctx, struct store_item *items, size_t n, uint64_t revision);
     /* Events in history before the snapshot that are still kept, oldest first, before 'snapshot' is called:
      * lets watches resume over a restart.  NULL: not wanted. */
     void (*history)(void *ctx, const struct store_event *ev);

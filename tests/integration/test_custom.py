@@ -193,6 +193,72 @@ def test_subresources_and_versions(widgets):
     assert widgets.call("PATCH", path, {}, ctype="application/strategic-merge-patch+json")[0] == 415
 
 
+def test_a_scale_is_patched_and_applied(widgets):
+    path = WIDGETS.format("default") + "/a"
+    mine = {**widget("a"), "spec": {"color": "red", "replicas": 2}}
+
+    def apply(body, manager, at=path + "/scale", force=""):
+        return widgets.call("PATCH", f"{at}?fieldManager={manager}{force}", body,
+                            ctype="application/apply-patch+yaml")
+
+    def scale_to(n, **meta):
+        return {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a", **meta},
+                "spec": {"replicas": n}}
+
+    def managers(obj):
+        return {(m["manager"], m["operation"], m.get("subresource"), m["apiVersion"],
+                 json.dumps(m["fieldsV1"].get("f:spec"), sort_keys=True)) for m in obj["metadata"]["managedFields"]}
+
+    # There is nothing to be made by a scale.
+    assert apply(scale_to(3), "sizer")[0] == 404
+    made = apply(mine, "owner", at=path)[1]
+    # Who has the number is told, in the terms of a Scale; others are not.
+    widgets.merge(path + "?fieldManager=painter", {"spec": {"note": "x"}})
+    scale = widgets.call("GET", path + "/scale")[1]
+    number = '{"f:replicas": {}}'
+    assert managers(scale) == {("owner", "Apply", None, "autoscaling/v1", number)}
+    # Another value is a conflict until it is forced; then it is the sizer's, and the other fields stay the owner's.
+    status, answer = apply(scale_to(5), "sizer")
+    assert (status, answer["reason"]) == (409, "Conflict")
+    assert answer["details"]["causes"] == [
+        {"reason": "FieldManagerConflict", "field": ".spec.replicas", "message": 'conflict with "owner"'}]
+    status, scale = apply(scale_to(5), "sizer", force="&force=true")
+    assert status == 200 and scale["kind"] == "Scale" and scale["spec"]["replicas"] == 5
+    assert managers(scale) == {("sizer", "Apply", "scale", "autoscaling/v1", number)}
+    now = widgets.call("GET", path)[1]
+    assert now["spec"] == {"color": "red", "replicas": 5, "note": "x"}
+    assert now["metadata"]["generation"] == made["metadata"]["generation"] + 2
+    assert ("sizer", "Apply", "scale", "example.com/v1", number) in managers(now)
+    assert ("owner", "Apply", None, "example.com/v1", '{"f:color": {}}') in managers(now)
+    # Again it changes nothing, not even the version; a dry run shows what would be.
+    assert apply(scale_to(5), "sizer")[1]["metadata"]["resourceVersion"] == now["metadata"]["resourceVersion"]
+    assert apply(scale_to(9), "sizer", force="&dryRun=All")[1]["spec"]["replicas"] == 9
+    assert widgets.call("GET", path)[1]["metadata"]["resourceVersion"] == now["metadata"]["resourceVersion"]
+    # The other patches take it over: an update through the subresource.
+    assert widgets.merge(path + "/scale?fieldManager=m", {"spec": {"replicas": 4}})["spec"]["replicas"] == 4
+    assert managers(widgets.call("GET", path + "/scale")[1]) == {("m", "Update", "scale", "autoscaling/v1", number)}
+    status, scale = widgets.call("PATCH", path + "/scale", [{"op": "test", "path": "/spec/replicas", "value": 4},
+                                                           {"op": "replace", "path": "/spec/replicas", "value": 6}],
+                                 ctype="application/json-patch+json")
+    assert status == 200 and scale["spec"]["replicas"] == 6
+    status, answer = widgets.call("PATCH", path + "/scale", {"spec": {"replicas": 1}},
+                                  ctype="application/strategic-merge-patch+json")
+    assert (status, answer["reason"]) == (415, "UnsupportedMediaType")
+    # What is not a Scale of this object, of an older state of it, or not allowed by its schema.
+    for bad in (mine, scale_to(-1), scale_to("3"), {**scale_to(3), "apiVersion": "autoscaling/v2"},
+                scale_to(3, name="b"), scale_to(3, namespace="kube-system"), [1]):
+        assert apply(bad, "sizer", force="&force=true")[0] == 400, bad
+    assert apply(scale_to(3, resourceVersion="1"), "sizer", force="&force=true")[0] == 409
+    status, answer = apply(scale_to(11), "sizer", force="&force=true")
+    assert status == 400 and "spec.replicas" in answer["message"]
+    assert apply(scale_to(3), "")[0] == 422
+    assert widgets.call("GET", path)[1]["spec"]["replicas"] == 6
+    # Given up by the only one who has it, the number is the schema's default.
+    assert apply(scale_to(8), "sizer", force="&force=true")[0] == 200
+    status, scale = apply({**scale_to(0), "spec": {}}, "sizer")
+    assert status == 200 and scale["spec"]["replicas"] == 1
+
+
 def read_events(url, events):
     try:
         with urllib.request.urlopen(url, timeout=60) as r:

@@ -39,8 +39,8 @@ static void expect(const struct json *have, const char *want)
 }
 
 /* Applies 'config' (with single quotes) as 'manager' to '*obj' (NULL: nothing there), which becomes the result. */
-static void apply_as(struct json **obj, const char *manager, bool force, const char *config,
-                     const char *conflict)
+static void apply_to(struct json **obj, const char *subresource, const char *manager, bool force,
+                     const char *config, const char *conflict)
 {
     CLEANUP(json_free) struct json *c = parse(config);
     CLEANUP(api_causes_done) struct api_causes causes = {0};
@@ -48,7 +48,7 @@ static void apply_as(struct json **obj, const char *manager, bool force, const c
     struct json *out = NULL;
     struct err e = {0};
     const struct api_manager m = {
-        .name = manager, .applies = true, .subresource = "", .now_ms = 1000};
+        .name = manager, .applies = true, .subresource = subresource, .now_ms = 1000};
     int r = api_apply(pod(), *obj, c, &m, force, &out, &causes, &text, &e);
     if (conflict) {
         assert_int_equal(r, -EEXIST);
@@ -62,6 +62,12 @@ static void apply_as(struct json **obj, const char *manager, bool force, const c
     }
     json_free(*obj);
     *obj = out;
+}
+
+static void apply_as(struct json **obj, const char *manager, bool force, const char *config,
+                     const char *conflict)
+{
+    apply_to(obj, "", manager, force, config, conflict);
 }
 
 static void update_as(struct json **obj, const char *manager, const char *subresource,
@@ -230,6 +236,35 @@ static void what_kubectl_patched_it_may_apply(void **state)
     assert_string_equal(json_path_string(obj, "metadata", "annotations",
                                          "kubectl.kubernetes.io/last-applied-configuration", NULL),
                         "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"hostname\":\"x\"}}\n");
+    /* It is of the object, not of a part. */
+    apply_to(&obj, "status", "kubectl", false, "{'status':{'phase':'Running'}}", NULL);
+    assert_string_equal(json_path_string(obj, "metadata", "annotations",
+                                         "kubectl.kubernetes.io/last-applied-configuration", NULL),
+                        "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"hostname\":\"x\"}}\n");
+    json_free(obj);
+}
+
+/* Its number comes where the kind has it. */
+static void a_scale_is_owned_apart_from_the_object(void **state)
+{
+    struct json *obj = NULL;
+    const char *more =
+        "{'metadata':{'name':'p','labels':{'x':'y'}},'spec':{'terminationGracePeriodSeconds':5}}";
+    apply_as(&obj, "a", false,
+             "{'metadata':{'name':'p'},'spec':{'hostname':'h','terminationGracePeriodSeconds':3}}",
+             NULL);
+    apply_to(
+        &obj, "scale", "b", false, more,
+        "Apply failed with 1 conflict: conflict with \"a\": .spec.terminationGracePeriodSeconds");
+    apply_to(&obj, "scale", "b", true, more, NULL);
+    expect(json_get(obj, "spec"), "{'hostname':'h','terminationGracePeriodSeconds':5}");
+    assert_null(json_path(obj, "metadata", "labels", NULL));
+    expect_owned(obj, "a", "{'f:spec':{'f:hostname':{}}}");
+    expect_owned(obj, "b", "{'f:spec':{'f:terminationGracePeriodSeconds':{}}}");
+    apply_as(&obj, "a", false,
+             "{'metadata':{'name':'p'},'spec':{'hostname':'h','terminationGracePeriodSeconds':3}}",
+             "Apply failed with 1 conflict: conflict with \"b\" with subresource \"scale\": "
+             ".spec.terminationGracePeriodSeconds");
     json_free(obj);
 }
 
@@ -380,6 +415,7 @@ int main(void)
         cmocka_unit_test(sets_and_atomic_values_have_their_own_rules),
         cmocka_unit_test(ports_of_two_protocols_are_two),
         cmocka_unit_test(what_kubectl_patched_it_may_apply),
+        cmocka_unit_test(a_scale_is_owned_apart_from_the_object),
         cmocka_unit_test(an_object_without_a_record_gets_one_when_it_is_first_applied_to),
         cmocka_unit_test(a_client_can_clear_the_record),
         cmocka_unit_test(status_and_object_are_recorded_apart),

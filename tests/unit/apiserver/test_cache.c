@@ -191,12 +191,18 @@ static void history_lets_watches_resume_over_a_restart(void **state)
         cache_add_history(&c, &history[i]);
     }
     CLEANUP(blob_unref) struct blob *e1 = value_of("e", 15);
-    const struct store_item items[] = {
-        {PREFIX "a", a2, 6}, {PREFIX "b", b1, 7}, {PREFIX "e", e1, 2}};
+    struct store_item items[] = {{PREFIX "a", blob_ref(a2), 6},
+                                 {PREFIX "b", blob_ref(b1), 7},
+                                 {PREFIX "e", blob_ref(e1), 2}};
     assert_false(c.ready);
     cache_load(&c, items, ARRAY_SIZE(items), 9, NULL, NULL);
     assert_true(c.ready);
     assert_int_equal(c.revision, 9);
+    /* What was read is not in memory a second time. */
+    for (size_t i = 0; i < ARRAY_SIZE(items); i++) {
+        assert_null(items[i].value);
+    }
+    assert_int_equal(e1->refs, 1);
     assert_int_equal(nets(&c)->floor, 5);
     CLEANUP_FREE char *now = walk_text(&c, NULL, 9);
     assert_string_equal(now, "a=12 b=13 e=15 ;");
@@ -220,7 +226,7 @@ static void a_second_snapshot_replaces_everything(void **state)
     cache_load(&c, NULL, 0, 3, NULL, NULL);
     assert_int_equal(nets(&c)->floor, 3);
     feed(&c, "a", a, 4);
-    const struct store_item items[] = {{PREFIX "b", b, 8}};
+    struct store_item items[] = {{PREFIX "b", blob_ref(b), 8}};
     cache_load(&c, items, 1, 9, NULL, NULL);
     CLEANUP_FREE char *now = walk_text(&c, NULL, 9);
     assert_string_equal(now, "b=12 ;");

@@ -59,7 +59,7 @@ static void objects_wait_for_their_definition(void **state)
     struct cache c;
     cache_init(&c, NULL, 100, SIZE_MAX / 2);
     CLEANUP(blob_unref) struct blob *a = value_of("a", 1);
-    const struct store_item items[] = {{PREFIX "a", a, 2}};
+    struct store_item items[] = {{PREFIX "a", blob_ref(a), 2}};
     cache_load(&c, items, 1, 3, NULL, NULL);
     assert_null(feed(&c, PREFIX "b", "b", 2, 4));
     assert_null(feed(&c, PREFIX "c", "c", 3, 5));
@@ -157,7 +157,7 @@ static void history_is_kept_for_kinds_that_come_with_the_snapshot(void **state)
     cache_init(&c, NULL, 100, SIZE_MAX / 2);
     cache_add_history(&c, &(struct store_event){PREFIX "a", a2, a1, 6});
     cache_add_history(&c, &(struct store_event){"/registry/other/x", b, NULL, 7});
-    const struct store_item items[] = {{PREFIX "a", a2, 6}, {PREFIX "b", b, 3}};
+    struct store_item items[] = {{PREFIX "a", blob_ref(a2), 6}, {PREFIX "b", blob_ref(b), 3}};
     cache_load(&c, items, ARRAY_SIZE(items), 8, define, &l);
     struct cache_kind *ck = cache_find(&c, crd_stored(crd));
     assert_int_equal(ck->objects.n, 2);
@@ -186,7 +186,7 @@ static void a_definition_made_while_the_store_was_away_brings_its_objects(void *
     CLEANUP(crd_unref) struct crd *crd = definition(true, "");
     struct loading l = {&c, crd};
     cache_init(&c, NULL, 100, SIZE_MAX / 2);
-    const struct store_item before[] = {{PREFIX "old", a, 2}};
+    struct store_item before[] = {{PREFIX "old", blob_ref(a), 2}};
     cache_load(&c, before, 1, 3, NULL, NULL);
     /* "old" has gone; a stands for the definition, which is older than b. */
     const struct store_item after[] = {{PREFIX "b", b, 6}, {"/registry/some/definition", a, 5}};

@@ -101,9 +101,9 @@ static void bench_free(struct bench *b)
 
 static void snapshot(struct bench *b, const char *text, uint64_t revision)
 {
-    CLEANUP(blob_unref) struct blob *v = blob_new(text, strlen(text));
-    struct store_item item = {KEY "a", v, revision};
+    struct store_item item = {KEY "a", blob_new(text, strlen(text)), revision};
     store_report_snapshot(&b->store->base, &item, 1, revision);
+    blob_unref(item.value);
 }
 
 static void until_the_snapshot_is_there_nothing_is_served(void **state)
@@ -164,18 +164,17 @@ static void snapshot_of(struct bench *b, const char *const names[], const uint64
                         size_t n, uint64_t revision)
 {
     struct store_item items[8] = {0};
-    struct blob *values[8] = {0};
     for (size_t i = 0; i < n; i++) {
         CLEANUP_FREE char *text =
             xasprintf("{\"metadata\":{\"name\":\"%s\"},\"netname\":\"%s\",\"netid\":%zu}", names[i],
                       names[i], 10 + i);
-        values[i] = blob_new(text, strlen(text));
-        items[i] = (struct store_item){xasprintf(KEY "%s", names[i]), values[i], revisions[i]};
+        items[i] = (struct store_item){xasprintf(KEY "%s", names[i]), blob_new(text, strlen(text)),
+                                       revisions[i]};
     }
     store_report_snapshot(&b->store->base, items, n, revision);
     for (size_t i = 0; i < n; i++) {
         free((char *) items[i].key);
-        blob_unref(values[i]);
+        blob_unref(items[i].value);
     }
 }
 

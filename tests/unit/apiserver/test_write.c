@@ -501,6 +501,30 @@ static void a_deleted_object_is_gone(void **state)
     assert_string_not_equal(at(&e, "metadata.uid"), at(&a, "metadata.uid"));
 }
 
+static void a_grace_period_is_a_number_and_not_waited_for(void **state)
+{
+    struct harness *h = *state;
+    static const struct {
+        const char *query, *options;
+        int status;
+    } cases[] = {
+        {"", "{\"gracePeriodSeconds\":30}", 200},   {"", "{\"gracePeriodSeconds\":-1}", 200},
+        {"", "{\"gracePeriodSeconds\":null}", 200}, {"?gracePeriodSeconds=30", NULL, 200},
+        {"", "{\"gracePeriodSeconds\":1.5}", 422},  {"", "{\"gracePeriodSeconds\":\"1\"}", 422},
+        {"?gracePeriodSeconds=soon", NULL, 422}};
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP_FREE char *path = xasprintf(SUBNETS "/node1%s", cases[i].query);
+        CLEANUP_ANSWER struct answer a = ask_ok(h, "POST", SUBNETS, NODE1, 201);
+        CLEANUP_ANSWER struct answer b =
+            ask_ok(h, "DELETE", path, cases[i].options, cases[i].status);
+        if (cases[i].status != 200) {
+            assert_non_null(strstr(at(&b, "message"), "gracePeriodSeconds"));
+            CLEANUP_ANSWER struct answer c = ask_ok(h, "DELETE", SUBNETS "/node1", NULL, 200);
+        }
+        CLEANUP_ANSWER struct answer d = ask_ok(h, "GET", SUBNETS "/node1", NULL, 404);
+    }
+}
+
 static void finalizers_hold_an_object_back(void **state)
 {
     struct harness *h = *state;
@@ -641,6 +665,7 @@ int main(void)
         T(patches_of_all_three_types_apply),
         T(an_object_too_deep_for_a_list_is_refused),
         T(a_deleted_object_is_gone),
+        T(a_grace_period_is_a_number_and_not_waited_for),
         T(finalizers_hold_an_object_back),
         T(a_collection_is_deleted_by_selector),
         T(a_namespace_is_terminating_until_it_is_finalized),

@@ -50,7 +50,7 @@ static void items_clear(struct harness *h)
     h->n_items = 0;
 }
 
-static void on_snapshot(void *ctx, const struct store_item *items, size_t n, uint64_t revision)
+static void on_snapshot(void *ctx, struct store_item *items, size_t n, uint64_t revision)
 {
     struct harness *h = ctx;
     items_clear(h);

@@ -312,7 +312,7 @@ static void crash_next(struct crash_op *op)
     store_put(c->store, key, b, STORE_ANY, crash_done, op);
 }
 
-static void crash_snapshot(void *ctx, const struct store_item *items, size_t n, uint64_t revision)
+static void crash_snapshot(void *ctx, struct store_item *items, size_t n, uint64_t revision)
 {
     struct crash_writer *c = ctx;
     for (int i = 0; i < CRASH_OPEN; i++) {
