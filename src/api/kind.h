@@ -96,6 +96,8 @@ struct api_subresource {
     const char *group, *version, *kind;
 };
 
+#define API_EVENT_TTL_S 3600
+
 struct api_kind {
     const char *group;   /* "" for the core group */
     const char *version; /* "v1" */
@@ -116,6 +118,7 @@ struct api_kind {
     /* Lists and watches show those that the user may get, unless the user may list what it is a view of. */
     bool personal;
     const char *warning; /* Told to who uses this version; NULL: nothing. */
+    unsigned ttl_s;      /* Objects go so long after their last change; 0: they stay. */
     const char *description;
     const struct api_column *columns;
     size_t n_columns;

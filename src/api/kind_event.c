@@ -182,6 +182,7 @@ const struct api_kind api_kind_event = {
     .short_names = short_names,
     .namespaced = true,
     .create_on_update = true,
+    .ttl_s = API_EVENT_TTL_S,
     .description = "Event is a report of an event somewhere in the cluster.",
     .columns = columns,
     .n_columns = ARRAY_SIZE(columns),

@@ -140,12 +140,13 @@ static void store_send(struct write *w)
 {
     CLEANUP_FREE char *key = cache_store_key(w->ck, w->key);
     CLEANUP_FREE char *guard = NULL;
-    uint64_t at = 0;
-    (void) lease_guard(w, &guard, &at);
+    struct store_terms terms = {.ttl_s = w->ck->kind->ttl_s};
+    (void) lease_guard(w, &guard, &terms.guard_at);
+    terms.guard = guard;
     w->attempts++;
     w->sent_ns = time_mono_ns();
-    store_write_guarded(w->server->store, key, w->deletes ? NULL : w->value,
-                        w->base ? w->base->revision : STORE_ABSENT, guard, at, stored, w);
+    store_write(w->server->store, key, w->deletes ? NULL : w->value,
+                w->base ? w->base->revision : STORE_ABSENT, &terms, stored, w);
 }
 
 static void stored(void *ctx, int error, uint64_t revision)

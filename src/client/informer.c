@@ -126,7 +126,7 @@ static bool object_changed(struct informer *i, struct json *obj)
     }
     en->version = hash;
     en->seen = true;
-    CLEANUP(json_free) struct json *unkept = i->keys_only ? obj : NULL;
+    CLEANUP(json_free) UNUSED struct json *unkept = i->keys_only ? obj : NULL;
     en->obj = i->keys_only ? NULL : obj;
     return same || !i->ops->changed || !CALLBACK(i, i->ops->changed(i->ctx, key, old, obj));
 }

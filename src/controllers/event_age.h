@@ -2,9 +2,10 @@
 /* Events are news: those that were not seen again for an hour are deleted, as Kubernetes does it. */
 #pragma once
 
+#include "api/kind.h"
 #include "client/client.h"
 
-#define EVENT_TTL_MS 3600000
+#define EVENT_TTL_MS (1000 * API_EVENT_TTL_S)
 
 struct event_age;
 struct event_age *event_age_new(struct loop *l, struct api_client *client);

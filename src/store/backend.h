@@ -22,6 +22,7 @@ struct store_write {
     uint64_t expect;
     char *guard; /* NULL: none; else it must be at mod revision 'guard_at'. */
     uint64_t guard_at;
+    unsigned ttl_s; /* Of a put; 0: it stays. */
     store_done_fn *done;
     void *ctx;
     /* For the backend: what came of it. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parts of the etcd backend, for etcd.c (the connection), etcd_sync.c (snapshot, history and watch),
- * etcd_read.c (which revision is the newest), etcd_write.c (writes) and etcd_compact.c only.
+ * etcd_read.c (which revision is the newest), etcd_write.c (writes), etcd_lease.c and etcd_compact.c only.
  *
  * One connection at a time, to one of the endpoints.  What happens on it, in this order:
  *   CONNECTING -> READING (a snapshot in pages) [-> LOOKING_BACK (history)] -> OPENING (a watch) -> WATCHING
@@ -93,6 +93,12 @@ struct etcd_store {
     uint64_t compact_to;         /* Of the compaction under way. */
     uint64_t compact_claim;      /* Mod revision of the claim's key, as far as known. */
 
+    /* etcd_lease.c */
+    struct rpc_call *lease_call;
+    uint64_t lease;          /* 0: there is none. */
+    unsigned lease_ttl_s;    /* What it is for. */
+    uint64_t lease_until_ms; /* No key is put under it after that. */
+
     /* etcd_read.c; each a struct store_write that waits for its callback */
     struct rpc_call *read_call;
     struct list reads_queued;  /* Came after the read under way was sent. */
@@ -121,6 +127,12 @@ void etcd_sync_done(struct etcd_store *s);
 
 /* Keeps etcd's history between one and two times what is wanted; to be called when revisions have grown. */
 void etcd_compact(struct etcd_store *s);
+
+/* A lease for a key that may go 'ttl_s' seconds from now; 0: there is none yet, and the key stays until somebody deletes
+ * it. */
+uint64_t etcd_lease(struct etcd_store *s, unsigned ttl_s);
+void etcd_lease_is_gone(struct etcd_store *s);      /* etcd does not know it. */
+void etcd_lease_disconnected(struct etcd_store *s); /* The calls are gone. */
 
 void etcd_reads_init(struct etcd_store *s);
 void etcd_reads_add(struct etcd_store *s, struct store_write *w);

@@ -512,6 +512,7 @@ void etcd_sync_init(struct etcd_store *s)
 void etcd_sync_disconnected(struct etcd_store *s)
 {
     s->call = s->compaction = NULL;
+    etcd_lease_disconnected(s);
     loop_timer_disarm(s->step);
     items_clear(&s->items);
     events_clear(&s->events);

@@ -88,7 +88,11 @@ static void on_answer(void *ctx, const struct rpc_result *r)
     struct etcd_store *s = p->s;
     struct store_write *w = pending_end(p);
     struct etcd_txn_response t;
-    if (r->status != GRPC_OK) {
+    if (r->status == GRPC_NOT_FOUND && w->ttl_s) {
+        /* Nothing was done: somebody took the lease away. */
+        etcd_lease_is_gone(s);
+        list_push_front(&s->queue, &w->node);
+    } else if (r->status != GRPC_OK) {
         store_write_finish(w, error_of(r), 0);
     } else if (etcd_txn_parse(r->message, r->size, &t) < 0 || !t.header.revision) {
         store_write_finish(w, -EAGAIN, 0);
@@ -130,6 +134,9 @@ static void send_one(struct etcd_store *s, struct store_write *w)
     }
     if (w->expect == STORE_ANY) {
         q.condition = w->value ? ETCD_IF_TRUE : ETCD_IF_EXISTS;
+    }
+    if (w->value && w->ttl_s) {
+        q.lease = etcd_lease(s, w->ttl_s);
     }
     if (w->guard) {
         q.guard = (struct etcd_bytes){w->guard, strlen(w->guard)};

@@ -103,15 +103,16 @@ static void settle(struct store *s, struct store_write *w)
     loop_task_queue(&s->refuse);
 }
 
-void store_write_guarded(struct store *s, const char *key, struct blob *value, uint64_t expect,
-                         const char *guard, uint64_t at, store_done_fn *done, void *ctx)
+void store_write(struct store *s, const char *key, struct blob *value, uint64_t expect,
+                 const struct store_terms *terms, store_done_fn *done, void *ctx)
 {
     struct store_write *w = call_new(done, ctx);
     w->key = xstrdup(key);
     w->value = value ? blob_ref(value) : NULL;
     w->expect = expect;
-    w->guard = guard ? xstrdup(guard) : NULL;
-    w->guard_at = at;
+    w->guard = terms->guard ? xstrdup(terms->guard) : NULL;
+    w->guard_at = terms->guard_at;
+    w->ttl_s = terms->ttl_s;
     w->error = write_refusal(s, key, value);
     if (w->error == 0) {
         s->ops->write(s, w);
@@ -124,12 +125,12 @@ void store_put(struct store *s, const char *key, struct blob *value, uint64_t ex
                store_done_fn *done, void *ctx)
 {
     assert(value);
-    store_write_guarded(s, key, value, expect, NULL, 0, done, ctx);
+    store_write(s, key, value, expect, &(struct store_terms){0}, done, ctx);
 }
 
 void store_delete(struct store *s, const char *key, uint64_t expect, store_done_fn *done, void *ctx)
 {
-    store_write_guarded(s, key, NULL, expect, NULL, 0, done, ctx);
+    store_write(s, key, NULL, expect, &(struct store_terms){0}, done, ctx);
 }
 
 bool store_is_shared(const struct store *s)

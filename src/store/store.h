@@ -84,11 +84,19 @@ void store_put(struct store *s, const char *key, struct blob *value, uint64_t ex
 void store_delete(struct store *s, const char *key, uint64_t expect, store_done_fn *done,
                   void *ctx);
 
-/* A put, or a deletion ('value' NULL), that is done only if the key 'guard' is at mod revision 'at' in the same
- * moment; else -EPERM, whatever else is wrong.  So a leader writes under its lease: after another one took it,
- * nothing of the former can come through, however late it arrives. */
-void store_write_guarded(struct store *s, const char *key, struct blob *value, uint64_t expect,
-                         const char *guard, uint64_t at, store_done_fn *done, void *ctx);
+struct store_terms {
+    /* Done only if the key 'guard' (NULL: none) is at mod revision 'guard_at' in the same moment; else -EPERM, whatever
+     * else is wrong.  So a leader writes under its lease: after another one took it, nothing of the former can
+     * come through, however late it arrives. */
+    const char *guard;
+    uint64_t guard_at;
+    /* Of a put: nobody needs the key longer than so many seconds after it, and the store may delete it then (etcd does, by a
+     * lease); 0: it stays. */
+    unsigned ttl_s;
+};
+/* A put, or a deletion ('value' NULL), on these terms. */
+void store_write(struct store *s, const char *key, struct blob *value, uint64_t expect,
+                 const struct store_terms *terms, store_done_fn *done, void *ctx);
 
 /* Whether others write to the same registry, so that their newest changes may not have been reported yet. */
 bool store_is_shared(const struct store *s);

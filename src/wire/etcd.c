@@ -6,7 +6,7 @@ enum { HEADER_CLUSTER_ID = 1, HEADER_MEMBER_ID = 2, HEADER_REVISION = 3 };
 enum { KV_KEY = 1, KV_CREATE_REVISION = 2, KV_MOD_REVISION = 3, KV_VERSION = 4, KV_VALUE = 5 };
 enum { RANGE_KEY = 1, RANGE_END = 2, RANGE_LIMIT = 3, RANGE_REVISION = 4, RANGE_KEYS_ONLY = 8 };
 enum { RANGED_HEADER = 1, RANGED_KVS = 2, RANGED_MORE = 3 };
-enum { PUT_KEY = 1, PUT_VALUE = 2 };
+enum { PUT_KEY = 1, PUT_VALUE = 2, PUT_LEASE = 3 };
 enum { DELETE_KEY = 1 };
 enum { OP_RANGE = 1, OP_PUT = 2, OP_DELETE = 3 }; /* RequestOp and ResponseOp */
 enum { COMPARE_RESULT = 1, COMPARE_TARGET = 2, COMPARE_KEY = 3, COMPARE_MOD_REVISION = 6 };
@@ -14,6 +14,8 @@ enum { COMPARE_EQUAL = 0, COMPARE_GREATER = 1, TARGET_MOD = 2 };
 enum { TXN_COMPARE = 1, TXN_SUCCESS = 2, TXN_FAILURE = 3 };
 enum { TXNED_HEADER = 1, TXNED_SUCCEEDED = 2, TXNED_RESPONSES = 3 };
 enum { COMPACT_REVISION = 1 };
+enum { GRANT_TTL = 1 };
+enum { GRANTED_HEADER = 1, GRANTED_ID = 2, GRANTED_TTL = 3, GRANTED_ERROR = 4 };
 enum { WATCH_CREATE = 1, WATCH_CANCEL = 2 };
 enum {
     CREATE_KEY = 1,
@@ -84,6 +86,7 @@ static void format_action(struct strbuf *b, const struct etcd_txn_request *q)
     if (q->action == ETCD_PUT) {
         put_bytes(b, PUT_KEY, q->key);
         put_bytes(b, PUT_VALUE, q->value);
+        put_uint(b, PUT_LEASE, q->lease);
     } else {
         put_bytes(b, DELETE_KEY, q->key);
     }
@@ -115,6 +118,11 @@ void etcd_txn_format(struct strbuf *b, const struct etcd_txn_request *q)
     if (q->guard.size) {
         format_read(b, q->guard);
     }
+}
+
+void etcd_lease_grant_format(struct strbuf *b, uint64_t ttl_s)
+{
+    put_uint(b, GRANT_TTL, ttl_s);
 }
 
 void etcd_compact_format(struct strbuf *b, uint64_t revision)
@@ -316,6 +324,36 @@ int etcd_txn_parse(const void *data, size_t size, struct etcd_txn_response *ret)
 {
     struct etcd_txn_response r = {0};
     int error = parse_fields(pb_reader_of(data, size), take_txned, &r);
+    if (error == 0) {
+        *ret = r;
+    }
+    return error;
+}
+
+static int take_granted(const struct pb_field *f, void *ret)
+{
+    struct etcd_lease_grant_response *r = ret;
+    switch (f->number) {
+    case GRANTED_HEADER:
+        return parse_nested(f, take_header, &r->header);
+    case GRANTED_ID:
+        return get_uint(f, &r->id);
+    case GRANTED_TTL:
+        return get_uint(f, &r->ttl_s);
+    case GRANTED_ERROR:
+        return f->type == PB_BYTES && f->size == 0 ? 0 : -EBADMSG;
+    default:
+        return 0;
+    }
+}
+
+int etcd_lease_grant_parse(const void *data, size_t size, struct etcd_lease_grant_response *ret)
+{
+    struct etcd_lease_grant_response r = {0};
+    int error = parse_fields(pb_reader_of(data, size), take_granted, &r);
+    if (error == 0 && (!r.id || !r.ttl_s)) {
+        error = -EBADMSG;
+    }
     if (error == 0) {
         *ret = r;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The messages of etcd's v3 API that the store uses (etcd.io/docs/v3.4/dev-guide/api_reference_v3, with the
- * field numbers of etcd's rpc.proto and kv.proto): Range, Txn with one put or deletion, Watch, Compact.
+ * field numbers of etcd's rpc.proto and kv.proto): Range, Txn with one put or deletion, Watch, Compact, LeaseGrant.
  *
  * Requests are appended to a strbuf.  Responses are parsed into structs that point into the message: nothing
  * is allocated, and they live as long as its bytes.  A parse checks the whole message, so that walking its
@@ -12,6 +12,7 @@
 #define ETCD_PATH_RANGE "/etcdserverpb.KV/Range"
 #define ETCD_PATH_TXN "/etcdserverpb.KV/Txn"
 #define ETCD_PATH_COMPACT "/etcdserverpb.KV/Compact"
+#define ETCD_PATH_LEASE_GRANT "/etcdserverpb.Lease/LeaseGrant"
 #define ETCD_PATH_WATCH "/etcdserverpb.Watch/Watch"
 
 struct etcd_bytes {
@@ -64,6 +65,7 @@ struct etcd_txn_request {
     enum etcd_action action;
     struct etcd_bytes guard;
     uint64_t guard_revision;
+    uint64_t lease; /* The key goes when this lease ends; 0: none. */
 };
 void etcd_txn_format(struct strbuf *b, const struct etcd_txn_request *q);
 
@@ -75,6 +77,18 @@ struct etcd_txn_response {
     unsigned n_ranges;         /* Keys read. */
 };
 int etcd_txn_parse(const void *data, size_t size, struct etcd_txn_response *ret);
+
+/* ---- LeaseGrant ---- */
+
+/* A lease of 'ttl_s' seconds, whose id etcd chooses. */
+void etcd_lease_grant_format(struct strbuf *b, uint64_t ttl_s);
+
+struct etcd_lease_grant_response {
+    struct etcd_header header;
+    uint64_t id, ttl_s; /* Not 0; what was granted. */
+};
+/* -EBADMSG also when etcd granted none. */
+int etcd_lease_grant_parse(const void *data, size_t size, struct etcd_lease_grant_response *ret);
 
 /* ---- Compact ---- */
 

@@ -114,6 +114,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             check_watch(p, n);
             check_rewrite(p, n);
             etcd_txn_parse(p, n, &t);
+            struct etcd_lease_grant_response g;
+            CHECK(etcd_lease_grant_parse(p, n, &g) < 0 || (g.id && g.ttl_s));
         }
     }
     grpc_reader_done(&reader);

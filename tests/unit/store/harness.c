@@ -246,7 +246,18 @@ void begin_guarded(struct harness *h, struct result *r, const char *key, const c
     *r = (struct result){.h = h};
     CLEANUP(blob_unref) struct blob *b = value ? blob_new(value, strlen(value)) : NULL;
     h->in_call = true;
-    store_write_guarded(h->store, key, b, expect, guard, at, on_done, r);
+    store_write(h->store, key, b, expect, &(struct store_terms){.guard = guard, .guard_at = at},
+                on_done, r);
+    h->in_call = false;
+}
+
+void begin_put_for(struct harness *h, struct result *r, const char *key, const char *value,
+                   unsigned ttl_s)
+{
+    *r = (struct result){.h = h};
+    CLEANUP(blob_unref) struct blob *b = blob_new(value, strlen(value));
+    h->in_call = true;
+    store_write(h->store, key, b, STORE_ANY, &(struct store_terms){.ttl_s = ttl_s}, on_done, r);
     h->in_call = false;
 }
 

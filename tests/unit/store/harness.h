@@ -81,6 +81,9 @@ void begin_delete(struct harness *h, struct result *r, const char *key, uint64_t
 /* 'value' NULL: a deletion. */
 void begin_guarded(struct harness *h, struct result *r, const char *key, const char *value,
                    uint64_t expect, const char *guard, uint64_t at);
+/* Whatever is there; it need not stay longer than 'ttl_s' seconds. */
+void begin_put_for(struct harness *h, struct result *r, const char *key, const char *value,
+                   unsigned ttl_s);
 void begin_sync(struct harness *h, struct result *r);
 void wait_results(struct harness *h, struct result *r, size_t n);
 /* As above, waiting: the error, and the revision (NULL: not wanted). */

@@ -257,6 +257,56 @@ static void old_history_is_compacted(void **state)
     assert_int_equal(h->n_lost, 0);
 }
 
+/* So often that etcd has granted a lease before the last one: nothing waits for it. */
+static void put_under_a_lease(struct harness *h, const char *key, unsigned ttl_s)
+{
+    struct result r;
+    for (int i = 0; i < 50; i++) {
+        begin_put_for(h, &r, key, "1", ttl_s);
+        wait_results(h, &r, 1);
+        assert_int_equal(r.error, 0);
+    }
+}
+
+static bool something_was_deleted(struct harness *h)
+{
+    return h->n_events && !h->events[h->n_events - 1].value;
+}
+
+static void keys_that_need_not_stay_go_with_a_lease(void **state)
+{
+    struct fixture *f = *state;
+    struct harness *h = &f->h;
+    harness_open(h);
+    assert_int_equal(put(h, "/registry/stays", "1", STORE_ABSENT, NULL), 0);
+    put_under_a_lease(h, "/registry/goes", 1);
+    harness_wait(h, something_was_deleted);
+    assert_string_equal(h->events[h->n_events - 1].key, "/registry/goes");
+    put_under_a_lease(h, "/registry/goes", 1);
+    harness_forget(h);
+    harness_wait(h, something_was_deleted);
+    assert_int_equal(put(h, "/registry/stays", "2", STORE_ANY, NULL), 0);
+}
+
+static void a_lease_that_was_taken_away_is_replaced(void **state)
+{
+    struct fixture *f = *state;
+    struct harness *h = &f->h;
+    harness_open(h);
+    put_under_a_lease(h, "/registry/goes", 600);
+    CLEANUP_FREE char *revoke =
+        xasprintf("c='etcdctl --endpoints=http://127.0.0.1:%d'; "
+                  "$c lease list | tail -n +2 | xargs -r -n1 $c lease revoke >/dev/null",
+                  etcd.client_port);
+    assert_int_equal(system(revoke), 0);
+    harness_wait(h, something_was_deleted);
+    put_under_a_lease(h, "/registry/goes", 600);
+    harness_forget(h);
+    assert_int_equal(system(revoke), 0);
+    harness_wait(h, something_was_deleted);
+    assert_int_equal(h->n_lost, 0);
+}
+
 /* ---- sharing ---- */
 
 static void two_masters_see_the_same(void **state)
@@ -490,6 +540,8 @@ int main(void)
         T(other_cluster_is_refused),
         T(compaction_past_us_needs_a_snapshot),
         T(old_history_is_compacted),
+        T(keys_that_need_not_stay_go_with_a_lease),
+        T(a_lease_that_was_taken_away_is_replaced),
         T(two_masters_see_the_same),
         T(several_changes_in_one_revision_all_come),
         T(pages_shrink_when_values_are_big),

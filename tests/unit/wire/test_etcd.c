@@ -49,6 +49,18 @@ static void requests_are_as_the_proto_files_say(void **state)
     ASSERT_BYTES(&b, "\x12\x05\x12\x03\x0a\x01k"
                      "\x1a\x07\x0a\x05\x0a\x01k\x40\x01");
     strbuf_reset(&b);
+    /* Under lease 300. */
+    etcd_txn_format(&b, &(struct etcd_txn_request){.key = {"k", 1},
+                                                   .value = {"v", 1},
+                                                   .condition = ETCD_IF_TRUE,
+                                                   .action = ETCD_PUT,
+                                                   .lease = 300});
+    ASSERT_BYTES(&b, "\x12\x0b\x12\x09\x0a\x01k\x12\x01v\x18\xac\x02"
+                     "\x1a\x07\x0a\x05\x0a\x01k\x40\x01");
+    strbuf_reset(&b);
+    etcd_lease_grant_format(&b, 3961);
+    ASSERT_BYTES(&b, "\x08\xf9\x1e");
+    strbuf_reset(&b);
     etcd_compact_format(&b, 300);
     ASSERT_BYTES(&b, "\x08\xac\x02");
     strbuf_reset(&b);
@@ -58,6 +70,22 @@ static void requests_are_as_the_proto_files_say(void **state)
     ASSERT_BYTES(&b, "\x0a\x10\x0a\x01"
                      "a\x12\x01"
                      "b\x18\x09\x20\x01\x30\x01\x38\x03\x40\x01");
+}
+
+static void granted_leases_are_read(void **state)
+{
+    (void) state;
+    struct etcd_lease_grant_response r = {.id = 9};
+    static const char good[] = "\x0a\x02\x18\x07\x10\xac\x02\x18\x05";
+    assert_int_equal(etcd_lease_grant_parse(good, sizeof good - 1, &r), 0);
+    assert_int_equal(r.header.revision, 7);
+    assert_int_equal(r.id, 300);
+    assert_int_equal(r.ttl_s, 5);
+    /* Without an id; with an error; cut off. */
+    assert_int_equal(etcd_lease_grant_parse("\x18\x05", 2, &r), -EBADMSG);
+    assert_int_equal(etcd_lease_grant_parse("\x10\x01\x18\x05\x22\x01x", 7, &r), -EBADMSG);
+    assert_int_equal(etcd_lease_grant_parse(good, sizeof good - 3, &r), -EBADMSG);
+    assert_int_equal(r.id, 300);
 }
 
 /* A KeyValue as field 'number'. */
@@ -223,6 +251,7 @@ int main(void)
         cmocka_unit_test(requests_are_as_the_proto_files_say),
         cmocka_unit_test(range_response_is_read),
         cmocka_unit_test(txn_response_is_read),
+        cmocka_unit_test(granted_leases_are_read),
         cmocka_unit_test(watch_response_is_read),
         cmocka_unit_test(malformed_responses_are_refused),
     };
