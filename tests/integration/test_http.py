@@ -266,11 +266,20 @@ def test_connections_of_one_address_are_limited(start_master):
 def test_the_masters_own_connections_are_no_clients(start_master):
     m = start_master(maxConnectionsPerClient=1)
     assert m.get("/readyz")[0] == 200  # its controllers work
-    with m.raw() as s:
-        s.sendall(b"GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
-        assert s.recv(1 << 16).startswith(b"HTTP/1.1 200 ")
-        with m.raw() as t:
-            assert receive(t) == b""
+
+    def hold():
+        """A connection that is served, once the master has seen the end of the one before."""
+        s = m.raw()
+        try:
+            s.sendall(b"GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
+            if s.recv(1 << 16).startswith(b"HTTP/1.1 200 "):
+                return s
+        except ConnectionError:
+            pass
+        s.close()
+        return None
+    with wait_for("a connection", hold), m.raw() as t:
+        assert receive(t) == b""
 
 
 def test_watches_are_limited(start_master):
