@@ -312,11 +312,15 @@ static void find_filler(struct bench *b)
 /* ---- watchers ---- */
 
 #define CHANGES 100
+#define WATCHES_ASKED 64 /* At once: one client that asks for more waits, and then is refused. */
 
 struct fan {
     uint64_t sent_ns[CHANGES], *took_ns;
-    size_t n_took, n_watchers, n_opened, n_ended;
+    size_t n_took, n_watchers, n_asked, n_opened;
     bool opened, all;
+    struct bench *bench;
+    const char *path;
+    struct follower *followers;
 };
 struct follower {
     struct fan *fan;
@@ -326,10 +330,13 @@ struct follower {
     size_t seen;
 };
 
+static void follow_next(struct fan *fan);
+
 static void followed(void *ctx)
 {
-    struct follower *f = ctx;
-    f->fan->opened = ++f->fan->n_opened == f->fan->n_watchers;
+    struct fan *fan = ((struct follower *) ctx)->fan;
+    fan->opened = ++fan->n_opened == fan->n_watchers;
+    follow_next(fan);
 }
 
 static void follower_data(void *ctx, const char *p, size_t size)
@@ -355,13 +362,24 @@ static void follower_data(void *ctx, const char *p, size_t size)
 
 static void follower_ended(void *ctx, const struct http_result *r)
 {
-    fail("a watch ended", r->error_text);
+    CLEANUP_FREE char *why = xasprintf("status %d %s", r->status, r->error_text);
+    fail("a watch ended", why);
+}
+
+static void follow_next(struct fan *fan)
+{
+    static const struct http_stream_ops ops = {followed, follower_data, follower_ended};
+    if (fan->n_asked < fan->n_watchers) {
+        struct follower *f = &fan->followers[fan->n_asked];
+        f->fan = fan;
+        f->call = http_stream(fan->bench->clients[fan->n_asked++ % CLIENTS], fan->path, ACCEPT, 0,
+                              &ops, f);
+    }
 }
 
 static void fan_out(struct bench *b, size_t n_watchers)
 {
-    static const struct http_stream_ops ops = {followed, follower_data, follower_ended};
-    struct fan fan = {.n_watchers = n_watchers};
+    struct fan fan = {.n_watchers = n_watchers, .bench = b};
     struct follower *all = xcalloc(n_watchers, sizeof *all);
     fan.took_ns = xcalloc(n_watchers * CHANGES, sizeof *fan.took_ns);
     must(b, "POST", "/api/v1/namespaces", "{\"metadata\":{\"name\":\"watched\"}}");
@@ -376,9 +394,10 @@ static void fan_out(struct bench *b, size_t n_watchers)
                   json_path_string(list, "metadata", "resourceVersion", NULL));
     free(r.body);
     double before = resident_mb(b->master);
-    for (size_t i = 0; i < n_watchers; i++) {
-        all[i].fan = &fan;
-        all[i].call = http_stream(b->clients[i % CLIENTS], path, ACCEPT, 0, &ops, &all[i]);
+    fan.path = path;
+    fan.followers = all;
+    for (size_t i = 0; i < WATCHES_ASKED; i++) {
+        follow_next(&fan);
     }
     loop_run_until(b->loop, &fan.opened, 0);
     double with = resident_mb(b->master);
