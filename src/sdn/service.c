@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sdn/service.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- protocols ---- */
+
+static const struct {
+    uint8_t number;
+    const char *name, *api;
+} protocols[] = {{SDN_TCP, "tcp", "TCP"}, {SDN_UDP, "udp", "UDP"}, {SDN_SCTP, "sctp", "SCTP"}};
+
+const char *sdn_protocol_name(uint8_t protocol)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(protocols); i++) {
+        if (protocols[i].number == protocol) {
+            return protocols[i].name;
+        }
+    }
+    return NULL;
+}
+
+uint8_t sdn_protocol_parse(const char *s)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(protocols); i++) {
+        if (streq(protocols[i].api, s ? s : "TCP")) {
+            return protocols[i].number;
+        }
+    }
+    return 0;
+}
+
+static int parse_protocol(const struct json *port, size_t i, uint8_t *ret, struct err *e)
+{
+    const char *text = json_path_string(port, "protocol", NULL);
+    uint8_t protocol = sdn_protocol_parse(text);
+    if (!protocol) {
+        return err_set(e, -EINVAL, "ports[%zu].protocol: \"%s\" is not TCP, UDP or SCTP", i, text);
+    }
+    *ret = protocol;
+    return 0;
+}
+
+/* 'dflt' where there is no value; negative: there must be one. */
+static int parse_port(const struct json *v, const char *field, size_t i, int dflt, uint16_t *ret,
+                      struct err *e)
+{
+    int64_t n;
+    if (!v && dflt >= 0) {
+        *ret = (uint16_t) dflt;
+        return 0;
+    }
+    if (json_get_int(v, &n) < 0 || n < (dflt == 0 ? 0 : 1) || n > UINT16_MAX) {
+        return err_set(e, -EINVAL, "ports[%zu].%s: not a port", i, field);
+    }
+    *ret = (uint16_t) n;
+    return 0;
+}
+
+/* ---- slices ---- */
+
+static void condition(const struct json *endpoint, const char *name, bool dflt, uint8_t flag,
+                      uint8_t *flags)
+{
+    if (json_get_bool(json_path(endpoint, "conditions", name, NULL), dflt)) {
+        *flags |= flag;
+    }
+}
+
+static size_t text_size(const char *s)
+{
+    return s ? strlen(s) + 1 : 0;
+}
+
+/* Copies 's' to '*p', which is moved behind it. */
+static const char *put_text(char **p, const char *s)
+{
+    if (!s) {
+        return NULL;
+    }
+    size_t size = strlen(s) + 1;
+    char *at = *p;
+    memcpy(at, s, size);
+    *p += size;
+    return at;
+}
+
+static const char *node_of(const struct json *endpoint)
+{
+    return json_path_string(endpoint, "nodeName", NULL);
+}
+
+static const char *pod_of(const struct json *endpoint)
+{
+    const char *kind = json_path_string(endpoint, "targetRef", "kind", NULL);
+    return kind && streq(kind, "Pod") ? json_path_string(endpoint, "targetRef", "name", NULL)
+                                      : NULL;
+}
+
+static const char *hostname_of(const struct json *endpoint)
+{
+    return json_path_string(endpoint, "hostname", NULL);
+}
+
+static int parse_address(const struct json *endpoint, size_t i, bool six, struct sdn_endpoint *out,
+                         struct err *e)
+{
+    /* Kubernetes looks at the first only, too: those of one endpoint are interchangeable. */
+    const char *text = json_get_string(json_at(json_path(endpoint, "addresses", NULL), 0));
+    if (!text || (six ? inet_pton(AF_INET6, text, out->ip6) != 1
+                      : ip4_parse(text, &out->ip) < 0 || out->ip == 0)) {
+        return err_set(e, -EINVAL, "endpoints[%zu].addresses[0]: \"%s\" is not an %s address", i,
+                       text ? text : "", six ? "IPv6" : "IPv4");
+    }
+    return 0;
+}
+
+int sdn_slice_parse(const struct json *obj, struct sdn_slice **ret, struct err *e)
+{
+    const char *type = json_path_string(obj, "addressType", NULL);
+    bool six = type && streq(type, "IPv6");
+    if (!type || (!six && !streq(type, "IPv4"))) {
+        return err_set(e, -EINVAL, "addressType: \"%s\" is not IPv4 or IPv6", type ? type : "");
+    }
+    const struct json *endpoints = json_get(obj, "endpoints"), *ports = json_get(obj, "ports");
+    const char *service = json_path_string(obj, "metadata", "labels", SDN_SERVICE_LABEL, NULL);
+    size_t n = json_count(endpoints), n_ports = json_count(ports), texts = text_size(service);
+    for (size_t i = 0; i < n; i++) {
+        const struct json *ep = json_at(endpoints, i);
+        texts += text_size(node_of(ep)) + text_size(pod_of(ep)) + text_size(hostname_of(ep));
+    }
+    for (size_t i = 0; i < n_ports; i++) {
+        const char *name = json_path_string(json_at(ports, i), "name", NULL);
+        texts += text_size(name ? name : "");
+    }
+    CLEANUP(sdn_slice_unref)
+    struct sdn_slice *s =
+        xcalloc(1, sizeof *s + n * sizeof s->endpoints[0] + n_ports * sizeof s->ports[0] + texts);
+    s->refs = 1;
+    s->ports = (struct sdn_slice_port *) (void *) (s->endpoints + n);
+    char *p = (char *) (s->ports + n_ports);
+    s->service = put_text(&p, service);
+    s->n_endpoints = (uint32_t) n;
+    s->n_ports = (uint32_t) n_ports;
+    for (size_t i = 0; i < n_ports; i++) {
+        const struct json *port = json_at(ports, i);
+        const char *name = json_path_string(port, "name", NULL);
+        s->ports[i].name = put_text(&p, name ? name : "");
+        int r = parse_protocol(port, i, &s->ports[i].protocol, e);
+        /* Without a number it would be all ports, which no proxy can serve. */
+        r = r < 0 ? r : parse_port(json_get(port, "port"), "port", i, -1, &s->ports[i].port, e);
+        if (r < 0) {
+            return r;
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct json *ep = json_at(endpoints, i);
+        struct sdn_endpoint *out = &s->endpoints[i];
+        int r = parse_address(ep, i, six, out, e);
+        if (r < 0) {
+            return r;
+        }
+        condition(ep, "ready", true, SDN_ENDPOINT_READY, &out->flags);
+        condition(ep, "serving", out->flags & SDN_ENDPOINT_READY, SDN_ENDPOINT_SERVING,
+                  &out->flags);
+        condition(ep, "terminating", false, SDN_ENDPOINT_TERMINATING, &out->flags);
+        out->node = put_text(&p, node_of(ep));
+        out->pod = put_text(&p, pod_of(ep));
+        out->hostname = put_text(&p, hostname_of(ep));
+    }
+    *ret = TAKE(s);
+    return 0;
+}
+
+struct sdn_slice *sdn_slice_ref(struct sdn_slice *s)
+{
+    s->refs++;
+    return s;
+}
+
+struct sdn_slice *sdn_slice_unref(struct sdn_slice *s)
+{
+    if (s && --s->refs == 0) {
+        free(s);
+    }
+    return NULL;
+}
+
+/* ---- services ---- */
+
+static void drop_backends(struct sdn_service *s)
+{
+    for (size_t i = 0; i < s->n_ports; i++) {
+        free(s->ports[i].backends);
+        s->ports[i].backends = NULL;
+        s->ports[i].n_backends = 0;
+    }
+    free(s->addresses);
+    s->addresses = NULL;
+    s->n_addresses = 0;
+    for (size_t i = 0; i < s->n_slices; i++) {
+        sdn_slice_unref(s->slices[i]);
+    }
+    free(s->slices);
+    s->slices = NULL;
+    s->n_slices = 0;
+}
+
+struct sdn_service *sdn_service_free(struct sdn_service *s)
+{
+    if (!s) {
+        return NULL;
+    }
+    drop_backends(s);
+    for (size_t i = 0; i < s->n_ports; i++) {
+        free(s->ports[i].name);
+    }
+    free(s->ports);
+    free(s->namespace);
+    free(s->name);
+    free(s->external_ips);
+    free(s->external_name);
+    free(s);
+    return NULL;
+}
+
+struct sdn_service *sdn_service_clone(const struct sdn_service *s)
+{
+    struct sdn_service *c = xmemdup(s, sizeof *s);
+    c->namespace = xstrdup(s->namespace);
+    c->name = xstrdup(s->name);
+    c->external_name = s->external_name ? xstrdup(s->external_name) : NULL;
+    c->external_ips = s->n_external_ips
+                          ? xmemdup(s->external_ips, s->n_external_ips * sizeof *s->external_ips)
+                          : NULL;
+    c->ports = s->n_ports ? xmemdup(s->ports, s->n_ports * sizeof *s->ports) : NULL;
+    for (size_t i = 0; i < s->n_ports; i++) {
+        c->ports[i].name = s->ports[i].name ? xstrdup(s->ports[i].name) : NULL;
+        c->ports[i].backends = NULL;
+        c->ports[i].n_backends = 0;
+    }
+    c->addresses = NULL;
+    c->n_addresses = 0;
+    c->slices = NULL;
+    c->n_slices = 0;
+    return c;
+}
+
+static int parse_type(const struct json *spec, enum sdn_service_type *ret, struct err *e)
+{
+    static const char *const names[] = {
+        [SDN_SERVICE_CLUSTER_IP] = "ClusterIP",
+        [SDN_SERVICE_NODE_PORT] = "NodePort",
+        [SDN_SERVICE_LOAD_BALANCER] = "LoadBalancer",
+        [SDN_SERVICE_EXTERNAL_NAME] = "ExternalName",
+    };
+    const char *type = json_path_string(spec, "type", NULL);
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        if (streq(names[i], type ? type : "ClusterIP")) {
+            *ret = (enum sdn_service_type) i;
+            return 0;
+        }
+    }
+    return err_set(e, -EINVAL, "spec.type: \"%s\" is not known", type);
+}
+
+/* IPv6 addresses of a service are not served: cluster networks are of IPv4. */
+static int parse_cluster_ip(const struct json *spec, struct sdn_service *s, struct err *e)
+{
+    const char *text = json_path_string(spec, "clusterIP", NULL);
+    if (s->type == SDN_SERVICE_EXTERNAL_NAME || !text || !*text) {
+        return 0;
+    }
+    if (streq(text, "None")) {
+        s->headless = true;
+        return 0;
+    }
+    uint8_t six[SDN_IP6_SIZE];
+    if (ip4_parse(text, &s->cluster_ip) < 0 && inet_pton(AF_INET6, text, six) != 1) {
+        return err_set(e, -EINVAL, "spec.clusterIP: \"%s\" is not an address", text);
+    }
+    return 0;
+}
+
+static void add_external_ip(struct sdn_service *s, size_t *cap, const char *text)
+{
+    uint32_t ip;
+    if (!text || ip4_parse(text, &ip) < 0 || !ip) {
+        return;
+    }
+    for (size_t i = 0; i < s->n_external_ips; i++) {
+        if (s->external_ips[i] == ip) {
+            return;
+        }
+    }
+    s->external_ips = grow(s->external_ips, cap, s->n_external_ips + 1, sizeof ip);
+    s->external_ips[s->n_external_ips++] = ip;
+}
+
+static void parse_external_ips(const struct json *obj, struct sdn_service *s)
+{
+    size_t cap = 0;
+    const struct json *list = json_path(obj, "spec", "externalIPs", NULL);
+    for (size_t i = 0; i < json_count(list); i++) {
+        add_external_ip(s, &cap, json_get_string(json_at(list, i)));
+    }
+    list = json_path(obj, "status", "loadBalancer", "ingress", NULL);
+    for (size_t i = 0; s->type == SDN_SERVICE_LOAD_BALANCER && i < json_count(list); i++) {
+        add_external_ip(s, &cap, json_path_string(json_at(list, i), "ip", NULL));
+    }
+}
+
+static int parse_ports(const struct json *spec, struct sdn_service *s, struct err *e)
+{
+    const struct json *ports = json_get(spec, "ports");
+    bool node_ports = s->type == SDN_SERVICE_NODE_PORT || s->type == SDN_SERVICE_LOAD_BALANCER;
+    size_t n = json_count(ports);
+    s->ports = n ? xcalloc(n, sizeof *s->ports) : NULL;
+    s->n_ports = n;
+    for (size_t i = 0; i < n; i++) {
+        const struct json *port = json_at(ports, i);
+        struct sdn_service_port *p = &s->ports[i];
+        const char *name = json_path_string(port, "name", NULL);
+        p->name = name && *name ? xstrdup(name) : NULL;
+        int r = parse_protocol(port, i, &p->protocol, e);
+        r = r < 0 ? r : parse_port(json_get(port, "port"), "port", i, -1, &p->port, e);
+        r = r < 0 || !node_ports
+                ? r
+                : parse_port(json_get(port, "nodePort"), "nodePort", i, 0, &p->node_port, e);
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
+}
+
+static bool is_local(const struct json *spec, const char *field)
+{
+    const char *policy = json_path_string(spec, field, NULL);
+    return policy && streq(policy, "Local");
+}
+
+int sdn_service_parse(const struct json *obj, struct sdn_service **ret, struct err *e)
+{
+    CLEANUP(sdn_service_free) struct sdn_service *s = NEW(struct sdn_service);
+    const struct json *spec = json_get(obj, "spec");
+    const char *ns = json_path_string(obj, "metadata", "namespace", NULL);
+    const char *name = json_path_string(obj, "metadata", "name", NULL);
+    if (!ns || !name) {
+        return err_set(e, -EINVAL, "metadata: a service has a name and a namespace");
+    }
+    s->namespace = xstrdup(ns);
+    s->name = xstrdup(name);
+    int r = parse_type(spec, &s->type, e);
+    r = r < 0 ? r : parse_cluster_ip(spec, s, e);
+    r = r < 0 ? r : parse_ports(spec, s, e);
+    if (r < 0) {
+        return r;
+    }
+    if (s->type == SDN_SERVICE_EXTERNAL_NAME) {
+        const char *external = json_path_string(spec, "externalName", NULL);
+        s->external_name = xstrdup(external ? external : "");
+    } else if (!s->headless) {
+        parse_external_ips(obj, s);
+    }
+    s->ready_or_not = json_get_bool(json_path(spec, "publishNotReadyAddresses", NULL), false);
+    s->internal_local = is_local(spec, "internalTrafficPolicy");
+    s->external_local = is_local(spec, "externalTrafficPolicy");
+    s->idle = json_path(obj, "metadata", "annotations", SDN_IDLED_AT, NULL) != NULL;
+    const char *affinity = json_path_string(spec, "sessionAffinity", NULL);
+    if (affinity && streq(affinity, "ClientIP")) {
+        int64_t seconds = json_get_int_or(
+            json_path(spec, "sessionAffinityConfig", "clientIP", "timeoutSeconds", NULL),
+            SDN_SERVICE_AFFINITY_SECONDS);
+        s->affinity_s = (uint32_t) MAX(1, MIN(seconds, 86400));
+    }
+    *ret = TAKE(s);
+    return 0;
+}
+
+/* ---- backends ---- */
+
+static int compare_backends(const void *a, const void *b)
+{
+    const struct sdn_backend *x = a, *y = b;
+    const struct sdn_endpoint *p = x->endpoint, *q = y->endpoint;
+    if (p->ip != q->ip) {
+        return p->ip < q->ip ? -1 : 1;
+    }
+    int r = memcmp(p->ip6, q->ip6, SDN_IP6_SIZE);
+    if (r) {
+        return r;
+    }
+    return x->port < y->port ? -1 : x->port > y->port;
+}
+
+/* Sorts, and of equal ones keeps that which serves best; returns how many are left. */
+static size_t sort_backends(struct sdn_backend *list, size_t n)
+{
+    if (n > 1) {
+        qsort(list, n, sizeof *list, compare_backends);
+    }
+    size_t out = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (out && compare_backends(&list[out - 1], &list[i]) == 0) {
+            unsigned had = list[out - 1].endpoint->flags & SDN_ENDPOINT_READY;
+            list[out - 1] = had ? list[out - 1] : list[i];
+        } else {
+            list[out++] = list[i];
+        }
+    }
+    return out;
+}
+
+/* The ports of 'slice' that are 'p', appended to 'list'. */
+static size_t add_backends(const struct sdn_slice *slice, const struct sdn_service_port *p,
+                           struct sdn_backend *list)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < slice->n_ports; i++) {
+        const struct sdn_slice_port *sp = &slice->ports[i];
+        if (sp->protocol != p->protocol || !streq(sp->name, p->name ? p->name : "")) {
+            continue;
+        }
+        for (size_t j = 0; j < slice->n_endpoints; j++) {
+            if (list) {
+                list[n] = (struct sdn_backend){&slice->endpoints[j], sp->port};
+            }
+            n++;
+        }
+    }
+    return n;
+}
+
+static void join_port(struct sdn_service *s, struct sdn_service_port *p)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_slices; i++) {
+        n += add_backends(s->slices[i], p, NULL);
+    }
+    if (!n) {
+        return;
+    }
+    p->backends = xcalloc(n, sizeof *p->backends);
+    n = 0;
+    for (size_t i = 0; i < s->n_slices; i++) {
+        n += add_backends(s->slices[i], p, p->backends + n);
+    }
+    p->n_backends = sort_backends(p->backends, n);
+}
+
+static void join_addresses(struct sdn_service *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_slices; i++) {
+        n += s->slices[i]->n_endpoints;
+    }
+    if (!n) {
+        return;
+    }
+    s->addresses = xcalloc(n, sizeof *s->addresses);
+    n = 0;
+    for (size_t i = 0; i < s->n_slices; i++) {
+        for (size_t j = 0; j < s->slices[i]->n_endpoints; j++) {
+            s->addresses[n++].endpoint = &s->slices[i]->endpoints[j];
+        }
+    }
+    s->n_addresses = sort_backends(s->addresses, n);
+}
+
+void sdn_service_join(struct sdn_service *s, struct sdn_slice *const *slices, size_t n)
+{
+    struct sdn_slice **list = n ? xcalloc(n, sizeof *list) : NULL;
+    for (size_t i = 0; i < n; i++) {
+        list[i] = sdn_slice_ref(slices[i]);
+    }
+    drop_backends(s);
+    s->slices = list;
+    s->n_slices = n;
+    for (size_t i = 0; i < s->n_ports; i++) {
+        join_port(s, &s->ports[i]);
+    }
+    if (s->headless) {
+        join_addresses(s);
+    }
+}
+
+size_t sdn_service_choose(const struct sdn_service *s, const struct sdn_service_port *p,
+                          const char *node, const struct sdn_backend ***ret)
+{
+    const struct sdn_backend **list = p->n_backends ? xcalloc(p->n_backends, sizeof *list) : NULL;
+    size_t n = 0;
+    for (int leaving = 0; leaving < 2 && !n; leaving++) {
+        for (size_t i = 0; i < p->n_backends; i++) {
+            const struct sdn_endpoint *ep = p->backends[i].endpoint;
+            bool here = !node || (ep->node && streq(ep->node, node));
+            bool serves = leaving ? (ep->flags & SDN_ENDPOINT_SERVING) &&
+                                        (ep->flags & SDN_ENDPOINT_TERMINATING)
+                                  : (ep->flags & SDN_ENDPOINT_READY) || s->ready_or_not;
+            if (ep->ip && here && serves) {
+                list[n++] = &p->backends[i];
+            }
+        }
+    }
+    if (!n) {
+        free(list);
+        list = NULL;
+    }
+    *ret = list;
+    return n;
+}
+
+/* ---- comparing ---- */
+
+static bool backends_equal(const struct sdn_backend *a, size_t n_a, const struct sdn_backend *b,
+                           size_t n_b)
+{
+    if (n_a != n_b) {
+        return false;
+    }
+    for (size_t i = 0; i < n_a; i++) {
+        const struct sdn_endpoint *x = a[i].endpoint, *y = b[i].endpoint;
+        if (compare_backends(&a[i], &b[i]) != 0 || x->flags != y->flags ||
+            !streq_null(x->node, y->node) || !streq_null(x->pod, y->pod) ||
+            !streq_null(x->hostname, y->hostname)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool ports_equal(const struct sdn_service_port *a, const struct sdn_service_port *b)
+{
+    return a->protocol == b->protocol && a->port == b->port && a->node_port == b->node_port &&
+           streq_null(a->name, b->name) &&
+           backends_equal(a->backends, a->n_backends, b->backends, b->n_backends);
+}
+
+bool sdn_service_equal(const struct sdn_service *a, const struct sdn_service *b)
+{
+    if (!streq(a->namespace, b->namespace) || !streq(a->name, b->name) || a->type != b->type ||
+        a->cluster_ip != b->cluster_ip || a->headless != b->headless ||
+        a->ready_or_not != b->ready_or_not || a->internal_local != b->internal_local ||
+        a->external_local != b->external_local || a->idle != b->idle ||
+        a->affinity_s != b->affinity_s || !streq_null(a->external_name, b->external_name) ||
+        a->n_external_ips != b->n_external_ips || a->n_ports != b->n_ports) {
+        return false;
+    }
+    for (size_t i = 0; i < a->n_external_ips; i++) {
+        if (a->external_ips[i] != b->external_ips[i]) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < a->n_ports; i++) {
+        if (!ports_equal(&a->ports[i], &b->ports[i])) {
+            return false;
+        }
+    }
+    return backends_equal(a->addresses, a->n_addresses, b->addresses, b->n_addresses);
+}
