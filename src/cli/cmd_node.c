@@ -41,7 +41,7 @@ static const char help[] =
     "  --cni-conf-name NAME        cniConfName: file written when ready "
     "(80-openshift-network.conf)\n"
     "  --cni-plugins LIST          cniPlugins: chained after ours: portmap, bandwidth (none)\n"
-    "  --datapath KIND             datapath: ovs\n"
+    "  --datapath KIND             networkConfig.datapath: ovs (default) or ebpf\n"
     "  --ovs-database PATH         ovs.database: ovsdb-server's socket (/run/openvswitch/db.sock)\n"
     "  --ovs-run-dir DIR           ovs.runDir: where BRIDGE.mgmt is (/run/openvswitch)\n"
     "  --ovs-bridge NAME           ovs.bridge: (br0)\n"

@@ -5,17 +5,33 @@
 #include "base/str.h"
 #include "datapath/ops.h"
 
-static const struct datapath_ops *const kinds[] = {&datapath_ovs};
+static const struct datapath_ops *const kinds[] = {&datapath_ovs, &datapath_ebpf};
+
+static int find_kind(const struct datapath_config *cfg, const struct datapath_ops **ret,
+                     struct err *e)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        if (streq(cfg->kind, kinds[i]->kind)) {
+            *ret = kinds[i];
+            return 0;
+        }
+    }
+    return err_set(e, -EINVAL, "there is no datapath \"%s\" (known: ovs, ebpf)", cfg->kind);
+}
+
+int datapath_check(const struct datapath_config *cfg, const struct sdn_network *n, struct err *e)
+{
+    const struct datapath_ops *ops = NULL;
+    int r = find_kind(cfg, &ops, e);
+    return r == 0 && ops->check ? ops->check(cfg, n, e) : r;
+}
 
 int datapath_open(struct loop *l, const struct datapath_config *cfg,
                   const struct datapath_events *ev, void *ctx, struct datapath **ret, struct err *e)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-        if (streq(cfg->kind, kinds[i]->kind)) {
-            return kinds[i]->open(l, cfg, ev, ctx, ret, e);
-        }
-    }
-    return err_set(e, -EINVAL, "there is no datapath \"%s\" (known: ovs)", cfg->kind);
+    const struct datapath_ops *ops = NULL;
+    int r = find_kind(cfg, &ops, e);
+    return r < 0 ? r : ops->open(l, cfg, ev, ctx, ret, e);
 }
 
 struct datapath *datapath_close(struct datapath *dp)
@@ -37,19 +53,19 @@ void datapath_attach(struct datapath *dp, const struct dp_pod *p, datapath_port_
     dp->ops->attach(dp, p, port, done, ctx);
 }
 
-int datapath_wire(const struct datapath *dp, const struct dp_wire *w, struct err *e)
+int datapath_wire(struct datapath *dp, const struct dp_wire *w, struct err *e)
 {
-    return dp->ops->wire(w, e);
+    return dp->ops->wire(dp, w, e);
 }
 
-int datapath_unlimit(const struct datapath *dp, const struct dp_wire *w, struct err *e)
+int datapath_unlimit(struct datapath *dp, const struct dp_wire *w, struct err *e)
 {
-    return dp->ops->unlimit(w, e);
+    return dp->ops->unlimit(dp, w, e);
 }
 
-int datapath_check_wire(const struct datapath *dp, const struct dp_wire *w, struct err *e)
+int datapath_check_wire(struct datapath *dp, const struct dp_wire *w, struct err *e)
 {
-    return dp->ops->check_wire(w, e);
+    return dp->ops->check_wire(dp, w, e);
 }
 
 void datapath_detach(struct datapath *dp, const char *container_id, const char *ifname,
@@ -94,6 +110,11 @@ const struct dp_pod *datapath_find(struct datapath *dp, const char *container_id
 void datapath_get_status(struct datapath *dp, struct datapath_status *ret)
 {
     dp->ops->get_status(dp, ret);
+}
+
+int datapath_drops(struct datapath *dp, uint64_t ret[MODEL_N_CAUSES])
+{
+    return dp->ops->drops ? dp->ops->drops(dp, ret) : -EOPNOTSUPP;
 }
 
 void datapath_flows(struct datapath *dp, bool drops, datapath_flows_fn *done, void *ctx)

@@ -343,9 +343,20 @@ static bool same_cluster(const struct sdn_network *a, const struct sdn_network *
     return same;
 }
 
-/* Before anything is touched, and again before a changed network is. */
-static int check_network(const struct sdn_network *n, struct err *e)
+static struct datapath_config datapath_config(const struct agent *a)
 {
+    return (struct datapath_config){.kind = a->cfg->datapath,
+                                    .run_dir = a->cfg->run_dir,
+                                    .bridge = a->cfg->ovs_bridge,
+                                    .ovsdb = a->cfg->ovs_database,
+                                    .ovs_rundir = a->cfg->ovs_run_dir,
+                                    .datapath_type = a->cfg->ovs_datapath_type};
+}
+
+/* Before anything is touched, and again before a changed network is. */
+static int check_network(const struct agent *a, const struct sdn_network *n, struct err *e)
+{
+    struct datapath_config dc = datapath_config(a);
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     char warning[256];
     int err = rtnl_open(&r, e);
@@ -357,6 +368,9 @@ static int check_network(const struct sdn_network *n, struct err *e)
             log_warn("odd route", "text=\"%s\"", warning);
         }
         err = keeper_check(n, e);
+    }
+    if (err == 0) {
+        err = datapath_check(&dc, n, e);
     }
     return err;
 }
@@ -745,7 +759,7 @@ static void adopt(struct agent *a, struct sdn_network *n)
 static void begin(struct agent *a, struct sdn_network *n)
 {
     struct err e = {0};
-    if (check_network(n, &e) < 0) {
+    if (check_network(a, n, &e) < 0) {
         fatal(a, "%s", e.text);
         return;
     }
@@ -753,11 +767,7 @@ static void begin(struct agent *a, struct sdn_network *n)
                                                   .ready = on_switch_ready,
                                                   .lost = on_switch_lost,
                                                   .fatal = on_switch_fatal};
-    struct datapath_config dc = {.kind = a->cfg->datapath,
-                                 .bridge = a->cfg->ovs_bridge,
-                                 .ovsdb = a->cfg->ovs_database,
-                                 .ovs_rundir = a->cfg->ovs_run_dir,
-                                 .datapath_type = a->cfg->ovs_datapath_type};
+    struct datapath_config dc = datapath_config(a);
     int r = datapath_open(a->loop, &dc, &events, a, &a->datapath, &e);
     static const struct monitor_ops mops = {.changed = on_host_changed, .link_gone = on_link_gone};
     static const struct pods_ops pops = {.vnids = find_vnids,
@@ -833,7 +843,7 @@ static void read_changed_cluster(struct agent *a, struct sdn_network *n)
     if (good && !same_cluster(n, &a->net)) {
         n->local = a->net.local;
         n->host_ip = a->net.host_ip;
-        good = check_network(n, &e) == 0;
+        good = check_network(a, n, &e) == 0;
     }
     if (!good) {
         refuse(a, e.text);

@@ -138,8 +138,8 @@ static int set_cni_plugins(struct node_config *c, const char *v, struct err *e)
 
 static int set_datapath(struct node_config *c, const char *v, struct err *e)
 {
-    if (!streq(v, "ovs")) {
-        return err_set(e, -EINVAL, "\"%s\" is not a datapath; there is: ovs", v);
+    if (!streq(v, "ovs") && !streq(v, "ebpf")) {
+        return err_set(e, -EINVAL, "\"%s\" is not a datapath; there are: ovs, ebpf", v);
     }
     return set_string(&c->datapath, v);
 }
@@ -230,7 +230,7 @@ const struct node_config_key node_config_keys[] = {
     {"cniConfDir", "cni-conf-dir"},
     {"cniConfName", "cni-conf-name"},
     {"cniPlugins", "cni-plugins"},
-    {"datapath", "datapath"},
+    {"networkConfig.datapath", "datapath"},
     {"ovs.database", "ovs-database"},
     {"ovs.runDir", "ovs-run-dir"},
     {"ovs.bridge", "ovs-bridge"},

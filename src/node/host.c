@@ -190,7 +190,7 @@ static int check_vxlan_port(struct rtnl *r, uint16_t port, struct err *e)
         if (!streq(links[i].kind, "vxlan") || links[i].vxlan_port != port) {
             continue;
         }
-        if (streq(links[i].name, ovs_name)) {
+        if (streq(links[i].name, ovs_name) || streq(links[i].name, HOST_VXLAN)) {
             return 0;
         }
         return err_set(e, -EADDRINUSE, "VXLAN port %u is taken by the link %s", port,

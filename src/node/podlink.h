@@ -15,7 +15,7 @@ struct podlink {
     char host_if[IF_NAMESIZE];
     char ifname[IF_NAMESIZE];
     char port[IF_NAMESIZE];          /* Of the switch. */
-    const struct datapath *datapath; /* Borrowed. */
+    struct datapath *datapath;       /* Borrowed. */
     struct mac host_mac, mac;
     struct ip4_prefix address; /* "10.128.0.2/23" */
     uint32_t gateway;

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "datapath/ebpf/table.h"
+
+#include "base/mem.h"
+#include "datapath/ebpf/bpf/maps.h"
+
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <string.h>
+
+static_assert(sizeof(struct ebpf_route_key) <= TABLE_KEY_MAX, "a key fits");
+static_assert(sizeof(struct ebpf_route) <= TABLE_VALUE_MAX, "a value fits");
+static_assert(sizeof(struct ebpf_pod) <= TABLE_VALUE_MAX, "a value fits");
+
+/* ---- keeping a map ---- */
+
+static int by_key(const void *a, const void *b)
+{
+    const struct table_row *x = a, *y = b;
+    return memcmp(x->key, y->key, sizeof x->key);
+}
+
+/* By key, and those of one key by value. */
+static int by_row(const void *a, const void *b)
+{
+    int c = by_key(a, b);
+    const struct table_row *x = a, *y = b;
+    return c ? c : memcmp(x->value, y->value, sizeof x->value);
+}
+
+int table_load(struct table *t, int fd, struct err *e)
+{
+    struct table_row *rows = NULL;
+    size_t n = 0, cap = 0;
+    unsigned char key[TABLE_KEY_MAX] = {0}, next[TABLE_KEY_MAX] = {0};
+    const void *at = NULL;
+    while (bpf_map_get_next_key(fd, at, next) == 0) {
+        struct table_row row = {0};
+        memcpy(row.key, next, sizeof next);
+        memcpy(key, next, sizeof key);
+        at = key;
+        if (bpf_map_lookup_elem(fd, row.key, row.value) < 0) {
+            int r = -errno;
+            free(rows);
+            return err_sys(e, r, "read an eBPF map");
+        }
+        rows = grow(rows, &cap, n + 1, sizeof *rows);
+        rows[n++] = row;
+    }
+    if (errno != ENOENT) {
+        int r = -errno;
+        free(rows);
+        return err_sys(e, r, "list an eBPF map");
+    }
+    if (n) {
+        qsort(rows, n, sizeof *rows, by_key);
+    }
+    table_done(t);
+    *t = (struct table){.fd = fd, .rows = rows, .n = n};
+    return 0;
+}
+
+void table_done(struct table *t)
+{
+    free(TAKE(t->rows));
+    t->n = 0;
+}
+
+/* Sorts, and keeps the last one of each key. */
+static size_t normalize(struct table_row *rows, size_t n)
+{
+    size_t kept = 0;
+    if (n) {
+        qsort(rows, n, sizeof *rows, by_row);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (i + 1 == n || by_key(&rows[i], &rows[i + 1]) != 0) {
+            rows[kept++] = rows[i];
+        }
+    }
+    return kept;
+}
+
+static const struct table_row *find(const struct table_row *rows, size_t n,
+                                    const struct table_row *like)
+{
+    return n ? bsearch(like, rows, n, sizeof *rows, by_key) : NULL;
+}
+
+void table_sync(struct table *t, struct table_row *rows, size_t n, size_t *ret_changes,
+                size_t *ret_refused, struct err *e)
+{
+    size_t changes = 0, refused = 0, kept = 0;
+    n = normalize(rows, n);
+    for (size_t i = 0; i < n; i++) {
+        const struct table_row *there = find(t->rows, t->n, &rows[i]);
+        if (!there || memcmp(there->value, rows[i].value, sizeof there->value) != 0) {
+            changes++;
+            if (bpf_map_update_elem(t->fd, rows[i].key, rows[i].value, BPF_ANY) < 0) {
+                err_sys(e, -errno, "add to an eBPF map");
+                refused++;
+                if (!there) {
+                    continue; /* What is there stays known, so that it can go. */
+                }
+                memcpy(rows[i].value, there->value, sizeof there->value);
+            }
+        }
+        rows[kept++] = rows[i];
+    }
+    for (size_t i = 0; i < t->n; i++) {
+        if (!find(rows, kept, &t->rows[i])) {
+            changes++;
+            bpf_map_delete_elem(t->fd, t->rows[i].key);
+        }
+    }
+    free(t->rows);
+    t->rows = rows;
+    t->n = kept;
+    *ret_changes = changes;
+    *ret_refused = refused;
+}
+
+/* ---- what the network wants ---- */
+
+/* 'kind' first in the value, and little ends first: by_row puts the kind that counts last. */
+static void set_route(struct table_row *row, struct ip4_prefix p, const struct ebpf_route *r)
+{
+    struct ebpf_route_key key = {.len = p.len, .addr = htonl(p.addr)};
+    memset(row, 0, sizeof *row);
+    memcpy(row->key, &key, sizeof key);
+    memcpy(row->value, r, sizeof *r);
+}
+
+/* Without a subnet it has no pods; one who claims ours is not believed. */
+static bool takes_part(const struct sdn_network *n, const struct sdn_remote *r)
+{
+    return r->subnet.len > 0 && !prefix_overlaps(r->subnet, n->local);
+}
+
+struct table_row *table_routes(const struct sdn_network *n, size_t *ret_n)
+{
+    struct table_row *rows = xcalloc(n->n_cluster + n->n_remotes + 3, sizeof *rows);
+    size_t k = 0;
+    for (size_t i = 0; i < n->n_cluster; i++) {
+        set_route(&rows[k++], n->cluster[i], &(struct ebpf_route){.kind = EBPF_CLUSTER});
+    }
+    if (n->service.len) {
+        set_route(&rows[k++], n->service, &(struct ebpf_route){.kind = EBPF_SERVICE});
+    }
+    set_route(&rows[k++], n->local, &(struct ebpf_route){.kind = EBPF_LOCAL});
+    set_route(&rows[k++], (struct ip4_prefix){sdn_gateway(n), 32},
+              &(struct ebpf_route){.kind = EBPF_GATEWAY});
+    for (size_t i = 0; i < n->n_remotes; i++) {
+        const struct sdn_remote *r = &n->remotes[i];
+        if (takes_part(n, r)) {
+            struct ebpf_route v = {.kind = EBPF_REMOTE,
+                                   .vtep = r->host_ip,
+                                   .has_fixed = r->has_fixed_vnid,
+                                   .fixed_vnid = r->has_fixed_vnid ? r->fixed_vnid : 0};
+            set_route(&rows[k++], r->subnet, &v);
+        }
+    }
+    *ret_n = k;
+    return rows;
+}
+
+struct table_row *table_vteps(const struct sdn_network *n, size_t *ret_n)
+{
+    struct table_row *rows = xcalloc(n->n_remotes + 1, sizeof *rows);
+    size_t k = 0;
+    for (size_t i = 0; i < n->n_remotes; i++) {
+        if (takes_part(n, &n->remotes[i])) {
+            uint32_t one = 1;
+            memcpy(rows[k].key, &n->remotes[i].host_ip, sizeof n->remotes[i].host_ip);
+            memcpy(rows[k++].value, &one, sizeof one);
+        }
+    }
+    *ret_n = k;
+    return rows;
+}
