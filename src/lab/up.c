@@ -190,8 +190,8 @@ static int create_all(struct lab *l, const struct lab_options *o, struct err *e)
         return r;
     }
     if (o->nodes) {
-        lab_say(l, "starting %u node%s, each with its own Open vSwitch", o->nodes,
-                o->nodes == 1 ? "" : "s");
+        lab_say(l, "starting %u node%s, datapath %s", o->nodes, o->nodes == 1 ? "" : "s",
+                o->datapath);
     }
     if ((r = create_nodes(l, o->nodes, e)) < 0) {
         return r;
