@@ -90,8 +90,8 @@ int lab_status(struct lab *l, struct json **ret, struct err *e)
     json_set(v, "kubeconfig", json_stringf("%s/kubeconfig", l->dir));
     struct json *masters = master_status(l);
     json_set_string(v, "server", json_path_string(json_at(masters, 0), "server", NULL));
-    static const char *const copied[] = {"plugin",           "store", "clusterNetwork",
-                                         "hostSubnetLength", "mtu",   "vxlanPort",
+    static const char *const copied[] = {"plugin",           "store",       "clusterNetwork",
+                                         "hostSubnetLength", "mtu",         "vxlanPort",
                                          "datapath",         "datapathType"};
     for (size_t i = 0; i < ARRAY_SIZE(copied); i++) {
         json_set(v, copied[i], json_clone(json_get(l->config, copied[i])));

@@ -34,10 +34,11 @@ static int check_name(const struct rtnl_link *links, size_t n, const char *name,
     if (!l || streq(l->kind, kind)) {
         return 0;
     }
-    return err_set(e, -EEXIST,
-                   "there is a link %s of kind %s, where the datapath ebpf needs its own; remove it "
-                   "(one of the datapath ovs goes with its bridge: ovs-vsctl del-br br0)",
-                   name, l->kind[0] ? l->kind : "unknown");
+    return err_set(
+        e, -EEXIST,
+        "there is a link %s of kind %s, where the datapath ebpf needs its own; remove it "
+        "(one of the datapath ovs goes with its bridge: ovs-vsctl del-br br0)",
+        name, l->kind[0] ? l->kind : "unknown");
 }
 
 int devices_check(const struct sdn_network *n, struct err *e)
@@ -117,10 +118,8 @@ static int ensure_pair(struct rtnl *r, const struct sdn_network *n, struct devic
 static int ensure_vxlan(struct rtnl *r, const struct sdn_network *n, struct devices *d,
                         struct err *e)
 {
-    struct rtnl_vxlan v = {.name = DEVICE_VXLAN,
-                           .mac = own_mac(sdn_gateway(n)),
-                           .mtu = n->mtu,
-                           .port = n->vxlan_port};
+    struct rtnl_vxlan v = {
+        .name = DEVICE_VXLAN, .mac = own_mac(sdn_gateway(n)), .mtu = n->mtu, .port = n->vxlan_port};
     struct rtnl_link l;
     int err = 0;
     if (rtnl_link_get(r, DEVICE_VXLAN, &l, NULL) < 0 || l.vxlan_port != n->vxlan_port) {

@@ -4,14 +4,15 @@
  *     program.c   the programs and their maps in the kernel
  *     hook.c      programs at links
  *     devices.c   tun0, its peer and the VXLAN device
+ *     encode.c    what the maps have, from network and pods
  *     table.c     maps that follow what is wanted
  *     record.c    pods on file
  *
  * What is wanted (network and pods) is compared with what the maps have, and the difference is written; nothing is
  * taken down first.  All of it is the loop's, but for the pods and their two maps, which workers that wire a pod
  * share under 'lock'. */
-#include "datapath/ebpf/bpf/maps.h"
 #include "datapath/ebpf/devices.h"
+#include "datapath/ebpf/encode.h"
 #include "datapath/ebpf/hook.h"
 #include "datapath/ebpf/program.h"
 #include "datapath/ebpf/record.h"
@@ -23,7 +24,6 @@
 #include "base/str.h"
 #include "net/shape.h"
 
-#include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <pthread.h>
@@ -178,18 +178,6 @@ static struct member *find_by_link(struct ebpf_dp *x, const char *host_if)
     return NULL;
 }
 
-static struct ebpf_pod value_of(const struct member *m)
-{
-    struct ebpf_pod v = {.ifindex = (uint32_t) m->ifindex, .vnid = m->pod->vnid};
-    memcpy(v.mac, m->pod->mac.b, sizeof v.mac);
-    if (m->pod->has_also) {
-        v.flags |= EBPF_POD_ALSO;
-        v.also_vnid = m->pod->also_vnid;
-    }
-    v.flags = (uint8_t) (v.flags | (m->queued ? EBPF_POD_QUEUED : 0));
-    return v;
-}
-
 /* Brings the maps of pods in line; -ENOSPC when they do not take all.  A pod's link is known before and after its
  * address. */
 static int put_pods(struct ebpf_dp *x, struct err *e)
@@ -203,27 +191,26 @@ static int put_pods(struct ebpf_dp *x, struct err *e)
     struct err why = {0};
     for (size_t i = 0; i < x->n_members; i++) {
         const struct member *m = &x->members[i];
-        uint32_t addr = htonl(m->pod->ip), link = (uint32_t) m->ifindex;
-        struct ebpf_pod v = value_of(m);
-        /* One of another subnet is about to be detached (pods_sweep). */
-        if (!prefix_contains(x->net.local, m->pod->ip) || m->pod->ip == sdn_gateway(&x->net)) {
-            continue;
-        }
-        memcpy(pods[n_pods].key, &addr, sizeof addr);
-        memcpy(pods[n_pods++].value, &v, sizeof v);
-        if (m->ifindex) {
-            memcpy(ports[n_ports].key, &link, sizeof link);
-            memcpy(ports[n_ports++].value, &addr, sizeof addr);
+        struct encode_pod p = {.ip = m->pod->ip,
+                               .mac = m->pod->mac,
+                               .vnid = m->pod->vnid,
+                               .has_also = m->pod->has_also,
+                               .also_vnid = m->pod->also_vnid,
+                               .queued = m->queued,
+                               .ifindex = m->ifindex};
+        if (encode_pod(&x->net, &p, &pods[n_pods], &ports[n_ports])) {
+            n_pods++;
+            n_ports += m->ifindex != 0;
         }
     }
     table_sync(&x->ports, ports, n_ports, &changes, &refused, &why);
     x->applied += changes;
     table_sync(&x->pods, pods, n_pods, &changes, &more, &why);
     x->applied += changes;
-    return refused + more ? err_set(e, -ENOSPC,
-                                    "the datapath's maps of pods are full (%d at most): %s",
-                                    EBPF_PODS_MAX, why.text)
-                          : 0;
+    return refused + more
+               ? err_set(e, -ENOSPC, "the datapath's maps of pods are full (%d at most): %s",
+                         EBPF_PODS_MAX, why.text)
+               : 0;
 }
 
 static void remove_member(struct ebpf_dp *x, struct member *m)
@@ -237,19 +224,8 @@ static void remove_member(struct ebpf_dp *x, struct member *m)
 
 static int put_settings(struct ebpf_dp *x, struct err *e)
 {
-    const struct sdn_network *n = &x->net;
-    struct ebpf_settings now = {0}, v = {
-                                        .tun_ifindex = (uint32_t) x->devices.tun,
-                                        .host_ifindex = (uint32_t) x->devices.host,
-                                        .vxlan_ifindex = (uint32_t) x->devices.vxlan,
-                                        .gateway = htonl(sdn_gateway(n)),
-                                        .vxlan_port = htons(n->vxlan_port),
-                                        .carry_vnids = sdn_plugin_has_vnids(n->plugin),
-                                        .compare_vnids = sdn_plugin_compares_vnids(n->plugin),
-                                    };
-    struct mac mac = mac_from_ip4(sdn_gateway(n));
+    struct ebpf_settings now = {0}, v = encode_settings(&x->net, &x->devices);
     uint32_t zero = 0;
-    memcpy(v.tun_mac, mac.b, sizeof v.tun_mac);
     if (bpf_map_lookup_elem(x->program.settings, &zero, &now) == 0 &&
         memcmp(&now, &v, sizeof v) == 0) {
         return 0;
@@ -265,10 +241,10 @@ static void put_routes(struct ebpf_dp *x)
     static struct log_limit limit;
     struct err e = {0};
     size_t n, changes, refused, more;
-    struct table_row *rows = table_routes(&x->net, &n);
+    struct table_row *rows = encode_routes(&x->net, &n);
     table_sync(&x->routes, rows, n, &changes, &refused, &e);
     x->applied += changes;
-    rows = table_vteps(&x->net, &n);
+    rows = encode_vteps(&x->net, &n);
     table_sync(&x->vteps, rows, n, &changes, &more, &e);
     x->applied += changes;
     if (refused + more) {
@@ -281,7 +257,8 @@ static void put_routes(struct ebpf_dp *x)
 static int put_hooks(struct ebpf_dp *x, struct err *e)
 {
     int r = hook_attach(&x->hooks, DEVICE_VXLAN, x->devices.vxlan, x->program.from_tunnel, e);
-    return r < 0 ? r : hook_attach(&x->hooks, DEVICE_HOST, x->devices.host, x->program.from_host, e);
+    return r < 0 ? r
+                 : hook_attach(&x->hooks, DEVICE_HOST, x->devices.host, x->program.from_host, e);
 }
 
 static int put_network(struct ebpf_dp *x, struct err *e)
@@ -311,8 +288,8 @@ static int find_links(struct ebpf_dp *x, struct err *e)
         if (m) {
             m->ifindex = links[i].ifindex;
             struct cni_bandwidth b = {0};
-            m->queued = m->pod->bandwidth && cni_bandwidth_parse(m->pod->bandwidth, &b) == 0 &&
-                        b.to_pod;
+            m->queued =
+                m->pod->bandwidth && cni_bandwidth_parse(m->pod->bandwidth, &b) == 0 && b.to_pod;
         }
     }
     return err;
@@ -329,8 +306,8 @@ static void put_pod_hooks(struct ebpf_dp *x)
     for (size_t i = 0; i < x->n_members; i++) {
         struct member *m = &x->members[i];
         struct err e = {0};
-        if (m->ifindex && hook_attach(&x->hooks, m->pod->host_if, m->ifindex, x->program.from_pod,
-                                      &e) < 0) {
+        if (m->ifindex &&
+            hook_attach(&x->hooks, m->pod->host_if, m->ifindex, x->program.from_pod, &e) < 0) {
             log_error("pod is cut off until it is attached anew", "pod=%s/%s error=\"%s\"",
                       m->pod->pod_namespace, m->pod->pod_name, e.text);
             m->ifindex = 0;
@@ -674,25 +651,6 @@ static void ebpf_get_status(struct datapath *dp, struct datapath_status *ret)
                                     .datapath_type = x->features.tcx ? "ebpf/tcx" : "ebpf/clsact"};
 }
 
-static const enum model_cause causes[EBPF_N_CAUSES] = {
-    [EBPF_VLAN_TAGGED] = MODEL_VLAN_TAGGED,
-    [EBPF_NOT_IP] = MODEL_NOT_IP,
-    [EBPF_MULTICAST] = MODEL_MULTICAST,
-    [EBPF_NOT_FOR_THIS_NODE] = MODEL_NOT_FOR_THIS_NODE,
-    [EBPF_FORGED_TUNNEL] = MODEL_FORGED_TUNNEL,
-    [EBPF_UNKNOWN_PORT] = MODEL_UNKNOWN_PORT,
-    [EBPF_UNKNOWN_VTEP] = MODEL_UNKNOWN_VTEP,
-    [EBPF_SPOOFED_SOURCE] = MODEL_SPOOFED_SOURCE,
-    [EBPF_ARP_NOT_ASKED] = MODEL_ARP_NOT_ASKED,
-    [EBPF_ARP_OFF_NETWORK] = MODEL_ARP_OFF_NETWORK,
-    [EBPF_SERVICE_NOT_AVAILABLE] = MODEL_SERVICE_NOT_AVAILABLE,
-    [EBPF_NO_SUCH_NODE] = MODEL_NO_SUCH_NODE,
-    [EBPF_NO_SUCH_POD] = MODEL_NO_SUCH_POD,
-    [EBPF_OWN_ADDRESS] = MODEL_OWN_ADDRESS,
-    [EBPF_VNID_MISMATCH] = MODEL_VNID_MISMATCH,
-    [EBPF_BACK_TO_HOST] = MODEL_BACK_TO_HOST,
-};
-
 static int ebpf_drops(struct datapath *dp, uint64_t ret[MODEL_N_CAUSES])
 {
     struct ebpf_dp *x = of_dp(dp);
@@ -707,7 +665,7 @@ static int ebpf_drops(struct datapath *dp, uint64_t ret[MODEL_N_CAUSES])
             return -errno;
         }
         for (int i = 0; i < cpus; i++) {
-            total[causes[cause]] += counts[i];
+            total[encode_cause(cause)] += counts[i];
         }
     }
     memcpy(ret, total, sizeof total);

@@ -88,8 +88,7 @@ int hook_attach(const struct hooks *h, const char *ifname, int ifindex, int prog
     }
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     int err = rtnl_open(&r, e);
-    return err < 0 ? err
-                   : redirect_attach(r, ifindex, REDIRECT_INGRESS, FILTER_NAME, prog_fd, e);
+    return err < 0 ? err : redirect_attach(r, ifindex, REDIRECT_INGRESS, FILTER_NAME, prog_fd, e);
 }
 
 int hook_check(const struct hooks *h, const char *ifname, int ifindex, int prog_fd, struct err *e)
@@ -99,8 +98,7 @@ int hook_check(const struct hooks *h, const char *ifname, int ifindex, int prog_
     }
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     int err = rtnl_open(&r, e);
-    return err < 0 ? err
-                   : redirect_check_attached(r, ifindex, REDIRECT_INGRESS, FILTER_NAME, e);
+    return err < 0 ? err : redirect_check_attached(r, ifindex, REDIRECT_INGRESS, FILTER_NAME, e);
 }
 
 void hook_forget(const struct hooks *h, const char *ifname)

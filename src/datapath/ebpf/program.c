@@ -40,7 +40,8 @@ static int keep_words(enum libbpf_print_level level, const char *fmt, va_list ap
 
 static int fail(struct err *e, int code, const char *what)
 {
-    return last_words[0] ? err_set(e, code, "%s: %s", what, last_words) : err_sys(e, code, "%s", what);
+    return last_words[0] ? err_set(e, code, "%s: %s", what, last_words)
+                         : err_sys(e, code, "%s", what);
 }
 
 /* ---- the kernel ---- */

@@ -2,15 +2,9 @@
 #include "datapath/ebpf/table.h"
 
 #include "base/mem.h"
-#include "datapath/ebpf/bpf/maps.h"
 
-#include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <string.h>
-
-static_assert(sizeof(struct ebpf_route_key) <= TABLE_KEY_MAX, "a key fits");
-static_assert(sizeof(struct ebpf_route) <= TABLE_VALUE_MAX, "a value fits");
-static_assert(sizeof(struct ebpf_pod) <= TABLE_VALUE_MAX, "a value fits");
 
 /* ---- keeping a map ---- */
 
@@ -118,63 +112,4 @@ void table_sync(struct table *t, struct table_row *rows, size_t n, size_t *ret_c
     t->n = kept;
     *ret_changes = changes;
     *ret_refused = refused;
-}
-
-/* ---- what the network wants ---- */
-
-/* 'kind' first in the value, and little ends first: by_row puts the kind that counts last. */
-static void set_route(struct table_row *row, struct ip4_prefix p, const struct ebpf_route *r)
-{
-    struct ebpf_route_key key = {.len = p.len, .addr = htonl(p.addr)};
-    memset(row, 0, sizeof *row);
-    memcpy(row->key, &key, sizeof key);
-    memcpy(row->value, r, sizeof *r);
-}
-
-/* Without a subnet it has no pods; one who claims ours is not believed. */
-static bool takes_part(const struct sdn_network *n, const struct sdn_remote *r)
-{
-    return r->subnet.len > 0 && !prefix_overlaps(r->subnet, n->local);
-}
-
-struct table_row *table_routes(const struct sdn_network *n, size_t *ret_n)
-{
-    struct table_row *rows = xcalloc(n->n_cluster + n->n_remotes + 3, sizeof *rows);
-    size_t k = 0;
-    for (size_t i = 0; i < n->n_cluster; i++) {
-        set_route(&rows[k++], n->cluster[i], &(struct ebpf_route){.kind = EBPF_CLUSTER});
-    }
-    if (n->service.len) {
-        set_route(&rows[k++], n->service, &(struct ebpf_route){.kind = EBPF_SERVICE});
-    }
-    set_route(&rows[k++], n->local, &(struct ebpf_route){.kind = EBPF_LOCAL});
-    set_route(&rows[k++], (struct ip4_prefix){sdn_gateway(n), 32},
-              &(struct ebpf_route){.kind = EBPF_GATEWAY});
-    for (size_t i = 0; i < n->n_remotes; i++) {
-        const struct sdn_remote *r = &n->remotes[i];
-        if (takes_part(n, r)) {
-            struct ebpf_route v = {.kind = EBPF_REMOTE,
-                                   .vtep = r->host_ip,
-                                   .has_fixed = r->has_fixed_vnid,
-                                   .fixed_vnid = r->has_fixed_vnid ? r->fixed_vnid : 0};
-            set_route(&rows[k++], r->subnet, &v);
-        }
-    }
-    *ret_n = k;
-    return rows;
-}
-
-struct table_row *table_vteps(const struct sdn_network *n, size_t *ret_n)
-{
-    struct table_row *rows = xcalloc(n->n_remotes + 1, sizeof *rows);
-    size_t k = 0;
-    for (size_t i = 0; i < n->n_remotes; i++) {
-        if (takes_part(n, &n->remotes[i])) {
-            uint32_t one = 1;
-            memcpy(rows[k].key, &n->remotes[i].host_ip, sizeof n->remotes[i].host_ip);
-            memcpy(rows[k++].value, &one, sizeof one);
-        }
-    }
-    *ret_n = k;
-    return rows;
 }

@@ -5,7 +5,8 @@
 #pragma once
 
 #include "base/err.h"
-#include "sdn/network.h"
+
+#include <stddef.h>
 
 #define TABLE_KEY_MAX 8
 #define TABLE_VALUE_MAX 24
@@ -28,7 +29,3 @@ void table_done(struct table *t);
  * '*ret_refused', with the reason in 'e'. */
 void table_sync(struct table *t, struct table_row *rows, size_t n, size_t *ret_changes,
                 size_t *ret_refused, struct err *e);
-
-/* Rows of the maps EBPF_ROUTES and EBPF_VTEPS for the network; owned by the caller.  Pure. */
-struct table_row *table_routes(const struct sdn_network *n, size_t *ret_n);
-struct table_row *table_vteps(const struct sdn_network *n, size_t *ret_n);

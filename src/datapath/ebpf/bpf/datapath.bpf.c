@@ -211,7 +211,7 @@ INLINE __u32 check_tunnel(const struct way *w, __be32 src)
         return EBPF_NOT_DROPPED;
     }
     return bpf_map_lookup_elem(&tenet_vteps, &w->outer_src) ? EBPF_SPOOFED_SOURCE
-                                                             : EBPF_UNKNOWN_VTEP;
+                                                            : EBPF_UNKNOWN_VTEP;
 }
 
 /* Why a packet of a pod's link is not its pod's. */
@@ -405,7 +405,8 @@ SEC("tc")
 int from_pod(struct __sk_buff *skb)
 {
     struct way w = {.skb = skb, .entry = FROM_POD};
-    w.port = *(volatile __u32 *) &skb->ifindex; /* The verifier wants the field named, not chosen. */
+    w.port =
+        *(volatile __u32 *) &skb->ifindex; /* The verifier wants the field named, not chosen. */
     if (options.under_test) {
         w.port = *(volatile __u32 *) &skb->cb[EBPF_CB_PORT];
     }

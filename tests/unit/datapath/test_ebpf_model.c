@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The eBPF programs against the model: random networks, and frames as bytes, honest, forged and malformed, which the
+ * kernel runs through the programs (BPF_PROG_TEST_RUN) without any link.  They and sdn/model.c must say the same, down to
+ * the cause of a drop and the bytes with which a frame leaves.
+ *
+ * TENET_EBPF_CLUSTERS: how many networks, 100 frames each (default 600).  Each run begins with another seed, which it
+ * prints; TENET_EBPF_SEED repeats one. */
+#include "base/mem.h"
+#include "base/str.h"
+#include "datapath/ebpf/encode.h"
+#include "datapath/ebpf/program.h"
+#include "sdn/model.h"
+
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <linux/pkt_cls.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include <cmocka.h>
+
+#define IP(a, b, c, d) \
+    ((uint32_t) (a) << 24 | (uint32_t) (b) << 16 | (uint32_t) (c) << 8 | (uint32_t) (d))
+#define HOST(i) IP(192, 168, 100, i)
+
+enum {
+    DEFAULT_CLUSTERS = 600,
+    FRAMES = 100,
+    FIRST_PORT = 1011,
+    MAX_PORTS = 9, /* More than pods: some are nobody's. */
+    MAX_PODS = 6,
+    MAX_REMOTES = 5,
+    FRAME_MAX = 128,
+    SIZE_MIN = 15, /* The kernel runs no program on a frame with nothing in it. */
+};
+static const struct devices devices = {.tun = 2001, .host = 2002, .vxlan = 2003};
+
+struct cluster {
+    struct sdn_network net;
+    struct sdn_remote remotes[MAX_REMOTES];
+    struct model_pod pods[MAX_PODS];
+    size_t n_pods;
+};
+
+struct frame {
+    enum model_entry entry;
+    uint32_t port, outer_src, tunnel_id;
+    unsigned char bytes[FRAME_MAX];
+    size_t size;
+};
+
+static struct program program;
+static struct table routes, vteps, pods, ports;
+
+/* ---- random ---- */
+
+static uint64_t seed, rng_state;
+
+static uint32_t rng(void)
+{
+    uint64_t z = rng_state += 0x9e3779b97f4a7c15; /* splitmix64 */
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return (uint32_t) (z ^ z >> 31);
+}
+
+static uint32_t below(uint32_t n)
+{
+    return rng() % n;
+}
+
+static bool chance(unsigned percent)
+{
+    return below(100) < percent;
+}
+
+#define PICK(array) ((array)[below(ARRAY_SIZE(array))])
+
+/* ---- networks ---- */
+
+static const uint32_t vnids[] = {SDN_VNID_GLOBAL, SDN_VNID_NOBODY, 42, 43,
+                                 42 + 0x10000,    SDN_VNID_MAX};
+
+static void make_cluster(struct cluster *c)
+{
+    static const struct ip4_prefix services[] = {
+        {0}, {IP(172, 30, 0, 0), 16}, {IP(10, 132, 0, 0), 24}};
+    *c = (struct cluster){.net = {.plugin = chance(70) ? SDN_MULTITENANT : SDN_SUBNET,
+                                  .cluster = {{IP(10, 128, 0, 0), 14}, {IP(172, 16, 0, 0), 20}},
+                                  .n_cluster = 1 + below(2),
+                                  .service = PICK(services),
+                                  .local = {IP(10, 128, 2, 0), (uint8_t) (chance(50) ? 23 : 28)},
+                                  .host_ip = HOST(1),
+                                  .vxlan_port = chance(80) ? SDN_VXLAN_PORT : 4790,
+                                  .mtu = 1450}};
+    c->net.remotes = c->remotes;
+    for (uint32_t slot = 0; slot < MAX_REMOTES; slot++) {
+        struct sdn_remote r = {.host_ip = HOST(2 + below(6)),
+                               .subnet = {IP(10, 128, 4 + 2 * slot, 0), 23},
+                               .has_fixed_vnid = chance(25),
+                               .fixed_vnid = PICK(vnids)};
+        if (chance(15)) {
+            r.subnet = (struct ip4_prefix){0};
+        } else if (chance(15)) { /* Claims this node's. */
+            r.subnet = (struct ip4_prefix){IP(10, 128, 2, 0), (uint8_t) (22 + below(4))};
+            r.subnet.addr &= prefix_mask(r.subnet.len);
+        }
+        if (chance(80)) {
+            c->remotes[c->net.n_remotes++] = r;
+        }
+    }
+    for (uint32_t i = 0; i < MAX_PODS; i++) {
+        if (chance(80)) {
+            uint32_t ip = sdn_gateway(&c->net) + 1 + 2 * i;
+            c->pods[c->n_pods++] = (struct model_pod){.port = FIRST_PORT + i,
+                                                      .ip = ip,
+                                                      .mac = mac_from_ip4(ip),
+                                                      .vnid = PICK(vnids),
+                                                      .has_also = chance(20),
+                                                      .also_vnid = PICK(vnids)};
+        }
+    }
+}
+
+static void put(struct table *t, struct table_row *rows, size_t n)
+{
+    struct err e = {0};
+    size_t changes, refused;
+    table_sync(t, rows, n, &changes, &refused, &e);
+    assert_string_equal(e.text, "");
+    assert_int_equal(refused, 0);
+}
+
+static void load(const struct cluster *c)
+{
+    size_t n;
+    struct table_row *rows = encode_routes(&c->net, &n);
+    put(&routes, rows, n);
+    rows = encode_vteps(&c->net, &n);
+    put(&vteps, rows, n);
+    struct table_row *a = xcalloc(MAX_PODS, sizeof *a), *b = xcalloc(MAX_PODS, sizeof *b);
+    for (size_t i = 0; i < c->n_pods; i++) {
+        const struct model_pod *p = &c->pods[i];
+        struct encode_pod x = {.ip = p->ip,
+                               .mac = p->mac,
+                               .vnid = p->vnid,
+                               .has_also = p->has_also,
+                               .also_vnid = p->also_vnid,
+                               .queued = chance(20),
+                               .ifindex = (int) p->port};
+        assert_true(encode_pod(&c->net, &x, &a[i], &b[i]));
+    }
+    put(&pods, a, c->n_pods);
+    put(&ports, b, c->n_pods);
+    struct ebpf_settings s = encode_settings(&c->net, &devices);
+    uint32_t zero = 0;
+    assert_int_equal(bpf_map_update_elem(program.settings, &zero, &s, BPF_ANY), 0);
+}
+
+/* ---- frames ---- */
+
+static uint32_t some_address(const struct cluster *c)
+{
+    static const uint32_t others[] = {0,
+                                      IP(8, 8, 8, 8),
+                                      IP(127, 0, 0, 1),
+                                      IP(223, 255, 255, 255),
+                                      IP(224, 0, 0, 0),
+                                      IP(239, 255, 255, 255),
+                                      IP(240, 0, 0, 0),
+                                      IP(255, 255, 255, 255),
+                                      IP(172, 30, 0, 1),
+                                      IP(10, 132, 0, 7),
+                                      IP(10, 131, 255, 255),
+                                      IP(172, 16, 3, 4),
+                                      HOST(1),
+                                      HOST(2)};
+    unsigned kind = below(100);
+    if (kind < 45 && c->n_pods) {
+        return c->pods[below((uint32_t) c->n_pods)].ip;
+    }
+    if (kind < 55) {
+        return c->net.local.addr + below((uint32_t) prefix_size(c->net.local));
+    }
+    if (kind < 60) {
+        return sdn_gateway(&c->net);
+    }
+    return kind < 85 ? IP(10, 128, below(16), below(256)) : PICK(others);
+}
+
+static struct mac some_mac(const struct cluster *c)
+{
+    return chance(80) ? mac_from_ip4(some_address(c)) : (struct mac){{2, 0, 0, 0, 0, 7}};
+}
+
+static uint16_t get16(const struct frame *f, size_t at)
+{
+    uint16_t v;
+    memcpy(&v, f->bytes + at, sizeof v);
+    return ntohs(v);
+}
+
+static void add(struct frame *f, const void *p, size_t n)
+{
+    memcpy(f->bytes + f->size, p, n);
+    f->size += n;
+}
+
+static void add16(struct frame *f, uint16_t v)
+{
+    v = htons(v);
+    add(f, &v, sizeof v);
+}
+
+static void add32(struct frame *f, uint32_t v)
+{
+    v = htonl(v);
+    add(f, &v, sizeof v);
+}
+
+/* What an honest sender puts in. */
+static uint32_t enter(const struct cluster *c, struct frame *f, struct mac *ret_src)
+{
+    unsigned from = below(100);
+    *ret_src = some_mac(c);
+    if (from < 50) {
+        const struct model_pod *p = c->n_pods ? &c->pods[below((uint32_t) c->n_pods)] : NULL;
+        f->entry = MODEL_FROM_PORT;
+        f->port = p && chance(95) ? p->port : FIRST_PORT + below(MAX_PORTS);
+        *ret_src = p && chance(95) ? p->mac : *ret_src;
+        return p && chance(95) ? p->ip : some_address(c);
+    }
+    if (from < 80) {
+        const struct sdn_remote *r =
+            c->net.n_remotes ? &c->remotes[below((uint32_t) c->net.n_remotes)] : NULL;
+        f->entry = MODEL_FROM_TUNNEL;
+        f->outer_src = r && chance(90) ? r->host_ip : HOST(1 + below(9));
+        f->tunnel_id = chance(90) ? PICK(vnids) : below(SDN_VNID_MAX + 1);
+        return r && r->subnet.len && chance(90)
+                   ? r->subnet.addr + below((uint32_t) prefix_size(r->subnet))
+                   : some_address(c);
+    }
+    f->entry = MODEL_FROM_HOST;
+    return chance(60)   ? sdn_gateway(&c->net)
+           : chance(60) ? (chance(50) ? HOST(1) : IP(8, 8, 4, 4))
+                        : some_address(c);
+}
+
+static void add_ip(const struct cluster *c, struct frame *f, uint32_t src)
+{
+    static const uint8_t protocols[] = {1, 6, 17, 17, 17, 132, 4, 47};
+    unsigned words = chance(85) ? 5 : 5 + below(11);
+    bool later = chance(15);
+    add16(f, (uint16_t) ((0x40 | words) << 8));
+    add16(f, (uint16_t) (4 * words + 8));
+    add16(f, (uint16_t) rng());
+    add16(f, later ? (uint16_t) (1 + below(0x1fff)) : chance(10) ? 0x2000 : 0x4000);
+    f->bytes[f->size++] = 64;
+    f->bytes[f->size++] = PICK(protocols);
+    add16(f, 0);
+    add32(f, src);
+    add32(f, f->entry == MODEL_FROM_TUNNEL && chance(50) && c->n_pods
+                 ? c->pods[below((uint32_t) c->n_pods)].ip
+                 : some_address(c));
+    for (unsigned i = 5; i < words; i++) {
+        add32(f, 0x01010101); /* Options that do nothing. */
+    }
+    add16(f, (uint16_t) rng());
+    add16(f, chance(25) ? c->net.vxlan_port : (uint16_t) rng());
+    add32(f, rng());
+}
+
+static void add_arp(const struct cluster *c, struct frame *f, uint32_t src, struct mac mac)
+{
+    static const uint16_t ops[] = {1, 1, 1, 1, 1, 1, 1, 2, 0, 8};
+    struct mac sha = chance(95) ? mac : some_mac(c), tha = some_mac(c);
+    add16(f, chance(97) ? 1 : 6);
+    add16(f, chance(97) ? MODEL_ETH_IP4 : 0x86dd);
+    f->bytes[f->size++] = chance(97) ? 6 : 8;
+    f->bytes[f->size++] = chance(97) ? 4 : 16;
+    add16(f, PICK(ops));
+    add(f, sha.b, 6);
+    add32(f, src);
+    add(f, tha.b, 6);
+    add32(f, some_address(c));
+}
+
+static void make_frame(const struct cluster *c, struct frame *f)
+{
+    static const uint16_t odd[] = {0x86dd, 0x8035, 0x88cc, 0x0600, 0x9000};
+    *f = (struct frame){0};
+    struct mac src_mac, dst_mac = some_mac(c);
+    uint32_t src = enter(c, f, &src_mac);
+    add(f, dst_mac.b, 6);
+    add(f, src_mac.b, 6);
+    if (chance(4)) {
+        add16(f, chance(70) ? 0x8100 : 0x88a8);
+        add16(f, (uint16_t) rng());
+    }
+    unsigned kind = below(100);
+    if (kind < 70) {
+        add16(f, MODEL_ETH_IP4);
+        add_ip(c, f, src);
+    } else if (kind < 96) {
+        add16(f, MODEL_ETH_ARP);
+        add_arp(c, f, src, src_mac);
+    } else {
+        add16(f, PICK(odd));
+        add32(f, rng());
+    }
+    if (chance(5)) {
+        f->size = SIZE_MIN + below((uint32_t) (f->size - SIZE_MIN));
+    }
+    if (chance(10)) {
+        f->bytes[12 + below((uint32_t) f->size - 12)] ^= (unsigned char) (1u << below(8));
+    }
+    /* Nor on one without the whole header that its type promises. */
+    uint16_t type = get16(f, 12);
+    f->size = MAX(f->size, type == MODEL_ETH_IP4 ? 34u : type == 0x86dd ? 54u : SIZE_MIN);
+}
+
+/* ---- what the model says of bytes ---- */
+
+static uint32_t get32(const struct frame *f, size_t at)
+{
+    uint32_t v;
+    memcpy(&v, f->bytes + at, sizeof v);
+    return ntohl(v);
+}
+
+static struct mac get_mac(const struct frame *f, size_t at)
+{
+    struct mac m;
+    memcpy(m.b, f->bytes + at, sizeof m.b);
+    return m;
+}
+
+static void read_ip(const struct frame *f, struct model_packet *p)
+{
+    unsigned words = f->bytes[14] & 15;
+    if (f->size < 34 || f->bytes[14] >> 4 != 4 || words < 5) {
+        p->eth_type = 0; /* Says that it is IPv4, and is not. */
+        return;
+    }
+    p->ip.proto = f->bytes[23];
+    p->ip.src = get32(f, 26);
+    p->ip.dst = get32(f, 30);
+    p->ip.later_fragment = get16(f, 20) & 0x1fff;
+    size_t ports_at = 14 + 4 * (size_t) words;
+    if (!p->ip.later_fragment && ports_at + 4 <= f->size) {
+        p->ip.src_port = get16(f, ports_at);
+        p->ip.dst_port = get16(f, ports_at + 2);
+    }
+}
+
+static struct model_packet read_frame(const struct frame *f)
+{
+    struct model_packet p = {.entry = f->entry,
+                             .port = f->port,
+                             .outer_src = f->outer_src,
+                             .tunnel_id = f->tunnel_id,
+                             .eth_dst = get_mac(f, 0),
+                             .eth_src = get_mac(f, 6),
+                             .eth_type = get16(f, 12)};
+    p.has_vlan = p.eth_type == 0x8100 || p.eth_type == 0x88a8;
+    if (p.eth_type == MODEL_ETH_IP4) {
+        read_ip(f, &p);
+    } else if (p.eth_type == MODEL_ETH_ARP && f->size >= 42 && get16(f, 14) == 1 &&
+               get16(f, 16) == MODEL_ETH_IP4 && f->bytes[18] == 6 && f->bytes[19] == 4) {
+        p.arp.op = get16(f, 20);
+        p.arp.sha = get_mac(f, 22);
+        p.arp.spa = get32(f, 28);
+        p.arp.tha = get_mac(f, 32);
+        p.arp.tpa = get32(f, 38);
+    }
+    return p;
+}
+
+/* Verdict and the frame that leaves, as text. */
+static void expect(const struct cluster *c, const struct frame *f, const struct model_verdict *v,
+                   struct strbuf *out)
+{
+    struct frame left = *f;
+    switch (v->action) {
+    case MODEL_DROP:
+        strbuf_addf(out, "drop: %s", model_cause_name(v->cause));
+        return;
+    case MODEL_DELIVER:
+        strbuf_addf(out, "deliver to %u", v->port);
+        memcpy(left.bytes, v->eth_dst.b, 6);
+        break;
+    case MODEL_HOST:
+        strbuf_addf(out, "host by %d", devices.tun);
+        memcpy(left.bytes, v->eth_dst.b, 6);
+        break;
+    case MODEL_TUNNEL:
+        strbuf_addf(out, "tunnel to %s id %u", IP4_TEXT(v->remote), v->tunnel_id);
+        break;
+    case MODEL_ANSWER:
+        if (f->entry == MODEL_FROM_TUNNEL) {
+            strbuf_addf(out, "answer by tunnel to %s id %u", IP4_TEXT(v->remote), v->tunnel_id);
+        } else {
+            strbuf_addf(out, "answer to %u",
+                        f->entry == MODEL_FROM_PORT ? v->port : (uint32_t) devices.host);
+        }
+        /* RFC 826: the question's sender becomes the target. */
+        memcpy(left.bytes, v->eth_dst.b, 6);
+        memcpy(left.bytes + 6, v->answer_mac.b, 6);
+        left.bytes[21] = 2;
+        memcpy(left.bytes + 22, v->answer_mac.b, 6);
+        memcpy(left.bytes + 28, f->bytes + 38, 4);
+        memcpy(left.bytes + 32, f->bytes + 22, 6);
+        memcpy(left.bytes + 38, f->bytes + 28, 4);
+        break;
+    }
+    for (size_t i = 0; i < left.size; i++) {
+        strbuf_addf(out, " %02x", left.bytes[i]);
+    }
+}
+
+/* ---- what the program says ---- */
+
+static void observe(const struct frame *f, struct strbuf *out)
+{
+    unsigned char left[FRAME_MAX];
+    struct __sk_buff in = {0}, after = {0};
+    in.cb[EBPF_CB_PORT] = f->port;
+    in.cb[EBPF_CB_OUTER_SRC] = f->outer_src;
+    in.cb[EBPF_CB_TUNNEL_ID] = f->tunnel_id;
+    LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = f->bytes, .data_size_in = (uint32_t) f->size,
+                .data_out = left, .data_size_out = sizeof left, .ctx_in = &in,
+                .ctx_size_in = sizeof in, .ctx_out = &after, .ctx_size_out = sizeof after);
+    int fd = f->entry == MODEL_FROM_PORT     ? program.from_pod
+             : f->entry == MODEL_FROM_TUNNEL ? program.from_tunnel
+                                             : program.from_host;
+    int r = bpf_prog_test_run_opts(fd, &o);
+    if (r < 0) {
+        fail_msg("BPF_PROG_TEST_RUN of %zu bytes: %s", f->size, strerror(-r));
+    }
+    uint32_t verdict = after.cb[EBPF_CB_VERDICT] & 0xffff, target = after.cb[EBPF_CB_TARGET];
+    uint32_t id = after.cb[EBPF_CB_TUNNEL_ID];
+    if (verdict == EBPF_DROP) {
+        assert_int_equal(o.retval, TC_ACT_SHOT);
+        strbuf_addf(out, "drop: %s",
+                    model_cause_name(encode_cause(after.cb[EBPF_CB_VERDICT] >> 16)));
+        return;
+    }
+    assert_int_equal(o.retval, TC_ACT_REDIRECT);
+    if (verdict == EBPF_DELIVER) {
+        strbuf_addf(out, "deliver to %u", target);
+    } else if (verdict == EBPF_HOST) {
+        strbuf_addf(out, "host by %u", target);
+    } else if (verdict == EBPF_TUNNEL || f->entry == MODEL_FROM_TUNNEL) {
+        strbuf_addf(out, "%s to %s id %u", verdict == EBPF_TUNNEL ? "tunnel" : "answer by tunnel",
+                    IP4_TEXT(target), id);
+    } else {
+        strbuf_addf(out, "answer to %u", target);
+    }
+    for (size_t i = 0; i < o.data_size_out; i++) {
+        strbuf_addf(out, " %02x", left[i]);
+    }
+}
+
+static uint64_t setting(const char *name, uint64_t dflt)
+{
+    const char *s = getenv(name);
+    if (s && str_to_u64(s, UINT64_MAX / 2, &dflt) < 0) {
+        fail_msg("%s=%s is not a number", name, s);
+    }
+    return dflt;
+}
+
+static void open_tables(bool redirect_peer)
+{
+    struct err e = {0};
+    struct program_features f = {.redirect_peer = redirect_peer};
+    if (program_load(NULL, &f, true, &program, &e) < 0) {
+        fail_msg("%s", e.text);
+    }
+    assert_int_equal(table_load(&routes, program.routes, &e), 0);
+    assert_int_equal(table_load(&vteps, program.vteps, &e), 0);
+    assert_int_equal(table_load(&pods, program.pods, &e), 0);
+    assert_int_equal(table_load(&ports, program.ports, &e), 0);
+}
+
+static void close_tables(void)
+{
+    table_done(&routes);
+    table_done(&vteps);
+    table_done(&pods);
+    table_done(&ports);
+    program_done(&program);
+}
+
+static void compare(uint64_t clusters, bool redirect_peer)
+{
+    uint64_t first = 0, differences = 0, actions[MODEL_ANSWER + 1] = {0},
+             causes[MODEL_N_CAUSES] = {0};
+    CLEANUP_STRBUF struct strbuf want = STRBUF_INIT, got = STRBUF_INIT;
+    assert_int_equal(getrandom(&first, 4, 0), 4);
+    first = setting("TENET_EBPF_SEED", first);
+    print_message("%lu clusters from TENET_EBPF_SEED=%lu\n", (unsigned long) clusters,
+                  (unsigned long) first);
+    open_tables(redirect_peer);
+    for (seed = first; seed < first + clusters && differences < 3; seed++) {
+        rng_state = seed;
+        struct cluster c;
+        make_cluster(&c);
+        load(&c);
+        struct model_node node = {.net = &c.net, .pods = c.pods, .n_pods = c.n_pods};
+        for (size_t i = 0; i < FRAMES; i++) {
+            struct frame f;
+            make_frame(&c, &f);
+            struct model_packet p = read_frame(&f);
+            struct model_verdict v = model_judge(&node, &p);
+            strbuf_reset(&want);
+            strbuf_reset(&got);
+            expect(&c, &f, &v, &want);
+            observe(&f, &got);
+            actions[v.action]++;
+            causes[v.cause]++;
+            if (!streq(strbuf_cstr(&want), strbuf_cstr(&got))) {
+                differences++;
+                fprintf(stderr,
+                        "difference (TENET_EBPF_SEED=%lu), entry %d, port %u, from %s id %u\n"
+                        "model:   %s\nprogram: %s\nframe:  ",
+                        (unsigned long) seed, (int) f.entry, f.port, IP4_TEXT(f.outer_src),
+                        f.tunnel_id, strbuf_cstr(&want), strbuf_cstr(&got));
+                for (size_t k = 0; k < f.size; k++) {
+                    fprintf(stderr, " %02x", f.bytes[k]);
+                }
+                fprintf(stderr, "\n");
+            }
+        }
+    }
+    close_tables();
+    assert_int_equal(differences, 0);
+    /* Agreement on what never happened is none. */
+    for (size_t i = 0; i < ARRAY_SIZE(actions); i++) {
+        assert_true(actions[i] >= clusters * FRAMES / 50 || clusters < 100);
+    }
+    for (uint32_t i = 1; i < EBPF_N_CAUSES; i++) {
+        enum model_cause cause = encode_cause(i);
+        print_message("%6lu %s\n", (unsigned long) causes[cause], model_cause_name(cause));
+        assert_true(causes[cause] >= clusters * FRAMES / 1000 || clusters < 100);
+    }
+}
+
+static void programs_and_model_agree(void **state)
+{
+    (void) state;
+    compare(setting("TENET_EBPF_CLUSTERS", DEFAULT_CLUSTERS), true);
+}
+
+static void programs_without_redirect_peer_agree_too(void **state)
+{
+    (void) state;
+    compare(MIN(setting("TENET_EBPF_CLUSTERS", 100), 100), false);
+}
+
+int main(void)
+{
+    struct program_features f;
+    struct err e = {0};
+    if (program_probe(&f, &e) < 0) {
+        print_message("skipped: %s\n", e.text);
+        return 77; /* What meson counts as skipped. */
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(programs_and_model_agree),
+        cmocka_unit_test(programs_without_redirect_peer_agree_too),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
