@@ -42,6 +42,7 @@ static const char help[] =
     "(80-openshift-network.conf)\n"
     "  --cni-plugins LIST          cniPlugins: chained after ours: portmap, bandwidth (none)\n"
     "  --datapath KIND             networkConfig.datapath: ovs (default) or ebpf\n"
+    "  --ebpf-without LIST         ebpf.without: tcx, redirect_peer: not to be used (nothing)\n"
     "  --ovs-database PATH         ovs.database: ovsdb-server's socket (/run/openvswitch/db.sock)\n"
     "  --ovs-run-dir DIR           ovs.runDir: where BRIDGE.mgmt is (/run/openvswitch)\n"
     "  --ovs-bridge NAME           ovs.bridge: (br0)\n"

@@ -347,6 +347,7 @@ static struct datapath_config datapath_config(const struct agent *a)
 {
     return (struct datapath_config){.kind = a->cfg->datapath,
                                     .run_dir = a->cfg->run_dir,
+                                    .ebpf_without = a->cfg->ebpf_without,
                                     .bridge = a->cfg->ovs_bridge,
                                     .ovsdb = a->cfg->ovs_database,
                                     .ovs_rundir = a->cfg->ovs_run_dir,
@@ -550,6 +551,11 @@ static void on_link_gone(void *ctx, const char *name)
     pods_link_gone(a->pods, name);
 }
 
+static const char *switch_title(const struct agent *a, const char *of_ovs, const char *of_others)
+{
+    return streq(a->cfg->datapath, "ovs") ? of_ovs : of_others;
+}
+
 static const char *not_ready(void *ctx)
 {
     struct agent *a = ctx;
@@ -557,8 +563,8 @@ static const char *not_ready(void *ctx)
         return "the node's agent is stopping";
     }
     if (!a->switch_ready) {
-        snprintf(a->not_ready, sizeof a->not_ready, "Open vSwitch is not available: %s",
-                 a->switch_reason);
+        snprintf(a->not_ready, sizeof a->not_ready, "%s is not available: %s",
+                 switch_title(a, "Open vSwitch", "the datapath"), a->switch_reason);
         return a->not_ready;
     }
     if (!a->host_ready) {
@@ -610,10 +616,11 @@ static void on_switch_lost(void *ctx, const char *reason)
     a->switch_losses++;
     a->switch_ready = false;
     snprintf(a->switch_reason, sizeof a->switch_reason, "%s", reason);
-    log_error("Open vSwitch is gone; its packets may flow on, pods cannot be attached",
+    log_error(switch_title(a, "Open vSwitch is gone; its packets may flow on, pods cannot be attached",
+                           "the datapath lost a part; other packets flow on, pods cannot be attached"),
               "reason=\"%s\"", reason);
     if (a->phase == RUNNING || a->phase == STARTING) {
-        set_unready(a, "OpenVSwitchGone", reason);
+        set_unready(a, switch_title(a, "OpenVSwitchGone", "DatapathGone"), reason);
     }
 }
 

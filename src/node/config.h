@@ -19,6 +19,7 @@ struct node_config {
     char *run_dir, *cni_conf_dir, *cni_conf_name;
     bool chain_portmap, chain_bandwidth; /* "cniPlugins": plug-ins after ours. */
     char *datapath;                      /* "ovs" or "ebpf" */
+    char *ebpf_without;                  /* "tcx,redirect_peer"; NULL: uses what the kernel has. */
     char *ovs_database, *ovs_run_dir, *ovs_bridge;
     char *ovs_datapath_type; /* NULL: system where the kernel has it, else netdev. */
     char *metrics_address;   /* "127.0.0.1:9101"; NULL: metrics are at the agent's socket only. */

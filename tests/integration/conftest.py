@@ -82,14 +82,7 @@ def mixed(make_lab):
     lab.down(check=False)
 
 
-@pytest.fixture(scope="session")
-def mixed_subnet(make_lab):
-    lab = _cluster(make_lab, "redhat/openshift-ovs-subnet", "ms", datapath="ebpf,ebpf,ovs")
-    yield lab
-    lab.down(check=False)
-
-
-@pytest.fixture(params=["subnet", "multitenant", "mixed", "mixed_subnet"])
+@pytest.fixture(params=["subnet", "multitenant", "mixed"])
 def cluster(request):
-    """The cluster of pods under each plug-in."""
+    """The cluster of pods under each plug-in, and with each datapath."""
     return request.getfixturevalue(request.param)

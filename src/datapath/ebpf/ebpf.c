@@ -694,7 +694,7 @@ static int ebpf_check(const struct datapath_config *cfg, const struct sdn_networ
                        "cluster's plug-in %s asks for; use the datapath ovs on this node",
                        sdn_plugin_name(n->plugin));
     }
-    int r = program_probe(&f, e);
+    int r = program_probe(cfg->ebpf_without, &f, e);
     r = r < 0 ? r : devices_check(n, e);
     return r < 0 ? err_prefix(e, "networkConfig.datapath: ebpf") : 0;
 }
@@ -760,7 +760,7 @@ static int ebpf_open(struct loop *l, const struct datapath_config *cfg,
                      struct err *e)
 {
     struct program_features features;
-    int r = program_probe(&features, e);
+    int r = program_probe(cfg->ebpf_without, &features, e);
     if (r < 0) {
         return r;
     }

@@ -88,7 +88,11 @@ int hook_attach(const struct hooks *h, const char *ifname, int ifindex, int prog
     }
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     int err = rtnl_open(&r, e);
-    return err < 0 ? err : redirect_attach(r, ifindex, REDIRECT_INGRESS, FILTER_NAME, prog_fd, e);
+    err = err < 0 ? err : redirect_attach(r, ifindex, REDIRECT_INGRESS, FILTER_NAME, prog_fd, e);
+    if (err == 0) {
+        hook_forget(h, ifname); /* What an agent with tcx has left comes first as long as it is there. */
+    }
+    return err;
 }
 
 int hook_check(const struct hooks *h, const char *ifname, int ifindex, int prog_fd, struct err *e)

@@ -61,7 +61,18 @@ static bool has_tcx(void)
     return known;
 }
 
-int program_probe(struct program_features *ret, struct err *e)
+static bool is_in(const char *list, const char *word)
+{
+    for (const char *p = list; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL) {
+        size_t n = strcspn(p, ",");
+        if (n == strlen(word) && strncmp(p, word, n) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int program_probe(const char *without, struct program_features *ret, struct err *e)
 {
     /* Kernels before 5.11 count maps as locked memory. */
     setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY});
@@ -84,8 +95,9 @@ int program_probe(struct program_features *ret, struct err *e)
         return err_set(e, -EOPNOTSUPP, "the kernel has no eBPF maps by longest prefix");
     }
     ret->redirect_peer =
+        !is_in(without, "redirect_peer") &&
         libbpf_probe_bpf_helper(BPF_PROG_TYPE_SCHED_CLS, BPF_FUNC_redirect_peer, NULL) == 1;
-    ret->tcx = has_tcx();
+    ret->tcx = !is_in(without, "tcx") && has_tcx();
     return 0;
 }
 

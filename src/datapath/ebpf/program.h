@@ -15,9 +15,9 @@ struct program_features {
     bool redirect_peer; /* bpf_redirect_peer, Linux 5.10. */
     bool tcx;           /* Links at tc hooks, Linux 6.6. */
 };
-/* Asks the kernel; changes nothing.  Fails when it cannot run the programs at all, or must not for us: the error says
- * what is missing. */
-int program_probe(struct program_features *ret, struct err *e);
+/* Asks the kernel; changes nothing.  'without' ("tcx,redirect_peer"; NULL: nothing): what to do without though it has
+ * it.  Fails when it cannot run the programs at all, or must not for us: the error says what is missing. */
+int program_probe(const char *without, struct program_features *ret, struct err *e);
 
 struct program {
     struct bpf_object *object; /* Owns the descriptors. */

@@ -565,7 +565,7 @@ int main(void)
 {
     struct program_features f;
     struct err e = {0};
-    if (program_probe(&f, &e) < 0) {
+    if (program_probe(NULL, &f, &e) < 0) {
         print_message("skipped: %s\n", e.text);
         return 77; /* What meson counts as skipped. */
     }
