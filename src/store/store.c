@@ -180,10 +180,9 @@ int store_check(const struct store_write *w, uint64_t current)
 
 void store_write_report(struct store *s, const struct store_write *w)
 {
-    store_report_event(s, &(struct store_event){.key = w->key,
-                                                .value = w->value,
-                                                .prev = w->prev,
-                                                .revision = w->revision});
+    store_report_event(
+        s, &(struct store_event){
+               .key = w->key, .value = w->value, .prev = w->prev, .revision = w->revision});
     for (size_t i = 0; i < w->n_claims; i++) {
         const struct store_write_claim *claim = &w->claims[i];
         if (claim->revision) {

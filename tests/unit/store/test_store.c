@@ -264,8 +264,8 @@ static void nothing_is_done_when_a_claim_is_held(void **state)
     assert_int_equal(h->n_events, events);
     assert_int_equal(claiming(h, "/registry/s/b", "2", b, CLAIMS(IP(2)), NULL), 0);
     assert_int_equal(claiming(h, "/registry/s/b", "2", STORE_ANY, CLAIMS("x"), NULL), -EINVAL);
-    assert_int_equal(
-        claiming(h, "/registry/s/b", "2", STORE_ANY, CLAIMS("/registry/s/b"), NULL), -EINVAL);
+    assert_int_equal(claiming(h, "/registry/s/b", "2", STORE_ANY, CLAIMS("/registry/s/b"), NULL),
+                     -EINVAL);
 }
 
 static void of_many_who_claim_one_gets_it(void **state)
