@@ -7,6 +7,7 @@
 #include "base/timeutil.h"
 #include "client/client.h"
 #include "client/kubeconfig.h"
+#include "client/services.h"
 #include "controllers/recorder.h"
 #include "datapath/datapath.h"
 #include "net/process.h"
@@ -69,7 +70,8 @@ struct agent {
     bool told_unready;         /* By an Event, since it was last ready. */
     bool registered;
     struct informer *networks, *subnets, *projects;
-    struct policies *policies; /* Under ovs-networkpolicy. */
+    struct policies *policies;       /* Under ovs-networkpolicy. */
+    struct services_watch *services; /* Of all who serve them here. */
     bool master_lost;
     struct smap skipped; /* HostSubnet to the reason why it is not used. */
 
@@ -1114,6 +1116,7 @@ static void follow_master(struct agent *a)
         informer_new(a->client, a->loop, NODE_NETWORK_API, "clusternetworks", NULL, &ops, a);
     a->subnets = informer_new(a->client, a->loop, NODE_NETWORK_API, "hostsubnets", NULL,
                               &ops_with_connection, a);
+    a->services = services_watch_new(a->loop, a->client);
     settle_soon(a);
 }
 
@@ -1193,6 +1196,7 @@ static void release(struct agent *a)
         policies_end(a->policies); /* The switch keeps its flows. */
     }
     policies_free(a->policies);
+    services_watch_free(a->services);
     datapath_close(TAKE(a->datapath)); /* Those who ask at this moment see none. */
     introspect_free(a->introspect);
     informer_free(a->projects);
