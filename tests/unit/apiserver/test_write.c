@@ -87,7 +87,7 @@ static const struct refusal refusals[] = {
     {"GET", PODS "/none", NULL, NULL, 404, "NotFound", "pods \"none\" not found"},
     {"POST", "/api/v1/namespaces/none/pods", NULL, "{\"metadata\":{\"name\":\"a\"}}", 404,
      "NotFound", "namespaces \"none\" not found"},
-    {"GET", "/api/v1/services", NULL, NULL, 404, "NotFound", "could not find the requested"},
+    {"GET", "/api/v1/replicationcontrollers", NULL, NULL, 404, "NotFound", "could not find the requested"},
     {"GET", "/apis/network.openshift.io/v2/hostsubnets", NULL, NULL, 404, "NotFound", NULL},
     {"GET", "/apis/apps/v1/deployments", NULL, NULL, 404, "NotFound", NULL},
     {"GET", "/apis/apps", NULL, NULL, 404, "NotFound", NULL},
