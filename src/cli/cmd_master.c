@@ -14,8 +14,8 @@
 #include "client/kubeconfig.h"
 #include "controllers/controllers.h"
 #include "controllers/leader.h"
-#include "controllers/master_service.h"
 #include "controllers/master_config.h"
+#include "controllers/master_service.h"
 #include "net/http.h"
 #include "net/process.h"
 #include "net/rtnl.h"
@@ -58,7 +58,7 @@ struct master {
     struct service_ranges services;
     struct api_client *own; /* Of 'service'. */
     struct master_service *service;
-    uint32_t ip; /* At which nodes reach us; 0: none. */
+    uint32_t ip;   /* At which nodes reach us; 0: none. */
     char host[64]; /* Our own address, */
     int port;      /* and its port. */
     int own_port;  /* For our controllers. */
