@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "dns/dns.h"
 
-#include "base/log.h"
 #include "base/prom.h"
-
-LOG_MODULE("dns");
 
 #define CACHE_BYTES (4u << 20)
 
@@ -32,7 +29,8 @@ int dns_new(struct loop *l, const struct dns_options *o, struct dns **ret, struc
     d->zone = zone;
     d->cache = dns_cache_new(CACHE_BYTES);
     if (!o->servers || o->servers->n) {
-        d->forwarder = dns_forwarder_new(l, d->cache, o->servers, DNS_RESOLV_CONF);
+        d->forwarder = dns_forwarder_new(l, d->cache, o->servers,
+                                         o->resolv_conf ? o->resolv_conf : DNS_RESOLV_CONF);
     }
     d->options = (struct dns_server_options){
         .responder = {.zone = zone, .cache = d->cache, .recurse_all = o->recurse_all},
@@ -72,9 +70,16 @@ static void service_changed(void *ctx, const struct sdn_service *old, const stru
     }
 }
 
+static void services_synced(void *ctx)
+{
+    struct dns *d = ctx;
+    dns_zone_set_complete(d->zone);
+}
+
 void dns_follow(struct dns *d, struct services_watch *w)
 {
-    static const struct services_listener ops = {.changed = service_changed};
+    static const struct services_listener ops = {.changed = service_changed,
+                                                 .synced = services_synced};
     d->services = w;
     services_watch_add(w, &ops, d);
 }

@@ -14,9 +14,10 @@ struct dns;
 struct dns_options {
     const char *domain; /* NULL: DNS_DEFAULT_DOMAIN. */
     const struct dns_servers
-        *servers;     /* NULL: those of DNS_RESOLV_CONF; none in it: nothing is forwarded. */
-    bool recurse_all; /* See dns/respond.h. */
-    unsigned threads; /* 0: as dns_server_options says. */
+        *servers;            /* NULL: those of 'resolv_conf'; none: nothing is forwarded. */
+    const char *resolv_conf; /* NULL: DNS_RESOLV_CONF. */
+    bool recurse_all;        /* See dns/respond.h. */
+    unsigned threads;        /* 0: as dns_server_options says. */
 };
 
 int dns_new(struct loop *l, const struct dns_options *o, struct dns **ret, struct err *e);

@@ -125,7 +125,8 @@ static enum dns_reply elsewhere(const struct dns_responder *r, struct dns_counte
             dns_count(c, DNS_COUNT_FORWARDED);
             return DNS_ASK;
         }
-        *ret_size = refuse(w, DNS_SERVFAIL);
+        dns_writer_reset(w);
+        *ret_size = dns_writer_finish(w, DNS_RA, DNS_SERVFAIL);
         return DNS_SEND;
     }
     if (!rq->asked) {
@@ -177,7 +178,9 @@ static enum dns_reply respond(const struct dns_responder *r, struct dns_counters
         return elsewhere(r, c, rq, &w, &found, ret_ask, ret_size);
     }
     dns_count(c, DNS_COUNT_CLUSTER);
-    *ret_size = dns_writer_finish(&w, DNS_AA | (r->forwards && trusted ? DNS_RA : 0), found.rcode);
+    *ret_size = dns_writer_finish(
+        &w, (found.authoritative ? DNS_AA : 0) | (r->forwards && trusted ? DNS_RA : 0),
+        found.rcode);
     return DNS_SEND;
 }
 

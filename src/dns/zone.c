@@ -100,8 +100,9 @@ int dns_zone_new(const char *domain, struct dns_zone **ret, struct err *e)
     struct dns_name d, prefix;
     struct dns_zone *z = NULL;
     /* Below it are four labels of services, all of the longest kind at worst. */
-    if (dns_name_parse(domain, &d) < 0 || d.size < 2 || d.size > 64) {
-        return err_set(e, -EINVAL, "\"%s\" is not a domain of 1 to 62 characters", domain);
+    if (dns_name_parse(domain, &d) < 0 || d.size < 2 || d.size > DNS_DOMAIN_MAX + 2) {
+        return err_set(e, -EINVAL, "\"%s\" is not a domain of 1 to %d characters", domain,
+                       DNS_DOMAIN_MAX);
     }
     z = xcalloc(1, sizeof *z);
     z->domain = d;
@@ -481,6 +482,11 @@ void dns_zone_set_networks(struct dns_zone *z, const struct ip4_prefix *nets, si
         now->nets[i] = nets[i];
     }
     dns_epochs_retire(&z->epochs, atomic_exchange(&z->networks, now));
+}
+
+void dns_zone_set_complete(struct dns_zone *z)
+{
+    atomic_store(&z->complete, true);
 }
 
 void dns_zone_set_server(struct dns_zone *z, uint32_t ip)

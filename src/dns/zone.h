@@ -22,7 +22,8 @@
 #include "wire/dns.h"
 
 #define DNS_DEFAULT_DOMAIN "cluster.local"
-#define DNS_TTL 30 /* Of what there is, as in OpenShift. */
+#define DNS_DOMAIN_MAX 62 /* Characters. */
+#define DNS_TTL 30        /* Of what there is, as in OpenShift. */
 #define DNS_NEGATIVE_TTL \
     5 /* A service that was just made is found soon by those who asked too early. */
 
@@ -45,6 +46,9 @@ void dns_zone_set_pod(struct dns_zone *z, uint32_t ip, const char *ns);
  * (with none: of any address). */
 void dns_zone_set_networks(struct dns_zone *z, const struct ip4_prefix *nets, size_t n);
 bool dns_zone_is_own(const struct dns_zone *z, uint32_t ip);
+/* All services have been set once: until then what is not known is a failure and not absent, so that nobody remembers
+ * it as that. */
+void dns_zone_set_complete(struct dns_zone *z);
 /* The address of ns.dns.DOMAIN; 0: none. */
 void dns_zone_set_server(struct dns_zone *z, uint32_t ip);
 

@@ -676,10 +676,16 @@ void dns_zone_answer(const struct dns_zone *z, uint32_t client, unsigned turn, s
         ret->target = q->name;
         return;
     }
+    ret->authoritative = true;
+    if (l.deny && !atomic_load_explicit(&z->complete, memory_order_relaxed)) {
+        dns_writer_reset(w);
+        ret->authoritative = ret->elsewhere = false;
+        ret->rcode = DNS_SERVFAIL;
+        return;
+    }
     if ((l.deny || l.wildcard) && client) {
         search_for_pod(&l, &at, client);
     }
-    ret->authoritative = true;
     if (ret->elsewhere || ret->rcode) {
         return;
     }

@@ -77,6 +77,7 @@ struct dns_zone {
     struct dns_table services, reverse, pods;
     _Atomic(struct dns_networks *) networks;
     _Atomic uint32_t server, serial;
+    _Atomic bool complete;
     size_t n_services;
 };
 

@@ -54,6 +54,7 @@ static struct dns_zone *new_zone(void)
 {
     struct dns_zone *z = NULL;
     assert_int_equal(dns_zone_new("cluster.local", &z, NULL), 0);
+    dns_zone_set_complete(z);
     set(z, WEB, WEB_SLICE);
     set(z, DB, DB_SLICE);
     set(z, SIX, SIX_SLICE);
@@ -209,6 +210,21 @@ static void names_of_openshift_are_answered(void **state)
         {"kubernetes.default.endpoints.cluster.local", DNS_A, NX},
     };
     check_rows(z, 0, rows, ARRAY_SIZE(rows));
+}
+
+static void what_is_not_known_yet_is_not_denied(void **state)
+{
+    CLEANUP(dns_zone_free) struct dns_zone *z = NULL;
+    assert_int_equal(dns_zone_new("cluster.local", &z, NULL), 0);
+    set(z, WEB, WEB_SLICE);
+    static const struct row before[] = {
+        {"web" D, DNS_A, "NOERROR aa | web" D " A 172.30.0.10"},
+        {"db" D, DNS_A, "SERVFAIL"},
+    };
+    check_rows(z, 0, before, ARRAY_SIZE(before));
+    dns_zone_set_complete(z);
+    static const struct row after[] = {{"db" D, DNS_A, NX}};
+    check_rows(z, 0, after, ARRAY_SIZE(after));
 }
 
 static void a_circle_of_names_ends(void **state)
@@ -435,6 +451,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_specification_is_kept),
         cmocka_unit_test(names_of_openshift_are_answered),
+        cmocka_unit_test(what_is_not_known_yet_is_not_denied),
         cmocka_unit_test(a_circle_of_names_ends),
         cmocka_unit_test(own_networks_are_not_asked_for_elsewhere),
         cmocka_unit_test(the_search_of_a_pod_ends_at_its_first_question),
