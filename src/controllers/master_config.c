@@ -317,6 +317,13 @@ static int read_node_ports(struct reader *rd, const struct json *v, struct err *
     return r < 0 ? r : service_config_set_ports(&rd->c->services, s, e);
 }
 
+static int read_master_ip(struct reader *rd, const struct json *v, struct err *e)
+{
+    const char *s = NULL;
+    int r = need_string(v, &s, e);
+    return r < 0 ? r : service_config_set_master_ip(&rd->c->services, s, e);
+}
+
 static int read_plugin(struct reader *rd, const struct json *v, struct err *e)
 {
     const char *s = NULL;
@@ -606,6 +613,7 @@ static const struct {
     {"networkConfig", "mtu", read_mtu},
     {"kubernetesMasterConfig", "servicesNodePortRange", read_node_ports},
     {"kubernetesMasterConfig", "servicesSubnet", read_service},
+    {"kubernetesMasterConfig", "masterIP", read_master_ip},
     {"servingInfo", "bindAddress", read_bind_address},
     {"servingInfo", "tls", read_tls},
     {"servingInfo", "pkiDir", read_pki_dir},
