@@ -31,7 +31,6 @@
 
 LOG_MODULE("master");
 
-#define MAX_CONFIG (1u << 20)
 #define ACTIVATION_FIRST_FD 3
 #define RENEWAL_MS (24 * 3600000ull)
 #define LEASE_NAMESPACE "kube-system"
@@ -127,24 +126,6 @@ static const char help[] =
 
 /* ---- configuration ---- */
 
-static int read_config(const char *path, struct master_config *c, struct err *e)
-{
-    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT_MAX(MAX_CONFIG);
-    CLEANUP(json_free) struct json *v = NULL;
-    int r = file_read(path, MAX_CONFIG, &text, e);
-    if (r < 0) {
-        return r;
-    }
-    r = yaml_parse(strbuf_cstr(&text), text.size, &v, e);
-    if (r == 0) {
-        r = master_config_read(c, v, e);
-    }
-    if (r < 0) {
-        err_prefix(e, "%s", path);
-    }
-    return r;
-}
-
 /* Values of options, applied after the file whatever their place on the line. */
 struct option_value {
     const char *name, *value;
@@ -208,7 +189,7 @@ static int parse_options(int argc, char **argv, struct master_config *c, struct 
                              "--kubeconfig goes with --controllers-only: else the master "
                              "serves the API itself");
     }
-    if (ret->config && read_config(ret->config, c, &e) < 0) {
+    if (ret->config && master_config_load(ret->config, c, &e) < 0) {
         return command_fail(&e, NULL);
     }
     unsigned given = 0;
@@ -351,7 +332,7 @@ void master_reread_config(const char *path)
     if (!path) {
         return;
     }
-    if (read_config(path, &c, &e) < 0) {
+    if (master_config_load(path, &c, &e) < 0) {
         log_warn("configuration not read again", "error=\"%s\"", e.text);
     } else if (c.log_level && log_set_levels(c.log_level, bad) < 0) {
         log_warn("configuration not read again", "error=\"logLevel: %s is not a level\"", bad);

@@ -4,7 +4,10 @@
 #include "api/kind.h"
 #include "base/mem.h"
 #include "net/pki.h"
+#include "net/process.h"
+#include "wire/yaml.h"
 
+#define MAX_CONFIG (1u << 20) /* Bytes of a file. */
 #define HOST_MAX 63
 #define LEASE_TTL_MIN 3
 #define LEASE_TTL_MAX 3600
@@ -984,4 +987,22 @@ bool master_config_is_loopback(const struct master_config *c)
     uint32_t addr = 0;
     return split_address(c->bind_address, host, &port) == 0 &&
            (streq(host, "localhost") || (ip4_parse(host, &addr) == 0 && addr >> 24 == 127));
+}
+
+int master_config_load(const char *path, struct master_config *c, struct err *e)
+{
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT_MAX(MAX_CONFIG);
+    CLEANUP(json_free) struct json *v = NULL;
+    int r = file_read(path, MAX_CONFIG, &text, e);
+    if (r < 0) {
+        return r;
+    }
+    r = yaml_parse(strbuf_cstr(&text), text.size, &v, e);
+    if (r == 0) {
+        r = master_config_read(c, v, e);
+    }
+    if (r < 0) {
+        err_prefix(e, "%s", path);
+    }
+    return r;
 }
