@@ -82,7 +82,7 @@ _tenet() {
         fi
         ;;
     lab)
-        words="up down status project node pod exec ovs master --name --nodes --masters --plugin --store --tls --label --port --output --help"
+        words="up down status project node pod exec ovs master --name --nodes --masters --plugin --store --tls --label --port --no-service-links --output --help"
         ;;
     token)
         words="create list delete --ttl --description --write-kubeconfig --kubeconfig --server --help"
