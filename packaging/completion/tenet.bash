@@ -34,13 +34,13 @@ _tenet_kind() {
 
 _tenet() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-    local kinds="nodes namespaces pods events secrets serviceaccounts roles clusterroles rolebindings clusterrolebindings certificatesigningrequests clusternetworks hostsubnets netnamespaces networkpolicies adminnetworkpolicies baselineadminnetworkpolicies"
+    local kinds="nodes namespaces pods services endpoints endpointslices events secrets serviceaccounts roles clusterroles rolebindings clusterrolebindings certificatesigningrequests clusternetworks hostsubnets netnamespaces networkpolicies adminnetworkpolicies baselineadminnetworkpolicies"
     local connect="--kubeconfig --server --namespace --help"
     local agents="--lab --socket --kubeconfig --server --help"
     local words=""
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W "master node lab store get create delete describe adm token trace check help --help --version" -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W "master node lab store get create delete describe idle adm token trace check help --help --version" -- "$cur")
         return
     fi
     case $prev in
@@ -106,6 +106,12 @@ _tenet() {
     describe)
         words="--selector --all-namespaces $connect"
         ;;
+    idle)
+        words="--selector --all --dry-run $connect"
+        if [[ $cur != -* ]]; then
+            words=$(_tenet_names services)
+        fi
+        ;;
     trace)
         words="--output $agents"
         if [[ $cur != -* ]]; then
@@ -128,7 +134,7 @@ _tenet() {
         fi
         ;;
     help)
-        words="master node lab store get create delete describe adm token trace check"
+        words="master node lab store get create delete describe idle adm token trace check"
         ;;
     esac
     case ${COMP_WORDS[1]} in

@@ -57,9 +57,9 @@ static void add_service(struct json *env, const struct json *service, const char
     CLEANUP_FREE char *name = variable(json_path_string(service, "metadata", "name", NULL));
     json_append(env, json_stringf("%s_SERVICE_HOST=%s", name, ip));
     if (json_count(ports)) {
-        json_append(env, json_stringf("%s_SERVICE_PORT=%lld", name,
-                                      (long long) json_get_int_or(
-                                          json_get(json_at(ports, 0), "port"), 0)));
+        json_append(
+            env, json_stringf("%s_SERVICE_PORT=%lld", name,
+                              (long long) json_get_int_or(json_get(json_at(ports, 0), "port"), 0)));
     }
     for (size_t i = 0; i < json_count(ports); i++) {
         add_port(env, name, ip, json_at(ports, i), i == 0);

@@ -254,6 +254,80 @@ def test_many_endpoints_are_cut_into_slices(master, ns):
     assert len(set(before.items()) - set(after.items())) == 1, "one slice changed"
 
 
+# ---- idling ----
+
+WIDGETS = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "widgets.idle.example"},
+           "spec": {"group": "idle.example", "scope": "Namespaced",
+                    "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
+                    "versions": [{"name": "v1", "served": True, "storage": True,
+                                  "subresources": {"scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}},
+                                  "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}]}}
+IDLED_AT, TARGETS, PREVIOUS = (f"idling.alpha.openshift.io/{x}" for x in ("idled-at", "unidle-targets", "previous-scale"))
+
+
+def tenet(master, *args, check=True):
+    return run([TENET, *args, "--server", f"http://127.0.0.1:{master.port}"], check=check)
+
+
+def test_services_are_idled_and_come_back_when_they_are_wanted(master, ns):
+    path, widgets = f"/api/v1/namespaces/{ns}", f"/apis/idle.example/v1/namespaces/{ns}/widgets"
+    assert master.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", WIDGETS)[0] == 201
+    wait_for("the kind", lambda: master.call("GET", widgets)[0] == 200)
+    widget = {"apiVersion": "idle.example/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"replicas": 2}}
+    code, widget = master.call("POST", widgets, widget)
+    assert code == 201, widget
+    owner = {"apiVersion": "idle.example/v1", "kind": "Widget", "name": "w", "uid": widget["metadata"]["uid"], "controller": True}
+
+    def pods_of_widget(*numbers):
+        """What a controller of widgets would do."""
+        for i in numbers:
+            body = pod(f"w{i}", {"app": "w"})
+            body["metadata"]["ownerReferences"] = [owner]
+            assert master.call("POST", f"{path}/pods", body)[0] == 201
+            patch(master, f"{path}/pods/w{i}/status", status(f"10.131.0.{i + 2}"))
+
+    def annotations(kind):
+        return master.call("GET", f"{path}/{kind}/web")[1]["metadata"].get("annotations", {})
+
+    def replicas():
+        return master.call("GET", f"{widgets}/w/scale")[1]["spec"].get("replicas", 0)
+
+    assert master.call("POST", f"{path}/services", service("web", {"selector": {"app": "w"}}))[0] == 201
+    assert master.call("POST", f"{path}/services", service("bare", {"selector": {"app": "none"}}))[0] == 201
+    pods_of_widget(0, 1)
+    wait_endpoints(master, ns, "web", {("10.131.0.2", 80), ("10.131.0.3", 80)})
+    out = tenet(master, "idle", "-n", ns, "web", "--dry-run").stdout
+    assert "(dry run)" in out and replicas() == 2 and IDLED_AT not in annotations("services")
+    r = tenet(master, "idle", "-n", ns, "bare", check=False)
+    assert r.returncode == 1 and "has nothing to be idled" in r.stderr
+    out = tenet(master, "idle", "-n", ns, "--all").stdout.splitlines()
+    assert out == [f'The service "{ns}/web" has been marked as idled',
+                   f'The service "{ns}/web" will unidle Widget.idle.example "{ns}/w" to 2 replicas once it receives traffic',
+                   f'Widget.idle.example "{ns}/w" has been idled']
+    assert replicas() == 0
+    for kind in ("services", "endpoints"):
+        assert json.loads(annotations(kind)[TARGETS]) == [{"kind": "Widget", "name": "w", "group": "idle.example", "replicas": 2}]
+    got = master.call("GET", f"{widgets}/w")[1]["metadata"]["annotations"]
+    assert got[PREVIOUS] == "2" and got[IDLED_AT] == annotations("services")[IDLED_AT]
+    for i in range(2):
+        assert master.call("DELETE", f"{path}/pods/w{i}?gracePeriodSeconds=0")[0] == 200
+    wait_endpoints(master, ns, "web", ())
+    assert IDLED_AT in annotations("services")
+    # An event from before it was idled wakes nobody; one of now does.
+    event = {"metadata": {"name": "old"}, "involvedObject": {"kind": "Service", "namespace": ns, "name": "web"},
+             "reason": "NeedPods", "type": "Normal", "message": "The service needs pods",
+             "firstTimestamp": "2020-01-01T00:00:00Z", "lastTimestamp": "2020-01-01T00:00:00Z", "count": 1}
+    assert master.call("POST", f"{path}/events", event)[0] == 201
+    now = annotations("services")[IDLED_AT]
+    assert master.call("POST", f"{path}/events", {**event, "metadata": {"name": "new"}, "firstTimestamp": now, "lastTimestamp": now})[0] == 201
+    wait_for("the scale of before", lambda: replicas() == 2)
+    wait_for("its annotations to go", lambda: not {IDLED_AT, PREVIOUS} & set(
+        master.call("GET", f"{widgets}/w")[1]["metadata"].get("annotations", {})))
+    wait_for("the targets to go", lambda: TARGETS not in annotations("services") and IDLED_AT in annotations("services"))
+    pods_of_widget(2)
+    wait_for("the end of idling", lambda: not any({IDLED_AT, TARGETS} & set(annotations(k)) for k in ("services", "endpoints")))
+
+
 # ---- allocation ----
 
 def distinct(services):

@@ -25,10 +25,10 @@ static const char services[] =
     "{\"metadata\":{\"namespace\":\"default\",\"name\":\"router\"},\"spec\":{\"clusterIP\":"
     "\"172.30.0.13\",\"ports\":[{\"port\":80}]}}]";
 
-#define KUBERNETES                                                                              \
-    "KUBERNETES_SERVICE_HOST=172.30.0.1 KUBERNETES_SERVICE_PORT=443 "                           \
-    "KUBERNETES_SERVICE_PORT_HTTPS=443 KUBERNETES_PORT=tcp://172.30.0.1:443 "                   \
-    "KUBERNETES_PORT_443_TCP=tcp://172.30.0.1:443 KUBERNETES_PORT_443_TCP_PROTO=tcp "           \
+#define KUBERNETES                                                                    \
+    "KUBERNETES_SERVICE_HOST=172.30.0.1 KUBERNETES_SERVICE_PORT=443 "                 \
+    "KUBERNETES_SERVICE_PORT_HTTPS=443 KUBERNETES_PORT=tcp://172.30.0.1:443 "         \
+    "KUBERNETES_PORT_443_TCP=tcp://172.30.0.1:443 KUBERNETES_PORT_443_TCP_PROTO=tcp " \
     "KUBERNETES_PORT_443_TCP_PORT=443 KUBERNETES_PORT_443_TCP_ADDR=172.30.0.1 "
 
 static void expect(const char *namespace, bool links, const char *want)
