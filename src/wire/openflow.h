@@ -245,10 +245,7 @@ void of_put_meter_mod(struct strbuf *out, uint32_t xid, bool modify, uint32_t me
                       uint32_t burst);
 /* 7.3.2: 'miss_send_len' other than 0 makes Open vSwitch send packet-ins to this connection. */
 void of_put_set_config(struct strbuf *out, uint32_t xid, uint16_t miss_send_len);
-/* 7.3.6: sends 'packet' out of 'port'. */
-void of_put_packet_out(struct strbuf *out, uint32_t xid, uint32_t port, const void *packet,
-                       size_t size);
-/* As if 'packet' had come from port 'in_port' to table 't', with 'value' in register 'reg'. */
+/* 7.3.6: as if 'packet' had come from port 'in_port' to table 't', with 'value' in register 'reg'. */
 void of_put_packet_in_table(struct strbuf *out, uint32_t xid, uint32_t in_port, uint8_t table,
                             unsigned reg, uint32_t value, const void *packet, size_t size);
 /* NXT_CT_FLUSH (Open vSwitch 3.1): forgets the IPv4 connections of 'zone' that are like this; 0: any. */

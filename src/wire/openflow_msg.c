@@ -194,40 +194,17 @@ void of_put_meter_mod(struct strbuf *out, uint32_t xid, bool modify, uint32_t me
     }
 }
 
-/* The message up to its actions, of that size; NULL: no room.  The packet follows them. */
-static uint8_t *packet_out_room(struct strbuf *out, uint32_t xid, uint32_t in_port, size_t actions,
-                                const void *packet, size_t size)
-{
-    enum { FIXED = 16 }; /* Buffer, in_port, length of the actions, padding. */
-    uint8_t *p = msg_room(out, OF_TYPE_PACKET_OUT, OF_HEADER_SIZE + FIXED + actions + size, xid);
-    if (!p) {
-        return NULL;
-    }
-    be32_put(p + 8, UINT32_MAX); /* OFP_NO_BUFFER */
-    be32_put(p + 12, in_port);
-    be16_put(p + 16, (uint16_t) actions);
-    p += OF_HEADER_SIZE + FIXED;
-    memcpy(p + actions, packet, size);
-    return p;
-}
-
-void of_put_packet_out(struct strbuf *out, uint32_t xid, uint32_t port, const void *packet,
-                       size_t size)
-{
-    enum { ACTION = 16 };
-    uint8_t *p = packet_out_room(out, xid, OF_PORT_CONTROLLER, ACTION, packet, size);
-    if (p) {
-        be16_put(p + 2, ACTION); /* Type 0, OFPAT_OUTPUT */
-        be32_put(p + 4, port);
-    }
-}
-
 void of_put_packet_in_table(struct strbuf *out, uint32_t xid, uint32_t in_port, uint8_t table,
                             unsigned reg, uint32_t value, const void *packet, size_t size)
 {
-    enum { SET = 16, RESUBMIT = 16 };
-    uint8_t *p = packet_out_room(out, xid, in_port, SET + RESUBMIT, packet, size);
+    enum { FIXED = 16, SET = 16, RESUBMIT = 16 }; /* Buffer, in_port, length of actions, padding. */
+    uint8_t *p =
+        msg_room(out, OF_TYPE_PACKET_OUT, OF_HEADER_SIZE + FIXED + SET + RESUBMIT + size, xid);
     if (p) {
+        be32_put(p + 8, UINT32_MAX); /* OFP_NO_BUFFER */
+        be32_put(p + 12, in_port);
+        be16_put(p + 16, SET + RESUBMIT);
+        p += OF_HEADER_SIZE + FIXED;
         be16_put(p, ACT_SET_FIELD);
         be16_put(p + 2, SET);
         be32_put(p + 4, NXM_REG(reg));
@@ -239,6 +216,7 @@ void of_put_packet_in_table(struct strbuf *out, uint32_t xid, uint32_t in_port, 
         be16_put(p + 8, NX_RESUBMIT_TABLE);
         be16_put(p + 10, (uint16_t) OF_PORT_IN_PORT);
         p[12] = table;
+        memcpy(p + RESUBMIT, packet, size);
     }
 }
 
