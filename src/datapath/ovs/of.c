@@ -67,6 +67,8 @@ struct of {
     size_t n_changes;
     uint32_t first_xid;
     bool failed;
+    bool at_once; /* The commit was sent with it. */
+    bool proven;  /* This switch took flows of pods, so it takes more of them. */
 };
 
 static const struct conn_ops conn_callbacks;
@@ -302,8 +304,22 @@ static void taken(struct of *o)
     o->trouble[0] = '\0';
 }
 
+static bool adds_pods_only(const struct of *o)
+{
+    for (size_t i = 0; i < o->n_changes; i++) {
+        uint64_t kind = pipeline_group(o->changes[i].flow->cookie) >> 48;
+        if (o->changes[i].command != OF_FLOW_ADD ||
+            (kind != PIPELINE_POD && kind != PIPELINE_VNID)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Open vSwitch leaves out a change that it refuses, says so, and would commit the rest.  So the bundle is
- * closed first, and committed only when the answer shows that all of it was taken. */
+ * closed first, and committed only when the answer shows that all of it was taken.  But while pods wait to be attached
+ * the commit goes with it: their flows only add to what there is, and the switch took such flows before.  Should it
+ * refuse one of them nonetheless, what it took is found by a dump, as after every refusal. */
 void of_sync(struct of *o)
 {
     if (o->state == REFUSED && o->table->n_wanted < o->refused_wanted) {
@@ -337,6 +353,10 @@ void of_sync(struct of *o)
         }
     }
     of_put_bundle_control(out, close_xid(o), o->bundle, OF_BUNDLE_CLOSE);
+    o->at_once = o->proven && adds_pods_only(o);
+    if (o->at_once) {
+        of_put_bundle_control(out, close_xid(o) + 1, o->bundle, OF_BUNDLE_COMMIT);
+    }
     o->stats.bundles++;
     o->stats.flow_mods += n;
 }
@@ -372,6 +392,10 @@ static int on_bundle_reply(struct of *o, const struct of_msg *m, struct err *e)
     if (r < 0) {
         return r;
     }
+    if (closed && o->at_once) {
+        o->state = COMMITTING;
+        return 0;
+    }
     if (closed) {
         of_put_bundle_control(conn_out(o->conn), close_xid(o) + 1, o->bundle,
                               o->failed ? OF_BUNDLE_DISCARD : OF_BUNDLE_COMMIT);
@@ -382,6 +406,12 @@ static int on_bundle_reply(struct of *o, const struct of_msg *m, struct err *e)
         }
         return 0;
     }
+    if (o->failed) {
+        o->proven = false;
+        on_refused(o);
+        return 0;
+    }
+    o->proven = o->proven || adds_pods_only(o);
     bundle_end(o, true);
     taken(o);
     ready(o);
@@ -503,6 +533,7 @@ static void on_closed(void *ctx, const char *reason)
         query_fail(q, -ENOTCONN, "the OpenFlow connection to ovs-vswitchd broke");
     }
     o->state = DOWN;
+    o->proven = false;
     o->trouble[0] = '\0';
     loop_timer_disarm(o->timer);
     free(o->changes);
