@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "controllers/recorder.h"
 
+#include <stdio.h>
 #include <string.h>
 
 LOG_MODULE("services");
