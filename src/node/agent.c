@@ -1040,6 +1040,7 @@ static void view(void *ctx, struct introspect_view *ret)
         .subnets = a->subnets,
         .projects = a->projects,
         .policy = a->policies ? policies_compiler(a->policies) : NULL,
+        .services = a->pod_services,
         .skipped = smap_size(&a->skipped),
         .switch_losses = a->switch_losses,
         .host_losses = a->host_losses,
