@@ -459,7 +459,7 @@ def test_udp_goes_elsewhere_when_its_endpoint_ends(one):
         assert s.metrics()["tenet_node_services_udp_ended_total"] > 0
         for t, who in zip(talkers, first):
             t.kill()
-            rest = t.communicate()[0].split()
+            rest = t.stdout.read().split()
             assert who == gone.ip or rest == [], rest
     finally:
         for t in talkers:
