@@ -237,10 +237,8 @@ bool explain_agrees(const struct explain_outcome *o, const struct model_verdict 
 
 const char *explain_action_name(enum model_action a)
 {
-    static const char *const names[] = {[MODEL_DROP] = "drop",
-                                        [MODEL_DELIVER] = "deliver",
-                                        [MODEL_HOST] = "host",
-                                        [MODEL_TUNNEL] = "tunnel",
-                                        [MODEL_ANSWER] = "answer"};
+    static const char *const names[] = {
+        [MODEL_DROP] = "drop",     [MODEL_DELIVER] = "deliver", [MODEL_HOST] = "host",
+        [MODEL_TUNNEL] = "tunnel", [MODEL_ANSWER] = "answer",   [MODEL_TRANSLATE] = "translate"};
     return names[a];
 }
