@@ -402,9 +402,31 @@ const struct service_flows *services_flows(const struct services *s)
     return s->flows;
 }
 
-const struct services_watch *services_of(const struct services *s)
+struct model_list {
+    const struct services *services;
+    struct model_service *list;
+    size_t n;
+};
+
+static void add_to_model(void *ctx, const struct sdn_service *v)
 {
-    return s->watch;
+    struct model_list *m = ctx;
+    const struct services *s = m->services;
+    struct sdn_vnids vnids = {.id = SDN_VNID_NOBODY};
+    struct err e = {0};
+    if (s->compares_vnids) {
+        s->ops->vnids(s->ctx, v->namespace, &vnids, &e);
+    }
+    m->list[m->n++] = (struct model_service){v, vnids.id, vnids.moving, vnids.also};
+}
+
+size_t services_for_model(const struct services *s, struct model_service **ret)
+{
+    struct model_list m = {.services = s};
+    m.list = xcalloc(services_watch_count(s->watch) + 1, sizeof *m.list);
+    services_watch_each(s->watch, add_to_model, &m);
+    *ret = m.list;
+    return m.n;
 }
 
 void services_get_stats(const struct services *s, struct services_stats *ret)

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from lab import wait_for
+from lab import TENET, environment, run, wait_for
 from traffic import ECHO, TALKER, finish, start
 
 PLUGINS = ["redhat/openshift-ovs-subnet", "redhat/openshift-ovs-multitenant", "redhat/openshift-ovs-networkpolicy"]
@@ -348,6 +348,12 @@ def test_terminating_endpoints_serve_when_no_other_is_left(one):
     assert wait_for("it to answer", lambda: s.who(s.a, f"tcp:{ip}:80:6") == [{s.b.ip}])
 
 
+def tenet(s, *args, **kw):
+    env = environment()
+    env["KUBECONFIG"] = s.lab.kubeconfig
+    return run([TENET, *args], env=env, **kw)
+
+
 def storm_counts(p):
     p.send_signal(10)  # SIGUSR1
     return json.loads(p.stdout.readline())
@@ -503,16 +509,10 @@ def test_projects_that_join_part_and_become_global(one):
     assert reached() == [False, False]
     for args, want in ((["join-projects", "--to=red", "blue"], True), (["isolate-projects", "blue"], False),
                        (["make-projects-global", "red"], True), (["isolate-projects", "red"], False)):
-        s.lab.cmd("-o", "json", "status")
-        adm(s, *args)
+        tenet(s, "adm", "pod-network", *args)
         wait_for(f"the effect of {args}", lambda: reached() == [want, want])
 
 
-def adm(s, *args):
-    from lab import TENET, environment, run
-    env = environment()
-    env["KUBECONFIG"] = s.lab.kubeconfig
-    run([TENET, "adm", "pod-network", *args], env=env)
 
 
 def test_idle_service_asks_for_pods_and_keeps_who_called(any_plugin):
@@ -556,3 +556,34 @@ print(s.recv(64).decode())
     s.endpoints("large", [s.c], port=9999)
     wait_for("the other port", lambda: [f for f in s.translates(ip, s.c.ip) if ":9999" in f])
     assert wait_for("refusal", lambda: s.who(s.a, f"udp:{ip}:80:1", f"tcp:{ip}:80:1") == [{"ECONNREFUSED"}] * 2)
+
+
+def test_trace_through_services(any_plugin):
+    s = any_plugin
+    far, near, own = s.service("far", [s.c]), s.service("near", [s.b], type="NodePort"), s.service("own", [s.a])
+    empty = s.service("empty", [])
+
+    def trace(to, port=80, source="red/a", code=0):
+        r = tenet(s, "trace", "--lab", s.lab.name, "-o", "json", source, to, "tcp", str(port), check=False)
+        assert r.returncode == code, r.stdout + r.stderr
+        return json.loads(r.stdout)
+
+    for to, pod, halves in (("red/far", s.c, 2), (far, s.c, 2), (near, s.b, 1), ("red/own", s.a, 1)):
+        t = trace(to)
+        service = t["halves"][0]["service"]
+        assert service["endpoint"] == pod.ip and service["endpointPort"] == PORT and service["endpoints"] == 1
+        assert len(t["halves"]) == halves and t["verdict"]["action"] == "deliver" and t["verdict"]["agreed"], t
+    t = trace(s.nodes["node2"], s.node_ports("near")["tcp"])
+    assert t["halves"][0]["service"]["name"] == "red/near" and t["verdict"]["action"] == "deliver"
+    assert trace(empty, code=1)["verdict"]["cause"] == "service-without-endpoints"
+    assert trace(far, 81, code=1)["verdict"]["cause"] == "service-not-available"
+    foreign = trace("red/far", source="blue/x", code=1 if "multitenant" in s.plugin else 0)
+    if "multitenant" in s.plugin:
+        assert foreign["verdict"]["cause"] == "service-of-other-project"
+    text = tenet(s, "trace", "--lab", s.lab.name, "red/a", "red/far", "tcp", "80").stdout
+    assert f"to service red/far port 80: endpoint {s.c.ip}:{PORT}, one of 1" in text
+    # Each rule is somebody's, and says what it is there for.
+    flows = json.loads(tenet(s, "node", "flows", "--lab", s.lab.name, "--node", "node1", "-o", "json").stdout)
+    flows = flows[0]["flows"]
+    assert not [f for f in flows if not f["meaning"] or f["object"] == "unknown"], flows
+    assert [f for f in flows if f["object"] == "service red/far"]
