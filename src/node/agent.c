@@ -25,6 +25,7 @@
 #include "node/pods.h"
 #include "node/policies.h"
 #include "node/registration.h"
+#include "node/resolver.h"
 #include "node/services.h"
 
 #include <fcntl.h>
@@ -73,6 +74,7 @@ struct agent {
     struct informer *networks, *subnets, *projects;
     struct policies *policies;       /* Under ovs-networkpolicy. */
     struct services_watch *services; /* Of all who serve them here. */
+    struct resolver *resolver;       /* NULL: pods get no DNS from here. */
     struct services *pod_services;   /* Those of pods, in the switch. */
     bool master_lost;
     struct smap skipped; /* HostSubnet to the reason why it is not used. */
@@ -531,6 +533,7 @@ static void pod_attaching(void *ctx, const struct dp_pod *pod)
     if (a->policies) {
         policies_attach(a->policies, pod);
     }
+    resolver_set_pod(a->resolver, pod->ip, pod->pod_namespace);
 }
 
 static void pod_detached(void *ctx, const struct dp_pod *pod)
@@ -538,6 +541,32 @@ static void pod_detached(void *ctx, const struct dp_pod *pod)
     struct agent *a = ctx;
     if (a->policies) {
         policies_detach(a->policies, pod);
+    }
+    resolver_set_pod(a->resolver, pod->ip, NULL);
+}
+
+/* ---- DNS ---- */
+
+static struct json *pod_dns(void *ctx, const char *project)
+{
+    struct agent *a = ctx;
+    return resolver_dns(a->resolver, project);
+}
+
+static void dns_trouble(void *ctx, const char *text)
+{
+    struct agent *a = ctx;
+    tell_node(a, text ? EVENT_WARNING : EVENT_NORMAL, text ? "DNSNotListening" : "DNSListening",
+              text ? text : "DNS is answered at the node's gateway");
+}
+
+/* Pods that were attached before this agent was. */
+static void tell_resolver_pods(struct agent *a)
+{
+    size_t n;
+    const struct dp_pod *const *pods = datapath_pods(a->datapath, &n);
+    for (size_t i = 0; i < n; i++) {
+        resolver_set_pod(a->resolver, pods[i]->ip, pods[i]->pod_namespace);
     }
 }
 
@@ -588,6 +617,7 @@ static void on_inventory(void *ctx)
     datapath_pods(a->datapath, &n);
     log_debug("inventory", "pods=%zu", n);
     a->inventory = true;
+    tell_resolver_pods(a);
     settle(a);
 }
 
@@ -786,6 +816,7 @@ static void begin(struct agent *a, struct sdn_network *n)
                                          .detached = pod_detached,
                                          .look_up = pod_look_up,
                                          .host_ports = pod_host_ports,
+                                         .dns = pod_dns,
                                          .not_ready = not_ready,
                                          .trouble = pod_trouble};
     struct pods_config pc = {
@@ -802,6 +833,7 @@ static void begin(struct agent *a, struct sdn_network *n)
     loop_timer_disarm(a->wait);
     a->phase = STARTING;
     adopt(a, n);
+    resolver_set_network(a->resolver, &a->net);
     follow_projects(a, a->net.plugin);
 }
 
@@ -814,6 +846,7 @@ static void put_into_effect(struct agent *a)
         pods_isolate_unknown(a->pods);
     }
     follow_policies(a);
+    resolver_set_network(a->resolver, &a->net);
     services_begin(a->pod_services, a->datapath, &a->net);
     datapath_set_network(a->datapath, &a->net);
     a->network_set = true;
@@ -1045,6 +1078,7 @@ static void view(void *ctx, struct introspect_view *ret)
         .switch_losses = a->switch_losses,
         .host_losses = a->host_losses,
         .master_losses = a->master_losses,
+        .resolver = a->resolver,
     };
     const char *why = not_ready(a);
     if (a->phase == WAITING) {
@@ -1125,7 +1159,7 @@ static int find_address(struct agent *a, struct err *e)
                              IP4_TEXT(a->cfg->node_ip));
 }
 
-static void follow_master(struct agent *a)
+static int follow_master(struct agent *a, struct err *e)
 {
     static const struct informer_ops ops = {
         .changed = object_changed, .deleted = object_deleted, .synced = objects_synced};
@@ -1147,6 +1181,9 @@ static void follow_master(struct agent *a)
     a->services = services_watch_new(a->loop, a->client);
     a->pod_services = services_new(a->loop, a->services, a->client, a->cfg->node_name, &sops, a);
     settle_soon(a);
+    struct resolver_config dc = {
+        .loop = a->loop, .node = a->cfg, .services = a->services, .trouble = dns_trouble, .ctx = a};
+    return resolver_new(&dc, &a->resolver, e);
 }
 
 static int connect_master(struct agent *a, struct err *e)
@@ -1210,8 +1247,7 @@ static int start(struct agent *a, struct err *e)
     cniconf_remove(&a->conf); /* One that a killed agent left would say that we are ready. */
     log_info("starting", "node=%s ip=%s master=%s version=" TENET_VERSION, a->cfg->node_name,
              IP4_TEXT(a->host_ip), api_client_server(a->client));
-    follow_master(a);
-    return 0;
+    return follow_master(a, e);
 }
 
 static void release(struct agent *a)
@@ -1225,6 +1261,7 @@ static void release(struct agent *a)
         policies_end(a->policies); /* The switch keeps its flows. */
     }
     policies_free(a->policies);
+    resolver_free(TAKE(a->resolver));
     services_free(a->pod_services);
     services_watch_free(a->services);
     datapath_close(TAKE(a->datapath)); /* Those who ask at this moment see none. */

@@ -562,6 +562,7 @@ def test_trace_through_services(any_plugin):
     s = any_plugin
     far, near, own = s.service("far", [s.c]), s.service("near", [s.b], type="NodePort"), s.service("own", [s.a])
     empty = s.service("empty", [])
+    assert s.a.can_ping(s.c.ip)  # what the switch has no neighbour for it cannot trace to the end
 
     def trace(to, port=80, source="red/a", code=0):
         r = tenet(s, "trace", "--lab", s.lab.name, "-o", "json", source, to, "tcp", str(port), check=False)
