@@ -4,7 +4,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "node/conntrack.h"
+#include "net/conntrack.h"
 #include "node/host.h"
 #include "node/monitor.h"
 #include "node/nat.h"
@@ -77,6 +77,22 @@ static size_t add_changed(const struct nat_port *a, size_t n_a, const struct nat
     return n;
 }
 
+struct port_list {
+    uint16_t *ports;
+    size_t n;
+};
+
+static bool is_to_port(void *ctx, const struct conntrack_flow *f)
+{
+    const struct port_list *l = ctx;
+    for (size_t i = 0; i < l->n; i++) {
+        if (l->ports[i] == f->to_port) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The rules are in force: what was sent on under those before is not any longer. */
 static void forget_changed(struct keeper *k)
 {
@@ -86,7 +102,7 @@ static void forget_changed(struct keeper *k)
     /* At the start it is not known what was before; most likely the same. */
     err_clear(&k->forget_error);
     if (k->had && n) {
-        conntrack_forget_udp(ports, n, &k->forget_error);
+        conntrack_forget_udp(is_to_port, &(struct port_list){ports, n}, &k->forget_error);
     }
     free(k->had_ports);
     k->had_ports = TAKE(k->job_ports);
