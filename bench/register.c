@@ -59,7 +59,8 @@ static void world_open(struct world *w, const char *dir, const char *name)
 {
     CLEANUP_FREE char *path = xasprintf("%s/%s.db", dir, name);
     struct store_config sc = {.backend = "sqlite", .path = path};
-    struct apiserver_config ac = {.ready = on_ready, .ctx = w, .max_inflight = 100000};
+    struct apiserver_config ac = {
+        .ready = on_ready, .ctx = w, .max_inflight = 100000, .max_queued = 100000};
     struct err e = {0};
     int fd = -1;
     *w = (struct world){.loop = loop_new()};

@@ -8,6 +8,7 @@ Starts a master for each way on loopback, opens the watches, and reads the growt
 usage: watches.py [--build build] [--clients 1000] [--watches 5]
 """
 import argparse
+import base64
 import json
 import pathlib
 import re
@@ -29,7 +30,7 @@ class Master:
         self.dir = pathlib.Path(self.tmp.name)
         serving = {"bindAddress": "127.0.0.1:0", "tls": "off"}
         if tls:
-            serving.update(tls="auto", pkiDir=str(self.dir / "pki"), requireClientCert=False)
+            serving.update(tls="auto", pkiDir=str(self.dir / "pki"))
         (self.dir / "c").write_text(json.dumps({
             "servingInfo": serving, "storage": {"backend": "memory"},
             "limits": {"maxConnectionsPerClient": 1000000, "maxRequestsQueued": 1000000}}))
@@ -40,7 +41,16 @@ class Master:
                 sys.exit(text)
             time.sleep(0.02)
         self.port = int(re.search(r"address=127\.0\.0\.1:(\d+)", text)[1])
-        self.context = ssl.create_default_context(cafile=str(self.dir / "pki/ca.crt")) if tls else None
+        self.context = self.as_administrator() if tls else None
+
+    def as_administrator(self):
+        config = (self.dir / "pki/admin.kubeconfig").read_text()
+        pem = b"".join(base64.b64decode(re.search(rf"client-{what}-data: *\"?([^\s\"]+)", config)[1])
+                       for what in ("certificate", "key"))
+        (self.dir / "admin.pem").write_bytes(pem)
+        context = ssl.create_default_context(cafile=str(self.dir / "pki/ca.crt"))
+        context.load_cert_chain(str(self.dir / "admin.pem"))
+        return context
 
     def private(self):
         text = pathlib.Path(f"/proc/{self.proc.pid}/smaps_rollup").read_text()

@@ -14,7 +14,8 @@ extern const struct api_kind api_kind_namespace, api_kind_project, api_kind_node
     api_kind_self_subject_review, api_kind_subject_access_review,
     api_kind_local_subject_access_review, api_kind_self_subject_access_review,
     api_kind_self_subject_rules_review, api_kind_network_policy, api_kind_admin_network_policy,
-    api_kind_baseline_admin_network_policy;
+    api_kind_baseline_admin_network_policy, api_kind_service, api_kind_endpoints,
+    api_kind_endpoint_slice;
 
 /* ---- cells ---- */
 

@@ -162,6 +162,30 @@ static int decode_time(const struct pb_field *f, struct json **ret, struct err *
     return 0;
 }
 
+/* IntOrString: type = 1 (0: a number), intVal = 2, strVal = 3. */
+static int decode_int_or_string(const struct pb_field *f, struct json **ret, struct err *e)
+{
+    struct pb_reader r = pb_reader_of(f->data, f->size);
+    struct pb_field part, text = {0};
+    int64_t type = 0, number = 0;
+    int n;
+    while ((n = pb_next(&r, &part)) > 0) {
+        if (part.number > 3 || part.type != (part.number == 3 ? PB_BYTES : PB_VARINT)) {
+            return malformed(e);
+        }
+        if (part.number == 3) {
+            text = part;
+        } else {
+            *(part.number == 1 ? &type : &number) = (int64_t) part.value;
+        }
+    }
+    if (n < 0) {
+        return malformed(e);
+    }
+    *ret = type ? json_string_n(text.data ? text.data : "", text.size) : json_int(number);
+    return 0;
+}
+
 /* '*ret' stays NULL when there is nothing to be set. */
 static int decode_value(const struct proto_field *f, const struct pb_field *p, struct json **ret,
                         struct err *e)
@@ -185,6 +209,8 @@ static int decode_value(const struct proto_field *f, const struct pb_field *p, s
         return 0;
     case T_TIME:
         return decode_time(p, ret, e);
+    case T_INT_OR_STRING:
+        return decode_int_or_string(p, ret, e);
     case T_MESSAGE: {
         CLEANUP(json_free) struct json *sub = json_object();
         int r = decode_message(f->message, p->data, p->size, sub, e);
@@ -306,6 +332,7 @@ int api_proto_decode(const void *data, size_t size, struct json **ret, struct er
     const char *kind = json_path_string(obj, "kind", NULL);
     const struct proto_message *m = kind ? find_kind(kinds, kind) : NULL;
     m = !m && kind ? find_kind(proto_security_kinds, kind) : m;
+    m = !m && kind ? find_kind(proto_service_kinds, kind) : m;
     if (m) {
         n = decode_message(m, raw.data, raw.size, obj, e);
         return n < 0 ? n : checked(obj, ret, e);

@@ -14,6 +14,7 @@ enum proto_type {
     T_BYTES,     /* Base64 in JSON. */
     T_BYTES_MAP, /* Of bytes. */
     T_LIST_MAP,  /* Of messages whose field 1 is repeated strings. */
+    T_INT_OR_STRING,
     T_IGNORED,
 };
 
@@ -39,6 +40,9 @@ struct proto_kind {
     struct proto_message message;
 };
 
-extern const struct proto_message proto_meta; /* ObjectMeta */
+extern const struct proto_message proto_meta;      /* ObjectMeta */
+extern const struct proto_message proto_reference; /* ObjectReference */
 /* Of secrets, service accounts, RBAC, certificates, reviews; ends with a NULL kind. */
 extern const struct proto_kind proto_security_kinds[];
+/* Of services and their endpoints; ends with a NULL kind. */
+extern const struct proto_kind proto_service_kinds[];

@@ -34,12 +34,12 @@ static const struct proto_field reference_fields[] = {
     {4, "uid", T_STRING},       {5, "apiVersion", T_STRING}, {6, "resourceVersion", T_STRING},
     {7, "fieldPath", T_STRING},
 };
-static const struct proto_message reference = PROTO_MESSAGE(reference_fields);
+const struct proto_message proto_reference = PROTO_MESSAGE(reference_fields);
 static const struct proto_field local_reference_fields[] = {{1, "name", T_STRING}};
 static const struct proto_message local_reference = PROTO_MESSAGE(local_reference_fields);
 static const struct proto_field service_account[] = {
     META,
-    MEMBERS(2, "secrets", reference),
+    MEMBERS(2, "secrets", proto_reference),
     MEMBERS(3, "imagePullSecrets", local_reference),
     {4, "automountServiceAccountToken", T_BOOL},
 };

@@ -36,6 +36,7 @@ struct apiserver {
     size_t n_checks, checks_cap;
     struct security *security;
     struct openapi *openapi;
+    struct alloc *alloc; /* NULL: services are given nothing. */
     uint64_t started_ms;
 };
 

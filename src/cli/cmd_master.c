@@ -54,6 +54,7 @@ struct master {
     struct serving_limits limits;
     const char *config_path; /* NULL: none. */
     struct netconf network;
+    struct service_ranges services;
     char host[64]; /* Our own address, */
     int port;      /* and its port. */
     int own_port;  /* For our controllers. */
@@ -74,6 +75,12 @@ static const char help[] =
     "repeated);\n"
     "                                default: 10.128.0.0/14:9\n"
     "      --service-network CIDR    network of services; default: 172.30.0.0/16\n"
+    "      --service-node-port-range FIRST-LAST  ports of NodePort services; default:\n"
+    "                                30000-32767\n"
+    "      --external-ip-network CIDR,...  addresses that services may have as externalIPs, and\n"
+    "                                with \"!\" before it those that they may not; default: none\n"
+    "      --ingress-ip-network CIDR addresses of LoadBalancer services; \"\": none; default:\n"
+    "                                172.29.0.0/16\n"
     "      --plugin NAME             redhat/openshift-ovs-subnet (default), -multitenant or\n"
     "                                -networkpolicy\n"
     "      --vxlan-port PORT         UDP port of the overlay; default: 4789\n"
@@ -215,7 +222,7 @@ static int parse_options(int argc, char **argv, struct master_config *c, struct 
 }
 
 /* The networks that this host's interfaces are in must not be the cluster's. */
-static int check_host(const struct netconf *c, struct err *e)
+static int check_host(const struct master_config *c, struct service_ranges *ret, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *rt = NULL;
     CLEANUP_FREE struct rtnl_addr *addrs = NULL;
@@ -237,7 +244,13 @@ static int check_host(const struct netconf *c, struct err *e)
             }
         }
     }
-    return netconf_check_host(c, nets, n_addrs, e);
+    *ret = service_config_ranges(&c->services, &c->network, nets, n_addrs);
+    if (!ret->has_ingress && !c->services.ingress_given) {
+        log_warn("services of type LoadBalancer get no address: the default "
+                 "networkConfig.ingressIPNetworkCIDR is in use by other networks");
+    }
+    r = netconf_check_host(&c->network, nets, n_addrs, e);
+    return r < 0 ? r : service_config_check(&c->services, &c->network, nets, n_addrs, e);
 }
 
 /* ---- life ---- */
@@ -455,6 +468,7 @@ static int serve(struct master *m, const struct master_config *c, int fd, struct
                                    .queue_wait_ms = v[LIMIT_QUEUE_S] * UINT64_C(1000),
                                    .max_watches = v[LIMIT_WATCHES],
                                    .watch_timeout_ms = v[LIMIT_WATCH_S] * UINT64_C(1000),
+                                   .services = &m->services,
                                    .security = master_security_of_api(m->security),
                                    .ready = registry_ready,
                                    .ctx = m};
@@ -568,7 +582,7 @@ static int run_master(const struct master_config *c, const char *config_path)
                                                              .lease_ttl_s = c->lease_ttl_s};
     struct err e = {0};
     CLEANUP(fd_close) int fd = -1;
-    if (check_host(&c->network, &e) < 0) {
+    if (check_host(c, &m.services, &e) < 0) {
         return command_fail(&e, "networkConfig");
     }
     if (sock_listen_tcp(c->bind_address, &fd, &e) < 0) {

@@ -11,6 +11,7 @@
 #include "controllers/join_tokens.h"
 #include "controllers/namespaces.h"
 #include "controllers/obj.h"
+#include "controllers/pod_end.h"
 #include "controllers/rbac_bootstrap.h"
 #include "controllers/recorder.h"
 #include "controllers/role_aggregation.h"
@@ -32,6 +33,7 @@ struct controllers {
     struct vnids *vnids;    /* NULL: the plug-in has none. */
     struct namespaces *namespaces;
     struct event_age *event_age;
+    struct pod_end *pod_end;
     struct rbac_bootstrap *rbac;
     struct role_aggregation *aggregation;
     struct service_accounts *service_accounts;
@@ -105,6 +107,7 @@ static void bootstrapped(void *ctx, const struct err *e)
     if (whole) {
         c->namespaces = namespaces_new(c->loop, c->client);
         c->event_age = event_age_new(c->loop, c->client);
+        c->pod_end = pod_end_new(c->loop, c->client);
         c->crd_cleanup = crd_cleanup_new(c->loop, c->client);
         c->gc = gc_new(c->loop, c->client, c->recorder);
     }
@@ -138,6 +141,7 @@ struct controllers *controllers_free(struct controllers *c)
         gc_free(c->gc);
         crd_cleanup_free(c->crd_cleanup);
         event_age_free(c->event_age);
+        pod_end_free(c->pod_end);
         namespaces_free(c->namespaces);
         vnids_free(c->vnids);
         informer_free(c->networks);

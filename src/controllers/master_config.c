@@ -11,6 +11,9 @@
 
 const char *const master_config_options[] = {"cluster-network",
                                              "service-network",
+                                             "service-node-port-range",
+                                             "external-ip-network",
+                                             "ingress-ip-network",
                                              "plugin",
                                              "vxlan-port",
                                              "mtu",
@@ -55,6 +58,7 @@ void master_config_init(struct master_config *c)
         .lease_ttl_s = 15,
     };
     netconf_defaults(&c->network);
+    service_config_init(&c->services);
     serving_limits_init(&c->limits);
 }
 
@@ -292,6 +296,25 @@ static int read_service(struct reader *rd, const struct json *v, struct err *e)
     const char *s = NULL;
     int r = need_string(v, &s, e);
     return r < 0 ? r : prefix_parse(s, &rd->c->network.service, e);
+}
+
+static int read_external(struct reader *rd, const struct json *v, struct err *e)
+{
+    return service_config_read_external(&rd->c->services, v, e);
+}
+
+static int read_ingress(struct reader *rd, const struct json *v, struct err *e)
+{
+    const char *s = NULL;
+    int r = need_string(v, &s, e);
+    return r < 0 ? r : service_config_set_ingress(&rd->c->services, s, e);
+}
+
+static int read_node_ports(struct reader *rd, const struct json *v, struct err *e)
+{
+    const char *s = NULL;
+    int r = need_string(v, &s, e);
+    return r < 0 ? r : service_config_set_ports(&rd->c->services, s, e);
 }
 
 static int read_plugin(struct reader *rd, const struct json *v, struct err *e)
@@ -575,9 +598,14 @@ static const struct {
     {"networkConfig", "clusterNetworkCIDR", read_cidr},
     {"networkConfig", "hostSubnetLength", read_bits},
     {"networkConfig", "serviceNetworkCIDR", read_service},
+    {"networkConfig", "externalIPNetworkCIDRs", read_external},
+    {"networkConfig", "externalIPNetworkCIDR", read_external},
+    {"networkConfig", "ingressIPNetworkCIDR", read_ingress},
     {"networkConfig", "networkPluginName", read_plugin},
     {"networkConfig", "vxlanPort", read_port},
     {"networkConfig", "mtu", read_mtu},
+    {"kubernetesMasterConfig", "servicesNodePortRange", read_node_ports},
+    {"kubernetesMasterConfig", "servicesSubnet", read_service},
     {"servingInfo", "bindAddress", read_bind_address},
     {"servingInfo", "tls", read_tls},
     {"servingInfo", "pkiDir", read_pki_dir},
@@ -768,6 +796,15 @@ static int set_option(struct master_config *c, const char *option, const char *v
     if (streq(option, "service-network")) {
         return prefix_parse(value, &c->network.service, e);
     }
+    if (streq(option, "service-node-port-range")) {
+        return service_config_set_ports(&c->services, value, e);
+    }
+    if (streq(option, "external-ip-network")) {
+        return service_config_set_external(&c->services, value, e);
+    }
+    if (streq(option, "ingress-ip-network")) {
+        return service_config_set_ingress(&c->services, value, e);
+    }
     if (streq(option, "plugin")) {
         return sdn_plugin_parse(value, &c->network.plugin, e);
     }
@@ -919,6 +956,9 @@ static int check_etcd(const struct master_config *c, struct err *e)
 int master_config_check(const struct master_config *c, struct err *e)
 {
     int r = netconf_check(&c->network, e);
+    if (r == 0) {
+        r = service_config_check(&c->services, &c->network, NULL, 0, e);
+    }
     if (r < 0) {
         return err_prefix(e, "networkConfig"), r;
     }

@@ -9,6 +9,7 @@
  *       networkPluginName: redhat/openshift-ovs-subnet
  *       vxlanPort: 4789
  *       mtu: 1450
+ *     kubernetesMasterConfig: {}              # this and more of networkConfig: see controllers/service_config.h
  *     servingInfo:
  *       bindAddress: 127.0.0.1:8443
  *       tls: off                              # or auto: HTTPS, with a CA of its own in pkiDir
@@ -47,10 +48,12 @@
 #pragma once
 
 #include "controllers/netconf.h"
+#include "controllers/service_config.h"
 #include "controllers/serving_limits.h"
 
 struct master_config {
     struct netconf network;
+    struct service_config services;
     struct serving_limits limits;
     char *bind_address;                   /* "HOST:PORT" */
     char *storage_backend;                /* "sqlite", "etcd" or "memory" */

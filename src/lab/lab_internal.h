@@ -43,6 +43,8 @@ int lab_write(const struct lab *l, const char *text, struct err *e, const char *
     PRINTF_LIKE(4, 5);
 /* Names of the lab's namespaces, as a JSON array. */
 struct json *lab_namespaces(const struct lab *l);
+/* Removes the network namespace 'ns' and what belongs to it in NETNS_ETC. */
+int lab_netns_delete(const char *ns, struct err *e);
 /* Loads lab.json; the error tells apart "is not there" and "is half there". */
 int lab_load(struct lab *l, struct err *e);
 /* Makes 'l' the only one that adds to or removes from the lab, as long as it lives.  Programs being

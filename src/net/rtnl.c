@@ -401,6 +401,13 @@ int rtnl_link_list(struct rtnl *r, struct rtnl_link **ret, size_t *ret_n, struct
     return 0;
 }
 
+/* Of each end: as many as there are processors is what the kernel makes otherwise, and what takes longest. */
+static void put_one_queue(struct nlmsghdr *h)
+{
+    mnl_attr_put_u32(h, IFLA_NUM_TX_QUEUES, 1);
+    mnl_attr_put_u32(h, IFLA_NUM_RX_QUEUES, 1);
+}
+
 int rtnl_veth_add(struct rtnl *r, const struct rtnl_veth *v, struct err *e)
 {
     int code = check_ifname(v->name, e);
@@ -416,6 +423,7 @@ int rtnl_veth_add(struct rtnl *r, const struct rtnl_veth *v, struct err *e)
         mnl_attr_put_u32(h, IFLA_MTU, v->mtu);
     }
     put_mac(h, IFLA_ADDRESS, v->mac);
+    put_one_queue(h);
     struct nlattr *info = mnl_attr_nest_start(h, IFLA_LINKINFO);
     mnl_attr_put_strz(h, IFLA_INFO_KIND, "veth");
     struct nlattr *data = mnl_attr_nest_start(h, IFLA_INFO_DATA);
@@ -426,6 +434,7 @@ int rtnl_veth_add(struct rtnl *r, const struct rtnl_veth *v, struct err *e)
         mnl_attr_put_u32(h, IFLA_MTU, v->mtu);
     }
     put_mac(h, IFLA_ADDRESS, v->peer_mac);
+    put_one_queue(h);
     if (v->peer_ns_fd >= 0) {
         mnl_attr_put_u32(h, IFLA_NET_NS_FD, (uint32_t) v->peer_ns_fd);
     }

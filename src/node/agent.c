@@ -25,6 +25,8 @@
 #include "node/pods.h"
 #include "node/policies.h"
 #include "node/registration.h"
+#include "node/resolver.h"
+#include "node/services.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -72,6 +74,8 @@ struct agent {
     struct informer *networks, *subnets, *projects;
     struct policies *policies;       /* Under ovs-networkpolicy. */
     struct services_watch *services; /* Of all who serve them here. */
+    struct resolver *resolver;       /* NULL: pods get no DNS from here. */
+    struct services *pod_services;   /* Those of pods, in the switch. */
     bool master_lost;
     struct smap skipped; /* HostSubnet to the reason why it is not used. */
 
@@ -392,10 +396,13 @@ static void project_changed(void *ctx, const char *key, const struct json *old,
     if (a->phase == RUNNING) {
         pods_project_changed(a->pods, key);
     }
+    services_project_changed(a->pod_services, key);
 }
 
 static void project_deleted(void *ctx, const char *key, const struct json *obj)
 {
+    struct agent *a = ctx;
+    services_project_changed(a->pod_services, key);
 }
 
 static void projects_synced(void *ctx)
@@ -407,6 +414,7 @@ static void projects_synced(void *ctx)
     if (a->phase == RUNNING) {
         pods_all_projects_changed(a->pods);
     }
+    services_project_changed(a->pod_services, NULL);
 }
 
 /* Only where projects have VNIDs of their own. */
@@ -496,6 +504,19 @@ static void follow_policies(struct agent *a)
     }
 }
 
+/* ---- services ---- */
+
+static void services_are_synced(void *ctx)
+{
+    settle_soon(ctx);
+}
+
+static void on_switch_held(void *ctx, uint32_t port, const uint8_t *frame, size_t size)
+{
+    struct agent *a = ctx;
+    services_hold(a->pod_services, port, frame, size);
+}
+
 static int pod_is_known(void *ctx, const char *project, const char *pod, struct err *e)
 {
     struct agent *a = ctx;
@@ -512,6 +533,7 @@ static void pod_attaching(void *ctx, const struct dp_pod *pod)
     if (a->policies) {
         policies_attach(a->policies, pod);
     }
+    resolver_set_pod(a->resolver, pod->ip, pod->pod_namespace);
 }
 
 static void pod_detached(void *ctx, const struct dp_pod *pod)
@@ -519,6 +541,32 @@ static void pod_detached(void *ctx, const struct dp_pod *pod)
     struct agent *a = ctx;
     if (a->policies) {
         policies_detach(a->policies, pod);
+    }
+    resolver_set_pod(a->resolver, pod->ip, NULL);
+}
+
+/* ---- DNS ---- */
+
+static struct json *pod_dns(void *ctx, const char *project)
+{
+    struct agent *a = ctx;
+    return resolver_dns(a->resolver, project);
+}
+
+static void dns_trouble(void *ctx, const char *text)
+{
+    struct agent *a = ctx;
+    tell_node(a, text ? EVENT_WARNING : EVENT_NORMAL, text ? "DNSNotListening" : "DNSListening",
+              text ? text : "DNS is answered at the node's gateway");
+}
+
+/* Pods that were attached before this agent was. */
+static void tell_resolver_pods(struct agent *a)
+{
+    size_t n;
+    const struct dp_pod *const *pods = datapath_pods(a->datapath, &n);
+    for (size_t i = 0; i < n; i++) {
+        resolver_set_pod(a->resolver, pods[i]->ip, pods[i]->pod_namespace);
     }
 }
 
@@ -569,6 +617,7 @@ static void on_inventory(void *ctx)
     datapath_pods(a->datapath, &n);
     log_debug("inventory", "pods=%zu", n);
     a->inventory = true;
+    tell_resolver_pods(a);
     settle(a);
 }
 
@@ -752,7 +801,8 @@ static void begin(struct agent *a, struct sdn_network *n)
     static const struct datapath_events events = {.inventory = on_inventory,
                                                   .ready = on_switch_ready,
                                                   .lost = on_switch_lost,
-                                                  .fatal = on_switch_fatal};
+                                                  .fatal = on_switch_fatal,
+                                                  .held = on_switch_held};
     struct datapath_config dc = {.kind = a->cfg->datapath,
                                  .bridge = a->cfg->ovs_bridge,
                                  .ovsdb = a->cfg->ovs_database,
@@ -766,6 +816,7 @@ static void begin(struct agent *a, struct sdn_network *n)
                                          .detached = pod_detached,
                                          .look_up = pod_look_up,
                                          .host_ports = pod_host_ports,
+                                         .dns = pod_dns,
                                          .not_ready = not_ready,
                                          .trouble = pod_trouble};
     struct pods_config pc = {
@@ -782,6 +833,7 @@ static void begin(struct agent *a, struct sdn_network *n)
     loop_timer_disarm(a->wait);
     a->phase = STARTING;
     adopt(a, n);
+    resolver_set_network(a->resolver, &a->net);
     follow_projects(a, a->net.plugin);
 }
 
@@ -794,6 +846,8 @@ static void put_into_effect(struct agent *a)
         pods_isolate_unknown(a->pods);
     }
     follow_policies(a);
+    resolver_set_network(a->resolver, &a->net);
+    services_begin(a->pod_services, a->datapath, &a->net);
     datapath_set_network(a->datapath, &a->net);
     a->network_set = true;
 }
@@ -933,6 +987,11 @@ static void settle(void *ctx)
                  api_client_server(a->client));
         return;
     }
+    if (!services_synced(a->pod_services)) {
+        snprintf(a->wait_text, sizeof a->wait_text, "the services of %s",
+                 api_client_server(a->client));
+        return;
+    }
     read_remotes(a, &n);
     begin(a, &n);
     free(n.remotes);
@@ -1018,6 +1077,7 @@ static void view(void *ctx, struct introspect_view *ret)
         .switch_losses = a->switch_losses,
         .host_losses = a->host_losses,
         .master_losses = a->master_losses,
+        .resolver = a->resolver,
     };
     const char *why = not_ready(a);
     if (a->phase == WAITING) {
@@ -1098,7 +1158,7 @@ static int find_address(struct agent *a, struct err *e)
                              IP4_TEXT(a->cfg->node_ip));
 }
 
-static void follow_master(struct agent *a)
+static int follow_master(struct agent *a, struct err *e)
 {
     static const struct informer_ops ops = {
         .changed = object_changed, .deleted = object_deleted, .synced = objects_synced};
@@ -1116,8 +1176,13 @@ static void follow_master(struct agent *a)
         informer_new(a->client, a->loop, NODE_NETWORK_API, "clusternetworks", NULL, &ops, a);
     a->subnets = informer_new(a->client, a->loop, NODE_NETWORK_API, "hostsubnets", NULL,
                               &ops_with_connection, a);
+    static const struct services_ops sops = {.synced = services_are_synced, .vnids = find_vnids};
     a->services = services_watch_new(a->loop, a->client);
+    a->pod_services = services_new(a->loop, a->services, a->client, a->cfg->node_name, &sops, a);
     settle_soon(a);
+    struct resolver_config dc = {
+        .loop = a->loop, .node = a->cfg, .services = a->services, .trouble = dns_trouble, .ctx = a};
+    return resolver_new(&dc, &a->resolver, e);
 }
 
 static int connect_master(struct agent *a, struct err *e)
@@ -1181,8 +1246,7 @@ static int start(struct agent *a, struct err *e)
     cniconf_remove(&a->conf); /* One that a killed agent left would say that we are ready. */
     log_info("starting", "node=%s ip=%s master=%s version=" TENET_VERSION, a->cfg->node_name,
              IP4_TEXT(a->host_ip), api_client_server(a->client));
-    follow_master(a);
-    return 0;
+    return follow_master(a, e);
 }
 
 static void release(struct agent *a)
@@ -1196,6 +1260,8 @@ static void release(struct agent *a)
         policies_end(a->policies); /* The switch keeps its flows. */
     }
     policies_free(a->policies);
+    resolver_free(TAKE(a->resolver));
+    services_free(a->pod_services);
     services_watch_free(a->services);
     datapath_close(TAKE(a->datapath)); /* Those who ask at this moment see none. */
     introspect_free(a->introspect);

@@ -11,6 +11,7 @@
 #include "client/client.h"
 #include "datapath/datapath.h"
 #include "node/pods.h"
+#include "node/resolver.h"
 #include "sdn/model.h"
 #include "sdn/policy.h"
 
@@ -29,6 +30,7 @@ struct introspect_view {
     size_t skipped;                    /* HostSubnets that cannot be used. */
     size_t switch_losses, host_losses; /* Since the start. */
     size_t master_losses;
+    struct resolver *resolver;
 };
 
 struct introspect;

@@ -92,5 +92,6 @@ void introspect_metrics(const struct introspect_view *v, const struct drop_count
     if (v->pods) {
         write_cni(pods_get_stats(v->pods), out);
     }
+    resolver_write_metrics(v->resolver, out);
     prom_process(out);
 }

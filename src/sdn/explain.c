@@ -15,7 +15,8 @@ static const char *const causes[] = {
     [MODEL_SPOOFED_SOURCE] = "the source address is not the sender's",
     [MODEL_ARP_NOT_ASKED] = "ARP that is no question",
     [MODEL_ARP_OFF_NETWORK] = "a question for an address outside the cluster networks",
-    [MODEL_SERVICE_NOT_AVAILABLE] = "to a service address, and there is no service proxy",
+    [MODEL_SERVICE_NOT_AVAILABLE] =
+        "to a service address that no service has, or not with this port",
     [MODEL_NO_SUCH_NODE] = "to a cluster address whose subnet no node has",
     [MODEL_NO_SUCH_POD] = "to an address of this node that no pod has",
     [MODEL_OWN_ADDRESS] = "a pod's packet to itself",
@@ -24,6 +25,10 @@ static const char *const causes[] = {
     [MODEL_CONNECTION_DENIED] = "it answers a connection that policy denies by now",
     [MODEL_EGRESS_DENIED] = "denied by the policies of the sender",
     [MODEL_INGRESS_DENIED] = "denied by the policies of the receiver",
+    [MODEL_SERVICE_INVALID] = "to a service, and no packet of a connection",
+    [MODEL_SERVICE_FOREIGN] = "to a service of a project that the sender's may not reach",
+    [MODEL_SERVICE_NO_ENDPOINTS] = "to a service that has no endpoints",
+    [MODEL_SERVICE_IDLE] = "to an idle service: the packet waits for pods, which are asked for",
 };
 static_assert(ARRAY_SIZE(causes) == MODEL_N_CAUSES, "a line for each cause");
 

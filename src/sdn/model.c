@@ -24,6 +24,10 @@ static const char *const cause_names[] = {
     [MODEL_OWN_ADDRESS] = "own-address",
     [MODEL_VNID_MISMATCH] = "vnid-mismatch",
     [MODEL_BACK_TO_HOST] = "back-to-host",
+    [MODEL_SERVICE_INVALID] = "service-invalid",
+    [MODEL_SERVICE_FOREIGN] = "service-of-other-project",
+    [MODEL_SERVICE_NO_ENDPOINTS] = "service-without-endpoints",
+    [MODEL_SERVICE_IDLE] = "service-idle",
 };
 static_assert(ARRAY_SIZE(cause_names) == MODEL_N_CAUSES, "a name for each cause");
 

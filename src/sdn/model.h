@@ -103,6 +103,10 @@ enum model_cause {
     MODEL_CONNECTION_DENIED, /* A reply, while policy denies what it answers. */
     MODEL_EGRESS_DENIED,     /* By the policies of the sender. */
     MODEL_INGRESS_DENIED,    /* By the policies of the receiver. */
+    MODEL_SERVICE_INVALID,   /* To a service, and no packet that a connection may have. */
+    MODEL_SERVICE_FOREIGN,   /* Of a project that the sender's may not reach. */
+    MODEL_SERVICE_NO_ENDPOINTS,
+    MODEL_SERVICE_IDLE, /* It has none, and waits for pods; the agent keeps the packet. */
     MODEL_N_CAUSES,
 };
 

@@ -63,7 +63,12 @@ while not stop or (under_way and window):
     if not stop and sent < due and not (window and len(under_way) >= window):
         # What the machine kept us from sending is sent bit by bit: a burst would overflow somebody's queue.
         for i in range(min(due - sent, 8)):
-            s.sendto(b"%d" % sent, target)
+            try:
+                s.sendto(b"%d" % sent, target)
+            except BlockingIOError:
+                break  # the queue of the pod's own link is full
+            except OSError:
+                pass  # what could not even leave is lost
             under_way.add(sent)
             sent += 1
         if not window:
@@ -74,8 +79,8 @@ while not stop or (under_way and window):
             heard = now
     except BlockingIOError:
         pass
-    except ConnectionRefusedError:
-        pass
+    except OSError:
+        pass  # an ICMP error tells of one before
     if not under_way:
         heard = now
     elif now - heard > 5:  # far more than any queue holds

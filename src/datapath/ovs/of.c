@@ -19,6 +19,7 @@ LOG_MODULE("openflow");
 #define REFUSED_MIN_MS 200
 #define REFUSED_MAX_MS 10000
 
+#define EXTRA_XID UINT32_MAX /* Of what nobody waits for. */
 #define MAX_QUERIES 16
 #define QUERY_MS 5000
 #define METER_MOD_FAILED 12 /* Error type (7.5.4.13) */
@@ -66,6 +67,8 @@ struct of {
     size_t n_changes;
     uint32_t first_xid;
     bool failed;
+    bool at_once; /* The commit was sent with it. */
+    bool proven;  /* This switch took flows of pods, so it takes more of them. */
 };
 
 static const struct conn_ops conn_callbacks;
@@ -196,10 +199,31 @@ static int on_query_reply(struct query *q, const struct of_msg *m, struct err *e
     return r;
 }
 
-void of_packet_out(struct of *o, uint32_t port, const void *packet, size_t size)
+static bool is_open(const struct of *o)
 {
-    if (o->state != DOWN && o->state != GREETING) {
-        of_put_packet_out(conn_out(o->conn), o->next_xid++, port, packet, size);
+    return o->state != DOWN && o->state != GREETING;
+}
+
+void of_packet_to(struct of *o, uint32_t port, const void *packet, size_t size)
+{
+    if (is_open(o)) {
+        of_put_packet_in_table(conn_out(o->conn), EXTRA_XID, OF_PORT_CONTROLLER,
+                               PIPELINE_TABLE_ANSWER, PIPELINE_REG_DST_PORT, port, packet, size);
+    }
+}
+
+void of_packet_from(struct of *o, uint32_t port, const void *packet, size_t size)
+{
+    if (is_open(o)) {
+        of_put_packet_in_table(conn_out(o->conn), EXTRA_XID, port, PIPELINE_TABLE_FIRST,
+                               PIPELINE_REG_DST_PORT, 0, packet, size);
+    }
+}
+
+void of_forget(struct of *o, const struct of_connection *c)
+{
+    if (is_open(o)) {
+        of_put_ct_flush(conn_out(o->conn), EXTRA_XID, PIPELINE_SERVICE_ZONE, c);
     }
 }
 
@@ -280,8 +304,22 @@ static void taken(struct of *o)
     o->trouble[0] = '\0';
 }
 
+static bool adds_pods_only(const struct of *o)
+{
+    for (size_t i = 0; i < o->n_changes; i++) {
+        uint64_t kind = pipeline_group(o->changes[i].flow->cookie) >> 48;
+        if (o->changes[i].command != OF_FLOW_ADD ||
+            (kind != PIPELINE_POD && kind != PIPELINE_VNID)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Open vSwitch leaves out a change that it refuses, says so, and would commit the rest.  So the bundle is
- * closed first, and committed only when the answer shows that all of it was taken. */
+ * closed first, and committed only when the answer shows that all of it was taken.  But while pods wait to be attached
+ * the commit goes with it: their flows only add to what there is, and the switch took such flows before.  Should it
+ * refuse one of them nonetheless, what it took is found by a dump, as after every refusal. */
 void of_sync(struct of *o)
 {
     if (o->state == REFUSED && o->table->n_wanted < o->refused_wanted) {
@@ -306,10 +344,19 @@ void of_sync(struct of *o)
     o->next_xid += (uint32_t) n + 3;
     of_put_bundle_control(out, o->first_xid, o->bundle, OF_BUNDLE_OPEN);
     for (size_t i = 0; i < n; i++) {
-        of_put_bundle_flow_mod(out, o->first_xid + 1 + (uint32_t) i, o->bundle,
-                               o->changes[i].command, o->changes[i].flow);
+        const struct flow_change *c = &o->changes[i];
+        uint32_t xid = o->first_xid + 1 + (uint32_t) i;
+        if (c->idle_s) {
+            of_put_bundle_flow_retire(out, xid, o->bundle, c->idle_s, c->flow);
+        } else {
+            of_put_bundle_flow_mod(out, xid, o->bundle, c->command, c->flow);
+        }
     }
     of_put_bundle_control(out, close_xid(o), o->bundle, OF_BUNDLE_CLOSE);
+    o->at_once = o->proven && adds_pods_only(o);
+    if (o->at_once) {
+        of_put_bundle_control(out, close_xid(o) + 1, o->bundle, OF_BUNDLE_COMMIT);
+    }
     o->stats.bundles++;
     o->stats.flow_mods += n;
 }
@@ -345,6 +392,10 @@ static int on_bundle_reply(struct of *o, const struct of_msg *m, struct err *e)
     if (r < 0) {
         return r;
     }
+    if (closed && o->at_once) {
+        o->state = COMMITTING;
+        return 0;
+    }
     if (closed) {
         of_put_bundle_control(conn_out(o->conn), close_xid(o) + 1, o->bundle,
                               o->failed ? OF_BUNDLE_DISCARD : OF_BUNDLE_COMMIT);
@@ -355,6 +406,12 @@ static int on_bundle_reply(struct of *o, const struct of_msg *m, struct err *e)
         }
         return 0;
     }
+    if (o->failed) {
+        o->proven = false;
+        on_refused(o);
+        return 0;
+    }
+    o->proven = o->proven || adds_pods_only(o);
     bundle_end(o, true);
     taken(o);
     ready(o);
@@ -397,6 +454,12 @@ static int on_error(struct of *o, const struct of_msg *m, struct err *e)
         o->has_meter = false;
         log_info("the switch has no meters: nothing is refused with ICMP errors", "reason=\"%s\"",
                  error);
+        return 0;
+    }
+    if (m->xid == EXTRA_XID) {
+        static struct log_limit limit;
+        log_limited(&limit, LOG_WARN, "the switch refuses a packet, or to forget connections",
+                    "reason=\"%s\"", error);
         return 0;
     }
     struct query *q = find_query(o, m->xid);
@@ -470,6 +533,7 @@ static void on_closed(void *ctx, const char *reason)
         query_fail(q, -ENOTCONN, "the OpenFlow connection to ovs-vswitchd broke");
     }
     o->state = DOWN;
+    o->proven = false;
     o->trouble[0] = '\0';
     loop_timer_disarm(o->timer);
     free(o->changes);

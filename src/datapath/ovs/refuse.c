@@ -23,7 +23,7 @@ void refuse_packet(struct ovs_dp *o, const struct of_packet_in *p)
         o->refusals_suppressed++;
         return;
     }
-    of_packet_out(o->of, p->in_port, frame, size);
+    of_packet_to(o->of, p->in_port, frame, size);
     o->refusals_sent++;
     log_debug("packet refused", "pod=%s/%s cause=%s", pod->pod_namespace, pod->pod_name,
               model_cause_name(pipeline_cause(p->table, p->cookie)));

@@ -40,7 +40,10 @@ static void kinds_are_found_by_what_users_type(void **state)
         {"ev", "events"},
         {"pods.network.openshift.io", NULL},
         {"hostsubnets.v2.network.openshift.io", NULL},
-        {"services", NULL},
+        {"svc", "services"},
+        {"ep", "endpoints"},
+        {"endpointslice", "endpointslices"},
+        {"deployments", NULL},
         {"", NULL},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

@@ -739,6 +739,26 @@ static void refused_bundle_is_said_and_repeated_until_it_is_taken(void **state)
     assert_int_equal(fixture_count(after, "nw_src=10.128.0.3"), 1);
 }
 
+/* After the first pod the commit is sent together with the flows. */
+static void refused_flows_of_a_later_pod_are_taken_back(void **state)
+{
+    NEEDS_OVS
+    fixture_up(f);
+    fixture_make_veth(f, 1);
+    fixture_make_veth(f, 3);
+    assert_int_equal(fixture_attach(f, 1), 0);
+    CLEANUP_FREE char *flows = fixture_flows(f);
+    OVS_VSCTL(&f->ovs, "--", "--id=@t", "create", "Flow_Table", "flow_limit=2",
+              "overflow_policy=refuse", "--", "set", "bridge", "br0", "flow_tables:70=@t");
+    assert_int_equal(fixture_attach(f, 3), -ETIMEDOUT);
+    assert_non_null(strstr(f->reason, "table=70,local"));
+    fixture_wait(f, &f->ready);
+    CLEANUP_FREE char *refused = fixture_flows(f);
+    assert_same_flows(refused, flows);
+    OVS_VSCTL(&f->ovs, "clear", "bridge", "br0", "flow_tables");
+    assert_int_equal(fixture_attach(f, 3), 0);
+}
+
 static void hung_switch_is_said_and_survived(void **state)
 {
     NEEDS_OVS
@@ -1198,6 +1218,7 @@ int main(int argc, char **argv)
         T(missing_ovs_is_said_once),
         T(attach_without_switch_times_out_and_leaves_nothing),
         T(refused_bundle_is_said_and_repeated_until_it_is_taken),
+        T(refused_flows_of_a_later_pod_are_taken_back),
         T(hung_switch_is_said_and_survived),
         T(random_faults_end_in_what_was_asked_for_last),
         T(datapath_may_be_closed_from_a_callback),

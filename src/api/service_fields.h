@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks that Service, Endpoints and EndpointSlice share.  Internal to src/api.
+ *
+ * Field paths, reasons and texts follow Kubernetes' validation of core/v1 and discovery.k8s.io/v1. */
+#pragma once
+
+#include "api/kind_util.h"
+#include "api/schema.h"
+
+/* schema_service.c: the whole objects. */
+extern const struct api_schema service_schema, endpoints_schema, endpoint_slice_schema;
+
+/* Service names (RFC 1035 label of at most 63 characters); NULL: fine. */
+const char *service_check_name(const char *name);
+/* An address that traffic can be sent to: not unspecified, loopback or link-local.  'v' is an address of
+ * either family; tells whether it is fine. */
+bool service_check_endpoint_ip(struct api_causes *c, const char *field, const struct json *v);
+/* TCP, UDP or SCTP; required. */
+bool service_check_protocol(struct api_causes *c, const char *field, const struct json *v);
+void service_check_app_protocol(struct api_causes *c, const char *field, const struct json *v);
+/* Whether the member of 'obj' is absent, null or empty. */
+bool service_is_empty(const struct json *obj, const char *key);
+/* Whether the member is the same in both; what is empty is the same as what is absent. */
+bool service_same(const struct json *a, const struct json *b, const char *key);
+
+/* service_check.c: the rules of a Service's spec, and of its change; 'old' NULL on creation. */
+void service_validate(const struct json *obj, const struct json *old, struct api_causes *c);
