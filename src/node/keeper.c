@@ -30,6 +30,7 @@ struct keeper {
     bool set;
     struct nat_port *ports;
     size_t n_ports;
+    bool node_ports;
     struct list waiters;
     struct loop_timer *timer;
     uint64_t last_ms;
@@ -41,6 +42,7 @@ struct keeper {
     struct sdn_network job_net;
     struct nat_port *job_ports;
     size_t n_job_ports;
+    bool job_node_ports;
     struct nat_port *had_ports; /* That the rules had before. */
     size_t n_had_ports;
     bool had;
@@ -123,7 +125,7 @@ static void work(void *ctx)
     if (k->result == 0) {
         k->result = host_apply(&k->job_net, &k->host_changes, &k->error);
     }
-    if (k->result == 0 && k->n_job_ports) {
+    if (k->result == 0 && (k->n_job_ports || k->job_node_ports)) {
         k->result = host_route_loopback(&k->host_changes, &k->error);
     }
     if (k->result == 0) {
@@ -204,6 +206,7 @@ static void look(void *ctx)
     free(k->job_ports);
     k->job_ports = k->n_ports ? xmemdup(k->ports, k->n_ports * sizeof *k->ports) : NULL;
     k->n_job_ports = k->n_ports;
+    k->job_node_ports = k->node_ports;
     struct waiter *w;
     LIST_FOREACH (w, struct waiter, node, &k->waiters) {
         w->in_job = true;
@@ -273,6 +276,15 @@ void keeper_set_ports(struct keeper *k, struct nat_port *ports, size_t n_ports, 
         list_push_back(&k->waiters, &w->node);
     }
     look(k);
+}
+
+void keeper_set_node_ports(struct keeper *k, bool some)
+{
+    if (k->node_ports != some) {
+        k->node_ports = some;
+        k->was_whole = false; /* What it changes is our own doing. */
+        look(k);
+    }
 }
 
 bool keeper_busy(const struct keeper *k)

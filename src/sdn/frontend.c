@@ -12,7 +12,9 @@ enum kind { CLUSTER, INGRESS, EXTERNAL, NODE_PORT };
 static void put_targets(struct sdn_target *to, const struct sdn_backend **from, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        to[i] = (struct sdn_target){from[i]->endpoint->ip, from[i]->port};
+        to[i] = (struct sdn_target){.ip = from[i]->endpoint->ip,
+                                    .port = from[i]->port,
+                                    .pod = from[i]->endpoint->pod != NULL};
     }
 }
 
@@ -115,7 +117,8 @@ bool sdn_frontend_equal(const struct sdn_frontend *a, const struct sdn_frontend 
         return false;
     }
     for (size_t i = 0; i < a->n[0] + a->n[1]; i++) {
-        if (a->targets[i].ip != b->targets[i].ip || a->targets[i].port != b->targets[i].port) {
+        if (a->targets[i].ip != b->targets[i].ip || a->targets[i].port != b->targets[i].port ||
+            a->targets[i].pod != b->targets[i].pod) {
             return false;
         }
     }

@@ -18,6 +18,7 @@ struct sdn_frontend_key {
 struct sdn_target {
     uint32_t ip;
     uint16_t port;
+    bool pod; /* It is one of the service's project, by what the slice says. */
 };
 
 /* Who connects. */

@@ -7,7 +7,6 @@
 #include "base/str.h"
 #include "base/timeutil.h"
 #include "datapath/services/stale.h"
-#include "datapath/services/userspace.h"
 
 #include <malloc.h>
 #include <stdio.h>
@@ -700,6 +699,9 @@ void host_proxy_set_network(struct host_proxy *p, const struct sdn_network *n)
     }
     p->base = base;
     p->known = false;
+    if (p->userspace) {
+        userspace_set_cluster(p->userspace, base.cluster, base.n_cluster);
+    }
     p->look = !p->have_network; /* Perhaps an agent before made it just so. */
     p->have_network = true;
     step(p);
@@ -775,6 +777,7 @@ bool host_proxy_current(const struct host_proxy *p)
 
 const struct host_proxy_stats *host_proxy_get_stats(struct host_proxy *p)
 {
+    p->stats.userspace = p->userspace ? userspace_get_stats(p->userspace) : NULL;
     p->stats.services = p->services.n;
     p->stats.frontends = p->entries.n;
     p->stats.targets = 0;

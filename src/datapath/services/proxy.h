@@ -15,6 +15,7 @@
 #include "base/prom.h"
 #include "client/services.h"
 #include "datapath/services/table.h"
+#include "datapath/services/userspace.h"
 
 struct host_proxy_config {
     struct loop *loop;
@@ -51,5 +52,6 @@ struct host_proxy_stats {
     uint64_t syncs, rewrites, checks, failures, restored, forgotten;
     uint64_t generation; /* Changes of services that are in the kernel. */
     struct prom_histogram duration;
+    const struct userspace_stats *userspace; /* NULL: not in that mode. */
 };
 const struct host_proxy_stats *host_proxy_get_stats(struct host_proxy *p);

@@ -28,15 +28,26 @@ struct served *userspace_find(struct userspace *u, const struct sdn_frontend_key
     return NULL;
 }
 
+static bool in_cluster(const struct userspace *u, uint32_t ip)
+{
+    for (size_t i = 0; i < u->n_cluster; i++) {
+        if (prefix_contains(u->cluster[i], ip)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 enum sdn_view userspace_view(const struct userspace *u, const struct sdn_frontend *f,
                              uint32_t client, uint32_t accepted_at)
 {
-    bool inside =
-        !f->split || accepted_at >> 24 == 127; /* Where the host's own are redirected to. */
-    for (size_t i = 0; !inside && i < u->n_cluster; i++) {
-        inside = prefix_contains(u->cluster[i], client);
-    }
-    return inside ? SDN_FROM_ANYWHERE : SDN_FROM_OUTSIDE;
+    bool own = accepted_at >> 24 == 127; /* Where the host's own are redirected to. */
+    return !f->split || own || in_cluster(u, client) ? SDN_FROM_ANYWHERE : SDN_FROM_OUTSIDE;
+}
+
+bool userspace_may_use(const struct userspace *u, const struct sdn_target *t)
+{
+    return t->pod || !in_cluster(u, t->ip);
 }
 
 uint32_t userspace_first(struct served *s, enum sdn_view v, uint32_t client)

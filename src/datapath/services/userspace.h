@@ -17,7 +17,8 @@ struct userspace;
 int userspace_new(struct loop *l, struct userspace **ret, struct err *e);
 /* Ends all connections. */
 struct userspace *userspace_free(struct userspace *u);
-/* Who counts as inside: clients of these networks use what clients of the host use. */
+/* Clients of these networks use what clients of the host use.  Endpoints in them are left out when they are not pods of
+ * the service's project: the proxy's own packets reach every project. */
 void userspace_set_cluster(struct userspace *u, const struct ip4_prefix *cluster, size_t n);
 /* Serves 'f' (a reference is taken) from now on, in place of what was at its key; connections that are open stay.
  * Returns the port of this host to send its clients to, which stays the same while the key is served; 0: none. */

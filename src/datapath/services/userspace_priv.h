@@ -41,6 +41,8 @@ struct served *userspace_find(struct userspace *u, const struct sdn_frontend_key
 /* Which targets a client gets, seen from the address it was accepted at. */
 enum sdn_view userspace_view(const struct userspace *u, const struct sdn_frontend *f,
                              uint32_t client, uint32_t accepted_at);
+/* Whether the proxy may connect there. */
+bool userspace_may_use(const struct userspace *u, const struct sdn_target *t);
 /* The target to try first, an index of those of 'v', of which there are some. */
 uint32_t userspace_first(struct served *s, enum sdn_view v, uint32_t client);
 /* The client of a frontend with affinity got 'target'. */

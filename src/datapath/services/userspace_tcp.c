@@ -185,9 +185,19 @@ static void try_next(struct connection *c)
         refuse(c);
         return;
     }
+    const struct sdn_target *targets = sdn_frontend_targets(s->frontend, c->view);
+    uint32_t skipped = 0;
     c->next = c->tries ? c->next + 1 : userspace_first(s, c->view, c->client);
+    while (skipped < n && !userspace_may_use(c->owner, &targets[c->next % n])) {
+        c->next++;
+        skipped++;
+    }
+    if (skipped == n) {
+        refuse(c);
+        return;
+    }
     c->owner->stats.retried += c->tries > 0;
-    c->target = sdn_frontend_targets(s->frontend, c->view)[c->next % n];
+    c->target = targets[c->next % n];
     unsigned wait_ms = try_ms[MIN(c->tries, ARRAY_SIZE(try_ms) - 1)];
     c->tries++;
     struct sockaddr_in sa = userspace_address(c->target.ip, c->target.port);

@@ -140,7 +140,15 @@ static struct session *begin(struct served *s, const struct sockaddr_in *client,
         u->stats.refused++;
         return NULL;
     }
-    struct sdn_target t = sdn_frontend_targets(s->frontend, v)[userspace_first(s, v, ip)];
+    uint32_t n = s->frontend->n[v], first = userspace_first(s, v, ip), skipped = 0;
+    struct sdn_target t = sdn_frontend_targets(s->frontend, v)[first];
+    while (skipped < n && !userspace_may_use(u, &t)) {
+        t = sdn_frontend_targets(s->frontend, v)[(first + ++skipped) % n];
+    }
+    if (skipped == n) {
+        u->stats.refused++;
+        return NULL;
+    }
     struct sockaddr_in sa = userspace_address(t.ip, t.port);
     CLEANUP(fd_close) int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0 || connect(fd, (struct sockaddr *) &sa, sizeof sa) < 0) {
