@@ -4,9 +4,9 @@
  * An endpoint with the address of a pod or a service would let one project reach another past its isolation; it takes
  * "create" of endpoints/restricted, as in OpenShift.  A node port that is asked for by number occupies that port on all
  * nodes; it takes "create" of services/nodeports.  One that the server chooses is everyone's. */
+#include "api/kind_service.h"
 #include "apiserver/alloc.h"
 #include "apiserver/security.h"
-#include "api/kind_service.h"
 
 /* 403 that names the field; -EACCES. */
 static int refuse_field(struct request *q, const struct json *obj, const char *field,

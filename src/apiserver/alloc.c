@@ -13,7 +13,8 @@ struct alloc {
     struct apiserver *server;
     struct service_ranges ranges;
     struct cache_kind *services; /* Of the cache. */
-    struct number_pool pools[3]; /* By enum claim_type; what is claimed, and what writes under way will. */
+    struct number_pool
+        pools[3]; /* By enum claim_type; what is claimed, and what writes under way will. */
     struct alloc_repair *repair;
 };
 

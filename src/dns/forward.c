@@ -171,6 +171,19 @@ static size_t choose_server(struct question *q)
     return 0;
 }
 
+/* Every server was asked once, and none is up: there is nothing to wait for. */
+static bool is_hopeless(const struct question *q)
+{
+    const struct dns_forwarder *f = q->owner;
+    uint64_t now = loop_now_ms(f->loop);
+    for (size_t i = 0; i < f->n_servers; i++) {
+        if (!(q->tried & 1u << i) || f->servers[i].down_until_ms <= now) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* ---- the end of a question ---- */
 
 static void client_leave(struct dns_forwarder *f, struct client *c)
@@ -392,7 +405,8 @@ static void try_next(struct question *q)
 {
     struct dns_forwarder *f = q->owner;
     for (;;) {
-        if (q->tries >= ARRAY_SIZE(timeouts_ms) || f->n_servers == 0) {
+        if (q->tries >= ARRAY_SIZE(timeouts_ms) || f->n_servers == 0 ||
+            (q->tries && is_hopeless(q))) {
             fail(q);
             return;
         }

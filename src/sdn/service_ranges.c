@@ -80,7 +80,8 @@ int service_ranges_check(const struct service_ranges *r, struct err *e)
         return 0;
     }
     if (prefix_size(r->ingress) < 4) {
-        return err_set(e, -EINVAL, "ingressIPNetworkCIDR: %s: has no addresses, give at least a /30",
+        return err_set(e, -EINVAL,
+                       "ingressIPNetworkCIDR: %s: has no addresses, give at least a /30",
                        PREFIX_TEXT(r->ingress));
     }
     if (prefix_overlaps(r->ingress, r->services)) {

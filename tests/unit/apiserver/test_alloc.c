@@ -113,13 +113,11 @@ static void an_address_is_chosen_from_the_network(void **state)
 static void an_address_can_be_asked_for_once(void **state)
 {
     struct harness *h = *state;
-    CLEANUP_ANSWER struct answer a =
-        create_ok(h, "a", "{\"clusterIP\":\"172.30.0.5\"," PORTS "}");
+    CLEANUP_ANSWER struct answer a = create_ok(h, "a", "{\"clusterIP\":\"172.30.0.5\"," PORTS "}");
     expect_refusal(create(h, "b", "{\"clusterIP\":\"172.30.0.5\"," PORTS "}"), 422,
                    "spec.clusterIPs",
                    "failed to allocate IP 172.30.0.5: provided IP is already allocated");
-    expect_refusal(create(h, "b", "{\"clusterIP\":\"10.0.0.5\"," PORTS "}"), 422,
-                   "spec.clusterIPs",
+    expect_refusal(create(h, "b", "{\"clusterIP\":\"10.0.0.5\"," PORTS "}"), 422, "spec.clusterIPs",
                    "the provided IP (10.0.0.5) is not in the valid range. The range of valid IPs "
                    "is " NETWORK);
     expect_refusal(create(h, "b", "{\"clusterIP\":\"172.30.0.0\"," PORTS "}"), 422,
@@ -159,8 +157,8 @@ static void a_full_network_says_so_and_what_goes_is_free(void **state)
     expect_refusal(create(h, "more", "{" PORTS "}"), 500, "spec.clusterIP", "range is full");
     delete_ok(h, "s3");
     CLEANUP_ANSWER struct answer more = create_ok(h, "more", "{" PORTS "}");
-    CLEANUP_ANSWER struct answer gone = patch(
-        h, "s4", "{\"spec\":{\"type\":\"ExternalName\",\"externalName\":\"a.b\"}}");
+    CLEANUP_ANSWER struct answer gone =
+        patch(h, "s4", "{\"spec\":{\"type\":\"ExternalName\",\"externalName\":\"a.b\"}}");
     assert_int_equal(gone.status, 200);
     CLEANUP_ANSWER struct answer next = create_ok(h, "next", "{" PORTS "}");
     expect_refusal(patch(h, "s4", "{\"spec\":{\"type\":\"ClusterIP\",\"externalName\":null}}"), 500,
@@ -200,8 +198,8 @@ static void node_ports_come_and_go_with_the_type(void **state)
 static void a_load_balancer_gets_an_ingress_address_or_waits(void **state)
 {
     struct harness *h = *state;
-    const char *spec = "{\"type\":\"LoadBalancer\",\"allocateLoadBalancerNodePorts\":false," PORTS
-                       "}";
+    const char *spec =
+        "{\"type\":\"LoadBalancer\",\"allocateLoadBalancerNodePorts\":false," PORTS "}";
     CLEANUP_ANSWER struct answer a = create_ok(h, "a", spec);
     CLEANUP_ANSWER struct answer b = create_ok(
         h, "b",
@@ -214,7 +212,8 @@ static void a_load_balancer_gets_an_ingress_address_or_waits(void **state)
     assert_int_equal(json_count(list), 1);
     list = json_path(c.body, "status", "loadBalancer", "ingress", NULL);
     assert_int_equal(json_count(list), 0);
-    assert_true(json_get_int_or(json_path(b.body, "spec", "healthCheckNodePort", NULL), 0) >= 30000);
+    assert_true(json_get_int_or(json_path(b.body, "spec", "healthCheckNodePort", NULL), 0) >=
+                30000);
     assert_int_equal(count(h, CLAIM_PREFIX "ingress/"), 2);
     assert_int_equal(count(h, CLAIM_PREFIX "ports/"), 2);
     delete_ok(h, "a");
@@ -243,12 +242,12 @@ static void what_is_not_stored_takes_nothing(void **state)
 {
     struct harness *h = *state;
     for (unsigned i = 0; i < 2 * FREE_IPS; i++) {
-        CLEANUP_ANSWER struct answer a =
-            ask_ok(h, "POST", SERVICES "?dryRun=All",
-                   "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"type\":\"NodePort\"," PORTS "}}", 201);
+        CLEANUP_ANSWER struct answer a = ask_ok(
+            h, "POST", SERVICES "?dryRun=All",
+            "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"type\":\"NodePort\"," PORTS "}}", 201);
         assert_string_not_equal(at(&a, "spec.clusterIP"), "");
-        CLEANUP_ANSWER struct answer bad = create(
-            h, "b", "{\"type\":\"NodePort\",\"ports\":[{\"port\":1,\"nodePort\":1}]}");
+        CLEANUP_ANSWER struct answer bad =
+            create(h, "b", "{\"type\":\"NodePort\",\"ports\":[{\"port\":1,\"nodePort\":1}]}");
         assert_int_equal(bad.status, 422);
     }
     CLEANUP_ANSWER struct answer first = create_ok(h, "a", "{" PORTS "}");

@@ -303,9 +303,9 @@ static void discovery_lists_what_there_is(void **state)
     assert_string_equal(at(&core, "groupVersion"), "v1");
     assert_string_equal(at(&net, "groupVersion"), "network.openshift.io/v1");
     static const char *const want[] = {
-        "configmaps",        "events",  "namespaces",      "namespaces/finalize",
-        "namespaces/status", "nodes",   "nodes/status",    "pods",
-        "pods/status",       "secrets", "serviceaccounts", "serviceaccounts/token",
+        "configmaps",        "events",   "namespaces",      "namespaces/finalize",
+        "namespaces/status", "nodes",    "nodes/status",    "pods",
+        "pods/status",       "secrets",  "serviceaccounts", "serviceaccounts/token",
         "endpoints",         "services", "services/status"};
     assert_int_equal(json_count(json_get(core.body, "resources")), ARRAY_SIZE(want));
     for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
