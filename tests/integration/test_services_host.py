@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from lab import wait_for
+from lab import run, wait_for
 
 NS = "web"
 SERVE = """
@@ -144,9 +144,9 @@ def outside_route(s, prefix, node):
 
 
 def metrics(lab, node):
-    text = lab.ns(node, ["curl", "-s", "--unix-socket", str(pathlib.Path(lab.ovs_rundir(node)).parent / "agent.sock"),
-                         "http://x/metrics"]).stdout
-    return {k: float(v) for k, v in re.findall(r"^(tenet_proxy_\w+) (\S+)$", text, re.M)}
+    """What the agent says of its proxy; {} while it does not answer."""
+    r = run(["curl", "-s", "--unix-socket", lab.node(node)["agentSocket"], "http://agent/metrics"], check=False)
+    return {k: float(v) for k, v in re.findall(r"^(tenet_proxy_\w+) (\S+)$", r.stdout, re.M)}
 
 
 def test_cluster_ip_from_the_hosts(services):
@@ -344,8 +344,101 @@ def test_the_api_away_changes_nothing(services):
     services.lab.cmd("master", "stop")
     try:
         wait_for("the agent to see it",
-                 lambda: metrics(services.lab, "node1")["tenet_proxy_api_connected"] == 0)
+                 lambda: metrics(services.lab, "node1").get("tenet_proxy_api_connected") == 0)
         assert services.names("node1", f"{ip}:80") == {"a"}
     finally:
         services.lab.cmd("master", "start")
-    wait_for("the master again", lambda: metrics(services.lab, "node1")["tenet_proxy_api_connected"] == 1)
+    wait_for("the master again", lambda: metrics(services.lab, "node1").get("tenet_proxy_api_connected") == 1)
+
+
+# ---- userspace ----
+
+@pytest.fixture(scope="module")
+def userspace(services):
+    """node1 with the userspace proxy."""
+    path = pathlib.Path(services.lab.ovs_rundir("node1")).parent / "node-config.yaml"
+    before = path.read_text()
+    path.write_text(before + "proxyArguments:\n  proxy-mode: [userspace]\n")
+    services.lab.cmd("node", "restart", "node1")
+    wait_for("the userspace proxy", lambda: metrics(services.lab, "node1").get("tenet_proxy_current") == 1)
+    yield services
+    path.write_text(before)
+    services.lab.cmd("node", "restart", "node1")
+    wait_for("the proxy", lambda: metrics(services.lab, "node1").get("tenet_proxy_current") == 1)
+
+
+def serve_by_proxy(s, name, pods, **kw):
+    """A service that node1's proxy has with so many endpoints."""
+    got = s.service(name, pods, wait=False, **kw)
+    ip = got["spec"]["clusterIP"]
+    protocol = kw.get("protocol", "TCP").lower()
+    wait_for(f"{ip} at the proxy", lambda: re.search(
+        rf"{ip} \. {protocol} \. 80 : goto port-", s.lab.ns("node1", ["nft", "list", "map", "ip", "tenet-services",
+                                                                       "frontends"]).stdout))
+    return got
+
+
+def test_userspace_accepts_and_spreads(userspace):
+    got = serve_by_proxy(userspace, "us", ["a", "b"], type="NodePort")
+    port = got["spec"]["ports"][0]["nodePort"]
+    ip = got["spec"]["clusterIP"]
+    answers = collections.Counter(a[0] for a in userspace.ask("node1", f"{ip}:80", n=20))
+    assert answers == {"a": 10, "b": 10}  # In turn.
+    assert userspace.names("outside", f"{userspace.host['node1']}:{port}", n=20) == {"a", "b"}
+    assert userspace.names("node1", f"127.0.0.1:{port}", n=20) == {"a", "b"}
+    assert metrics(userspace.lab, "node1")["tenet_proxy_connections"] == 0
+
+
+def test_userspace_tries_the_next_endpoint(userspace):
+    """One endpoint refuses and one does not answer at all: every connection reaches the third."""
+    unused = "203.0.113.200"  # Nobody answers there, from anywhere in the lab.
+    ip = serve_by_proxy(userspace, "retry", ["a"], extra=[userspace.host["node2"], unused])["spec"]["clusterIP"]
+    assert set(a[0] for a in userspace.ask("node1", f"{ip}:80", n=12, timeout=20)) == {"a"}
+    assert metrics(userspace.lab, "node1")["tenet_proxy_retries_total"] > 0
+
+
+def test_userspace_half_close_and_much_data(userspace):
+    ip = serve_by_proxy(userspace, "echo", ["b"])["spec"]["clusterIP"]
+    code = """
+import hashlib, os, socket, sys, threading
+s = socket.create_connection((sys.argv[1], 80), timeout=30)
+f = s.makefile("rb"); f.readline()
+data = os.urandom(1 << 20) * 8
+def send():
+    s.sendall(data); s.shutdown(socket.SHUT_WR)
+t = threading.Thread(target=send); t.start()
+print(hashlib.sha256(f.read()).digest() == hashlib.sha256(data).digest())
+t.join()
+"""
+    assert userspace.lab.ns("node1", ["/usr/bin/python3", "-c", code, ip]).stdout.strip() == "True"
+
+
+def test_userspace_udp(userspace):
+    ip = serve_by_proxy(userspace, "usu", ["a", "b"], protocol="UDP")["spec"]["clusterIP"]
+    assert userspace.names("node1", f"{ip}:80", n=10, proto="udp") == {"a", "b"}
+    # An endpoint without a listener is passed over when it says so.
+    ip = serve_by_proxy(userspace, "usr", ["a"], protocol="UDP", extra=[userspace.host["node2"]])["spec"]["clusterIP"]
+    answers = userspace.ask("node1", f"{ip}:80", n=8, proto="udp", timeout=1)
+    assert "a" in {answer[0] for answer in answers}
+
+
+def test_userspace_affinity_and_refusal(userspace):
+    ip = serve_by_proxy(userspace, "usa", ["a", "b"], sessionAffinity="ClientIP")["spec"]["clusterIP"]
+    assert len(userspace.names("node1", f"{ip}:80", n=12)) == 1
+    got = userspace.service("usn", [], wait=False)
+    wait_for("the refusal", lambda: userspace.ask("node1", f"{got['spec']['clusterIP']}:80", timeout=2) ==
+             [("error", "ConnectionRefusedError")])
+
+
+def test_userspace_leaves_out_pods_of_other_projects(userspace):
+    """The proxy's own packets reach every project, so an address of the pod network that is no pod of the service's
+    project is none of its endpoints."""
+    userspace.lab.project("secret")
+    pod = userspace.lab.pod("secret/x", "node1")
+    server = userspace.serve(pod.popen, "secret", 8080)
+    try:
+        ip = serve_by_proxy(userspace, "leak", [], extra=[pod.ip])["spec"]["clusterIP"]
+        answers = userspace.ask("node1", f"{ip}:80", n=2, timeout=2)
+        assert {answer[0] for answer in answers} == {"error"}
+    finally:
+        server.kill()
