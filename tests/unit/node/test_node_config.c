@@ -151,6 +151,11 @@ static void options_and_keys_are_the_same_set(void **state)
         {"proxyArguments.proxy-mode", "iptables"},
         {"metricsBindAddress", "127.0.0.1:9101"},
         {"logLevel", "debug"},
+        {"dnsDomain", "example.local"},
+        {"dnsBindAddress", "10.128.0.1:53"},
+        {"dnsIP", "10.128.0.1"},
+        {"dnsNameservers", "192.0.2.1,192.0.2.2"},
+        {"dnsRecursiveResolvConf", "/e"},
     };
     CLEANUP(node_config_done) struct node_config c;
     node_config_init(&c);
