@@ -63,8 +63,15 @@ static void die(const char *what, const char *why)
 
 static void sh(const char *command)
 {
-    if (system(command) != 0) {
-        die(command, "failed");
+    const char *const argv[] = {"sh", "-c", command, NULL};
+    struct process_spec spec = PROCESS_SPEC_INIT;
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT, text = STRBUF_INIT;
+    struct err e = {0};
+    int status = -1;
+    spec.argv = argv;
+    if (process_run(&spec, 600000, &out, &text, &status, &e) < 0 || status != 0) {
+        fprintf(stderr, "%s", strbuf_cstr(&text));
+        die(command, e.text[0] ? e.text : "failed");
     }
 }
 
@@ -156,10 +163,10 @@ static double open_proxy(struct bench *b, size_t n)
         die("proxy", e.text);
     }
     for (size_t i = 0; i < n; i++) {
-        host_proxy_listener.changed(b->proxy, NULL, b->services[i]);
+        host_proxy_service_changed(b->proxy, NULL, b->services[i]);
     }
     host_proxy_set_network(b->proxy, &b->net);
-    host_proxy_listener.synced(b->proxy);
+    host_proxy_synced(b->proxy);
     wait_current(b);
     return (double) (time_mono_ns() - start) / 1e6;
 }
@@ -295,8 +302,8 @@ static void bench_change(struct bench *b, const struct options *o)
         size_t k = i * 7919 % o->services;
         struct sdn_service *now = make_service(k, 7);
         uint64_t start = time_mono_ns();
-        host_proxy_listener.changed(b->proxy, b->services[k], now);
-        host_proxy_listener.settled(b->proxy);
+        host_proxy_service_changed(b->proxy, b->services[k], now);
+        host_proxy_settled(b->proxy);
         wait_current(b);
         ms[i] = (double) (time_mono_ns() - start) / 1e6;
         sdn_service_free(b->services[k]);
@@ -344,10 +351,14 @@ static size_t resident(void)
 {
     malloc_trim(0);
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
-    unsigned long pages = 0;
-    if (file_read("/proc/self/statm", 4096, &text, NULL) < 0 ||
-        sscanf(text.data, "%*u %lu", &pages) != 1) {
+    if (file_read("/proc/self/statm", 4096, &text, NULL) < 0) {
         die("/proc/self/statm", "cannot be read");
+    }
+    const char *second = strchr(strbuf_cstr(&text), ' ');
+    CLEANUP_FREE char *number = second ? xstrndup(second + 1, strcspn(second + 1, " ")) : NULL;
+    uint64_t pages;
+    if (!number || str_to_u64(number, UINT32_MAX, &pages) < 0) {
+        die("/proc/self/statm", "is not as expected");
     }
     return pages * (size_t) sysconf(_SC_PAGESIZE);
 }

@@ -541,6 +541,22 @@ static void on_proxied(void *ctx, int error, const char *text, bool restored)
     }
 }
 
+static void proxy_service_changed(void *ctx, const struct sdn_service *old,
+                                  const struct sdn_service *s)
+{
+    host_proxy_service_changed(ctx, old, s);
+}
+
+static void proxy_settled(void *ctx)
+{
+    host_proxy_settled(ctx);
+}
+
+static void proxy_synced(void *ctx)
+{
+    host_proxy_synced(ctx);
+}
+
 /* The table of services, and that what others do to it is seen. */
 static int open_proxy(struct agent *a, struct err *e)
 {
@@ -550,10 +566,12 @@ static int open_proxy(struct agent *a, struct err *e)
                                                                   : SERVICES_NETFILTER,
                                   .told = on_proxied,
                                   .ctx = a};
+    static const struct services_listener listener = {
+        .changed = proxy_service_changed, .settled = proxy_settled, .synced = proxy_synced};
     int r = host_proxy_new(&c, &a->host_proxy, e);
     r = r < 0 ? r : monitor_ignore(a->monitor, host_proxy_port(a->host_proxy), e);
     if (r == 0) {
-        services_watch_add(a->services, &host_proxy_listener, a->host_proxy);
+        services_watch_add(a->services, &listener, a->host_proxy);
     }
     return r;
 }

@@ -197,9 +197,9 @@ static void service_free(struct host_proxy *p, struct service *s)
     free(s);
 }
 
-static void service_changed(void *ctx, const struct sdn_service *old, const struct sdn_service *now)
+void host_proxy_service_changed(struct host_proxy *p, const struct sdn_service *old,
+                                const struct sdn_service *now)
 {
-    struct host_proxy *p = ctx;
     const struct sdn_service *any = now ? now : old;
     CLEANUP_FREE char *key = xasprintf("%s/%s", any->namespace, any->name);
     struct service *s = find_service(p, key);
@@ -659,20 +659,16 @@ static void on_timer(void *ctx)
     step(ctx);
 }
 
-static void settled(void *ctx)
+void host_proxy_settled(struct host_proxy *p)
 {
-    step(ctx);
-}
-
-static void synced(void *ctx)
-{
-    struct host_proxy *p = ctx;
-    p->synced = true;
     step(p);
 }
 
-const struct services_listener host_proxy_listener = {
-    .changed = service_changed, .settled = settled, .synced = synced};
+void host_proxy_synced(struct host_proxy *p)
+{
+    p->synced = true;
+    step(p);
+}
 
 void host_proxy_changed(struct host_proxy *p)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The service proxy of the host: keeps the nftables table (services/table.h) what the cluster's services need.
  *
- * It listens to a services_watch.  Changes that come together go to the kernel as one transaction that has only what
+ * The agent's services_watch tells it (client/services.h).  Changes that come together go to the kernel as one transaction that has only what
  * changed, on a worker thread; what comes meanwhile goes with the next one.  At the start, after an error, and when
  * somebody else touched the table, what the kernel has is read and compared, and the table is made anew, in one
  * transaction, if it is not the same.  So an agent that starts again changes nothing.  Connections that are
@@ -13,9 +13,9 @@
 #pragma once
 
 #include "base/prom.h"
-#include "client/services.h"
 #include "datapath/services/table.h"
 #include "datapath/services/userspace.h"
+#include "net/loop.h"
 
 struct host_proxy_config {
     struct loop *loop;
@@ -31,8 +31,12 @@ struct host_proxy;
 int host_proxy_new(const struct host_proxy_config *c, struct host_proxy **ret, struct err *e);
 /* Must not be busy, nor listen any more. */
 struct host_proxy *host_proxy_free(struct host_proxy *p);
-/* What services_watch_add takes, with the proxy as its context. */
-extern const struct services_listener host_proxy_listener;
+/* As the functions of a services_listener: a service is new ('old' NULL), changed, or gone ('s' NULL); all that changed
+ * together has been told; all there is has been told. */
+void host_proxy_service_changed(struct host_proxy *p, const struct sdn_service *old,
+                                const struct sdn_service *s);
+void host_proxy_settled(struct host_proxy *p);
+void host_proxy_synced(struct host_proxy *p);
 /* The networks of the cluster; nothing is done before they are known. */
 void host_proxy_set_network(struct host_proxy *p, const struct sdn_network *n);
 /* Somebody may have touched the table: look soon. */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The host's service proxy against the real kernel, in a network namespace of its own (needs root). */
+#include "../node/nspair.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/timeutil.h"
 #include "datapath/services/proxy.h"
+#include "net/netns.h"
 #include "net/process.h"
 
 #include <arpa/inet.h>
@@ -100,7 +102,7 @@ static struct sdn_service *make_service(const char *name, const char *spec, cons
 static void settle(void)
 {
     uint64_t end = time_mono_ms() + WAIT_MS;
-    host_proxy_listener.settled(proxy);
+    host_proxy_settled(proxy);
     while (!host_proxy_current(proxy)) {
         bool never = false;
         loop_run_until(loop, &never, 5);
@@ -116,7 +118,7 @@ static void set(const char *name, const char *spec, const char *protocol, const 
     CLEANUP(sdn_service_free)
     struct sdn_service *s =
         make_service(name, spec ? spec : "\"spec\":{}", protocol, endpoints ? endpoints : "");
-    host_proxy_listener.changed(proxy, spec ? NULL : s, spec ? s : NULL);
+    host_proxy_service_changed(proxy, spec ? NULL : s, spec ? s : NULL);
     settle();
 }
 
@@ -146,7 +148,7 @@ static void open_proxy(enum services_mode mode)
         fail_msg("%s", e.text);
     }
     host_proxy_set_network(proxy, &n);
-    host_proxy_listener.synced(proxy);
+    host_proxy_synced(proxy);
     restored = false;
 }
 
@@ -159,13 +161,41 @@ static void close_proxy(void)
     proxy = host_proxy_free(proxy);
 }
 
+/* In the namespace "pod", which is a pod by the link tun0 and a machine outside by nic1. */
+static int enter_pod(void)
+{
+    int back;
+    assert_int_equal(netns_enter(pod_ns, &back, NULL), 0);
+    return back;
+}
+
+static void connect_namespaces(void)
+{
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    static const char *const names[][2] = {{"tun0", "eth0"}, {"nic1", "eth1"}};
+    assert_int_equal(rtnl_open(&r, NULL), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        struct rtnl_veth v = {.name = names[i][0], .peer_name = names[i][1], .peer_ns_fd = pod_ns};
+        assert_int_equal(rtnl_veth_add(r, &v, NULL), 0);
+    }
+    run("ip addr add 10.128.0.1/24 dev tun0 && ip link set tun0 up && "
+        "ip addr add 192.168.50.1/24 dev nic1 && ip link set nic1 up");
+    int back = enter_pod();
+    run("ip link set lo up && ip addr add 10.128.0.9/24 dev eth0 && ip link set eth0 up && "
+        "ip addr add 192.168.50.2/24 dev eth1 && ip link set eth1 up && "
+        "ip route add 172.30.0.0/16 via 10.128.0.1 && ip route add 172.29.0.0/16 via 192.168.50.1 "
+        "&& "
+        "ip route add 80.0.0.0/8 via 10.128.0.1");
+    netns_leave(back);
+}
+
 static int setup_group(void **state)
 {
-    (void) state;
-    if (unshare(CLONE_NEWNET) < 0) {
+    if (nspair_setup(state) < 0) {
         return -1;
     }
-    run("ip link set lo up && ip link add d0 type bridge && ip addr add 192.168.9.1/24 dev d0 && "
+    connect_namespaces();
+    run("ip link add d0 type bridge && ip addr add 192.168.9.1/24 dev d0 && "
         "ip link set d0 up && ip route add default dev d0 && "
         "for i in 5 6 7; do ip addr add 10.128.0.$i/32 dev lo; done");
     return 0;
@@ -219,6 +249,25 @@ static int try_connect(const char *from, const char *ip, uint16_t port)
     int r = connect(fd, (struct sockaddr *) &sa, sizeof sa) < 0 ? errno : 0;
     close(fd);
     return r;
+}
+
+static int try_from_pod(const char *from, const char *ip, uint16_t port)
+{
+    int back = enter_pod();
+    int r = try_connect(from, ip, port);
+    netns_leave(back);
+    return r;
+}
+
+/* Takes one connection of 'server'; the address it came from. */
+static const char *accept_from(int server, char ret[INET_ADDRSTRLEN])
+{
+    struct sockaddr_in peer = {0};
+    socklen_t size = sizeof peer;
+    int fd = accept(server, (struct sockaddr *) &peer, &size);
+    assert_true(fd >= 0);
+    close(fd);
+    return inet_ntop(AF_INET, &peer.sin_addr, ret, INET_ADDRSTRLEN);
 }
 
 static bool waits(int fd)
@@ -368,7 +417,7 @@ static void the_same_services_change_nothing_when_the_agent_starts_again(void **
     close_proxy();
     open_proxy(SERVICES_NETFILTER);
     CLEANUP(sdn_service_free) struct sdn_service *s = make_service("web", STICKY, "TCP", TWO);
-    host_proxy_listener.changed(proxy, NULL, s);
+    host_proxy_service_changed(proxy, NULL, s);
     set("np",
         "\"spec\":{\"type\":\"LoadBalancer\",\"clusterIP\":\"172.30.0.11\","
         "\"externalTrafficPolicy\":\"Local\",\"loadBalancerSourceRanges\":[\"192.168.9.0/24\","
@@ -477,6 +526,68 @@ static void a_change_leaves_open_connections_alone(void **state)
     close(server);
 }
 
+#define NODE_PORT(more)                                                              \
+    "\"spec\":{\"type\":\"NodePort\",\"clusterIP\":\"172.30.0.10\",\"externalIPs\":" \
+    "[\"80.11.12.10\"],\"ports\":[{\"name\":\"p\",\"port\":80,\"nodePort\":30080}]" more "}"
+
+static void clients_from_outside_use_what_the_policy_says(void **state)
+{
+    (void) state;
+    char text[INET_ADDRSTRLEN];
+    int server = serve(SOCK_STREAM, "10.128.0.5", 8080);
+    set("web", NODE_PORT(""), "TCP", "10.128.0.5:8080@node-a");
+    assert_int_equal(try_from_pod("192.168.50.2", "192.168.50.1", 30080), 0);
+    accept_from(server, text);
+    set("web", NODE_PORT(",\"externalTrafficPolicy\":\"Local\""), "TCP", TWO);
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(try_from_pod("192.168.50.2", "192.168.50.1", 30080), 0);
+        assert_string_equal(accept_from(server, text), "192.168.50.2");
+    }
+    set("web", NODE_PORT(",\"externalTrafficPolicy\":\"Local\""), "TCP", "10.128.0.6:8080@node-b");
+    assert_int_equal(try_from_pod("192.168.50.2", "192.168.50.1", 30080), EINPROGRESS);
+    close(server);
+}
+
+static void only_source_ranges_reach_a_load_balancer(void **state)
+{
+    (void) state;
+    int server = serve(SOCK_STREAM, "10.128.0.5", 8080);
+#define RANGES(list)                                                                     \
+    "\"spec\":{\"type\":\"LoadBalancer\",\"clusterIP\":\"172.30.0.10\","                 \
+    "\"loadBalancerSourceRanges\":[" list "],\"ports\":[{\"name\":\"p\",\"port\":80}]}," \
+    "\"status\":{\"loadBalancer\":{\"ingress\":[{\"ip\":\"172.29.0.3\"}]}}"
+    static const struct {
+        const char *service;
+        int want;
+    } cases[] = {{RANGES("\"192.168.49.0/24\",\"10.0.0.0/8\""), EINPROGRESS},
+                 {RANGES("\"192.168.50.0/24\",\"10.0.0.0/8\""), 0},
+                 {RANGES("\"192.168.50.3/32\""), EINPROGRESS},
+                 {RANGES("\"0.0.0.0/0\""), 0},
+                 {RANGES("\"fd00::/8\""), EINPROGRESS}};
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        set("lb", cases[i].service, "TCP", "10.128.0.5:8080@node-a");
+        assert_int_equal(try_from_pod("192.168.50.2", "172.29.0.3", 80), cases[i].want);
+    }
+    close(server);
+}
+
+/* Translated here its packet would be the host's, and reach every project. */
+static void a_pods_packet_is_refused(void **state)
+{
+    (void) state;
+    int server = serve(SOCK_STREAM, "10.128.0.5", 8080);
+    static const char *const addresses[] = {"172.30.0.10", "80.11.12.10"};
+    set("web", NODE_PORT(""), "TCP", "10.128.0.5:8080@node-a");
+    for (size_t i = 0; i < ARRAY_SIZE(addresses); i++) {
+        assert_int_equal(try_from_pod("10.128.0.9", addresses[i], 80), ECONNREFUSED);
+    }
+    assert_int_equal(try_from_pod("10.128.0.9", "10.128.0.1", 30080), ECONNREFUSED);
+    assert_int_equal(try_from_pod("10.128.0.9", "172.30.99.99", 80), ECONNREFUSED);
+    assert_false(waits(server));
+    assert_int_equal(try_from_pod("10.128.0.9", "10.128.0.5", 8080), 0); /* The way is open. */
+    close(server);
+}
+
 static void many_services_come_and_go(void **state)
 {
     (void) state;
@@ -490,7 +601,7 @@ static void many_services_come_and_go(void **state)
                      "80}]}",
                      i / 250 + 1, i % 250);
             CLEANUP(sdn_service_free) struct sdn_service *s = make_service(name, spec, "TCP", TWO);
-            host_proxy_listener.changed(proxy, round ? s : NULL, round ? NULL : s);
+            host_proxy_service_changed(proxy, round ? s : NULL, round ? NULL : s);
         }
         settle();
         CLEANUP_FREE char *text =
@@ -517,6 +628,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_first_by_name_has_a_disputed_address, setup, teardown),
         cmocka_unit_test_setup_teardown(udp_goes_on_to_living_endpoints_only, setup, teardown),
         cmocka_unit_test_setup_teardown(a_change_leaves_open_connections_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(clients_from_outside_use_what_the_policy_says, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(only_source_ranges_reach_a_load_balancer, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_pods_packet_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(many_services_come_and_go, setup, teardown),
     };
     if (geteuid() != 0) {
