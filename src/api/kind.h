@@ -134,6 +134,9 @@ struct api_kind {
     void (*merge_part)(const char *subresource, struct json *out, const struct json *obj);
     /* 'old' NULL on creation.  Metadata is validated generically before. */
     void (*validate)(const struct json *obj, const struct json *old, struct api_causes *c);
+    /* Seconds that somebody else has to end it before it goes: 'asked' (NULL: not said) is what a deletion asks for.
+     * NULL: objects go at once. */
+    int64_t (*grace_s)(const struct json *obj, const int64_t *asked);
     /* What fieldSelector takes beyond metadata.name and metadata.namespace; ends with a NULL label. */
     const struct api_field_label *selectable;
     const struct api_schema *schema; /* Of the whole object (api/schema.h); NULL: anything goes. */

@@ -4,6 +4,8 @@
 #include "api/policy_fields.h"
 #include "api/schema_core.h"
 
+#define DEFAULT_GRACE_S 30
+
 /* ---- columns ---- */
 
 static const struct json *statuses(const struct json *obj)
@@ -119,7 +121,7 @@ static void defaults(struct json *obj)
     }
     api_default_string(spec, "restartPolicy", "Always");
     api_default_string(spec, "dnsPolicy", "ClusterFirst");
-    api_default_int(spec, "terminationGracePeriodSeconds", 30);
+    api_default_int(spec, "terminationGracePeriodSeconds", DEFAULT_GRACE_S);
     default_containers(json_get(spec, "containers"));
     default_containers(json_get(spec, "initContainers"));
 }
@@ -129,6 +131,21 @@ static void prepare(struct json *obj, const struct json *old)
     if (!old) {
         json_set_string(json_set(obj, "status", json_object()), "phase", "Pending");
     }
+}
+
+/* A kubelet ends what runs on its node; of the rest nobody needs time. */
+static int64_t grace_s(const struct json *obj, const int64_t *asked)
+{
+    const char *node = json_path_string(obj, "spec", "nodeName", NULL);
+    const char *phase = json_path_string(obj, "status", "phase", NULL);
+    if (!node || !*node || streq_null(phase, "Succeeded") || streq_null(phase, "Failed")) {
+        return 0;
+    }
+    int64_t n = asked
+                    ? *asked
+                    : json_get_int_or(json_path(obj, "spec", "terminationGracePeriodSeconds", NULL),
+                                      DEFAULT_GRACE_S);
+    return n < 0 ? 1 : n;
 }
 
 static void validate_port(const char *field, const struct json *port, struct api_causes *c)
@@ -304,6 +321,7 @@ const struct api_kind api_kind_pod = {
     .n_columns = ARRAY_SIZE(columns),
     .defaults = defaults,
     .prepare = prepare,
+    .grace_s = grace_s,
     .validate = validate,
     .selectable = selectable,
     .schema = &api_schema_pod,

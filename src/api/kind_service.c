@@ -93,8 +93,7 @@ static struct json *cell_external_ip(const struct json *obj, int64_t now_ms)
     JSON_FOREACH (item, json_get(spec, "externalIPs")) {
         add_text(&b, json_get_string(item));
     }
-    return api_cell_text(strbuf_cstr(&b),
-                         service_is_load_balancer(spec) ? "<pending>" : "<none>");
+    return api_cell_text(strbuf_cstr(&b), service_is_load_balancer(spec) ? "<pending>" : "<none>");
 }
 
 static struct json *cell_ports(const struct json *obj, int64_t now_ms)

@@ -5,32 +5,12 @@
 
 #include <stddef.h>
 
-#define META                                         \
-    {                                                \
-        1, "metadata", T_MESSAGE, false, &proto_meta \
-    }
-#define MEMBER(number, name, message)              \
-    {                                              \
-        number, name, T_MESSAGE, false, &(message) \
-    }
-#define MEMBERS(number, name, message)            \
-    {                                             \
-        number, name, T_MESSAGE, true, &(message) \
-    }
-#define STRINGS(number, name)        \
-    {                                \
-        number, name, T_STRING, true \
-    }
-
 /* ---- Service ---- */
 
 static const struct proto_field service_port_fields[] = {
-    {1, "name", T_STRING},
-    {2, "protocol", T_STRING},
-    {3, "port", T_INT},
-    {4, "targetPort", T_INT_OR_STRING},
-    {5, "nodePort", T_INT},
-    {6, "appProtocol", T_STRING},
+    {1, "name", T_STRING},  {2, "protocol", T_STRING},
+    {3, "port", T_INT},     {4, "targetPort", T_INT_OR_STRING},
+    {5, "nodePort", T_INT}, {6, "appProtocol", T_STRING},
 };
 static const struct proto_message service_port = PROTO_MESSAGE(service_port_fields);
 static const struct proto_field client_ip_fields[] = {{1, "timeoutSeconds", T_INT}};
@@ -60,8 +40,8 @@ static const struct proto_field service_spec_fields[] = {
     {23, "trafficDistribution", T_STRING},
 };
 static const struct proto_message service_spec = PROTO_MESSAGE(service_spec_fields);
-static const struct proto_field service[] = {META, MEMBER(2, "spec", service_spec),
-                                             {3, "status", T_IGNORED}};
+static const struct proto_field service[] = {
+    META, MEMBER(2, "spec", service_spec), {3, "status", T_IGNORED}};
 
 /* ---- Endpoints ---- */
 
@@ -118,7 +98,8 @@ static const struct proto_field slice_port_fields[] = {
     {4, "appProtocol", T_STRING},
 };
 static const struct proto_message slice_port = PROTO_MESSAGE(slice_port_fields);
-static const struct proto_field slice[] = {META, MEMBERS(2, "endpoints", endpoint),
+static const struct proto_field slice[] = {META,
+                                           MEMBERS(2, "endpoints", endpoint),
                                            MEMBERS(3, "ports", slice_port),
                                            {4, "addressType", T_STRING}};
 

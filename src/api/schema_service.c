@@ -47,8 +47,7 @@ static const struct api_field service_spec_fields[] = {
     {"externalIPs", &api_schema_string_list,
      "Addresses outside the cluster for which nodes take traffic of this service; which are "
      "allowed is the administrator's choice"},
-    {"externalName", &api_schema_string,
-     "DNS name that a service of type ExternalName stands for"},
+    {"externalName", &api_schema_string, "DNS name that a service of type ExternalName stands for"},
     {"externalTrafficPolicy", &api_schema_string,
      "Traffic from outside goes to all endpoints (Cluster) or to those on the same node (Local)"},
     {"healthCheckNodePort", &api_schema_int32,
@@ -152,8 +151,8 @@ static const struct api_field subset_fields[] = {
     {"notReadyAddresses", API_LIST_OF(&address), "Addresses that are not ready"},
     {"ports", API_LIST_OF(&endpoint_port), "Ports that each of the addresses has"},
 };
-static const struct api_schema subset = API_OBJECT_OF(
-    subset_fields, CORE "EndpointSubset", "Addresses which all have the same ports");
+static const struct api_schema subset =
+    API_OBJECT_OF(subset_fields, CORE "EndpointSubset", "Addresses which all have the same ports");
 static const struct api_field endpoints_fields[] = {
     API_ROOT_API_VERSION,
     API_ROOT_KIND,
@@ -220,7 +219,7 @@ static const struct api_field slice_fields[] = {
     API_ROOT_METADATA,
     {"ports", API_LIST_OF(&slice_port), "Ports that each of the endpoints has"},
 };
-const struct api_schema endpoint_slice_schema = API_OBJECT_OF(
-    slice_fields, DISCOVERY "EndpointSlice",
-    "EndpointSlice has some of the endpoints behind a service, which its label "
-    "kubernetes.io/service-name names.");
+const struct api_schema endpoint_slice_schema =
+    API_OBJECT_OF(slice_fields, DISCOVERY "EndpointSlice",
+                  "EndpointSlice has some of the endpoints behind a service, which its label "
+                  "kubernetes.io/service-name names.");

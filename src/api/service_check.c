@@ -165,7 +165,8 @@ static void check_families(const struct json *spec, struct api_causes *c)
     static const char *const policies[] = {"SingleStack", "PreferDualStack", "RequireDualStack",
                                            NULL};
     static const char *const families[] = {"IPv4", "IPv6", NULL};
-    const struct json *list = json_get(spec, "ipFamilies"), *policy = json_get(spec, "ipFamilyPolicy");
+    const struct json *list = json_get(spec, "ipFamilies"),
+                      *policy = json_get(spec, "ipFamilyPolicy");
     if (!service_needs_cluster_ip(spec)) {
         if (!service_is_empty(spec, "ipFamilies")) {
             api_forbidden(c, "spec.ipFamilies", "may not be set for ExternalName services");

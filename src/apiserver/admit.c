@@ -3,6 +3,7 @@
  *
  * Nobody gives more than they have (roles and bindings); who asks for a certificate is written by the server, and
  * who grants and signs one needs the signer's leave; a node writes only what is its own. */
+#include "apiserver/alloc.h"
 #include "apiserver/security.h"
 #include "base/base64.h"
 #include "net/pki_csr.h"
@@ -278,5 +279,5 @@ int filter_admit(struct request *q, struct json *obj, const struct json *old)
                    ? admit_role(q, obj, old)
                    : admit_binding(q, obj, old);
     }
-    return node ? admit_for_node(q, node, obj, old) : 0;
+    return node ? admit_for_node(q, node, obj, old) : alloc_admit(q, obj, old);
 }

@@ -36,6 +36,8 @@ struct apiserver_security {
     struct audit_log *audit;     /* NULL: no audit.  Borrowed, and must outlive the server. */
 };
 
+struct service_ranges; /* sdn/service_ranges.h */
+
 struct apiserver_config {
     const char
         *without_group;  /* Kinds of this group are not served as compiled in; NULL: all are. */
@@ -48,6 +50,8 @@ struct apiserver_config {
     uint64_t bookmark_ms;      /* Between bookmarks of a watch; 0: 30,000. */
     uint64_t
         watch_timeout_ms; /* Longest watch when the client names no timeout; 0: 30 to 60 minutes. */
+    /* What services are given their addresses and ports of (copied); NULL: they are given none. */
+    const struct service_ranges *services;
     /* NULL: everyone is trusted, as the user system:admin of system:masters. */
     const struct apiserver_security *security;
     /* Called once, when the store's first snapshot is loaded and /readyz turns 200; may be NULL. */
@@ -65,6 +69,9 @@ void apiserver_attach(struct apiserver *a, struct http_server *h);
 /* A check more of /readyz, under a constant name: 'fn' says what is wrong, or NULL. */
 typedef const char *apiserver_check_fn(void *ctx);
 void apiserver_add_check(struct apiserver *a, const char *name, apiserver_check_fn *fn, void *ctx);
+/* Adds to what /metrics tells; NULL: nothing more. */
+typedef void apiserver_metrics_fn(void *ctx, struct strbuf *out);
+void apiserver_set_metrics(struct apiserver *a, apiserver_metrics_fn *fn, void *ctx);
 /* From now on /readyz fails; all requests are served still. */
 void apiserver_unready(struct apiserver *a);
 /* Ends all watches; requests from now on get 503, writes under way are still answered. */

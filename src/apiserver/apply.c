@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Server-side apply: a patch that says what its manager wants of an object, which is made when it is not there. */
+#include "apiserver/alloc.h"
 #include "apiserver/fields.h"
 #include "apiserver/filter.h"
 #include "apiserver/write.h"
@@ -64,7 +65,8 @@ static struct blob *compute_new(struct write *w)
         return NULL;
     }
     object_prepare_create(q->kind, obj, time_wall_ms());
-    return write_is_refused(q, obj, NULL) ? NULL : write_encode(q, obj);
+    return write_is_refused(q, obj, NULL) || alloc_settle(w, obj, NULL) < 0 ? NULL
+                                                                            : write_encode(q, obj);
 }
 
 /* The bytes to be stored; NULL: the request was answered. */

@@ -74,6 +74,26 @@ void cache_init(struct cache *c, const char *without, size_t window, size_t wind
     }
 }
 
+const struct blob *cache_stranger(const struct cache *c, const char *key, uint64_t *ret_revision)
+{
+    const struct stranger *s = smap_get(&c->strangers, key);
+    if (s && ret_revision) {
+        *ret_revision = s->revision;
+    }
+    return s ? s->value : NULL;
+}
+
+void cache_each_stranger(const struct cache *c, const char *prefix,
+                         void (*fn)(void *ctx, const char *key), void *ctx)
+{
+    struct smap_entry *se;
+    SMAP_FOREACH (se, &c->strangers) {
+        if (str_has_prefix(se->key, prefix)) {
+            fn(ctx, se->key);
+        }
+    }
+}
+
 static void clear_window(struct cache_kind *ck)
 {
     for (size_t i = 0; i < ck->n_events; i++) {

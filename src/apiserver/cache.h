@@ -81,6 +81,12 @@ int cache_resync(struct cache *c, const struct store_item *items, size_t n, uint
 /* Of any served version of it; NULL: not of this cache. */
 struct cache_kind *cache_find(const struct cache *c, const struct api_kind *k);
 
+/* The value in the store of a key that is of no kind; NULL: there is none. */
+const struct blob *cache_stranger(const struct cache *c, const char *key, uint64_t *ret_revision);
+/* Calls 'fn' for each such key that begins with 'prefix'; the cache must not change meanwhile. */
+void cache_each_stranger(const struct cache *c, const char *prefix,
+                         void (*fn)(void *ctx, const char *key), void *ctx);
+
 /* Serves the versions of 'crd' (a reference is taken). */
 struct cache_kind *cache_add_kind(struct cache *c, struct crd *crd);
 /* Serves 'crd' in the place of the definition that '*ck' has: the objects stay, the window begins anew.  '*ck'

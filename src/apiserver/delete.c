@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Deletion, of one object or of a collection.
  *
- * An object with finalizers is only marked, and goes when an update removes the last of them. */
+ * An object with finalizers is only marked, and goes when an update removes the last of them.  One that somebody ends
+ * (a pod, by its kubelet) is marked as well, and goes when a deletion says that it needs no more time. */
 #include "apiserver/write.h"
 #include "base/timeutil.h"
 
 #include <inttypes.h>
 
 #define MAX_ATTEMPTS 64
+#define MAX_GRACE_S INT32_MAX
 
 /* What becomes of dependents; the garbage collector sees to it, told by finalizers. */
 enum propagation { POLICY_NONE, POLICY_BACKGROUND, POLICY_FOREGROUND, POLICY_ORPHAN };
@@ -17,6 +19,8 @@ struct deletion {
     struct request *q;
     char *uid, *version; /* Preconditions; NULL: none. */
     enum propagation policy;
+    bool has_grace;
+    int64_t grace_s;
     size_t pending; /* Writes that are not finished. */
     /* A collection: */
     bool collection;
@@ -78,17 +82,16 @@ static int parse_policy(struct request *q, const char *policy, enum propagation 
     return -EINVAL;
 }
 
-/* dryRun of the body, and the grace period, which nobody here waits for: objects without finalizers go at
- * once.  The request was answered on failure. */
-static int check_options(struct request *q, const struct json *body)
+/* dryRun of the body, and the grace period.  The request was answered on failure. */
+static int check_options(struct deletion *d, const struct json *body)
 {
+    struct request *q = d->q;
     static const char *const runs[] = {"All", NULL};
     CLEANUP(api_causes_done) struct api_causes causes = {0};
     const char *given = http_query(q->x, "gracePeriodSeconds");
     CLEANUP(json_free)
     struct json *seconds = given && *given ? json_number_n(given, strlen(given)) : NULL;
     const struct json *grace = seconds ? seconds : json_get(body, "gracePeriodSeconds"), *item;
-    int64_t n; /* Below 0 it stands for 1, as in Kubernetes. */
     JSON_FOREACH (item, json_get(body, "dryRun")) {
         if (!streq_null(json_get_string(item), "All")) {
             api_unsupported(&causes, "dryRun", item, runs);
@@ -96,13 +99,14 @@ static int check_options(struct request *q, const struct json *body)
         q->dry_run = true;
     }
     if ((given && *given && !seconds) ||
-        (grace && !json_is(grace, JSON_NULL) && json_get_int(grace, &n) < 0)) {
+        (grace && !json_is(grace, JSON_NULL) && json_get_int(grace, &d->grace_s) < 0)) {
         api_invalid(&causes, "gracePeriodSeconds", grace, "must be a whole number");
     }
     if (causes.n) {
         respond_bad_options(q, &causes);
         return -EINVAL;
     }
+    d->has_grace = grace && !json_is(grace, JSON_NULL);
     return 0;
 }
 
@@ -135,7 +139,7 @@ static struct deletion *parse_options(struct request *q)
     if (write_begin(q) < 0) {
         return NULL;
     }
-    if (check_options(q, body) < 0) {
+    if (check_options(d, body) < 0) {
         return NULL;
     }
     const char *policy = http_query(q->x, "propagationPolicy");
@@ -214,7 +218,7 @@ static void deleted(struct write *w, const struct object *base)
     finish_one(w);
 }
 
-/* It has finalizers and is now marked. */
+/* It waits for finalizers or for somebody to end it, and is now marked. */
 static void marked(struct write *w, struct blob *text)
 {
     if (w->deletion->collection) {
@@ -330,7 +334,7 @@ static bool set_finalizers(const struct deletion *d, struct json *obj)
     return true;
 }
 
-/* Stores 'obj', which waits for its finalizers, or tells what would have been stored. */
+/* Stores 'obj', which is marked, or tells what would have been stored. */
 static void put_marked(struct write *w, struct object *base, const struct json *obj)
 {
     struct blob *value = NULL;
@@ -342,6 +346,13 @@ static void put_marked(struct write *w, struct object *base, const struct json *
     CLEANUP(blob_unref) struct blob *text = object_text(w->ck->head, value, base->revision);
     blob_unref(value);
     marked(w, text);
+}
+
+static int64_t wanted_grace(const struct deletion *d, const struct api_kind *k,
+                            const struct json *obj)
+{
+    int64_t asked = MIN(d->grace_s, MAX_GRACE_S);
+    return k->grace_s ? MIN(k->grace_s(obj, d->has_grace ? &asked : NULL), MAX_GRACE_S) : 0;
 }
 
 static void attempt_delete(struct write *w)
@@ -358,15 +369,20 @@ static void attempt_delete(struct write *w)
         finish_one(w);
         return;
     }
-    bool changed = set_finalizers(d, obj);
-    if (!object_has_finalizers(k, obj)) {
+    bool changed = set_finalizers(d, obj),
+         first = !json_path_string(obj, "metadata", "deletionTimestamp", NULL);
+    int64_t grace = wanted_grace(d, k, obj), was = object_grace_s(obj);
+    /* One that goes already may go sooner, not later. */
+    bool sooner = first || grace < was;
+    grace = sooner ? grace : was;
+    if (grace == 0 && !object_has_finalizers(k, obj)) {
         if (d->q->dry_run) {
             deleted(w, base);
         } else {
             write_delete(w, base, NULL);
         }
-    } else if (!json_path_string(obj, "metadata", "deletionTimestamp", NULL)) {
-        object_mark_deleted(k, obj, time_wall_ms());
+    } else if (sooner) {
+        object_mark_deleted(k, obj, grace, time_wall_ms());
         put_marked(w, base, obj);
     } else if (changed) {
         put_marked(w, base, obj);

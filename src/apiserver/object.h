@@ -73,9 +73,13 @@ struct json *object_prepare_part(const struct api_kind *k, const char *subresour
                                  const struct json *old, const struct json *obj);
 void object_validate(const struct api_kind *k, const struct json *obj, const struct json *old,
                      struct api_causes *c);
-/* Deletion was asked for, and no finalizer is left. */
+/* Deletion was asked for, nobody is given time, and no finalizer is left. */
 bool object_is_finished(const struct api_kind *k, const struct json *obj);
 bool object_has_finalizers(const struct api_kind *k, const struct json *obj);
-void object_mark_deleted(const struct api_kind *k, struct json *obj, int64_t now_ms);
+/* Seconds that somebody was given to end it, from when its deletion was asked for; 0: none, or it was not. */
+int64_t object_grace_s(const struct json *obj);
+/* It goes 'grace_s' seconds after its deletion was first asked for, which is now unless it was before. */
+void object_mark_deleted(const struct api_kind *k, struct json *obj, int64_t grace_s,
+                         int64_t now_ms);
 /* A new suffix for generateName. */
 void object_generate_name(struct json *obj);

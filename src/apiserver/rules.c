@@ -245,14 +245,28 @@ bool object_has_finalizers(const struct api_kind *k, const struct json *obj)
 bool object_is_finished(const struct api_kind *k, const struct json *obj)
 {
     return json_path_string(obj, "metadata", "deletionTimestamp", NULL) &&
-           !object_has_finalizers(k, obj);
+           object_grace_s(obj) == 0 && !object_has_finalizers(k, obj);
 }
 
-void object_mark_deleted(const struct api_kind *k, struct json *obj, int64_t now_ms)
+int64_t object_grace_s(const struct json *obj)
+{
+    int64_t n = json_get_int_or(json_path(obj, "metadata", "deletionGracePeriodSeconds", NULL), 0);
+    return MAX(n, 0);
+}
+
+void object_mark_deleted(const struct api_kind *k, struct json *obj, int64_t grace_s,
+                         int64_t now_ms)
 {
     struct json *meta = json_get(obj, "metadata");
-    json_set(meta, "deletionTimestamp", time_text(now_ms));
-    json_set_int(meta, "deletionGracePeriodSeconds", 0);
+    const char *end = json_path_string(meta, "deletionTimestamp", NULL);
+    int64_t end_ms, generation = json_get_int_or(json_get(meta, "generation"), 0);
+    if (end && time_parse(end, &end_ms) == 0) {
+        now_ms = end_ms - object_grace_s(obj) * 1000; /* When it was first asked for. */
+    } else if (generation > 0) {
+        json_set_int(meta, "generation", generation + 1);
+    }
+    json_set(meta, "deletionTimestamp", time_text(now_ms + grace_s * 1000));
+    json_set_int(meta, "deletionGracePeriodSeconds", grace_s);
     if (api_kind_is_namespace(k)) {
         json_set_string(json_ensure_object(obj, "status"), "phase", "Terminating");
     }

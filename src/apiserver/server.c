@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "apiserver/alloc.h"
 #include "apiserver/security.h"
 
 #include "base/log.h"
@@ -32,6 +33,9 @@ static void on_event(void *ctx, const struct store_event *ev)
     struct apiserver *a = ctx;
     struct cache_event event;
     struct cache_kind *ck = cache_add_event(&a->cache, ev, &event);
+    if (!ck) {
+        alloc_changed(a->alloc, ev->key, ev->value != NULL);
+    }
     if (ck) {
         security_changed(a->security, ck, &event);
         watch_dispatch(a, ck, &event);
@@ -50,6 +54,7 @@ static void on_snapshot(void *ctx, struct store_item *items, size_t n, uint64_t 
         watch_end_all(a);
         cache_load(&a->cache, items, n, revision, definitions_load, a);
         security_changed(a->security, NULL, NULL);
+        alloc_reload(a->alloc);
     }
     a->lost = false;
     definitions_settle(a);
@@ -105,6 +110,7 @@ struct apiserver *apiserver_new(struct loop *l, struct store *s, const struct ap
     a->flow = flow_new(a);
     health_init(a);
     a->openapi = openapi_new();
+    a->alloc = alloc_new(a, a->cfg.services);
     store_start(s, &watcher, a);
     return a;
 }
@@ -172,6 +178,7 @@ struct apiserver *apiserver_free(struct apiserver *a)
         metrics_free(a->metrics);
         free(a->reason);
         openapi_free(a->openapi);
+        alloc_free(a->alloc);
         security_free(a->security);
         free(a);
     }

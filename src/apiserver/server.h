@@ -30,12 +30,15 @@ struct apiserver {
     bool settling; /* A definition's status is being written. */
     struct loop_timer *settle_timer;
     struct metrics *metrics;
+    apiserver_metrics_fn *more_metrics; /* NULL: none. */
+    void *more_metrics_ctx;
     struct flow_control *flow;
     struct http_server *http; /* For its figures; NULL: none. */
     struct health_check *checks;
     size_t n_checks, checks_cap;
     struct security *security;
     struct openapi *openapi;
+    struct alloc *alloc; /* NULL: services are given nothing. */
     uint64_t started_ms;
 };
 

@@ -3,6 +3,7 @@
 #include "apiserver/write.h"
 
 #include "api/patch.h"
+#include "apiserver/alloc.h"
 #include "apiserver/fields.h"
 #include "apiserver/filter.h"
 #include "base/log.h"
@@ -39,6 +40,7 @@ void write_free(struct write *w)
 {
     list_remove(&w->node);
     w->server->inflight--;
+    alloc_drop(w);
     json_free(w->body);
     blob_unref(w->value);
     object_unref(w->base);
@@ -113,7 +115,8 @@ static void put_failed(struct write *w, int error)
 {
     struct request *q = w->q;
     bool raced = error == -EEXIST || error == -ESTALE || error == -ENOENT;
-    if (raced && (w->base || w->creates_or_updates) && w->attempts < MAX_ATTEMPTS) {
+    bool claimed = error == -EADDRINUSE; /* Another server was faster. */
+    if ((claimed || (raced && (w->base || w->creates_or_updates))) && w->attempts < MAX_ATTEMPTS) {
         w->base = object_unref(w->base);
         w->value = blob_unref(w->value);
         w->attempt(w);
@@ -126,7 +129,7 @@ static void put_failed(struct write *w, int error)
     }
     if (error == -EEXIST) {
         respond_exists(q, name_of(w));
-    } else if (raced) {
+    } else if (raced || claimed) {
         respond_conflict(q, name_of(w), MODIFIED_TEXT);
     } else {
         respond_store_error(q, error);
@@ -140,7 +143,8 @@ static void store_send(struct write *w)
 {
     CLEANUP_FREE char *key = cache_store_key(w->ck, w->key);
     CLEANUP_FREE char *guard = NULL;
-    struct store_terms terms = {.ttl_s = w->ck->kind->ttl_s};
+    struct store_terms terms = {
+        .ttl_s = w->ck->kind->ttl_s, .claims = w->claims, .n_claims = w->n_claims};
     (void) lease_guard(w, &guard, &terms.guard_at);
     terms.guard = guard;
     w->attempts++;
@@ -175,6 +179,9 @@ static void send_write(struct write *w, struct object *base, struct blob *value,
     w->base = base ? object_ref(base) : NULL;
     w->value = value;
     w->deletes = deletes;
+    if (deletes) {
+        alloc_settle_deletion(w, base);
+    }
     store_send(w);
 }
 
@@ -293,7 +300,8 @@ static void attempt_create(struct write *w)
         free(w->key);
         w->key = cache_key(w->q->namespace, json_path_string(w->body, "metadata", "name", NULL));
     }
-    struct blob *value = write_encode(w->q, w->body);
+    CLEANUP(json_free) struct json *obj = json_clone(w->body);
+    struct blob *value = alloc_settle(w, obj, NULL) < 0 ? NULL : write_encode(w->q, obj);
     if (!value) {
         write_free(w);
         return;
@@ -416,6 +424,9 @@ struct blob *write_finish(struct write *w, struct json *obj, const struct json *
     if (write_is_refused(w->q, obj, old)) {
         return NULL;
     }
+    if (alloc_settle(w, obj, old) < 0) {
+        return NULL;
+    }
     json_remove(json_get(obj, "metadata"), "resourceVersion");
     CLEANUP(json_free) struct json *before = json_clone(old);
     json_remove(json_get(before, "metadata"), "resourceVersion");
@@ -506,7 +517,7 @@ static struct blob *compute_new(struct write *w)
         return NULL;
     }
     fields_record(q, NULL, obj);
-    return write_encode(q, obj);
+    return alloc_settle(w, obj, NULL) < 0 ? NULL : write_encode(q, obj);
 }
 
 void write_send_new(struct write *w, struct blob *value)

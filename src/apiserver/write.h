@@ -28,7 +28,9 @@ struct write {
     bool deletes; /* That it is gone. */
     uint64_t sent_ns;
     struct blob *value;
-    struct object *base; /* What the change is based on; NULL: creation. */
+    struct object *base;        /* What the change is based on; NULL: creation. */
+    struct store_claim *claims; /* See alloc.h; keys and values are the write's. */
+    size_t n_claims, cap_claims;
 };
 
 struct write *write_new(struct request *q, struct cache_kind *ck, const char *key,

@@ -319,7 +319,8 @@ struct services_watch *services_watch_new(struct loop *l, struct api_client *c)
         wd->what = i;
         wd->informer = informer_new(c, l, kinds[i].api, kinds[i].plural, NULL, &ops, wd);
         informer_keep_keys_only(wd->informer);
-        informer_set_optional(wd->informer); /* A server of before has no services: there are none. */
+        informer_set_optional(
+            wd->informer); /* A server of before has no services: there are none. */
     }
     return w;
 }

@@ -6,16 +6,19 @@
 #include "controllers/bootstrap.h"
 #include "controllers/certificates.h"
 #include "controllers/crd_cleanup.h"
+#include "controllers/endpoints.h"
 #include "controllers/event_age.h"
 #include "controllers/gc.h"
 #include "controllers/join_tokens.h"
 #include "controllers/namespaces.h"
 #include "controllers/obj.h"
+#include "controllers/pod_end.h"
 #include "controllers/rbac_bootstrap.h"
 #include "controllers/recorder.h"
 #include "controllers/role_aggregation.h"
 #include "controllers/service_accounts.h"
 #include "controllers/subnets.h"
+#include "controllers/unidling.h"
 #include "controllers/vnids.h"
 
 LOG_MODULE("controllers");
@@ -32,6 +35,9 @@ struct controllers {
     struct vnids *vnids;    /* NULL: the plug-in has none. */
     struct namespaces *namespaces;
     struct event_age *event_age;
+    struct pod_end *pod_end;
+    struct endpoints *endpoints;
+    struct unidling *unidling;
     struct rbac_bootstrap *rbac;
     struct role_aggregation *aggregation;
     struct service_accounts *service_accounts;
@@ -105,6 +111,9 @@ static void bootstrapped(void *ctx, const struct err *e)
     if (whole) {
         c->namespaces = namespaces_new(c->loop, c->client);
         c->event_age = event_age_new(c->loop, c->client);
+        c->pod_end = pod_end_new(c->loop, c->client);
+        c->endpoints = endpoints_new(c->loop, c->client);
+        c->unidling = unidling_new(c->loop, c->client);
         c->crd_cleanup = crd_cleanup_new(c->loop, c->client);
         c->gc = gc_new(c->loop, c->client, c->recorder);
     }
@@ -137,7 +146,10 @@ struct controllers *controllers_free(struct controllers *c)
         rbac_bootstrap_free(c->rbac);
         gc_free(c->gc);
         crd_cleanup_free(c->crd_cleanup);
+        unidling_free(c->unidling);
+        endpoints_free(c->endpoints);
         event_age_free(c->event_age);
+        pod_end_free(c->pod_end);
         namespaces_free(c->namespaces);
         vnids_free(c->vnids);
         informer_free(c->networks);

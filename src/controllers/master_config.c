@@ -4,13 +4,19 @@
 #include "api/kind.h"
 #include "base/mem.h"
 #include "net/pki.h"
+#include "net/process.h"
+#include "wire/yaml.h"
 
+#define MAX_CONFIG (1u << 20) /* Bytes of a file. */
 #define HOST_MAX 63
 #define LEASE_TTL_MIN 3
 #define LEASE_TTL_MAX 3600
 
 const char *const master_config_options[] = {"cluster-network",
                                              "service-network",
+                                             "service-node-port-range",
+                                             "external-ip-network",
+                                             "ingress-ip-network",
                                              "plugin",
                                              "vxlan-port",
                                              "mtu",
@@ -32,6 +38,7 @@ const char *const master_config_options[] = {"cluster-network",
                                              "etcd-cert-file",
                                              "etcd-key-file",
                                              "controller-lease-ttl",
+                                             "dns-bind-address",
                                              "limit",
                                              "log-level",
                                              NULL};
@@ -55,6 +62,7 @@ void master_config_init(struct master_config *c)
         .lease_ttl_s = 15,
     };
     netconf_defaults(&c->network);
+    service_config_init(&c->services);
     serving_limits_init(&c->limits);
 }
 
@@ -82,6 +90,7 @@ void master_config_done(struct master_config *c)
     strings_free(c->sa_managed_names);
     free(c->audit_path);
     free(c->audit_policy);
+    dns_config_done(&c->dns);
     free(c->log_level);
     *c = (struct master_config){0};
 }
@@ -292,6 +301,32 @@ static int read_service(struct reader *rd, const struct json *v, struct err *e)
     const char *s = NULL;
     int r = need_string(v, &s, e);
     return r < 0 ? r : prefix_parse(s, &rd->c->network.service, e);
+}
+
+static int read_external(struct reader *rd, const struct json *v, struct err *e)
+{
+    return service_config_read_external(&rd->c->services, v, e);
+}
+
+static int read_ingress(struct reader *rd, const struct json *v, struct err *e)
+{
+    const char *s = NULL;
+    int r = need_string(v, &s, e);
+    return r < 0 ? r : service_config_set_ingress(&rd->c->services, s, e);
+}
+
+static int read_node_ports(struct reader *rd, const struct json *v, struct err *e)
+{
+    const char *s = NULL;
+    int r = need_string(v, &s, e);
+    return r < 0 ? r : service_config_set_ports(&rd->c->services, s, e);
+}
+
+static int read_master_ip(struct reader *rd, const struct json *v, struct err *e)
+{
+    const char *s = NULL;
+    int r = need_string(v, &s, e);
+    return r < 0 ? r : service_config_set_master_ip(&rd->c->services, s, e);
 }
 
 static int read_plugin(struct reader *rd, const struct json *v, struct err *e)
@@ -575,9 +610,15 @@ static const struct {
     {"networkConfig", "clusterNetworkCIDR", read_cidr},
     {"networkConfig", "hostSubnetLength", read_bits},
     {"networkConfig", "serviceNetworkCIDR", read_service},
+    {"networkConfig", "externalIPNetworkCIDRs", read_external},
+    {"networkConfig", "externalIPNetworkCIDR", read_external},
+    {"networkConfig", "ingressIPNetworkCIDR", read_ingress},
     {"networkConfig", "networkPluginName", read_plugin},
     {"networkConfig", "vxlanPort", read_port},
     {"networkConfig", "mtu", read_mtu},
+    {"kubernetesMasterConfig", "servicesNodePortRange", read_node_ports},
+    {"kubernetesMasterConfig", "servicesSubnet", read_service},
+    {"kubernetesMasterConfig", "masterIP", read_master_ip},
     {"servingInfo", "bindAddress", read_bind_address},
     {"servingInfo", "tls", read_tls},
     {"servingInfo", "pkiDir", read_pki_dir},
@@ -711,6 +752,8 @@ int master_config_read(struct master_config *c, const struct json *v, struct err
         } else if (streq(key, "logLevel")) {
             r = read_log_level(&rd, member, e);
             r = r < 0 ? (err_prefix(e, "logLevel"), r) : 0;
+        } else if (streq(key, "dnsConfig")) {
+            r = dns_config_read(&c->dns, member, e);
         } else if (streq(key, "limits")) {
             r = read_limits(&rd, member, e);
         } else if (streq(key, "controllerLeaseTTL")) {
@@ -768,6 +811,15 @@ static int set_option(struct master_config *c, const char *option, const char *v
     if (streq(option, "service-network")) {
         return prefix_parse(value, &c->network.service, e);
     }
+    if (streq(option, "service-node-port-range")) {
+        return service_config_set_ports(&c->services, value, e);
+    }
+    if (streq(option, "external-ip-network")) {
+        return service_config_set_external(&c->services, value, e);
+    }
+    if (streq(option, "ingress-ip-network")) {
+        return service_config_set_ingress(&c->services, value, e);
+    }
     if (streq(option, "plugin")) {
         return sdn_plugin_parse(value, &c->network.plugin, e);
     }
@@ -824,6 +876,9 @@ static int set_option(struct master_config *c, const char *option, const char *v
     }
     if (streq(option, "etcd-key-file")) {
         return set_string(&c->etcd_key, value, e);
+    }
+    if (streq(option, "dns-bind-address")) {
+        return set_string(&c->dns.bind_address, value, e);
     }
     if (streq(option, "log-level")) {
         return set_string(&c->log_level, value, e);
@@ -919,6 +974,9 @@ static int check_etcd(const struct master_config *c, struct err *e)
 int master_config_check(const struct master_config *c, struct err *e)
 {
     int r = netconf_check(&c->network, e);
+    if (r == 0) {
+        r = service_config_check(&c->services, &c->network, NULL, 0, e);
+    }
     if (r < 0) {
         return err_prefix(e, "networkConfig"), r;
     }
@@ -936,4 +994,22 @@ bool master_config_is_loopback(const struct master_config *c)
     uint32_t addr = 0;
     return split_address(c->bind_address, host, &port) == 0 &&
            (streq(host, "localhost") || (ip4_parse(host, &addr) == 0 && addr >> 24 == 127));
+}
+
+int master_config_load(const char *path, struct master_config *c, struct err *e)
+{
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT_MAX(MAX_CONFIG);
+    CLEANUP(json_free) struct json *v = NULL;
+    int r = file_read(path, MAX_CONFIG, &text, e);
+    if (r < 0) {
+        return r;
+    }
+    r = yaml_parse(strbuf_cstr(&text), text.size, &v, e);
+    if (r == 0) {
+        r = master_config_read(c, v, e);
+    }
+    if (r < 0) {
+        err_prefix(e, "%s", path);
+    }
+    return r;
 }

@@ -9,6 +9,7 @@
  *       networkPluginName: redhat/openshift-ovs-subnet
  *       vxlanPort: 4789
  *       mtu: 1450
+ *     kubernetesMasterConfig: {}              # this and more of networkConfig: see controllers/service_config.h
  *     servingInfo:
  *       bindAddress: 127.0.0.1:8443
  *       tls: off                              # or auto: HTTPS, with a CA of its own in pkiDir
@@ -39,6 +40,7 @@
  *       certFile: etcd-client.crt             # our own
  *       keyFile: etcd-client.key
  *     controllerLeaseTTL: 15                  # etcd: seconds after which another master's controllers take over
+ *     dnsConfig: {}                           # see controllers/dns_config.h
  *     limits: {}                              # see controllers/serving_limits.h
  *     logLevel: info                          # and of modules: info,subnets=debug
  *
@@ -46,11 +48,14 @@
  * that names the key: a misspelt key must not be a setting silently lost. */
 #pragma once
 
+#include "controllers/dns_config.h"
 #include "controllers/netconf.h"
+#include "controllers/service_config.h"
 #include "controllers/serving_limits.h"
 
 struct master_config {
     struct netconf network;
+    struct service_config services;
     struct serving_limits limits;
     char *bind_address;                   /* "HOST:PORT" */
     char *storage_backend;                /* "sqlite", "etcd" or "memory" */
@@ -69,6 +74,7 @@ struct master_config {
     char **sa_managed_names;         /* The same; NULL: not given. */
     char *audit_path, *audit_policy; /* NULL: not given */
     int64_t audit_max_mb, audit_max_files;
+    struct dns_config dns;
     char *log_level; /* As log_set_levels takes it; NULL: not given. */
 };
 
@@ -82,6 +88,8 @@ static inline UNUSED void master_config_donep(struct master_config *c)
 
 /* Takes over what the document 'v' sets.  -EINVAL names the key: "networkConfig.mtu: ...". */
 int master_config_read(struct master_config *c, const struct json *v, struct err *e);
+/* As above, of the YAML or JSON file 'path', which the error names too. */
+int master_config_load(const char *path, struct master_config *c, struct err *e);
 /* Sets one value from the command line; 'option' is a name of master_config_options.  The first
  * "cluster-network" replaces those of the file and the others add to it, which '*given' keeps track of (0 at
  * the start).  -EINVAL names the option. */

@@ -57,7 +57,8 @@ int lab_delete(struct lab *l, const char *api_version, const char *plural, const
                const char *name, struct err *e)
 {
     CLEANUP_FREE char *path = api_path(api_version, plural, ns, name, NULL);
-    int r = lab_call(l, "DELETE", path, NULL, NULL, e);
+    CLEANUP_FREE char *at_once = xasprintf("%s?gracePeriodSeconds=0", path);
+    int r = lab_call(l, "DELETE", at_once, NULL, NULL, e);
     return r == -ENOENT ? 0 : r;
 }
 

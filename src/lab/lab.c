@@ -129,21 +129,41 @@ int lab_check_host_name(const char *name, struct err *e)
     return 0;
 }
 
-struct json *lab_namespaces(const struct lab *l)
+/* Adds the names in 'dir' that begin with 'prefix' and are not there yet. */
+static void add_names(struct json *list, const char *dir, const char *prefix)
 {
-    struct json *list = json_array();
-    CLEANUP_FREE char *prefix = lab_ns(l, "");
-    DIR *d = opendir(NETNS_DIR);
+    DIR *d = opendir(dir);
     struct dirent *ent;
     while (d && (ent = readdir(d))) {
-        if (str_has_prefix(ent->d_name, prefix)) {
+        bool known = !str_has_prefix(ent->d_name, prefix);
+        const struct json *name;
+        JSON_FOREACH (name, list) {
+            known = known || streq(json_get_string(name), ent->d_name);
+        }
+        if (!known) {
             json_append(list, json_string(ent->d_name));
         }
     }
     if (d) {
         closedir(d);
     }
+}
+
+struct json *lab_namespaces(const struct lab *l)
+{
+    struct json *list = json_array();
+    CLEANUP_FREE char *prefix = lab_ns(l, "");
+    add_names(list, NETNS_DIR, prefix);
+    add_names(list, NETNS_ETC,
+              prefix); /* A file outlives its namespace when a removal was broken off. */
     return list;
+}
+
+int lab_netns_delete(const char *ns, struct err *e)
+{
+    CLEANUP_FREE char *etc = xasprintf("%s/%s", NETNS_ETC, ns);
+    int r = netns_delete(ns, e);
+    return r < 0 ? r : dir_remove(etc, e);
 }
 
 /* ---- configuration and lock ---- */

@@ -43,6 +43,8 @@ int lab_write(const struct lab *l, const char *text, struct err *e, const char *
     PRINTF_LIKE(4, 5);
 /* Names of the lab's namespaces, as a JSON array. */
 struct json *lab_namespaces(const struct lab *l);
+/* Removes the network namespace 'ns' and what belongs to it in NETNS_ETC. */
+int lab_netns_delete(const char *ns, struct err *e);
 /* Loads lab.json; the error tells apart "is not there" and "is half there". */
 int lab_load(struct lab *l, struct err *e);
 /* Makes 'l' the only one that adds to or removes from the lab, as long as it lives.  Programs being
@@ -137,6 +139,11 @@ int node_cni_config(struct lab *l, const char *node, char **ret, struct err *e);
 /* ---- pod.c ---- */
 
 /* Detaches 'pod' (an object) and deletes it.  'gone': its node is gone, nothing is to be detached. */
+/* Writes the variables of the services that the pod in namespace 'ns' finds, as they are now. */
+int pod_write_environment(struct lab *l, const char *project, const char *ns, bool links,
+                          struct err *e);
+/* Gives them to this process. */
+void pod_enter_environment(const char *ns);
 int pod_remove(struct lab *l, const struct json *pod, bool gone, struct err *e);
 
 /* ---- api.c: '*ret' may be NULL ---- */

@@ -266,21 +266,23 @@ static int write_config(struct lab *l, const char *node, uint32_t addr, struct e
                                    "bootstrapKubeConfig: %s/bootstrap.kubeconfig\n",
                                    dir, l->dir)
                        : xasprintf("masterKubeConfig: %s/node.kubeconfig\n", l->dir);
-    CLEANUP_FREE char *text = xasprintf("nodeName: %s\n"
-                                        "nodeIP: %s\n"
-                                        "%s"
-                                        "%s"
-                                        "runDir: %s\n"
-                                        "cniConfDir: %s\n"
-                                        "networkConfig:\n"
-                                        "  datapath: %s\n"
-                                        "ovs:\n"
-                                        "  database: %s/ovs/db.sock\n"
-                                        "  runDir: %s/ovs\n"
-                                        "  datapathType: %s\n",
-                                        node, IP4_TEXT(addr), kubeconfig, servers, run, cni,
-                                        node_has_ovs(l, addr) ? "ovs" : "ebpf", dir, dir,
-                                        json_path_string(l->config, "datapathType", NULL));
+    CLEANUP_FREE char *text =
+        xasprintf("nodeName: %s\n"
+                  "nodeIP: %s\n"
+                  "%s"
+                  "%s"
+                  "runDir: %s\n"
+                  "cniConfDir: %s\n"
+                  "dnsNameservers: [%s]\n"
+                  "networkConfig:\n"
+                  "  datapath: %s\n"
+                  "ovs:\n"
+                  "  database: %s/ovs/db.sock\n"
+                  "  runDir: %s/ovs\n"
+                  "  datapathType: %s\n",
+                  node, IP4_TEXT(addr), kubeconfig, servers, run, cni, IP4_TEXT(INTERNET_IP),
+                  node_has_ovs(l, addr) ? "ovs" : "ebpf", dir, dir,
+                  json_path_string(l->config, "datapathType", NULL));
     return lab_write(l, text, e, "nodes/%s/node-config.yaml", node);
 }
 
@@ -322,7 +324,7 @@ int node_remove(struct lab *l, const char *node, struct err *e)
     if (r < 0 && r != -ENOENT && r != -EINVAL) {
         return r;
     }
-    r = netns_delete(ns, e);
+    r = lab_netns_delete(ns, e);
     if (r == 0) {
         unmount(dir);
         r = dir_remove(dir, e);

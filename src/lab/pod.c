@@ -228,6 +228,37 @@ static int random_id(char out[2 * ID_BYTES + 1], struct err *e)
     return 0;
 }
 
+/* ---- DNS ---- */
+
+/* Appends a line with the texts of a list, if there are any. */
+static void add_line(struct strbuf *out, const char *keyword, const struct json *list)
+{
+    const struct json *item;
+    strbuf_adds(out, json_count(list) ? keyword : "");
+    JSON_FOREACH (item, list) {
+        const char *s = json_get_string(item);
+        strbuf_addf(out, " %s", s ? s : "");
+    }
+    strbuf_adds(out, json_count(list) ? "\n" : "");
+}
+
+/* The pod's /etc/resolv.conf from "dns" of the result, as a runtime makes it. */
+static int write_resolv_conf(const char *netns, const struct json *dns, struct err *e)
+{
+    CLEANUP_FREE char *dir = xasprintf("%s%s", NETNS_ETC, strrchr(netns, '/'));
+    CLEANUP_FREE char *path = xasprintf("%s/resolv.conf", dir);
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    const struct json *server;
+    JSON_FOREACH (server, json_get(dns, "nameservers")) {
+        const char *s = json_get_string(server);
+        strbuf_addf(&text, "nameserver %s\n", s ? s : "");
+    }
+    add_line(&text, "search", json_get(dns, "search"));
+    add_line(&text, "options", json_get(dns, "options"));
+    int r = text.size ? dir_make(dir, 0755, e) : 0;
+    return r < 0 || !text.size ? r : file_write_atomic(path, text.data, text.size, 0644, e);
+}
+
 /* ---- adding ---- */
 
 /* Attaches, tells the API server, and adds to 'v' what came of it. */
@@ -246,7 +277,8 @@ static int attach(struct lab *l, const struct cni_call *c, struct json *v, struc
         return err_set(e, -EIO, "result of CNI ADD: ips[0].address: \"%s\"", text ? text : "");
     }
     json_set_string(v, "podIP", IP4_TEXT(addr.addr));
-    if ((r = project_vnid(l, c->project, &vnid, e)) < 0) {
+    if ((r = write_resolv_conf(c->netns, json_get(result, "dns"), e)) < 0 ||
+        (r = project_vnid(l, c->project, &vnid, e)) < 0) {
         return r;
     }
     json_set_int(v, "vnid", vnid);
@@ -266,19 +298,21 @@ static int create(struct lab *l, const struct cni_call *c, const char *ns, struc
     }
     /* The object is ours now, and so is the namespace of its name, if one was left behind. */
     netns_kill_processes(ns, NULL);
-    if ((r = netns_delete(ns, e)) == 0 && (r = netns_create(ns, e)) == 0 &&
+    bool links = json_get_bool(json_path(pod, "spec", "enableServiceLinks", NULL), true);
+    if ((r = lab_netns_delete(ns, e)) == 0 && (r = netns_create(ns, e)) == 0 &&
+        (r = pod_write_environment(l, c->project, ns, links, e)) == 0 &&
         (r = attach(l, c, v, e)) == 0) {
         return 0;
     }
     cni_run(l, c, "DEL", NULL, NULL);
     netns_kill_processes(ns, NULL);
-    netns_delete(ns, NULL);
+    lab_netns_delete(ns, NULL);
     lab_delete(l, "v1", "pods", c->project, c->name, NULL);
     return r;
 }
 
 int lab_pod_add(struct lab *l, const char *project, const char *name, const char *node,
-                const struct json *labels, const struct json *ports, struct json **ret,
+                const struct json *labels, const struct json *ports, bool links, struct json **ret,
                 struct err *e)
 {
     CLEANUP_FREE char *chosen = NULL;
@@ -294,6 +328,7 @@ int lab_pod_add(struct lab *l, const char *project, const char *name, const char
     struct cni_call c = {node ? node : chosen, project, name, id, netns};
     CLEANUP(json_free) struct json *pod = pod_object(project, name, c.node, id, labels, ports);
     CLEANUP(json_free) struct json *v = json_object();
+    json_set_bool(json_get(pod, "spec"), "enableServiceLinks", links);
     json_set_string(v, "project", project);
     json_set_string(v, "name", name);
     if ((r = create(l, &c, ns, pod, v, e)) < 0) {
@@ -323,7 +358,7 @@ int pod_remove(struct lab *l, const struct json *pod, bool gone, struct err *e)
             return r;
         }
         netns_kill_processes(ns, NULL);
-        if ((r = netns_delete(ns, e)) < 0) {
+        if ((r = lab_netns_delete(ns, e)) < 0) {
             return r;
         }
     }

@@ -125,14 +125,18 @@ int lab_status(struct lab *l, struct json **ret, struct err *e)
 
 /* ---- exec ---- */
 
-/* With the namespace goes its /sys, as "ip netns exec" has it: /sys/class/net would show the machine's
- * own links else.  Where that cannot be had, the program runs nevertheless. */
-static void enter_sys(void)
+/* With the namespace go its /sys and its resolv.conf, as "ip netns exec" has it: /sys/class/net would show the
+ * machine's own links else.  Where that cannot be had, the program runs nevertheless. */
+static void enter_mounts(const char *ns)
 {
-    if (unshare(CLONE_NEWNS) == 0 && mount("", "/", "none", MS_SLAVE | MS_REC, NULL) == 0 &&
-        umount2("/sys", MNT_DETACH) == 0) {
+    CLEANUP_FREE char *resolv_conf = xasprintf("%s/%s/resolv.conf", NETNS_ETC, ns);
+    if (unshare(CLONE_NEWNS) < 0 || mount("", "/", "none", MS_SLAVE | MS_REC, NULL) < 0) {
+        return;
+    }
+    if (umount2("/sys", MNT_DETACH) == 0) {
         mount("sysfs", "/sys", "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
     }
+    mount(resolv_conf, "/etc/resolv.conf", "none", MS_BIND, NULL);
 }
 
 static int exec_in(const char *ns, char *const argv[], struct err *e)
@@ -144,7 +148,7 @@ static int exec_in(const char *ns, char *const argv[], struct err *e)
         return r;
     }
     fd_close(fd);
-    enter_sys();
+    enter_mounts(ns);
     signal(SIGPIPE, SIG_DFL); /* Ignored by this program, and exec would pass that on. */
     execvp(argv[0], argv);
     return errno == ENOENT ? err_set(e, -ENOENT, "%s: no such program", argv[0])
@@ -160,9 +164,11 @@ int lab_pod_exec(struct lab *l, const char *project, const char *name, char *con
     }
     CLEANUP_FREE char *ns = lab_pod_ns(l, project, name);
     CLEANUP_FREE char *path = xasprintf("%s/%s", NETNS_DIR, ns);
-    return access(path, F_OK) < 0
-               ? err_set(e, -ENOENT, "pod %s/%s does not exist in lab %s", project, name, l->name)
-               : exec_in(ns, argv, e);
+    if (access(path, F_OK) < 0) {
+        return err_set(e, -ENOENT, "pod %s/%s does not exist in lab %s", project, name, l->name);
+    }
+    pod_enter_environment(ns);
+    return exec_in(ns, argv, e);
 }
 
 int lab_node_exec(struct lab *l, const char *node, char *const argv[], struct err *e)

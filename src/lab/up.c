@@ -286,7 +286,7 @@ static int remove_all(struct lab *l, bool *ret_found, struct err *e)
         *ret_found = true;
     }
     JSON_FOREACH (ns, spaces) {
-        int r = netns_delete(json_get_string(ns), e);
+        int r = lab_netns_delete(json_get_string(ns), e);
         if (r < 0) {
             return r;
         }

@@ -7,6 +7,7 @@
 #include "base/macro.h"
 
 #define NETNS_DIR "/run/netns"
+#define NETNS_ETC "/etc/netns" /* NETNS_ETC/NAME/FILE is /etc/FILE within, for "ip netns exec". */
 
 /* Creates /run/netns/NAME with "lo" up.  -EEXIST. */
 int netns_create(const char *name, struct err *e);

@@ -5,6 +5,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "dns/resolv.h"
+#include "dns/zone.h"
 #include "net/process.h"
 #include "wire/yaml.h"
 
@@ -189,6 +191,16 @@ static int set_ovs_datapath_type(struct node_config *c, const char *v, struct er
     return set_string(&c->ovs_datapath_type, v);
 }
 
+/* "iptables" is what OpenShift's configurations say. */
+static int set_proxy_mode(struct node_config *c, const char *v, struct err *e)
+{
+    if (!streq(v, "iptables") && !streq(v, "nftables") && !streq(v, "userspace")) {
+        return err_set(e, -EINVAL, "\"%s\" is not iptables, nftables or userspace", v);
+    }
+    c->proxy_userspace = streq(v, "userspace");
+    return 0;
+}
+
 static int set_metrics_address(struct node_config *c, const char *v, struct err *e)
 {
     const char *colon = strrchr(v, ':');
@@ -200,6 +212,46 @@ static int set_metrics_address(struct node_config *c, const char *v, struct err 
         return err_set(e, -EINVAL, "\"%s\" is not ADDRESS:PORT", v);
     }
     return set_string(&c->metrics_address, v);
+}
+
+static int set_dns_domain(struct node_config *c, const char *v, struct err *e)
+{
+    const char *why = api_check_dns_subdomain(v);
+    if (why || strlen(v) > DNS_DOMAIN_MAX) {
+        return err_set(e, -EINVAL, "\"%s\": %s", v, why ? why : "is too long");
+    }
+    return set_string(&c->dns_domain, v);
+}
+
+static int set_dns_bind_address(struct node_config *c, const char *v, struct err *e)
+{
+    union dns_endpoint a;
+    if (!streq(v, "none") && (dns_endpoint_parse(v, &a, NULL) < 0 || a.any.sa_family != AF_INET)) {
+        return err_set(e, -EINVAL, "\"%s\" is neither ADDRESS[:PORT] nor none", v);
+    }
+    return set_string(&c->dns_bind_address, v);
+}
+
+static int set_dns_ip(struct node_config *c, const char *v, struct err *e)
+{
+    uint32_t ip;
+    if (ip4_parse(v, &ip) < 0 || ip == 0) {
+        return err_set(e, -EINVAL, "\"%s\" is not an IPv4 address", v);
+    }
+    c->dns_ip = ip;
+    return 0;
+}
+
+static int set_dns_nameservers(struct node_config *c, const char *v, struct err *e)
+{
+    struct dns_servers s;
+    int r = streq(v, "none") ? 0 : dns_servers_parse(v, &s, e);
+    return r < 0 ? r : set_string(&c->dns_nameservers, v);
+}
+
+static int set_dns_resolv_conf(struct node_config *c, const char *v, struct err *e)
+{
+    return set_string(&c->dns_resolv_conf, v);
 }
 
 static int set_log_level(struct node_config *c, const char *v, struct err *e)
@@ -229,8 +281,14 @@ static const struct key_def defs[] = {
     {true, set_ovs_run_dir},
     {false, set_ovs_bridge},
     {false, set_ovs_datapath_type},
+    {false, set_proxy_mode},
     {false, set_metrics_address},
     {false, set_log_level},
+    {false, set_dns_domain},
+    {false, set_dns_bind_address},
+    {false, set_dns_ip},
+    {false, set_dns_nameservers},
+    {true, set_dns_resolv_conf},
 };
 const struct node_config_key node_config_keys[] = {
     {"nodeName", "node-name"},
@@ -250,8 +308,14 @@ const struct node_config_key node_config_keys[] = {
     {"ovs.runDir", "ovs-run-dir"},
     {"ovs.bridge", "ovs-bridge"},
     {"ovs.datapathType", "ovs-datapath-type"},
+    {"proxyArguments.proxy-mode", "proxy-mode"},
     {"metricsBindAddress", "metrics-bind-address"},
     {"logLevel", "log-level"},
+    {"dnsDomain", "dns-domain"},
+    {"dnsBindAddress", "dns-bind-address"},
+    {"dnsIP", "dns-ip"},
+    {"dnsNameservers", "dns-nameservers"},
+    {"dnsRecursiveResolvConf", "dns-resolv-conf"},
     {NULL, NULL},
 };
 static_assert(ARRAY_SIZE(defs) + 1 == ARRAY_SIZE(node_config_keys), "one entry a key");
@@ -279,6 +343,10 @@ void node_config_done(struct node_config *c)
     free(c->ovs_datapath_type);
     free(c->metrics_address);
     free(c->log_level);
+    free(c->dns_domain);
+    free(c->dns_bind_address);
+    free(c->dns_nameservers);
+    free(c->dns_resolv_conf);
     node_config_init(c);
 }
 
@@ -340,7 +408,12 @@ static int apply(struct node_config *c, const char *path, const struct json *v, 
         }
         const char *s = json_is(v, JSON_NUMBER) ? json_number_text(v) : json_get_string(v);
         CLEANUP_FREE char *joined = NULL;
-        if (defs[i].set == set_cni_plugins && json_is(v, JSON_ARRAY)) {
+        bool list = defs[i].set == set_cni_plugins || defs[i].set == set_dns_nameservers ||
+                    defs[i].set == set_proxy_mode;
+        if (defs[i].set == set_dns_nameservers && json_is(v, JSON_ARRAY) && !json_count(v)) {
+            return 0; /* As if it were not there. */
+        }
+        if (list && json_is(v, JSON_ARRAY)) {
             s = joined = join_list(v);
         }
         if (!s) {

@@ -252,6 +252,9 @@ void op_fill_link(struct op *op)
 
 static void answer_result(struct op *op)
 {
+    const struct pods *p = op->pods;
+    CLEANUP(json_free)
+    struct json *dns = p->ops->dns ? p->ops->dns(p->ctx, op->pod->pod_namespace) : NULL;
     struct cni_result r = {.host_if = op->pod->host_if,
                            .host_mac = op->link.host_mac,
                            .ifname = op->req.ifname,
@@ -260,7 +263,7 @@ static void answer_result(struct op *op)
                            .address = op->link.address,
                            .gateway = op->link.gateway,
                            .mtu = op->link.mtu,
-                           .dns = op->req.config.dns};
+                           .dns = op->req.config.dns ? op->req.config.dns : dns};
     CLEANUP_STRBUF struct strbuf body = STRBUF_INIT;
     cni_result_write(&r, op->req.config.version, &body);
     op_answer(op, 0, &body);

@@ -32,6 +32,9 @@ struct pods_ops {
     /* The pods that have host ports (datapath_pods) are others: calls 'fn' when the host has followed, or with what
      * went wrong. */
     void (*host_ports)(void *ctx, datapath_done_fn *fn, void *fn_ctx);
+    /* What pods of the project are told of DNS, as CNI's "dns", for networks whose configuration has none; NULL:
+     * nothing.  Optional. */
+    struct json *(*dns)(void *ctx, const char *project);
     /* NULL, or why the network cannot be changed now ("Open vSwitch is gone: ..."). */
     const char *(*not_ready)(void *ctx);
     /* Something is wrong with a pod of this node: a request failed for good, or what was found at the start.

@@ -15,6 +15,14 @@
 /* What all keys begin with. */
 #define STORE_PREFIX "/registry/"
 
+struct store_write_claim {
+    char *key;
+    struct blob *value; /* NULL: it goes. */
+    /* For the backend: what came of it. */
+    uint64_t revision; /* 0: nothing had to be done. */
+    struct blob *prev;
+};
+
 struct store_write {
     struct list node;
     char *key;
@@ -23,6 +31,8 @@ struct store_write {
     char *guard; /* NULL: none; else it must be at mod revision 'guard_at'. */
     uint64_t guard_at;
     unsigned ttl_s; /* Of a put; 0: it stays. */
+    struct store_write_claim *claims;
+    size_t n_claims;
     store_done_fn *done;
     void *ctx;
     /* For the backend: what came of it. */
@@ -75,6 +85,8 @@ static inline void store_list_take(struct list *to, struct list *from)
 
 /* Whether a key of mod revision 'current' (0: absent) may be changed: 0, -EEXIST, -ENOENT, -ESTALE. */
 int store_check(const struct store_write *w, uint64_t current);
+/* Reports the changes that 'w' made. */
+void store_write_report(struct store *s, const struct store_write *w);
 /* Calls back and frees 'w'.  Never from within store_put or store_delete. */
 void store_write_finish(struct store_write *w, int error, uint64_t revision);
 /* Fails every write of the list. */

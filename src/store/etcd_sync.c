@@ -414,7 +414,8 @@ static void event_report(struct etcd_store *s, const struct etcd_event *ev)
             &s->base,
             &(struct store_event){.key = key, .value = value, .prev = prev, .revision = revision});
     }
-    etcd_writes_seen(s, revision);
+    /* More of this revision may follow. */
+    etcd_writes_seen(s, revision - 1);
 }
 
 static void watch_canceled(struct etcd_store *s, const struct etcd_watch_response *w)
@@ -457,6 +458,9 @@ static void on_watch(void *ctx, const char *p, size_t size)
         event_report(s, &ev);
     }
     s->partial = w.fragment && s->partial;
+    if (!s->partial) {
+        etcd_writes_seen(s, s->revision);
+    }
     etcd_reads_seen(s);
     etcd_compact(s);
     etcd_reads_send(s);

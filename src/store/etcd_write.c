@@ -108,6 +108,9 @@ static void on_answer(void *ctx, const struct rpc_result *r)
         if (w->guard && !t.succeeded && t.guard_revision != w->guard_at) {
             w->error = -EPERM;
             w->revision = t.guard_revision;
+        } else if (!t.succeeded && !refusal && t.claim_revision) {
+            w->error = -EADDRINUSE;
+            w->revision = t.claim_revision;
         }
         answered_add(s, w);
     }
@@ -142,6 +145,18 @@ static void send_one(struct etcd_store *s, struct store_write *w)
         q.guard = (struct etcd_bytes){w->guard, strlen(w->guard)};
         q.guard_revision = w->guard_at;
     }
+    CLEANUP_FREE struct etcd_claim *claims =
+        w->n_claims ? xcalloc(w->n_claims, sizeof *claims) : NULL;
+    for (size_t i = 0; i < w->n_claims; i++) {
+        const struct store_write_claim *claim = &w->claims[i];
+        claims[i].key = (struct etcd_bytes){claim->key, strlen(claim->key)};
+        claims[i].removed = !claim->value;
+        if (claim->value) {
+            claims[i].value = (struct etcd_bytes){claim->value->data, claim->value->size};
+        }
+    }
+    q.claims = claims;
+    q.n_claims = q.action == ETCD_NOTHING ? 0 : w->n_claims;
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
     etcd_txn_format(&b, &q);
     rpc_begin(s->rpc, ETCD_PATH_TXN, &b, ETCD_CALL_MS, ETCD_MAX_MESSAGE, on_answer, p);

@@ -25,33 +25,55 @@ static void live_free(void *p)
     free(l);
 }
 
+static int check(const struct memory_store *m, const struct store_write *w)
+{
+    const struct live *l = smap_get(&m->keys, w->key);
+    const struct live *guard = w->guard ? smap_get(&m->keys, w->guard) : NULL;
+    if (w->guard && (guard ? guard->revision : 0) != w->guard_at) {
+        return -EPERM;
+    }
+    int r = store_check(w, l ? l->revision : 0);
+    for (size_t i = 0; r == 0 && i < w->n_claims; i++) {
+        r = w->claims[i].value && smap_get(&m->keys, w->claims[i].key) ? -EADDRINUSE : 0;
+    }
+    return r;
+}
+
+static uint64_t set_key(struct memory_store *m, const char *key, struct blob *value,
+                        struct blob **ret_prev)
+{
+    struct live *l = smap_get(&m->keys, key);
+    *ret_prev = l ? TAKE(l->value) : NULL;
+    m->revision++;
+    if (!value) {
+        smap_remove(&m->keys, key);
+        return m->revision;
+    }
+    if (!l) {
+        l = NEW(struct live);
+        smap_set(&m->keys, key, l);
+    }
+    l->value = blob_ref(value);
+    l->revision = m->revision;
+    return m->revision;
+}
+
 static void apply(struct memory_store *m, struct store_write *w)
 {
-    struct live *l = smap_get(&m->keys, w->key);
-    const struct live *guard = w->guard ? smap_get(&m->keys, w->guard) : NULL;
-    int r = w->guard && (guard ? guard->revision : 0) != w->guard_at
-                ? -EPERM
-                : store_check(w, l ? l->revision : 0);
+    int r = check(m, w);
     if (r < 0) {
         store_write_finish(w, r, 0);
         return;
     }
-    uint64_t revision = ++m->revision;
-    w->prev = l ? TAKE(l->value) : NULL;
-    if (!w->value) {
-        smap_remove(&m->keys, w->key);
-    } else {
-        if (!l) {
-            l = NEW(struct live);
-            smap_set(&m->keys, w->key, l);
+    w->revision = set_key(m, w->key, w->value, &w->prev);
+    for (size_t i = 0; i < w->n_claims; i++) {
+        struct store_write_claim *claim = &w->claims[i];
+        if (claim->value || smap_get(&m->keys, claim->key)) {
+            claim->revision = set_key(m, claim->key, claim->value, &claim->prev);
         }
-        l->value = blob_ref(w->value);
-        l->revision = revision;
     }
-    store_report_event(
-        &m->base, &(struct store_event){
-                      .key = w->key, .value = w->value, .prev = w->prev, .revision = revision});
-    store_write_finish(w, 0, revision);
+    store_write_report(&m->base, w);
+    store_write_finish(w, 0, w->revision);
 }
 
 static void run(void *ctx)

@@ -245,10 +245,7 @@ static void report_deliver(struct sqlite_store *s, struct report *r)
     struct store_write *w;
     LIST_FOREACH (w, struct store_write, node, &r->writes) {
         if (w->error == 0) {
-            store_report_event(&s->base, &(struct store_event){.key = w->key,
-                                                               .value = w->value,
-                                                               .prev = w->prev,
-                                                               .revision = w->revision});
+            store_write_report(&s->base, w);
         }
         store_write_finish(w, w->error, w->error ? 0 : w->revision);
     }

@@ -664,27 +664,36 @@ static int value_read(struct sqlite_db *db, uint64_t revision, struct blob **ret
     return 0;
 }
 
-int sqlite_db_apply(struct sqlite_db *db, struct store_write *w, struct err *e)
+static int check(struct sqlite_db *db, const struct store_write *w)
 {
-    struct live_key *k = live_find(db, w->key);
-    uint64_t current = k ? k->revision : 0;
+    const struct live_key *k = live_find(db, w->key);
     const struct live_key *guard = w->guard ? live_find(db, w->guard) : NULL;
-    w->error =
-        w->guard && (guard ? guard->revision : 0) != w->guard_at ? -EPERM : store_check(w, current);
-    if (w->error < 0) {
-        return 0;
+    if (w->guard && (guard ? guard->revision : 0) != w->guard_at) {
+        return -EPERM;
     }
-    int r = transaction_begin(db, e);
-    if (r < 0 || (current && (r = value_read(db, current, &w->prev, e)) < 0)) {
+    int r = store_check(w, k ? k->revision : 0);
+    for (size_t i = 0; r == 0 && i < w->n_claims; i++) {
+        r = w->claims[i].value && live_find(db, w->claims[i].key) ? -EADDRINUSE : 0;
+    }
+    return r;
+}
+
+/* One change; 'value' NULL: the key goes. */
+static int change(struct sqlite_db *db, const char *key, const struct blob *value,
+                  uint64_t *ret_revision, struct blob **ret_prev, struct err *e)
+{
+    struct live_key *k = live_find(db, key);
+    uint64_t current = k ? k->revision : 0, revision = db->revision + 1;
+    int r = current ? value_read(db, current, ret_prev, e) : 0;
+    if (r < 0) {
         return r;
     }
     sqlite3_stmt *st = db->st[ST_INSERT];
-    w->revision = db->revision + 1;
-    sqlite3_bind_int64(st, 1, (int64_t) w->revision);
+    sqlite3_bind_int64(st, 1, (int64_t) revision);
     sqlite3_bind_int64(st, 2, (int64_t) current);
-    sqlite3_bind_text(st, 3, w->key, -1, SQLITE_STATIC);
-    if (w->value) {
-        sqlite3_bind_blob64(st, 4, w->value->data, w->value->size, SQLITE_STATIC);
+    sqlite3_bind_text(st, 3, key, -1, SQLITE_STATIC);
+    if (value) {
+        sqlite3_bind_blob64(st, 4, value->data, value->size, SQLITE_STATIC);
     } else {
         sqlite3_bind_null(st, 4);
     }
@@ -693,9 +702,28 @@ int sqlite_db_apply(struct sqlite_db *db, struct store_write *w, struct err *e)
     if (r < 0) {
         return r;
     }
-    db->revision = w->revision;
-    live_set(db, k, w->key, w->value ? w->revision : 0);
+    *ret_revision = db->revision = revision;
+    live_set(db, k, key, value ? revision : 0);
     return compact_some(db, COMPACT_PER_WRITE, e);
+}
+
+int sqlite_db_apply(struct sqlite_db *db, struct store_write *w, struct err *e)
+{
+    w->error = check(db, w);
+    if (w->error < 0) {
+        return 0;
+    }
+    int r = transaction_begin(db, e);
+    if (r == 0) {
+        r = change(db, w->key, w->value, &w->revision, &w->prev, e);
+    }
+    for (size_t i = 0; r == 0 && i < w->n_claims; i++) {
+        struct store_write_claim *claim = &w->claims[i];
+        if (claim->value || live_find(db, claim->key)) {
+            r = change(db, claim->key, claim->value, &claim->revision, &claim->prev, e);
+        }
+    }
+    return r;
 }
 
 int sqlite_db_commit(struct sqlite_db *db, struct err *e)

@@ -73,7 +73,12 @@ struct store *store_close(struct store *s)
     return NULL;
 }
 
-static int write_refusal(const struct store *s, const char *key, const struct blob *value)
+static bool is_key(const char *key)
+{
+    return str_has_prefix(key, STORE_PREFIX) && key[sizeof STORE_PREFIX - 1];
+}
+
+static int write_refusal(const struct store *s, const struct store_write *w)
 {
     if (s->closing) {
         return -ECANCELED;
@@ -81,10 +86,16 @@ static int write_refusal(const struct store *s, const char *key, const struct bl
     if (!s->available) {
         return -EAGAIN;
     }
-    if (!str_has_prefix(key, STORE_PREFIX) || !key[sizeof STORE_PREFIX - 1]) {
+    if (!is_key(w->key)) {
         return -EINVAL;
     }
-    return value && value->size > STORE_MAX_VALUE ? -E2BIG : 0;
+    for (size_t i = 0; i < w->n_claims; i++) {
+        if (!is_key(w->claims[i].key) || streq(w->claims[i].key, w->key)) {
+            return -EINVAL;
+        }
+    }
+    return (w->value && w->value->size > STORE_MAX_VALUE) || w->n_claims > STORE_MAX_CLAIMS ? -E2BIG
+                                                                                            : 0;
 }
 
 static struct store_write *call_new(store_done_fn *done, void *ctx)
@@ -113,7 +124,14 @@ void store_write(struct store *s, const char *key, struct blob *value, uint64_t 
     w->guard = terms->guard ? xstrdup(terms->guard) : NULL;
     w->guard_at = terms->guard_at;
     w->ttl_s = terms->ttl_s;
-    w->error = write_refusal(s, key, value);
+    w->n_claims = terms->n_claims;
+    w->claims = w->n_claims ? xcalloc(w->n_claims, sizeof *w->claims) : NULL;
+    for (size_t i = 0; i < w->n_claims; i++) {
+        const struct store_claim *claim = &terms->claims[i];
+        w->claims[i].key = xstrdup(claim->key);
+        w->claims[i].value = claim->value ? blob_ref(claim->value) : NULL;
+    }
+    w->error = write_refusal(s, w);
     if (w->error == 0) {
         s->ops->write(s, w);
     } else {
@@ -160,10 +178,32 @@ int store_check(const struct store_write *w, uint64_t current)
     return !current ? -ENOENT : current != w->expect ? -ESTALE : 0;
 }
 
+void store_write_report(struct store *s, const struct store_write *w)
+{
+    store_report_event(
+        s, &(struct store_event){
+               .key = w->key, .value = w->value, .prev = w->prev, .revision = w->revision});
+    for (size_t i = 0; i < w->n_claims; i++) {
+        const struct store_write_claim *claim = &w->claims[i];
+        if (claim->revision) {
+            store_report_event(s, &(struct store_event){.key = claim->key,
+                                                        .value = claim->value,
+                                                        .prev = claim->prev,
+                                                        .revision = claim->revision});
+        }
+    }
+}
+
 void store_write_finish(struct store_write *w, int error, uint64_t revision)
 {
     list_remove(&w->node);
     w->done(w->ctx, error, revision);
+    for (size_t i = 0; i < w->n_claims; i++) {
+        free(w->claims[i].key);
+        blob_unref(w->claims[i].value);
+        blob_unref(w->claims[i].prev);
+    }
+    free(w->claims);
     blob_unref(w->value);
     blob_unref(w->prev);
     free(w->guard);

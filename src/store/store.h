@@ -84,6 +84,14 @@ void store_put(struct store *s, const char *key, struct blob *value, uint64_t ex
 void store_delete(struct store *s, const char *key, uint64_t expect, store_done_fn *done,
                   void *ctx);
 
+/* Another key that changes in the same moment as the one that is written: what is unique across objects (an address, a
+ * port) is a key of its own, so that nobody can have it twice, and none is left over, whoever fails in between. */
+struct store_claim {
+    const char *key;
+    struct blob *value; /* The key is made, and must not exist; NULL: it goes, if it is there. */
+};
+#define STORE_MAX_CLAIMS 120 /* etcd takes 128 operations a transaction unless told otherwise. */
+
 struct store_terms {
     /* Done only if the key 'guard' (NULL: none) is at mod revision 'guard_at' in the same moment; else -EPERM, whatever
      * else is wrong.  So a leader writes under its lease: after another one took it, nothing of the former can
@@ -93,6 +101,10 @@ struct store_terms {
     /* Of a put: nobody needs the key longer than so many seconds after it, and the store may delete it then (etcd does, by a
      * lease); 0: it stays. */
     unsigned ttl_s;
+    /* Done all together or not at all; -EADDRINUSE: a key that is to be made exists.  Their changes are reported after
+     * that of the key itself.  Copied; at most STORE_MAX_CLAIMS, else -E2BIG. */
+    const struct store_claim *claims;
+    size_t n_claims;
 };
 /* A put, or a deletion ('value' NULL), on these terms. */
 void store_write(struct store *s, const char *key, struct blob *value, uint64_t expect,

@@ -76,22 +76,41 @@ static void format_compare(struct strbuf *b, unsigned result, struct etcd_bytes 
     pb_end(b, compare);
 }
 
-static void format_action(struct strbuf *b, const struct etcd_txn_request *q)
+static void format_put(struct strbuf *b, struct etcd_bytes key, struct etcd_bytes value,
+                       uint64_t lease)
 {
-    if (q->action == ETCD_NOTHING) {
-        return;
-    }
     size_t op = pb_begin(b, TXN_SUCCESS);
-    size_t request = pb_begin(b, q->action == ETCD_PUT ? OP_PUT : OP_DELETE);
-    if (q->action == ETCD_PUT) {
-        put_bytes(b, PUT_KEY, q->key);
-        put_bytes(b, PUT_VALUE, q->value);
-        put_uint(b, PUT_LEASE, q->lease);
-    } else {
-        put_bytes(b, DELETE_KEY, q->key);
-    }
+    size_t request = pb_begin(b, OP_PUT);
+    put_bytes(b, PUT_KEY, key);
+    put_bytes(b, PUT_VALUE, value);
+    put_uint(b, PUT_LEASE, lease);
     pb_end(b, request);
     pb_end(b, op);
+}
+
+static void format_delete(struct strbuf *b, struct etcd_bytes key)
+{
+    size_t op = pb_begin(b, TXN_SUCCESS);
+    size_t request = pb_begin(b, OP_DELETE);
+    put_bytes(b, DELETE_KEY, key);
+    pb_end(b, request);
+    pb_end(b, op);
+}
+
+static void format_action(struct strbuf *b, const struct etcd_txn_request *q)
+{
+    if (q->action == ETCD_PUT) {
+        format_put(b, q->key, q->value, q->lease);
+    } else if (q->action == ETCD_DELETE) {
+        format_delete(b, q->key);
+    }
+    for (size_t i = 0; i < q->n_claims; i++) {
+        if (q->claims[i].removed) {
+            format_delete(b, q->claims[i].key);
+        } else {
+            format_put(b, q->claims[i].key, q->claims[i].value, 0);
+        }
+    }
 }
 
 static void format_read(struct strbuf *b, struct etcd_bytes key)
@@ -113,10 +132,21 @@ void etcd_txn_format(struct strbuf *b, const struct etcd_txn_request *q)
     if (q->guard.size) {
         format_compare(b, COMPARE_EQUAL, q->guard, q->guard_revision);
     }
+    for (size_t i = 0; i < q->n_claims; i++) {
+        if (!q->claims[i].removed) {
+            format_compare(b, COMPARE_EQUAL, q->claims[i].key, 0);
+        }
+    }
     format_action(b, q);
     format_read(b, q->key);
-    if (q->guard.size) {
-        format_read(b, q->guard);
+    if (q->guard.size || q->n_claims) {
+        /* What is read is told apart by its place. */
+        format_read(b, q->guard.size ? q->guard : q->key);
+    }
+    for (size_t i = 0; i < q->n_claims; i++) {
+        if (!q->claims[i].removed) {
+            format_read(b, q->claims[i].key);
+        }
     }
 }
 
@@ -299,8 +329,12 @@ static int take_response_op(const struct pb_field *f, void *ret)
     struct etcd_kv kv;
     int error = etcd_range_parse(f->data, f->size, &range);
     if (error == 0) {
-        uint64_t *to = r->n_ranges++ ? &r->guard_revision : &r->mod_revision;
-        *to = etcd_range_next(&range, &kv) ? kv.mod_revision : 0;
+        uint64_t *to = r->n_ranges == 0   ? &r->mod_revision
+                       : r->n_ranges == 1 ? &r->guard_revision
+                                          : &r->claim_revision;
+        uint64_t at = etcd_range_next(&range, &kv) ? kv.mod_revision : 0;
+        *to = MAX(*to, at);
+        r->n_ranges++;
     }
     return error;
 }

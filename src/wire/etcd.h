@@ -56,8 +56,13 @@ enum etcd_condition {
     ETCD_IF_AT,     /* It is at mod revision 'revision'; 0: it is not there. */
 };
 enum etcd_action { ETCD_PUT, ETCD_DELETE, ETCD_NOTHING };
-/* If the condition holds, and the key 'guard' (size 0: none) is at 'guard_revision', the action; else both keys are
- * read. */
+/* A key that is made with the action and must not exist, or that goes with it. */
+struct etcd_claim {
+    struct etcd_bytes key, value;
+    bool removed;
+};
+/* If the condition holds, the key 'guard' (size 0: none) is at 'guard_revision', and no claim that is to be made exists,
+ * the action and then the claims; else these keys are read. */
 struct etcd_txn_request {
     struct etcd_bytes key, value;
     enum etcd_condition condition;
@@ -66,6 +71,8 @@ struct etcd_txn_request {
     struct etcd_bytes guard;
     uint64_t guard_revision;
     uint64_t lease; /* The key goes when this lease ends; 0: none. */
+    const struct etcd_claim *claims;
+    size_t n_claims;
 };
 void etcd_txn_format(struct strbuf *b, const struct etcd_txn_request *q);
 
@@ -74,6 +81,7 @@ struct etcd_txn_response {
     bool succeeded;            /* The condition held. */
     uint64_t mod_revision;     /* Of the key when it did not; 0: absent. */
     uint64_t guard_revision;   /* Of the guard when it did not; 0: absent, or there is none. */
+    uint64_t claim_revision;   /* The newest of the claims that exist; 0: none does. */
     unsigned n_ranges;         /* Keys read. */
 };
 int etcd_txn_parse(const void *data, size_t size, struct etcd_txn_response *ret);

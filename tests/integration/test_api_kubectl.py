@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+from lab import wait_for
+
 BUILD = pathlib.Path(os.environ.get("TENET_BUILD", pathlib.Path(__file__).parents[2] / "build"))
 SERVER = BUILD / "tests/unit/apiserver/apitest_server"
 
@@ -253,7 +255,11 @@ def test_watch(cluster):
     cluster.patch_status("/api/v1/namespaces/red/pods/web", '{"status":{"phase":"Running","podIP":"10.128.0.2"}}')
     seen = next(lines).split()
     assert seen[0] == "web" and seen[2] == "Running" and "10.128.0.2" in seen
-    cluster.kubectl("delete", "pod", "web", "-n", "red")
+    # It runs on a node, which has time to end it, and says when it is ended.
+    cluster.kubectl("delete", "pod", "web", "-n", "red", "--wait=false")
+    assert next(lines).split()[0] == "web"
+    assert "Terminating" in cluster.kubectl("get", "pod", "web", "-n", "red")
+    cluster.kubectl("delete", "pod", "web", "-n", "red", "--grace-period=0", "--force")
     assert next(lines).split()[0] == "web"
     watcher.kill()
     watcher.wait()
@@ -267,7 +273,11 @@ def test_wait(cluster):
 
 
 def test_delete_waits(cluster):
-    cluster.kubectl("delete", "-n", "red", "pod", "web", "--wait=true", "--timeout=30s")
+    deleting = cluster.popen("delete", "-n", "red", "pod", "web", "--wait=true", "--timeout=30s")
+    wait_for("its deletion", lambda: "Terminating" in cluster.kubectl("get", "pod", "web", "-n", "red"))
+    assert deleting.poll() is None
+    cluster.kubectl("delete", "pod", "web", "-n", "red", "--grace-period=0", "--force")
+    assert deleting.wait(30) == 0
     assert "NotFound" in cluster.kubectl("get", "pod", "web", "-n", "red", fails=True)
     # The test server finalizes namespaces, as the master's controller does.
     cluster.kubectl("delete", "namespace", "red", "--wait=true", "--timeout=30s")

@@ -286,6 +286,15 @@ def test_kubectl(master):
     assert master.call("GET", "/api/v1/namespaces/green")[0] == 404
 
 
+def test_a_pod_that_nobody_ends_goes_after_its_time(master):
+    pod = {"metadata": {"name": "p"}, "spec": {"nodeName": "gone", "terminationGracePeriodSeconds": 1,
+                                               "containers": [{"name": "c", "image": "i"}]}}
+    path = "/api/v1/namespaces/default/pods"
+    assert master.call("POST", path, pod)[0] == 201
+    assert "deletionTimestamp" in master.call("DELETE", f"{path}/p")[1]["metadata"]
+    wait_for("its end", lambda: master.call("GET", f"{path}/p")[0] == 404)
+
+
 def test_our_client_has_kubectls_habits(master):
     """The same command line gives the same text from kubectl and from tenet, where both print the server's tables."""
     master.call("POST", "/api/v1/nodes", node("n1", "10.245.2.1"))

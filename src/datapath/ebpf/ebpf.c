@@ -507,8 +507,9 @@ static void ebpf_set_vnids(struct datapath *dp, const char *pod_namespace,
     }
 }
 
-/* Their policies are refused where the plug-in is (ebpf_check). */
-static void ebpf_set_policy(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows)
+/* Those of policies are refused where the plug-in is (ebpf_check); services are not translated here, their addresses
+ * stay closed (EBPF_SERVICE). */
+static void ebpf_set_flows(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows)
 {
     of_flow_list_done(flows);
 }
@@ -804,7 +805,7 @@ const struct datapath_ops datapath_ebpf = {
     .link_gone = ebpf_link_gone,
     .set_runtime = ebpf_set_runtime,
     .set_vnids = ebpf_set_vnids,
-    .set_policy = ebpf_set_policy,
+    .set_flows = ebpf_set_flows,
     .pods = ebpf_pods,
     .find = ebpf_find,
     .get_status = ebpf_get_status,

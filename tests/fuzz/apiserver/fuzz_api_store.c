@@ -43,7 +43,7 @@ static void run_kind(const struct api_kind *k, const struct json *given)
     CLEANUP(json_free) struct json *part = object_prepare_part(k, "status", obj, given);
     round_trip(k, part);
     object_has_finalizers(k, obj);
-    object_mark_deleted(k, obj, 0);
+    object_mark_deleted(k, obj, 0, 0);
     object_is_finished(k, obj);
 }
 

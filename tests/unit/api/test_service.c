@@ -236,8 +236,8 @@ static void service_names_are_labels_of_63_characters_that_begin_with_a_letter(v
 
 /* ---- changes ---- */
 
-#define ALLOCATED                                                                    \
-    "{\"clusterIP\":\"172.30.0.9\",\"clusterIPs\":[\"172.30.0.9\"],\"type\":"        \
+#define ALLOCATED                                                                              \
+    "{\"clusterIP\":\"172.30.0.9\",\"clusterIPs\":[\"172.30.0.9\"],\"type\":"                  \
     "\"NodePort\",\"ports\":[{\"name\":\"a\",\"port\":80,\"nodePort\":30001},{\"name\":\"b\"," \
     "\"port\":81,\"nodePort\":30002}]}"
 
@@ -291,8 +291,8 @@ static void a_change_of_type_drops_what_the_new_one_does_not_have(void **state)
                   "{\"clusterIP\":\"172.30.0.9\",\"externalTrafficPolicy\":null,\"ports\":[{"
                   "\"name\":\"a\",\"port\":80,\"protocol\":\"TCP\",\"targetPort\":80},{\"name\":"
                   "\"b\",\"port\":81,\"protocol\":\"TCP\",\"targetPort\":81}]}");
-    expect_change(ALLOCATED, "{\"spec\":{\"type\":\"ExternalName\",\"externalName\":\"a.b\"}}", NULL,
-                  NULL,
+    expect_change(ALLOCATED, "{\"spec\":{\"type\":\"ExternalName\",\"externalName\":\"a.b\"}}",
+                  NULL, NULL,
                   "{\"clusterIP\":null,\"clusterIPs\":null,\"ipFamilies\":null,\"ipFamilyPolicy\":"
                   "null,\"internalTrafficPolicy\":null,\"externalTrafficPolicy\":null}");
     expect_change("{\"type\":\"LoadBalancer\",\"loadBalancerClass\":\"a/b\",\"externalTrafficPolicy"
@@ -515,11 +515,12 @@ static void a_service_is_read_from_protobuf(void **state)
         fail_msg("%s", e.text);
     }
     CLEANUP(json_free)
-    struct json *want = parse(
-        "{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":\"w\"},\"spec\":{"
-        "\"ports\":[{\"name\":\"h\",\"protocol\":\"TCP\",\"port\":80,\"targetPort\":\"x\","
-        "\"nodePort\":0},{\"protocol\":\"TCP\",\"port\":81,\"targetPort\":8081,\"nodePort\":0}],\"selector\":{\"a\":"
-        "\"b\"},\"type\":\"ClusterIP\"}}");
+    struct json *want =
+        parse("{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":\"w\"},\"spec\":{"
+              "\"ports\":[{\"name\":\"h\",\"protocol\":\"TCP\",\"port\":80,\"targetPort\":\"x\","
+              "\"nodePort\":0},{\"protocol\":\"TCP\",\"port\":81,\"targetPort\":8081,\"nodePort\":"
+              "0}],\"selector\":{\"a\":"
+              "\"b\"},\"type\":\"ClusterIP\"}}");
     CLEANUP_FREE char *text = json_to_text(got);
     if (!json_equal(got, want)) {
         fail_msg("%s", text);

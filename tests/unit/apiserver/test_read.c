@@ -303,9 +303,10 @@ static void discovery_lists_what_there_is(void **state)
     assert_string_equal(at(&core, "groupVersion"), "v1");
     assert_string_equal(at(&net, "groupVersion"), "network.openshift.io/v1");
     static const char *const want[] = {
-        "configmaps",        "events",  "namespaces",      "namespaces/finalize",
-        "namespaces/status", "nodes",   "nodes/status",    "pods",
-        "pods/status",       "secrets", "serviceaccounts", "serviceaccounts/token"};
+        "configmaps",        "events",   "namespaces",      "namespaces/finalize",
+        "namespaces/status", "nodes",    "nodes/status",    "pods",
+        "pods/status",       "secrets",  "serviceaccounts", "serviceaccounts/token",
+        "endpoints",         "services", "services/status"};
     assert_int_equal(json_count(json_get(core.body, "resources")), ARRAY_SIZE(want));
     for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
         assert_non_null(resource_named(core.body, want[i]));
@@ -435,7 +436,8 @@ static void pods_of_a_node_are_found(void **state)
         ask_full(h, "PATCH", PODS "/p00", NULL, "application/merge-patch+json",
                  "{\"spec\":{\"nodeName\":\"a\"}}");
     assert_int_equal(bound.status, 200);
-    CLEANUP_ANSWER struct answer gone = ask_ok(h, "DELETE", PODS "/p01", NULL, 200);
+    CLEANUP_ANSWER struct answer gone =
+        ask_ok(h, "DELETE", PODS "/p01?gracePeriodSeconds=0", NULL, 200);
     CLEANUP_ANSWER
     struct answer now = ask_ok(h, "GET", "/api/v1/pods?fieldSelector=spec.nodeName%3Da", NULL, 200);
     assert_int_equal(json_count(json_get(now.body, "items")), 20);

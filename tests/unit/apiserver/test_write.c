@@ -87,7 +87,7 @@ static const struct refusal refusals[] = {
     {"GET", PODS "/none", NULL, NULL, 404, "NotFound", "pods \"none\" not found"},
     {"POST", "/api/v1/namespaces/none/pods", NULL, "{\"metadata\":{\"name\":\"a\"}}", 404,
      "NotFound", "namespaces \"none\" not found"},
-    {"GET", "/api/v1/services", NULL, NULL, 404, "NotFound", "could not find the requested"},
+    {"GET", "/api/v1/gadgets", NULL, NULL, 404, "NotFound", "could not find the requested"},
     {"GET", "/apis/network.openshift.io/v2/hostsubnets", NULL, NULL, 404, "NotFound", NULL},
     {"GET", "/apis/apps/v1/deployments", NULL, NULL, 404, "NotFound", NULL},
     {"GET", "/apis/apps", NULL, NULL, 404, "NotFound", NULL},
@@ -501,7 +501,7 @@ static void a_deleted_object_is_gone(void **state)
     assert_string_not_equal(at(&e, "metadata.uid"), at(&a, "metadata.uid"));
 }
 
-static void a_grace_period_is_a_number_and_not_waited_for(void **state)
+static void a_grace_period_is_a_number_and_most_kinds_have_none(void **state)
 {
     struct harness *h = *state;
     static const struct {
@@ -523,6 +523,47 @@ static void a_grace_period_is_a_number_and_not_waited_for(void **state)
         }
         CLEANUP_ANSWER struct answer d = ask_ok(h, "GET", SUBNETS "/node1", NULL, 404);
     }
+}
+
+/* Of a pod that runs on a node. */
+static void a_pod_has_its_grace_period_and_can_go_sooner(void **state)
+{
+#define PODS "/api/v1/namespaces/default/pods"
+#define POD(where)                                    \
+    "{\"metadata\":{\"name\":\"p\"},\"spec\":{" where \
+    "\"terminationGracePeriodSeconds\":40,\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}"
+    struct harness *h = *state;
+    CLEANUP_ANSWER struct answer a = ask_ok(h, "POST", PODS, POD("\"nodeName\":\"n\","), 201);
+    int64_t asked = time_wall_ms(), end = 0;
+    CLEANUP_ANSWER struct answer b = ask_ok(h, "DELETE", PODS "/p", NULL, 200);
+    assert_string_equal(at(&b, "metadata.deletionGracePeriodSeconds"), "40");
+    assert_int_equal(time_parse(at(&b, "metadata.deletionTimestamp"), &end), 0);
+    assert_in_range(end, asked + 38000, asked + 60000);
+    /* Not later, whoever asks; an update does not end it. */
+    CLEANUP_ANSWER struct answer c =
+        ask_ok(h, "DELETE", PODS "/p?gracePeriodSeconds=90", NULL, 200);
+    assert_string_equal(at(&c, "metadata.deletionTimestamp"), at(&b, "metadata.deletionTimestamp"));
+    CLEANUP_ANSWER struct answer d =
+        ask_full(h, "PATCH", PODS "/p", NULL, "application/merge-patch+json",
+                 "{\"metadata\":{\"labels\":{\"a\":\"b\"},\"deletionTimestamp\":null}}");
+    assert_int_equal(d.status, 200);
+    assert_string_equal(at(&d, "metadata.deletionTimestamp"), at(&b, "metadata.deletionTimestamp"));
+    /* Sooner, counted from when it was first asked for. */
+    CLEANUP_ANSWER struct answer f =
+        ask_ok(h, "DELETE", PODS "/p", "{\"gracePeriodSeconds\":10}", 200);
+    int64_t sooner = 0;
+    assert_string_equal(at(&f, "metadata.deletionGracePeriodSeconds"), "10");
+    assert_int_equal(time_parse(at(&f, "metadata.deletionTimestamp"), &sooner), 0);
+    assert_int_equal(sooner, end - 30000);
+    CLEANUP_ANSWER struct answer g = ask_ok(h, "DELETE", PODS "/p?gracePeriodSeconds=0", NULL, 200);
+    CLEANUP_ANSWER struct answer i = ask_ok(h, "GET", PODS "/p", NULL, 404);
+    /* Nobody ends one that runs nowhere. */
+    CLEANUP_ANSWER struct answer k = ask_ok(h, "POST", PODS, POD(""), 201);
+    CLEANUP_ANSWER struct answer l =
+        ask_ok(h, "DELETE", PODS "/p?gracePeriodSeconds=30", NULL, 200);
+    CLEANUP_ANSWER struct answer m = ask_ok(h, "GET", PODS "/p", NULL, 404);
+#undef POD
+#undef PODS
 }
 
 static void finalizers_hold_an_object_back(void **state)
@@ -665,7 +706,8 @@ int main(void)
         T(patches_of_all_three_types_apply),
         T(an_object_too_deep_for_a_list_is_refused),
         T(a_deleted_object_is_gone),
-        T(a_grace_period_is_a_number_and_not_waited_for),
+        T(a_grace_period_is_a_number_and_most_kinds_have_none),
+        T(a_pod_has_its_grace_period_and_can_go_sooner),
         T(finalizers_hold_an_object_back),
         T(a_collection_is_deleted_by_selector),
         T(a_namespace_is_terminating_until_it_is_finalized),

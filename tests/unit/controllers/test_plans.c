@@ -3,6 +3,7 @@
 #include "controllers/event_age.h"
 #include "controllers/namespaces.h"
 #include "controllers/obj.h"
+#include "controllers/pod_end.h"
 #include "controllers/recorder.h"
 #include "controllers/subnet_plan.h"
 #include "controllers/vnid_plan.h"
@@ -293,6 +294,19 @@ static void one_object_fills_no_registry_with_events(void **state)
     recorder_limit_done(&l);
 }
 
+static void a_pod_goes_some_seconds_after_its_time(void **state)
+{
+    int64_t t = 0;
+    assert_int_equal(time_parse("2026-01-01T12:00:00Z", &t), 0);
+    CLEANUP(json_free) struct json *lives = from("{'metadata':{}}");
+    CLEANUP(json_free)
+    struct json *ends = from("{'metadata':{'deletionTimestamp':'2026-01-01T12:00:00Z'}}");
+    assert_true(pod_end_in_ms(lives, t) < 0);
+    assert_int_equal(pod_end_in_ms(ends, t - 1000), 1000 + POD_END_SLACK_MS);
+    assert_int_equal(pod_end_in_ms(ends, t + POD_END_SLACK_MS), 0);
+    assert_int_equal(pod_end_in_ms(ends, t + 1000000), 0);
+}
+
 static void events_are_over_after_an_hour(void **state)
 {
     int64_t t = 0;
@@ -330,6 +344,7 @@ int main(void)
         cmocka_unit_test(events_have_a_name_made_of_what_they_say),
         cmocka_unit_test(one_object_fills_no_registry_with_events),
         cmocka_unit_test(events_are_over_after_an_hour),
+        cmocka_unit_test(a_pod_goes_some_seconds_after_its_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -392,6 +392,9 @@ static void expect(const struct cluster *c, const struct frame *f, const struct 
         strbuf_addf(out, "deliver to %u", v->port);
         memcpy(left.bytes, v->eth_dst.b, 6);
         break;
+    case MODEL_TRANSLATE: /* There are no services. */
+        fail();
+        break;
     case MODEL_HOST:
         strbuf_addf(out, "host by %d", devices.tun);
         memcpy(left.bytes, v->eth_dst.b, 6);

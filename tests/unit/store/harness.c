@@ -251,6 +251,24 @@ void begin_guarded(struct harness *h, struct result *r, const char *key, const c
     h->in_call = false;
 }
 
+void begin_claiming(struct harness *h, struct result *r, const char *key, const char *value,
+                    uint64_t expect, const char *const *claims)
+{
+    struct store_claim list[STORE_MAX_CLAIMS + 1];
+    struct store_terms terms = {.claims = list};
+    *r = (struct result){.h = h};
+    CLEANUP(blob_unref) struct blob *b = value ? blob_new(value, strlen(value)) : NULL;
+    CLEANUP(blob_unref) struct blob *owner = blob_new(key, strlen(key));
+    for (; claims[terms.n_claims]; terms.n_claims++) {
+        const char *claim = claims[terms.n_claims];
+        bool goes = claim[0] == '-';
+        list[terms.n_claims] = (struct store_claim){claim + goes, goes ? NULL : owner};
+    }
+    h->in_call = true;
+    store_write(h->store, key, b, expect, &terms, on_done, r);
+    h->in_call = false;
+}
+
 void begin_put_for(struct harness *h, struct result *r, const char *key, const char *value,
                    unsigned ttl_s)
 {
@@ -318,6 +336,14 @@ int guarded(struct harness *h, const char *key, const char *value, uint64_t expe
 {
     struct result r;
     begin_guarded(h, &r, key, value, expect, guard, at);
+    return wait_result(h, &r, ret);
+}
+
+int claiming(struct harness *h, const char *key, const char *value, uint64_t expect,
+             const char *const *claims, uint64_t *ret)
+{
+    struct result r;
+    begin_claiming(h, &r, key, value, expect, claims);
     return wait_result(h, &r, ret);
 }
 

@@ -81,6 +81,9 @@ void begin_delete(struct harness *h, struct result *r, const char *key, uint64_t
 /* 'value' NULL: a deletion. */
 void begin_guarded(struct harness *h, struct result *r, const char *key, const char *value,
                    uint64_t expect, const char *guard, uint64_t at);
+/* With claims: the keys of 'claims', which ends with NULL, are made, and those that begin with '-' go. */
+void begin_claiming(struct harness *h, struct result *r, const char *key, const char *value,
+                    uint64_t expect, const char *const *claims);
 /* Whatever is there; it need not stay longer than 'ttl_s' seconds. */
 void begin_put_for(struct harness *h, struct result *r, const char *key, const char *value,
                    unsigned ttl_s);
@@ -89,6 +92,8 @@ void wait_results(struct harness *h, struct result *r, size_t n);
 /* As above, waiting: the error, and the revision (NULL: not wanted). */
 int put(struct harness *h, const char *key, const char *value, uint64_t expect, uint64_t *ret);
 int del(struct harness *h, const char *key, uint64_t expect, uint64_t *ret);
+int claiming(struct harness *h, const char *key, const char *value, uint64_t expect,
+             const char *const *claims, uint64_t *ret);
 int guarded(struct harness *h, const char *key, const char *value, uint64_t expect,
             const char *guard, uint64_t at, uint64_t *ret);
 

@@ -216,6 +216,78 @@ static void guarded_writes_need_their_guard(void **state)
     assert_int_equal(h->n_events, events + 2);
 }
 
+#define CLAIMS(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define IP(n) "/registry/claims/ip/" #n
+
+static void claims_are_made_and_given_up_with_the_key(void **state)
+{
+    struct harness *h = *state;
+    uint64_t a = 0, b = 0;
+    assert_int_equal(
+        claiming(h, "/registry/s/a", "1", STORE_ABSENT, CLAIMS(IP(1), IP(2), "-" IP(9)), &a), 0);
+    assert_int_equal(h->n_events, 3);
+    assert_string_equal(h->events[0].key, "/registry/s/a");
+    assert_int_equal(h->events[0].revision, a);
+    assert_string_equal(h->events[1].key, IP(1));
+    assert_string_equal(h->events[1].value, "/registry/s/a");
+    assert_string_equal(h->events[2].key, IP(2));
+    assert_int_equal(claiming(h, "/registry/s/a", "2", a, CLAIMS("-" IP(1), IP(3)), &b), 0);
+    assert_int_equal(h->n_events, 6);
+    assert_string_equal(h->events[4].key, IP(1));
+    assert_null(h->events[4].value);
+    assert_string_equal(h->events[4].prev, "/registry/s/a");
+    assert_string_equal(h->events[5].key, IP(3));
+    assert_int_equal(claiming(h, "/registry/s/a", NULL, b, CLAIMS("-" IP(2), "-" IP(3)), NULL), 0);
+    assert_int_equal(h->n_events, 9);
+    if (keeps()) {
+        reopen(h);
+        assert_int_equal(h->n_items, 0);
+    }
+}
+
+static void nothing_is_done_when_a_claim_is_held(void **state)
+{
+    struct harness *h = *state;
+    uint64_t a = 0, b = 0;
+    assert_int_equal(claiming(h, "/registry/s/a", "1", STORE_ABSENT, CLAIMS(IP(1)), &a), 0);
+    assert_int_equal(put(h, "/registry/s/b", "1", STORE_ABSENT, &b), 0);
+    size_t events = h->n_events;
+    assert_int_equal(claiming(h, "/registry/s/c", "1", STORE_ABSENT, CLAIMS(IP(2), IP(1)), NULL),
+                     -EADDRINUSE);
+    assert_int_equal(claiming(h, "/registry/s/b", "2", b, CLAIMS(IP(1)), NULL), -EADDRINUSE);
+    assert_int_equal(claiming(h, "/registry/s/b", NULL, b, CLAIMS(IP(1)), NULL), -EADDRINUSE);
+    /* What is wrong with the key itself is told first. */
+    assert_int_equal(claiming(h, "/registry/s/b", "2", STORE_ABSENT, CLAIMS(IP(1)), NULL), -EEXIST);
+    assert_int_equal(claiming(h, "/registry/s/b", "2", b + 100, CLAIMS(IP(1)), NULL), -ESTALE);
+    assert_int_equal(claiming(h, "/registry/s/x", NULL, STORE_ABSENT, CLAIMS(IP(5)), NULL),
+                     -ENOENT);
+    assert_int_equal(h->n_events, events);
+    assert_int_equal(claiming(h, "/registry/s/b", "2", b, CLAIMS(IP(2)), NULL), 0);
+    assert_int_equal(claiming(h, "/registry/s/b", "2", STORE_ANY, CLAIMS("x"), NULL), -EINVAL);
+    assert_int_equal(claiming(h, "/registry/s/b", "2", STORE_ANY, CLAIMS("/registry/s/b"), NULL),
+                     -EINVAL);
+}
+
+static void of_many_who_claim_one_gets_it(void **state)
+{
+    struct harness *h = *state;
+    enum { N = 40 };
+    struct result r[N];
+    int won = 0;
+    for (int i = 0; i < N; i++) {
+        char key[64];
+        snprintf(key, sizeof key, "/registry/s/%d", i);
+        begin_claiming(h, &r[i], key, "1", STORE_ABSENT, CLAIMS(IP(1)));
+    }
+    wait_results(h, r, N);
+    for (int i = 0; i < N; i++) {
+        assert_true(r[i].error == 0 || r[i].error == -EADDRINUSE);
+        won += r[i].error == 0;
+    }
+    assert_int_equal(won, 1);
+    assert_int_equal(h->n_events, 2);
+}
+
 /* The lease changes hands while writes under it are on their way: all before it are done, none after. */
 static void a_guard_cuts_between_writes(void **state)
 {
@@ -563,6 +635,9 @@ static const struct CMUnitTest tests[] = {
     T(of_many_writers_one_wins),
     T(guarded_writes_need_their_guard),
     T(a_guard_cuts_between_writes),
+    T(claims_are_made_and_given_up_with_the_key),
+    T(nothing_is_done_when_a_claim_is_held),
+    T(of_many_who_claim_one_gets_it),
     T(sync_comes_after_what_others_were_told),
     T(writes_to_one_key_keep_their_order),
     T(bad_keys_and_values_are_refused),

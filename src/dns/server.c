@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dns/server.h"
+
+#include "base/log.h"
+#include "base/timeutil.h"
+#include "dns/server_priv.h"
+#include "net/sock.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+LOG_MODULE("dns");
+
+#define BATCH 32
+#define QUERY_SIZE 1232 /* Larger queries do not come over UDP. */
+#define QUEUE_MAX 4096
+#define THREADS_MAX 4
+#define RECEIVE_BUFFER (1 << 20)
+#define STACK_SIZE (256u << 10)
+#define PORT_TRIES 16
+#define ERROR_PAUSE_MS 100
+
+/* ---- asking elsewhere ---- */
+
+static void job_free(struct dns_job *job)
+{
+    list_remove(&job->node);
+    free(job);
+}
+
+/* From the address that was asked: the socket alone would take that of the route. */
+static void send_from(int fd, const struct dns_job *job, const uint8_t *data, size_t size)
+{
+    struct sockaddr_in to = job->from;
+    struct iovec iov = {(void *) data, size};
+    union {
+        char buf[CMSG_SPACE(sizeof(struct in_pktinfo))];
+        struct cmsghdr align;
+    } control = {0};
+    struct msghdr m = {.msg_name = &to, .msg_namelen = sizeof to, .msg_iov = &iov, .msg_iovlen = 1};
+    if (job->to.s_addr) {
+        m.msg_control = control.buf;
+        m.msg_controllen = sizeof control.buf;
+        struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+        c->cmsg_level = IPPROTO_IP;
+        c->cmsg_type = IP_PKTINFO;
+        c->cmsg_len = CMSG_LEN(sizeof(struct in_pktinfo));
+        struct in_pktinfo info = {.ipi_spec_dst = job->to};
+        memcpy(CMSG_DATA(c), &info, sizeof info);
+    }
+    /* Full or unreachable: the client asks again. */
+    (void) !sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void answered(void *ctx, const struct dns_cached *answer)
+{
+    struct dns_job *job = ctx;
+    struct dns_server *s = job->server;
+    struct dns_key again;
+    size_t size = 0;
+    struct dns_request rq = {.data = job->data,
+                             .size = job->size,
+                             .client = ntohl(job->from.sin_addr.s_addr),
+                             .tcp = job->connection != NULL,
+                             .turn = s->turn++,
+                             .now_ms = loop_now_ms(s->loop),
+                             .asked = true,
+                             .answer = answer};
+    enum dns_reply r = dns_respond(&s->responder, &s->counters, &rq, s->out, &size, &again);
+    struct dns_tcp_connection *c = job->connection;
+    if (r == DNS_SEND && !c) {
+        send_from(job->fd, job, s->out, size);
+    }
+    job_free(job);
+    if (c) {
+        dns_tcp_answer(c, s->out, r == DNS_SEND ? size : 0);
+    }
+}
+
+void dns_server_ask(struct dns_server *s, struct dns_job *job)
+{
+    list_push_back(&s->jobs, &job->node);
+    if (dns_forwarder_ask(s->forwarder, &job->key, ntohl(job->from.sin_addr.s_addr), answered,
+                          job) < 0) {
+        answered(job, NULL);
+    }
+}
+
+/* What threads left for us. */
+static void take_queue(void *ctx)
+{
+    struct dns_server *s = ctx;
+    struct list batch, *node;
+    list_init(&batch);
+    pthread_mutex_lock(&s->lock);
+    while ((node = list_pop_front(&s->queue)) != NULL) {
+        list_push_back(&batch, node);
+    }
+    s->n_queue = 0;
+    pthread_mutex_unlock(&s->lock);
+    while ((node = list_pop_front(&batch)) != NULL) {
+        dns_server_ask(s, CONTAINER_OF(node, struct dns_job, node));
+    }
+}
+
+/* ---- threads ---- */
+
+struct slot {
+    uint8_t in[QUERY_SIZE], out[DNS_UDP_EDNS];
+    struct sockaddr_in from;
+    struct iovec in_iov, out_iov;
+    union {
+        char buf[CMSG_SPACE(sizeof(struct in_pktinfo))];
+        struct cmsghdr align;
+    } control;
+};
+
+struct batch {
+    struct slot slots[BATCH];
+    struct mmsghdr in[BATCH], out[BATCH];
+    unsigned n_out;
+};
+
+static void prepare(struct batch *b, bool any_address)
+{
+    for (size_t i = 0; i < BATCH; i++) {
+        struct slot *s = &b->slots[i];
+        s->in_iov = (struct iovec){s->in, sizeof s->in};
+        b->in[i].msg_hdr =
+            (struct msghdr){.msg_name = &s->from,
+                            .msg_namelen = sizeof s->from,
+                            .msg_iov = &s->in_iov,
+                            .msg_iovlen = 1,
+                            .msg_control = any_address ? s->control.buf : NULL,
+                            .msg_controllen = any_address ? sizeof s->control.buf : 0};
+    }
+}
+
+/* Our address that a message came to; only asked for where we listen at all. */
+static struct in_addr *destination(struct msghdr *m)
+{
+    struct cmsghdr *c = m->msg_controllen ? CMSG_FIRSTHDR(m) : NULL;
+    if (!c || c->cmsg_level != IPPROTO_IP || c->cmsg_type != IP_PKTINFO) {
+        return NULL;
+    }
+    struct in_pktinfo *info = (struct in_pktinfo *) (void *) CMSG_DATA(c);
+    info->ipi_ifindex = 0; /* By whatever link the route says. */
+    info->ipi_spec_dst = info->ipi_addr;
+    return &info->ipi_addr;
+}
+
+static void queue_job(struct dns_worker *w, const struct slot *slot, size_t size,
+                      const struct in_addr *to, const struct dns_key *key)
+{
+    struct dns_server *s = w->server;
+    struct dns_job *job = xmalloc(sizeof *job + size);
+    *job =
+        (struct dns_job){.server = s, .key = *key, .from = slot->from, .fd = w->fd, .size = size};
+    job->to.s_addr = to ? to->s_addr : 0;
+    memcpy(job->data, slot->in, size);
+    pthread_mutex_lock(&s->lock);
+    bool room = s->n_queue < QUEUE_MAX, first = s->n_queue == 0;
+    if (room) {
+        list_push_back(&s->queue, &job->node);
+        s->n_queue++;
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (!room) {
+        free(job);
+        dns_count(&w->counters, DNS_COUNT_DROPPED);
+    } else if (first) {
+        loop_wakeup_trigger(s->wakeup);
+    }
+}
+
+static void respond_one(struct dns_worker *w, struct batch *b, unsigned i, uint64_t now_ms,
+                        unsigned turn)
+{
+    struct slot *slot = &b->slots[i];
+    struct msghdr *in = &b->in[i].msg_hdr;
+    struct in_addr *to = destination(in);
+    size_t size = b->in[i].msg_len, out = 0;
+    struct dns_key key;
+    struct dns_request rq = {.data = slot->in,
+                             .size = size,
+                             .client = ntohl(slot->from.sin_addr.s_addr),
+                             .turn = turn,
+                             .now_ms = now_ms};
+    /* One that is cut is malformed: its end is missing. */
+    switch (dns_respond(&w->server->responder, &w->counters, &rq, slot->out, &out, &key)) {
+    case DNS_SEND:
+        slot->out_iov = (struct iovec){slot->out, out};
+        b->out[b->n_out++].msg_hdr = (struct msghdr){.msg_name = &slot->from,
+                                                     .msg_namelen = sizeof slot->from,
+                                                     .msg_iov = &slot->out_iov,
+                                                     .msg_iovlen = 1,
+                                                     .msg_control = to ? in->msg_control : NULL,
+                                                     .msg_controllen = to ? in->msg_controllen : 0};
+        break;
+    case DNS_ASK:
+        queue_job(w, slot, size, to, &key);
+        break;
+    case DNS_SILENCE:
+        break;
+    }
+}
+
+static void send_batch(int fd, struct batch *b)
+{
+    for (unsigned at = 0; at < b->n_out;) {
+        int n = sendmmsg(fd, b->out + at, b->n_out - at, MSG_NOSIGNAL);
+        at += n > 0 ? (unsigned) n : 1; /* What cannot be sent keeps nobody else waiting. */
+    }
+}
+
+static void *work(void *ctx)
+{
+    struct dns_worker *w = ctx;
+    struct dns_server *s = w->server;
+    struct dns_epochs *epochs = dns_zone_epochs(s->responder.zone);
+    struct batch *b = xcalloc(1, sizeof *b);
+    unsigned turn = w->number;
+    while (!atomic_load_explicit(&s->stop, memory_order_relaxed)) {
+        prepare(b, s->address == 0);
+        int n = recvmmsg(w->fd, b->in, BATCH, MSG_DONTWAIT, NULL);
+        if (n <= 0) {
+            bool idle = n == 0 || errno == EAGAIN || errno == EINTR;
+            struct pollfd fds[] = {{s->stop_fd, POLLIN, 0}, {w->fd, POLLIN, 0}};
+            poll(fds, idle ? 2 : 1, idle ? -1 : ERROR_PAUSE_MS);
+            continue;
+        }
+        uint64_t now_ms = time_mono_ms();
+        b->n_out = 0;
+        dns_epochs_enter(epochs, w->number);
+        for (int i = 0; i < n; i++) {
+            respond_one(w, b, (unsigned) i, now_ms, turn++);
+        }
+        dns_epochs_leave(epochs, w->number);
+        send_batch(w->fd, b);
+    }
+    free(b);
+    return NULL;
+}
+
+/* ---- sockets ---- */
+
+static int bind_udp(const struct dns_server *s, bool shared, int *ret, struct err *e)
+{
+    int one = 1, size = RECEIVE_BUFFER;
+    struct sockaddr_in a = {
+        .sin_family = AF_INET, .sin_port = htons(s->port), .sin_addr = {htonl(s->address)}};
+    CLEANUP(fd_close) int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || setsockopt(fd, IPPROTO_IP, IP_FREEBIND, &one, sizeof one) < 0 ||
+        (shared && setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one) < 0) ||
+        (s->address == 0 && setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &one, sizeof one) < 0)) {
+        return err_sys(e, -errno, "make a UDP socket");
+    }
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size) < 0) {
+        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+    }
+    if (bind(fd, (struct sockaddr *) &a, sizeof a) < 0) {
+        return errno == EADDRINUSE
+                   ? err_set(e, -EADDRINUSE, "UDP port %u of %s is taken by another program",
+                             s->port, IP4_TEXT(s->address))
+                   : err_sys(e, -errno, "listen at %s:%u", IP4_TEXT(s->address), s->port);
+    }
+    *ret = fd_take(&fd);
+    return 0;
+}
+
+static int bind_all(struct dns_server *s, struct err *e)
+{
+    /* The threads share the port, and so could others who ask for that: see first that nobody has it. */
+    CLEANUP(fd_close) int alone = -1;
+    int r = dns_tcp_listen(s, e);
+    if (r < 0 || (r = bind_udp(s, false, &alone, e)) < 0) {
+        return r;
+    }
+    alone = fd_close(alone);
+    for (unsigned i = 0; i < s->n_workers; i++) {
+        if ((r = bind_udp(s, true, &s->workers[i].fd, e)) < 0) {
+            return r;
+        }
+    }
+    return 0;
+}
+
+static int start_threads(struct dns_server *s, struct err *e)
+{
+    sigset_t all, before;
+    pthread_attr_t attr;
+    int r = 0;
+    sigfillset(&all);
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK_SIZE);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* Signals are the loop's. */
+    for (unsigned i = 0; i < s->n_workers && r == 0; i++) {
+        struct dns_worker *w = &s->workers[i];
+        r = -pthread_create(&w->thread, &attr, work, w);
+        w->started = r == 0;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attr);
+    return r < 0 ? err_sys(e, r, "start a thread") : 0;
+}
+
+/* ---- public ---- */
+
+static unsigned default_threads(void)
+{
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return (unsigned) MAX(1, MIN(n / 2, THREADS_MAX));
+}
+
+int dns_server_new(struct loop *l, const struct dns_server_options *o, uint32_t address,
+                   uint16_t port, struct dns_server **ret, struct err *e)
+{
+    CLEANUP(dns_server_free) struct dns_server *s = NEW(struct dns_server);
+    s->loop = l;
+    s->responder = o->responder;
+    s->responder.forwards = o->forwarder != NULL;
+    s->forwarder = o->forwarder;
+    s->address = address;
+    s->n_workers = MIN(o->threads ? o->threads : default_threads(), DNS_READERS_MAX);
+    s->workers = xcalloc(s->n_workers, sizeof *s->workers);
+    s->out = xmalloc(DNS_MESSAGE_MAX);
+    s->tcp_fd = -1;
+    for (unsigned i = 0; i < s->n_workers; i++) {
+        s->workers[i] = (struct dns_worker){.server = s, .number = i, .fd = -1};
+    }
+    list_init(&s->queue);
+    list_init(&s->jobs);
+    list_init(&s->connections);
+    pthread_mutex_init(&s->lock, NULL);
+    s->wakeup = loop_wakeup_new(l, take_queue, s);
+    s->stop_fd = eventfd(0, EFD_CLOEXEC);
+    if (s->stop_fd < 0) {
+        return err_sys(e, -errno, "make an eventfd");
+    }
+    int r;
+    for (int i = 0; i < PORT_TRIES; i++) {
+        s->port = port;
+        r = bind_all(s, e);
+        if (r == 0 || port != 0) {
+            break;
+        }
+        dns_tcp_close(s); /* Free for TCP only. */
+    }
+    if (r < 0 || (r = start_threads(s, e)) < 0) {
+        return r;
+    }
+    log_info("answers DNS", "address=%s:%u threads=%u", IP4_TEXT(address), s->port, s->n_workers);
+    *ret = TAKE(s);
+    return 0;
+}
+
+static void stop_threads(struct dns_server *s)
+{
+    atomic_store(&s->stop, true);
+    if (s->stop_fd >= 0 && eventfd_write(s->stop_fd, 1) < 0) {
+        abort();
+    }
+    for (unsigned i = 0; i < s->n_workers; i++) {
+        if (s->workers[i].started) {
+            pthread_join(s->workers[i].thread, NULL);
+        }
+    }
+}
+
+struct dns_server *dns_server_free(struct dns_server *s)
+{
+    struct list *node;
+    if (!s) {
+        return NULL;
+    }
+    stop_threads(s);
+    dns_tcp_close(s);
+    while ((node = list_pop_front(&s->queue)) != NULL) {
+        free(CONTAINER_OF(node, struct dns_job, node));
+    }
+    while ((node = list_pop_front(&s->jobs)) != NULL) {
+        struct dns_job *job = CONTAINER_OF(node, struct dns_job, node);
+        dns_forwarder_forget(s->forwarder, job);
+        free(job);
+    }
+    for (unsigned i = 0; i < s->n_workers; i++) {
+        fd_close(s->workers[i].fd);
+    }
+    loop_wakeup_free(s->wakeup);
+    pthread_mutex_destroy(&s->lock);
+    fd_close(s->stop_fd);
+    free(s->workers);
+    free(s->out);
+    free(s);
+    return NULL;
+}
+
+uint16_t dns_server_port(const struct dns_server *s)
+{
+    return s->port;
+}
+
+void dns_server_count(const struct dns_server *s, uint64_t sum[DNS_COUNTERS])
+{
+    for (size_t i = 0; i < DNS_COUNTERS; i++) {
+        sum[i] += atomic_load_explicit(&s->counters.n[i], memory_order_relaxed);
+        for (unsigned w = 0; w < s->n_workers; w++) {
+            sum[i] += atomic_load_explicit(&s->workers[w].counters.n[i], memory_order_relaxed);
+        }
+    }
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Hash tables that threads read while one thread changes them, without locks.
+ *
+ * What a reader found stays as it is until the reader says that it is done with it: what was taken out is freed only
+ * when every reader that may have seen it has passed dns_reader_leave (epoch-based reclamation).  One thread changes
+ * (put, take out, retire); it may also read, without entering.  Items are one piece of memory from malloc, never
+ * changed once they are in, except by being replaced. */
+#pragma once
+
+#include "base/macro.h"
+
+#include <stdatomic.h>
+
+#define DNS_READERS_MAX 16
+
+struct dns_retired {
+    struct dns_retired *next;
+    void *memory;
+    uint64_t epoch;
+};
+
+struct dns_epochs {
+    _Atomic uint64_t now;
+    struct {
+        _Alignas(64) _Atomic uint64_t entered; /* 0: is reading nothing. */
+    } readers[DNS_READERS_MAX];
+    struct dns_retired *first, **last;
+};
+
+void dns_epochs_init(struct dns_epochs *e);
+void dns_epochs_done(struct dns_epochs *e); /* No reader is left. */
+/* Frees 'p' when no reader can have it. */
+void dns_epochs_retire(struct dns_epochs *e, void *p);
+/* The reader number 'i' begins to read, and is done with all it found. */
+static inline void dns_epochs_enter(struct dns_epochs *e, unsigned i)
+{
+    atomic_store(&e->readers[i].entered, atomic_load(&e->now));
+    atomic_thread_fence(memory_order_seq_cst);
+}
+static inline void dns_epochs_leave(struct dns_epochs *e, unsigned i)
+{
+    atomic_store_explicit(&e->readers[i].entered, 0, memory_order_release);
+}
+
+/* First member of what is in a table. */
+struct dns_item {
+    uint32_t hash;
+};
+
+struct dns_slots {
+    size_t mask;
+    _Atomic(struct dns_item *) slot[];
+};
+
+struct dns_table {
+    struct dns_epochs *epochs;
+    _Atomic(struct dns_slots *) slots;
+    size_t n, used; /* Items, and slots that are or were used. */
+};
+
+void dns_table_init(struct dns_table *t, struct dns_epochs *e);
+void dns_table_done(struct dns_table *t); /* With all items; no reader is left. */
+void dns_table_put(struct dns_table *t, struct dns_item *item);
+/* Puts 'item', of the same hash, in the place of 'old', which is retired. */
+void dns_table_replace(struct dns_table *t, struct dns_item *old, struct dns_item *item);
+void dns_table_remove(struct dns_table *t, struct dns_item *old); /* Retires it. */
+
+/* Walks the items of one hash. */
+struct dns_cursor {
+    const struct dns_slots *slots;
+    size_t at;
+    uint32_t hash;
+};
+static inline struct dns_cursor dns_table_cursor(const struct dns_table *t, uint32_t hash)
+{
+    return (struct dns_cursor){atomic_load_explicit(&t->slots, memory_order_acquire), hash, hash};
+}
+extern struct dns_item dns_table_gone; /* In slots whose item was removed. */
+static inline struct dns_item *dns_cursor_next(struct dns_cursor *c)
+{
+    for (;;) {
+        struct dns_item *item =
+            atomic_load_explicit(&c->slots->slot[c->at++ & c->slots->mask], memory_order_acquire);
+        if (!item || (item->hash == c->hash && item != &dns_table_gone)) {
+            return item;
+        }
+    }
+}

@@ -1,0 +1,696 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answering from a zone. */
+#include "dns/zone_priv.h"
+
+#define CHAIN_MAX 8 /* CNAMEs within the cluster. */
+#define SCHEMA_VERSION "1.1.0"
+#define SRV_PRIORITY 10
+#define SRV_WEIGHT 10
+#define SOA_REFRESH 7200
+#define SOA_RETRY 1800
+#define SOA_EXPIRE 86400
+#define REVERSE4_LABELS 6  /* d.c.b.a.in-addr.arpa */
+#define REVERSE6_LABELS 34 /* 32 digits, ip6.arpa */
+
+/* A name that is looked up; its labels as in a query. */
+struct place {
+    const struct dns_name *name;
+    const uint8_t *label;
+    unsigned n_labels;
+    const struct dns_name *owner; /* NULL: it is the one in question. */
+};
+
+struct lookup {
+    const struct dns_zone *z;
+    struct dns_writer *w;
+    struct dns_lookup *out;
+    uint16_t type;
+    unsigned turn;
+    bool data;     /* What is wanted was written. */
+    bool deny;     /* There is no such name. */
+    bool empty;    /* It is there only because names below it are. */
+    bool wildcard; /* It was found only because any name below a service is one. */
+    unsigned chain;
+};
+
+static const uint8_t *label_at(const struct place *p, unsigned i)
+{
+    return p->name->wire + p->label[i];
+}
+
+static bool label_is(const uint8_t *label, const char *s)
+{
+    return label[0] == strlen(s) && memcmp(label + 1, s, label[0]) == 0;
+}
+
+static bool wants(const struct lookup *l, uint16_t type)
+{
+    return l->type == type;
+}
+
+static bool label_equal(const uint8_t *a, const uint8_t *b)
+{
+    return a[0] == b[0] && memcmp(a + 1, b + 1, a[0]) == 0;
+}
+
+/* ---- records ---- */
+
+static bool end(struct lookup *l)
+{
+    bool fits = dns_writer_end(l->w);
+    l->data = l->data || (fits && l->w->section == DNS_ANSWER);
+    return fits;
+}
+
+static bool put_address(struct lookup *l, const struct dns_name *owner, const uint8_t *ip)
+{
+    uint32_t ip4;
+    if (dns_is4(ip, &ip4)) {
+        dns_writer_begin(l->w, owner, DNS_A, DNS_TTL);
+        dns_writer_u32(l->w, ip4);
+    } else {
+        dns_writer_begin(l->w, owner, DNS_AAAA, DNS_TTL);
+        dns_writer_bytes(l->w, ip, DNS_IP6_SIZE);
+    }
+    return end(l);
+}
+
+static bool is_wanted_address(const struct lookup *l, const uint8_t *ip)
+{
+    uint32_t ip4;
+    return wants(l, dns_is4(ip, &ip4) ? DNS_A : DNS_AAAA);
+}
+
+static bool put_srv(struct lookup *l, const struct dns_name *owner, uint16_t port,
+                    const struct dns_name *target)
+{
+    dns_writer_begin(l->w, owner, DNS_SRV, DNS_TTL);
+    dns_writer_u16(l->w, SRV_PRIORITY);
+    dns_writer_u16(l->w, SRV_WEIGHT);
+    dns_writer_u16(l->w, port);
+    dns_writer_name(l->w, target, false);
+    return end(l);
+}
+
+static void put_soa(const struct dns_zone *z, struct dns_writer *w, uint32_t ttl)
+{
+    dns_writer_begin(w, &z->domain, DNS_SOA, ttl);
+    dns_writer_name(w, &z->soa_name, true);
+    dns_writer_name(w, &z->soa_mail, true);
+    dns_writer_u32(w, atomic_load_explicit(&z->serial, memory_order_relaxed));
+    dns_writer_u32(w, SOA_REFRESH);
+    dns_writer_u32(w, SOA_RETRY);
+    dns_writer_u32(w, SOA_EXPIRE);
+    dns_writer_u32(w, DNS_NEGATIVE_TTL);
+    dns_writer_end(w);
+}
+
+void dns_zone_deny(const struct dns_zone *z, struct dns_writer *w)
+{
+    w->section = DNS_AUTHORITY;
+    put_soa(z, w, DNS_NEGATIVE_TTL);
+}
+
+/* Addresses that help who asked for something else: those which fit. */
+static void put_additional(struct lookup *l, const struct dns_name *owner, const uint8_t *ip)
+{
+    bool truncated = l->w->truncated;
+    l->w->section = DNS_ADDITIONAL;
+    put_address(l, owner, ip);
+    l->w->section = DNS_ANSWER;
+    l->w->truncated = truncated;
+}
+
+/* ---- services ---- */
+
+static bool protocol_is(const uint8_t *label, uint8_t protocol)
+{
+    const char *name = sdn_protocol_name(protocol);
+    return name && label[0] == strlen(name) + 1 && label[1] == '_' &&
+           memcmp(label + 2, name, label[0] - 1u) == 0;
+}
+
+/* "_http" is the port "http". */
+static bool port_is(const uint8_t *label, const struct dns_service *s, const struct dns_port *p)
+{
+    const uint8_t *name = s->text + p->name;
+    return p->name && label[0] == name[0] + 1 && label[1] == '_' &&
+           memcmp(label + 2, name + 1, name[0]) == 0;
+}
+
+static bool number_is(const uint8_t *label, uint32_t n)
+{
+    char text[9];
+    size_t i = sizeof text - 1;
+    text[i] = '\0';
+    do {
+        text[--i] = "0123456789abcdef"[n & 15];
+        n >>= 4;
+    } while (n);
+    return label_is(label, text + i);
+}
+
+static bool address_is(const uint8_t *label, const struct dns_service *s,
+                       const struct dns_address *a)
+{
+    uint8_t own[DNS_LABEL_MAX + 1];
+    if (a->host) {
+        const uint8_t *host = s->text + a->host;
+        if (label_equal(label, host) || number_is(label, a->host_hash)) {
+            return true;
+        }
+    }
+    if (label[0] <= 8 && number_is(label, a->ip_hash)) {
+        return true;
+    }
+    struct dns_address plain = *a;
+    plain.host = 0;
+    dns_address_label(&plain, NULL, own);
+    return label_equal(label, own);
+}
+
+struct found {
+    const struct dns_service *s;
+    bool endpoints;       /* Asked for as such. */
+    struct dns_name name; /* Canonical. */
+};
+
+static void endpoint_name(const struct found *f, uint32_t address, struct dns_name *ret)
+{
+    uint8_t label[DNS_LABEL_MAX + 1];
+    size_t size = dns_address_label(&f->s->addresses[address], f->s->text, label);
+    if (dns_name_prepend(label, size, &f->name, ret) < 0) {
+        *ret = f->name; /* Too long to be a name; cannot be asked for either. */
+    }
+}
+
+/* Records of one port. */
+static void answer_port(struct lookup *l, const struct place *at, const struct found *f,
+                        const struct dns_port *p)
+{
+    if (f->s->kind == DNS_KIND_ADDRESS && !f->endpoints) {
+        uint8_t ip[DNS_IP6_SIZE];
+        dns_map4(f->s->ip, ip);
+        if (put_srv(l, at->owner, p->port, &f->name)) {
+            put_additional(l, &f->name, ip);
+        }
+        return;
+    }
+    for (uint32_t i = 0; i < p->n; i++) {
+        const struct dns_backend *b = &f->s->backends[p->first + (i + l->turn % p->n) % p->n];
+        struct dns_name target;
+        endpoint_name(f, b->address, &target);
+        if (!put_srv(l, at->owner, b->port, &target)) {
+            return;
+        }
+    }
+    for (uint32_t i = 0; i < p->n; i++) {
+        const struct dns_backend *b = &f->s->backends[p->first + (i + l->turn % p->n) % p->n];
+        struct dns_name target;
+        endpoint_name(f, b->address, &target);
+        put_additional(l, &target, f->s->addresses[b->address].ip);
+    }
+}
+
+static void answer_addresses(struct lookup *l, const struct place *at, const struct found *f)
+{
+    const struct dns_service *s = f->s;
+    if (s->kind == DNS_KIND_ADDRESS && !f->endpoints) {
+        uint8_t ip[DNS_IP6_SIZE];
+        dns_map4(s->ip, ip);
+        if (is_wanted_address(l, ip)) {
+            put_address(l, at->owner, ip);
+        }
+        return;
+    }
+    for (uint32_t i = 0; i < s->n_addresses; i++) {
+        const uint8_t *ip = s->addresses[(i + l->turn % s->n_addresses) % s->n_addresses].ip;
+        if (is_wanted_address(l, ip) && !put_address(l, at->owner, ip)) {
+            return;
+        }
+    }
+}
+
+/* "_PORT._PROTOCOL" and "_PROTOCOL" below a service. */
+static void answer_port_name(struct lookup *l, const struct place *at, const struct found *f,
+                             unsigned below)
+{
+    const struct dns_service *s = f->s;
+    bool found = false;
+    for (uint32_t i = 0; i < s->n_ports && below <= 2; i++) {
+        const struct dns_port *p = &s->ports[i];
+        if (!p->name || !protocol_is(label_at(at, below - 1), p->protocol) ||
+            (below == 2 && !port_is(label_at(at, 0), s, p)) ||
+            ((s->kind != DNS_KIND_ADDRESS || f->endpoints) && p->n == 0)) {
+            continue;
+        }
+        found = true;
+        if (below == 2 && wants(l, DNS_SRV)) {
+            answer_port(l, at, f, p);
+        } else if (below == 2) {
+            answer_addresses(l, at, f);
+        }
+    }
+    l->deny = !found;
+}
+
+static void answer_endpoint(struct lookup *l, const struct place *at, const struct found *f)
+{
+    const struct dns_service *s = f->s;
+    const uint8_t *label = label_at(at, 0);
+    l->deny = true;
+    for (uint32_t i = 0; i < s->n_addresses; i++) {
+        if (!address_is(label, s, &s->addresses[i])) {
+            continue;
+        }
+        l->deny = false;
+        if (is_wanted_address(l, s->addresses[i].ip)) {
+            put_address(l, at->owner, s->addresses[i].ip);
+        }
+    }
+}
+
+static void answer_name(struct lookup *l, const struct dns_name *name,
+                        const struct dns_name *owner);
+
+/* The answer goes on at 'target'. */
+static void follow(struct lookup *l, const struct dns_name *owner, const struct dns_name *target)
+{
+    dns_writer_begin(l->w, owner, DNS_CNAME, DNS_TTL);
+    dns_writer_name(l->w, target, true);
+    if (!dns_writer_end(l->w) || wants(l, DNS_CNAME)) {
+        l->data = true;
+        return;
+    }
+    if (++l->chain > CHAIN_MAX) {
+        l->out->rcode = DNS_SERVFAIL; /* They go round in a circle. */
+        return;
+    }
+    answer_name(l, target, target);
+}
+
+static void answer_external(struct lookup *l, const struct place *at, const struct found *f)
+{
+    if (!f->s->external) {
+        return;
+    }
+    const uint8_t *p = f->s->text + f->s->external;
+    struct dns_name target = {.size = p[0]};
+    memcpy(target.wire, p + 1, p[0]);
+    follow(l, at->owner, &target);
+}
+
+/* The service whose label is number 'i' of 'at', with the namespace behind it. */
+static void answer_service(struct lookup *l, const struct place *at, unsigned i, bool endpoints)
+{
+    static const uint8_t openshift[] = "\11openshift\7default",
+                         kubernetes[] = "\12kubernetes\7default";
+    const uint8_t *key = label_at(at, i);
+    size_t size = 2u + key[0] + label_at(at, i + 1)[0];
+    struct found f = {.s = dns_zone_find(l->z, key, size), .endpoints = endpoints};
+    if (!f.s && size == sizeof openshift - 1 && memcmp(key, openshift, size) == 0) {
+        /* The master by its name in OpenShift. */
+        key = kubernetes;
+        size = sizeof kubernetes - 1;
+        f.s = dns_zone_find(l->z, key, size);
+    }
+    if (!f.s ||
+        dns_name_prepend(key, size, endpoints ? &l->z->endpoints : &l->z->svc, &f.name) < 0) {
+        l->deny = true;
+        return;
+    }
+    const struct dns_service *s = f.s;
+    bool own_address = s->kind == DNS_KIND_ADDRESS && !endpoints;
+    if (s->kind == DNS_KIND_EXTERNAL) {
+        l->deny = i > 0 || endpoints;
+        if (!l->deny) {
+            answer_external(l, at, &f);
+        }
+        return;
+    }
+    if (!own_address && s->kind != DNS_KIND_PENDING && s->n_addresses == 0) {
+        l->deny = true;
+        return;
+    }
+    if (i == 0 && wants(l, DNS_SRV)) {
+        for (uint32_t p = 0; p < s->n_ports; p++) {
+            answer_port(l, at, &f, &s->ports[p]);
+        }
+    } else if (i == 0) {
+        answer_addresses(l, at, &f);
+    } else if (label_at(at, i - 1)[1] == '_') {
+        answer_port_name(l, at, &f, i);
+    } else if (own_address) {
+        l->wildcard = true;
+        if (wants(l, DNS_SRV)) {
+            return;
+        }
+        answer_addresses(l, at, &f);
+    } else if (i == 1) {
+        answer_endpoint(l, at, &f);
+    } else {
+        l->deny = true;
+    }
+}
+
+/* ---- pods ---- */
+
+/* "10-128-0-5" */
+static bool parse_dashed(const uint8_t *label, uint32_t *ret)
+{
+    char text[IP4_TEXT_SIZE];
+    if (label[0] >= sizeof text) {
+        return false;
+    }
+    for (size_t i = 0; i < label[0]; i++) {
+        uint8_t c = label[1 + i];
+        if (c == '.') {
+            return false;
+        }
+        text[i] = (char) (c == '-' ? '.' : c);
+    }
+    text[label[0]] = '\0';
+    return ip4_parse(text, ret) == 0;
+}
+
+bool dns_zone_is_own(const struct dns_zone *z, uint32_t ip)
+{
+    const struct dns_networks *nets = atomic_load_explicit(&z->networks, memory_order_acquire);
+    for (size_t i = 0; nets && i < nets->n; i++) {
+        if (prefix_contains(nets->nets[i], ip)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void answer_pod(struct lookup *l, const struct place *at)
+{
+    uint32_t ip;
+    uint8_t mapped[DNS_IP6_SIZE];
+    const struct dns_networks *nets = atomic_load_explicit(&l->z->networks, memory_order_acquire);
+    if (!parse_dashed(label_at(at, 0), &ip) || (nets && nets->n && !dns_zone_is_own(l->z, ip))) {
+        l->deny = true;
+        return;
+    }
+    dns_map4(ip, mapped);
+    if (is_wanted_address(l, mapped)) {
+        put_address(l, at->owner, mapped);
+    }
+}
+
+/* ---- reverse names ---- */
+
+static bool parse_reverse4(const struct place *at, uint32_t *ret)
+{
+    uint32_t ip = 0;
+    for (unsigned i = 4; i-- > 0;) {
+        const uint8_t *label = label_at(at, i);
+        unsigned byte = 0;
+        for (size_t k = 1; k <= label[0]; k++) {
+            byte = byte * 10 + (unsigned) (label[k] - '0');
+            if (label[k] < '0' || label[k] > '9' || byte > 255 || k > 3) {
+                return false;
+            }
+        }
+        ip = ip << 8 | byte;
+    }
+    *ret = ip;
+    return true;
+}
+
+static bool parse_reverse6(const struct place *at, uint8_t out[DNS_IP6_SIZE])
+{
+    for (unsigned i = 0; i < 2 * DNS_IP6_SIZE; i++) {
+        const uint8_t *label = label_at(at, 2 * DNS_IP6_SIZE - 1 - i);
+        uint8_t c = label[1];
+        if (label[0] != 1 || !((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'))) {
+            return false;
+        }
+        out[i / 2] = (uint8_t) (out[i / 2] << 4 | (c <= '9' ? c - '0' : c - 'a' + 10));
+    }
+    return true;
+}
+
+/* true: it is the cluster's, and answered. */
+static bool answer_reverse(struct lookup *l, const struct place *at)
+{
+    uint8_t ip[DNS_IP6_SIZE] = {0};
+    uint32_t ip4 = 0;
+    bool own = false;
+    if (at->n_labels == REVERSE4_LABELS && label_is(label_at(at, 4), "in-addr") &&
+        parse_reverse4(at, &ip4)) {
+        dns_map4(ip4, ip);
+        own = dns_zone_is_own(l->z, ip4);
+    } else if (at->n_labels != REVERSE6_LABELS || !label_is(label_at(at, 32), "ip6") ||
+               !parse_reverse6(at, ip)) {
+        return false;
+    }
+    struct dns_cursor c = dns_table_cursor(&l->z->reverse, dns_hash_ip(ip));
+    struct dns_item *item;
+    bool found = false;
+    while ((item = dns_cursor_next(&c)) != NULL) {
+        const struct dns_reverse *r = CONTAINER_OF(item, struct dns_reverse, item);
+        if (memcmp(r->ip, ip, sizeof ip) != 0) {
+            continue;
+        }
+        found = true;
+        if (wants(l, DNS_PTR)) {
+            struct dns_name n = {.size = r->name_size};
+            memcpy(n.wire, r->name, r->name_size);
+            dns_writer_begin(l->w, at->owner, DNS_PTR, DNS_TTL);
+            dns_writer_name(l->w, &n, true);
+            end(l);
+        }
+    }
+    l->deny = own && !found;
+    return own || found;
+}
+
+/* ---- names ---- */
+
+static void answer_top(struct lookup *l, const struct place *at)
+{
+    uint8_t mapped[DNS_IP6_SIZE];
+    if (wants(l, DNS_SOA)) {
+        put_soa(l->z, l->w, DNS_TTL);
+        l->data = true;
+    } else if (wants(l, DNS_NS)) {
+        dns_writer_begin(l->w, at->owner, DNS_NS, DNS_TTL);
+        dns_writer_name(l->w, &l->z->soa_name, true);
+        end(l);
+        uint32_t server = atomic_load_explicit(&l->z->server, memory_order_relaxed);
+        if (server) {
+            dns_map4(server, mapped);
+            put_additional(l, &l->z->soa_name, mapped);
+        }
+    }
+}
+
+static void answer_server(struct lookup *l, const struct place *at)
+{
+    uint8_t mapped[DNS_IP6_SIZE];
+    uint32_t server = atomic_load_explicit(&l->z->server, memory_order_relaxed);
+    dns_map4(server, mapped);
+    if (server && is_wanted_address(l, mapped)) {
+        put_address(l, at->owner, mapped);
+    }
+}
+
+static void answer_version(struct lookup *l, const struct place *at)
+{
+    if (wants(l, DNS_TXT)) {
+        dns_writer_begin(l->w, at->owner, DNS_TXT, DNS_TTL);
+        dns_writer_bytes(l->w, "\5" SCHEMA_VERSION, sizeof SCHEMA_VERSION);
+        end(l);
+    }
+}
+
+static void answer_namespace(struct lookup *l, const uint8_t *label)
+{
+    l->deny = !dns_zone_find(l->z, label, 1u + label[0]);
+    l->empty = true;
+}
+
+/* 'n' labels below the domain, the last of them being a word of ours or (older form) a namespace. */
+static void answer_below(struct lookup *l, const struct place *at, unsigned n)
+{
+    if (n == 0) {
+        answer_top(l, at);
+        return;
+    }
+    const uint8_t *last = label_at(at, n - 1);
+    bool endpoints = label_is(last, "endpoints"), pod = label_is(last, "pod");
+    bool dns = label_is(last, "dns");
+    if (n == 1 && label_is(last, "dns-version")) {
+        answer_version(l, at);
+    } else if (n == 1 && (endpoints || pod || dns || label_is(last, "svc"))) {
+        l->empty = true;
+    } else if (n == 2 && dns && label_is(label_at(at, 0), "ns")) {
+        answer_server(l, at);
+    } else if (pod && n == 2) {
+        l->empty = true; /* Namespaces without services may have pods. */
+    } else if (pod && n == 3) {
+        answer_pod(l, at);
+    } else if (pod) {
+        l->deny = true;
+    } else if (n == 1) {
+        answer_namespace(l, last);
+    } else if (n == 2 && (endpoints || label_is(last, "svc"))) {
+        answer_namespace(l, label_at(at, 0));
+    } else if (endpoints || label_is(last, "svc")) {
+        answer_service(l, at, n - 3, endpoints);
+    } else {
+        answer_service(l, at, n - 2, false);
+    }
+}
+
+/* Number of labels before 'domain', when 'at' is below it or it; else -1. */
+static int below_domain(const struct dns_zone *z, const struct place *at)
+{
+    const struct dns_name *d = &z->domain, *n = at->name;
+    if (at->n_labels < z->domain_labels || n->size < d->size ||
+        memcmp(n->wire + n->size - d->size, d->wire, d->size) != 0) {
+        return -1;
+    }
+    unsigned below = at->n_labels - z->domain_labels;
+    return at->label[below] == n->size - d->size ? (int) below : -1;
+}
+
+/* true: it is the cluster's to say what there is. */
+static bool answer_place(struct lookup *l, const struct place *at)
+{
+    int below = below_domain(l->z, at);
+    if (below >= 0) {
+        answer_below(l, at, (unsigned) below);
+        return true;
+    }
+    return at->n_labels >= REVERSE4_LABELS && label_is(label_at(at, at->n_labels - 1), "arpa") &&
+           answer_reverse(l, at);
+}
+
+static struct place make_place(const struct dns_name *name, const struct dns_name *owner,
+                               uint8_t label[DNS_LABELS_MAX])
+{
+    struct place p = {.name = name, .label = label, .owner = owner};
+    for (size_t i = 0; name->wire[i]; i += 1u + name->wire[i]) {
+        label[p.n_labels++] = (uint8_t) i;
+    }
+    return p;
+}
+
+static void answer_name(struct lookup *l, const struct dns_name *name, const struct dns_name *owner)
+{
+    uint8_t label[DNS_LABELS_MAX];
+    struct place p = make_place(name, owner, label);
+    if (!answer_place(l, &p)) {
+        l->out->elsewhere = true;
+        l->out->target = *name;
+    }
+}
+
+/* ---- the search of a pod's resolver ---- */
+
+/* The namespace's label of the pod at 'client'; NULL: it is none of ours. */
+static const uint8_t *namespace_of(const struct dns_zone *z, uint32_t client)
+{
+    struct dns_cursor c = dns_table_cursor(&z->pods, hash32(&client, sizeof client));
+    struct dns_item *item;
+    while ((item = dns_cursor_next(&c)) != NULL) {
+        const struct dns_pod *p = CONTAINER_OF(item, struct dns_pod, item);
+        if (p->ip == client) {
+            return p->label;
+        }
+    }
+    return NULL;
+}
+
+/* Whether 'name' is there, of its own and not as one below a service. */
+static bool exists(const struct lookup *l, const struct dns_name *name)
+{
+    uint8_t scratch[DNS_UDP_PLAIN], label[DNS_LABELS_MAX];
+    struct dns_query q = {.question_size = 0};
+    struct dns_writer w;
+    struct dns_lookup out = {0};
+    /* A CNAME is looked at and not followed. */
+    struct lookup probe = {.z = l->z, .w = &w, .out = &out, .type = DNS_CNAME};
+    struct place p = make_place(name, name, label);
+    dns_writer_answer(&w, &q, NULL, scratch, sizeof scratch);
+    return answer_place(&probe, &p) && !probe.deny && !probe.empty && !probe.wildcard;
+}
+
+static void found_elsewhere(struct lookup *l, const struct dns_name *target)
+{
+    dns_writer_reset(l->w);
+    l->data = l->deny = l->empty = l->wildcard = false;
+    follow(l, NULL, target);
+}
+
+/* 'at' is X.NAMESPACE.svc.DOMAIN of the asking pod's own namespace, and not there, or only as a name below another;
+ * looks where the pod's resolver would look next. */
+static void search(struct lookup *l, const struct place *at, unsigned below)
+{
+    const struct dns_zone *z = l->z;
+    const struct dns_name root = {.size = 1};
+    const struct dns_name *suffixes[] = {&z->svc, &z->domain, &root};
+    size_t size = at->label[below - 2]; /* Of X. */
+    struct dns_name target = root;
+    for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+        if (dns_name_prepend(at->name->wire, size, suffixes[i], &target) == 0 &&
+            exists(l, &target)) {
+            found_elsewhere(l, &target);
+            return;
+        }
+    }
+    uint8_t label[DNS_LABELS_MAX];
+    struct place x = make_place(&target, NULL, label);
+    if (!l->wildcard && below_domain(z, &x) < 0) {
+        found_elsewhere(l, &target);
+        l->out->searched = l->out->elsewhere;
+    }
+}
+
+static void search_for_pod(struct lookup *l, const struct place *at, uint32_t client)
+{
+    int below = below_domain(l->z, at);
+    /* X has two labels at least: one alone is no service with its namespace, and nobody's elsewhere. */
+    if (below < 4 || !label_is(label_at(at, (unsigned) below - 1), "svc")) {
+        return;
+    }
+    const uint8_t *ns = namespace_of(l->z, client);
+    if (ns && label_equal(ns, label_at(at, (unsigned) below - 2))) {
+        search(l, at, (unsigned) below);
+    }
+}
+
+void dns_zone_answer(const struct dns_zone *z, uint32_t client, unsigned turn, struct dns_writer *w,
+                     struct dns_lookup *ret)
+{
+    const struct dns_query *q = w->query;
+    struct lookup l = {.z = z, .w = w, .out = ret, .type = q->type, .turn = turn};
+    struct place at = {.name = &q->name, .label = q->label, .n_labels = q->n_labels};
+    ret->rcode = DNS_NOERROR;
+    ret->elsewhere = ret->searched = ret->authoritative = false;
+    if (!answer_place(&l, &at)) {
+        ret->elsewhere = true;
+        ret->target = q->name;
+        return;
+    }
+    ret->authoritative = true;
+    if (l.deny && !atomic_load_explicit(&z->complete, memory_order_relaxed)) {
+        dns_writer_reset(w);
+        ret->authoritative = ret->elsewhere = false;
+        ret->rcode = DNS_SERVFAIL;
+        return;
+    }
+    if ((l.deny || l.wildcard) && client) {
+        search_for_pod(&l, &at, client);
+    }
+    if (ret->elsewhere || ret->rcode) {
+        return;
+    }
+    ret->rcode = l.deny ? DNS_NXDOMAIN : DNS_NOERROR;
+    if (l.deny || (!l.data && !w->truncated)) {
+        dns_zone_deny(z, w);
+    }
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a zone is made of; for zone.c, which changes it, and zone_answer.c, which reads. */
+#pragma once
+
+#include "base/str.h"
+#include "dns/zone.h"
+
+#define DNS_IP6_SIZE 16
+
+enum dns_kind {
+    DNS_KIND_NAMESPACE, /* Key: one label; else service and namespace. */
+    DNS_KIND_PENDING,   /* It has no address yet. */
+    DNS_KIND_ADDRESS,
+    DNS_KIND_HEADLESS,
+    DNS_KIND_EXTERNAL,
+};
+
+struct dns_address {
+    uint8_t ip[DNS_IP6_SIZE]; /* IPv4: ::ffff:a.b.c.d */
+    uint32_t
+        ip_hash; /* FNV-1a of its text, and of the host name's, which is the name's of OpenShift. */
+    uint32_t host_hash;
+    uint32_t host; /* Where in 'text' its label is; 0: it has none. */
+};
+
+struct dns_backend {
+    uint32_t address; /* Number. */
+    uint16_t port;
+};
+
+struct dns_port {
+    uint32_t name; /* Where in 'text' its label is; 0: it has none. */
+    uint8_t protocol;
+    uint16_t port;
+    uint32_t first, n; /* Backends. */
+};
+
+struct dns_service {
+    struct dns_item item;
+    uint8_t kind;
+    uint8_t key_size;
+    uint32_t ip;
+    uint32_t services; /* Of a namespace; only who changes the zone looks at it. */
+    uint32_t
+        external; /* Where in 'text' the name is, in wire form with its size before it; 0: none that is valid. */
+    uint32_t n_addresses, n_ports;
+    const struct dns_address *addresses; /* Those that are ready. */
+    const struct dns_backend *backends;
+    const struct dns_port *ports;
+    const uint8_t *text; /* Labels, each with its length; begins with the key. */
+};
+
+struct dns_reverse {
+    struct dns_item item;
+    uint8_t ip[DNS_IP6_SIZE];
+    uint8_t name_size;
+    uint8_t name[];
+};
+
+struct dns_pod {
+    struct dns_item item;
+    uint32_t ip;
+    uint8_t label[]; /* Of the namespace. */
+};
+
+struct dns_networks {
+    size_t n;
+    struct ip4_prefix nets[];
+};
+
+struct dns_zone {
+    struct dns_name domain;
+    uint8_t domain_labels;
+    struct dns_name soa_name, soa_mail, svc,
+        endpoints; /* ns.dns, hostmaster, svc, endpoints of it. */
+    struct dns_epochs epochs;
+    struct dns_table services, reverse, pods;
+    _Atomic(struct dns_networks *) networks;
+    _Atomic uint32_t server, serial;
+    _Atomic bool complete;
+    size_t n_services;
+};
+
+void dns_map4(uint32_t ip, uint8_t out[DNS_IP6_SIZE]);
+bool dns_is4(const uint8_t ip[DNS_IP6_SIZE], uint32_t *ret);
+static inline uint32_t dns_hash_ip(const uint8_t ip[DNS_IP6_SIZE])
+{
+    return hash32(ip, DNS_IP6_SIZE);
+}
+/* The label of an endpoint without a host name, with its length: "10-128-0-5"; returns its size. */
+size_t dns_address_label(const struct dns_address *a, const uint8_t *text,
+                         uint8_t out[DNS_LABEL_MAX + 1]);
+/* Service by its key: the labels of service and namespace.  NULL: none. */
+const struct dns_service *dns_zone_find(const struct dns_zone *z, const uint8_t *key, size_t size);

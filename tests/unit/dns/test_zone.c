@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "answers.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+
+#define WEB                                                                                        \
+    "{'metadata':{'namespace':'default','name':'web'},'spec':{'clusterIP':'172.30.0.10','ports':[" \
+    "{'name':'http','port':80,'protocol':'TCP'},{'name':'dns','port':53,'protocol':'UDP'},"        \
+    "{'port':99}]}}"
+#define WEB_SLICE                                                                         \
+    "{'addressType':'IPv4','ports':[{'name':'http','port':8080},{'name':'','port':99}],"  \
+    "'endpoints':[{'addresses':['10.128.0.5']},{'addresses':['10.129.0.6'],'conditions':" \
+    "{'ready':false}}]}"
+#define DB                                                                                 \
+    "{'metadata':{'namespace':'default','name':'db'},'spec':{'clusterIP':'None','ports':[" \
+    "{'name':'https','port':443,'protocol':'TCP'}]}}"
+#define DB_SLICE                                                                     \
+    "{'addressType':'IPv4','ports':[{'name':'https','port':443}],'endpoints':["      \
+    "{'addresses':['10.3.0.100'],'hostname':'My-Pet'},{'addresses':['10.3.0.101'],"  \
+    "'hostname':'my-pet'},{'addresses':['10.3.0.102']},{'addresses':['10.3.0.103']," \
+    "'conditions':{'ready':false}}]}"
+#define SIX "{'metadata':{'namespace':'six','name':'six'},'spec':{'clusterIP':'None','ports':[]}}"
+#define SIX_SLICE \
+    "{'addressType':'IPv6','ports':[],'endpoints':[{'addresses':['fd00::5'],'hostname':'a'}]}"
+#define EXTERNAL(name, target)                                                             \
+    "{'metadata':{'namespace':'default','name':'" name "'},'spec':{'type':'ExternalName'," \
+    "'externalName':'" target "'}}"
+
+static char *quoted(const char *s)
+{
+    char *p = xstrdup(s);
+    for (char *q = p; *q; q++) {
+        *q = *q == '\'' ? '"' : *q;
+    }
+    return p;
+}
+
+static void set(struct dns_zone *z, const char *service, const char *slice)
+{
+    CLEANUP_FREE char *s = quoted(service), *t = slice ? quoted(slice) : NULL;
+    set_service(z, s, t);
+}
+
+static struct dns_zone *new_zone(void)
+{
+    struct dns_zone *z = NULL;
+    assert_int_equal(dns_zone_new("cluster.local", &z, NULL), 0);
+    dns_zone_set_complete(z);
+    set(z, WEB, WEB_SLICE);
+    set(z, DB, DB_SLICE);
+    set(z, SIX, SIX_SLICE);
+    set(z, EXTERNAL("ext", "www.Example.com"), NULL);
+    set(z, EXTERNAL("near", "web.default.svc.cluster.local"), NULL);
+    set(z, EXTERNAL("far", "gone.default.svc.cluster.local."), NULL);
+    set(z, EXTERNAL("ring", "ring2.default.svc.cluster.local"), NULL);
+    set(z, EXTERNAL("ring2", "ring.default.svc.cluster.local"), NULL);
+    set(z, EXTERNAL("bad", "a..b"), NULL);
+    set(z, "{'metadata':{'namespace':'default','name':'empty'},'spec':{'clusterIP':'None'}}", NULL);
+    set(z, "{'metadata':{'namespace':'default','name':'pending'},'spec':{}}", NULL);
+    set(z,
+        "{'metadata':{'namespace':'default','name':'kubernetes'},'spec':{'clusterIP':'172.30.0.1',"
+        "'ports':[{'name':'https','port':443}]}}",
+        NULL);
+    set(z, "{'metadata':{'namespace':'other','name':'api'},'spec':{'clusterIP':'172.30.0.20'}}",
+        NULL);
+    return z;
+}
+
+#define NX "NXDOMAIN aa | auth cluster.local. SOA 5"
+#define NODATA "NOERROR aa | auth cluster.local. SOA 5"
+#define D ".default.svc.cluster.local."
+
+struct row {
+    const char *name;
+    uint16_t type;
+    const char *answer;
+};
+
+static void check_rows(const struct dns_zone *z, uint32_t client, const struct row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        CLEANUP_FREE char *got = ask(z, client, rows[i].name, rows[i].type);
+        if (!streq(got, rows[i].answer)) {
+            print_error("%s %u:\n  is     %s\n  not    %s\n", rows[i].name, rows[i].type, got,
+                        rows[i].answer);
+        }
+        assert_string_equal(got, rows[i].answer);
+    }
+}
+
+/* Section by section of the Kubernetes DNS specification. */
+static void the_specification_is_kept(void **state)
+{
+    CLEANUP(dns_zone_free) struct dns_zone *z = new_zone();
+    static const struct row rows[] = {
+        /* 2.2 */
+        {"dns-version.cluster.local", DNS_TXT, "NOERROR aa | dns-version.cluster.local. TXT 1.1.0"},
+        /* 2.3.1 */
+        {"kubernetes" D, DNS_A, "NOERROR aa | kubernetes" D " A 172.30.0.1"},
+        {"KuberNetes" D, DNS_A, "NOERROR aa | kubernetes" D " A 172.30.0.1"},
+        {"kubernetes" D, DNS_AAAA, NODATA},
+        {"kubernetes" D, DNS_TXT, NODATA},
+        {"none" D, DNS_A, NX},
+        {"none" D, DNS_AAAA, NX},
+        /* 2.3.2 */
+        {"_https._tcp.kubernetes" D, DNS_SRV,
+         "NOERROR aa | _https._tcp.kubernetes" D " SRV 10 10 443 kubernetes" D " | add kubernetes" D
+         " A 172.30.0.1"},
+        {"_dns._udp.web" D, DNS_SRV,
+         "NOERROR aa | _dns._udp.web" D " SRV 10 10 53 web" D " | add web" D " A 172.30.0.10"},
+        {"_dns._tcp.web" D, DNS_SRV, NX},
+        {"_none._tcp.web" D, DNS_SRV, NX},
+        {"_tcp.web" D, DNS_SRV, NODATA},
+        {"_sctp.web" D, DNS_SRV, NX},
+        /* 2.3.3 */
+        {"1.0.30.172.in-addr.arpa", DNS_PTR,
+         "NOERROR aa | 1.0.30.172.in-addr.arpa. PTR kubernetes" D},
+        {"1.0.30.172.in-addr.arpa", DNS_A, NODATA},
+        /* 2.4.1 */
+        {"db" D, DNS_A,
+         "NOERROR aa | db" D " A 10.3.0.100, db" D " A 10.3.0.101, db" D " A 10.3.0.102"},
+        {"db" D, DNS_AAAA, NODATA},
+        {"empty" D, DNS_A, NX},
+        {"my-pet.db" D, DNS_A,
+         "NOERROR aa | my-pet.db" D " A 10.3.0.100, my-pet.db" D " A 10.3.0.101"},
+        {"10-3-0-102.db" D, DNS_A, "NOERROR aa | 10-3-0-102.db" D " A 10.3.0.102"},
+        {"10-3-0-103.db" D, DNS_A, NX},
+        {"other.db" D, DNS_A, NX},
+        {"six.six.svc.cluster.local", DNS_AAAA,
+         "NOERROR aa | six.six.svc.cluster.local. AAAA fd00::5"},
+        {"six.six.svc.cluster.local", DNS_A, NODATA},
+        {"a.six.six.svc.cluster.local", DNS_AAAA,
+         "NOERROR aa | a.six.six.svc.cluster.local. AAAA fd00::5"},
+        /* 2.4.2 */
+        {"_https._tcp.db" D, DNS_SRV,
+         "NOERROR aa | _https._tcp.db" D " SRV 10 10 443 10-3-0-102.db" D ", _https._tcp.db" D
+         " SRV 10 10 443 my-pet.db" D ", _https._tcp.db" D " SRV 10 10 443 my-pet.db" D
+         " | add 10-3-0-102.db" D " A 10.3.0.102, my-pet.db" D " A 10.3.0.100, my-pet.db" D
+         " A 10.3.0.101"},
+        /* 2.4.3 */
+        {"100.0.3.10.in-addr.arpa", DNS_PTR,
+         "NOERROR aa | 100.0.3.10.in-addr.arpa. PTR my-pet.db" D},
+        {"102.0.3.10.in-addr.arpa", DNS_PTR,
+         "NOERROR aa | 102.0.3.10.in-addr.arpa. PTR 10-3-0-102.db" D},
+        {"5.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.d.f.ip6.arpa", DNS_PTR,
+         "NOERROR aa | 5.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.d.f.ip6.arpa. "
+         "PTR "
+         "a.six.six.svc.cluster.local."},
+        /* 2.5 */
+        {"ext" D, DNS_A, "NOERROR aa | ext" D " CNAME www.example.com. elsewhere www.example.com."},
+        {"ext" D, DNS_CNAME, "NOERROR aa | ext" D " CNAME www.example.com."},
+        {"near" D, DNS_A, "NOERROR aa | near" D " CNAME web" D ", web" D " A 172.30.0.10"},
+        {"near" D, DNS_AAAA, "NOERROR aa | near" D " CNAME web" D " | auth cluster.local. SOA 5"},
+        {"far" D, DNS_A, "NXDOMAIN aa | far" D " CNAME gone" D " | auth cluster.local. SOA 5"},
+        {"bad" D, DNS_A, NODATA},
+        /* 2.6 */
+        {"10-128-0-5.default.pod.cluster.local", DNS_A,
+         "NOERROR aa | 10-128-0-5.default.pod.cluster.local. A 10.128.0.5"},
+        {"10-128-0-256.default.pod.cluster.local", DNS_A, NX},
+        /* What is between. */
+        {"cluster.local", DNS_A, NODATA},
+        {"svc.cluster.local", DNS_A, NODATA},
+        {"default.svc.cluster.local", DNS_A, NODATA},
+        {"none.svc.cluster.local", DNS_A, NX},
+        {"pending" D, DNS_A, NODATA},
+        {"cluster.local", DNS_NS, "NOERROR aa | cluster.local. NS ns.dns.cluster.local."},
+        {"cluster.local", DNS_SOA, "NOERROR aa | cluster.local. SOA 5"},
+        {"xcluster.local", DNS_A, "NOERROR elsewhere xcluster.local."},
+        {"local", DNS_A, "NOERROR elsewhere local."},
+        {"9.9.9.9.in-addr.arpa", DNS_PTR, "NOERROR elsewhere 9.9.9.9.in-addr.arpa."},
+    };
+    check_rows(z, 0, rows, ARRAY_SIZE(rows));
+}
+
+static void names_of_openshift_are_answered(void **state)
+{
+    CLEANUP(dns_zone_free) struct dns_zone *z = new_zone();
+    static const struct row rows[] = {
+        {"web.default.cluster.local", DNS_A,
+         "NOERROR aa | web.default.cluster.local. A 172.30.0.10"},
+        {"default.cluster.local", DNS_A, NODATA},
+        {"none.cluster.local", DNS_A, NX},
+        {"anything.below.web" D, DNS_A, "NOERROR aa | anything.below.web" D " A 172.30.0.10"},
+        {"anything.web.default.cluster.local", DNS_A,
+         "NOERROR aa | anything.web.default.cluster.local. A 172.30.0.10"},
+        {"anything.web" D, DNS_AAAA, NODATA},
+        {"openshift" D, DNS_A, "NOERROR aa | openshift" D " A 172.30.0.1"},
+        {"web.default.endpoints.cluster.local", DNS_A,
+         "NOERROR aa | web.default.endpoints.cluster.local. A 10.128.0.5"},
+        {"10-128-0-5.web.default.endpoints.cluster.local", DNS_A,
+         "NOERROR aa | 10-128-0-5.web.default.endpoints.cluster.local. A 10.128.0.5"},
+        {"my-pet.db.default.endpoints.cluster.local", DNS_A,
+         "NOERROR aa | my-pet.db.default.endpoints.cluster.local. A 10.3.0.100, "
+         "my-pet.db.default.endpoints.cluster.local. A 10.3.0.101"},
+        /* FNV-1a of "10.3.0.102" */
+        {"540eb87a.db" D, DNS_A, "NOERROR aa | 540eb87a.db" D " A 10.3.0.102"},
+        {"_http._tcp.web.default.endpoints.cluster.local", DNS_SRV,
+         "NOERROR aa | _http._tcp.web.default.endpoints.cluster.local. SRV 10 10 8080 "
+         "10-128-0-5.web.default.endpoints.cluster.local. | add "
+         "10-128-0-5.web.default.endpoints.cluster.local. A 10.128.0.5"},
+        {"kubernetes.default.endpoints.cluster.local", DNS_A, NX},
+    };
+    check_rows(z, 0, rows, ARRAY_SIZE(rows));
+}
+
+static void what_is_not_known_yet_is_not_denied(void **state)
+{
+    CLEANUP(dns_zone_free) struct dns_zone *z = NULL;
+    assert_int_equal(dns_zone_new("cluster.local", &z, NULL), 0);
+    set(z, WEB, WEB_SLICE);
+    static const struct row before[] = {
+        {"web" D, DNS_A, "NOERROR aa | web" D " A 172.30.0.10"},
+        {"db" D, DNS_A, "SERVFAIL"},
+    };
+    check_rows(z, 0, before, ARRAY_SIZE(before));
+    dns_zone_set_complete(z);
+    static const struct row after[] = {{"db" D, DNS_A, NX}};
+    check_rows(z, 0, after, ARRAY_SIZE(after));
+}
+
+static void a_circle_of_names_ends(void **state)
+{
+    CLEANUP(dns_zone_free) struct dns_zone *z = new_zone();
+    CLEANUP_FREE char *got = ask(z, 0, "ring.default.svc.cluster.local", DNS_A);
+    assert_true(str_has_prefix(got, "SERVFAIL"));
+}
+
+static void own_networks_are_not_asked_for_elsewhere(void **state)
+{
+    CLEANUP(dns_zone_free) struct dns_zone *z = new_zone();
+    struct ip4_prefix nets[2];
+    prefix_parse("10.128.0.0/14", &nets[0], NULL);
+    prefix_parse("172.30.0.0/16", &nets[1], NULL);
+    dns_zone_set_networks(z, nets, 2);
+    static const struct row rows[] = {
+        {"9.0.128.10.in-addr.arpa", DNS_PTR, NX},
+        {"9.0.30.172.in-addr.arpa", DNS_PTR, NX},
+        {"10-128-0-5.default.pod.cluster.local", DNS_A,
+         "NOERROR aa | 10-128-0-5.default.pod.cluster.local. A 10.128.0.5"},
+        {"8-8-8-8.default.pod.cluster.local", DNS_A, NX},
+    };
+    check_rows(z, 0, rows, ARRAY_SIZE(rows));
+}
+
+#define POD 0x0a800005u
+
+static void the_search_of_a_pod_ends_at_its_first_question(void **state)
+{
+    CLEANUP(dns_zone_free) struct dns_zone *z = new_zone();
+    dns_zone_set_pod(z, POD, "default");
+    set(z, "{'metadata':{'namespace':'default','name':'other'},'spec':{'clusterIP':'172.30.0.30'}}",
+        NULL);
+    static const struct row rows[] = {
+        {"www.example.org" D, DNS_A,
+         "NOERROR aa | www.example.org" D " CNAME www.example.org. searched elsewhere "
+         "www.example.org."},
+        {"api.other.svc" D, DNS_A,
+         "NOERROR aa | api.other.svc" D " CNAME api.other.svc.cluster.local., "
+         "api.other.svc.cluster.local. A 172.30.0.20"},
+        {"api.other.svc.cluster.local" D, DNS_A,
+         "NOERROR aa | api.other.svc.cluster.local" D " CNAME api.other.svc.cluster.local., "
+         "api.other.svc.cluster.local. A 172.30.0.20"},
+        {"none.other.svc.cluster.local" D, DNS_A, NX},
+        /* A service with its namespace is meant, also where a service of that name would take all below it ... */
+        {"api.other" D, DNS_A,
+         "NOERROR aa | api.other" D " CNAME api.other.svc.cluster.local., "
+         "api.other.svc.cluster.local. A 172.30.0.20"},
+        /* ... as it does here. */
+        {"none.other" D, DNS_A, "NOERROR aa | none.other" D " A 172.30.0.30"},
+        {"none" D, DNS_A, NX},
+        {"www.example.org.other.svc.cluster.local", DNS_A, NX},
+    };
+    check_rows(z, POD, rows, ARRAY_SIZE(rows));
+    CLEANUP_FREE char *stranger = ask(z, POD + 1, "www.example.org" D, DNS_A);
+    assert_string_equal(stranger, NX);
+    dns_zone_set_pod(z, POD, NULL);
+    CLEANUP_FREE char *gone = ask(z, POD, "www.example.org" D, DNS_A);
+    assert_string_equal(gone, NX);
+}
+
+static void changes_are_answered_at_once(void **state)
+{
+    CLEANUP(dns_zone_free) struct dns_zone *z = new_zone();
+    set(z, "{'metadata':{'namespace':'default','name':'web'},'spec':{'clusterIP':'172.30.0.11'}}",
+        NULL);
+    static const struct row moved[] = {
+        {"web" D, DNS_A, "NOERROR aa | web" D " A 172.30.0.11"},
+        {"10.0.30.172.in-addr.arpa", DNS_PTR, "NOERROR elsewhere 10.0.30.172.in-addr.arpa."},
+        {"11.0.30.172.in-addr.arpa", DNS_PTR, "NOERROR aa | 11.0.30.172.in-addr.arpa. PTR web" D},
+    };
+    check_rows(z, 0, moved, ARRAY_SIZE(moved));
+    dns_zone_remove_service(z, "default", "web");
+    dns_zone_remove_service(z, "six", "six");
+    dns_zone_remove_service(z, "six", "six");
+    static const struct row gone[] = {
+        {"web" D, DNS_A, NX},
+        {"six.svc.cluster.local", DNS_A, NX},
+        {"11.0.30.172.in-addr.arpa", DNS_PTR, "NOERROR elsewhere 11.0.30.172.in-addr.arpa."},
+    };
+    check_rows(z, 0, gone, ARRAY_SIZE(gone));
+}
+
+static void addresses_take_turns(void **state)
+{
+    CLEANUP(dns_zone_free) struct dns_zone *z = new_zone();
+    uint8_t query[300], buf[DNS_UDP_EDNS];
+    struct dns_query q;
+    size_t size = make_query("db" D, DNS_A, false, query, sizeof query);
+    assert_int_equal(dns_query_parse(query, size, &q), 0);
+    unsigned first[3] = {0};
+    for (unsigned turn = UINT32_MAX - 2; turn != 3; turn++) {
+        struct dns_writer w;
+        struct dns_lookup found;
+        dns_writer_answer(&w, &q, query + DNS_HEADER, buf, DNS_UDP_PLAIN);
+        dns_zone_answer(z, 0, turn, &w, &found);
+        assert_int_equal(w.counts[DNS_ANSWER], 3);
+        uint8_t last = buf[DNS_HEADER + q.question_size + 15];
+        assert_in_range(last, 100, 102);
+        first[last - 100]++;
+    }
+    assert_int_equal(first[0], 2);
+    assert_int_equal(first[1], 2);
+    assert_int_equal(first[2], 2);
+}
+
+static void an_answer_that_does_not_fit_says_so(void **state)
+{
+    CLEANUP(dns_zone_free) struct dns_zone *z = NULL;
+    assert_int_equal(dns_zone_new("cluster.local", &z, NULL), 0);
+    CLEANUP_STRBUF struct strbuf slice = STRBUF_INIT;
+    strbuf_adds(&slice, "{'addressType':'IPv4','ports':[],'endpoints':[");
+    for (unsigned i = 0; i < 200; i++) {
+        strbuf_addf(&slice, "%s{'addresses':['10.128.1.%u']}", i ? "," : "", i + 1);
+    }
+    strbuf_adds(&slice, "]}");
+    set(z, "{'metadata':{'namespace':'a','name':'many'},'spec':{'clusterIP':'None'}}", slice.data);
+    uint8_t query[300], buf[DNS_MESSAGE_MAX];
+    struct dns_query q;
+    size_t size = make_query("many.a.svc.cluster.local", DNS_A, false, query, sizeof query);
+    assert_int_equal(dns_query_parse(query, size, &q), 0);
+    struct dns_writer w;
+    struct dns_lookup found;
+    dns_writer_answer(&w, &q, query + DNS_HEADER, buf, DNS_UDP_PLAIN);
+    dns_zone_answer(z, 0, 0, &w, &found);
+    size = dns_writer_finish(&w, DNS_AA, found.rcode);
+    assert_true(size <= DNS_UDP_PLAIN);
+    assert_true(dns_get16(buf + 2) & DNS_TC);
+    assert_int_equal(w.counts[DNS_ANSWER], (DNS_UDP_PLAIN - DNS_HEADER - q.question_size) / 16);
+    dns_writer_answer(&w, &q, query + DNS_HEADER, buf, sizeof buf);
+    dns_zone_answer(z, 0, 0, &w, &found);
+    assert_int_equal(w.counts[DNS_ANSWER], 200);
+    assert_false(w.truncated);
+}
+
+static void domains_are_checked(void **state)
+{
+    struct dns_zone *z = NULL;
+    struct err e = {0};
+    static const char *const bad[] = {"", ".", "a..b", ".a",
+                                      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+                                      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        assert_int_equal(dns_zone_new(bad[i], &z, &e), -EINVAL);
+        assert_non_null(strstr(e.text, "is not a domain"));
+    }
+    assert_null(z);
+}
+
+/* ---- threads ---- */
+
+struct reader {
+    struct dns_zone *zone;
+    unsigned number;
+    _Atomic bool *stop;
+    unsigned answered, wrong;
+};
+
+static void *read_zone(void *ctx)
+{
+    struct reader *r = ctx;
+    uint8_t query[300], buf[DNS_UDP_PLAIN];
+    struct dns_query q;
+    size_t size = make_query("svc-7.a.svc.cluster.local", DNS_A, false, query, sizeof query);
+    dns_query_parse(query, size, &q);
+    while (!atomic_load(r->stop) || r->answered < 100) {
+        struct dns_writer w;
+        struct dns_lookup found;
+        dns_epochs_enter(dns_zone_epochs(r->zone), r->number);
+        dns_writer_answer(&w, &q, query + DNS_HEADER, buf, sizeof buf);
+        dns_zone_answer(r->zone, 0, r->answered, &w, &found);
+        dns_epochs_leave(dns_zone_epochs(r->zone), r->number);
+        r->wrong += found.rcode != DNS_NOERROR || w.counts[DNS_ANSWER] != 1;
+        r->answered++;
+    }
+    return NULL;
+}
+
+static void set_numbered(struct dns_zone *z, unsigned i, unsigned round)
+{
+    CLEANUP_FREE char *text = xasprintf(
+        "{'metadata':{'namespace':'a','name':'svc-%u'},'spec':{'clusterIP':'172.30.%u.%u'}}", i,
+        round % 256, i % 256);
+    set(z, text, NULL);
+}
+
+/* The sanitizer sees a reader that has what was freed; a service that stays is always found. */
+static void threads_read_what_is_being_changed(void **state)
+{
+    CLEANUP(dns_zone_free) struct dns_zone *z = NULL;
+    assert_int_equal(dns_zone_new("cluster.local", &z, NULL), 0);
+    _Atomic bool stop = false;
+    struct reader readers[2];
+    pthread_t threads[2];
+    set_numbered(z, 7, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        readers[i] = (struct reader){.zone = z, .number = i, .stop = &stop};
+        assert_int_equal(pthread_create(&threads[i], NULL, read_zone, &readers[i]), 0);
+    }
+    for (unsigned round = 0; round < 20; round++) {
+        for (unsigned i = 0; i < 150; i++) {
+            set_numbered(z, i, round);
+        }
+        for (unsigned i = 0; i < 150; i++) {
+            CLEANUP_FREE char *name = xasprintf("svc-%u", i);
+            if (i != 7) {
+                dns_zone_remove_service(z, "a", name);
+            }
+        }
+        sched_yield();
+    }
+    atomic_store(&stop, true);
+    for (unsigned i = 0; i < 2; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(readers[i].wrong, 0);
+        assert_true(readers[i].answered >= 100);
+    }
+    assert_int_equal(dns_zone_count(z), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_specification_is_kept),
+        cmocka_unit_test(names_of_openshift_are_answered),
+        cmocka_unit_test(what_is_not_known_yet_is_not_denied),
+        cmocka_unit_test(a_circle_of_names_ends),
+        cmocka_unit_test(own_networks_are_not_asked_for_elsewhere),
+        cmocka_unit_test(the_search_of_a_pod_ends_at_its_first_question),
+        cmocka_unit_test(changes_are_answered_at_once),
+        cmocka_unit_test(addresses_take_turns),
+        cmocka_unit_test(an_answer_that_does_not_fit_says_so),
+        cmocka_unit_test(domains_are_checked),
+        cmocka_unit_test(threads_read_what_is_being_changed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
