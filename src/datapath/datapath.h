@@ -45,8 +45,8 @@ struct datapath;
 
 struct datapath_config {
     const char *kind;          /* "ovs" or "ebpf" */
-    const char *run_dir;       /* The agent's, where "ebpf" keeps what survives it. */
-    const char *ebpf_without;  /* "tcx,redirect_peer": what the kernel has and shall not be used; or NULL. */
+    const char *run_dir;       /* The agent's; "ebpf" keeps there what survives it. */
+    const char *ebpf_without;  /* "tcx,redirect_peer": not to be used; or NULL. */
     const char *bridge;        /* "br0" */
     const char *ovsdb;         /* Path of ovsdb-server's socket: /run/openvswitch/db.sock */
     const char *ovs_rundir;    /* Where BRIDGE.mgmt is: /run/openvswitch */

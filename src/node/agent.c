@@ -728,8 +728,9 @@ static void on_switch_lost(void *ctx, const char *reason)
     a->switch_losses++;
     a->switch_ready = false;
     snprintf(a->switch_reason, sizeof a->switch_reason, "%s", reason);
-    log_error(switch_title(a, "Open vSwitch is gone; its packets may flow on, pods cannot be attached",
-                           "the datapath lost a part; other packets flow on, pods cannot be attached"),
+    log_error(switch_title(a,
+                           "Open vSwitch is gone; its packets may flow on, pods cannot be attached",
+                           "a part of the datapath is gone; it is being made again"),
               "reason=\"%s\"", reason);
     if (a->phase == RUNNING || a->phase == STARTING) {
         set_unready(a, switch_title(a, "OpenVSwitchGone", "DatapathGone"), reason);

@@ -90,7 +90,7 @@ int hook_attach(const struct hooks *h, const char *ifname, int ifindex, int prog
     int err = rtnl_open(&r, e);
     err = err < 0 ? err : redirect_attach(r, ifindex, REDIRECT_INGRESS, FILTER_NAME, prog_fd, e);
     if (err == 0) {
-        hook_forget(h, ifname); /* What an agent with tcx has left comes first as long as it is there. */
+        hook_forget(h, ifname); /* What an agent with tcx has left would come first. */
     }
     return err;
 }

@@ -3,9 +3,9 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "datapath/ebpf/bpf/datapath_bpf.h"
 #include "datapath/ebpf/bpf/maps.h"
 #include "datapath/ebpf/hook.h"
-#include "datapath_bpf.h"
 #include "net/process.h"
 
 #include <bpf/bpf.h>

@@ -4,7 +4,7 @@
  * Three programs, each on what a link receives: from_pod on the host end of each pod's link, from_tunnel on the VXLAN
  * device, from_host on the peer of tun0.  None lets a packet go on to the stack of the link it came by.  There are
  * no loops and no calls, so that the verifier of every kernel since 5.10 follows. */
-#include "maps.h"
+#include "datapath/ebpf/bpf/maps.h"
 
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
