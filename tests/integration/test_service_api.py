@@ -131,6 +131,16 @@ def test_kubectl_exposes_pods_and_shows_services_as_users_know_them(master, ns):
     assert rows[1][0].startswith("web-") and rows[1][1:4] == ["IPv4", "9376", "10.128.0.5"]
     text = kubectl(master, "-n", ns, "describe", "svc", "web").stdout
     assert "10.128.0.5:9376" in text and ip in text and "app=web" in text
+    # Ours says the same.
+    ours = tenet(master, "describe", "-n", ns, "svc", "web").stdout
+    fields = [line.split(":", 1) for line in ours.splitlines() if ":" in line]
+    theirs = dict([f[0], f[1].strip()] for f in (line.split(":", 1) for line in text.splitlines() if ":" in line))
+    for label, value in fields:
+        if label in theirs and label != "Annotations":
+            assert " ".join(value.split()) == " ".join(theirs[label].split()), (label, value, theirs[label])
+    assert {"Selector", "Type", "Port", "TargetPort", "Endpoints", "Session Affinity"} <= {f[0] for f in fields}
+    out = tenet(master, "get", "-n", ns, "svc,endpoints,endpointslices").stdout
+    assert "service/web" in out and "endpoints/web" in out and "endpointslice.discovery.k8s.io/web-" in out
     assert "ports" in kubectl(master, "explain", "service.spec").stdout
     assert "conditions" in kubectl(master, "explain", "endpointslices.endpoints",
                                    "--api-version", "discovery.k8s.io/v1").stdout
