@@ -26,6 +26,7 @@
 #include "node/policies.h"
 #include "node/registration.h"
 #include "node/resolver.h"
+#include "node/services.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -74,6 +75,7 @@ struct agent {
     struct policies *policies;       /* Under ovs-networkpolicy. */
     struct services_watch *services; /* Of all who serve them here. */
     struct resolver *resolver;       /* NULL: pods get no DNS from here. */
+    struct services *pod_services;   /* Those of pods, in the switch. */
     bool master_lost;
     struct smap skipped; /* HostSubnet to the reason why it is not used. */
 
@@ -394,10 +396,13 @@ static void project_changed(void *ctx, const char *key, const struct json *old,
     if (a->phase == RUNNING) {
         pods_project_changed(a->pods, key);
     }
+    services_project_changed(a->pod_services, key);
 }
 
 static void project_deleted(void *ctx, const char *key, const struct json *obj)
 {
+    struct agent *a = ctx;
+    services_project_changed(a->pod_services, key);
 }
 
 static void projects_synced(void *ctx)
@@ -409,6 +414,7 @@ static void projects_synced(void *ctx)
     if (a->phase == RUNNING) {
         pods_all_projects_changed(a->pods);
     }
+    services_project_changed(a->pod_services, NULL);
 }
 
 /* Only where projects have VNIDs of their own. */
@@ -496,6 +502,19 @@ static void follow_policies(struct agent *a)
     } else {
         a->policies = policies_free(a->policies);
     }
+}
+
+/* ---- services ---- */
+
+static void services_are_synced(void *ctx)
+{
+    settle_soon(ctx);
+}
+
+static void on_switch_held(void *ctx, uint32_t port, const uint8_t *frame, size_t size)
+{
+    struct agent *a = ctx;
+    services_hold(a->pod_services, port, frame, size);
 }
 
 static int pod_is_known(void *ctx, const char *project, const char *pod, struct err *e)
@@ -782,7 +801,8 @@ static void begin(struct agent *a, struct sdn_network *n)
     static const struct datapath_events events = {.inventory = on_inventory,
                                                   .ready = on_switch_ready,
                                                   .lost = on_switch_lost,
-                                                  .fatal = on_switch_fatal};
+                                                  .fatal = on_switch_fatal,
+                                                  .held = on_switch_held};
     struct datapath_config dc = {.kind = a->cfg->datapath,
                                  .bridge = a->cfg->ovs_bridge,
                                  .ovsdb = a->cfg->ovs_database,
@@ -827,6 +847,7 @@ static void put_into_effect(struct agent *a)
     }
     follow_policies(a);
     resolver_set_network(a->resolver, &a->net);
+    services_begin(a->pod_services, a->datapath, &a->net);
     datapath_set_network(a->datapath, &a->net);
     a->network_set = true;
 }
@@ -966,6 +987,11 @@ static void settle(void *ctx)
                  api_client_server(a->client));
         return;
     }
+    if (!services_synced(a->pod_services)) {
+        snprintf(a->wait_text, sizeof a->wait_text, "the services of %s",
+                 api_client_server(a->client));
+        return;
+    }
     read_remotes(a, &n);
     begin(a, &n);
     free(n.remotes);
@@ -1047,6 +1073,7 @@ static void view(void *ctx, struct introspect_view *ret)
         .subnets = a->subnets,
         .projects = a->projects,
         .policy = a->policies ? policies_compiler(a->policies) : NULL,
+        .services = a->pod_services,
         .skipped = smap_size(&a->skipped),
         .switch_losses = a->switch_losses,
         .host_losses = a->host_losses,
@@ -1150,7 +1177,9 @@ static int follow_master(struct agent *a, struct err *e)
         informer_new(a->client, a->loop, NODE_NETWORK_API, "clusternetworks", NULL, &ops, a);
     a->subnets = informer_new(a->client, a->loop, NODE_NETWORK_API, "hostsubnets", NULL,
                               &ops_with_connection, a);
+    static const struct services_ops sops = {.synced = services_are_synced, .vnids = find_vnids};
     a->services = services_watch_new(a->loop, a->client);
+    a->pod_services = services_new(a->loop, a->services, a->client, a->cfg->node_name, &sops, a);
     settle_soon(a);
     struct resolver_config dc = {
         .loop = a->loop, .node = a->cfg, .services = a->services, .trouble = dns_trouble, .ctx = a};
@@ -1233,6 +1262,7 @@ static void release(struct agent *a)
     }
     policies_free(a->policies);
     resolver_free(TAKE(a->resolver));
+    services_free(a->pod_services);
     services_watch_free(a->services);
     datapath_close(TAKE(a->datapath)); /* Those who ask at this moment see none. */
     introspect_free(a->introspect);

@@ -12,6 +12,7 @@
 #include "datapath/datapath.h"
 #include "node/pods.h"
 #include "node/resolver.h"
+#include "node/services.h"
 #include "sdn/model.h"
 #include "sdn/policy.h"
 
@@ -26,7 +27,8 @@ struct introspect_view {
     struct datapath *datapath;
     struct pods *pods;
     struct informer *subnets, *projects;
-    struct policy *policy;             /* The compiler, under ovs-networkpolicy. */
+    struct policy *policy; /* The compiler, under ovs-networkpolicy. */
+    struct services *services;
     size_t skipped;                    /* HostSubnets that cannot be used. */
     size_t switch_losses, host_losses; /* Since the start. */
     size_t master_losses;
