@@ -117,8 +117,7 @@ static void bootstrapped(void *ctx, const struct err *e)
         c->endpoints = endpoints_new(c->loop, c->client);
         c->unidling = unidling_new(c->loop, c->client);
         if (c->cfg.services) {
-            c->service_audit =
-                service_audit_new(c->loop, c->client, c->recorder, c->cfg.services);
+            c->service_audit = service_audit_new(c->loop, c->client, c->recorder, c->cfg.services);
         }
         c->crd_cleanup = crd_cleanup_new(c->loop, c->client);
         c->gc = gc_new(c->loop, c->client, c->recorder);

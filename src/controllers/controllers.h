@@ -24,7 +24,8 @@ struct controllers_config {
     struct vnids_config vnids; /* 'fixed' is the plug-in's to say. */
     /* Roles and bindings, service accounts, certificates; NULL: without, as nothing is refused anyway. */
     const struct controllers_security *security;
-    const struct service_ranges *services; /* Of the API server, borrowed; NULL: it gives services nothing. */
+    const struct service_ranges
+        *services;         /* Of the API server, borrowed; NULL: it gives services nothing. */
     const char *component; /* Source of events; NULL: "tenet-master". */
     /* The API is another's, who sees to namespaces, garbage, events' age and definitions: only subnets and
      * VNIDs are handed out. */
