@@ -4,6 +4,7 @@ addresses, traffic policies, affinity, changes and restarts under load, the tabl
 import collections
 import contextlib
 import json
+import pathlib
 import re
 import threading
 import time
