@@ -46,3 +46,21 @@ extern const struct proto_message proto_reference; /* ObjectReference */
 extern const struct proto_kind proto_security_kinds[];
 /* Of services and their endpoints; ends with a NULL kind. */
 extern const struct proto_kind proto_service_kinds[];
+
+/* What tables are made of. */
+#define META                                         \
+    {                                                \
+        1, "metadata", T_MESSAGE, false, &proto_meta \
+    }
+#define MEMBER(number, name, message)              \
+    {                                              \
+        number, name, T_MESSAGE, false, &(message) \
+    }
+#define MEMBERS(number, name, message)            \
+    {                                             \
+        number, name, T_MESSAGE, true, &(message) \
+    }
+#define STRINGS(number, name)        \
+    {                                \
+        number, name, T_STRING, true \
+    }

@@ -3,23 +3,6 @@
  * certificates/v1.  The status of a question is the server's to fill, and skipped. */
 #include "api/proto_internal.h"
 
-#define META                                         \
-    {                                                \
-        1, "metadata", T_MESSAGE, false, &proto_meta \
-    }
-#define MEMBER(number, name, message)              \
-    {                                              \
-        number, name, T_MESSAGE, false, &(message) \
-    }
-#define MEMBERS(number, name, message)            \
-    {                                             \
-        number, name, T_MESSAGE, true, &(message) \
-    }
-#define STRINGS(number, name)        \
-    {                                \
-        number, name, T_STRING, true \
-    }
-
 /* ---- core ---- */
 
 static const struct proto_field secret[] = {

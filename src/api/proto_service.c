@@ -5,23 +5,6 @@
 
 #include <stddef.h>
 
-#define META                                         \
-    {                                                \
-        1, "metadata", T_MESSAGE, false, &proto_meta \
-    }
-#define MEMBER(number, name, message)              \
-    {                                              \
-        number, name, T_MESSAGE, false, &(message) \
-    }
-#define MEMBERS(number, name, message)            \
-    {                                             \
-        number, name, T_MESSAGE, true, &(message) \
-    }
-#define STRINGS(number, name)        \
-    {                                \
-        number, name, T_STRING, true \
-    }
-
 /* ---- Service ---- */
 
 static const struct proto_field service_port_fields[] = {

@@ -16,6 +16,7 @@
 #include "controllers/controllers.h"
 #include "controllers/leader.h"
 #include "controllers/master_config.h"
+#include "controllers/master_service.h"
 #include "net/http.h"
 #include "net/process.h"
 #include "net/rtnl.h"
@@ -31,7 +32,6 @@
 
 LOG_MODULE("master");
 
-#define MAX_CONFIG (1u << 20)
 #define ACTIVATION_FIRST_FD 3
 #define RENEWAL_MS (24 * 3600000ull)
 #define LEASE_NAMESPACE "kube-system"
@@ -57,6 +57,9 @@ struct master {
     const char *config_path; /* NULL: none. */
     struct netconf network;
     struct service_ranges services;
+    struct api_client *own; /* Of 'service'. */
+    struct master_service *service;
+    uint32_t ip;   /* At which nodes reach us; 0: none. */
     char host[64]; /* Our own address, */
     int port;      /* and its port. */
     int own_port;  /* For our controllers. */
@@ -128,24 +131,6 @@ static const char help[] =
 
 /* ---- configuration ---- */
 
-static int read_config(const char *path, struct master_config *c, struct err *e)
-{
-    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT_MAX(MAX_CONFIG);
-    CLEANUP(json_free) struct json *v = NULL;
-    int r = file_read(path, MAX_CONFIG, &text, e);
-    if (r < 0) {
-        return r;
-    }
-    r = yaml_parse(strbuf_cstr(&text), text.size, &v, e);
-    if (r == 0) {
-        r = master_config_read(c, v, e);
-    }
-    if (r < 0) {
-        err_prefix(e, "%s", path);
-    }
-    return r;
-}
-
 /* Values of options, applied after the file whatever their place on the line. */
 struct option_value {
     const char *name, *value;
@@ -209,7 +194,7 @@ static int parse_options(int argc, char **argv, struct master_config *c, struct 
                              "--kubeconfig goes with --controllers-only: else the master "
                              "serves the API itself");
     }
-    if (ret->config && read_config(ret->config, c, &e) < 0) {
+    if (ret->config && master_config_load(ret->config, c, &e) < 0) {
         return command_fail(&e, NULL);
     }
     unsigned given = 0;
@@ -227,7 +212,7 @@ static int parse_options(int argc, char **argv, struct master_config *c, struct 
 }
 
 /* The networks that this host's interfaces are in must not be the cluster's. */
-static int check_host(const struct master_config *c, struct service_ranges *ret, struct err *e)
+static int check_host(const struct master_config *c, struct master *m, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *rt = NULL;
     CLEANUP_FREE struct rtnl_addr *addrs = NULL;
@@ -242,6 +227,7 @@ static int check_host(const struct master_config *c, struct service_ranges *ret,
     nets = xcalloc(n_addrs + 1, sizeof(*nets));
     for (size_t i = 0; i < n_addrs; i++) {
         struct ip4_prefix p = addrs[i].addr;
+        nets[i].addr = p.addr;
         nets[i].net = (struct ip4_prefix){p.addr & prefix_mask(p.len), p.len};
         for (size_t j = 0; j < n_links; j++) {
             if (links[j].ifindex == addrs[i].ifindex) {
@@ -249,8 +235,9 @@ static int check_host(const struct master_config *c, struct service_ranges *ret,
             }
         }
     }
-    *ret = service_config_ranges(&c->services, &c->network, nets, n_addrs);
-    if (!ret->has_ingress && !c->services.ingress_given) {
+    m->services = service_config_ranges(&c->services, &c->network, nets, n_addrs);
+    m->ip = service_config_master_ip(&c->services, c->bind_address, nets, n_addrs);
+    if (!m->services.has_ingress && !c->services.ingress_given) {
         log_warn("services of type LoadBalancer get no address: the default "
                  "networkConfig.ingressIPNetworkCIDR is in use by other networks");
     }
@@ -272,10 +259,17 @@ static void controllers_end(struct master *m)
     m->controlling = api_client_free(m->controlling);
 }
 
+static void service_end(struct master *m)
+{
+    m->service = master_service_free(m->service);
+    m->own = api_client_free(m->own);
+}
+
 /* Nothing is begun any more, and another master leads if there is one: watches and requests get their end. */
 static void stop_serving(void *ctx)
 {
     struct master *m = ctx;
+    service_end(m);
     m->leader = leader_free(m->leader);
     m->client = api_client_free(m->client);
     apiserver_set_metrics(m->apiserver, NULL, NULL);
@@ -345,7 +339,7 @@ void master_reread_config(const char *path)
     if (!path) {
         return;
     }
-    if (read_config(path, &c, &e) < 0) {
+    if (master_config_load(path, &c, &e) < 0) {
         log_warn("configuration not read again", "error=\"%s\"", e.text);
     } else if (c.log_level && log_set_levels(c.log_level, bad) < 0) {
         log_warn("configuration not read again", "error=\"logLevel: %s is not a level\"", bad);
@@ -403,10 +397,23 @@ static void follows(void *ctx, const char *holder)
     ready(ctx);
 }
 
+/* The API is a service of the cluster. */
+static void service_begin(struct master *m)
+{
+    struct master_service_config cfg = {.service_ip = m->services.services.addr + 1,
+                                        .ip = m->ip,
+                                        .port = (uint16_t) m->port,
+                                        .shared = store_is_shared(m->store)};
+    if (connect_self(m, &m->own)) {
+        m->service = master_service_new(m->loop, m->own, &cfg);
+    }
+}
+
 /* The registry is loaded: the controllers may speak to it, those of one master at a time. */
 static void registry_ready(void *ctx)
 {
     struct master *m = ctx;
+    service_begin(m);
     struct api_client *client = NULL;
     if (m->dns && connect_self(m, &client)) {
         master_dns_begin(m->dns, client);
@@ -563,6 +570,7 @@ static void master_done(struct master *m)
     loop_timer_free(m->renewal);
     loop_timer_free(m->delay);
     controllers_end(m);
+    service_end(m);
     master_dns_free(m->dns);
     leader_free(m->leader);
     api_client_free(m->client);
@@ -595,7 +603,7 @@ static int run_master(const struct master_config *c, const char *config_path)
                                                              .lease_ttl_s = c->lease_ttl_s};
     struct err e = {0};
     CLEANUP(fd_close) int fd = -1;
-    if (check_host(c, &m.services, &e) < 0) {
+    if (check_host(c, &m, &e) < 0) {
         return command_fail(&e, "networkConfig");
     }
     if (sock_listen_tcp(c->bind_address, &fd, &e) < 0) {

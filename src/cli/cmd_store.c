@@ -14,8 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_CONFIG (1u << 20)
-
 static const char help[] =
     "usage: tenet store COMMAND [FILE] [OPTIONS]\n"
     "\n"
@@ -59,24 +57,6 @@ struct args {
     uint64_t min_revision;
     const char *values[ARRAY_SIZE(storage_options)];
 };
-
-static int read_config(const char *path, struct master_config *c, struct err *e)
-{
-    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT_MAX(MAX_CONFIG);
-    CLEANUP(json_free) struct json *v = NULL;
-    int r = file_read(path, MAX_CONFIG, &text, e);
-    if (r < 0) {
-        return r;
-    }
-    r = yaml_parse(strbuf_cstr(&text), text.size, &v, e);
-    if (r == 0) {
-        r = master_config_read(c, v, e);
-    }
-    if (r < 0) {
-        err_prefix(e, "%s", path);
-    }
-    return r;
-}
 
 /* ---- commands ---- */
 
@@ -255,7 +235,7 @@ static int parse_options(int argc, char **argv, struct args *a)
 static int find_store(const struct args *a, struct master_config *c)
 {
     struct err e = {0};
-    if (a->config && read_config(a->config, c, &e) < 0) {
+    if (a->config && master_config_load(a->config, c, &e) < 0) {
         return command_fail(&e, NULL);
     }
     for (size_t i = 0; i < ARRAY_SIZE(storage_options); i++) {

@@ -4,7 +4,10 @@
 #include "api/kind.h"
 #include "base/mem.h"
 #include "net/pki.h"
+#include "net/process.h"
+#include "wire/yaml.h"
 
+#define MAX_CONFIG (1u << 20) /* Bytes of a file. */
 #define HOST_MAX 63
 #define LEASE_TTL_MIN 3
 #define LEASE_TTL_MAX 3600
@@ -319,6 +322,13 @@ static int read_node_ports(struct reader *rd, const struct json *v, struct err *
     return r < 0 ? r : service_config_set_ports(&rd->c->services, s, e);
 }
 
+static int read_master_ip(struct reader *rd, const struct json *v, struct err *e)
+{
+    const char *s = NULL;
+    int r = need_string(v, &s, e);
+    return r < 0 ? r : service_config_set_master_ip(&rd->c->services, s, e);
+}
+
 static int read_plugin(struct reader *rd, const struct json *v, struct err *e)
 {
     const char *s = NULL;
@@ -608,6 +618,7 @@ static const struct {
     {"networkConfig", "mtu", read_mtu},
     {"kubernetesMasterConfig", "servicesNodePortRange", read_node_ports},
     {"kubernetesMasterConfig", "servicesSubnet", read_service},
+    {"kubernetesMasterConfig", "masterIP", read_master_ip},
     {"servingInfo", "bindAddress", read_bind_address},
     {"servingInfo", "tls", read_tls},
     {"servingInfo", "pkiDir", read_pki_dir},
@@ -983,4 +994,22 @@ bool master_config_is_loopback(const struct master_config *c)
     uint32_t addr = 0;
     return split_address(c->bind_address, host, &port) == 0 &&
            (streq(host, "localhost") || (ip4_parse(host, &addr) == 0 && addr >> 24 == 127));
+}
+
+int master_config_load(const char *path, struct master_config *c, struct err *e)
+{
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT_MAX(MAX_CONFIG);
+    CLEANUP(json_free) struct json *v = NULL;
+    int r = file_read(path, MAX_CONFIG, &text, e);
+    if (r < 0) {
+        return r;
+    }
+    r = yaml_parse(strbuf_cstr(&text), text.size, &v, e);
+    if (r == 0) {
+        r = master_config_read(c, v, e);
+    }
+    if (r < 0) {
+        err_prefix(e, "%s", path);
+    }
+    return r;
 }

@@ -88,6 +88,8 @@ static inline UNUSED void master_config_donep(struct master_config *c)
 
 /* Takes over what the document 'v' sets.  -EINVAL names the key: "networkConfig.mtu: ...". */
 int master_config_read(struct master_config *c, const struct json *v, struct err *e);
+/* As above, of the YAML or JSON file 'path', which the error names too. */
+int master_config_load(const char *path, struct master_config *c, struct err *e);
 /* Sets one value from the command line; 'option' is a name of master_config_options.  The first
  * "cluster-network" replaces those of the file and the others add to it, which '*given' keeps track of (0 at
  * the start).  -EINVAL names the option. */

@@ -142,15 +142,22 @@ int netconf_check_change(const struct netconf *c, const struct json *current,
     return 0;
 }
 
+bool netconf_is_own_interface(const char *ifname)
+{
+    static const char *const ours[] = {"tun0", "br0", "lbr0"};
+    for (size_t j = 0; j < ARRAY_SIZE(ours); j++) {
+        if (streq(ifname, ours[j])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int netconf_check_host(const struct netconf *c, const struct netconf_host_net *nets, size_t n,
                        struct err *e)
 {
-    static const char *const ours[] = {"tun0", "br0", "lbr0"};
     for (size_t i = 0; i < n; i++) {
-        bool skip = false;
-        for (size_t j = 0; j < ARRAY_SIZE(ours); j++) {
-            skip |= streq(nets[i].ifname, ours[j]);
-        }
+        bool skip = netconf_is_own_interface(nets[i].ifname);
         for (size_t j = 0; !skip && j <= c->n_ranges; j++) {
             struct ip4_prefix p = j < c->n_ranges ? c->ranges[j].cidr : c->service;
             if (prefix_overlaps(p, nets[i].net)) {

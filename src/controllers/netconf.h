@@ -46,7 +46,10 @@ int netconf_check_change(const struct netconf *c, const struct json *current,
 struct netconf_host_net {
     char ifname[16];
     struct ip4_prefix net; /* Canonical. */
+    uint32_t addr;         /* The host's own. */
 };
+/* Whether an SDN made the interface. */
+bool netconf_is_own_interface(const char *ifname);
 /* The host must not be in the cluster's own networks, else the master could reach neither.  Interfaces that
  * an SDN made (tun0, br0, lbr0) are skipped.  -EADDRINUSE names both networks. */
 int netconf_check_host(const struct netconf *c, const struct netconf_host_net *nets, size_t n,

@@ -77,6 +77,34 @@ int service_config_set_ingress(struct service_config *c, const char *cidr, struc
     return error;
 }
 
+int service_config_set_master_ip(struct service_config *c, const char *ip, struct err *e)
+{
+    uint32_t addr = 0;
+    if (*ip && (ip4_parse(ip, &addr) < 0 || !addr)) {
+        return err_set(e, -EINVAL, "\"%.40s\" is not an IPv4 address", ip);
+    }
+    c->master_ip = addr;
+    return 0;
+}
+
+uint32_t service_config_master_ip(const struct service_config *c, const char *bind,
+                                  const struct netconf_host_net *nets, size_t n)
+{
+    uint32_t ip = 0;
+    CLEANUP_FREE char *host = xstrndup(bind, strcspn(bind, ":"));
+    if (c->master_ip) {
+        return c->master_ip;
+    }
+    if (ip4_parse(host, &ip) < 0 || ip >> 24 == 127) {
+        return 0;
+    }
+    for (size_t i = 0; !ip && i < n; i++) {
+        ip = netconf_is_own_interface(nets[i].ifname) || nets[i].addr >> 24 == 127 ? 0
+                                                                                   : nets[i].addr;
+    }
+    return ip;
+}
+
 /* The first of the host's networks that is in the ingress range; NULL: none. */
 static const struct netconf_host_net *taken_by(const struct service_ranges *r,
                                                const struct netconf_host_net *nets, size_t n)

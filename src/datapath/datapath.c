@@ -75,9 +75,19 @@ void datapath_set_vnids(struct datapath *dp, const char *pod_namespace, const st
     dp->ops->set_vnids(dp, pod_namespace, v);
 }
 
-void datapath_set_policy(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows)
+void datapath_set_flows(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows)
 {
-    dp->ops->set_policy(dp, cookie, flows);
+    dp->ops->set_flows(dp, cookie, flows);
+}
+
+void datapath_forget(struct datapath *dp, const struct of_connection *c)
+{
+    dp->ops->forget(dp, c);
+}
+
+void datapath_send_held(struct datapath *dp, uint32_t port, const uint8_t *frame, size_t size)
+{
+    dp->ops->send_held(dp, port, frame, size);
 }
 
 const struct dp_pod *const *datapath_pods(struct datapath *dp, size_t *ret_n)

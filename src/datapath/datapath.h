@@ -61,6 +61,8 @@ struct datapath_events {
     /* What was asked for cannot be done here (VXLAN port taken, no datapath of the type, ...): a
      * configuration error that repeating will not mend.  Nothing was changed. */
     void (*fatal)(void *ctx, const char *reason);
+    /* A pod's packet that waits for the endpoints of an idle service; 'port' is what it came from. */
+    void (*held)(void *ctx, uint32_t port, const uint8_t *frame, size_t size);
 };
 
 int datapath_open(struct loop *l, const struct datapath_config *cfg,
@@ -95,9 +97,13 @@ void datapath_set_runtime(struct datapath *dp, const char *container_id, const c
  * ports. */
 void datapath_set_vnids(struct datapath *dp, const char *pod_namespace, const struct sdn_vnids *v);
 
-/* Flows of network policy (sdn/policy.h): the group 'cookie' is now 'flows', which is emptied.  They are in place
- * with or before what is asked for afterwards, as in one bundle. */
-void datapath_set_policy(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows);
+/* Flows of network policy (sdn/policy.h) and services (sdn/service_flows.h): the group 'cookie' is now 'flows', which
+ * is emptied.  They are in place with or before what is asked for afterwards, as in one bundle. */
+void datapath_set_flows(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows);
+/* Once these are in place: the connections to services that are like 'c' are forgotten, ... */
+void datapath_forget(struct datapath *dp, const struct of_connection *c);
+/* ... and a frame that was held goes on as if it came from its port just now. */
+void datapath_send_held(struct datapath *dp, uint32_t port, const uint8_t *frame, size_t size);
 
 /* What names of bridges begin with that stand between a pod's link and its port. */
 #define POOL_BRIDGE "tnbr"

@@ -22,7 +22,9 @@ struct datapath_ops {
                         const char *host_ports, const char *bandwidth, datapath_done_fn *done,
                         void *ctx);
     void (*set_vnids)(struct datapath *dp, const char *pod_namespace, const struct sdn_vnids *v);
-    void (*set_policy)(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows);
+    void (*set_flows)(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows);
+    void (*forget)(struct datapath *dp, const struct of_connection *c);
+    void (*send_held)(struct datapath *dp, uint32_t port, const uint8_t *frame, size_t size);
     const struct dp_pod *const *(*pods)(struct datapath *dp, size_t *ret_n);
     const struct dp_pod *(*find)(struct datapath *dp, const char *container_id, const char *ifname);
     void (*get_status)(struct datapath *dp, struct datapath_status *ret);

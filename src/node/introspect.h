@@ -10,8 +10,10 @@
 #include "base/prom.h"
 #include "client/client.h"
 #include "datapath/datapath.h"
+#include "datapath/services/proxy.h"
 #include "node/pods.h"
 #include "node/resolver.h"
+#include "node/services.h"
 #include "sdn/model.h"
 #include "sdn/policy.h"
 
@@ -24,9 +26,11 @@ struct introspect_view {
     const char *reason; /* Why it is not ready. */
     const struct sdn_network *net;
     struct datapath *datapath;
+    struct host_proxy *host_proxy;
     struct pods *pods;
     struct informer *subnets, *projects;
-    struct policy *policy;             /* The compiler, under ovs-networkpolicy. */
+    struct policy *policy; /* The compiler, under ovs-networkpolicy. */
+    struct services *services;
     size_t skipped;                    /* HostSubnets that cannot be used. */
     size_t switch_losses, host_losses; /* Since the start. */
     size_t master_losses;

@@ -40,7 +40,7 @@ static void set_group(void *ctx, uint64_t cookie, struct of_flow_list *flows)
 {
     struct policies *p = ctx;
     if (p->datapath) {
-        datapath_set_policy(p->datapath, cookie, flows);
+        datapath_set_flows(p->datapath, cookie, flows);
     }
 }
 

@@ -20,7 +20,9 @@ enum sdn_plugin { SDN_SUBNET, SDN_MULTITENANT, SDN_NETWORKPOLICY };
 #define SDN_VNID_NOBODY 1u
 #define SDN_MAX_CLUSTER_NETWORKS 16
 #define SDN_VXLAN_PORT 4789
-#define SDN_VXLAN_OVERHEAD 50 /* Outer Ethernet, IPv4, UDP and VXLAN headers. */
+/* The source that a pod sees when it reaches itself by a service: link-local (RFC 3927), and nobody's. */
+#define SDN_ITSELF_IP 0xa9fea904u /* 169.254.169.4 */
+#define SDN_VXLAN_OVERHEAD 50     /* Outer Ethernet, IPv4, UDP and VXLAN headers. */
 
 /* The ids of a project.  While it moves from one to another its pods take both, so that nodes need not
  * change at the same moment (docs/allocation.md). */
@@ -46,6 +48,9 @@ struct sdn_network {
     struct ip4_prefix local;   /* This node's subnet; its first address is the gateway. */
     uint32_t host_ip;          /* This node's VTEP. */
     uint16_t vxlan_port;
+    /* Services' traffic of pods goes to the host, whose proxy accepts it (proxy-mode userspace); else it is translated in
+     * br0. */
+    bool service_by_host;
     uint32_t mtu;               /* Of pods and tun0. */
     uint32_t refusal_meter;     /* Limits packets that are refused with an ICMP error; 0: none are.
                                  * The datapath's to say. */

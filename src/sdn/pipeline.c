@@ -2,15 +2,10 @@
 /* The flows themselves; docs/pipeline.md explains each table.
  *
  * Registers: see tables.h; those of policy are set under ovs-networkpolicy only. */
-#include "sdn/pipeline.h"
-
-#include "sdn/tables.h"
+#include "sdn/pipeline_internal.h"
 
 #define ETH_ARP 0x0806
 #define ETH_IP6 0x86dd
-#define IP_TCP 6
-#define IP_UDP 17
-#define IP_SCTP 132
 #define ARP_REQUEST 1
 #define ARP_ANSWER 2
 #define VNID_BITS 24
@@ -28,6 +23,15 @@ const char *pipeline_table_name(uint8_t table)
         [CLASSIFY] = "classify",
         [FROM_VXLAN] = "from-vxlan",
         [FROM_POD] = "from-pod",
+        [SERVICE_ADDRESS] = "service-address",
+        [SERVICE_NODE] = "service-node",
+        [SERVICE_STATE] = "service-state",
+        [SERVICE] = "service",
+        [SERVICE_ISOLATION] = "service-isolation",
+        [SERVICE_AFFINITY] = "service-affinity",
+        [SERVICE_CHOICE] = "service-choice",
+        [SERVICE_ENDPOINT] = "service-endpoint",
+        [SERVICE_TRANSLATED] = "service-translated",
         [FROM_HOST] = "from-host",
         [TRACK] = "track",
         [STATE] = "state",
@@ -49,6 +53,11 @@ const char *pipeline_table_name(uint8_t table)
         [INGRESS_BASELINE] = "ingress-baseline",
         [INGRESS_DENIED] = "ingress-denied",
         [ISOLATION] = "isolation",
+        [ANSWER] = "answer",
+        [DELIVER] = "deliver",
+        [TO_ITSELF] = "to-itself",
+        [TURN] = "turn",
+        [FROM_ITSELF] = "from-itself",
         [HOST] = "host",
     };
     return table < ARRAY_SIZE(names) ? names[table] : NULL;
@@ -77,59 +86,15 @@ uint64_t pipeline_remote_cookie(const struct sdn_remote *r)
     return pipeline_cookie(PIPELINE_REMOTE, r->id);
 }
 
-static struct ip4_prefix address(uint32_t ip)
-{
-    return (struct ip4_prefix){ip, 32};
-}
-
-static void begin_ip(struct of_builder *b, enum table t, uint16_t priority, uint64_t cookie)
-{
-    of_begin(b, (uint8_t) t, priority, cookie);
-    of_match_eth_type(b, ETH_IP4);
-}
-
-/* The packet is dropped, and counted under its cause. */
-static void end_drop(struct of_builder *b, enum model_cause cause, struct of_flow_list *out)
-{
-    b->cookie |= PIPELINE_DROPS;
-    if (b->cookie >> 48 == (PIPELINE_DROPS >> 48 | PIPELINE_BASE)) {
-        b->cookie |= (uint64_t) cause;
-    }
-    of_end_into(b, out);
-}
-
-/* As above, and its sender hears of it, if the switch can limit how often. */
-static void end_refuse(const struct sdn_network *n, struct of_builder *b, enum model_cause cause,
-                       struct of_flow_list *out)
-{
-    if (n->refusal_meter) {
-        of_meter(b, n->refusal_meter);
-        of_act_controller(b, PIPELINE_REFUSED_BYTES);
-    }
-    end_drop(b, cause, out);
-}
-
 static void begin_arp(struct of_builder *b, enum table t, uint16_t priority, uint64_t cookie)
 {
     of_begin(b, (uint8_t) t, priority, cookie);
     of_match_eth_type(b, ETH_ARP);
 }
 
-static void end_goto(struct of_builder *b, enum table t, struct of_flow_list *out)
-{
-    of_goto(b, (uint8_t) t);
-    of_end_into(b, out);
-}
-
 static bool has_policy(const struct sdn_network *n)
 {
     return n->plugin == SDN_NETWORKPOLICY;
-}
-
-/* Where IP goes whose source is honest: under ovs-networkpolicy it is tracked and judged first. */
-static enum table checked(const struct sdn_network *n)
-{
-    return has_policy(n) ? TRACK : ROUTE;
 }
 
 /* ---- base ---- */
@@ -144,7 +109,7 @@ static void base_drop_rest(enum table t, enum model_cause cause, struct of_flow_
 {
     struct of_builder b;
     base_begin(&b, t, 0);
-    end_drop(&b, cause, out);
+    pipeline_end_drop(&b, cause, out);
 }
 
 /* IP packets to 'dst' go on in 'next'. */
@@ -152,17 +117,17 @@ static void base_ip_goto(enum table t, uint16_t priority, struct ip4_prefix dst,
                          struct of_flow_list *out)
 {
     struct of_builder b;
-    begin_ip(&b, t, priority, PIPELINE_BASE_COOKIE);
+    pipeline_begin_ip(&b, t, priority, PIPELINE_BASE_COOKIE);
     of_match_ip_dst(&b, dst);
-    end_goto(&b, next, out);
+    pipeline_end_goto(&b, next, out);
 }
 
 static void base_drop_group(struct ip4_prefix dst, struct of_flow_list *out)
 {
     struct of_builder b;
-    begin_ip(&b, CLASSIFY, 400, PIPELINE_BASE_COOKIE);
+    pipeline_begin_ip(&b, CLASSIFY, 400, PIPELINE_BASE_COOKIE);
     of_match_ip_dst(&b, dst);
-    end_drop(&b, MODEL_MULTICAST, out);
+    pipeline_end_drop(&b, MODEL_MULTICAST, out);
 }
 
 static void base_classify(const struct sdn_network *n, struct of_flow_list *out)
@@ -170,40 +135,40 @@ static void base_classify(const struct sdn_network *n, struct of_flow_list *out)
     struct of_builder b;
     base_begin(&b, CLASSIFY, 500);
     of_match_vlan_tagged(&b);
-    end_drop(&b, MODEL_VLAN_TAGGED, out);
+    pipeline_end_drop(&b, MODEL_VLAN_TAGGED, out);
     base_begin(&b, CLASSIFY, 400);
     of_match_eth_type(&b, ETH_IP6);
-    end_drop(&b, MODEL_NOT_IP, out);
+    pipeline_end_drop(&b, MODEL_NOT_IP, out);
     base_drop_group(multicast, out);
     base_drop_group(broadcast, out);
 
     /* Only what ends on this node is taken from the tunnel, hence nothing ever returns to it. */
-    begin_ip(&b, CLASSIFY, 300, PIPELINE_BASE_COOKIE);
+    pipeline_begin_ip(&b, CLASSIFY, 300, PIPELINE_BASE_COOKIE);
     of_match_in_port(&b, PIPELINE_PORT_VXLAN);
     of_match_ip_dst(&b, n->local);
-    end_goto(&b, FROM_VXLAN, out);
+    pipeline_end_goto(&b, FROM_VXLAN, out);
     begin_arp(&b, CLASSIFY, 300, PIPELINE_BASE_COOKIE);
     of_match_in_port(&b, PIPELINE_PORT_VXLAN);
     of_match_arp_tpa(&b, n->local);
-    end_goto(&b, FROM_VXLAN, out);
-    begin_ip(&b, CLASSIFY, 250, PIPELINE_BASE_COOKIE);
+    pipeline_end_goto(&b, FROM_VXLAN, out);
+    pipeline_begin_ip(&b, CLASSIFY, 250, PIPELINE_BASE_COOKIE);
     of_match_in_port(&b, PIPELINE_PORT_VXLAN);
-    end_drop(&b, MODEL_NOT_FOR_THIS_NODE, out);
+    pipeline_end_drop(&b, MODEL_NOT_FOR_THIS_NODE, out);
     begin_arp(&b, CLASSIFY, 250, PIPELINE_BASE_COOKIE);
     of_match_in_port(&b, PIPELINE_PORT_VXLAN);
-    end_drop(&b, MODEL_NOT_FOR_THIS_NODE, out);
+    pipeline_end_drop(&b, MODEL_NOT_FOR_THIS_NODE, out);
     base_begin(&b, CLASSIFY, 200);
     of_match_in_port(&b, PIPELINE_PORT_VXLAN);
-    end_drop(&b, MODEL_NOT_IP, out);
+    pipeline_end_drop(&b, MODEL_NOT_IP, out);
 
     base_begin(&b, CLASSIFY, 200);
     of_match_in_port(&b, PIPELINE_PORT_TUN);
-    end_goto(&b, FROM_HOST, out);
+    pipeline_end_goto(&b, FROM_HOST, out);
 
-    begin_ip(&b, CLASSIFY, 100, PIPELINE_BASE_COOKIE);
-    end_goto(&b, FROM_POD, out);
+    pipeline_begin_ip(&b, CLASSIFY, 100, PIPELINE_BASE_COOKIE);
+    pipeline_end_goto(&b, FROM_POD, out);
     begin_arp(&b, CLASSIFY, 100, PIPELINE_BASE_COOKIE);
-    end_goto(&b, FROM_POD, out);
+    pipeline_end_goto(&b, FROM_POD, out);
     base_drop_rest(CLASSIFY, MODEL_NOT_IP, out);
 }
 
@@ -213,22 +178,22 @@ static void base_from_host(const struct sdn_network *n, struct of_flow_list *out
     /* Linux asks with whatever address the packet that waits has: the source is not checked, and the
      * answer returns to the host alone. */
     begin_arp(&b, FROM_HOST, 400, PIPELINE_BASE_COOKIE);
-    end_goto(&b, ARP, out);
-    begin_ip(&b, FROM_HOST, 300, PIPELINE_BASE_COOKIE);
-    of_match_ip_src(&b, address(sdn_gateway(n)));
-    end_goto(&b, checked(n), out);
-    begin_ip(&b, FROM_HOST, 250, PIPELINE_BASE_COOKIE);
+    pipeline_end_goto(&b, ARP, out);
+    pipeline_begin_ip(&b, FROM_HOST, 300, PIPELINE_BASE_COOKIE);
+    of_match_ip_src(&b, pipeline_address(sdn_gateway(n)));
+    pipeline_end_goto(&b, pipeline_checked(n), out);
+    pipeline_begin_ip(&b, FROM_HOST, 250, PIPELINE_BASE_COOKIE);
     of_match_ip_src(&b, n->local);
-    end_drop(&b, MODEL_SPOOFED_SOURCE, out);
+    pipeline_end_drop(&b, MODEL_SPOOFED_SOURCE, out);
     for (size_t i = 0; i < n->n_cluster; i++) {
-        begin_ip(&b, FROM_HOST, 200, PIPELINE_BASE_COOKIE);
+        pipeline_begin_ip(&b, FROM_HOST, 200, PIPELINE_BASE_COOKIE);
         of_match_ip_src(&b, n->cluster[i]);
-        end_drop(&b, MODEL_SPOOFED_SOURCE, out);
+        pipeline_end_drop(&b, MODEL_SPOOFED_SOURCE, out);
     }
     /* From outside, after the NAT's way back: to pods of this node only. */
     base_ip_goto(FROM_HOST, 100, n->local, has_policy(n) ? TRACK : LOCAL, out);
-    begin_ip(&b, FROM_HOST, 50, PIPELINE_BASE_COOKIE);
-    end_drop(&b, MODEL_NOT_FOR_THIS_NODE, out);
+    pipeline_begin_ip(&b, FROM_HOST, 50, PIPELINE_BASE_COOKIE);
+    pipeline_end_drop(&b, MODEL_NOT_FOR_THIS_NODE, out);
     base_drop_rest(FROM_HOST, MODEL_NOT_IP, out);
 }
 
@@ -252,22 +217,22 @@ static void base_arp(const struct sdn_network *n, struct of_flow_list *out)
     struct of_builder b;
     begin_arp(&b, ARP, 300, PIPELINE_BASE_COOKIE);
     of_match_arp_op(&b, ARP_REQUEST);
-    of_match_arp_tpa(&b, address(sdn_gateway(n)));
-    end_goto(&b, ARP_REPLY, out);
+    of_match_arp_tpa(&b, pipeline_address(sdn_gateway(n)));
+    pipeline_end_goto(&b, ARP_REPLY, out);
     /* A pod that is not there must not seem to be: its flow (200) is the only one that answers. */
     begin_arp(&b, ARP, 150, PIPELINE_BASE_COOKIE);
     of_match_arp_op(&b, ARP_REQUEST);
     of_match_arp_tpa(&b, n->local);
-    end_drop(&b, MODEL_NO_SUCH_POD, out);
+    pipeline_end_drop(&b, MODEL_NO_SUCH_POD, out);
     for (size_t i = 0; i < n->n_cluster; i++) {
         begin_arp(&b, ARP, 100, PIPELINE_BASE_COOKIE);
         of_match_arp_op(&b, ARP_REQUEST);
         of_match_arp_tpa(&b, n->cluster[i]);
-        end_goto(&b, ARP_REPLY, out);
+        pipeline_end_goto(&b, ARP_REPLY, out);
     }
     begin_arp(&b, ARP, 50, PIPELINE_BASE_COOKIE);
     of_match_arp_op(&b, ARP_REQUEST);
-    end_drop(&b, MODEL_ARP_OFF_NETWORK, out);
+    pipeline_end_drop(&b, MODEL_ARP_OFF_NETWORK, out);
     base_drop_rest(ARP, MODEL_ARP_NOT_ASKED, out);
 
     begin_arp(&b, ARP_REPLY, 200, PIPELINE_BASE_COOKIE);
@@ -286,22 +251,22 @@ static void base_refuse(const struct sdn_network *n, struct of_builder *b, struc
                         enum model_cause cause, struct of_flow_list *out)
 {
     of_match_in_port(host, PIPELINE_PORT_TUN);
-    end_drop(host, cause, out);
-    end_refuse(n, b, cause, out);
+    pipeline_end_drop(host, cause, out);
+    pipeline_end_refuse(n, b, cause, out);
 }
 
 /* ---- base: policy ---- */
 
 static void state_is(struct of_builder *b, uint16_t priority, uint32_t value, uint32_t mask)
 {
-    begin_ip(b, STATE, priority, PIPELINE_BASE_COOKIE);
+    pipeline_begin_ip(b, STATE, priority, PIPELINE_BASE_COOKIE);
     of_match_ct_state(b, value | OF_CT_TRK, mask | OF_CT_TRK);
 }
 
 static void end_state(struct of_builder *b, uint32_t state, struct of_flow_list *out)
 {
     of_act_load_reg(b, REG_STATE, state);
-    end_goto(b, EGRESS_SUBJECT, out);
+    pipeline_end_goto(b, EGRESS_SUBJECT, out);
 }
 
 /* What a connection's packet is to policy.  A reply is not judged: it passes as long as the connection does. */
@@ -310,13 +275,13 @@ static void base_state(struct of_flow_list *out)
     static const uint32_t answers[] = {OF_CT_RPL, OF_CT_REL};
     static const uint16_t ends[] = {OF_TCP_FIN, OF_TCP_RST};
     struct of_builder b;
-    begin_ip(&b, TRACK, 200, PIPELINE_BASE_COOKIE);
+    pipeline_begin_ip(&b, TRACK, 200, PIPELINE_BASE_COOKIE);
     of_match_ip_proto(&b, IP_SCTP);
     of_act_hash_symmetric(&b, REG_ZONE, CT_SCTP_ZONE_BITS);
     of_act_load(&b, OF_REG7, CT_SCTP_ZONE_BITS, 1, 1);
     of_act_ct(&b, REG_ZONE, STATE);
     of_end_into(&b, out);
-    begin_ip(&b, TRACK, 100, PIPELINE_BASE_COOKIE);
+    pipeline_begin_ip(&b, TRACK, 100, PIPELINE_BASE_COOKIE);
     of_act_load_reg(&b, REG_ZONE, CT_ZONE);
     of_act_ct(&b, REG_ZONE, STATE);
     of_end_into(&b, out);
@@ -325,7 +290,7 @@ static void base_state(struct of_flow_list *out)
     for (size_t i = 0; i < ARRAY_SIZE(answers); i++) {
         state_is(&b, 300, answers[i], answers[i]);
         of_match_ct_mark(&b, CT_MARK_DENIED);
-        end_drop(&b, MODEL_CONNECTION_DENIED, out);
+        pipeline_end_drop(&b, MODEL_CONNECTION_DENIED, out);
         state_is(&b, 200, answers[i], answers[i]);
         end_state(&b, STATE_REPLY, out);
     }
@@ -348,14 +313,14 @@ static void base_state(struct of_flow_list *out)
     state_is(&b, 100, OF_CT_NEW, OF_CT_NEW);
     end_state(&b, STATE_NEW, out);
     base_begin(&b, STATE, 0);
-    end_goto(&b, EGRESS_SUBJECT, out);
+    pipeline_end_goto(&b, EGRESS_SUBJECT, out);
 }
 
 static void base_next(enum table t, enum table next, struct of_flow_list *out)
 {
     struct of_builder b;
     base_begin(&b, t, 0);
-    end_goto(&b, next, out);
+    pipeline_end_goto(&b, next, out);
 }
 
 /* Nobody's policy speaks of the other end, unless its address has a flow. */
@@ -364,24 +329,24 @@ static void base_no_peer(enum table t, enum table next, struct of_flow_list *out
     struct of_builder b;
     base_begin(&b, t, 0);
     of_act_load_reg(&b, REG_PEER, 0);
-    end_goto(&b, next, out);
+    pipeline_end_goto(&b, next, out);
 }
 
 /* Whoever denies a packet of a connection that there is denies its replies. */
 static void base_denied(enum table t, enum model_cause cause, struct of_flow_list *out)
 {
     struct of_builder b;
-    begin_ip(&b, t, 100, PIPELINE_BASE_COOKIE);
+    pipeline_begin_ip(&b, t, 100, PIPELINE_BASE_COOKIE);
     of_match_ct_state(&b, OF_CT_TRK | OF_CT_EST, OF_CT_TRK | OF_CT_EST | OF_CT_RPL);
     of_match_ct_mark(&b, CT_MARK_ALLOWED);
     of_act_ct_commit(&b, REG_ZONE, CT_MARK_DENIED);
-    end_drop(&b, cause, out);
+    pipeline_end_drop(&b, cause, out);
     base_drop_rest(t, cause, out);
 }
 
 static void base_unjudged(struct of_builder *b, enum table t)
 {
-    begin_ip(b, t, 300, PIPELINE_BASE_COOKIE);
+    pipeline_begin_ip(b, t, 300, PIPELINE_BASE_COOKIE);
 }
 
 static void base_policy(const struct sdn_network *n, struct of_flow_list *out)
@@ -392,13 +357,13 @@ static void base_policy(const struct sdn_network *n, struct of_flow_list *out)
 
     base_unjudged(&b, EGRESS_SUBJECT);
     of_match_in_port(&b, PIPELINE_PORT_VXLAN);
-    end_goto(&b, ROUTE, out);
+    pipeline_end_goto(&b, ROUTE, out);
     base_unjudged(&b, EGRESS_SUBJECT);
     of_match_in_port(&b, PIPELINE_PORT_TUN);
-    end_goto(&b, ROUTE, out);
+    pipeline_end_goto(&b, ROUTE, out);
     base_unjudged(&b, EGRESS_SUBJECT);
     of_match_reg(&b, REG_STATE, STATE_REPLY);
-    end_goto(&b, ROUTE, out);
+    pipeline_end_goto(&b, ROUTE, out);
     base_next(EGRESS_SUBJECT, ROUTE, out);
     base_no_peer(EGRESS_PEER, EGRESS_ADMIN, out);
     base_next(EGRESS_ADMIN, EGRESS_POLICY, out);
@@ -409,12 +374,12 @@ static void base_policy(const struct sdn_network *n, struct of_flow_list *out)
     for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
         base_unjudged(&b, INGRESS_SUBJECT);
         of_match_in_port(&b, PIPELINE_PORT_TUN);
-        of_match_ip_src(&b, address(own[i]));
-        end_goto(&b, ISOLATION, out);
+        of_match_ip_src(&b, pipeline_address(own[i]));
+        pipeline_end_goto(&b, ISOLATION, out);
     }
     base_unjudged(&b, INGRESS_SUBJECT);
     of_match_reg(&b, REG_STATE, STATE_REPLY);
-    end_goto(&b, ISOLATION, out);
+    pipeline_end_goto(&b, ISOLATION, out);
     base_next(INGRESS_SUBJECT, ISOLATION, out);
     base_no_peer(INGRESS_PEER, INGRESS_ADMIN, out);
     base_next(INGRESS_ADMIN, INGRESS_POLICY, out);
@@ -428,16 +393,16 @@ static void base_commit_route(uint16_t priority, struct ip4_prefix dst, enum tab
                               struct of_flow_list *out)
 {
     struct of_builder b;
-    begin_ip(&b, ROUTE, priority, PIPELINE_BASE_COOKIE);
+    pipeline_begin_ip(&b, ROUTE, priority, PIPELINE_BASE_COOKIE);
     of_match_ip_dst(&b, dst);
     of_match_reg(&b, REG_STATE, STATE_NEW);
     of_act_ct_commit(&b, REG_ZONE, CT_MARK_ALLOWED);
-    end_goto(&b, next, out);
+    pipeline_end_goto(&b, next, out);
 }
 
 static void base_commit_routes(const struct sdn_network *n, struct of_flow_list *out)
 {
-    base_commit_route(410, address(sdn_gateway(n)), HOST, out);
+    base_commit_route(410, pipeline_address(sdn_gateway(n)), HOST, out);
     for (size_t i = 0; i < n->n_cluster; i++) {
         base_commit_route(110, n->cluster[i], REMOTE, out);
     }
@@ -452,12 +417,12 @@ static void base_route(const struct sdn_network *n, struct of_flow_list *out)
     if (has_policy(n)) {
         base_commit_routes(n, out);
     }
-    base_ip_goto(ROUTE, 400, address(sdn_gateway(n)), HOST, out);
+    base_ip_goto(ROUTE, 400, pipeline_address(sdn_gateway(n)), HOST, out);
     base_ip_goto(ROUTE, 300, n->local, LOCAL, out);
     if (n->service.len) {
-        begin_ip(&host, ROUTE, 250, PIPELINE_BASE_COOKIE);
+        pipeline_begin_ip(&host, ROUTE, 250, PIPELINE_BASE_COOKIE);
         of_match_ip_dst(&host, n->service);
-        begin_ip(&b, ROUTE, 200, PIPELINE_BASE_COOKIE);
+        pipeline_begin_ip(&b, ROUTE, 200, PIPELINE_BASE_COOKIE);
         of_match_ip_dst(&b, n->service);
         base_refuse(n, &b, &host, MODEL_SERVICE_NOT_AVAILABLE, out);
     }
@@ -465,7 +430,7 @@ static void base_route(const struct sdn_network *n, struct of_flow_list *out)
         base_ip_goto(ROUTE, 100, n->cluster[i], REMOTE, out);
     }
     base_begin(&b, ROUTE, 0);
-    end_goto(&b, HOST, out);
+    pipeline_end_goto(&b, HOST, out);
 
     base_begin(&host, REMOTE, 50);
     base_begin(&b, REMOTE, 0);
@@ -477,8 +442,7 @@ static void base_deliver_global(uint16_t priority, unsigned reg, struct of_flow_
     struct of_builder b;
     base_begin(&b, ISOLATION, priority);
     of_match_reg(&b, reg, SDN_VNID_GLOBAL);
-    of_act_output_reg(&b, 2);
-    of_end_into(&b, out);
+    pipeline_end_goto(&b, ANSWER, out);
 }
 
 static void base_isolation(const struct sdn_network *n, struct of_flow_list *out)
@@ -486,15 +450,13 @@ static void base_isolation(const struct sdn_network *n, struct of_flow_list *out
     if (!sdn_plugin_compares_vnids(n->plugin)) {
         struct of_builder b;
         if (has_policy(n)) {
-            begin_ip(&b, ISOLATION, 400, PIPELINE_BASE_COOKIE);
+            pipeline_begin_ip(&b, ISOLATION, 400, PIPELINE_BASE_COOKIE);
             of_match_reg(&b, REG_STATE, STATE_NEW);
             of_act_ct_commit(&b, REG_ZONE, CT_MARK_ALLOWED);
-            of_act_output_reg(&b, 2);
-            of_end_into(&b, out);
+            pipeline_end_goto(&b, ANSWER, out);
         }
         base_begin(&b, ISOLATION, 300);
-        of_act_output_reg(&b, 2);
-        of_end_into(&b, out);
+        pipeline_end_goto(&b, ANSWER, out);
     } else {
         base_deliver_global(300, 0, out);
         base_deliver_global(200, 1, out);
@@ -507,7 +469,7 @@ static void base_host(const struct sdn_network *n, struct of_flow_list *out)
     struct of_builder b;
     base_begin(&b, HOST, 100);
     of_match_in_port(&b, PIPELINE_PORT_TUN);
-    end_drop(&b, MODEL_BACK_TO_HOST, out);
+    pipeline_end_drop(&b, MODEL_BACK_TO_HOST, out);
     base_begin(&b, HOST, 0);
     of_act_set_eth_dst(&b, mac_from_ip4(sdn_gateway(n)));
     of_act_output(&b, PIPELINE_PORT_TUN);
@@ -520,10 +482,10 @@ void pipeline_base(const struct sdn_network *n, struct of_flow_list *out)
     base_drop_rest(FROM_VXLAN, MODEL_UNKNOWN_VTEP, out);
 
     struct of_builder b;
-    begin_ip(&b, FROM_POD, 300, PIPELINE_BASE_COOKIE);
+    pipeline_begin_ip(&b, FROM_POD, 300, PIPELINE_BASE_COOKIE);
     of_match_ip_proto(&b, IP_UDP);
     of_match_udp_dst(&b, n->vxlan_port);
-    end_refuse(n, &b, MODEL_FORGED_TUNNEL, out);
+    pipeline_end_refuse(n, &b, MODEL_FORGED_TUNNEL, out);
     base_drop_rest(FROM_POD, MODEL_UNKNOWN_PORT, out);
 
     base_from_host(n, out);
@@ -531,6 +493,7 @@ void pipeline_base(const struct sdn_network *n, struct of_flow_list *out)
     if (has_policy(n)) {
         base_policy(n, out);
     }
+    pipeline_base_services(n, out);
     base_route(n, out);
     base_drop_rest(LOCAL, MODEL_NO_SUCH_POD, out);
     base_isolation(n, out);
@@ -549,23 +512,23 @@ void pipeline_remote(const struct sdn_network *n, const struct sdn_remote *r,
     struct of_builder b;
 
     /* A node speaks for its own subnet only. */
-    begin_ip(&b, FROM_VXLAN, 100, cookie);
+    pipeline_begin_ip(&b, FROM_VXLAN, 100, cookie);
     of_match_tun_src(&b, r->host_ip);
     of_match_ip_src(&b, r->subnet);
     of_act_move(&b, OF_TUN_ID, 0, OF_REG0, 0, VNID_BITS);
-    end_goto(&b, checked(n), out);
+    pipeline_end_goto(&b, pipeline_checked(n), out);
 
     begin_arp(&b, FROM_VXLAN, 100, cookie);
     of_match_tun_src(&b, r->host_ip);
     of_match_arp_spa(&b, r->subnet);
-    end_goto(&b, ARP, out);
+    pipeline_end_goto(&b, ARP, out);
 
     /* One host may have two subnets: then either's flow does for both. */
     of_begin(&b, FROM_VXLAN, 50, cookie);
     of_match_tun_src(&b, r->host_ip);
-    end_drop(&b, MODEL_SPOOFED_SOURCE, out);
+    pipeline_end_drop(&b, MODEL_SPOOFED_SOURCE, out);
 
-    begin_ip(&b, REMOTE, 100, cookie);
+    pipeline_begin_ip(&b, REMOTE, 100, cookie);
     of_match_ip_dst(&b, r->subnet);
     if (r->has_fixed_vnid) {
         of_act_set_tun_id(&b, r->fixed_vnid);
@@ -575,6 +538,8 @@ void pipeline_remote(const struct sdn_network *n, const struct sdn_remote *r,
     of_act_set_tun_dst(&b, r->host_ip);
     of_act_output(&b, PIPELINE_PORT_VXLAN);
     of_end_into(&b, out);
+
+    pipeline_node_address(cookie, r->host_ip, out);
 }
 
 void pipeline_pod(const struct sdn_network *n, const struct pipeline_pod *p,
@@ -584,51 +549,51 @@ void pipeline_pod(const struct sdn_network *n, const struct pipeline_pod *p,
     uint32_t vnid = sdn_effective_vnid(n, p->vnid);
     struct of_builder b;
 
-    begin_ip(&b, FROM_POD, 100, cookie);
+    pipeline_begin_ip(&b, FROM_POD, 100, cookie);
     of_match_in_port(&b, p->ofport);
     of_match_eth_src(&b, p->mac);
-    of_match_ip_src(&b, address(p->ip));
+    of_match_ip_src(&b, pipeline_address(p->ip));
     of_act_load_reg(&b, 0, vnid);
-    end_goto(&b, checked(n), out);
+    pipeline_end_goto(&b, SERVICE_ADDRESS, out);
 
     begin_arp(&b, FROM_POD, 100, cookie);
     of_match_in_port(&b, p->ofport);
     of_match_eth_src(&b, p->mac);
-    of_match_arp_spa(&b, address(p->ip));
+    of_match_arp_spa(&b, pipeline_address(p->ip));
     of_match_arp_sha(&b, p->mac);
-    end_goto(&b, ARP, out);
+    pipeline_end_goto(&b, ARP, out);
 
     of_begin(&b, FROM_POD, 50, cookie);
     of_match_in_port(&b, p->ofport);
-    end_drop(&b, MODEL_SPOOFED_SOURCE, out);
+    pipeline_end_drop(&b, MODEL_SPOOFED_SOURCE, out);
 
     begin_arp(&b, ARP, 200, cookie);
     of_match_arp_op(&b, ARP_REQUEST);
-    of_match_arp_tpa(&b, address(p->ip));
-    end_goto(&b, ARP_REPLY, out);
+    of_match_arp_tpa(&b, pipeline_address(p->ip));
+    pipeline_end_goto(&b, ARP_REPLY, out);
 
     /* A packet never leaves by the port of its arrival: said, and counted, here. */
-    begin_ip(&b, LOCAL, 200, cookie);
+    pipeline_begin_ip(&b, LOCAL, 200, cookie);
     of_match_in_port(&b, p->ofport);
-    of_match_ip_dst(&b, address(p->ip));
-    end_drop(&b, MODEL_OWN_ADDRESS, out);
+    of_match_ip_dst(&b, pipeline_address(p->ip));
+    pipeline_end_drop(&b, MODEL_OWN_ADDRESS, out);
 
-    begin_ip(&b, LOCAL, 100, cookie);
-    of_match_ip_dst(&b, address(p->ip));
+    pipeline_begin_ip(&b, LOCAL, 100, cookie);
+    of_match_ip_dst(&b, pipeline_address(p->ip));
     of_act_set_eth_dst(&b, p->mac);
     of_act_load_reg(&b, 1, vnid);
     of_act_load_reg(&b, 2, p->ofport);
-    end_goto(&b, has_policy(n) ? INGRESS_SUBJECT : ISOLATION, out);
+    pipeline_end_goto(&b, has_policy(n) ? INGRESS_SUBJECT : ISOLATION, out);
+    pipeline_pod_services(p, out);
 
     /* On other nodes its project may have moved already, or not yet. */
     if (p->has_also && p->also_vnid != SDN_VNID_NOBODY && sdn_plugin_compares_vnids(n->plugin)) {
-        begin_ip(&b, ISOLATION, 150, cookie);
-        of_match_ip_dst(&b, address(p->ip));
+        pipeline_begin_ip(&b, ISOLATION, 150, cookie);
+        of_match_ip_dst(&b, pipeline_address(p->ip));
         if (p->also_vnid != SDN_VNID_GLOBAL) {
             of_match_reg(&b, 0, p->also_vnid);
         }
-        of_act_output_reg(&b, 2);
-        of_end_into(&b, out);
+        pipeline_end_goto(&b, ANSWER, out);
     }
 }
 
@@ -643,6 +608,6 @@ void pipeline_vnid(const struct sdn_network *n, uint32_t vnid, struct of_flow_li
     of_begin(&b, ISOLATION, 100, pipeline_vnid_cookie(vnid));
     of_match_reg(&b, 0, vnid);
     of_match_reg(&b, 1, vnid);
-    of_act_output_reg(&b, 2);
-    of_end_into(&b, out);
+    pipeline_end_goto(&b, ANSWER, out);
+    pipeline_vnid_services(vnid, out);
 }

@@ -21,6 +21,7 @@ int refusal_code(enum model_cause cause)
     case MODEL_NO_SUCH_NODE:
         return HOST_UNREACHABLE;
     case MODEL_SERVICE_NOT_AVAILABLE:
+    case MODEL_SERVICE_NO_ENDPOINTS:
         return PORT_UNREACHABLE;
     case MODEL_FORGED_TUNNEL:
         return PROHIBITED;

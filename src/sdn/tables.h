@@ -2,10 +2,21 @@
 /* Numbers of br0's tables and what its registers hold; docs/pipeline.md explains each.  Internal to src/sdn. */
 #pragma once
 
+#include "sdn/pipeline.h"
+
 enum table {
     CLASSIFY = 0,
     FROM_VXLAN = 10,
     FROM_POD = 20,
+    SERVICE_ADDRESS = 21,
+    SERVICE_NODE = 22,
+    SERVICE_STATE = 23,
+    SERVICE = 24,
+    SERVICE_ISOLATION = 25,
+    SERVICE_AFFINITY = 26, /* Learned flows only; it is asked by resubmit. */
+    SERVICE_CHOICE = 27,
+    SERVICE_ENDPOINT = 28,
+    SERVICE_TRANSLATED = 29,
     FROM_HOST = 30,
     TRACK = 31, /* 31 to 38 and 71 to 76 under ovs-networkpolicy only. */
     STATE = 32,
@@ -27,12 +38,17 @@ enum table {
     INGRESS_BASELINE = 75,
     INGRESS_DENIED = 76,
     ISOLATION = 80,
+    ANSWER = PIPELINE_TABLE_ANSWER,
+    DELIVER = 86,
+    TO_ITSELF = 87,
+    TURN = 88,
+    FROM_ITSELF = 89,
     HOST = 90,
 };
 
 #define REG_SRC_VNID 0
 #define REG_DST_VNID 1
-#define REG_DST_PORT 2
+#define REG_DST_PORT PIPELINE_REG_DST_PORT
 #define REG_SCRATCH 3
 #define REG_SUBJECT 4 /* Class of the pod whose policies are asked ... */
 #define REG_PEER 5    /* ... and of who is at the other end; 0: no policy speaks of it. */
@@ -50,5 +66,20 @@ enum table {
 #define CT_SCTP_ZONE_BITS 15 /* And the bit above them set. */
 #define CT_MARK_ALLOWED 0
 #define CT_MARK_DENIED 1 /* A policy has denied it since it was made: its replies do not pass. */
+
+/* Connections of pods here to services, from the addresses that they know to those of endpoints. */
+#define CT_SERVICE_ZONE PIPELINE_SERVICE_ZONE
+/* Of those that come back to the sender, the source. */
+#define CT_ITSELF_ZONE 4786
+
+#define REG_SERVICE 8      /* clusterIP of the service ... */
+#define REG_SERVICE_PORT 9 /* ... and which of its ports (pipeline_services.c). */
+#define REG_TO_NODE 10     /* 1: to the address of a node. */
+#define REG_SERVICE_VNID 11
+#define REG_ENDPOINTS 12   /* How many there are; SERVICE_IDLE: none, and it waits for pods. */
+#define REG_ENDPOINT 13    /* Which one, from 0 on. */
+#define REG_AFFINITY_IP 14 /* Where the sender's last connection went; 0: none is known. */
+#define REG_AFFINITY_PORT 15
+#define SERVICE_IDLE UINT32_MAX
 
 #define ETH_IP4 0x0800

@@ -100,6 +100,11 @@ void of_match_tcp_dst(struct of_builder *b, uint16_t port);
 void of_match_udp_dst(struct of_builder *b, uint16_t port);
 /* TCP (6), UDP (17) or SCTP (132), as of_match_ip_proto said; mask 0xffff: exactly 'port'; 0: no match. */
 void of_match_l4_dst(struct of_builder *b, uint8_t proto, uint16_t port, uint16_t mask);
+/* The lowest bits of an address: those of 'mask'. */
+void of_match_ip_src_bits(struct of_builder *b, uint32_t value, uint32_t mask);
+/* TCP or UDP, as of_match_l4_dst. */
+void of_match_l4_src(struct of_builder *b, uint8_t proto, uint16_t port, uint16_t mask);
+void of_match_icmp_type(struct of_builder *b, uint8_t type);
 void of_match_arp_op(struct of_builder *b, uint16_t op);
 void of_match_arp_spa(struct of_builder *b, struct ip4_prefix p);
 void of_match_arp_tpa(struct of_builder *b, struct ip4_prefix p);
@@ -114,6 +119,7 @@ void of_match_reg(struct of_builder *b, unsigned reg, uint32_t value); /* reg: 0
 #define OF_CT_RPL 0x08u
 #define OF_CT_INV 0x10u
 #define OF_CT_TRK 0x20u
+#define OF_CT_DNAT 0x80u
 void of_match_ct_state(struct of_builder *b, uint32_t value, uint32_t mask);
 void of_match_ct_mark(struct of_builder *b, uint32_t mark);
 /* tcp_flags=flags/flags: all of these bits, as in the header (RFC 9293). */
@@ -121,6 +127,7 @@ void of_match_ct_mark(struct of_builder *b, uint32_t mark);
 #define OF_TCP_RST 0x04u
 void of_match_tcp_flags(struct of_builder *b, uint16_t flags);
 void of_match_ip_later_fragment(struct of_builder *b); /* ip_frag=2/2: none of the first bytes. */
+void of_match_ip_fragment(struct of_builder *b);       /* ip_frag=1/1: the first ones, too. */
 void of_match_conj_id(struct of_builder *b, uint32_t id);
 
 void of_act_output(struct of_builder *b, uint32_t port);
@@ -164,6 +171,27 @@ void of_act_conjunction(struct of_builder *b, uint32_t id, unsigned clause, unsi
 void of_act_ct(struct of_builder *b, unsigned zone_reg, uint8_t table);
 /* ct(commit,zone=NXM_NX_REGn[0..15],exec(set_field:mark->ct_mark)): the connection exists from now on. */
 void of_act_ct_commit(struct of_builder *b, unsigned zone_reg, uint32_t mark);
+/* ct(zone=Z,nat,table=t): as of_act_ct, and what is translated for the connection is done to the packet. */
+void of_act_ct_nat(struct of_builder *b, uint16_t zone, uint8_t table);
+/* ct(commit,zone=Z,nat(dst=IP:PORT),table=t): the connection exists from now on, and its destination is another. */
+void of_act_ct_nat_dst(struct of_builder *b, uint16_t zone, uint32_t ip, uint16_t port,
+                       uint8_t table);
+/* ct(commit,zone=Z,nat(src=IP),table=t) */
+void of_act_ct_nat_src(struct of_builder *b, uint16_t zone, uint32_t ip, uint8_t table);
+/* resubmit(,t): what table 't' does to the packet is done, then the next action. */
+void of_act_resubmit(struct of_builder *b, uint8_t table);
+/* learn(table=t,...): makes, or refreshes, a flow that lives until it has met no packet for 'idle_s' seconds: it
+ * matches IPv4 packets that have this one's values of two registers and its IP source, and loads two values.  It goes
+ * with the last flow of the same 'cookie' and table that learns (delete_learned). */
+struct of_learn {
+    uint8_t table;
+    uint16_t priority, idle_s;
+    uint64_t cookie;
+    unsigned match_regs[2];
+    unsigned load_regs[2];
+    uint32_t load[2];
+};
+void of_act_learn(struct of_builder *b, const struct of_learn *l);
 /* multipath(symmetric_l3l4,0,modulo_n,2^bits,0,NXM_NX_REGn[0..bits-1]): a hash of addresses and ports (of TCP and
  * SCTP) that is the same both ways; 1 <= bits <= 16. */
 void of_act_hash_symmetric(struct of_builder *b, unsigned reg, unsigned bits);
@@ -205,6 +233,9 @@ void of_put_bundle_control(struct strbuf *out, uint32_t xid, uint32_t bundle,
                            enum of_bundle_ctrl type);
 void of_put_bundle_flow_mod(struct strbuf *out, uint32_t xid, uint32_t bundle,
                             enum of_flow_command cmd, const struct of_flow *f);
+/* As above, an add; the flow ends when no packet has met it for 'idle_s' seconds. */
+void of_put_bundle_flow_retire(struct strbuf *out, uint32_t xid, uint32_t bundle, uint16_t idle_s,
+                               const struct of_flow *f);
 void of_put_flow_dump_request(struct strbuf *out, uint32_t xid); /* 7.3.5.2, all tables */
 /* As above, of the flows that have 'cookie' in the bits of 'mask'. */
 void of_put_flow_dump_request_of(struct strbuf *out, uint32_t xid, uint64_t cookie, uint64_t mask);
@@ -214,9 +245,19 @@ void of_put_meter_mod(struct strbuf *out, uint32_t xid, bool modify, uint32_t me
                       uint32_t burst);
 /* 7.3.2: 'miss_send_len' other than 0 makes Open vSwitch send packet-ins to this connection. */
 void of_put_set_config(struct strbuf *out, uint32_t xid, uint16_t miss_send_len);
-/* 7.3.6: sends 'packet' out of 'port'. */
-void of_put_packet_out(struct strbuf *out, uint32_t xid, uint32_t port, const void *packet,
-                       size_t size);
+/* 7.3.6: as if 'packet' had come from port 'in_port' to table 't', with 'value' in register 'reg'. */
+void of_put_packet_in_table(struct strbuf *out, uint32_t xid, uint32_t in_port, uint8_t table,
+                            unsigned reg, uint32_t value, const void *packet, size_t size);
+/* NXT_CT_FLUSH (Open vSwitch 3.1): forgets the IPv4 connections of 'zone' that are like this; 0: any. */
+struct of_connection {
+    uint8_t proto;
+    uint32_t dst; /* As its first packet had it ... */
+    uint16_t dst_port;
+    uint32_t reply_src; /* ... and where its answers come from. */
+    uint16_t reply_src_port;
+};
+void of_put_ct_flush(struct strbuf *out, uint32_t xid, uint16_t zone,
+                     const struct of_connection *c);
 
 /* ---- messages from the switch ---- */
 

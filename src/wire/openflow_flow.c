@@ -9,7 +9,6 @@
 
 #include "base/mem.h"
 
-#define OXM(class, field, size) ((uint32_t) (class) << 16 | (uint32_t) (field) << 9 | (size))
 #define OXM_IN_PORT OXM(0x8000, 0, 4)
 #define OXM_ETH_DST OXM(0x8000, 3, 6)
 #define OXM_ETH_SRC OXM(0x8000, 4, 6)
@@ -18,9 +17,12 @@
 #define OXM_IP_PROTO OXM(0x8000, 10, 1)
 #define OXM_IP_SRC OXM(0x8000, 11, 4)
 #define OXM_IP_DST OXM(0x8000, 12, 4)
+#define OXM_TCP_SRC OXM(0x8000, 13, 2)
 #define OXM_TCP_DST OXM(0x8000, 14, 2)
+#define OXM_UDP_SRC OXM(0x8000, 15, 2)
 #define OXM_UDP_DST OXM(0x8000, 16, 2)
 #define OXM_SCTP_DST OXM(0x8000, 18, 2)
+#define OXM_ICMP_TYPE OXM(0x8000, 19, 1)
 #define OXM_ARP_OP OXM(0x8000, 21, 2)
 #define OXM_ARP_SPA OXM(0x8000, 22, 4)
 #define OXM_ARP_TPA OXM(0x8000, 23, 4)
@@ -28,7 +30,6 @@
 #define OXM_TUN_ID OXM(0x8000, 38, 8)
 #define ONFOXM_TCP_FLAGS_MASKED (0xffff0000u | 42 << 9 | OXM_HASMASK | 8) /* Id, value, mask. */
 #define ONF_ID 0x4f4e4600u
-#define NXM_REG(n) OXM(1, n, 4)
 #define NXM_TUN_SRC OXM(1, 31, 4)
 #define NXM_TUN_DST OXM(1, 32, 4)
 #define NXM_IP_FRAG OXM(1, 26, 1)
@@ -39,6 +40,7 @@
 #define NX_ACTION_SIZE 24 /* Of those without a size of their own. */
 #define NX_CONJUNCTION_SIZE 16
 #define NX_MULTIPATH_SIZE 32
+#define NX_RESUBMIT_SIZE 16
 #define NX_HASH_SYMMETRIC_L3L4 2
 
 /* NXM headers of 'enum of_field', and sizes in bits. */
@@ -270,6 +272,17 @@ static void match_prefix(struct of_builder *b, uint32_t header, struct ip4_prefi
     }
 }
 
+static void match_u16_masked(struct of_builder *b, uint32_t header, uint16_t v, uint16_t mask)
+{
+    if (mask == UINT16_MAX) {
+        match_u16(b, header, v);
+    } else if (mask) {
+        uint8_t *p = match_room(b, masked(header));
+        be16_put(p, v & mask);
+        be16_put(p + 2, mask);
+    }
+}
+
 void of_match_in_port(struct of_builder *b, uint32_t port)
 {
     match_u32(b, OXM_IN_PORT, port);
@@ -339,14 +352,31 @@ void of_match_udp_dst(struct of_builder *b, uint16_t port)
 void of_match_l4_dst(struct of_builder *b, uint8_t proto, uint16_t port, uint16_t mask)
 {
     assert(proto == 6 || proto == 17 || proto == 132);
-    uint32_t header = proto == 6 ? OXM_TCP_DST : proto == 17 ? OXM_UDP_DST : OXM_SCTP_DST;
-    if (mask == UINT16_MAX) {
-        match_u16(b, header, port);
-    } else if (mask) {
-        uint8_t *v = match_room(b, masked(header));
-        be16_put(v, port & mask);
-        be16_put(v + 2, mask);
+    match_u16_masked(b,
+                     proto == 6    ? OXM_TCP_DST
+                     : proto == 17 ? OXM_UDP_DST
+                                   : OXM_SCTP_DST,
+                     port, mask);
+}
+
+void of_match_l4_src(struct of_builder *b, uint8_t proto, uint16_t port, uint16_t mask)
+{
+    assert(proto == 6 || proto == 17);
+    match_u16_masked(b, proto == 6 ? OXM_TCP_SRC : OXM_UDP_SRC, port, mask);
+}
+
+void of_match_ip_src_bits(struct of_builder *b, uint32_t value, uint32_t mask)
+{
+    if (mask) {
+        uint8_t *v = match_room(b, masked(OXM_IP_SRC));
+        be32_put(v, value & mask);
+        be32_put(v + 4, mask);
     }
+}
+
+void of_match_icmp_type(struct of_builder *b, uint8_t type)
+{
+    match_u8(b, OXM_ICMP_TYPE, type);
 }
 
 void of_match_ct_state(struct of_builder *b, uint32_t value, uint32_t mask)
@@ -373,6 +403,12 @@ void of_match_ip_later_fragment(struct of_builder *b)
 {
     uint8_t *v = match_room(b, masked(NXM_IP_FRAG));
     v[0] = v[1] = 2; /* FLOW_NW_FRAG_LATER */
+}
+
+void of_match_ip_fragment(struct of_builder *b)
+{
+    uint8_t *v = match_room(b, masked(NXM_IP_FRAG));
+    v[0] = v[1] = 1; /* FLOW_NW_FRAG_ANY */
 }
 
 void of_match_conj_id(struct of_builder *b, uint32_t id)
@@ -432,9 +468,10 @@ static uint8_t *action_room(struct of_builder *b, uint16_t type, size_t size)
 
 static uint8_t *nx_action_room(struct of_builder *b, uint16_t subtype)
 {
-    size_t size = subtype == NX_CONJUNCTION ? NX_CONJUNCTION_SIZE
-                  : subtype == NX_MULTIPATH ? NX_MULTIPATH_SIZE
-                                            : NX_ACTION_SIZE;
+    size_t size = subtype == NX_CONJUNCTION      ? NX_CONJUNCTION_SIZE
+                  : subtype == NX_MULTIPATH      ? NX_MULTIPATH_SIZE
+                  : subtype == NX_RESUBMIT_TABLE ? NX_RESUBMIT_SIZE
+                                                 : NX_ACTION_SIZE;
     uint8_t *p = action_room(b, ACT_EXPERIMENTER, size);
     be32_put(p + 4, NX_VENDOR);
     be16_put(p + 8, subtype);
@@ -545,13 +582,122 @@ void of_act_ct(struct of_builder *b, unsigned zone_reg, uint8_t table)
     ct_put(b, 0, zone_reg, table);
 }
 
+/* Actions inside of the one that begins at 'at' are part of it. */
+static void end_outer(struct of_builder *b, size_t at)
+{
+    be16_put(b->actions + at + 2, (uint16_t) (b->actions_size - at));
+}
+
 void of_act_ct_commit(struct of_builder *b, unsigned zone_reg, uint32_t mark)
 {
     size_t at = b->actions_size;
     ct_put(b, NX_CT_COMMIT, zone_reg, NX_CT_NO_TABLE);
-    /* The action inside is part of the outer one. */
     be32_put(set_field_room(b, NXM_CT_MARK), mark);
-    be16_put(b->actions + at + 2, (uint16_t) (b->actions_size - at));
+    end_outer(b, at);
+}
+
+static uint8_t *ct_nat_begin(struct of_builder *b, uint16_t flags, uint16_t zone, uint8_t table,
+                             size_t size)
+{
+    uint8_t *p = nx_action_room(b, NX_CT);
+    be16_put(p + 10, flags);
+    be16_put(p + 16, zone); /* Immediate: no field before it. */
+    p[18] = table;
+    p = action_room(b, ACT_EXPERIMENTER, size);
+    be32_put(p + 4, NX_VENDOR);
+    be16_put(p + 8, NX_NAT);
+    return p;
+}
+
+void of_act_ct_nat(struct of_builder *b, uint16_t zone, uint8_t table)
+{
+    size_t at = b->actions_size;
+    ct_nat_begin(b, 0, zone, table, 16);
+    end_outer(b, at);
+}
+
+void of_act_ct_nat_dst(struct of_builder *b, uint16_t zone, uint32_t ip, uint16_t port,
+                       uint8_t table)
+{
+    size_t at = b->actions_size;
+    uint8_t *p = ct_nat_begin(b, NX_CT_COMMIT, zone, table, 22);
+    be16_put(p + 12, NX_NAT_DST);
+    be16_put(p + 14, NX_NAT_HAS_IP | NX_NAT_HAS_PORT);
+    be32_put(p + 16, ip);
+    be16_put(p + 20, port);
+    end_outer(b, at);
+}
+
+void of_act_ct_nat_src(struct of_builder *b, uint16_t zone, uint32_t ip, uint8_t table)
+{
+    size_t at = b->actions_size;
+    uint8_t *p = ct_nat_begin(b, NX_CT_COMMIT, zone, table, 20);
+    be16_put(p + 12, NX_NAT_SRC);
+    be16_put(p + 14, NX_NAT_HAS_IP);
+    be32_put(p + 16, ip);
+    end_outer(b, at);
+}
+
+void of_act_resubmit(struct of_builder *b, uint8_t table)
+{
+    uint8_t *p = nx_action_room(b, NX_RESUBMIT_TABLE);
+    be16_put(p + 10, (uint16_t) OF_PORT_IN_PORT); /* In 16 bits: as it came. */
+    p[12] = table;
+}
+
+/* ---- learn ---- */
+
+#define LEARN_FIXED 32
+#define LEARN_DELETE 2 /* NX_LEARN_F_DELETE_LEARNED */
+#define LEARN_FROM_VALUE 0x2000
+#define LEARN_LOAD 0x0800
+#define NXM_ETH_TYPE OXM(0, 3, 2)
+#define NXM_IP_SRC OXM(0, 7, 4)
+
+/* 'bits' of a field of the packet, from its first on, are a match of the flow. */
+static uint8_t *learn_match_same(uint8_t *p, uint32_t header, unsigned bits)
+{
+    be16_put(p, (uint16_t) bits);
+    be32_put(p + 2, header);
+    be16_put(p + 6, 0);
+    be32_put(p + 8, header);
+    be16_put(p + 12, 0);
+    return p + 14;
+}
+
+static uint8_t *learn_load(uint8_t *p, unsigned reg, uint32_t value)
+{
+    be16_put(p, LEARN_FROM_VALUE | LEARN_LOAD | 32);
+    be32_put(p + 2, value);
+    be32_put(p + 6, NXM_REG(reg));
+    be16_put(p + 10, 0);
+    return p + 12;
+}
+
+void of_act_learn(struct of_builder *b, const struct of_learn *l)
+{
+    enum { SIZE = LEARN_FIXED + 10 + 3 * 14 + 2 * 12 };
+    uint8_t *p = action_room(b, ACT_EXPERIMENTER, SIZE);
+    be32_put(p + 4, NX_VENDOR);
+    be16_put(p + 8, NX_LEARN);
+    be16_put(p + 10, l->idle_s);
+    be16_put(p + 14, l->priority);
+    be64_put(p + 16, l->cookie);
+    be16_put(p + 24, LEARN_DELETE);
+    p[26] = l->table;
+    p += LEARN_FIXED;
+    be16_put(p, LEARN_FROM_VALUE | 16);
+    be16_put(p + 2, 0x0800);
+    be32_put(p + 4, NXM_ETH_TYPE);
+    be16_put(p + 8, 0);
+    p += 10;
+    for (size_t i = 0; i < ARRAY_SIZE(l->match_regs); i++) {
+        p = learn_match_same(p, NXM_REG(l->match_regs[i]), 32);
+    }
+    p = learn_match_same(p, NXM_IP_SRC, 32);
+    for (size_t i = 0; i < ARRAY_SIZE(l->load_regs); i++) {
+        p = learn_load(p, l->load_regs[i], l->load[i]);
+    }
 }
 
 void of_act_hash_symmetric(struct of_builder *b, unsigned reg, unsigned bits)

@@ -66,7 +66,8 @@ static size_t flow_mod_size(enum of_flow_command cmd, const struct of_flow *f)
 }
 
 /* The body of a flow-mod at 'p', which is zeroed. */
-static void flow_mod_put(uint8_t *p, enum of_flow_command cmd, const struct of_flow *f)
+static void flow_mod_put(uint8_t *p, enum of_flow_command cmd, uint16_t idle_s,
+                         const struct of_flow *f)
 {
     bool whole = command_has_instructions(cmd);
     if (whole) {
@@ -75,6 +76,7 @@ static void flow_mod_put(uint8_t *p, enum of_flow_command cmd, const struct of_f
     /* p + 8: cookie mask 0, any cookie. */
     p[16] = f->table;
     p[17] = (uint8_t) cmd;
+    be16_put(p + 18, idle_s);
     be16_put(p + 22, f->priority);
     be32_put(p + 24, UINT32_MAX); /* OFP_NO_BUFFER */
     be32_put(p + 28, OF_PORT_ANY);
@@ -96,7 +98,7 @@ void of_put_flow_mod(struct strbuf *out, uint32_t xid, enum of_flow_command cmd,
 {
     uint8_t *p = msg_room(out, OF_FLOW_MOD, flow_mod_size(cmd, f), xid);
     if (p) {
-        flow_mod_put(p + OF_HEADER_SIZE, cmd, f);
+        flow_mod_put(p + OF_HEADER_SIZE, cmd, 0, f);
     }
 }
 
@@ -113,8 +115,8 @@ void of_put_bundle_control(struct strbuf *out, uint32_t xid, uint32_t bundle,
     }
 }
 
-void of_put_bundle_flow_mod(struct strbuf *out, uint32_t xid, uint32_t bundle,
-                            enum of_flow_command cmd, const struct of_flow *f)
+static void bundle_flow_mod(struct strbuf *out, uint32_t xid, uint32_t bundle,
+                            enum of_flow_command cmd, uint16_t idle_s, const struct of_flow *f)
 {
     size_t inner = flow_mod_size(cmd, f);
     uint8_t *p = msg_room(out, OF_TYPE_BUNDLE_ADD, OF_HEADER_SIZE + OF_BUNDLE_FIXED + inner, xid);
@@ -126,8 +128,20 @@ void of_put_bundle_flow_mod(struct strbuf *out, uint32_t xid, uint32_t bundle,
         p[1] = OF_FLOW_MOD;
         be16_put(p + 2, (uint16_t) inner);
         be32_put(p + 4, xid); /* Must be the outer one's (7.3.9.6). */
-        flow_mod_put(p + OF_HEADER_SIZE, cmd, f);
+        flow_mod_put(p + OF_HEADER_SIZE, cmd, idle_s, f);
     }
+}
+
+void of_put_bundle_flow_mod(struct strbuf *out, uint32_t xid, uint32_t bundle,
+                            enum of_flow_command cmd, const struct of_flow *f)
+{
+    bundle_flow_mod(out, xid, bundle, cmd, 0, f);
+}
+
+void of_put_bundle_flow_retire(struct strbuf *out, uint32_t xid, uint32_t bundle, uint16_t idle_s,
+                               const struct of_flow *f)
+{
+    bundle_flow_mod(out, xid, bundle, OF_FLOW_ADD, idle_s, f);
 }
 
 void of_put_flow_dump_request(struct strbuf *out, uint32_t xid)
@@ -180,18 +194,87 @@ void of_put_meter_mod(struct strbuf *out, uint32_t xid, bool modify, uint32_t me
     }
 }
 
-void of_put_packet_out(struct strbuf *out, uint32_t xid, uint32_t port, const void *packet,
-                       size_t size)
+void of_put_packet_in_table(struct strbuf *out, uint32_t xid, uint32_t in_port, uint8_t table,
+                            unsigned reg, uint32_t value, const void *packet, size_t size)
 {
-    enum { FIXED = 16, ACTION = 16 }; /* Buffer, in_port, length of the actions, padding; output. */
-    uint8_t *p = msg_room(out, OF_TYPE_PACKET_OUT, OF_HEADER_SIZE + FIXED + ACTION + size, xid);
+    enum { FIXED = 16, SET = 16, RESUBMIT = 16 }; /* Buffer, in_port, length of actions, padding. */
+    uint8_t *p =
+        msg_room(out, OF_TYPE_PACKET_OUT, OF_HEADER_SIZE + FIXED + SET + RESUBMIT + size, xid);
     if (p) {
         be32_put(p + 8, UINT32_MAX); /* OFP_NO_BUFFER */
-        be32_put(p + 12, OF_PORT_CONTROLLER);
-        be16_put(p + 16, ACTION);
+        be32_put(p + 12, in_port);
+        be16_put(p + 16, SET + RESUBMIT);
         p += OF_HEADER_SIZE + FIXED;
-        be16_put(p + 2, ACTION); /* Type 0, OFPAT_OUTPUT */
-        be32_put(p + 4, port);
-        memcpy(p + ACTION, packet, size);
+        be16_put(p, ACT_SET_FIELD);
+        be16_put(p + 2, SET);
+        be32_put(p + 4, NXM_REG(reg));
+        be32_put(p + 8, value);
+        p += SET;
+        be16_put(p, ACT_EXPERIMENTER);
+        be16_put(p + 2, RESUBMIT);
+        be32_put(p + 4, NX_VENDOR);
+        be16_put(p + 8, NX_RESUBMIT_TABLE);
+        be16_put(p + 10, (uint16_t) OF_PORT_IN_PORT);
+        p[12] = table;
+        memcpy(p + RESUBMIT, packet, size);
+    }
+}
+
+/* ---- connections ---- */
+
+/* Properties of NXT_CT_FLUSH and of the tuples in it (nicira-ext.h): type, length, value, padding. */
+enum { CT_ORIG_TUPLE, CT_REPLY_TUPLE, CT_ZONE };
+enum { TUPLE_SRC, TUPLE_DST, TUPLE_SRC_PORT, TUPLE_DST_PORT };
+enum { PROP = 4, PROP_ADDRESS = 24, PROP_NUMBER = 8 };
+
+static uint8_t *put_number(uint8_t *p, unsigned type, uint16_t v)
+{
+    be16_put(p, (uint16_t) type);
+    be16_put(p + 2, PROP + 2);
+    be16_put(p + PROP, v);
+    return p + PROP_NUMBER;
+}
+
+static size_t tuple_size(uint32_t ip, uint16_t port)
+{
+    size_t n = (ip ? PROP_ADDRESS : 0) + (size_t) (port ? PROP_NUMBER : 0);
+    return n ? n + 8 : 0; /* Its header is padded. */
+}
+
+static uint8_t *put_tuple(uint8_t *p, unsigned tuple, unsigned ip_type, uint32_t ip,
+                          unsigned port_type, uint16_t port)
+{
+    size_t size = tuple_size(ip, port);
+    if (!size) {
+        return p;
+    }
+    be16_put(p, (uint16_t) tuple);
+    be16_put(p + 2, (uint16_t) size);
+    p += 8;
+    if (ip) {
+        be16_put(p, (uint16_t) ip_type);
+        be16_put(p + 2, PROP + 16);
+        be16_put(p + PROP + 10, UINT16_MAX); /* IPv4 in IPv6 (RFC 4291 2.5.5.2) */
+        be32_put(p + PROP + 12, ip);
+        p += PROP_ADDRESS;
+    }
+    return port ? put_number(p, port_type, port) : p;
+}
+
+void of_put_ct_flush(struct strbuf *out, uint32_t xid, uint16_t zone, const struct of_connection *c)
+{
+    enum { FIXED = 16 }; /* Vendor, subtype, protocol, padding. */
+    size_t size = OF_HEADER_SIZE + FIXED + tuple_size(c->dst, c->dst_port) +
+                  tuple_size(c->reply_src, c->reply_src_port) + PROP_NUMBER;
+    uint8_t *p = msg_room(out, OF_TYPE_EXPERIMENTER, size, xid);
+    if (p) {
+        be32_put(p + 8, NX_VENDOR);
+        be32_put(p + 12, NX_MSG_CT_FLUSH);
+        p[16] = c->proto;
+        p += OF_HEADER_SIZE + FIXED;
+        p = put_tuple(p, CT_ORIG_TUPLE, TUPLE_DST, c->dst, TUPLE_DST_PORT, c->dst_port);
+        p = put_tuple(p, CT_REPLY_TUPLE, TUPLE_SRC, c->reply_src, TUPLE_SRC_PORT,
+                      c->reply_src_port);
+        put_number(p, CT_ZONE, zone);
     }
 }

@@ -56,6 +56,7 @@ static inline size_t pad8(size_t n)
 #define OF_PACKET_IN_FIXED 16  /* ofp_packet_in up to its match, without the header (7.4.1) */
 
 /* Message types that only we send; the others are in 'enum of_type'. */
+#define OF_TYPE_EXPERIMENTER 4
 #define OF_TYPE_FEATURES_REQUEST 5
 #define OF_TYPE_SET_CONFIG 9
 #define OF_TYPE_PACKET_OUT 13
@@ -80,13 +81,24 @@ static inline size_t pad8(size_t n)
 #define NX_REG_MOVE 6
 #define NX_REG_LOAD 7
 #define NX_MULTIPATH 10
+#define NX_RESUBMIT_TABLE 14
 #define NX_OUTPUT_REG 15
+#define NX_LEARN 16
 #define NX_CONJUNCTION 34
 #define NX_CT 35
+#define NX_NAT 36
 #define NX_CT_COMMIT 1
 #define NX_CT_NO_TABLE 255
 
+#define NX_NAT_SRC 1
+#define NX_NAT_DST 2
+#define NX_NAT_HAS_IP 1
+#define NX_NAT_HAS_PORT 0x10
+#define NX_MSG_CT_FLUSH 32
+#define NXM_REG(n) OXM(1, n, 4)
+
 /* An OXM header: class, field, has-mask bit, length of what follows (7.2.3.2). */
+#define OXM(class, field, size) ((uint32_t) (class) << 16 | (uint32_t) (field) << 9 | (size))
 #define OXM_HASMASK 0x100u
 static inline size_t oxm_size(uint32_t header)
 {

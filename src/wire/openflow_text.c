@@ -181,6 +181,44 @@ static void put_range(uint32_t header, unsigned ofs, unsigned bits, struct strbu
 
 static void put_actions(const uint8_t *p, size_t size, struct strbuf *out);
 
+static void put_ct(const uint8_t *p, size_t size, struct strbuf *out)
+{
+    char buf[32];
+    enum form form;
+    uint32_t zone = be32_get(p + 12); /* A field; none: a number. */
+    strbuf_adds(out, be16_get(p + 10) & NX_CT_COMMIT ? "ct(commit," : "ct(");
+    if (zone) {
+        strbuf_addf(out, "zone=%s", field_name(zone, &form, buf));
+    } else {
+        strbuf_addf(out, "zone=%u", be16_get(p + 16));
+    }
+    if (p[18] != NX_CT_NO_TABLE) {
+        strbuf_addf(out, ",table=%u", p[18]);
+    }
+    if (size > 24) {
+        bool nat = size >= 24 + 16 && be16_get(p + 24) == ACT_EXPERIMENTER &&
+                   be16_get(p + 24 + 8) == NX_NAT;
+        strbuf_adds(out, nat ? "," : ",exec(");
+        put_actions(p + 24, size - 24, out);
+        strbuf_adds(out, nat ? "" : ")");
+    }
+    strbuf_addc(out, ')');
+}
+
+static void put_nat(const uint8_t *p, size_t size, struct strbuf *out)
+{
+    unsigned flags = be16_get(p + 12), has = be16_get(p + 14);
+    if (!(flags & (NX_NAT_SRC | NX_NAT_DST)) || !(has & NX_NAT_HAS_IP) || size < 24) {
+        strbuf_adds(out, "nat");
+        return;
+    }
+    strbuf_addf(out, "nat(%s=%s", flags & NX_NAT_SRC ? "src" : "dst", IP4_TEXT(be32_get(p + 16)));
+    if (has == (NX_NAT_HAS_IP | NX_NAT_HAS_PORT)) {
+        strbuf_addf(out, ":%u", be16_get(p + 20));
+    }
+    strbuf_addc(out, ')');
+}
+
 static void put_nicira(const uint8_t *p, size_t size, struct strbuf *out)
 {
     unsigned subtype = be16_get(p + 8);
@@ -204,20 +242,13 @@ static void put_nicira(const uint8_t *p, size_t size, struct strbuf *out)
         strbuf_adds(out, "multipath->");
         put_range(be32_get(p + 28), be16_get(p + 26) >> 6, (be16_get(p + 26) & 63) + 1, out);
     } else if (subtype == NX_CT && size >= 24) {
-        char buf[32];
-        enum form form;
-        bool commit = be16_get(p + 10) & NX_CT_COMMIT;
-        strbuf_addf(out, "ct(%szone=%s", commit ? "commit," : "",
-                    field_name(be32_get(p + 12), &form, buf));
-        if (p[18] != NX_CT_NO_TABLE) {
-            strbuf_addf(out, ",table=%u", p[18]);
-        }
-        if (size > 24) {
-            strbuf_adds(out, ",exec(");
-            put_actions(p + 24, size - 24, out);
-            strbuf_addc(out, ')');
-        }
-        strbuf_addc(out, ')');
+        put_ct(p, size, out);
+    } else if (subtype == NX_NAT && size >= 16) {
+        put_nat(p, size, out);
+    } else if (subtype == NX_RESUBMIT_TABLE && size >= 16) {
+        strbuf_addf(out, "resubmit(,%u)", p[12]);
+    } else if (subtype == NX_LEARN && size >= 32) {
+        strbuf_addf(out, "learn(table=%u,idle_timeout=%u)", p[26], be16_get(p + 10));
     } else {
         strbuf_addf(out, "nicira:%u", subtype);
     }

@@ -17,6 +17,7 @@ struct flow_entry {
     struct flow_entry *next;  /* In the group. */
     struct flow_group *group; /* NULL: unwanted, here only because the switch has or gets it. */
     struct of_flow *flow;
+    uint32_t round; /* Of the group, in which it was last wanted. */
     uint8_t state;
     bool seen; /* In the dump in progress. */
 };
@@ -25,6 +26,7 @@ struct flow_group {
     struct hmap_node node;
     uint64_t cookie;
     uint64_t generation; /* Of its last change. */
+    uint32_t round;      /* How often it was set. */
     struct flow_entry *first;
 };
 
@@ -134,33 +136,22 @@ static struct flow_entry *find_equal(const struct flow_table *t, const struct of
     return NULL;
 }
 
-/* Takes the entry of the group that equals 'f' out of 'chain'; NULL: there is none. */
-static struct flow_entry *take_equal(struct flow_entry **chain, const struct of_flow *f)
+/* Whether the group already wants another flow of the key in this round. */
+static bool has_key(const struct flow_table *t, const struct flow_group *g, const struct of_flow *f)
 {
-    for (struct flow_entry **p = chain; *p; p = &(*p)->next) {
-        struct flow_entry *x = *p;
-        if (of_flow_equal(x->flow, f)) {
-            *p = x->next;
-            return x;
-        }
-    }
-    return NULL;
-}
-
-static bool chain_has_key(const struct flow_entry *chain, const struct of_flow *f)
-{
-    for (; chain; chain = chain->next) {
-        if (of_flow_same_key(chain->flow, f)) {
+    const struct flow_entry *x;
+    HMAP_FOREACH_WITH_HASH (x, struct flow_entry, node, of_flow_hash(f), &t->entries) {
+        if (x->group == g && x->round == g->round && of_flow_same_key(x->flow, f)) {
             return true;
         }
     }
     return false;
 }
 
-/* An entry for 'f' (taken over) of group 'g'. */
-static struct flow_entry *want(struct flow_table *t, struct of_flow *f, struct flow_group *g)
+/* An entry for 'f' (taken over), which equals 'x' if there is that, of group 'g'. */
+static struct flow_entry *want(struct flow_table *t, struct of_flow *f, struct flow_entry *x,
+                               struct flow_group *g)
 {
-    struct flow_entry *x = find_equal(t, f);
     if (x) {
         of_flow_free(f); /* Given up a moment ago, or in the switch from before. */
         x->group = g;
@@ -183,25 +174,25 @@ uint64_t flow_table_set_group(struct flow_table *t, uint64_t cookie, struct of_f
         g->cookie = cookie;
         hmap_insert(&t->groups, &g->node, cookie_hash(cookie));
     }
-    struct flow_entry *old = g->first, **tail = &g->first;
-    g->first = NULL;
+    struct flow_entry *old = g->first, *new = NULL;
     bool changed = false;
+    g->round++;
     for (size_t i = 0; i < flows->n; i++) {
         struct of_flow *f = flows->flows[i];
         assert(pipeline_group(f->cookie) == cookie);
-        struct flow_entry *x = take_equal(&old, f);
-        if (x) {
+        struct flow_entry *x = find_equal(t, f);
+        if (has_key(t, g, f)) {
             of_flow_free(f);
-        } else if (chain_has_key(g->first, f)) {
+        } else if (x && x->group == g) {
             of_flow_free(f);
-            continue;
+            x->round = g->round;
         } else {
-            x = want(t, f, g);
+            x = want(t, f, x, g);
+            x->round = g->round;
+            x->next = new;
+            new = x;
             changed = true;
         }
-        x->next = NULL;
-        *tail = x;
-        tail = &x->next;
     }
     free(flows->flows);
     *flows = (struct of_flow_list){0};
@@ -209,9 +200,15 @@ uint64_t flow_table_set_group(struct flow_table *t, uint64_t cookie, struct of_f
     while (old) {
         struct flow_entry *x = old;
         old = x->next;
-        let_go(t, x);
-        changed = true;
+        if (x->round == g->round) {
+            x->next = new;
+            new = x;
+        } else {
+            let_go(t, x);
+            changed = true;
+        }
     }
+    g->first = new;
     if (changed) {
         g->generation = t->building;
     }
@@ -252,6 +249,10 @@ void flow_table_dump_begin(struct flow_table *t)
 
 void flow_table_dump_flow(struct flow_table *t, struct of_flow *f)
 {
+    if (pipeline_expires(f)) {
+        of_flow_free(f);
+        return;
+    }
     struct flow_entry *x = find_equal(t, f);
     if (x) {
         of_flow_free(f);
@@ -289,10 +290,18 @@ struct changes {
     size_t n, cap;
 };
 
-static void add_change(struct changes *c, enum of_flow_command command, const struct flow_entry *x)
+static void add_change(struct changes *c, enum of_flow_command command, const struct flow_entry *x,
+                       uint16_t idle_s)
 {
     c->list = grow(c->list, &c->cap, c->n + 1, sizeof *c->list);
-    c->list[c->n++] = (struct flow_change){command, x->flow};
+    c->list[c->n++] = (struct flow_change){command, x->flow, idle_s};
+}
+
+/* Nobody wants it any more. */
+static void add_end(struct changes *c, const struct flow_entry *x)
+{
+    uint16_t idle_s = pipeline_linger_s(x->flow->cookie);
+    add_change(c, idle_s ? OF_FLOW_ADD : OF_FLOW_DELETE_STRICT, x, idle_s);
 }
 
 static void mark_sent(struct flow_table *t, struct flow_entry *x, enum state state)
@@ -311,7 +320,7 @@ static void settle(struct flow_table *t, uint32_t hash, const struct of_flow *f,
     HMAP_FOREACH_WITH_HASH (x, struct flow_entry, node, hash, &t->entries) {
         if (x != w && x->state == INSTALLED && of_flow_same_key(x->flow, f)) {
             if (!w) {
-                add_change(deletes, OF_FLOW_DELETE_STRICT, x);
+                add_end(deletes, x);
             }
             mark_sent(t, x, REMOVING);
         }
@@ -337,7 +346,7 @@ size_t flow_table_build(struct flow_table *t, struct flow_change **ret)
     }
     while ((link = list_pop_front(&adds))) {
         struct flow_entry *x = CONTAINER_OF(link, struct flow_entry, link);
-        add_change(&changes, OF_FLOW_ADD, x);
+        add_change(&changes, OF_FLOW_ADD, x, 0);
         mark_sent(t, x, ADDING);
     }
     if (changes.n == 0) {

@@ -25,6 +25,8 @@ struct flow_group;
 struct flow_change {
     enum of_flow_command command; /* OF_FLOW_ADD (also replaces), OF_FLOW_DELETE_STRICT. */
     const struct of_flow *flow;   /* Valid until flow_table_built_done. */
+    uint16_t
+        idle_s; /* OF_FLOW_ADD: other than 0: nobody wants it, it stays until it was idle that long. */
 };
 
 struct flow_table {
@@ -58,7 +60,7 @@ static inline bool flow_table_in_place(const struct flow_table *t, uint64_t gene
 /* Forgets what the switch has: the connection is gone. */
 void flow_table_disconnect(struct flow_table *t);
 void flow_table_dump_begin(struct flow_table *t);
-/* 'f' is taken over. */
+/* 'f' is taken over.  Flows that expire where the pipeline lets them are left alone. */
 void flow_table_dump_flow(struct flow_table *t, struct of_flow *f);
 void flow_table_dump_end(struct flow_table *t);
 

@@ -19,6 +19,7 @@ LOG_MODULE("openflow");
 #define REFUSED_MIN_MS 200
 #define REFUSED_MAX_MS 10000
 
+#define EXTRA_XID UINT32_MAX /* Of what nobody waits for. */
 #define MAX_QUERIES 16
 #define QUERY_MS 5000
 #define METER_MOD_FAILED 12 /* Error type (7.5.4.13) */
@@ -198,10 +199,31 @@ static int on_query_reply(struct query *q, const struct of_msg *m, struct err *e
     return r;
 }
 
-void of_packet_out(struct of *o, uint32_t port, const void *packet, size_t size)
+static bool is_open(const struct of *o)
 {
-    if (o->state != DOWN && o->state != GREETING) {
-        of_put_packet_out(conn_out(o->conn), o->next_xid++, port, packet, size);
+    return o->state != DOWN && o->state != GREETING;
+}
+
+void of_packet_to(struct of *o, uint32_t port, const void *packet, size_t size)
+{
+    if (is_open(o)) {
+        of_put_packet_in_table(conn_out(o->conn), EXTRA_XID, OF_PORT_CONTROLLER,
+                               PIPELINE_TABLE_ANSWER, PIPELINE_REG_DST_PORT, port, packet, size);
+    }
+}
+
+void of_packet_from(struct of *o, uint32_t port, const void *packet, size_t size)
+{
+    if (is_open(o)) {
+        of_put_packet_in_table(conn_out(o->conn), EXTRA_XID, port, PIPELINE_TABLE_FIRST,
+                               PIPELINE_REG_DST_PORT, 0, packet, size);
+    }
+}
+
+void of_forget(struct of *o, const struct of_connection *c)
+{
+    if (is_open(o)) {
+        of_put_ct_flush(conn_out(o->conn), EXTRA_XID, PIPELINE_SERVICE_ZONE, c);
     }
 }
 
@@ -322,8 +344,13 @@ void of_sync(struct of *o)
     o->next_xid += (uint32_t) n + 3;
     of_put_bundle_control(out, o->first_xid, o->bundle, OF_BUNDLE_OPEN);
     for (size_t i = 0; i < n; i++) {
-        of_put_bundle_flow_mod(out, o->first_xid + 1 + (uint32_t) i, o->bundle,
-                               o->changes[i].command, o->changes[i].flow);
+        const struct flow_change *c = &o->changes[i];
+        uint32_t xid = o->first_xid + 1 + (uint32_t) i;
+        if (c->idle_s) {
+            of_put_bundle_flow_retire(out, xid, o->bundle, c->idle_s, c->flow);
+        } else {
+            of_put_bundle_flow_mod(out, xid, o->bundle, c->command, c->flow);
+        }
     }
     of_put_bundle_control(out, close_xid(o), o->bundle, OF_BUNDLE_CLOSE);
     o->at_once = o->proven && adds_pods_only(o);
@@ -427,6 +454,12 @@ static int on_error(struct of *o, const struct of_msg *m, struct err *e)
         o->has_meter = false;
         log_info("the switch has no meters: nothing is refused with ICMP errors", "reason=\"%s\"",
                  error);
+        return 0;
+    }
+    if (m->xid == EXTRA_XID) {
+        static struct log_limit limit;
+        log_limited(&limit, LOG_WARN, "the switch refuses a packet, or to forget connections",
+                    "reason=\"%s\"", error);
         return 0;
     }
     struct query *q = find_query(o, m->xid);

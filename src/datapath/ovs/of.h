@@ -44,8 +44,13 @@ void of_kick(struct of *o);
 typedef void of_query_fn(void *ctx, int error, const char *text, const struct of_flow_list *flows,
                          const struct of_counters *counters);
 void of_query(struct of *o, bool drops, of_query_fn *done, void *ctx);
-/* Sends 'packet' out of 'port'; nothing happens while there is no connection. */
-void of_packet_out(struct of *o, uint32_t port, const void *packet, size_t size);
+/* While there is no connection these do nothing; what the switch refuses is logged. */
+/* Sends 'packet' out of 'port' of a pod, as an answer to what that sent: with the address of a service that it used. */
+void of_packet_to(struct of *o, uint32_t port, const void *packet, size_t size);
+/* Treats 'packet' as if it had come from 'port'. */
+void of_packet_from(struct of *o, uint32_t port, const void *packet, size_t size);
+/* Forgets connections to services. */
+void of_forget(struct of *o, const struct of_connection *c);
 /* Why flows could not be put in place; NULL: nothing is known against it. */
 const char *of_trouble(const struct of *o);
 const struct of_stats *of_get_stats(const struct of *o);

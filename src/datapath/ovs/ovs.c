@@ -100,7 +100,12 @@ static void on_of_metered(void *ctx, bool has_meter)
 
 static void on_of_packet_in(void *ctx, const struct of_packet_in *p)
 {
-    refuse_packet(ctx, p);
+    struct ovs_dp *o = ctx;
+    if (pipeline_cause(p->table, p->cookie) != MODEL_SERVICE_IDLE) {
+        refuse_packet(o, p);
+    } else if (o->events.held) {
+        o->events.held(o->ctx, p->in_port, p->data, p->size);
+    }
 }
 
 static const struct db_ops db_callbacks = {.changed = on_changed, .closed = on_db_closed};
@@ -227,6 +232,7 @@ static void pump(void *ctx)
             of_sync(o->of);
         }
         refresh_step(o);
+        after_step(o);
         o->of_was_up |= o->flows.dumped;
         judge(o);
     }
@@ -250,6 +256,7 @@ static void ovs_close(struct datapath *dp)
     struct ovs_dp *o = of_dp(dp);
     explain_done(o);
     refresh_done(o);
+    after_done(o);
     db_free(o->db);
     of_free(o->of);
     loop_task_cancel(&o->pump);
@@ -301,6 +308,7 @@ static int ovs_open(struct loop *l, const struct datapath_config *cfg,
     smap_init(&o->foreign, NULL);
     list_init(&o->completions);
     list_init(&o->traces);
+    list_init(&o->after);
     pods_init(o);
     pool_init(o);
     loop_task_init(&o->pump, l, pump, o);
@@ -352,11 +360,21 @@ static void ovs_set_vnids(struct datapath *dp, const char *pod_namespace, const 
     refresh_want(o, o->flows.building);
 }
 
-static void ovs_set_policy(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows)
+static void ovs_set_flows(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows)
 {
     struct ovs_dp *o = of_dp(dp);
     refresh_want(o, flow_table_set_group(&o->flows, cookie, flows));
     loop_task_queue(&o->pump);
+}
+
+static void ovs_forget(struct datapath *dp, const struct of_connection *c)
+{
+    after_forget(of_dp(dp), c);
+}
+
+static void ovs_send_held(struct datapath *dp, uint32_t port, const uint8_t *frame, size_t size)
+{
+    after_send(of_dp(dp), port, frame, size);
 }
 
 static const struct dp_pod *const *ovs_pods(struct datapath *dp, size_t *ret_n)
@@ -449,7 +467,9 @@ const struct datapath_ops datapath_ovs = {
     .link_gone = ovs_link_gone,
     .set_runtime = ovs_set_runtime,
     .set_vnids = ovs_set_vnids,
-    .set_policy = ovs_set_policy,
+    .set_flows = ovs_set_flows,
+    .forget = ovs_forget,
+    .send_held = ovs_send_held,
     .pods = ovs_pods,
     .find = ovs_find,
     .get_status = ovs_get_status,

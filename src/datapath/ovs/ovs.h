@@ -12,6 +12,7 @@
  *     pool.c     ports that wait for pods
  *     network.c  groups of flows from the network
  *     refresh.c  what ovs-vswitchd remembers of flows that are gone
+ *     after.c    what has to wait until flows are in place
  *     explain.c  counters and traces
  *     refuse.c   ICMP errors for what the switch dropped */
 #pragma once
@@ -36,6 +37,16 @@ struct completion {
     void *ctx;
     int error;
     char text[OVS_TEXT_SIZE];
+};
+
+/* after.c: what waits until the flows of its generation are in place. */
+struct after {
+    struct list link;
+    uint64_t generation;
+    struct of_connection forget;
+    uint32_t port; /* Other than 0: 'frame' goes on from there; else 'forget'. */
+    size_t size;
+    uint8_t frame[];
 };
 
 /* refresh.c: generations of flows. */
@@ -90,6 +101,8 @@ struct ovs_dp {
     size_t pods_view_cap;
 
     struct refresh refresh;
+    struct list after;
+    size_t n_after;
     struct pool pool;
     struct list traces; /* explain.c: under way. */
 
@@ -164,6 +177,12 @@ void refuse_packet(struct ovs_dp *o, const struct of_packet_in *p);
 void refresh_want(struct ovs_dp *o, uint64_t generation);
 void refresh_step(struct ovs_dp *o);
 void refresh_done(struct ovs_dp *o);
+
+/* ---- after.c ---- */
+void after_forget(struct ovs_dp *o, const struct of_connection *c);
+void after_send(struct ovs_dp *o, uint32_t port, const uint8_t *frame, size_t size);
+void after_step(struct ovs_dp *o);
+void after_done(struct ovs_dp *o);
 
 /* ---- explain.c ---- */
 void explain_flows(struct ovs_dp *o, bool drops, datapath_flows_fn *done, void *ctx);

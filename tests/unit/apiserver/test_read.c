@@ -436,7 +436,8 @@ static void pods_of_a_node_are_found(void **state)
         ask_full(h, "PATCH", PODS "/p00", NULL, "application/merge-patch+json",
                  "{\"spec\":{\"nodeName\":\"a\"}}");
     assert_int_equal(bound.status, 200);
-    CLEANUP_ANSWER struct answer gone = ask_ok(h, "DELETE", PODS "/p01", NULL, 200);
+    CLEANUP_ANSWER struct answer gone =
+        ask_ok(h, "DELETE", PODS "/p01?gracePeriodSeconds=0", NULL, 200);
     CLEANUP_ANSWER
     struct answer now = ask_ok(h, "GET", "/api/v1/pods?fieldSelector=spec.nodeName%3Da", NULL, 200);
     assert_int_equal(json_count(json_get(now.body, "items")), 20);

@@ -505,7 +505,7 @@ static void a_pod_that_is_bound_appears_at_its_node(void **state)
         ask_ok(h, "POST", pods, "{\"metadata\":{\"name\":\"p\"},\"spec\":{}}", 201);
     merge(h, "/api/v1/namespaces/default/pods/p", "{\"spec\":{\"nodeName\":\"a\"}}");
     merge(h, "/api/v1/namespaces/default/pods/p", "{\"metadata\":{\"labels\":{\"x\":\"y\"}}}");
-    delete (h, "/api/v1/namespaces/default/pods/p");
+    delete (h, "/api/v1/namespaces/default/pods/p?gracePeriodSeconds=0");
     watcher_expect(a, 3);
     watcher_expect(none, 2);
     watcher_expect(b, 0);

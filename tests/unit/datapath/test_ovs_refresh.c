@@ -152,7 +152,7 @@ static void set_policy(struct fixture *f, uint16_t n)
     of_match_ip_proto(&b, 6);
     of_match_tcp_dst(&b, n);
     of_end_into(&b, &flows);
-    datapath_set_policy(f->dp, cookie, &flows);
+    datapath_set_flows(f->dp, cookie, &flows);
     of_flow_list_done(&flows);
 }
 

@@ -237,7 +237,39 @@ static void flow_mods(void **state)
     of_put_bundle_flow_mod(&out, 9, 5, OF_FLOW_DELETE_STRICT, f);
     expect_message(&out,
                    "05 22 0060 00000009 00000005 0000 0003" FLOW_MOD("0050", NO_COOKIE, "04"));
+    of_put_bundle_flow_retire(&out, 9, 5, 0x1c20, f);
+    expect_message(&out, "05 22 0080 00000009 00000005 0000 0003"
+                         "05 0e 0070 00000009 " COOKIE " 0000000000000000 14 00 1c20 0000"
+                         "0064 ffffffff ffffffff ffffffff 0000 0000 0001 001e" EXAMPLE_MATCH
+                         "0000" EXAMPLE_INSTRUCTIONS);
     of_flow_free(f);
+}
+
+/* As "ovs-ofctl ct-flush zone=4787 ct_nw_proto=17,ct_nw_dst=172.30.0.1,ct_tp_dst=80 ct_nw_src=10.0.0.6,ct_tp_src=8080"
+ * of Open vSwitch 3.1 sends it. */
+static void connections_are_named_as_ovs_names_them(void **state)
+{
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    struct of_connection c = {17, 0xac1e0001, 80, 0x0a000006, 8080};
+    of_put_ct_flush(&out, 2, 4787, &c);
+    expect_message(&out, "05 04 0070 00000002 00002320 00000020 11 00000000000000"
+                         "0000 0028 00000000 0001 0014 00000000000000000000ffffac1e0001 00000000"
+                         "0003 0006 0050 0000"
+                         "0001 0028 00000000 0000 0014 00000000000000000000ffff0a000006 00000000"
+                         "0002 0006 1f90 0000 0002 0006 12b3 0000");
+    c = (struct of_connection){.proto = 17, .dst_port = 30080};
+    of_put_ct_flush(&out, 2, 4787, &c);
+    expect_message(&out, "05 04 0030 00000002 00002320 00000020 11 00000000000000"
+                         "0000 0010 00000000 0003 0006 7580 0000 0002 0006 12b3 0000");
+}
+
+static void packet_goes_to_a_table(void **state)
+{
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    of_put_packet_in_table(&out, 3, 11, 85, 2, 0x0b, "abcd", 4);
+    expect_message(&out, "05 0d 003c 00000003 ffffffff 0000000b 0020 000000000000"
+                         "0019 0010 00010404 0000000b 00000000"
+                         "ffff 0010 00002320 000e fff8 55 000000 61626364");
 }
 
 static void full_buffer_refuses_whole_messages(void **state)
@@ -499,6 +531,8 @@ int main(void)
         cmocka_unit_test(key_and_equality),
         cmocka_unit_test(simple_messages),
         cmocka_unit_test(flow_mods),
+        cmocka_unit_test(connections_are_named_as_ovs_names_them),
+        cmocka_unit_test(packet_goes_to_a_table),
         cmocka_unit_test(full_buffer_refuses_whole_messages),
         cmocka_unit_test(message_needs_all_its_bytes),
         cmocka_unit_test(what_is_not_openflow_is_refused),

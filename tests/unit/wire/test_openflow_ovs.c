@@ -222,6 +222,57 @@ static void flows_of_policy_are_in_the_switch_as_sent(void **state)
     of_flow_list_done(&l);
 }
 
+static void flows_of_services_are_in_the_switch_as_sent(void **state)
+{
+    static const uint8_t protocols[] = {6, 17};
+    struct of_learn learn = {.table = 26,
+                             .priority = 100,
+                             .idle_s = 10800,
+                             .cookie = 0x000a123456789abcu,
+                             .match_regs = {8, 9},
+                             .load_regs = {14, 15},
+                             .load = {0x0a800002, 8080}};
+    struct of_flow_list l = {0};
+    struct of_builder b;
+    of_begin(&b, 21, 200, 7);
+    of_match_eth_type(&b, 0x800);
+    of_match_ip_fragment(&b);
+    of_act_ct_nat(&b, 4787, 23);
+    of_end_into(&b, &l);
+    for (size_t i = 0; i < ARRAY_SIZE(protocols); i++) {
+        of_begin(&b, 27, 100, 7);
+        of_match_eth_type(&b, 0x800);
+        of_match_ip_proto(&b, protocols[i]);
+        of_match_l4_src(&b, protocols[i], 0x1234, 0x000e);
+        of_match_ip_src_bits(&b, 0x0a800003, 0x3);
+        of_match_reg(&b, 12, 5);
+        of_act_resubmit(&b, 28);
+        of_act_load_reg(&b, 13, 1);
+        of_goto(&b, 28);
+        of_end_into(&b, &l);
+    }
+    of_begin(&b, 28, 100, 7);
+    of_match_eth_type(&b, 0x800);
+    of_match_ct_state(&b, OF_CT_TRK | OF_CT_DNAT, OF_CT_TRK | OF_CT_DNAT);
+    of_match_reg(&b, 15, 1);
+    of_act_learn(&b, &learn);
+    of_act_ct_nat_dst(&b, 4787, 0x0a800002, 8080, 29);
+    of_act_ct_nat_src(&b, 4786, 0xa9fe0001, 88);
+    of_end_into(&b, &l);
+    of_begin(&b, 85, 100, 7);
+    of_match_eth_type(&b, 0x800);
+    of_match_ip_proto(&b, 1);
+    of_match_icmp_type(&b, 3);
+    of_act_ct_nat(&b, UINT16_MAX, 86);
+    of_act_move(&b, OF_ETH_SRC, 0, OF_ETH_DST, 0, 48);
+    of_end_into(&b, &l);
+
+    delete_all();
+    of_client_commit(&client, OF_FLOW_ADD, &l);
+    expect_in_switch(&l);
+    of_flow_list_done(&l);
+}
+
 /* Flows that others wrote, with what our builder has no word for: read, deleted and sent again they are
  * what they were. */
 static void flows_of_others_survive_a_round_trip(void **state)
@@ -431,6 +482,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_match_and_action_comes_back_the_same),
         cmocka_unit_test(flows_of_policy_are_in_the_switch_as_sent),
+        cmocka_unit_test(flows_of_services_are_in_the_switch_as_sent),
         cmocka_unit_test(flows_of_others_survive_a_round_trip),
         cmocka_unit_test(flow_with_a_timeout_equals_no_flow_of_ours),
         cmocka_unit_test(many_flows_come_in_several_replies),

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keeps Endpoints and EndpointSlices of the services that select pods, and slices that mirror Endpoints made by hand.
+ *
+ * What a change concerns is found by indexes: of services by a label of their selector, of pods by their labels.  Of
+ * pods only what matters here is kept.  After its own writes a service waits until they are seen, so that a slice is
+ * never made twice.  Runs in one master at a time, on the loop's thread. */
+#pragma once
+
+#include "client/client.h"
+
+struct endpoints;
+struct endpoints *endpoints_new(struct loop *l, struct api_client *client);
+struct endpoints *endpoints_free(struct endpoints *e);

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "datapath/ovs/ovs.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+/* The switch looks through all its connections for each: beyond that many it forgets all of UDP at once. */
+#define MAX_WAITING 1024
+
+static struct after *add(struct ovs_dp *o, size_t size)
+{
+    struct after *a = xcalloc(1, sizeof *a + size);
+    a->generation = o->flows.building;
+    list_push_back(&o->after, &a->link);
+    o->n_after++;
+    loop_task_queue(&o->pump);
+    return a;
+}
+
+static void end(struct ovs_dp *o, struct after *a)
+{
+    list_remove(&a->link);
+    o->n_after--;
+    free(a);
+}
+
+void after_forget(struct ovs_dp *o, const struct of_connection *c)
+{
+    if (o->n_after < MAX_WAITING) {
+        add(o, 0)->forget = *c;
+        return;
+    }
+    struct after *a;
+    LIST_FOREACH (a, struct after, link, &o->after) {
+        if (!a->port) {
+            end(o, a);
+        }
+    }
+    add(o, 0)->forget = (struct of_connection){.proto = c->proto};
+}
+
+void after_send(struct ovs_dp *o, uint32_t port, const uint8_t *frame, size_t size)
+{
+    struct after *a = add(o, size);
+    a->port = port;
+    a->size = size;
+    memcpy(a->frame, frame, size);
+}
+
+void after_step(struct ovs_dp *o)
+{
+    struct after *a;
+    LIST_FOREACH (a, struct after, link, &o->after) {
+        if (!o->of || !flow_table_in_place(&o->flows, a->generation)) {
+            return;
+        }
+        if (a->port) {
+            of_packet_from(o->of, a->port, a->frame, a->size);
+        } else {
+            of_forget(o->of, &a->forget);
+        }
+        end(o, a);
+    }
+}
+
+void after_done(struct ovs_dp *o)
+{
+    struct after *a;
+    LIST_FOREACH (a, struct after, link, &o->after) {
+        end(o, a);
+    }
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Services: from those of the cluster to the flows that serve the pods of this node.  Pure.
+ *
+ * Services come in one by one, as services_watch (client/services.h) tells them; service_flows_flush then hands out the
+ * groups of flows (pipeline.h) that changed.  A service has a group; what several need (an address beside the clusterIP,
+ * an endpoint's answers, the spreading over so many endpoints) has one of its own, and is counted.  Of a service only that is kept.  Equal services make equal flows, whatever was before.  Not thread-safe. */
+#pragma once
+
+#include "sdn/pipeline.h"
+
+struct service_flows;
+
+struct service_flows_ops {
+    /* The group 'cookie' is now 'flows' (to be emptied by the callee; none: the group is gone). */
+    void (*set_group)(void *ctx, uint64_t cookie, struct of_flow_list *flows);
+};
+
+/* 'node': the name of this one. */
+struct service_flows *service_flows_new(const char *node, const struct service_flows_ops *ops,
+                                        void *ctx);
+/* Hands out nothing: the flows stay where they are. */
+struct service_flows *service_flows_free(struct service_flows *f);
+
+/* Of 'n' all but the remotes is kept.  What was told before it changed has to be told again. */
+void service_flows_set_network(struct service_flows *f, const struct sdn_network *n);
+/* A service is there or has changed.  'v': the ids of its project; NULL: it has none, and only global projects reach
+ * the service. */
+void service_flows_set(struct service_flows *f, const struct sdn_service *s,
+                       const struct sdn_vnids *v);
+void service_flows_delete(struct service_flows *f, const char *ns, const char *name);
+/* Hands out the shared groups that changed; those of services were handed out at once. */
+void service_flows_flush(struct service_flows *f);
+
+/* What the flows with the cookie are of: "service red/web", "endpoint 10.128.0.2:8080 of services".  False: the cookie is
+ * none of ours. */
+bool service_flows_describe(const struct service_flows *f, uint64_t cookie, struct strbuf *out);
+
+struct service_flows_stats {
+    size_t services, endpoints; /* With a clusterIP; addresses and ports that serve. */
+};
+void service_flows_get_stats(const struct service_flows *f, struct service_flows_stats *ret);
+
+/* The UDP "connections" that end with the change from 'old' to 's' (NULL: gone): nothing else would end them, and what
+ * they send goes to an endpoint that does not serve any more. */
+void service_flows_ended(const struct sdn_service *old, const struct sdn_service *s,
+                         void (*fn)(void *ctx, const struct of_connection *c), void *ctx);
