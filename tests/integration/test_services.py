@@ -147,7 +147,7 @@ class Services:
         ip = f"172.30.0.{self.next}"
         self.next += 1
         ports = [{"name": p.lower(), "protocol": p, "port": 80, "targetPort": PORT} for p in ("TCP", "UDP")]
-        if spec.get("type") == "NodePort":
+        if "type" in spec:
             for i, port in enumerate(ports):
                 port["nodePort"] = 30000 + 2 * self.next + i
         annotations = spec.pop("annotations", {})
@@ -245,10 +245,13 @@ def one(labs):
 def test_every_kind_of_address_from_everywhere(any_plugin):
     s = any_plugin
     pods = [s.a, s.b, s.c]
-    ip = s.service("web", pods, type="NodePort", externalIPs=["192.0.2.80"])
-    port = s.node_ports("web")
-    addresses = [(ip, {"tcp": 80, "udp": 80}), ("192.0.2.80", {"tcp": 80, "udp": 80}),
-                 (s.nodes["node1"], port), (s.nodes["node2"], port)]
+    ip = s.service("web", pods, type="LoadBalancer", externalIPs=["192.0.2.80"])
+    port, plain = s.node_ports("web"), {"tcp": 80, "udp": 80}
+    ingress = wait_for("its address", lambda: s.lab.object(
+        "service", "web", "-n", "red")["status"].get("loadBalancer", {}).get("ingress"))[0]["ip"]
+    s.applied(ingress)
+    addresses = [(ip, plain), ("192.0.2.80", plain), (ingress, plain), (s.nodes["node1"], port),
+                 (s.nodes["node2"], port)]
     targets = [f"{proto}:{address}:{ports[proto]}:24" for address, ports in addresses for proto in ("tcp", "udp")]
     everybody = {p.ip for p in pods}
     for client in (s.a, s.c):
