@@ -47,6 +47,8 @@ static const char help[] =
     "  --ovs-bridge NAME           ovs.bridge: (br0)\n"
     "  --ovs-datapath-type TYPE    ovs.datapathType: system or netdev (system where the kernel has "
     "it)\n"
+    "  --proxy-mode MODE           proxyArguments.proxy-mode: iptables or nftables (both translate by\n"
+    "                              nftables), or userspace (iptables)\n"
     "  --metrics-bind-address A:P  metricsBindAddress: /metrics and /healthz there, too (only at\n"
     "                              agent.sock in runDir)\n"
     "  --dns-domain NAME           dnsDomain: of the cluster's names (cluster.local)\n"
