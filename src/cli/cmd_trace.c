@@ -11,9 +11,9 @@
 static const char help[] =
     "usage: tenet trace [OPTIONS] PROJECT/POD DESTINATION [PROTOCOL [PORT]]\n"
     "\n"
-    "Says what becomes of a packet from a pod to DESTINATION (PROJECT/POD, an IPv4 address, or "
-    "the\n"
-    "name of a node): each table and rule that decides on it, on the pod's node and on the one it\n"
+    "Says what becomes of a packet from a pod to DESTINATION (PROJECT/POD, PROJECT/SERVICE, an\n"
+    "IPv4 address, or the name of a node): each table and rule that decides on it, on the pod's\n"
+    "node and on the one it\n"
     "is tunnelled to, and the object that each rule comes from. PROTOCOL is icmp (default), tcp, "
     "udp\n"
     "or sctp. No packet is sent: Open vSwitch is asked what it would do, and the model in this\n"

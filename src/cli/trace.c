@@ -95,10 +95,25 @@ static int find_node(const struct agents *a, const char *name, struct end *ret, 
     return 0;
 }
 
+/* "PROJECT/SERVICE": its clusterIP.  -ENOENT: there is none. */
+static int find_service(const struct agents *a, const char *ref, struct end *ret)
+{
+    CLEANUP_FREE char *ns = xstrndup(ref, strcspn(ref, "/"));
+    CLEANUP(json_free) struct json *obj = NULL;
+    int r = agents_registry_get(a, "v1", "services", ns, ref + strlen(ns) + 1, &obj, NULL);
+    const char *ip = json_path_string(obj, "spec", "clusterIP", NULL);
+    if (r < 0 || !ip || ip4_parse(ip, &ret->ip) < 0) {
+        return -ENOENT;
+    }
+    ret->text = xasprintf("service %s %s", ref, ip);
+    return 0;
+}
+
 static int find_destination(const struct agents *a, const char *to, struct end *ret, struct err *e)
 {
     if (strchr(to, '/')) {
-        return find_pod(a, to, ret, e);
+        int r = find_pod(a, to, ret, e);
+        return r < 0 && find_service(a, to, ret) == 0 ? 0 : r;
     }
     if (ip4_parse(to, &ret->ip) == 0) {
         ret->text = xstrdup(to);
@@ -143,6 +158,21 @@ static void add_end(struct json *trace, const char *key, const struct end *x)
     }
 }
 
+static void add_target(struct strbuf *path, uint32_t dst, uint8_t proto, uint16_t port)
+{
+    strbuf_addf(path, "&dst=%s&proto=%s&dport=%u", IP4_TEXT(dst), explain_proto_name(proto), port);
+}
+
+/* What the first node made of a packet to a service. */
+static void get_endpoint(const struct json *half, uint32_t *dst, uint16_t *port)
+{
+    const struct json *service = json_get(half, "service");
+    const char *ip = json_path_string(service, "endpoint", NULL);
+    if (ip && ip4_parse(ip, dst) == 0) {
+        *port = (uint16_t) json_get_int_or(json_get(service, "endpointPort"), 0);
+    }
+}
+
 int trace_follow(struct agents *a, const struct trace_request *q, struct json **ret, struct err *e)
 {
     CLEANUP_END struct end from = {0}, to = {0};
@@ -158,17 +188,17 @@ int trace_follow(struct agents *a, const struct trace_request *q, struct json **
         json_set_int(trace, "port", q->port);
     }
     struct json *halves = json_ensure_array(trace, "halves"), *first = NULL, *second = NULL;
+    uint32_t dst = to.ip;
+    uint16_t port = q->port;
     struct explain_question eq = {.entry = MODEL_FROM_PORT,
                                   .src = from.ip,
                                   .dst = to.ip,
                                   .proto = q->proto,
                                   .dst_port = q->port};
-    CLEANUP_FREE char *tail = xasprintf("dst=%s&proto=%s&dport=%u", IP4_TEXT(to.ip),
-                                        explain_proto_name(q->proto), q->port);
     CLEANUP_STRBUF struct strbuf path = STRBUF_INIT;
     strbuf_adds(&path, "/v1/trace?pod=");
     http_escape(q->from, &path);
-    strbuf_addf(&path, "&%s", tail);
+    add_target(&path, dst, q->proto, port);
     if ((r = half(a, from.node, strbuf_cstr(&path), &eq, &first, e)) < 0) {
         return r;
     }
@@ -177,14 +207,18 @@ int trace_follow(struct agents *a, const struct trace_request *q, struct json **
     if (streq_null(json_path_string(model, "action", NULL), "tunnel")) {
         const char *node = json_path_string(model, "remoteNode", NULL);
         const char *vtep = json_path_string(first, "hostIP", NULL);
+        get_endpoint(first, &dst, &port);
+        eq.dst = dst;
+        eq.dst_port = port;
         eq.entry = MODEL_FROM_TUNNEL;
         eq.tunnel_id = (uint32_t) json_get_int_or(json_get(model, "vnid"), 0);
         if (!vtep || ip4_parse(vtep, &eq.outer_src) < 0) {
             return err_set(e, -EBADMSG, "the agent of %s does not say its address", from.node);
         }
         strbuf_reset(&path);
-        strbuf_addf(&path, "/v1/trace?from=tunnel&src=%s&vtep=%s&vnid=%u&%s", IP4_TEXT(from.ip),
-                    vtep, eq.tunnel_id, tail);
+        strbuf_addf(&path, "/v1/trace?from=tunnel&src=%s&vtep=%s&vnid=%u", IP4_TEXT(from.ip), vtep,
+                    eq.tunnel_id);
+        add_target(&path, dst, q->proto, port);
         if ((r = half(a, node ? node : "", strbuf_cstr(&path), &eq, &second, e)) < 0) {
             return r;
         }

@@ -10,7 +10,7 @@
 
 struct trace_request {
     const char *from; /* "PROJECT/POD" */
-    const char *to;   /* "PROJECT/POD", an address, or a node's name. */
+    const char *to;   /* "PROJECT/POD", "PROJECT/SERVICE", an address, or a node's name. */
     uint8_t proto;
     uint16_t port;
 };

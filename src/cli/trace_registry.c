@@ -10,6 +10,10 @@ struct registry {
     struct node_host_subnet *items;
     struct model_pod *known;
     size_t n_known;
+    struct json *service_objects, *slice_objects;
+    struct sdn_service **parsed;
+    struct model_service *services;
+    size_t n_services;
 };
 
 static void registry_done(struct registry *r)
@@ -21,6 +25,13 @@ static void registry_done(struct registry *r)
     free(r->net.remotes);
     free(r->items);
     free(r->known);
+    json_free(r->service_objects);
+    json_free(r->slice_objects);
+    for (size_t i = 0; i < r->n_services; i++) {
+        sdn_service_free(r->parsed[i]);
+    }
+    free(r->parsed);
+    free(r->services);
 }
 #define CLEANUP_REGISTRY __attribute__((cleanup(registry_done)))
 
@@ -117,6 +128,77 @@ static void make_pods(struct registry *r, const char *node)
     }
 }
 
+/* Of the slices those of the service. */
+static void join_slices(const struct registry *r, const char *ns, struct sdn_service *s)
+{
+    const struct json *list = json_get(r->slice_objects, "items");
+    CLEANUP_FREE struct sdn_slice **slices = xcalloc(json_count(list) + 1, sizeof *slices);
+    struct json *item;
+    size_t n = 0;
+    JSON_FOREACH (item, list) {
+        struct sdn_slice *slice = NULL;
+        if (!streq_null(json_path_string(item, "metadata", "namespace", NULL), ns) ||
+            sdn_slice_parse(item, &slice, NULL) < 0) {
+            continue;
+        }
+        if (slice->service && streq(slice->service, s->name)) {
+            slices[n++] = slice;
+        } else {
+            sdn_slice_unref(slice);
+        }
+    }
+    sdn_service_join(s, slices, n);
+    for (size_t i = 0; i < n; i++) {
+        sdn_slice_unref(slices[i]);
+    }
+}
+
+/* A registry without these kinds has none. */
+static void make_services(const struct agents *a, struct registry *r)
+{
+    agents_registry_get(a, "v1", "services", NULL, NULL, &r->service_objects, NULL);
+    agents_registry_get(a, "discovery.k8s.io/v1", "endpointslices", NULL, NULL, &r->slice_objects,
+                        NULL);
+    const struct json *list = json_get(r->service_objects, "items");
+    struct json *item;
+    r->parsed = xcalloc(json_count(list) + 1, sizeof *r->parsed);
+    r->services = xcalloc(json_count(list) + 1, sizeof *r->services);
+    JSON_FOREACH (item, list) {
+        const char *ns = json_path_string(item, "metadata", "namespace", NULL);
+        struct sdn_service *s = NULL;
+        if (sdn_service_parse(item, &s, NULL) < 0) {
+            continue;
+        }
+        join_slices(r, ns, s);
+        struct sdn_vnids v = project_vnids(r, ns);
+        r->parsed[r->n_services] = s;
+        r->services[r->n_services++] = (struct model_service){s, v.id, v.moving, v.also};
+    }
+}
+
+/* To some endpoint: which one only the switch can tell. */
+static struct model_verdict judge(const struct model_node *n, struct model_packet *p,
+                                  struct json *half)
+{
+    struct model_verdict v = model_judge(n, p);
+    struct json *service = v.service ? json_ensure_object(half, "service") : NULL;
+    if (service) {
+        explain_service(n, &v, service);
+    }
+    for (size_t i = 0; v.action == MODEL_TRANSLATE && i < v.service_port->n_backends; i++) {
+        const struct sdn_backend *b = &v.service_port->backends[i];
+        if (model_may_get(n, &v, b->endpoint->ip, b->port)) {
+            p->ip.dst = b->endpoint->ip;
+            p->ip.dst_port = b->port;
+            p->ip.translated = true;
+            json_set_string(service, "endpoint", IP4_TEXT(p->ip.dst));
+            json_set_int(service, "endpointPort", p->ip.dst_port);
+            v = model_judge(n, p);
+        }
+    }
+    return v;
+}
+
 static const char *node_at(const struct registry *r, uint32_t host_ip)
 {
     struct json *item;
@@ -155,8 +237,15 @@ int trace_from_registry(const struct agents *a, const char *node, struct explain
     }
     struct model_packet p;
     explain_packet(&r.net, q, &p);
-    struct model_verdict v = model_judge(&(struct model_node){&r.net, r.known, r.n_known}, &p);
+    make_services(a, &r);
+    struct model_node n = {.net = &r.net,
+                           .pods = r.known,
+                           .n_pods = r.n_known,
+                           .services = r.services,
+                           .n_services = r.n_services,
+                           .name = node};
     struct json *half = json_object(), *model = json_ensure_object(half, "model");
+    struct model_verdict v = judge(&n, &p, half);
     json_set_string(half, "node", node);
     json_set_string(half, "hostIP", IP4_TEXT(r.net.host_ip));
     json_set_string(model, "action", explain_action_name(v.action));

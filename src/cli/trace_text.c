@@ -125,6 +125,18 @@ static void render_half(const struct json *half, struct strbuf *out)
         render_steps(json_get(sw, "steps"), out);
     }
     const char *action = text_at(judge_of(half), "action");
+    const struct json *service = json_get(half, "service");
+    if (service) {
+        strbuf_addf(out, "  to service %s port %" PRId64, text_at(service, "name"),
+                    json_get_int_or(json_get(service, "port"), 0));
+        if (json_get(service, "endpoint")) {
+            strbuf_addf(out, ": endpoint %s:%" PRId64 ", one of %" PRId64,
+                        text_at(service, "endpoint"),
+                        json_get_int_or(json_get(service, "endpointPort"), 0),
+                        json_get_int_or(json_get(service, "endpoints"), 0));
+        }
+        strbuf_addc(out, '\n');
+    }
     if (streq(action, "tunnel")) {
         strbuf_addf(out, "  -> by the tunnel to %s (%s) with VNID %" PRId64 "\n",
                     text_at(model, "remoteNode"), text_at(model, "vtep"),

@@ -92,7 +92,7 @@ static bool publishes_all(const struct json *service)
 static const char *hostname_of(const struct json *service, const struct endpoint_pod *p)
 {
     return p->hostname && *p->hostname && streq_null(p->subdomain, obj_name(service)) ? p->hostname
-                                                                                       : NULL;
+                                                                                      : NULL;
 }
 
 static struct json *target_of(const struct endpoint_pod *p)

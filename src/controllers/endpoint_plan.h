@@ -17,7 +17,7 @@
 #define ENDPOINTS_MANAGER_LABEL "endpoints.kubernetes.io/managed-by"
 #define ENDPOINTS_MANAGER "endpoint-controller"
 #define TRIGGER_TIME_ANNOTATION "endpoints.kubernetes.io/last-change-trigger-time"
-#define SLICE_MAX 100     /* Endpoints in one. */
+#define SLICE_MAX 100      /* Endpoints in one. */
 #define ENDPOINTS_MAX 1000 /* Addresses in Endpoints; slices have them all. */
 
 /* What of a Pod matters here. */
@@ -28,8 +28,8 @@ struct endpoint_pod_port {
 };
 struct endpoint_pod {
     char *namespace, *name, *uid;
-    char *ip;              /* IPv4; NULL: none yet. */
-    char *node;            /* NULL: none. */
+    char *ip;   /* IPv4; NULL: none yet. */
+    char *node; /* NULL: none. */
     char *hostname, *subdomain;
     char **labels; /* "key=value", in order. */
     size_t n_labels;

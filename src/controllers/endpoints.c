@@ -114,9 +114,9 @@ static void name_kind(struct json *obj, const char *api_version, const char *kin
 
 static bool is_managed(const struct json *endpoints)
 {
-    return streq_null(json_path_string(endpoints, "metadata", "labels", ENDPOINTS_MANAGER_LABEL,
-                                       NULL),
-                      ENDPOINTS_MANAGER);
+    return streq_null(
+        json_path_string(endpoints, "metadata", "labels", ENDPOINTS_MANAGER_LABEL, NULL),
+        ENDPOINTS_MANAGER);
 }
 
 static void endpoints_written(void *ctx, struct work *w, int error, const char *text,
@@ -157,8 +157,8 @@ static void sync_endpoints(struct endpoints *e, struct work *w, const char *key)
     CLEANUP(json_free) struct json *plan = endpoints_plan(service, pods, n);
     free(pods);
     CLEANUP(json_free) struct json *next = have ? endpoints_apply_plan(have, plan) : NULL;
-    CLEANUP_FREE char *path = api_path("v1", "endpoints", obj_namespace(service),
-                                       have ? obj_name(service) : NULL, NULL);
+    CLEANUP_FREE char *path =
+        api_path("v1", "endpoints", obj_namespace(service), have ? obj_name(service) : NULL, NULL);
     if (!have) {
         work_request(w, "POST", path, plan, endpoints_written);
     } else if (next) {
@@ -473,8 +473,7 @@ struct endpoints *endpoints_new(struct loop *l, struct api_client *client)
     e->services = informer_new(client, l, "v1", "services", NULL, &service_ops, e);
     e->endpoints = informer_new(client, l, "v1", "endpoints", NULL, &endpoints_ops, e);
     e->pods = informer_new(client, l, "v1", "pods", NULL, &pod_ops, e);
-    e->slices =
-        informer_new(client, l, DISCOVERY_VERSION, "endpointslices", NULL, &slice_ops, e);
+    e->slices = informer_new(client, l, DISCOVERY_VERSION, "endpointslices", NULL, &slice_ops, e);
     return e;
 }
 

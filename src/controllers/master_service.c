@@ -123,7 +123,8 @@ static void add_address(struct json *subsets, uint32_t ip, uint16_t port)
 {
     struct json *s = NULL, *it, *a;
     JSON_FOREACH (it, subsets) {
-        if (json_get_int_or(json_path(json_at(json_get(it, "ports"), 0), "port", NULL), 0) == port) {
+        if (json_get_int_or(json_path(json_at(json_get(it, "ports"), 0), "port", NULL), 0) ==
+            port) {
             s = it;
         }
     }
@@ -154,10 +155,11 @@ static bool read_holder(const struct json *lease, int64_t now_ms, struct holder 
     const char *renewed = json_path_string(lease, "spec", "renewTime", NULL);
     const char *who = json_path_string(lease, "spec", "holderIdentity", NULL);
     const char *colon = who ? strrchr(who, ':') : NULL;
-    int64_t then, seconds = json_get_int_or(json_path(lease, "spec", "leaseDurationSeconds", NULL), 0);
+    int64_t then,
+        seconds = json_get_int_or(json_path(lease, "spec", "leaseDurationSeconds", NULL), 0);
     uint64_t port;
-    if (!colon || !renewed || time_parse(renewed, &then) < 0 ||
-        then + seconds * 1000 < now_ms || str_to_u64(colon + 1, UINT16_MAX, &port) < 0 || !port) {
+    if (!colon || !renewed || time_parse(renewed, &then) < 0 || then + seconds * 1000 < now_ms ||
+        str_to_u64(colon + 1, UINT16_MAX, &port) < 0 || !port) {
         return false;
     }
     CLEANUP_FREE char *ip = xstrndup(who, (size_t) (colon - who));

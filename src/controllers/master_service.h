@@ -12,7 +12,7 @@
 
 struct master_service_config {
     uint32_t service_ip; /* First address of the service network. */
-    uint32_t ip;         /* Ours, as nodes reach it; 0: only this host does, and there are no endpoints. */
+    uint32_t ip; /* Ours, as nodes reach it; 0: only this host does, and there are no endpoints. */
     uint16_t port;
     bool shared; /* There may be other masters. */
 };

@@ -99,8 +99,8 @@ uint32_t service_config_master_ip(const struct service_config *c, const char *bi
         return 0;
     }
     for (size_t i = 0; !ip && i < n; i++) {
-        ip = netconf_is_own_interface(nets[i].ifname) ||
-                      nets[i].addr >> 24 == 127 ? 0 : nets[i].addr;
+        ip = netconf_is_own_interface(nets[i].ifname) || nets[i].addr >> 24 == 127 ? 0
+                                                                                   : nets[i].addr;
     }
     return ip;
 }

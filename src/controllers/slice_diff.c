@@ -194,9 +194,8 @@ static struct json *steps_to_none(const struct json *const *have, size_t n,
             add_step(steps, "DELETE", json_clone(have[i]));
         } else if (json_count(json_get(have[0], "endpoints")) ||
                    differs_in_metadata(have[0], template)) {
-            struct slice s = {.had = have[0],
-                              .ports = json_get(have[0], "ports"),
-                              .endpoints = json_array()};
+            struct slice s = {
+                .had = have[0], .ports = json_get(have[0], "ports"), .endpoints = json_array()};
             add_step(steps, "PUT", updated(&s, template));
             json_free(s.endpoints);
         }

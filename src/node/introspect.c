@@ -26,7 +26,7 @@ struct question {
     struct introspect *i;
     struct http_exchange *x;
     struct json *answer; /* Of a trace, so far. */
-    struct model_verdict verdict;
+    struct explain_question asked;
 };
 
 static struct introspect_view view_of(const struct introspect *i)
@@ -170,7 +170,7 @@ static void traced(void *ctx, int error, const char *text)
 {
     struct question *q = ctx;
     struct introspect_view v = view_of(q->i);
-    introspect_trace_add(&v, q->answer, &q->verdict, error, text);
+    introspect_trace_add(&v, q->answer, &q->asked, error, text);
     answer_json(q->x, 200, q->answer);
     question_free(q);
 }
@@ -191,7 +191,8 @@ static void on_trace(struct introspect *i, struct http_exchange *x)
     }
     CLEANUP_STRBUF struct strbuf packet = STRBUF_INIT;
     struct question *q = question_new(i, x);
-    q->answer = introspect_trace(&v, &eq, &q->verdict, &packet);
+    q->answer = introspect_trace(&v, &eq, &packet);
+    q->asked = eq;
     datapath_trace(v.datapath, strbuf_cstr(&packet), traced, q);
 }
 

@@ -13,6 +13,7 @@
 #include "datapath/services/proxy.h"
 #include "node/pods.h"
 #include "node/resolver.h"
+#include "node/services.h"
 #include "sdn/model.h"
 #include "sdn/policy.h"
 
@@ -26,10 +27,10 @@ struct introspect_view {
     const struct sdn_network *net;
     struct datapath *datapath;
     struct host_proxy *host_proxy;
-    const struct services_watch *services;
     struct pods *pods;
     struct informer *subnets, *projects;
-    struct policy *policy;             /* The compiler, under ovs-networkpolicy. */
+    struct policy *policy; /* The compiler, under ovs-networkpolicy. */
+    struct services *services;
     size_t skipped;                    /* HostSubnets that cannot be used. */
     size_t switch_losses, host_losses; /* Since the start. */
     size_t master_losses;

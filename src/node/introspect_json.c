@@ -14,6 +14,7 @@
 struct names {
     struct smap by_cookie;       /* Owned texts; several objects are joined by ", ". */
     const struct policy *policy; /* Names its own flows; NULL: there are none. */
+    const struct service_flows *services;
 };
 
 static void cookie_key(uint64_t cookie, char out[32])
@@ -55,6 +56,7 @@ static void names_init(struct names *n, const struct introspect_view *v)
 {
     smap_init(&n->by_cookie, free);
     n->policy = v->policy;
+    n->services = v->services ? services_flows(v->services) : NULL;
     if (v->subnets) {
         informer_each(v->subnets, name_subnet, n);
     }
@@ -82,7 +84,8 @@ static const char *name_of(struct names *n, uint64_t cookie)
     cookie_key(group, key);
     const char *s = smap_get(&n->by_cookie, key);
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
-    if (!s && n->policy && policy_describe(n->policy, group, &text)) {
+    if (!s && ((n->policy && policy_describe(n->policy, group, &text)) ||
+               (n->services && service_flows_describe(n->services, group, &text)))) {
         smap_set(&n->by_cookie, key, strbuf_steal(&text));
         s = smap_get(&n->by_cookie, key);
     }
@@ -351,41 +354,88 @@ static void set_verdict(struct json *o, const struct introspect_view *v, struct 
     }
 }
 
-struct json *introspect_trace(const struct introspect_view *v, const struct explain_question *q,
-                              struct model_verdict *ret_verdict, struct strbuf *packet)
+/* The node as the model is asked about it. */
+struct asked {
+    struct sdn_network net;
+    struct model_pod *pods;
+    struct model_service *services;
+    struct model_node node;
+};
+
+static void asked_init(struct asked *a, const struct introspect_view *v)
 {
-    struct sdn_network net = *v->net;
     struct datapath_status s;
-    struct model_packet p;
-    struct names names;
     size_t n;
     datapath_get_status(v->datapath, &s);
-    net.refusal_meter = s.refusal_meter;
+    a->net = *v->net;
+    a->net.refusal_meter = s.refusal_meter;
     const struct dp_pod *const *pods = datapath_pods(v->datapath, &n);
-    CLEANUP_FREE struct model_pod *known = xcalloc(n + 1, sizeof *known);
+    a->pods = xcalloc(n + 1, sizeof *a->pods);
     for (size_t i = 0; i < n; i++) {
-        known[i] = (struct model_pod){.port = pods[i]->port_number,
-                                      .ip = pods[i]->ip,
-                                      .mac = pods[i]->mac,
-                                      .vnid = pods[i]->vnid,
-                                      .has_also = pods[i]->has_also,
-                                      .also_vnid = pods[i]->also_vnid};
+        a->pods[i] = (struct model_pod){.port = pods[i]->port_number,
+                                        .ip = pods[i]->ip,
+                                        .mac = pods[i]->mac,
+                                        .vnid = pods[i]->vnid,
+                                        .has_also = pods[i]->has_also,
+                                        .also_vnid = pods[i]->also_vnid};
     }
-    explain_packet(&net, q, &p);
-    explain_packet_text(&net, &p, packet);
-    *ret_verdict = model_judge(&(struct model_node){&net, known, n}, &p);
+    a->node =
+        (struct model_node){.net = &a->net, .pods = a->pods, .n_pods = n, .name = v->node_name};
+    a->node.n_services = services_for_model(v->services, &a->services);
+    a->node.services = a->services;
+}
 
-    names_init(&names, v);
+static void asked_done(struct asked *a)
+{
+    free(a->pods);
+    free(a->services);
+}
+#define CLEANUP_ASKED __attribute__((cleanup(asked_done)))
+
+struct json *introspect_trace(const struct introspect_view *v, const struct explain_question *q,
+                              struct strbuf *packet)
+{
+    struct model_packet p;
+    explain_packet(v->net, q, &p);
+    explain_packet_text(v->net, &p, packet);
     struct json *o = json_object();
     json_set_string(o, "node", v->node_name);
     json_set_string(o, "packet", strbuf_cstr(packet));
-    set_verdict(json_ensure_object(o, "model"), v, &names, ret_verdict);
-    names_done(&names);
     return o;
 }
 
+/* The model's verdict; of a packet to a service, on what it becomes by the endpoint of 't' (NULL: none is known). */
+static struct model_verdict judge(const struct introspect_view *v, const struct explain_question *q,
+                                  const struct ovstrace *t, struct json *answer)
+{
+    CLEANUP_ASKED struct asked a;
+    struct model_packet p;
+    asked_init(&a, v);
+    explain_packet(&a.net, q, &p);
+    struct model_verdict m = model_judge(&a.node, &p);
+    struct json *model = json_ensure_object(answer, "model");
+    if (m.service) {
+        explain_service(&a.node, &m, json_ensure_object(answer, "service"));
+    }
+    if (m.action == MODEL_TRANSLATE && t && explain_translation(t, &p.ip.dst, &p.ip.dst_port) &&
+        model_may_get(&a.node, &m, p.ip.dst, p.ip.dst_port)) {
+        struct json *service = json_get(answer, "service");
+        json_set_string(service, "endpoint", IP4_TEXT(p.ip.dst));
+        json_set_int(service, "endpointPort", p.ip.dst_port);
+        p.ip.translated = true;
+        m = model_judge(&a.node, &p);
+    }
+    struct names names;
+    names_init(&names, v);
+    set_verdict(model, v, &names, &m);
+    names_done(&names);
+    m.service = NULL; /* Not beyond 'a'. */
+    m.service_port = NULL;
+    return m;
+}
+
 void introspect_trace_add(const struct introspect_view *v, struct json *answer,
-                          const struct model_verdict *verdict, int error, const char *text)
+                          const struct explain_question *q, int error, const char *text)
 {
     CLEANUP(ovstrace_done) struct ovstrace t = {0};
     struct explain_outcome outcome;
@@ -397,6 +447,7 @@ void introspect_trace_add(const struct introspect_view *v, struct json *answer,
     } else if ((r = ovstrace_parse(text, v->bridge, &t, &e)) == 0) {
         r = explain_outcome(&t, &outcome, &e);
     }
+    struct model_verdict verdict = judge(v, q, r < 0 ? NULL : &t, answer);
     if (r < 0) {
         json_set_string(o, "error", e.text);
         json_set_bool(answer, "agreed", false);
@@ -422,5 +473,5 @@ void introspect_trace_add(const struct introspect_view *v, struct json *answer,
     bool by_policy = outcome.action == MODEL_DROP && (outcome.cause == MODEL_EGRESS_DENIED ||
                                                       outcome.cause == MODEL_INGRESS_DENIED ||
                                                       outcome.cause == MODEL_CONNECTION_DENIED);
-    json_set_bool(answer, "agreed", by_policy || explain_agrees(&outcome, verdict));
+    json_set_bool(answer, "agreed", by_policy || explain_agrees(&outcome, &verdict));
 }

@@ -18,9 +18,10 @@ struct json *introspect_flows(const struct introspect_view *v, const struct of_f
  * proto=NAME, and for ports dport=N, sport=N.  -EINVAL, or -ENOENT: no such pod here. */
 int introspect_question(const struct introspect_view *v, const struct http_exchange *x,
                         struct explain_question *ret, struct err *e);
-/* The model's half of the answer (owned), and in 'packet' what the switch is to be asked. */
+/* The answer (owned) so far, and in 'packet' what the switch is to be asked. */
 struct json *introspect_trace(const struct introspect_view *v, const struct explain_question *q,
-                              struct model_verdict *ret_verdict, struct strbuf *packet);
-/* The switch's half: its trace, or (error < 0) why there is none. */
+                              struct strbuf *packet);
+/* The switch's half, its trace, or (error < 0) why there is none; and the model's, with the endpoint that the switch
+ * chose for a service. */
 void introspect_trace_add(const struct introspect_view *v, struct json *answer,
-                          const struct model_verdict *verdict, int error, const char *text);
+                          const struct explain_question *q, int error, const char *text);

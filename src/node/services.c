@@ -33,7 +33,7 @@ struct idle {
     uint64_t asked_ms; /* 0: not yet. */
     struct list frames;
     size_t n;
-    const struct sdn_service *service; /* The watch's, until it says otherwise. */
+    char *namespace, *name;
 };
 
 struct services {
@@ -71,7 +71,7 @@ static struct idle *find_idle(const struct services *s, const struct sdn_service
 {
     struct idle *i;
     LIST_FOREACH (i, struct idle, link, &s->idle) {
-        if (i->service == service) {
+        if (streq(i->name, service->name) && streq(i->namespace, service->namespace)) {
             return i;
         }
     }
@@ -93,6 +93,8 @@ static void idle_free(struct services *s, struct idle *i)
         held_free(s, i, h);
     }
     list_remove(&i->link);
+    free(i->namespace);
+    free(i->name);
     free(i);
 }
 
@@ -113,17 +115,16 @@ static void update_idle(struct services *s, const struct sdn_service *old,
 {
     struct idle *i = old ? find_idle(s, old) : NULL;
     bool waits = is_waiting(now);
-    if (i && waits) {
-        i->service = now;
-    } else if (i) {
+    if (i && !waits) {
         if (now) {
             release(s, i);
         }
         s->stats.lost += now ? 0 : i->n;
         idle_free(s, i);
-    } else if (waits) {
+    } else if (!i && waits) {
         i = NEW(struct idle);
-        i->service = now;
+        i->namespace = xstrdup(now->namespace);
+        i->name = xstrdup(now->name);
         list_init(&i->frames);
         list_push_back(&s->idle, &i->link);
     }
@@ -208,17 +209,16 @@ static void ask_for_pods(struct services *s, struct idle *i, const struct sdn_se
     }
     i->asked_ms = now;
     s->stats.pods_asked++;
-    const struct sdn_service *v = i->service;
     char number[8];
     snprintf(number, sizeof number, "%u", p->port);
-    CLEANUP_FREE char *text = xasprintf("The service-port %s/%s:%s needs pods.", v->namespace,
-                                        v->name, p->name ? p->name : number);
+    CLEANUP_FREE char *text = xasprintf("The service-port %s/%s:%s needs pods.", i->namespace,
+                                        i->name, p->name ? p->name : number);
     CLEANUP(json_free) struct json *about = json_object();
     struct json *metadata = json_ensure_object(about, "metadata");
-    json_set_string(metadata, "name", v->name);
-    json_set_string(metadata, "namespace", v->namespace);
+    json_set_string(metadata, "name", i->name);
+    json_set_string(metadata, "namespace", i->namespace);
     recorder_event(s->recorder, "v1", "Service", about, EVENT_NORMAL, "NeedPods", text);
-    log_info("an idle service needs pods", "service=%s/%s", v->namespace, v->name);
+    log_info("an idle service needs pods", "service=%s/%s", i->namespace, i->name);
 }
 
 /* The oldest goes when there are too many: its sender has likely sent it again. */
@@ -254,7 +254,8 @@ void services_hold(struct services *s, uint32_t port, const uint8_t *frame, size
         return;
     }
     LIST_FOREACH (i, struct idle, link, &s->idle) {
-        const struct sdn_service_port *p = find_port(i->service, &t);
+        const struct sdn_service *service = services_watch_get(s->watch, i->namespace, i->name);
+        const struct sdn_service_port *p = service ? find_port(service, &t) : NULL;
         if (p) {
             keep(s, i, port, frame, size);
             ask_for_pods(s, i, p);
@@ -401,9 +402,31 @@ const struct service_flows *services_flows(const struct services *s)
     return s->flows;
 }
 
-const struct services_watch *services_of(const struct services *s)
+struct model_list {
+    const struct services *services;
+    struct model_service *list;
+    size_t n;
+};
+
+static void add_to_model(void *ctx, const struct sdn_service *v)
 {
-    return s->watch;
+    struct model_list *m = ctx;
+    const struct services *s = m->services;
+    struct sdn_vnids vnids = {.id = SDN_VNID_NOBODY};
+    struct err e = {0};
+    if (s->compares_vnids) {
+        s->ops->vnids(s->ctx, v->namespace, &vnids, &e);
+    }
+    m->list[m->n++] = (struct model_service){v, vnids.id, vnids.moving, vnids.also};
+}
+
+size_t services_for_model(const struct services *s, struct model_service **ret)
+{
+    struct model_list m = {.services = s};
+    m.list = xcalloc(services_watch_count(s->watch) + 1, sizeof *m.list);
+    services_watch_each(s->watch, add_to_model, &m);
+    *ret = m.list;
+    return m.n;
 }
 
 void services_get_stats(const struct services *s, struct services_stats *ret)

@@ -39,7 +39,8 @@ void services_project_changed(struct services *s, const char *project);
 void services_hold(struct services *s, uint32_t port, const uint8_t *frame, size_t size);
 
 const struct service_flows *services_flows(const struct services *s); /* For what it can tell. */
-const struct services_watch *services_of(const struct services *s);
+/* All, as the model wants them (sdn/model.h): '*ret' is owned, what it points to valid until the next change. */
+size_t services_for_model(const struct services *s, struct model_service **ret);
 
 struct services_stats {
     bool connected; /* To the server; what is known stays when not. */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sdn/explain.h"
 
+#include <stdio.h>
+#include <string.h>
+
 /* ---- words ---- */
 
 static const char *const causes[] = {
@@ -93,6 +96,42 @@ static const struct {
      "delivered: the pod's project moves from or to the sender's VNID"},
     {"isolation", PIPELINE_VNID, 100, "delivered: both ends have this VNID"},
     {"host", PIPELINE_BASE, 0, "handed to the host"},
+    {"service-address", PIPELINE_BASE, 300, "what the pod answers to itself is looked up"},
+    {"service-address", PIPELINE_BASE, 250, "to the service network: its connection is looked up"},
+    {"service-address", PIPELINE_BASE, 200, "to this node, which has the ports of services"},
+    {"service-address", PIPELINE_REMOTE, 200, "to a node, which has the ports of services"},
+    {"service-address", PIPELINE_SERVICE_ADDRESS, 200, "to an address that a service has"},
+    {"service-address", PIPELINE_BASE, 0, "to no address of services"},
+    {"service-node", PIPELINE_BASE, 300, "a part of a packet: its connection is looked up"},
+    {"service-node", PIPELINE_SERVICE, 200,
+     "to a port of the service: its connection is looked up"},
+    {"service-node", PIPELINE_BASE, 0, "to no port of a service"},
+    {"service-state", PIPELINE_BASE, 300, "of a connection to a service, and has its endpoint"},
+    {"service-state", PIPELINE_BASE, 0, "of no connection to a service yet"},
+    {"service", PIPELINE_SERVICE, 200, "to this service"},
+    {"service", PIPELINE_BASE, 0, "to no service"},
+    {"service-isolation", PIPELINE_BASE, 300, "the sender is global"},
+    {"service-isolation", PIPELINE_BASE, 200, "the service is of a global project"},
+    {"service-isolation", PIPELINE_SERVICE, 150, "its project moves from or to the sender's VNID"},
+    {"service-isolation", PIPELINE_VNID, 100, "sender and service have this VNID"},
+    {"service-affinity", PIPELINE_SERVICE, 100, "the sender has been at this endpoint"},
+    {"service-choice", PIPELINE_SERVICE, 300, "where the sender has been before"},
+    {"service-choice", PIPELINE_BASE, 200, "the only endpoint"},
+    {"service-choice", PIPELINE_SERVICE_SPREAD, 110,
+     "one of the endpoints, by the sender's address"},
+    {"service-choice", PIPELINE_SERVICE_SPREAD, 100, "one of the endpoints, by the sender's port"},
+    {"service-endpoint", PIPELINE_SERVICE, 100, "this endpoint becomes the destination"},
+    {"service-translated", PIPELINE_POD, 100, "the pod is its own endpoint"},
+    {"service-translated", PIPELINE_BASE, 0, "goes on to its endpoint"},
+    {"answer", PIPELINE_BASE, 300, "a part of a packet: maybe a service's answer"},
+    {"answer", PIPELINE_BASE, 200, "an error: maybe about a packet to a service"},
+    {"answer", PIPELINE_SERVICE_ENDPOINT, 100,
+     "of an endpoint: its source becomes the service, if it answers that"},
+    {"answer", PIPELINE_BASE, 0, "no answer of a service"},
+    {"deliver", PIPELINE_BASE, 0, "out of the pod's port"},
+    {"to-itself", PIPELINE_BASE, 0, "from a source that is nobody's, so that the answer leaves it"},
+    {"turn", PIPELINE_BASE, 0, "back to where it came from"},
+    {"from-itself", PIPELINE_BASE, 100, "the answer gets the service's address"},
 };
 
 /* Of the flows that policies make; whose they are, policy_describe tells. */
@@ -214,6 +253,7 @@ int explain_outcome(const struct ovstrace *t, struct explain_outcome *ret, struc
         const char *table;
         enum model_action action;
     } ends[] = {{"arp-reply", MODEL_ANSWER},
+                {"turn", MODEL_DELIVER},
                 {"remote", MODEL_TUNNEL},
                 {"local", MODEL_DELIVER},
                 {"host", MODEL_HOST}};
@@ -230,17 +270,40 @@ int explain_outcome(const struct ovstrace *t, struct explain_outcome *ret, struc
                : 0;
 }
 
+bool explain_translation(const struct ovstrace *t, uint32_t *ret_ip, uint16_t *ret_port)
+{
+    static const char head[] = "nat(dst=";
+    for (size_t i = 0; i < t->n; i++) {
+        const char *at = strstr(t->steps[i].actions, head);
+        char ip[16], port[8];
+        uint64_t number;
+        if (at && sscanf(at + sizeof head - 1, "%15[0-9.]:%7[0-9]", ip, port) == 2 &&
+            str_to_u64(port, UINT16_MAX, &number) == 0 && ip4_parse(ip, ret_ip) == 0) {
+            *ret_port = (uint16_t) number;
+            return true;
+        }
+    }
+    return false;
+}
+
 bool explain_agrees(const struct explain_outcome *o, const struct model_verdict *v)
 {
     return o->action == v->action && o->cause == v->cause;
 }
 
+void explain_service(const struct model_node *n, const struct model_verdict *v, struct json *o)
+{
+    const struct sdn_service *s = v->service->service;
+    const struct sdn_service_port *p = v->service_port;
+    json_set(o, "name", json_stringf("%s/%s", s->namespace, s->name));
+    json_set_int(o, "port", p->port);
+    json_set_int(o, "endpoints", (int64_t) model_endpoints(n, v));
+}
+
 const char *explain_action_name(enum model_action a)
 {
-    static const char *const names[] = {[MODEL_DROP] = "drop",
-                                        [MODEL_DELIVER] = "deliver",
-                                        [MODEL_HOST] = "host",
-                                        [MODEL_TUNNEL] = "tunnel",
-                                        [MODEL_ANSWER] = "answer"};
+    static const char *const names[] = {
+        [MODEL_DROP] = "drop",     [MODEL_DELIVER] = "deliver", [MODEL_HOST] = "host",
+        [MODEL_TUNNEL] = "tunnel", [MODEL_ANSWER] = "answer",   [MODEL_TRANSLATE] = "translate"};
     return names[a];
 }

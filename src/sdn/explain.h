@@ -34,8 +34,13 @@ struct explain_outcome {
 };
 /* -EBADMSG: no step of ours. */
 int explain_outcome(const struct ovstrace *t, struct explain_outcome *ret, struct err *e);
+/* The endpoint that the packet got for a service; false: it is to none, or got none. */
+bool explain_translation(const struct ovstrace *t, uint32_t *ret_ip, uint16_t *ret_port);
 /* Whether switch and model say the same. */
 bool explain_agrees(const struct explain_outcome *o, const struct model_verdict *v);
+
+/* Says in 'o' which service a verdict is about ("name", "port", "endpoints": how many). */
+void explain_service(const struct model_node *n, const struct model_verdict *v, struct json *o);
 
 const char *explain_action_name(enum model_action a); /* "deliver" */
 /* "tcp" and so on to its number; "icmp" 1.  -EINVAL names what there is. */

@@ -2,6 +2,7 @@
 #include "sdn/model.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 static const char *const cause_names[] = {
     [MODEL_NOT_DROPPED] = "",
@@ -220,6 +221,150 @@ static struct model_verdict route(const struct model_node *n, const struct model
     return to_host(n, p);
 }
 
+/* ---- services ---- */
+
+/* Of nobody in particular: "this" network and host, link-local, groups. */
+static bool is_special(uint32_t ip)
+{
+    return ip >> 24 == 0 || ip >> 24 == 127 || ip >> 16 == 0xa9fe || ip >> 29 == 7;
+}
+
+/* Backends that new connections get; owned.  Nobody may make the tunnels' port of a packet. */
+static size_t backends(const struct model_node *n, const struct model_verdict *v,
+                       const struct sdn_backend ***ret)
+{
+    const struct sdn_service *s = v->service->service;
+    bool local = s->internal_local && !v->any_node;
+    size_t all = sdn_service_choose(s, v->service_port, local ? n->name : NULL, ret), used = 0;
+    for (size_t i = 0; i < all; i++) {
+        bool tunnel =
+            v->service_port->protocol == MODEL_PROTO_UDP && (*ret)[i]->port == n->net->vxlan_port;
+        if (!tunnel && !is_special((*ret)[i]->endpoint->ip)) {
+            (*ret)[used++] = (*ret)[i];
+        }
+    }
+    return used;
+}
+
+bool model_may_get(const struct model_node *n, const struct model_verdict *v, uint32_t ip,
+                   uint16_t port)
+{
+    const struct sdn_backend **list = NULL;
+    size_t count = backends(n, v, &list);
+    bool found = false;
+    for (size_t i = 0; i < count; i++) {
+        found |= list[i]->endpoint->ip == ip && list[i]->port == port;
+    }
+    free(list);
+    return found;
+}
+
+size_t model_endpoints(const struct model_node *n, const struct model_verdict *v)
+{
+    const struct sdn_backend **list = NULL;
+    size_t count = backends(n, v, &list);
+    free(list);
+    return count;
+}
+
+static bool is_node_address(const struct sdn_network *net, uint32_t ip)
+{
+    for (size_t i = 0; i < net->n_remotes; i++) {
+        if (net->remotes[i].host_ip == ip && takes_part(net, &net->remotes[i])) {
+            return true;
+        }
+    }
+    return ip == net->host_ip || ip == sdn_gateway(net);
+}
+
+/* An address beside the clusterIP, where it is not somebody else's. */
+static bool has_external_ip(const struct sdn_network *net, const struct sdn_service *s, uint32_t ip)
+{
+    for (size_t i = 0; i < s->n_external_ips; i++) {
+        if (s->external_ips[i] == ip) {
+            return !is_special(ip) && !in_cluster(net, ip) && !is_service(net, ip);
+        }
+    }
+    return false;
+}
+
+/* The service and port that the packet's destination is; false: none. */
+static bool find_service(const struct model_node *n, const struct model_packet *p,
+                         struct model_verdict *v)
+{
+    bool has_ports = (p->ip.proto == 6 || p->ip.proto == MODEL_PROTO_UDP) && !p->ip.later_fragment;
+    for (size_t i = 0; has_ports && i < n->n_services; i++) {
+        const struct sdn_service *s = n->services[i].service;
+        for (size_t k = 0; s->cluster_ip && k < s->n_ports; k++) {
+            const struct sdn_service_port *port = &s->ports[k];
+            bool own = p->ip.dst == s->cluster_ip && is_service(n->net, p->ip.dst) &&
+                       p->ip.dst_port == port->port;
+            bool other = (p->ip.dst_port == port->port && has_external_ip(n->net, s, p->ip.dst)) ||
+                         (port->node_port && p->ip.dst_port == port->node_port &&
+                          is_node_address(n->net, p->ip.dst));
+            if (port->protocol == p->ip.proto && (own || other)) {
+                v->service = &n->services[i];
+                v->service_port = port;
+                v->any_node = !own;
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool is_external(const struct model_node *n, uint32_t ip)
+{
+    for (size_t i = 0; i < n->n_services; i++) {
+        const struct sdn_service *s = n->services[i].service;
+        if (s->cluster_ip && has_external_ip(n->net, s, ip)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool model_asks_services(const struct model_node *n, const struct model_packet *p)
+{
+    struct model_verdict v;
+    bool fragment =
+        p->ip.later_fragment && (is_node_address(n->net, p->ip.dst) || is_external(n, p->ip.dst));
+    return p->entry == MODEL_FROM_PORT && !p->ip.translated &&
+           (is_service(n->net, p->ip.dst) || p->ip.dst == SDN_ITSELF_IP || fragment ||
+            find_service(n, p, &v));
+}
+
+/* A new connection of a pod to a service; '*ret' is its verdict.  False: it is for something else. */
+static bool judge_service(const struct model_node *n, const struct model_packet *p, uint32_t vnid,
+                          struct model_verdict *ret)
+{
+    struct model_verdict v = {0};
+    if (p->ip.dst == SDN_ITSELF_IP) {
+        /* Answers of a pod to itself are looked up; what is no answer is nothing. */
+        *ret = drop(MODEL_SERVICE_INVALID);
+        return true;
+    }
+    if (!find_service(n, p, &v)) {
+        *ret = refuse(n, p, MODEL_SERVICE_NOT_AVAILABLE);
+        return is_service(n->net, p->ip.dst);
+    }
+    const struct model_service *s = v.service;
+    bool allowed = sdn_vnid_may_reach(vnid, s->vnid) ||
+                   (s->has_also && sdn_vnid_may_reach(vnid, s->also_vnid));
+    if (sdn_plugin_compares_vnids(n->net->plugin) && !allowed) {
+        *ret = drop(MODEL_SERVICE_FOREIGN);
+    } else if (model_endpoints(n, &v)) {
+        v.action = MODEL_TRANSLATE;
+        *ret = v;
+        return true;
+    } else {
+        *ret = refuse(n, p, s->service->idle ? MODEL_SERVICE_IDLE : MODEL_SERVICE_NO_ENDPOINTS);
+    }
+    ret->service = v.service;
+    ret->service_port = v.service_port;
+    return true;
+}
+
 /* ---- IP, by where it comes from ---- */
 
 static struct model_verdict ip_from_port(const struct model_node *n, const struct model_packet *p)
@@ -234,13 +379,22 @@ static struct model_verdict ip_from_port(const struct model_node *n, const struc
     if (!mac_equal(p->eth_src, from->mac) || p->ip.src != from->ip) {
         return drop(MODEL_SPOOFED_SOURCE);
     }
+    uint32_t vnid = sdn_effective_vnid(n->net, from->vnid);
+    struct model_verdict v;
+    if (!p->ip.translated && judge_service(n, p, vnid, &v)) {
+        return v;
+    }
+    if (p->ip.translated && p->ip.dst == from->ip) {
+        return (struct model_verdict){
+            .action = MODEL_DELIVER, .port = from->port, .eth_dst = from->mac, .to_itself = true};
+    }
     if (is_denied_answer(n, p)) {
         return drop(MODEL_CONNECTION_DENIED);
     }
     if (!policy_allows(n, p, MODEL_EGRESS)) {
         return drop(MODEL_EGRESS_DENIED);
     }
-    return route(n, p, sdn_effective_vnid(n->net, from->vnid));
+    return route(n, p, vnid);
 }
 
 static struct model_verdict ip_from_tunnel(const struct model_node *n, const struct model_packet *p)

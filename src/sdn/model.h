@@ -9,6 +9,7 @@
 
 #include "sdn/model_policy.h"
 #include "sdn/network.h"
+#include "sdn/service.h"
 
 struct model_pod {
     uint32_t port; /* Which is the pod's alone. */
@@ -19,13 +20,24 @@ struct model_pod {
     uint32_t also_vnid;
 };
 
-/* The caller owns the network and the array; they must outlive the struct. */
+/* A service and the VNIDs of its project; no two have an address and port in common. */
+struct model_service {
+    const struct sdn_service *service;
+    uint32_t vnid;
+    bool has_also; /* The project moves: packets of 'also_vnid' may go there, too. */
+    uint32_t also_vnid;
+};
+
+/* The caller owns the network and the arrays; they must outlive the struct. */
 struct model_node {
     const struct sdn_network *net;
     const struct model_pod *pods;
     size_t n_pods;
     const struct model_policies
         *policies; /* Under ovs-networkpolicy; its endpoints include 'pods'. */
+    const struct model_service *services;
+    size_t n_services;
+    const char *name; /* Of the node, for traffic policies; NULL: none is asked. */
 };
 
 enum model_entry {
@@ -64,6 +76,7 @@ struct model_packet {
             enum model_connection connection;
             bool denied;         /* A packet of the connection was denied after it was made. */
             bool later_fragment; /* Not the beginning of its packet: ports are 0. */
+            bool translated;     /* To a service before; the destination is an endpoint of it. */
         } ip;
         struct { /* MODEL_ETH_ARP */
             uint16_t op;
@@ -79,6 +92,9 @@ enum model_action {
     MODEL_HOST,    /* Out of tun0. */
     MODEL_TUNNEL,  /* To 'remote' with 'tunnel_id'. */
     MODEL_ANSWER,  /* ARP, to where the question came from. */
+    /* A pod's new connection to a service gets an endpoint of it (model_may_get) for destination; what then becomes of
+     * it is that packet's verdict. */
+    MODEL_TRANSLATE,
 };
 
 /* Why a packet is dropped; in the order in which they are found. */
@@ -113,18 +129,32 @@ enum model_cause {
 struct model_verdict {
     enum model_action action;
     enum model_cause cause; /* MODEL_NOT_DROPPED unless dropped. */
-    bool refused;           /* Dropped, and an honest pod hears of it (ICMP). */
-    uint32_t port;          /* MODEL_DELIVER, and MODEL_ANSWER of a pod's question. */
+    bool refused;       /* Dropped, and an honest pod hears of it (ICMP), or the agent keeps it. */
+    uint32_t port;      /* MODEL_DELIVER, and MODEL_ANSWER of a pod's question. */
     uint32_t remote;    /* Outer destination of MODEL_TUNNEL, and of MODEL_ANSWER by the tunnel. */
     uint32_t tunnel_id; /* Likewise. */
     struct mac eth_dst; /* With which the packet leaves; as it came when it goes by the tunnel. */
     /* MODEL_ANSWER: this address ... is to be had at this one. */
     uint32_t answer_ip;
     struct mac answer_mac;
+    bool
+        to_itself; /* MODEL_DELIVER: by a service, as if from the gateway's link and a source that is nobody's. */
+    /* MODEL_TRANSLATE, and drops by a service. */
+    const struct model_service *service;
+    const struct sdn_service_port *service_port;
+    bool any_node; /* Its endpoints of all nodes are meant. */
 };
 
 /* 'n->net' has a local subnet, inside one of its cluster networks. */
 struct model_verdict model_judge(const struct model_node *n, const struct model_packet *p);
+
+/* Whether the address and port can be what MODEL_TRANSLATE makes the destination. */
+bool model_may_get(const struct model_node *n, const struct model_verdict *v, uint32_t ip,
+                   uint16_t port);
+/* How many of them there are. */
+size_t model_endpoints(const struct model_node *n, const struct model_verdict *v);
+/* Whether the packet of a pod is looked up among the connections to services. */
+bool model_asks_services(const struct model_node *n, const struct model_packet *p);
 
 /* "vnid-mismatch"; "" for MODEL_NOT_DROPPED. */
 const char *model_cause_name(enum model_cause c);

@@ -20,7 +20,9 @@ enum sdn_plugin { SDN_SUBNET, SDN_MULTITENANT, SDN_NETWORKPOLICY };
 #define SDN_VNID_NOBODY 1u
 #define SDN_MAX_CLUSTER_NETWORKS 16
 #define SDN_VXLAN_PORT 4789
-#define SDN_VXLAN_OVERHEAD 50 /* Outer Ethernet, IPv4, UDP and VXLAN headers. */
+/* The source that a pod sees when it reaches itself by a service: link-local (RFC 3927), and nobody's. */
+#define SDN_ITSELF_IP 0xa9fea904u /* 169.254.169.4 */
+#define SDN_VXLAN_OVERHEAD 50     /* Outer Ethernet, IPv4, UDP and VXLAN headers. */
 
 /* The ids of a project.  While it moves from one to another its pods take both, so that nodes need not
  * change at the same moment (docs/allocation.md). */

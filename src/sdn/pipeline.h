@@ -45,7 +45,6 @@ enum pipeline_kind {
     PIPELINE_SERVICE_ADDRESS = 11,
     PIPELINE_SERVICE_ENDPOINT = 12,
     PIPELINE_SERVICE_SPREAD = 13,
-    PIPELINE_SERVICE_MOVE = 14,
 };
 static inline uint64_t pipeline_cookie(enum pipeline_kind kind, uint64_t id)
 {
@@ -92,16 +91,15 @@ void pipeline_vnid(const struct sdn_network *n, uint32_t vnid, struct of_flow_li
 
 /* ---- services, in pipeline_services.c ---- */
 
-/* A source that pods see when they reach themselves by a service: link-local (RFC 3927), and nobody's. */
-#define PIPELINE_ITSELF_IP 0xa9fea904u /* 169.254.169.4 */
 /* More endpoints of one port than this are not used on one node. */
 #define PIPELINE_MAX_ENDPOINTS 4096
 
 uint64_t pipeline_service_cookie(const char *ns, const char *name); /* From a hash of both. */
-/* One service with a clusterIP, of this VNID: a flow for the clusterIP and two for each other address of each port, and
- * one for each endpoint of each port (two with session affinity).  'node': whose name the traffic policies mean. */
-void pipeline_service(const struct sdn_network *n, const struct sdn_service *s, uint32_t vnid,
-                      const char *node, struct of_flow_list *out);
+/* One service with a clusterIP, of a project with these VNIDs: a flow for the clusterIP and two for each other address of
+ * each port, one for each endpoint of each port (two with session affinity), and one while the project moves.  'node':
+ * whose name the traffic policies mean. */
+void pipeline_service(const struct sdn_network *n, const struct sdn_service *s,
+                      const struct sdn_vnids *v, const char *node, struct of_flow_list *out);
 /* One flow: some service has this address, other than its clusterIP. */
 static inline uint64_t pipeline_service_address_cookie(uint32_t ip)
 {
@@ -110,8 +108,9 @@ static inline uint64_t pipeline_service_address_cookie(uint32_t ip)
 void pipeline_service_address(uint32_t ip, struct of_flow_list *out);
 /* Whether 'ip' may be such an address: not of a pod, of the service network or of a group. */
 bool pipeline_is_external(const struct sdn_network *n, uint32_t ip);
-/* Whether an endpoint may have this port: not the tunnels', for what NAT makes of it other nodes would trust. */
-bool pipeline_may_serve(const struct sdn_network *n, uint8_t proto, uint16_t port);
+/* Whether that may be an endpoint: not at the tunnels' port, for what NAT makes of it other nodes would trust, and with
+ * the address of a single host. */
+bool pipeline_may_serve(const struct sdn_network *n, uint8_t proto, const struct sdn_backend *b);
 /* Answers of an endpoint; a flow for each protocol. */
 static inline uint64_t pipeline_service_endpoint_cookie(uint32_t ip, uint16_t port)
 {
@@ -125,14 +124,6 @@ static inline uint64_t pipeline_service_spread_cookie(uint8_t proto, uint32_t en
     return pipeline_cookie(PIPELINE_SERVICE_SPREAD, (uint64_t) proto << 32 | endpoints);
 }
 void pipeline_service_spread(uint8_t proto, uint32_t endpoints, struct of_flow_list *out);
-/* A project moves: senders of 'also' reach its services, too.  None where VNIDs are not compared. */
-static inline uint64_t pipeline_service_move_cookie(const struct sdn_vnids *v)
-{
-    return pipeline_cookie(PIPELINE_SERVICE_MOVE, (uint64_t) v->id << 24 | v->also);
-}
-void pipeline_service_move(const struct sdn_network *n, const struct sdn_vnids *v,
-                           struct of_flow_list *out);
-
 /* Flows that the switch made itself, and those that ended but for the connections that still need them: they expire. */
 bool pipeline_expires(const struct of_flow *f);
 /* How long a flow of this cookie stays after nobody wants it, for such connections; 0: not at all. */

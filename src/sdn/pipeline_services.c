@@ -49,7 +49,7 @@ static void base_address(const struct sdn_network *n, struct of_flow_list *out)
 {
     struct of_builder b;
     base_begin(&b, SERVICE_ADDRESS, 300);
-    of_match_ip_dst(&b, pipeline_address(PIPELINE_ITSELF_IP));
+    of_match_ip_dst(&b, pipeline_address(SDN_ITSELF_IP));
     of_act_ct_nat(&b, CT_ITSELF_ZONE, FROM_ITSELF);
     of_end_into(&b, out);
     if (n->service.len) {
@@ -155,7 +155,7 @@ static void base_itself(const struct sdn_network *n, struct of_flow_list *out)
 {
     struct of_builder b;
     base_begin(&b, TO_ITSELF, 0);
-    of_act_ct_nat_src(&b, CT_ITSELF_ZONE, PIPELINE_ITSELF_IP, TURN);
+    of_act_ct_nat_src(&b, CT_ITSELF_ZONE, SDN_ITSELF_IP, TURN);
     of_end_into(&b, out);
 
     base_begin(&b, TURN, 0);
@@ -204,30 +204,22 @@ void pipeline_pod_services(const struct pipeline_pod *p, struct of_flow_list *ou
     pipeline_end_goto(&b, TO_ITSELF, out);
 }
 
-void pipeline_service_move(const struct sdn_network *n, const struct sdn_vnids *v,
-                           struct of_flow_list *out)
+/* Of this network or host alone, or of a group (RFC 6890). */
+static bool is_special(uint32_t ip)
 {
-    if (!v->moving || v->also == SDN_VNID_NOBODY || v->id == SDN_VNID_GLOBAL ||
-        !sdn_plugin_compares_vnids(n->plugin)) {
-        return;
+    static const struct ip4_prefix never[] = {
+        {0, 8}, {0x7f000000, 8}, {0xa9fe0000, 16}, {0xe0000000, 3}};
+    bool special = false;
+    for (size_t i = 0; i < ARRAY_SIZE(never); i++) {
+        special |= prefix_contains(never[i], ip);
     }
-    struct of_builder b;
-    pipeline_begin_ip(&b, SERVICE_ISOLATION, 150, pipeline_service_move_cookie(v));
-    of_match_reg(&b, REG_SERVICE_VNID, v->id);
-    if (v->also != SDN_VNID_GLOBAL) {
-        of_match_reg(&b, REG_SRC_VNID, v->also);
-    }
-    pipeline_end_goto(&b, SERVICE_CHOICE, out);
+    return special;
 }
 
 bool pipeline_is_external(const struct sdn_network *n, uint32_t ip)
 {
-    static const struct ip4_prefix never[] = {
-        {0, 8}, {0x7f000000, 8}, {0xa9fe0000, 16}, {0xe0000000, 3}};
-    for (size_t i = 0; i < ARRAY_SIZE(never); i++) {
-        if (prefix_contains(never[i], ip)) {
-            return false;
-        }
+    if (is_special(ip)) {
+        return false;
     }
     for (size_t i = 0; i < n->n_cluster; i++) {
         if (prefix_contains(n->cluster[i], ip)) {
@@ -237,9 +229,9 @@ bool pipeline_is_external(const struct sdn_network *n, uint32_t ip)
     return !n->service.len || !prefix_contains(n->service, ip);
 }
 
-bool pipeline_may_serve(const struct sdn_network *n, uint8_t proto, uint16_t port)
+bool pipeline_may_serve(const struct sdn_network *n, uint8_t proto, const struct sdn_backend *b)
 {
-    return proto != IP_UDP || port != n->vxlan_port;
+    return !is_special(b->endpoint->ip) && (proto != IP_UDP || b->port != n->vxlan_port);
 }
 
 void pipeline_service_address(uint32_t ip, struct of_flow_list *out)
@@ -364,7 +356,8 @@ struct front {
     const struct sdn_service *service;
     const struct sdn_service_port *port;
     uint64_t cookie;
-    uint32_t vnid, id; /* REG_SERVICE_PORT */
+    uint32_t vnid;
+    uint32_t id; /* REG_SERVICE_PORT */
     const struct sdn_backend **backends;
     uint32_t n;
     struct of_flow_list *out;
@@ -452,7 +445,7 @@ static void choose(struct front *f, const char *node)
     size_t n = sdn_service_choose(f->service, f->port, node, &f->backends);
     f->n = 0;
     for (size_t i = 0; i < n && f->n < PIPELINE_MAX_ENDPOINTS; i++) {
-        if (pipeline_may_serve(f->net, f->port->protocol, f->backends[i]->port)) {
+        if (pipeline_may_serve(f->net, f->port->protocol, f->backends[i])) {
             f->backends[f->n++] = f->backends[i];
         }
     }
@@ -492,12 +485,32 @@ static void other_addresses(const struct front *f)
     }
 }
 
-void pipeline_service(const struct sdn_network *n, const struct sdn_service *s, uint32_t vnid,
-                      const char *node, struct of_flow_list *out)
+/* The project moves: senders with its other VNID reach the service, too. */
+static void moving(const struct sdn_network *n, const struct sdn_service *s,
+                   const struct sdn_vnids *v, uint64_t cookie, struct of_flow_list *out)
+{
+    if (!v->moving || v->also == SDN_VNID_NOBODY || v->id == SDN_VNID_GLOBAL ||
+        !sdn_plugin_compares_vnids(n->plugin)) {
+        return;
+    }
+    struct of_builder b;
+    pipeline_begin_ip(&b, SERVICE_ISOLATION, 150, cookie);
+    of_match_reg(&b, REG_SERVICE, s->cluster_ip);
+    of_match_reg(&b, REG_SERVICE_VNID, v->id);
+    if (v->also != SDN_VNID_GLOBAL) {
+        of_match_reg(&b, REG_SRC_VNID, v->also);
+    }
+    pipeline_end_goto(&b, SERVICE_CHOICE, out);
+}
+
+void pipeline_service(const struct sdn_network *n, const struct sdn_service *s,
+                      const struct sdn_vnids *v, const char *node, struct of_flow_list *out)
 {
     if (!s->cluster_ip) {
         return;
     }
+    uint64_t cookie = pipeline_service_cookie(s->namespace, s->name);
+    moving(n, s, v, cookie, out);
     for (size_t i = 0; i < s->n_ports; i++) {
         const struct sdn_service_port *p = &s->ports[i];
         if (p->protocol != SDN_TCP && p->protocol != SDN_UDP) {
@@ -506,8 +519,8 @@ void pipeline_service(const struct sdn_network *n, const struct sdn_service *s, 
         struct front f = {.net = n,
                           .service = s,
                           .port = p,
-                          .cookie = pipeline_service_cookie(s->namespace, s->name),
-                          .vnid = vnid,
+                          .cookie = cookie,
+                          .vnid = v->id,
                           .id = (uint32_t) p->protocol << 16 | p->port,
                           .out = out};
         choose(&f, s->internal_local ? node : NULL);

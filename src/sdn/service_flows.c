@@ -101,11 +101,9 @@ static void unuse(struct service_flows *f, const struct use *u)
     }
 }
 
-static void shared_flows(const struct service_flows *f, const struct shared *s,
-                         struct of_flow_list *out)
+static void shared_flows(const struct shared *s, struct of_flow_list *out)
 {
     uint64_t id = s->cookie & 0xffffffffffffu;
-    struct sdn_vnids v = {.id = (uint32_t) (id >> 24), .moving = true, .also = id & 0xffffff};
     switch (kind_of(s->cookie)) {
     case PIPELINE_SERVICE_ADDRESS:
         pipeline_service_address((uint32_t) id, out);
@@ -114,11 +112,8 @@ static void shared_flows(const struct service_flows *f, const struct shared *s,
         pipeline_service_endpoint((uint32_t) (id >> 16), (uint16_t) id, s->uses[TCP] > 0,
                                   s->uses[UDP] > 0, out);
         break;
-    case PIPELINE_SERVICE_SPREAD:
-        pipeline_service_spread((uint8_t) (id >> 32), (uint32_t) id, out);
-        break;
     default:
-        pipeline_service_move(&f->net, &v, out);
+        pipeline_service_spread((uint8_t) (id >> 32), (uint32_t) id, out);
     }
 }
 
@@ -130,7 +125,7 @@ void service_flows_flush(struct service_flows *f)
         struct of_flow_list l = {0};
         bool gone = !s->uses[TCP] && !s->uses[UDP];
         if (!gone) {
-            shared_flows(f, s, &l);
+            shared_flows(s, &l);
         }
         hand_out(f, s->cookie, &l);
         if (gone) {
@@ -189,7 +184,7 @@ static void use_spread(struct service_flows *f, const struct sdn_service *s,
     const struct sdn_backend **backends = NULL;
     size_t n = sdn_service_choose(s, p, node, &backends), used = 0;
     for (size_t i = 0; i < n; i++) {
-        used += pipeline_may_serve(&f->net, p->protocol, backends[i]->port);
+        used += pipeline_may_serve(&f->net, p->protocol, backends[i]);
     }
     free(backends);
     used = MIN(used, PIPELINE_MAX_ENDPOINTS);
@@ -198,8 +193,7 @@ static void use_spread(struct service_flows *f, const struct sdn_service *s,
     }
 }
 
-static void collect_uses(struct service_flows *f, const struct sdn_service *s,
-                         const struct sdn_vnids *v, struct uses *u)
+static void collect_uses(struct service_flows *f, const struct sdn_service *s, struct uses *u)
 {
     for (size_t i = 0; i < s->n_external_ips; i++) {
         if (pipeline_is_external(&f->net, s->external_ips[i])) {
@@ -223,9 +217,6 @@ static void collect_uses(struct service_flows *f, const struct sdn_service *s,
                         p->protocol == SDN_UDP ? UDP : TCP);
             }
         }
-    }
-    if (v && v->moving && sdn_plugin_compares_vnids(f->net.plugin)) {
-        add_use(u, pipeline_service_move_cookie(v), TCP);
     }
 }
 
@@ -257,6 +248,7 @@ static void remove_record(struct service_flows *f, const char *key)
 void service_flows_set(struct service_flows *f, const struct sdn_service *s,
                        const struct sdn_vnids *v)
 {
+    static const struct sdn_vnids nobody = {.id = SDN_VNID_NOBODY};
     CLEANUP_FREE char *key = xasprintf("%s/%s", s->namespace, s->name);
     if (!s->cluster_ip) {
         remove_record(f, key);
@@ -265,9 +257,9 @@ void service_flows_set(struct service_flows *f, const struct sdn_service *s,
     struct record *r = get_record(f, key, pipeline_service_cookie(s->namespace, s->name));
     struct of_flow_list l = {0};
     struct uses u = {0};
-    pipeline_service(&f->net, s, v ? v->id : SDN_VNID_NOBODY, f->node, &l);
+    pipeline_service(&f->net, s, v ? v : &nobody, f->node, &l);
     hand_out(f, r->cookie, &l);
-    collect_uses(f, s, v, &u);
+    collect_uses(f, s, &u);
     replace_uses(f, r, &u);
 }
 
@@ -344,10 +336,6 @@ bool service_flows_describe(const struct service_flows *f, uint64_t cookie, stru
         return true;
     case PIPELINE_SERVICE_SPREAD:
         strbuf_addf(out, "services with %u endpoints", (unsigned) id);
-        return true;
-    case PIPELINE_SERVICE_MOVE:
-        strbuf_addf(out, "services of a project that moves between VNID %u and %u",
-                    (unsigned) (id & 0xffffff), (unsigned) (id >> 24));
         return true;
     default:
         return false;

@@ -3,8 +3,7 @@
  *
  * Services come in one by one, as services_watch (client/services.h) tells them; service_flows_flush then hands out the
  * groups of flows (pipeline.h) that changed.  A service has a group; what several need (an address beside the clusterIP,
- * an endpoint's answers, the spreading over so many endpoints, a project that moves) has one of its own, and is
- * counted.  Of a service only that is kept.  Equal services make equal flows, whatever was before.  Not thread-safe. */
+ * an endpoint's answers, the spreading over so many endpoints) has one of its own, and is counted.  Of a service only that is kept.  Equal services make equal flows, whatever was before.  Not thread-safe. */
 #pragma once
 
 #include "sdn/pipeline.h"

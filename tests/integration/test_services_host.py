@@ -146,7 +146,7 @@ def outside_route(s, prefix, node):
 def metrics(lab, node):
     """What the agent says of its proxy; {} while it does not answer."""
     r = run(["curl", "-s", "--unix-socket", lab.node(node)["agentSocket"], "http://agent/metrics"], check=False)
-    return {k: float(v) for k, v in re.findall(r"^(tenet_proxy_\w+) (\S+)$", r.stdout, re.M)}
+    return {k: float(v) for k, v in re.findall(r"^(tenet_\w+) (\S+)$", r.stdout, re.M)}
 
 
 def test_cluster_ip_from_the_hosts(services):
@@ -344,11 +344,11 @@ def test_the_api_away_changes_nothing(services):
     services.lab.cmd("master", "stop")
     try:
         wait_for("the agent to see it",
-                 lambda: metrics(services.lab, "node1").get("tenet_proxy_api_connected") == 0)
+                 lambda: metrics(services.lab, "node1").get("tenet_node_services_connected") == 0)
         assert services.names("node1", f"{ip}:80") == {"a"}
     finally:
         services.lab.cmd("master", "start")
-    wait_for("the master again", lambda: metrics(services.lab, "node1").get("tenet_proxy_api_connected") == 1)
+    wait_for("the master again", lambda: metrics(services.lab, "node1").get("tenet_node_services_connected") == 1)
 
 
 # ---- userspace ----

@@ -14,7 +14,9 @@ void refuse_packet(struct ovs_dp *o, const struct of_packet_in *p)
         return;
     }
     struct refusal_sender s = {pod->ip, pod->mac, sdn_gateway(&o->net)};
-    uint8_t frame[REFUSAL_SIZE_MAX];
+    /* Sent with what is left of it as padding: when Open vSwitch's own tracker (3.1) translates what an ICMP error
+     * quotes, it writes to where a whole TCP header would have its checksum, whether that is in the packet or not. */
+    uint8_t frame[REFUSAL_SIZE_MAX] = {0};
     size_t size = refusal_make(&s, code, p->data, p->size, frame);
     if (!size) {
         return;
@@ -23,7 +25,7 @@ void refuse_packet(struct ovs_dp *o, const struct of_packet_in *p)
         o->refusals_suppressed++;
         return;
     }
-    of_packet_to(o->of, p->in_port, frame, size);
+    of_packet_to(o->of, p->in_port, frame, sizeof frame);
     o->refusals_sent++;
     log_debug("packet refused", "pod=%s/%s cause=%s", pod->pod_namespace, pod->pod_name,
               model_cause_name(pipeline_cause(p->table, p->cookie)));

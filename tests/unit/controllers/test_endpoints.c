@@ -38,19 +38,21 @@ static struct endpoint_pod *pod(const char *text)
     return endpoint_pod_new(v);
 }
 
-#define POD(name, ip, ready, more)                                                              \
-    "{\"metadata\":{\"namespace\":\"red\",\"name\":\"" name "\",\"uid\":\"u-" name              \
-    "\",\"labels\":{\"app\":\"web\",\"v\":\"1\"}},\"spec\":{\"nodeName\":\"n1\",\"containers\":[{"   \
+#define POD(name, ip, ready, more)                                                                 \
+    "{\"metadata\":{\"namespace\":\"red\",\"name\":\"" name "\",\"uid\":\"u-" name                 \
+    "\",\"labels\":{\"app\":\"web\",\"v\":\"1\"}},\"spec\":{\"nodeName\":\"n1\",\"containers\":[{" \
     "\"name\":\"c\",\"ports\":[{\"name\":\"http\",\"containerPort\":8080,\"protocol\":\"TCP\"}]}]" \
-    "},\"status\":{\"phase\":\"Running\",\"podIP\":\"" ip                                       \
-    "\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"" ready                                \
+    "},\"status\":{\"phase\":\"Running\",\"podIP\":\"" ip                                          \
+    "\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"" ready                                   \
     "\",\"lastTransitionTime\":\"2026-01-01T00:00:05Z\"}]" more "}}"
 
-#define SERVICE                                                                             \
-    "{\"metadata\":{\"namespace\":\"red\",\"name\":\"web\",\"uid\":\"s\",\"labels\":{\"team\":\"a\"" \
-    "},\"creationTimestamp\":\"2026-01-01T00:00:01Z\"},\"spec\":{\"clusterIP\":\"172.30.0.9\"," \
-    "\"selector\":{\"app\":\"web\"},\"ports\":[{\"name\":\"a\",\"port\":80,\"protocol\":\"TCP\"," \
-    "\"targetPort\":\"http\"},{\"name\":\"b\",\"port\":81,\"protocol\":\"UDP\",\"targetPort\":53}]}}"
+#define SERVICE                                                                                    \
+    "{\"metadata\":{\"namespace\":\"red\",\"name\":\"web\",\"uid\":\"s\",\"labels\":{\"team\":"    \
+    "\"a\""                                                                                        \
+    "},\"creationTimestamp\":\"2026-01-01T00:00:01Z\"},\"spec\":{\"clusterIP\":\"172.30.0.9\","    \
+    "\"selector\":{\"app\":\"web\"},\"ports\":[{\"name\":\"a\",\"port\":80,\"protocol\":\"TCP\","  \
+    "\"targetPort\":\"http\"},{\"name\":\"b\",\"port\":81,\"protocol\":\"UDP\",\"targetPort\":53}" \
+    "]}}"
 
 static void expect(struct json *got, const char *want_text)
 {
@@ -154,21 +156,23 @@ static void a_pod_has_a_name_below_its_headless_service(void **unused)
 static void endpoints_made_by_hand_are_mirrored(void **unused)
 {
     CLEANUP(json_free)
-    struct json *service = parse("{\"metadata\":{\"name\":\"x\",\"namespace\":\"red\"},\"spec\":{}}");
+    struct json *service =
+        parse("{\"metadata\":{\"name\":\"x\",\"namespace\":\"red\"},\"spec\":{}}");
     CLEANUP(json_free)
-    struct json *ep = parse(
-        "{\"metadata\":{\"name\":\"x\",\"namespace\":\"red\",\"uid\":\"e\"},\"subsets\":[{"
-        "\"addresses\":[{\"ip\":\"80.1.2.3\",\"hostname\":\"h\"},{\"ip\":\"2001:db8::1\"}],"
-        "\"notReadyAddresses\":[{\"ip\":\"80.1.2.4\"}],\"ports\":[{\"port\":443}]}]}");
+    struct json *ep =
+        parse("{\"metadata\":{\"name\":\"x\",\"namespace\":\"red\",\"uid\":\"e\"},\"subsets\":[{"
+              "\"addresses\":[{\"ip\":\"80.1.2.3\",\"hostname\":\"h\"},{\"ip\":\"2001:db8::1\"}],"
+              "\"notReadyAddresses\":[{\"ip\":\"80.1.2.4\"}],\"ports\":[{\"port\":443}]}]}");
     assert_true(service_mirrors(service, ep));
     assert_false(service_mirrors(NULL, ep));
     CLEANUP(json_free) struct json *groups = slices_plan_mirror(ep);
-    expect(groups,
-           "[{\"addressType\":\"IPv4\",\"ports\":[{\"name\":\"\",\"protocol\":\"TCP\",\"port\":443}]"
-           ",\"endpoints\":[{\"addresses\":[\"80.1.2.3\"],\"conditions\":{\"ready\":true},"
-           "\"hostname\":\"h\"},{\"addresses\":[\"80.1.2.4\"],\"conditions\":{\"ready\":false}}]},{"
-           "\"addressType\":\"IPv6\",\"ports\":[{\"name\":\"\",\"protocol\":\"TCP\",\"port\":443}],"
-           "\"endpoints\":[{\"addresses\":[\"2001:db8::1\"],\"conditions\":{\"ready\":true}}]}]");
+    expect(
+        groups,
+        "[{\"addressType\":\"IPv4\",\"ports\":[{\"name\":\"\",\"protocol\":\"TCP\",\"port\":443}]"
+        ",\"endpoints\":[{\"addresses\":[\"80.1.2.3\"],\"conditions\":{\"ready\":true},"
+        "\"hostname\":\"h\"},{\"addresses\":[\"80.1.2.4\"],\"conditions\":{\"ready\":false}}]},{"
+        "\"addressType\":\"IPv6\",\"ports\":[{\"name\":\"\",\"protocol\":\"TCP\",\"port\":443}],"
+        "\"endpoints\":[{\"addresses\":[\"2001:db8::1\"],\"conditions\":{\"ready\":true}}]}]");
     json_set_string(json_ensure_object(json_get(ep, "metadata"), "labels"), SLICE_SKIP_MIRROR_LABEL,
                     "true");
     assert_false(service_mirrors(service, ep));
@@ -205,7 +209,8 @@ static void apply(struct slices *s, const struct json *steps)
         const char *verb = json_path_string(step, "verb", NULL);
         const struct json *object = json_get(step, "object");
         s->writes++;
-        assert_true(json_count(json_get(object, "endpoints")) <= SLICE_MAX || streq(verb, "DELETE"));
+        assert_true(json_count(json_get(object, "endpoints")) <= SLICE_MAX ||
+                    streq(verb, "DELETE"));
         if (streq(verb, "POST")) {
             assert_true(s->n < MAX_SLICES);
             s->list[s->n] = json_clone(object);
@@ -253,7 +258,8 @@ static struct endpoint_pod *make_pod(unsigned i)
     CLEANUP_FREE char *text = xasprintf(
         "{\"metadata\":{\"namespace\":\"red\",\"name\":\"p%u\",\"uid\":\"u%u\",\"labels\":{\"app\":"
         "\"web\"}},\"spec\":{\"containers\":[{\"ports\":[{\"name\":\"http\",\"containerPort\":%u,"
-        "\"protocol\":\"TCP\"}]}]},\"status\":{\"podIP\":\"10.128.%u.%u\",\"conditions\":[{\"type\":"
+        "\"protocol\":\"TCP\"}]}]},\"status\":{\"podIP\":\"10.128.%u.%u\",\"conditions\":[{"
+        "\"type\":"
         "\"Ready\",\"status\":\"True\"}]}}",
         i, i, i % 5 ? 8080 : 9090, i / 200, i % 200 + 2);
     return pod(text);

@@ -93,6 +93,9 @@ static void verdict_text(const struct model_packet *p, const struct model_verdic
         }
         strbuf_adds(ret, MAC_TEXT(v->eth_dst));
         break;
+    case MODEL_TRANSLATE:
+        strbuf_addf(ret, "endpoint of %s", v->service->service->name);
+        break;
     }
     assert_int_equal(v->cause, MODEL_NOT_DROPPED);
 }

@@ -1,0 +1,590 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Services as pods see them: by every kind of address, from everywhere, under each plug-in; endpoints that come and
+go under load; what keeps to one endpoint; idle ones.  Services and EndpointSlices are made by hand, so that each test
+says what there is; test_services_host.py asks the same of the host and of the outside."""
+import collections
+import ipaddress
+import json
+import time
+
+import pytest
+
+from lab import TENET, environment, run, wait_for
+from traffic import ECHO, TALKER, finish, start
+
+PLUGINS = ["redhat/openshift-ovs-subnet", "redhat/openshift-ovs-multitenant", "redhat/openshift-ovs-networkpolicy"]
+PORT = 8080
+ITSELF = "169.254.169.4"  # the source that a pod sees when it reaches itself
+
+# Answers who it is and who asked, over TCP and UDP.
+SERVER = """
+import socket, sys, threading
+me, port = sys.argv[1], int(sys.argv[2])
+def tcp():
+    s = socket.socket()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind(("0.0.0.0", port))
+    s.listen(256)
+    ready.release()
+    while True:
+        c, peer = s.accept()
+        c.sendall(f"{me} {peer[0]}".encode())
+        c.close()
+def udp():
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.bind(("0.0.0.0", port))
+    ready.release()
+    while True:
+        data, peer = s.recvfrom(65536)
+        s.sendto(f"{me} {peer[0]}".encode(), peer)
+ready = threading.Semaphore(0)
+for f in (tcp, udp):
+    threading.Thread(target=f, daemon=True).start()
+ready.acquire()
+ready.acquire()
+print("ready", flush=True)
+threading.Event().wait()
+"""
+
+# Tries each "proto:address:port:times"; prints a list of answers, or of errors, for each.
+CLIENT = """
+import errno, json, socket, sys
+def once(proto, end, timeout):
+    s = socket.socket(socket.AF_INET, socket.SOCK_STREAM if proto == "tcp" else socket.SOCK_DGRAM)
+    s.settimeout(timeout)
+    try:
+        s.connect(end)
+        if proto == "udp":
+            s.send(b"?")
+        return s.recv(64).decode()
+    except socket.timeout:
+        return "timeout"
+    except OSError as e:
+        return errno.errorcode.get(e.errno, str(e))
+    finally:
+        s.close()
+for target in sys.argv[2:]:
+    proto, ip, port, times = target.split(":")
+    print(json.dumps([once(proto, (ip, int(port)), float(sys.argv[1])) for _ in range(int(times))]), flush=True)
+"""
+
+# New connections all the time, until it is told to end; a line for each change of what came of them.
+STORM = """
+import json, signal, socket, sys, time
+end = (sys.argv[1], int(sys.argv[2]))
+counts, errors, stop = {}, [], False
+def told(*a):
+    global stop
+    stop = True
+signal.signal(signal.SIGTERM, told)
+def snapshot(*a):
+    print(json.dumps([counts, errors]), flush=True)
+signal.signal(signal.SIGUSR1, snapshot)
+print("ready", flush=True)
+while not stop:
+    try:
+        s = socket.create_connection(end, 5)
+        who = s.recv(64).decode().split()
+        s.close()
+        if who:
+            counts[who[0]] = counts.get(who[0], 0) + 1
+        else:
+            errors.append("closed")
+    except OSError as e:
+        errors.append(str(e))
+    time.sleep(0.001)
+snapshot()
+"""
+
+# One UDP socket; prints who answers whenever that changes.
+UDP_TALKER = """
+import socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(0.2)
+s.connect((sys.argv[1], int(sys.argv[2])))
+last = None
+print("ready", flush=True)
+while True:
+    try:
+        s.send(b"?")
+        who = s.recv(64).decode().split()[0]
+        if who != last:
+            print(who, flush=True)
+            last = who
+        time.sleep(0.01)
+    except OSError:
+        pass
+"""
+
+
+class Services:
+    """A lab of two nodes with servers in pods of two projects, and the services that a test makes."""
+
+    def __init__(self, make_lab, plugin):
+        self.plugin = plugin
+        self.lab = make_lab("sv", nodes=2, plugin=plugin)
+        self.lab.project("red")
+        self.lab.project("blue")
+        self.a, self.b = self.lab.pod("red/a", "node1", {"app": "a"}), self.lab.pod("red/b", "node1", {"app": "b"})
+        self.c = self.lab.pod("red/c", "node2", {"app": "c"})
+        self.x = self.lab.pod("blue/x", "node1", {"app": "x"})
+        self.nodes = {n["name"]: n["hostIP"] for n in self.lab.status()["nodes"]}
+        self.servers = {p.ip: start(p.popen, SERVER, p.ip, PORT) for p in (self.a, self.b, self.c, self.x)}
+        self.made = []
+        self.next = 10
+
+    def stop(self):
+        for s in self.servers.values():
+            s.kill()
+            s.communicate()
+
+    def apply(self, *objects):
+        self.lab.kubectl("apply", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List",
+                                                               "items": list(objects)}))
+
+    def service(self, name, endpoints, ns="red", **spec):
+        """A service of one TCP and one UDP port 80; returns its clusterIP once node1 serves it."""
+        ip = f"172.30.0.{self.next}"
+        self.next += 1
+        ports = [{"name": p.lower(), "protocol": p, "port": 80, "targetPort": PORT} for p in ("TCP", "UDP")]
+        if spec.get("type") == "NodePort":
+            for i, port in enumerate(ports):
+                port["nodePort"] = 30000 + 2 * self.next + i
+        annotations = spec.pop("annotations", {})
+        spec = {"clusterIP": ip, "ports": ports, **spec}
+        self.apply({"apiVersion": "v1", "kind": "Service",
+                    "metadata": {"name": name, "namespace": ns, "annotations": annotations}, "spec": spec})
+        self.made.append((name, ns))
+        self.endpoints(name, endpoints, ns)
+        self.applied(ip)
+        return ip
+
+    def node_ports(self, name, ns="red"):
+        return {p["name"]: p["nodePort"] for p in self.lab.object("service", name, "-n", ns)["spec"]["ports"]}
+
+    def endpoints(self, name, endpoints, ns="red", port=PORT):
+        """'endpoints': pods, addresses, or what a slice says of one."""
+        def one(e):
+            if isinstance(e, dict):
+                return e
+            return {"addresses": [getattr(e, "ip", e)], "conditions": {"ready": True},
+                    "nodeName": getattr(e, "node", None)}
+        self.apply({"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
+                    "metadata": {"name": f"{name}-t", "namespace": ns,
+                                 "labels": {"kubernetes.io/service-name": name}},
+                    "ports": [{"name": p.lower(), "protocol": p, "port": port} for p in ("TCP", "UDP")],
+                    "endpoints": [one(e) for e in endpoints]})
+
+    def flows_of(self, text, node="node1"):
+        return [f for f in self.lab.flows(node) if text in f]
+
+    def applied(self, ip):
+        for node in self.nodes:
+            wait_for(f"{node} to serve {ip}", lambda n=node: self.flows_of(f"nw_dst={ip},", n))
+
+    def translates(self, ip, endpoint, node="node1"):
+        return [f for f in self.flows_of(f"nat(dst={endpoint}:", node)
+                if f"reg8=0x{int(ipaddress.ip_address(ip)):x}," in f]
+
+    def tries(self, pod, *targets, timeout=3.0):
+        """For each "proto:address:port:times" a list of answers: (who, whom they saw) or an error."""
+        out = pod.ns(["/usr/bin/python3", "-c", CLIENT, str(timeout), *targets], timeout=300).stdout
+        return [[tuple(x.split()) if " " in x else x for x in json.loads(line)] for line in out.splitlines()]
+
+    def who(self, pod, *targets, **kw):
+        """For each target who answered, each once; an error is in it as well."""
+        return [{x[0] if isinstance(x, tuple) else x for x in answers}
+                for answers in self.tries(pod, *targets, **kw)]
+
+    def clean(self):
+        for name, ns in self.made:
+            self.lab.kubectl("delete", "--ignore-not-found", "--wait=false", "-n", ns, "service", name)
+            self.lab.kubectl("delete", "--ignore-not-found", "--wait=false", "-n", ns, "endpointslice", f"{name}-t")
+        self.made = []
+
+    def metrics(self, node="node1"):
+        sock = f"/run/tenet/lab/{self.lab.name}/nodes/{node}/run/agent.sock"
+        text = self.lab.ns(node, ["curl", "-s", "--unix-socket", sock, "http://x/metrics"]).stdout
+        return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in text.splitlines()
+                if line and not line.startswith("#")}
+
+    def drops(self, cause, node="node1"):
+        return self.metrics(node)[f'tenet_node_drops_total{{cause="{cause}"}}']
+
+
+@pytest.fixture(scope="module")
+def labs(make_lab):
+    made = {}
+
+    def get(plugin):
+        if plugin not in made:
+            made[plugin] = Services(make_lab, plugin)
+        return made[plugin]
+
+    yield get
+    for s in made.values():
+        s.stop()
+        s.lab.down(check=False)
+
+
+@pytest.fixture(params=PLUGINS, ids=lambda p: p.rsplit("-", 1)[1])
+def any_plugin(labs, request):
+    s = labs(request.param)
+    yield s
+    s.clean()
+
+
+@pytest.fixture
+def one(labs):
+    """Where the plug-in does not matter, the one that isolates."""
+    s = labs(PLUGINS[1])
+    yield s
+    s.clean()
+
+
+def test_every_kind_of_address_from_everywhere(any_plugin):
+    s = any_plugin
+    pods = [s.a, s.b, s.c]
+    ip = s.service("web", pods, type="NodePort", externalIPs=["192.0.2.80"])
+    port = s.node_ports("web")
+    addresses = [(ip, {"tcp": 80, "udp": 80}), ("192.0.2.80", {"tcp": 80, "udp": 80}),
+                 (s.nodes["node1"], port), (s.nodes["node2"], port)]
+    targets = [f"{proto}:{address}:{ports[proto]}:24" for address, ports in addresses for proto in ("tcp", "udp")]
+    everybody = {p.ip for p in pods}
+    for client in (s.a, s.c):
+        for target, answers in zip(targets, s.tries(client, *targets)):
+            assert {x[0] for x in answers} == everybody, (client, target, answers)
+            # The true source, but of what a pod sends to itself.
+            seen = {x[1] for x in answers if x[0] != client.ip}
+            assert seen == {client.ip}, (client, target, answers)
+            assert {x[1] for x in answers if x[0] == client.ip} == {ITSELF}, (client, target, answers)
+    # Another project: by no address where projects are apart.
+    short = [t.rsplit(":", 1)[0] + ":1" for t in targets]
+    answered = s.who(s.x, *short, timeout=0.7 if "multitenant" in s.plugin else 3)
+    if "multitenant" in s.plugin:
+        assert answered == [{"timeout"}] * len(short)
+        assert s.drops("service-of-other-project") > 0
+    else:
+        assert set().union(*answered) <= everybody and not [x for x in answered if len(x) != 1], answered
+
+
+def test_nothing_there_is_said_at_once(any_plugin):
+    s = any_plugin
+    ip = s.service("none", [])
+    assert s.who(s.a, f"tcp:{ip}:80:1", f"udp:{ip}:80:1", f"tcp:{ip}:81:1", "tcp:172.30.9.9:80:1") == \
+        [{"ECONNREFUSED"}] * 4
+    assert s.drops("service-without-endpoints") >= 2 and s.drops("service-not-available") >= 2
+    # An endpoint of a subnet that no node has: the error names the address that the pod knows.
+    s.endpoints("none", ["10.128.250.9"])
+    wait_for("the endpoint", lambda: s.translates(ip, "10.128.250.9"))
+    assert s.who(s.a, f"tcp:{ip}:80:1") == [{"EHOSTUNREACH"}]
+    # The tunnels' port is nobody's: what NAT makes of such a packet other nodes would trust.
+    s.endpoints("none", [s.nodes["node2"]], port=4789)
+    wait_for("the other port", lambda: [f for f in s.translates(ip, s.nodes["node2"]) if ":4789" in f])
+    assert s.who(s.a, f"udp:{ip}:80:1") == [{"ECONNREFUSED"}]
+
+
+def test_endpoints_outside_the_cluster(any_plugin):
+    s = any_plugin
+    host = start(lambda argv, **kw: s.lab.ns_popen("node2", argv, **kw), SERVER, "node2", "9090")
+    try:
+        ip = s.service("outside", [])
+        s.endpoints("outside", [s.nodes["node2"]], port=9090)
+        wait_for("the endpoint", lambda: s.translates(ip, s.nodes["node2"]))
+        assert s.who(s.a, f"tcp:{ip}:80:3", f"udp:{ip}:80:3") == [{"node2"}] * 2
+        if "multitenant" in s.plugin:
+            assert s.who(s.x, f"tcp:{ip}:80:1", timeout=0.7) == [{"timeout"}]
+    finally:
+        host.kill()
+        host.communicate()
+
+
+def test_new_connections_are_spread_evenly(one):
+    s = one
+    for pods in ([s.a, s.b], [s.a, s.b, s.c]):
+        ip = s.service(f"even{len(pods)}", pods)
+        for proto in ("tcp", "udp"):
+            answers = s.tries(s.a, f"{proto}:{ip}:80:300")[0]
+            counts = collections.Counter(x[0] for x in answers)
+            assert set(counts) == {p.ip for p in pods}, counts
+            # 300 throws of a fair die: six standard deviations are never seen.
+            n, p = 300, 1 / len(pods)
+            assert all(abs(k - n * p) < 6 * (n * p * (1 - p)) ** 0.5 for k in counts.values()), counts
+
+
+def test_affinity_keeps_to_an_endpoint_while_it_is_there(one):
+    s = one
+    ip = s.service("sticky", [s.a, s.b, s.c], sessionAffinity="ClientIP",
+                   sessionAffinityConfig={"clientIP": {"timeoutSeconds": 300}})
+    first = s.who(s.a, f"tcp:{ip}:80:20")[0]
+    assert len(first) == 1
+    s.lab.cmd("node", "restart", "node1")  # an agent's end changes nothing of it
+    assert s.who(s.a, f"tcp:{ip}:80:10")[0] == first
+    rest = [p for p in (s.a, s.b, s.c) if p.ip not in first]
+    s.endpoints("sticky", rest)
+    wait_for("the endpoint to be gone", lambda: not s.translates(ip, *first))
+    second = wait_for("another endpoint", lambda: s.who(s.a, f"tcp:{ip}:80:1")[0] - first)
+    assert s.who(s.a, f"tcp:{ip}:80:20")[0] == second
+    assert len(s.who(s.b, f"udp:{ip}:80:20")[0]) == 1
+
+
+def test_traffic_policy_local(one):
+    s = one
+    ip = s.service("near", [s.a, s.c], type="NodePort", internalTrafficPolicy="Local")
+    port = s.node_ports("near")["tcp"]
+    assert s.who(s.b, f"tcp:{ip}:80:12", f"tcp:{s.nodes['node1']}:{port}:24") == [{s.a.ip}, {s.a.ip, s.c.ip}]
+    assert s.who(s.c, f"tcp:{ip}:80:12") == [{s.c.ip}]
+
+
+def test_terminating_endpoints_serve_when_no_other_is_left(one):
+    s = one
+    ip = s.service("leaving", [s.b, s.c])
+    ending = {"addresses": [s.b.ip], "conditions": {"ready": False, "serving": True, "terminating": True}}
+    s.endpoints("leaving", [ending, s.c])
+    wait_for("only the other to be used", lambda: not s.translates(ip, s.b.ip))
+    assert s.who(s.a, f"tcp:{ip}:80:12") == [{s.c.ip}]
+    s.endpoints("leaving", [ending])
+    wait_for("the last to be used", lambda: s.translates(ip, s.b.ip))
+    assert wait_for("it to answer", lambda: s.who(s.a, f"tcp:{ip}:80:6") == [{s.b.ip}])
+
+
+def tenet(s, *args, **kw):
+    env = environment()
+    env["KUBECONFIG"] = s.lab.kubeconfig
+    return run([TENET, *args], env=env, **kw)
+
+
+def storm_counts(p):
+    p.send_signal(10)  # SIGUSR1
+    return json.loads(p.stdout.readline())
+
+
+def test_endpoint_removed_under_load(one):
+    s = one
+    ip = s.service("load", [s.b, s.c])
+    talk = start(s.b.popen, ECHO, 9100)
+    storm = start(s.a.popen, STORM, ip, 80)
+    try:
+        wait_for("connections to both", lambda: len(storm_counts(storm)[0]) == 2)
+        for _ in range(3):
+            s.endpoints("load", [s.c])
+            wait_for("the endpoint to be gone", lambda: not s.translates(ip, s.b.ip))
+
+            def quiet():
+                before = storm_counts(storm)[0]
+                wait_for("more connections", lambda: storm_counts(storm)[0][s.c.ip] > before[s.c.ip] + 50)
+                return storm_counts(storm)[0][s.b.ip] == before[s.b.ip]
+
+            wait_for("no connection to go there", quiet, 5)
+            # Now it dies, and nobody notices.
+            s.servers[s.b.ip].kill()
+            s.servers[s.b.ip].communicate()
+            before = storm_counts(storm)[0][s.c.ip]
+            wait_for("more connections", lambda: storm_counts(storm)[0][s.c.ip] > before + 100)
+            s.servers[s.b.ip] = start(s.b.popen, SERVER, s.b.ip, PORT)
+            s.endpoints("load", [s.b, s.c])
+            before = storm_counts(storm)[0][s.b.ip]
+            wait_for("connections to both", lambda: storm_counts(storm)[0][s.b.ip] > before)
+        counts, errors = json.loads(finish(storm)[1])
+        assert not errors, (errors[:5], len(errors), counts)
+    finally:
+        for p in (talk, storm):
+            p.kill()
+            p.communicate()
+
+
+def test_agent_restarted_under_load(one):
+    s = one
+    ip = s.service("calm", [s.a, s.b, s.c], sessionAffinity="ClientIP")
+    plain = s.service("calm2", [s.b, s.c])
+    echo = start(s.c.popen, ECHO, 9101)
+    s.service("talk", [])
+    s.endpoints("talk", [s.c], port=9101)
+    talk_ip = f"172.30.0.{s.next - 1}"
+    wait_for("the endpoint", lambda: s.translates(talk_ip, s.c.ip))
+    storm, talker = start(s.a.popen, STORM, plain, 80), start(s.a.popen, TALKER, talk_ip, 80)
+    try:
+        s.who(s.a, f"tcp:{ip}:80:1")
+        flows = s.lab.flows("node1")
+        for _ in range(3):
+            s.lab.cmd("node", "restart", "node1")
+        before = sum(storm_counts(storm)[0].values())
+        wait_for("more connections", lambda: sum(storm_counts(storm)[0].values()) > before + 50)
+        assert s.metrics()["tenet_node_flow_mods_total"] == 0
+        assert [f for f in s.lab.flows("node1")] == flows
+        errors = json.loads(finish(storm)[1])[1]
+        assert not errors, errors[:5]
+        code, out = finish(talker)
+        assert code == 0 and int(out) > 0, out
+    finally:
+        for p in (storm, talker, echo):
+            p.kill()
+            p.communicate()
+
+
+def test_open_connections_outlive_endpoint_and_service(one):
+    """An endpoint that gets no new connections any more, or whose service is gone, goes on with those it has."""
+    s = one
+    echo = start(s.c.popen, ECHO, 9102)
+    ip = s.service("open", [])
+    s.endpoints("open", [s.c], port=9102)
+    wait_for("the endpoint", lambda: s.translates(ip, s.c.ip))
+    talker = start(s.a.popen, TALKER, ip, 80)
+    try:
+        s.endpoints("open", [])
+        wait_for("the endpoint to be gone", lambda: not s.translates(ip, s.c.ip))
+        assert s.who(s.a, f"tcp:{ip}:80:1") == [{"ECONNREFUSED"}]
+        s.clean()
+        wait_for("the service to be gone", lambda: not s.flows_of(f"nw_dst={ip},"))
+        s.lab.cmd("node", "restart", "node1")
+        wait_for("the agent", lambda: s.metrics().get("tenet_node_ready") == 1)
+        assert s.flows_of("idle_timeout=") and talker.poll() is None
+        # Several hundred answers later than all this:
+        time.sleep(1)
+        code, out = finish(talker)
+        assert code == 0 and int(out) > 100, out
+    finally:
+        for p in (talker, echo):
+            p.kill()
+            p.communicate()
+
+
+def test_udp_goes_elsewhere_when_its_endpoint_ends(one):
+    s = one
+    ip = s.service("datagrams", [s.b, s.c])
+    talkers = [start(s.a.popen, UDP_TALKER, ip, 80) for _ in range(6)]
+    try:
+        first = [t.stdout.readline().strip() for t in talkers]
+        assert set(first) <= {s.b.ip, s.c.ip}
+        gone, stays = (s.b, s.c) if s.b.ip in first else (s.c, s.b)
+        s.endpoints("datagrams", [stays])
+        for t, who in zip(talkers, first):
+            if who == gone.ip:
+                assert t.stdout.readline().strip() == stays.ip
+        # Those of the other one were left alone: they never said anybody else.
+        assert s.metrics()["tenet_node_services_udp_ended_total"] > 0
+        for t, who in zip(talkers, first):
+            t.kill()
+            rest = t.stdout.read().split()
+            assert who == gone.ip or rest == [], rest
+    finally:
+        for t in talkers:
+            t.kill()
+            t.communicate()
+
+
+def test_policy_sees_both_true_ends(labs):
+    s = labs(PLUGINS[2])
+    ip = s.service("judged", [s.b, s.c])
+    meta = {"namespace": "red"}
+    try:
+        # c takes connections of x alone; a sends to c alone.
+        s.apply({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {**meta, "name": "into-c"},
+                 "spec": {"podSelector": {"matchLabels": {"app": "c"}}, "policyTypes": ["Ingress"], "ingress": [
+                     {"from": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "blue"}}}]}]}},
+                {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {**meta, "name": "from-a"},
+                 "spec": {"podSelector": {"matchLabels": {"app": "a"}}, "policyTypes": ["Egress"], "egress": [
+                     {"to": [{"podSelector": {"matchLabels": {"app": "c"}}}], "ports": [{"port": PORT}]}]}})
+        wait_for("the policies", lambda: s.who(s.a, f"tcp:{s.b.ip}:{PORT}:1", f"tcp:{s.c.ip}:{PORT}:1",
+                                               timeout=0.3) == [{"timeout"}] * 2)
+        assert s.who(s.x, f"tcp:{ip}:80:16") == [{s.b.ip, s.c.ip}]
+        assert s.who(s.b, f"tcp:{ip}:80:16", timeout=0.3) == [{s.b.ip, "timeout"}]
+        assert s.who(s.a, f"tcp:{ip}:80:8", timeout=0.3) == [{"timeout"}]
+        s.lab.kubectl("delete", "networkpolicy", "-n", "red", "into-c")
+        wait_for("the policy to be gone", lambda: s.who(s.a, f"tcp:{s.c.ip}:{PORT}:1", timeout=0.3) == [{s.c.ip}])
+        # By the service, too: to the endpoint that a may send to, with the port that it has there.
+        assert s.who(s.a, f"tcp:{ip}:80:16", timeout=0.5) == [{s.c.ip, "timeout"}]
+    finally:
+        s.lab.kubectl("delete", "networkpolicy", "-n", "red", "--all")
+
+
+def test_projects_that_join_part_and_become_global(one):
+    s = one
+    ip = s.service("shared", [s.b], type="NodePort")
+    targets = [f"tcp:{ip}:80:1", f"tcp:{s.nodes['node2']}:{s.node_ports('shared')['tcp']}:1"]
+
+    def reached():
+        return [x == {s.b.ip} for x in s.who(s.x, *targets, timeout=0.3)]
+
+    assert reached() == [False, False]
+    for args, want in ((["join-projects", "--to=red", "blue"], True), (["isolate-projects", "blue"], False),
+                       (["make-projects-global", "red"], True), (["isolate-projects", "red"], False)):
+        tenet(s, "adm", "pod-network", *args)
+        wait_for(f"the effect of {args}", lambda: reached() == [want, want])
+
+
+
+
+def test_idle_service_asks_for_pods_and_keeps_who_called(any_plugin):
+    s = any_plugin
+    ip = s.service("asleep", [], annotations={"idling.alpha.openshift.io/idled-at": "2026-01-01T00:00:00Z"})
+    client = s.a.popen(["/usr/bin/python3", "-c", CLIENT, "30", f"tcp:{ip}:80:1", f"udp:{ip}:80:1"])
+    try:
+        event = wait_for("the event", lambda: [
+            e for e in s.lab.objects("events", "-n", "red")
+            if e["reason"] == "NeedPods" and e["involvedObject"]["name"] == "asleep"])
+        assert event[0]["message"] == "The service-port red/asleep:tcp needs pods."
+        assert event[0]["involvedObject"]["kind"] == "Service" and event[0]["count"] == 1
+        assert s.metrics()["tenet_node_services_idle"] == 1 and s.metrics()["tenet_node_service_packets_held"] >= 1
+        began = time.monotonic()
+        s.endpoints("asleep", [s.c])
+        out = client.communicate(timeout=30)[0].splitlines()
+        assert [json.loads(x) for x in out] == [[f"{s.c.ip} {s.a.ip}"]] * 2
+        assert time.monotonic() - began < 20 and s.drops("service-idle") >= 1
+        assert s.metrics()["tenet_node_services_idle"] == 0 and s.metrics()["tenet_node_service_packets_held"] == 0
+    finally:
+        client.kill()
+        client.communicate()
+
+
+def test_large_datagrams_and_errors_come_back_translated(one):
+    s = one
+    ip = s.service("large", [s.c])
+    code = """
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(3)
+s.connect((sys.argv[1], 80))
+s.send(b"?")
+s.recv(64)
+s.send(b"x" * 5000)
+print(s.recv(64).decode())
+"""
+    out = s.a.ns(["/usr/bin/python3", "-c", code, ip]).stdout.split()
+    assert out == [s.c.ip, s.a.ip]
+    # Nobody listens there: the pod's own "port unreachable" is about the service.
+    s.endpoints("large", [s.c], port=9999)
+    wait_for("the other port", lambda: [f for f in s.translates(ip, s.c.ip) if ":9999" in f])
+    assert wait_for("refusal", lambda: s.who(s.a, f"udp:{ip}:80:1", f"tcp:{ip}:80:1") == [{"ECONNREFUSED"}] * 2)
+
+
+def test_trace_through_services(any_plugin):
+    s = any_plugin
+    far, near, own = s.service("far", [s.c]), s.service("near", [s.b], type="NodePort"), s.service("own", [s.a])
+    empty = s.service("empty", [])
+    assert s.a.can_ping(s.c.ip)  # what the switch has no neighbour for it cannot trace to the end
+
+    def trace(to, port=80, source="red/a", code=0):
+        r = tenet(s, "trace", "--lab", s.lab.name, "-o", "json", source, to, "tcp", str(port), check=False)
+        assert r.returncode == code, r.stdout + r.stderr
+        return json.loads(r.stdout)
+
+    for to, pod, halves in (("red/far", s.c, 2), (far, s.c, 2), (near, s.b, 1), ("red/own", s.a, 1)):
+        t = trace(to)
+        service = t["halves"][0]["service"]
+        assert service["endpoint"] == pod.ip and service["endpointPort"] == PORT and service["endpoints"] == 1
+        assert len(t["halves"]) == halves and t["verdict"]["action"] == "deliver" and t["verdict"]["agreed"], t
+    t = trace(s.nodes["node2"], s.node_ports("near")["tcp"])
+    assert t["halves"][0]["service"]["name"] == "red/near" and t["verdict"]["action"] == "deliver"
+    assert trace(empty, code=1)["verdict"]["cause"] == "service-without-endpoints"
+    assert trace(far, 81, code=1)["verdict"]["cause"] == "service-not-available"
+    foreign = trace("red/far", source="blue/x", code=1 if "multitenant" in s.plugin else 0)
+    if "multitenant" in s.plugin:
+        assert foreign["verdict"]["cause"] == "service-of-other-project"
+    text = tenet(s, "trace", "--lab", s.lab.name, "red/a", "red/far", "tcp", "80").stdout
+    assert f"to service red/far port 80: endpoint {s.c.ip}:{PORT}, one of 1" in text
+    # Each rule is somebody's, and says what it is there for.
+    flows = json.loads(tenet(s, "node", "flows", "--lab", s.lab.name, "--node", "node1", "-o", "json").stdout)
+    flows = flows[0]["flows"]
+    assert not [f for f in flows if not f["meaning"] or f["object"] == "unknown"], flows
+    assert [f for f in flows if f["object"] == "service red/far"]
