@@ -34,17 +34,17 @@ _tenet_kind() {
 
 _tenet() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-    local kinds="nodes namespaces pods events secrets serviceaccounts roles clusterroles rolebindings clusterrolebindings certificatesigningrequests clusternetworks hostsubnets netnamespaces networkpolicies adminnetworkpolicies baselineadminnetworkpolicies"
+    local kinds="nodes namespaces pods services endpoints endpointslices events secrets serviceaccounts roles clusterroles rolebindings clusterrolebindings certificatesigningrequests clusternetworks hostsubnets netnamespaces networkpolicies adminnetworkpolicies baselineadminnetworkpolicies"
     local connect="--kubeconfig --server --namespace --help"
     local agents="--lab --socket --kubeconfig --server --help"
     local words=""
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W "master node lab store get create delete describe adm token trace check help --help --version" -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W "master node lab store get create delete describe idle adm token trace check dns help --help --version" -- "$cur")
         return
     fi
     case $prev in
-    -f | --filename | -c | --config | --kubeconfig | --master-kubeconfig | --storage-path | --etcd-ca-file | --etcd-cert-file | --etcd-key-file)
+    -f | --filename | -c | --config | --kubeconfig | --master-kubeconfig | --storage-path | --etcd-ca-file | --etcd-cert-file | --etcd-key-file | --resolv-conf | --dns-resolv-conf)
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")
         return
         ;;
@@ -75,10 +75,10 @@ _tenet() {
     esac
     case ${COMP_WORDS[1]} in
     master)
-        words="--config --cluster-network --service-network --service-node-port-range --external-ip-network --ingress-ip-network --plugin --vxlan-port --mtu --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --authorization-mode --anonymous-auth --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --controller-lease-ttl --controllers-only --kubeconfig --limit --log-level --help"
+        words="--config --cluster-network --service-network --service-node-port-range --external-ip-network --ingress-ip-network --plugin --vxlan-port --mtu --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --authorization-mode --anonymous-auth --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --controller-lease-ttl --dns-bind-address --controllers-only --kubeconfig --limit --log-level --help"
         ;;
     node)
-        words="--config --node-name --node-ip --kubeconfig --master-kubeconfig --master-servers --bootstrap-kubeconfig --plugin --mtu --run-dir --cni-conf-dir --cni-conf-name --cni-plugins --datapath --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --proxy-mode --metrics-bind-address --log-level --help"
+        words="--config --node-name --node-ip --kubeconfig --master-kubeconfig --master-servers --bootstrap-kubeconfig --plugin --mtu --run-dir --cni-conf-dir --cni-conf-name --cni-plugins --datapath --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --proxy-mode --metrics-bind-address --dns-domain --dns-bind-address --dns-ip --dns-nameservers --dns-resolv-conf --log-level --help"
         if [[ ${COMP_WORDS[2]} == flows ]]; then
             words="--node --used --drops --output $agents"
         elif ((COMP_CWORD == 2)); then
@@ -86,7 +86,7 @@ _tenet() {
         fi
         ;;
     lab)
-        words="up down status project node pod exec ovs master --name --nodes --masters --plugin --store --tls --label --port --output --help"
+        words="up down status project node pod exec ovs master --name --nodes --masters --plugin --store --tls --label --port --no-service-links --output --help"
         ;;
     token)
         words="create list delete --ttl --description --write-kubeconfig --kubeconfig --server --help"
@@ -110,6 +110,15 @@ _tenet() {
     describe)
         words="--selector --all-namespaces $connect"
         ;;
+    idle)
+        words="--selector --all --dry-run $connect"
+        if [[ $cur != -* ]]; then
+            words=$(_tenet_names services)
+        fi
+        ;;
+    dns)
+        words="--listen --domain --nameservers --resolv-conf --networks --allow-recursion --threads --metrics-bind-address --kubeconfig --server --help"
+        ;;
     trace)
         words="--output $agents"
         if [[ $cur != -* ]]; then
@@ -132,7 +141,7 @@ _tenet() {
         fi
         ;;
     help)
-        words="master node lab store get create delete describe adm token trace check"
+        words="master node lab store get create delete describe idle adm token trace check"
         ;;
     esac
     case ${COMP_WORDS[1]} in

@@ -69,6 +69,9 @@ void apiserver_attach(struct apiserver *a, struct http_server *h);
 /* A check more of /readyz, under a constant name: 'fn' says what is wrong, or NULL. */
 typedef const char *apiserver_check_fn(void *ctx);
 void apiserver_add_check(struct apiserver *a, const char *name, apiserver_check_fn *fn, void *ctx);
+/* Adds to what /metrics tells; NULL: nothing more. */
+typedef void apiserver_metrics_fn(void *ctx, struct strbuf *out);
+void apiserver_set_metrics(struct apiserver *a, apiserver_metrics_fn *fn, void *ctx);
 /* From now on /readyz fails; all requests are served still. */
 void apiserver_unready(struct apiserver *a);
 /* Ends all watches; requests from now on get 503, writes under way are still answered. */

@@ -306,6 +306,12 @@ static void write_process(const struct metrics *m, struct strbuf *out)
     single(out, "process_max_fds", "gauge", "Most descriptors.", files.rlim_cur);
 }
 
+void apiserver_set_metrics(struct apiserver *a, apiserver_metrics_fn *fn, void *ctx)
+{
+    a->more_metrics = fn;
+    a->more_metrics_ctx = ctx;
+}
+
 void handle_metrics(struct request *q)
 {
     const struct apiserver *a = q->server;
@@ -315,5 +321,8 @@ void handle_metrics(struct request *q)
     write_flow(a, &out);
     write_http(a, &out);
     write_process(a->metrics, &out);
+    if (a->more_metrics) {
+        a->more_metrics(a->more_metrics_ctx, &out);
+    }
     respond_text(q, 200, "text/plain; version=0.0.4; charset=utf-8", &out);
 }

@@ -30,6 +30,8 @@ struct apiserver {
     bool settling; /* A definition's status is being written. */
     struct loop_timer *settle_timer;
     struct metrics *metrics;
+    apiserver_metrics_fn *more_metrics; /* NULL: none. */
+    void *more_metrics_ctx;
     struct flow_control *flow;
     struct http_server *http; /* For its figures; NULL: none. */
     struct health_check *checks;

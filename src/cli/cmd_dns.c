@@ -32,7 +32,8 @@ static const char help[] =
     "      --domain NAME           of the cluster (" DNS_DEFAULT_DOMAIN ")\n"
     "      --nameservers LIST      asked for other names, \"10.0.0.2,10.0.0.3:5353\"; none: nobody "
     "is\n"
-    "                              (those of " DNS_RESOLV_CONF ")\n"
+    "                              (those of --resolv-conf)\n"
+    "      --resolv-conf FILE      whose name servers are asked (" DNS_RESOLV_CONF ")\n"
     "      --networks LIST         of pods and services, \"10.128.0.0/14,172.30.0.0/16\": these, "
     "too, may\n"
     "                              ask for other names, and their reverse names are the cluster's\n"
@@ -50,6 +51,7 @@ enum {
     OPT_LISTEN = OPT_FIRST_FREE,
     OPT_DOMAIN,
     OPT_SERVERS,
+    OPT_RESOLV,
     OPT_NETWORKS,
     OPT_RECURSION,
     OPT_THREADS,
@@ -102,6 +104,9 @@ static int parse_one(int opt, struct options *o, struct err *e)
     case OPT_SERVERS:
         o->dns.servers = &o->servers;
         return streq(optarg, "none") ? 0 : dns_servers_parse(optarg, &o->servers, e);
+    case OPT_RESOLV:
+        o->dns.resolv_conf = optarg;
+        return 0;
     case OPT_NETWORKS:
         return parse_networks(optarg, o, e);
     case OPT_RECURSION:
@@ -127,6 +132,7 @@ static int parse_options(int argc, char **argv, struct session *s, struct option
         {"listen", required_argument, NULL, OPT_LISTEN},
         {"domain", required_argument, NULL, OPT_DOMAIN},
         {"nameservers", required_argument, NULL, OPT_SERVERS},
+        {"resolv-conf", required_argument, NULL, OPT_RESOLV},
         {"networks", required_argument, NULL, OPT_NETWORKS},
         {"allow-recursion", no_argument, NULL, OPT_RECURSION},
         {"threads", required_argument, NULL, OPT_THREADS},

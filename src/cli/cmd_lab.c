@@ -26,8 +26,9 @@ static const char help[] =
     "\n"
     "  project add|delete NAME\n"
     "  pod add PROJECT/NAME [--node NODE] [--label KEY=VALUE]... [--port NAME=NUMBER[/PROTO]]...\n"
-    "                                         attach a pod, as kubelet and a runtime do\n"
+    "      [--no-service-links]               attach a pod, as kubelet and a runtime do\n"
     "  pod delete PROJECT/NAME\n"
+    "  pod ready|unready PROJECT/NAME         what its readiness probe says\n"
     "  exec PROJECT/NAME -- COMMAND ...       run COMMAND in the pod's network namespace\n"
     "\n"
     "  node add|delete NAME\n"
@@ -67,6 +68,7 @@ enum {
     OPT_NODE,
     OPT_LABEL,
     OPT_PORT,
+    OPT_NO_LINKS,
     OPT_UP
 }; /* Bits of 'given'. */
 
@@ -211,6 +213,7 @@ static int parse_options(int argc, char **argv, struct args *a)
         {"node", required_argument, NULL, OPT_NODE},
         {"label", required_argument, NULL, OPT_LABEL},
         {"port", required_argument, NULL, OPT_PORT},
+        {"no-service-links", no_argument, NULL, OPT_NO_LINKS},
         {"nodes", required_argument, NULL, OPT_UP},
         {"masters", required_argument, NULL, OPT_UP},
         {"plugin", required_argument, NULL, OPT_UP},
@@ -255,6 +258,9 @@ static int parse_options(int argc, char **argv, struct args *a)
             if (status != 0) {
                 return status;
             }
+            break;
+        case OPT_NO_LINKS:
+            a->given |= 1u << OPT_NO_LINKS;
             break;
         case OPT_UP:
             a->up_option = options[index].name;
@@ -436,7 +442,13 @@ static int run_pod(struct lab *l, struct args *a)
     if (streq(a->words[1], "delete")) {
         return done_saying(lab_pod_delete(l, project, name, &e), &e, what, "deleted");
     }
-    if ((r = lab_pod_add(l, project, name, a->node, a->labels, a->ports, &v, &e)) < 0) {
+    bool ready = streq(a->words[1], "ready");
+    if (ready || streq(a->words[1], "unready")) {
+        return done_saying(lab_pod_ready(l, project, name, ready, &e), &e, what,
+                           ready ? "is ready" : "is not ready");
+    }
+    bool links = !(a->given & 1u << OPT_NO_LINKS);
+    if ((r = lab_pod_add(l, project, name, a->node, a->labels, a->ports, links, &v, &e)) < 0) {
         return done(r, &e);
     }
     if (a->json) {
@@ -526,9 +538,11 @@ static const struct verb {
     {{"pod", "add"},
      "PROJECT/NAME",
      false,
-     1u << OPT_NODE | 1u << OPT_OUTPUT | 1u << OPT_LABEL | 1u << OPT_PORT,
+     1u << OPT_NODE | 1u << OPT_OUTPUT | 1u << OPT_LABEL | 1u << OPT_PORT | 1u << OPT_NO_LINKS,
      run_pod},
     {{"pod", "delete"}, "PROJECT/NAME", false, 0, run_pod},
+    {{"pod", "ready"}, "PROJECT/NAME", false, 0, run_pod},
+    {{"pod", "unready"}, "PROJECT/NAME", false, 0, run_pod},
     {{"exec"}, "PROJECT/NAME", true, 0, run_exec},
     {{"node", "add"}, "NAME", false, 0, run_node},
     {{"node", "delete"}, "NAME", false, 0, run_node},

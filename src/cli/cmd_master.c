@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/master_controllers.h"
+#include "cli/master_dns.h"
 #include "cli/master_security.h"
 #include "cli/master_tls.h"
 #include "cli/notify.h"
@@ -44,6 +45,7 @@ struct master {
     struct api_client *client;
     struct leader *leader;          /* NULL: nobody else can run the controllers. */
     struct api_client *controlling; /* The controllers' own client. */
+    struct master_dns *dns;         /* NULL: there is none. */
     struct controllers *controllers;
     unsigned lease_ttl_s;
     struct master_tls *tls; /* NULL: plain HTTP. */
@@ -111,6 +113,9 @@ static const char help[] =
     "      --controller-lease-ttl S  etcd: seconds after which another master's controllers take "
     "over\n"
     "                                from one that died; default: 15\n"
+    "      --dns-bind-address A[:P]  where DNS is answered, or none; default: the address of the "
+    "API,\n"
+    "                                port 53\n"
     "      --limit NAME=VALUE        a limit of what clients may use, as in the file's \"limits\" "
     "(may "
     "be\n"
@@ -267,6 +272,8 @@ static void stop_serving(void *ctx)
     service_end(m);
     m->leader = leader_free(m->leader);
     m->client = api_client_free(m->client);
+    apiserver_set_metrics(m->apiserver, NULL, NULL);
+    m->dns = master_dns_free(m->dns);
     apiserver_shutdown(m->apiserver);
     http_server_shutdown(m->http, m->limits.values[LIMIT_SHUTDOWN_S] * UINT64_C(1000), stopped, m);
 }
@@ -407,6 +414,11 @@ static void registry_ready(void *ctx)
 {
     struct master *m = ctx;
     service_begin(m);
+    struct api_client *client = NULL;
+    if (m->dns && connect_self(m, &client)) {
+        master_dns_begin(m->dns, client);
+        apiserver_set_metrics(m->apiserver, master_dns_write_metrics, m->dns);
+    }
     if (!store_is_shared(m->store)) {
         controllers_begin(m, NULL);
         return;
@@ -559,6 +571,7 @@ static void master_done(struct master *m)
     loop_timer_free(m->delay);
     controllers_end(m);
     service_end(m);
+    master_dns_free(m->dns);
     leader_free(m->leader);
     api_client_free(m->client);
     store_close(m->store);
@@ -607,6 +620,9 @@ static int run_master(const struct master_config *c, const char *config_path)
         return command_fail(&e, "servingInfo");
     }
     if (master_security_new(m.loop, c, m.tls, &m.security, &e) < 0) {
+        return command_fail(&e, NULL);
+    }
+    if (master_dns_new(m.loop, c, &m.dns, &e) < 0) {
         return command_fail(&e, NULL);
     }
     if (open_store(&m, c, &e) < 0 || serve(&m, c, fd_take(&fd), &e) < 0) {

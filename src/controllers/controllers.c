@@ -18,6 +18,7 @@
 #include "controllers/role_aggregation.h"
 #include "controllers/service_accounts.h"
 #include "controllers/subnets.h"
+#include "controllers/unidling.h"
 #include "controllers/vnids.h"
 
 LOG_MODULE("controllers");
@@ -36,6 +37,7 @@ struct controllers {
     struct event_age *event_age;
     struct pod_end *pod_end;
     struct endpoints *endpoints;
+    struct unidling *unidling;
     struct rbac_bootstrap *rbac;
     struct role_aggregation *aggregation;
     struct service_accounts *service_accounts;
@@ -111,6 +113,7 @@ static void bootstrapped(void *ctx, const struct err *e)
         c->event_age = event_age_new(c->loop, c->client);
         c->pod_end = pod_end_new(c->loop, c->client);
         c->endpoints = endpoints_new(c->loop, c->client);
+        c->unidling = unidling_new(c->loop, c->client);
         c->crd_cleanup = crd_cleanup_new(c->loop, c->client);
         c->gc = gc_new(c->loop, c->client, c->recorder);
     }
@@ -143,6 +146,7 @@ struct controllers *controllers_free(struct controllers *c)
         rbac_bootstrap_free(c->rbac);
         gc_free(c->gc);
         crd_cleanup_free(c->crd_cleanup);
+        unidling_free(c->unidling);
         endpoints_free(c->endpoints);
         event_age_free(c->event_age);
         pod_end_free(c->pod_end);

@@ -38,6 +38,7 @@ const char *const master_config_options[] = {"cluster-network",
                                              "etcd-cert-file",
                                              "etcd-key-file",
                                              "controller-lease-ttl",
+                                             "dns-bind-address",
                                              "limit",
                                              "log-level",
                                              NULL};
@@ -89,6 +90,7 @@ void master_config_done(struct master_config *c)
     strings_free(c->sa_managed_names);
     free(c->audit_path);
     free(c->audit_policy);
+    dns_config_done(&c->dns);
     free(c->log_level);
     *c = (struct master_config){0};
 }
@@ -750,6 +752,8 @@ int master_config_read(struct master_config *c, const struct json *v, struct err
         } else if (streq(key, "logLevel")) {
             r = read_log_level(&rd, member, e);
             r = r < 0 ? (err_prefix(e, "logLevel"), r) : 0;
+        } else if (streq(key, "dnsConfig")) {
+            r = dns_config_read(&c->dns, member, e);
         } else if (streq(key, "limits")) {
             r = read_limits(&rd, member, e);
         } else if (streq(key, "controllerLeaseTTL")) {
@@ -872,6 +876,9 @@ static int set_option(struct master_config *c, const char *option, const char *v
     }
     if (streq(option, "etcd-key-file")) {
         return set_string(&c->etcd_key, value, e);
+    }
+    if (streq(option, "dns-bind-address")) {
+        return set_string(&c->dns.bind_address, value, e);
     }
     if (streq(option, "log-level")) {
         return set_string(&c->log_level, value, e);

@@ -40,6 +40,7 @@
  *       certFile: etcd-client.crt             # our own
  *       keyFile: etcd-client.key
  *     controllerLeaseTTL: 15                  # etcd: seconds after which another master's controllers take over
+ *     dnsConfig: {}                           # see controllers/dns_config.h
  *     limits: {}                              # see controllers/serving_limits.h
  *     logLevel: info                          # and of modules: info,subnets=debug
  *
@@ -47,6 +48,7 @@
  * that names the key: a misspelt key must not be a setting silently lost. */
 #pragma once
 
+#include "controllers/dns_config.h"
 #include "controllers/netconf.h"
 #include "controllers/service_config.h"
 #include "controllers/serving_limits.h"
@@ -72,6 +74,7 @@ struct master_config {
     char **sa_managed_names;         /* The same; NULL: not given. */
     char *audit_path, *audit_policy; /* NULL: not given */
     int64_t audit_max_mb, audit_max_files;
+    struct dns_config dns;
     char *log_level; /* As log_set_levels takes it; NULL: not given. */
 };
 

@@ -84,10 +84,12 @@ int lab_node_action(struct lab *l, const char *node, enum lab_action action, str
 
 /* As kubelet and runtime do it: Pod object, namespace, CNI ADD, status.  'node' NULL: the one with fewest
  * pods.  '*ret': "project", "name", "podIP", "vnid", "node", "netns", "containerID".  A failure leaves
- * nothing.  'labels' and 'ports' are those of the Pod and of its container. */
+ * nothing.  'labels' and 'ports' are those of the Pod and of its container; 'links': enableServiceLinks. */
 int lab_pod_add(struct lab *l, const char *project, const char *name, const char *node,
-                const struct json *labels, const struct json *ports, struct json **ret,
+                const struct json *labels, const struct json *ports, bool links, struct json **ret,
                 struct err *e);
+/* As its readiness probe would say: services do not send to a pod that is not ready. */
+int lab_pod_ready(struct lab *l, const char *project, const char *name, bool ready, struct err *e);
 int lab_pod_delete(struct lab *l, const char *project, const char *name, struct err *e);
 
 /* Owned path of one of our programs ("tenet-cni"): beside this one, in the build tree, installed. */

@@ -135,6 +135,11 @@ int node_cni_config(struct lab *l, const char *node, char **ret, struct err *e);
 /* ---- pod.c ---- */
 
 /* Detaches 'pod' (an object) and deletes it.  'gone': its node is gone, nothing is to be detached. */
+/* Writes the variables of the services that the pod in namespace 'ns' finds, as they are now. */
+int pod_write_environment(struct lab *l, const char *project, const char *ns, bool links,
+                          struct err *e);
+/* Gives them to this process. */
+void pod_enter_environment(const char *ns);
 int pod_remove(struct lab *l, const struct json *pod, bool gone, struct err *e);
 
 /* ---- api.c: '*ret' may be NULL ---- */

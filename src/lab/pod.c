@@ -298,7 +298,9 @@ static int create(struct lab *l, const struct cni_call *c, const char *ns, struc
     }
     /* The object is ours now, and so is the namespace of its name, if one was left behind. */
     netns_kill_processes(ns, NULL);
+    bool links = json_get_bool(json_path(pod, "spec", "enableServiceLinks", NULL), true);
     if ((r = lab_netns_delete(ns, e)) == 0 && (r = netns_create(ns, e)) == 0 &&
+        (r = pod_write_environment(l, c->project, ns, links, e)) == 0 &&
         (r = attach(l, c, v, e)) == 0) {
         return 0;
     }
@@ -310,7 +312,7 @@ static int create(struct lab *l, const struct cni_call *c, const char *ns, struc
 }
 
 int lab_pod_add(struct lab *l, const char *project, const char *name, const char *node,
-                const struct json *labels, const struct json *ports, struct json **ret,
+                const struct json *labels, const struct json *ports, bool links, struct json **ret,
                 struct err *e)
 {
     CLEANUP_FREE char *chosen = NULL;
@@ -326,6 +328,7 @@ int lab_pod_add(struct lab *l, const char *project, const char *name, const char
     struct cni_call c = {node ? node : chosen, project, name, id, netns};
     CLEANUP(json_free) struct json *pod = pod_object(project, name, c.node, id, labels, ports);
     CLEANUP(json_free) struct json *v = json_object();
+    json_set_bool(json_get(pod, "spec"), "enableServiceLinks", links);
     json_set_string(v, "project", project);
     json_set_string(v, "name", name);
     if ((r = create(l, &c, ns, pod, v, e)) < 0) {

@@ -163,9 +163,11 @@ int lab_pod_exec(struct lab *l, const char *project, const char *name, char *con
     }
     CLEANUP_FREE char *ns = lab_pod_ns(l, project, name);
     CLEANUP_FREE char *path = xasprintf("%s/%s", NETNS_DIR, ns);
-    return access(path, F_OK) < 0
-               ? err_set(e, -ENOENT, "pod %s/%s does not exist in lab %s", project, name, l->name)
-               : exec_in(ns, argv, e);
+    if (access(path, F_OK) < 0) {
+        return err_set(e, -ENOENT, "pod %s/%s does not exist in lab %s", project, name, l->name);
+    }
+    pod_enter_environment(ns);
+    return exec_in(ns, argv, e);
 }
 
 int lab_node_exec(struct lab *l, const char *node, char *const argv[], struct err *e)

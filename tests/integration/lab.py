@@ -186,6 +186,7 @@ class Lab:
 def leftovers(name):
     """What of lab 'name' is still on this machine: namespaces, run directory, processes."""
     left = [p.name for p in pathlib.Path("/run/netns").glob(f"tenet-{name}-*")]
+    left += [str(p) for p in pathlib.Path("/etc/netns").glob(f"tenet-{name}-*")]
     left += [str(p) for p in pathlib.Path("/run/tenet/lab").glob(name)]
     for p in pathlib.Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

@@ -78,6 +78,12 @@ static void every_key_is_read(void **state)
                       "  backend: etcd\n"
                       "  path: /x\n"
                       "  endpoints: http://127.0.0.1:2379\n"
+                      "dnsConfig:\n"
+                      "  bindAddress: 10.0.0.1:8053\n"
+                      "  bindNetwork: tcp4\n"
+                      "  allowRecursiveQueries: true\n"
+                      "  domain: c.example\n"
+                      "  nameservers: [10.0.0.2, '10.0.0.3:5353']\n"
                       "limits:\n"
                       "  maxConnections: 7\n"
                       "  shutdownDelaySeconds: 3\n"
@@ -98,6 +104,10 @@ static void every_key_is_read(void **state)
     assert_string_equal(c.storage_path, "/x");
     assert_string_equal(c.storage_endpoints, "http://127.0.0.1:2379");
     assert_string_equal(c.log_level, "info,subnets=debug");
+    assert_string_equal(c.dns.bind_address, "10.0.0.1:8053");
+    assert_true(c.dns.recursive);
+    assert_string_equal(c.dns.domain, "c.example");
+    assert_string_equal(c.dns.nameservers, "10.0.0.2,10.0.0.3:5353");
     assert_int_equal(c.limits.values[LIMIT_CONNS], 7);
     assert_int_equal(c.limits.values[LIMIT_SHUTDOWN_DELAY_S], 3);
     assert_int_equal(c.limits.values[LIMIT_INFLIGHT], 400);
@@ -301,6 +311,15 @@ static void wrong_files_are_refused_with_the_key(void **state)
          "storage.backend: \"paper\" is not one of sqlite, etcd, memory"},
         {"storage: {path: ''}", "storage.path: must not be empty"},
         {"logLevel: 7", "logLevel: must be a string"},
+        {"dnsConfig: 7", "dnsConfig: must be a mapping of keys to values"},
+        {"dnsConfig: {bindPort: 7}", "dnsConfig.bindPort: unknown key"},
+        {"dnsConfig: {bindAddress: 7}", "dnsConfig.bindAddress: must be a string"},
+        {"dnsConfig: {bindNetwork: tcp6}", "dnsConfig.bindNetwork: must be tcp4"},
+        {"dnsConfig: {allowRecursiveQueries: 1}",
+         "dnsConfig.allowRecursiveQueries: must be true or false"},
+        {"dnsConfig: {nameservers: 10.0.0.1}",
+         "dnsConfig.nameservers: must be a list of addresses"},
+        {"dnsConfig: {nameservers: [1]}", "dnsConfig.nameservers[0]: must be a string"},
         {"limits: 7", "limits: must be a mapping of keys to values"},
         {"limits: {maxConnection: 7}", "limits.maxConnection: unknown key"},
         {"limits: {maxConnections: 0}", "limits.maxConnections: 0 is not in 1-1000000"},

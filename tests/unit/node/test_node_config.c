@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/str.h"
 #include "node/config.h"
 
 #include <setjmp.h>
@@ -113,6 +114,12 @@ static void what_is_wrong_is_named_by_its_key(void **state)
         {"metricsBindAddress: 9101", "metricsBindAddress: \"9101\" is not ADDRESS:PORT"},
         {"metricsBindAddress: example:9101", "metricsBindAddress: "},
         {"metricsBindAddress: 127.0.0.1:0", "metricsBindAddress: "},
+        {"dnsDomain: a..b", "dnsDomain: \"a..b\""},
+        {"dnsBindAddress: here", "dnsBindAddress: \"here\" is neither ADDRESS[:PORT] nor none"},
+        {"dnsBindAddress: 10.0.0.1:0", "dnsBindAddress: "},
+        {"dnsBindAddress: fd00::1", "dnsBindAddress: "},
+        {"dnsIP: 10.0.0.1:53", "dnsIP: "},
+        {"dnsNameservers: [10.0.0.1, x]", "dnsNameservers: \"x\""},
         {"kind: MasterConfig", "kind: "},
         {"apiVersion: v2", "apiVersion: "},
     };
@@ -151,11 +158,11 @@ static void options_and_keys_are_the_same_set(void **state)
         {"proxyArguments.proxy-mode", "iptables"},
         {"metricsBindAddress", "127.0.0.1:9101"},
         {"logLevel", "debug"},
-        {"dnsDomain", "example.local"},
+        {"dnsDomain", "cluster.example"},
         {"dnsBindAddress", "10.128.0.1:53"},
         {"dnsIP", "10.128.0.1"},
-        {"dnsNameservers", "192.0.2.1,192.0.2.2"},
-        {"dnsRecursiveResolvConf", "/e"},
+        {"dnsNameservers", "10.0.0.2,[fd00::1]:5353"},
+        {"dnsRecursiveResolvConf", "/r"},
     };
     CLEANUP(node_config_done) struct node_config c;
     node_config_init(&c);
@@ -169,6 +176,25 @@ static void options_and_keys_are_the_same_set(void **state)
     }
     assert_int_equal(n, ARRAY_SIZE(good));
     assert_int_equal(node_config_set(&c, "ovs", "x", NULL), -EINVAL);
+}
+
+static void name_servers_may_be_a_list(void **state)
+{
+    (void) state;
+    static const struct {
+        const char *text, *value;
+    } cases[] = {
+        {"dnsNameservers: [10.0.0.2, '10.0.0.3:5353']", "10.0.0.2,10.0.0.3:5353"},
+        {"dnsNameservers: 10.0.0.2", "10.0.0.2"},
+        {"dnsNameservers: none", "none"},
+        {"dnsNameservers: []", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP(node_config_done) struct node_config c;
+        node_config_init(&c);
+        assert_int_equal(parse(&c, cases[i].text, NULL, NULL), 0);
+        assert_true(streq_null(c.dns_nameservers, cases[i].value));
+    }
 }
 
 static void a_wrong_log_level_is_named(void **state)
@@ -199,6 +225,7 @@ int main(void)
         cmocka_unit_test(an_empty_file_gets_the_defaults),
         cmocka_unit_test(what_is_wrong_is_named_by_its_key),
         cmocka_unit_test(options_and_keys_are_the_same_set),
+        cmocka_unit_test(name_servers_may_be_a_list),
         cmocka_unit_test(a_wrong_log_level_is_named),
         cmocka_unit_test(an_absent_file_is_named),
     };

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Brings the pods of idled services back: an Event "NeedPods" about a service scales its targets to what they were, and
+ * when there are endpoints again the annotations go.  On the loop's thread. */
+#pragma once
+
+#include "client/client.h"
+
+struct unidling;
+struct unidling *unidling_new(struct loop *l, struct api_client *client);
+struct unidling *unidling_free(struct unidling *u);
