@@ -353,6 +353,8 @@ static bool judge_service(const struct model_node *n, const struct model_packet 
                    (s->has_also && sdn_vnid_may_reach(vnid, s->also_vnid));
     if (sdn_plugin_compares_vnids(n->net->plugin) && !allowed) {
         *ret = drop(MODEL_SERVICE_FOREIGN);
+    } else if (n->net->service_by_host && (model_endpoints(n, &v) || !s->service->idle)) {
+        *ret = to_host(n, p);
     } else if (model_endpoints(n, &v)) {
         v.action = MODEL_TRANSLATE;
         *ret = v;

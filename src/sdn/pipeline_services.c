@@ -76,6 +76,11 @@ static void base_state(const struct sdn_network *n, struct of_flow_list *out)
     base_begin(&b, SERVICE_STATE, 300);
     of_match_ct_state(&b, OF_CT_TRK | OF_CT_DNAT, OF_CT_TRK | OF_CT_DNAT);
     pipeline_end_goto(&b, SERVICE_TRANSLATED, out);
+    if (n->service_by_host) {
+        /* Connections are not written down then, and what comes in their middle may look as if it were of none. */
+        base_begin(&b, SERVICE_STATE, 250);
+        pipeline_end_goto(&b, SERVICE, out);
+    }
     base_begin(&b, SERVICE_STATE, 200);
     of_match_ct_state(&b, OF_CT_TRK | OF_CT_INV, OF_CT_TRK | OF_CT_INV);
     pipeline_end_drop(&b, MODEL_SERVICE_INVALID, out);
@@ -115,6 +120,10 @@ static void base_choice(const struct sdn_network *n, struct of_flow_list *out)
         of_act_controller(&b, UINT16_MAX); /* Whole: it is sent again. */
     }
     pipeline_end_drop(&b, MODEL_SERVICE_IDLE, out);
+    if (n->service_by_host) {
+        base_begin(&b, SERVICE_CHOICE, 300);
+        pipeline_end_goto(&b, HOST, out);
+    }
     base_begin(&b, SERVICE_CHOICE, 200);
     of_match_reg(&b, REG_ENDPOINTS, 1);
     of_act_load_reg(&b, REG_ENDPOINT, 0);

@@ -245,8 +245,12 @@ class Load:
     CODE = """
 import socket, sys
 host, port = sys.argv[1].rsplit(":", 1)
+doing = ""
 def connect():
+    global doing
+    doing = "connecting"
     s = socket.create_connection((host, int(port)), timeout=10)
+    doing = f"reading-{s.getsockname()[1]}"
     f = s.makefile("rw")
     return s, f, f.readline().split()[0]
 kept, f, _ = connect()
@@ -255,7 +259,7 @@ while True:
         s, g, name = connect()
         g.close(); s.close()
     except OSError as e:
-        name = "error-" + type(e).__name__
+        name = f"error-{type(e).__name__}-{doing}"
     try:
         f.write("hello\\n"); f.flush()
         if f.readline() != "hello\\n":

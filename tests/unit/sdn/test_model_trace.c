@@ -252,6 +252,7 @@ static void make_cluster(struct cluster *c)
                 .mtu = 1450},
     };
     c->net.remotes = c->remotes;
+    c->net.service_by_host = c->net.plugin != SDN_NETWORKPOLICY && chance(8);
     for (size_t i = 0; i < ARRAY_SIZE(c->vnids); i++) {
         c->vnids[i] = PICK(vnids);
     }
