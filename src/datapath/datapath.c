@@ -96,6 +96,17 @@ void datapath_set_flows(struct datapath *dp, uint64_t cookie, struct of_flow_lis
     dp->ops->set_flows(dp, cookie, flows);
 }
 
+bool datapath_wants_services(const struct datapath *dp)
+{
+    return dp->ops->set_services != NULL;
+}
+
+void datapath_set_services(struct datapath *dp, const char *node, const struct model_service *list,
+                           size_t n)
+{
+    dp->ops->set_services(dp, node, list, n);
+}
+
 void datapath_forget(struct datapath *dp, const struct of_connection *c)
 {
     if (dp->ops->forget) {

@@ -25,6 +25,9 @@ struct datapath_ops {
                         void *ctx);
     void (*set_vnids)(struct datapath *dp, const char *pod_namespace, const struct sdn_vnids *v);
     void (*set_flows)(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows);
+    /* NULL: it wants flows. */
+    void (*set_services)(struct datapath *dp, const char *node, const struct model_service *list,
+                         size_t n);
     /* NULL: it has no connections to services, and holds no frames. */
     void (*forget)(struct datapath *dp, const struct of_connection *c);
     void (*send_held)(struct datapath *dp, uint32_t port, const uint8_t *frame, size_t size);

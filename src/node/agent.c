@@ -77,6 +77,7 @@ struct agent {
     struct services_watch *services; /* Of all who serve them here. */
     struct resolver *resolver;       /* NULL: pods get no DNS from here. */
     struct services *pod_services;   /* Those of pods, in the switch. */
+    struct loop_task put_services;   /* For a datapath that wants them as they are. */
     struct host_proxy *host_proxy;   /* Those of the host and of outside. */
     bool proxy_failed;               /* And users were told. */
     bool master_lost;
@@ -385,6 +386,30 @@ static int check_network(const struct agent *a, const struct sdn_network *n, str
     return err;
 }
 
+/* ---- services of a datapath without flows ---- */
+
+static void put_services(void *ctx)
+{
+    struct agent *a = ctx;
+    struct model_service *list = NULL;
+    if (a->network_set && a->phase != STOPPING && datapath_wants_services(a->datapath) &&
+        services_synced(a->pod_services)) {
+        size_t n = services_for_model(a->pod_services, &list);
+        datapath_set_services(a->datapath, a->cfg->node_name, list, n);
+    }
+    free(list);
+}
+
+static void service_changed(void *ctx, const struct sdn_service *old, const struct sdn_service *s)
+{
+}
+
+static void services_settled(void *ctx)
+{
+    struct agent *a = ctx;
+    loop_task_queue(&a->put_services);
+}
+
 /* ---- projects ---- */
 
 static int find_vnids(void *ctx, const char *project, struct sdn_vnids *ret, struct err *e)
@@ -417,12 +442,14 @@ static void project_changed(void *ctx, const char *key, const struct json *old,
         pods_project_changed(a->pods, key);
     }
     services_project_changed(a->pod_services, key);
+    loop_task_queue(&a->put_services);
 }
 
 static void project_deleted(void *ctx, const char *key, const struct json *obj)
 {
     struct agent *a = ctx;
     services_project_changed(a->pod_services, key);
+    loop_task_queue(&a->put_services);
 }
 
 static void projects_synced(void *ctx)
@@ -435,6 +462,7 @@ static void projects_synced(void *ctx)
         pods_all_projects_changed(a->pods);
     }
     services_project_changed(a->pod_services, NULL);
+    loop_task_queue(&a->put_services);
 }
 
 /* Only where projects have VNIDs of their own. */
@@ -931,6 +959,7 @@ static void put_into_effect(struct agent *a)
     resolver_set_network(a->resolver, &a->net);
     services_begin(a->pod_services, a->datapath, &a->net);
     datapath_set_network(a->datapath, &a->net);
+    loop_task_queue(&a->put_services);
     host_proxy_set_network(a->host_proxy, &a->net);
     a->network_set = true;
 }
@@ -1270,6 +1299,10 @@ static int follow_master(struct agent *a, struct err *e)
     static const struct services_ops sops = {.synced = services_are_synced, .vnids = find_vnids};
     a->services = services_watch_new(a->loop, a->client);
     a->pod_services = services_new(a->loop, a->services, a->client, a->cfg->node_name, &sops, a);
+    static const struct services_listener listener = {.changed = service_changed,
+                                                      .settled = services_settled};
+    loop_task_init(&a->put_services, a->loop, put_services, a);
+    services_watch_add(a->services, &listener, a);
     settle_soon(a);
     struct resolver_config dc = {
         .loop = a->loop, .node = a->cfg, .services = a->services, .trouble = dns_trouble, .ctx = a};
@@ -1352,6 +1385,10 @@ static void release(struct agent *a)
     }
     policies_free(a->policies);
     resolver_free(TAKE(a->resolver));
+    if (a->services) {
+        loop_task_cancel(&a->put_services);
+        services_watch_remove(a->services, a);
+    }
     services_free(a->pod_services);
     if (a->host_proxy) {
         services_watch_remove(a->services, a->host_proxy);

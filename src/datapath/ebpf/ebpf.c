@@ -63,8 +63,9 @@ struct ebpf_dp {
     struct sdn_network net;
     bool have_network, in_place, outage;
     struct devices devices;
-    struct table routes, vteps;
-    size_t applied; /* Changes of maps since the start. */
+    struct table routes, vteps, services, backends;
+    bool has_services; /* They were told. */
+    size_t applied;    /* Changes of maps since the start. */
 
     pthread_mutex_t lock; /* Of what follows. */
     struct member *members;
@@ -224,7 +225,7 @@ static void remove_member(struct ebpf_dp *x, struct member *m)
 
 static int put_settings(struct ebpf_dp *x, struct err *e)
 {
-    struct ebpf_settings now = {0}, v = encode_settings(&x->net, &x->devices);
+    struct ebpf_settings now = {0}, v = encode_settings(&x->net, &x->devices, x->has_services);
     uint32_t zero = 0;
     if (bpf_map_lookup_elem(x->program.settings, &zero, &now) == 0 &&
         memcmp(&now, &v, sizeof v) == 0) {
@@ -328,6 +329,9 @@ static int set_up(struct ebpf_dp *x, struct err *e)
     x->loaded = true;
     r = table_load(&x->routes, x->program.routes, e);
     r = r < 0 ? r : table_load(&x->vteps, x->program.vteps, e);
+    r = r < 0 ? r : table_load(&x->services, x->program.services, e);
+    r = r < 0 ? r : table_load(&x->backends, x->program.backends, e);
+    x->has_services = x->services.n > 0; /* Of the agent before us, until they are told. */
     pthread_mutex_lock(&x->lock);
     r = r < 0 ? r : table_load(&x->pods, x->program.pods, e);
     r = r < 0 ? r : table_load(&x->ports, x->program.ports, e);
@@ -507,8 +511,35 @@ static void ebpf_set_vnids(struct datapath *dp, const char *pod_namespace,
     }
 }
 
-/* Those of policies are refused where the plug-in is (ebpf_check); services are not translated here, their addresses
- * stay closed (EBPF_SERVICE). */
+/* Backends first: a service's count speaks of those that are there. */
+static void ebpf_set_services(struct datapath *dp, const char *node,
+                              const struct model_service *list, size_t n)
+{
+    static struct log_limit limit;
+    struct ebpf_dp *x = of_dp(dp);
+    struct table_row *rows, *backends;
+    size_t n_rows, n_backends, changes, refused, more;
+    struct err e = {0};
+    if (!x->loaded) {
+        return;
+    }
+    encode_services(&x->net, node, list, n, &rows, &n_rows, &backends, &n_backends);
+    table_sync(&x->backends, backends, n_backends, &changes, &refused, &e);
+    x->applied += changes;
+    table_sync(&x->services, rows, n_rows, &changes, &more, &e);
+    x->applied += changes;
+    if (refused + more) {
+        log_limited(&limit, LOG_ERROR, "services do not all fit into the maps",
+                    "addresses=%zu of=%d backends=%zu of=%d error=\"%s\"", more, EBPF_SERVICES_MAX,
+                    refused, EBPF_BACKENDS_MAX, e.text);
+    }
+    x->has_services = true;
+    if (put_settings(x, &e) < 0) {
+        say_lost(x, e.text);
+    }
+}
+
+/* Those of policies are refused where the plug-in is (ebpf_check), services are told otherwise. */
 static void ebpf_set_flows(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows)
 {
     of_flow_list_done(flows);
@@ -739,6 +770,8 @@ static void ebpf_close(struct datapath *dp)
     free(x->view);
     table_done(&x->routes);
     table_done(&x->vteps);
+    table_done(&x->services);
+    table_done(&x->backends);
     table_done(&x->pods);
     table_done(&x->ports);
     if (x->loaded) {
@@ -806,6 +839,7 @@ const struct datapath_ops datapath_ebpf = {
     .set_runtime = ebpf_set_runtime,
     .set_vnids = ebpf_set_vnids,
     .set_flows = ebpf_set_flows,
+    .set_services = ebpf_set_services,
     .pods = ebpf_pods,
     .find = ebpf_find,
     .get_status = ebpf_get_status,

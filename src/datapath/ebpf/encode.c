@@ -9,6 +9,8 @@
 static_assert(sizeof(struct ebpf_route_key) <= TABLE_KEY_MAX, "a key fits");
 static_assert(sizeof(struct ebpf_route) <= TABLE_VALUE_MAX, "a value fits");
 static_assert(sizeof(struct ebpf_pod) <= TABLE_VALUE_MAX, "a value fits");
+static_assert(sizeof(struct ebpf_backend_key) <= TABLE_KEY_MAX, "a key fits");
+static_assert(sizeof(struct ebpf_service) <= TABLE_VALUE_MAX, "a value fits");
 
 /* 'kind' first in the value, and little ends first: by_row puts the kind that counts last. */
 static void set_route(struct table_row *row, struct ip4_prefix p, const struct ebpf_route *r)
@@ -67,7 +69,8 @@ struct table_row *encode_vteps(const struct sdn_network *n, size_t *ret_n)
     return rows;
 }
 
-struct ebpf_settings encode_settings(const struct sdn_network *n, const struct devices *d)
+struct ebpf_settings encode_settings(const struct sdn_network *n, const struct devices *d,
+                                     bool has_services)
 {
     struct mac mac = mac_from_ip4(sdn_gateway(n));
     struct ebpf_settings v = {
@@ -75,12 +78,114 @@ struct ebpf_settings encode_settings(const struct sdn_network *n, const struct d
         .host_ifindex = (uint32_t) d->host,
         .vxlan_ifindex = (uint32_t) d->vxlan,
         .gateway = htonl(sdn_gateway(n)),
+        .host = htonl(n->host_ip),
+        .has_services = has_services,
+        .services_by_host = n->service_by_host,
         .vxlan_port = htons(n->vxlan_port),
         .carry_vnids = sdn_plugin_has_vnids(n->plugin),
         .compare_vnids = sdn_plugin_compares_vnids(n->plugin),
     };
     memcpy(v.tun_mac, mac.b, sizeof v.tun_mac);
     return v;
+}
+
+/* ---- services ---- */
+
+struct service_rows {
+    const struct sdn_network *net;
+    const char *node;
+    struct table_row *rows, *backends;
+    size_t n_rows, cap_rows, n_backends, cap_backends;
+};
+
+/* Of nobody in particular: "this" network and host, link-local, groups. */
+static bool is_special(uint32_t ip)
+{
+    return ip >> 24 == 0 || ip >> 24 == 127 || ip >> 16 == 0xa9fe || ip >> 29 == 7;
+}
+
+static bool in_networks(const struct sdn_network *n, uint32_t ip)
+{
+    bool in = n->service.len && prefix_contains(n->service, ip);
+    for (size_t i = 0; i < n->n_cluster; i++) {
+        in = in || prefix_contains(n->cluster[i], ip);
+    }
+    return in;
+}
+
+/* One address (0: node ports) and port of a service with its backends; 'local': only those of this node. */
+static void add_service(struct service_rows *r, const struct model_service *m,
+                        const struct sdn_service_port *p, uint32_t addr, uint16_t port, bool local)
+{
+    const struct sdn_backend **list = NULL;
+    size_t n = sdn_service_choose(m->service, p, local ? r->node : NULL, &list);
+    struct ebpf_service_key key = {
+        .addr = htonl(addr), .port = htons(port), .protocol = p->protocol};
+    struct ebpf_service v = {.vnid = m->vnid, .affinity_s = m->service->affinity_s};
+    if (m->has_also) {
+        v.flags |= EBPF_SERVICE_ALSO;
+        v.also_vnid = m->also_vnid;
+    }
+    if (m->service->idle) {
+        v.flags |= EBPF_SERVICE_IDLE;
+    }
+    for (size_t i = 0; i < n; i++) {
+        uint32_t ip = list[i]->endpoint->ip;
+        /* Nobody may make the tunnels' port of a packet. */
+        if (is_special(ip) || (p->protocol == SDN_UDP && list[i]->port == r->net->vxlan_port)) {
+            continue;
+        }
+        struct ebpf_backend_key at = {.service = key, .index = v.count++};
+        struct ebpf_backend b = {.addr = htonl(ip), .port = htons(list[i]->port)};
+        r->backends = grow(r->backends, &r->cap_backends, r->n_backends + 1, sizeof *r->backends);
+        struct table_row *row = &r->backends[r->n_backends++];
+        *row = (struct table_row){0};
+        memcpy(row->key, &at, sizeof at);
+        memcpy(row->value, &b, sizeof b);
+    }
+    free(list);
+    r->rows = grow(r->rows, &r->cap_rows, r->n_rows + 1, sizeof *r->rows);
+    struct table_row *row = &r->rows[r->n_rows++];
+    *row = (struct table_row){0};
+    memcpy(row->key, &key, sizeof key);
+    memcpy(row->value, &v, sizeof v);
+}
+
+static void add_service_port(struct service_rows *r, const struct model_service *m,
+                             const struct sdn_service_port *p)
+{
+    const struct sdn_service *s = m->service;
+    if (r->net->service.len && prefix_contains(r->net->service, s->cluster_ip)) {
+        add_service(r, m, p, s->cluster_ip, p->port, s->internal_local);
+    }
+    for (size_t i = 0; i < s->n_external_ips; i++) {
+        uint32_t ip = s->external_ips[i];
+        if (!is_special(ip) && !in_networks(r->net, ip)) {
+            add_service(r, m, p, ip, p->port, false);
+        }
+    }
+    if (p->node_port) {
+        add_service(r, m, p, 0, p->node_port, false);
+    }
+}
+
+void encode_services(const struct sdn_network *n, const char *node,
+                     const struct model_service *list, size_t n_list, struct table_row **ret,
+                     size_t *ret_n, struct table_row **ret_backends, size_t *ret_n_backends)
+{
+    struct service_rows r = {.net = n, .node = node};
+    for (size_t i = 0; i < n_list; i++) {
+        const struct sdn_service *s = list[i].service;
+        for (size_t k = 0; s->cluster_ip && k < s->n_ports; k++) {
+            if (s->ports[k].protocol == SDN_TCP || s->ports[k].protocol == SDN_UDP) {
+                add_service_port(&r, &list[i], &s->ports[k]);
+            }
+        }
+    }
+    *ret = r.rows;
+    *ret_n = r.n_rows;
+    *ret_backends = r.backends;
+    *ret_n_backends = r.n_backends;
 }
 
 bool encode_pod(const struct sdn_network *n, const struct encode_pod *p, struct table_row *ret_pod,
@@ -124,6 +229,10 @@ static const enum model_cause causes[EBPF_N_CAUSES] = {
     [EBPF_OWN_ADDRESS] = MODEL_OWN_ADDRESS,
     [EBPF_VNID_MISMATCH] = MODEL_VNID_MISMATCH,
     [EBPF_BACK_TO_HOST] = MODEL_BACK_TO_HOST,
+    [EBPF_SERVICE_INVALID] = MODEL_SERVICE_INVALID,
+    [EBPF_SERVICE_FOREIGN] = MODEL_SERVICE_FOREIGN,
+    [EBPF_SERVICE_NO_ENDPOINTS] = MODEL_SERVICE_NO_ENDPOINTS,
+    [EBPF_SERVICE_IS_IDLE] = MODEL_SERVICE_IDLE,
 };
 
 enum model_cause encode_cause(uint32_t cause)

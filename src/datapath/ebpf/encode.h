@@ -10,7 +10,13 @@
 /* Rows of EBPF_ROUTES and EBPF_VTEPS; owned by the caller. */
 struct table_row *encode_routes(const struct sdn_network *n, size_t *ret_n);
 struct table_row *encode_vteps(const struct sdn_network *n, size_t *ret_n);
-struct ebpf_settings encode_settings(const struct sdn_network *n, const struct devices *d);
+struct ebpf_settings encode_settings(const struct sdn_network *n, const struct devices *d,
+                                     bool has_services);
+
+/* Rows of EBPF_SERVICES and EBPF_BACKENDS, as 'node' serves its pods; owned by the caller. */
+void encode_services(const struct sdn_network *n, const char *node,
+                     const struct model_service *list, size_t n_list, struct table_row **ret,
+                     size_t *ret_n, struct table_row **ret_backends, size_t *ret_n_backends);
 
 struct encode_pod {
     uint32_t ip;

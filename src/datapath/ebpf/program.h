@@ -22,8 +22,9 @@ int program_probe(const char *without, struct program_features *ret, struct err 
 struct program {
     struct bpf_object *object; /* Owns the descriptors. */
     int from_pod, from_tunnel, from_host;
-    int pods, ports, routes, vteps, settings, drops; /* Maps. */
-    bool reused;                                     /* The maps were there. */
+    int pods, ports, routes, vteps, services, backends, conns, affinity, settings,
+        drops;   /* Maps. */
+    bool reused; /* The maps were there. */
 };
 
 /* Mounts a bpffs on 'dir' (made when absent), unless there is one. */

@@ -20,7 +20,10 @@
 #define FRAGMENT_OFFSET 0x1fff
 #define ARP_REQUEST 1
 #define ARP_REPLY 2
-#define VNID_NOBODY 1 /* sdn/network.h */
+#define VNID_NOBODY 1     /* sdn/network.h */
+#define ITSELF 0xa9fea904 /* SDN_ITSELF_IP */
+#define TCP_SYN 2
+#define TCP_ACK 16
 /* Tunnel id and IPv4 address: a key of this size every kernel takes, whatever it has added behind. */
 #define TUNNEL_KEY_SIZE __builtin_offsetof(struct bpf_tunnel_key, remote_ipv6[1])
 
@@ -74,6 +77,36 @@ struct {
     __type(value, __u64);
 } tenet_drops SEC(".maps");
 
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __uint(max_entries, EBPF_SERVICES_MAX);
+    __type(key, struct ebpf_service_key);
+    __type(value, struct ebpf_service);
+} tenet_services SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __uint(max_entries, EBPF_BACKENDS_MAX);
+    __type(key, struct ebpf_backend_key);
+    __type(value, struct ebpf_backend);
+} tenet_backends SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, EBPF_CONNECTIONS_MAX);
+    __type(key, struct ebpf_connection_key);
+    __type(value, struct ebpf_chosen);
+} tenet_conns SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, EBPF_CONNECTIONS_MAX);
+    __type(key, struct ebpf_affinity_key);
+    __type(value, struct ebpf_chosen);
+} tenet_affinity SEC(".maps");
+
 enum entry { FROM_POD, FROM_TUNNEL, FROM_HOST };
 
 struct arp {
@@ -94,6 +127,10 @@ struct way {
     __u32 port;                 /* FROM_POD: ifindex of the link. */
     __u32 outer_src, tunnel_id; /* FROM_TUNNEL */
     struct ethhdr eth;          /* As it came. */
+    struct iphdr ip;            /* Of IP; as it is now. */
+    __be16 src_port, dst_port;  /* Likewise, ... */
+    __u8 has_ports;             /* ... of TCP and UDP, and not of later fragments. */
+    __u8 begins;                /* It may be the first of its connection. */
 };
 
 /* ---- verdicts ---- */
@@ -151,13 +188,89 @@ INLINE int send_by_tunnel(const struct way *w, __u32 vtep, __u32 vnid)
     return bpf_redirect(w->settings->vxlan_ifindex, 0);
 }
 
+/* ---- addresses and ports of connections to services ---- */
+
+INLINE int is_tcp_or_udp(const struct iphdr *ip)
+{
+    return ip->protocol == IPPROTO_TCP || ip->protocol == IPPROTO_UDP;
+}
+
+INLINE void read_ports(struct way *w)
+{
+    __be16 ports[2];
+    __u8 flags = 0;
+    __u32 l4 = ETH_HLEN + w->ip.ihl * 4;
+    if (!is_tcp_or_udp(&w->ip) || (w->ip.frag_off & bpf_htons(FRAGMENT_OFFSET)) ||
+        bpf_skb_load_bytes(w->skb, l4, ports, sizeof ports) < 0) {
+        return;
+    }
+    w->src_port = ports[0];
+    w->dst_port = ports[1];
+    w->has_ports = 1;
+    if (w->entry == FROM_POD && w->ip.protocol == IPPROTO_TCP) {
+        bpf_skb_load_bytes(w->skb, l4 + 13, &flags, sizeof flags);
+    }
+    w->begins = w->ip.protocol == IPPROTO_UDP || (flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
+}
+
+#define ADDRESS_AT(member) (ETH_HLEN + (__u32) __builtin_offsetof(struct iphdr, member))
+enum { SOURCE, DESTINATION };
+
+/* Puts address and port in place of those there are, with the checksums. */
+INLINE int rewrite(struct way *w, int which, __be32 addr, __be16 port)
+{
+    __u32 l4 = ETH_HLEN + w->ip.ihl * 4, port_at = l4 + (which == SOURCE ? 0 : 2);
+    __u32 sum_at = l4 + (w->ip.protocol == IPPROTO_TCP ? 16 : 6);
+    __u64 zero_is_none = w->ip.protocol == IPPROTO_UDP ? BPF_F_MARK_MANGLED_0 : 0;
+    __be32 old = which == SOURCE ? w->ip.saddr : w->ip.daddr;
+    __be16 old_port = which == SOURCE ? w->src_port : w->dst_port;
+    __u32 addr_at = which == SOURCE ? ADDRESS_AT(saddr) : ADDRESS_AT(daddr);
+    if (bpf_l4_csum_replace(w->skb, sum_at, old, addr,
+                            BPF_F_PSEUDO_HDR | zero_is_none | sizeof addr) < 0 ||
+        bpf_l4_csum_replace(w->skb, sum_at, old_port, port, zero_is_none | sizeof port) < 0 ||
+        bpf_l3_csum_replace(w->skb, ADDRESS_AT(check), old, addr, sizeof addr) < 0 ||
+        bpf_skb_store_bytes(w->skb, addr_at, &addr, sizeof addr, 0) < 0 ||
+        bpf_skb_store_bytes(w->skb, port_at, &port, sizeof port, 0) < 0) {
+        return -1;
+    }
+    if (which == SOURCE) {
+        w->ip.saddr = addr;
+        w->src_port = port;
+    } else {
+        w->ip.daddr = addr;
+        w->dst_port = port;
+    }
+    return 0;
+}
+
+INLINE struct ebpf_connection_key connection_of(const struct way *w, __u8 way)
+{
+    return (struct ebpf_connection_key){.src = w->ip.saddr,
+                                        .dst = w->ip.daddr,
+                                        .src_port = w->src_port,
+                                        .dst_port = w->dst_port,
+                                        .protocol = w->ip.protocol,
+                                        .way = way};
+}
+
+/* What a backend answers comes from the service that was asked. */
+INLINE int restore_service(struct way *w)
+{
+    if (!w->settings->has_services || !w->has_ports) {
+        return 0;
+    }
+    struct ebpf_connection_key key = connection_of(w, EBPF_BACK);
+    const struct ebpf_chosen *asked = bpf_map_lookup_elem(&tenet_conns, &key);
+    return asked ? rewrite(w, SOURCE, asked->backend.addr, asked->backend.port) : 0;
+}
+
 /* sdn_vnid_may_reach */
 INLINE int may_reach(__u32 from, __u32 to)
 {
     return (from == to && from != VNID_NOBODY) || from == 0 || to == 0;
 }
 
-INLINE int deliver(const struct way *w, const struct ebpf_pod *pod, __u32 vnid)
+INLINE int deliver(struct way *w, const struct ebpf_pod *pod, __u32 vnid)
 {
     if (w->entry == FROM_POD && pod->ifindex == w->port) {
         return drop(w, EBPF_OWN_ADDRESS);
@@ -166,7 +279,7 @@ INLINE int deliver(const struct way *w, const struct ebpf_pod *pod, __u32 vnid)
         !((pod->flags & EBPF_POD_ALSO) && may_reach(vnid, pod->also_vnid))) {
         return drop(w, EBPF_VNID_MISMATCH);
     }
-    if (set_destination(w, pod->mac) < 0) {
+    if (set_destination(w, pod->mac) < 0 || restore_service(w) < 0) {
         return TC_ACT_SHOT;
     }
     note(w, EBPF_DELIVER, 0, pod->ifindex, 0);
@@ -222,14 +335,166 @@ INLINE __u32 not_its_own(const struct way *w)
 
 /* ---- IP ---- */
 
-/* With an honest source of this VNID. */
-INLINE int route(const struct way *w, __be32 dst, __u32 vnid)
+/* ---- services ---- */
+
+INLINE const struct ebpf_service *find_service(const struct way *w, const struct ebpf_route *r,
+                                               struct ebpf_service_key *key)
 {
-    const struct ebpf_pod *pod = pod_at(dst);
+    *key = (struct ebpf_service_key){
+        .addr = w->ip.daddr, .port = w->dst_port, .protocol = w->ip.protocol};
+    const struct ebpf_service *s = bpf_map_lookup_elem(&tenet_services, key);
+    if (s || (r && r->kind == EBPF_SERVICE)) {
+        return s;
+    }
+    __u32 host = bpf_ntohl(w->ip.daddr);
+    if (r || w->ip.daddr == w->settings->host || bpf_map_lookup_elem(&tenet_vteps, &host)) {
+        key->addr = 0;
+        return bpf_map_lookup_elem(&tenet_services, key);
+    }
+    return NULL;
+}
+
+INLINE const struct ebpf_backend *backend_at(const struct ebpf_service_key *service, __u32 index)
+{
+    struct ebpf_backend_key key = {.service = *service, .index = index};
+    return bpf_map_lookup_elem(&tenet_backends, &key);
+}
+
+/* Whether the backend that was chosen serves still. */
+INLINE int serves(const struct ebpf_service_key *service, const struct ebpf_chosen *c)
+{
+    const struct ebpf_backend *b = backend_at(service, c->index);
+    return b && b->addr == c->backend.addr && b->port == c->backend.port;
+}
+
+INLINE int choose(const struct way *w, const struct ebpf_service_key *key,
+                  const struct ebpf_service *s, struct ebpf_chosen *ret)
+{
+    __u32 now = (__u32) (bpf_ktime_get_ns() / 1000000000);
+    struct ebpf_affinity_key client = {.service = *key, .client = w->ip.saddr};
+    struct ebpf_chosen *last = s->affinity_s ? bpf_map_lookup_elem(&tenet_affinity, &client) : NULL;
+    if (last && now - last->asked_s < s->affinity_s && serves(key, last)) {
+        *ret = *last;
+    } else {
+        __u32 index = s->count ? bpf_get_prandom_u32() % s->count : 0;
+        const struct ebpf_backend *b = s->count ? backend_at(key, index) : NULL;
+        if (!b && s->count) { /* It went since the count was read. */
+            index = 0;
+            b = backend_at(key, index);
+        }
+        if (!b) {
+            return -1;
+        }
+        *ret = (struct ebpf_chosen){.backend = *b, .index = index};
+    }
+    ret->asked_s = now;
+    if (s->affinity_s) {
+        bpf_map_update_elem(&tenet_affinity, &client, ret, BPF_ANY);
+    }
+    return 0;
+}
+
+/* A connection stays with its backend, but for the beginning of one whose backend serves no more. */
+INLINE const struct ebpf_chosen *known(const struct way *w, const struct ebpf_service_key *key,
+                                       const struct ebpf_connection_key *onward)
+{
+    const struct ebpf_chosen *c = bpf_map_lookup_elem(&tenet_conns, onward);
+    return c && (!w->begins || serves(key, c)) ? c : NULL;
+}
+
+/* The packets that answer this one. */
+INLINE struct ebpf_connection_key answers_to(const struct way *w)
+{
+    return (struct ebpf_connection_key){.src = w->ip.daddr,
+                                        .dst = w->ip.saddr,
+                                        .src_port = w->dst_port,
+                                        .dst_port = w->src_port,
+                                        .protocol = w->ip.protocol,
+                                        .way = EBPF_BACK};
+}
+
+/* A connection that begins between the same ends, but not to the service, gets its answers as they are. */
+INLINE void forget_service(const struct way *w)
+{
+    struct ebpf_connection_key back = answers_to(w);
+    if (w->begins && bpf_map_lookup_elem(&tenet_conns, &back)) {
+        bpf_map_delete_elem(&tenet_conns, &back);
+    }
+}
+
+/* The pod's packet goes to a backend of the service instead; 0, or the cause why not. */
+INLINE __u32 translate(struct way *w, const struct ebpf_service_key *key,
+                       const struct ebpf_service *s, __u32 vnid)
+{
+    if (w->settings->compare_vnids && !may_reach(vnid, s->vnid) &&
+        !((s->flags & EBPF_SERVICE_ALSO) && may_reach(vnid, s->also_vnid))) {
+        return EBPF_SERVICE_FOREIGN;
+    }
+    if (w->settings->services_by_host && s->count) {
+        return EBPF_NOT_DROPPED;
+    }
+    struct ebpf_connection_key onward = connection_of(w, EBPF_ONWARD);
+    const struct ebpf_chosen *c = known(w, key, &onward);
+    struct ebpf_chosen chosen;
+    if (c) {
+        chosen = *c;
+    } else if (choose(w, key, s, &chosen) < 0) {
+        return s->flags & EBPF_SERVICE_IDLE ? EBPF_SERVICE_IS_IDLE : EBPF_SERVICE_NO_ENDPOINTS;
+    }
+    struct ebpf_chosen asked = {.backend = {.addr = w->ip.daddr, .port = w->dst_port}};
+    if (rewrite(w, DESTINATION, chosen.backend.addr, chosen.backend.port) < 0) {
+        return EBPF_SERVICE_INVALID;
+    }
+    /* By itself a pod is reached from an address that is nobody's, to which it answers. */
+    int itself = w->ip.daddr == w->ip.saddr;
+    if (itself && rewrite(w, SOURCE, bpf_htonl(ITSELF), w->src_port) < 0) {
+        return EBPF_SERVICE_INVALID;
+    }
+    struct ebpf_connection_key back = answers_to(w);
+    const struct ebpf_chosen *was = bpf_map_lookup_elem(&tenet_conns, &back);
+    if (!was || was->backend.addr != asked.backend.addr ||
+        was->backend.port != asked.backend.port) {
+        bpf_map_update_elem(&tenet_conns, &back, &asked, BPF_ANY);
+    }
+    if (!c) {
+        bpf_map_update_elem(&tenet_conns, &onward, &chosen, BPF_ANY);
+    }
+    return EBPF_NOT_DROPPED;
+}
+
+/* To the pod that sent it. */
+INLINE int send_back(const struct way *w, const struct ebpf_pod *pod)
+{
+    if (set_destination(w, pod->mac) < 0) {
+        return TC_ACT_SHOT;
+    }
+    note(w, EBPF_DELIVER, 0, w->port, 0);
+    return bpf_redirect(w->port, 0);
+}
+
+/* What a pod answers to itself. */
+INLINE int answer_itself(struct way *w, const struct ebpf_pod *pod)
+{
+    struct ebpf_connection_key key = connection_of(w, EBPF_BACK);
+    const struct ebpf_chosen *asked = w->has_ports ? bpf_map_lookup_elem(&tenet_conns, &key) : NULL;
+    __be32 itself = w->ip.saddr;
+    if (!asked || rewrite(w, SOURCE, asked->backend.addr, asked->backend.port) < 0 ||
+        rewrite(w, DESTINATION, itself, w->dst_port) < 0) {
+        return drop(w, EBPF_SERVICE_INVALID);
+    }
+    return send_back(w, pod);
+}
+
+/* ---- IP ---- */
+
+/* With an honest source of this VNID. */
+INLINE int route(struct way *w, __u32 vnid)
+{
+    const struct ebpf_pod *pod = pod_at(w->ip.daddr);
     if (pod) {
         return deliver(w, pod, vnid);
     }
-    const struct ebpf_route *r = route_of(dst);
+    const struct ebpf_route *r = route_of(w->ip.daddr);
     if (!r || r->kind == EBPF_GATEWAY) {
         return to_host(w);
     }
@@ -244,67 +509,101 @@ INLINE int route(const struct way *w, __be32 dst, __u32 vnid)
     return drop(w, r->kind == EBPF_SERVICE ? EBPF_SERVICE_NOT_AVAILABLE : EBPF_NO_SUCH_NODE);
 }
 
-INLINE int is_forged_tunnel(const struct way *w, const struct iphdr *ip)
+/* Of a pod: what is for no other pod may be for a service. */
+INLINE int route_of_pod(struct way *w, const struct ebpf_pod *from, __u32 vnid)
 {
-    __be16 port;
-    return ip->protocol == IPPROTO_UDP && !(ip->frag_off & bpf_htons(FRAGMENT_OFFSET)) &&
-           bpf_skb_load_bytes(w->skb, ETH_HLEN + ip->ihl * 4 + 2, &port, sizeof port) == 0 &&
-           port == w->settings->vxlan_port;
-}
-
-INLINE int ip_from_pod(const struct way *w, const struct iphdr *ip)
-{
-    if (is_forged_tunnel(w, ip)) {
-        return drop(w, EBPF_FORGED_TUNNEL);
+    struct ebpf_service_key key;
+    const struct ebpf_service *s = NULL;
+    if (w->ip.daddr == bpf_htonl(ITSELF)) {
+        return answer_itself(w, from);
     }
-    const struct ebpf_pod *pod = pod_at(ip->saddr);
-    if (!pod || pod->ifindex != w->port || !same_mac(w->eth.h_source, pod->mac)) {
-        return drop(w, not_its_own(w));
+    if (!w->settings->has_services || !w->has_ports) {
+        /* The later parts of a packet follow the first. */
+        const struct ebpf_route *r =
+            w->settings->services_by_host && (w->ip.frag_off & bpf_htons(FRAGMENT_OFFSET))
+                ? route_of(w->ip.daddr)
+                : NULL;
+        return r && r->kind == EBPF_SERVICE ? to_host(w) : route(w, vnid);
     }
-    return route(w, ip->daddr, w->settings->carry_vnids ? pod->vnid : 0);
-}
-
-INLINE int ip_from_tunnel(const struct way *w, const struct iphdr *ip)
-{
-    if (!is_local(route_of(ip->daddr))) {
-        return drop(w, EBPF_NOT_FOR_THIS_NODE);
+    if (!pod_at(w->ip.daddr)) {
+        const struct ebpf_route *r = route_of(w->ip.daddr);
+        int may_be = !r || r->kind == EBPF_GATEWAY || r->kind == EBPF_SERVICE;
+        s = may_be ? find_service(w, r, &key) : NULL;
     }
-    __u32 cause = check_tunnel(w, ip->saddr);
+    if (!s) {
+        forget_service(w);
+        return route(w, vnid);
+    }
+    __u32 cause = translate(w, &key, s, vnid);
     if (cause != EBPF_NOT_DROPPED) {
         return drop(w, cause);
     }
-    return route(w, ip->daddr, w->tunnel_id);
+    if (w->settings->services_by_host) {
+        return to_host(w);
+    }
+    return w->ip.saddr == bpf_htonl(ITSELF) ? send_back(w, from) : route(w, vnid);
 }
 
-INLINE int ip_from_host(const struct way *w, const struct iphdr *ip)
+INLINE int is_forged_tunnel(const struct way *w)
 {
-    if (ip->saddr == w->settings->gateway) {
-        return route(w, ip->daddr, 0);
+    return w->ip.protocol == IPPROTO_UDP && w->has_ports && w->dst_port == w->settings->vxlan_port;
+}
+
+INLINE int ip_from_pod(struct way *w)
+{
+    if (is_forged_tunnel(w)) {
+        return drop(w, EBPF_FORGED_TUNNEL);
     }
-    if (in_cluster(route_of(ip->saddr))) {
+    const struct ebpf_pod *pod = pod_at(w->ip.saddr);
+    if (!pod || pod->ifindex != w->port || !same_mac(w->eth.h_source, pod->mac)) {
+        return drop(w, not_its_own(w));
+    }
+    return route_of_pod(w, pod, w->settings->carry_vnids ? pod->vnid : 0);
+}
+
+INLINE int ip_from_tunnel(struct way *w)
+{
+    if (!is_local(route_of(w->ip.daddr))) {
+        return drop(w, EBPF_NOT_FOR_THIS_NODE);
+    }
+    __u32 cause = check_tunnel(w, w->ip.saddr);
+    if (cause != EBPF_NOT_DROPPED) {
+        return drop(w, cause);
+    }
+    return route(w, w->tunnel_id);
+}
+
+INLINE int ip_from_host(struct way *w)
+{
+    if (w->ip.saddr == w->settings->gateway) {
+        return route(w, 0);
+    }
+    if (in_cluster(route_of(w->ip.saddr))) {
         return drop(w, EBPF_SPOOFED_SOURCE);
     }
     /* From outside, and from the host's other addresses: to pods of this node only. */
-    const struct ebpf_pod *pod = pod_at(ip->daddr);
+    const struct ebpf_pod *pod = pod_at(w->ip.daddr);
     if (pod) {
         return deliver(w, pod, 0);
     }
-    return drop(w, is_local(route_of(ip->daddr)) ? EBPF_NO_SUCH_POD : EBPF_NOT_FOR_THIS_NODE);
+    return drop(w, is_local(route_of(w->ip.daddr)) ? EBPF_NO_SUCH_POD : EBPF_NOT_FOR_THIS_NODE);
 }
 
-INLINE int judge_ip(const struct way *w)
+INLINE int judge_ip(struct way *w)
 {
-    struct iphdr ip;
-    if (bpf_skb_load_bytes(w->skb, ETH_HLEN, &ip, sizeof ip) < 0 || ip.version != 4 || ip.ihl < 5) {
+    if (bpf_skb_load_bytes(w->skb, ETH_HLEN, &w->ip, sizeof w->ip) < 0 || w->ip.version != 4 ||
+        w->ip.ihl < 5) {
         return drop(w, EBPF_NOT_IP);
     }
-    if ((ip.daddr & bpf_htonl(0xf0000000)) == bpf_htonl(0xe0000000) || ip.daddr == 0xffffffff) {
+    if ((w->ip.daddr & bpf_htonl(0xf0000000)) == bpf_htonl(0xe0000000) ||
+        w->ip.daddr == 0xffffffff) {
         return drop(w, EBPF_MULTICAST);
     }
+    read_ports(w);
     if (w->entry == FROM_POD) {
-        return ip_from_pod(w, &ip);
+        return ip_from_pod(w);
     }
-    return w->entry == FROM_TUNNEL ? ip_from_tunnel(w, &ip) : ip_from_host(w, &ip);
+    return w->entry == FROM_TUNNEL ? ip_from_tunnel(w) : ip_from_host(w);
 }
 
 /* ---- ARP ---- */

@@ -56,18 +56,73 @@ struct ebpf_route {
 /* Nodes whose subnets are believed, by VTEP in host byte order; the value is 1. */
 #define EBPF_VTEPS "tenet_vteps"
 
+/* Services: what a pod's connection to an address and port is translated to.  Of node ports the address is 0. */
+#define EBPF_SERVICES "tenet_services"
+#define EBPF_SERVICES_MAX 131072
+struct ebpf_service_key {
+    __be32 addr;
+    __be16 port;
+    __u8 protocol;
+    __u8 zero;
+};
+struct ebpf_service {
+    __u32 count; /* Of its backends: 0 to count - 1. */
+    __u32 vnid;  /* Of its project. */
+    __u32 also_vnid;
+    __u32 affinity_s; /* A client gets the same backend for so long after it last asked; 0: not. */
+    __u8 flags;
+    __u8 zero[3];
+};
+#define EBPF_SERVICE_ALSO 1 /* As EBPF_POD_ALSO. */
+#define EBPF_SERVICE_IDLE 2
+
+#define EBPF_BACKENDS "tenet_backends"
+#define EBPF_BACKENDS_MAX 524288
+struct ebpf_backend_key {
+    struct ebpf_service_key service;
+    __u32 index;
+};
+struct ebpf_backend {
+    __be32 addr;
+    __be16 port;
+    __u8 zero[2];
+};
+
+/* Connections of pods here to services, both ways; and the backend that a client had last.  The programs write these, and
+ * the kernel forgets the oldest. */
+#define EBPF_CONNECTIONS "tenet_conns"
+#define EBPF_CONNECTIONS_MAX 65536
+enum ebpf_way { EBPF_ONWARD, EBPF_BACK };
+struct ebpf_connection_key { /* As the packet comes. */
+    __be32 src, dst;
+    __be16 src_port, dst_port;
+    __u8 protocol, way;
+    __u8 zero[2];
+};
+#define EBPF_AFFINITY "tenet_affinity"
+struct ebpf_affinity_key {
+    struct ebpf_service_key service;
+    __be32 client;
+};
+struct ebpf_chosen { /* EBPF_BACK: the service's address and port. */
+    struct ebpf_backend backend;
+    __u32 index; /* Which backend that was. */
+    __u32 asked_s;
+};
+
 /* One element. */
 #define EBPF_SETTINGS "tenet_settings"
 struct ebpf_settings {
     __u32 tun_ifindex;  /* tun0: what is for the host arrives there. */
     __u32 host_ifindex; /* Its peer: what the host sends is received there. */
     __u32 vxlan_ifindex;
-    __be32 gateway;
+    __be32 gateway, host; /* Addresses of this node. */
     __be16 vxlan_port;
     __u8 carry_vnids;   /* Else every pod has VNID 0. */
     __u8 compare_vnids; /* Else everyone may reach everyone. */
     __u8 tun_mac[6];
-    __u8 zero[2];
+    __u8 has_services;
+    __u8 services_by_host; /* They are the host's to translate. */
 };
 
 /* Packets dropped, by cause; one counter a CPU. */
@@ -90,6 +145,10 @@ enum ebpf_cause {
     EBPF_OWN_ADDRESS,
     EBPF_VNID_MISMATCH,
     EBPF_BACK_TO_HOST,
+    EBPF_SERVICE_INVALID,
+    EBPF_SERVICE_FOREIGN,
+    EBPF_SERVICE_NO_ENDPOINTS,
+    EBPF_SERVICE_IS_IDLE,
     EBPF_N_CAUSES,
 };
 
