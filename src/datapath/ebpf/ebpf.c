@@ -63,7 +63,7 @@ struct ebpf_dp {
     struct sdn_network net;
     bool have_network, in_place, outage;
     struct devices devices;
-    struct table routes, vteps, services, backends;
+    struct table routes, vteps, services, backends, serving;
     bool has_services; /* They were told. */
     size_t applied;    /* Changes of maps since the start. */
 
@@ -331,6 +331,7 @@ static int set_up(struct ebpf_dp *x, struct err *e)
     r = r < 0 ? r : table_load(&x->vteps, x->program.vteps, e);
     r = r < 0 ? r : table_load(&x->services, x->program.services, e);
     r = r < 0 ? r : table_load(&x->backends, x->program.backends, e);
+    r = r < 0 ? r : table_load(&x->serving, x->program.serving, e);
     x->has_services = x->services.n > 0; /* Of the agent before us, until they are told. */
     pthread_mutex_lock(&x->lock);
     r = r < 0 ? r : table_load(&x->pods, x->program.pods, e);
@@ -517,21 +518,21 @@ static void ebpf_set_services(struct datapath *dp, const char *node,
 {
     static struct log_limit limit;
     struct ebpf_dp *x = of_dp(dp);
-    struct table_row *rows, *backends;
-    size_t n_rows, n_backends, changes, refused, more;
+    struct encoded_services s;
+    size_t changes[3], refused[3];
     struct err e = {0};
     if (!x->loaded) {
         return;
     }
-    encode_services(&x->net, node, list, n, &rows, &n_rows, &backends, &n_backends);
-    table_sync(&x->backends, backends, n_backends, &changes, &refused, &e);
-    x->applied += changes;
-    table_sync(&x->services, rows, n_rows, &changes, &more, &e);
-    x->applied += changes;
-    if (refused + more) {
+    encode_services(&x->net, node, list, n, &s);
+    table_sync(&x->serving, s.serving, s.n_backends, &changes[0], &refused[0], &e);
+    table_sync(&x->backends, s.backends, s.n_backends, &changes[1], &refused[1], &e);
+    table_sync(&x->services, s.services, s.n_services, &changes[2], &refused[2], &e);
+    x->applied += changes[0] + changes[1] + changes[2];
+    if (refused[0] + refused[1] + refused[2]) {
         log_limited(&limit, LOG_ERROR, "services do not all fit into the maps",
-                    "addresses=%zu of=%d backends=%zu of=%d error=\"%s\"", more, EBPF_SERVICES_MAX,
-                    refused, EBPF_BACKENDS_MAX, e.text);
+                    "addresses=%zu of=%d backends=%zu of=%d error=\"%s\"", refused[2],
+                    EBPF_SERVICES_MAX, MAX(refused[0], refused[1]), EBPF_BACKENDS_MAX, e.text);
     }
     x->has_services = true;
     if (put_settings(x, &e) < 0) {
@@ -772,6 +773,7 @@ static void ebpf_close(struct datapath *dp)
     table_done(&x->vteps);
     table_done(&x->services);
     table_done(&x->backends);
+    table_done(&x->serving);
     table_done(&x->pods);
     table_done(&x->ports);
     if (x->loaded) {

@@ -10,6 +10,7 @@ static_assert(sizeof(struct ebpf_route_key) <= TABLE_KEY_MAX, "a key fits");
 static_assert(sizeof(struct ebpf_route) <= TABLE_VALUE_MAX, "a value fits");
 static_assert(sizeof(struct ebpf_pod) <= TABLE_VALUE_MAX, "a value fits");
 static_assert(sizeof(struct ebpf_backend_key) <= TABLE_KEY_MAX, "a key fits");
+static_assert(sizeof(struct ebpf_serving_key) <= TABLE_KEY_MAX, "a key fits");
 static_assert(sizeof(struct ebpf_service) <= TABLE_VALUE_MAX, "a value fits");
 
 /* 'kind' first in the value, and little ends first: by_row puts the kind that counts last. */
@@ -91,13 +92,6 @@ struct ebpf_settings encode_settings(const struct sdn_network *n, const struct d
 
 /* ---- services ---- */
 
-struct service_rows {
-    const struct sdn_network *net;
-    const char *node;
-    struct table_row *rows, *backends;
-    size_t n_rows, cap_rows, n_backends, cap_backends;
-};
-
 /* Of nobody in particular: "this" network and host, link-local, groups. */
 static bool is_special(uint32_t ip)
 {
@@ -113,12 +107,29 @@ static bool in_networks(const struct sdn_network *n, uint32_t ip)
     return in;
 }
 
-/* One address (0: node ports) and port of a service with its backends; 'local': only those of this node. */
-static void add_service(struct service_rows *r, const struct model_service *m,
-                        const struct sdn_service_port *p, uint32_t addr, uint16_t port, bool local)
+static void add_row(struct table_row **rows, size_t *cap, size_t n, const void *key,
+                    size_t key_size, const void *value, size_t value_size)
 {
+    *rows = grow(*rows, cap, n + 1, sizeof **rows);
+    struct table_row *row = &(*rows)[n];
+    *row = (struct table_row){0};
+    memcpy(row->key, key, key_size);
+    memcpy(row->value, value, value_size);
+}
+
+struct serving_node {
+    const struct sdn_network *net;
+    const char *name;
+};
+
+/* One address (0: node ports) and port of a service with its backends; 'local': only those of this node. */
+static void add_service(struct encoded_services *r, const struct serving_node *node,
+                        const struct model_service *m, const struct sdn_service_port *p,
+                        uint32_t addr, uint16_t port, bool local)
+{
+    static const uint32_t one = 1;
     const struct sdn_backend **list = NULL;
-    size_t n = sdn_service_choose(m->service, p, local ? r->node : NULL, &list);
+    size_t n = sdn_service_choose(m->service, p, local ? node->name : NULL, &list);
     struct ebpf_service_key key = {
         .addr = htonl(addr), .port = htons(port), .protocol = p->protocol};
     struct ebpf_service v = {.vnid = m->vnid, .affinity_s = m->service->affinity_s};
@@ -132,60 +143,51 @@ static void add_service(struct service_rows *r, const struct model_service *m,
     for (size_t i = 0; i < n; i++) {
         uint32_t ip = list[i]->endpoint->ip;
         /* Nobody may make the tunnels' port of a packet. */
-        if (is_special(ip) || (p->protocol == SDN_UDP && list[i]->port == r->net->vxlan_port)) {
+        if (is_special(ip) || (p->protocol == SDN_UDP && list[i]->port == node->net->vxlan_port)) {
             continue;
         }
-        struct ebpf_backend_key at = {.service = key, .index = v.count++};
         struct ebpf_backend b = {.addr = htonl(ip), .port = htons(list[i]->port)};
-        r->backends = grow(r->backends, &r->cap_backends, r->n_backends + 1, sizeof *r->backends);
-        struct table_row *row = &r->backends[r->n_backends++];
-        *row = (struct table_row){0};
-        memcpy(row->key, &at, sizeof at);
-        memcpy(row->value, &b, sizeof b);
+        struct ebpf_backend_key at = {.service = key, .index = v.count++};
+        struct ebpf_serving_key serving = {.service = key, .backend = b};
+        add_row(&r->backends, &r->cap_backends, r->n_backends, &at, sizeof at, &b, sizeof b);
+        add_row(&r->serving, &r->cap_serving, r->n_backends++, &serving, sizeof serving, &one,
+                sizeof one);
     }
     free(list);
-    r->rows = grow(r->rows, &r->cap_rows, r->n_rows + 1, sizeof *r->rows);
-    struct table_row *row = &r->rows[r->n_rows++];
-    *row = (struct table_row){0};
-    memcpy(row->key, &key, sizeof key);
-    memcpy(row->value, &v, sizeof v);
+    add_row(&r->services, &r->cap_services, r->n_services++, &key, sizeof key, &v, sizeof v);
 }
 
-static void add_service_port(struct service_rows *r, const struct model_service *m,
-                             const struct sdn_service_port *p)
+static void add_service_port(struct encoded_services *r, const struct serving_node *node,
+                             const struct model_service *m, const struct sdn_service_port *p)
 {
     const struct sdn_service *s = m->service;
-    if (r->net->service.len && prefix_contains(r->net->service, s->cluster_ip)) {
-        add_service(r, m, p, s->cluster_ip, p->port, s->internal_local);
+    if (node->net->service.len && prefix_contains(node->net->service, s->cluster_ip)) {
+        add_service(r, node, m, p, s->cluster_ip, p->port, s->internal_local);
     }
     for (size_t i = 0; i < s->n_external_ips; i++) {
         uint32_t ip = s->external_ips[i];
-        if (!is_special(ip) && !in_networks(r->net, ip)) {
-            add_service(r, m, p, ip, p->port, false);
+        if (!is_special(ip) && !in_networks(node->net, ip)) {
+            add_service(r, node, m, p, ip, p->port, false);
         }
     }
     if (p->node_port) {
-        add_service(r, m, p, 0, p->node_port, false);
+        add_service(r, node, m, p, 0, p->node_port, false);
     }
 }
 
 void encode_services(const struct sdn_network *n, const char *node,
-                     const struct model_service *list, size_t n_list, struct table_row **ret,
-                     size_t *ret_n, struct table_row **ret_backends, size_t *ret_n_backends)
+                     const struct model_service *list, size_t n_list, struct encoded_services *ret)
 {
-    struct service_rows r = {.net = n, .node = node};
+    struct serving_node here = {n, node};
+    *ret = (struct encoded_services){0};
     for (size_t i = 0; i < n_list; i++) {
         const struct sdn_service *s = list[i].service;
         for (size_t k = 0; s->cluster_ip && k < s->n_ports; k++) {
             if (s->ports[k].protocol == SDN_TCP || s->ports[k].protocol == SDN_UDP) {
-                add_service_port(&r, &list[i], &s->ports[k]);
+                add_service_port(ret, &here, &list[i], &s->ports[k]);
             }
         }
     }
-    *ret = r.rows;
-    *ret_n = r.n_rows;
-    *ret_backends = r.backends;
-    *ret_n_backends = r.n_backends;
 }
 
 bool encode_pod(const struct sdn_network *n, const struct encode_pod *p, struct table_row *ret_pod,

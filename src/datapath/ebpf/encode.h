@@ -13,10 +13,15 @@ struct table_row *encode_vteps(const struct sdn_network *n, size_t *ret_n);
 struct ebpf_settings encode_settings(const struct sdn_network *n, const struct devices *d,
                                      bool has_services);
 
-/* Rows of EBPF_SERVICES and EBPF_BACKENDS, as 'node' serves its pods; owned by the caller. */
+/* Rows of EBPF_SERVICES; and for each backend one of EBPF_BACKENDS and one of EBPF_SERVING. */
+struct encoded_services {
+    struct table_row *services, *backends, *serving; /* Owned. */
+    size_t n_services, n_backends;
+    size_t cap_services, cap_backends, cap_serving;
+};
+/* As 'node' serves its pods. */
 void encode_services(const struct sdn_network *n, const char *node,
-                     const struct model_service *list, size_t n_list, struct table_row **ret,
-                     size_t *ret_n, struct table_row **ret_backends, size_t *ret_n_backends);
+                     const struct model_service *list, size_t n_list, struct encoded_services *ret);
 
 struct encode_pod {
     uint32_t ip;

@@ -22,7 +22,7 @@ int program_probe(const char *without, struct program_features *ret, struct err 
 struct program {
     struct bpf_object *object; /* Owns the descriptors. */
     int from_pod, from_tunnel, from_host;
-    int pods, ports, routes, vteps, services, backends, conns, affinity, settings,
+    int pods, ports, routes, vteps, services, backends, serving, conns, affinity, settings,
         drops;   /* Maps. */
     bool reused; /* The maps were there. */
 };

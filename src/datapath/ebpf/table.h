@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#define TABLE_KEY_MAX 12
+#define TABLE_KEY_MAX 16
 #define TABLE_VALUE_MAX 24
 
 struct table_row {

@@ -61,7 +61,7 @@ struct frame {
 };
 
 static struct program program;
-static struct table routes, vteps, pods, ports, services, backends;
+static struct table routes, vteps, pods, ports, services, backends, serving;
 
 /* ---- random ---- */
 
@@ -193,12 +193,11 @@ static void load(const struct cluster *c)
     }
     put(&pods, a, c->n_pods);
     put(&ports, b, c->n_pods);
-    size_t n_backends;
-    struct table_row *of_services;
-    encode_services(&c->net, NODE_NAME, c->services, c->n_services, &rows, &n, &of_services,
-                    &n_backends);
-    put(&services, rows, n);
-    put(&backends, of_services, n_backends);
+    struct encoded_services es;
+    encode_services(&c->net, NODE_NAME, c->services, c->n_services, &es);
+    put(&services, es.services, es.n_services);
+    put(&backends, es.backends, es.n_backends);
+    put(&serving, es.serving, es.n_backends);
     struct ebpf_connection_key key;
     while (bpf_map_get_next_key(program.conns, NULL, &key) == 0) {
         bpf_map_delete_elem(program.conns, &key);
@@ -756,6 +755,7 @@ static void open_tables(bool redirect_peer)
     assert_int_equal(table_load(&ports, program.ports, &e), 0);
     assert_int_equal(table_load(&services, program.services, &e), 0);
     assert_int_equal(table_load(&backends, program.backends, &e), 0);
+    assert_int_equal(table_load(&serving, program.serving, &e), 0);
 }
 
 static void close_tables(void)
@@ -766,6 +766,7 @@ static void close_tables(void)
     table_done(&ports);
     table_done(&services);
     table_done(&backends);
+    table_done(&serving);
     program_done(&program);
 }
 

@@ -94,6 +94,14 @@ struct {
 } tenet_backends SEC(".maps");
 
 struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __uint(max_entries, EBPF_BACKENDS_MAX);
+    __type(key, struct ebpf_serving_key);
+    __type(value, __u32);
+} tenet_serving SEC(".maps");
+
+struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);
     __uint(max_entries, EBPF_CONNECTIONS_MAX);
     __type(key, struct ebpf_connection_key);
@@ -363,8 +371,8 @@ INLINE const struct ebpf_backend *backend_at(const struct ebpf_service_key *serv
 /* Whether the backend that was chosen serves still. */
 INLINE int serves(const struct ebpf_service_key *service, const struct ebpf_chosen *c)
 {
-    const struct ebpf_backend *b = backend_at(service, c->index);
-    return b && b->addr == c->backend.addr && b->port == c->backend.port;
+    struct ebpf_serving_key key = {.service = *service, .backend = c->backend};
+    return bpf_map_lookup_elem(&tenet_serving, &key) != NULL;
 }
 
 INLINE int choose(const struct way *w, const struct ebpf_service_key *key,
@@ -385,7 +393,7 @@ INLINE int choose(const struct way *w, const struct ebpf_service_key *key,
         if (!b) {
             return -1;
         }
-        *ret = (struct ebpf_chosen){.backend = *b, .index = index};
+        *ret = (struct ebpf_chosen){.backend = *b};
     }
     ret->asked_s = now;
     if (s->affinity_s) {
@@ -422,6 +430,18 @@ INLINE void forget_service(const struct way *w)
     }
 }
 
+/* The packet goes to that backend instead; 0, or the cause why not. */
+INLINE __u32 send_to(struct way *w, const struct ebpf_backend *b)
+{
+    /* By itself a pod is reached from an address that is nobody's, to which it answers. */
+    int itself = b->addr == w->ip.saddr;
+    if (rewrite(w, DESTINATION, b->addr, b->port) < 0 ||
+        (itself && rewrite(w, SOURCE, bpf_htonl(ITSELF), w->src_port) < 0)) {
+        return EBPF_SERVICE_INVALID;
+    }
+    return EBPF_NOT_DROPPED;
+}
+
 /* The pod's packet goes to a backend of the service instead; 0, or the cause why not. */
 INLINE __u32 translate(struct way *w, const struct ebpf_service_key *key,
                        const struct ebpf_service *s, __u32 vnid)
@@ -442,13 +462,9 @@ INLINE __u32 translate(struct way *w, const struct ebpf_service_key *key,
         return s->flags & EBPF_SERVICE_IDLE ? EBPF_SERVICE_IS_IDLE : EBPF_SERVICE_NO_ENDPOINTS;
     }
     struct ebpf_chosen asked = {.backend = {.addr = w->ip.daddr, .port = w->dst_port}};
-    if (rewrite(w, DESTINATION, chosen.backend.addr, chosen.backend.port) < 0) {
-        return EBPF_SERVICE_INVALID;
-    }
-    /* By itself a pod is reached from an address that is nobody's, to which it answers. */
-    int itself = w->ip.daddr == w->ip.saddr;
-    if (itself && rewrite(w, SOURCE, bpf_htonl(ITSELF), w->src_port) < 0) {
-        return EBPF_SERVICE_INVALID;
+    __u32 cause = send_to(w, &chosen.backend);
+    if (cause != EBPF_NOT_DROPPED) {
+        return cause;
     }
     struct ebpf_connection_key back = answers_to(w);
     const struct ebpf_chosen *was = bpf_map_lookup_elem(&tenet_conns, &back);
@@ -460,6 +476,14 @@ INLINE __u32 translate(struct way *w, const struct ebpf_service_key *key,
         bpf_map_update_elem(&tenet_conns, &onward, &chosen, BPF_ANY);
     }
     return EBPF_NOT_DROPPED;
+}
+
+/* A service that is gone keeps the connections it has. */
+INLINE __u32 go_on(struct way *w)
+{
+    struct ebpf_connection_key onward = connection_of(w, EBPF_ONWARD);
+    const struct ebpf_chosen *c = w->begins ? NULL : bpf_map_lookup_elem(&tenet_conns, &onward);
+    return c ? send_to(w, &c->backend) : EBPF_NOT_DROPPED;
 }
 
 /* To the pod that sent it. */
@@ -514,6 +538,7 @@ INLINE int route_of_pod(struct way *w, const struct ebpf_pod *from, __u32 vnid)
 {
     struct ebpf_service_key key;
     const struct ebpf_service *s = NULL;
+    int may_be = 0;
     if (w->ip.daddr == bpf_htonl(ITSELF)) {
         return answer_itself(w, from);
     }
@@ -527,19 +552,18 @@ INLINE int route_of_pod(struct way *w, const struct ebpf_pod *from, __u32 vnid)
     }
     if (!pod_at(w->ip.daddr)) {
         const struct ebpf_route *r = route_of(w->ip.daddr);
-        int may_be = !r || r->kind == EBPF_GATEWAY || r->kind == EBPF_SERVICE;
+        may_be = !r || r->kind == EBPF_GATEWAY || r->kind == EBPF_SERVICE;
         s = may_be ? find_service(w, r, &key) : NULL;
     }
-    if (!s) {
-        forget_service(w);
-        return route(w, vnid);
-    }
-    __u32 cause = translate(w, &key, s, vnid);
+    __u32 cause = s ? translate(w, &key, s, vnid) : may_be ? go_on(w) : EBPF_NOT_DROPPED;
     if (cause != EBPF_NOT_DROPPED) {
         return drop(w, cause);
     }
-    if (w->settings->services_by_host) {
+    if (s && w->settings->services_by_host) {
         return to_host(w);
+    }
+    if (!s) {
+        forget_service(w);
     }
     return w->ip.saddr == bpf_htonl(ITSELF) ? send_back(w, from) : route(w, vnid);
 }

@@ -88,6 +88,13 @@ struct ebpf_backend {
     __u8 zero[2];
 };
 
+/* The same backends, to ask whether one that was chosen before serves still; the value is 1. */
+#define EBPF_SERVING "tenet_serving"
+struct ebpf_serving_key {
+    struct ebpf_service_key service;
+    struct ebpf_backend backend;
+};
+
 /* Connections of pods here to services, both ways; and the backend that a client had last.  The programs write these, and
  * the kernel forgets the oldest. */
 #define EBPF_CONNECTIONS "tenet_conns"
@@ -106,8 +113,7 @@ struct ebpf_affinity_key {
 };
 struct ebpf_chosen { /* EBPF_BACK: the service's address and port. */
     struct ebpf_backend backend;
-    __u32 index; /* Which backend that was. */
-    __u32 asked_s;
+    __u32 asked_s; /* EBPF_AFFINITY: when the client last asked. */
 };
 
 /* One element. */
