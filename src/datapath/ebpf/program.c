@@ -122,8 +122,8 @@ int program_mount(const char *dir, struct err *e)
 /* ---- loading ---- */
 
 static const char *const map_names[] = {
-    EBPF_SERVICES, EBPF_BACKENDS, EBPF_SERVING, EBPF_CONNECTIONS, EBPF_AFFINITY, EBPF_PODS,
-    EBPF_PORTS,    EBPF_ROUTES,   EBPF_VTEPS,   EBPF_SETTINGS,    EBPF_DROPS};
+    EBPF_SERVICES, EBPF_BACKENDS, EBPF_SERVING, EBPF_REFUSALS, EBPF_CONNECTIONS, EBPF_AFFINITY,
+    EBPF_PODS,     EBPF_PORTS,    EBPF_ROUTES,  EBPF_VTEPS,    EBPF_SETTINGS,    EBPF_DROPS};
 
 static int open_object(const struct program_features *f, bool under_test, const char *pins,
                        struct bpf_object **ret, struct err *e)

@@ -108,6 +108,7 @@ static void make_cluster(struct cluster *c)
                                   .local = {IP(10, 128, 2, 0), (uint8_t) (chance(50) ? 23 : 28)},
                                   .host_ip = HOST(1),
                                   .vxlan_port = chance(80) ? SDN_VXLAN_PORT : 4790,
+                                  .refusal_meter = 1,
                                   .mtu = 1450}};
     c->net.remotes = c->remotes;
     for (uint32_t slot = 0; slot < MAX_REMOTES; slot++) {
@@ -466,13 +467,36 @@ static struct model_packet read_frame(const struct frame *f)
     return p;
 }
 
+/* Whether the link's pod sent it, and nobody in its name. */
+static bool is_honest(const struct cluster *c, const struct frame *f)
+{
+    for (size_t i = 0; i < c->n_pods; i++) {
+        if (c->pods[i].port == f->port) {
+            return mac_equal(get_mac(f, 6), c->pods[i].mac) && get32(f, 26) == c->pods[i].ip;
+        }
+    }
+    return false;
+}
+
+/* What is refused aloud: what has ports, and no options before them; a service that sleeps is not dead. */
+static bool may_be_told(const struct cluster *c, const struct frame *f,
+                        const struct model_verdict *v)
+{
+    bool udp = f->bytes[23] == MODEL_PROTO_UDP;
+    return (f->bytes[14] & 15) == 5 && (udp || f->bytes[23] == 6) && !(get16(f, 20) & 0x1fff) &&
+           f->size >= (udp ? 42u : 54u) && v->cause != MODEL_SERVICE_IDLE && is_honest(c, f);
+}
+
 /* How it leaves, in words; and, changed in '*left', as what. */
-static void expect(const struct frame *f, const struct model_verdict *v, struct strbuf *out,
-                   struct frame *left)
+static void expect(const struct cluster *c, const struct frame *f, const struct model_verdict *v,
+                   struct strbuf *out, struct frame *left)
 {
     switch (v->action) {
     case MODEL_DROP:
         strbuf_addf(out, "drop: %s", model_cause_name(v->cause));
+        if (v->refused && may_be_told(c, f, v)) {
+            strbuf_adds(out, ", refused");
+        }
         break;
     case MODEL_DELIVER:
         strbuf_addf(out, "deliver to %u", v->port);
@@ -528,10 +552,11 @@ static void observe(const struct frame *f, struct strbuf *out, struct frame *lef
     left->size = o.data_size_out;
     uint32_t verdict = after.cb[EBPF_CB_VERDICT] & 0xffff, target = after.cb[EBPF_CB_TARGET];
     uint32_t id = after.cb[EBPF_CB_TUNNEL_ID];
-    if (verdict == EBPF_DROP) {
-        assert_int_equal(o.retval, TC_ACT_SHOT);
-        strbuf_addf(out, "drop: %s",
-                    model_cause_name(encode_cause(after.cb[EBPF_CB_VERDICT] >> 16)));
+    if (verdict == EBPF_DROP || verdict == EBPF_REFUSED) {
+        assert_int_equal(o.retval, verdict == EBPF_DROP ? TC_ACT_SHOT : TC_ACT_REDIRECT);
+        strbuf_addf(out, "drop: %s%s",
+                    model_cause_name(encode_cause(after.cb[EBPF_CB_VERDICT] >> 16)),
+                    verdict == EBPF_DROP ? "" : ", refused");
         return;
     }
     assert_int_equal(o.retval, TC_ACT_REDIRECT);
@@ -598,11 +623,44 @@ static void set_ends(const struct frame *as, struct frame *f, uint32_t src, uint
     set16(f, checksum_of(f), get16(as, checksum_of(f)));
 }
 
+static uint32_t ones_sum(const struct frame *f, size_t from, size_t to)
+{
+    uint32_t sum = 0;
+    for (size_t at = from; at < to; at += 2) {
+        sum += get16(f, at);
+    }
+    return sum % 0xffff;
+}
+
+/* An ICMP error about 'f' from the gateway to its pod, which quotes it as the pod sent it. */
+static void check_refusal(const struct cluster *c, const struct frame *f, const struct frame *got)
+{
+    bool udp = f->bytes[23] == MODEL_PROTO_UDP;
+    size_t quoted = udp ? 28 : 40;
+    assert_int_equal(got->size, 14 + 28 + quoted);
+    assert_memory_equal(got->bytes, f->bytes + 6, 6);
+    assert_memory_equal(got->bytes + 6, f->bytes, 6);
+    assert_int_equal(get16(got, 12), MODEL_ETH_IP4);
+    assert_int_equal(got->bytes[14], 0x45);
+    assert_int_equal(get16(got, 16), 28 + quoted);
+    assert_int_equal(got->bytes[23], 1);
+    assert_int_equal(get32(got, 26), sdn_gateway(&c->net));
+    assert_int_equal(get32(got, 30), get32(f, 26));
+    assert_int_equal(ones_sum(got, 14, 34), 0);
+    assert_int_equal(ones_sum(got, 34, got->size), 0);
+    assert_int_equal(got->bytes[34], 3);
+    /* But for checksums, which were changed there and back: zero has two forms. */
+    struct frame quote = *f;
+    memcpy(quote.bytes + 24, got->bytes + 42 + 10, 2);
+    memcpy(quote.bytes + checksum_of(f), got->bytes + 42 + checksum_of(f) - 14, 2);
+    assert_memory_equal(got->bytes + 42, quote.bytes + 14, quoted);
+}
+
 struct comparison {
     const struct cluster *c;
     struct model_node node;
     struct strbuf want, got;
-    uint64_t differences, translated, answered;
+    uint64_t differences, translated, answered, refused;
     uint64_t actions[MODEL_TRANSLATE + 1], causes[MODEL_N_CAUSES];
 };
 
@@ -610,6 +668,10 @@ static void check_same(struct comparison *x, const struct frame *f, const struct
                        const struct frame *got)
 {
     bool dropped = str_has_prefix(strbuf_cstr(&x->want), "drop");
+    if (str_has_suffix(strbuf_cstr(&x->got), ", refused")) {
+        check_refusal(x->c, f, got);
+        x->refused++;
+    }
     bool same =
         streq(strbuf_cstr(&x->want), strbuf_cstr(&x->got)) &&
         (dropped || (want->size == got->size && memcmp(want->bytes, got->bytes, want->size) == 0));
@@ -676,7 +738,7 @@ static void compare_answer(struct comparison *x, const struct frame *f, const st
     p.ip.dst = client;
     struct model_verdict v = model_judge(&x->node, &p);
     want = back;
-    expect(&back, &v, &x->want, &want);
+    expect(x->c, &back, &v, &x->want, &want);
     if (v.action == MODEL_DELIVER) {
         set_ends(&got, &want, asked, get16(f, l4 + 2), client, client_port);
         check_sums(&back, &got);
@@ -696,6 +758,16 @@ static void compare_translated(struct comparison *x, const struct frame *f, stru
         return;
     }
     p->ip.translated = true;
+    if (str_has_suffix(strbuf_cstr(&x->got), ", refused")) {
+        /* Its endpoint is nowhere: who asked hears it of the service. */
+        enum model_cause cause = str_has_prefix(strbuf_cstr(&x->got), "drop: service")
+                                     ? MODEL_SERVICE_NOT_AVAILABLE
+                                     : MODEL_NO_SUCH_NODE;
+        strbuf_addf(&x->want, "drop: %s, refused", model_cause_name(cause));
+        check_same(x, f, &want, &got);
+        x->causes[cause]++;
+        return;
+    }
     p->ip.dst = get32(&got, 30);
     p->ip.dst_port = get16(&got, l4_of(f) + 2);
     if (!model_may_get(&x->node, v, p->ip.dst, p->ip.dst_port)) {
@@ -703,7 +775,7 @@ static void compare_translated(struct comparison *x, const struct frame *f, stru
     }
     struct model_verdict after = model_judge(&x->node, p);
     bool itself = p->ip.dst == p->ip.src;
-    expect(f, &after, &x->want, &want);
+    expect(x->c, f, &after, &x->want, &want);
     set_ends(&got, &want, itself ? SDN_ITSELF_IP : p->ip.src, p->ip.src_port, p->ip.dst,
              p->ip.dst_port);
     check_sums(f, &got);
@@ -728,7 +800,7 @@ static void compare_frame(struct comparison *x, const struct frame *f)
         compare_translated(x, f, &p, &v);
         return;
     }
-    expect(f, &v, &x->want, &want);
+    expect(x->c, f, &v, &x->want, &want);
     observe(f, &x->got, &got);
     check_same(x, f, &want, &got);
 }
@@ -807,8 +879,9 @@ static void compare(uint64_t clusters, bool redirect_peer)
     for (size_t i = 0; i < ARRAY_SIZE(x.actions); i++) {
         assert_true(x.actions[i] >= clusters * FRAMES / 100 || clusters < 100);
     }
-    print_message("%6lu translated, %lu answered\n", (unsigned long) x.translated,
-                  (unsigned long) x.answered);
+    print_message("%6lu translated, %lu answered, %lu refused\n", (unsigned long) x.translated,
+                  (unsigned long) x.answered, (unsigned long) x.refused);
+    assert_true(x.refused >= clusters * FRAMES / 500 || clusters < 100);
     assert_true(x.answered >= clusters * FRAMES / 500 || clusters < 100);
     for (uint32_t i = 1; i < EBPF_N_CAUSES; i++) {
         enum model_cause cause = encode_cause(i);

@@ -3,7 +3,7 @@
  *
  * Three programs, each on what a link receives: from_pod on the host end of each pod's link, from_tunnel on the VXLAN
  * device, from_host on the peer of tun0.  None lets a packet go on to the stack of the link it came by.  There are
- * no loops and no calls, so that the verifier of every kernel since 5.10 follows. */
+ * no loops, so that the verifier of every kernel since 5.10 follows. */
 #include "datapath/ebpf/bpf/maps.h"
 
 #include <linux/bpf.h>
@@ -115,6 +115,13 @@ struct {
     __type(value, struct ebpf_chosen);
 } tenet_affinity SEC(".maps");
 
+struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, EBPF_REFUSALS_MAX);
+    __type(key, __be32);
+    __type(value, struct ebpf_refusals);
+} tenet_refusals SEC(".maps");
+
 enum entry { FROM_POD, FROM_TUNNEL, FROM_HOST };
 
 struct arp {
@@ -139,6 +146,9 @@ struct way {
     __be16 src_port, dst_port;  /* Likewise, ... */
     __u8 has_ports;             /* ... of TCP and UDP, and not of later fragments. */
     __u8 begins;                /* It may be the first of its connection. */
+    __u8 translated;
+    __be32 asked; /* Translated: the service's address and port. */
+    __be16 asked_port;
 };
 
 /* ---- verdicts ---- */
@@ -343,6 +353,92 @@ INLINE __u32 not_its_own(const struct way *w)
 
 /* ---- IP ---- */
 
+/* ---- refusals ---- */
+
+/* RFC 792, RFC 1812 */
+enum { UNREACHABLE = 3, NO_HOST = 1, NO_PORT = 3, PROHIBITED = 13 };
+struct icmp_error {
+    struct iphdr ip;
+    __u8 type, code;
+    __be16 sum;
+    __be32 unused;
+};
+#define QUOTE (sizeof(struct iphdr) + 20) /* With the checksum of TCP, which offloads keep apart. */
+#define QUOTE_UDP (sizeof(struct iphdr) + 8)
+
+INLINE __be16 fold(__u32 sum)
+{
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    return (__be16) ~sum;
+}
+
+INLINE int has_had_enough(const struct way *w)
+{
+    __be32 pod = w->ip.saddr;
+    struct ebpf_refusals now = {.second = (__u32) (bpf_ktime_get_ns() / 1000000000), .count = 1};
+    struct ebpf_refusals *r = bpf_map_lookup_elem(&tenet_refusals, &pod);
+    if (!r || r->second != now.second) {
+        bpf_map_update_elem(&tenet_refusals, &pod, &now, BPF_ANY);
+        return 0;
+    }
+    r->count++;
+    return r->count > EBPF_REFUSALS_A_SECOND;
+}
+
+/* Dropped; and an honest pod is told by its gateway, so that its programs fail at once.  Only of what is the same whoever
+ * else is in the cluster (docs/pipeline.md), and of TCP and UDP: never of an error or of a later part (RFC 1122 3.2.2). */
+static __attribute__((noinline)) int refuse(struct way *w, __u32 cause, __u8 code)
+{
+    __u8 quote[QUOTE];
+    struct icmp_error e = {.ip = {.version = 4,
+                                  .ihl = 5,
+                                  .tos = 0xc0,
+                                  .frag_off = bpf_htons(0x4000),
+                                  .ttl = 64,
+                                  .protocol = IPPROTO_ICMP,
+                                  .saddr = w->settings->gateway,
+                                  .daddr = w->ip.saddr},
+                           .type = UNREACHABLE,
+                           .code = code};
+    __u32 size = w->ip.protocol == IPPROTO_TCP ? QUOTE : QUOTE_UDP, sum;
+    struct ethhdr eth;
+    int dropped = drop(w, cause);
+    if (w->entry != FROM_POD || !w->has_ports || w->ip.ihl != 5 || w->skb->len < ETH_HLEN + size ||
+        (!options.under_test && has_had_enough(w))) {
+        return dropped;
+    }
+    /* The pod knows the address that it asked. */
+    if ((w->translated && rewrite(w, DESTINATION, w->asked, w->asked_port) < 0) ||
+        bpf_skb_change_tail(w->skb, ETH_HLEN + size, 0) < 0) {
+        return dropped;
+    }
+    if (size == QUOTE) {
+        if (bpf_skb_load_bytes(w->skb, ETH_HLEN, quote, QUOTE) < 0) {
+            return dropped;
+        }
+        sum = bpf_csum_diff(NULL, 0, (__be32 *) quote, QUOTE, 0);
+    } else {
+        if (bpf_skb_load_bytes(w->skb, ETH_HLEN, quote, QUOTE_UDP) < 0) {
+            return dropped;
+        }
+        sum = bpf_csum_diff(NULL, 0, (__be32 *) quote, QUOTE_UDP, 0);
+    }
+    e.ip.tot_len = bpf_htons(sizeof e + size);
+    e.ip.check = fold(bpf_csum_diff(NULL, 0, (__be32 *) &e.ip, sizeof e.ip, 0));
+    e.sum = fold(bpf_csum_diff(NULL, 0, (__be32 *) &e.type, sizeof e - sizeof e.ip, sum));
+    eth = w->eth;
+    __builtin_memcpy(eth.h_dest, w->eth.h_source, ETH_ALEN);
+    __builtin_memcpy(eth.h_source, w->eth.h_dest, ETH_ALEN);
+    if (bpf_skb_adjust_room(w->skb, sizeof e, BPF_ADJ_ROOM_MAC, 0) < 0 ||
+        bpf_skb_store_bytes(w->skb, 0, &eth, sizeof eth, 0) < 0 ||
+        bpf_skb_store_bytes(w->skb, ETH_HLEN, &e, sizeof e, 0) < 0) {
+        return dropped;
+    }
+    note(w, EBPF_REFUSED, cause, 0, 0);
+    return bpf_redirect(w->port, 0);
+}
+
 /* ---- services ---- */
 
 INLINE const struct ebpf_service *find_service(const struct way *w, const struct ebpf_route *r,
@@ -435,6 +531,9 @@ INLINE __u32 send_to(struct way *w, const struct ebpf_backend *b)
 {
     /* By itself a pod is reached from an address that is nobody's, to which it answers. */
     int itself = b->addr == w->ip.saddr;
+    w->asked = w->ip.daddr;
+    w->asked_port = w->dst_port;
+    w->translated = 1;
     if (rewrite(w, DESTINATION, b->addr, b->port) < 0 ||
         (itself && rewrite(w, SOURCE, bpf_htonl(ITSELF), w->src_port) < 0)) {
         return EBPF_SERVICE_INVALID;
@@ -530,7 +629,8 @@ INLINE int route(struct way *w, __u32 vnid)
     if (r->kind == EBPF_LOCAL) {
         return drop(w, EBPF_NO_SUCH_POD);
     }
-    return drop(w, r->kind == EBPF_SERVICE ? EBPF_SERVICE_NOT_AVAILABLE : EBPF_NO_SUCH_NODE);
+    return r->kind == EBPF_SERVICE ? refuse(w, EBPF_SERVICE_NOT_AVAILABLE, NO_PORT)
+                                   : refuse(w, EBPF_NO_SUCH_NODE, NO_HOST);
 }
 
 /* Of a pod: what is for no other pod may be for a service. */
@@ -556,6 +656,9 @@ INLINE int route_of_pod(struct way *w, const struct ebpf_pod *from, __u32 vnid)
         s = may_be ? find_service(w, r, &key) : NULL;
     }
     __u32 cause = s ? translate(w, &key, s, vnid) : may_be ? go_on(w) : EBPF_NOT_DROPPED;
+    if (cause == EBPF_SERVICE_NO_ENDPOINTS) {
+        return refuse(w, cause, NO_PORT);
+    }
     if (cause != EBPF_NOT_DROPPED) {
         return drop(w, cause);
     }
@@ -575,11 +678,12 @@ INLINE int is_forged_tunnel(const struct way *w)
 
 INLINE int ip_from_pod(struct way *w)
 {
-    if (is_forged_tunnel(w)) {
-        return drop(w, EBPF_FORGED_TUNNEL);
-    }
     const struct ebpf_pod *pod = pod_at(w->ip.saddr);
-    if (!pod || pod->ifindex != w->port || !same_mac(w->eth.h_source, pod->mac)) {
+    int honest = pod && pod->ifindex == w->port && same_mac(w->eth.h_source, pod->mac);
+    if (is_forged_tunnel(w)) {
+        return honest ? refuse(w, EBPF_FORGED_TUNNEL, PROHIBITED) : drop(w, EBPF_FORGED_TUNNEL);
+    }
+    if (!honest) {
         return drop(w, not_its_own(w));
     }
     return route_of_pod(w, pod, w->settings->carry_vnids ? pod->vnid : 0);

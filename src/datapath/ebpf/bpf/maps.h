@@ -116,6 +116,14 @@ struct ebpf_chosen { /* EBPF_BACK: the service's address and port. */
     __u32 asked_s; /* EBPF_AFFINITY: when the client last asked. */
 };
 
+/* ICMP errors that pods got, by address: no more than EBPF_REFUSALS_A_SECOND each. */
+#define EBPF_REFUSALS "tenet_refusals"
+#define EBPF_REFUSALS_MAX 4096
+#define EBPF_REFUSALS_A_SECOND 10
+struct ebpf_refusals {
+    __u32 second, count;
+};
+
 /* One element. */
 #define EBPF_SETTINGS "tenet_settings"
 struct ebpf_settings {
@@ -163,6 +171,14 @@ enum ebpf_cause {
 #define EBPF_CB_PORT 0      /* In: ifindex of the pod's link. */
 #define EBPF_CB_OUTER_SRC 1 /* In: of the tunnel, host byte order ... */
 #define EBPF_CB_TUNNEL_ID 2 /* ... both in and out. */
-#define EBPF_CB_VERDICT 3   /* Out: enum ebpf_verdict, and the cause in the upper 16 bits. */
-#define EBPF_CB_TARGET 4    /* Out: ifindex, or VTEP. */
-enum ebpf_verdict { EBPF_DROP = 1, EBPF_DELIVER, EBPF_HOST, EBPF_TUNNEL, EBPF_ANSWER };
+#define EBPF_CB_VERDICT \
+    3 /* Out: enum ebpf_verdict, and the cause in the upper 16 bits.  Errors are not limited. */
+#define EBPF_CB_TARGET 4 /* Out: ifindex, or VTEP. */
+enum ebpf_verdict {
+    EBPF_DROP = 1,
+    EBPF_REFUSED /* Dropped, and the pod hears of it. */,
+    EBPF_DELIVER,
+    EBPF_HOST,
+    EBPF_TUNNEL,
+    EBPF_ANSWER
+};
