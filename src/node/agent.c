@@ -372,7 +372,7 @@ static int check_network(const struct agent *a, const struct sdn_network *n, str
     char warning[256];
     int err = rtnl_open(&r, e);
     if (err == 0) {
-        err = host_check(r, n, warning, e);
+        err = host_check(r, n, streq(dc.kind, "ovs") ? NULL : HOST_VXLAN, warning, e);
     }
     if (err == 0) {
         if (warning[0]) {

@@ -9,12 +9,12 @@ import pytest
 
 import test_services
 from lab import run, wait_for
-from test_services import (PLUGINS, STORM, finish, start, storm_counts,  # noqa: F401
+from test_services import (ECHO, PLUGINS, STORM, TALKER, finish, start, storm_counts,  # noqa: F401
                            test_affinity_keeps_to_an_endpoint_while_it_is_there,
                            test_endpoint_removed_under_load, test_endpoints_outside_the_cluster,
                            test_every_kind_of_address_from_everywhere, test_new_connections_are_spread_evenly,
-                           test_projects_that_join_part_and_become_global,
-                           test_terminating_endpoints_serve_when_no_other_is_left, test_traffic_policy_local)
+                           test_terminating_endpoints_serve_when_no_other_is_left, test_traffic_policy_local,
+                           test_udp_goes_elsewhere_when_its_endpoint_ends)
 
 
 def packed(address):
@@ -62,6 +62,22 @@ def any_plugin(one):
     return one
 
 
+def test_a_project_that_becomes_global_opens_its_services(one):
+    s = one
+    ip = s.service("shared", [s.b])
+
+    def reached():
+        return s.who(s.x, f"tcp:{ip}:80:1", timeout=0.3) == [{s.b.ip}]
+
+    assert not reached()
+    try:
+        test_services.tenet(s, "adm", "pod-network", "make-projects-global", "red")
+        wait_for("it to be reached", reached)
+    finally:
+        test_services.tenet(s, "adm", "pod-network", "isolate-projects", "red")
+    wait_for("it to be closed", lambda: not reached())
+
+
 def test_agent_restarted_under_load(one):
     """Connections go on, and new ones are made, while there is no agent and while one comes back."""
     s = one
@@ -79,11 +95,60 @@ def test_agent_restarted_under_load(one):
         storm.communicate()
 
 
-def test_nothing_there_is_silence_and_counted(one):
+def test_what_leads_nowhere_is_said_at_once(one):
+    """Also without an agent: the programs say it themselves."""
     s = one
-    ip = s.service("none", [])
-    assert s.who(s.a, f"tcp:{ip}:80:1", "tcp:172.30.9.9:80:1", timeout=0.4) == [{"timeout"}] * 2
-    assert s.drops("service-without-endpoints") >= 1 and s.drops("service-not-available") >= 1
+    ip, nowhere = s.service("none", []), s.service("nowhere", ["10.128.250.9"])
+    targets = [f"tcp:{ip}:80:1", f"udp:{ip}:80:1", f"tcp:{ip}:81:1", "tcp:172.30.9.9:80:1", f"tcp:{nowhere}:80:1"]
+    want = [{"ECONNREFUSED"}] * 4 + [{"EHOSTUNREACH"}]
+    assert s.who(s.a, *targets) == want
+    assert s.drops("service-without-endpoints") >= 2 and s.drops("service-not-available") >= 2
+    s.lab.cmd("node", "stop", "node1")
+    try:
+        assert wait_for("the limit of errors to be over", lambda: s.who(s.a, *targets) == want)
+    finally:
+        s.lab.cmd("node", "start", "node1")
+
+
+def test_errors_are_limited(one):
+    code = """
+import errno, socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setblocking(False)
+s.connect((sys.argv[1], 9))
+errors, end = 0, time.monotonic() + 2
+while time.monotonic() < end:
+    try:
+        s.send(b"x")
+        time.sleep(0.002)
+    except OSError as e:
+        errors += e.errno == errno.ECONNREFUSED
+print(errors)
+"""
+    errors = int(one.b.ns(["/usr/bin/python3", "-c", code, "172.30.9.9"]).stdout)
+    assert 10 <= errors <= 40, errors
+
+
+def test_open_connections_outlive_endpoint_and_service(one):
+    s = one
+    echo = start(s.c.popen, ECHO, 9102)
+    ip = s.service("open", [])
+    s.endpoints("open", [s.c], port=9102)
+    wait_for("the endpoint", lambda: s.translates(ip, s.c.ip))
+    talker = start(s.a.popen, TALKER, ip, 80)
+    try:
+        s.endpoints("open", [])
+        wait_for("the endpoint to be gone", lambda: not s.translates(ip, s.c.ip))
+        assert s.who(s.a, f"tcp:{ip}:80:1") == [{"ECONNREFUSED"}]
+        s.clean()
+        wait_for("the service to be gone", lambda: not [k for k, _ in s.rows("tenet_services") if k[:4] == packed(ip)])
+        s.lab.cmd("node", "restart", "node1")
+        code, out = finish(talker)
+        assert code == 0 and int(out) > 0, out
+    finally:
+        for p in (talker, echo):
+            p.kill()
+            p.communicate()
 
 
 def test_what_asks_an_endpoint_itself_is_answered_by_it(one):

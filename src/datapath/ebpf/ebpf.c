@@ -65,12 +65,13 @@ struct ebpf_dp {
     struct devices devices;
     struct table routes, vteps, services, backends, serving;
     bool has_services; /* They were told. */
-    size_t applied;    /* Changes of maps since the start. */
+    size_t applied;    /* Changes of other maps since the start. */
 
     pthread_mutex_t lock; /* Of what follows. */
     struct member *members;
     size_t n_members, cap_members;
     struct table pods, ports;
+    size_t pods_applied; /* Changes of these two. */
 
     const struct dp_pod **view; /* What ebpf_pods gave out. */
     struct loop_task task;
@@ -205,9 +206,9 @@ static int put_pods(struct ebpf_dp *x, struct err *e)
         }
     }
     table_sync(&x->ports, ports, n_ports, &changes, &refused, &why);
-    x->applied += changes;
+    x->pods_applied += changes;
     table_sync(&x->pods, pods, n_pods, &changes, &more, &why);
-    x->applied += changes;
+    x->pods_applied += changes;
     return refused + more
                ? err_set(e, -ENOSPC, "the datapath's maps of pods are full (%d at most): %s",
                          EBPF_PODS_MAX, why.text)
@@ -347,7 +348,7 @@ static int set_up(struct ebpf_dp *x, struct err *e)
     r = put_pods(x, e);
     pthread_mutex_unlock(&x->lock);
     log_info("programs are in place", "maps=%s pods=%zu changes=%zu hooks=%s redirect_peer=%s",
-             x->program.reused ? "found" : "new", x->n_members, x->applied,
+             x->program.reused ? "found" : "new", x->n_members, x->applied + x->pods_applied,
              x->features.tcx ? "tcx" : "clsact", x->features.redirect_peer ? "yes" : "no");
     return r;
 }
