@@ -10,6 +10,7 @@
 #include "client/services.h"
 #include "controllers/recorder.h"
 #include "datapath/datapath.h"
+#include "datapath/services/proxy.h"
 #include "net/process.h"
 #include "node/cniconf.h"
 #include "node/cniserver.h"
@@ -76,6 +77,8 @@ struct agent {
     struct services_watch *services; /* Of all who serve them here. */
     struct resolver *resolver;       /* NULL: pods get no DNS from here. */
     struct services *pod_services;   /* Those of pods, in the switch. */
+    struct host_proxy *host_proxy;   /* Those of the host and of outside. */
+    bool proxy_failed;               /* And users were told. */
     bool master_lost;
     struct smap skipped; /* HostSubnet to the reason why it is not used. */
 
@@ -163,7 +166,8 @@ static void stop_step(void *ctx)
 {
     struct agent *a = ctx;
     uint64_t t = loop_now_ms(a->loop) - a->stop_began;
-    bool busy = (a->pods && pods_busy(a->pods) > 0) || (a->keeper && keeper_busy(a->keeper));
+    bool busy = (a->pods && pods_busy(a->pods) > 0) || (a->keeper && keeper_busy(a->keeper)) ||
+                (a->host_proxy && host_proxy_busy(a->host_proxy));
     bool telling =
         a->registration && a->registered && !a->master_lost &&
         (!registration_is_current(a->registration) || recorder_waiting(a->recorder) > 0) &&
@@ -256,6 +260,7 @@ static int read_cluster(struct agent *a, struct sdn_network *n, struct err *e)
     if (a->cfg->mtu) {
         n->mtu = a->cfg->mtu;
     }
+    n->service_by_host = a->cfg->proxy_userspace;
     return 0;
 }
 
@@ -517,6 +522,60 @@ static void on_switch_held(void *ctx, uint32_t port, const uint8_t *frame, size_
     services_hold(a->pod_services, port, frame, size);
 }
 
+/* The proxy of the host has tried. */
+static void on_proxied(void *ctx, int error, const char *text, bool restored)
+{
+    struct agent *a = ctx;
+    (void) restored;
+    if (a->phase == STOPPING) {
+        return;
+    }
+    if (error < 0 && !a->proxy_failed) {
+        tell_node(a, EVENT_WARNING, "ServiceProxyFailed", text);
+    } else if (error == 0 && a->proxy_failed) {
+        tell_node(a, EVENT_NORMAL, "ServiceProxyReady", "services are as they should be again");
+    }
+    a->proxy_failed = error < 0;
+    if (error == 0) {
+        keeper_set_node_ports(a->keeper, host_proxy_get_stats(a->host_proxy)->node_ports > 0);
+    }
+}
+
+static void proxy_service_changed(void *ctx, const struct sdn_service *old,
+                                  const struct sdn_service *s)
+{
+    host_proxy_service_changed(ctx, old, s);
+}
+
+static void proxy_settled(void *ctx)
+{
+    host_proxy_settled(ctx);
+}
+
+static void proxy_synced(void *ctx)
+{
+    host_proxy_synced(ctx);
+}
+
+/* The table of services, and that what others do to it is seen. */
+static int open_proxy(struct agent *a, struct err *e)
+{
+    struct host_proxy_config c = {.loop = a->loop,
+                                  .node_name = a->cfg->node_name,
+                                  .mode = a->cfg->proxy_userspace ? SERVICES_USERSPACE
+                                                                  : SERVICES_NETFILTER,
+                                  .told = on_proxied,
+                                  .ctx = a};
+    static const struct services_listener listener = {
+        .changed = proxy_service_changed, .settled = proxy_settled, .synced = proxy_synced};
+    int r = host_proxy_new(&c, &a->host_proxy, e);
+    r = r < 0 ? r : monitor_ignore(a->monitor, host_proxy_port(a->host_proxy), e);
+    if (r == 0) {
+        services_watch_add(a->services, &listener, a->host_proxy);
+    }
+    return r;
+}
+
 static int pod_is_known(void *ctx, const char *project, const char *pod, struct err *e)
 {
     struct agent *a = ctx;
@@ -575,7 +634,11 @@ static void tell_resolver_pods(struct agent *a)
 static void on_host_changed(void *ctx, unsigned what)
 {
     struct agent *a = ctx;
-    keeper_changed(a->keeper, what);
+    if (what != MONITOR_SERVICES) {
+        keeper_changed(a->keeper, what);
+    } else if (a->host_proxy) {
+        host_proxy_changed(a->host_proxy);
+    }
 }
 
 static void on_link_gone(void *ctx, const char *name)
@@ -826,6 +889,7 @@ static void begin(struct agent *a, struct sdn_network *n)
         a->pods = pods_new(&pc, &pops, a);
         r = monitor_new(a->loop, HOST_TUN, &mops, a, &a->monitor, &e);
     }
+    r = r < 0 ? r : open_proxy(a, &e);
     if (r < 0) {
         fatal(a, "%s", e.text);
         return;
@@ -849,12 +913,19 @@ static void put_into_effect(struct agent *a)
     resolver_set_network(a->resolver, &a->net);
     services_begin(a->pod_services, a->datapath, &a->net);
     datapath_set_network(a->datapath, &a->net);
+    host_proxy_set_network(a->host_proxy, &a->net);
     a->network_set = true;
 }
 
 static int check_plugin(struct agent *a, const struct sdn_network *n, struct err *e)
 {
     enum sdn_plugin p;
+    if (n->service_by_host && n->plugin == SDN_NETWORKPOLICY) {
+        return err_set(e, -EINVAL,
+                       "proxyArguments.proxy-mode: userspace hides from %s which pod connects; "
+                       "use iptables",
+                       sdn_plugin_name(n->plugin));
+    }
     if (!a->cfg->plugin_name || sdn_plugin_parse(a->cfg->plugin_name, &p, e) < 0 ||
         p == n->plugin) {
         return 0;
@@ -1069,6 +1140,7 @@ static void view(void *ctx, struct introspect_view *ret)
         .master_lost = a->master_lost,
         .net = known ? &a->net : NULL,
         .datapath = a->datapath,
+        .host_proxy = a->host_proxy,
         .pods = a->pods,
         .subnets = a->subnets,
         .projects = a->projects,
@@ -1263,6 +1335,10 @@ static void release(struct agent *a)
     policies_free(a->policies);
     resolver_free(TAKE(a->resolver));
     services_free(a->pod_services);
+    if (a->host_proxy) {
+        services_watch_remove(a->services, a->host_proxy);
+        a->host_proxy = host_proxy_free(a->host_proxy);
+    }
     services_watch_free(a->services);
     datapath_close(TAKE(a->datapath)); /* Those who ask at this moment see none. */
     introspect_free(a->introspect);

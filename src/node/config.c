@@ -178,6 +178,16 @@ static int set_ovs_datapath_type(struct node_config *c, const char *v, struct er
     return set_string(&c->ovs_datapath_type, v);
 }
 
+/* "iptables" is what OpenShift's configurations say. */
+static int set_proxy_mode(struct node_config *c, const char *v, struct err *e)
+{
+    if (!streq(v, "iptables") && !streq(v, "nftables") && !streq(v, "userspace")) {
+        return err_set(e, -EINVAL, "\"%s\" is not iptables, nftables or userspace", v);
+    }
+    c->proxy_userspace = streq(v, "userspace");
+    return 0;
+}
+
 static int set_metrics_address(struct node_config *c, const char *v, struct err *e)
 {
     const char *colon = strrchr(v, ':');
@@ -257,6 +267,7 @@ static const struct key_def defs[] = {
     {true, set_ovs_run_dir},
     {false, set_ovs_bridge},
     {false, set_ovs_datapath_type},
+    {false, set_proxy_mode},
     {false, set_metrics_address},
     {false, set_log_level},
     {false, set_dns_domain},
@@ -282,6 +293,7 @@ const struct node_config_key node_config_keys[] = {
     {"ovs.runDir", "ovs-run-dir"},
     {"ovs.bridge", "ovs-bridge"},
     {"ovs.datapathType", "ovs-datapath-type"},
+    {"proxyArguments.proxy-mode", "proxy-mode"},
     {"metricsBindAddress", "metrics-bind-address"},
     {"logLevel", "log-level"},
     {"dnsDomain", "dns-domain"},
@@ -380,7 +392,8 @@ static int apply(struct node_config *c, const char *path, const struct json *v, 
         }
         const char *s = json_is(v, JSON_NUMBER) ? json_number_text(v) : json_get_string(v);
         CLEANUP_FREE char *joined = NULL;
-        bool list = defs[i].set == set_cni_plugins || defs[i].set == set_dns_nameservers;
+        bool list = defs[i].set == set_cni_plugins || defs[i].set == set_dns_nameservers ||
+                    defs[i].set == set_proxy_mode;
         if (defs[i].set == set_dns_nameservers && json_is(v, JSON_ARRAY) && !json_count(v)) {
             return 0; /* As if it were not there. */
         }

@@ -21,8 +21,9 @@ struct node_config {
     char *datapath;                      /* "ovs" */
     char *ovs_database, *ovs_run_dir, *ovs_bridge;
     char *ovs_datapath_type; /* NULL: system where the kernel has it, else netdev. */
-    char *metrics_address;   /* "127.0.0.1:9101"; NULL: metrics are at the agent's socket only. */
-    char *log_level;         /* NULL: unchanged. */
+    bool proxy_userspace;  /* "proxyArguments.proxy-mode" is userspace; else nftables translate. */
+    char *metrics_address; /* "127.0.0.1:9101"; NULL: metrics are at the agent's socket only. */
+    char *log_level;       /* NULL: unchanged. */
     /* DNS for pods, as docs/dns.md has it. */
     char *dns_domain;       /* NULL: cluster.local. */
     char *dns_bind_address; /* "ADDRESS[:PORT]", "none"; NULL: the subnet's gateway, port 53. */

@@ -293,30 +293,39 @@ static int ensure_address(struct rtnl *r, const struct sdn_network *n, int tun, 
     return err;
 }
 
+/* The cluster's networks, and the service network: a packet of the host for a service leaves its socket that way, is
+ * translated, and only then finds its real one; its source is the gateway's address by then. */
 static int ensure_routes(struct rtnl *r, const struct sdn_network *n, int tun, unsigned *changes,
                          struct err *e)
 {
     CLEANUP_FREE struct rtnl_route *routes = NULL;
-    size_t n_routes;
-    bool there[SDN_MAX_CLUSTER_NETWORKS] = {0};
+    size_t n_routes, n_wanted = 0;
+    struct ip4_prefix wanted[SDN_MAX_CLUSTER_NETWORKS + 1];
+    bool there[ARRAY_SIZE(wanted)] = {0};
+    for (size_t i = 0; i < n->n_cluster; i++) {
+        wanted[n_wanted++] = n->cluster[i];
+    }
+    if (n->service.len) {
+        wanted[n_wanted++] = n->service;
+    }
     int err = rtnl_route_list(r, tun, &routes, &n_routes, e);
     for (size_t i = 0; err == 0 && i < n_routes; i++) {
         size_t k = 0;
-        while (k < n->n_cluster &&
-               !(prefix_equal(n->cluster[k], routes[i].dst) && routes[i].gateway == 0)) {
+        while (k < n_wanted &&
+               !(prefix_equal(wanted[k], routes[i].dst) && routes[i].gateway == 0)) {
             k++;
         }
-        if (k < n->n_cluster) {
+        if (k < n_wanted) {
             there[k] = true;
         } else {
             *changes += 1;
             err = rtnl_route_del(r, &routes[i], e);
         }
     }
-    for (size_t k = 0; err == 0 && k < n->n_cluster; k++) {
+    for (size_t k = 0; err == 0 && k < n_wanted; k++) {
         if (!there[k]) {
             *changes += 1;
-            err = rtnl_route_add(r, &(struct rtnl_route){.dst = n->cluster[k], .ifindex = tun}, e);
+            err = rtnl_route_add(r, &(struct rtnl_route){.dst = wanted[k], .ifindex = tun}, e);
         }
     }
     return err;

@@ -10,6 +10,7 @@
 #include "base/prom.h"
 #include "client/client.h"
 #include "datapath/datapath.h"
+#include "datapath/services/proxy.h"
 #include "node/pods.h"
 #include "node/resolver.h"
 #include "node/services.h"
@@ -25,6 +26,7 @@ struct introspect_view {
     const char *reason; /* Why it is not ready. */
     const struct sdn_network *net;
     struct datapath *datapath;
+    struct host_proxy *host_proxy;
     struct pods *pods;
     struct informer *subnets, *projects;
     struct policy *policy; /* The compiler, under ovs-networkpolicy. */

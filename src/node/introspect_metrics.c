@@ -93,6 +93,57 @@ static void write_services(const struct services *services, struct strbuf *out)
              "UDP connections, by address and endpoint, that ended with their endpoint.", s.ended);
 }
 
+static void write_userspace(const struct userspace_stats *s, struct strbuf *out)
+{
+    prom_one(out, "tenet_proxy_connections", "gauge", "TCP connections in the userspace proxy.",
+             s->connections);
+    prom_one(out, "tenet_proxy_sessions", "gauge", "Clients of UDP in the userspace proxy.",
+             s->sessions);
+    prom_head(out, "tenet_proxy_accepted_total", "counter",
+              "Connections and UDP clients of the userspace proxy, and what became of them.");
+    strbuf_addf(out,
+                "tenet_proxy_accepted_total{result=\"accepted\"} %" PRIu64 "\n"
+                "tenet_proxy_accepted_total{result=\"failed\"} %" PRIu64 "\n"
+                "tenet_proxy_accepted_total{result=\"refused\"} %" PRIu64 "\n",
+                s->accepted, s->failed, s->refused);
+    prom_one(out, "tenet_proxy_retries_total", "counter",
+             "Endpoints that did not answer, and another was tried.", s->retried);
+}
+
+static void write_proxy(const struct introspect_view *v, struct strbuf *out)
+{
+    const struct host_proxy_stats *s = host_proxy_get_stats(v->host_proxy);
+    prom_one(out, "tenet_proxy_current", "gauge", "Whether all that is known is in the kernel.",
+             host_proxy_current(v->host_proxy));
+    prom_one(out, "tenet_proxy_services", "gauge", "Services that the host serves.", s->services);
+    prom_one(out, "tenet_proxy_frontends", "gauge", "Addresses and ports of them.", s->frontends);
+    prom_one(out, "tenet_proxy_endpoints", "gauge", "Endpoints of those, as often as they occur.",
+             s->targets);
+    prom_one(out, "tenet_proxy_conflicts", "gauge",
+             "Addresses and ports that more than one service claims.", s->conflicts);
+    prom_one(out, "tenet_proxy_waiting", "gauge", "Frontends with changes not yet in the kernel.",
+             s->waiting);
+    prom_one(out, "tenet_proxy_programmed_generation", "gauge",
+             "Changes of services since the start that are in the kernel.", s->generation);
+    prom_one(out, "tenet_proxy_syncs_total", "counter", "Transactions with the kernel.", s->syncs);
+    prom_one(out, "tenet_proxy_rewrites_total", "counter", "Those that made the whole table anew.",
+             s->rewrites);
+    prom_one(out, "tenet_proxy_checks_total", "counter",
+             "How often the table was read and compared.", s->checks);
+    prom_one(out, "tenet_proxy_restored_total", "counter",
+             "How often what others did to the table was undone.", s->restored);
+    prom_one(out, "tenet_proxy_failures_total", "counter", "Transactions and checks that failed.",
+             s->failures);
+    prom_one(out, "tenet_proxy_udp_forgotten_total", "counter",
+             "UDP connections to endpoints that are none any more, forgotten.", s->forgotten);
+    prom_head(out, "tenet_proxy_sync_duration_seconds", "histogram", "Time of a transaction.");
+    prom_histogram_write(&s->duration, "tenet_proxy_sync_duration_seconds",
+                         s->userspace ? "mode=\"userspace\"" : "mode=\"netfilter\"", out);
+    if (s->userspace) {
+        write_userspace(s->userspace, out);
+    }
+}
+
 void introspect_metrics(const struct introspect_view *v, const struct drop_counts *d,
                         const struct nat_drops *host, struct strbuf *out)
 {
@@ -120,5 +171,8 @@ void introspect_metrics(const struct introspect_view *v, const struct drop_count
         write_cni(pods_get_stats(v->pods), out);
     }
     resolver_write_metrics(v->resolver, out);
+    if (v->host_proxy && v->services) {
+        write_proxy(v, out);
+    }
     prom_process(out);
 }

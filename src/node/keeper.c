@@ -4,7 +4,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "node/conntrack.h"
+#include "net/conntrack.h"
 #include "node/host.h"
 #include "node/monitor.h"
 #include "node/nat.h"
@@ -30,6 +30,7 @@ struct keeper {
     bool set;
     struct nat_port *ports;
     size_t n_ports;
+    bool node_ports;
     struct list waiters;
     struct loop_timer *timer;
     uint64_t last_ms;
@@ -41,6 +42,7 @@ struct keeper {
     struct sdn_network job_net;
     struct nat_port *job_ports;
     size_t n_job_ports;
+    bool job_node_ports;
     struct nat_port *had_ports; /* That the rules had before. */
     size_t n_had_ports;
     bool had;
@@ -77,6 +79,22 @@ static size_t add_changed(const struct nat_port *a, size_t n_a, const struct nat
     return n;
 }
 
+struct port_list {
+    uint16_t *ports;
+    size_t n;
+};
+
+static bool is_to_port(void *ctx, const struct conntrack_flow *f)
+{
+    const struct port_list *l = ctx;
+    for (size_t i = 0; i < l->n; i++) {
+        if (l->ports[i] == f->to_port) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The rules are in force: what was sent on under those before is not any longer. */
 static void forget_changed(struct keeper *k)
 {
@@ -86,7 +104,7 @@ static void forget_changed(struct keeper *k)
     /* At the start it is not known what was before; most likely the same. */
     err_clear(&k->forget_error);
     if (k->had && n) {
-        conntrack_forget_udp(ports, n, &k->forget_error);
+        conntrack_forget_udp(is_to_port, &(struct port_list){ports, n}, &k->forget_error);
     }
     free(k->had_ports);
     k->had_ports = TAKE(k->job_ports);
@@ -107,7 +125,7 @@ static void work(void *ctx)
     if (k->result == 0) {
         k->result = host_apply(&k->job_net, &k->host_changes, &k->error);
     }
-    if (k->result == 0 && k->n_job_ports) {
+    if (k->result == 0 && (k->n_job_ports || k->job_node_ports)) {
         k->result = host_route_loopback(&k->host_changes, &k->error);
     }
     if (k->result == 0) {
@@ -188,6 +206,7 @@ static void look(void *ctx)
     free(k->job_ports);
     k->job_ports = k->n_ports ? xmemdup(k->ports, k->n_ports * sizeof *k->ports) : NULL;
     k->n_job_ports = k->n_ports;
+    k->job_node_ports = k->node_ports;
     struct waiter *w;
     LIST_FOREACH (w, struct waiter, node, &k->waiters) {
         w->in_job = true;
@@ -257,6 +276,15 @@ void keeper_set_ports(struct keeper *k, struct nat_port *ports, size_t n_ports, 
         list_push_back(&k->waiters, &w->node);
     }
     look(k);
+}
+
+void keeper_set_node_ports(struct keeper *k, bool some)
+{
+    if (k->node_ports != some) {
+        k->node_ports = some;
+        k->was_whole = false; /* What it changes is our own doing. */
+        look(k);
+    }
 }
 
 bool keeper_busy(const struct keeper *k)

@@ -22,6 +22,8 @@ void keeper_set(struct keeper *k, const struct sdn_network *n);
  * has them, or with what went wrong, which is then tried again. */
 void keeper_set_ports(struct keeper *k, struct nat_port *ports, size_t n_ports, keeper_fn *told,
                       void *ctx);
+/* Whether 127.0.0.1 leads to pods at node ports, as at host ports; looks at once. */
+void keeper_set_node_ports(struct keeper *k, bool some);
 /* Somebody touched something ('what' as in node/monitor.h): look soon. */
 void keeper_changed(struct keeper *k, unsigned what);
 /* Whether a worker thread is at it. */

@@ -3,8 +3,11 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "datapath/services/table.h"
 
+#include <arpa/inet.h>
 #include <libmnl/libmnl.h>
+#include <linux/filter.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
@@ -79,18 +82,37 @@ static bool is_about_tun(struct monitor *m, const struct nlmsghdr *h)
 
 struct drain {
     struct monitor *monitor;
-    bool hit;
+    unsigned what;
 };
 
 static int on_route(const struct nlmsghdr *h, void *data)
 {
     struct drain *d = data;
-    d->hit |= is_about_tun(d->monitor, h);
+    d->what |= is_about_tun(d->monitor, h) ? MONITOR_TUN : 0;
     return MNL_CB_OK;
 }
 
-/* Reads all that is there of 's'; whether something of interest came: 'any' message, or one about tun0. */
-static bool drain(struct monitor *m, struct mnl_socket *s, bool any)
+/* All messages about tables, and what is in them, have the table's name in one place. */
+static_assert(NFTA_CHAIN_TABLE == 1 && NFTA_RULE_TABLE == 1 && NFTA_SET_TABLE == 1 &&
+                  NFTA_SET_ELEM_LIST_TABLE == 1 && NFTA_OBJ_TABLE == 1 && NFTA_TABLE_NAME == 1,
+              "the table's name is attribute 1");
+
+static int on_nft(const struct nlmsghdr *h, void *data)
+{
+    struct drain *d = data;
+    const struct nlattr *a = find_attr(h, sizeof(struct nfgenmsg), NFTA_TABLE_NAME);
+    if ((h->nlmsg_type & 0xff) != NFT_MSG_NEWGEN && a &&
+        mnl_attr_validate(a, MNL_TYPE_NUL_STRING) == 0) {
+        const char *table = mnl_attr_get_str(a);
+        d->what |= streq(table, "tenet")          ? MONITOR_NFT
+                   : streq(table, SERVICES_TABLE) ? MONITOR_SERVICES
+                                                  : 0;
+    }
+    return MNL_CB_OK;
+}
+
+/* Reads all that is there of 's'; returns what it was about, 'all' when some was lost. */
+static unsigned drain(struct monitor *m, struct mnl_socket *s, mnl_cb_t fn, unsigned all)
 {
     struct drain d = {.monitor = m};
     for (;;) {
@@ -99,16 +121,21 @@ static bool drain(struct monitor *m, struct mnl_socket *s, bool any)
             continue;
         }
         if (n < 0 && errno == ENOBUFS) {
-            d.hit = true;
+            d.what |= all;
             continue;
         }
         if (n <= 0) {
-            return d.hit;
+            return d.what;
         }
-        if (any) {
-            d.hit = true;
-        } else {
-            mnl_cb_run(m->buf, (size_t) n, 0, 0, on_route, &d);
+        mnl_cb_run(m->buf, (size_t) n, 0, 0, fn, &d);
+    }
+}
+
+static void tell(struct monitor *m, unsigned what)
+{
+    for (unsigned one = 1; one <= what; one <<= 1) {
+        if (what & one) {
+            m->ops->changed(m->ctx, one);
         }
     }
 }
@@ -116,17 +143,30 @@ static bool drain(struct monitor *m, struct mnl_socket *s, bool any)
 static void route_event(void *ctx, unsigned events)
 {
     struct monitor *m = ctx;
-    if (drain(m, m->route, false)) {
-        m->ops->changed(m->ctx, MONITOR_TUN);
-    }
+    tell(m, drain(m, m->route, on_route, MONITOR_TUN));
 }
 
 static void nft_event(void *ctx, unsigned events)
 {
     struct monitor *m = ctx;
-    if (drain(m, m->nft, true)) {
-        m->ops->changed(m->ctx, MONITOR_NFT);
-    }
+    tell(m, drain(m, m->nft, on_nft, MONITOR_NFT | MONITOR_SERVICES));
+}
+
+/* The kernel keeps back messages whose header names 'port'; a change may be very many of them. */
+int monitor_ignore(struct monitor *m, uint32_t port, struct err *e)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct nlmsghdr, nlmsg_pid)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(port), 0,
+                 1), /* Loads are in network byte order. */
+        BPF_STMT(BPF_RET | BPF_K, 0),
+        BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+    };
+    struct sock_fprog program = {.len = ARRAY_SIZE(code), .filter = code};
+    int fd = mnl_socket_get_fd(m->nft);
+    return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) < 0
+               ? err_sys(e, -errno, "filter nftables events")
+               : 0;
 }
 
 static struct mnl_socket *subscribe(int bus, const int *groups, size_t n)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tells when somebody touched what the agent keeps: tun0, its addresses and routes, or nftables rules; and
+/* Tells when somebody touched what the agent keeps: tun0, its addresses and routes, or one of its nftables tables; and
  * which links are gone.
  *
  * Of the former only that something happened is reported, never what: the agent then compares with what
@@ -10,7 +10,11 @@
 #include "net/loop.h"
 
 struct monitor;
-enum { MONITOR_TUN = 1, MONITOR_NFT = 2 };
+enum {
+    MONITOR_TUN = 1,
+    MONITOR_NFT = 2 /* "ip tenet" */,
+    MONITOR_SERVICES = 4 /* "ip tenet-services" */
+};
 struct monitor_ops {
     void (*changed)(void *ctx, unsigned what);
     void (*link_gone)(void *ctx, const char *name);
@@ -19,4 +23,6 @@ struct monitor_ops {
 /* Watches the link 'tun' in the thread's network namespace. */
 int monitor_new(struct loop *l, const char *tun, const struct monitor_ops *ops, void *ctx,
                 struct monitor **ret, struct err *e);
+/* What the netlink socket of this port does to nftables is not told. */
+int monitor_ignore(struct monitor *m, uint32_t port, struct err *e);
 struct monitor *monitor_free(struct monitor *m);

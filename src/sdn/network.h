@@ -48,6 +48,9 @@ struct sdn_network {
     struct ip4_prefix local;   /* This node's subnet; its first address is the gateway. */
     uint32_t host_ip;          /* This node's VTEP. */
     uint16_t vxlan_port;
+    /* Services' traffic of pods goes to the host, whose proxy accepts it (proxy-mode userspace); else it is translated in
+     * br0. */
+    bool service_by_host;
     uint32_t mtu;               /* Of pods and tun0. */
     uint32_t refusal_meter;     /* Limits packets that are refused with an ICMP error; 0: none are.
                                  * The datapath's to say. */

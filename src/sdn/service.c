@@ -224,6 +224,7 @@ struct sdn_service *sdn_service_free(struct sdn_service *s)
     free(s->namespace);
     free(s->name);
     free(s->external_ips);
+    free(s->source_ranges);
     free(s->external_name);
     free(s);
     return NULL;
@@ -238,6 +239,9 @@ struct sdn_service *sdn_service_clone(const struct sdn_service *s)
     c->external_ips = s->n_external_ips
                           ? xmemdup(s->external_ips, s->n_external_ips * sizeof *s->external_ips)
                           : NULL;
+    c->source_ranges = s->n_source_ranges ? xmemdup(s->source_ranges,
+                                                    s->n_source_ranges * sizeof *s->source_ranges)
+                                          : NULL;
     c->ports = s->n_ports ? xmemdup(s->ports, s->n_ports * sizeof *s->ports) : NULL;
     for (size_t i = 0; i < s->n_ports; i++) {
         c->ports[i].name = s->ports[i].name ? xstrdup(s->ports[i].name) : NULL;
@@ -305,13 +309,50 @@ static void add_external_ip(struct sdn_service *s, size_t *cap, const char *text
 static void parse_external_ips(const struct json *obj, struct sdn_service *s)
 {
     size_t cap = 0;
-    const struct json *list = json_path(obj, "spec", "externalIPs", NULL);
+    const struct json *list = json_path(obj, "status", "loadBalancer", "ingress", NULL);
+    for (size_t i = 0; s->type == SDN_SERVICE_LOAD_BALANCER && i < json_count(list); i++) {
+        add_external_ip(s, &cap, json_path_string(json_at(list, i), "ip", NULL));
+    }
+    s->n_ingress_ips = s->n_external_ips;
+    list = json_path(obj, "spec", "externalIPs", NULL);
     for (size_t i = 0; i < json_count(list); i++) {
         add_external_ip(s, &cap, json_get_string(json_at(list, i)));
     }
-    list = json_path(obj, "status", "loadBalancer", "ingress", NULL);
-    for (size_t i = 0; s->type == SDN_SERVICE_LOAD_BALANCER && i < json_count(list); i++) {
-        add_external_ip(s, &cap, json_path_string(json_at(list, i), "ip", NULL));
+}
+
+static int compare_prefixes(const void *a, const void *b)
+{
+    const struct ip4_prefix *x = a, *y = b;
+    if (x->addr != y->addr) {
+        return x->addr < y->addr ? -1 : 1;
+    }
+    return x->len - y->len;
+}
+
+/* Ranges of IPv6, and what is none, let nobody in. */
+static void parse_source_ranges(const struct json *spec, struct sdn_service *s)
+{
+    const struct json *list = json_get(spec, "loadBalancerSourceRanges");
+    size_t n = json_count(list), out = 0;
+    if (s->type != SDN_SERVICE_LOAD_BALANCER || !n) {
+        return;
+    }
+    s->restricted = true;
+    s->source_ranges = xcalloc(n, sizeof *s->source_ranges);
+    for (size_t i = 0; i < n; i++) {
+        const char *text = json_get_string(json_at(list, i));
+        struct ip4_prefix p;
+        if (text && prefix_parse_host(text, &p, NULL) == 0) {
+            s->source_ranges[out++] = (struct ip4_prefix){p.addr & prefix_mask(p.len), p.len};
+        }
+    }
+    qsort(s->source_ranges, out, sizeof *s->source_ranges, compare_prefixes);
+    for (size_t i = 0; i < out; i++) { /* The wider ones come first. */
+        struct ip4_prefix p = s->source_ranges[i];
+        size_t last = s->n_source_ranges;
+        if (!last || !prefix_overlaps(s->source_ranges[last - 1], p)) {
+            s->source_ranges[s->n_source_ranges++] = p;
+        }
     }
 }
 
@@ -367,6 +408,7 @@ int sdn_service_parse(const struct json *obj, struct sdn_service **ret, struct e
         s->external_name = xstrdup(external ? external : "");
     } else if (!s->headless) {
         parse_external_ips(obj, s);
+        parse_source_ranges(spec, s);
     }
     s->ready_or_not = json_get_bool(json_path(spec, "publishNotReadyAddresses", NULL), false);
     s->internal_local = is_local(spec, "internalTrafficPolicy");
@@ -548,8 +590,15 @@ bool sdn_service_equal(const struct sdn_service *a, const struct sdn_service *b)
         a->ready_or_not != b->ready_or_not || a->internal_local != b->internal_local ||
         a->external_local != b->external_local || a->idle != b->idle ||
         a->affinity_s != b->affinity_s || !streq_null(a->external_name, b->external_name) ||
-        a->n_external_ips != b->n_external_ips || a->n_ports != b->n_ports) {
+        a->n_external_ips != b->n_external_ips || a->n_ingress_ips != b->n_ingress_ips ||
+        a->restricted != b->restricted || a->n_source_ranges != b->n_source_ranges ||
+        a->n_ports != b->n_ports) {
         return false;
+    }
+    for (size_t i = 0; i < a->n_source_ranges; i++) {
+        if (!prefix_equal(a->source_ranges[i], b->source_ranges[i])) {
+            return false;
+        }
     }
     for (size_t i = 0; i < a->n_external_ips; i++) {
         if (a->external_ips[i] != b->external_ips[i]) {

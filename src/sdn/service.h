@@ -65,8 +65,13 @@ struct sdn_service {
     bool internal_local, external_local; /* The traffic policies are "Local". */
     bool idle;              /* It has the annotation idling.alpha.openshift.io/idled-at. */
     uint32_t affinity_s;    /* sessionAffinity ClientIP; 0: None. */
-    uint32_t *external_ips; /* spec.externalIPs and those of status.loadBalancer, each once. */
+    uint32_t *external_ips; /* Those of status.loadBalancer, then spec.externalIPs, each once. */
     size_t n_external_ips;
+    size_t n_ingress_ips; /* How many of them are of status.loadBalancer. */
+    /* Who may use those: loadBalancerSourceRanges, none within another.  Not restricted: all. */
+    bool restricted;
+    struct ip4_prefix *source_ranges;
+    size_t n_source_ranges;
     char *external_name;
     struct sdn_service_port *ports;
     size_t n_ports;

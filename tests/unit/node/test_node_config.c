@@ -155,6 +155,7 @@ static void options_and_keys_are_the_same_set(void **state)
         {"ovs.runDir", "/o"},
         {"ovs.bridge", "br0"},
         {"ovs.datapathType", "system"},
+        {"proxyArguments.proxy-mode", "iptables"},
         {"metricsBindAddress", "127.0.0.1:9101"},
         {"logLevel", "debug"},
         {"dnsDomain", "cluster.example"},

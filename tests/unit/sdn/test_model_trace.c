@@ -204,16 +204,11 @@ static void add_policies(struct cluster *c)
     random_policies_make(&c->policies);
 }
 
-static uint32_t some_address(const struct cluster *c);
-
-static uint32_t any_address(const void *ctx)
-{
-    return some_address(ctx);
-}
+static uint32_t some_address(const void *cluster);
 
 static struct sdn_service *make_service(const struct cluster *c, unsigned number)
 {
-    struct random_service_world w = {&c->net, NODE_NAME, rng, any_address, c};
+    struct random_service_world w = {&c->net, NODE_NAME, rng, some_address, c};
     return random_service(&w, number);
 }
 
@@ -252,6 +247,7 @@ static void make_cluster(struct cluster *c)
                 .mtu = 1450},
     };
     c->net.remotes = c->remotes;
+    c->net.service_by_host = c->net.plugin != SDN_NETWORKPOLICY && chance(20);
     for (size_t i = 0; i < ARRAY_SIZE(c->vnids); i++) {
         c->vnids[i] = PICK(vnids);
     }
@@ -416,8 +412,9 @@ static void load(const struct cluster *c)
 /* ---- packets ---- */
 
 /* Anywhere that matters. */
-static uint32_t some_address(const struct cluster *c)
+static uint32_t some_address(const void *cluster)
 {
+    const struct cluster *c = cluster;
     static const uint32_t others[] = {
         0,
         IP(8, 8, 8, 8),
@@ -979,13 +976,13 @@ static void model_and_switch_agree(void **state)
     }
     assert_int_equal(differences, 0);
     /* Agreement on what never happened is none. */
-    assert_true(to_itself >= packets / 2000 || clusters < DEFAULT_CLUSTERS);
+    assert_true(to_itself >= packets / 4000 || clusters < DEFAULT_CLUSTERS);
     for (size_t i = 0; i < ARRAY_SIZE(actions); i++) {
-        assert_true(actions[i] >= packets / 50 || clusters < DEFAULT_CLUSTERS);
+        assert_true(actions[i] >= packets / 100 || clusters < DEFAULT_CLUSTERS);
     }
     for (enum model_cause i = 1; i < MODEL_N_CAUSES; i++) {
         print_message("%6lu %s\n", (unsigned long) causes[i], model_cause_name(i));
-        assert_true(causes[i] >= packets / 500 || clusters < DEFAULT_CLUSTERS);
+        assert_true(causes[i] >= packets / 1000 || clusters < DEFAULT_CLUSTERS);
     }
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "node/conntrack.h"
+#include "net/conntrack.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -19,8 +19,8 @@ struct tuple {
 };
 
 struct search {
-    const uint16_t *ports;
-    size_t n_ports;
+    conntrack_fn *fn;
+    void *ctx;
     struct tuple *found;
     size_t n, cap;
 };
@@ -43,6 +43,20 @@ static const struct nlattr *find_in(const struct nlattr *nest, int type)
     return nest ? find(mnl_attr_get_payload(nest), mnl_attr_get_payload_len(nest), type) : NULL;
 }
 
+static bool read_be16(const struct nlattr *attr, uint16_t *ret)
+{
+    bool there = attr && mnl_attr_get_payload_len(attr) >= sizeof *ret;
+    *ret = there ? ntohs(mnl_attr_get_u16(attr)) : 0;
+    return there;
+}
+
+static bool read_be32(const struct nlattr *attr, uint32_t *ret)
+{
+    bool there = attr && mnl_attr_get_payload_len(attr) >= sizeof *ret;
+    *ret = there ? ntohl(mnl_attr_get_u32(attr)) : 0;
+    return there;
+}
+
 static int look(const struct nlmsghdr *h, void *ctx)
 {
     struct search *s = ctx;
@@ -50,25 +64,29 @@ static int look(const struct nlmsghdr *h, void *ctx)
     if (mnl_nlmsg_get_payload_len(h) < header) {
         return MNL_CB_OK;
     }
-    const struct nlattr *tuple = find(mnl_nlmsg_get_payload_offset(h, header),
-                                      mnl_nlmsg_get_payload_len(h) - header, CTA_TUPLE_ORIG);
+    const void *attrs = mnl_nlmsg_get_payload_offset(h, header);
+    size_t size = mnl_nlmsg_get_payload_len(h) - header;
+    const struct nlattr *tuple = find(attrs, size, CTA_TUPLE_ORIG);
+    const struct nlattr *reply = find(attrs, size, CTA_TUPLE_REPLY);
+    const struct nlattr *ip = find_in(tuple, CTA_TUPLE_IP);
     const struct nlattr *proto = find_in(tuple, CTA_TUPLE_PROTO);
     const struct nlattr *number = find_in(proto, CTA_PROTO_NUM);
-    const struct nlattr *port = find_in(proto, CTA_PROTO_DST_PORT);
-    if (!number || mnl_attr_get_payload_len(number) < 1 || mnl_attr_get_u8(number) != IPPROTO_UDP ||
-        !port || mnl_attr_get_payload_len(port) < 2 ||
-        mnl_attr_get_payload_len(tuple) > MAX_TUPLE) {
+    struct conntrack_flow f;
+    if (find(attrs, size, CTA_ZONE) || !number || mnl_attr_get_payload_len(number) < 1 ||
+        mnl_attr_get_u8(number) != IPPROTO_UDP || mnl_attr_get_payload_len(tuple) > MAX_TUPLE ||
+        !read_be32(find_in(ip, CTA_IP_V4_SRC), &f.from) ||
+        !read_be32(find_in(ip, CTA_IP_V4_DST), &f.to) ||
+        !read_be16(find_in(proto, CTA_PROTO_SRC_PORT), &f.from_port) ||
+        !read_be16(find_in(proto, CTA_PROTO_DST_PORT), &f.to_port) ||
+        !read_be32(find_in(find_in(reply, CTA_TUPLE_IP), CTA_IP_V4_SRC), &f.answers) ||
+        !read_be16(find_in(find_in(reply, CTA_TUPLE_PROTO), CTA_PROTO_SRC_PORT), &f.answers_port) ||
+        !s->fn(s->ctx, &f)) {
         return MNL_CB_OK;
     }
-    for (size_t i = 0; i < s->n_ports; i++) {
-        if (ntohs(mnl_attr_get_u16(port)) == s->ports[i]) {
-            s->found = grow(s->found, &s->cap, s->n + 1, sizeof *s->found);
-            struct tuple *t = &s->found[s->n++];
-            t->size = mnl_attr_get_payload_len(tuple);
-            memcpy(t->bytes, mnl_attr_get_payload(tuple), t->size);
-            break;
-        }
-    }
+    s->found = grow(s->found, &s->cap, s->n + 1, sizeof *s->found);
+    struct tuple *t = &s->found[s->n++];
+    t->size = mnl_attr_get_payload_len(tuple);
+    memcpy(t->bytes, mnl_attr_get_payload(tuple), t->size);
     return MNL_CB_OK;
 }
 
@@ -102,10 +120,10 @@ static int exchange(struct mnl_socket *s, struct nlmsghdr *h, mnl_cb_t fn, void 
     }
 }
 
-int conntrack_forget_udp(const uint16_t *ports, size_t n_ports, struct err *e)
+int conntrack_forget_udp(conntrack_fn *fn, void *ctx, struct err *e)
 {
     char buf[1024];
-    struct search search = {.ports = ports, .n_ports = n_ports};
+    struct search search = {.fn = fn, .ctx = ctx};
     struct mnl_socket *s = mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC);
     if (!s) {
         return err_sys(e, -errno, "open a netlink socket for connection tracking");
@@ -121,5 +139,5 @@ int conntrack_forget_udp(const uint16_t *ports, size_t n_ports, struct err *e)
     }
     mnl_socket_close(s);
     free(search.found);
-    return r < 0 ? err_sys(e, r, "forget connections to UDP ports of the host") : 0;
+    return r < 0 ? err_sys(e, r, "forget UDP connections of the host") : 0;
 }

@@ -1,0 +1,789 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "datapath/services/proxy.h"
+
+#include "base/log.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/timeutil.h"
+#include "datapath/services/stale.h"
+
+#include <malloc.h>
+#include <stdio.h>
+
+LOG_MODULE("proxy");
+
+#define RETRY_MS 1000
+#define LOOK_MS 50            /* Changes of others come in groups, ... */
+#define LOOK_AGAIN_MS 500     /* ... and some never end. */
+#define LARGE_BATCH (1 << 20) /* Its memory is given back. */
+
+struct service {
+    struct hmap_node node;
+    size_t n;
+    struct claim *claims;
+    char key[]; /* "namespace/name" */
+};
+
+struct claim {
+    struct claim *next; /* Of the same frontend, by the services' keys. */
+    struct service *service;
+    struct entry *entry;
+    struct sdn_frontend *frontend;
+};
+
+/* A frontend's key, whoever claims it.  Goes when nobody does and the kernel does not have it. */
+struct entry {
+    struct hmap_node node;
+    struct list changed; /* While 'programmed' is not what it should be. */
+    struct sdn_frontend_key key;
+    int port, programmed_port;       /* Of the userspace proxy. */
+    struct claim *claims;            /* The first has it. */
+    struct sdn_frontend *programmed; /* What the kernel has, or is being given; NULL: none. */
+};
+
+struct chain {
+    struct hmap_node node;
+    struct list touched;
+    struct services_chain chain;
+    size_t refs; /* Of 'programmed' ones. */
+    bool there;
+};
+
+enum job { IDLE, CHECK, CHANGE, REWRITE };
+
+struct host_proxy {
+    struct host_proxy_config cfg;
+    struct userspace *userspace; /* In that mode. */
+    struct services_base base;
+    bool have_network, synced;
+    bool known;   /* What the kernel has is 'programmed'. */
+    bool look;    /* It may have been touched. */
+    bool touched; /* The last check found that it was. */
+    struct hmap services, entries, chains;
+    struct list changed;
+    struct loop_timer *timer;
+    uint64_t last_check_ms;
+    uint64_t seen; /* Changes of services. */
+    char *failure; /* As it was logged. */
+    struct host_proxy_stats stats;
+
+    /* The worker's while 'job' is not IDLE. */
+    enum job job;
+    struct nft *nft;
+    struct nft_batch batch;
+    struct services_digest digest;
+    struct stale_list stale, stale_clients;
+    size_t forgotten;
+    struct err forget_error; /* No reason to do it all again. */
+    uint64_t job_seen, began_ns;
+    int result;
+    struct err error;
+};
+
+static void step(struct host_proxy *p);
+
+/* ---- what is wanted ---- */
+
+static const struct sdn_frontend *wanted(const struct entry *en)
+{
+    return en->claims ? en->claims->frontend : NULL;
+}
+
+static bool is_programmed(const struct entry *en)
+{
+    const struct sdn_frontend *f = wanted(en);
+    if (!f || !en->programmed) {
+        return !f && !en->programmed;
+    }
+    return en->port == en->programmed_port && sdn_frontend_equal(f, en->programmed);
+}
+
+static struct entry *find_entry(struct host_proxy *p, const struct sdn_frontend_key *key)
+{
+    struct entry *en;
+    HMAP_FOREACH_WITH_HASH (en, struct entry, node, sdn_frontend_key_hash(key), &p->entries) {
+        if (sdn_frontend_key_equal(&en->key, key)) {
+            return en;
+        }
+    }
+    return NULL;
+}
+
+static void entry_free(struct host_proxy *p, struct entry *en)
+{
+    if (p->userspace) {
+        userspace_remove(p->userspace, &en->key);
+    }
+    hmap_remove(&p->entries, &en->node);
+    list_remove(&en->changed);
+    sdn_frontend_unref(en->programmed);
+    p->stats.node_ports -= en->key.ip == 0;
+    free(en);
+}
+
+/* Who has it, or what, changed. */
+static void mark(struct host_proxy *p, struct entry *en)
+{
+    const struct sdn_frontend *f = wanted(en);
+    if (p->userspace && f) {
+        en->port = userspace_set(p->userspace, en->claims->frontend);
+    }
+    if (list_is_empty(&en->changed)) {
+        list_push_back(&p->changed, &en->changed);
+    }
+}
+
+static void claim(struct host_proxy *p, struct service *s, struct claim *c, struct sdn_frontend *f)
+{
+    struct entry *en = find_entry(p, &f->key);
+    if (!en) {
+        en = NEW(struct entry);
+        en->key = f->key;
+        en->port = en->programmed_port = SERVICES_TRANSLATED;
+        list_init(&en->changed);
+        hmap_insert(&p->entries, &en->node, sdn_frontend_key_hash(&f->key));
+        p->stats.node_ports += f->key.ip == 0;
+    }
+    *c = (struct claim){.service = s, .entry = en, .frontend = f};
+    struct claim **at = &en->claims;
+    while (*at && strcmp((*at)->service->key, s->key) < 0) {
+        at = &(*at)->next;
+    }
+    if (en->claims) {
+        p->stats.conflicts++;
+        static struct log_limit limit;
+        log_limited(&limit, LOG_WARN,
+                    "two services claim one address and port; the first by name has it",
+                    "address=%s port=%u services=%s,%s", IP4_TEXT(f->key.ip), f->key.port,
+                    en->claims->service->key, s->key);
+    }
+    c->next = *at;
+    *at = c;
+    mark(p, en);
+}
+
+static void release(struct host_proxy *p, struct claim *c)
+{
+    struct entry *en = c->entry;
+    struct claim **at = &en->claims;
+    while (*at != c) {
+        at = &(*at)->next;
+    }
+    *at = c->next;
+    p->stats.conflicts -= en->claims != NULL;
+    mark(p, en);
+    sdn_frontend_unref(c->frontend);
+}
+
+static struct service *find_service(struct host_proxy *p, const char *key)
+{
+    struct service *s;
+    HMAP_FOREACH_WITH_HASH (s, struct service, node, hash_string(key), &p->services) {
+        if (streq(s->key, key)) {
+            return s;
+        }
+    }
+    return NULL;
+}
+
+static void service_free(struct host_proxy *p, struct service *s)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        release(p, &s->claims[i]);
+    }
+    hmap_remove(&p->services, &s->node);
+    free(s->claims);
+    free(s);
+}
+
+void host_proxy_service_changed(struct host_proxy *p, const struct sdn_service *old,
+                                const struct sdn_service *now)
+{
+    const struct sdn_service *any = now ? now : old;
+    CLEANUP_FREE char *key = xasprintf("%s/%s", any->namespace, any->name);
+    struct service *s = find_service(p, key);
+    CLEANUP_FREE struct sdn_frontend **list = NULL;
+    size_t n = now ? sdn_frontends_of(now, p->cfg.node_name, &list) : 0;
+    p->seen++;
+    if (s) {
+        service_free(p, s);
+    }
+    if (n) {
+        size_t size = strlen(key) + 1;
+        s = xcalloc(1, sizeof *s + size);
+        memcpy(s->key, key, size);
+        s->n = n;
+        s->claims = xcalloc(n, sizeof *s->claims);
+        hmap_insert(&p->services, &s->node, hash_string(key));
+        for (size_t i = 0; i < n; i++) {
+            claim(p, s, &s->claims[i], list[i]);
+        }
+    }
+}
+
+/* Of those that were marked, only what is really different stays so. */
+static void prune(struct host_proxy *p)
+{
+    struct entry *en;
+    LIST_FOREACH (en, struct entry, changed, &p->changed) {
+        if (!is_programmed(en)) {
+            continue;
+        }
+        if (!en->claims) {
+            entry_free(p, en);
+        } else {
+            list_remove(&en->changed);
+        }
+    }
+}
+
+/* ---- chains ---- */
+
+static struct chain *get_chain(struct host_proxy *p, const struct services_chain *want)
+{
+    char name[SERVICES_CHAIN_SIZE], other[SERVICES_CHAIN_SIZE];
+    services_chain_name(want, name);
+    uint32_t hash = hash_string(name);
+    struct chain *c;
+    HMAP_FOREACH_WITH_HASH (c, struct chain, node, hash, &p->chains) {
+        services_chain_name(&c->chain, other);
+        if (streq(name, other)) {
+            return c;
+        }
+    }
+    c = NEW(struct chain);
+    c->chain = *want;
+    list_init(&c->touched);
+    hmap_insert(&p->chains, &c->node, hash);
+    return c;
+}
+
+static void chain_free(struct host_proxy *p, struct chain *c)
+{
+    hmap_remove(&p->chains, &c->node);
+    list_remove(&c->touched);
+    free(c);
+}
+
+static void count_chains(struct host_proxy *p, const struct sdn_frontend *f, int port, int by,
+                         struct list *touched)
+{
+    struct services_chain want[SERVICES_MAX_CHAINS];
+    size_t n = f ? services_chains_of(f, port, want) : 0;
+    for (size_t i = 0; i < n; i++) {
+        struct chain *c = get_chain(p, &want[i]);
+        c->refs += (size_t) by;
+        list_remove(&c->touched);
+        list_push_back(touched, &c->touched);
+    }
+}
+
+static void create_chains(struct host_proxy *p, struct list *touched)
+{
+    struct chain *c;
+    LIST_FOREACH (c, struct chain, touched, touched) {
+        if (c->refs && !c->there) {
+            c->there = true;
+            services_chain_create(&p->batch, &c->chain, NULL);
+        }
+    }
+}
+
+static void delete_chains(struct host_proxy *p, struct list *touched)
+{
+    struct chain *c;
+    LIST_FOREACH (c, struct chain, touched, touched) {
+        list_remove(&c->touched);
+        if (!c->refs) {
+            if (c->there) {
+                char name[SERVICES_CHAIN_SIZE];
+                services_chain_name(&c->chain, name);
+                nft_delete_chain(&p->batch, name);
+            }
+            chain_free(p, c);
+        }
+    }
+}
+
+/* The chains that all there is wants, and no others. */
+static void count_all_chains(struct host_proxy *p)
+{
+    struct list touched;
+    struct chain *c;
+    struct entry *en;
+    list_init(&touched);
+    HMAP_FOREACH (c, struct chain, node, &p->chains) {
+        c->refs = 0;
+    }
+    HMAP_FOREACH (en, struct entry, node, &p->entries) {
+        count_chains(p, wanted(en), en->port, 1, &touched);
+    }
+    HMAP_FOREACH (c, struct chain, node, &p->chains) {
+        list_remove(&c->touched);
+        c->there = true;
+        if (!c->refs) {
+            chain_free(p, c);
+        }
+    }
+}
+
+/* ---- transactions ---- */
+
+struct elements {
+    struct services_element *list;
+    size_t n, cap;
+};
+
+static void collect(void *ctx, const struct services_element *el)
+{
+    struct elements *c = ctx;
+    c->list = grow(c->list, &c->cap, c->n + 1, sizeof *c->list);
+    c->list[c->n++] = *el;
+}
+
+static int compare_keys(const struct services_element *x, const struct services_element *y)
+{
+    return x->set != y->set ? x->set - y->set : memcmp(x->key, y->key, sizeof x->key);
+}
+
+static int compare_elements(const void *a, const void *b)
+{
+    int r = compare_keys(a, b);
+    return r ? r : memcmp(a, b, sizeof(struct services_element));
+}
+
+static void sort(struct elements *c)
+{
+    if (c->n > 1) {
+        qsort(c->list, c->n, sizeof *c->list, compare_elements);
+    }
+}
+
+/* Takes out what both have. */
+static void drop_common(struct elements *a, struct elements *b)
+{
+    size_t i = 0, k = 0, n = 0, m = 0;
+    while (i < a->n || k < b->n) {
+        int r = i == a->n ? 1 : k == b->n ? -1 : compare_elements(&a->list[i], &b->list[k]);
+        if (r < 0) {
+            a->list[n++] = a->list[i++];
+        } else if (r > 0) {
+            b->list[m++] = b->list[k++];
+        } else {
+            i++;
+            k++;
+        }
+    }
+    a->n = n;
+    b->n = m;
+}
+
+static void put_elements(struct nft_batch *b, const struct elements *c, bool add)
+{
+    for (size_t i = 0; i < c->n;) {
+        uint8_t set = c->list[i].set;
+        nft_elements_begin(b, services_sets[set], add);
+        for (; i < c->n && c->list[i].set == set; i++) {
+            services_element_put(b, &c->list[i]);
+        }
+        nft_elements_end(b);
+    }
+}
+
+static void program(struct host_proxy *p, struct entry *en, bool known)
+{
+    struct sdn_frontend *now = en->claims ? sdn_frontend_ref(en->claims->frontend) : NULL;
+    if (en->key.protocol == SDN_UDP) {
+        stale_add(&p->stale, &en->key, en->port, now, en->programmed, known);
+    }
+    if (known && en->programmed && en->programmed->affinity_s) {
+        stale_add(&p->stale_clients, &en->key, en->port, now, NULL, false);
+    }
+    sdn_frontend_unref(en->programmed);
+    en->programmed = now;
+    en->programmed_port = en->port;
+    list_remove(&en->changed);
+}
+
+/* The batch makes of what the kernel has what is wanted. */
+static void build_change(struct host_proxy *p)
+{
+    struct elements old = {0}, now = {0};
+    struct list touched;
+    struct entry *en;
+    list_init(&touched);
+    LIST_FOREACH (en, struct entry, changed, &p->changed) {
+        if (en->programmed) {
+            services_elements(en->programmed, en->programmed_port, SERVICES_ALL_SETS, collect,
+                              &old);
+        }
+        if (wanted(en)) {
+            services_elements(wanted(en), en->port, SERVICES_ALL_SETS, collect, &now);
+        }
+        count_chains(p, wanted(en), en->port, 1, &touched);
+        count_chains(p, en->programmed, en->programmed_port, -1, &touched);
+        program(p, en, true);
+        if (!en->claims) {
+            entry_free(p, en);
+        }
+    }
+    sort(&old);
+    sort(&now);
+    drop_common(&old, &now);
+    nft_batch_begin(&p->batch, SERVICES_TABLE, 0);
+    create_chains(p, &touched);
+    put_elements(&p->batch, &old, false);
+    put_elements(&p->batch, &now, true);
+    delete_chains(p, &touched);
+    nft_batch_end(&p->batch);
+    free(old.list);
+    free(now.list);
+}
+
+static void put_element(void *ctx, const struct services_element *el)
+{
+    services_element_put(ctx, el);
+}
+
+/* The batch makes the table anew, whatever the kernel has. */
+static void build_rewrite(struct host_proxy *p)
+{
+    struct entry *en;
+    struct chain *c;
+    nft_batch_begin(&p->batch, SERVICES_TABLE, 0);
+    services_table_create(&p->batch, &p->base, NULL);
+    count_all_chains(p);
+    HMAP_FOREACH (c, struct chain, node, &p->chains) {
+        services_chain_create(&p->batch, &c->chain, NULL);
+    }
+    for (unsigned set = 0; set < SERVICES_N_SETS; set++) {
+        nft_elements_begin(&p->batch, services_sets[set], true);
+        HMAP_FOREACH (en, struct entry, node, &p->entries) {
+            if (wanted(en)) {
+                services_elements(wanted(en), en->port, 1u << set, put_element, &p->batch);
+            }
+        }
+        nft_elements_end(&p->batch);
+    }
+    nft_batch_end(&p->batch);
+    HMAP_FOREACH (en, struct entry, node, &p->entries) {
+        program(p, en, false);
+        if (!en->claims) {
+            entry_free(p, en);
+        }
+    }
+}
+
+static void digest_element(void *ctx, const struct services_element *el)
+{
+    services_element_digest(ctx, el);
+}
+
+/* What the kernel should have; to compare with what it has. */
+static struct services_digest make_digest(struct host_proxy *p)
+{
+    struct services_digest d = {0};
+    struct nft_batch scratch = {0};
+    struct entry *en;
+    struct chain *c;
+    nft_batch_begin(&scratch, SERVICES_TABLE, 0);
+    services_table_create(&scratch, &p->base, &d);
+    if (!p->known) {
+        count_all_chains(p);
+    }
+    HMAP_FOREACH (c, struct chain, node, &p->chains) {
+        services_chain_create(&scratch, &c->chain, &d);
+    }
+    HMAP_FOREACH (en, struct entry, node, &p->entries) {
+        const struct sdn_frontend *f = p->known ? en->programmed : wanted(en);
+        if (f) {
+            services_elements(f, p->known ? en->programmed_port : en->port, SERVICES_ALL_SETS,
+                              digest_element, &d);
+        }
+    }
+    nft_batch_done(&scratch);
+    return d;
+}
+
+/* ---- jobs ---- */
+
+static void work(void *ctx)
+{
+    struct host_proxy *p = ctx;
+    if (p->job == CHECK) {
+        p->result = services_table_read(p->nft, &p->digest, &p->error);
+        return;
+    }
+    p->result = nft_send(p->nft, &p->batch, &p->error);
+    p->forgotten = 0;
+    if (p->result == 0) {
+        stale_forget(&p->stale, &p->forgotten, &p->forget_error);
+        stale_forget_clients(&p->stale_clients, p->nft, &p->forget_error);
+    }
+}
+
+static void report_failure(struct host_proxy *p)
+{
+    p->stats.failures++;
+    if (!streq_null(p->failure, p->error.text)) {
+        log_error("services are not as they should be", "error=\"%s\"", p->error.text);
+        free(p->failure);
+        p->failure = xstrdup(p->error.text);
+    }
+    p->cfg.told(p->cfg.ctx, p->result, p->error.text, false);
+}
+
+static void report_success(struct host_proxy *p, bool restored)
+{
+    if (p->failure) {
+        log_info("services are as they should be", "");
+        free(TAKE(p->failure));
+    }
+    p->stats.restored += restored;
+    if (restored) {
+        log_warn("put back the services that were changed", "table=" SERVICES_TABLE);
+    }
+    p->cfg.told(p->cfg.ctx, 0, "", restored);
+}
+
+/* Whether what was read is what it should be; then it is known. */
+static void checked(struct host_proxy *p)
+{
+    struct services_digest want = make_digest(p);
+    bool same = p->result == 0 && services_digest_equal(&p->digest, &want);
+    p->stats.checks++;
+    p->touched = p->known && !same;
+    if (!same || p->known) {
+        p->known = same;
+        return; /* If need be, the next step makes it anew. */
+    }
+    struct entry *en;
+    HMAP_FOREACH (en, struct entry, node, &p->entries) {
+        program(p, en, true);
+        if (!en->claims) {
+            entry_free(p, en);
+        }
+    }
+    stale_clear(&p->stale); /* It went on as it was. */
+    stale_clear(&p->stale_clients);
+    p->known = true;
+    log_info("services are as they should be", "services=%zu frontends=%zu", p->services.n,
+             p->entries.n);
+    report_success(p, false);
+}
+
+static void done(void *ctx)
+{
+    struct host_proxy *p = ctx;
+    enum job job = p->job;
+    uint64_t took = time_mono_ns() - p->began_ns;
+    p->job = IDLE;
+    if (job == CHECK) {
+        p->last_check_ms = loop_now_ms(p->cfg.loop);
+        if (p->result < 0 && p->result != -ENOENT) {
+            report_failure(p);
+            loop_timer_arm(p->timer, RETRY_MS);
+            return;
+        }
+        checked(p);
+        step(p);
+        return;
+    }
+    stale_clear(&p->stale);
+    stale_clear(&p->stale_clients);
+    if (p->batch.cap > LARGE_BATCH) {
+        nft_batch_done(&p->batch);
+        malloc_trim(0);
+    }
+    prom_histogram_add(&p->stats.duration, took);
+    if (p->result < 0) {
+        p->known = false;
+        p->look = true;
+        report_failure(p);
+        loop_timer_arm(p->timer, job == CHANGE ? 0 : RETRY_MS);
+        return;
+    }
+    if (p->forget_error.text[0]) {
+        log_warn("clients of a service may go to the endpoint before for a while", "error=\"%s\"",
+                 p->forget_error.text);
+    }
+    p->stats.syncs++;
+    p->stats.rewrites += job == REWRITE;
+    p->stats.forgotten += p->forgotten;
+    p->stats.generation = p->job_seen;
+    if (job == REWRITE) {
+        p->known = true;
+        log_info("services programmed", "services=%zu frontends=%zu", p->services.n, p->entries.n);
+    }
+    report_success(p, job == REWRITE && p->touched);
+    step(p);
+}
+
+static void start(struct host_proxy *p, enum job job)
+{
+    p->job = job;
+    p->job_seen = p->seen;
+    p->began_ns = time_mono_ns();
+    err_clear(&p->error);
+    err_clear(&p->forget_error);
+    if (job == CHANGE) {
+        build_change(p);
+    } else if (job == REWRITE) {
+        build_rewrite(p);
+    }
+    loop_work(p->cfg.loop, work, done, p);
+}
+
+/* Does what is next, if nothing is under way. */
+static void step(struct host_proxy *p)
+{
+    if (p->job != IDLE || !p->synced || !p->have_network || loop_timer_armed(p->timer)) {
+        return;
+    }
+    prune(p);
+    if (p->look) {
+        p->look = false;
+        start(p, CHECK);
+    } else if (!p->known) {
+        start(p, REWRITE);
+    } else if (!list_is_empty(&p->changed)) {
+        start(p, CHANGE);
+    } else {
+        p->stats.generation = p->seen;
+    }
+}
+
+static void on_timer(void *ctx)
+{
+    step(ctx);
+}
+
+void host_proxy_settled(struct host_proxy *p)
+{
+    step(p);
+}
+
+void host_proxy_synced(struct host_proxy *p)
+{
+    p->synced = true;
+    step(p);
+}
+
+void host_proxy_changed(struct host_proxy *p)
+{
+    p->look = true;
+    if (p->job == IDLE && !loop_timer_armed(p->timer)) {
+        uint64_t since = loop_now_ms(p->cfg.loop) - p->last_check_ms;
+        loop_timer_arm(p->timer,
+                       since < LOOK_AGAIN_MS ? MAX(LOOK_MS, LOOK_AGAIN_MS - since) : LOOK_MS);
+    }
+}
+
+void host_proxy_set_network(struct host_proxy *p, const struct sdn_network *n)
+{
+    struct services_base base = {
+        .mode = p->cfg.mode, .n_cluster = n->n_cluster, .service = n->service};
+    memcpy(base.cluster, n->cluster, n->n_cluster * sizeof n->cluster[0]);
+    bool same = p->have_network && base.n_cluster == p->base.n_cluster &&
+                prefix_equal(base.service, p->base.service);
+    for (size_t i = 0; same && i < base.n_cluster; i++) {
+        same = prefix_equal(base.cluster[i], p->base.cluster[i]);
+    }
+    if (same) {
+        return;
+    }
+    p->base = base;
+    p->known = false;
+    if (p->userspace) {
+        userspace_set_cluster(p->userspace, base.cluster, base.n_cluster);
+    }
+    p->look = !p->have_network; /* Perhaps an agent before made it just so. */
+    p->have_network = true;
+    step(p);
+}
+
+int host_proxy_new(const struct host_proxy_config *c, struct host_proxy **ret, struct err *e)
+{
+    struct host_proxy *p = NEW(struct host_proxy);
+    p->cfg = *c;
+    hmap_init(&p->services);
+    hmap_init(&p->entries);
+    hmap_init(&p->chains);
+    list_init(&p->changed);
+    p->timer = loop_timer_new(c->loop, on_timer, p);
+    int r = nft_open(&p->nft, e);
+    if (r == 0 && c->mode == SERVICES_USERSPACE) {
+        r = userspace_new(c->loop, &p->userspace, e);
+    }
+    if (r < 0) {
+        host_proxy_free(p);
+        return r;
+    }
+    *ret = p;
+    return 0;
+}
+
+struct host_proxy *host_proxy_free(struct host_proxy *p)
+{
+    if (!p) {
+        return NULL;
+    }
+    assert(p->job == IDLE);
+    struct service *s;
+    HMAP_FOREACH (s, struct service, node, &p->services) {
+        service_free(p, s);
+    }
+    struct entry *en;
+    HMAP_FOREACH (en, struct entry, node, &p->entries) {
+        entry_free(p, en);
+    }
+    struct chain *c;
+    HMAP_FOREACH (c, struct chain, node, &p->chains) {
+        chain_free(p, c);
+    }
+    hmap_done(&p->services);
+    hmap_done(&p->entries);
+    hmap_done(&p->chains);
+    userspace_free(p->userspace);
+    loop_timer_free(p->timer);
+    nft_close(p->nft);
+    nft_batch_done(&p->batch);
+    stale_clear(&p->stale);
+    stale_clear(&p->stale_clients);
+    free(p->failure);
+    free(p);
+    return NULL;
+}
+
+uint32_t host_proxy_port(const struct host_proxy *p)
+{
+    return nft_port(p->nft);
+}
+
+bool host_proxy_busy(const struct host_proxy *p)
+{
+    return p->job != IDLE;
+}
+
+bool host_proxy_current(const struct host_proxy *p)
+{
+    return p->known && p->job == IDLE && !p->look && list_is_empty(&p->changed);
+}
+
+const struct host_proxy_stats *host_proxy_get_stats(struct host_proxy *p)
+{
+    p->stats.userspace = p->userspace ? userspace_get_stats(p->userspace) : NULL;
+    p->stats.services = p->services.n;
+    p->stats.frontends = p->entries.n;
+    p->stats.targets = 0;
+    struct entry *en;
+    HMAP_FOREACH (en, struct entry, node, &p->entries) {
+        p->stats.targets += en->programmed ? en->programmed->n[0] + en->programmed->n[1] : 0;
+    }
+    p->stats.waiting = 0;
+    LIST_FOREACH (en, struct entry, changed, &p->changed) {
+        p->stats.waiting++;
+    }
+    return &p->stats;
+}
