@@ -302,6 +302,20 @@ def test_nothing_there_is_said_at_once(any_plugin):
     assert s.who(s.a, f"udp:{ip}:80:1") == [{"ECONNREFUSED"}]
 
 
+def test_translation_makes_no_tunnel_packets(one):
+    """What leaves with a node's address for the tunnels' port of another, that one would believe."""
+    s = one
+    s.service("forge", [], type="NodePort")
+    s.endpoints("forge", [s.nodes["node2"]], port=4789)
+    port = s.node_ports("forge")["udp"]
+    wait_for("the host's table", lambda: "4789" in s.lab.ns(
+        "node1", ["nft", "list", "map", "ip", "tenet-services", "endpoints"]).stdout)
+    cause = 'tenet_node_host_drops_total{cause="tunnel"}'
+    before = s.metrics()[cause]
+    s.lab.ns("outside", ["/usr/bin/python3", "-c", CLIENT, "0.2", f"udp:{s.nodes['node1']}:{port}:3"])
+    wait_for("them to be dropped", lambda: s.metrics()[cause] >= before + 3)
+
+
 def test_endpoints_outside_the_cluster(any_plugin):
     s = any_plugin
     host = start(lambda argv, **kw: s.lab.ns_popen("node2", argv, **kw), SERVER, "node2", "9090")
