@@ -113,6 +113,8 @@ static void load_frontend(struct nft_batch *b, uint32_t reg, bool node)
     nft_load_dport(b, reg + 2);
 }
 
+/* Twice in a row where it must not be missed: before Linux 6.17 a lookup that meets a change of its very element may
+ * find neither the old one nor the new one. */
 static void look_up_frontend(struct chain *c, enum set map, bool node)
 {
     struct nft_batch *b = rule(c);
@@ -172,7 +174,9 @@ static void create_fixed(struct nft_batch *b, const struct services_base *base,
     begin_chain(&c, b, NODE_PORTS, NULL, d);
     look_up_frontend(&c, OUTSIDE_FRONTENDS, true);
     look_up_frontend(&c, FRONTENDS, true);
+    look_up_frontend(&c, FRONTENDS, true);
     begin_chain(&c, b, NODE_PORTS_OWN, NULL, d);
+    look_up_frontend(&c, FRONTENDS, true);
     look_up_frontend(&c, FRONTENDS, true);
 }
 
@@ -233,11 +237,13 @@ static void create_hooks(struct nft_batch *b, const struct services_base *base,
     end(&c);
     look_up_frontend(&c, OUTSIDE_FRONTENDS, false);
     look_up_frontend(&c, FRONTENDS, false);
+    look_up_frontend(&c, FRONTENDS, false);
     jump_node_ports(&c, NODE_PORTS);
     refuse_unknown(&c, base);
 
     begin_chain(&c, b, "output", &(struct nft_base_chain){"nat", NF_INET_LOCAL_OUT, PRIORITY_DNAT},
                 d);
+    look_up_frontend(&c, FRONTENDS, false);
     look_up_frontend(&c, FRONTENDS, false);
     jump_node_ports(&c, NODE_PORTS_OWN);
     refuse_unknown(&c, base);
