@@ -110,6 +110,11 @@ static struct entry *find_entry(struct host_proxy *p, const struct sdn_frontend_
     return NULL;
 }
 
+static size_t targets_of(const struct sdn_frontend *f)
+{
+    return f ? f->n[SDN_FROM_ANYWHERE] + f->n[SDN_FROM_OUTSIDE] : 0;
+}
+
 static void entry_free(struct host_proxy *p, struct entry *en)
 {
     if (p->userspace) {
@@ -117,6 +122,7 @@ static void entry_free(struct host_proxy *p, struct entry *en)
     }
     hmap_remove(&p->entries, &en->node);
     list_remove(&en->changed);
+    p->stats.targets -= targets_of(en->programmed);
     sdn_frontend_unref(en->programmed);
     p->stats.node_ports -= en->key.ip == 0;
     free(en);
@@ -400,6 +406,7 @@ static void program(struct host_proxy *p, struct entry *en, bool known)
     if (known && en->programmed && en->programmed->affinity_s) {
         stale_add(&p->stale_clients, &en->key, en->port, now, NULL, false);
     }
+    p->stats.targets += targets_of(now) - targets_of(en->programmed);
     sdn_frontend_unref(en->programmed);
     en->programmed = now;
     en->programmed_port = en->port;
@@ -776,14 +783,6 @@ const struct host_proxy_stats *host_proxy_get_stats(struct host_proxy *p)
     p->stats.userspace = p->userspace ? userspace_get_stats(p->userspace) : NULL;
     p->stats.services = p->services.n;
     p->stats.frontends = p->entries.n;
-    p->stats.targets = 0;
-    struct entry *en;
-    HMAP_FOREACH (en, struct entry, node, &p->entries) {
-        p->stats.targets += en->programmed ? en->programmed->n[0] + en->programmed->n[1] : 0;
-    }
-    p->stats.waiting = 0;
-    LIST_FOREACH (en, struct entry, changed, &p->changed) {
-        p->stats.waiting++;
-    }
+    p->stats.waiting = list_size(&p->changed);
     return &p->stats;
 }
