@@ -143,7 +143,7 @@ static void on_client(void *ctx, const struct nft_read_element *el)
 static int delete_clients(struct nft *n, uint8_t (*keys)[KEY_SIZE], size_t n_keys, struct err *e)
 {
     struct nft_batch b = {0};
-    nft_batch_begin(&b, SERVICES_TABLE, 0);
+    nft_batch_begin(&b, SERVICES_TABLE);
     nft_elements_begin(&b, SERVICES_AFFINITY, false);
     for (size_t i = 0; i < n_keys; i++) {
         nft_element(&b, &(struct nft_element){.key = keys[i], .key_size = KEY_SIZE});

@@ -138,7 +138,7 @@ static struct session *begin(struct served *s, const struct sockaddr_in *client,
         return NULL;
     }
     struct sockaddr_in sa = userspace_address(t.ip, t.port);
-    CLEANUP(fd_close) int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    CLEANUP(fd_close) int fd = userspace_socket(SOCK_DGRAM);
     if (fd < 0 || connect(fd, (struct sockaddr *) &sa, sizeof sa) < 0) {
         u->stats.failed++;
         return NULL;

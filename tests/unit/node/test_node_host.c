@@ -489,7 +489,7 @@ static void the_monitor_tells_tables_apart(void **state)
     assert_int_equal(told_of(l, &t, "nft add element ip tenet-services s '{ 7 }'"),
                      MONITOR_SERVICES);
     /* The agent's own changes are none. */
-    nft_batch_begin(&b, "tenet-services", 0);
+    nft_batch_begin(&b, "tenet-services");
     nft_delete_table(&b);
     nft_batch_end(&b);
     assert_int_equal(nft_send(own, &b, &e), 0);
