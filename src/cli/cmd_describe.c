@@ -62,6 +62,7 @@ static void show(struct describe *d, const struct api_kind *k, const struct json
     CLEANUP(json_free) struct json *pods = NULL;
     CLEANUP(json_free) struct json *hostsubnet = NULL;
     CLEANUP(json_free) struct json *netnamespace = NULL;
+    CLEANUP(json_free) struct json *endpoints = NULL;
     if (!name) {
         return;
     }
@@ -76,8 +77,11 @@ static void show(struct describe *d, const struct api_kind *k, const struct json
     } else if (streq(k->kind, "Namespace")) {
         pods = fetch_list(d, "pods", name, NULL);
         netnamespace = fetch_network(d, "netnamespaces", name);
+    } else if (streq(k->kind, "Service") && !*k->group) {
+        CLEANUP_FREE char *path = api_path("v1", "endpoints", ns, name, NULL);
+        endpoints = fetch(d, path);
     }
-    const struct describe_more more = {events, pods, hostsubnet, netnamespace};
+    const struct describe_more more = {events, pods, hostsubnet, netnamespace, endpoints};
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
     strbuf_adds(&out, d->written++ ? "\n\n" : "");
     describe_object(k, o, &more, time_wall_ms(), &out);

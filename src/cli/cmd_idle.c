@@ -106,11 +106,11 @@ static struct target *target_add(struct idle *i, const struct api_kind *k, const
                                  struct json *scale)
 {
     i->targets = grow(i->targets, &i->cap, i->n + 1, sizeof *i->targets);
-    i->targets[i->n] = (struct target){
-        .kind = k,
-        .name = xstrdup(name),
-        .scale = scale,
-        .replicas = json_get_int_or(json_path(scale, "spec", "replicas", NULL), 0)};
+    i->targets[i->n] =
+        (struct target){.kind = k,
+                        .name = xstrdup(name),
+                        .scale = scale,
+                        .replicas = json_get_int_or(json_path(scale, "spec", "replicas", NULL), 0)};
     return &i->targets[i->n++];
 }
 

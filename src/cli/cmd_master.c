@@ -380,6 +380,7 @@ static void controllers_begin(void *ctx, const char *fence)
     }
     struct controllers_config cfg = {.network = m->network,
                                      .security = master_security_of_controllers(m->security),
+                                     .services = &m->services,
                                      .started = controllers_started,
                                      .failed = controllers_failed,
                                      .ctx = m};

@@ -347,6 +347,118 @@ static void describe_namespace(const struct json *o, const struct describe_more 
     write_pods(more->pods, out);
 }
 
+#define ENDPOINTS_SHOWN 3 /* As kubectl does it. */
+
+/* The ready endpoints of one port of a service, which its name tells. */
+static char *endpoints_text(const struct json *endpoints, const char *port)
+{
+    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+    const struct json *s, *p, *a;
+    size_t n = 0;
+    JSON_FOREACH (s, json_get(endpoints, "subsets")) {
+        JSON_FOREACH (p, json_get(s, "ports")) {
+            const char *name = json_path_string(p, "name", NULL);
+            if (!streq(name ? name : "", port)) {
+                continue;
+            }
+            JSON_FOREACH (a, json_get(s, "addresses")) {
+                const char *ip = json_path_string(a, "ip", NULL);
+                if (n++ < ENDPOINTS_SHOWN) {
+                    strbuf_addf(&b, "%s%s:%lld", b.size ? "," : "", ip ? ip : "",
+                                (long long) json_get_int_or(json_get(p, "port"), 0));
+                }
+            }
+        }
+    }
+    if (n > ENDPOINTS_SHOWN) {
+        strbuf_addf(&b, " + %zu more...", n - ENDPOINTS_SHOWN);
+    }
+    return xstrdup(b.size ? b.data : "");
+}
+
+static void add_joined(struct lines *l, const char *label, const struct json *list)
+{
+    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+    const struct json *item;
+    JSON_FOREACH (item, list) {
+        const char *s = json_get_string(item);
+        strbuf_addf(&b, "%s%s", b.size ? "," : "", s ? s : "");
+    }
+    if (b.size) {
+        add(l, 0, label, b.data);
+    }
+}
+
+static void add_service_port(struct lines *l, const struct json *port, const struct json *endpoints)
+{
+    const char *name = json_path_string(port, "name", NULL);
+    const char *protocol = json_path_string(port, "protocol", NULL);
+    const struct json *target = json_get(port, "targetPort");
+    long long node_port = (long long) json_get_int_or(json_get(port, "nodePort"), 0);
+    const char *shown = name && *name ? name : "<unset>";
+    protocol = protocol ? protocol : "TCP";
+    CLEANUP_FREE char *text = xasprintf(
+        "%s  %lld/%s", shown, (long long) json_get_int_or(json_get(port, "port"), 0), protocol);
+    add(l, 0, "Port", text);
+    CLEANUP_FREE char *target_text = target ? scalar_text(target) : xstrdup("0");
+    CLEANUP_FREE char *both = xasprintf("%s/%s", target_text, protocol);
+    add(l, 0, "TargetPort", both);
+    if (node_port) {
+        CLEANUP_FREE char *on_nodes = xasprintf("%s  %lld/%s", shown, node_port, protocol);
+        add(l, 0, "NodePort", on_nodes);
+    }
+    CLEANUP_FREE char *behind = endpoints_text(endpoints, name ? name : "");
+    add(l, 0, "Endpoints", behind);
+}
+
+static void describe_service(const struct json *o, const struct describe_more *more,
+                             struct strbuf *out)
+{
+    static const struct {
+        const char *label, *field;
+    } last[] = {{"Session Affinity", "sessionAffinity"},
+                {"External Traffic Policy", "externalTrafficPolicy"},
+                {"Internal Traffic Policy", "internalTrafficPolicy"}};
+    CLEANUP_LINES struct lines l = {0};
+    const struct json *spec = json_get(o, "spec"), *port, *in;
+    add_head(&l, o);
+    add_map(&l, "Selector", json_get(spec, "selector"), "=");
+    add_string(&l, "Type", json_path_string(spec, "type", NULL));
+    if (json_path_string(spec, "ipFamilyPolicy", NULL)) {
+        add_string(&l, "IP Family Policy", json_path_string(spec, "ipFamilyPolicy", NULL));
+    }
+    add_joined(&l, "IP Families", json_get(spec, "ipFamilies"));
+    const char *ip = json_path_string(spec, "clusterIP", NULL);
+    add(&l, 0, "IP", ip ? ip : "");
+    add_joined(&l, "IPs", json_get(spec, "clusterIPs"));
+    add_joined(&l, "External IPs", json_get(spec, "externalIPs"));
+    if (json_path_string(spec, "externalName", NULL)) {
+        add_string(&l, "External Name", json_path_string(spec, "externalName", NULL));
+    }
+    CLEANUP(json_free) struct json *ingress = json_array();
+    JSON_FOREACH (in, json_path(o, "status", "loadBalancer", "ingress", NULL)) {
+        const char *address = json_path_string(in, "ip", NULL);
+        address = address ? address : json_path_string(in, "hostname", NULL);
+        json_append(ingress, json_string(address ? address : ""));
+    }
+    add_joined(&l, "LoadBalancer Ingress", ingress);
+    JSON_FOREACH (port, json_get(spec, "ports")) {
+        add_service_port(&l, port, more->endpoints);
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(last); i++) {
+        const char *s = json_path_string(spec, last[i].field, NULL);
+        if (s) {
+            add(&l, 0, last[i].label, s);
+        }
+    }
+    const char *health = json_number_text(json_get(spec, "healthCheckNodePort"));
+    if (health) {
+        add(&l, 0, "HealthCheck NodePort", health);
+    }
+    add_joined(&l, "LoadBalancer Source Ranges", json_get(spec, "loadBalancerSourceRanges"));
+    write_lines(&l, out);
+}
+
 void describe_object(const struct api_kind *k, const struct json *o,
                      const struct describe_more *more, int64_t now_ms, struct strbuf *out)
 {
@@ -355,6 +467,8 @@ void describe_object(const struct api_kind *k, const struct json *o,
         describe_node(o, more, out);
     } else if (streq(k->kind, "Namespace")) {
         describe_namespace(o, more, out);
+    } else if (streq(k->kind, "Service") && !*k->group) {
+        describe_service(o, more, out);
     } else {
         describe_any(k, o, !events, out);
         if (!events) {

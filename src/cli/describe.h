@@ -10,6 +10,7 @@ struct describe_more {
     const struct json *pods;         /* Node, Namespace: list of its Pods. */
     const struct json *hostsubnet;   /* Node */
     const struct json *netnamespace; /* Namespace */
+    const struct json *endpoints;    /* Service */
 };
 void describe_object(const struct api_kind *k, const struct json *o,
                      const struct describe_more *more, int64_t now_ms, struct strbuf *out);

@@ -34,7 +34,8 @@ struct informer {
     char *api_version, *plural, *ns, *field_selector;
     const struct informer_ops *ops;
     void *ctx;
-    struct smap objects; /* Key to 'struct entry'. */
+    struct hmap objects; /* Of 'struct entry', ... */
+    struct list order;   /* ... in the order in which they came. */
     char *version;       /* Last resourceVersion seen; NULL: list first. */
     char *page;          /* Token of the list's next page; NULL: none is being read. */
     bool synced;
@@ -52,10 +53,14 @@ struct informer {
     bool *freed; /* Set by informer_free during a callback. */
 };
 
+/* In one piece: there may be very many. */
 struct entry {
+    struct hmap_node node;
+    struct list order;
     struct json *obj; /* NULL: not kept. */
     uint32_t version; /* Hash of its resourceVersion. */
     bool seen;        /* In the list being read. */
+    char key[];
 };
 
 static void informer_go(struct informer *i);
@@ -72,9 +77,35 @@ static void informer_go(struct informer *i);
         freed_;                \
     }))
 
-static void entry_free(void *p)
+static struct entry *find_entry(const struct informer *i, const char *key)
 {
-    struct entry *en = p;
+    struct entry *en;
+    HMAP_FOREACH_WITH_HASH (en, struct entry, node, hash_string(key), &i->objects) {
+        if (streq(en->key, key)) {
+            return en;
+        }
+    }
+    return NULL;
+}
+
+static struct entry *add_entry(struct informer *i, const char *key)
+{
+    size_t size = strlen(key) + 1;
+    struct entry *en = xcalloc(1, sizeof *en + size);
+    memcpy(en->key, key, size);
+    hmap_insert(&i->objects, &en->node, hash_string(key));
+    list_push_back(&i->order, &en->order);
+    return en;
+}
+
+static void take_entry(struct informer *i, struct entry *en)
+{
+    hmap_remove(&i->objects, &en->node);
+    list_remove(&en->order);
+}
+
+static void entry_free(struct entry *en)
+{
     json_free(en->obj);
     free(en);
 }
@@ -115,14 +146,13 @@ static bool object_changed(struct informer *i, struct json *obj)
         json_free(obj);
         return !freed;
     }
-    struct entry *en = smap_get(&i->objects, key);
+    struct entry *en = find_entry(i, key);
     CLEANUP(json_free) struct json *old = en ? en->obj : NULL;
     const char *version = version_of(obj);
     uint32_t hash = version ? hash_string(version) : 0;
     bool same = en && (old ? streq_null(version_of(old), version) : en->version == hash);
     if (!en) {
-        en = NEW(struct entry);
-        smap_set(&i->objects, key, en);
+        en = add_entry(i, key);
     }
     en->version = hash;
     en->seen = true;
@@ -133,7 +163,10 @@ static bool object_changed(struct informer *i, struct json *obj)
 
 static bool object_deleted(struct informer *i, const char *key)
 {
-    struct entry *en = smap_take(&i->objects, key);
+    struct entry *en = find_entry(i, key);
+    if (en) {
+        take_entry(i, en);
+    }
     bool alive = !en || !i->ops->deleted || !CALLBACK(i, i->ops->deleted(i->ctx, key, en->obj));
     if (en) {
         entry_free(en);
@@ -181,9 +214,9 @@ static void retry_now(void *ctx)
 /* False: the informer was freed by the callback. */
 static bool begin_list(struct informer *i)
 {
-    struct smap_entry *se;
-    SMAP_FOREACH (se, &i->objects) {
-        ((struct entry *) se->value)->seen = false;
+    struct entry *en;
+    LIST_FOREACH (en, struct entry, order, &i->order) {
+        en->seen = false;
     }
     return !i->ops->listing || !CALLBACK(i, i->ops->listing(i->ctx));
 }
@@ -191,10 +224,10 @@ static bool begin_list(struct informer *i)
 /* What was there before and was on none of the pages is gone. */
 static bool end_list(struct informer *i)
 {
-    struct smap_entry *se;
-    SMAP_FOREACH (se, &i->objects) {
-        if (!((struct entry *) se->value)->seen) {
-            CLEANUP_FREE char *key = xstrdup(se->key);
+    struct entry *en;
+    LIST_FOREACH (en, struct entry, order, &i->order) {
+        if (!en->seen) {
+            CLEANUP_FREE char *key = xstrdup(en->key);
             if (!object_deleted(i, key)) {
                 return false;
             }
@@ -467,7 +500,8 @@ struct informer *informer_new_in(struct api_client *c, struct loop *l, const cha
     i->ops = ops;
     i->ctx = ctx;
     i->line = STRBUF_INIT_MAX(EVENT_MAX_SIZE);
-    smap_init(&i->objects, entry_free);
+    hmap_init(&i->objects);
+    list_init(&i->order);
     i->retry = loop_timer_new(l, retry_now, i);
     informer_go(i);
     return i;
@@ -487,7 +521,12 @@ struct informer *informer_free(struct informer *i)
     }
     loop_timer_free(i->retry);
     strbuf_done(&i->line);
-    smap_done(&i->objects);
+    struct entry *en;
+    LIST_FOREACH (en, struct entry, order, &i->order) {
+        take_entry(i, en);
+        entry_free(en);
+    }
+    hmap_done(&i->objects);
     free(i->api_version);
     free(i->plural);
     free(i->ns);
@@ -516,20 +555,20 @@ bool informer_synced(const struct informer *i)
 
 const struct json *informer_get(const struct informer *i, const char *key)
 {
-    const struct entry *en = smap_get(&i->objects, key);
+    const struct entry *en = find_entry(i, key);
     return en ? en->obj : NULL;
 }
 
 size_t informer_count(const struct informer *i)
 {
-    return smap_size(&i->objects);
+    return i->objects.n;
 }
 
 void informer_each(const struct informer *i,
                    void (*fn)(void *ctx, const char *key, const struct json *obj), void *ctx)
 {
-    struct smap_entry *se;
-    SMAP_FOREACH (se, &i->objects) {
-        fn(ctx, se->key, ((struct entry *) se->value)->obj);
+    const struct entry *en;
+    LIST_FOREACH (en, struct entry, order, &i->order) {
+        fn(ctx, en->key, en->obj);
     }
 }

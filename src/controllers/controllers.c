@@ -17,6 +17,7 @@
 #include "controllers/recorder.h"
 #include "controllers/role_aggregation.h"
 #include "controllers/service_accounts.h"
+#include "controllers/service_audit.h"
 #include "controllers/subnets.h"
 #include "controllers/unidling.h"
 #include "controllers/vnids.h"
@@ -38,6 +39,7 @@ struct controllers {
     struct pod_end *pod_end;
     struct endpoints *endpoints;
     struct unidling *unidling;
+    struct service_audit *service_audit; /* NULL: services are given nothing. */
     struct rbac_bootstrap *rbac;
     struct role_aggregation *aggregation;
     struct service_accounts *service_accounts;
@@ -114,6 +116,9 @@ static void bootstrapped(void *ctx, const struct err *e)
         c->pod_end = pod_end_new(c->loop, c->client);
         c->endpoints = endpoints_new(c->loop, c->client);
         c->unidling = unidling_new(c->loop, c->client);
+        if (c->cfg.services) {
+            c->service_audit = service_audit_new(c->loop, c->client, c->recorder, c->cfg.services);
+        }
         c->crd_cleanup = crd_cleanup_new(c->loop, c->client);
         c->gc = gc_new(c->loop, c->client, c->recorder);
     }
@@ -146,6 +151,7 @@ struct controllers *controllers_free(struct controllers *c)
         rbac_bootstrap_free(c->rbac);
         gc_free(c->gc);
         crd_cleanup_free(c->crd_cleanup);
+        service_audit_free(c->service_audit);
         unidling_free(c->unidling);
         endpoints_free(c->endpoints);
         event_age_free(c->event_age);

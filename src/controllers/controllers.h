@@ -9,6 +9,7 @@
 #include "client/client.h"
 #include "controllers/netconf.h"
 #include "controllers/vnids.h"
+#include "sdn/service_ranges.h"
 
 /* What those of the cluster's security work with; all borrowed. */
 struct controllers_security {
@@ -23,6 +24,8 @@ struct controllers_config {
     struct vnids_config vnids; /* 'fixed' is the plug-in's to say. */
     /* Roles and bindings, service accounts, certificates; NULL: without, as nothing is refused anyway. */
     const struct controllers_security *security;
+    const struct service_ranges
+        *services;         /* Of the API server, borrowed; NULL: it gives services nothing. */
     const char *component; /* Source of events; NULL: "tenet-master". */
     /* The API is another's, who sees to namespaces, garbage, events' age and definitions: only subnets and
      * VNIDs are handed out. */

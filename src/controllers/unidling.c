@@ -35,7 +35,8 @@ struct unidling {
     struct workqueue *queue;
     struct informer *events, *endpoints;
     struct smap wanted; /* The newest event of a service: struct json. */
-    struct smap idled;  /* Services that are idled, and whether they had endpoints: 'had' or 'had_not'. */
+    struct smap
+        idled; /* Services that are idled, and whether they had endpoints: 'had' or 'had_not'. */
     struct smap waking;
 };
 

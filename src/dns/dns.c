@@ -3,6 +3,8 @@
 
 #include "base/prom.h"
 
+#include <malloc.h>
+
 #define CACHE_BYTES (4u << 20)
 
 struct dns {
@@ -74,6 +76,7 @@ static void services_synced(void *ctx)
 {
     struct dns *d = ctx;
     dns_zone_set_complete(d->zone);
+    malloc_trim(0); /* Of a first list much was only passing. */
 }
 
 void dns_follow(struct dns *d, struct services_watch *w)

@@ -114,7 +114,7 @@ static void make_room(struct dns_table *t)
         return;
     }
     size_t size = SLOTS_MIN;
-    while (size < 4 * (t->n + 1)) {
+    while (size < 4 * t->n) {
         size *= 2;
     }
     struct dns_slots *s = slots_new(size);

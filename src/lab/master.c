@@ -165,6 +165,7 @@ static int write_config(struct lab *l, unsigned i, struct err *e)
         "    hostSubnetLength: %lld\n"
         "  vxlanPort: %lld\n"
         "  mtu: %lld\n"
+        "  externalIPNetworkCIDRs: [192.0.2.0/24]\n" /* To try them: RFC 5737. */
         "servingInfo:\n"
         "  bindAddress: %s:%u\n"
         "%s"

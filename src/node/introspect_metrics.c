@@ -69,6 +69,30 @@ static void write_cni(const struct pods_stats *s, struct strbuf *out)
     }
 }
 
+static void write_services(const struct services *services, struct strbuf *out)
+{
+    struct services_stats s;
+    services_get_stats(services, &s);
+    prom_one(out, "tenet_node_services_connected", "gauge",
+             "Whether the master tells of services; what is known of them stays when not.",
+             s.connected);
+    prom_one(out, "tenet_node_services", "gauge", "Services with a clusterIP, in br0.", s.services);
+    prom_one(out, "tenet_node_service_endpoints", "gauge",
+             "Addresses and ports that serve, whether they get new connections or not.",
+             s.endpoints);
+    prom_one(out, "tenet_node_services_idle", "gauge", "Services that wait for pods.", s.idle);
+    prom_one(out, "tenet_node_service_packets_held", "gauge",
+             "Packets of pods that wait for an idle service.", s.held);
+    prom_one(out, "tenet_node_service_packets_sent_total", "counter",
+             "Packets that waited and went on.", s.sent);
+    prom_one(out, "tenet_node_service_packets_lost_total", "counter",
+             "Packets that waited for too long, or were too many.", s.lost);
+    prom_one(out, "tenet_node_services_pods_asked_total", "counter",
+             "How often pods for an idle service were asked for.", s.pods_asked);
+    prom_one(out, "tenet_node_services_udp_ended_total", "counter",
+             "UDP connections, by address and endpoint, that ended with their endpoint.", s.ended);
+}
+
 static void write_userspace(const struct userspace_stats *s, struct strbuf *out)
 {
     prom_one(out, "tenet_proxy_connections", "gauge", "TCP connections in the userspace proxy.",
@@ -120,30 +144,6 @@ static void write_proxy(const struct introspect_view *v, struct strbuf *out)
     }
 }
 
-static void write_services(const struct services *services, struct strbuf *out)
-{
-    struct services_stats s;
-    services_get_stats(services, &s);
-    prom_one(out, "tenet_node_services_connected", "gauge",
-             "Whether the master tells of services; what is known of them stays when not.",
-             s.connected);
-    prom_one(out, "tenet_node_services", "gauge", "Services with a clusterIP, in br0.", s.services);
-    prom_one(out, "tenet_node_service_endpoints", "gauge",
-             "Addresses and ports that serve, whether they get new connections or not.",
-             s.endpoints);
-    prom_one(out, "tenet_node_services_idle", "gauge", "Services that wait for pods.", s.idle);
-    prom_one(out, "tenet_node_service_packets_held", "gauge",
-             "Packets of pods that wait for an idle service.", s.held);
-    prom_one(out, "tenet_node_service_packets_sent_total", "counter",
-             "Packets that waited and went on.", s.sent);
-    prom_one(out, "tenet_node_service_packets_lost_total", "counter",
-             "Packets that waited for too long, or were too many.", s.lost);
-    prom_one(out, "tenet_node_services_pods_asked_total", "counter",
-             "How often pods for an idle service were asked for.", s.pods_asked);
-    prom_one(out, "tenet_node_services_udp_ended_total", "counter",
-             "UDP connections, by address and endpoint, that ended with their endpoint.", s.ended);
-}
-
 void introspect_metrics(const struct introspect_view *v, const struct drop_counts *d,
                         const struct nat_drops *host, struct strbuf *out)
 {
@@ -171,7 +171,7 @@ void introspect_metrics(const struct introspect_view *v, const struct drop_count
         write_cni(pods_get_stats(v->pods), out);
     }
     resolver_write_metrics(v->resolver, out);
-    if (v->host_proxy) {
+    if (v->host_proxy && v->services) {
         write_proxy(v, out);
     }
     prom_process(out);

@@ -7,7 +7,7 @@
 
 LOG_MODULE("dns");
 
-#define AGAIN_MS 10000
+#define AGAIN_MS 2000
 #define OPTIONS "ndots:5" /* As Kubernetes has it: names of up to five labels are searched first. */
 
 struct resolver {

@@ -117,6 +117,8 @@ static const struct {
     {"service-affinity", PIPELINE_SERVICE, 100, "the sender has been at this endpoint"},
     {"service-choice", PIPELINE_SERVICE, 300, "where the sender has been before"},
     {"service-choice", PIPELINE_BASE, 200, "the only endpoint"},
+    {"service-choice", PIPELINE_BASE, 0, "to the host, whose proxy accepts it"},
+    {"service", PIPELINE_BASE, 150, "a part of a packet: the host has the others"},
     {"service-choice", PIPELINE_SERVICE_SPREAD, 110,
      "one of the endpoints, by the sender's address"},
     {"service-choice", PIPELINE_SERVICE_SPREAD, 100, "one of the endpoints, by the sender's port"},

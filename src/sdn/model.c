@@ -329,6 +329,9 @@ bool model_asks_services(const struct model_node *n, const struct model_packet *
     struct model_verdict v;
     bool fragment =
         p->ip.later_fragment && (is_node_address(n->net, p->ip.dst) || is_external(n, p->ip.dst));
+    if (n->net->service_by_host) {
+        return p->ip.dst == SDN_ITSELF_IP;
+    }
     return p->entry == MODEL_FROM_PORT && !p->ip.translated &&
            (is_service(n->net, p->ip.dst) || p->ip.dst == SDN_ITSELF_IP || fragment ||
             find_service(n, p, &v));
@@ -344,6 +347,10 @@ static bool judge_service(const struct model_node *n, const struct model_packet 
         *ret = drop(MODEL_SERVICE_INVALID);
         return true;
     }
+    if (n->net->service_by_host && p->ip.later_fragment && is_service(n->net, p->ip.dst)) {
+        *ret = to_host(n, p);
+        return true;
+    }
     if (!find_service(n, p, &v)) {
         *ret = refuse(n, p, MODEL_SERVICE_NOT_AVAILABLE);
         return is_service(n->net, p->ip.dst);
@@ -353,8 +360,11 @@ static bool judge_service(const struct model_node *n, const struct model_packet 
                    (s->has_also && sdn_vnid_may_reach(vnid, s->also_vnid));
     if (sdn_plugin_compares_vnids(n->net->plugin) && !allowed) {
         *ret = drop(MODEL_SERVICE_FOREIGN);
-    } else if (n->net->service_by_host && (model_endpoints(n, &v) || !s->service->idle)) {
-        *ret = to_host(n, p);
+    } else if (model_endpoints(n, &v) && n->net->service_by_host) {
+        v.action = MODEL_HOST;
+        v.eth_dst = mac_from_ip4(sdn_gateway(n->net));
+        *ret = v;
+        return true;
     } else if (model_endpoints(n, &v)) {
         v.action = MODEL_TRANSLATE;
         *ret = v;

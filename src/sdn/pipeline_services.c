@@ -45,6 +45,17 @@ void pipeline_node_address(uint64_t cookie, uint32_t ip, struct of_flow_list *ou
     pipeline_end_goto(&b, SERVICE_NODE, out);
 }
 
+/* What is for a service, as far as one can tell from its header, is looked up among the connections. */
+static void look_up(const struct sdn_network *n, struct of_builder *b, struct of_flow_list *out)
+{
+    if (n->service_by_host) {
+        pipeline_end_goto(b, SERVICE, out);
+    } else {
+        of_act_ct_nat(b, CT_SERVICE_ZONE, SERVICE_STATE);
+        of_end_into(b, out);
+    }
+}
+
 static void base_address(const struct sdn_network *n, struct of_flow_list *out)
 {
     struct of_builder b;
@@ -55,18 +66,18 @@ static void base_address(const struct sdn_network *n, struct of_flow_list *out)
     if (n->service.len) {
         base_begin(&b, SERVICE_ADDRESS, 250);
         of_match_ip_dst(&b, n->service);
-        of_act_ct_nat(&b, CT_SERVICE_ZONE, SERVICE_STATE);
-        of_end_into(&b, out);
+        look_up(n, &b, out);
     }
     pipeline_node_address(PIPELINE_BASE_COOKIE, sdn_gateway(n), out);
     pipeline_node_address(PIPELINE_BASE_COOKIE, n->host_ip, out);
     base_next(SERVICE_ADDRESS, pipeline_checked(n), out);
 
-    /* Parts of a packet have no ports; the tracker knows which belong together. */
-    base_begin(&b, SERVICE_NODE, 300);
-    of_match_ip_fragment(&b);
-    of_act_ct_nat(&b, CT_SERVICE_ZONE, SERVICE_STATE);
-    of_end_into(&b, out);
+    /* Parts of a packet have no ports; the tracker, or the host, knows which belong together. */
+    if (!n->service_by_host) {
+        base_begin(&b, SERVICE_NODE, 300);
+        of_match_ip_fragment(&b);
+        look_up(n, &b, out);
+    }
     base_next(SERVICE_NODE, pipeline_checked(n), out);
 }
 
@@ -76,16 +87,18 @@ static void base_state(const struct sdn_network *n, struct of_flow_list *out)
     base_begin(&b, SERVICE_STATE, 300);
     of_match_ct_state(&b, OF_CT_TRK | OF_CT_DNAT, OF_CT_TRK | OF_CT_DNAT);
     pipeline_end_goto(&b, SERVICE_TRANSLATED, out);
-    if (n->service_by_host) {
-        /* Connections are not written down then, and what comes in their middle may look as if it were of none. */
-        base_begin(&b, SERVICE_STATE, 250);
-        pipeline_end_goto(&b, SERVICE, out);
-    }
     base_begin(&b, SERVICE_STATE, 200);
     of_match_ct_state(&b, OF_CT_TRK | OF_CT_INV, OF_CT_TRK | OF_CT_INV);
     pipeline_end_drop(&b, MODEL_SERVICE_INVALID, out);
     base_next(SERVICE_STATE, SERVICE, out);
+    base_next(SERVICE_TRANSLATED, pipeline_checked(n), out);
 
+    if (n->service.len && n->service_by_host) {
+        base_begin(&b, SERVICE, 150);
+        of_match_ip_dst(&b, n->service);
+        of_match_ip_later_fragment(&b);
+        pipeline_end_goto(&b, HOST, out);
+    }
     if (n->service.len) {
         base_begin(&b, SERVICE, 100);
         of_match_ip_dst(&b, n->service);
@@ -122,7 +135,10 @@ static void base_choice(const struct sdn_network *n, struct of_flow_list *out)
     pipeline_end_drop(&b, MODEL_SERVICE_IDLE, out);
     if (n->service_by_host) {
         base_begin(&b, SERVICE_CHOICE, 300);
-        pipeline_end_goto(&b, HOST, out);
+        of_match_reg(&b, REG_ENDPOINTS, 0);
+        pipeline_end_refuse(n, &b, MODEL_SERVICE_NO_ENDPOINTS, out);
+        base_next(SERVICE_CHOICE, HOST, out);
+        return;
     }
     base_begin(&b, SERVICE_CHOICE, 200);
     of_match_reg(&b, REG_ENDPOINTS, 1);
@@ -132,7 +148,6 @@ static void base_choice(const struct sdn_network *n, struct of_flow_list *out)
     pipeline_end_refuse(n, &b, MODEL_SERVICE_NO_ENDPOINTS, out);
     of_begin(&b, SERVICE_ENDPOINT, 0, PIPELINE_BASE_COOKIE);
     pipeline_end_refuse(n, &b, MODEL_SERVICE_NO_ENDPOINTS, out);
-    base_next(SERVICE_TRANSLATED, pipeline_checked(n), out);
 }
 
 /* ---- the way back ---- */
@@ -388,7 +403,7 @@ static void end_frontend(const struct front *f, struct of_builder *b)
     if (compares) {
         of_act_load_reg(b, REG_SERVICE_VNID, f->vnid);
     }
-    if (f->service->affinity_s) {
+    if (f->service->affinity_s && !f->net->service_by_host) {
         of_act_resubmit(b, SERVICE_AFFINITY);
     }
     pipeline_end_goto(b, compares ? SERVICE_ISOLATION : SERVICE_CHOICE, f->out);
@@ -433,7 +448,7 @@ static void learn(const struct front *f, struct of_builder *b, const struct sdn_
 
 static void endpoints(const struct front *f)
 {
-    for (uint32_t i = 0; i < f->n; i++) {
+    for (uint32_t i = 0; i < f->n && !f->net->service_by_host; i++) {
         const struct sdn_backend *e = f->backends[i];
         struct of_builder b;
         pipeline_begin_ip(&b, SERVICE_ENDPOINT, 100, f->cookie);
@@ -476,8 +491,7 @@ static void other_addresses(const struct front *f)
         if (pipeline_is_external(f->net, ip)) {
             begin_frontend(f, &b, SERVICE_NODE, f->port->port);
             of_match_ip_dst(&b, pipeline_address(ip));
-            of_act_ct_nat(&b, CT_SERVICE_ZONE, SERVICE_STATE);
-            of_end_into(&b, f->out);
+            look_up(f->net, &b, f->out);
             begin_frontend(f, &b, SERVICE, f->port->port);
             of_match_ip_dst(&b, pipeline_address(ip));
             end_frontend(f, &b);
@@ -486,8 +500,7 @@ static void other_addresses(const struct front *f)
     if (f->port->node_port) {
         begin_frontend(f, &b, SERVICE_NODE, f->port->node_port);
         of_match_reg(&b, REG_TO_NODE, 1);
-        of_act_ct_nat(&b, CT_SERVICE_ZONE, SERVICE_STATE);
-        of_end_into(&b, f->out);
+        look_up(f->net, &b, f->out);
         begin_frontend(f, &b, SERVICE, f->port->node_port);
         of_match_reg(&b, REG_TO_NODE, 1);
         end_frontend(f, &b);

@@ -188,7 +188,7 @@ static void use_spread(struct service_flows *f, const struct sdn_service *s,
     }
     free(backends);
     used = MIN(used, PIPELINE_MAX_ENDPOINTS);
-    if (used > 1) {
+    if (used > 1 && !f->net.service_by_host) {
         add_use(u, pipeline_service_spread_cookie(p->protocol, (uint32_t) used), TCP);
     }
 }
@@ -210,7 +210,7 @@ static void collect_uses(struct service_flows *f, const struct sdn_service *s, s
             use_spread(f, s, p, NULL, u);
         }
         /* All that may have connections, also if they get no new ones. */
-        for (size_t k = 0; k < p->n_backends; k++) {
+        for (size_t k = 0; k < p->n_backends && !f->net.service_by_host; k++) {
             const struct sdn_backend *b = &p->backends[k];
             if (b->endpoint->ip) {
                 add_use(u, pipeline_service_endpoint_cookie(b->endpoint->ip, b->port),

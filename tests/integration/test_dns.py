@@ -265,14 +265,14 @@ def test_names_of_the_seeds(dns):
     for name, answer in [
         ("web.default.cluster.local.", ["A 172.30.0.10"]),  # the older form
         ("anything.below.web." + SVC, ["A 172.30.0.10"]),  # any lookup below a service
-        ("openshift." + SVC, ["A 172.30.0.1"]),  # the master
         ("web.default.endpoints.cluster.local.", ["A 10.128.0.5"]),
         ("db.default.endpoints.cluster.local.", ["A 10.3.0.100", "A 10.3.0.101", "A 10.3.0.102"]),
         ("540eb87a.db." + SVC, ["A 10.3.0.102"]),  # by the hash of its address
     ]:
-        if name.startswith("openshift") and dns.dig("kubernetes." + SVC).status == "NXDOMAIN":
-            continue
         assert dns.dig(name).records() == [f"{name} {x}" for x in answer]
+    # The master, by its old name.
+    assert dns.dig("openshift." + SVC).records() == [f"kubernetes.{SVC} A 172.30.0.1",
+                                                     f"openshift.{SVC} CNAME kubernetes.{SVC}"]
 
 
 def test_a_service_is_there_as_soon_as_it_is_made(dns, master):
@@ -437,6 +437,17 @@ def test_resolv_conf_is_read_again(master, tmp):
         resolv.unlink()
         wait_for("none", lambda: dns.metrics()["tenet_dns_upstreams"] == 0)
         assert dns.dig("a.test.").status == "SERVFAIL"
+    finally:
+        assert dns.stop() == 0
+
+
+def test_another_domain(master, tmp):
+    dns = Dns(tmp, f"http://127.0.0.1:{master.port}", "--nameservers", "none", "--domain", "c.example")
+    try:
+        assert dns.dig("web.default.svc.c.example.").records() == ["web.default.svc.c.example. A 172.30.0.10"]
+        assert dns.dig("10.0.30.172.in-addr.arpa.", "PTR").records() == [
+            "10.0.30.172.in-addr.arpa. PTR web.default.svc.c.example."]
+        assert dns.dig("web." + SVC).status == "REFUSED", "nobody is asked for other names"
     finally:
         assert dns.stop() == 0
 
@@ -638,3 +649,46 @@ def test_pods_resolve_without_a_master(cluster, internet):
     cluster.cmd("node", "restart", "node1")
     wait_for("the agent to answer again", lambda: getent(client, "web") == ["172.30.0.10"])
     assert node_metrics(cluster, "node1")["tenet_dns_services"] >= 4
+
+
+def test_a_node_whose_port_is_taken(cluster, internet):
+    """Another program has it: an Event says so, pods are attached all the same, and the node takes it when it is free."""
+    client = cluster.client
+    gateway = client.ip.rsplit(".", 1)[0] + ".1"
+    cluster.cmd("node", "stop", "node1")
+    holder = cluster.ns_popen("node1", ["/usr/bin/python3", "-uc", (
+        f"import socket, time; s = socket.socket(); s.setsockopt(0, 15, 1); s.bind(('{gateway}', 53)); s.listen(); "
+        "print('ready'); time.sleep(3600)")])
+    try:
+        assert holder.stdout.readline().strip() == "ready"
+        cluster.cmd("node", "start", "node1")
+        wait_for("an Event", lambda: any(e["reason"] == "DNSNotListening" and "taken by another program" in e["message"]
+                                         for e in cluster.objects("events", "-A")))
+        assert cluster.pod("shop/second", "node1").can_ping(gateway)
+    finally:
+        holder.kill()
+        holder.wait()
+        holder.stdout.close()
+    wait_for("the node to answer", lambda: getent(client, "web") == ["172.30.0.10"])
+
+
+def test_policy_is_that_of_other_packets(make_lab):
+    """A pod whose egress is denied resolves nothing, until a policy allows port 53."""
+    lab = make_lab("dnsp", nodes=1, plugin="redhat/openshift-ovs-networkpolicy")
+    lab.project("shut")
+    pod = lab.pod("shut/pod", "node1")
+
+    def resolves():
+        return pod.ns(["dig", "+tries=1", "+time=1", "+short", "dns-version.cluster.local", "TXT"],
+                      check=False).stdout.strip() == '"1.1.0"'
+
+    def policy(name, **spec):
+        lab.kubectl("create", "-f", "-", input=json.dumps({
+            "apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": name, "namespace": "shut"},
+            "spec": {"podSelector": {}, "policyTypes": ["Egress"], **spec}}))
+    wait_for("an answer", resolves)
+    policy("deny")
+    wait_for("the policy to deny", lambda: not resolves())
+    policy("dns", egress=[{"ports": [{"port": 53, "protocol": p} for p in ("UDP", "TCP")]}])
+    wait_for("the policy to allow", resolves)
+    lab.down()

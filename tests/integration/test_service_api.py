@@ -131,6 +131,16 @@ def test_kubectl_exposes_pods_and_shows_services_as_users_know_them(master, ns):
     assert rows[1][0].startswith("web-") and rows[1][1:4] == ["IPv4", "9376", "10.128.0.5"]
     text = kubectl(master, "-n", ns, "describe", "svc", "web").stdout
     assert "10.128.0.5:9376" in text and ip in text and "app=web" in text
+    # Ours says the same.
+    ours = tenet(master, "describe", "-n", ns, "svc", "web").stdout
+    fields = [line.split(":", 1) for line in ours.splitlines() if ":" in line]
+    theirs = dict([f[0], f[1].strip()] for f in (line.split(":", 1) for line in text.splitlines() if ":" in line))
+    for label, value in fields:
+        if label in theirs and label != "Annotations":
+            assert " ".join(value.split()) == " ".join(theirs[label].split()), (label, value, theirs[label])
+    assert {"Selector", "Type", "Port", "TargetPort", "Endpoints", "Session Affinity"} <= {f[0] for f in fields}
+    out = tenet(master, "get", "-n", ns, "svc,endpoints,endpointslices").stdout
+    assert "service/web" in out and "endpoints/web" in out and "endpointslice.discovery.k8s.io/web-" in out
     assert "ports" in kubectl(master, "explain", "service.spec").stdout
     assert "conditions" in kubectl(master, "explain", "endpointslices.endpoints",
                                    "--api-version", "discovery.k8s.io/v1").stdout
@@ -493,6 +503,56 @@ def test_without_ranges_there_are_no_external_and_no_ingress_addresses(tmp_path)
         assert code == 422 and "externalIPs have been disabled" in answer["message"], answer
     finally:
         m.kill(signal.SIGTERM)
+
+
+def test_a_load_balancer_that_found_no_address_gets_one_when_it_is_free(tmp_path):
+    m = plain(str(tmp_path), network={"ingressIPNetworkCIDR": "172.29.0.0/30"})
+
+    def ingress(name):
+        return [i["ip"] for i in m.call("GET", f"{SERVICES}/{name}")[1]["status"]["loadBalancer"].get("ingress", [])]
+    try:
+        for i in range(3):
+            assert m.call("POST", SERVICES, service(f"s{i}", {"type": "LoadBalancer"}))[0] == 201
+        assert not ingress("s2")
+        wait_for("the event", lambda: any(e["reason"] == "IngressIPRangeFull" and e["involvedObject"]["name"] == "s2"
+                                          for e in m.items("/api/v1/namespaces/default/events")))
+        free = ingress("s0")
+        assert m.call("DELETE", SERVICES + "/s0")[0] == 200
+        wait_for("the address", lambda: ingress("s2") == free)
+    finally:
+        m.kill(signal.SIGTERM)
+
+
+def test_a_registry_that_others_wrote_is_put_right_and_told_of():
+    """Services without claims, twice the same address, claims of nobody: as another version or a restored part leaves it."""
+    with tempfile.TemporaryDirectory(prefix="tenet-svc-") as tmp:
+        etcd = ha.Etcd(tmp)
+        master = None
+        try:
+            def raw(name, ip):
+                return {"apiVersion": "v1", "kind": "Service",
+                        "metadata": {"name": name, "namespace": "default", "uid": f"00000000-0000-0000-0000-00000000000{name[-1]}"},
+                        "spec": {"type": "ClusterIP", "clusterIP": ip, "clusterIPs": [ip], "ports": [{"port": 80, "protocol": "TCP"}]},
+                        "status": {}}
+            put = [(f"/registry/services/default/{n}", json.dumps(raw(n, ip))) for n, ip in (
+                ("s1", "172.30.0.9"), ("s2", "172.30.0.9"), ("s3", "10.1.1.1"))]
+            put.append(("/registry/service-claims/ips/172.30.0.8", '{"service":"default/gone"}'))
+            for key, value in put:
+                run(["etcdctl", "--endpoints", etcd.endpoints, "put", key, value])
+            master = ha.Master(tmp, "master0", etcd)
+            master.wait_ready()
+            wait_for("the claims to agree with the services",
+                     lambda: claims(etcd) == wanted_claims(master.items("/api/v1/services")))
+            reasons = wait_for("both events", lambda: (e := {(e["reason"]) for e in master.items("/api/v1/namespaces/default/events")})
+                               >= {"ClusterIPAlreadyAllocated", "ClusterIPOutOfRange"} and e)
+            assert reasons
+            code, answer = master.call("POST", SERVICES, service("thief", {"clusterIP": "172.30.0.9"}))
+            assert code == 422 and "already allocated" in answer["message"]
+            assert master.call("POST", SERVICES, service("heir", {"clusterIP": "172.30.0.8"}))[0] == 201
+        finally:
+            if master:
+                master.kill(signal.SIGTERM)
+            etcd.close()
 
 
 # ---- permissions ----

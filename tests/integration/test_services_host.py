@@ -126,10 +126,6 @@ class Services:
 @pytest.fixture(scope="module")
 def services(make_lab):
     lab = make_lab("svchost", nodes=2, plugin="redhat/openshift-ovs-multitenant")
-    config = pathlib.Path(lab.kubeconfig).parent / "master/master-config.yaml"
-    config.write_text(re.sub(r"(?m)^(networkConfig:.*)$", r"\1\n  externalIPNetworkCIDRs: [192.0.2.64/26]",
-                             config.read_text()))
-    lab.cmd("master", "restart")
     s = Services(lab)
     yield s
     s.stop()

@@ -55,6 +55,74 @@ static void sample_file_has_the_defaults(void **state)
     assert_string_equal(c.log_level, "info");
 }
 
+static struct service_ranges ranges_of(const struct master_config *c, const char *host_net)
+{
+    struct netconf_host_net net = {.ifname = "eth0"};
+    assert_int_equal(prefix_parse(host_net, &net.net, NULL), 0);
+    return service_config_ranges(&c->services, &c->network, &net, 1);
+}
+
+static void ranges_of_services_are_read(void **state)
+{
+    __attribute__((cleanup(master_config_donep))) struct master_config c;
+    struct err e = {0};
+    master_config_init(&c);
+    struct service_ranges r = ranges_of(&c, "192.0.2.0/24");
+    assert_string_equal(PREFIX_TEXT(r.services), "172.30.0.0/16");
+    assert_string_equal(PREFIX_TEXT(r.ingress), "172.29.0.0/16");
+    assert_true(r.has_ingress && r.first_port == 30000 && r.last_port == 32767);
+    assert_int_equal(r.n_external, 0);
+    assert_int_equal(r.n_pods, 1);
+    assert_int_equal(read_yaml(&c,
+                               "networkConfig:\n"
+                               "  serviceNetworkCIDR: 172.28.0.0/20\n"
+                               "  externalIPNetworkCIDRs: [80.0.0.0/8, '!80.1.0.0/16']\n"
+                               "  ingressIPNetworkCIDR: 172.27.0.0/24\n"
+                               "kubernetesMasterConfig:\n"
+                               "  servicesNodePortRange: 31000-31099\n"
+                               "  masterIP: 192.0.2.9\n",
+                               &e),
+                     0);
+    r = ranges_of(&c, "192.0.2.0/24");
+    assert_string_equal(PREFIX_TEXT(r.services), "172.28.0.0/20");
+    assert_string_equal(PREFIX_TEXT(r.ingress), "172.27.0.0/24");
+    assert_true(r.first_port == 31000 && r.last_port == 31099);
+    assert_true(r.n_external == 2 && !r.external[0].rejected && r.external[1].rejected);
+    assert_int_equal(service_config_master_ip(&c.services, "127.0.0.1:1", NULL, 0), 0xc0000209);
+}
+
+/* As the documents say: the default is used unless the environment uses that range. */
+static void the_default_ingress_range_gives_way_and_one_of_ones_own_does_not(void **state)
+{
+    __attribute__((cleanup(master_config_donep))) struct master_config c;
+    struct err e = {0};
+    struct netconf_host_net net = {.ifname = "eth0", .net = {0xac1d0500, 24}}; /* 172.29.5.0 */
+    master_config_init(&c);
+    assert_false(ranges_of(&c, "172.29.5.0/24").has_ingress);
+    assert_int_equal(service_config_check(&c.services, &c.network, &net, 1, &e), 0);
+    assert_int_equal(read_yaml(&c, "networkConfig: {clusterNetworkCIDR: 172.29.0.0/16}", &e), 0);
+    assert_false(ranges_of(&c, "192.0.2.0/24").has_ingress);
+    assert_int_equal(read_yaml(&c, "networkConfig: {clusterNetworkCIDR: 10.128.0.0/14}", &e), 0);
+    assert_int_equal(service_config_set_ingress(&c.services, "172.29.0.0/16", &e), 0);
+    assert_int_equal(service_config_check(&c.services, &c.network, &net, 1, &e), -EINVAL);
+    assert_non_null(strstr(e.text, "eth0"));
+    assert_int_equal(service_config_set_ingress(&c.services, "", &e), 0);
+    assert_int_equal(service_config_check(&c.services, &c.network, &net, 1, &e), 0);
+}
+
+static void the_masters_address_is_that_which_it_listens_on(void **state)
+{
+    struct service_config c;
+    const struct netconf_host_net nets[] = {{.ifname = "lo", .addr = 0x7f000001},
+                                            {.ifname = "tun0", .addr = 0x0a800001},
+                                            {.ifname = "eth0", .addr = 0xc0000201}};
+    service_config_init(&c);
+    assert_int_equal(service_config_master_ip(&c, "192.0.2.7:8443", nets, 3), 0xc0000207);
+    assert_int_equal(service_config_master_ip(&c, "0.0.0.0:8443", nets, 3), 0xc0000201);
+    assert_int_equal(service_config_master_ip(&c, "127.0.0.1:8443", nets, 3), 0);
+    assert_int_equal(service_config_master_ip(&c, "localhost:8443", nets, 3), 0);
+}
+
 static void every_key_is_read(void **state)
 {
     __attribute__((cleanup(master_config_donep))) struct master_config c;
@@ -412,6 +480,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(empty_file_means_the_defaults),
         cmocka_unit_test(sample_file_has_the_defaults),
+        cmocka_unit_test(ranges_of_services_are_read),
+        cmocka_unit_test(the_default_ingress_range_gives_way_and_one_of_ones_own_does_not),
+        cmocka_unit_test(the_masters_address_is_that_which_it_listens_on),
         cmocka_unit_test(every_key_is_read),
         cmocka_unit_test(etcd_is_where_openshift_has_it),
         cmocka_unit_test(tls_is_off_unless_it_is_asked_for),

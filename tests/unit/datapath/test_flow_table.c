@@ -375,6 +375,84 @@ static void random_histories_end_in_what_is_wanted(void **state)
     }
 }
 
+/* The one change that is due. */
+static struct flow_change only_change(struct flow_table *t)
+{
+    struct flow_change *c = NULL;
+    assert_int_equal(flow_table_build(t, &c), 1);
+    struct flow_change one = *c;
+    free(c);
+    return one;
+}
+
+/* Connections of an endpoint that serves no more may go on: its flow ends by itself, when they are silent. */
+static void flow_of_an_endpoint_that_went_lingers(void **state)
+{
+    struct flow_table *t = &((struct world *) *state)->t;
+    uint64_t cookie = pipeline_service_endpoint_cookie(0x0a800002, 8080);
+    struct of_flow_list l = {0};
+    pipeline_service_endpoint(0x0a800002, 8080, true, false, &l);
+    struct of_flow *in_switch = of_flow_clone(l.flows[0]);
+    flow_table_set_group(t, cookie, &l);
+    flow_table_dump_begin(t);
+    flow_table_dump_end(t);
+    struct flow_change c = only_change(t);
+    assert_int_equal(c.command, OF_FLOW_ADD);
+    assert_int_equal(c.idle_s, 0);
+    flow_table_built_done(t, true);
+
+    flow_table_remove_group(t, cookie);
+    c = only_change(t);
+    assert_int_equal(c.command, OF_FLOW_ADD);
+    assert_int_equal(c.idle_s, pipeline_linger_s(cookie));
+    assert_true(c.idle_s > 0 && of_flow_equal(c.flow, in_switch));
+    flow_table_built_done(t, true);
+    assert_int_equal(t->entries.n, 0);
+
+    /* As it expires, it is nobody's: found, and left alone. */
+    struct of_flow *found = of_flow_clone(in_switch);
+    found->expires = 1;
+    flow_table_dump_begin(t);
+    flow_table_dump_flow(t, found);
+    flow_table_dump_end(t);
+    assert_int_equal(t->foreign, 0);
+    struct flow_change *none = NULL;
+    assert_int_equal(flow_table_build(t, &none), 0);
+
+    /* It comes back: for good, in place of that. */
+    pipeline_service_endpoint(0x0a800002, 8080, true, false, &l);
+    flow_table_set_group(t, cookie, &l);
+    c = only_change(t);
+    assert_int_equal(c.command, OF_FLOW_ADD);
+    assert_int_equal(c.idle_s, 0);
+    flow_table_built_done(t, true);
+
+    /* Another agent finds it, and does not want it. */
+    flow_table_done(t);
+    flow_table_init(t);
+    flow_table_dump_begin(t);
+    flow_table_dump_flow(t, of_flow_clone(in_switch));
+    flow_table_dump_end(t);
+    c = only_change(t);
+    assert_true(c.command == OF_FLOW_ADD && c.idle_s > 0);
+    flow_table_built_done(t, true);
+    of_flow_free(in_switch);
+}
+
+/* Where nobody learns, a flow that expires is somebody else's. */
+static void other_flows_that_expire_are_removed(void **state)
+{
+    struct flow_table *t = &((struct world *) *state)->t;
+    struct of_flow *f = flow(COOKIE(0), 1, 1);
+    f->expires = 1;
+    flow_table_dump_begin(t);
+    flow_table_dump_flow(t, f);
+    flow_table_dump_end(t);
+    assert_int_equal(t->foreign, 1);
+    assert_int_equal(only_change(t).command, OF_FLOW_DELETE_STRICT);
+    flow_table_built_done(t, true);
+}
+
 static void thousand_nodes_and_hundred_pods_take_less_than_a_mebibyte(void **state)
 {
     struct mallinfo2 before = mallinfo2();
@@ -418,6 +496,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(nothing_is_sent_before_a_dump),
         T(replaced_group_changes_only_what_differs),
+        T(flow_of_an_endpoint_that_went_lingers),
+        T(other_flows_that_expire_are_removed),
         T(change_taken_back_before_it_is_sent_costs_nothing),
         T(changes_during_a_bundle_come_in_the_next),
         T(of_two_groups_with_one_key_the_lower_cookie_has_it),

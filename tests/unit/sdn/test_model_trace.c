@@ -204,16 +204,11 @@ static void add_policies(struct cluster *c)
     random_policies_make(&c->policies);
 }
 
-static uint32_t some_address(const struct cluster *c);
-
-static uint32_t any_address(const void *ctx)
-{
-    return some_address(ctx);
-}
+static uint32_t some_address(const void *cluster);
 
 static struct sdn_service *make_service(const struct cluster *c, unsigned number)
 {
-    struct random_service_world w = {&c->net, NODE_NAME, rng, any_address, c};
+    struct random_service_world w = {&c->net, NODE_NAME, rng, some_address, c};
     return random_service(&w, number);
 }
 
@@ -252,7 +247,7 @@ static void make_cluster(struct cluster *c)
                 .mtu = 1450},
     };
     c->net.remotes = c->remotes;
-    c->net.service_by_host = c->net.plugin != SDN_NETWORKPOLICY && chance(8);
+    c->net.service_by_host = c->net.plugin != SDN_NETWORKPOLICY && chance(20);
     for (size_t i = 0; i < ARRAY_SIZE(c->vnids); i++) {
         c->vnids[i] = PICK(vnids);
     }
@@ -417,8 +412,9 @@ static void load(const struct cluster *c)
 /* ---- packets ---- */
 
 /* Anywhere that matters. */
-static uint32_t some_address(const struct cluster *c)
+static uint32_t some_address(const void *cluster)
 {
+    const struct cluster *c = cluster;
     static const uint32_t others[] = {
         0,
         IP(8, 8, 8, 8),
