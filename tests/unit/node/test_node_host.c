@@ -509,7 +509,7 @@ static void the_monitor_tells_tables_apart(void **state)
 /* A port of the switch is a link; that the switch has it open makes no difference here. */
 static struct podlink link_of(const char *id, unsigned attempt)
 {
-    static const struct datapath ovs = {.ops = &datapath_ovs};
+    static struct datapath ovs = {.ops = &datapath_ovs};
     struct podlink p = {.netns_fd = pod_ns,
                         .port = "tp3",
                         .datapath = &ovs,
