@@ -105,8 +105,8 @@ void datapath_set_vnids(struct datapath *dp, const char *pod_namespace, const st
 /* Flows of network policy (sdn/policy.h) and services (sdn/service_flows.h): the group 'cookie' is now 'flows', which
  * is emptied.  They are in place with or before what is asked for afterwards, as in one bundle. */
 void datapath_set_flows(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows);
-/* A datapath without flows: all services for the pods of this node, 'node', once there is a network.  What they point to
- * is not kept. */
+/* A datapath without flows: all services for the pods of this node, 'node', after each datapath_set_network, which is not
+ * in place before, and when they changed.  What they point to is not kept. */
 bool datapath_wants_services(const struct datapath *dp);
 void datapath_set_services(struct datapath *dp, const char *node, const struct model_service *list,
                            size_t n);

@@ -62,6 +62,7 @@ struct ebpf_dp {
 
     struct sdn_network net;
     bool have_network, in_place, outage;
+    bool hooks_due; /* New programs wait for the services, which the old ones may have. */
     struct devices devices;
     struct table routes, vteps, services, backends, serving;
     bool has_services; /* They were told. */
@@ -274,7 +275,7 @@ static int put_network(struct ebpf_dp *x, struct err *e)
     r = put_pods(x, e);
     pthread_mutex_unlock(&x->lock);
     r = r < 0 ? r : put_settings(x, e);
-    return r < 0 ? r : put_hooks(x, e);
+    return r < 0 || x->hooks_due ? r : put_hooks(x, e);
 }
 
 /* The links of pods that an agent before us wired. */
@@ -318,7 +319,8 @@ static void put_pod_hooks(struct ebpf_dp *x)
     hook_sweep(&x->hooks, is_member, x);
 }
 
-/* For the first time: programs with the maps that are there, then what they need, then the programs of the pods. */
+/* For the first time: programs with the maps that are there, then what they need; links get them when the services are
+ * told. */
 static int set_up(struct ebpf_dp *x, struct err *e)
 {
     int r = devices_check(&x->net, e);
@@ -339,7 +341,14 @@ static int set_up(struct ebpf_dp *x, struct err *e)
     r = r < 0 ? r : table_load(&x->ports, x->program.ports, e);
     r = r < 0 ? r : find_links(x, e);
     pthread_mutex_unlock(&x->lock);
-    r = r < 0 ? r : put_network(x, e);
+    x->hooks_due = true;
+    return r < 0 ? r : put_network(x, e);
+}
+
+/* The maps have all that the programs ask for. */
+static int put_first_hooks(struct ebpf_dp *x, struct err *e)
+{
+    int r = put_hooks(x, e);
     if (r < 0) {
         return r;
     }
@@ -347,29 +356,34 @@ static int set_up(struct ebpf_dp *x, struct err *e)
     put_pod_hooks(x);
     r = put_pods(x, e);
     pthread_mutex_unlock(&x->lock);
+    x->hooks_due = false;
     log_info("programs are in place", "maps=%s pods=%zu changes=%zu hooks=%s redirect_peer=%s",
              x->program.reused ? "found" : "new", x->n_members, x->applied + x->pods_applied,
              x->features.tcx ? "tcx" : "clsact", x->features.redirect_peer ? "yes" : "no");
     return r;
 }
 
-/* Nothing of what carries packets depends on this being done at once. */
+static void became(struct ebpf_dp *x, int r, bool first, const struct err *e)
+{
+    if (r < 0 && first) {
+        snprintf(x->reason, sizeof x->reason, "%s", e->text);
+        x->fatal_due = true;
+        loop_task_queue(&x->task);
+    } else if (r < 0) {
+        say_lost(x, e->text);
+    } else if (!x->in_place && !x->hooks_due) {
+        x->in_place = x->ready_due = true;
+        x->outage = x->lost_due = false;
+        loop_task_queue(&x->task);
+    }
+}
+
 static void work_on(struct ebpf_dp *x)
 {
     struct err e = {0};
     bool first = !x->loaded;
     int r = first ? set_up(x, &e) : put_network(x, &e);
-    if (r < 0 && first) {
-        snprintf(x->reason, sizeof x->reason, "%s", e.text);
-        x->fatal_due = true;
-        loop_task_queue(&x->task);
-    } else if (r < 0) {
-        say_lost(x, e.text);
-    } else if (!x->in_place) {
-        x->in_place = x->ready_due = true;
-        x->outage = x->lost_due = false;
-        loop_task_queue(&x->task);
-    }
+    became(x, r, first, &e);
 }
 
 static void on_retry(void *ctx)
@@ -536,8 +550,12 @@ static void ebpf_set_services(struct datapath *dp, const char *node,
                     EBPF_SERVICES_MAX, MAX(refused[0], refused[1]), EBPF_BACKENDS_MAX, e.text);
     }
     x->has_services = true;
-    if (put_settings(x, &e) < 0) {
-        say_lost(x, e.text);
+    err_clear(&e);
+    bool first = x->hooks_due;
+    int r = put_settings(x, &e);
+    r = r == 0 && first ? put_first_hooks(x, &e) : r;
+    if (r < 0 || first) {
+        became(x, r, first, &e);
     }
 }
 

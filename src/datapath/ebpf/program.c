@@ -148,38 +148,31 @@ static int open_object(const struct program_features *f, bool under_test, const 
     return 0;
 }
 
-static bool maps_are_there(const char *pins)
+/* Whether a pinned map is what the programs want. */
+static bool fits(const struct bpf_map *m)
 {
-    bool all = pins != NULL;
-    for (size_t i = 0; all && i < ARRAY_SIZE(map_names); i++) {
-        CLEANUP_FREE char *path = xasprintf("%s/%s", pins, map_names[i]);
-        all = access(path, F_OK) == 0;
+    CLEANUP(fd_close) int fd = bpf_obj_get(bpf_map__pin_path(m));
+    struct bpf_map_info info = {0};
+    uint32_t size = sizeof info;
+    return fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &size) == 0 &&
+           info.type == bpf_map__type(m) && info.key_size == bpf_map__key_size(m) &&
+           info.value_size == bpf_map__value_size(m) &&
+           info.max_entries == bpf_map__max_entries(m) && info.map_flags == bpf_map__map_flags(m);
+}
+
+/* Forgets the pins of maps of another version: what still uses them keeps them until it is replaced.  Whether all are
+ * there. */
+static bool keep_fitting(struct bpf_object *o)
+{
+    bool all = true;
+    for (size_t i = 0; i < ARRAY_SIZE(map_names); i++) {
+        const struct bpf_map *m = bpf_object__find_map_by_name(o, map_names[i]);
+        if (!fits(m)) {
+            unlink(bpf_map__pin_path(m));
+            all = false;
+        }
     }
     return all;
-}
-
-static void forget_maps(const char *pins)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(map_names); i++) {
-        CLEANUP_FREE char *path = xasprintf("%s/%s", pins, map_names[i]);
-        unlink(path);
-    }
-}
-
-static int load(const char *pins, const struct program_features *f, bool under_test,
-                struct bpf_object **ret, struct err *e)
-{
-    struct bpf_object *obj = NULL;
-    last_words[0] = '\0';
-    int r = open_object(f, under_test, pins, &obj, e);
-    if (r == 0 && (r = bpf_object__load(obj)) < 0) {
-        fail(e, r, "load the eBPF programs");
-        bpf_object__close(obj);
-    }
-    if (r == 0) {
-        *ret = obj;
-    }
-    return r;
 }
 
 static int map_fd(struct bpf_object *o, const char *name)
@@ -200,15 +193,16 @@ int program_load(const char *pins, const struct program_features *f, bool under_
         return err_sys(e, -errno, "make %s", pins);
     }
     struct bpf_object *o = NULL;
-    bool reused = maps_are_there(pins);
-    int r = load(pins, f, under_test, &o, e);
-    if (r < 0 && pins) {
-        /* Of another version: what still uses the maps keeps them until it is replaced. */
-        forget_maps(pins);
-        reused = false;
-        r = load(pins, f, under_test, &o, e);
-    }
+    last_words[0] = '\0';
+    int r = open_object(f, under_test, pins, &o, e);
     if (r < 0) {
+        return r;
+    }
+    bool reused = pins && keep_fitting(o);
+    r = bpf_object__load(o);
+    if (r < 0) {
+        fail(e, r, "load the eBPF programs");
+        bpf_object__close(o);
         return r;
     }
     *ret = (struct program){
