@@ -241,8 +241,12 @@ class Load:
     CODE = """
 import socket, sys
 host, port = sys.argv[1].rsplit(":", 1)
+doing = ""
 def connect():
+    global doing
+    doing = "connecting"
     s = socket.create_connection((host, int(port)), timeout=10)
+    doing = f"reading-{s.getsockname()[1]}"
     f = s.makefile("rw")
     return s, f, f.readline().split()[0]
 kept, f, _ = connect()
@@ -251,7 +255,7 @@ while True:
         s, g, name = connect()
         g.close(); s.close()
     except OSError as e:
-        name = "error-" + type(e).__name__
+        name = f"error-{type(e).__name__}-{doing}"
     try:
         f.write("hello\\n"); f.flush()
         if f.readline() != "hello\\n":
@@ -412,6 +416,11 @@ t.join()
 def test_userspace_udp(userspace):
     ip = serve_by_proxy(userspace, "usu", ["a", "b"], protocol="UDP")["spec"]["clusterIP"]
     assert userspace.names("node1", f"{ip}:80", n=10, proto="udp") == {"a", "b"}
+    # The socket is for what was redirected to it: who sends there himself would pass by all checks.
+    rules = userspace.lab.ns("node1", ["nft", "list", "map", "ip", "tenet-services", "frontends"]).stdout
+    port = re.search(rf"{ip} \. udp \. 80 : goto port-(\d+)", rules).group(1)
+    assert userspace.ask("outside", f"{userspace.host['node1']}:{port}", proto="udp", timeout=1) == [
+        ("error", "TimeoutError")]
     # An endpoint without a listener is passed over when it says so.
     ip = serve_by_proxy(userspace, "usr", ["a"], protocol="UDP", extra=[userspace.host["node2"]])["spec"]["clusterIP"]
     answers = userspace.ask("node1", f"{ip}:80", n=8, proto="udp", timeout=1)
@@ -424,6 +433,34 @@ def test_userspace_affinity_and_refusal(userspace):
     got = userspace.service("usn", [], wait=False)
     wait_for("the refusal", lambda: userspace.ask("node1", f"{got['spec']['clusterIP']}:80", timeout=2) ==
              [("error", "ConnectionRefusedError")])
+
+
+def test_userspace_serves_pods_of_the_project(userspace):
+    """A pod's connection goes to the proxy of its node, once br0 has compared VNIDs; dead endpoints are passed over."""
+    got = serve_by_proxy(userspace, "usp", ["a", "b"], extra=[userspace.host["node2"]], type="NodePort")
+    ip, port = got["spec"]["clusterIP"], got["spec"]["ports"][0]["nodePort"]
+    accepted = metrics(userspace.lab, "node1")
+    for target in (f"{ip}:80", f"{userspace.host['node1']}:{port}"):
+        r = userspace.pods["c"].ns(["/usr/bin/python3", "-c", ASK, "tcp", target, "12", "10"])
+        assert {line.split()[0] for line in r.stdout.splitlines()} == {"a", "b"}
+        seen = {line.split()[1] for line in r.stdout.splitlines()}
+        assert userspace.pods["c"].ip not in seen  # The proxy is the client.
+    assert metrics(userspace.lab, "node1")["tenet_proxy_retries_total"] > accepted["tenet_proxy_retries_total"]
+    userspace.lab.project("foreign")
+    pod = userspace.lab.pod("foreign/x", "node1")
+    for target in (f"{ip}:80", f"{userspace.host['node1']}:{port}"):
+        r = pod.ns(["/usr/bin/python3", "-c", ASK, "tcp", target, "1", "1.5"])
+        assert r.stdout.split() == ["error", "TimeoutError"]
+
+
+def test_userspace_is_refused_under_networkpolicy(make_lab):
+    lab = make_lab("svcnp", nodes=1, plugin="redhat/openshift-ovs-networkpolicy")
+    with open(pathlib.Path(lab.ovs_rundir("node1")).parent / "node-config.yaml", "a") as f:
+        f.write("proxyArguments:\n  proxy-mode: [userspace]\n")
+    lab.cmd("node", "restart", "node1", check=False)
+    wait_for("the reason", lambda: "proxyArguments.proxy-mode: userspace hides from redhat/openshift-ovs-networkpolicy" in
+             lab.agent_log("node1"))
+    lab.down()
 
 
 def test_userspace_leaves_out_pods_of_other_projects(userspace):

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/timeutil.h"
+#include "datapath/services/table.h"
 
 #include <arpa/inet.h>
 #include <sys/resource.h>
@@ -47,7 +47,7 @@ enum sdn_view userspace_view(const struct userspace *u, const struct sdn_fronten
 
 bool userspace_may_use(const struct userspace *u, const struct sdn_target *t)
 {
-    return t->pod || !in_cluster(u, t->ip);
+    return t->port != u->tunnel_port && (t->pod || !in_cluster(u, t->ip));
 }
 
 uint32_t userspace_first(struct served *s, enum sdn_view v, uint32_t client)
@@ -89,6 +89,14 @@ struct sockaddr_in userspace_address(uint32_t ip, uint16_t port)
 {
     return (struct sockaddr_in){
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(ip)};
+}
+
+int userspace_socket(int type)
+{
+    CLEANUP(fd_close) int fd = socket(AF_INET, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const uint32_t mark = SERVICES_PROXY_MARK;
+    return fd < 0 || setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof mark) < 0 ? -1
+                                                                                 : fd_take(&fd);
 }
 
 int userspace_bind(int type, int *ret_fd, uint16_t *ret_port, struct err *e)
@@ -146,6 +154,11 @@ void userspace_remove(struct userspace *u, const struct sdn_frontend_key *key)
     if (s) {
         served_free(u, s);
     }
+}
+
+void userspace_set_tunnel_port(struct userspace *u, uint16_t port)
+{
+    u->tunnel_port = port;
 }
 
 void userspace_set_cluster(struct userspace *u, const struct ip4_prefix *cluster, size_t n)
