@@ -113,13 +113,10 @@ static void put_verdict(struct nft_batch *b, uint16_t type, int verdict, const c
 
 /* ---- batches ---- */
 
-void nft_batch_begin(struct nft_batch *b, const char *table, uint32_t generation)
+void nft_batch_begin(struct nft_batch *b, const char *table)
 {
     *b = (struct nft_batch){.data = b->data, .cap = b->cap, .table = table};
     begin_message(b, NFNL_MSG_BATCH_BEGIN, 0, AF_UNSPEC, NFNL_SUBSYS_NFTABLES);
-    if (generation) {
-        put_be32(b, NFNL_BATCH_GENID, generation);
-    }
     end(b);
 }
 
@@ -133,11 +130,6 @@ void nft_batch_done(struct nft_batch *b)
 {
     free(b->data);
     *b = (struct nft_batch){0};
-}
-
-bool nft_batch_is_empty(const struct nft_batch *b)
-{
-    return b->n_messages <= 1;
 }
 
 void nft_add_table(struct nft_batch *b)

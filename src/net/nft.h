@@ -36,13 +36,10 @@ struct nft_batch {
     uint32_t n_messages; /* Also the sequence number of the next. */
     uint32_t n_sets;     /* Made by this batch. */
 };
-/* Begins a batch of changes of 'table', which must stay.  'generation' not 0: the kernel refuses (-ERESTART) when its
- * rule set is no more the one of that number. */
-void nft_batch_begin(struct nft_batch *b, const char *table, uint32_t generation);
+/* Begins a batch of changes of 'table', which must stay. */
+void nft_batch_begin(struct nft_batch *b, const char *table);
 void nft_batch_end(struct nft_batch *b);
 void nft_batch_done(struct nft_batch *b); /* Frees; the struct may be begun again. */
-/* Whether nothing was put in since the begin. */
-bool nft_batch_is_empty(const struct nft_batch *b);
 
 void nft_add_table(struct nft_batch *b);
 void nft_delete_table(struct nft_batch *b);
@@ -136,12 +133,12 @@ struct nft *nft_close(struct nft *n);
 DEFINE_CLEANUP(struct nft *, nft_close)
 /* The socket's netlink port: who changed something, in the kernel's events. */
 uint32_t nft_port(const struct nft *n);
-/* Applies a batch that was ended; the error has the kernel's code (-ENOENT, -EEXIST, -ERESTART ...). */
+/* Applies a batch that was ended; the error has the kernel's code (-ENOENT, -EEXIST ...). */
 int nft_send(struct nft *n, const struct nft_batch *b, struct err *e);
 /* Number of the rule set's last change in the socket's namespace. */
 int nft_generation(struct nft *n, uint32_t *ret, struct err *e);
 
-/* Dumps.  -ENOENT: no such table (or set).  -EINTR: it changed meanwhile too often. */
+/* Dumps.  -ENOENT: no such table (or set).  -EINTR: it changed meanwhile, and has to be read again. */
 struct nft_read_element {
     const uint8_t *key, *key_end, *data;
     size_t key_size, key_end_size, data_size; /* 0: absent. */

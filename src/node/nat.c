@@ -3,12 +3,9 @@
 
 #include "base/mem.h"
 #include "datapath/datapath.h"
+#include "net/nft.h"
 #include "net/process.h"
 
-#include <arpa/inet.h>
-#include <libmnl/libmnl.h>
-#include <linux/netfilter/nf_tables.h>
-#include <linux/netfilter/nfnetlink.h>
 #include <stdio.h>
 
 #define NFT_TIMEOUT_MS 20000
@@ -142,53 +139,12 @@ void nat_done(struct nat *nat)
     *nat = (struct nat){0};
 }
 
-static int read_attr(const struct nlattr *attr, void *data)
-{
-    if (mnl_attr_get_type(attr) == NFTA_GEN_ID && mnl_attr_get_payload_len(attr) >= 4) {
-        *(uint32_t *) data = ntohl(mnl_attr_get_u32(attr));
-    }
-    return MNL_CB_OK;
-}
-
-static int read_generation(const struct nlmsghdr *nlh, void *data)
-{
-    mnl_attr_parse(nlh, sizeof(struct nfgenmsg), read_attr, data);
-    return MNL_CB_STOP;
-}
-
 /* Number of the rule set's last change in this network namespace. */
 static int get_generation(uint32_t *ret)
 {
-    char buf[512];
-    struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
-    nlh->nlmsg_type = NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETGEN;
-    nlh->nlmsg_flags = NLM_F_REQUEST;
-    nlh->nlmsg_seq = 1;
-    struct nfgenmsg *g = mnl_nlmsg_put_extra_header(nlh, sizeof *g);
-    g->nfgen_family = AF_UNSPEC;
-    g->version = NFNETLINK_V0;
-
-    struct mnl_socket *s = mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC);
-    if (!s) {
-        return -errno;
-    }
-    char answer[4096];
-    ssize_t n = -1;
-    if (mnl_socket_bind(s, 0, MNL_SOCKET_AUTOPID) == 0 &&
-        mnl_socket_sendto(s, nlh, nlh->nlmsg_len) >= 0) {
-        n = mnl_socket_recvfrom(s, answer, sizeof answer);
-    }
-    uint32_t generation = 0;
-    int r = n < 0 ? -errno : 0;
-    if (r == 0 && mnl_cb_run(answer, (size_t) n, 1, mnl_socket_get_portid(s), read_generation,
-                             &generation) < 0) {
-        r = -errno;
-    }
-    mnl_socket_close(s);
-    if (r == 0) {
-        *ret = generation;
-    }
-    return r;
+    CLEANUP(nft_close) struct nft *n = NULL;
+    int r = nft_open(&n, NULL);
+    return r < 0 ? r : nft_generation(n, ret, NULL);
 }
 
 /* First line of what nft said, for an error. */

@@ -130,6 +130,16 @@ bool sdn_frontend_equal(const struct sdn_frontend *a, const struct sdn_frontend 
     return true;
 }
 
+bool sdn_frontend_has(const struct sdn_frontend *f, uint32_t ip, uint16_t port)
+{
+    for (uint32_t i = 0; f && i < f->n[SDN_FROM_ANYWHERE] + f->n[SDN_FROM_OUTSIDE]; i++) {
+        if (f->targets[i].ip == ip && f->targets[i].port == port) {
+            return true;
+        }
+    }
+    return false;
+}
+
 uint32_t sdn_frontend_key_hash(const struct sdn_frontend_key *k)
 {
     const uint32_t parts[] = {k->ip, (uint32_t) k->port << 8 | k->protocol};

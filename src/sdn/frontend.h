@@ -56,6 +56,8 @@ static inline const struct sdn_target *sdn_frontend_targets(const struct sdn_fro
 {
     return f->targets + (v == SDN_FROM_OUTSIDE ? f->n[SDN_FROM_ANYWHERE] : 0);
 }
+/* Whether some clients get that target; NULL: there is no frontend. */
+bool sdn_frontend_has(const struct sdn_frontend *f, uint32_t ip, uint16_t port);
 uint32_t sdn_frontend_key_hash(const struct sdn_frontend_key *k);
 static inline bool sdn_frontend_key_equal(const struct sdn_frontend_key *a,
                                           const struct sdn_frontend_key *b)

@@ -271,8 +271,8 @@ def test_names_of_the_seeds(dns):
     ]:
         assert dns.dig(name).records() == [f"{name} {x}" for x in answer]
     # The master, by its old name.
-    assert dns.dig("openshift." + SVC).records() == [f"openshift.{SVC} CNAME kubernetes.{SVC}",
-                                                     f"kubernetes.{SVC} A 172.30.0.1"]
+    assert dns.dig("openshift." + SVC).records() == [f"kubernetes.{SVC} A 172.30.0.1",
+                                                     f"openshift.{SVC} CNAME kubernetes.{SVC}"]
 
 
 def test_a_service_is_there_as_soon_as_it_is_made(dns, master):

@@ -416,6 +416,11 @@ t.join()
 def test_userspace_udp(userspace):
     ip = serve_by_proxy(userspace, "usu", ["a", "b"], protocol="UDP")["spec"]["clusterIP"]
     assert userspace.names("node1", f"{ip}:80", n=10, proto="udp") == {"a", "b"}
+    # The socket is for what was redirected to it: who sends there himself would pass by all checks.
+    rules = userspace.lab.ns("node1", ["nft", "list", "map", "ip", "tenet-services", "frontends"]).stdout
+    port = re.search(rf"{ip} \. udp \. 80 : goto port-(\d+)", rules).group(1)
+    assert userspace.ask("outside", f"{userspace.host['node1']}:{port}", proto="udp", timeout=1) == [
+        ("error", "TimeoutError")]
     # An endpoint without a listener is passed over when it says so.
     ip = serve_by_proxy(userspace, "usr", ["a"], protocol="UDP", extra=[userspace.host["node2"]])["spec"]["clusterIP"]
     answers = userspace.ask("node1", f"{ip}:80", n=8, proto="udp", timeout=1)

@@ -57,9 +57,10 @@ struct host_proxy {
     struct userspace *userspace; /* In that mode. */
     struct services_base base;
     bool have_network, synced;
-    bool known;   /* What the kernel has is 'programmed'. */
-    bool look;    /* It may have been touched. */
-    bool touched; /* The last check found that it was. */
+    bool known;    /* What the kernel has is 'programmed', ... */
+    bool base_old; /* ... but for its fixed part, which changed while a job was under way. */
+    bool look;     /* It may have been touched. */
+    bool touched;  /* The last check found that it was. */
     struct hmap services, entries, chains;
     struct list changed;
     struct loop_timer *timer;
@@ -110,6 +111,11 @@ static struct entry *find_entry(struct host_proxy *p, const struct sdn_frontend_
     return NULL;
 }
 
+static size_t targets_of(const struct sdn_frontend *f)
+{
+    return f ? f->n[SDN_FROM_ANYWHERE] + f->n[SDN_FROM_OUTSIDE] : 0;
+}
+
 static void entry_free(struct host_proxy *p, struct entry *en)
 {
     if (p->userspace) {
@@ -117,6 +123,7 @@ static void entry_free(struct host_proxy *p, struct entry *en)
     }
     hmap_remove(&p->entries, &en->node);
     list_remove(&en->changed);
+    p->stats.targets -= targets_of(en->programmed);
     sdn_frontend_unref(en->programmed);
     p->stats.node_ports -= en->key.ip == 0;
     free(en);
@@ -342,15 +349,10 @@ static void collect(void *ctx, const struct services_element *el)
     c->list[c->n++] = *el;
 }
 
-static int compare_keys(const struct services_element *x, const struct services_element *y)
-{
-    return x->set != y->set ? x->set - y->set : memcmp(x->key, y->key, sizeof x->key);
-}
-
+/* By set first. */
 static int compare_elements(const void *a, const void *b)
 {
-    int r = compare_keys(a, b);
-    return r ? r : memcmp(a, b, sizeof(struct services_element));
+    return memcmp(a, b, sizeof(struct services_element));
 }
 
 static void sort(struct elements *c)
@@ -400,6 +402,7 @@ static void program(struct host_proxy *p, struct entry *en, bool known)
     if (known && en->programmed && en->programmed->affinity_s) {
         stale_add(&p->stale_clients, &en->key, en->port, now, NULL, false);
     }
+    p->stats.targets += targets_of(now) - targets_of(en->programmed);
     sdn_frontend_unref(en->programmed);
     en->programmed = now;
     en->programmed_port = en->port;
@@ -431,7 +434,7 @@ static void build_change(struct host_proxy *p)
     sort(&old);
     sort(&now);
     drop_common(&old, &now);
-    nft_batch_begin(&p->batch, SERVICES_TABLE, 0);
+    nft_batch_begin(&p->batch, SERVICES_TABLE);
     create_chains(p, &touched);
     put_elements(&p->batch, &old, false);
     put_elements(&p->batch, &now, true);
@@ -451,7 +454,7 @@ static void build_rewrite(struct host_proxy *p)
 {
     struct entry *en;
     struct chain *c;
-    nft_batch_begin(&p->batch, SERVICES_TABLE, 0);
+    nft_batch_begin(&p->batch, SERVICES_TABLE);
     services_table_create(&p->batch, &p->base, NULL);
     count_all_chains(p);
     HMAP_FOREACH (c, struct chain, node, &p->chains) {
@@ -487,7 +490,7 @@ static struct services_digest make_digest(struct host_proxy *p)
     struct nft_batch scratch = {0};
     struct entry *en;
     struct chain *c;
-    nft_batch_begin(&scratch, SERVICES_TABLE, 0);
+    nft_batch_begin(&scratch, SERVICES_TABLE);
     services_table_create(&scratch, &p->base, &d);
     if (!p->known) {
         count_all_chains(p);
@@ -613,7 +616,7 @@ static void done(void *ctx)
     p->stats.forgotten += p->forgotten;
     p->stats.generation = p->job_seen;
     if (job == REWRITE) {
-        p->known = true;
+        p->known = !p->base_old;
         log_info("services programmed", "services=%zu frontends=%zu", p->services.n, p->entries.n);
     }
     report_success(p, job == REWRITE && p->touched);
@@ -624,6 +627,7 @@ static void start(struct host_proxy *p, enum job job)
 {
     p->job = job;
     p->job_seen = p->seen;
+    p->base_old = false;
     p->began_ns = time_mono_ns();
     err_clear(&p->error);
     err_clear(&p->forget_error);
@@ -697,6 +701,7 @@ void host_proxy_set_network(struct host_proxy *p, const struct sdn_network *n)
         return;
     }
     p->base = base;
+    p->base_old = true;
     p->known = false;
     if (p->userspace) {
         userspace_set_cluster(p->userspace, base.cluster, base.n_cluster);
@@ -779,14 +784,6 @@ const struct host_proxy_stats *host_proxy_get_stats(struct host_proxy *p)
     p->stats.userspace = p->userspace ? userspace_get_stats(p->userspace) : NULL;
     p->stats.services = p->services.n;
     p->stats.frontends = p->entries.n;
-    p->stats.targets = 0;
-    struct entry *en;
-    HMAP_FOREACH (en, struct entry, node, &p->entries) {
-        p->stats.targets += en->programmed ? en->programmed->n[0] + en->programmed->n[1] : 0;
-    }
-    p->stats.waiting = 0;
-    LIST_FOREACH (en, struct entry, changed, &p->changed) {
-        p->stats.waiting++;
-    }
+    p->stats.waiting = list_size(&p->changed);
     return &p->stats;
 }

@@ -62,16 +62,6 @@ static bool is_own(const struct search *s, uint32_t ip)
     return false;
 }
 
-static bool is_target(const struct sdn_frontend *f, uint32_t ip, uint16_t port)
-{
-    for (uint32_t i = 0; f && i < f->n[SDN_FROM_ANYWHERE] + f->n[SDN_FROM_OUTSIDE]; i++) {
-        if (f->targets[i].ip == ip && f->targets[i].port == port) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool is_stale(void *ctx, const struct conntrack_flow *c)
 {
     struct search *s = ctx;
@@ -79,13 +69,14 @@ static bool is_stale(void *ctx, const struct conntrack_flow *c)
     if (!f && is_own(s, c->to)) {
         f = find(s->list, 0, c->to_port, SDN_UDP);
     }
-    if (!f || is_target(f->now, c->answers, c->answers_port) ||
+    if (!f || sdn_frontend_has(f->now, c->answers, c->answers_port) ||
         (f->now && f->proxy_port == c->answers_port)) {
         return false;
     }
     bool translated = c->answers != c->to || c->answers_port != c->to_port;
     bool stale =
-        f->now || (translated && (!f->old_known || is_target(f->old, c->answers, c->answers_port)));
+        f->now ||
+        (translated && (!f->old_known || sdn_frontend_has(f->old, c->answers, c->answers_port)));
     s->n_forgotten += stale;
     return stale;
 }
@@ -143,7 +134,7 @@ static void on_client(void *ctx, const struct nft_read_element *el)
     uint16_t port = get16(el->key + 12);
     const struct stale_frontend *f = find(c->list, get32(el->key + 4), port, el->key[8]);
     f = f ? f : find(c->list, 0, port, el->key[8]);
-    if (f && !is_target(f->now, get32(el->data), get16(el->data + 4))) {
+    if (f && !sdn_frontend_has(f->now, get32(el->data), get16(el->data + 4))) {
         c->keys = grow(c->keys, &c->cap, c->n + 1, sizeof *c->keys);
         memcpy(c->keys[c->n++], el->key, KEY_SIZE);
     }
@@ -152,7 +143,7 @@ static void on_client(void *ctx, const struct nft_read_element *el)
 static int delete_clients(struct nft *n, uint8_t (*keys)[KEY_SIZE], size_t n_keys, struct err *e)
 {
     struct nft_batch b = {0};
-    nft_batch_begin(&b, SERVICES_TABLE, 0);
+    nft_batch_begin(&b, SERVICES_TABLE);
     nft_elements_begin(&b, SERVICES_AFFINITY, false);
     for (size_t i = 0; i < n_keys; i++) {
         nft_element(&b, &(struct nft_element){.key = keys[i], .key_size = KEY_SIZE});

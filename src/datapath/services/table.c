@@ -17,6 +17,7 @@
 #define NODE_PORTS "node-ports"
 #define NODE_PORTS_OWN "node-ports-own"
 #define POD "from-pods"
+#define READ_TRIES 16       /* While others change it. */
 #define CLIENTS_MAX 1000000 /* Clients that are remembered at one time; more are balanced anew. */
 
 /* After the host ports of "ip tenet", before and after everybody else's NAT of that kind. */
@@ -31,12 +32,13 @@ enum set {
     MEMBERS,
     RESTRICTED,
     ALLOWED,
+    PROXY_PORTS,
     N_ELEMENTS_SETS,
 };
 static_assert((int) N_ELEMENTS_SETS == (int) SERVICES_N_SETS, "the header has the number");
 const char *const services_sets[] = {
-    "frontends", "outside-frontends", "endpoints",  "outside-endpoints",
-    "sticky",    "members",           "restricted", "allowed"};
+    "frontends", "outside-frontends", "endpoints", "outside-endpoints", "sticky",
+    "members",   "restricted",        "allowed",   "proxy-ports"};
 
 enum {
     FRONTEND_SIZE = 12,
@@ -45,6 +47,7 @@ enum {
     TARGET_SIZE = 8,
     ALLOWED_SIZE = 16
 };
+enum { PORT_SIZE = 2 };
 enum { R0, R1, R2, R3, R4, R5 };
 
 /* ---- rules ---- */
@@ -113,6 +116,8 @@ static void load_frontend(struct nft_batch *b, uint32_t reg, bool node)
     nft_load_dport(b, reg + 2);
 }
 
+/* Twice in a row where it must not be missed: before Linux 6.17 a lookup that meets a change of its very element may
+ * find neither the old one nor the new one. */
 static void look_up_frontend(struct chain *c, enum set map, bool node)
 {
     struct nft_batch *b = rule(c);
@@ -134,6 +139,13 @@ static void match_link(struct nft_batch *b, enum nft_meta_keys key, const char *
     snprintf(link, sizeof link, "%s", name);
     nft_load_meta(b, key, R0);
     nft_compare(b, R0, NFT_CMP_EQ, link, sizeof link);
+}
+
+static void match_mark(struct nft_batch *b, uint32_t mark)
+{
+    nft_load_meta(b, NFT_META_MARK, R0);
+    nft_bitwise(b, R0, &mark, &(uint32_t){0}, sizeof mark);
+    nft_compare(b, R0, NFT_CMP_EQ, &mark, sizeof mark);
 }
 
 static void match_local(struct nft_batch *b)
@@ -172,7 +184,9 @@ static void create_fixed(struct nft_batch *b, const struct services_base *base,
     begin_chain(&c, b, NODE_PORTS, NULL, d);
     look_up_frontend(&c, OUTSIDE_FRONTENDS, true);
     look_up_frontend(&c, FRONTENDS, true);
+    look_up_frontend(&c, FRONTENDS, true);
     begin_chain(&c, b, NODE_PORTS_OWN, NULL, d);
+    look_up_frontend(&c, FRONTENDS, true);
     look_up_frontend(&c, FRONTENDS, true);
 }
 
@@ -218,6 +232,25 @@ static void remember(struct chain *c, bool node)
     end(c);
 }
 
+/* The proxy's sockets of UDP are for what was redirected to them: who sends there itself would pass by the isolation
+ * of br0 and the source ranges.  (Those of TCP see it themselves.) */
+static void guard_proxy(struct nft_batch *b, struct services_digest *d)
+{
+    const uint32_t dnat = IPS_DST_NAT, none = 0;
+    struct chain c;
+    begin_chain(&c, b, "input", &(struct nft_base_chain){"filter", NF_INET_LOCAL_IN, 0}, d);
+    rule(&c);
+    nft_load_meta(b, NFT_META_L4PROTO, R0);
+    nft_compare(b, R0, NFT_CMP_EQ, &(uint8_t){SDN_UDP}, 1);
+    nft_load_dport(b, R0);
+    nft_lookup(b, services_sets[PROXY_PORTS], R0, false);
+    nft_load_ct(b, NFT_CT_STATUS, false, R0);
+    nft_bitwise(b, R0, &dnat, &none, sizeof dnat);
+    nft_compare(b, R0, NFT_CMP_EQ, &none, sizeof none);
+    nft_verdict(b, NF_DROP, NULL);
+    end(&c);
+}
+
 static void create_hooks(struct nft_batch *b, const struct services_base *base,
                          struct services_digest *d)
 {
@@ -233,11 +266,13 @@ static void create_hooks(struct nft_batch *b, const struct services_base *base,
     end(&c);
     look_up_frontend(&c, OUTSIDE_FRONTENDS, false);
     look_up_frontend(&c, FRONTENDS, false);
+    look_up_frontend(&c, FRONTENDS, false);
     jump_node_ports(&c, NODE_PORTS);
     refuse_unknown(&c, base);
 
     begin_chain(&c, b, "output", &(struct nft_base_chain){"nat", NF_INET_LOCAL_OUT, PRIORITY_DNAT},
                 d);
+    look_up_frontend(&c, FRONTENDS, false);
     look_up_frontend(&c, FRONTENDS, false);
     jump_node_ports(&c, NODE_PORTS_OWN);
     refuse_unknown(&c, base);
@@ -247,16 +282,17 @@ static void create_hooks(struct nft_batch *b, const struct services_base *base,
     remember(&c, false);
     remember(&c, true);
     /* The endpoint answers to the address the packet came from, which has to be this host. */
-    const uint32_t mark = SERVICES_MARK, all = UINT32_MAX, none = 0;
-    rule(&c);
-    nft_load_meta(b, NFT_META_MARK, R0);
-    nft_bitwise(b, R0, &mark, &none, sizeof mark);
-    nft_compare(b, R0, NFT_CMP_EQ, &mark, sizeof mark);
+    const uint32_t mark = SERVICES_MARK, all = UINT32_MAX;
+    match_mark(b = rule(&c), mark);
     nft_load_meta(b, NFT_META_MARK, R0);
     nft_bitwise(b, R0, &all, &mark, sizeof mark);
     nft_store_meta(b, NFT_META_MARK, R0);
     nft_masquerade(b);
     end(&c);
+
+    if (base->mode == SERVICES_USERSPACE) {
+        guard_proxy(b, d);
+    }
 }
 
 /* ---- sets ---- */
@@ -285,11 +321,13 @@ static void create_sets(struct nft_batch *b)
                                         .key_size = ALLOWED_SIZE,
                                         .fields = {4, 1, 2, 4},
                                         .n_fields = 4};
+    const struct nft_set_def ports = {.key_type = NFT_TYPE_PORT, .key_size = PORT_SIZE};
     const struct nft_set_def *const kinds[SERVICES_N_SETS] = {
         [FRONTENDS] = &frontends,   [OUTSIDE_FRONTENDS] = &frontends,
         [ENDPOINTS] = &endpoints,   [OUTSIDE_ENDPOINTS] = &endpoints,
         [STICKY] = &frontends,      [MEMBERS] = &members,
-        [RESTRICTED] = &restricted, [ALLOWED] = &allowed};
+        [RESTRICTED] = &restricted, [ALLOWED] = &allowed,
+        [PROXY_PORTS] = &ports};
     for (size_t i = 0; i < SERVICES_N_SETS; i++) {
         struct nft_set_def def = *kinds[i];
         def.name = services_sets[i];
@@ -574,6 +612,11 @@ void services_elements(const struct sdn_frontend *f, int proxy_port, unsigned se
     if (f->restricted) {
         each_range(f, sets, fn, ctx);
     }
+    if (f->key.protocol == SDN_UDP && proxy_port > 0 && sets >> PROXY_PORTS & 1) {
+        struct services_element el = {.set = PROXY_PORTS, .key_size = PORT_SIZE};
+        put16(el.key, (uint16_t) proxy_port);
+        fn(ctx, &el);
+    }
 }
 
 /* How the elements of a set lead to chains; 0: they do not. */
@@ -652,7 +695,7 @@ static void on_element(void *ctx, const struct nft_read_element *in)
     services_element_digest(rd->digest, &el);
 }
 
-int services_table_read(struct nft *n, struct services_digest *ret, struct err *e)
+static int read_once(struct nft *n, struct services_digest *ret, struct err *e)
 {
     struct services_digest d = {0};
     struct reading rd = {.digest = &d};
@@ -667,6 +710,15 @@ int services_table_read(struct nft *n, struct services_digest *ret, struct err *
     }
     if (r == 0) {
         *ret = d;
+    }
+    return r;
+}
+
+int services_table_read(struct nft *n, struct services_digest *ret, struct err *e)
+{
+    int r = -EINTR;
+    for (int i = 0; r == -EINTR && i < READ_TRIES; i++) {
+        r = read_once(n, ret, e);
     }
     return r;
 }

@@ -9,6 +9,7 @@
  *     outside-...   frontends, endpoints: for clients from outside, where they have other ones
  *     restricted    (address, protocol, port) that only the clients of 'allowed' may use
  *     allowed       (address, protocol, port, client's prefix)
+ *     proxy-ports   the userspace proxy's ports of UDP, for what was redirected to them only
  *
  * Chains "to-N" exist for each number of endpoints N that some service has: they draw an index below N and translate
  * to endpoints[address, protocol, port, index].  So a frontend costs one element and each of its endpoints one, and a
@@ -30,6 +31,7 @@
 #define SERVICES_AFFINITY "affinity"
 #define SERVICES_MARK \
     0x4000u /* Of packets: to be given an address of this host; kube-proxy's as well. */
+#define SERVICES_PROXY_MARK 0x8000u /* Of the userspace proxy's own. */
 #define SERVICES_CHAIN_SIZE 44
 
 enum services_mode { SERVICES_NETFILTER, SERVICES_USERSPACE };
@@ -85,7 +87,7 @@ struct services_element {
     uint8_t data[SERVICES_CHAIN_SIZE]; /* A verdict: the chain's name. */
 };
 extern const char *const services_sets[]; /* Names, by their number. */
-enum { SERVICES_N_SETS = 8 };
+enum { SERVICES_N_SETS = 9 };
 typedef void services_element_fn(void *ctx, const struct services_element *el);
 /* The elements of 'f' in 'sets', a bit each. */
 void services_elements(const struct sdn_frontend *f, int proxy_port, unsigned sets,

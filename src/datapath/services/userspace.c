@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/timeutil.h"
+#include "datapath/services/table.h"
 
 #include <arpa/inet.h>
 #include <sys/resource.h>
@@ -89,6 +89,14 @@ struct sockaddr_in userspace_address(uint32_t ip, uint16_t port)
 {
     return (struct sockaddr_in){
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(ip)};
+}
+
+int userspace_socket(int type)
+{
+    CLEANUP(fd_close) int fd = socket(AF_INET, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const uint32_t mark = SERVICES_PROXY_MARK;
+    return fd < 0 || setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof mark) < 0 ? -1
+                                                                                 : fd_take(&fd);
 }
 
 int userspace_bind(int type, int *ret_fd, uint16_t *ret_port, struct err *e)

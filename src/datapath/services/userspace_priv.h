@@ -49,6 +49,8 @@ uint32_t userspace_first(struct served *s, enum sdn_view v, uint32_t client);
 /* The client of a frontend with affinity got 'target'. */
 void userspace_remember(struct served *s, uint32_t client, const struct sdn_target *target);
 struct sockaddr_in userspace_address(uint32_t ip, uint16_t port);
+/* A socket of 'type' to reach an endpoint with; -1: errno says why not. */
+int userspace_socket(int type);
 /* A socket of 'type' bound to any address and a free port. */
 int userspace_bind(int type, int *ret_fd, uint16_t *ret_port, struct err *e);
 

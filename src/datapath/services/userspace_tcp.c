@@ -201,7 +201,7 @@ static void try_next(struct connection *c)
     unsigned wait_ms = try_ms[MIN(c->tries, ARRAY_SIZE(try_ms) - 1)];
     c->tries++;
     struct sockaddr_in sa = userspace_address(c->target.ip, c->target.port);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = userspace_socket(SOCK_STREAM);
     c->fd[SERVER] = fd;
     loop_timer_arm(c->timer, wait_ms);
     if (fd < 0) {

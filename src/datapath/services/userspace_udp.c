@@ -119,18 +119,6 @@ static void on_answer(void *ctx, unsigned events)
     }
 }
 
-/* Whether the endpoint still is one. */
-static bool is_served(const struct session *x)
-{
-    const struct sdn_frontend *f = x->owner->frontend;
-    for (uint32_t i = 0; i < f->n[SDN_FROM_ANYWHERE] + f->n[SDN_FROM_OUTSIDE]; i++) {
-        if (f->targets[i].ip == x->target.ip && f->targets[i].port == x->target.port) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static struct session *begin(struct served *s, const struct sockaddr_in *client, struct in_addr at)
 {
     struct userspace *u = s->owner;
@@ -150,7 +138,7 @@ static struct session *begin(struct served *s, const struct sockaddr_in *client,
         return NULL;
     }
     struct sockaddr_in sa = userspace_address(t.ip, t.port);
-    CLEANUP(fd_close) int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    CLEANUP(fd_close) int fd = userspace_socket(SOCK_DGRAM);
     if (fd < 0 || connect(fd, (struct sockaddr *) &sa, sizeof sa) < 0) {
         u->stats.failed++;
         return NULL;
@@ -177,7 +165,8 @@ static void pass_on(struct served *s, const struct sockaddr_in *client, struct i
                     size_t size)
 {
     struct session *x = find(s, client);
-    if (x && (x->at.s_addr != at.s_addr || !is_served(x))) {
+    if (x && (x->at.s_addr != at.s_addr ||
+              !sdn_frontend_has(s->frontend, x->target.ip, x->target.port))) {
         session_free(x);
         x = NULL;
     }

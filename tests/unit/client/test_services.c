@@ -230,7 +230,8 @@ static void what_is_known_outlives_the_server(void **state)
     harness_listen_again(f.h);
     delete_at(f.h, SERVICES "/web");
     expect(&f, &f.a, "-web ");
-    while (!services_watch_connected(f.watch)) { /* The watch of slices may be back a little later. */
+    while (
+        !services_watch_connected(f.watch)) { /* The watch of slices may be back a little later. */
         loop_run_until(f.h->loop, &never, 5);
     }
     done(&f);

@@ -112,8 +112,10 @@ static void the_audit_knows_what_a_service_has(void **state)
     struct service_ranges r;
     CLEANUP(json_free) struct json *o = NULL;
     static const char text[] =
-        "{\"spec\":{\"type\":\"LoadBalancer\",\"clusterIP\":\"172.30.0.9\",\"externalTrafficPolicy\":"
-        "\"Local\",\"healthCheckNodePort\":30002,\"ports\":[{\"nodePort\":30001},{\"nodePort\":30001},"
+        "{\"spec\":{\"type\":\"LoadBalancer\",\"clusterIP\":\"172.30.0.9\","
+        "\"externalTrafficPolicy\":"
+        "\"Local\",\"healthCheckNodePort\":30002,\"ports\":[{\"nodePort\":30001},{\"nodePort\":"
+        "30001},"
         "{\"nodePort\":9}]},\"status\":{\"loadBalancer\":{\"ingress\":[{\"ip\":\"172.29.0.1\"}]}}}";
     service_ranges_defaults(&r);
     assert_int_equal(json_parse(text, sizeof text - 1, &o, NULL), 0);

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "datapath/ops.h"
+#include "net/nft.h"
 #include "node/host.h"
 #include "node/keeper.h"
 #include "node/monitor.h"
@@ -436,6 +437,73 @@ static void what_others_change_is_noticed_and_put_back(void **state)
     sh("ip link del tun0; nft flush ruleset");
 }
 
+struct told {
+    unsigned what;
+    bool flag;
+};
+
+static void on_told(void *ctx, unsigned what)
+{
+    struct told *t = ctx;
+    t->what |= what;
+    t->flag = true;
+}
+
+static void on_other_link_gone(void *ctx, const char *name)
+{
+}
+
+/* What the monitor tells when 'command' has been run; a table of another name ends the wait. */
+static unsigned told_of(struct loop *l, struct told *t, const char *command)
+{
+    *t = (struct told){0};
+    sh(command);
+    sh("nft add table ip tenet; nft delete table ip tenet");
+    while (!(t->what & MONITOR_NFT)) {
+        t->flag = false;
+        assert_int_equal(loop_run_until(l, &t->flag, 10000), 0);
+    }
+    return t->what & ~(unsigned) MONITOR_NFT;
+}
+
+static void the_monitor_tells_tables_apart(void **state)
+{
+    (void) state;
+    static const struct monitor_ops ops = {.changed = on_told, .link_gone = on_other_link_gone};
+    struct told t = {0};
+    struct err e = {0};
+    struct monitor *m = NULL;
+    struct nft *own = NULL;
+    struct nft_batch b = {0};
+    sh("nft flush ruleset");
+    struct loop *l = loop_new();
+    assert_int_equal(monitor_new(l, "tun0", &ops, &t, &m, &e), 0);
+    assert_int_equal(nft_open(&own, &e), 0);
+    assert_int_equal(monitor_ignore(m, nft_port(own), &e), 0);
+    assert_int_equal(told_of(l, &t, "nft add table ip other; nft add chain ip other tenet"), 0);
+    assert_int_equal(told_of(l, &t, "nft add table ip tenet-services"), MONITOR_SERVICES);
+    assert_int_equal(told_of(l, &t, "nft add chain ip tenet-services c"), MONITOR_SERVICES);
+    assert_int_equal(told_of(l, &t, "nft add rule ip tenet-services c counter"), MONITOR_SERVICES);
+    assert_int_equal(told_of(l, &t, "nft add set ip tenet-services s '{ type mark; }'"),
+                     MONITOR_SERVICES);
+    assert_int_equal(told_of(l, &t, "nft add element ip tenet-services s '{ 7 }'"),
+                     MONITOR_SERVICES);
+    /* The agent's own changes are none. */
+    nft_batch_begin(&b, "tenet-services");
+    nft_delete_table(&b);
+    nft_batch_end(&b);
+    assert_int_equal(nft_send(own, &b, &e), 0);
+    assert_int_equal(told_of(l, &t, "true"), 0);
+    assert_false(has("nft list table ip tenet-services"));
+    /* A refused batch says why. */
+    assert_int_equal(nft_send(own, &b, &e), -ENOENT);
+    assert_non_null(strstr(e.text, "deleting the table"));
+    nft_batch_done(&b);
+    nft_close(own);
+    monitor_free(m);
+    loop_free(l);
+}
+
 /* ---- links of pods ---- */
 
 /* A port of the switch is a link; that the switch has it open makes no difference here. */
@@ -541,6 +609,7 @@ int main(void)
         cmocka_unit_test(the_table_is_written_watched_and_put_back),
         cmocka_unit_test(packets_that_the_table_drops_are_counted),
         cmocka_unit_test(what_others_change_is_noticed_and_put_back),
+        cmocka_unit_test(the_monitor_tells_tables_apart),
         cmocka_unit_test(a_pods_link_is_made_checked_and_removed),
         cmocka_unit_test(an_abandoned_link_is_replaced_a_foreign_one_is_not),
     };
