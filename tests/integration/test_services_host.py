@@ -235,6 +235,30 @@ def test_no_endpoints_is_refused(services):
     assert services.ask("outside", f"{services.host['node1']}:{port}", timeout=2) == [("error", "ConnectionRefusedError")]
 
 
+def test_an_idle_service_is_woken_from_the_host_and_from_outside(services):
+    """Its connections are accepted and wait; an Event asks for pods; with endpoints they go on."""
+    got = services.service("idle", [], type="NodePort")
+    port = got["spec"]["ports"][0]["nodePort"]
+    services.lab.kubectl("annotate", "service", "idle", "-n", NS, "idling.alpha.openshift.io/idled-at=2026-11-21T00:00:00Z")
+    wait_for("the holder", lambda: "goto port-" in services.lab.ns(
+        "node1", ["nft", "list", "map", "ip", "tenet-services", "frontends"]).stdout)
+    clients = [services.lab.ns_popen(where, ["/usr/bin/python3", "-c", ASK, "tcp", target, "1", "60"])
+               for where, target in (("node1", f"{got['spec']['clusterIP']}:80"),
+                                     ("outside", f"{services.host['node1']}:{port}"))]
+    try:
+        wait_for("the Event", lambda: [e for e in services.lab.objects("events", "-n", NS) if e["reason"] == "NeedPods"
+                                       and e["involvedObject"]["name"] == "idle"])
+        wait_for("both to wait", lambda: metrics(services.lab, "node1").get("tenet_proxy_held") == 2)
+        services.endpoints("idle", ["b"])
+        for client in clients:
+            assert client.stdout.readline().split()[0] == "b"
+    finally:
+        for client in clients:
+            client.kill()
+            client.wait()
+            client.stdout.close()
+
+
 class Load:
     """New connections from a host of the lab without a pause, and one that stays open."""
 
