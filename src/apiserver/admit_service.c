@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Admission of services and endpoints: what of them only the privileged may say.
  *
- * An endpoint with the address of a pod or a service would let one project reach another past its isolation; it takes
+ * An endpoint with the address of a pod, a service or a node would let one project reach another past its isolation; it takes
  * "create" of endpoints/restricted, as in OpenShift.  A node port that is asked for by number occupies that port on all
  * nodes; it takes "create" of services/nodeports.  One that the server chooses is everyone's. */
 #include "api/kind_service.h"
@@ -38,13 +38,12 @@ static int check_ip(struct request *q, const struct json *obj, const char *field
 {
     const char *text = json_get_string(v);
     uint32_t ip;
-    if (!text || ip4_parse(text, &ip) < 0 ||
-        !service_ranges_is_inside(alloc_ranges(q->server->alloc), ip)) {
+    if (!text || ip4_parse(text, &ip) < 0 || !alloc_is_inside(q->server->alloc, ip)) {
         return 0;
     }
     CLEANUP_FREE char *why =
-        xasprintf("endpoint address %s is not allowed: it is in the cluster's pod or service "
-                  "network, which takes leave to create endpoints/restricted",
+        xasprintf("endpoint address %s is not allowed: it is a pod's, a service's or a node's, "
+                  "which takes leave to create endpoints/restricted",
                   text);
     return refuse_field(q, obj, field, why);
 }

@@ -12,7 +12,9 @@
 struct alloc {
     struct apiserver *server;
     struct service_ranges ranges;
-    struct cache_kind *services; /* Of the cache. */
+    struct cache_kind *services;      /* Of the cache. */
+    const struct cache_kind *subnets; /* HostSubnets; NULL: not served as compiled in. */
+    struct smap node_ips;             /* Addresses of nodes, by their HostSubnet: text. */
     struct number_pool
         pools[3]; /* By enum claim_type; what is claimed, and what writes under way will. */
     struct alloc_repair *repair;
@@ -27,6 +29,8 @@ struct alloc *alloc_new(struct apiserver *a, const struct service_ranges *cfg)
     l->server = a;
     l->ranges = *cfg;
     l->services = cache_find(&a->cache, api_kind_find("", "v1", "services"));
+    l->subnets = cache_find(&a->cache, api_kind_find("network.openshift.io", "v1", "hostsubnets"));
+    smap_init(&l->node_ips, free);
     number_pool_init_net(&l->pools[CLAIM_IP], cfg->services);
     number_pool_reserve_first(&l->pools[CLAIM_IP]);
     number_pool_init(&l->pools[CLAIM_PORT], cfg->first_port,
@@ -45,14 +49,44 @@ struct alloc *alloc_free(struct alloc *l)
             number_pool_done(&l->pools[i]);
         }
         alloc_repair_free(l->repair);
+        smap_done(&l->node_ips);
         free(l);
     }
     return NULL;
 }
 
-const struct service_ranges *alloc_ranges(const struct alloc *l)
+bool alloc_is_inside(const struct alloc *l, uint32_t ip)
 {
-    return &l->ranges;
+    struct smap_entry *se;
+    if (service_ranges_is_inside(&l->ranges, ip)) {
+        return true;
+    }
+    SMAP_FOREACH (se, &l->node_ips) {
+        if (streq(se->value, IP4_TEXT(ip))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void note_node(struct alloc *l, const struct object *o)
+{
+    CLEANUP(json_free) struct json *obj = object_parse(o);
+    const char *ip = json_path_string(obj, "hostIP", NULL);
+    if (ip) {
+        smap_set(&l->node_ips, o->key, xstrdup(ip));
+    }
+}
+
+void alloc_object_changed(struct alloc *l, const struct cache_kind *ck,
+                          const struct cache_event *ev)
+{
+    if (l && ck == l->subnets) {
+        (void) smap_remove(&l->node_ips, ev->new ? ev->new->key : ev->old->key);
+        if (ev->new) {
+            note_node(l, ev->new);
+        }
+    }
 }
 
 void alloc_changed(struct alloc *l, const char *key, bool there)
@@ -84,6 +118,14 @@ void alloc_reload(struct alloc *l)
             if (w->claims[i].value) {
                 take_claim(l, w->claims[i].key);
             }
+        }
+    }
+    smap_clear(&l->node_ips);
+    if (l->subnets) {
+        struct keyset_pos pos = keyset_seek(&l->subnets->objects, "");
+        const struct object *o;
+        while ((o = keyset_next(&l->subnets->objects, &pos))) {
+            note_node(l, o);
         }
     }
     alloc_repair_start(l->repair);

@@ -20,7 +20,11 @@ struct alloc;
 struct alloc *alloc_new(struct apiserver *a, const struct service_ranges *cfg);
 struct alloc *alloc_free(struct alloc *l);
 
-const struct service_ranges *alloc_ranges(const struct alloc *l);
+/* Whether 'ip' is a pod's, a service's or a node's. */
+bool alloc_is_inside(const struct alloc *l, uint32_t ip);
+/* An object changed; 'ck' is its kind. */
+void alloc_object_changed(struct alloc *l, const struct cache_kind *ck,
+                          const struct cache_event *ev);
 
 /* The cache was loaded anew. */
 void alloc_reload(struct alloc *l);

@@ -38,6 +38,7 @@ static void on_event(void *ctx, const struct store_event *ev)
     }
     if (ck) {
         security_changed(a->security, ck, &event);
+        alloc_object_changed(a->alloc, ck, &event);
         watch_dispatch(a, ck, &event);
     }
     if (ck && streq(ck->kind->plural, CRD_PLURAL) && streq(ck->kind->group, CRD_GROUP)) {

@@ -292,7 +292,7 @@ int write_check_namespace(struct request *q, const char *name)
 /* Also tried again under another generated name. */
 static void attempt_create(struct write *w)
 {
-    if (w->attempts) {
+    if (w->attempts && w->generated) {
         object_generate_name(w->body);
         if (w->q->kind->defaults) {
             w->q->kind->defaults(w->body); /* They may depend on the name. */

@@ -255,7 +255,7 @@ struct json *endpoints_apply_plan(const struct json *have, const struct json *pl
     struct json *o = json_clone(have);
     const char *time = obj_annotation(plan, TRIGGER_TIME_ANNOTATION);
     json_set(o, "subsets", json_clone(json_get(plan, "subsets")));
-    json_set(json_get(o, "metadata"), "labels", json_clone(labels));
+    json_set(json_ensure_object(o, "metadata"), "labels", json_clone(labels));
     if (time) {
         obj_set_annotation(o, TRIGGER_TIME_ANNOTATION, time);
     }

@@ -136,7 +136,7 @@ static void add_step(struct json *steps, const char *verb, struct json *object)
 
 static struct json *updated(const struct slice *s, const struct json *template)
 {
-    struct json *o = json_clone(s->had), *meta = json_get(o, "metadata");
+    struct json *o = json_clone(s->had), *meta = json_ensure_object(o, "metadata");
     const char *time = obj_annotation(template, TRIGGER_TIME_ANNOTATION);
     json_set(meta, "labels", json_clone(json_path(template, "metadata", "labels", NULL)));
     json_set(meta, "ownerReferences",

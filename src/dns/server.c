@@ -223,7 +223,7 @@ static void *work(void *ctx)
     struct dns_server *s = w->server;
     struct dns_epochs *epochs = dns_zone_epochs(s->responder.zone);
     struct batch *b = xcalloc(1, sizeof *b);
-    unsigned turn = w->number;
+    unsigned turn = (unsigned) w->reader;
     while (!atomic_load_explicit(&s->stop, memory_order_relaxed)) {
         prepare(b, s->address == 0);
         int n = recvmmsg(w->fd, b->in, BATCH, MSG_DONTWAIT, NULL);
@@ -235,11 +235,11 @@ static void *work(void *ctx)
         }
         uint64_t now_ms = time_mono_ms();
         b->n_out = 0;
-        dns_epochs_enter(epochs, w->number);
+        dns_epochs_enter(epochs, w->reader);
         for (int i = 0; i < n; i++) {
             respond_one(w, b, (unsigned) i, now_ms, turn++);
         }
-        dns_epochs_leave(epochs, w->number);
+        dns_epochs_leave(epochs, w->reader);
         send_batch(w->fd, b);
     }
     free(b);
@@ -300,7 +300,8 @@ static int start_threads(struct dns_server *s, struct err *e)
     pthread_sigmask(SIG_SETMASK, &all, &before); /* Signals are the loop's. */
     for (unsigned i = 0; i < s->n_workers && r == 0; i++) {
         struct dns_worker *w = &s->workers[i];
-        r = -pthread_create(&w->thread, &attr, work, w);
+        r = w->reader = dns_epochs_add_reader(dns_zone_epochs(s->responder.zone));
+        r = r < 0 ? r : -pthread_create(&w->thread, &attr, work, w);
         w->started = r == 0;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -325,12 +326,13 @@ int dns_server_new(struct loop *l, const struct dns_server_options *o, uint32_t 
     s->responder.forwards = o->forwarder != NULL;
     s->forwarder = o->forwarder;
     s->address = address;
-    s->n_workers = MIN(o->threads ? o->threads : default_threads(), DNS_READERS_MAX);
+    /* Half of all readers: the next server begins before the last one ends. */
+    s->n_workers = MIN(o->threads ? o->threads : default_threads(), DNS_READERS_MAX / 2);
     s->workers = xcalloc(s->n_workers, sizeof *s->workers);
     s->out = xmalloc(DNS_MESSAGE_MAX);
     s->tcp_fd = -1;
     for (unsigned i = 0; i < s->n_workers; i++) {
-        s->workers[i] = (struct dns_worker){.server = s, .number = i, .fd = -1};
+        s->workers[i] = (struct dns_worker){.server = s, .reader = -1, .fd = -1};
     }
     list_init(&s->queue);
     list_init(&s->jobs);
@@ -368,6 +370,7 @@ static void stop_threads(struct dns_server *s)
         if (s->workers[i].started) {
             pthread_join(s->workers[i].thread, NULL);
         }
+        dns_epochs_remove_reader(dns_zone_epochs(s->responder.zone), s->workers[i].reader);
     }
 }
 

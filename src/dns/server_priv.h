@@ -33,7 +33,7 @@ struct dns_worker {
     struct dns_server *server;
     pthread_t thread;
     bool started;
-    unsigned number;
+    int reader; /* Number of dns/table.h; negative: none. */
     int fd;
     struct dns_counters counters;
 };

@@ -15,6 +15,24 @@ void dns_epochs_init(struct dns_epochs *e)
     e->last = &e->first;
 }
 
+int dns_epochs_add_reader(struct dns_epochs *e)
+{
+    for (int i = 0; i < DNS_READERS_MAX; i++) {
+        if (!e->readers[i].used) {
+            e->readers[i].used = true;
+            return i;
+        }
+    }
+    return -ENOSPC;
+}
+
+void dns_epochs_remove_reader(struct dns_epochs *e, int i)
+{
+    if (i >= 0) {
+        e->readers[i].used = false;
+    }
+}
+
 /* The oldest epoch that a reader is in. */
 static uint64_t oldest(const struct dns_epochs *e)
 {

@@ -7,11 +7,12 @@
  * changed once they are in, except by being replaced. */
 #pragma once
 
+#include "base/err.h"
 #include "base/macro.h"
 
 #include <stdatomic.h>
 
-#define DNS_READERS_MAX 16
+#define DNS_READERS_MAX 32
 
 struct dns_retired {
     struct dns_retired *next;
@@ -23,21 +24,25 @@ struct dns_epochs {
     _Atomic uint64_t now;
     struct {
         _Alignas(64) _Atomic uint64_t entered; /* 0: is reading nothing. */
+        bool used;
     } readers[DNS_READERS_MAX];
     struct dns_retired *first, **last;
 };
 
 void dns_epochs_init(struct dns_epochs *e);
 void dns_epochs_done(struct dns_epochs *e); /* No reader is left. */
+/* The number of a new reader, until it is given back, out of any reading; -ENOSPC.  On the thread that changes. */
+int dns_epochs_add_reader(struct dns_epochs *e);
+void dns_epochs_remove_reader(struct dns_epochs *e, int i); /* Nothing when negative. */
 /* Frees 'p' when no reader can have it. */
 void dns_epochs_retire(struct dns_epochs *e, void *p);
 /* The reader number 'i' begins to read, and is done with all it found. */
-static inline void dns_epochs_enter(struct dns_epochs *e, unsigned i)
+static inline void dns_epochs_enter(struct dns_epochs *e, int i)
 {
     atomic_store(&e->readers[i].entered, atomic_load(&e->now));
     atomic_thread_fence(memory_order_seq_cst);
 }
-static inline void dns_epochs_leave(struct dns_epochs *e, unsigned i)
+static inline void dns_epochs_leave(struct dns_epochs *e, int i)
 {
     atomic_store_explicit(&e->readers[i].entered, 0, memory_order_release);
 }

@@ -111,14 +111,15 @@ void dns_zone_deny(const struct dns_zone *z, struct dns_writer *w)
     put_soa(z, w, DNS_NEGATIVE_TTL);
 }
 
-/* Addresses that help who asked for something else: those which fit. */
-static void put_additional(struct lookup *l, const struct dns_name *owner, const uint8_t *ip)
+/* An address that helps who asked for something else, if it fits. */
+static bool put_additional(struct lookup *l, const struct dns_name *owner, const uint8_t *ip)
 {
     bool truncated = l->w->truncated;
     l->w->section = DNS_ADDITIONAL;
-    put_address(l, owner, ip);
+    bool fits = put_address(l, owner, ip);
     l->w->section = DNS_ANSWER;
     l->w->truncated = truncated;
+    return fits;
 }
 
 /* ---- services ---- */
@@ -138,35 +139,73 @@ static bool port_is(const uint8_t *label, const struct dns_service *s, const str
            memcmp(label + 2, name + 1, name[0]) == 0;
 }
 
-static bool number_is(const uint8_t *label, uint32_t n)
+/* A label that may name an endpoint, in all ways in which it can. */
+struct endpoint_label {
+    const uint8_t *label;
+    bool is_ip4, is_hash;
+    uint32_t ip4, hash;
+};
+
+/* "10-128-0-5" */
+static bool parse_dashed(const uint8_t *label, uint32_t *ret)
 {
-    char text[9];
-    size_t i = sizeof text - 1;
-    text[i] = '\0';
-    do {
-        text[--i] = "0123456789abcdef"[n & 15];
-        n >>= 4;
-    } while (n);
-    return label_is(label, text + i);
+    char text[IP4_TEXT_SIZE];
+    if (label[0] >= sizeof text) {
+        return false;
+    }
+    for (size_t i = 0; i < label[0]; i++) {
+        uint8_t c = label[1 + i];
+        if (c == '.') {
+            return false;
+        }
+        text[i] = (char) (c == '-' ? '.' : c);
+    }
+    text[label[0]] = '\0';
+    return ip4_parse(text, ret) == 0;
 }
 
-static bool address_is(const uint8_t *label, const struct dns_service *s,
+static bool parse_hex(const uint8_t *p, size_t n, uint32_t *ret)
+{
+    uint32_t v = 0;
+    for (size_t i = 0; i < n; i++) {
+        bool digit = p[i] >= '0' && p[i] <= '9';
+        if (!digit && (p[i] < 'a' || p[i] > 'f')) {
+            return false;
+        }
+        v = v << 4 | (uint32_t) (digit ? p[i] - '0' : p[i] - 'a' + 10);
+    }
+    *ret = v;
+    return true;
+}
+
+static struct endpoint_label read_endpoint_label(const uint8_t *label)
+{
+    struct endpoint_label l = {.label = label};
+    l.is_ip4 = parse_dashed(label, &l.ip4);
+    /* As it is printed: without zeros before it. */
+    l.is_hash = label[0] <= 8 && (label[1] != '0' || label[0] == 1) &&
+                parse_hex(label + 1, label[0], &l.hash);
+    return l;
+}
+
+static bool address_is(const struct endpoint_label *l, const struct dns_service *s,
                        const struct dns_address *a)
 {
-    uint8_t own[DNS_LABEL_MAX + 1];
-    if (a->host) {
-        const uint8_t *host = s->text + a->host;
-        if (label_equal(label, host) || number_is(label, a->host_hash)) {
-            return true;
-        }
-    }
-    if (label[0] <= 8 && number_is(label, a->ip_hash)) {
+    uint32_t ip4;
+    if (a->host && label_equal(l->label, s->text + a->host)) {
         return true;
     }
+    if (l->is_hash && (l->hash == a->ip_hash || (a->host && l->hash == a->host_hash))) {
+        return true;
+    }
+    if (dns_is4(a->ip, &ip4)) {
+        return l->is_ip4 && l->ip4 == ip4;
+    }
     struct dns_address plain = *a;
+    uint8_t own[DNS_LABEL_MAX + 1];
     plain.host = 0;
     dns_address_label(&plain, NULL, own);
-    return label_equal(label, own);
+    return label_equal(l->label, own);
 }
 
 struct found {
@@ -208,7 +247,9 @@ static void answer_port(struct lookup *l, const struct place *at, const struct f
         const struct dns_backend *b = &f->s->backends[p->first + (i + l->turn % p->n) % p->n];
         struct dns_name target;
         endpoint_name(f, b->address, &target);
-        put_additional(l, &target, f->s->addresses[b->address].ip);
+        if (!put_additional(l, &target, f->s->addresses[b->address].ip)) {
+            return;
+        }
     }
 }
 
@@ -257,10 +298,10 @@ static void answer_port_name(struct lookup *l, const struct place *at, const str
 static void answer_endpoint(struct lookup *l, const struct place *at, const struct found *f)
 {
     const struct dns_service *s = f->s;
-    const uint8_t *label = label_at(at, 0);
+    struct endpoint_label label = read_endpoint_label(label_at(at, 0));
     l->deny = true;
     for (uint32_t i = 0; i < s->n_addresses; i++) {
-        if (!address_is(label, s, &s->addresses[i])) {
+        if (!address_is(&label, s, &s->addresses[i])) {
             continue;
         }
         l->deny = false;
@@ -355,24 +396,6 @@ static void answer_service(struct lookup *l, const struct place *at, unsigned i,
 
 /* ---- pods ---- */
 
-/* "10-128-0-5" */
-static bool parse_dashed(const uint8_t *label, uint32_t *ret)
-{
-    char text[IP4_TEXT_SIZE];
-    if (label[0] >= sizeof text) {
-        return false;
-    }
-    for (size_t i = 0; i < label[0]; i++) {
-        uint8_t c = label[1 + i];
-        if (c == '.') {
-            return false;
-        }
-        text[i] = (char) (c == '-' ? '.' : c);
-    }
-    text[label[0]] = '\0';
-    return ip4_parse(text, ret) == 0;
-}
-
 bool dns_zone_is_own(const struct dns_zone *z, uint32_t ip)
 {
     const struct dns_networks *nets = atomic_load_explicit(&z->networks, memory_order_acquire);
@@ -423,11 +446,11 @@ static bool parse_reverse6(const struct place *at, uint8_t out[DNS_IP6_SIZE])
 {
     for (unsigned i = 0; i < 2 * DNS_IP6_SIZE; i++) {
         const uint8_t *label = label_at(at, 2 * DNS_IP6_SIZE - 1 - i);
-        uint8_t c = label[1];
-        if (label[0] != 1 || !((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'))) {
+        uint32_t digit;
+        if (label[0] != 1 || !parse_hex(label + 1, 1, &digit)) {
             return false;
         }
-        out[i / 2] = (uint8_t) (out[i / 2] << 4 | (c <= '9' ? c - '0' : c - 'a' + 10));
+        out[i / 2] = (uint8_t) (out[i / 2] << 4 | digit);
     }
     return true;
 }

@@ -113,6 +113,13 @@ void nat_write_rules(const struct sdn_network *n, const struct nat_port *ports, 
                 "\t\tip daddr %s counter name bypass drop\n"
                 "\t}\n",
                 cluster);
+    /* Nor does translation make any: a service may name a node and that port as its endpoint. */
+    strbuf_addf(out,
+                "\tchain translated {\n"
+                "\t\ttype filter hook postrouting priority filter; policy accept;\n"
+                "\t\tudp dport %u ct status dnat counter name tunnel drop\n"
+                "\t}\n",
+                port);
     write_ports(ports, n_ports, cluster, out);
     strbuf_addf(out,
                 "\tchain postrouting {\n"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sdn/explain.h"
 
-#include <stdio.h>
+#include "base/mem.h"
+
 #include <string.h>
 
 /* ---- words ---- */
@@ -277,10 +278,16 @@ bool explain_translation(const struct ovstrace *t, uint32_t *ret_ip, uint16_t *r
     static const char head[] = "nat(dst=";
     for (size_t i = 0; i < t->n; i++) {
         const char *at = strstr(t->steps[i].actions, head);
-        char ip[16], port[8];
+        if (!at) {
+            continue;
+        }
+        at += sizeof head - 1;
+        size_t n = strcspn(at, ":");
+        CLEANUP_FREE char *ip = xstrndup(at, n);
+        at += n + (at[n] == ':');
+        CLEANUP_FREE char *port = xstrndup(at, strspn(at, "0123456789"));
         uint64_t number;
-        if (at && sscanf(at + sizeof head - 1, "%15[0-9.]:%7[0-9]", ip, port) == 2 &&
-            str_to_u64(port, UINT16_MAX, &number) == 0 && ip4_parse(ip, ret_ip) == 0) {
+        if (str_to_u64(port, UINT16_MAX, &number) == 0 && ip4_parse(ip, ret_ip) == 0) {
             *ret_port = (uint16_t) number;
             return true;
         }

@@ -569,7 +569,9 @@ def test_only_the_privileged_choose_node_ports_and_point_into_the_cluster(tmp_pa
         made = c.ask(eve, "POST", path + "/services", service("np", {"type": "NodePort"}), want=201)
         assert made["spec"]["ports"][0]["nodePort"] >= 30000
         c.ask(eve, "PUT", path + "/services/np", made, want=200)  # With the port that it has.
-        for ip in ("10.128.0.9", "172.30.0.1"):
+        c.admin("POST", "/api/v1/nodes", ha.node("n1", "192.0.2.77"), 201)
+        wait_for("the node's subnet", lambda: c.ask(c._admin, "GET", "/apis/network.openshift.io/v1/hostsubnets/n1")[0] == 200)
+        for ip in ("10.128.0.9", "172.30.0.1", "192.0.2.77"):
             ep = {"metadata": {"name": "x"}, "subsets": [{"addresses": [{"ip": ip}], "ports": [{"port": 80}]}]}
             answer = c.ask(eve, "POST", path + "/endpoints", ep, want=403)
             assert answer["details"]["causes"][0]["field"] == "subsets[0].addresses[0].ip", answer

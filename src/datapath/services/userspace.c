@@ -47,7 +47,7 @@ enum sdn_view userspace_view(const struct userspace *u, const struct sdn_fronten
 
 bool userspace_may_use(const struct userspace *u, const struct sdn_target *t)
 {
-    return t->pod || !in_cluster(u, t->ip);
+    return t->port != u->tunnel_port && (t->pod || !in_cluster(u, t->ip));
 }
 
 uint32_t userspace_first(struct served *s, enum sdn_view v, uint32_t client)
@@ -155,6 +155,11 @@ void userspace_remove(struct userspace *u, const struct sdn_frontend_key *key)
     if (s) {
         served_free(u, s);
     }
+}
+
+void userspace_set_tunnel_port(struct userspace *u, uint16_t port)
+{
+    u->tunnel_port = port;
 }
 
 void userspace_set_cluster(struct userspace *u, const struct ip4_prefix *cluster, size_t n)

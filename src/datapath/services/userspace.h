@@ -25,6 +25,8 @@ int userspace_new(struct loop *l, userspace_wanted_fn *wanted, void *ctx, struct
 struct userspace *userspace_free(struct userspace *u);
 /* Clients of these networks use what clients of the host use.  Endpoints in them are left out when they are not pods of
  * the service's project: the proxy's own packets reach every project. */
+/* The tunnels' port is no endpoint's: what has this node's address and that port other nodes would believe. */
+void userspace_set_tunnel_port(struct userspace *u, uint16_t port);
 void userspace_set_cluster(struct userspace *u, const struct ip4_prefix *cluster, size_t n);
 /* Serves 'f' (a reference is taken) from now on, in place of what was at its key; connections that are open stay.
  * Returns the port of this host to send its clients to, which stays the same while the key is served; 0: none. */

@@ -31,6 +31,7 @@ struct userspace {
     struct hmap served;
     struct ip4_prefix cluster[SDN_MAX_CLUSTER_NETWORKS];
     size_t n_cluster;
+    uint16_t tunnel_port; /* No endpoint has it. */
     int listener;
     uint16_t port;
     struct loop_fd *accept;

@@ -262,6 +262,34 @@ static void what_is_not_stored_takes_nothing(void **state)
     }
 }
 
+/* As when another server was faster, and its claim was not seen yet. */
+static void a_claim_that_another_has_made_leads_to_another_attempt(void **state)
+{
+    struct harness *h = *state;
+    for (unsigned i = 1; i < FREE_IPS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "s%u", i);
+        CLEANUP_ANSWER struct answer a = create_ok(h, name, "{" PORTS "}");
+    }
+    for (unsigned i = 0; i < 20; i++) {
+        struct smap_entry *se;
+        SMAP_FOREACH (se, &h->api->cache.strangers) {
+            alloc_changed(h->api->alloc, se->key, false);
+        }
+        CLEANUP_ANSWER struct answer a = create_ok(h, "last", "{" PORTS "}");
+        assert_string_equal(at(&a, "metadata.name"), "last");
+        assert_int_equal(count(h, CLAIM_PREFIX), FREE_IPS);
+        delete_ok(h, "last");
+    }
+    /* Asked for, it is refused when that has come to light. */
+    CLEANUP_ANSWER struct answer s1 = ask_ok(h, "GET", SERVICES "/s1", NULL, 200);
+    CLEANUP_FREE char *key = xasprintf(CLAIM_PREFIX "ips/%s", at(&s1, "spec.clusterIP"));
+    CLEANUP_FREE char *spec =
+        xasprintf("{\"clusterIP\":\"%s\"," PORTS "}", at(&s1, "spec.clusterIP"));
+    alloc_changed(h->api->alloc, key, false);
+    expect_refusal(create(h, "other", spec), 422, "spec.clusterIPs", "already allocated");
+}
+
 /* ---- repair ---- */
 
 static void stored(void *ctx, int error, uint64_t revision)
@@ -334,6 +362,7 @@ int main(void)
         T(a_load_balancer_gets_an_ingress_address_or_waits),
         T(external_addresses_must_be_allowed),
         T(what_is_not_stored_takes_nothing),
+        T(a_claim_that_another_has_made_leads_to_another_attempt),
         T(claims_are_made_to_agree_with_the_services),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

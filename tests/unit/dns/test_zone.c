@@ -379,7 +379,7 @@ static void domains_are_checked(void **state)
 
 struct reader {
     struct dns_zone *zone;
-    unsigned number;
+    int number;
     _Atomic bool *stop;
     unsigned answered, wrong;
 };
@@ -422,7 +422,8 @@ static void threads_read_what_is_being_changed(void **state)
     pthread_t threads[2];
     set_numbered(z, 7, 0);
     for (unsigned i = 0; i < 2; i++) {
-        readers[i] = (struct reader){.zone = z, .number = i, .stop = &stop};
+        readers[i] = (struct reader){
+            .zone = z, .number = dns_epochs_add_reader(dns_zone_epochs(z)), .stop = &stop};
         assert_int_equal(pthread_create(&threads[i], NULL, read_zone, &readers[i]), 0);
     }
     for (unsigned round = 0; round < 20; round++) {

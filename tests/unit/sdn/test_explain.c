@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The pipeline in words: every flow has some, and traces are read as what they say. */
+#include "base/mem.h"
 #include "sdn/explain.h"
 
 #include <setjmp.h>
@@ -158,6 +159,37 @@ static void traces_are_read_as_what_they_say(void **state)
            MODEL_DROP, MODEL_NOT_DROPPED, 60);
 }
 
+static void the_endpoint_of_a_service_is_read_from_a_trace(void **state)
+{
+    static const struct {
+        const char *actions;
+        uint32_t ip; /* 0: none. */
+        uint16_t port;
+    } cases[] = {
+        {"ct(commit,table=29,zone=4787,nat(dst=10.128.2.3:8080))", 0x0a800203, 8080},
+        {"ct(table=23,zone=4787,nat)", 0, 0},
+        {"ct(commit,table=29,zone=4787,nat(dst=10.128.2.3))", 0, 0},
+        {"nat(dst=", 0, 0},
+        {"nat(dst=10.128.2.3:", 0, 0},
+        {"nat(dst=10.128.2.3:99999)", 0, 0},
+        {"nat(dst=10.128.2.300:80)", 0, 0},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP(ovstrace_done) struct ovstrace t = {0};
+        struct err e = {0};
+        uint32_t ip = 0;
+        uint16_t port = 0;
+        CLEANUP_FREE char *text =
+            xasprintf(HEAD FROM_POD "28. ip, priority 100, cookie 0xa00000a800003\n    %s\n"
+                                    "Datapath actions: drop\n",
+                      cases[i].actions);
+        assert_int_equal(ovstrace_parse(text, "br0", &t, &e), 0);
+        assert_int_equal(explain_translation(&t, &ip, &port), cases[i].ip != 0);
+        assert_int_equal(port, cases[i].port);
+        assert_true(!cases[i].ip || ip == cases[i].ip);
+    }
+}
+
 static void a_step_has_its_match_and_actions(void **state)
 {
     CLEANUP(ovstrace_done) struct ovstrace t = {0};
@@ -223,6 +255,7 @@ int main(void)
         cmocka_unit_test(flows_are_written_as_ovs_names_them),
         cmocka_unit_test(traces_are_read_as_what_they_say),
         cmocka_unit_test(a_step_has_its_match_and_actions),
+        cmocka_unit_test(the_endpoint_of_a_service_is_read_from_a_trace),
         cmocka_unit_test(what_is_no_trace_is_refused),
         cmocka_unit_test(packets_are_put_in_the_words_of_ofproto_trace),
     };

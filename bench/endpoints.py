@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How long after a pod's change its service's endpoints follow, with many services and pods there.
+
+Starts a master with the embedded store on loopback, makes the services with their pods, and then lets one pod after the
+other become unready and ready.  Watches tell when the change of the pod, and that of its EndpointSlice, are seen: the time
+between the two is the controller's, from the first event to the durable write of the slice.  The peer is what one durable
+write of a pod's status takes by itself, from request to watch.  Memory is that of the master.
+
+usage: endpoints.py [--build build] [--services 10000] [--pods 3] [--changes 300]
+"""
+import argparse
+import concurrent.futures
+import http.client
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+class Client:
+    """One connection."""
+
+    def __init__(self, port):
+        self.http = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+
+    def call(self, method, path, body=None, ctype="application/json"):
+        self.http.request(method, path, json.dumps(body) if body is not None else None, {"Content-Type": ctype})
+        r = self.http.getresponse()
+        text = r.read()
+        if r.status >= 300:
+            sys.exit(f"{method} {path}: {r.status} {text.decode()}")
+        return json.loads(text)
+
+
+class Watch(threading.Thread):
+    """Notes when each object was first seen in a state that 'state' tells."""
+
+    def __init__(self, port, path, state):
+        super().__init__(daemon=True)
+        self.state, self.seen, self.cond = state, {}, threading.Condition()
+        version = Client(port).call("GET", path + "?limit=1")["metadata"]["resourceVersion"]
+        self.http = http.client.HTTPConnection("127.0.0.1", port)
+        self.http.request("GET", f"{path}?watch=1&resourceVersion={version}")
+        self.stream = self.http.getresponse()
+        self.start()
+
+    def run(self):
+        for line in self.stream:
+            now, obj = time.monotonic(), json.loads(line)["object"]
+            for key in self.state(obj):
+                with self.cond:
+                    self.seen.setdefault(key, now)
+                    self.cond.notify_all()
+
+    def wait(self, key):
+        with self.cond:
+            if not self.cond.wait_for(lambda: key in self.seen, 60):
+                sys.exit(f"never seen: {key}")
+            return self.seen[key]
+
+
+def quantile(values, q):
+    return sorted(values)[min(len(values) - 1, int(q * len(values)))] * 1000
+
+
+def main():
+    ap = argparse.ArgumentParser()
+    ap.add_argument("--build", default=str(ROOT / "build"))
+    ap.add_argument("--services", type=int, default=10000)
+    ap.add_argument("--pods", type=int, default=3)
+    ap.add_argument("--changes", type=int, default=300)
+    a = ap.parse_args()
+    with tempfile.TemporaryDirectory(prefix="tenet-endpoints-") as tmp:
+        conf = pathlib.Path(tmp) / "c"
+        log = pathlib.Path(tmp) / "log"
+        conf.write_text(json.dumps({"servingInfo": {"bindAddress": "127.0.0.1:0"},
+                                    "storage": {"backend": "sqlite", "path": f"{tmp}/r.db"}}))
+        proc = subprocess.Popen([f"{a.build}/src/cli/tenet", "master", "--config", conf], stderr=open(log, "w"))
+        try:
+            while " ready" not in (text := log.read_text()):
+                if proc.poll() is not None:
+                    sys.exit(text)
+                time.sleep(0.02)
+            run(a, proc, int(re.search(r"address=127\.0\.0\.1:(\d+)", text)[1]))
+        finally:
+            proc.kill()
+
+
+def status(ip, ready, stamp):
+    return {"status": {"phase": "Running", "podIP": ip, "message": stamp,
+                       "conditions": [{"type": "Ready", "status": "True" if ready else "False"}]}}
+
+
+def run(a, proc, port):
+    ns, merge = "/api/v1/namespaces/default", "application/merge-patch+json"
+    local = threading.local()
+
+    def client():
+        if not hasattr(local, "c"):
+            local.c = Client(port)
+        return local.c
+
+    def address(i, k):
+        n = i * a.pods + k
+        return f"10.{128 + (n >> 16)}.{n >> 8 & 255}.{n & 255}"
+
+    def make(i):
+        c, name = client(), f"s{i}"
+        c.call("POST", ns + "/services", {"metadata": {"name": name}, "spec": {"selector": {"app": name}, "ports": [{"port": 80}]}})
+        for k in range(a.pods):
+            c.call("POST", ns + "/pods", {"metadata": {"name": f"{name}-{k}", "labels": {"app": name}},
+                                          "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "x"}]}})
+            c.call("PATCH", f"{ns}/pods/{name}-{k}/status", status(address(i, k), True, ""), merge)
+    begin = time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        list(pool.map(make, range(a.services)))
+    made = time.monotonic()
+    c = client()
+    slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+    while sum(len(s["endpoints"]) for s in c.call("GET", slices)["items"]) < a.services * a.pods:
+        time.sleep(0.05)
+    print(f"services={a.services} pods={a.services * a.pods} made_s={made - begin:.1f} endpoints_behind_s={time.monotonic() - made:.2f}")
+
+    pods = Watch(port, ns + "/pods", lambda o: [(o["metadata"]["name"], o["status"].get("message"))])
+    ready = Watch(port, slices, lambda o: [(e["targetRef"]["name"], e["conditions"]["ready"]) for e in o["endpoints"]])
+    writes, follows = [], []
+    for n in range(a.changes):
+        name, now_ready = f"s{n * 7919 % a.services}-0", False
+        with ready.cond:
+            ready.seen.clear()
+        stamp = f"{n}"
+        sent = time.monotonic()
+        c.call("PATCH", f"{ns}/pods/{name}/status", status(address(n * 7919 % a.services, 0), now_ready, stamp), merge)
+        at = pods.wait((name, stamp))
+        writes.append(at - sent)
+        follows.append(ready.wait((name, now_ready)) - at)
+    text = pathlib.Path(f"/proc/{proc.pid}/smaps_rollup").read_text()
+    private = sum(int(n) for n in re.findall(r"^Private_\w+:\s+(\d+) kB", text, re.M)) / 1024
+    for what, v in (("write", writes), ("follow", follows)):
+        print(f"{what} p50_ms={quantile(v, 0.5):.2f} p99_ms={quantile(v, 0.99):.2f} max_ms={max(v) * 1000:.2f}")
+    print(f"follow/write={quantile(follows, 0.5) / quantile(writes, 0.5):.2f} master_mib={private:.0f}")
+
+
+if __name__ == "__main__":
+    main()
