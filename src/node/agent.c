@@ -600,6 +600,13 @@ static void proxy_synced(void *ctx)
     host_proxy_synced(ctx);
 }
 
+static void proxy_wanted(void *ctx, const char *ns, const char *name, uint8_t protocol,
+                         uint16_t port)
+{
+    struct agent *a = ctx;
+    services_want_pods(a->pod_services, ns, name, protocol, port);
+}
+
 /* The table of services, and that what others do to it is seen. */
 static int open_proxy(struct agent *a, struct err *e)
 {
@@ -608,6 +615,7 @@ static int open_proxy(struct agent *a, struct err *e)
                                   .mode = a->cfg->proxy_userspace ? SERVICES_USERSPACE
                                                                   : SERVICES_NETFILTER,
                                   .told = on_proxied,
+                                  .wanted = proxy_wanted,
                                   .ctx = a};
     static const struct services_listener listener = {
         .changed = proxy_service_changed, .settled = proxy_settled, .synced = proxy_synced};
