@@ -137,7 +137,7 @@ static void add_service(struct encoded_services *r, const struct serving_node *n
         v.flags |= EBPF_SERVICE_ALSO;
         v.also_vnid = m->also_vnid;
     }
-    if (m->service->idle) {
+    if (sdn_service_waits(m->service, p)) {
         v.flags |= EBPF_SERVICE_IDLE;
     }
     for (size_t i = 0; i < n; i++) {
