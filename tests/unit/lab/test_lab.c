@@ -51,6 +51,7 @@ static void make_lab(void)
     OK(dir_make(lab->dir, 0755, &e));
     lab->config = json_object();
     json_set_string(lab->config, "plugin", "redhat/openshift-ovs-multitenant");
+    json_set_string(lab->config, "datapath", "ovs");
     json_set_string(lab->config, "datapathType", "netdev");
     json_set_int(lab->config, "mtu", 1450);
     CLEANUP_FREE char *text = json_to_text(lab->config);

@@ -351,8 +351,6 @@ INLINE __u32 not_its_own(const struct way *w)
     return bpf_map_lookup_elem(&tenet_ports, &w->port) ? EBPF_SPOOFED_SOURCE : EBPF_UNKNOWN_PORT;
 }
 
-/* ---- IP ---- */
-
 /* ---- refusals ---- */
 
 /* RFC 792, RFC 1812 */
