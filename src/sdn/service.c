@@ -578,6 +578,14 @@ size_t sdn_service_choose(const struct sdn_service *s, const struct sdn_service_
     return n;
 }
 
+bool sdn_service_waits(const struct sdn_service *s, const struct sdn_service_port *p)
+{
+    const struct sdn_backend **chosen = NULL;
+    bool waits = s->idle && sdn_service_choose(s, p, NULL, &chosen) == 0;
+    free(chosen);
+    return waits;
+}
+
 /* ---- comparing ---- */
 
 static bool backends_equal(const struct sdn_backend *a, size_t n_a, const struct sdn_backend *b,

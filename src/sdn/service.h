@@ -125,6 +125,8 @@ void sdn_service_join(struct sdn_service *s, struct sdn_slice *const *slices, si
  * there are none, those which still serve while they terminate. */
 size_t sdn_service_choose(const struct sdn_service *s, const struct sdn_service_port *p,
                           const char *node, const struct sdn_backend ***ret);
+/* The service is idle and new connections to the port have nowhere to go: they wait for pods. */
+bool sdn_service_waits(const struct sdn_service *s, const struct sdn_service_port *p);
 
 /* "tcp", "udp", "sctp"; NULL: another. */
 const char *sdn_protocol_name(uint8_t protocol);
