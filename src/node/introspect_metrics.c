@@ -97,6 +97,8 @@ static void write_userspace(const struct userspace_stats *s, struct strbuf *out)
 {
     prom_one(out, "tenet_proxy_connections", "gauge", "TCP connections in the userspace proxy.",
              s->connections);
+    prom_one(out, "tenet_proxy_held", "gauge", "Connections that wait for an idle service.",
+             s->held);
     prom_one(out, "tenet_proxy_sessions", "gauge", "Clients of UDP in the userspace proxy.",
              s->sessions);
     prom_head(out, "tenet_proxy_accepted_total", "counter",

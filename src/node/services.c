@@ -169,6 +169,19 @@ static void ask_for_pods(struct services *s, struct idle *i, const struct sdn_se
     log_info("an idle service needs pods", "service=%s/%s", i->namespace, i->name);
 }
 
+void services_want_pods(struct services *s, const char *ns, const char *name, uint8_t protocol,
+                        uint16_t port)
+{
+    const struct sdn_service *service = services_watch_get(s->watch, ns, name);
+    struct idle *i = service ? find_idle(s, service) : NULL;
+    for (size_t k = 0; i && k < service->n_ports; k++) {
+        if (service->ports[k].protocol == protocol && service->ports[k].port == port) {
+            ask_for_pods(s, i, &service->ports[k]);
+            return;
+        }
+    }
+}
+
 /* The oldest goes when there are too many: its sender has likely sent it again. */
 static void keep(struct services *s, struct idle *i, uint32_t port, const uint8_t *frame,
                  size_t size)

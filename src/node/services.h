@@ -38,6 +38,10 @@ void services_project_changed(struct services *s, const char *project);
 /* The datapath holds a packet of a pod. */
 void services_hold(struct services *s, uint32_t port, const uint8_t *frame, size_t size);
 
+/* Somebody connects to the idle service from elsewhere than a pod: pods are asked for as for a pod's packet. */
+void services_want_pods(struct services *s, const char *ns, const char *name, uint8_t protocol,
+                        uint16_t port);
+
 const struct service_flows *services_flows(const struct services *s); /* For what it can tell. */
 /* All, as the model wants them (sdn/model.h): '*ret' is owned, what it points to valid until the next change. */
 size_t services_for_model(const struct services *s, struct model_service **ret);

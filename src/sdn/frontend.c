@@ -34,6 +34,8 @@ static struct sdn_frontend *make(const struct sdn_service *s, const struct sdn_s
     f->refs = 1;
     f->key = (struct sdn_frontend_key){
         .ip = ip, .port = kind == NODE_PORT ? p->node_port : p->port, .protocol = p->protocol};
+    f->service_port = p->port;
+    f->idle = s->idle && !n_all;
     f->affinity_s = s->affinity_s;
     f->split = split;
     f->n[SDN_FROM_ANYWHERE] = (uint32_t) n;
@@ -110,8 +112,9 @@ struct sdn_frontend *sdn_frontend_unref(struct sdn_frontend *f)
 
 bool sdn_frontend_equal(const struct sdn_frontend *a, const struct sdn_frontend *b)
 {
-    if (!sdn_frontend_key_equal(&a->key, &b->key) || a->affinity_s != b->affinity_s ||
-        a->split != b->split || a->restricted != b->restricted || a->n_ranges != b->n_ranges ||
+    if (!sdn_frontend_key_equal(&a->key, &b->key) || a->service_port != b->service_port ||
+        a->idle != b->idle || a->affinity_s != b->affinity_s || a->split != b->split ||
+        a->restricted != b->restricted || a->n_ranges != b->n_ranges ||
         memcmp(a->n, b->n, sizeof a->n) != 0 ||
         memcmp(a->elsewhere, b->elsewhere, sizeof a->elsewhere) != 0) {
         return false;

@@ -31,17 +31,19 @@ enum sdn_view {
 struct sdn_frontend {
     uint32_t refs;
     struct sdn_frontend_key key;
-    uint32_t
-        affinity_s; /* Clients come back to the same target within so long; 0: they need not. */
+    uint16_t service_port; /* The service's own; of nodePorts the key has another. */
+    bool idle;             /* The service waits for its pods to be started by who connects. */
+    /* Clients come back to the same target within so long; 0: they need not. */
+    uint32_t affinity_s;
     uint32_t n[SDN_N_VIEWS];
     bool split;
-    bool elsewhere
-        [SDN_N_VIEWS]; /* No target here, but on other nodes: packets are dropped, not refused. */
-    bool restricted;   /* Clients from outside are of 'ranges' only. */
+    /* No target here, but on other nodes: packets are dropped, not refused. */
+    bool elsewhere[SDN_N_VIEWS];
+    bool restricted; /* Clients from outside are of 'ranges' only. */
     uint32_t n_ranges;
     struct ip4_prefix *ranges; /* None within another. */
-    struct sdn_target targets
-        []; /* By address and port; of the first view, then of the second; then the ranges. */
+    /* By address and port; of the first view, then of the second; then the ranges. */
+    struct sdn_target targets[];
 };
 
 /* The frontends of 's' at the host of node 'node', each key once; '*ret' is owned by the caller, with a reference to

@@ -49,7 +49,7 @@ struct sdn_backend {
 };
 
 struct sdn_service_port {
-    char *name; /* NULL: it has none. */
+    const char *name; /* NULL: it has none. */
     uint8_t protocol;
     uint16_t port, node_port;     /* node_port 0: none. */
     struct sdn_backend *backends; /* By address and port, each once. */
@@ -57,7 +57,9 @@ struct sdn_service_port {
 };
 
 struct sdn_service {
-    char *namespace, *name;
+    const char *namespace,
+        *name;   /* In the same piece of memory, as are the ports and their names ... */
+    size_t size; /* ... which has so many bytes: there are tens of thousands. */
     enum sdn_service_type type;
     uint32_t cluster_ip;                 /* 0: headless, ExternalName, or not yet allocated. */
     bool headless;                       /* clusterIP is "None". */

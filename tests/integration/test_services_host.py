@@ -148,10 +148,10 @@ def metrics(lab, node):
 def test_cluster_ip_from_the_hosts(services):
     ip = services.service("one", ["a", "b"])["spec"]["clusterIP"]
     for node in ("node1", "node2"):
-        assert services.names(node, f"{ip}:80", n=30) == {"a", "b"}
+        assert services.names(node, f"{ip}:80", n=20) == {"a", "b"}
         assert services.ask(node, f"{ip}:81", timeout=2) == [("error", "ConnectionRefusedError")]
     with outside_route(services, "172.30.0.0/16", "node1"):
-        assert services.names("outside", f"{ip}:80", n=30) == {"a", "b"}
+        assert services.names("outside", f"{ip}:80", n=20) == {"a", "b"}
 
 
 def test_udp(services):
@@ -164,8 +164,8 @@ def test_node_port_at_every_node(services):
     port = got["spec"]["ports"][0]["nodePort"]
     for node in ("node1", "node2"):
         for where in ("outside", "node1", "node2"):
-            assert services.names(where, f"{services.host[node]}:{port}", n=30) == {"a", "b"}
-    assert services.names("node1", f"127.0.0.1:{port}", n=30) == {"a", "b"}
+            assert services.names(where, f"{services.host[node]}:{port}", n=20) == {"a", "b"}
+    assert services.names("node1", f"127.0.0.1:{port}", n=20) == {"a", "b"}
     # Pods see a node, which is where their answers have to go.
     seen = {a[1] for a in services.ask("outside", f"{services.host['node1']}:{port}", n=20)}
     assert all(address.startswith("10.128.") for address in seen)
@@ -179,8 +179,8 @@ def test_external_and_ingress_addresses(services):
     assert got["spec"]["clusterIP"] != ingress
     for address in ("192.0.2.77", ingress):
         with outside_route(services, f"{address}/32", "node2"):
-            assert services.names("outside", f"{address}:80", n=30) == {"a", "b"}
-        assert services.names("node1", f"{address}:80", n=30) == {"a", "b"}
+            assert services.names("outside", f"{address}:80", n=20) == {"a", "b"}
+        assert services.names("node1", f"{address}:80", n=20) == {"a", "b"}
 
 
 def test_source_ranges_of_a_load_balancer(services):
@@ -233,6 +233,30 @@ def test_no_endpoints_is_refused(services):
         wait_for(f"{target} to be refused",
                  lambda t=target: services.ask("node1", t, timeout=2) == [("error", "ConnectionRefusedError")])
     assert services.ask("outside", f"{services.host['node1']}:{port}", timeout=2) == [("error", "ConnectionRefusedError")]
+
+
+def test_an_idle_service_is_woken_from_the_host_and_from_outside(services):
+    """Its connections are accepted and wait; an Event asks for pods; with endpoints they go on."""
+    got = services.service("idle", [], type="NodePort")
+    port = got["spec"]["ports"][0]["nodePort"]
+    services.lab.kubectl("annotate", "service", "idle", "-n", NS, "idling.alpha.openshift.io/idled-at=2026-11-21T00:00:00Z")
+    wait_for("the holder", lambda: "goto port-" in services.lab.ns(
+        "node1", ["nft", "list", "map", "ip", "tenet-services", "frontends"]).stdout)
+    clients = [services.lab.ns_popen(where, ["/usr/bin/python3", "-c", ASK, "tcp", target, "1", "60"])
+               for where, target in (("node1", f"{got['spec']['clusterIP']}:80"),
+                                     ("outside", f"{services.host['node1']}:{port}"))]
+    try:
+        wait_for("the Event", lambda: [e for e in services.lab.objects("events", "-n", NS) if e["reason"] == "NeedPods"
+                                       and e["involvedObject"]["name"] == "idle"])
+        wait_for("both to wait", lambda: metrics(services.lab, "node1").get("tenet_proxy_held") == 2)
+        services.endpoints("idle", ["b"])
+        for client in clients:
+            assert client.stdout.readline().split()[0] == "b"
+    finally:
+        for client in clients:
+            client.kill()
+            client.wait()
+            client.stdout.close()
 
 
 class Load:
@@ -296,10 +320,10 @@ def test_endpoints_change_under_load(services):
     got = services.service("load", ["a", "b", "c"])
     ip = got["spec"]["clusterIP"]
     load = Load(services, "node1", f"{ip}:80")
-    for pods in (["a", "c"], ["a"], ["a", "b", "c"], ["b", "c"]) * 3:
+    for pods in (["a", "c"], ["a"], ["a", "b", "c"], ["b", "c"]) * 2:
         services.endpoints("load", pods)
         services.settled(ip, pods, ["node1"])
-        assert set(load.more(30)[5:]) <= set(pods)
+        assert set(load.more(25)[5:]) <= set(pods)
     assert not load.stop()
 
 

@@ -37,7 +37,8 @@ struct entry {
     struct hmap_node node;
     struct list changed; /* While 'programmed' is not what it should be. */
     struct sdn_frontend_key key;
-    int port, programmed_port;       /* Of the userspace proxy. */
+    int port, programmed_port;       /* Of the userspace proxy, ... */
+    bool by_proxy;                   /* ... which knows the frontend. */
     struct claim *claims;            /* The first has it. */
     struct sdn_frontend *programmed; /* What the kernel has, or is being given; NULL: none. */
 };
@@ -54,7 +55,7 @@ enum job { IDLE, CHECK, CHANGE, REWRITE };
 
 struct host_proxy {
     struct host_proxy_config cfg;
-    struct userspace *userspace; /* In that mode. */
+    struct userspace *userspace; /* In that mode; else once there was an idle service. */
     struct services_base base;
     bool have_network, synced;
     bool known;    /* What the kernel has is 'programmed', ... */
@@ -129,12 +130,52 @@ static void entry_free(struct host_proxy *p, struct entry *en)
     free(en);
 }
 
+static void on_wanted(void *ctx, const struct sdn_frontend *f)
+{
+    struct host_proxy *p = ctx;
+    const struct entry *en = find_entry(p, &f->key);
+    if (en && en->claims) {
+        const char *key = en->claims->service->key;
+        CLEANUP_FREE char *ns = xstrndup(key, strcspn(key, "/"));
+        p->cfg.wanted(p->cfg.ctx, ns, key + strlen(ns) + 1, f->key.protocol, f->service_port);
+    }
+}
+
+static int open_userspace(struct host_proxy *p, struct err *e)
+{
+    int r = p->userspace ? 0 : userspace_new(p->cfg.loop, on_wanted, p, &p->userspace, e);
+    if (r == 0) {
+        userspace_set_cluster(p->userspace, p->base.cluster, p->base.n_cluster);
+    }
+    return r;
+}
+
+/* Where clients are sent when nftables alone does not do. */
+static void set_port(struct host_proxy *p, struct entry *en)
+{
+    struct sdn_frontend *f = en->claims->frontend;
+    bool always = p->cfg.mode == SERVICES_USERSPACE;
+    struct err e = {0};
+    if (f->idle && open_userspace(p, &e) < 0) {
+        static struct log_limit limit;
+        log_limited(&limit, LOG_WARN, "an idle service cannot be waited for", "error=\"%s\"",
+                    e.text);
+    }
+    en->by_proxy = en->by_proxy || always || (f->idle && p->userspace);
+    int port = en->by_proxy ? userspace_set(p->userspace, f) : SERVICES_TRANSLATED;
+    if (en->by_proxy && !always && !f->idle && f->key.protocol == SDN_UDP) {
+        userspace_remove(p->userspace, &f->key); /* Nothing of it is held. */
+        en->by_proxy = false;
+    }
+    /* Once it is not idle any more what was held goes on by the proxy, and all others straight. */
+    en->port = always || f->idle ? port : SERVICES_TRANSLATED;
+}
+
 /* Who has it, or what, changed. */
 static void mark(struct host_proxy *p, struct entry *en)
 {
-    const struct sdn_frontend *f = wanted(en);
-    if (p->userspace && f) {
-        en->port = userspace_set(p->userspace, en->claims->frontend);
+    if (wanted(en)) {
+        set_port(p, en);
     }
     if (list_is_empty(&en->changed)) {
         list_push_back(&p->changed, &en->changed);
@@ -722,7 +763,7 @@ int host_proxy_new(const struct host_proxy_config *c, struct host_proxy **ret, s
     p->timer = loop_timer_new(c->loop, on_timer, p);
     int r = nft_open(&p->nft, e);
     if (r == 0 && c->mode == SERVICES_USERSPACE) {
-        r = userspace_new(c->loop, &p->userspace, e);
+        r = open_userspace(p, e);
     }
     if (r < 0) {
         host_proxy_free(p);

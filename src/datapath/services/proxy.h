@@ -8,6 +8,8 @@
  * translated already go on in any case; UDP "connections" to what is no endpoint any more are forgotten.
  * Nothing is touched before the services are known, nor when the agent ends.
  *
+ * Connections to services that are idle are held by the userspace proxy (services/userspace.h), in both modes.
+ *
  * When two services claim one address and port, the first by namespace and name has it.
  * On the loop's thread. */
 #pragma once
@@ -24,6 +26,8 @@ struct host_proxy_config {
     /* After each transaction or check: 0, or a negative errno and what went wrong, which is tried again.  'restored':
      * the table was not what it had been. */
     void (*told)(void *ctx, int error, const char *text, bool restored);
+    /* Somebody connects to port 'port' of the service, which is idle; may be called for each packet. */
+    void (*wanted)(void *ctx, const char *ns, const char *name, uint8_t protocol, uint16_t port);
     void *ctx;
 };
 

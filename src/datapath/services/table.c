@@ -242,11 +242,11 @@ static void guard_proxy(struct nft_batch *b, struct services_digest *d)
     rule(&c);
     nft_load_meta(b, NFT_META_L4PROTO, R0);
     nft_compare(b, R0, NFT_CMP_EQ, &(uint8_t){SDN_UDP}, 1);
-    nft_load_dport(b, R0);
-    nft_lookup(b, services_sets[PROXY_PORTS], R0, false);
-    nft_load_ct(b, NFT_CT_STATUS, false, R0);
+    nft_load_ct(b, NFT_CT_STATUS, false, R0); /* The tunnel's packets are not tracked. */
     nft_bitwise(b, R0, &dnat, &none, sizeof dnat);
     nft_compare(b, R0, NFT_CMP_EQ, &none, sizeof none);
+    nft_load_dport(b, R0);
+    nft_lookup(b, services_sets[PROXY_PORTS], R0, false);
     nft_verdict(b, NF_DROP, NULL);
     end(&c);
 }
@@ -289,10 +289,7 @@ static void create_hooks(struct nft_batch *b, const struct services_base *base,
     nft_store_meta(b, NFT_META_MARK, R0);
     nft_masquerade(b);
     end(&c);
-
-    if (base->mode == SERVICES_USERSPACE) {
-        guard_proxy(b, d);
-    }
+    guard_proxy(b, d);
 }
 
 /* ---- sets ---- */
@@ -370,7 +367,8 @@ void services_chain_name(const struct services_chain *c, char ret[SERVICES_CHAIN
 static bool chain_to(const struct sdn_frontend *f, enum sdn_view v, int proxy_port,
                      struct services_chain *ret)
 {
-    if (!f->n[v] || !proxy_port) {
+    bool waits = f->idle && proxy_port > 0; /* There, until there are some. */
+    if (!proxy_port || (!f->n[v] && !waits)) {
         return false;
     }
     *ret =
@@ -439,8 +437,17 @@ static void create_remember(struct chain *c, const struct services_chain *of)
     }
 }
 
+static void jump_from_pods(struct chain *c)
+{
+    struct nft_batch *b = rule(c);
+    match_link(b, NFT_META_IIFNAME, TUN);
+    nft_verdict(b, NFT_JUMP, POD);
+    end(c);
+}
+
 static void create_to_proxy(struct chain *c, const struct services_chain *of)
 {
+    jump_from_pods(c);
     struct nft_batch *b = rule(c);
     nft_load_value(b, R0, &(uint16_t){htons((uint16_t) of->number)}, 2);
     nft_redirect(b, R0);
@@ -450,10 +457,8 @@ static void create_to_proxy(struct chain *c, const struct services_chain *of)
 static void create_to_endpoint(struct chain *c, const struct services_chain *of)
 {
     const uint32_t keep = ~SERVICES_MARK, mark = SERVICES_MARK;
-    struct nft_batch *b = rule(c);
-    match_link(b, NFT_META_IIFNAME, TUN);
-    nft_verdict(b, NFT_JUMP, POD);
-    end(c);
+    struct nft_batch *b = c->batch;
+    jump_from_pods(c);
     if (of->view == SDN_FROM_ANYWHERE) {
         rule(c);
         nft_load_meta(b, NFT_META_MARK, R0);

@@ -138,6 +138,7 @@ uint16_t userspace_set(struct userspace *u, struct sdn_frontend *f)
     sdn_frontend_unref(s->frontend);
     s->frontend = f;
     if (f->key.protocol == SDN_TCP) {
+        userspace_tcp_wake(s);
         return u->port;
     }
     struct err e = {0};
@@ -177,10 +178,13 @@ static void raise_limit(void)
     }
 }
 
-int userspace_new(struct loop *l, struct userspace **ret, struct err *e)
+int userspace_new(struct loop *l, userspace_wanted_fn *wanted, void *ctx, struct userspace **ret,
+                  struct err *e)
 {
     struct userspace *u = NEW(struct userspace);
     u->loop = l;
+    u->wanted = wanted;
+    u->ctx = ctx;
     u->listener = -1;
     hmap_init(&u->served);
     list_init(&u->connections);

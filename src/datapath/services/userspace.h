@@ -6,6 +6,9 @@
  * between the two sockets (splice(2)) by way of a pipe each way, which is all that is ever kept of it; an end of one
  * direction is passed on as such.  Datagrams of one client go to one endpoint until they pause.  SCTP is not served.
  *
+ * Connections to an idle service wait here until it has endpoints, for two minutes and a few of each frontend; its
+ * datagrams do not, but the service is asked for all the same.
+ *
  * Endpoints see this host as the client.  On the loop's thread. */
 #pragma once
 
@@ -14,7 +17,10 @@
 #include "sdn/network.h"
 
 struct userspace;
-int userspace_new(struct loop *l, struct userspace **ret, struct err *e);
+/* Somebody connects to an idle frontend: its service needs pods.  May be called for each packet. */
+typedef void userspace_wanted_fn(void *ctx, const struct sdn_frontend *f);
+int userspace_new(struct loop *l, userspace_wanted_fn *wanted, void *ctx, struct userspace **ret,
+                  struct err *e);
 /* Ends all connections. */
 struct userspace *userspace_free(struct userspace *u);
 /* Clients of these networks use what clients of the host use.  Endpoints in them are left out when they are not pods of
@@ -28,7 +34,9 @@ uint16_t userspace_set(struct userspace *u, struct sdn_frontend *f);
 void userspace_remove(struct userspace *u, const struct sdn_frontend_key *key);
 
 struct userspace_stats {
-    size_t connections, sessions;                /* Now: of TCP, and clients of UDP. */
-    uint64_t accepted, retried, failed, refused; /* 'refused': over the limits. */
+    size_t connections, sessions; /* Now: of TCP, and clients of UDP. */
+    size_t held;                  /* Connections that wait for endpoints. */
+    uint64_t accepted, retried, failed;
+    uint64_t refused; /* Over the limits. */
 };
 const struct userspace_stats *userspace_get_stats(const struct userspace *u);

@@ -26,6 +26,8 @@ struct served {
 
 struct userspace {
     struct loop *loop;
+    userspace_wanted_fn *wanted;
+    void *ctx;
     struct hmap served;
     struct ip4_prefix cluster[SDN_MAX_CLUSTER_NETWORKS];
     size_t n_cluster;
@@ -56,6 +58,8 @@ int userspace_bind(int type, int *ret_fd, uint16_t *ret_port, struct err *e);
 
 int userspace_tcp_open(struct userspace *u, struct err *e);
 void userspace_tcp_close(struct userspace *u);
+/* The frontend may have endpoints now, for which connections wait. */
+void userspace_tcp_wake(struct served *s);
 int userspace_udp_open(struct served *s, struct err *e);
 void userspace_udp_close(struct served *s); /* Ends its sessions. */
 void userspace_udp_sweep(void *ctx);

@@ -18,6 +18,8 @@ LOG_MODULE("proxy");
 #define SPLICE_SIZE 65536 /* What a pipe holds. */
 #define SPLICES 8
 #define MAX_TRIES 16
+#define HOLD_MS 120000 /* For an idle service to get pods. */
+#define MAX_HELD 16    /* Of one frontend. */
 
 /* How long an endpoint may take: the first ones less, for there are others. */
 static const unsigned try_ms[] = {250, 500, 1000, 2000};
@@ -39,7 +41,7 @@ struct connection {
     uint32_t client;
     struct sdn_target target;
     uint32_t next, tries;
-    bool open; /* An endpoint answered. */
+    bool held; /* There are no endpoints yet. */
     int fd[2];
     struct loop_fd *watch[2];
     struct way way[2]; /* From CLIENT, from SERVER. */
@@ -56,6 +58,7 @@ static void drop(struct connection *c)
     }
     loop_timer_free(c->timer);
     list_remove(&c->node);
+    c->owner->stats.held -= c->held;
     c->owner->stats.connections--;
     free(c);
 }
@@ -157,7 +160,6 @@ static void on_connected(void *ctx, unsigned events)
         userspace_remember(s, c->client, &c->target);
     }
     loop_timer_disarm(c->timer);
-    c->open = true;
     c->watch[SERVER] = loop_fd_free(c->watch[SERVER]);
     for (int i = 0; i < 2; i++) {
         if (pipe2(c->way[i].pipe, O_NONBLOCK | O_CLOEXEC) < 0) {
@@ -171,7 +173,44 @@ static void on_connected(void *ctx, unsigned events)
 
 static void on_slow(void *ctx)
 {
-    try_next(ctx);
+    struct connection *c = ctx;
+    if (c->held) {
+        refuse(c); /* Nobody came. */
+    } else {
+        try_next(c);
+    }
+}
+
+/* The service is asked for, and the connection waits; the oldest goes when there are too many. */
+static void hold(struct connection *c, const struct sdn_frontend *f)
+{
+    struct connection *other, *oldest = NULL;
+    size_t n = 0;
+    LIST_FOREACH (other, struct connection, node, &c->owner->connections) {
+        if (other->held && sdn_frontend_key_equal(&other->key, &c->key)) {
+            oldest = oldest ? oldest : other;
+            n++;
+        }
+    }
+    if (n >= MAX_HELD) {
+        refuse(oldest);
+    }
+    c->held = true;
+    c->owner->stats.held++;
+    loop_timer_arm(c->timer, HOLD_MS);
+    c->owner->wanted(c->owner->ctx, f);
+}
+
+void userspace_tcp_wake(struct served *s)
+{
+    struct connection *c;
+    LIST_FOREACH (c, struct connection, node, &s->owner->connections) {
+        if (c->held && !s->frontend->idle && sdn_frontend_key_equal(&c->key, &s->frontend->key)) {
+            c->held = false;
+            s->owner->stats.held--;
+            loop_timer_arm(c->timer, 0); /* Then the first endpoint is tried. */
+        }
+    }
 }
 
 /* The next endpoint of those there are now; each may be tried again until the tries are used up. */
@@ -181,6 +220,10 @@ static void try_next(struct connection *c)
     c->watch[SERVER] = loop_fd_free(c->watch[SERVER]);
     c->fd[SERVER] = fd_close(c->fd[SERVER]);
     uint32_t n = s ? s->frontend->n[c->view] : 0;
+    if (s && s->frontend->idle) {
+        hold(c, s->frontend);
+        return;
+    }
     if (!n || c->tries >= MAX(MIN(n, MAX_TRIES), (uint32_t) ARRAY_SIZE(try_ms))) {
         refuse(c);
         return;

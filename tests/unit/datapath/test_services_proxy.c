@@ -26,6 +26,8 @@
 static struct loop *loop;
 static struct host_proxy *proxy;
 static bool restored;
+static const char *annotations = "";
+static unsigned n_wanted;
 static char told_text[256];
 
 static char *sh(const char *command)
@@ -71,7 +73,8 @@ static struct sdn_service *make_service(const char *name, const char *spec, cons
     struct sdn_service *s = NULL;
     struct err e = {0};
     CLEANUP(json_free)
-    struct json *obj = parse("{\"metadata\":{\"namespace\":\"t\",\"name\":\"%s\"},%s}", name, spec);
+    struct json *obj =
+        parse("{\"metadata\":{\"namespace\":\"t\",\"name\":\"%s\"%s},%s}", name, annotations, spec);
     if (sdn_service_parse(obj, &s, &e) < 0) {
         fail_msg("%s", e.text);
     }
@@ -86,7 +89,8 @@ static struct sdn_service *make_service(const char *name, const char *spec, cons
         struct json *slice = parse(
             "{\"addressType\":\"IPv4\",\"metadata\":{\"labels\":{\"kubernetes.io/service-name\":"
             "\"%s\"}},\"ports\":[{\"name\":\"p\",\"port\":%u,\"protocol\":\"%s\"}],\"endpoints\":"
-            "[{\"addresses\":[\"%s\"],\"nodeName\":\"%s\"}]}",
+            "[{\"addresses\":[\"%s\"],\"nodeName\":\"%s\",\"targetRef\":{\"kind\":\"Pod\","
+            "\"namespace\":\"t\",\"name\":\"x\"}}]}",
             name, port, protocol, ip, node);
         if (sdn_slice_parse(slice, &slices[n++], &e) < 0) {
             fail_msg("%s", e.text);
@@ -130,6 +134,16 @@ static void on_told(void *ctx, int error, const char *text, bool was_restored)
     restored = restored || was_restored;
 }
 
+static void on_wanted(void *ctx, const char *ns, const char *name, uint8_t protocol, uint16_t port)
+{
+    (void) ctx;
+    assert_string_equal(ns, "t");
+    assert_string_equal(name, "web");
+    assert_true(protocol == SDN_TCP || protocol == SDN_UDP);
+    assert_int_equal(port, 80);
+    n_wanted++;
+}
+
 static struct sdn_network network(void)
 {
     struct sdn_network n = {.n_cluster = 1};
@@ -141,7 +155,7 @@ static struct sdn_network network(void)
 static void open_proxy(enum services_mode mode)
 {
     struct host_proxy_config c = {
-        .loop = loop, .node_name = "node-a", .mode = mode, .told = on_told};
+        .loop = loop, .node_name = "node-a", .mode = mode, .told = on_told, .wanted = on_wanted};
     struct err e = {0};
     struct sdn_network n = network();
     if (host_proxy_new(&c, &proxy, &e) < 0) {
@@ -588,6 +602,78 @@ static void a_pods_packet_is_refused(void **state)
     close(server);
 }
 
+static void run_until(bool (*condition)(int arg), int arg)
+{
+    uint64_t end = time_mono_ms() + WAIT_MS;
+    while (!condition(arg)) {
+        bool never = false;
+        loop_run_until(loop, &never, 5);
+        assert_true(time_mono_ms() < end);
+    }
+}
+
+static bool is_wanted(int times)
+{
+    return n_wanted >= (unsigned) times;
+}
+
+#define IDLED ",\"annotations\":{\"idling.alpha.openshift.io/idled-at\":\"2026-11-21T00:00:00Z\"}"
+
+static void an_idle_service_is_asked_for_and_its_connections_wait(void **state)
+{
+    (void) state;
+    char text[8] = "";
+    struct sockaddr_in sa = address("172.30.0.10", 80), node = address("127.0.0.1", 30080);
+    annotations = IDLED;
+    n_wanted = 0;
+    set("web", NODE_PORT(""), "TCP", "");
+    int clients[] = {socket(AF_INET, SOCK_STREAM, 0), socket(AF_INET, SOCK_STREAM, 0)};
+    assert_int_equal(connect(clients[0], (struct sockaddr *) &sa, sizeof sa), 0);
+    assert_int_equal(connect(clients[1], (struct sockaddr *) &node, sizeof node), 0);
+    run_until(is_wanted, 2);
+    /* A pod's packet is br0's to hold. */
+    assert_int_equal(try_from_pod("10.128.0.9", "172.30.0.10", 80), ECONNREFUSED);
+    int server = serve(SOCK_STREAM, "10.128.0.5", 8080);
+    set("web", NODE_PORT(""), "TCP", "10.128.0.5:8080@node-a"); /* The annotation goes later. */
+    for (int i = 0; i < 2; i++) {
+        run_until(waits, server);
+        int peer = accept(server, NULL, NULL);
+        assert_int_equal(send(peer, "hello", 5, 0), 5);
+        close(peer);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        run_until(waits, clients[i]);
+        assert_int_equal(recv(clients[i], text, sizeof text, 0), 5);
+        close(clients[i]);
+    }
+    CLEANUP_FREE char *map = sh("nft list map ip tenet-services frontends");
+    assert_non_null(strstr(map, "172.30.0.10 . tcp . 80 : goto to-1"));
+    assert_null(strstr(map, "goto port-"));
+    annotations = "";
+    close(server);
+}
+
+static void an_idle_service_is_asked_for_by_datagrams(void **state)
+{
+    (void) state;
+#define IDLE_UDP                                                                      \
+    "\"spec\":{\"clusterIP\":\"172.30.0.10\",\"ports\":[{\"name\":\"p\",\"port\":80," \
+    "\"protocol\":\"UDP\"}]}"
+    struct sockaddr_in sa = address("172.30.0.10", 80);
+    annotations = IDLED;
+    n_wanted = 0;
+    set("web", IDLE_UDP, "UDP", "");
+    int client = socket(AF_INET, SOCK_DGRAM, 0), server = serve(SOCK_DGRAM, "10.128.0.5", 8080);
+    assert_int_equal(sendto(client, "x", 1, 0, (struct sockaddr *) &sa, sizeof sa), 1);
+    run_until(is_wanted, 1);
+    annotations = "";
+    set("web", IDLE_UDP, "UDP", "10.128.0.5:8080@node-a");
+    assert_int_equal(sendto(client, "y", 1, 0, (struct sockaddr *) &sa, sizeof sa), 1);
+    assert_true(waits(server)); /* The client's connection to the proxy was forgotten. */
+    close(client);
+    close(server);
+}
+
 static void many_services_come_and_go(void **state)
 {
     (void) state;
@@ -632,6 +718,9 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(only_source_ranges_reach_a_load_balancer, setup, teardown),
         cmocka_unit_test_setup_teardown(a_pods_packet_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_idle_service_is_asked_for_and_its_connections_wait,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(an_idle_service_is_asked_for_by_datagrams, setup, teardown),
         cmocka_unit_test_setup_teardown(many_services_come_and_go, setup, teardown),
     };
     if (geteuid() != 0) {
