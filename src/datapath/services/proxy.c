@@ -254,7 +254,8 @@ static void tell_health(struct host_proxy *p, const struct sdn_service *any,
     size_t most = 0;
     for (size_t i = 0; now && now->health_port && i < now->n_ports; i++) {
         CLEANUP_FREE const struct sdn_backend **list = NULL;
-        most = MAX(most, sdn_service_choose(now, &now->ports[i], p->cfg.node_name, &list));
+        size_t n = sdn_service_choose(now, &now->ports[i], p->cfg.node_name, &list);
+        most = MAX(most, n);
     }
     service_health_set(p->health, any->namespace, any->name, now ? now->health_port : 0, most);
 }
