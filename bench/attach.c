@@ -9,7 +9,7 @@
  *   answers before the kernel's teardown is over, which the first way hides.
  * And a node that fills up: 200 pods, 16 at a time, from the first ADD's start to the last one's end.
  *
- * usage: bench_attach [ROUNDS]     (100; as root) */
+ * usage: bench_attach [--datapath ovs|ebpf] [ROUNDS]     (ovs, 100; as root) */
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/timeutil.h"
@@ -129,7 +129,7 @@ static char *read_conf(const char *dir)
     return text;
 }
 
-static void set_up(void)
+static void set_up(const char *datapath)
 {
     struct err e = {0};
     snprintf(lab, sizeof lab, "bench%d", (int) getpid());
@@ -151,7 +151,7 @@ static void set_up(void)
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
 
-    free(lab_run((const char *const[]){"up", "--nodes", "1", NULL}));
+    free(lab_run((const char *const[]){"up", "--nodes", "1", "--datapath", datapath, NULL}));
     CLEANUP_FREE char *text = lab_run((const char *const[]){"status", "-o", "json", NULL});
     CLEANUP(json_free) struct json *status = NULL;
     if (json_parse(text, strlen(text), &status, &e) < 0) {
@@ -435,14 +435,20 @@ static void print_table(const char *how, unsigned rounds)
 int main(int argc, char **argv)
 {
     uint64_t rounds = 100;
+    const char *datapath = "ovs";
+    if (argc > 2 && streq(argv[1], "--datapath")) {
+        datapath = argv[2];
+        argc -= 2;
+        argv += 2;
+    }
     if (argc > 2 || (argc == 2 && (str_to_u64(argv[1], 400, &rounds) < 0 || rounds == 0))) {
-        fputs("usage: bench_attach [ROUNDS]   (1-400)\n", stderr);
+        fputs("usage: bench_attach [--datapath ovs|ebpf] [ROUNDS]   (1-400)\n", stderr);
         return 2;
     }
     if (geteuid() != 0) {
         die("bench_attach", "needs root");
     }
-    set_up();
+    set_up(datapath);
     for (size_t i = 0; i < 2; i++) {
         for (size_t op = 0; op < N_OPS; op++) {
             sides[i].ms[op] = xcalloc(rounds, sizeof(double));

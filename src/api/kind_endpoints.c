@@ -32,8 +32,11 @@ bool service_check_endpoint_ip(struct api_causes *c, const char *field, const st
         api_invalid(c, field, v, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
         return false;
     }
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
     const char *why = NULL;
-    if (four ? ip == 0 : is_unspecified6(a)) {
+    if (!four && memcmp(a, mapped, sizeof mapped) == 0) {
+        why = "must not be an IPv4-mapped IPv6 address";
+    } else if (four ? ip == 0 : is_unspecified6(a)) {
         why = "may not be unspecified (0.0.0.0 or ::)";
     } else if (four ? ip >> 24 == 127 : is_loopback6(a)) {
         why = "may not be in the loopback range (127.0.0.0/8, ::1/128)";

@@ -131,6 +131,11 @@ void alloc_reload(struct alloc *l)
     alloc_repair_start(l->repair);
 }
 
+bool alloc_concerns(const struct write *w)
+{
+    return w->server->alloc && w->ck == w->server->alloc->services;
+}
+
 /* ---- what a write notes ---- */
 
 static void note(struct write *w, const char *key, struct blob *value)
@@ -169,7 +174,7 @@ void alloc_settle_deletion(struct write *w, const struct object *base)
 {
     struct alloc *l = w->server->alloc;
     alloc_drop(w);
-    if (!l || w->ck != l->services) {
+    if (!alloc_concerns(w)) {
         return;
     }
     CLEANUP(json_free) struct json *old = object_parse(base);
@@ -470,7 +475,7 @@ int alloc_settle(struct write *w, struct json *obj, const struct json *old)
 {
     struct alloc *l = w->server->alloc;
     alloc_drop(w);
-    if (!l || w->ck != l->services || !json_is(json_get(obj, "spec"), JSON_OBJECT)) {
+    if (!alloc_concerns(w) || !json_is(json_get(obj, "spec"), JSON_OBJECT)) {
         return 0;
     }
     struct settling s = {.l = l, .w = w, .obj = obj, .spec = json_get(obj, "spec")};

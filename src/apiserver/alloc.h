@@ -31,6 +31,8 @@ void alloc_reload(struct alloc *l);
 /* The store has a key that is of no kind (or has it no more). */
 void alloc_changed(struct alloc *l, const char *key, bool there);
 
+/* Whether the write is of an object that is given something. */
+bool alloc_concerns(const struct write *w);
 /* Gives 'obj', if it is a Service, what it needs and does not have, and notes in 'w' the claims that the write makes
  * and gives up.  'old' NULL: created.  The request was answered on failure. */
 int alloc_settle(struct write *w, struct json *obj, const struct json *old);

@@ -300,7 +300,9 @@ static void attempt_create(struct write *w)
         free(w->key);
         w->key = cache_key(w->q->namespace, json_path_string(w->body, "metadata", "name", NULL));
     }
-    CLEANUP(json_free) struct json *obj = json_clone(w->body);
+    /* What is chosen now may be another's at the next attempt. */
+    CLEANUP(json_free) struct json *copy = alloc_concerns(w) ? json_clone(w->body) : NULL;
+    struct json *obj = copy ? copy : w->body;
     struct blob *value = alloc_settle(w, obj, NULL) < 0 ? NULL : write_encode(w->q, obj);
     if (!value) {
         write_free(w);

@@ -21,6 +21,7 @@ struct check_pod {
     char container[65];
     bool made, attached;
     uint32_t ip, gateway, mtu;
+    uint32_t dns; /* The name server that it was told of; 0: none. */
 };
 
 struct check_set {

@@ -129,6 +129,11 @@ static int attach(const struct check_set *s, struct check_pod *p, struct err *e)
         return err_set(e, -EBADMSG, "CNI ADD on %s: a result without an address", p->agent->name);
     }
     p->ip = addr.addr;
+    const char *dns = json_get_string(json_at(json_path(result, "dns", "nameservers", NULL), 0));
+    p->dns = 0;
+    if (dns) {
+        (void) ip4_parse(dns, &p->dns);
+    }
     p->mtu = (uint32_t) json_get_int_or(json_get(p->agent->state, "mtu"), 0);
     return 0;
 }

@@ -2,7 +2,6 @@
 /* tenet check: proves by probe pods that the network does what it should. */
 #include "cli/check.h"
 #include "cli/command.h"
-#include "net/process.h"
 #include "sdn/network.h"
 
 #include <stdio.h>
@@ -29,7 +28,7 @@ static const char help[] =
     "\n"
     "options:\n" AGENTS_HELP
     "      --outside ADDRESS   that pods must reach through NAT (default: the lab's; else none)\n"
-    "      --dns ADDRESS       a name server (default: those of /etc/resolv.conf)\n"
+    "      --dns ADDRESS       a name server (default: what pods are told of)\n"
     "  -o, --output json       data for programs\n"
     "  -h, --help\n"
     "\n"
@@ -152,38 +151,29 @@ static void plan_outside(struct plan *p, const struct request *q)
     if (!q->outside) {
         skip(p, "nat", "no address outside is known; give --outside");
     }
-    for (size_t i = 0; i < nodes; i++) {
-        for (size_t k = 0; k < q->n_dns; k++) {
-            struct check_probe *x = add(p, "dns", pod(p, i, 0), IP4_TEXT(q->dns[k]));
-            x->kind = CHECK_DNS;
-            x->dst = q->dns[k];
-        }
-    }
-    if (!q->n_dns) {
-        skip(p, "dns", "no name server is configured that pods could reach");
-    }
 }
 
-/* "nameserver ADDRESS" lines (resolv.conf(5)); those of the host's own loopback are not for pods. */
-static void read_resolvers(struct request *q)
+static void add_dns(struct plan *p, const struct check_pod *from, uint32_t server)
 {
-    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
-    static const char key[] = "nameserver";
-    if (file_read("/etc/resolv.conf", 65536, &text, NULL) < 0) {
-        return;
+    struct check_probe *x = add(p, "dns", from, IP4_TEXT(server));
+    x->kind = CHECK_DNS;
+    x->dst = server;
+}
+
+/* Those that were named; else what each pod is told of. */
+static void plan_dns(struct plan *p, const struct request *q)
+{
+    size_t nodes = p->set->n / CHECK_PROJECTS, before = p->n;
+    for (size_t i = 0; i < nodes; i++) {
+        for (size_t k = 0; k < q->n_dns; k++) {
+            add_dns(p, pod(p, i, 0), q->dns[k]);
+        }
+        if (!q->n_dns && pod(p, i, 0)->dns) {
+            add_dns(p, pod(p, i, 0), pod(p, i, 0)->dns);
+        }
     }
-    for (const char *line = strbuf_cstr(&text); *line;
-         line += strcspn(line, "\n"), line += !!*line) {
-        const char *p = line + strlen(key);
-        uint32_t ip;
-        if (!str_has_prefix(line, key) || (*p != ' ' && *p != '\t') || q->n_dns == MAX_TARGETS) {
-            continue;
-        }
-        p += strspn(p, " \t");
-        CLEANUP_FREE char *word = xstrndup(p, strcspn(p, " \t\r\n"));
-        if (ip4_parse(word, &ip) == 0 && ip >> 24 != 127) {
-            q->dns[q->n_dns++] = ip;
-        }
+    if (p->n == before) {
+        skip(p, "dns", "pods are told of no name server; give --dns");
     }
 }
 
@@ -269,9 +259,6 @@ static int run(int argc, char **argv)
     if (!q.outside && outside) {
         ip4_parse(outside, &q.outside);
     }
-    if (!q.n_dns && !a.lab) {
-        read_resolvers(&q);
-    }
     struct sigaction sa = {.sa_handler = on_signal};
     sigaction(SIGINT, &sa, NULL);
     sigaction(SIGTERM, &sa, NULL);
@@ -283,6 +270,7 @@ static int run(int argc, char **argv)
         plan_pairs(&plan, is_isolated(&a));
         plan_hosts(&plan);
         plan_outside(&plan, &q);
+        plan_dns(&plan, &q);
         r = check_run(&set, plan.probes, plan.n, &e);
     }
     if (r == 0) {

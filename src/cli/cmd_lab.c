@@ -19,7 +19,7 @@ static const char help[] =
     "\n"
     "usage: tenet lab [--name LAB] COMMAND ...\n"
     "\n"
-    "  up [--nodes N] [--plugin NAME] [--store sqlite|etcd] [--datapath ovs]\n"
+    "  up [--nodes N] [--plugin NAME] [--store sqlite|etcd] [--datapath LIST]\n"
     "                            make the lab: master, nodes node1, node2, ..., an outside host\n"
     "  down                      remove all of it, whatever state it is in\n"
     "  status                    kubeconfig, nodes, agents, pods\n"
@@ -48,7 +48,9 @@ static const char help[] =
     "  --plugin NAME             redhat/openshift-ovs-multitenant (default), -ovs-subnet or\n"
     "                            -ovs-networkpolicy\n"
     "  --store sqlite|etcd       where the registry is kept (default: sqlite)\n"
-    "  --datapath ovs            Open vSwitch, the one there is\n"
+    "  --datapath LIST           ovs (default), ebpf, or several with commas between: the nodes "
+    "take\n"
+    "                            them in turn\n"
     "  --datapath-type TYPE      netdev: Open vSwitch's own, works on any kernel (default);\n"
     "                            system: the kernel's, needs its module openvswitch\n"
     "  --cluster-network CIDR    pods' addresses (default: 10.128.0.0/14)\n"
@@ -105,12 +107,25 @@ static int number_option(const char *option, const char *s, unsigned min, unsign
     return 0;
 }
 
+static bool is_datapath_list(const char *s)
+{
+    for (;;) {
+        size_t n = strcspn(s, ",");
+        if (!(n == 3 && strncmp(s, "ovs", n) == 0) && !(n == 4 && strncmp(s, "ebpf", n) == 0)) {
+            return false;
+        }
+        if (!s[n]) {
+            return true;
+        }
+        s += n + 1;
+    }
+}
+
 static int choice_option(const char *option, const char *s, const char *a, const char *b,
                          const char **ret)
 {
     if (!streq(s, a) && !streq(s, b)) {
-        return command_usage(&cmd_lab, "--%s: \"%s\" is not %s%s%s", option, s, a,
-                             streq(a, b) ? "" : " or ", streq(a, b) ? "" : b);
+        return command_usage(&cmd_lab, "--%s: \"%s\" is not %s or %s", option, s, a, b);
     }
     *ret = s;
     return 0;
@@ -139,8 +154,12 @@ static int up_option(struct args *a, const char *option, const char *s)
         return choice_option(option, s, "sqlite", "etcd", &u->store);
     }
     if (streq(option, "datapath")) {
-        const char *only;
-        return choice_option(option, s, "ovs", "ovs", &only);
+        if (!is_datapath_list(s)) {
+            return command_usage(&cmd_lab, "--datapath: \"%s\" is not ovs, ebpf or a list of them",
+                                 s);
+        }
+        u->datapath = s;
+        return 0;
     }
     if (streq(option, "datapath-type")) {
         return choice_option(option, s, "netdev", "system", &u->datapath_type);

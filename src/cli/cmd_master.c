@@ -278,15 +278,25 @@ static void stop_serving(void *ctx)
     http_server_shutdown(m->http, m->limits.values[LIMIT_SHUTDOWN_S] * UINT64_C(1000), stopped, m);
 }
 
+static void leave_service(void *ctx)
+{
+    struct master *m = ctx;
+    if (m->service) {
+        master_service_resign(m->service, stop_serving, m);
+    } else {
+        stop_serving(m);
+    }
+}
+
 /* Controllers first; their lease is given up over the API, which is served as long as that takes. */
 static void stop_controlling(void *ctx)
 {
     struct master *m = ctx;
     controllers_end(m);
     if (m->leader) {
-        leader_resign(m->leader, stop_serving, m);
+        leader_resign(m->leader, leave_service, m);
     } else {
-        stop_serving(m);
+        leave_service(m);
     }
 }
 

@@ -205,15 +205,23 @@ struct json *endpoints_plan(const struct json *service, struct endpoint_pod *con
     size_t count = 0;
     struct endpoint_pod **list = usable(pods, n, all, &count);
     CLEANUP(json_free) struct json *groups = json_array();
-    for (size_t i = 0; i < count && i < ENDPOINTS_MAX; i++) {
-        struct json *ports = ports_of(service, list[i], false);
+    size_t n_addresses = 0;
+    /* Those that are ready first, should there be too many. */
+    for (size_t k = 0; k < 2 * count && n_addresses < ENDPOINTS_MAX; k++) {
+        const struct endpoint_pod *p = list[k % count];
+        bool ready = all || p->ready;
+        if (ready != (k < count)) {
+            continue;
+        }
+        struct json *ports = ports_of(service, p, false);
         if (!json_count(ports) && !(headless && portless)) {
             json_free(ports);
             continue;
         }
         struct json *g = group_for(groups, ports, "");
-        json_append(json_ensure_array(g, all || list[i]->ready ? "addresses" : "notReadyAddresses"),
-                    address_of(service, list[i]));
+        json_append(json_ensure_array(g, ready ? "addresses" : "notReadyAddresses"),
+                    address_of(service, p));
+        n_addresses++;
     }
     struct json *o = obj_new("v1", "Endpoints", obj_namespace(service), obj_name(service));
     struct json *labels = json_ensure_object(json_get(o, "metadata"), "labels"), *g;

@@ -2,6 +2,7 @@
 #include "controllers/endpoints.h"
 
 #include "base/mem.h"
+#include "base/timeutil.h"
 #include "controllers/endpoint_index.h"
 #include "controllers/obj.h"
 #include "controllers/workqueue.h"
@@ -26,6 +27,7 @@ struct service {
     size_t at;
     struct written *written;
     size_t n_written, cap_written;
+    uint64_t wait_until; /* Monotonic ms: no longer for what was written; 0: not waiting. */
 };
 
 struct endpoints {
@@ -278,12 +280,17 @@ static struct json *wanted(struct endpoints *e, const char *key, const struct js
 static void sync_slices(struct endpoints *e, struct work *w, const char *key)
 {
     struct service *s = state_of(e, key);
+    uint64_t now = time_mono_ms();
     if (!all_seen(e, s)) {
-        /* The slice's event comes here again; if somebody else has changed it, not as we know it. */
+        /* Each slice's event comes here again; one that somebody else has deleted has none. */
+        s->wait_until = s->wait_until ? s->wait_until : now + SEEN_MS;
+        if (now < s->wait_until) {
+            work_wait(w, s->wait_until - now);
+            return;
+        }
         forget_written(s);
-        work_wait(w, SEEN_MS);
-        return;
     }
+    s->wait_until = 0;
     CLEANUP(json_free) struct json *template = NULL;
     CLEANUP(json_free)
     struct json *groups = wanted(e, key, informer_get(e->services, key), &template);

@@ -29,7 +29,11 @@
 struct master_service {
     struct master_service_config cfg;
     struct workqueue *queue;
-    char *lease;          /* Name of ours. */
+    char *lease;                    /* Name of ours. */
+    bool resigning_lease, resigned; /* The Lease is to go; it has gone. */
+    struct loop_timer *resigning;   /* Its end, at the latest. */
+    void (*done)(void *ctx);
+    void *ctx;
     struct json *subsets; /* As they are to be. */
 };
 
@@ -104,6 +108,14 @@ static void lease_written(void *ctx, struct work *w, int error, const char *text
     } else {
         work_wait(w, RENEW_MS);
     }
+}
+
+static void lease_deleted(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    struct master_service *m = ctx;
+    m->resigned = true; /* If it is there still it runs out. */
+    workqueue_add(m->queue, KEY_ENDPOINTS);
+    work_done(w);
 }
 
 /* ---- endpoints ---- */
@@ -183,6 +195,14 @@ struct json *master_service_subsets(const struct json *leases, int64_t now_ms)
     return subsets;
 }
 
+/* Ours is not among the endpoints any more. */
+static void resign_soon(struct master_service *m)
+{
+    if (m->resigned) {
+        loop_timer_arm(m->resigning, 0);
+    }
+}
+
 static void endpoints_written(void *ctx, struct work *w, int error, const char *text,
                               struct json *obj)
 {
@@ -190,6 +210,7 @@ static void endpoints_written(void *ctx, struct work *w, int error, const char *
         work_retry(w, error, "write the endpoints of the API", text);
     } else {
         work_wait(w, RENEW_MS);
+        resign_soon(ctx);
     }
 }
 
@@ -204,6 +225,7 @@ static void endpoints_got(void *ctx, struct work *w, int error, const char *text
     if (error == 0 && ((!json_count(have) && !json_count(m->subsets)) ||
                        (have && json_equal(have, m->subsets)))) {
         work_wait(w, RENEW_MS);
+        resign_soon(m);
         return;
     }
     CLEANUP(json_free)
@@ -239,9 +261,9 @@ static void begin(void *ctx, struct work *w, const char *key)
             api_path("v1", "services", NAMESPACE, streq(key, KEY_ALIAS) ? ALIAS : NAME, NULL);
         work_request(w, "GET", path, NULL, service_got);
     } else if (streq(key, KEY_LEASE)) {
-        CLEANUP(json_free) struct json *o = lease_object(m);
+        CLEANUP(json_free) struct json *o = m->resigning_lease ? NULL : lease_object(m);
         CLEANUP_FREE char *path = api_path(LEASES_API, "leases", LEASES_IN, m->lease, NULL);
-        work_request(w, "PUT", path, o, lease_written);
+        work_request(w, o ? "PUT" : "DELETE", path, o, o ? lease_written : lease_deleted);
     } else if (m->cfg.shared) {
         work_request(w, "GET",
                      "/apis/" LEASES_API "/namespaces/" LEASES_IN
@@ -256,6 +278,12 @@ static void begin(void *ctx, struct work *w, const char *key)
     }
 }
 
+static void resigned(void *ctx)
+{
+    struct master_service *m = ctx;
+    m->done(m->ctx);
+}
+
 struct master_service *master_service_new(struct loop *l, struct api_client *client,
                                           const struct master_service_config *cfg)
 {
@@ -263,6 +291,7 @@ struct master_service *master_service_new(struct loop *l, struct api_client *cli
     m->cfg = *cfg;
     m->lease = xasprintf("tenet-master-%s-%u", IP4_TEXT(cfg->ip), cfg->port);
     m->queue = workqueue_new(l, client, 1, begin, m);
+    m->resigning = loop_timer_new(l, resigned, m);
     if (cfg->shared && cfg->ip) {
         workqueue_add(m->queue, KEY_LEASE);
     }
@@ -273,10 +302,23 @@ struct master_service *master_service_new(struct loop *l, struct api_client *cli
     return m;
 }
 
+void master_service_resign(struct master_service *m, void (*done)(void *ctx), void *ctx)
+{
+    bool listed = m->cfg.shared && m->cfg.ip;
+    m->done = done;
+    m->ctx = ctx;
+    loop_timer_arm(m->resigning, listed ? MASTER_RESIGN_MS : 0);
+    if (listed) {
+        m->resigning_lease = true;
+        workqueue_add(m->queue, KEY_LEASE);
+    }
+}
+
 struct master_service *master_service_free(struct master_service *m)
 {
     if (m) {
         workqueue_free(m->queue);
+        loop_timer_free(m->resigning);
         json_free(m->subsets);
         free(m->lease);
         free(m);

@@ -20,6 +20,10 @@ struct master_service_config {
 struct master_service;
 struct master_service *master_service_new(struct loop *l, struct api_client *client,
                                           const struct master_service_config *cfg);
+/* This master is about to stop: it gives its Lease up, and takes itself from the endpoints, while the API is served still.
+ * 'done' is called when that is so, or could not be had within MASTER_RESIGN_MS; not from within the call. */
+#define MASTER_RESIGN_MS 1000
+void master_service_resign(struct master_service *m, void (*done)(void *ctx), void *ctx);
 struct master_service *master_service_free(struct master_service *m);
 
 /* Pure: the subsets of the Endpoints that the items of a list of Leases stand for at 'now_ms', each address once, in

@@ -5,17 +5,33 @@
 #include "base/str.h"
 #include "datapath/ops.h"
 
-static const struct datapath_ops *const kinds[] = {&datapath_ovs};
+static const struct datapath_ops *const kinds[] = {&datapath_ovs, &datapath_ebpf};
+
+static int find_kind(const struct datapath_config *cfg, const struct datapath_ops **ret,
+                     struct err *e)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        if (streq(cfg->kind, kinds[i]->kind)) {
+            *ret = kinds[i];
+            return 0;
+        }
+    }
+    return err_set(e, -EINVAL, "there is no datapath \"%s\" (known: ovs, ebpf)", cfg->kind);
+}
+
+int datapath_check(const struct datapath_config *cfg, const struct sdn_network *n, struct err *e)
+{
+    const struct datapath_ops *ops = NULL;
+    int r = find_kind(cfg, &ops, e);
+    return r == 0 && ops->check ? ops->check(cfg, n, e) : r;
+}
 
 int datapath_open(struct loop *l, const struct datapath_config *cfg,
                   const struct datapath_events *ev, void *ctx, struct datapath **ret, struct err *e)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-        if (streq(cfg->kind, kinds[i]->kind)) {
-            return kinds[i]->open(l, cfg, ev, ctx, ret, e);
-        }
-    }
-    return err_set(e, -EINVAL, "there is no datapath \"%s\" (known: ovs)", cfg->kind);
+    const struct datapath_ops *ops = NULL;
+    int r = find_kind(cfg, &ops, e);
+    return r < 0 ? r : ops->open(l, cfg, ev, ctx, ret, e);
 }
 
 struct datapath *datapath_close(struct datapath *dp)
@@ -37,19 +53,19 @@ void datapath_attach(struct datapath *dp, const struct dp_pod *p, datapath_port_
     dp->ops->attach(dp, p, port, done, ctx);
 }
 
-int datapath_wire(const struct datapath *dp, const struct dp_wire *w, struct err *e)
+int datapath_wire(struct datapath *dp, const struct dp_wire *w, struct err *e)
 {
-    return dp->ops->wire(w, e);
+    return dp->ops->wire(dp, w, e);
 }
 
-int datapath_unlimit(const struct datapath *dp, const struct dp_wire *w, struct err *e)
+int datapath_unlimit(struct datapath *dp, const struct dp_wire *w, struct err *e)
 {
-    return dp->ops->unlimit(w, e);
+    return dp->ops->unlimit(dp, w, e);
 }
 
-int datapath_check_wire(const struct datapath *dp, const struct dp_wire *w, struct err *e)
+int datapath_check_wire(struct datapath *dp, const struct dp_wire *w, struct err *e)
 {
-    return dp->ops->check_wire(w, e);
+    return dp->ops->check_wire(dp, w, e);
 }
 
 void datapath_detach(struct datapath *dp, const char *container_id, const char *ifname,
@@ -80,14 +96,29 @@ void datapath_set_flows(struct datapath *dp, uint64_t cookie, struct of_flow_lis
     dp->ops->set_flows(dp, cookie, flows);
 }
 
+bool datapath_wants_services(const struct datapath *dp)
+{
+    return dp->ops->set_services != NULL;
+}
+
+void datapath_set_services(struct datapath *dp, const char *node, const struct model_service *list,
+                           size_t n)
+{
+    dp->ops->set_services(dp, node, list, n);
+}
+
 void datapath_forget(struct datapath *dp, const struct of_connection *c)
 {
-    dp->ops->forget(dp, c);
+    if (dp->ops->forget) {
+        dp->ops->forget(dp, c);
+    }
 }
 
 void datapath_send_held(struct datapath *dp, uint32_t port, const uint8_t *frame, size_t size)
 {
-    dp->ops->send_held(dp, port, frame, size);
+    if (dp->ops->send_held) {
+        dp->ops->send_held(dp, port, frame, size);
+    }
 }
 
 const struct dp_pod *const *datapath_pods(struct datapath *dp, size_t *ret_n)
@@ -104,6 +135,11 @@ const struct dp_pod *datapath_find(struct datapath *dp, const char *container_id
 void datapath_get_status(struct datapath *dp, struct datapath_status *ret)
 {
     dp->ops->get_status(dp, ret);
+}
+
+int datapath_drops(struct datapath *dp, uint64_t ret[MODEL_N_CAUSES])
+{
+    return dp->ops->drops ? dp->ops->drops(dp, ret) : -EOPNOTSUPP;
 }
 
 void datapath_flows(struct datapath *dp, bool drops, datapath_flows_fn *done, void *ctx)

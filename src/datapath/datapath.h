@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A datapath: what carries packets on a node.  One interface; "ovs" now, "ebpf" and "host-gw" later.
+/* A datapath: what carries packets on a node.  One interface; "ovs" (Open vSwitch) and "ebpf" (programs in the kernel).
  *
  * The agent says what the network should be (datapath_set_network) and which pods are attached
  * (datapath_attach, datapath_detach); the datapath keeps moving the real thing there by the smallest
  * difference, also after its switch died and came back, and never tears down what is right.
  *
- * Pods are stored with their port by the datapath itself (OVS: external_ids of the Interface row), so that
- * a restarted agent finds them: datapath_pods is the only truth about attachments.
+ * Pods are stored with their port by the datapath itself (ovs: external_ids of the Interface row, ebpf: a file each),
+ * so that a restarted agent finds them: datapath_pods is the only truth about attachments.
  *
  * All calls are made, and all callbacks come, on the loop's thread.  No callback is called from within the
  * call that was given it. */
@@ -14,6 +14,7 @@
 
 #include "base/list.h"
 #include "net/loop.h"
+#include "sdn/model.h"
 #include "sdn/network.h"
 #include "wire/cni_runtime.h"
 #include "wire/openflow.h"
@@ -43,7 +44,9 @@ DEFINE_CLEANUP(struct dp_pod *, dp_pod_free)
 struct datapath;
 
 struct datapath_config {
-    const char *kind;          /* "ovs" */
+    const char *kind;          /* "ovs" or "ebpf" */
+    const char *run_dir;       /* The agent's; "ebpf" keeps there what survives it. */
+    const char *ebpf_without;  /* "tcx,redirect_peer": not to be used; or NULL. */
     const char *bridge;        /* "br0" */
     const char *ovsdb;         /* Path of ovsdb-server's socket: /run/openvswitch/db.sock */
     const char *ovs_rundir;    /* Where BRIDGE.mgmt is: /run/openvswitch */
@@ -65,6 +68,8 @@ struct datapath_events {
     void (*held)(void *ctx, uint32_t port, const uint8_t *frame, size_t size);
 };
 
+/* Whether a datapath of this kind can be had here, and can carry 'n'; changes nothing. */
+int datapath_check(const struct datapath_config *cfg, const struct sdn_network *n, struct err *e);
 int datapath_open(struct loop *l, const struct datapath_config *cfg,
                   const struct datapath_events *ev, void *ctx, struct datapath **ret,
                   struct err *e);
@@ -100,6 +105,11 @@ void datapath_set_vnids(struct datapath *dp, const char *pod_namespace, const st
 /* Flows of network policy (sdn/policy.h) and services (sdn/service_flows.h): the group 'cookie' is now 'flows', which
  * is emptied.  They are in place with or before what is asked for afterwards, as in one bundle. */
 void datapath_set_flows(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows);
+/* A datapath without flows: all services for the pods of this node, 'node', once there is a network.  What they point to
+ * is not kept. */
+bool datapath_wants_services(const struct datapath *dp);
+void datapath_set_services(struct datapath *dp, const char *node, const struct model_service *list,
+                           size_t n);
 /* Once these are in place: the connections to services that are like 'c' are forgotten, ... */
 void datapath_forget(struct datapath *dp, const struct of_connection *c);
 /* ... and a frame that was held goes on as if it came from its port just now. */
@@ -116,11 +126,11 @@ struct dp_wire {
     uint32_t mtu;
     struct cni_bandwidth limits; /* 'elsewhere': the tc hook of what host_if receives stays free. */
 };
-int datapath_wire(const struct datapath *dp, const struct dp_wire *w, struct err *e);
+int datapath_wire(struct datapath *dp, const struct dp_wire *w, struct err *e);
 /* Takes the limits off the port, which stays; they go from host_if with that.  host_if may be gone. */
-int datapath_unlimit(const struct datapath *dp, const struct dp_wire *w, struct err *e);
+int datapath_unlimit(struct datapath *dp, const struct dp_wire *w, struct err *e);
 /* Whether it is as datapath_wire leaves it; the error names what is not. */
-int datapath_check_wire(const struct datapath *dp, const struct dp_wire *w, struct err *e);
+int datapath_check_wire(struct datapath *dp, const struct dp_wire *w, struct err *e);
 
 /* The kernel announced that the link 'name' is gone. */
 void datapath_link_gone(struct datapath *dp, const char *name);
@@ -145,9 +155,12 @@ void datapath_get_status(struct datapath *dp, struct datapath_status *ret);
 
 /* ---- explaining ---- */
 
+/* Packets dropped so far, by cause.  -EOPNOTSUPP: the counters are those of flows (datapath_flows). */
+int datapath_drops(struct datapath *dp, uint64_t ret[MODEL_N_CAUSES]);
+
 /* Asks the switch for its flows and their counters (flows[i] has counters[i]): all, or those that drop
  * (PIPELINE_DROPS).  'done' is called once, with a negative 'error' and why, or with what there is, which is
- * valid during the call; before the bridge is set up that may be from within. */
+ * valid during the call; before the bridge is set up that may be from within.  -EOPNOTSUPP: a datapath without flows. */
 typedef void datapath_flows_fn(void *ctx, int error, const char *text,
                                const struct of_flow_list *flows,
                                const struct of_counters *counters);

@@ -6,6 +6,8 @@
 
 struct datapath_ops {
     const char *kind;
+    /* NULL: whatever is wrong is found when it is opened. */
+    int (*check)(const struct datapath_config *cfg, const struct sdn_network *n, struct err *e);
     int (*open)(struct loop *l, const struct datapath_config *cfg, const struct datapath_events *ev,
                 void *ctx, struct datapath **ret, struct err *e);
     void (*close)(struct datapath *dp);
@@ -14,20 +16,25 @@ struct datapath_ops {
                    datapath_done_fn *done, void *ctx);
     void (*detach)(struct datapath *dp, const char *container_id, const char *ifname,
                    datapath_done_fn *done, void *ctx);
-    int (*wire)(const struct dp_wire *w, struct err *e);
-    int (*unlimit)(const struct dp_wire *w, struct err *e);
-    int (*check_wire)(const struct dp_wire *w, struct err *e);
+    int (*wire)(struct datapath *dp, const struct dp_wire *w, struct err *e);
+    int (*unlimit)(struct datapath *dp, const struct dp_wire *w, struct err *e);
+    int (*check_wire)(struct datapath *dp, const struct dp_wire *w, struct err *e);
     void (*link_gone)(struct datapath *dp, const char *name);
     void (*set_runtime)(struct datapath *dp, const char *container_id, const char *ifname,
                         const char *host_ports, const char *bandwidth, datapath_done_fn *done,
                         void *ctx);
     void (*set_vnids)(struct datapath *dp, const char *pod_namespace, const struct sdn_vnids *v);
     void (*set_flows)(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows);
+    /* NULL: it wants flows. */
+    void (*set_services)(struct datapath *dp, const char *node, const struct model_service *list,
+                         size_t n);
+    /* NULL: it has no connections to services, and holds no frames. */
     void (*forget)(struct datapath *dp, const struct of_connection *c);
     void (*send_held)(struct datapath *dp, uint32_t port, const uint8_t *frame, size_t size);
     const struct dp_pod *const *(*pods)(struct datapath *dp, size_t *ret_n);
     const struct dp_pod *(*find)(struct datapath *dp, const char *container_id, const char *ifname);
     void (*get_status)(struct datapath *dp, struct datapath_status *ret);
+    int (*drops)(struct datapath *dp, uint64_t ret[MODEL_N_CAUSES]); /* NULL: -EOPNOTSUPP */
     void (*flows)(struct datapath *dp, bool drops, datapath_flows_fn *done, void *ctx);
     void (*trace)(struct datapath *dp, const char *packet, datapath_text_fn *done, void *ctx);
 };
@@ -37,4 +44,4 @@ struct datapath {
     const struct datapath_ops *ops;
 };
 
-extern const struct datapath_ops datapath_ovs;
+extern const struct datapath_ops datapath_ovs, datapath_ebpf;

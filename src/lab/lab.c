@@ -196,6 +196,7 @@ static void add_others(struct strbuf *out)
 static bool is_of_this_version(const struct json *config)
 {
     return json_count(json_get(config, "ports")) && json_path_string(config, "plugin", NULL) &&
+           json_path_string(config, "datapath", NULL) &&
            json_path_string(config, "datapathType", NULL);
 }
 

@@ -5,7 +5,8 @@
  *     tenet-LAB-master   10.245.2.2, runs "tenet master" (and etcd, if asked for), no pod network;
  *                        several masters have ports of their own, from 8443 on
  *     tenet-LAB-NODE     10.245.2.3 and up; each with its own Open vSwitch and "tenet node".  The
- *                        host's link is eth0 in the bridge br-phy, which has the address
+ *                        host's link is eth0 in the bridge br-phy, which has the address; with the
+ *                        datapath ebpf there is no Open vSwitch, and eth0 has it
  *     tenet-LAB-outside  10.245.2.254, the nodes' default gateway, and 198.51.100.10: "the internet".
  *                        It has no route to pods, so that what comes back to them proves NAT
  *     tenet-LAB-pod-PROJECT.NAME   the pods
@@ -40,7 +41,8 @@ struct lab_options {
     unsigned masters;            /* More than one only on etcd. */
     const char *plugin;          /* "redhat/openshift-ovs-multitenant" ... */
     const char *store;           /* "sqlite" or "etcd" */
-    const char *datapath_type;   /* "netdev" or "system" */
+    const char *datapath;        /* "ovs", "ebpf", or "ovs,ebpf": the nodes take them in turn. */
+    const char *datapath_type;   /* Of ovs: "netdev" or "system" */
     const char *cluster_network; /* "10.128.0.0/14" */
     unsigned host_subnet_length; /* Host bits: 9 gives a /23. */
     unsigned mtu;                /* Of pods; the wire's is 50 more, if that is above 1500. */
@@ -54,6 +56,7 @@ struct lab_options {
         .masters = 1,                                 \
         .plugin = "redhat/openshift-ovs-multitenant", \
         .store = "sqlite",                            \
+        .datapath = "ovs",                            \
         .datapath_type = "netdev",                    \
         .cluster_network = "10.128.0.0/14",           \
         .host_subnet_length = 9,                      \

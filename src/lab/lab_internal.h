@@ -125,6 +125,10 @@ int node_wait_ready(struct lab *l, const char *node, struct err *e);
 int node_remove(struct lab *l, const char *node, struct err *e);
 int node_check(struct lab *l, const char *node, struct err *e); /* Is in the lab. */
 int node_address(struct lab *l, const char *node, uint32_t *ret, struct err *e);
+/* Whether the node with this address has Open vSwitch, as the lab's list of datapaths says. */
+bool node_has_ovs(const struct lab *l, uint32_t addr);
+/* Takes away what agents have mounted below the lab's directory. */
+void nodes_unmount(struct lab *l);
 /* Names of the nodes in the order of their addresses. */
 struct json *node_names(struct lab *l);
 pid_t node_pid(struct lab *l, const char *node);

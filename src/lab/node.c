@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <net/if.h>
 #include <stdio.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #define FILE_MAX 262144
@@ -44,6 +45,19 @@ int node_address(struct lab *l, const char *node, uint32_t *ret, struct err *e)
     }
     const char *ip = json_path_string(config, "nodeIP", NULL);
     return ip && ip4_parse(ip, ret) == 0 ? 0 : err_set(e, -EINVAL, "%s: nodeIP", path);
+}
+
+bool node_has_ovs(const struct lab *l, uint32_t addr)
+{
+    const char *list = json_path_string(l->config, "datapath", NULL), *p = list;
+    unsigned n = 1;
+    for (const char *c = list; *c; c++) {
+        n += *c == ',';
+    }
+    for (unsigned i = (addr - NODE_IP_FIRST) % n; i > 0; i--) {
+        p = strchr(p, ',') + 1;
+    }
+    return str_has_prefix(p, "ovs");
 }
 
 struct node_entry {
@@ -260,20 +274,24 @@ static int write_config(struct lab *l, const char *node, uint32_t addr, struct e
                   "runDir: %s\n"
                   "cniConfDir: %s\n"
                   "dnsNameservers: [%s]\n"
+                  "networkConfig:\n"
+                  "  datapath: %s\n"
                   "ovs:\n"
                   "  database: %s/ovs/db.sock\n"
                   "  runDir: %s/ovs\n"
                   "  datapathType: %s\n",
-                  node, IP4_TEXT(addr), kubeconfig, servers, run, cni, IP4_TEXT(INTERNET_IP), dir,
-                  dir, json_path_string(l->config, "datapathType", NULL));
+                  node, IP4_TEXT(addr), kubeconfig, servers, run, cni, IP4_TEXT(INTERNET_IP),
+                  node_has_ovs(l, addr) ? "ovs" : "ebpf", dir, dir,
+                  json_path_string(l->config, "datapathType", NULL));
     return lab_write(l, text, e, "nodes/%s/node-config.yaml", node);
 }
 
 int node_prepare(struct lab *l, const char *node, uint32_t addr, struct err *e)
 {
     int r = write_config(l, node, addr, e);
-    if (r < 0 || (r = host_create(l, node, addr, true, e)) < 0 ||
-        (r = ovs_start(l, node, addr, e)) < 0) {
+    bool ovs = node_has_ovs(l, addr);
+    if (r < 0 || (r = host_create(l, node, addr, ovs, e)) < 0 ||
+        (ovs && (r = ovs_start(l, node, addr, e)) < 0)) {
         return err_prefix(e, "node %s", node), r;
     }
     return 0;
@@ -291,6 +309,13 @@ int node_join(struct lab *l, const char *node, struct err *e)
     return r < 0 ? r : agent_wait(l, node, "get a subnet", has_subnet, e);
 }
 
+/* The bpffs of a node's agent, which outlives it on purpose; with it goes what it pins. */
+static void unmount(const char *dir)
+{
+    CLEANUP_FREE char *path = xasprintf("%s/run/bpf", dir);
+    umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW);
+}
+
 int node_remove(struct lab *l, const char *node, struct err *e)
 {
     CLEANUP_FREE char *ns = lab_ns(l, node);
@@ -300,7 +325,27 @@ int node_remove(struct lab *l, const char *node, struct err *e)
         return r;
     }
     r = lab_netns_delete(ns, e);
-    return r < 0 ? r : dir_remove(dir, e);
+    if (r == 0) {
+        unmount(dir);
+        r = dir_remove(dir, e);
+    }
+    return r;
+}
+
+void nodes_unmount(struct lab *l)
+{
+    CLEANUP_FREE char *path = lab_path(l, "nodes");
+    DIR *d = opendir(path);
+    struct dirent *ent;
+    while (d && (ent = readdir(d))) {
+        CLEANUP_FREE char *dir = xasprintf("%s/%s", path, ent->d_name);
+        if (ent->d_name[0] != '.') {
+            unmount(dir);
+        }
+    }
+    if (d) {
+        closedir(d);
+    }
 }
 
 /* ---- Ready ---- */

@@ -168,6 +168,9 @@ int lab_ovs(struct lab *l, const char *node, enum lab_action action, struct err 
     if (r == 0) {
         r = node_address(l, node, &addr, e);
     }
+    if (r == 0 && !node_has_ovs(l, addr)) {
+        r = err_set(e, -ENOENT, "node %s has the datapath ebpf, and no Open vSwitch", node);
+    }
     if (r == 0 && action != LAB_START) {
         r = ovs_stop(l, node, action == LAB_KILL, e);
     }

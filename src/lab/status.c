@@ -46,6 +46,7 @@ static struct json *node_status(struct lab *l, const char *node, const struct js
     json_set_string(v, "subnet", subnet ? subnet : "");
     json_set_bool(v, "ready", streq_null(condition(find_named(nodes, node), "Ready"), "True"));
     json_set_int(v, "pid", node_pid(l, node));
+    json_set_string(v, "datapath", node_has_ovs(l, addr) ? "ovs" : "ebpf");
     json_set_bool(v, "ovsRunning", ovs_running(l, node));
     json_set(v, "netns", json_stringf("%s/%s", NETNS_DIR, ns));
     json_set(v, "config", json_stringf("%s/node-config.yaml", dir));
@@ -89,9 +90,9 @@ int lab_status(struct lab *l, struct json **ret, struct err *e)
     json_set(v, "kubeconfig", json_stringf("%s/kubeconfig", l->dir));
     struct json *masters = master_status(l);
     json_set_string(v, "server", json_path_string(json_at(masters, 0), "server", NULL));
-    static const char *const copied[] = {"plugin",           "store", "clusterNetwork",
-                                         "hostSubnetLength", "mtu",   "vxlanPort",
-                                         "datapathType"};
+    static const char *const copied[] = {"plugin",           "store",       "clusterNetwork",
+                                         "hostSubnetLength", "mtu",         "vxlanPort",
+                                         "datapath",         "datapathType"};
     for (size_t i = 0; i < ARRAY_SIZE(copied); i++) {
         json_set(v, copied[i], json_clone(json_get(l->config, copied[i])));
     }

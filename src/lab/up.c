@@ -95,6 +95,7 @@ static int claim(struct lab *l, const struct lab_options *o, struct err *e)
     l->config = json_object();
     json_set_string(l->config, "plugin", o->plugin);
     json_set_string(l->config, "store", o->store);
+    json_set_string(l->config, "datapath", o->datapath);
     json_set_string(l->config, "datapathType", o->datapath_type);
     json_set_string(l->config, "clusterNetwork", o->cluster_network);
     json_set_int(l->config, "hostSubnetLength", o->host_subnet_length);
@@ -189,8 +190,8 @@ static int create_all(struct lab *l, const struct lab_options *o, struct err *e)
         return r;
     }
     if (o->nodes) {
-        lab_say(l, "starting %u node%s, each with its own Open vSwitch", o->nodes,
-                o->nodes == 1 ? "" : "s");
+        lab_say(l, "starting %u node%s, datapath %s", o->nodes, o->nodes == 1 ? "" : "s",
+                o->datapath);
     }
     if ((r = create_nodes(l, o->nodes, e)) < 0) {
         return r;
@@ -290,6 +291,7 @@ static int remove_all(struct lab *l, bool *ret_found, struct err *e)
             return r;
         }
     }
+    nodes_unmount(l);
     return dir_remove(l->dir, e);
 }
 

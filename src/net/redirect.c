@@ -119,15 +119,10 @@ static int add_clsact(struct rtnl *r, int ifindex, struct err *e)
                                        : 0;
 }
 
-static int set_program(struct rtnl *r, int ifindex, enum redirect_hook hook, const char *name,
-                       const struct bpf_insn *code, size_t n, struct err *e)
+int redirect_attach(struct rtnl *r, int ifindex, enum redirect_hook hook, const char *name, int fd,
+                    struct err *e)
 {
-    int fd;
-    int k = load_program(code, n, &fd, e);
-    if (k < 0) {
-        return k;
-    }
-    k = add_clsact(r, ifindex, e);
+    int k = add_clsact(r, ifindex, e);
     if (k == 0) {
         struct tcmsg *t;
         struct nlmsghdr *h = tc_request(r, RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_REPLACE, ifindex,
@@ -143,8 +138,15 @@ static int set_program(struct rtnl *r, int ifindex, enum redirect_hook hook, con
         k = rtnl_change(r, h);
         k = k < 0 ? rtnl_fail(r, k, e, "add a program to link %d", ifindex) : 0;
     }
-    close(fd);
     return k;
+}
+
+static int set_program(struct rtnl *r, int ifindex, enum redirect_hook hook, const char *name,
+                       const struct bpf_insn *code, size_t n, struct err *e)
+{
+    CLEANUP(fd_close) int fd = -1;
+    int k = load_program(code, n, &fd, e);
+    return k < 0 ? k : redirect_attach(r, ifindex, hook, name, fd, e);
 }
 
 static void name_of(const struct redirect *d, char ret[NAME_SIZE])
@@ -198,18 +200,31 @@ static int search_one(void *ctx, const struct nlmsghdr *h)
     return 0;
 }
 
+static bool has_program(struct rtnl *r, int ifindex, enum redirect_hook hook, const char *name)
+{
+    struct search s = {.name = name};
+    struct tcmsg *t;
+    struct nlmsghdr *h = tc_request(r, RTM_GETTFILTER, 0, ifindex, parent_of(hook), &t);
+    t->tcm_info = TC_H_MAKE((uint32_t) PRIORITY << 16, htons(ETH_P_ALL));
+    t->tcm_handle = HANDLE;
+    mnl_attr_put_strz(h, TCA_KIND, "bpf");
+    return rtnl_get(r, h, search_one, &s) == 0 && s.found;
+}
+
 int redirect_check(struct rtnl *r, const struct redirect *d, struct err *e)
 {
     char name[NAME_SIZE];
     name_of(d, name);
-    struct search s = {.name = name};
-    struct tcmsg *t;
-    struct nlmsghdr *h = tc_request(r, RTM_GETTFILTER, 0, d->ifindex, parent_of(d->hook), &t);
-    t->tcm_info = TC_H_MAKE((uint32_t) PRIORITY << 16, htons(ETH_P_ALL));
-    t->tcm_handle = HANDLE;
-    mnl_attr_put_strz(h, TCA_KIND, "bpf");
-    int code = rtnl_get(r, h, search_one, &s);
-    return code == 0 && s.found ? 0
-                                : err_set(e, -ENOENT, "link %d does not hand its frames to link %d",
-                                          d->ifindex, d->to);
+    return has_program(r, d->ifindex, d->hook, name)
+               ? 0
+               : err_set(e, -ENOENT, "link %d does not hand its frames to link %d", d->ifindex,
+                         d->to);
+}
+
+int redirect_check_attached(struct rtnl *r, int ifindex, enum redirect_hook hook, const char *name,
+                            struct err *e)
+{
+    return has_program(r, ifindex, hook, name)
+               ? 0
+               : err_set(e, -ENOENT, "link %d has not the program %s", ifindex, name);
 }

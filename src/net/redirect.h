@@ -33,3 +33,10 @@ int redirect_drop_received(struct rtnl *r, int ifindex, struct err *e);
 int redirect_clear(struct rtnl *r, int ifindex, struct err *e);
 /* -ENOENT: the hook does something else; the error says what is expected. */
 int redirect_check(struct rtnl *r, const struct redirect *d, struct err *e);
+
+/* Puts the loaded tc program 'fd' there as 'name', in place of what the hook has, at one moment. */
+int redirect_attach(struct rtnl *r, int ifindex, enum redirect_hook hook, const char *name, int fd,
+                    struct err *e);
+/* -ENOENT: the hook has another program, or none. */
+int redirect_check_attached(struct rtnl *r, int ifindex, enum redirect_hook hook, const char *name,
+                            struct err *e);

@@ -463,6 +463,27 @@ int rtnl_bridge_add(struct rtnl *r, const char *name, struct err *e)
     return code < 0 ? rtnl_fail(r, code, e, "add bridge %s", name) : 0;
 }
 
+int rtnl_vxlan_add(struct rtnl *r, const struct rtnl_vxlan *v, struct err *e)
+{
+    int code = check_ifname(v->name, e);
+    if (code < 0) {
+        return code;
+    }
+    struct nlmsghdr *h = link_request(r, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, v->name, 0, NULL);
+    mnl_attr_put_u32(h, IFLA_MTU, v->mtu);
+    put_mac(h, IFLA_ADDRESS, &v->mac);
+    struct nlattr *info = mnl_attr_nest_start(h, IFLA_LINKINFO);
+    mnl_attr_put_strz(h, IFLA_INFO_KIND, "vxlan");
+    struct nlattr *data = mnl_attr_nest_start(h, IFLA_INFO_DATA);
+    mnl_attr_put_u8(h, IFLA_VXLAN_COLLECT_METADATA, 1);
+    mnl_attr_put_u8(h, IFLA_VXLAN_LEARNING, 0);
+    mnl_attr_put_u16(h, IFLA_VXLAN_PORT, htons(v->port));
+    mnl_attr_nest_end(h, data);
+    mnl_attr_nest_end(h, info);
+    code = rtnl_change(r, h);
+    return code < 0 ? rtnl_fail(r, code, e, "add VXLAN device %s on port %u", v->name, v->port) : 0;
+}
+
 int rtnl_link_del(struct rtnl *r, const char *name, struct err *e)
 {
     int code = check_ifname(name, e);

@@ -46,6 +46,15 @@ struct rtnl_veth {
 int rtnl_veth_add(struct rtnl *r, const struct rtnl_veth *v,
                   struct err *e); /* -EEXIST is an error here. */
 int rtnl_bridge_add(struct rtnl *r, const char *name, struct err *e);
+/* Whose tunnel ids and ends are those that each packet brings along ("external"); one a UDP port.  -EEXIST is an error
+ * here. */
+struct rtnl_vxlan {
+    const char *name;
+    struct mac mac;
+    uint32_t mtu;
+    uint16_t port; /* Host byte order. */
+};
+int rtnl_vxlan_add(struct rtnl *r, const struct rtnl_vxlan *v, struct err *e);
 int rtnl_link_del(struct rtnl *r, const char *name, struct err *e);
 
 struct rtnl_link_set {

@@ -77,6 +77,7 @@ struct agent {
     struct services_watch *services; /* Of all who serve them here. */
     struct resolver *resolver;       /* NULL: pods get no DNS from here. */
     struct services *pod_services;   /* Those of pods, in the switch. */
+    struct loop_task put_services;   /* For a datapath that wants them as they are. */
     struct host_proxy *host_proxy;   /* Those of the host and of outside. */
     bool proxy_failed;               /* And users were told. */
     bool master_lost;
@@ -352,14 +353,26 @@ static bool same_cluster(const struct sdn_network *a, const struct sdn_network *
     return same;
 }
 
-/* Before anything is touched, and again before a changed network is. */
-static int check_network(const struct sdn_network *n, struct err *e)
+static struct datapath_config datapath_config(const struct agent *a)
 {
+    return (struct datapath_config){.kind = a->cfg->datapath,
+                                    .run_dir = a->cfg->run_dir,
+                                    .ebpf_without = a->cfg->ebpf_without,
+                                    .bridge = a->cfg->ovs_bridge,
+                                    .ovsdb = a->cfg->ovs_database,
+                                    .ovs_rundir = a->cfg->ovs_run_dir,
+                                    .datapath_type = a->cfg->ovs_datapath_type};
+}
+
+/* Before anything is touched, and again before a changed network is. */
+static int check_network(const struct agent *a, const struct sdn_network *n, struct err *e)
+{
+    struct datapath_config dc = datapath_config(a);
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     char warning[256];
     int err = rtnl_open(&r, e);
     if (err == 0) {
-        err = host_check(r, n, warning, e);
+        err = host_check(r, n, streq(dc.kind, "ovs") ? NULL : HOST_VXLAN, warning, e);
     }
     if (err == 0) {
         if (warning[0]) {
@@ -367,7 +380,34 @@ static int check_network(const struct sdn_network *n, struct err *e)
         }
         err = keeper_check(n, e);
     }
+    if (err == 0) {
+        err = datapath_check(&dc, n, e);
+    }
     return err;
+}
+
+/* ---- services of a datapath without flows ---- */
+
+static void put_services(void *ctx)
+{
+    struct agent *a = ctx;
+    struct model_service *list = NULL;
+    if (a->network_set && a->phase != STOPPING && datapath_wants_services(a->datapath) &&
+        services_synced(a->pod_services)) {
+        size_t n = services_for_model(a->pod_services, &list);
+        datapath_set_services(a->datapath, a->cfg->node_name, list, n);
+    }
+    free(list);
+}
+
+static void service_changed(void *ctx, const struct sdn_service *old, const struct sdn_service *s)
+{
+}
+
+static void services_settled(void *ctx)
+{
+    struct agent *a = ctx;
+    loop_task_queue(&a->put_services);
 }
 
 /* ---- projects ---- */
@@ -402,12 +442,14 @@ static void project_changed(void *ctx, const char *key, const struct json *old,
         pods_project_changed(a->pods, key);
     }
     services_project_changed(a->pod_services, key);
+    loop_task_queue(&a->put_services);
 }
 
 static void project_deleted(void *ctx, const char *key, const struct json *obj)
 {
     struct agent *a = ctx;
     services_project_changed(a->pod_services, key);
+    loop_task_queue(&a->put_services);
 }
 
 static void projects_synced(void *ctx)
@@ -420,6 +462,7 @@ static void projects_synced(void *ctx)
         pods_all_projects_changed(a->pods);
     }
     services_project_changed(a->pod_services, NULL);
+    loop_task_queue(&a->put_services);
 }
 
 /* Only where projects have VNIDs of their own. */
@@ -655,6 +698,11 @@ static void on_link_gone(void *ctx, const char *name)
     pods_link_gone(a->pods, name);
 }
 
+static const char *switch_title(const struct agent *a, const char *of_ovs, const char *of_others)
+{
+    return streq(a->cfg->datapath, "ovs") ? of_ovs : of_others;
+}
+
 static const char *not_ready(void *ctx)
 {
     struct agent *a = ctx;
@@ -662,8 +710,8 @@ static const char *not_ready(void *ctx)
         return "the node's agent is stopping";
     }
     if (!a->switch_ready) {
-        snprintf(a->not_ready, sizeof a->not_ready, "Open vSwitch is not available: %s",
-                 a->switch_reason);
+        snprintf(a->not_ready, sizeof a->not_ready, "%s is not available: %s",
+                 switch_title(a, "Open vSwitch", "the datapath"), a->switch_reason);
         return a->not_ready;
     }
     if (!a->host_ready) {
@@ -716,10 +764,12 @@ static void on_switch_lost(void *ctx, const char *reason)
     a->switch_losses++;
     a->switch_ready = false;
     snprintf(a->switch_reason, sizeof a->switch_reason, "%s", reason);
-    log_error("Open vSwitch is gone; its packets may flow on, pods cannot be attached",
+    log_error(switch_title(a,
+                           "Open vSwitch is gone; its packets may flow on, pods cannot be attached",
+                           "a part of the datapath is gone; it is being made again"),
               "reason=\"%s\"", reason);
     if (a->phase == RUNNING || a->phase == STARTING) {
-        set_unready(a, "OpenVSwitchGone", reason);
+        set_unready(a, switch_title(a, "OpenVSwitchGone", "DatapathGone"), reason);
     }
 }
 
@@ -865,7 +915,7 @@ static void adopt(struct agent *a, struct sdn_network *n)
 static void begin(struct agent *a, struct sdn_network *n)
 {
     struct err e = {0};
-    if (check_network(n, &e) < 0) {
+    if (check_network(a, n, &e) < 0) {
         fatal(a, "%s", e.text);
         return;
     }
@@ -874,11 +924,7 @@ static void begin(struct agent *a, struct sdn_network *n)
                                                   .lost = on_switch_lost,
                                                   .fatal = on_switch_fatal,
                                                   .held = on_switch_held};
-    struct datapath_config dc = {.kind = a->cfg->datapath,
-                                 .bridge = a->cfg->ovs_bridge,
-                                 .ovsdb = a->cfg->ovs_database,
-                                 .ovs_rundir = a->cfg->ovs_run_dir,
-                                 .datapath_type = a->cfg->ovs_datapath_type};
+    struct datapath_config dc = datapath_config(a);
     int r = datapath_open(a->loop, &dc, &events, a, &a->datapath, &e);
     static const struct monitor_ops mops = {.changed = on_host_changed, .link_gone = on_link_gone};
     static const struct pods_ops pops = {.vnids = find_vnids,
@@ -921,6 +967,7 @@ static void put_into_effect(struct agent *a)
     resolver_set_network(a->resolver, &a->net);
     services_begin(a->pod_services, a->datapath, &a->net);
     datapath_set_network(a->datapath, &a->net);
+    loop_task_queue(&a->put_services);
     host_proxy_set_network(a->host_proxy, &a->net);
     a->network_set = true;
 }
@@ -966,7 +1013,7 @@ static void read_changed_cluster(struct agent *a, struct sdn_network *n)
     if (good && !same_cluster(n, &a->net)) {
         n->local = a->net.local;
         n->host_ip = a->net.host_ip;
-        good = check_network(n, &e) == 0;
+        good = check_network(a, n, &e) == 0;
     }
     if (!good) {
         refuse(a, e.text);
@@ -1260,6 +1307,10 @@ static int follow_master(struct agent *a, struct err *e)
     static const struct services_ops sops = {.synced = services_are_synced, .vnids = find_vnids};
     a->services = services_watch_new(a->loop, a->client);
     a->pod_services = services_new(a->loop, a->services, a->client, a->cfg->node_name, &sops, a);
+    static const struct services_listener listener = {.changed = service_changed,
+                                                      .settled = services_settled};
+    loop_task_init(&a->put_services, a->loop, put_services, a);
+    services_watch_add(a->services, &listener, a);
     settle_soon(a);
     struct resolver_config dc = {
         .loop = a->loop, .node = a->cfg, .services = a->services, .trouble = dns_trouble, .ctx = a};
@@ -1342,6 +1393,10 @@ static void release(struct agent *a)
     }
     policies_free(a->policies);
     resolver_free(TAKE(a->resolver));
+    if (a->services) {
+        loop_task_cancel(&a->put_services);
+        services_watch_remove(a->services, a);
+    }
     services_free(a->pod_services);
     if (a->host_proxy) {
         services_watch_remove(a->services, a->host_proxy);

@@ -140,10 +140,23 @@ static int set_cni_plugins(struct node_config *c, const char *v, struct err *e)
 
 static int set_datapath(struct node_config *c, const char *v, struct err *e)
 {
-    if (!streq(v, "ovs")) {
-        return err_set(e, -EINVAL, "\"%s\" is not a datapath; there is: ovs", v);
+    if (!streq(v, "ovs") && !streq(v, "ebpf")) {
+        return err_set(e, -EINVAL, "\"%s\" is not a datapath; there are: ovs, ebpf", v);
     }
     return set_string(&c->datapath, v);
+}
+
+static int set_ebpf_without(struct node_config *c, const char *v, struct err *e)
+{
+    for (const char *p = v; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL) {
+        size_t n = strcspn(p, ",");
+        if (!(n == 3 && strncmp(p, "tcx", n) == 0) &&
+            !(n == 13 && strncmp(p, "redirect_peer", n) == 0)) {
+            return err_set(e, -EINVAL, "\"%.*s\" is not tcx or redirect_peer", (int) MIN(n, 100),
+                           p);
+        }
+    }
+    return set_string(&c->ebpf_without, v);
 }
 
 static int set_ovs_database(struct node_config *c, const char *v, struct err *e)
@@ -263,6 +276,7 @@ static const struct key_def defs[] = {
     {false, set_cni_conf_name},
     {false, set_cni_plugins},
     {false, set_datapath},
+    {false, set_ebpf_without},
     {true, set_ovs_database},
     {true, set_ovs_run_dir},
     {false, set_ovs_bridge},
@@ -288,7 +302,8 @@ const struct node_config_key node_config_keys[] = {
     {"cniConfDir", "cni-conf-dir"},
     {"cniConfName", "cni-conf-name"},
     {"cniPlugins", "cni-plugins"},
-    {"datapath", "datapath"},
+    {"networkConfig.datapath", "datapath"},
+    {"ebpf.without", "ebpf-without"},
     {"ovs.database", "ovs-database"},
     {"ovs.runDir", "ovs-run-dir"},
     {"ovs.bridge", "ovs-bridge"},
@@ -321,6 +336,7 @@ void node_config_done(struct node_config *c)
     free(c->cni_conf_dir);
     free(c->cni_conf_name);
     free(c->datapath);
+    free(c->ebpf_without);
     free(c->ovs_database);
     free(c->ovs_run_dir);
     free(c->ovs_bridge);

@@ -18,7 +18,8 @@ struct node_config {
     uint32_t mtu;               /* 0: what the ClusterNetwork says. */
     char *run_dir, *cni_conf_dir, *cni_conf_name;
     bool chain_portmap, chain_bandwidth; /* "cniPlugins": plug-ins after ours. */
-    char *datapath;                      /* "ovs" */
+    char *datapath;                      /* "ovs" or "ebpf" */
+    char *ebpf_without;                  /* "tcx,redirect_peer"; NULL: uses what the kernel has. */
     char *ovs_database, *ovs_run_dir, *ovs_bridge;
     char *ovs_datapath_type; /* NULL: system where the kernel has it, else netdev. */
     bool proxy_userspace;  /* "proxyArguments.proxy-mode" is userspace; else nftables translate. */

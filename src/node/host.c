@@ -176,7 +176,8 @@ bool host_udp_port_taken(const char *text, uint16_t port)
     return false;
 }
 
-static int check_vxlan_port(struct rtnl *r, uint16_t port, struct err *e)
+/* 'own': the link of the datapath that may have it; NULL: the one that Open vSwitch makes. */
+static int check_vxlan_port(struct rtnl *r, uint16_t port, const char *own, struct err *e)
 {
     CLEANUP_FREE struct rtnl_link *links = NULL;
     size_t n;
@@ -190,7 +191,7 @@ static int check_vxlan_port(struct rtnl *r, uint16_t port, struct err *e)
         if (!streq(links[i].kind, "vxlan") || links[i].vxlan_port != port) {
             continue;
         }
-        if (streq(links[i].name, ovs_name)) {
+        if (streq(links[i].name, own ? own : ovs_name)) {
             return 0;
         }
         return err_set(e, -EADDRINUSE, "VXLAN port %u is taken by the link %s", port,
@@ -210,7 +211,8 @@ static int check_vxlan_port(struct rtnl *r, uint16_t port, struct err *e)
     return 0;
 }
 
-int host_check(struct rtnl *r, const struct sdn_network *n, char ret_warning[256], struct err *e)
+int host_check(struct rtnl *r, const struct sdn_network *n, const char *own_vxlan,
+               char ret_warning[256], struct err *e)
 {
     struct rtnl_link tun;
     int ifindex = rtnl_link_get(r, HOST_TUN, &tun, NULL) == 0 ? tun.ifindex : -1;
@@ -219,7 +221,7 @@ int host_check(struct rtnl *r, const struct sdn_network *n, char ret_warning[256
     if (err == 0) {
         err = check_routes(r, n, ifindex, ret_warning, e);
     }
-    return err < 0 ? err : check_vxlan_port(r, n->vxlan_port, e);
+    return err < 0 ? err : check_vxlan_port(r, n->vxlan_port, own_vxlan, e);
 }
 
 /* ---- keeping tun0 ---- */

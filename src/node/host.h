@@ -11,6 +11,7 @@
 #include "sdn/network.h"
 
 #define HOST_TUN "tun0"
+#define HOST_VXLAN "vxlan_tenet" /* Of the datapath "ebpf". */
 
 /* Whether this process may do an agent's work: CAP_NET_ADMIN and CAP_SYS_ADMIN.  -EPERM names those
  * that are missing. */
@@ -19,8 +20,9 @@ int host_check_privileges(struct err *e);
 int host_default_address(struct rtnl *r, uint32_t *ret, struct err *e);
 /* Refuses, and says why: 'n->host_ip' is not this host's; its link's MTU is too small for pods of 'n->mtu';
  * an address or route of the host clashes with the cluster or service networks; the VXLAN port belongs
- * to somebody else.  '*ret_warning' gets what is odd but can work (or ""). */
-int host_check(struct rtnl *r, const struct sdn_network *n, char ret_warning[256], struct err *e);
+ * to somebody else than the link 'own_vxlan' (NULL: than the one that Open vSwitch makes).  '*ret_warning' gets what is odd but can work (or ""). */
+int host_check(struct rtnl *r, const struct sdn_network *n, const char *own_vxlan,
+               char ret_warning[256], struct err *e);
 /* Whether the text of /proc/net/udp or udp6 has a socket bound to 'port'. */
 bool host_udp_port_taken(const char *text, uint16_t port);
 

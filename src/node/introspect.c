@@ -93,7 +93,7 @@ static void metrics_counted(void *ctx, int error, const char *text,
 static void on_metrics(struct introspect *i, struct http_exchange *x)
 {
     struct introspect_view v = view_of(i);
-    if (v.datapath) {
+    if (v.datapath && datapath_drops(v.datapath, i->drops.total) == -EOPNOTSUPP) {
         datapath_flows(v.datapath, true, metrics_counted, question_new(i, x));
     } else {
         answer_metrics(i, x);
@@ -116,10 +116,15 @@ static void on_count(void *ctx)
     struct introspect *i = ctx;
     struct introspect_view v = view_of(i);
     loop_timer_arm(i->count, COUNT_MS);
-    if (v.datapath && !i->counting) {
-        i->counting = true;
-        datapath_flows(v.datapath, true, counted, i);
+    if (!v.datapath || i->counting) {
+        return;
     }
+    if (datapath_drops(v.datapath, i->drops.total) != -EOPNOTSUPP) {
+        nat_drops_update(&i->host_drops);
+        return;
+    }
+    i->counting = true;
+    datapath_flows(v.datapath, true, counted, i);
 }
 
 /* ---- health and state ---- */

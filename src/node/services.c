@@ -16,9 +16,6 @@ LOG_MODULE("services");
 #define HOLD_MS 120000
 #define LOOK_MS 5000 /* For those that waited too long. */
 
-#define ETHERNET 14
-#define IP4_MIN 20
-
 struct held {
     struct list link;
     uint64_t since_ms;
@@ -56,15 +53,11 @@ struct services {
 
 static bool is_waiting(const struct sdn_service *s)
 {
-    if (!s || !s->idle || !s->cluster_ip) {
-        return false;
+    bool waits = false;
+    for (size_t i = 0; s && s->cluster_ip && i < s->n_ports; i++) {
+        waits |= sdn_service_waits(s, &s->ports[i]);
     }
-    for (size_t i = 0; i < s->n_ports; i++) {
-        if (s->ports[i].n_backends) {
-            return false;
-        }
-    }
-    return true;
+    return waits;
 }
 
 static struct idle *find_idle(const struct services *s, const struct sdn_service *service)
@@ -98,15 +91,22 @@ static void idle_free(struct services *s, struct idle *i)
     free(i);
 }
 
-/* What waited goes on: after the flows that lead somewhere now. */
-static void release(struct services *s, struct idle *i)
+/* What waited for a port that has endpoints now goes on: after the flows that lead there. */
+static void release(struct services *s, struct idle *i, const struct sdn_service *now)
 {
     struct held *h;
     LIST_FOREACH (h, struct held, link, &i->frames) {
+        struct service_target t;
+        const struct sdn_service_port *p =
+            service_target_parse(h->frame, h->size, &t) == 0 ? service_target_port(now, &t) : NULL;
+        if (p && sdn_service_waits(now, p)) {
+            continue;
+        }
         if (s->datapath) {
             datapath_send_held(s->datapath, h->port, h->frame, h->size);
             s->stats.sent++;
         }
+        held_free(s, i, h);
     }
 }
 
@@ -115,11 +115,11 @@ static void update_idle(struct services *s, const struct sdn_service *old,
 {
     struct idle *i = old ? find_idle(s, old) : NULL;
     bool waits = is_waiting(now);
+    if (i && now) {
+        release(s, i, now);
+    }
     if (i && !waits) {
-        if (now) {
-            release(s, i);
-        }
-        s->stats.lost += now ? 0 : i->n;
+        s->stats.lost += i->n;
         idle_free(s, i);
     } else if (!i && waits) {
         i = NEW(struct idle);
@@ -147,58 +147,6 @@ static void on_look(void *ctx)
     if (s->n_held) {
         loop_timer_arm(s->look, LOOK_MS);
     }
-}
-
-struct target {
-    uint32_t dst;
-    uint8_t proto;
-    uint16_t port;
-};
-
-static uint16_t be16(const uint8_t *p)
-{
-    return (uint16_t) (p[0] << 8 | p[1]);
-}
-
-/* -EINVAL: not the beginning of a TCP or UDP packet over IPv4. */
-static int read_target(const uint8_t *f, size_t size, struct target *ret)
-{
-    if (size < ETHERNET + IP4_MIN || be16(f + 12) != 0x0800 || f[ETHERNET] >> 4 != 4) {
-        return -EINVAL;
-    }
-    const uint8_t *ip = f + ETHERNET;
-    size_t header = (size_t) (ip[0] & 0xf) * 4;
-    bool later = be16(ip + 6) & 0x1fff;
-    if (header < IP4_MIN || later || size < ETHERNET + header + 4 ||
-        (ip[9] != SDN_TCP && ip[9] != SDN_UDP)) {
-        return -EINVAL;
-    }
-    *ret = (struct target){(uint32_t) be16(ip + 16) << 16 | be16(ip + 18), ip[9],
-                           be16(ip + header + 2)};
-    return 0;
-}
-
-static bool has_address(const struct sdn_service *s, uint32_t ip)
-{
-    for (size_t i = 0; i < s->n_external_ips; i++) {
-        if (s->external_ips[i] == ip) {
-            return true;
-        }
-    }
-    return s->cluster_ip == ip;
-}
-
-/* The port of the service that 't' means; NULL: none. */
-static const struct sdn_service_port *find_port(const struct sdn_service *s, const struct target *t)
-{
-    for (size_t i = 0; i < s->n_ports; i++) {
-        const struct sdn_service_port *p = &s->ports[i];
-        if (p->protocol == t->proto && ((p->port == t->port && has_address(s, t->dst)) ||
-                                        (p->node_port && p->node_port == t->port))) {
-            return p;
-        }
-    }
-    return NULL;
 }
 
 static void ask_for_pods(struct services *s, struct idle *i, const struct sdn_service_port *p)
@@ -261,15 +209,15 @@ static void keep(struct services *s, struct idle *i, uint32_t port, const uint8_
 
 void services_hold(struct services *s, uint32_t port, const uint8_t *frame, size_t size)
 {
-    struct target t;
+    struct service_target t;
     struct idle *i;
-    if (!s->datapath || read_target(frame, size, &t) < 0) {
+    if (!s->datapath || service_target_parse(frame, size, &t) < 0) {
         return;
     }
     LIST_FOREACH (i, struct idle, link, &s->idle) {
         const struct sdn_service *service = services_watch_get(s->watch, i->namespace, i->name);
-        const struct sdn_service_port *p = service ? find_port(service, &t) : NULL;
-        if (p) {
+        const struct sdn_service_port *p = service ? service_target_port(service, &t) : NULL;
+        if (p && sdn_service_waits(service, p)) {
             keep(s, i, port, frame, size);
             ask_for_pods(s, i, p);
             return;

@@ -370,7 +370,9 @@ static bool judge_service(const struct model_node *n, const struct model_packet 
         *ret = v;
         return true;
     } else {
-        *ret = refuse(n, p, s->service->idle ? MODEL_SERVICE_IDLE : MODEL_SERVICE_NO_ENDPOINTS);
+        *ret = refuse(n, p,
+                      sdn_service_waits(s->service, v.service_port) ? MODEL_SERVICE_IDLE
+                                                                    : MODEL_SERVICE_NO_ENDPOINTS);
     }
     ret->service = v.service;
     ret->service_port = v.service_port;

@@ -399,7 +399,7 @@ static void end_frontend(const struct front *f, struct of_builder *b)
     bool compares = sdn_plugin_compares_vnids(f->net->plugin);
     of_act_load_reg(b, REG_SERVICE, f->service->cluster_ip);
     of_act_load_reg(b, REG_SERVICE_PORT, f->id);
-    of_act_load_reg(b, REG_ENDPOINTS, !f->n && f->service->idle ? SERVICE_IDLE : f->n);
+    of_act_load_reg(b, REG_ENDPOINTS, sdn_service_waits(f->service, f->port) ? SERVICE_IDLE : f->n);
     if (compares) {
         of_act_load_reg(b, REG_SERVICE_VNID, f->vnid);
     }

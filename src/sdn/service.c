@@ -217,12 +217,6 @@ struct sdn_service *sdn_service_free(struct sdn_service *s)
         return NULL;
     }
     drop_backends(s);
-    for (size_t i = 0; i < s->n_ports; i++) {
-        free(s->ports[i].name);
-    }
-    free(s->ports);
-    free(s->namespace);
-    free(s->name);
     free(s->external_ips);
     free(s->source_ranges);
     free(s->external_name);
@@ -230,11 +224,18 @@ struct sdn_service *sdn_service_free(struct sdn_service *s)
     return NULL;
 }
 
+/* What 'p' within 's' is within its copy 'c'. */
+static void *moved(const struct sdn_service *s, struct sdn_service *c, const void *p)
+{
+    return (char *) c + ((const char *) p - (const char *) s);
+}
+
 struct sdn_service *sdn_service_clone(const struct sdn_service *s)
 {
-    struct sdn_service *c = xmemdup(s, sizeof *s);
-    c->namespace = xstrdup(s->namespace);
-    c->name = xstrdup(s->name);
+    struct sdn_service *c = xmemdup(s, s->size);
+    c->namespace = moved(s, c, s->namespace);
+    c->name = moved(s, c, s->name);
+    c->ports = moved(s, c, s->ports);
     c->external_name = s->external_name ? xstrdup(s->external_name) : NULL;
     c->external_ips = s->n_external_ips
                           ? xmemdup(s->external_ips, s->n_external_ips * sizeof *s->external_ips)
@@ -242,9 +243,8 @@ struct sdn_service *sdn_service_clone(const struct sdn_service *s)
     c->source_ranges = s->n_source_ranges ? xmemdup(s->source_ranges,
                                                     s->n_source_ranges * sizeof *s->source_ranges)
                                           : NULL;
-    c->ports = s->n_ports ? xmemdup(s->ports, s->n_ports * sizeof *s->ports) : NULL;
     for (size_t i = 0; i < s->n_ports; i++) {
-        c->ports[i].name = s->ports[i].name ? xstrdup(s->ports[i].name) : NULL;
+        c->ports[i].name = s->ports[i].name ? moved(s, c, s->ports[i].name) : NULL;
         c->ports[i].backends = NULL;
         c->ports[i].n_backends = 0;
     }
@@ -360,14 +360,9 @@ static int parse_ports(const struct json *spec, struct sdn_service *s, struct er
 {
     const struct json *ports = json_get(spec, "ports");
     bool node_ports = s->type == SDN_SERVICE_NODE_PORT || s->type == SDN_SERVICE_LOAD_BALANCER;
-    size_t n = json_count(ports);
-    s->ports = n ? xcalloc(n, sizeof *s->ports) : NULL;
-    s->n_ports = n;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < s->n_ports; i++) {
         const struct json *port = json_at(ports, i);
         struct sdn_service_port *p = &s->ports[i];
-        const char *name = json_path_string(port, "name", NULL);
-        p->name = name && *name ? xstrdup(name) : NULL;
         int r = parse_protocol(port, i, &p->protocol, e);
         r = r < 0 ? r : parse_port(json_get(port, "port"), "port", i, -1, &p->port, e);
         r = r < 0 || !node_ports
@@ -386,17 +381,43 @@ static bool is_local(const struct json *spec, const char *field)
     return policy && streq(policy, "Local");
 }
 
+static const char *port_name_of(const struct json *port)
+{
+    const char *name = json_path_string(port, "name", NULL);
+    return name && *name ? name : NULL;
+}
+
+/* With room for its ports, and all names. */
+static struct sdn_service *service_new(const char *ns, const char *name, const struct json *ports)
+{
+    size_t n = json_count(ports), texts = text_size(ns) + text_size(name);
+    for (size_t i = 0; i < n; i++) {
+        texts += text_size(port_name_of(json_at(ports, i)));
+    }
+    size_t size = sizeof(struct sdn_service) + n * sizeof(struct sdn_service_port) + texts;
+    struct sdn_service *s = xcalloc(1, size);
+    s->size = size;
+    s->n_ports = n;
+    s->ports = (struct sdn_service_port *) (void *) (s + 1);
+    char *p = (char *) (s->ports + n);
+    s->namespace = put_text(&p, ns);
+    s->name = put_text(&p, name);
+    for (size_t i = 0; i < n; i++) {
+        s->ports[i].name = put_text(&p, port_name_of(json_at(ports, i)));
+    }
+    return s;
+}
+
 int sdn_service_parse(const struct json *obj, struct sdn_service **ret, struct err *e)
 {
-    CLEANUP(sdn_service_free) struct sdn_service *s = NEW(struct sdn_service);
     const struct json *spec = json_get(obj, "spec");
     const char *ns = json_path_string(obj, "metadata", "namespace", NULL);
     const char *name = json_path_string(obj, "metadata", "name", NULL);
     if (!ns || !name) {
         return err_set(e, -EINVAL, "metadata: a service has a name and a namespace");
     }
-    s->namespace = xstrdup(ns);
-    s->name = xstrdup(name);
+    CLEANUP(sdn_service_free)
+    struct sdn_service *s = service_new(ns, name, json_get(spec, "ports"));
     int r = parse_type(spec, &s->type, e);
     r = r < 0 ? r : parse_cluster_ip(spec, s, e);
     r = r < 0 ? r : parse_ports(spec, s, e);
@@ -560,6 +581,14 @@ size_t sdn_service_choose(const struct sdn_service *s, const struct sdn_service_
     }
     *ret = list;
     return n;
+}
+
+bool sdn_service_waits(const struct sdn_service *s, const struct sdn_service_port *p)
+{
+    const struct sdn_backend **chosen = NULL;
+    bool waits = s->idle && sdn_service_choose(s, p, NULL, &chosen) == 0;
+    free(chosen);
+    return waits;
 }
 
 /* ---- comparing ---- */

@@ -49,7 +49,7 @@ struct sdn_backend {
 };
 
 struct sdn_service_port {
-    char *name; /* NULL: it has none. */
+    const char *name; /* NULL: it has none. */
     uint8_t protocol;
     uint16_t port, node_port;     /* node_port 0: none. */
     struct sdn_backend *backends; /* By address and port, each once. */
@@ -57,7 +57,9 @@ struct sdn_service_port {
 };
 
 struct sdn_service {
-    char *namespace, *name;
+    const char *namespace,
+        *name;   /* In the same piece of memory, as are the ports and their names ... */
+    size_t size; /* ... which has so many bytes: there are tens of thousands. */
     enum sdn_service_type type;
     uint32_t cluster_ip;                 /* 0: headless, ExternalName, or not yet allocated. */
     bool headless;                       /* clusterIP is "None". */
@@ -125,6 +127,8 @@ void sdn_service_join(struct sdn_service *s, struct sdn_slice *const *slices, si
  * there are none, those which still serve while they terminate. */
 size_t sdn_service_choose(const struct sdn_service *s, const struct sdn_service_port *p,
                           const char *node, const struct sdn_backend ***ret);
+/* The service is idle and new connections to the port have nowhere to go: they wait for pods. */
+bool sdn_service_waits(const struct sdn_service *s, const struct sdn_service_port *p);
 
 /* "tcp", "udp", "sctp"; NULL: another. */
 const char *sdn_protocol_name(uint8_t protocol);

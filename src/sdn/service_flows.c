@@ -3,6 +3,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "sdn/tables.h"
 
 #include <string.h>
 
@@ -436,4 +437,45 @@ void service_flows_ended(const struct sdn_service *old, const struct sdn_service
         free(before);
         free(after);
     }
+}
+
+/* ---- packets ---- */
+
+#define ETHERNET 14
+#define IP4_MIN 20
+
+static uint16_t be16(const uint8_t *p)
+{
+    return (uint16_t) (p[0] << 8 | p[1]);
+}
+
+int service_target_parse(const uint8_t *frame, size_t size, struct service_target *ret)
+{
+    if (size < ETHERNET + IP4_MIN || be16(frame + 12) != ETH_IP4 || frame[ETHERNET] >> 4 != 4) {
+        return -EINVAL;
+    }
+    const uint8_t *ip = frame + ETHERNET;
+    size_t header = (size_t) (ip[0] & 0xf) * 4;
+    bool later = be16(ip + 6) & 0x1fff;
+    if (header < IP4_MIN || later || size < ETHERNET + header + 4 ||
+        (ip[9] != SDN_TCP && ip[9] != SDN_UDP)) {
+        return -EINVAL;
+    }
+    *ret = (struct service_target){(uint32_t) be16(ip + 16) << 16 | be16(ip + 18), ip[9],
+                                   be16(ip + header + 2)};
+    return 0;
+}
+
+const struct sdn_service_port *service_target_port(const struct sdn_service *s,
+                                                   const struct service_target *t)
+{
+    bool own = s->cluster_ip == t->dst || has_external_ip(s, t->dst);
+    for (size_t i = 0; i < s->n_ports; i++) {
+        const struct sdn_service_port *p = &s->ports[i];
+        if (p->protocol == t->proto &&
+            ((p->port == t->port && own) || (p->node_port && p->node_port == t->port && !own))) {
+            return p;
+        }
+    }
+    return NULL;
 }

@@ -44,3 +44,15 @@ void service_flows_get_stats(const struct service_flows *f, struct service_flows
  * they send goes to an endpoint that does not serve any more. */
 void service_flows_ended(const struct sdn_service *old, const struct sdn_service *s,
                          void (*fn)(void *ctx, const struct of_connection *c), void *ctx);
+
+/* Where a frame that a pod sent to a service is for. */
+struct service_target {
+    uint32_t dst;
+    uint8_t proto;
+    uint16_t port;
+};
+/* -EINVAL: not the beginning of a TCP or UDP packet over IPv4 (RFC 791). */
+int service_target_parse(const uint8_t *frame, size_t size, struct service_target *ret);
+/* The port of the service that 't' means; NULL: none. */
+const struct sdn_service_port *service_target_port(const struct sdn_service *s,
+                                                   const struct service_target *t);

@@ -82,17 +82,3 @@ struct ping_reply ping_parse(const uint8_t *packet, size_t size, uint16_t id)
     r.from = (uint32_t) get16(packet + 12) << 16 | get16(packet + 14);
     return r;
 }
-
-void dns_query_put(uint8_t out[DNS_QUERY_SIZE], uint16_t id)
-{
-    /* Recursion desired; one question: the root's name (one zero byte), type NS, class IN. */
-    static const uint8_t query[DNS_QUERY_SIZE] = {0, 0, 1, 0, 0, 1, 0, 0, 0,
-                                                  0, 0, 0, 0, 0, 2, 0, 1};
-    memcpy(out, query, sizeof query);
-    put16(out, id);
-}
-
-bool dns_is_answer(const uint8_t *message, size_t size, uint16_t id)
-{
-    return size >= 12 && get16(message) == id && message[2] & 0x80;
-}

@@ -23,9 +23,3 @@ struct ping_reply {
 };
 /* What the IPv4 packet (as a raw socket reads it) says to the requests with 'id'. */
 struct ping_reply ping_parse(const uint8_t *packet, size_t size, uint16_t id);
-
-#define DNS_QUERY_SIZE 17
-/* Asks for the name servers of the root. */
-void dns_query_put(uint8_t out[DNS_QUERY_SIZE], uint16_t id);
-/* Whether it answers that query, whatever the answer is. */
-bool dns_is_answer(const uint8_t *message, size_t size, uint16_t id);

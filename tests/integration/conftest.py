@@ -50,9 +50,9 @@ def make_lab():
     assert not left, f"left behind: {left}"
 
 
-def _cluster(make_lab, plugin, label):
+def _cluster(make_lab, plugin, label, **options):
     """Three nodes; two projects and default; a pod of each on every node."""
-    lab = make_lab(label, nodes=3, plugin=plugin)
+    lab = make_lab(label, nodes=3, plugin=plugin, **options)
     lab.project("red")
     lab.project("blue")
     lab.pods = [lab.pod(f"{project}/{project}-{i}", f"node{i}")
@@ -74,7 +74,15 @@ def subnet(make_lab):
     lab.down(check=False)
 
 
-@pytest.fixture(params=["subnet", "multitenant"])
+@pytest.fixture(scope="session")
+def mixed(make_lab):
+    """One node with Open vSwitch, and two with eBPF."""
+    lab = _cluster(make_lab, "redhat/openshift-ovs-multitenant", "mx", datapath="ovs,ebpf,ebpf")
+    yield lab
+    lab.down(check=False)
+
+
+@pytest.fixture(params=["subnet", "multitenant", "mixed"])
 def cluster(request):
-    """The cluster of pods under each plug-in."""
+    """The cluster of pods under each plug-in, and with each datapath."""
     return request.getfixturevalue(request.param)

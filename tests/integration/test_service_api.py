@@ -467,9 +467,13 @@ def test_masters_that_are_killed_neither_leak_nor_double_addresses():
                 distinct(services)
                 assert claims(etcd) == wanted_claims(masters[0].items("/api/v1/services"))
             under_load(masters, 6, wait, check)
+            rest = {a for a in living if a[1] != masters[1].port}
             masters[1].kill(signal.SIGKILL)
-            gone = {a for a in living if a[1] != masters[1].port}
-            wait_for("the dead master to be no endpoint", lambda: addresses(masters[0], "default", "kubernetes") == (gone, set()))
+            wait_for("the dead master to be no endpoint", lambda: addresses(masters[0], "default", "kubernetes") == (rest, set()))
+            masters[1].start()
+            wait_for("it to be one again", lambda: addresses(masters[0], "default", "kubernetes") == (living, set()))
+            masters[1].kill(signal.SIGTERM)
+            assert addresses(masters[0], "default", "kubernetes") == (rest, set())
         finally:
             for m in masters:
                 m.kill(signal.SIGTERM)

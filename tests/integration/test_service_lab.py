@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lab import Lab, wait_for
+from lab import TENET, Lab, Server, run, wait_for
 
 BACKEND = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "back-end"},
            "spec": {"selector": {"app": "back"}, "ports": [{"name": "http", "port": 80, "targetPort": 9376}]}}
@@ -80,3 +80,52 @@ def test_the_masters_address_is_behind_the_api_service(lab):
     pod = lab.pod("red/client")
     out = pod.ns(["curl", "-s", "--max-time", "5", f"http://{ip[0]}:{port}/healthz"], check=False)
     assert out.stdout == "ok", out
+
+
+WIDGETS = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "widgets.idle.example"},
+           "spec": {"group": "idle.example", "scope": "Namespaced",
+                    "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
+                    "versions": [{"name": "v1", "served": True, "storage": True,
+                                  "subresources": {"scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}},
+                                  "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}]}}
+
+
+def test_the_first_connection_to_an_idled_service_brings_its_pods_and_is_served(lab):
+    lab.kubectl("create", "-f", "-", input=json.dumps(WIDGETS))
+    wait_for("the kind", lambda: lab.kubectl("get", "widgets", check=False).returncode == 0)
+    widget = create(lab, {"apiVersion": "idle.example/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"replicas": 1}})
+    owner = [{"apiVersion": "idle.example/v1", "kind": "Widget", "name": "w", "uid": widget["metadata"]["uid"], "controller": True}]
+    svc = create(lab, {**BACKEND, "metadata": {"name": "sleepy"}, "spec": {**BACKEND["spec"], "selector": {"app": "w"}}})
+
+    def pod_of_widget(name):
+        """As a controller of widgets would make it."""
+        pod = lab.pod(f"red/{name}")
+        server = Server(pod.popen, "tcp", 9376)
+        # It is an endpoint once it listens.
+        lab.kubectl("-n", "red", "patch", "pod", name, "-p", json.dumps(
+            {"metadata": {"ownerReferences": owner, "labels": {"app": "w"}}}))
+        return pod, server
+
+    def replicas():
+        return lab.kubectl("-n", "red", "get", "widget", "w", "-o", "jsonpath={.spec.replicas}").stdout
+
+    first, server = pod_of_widget("w1")
+    client = lab.pod("red/caller")
+    wait_for("the endpoint", lambda: endpoints(lab, "sleepy") == ([first.ip], []))
+    out = run([TENET, "idle", "-n", "red", "--kubeconfig", lab.kubeconfig, "sleepy"]).stdout
+    assert 'Widget.idle.example "red/w" has been idled' in out and replicas() == "0"
+    server.stop()
+    lab.delete_pod("red/w1")
+    wait_for("no endpoint", lambda: endpoints(lab, "sleepy") == ([], []))
+    talk = client.popen(["/usr/bin/python3", "-c", "import socket, sys; s = socket.create_connection((sys.argv[1], 80), timeout=60); "
+                         "print(s.recv(64).decode())", svc["spec"]["clusterIP"]])
+    try:
+        wait_for("the scale of before", lambda: replicas() == "1")
+        second, server = pod_of_widget("w2")
+        out, _ = talk.communicate(timeout=60)
+        assert out.strip() == client.ip, out
+        wait_for("the end of idling", lambda: "idling.alpha" not in lab.kubectl("-n", "red", "get", "svc,endpoints", "sleepy", "-o", "json").stdout)
+    finally:
+        talk.kill()
+        talk.wait()
+        server.stop()

@@ -168,7 +168,7 @@ def test_auto_makes_its_files_once_and_keys_are_private(start_master):
 
 
 def test_without_anonymous_users_it_is_401(start_master):
-    m = start_master(auto=True, extra={"authorization": {"anonymous": False}})
+    m = start_master(auto=True, extra={"authorization": {"anonymous": False}, "dnsConfig": {"bindAddress": "none"}})
     status, body = m.call("/api/v1/nodes", m.context())
     assert status == 401
     answer = json.loads(body)

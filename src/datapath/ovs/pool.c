@@ -655,7 +655,7 @@ static int limit(struct rtnl *r, const struct dp_wire *w, const struct wire_link
     return k == 0 && from.rate ? shape_set(r, l->other.ifindex, &from, e) : k;
 }
 
-int pool_wire(const struct dp_wire *w, struct err *e)
+int pool_wire(struct datapath *dp, const struct dp_wire *w, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     struct wire_links l;
@@ -680,7 +680,7 @@ int pool_wire(const struct dp_wire *w, struct err *e)
     return k < 0 ? err_prefix(e, "wire %s to port %s", w->host_if, w->port) : 0;
 }
 
-int pool_unlimit(const struct dp_wire *w, struct err *e)
+int pool_unlimit(struct datapath *dp, const struct dp_wire *w, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     char name[IF_NAMESIZE];
@@ -703,7 +703,7 @@ static int check_limits(struct rtnl *r, const struct dp_wire *w, const struct wi
     return k == 0 && from.rate ? shape_check(r, l->other.ifindex, &from, e) : k;
 }
 
-int pool_check_wire(const struct dp_wire *w, struct err *e)
+int pool_check_wire(struct datapath *dp, const struct dp_wire *w, struct err *e)
 {
     if (streq(w->host_if, w->port)) {
         return 0; /* An earlier version's: the link itself is the port. */

@@ -48,6 +48,6 @@ void pool_put(struct ovs_dp *o, const char *name, uint32_t ip, uint64_t generati
 void pool_link_gone(struct ovs_dp *o, const char *name);
 
 /* Connects the pod's link to a port of the pool; see datapath_wire. */
-int pool_wire(const struct dp_wire *w, struct err *e);
-int pool_unlimit(const struct dp_wire *w, struct err *e);
-int pool_check_wire(const struct dp_wire *w, struct err *e);
+int pool_wire(struct datapath *dp, const struct dp_wire *w, struct err *e);
+int pool_unlimit(struct datapath *dp, const struct dp_wire *w, struct err *e);
+int pool_check_wire(struct datapath *dp, const struct dp_wire *w, struct err *e);

@@ -12,6 +12,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (r.kind != PING_NOT_OURS && size < 20 + PING_HEADER) {
         abort();
     }
-    dns_is_answer(data, size, 0x1234);
     return 0;
 }

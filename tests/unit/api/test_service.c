@@ -161,6 +161,7 @@ static const struct bad bad[] = {
     {"{\"externalIPs\":[\"0.0.0.0\"]," P "}", "spec.externalIPs[0]", I, "unspecified"},
     {"{\"externalIPs\":[\"169.254.1.1\"]," P "}", "spec.externalIPs[0]", I, "link-local"},
     {"{\"externalIPs\":[\"224.0.0.5\"]," P "}", "spec.externalIPs[0]", I, "multicast"},
+    {"{\"externalIPs\":[\"::ffff:10.0.0.1\"]," P "}", "spec.externalIPs[0]", I, "IPv4-mapped"},
     {"{\"externalIPs\":[\"fe80::1\"]," P "}", "spec.externalIPs[0]", I, "link-local"},
     {"{\"externalIPs\":[\"a\"]," P "}", "spec.externalIPs[0]", I, "valid IP address"},
     {"{\"sessionAffinity\":\"Client\"," P "}", "spec.sessionAffinity", N, "ClientIP"},

@@ -107,6 +107,30 @@ static void endpoints_list_the_pods_with_their_ports(void **unused)
     }
 }
 
+static void of_too_many_pods_endpoints_have_those_that_are_ready(void **unused)
+{
+    enum { N = ENDPOINTS_MAX + 50 };
+    CLEANUP(json_free) struct json *service = parse(SERVICE);
+    struct endpoint_pod *pods[N];
+    for (unsigned i = 0; i < N; i++) {
+        CLEANUP_FREE char *text = xasprintf(
+            "{\"metadata\":{\"namespace\":\"red\",\"name\":\"p%u\",\"uid\":\"u%u\"},\"status\":{"
+            "\"podIP\":\"10.128.%u.%u\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"%s\"}]}}",
+            i, i, i / 200, i % 200 + 2, i < 60 ? "False" : "True");
+        pods[i] = pod(text);
+    }
+    CLEANUP(json_free) struct json *ep = endpoints_plan(service, pods, N);
+    const struct json *subset = json_at(json_get(ep, "subsets"), 0);
+    assert_int_equal(json_count(json_get(subset, "addresses")), N - 60);
+    assert_int_equal(json_count(json_get(subset, "notReadyAddresses")), 10);
+    assert_string_equal(obj_annotation(ep, "endpoints.kubernetes.io/over-capacity"), "truncated");
+    CLEANUP(json_free) struct json *groups = slices_plan(service, pods, N);
+    assert_int_equal(json_count(json_get(json_at(groups, 0), "endpoints")), N);
+    for (unsigned i = 0; i < N; i++) {
+        endpoint_pod_free(pods[i]);
+    }
+}
+
 static void terminating_pods_serve_in_slices_only(void **unused)
 {
     CLEANUP(json_free) struct json *service = parse(SERVICE);
@@ -392,6 +416,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(endpoints_list_the_pods_with_their_ports),
+        cmocka_unit_test(of_too_many_pods_endpoints_have_those_that_are_ready),
         cmocka_unit_test(terminating_pods_serve_in_slices_only),
         cmocka_unit_test(a_pod_has_a_name_below_its_headless_service),
         cmocka_unit_test(endpoints_made_by_hand_are_mirrored),

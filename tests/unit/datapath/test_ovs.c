@@ -161,7 +161,7 @@ static void changed_remotes_touch_their_flows_only(void **state)
     datapath_set_network(f->dp, &f->net);
     fixture_wait(f, &f->ready);
     struct ovs_counters b = ovs_get_counters(f->dp);
-    assert_int_equal(b.flow_mods - a.flow_mods, 4);
+    assert_int_equal(b.flow_mods - a.flow_mods, 5);
     assert_int_equal(b.bundles - a.bundles, 1);
     assert_int_equal(b.transactions, a.transactions);
     CLEANUP_FREE char *with = fixture_flows(f);
@@ -201,7 +201,7 @@ static void attached_pod_has_port_identity_and_flows(void **state)
     assert_string_equal(number, fixture_port_of(f, 1) + strlen("tp"));
     CLEANUP_FREE char *in_port = xasprintf("in_port=%s,", number);
     CLEANUP_FREE char *flows = fixture_flows(f);
-    assert_int_equal(fixture_count(flows, in_port), 3);
+    assert_int_equal(fixture_count(flows, in_port), 4);
     assert_int_equal(fixture_count(flows, "reg0=0x65,reg1=0x65"), 1);
     const struct dp_pod *p = datapath_find(f->dp, "container-1", "eth0");
     assert_true(p && p->ready);
@@ -238,9 +238,9 @@ static void fifty_pods_at_once_share_transactions_and_bundles(void **state)
     struct ovs_counters b = ovs_get_counters(f->dp);
     assert_true(b.transactions - a.transactions <= 25); /* Most wait for ports to be made. */
     assert_true(b.bundles - a.bundles <= 25);
-    assert_int_equal(b.flow_mods - a.flow_mods, 50 * 6 + 2);
+    assert_int_equal(b.flow_mods - a.flow_mods, 50 * 7 + 4);
     CLEANUP_FREE char *flows = fixture_flows(f);
-    assert_int_equal(fixture_count(flows, "\n"), fixture_count(without, "\n") + 50 * 6 + 2);
+    assert_int_equal(fixture_count(flows, "\n"), fixture_count(without, "\n") + 50 * 7 + 4);
 
     struct outcome d[50] = {0};
     for (unsigned n = 0; n < 50; n++) {
@@ -1111,7 +1111,7 @@ static void five_thousand_remotes_are_compared_in_milliseconds(void **state)
     NEEDS_OVS
     enum { N = 5000 };
     fixture_up(f);
-    size_t base = fixture_count_flows(f) - 2 * 4;
+    size_t base = fixture_count_flows(f) - 2 * 5;
     struct sdn_remote *remotes = xcalloc(N, sizeof *remotes);
     for (unsigned i = 0; i < N; i++) {
         remotes[i] = (struct sdn_remote){.host_ip = 0xc0000000 + i,
@@ -1127,7 +1127,7 @@ static void five_thousand_remotes_are_compared_in_milliseconds(void **state)
     fixture_wait(f, &f->ready);
     print_message("%d remotes: %.1f ms to make, %.0f ms until in place\n", N, (double) made / 1e6,
                   (double) (time_mono_ns() - t) / 1e6);
-    assert_int_equal(fixture_count_flows(f), base + N * 4);
+    assert_int_equal(fixture_count_flows(f), base + N * 5);
 
     struct ovs_counters a = ovs_get_counters(f->dp);
     remotes[77].host_ip += 2 * N;
@@ -1140,10 +1140,10 @@ static void five_thousand_remotes_are_compared_in_milliseconds(void **state)
     fixture_wait(f, &f->ready);
     print_message("one changed, one gone: %.2f ms to compare, %.1f ms until in place\n",
                   (double) made / 1e6, (double) (time_mono_ns() - t) / 1e6);
-    /* Three flows with the old host go and come under another key, one is overwritten; four go. */
-    assert_int_equal(ovs_get_counters(f->dp).flow_mods - a.flow_mods, 7 + 4);
+    /* Four flows with the old host go and come under another key, one is overwritten; five go. */
+    assert_int_equal(ovs_get_counters(f->dp).flow_mods - a.flow_mods, 9 + 5);
     assert_true(made < 100 * 1000 * 1000);
-    assert_int_equal(fixture_count_flows(f), base + (N - 1) * 4);
+    assert_int_equal(fixture_count_flows(f), base + (N - 1) * 5);
 
     fixture_restart_agent(f);
     assert_int_equal(ovs_get_counters(f->dp).flow_mods, 0);

@@ -24,8 +24,9 @@ static void a_whole_file_is_read(void **state)
                   "apiVersion: v1\nkind: NodeConfig\nnodeName: node1.example\nnodeIP: 10.245.2.2\n"
                   "masterKubeConfig: admin.kubeconfig\n"
                   "networkConfig:\n  networkPluginName: redhat/openshift-ovs-subnet\n  mtu: 1400\n"
+                  "  datapath: ebpf\n"
                   "runDir: /run/x\ncniConfDir: /tmp/net.d\ncniConfName: 10-x.conf\n"
-                  "cniPlugins: [bandwidth, portmap]\ndatapath: ovs\n"
+                  "cniPlugins: [bandwidth, portmap]\n"
                   "ovs:\n  database: /run/o/db.sock\n  runDir: /run/o\n  bridge: br7\n"
                   "  datapathType: netdev\nlogLevel: info,ovs=debug\n",
                   "/etc/tenet", &e);
@@ -36,6 +37,7 @@ static void a_whole_file_is_read(void **state)
     assert_string_equal(c.kubeconfig, "/etc/tenet/admin.kubeconfig");
     assert_string_equal(c.plugin_name, "redhat/openshift-ovs-subnet");
     assert_int_equal(c.mtu, 1400);
+    assert_string_equal(c.datapath, "ebpf");
     assert_string_equal(c.run_dir, "/run/x");
     assert_string_equal(c.cni_conf_dir, "/tmp/net.d");
     assert_string_equal(c.cni_conf_name, "10-x.conf");
@@ -107,7 +109,8 @@ static void what_is_wrong_is_named_by_its_key(void **state)
         {"runDir: /0123456789012345678901234567890123456789012345678901234567890123456789"
          "0123456789012345678901234567890123456789",
          "runDir: "},
-        {"datapath: ebpf", "datapath: \"ebpf\""},
+        {"networkConfig:\n  datapath: dpdk", "networkConfig.datapath: \"dpdk\""},
+        {"ebpf:\n  without: tcx,jit", "ebpf.without: \"jit\" is not tcx or redirect_peer"},
         {"ovs:\n  bridge: a-name-that-is-too-long", "ovs.bridge: "},
         {"ovs:\n  bridge: a/b", "ovs.bridge: "},
         {"ovs:\n  datapathType: dpdk", "ovs.datapathType: \"dpdk\""},
@@ -150,7 +153,8 @@ static void options_and_keys_are_the_same_set(void **state)
         {"cniConfDir", "/c"},
         {"cniConfName", "a.conf"},
         {"cniPlugins", "portmap"},
-        {"datapath", "ovs"},
+        {"networkConfig.datapath", "ebpf"},
+        {"ebpf.without", "tcx,redirect_peer"},
         {"ovs.database", "/d"},
         {"ovs.runDir", "/o"},
         {"ovs.bridge", "br0"},

@@ -64,7 +64,7 @@ static int check(const struct sdn_network *n, struct err *e)
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     char warning[256];
     assert_int_equal(rtnl_open(&r, NULL), 0);
-    return host_check(r, n, warning, e);
+    return host_check(r, n, NULL, warning, e);
 }
 
 static int fresh_host(void **state)
@@ -166,7 +166,7 @@ static void a_wider_route_by_way_of_a_router_is_only_odd(void **state)
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     sh("ip route add 10.0.0.0/8 via 192.168.7.9");
     assert_int_equal(rtnl_open(&r, NULL), 0);
-    assert_int_equal(host_check(r, &n, warning, &e), 0);
+    assert_int_equal(host_check(r, &n, NULL, warning, &e), 0);
     assert_non_null(strstr(warning, "10.0.0.0/8"));
     sh("ip route del 10.0.0.0/8");
 }
@@ -509,7 +509,7 @@ static void the_monitor_tells_tables_apart(void **state)
 /* A port of the switch is a link; that the switch has it open makes no difference here. */
 static struct podlink link_of(const char *id, unsigned attempt)
 {
-    static const struct datapath ovs = {.ops = &datapath_ovs};
+    static struct datapath ovs = {.ops = &datapath_ovs};
     struct podlink p = {.netns_fd = pod_ns,
                         .port = "tp3",
                         .datapath = &ovs,

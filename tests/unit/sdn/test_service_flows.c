@@ -309,6 +309,42 @@ static void groups_are_named(void **state)
     service_flows_free(f);
 }
 
+/* ---- idle ---- */
+
+static void an_idle_service_waits_for_pods_wherever_they_are(void **state)
+{
+    static const char idle[] = "'sessionAffinity':'None',";
+    CLEANUP(sdn_service_free) struct sdn_service *s = service("a", idle, NONE);
+    CLEANUP(sdn_service_free) struct sdn_service *has = service("b", idle, ENDPOINTS(2));
+    assert_false(sdn_service_waits(s, &s->ports[0]));
+    s->idle = has->idle = true;
+    assert_true(sdn_service_waits(s, &s->ports[0]) && sdn_service_waits(s, &s->ports[1]));
+    /* None of this node is no reason to wait. */
+    has->internal_local = true;
+    assert_false(sdn_service_waits(has, &has->ports[0]));
+}
+
+static void the_target_of_a_frame_is_read(void **state)
+{
+    CLEANUP(sdn_service_free) struct sdn_service *s = service("a", "", NONE);
+    uint8_t f[14 + 24 + 8] = {[12] = 8, [14] = 0x46, [14 + 9] = SDN_UDP, [14 + 16] = 172, 30,
+                              0,        97};
+    struct service_target t;
+    f[14 + 24 + 3] = 53;
+    assert_int_equal(service_target_parse(f, sizeof f, &t), 0);
+    assert_int_equal(t.dst, 0xac1e0061);
+    assert_ptr_equal(service_target_port(s, &t), &s->ports[1]);
+    t.port = 30080; /* Of nodes, not of the clusterIP. */
+    assert_null(service_target_port(s, &t));
+    t.dst = 0xc0a86401;
+    assert_ptr_equal(service_target_port(s, &t), &s->ports[1]);
+    t.proto = SDN_TCP;
+    assert_ptr_equal(service_target_port(s, &t), &s->ports[0]);
+    assert_int_equal(service_target_parse(f, 14 + 24 + 3, &t), -EINVAL);
+    f[14 + 7] = 1; /* Not its beginning. */
+    assert_int_equal(service_target_parse(f, sizeof f, &t), -EINVAL);
+}
+
 /* ---- what ends ---- */
 
 static void write_ended(void *ctx, const struct of_connection *c)
@@ -356,6 +392,8 @@ int main(void)
         cmocka_unit_test(the_size_of_a_service_is_the_sum_of_its_parts),
         cmocka_unit_test(endpoints_that_would_forge_are_not_used),
         cmocka_unit_test(groups_are_named),
+        cmocka_unit_test(an_idle_service_waits_for_pods_wherever_they_are),
+        cmocka_unit_test(the_target_of_a_frame_is_read),
         cmocka_unit_test(only_udp_of_what_went_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

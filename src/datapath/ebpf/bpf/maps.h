@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the eBPF programs and the agent share: the maps' keys and values.
+ *
+ * The agent writes, the programs read; only counters go the other way.  Every value is replaced as a whole, so a packet
+ * sees one before or one after.  Addresses of packets are in network byte order (__be32), as they are compared
+ * with packets; VTEPs are in host byte order, as the tunnel helpers want them.  A change of a layout makes
+ * maps that are pinned unusable: the agent then makes new ones and swaps the programs (program.h). */
+#pragma once
+
+#include <linux/types.h>
+
+/* Read only, set when the programs are loaded: code that is not for this kernel is cut off then. */
+struct ebpf_options {
+    __u32 redirect_peer; /* The kernel hands packets over to the other end of a veth pair. */
+    __u32 under_test;    /* See EBPF_CB_PORT. */
+};
+
+/* Pods of this node, by address. */
+#define EBPF_PODS "tenet_pods"
+#define EBPF_PODS_MAX 65536 /* The largest subnet of a host. */
+struct ebpf_pod {
+    __u32 ifindex; /* Host end of its link; 0: not wired yet, nobody reaches it. */
+    __u32 vnid;
+    __u32 also_vnid; /* With EBPF_POD_ALSO: taken as well. */
+    __u8 mac[6];
+    __u8 flags;
+    __u8 zero;
+};
+#define EBPF_POD_ALSO 1   /* Its project moves to another VNID. */
+#define EBPF_POD_QUEUED 2 /* What goes to it passes the queue of its link, which limits it. */
+
+/* Links of pods, by ifindex: the pod's address.  Only to tell causes of drops apart. */
+#define EBPF_PORTS "tenet_ports"
+
+/* Where addresses are, longest prefix first; what no prefix has is outside. */
+#define EBPF_ROUTES "tenet_routes"
+#define EBPF_ROUTES_MAX 65536
+struct ebpf_route_key {
+    __u32 len;
+    __be32 addr;
+};
+enum ebpf_route_kind {
+    EBPF_CLUSTER = 1, /* A cluster network, of no node. */
+    EBPF_SERVICE,
+    EBPF_LOCAL,   /* This node's subnet, ... */
+    EBPF_GATEWAY, /* ... and its first address. */
+    EBPF_REMOTE,  /* Another node's subnet. */
+};
+struct ebpf_route {
+    __u32 kind;
+    __u32 vtep;      /* EBPF_REMOTE, host byte order. */
+    __u32 has_fixed; /* Its packets leave with this VNID, whoever sends. */
+    __u32 fixed_vnid;
+};
+
+/* Nodes whose subnets are believed, by VTEP in host byte order; the value is 1. */
+#define EBPF_VTEPS "tenet_vteps"
+
+/* Services: what a pod's connection to an address and port is translated to.  Of node ports the address is 0. */
+#define EBPF_SERVICES "tenet_services"
+#define EBPF_SERVICES_MAX 131072
+struct ebpf_service_key {
+    __be32 addr;
+    __be16 port;
+    __u8 protocol;
+    __u8 zero;
+};
+struct ebpf_service {
+    __u32 count; /* Of its backends: 0 to count - 1. */
+    __u32 vnid;  /* Of its project. */
+    __u32 also_vnid;
+    __u32 affinity_s; /* A client gets the same backend for so long after it last asked; 0: not. */
+    __u8 flags;
+    __u8 zero[3];
+};
+#define EBPF_SERVICE_ALSO 1 /* As EBPF_POD_ALSO. */
+#define EBPF_SERVICE_IDLE 2
+
+#define EBPF_BACKENDS "tenet_backends"
+#define EBPF_BACKENDS_MAX 524288
+struct ebpf_backend_key {
+    struct ebpf_service_key service;
+    __u32 index;
+};
+struct ebpf_backend {
+    __be32 addr;
+    __be16 port;
+    __u8 zero[2];
+};
+
+/* The same backends, to ask whether one that was chosen before serves still; the value is 1. */
+#define EBPF_SERVING "tenet_serving"
+struct ebpf_serving_key {
+    struct ebpf_service_key service;
+    struct ebpf_backend backend;
+};
+
+/* Connections of pods here to services, both ways; and the backend that a client had last.  The programs write these, and
+ * the kernel forgets the oldest. */
+#define EBPF_CONNECTIONS "tenet_conns"
+#define EBPF_CONNECTIONS_MAX 65536
+enum ebpf_way { EBPF_ONWARD, EBPF_BACK };
+struct ebpf_connection_key { /* As the packet comes. */
+    __be32 src, dst;
+    __be16 src_port, dst_port;
+    __u8 protocol, way;
+    __u8 zero[2];
+};
+#define EBPF_AFFINITY "tenet_affinity"
+struct ebpf_affinity_key {
+    struct ebpf_service_key service;
+    __be32 client;
+};
+struct ebpf_chosen { /* EBPF_BACK: the service's address and port. */
+    struct ebpf_backend backend;
+    __u32 asked_s; /* EBPF_AFFINITY: when the client last asked. */
+};
+
+/* ICMP errors that pods got, by address: no more than EBPF_REFUSALS_A_SECOND each. */
+#define EBPF_REFUSALS "tenet_refusals"
+#define EBPF_REFUSALS_MAX 4096
+#define EBPF_REFUSALS_A_SECOND 10
+struct ebpf_refusals {
+    __u32 second, count;
+};
+
+/* One element. */
+#define EBPF_SETTINGS "tenet_settings"
+struct ebpf_settings {
+    __u32 tun_ifindex;  /* tun0: what is for the host arrives there. */
+    __u32 host_ifindex; /* Its peer: what the host sends is received there. */
+    __u32 vxlan_ifindex;
+    __be32 gateway, host; /* Addresses of this node. */
+    __be16 vxlan_port;
+    __u8 carry_vnids;   /* Else every pod has VNID 0. */
+    __u8 compare_vnids; /* Else everyone may reach everyone. */
+    __u8 tun_mac[6];
+    __u8 has_services;
+    __u8 services_by_host; /* They are the host's to translate. */
+};
+
+/* Packets dropped, by cause; one counter a CPU. */
+#define EBPF_DROPS "tenet_drops"
+enum ebpf_cause {
+    EBPF_NOT_DROPPED,
+    EBPF_VLAN_TAGGED,
+    EBPF_NOT_IP,
+    EBPF_MULTICAST,
+    EBPF_NOT_FOR_THIS_NODE,
+    EBPF_FORGED_TUNNEL,
+    EBPF_UNKNOWN_PORT,
+    EBPF_UNKNOWN_VTEP,
+    EBPF_SPOOFED_SOURCE,
+    EBPF_ARP_NOT_ASKED,
+    EBPF_ARP_OFF_NETWORK,
+    EBPF_SERVICE_NOT_AVAILABLE,
+    EBPF_NO_SUCH_NODE,
+    EBPF_NO_SUCH_POD,
+    EBPF_OWN_ADDRESS,
+    EBPF_VNID_MISMATCH,
+    EBPF_BACK_TO_HOST,
+    EBPF_SERVICE_INVALID,
+    EBPF_SERVICE_FOREIGN,
+    EBPF_SERVICE_NO_ENDPOINTS,
+    EBPF_SERVICE_IS_IDLE,
+    EBPF_N_CAUSES,
+};
+
+/* Under test (BPF_PROG_TEST_RUN) there are no links and no tunnel: the packet's cb[] says where it came from, and
+ * afterwards what was decided. */
+#define EBPF_CB_PORT 0      /* In: ifindex of the pod's link. */
+#define EBPF_CB_OUTER_SRC 1 /* In: of the tunnel, host byte order ... */
+#define EBPF_CB_TUNNEL_ID 2 /* ... both in and out. */
+#define EBPF_CB_VERDICT \
+    3 /* Out: enum ebpf_verdict, and the cause in the upper 16 bits.  Errors are not limited. */
+#define EBPF_CB_TARGET 4 /* Out: ifindex, or VTEP. */
+enum ebpf_verdict {
+    EBPF_DROP = 1,
+    EBPF_REFUSED /* Dropped, and the pod hears of it. */,
+    EBPF_DELIVER,
+    EBPF_HOST,
+    EBPF_TUNNEL,
+    EBPF_ANSWER
+};

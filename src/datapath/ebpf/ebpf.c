@@ -1,0 +1,852 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The datapath "ebpf": docs/ebpf.md tells the whole.
+ *
+ *     program.c   the programs and their maps in the kernel
+ *     hook.c      programs at links
+ *     devices.c   tun0, its peer and the VXLAN device
+ *     encode.c    what the maps have, from network and pods
+ *     table.c     maps that follow what is wanted
+ *     record.c    pods on file
+ *
+ * What is wanted (network and pods) is compared with what the maps have, and the difference is written; nothing is
+ * taken down first.  All of it is the loop's, but for the pods and their two maps, which workers that wire a pod
+ * share under 'lock'. */
+#include "datapath/ebpf/devices.h"
+#include "datapath/ebpf/encode.h"
+#include "datapath/ebpf/hook.h"
+#include "datapath/ebpf/program.h"
+#include "datapath/ebpf/record.h"
+#include "datapath/ebpf/table.h"
+#include "datapath/ops.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "net/shape.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <pthread.h>
+#include <stdio.h>
+
+LOG_MODULE("ebpf");
+
+#define RETRY_MS 1000
+
+struct completion {
+    struct list link;
+    datapath_port_fn *port; /* Either: 'text' is the port. */
+    datapath_done_fn *fn;
+    void *ctx;
+    int error;
+    char text[sizeof(((struct err *) 0)->text)];
+};
+
+struct member {
+    struct dp_pod *pod; /* Written by the loop's thread, under the lock. */
+    int ifindex;        /* Of its link; 0: not wired. */
+    bool queued;        /* Its link limits what goes to it. */
+};
+
+struct ebpf_dp {
+    struct datapath dp; /* First. */
+    struct loop *loop;
+    struct datapath_events events;
+    void *ctx;
+    char *bpffs, *maps, *records; /* Folders. */
+    char *hooks_dir;
+    struct hooks hooks;
+    struct program_features features;
+    struct program program;
+    bool loaded;
+
+    struct sdn_network net;
+    bool have_network, in_place, outage;
+    struct devices devices;
+    struct table routes, vteps, services, backends, serving;
+    bool has_services; /* They were told. */
+    size_t applied;    /* Changes of other maps since the start. */
+
+    pthread_mutex_t lock; /* Of what follows. */
+    struct member *members;
+    size_t n_members, cap_members;
+    struct table pods, ports;
+    size_t pods_applied; /* Changes of these two. */
+
+    const struct dp_pod **view; /* What ebpf_pods gave out. */
+    struct loop_task task;
+    struct loop_timer *retry;
+    struct list completions;
+    bool inventory_due, ready_due, lost_due, fatal_due;
+    bool delivering, closed;
+    char reason[sizeof(((struct err *) 0)->text)];
+};
+
+static struct ebpf_dp *of_dp(struct datapath *dp)
+{
+    return CONTAINER_OF(dp, struct ebpf_dp, dp);
+}
+
+/* ---- what the agent is told ---- */
+
+static struct completion *add_completion(struct ebpf_dp *x, void *ctx, int error, const char *text)
+{
+    struct completion *c = NEW(struct completion);
+    c->ctx = ctx;
+    c->error = error;
+    snprintf(c->text, sizeof c->text, "%s", text);
+    list_push_back(&x->completions, &c->link);
+    loop_task_queue(&x->task);
+    return c;
+}
+
+static void complete(struct ebpf_dp *x, datapath_done_fn *fn, void *ctx, int error,
+                     const char *text)
+{
+    add_completion(x, ctx, error, text)->fn = fn;
+}
+
+static bool take(bool *due)
+{
+    bool was = *due;
+    *due = false;
+    return was;
+}
+
+/* A callback may close the datapath, which then lives until the task is through. */
+static void run(void *ctx)
+{
+    struct ebpf_dp *x = ctx;
+    struct list *link;
+    x->delivering = true;
+    if (take(&x->inventory_due)) {
+        x->events.inventory(x->ctx);
+    }
+    if (!x->closed && take(&x->fatal_due)) {
+        x->events.fatal(x->ctx, x->reason);
+    }
+    if (!x->closed && take(&x->lost_due)) {
+        x->events.lost(x->ctx, x->reason);
+    }
+    if (!x->closed && take(&x->ready_due)) {
+        x->events.ready(x->ctx);
+    }
+    while (!x->closed && (link = list_pop_front(&x->completions))) {
+        struct completion *c = CONTAINER_OF(link, struct completion, link);
+        if (c->port) {
+            c->port(c->ctx, c->text);
+        } else {
+            c->fn(c->ctx, c->error, c->text);
+        }
+        free(c);
+    }
+    x->delivering = false;
+    if (x->closed) {
+        free(x);
+    }
+}
+
+static void say_lost(struct ebpf_dp *x, const char *reason)
+{
+    x->in_place = false;
+    loop_timer_arm(x->retry, RETRY_MS);
+    if (!x->outage) {
+        x->outage = x->lost_due = true;
+        snprintf(x->reason, sizeof x->reason, "%s", reason);
+        loop_task_queue(&x->task);
+    }
+}
+
+/* ---- pods in the maps; with the lock held ---- */
+
+static struct member *find_member(struct ebpf_dp *x, const char *container_id, const char *ifname)
+{
+    for (size_t i = 0; i < x->n_members; i++) {
+        if (streq(x->members[i].pod->container_id, container_id) &&
+            streq(x->members[i].pod->ifname, ifname)) {
+            return &x->members[i];
+        }
+    }
+    return NULL;
+}
+
+static struct member *find_by_link(struct ebpf_dp *x, const char *host_if)
+{
+    for (size_t i = 0; i < x->n_members; i++) {
+        if (streq(x->members[i].pod->host_if, host_if)) {
+            return &x->members[i];
+        }
+    }
+    return NULL;
+}
+
+/* Brings the maps of pods in line; -ENOSPC when they do not take all.  A pod's link is known before and after its
+ * address. */
+static int put_pods(struct ebpf_dp *x, struct err *e)
+{
+    if (!x->loaded) {
+        return 0;
+    }
+    struct table_row *pods = xcalloc(x->n_members + 1, sizeof *pods);
+    struct table_row *ports = xcalloc(x->n_members + 1, sizeof *ports);
+    size_t n_pods = 0, n_ports = 0, changes, refused, more;
+    struct err why = {0};
+    for (size_t i = 0; i < x->n_members; i++) {
+        const struct member *m = &x->members[i];
+        struct encode_pod p = {.ip = m->pod->ip,
+                               .mac = m->pod->mac,
+                               .vnid = m->pod->vnid,
+                               .has_also = m->pod->has_also,
+                               .also_vnid = m->pod->also_vnid,
+                               .queued = m->queued,
+                               .ifindex = m->ifindex};
+        if (encode_pod(&x->net, &p, &pods[n_pods], &ports[n_ports])) {
+            n_pods++;
+            n_ports += m->ifindex != 0;
+        }
+    }
+    table_sync(&x->ports, ports, n_ports, &changes, &refused, &why);
+    x->pods_applied += changes;
+    table_sync(&x->pods, pods, n_pods, &changes, &more, &why);
+    x->pods_applied += changes;
+    return refused + more
+               ? err_set(e, -ENOSPC, "the datapath's maps of pods are full (%d at most): %s",
+                         EBPF_PODS_MAX, why.text)
+               : 0;
+}
+
+static void remove_member(struct ebpf_dp *x, struct member *m)
+{
+    hook_forget(&x->hooks, m->pod->host_if);
+    dp_pod_free(m->pod);
+    *m = x->members[--x->n_members];
+}
+
+/* ---- the network ---- */
+
+static int put_settings(struct ebpf_dp *x, struct err *e)
+{
+    struct ebpf_settings now = {0}, v = encode_settings(&x->net, &x->devices, x->has_services);
+    uint32_t zero = 0;
+    if (bpf_map_lookup_elem(x->program.settings, &zero, &now) == 0 &&
+        memcmp(&now, &v, sizeof v) == 0) {
+        return 0;
+    }
+    x->applied++;
+    return bpf_map_update_elem(x->program.settings, &zero, &v, BPF_ANY) < 0
+               ? err_sys(e, -errno, "write the settings of the eBPF programs")
+               : 0;
+}
+
+static void put_routes(struct ebpf_dp *x)
+{
+    static struct log_limit limit;
+    struct err e = {0};
+    size_t n, changes, refused, more;
+    struct table_row *rows = encode_routes(&x->net, &n);
+    table_sync(&x->routes, rows, n, &changes, &refused, &e);
+    x->applied += changes;
+    rows = encode_vteps(&x->net, &n);
+    table_sync(&x->vteps, rows, n, &changes, &more, &e);
+    x->applied += changes;
+    if (refused + more) {
+        log_limited(&limit, LOG_ERROR, "nodes that cannot be reached: the map is full",
+                    "nodes=%zu most=%d error=\"%s\"", refused + more, EBPF_ROUTES_MAX, e.text);
+    }
+}
+
+/* The programs at the links that carry everybody's packets; last, as the maps must have what they ask for. */
+static int put_hooks(struct ebpf_dp *x, struct err *e)
+{
+    int r = hook_attach(&x->hooks, DEVICE_VXLAN, x->devices.vxlan, x->program.from_tunnel, e);
+    return r < 0 ? r
+                 : hook_attach(&x->hooks, DEVICE_HOST, x->devices.host, x->program.from_host, e);
+}
+
+static int put_network(struct ebpf_dp *x, struct err *e)
+{
+    int r = devices_ensure(&x->net, &x->devices, e);
+    if (r < 0) {
+        return r;
+    }
+    put_routes(x);
+    pthread_mutex_lock(&x->lock);
+    r = put_pods(x, e);
+    pthread_mutex_unlock(&x->lock);
+    r = r < 0 ? r : put_settings(x, e);
+    return r < 0 ? r : put_hooks(x, e);
+}
+
+/* The links of pods that an agent before us wired. */
+static int find_links(struct ebpf_dp *x, struct err *e)
+{
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    CLEANUP_FREE struct rtnl_link *links = NULL;
+    size_t n = 0;
+    int err = rtnl_open(&r, e);
+    err = err < 0 ? err : rtnl_link_list(r, &links, &n, e);
+    for (size_t i = 0; i < n; i++) {
+        struct member *m = streq(links[i].kind, "veth") ? find_by_link(x, links[i].name) : NULL;
+        if (m) {
+            m->ifindex = links[i].ifindex;
+            struct cni_bandwidth b = {0};
+            m->queued =
+                m->pod->bandwidth && cni_bandwidth_parse(m->pod->bandwidth, &b) == 0 && b.to_pod;
+        }
+    }
+    return err;
+}
+
+static bool is_member(void *ctx, const char *ifname)
+{
+    return streq(ifname, DEVICE_HOST) || streq(ifname, DEVICE_VXLAN) || find_by_link(ctx, ifname);
+}
+
+/* One pod whose link refuses a program is not worth the others' traffic. */
+static void put_pod_hooks(struct ebpf_dp *x)
+{
+    for (size_t i = 0; i < x->n_members; i++) {
+        struct member *m = &x->members[i];
+        struct err e = {0};
+        if (m->ifindex &&
+            hook_attach(&x->hooks, m->pod->host_if, m->ifindex, x->program.from_pod, &e) < 0) {
+            log_error("pod is cut off until it is attached anew", "pod=%s/%s error=\"%s\"",
+                      m->pod->pod_namespace, m->pod->pod_name, e.text);
+            m->ifindex = 0;
+        }
+    }
+    hook_sweep(&x->hooks, is_member, x);
+}
+
+/* For the first time: programs with the maps that are there, then what they need, then the programs of the pods. */
+static int set_up(struct ebpf_dp *x, struct err *e)
+{
+    int r = devices_check(&x->net, e);
+    r = r < 0 ? r : program_mount(x->bpffs, e);
+    r = r < 0 ? r : program_load(x->maps, &x->features, false, &x->program, e);
+    if (r < 0) {
+        return r;
+    }
+    x->loaded = true;
+    r = table_load(&x->routes, x->program.routes, e);
+    r = r < 0 ? r : table_load(&x->vteps, x->program.vteps, e);
+    r = r < 0 ? r : table_load(&x->services, x->program.services, e);
+    r = r < 0 ? r : table_load(&x->backends, x->program.backends, e);
+    r = r < 0 ? r : table_load(&x->serving, x->program.serving, e);
+    x->has_services = x->services.n > 0; /* Of the agent before us, until they are told. */
+    pthread_mutex_lock(&x->lock);
+    r = r < 0 ? r : table_load(&x->pods, x->program.pods, e);
+    r = r < 0 ? r : table_load(&x->ports, x->program.ports, e);
+    r = r < 0 ? r : find_links(x, e);
+    pthread_mutex_unlock(&x->lock);
+    r = r < 0 ? r : put_network(x, e);
+    if (r < 0) {
+        return r;
+    }
+    pthread_mutex_lock(&x->lock);
+    put_pod_hooks(x);
+    r = put_pods(x, e);
+    pthread_mutex_unlock(&x->lock);
+    log_info("programs are in place", "maps=%s pods=%zu changes=%zu hooks=%s redirect_peer=%s",
+             x->program.reused ? "found" : "new", x->n_members, x->applied + x->pods_applied,
+             x->features.tcx ? "tcx" : "clsact", x->features.redirect_peer ? "yes" : "no");
+    return r;
+}
+
+/* Nothing of what carries packets depends on this being done at once. */
+static void work_on(struct ebpf_dp *x)
+{
+    struct err e = {0};
+    bool first = !x->loaded;
+    int r = first ? set_up(x, &e) : put_network(x, &e);
+    if (r < 0 && first) {
+        snprintf(x->reason, sizeof x->reason, "%s", e.text);
+        x->fatal_due = true;
+        loop_task_queue(&x->task);
+    } else if (r < 0) {
+        say_lost(x, e.text);
+    } else if (!x->in_place) {
+        x->in_place = x->ready_due = true;
+        x->outage = x->lost_due = false;
+        loop_task_queue(&x->task);
+    }
+}
+
+static void on_retry(void *ctx)
+{
+    struct ebpf_dp *x = ctx;
+    if (x->have_network && !x->in_place) {
+        work_on(x);
+    }
+}
+
+static void ebpf_set_network(struct datapath *dp, const struct sdn_network *n)
+{
+    struct ebpf_dp *x = of_dp(dp);
+    struct sdn_remote *remotes =
+        n->n_remotes ? xmemdup(n->remotes, n->n_remotes * sizeof *n->remotes) : NULL;
+    pthread_mutex_lock(&x->lock);
+    free(x->net.remotes);
+    x->net = *n;
+    x->net.remotes = remotes;
+    pthread_mutex_unlock(&x->lock);
+    x->have_network = true;
+    work_on(x);
+}
+
+/* ---- pods ---- */
+
+static void store(struct ebpf_dp *x, const struct dp_pod *p)
+{
+    struct err e = {0};
+    if (record_write(x->records, p, &e) < 0) {
+        log_error("what a pod is could not be stored", "pod=%s/%s error=\"%s\"", p->pod_namespace,
+                  p->pod_name, e.text);
+    }
+}
+
+static int add_pod(struct ebpf_dp *x, const struct dp_pod *p, struct err *e)
+{
+    struct member *old = find_member(x, p->container_id, p->ifname);
+    if (old) {
+        record_remove(x->records, old->pod, NULL);
+        remove_member(x, old);
+    }
+    x->members = grow(x->members, &x->cap_members, x->n_members + 1, sizeof *x->members);
+    struct member *m = &x->members[x->n_members++];
+    *m = (struct member){.pod = dp_pod_clone(p)};
+    snprintf(m->pod->port, sizeof m->pod->port, "%s", p->host_if);
+    /* On file first: what is in the kernel must be known after a crash. */
+    int r = record_write(x->records, m->pod, e);
+    r = r < 0 ? r : put_pods(x, e);
+    if (r < 0) {
+        record_remove(x->records, m->pod, NULL);
+        remove_member(x, m);
+        put_pods(x, NULL);
+    }
+    return r;
+}
+
+static void ebpf_attach(struct datapath *dp, const struct dp_pod *p, datapath_port_fn *port,
+                        datapath_done_fn *done, void *ctx)
+{
+    struct ebpf_dp *x = of_dp(dp);
+    struct err e = {0};
+    if (!x->in_place) {
+        complete(x, done, ctx, -EAGAIN, "the datapath is not in place");
+        return;
+    }
+    pthread_mutex_lock(&x->lock);
+    int r = add_pod(x, p, &e);
+    pthread_mutex_unlock(&x->lock);
+    if (r == 0) {
+        add_completion(x, ctx, 0, p->host_if)->port = port;
+    }
+    complete(x, done, ctx, r, e.text);
+}
+
+static void ebpf_detach(struct datapath *dp, const char *container_id, const char *ifname,
+                        datapath_done_fn *done, void *ctx)
+{
+    struct ebpf_dp *x = of_dp(dp);
+    struct err e = {0};
+    int r = 0;
+    pthread_mutex_lock(&x->lock);
+    struct member *m = find_member(x, container_id, ifname);
+    if (m) {
+        r = record_remove(x->records, m->pod, &e);
+    }
+    if (m && r == 0) {
+        remove_member(x, m);
+        r = put_pods(x, &e);
+    }
+    pthread_mutex_unlock(&x->lock);
+    complete(x, done, ctx, r, e.text);
+}
+
+static void set_text(char **slot, const char *value)
+{
+    free(*slot);
+    *slot = value ? xstrdup(value) : NULL;
+}
+
+static void ebpf_set_runtime(struct datapath *dp, const char *container_id, const char *ifname,
+                             const char *host_ports, const char *bandwidth, datapath_done_fn *done,
+                             void *ctx)
+{
+    struct ebpf_dp *x = of_dp(dp);
+    struct err e = {0};
+    int r = -ENOENT;
+    pthread_mutex_lock(&x->lock);
+    struct member *m = find_member(x, container_id, ifname);
+    if (m) {
+        set_text(&m->pod->host_ports, host_ports);
+        set_text(&m->pod->bandwidth, bandwidth);
+        r = record_write(x->records, m->pod, &e);
+    } else {
+        err_set(&e, r, "the pod is not attached");
+    }
+    pthread_mutex_unlock(&x->lock);
+    complete(x, done, ctx, r, e.text);
+}
+
+static void ebpf_set_vnids(struct datapath *dp, const char *pod_namespace,
+                           const struct sdn_vnids *v)
+{
+    struct ebpf_dp *x = of_dp(dp);
+    struct err e = {0};
+    pthread_mutex_lock(&x->lock);
+    for (size_t i = 0; i < x->n_members; i++) {
+        struct dp_pod *p = x->members[i].pod;
+        if (streq_null(p->pod_namespace, pod_namespace)) {
+            p->vnid = v->id;
+            p->has_also = v->moving;
+            p->also_vnid = v->moving ? v->also : 0;
+            store(x, p);
+        }
+    }
+    int r = put_pods(x, &e);
+    pthread_mutex_unlock(&x->lock);
+    if (r < 0) {
+        log_error("VNIDs of pods could not be changed", "project=%s error=\"%s\"", pod_namespace,
+                  e.text);
+    }
+}
+
+/* Backends first: a service's count speaks of those that are there. */
+static void ebpf_set_services(struct datapath *dp, const char *node,
+                              const struct model_service *list, size_t n)
+{
+    static struct log_limit limit;
+    struct ebpf_dp *x = of_dp(dp);
+    struct encoded_services s;
+    size_t changes[3], refused[3];
+    struct err e = {0};
+    if (!x->loaded) {
+        return;
+    }
+    encode_services(&x->net, node, list, n, &s);
+    table_sync(&x->serving, s.serving, s.n_backends, &changes[0], &refused[0], &e);
+    table_sync(&x->backends, s.backends, s.n_backends, &changes[1], &refused[1], &e);
+    table_sync(&x->services, s.services, s.n_services, &changes[2], &refused[2], &e);
+    x->applied += changes[0] + changes[1] + changes[2];
+    if (refused[0] + refused[1] + refused[2]) {
+        log_limited(&limit, LOG_ERROR, "services do not all fit into the maps",
+                    "addresses=%zu of=%d backends=%zu of=%d error=\"%s\"", refused[2],
+                    EBPF_SERVICES_MAX, MAX(refused[0], refused[1]), EBPF_BACKENDS_MAX, e.text);
+    }
+    x->has_services = true;
+    if (put_settings(x, &e) < 0) {
+        say_lost(x, e.text);
+    }
+}
+
+/* Those of policies are refused where the plug-in is (ebpf_check), services are told otherwise. */
+static void ebpf_set_flows(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows)
+{
+    of_flow_list_done(flows);
+}
+
+static const struct dp_pod *const *ebpf_pods(struct datapath *dp, size_t *ret_n)
+{
+    struct ebpf_dp *x = of_dp(dp);
+    pthread_mutex_lock(&x->lock);
+    free(x->view);
+    x->view = xcalloc(x->n_members + 1, sizeof(struct dp_pod *));
+    for (size_t i = 0; i < x->n_members; i++) {
+        struct member *m = &x->members[i];
+        m->pod->port_number = (uint32_t) m->ifindex;
+        m->pod->ready = m->ifindex && x->in_place;
+        x->view[i] = m->pod;
+    }
+    *ret_n = x->n_members;
+    pthread_mutex_unlock(&x->lock);
+    return x->view;
+}
+
+static const struct dp_pod *ebpf_find(struct datapath *dp, const char *container_id,
+                                      const char *ifname)
+{
+    size_t n;
+    const struct dp_pod *const *pods = ebpf_pods(dp, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (streq(pods[i]->container_id, container_id) && streq(pods[i]->ifname, ifname)) {
+            return pods[i];
+        }
+    }
+    return NULL;
+}
+
+/* ---- links of pods; on any thread ---- */
+
+static int check_limits(const struct dp_wire *w, struct err *e)
+{
+    if (w->limits.from_pod || w->limits.elsewhere) {
+        return err_set(e, -EOPNOTSUPP,
+                       "the datapath ebpf cannot limit what a pod sends (kubernetes.io/"
+                       "egress-bandwidth, or the plug-in bandwidth): run the pod on a node with "
+                       "the datapath ovs, or without that limit");
+    }
+    return 0;
+}
+
+static int limit(struct rtnl *r, int ifindex, const struct dp_wire *w, struct err *e)
+{
+    struct shape to = {.rate = w->limits.to_pod, .burst = w->limits.to_pod_burst};
+    return to.rate ? shape_set(r, ifindex, &to, e) : 0;
+}
+
+static int ebpf_wire(struct datapath *dp, const struct dp_wire *w, struct err *e)
+{
+    struct ebpf_dp *x = of_dp(dp);
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    struct rtnl_link l;
+    int k = check_limits(w, e);
+    k = k < 0 ? k : rtnl_open(&r, e);
+    k = k < 0 ? k : rtnl_link_get(r, w->host_if, &l, e);
+    k = k < 0 ? k : limit(r, l.ifindex, w, e);
+    k = k < 0 ? k : hook_attach(&x->hooks, w->host_if, l.ifindex, x->program.from_pod, e);
+    if (k < 0) {
+        return k;
+    }
+    pthread_mutex_lock(&x->lock);
+    struct member *m = find_by_link(x, w->host_if);
+    if (m) {
+        m->ifindex = l.ifindex;
+        m->queued = w->limits.to_pod;
+        k = put_pods(x, e);
+    } else {
+        k = err_set(e, -ENOENT, "%s is no attached pod's link", w->host_if);
+    }
+    pthread_mutex_unlock(&x->lock);
+    return k;
+}
+
+/* The queue goes with the link, and with the pod what is known of it. */
+static int ebpf_unlimit(struct datapath *dp, const struct dp_wire *w, struct err *e)
+{
+    return 0;
+}
+
+static int ebpf_check_wire(struct datapath *dp, const struct dp_wire *w, struct err *e)
+{
+    struct ebpf_dp *x = of_dp(dp);
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    struct rtnl_link l;
+    struct shape to = {.rate = w->limits.to_pod, .burst = w->limits.to_pod_burst};
+    int k = rtnl_open(&r, e);
+    k = k < 0 ? k : rtnl_link_get(r, w->host_if, &l, e);
+    k = k < 0 ? k : hook_check(&x->hooks, w->host_if, l.ifindex, x->program.from_pod, e);
+    k = k == 0 && to.rate ? shape_check(r, l.ifindex, &to, e) : k;
+    if (k < 0) {
+        return k;
+    }
+    pthread_mutex_lock(&x->lock);
+    const struct member *m = find_by_link(x, w->host_if);
+    k = m && m->ifindex == l.ifindex ? 0 : -ENOENT;
+    pthread_mutex_unlock(&x->lock);
+    return k < 0 ? err_set(e, k, "%s is not wired", w->host_if) : 0;
+}
+
+static void ebpf_link_gone(struct datapath *dp, const char *name)
+{
+    struct ebpf_dp *x = of_dp(dp);
+    if (streq(name, DEVICE_TUN) || streq(name, DEVICE_HOST) || streq(name, DEVICE_VXLAN)) {
+        char reason[64];
+        snprintf(reason, sizeof reason, "the link %s is gone", name);
+        if (x->in_place && !(if_nametoindex(DEVICE_TUN) && if_nametoindex(DEVICE_HOST) &&
+                             if_nametoindex(DEVICE_VXLAN))) {
+            say_lost(x, reason);
+            loop_timer_arm(x->retry, 0);
+        }
+        return;
+    }
+    pthread_mutex_lock(&x->lock);
+    struct member *m = find_by_link(x, name);
+    /* The word comes late: another may have the name by now. */
+    if (m && m->ifindex && (int) if_nametoindex(name) != m->ifindex) {
+        m->ifindex = 0;
+        put_pods(x, NULL);
+        log_debug("link of a pod is gone", "pod=%s/%s link=%s", m->pod->pod_namespace,
+                  m->pod->pod_name, name);
+    }
+    pthread_mutex_unlock(&x->lock);
+}
+
+/* ---- looking ---- */
+
+static void ebpf_get_status(struct datapath *dp, struct datapath_status *ret)
+{
+    struct ebpf_dp *x = of_dp(dp);
+    *ret = (struct datapath_status){.connected = x->loaded,
+                                    .in_place = x->in_place,
+                                    .pods = x->n_members,
+                                    .remotes = x->net.n_remotes,
+                                    .datapath_type = x->features.tcx ? "ebpf/tcx" : "ebpf/clsact"};
+}
+
+static int ebpf_drops(struct datapath *dp, uint64_t ret[MODEL_N_CAUSES])
+{
+    struct ebpf_dp *x = of_dp(dp);
+    int cpus = libbpf_num_possible_cpus();
+    if (!x->loaded || cpus < 0) {
+        return -EAGAIN;
+    }
+    CLEANUP_FREE uint64_t *counts = xcalloc((size_t) cpus, sizeof *counts);
+    uint64_t total[MODEL_N_CAUSES] = {0};
+    for (uint32_t cause = 1; cause < EBPF_N_CAUSES; cause++) {
+        if (bpf_map_lookup_elem(x->program.drops, &cause, counts) < 0) {
+            return -errno;
+        }
+        for (int i = 0; i < cpus; i++) {
+            total[encode_cause(cause)] += counts[i];
+        }
+    }
+    memcpy(ret, total, sizeof total);
+    return 0;
+}
+
+static void ebpf_flows(struct datapath *dp, bool drops, datapath_flows_fn *done, void *ctx)
+{
+    done(ctx, -EOPNOTSUPP, "the datapath ebpf has no OpenFlow flows", &(struct of_flow_list){0},
+         NULL);
+}
+
+static void ebpf_trace(struct datapath *dp, const char *packet, datapath_text_fn *done, void *ctx)
+{
+    done(ctx, -EOPNOTSUPP, "the datapath ebpf answers no traces of Open vSwitch");
+}
+
+/* ---- opening ---- */
+
+static int ebpf_check(const struct datapath_config *cfg, const struct sdn_network *n, struct err *e)
+{
+    struct program_features f;
+    if (n->plugin == SDN_NETWORKPOLICY) {
+        return err_set(e, -EOPNOTSUPP,
+                       "networkConfig.datapath: ebpf does not enforce network policies, which the "
+                       "cluster's plug-in %s asks for; use the datapath ovs on this node",
+                       sdn_plugin_name(n->plugin));
+    }
+    int r = program_probe(cfg->ebpf_without, &f, e);
+    r = r < 0 ? r : devices_check(n, e);
+    return r < 0 ? err_prefix(e, "networkConfig.datapath: ebpf") : 0;
+}
+
+static void on_bad_record(void *ctx, const char *file, const char *why)
+{
+    log_error("record of a pod cannot be read, the pod is not known any longer",
+              "file=%s error=\"%s\"", file, why);
+}
+
+static int read_records(struct ebpf_dp *x, struct err *e)
+{
+    struct dp_pod **pods = NULL;
+    size_t n = 0;
+    int r = record_read_all(x->records, on_bad_record, x, &pods, &n, e);
+    if (r == 0) {
+        x->members = xcalloc(n + 1, sizeof *x->members);
+        x->cap_members = n + 1;
+        x->n_members = n;
+        for (size_t i = 0; i < n; i++) {
+            x->members[i].pod = pods[i];
+        }
+    }
+    free(pods);
+    return r;
+}
+
+static void ebpf_close(struct datapath *dp)
+{
+    struct ebpf_dp *x = of_dp(dp);
+    struct list *link;
+    loop_task_cancel(&x->task);
+    loop_timer_free(x->retry);
+    while ((link = list_pop_front(&x->completions))) {
+        free(CONTAINER_OF(link, struct completion, link));
+    }
+    for (size_t i = 0; i < x->n_members; i++) {
+        dp_pod_free(x->members[i].pod);
+    }
+    free(x->members);
+    free(x->view);
+    table_done(&x->routes);
+    table_done(&x->vteps);
+    table_done(&x->services);
+    table_done(&x->backends);
+    table_done(&x->serving);
+    table_done(&x->pods);
+    table_done(&x->ports);
+    if (x->loaded) {
+        program_done(&x->program);
+    }
+    pthread_mutex_destroy(&x->lock);
+    free(x->net.remotes);
+    free(x->bpffs);
+    free(x->maps);
+    free(x->hooks_dir);
+    free(x->records);
+    x->closed = true;
+    if (!x->delivering) {
+        free(x);
+    }
+}
+
+static int ebpf_open(struct loop *l, const struct datapath_config *cfg,
+                     const struct datapath_events *ev, void *ctx, struct datapath **ret,
+                     struct err *e)
+{
+    struct program_features features;
+    int r = program_probe(cfg->ebpf_without, &features, e);
+    if (r < 0) {
+        return r;
+    }
+    struct ebpf_dp *x = NEW(struct ebpf_dp);
+    x->dp.ops = &datapath_ebpf;
+    x->loop = l;
+    x->events = *ev;
+    x->ctx = ctx;
+    x->features = features;
+    x->bpffs = xasprintf("%s/bpf", cfg->run_dir);
+    x->maps = xasprintf("%s/maps", x->bpffs);
+    x->hooks_dir = xasprintf("%s/links", x->bpffs);
+    x->records = xasprintf("%s/pods", cfg->run_dir);
+    x->hooks = (struct hooks){.tcx = features.tcx, .dir = x->hooks_dir};
+    pthread_mutex_init(&x->lock, NULL);
+    list_init(&x->completions);
+    loop_task_init(&x->task, l, run, x);
+    x->retry = loop_timer_new(l, on_retry, x);
+    r = read_records(x, e);
+    if (r < 0) {
+        ebpf_close(&x->dp);
+        return r;
+    }
+    x->inventory_due = true;
+    loop_task_queue(&x->task);
+    *ret = &x->dp;
+    return 0;
+}
+
+const struct datapath_ops datapath_ebpf = {
+    .kind = "ebpf",
+    .check = ebpf_check,
+    .open = ebpf_open,
+    .close = ebpf_close,
+    .set_network = ebpf_set_network,
+    .attach = ebpf_attach,
+    .detach = ebpf_detach,
+    .wire = ebpf_wire,
+    .unlimit = ebpf_unlimit,
+    .check_wire = ebpf_check_wire,
+    .link_gone = ebpf_link_gone,
+    .set_runtime = ebpf_set_runtime,
+    .set_vnids = ebpf_set_vnids,
+    .set_flows = ebpf_set_flows,
+    .set_services = ebpf_set_services,
+    .pods = ebpf_pods,
+    .find = ebpf_find,
+    .get_status = ebpf_get_status,
+    .drops = ebpf_drops,
+    .flows = ebpf_flows,
+    .trace = ebpf_trace,
+};

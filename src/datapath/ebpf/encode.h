@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the desired network and its pods to what the maps have (bpf/maps.h), and back from their causes.  Pure. */
+#pragma once
+
+#include "datapath/ebpf/bpf/maps.h"
+#include "datapath/ebpf/devices.h"
+#include "datapath/ebpf/table.h"
+#include "sdn/model.h"
+
+/* Rows of EBPF_ROUTES and EBPF_VTEPS; owned by the caller. */
+struct table_row *encode_routes(const struct sdn_network *n, size_t *ret_n);
+struct table_row *encode_vteps(const struct sdn_network *n, size_t *ret_n);
+struct ebpf_settings encode_settings(const struct sdn_network *n, const struct devices *d,
+                                     bool has_services);
+
+/* Rows of EBPF_SERVICES; and for each backend one of EBPF_BACKENDS and one of EBPF_SERVING. */
+struct encoded_services {
+    struct table_row *services, *backends, *serving; /* Owned. */
+    size_t n_services, n_backends;
+    size_t cap_services, cap_backends, cap_serving;
+};
+/* As 'node' serves its pods. */
+void encode_services(const struct sdn_network *n, const char *node,
+                     const struct model_service *list, size_t n_list, struct encoded_services *ret);
+
+struct encode_pod {
+    uint32_t ip;
+    struct mac mac;
+    uint32_t vnid, also_vnid;
+    bool has_also;
+    bool queued;
+    int ifindex; /* 0: not wired. */
+};
+/* Rows of EBPF_PODS and, for one that is wired, of EBPF_PORTS.  False: the address is not of this node's subnet, and the
+ * pod takes no part (it is about to be detached). */
+bool encode_pod(const struct sdn_network *n, const struct encode_pod *p, struct table_row *ret_pod,
+                struct table_row *ret_port);
+
+/* MODEL_NOT_DROPPED: no cause has this number. */
+enum model_cause encode_cause(uint32_t cause);

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "datapath/ebpf/hook.h"
+
+#include "base/mem.h"
+#include "net/redirect.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILTER_NAME "tenet-datapath"
+
+static char *pin_path(const struct hooks *h, const char *ifname)
+{
+    return xasprintf("%s/%s", h->dir, ifname);
+}
+
+/* ---- tcx ---- */
+
+static uint32_t program_id(int prog_fd)
+{
+    struct bpf_prog_info info = {0};
+    uint32_t size = sizeof info;
+    return bpf_obj_get_info_by_fd(prog_fd, &info, &size) == 0 ? info.id : 0;
+}
+
+/* The pinned link when it is that of 'ifindex'; '*ret_prog' is what it runs. */
+static int find_link(const char *path, int ifindex, uint32_t *ret_prog)
+{
+    CLEANUP(fd_close) int fd = bpf_obj_get(path);
+    struct bpf_link_info info = {0};
+    uint32_t size = sizeof info;
+    if (fd < 0) {
+        return fd;
+    }
+    /* A link that was gone is without a device; 'xdp' begins as the member of tcx does, which older headers lack. */
+    if (bpf_obj_get_info_by_fd(fd, &info, &size) < 0 || info.xdp.ifindex != (uint32_t) ifindex) {
+        return -ENODEV;
+    }
+    *ret_prog = info.prog_id;
+    return fd_take(&fd);
+}
+
+static int attach_tcx(const struct hooks *h, const char *ifname, int ifindex, int prog_fd,
+                      struct err *e)
+{
+    CLEANUP_FREE char *path = pin_path(h, ifname);
+    uint32_t prog = 0;
+    CLEANUP(fd_close) int fd = find_link(path, ifindex, &prog);
+    if (fd >= 0 && prog == program_id(prog_fd)) {
+        return 0;
+    }
+    if (fd >= 0) {
+        int r = bpf_link_update(fd, prog_fd, NULL);
+        return r < 0 ? err_sys(e, r, "replace the eBPF program of %s", ifname) : 0;
+    }
+    unlink(path);
+    fd = bpf_link_create(prog_fd, ifindex, HOOK_TCX_INGRESS, NULL);
+    if (fd < 0) {
+        return err_sys(e, fd, "attach the eBPF program to %s", ifname);
+    }
+    if (mkdir(h->dir, 0700) < 0 && errno != EEXIST) {
+        return err_sys(e, -errno, "make %s", h->dir);
+    }
+    int r = bpf_obj_pin(fd, path);
+    return r < 0 ? err_sys(e, r, "pin the eBPF program of %s at %s", ifname, path) : 0;
+}
+
+static int check_tcx(const struct hooks *h, const char *ifname, int ifindex, int prog_fd,
+                     struct err *e)
+{
+    CLEANUP_FREE char *path = pin_path(h, ifname);
+    uint32_t prog = 0;
+    CLEANUP(fd_close) int fd = find_link(path, ifindex, &prog);
+    return fd >= 0 && prog == program_id(prog_fd)
+               ? 0
+               : err_set(e, -ENOENT, "%s has not the eBPF program from_pod", ifname);
+}
+
+/* ---- both ---- */
+
+int hook_attach(const struct hooks *h, const char *ifname, int ifindex, int prog_fd, struct err *e)
+{
+    if (h->tcx) {
+        return attach_tcx(h, ifname, ifindex, prog_fd, e);
+    }
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    int err = rtnl_open(&r, e);
+    err = err < 0 ? err : redirect_attach(r, ifindex, REDIRECT_INGRESS, FILTER_NAME, prog_fd, e);
+    if (err == 0) {
+        hook_forget(h, ifname); /* What an agent with tcx has left would come first. */
+    }
+    return err;
+}
+
+int hook_check(const struct hooks *h, const char *ifname, int ifindex, int prog_fd, struct err *e)
+{
+    if (h->tcx) {
+        return check_tcx(h, ifname, ifindex, prog_fd, e);
+    }
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    int err = rtnl_open(&r, e);
+    return err < 0 ? err : redirect_check_attached(r, ifindex, REDIRECT_INGRESS, FILTER_NAME, e);
+}
+
+void hook_forget(const struct hooks *h, const char *ifname)
+{
+    CLEANUP_FREE char *path = pin_path(h, ifname);
+    unlink(path);
+}
+
+void hook_sweep(const struct hooks *h, bool (*keep)(void *ctx, const char *ifname), void *ctx)
+{
+    DIR *d = opendir(h->dir);
+    struct dirent *ent;
+    while (d && (ent = readdir(d))) {
+        if (ent->d_name[0] != '.' && !keep(ctx, ent->d_name)) {
+            hook_forget(h, ent->d_name);
+        }
+    }
+    if (d) {
+        closedir(d);
+    }
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A map of the kernel that the agent keeps as it wants it, by the smallest difference.
+ *
+ * What the map has is read once; from then on it is known, as nobody else writes.  On one thread at a time. */
+#pragma once
+
+#include "base/err.h"
+
+#include <stddef.h>
+
+#define TABLE_KEY_MAX 16
+#define TABLE_VALUE_MAX 24
+
+struct table_row {
+    unsigned char key[TABLE_KEY_MAX], value[TABLE_VALUE_MAX]; /* Zeros behind their ends. */
+};
+
+struct table {
+    int fd; /* Borrowed. */
+    struct table_row *rows;
+    size_t n;
+};
+
+/* Reads the map 'fd', whose sizes must not be above those above. */
+int table_load(struct table *t, int fd, struct err *e);
+void table_done(struct table *t);
+/* Makes the map what 'rows' (sorted and freed here; of several with one key the last one counts) are: adds and changes
+ * first, removes last.  '*ret_changes' counts; a row that the map does not take is left out and counted in
+ * '*ret_refused', with the reason in 'e'. */
+void table_sync(struct table *t, struct table_row *rows, size_t n, size_t *ret_changes,
+                size_t *ret_refused, struct err *e);

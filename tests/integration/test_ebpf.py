@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The datapath ebpf: agents that come and go without loss, what a kernel may lack, what is refused and why.
+
+That pods reach whom they may is tested with the others, on mixed nodes (test_matrix.py, test_packets.py)."""
+import contextlib
+import json
+import os
+import pathlib
+import signal
+
+import pytest
+
+from lab import Server, probe, run, wait_for
+from test_cni import Sandbox
+from traffic import Traffic
+
+MULTITENANT, SUBNET = "redhat/openshift-ovs-multitenant", "redhat/openshift-ovs-subnet"
+OUTSIDE = "198.51.100.10"
+
+
+@pytest.fixture(scope="module")
+def own(make_lab):
+    lab = make_lab("eb", nodes=2, plugin=MULTITENANT, datapath="ebpf")
+    lab.project("red")
+    lab.project("blue")
+    lab.a, lab.b, lab.far = lab.pod("red/a", "node1"), lab.pod("red/b", "node1"), lab.pod("red/far", "node2")
+    lab.other = lab.pod("blue/x", "node1")
+    lab.conf = json.loads(next(pathlib.Path(lab.node("node1")["cniConfDir"]).glob("*.conf")).read_text())
+    yield lab
+    lab.down(check=False)
+
+
+def traffic(lab):
+    return Traffic([(lab.a, lab.b), (lab.far, lab.a)], rate=1000)
+
+
+def in_place(lab, node="node1"):
+    """What the agent said last when its programs were in place, as a dictionary."""
+    line = [x for x in lab.agent_log(node).splitlines() if "programs are in place" in x][-1]
+    return dict(x.split("=", 1) for x in line.split() if "=" in x)
+
+
+def assert_isolated(lab):
+    assert lab.a.can_ping(lab.b.ip) and lab.a.can_ping(lab.far.ip)
+    assert not lab.other.can_ping(lab.a.ip, tries=1) and not lab.other.can_ping(lab.far.ip, tries=1)
+
+
+@contextlib.contextmanager
+def configured(lab, node, text):
+    """The node's agent with more in its configuration, and as it was again."""
+    path = pathlib.Path(lab.node(node)["config"])
+    before = path.read_text()
+    path.write_text(before + text)
+    try:
+        lab.cmd("node", "restart", node)
+        yield
+    finally:
+        path.write_text(before)
+        lab.cmd("node", "restart", node)
+
+
+def bpffs(lab, node="node1"):
+    return pathlib.Path(lab.node(node)["agentSocket"]).parent / "bpf"
+
+
+def test_agent_restarted_without_loss(own):
+    with traffic(own):
+        for how in ("restart", "stop", "kill"):
+            pid = own.node("node1")["pid"]
+            if how == "kill":
+                os.kill(pid, signal.SIGKILL)
+                wait_for("the agent to be dead", lambda: not pathlib.Path(f"/proc/{pid}").exists())
+            elif how == "stop":
+                own.cmd("node", "stop", "node1")
+            own.cmd("node", "restart", "node1")
+            wait_for("another agent", lambda: own.node("node1")["pid"] not in (0, pid))
+    assert in_place(own)["maps"] == "found" and in_place(own)["changes"] == "0"
+    assert_isolated(own)
+
+
+def test_maps_of_another_version_are_replaced_without_loss(own):
+    """What older programs use goes on working until the new ones, which have maps of their own, are complete."""
+    pin = bpffs(own) / "maps" / "tenet_routes"
+    own.cmd("node", "stop", "node1")
+    with traffic(own):
+        pin.unlink()
+        run(["bpftool", "map", "create", pin, "type", "hash", "key", "4", "value", "4", "entries", "7", "name", "older"])
+        own.cmd("node", "start", "node1")
+    assert in_place(own)["maps"] == "new"
+    assert_isolated(own)
+
+
+@pytest.mark.parametrize("without,hooks,peer", [("tcx", "clsact", "yes"), ("tcx,redirect_peer", "clsact", "no")])
+def test_what_older_kernels_lack(own, without, hooks, peer):
+    """As Linux 5.10 to 6.5 (no tcx), and before.  (Not under traffic: the kernel stops a link for a moment to give it
+    its first clsact.)"""
+    with configured(own, "node1", f"ebpf:\n  without: {without}\n"):
+        with traffic(own):
+            own.cmd("node", "restart", "node1")
+        said = in_place(own)
+        assert (said["hooks"], said["redirect_peer"]) == (hooks, peer)
+        assert_isolated(own)
+        near = own.pod("red/near", "node1")
+        assert near.can_ping(own.a.ip) and near.can_ping(own.far.ip) and near.can_ping(OUTSIDE)
+        own.delete_pod("red/near")
+    assert in_place(own)["hooks"] == "tcx"
+    assert_isolated(own)
+
+
+@pytest.mark.parametrize("link", ["tun0", "tenet0", "vxlan_tenet"])
+def test_links_that_somebody_deletes_come_back(own, link):
+    own.ns("node1", ["ip", "link", "del", link])
+    wait_for("packets", lambda: own.a.can_ping(own.far.ip, tries=1) and own.a.can_ping(OUTSIDE, tries=1))
+    assert own.ns("node1", ["ping", "-n", "-c", "1", "-W", "2", own.a.ip], check=False).returncode == 0
+    wait_for("the node to be Ready", lambda: own.node("node1")["ready"])
+    assert_isolated(own)
+
+
+def test_plugin_changes_in_one_step(own):
+    def plugin(name):
+        own.kubectl("patch", "clusternetwork", "default", "--type=merge", "-p", json.dumps({"pluginName": name}))
+    try:
+        with traffic(own):
+            plugin(SUBNET)
+            wait_for("no isolation", lambda: own.other.can_ping(own.a.ip, tries=1) and
+                     own.other.can_ping(own.far.ip, tries=1))
+            plugin(MULTITENANT)
+            wait_for("isolation", lambda: not own.other.can_ping(own.a.ip, tries=1) and
+                     not own.other.can_ping(own.far.ip, tries=1))
+    finally:
+        plugin(MULTITENANT)
+    plugin("redhat/openshift-ovs-networkpolicy")
+    try:
+        wait_for("a refusal", lambda: "ebpf does not enforce network policies" in own.agent_log("node1"))
+        assert_isolated(own)
+    finally:
+        plugin(MULTITENANT)
+    wait_for("the node to be Ready", lambda: own.node("node1")["ready"])
+
+
+def metrics(lab, node="node1"):
+    out = run(["curl", "-sf", "--unix-socket", lab.node(node)["agentSocket"], "http://node/metrics"]).stdout
+    return dict(line.rsplit(" ", 1) for line in out.splitlines() if not line.startswith("#"))
+
+
+def test_drops_are_counted_by_cause(own):
+    def mismatches():
+        return int(metrics(own)['tenet_node_drops_total{cause="vnid-mismatch"}'])
+    before = mismatches()
+    assert not own.other.can_ping(own.a.ip, tries=1)
+    assert mismatches() == before + 1
+    own.cmd("node", "restart", "node1")
+    assert mismatches() == before + 1
+
+
+def test_host_ports_and_limits(own):
+    """A port of the host leads to the pod; what goes to a pod can be limited, what it sends cannot, and that is said."""
+    box, fast = Sandbox(own, "box"), Sandbox(own, "fast")
+    server = None
+    try:
+        conf = dict(own.conf, runtimeConfig={"portMappings": [{"hostPort": 8099, "containerPort": 80, "protocol": "tcp"}],
+                                             "bandwidth": {"ingressRate": 8000000, "ingressBurst": 800000}})
+        box.add(conf=conf)
+        link = next(p for p in (bpffs(own).parent / "pods").glob("*.json")
+                    if json.loads(p.read_text())["containerID"] == box.id).stem
+        assert "tbf" in own.ns("node1", ["tc", "qdisc", "show", "dev", link]).stdout
+        server = Server(lambda argv: own.ns_popen(f"sb-{box.id[:12]}", argv), "tcp", 80)
+        host = own.node("node1")["hostIP"]
+        asked = ["/usr/bin/python3", "-c",
+                 f"import socket; print(socket.create_connection(('{host}', 8099), 5).recv(64).decode())"]
+        assert own.ns("outside", asked).stdout.strip()
+        assert probe(own.a, "tcp", [f"{host}:8099"]) != {f"{host}:8099": None}
+        own.cmd("node", "restart", "node1")
+        assert own.ns("outside", asked).stdout.strip()
+        conf = dict(own.conf, runtimeConfig={"bandwidth": {"egressRate": 8000000, "egressBurst": 800000}})
+        status, out = fast.call("ADD", conf=conf)
+        assert status != 0 and "cannot limit what a pod sends" in json.dumps(out)
+    finally:
+        if server:
+            server.stop()
+        box.remove()
+        fast.remove()
+
+
+def test_pods_records_and_hooks_go_with_the_pods(own):
+    run_dir = bpffs(own).parent
+    before = sorted(p.name for p in (run_dir / "bpf/links").iterdir()), sorted(p.name for p in (run_dir / "pods").iterdir())
+    for _ in range(3):
+        own.pod("red/gone", "node1")
+        own.delete_pod("red/gone")
+    # One that dies without a word is found by the next agent.
+    box = Sandbox(own, "dead")
+    box.add()
+    own.cmd("node", "stop", "node1")
+    run(["ip", "netns", "del", box.ns])
+    own.cmd("node", "start", "node1")
+    wait_for("nothing to be left", lambda: before == (sorted(p.name for p in (run_dir / "bpf/links").iterdir()),
+                                                      sorted(p.name for p in (run_dir / "pods").iterdir())))
+
+
+@pytest.mark.parametrize("ours,theirs,kind,said", [
+    ("vxlan_tenet", "tenetx", ("vxlan", "id", "5", "dstport", "4789"), "VXLAN port 4789 is taken by the link tenetx"),
+    ("tun0", "tun0", ("bridge",), "there is a link tun0 of kind bridge"),
+])
+def test_links_of_others_are_named_and_left_alone(own, ours, theirs, kind, said):
+    own.cmd("node", "stop", "node1")
+    own.ns("node1", ["ip", "link", "del", ours])
+    own.ns("node1", ["ip", "link", "add", theirs, "type", *kind])
+    try:
+        out = own.cmd("node", "start", "node1", check=False)
+        assert out.returncode != 0 and said in own.agent_log("node1")
+        assert kind[0] in own.ns("node1", ["ip", "-d", "link", "show", theirs]).stdout
+        assert own.a.can_ping(own.b.ip)  # what was there goes on
+    finally:
+        own.ns("node1", ["ip", "link", "del", theirs])
+        own.cmd("node", "start", "node1")
+    wait_for("packets", lambda: own.a.can_ping(own.far.ip, tries=1) and own.a.can_ping(OUTSIDE, tries=1))
+    assert_isolated(own)
+
+
+def test_no_network_policies_on_it(make_lab):
+    lab = make_lab("en", up=False, nodes=1, plugin="redhat/openshift-ovs-networkpolicy", datapath="ebpf")
+    r = lab.cmd("up", *sum((["--" + k.replace("_", "-"), str(v)] for k, v in lab.options.items()), []), check=False,
+                timeout=180)
+    assert r.returncode != 0
+    assert "networkConfig.datapath: ebpf does not enforce network policies" in r.stderr
+    lab.down(check=False)

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Services for pods of a node with the datapath ebpf (node1) beside one with Open vSwitch: what test_services.py asks of
+every datapath, and what is this one's own."""
+import ipaddress
+import json
+import pathlib
+
+import pytest
+
+import test_services
+from lab import run, wait_for
+from test_services import (ECHO, PLUGINS, STORM, TALKER, finish, start, storm_counts,  # noqa: F401
+                           test_affinity_keeps_to_an_endpoint_while_it_is_there,
+                           test_endpoint_removed_under_load, test_endpoints_outside_the_cluster,
+                           test_every_kind_of_address_from_everywhere, test_new_connections_are_spread_evenly,
+                           test_terminating_endpoints_serve_when_no_other_is_left, test_traffic_policy_local,
+                           test_udp_goes_elsewhere_when_its_endpoint_ends)
+
+
+def packed(address):
+    return list(ipaddress.ip_address(address).packed)
+
+
+class Services(test_services.Services):
+    """The same, where what a node serves is seen in the maps of its programs."""
+
+    def __init__(self, make_lab, plugin):
+        super().__init__(lambda label, **kw: make_lab(label, datapath="ebpf,ovs", **kw), plugin)
+
+    def rows(self, name, node="node1"):
+        """[(key, value)] of a map, as bytes."""
+        pin = pathlib.Path(self.rundirs[node]).parent / "run/bpf/maps" / name
+        dump = json.loads(run(["bpftool", "-j", "map", "dump", "pinned", pin]).stdout)
+        return [tuple([int(x, 16) for x in row[part]] for part in ("key", "value")) for row in dump]
+
+    def applied(self, ip):
+        wait_for(f"node1 to serve {ip}", lambda: [k for k, _ in self.rows("tenet_services") if k[:4] == packed(ip)])
+        wait_for(f"node2 to serve {ip}", lambda: self.flows_of(f"nw_dst={ip},", "node2"))
+
+    def translates(self, ip, endpoint, node="node1"):
+        if node != "node1":
+            return super().translates(ip, endpoint, node)
+        return [v for k, v in self.rows("tenet_backends") if k[:4] == packed(ip) and v[:4] == packed(endpoint)]
+
+
+@pytest.fixture(scope="module")
+def services(make_lab):
+    s = Services(make_lab, PLUGINS[1])
+    yield s
+    s.stop()
+    s.lab.down(check=False)
+
+
+@pytest.fixture
+def one(services):
+    yield services
+    services.clean()
+
+
+@pytest.fixture
+def any_plugin(one):
+    return one
+
+
+def test_a_project_that_becomes_global_opens_its_services(one):
+    s = one
+    ip = s.service("shared", [s.b])
+
+    def reached():
+        return s.who(s.x, f"tcp:{ip}:80:1", timeout=0.3) == [{s.b.ip}]
+
+    assert not reached()
+    try:
+        test_services.tenet(s, "adm", "pod-network", "make-projects-global", "red")
+        wait_for("it to be reached", reached)
+    finally:
+        test_services.tenet(s, "adm", "pod-network", "isolate-projects", "red")
+    wait_for("it to be closed", lambda: not reached())
+
+
+def test_agent_restarted_under_load(one):
+    """Connections go on, and new ones are made, while there is no agent and while one comes back."""
+    s = one
+    plain = s.service("calm", [s.b, s.c])
+    storm = start(s.a.popen, STORM, plain, 80)
+    try:
+        for _ in range(2):
+            s.lab.cmd("node", "restart", "node1")
+        before = sum(storm_counts(storm)[0].values())
+        wait_for("more connections", lambda: sum(storm_counts(storm)[0].values()) > before + 50)
+        errors = json.loads(finish(storm)[1])[1]
+        assert not errors, errors[:5]
+    finally:
+        storm.kill()
+        storm.communicate()
+
+
+def test_what_leads_nowhere_is_said_at_once(one):
+    """Also without an agent: the programs say it themselves."""
+    s = one
+    ip, nowhere = s.service("none", []), s.service("nowhere", ["10.128.250.9"])
+    targets = [f"tcp:{ip}:80:1", f"udp:{ip}:80:1", f"tcp:{ip}:81:1", "tcp:172.30.9.9:80:1", f"tcp:{nowhere}:80:1"]
+    want = [{"ECONNREFUSED"}] * 4 + [{"EHOSTUNREACH"}]
+    assert s.who(s.a, *targets) == want
+    assert s.drops("service-without-endpoints") >= 2 and s.drops("service-not-available") >= 2
+    s.lab.cmd("node", "stop", "node1")
+    try:
+        assert wait_for("the limit of errors to be over", lambda: s.who(s.a, *targets) == want)
+    finally:
+        s.lab.cmd("node", "start", "node1")
+
+
+def test_errors_are_limited(one):
+    code = """
+import errno, socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setblocking(False)
+s.connect((sys.argv[1], 9))
+errors, end = 0, time.monotonic() + 2
+while time.monotonic() < end:
+    try:
+        s.send(b"x")
+        time.sleep(0.002)
+    except OSError as e:
+        errors += e.errno == errno.ECONNREFUSED
+print(errors)
+"""
+    errors = int(one.b.ns(["/usr/bin/python3", "-c", code, "172.30.9.9"]).stdout)
+    assert 10 <= errors <= 40, errors
+
+
+def test_open_connections_outlive_endpoint_and_service(one):
+    s = one
+    echo = start(s.c.popen, ECHO, 9102)
+    ip = s.service("open", [])
+    s.endpoints("open", [s.c], port=9102)
+    wait_for("the endpoint", lambda: s.translates(ip, s.c.ip))
+    talker = start(s.a.popen, TALKER, ip, 80)
+    try:
+        s.endpoints("open", [])
+        wait_for("the endpoint to be gone", lambda: not s.translates(ip, s.c.ip))
+        assert s.who(s.a, f"tcp:{ip}:80:1") == [{"ECONNREFUSED"}]
+        s.clean()
+        wait_for("the service to be gone", lambda: not [k for k, _ in s.rows("tenet_services") if k[:4] == packed(ip)])
+        s.lab.cmd("node", "restart", "node1")
+        code, out = finish(talker)
+        assert code == 0 and int(out) > 0, out
+    finally:
+        for p in (talker, echo):
+            p.kill()
+            p.communicate()
+
+
+def test_what_asks_an_endpoint_itself_is_answered_by_it(one):
+    """Also from a port from which it asked the service before."""
+    s = one
+    ip = s.service("both", [s.c])
+    code = """
+import socket, sys
+for target in ((sys.argv[1], 80), (sys.argv[2], int(sys.argv[3])), (sys.argv[1], 80)):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.settimeout(3)
+    s.bind(("", 40123))
+    s.connect(target)
+    s.send(b"?")
+    print(s.recv(64).decode().split()[0])
+    s.close()
+"""
+    out = s.a.ns(["/usr/bin/python3", "-c", code, ip, s.c.ip, str(test_services.PORT)]).stdout.split()
+    assert out == [s.c.ip] * 3

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of the datapath "ebpf" by themselves: maps that follow what is wanted, records of pods, programs at links.
+ * Links are those of a namespace of the test's own. */
+#include "base/mem.h"
+#include "base/str.h"
+#include "datapath/ebpf/encode.h"
+#include "datapath/ebpf/hook.h"
+#include "datapath/ebpf/program.h"
+#include "datapath/ebpf/record.h"
+#include "net/netns.h"
+#include "net/process.h"
+#include "net/rtnl.h"
+
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <grp.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct program_features features;
+static char folder[64];
+
+/* ---- tables ---- */
+
+static struct table_row row(uint32_t key, uint32_t value)
+{
+    struct table_row r = {0};
+    memcpy(r.key, &key, sizeof key);
+    memcpy(r.value, &value, sizeof value);
+    return r;
+}
+
+static size_t sync_rows(struct table *t, const struct table_row *rows, size_t n,
+                        size_t *ret_refused, struct err *e)
+{
+    size_t changes = 0;
+    table_sync(t, n ? xmemdup(rows, n * sizeof *rows) : NULL, n, &changes, ret_refused, e);
+    return changes;
+}
+
+static uint32_t value_in(int fd, uint32_t key)
+{
+    uint32_t value = UINT32_MAX;
+    bpf_map_lookup_elem(fd, &key, &value);
+    return value;
+}
+
+static void a_map_is_changed_by_the_difference_only(void **state)
+{
+    (void) state;
+    CLEANUP(fd_close) int fd = bpf_map_create(BPF_MAP_TYPE_HASH, "tenet_test", 4, 4, 4, NULL);
+    struct err e = {0};
+    struct table t = {0};
+    size_t refused = 0;
+    uint32_t key = 9, value = 90;
+    assert_true(fd >= 0);
+    assert_int_equal(bpf_map_update_elem(fd, &key, &value, BPF_ANY), 0);
+    assert_int_equal(table_load(&t, fd, &e), 0);
+    assert_int_equal(t.n, 1);
+
+    const struct table_row first[] = {row(3, 30), row(9, 90), row(1, 10)};
+    assert_int_equal(sync_rows(&t, first, 3, &refused, &e), 2);
+    assert_int_equal(sync_rows(&t, first, 3, &refused, &e), 0);
+    const struct table_row second[] = {row(1, 11), row(3, 30)};
+    assert_int_equal(sync_rows(&t, second, 2, &refused, &e), 2);
+    assert_int_equal(value_in(fd, 1), 11);
+    assert_int_equal(value_in(fd, 9), UINT32_MAX);
+    assert_int_equal(refused, 0);
+
+    /* A second look finds what the first left. */
+    struct table again = {0};
+    assert_int_equal(table_load(&again, fd, &e), 0);
+    assert_int_equal(sync_rows(&again, second, 2, &refused, &e), 0);
+    assert_int_equal(sync_rows(&again, NULL, 0, &refused, &e), 2);
+    assert_int_equal(value_in(fd, 3), UINT32_MAX);
+    table_done(&again);
+    table_done(&t);
+}
+
+static void what_a_full_map_refuses_is_counted_and_tried_again(void **state)
+{
+    (void) state;
+    CLEANUP(fd_close) int fd = bpf_map_create(BPF_MAP_TYPE_HASH, "tenet_test", 4, 4, 2, NULL);
+    struct err e = {0};
+    struct table t = {0};
+    size_t refused = 0;
+    assert_int_equal(table_load(&t, fd, &e), 0);
+    const struct table_row three[] = {row(1, 10), row(2, 20), row(3, 30)};
+    assert_int_equal(sync_rows(&t, three, 3, &refused, &e), 3);
+    assert_int_equal(refused, 1);
+    assert_non_null(strstr(e.text, "add to an eBPF map"));
+    assert_int_equal(value_in(fd, 1), 10);
+    assert_int_equal(value_in(fd, 2), 20);
+    const struct table_row two[] = {row(2, 20), row(3, 30)};
+    /* Adds come before removes, so it takes a second time until there is room. */
+    sync_rows(&t, two, 2, &refused, &e);
+    sync_rows(&t, two, 2, &refused, &e);
+    assert_int_equal(refused, 0);
+    assert_int_equal(value_in(fd, 1), UINT32_MAX);
+    assert_int_equal(value_in(fd, 3), 30);
+    table_done(&t);
+}
+
+static void of_two_routes_the_nearer_kind_counts(void **state)
+{
+    (void) state;
+    struct ip4_prefix all = {0x0a800000, 23};
+    struct sdn_remote claims_ours = {.host_ip = 1, .subnet = {0x0a800000, 16}};
+    struct sdn_network n = {
+        .cluster = {all}, .n_cluster = 1, .local = all, .remotes = &claims_ours, .n_remotes = 1};
+    CLEANUP(fd_close)
+    int fd = bpf_map_create(BPF_MAP_TYPE_LPM_TRIE, "tenet_test", sizeof(struct ebpf_route_key),
+                            sizeof(struct ebpf_route), 16,
+                            &(struct bpf_map_create_opts){.sz = sizeof(struct bpf_map_create_opts),
+                                                          .map_flags = BPF_F_NO_PREALLOC});
+    struct table t = {0};
+    struct err e = {0};
+    size_t count, changes, refused;
+    assert_int_equal(table_load(&t, fd, &e), 0);
+    struct table_row *rows = encode_routes(&n, &count);
+    table_sync(&t, rows, count, &changes, &refused, &e);
+    struct ebpf_route_key key = {.len = 32, .addr = htonl(0x0a800007)};
+    struct ebpf_route r = {0};
+    assert_int_equal(bpf_map_lookup_elem(fd, &key, &r), 0);
+    assert_int_equal(r.kind, EBPF_LOCAL);
+    key.addr = htonl(0x0a800001);
+    assert_int_equal(bpf_map_lookup_elem(fd, &key, &r), 0);
+    assert_int_equal(r.kind, EBPF_GATEWAY);
+    key.addr = htonl(0x0a800201);
+    assert_true(bpf_map_lookup_elem(fd, &key, &r) < 0);
+    table_done(&t);
+}
+
+/* ---- records ---- */
+
+static struct dp_pod example(void)
+{
+    static char id[] = "0123456789abcdef", ifname[] = "eth0", project[] = "red", name[] = "web-1",
+                netns[] = "/run/netns/x", host_ports[] = "tcp:8080:80";
+    return (struct dp_pod){.container_id = id,
+                           .ifname = ifname,
+                           .pod_namespace = project,
+                           .pod_name = name,
+                           .netns = netns,
+                           .host_if = "veth01234567",
+                           .host_ports = host_ports,
+                           .ip = 0x0a800002,
+                           .mac = mac_from_ip4(0x0a800002),
+                           .vnid = SDN_VNID_MAX,
+                           .has_also = true,
+                           .also_vnid = 10};
+}
+
+struct bad_files {
+    size_t n;
+    char last[300];
+};
+
+static void on_bad(void *ctx, const char *file, const char *why)
+{
+    struct bad_files *b = ctx;
+    b->n++;
+    snprintf(b->last, sizeof b->last, "%s: %s", file, why);
+}
+
+static void records_come_back_as_they_went(void **state)
+{
+    (void) state;
+    CLEANUP_FREE char *dir = xasprintf("%s/pods", folder);
+    struct dp_pod p = example(), **got = NULL;
+    struct bad_files bad = {0};
+    struct err e = {0};
+    size_t n = 1;
+    assert_int_equal(record_read_all(dir, on_bad, &bad, &got, &n, &e), 0); /* No folder yet. */
+    assert_int_equal(n, 0);
+    assert_int_equal(record_write(dir, &p, &e), 0);
+    p.vnid = 11;
+    p.has_also = false;
+    assert_int_equal(record_write(dir, &p, &e), 0);
+    assert_int_equal(record_read_all(dir, on_bad, &bad, &got, &n, &e), 0);
+    assert_int_equal(n, 1);
+    assert_string_equal(got[0]->container_id, p.container_id);
+    assert_string_equal(got[0]->ifname, "eth0");
+    assert_string_equal(got[0]->pod_namespace, "red");
+    assert_string_equal(got[0]->pod_name, "web-1");
+    assert_string_equal(got[0]->netns, "/run/netns/x");
+    assert_string_equal(got[0]->host_if, "veth01234567");
+    assert_string_equal(got[0]->host_ports, "tcp:8080:80");
+    assert_null(got[0]->bandwidth);
+    assert_int_equal(got[0]->ip, p.ip);
+    assert_true(mac_equal(got[0]->mac, p.mac));
+    assert_int_equal(got[0]->vnid, 11);
+    assert_false(got[0]->has_also);
+    dp_pod_free(got[0]);
+    free(got);
+
+    CLEANUP_FREE char *broken = xasprintf("%s/vethbroken.json", dir);
+    assert_int_equal(file_write_atomic(broken, "{\"ip\":", 6, 0600, &e), 0);
+    assert_int_equal(record_remove(dir, &p, &e), 0);
+    assert_int_equal(record_remove(dir, &p, &e), 0);
+    assert_int_equal(record_read_all(dir, on_bad, &bad, &got, &n, &e), 0);
+    assert_int_equal(n, 0);
+    assert_int_equal(bad.n, 1);
+    assert_non_null(strstr(bad.last, "vethbroken.json: "));
+    free(got);
+}
+
+static void what_is_no_record_is_refused_with_the_reason(void **state)
+{
+    (void) state;
+#define GOOD "\"containerID\":\"c\",\"ifname\":\"eth0\",\"link\":\"veth1\",\"ip\":\"10.128.0.2\""
+    static const struct {
+        const char *text, *needle;
+    } cases[] = {
+        {"", "line 1"},
+        {"[]", "containerID"},
+        {"{\"containerID\":\"c\"}", "ifname is missing"},
+        {"{\"containerID\":\"c\",\"ifname\":\"eth0\",\"link\":\"a/b\"}",
+         "link is missing or no name"},
+        {"{\"containerID\":\"c\",\"ifname\":\"eth0\",\"link\":\"a-name-too-long-for-it\"}", "link"},
+        {"{" GOOD ",\"mac\":\"0a:58\",\"vnid\":1}", "ip or mac"},
+        {"{" GOOD ",\"mac\":\"0a:58:0a:80:00:02\"}", "vnid is missing"},
+        {"{" GOOD ",\"mac\":\"0a:58:0a:80:00:02\",\"vnid\":16777216}", "vnid is missing or not in"},
+        {"{" GOOD ",\"mac\":\"0a:58:0a:80:00:02\",\"vnid\":1,\"alsoVNID\":-1}", "alsoVNID"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct err e = {0};
+        struct dp_pod *p = NULL;
+        assert_true(record_parse(cases[i].text, strlen(cases[i].text), &p, &e) < 0);
+        assert_null(p);
+        if (!strstr(e.text, cases[i].needle)) {
+            fail_msg("\"%s\" is not in \"%s\"", cases[i].needle, e.text);
+        }
+    }
+}
+
+/* ---- programs ---- */
+
+struct links {
+    struct program one, two;
+    struct hooks hooks;
+    int ifindex, other;
+};
+
+static void make_links(struct links *l, bool tcx)
+{
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    struct err e = {0};
+    struct rtnl_link link;
+    struct rtnl_veth v = {.name = "tv0", .peer_name = "tv1", .peer_ns_fd = -1};
+    *l = (struct links){.hooks = {.tcx = tcx}};
+    l->hooks.dir = xasprintf("%s/bpf/links", folder);
+    if (program_load(NULL, &features, false, &l->one, &e) < 0 ||
+        program_load(NULL, &features, false, &l->two, &e) < 0 || rtnl_open(&r, &e) < 0 ||
+        rtnl_veth_add(r, &v, &e) < 0 || rtnl_link_get(r, "tv0", &link, &e) < 0) {
+        fail_msg("%s", e.text);
+    }
+    l->ifindex = link.ifindex;
+}
+
+static void remove_links(struct links *l)
+{
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    assert_int_equal(rtnl_open(&r, NULL), 0);
+    rtnl_link_del(r, "tv0", NULL);
+    program_done(&l->one);
+    program_done(&l->two);
+    free((char *) l->hooks.dir);
+}
+
+static bool keep_none(void *ctx, const char *ifname)
+{
+    return false;
+}
+
+static void a_program_is_attached_replaced_and_found_again(bool tcx)
+{
+    struct links l;
+    struct err e = {0};
+    make_links(&l, tcx);
+    int one = l.one.from_pod, two = l.two.from_pod;
+    assert_int_equal(hook_check(&l.hooks, "tv0", l.ifindex, one, &e), -ENOENT);
+    assert_int_equal(hook_attach(&l.hooks, "tv0", l.ifindex, one, &e), 0);
+    assert_int_equal(hook_check(&l.hooks, "tv0", l.ifindex, one, &e), 0);
+    assert_int_equal(hook_attach(&l.hooks, "tv0", l.ifindex, one, &e), 0);
+    assert_int_equal(hook_attach(&l.hooks, "tv0", l.ifindex, two, &e), 0);
+    assert_int_equal(hook_check(&l.hooks, "tv0", l.ifindex, two, &e), 0);
+    if (tcx) {
+        assert_int_equal(hook_check(&l.hooks, "tv0", l.ifindex, one, &e), -ENOENT);
+    }
+
+    /* Another link of the same name. */
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    struct rtnl_veth v = {.name = "tv0", .peer_name = "tv1", .peer_ns_fd = -1};
+    struct rtnl_link link;
+    assert_int_equal(rtnl_open(&r, &e), 0);
+    assert_int_equal(rtnl_link_del(r, "tv0", &e), 0);
+    assert_int_equal(rtnl_veth_add(r, &v, &e), 0);
+    assert_int_equal(rtnl_link_get(r, "tv0", &link, &e), 0);
+    assert_int_equal(hook_check(&l.hooks, "tv0", link.ifindex, two, &e), -ENOENT);
+    assert_int_equal(hook_attach(&l.hooks, "tv0", link.ifindex, two, &e), 0);
+    assert_int_equal(hook_check(&l.hooks, "tv0", link.ifindex, two, &e), 0);
+    hook_sweep(&l.hooks, keep_none, NULL);
+    if (tcx) {
+        assert_int_equal(hook_check(&l.hooks, "tv0", link.ifindex, two, &e), -ENOENT);
+    }
+    assert_true(hook_attach(&l.hooks, "gone", 9999, two, &e) < 0);
+    remove_links(&l);
+}
+
+static void with_tcx(void **state)
+{
+    (void) state;
+    if (!features.tcx) {
+        skip();
+    }
+    a_program_is_attached_replaced_and_found_again(true);
+}
+
+static void with_clsact(void **state)
+{
+    (void) state;
+    a_program_is_attached_replaced_and_found_again(false);
+}
+
+static void maps_are_found_again_or_made_anew(void **state)
+{
+    (void) state;
+    CLEANUP_FREE char *pins = xasprintf("%s/bpf/maps", folder);
+    CLEANUP_FREE char *pin = xasprintf("%s/" EBPF_PODS, pins);
+    struct program p = {0};
+    struct err e = {0};
+    uint32_t addr = htonl(0x0a800002), zero = 0;
+    struct ebpf_pod pod = {.ifindex = 7};
+    if (program_load(pins, &features, false, &p, &e) < 0) {
+        fail_msg("%s", e.text);
+    }
+    assert_false(p.reused);
+    assert_int_equal(bpf_map_update_elem(p.pods, &addr, &pod, BPF_ANY), 0);
+    program_done(&p);
+    assert_int_equal(program_load(pins, &features, false, &p, &e), 0);
+    assert_true(p.reused);
+    pod.ifindex = 0;
+    assert_int_equal(bpf_map_lookup_elem(p.pods, &addr, &pod), 0);
+    assert_int_equal(pod.ifindex, 7);
+    program_done(&p);
+
+    /* Of another layout. */
+    CLEANUP(fd_close) int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "tenet_test", 4, 4, 1, NULL);
+    assert_int_equal(unlink(pin), 0);
+    assert_int_equal(bpf_obj_pin(fd, pin), 0);
+    assert_int_equal(program_load(pins, &features, false, &p, &e), 0);
+    assert_false(p.reused);
+    assert_true(bpf_map_lookup_elem(p.pods, &zero, &pod) < 0);
+    program_done(&p);
+}
+
+/* In a child, which gives its privileges up. */
+static void without_privileges_it_is_said_what_is_missing(void **state)
+{
+    (void) state;
+    int out[2], status;
+    assert_int_equal(pipe(out), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct err e = {0};
+        struct program_features f;
+        bool dropped = setgroups(0, NULL) == 0 && setgid(65534) == 0 && setuid(65534) == 0;
+        int r = dropped ? program_probe(NULL, &f, &e) : 0;
+        dprintf(out[1], "%d %s", r, e.text);
+        _exit(0);
+    }
+    char text[600] = "";
+    close(out[1]);
+    ssize_t n = read(out[0], text, sizeof text - 1);
+    close(out[0]);
+    waitpid(pid, &status, 0);
+    assert_true(n > 0);
+    if (!strstr(text, "-1 ") || !strstr(text, "needs CAP_BPF and CAP_NET_ADMIN")) {
+        fail_msg("%s", text);
+    }
+}
+
+static void what_is_not_to_be_used_is_not(void **state)
+{
+    (void) state;
+    struct program_features f;
+    assert_int_equal(program_probe("redirect_peer,tcx", &f, NULL), 0);
+    assert_false(f.tcx || f.redirect_peer);
+    assert_int_equal(program_probe("redirect_peer", &f, NULL), 0);
+    assert_true(!f.redirect_peer && f.tcx == features.tcx);
+}
+
+/* ---- surroundings ---- */
+
+static char ns[32];
+static int back = -1;
+
+static int set_up(void **state)
+{
+    (void) state;
+    struct err e = {0};
+    int fd = -1;
+    snprintf(folder, sizeof folder, "/tmp/tenet-ebpf-%d", (int) getpid());
+    snprintf(ns, sizeof ns, "tenet-ebpf-%d", (int) getpid());
+    CLEANUP_FREE char *bpffs = xasprintf("%s/bpf", folder);
+    bool ok = dir_make(folder, 0700, &e) == 0 && program_mount(bpffs, &e) == 0 &&
+              program_mount(bpffs, &e) == 0 && netns_create(ns, &e) == 0 &&
+              netns_open(ns, &fd, &e) == 0 && netns_enter(fd, &back, &e) == 0;
+    fd_close(fd);
+    if (!ok) {
+        print_message("%s\n", e.text);
+    }
+    return ok ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void) state;
+    CLEANUP_FREE char *bpffs = xasprintf("%s/bpf", folder);
+    if (back >= 0) {
+        netns_leave(back);
+    }
+    netns_delete(ns, NULL);
+    umount2(bpffs, MNT_DETACH);
+    return dir_remove(folder, NULL);
+}
+
+int main(void)
+{
+    struct err e = {0};
+    if (program_probe(NULL, &features, &e) < 0) {
+        print_message("skipped: %s\n", e.text);
+        return 77; /* What meson counts as skipped. */
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_map_is_changed_by_the_difference_only),
+        cmocka_unit_test(what_a_full_map_refuses_is_counted_and_tried_again),
+        cmocka_unit_test(of_two_routes_the_nearer_kind_counts),
+        cmocka_unit_test(records_come_back_as_they_went),
+        cmocka_unit_test(what_is_no_record_is_refused_with_the_reason),
+        cmocka_unit_test(with_tcx),
+        cmocka_unit_test(with_clsact),
+        cmocka_unit_test(maps_are_found_again_or_made_anew),
+        cmocka_unit_test(without_privileges_it_is_said_what_is_missing),
+        cmocka_unit_test(what_is_not_to_be_used_is_not),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
