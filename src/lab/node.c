@@ -49,7 +49,9 @@ int node_address(struct lab *l, const char *node, uint32_t *ret, struct err *e)
 
 bool node_has_ovs(const struct lab *l, uint32_t addr)
 {
-    const char *list = json_path_string(l->config, "datapath", NULL), *p = list;
+    const char *list = json_path_string(l->config, "datapath", NULL);
+    list = list ? list : "ovs"; /* Of a lab that was made before there were others. */
+    const char *p = list;
     unsigned n = 1;
     for (const char *c = list; *c; c++) {
         n += *c == ',';

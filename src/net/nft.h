@@ -56,8 +56,8 @@ void nft_delete_chain(struct nft_batch *b, const char *name);
 
 struct nft_set_def {
     const char *name;
-    uint32_t
-        flags; /* NFT_SET_MAP, NFT_SET_INTERVAL, NFT_SET_CONCAT, NFT_SET_EVAL, NFT_SET_TIMEOUT */
+    /* NFT_SET_MAP, NFT_SET_INTERVAL, NFT_SET_CONCAT, NFT_SET_EVAL, NFT_SET_TIMEOUT */
+    uint32_t flags;
     uint32_t key_type;  /* For those who list: NFT_TYPE() of the parts; the kernel keeps it only. */
     uint32_t data_type; /* Likewise; NFT_DATA_VERDICT means something. */
     uint32_t key_size, data_size;

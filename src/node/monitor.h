@@ -12,8 +12,8 @@
 struct monitor;
 enum {
     MONITOR_TUN = 1,
-    MONITOR_NFT = 2 /* "ip tenet" */,
-    MONITOR_SERVICES = 4 /* "ip tenet-services" */
+    MONITOR_NFT = 2,      /* The table "ip tenet", ... */
+    MONITOR_SERVICES = 4, /* ... "ip tenet-services". */
 };
 struct monitor_ops {
     void (*changed)(void *ctx, unsigned what);

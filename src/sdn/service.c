@@ -435,6 +435,11 @@ int sdn_service_parse(const struct json *obj, struct sdn_service **ret, struct e
     s->internal_local = is_local(spec, "internalTrafficPolicy");
     s->external_local = is_local(spec, "externalTrafficPolicy");
     s->idle = json_path(obj, "metadata", "annotations", SDN_IDLED_AT, NULL) != NULL;
+    int64_t health = json_get_int_or(json_get(spec, "healthCheckNodePort"), 0);
+    if (s->type == SDN_SERVICE_LOAD_BALANCER && s->external_local && health > 0 &&
+        health <= UINT16_MAX) {
+        s->health_port = (uint16_t) health;
+    }
     const char *affinity = json_path_string(spec, "sessionAffinity", NULL);
     if (affinity && streq(affinity, "ClientIP")) {
         int64_t seconds = json_get_int_or(
@@ -618,10 +623,10 @@ bool sdn_service_equal(const struct sdn_service *a, const struct sdn_service *b)
         a->cluster_ip != b->cluster_ip || a->headless != b->headless ||
         a->ready_or_not != b->ready_or_not || a->internal_local != b->internal_local ||
         a->external_local != b->external_local || a->idle != b->idle ||
-        a->affinity_s != b->affinity_s || !streq_null(a->external_name, b->external_name) ||
-        a->n_external_ips != b->n_external_ips || a->n_ingress_ips != b->n_ingress_ips ||
-        a->restricted != b->restricted || a->n_source_ranges != b->n_source_ranges ||
-        a->n_ports != b->n_ports) {
+        a->health_port != b->health_port || a->affinity_s != b->affinity_s ||
+        !streq_null(a->external_name, b->external_name) || a->n_external_ips != b->n_external_ips ||
+        a->n_ingress_ips != b->n_ingress_ips || a->restricted != b->restricted ||
+        a->n_source_ranges != b->n_source_ranges || a->n_ports != b->n_ports) {
         return false;
     }
     for (size_t i = 0; i < a->n_source_ranges; i++) {

@@ -65,6 +65,8 @@ struct sdn_service {
     bool headless;                       /* clusterIP is "None". */
     bool ready_or_not;                   /* publishNotReadyAddresses */
     bool internal_local, external_local; /* The traffic policies are "Local". */
+    /* healthCheckNodePort, where balancers ask for endpoints of this node; 0: none. */
+    uint16_t health_port;
     bool idle;              /* It has the annotation idling.alpha.openshift.io/idled-at. */
     uint32_t affinity_s;    /* sessionAffinity ClientIP; 0: None. */
     uint32_t *external_ips; /* Those of status.loadBalancer, then spec.externalIPs, each once. */

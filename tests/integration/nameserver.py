@@ -44,18 +44,31 @@ def answer(request, answers=(), authority=(), flags=0x8180, ident=None, question
                         len(authority), 0) + (question or question_of(request)[2]) + b"".join(answers) + b"".join(authority))
 
 
+def both_sockets(address="127.0.0.1", port=0, tries=50):
+    """A UDP and a TCP socket bound to the same port; which one the kernel gives for one may be taken for the other."""
+    for left in reversed(range(tries)):
+        udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        tcp = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            udp.bind((address, port))
+            tcp.bind((address, udp.getsockname()[1]))
+            return udp, tcp
+        except OSError:
+            udp.close()
+            tcp.close()
+            if not left:
+                raise
+
+
 class NameServer:
     """'zone': name to a function of (server, request, over TCP) that returns the messages to send, in turn.  What was
     asked is in 'asked'."""
 
     def __init__(self, zone, address="127.0.0.1", port=0):
         self.zone, self.asked, self.stopped = zone, [], False
-        self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.tcp = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        self.tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.udp.bind((address, port))
+        self.udp, self.tcp = both_sockets(address, port)
         self.port = self.udp.getsockname()[1]
-        self.tcp.bind((address, self.port))
         self.tcp.listen(16)
         self.udp.settimeout(0.1)  # how soon a stop is noticed
         self.tcp.settimeout(0.1)

@@ -25,9 +25,9 @@ SVC = "default.svc.cluster.local."
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    udp, tcp = ns.both_sockets()
+    with udp, tcp:
+        return udp.getsockname()[1]
 
 
 def service(name, project="default", **spec):

@@ -15,7 +15,8 @@ from lab import TENET, environment, run, wait_for
 
 GATEWAY = "10.128.0.1"
 NOBODYS = "10.131.200.9"  # in the cluster network, of no node's subnet
-SERVICE = "172.30.0.1"
+SERVICE = "172.30.255.254"  # nobody's
+EMPTY, FOREIGN, IDLE = "172.30.0.20", "172.30.0.21", "172.30.0.22"
 
 
 def tenet(lab, *args, check=False, **kw):
@@ -221,9 +222,12 @@ def mac_of(ip):
     return b"\x0a\x58" + octets(ip)
 
 
-def udp(src, dst, port=9999):
-    """An IPv4 packet; checksums are nobody's business here."""
-    return (bytes([0x45, 0, 0, 36, 0, 1, 0, 0, 64, 17, 0, 0]) + octets(src) + octets(dst)
+def udp(src, dst, port=9999, good=True):
+    """An IPv4 packet; its header's checksum is only the connection tracker's business."""
+    header = bytes([0x45, 0, 0, 36, 0, 1, 0, 0, 64, 17, 0, 0]) + octets(src) + octets(dst)
+    total = sum(int.from_bytes(header[i:i + 2], "big") for i in range(0, 20, 2))
+    checksum = 0xffff - (total + (total >> 16)) % 0x10000 if good else 0
+    return (header[:10] + checksum.to_bytes(2, "big") + header[12:]
             + (7777).to_bytes(2, "big") + port.to_bytes(2, "big") + bytes([0, 16, 0, 0]) + b"question")
 
 
@@ -246,6 +250,13 @@ def quiet(make_lab):
         pod.ns(["sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1"])
     for node in ("node1", "node2"):
         lab.ns(node, ["sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1"])
+    for ns, ip, more in (("red", EMPTY, {}), ("blue", FOREIGN, {}),
+                         ("red", IDLE, {"idling.alpha.openshift.io/idled-at": "2026-01-01T00:00:00Z"})):
+        lab.kubectl("apply", "-f", "-", input=json.dumps({
+            "apiVersion": "v1", "kind": "Service",
+            "metadata": {"name": "s" + ip.rsplit(".")[-1], "namespace": ns, "annotations": more},
+            "spec": {"clusterIP": ip, "ports": [{"port": 9999, "protocol": "UDP"}]}}))
+        wait_for(f"{ip} to be served", lambda: [f for f in lab.flows("node1") if f"nw_dst={ip}," in f])
     yield lab
     lab.down(check=False)
 
@@ -268,7 +279,11 @@ def frames_of_pod(cause, pod, other):
         "spoofed-source": dict(payload=udp("10.128.0.77", GATEWAY)),
         "arp-not-asked": dict(kind=0x0806, payload=arp(me, GATEWAY, 2)),
         "arp-off-network": dict(kind=0x0806, payload=arp(me, "8.8.8.8")),
+        "service-invalid": dict(payload=udp(me, SERVICE, good=False)),
         "service-not-available": dict(payload=udp(me, SERVICE)),
+        "service-of-other-project": dict(payload=udp(me, FOREIGN)),
+        "service-idle": dict(payload=udp(me, IDLE)),
+        "service-without-endpoints": dict(payload=udp(me, EMPTY)),
         "no-such-node": dict(payload=udp(me, NOBODYS)),
         "no-such-pod": dict(payload=udp(me, "10.128.0.250")),
         "own-address": dict(payload=udp(me, me)),
@@ -277,7 +292,8 @@ def frames_of_pod(cause, pod, other):
 
 
 OF_PODS = ["vlan-tagged", "not-ip", "multicast", "forged-tunnel", "spoofed-source", "arp-not-asked", "arp-off-network",
-           "service-not-available", "no-such-node", "no-such-pod", "own-address", "vnid-mismatch"]
+           "service-invalid", "service-not-available", "service-of-other-project", "service-idle",
+           "service-without-endpoints", "no-such-node", "no-such-pod", "own-address", "vnid-mismatch"]
 
 
 def settle(lab):

@@ -331,6 +331,21 @@ def test_endpoints_outside_the_cluster(any_plugin):
         host.communicate()
 
 
+def test_pods_reach_the_api_by_its_service(any_plugin):
+    """The service kubernetes, of the project default: global where projects are apart."""
+    code = """
+import socket, sys
+s = socket.create_connection((sys.argv[1], 443), 5)
+s.sendall(b"GET /healthz HTTP/1.1\\r\\nHost: kubernetes\\r\\nConnection: close\\r\\n\\r\\n")
+print(s.makefile().readline().strip())
+"""
+    s = any_plugin
+    ip = json.loads(s.kubectl("get", "service", "kubernetes", "-o", "json").stdout)["spec"]["clusterIP"]
+    s.applied(ip)
+    for pod in (s.a, s.c, s.x):
+        assert pod.ns(["/usr/bin/python3", "-c", code, ip]).stdout.strip() == "HTTP/1.1 200 OK"
+
+
 def test_new_connections_are_spread_evenly(one):
     s = one
     for pods in ([s.a, s.b], [s.a, s.b, s.c]):
@@ -606,6 +621,8 @@ def test_trace_through_services(any_plugin):
         assert len(t["halves"]) == halves and t["verdict"]["action"] == "deliver" and t["verdict"]["agreed"], t
     t = trace(s.nodes["node2"], s.node_ports("near")["tcp"])
     assert t["halves"][0]["service"]["name"] == "red/near" and t["verdict"]["action"] == "deliver"
+    t = trace("default/kubernetes", 443)  # the masters, which are no pods
+    assert t["halves"][0]["service"]["name"] == "default/kubernetes" and t["verdict"]["action"] == "host", t
     assert trace(empty, code=1)["verdict"]["cause"] == "service-without-endpoints"
     assert trace(far, 81, code=1)["verdict"]["cause"] == "service-not-available"
     foreign = trace("red/far", source="blue/x", code=1 if "multitenant" in s.plugin else 0)

@@ -207,6 +207,30 @@ def test_local_external_policy_keeps_the_source(services):
     assert services.names("node2", f"{services.host['node2']}:{port}") == {"a"}  # The node's own are not from outside.
 
 
+def test_balancers_hear_where_endpoints_are(services):
+    """healthCheckNodePort: 200 with the number of endpoints of the node, 503 where there are none."""
+    got = services.service("health", ["a", "c"], type="LoadBalancer", externalTrafficPolicy="Local")
+    port = got["spec"]["healthCheckNodePort"]
+
+    def ask(node):
+        r = services.lab.ns("outside", ["curl", "-s", "-w", " %{http_code}", f"http://{services.host[node]}:{port}/"],
+                            check=False)
+        return r.stdout.split("\n")
+
+    def answer(node, n):
+        body, code = ask(node)
+        assert json.loads(body) == {"service": {"namespace": NS, "name": "health"}, "localEndpoints": n,
+                                    "serviceProxyHealthy": True}
+        return code.strip()
+
+    assert answer("node1", 2) == "200" and answer("node2", 0) == "503"
+    services.endpoints("health", ["b"])
+    services.settled(got["spec"]["clusterIP"], ["b"])
+    assert answer("node1", 0) == "503" and answer("node2", 1) == "200"
+    services.lab.kubectl("delete", "service", "health", "-n", NS)
+    wait_for("nobody to answer", lambda: ask("node1") == [" 000"])
+
+
 def test_local_internal_policy(services):
     ip = services.service("int", ["a", "b"], wait=False, internalTrafficPolicy="Local")["spec"]["clusterIP"]
     for node, pod in (("node1", "a"), ("node2", "b")):

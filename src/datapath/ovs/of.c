@@ -15,6 +15,7 @@ LOG_MODULE("openflow");
 #define MAX_IN (1u << 20) /* A message has 64 KiB at most. */
 #define MAX_OUT (256u << 20)
 #define AUDIT_MS 60000
+#define AUDIT_FLOWS 10000 /* The switch forwards nothing in user space while it lists its flows. */
 #define BUSY_MS 50
 #define REFUSED_MIN_MS 200
 #define REFUSED_MAX_MS 10000
@@ -256,7 +257,7 @@ static void ready(struct of *o)
 {
     o->state = READY;
     if (!loop_timer_armed(o->timer)) {
-        loop_timer_arm(o->timer, o->audit_ms);
+        loop_timer_arm(o->timer, o->audit_ms * MAX(o->table->n_wanted / AUDIT_FLOWS, 1));
     }
     of_sync(o);
     o->ops->changed(o->ctx);

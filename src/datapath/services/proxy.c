@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/timeutil.h"
+#include "datapath/services/health.h"
 #include "datapath/services/stale.h"
 
 #include <malloc.h>
@@ -56,6 +57,7 @@ enum job { IDLE, CHECK, CHANGE, REWRITE };
 struct host_proxy {
     struct host_proxy_config cfg;
     struct userspace *userspace; /* In that mode; else once there was an idle service. */
+    struct service_health *health;
     struct services_base base;
     bool have_network, synced;
     bool known;    /* What the kernel has is 'programmed', ... */
@@ -245,6 +247,19 @@ static void service_free(struct host_proxy *p, struct service *s)
     free(s);
 }
 
+/* What balancers hear that ask for the endpoints here; 'now' NULL: the service is gone. */
+static void tell_health(struct host_proxy *p, const struct sdn_service *any,
+                        const struct sdn_service *now)
+{
+    size_t most = 0;
+    for (size_t i = 0; now && now->health_port && i < now->n_ports; i++) {
+        CLEANUP_FREE const struct sdn_backend **list = NULL;
+        size_t n = sdn_service_choose(now, &now->ports[i], p->cfg.node_name, &list);
+        most = MAX(most, n);
+    }
+    service_health_set(p->health, any->namespace, any->name, now ? now->health_port : 0, most);
+}
+
 void host_proxy_service_changed(struct host_proxy *p, const struct sdn_service *old,
                                 const struct sdn_service *now)
 {
@@ -254,6 +269,7 @@ void host_proxy_service_changed(struct host_proxy *p, const struct sdn_service *
     CLEANUP_FREE struct sdn_frontend **list = NULL;
     size_t n = now ? sdn_frontends_of(now, p->cfg.node_name, &list) : 0;
     p->seen++;
+    tell_health(p, any, now);
     if (s) {
         service_free(p, s);
     }
@@ -761,6 +777,7 @@ int host_proxy_new(const struct host_proxy_config *c, struct host_proxy **ret, s
     hmap_init(&p->chains);
     list_init(&p->changed);
     p->timer = loop_timer_new(c->loop, on_timer, p);
+    p->health = service_health_new(c->loop);
     int r = nft_open(&p->nft, e);
     if (r == 0 && c->mode == SERVICES_USERSPACE) {
         r = open_userspace(p, e);
@@ -795,6 +812,7 @@ struct host_proxy *host_proxy_free(struct host_proxy *p)
     hmap_done(&p->entries);
     hmap_done(&p->chains);
     userspace_free(p->userspace);
+    service_health_free(p->health);
     loop_timer_free(p->timer);
     nft_close(p->nft);
     nft_batch_done(&p->batch);

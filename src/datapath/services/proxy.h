@@ -53,8 +53,8 @@ bool host_proxy_busy(const struct host_proxy *p);
 bool host_proxy_current(const struct host_proxy *p);
 
 struct host_proxy_stats {
-    size_t services, frontends, targets,
-        waiting;      /* 'waiting': frontends that changed and are not in the kernel. */
+    size_t services, frontends, targets;
+    size_t waiting;   /* Frontends that changed and are not in the kernel. */
     size_t conflicts; /* Claims of an address and port that another service has. */
     size_t node_ports;
     uint64_t syncs, rewrites, checks, failures, restored, forgotten;

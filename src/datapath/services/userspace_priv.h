@@ -35,6 +35,7 @@ struct userspace {
     int listener;
     uint16_t port;
     struct loop_fd *accept;
+    struct loop_timer *accept_again; /* When descriptors ran out. */
     struct list connections;
     struct loop_timer *sweep; /* Of UDP sessions; armed while there are some. */
     struct userspace_stats stats;

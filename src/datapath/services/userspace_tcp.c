@@ -14,7 +14,8 @@
 LOG_MODULE("proxy");
 
 #define MAX_CONNECTIONS 4096
-#define ACCEPTS 32        /* Before others have a turn; likewise below. */
+#define ACCEPTS 32 /* Before others have a turn; likewise below. */
+#define ACCEPT_AGAIN_MS 100
 #define SPLICE_SIZE 65536 /* What a pipe holds. */
 #define SPLICES 8
 #define MAX_TRIES 16
@@ -315,6 +316,8 @@ static void on_accept(void *ctx, unsigned events)
             accept4(u->listener, (struct sockaddr *) &from, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0) {
             if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
+                loop_fd_set(u->accept, 0); /* It would be called again and again. */
+                loop_timer_arm(u->accept_again, ACCEPT_AGAIN_MS);
                 log_limited(&limit, LOG_WARN, "the service proxy cannot accept", "error=\"%s\"",
                             strerror(errno));
             }
@@ -324,6 +327,12 @@ static void on_accept(void *ctx, unsigned events)
     }
 }
 
+static void accept_again(void *ctx)
+{
+    struct userspace *u = ctx;
+    loop_fd_set(u->accept, LOOP_READ);
+}
+
 int userspace_tcp_open(struct userspace *u, struct err *e)
 {
     int r = userspace_bind(SOCK_STREAM, &u->listener, &u->port, e);
@@ -331,6 +340,7 @@ int userspace_tcp_open(struct userspace *u, struct err *e)
         r = err_sys(e, -errno, "listen on a socket of the service proxy");
     }
     if (r == 0) {
+        u->accept_again = loop_timer_new(u->loop, accept_again, u);
         u->accept = loop_fd_new(u->loop, u->listener, LOOP_READ, on_accept, u);
     }
     return r;
@@ -343,5 +353,6 @@ void userspace_tcp_close(struct userspace *u)
         drop(c);
     }
     u->accept = loop_fd_free(u->accept);
+    u->accept_again = loop_timer_free(u->accept_again);
     u->listener = fd_close(u->listener);
 }
