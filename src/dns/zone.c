@@ -463,7 +463,7 @@ void dns_zone_set_pod(struct dns_zone *z, uint32_t ip, const char *ns)
         now->ip = ip;
         now->label[0] = (uint8_t) n;
         memcpy(now->label + 1, ns, n);
-        dns_lower(now->label + 1, n);
+        dns_lower(now->label, 1 + n); /* A length is no letter. */
     }
     if (old && now) {
         dns_table_replace(&z->pods, &old->item, &now->item);
