@@ -408,7 +408,7 @@ size_t services_chains_of(const struct sdn_frontend *f, int proxy_port,
 
 static enum set of_view(enum set first, enum sdn_view v)
 {
-    return first + v;
+    return (enum set)((unsigned) first + (unsigned) v);
 }
 
 /* The packet goes to an endpoint of a sticky frontend. */
