@@ -72,16 +72,22 @@ for target in sys.argv[2:]:
 STORM = """
 import json, signal, socket, sys, time
 end = (sys.argv[1], int(sys.argv[2]))
-counts, errors, stop = {}, [], False
+counts, errors, stop, asked = {}, [], False, False
 def told(*a):
     global stop
     stop = True
 signal.signal(signal.SIGTERM, told)
-def snapshot(*a):
+def snapshot():
     print(json.dumps([counts, errors]), flush=True)
-signal.signal(signal.SIGUSR1, snapshot)
+def ask(*a):
+    global asked  # answered between two connections, as printing cannot be interrupted by itself
+    asked = True
+signal.signal(signal.SIGUSR1, ask)
 print("ready", flush=True)
 while not stop:
+    if asked:
+        asked = False
+        snapshot()
     try:
         s = socket.create_connection(end, 5)
         who = s.recv(64).decode().split()
