@@ -86,3 +86,9 @@ def mixed(make_lab):
 def cluster(request):
     """The cluster of pods under each plug-in, and with each datapath."""
     return request.getfixturevalue(request.param)
+
+
+@pytest.fixture(params=["subnet", "multitenant"])
+def ovs_cluster(request):
+    """As above, with Open vSwitch everywhere."""
+    return request.getfixturevalue(request.param)

@@ -153,12 +153,13 @@ def test_taken_vxlan_port(make_lab):
         ns = lab.ns_name("node1")
         rundir = lab.ovs_rundir("node1")
         run(["ip", "netns", "exec", ns, "ovs-vsctl", f"--db=unix:{rundir}/db.sock", "del-br", "br0"])
-        run(["ip", "netns", "exec", ns, "nft", "delete", "table", "ip", "tenet"])
+        for table in ("tenet", "tenet-services"):
+            run(["ip", "netns", "exec", ns, "nft", "delete", "table", "ip", table])
         run(["ip", "-n", ns, "link", "add", "foreign0", "type", "vxlan", "id", "7", "dstport", "4789", "dev", "lo"])
         r = run(["ip", "netns", "exec", ns, TENET, "node", "--config", lab.node("node1")["config"]], check=False)
         refused(r, "4789", "foreign0")
         assert lab.vsctl("node1", "list-br").split() == ["br-phy"]
-        assert "table ip tenet" not in lab.ns("node1", ["nft", "list", "tables"]).stdout
+        assert "tenet" not in lab.ns("node1", ["nft", "list", "tables"]).stdout
         run(["ip", "-n", ns, "link", "del", "foreign0"])
         lab.cmd("node", "start", "node1")
         wait_for("br0", lambda: "br0" in lab.vsctl("node1", "list-br"))
