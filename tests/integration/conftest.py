@@ -82,13 +82,7 @@ def mixed(make_lab):
     lab.down(check=False)
 
 
-@pytest.fixture(params=["subnet", "multitenant", "mixed"])
-def cluster(request):
-    """The cluster of pods under each plug-in, and with each datapath."""
-    return request.getfixturevalue(request.param)
-
-
 @pytest.fixture(params=["subnet", "multitenant"])
-def ovs_cluster(request):
-    """As above, with Open vSwitch everywhere."""
+def cluster(request):
+    """The cluster of pods under each plug-in."""
     return request.getfixturevalue(request.param)

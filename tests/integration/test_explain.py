@@ -63,13 +63,13 @@ def drops(lab, node):
 
 # ---- traces ----
 
-def test_trace_says_what_packets_do(ovs_cluster):
+def test_trace_says_what_packets_do(cluster):
     """Every pod to every pod: verdict of the trace, and a real echo."""
-    pairs = [(a, b) for a in ovs_cluster.pods for b in ovs_cluster.pods if a is not b]
+    pairs = [(a, b) for a in cluster.pods for b in cluster.pods if a is not b]
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         # Packets first: a trace finds the tunnels' neighbours in the switch only when it has learnt them.
         reached = list(pool.map(lambda p: p[0].can_ping(p[1].ip), pairs))
-        traced = list(pool.map(lambda p: trace(ovs_cluster, p[0].ref, p[1].ref), pairs))
+        traced = list(pool.map(lambda p: trace(cluster, p[0].ref, p[1].ref), pairs))
     wrong = [f"{a} -> {b}: trace {t['verdict']}, echo {r}"
              for (a, b), t, r in zip(pairs, traced, reached)
              if t["verdict"]["allowed"] != r or not t["verdict"]["agreed"]]

@@ -9,6 +9,12 @@ from lab import Server, probe
 TCP_PORT, UDP_PORT = 8080, 8081
 
 
+@pytest.fixture(params=["subnet", "multitenant", "mixed"])
+def cluster(request):
+    """The cluster of pods under each plug-in, and with each datapath."""
+    return request.getfixturevalue(request.param)
+
+
 def may_reach(lab, a, b):
     """The isolation rule of the seeds: always under ovs-subnet, else equal VNIDs or one of them 0."""
     return lab.options["plugin"].endswith("subnet") or a.vnid == b.vnid or 0 in (a.vnid, b.vnid)

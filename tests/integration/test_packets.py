@@ -11,6 +11,12 @@ from lab import Server, probe, wait_for
 OUTSIDE = "198.51.100.10"
 
 
+@pytest.fixture(params=["subnet", "multitenant", "mixed"])
+def cluster(request):
+    """The cluster of pods under each plug-in, and with each datapath."""
+    return request.getfixturevalue(request.param)
+
+
 class Capture:
     """tcpdump in a namespace; entering returns when it listens, 'lines' are complete after the exit."""
 
