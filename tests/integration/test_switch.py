@@ -120,6 +120,8 @@ def test_pods_of_a_project_without_vnid_are_kept_apart(own):
         assert pods[0].can_ping(own["red1"].ip)
         lab.cmd("node", "stop", "node1")
         lab.cmd("node", "stop", "node2")
+        # Their nodes are stopped, and would not end them.
+        lab.kubectl("delete", "pods", "-n", "ghost", "--all", "--grace-period=0", "--force")
         lab.kubectl("delete", "namespace", "ghost", "--wait=false")
         wait_for("the project to go", lambda: "ghost" not in [n["metadata"]["name"] for n in lab.objects("namespaces")])
         own.patch(pluginName=MULTITENANT)

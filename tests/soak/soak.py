@@ -150,7 +150,7 @@ class Soak:
         live = {s.id: s.ip for s in self.slots if s.id}
         try:
             self.wait_for("ports", lambda: self.addresses() == live, 30)
-            self.wait_for("flows", lambda: self.flows_of_pods() == 4 * len(live), 30)
+            self.wait_for("flows", lambda: self.flows_of_pods() == 5 * len(live), 30)
             self.wait_for("links", lambda: len(self.links()) == self.base["links"] + len(live), 30)
         except AssertionError as e:
             raise AssertionError(f"{what}: {e}: {len(live)} pods, ports {self.addresses()}, "
