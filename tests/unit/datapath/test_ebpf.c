@@ -320,6 +320,7 @@ static void with_tcx(void **state)
 {
     (void) state;
     if (!features.tcx) {
+        print_message("this kernel has no tcx (Linux 6.6)\n");
         skip();
     }
     a_program_is_attached_replaced_and_found_again(true);
