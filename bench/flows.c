@@ -43,7 +43,7 @@ struct bench {
     struct of_client client;
     struct sdn_network net;
     size_t n_flows;
-    char file[64]; /* The flows as text. */
+    char file[OVS_PATH_SIZE]; /* The flows as text. */
 };
 
 /* The flows of as many remote nodes and pods as make 'n', in equal parts. */
@@ -184,18 +184,6 @@ static void report(const char *what, size_t n, double *ours, double *peer, const
            ours[n - 1], mp, peer[0], peer[n - 1], mp / mo, goal);
 }
 
-static void write_file(struct bench *b)
-{
-    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
-    OVS_RUN(&b->ovs, &text, "ovs-ofctl", "-OOpenFlow14", "--no-stats", "--no-names", "dump-flows",
-            "br0");
-    snprintf(b->file, sizeof b->file, "%s/flows.txt", b->ovs.dir);
-    FILE *f = fopen(b->file, "we");
-    if (!f || fwrite(text.data, 1, text.size, f) != text.size || fclose(f) != 0) {
-        fail("cannot write the flow file");
-    }
-}
-
 static size_t number(const char *s, size_t min)
 {
     uint64_t v = 0;
@@ -249,7 +237,7 @@ int main(int argc, char **argv)
     printf("%-8s %6s %12s %19s %12s %19s %7s %6s\n", "", "runs", "ours", "", "ovs-ofctl", "",
            "ratio", "goal");
     bundle_ours(&b); /* Warm-up, and what the file is made from. */
-    write_file(&b);
+    ovs_write_flows(&b.ovs, "br0", b.file);
     bundle_peer(&b);
     for (size_t i = 0; i < rounds; i++) {
         peer[i] = bundle_peer(&b);

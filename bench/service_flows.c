@@ -41,7 +41,7 @@ struct bench {
     struct service_flows *flows;
     struct flow_table table;
     uint32_t bundle;
-    char file[64];
+    char file[OVS_PATH_SIZE]; /* The flows as text. */
 };
 
 static void fail(const char *what)
@@ -262,18 +262,6 @@ static double at(double *v, size_t n, double part)
     return v[MIN(n - 1, (size_t) ((double) n * part))];
 }
 
-static void write_file(struct bench *b)
-{
-    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
-    OVS_RUN(&b->ovs, &text, "ovs-ofctl", "-OOpenFlow14", "--no-stats", "--no-names", "dump-flows",
-            "br0");
-    snprintf(b->file, sizeof b->file, "%s/flows.txt", b->ovs.dir);
-    FILE *f = fopen(b->file, "we");
-    if (!f || fwrite(text.data, 1, text.size, f) != text.size || fclose(f) != 0) {
-        fail("cannot write the flow file");
-    }
-}
-
 static size_t number(const char *s, size_t min)
 {
     uint64_t v = 0;
@@ -327,7 +315,7 @@ int main(int argc, char **argv)
     of_client_open(&b.client, &b.ovs, "br0");
     begin(&b);
     cold_ours(&b); /* Warm-up, and what the file is made from. */
-    write_file(&b);
+    ovs_write_flows(&b.ovs, "br0", b.file);
 
     size_t n = MAX(rounds, changes);
     double *ours = xcalloc(n, sizeof *ours), *peer = xcalloc(n, sizeof *peer);

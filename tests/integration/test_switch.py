@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cluster's network changed while pods run: another plug-in, another VXLAN port, another MTU."""
+import concurrent.futures
 import json
 import pathlib
 import re
@@ -126,8 +127,9 @@ def test_pods_of_a_project_without_vnid_are_kept_apart(own):
         wait_for("the project to go", lambda: "ghost" not in [n["metadata"]["name"] for n in lab.objects("namespaces")])
         own.patch(pluginName=MULTITENANT)
         wait_for("VNIDs", lambda: len(lab.objects("netnamespaces")) >= 3)
-        lab.cmd("node", "start", "node1", timeout=120)
-        lab.cmd("node", "start", "node2", timeout=120)
+        # An agent waits for ids that pods lack before it keeps them apart; both at the same time.
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            list(pool.map(lambda node: lab.cmd("node", "start", node, timeout=120), ("node1", "node2")))
         own.wait_plugin(True)
         wait_for("ghost's pods to be kept apart", lambda: not pods[0].can_ping(own["red1"].ip, tries=1))
         assert not pods[0].can_ping(pods[1].ip, tries=1) and not own["red2"].can_ping(pods[0].ip, tries=1)

@@ -172,6 +172,16 @@ void ovs_run(const struct ovs *o, struct strbuf *out, const char *const *argv)
           argv[1] && argv[2] ? argv[2] : "", status);
 }
 
+void ovs_write_flows(const struct ovs *o, const char *bridge, char ret[OVS_PATH_SIZE])
+{
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    OVS_RUN(o, &text, "ovs-ofctl", "-OOpenFlow14", "--no-stats", "--no-names", "dump-flows",
+            bridge);
+    snprintf(ret, OVS_PATH_SIZE, "%s/flows.txt", o->dir);
+    FILE *f = fopen(ret, "we");
+    CHECK(f && fwrite(text.data, 1, text.size, f) == text.size && fclose(f) == 0, "%s: %m", ret);
+}
+
 void ovs_tool(const struct ovs *o, struct strbuf *out, const char *tool, const char *option,
               const char *file, const char *const *argv)
 {
