@@ -274,7 +274,7 @@ static bool is_node_address(const struct sdn_network *net, uint32_t ip)
             return true;
         }
     }
-    return ip == net->host_ip || ip == sdn_gateway(net);
+    return ip == net->host_ip;
 }
 
 /* An address beside the clusterIP, where it is not somebody else's. */

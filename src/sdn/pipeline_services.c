@@ -68,7 +68,7 @@ static void base_address(const struct sdn_network *n, struct of_flow_list *out)
         of_match_ip_dst(&b, n->service);
         look_up(n, &b, out);
     }
-    pipeline_node_address(PIPELINE_BASE_COOKIE, sdn_gateway(n), out);
+    /* Not at the gateway's address: its ports are those of the host's own connections to pods. */
     pipeline_node_address(PIPELINE_BASE_COOKIE, n->host_ip, out);
     base_next(SERVICE_ADDRESS, pipeline_checked(n), out);
 

@@ -11,6 +11,7 @@ import test_services
 from lab import run, wait_for
 from test_services import (ECHO, PLUGINS, STORM, TALKER, finish, start, storm_counts,  # noqa: F401
                            test_affinity_keeps_to_an_endpoint_while_it_is_there,
+                           test_answers_to_the_host_are_not_for_node_ports,
                            test_endpoint_removed_under_load, test_endpoints_outside_the_cluster,
                            test_every_kind_of_address_from_everywhere, test_new_connections_are_spread_evenly,
                            test_terminating_endpoints_serve_when_no_other_is_left, test_traffic_policy_local,

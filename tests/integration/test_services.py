@@ -322,6 +322,28 @@ def test_translation_makes_no_tunnel_packets(one):
     wait_for("them to be dropped", lambda: s.metrics()[cause] >= before + 3)
 
 
+# From a port of its own choice, which the answers then have as their destination.
+FROM_PORT = """
+import socket, sys
+for kind, port in zip((socket.SOCK_STREAM, socket.SOCK_DGRAM), sys.argv[3:]):
+    s = socket.socket(socket.AF_INET, kind)
+    s.settimeout(5)
+    s.bind(("0.0.0.0", int(port)))
+    s.connect((sys.argv[1], int(sys.argv[2])))
+    s.send(b"?")
+    print(s.recv(64).decode().split()[0])
+"""
+
+
+def test_answers_to_the_host_are_not_for_node_ports(any_plugin):
+    """Its connections to services get any port of the gateway's address, also one that is a node port."""
+    s = any_plugin
+    s.service("taken", [s.b], type="NodePort")
+    ports = s.node_ports("taken")
+    out = s.lab.ns("node1", ["/usr/bin/python3", "-c", FROM_PORT, s.a.ip, PORT, ports["tcp"], ports["udp"]]).stdout
+    assert out.split() == [s.a.ip, s.a.ip]
+
+
 def test_endpoints_outside_the_cluster(any_plugin):
     s = any_plugin
     host = start(lambda argv, **kw: s.lab.ns_popen("node2", argv, **kw), SERVER, "node2", "9090")

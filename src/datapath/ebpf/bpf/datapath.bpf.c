@@ -449,7 +449,7 @@ INLINE const struct ebpf_service *find_service(const struct way *w, const struct
         return s;
     }
     __u32 host = bpf_ntohl(w->ip.daddr);
-    if (r || w->ip.daddr == w->settings->host || bpf_map_lookup_elem(&tenet_vteps, &host)) {
+    if (w->ip.daddr == w->settings->host || bpf_map_lookup_elem(&tenet_vteps, &host)) {
         key->addr = 0;
         return bpf_map_lookup_elem(&tenet_services, key);
     }
@@ -650,7 +650,8 @@ INLINE int route_of_pod(struct way *w, const struct ebpf_pod *from, __u32 vnid)
     }
     if (!pod_at(w->ip.daddr)) {
         const struct ebpf_route *r = route_of(w->ip.daddr);
-        may_be = !r || r->kind == EBPF_GATEWAY || r->kind == EBPF_SERVICE;
+        /* Not at the gateway's address: its ports are those of the host's own connections to pods. */
+        may_be = !r || r->kind == EBPF_SERVICE;
         s = may_be ? find_service(w, r, &key) : NULL;
     }
     __u32 cause = s ? translate(w, &key, s, vnid) : may_be ? go_on(w) : EBPF_NOT_DROPPED;
