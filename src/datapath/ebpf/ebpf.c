@@ -6,6 +6,7 @@
  *     devices.c   tun0, its peer and the VXLAN device
  *     encode.c    what the maps have, from network and pods
  *     table.c     maps that follow what is wanted
+ *     policy.c    network policy in the maps
  *     record.c    pods on file
  *
  * What is wanted (network and pods) is compared with what the maps have, and the difference is written; nothing is
@@ -14,6 +15,7 @@
 #include "datapath/ebpf/devices.h"
 #include "datapath/ebpf/encode.h"
 #include "datapath/ebpf/hook.h"
+#include "datapath/ebpf/policy.h"
 #include "datapath/ebpf/program.h"
 #include "datapath/ebpf/record.h"
 #include "datapath/ebpf/table.h"
@@ -32,6 +34,7 @@
 LOG_MODULE("ebpf");
 
 #define RETRY_MS 1000
+#define SWEEP_MS 10000 /* Connections that are over, and rows of policy that did not fit. */
 
 struct completion {
     struct list link;
@@ -66,7 +69,11 @@ struct ebpf_dp {
     struct devices devices;
     struct table routes, vteps, services, backends, serving;
     bool has_services; /* They were told. */
-    size_t applied;    /* Changes of other maps since the start. */
+    struct policy_maps policy;
+    struct loop_task policy_task;
+    struct loop_timer *sweep;
+    size_t policy_refused;
+    size_t applied; /* Changes of other maps since the start. */
 
     pthread_mutex_t lock; /* Of what follows. */
     struct member *members;
@@ -223,6 +230,81 @@ static void remove_member(struct ebpf_dp *x, struct member *m)
     *m = x->members[--x->n_members];
 }
 
+/* ---- policy ---- */
+
+/* What was told of policy comes into force; with a plug-in that has none there is nothing to be in force. */
+static void put_policy(struct ebpf_dp *x)
+{
+    static struct log_limit limit;
+    struct err e = {0};
+    if (!policy_maps_due(&x->policy)) {
+        return;
+    }
+    int r = policy_maps_commit(&x->policy, &e);
+    if (r < 0) {
+        log_limited(&limit, LOG_ERROR,
+                    "network policy does not all come into force; the pods it is about are cut off",
+                    "error=\"%s\"", e.text);
+    } else if (x->policy_refused) {
+        log_info("network policy is all in force again", "rows=%zu", x->policy_refused);
+    }
+    x->policy_refused = x->policy.n_refused;
+}
+
+static void on_policy_task(void *ctx)
+{
+    struct ebpf_dp *x = ctx;
+    if (x->loaded) { /* Also while a link of the node is missing. */
+        put_policy(x);
+    }
+}
+
+static void policy_changed(void *ctx)
+{
+    struct ebpf_dp *x = ctx;
+    loop_task_queue(&x->policy_task);
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
+    return x < y ? -1 : x > y;
+}
+
+static void sweep(struct ebpf_dp *x, bool first)
+{
+    pthread_mutex_lock(&x->lock);
+    size_t n = x->n_members;
+    CLEANUP_FREE uint32_t *pods = xcalloc(n + 1, sizeof *pods);
+    for (size_t i = 0; i < n; i++) {
+        pods[i] = x->members[i].pod->ip;
+    }
+    pthread_mutex_unlock(&x->lock);
+    qsort(pods, n, sizeof *pods, compare_addresses);
+    struct policy_sweep s = {.local = x->net.local,
+                             .gateway = sdn_gateway(&x->net),
+                             .pods = pods,
+                             .n_pods = n,
+                             .recount = first};
+    policy_maps_sweep(&x->policy, &s);
+}
+
+static void on_sweep(void *ctx)
+{
+    struct ebpf_dp *x = ctx;
+    if (x->in_place && x->net.plugin == SDN_NETWORKPOLICY) {
+        sweep(x, false);
+        put_policy(x);
+    }
+    loop_timer_arm(x->sweep, SWEEP_MS);
+}
+
+static const struct policy_table_ops *ebpf_policy_table(struct datapath *dp, void **ret_ctx)
+{
+    *ret_ctx = &of_dp(dp)->policy;
+    return &policy_maps_ops;
+}
+
 /* ---- the network ---- */
 
 static int put_settings(struct ebpf_dp *x, struct err *e)
@@ -234,6 +316,9 @@ static int put_settings(struct ebpf_dp *x, struct err *e)
         return 0;
     }
     x->applied++;
+    if (v.has_policy && !now.has_policy) {
+        policy_maps_forget_connections(&x->policy); /* Of another time. */
+    }
     return bpf_map_update_elem(x->program.settings, &zero, &v, BPF_ANY) < 0
                ? err_sys(e, -errno, "write the settings of the eBPF programs")
                : 0;
@@ -271,10 +356,16 @@ static int put_network(struct ebpf_dp *x, struct err *e)
         return r;
     }
     put_routes(x);
+    if (x->net.plugin == SDN_NETWORKPOLICY) {
+        put_policy(x);
+    }
     pthread_mutex_lock(&x->lock);
     r = put_pods(x, e);
     pthread_mutex_unlock(&x->lock);
     r = r < 0 ? r : put_settings(x, e);
+    if (r == 0 && x->net.plugin != SDN_NETWORKPOLICY) {
+        put_policy(x); /* It goes when it is not asked any more. */
+    }
     return r < 0 || x->hooks_due ? r : put_hooks(x, e);
 }
 
@@ -335,6 +426,7 @@ static int set_up(struct ebpf_dp *x, struct err *e)
     r = r < 0 ? r : table_load(&x->services, x->program.services, e);
     r = r < 0 ? r : table_load(&x->backends, x->program.backends, e);
     r = r < 0 ? r : table_load(&x->serving, x->program.serving, e);
+    r = r < 0 ? r : policy_maps_load(&x->policy, &x->program, e);
     x->has_services = x->services.n > 0; /* Of the agent before us, until they are told. */
     pthread_mutex_lock(&x->lock);
     r = r < 0 ? r : table_load(&x->pods, x->program.pods, e);
@@ -342,7 +434,11 @@ static int set_up(struct ebpf_dp *x, struct err *e)
     r = r < 0 ? r : find_links(x, e);
     pthread_mutex_unlock(&x->lock);
     x->hooks_due = true;
-    return r < 0 ? r : put_network(x, e);
+    r = r < 0 ? r : put_network(x, e);
+    if (r == 0) {
+        sweep(x, true);
+    }
+    return r;
 }
 
 /* The maps have all that the programs ask for. */
@@ -358,8 +454,9 @@ static int put_first_hooks(struct ebpf_dp *x, struct err *e)
     pthread_mutex_unlock(&x->lock);
     x->hooks_due = false;
     log_info("programs are in place", "maps=%s pods=%zu changes=%zu hooks=%s redirect_peer=%s",
-             x->program.reused ? "found" : "new", x->n_members, x->applied + x->pods_applied,
-             x->features.tcx ? "tcx" : "clsact", x->features.redirect_peer ? "yes" : "no");
+             x->program.reused ? "found" : "new", x->n_members,
+             x->applied + x->pods_applied + x->policy.applied, x->features.tcx ? "tcx" : "clsact",
+             x->features.redirect_peer ? "yes" : "no");
     return r;
 }
 
@@ -450,6 +547,7 @@ static void ebpf_attach(struct datapath *dp, const struct dp_pod *p, datapath_po
         complete(x, done, ctx, -EAGAIN, "the datapath is not in place");
         return;
     }
+    put_policy(x);
     pthread_mutex_lock(&x->lock);
     int r = add_pod(x, p, &e);
     pthread_mutex_unlock(&x->lock);
@@ -559,7 +657,7 @@ static void ebpf_set_services(struct datapath *dp, const char *node,
     }
 }
 
-/* Those of policies are refused where the plug-in is (ebpf_check), services are told otherwise. */
+/* Policies and services are told otherwise. */
 static void ebpf_set_flows(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows)
 {
     of_flow_list_done(flows);
@@ -700,6 +798,7 @@ static void ebpf_get_status(struct datapath *dp, struct datapath_status *ret)
                                     .in_place = x->in_place,
                                     .pods = x->n_members,
                                     .remotes = x->net.n_remotes,
+                                    .policy_refused = x->policy_refused,
                                     .datapath_type = x->features.tcx ? "ebpf/tcx" : "ebpf/clsact"};
 }
 
@@ -740,12 +839,6 @@ static void ebpf_trace(struct datapath *dp, const char *packet, datapath_text_fn
 static int ebpf_check(const struct datapath_config *cfg, const struct sdn_network *n, struct err *e)
 {
     struct program_features f;
-    if (n->plugin == SDN_NETWORKPOLICY) {
-        return err_set(e, -EOPNOTSUPP,
-                       "networkConfig.datapath: ebpf does not enforce network policies, which the "
-                       "cluster's plug-in %s asks for; use the datapath ovs on this node",
-                       sdn_plugin_name(n->plugin));
-    }
     int r = program_probe(cfg->ebpf_without, &f, e);
     r = r < 0 ? r : devices_check(n, e);
     return r < 0 ? err_prefix(e, "networkConfig.datapath: ebpf") : 0;
@@ -780,6 +873,9 @@ static void ebpf_close(struct datapath *dp)
     struct list *link;
     loop_task_cancel(&x->task);
     loop_timer_free(x->retry);
+    loop_task_cancel(&x->policy_task);
+    loop_timer_free(x->sweep);
+    policy_maps_done(&x->policy);
     while ((link = list_pop_front(&x->completions))) {
         free(CONTAINER_OF(link, struct completion, link));
     }
@@ -834,6 +930,10 @@ static int ebpf_open(struct loop *l, const struct datapath_config *cfg,
     list_init(&x->completions);
     loop_task_init(&x->task, l, run, x);
     x->retry = loop_timer_new(l, on_retry, x);
+    policy_maps_init(&x->policy, policy_changed, x);
+    loop_task_init(&x->policy_task, l, on_policy_task, x);
+    x->sweep = loop_timer_new(l, on_sweep, x);
+    loop_timer_arm(x->sweep, SWEEP_MS);
     r = read_records(x, e);
     if (r < 0) {
         ebpf_close(&x->dp);
@@ -860,6 +960,7 @@ const struct datapath_ops datapath_ebpf = {
     .set_runtime = ebpf_set_runtime,
     .set_vnids = ebpf_set_vnids,
     .set_flows = ebpf_set_flows,
+    .policy_table = ebpf_policy_table,
     .set_services = ebpf_set_services,
     .pods = ebpf_pods,
     .find = ebpf_find,

@@ -122,8 +122,10 @@ int program_mount(const char *dir, struct err *e)
 /* ---- loading ---- */
 
 static const char *const map_names[] = {
-    EBPF_SERVICES, EBPF_BACKENDS, EBPF_SERVING, EBPF_REFUSALS, EBPF_CONNECTIONS, EBPF_AFFINITY,
-    EBPF_PODS,     EBPF_PORTS,    EBPF_ROUTES,  EBPF_VTEPS,    EBPF_SETTINGS,    EBPF_DROPS};
+    EBPF_SERVICES, EBPF_BACKENDS,  EBPF_SERVING,    EBPF_REFUSALS, EBPF_CONNECTIONS,
+    EBPF_AFFINITY, EBPF_PODS,      EBPF_PORTS,      EBPF_ROUTES,   EBPF_VTEPS,
+    EBPF_SETTINGS, EBPF_DROPS,     EBPF_GENERATION, EBPF_CLASSES,  EBPF_BLOCKS,
+    EBPF_PAIRS,    EBPF_PORT_SETS, EBPF_TRACKED,    EBPF_SHARES,   EBPF_FRAGMENTS};
 
 static int open_object(const struct program_features *f, bool under_test, const char *pins,
                        struct bpf_object **ret, struct err *e)
@@ -221,6 +223,14 @@ int program_load(const char *pins, const struct program_features *f, bool under_
         .affinity = map_fd(o, EBPF_AFFINITY),
         .settings = map_fd(o, EBPF_SETTINGS),
         .drops = map_fd(o, EBPF_DROPS),
+        .generation = map_fd(o, EBPF_GENERATION),
+        .classes = map_fd(o, EBPF_CLASSES),
+        .blocks = map_fd(o, EBPF_BLOCKS),
+        .pairs = map_fd(o, EBPF_PAIRS),
+        .port_sets = map_fd(o, EBPF_PORT_SETS),
+        .tracked = map_fd(o, EBPF_TRACKED),
+        .shares = map_fd(o, EBPF_SHARES),
+        .fragments = map_fd(o, EBPF_FRAGMENTS),
         .reused = reused,
     };
     return 0;

@@ -23,7 +23,8 @@ struct program {
     struct bpf_object *object; /* Owns the descriptors. */
     int from_pod, from_tunnel, from_host;
     int pods, ports, routes, vteps, services, backends, serving, conns, affinity, settings,
-        drops;   /* Maps. */
+        drops;                                                                     /* Maps. */
+    int generation, classes, blocks, pairs, port_sets, tracked, shares, fragments; /* Of policy. */
     bool reused; /* The maps were there. */
 };
 
