@@ -150,9 +150,9 @@ INLINE __u8 key_of(const struct ends *e, struct ebpf_tracked_key *ret)
     return from;
 }
 
-INLINE int is_over(const struct ebpf_tracked *t, __u8 protocol)
+INLINE int is_over(const struct ebpf_tracked *t, __u8 protocol, __u32 now)
 {
-    return seconds() - t->seen_s > ebpf_tracked_limit(t, protocol);
+    return now - t->seen_s > ebpf_tracked_limit(t, protocol);
 }
 
 /* Errors about what a connection sent go to who sent it. */
@@ -175,7 +175,7 @@ INLINE void look_up_quoted(struct __sk_buff *skb, struct judged *p, __u32 at)
     }
     key_of(&e, &p->key);
     const struct ebpf_tracked *t = bpf_map_lookup_elem(&tenet_tracked, &p->key);
-    if (t && !is_over(t, ip.protocol)) {
+    if (t && !is_over(t, ip.protocol, seconds())) {
         p->connection = RELATED;
         p->denied = t->denied;
     }
@@ -244,9 +244,8 @@ INLINE int read_ends(struct __sk_buff *skb, struct judged *p, struct ends *e)
     return 1;
 }
 
-INLINE void refresh(struct ebpf_tracked *t, const struct judged *p)
+INLINE void refresh(struct ebpf_tracked *t, const struct judged *p, __u32 now)
 {
-    __u32 now = seconds();
     if (p->connection == ANSWERS && !t->answered) {
         t->answered = 1;
     }
@@ -283,7 +282,8 @@ __attribute__((noinline)) int tenet_track(struct __sk_buff *skb)
     p->connection = p->may_begin ? BEGINS : OF_NONE;
     struct ebpf_tracked *t = bpf_map_lookup_elem(&tenet_tracked, &p->key);
     int anew = t && (p->tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN && (t->ended[0] || t->ended[1]);
-    if (!t || anew || is_over(t, e.protocol)) {
+    __u32 now = t ? seconds() : 0;
+    if (!t || anew || is_over(t, e.protocol, now)) {
         return IS_JUDGED;
     }
     p->connection = t->first == p->from ? ONWARD : ANSWERS;
@@ -294,7 +294,7 @@ __attribute__((noinline)) int tenet_track(struct __sk_buff *skb)
     if (p->connection == ONWARD && t->generation != p->generation && !is_later_fragment(p)) {
         return IS_JUDGED;
     }
-    refresh(t, p);
+    refresh(t, p, now);
     return PASSES;
 }
 
@@ -336,7 +336,7 @@ __attribute__((noinline)) int tenet_remember(void)
     }
     t->generation = p->judged_in;
     t->denied = 0;
-    refresh(t, p);
+    refresh(t, p, seconds());
     return 0;
 }
 
