@@ -150,8 +150,9 @@ struct datapath_status {
     size_t spare_ports; /* Ready for pods to come. */
     const char *datapath_type;
     uint32_t refusal_meter; /* As in struct sdn_network. */
-    size_t policy_refused;  /* Rows of network policy that do not fit; their pods are cut off. */
     /* Since the start. */
+    size_t
+        policy_refused; /* Rows of network policy that did not fit; their pods are cut off until they do. */
     size_t connections, transactions, bundles, bundles_refused, flow_mods;
     size_t refusals_sent,
         refusals_suppressed; /* ICMP errors; the latter for a pod that had enough. */

@@ -234,7 +234,8 @@ static void remove_member(struct ebpf_dp *x, struct member *m)
 static void on_policy_task(void *ctx)
 {
     struct ebpf_dp *x = ctx;
-    if (x->loaded) { /* Also while a link of the node is missing. */
+    /* Also while a link of the node is missing; but policy ends with the plug-in that has it (put_network), not before. */
+    if (x->loaded && x->net.plugin == SDN_NETWORKPOLICY) {
         policy_maps_put(&x->policy);
     }
 }
@@ -767,7 +768,7 @@ static void ebpf_get_status(struct datapath *dp, struct datapath_status *ret)
                                     .in_place = x->in_place,
                                     .pods = x->n_members,
                                     .remotes = x->net.n_remotes,
-                                    .policy_refused = x->policy.n_refused,
+                                    .policy_refused = x->policy.refused_ever,
                                     .datapath_type = x->features.tcx ? "ebpf/tcx" : "ebpf/clsact"};
 }
 

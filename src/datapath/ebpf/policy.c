@@ -555,7 +555,9 @@ void policy_maps_put(struct policy_maps *m)
     static struct log_limit limit;
     struct err e = {0};
     size_t before = m->n_refused;
-    if (policy_maps_commit(m, &e) < 0) {
+    int r = policy_maps_commit(m, &e);
+    m->refused_ever += m->n_refused > before ? m->n_refused - before : 0;
+    if (r < 0) {
         log_limited(&limit, LOG_ERROR,
                     "network policy does not all come into force; the pods it is about are cut off",
                     "error=\"%s\"", e.text);

@@ -22,6 +22,7 @@ struct policy_maps {
     size_t n_changes, cap_changes;
     struct policy_change *refused; /* Rows that did not fit: tried again each time. */
     size_t n_refused, cap_refused;
+    size_t refused_ever;    /* Since the start. */
     uint32_t (*cut_off)[2]; /* Direction and class of subjects, sorted. */
     size_t n_cut_off;
     bool whole;                 /* No change is half told. */
