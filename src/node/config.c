@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "datapath/datapath.h"
 #include "dns/resolv.h"
 #include "dns/zone.h"
 #include "net/process.h"
@@ -148,15 +149,8 @@ static int set_datapath(struct node_config *c, const char *v, struct err *e)
 
 static int set_ebpf_without(struct node_config *c, const char *v, struct err *e)
 {
-    for (const char *p = v; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL) {
-        size_t n = strcspn(p, ",");
-        if (!(n == 3 && strncmp(p, "tcx", n) == 0) &&
-            !(n == 13 && strncmp(p, "redirect_peer", n) == 0)) {
-            return err_set(e, -EINVAL, "\"%.*s\" is not tcx or redirect_peer", (int) MIN(n, 100),
-                           p);
-        }
-    }
-    return set_string(&c->ebpf_without, v);
+    int r = datapath_check_without(v, e);
+    return r < 0 ? r : set_string(&c->ebpf_without, v);
 }
 
 static int set_ovs_database(struct node_config *c, const char *v, struct err *e)

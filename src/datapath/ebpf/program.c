@@ -61,6 +61,32 @@ static bool has_tcx(void)
     return known;
 }
 
+static bool has_redirect_peer(void)
+{
+    return libbpf_probe_bpf_helper(BPF_PROG_TYPE_SCHED_CLS, BPF_FUNC_redirect_peer, NULL) == 1;
+}
+
+static bool has_ringbuf(void)
+{
+    return libbpf_probe_bpf_map_type(BPF_MAP_TYPE_RINGBUF, NULL) == 1;
+}
+
+/* All that is optional, and nothing else is asked for or denied. */
+static const struct {
+    const char *name;
+    bool (*has)(void);
+    size_t member;
+} optional[] = {
+    {"redirect_peer", has_redirect_peer, offsetof(struct program_features, redirect_peer)},
+    {"tcx", has_tcx, offsetof(struct program_features, tcx)},
+    {"ringbuf", has_ringbuf, offsetof(struct program_features, ringbuf)},
+};
+
+const char *program_feature_name(size_t i)
+{
+    return i < ARRAY_SIZE(optional) ? optional[i].name : NULL;
+}
+
 static bool is_in(const char *list, const char *word)
 {
     for (const char *p = list; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL) {
@@ -94,10 +120,10 @@ int program_probe(const char *without, struct program_features *ret, struct err 
     if (libbpf_probe_bpf_map_type(BPF_MAP_TYPE_LPM_TRIE, NULL) != 1) {
         return err_set(e, -EOPNOTSUPP, "the kernel has no eBPF maps by longest prefix");
     }
-    ret->redirect_peer =
-        !is_in(without, "redirect_peer") &&
-        libbpf_probe_bpf_helper(BPF_PROG_TYPE_SCHED_CLS, BPF_FUNC_redirect_peer, NULL) == 1;
-    ret->tcx = !is_in(without, "tcx") && has_tcx();
+    for (size_t i = 0; i < ARRAY_SIZE(optional); i++) {
+        bool *has = (bool *) ((char *) ret + optional[i].member);
+        *has = !is_in(without, optional[i].name) && optional[i].has();
+    }
     return 0;
 }
 
@@ -121,11 +147,25 @@ int program_mount(const char *dir, struct err *e)
 
 /* ---- loading ---- */
 
-static const char *const map_names[] = {
-    EBPF_SERVICES, EBPF_BACKENDS, EBPF_SERVING, EBPF_REFUSALS, EBPF_CONNECTIONS, EBPF_AFFINITY,
-    EBPF_PODS,     EBPF_PORTS,    EBPF_ROUTES,  EBPF_VTEPS,    EBPF_SETTINGS,    EBPF_DROPS};
+/* Affinity is of both: a trace reads it, and so that it does not write there is options.dry. */
+static const struct program_map map_list[] = {
+    {EBPF_PODS, false},     {EBPF_PORTS, false},      {EBPF_ROUTES, false},  {EBPF_VTEPS, false},
+    {EBPF_SERVICES, false}, {EBPF_BACKENDS, false},   {EBPF_SERVING, false}, {EBPF_SETTINGS, false},
+    {EBPF_AFFINITY, false}, {EBPF_CONNECTIONS, true}, {EBPF_REFUSALS, true}, {EBPF_DROPS, true},
+};
 
-static int open_object(const struct program_features *f, bool under_test, const char *pins,
+const struct program_map *program_map(size_t i)
+{
+    return i < ARRAY_SIZE(map_list) ? &map_list[i] : NULL;
+}
+
+static struct bpf_map *find_map(const struct bpf_object *o, const char *name)
+{
+    return bpf_object__find_map_by_name(o, name);
+}
+
+/* 'pins' is NULL: the maps are not pinned. */
+static int open_object(const struct ebpf_options *options, const char *pins,
                        struct bpf_object **ret, struct err *e)
 {
     LIBBPF_OPTS(bpf_object_open_opts, o, .object_name = "tenet");
@@ -133,16 +173,15 @@ static int open_object(const struct program_features *f, bool under_test, const 
     if (!obj) {
         return fail(e, -errno, "open the eBPF programs");
     }
-    struct ebpf_options options = {.redirect_peer = f->redirect_peer, .under_test = under_test};
-    int r = bpf_map__set_initial_value(bpf_object__find_map_by_name(obj, ".rodata"), &options,
-                                       sizeof options);
+    int r = bpf_map__set_initial_value(find_map(obj, ".rodata"), options, sizeof *options);
+    r = r == 0 && !options->events ? bpf_map__set_autocreate(find_map(obj, EBPF_EVENTS), false) : r;
     if (r < 0) {
         bpf_object__close(obj);
         return fail(e, r, "set the options of the eBPF programs");
     }
-    for (size_t i = 0; pins && i < ARRAY_SIZE(map_names); i++) {
-        CLEANUP_FREE char *path = xasprintf("%s/%s", pins, map_names[i]);
-        bpf_map__set_pin_path(bpf_object__find_map_by_name(obj, map_names[i]), path);
+    for (size_t i = 0; pins && i < ARRAY_SIZE(map_list); i++) {
+        CLEANUP_FREE char *path = xasprintf("%s/%s", pins, map_list[i].name);
+        bpf_map__set_pin_path(find_map(obj, map_list[i].name), path);
     }
     *ret = obj;
     return 0;
@@ -165,8 +204,8 @@ static bool fits(const struct bpf_map *m)
 static bool keep_fitting(struct bpf_object *o)
 {
     bool all = true;
-    for (size_t i = 0; i < ARRAY_SIZE(map_names); i++) {
-        const struct bpf_map *m = bpf_object__find_map_by_name(o, map_names[i]);
+    for (size_t i = 0; i < ARRAY_SIZE(map_list); i++) {
+        const struct bpf_map *m = find_map(o, map_list[i].name);
         if (!fits(m)) {
             unlink(bpf_map__pin_path(m));
             all = false;
@@ -175,9 +214,10 @@ static bool keep_fitting(struct bpf_object *o)
     return all;
 }
 
-static int map_fd(struct bpf_object *o, const char *name)
+static int map_fd(const struct bpf_object *o, const char *name)
 {
-    return bpf_map__fd(bpf_object__find_map_by_name(o, name));
+    int fd = bpf_map__fd(find_map(o, name));
+    return fd < 0 ? -1 : fd;
 }
 
 static int prog_fd(struct bpf_object *o, const char *name)
@@ -185,21 +225,10 @@ static int prog_fd(struct bpf_object *o, const char *name)
     return bpf_program__fd(bpf_object__find_program_by_name(o, name));
 }
 
-int program_load(const char *pins, const struct program_features *f, bool under_test,
-                 struct program *ret, struct err *e)
+/* Takes 'o' over. */
+static int load_object(struct bpf_object *o, struct program *ret, struct err *e)
 {
-    libbpf_set_print(keep_words);
-    if (pins && mkdir(pins, 0700) < 0 && errno != EEXIST) {
-        return err_sys(e, -errno, "make %s", pins);
-    }
-    struct bpf_object *o = NULL;
-    last_words[0] = '\0';
-    int r = open_object(f, under_test, pins, &o, e);
-    if (r < 0) {
-        return r;
-    }
-    bool reused = pins && keep_fitting(o);
-    r = bpf_object__load(o);
+    int r = bpf_object__load(o);
     if (r < 0) {
         fail(e, r, "load the eBPF programs");
         bpf_object__close(o);
@@ -219,14 +248,103 @@ int program_load(const char *pins, const struct program_features *f, bool under_
         .serving = map_fd(o, EBPF_SERVING),
         .conns = map_fd(o, EBPF_CONNECTIONS),
         .affinity = map_fd(o, EBPF_AFFINITY),
+        .refusals = map_fd(o, EBPF_REFUSALS),
         .settings = map_fd(o, EBPF_SETTINGS),
         .drops = map_fd(o, EBPF_DROPS),
-        .reused = reused,
+        .events = map_fd(o, EBPF_EVENTS),
+        .watched = map_fd(o, EBPF_WATCHED),
     };
     return 0;
+}
+
+int program_load(const char *pins, const struct program_features *f, bool under_test,
+                 struct program *ret, struct err *e)
+{
+    struct ebpf_options options = {
+        .redirect_peer = f->redirect_peer, .events = f->ringbuf, .under_test = under_test};
+    struct bpf_object *o = NULL;
+    libbpf_set_print(keep_words);
+    last_words[0] = '\0';
+    if (pins && mkdir(pins, 0700) < 0 && errno != EEXIST) {
+        return err_sys(e, -errno, "make %s", pins);
+    }
+    int r = open_object(&options, pins, &o, e);
+    if (r < 0) {
+        return r;
+    }
+    bool reused = pins && keep_fitting(o);
+    r = load_object(o, ret, e);
+    if (r == 0) {
+        ret->reused = reused;
+    }
+    return r;
 }
 
 void program_done(struct program *p)
 {
     bpf_object__close(TAKE(p->object));
+}
+
+int program_map_fd(const struct program *p, const char *name)
+{
+    return map_fd(p->object, name);
+}
+
+/* ---- traces ---- */
+
+/* Of what a single packet writes. */
+#define DRY_ENTRIES 64
+
+static int lend_maps(struct bpf_object *o, const struct program *live)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(map_list); i++) {
+        const struct program_map *m = &map_list[i];
+        struct bpf_map *own = find_map(o, m->name);
+        if (!m->by_packets) {
+            r = bpf_map__reuse_fd(own, map_fd(live->object, m->name));
+        } else if (bpf_map__max_entries(own) > DRY_ENTRIES) {
+            r = bpf_map__set_max_entries(own, DRY_ENTRIES);
+        }
+    }
+    return r;
+}
+
+int program_load_dry(const struct program *live, const struct program_features *f,
+                     struct program *ret, struct err *e)
+{
+    struct ebpf_options options = {
+        .redirect_peer = f->redirect_peer, .under_test = true, .dry = true};
+    struct bpf_object *o = NULL;
+    libbpf_set_print(keep_words);
+    last_words[0] = '\0';
+    int r = open_object(&options, NULL, &o, e);
+    if (r < 0) {
+        return r;
+    }
+    r = lend_maps(o, live);
+    if (r < 0) {
+        fail(e, r, "share the maps of the eBPF programs");
+        bpf_object__close(o);
+        return r;
+    }
+    return load_object(o, ret, e);
+}
+
+int program_run(int prog_fd, uint32_t cb[5], const void *frame, size_t size, void *out,
+                size_t *ret_size, int *ret_action, struct err *e)
+{
+    struct __sk_buff in = {0}, after = {0};
+    memcpy(in.cb, cb, sizeof in.cb);
+    LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = frame, .data_size_in = (uint32_t) size,
+                .data_out = out, .data_size_out = (uint32_t) *ret_size, .ctx_in = &in,
+                .ctx_size_in = sizeof in, .ctx_out = &after, .ctx_size_out = sizeof after);
+    int r = bpf_prog_test_run_opts(prog_fd, &o);
+    if (r < 0) {
+        return err_sys(e, r, "run an eBPF program on a frame of %zu bytes", size);
+    }
+    memcpy(cb, after.cb, sizeof after.cb);
+    *ret_size = o.data_size_out;
+    *ret_action = (int) o.retval;
+    return 0;
 }
