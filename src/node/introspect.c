@@ -18,6 +18,7 @@ struct introspect {
     struct loop_timer *count;
     uint64_t drops[MODEL_N_CAUSES]; /* As last told. */
     struct nat_drops host_drops;
+    struct watchers *watchers;
 };
 
 /* A question that the switch has to answer first. */
@@ -158,6 +159,46 @@ static void on_flows(struct introspect *i, struct http_exchange *x)
     datapath_rules(v.datapath, &ops, q);
 }
 
+static void on_watch(struct introspect *i, struct http_exchange *x)
+{
+    struct err e = {0};
+    int r = watchers_add(i->watchers, x, &e);
+    if (r < 0) {
+        answer_error(x, r == -EOPNOTSUPP ? 501 : 503, e.text);
+    }
+}
+
+/* ---- maps ---- */
+
+#define MAP_ENTRIES 1000 /* An answer has at most. */
+
+static void on_maps(struct introspect *i, struct http_exchange *x)
+{
+    struct introspect_view v = view_of(i);
+    const char *name = http_query(x, "name");
+    CLEANUP(json_free) struct json *maps = NULL;
+    struct err e = {0};
+    int r = v.datapath
+                ? datapath_maps(v.datapath, name, http_query(x, "after"), MAP_ENTRIES, &maps, &e)
+                : err_set(&e, -EAGAIN, "%s", v.reason);
+    if (r < 0) {
+        answer_error(x,
+                     r == -ENOENT       ? 404
+                     : r == -EINVAL     ? 400
+                     : r == -EOPNOTSUPP ? 501
+                                        : 503,
+                     e.text);
+        return;
+    }
+    CLEANUP(json_free) struct json *answer = json_object();
+    json_set_string(answer, "node", v.node_name);
+    if (name) {
+        introspect_name_entries(&v, maps);
+    }
+    json_set(answer, name ? "map" : "maps", TAKE(maps));
+    answer_json(x, 200, answer);
+}
+
 /* ---- traces ---- */
 
 static void traced(void *ctx, int error, const char *text, const struct dp_trace *t)
@@ -198,7 +239,8 @@ static const struct {
     void (*fn)(struct introspect *i, struct http_exchange *x);
 } paths[] = {
     {"/metrics", true, on_metrics}, {"/healthz", true, on_health},  {"/v1/state", false, on_state},
-    {"/v1/flows", false, on_flows}, {"/v1/trace", false, on_trace},
+    {"/v1/flows", false, on_flows}, {"/v1/trace", false, on_trace}, {"/v1/watch", false, on_watch},
+    {"/v1/maps", false, on_maps},
 };
 
 static void handle(struct introspect *i, struct http_exchange *x, bool is_open)
@@ -243,6 +285,7 @@ int introspect_new(const struct introspect_config *c, struct introspect **ret, s
     int fd = -1;
     i->cfg = *c;
     i->socket_path = xstrdup(c->socket_path);
+    i->watchers = watchers_new(&(struct introspect_source){c->view, c->ctx});
     i->count = loop_timer_new(c->loop, on_count, i);
     loop_timer_arm(i->count, COUNT_MS);
     int r = sock_listen_unix(c->socket_path, 0600, &fd, e);
@@ -275,6 +318,7 @@ struct introspect *introspect_free(struct introspect *i)
         http_server_free(i->local);
         http_server_free(i->open);
         loop_timer_free(i->count);
+        watchers_free(i->watchers);
         free(i->socket_path);
         free(i);
     }

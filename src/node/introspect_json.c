@@ -209,6 +209,94 @@ void introspect_rule(struct json *o, struct rule_names *n, const struct dp_rule 
     }
 }
 
+/* ---- entries of maps ---- */
+
+/* The object at "10.128.0.2" or "10.128.0.2:80"; NULL: none that is known. */
+static const char *object_at(const struct introspect_view *v, struct rule_names *names,
+                             const char *text)
+{
+    CLEANUP_FREE char *host = xstrndup(text, strcspn(text, ":/"));
+    char key[32];
+    uint32_t ip;
+    if (ip4_parse(host, &ip) < 0) {
+        return NULL;
+    }
+    cookie_key(pipeline_pod_cookie(ip), key);
+    const char *s = smap_get(&names->by_cookie, key);
+    for (size_t i = 0; !s && v->net && i < v->net->n_remotes; i++) {
+        const struct sdn_remote *r = &v->net->remotes[i];
+        if (r->host_ip == ip || (r->subnet.len && r->subnet.addr == ip && strchr(text, '/'))) {
+            s = name_of(names, pipeline_remote_cookie(r));
+        }
+    }
+    return s;
+}
+
+static const char *const named_fields[] = {"address", "from",   "to",      "vtep",
+                                           "prefix",  "client", "backend", "goesToBackend"};
+
+static void add_objects(const struct introspect_view *v, struct rule_names *names,
+                        const struct json *fields, struct strbuf *out)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(named_fields); i++) {
+        const char *text = json_path_string(fields, named_fields[i], NULL);
+        const char *object = text ? object_at(v, names, text) : NULL;
+        if (object && !strstr(strbuf_cstr(out), object)) {
+            strbuf_addf(out, "%s%s", out->size ? ", " : "", object);
+        }
+    }
+}
+
+/* "Service red/web" by its address. */
+static void name_services(const struct introspect_view *v, struct smap *ret)
+{
+    struct model_service *list = NULL;
+    size_t n = v->services ? services_for_model(v->services, &list) : 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct sdn_service *s = list[i].service;
+        char *name = xasprintf("Service %s/%s", s->namespace, s->name);
+        for (size_t k = 0; k < s->n_external_ips; k++) {
+            smap_set(ret, IP4_TEXT(s->external_ips[k]), xstrdup(name));
+        }
+        smap_set(ret, IP4_TEXT(s->cluster_ip), name);
+    }
+    free(list);
+}
+
+static const char *service_of(const struct smap *services, const struct json *fields)
+{
+    static const char *const keys[] = {"service", "to", "comesFromService"};
+    const char *found = NULL;
+    for (size_t i = 0; !found && i < ARRAY_SIZE(keys); i++) {
+        const char *text = json_path_string(fields, keys[i], NULL);
+        CLEANUP_FREE char *host = xstrndup(text ? text : "", strcspn(text ? text : "", ":"));
+        found = *host ? smap_get(services, host) : NULL;
+    }
+    return found;
+}
+
+void introspect_name_entries(const struct introspect_view *v, struct json *map)
+{
+    struct rule_names names;
+    struct smap services;
+    struct json *item;
+    names_init(&names, v);
+    smap_init(&services, free);
+    name_services(v, &services);
+    JSON_FOREACH (item, json_get(map, "items")) {
+        CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+        const struct json *key = json_get(item, "key"), *value = json_get(item, "value");
+        const char *service = service_of(&services, key);
+        service = service ? service : service_of(&services, value);
+        strbuf_adds(&text, service ? service : "");
+        add_objects(v, &names, key, &text);
+        add_objects(v, &names, value, &text);
+        json_set_string(item, "object", strbuf_cstr(&text));
+    }
+    smap_done(&services);
+    names_done(&names);
+}
+
 /* ---- questions ---- */
 
 static int read_address(const struct http_exchange *x, const char *name, uint32_t *ret,

@@ -9,6 +9,21 @@
 
 void introspect_metrics(const struct introspect_view *v, const uint64_t drops[MODEL_N_CAUSES],
                         const struct nat_drops *host, struct strbuf *out);
+/* Those who watch flows; where what they are told comes from is asked each time. */
+struct introspect_source {
+    void (*view)(void *ctx, struct introspect_view *ret);
+    void *ctx;
+};
+struct watchers;
+struct watchers *watchers_new(const struct introspect_source *source);
+/* After the server is gone, which ends their streams. */
+struct watchers *watchers_free(struct watchers *w);
+/* Begins a stream on 'x': a JSON object a line for each flow from now on, those that go on among them. */
+int watchers_add(struct watchers *w, struct http_exchange *x, struct err *e);
+
+/* Adds to the entries of a map (datapath_maps) which objects they speak of: "object". */
+void introspect_name_entries(const struct introspect_view *v, struct json *map);
+
 /* Owned. */
 struct json *introspect_state(const struct introspect_view *v);
 

@@ -466,9 +466,8 @@ INLINE int has_had_enough(const struct way *w)
     return r->count > EBPF_REFUSALS_A_SECOND;
 }
 
-/* Dropped; and an honest pod is told by its gateway, so that its programs fail at once.  Only of what is the same whoever
- * else is in the cluster (docs/pipeline.md), and of TCP and UDP: never of an error or of a later part (RFC 1122 3.2.2). */
-static __attribute__((noinline)) int refuse(struct way *w, __u32 cause, __u8 code)
+/* What was dropped becomes the error about it and goes back, or not. */
+static __attribute__((noinline)) int send_error(struct way *w, __u32 cause, __u8 code)
 {
     __u8 quote[QUOTE];
     struct icmp_error e = {.ip = {.version = 4,
@@ -483,24 +482,23 @@ static __attribute__((noinline)) int refuse(struct way *w, __u32 cause, __u8 cod
                            .code = code};
     __u32 size = w->ip.protocol == IPPROTO_TCP ? QUOTE : QUOTE_UDP, sum;
     struct ethhdr eth;
-    int dropped = drop(w, cause);
     if (w->entry != FROM_POD || !w->has_ports || w->ip.ihl != 5 || w->skb->len < ETH_HLEN + size ||
         (!options.under_test && has_had_enough(w))) {
-        return dropped;
+        return TC_ACT_SHOT;
     }
     /* The pod knows the address that it asked. */
     if ((w->translated && rewrite(w, DESTINATION, w->asked, w->asked_port) < 0) ||
         bpf_skb_change_tail(w->skb, ETH_HLEN + size, 0) < 0) {
-        return dropped;
+        return TC_ACT_SHOT;
     }
     if (size == QUOTE) {
         if (bpf_skb_load_bytes(w->skb, ETH_HLEN, quote, QUOTE) < 0) {
-            return dropped;
+            return TC_ACT_SHOT;
         }
         sum = bpf_csum_diff(NULL, 0, (__be32 *) quote, QUOTE, 0);
     } else {
         if (bpf_skb_load_bytes(w->skb, ETH_HLEN, quote, QUOTE_UDP) < 0) {
-            return dropped;
+            return TC_ACT_SHOT;
         }
         sum = bpf_csum_diff(NULL, 0, (__be32 *) quote, QUOTE_UDP, 0);
     }
@@ -513,10 +511,18 @@ static __attribute__((noinline)) int refuse(struct way *w, __u32 cause, __u8 cod
     if (bpf_skb_adjust_room(w->skb, sizeof e, BPF_ADJ_ROOM_MAC, 0) < 0 ||
         bpf_skb_store_bytes(w->skb, 0, &eth, sizeof eth, 0) < 0 ||
         bpf_skb_store_bytes(w->skb, ETH_HLEN, &e, sizeof e, 0) < 0) {
-        return dropped;
+        return TC_ACT_SHOT;
     }
     note(w, EBPF_REFUSED, cause, 0, w->tunnel_id);
     return bpf_redirect(w->port, 0);
+}
+
+/* Dropped; and an honest pod is told by its gateway, so that its programs fail at once.  Only of what is the same whoever
+ * else is in the cluster (docs/pipeline.md), and of TCP and UDP: never of an error or of a later part (RFC 1122 3.2.2). */
+INLINE int refuse(struct way *w, __u32 cause, __u8 code)
+{
+    drop(w, cause);
+    return send_error(w, cause, code);
 }
 
 /* ---- services ---- */
