@@ -46,6 +46,8 @@ static const char help[] =
     "  --datapath KIND             networkConfig.datapath: ovs (default) or ebpf\n"
     "  --ebpf-without LIST         ebpf.without: tcx, redirect_peer, ringbuf: not to be used\n"
     "                              (nothing)\n"
+    "  --ebpf-max-entries N        ebpf.maxEntries: of a map that the agent fills, if less than "
+    "usual\n"
     "  --ovs-database PATH         ovs.database: ovsdb-server's socket (/run/openvswitch/db.sock)\n"
     "  --ovs-run-dir DIR           ovs.runDir: where BRIDGE.mgmt is (/run/openvswitch)\n"
     "  --ovs-bridge NAME           ovs.bridge: (br0)\n"

@@ -49,6 +49,7 @@ struct datapath_config {
     const char *kind;          /* "ovs" or "ebpf" */
     const char *run_dir;       /* The agent's; "ebpf" keeps there what survives it. */
     const char *ebpf_without;  /* "tcx,redirect_peer": not to be used; or NULL. */
+    uint32_t ebpf_max_entries; /* Of a map that the agent fills, if less than usual; 0. */
     const char *bridge;        /* "br0" */
     const char *ovsdb;         /* Path of ovsdb-server's socket: /run/openvswitch/db.sock */
     const char *ovs_rundir;    /* Where BRIDGE.mgmt is: /run/openvswitch */
@@ -150,6 +151,8 @@ struct datapath_status {
     size_t spare_ports; /* Ready for pods to come. */
     const char *datapath_type;
     uint32_t refusal_meter; /* As in struct sdn_network. */
+    /* What did not fit, since the start: pods (ADDs), nodes, addresses and endpoints of services. */
+    size_t pods_refused, nodes_refused, services_refused;
     /* Since the start. */
     size_t connections, transactions, bundles, bundles_refused, flow_mods;
     size_t refusals_sent,

@@ -63,8 +63,10 @@ struct ebpf_dp {
     bool hooks_due; /* New programs wait for the services, which the old ones may have. */
     struct devices devices;
     struct table routes, vteps, services, backends, serving;
-    bool has_services;   /* They were told. */
-    size_t applied;      /* Changes of other maps since the start. */
+    bool has_services; /* They were told. */
+    size_t applied;    /* Changes of other maps since the start. */
+    /* What did not fit: since the start, and now. */
+    size_t pods_refused, nodes_refused, services_refused, nodes_left_out, services_left_out;
     struct watch *watch; /* NULL: nobody watches. */
     uint32_t watch_number;
     uint64_t drops[MODEL_N_CAUSES]; /* As last read. */
@@ -129,6 +131,12 @@ static struct member *find_by_link(struct ebpf_dp *x, const char *host_if)
     return NULL;
 }
 
+/* Entries that a map has room for. */
+static uint32_t room(const struct ebpf_dp *x, uint32_t usual)
+{
+    return x->features.max_entries ? MIN(x->features.max_entries, usual) : usual;
+}
+
 /* Brings the maps of pods in line; -ENOSPC when they do not take all.  A pod's link is known before and after its
  * address. */
 static int put_pods(struct ebpf_dp *x, struct err *e)
@@ -159,8 +167,8 @@ static int put_pods(struct ebpf_dp *x, struct err *e)
     table_sync(&x->pods, pods, n_pods, &changes, &more, &why);
     x->pods_applied += changes;
     return refused + more
-               ? err_set(e, -ENOSPC, "the datapath's maps of pods are full (%d at most): %s",
-                         EBPF_PODS_MAX, why.text)
+               ? err_set(e, -ENOSPC, "the datapath's maps of pods are full (%u at most): %s",
+                         room(x, EBPF_PODS_MAX), why.text)
                : 0;
 }
 
@@ -188,6 +196,13 @@ static int put_settings(struct ebpf_dp *x, struct err *e)
                : 0;
 }
 
+/* Counts what is refused now and was not before. */
+static void note_refused(size_t *total, size_t *before, size_t now)
+{
+    *total += now > *before ? now - *before : 0;
+    *before = now;
+}
+
 static void put_routes(struct ebpf_dp *x)
 {
     static struct log_limit limit;
@@ -199,9 +214,11 @@ static void put_routes(struct ebpf_dp *x)
     rows = encode_vteps(&x->net, &n);
     table_sync(&x->vteps, rows, n, &changes, &more, &e);
     x->applied += changes;
-    if (refused + more) {
+    refused = MAX(refused, more);
+    note_refused(&x->nodes_refused, &x->nodes_left_out, refused);
+    if (refused) {
         log_limited(&limit, LOG_ERROR, "nodes that cannot be reached: the map is full",
-                    "nodes=%zu most=%d error=\"%s\"", refused + more, EBPF_ROUTES_MAX, e.text);
+                    "nodes=%zu most=%u error=\"%s\"", refused, room(x, EBPF_ROUTES_MAX), e.text);
     }
 }
 
@@ -306,9 +323,11 @@ static int put_first_hooks(struct ebpf_dp *x, struct err *e)
     r = put_pods(x, e);
     pthread_mutex_unlock(&x->lock);
     x->hooks_due = false;
-    log_info("programs are in place", "maps=%s pods=%zu changes=%zu hooks=%s redirect_peer=%s",
+    log_info("programs are in place",
+             "maps=%s pods=%zu changes=%zu hooks=%s redirect_peer=%s ringbuf=%s",
              x->program.reused ? "found" : "new", x->n_members, x->applied + x->pods_applied,
-             x->features.tcx ? "tcx" : "clsact", x->features.redirect_peer ? "yes" : "no");
+             x->features.tcx ? "tcx" : "clsact", x->features.redirect_peer ? "yes" : "no",
+             x->features.ringbuf ? "yes" : "no");
     return r;
 }
 
@@ -386,6 +405,7 @@ static int add_pod(struct ebpf_dp *x, const struct dp_pod *p, struct err *e)
         record_remove(x->records, m->pod, NULL);
         remove_member(x, m);
         put_pods(x, NULL);
+        x->pods_refused += r == -ENOSPC;
     }
     return r;
 }
@@ -493,10 +513,12 @@ static void ebpf_set_services(struct datapath *dp, const char *node,
     table_sync(&x->backends, s.backends, s.n_backends, &changes[1], &refused[1], &e);
     table_sync(&x->services, s.services, s.n_services, &changes[2], &refused[2], &e);
     x->applied += changes[0] + changes[1] + changes[2];
-    if (refused[0] + refused[1] + refused[2]) {
+    size_t backends = MAX(refused[0], refused[1]);
+    note_refused(&x->services_refused, &x->services_left_out, backends + refused[2]);
+    if (backends + refused[2]) {
         log_limited(&limit, LOG_ERROR, "services do not all fit into the maps",
-                    "addresses=%zu of=%d backends=%zu of=%d error=\"%s\"", refused[2],
-                    EBPF_SERVICES_MAX, MAX(refused[0], refused[1]), EBPF_BACKENDS_MAX, e.text);
+                    "addresses=%zu of=%u backends=%zu of=%u error=\"%s\"", refused[2],
+                    room(x, EBPF_SERVICES_MAX), backends, room(x, EBPF_BACKENDS_MAX), e.text);
     }
     x->has_services = true;
     err_clear(&e);
@@ -649,6 +671,9 @@ static void ebpf_get_status(struct datapath *dp, struct datapath_status *ret)
                                     .in_place = x->in_place,
                                     .pods = x->n_members,
                                     .remotes = x->net.n_remotes,
+                                    .pods_refused = x->pods_refused,
+                                    .nodes_refused = x->nodes_refused,
+                                    .services_refused = x->services_refused,
                                     .datapath_type = x->features.tcx ? "ebpf/tcx" : "ebpf/clsact"};
 }
 
@@ -772,6 +797,11 @@ static int ebpf_maps(struct datapath *dp, const char *name, const char *after, s
 
 /* ---- opening ---- */
 
+static char *bpffs_of(const struct datapath_config *cfg)
+{
+    return xasprintf("%s/bpf", cfg->run_dir);
+}
+
 static int ebpf_check(const struct datapath_config *cfg, const struct sdn_network *n, struct err *e)
 {
     struct program_features f;
@@ -781,7 +811,9 @@ static int ebpf_check(const struct datapath_config *cfg, const struct sdn_networ
                        "cluster's plug-in %s asks for; use the datapath ovs on this node",
                        sdn_plugin_name(n->plugin));
     }
+    CLEANUP_FREE char *bpffs = bpffs_of(cfg);
     int r = program_probe(cfg->ebpf_without, &f, e);
+    r = r < 0 ? r : program_check_mount(bpffs, e);
     r = r < 0 ? r : devices_check(n, e);
     return r < 0 ? err_prefix(e, "networkConfig.datapath: ebpf") : 0;
 }
@@ -856,7 +888,8 @@ static int ebpf_open(struct loop *l, const struct datapath_config *cfg,
     x->events = *ev;
     x->ctx = ctx;
     x->features = features;
-    x->bpffs = xasprintf("%s/bpf", cfg->run_dir);
+    x->features.max_entries = cfg->ebpf_max_entries;
+    x->bpffs = bpffs_of(cfg);
     x->maps = xasprintf("%s/maps", x->bpffs);
     x->hooks_dir = xasprintf("%s/links", x->bpffs);
     x->records = xasprintf("%s/pods", cfg->run_dir);

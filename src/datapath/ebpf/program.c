@@ -10,6 +10,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <linux/capability.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <sys/mount.h>
@@ -17,6 +18,8 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+
+#define PROC_FILE_MAX 65536
 
 /* ---- what libbpf says ---- */
 
@@ -46,14 +49,19 @@ static int fail(struct err *e, int code, const char *what)
 
 /* ---- the kernel ---- */
 
-static bool has_tcx(void)
+/* A program that does nothing, at a tc hook; a descriptor or a negative errno. */
+static int load_nothing(void)
 {
     static const struct bpf_insn pass[] = {
         {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = -1},
         {.code = BPF_JMP | BPF_EXIT}};
-    CLEANUP(fd_close)
-    int fd = bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "tenet_probe", "Apache-2.0", pass,
-                           ARRAY_SIZE(pass), NULL);
+    return bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "tenet_probe", "Apache-2.0", pass,
+                         ARRAY_SIZE(pass), NULL);
+}
+
+static bool has_tcx(void)
+{
+    CLEANUP(fd_close) int fd = load_nothing();
     /* No such device is what only a kernel says that knows the hook. */
     int link = fd < 0 ? fd : bpf_link_create(fd, INT32_MAX, HOOK_TCX_INGRESS, NULL);
     bool known = link == -ENODEV;
@@ -98,27 +106,39 @@ static bool is_in(const char *list, const char *word)
     return false;
 }
 
+static int not_permitted(const char *what, struct err *e)
+{
+    return err_set(e, -EPERM,
+                   "the kernel does not let this process %s: it needs CAP_BPF, CAP_PERFMON and "
+                   "CAP_NET_ADMIN, or CAP_SYS_ADMIN and CAP_NET_ADMIN, and no seccomp filter "
+                   "against bpf(2)",
+                   what);
+}
+
 int program_probe(const char *without, struct program_features *ret, struct err *e)
 {
     /* Kernels before 5.11 count maps as locked memory. */
     setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY});
     libbpf_set_print(keep_words);
     int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "tenet_probe", 4, 4, 1, NULL);
-    if (fd == -EPERM) {
-        return err_set(e, fd,
-                       "the kernel does not let this process make eBPF maps: it needs CAP_BPF and "
-                       "CAP_NET_ADMIN, or CAP_SYS_ADMIN, and no seccomp filter against bpf(2)");
-    }
     if (fd < 0) {
-        return err_sys(e, fd, "the kernel makes no eBPF maps");
+        return fd == -EPERM ? not_permitted("make eBPF maps", e)
+                            : err_sys(e, fd, "the kernel makes no eBPF maps");
     }
     fd_close(fd);
-    if (libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_SCHED_CLS, NULL) != 1) {
-        return err_set(e, -EOPNOTSUPP,
-                       "the kernel runs no eBPF programs at tc hooks (CONFIG_NET_CLS_BPF)");
+    fd = load_nothing();
+    if (fd < 0) {
+        return fd == -EPERM
+                   ? not_permitted("load eBPF programs for links", e)
+                   : err_sys(e, fd,
+                             "the kernel runs no eBPF programs at tc hooks "
+                             "(CONFIG_NET_CLS_BPF): use another kernel, or the datapath ovs");
     }
+    fd_close(fd);
     if (libbpf_probe_bpf_map_type(BPF_MAP_TYPE_LPM_TRIE, NULL) != 1) {
-        return err_set(e, -EOPNOTSUPP, "the kernel has no eBPF maps by longest prefix");
+        return err_set(e, -EOPNOTSUPP,
+                       "the kernel has no eBPF maps by longest prefix (Linux 4.11): use another "
+                       "kernel, or the datapath ovs");
     }
     for (size_t i = 0; i < ARRAY_SIZE(optional); i++) {
         bool *has = (bool *) ((char *) ret + optional[i].member);
@@ -127,18 +147,52 @@ int program_probe(const char *without, struct program_features *ret, struct err 
     return 0;
 }
 
-int program_mount(const char *dir, struct err *e)
+static bool is_bpffs(const char *dir)
 {
     struct statfs fs;
-    int r = dir_make(dir, 0700, e);
-    if (r < 0) {
-        return r;
-    }
-    if (statfs(dir, &fs) < 0) {
-        return err_sys(e, -errno, "look at %s", dir);
-    }
-    if (fs.f_type == BPF_FS_MAGIC) {
+    return statfs(dir, &fs) == 0 && fs.f_type == BPF_FS_MAGIC;
+}
+
+/* Whether a line of 'path' has the word at its end. */
+static bool has_line(const char *path, const char *word)
+{
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    CLEANUP_FREE char *line = xasprintf("\t%s\n", word);
+    return file_read(path, PROC_FILE_MAX, &text, NULL) < 0 || strstr(strbuf_cstr(&text), line);
+}
+
+static bool may_mount(void)
+{
+    static const char head[] = "\nCapEff:\t";
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    const char *at = file_read("/proc/self/status", PROC_FILE_MAX, &text, NULL) < 0
+                         ? NULL
+                         : strstr(strbuf_cstr(&text), head);
+    return !at || strtoull(at + sizeof head - 1, NULL, 16) >> CAP_SYS_ADMIN & 1;
+}
+
+int program_check_mount(const char *dir, struct err *e)
+{
+    if (is_bpffs(dir)) {
         return 0;
+    }
+    if (!has_line("/proc/filesystems", "bpf")) {
+        return err_set(e, -ENODEV,
+                       "the kernel has no file system bpf (CONFIG_BPF_SYSCALL): use another "
+                       "kernel, or the datapath ovs");
+    }
+    return may_mount() ? 0
+                       : err_set(e, -EPERM,
+                                 "a bpffs cannot be mounted on %s without CAP_SYS_ADMIN: give the "
+                                 "agent that, or mount one before it starts: mount -t bpf bpf %s",
+                                 dir, dir);
+}
+
+int program_mount(const char *dir, struct err *e)
+{
+    int r = dir_make(dir, 0700, e);
+    if (r < 0 || is_bpffs(dir)) {
+        return r;
     }
     return mount("bpf", dir, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700") < 0
                ? err_sys(e, -errno, "mount a bpffs on %s", dir)
@@ -165,7 +219,7 @@ static struct bpf_map *find_map(const struct bpf_object *o, const char *name)
 }
 
 /* 'pins' is NULL: the maps are not pinned. */
-static int open_object(const struct ebpf_options *options, const char *pins,
+static int open_object(const struct ebpf_options *options, uint32_t max_entries, const char *pins,
                        struct bpf_object **ret, struct err *e)
 {
     LIBBPF_OPTS(bpf_object_open_opts, o, .object_name = "tenet");
@@ -175,13 +229,20 @@ static int open_object(const struct ebpf_options *options, const char *pins,
     }
     int r = bpf_map__set_initial_value(find_map(obj, ".rodata"), options, sizeof *options);
     r = r == 0 && !options->events ? bpf_map__set_autocreate(find_map(obj, EBPF_EVENTS), false) : r;
-    if (r < 0) {
-        bpf_object__close(obj);
-        return fail(e, r, "set the options of the eBPF programs");
+    for (size_t i = 0; max_entries && r == 0 && i < ARRAY_SIZE(map_list); i++) {
+        struct bpf_map *m = find_map(obj, map_list[i].name);
+        bool is_filled = !map_list[i].by_packets && bpf_map__type(m) != BPF_MAP_TYPE_ARRAY;
+        if (is_filled && bpf_map__max_entries(m) > max_entries) {
+            r = bpf_map__set_max_entries(m, max_entries);
+        }
     }
     for (size_t i = 0; pins && i < ARRAY_SIZE(map_list); i++) {
         CLEANUP_FREE char *path = xasprintf("%s/%s", pins, map_list[i].name);
         bpf_map__set_pin_path(find_map(obj, map_list[i].name), path);
+    }
+    if (r < 0) {
+        bpf_object__close(obj);
+        return fail(e, r, "set the options of the eBPF programs");
     }
     *ret = obj;
     return 0;
@@ -268,7 +329,7 @@ int program_load(const char *pins, const struct program_features *f, bool under_
     if (pins && mkdir(pins, 0700) < 0 && errno != EEXIST) {
         return err_sys(e, -errno, "make %s", pins);
     }
-    int r = open_object(&options, pins, &o, e);
+    int r = open_object(&options, f->max_entries, pins, &o, e);
     if (r < 0) {
         return r;
     }
@@ -318,7 +379,7 @@ int program_load_dry(const struct program *live, const struct program_features *
     struct bpf_object *o = NULL;
     libbpf_set_print(keep_words);
     last_words[0] = '\0';
-    int r = open_object(&options, NULL, &o, e);
+    int r = open_object(&options, f->max_entries, NULL, &o, e);
     if (r < 0) {
         return r;
     }

@@ -16,12 +16,16 @@ struct program_features {
     bool redirect_peer; /* bpf_redirect_peer, Linux 5.10. */
     bool tcx;           /* Links at tc hooks, Linux 6.6. */
     bool ringbuf;       /* Ring buffers, Linux 5.8: who watches is told. */
+    uint32_t
+        max_entries; /* Not of the kernel: of maps that the agent fills, if less than usual; 0. */
 };
 /* Their names, as 'without' has them; NULL: no more. */
 const char *program_feature_name(size_t i);
 /* Asks the kernel; changes nothing.  'without' ("tcx,redirect_peer"; NULL: nothing): what to do without though it has
  * it.  Fails when it cannot run the programs at all, or must not for us: the error says what is missing. */
 int program_probe(const char *without, struct program_features *ret, struct err *e);
+/* Whether program_mount will find or mount a bpffs on 'dir'; changes nothing. */
+int program_check_mount(const char *dir, struct err *e);
 
 struct program {
     struct bpf_object *object; /* Owns the descriptors. */
