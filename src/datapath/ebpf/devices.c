@@ -4,11 +4,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "net/process.h"
-#include "net/sock.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
-#include <sys/socket.h>
 
 /* The other end of the pair and the VXLAN device: no pod has it, and vxlan drops inner frames that come from its own. */
 static struct mac own_mac(uint32_t gateway)
@@ -44,21 +41,6 @@ static int check_name(const struct rtnl_link *links, size_t n, const char *name,
         name, l->kind[0] ? l->kind : "unknown");
 }
 
-/* No link has the port, but a program may. */
-static int check_port(uint16_t port, struct err *e)
-{
-    struct sockaddr_in any = {.sin_family = AF_INET, .sin_port = htons(port)};
-    CLEANUP(fd_close) int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && bind(fd, (const struct sockaddr *) &any, sizeof any) < 0 &&
-        errno == EADDRINUSE) {
-        return err_set(e, -EADDRINUSE,
-                       "VXLAN port %u is taken by a program of this host (ss -ulnp tells which): "
-                       "stop that, or give the cluster another vxlanPort",
-                       port);
-    }
-    return 0;
-}
-
 int devices_check(const struct sdn_network *n, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
@@ -69,20 +51,16 @@ int devices_check(const struct sdn_network *n, struct err *e)
     err = err < 0 ? err : check_name(links, count, DEVICE_TUN, "veth", e);
     err = err < 0 ? err : check_name(links, count, DEVICE_HOST, "veth", e);
     err = err < 0 ? err : check_name(links, count, DEVICE_VXLAN, "vxlan", e);
-    bool is_ours = false;
     for (size_t i = 0; err == 0 && i < count; i++) {
-        if (!streq(links[i].kind, "vxlan") || links[i].vxlan_port != n->vxlan_port) {
-            continue;
-        }
-        is_ours = streq(links[i].name, DEVICE_VXLAN);
-        if (!is_ours) {
+        if (streq(links[i].kind, "vxlan") && links[i].vxlan_port == n->vxlan_port &&
+            !streq(links[i].name, DEVICE_VXLAN)) {
             err = err_set(e, -EADDRINUSE,
                           "VXLAN port %u is taken by the link %s: remove that, or give the cluster "
                           "another vxlanPort",
                           n->vxlan_port, links[i].name);
         }
     }
-    return err < 0 || is_ours ? err : check_port(n->vxlan_port, e);
+    return err;
 }
 
 /* ---- making ---- */
