@@ -234,18 +234,16 @@ struct json *show_entry(const char *map, const void *key, size_t key_size, const
 
 static int parse_key(const char *hex, size_t size, unsigned char *ret, struct err *e)
 {
-    uint64_t byte;
+    static const char digits[] = "0123456789abcdef";
     if (strlen(hex) != 2 * size) {
         return err_set(e, -EINVAL, "after: \"%s\" is no key of the map", hex);
     }
     for (size_t i = 0; i < size; i++) {
-        char digits[3] = {hex[2 * i], hex[2 * i + 1], '\0'};
-        char *end;
-        byte = strtoul(digits, &end, 16);
-        if (end != digits + 2) {
+        const char *high = strchr(digits, hex[2 * i]), *low = strchr(digits, hex[2 * i + 1]);
+        if (!high || !low) {
             return err_set(e, -EINVAL, "after: \"%s\" is not hexadecimal", hex);
         }
-        ret[i] = (unsigned char) byte;
+        ret[i] = (unsigned char) ((high - digits) << 4 | (low - digits));
     }
     return 0;
 }
