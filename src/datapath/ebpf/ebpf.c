@@ -738,7 +738,11 @@ static int ebpf_watch(struct datapath *dp, datapath_events_fn *fn, void *ctx, st
             return r;
         }
     }
-    return put_settings(x, e);
+    int r = put_settings(x, e);
+    if (r < 0 && x->watch) {
+        x->watch_number = watch_free(TAKE(x->watch));
+    }
+    return r;
 }
 
 static int ebpf_maps(struct datapath *dp, const char *name, const char *after, size_t limit,
