@@ -167,8 +167,8 @@ enum ebpf_entry { EBPF_FROM_POD, EBPF_FROM_TUNNEL, EBPF_FROM_HOST };
 
 /* What a CPU has told; one element. */
 #define EBPF_WATCHED "tenet_watched"
-#define EBPF_WATCHED_FLOWS 2048   /* Remembered, of which some push others out. */
-#define EBPF_EVENTS_A_SECOND 1000 /* A CPU; what is beyond is only counted. */
+#define EBPF_WATCHED_FLOWS 2048  /* Remembered, of which some push others out. */
+#define EBPF_EVENTS_A_SECOND 256 /* A CPU; what is beyond is only counted. */
 struct ebpf_watched {
     __u64 lost;                     /* Events since the start. */
     __u32 second, count;            /* In this second. */
