@@ -70,7 +70,6 @@ struct ebpf_dp {
     struct policy_maps policy;
     struct loop_task policy_task;
     struct loop_timer *sweep;
-    size_t policy_refused;
     size_t applied; /* Changes of other maps since the start. */
     /* What did not fit: since the start, and now. */
     size_t pods_refused, nodes_refused, services_refused, nodes_left_out, services_left_out;
@@ -188,30 +187,11 @@ static void remove_member(struct ebpf_dp *x, struct member *m)
 
 /* ---- policy ---- */
 
-/* What was told of policy comes into force; with a plug-in that has none there is nothing to be in force. */
-static void put_policy(struct ebpf_dp *x)
-{
-    static struct log_limit limit;
-    struct err e = {0};
-    if (!policy_maps_due(&x->policy)) {
-        return;
-    }
-    int r = policy_maps_commit(&x->policy, &e);
-    if (r < 0) {
-        log_limited(&limit, LOG_ERROR,
-                    "network policy does not all come into force; the pods it is about are cut off",
-                    "error=\"%s\"", e.text);
-    } else if (x->policy_refused) {
-        log_info("network policy is all in force again", "rows=%zu", x->policy_refused);
-    }
-    x->policy_refused = x->policy.n_refused;
-}
-
 static void on_policy_task(void *ctx)
 {
     struct ebpf_dp *x = ctx;
     if (x->loaded) { /* Also while a link of the node is missing. */
-        put_policy(x);
+        policy_maps_put(&x->policy);
     }
 }
 
@@ -221,27 +201,16 @@ static void policy_changed(void *ctx)
     loop_task_queue(&x->policy_task);
 }
 
-static int compare_addresses(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
-    return x < y ? -1 : x > y;
-}
-
 static void sweep(struct ebpf_dp *x, bool first)
 {
     pthread_mutex_lock(&x->lock);
     size_t n = x->n_members;
-    CLEANUP_FREE uint32_t *pods = xcalloc(n + 1, sizeof *pods);
+    uint32_t *pods = xcalloc(n + 1, sizeof *pods);
     for (size_t i = 0; i < n; i++) {
         pods[i] = x->members[i].pod->ip;
     }
     pthread_mutex_unlock(&x->lock);
-    qsort(pods, n, sizeof *pods, compare_addresses);
-    struct policy_sweep s = {.local = x->net.local,
-                             .gateway = sdn_gateway(&x->net),
-                             .pods = pods,
-                             .n_pods = n,
-                             .recount = first};
+    struct policy_sweep s = {x->net.local, sdn_gateway(&x->net), pods, n, first};
     policy_maps_sweep(&x->policy, &s);
 }
 
@@ -250,7 +219,7 @@ static void on_sweep(void *ctx)
     struct ebpf_dp *x = ctx;
     if (x->in_place && x->net.plugin == SDN_NETWORKPOLICY) {
         sweep(x, false);
-        put_policy(x);
+        policy_maps_put(&x->policy); /* What did not fit may do so now. */
     }
     loop_timer_arm(x->sweep, SWEEP_MS);
 }
@@ -323,14 +292,14 @@ static int put_network(struct ebpf_dp *x, struct err *e)
     }
     put_routes(x);
     if (x->net.plugin == SDN_NETWORKPOLICY) {
-        put_policy(x);
+        policy_maps_put(&x->policy);
     }
     pthread_mutex_lock(&x->lock);
     r = put_pods(x, e);
     pthread_mutex_unlock(&x->lock);
     r = r < 0 ? r : put_settings(x, e);
     if (r == 0 && x->net.plugin != SDN_NETWORKPOLICY) {
-        put_policy(x); /* It goes when it is not asked any more. */
+        policy_maps_put(&x->policy); /* It goes when it is not asked any more. */
     }
     return r < 0 || x->hooks_due ? r : put_hooks(x, e);
 }
@@ -515,7 +484,7 @@ static void ebpf_attach(struct datapath *dp, const struct dp_pod *p, datapath_po
         outbox_add_done(&x->outbox, done, ctx, -EAGAIN, "the datapath is not in place");
         return;
     }
-    put_policy(x);
+    policy_maps_put(&x->policy);
     pthread_mutex_lock(&x->lock);
     int r = add_pod(x, p, &e);
     pthread_mutex_unlock(&x->lock);
@@ -768,10 +737,10 @@ static void ebpf_get_status(struct datapath *dp, struct datapath_status *ret)
                                     .in_place = x->in_place,
                                     .pods = x->n_members,
                                     .remotes = x->net.n_remotes,
-                                    .policy_refused = x->policy_refused,
                                     .pods_refused = x->pods_refused,
                                     .nodes_refused = x->nodes_refused,
                                     .services_refused = x->services_refused,
+                                    .policy_refused = x->policy.n_refused,
                                     .datapath_type = x->features.tcx ? "ebpf/tcx" : "ebpf/clsact"};
 }
 

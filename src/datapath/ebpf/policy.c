@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "datapath/ebpf/policy.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "datapath/ebpf/bpf/maps.h"
 
@@ -10,6 +11,8 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
+
+LOG_MODULE("ebpf");
 
 /* In this order they are written. */
 enum map { MAP_PORTS, MAP_CLASSES, MAP_BLOCKS, MAP_PAIRS, N_MAPS };
@@ -538,6 +541,20 @@ int policy_maps_commit(struct policy_maps *m, struct err *e)
     return r < 0 ? err_set(e, r, "%s", first.text) : 0;
 }
 
+void policy_maps_put(struct policy_maps *m)
+{
+    static struct log_limit limit;
+    struct err e = {0};
+    size_t before = m->n_refused;
+    if (policy_maps_commit(m, &e) < 0) {
+        log_limited(&limit, LOG_ERROR,
+                    "network policy does not all come into force; the pods it is about are cut off",
+                    "error=\"%s\"", e.text);
+    } else if (before) {
+        log_info("network policy is all in force again", "rows=%zu", before);
+    }
+}
+
 bool policy_maps_due(const struct policy_maps *m)
 {
     return m->program && (m->n_changes || m->n_refused || !m->begun);
@@ -576,6 +593,7 @@ size_t policy_maps_sweep(struct policy_maps *m, const struct policy_sweep *s)
     size_t left = 0;
     int r = 0;
     clock_gettime(CLOCK_MONOTONIC, &ts);
+    qsort(s->pods, s->n_pods, sizeof *s->pods, compare_addresses);
     for (bool first = true; r == 0; first = false) {
         uint32_t n = BATCH;
         r = bpf_map_lookup_batch(m->program->tracked, first ? NULL : &in, &out, keys, values, &n,
@@ -598,6 +616,7 @@ size_t policy_maps_sweep(struct policy_maps *m, const struct policy_sweep *s)
     if (s->recount) {
         __atomic_store_n(&m->shares[all], left, __ATOMIC_RELAXED);
     }
+    free(s->pods);
     return left;
 }
 

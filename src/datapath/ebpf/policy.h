@@ -44,6 +44,9 @@ bool policy_maps_due(const struct policy_maps *m);
  * of it fits, and 'e' says what; what does not is cut off. */
 int policy_maps_commit(struct policy_maps *m, struct err *e);
 
+/* The same, and what becomes of it in the log. */
+void policy_maps_put(struct policy_maps *m);
+
 /* ---- connections ---- */
 
 /* Forgets those that are over, and those of addresses in 'local' that are neither the gateway's nor a pod's; counts the
@@ -51,7 +54,7 @@ int policy_maps_commit(struct policy_maps *m, struct err *e);
 struct policy_sweep {
     struct ip4_prefix local;
     uint32_t gateway;
-    const uint32_t *pods; /* Sorted. */
+    uint32_t *pods; /* Their addresses; sorted and freed. */
     size_t n_pods;
     bool recount;
 };

@@ -403,33 +403,39 @@ static void a_pod_leaves_room_for_the_connections_of_others(void **state)
     assert_int_equal(get_share(B & 0xffff), 1);
 }
 
+static size_t sweep(bool has_b, bool recount)
+{
+    const uint32_t pods[] = {B, A};
+    struct policy_sweep s = {.local = net.local,
+                             .gateway = sdn_gateway(&net),
+                             .pods = xmemdup(pods + !has_b, (1u + has_b) * sizeof *pods),
+                             .n_pods = 1u + has_b,
+                             .recount = recount};
+    return policy_maps_sweep(&maps, &s);
+}
+
 static void the_sweep_takes_what_is_over_or_of_nobody(void **state)
 {
     (void) state;
-    const uint32_t all = EBPF_SHARES_MAX - 1, both[] = {A, B}, only_a[] = {A};
-    struct policy_sweep s = {
-        .local = net.local, .gateway = sdn_gateway(&net), .pods = both, .n_pods = 2};
+    const uint32_t all = EBPF_SHARES_MAX - 1;
     struct frame f = frame_of(A, B, UDP, 4000, 80, 0), g = frame_of(A, B, UDP, 4001, 80, 0);
     struct ebpf_tracked t;
     assert_int_equal(judge(&f), MODEL_NOT_DROPPED);
     assert_int_equal(judge(&g), MODEL_NOT_DROPPED);
-    assert_int_equal(policy_maps_sweep(&maps, &s), 2);
+    assert_int_equal(sweep(true, false), 2);
     assert_int_equal(get_share(A & 0xffff), 2);
     assert_non_null(find_connection(f, &t));
     t.seen_s -= EBPF_TRACKED_UNANSWERED_S + 2;
     change_connection(f, &t);
-    assert_int_equal(policy_maps_sweep(&maps, &s), 1);
+    assert_int_equal(sweep(true, false), 1);
     assert_null(find_connection(f, &t));
     assert_non_null(find_connection(g, &t));
     assert_int_equal(get_share(A & 0xffff), 1);
     assert_int_equal(get_share(all), 1);
     set_share(all, 1000); /* What an agent left that ended on the way. */
-    s.recount = true;
-    assert_int_equal(policy_maps_sweep(&maps, &s), 1);
+    assert_int_equal(sweep(true, true), 1);
     assert_int_equal(get_share(all), 1);
-    s = (struct policy_sweep){
-        .local = net.local, .gateway = sdn_gateway(&net), .pods = only_a, .n_pods = 1};
-    assert_int_equal(policy_maps_sweep(&maps, &s), 0);
+    assert_int_equal(sweep(false, false), 0);
     assert_int_equal(get_share(all), 0);
 }
 
