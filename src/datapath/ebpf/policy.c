@@ -62,9 +62,7 @@ static void tell(struct policy_maps *m, enum map map, bool there, const void *ke
     if (value) {
         memcpy(c->value, value, maps[map].value);
     }
-    if (m->n_changes == 1 && m->changed) {
-        m->changed(m->ctx);
-    }
+    m->whole = false;
 }
 
 static void set_address(void *ctx, uint32_t ip, const struct policy_classes *c)
@@ -125,6 +123,11 @@ static void set_ports(void *ctx, uint32_t id, const struct policy_port_verdict *
 
 static void set_done(void *ctx)
 {
+    struct policy_maps *m = ctx;
+    m->whole = true;
+    if (m->n_changes && m->changed) {
+        m->changed(m->ctx);
+    }
 }
 
 const struct policy_table_ops policy_maps_ops = {.set_address = set_address,
@@ -519,8 +522,14 @@ static int commit_once(struct policy_maps *m, struct err *e)
     m->n_cut_off = c.n_cut;
     free(c.gone);
     free(there);
+    if (r < 0) { /* Nothing of it is in force. */
+        free(m->refused);
+        m->refused = list;
+        m->n_refused = m->cap_refused = n;
+        return r;
+    }
     free(list);
-    if (r == 0 && c.n_refused) {
+    if (c.n_refused) {
         return err_set(e, -ENOSPC, "%zu rows of network policy do not fit into the maps (%s): %s",
                        c.n_refused, maps[c.of].what, strerror(-c.error));
     }
@@ -557,7 +566,7 @@ void policy_maps_put(struct policy_maps *m)
 
 bool policy_maps_due(const struct policy_maps *m)
 {
-    return m->program && (m->n_changes || m->n_refused || !m->begun);
+    return m->program && m->whole && (m->n_changes || m->n_refused || !m->begun);
 }
 
 /* ---- connections ---- */
@@ -610,10 +619,11 @@ size_t policy_maps_sweep(struct policy_maps *m, const struct policy_sweep *s)
             }
         }
     }
-    for (uint32_t i = 0; s->recount && i < all; i++) {
+    bool recount = s->recount && r == -ENOENT; /* All were seen. */
+    for (uint32_t i = 0; recount && i < all; i++) {
         __atomic_store_n(&m->shares[i], counts[i], __ATOMIC_RELAXED);
     }
-    if (s->recount) {
+    if (recount) {
         __atomic_store_n(&m->shares[all], left, __ATOMIC_RELAXED);
     }
     free(s->pods);
@@ -622,9 +632,15 @@ size_t policy_maps_sweep(struct policy_maps *m, const struct policy_sweep *s)
 
 void policy_maps_forget_connections(struct policy_maps *m)
 {
-    struct ebpf_tracked_key key;
-    while (bpf_map_get_next_key(m->program->tracked, NULL, &key) == 0 &&
-           bpf_map_delete_elem(m->program->tracked, &key) == 0) {
+    CLEANUP_FREE struct ebpf_tracked_key *keys = xcalloc(BATCH, sizeof *keys);
+    CLEANUP_FREE struct ebpf_tracked *values = xcalloc(BATCH, sizeof *values);
+    uint32_t in = 0, out = 0;
+    int r = 0;
+    for (bool first = true; r == 0; first = false) {
+        uint32_t n = BATCH;
+        r = bpf_map_lookup_and_delete_batch(m->program->tracked, first ? NULL : &in, &out, keys,
+                                            values, &n, NULL);
+        in = out;
     }
     for (size_t i = 0; i < EBPF_SHARES_MAX; i++) {
         __atomic_store_n(&m->shares[i], 0, __ATOMIC_RELAXED);
@@ -635,7 +651,7 @@ void policy_maps_forget_connections(struct policy_maps *m)
 
 void policy_maps_init(struct policy_maps *m, void (*changed)(void *ctx), void *ctx)
 {
-    *m = (struct policy_maps){.changed = changed, .ctx = ctx};
+    *m = (struct policy_maps){.changed = changed, .ctx = ctx, .whole = true};
 }
 
 int policy_maps_load(struct policy_maps *m, const struct program *p, struct err *e)

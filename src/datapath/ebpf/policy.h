@@ -24,6 +24,7 @@ struct policy_maps {
     size_t n_refused, cap_refused;
     uint32_t (*cut_off)[2]; /* Direction and class of subjects, sorted. */
     size_t n_cut_off;
+    bool whole;                 /* No change is half told. */
     bool begun;                 /* What the maps had from before was taken over. */
     size_t applied;             /* Rows that were written or removed since the start. */
     void (*changed)(void *ctx); /* There is something to commit. */

@@ -146,6 +146,7 @@ static void tell_all(struct policy_maps *m)
 static void commit(struct policy_maps *m)
 {
     struct err e = {0};
+    policy_maps_ops.done(m);
     if (policy_maps_commit(m, &e) < 0) {
         fail_msg("%s", e.text);
     }
@@ -466,6 +467,33 @@ static void a_change_is_not_seen_before_it_is_whole(void **state)
     policy_maps_done(&after);
 }
 
+static void what_is_half_told_waits(void **state)
+{
+    (void) state;
+    struct err e = {0};
+    policy_maps_ops.set_address(&maps, B, NULL);
+    assert_false(policy_maps_due(&maps));
+    assert_int_equal(policy_maps_commit(&maps, &e), 0);
+    assert_int_equal(tcp(B, A, 5000, 22, SYN), MODEL_EGRESS_DENIED);
+    commit(&maps);
+    assert_int_equal(tcp(B, A, 5000, 22, SYN), MODEL_NOT_DROPPED);
+}
+
+static void connections_of_another_time_are_forgotten(void **state)
+{
+    (void) state;
+    struct ebpf_tracked t;
+    for (unsigned i = 0; i < 5000; i++) {
+        assert_int_equal(udp(A, B, 2000 + i, 80), MODEL_NOT_DROPPED);
+    }
+    assert_int_equal(get_share(A & 0xffff), 5000);
+    policy_maps_forget_connections(&maps);
+    assert_int_equal(get_share(A & 0xffff), 0);
+    for (unsigned i = 0; i < 5000; i++) {
+        assert_null(find_connection(frame_of(A, B, UDP, 2000 + i, 80, 0), &t));
+    }
+}
+
 static void an_agent_writes_nothing_that_is_there(void **state)
 {
     (void) state;
@@ -553,6 +581,7 @@ static void what_does_not_fit_cuts_its_subject_off_until_it_does(void **state)
     policy_maps_ops.set_pair(&m, &k, &v);
     k.peer++;
     policy_maps_ops.set_pair(&m, &k, &v);
+    policy_maps_ops.done(&m);
     assert_int_equal(policy_maps_commit(&m, &e), -ENOSPC);
     assert_non_null(strstr(e.text, "1 rows of network policy do not fit into the maps (pairs)"));
     assert_int_equal(m.n_refused, 1);
@@ -595,6 +624,7 @@ static void a_peer_that_does_not_fit_cuts_off_whom_it_matters_to(void **state)
     commit(&m);
     struct policy_classes peer = {.peer = {0, PEER_A}};
     policy_maps_ops.set_address(&m, A, &peer);
+    policy_maps_ops.done(&m);
     assert_int_equal(policy_maps_commit(&m, &e), -ENOSPC);
     assert_non_null(strstr(e.text, "(addresses)"));
     assert_int_equal(tcp(A, B, 4000, 80, SYN), MODEL_INGRESS_DENIED);
@@ -604,6 +634,7 @@ static void a_peer_that_does_not_fit_cuts_off_whom_it_matters_to(void **state)
     /* A pod of this node that has no row would have no policy: everything is denied. */
     struct policy_classes subject = {.subject = {OUT_B, IN_B}};
     policy_maps_ops.set_address(&m, A, &subject);
+    policy_maps_ops.done(&m);
     assert_int_equal(policy_maps_commit(&m, &e), -ENOSPC);
     assert_int_equal(tcp(A, OTHER, 4001, 80, SYN), MODEL_EGRESS_DENIED);
     policy_maps_ops.set_address(&m, A, NULL);
@@ -636,6 +667,8 @@ int main(void)
         TEST(a_pod_leaves_room_for_the_connections_of_others),
         TEST(the_sweep_takes_what_is_over_or_of_nobody),
         TEST(a_change_is_not_seen_before_it_is_whole),
+        TEST(what_is_half_told_waits),
+        TEST(connections_of_another_time_are_forgotten),
         TEST(an_agent_writes_nothing_that_is_there),
         TEST(an_agent_takes_away_what_nobody_wants_any_more),
         TEST(a_block_that_goes_leaves_its_place_to_the_one_around),
