@@ -455,10 +455,10 @@ static void a_map_is_shown_some_entries_at_a_time(void **state)
     CLEANUP_FREE char *after = NULL;
     size_t n = 0, parts = 0;
     load(&p, &features, false);
-    struct show_map m = {EBPF_PODS, p.pods, -1};
+    const struct table pods = {.fd = p.pods, .n = 3}, *const known[] = {&pods, NULL};
     do {
         CLEANUP(json_free) struct json *o = NULL;
-        assert_int_equal(show_entries(&m, after, 2, &o, &e), 0);
+        assert_int_equal(show_map(&p, known, "pods", after, 2, &o, &e), 0);
         assert_int_equal(json_get_int_or(json_get(o, "entries"), 0), 3);
         n += json_count(json_get(o, "items"));
         const char *next = json_path_string(o, "next", NULL);
@@ -471,10 +471,11 @@ static void a_map_is_shown_some_entries_at_a_time(void **state)
     struct json *o = NULL;
     static const char *const bad[] = {"", "0a", "0a80000", "0a80000g", "0a80000200"};
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-        assert_int_equal(show_entries(&m, bad[i], 2, &o, &e), -EINVAL);
+        assert_int_equal(show_map(&p, known, EBPF_PODS, bad[i], 2, &o, &e), -EINVAL);
     }
-    CLEANUP(json_free) struct json *all = show_maps(&m, 1);
+    CLEANUP(json_free) struct json *all = show_maps(&p, known);
     assert_string_equal(json_path_string(json_at(all, 0), "type", NULL), "hash");
+    assert_int_equal(show_map(&p, known, "nosuch", NULL, 2, &o, &e), -ENOENT);
     program_done(&p);
 }
 
