@@ -144,6 +144,9 @@ static void name_service(struct context *c, const struct dp_event *e, struct str
 static void name_object(struct context *c, const struct dp_event *e, struct strbuf *out)
 {
     const struct dp_pod *from = sender(c, e);
+    if (e->cookie && c->v.policy && policy_describe(c->v.policy, e->cookie, out)) {
+        return;
+    }
     switch (e->cause) {
     case MODEL_VNID_MISMATCH:
         name_vnids(c, e, out);
