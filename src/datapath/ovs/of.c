@@ -275,7 +275,6 @@ static int on_dump(struct of *o, const struct of_msg *m, struct err *e)
         for (size_t i = 0; i < flows.n; i++) {
             flow_table_dump_flow(o->table, flows.flows[i]);
         }
-        flows.n = 0; /* The table has them now. */
     }
     of_flow_list_done(&flows);
     if (r < 0 || more) {
@@ -308,7 +307,8 @@ static void taken(struct of *o)
 static bool adds_pods_only(const struct of *o)
 {
     for (size_t i = 0; i < o->n_changes; i++) {
-        uint64_t kind = pipeline_group(o->changes[i].flow->cookie) >> 48;
+        const struct of_flow *f = flow_table_flow(o->table, &o->changes[i]);
+        uint64_t kind = pipeline_group(f->cookie) >> 48;
         if (o->changes[i].command != OF_FLOW_ADD ||
             (kind != PIPELINE_POD && kind != PIPELINE_VNID)) {
             return false;
@@ -346,11 +346,12 @@ void of_sync(struct of *o)
     of_put_bundle_control(out, o->first_xid, o->bundle, OF_BUNDLE_OPEN);
     for (size_t i = 0; i < n; i++) {
         const struct flow_change *c = &o->changes[i];
+        const struct of_flow *f = flow_table_flow(o->table, c);
         uint32_t xid = o->first_xid + 1 + (uint32_t) i;
         if (c->idle_s) {
-            of_put_bundle_flow_retire(out, xid, o->bundle, c->idle_s, c->flow);
+            of_put_bundle_flow_retire(out, xid, o->bundle, c->idle_s, f);
         } else {
-            of_put_bundle_flow_mod(out, xid, o->bundle, c->command, c->flow);
+            of_put_bundle_flow_mod(out, xid, o->bundle, c->command, f);
         }
     }
     of_put_bundle_control(out, close_xid(o), o->bundle, OF_BUNDLE_CLOSE);
@@ -429,11 +430,12 @@ static void note_failure(struct of *o, const char *error, uint32_t at)
     char where[160] = "";
     if (at >= 1 && at <= o->n_changes) {
         const struct flow_change *c = &o->changes[at - 1];
-        const char *table = pipeline_table_name(c->flow->table);
+        const struct of_flow *f = flow_table_flow(o->table, c);
+        const char *table = pipeline_table_name(f->table);
         snprintf(where, sizeof where,
                  "flow %" PRIu32 " of %zu (%s table=%u%s%s priority=%u cookie=0x%" PRIx64 "): ", at,
-                 o->n_changes, c->command == OF_FLOW_ADD ? "add" : "delete", c->flow->table,
-                 table ? "," : "", table ? table : "", c->flow->priority, c->flow->cookie);
+                 o->n_changes, c->command == OF_FLOW_ADD ? "add" : "delete", f->table,
+                 table ? "," : "", table ? table : "", f->priority, f->cookie);
     }
     snprintf(o->trouble, sizeof o->trouble, "the switch refused the flows: %s%s", where, error);
     log_error("bundle refused", "reason=\"%s%s\"", where, error);
