@@ -40,7 +40,7 @@ _tenet() {
     local words=""
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W "master node lab store get create delete describe idle adm token trace check dns help --help --version" -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W "master node lab store get create delete describe idle adm token trace flows check dns help --help --version" -- "$cur")
         return
     fi
     case $prev in
@@ -126,6 +126,9 @@ _tenet() {
         if [[ $cur != -* ]]; then
             words="icmp tcp udp sctp $(_tenet_names nodes)"
         fi
+        ;;
+    flows)
+        words="--watch --for --namespace --dropped --node --output $agents"
         ;;
     check)
         words="--outside --dns --output $agents"

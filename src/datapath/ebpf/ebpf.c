@@ -680,20 +680,7 @@ static void ebpf_get_status(struct datapath *dp, struct datapath_status *ret)
 static void ebpf_drops(struct datapath *dp, datapath_drops_fn *done, void *ctx)
 {
     struct ebpf_dp *x = of_dp(dp);
-    int cpus = libbpf_num_possible_cpus(), error = x->loaded && cpus > 0 ? 0 : -EAGAIN;
-    CLEANUP_FREE uint64_t *counts = xcalloc((size_t) MAX(cpus, 1), sizeof *counts);
-    uint64_t total[MODEL_N_CAUSES] = {0};
-    for (uint32_t cause = 1; error == 0 && cause < EBPF_N_CAUSES; cause++) {
-        if (bpf_map_lookup_elem(x->program.drops, &cause, counts) < 0) {
-            error = -errno;
-        }
-        for (int i = 0; error == 0 && i < cpus; i++) {
-            total[encode_cause(cause)] += counts[i];
-        }
-    }
-    if (error == 0) {
-        memcpy(x->drops, total, sizeof x->drops);
-    }
+    int error = x->loaded ? show_drops(x->program.drops, x->drops) : -EAGAIN;
     done(ctx, error, x->drops);
 }
 
@@ -754,45 +741,22 @@ static int ebpf_watch(struct datapath *dp, datapath_events_fn *fn, void *ctx, st
     return put_settings(x, e);
 }
 
-/* Counts that the agent knows need not be asked for. */
-static int64_t known_entries(const struct ebpf_dp *x, int fd)
-{
-    const struct table *tables[] = {&x->pods,     &x->ports,    &x->routes, &x->vteps,
-                                    &x->services, &x->backends, &x->serving};
-    for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
-        if (tables[i]->fd == fd) {
-            return (int64_t) tables[i]->n;
-        }
-    }
-    return -1;
-}
-
 static int ebpf_maps(struct datapath *dp, const char *name, const char *after, size_t limit,
                      struct json **ret, struct err *e)
 {
-    enum { MAPS_MAX = 64 };
     struct ebpf_dp *x = of_dp(dp);
-    struct show_map maps[MAPS_MAX];
-    size_t n = 0;
+    const struct table *known[] = {&x->pods,     &x->ports,    &x->routes,  &x->vteps,
+                                   &x->services, &x->backends, &x->serving, NULL};
     if (!x->loaded) {
         return err_set(e, -EAGAIN, "the eBPF programs are not loaded yet");
     }
     pthread_mutex_lock(&x->lock);
-    for (const struct program_map *m; n < MAPS_MAX && (m = program_map(n)); n++) {
-        int fd = program_map_fd(&x->program, m->name);
-        maps[n] = (struct show_map){m->name, fd, known_entries(x, fd)};
+    int r = name ? show_map(&x->program, known, name, after, limit, ret, e) : 0;
+    if (!name) {
+        *ret = show_maps(&x->program, known);
     }
     pthread_mutex_unlock(&x->lock);
-    if (!name) {
-        *ret = show_maps(maps, n);
-        return 0;
-    }
-    for (size_t i = 0; i < n; i++) {
-        if (streq(maps[i].name, name) || streq(maps[i].name + strlen("tenet_"), name)) {
-            return show_entries(&maps[i], after, limit, ret, e);
-        }
-    }
-    return err_set(e, -ENOENT, "there is no map \"%s\"", name);
+    return r;
 }
 
 /* ---- opening ---- */

@@ -10,7 +10,6 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <linux/capability.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <sys/mount.h>
@@ -161,16 +160,6 @@ static bool has_line(const char *path, const char *word)
     return file_read(path, PROC_FILE_MAX, &text, NULL) < 0 || strstr(strbuf_cstr(&text), line);
 }
 
-static bool may_mount(void)
-{
-    static const char head[] = "\nCapEff:\t";
-    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
-    const char *at = file_read("/proc/self/status", PROC_FILE_MAX, &text, NULL) < 0
-                         ? NULL
-                         : strstr(strbuf_cstr(&text), head);
-    return !at || strtoull(at + sizeof head - 1, NULL, 16) >> CAP_SYS_ADMIN & 1;
-}
-
 int program_check_mount(const char *dir, struct err *e)
 {
     if (is_bpffs(dir)) {
@@ -181,11 +170,7 @@ int program_check_mount(const char *dir, struct err *e)
                        "the kernel has no file system bpf (CONFIG_BPF_SYSCALL): use another "
                        "kernel, or the datapath ovs");
     }
-    return may_mount() ? 0
-                       : err_set(e, -EPERM,
-                                 "a bpffs cannot be mounted on %s without CAP_SYS_ADMIN: give the "
-                                 "agent that, or mount one before it starts: mount -t bpf bpf %s",
-                                 dir, dir);
+    return 0;
 }
 
 int program_mount(const char *dir, struct err *e)
@@ -195,7 +180,10 @@ int program_mount(const char *dir, struct err *e)
         return r;
     }
     return mount("bpf", dir, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700") < 0
-               ? err_sys(e, -errno, "mount a bpffs on %s", dir)
+               ? err_sys(e, -errno,
+                         "a bpffs cannot be mounted on %s (\"mount -t bpf bpf %s\" before the "
+                         "agent starts will do)",
+                         dir, dir)
                : 0;
 }
 

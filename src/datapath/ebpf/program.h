@@ -24,7 +24,7 @@ const char *program_feature_name(size_t i);
 /* Asks the kernel; changes nothing.  'without' ("tcx,redirect_peer"; NULL: nothing): what to do without though it has
  * it.  Fails when it cannot run the programs at all, or must not for us: the error says what is missing. */
 int program_probe(const char *without, struct program_features *ret, struct err *e);
-/* Whether program_mount will find or mount a bpffs on 'dir'; changes nothing. */
+/* Whether there is a bpffs on 'dir', or the kernel has any to mount there; changes nothing. */
 int program_check_mount(const char *dir, struct err *e);
 
 struct program {

@@ -234,18 +234,16 @@ struct json *show_entry(const char *map, const void *key, size_t key_size, const
 
 static int parse_key(const char *hex, size_t size, unsigned char *ret, struct err *e)
 {
-    uint64_t byte;
+    static const char digits[] = "0123456789abcdef";
     if (strlen(hex) != 2 * size) {
         return err_set(e, -EINVAL, "after: \"%s\" is no key of the map", hex);
     }
     for (size_t i = 0; i < size; i++) {
-        char digits[3] = {hex[2 * i], hex[2 * i + 1], '\0'};
-        char *end;
-        byte = strtoul(digits, &end, 16);
-        if (end != digits + 2) {
+        const char *high = strchr(digits, hex[2 * i]), *low = strchr(digits, hex[2 * i + 1]);
+        if (!high || !low) {
             return err_set(e, -EINVAL, "after: \"%s\" is not hexadecimal", hex);
         }
-        ret[i] = (unsigned char) byte;
+        ret[i] = (unsigned char) ((high - digits) << 4 | (low - digits));
     }
     return 0;
 }
@@ -287,72 +285,110 @@ static int64_t count(int fd, const struct bpf_map_info *info)
     return n;
 }
 
-static int get_info(const struct show_map *m, struct bpf_map_info *ret, struct err *e)
+/* A map of the programs. */
+struct looked_at {
+    const char *name;
+    int fd;
+    int64_t entries; /* -1: to be counted. */
+    struct bpf_map_info info;
+};
+
+static int look_at(const struct program *p, const struct table *const *known, const char *name,
+                   struct looked_at *ret, struct err *e)
 {
-    uint32_t size = sizeof *ret;
-    *ret = (struct bpf_map_info){0};
-    if (bpf_obj_get_info_by_fd(m->fd, ret, &size) < 0) {
-        return err_sys(e, -errno, "look at the map %s", m->name);
+    struct looked_at m = {.name = name, .fd = program_map_fd(p, name), .entries = -1};
+    uint32_t size = sizeof m.info;
+    for (; *known && m.entries < 0; known++) {
+        m.entries = (*known)->fd == m.fd ? (int64_t) (*known)->n : -1;
     }
-    return ret->key_size > KEY_MAX || ret->value_size > VALUE_MAX
-               ? err_set(e, -E2BIG, "the entries of the map %s are too large", m->name)
-               : 0;
+    if (bpf_obj_get_info_by_fd(m.fd, &m.info, &size) < 0) {
+        return err_sys(e, -errno, "look at the map %s", name);
+    }
+    if (m.info.key_size > KEY_MAX || m.info.value_size > VALUE_MAX) {
+        return err_set(e, -E2BIG, "the entries of the map %s are too large", name);
+    }
+    *ret = m;
+    return 0;
 }
 
-static const char *type_name(uint32_t type)
-{
-    const char *s = libbpf_bpf_map_type_str((enum bpf_map_type) type);
-    return s ? s : "unknown";
-}
-
-static struct json *describe(const struct show_map *m, const struct bpf_map_info *info)
+static struct json *describe(const struct looked_at *m)
 {
     struct json *o = json_object();
+    const char *type = libbpf_bpf_map_type_str((enum bpf_map_type) m->info.type);
     json_set_string(o, "name", m->name);
-    json_set_string(o, "type", type_name(info->type));
-    json_set_int(o, "entries", m->entries < 0 ? count(m->fd, info) : m->entries);
-    json_set_int(o, "max", info->max_entries);
+    json_set_string(o, "type", type ? type : "unknown");
+    json_set_int(o, "entries", m->entries < 0 ? count(m->fd, &m->info) : m->entries);
+    json_set_int(o, "max", m->info.max_entries);
     return o;
 }
 
-struct json *show_maps(const struct show_map *maps, size_t n)
+struct json *show_maps(const struct program *p, const struct table *const *known)
 {
     struct json *list = json_array();
-    for (size_t i = 0; i < n; i++) {
-        struct bpf_map_info info;
-        if (get_info(&maps[i], &info, &(struct err){0}) == 0) {
-            json_append(list, describe(&maps[i], &info));
+    const struct program_map *pm;
+    for (size_t i = 0; (pm = program_map(i)); i++) {
+        struct looked_at m;
+        if (look_at(p, known, pm->name, &m, NULL) == 0) {
+            json_append(list, describe(&m));
         }
     }
     return list;
 }
 
-int show_entries(const struct show_map *m, const char *after, size_t limit, struct json **ret,
-                 struct err *e)
+static const char *full_name(const char *name)
 {
-    struct bpf_map_info info;
+    const struct program_map *pm;
+    for (size_t i = 0; (pm = program_map(i)); i++) {
+        if (streq(pm->name, name) || streq(pm->name + strlen("tenet_"), name)) {
+            return pm->name;
+        }
+    }
+    return NULL;
+}
+
+int show_map(const struct program *p, const struct table *const *known, const char *name,
+             const char *after, size_t limit, struct json **ret, struct err *e)
+{
+    struct looked_at m;
     unsigned char key[KEY_MAX] = {0}, next[KEY_MAX], value[VALUE_MAX];
     CLEANUP_STRBUF struct strbuf last = STRBUF_INIT;
-    int r = get_info(m, &info, e);
-    r = r == 0 && after ? parse_key(after, info.key_size, key, e) : r;
+    const char *full = full_name(name);
+    int r =
+        full ? look_at(p, known, full, &m, e) : err_set(e, -ENOENT, "there is no map \"%s\"", name);
+    r = r == 0 && after ? parse_key(after, m.info.key_size, key, e) : r;
     if (r < 0) {
         return r;
     }
-    struct json *o = describe(m, &info), *items = json_ensure_array(o, "items");
+    struct json *o = describe(&m), *items = json_ensure_array(o, "items");
     const void *at = after ? key : NULL;
     size_t n = 0;
-    while (n < MIN(limit, SHOW_LIMIT) && bpf_map_get_next_key(m->fd, at, next) == 0) {
-        memcpy(key, next, info.key_size);
+    while (n < MIN(limit, SHOW_LIMIT) && bpf_map_get_next_key(m.fd, at, next) == 0) {
+        memcpy(key, next, m.info.key_size);
         at = key;
         n++;
-        if (look_up(m->fd, &info, key, value) == 0) { /* Else it has just gone. */
-            json_append(items, show_entry(m->name, key, info.key_size, value, info.value_size));
+        if (look_up(m.fd, &m.info, key, value) == 0) { /* Else it has just gone. */
+            json_append(items, show_entry(full, key, m.info.key_size, value, m.info.value_size));
         }
     }
-    if (n && bpf_map_get_next_key(m->fd, key, next) == 0) {
-        hex_of(key, info.key_size, &last);
+    if (n && bpf_map_get_next_key(m.fd, key, next) == 0) {
+        hex_of(key, m.info.key_size, &last);
         json_set_string(o, "next", strbuf_cstr(&last));
     }
     *ret = o;
+    return 0;
+}
+
+int show_drops(int fd, uint64_t ret[MODEL_N_CAUSES])
+{
+    struct bpf_map_info info = {.type = BPF_MAP_TYPE_PERCPU_ARRAY, .value_size = sizeof(uint64_t)};
+    uint64_t total[MODEL_N_CAUSES] = {0};
+    for (uint32_t cause = 1; cause < EBPF_N_CAUSES; cause++) {
+        uint64_t n = 0;
+        if (look_up(fd, &info, &cause, &n) < 0) {
+            return -EIO;
+        }
+        total[encode_cause(cause)] += n;
+    }
+    memcpy(ret, total, sizeof total);
     return 0;
 }
