@@ -196,11 +196,9 @@ struct sdn_slice *sdn_slice_unref(struct sdn_slice *s)
 static void drop_backends(struct sdn_service *s)
 {
     for (size_t i = 0; i < s->n_ports; i++) {
-        free(s->ports[i].backends);
         s->ports[i].backends = NULL;
         s->ports[i].n_backends = 0;
     }
-    free(s->addresses);
     s->addresses = NULL;
     s->n_addresses = 0;
     for (size_t i = 0; i < s->n_slices; i++) {
@@ -396,8 +394,8 @@ static struct sdn_service *service_new(const char *ns, const char *name, const s
     }
     size_t size = sizeof(struct sdn_service) + n * sizeof(struct sdn_service_port) + texts;
     struct sdn_service *s = xcalloc(1, size);
-    s->size = size;
-    s->n_ports = n;
+    s->size = (uint32_t) size;
+    s->n_ports = (uint32_t) n;
     s->ports = (struct sdn_service_port *) (void *) (s + 1);
     char *p = (char *) (s->ports + n);
     s->namespace = put_text(&p, ns);
@@ -505,56 +503,63 @@ static size_t add_backends(const struct sdn_slice *slice, const struct sdn_servi
     return n;
 }
 
-static void join_port(struct sdn_service *s, struct sdn_service_port *p)
+/* How many endpoints the ports of the slices have that are 'p'; NULL: of all. */
+static size_t count_backends(struct sdn_slice *const *slices, size_t n,
+                             const struct sdn_service_port *p)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < s->n_slices; i++) {
-        n += add_backends(s->slices[i], p, NULL);
+    size_t sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += p ? add_backends(slices[i], p, NULL) : slices[i]->n_endpoints;
     }
-    if (!n) {
-        return;
-    }
-    p->backends = xcalloc(n, sizeof *p->backends);
-    n = 0;
-    for (size_t i = 0; i < s->n_slices; i++) {
-        n += add_backends(s->slices[i], p, p->backends + n);
-    }
-    p->n_backends = sort_backends(p->backends, n);
+    return sum;
 }
 
-static void join_addresses(struct sdn_service *s)
+/* Returns how many there are in 'list'. */
+static size_t join_port(const struct sdn_service *s, const struct sdn_service_port *p,
+                        struct sdn_backend *list)
 {
     size_t n = 0;
     for (size_t i = 0; i < s->n_slices; i++) {
-        n += s->slices[i]->n_endpoints;
+        n += add_backends(s->slices[i], p, list + n);
     }
-    if (!n) {
-        return;
-    }
-    s->addresses = xcalloc(n, sizeof *s->addresses);
-    n = 0;
+    return sort_backends(list, n);
+}
+
+static size_t join_addresses(const struct sdn_service *s, struct sdn_backend *list)
+{
+    size_t n = 0;
     for (size_t i = 0; i < s->n_slices; i++) {
         for (size_t j = 0; j < s->slices[i]->n_endpoints; j++) {
-            s->addresses[n++].endpoint = &s->slices[i]->endpoints[j];
+            list[n++] = (struct sdn_backend){.endpoint = &s->slices[i]->endpoints[j]};
         }
     }
-    s->n_addresses = sort_backends(s->addresses, n);
+    return sort_backends(list, n);
 }
 
 void sdn_service_join(struct sdn_service *s, struct sdn_slice *const *slices, size_t n)
 {
-    struct sdn_slice **list = n ? xcalloc(n, sizeof *list) : NULL;
+    size_t max = s->headless ? count_backends(slices, n, NULL) : 0;
+    for (size_t i = 0; i < s->n_ports; i++) {
+        max += count_backends(slices, n, &s->ports[i]);
+    }
+    struct sdn_slice **list =
+        n ? xmalloc(n * sizeof(struct sdn_slice *) + max * sizeof(struct sdn_backend)) : NULL;
     for (size_t i = 0; i < n; i++) {
         list[i] = sdn_slice_ref(slices[i]);
     }
     drop_backends(s);
     s->slices = list;
-    s->n_slices = n;
-    for (size_t i = 0; i < s->n_ports; i++) {
-        join_port(s, &s->ports[i]);
+    s->n_slices = (uint32_t) n;
+    struct sdn_backend *next = (struct sdn_backend *) (void *) (list + n);
+    for (size_t i = 0; i < s->n_ports && n; i++) {
+        struct sdn_service_port *p = &s->ports[i];
+        p->n_backends = (uint32_t) join_port(s, p, next);
+        p->backends = p->n_backends ? next : NULL;
+        next += p->n_backends;
     }
-    if (s->headless) {
-        join_addresses(s);
+    if (s->headless && n) {
+        s->n_addresses = (uint32_t) join_addresses(s, next);
+        s->addresses = s->n_addresses ? next : NULL;
     }
 }
 
