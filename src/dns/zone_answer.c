@@ -695,6 +695,29 @@ static void search_for_pod(struct lookup *l, const struct place *at, uint32_t cl
     }
 }
 
+uint32_t dns_zone_announce(const struct dns_zone *z, const struct dns_query *q)
+{
+    struct place at = {.name = &q->name, .label = q->label, .n_labels = q->n_labels};
+    unsigned behind = z->domain_labels + 1u; /* The key's labels. */
+    if (at.n_labels > behind + 1) {
+        const uint8_t *last = label_at(&at, at.n_labels - behind);
+        behind += label_is(last, "svc") || label_is(last, "endpoints");
+    }
+    if (at.n_labels <= behind) {
+        return 0;
+    }
+    const uint8_t *key = label_at(&at, at.n_labels - behind - 1);
+    const uint8_t *end = label_at(&at, at.n_labels - behind + 1);
+    uint32_t hash = hash32(key, (size_t) (end - key));
+    dns_table_announce(&z->services, hash);
+    return hash;
+}
+
+void dns_zone_fetch(const struct dns_zone *z, uint32_t hash)
+{
+    dns_table_fetch(&z->services, hash);
+}
+
 void dns_zone_answer(const struct dns_zone *z, uint32_t client, unsigned turn, struct dns_writer *w,
                      struct dns_lookup *ret)
 {
