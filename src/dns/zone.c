@@ -209,12 +209,8 @@ struct builder {
 
 static int compare_endpoints(const void *a, const void *b)
 {
-    const struct sdn_endpoint *x = *(const struct sdn_endpoint *const *) a;
-    const struct sdn_endpoint *y = *(const struct sdn_endpoint *const *) b;
-    if (x->ip != y->ip) {
-        return x->ip < y->ip ? -1 : 1;
-    }
-    return memcmp(x->ip6, y->ip6, sizeof x->ip6);
+    return sdn_endpoint_compare(*(const struct sdn_endpoint *const *) a,
+                                *(const struct sdn_endpoint *const *) b);
 }
 
 static void add_endpoints(struct builder *b, const struct sdn_backend *list, size_t n)

@@ -32,15 +32,17 @@ enum {
     SDN_ENDPOINT_TERMINATING = 4,
 };
 
-/* An endpoint of a slice; the texts are the slice's. */
+/* An endpoint of a slice; what it points to is the slice's. */
 struct sdn_endpoint {
-    uint32_t ip; /* 0: it has an IPv6 address, which only DNS speaks of. */
-    uint8_t flags;
-    uint8_t ip6[SDN_IP6_SIZE];
     const char *node;     /* NULL: not said. */
     const char *pod;      /* Of the service's namespace; NULL: none. */
     const char *hostname; /* Its own name below the service's; NULL: none. */
+    const uint8_t *ip6;   /* SDN_IP6_SIZE bytes; NULL: it has an IPv4 address. */
+    uint32_t ip;          /* 0: it has an IPv6 address, which only DNS speaks of. */
+    uint8_t flags;
 };
+/* By address. */
+int sdn_endpoint_compare(const struct sdn_endpoint *a, const struct sdn_endpoint *b);
 
 /* An endpoint as one of a service's port. */
 struct sdn_backend {
