@@ -8,7 +8,7 @@ import pytest
 
 from lab import run, wait_for
 from netpol import Cluster, admin, expr, netpol
-from test_ebpf import in_place
+from test_ebpf import configured, in_place, metrics
 from test_networkpolicy import (A, NODES, SERVES, SWAPPED, X, Y, Z, block, cases, enforce, lift, port, spaces,  # noqa: F401
                                 test_add_is_never_reachable_before_its_policy,
                                 test_add_waits_for_the_pods_object_and_fails_closed,
@@ -136,3 +136,21 @@ def test_errors_about_a_connection_reach_who_began_it(cluster):
         assert not a.can_ping(b.ip, tries=1)
     finally:
         lift(cluster, [p])
+
+
+def test_what_does_not_fit_isolates_whom_it_is_about(cluster):
+    """Maps with room for a dozen, and a policy with more ports than that."""
+    def refused():
+        return int(metrics(cluster.lab)['tenet_node_refused_total{what="policy"}'])
+    many = netpol("many", "x", A, ingress=[{"ports": [port(n) for n in range(80, 120, 2)]}])
+    with configured(cluster.lab, "node1", "ebpf:\n  maxEntries: 12\n"):
+        cluster.policy(many)
+        try:
+            wait_for("rows to be refused", refused)
+            assert "network policy does not all come into force" in cluster.lab.agent_log("node1")
+            # Nobody reaches the pod; all others go on.
+            assert not cluster.check([netpol("as-if", "x", A, types=["Ingress"])])
+        finally:
+            lift(cluster, [many])
+        assert not cluster.check([])
+    assert not cluster.check([])
