@@ -178,39 +178,17 @@ struct commit {
     size_t n_gone, cap_gone;
 };
 
+static int compare_subjects(const void *a, const void *b)
+{
+    const uint32_t *x = a, *y = b;
+    return x[0] != y[0] ? (x[0] < y[0] ? -1 : 1) : x[1] < y[1] ? -1 : x[1] > y[1];
+}
+
 static void cut_off(struct commit *c, uint32_t dir, uint32_t subject)
 {
     c->cut = grow(c->cut, &c->cap_cut, c->n_cut + 1, sizeof *c->cut);
     c->cut[c->n_cut][0] = dir;
     c->cut[c->n_cut++][1] = subject;
-}
-
-/* Subjects that something is said to about this peer. */
-static void cut_off_those_with(struct commit *c, enum ebpf_peer kind, uint32_t dir, uint32_t peer)
-{
-    struct ebpf_pair_key key, last, *at = NULL;
-    while (peer && bpf_map_get_next_key(c->maps->program->pairs, at, &key) == 0) {
-        last = key;
-        at = &last;
-        if (key.kind == kind && key.dir == dir && key.peer == peer) {
-            cut_off(c, dir, key.subject);
-        }
-    }
-}
-
-/* And those that it is said with. */
-static void cut_off_users(struct commit *c, uint32_t ports)
-{
-    struct ebpf_pair_key key, last, *at = NULL;
-    while (bpf_map_get_next_key(c->maps->program->pairs, at, &key) == 0) {
-        struct ebpf_pair_row row;
-        last = key;
-        at = &last;
-        if (bpf_map_lookup_elem(c->maps->program->pairs, &key, &row) == 0 &&
-            (row.now.ports == ports || row.before.ports == ports)) {
-            cut_off(c, key.dir, key.subject);
-        }
-    }
 }
 
 static void refuse(struct commit *c, const struct policy_change *x, int error)
@@ -224,8 +202,26 @@ static void refuse(struct commit *c, const struct policy_change *x, int error)
     }
 }
 
-/* Who must not go on without the row. */
-static void cut_off_concerned(struct commit *c, const struct policy_change *x)
+/* What is missing: a set of ports, or the class of a peer. */
+struct missing {
+    uint32_t kind; /* enum ebpf_peer; EBPF_ANYBODY: ports. */
+    uint32_t dir, id;
+};
+struct missings {
+    struct missing *list;
+    size_t n, cap;
+};
+
+static void miss(struct missings *m, uint32_t kind, uint32_t dir, uint32_t id)
+{
+    if (id) {
+        m->list = grow(m->list, &m->cap, m->n + 1, sizeof *m->list);
+        m->list[m->n++] = (struct missing){kind, dir, id};
+    }
+}
+
+/* Who must not go on without the row: a subject, or those that the kernel has pairs of which need it. */
+static void find_concerned(struct commit *c, const struct policy_change *x, struct missings *m)
 {
     struct ebpf_pair_key pair;
     struct ebpf_port_key ports;
@@ -239,22 +235,60 @@ static void cut_off_concerned(struct commit *c, const struct policy_change *x)
         return;
     case MAP_PORTS:
         memcpy(&ports, x->key, sizeof ports);
-        cut_off_users(c, ports.ports);
+        miss(m, EBPF_ANYBODY, 0, ports.ports);
         return;
     case MAP_BLOCKS:
         memcpy(&block, x->key, sizeof block);
         memcpy(&id, x->value, sizeof id);
-        cut_off_those_with(c, EBPF_BLOCK, block.dir, id);
+        miss(m, EBPF_BLOCK, block.dir, id);
         return;
     case MAP_CLASSES:
         memcpy(&classes, x->value, sizeof classes);
         c->closed |= classes.subject[0] || classes.subject[1] || classes.unknown;
-        cut_off_those_with(c, EBPF_POD, EBPF_EGRESS, classes.peer[0]);
-        cut_off_those_with(c, EBPF_POD, EBPF_INGRESS, classes.peer[1]);
+        miss(m, EBPF_POD, EBPF_EGRESS, classes.peer[0]);
+        miss(m, EBPF_POD, EBPF_INGRESS, classes.peer[1]);
         return;
     case N_MAPS:
         return;
     }
+}
+
+static int compare_missing(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct missing));
+}
+
+static bool is_missing(const struct missings *m, uint32_t kind, uint32_t dir, uint32_t id)
+{
+    struct missing key = {kind, dir, id};
+    return id && bsearch(&key, m->list, m->n, sizeof *m->list, compare_missing);
+}
+
+static void cut_off_concerned(struct commit *c)
+{
+    struct missings m = {0};
+    struct ebpf_pair_key key, last, *at = NULL;
+    for (size_t i = 0; i < c->maps->n_refused; i++) {
+        find_concerned(c, &c->maps->refused[i], &m);
+    }
+    if (m.n) {
+        qsort(m.list, m.n, sizeof *m.list, compare_missing);
+    }
+    while (m.n && bpf_map_get_next_key(c->maps->program->pairs, at, &key) == 0) {
+        struct ebpf_pair_row row = {0};
+        last = key;
+        at = &last;
+        bpf_map_lookup_elem(c->maps->program->pairs, &key, &row);
+        if (is_missing(&m, EBPF_ANYBODY, 0, row.now.ports) ||
+            is_missing(&m, EBPF_ANYBODY, 0, row.before.ports) ||
+            (key.kind != EBPF_ANYBODY && is_missing(&m, key.kind, key.dir, key.peer))) {
+            cut_off(c, key.dir, key.subject);
+        }
+    }
+    if (c->n_cut) {
+        qsort(c->cut, c->n_cut, sizeof *c->cut, compare_subjects);
+    }
+    free(m.list);
 }
 
 /* Of a longest prefix, what is looked up may be the row around it: of sets of ports only those that are known to be there
@@ -399,12 +433,6 @@ static void take_over(struct commit *c, const struct policy_change *list, size_t
     }
 }
 
-static int compare_subjects(const void *a, const void *b)
-{
-    const uint32_t *x = a, *y = b;
-    return x[0] != y[0] ? (x[0] < y[0] ? -1 : 1) : x[1] < y[1] ? -1 : x[1] > y[1];
-}
-
 static bool is_cut_off(const uint32_t (*list)[2], size_t n, uint32_t dir, uint32_t subject)
 {
     uint32_t key[2] = {dir, subject};
@@ -474,12 +502,7 @@ static void write_all(struct commit *c, const struct policy_change *list, size_t
             write_row(c, &c->gone[i]);
         }
     }
-    for (size_t i = 0; i < m->n_refused; i++) {
-        cut_off_concerned(c, &m->refused[i]);
-    }
-    if (c->n_cut) {
-        qsort(c->cut, c->n_cut, sizeof *c->cut, compare_subjects);
-    }
+    cut_off_concerned(c);
     for (size_t i = 0; i < n; i++) {
         if (list[i].there && is_of_anybody(&list[i])) {
             write_subject(c, &list[i]);
