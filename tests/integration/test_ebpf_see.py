@@ -216,6 +216,8 @@ def test_flows_are_lines_for_people(mixed):
     r = tenet(mixed, "flows", "--lab", mixed.name, "--node", "node3")
     assert r.returncode == 3 and "tenet node flows" in r.stderr
     assert tenet(mixed, "flows", "--for", "x").returncode == 2
+    r = tenet(mixed, "flows", "--socket", "/nowhere/agent.sock")
+    assert r.returncode == 3 and "/nowhere/agent.sock" in r.stderr and not r.stdout
 
 
 def test_a_watch_goes_on_when_the_agent_is_another(mixed):
