@@ -243,7 +243,7 @@ static void add_policies(struct rule_names *names, const struct json *fields, st
         int64_t id = json_get_int_or(json_get(fields, keys[i]), 0);
         if (id > 0) {
             const char *object =
-                name_of(names, pipeline_cookie(PIPELINE_POLICY_CLASS, (uint64_t) id));
+                name_of(names, pipeline_policy_class_cookie((unsigned) i, (uint32_t) id));
             strbuf_addf(out, "%s%s", out->size ? ", " : "", object);
         }
     }

@@ -174,10 +174,12 @@ static uint32_t subject_of(const struct program *live, uint32_t ip, enum ebpf_di
 uint64_t trace_policy(const struct program *live, enum model_cause cause, uint32_t src,
                       uint32_t dst)
 {
-    uint32_t id = cause == MODEL_EGRESS_DENIED    ? subject_of(live, src, EBPF_EGRESS)
-                  : cause == MODEL_INGRESS_DENIED ? subject_of(live, dst, EBPF_INGRESS)
-                                                  : 0;
-    return id ? pipeline_cookie(PIPELINE_POLICY_CLASS, id) : 0;
+    if (cause != MODEL_EGRESS_DENIED && cause != MODEL_INGRESS_DENIED) {
+        return 0;
+    }
+    enum ebpf_direction dir = cause == MODEL_EGRESS_DENIED ? EBPF_EGRESS : EBPF_INGRESS;
+    uint32_t id = subject_of(live, dir == EBPF_EGRESS ? src : dst, dir);
+    return id ? pipeline_policy_class_cookie(dir, id) : 0;
 }
 
 /* Whether policies select the end that is judged. */
@@ -191,7 +193,7 @@ static void add_policy_step(struct tracer *t, uint32_t ip, enum ebpf_direction d
         struct dp_rule *r = add_step(
             t, EBPF_CLASSES, xasprintf("address=%s", IP4_TEXT(ip)), xasprintf("class=%u", id),
             dir == EBPF_EGRESS ? "policies select the sender" : "policies select the receiver");
-        r->cookie = pipeline_cookie(PIPELINE_POLICY_CLASS, id);
+        r->cookie = pipeline_policy_class_cookie(dir, id);
     }
 }
 
