@@ -354,7 +354,7 @@ static void ports_have_the_endpoints_that_they_have(void **state)
         {"_c._tcp.two" D, DNS_SRV,
          "NOERROR aa | _c._tcp.two" D " SRV 10 10 1003 10-4-0-3.two" D " | add 10-4-0-3.two" D
          " A 10.4.0.3"},
-        {"10-4-0-3.two" D, DNS_A, "NOERROR aa | add 10-4-0-3.two" D " A 10.4.0.3"},
+        {"10-4-0-3.two" D, DNS_A, "NOERROR aa | 10-4-0-3.two" D " A 10.4.0.3"},
         {"10-4-0-2.two" D, DNS_A, NX},
         {"3.0.4.10.in-addr.arpa", DNS_PTR,
          "NOERROR aa | 3.0.4.10.in-addr.arpa. PTR 10-4-0-3.two" D},
