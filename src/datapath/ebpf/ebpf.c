@@ -259,9 +259,11 @@ static void put_routes(struct ebpf_dp *x)
 /* The programs at the links that carry everybody's packets; last, as the maps must have what they ask for. */
 static int put_hooks(struct ebpf_dp *x, struct err *e)
 {
-    int r = hook_attach(&x->hooks, DEVICE_VXLAN, x->devices.vxlan, x->program.from_tunnel, e);
+    int r = hook_attach(&x->hooks, HOOK_LASTING, DEVICE_VXLAN, x->devices.vxlan,
+                        x->program.from_tunnel, e);
     return r < 0 ? r
-                 : hook_attach(&x->hooks, DEVICE_HOST, x->devices.host, x->program.from_host, e);
+                 : hook_attach(&x->hooks, HOOK_LASTING, DEVICE_HOST, x->devices.host,
+                               x->program.from_host, e);
 }
 
 static int put_network(struct ebpf_dp *x, struct err *e)
@@ -309,8 +311,8 @@ static void put_pod_hooks(struct ebpf_dp *x)
     for (size_t i = 0; i < x->n_members; i++) {
         struct member *m = &x->members[i];
         struct err e = {0};
-        if (m->ifindex &&
-            hook_attach(&x->hooks, m->pod->host_if, m->ifindex, x->program.from_pod, &e) < 0) {
+        if (m->ifindex && hook_attach(&x->hooks, HOOK_POD, m->pod->host_if, m->ifindex,
+                                      x->program.from_pod, &e) < 0) {
             log_error("pod is cut off until it is attached anew", "pod=%s/%s error=\"%s\"",
                       m->pod->pod_namespace, m->pod->pod_name, e.text);
             m->ifindex = 0;
@@ -623,7 +625,7 @@ static int ebpf_wire(struct datapath *dp, const struct dp_wire *w, struct err *e
     k = k < 0 ? k : rtnl_open(&r, e);
     k = k < 0 ? k : rtnl_link_get(r, w->host_if, &l, e);
     k = k < 0 ? k : limit(r, l.ifindex, w, e);
-    k = k < 0 ? k : hook_attach(&x->hooks, w->host_if, l.ifindex, x->program.from_pod, e);
+    k = k < 0 ? k : hook_attach(&x->hooks, HOOK_POD, w->host_if, l.ifindex, x->program.from_pod, e);
     if (k < 0) {
         return k;
     }

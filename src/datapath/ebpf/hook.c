@@ -43,21 +43,12 @@ static int find_link(const char *path, int ifindex, uint32_t *ret_prog)
     return fd_take(&fd);
 }
 
-static int attach_tcx(const struct hooks *h, const char *ifname, int ifindex, int prog_fd,
+static int create_tcx(const struct hooks *h, const char *ifname, int ifindex, int prog_fd,
                       struct err *e)
 {
     CLEANUP_FREE char *path = pin_path(h, ifname);
-    uint32_t prog = 0;
-    CLEANUP(fd_close) int fd = find_link(path, ifindex, &prog);
-    if (fd >= 0 && prog == program_id(prog_fd)) {
-        return 0;
-    }
-    if (fd >= 0) {
-        int r = bpf_link_update(fd, prog_fd, NULL);
-        return r < 0 ? err_sys(e, r, "replace the eBPF program of %s", ifname) : 0;
-    }
-    unlink(path);
-    fd = bpf_link_create(prog_fd, ifindex, HOOK_TCX_INGRESS, NULL);
+    unlink(path); /* Of a link that had the name before. */
+    CLEANUP(fd_close) int fd = bpf_link_create(prog_fd, ifindex, HOOK_TCX_INGRESS, NULL);
     if (fd < 0) {
         return err_sys(e, fd, "attach the eBPF program to %s", ifname);
     }
@@ -68,24 +59,9 @@ static int attach_tcx(const struct hooks *h, const char *ifname, int ifindex, in
     return r < 0 ? err_sys(e, r, "pin the eBPF program of %s at %s", ifname, path) : 0;
 }
 
-static int check_tcx(const struct hooks *h, const char *ifname, int ifindex, int prog_fd,
-                     struct err *e)
+static int attach_clsact(const struct hooks *h, const char *ifname, int ifindex, int prog_fd,
+                         struct err *e)
 {
-    CLEANUP_FREE char *path = pin_path(h, ifname);
-    uint32_t prog = 0;
-    CLEANUP(fd_close) int fd = find_link(path, ifindex, &prog);
-    return fd >= 0 && prog == program_id(prog_fd)
-               ? 0
-               : err_set(e, -ENOENT, "%s has not the eBPF program from_pod", ifname);
-}
-
-/* ---- both ---- */
-
-int hook_attach(const struct hooks *h, const char *ifname, int ifindex, int prog_fd, struct err *e)
-{
-    if (h->tcx) {
-        return attach_tcx(h, ifname, ifindex, prog_fd, e);
-    }
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     int err = rtnl_open(&r, e);
     err = err < 0 ? err : redirect_attach(r, ifindex, REDIRECT_INGRESS, FILTER_NAME, prog_fd, e);
@@ -95,12 +71,36 @@ int hook_attach(const struct hooks *h, const char *ifname, int ifindex, int prog
     return err;
 }
 
+/* ---- both ---- */
+
+int hook_attach(const struct hooks *h, enum hook_kind kind, const char *ifname, int ifindex,
+                int prog_fd, struct err *e)
+{
+    CLEANUP_FREE char *path = pin_path(h, ifname);
+    uint32_t prog = 0;
+    CLEANUP(fd_close) int fd = h->tcx ? find_link(path, ifindex, &prog) : -ENOENT;
+    if (fd >= 0 && prog != program_id(prog_fd)) {
+        int r = bpf_link_update(fd, prog_fd, NULL);
+        return r < 0 ? err_sys(e, r, "replace the eBPF program of %s", ifname) : 0;
+    }
+    if (fd >= 0) {
+        return 0;
+    }
+    return h->tcx && kind == HOOK_LASTING ? create_tcx(h, ifname, ifindex, prog_fd, e)
+                                          : attach_clsact(h, ifname, ifindex, prog_fd, e);
+}
+
 int hook_check(const struct hooks *h, const char *ifname, int ifindex, int prog_fd, struct err *e)
 {
-    if (h->tcx) {
-        return check_tcx(h, ifname, ifindex, prog_fd, e);
-    }
+    CLEANUP_FREE char *path = pin_path(h, ifname);
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    uint32_t prog = 0;
+    CLEANUP(fd_close) int fd = h->tcx ? find_link(path, ifindex, &prog) : -ENOENT;
+    if (fd >= 0) {
+        return prog == program_id(prog_fd)
+                   ? 0
+                   : err_set(e, -ENOENT, "%s has another eBPF program", ifname);
+    }
     int err = rtnl_open(&r, e);
     return err < 0 ? err : redirect_check_attached(r, ifindex, REDIRECT_INGRESS, FILTER_NAME, e);
 }

@@ -281,19 +281,19 @@ static bool keep_none(void *ctx, const char *ifname)
     return false;
 }
 
-static void a_program_is_attached_replaced_and_found_again(bool tcx)
+static void a_program_is_attached_replaced_and_found_again(bool tcx, enum hook_kind kind)
 {
     struct links l;
     struct err e = {0};
     make_links(&l, tcx);
     int one = l.one.from_pod, two = l.two.from_pod;
     assert_int_equal(hook_check(&l.hooks, "tv0", l.ifindex, one, &e), -ENOENT);
-    assert_int_equal(hook_attach(&l.hooks, "tv0", l.ifindex, one, &e), 0);
+    assert_int_equal(hook_attach(&l.hooks, kind, "tv0", l.ifindex, one, &e), 0);
     assert_int_equal(hook_check(&l.hooks, "tv0", l.ifindex, one, &e), 0);
-    assert_int_equal(hook_attach(&l.hooks, "tv0", l.ifindex, one, &e), 0);
-    assert_int_equal(hook_attach(&l.hooks, "tv0", l.ifindex, two, &e), 0);
+    assert_int_equal(hook_attach(&l.hooks, kind, "tv0", l.ifindex, one, &e), 0);
+    assert_int_equal(hook_attach(&l.hooks, kind, "tv0", l.ifindex, two, &e), 0);
     assert_int_equal(hook_check(&l.hooks, "tv0", l.ifindex, two, &e), 0);
-    if (tcx) {
+    if (tcx && kind == HOOK_LASTING) {
         assert_int_equal(hook_check(&l.hooks, "tv0", l.ifindex, one, &e), -ENOENT);
     }
 
@@ -306,13 +306,13 @@ static void a_program_is_attached_replaced_and_found_again(bool tcx)
     assert_int_equal(rtnl_veth_add(r, &v, &e), 0);
     assert_int_equal(rtnl_link_get(r, "tv0", &link, &e), 0);
     assert_int_equal(hook_check(&l.hooks, "tv0", link.ifindex, two, &e), -ENOENT);
-    assert_int_equal(hook_attach(&l.hooks, "tv0", link.ifindex, two, &e), 0);
+    assert_int_equal(hook_attach(&l.hooks, kind, "tv0", link.ifindex, two, &e), 0);
     assert_int_equal(hook_check(&l.hooks, "tv0", link.ifindex, two, &e), 0);
     hook_sweep(&l.hooks, keep_none, NULL);
-    if (tcx) {
+    if (tcx && kind == HOOK_LASTING) {
         assert_int_equal(hook_check(&l.hooks, "tv0", link.ifindex, two, &e), -ENOENT);
     }
-    assert_true(hook_attach(&l.hooks, "gone", 9999, two, &e) < 0);
+    assert_true(hook_attach(&l.hooks, kind, "gone", 9999, two, &e) < 0);
     remove_links(&l);
 }
 
@@ -323,13 +323,37 @@ static void with_tcx(void **state)
         print_message("this kernel has no tcx (Linux 6.6)\n");
         skip();
     }
-    a_program_is_attached_replaced_and_found_again(true);
+    a_program_is_attached_replaced_and_found_again(true, HOOK_LASTING);
+    a_program_is_attached_replaced_and_found_again(true, HOOK_POD);
+}
+
+/* A pod of an agent that gave it tcx keeps that: from one way to the other there would be a moment with both. */
+static void a_pods_tcx_link_is_kept(void **state)
+{
+    (void) state;
+    if (!features.tcx) {
+        print_message("this kernel has no tcx (Linux 6.6)\n");
+        skip();
+    }
+    struct links l;
+    struct err e = {0};
+    make_links(&l, true);
+    int one = l.one.from_pod, two = l.two.from_pod;
+    CLEANUP_FREE char *pin = xasprintf("%s/tv0", l.hooks.dir);
+    assert_int_equal(hook_attach(&l.hooks, HOOK_LASTING, "tv0", l.ifindex, one, &e), 0);
+    assert_int_equal(access(pin, F_OK), 0);
+    assert_int_equal(hook_attach(&l.hooks, HOOK_POD, "tv0", l.ifindex, two, &e), 0);
+    assert_int_equal(access(pin, F_OK), 0);
+    assert_int_equal(hook_check(&l.hooks, "tv0", l.ifindex, two, &e), 0);
+    hook_forget(&l.hooks, "tv0");
+    assert_int_equal(hook_check(&l.hooks, "tv0", l.ifindex, two, &e), -ENOENT);
+    remove_links(&l);
 }
 
 static void with_clsact(void **state)
 {
     (void) state;
-    a_program_is_attached_replaced_and_found_again(false);
+    a_program_is_attached_replaced_and_found_again(false, HOOK_LASTING);
 }
 
 static void maps_are_found_again_or_made_anew(void **state)
@@ -449,6 +473,7 @@ int main(void)
         cmocka_unit_test(records_come_back_as_they_went),
         cmocka_unit_test(what_is_no_record_is_refused_with_the_reason),
         cmocka_unit_test(with_tcx),
+        cmocka_unit_test(a_pods_tcx_link_is_kept),
         cmocka_unit_test(with_clsact),
         cmocka_unit_test(maps_are_found_again_or_made_anew),
         cmocka_unit_test(without_privileges_it_is_said_what_is_missing),
