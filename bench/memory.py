@@ -6,7 +6,9 @@ Brings up a lab of one node, registers 1,000 more Node objects (their HostSubnet
 attaches 100 pods through tenet-cni, waits until all flows are in place, and reads VmRSS, and the part of it
 that is private (Pss of anonymous and own pages), of the agent, the master, and of Open vSwitch beside it.
 
-usage: memory.py [--build build] [--pods 100] [--remotes 1000] [--services 0]
+With --datapath ebpf also what the maps take, which is the kernel's.
+
+usage: memory.py [--build build] [--datapath ovs|ebpf] [--pods 100] [--remotes 1000] [--services 0]
 """
 import argparse
 import concurrent.futures
