@@ -37,6 +37,18 @@ static bool is_of(const struct json *entry, const struct api_manager *m, const c
            (m->applies || streq(text_of(entry, "apiVersion"), version));
 }
 
+/* Whether one can go on from it.  Clients send anything, and validation comes later. */
+static bool is_record(const struct json *list)
+{
+    const struct json *entry;
+    bool is = json_is(list, JSON_ARRAY);
+    JSON_FOREACH (entry, list) {
+        const struct json *set = json_get(entry, "fieldsV1");
+        is = is && json_is(entry, JSON_OBJECT) && (!set || json_is(set, JSON_OBJECT));
+    }
+    return is && json_count(list);
+}
+
 static struct json *find_entry(const struct json *list, const struct api_manager *m,
                                const char *version)
 {
@@ -141,11 +153,15 @@ static struct json *record_of(const struct json *old, struct json *obj)
         json_remove(meta, "managedFields");
         return NULL;
     }
-    if (json_count(given)) {
+    if (is_record(given)) {
         return given;
     }
+    if (given && !json_is(given, JSON_NULL) &&
+        !(json_is(given, JSON_ARRAY) && !json_count(given))) {
+        return NULL; /* It stays, for validation to refuse. */
+    }
     json_remove(meta, "managedFields");
-    return json_count(kept) ? json_set(meta, "managedFields", json_clone(kept)) : NULL;
+    return is_record(kept) ? json_set(meta, "managedFields", json_clone(kept)) : NULL;
 }
 
 void api_managed_update(const struct api_kind *k, const struct json *old, struct json *obj,
@@ -362,7 +378,7 @@ static struct json *first_record(const struct api_schema *s, const struct json *
                                  const char *version)
 {
     const struct json *list = json_path(live, "metadata", "managedFields", NULL);
-    if (json_count(list)) {
+    if (is_record(list)) {
         return json_clone(list);
     }
     struct json *out = json_array();

@@ -74,7 +74,7 @@ static const struct {
     {"state", PIPELINE_BASE, 160, "the rest of a fragmented packet, whose beginning was judged"},
     {"state", PIPELINE_BASE, 140, "the end of a connection that is not known"},
     {"state", PIPELINE_BASE, 100, "it begins a connection"},
-    {"state", PIPELINE_BASE, 0, "of a connection that exists"},
+    {"state", PIPELINE_BASE, 0, "of a connection that exists, or begun before policies ended"},
     {"egress-subject", PIPELINE_BASE, 300, "not of a pod here, or an answer: not judged"},
     {"egress-subject", PIPELINE_BASE, 0, "no egress policy selects the sender"},
     {"egress-peer", PIPELINE_BASE, 0, "no policy speaks of the destination"},

@@ -492,6 +492,10 @@ void pipeline_base(const struct sdn_network *n, struct of_flow_list *out)
     base_arp(n, out);
     if (has_policy(n)) {
         base_policy(n, out);
+    } else {
+        /* What the tracker had while policies were in force goes on: none is lost when they end. */
+        base_begin(&b, STATE, 0);
+        pipeline_end_goto(&b, ROUTE, out);
     }
     pipeline_base_services(n, out);
     base_route(n, out);

@@ -124,6 +124,22 @@ def test_status_and_update_have_managers_of_their_own(server):
     assert ("ancient-changes", "Update", "") in managers(server)
 
 
+def test_a_record_of_no_shape_is_refused(server):
+    """By its field, however it comes; and the server is there afterwards."""
+    path = "/api/v1/namespaces/default/configmaps"
+    assert call(server, "POST", path, {"metadata": {"name": "shape"}, "data": {"a": "1"}})[0] == 201
+    for record in ({"a": [{}]}, [1], ["x", {}], [[{}]], "x", [{"fieldsV1": [1]}]):
+        obj = call(server, "GET", f"{path}/shape")[2]
+        obj["metadata"]["managedFields"], obj["data"] = record, {"a": "2"}
+        patch = {"metadata": {"managedFields": record}, "data": {"a": "2"}}
+        for answer in (call(server, "PUT", f"{path}/shape", obj),
+                       call(server, "PATCH", f"{path}/shape", patch, "application/merge-patch+json"),
+                       call(server, "PATCH", f"{path}/shape?fieldManager=m", {
+                           "apiVersion": "v1", "kind": "ConfigMap", **patch}, "application/apply-patch+yaml")):
+            assert answer[0] in (400, 422, 500) and "managedFields" in answer[2]["message"], (record, answer)
+        assert call(server, "GET", f"{path}/shape")[2]["data"] == {"a": "1"}
+
+
 def test_unknown_fields(server):
     body = {"metadata": {"name": "c"}, "data": {"a": "b"}, "colour": "red"}
     path = "/api/v1/namespaces/default/configmaps?fieldValidation="

@@ -488,7 +488,8 @@ cgroup_manager = "cgroupfs"
         seen = podman("exec", name, "/bin/busybox", "nc", "-w", "3", remote.ip, "7000").stdout
         assert seen in address and seen.startswith("10.128.0."), "a pod on another node"
         target = f"{own.ip['node1']}:8181"
-        assert page(own, "outside", target) == "hello" and page(own, "node2", target) == "hello"
+        wait_for("the server in the container", lambda: page(own, "outside", target) == "hello")
+        assert page(own, "node2", target) == "hello"
         assert page(own, "node1", "127.0.0.1:8181") == "hello"
         assert queues(own) == (2 if how == "chained" else 0)
         assert ("8181" in rules(own)) == (how == "alone")
@@ -639,7 +640,7 @@ def test_containerd(own, shaping, folder, how):
                                                                     "kubernetes.io/egress-bandwidth": "8M"})
         assert address.startswith("10.128.0.")
         target = f"{own.ip['node1']}:8282"
-        assert "404" in page(own, "outside", target), "the server in the sandbox answers"
+        wait_for("the server in the sandbox", lambda: "404" in (page(own, "outside", target) or ""))
         assert page(own, "node2", target) and page(own, "node1", "127.0.0.1:8282")
         assert remote.ns(["curl", "-sS", "-m", "5", f"http://{address}/"]).stdout
         assert queues(own) == 2

@@ -191,7 +191,7 @@ static void groups_have_the_documented_size_and_their_cookie(void **state)
     struct of_flow_list l = {0};
     pipeline_base(&n, &l);
     size_t base = l.n;
-    assert_int_equal(base, 73);
+    assert_int_equal(base, 74);
     pipeline_remote(&n, &r, &l);
     assert_int_equal(l.n, base + 5);
     pipeline_pod(&n, &p, &l);
@@ -273,7 +273,7 @@ static void expect_tables_named_and_ended(enum sdn_plugin plugin)
     assert_int_equal(named, 39);
     /* To arp-reply, and where a pod's packets to itself turn, comes nothing but what is meant; to service-affinity
      * nothing goes. */
-    assert_int_equal(ended, n.plugin == SDN_NETWORKPOLICY ? named - 5 : 21);
+    assert_int_equal(ended, n.plugin == SDN_NETWORKPOLICY ? named - 5 : 22);
     of_flow_list_done(&l);
 }
 
