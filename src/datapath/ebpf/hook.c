@@ -59,12 +59,10 @@ static int create_tcx(const struct hooks *h, const char *ifname, int ifindex, in
     return r < 0 ? err_sys(e, r, "pin the eBPF program of %s at %s", ifname, path) : 0;
 }
 
-static int attach_clsact(const struct hooks *h, const char *ifname, int ifindex, int prog_fd,
-                         struct err *e)
+static int attach_clsact(const struct hooks *h, struct rtnl *r, const char *ifname, int ifindex,
+                         int prog_fd, struct err *e)
 {
-    CLEANUP(rtnl_close) struct rtnl *r = NULL;
-    int err = rtnl_open(&r, e);
-    err = err < 0 ? err : redirect_attach(r, ifindex, REDIRECT_INGRESS, FILTER_NAME, prog_fd, e);
+    int err = redirect_attach(r, ifindex, REDIRECT_INGRESS, FILTER_NAME, prog_fd, e);
     if (err == 0) {
         hook_forget(h, ifname); /* What an agent with tcx has left would come first. */
     }
@@ -73,27 +71,27 @@ static int attach_clsact(const struct hooks *h, const char *ifname, int ifindex,
 
 /* ---- both ---- */
 
-int hook_attach(const struct hooks *h, enum hook_kind kind, const char *ifname, int ifindex,
-                int prog_fd, struct err *e)
+int hook_attach(const struct hooks *h, struct rtnl *r, enum hook_kind kind, const char *ifname,
+                int ifindex, int prog_fd, struct err *e)
 {
     CLEANUP_FREE char *path = pin_path(h, ifname);
     uint32_t prog = 0;
     CLEANUP(fd_close) int fd = h->tcx ? find_link(path, ifindex, &prog) : -ENOENT;
     if (fd >= 0 && prog != program_id(prog_fd)) {
-        int r = bpf_link_update(fd, prog_fd, NULL);
-        return r < 0 ? err_sys(e, r, "replace the eBPF program of %s", ifname) : 0;
+        int err = bpf_link_update(fd, prog_fd, NULL);
+        return err < 0 ? err_sys(e, err, "replace the eBPF program of %s", ifname) : 0;
     }
     if (fd >= 0) {
         return 0;
     }
     return h->tcx && kind == HOOK_LASTING ? create_tcx(h, ifname, ifindex, prog_fd, e)
-                                          : attach_clsact(h, ifname, ifindex, prog_fd, e);
+                                          : attach_clsact(h, r, ifname, ifindex, prog_fd, e);
 }
 
-int hook_check(const struct hooks *h, const char *ifname, int ifindex, int prog_fd, struct err *e)
+int hook_check(const struct hooks *h, struct rtnl *r, const char *ifname, int ifindex, int prog_fd,
+               struct err *e)
 {
     CLEANUP_FREE char *path = pin_path(h, ifname);
-    CLEANUP(rtnl_close) struct rtnl *r = NULL;
     uint32_t prog = 0;
     CLEANUP(fd_close) int fd = h->tcx ? find_link(path, ifindex, &prog) : -ENOENT;
     if (fd >= 0) {
@@ -101,8 +99,7 @@ int hook_check(const struct hooks *h, const char *ifname, int ifindex, int prog_
                    ? 0
                    : err_set(e, -ENOENT, "%s has another eBPF program", ifname);
     }
-    int err = rtnl_open(&r, e);
-    return err < 0 ? err : redirect_check_attached(r, ifindex, REDIRECT_INGRESS, FILTER_NAME, e);
+    return redirect_check_attached(r, ifindex, REDIRECT_INGRESS, FILTER_NAME, e);
 }
 
 void hook_forget(const struct hooks *h, const char *ifname)

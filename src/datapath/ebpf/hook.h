@@ -11,7 +11,7 @@
  * Calls block; those for different links may run at once. */
 #pragma once
 
-#include "base/err.h"
+#include "net/rtnl.h"
 
 #define HOOK_TCX_INGRESS 46 /* BPF_TCX_INGRESS, Linux 6.6. */
 
@@ -26,10 +26,11 @@ enum hook_kind {
 };
 
 /* Makes 'prog_fd' the program of what the link receives; in the way that 'kind' gets, or that the link has. */
-int hook_attach(const struct hooks *h, enum hook_kind kind, const char *ifname, int ifindex,
-                int prog_fd, struct err *e);
+int hook_attach(const struct hooks *h, struct rtnl *r, enum hook_kind kind, const char *ifname,
+                int ifindex, int prog_fd, struct err *e);
 /* -ENOENT, or another error: it is not. */
-int hook_check(const struct hooks *h, const char *ifname, int ifindex, int prog_fd, struct err *e);
+int hook_check(const struct hooks *h, struct rtnl *r, const char *ifname, int ifindex, int prog_fd,
+               struct err *e);
 /* The link is gone or about to go: forgets its pin. */
 void hook_forget(const struct hooks *h, const char *ifname);
 /* Forgets the pins of links that 'keep' does not want. */
