@@ -3,14 +3,17 @@
 """Queries per second and memory of `tenet dns` beside unbound and knot, on the same names, core and client.
 
 A master on memory has 10,000 services of two endpoints each, which `tenet dns` follows; unbound has the same names as
-local data, knot as a zone.  dnsperf asks for them at random (with EDNS, UDP), from the other core.  The servers take
-turns, --rounds times; medians count.  While ours is asked, services change all the time (an endpoint's address is
-replaced), and the answer to one of them is watched for: how long until a change is seen.
+local data, knot as a zone.  dnsperf asks for them at random (with EDNS, UDP); it has the other core for itself.  The
+servers take turns, --rounds times; medians count.  In every turn --changes endpoints a second are replaced, so that all
+three share their core with the same load: in ours in the master that it follows, in the turns of the others in one that
+nobody follows.  What a query costs a server is its processor time by the answers, which does not depend on what else the
+machine does.  The answer to one service is watched for: how long until a change is seen.
 
-usage: dns.py [--build build] [--services 10000] [--seconds 3] [--rounds 5] [--threads 1]
+usage: dns.py [--build build] [--services 10000] [--seconds 3] [--rounds 5] [--threads 1] [--changes 1000]
 """
 import argparse
 import concurrent.futures
+import http.client
 import json
 import os
 import pathlib
@@ -24,12 +27,11 @@ import sys
 import tempfile
 import threading
 import time
-import urllib.error
-import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DOMAIN = "cluster.local"
-SERVER_CORES, CLIENT_CORE = {1: "0", 2: "0,1"}, "1"
+SERVER_CORES, CLIENT_CORE, LOAD_CORE = {1: "0", 2: "0,1"}, "1", 0
+OUTSTANDING = 200  # What the usual socket buffer holds: what is lost would keep its place until it times out.
 
 
 def address(i):
@@ -50,15 +52,30 @@ def rss_kib(pid):
     return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1])
 
 
+def cpu_seconds(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 class Api:
+    """Each thread has a connection of its own, which stays."""
+
     def __init__(self, port):
-        self.base = f"http://127.0.0.1:{port}"
+        self.port, self.own = port, threading.local()
 
     def call(self, method, path, body=None):
-        request = urllib.request.Request(self.base + path, method=method, data=body and json.dumps(body).encode(),
-                                         headers={"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=60) as r:
-            return json.loads(r.read())
+        if not hasattr(self.own, "http"):
+            self.own.http = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            self.own.http.request(method, path, body and json.dumps(body), {"Content-Type": "application/json"})
+            r = self.own.http.getresponse()
+            data = r.read()
+        except BaseException:
+            del self.own.http
+            raise
+        if r.status >= 300:
+            raise OSError(f"{method} {path}: {r.status} {data.decode()}")
+        return json.loads(data)
 
     def slice(self, i, last=6):
         return {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
@@ -73,7 +90,10 @@ class Api:
         self.call("POST", f"/api/v1/namespaces/{ns}/services", {
             "apiVersion": "v1", "kind": "Service", "metadata": {"name": f"svc-{i}", "namespace": ns},
             "spec": {"clusterIP": address(i), "ports": [{"name": "http", "port": 80}]}})
-        self.call("POST", f"/apis/discovery.k8s.io/v1/namespaces/{ns}/endpointslices", self.slice(i))
+        self.make_slice(i)
+
+    def make_slice(self, i):
+        self.call("POST", f"/apis/discovery.k8s.io/v1/namespaces/ns-{i % 100}/endpointslices", self.slice(i))
 
     def change(self, i, last):
         self.call("PUT", f"/apis/discovery.k8s.io/v1/namespaces/ns-{i % 100}/endpointslices/svc-{i}-x", self.slice(i, last))
@@ -107,15 +127,40 @@ class Peer:
     def __init__(self, label, argv, port, cores, log):
         self.label, self.port = label, port
         self.proc = subprocess.Popen(["taskset", "-c", cores, *map(str, argv)], stdout=log, stderr=log)
-        self.qps, self.lost, self.memory = [], 0.0, 0
+        self.qps, self.cost, self.lost, self.memory = [], [], 0.0, 0
 
     def measure(self, queries, seconds):
+        before = cpu_seconds(self.proc.pid)
         out = subprocess.run(["taskset", "-c", CLIENT_CORE, "dnsperf", "-s", "127.0.0.1", "-p", str(self.port), "-d",
-                              str(queries), "-l", str(seconds), "-e", "-c", "8", "-q", "400"], check=True,
-                             capture_output=True, text=True).stdout
+                              str(queries), "-l", str(seconds), "-e", "-c", "8", "-q", str(OUTSTANDING), "-t", "1"],
+                             check=True, capture_output=True, text=True).stdout
+        answered = int(re.search(r"Queries completed:\s+(\d+)", out)[1])
+        self.cost.append((cpu_seconds(self.proc.pid) - before) / answered * 1e6)
         self.qps.append(float(re.search(r"Queries per second:\s+([\d.]+)", out)[1]))
         self.lost = max(self.lost, float(re.search(r"Queries lost:\s+\d+ \(([\d.]+)%\)", out)[1]))
         self.memory = max(self.memory, rss_kib(self.proc.pid))
+
+
+def start_master(build, log):
+    """The process, and its API once it answers."""
+    port = free_port()
+    proc = subprocess.Popen(["taskset", "-c", str(LOAD_CORE), str(pathlib.Path(build) / "src/cli/tenet"), "master",
+                             "--storage-backend", "memory", "--bind-address", f"127.0.0.1:{port}",
+                             "--dns-bind-address", "none"], stdout=log, stderr=log)
+    return proc, Api(port)
+
+
+def fill(api, services, make):
+    def ready():
+        try:
+            return bool(api.call("GET", "/api/v1/namespaces/default"))
+        except (OSError, http.client.HTTPException):
+            return False
+    wait_until("a master", ready)
+    for i in range(100):
+        api.call("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"ns-{i}"}})
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(make, range(services)))
 
 
 def start_peers(args, tmp, master_port, log):
@@ -141,12 +186,30 @@ def start_peers(args, tmp, master_port, log):
             Peer("knot", ["knotd", "-c", tmp / "knot.conf"], ports[2], cores, log)]
 
 
-def change_services(api, stop, n, rng, done):
-    last = 7
+def change_services(api, stop, args, done):
+    """At an even pace, as far as the core allows; 'done' counts them."""
+    os.sched_setaffinity(threading.get_native_id(), {LOAD_CORE})
+    rng, last, due = random.Random(), 7, time.monotonic()
     while not stop.is_set():
         last = 7 + (last - 6) % 200
-        api.change(rng.randrange(n), last)
+        api.change(rng.randrange(args.services), last)
         done.append(1)
+        due = max(due + 1 / args.changes, time.monotonic() - 0.1)
+        time.sleep(max(0, due - time.monotonic()))
+
+
+def take_turn(peer, api, queries, args):
+    """Measures; returns how many changes a second there were."""
+    stop, done = threading.Event(), []
+    changer = threading.Thread(target=change_services, args=(api, stop, args, done))
+    began = time.monotonic()
+    changer.start()
+    try:
+        peer.measure(queries, args.seconds)
+    finally:
+        stop.set()
+        changer.join()
+    return len(done) / (time.monotonic() - began)
 
 
 def time_changes(api, port, rounds=50):
@@ -165,12 +228,15 @@ def time_changes(api, port, rounds=50):
 
 def report(args, peers, changes, seen):
     medians = {p.label: statistics.median(p.qps) for p in peers}
-    best = max(medians["unbound"], medians["knot"])
-    print(f"{args.services} services, {args.threads} thread(s) each, {args.rounds} rounds of {args.seconds} s; "
-          f"ours with {changes:.0f} changes a second")
+    costs = {p.label: statistics.median(p.cost) for p in peers}
+    best, cheapest = max(medians["unbound"], medians["knot"]), min(costs["unbound"], costs["knot"])
+    print(f"{args.services} services, {args.threads} thread(s) each, {args.rounds} rounds of {args.seconds} s")
     for p in peers:
-        print(f"  {p.label:8} {medians[p.label]:10.0f} queries/s  lost at most {p.lost:.2f} %  {p.memory / 1024:6.1f} MiB")
-    print(f"  ratio to the better peer: {medians['tenet'] / best:.2f}")
+        print(f"  {p.label:8} {medians[p.label]:10.0f} queries/s  {costs[p.label]:5.2f} us each  lost at most {p.lost:.2f} %"
+              f"  {p.memory / 1024:6.1f} MiB  beside {statistics.median(changes[p.label]):5.0f} changes a second")
+    print(f"  ratio to the better peer: {medians['tenet'] / best:.2f} (goal 1.0), of what a query costs "
+          f"{costs['tenet'] / cheapest:.2f}")
+    print(f"  memory: {peers[0].memory / 1024:.1f} MiB (goal: below 16)")
     print(f"  a change is answered after {statistics.median(seen):.2f} ms (median), {seen[-1]:.2f} ms (worst of {len(seen)})")
 
 
@@ -181,48 +247,33 @@ def main():
     ap.add_argument("--seconds", type=int, default=3)
     ap.add_argument("--rounds", type=int, default=5)
     ap.add_argument("--threads", type=int, default=1, choices=[1, 2])
+    ap.add_argument("--changes", type=int, default=1000, help="a second")
     args = ap.parse_args()
     rng = random.Random(1)
     with tempfile.TemporaryDirectory(prefix="tenet-bench-dns-") as d:
-        tmp, master_port, running = pathlib.Path(d), free_port(), []
+        tmp, running = pathlib.Path(d), []
         os.mkdir(tmp / "db")
         log = open(tmp / "log", "w+")
         queries = tmp / "queries"
         queries.write_text("".join(f"{name(rng.randrange(args.services))} A\n" for _ in range(50000)))
         try:
-            master = subprocess.Popen([str(pathlib.Path(args.build) / "src/cli/tenet"), "master", "--storage-backend", "memory",
-                                       "--bind-address", f"127.0.0.1:{master_port}", "--dns-bind-address", "none"], stdout=log, stderr=log)
-            running.append(master)
-            api = Api(master_port)
-
-            def ready():
-                try:
-                    return bool(api.call("GET", "/api/v1/namespaces/default"))
-                except (OSError, urllib.error.HTTPError):
-                    return False
-            wait_until("the master", ready)
-            for i in range(100):
-                api.call("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"ns-{i}"}})
-            with concurrent.futures.ThreadPoolExecutor(4) as pool:
-                list(pool.map(api.make, range(args.services)))
-            peers = start_peers(args, tmp, master_port, log)
+            apis = []
+            for _ in range(2):
+                proc, api = start_master(args.build, log)
+                running.append(proc)
+                apis.append(api)
+            followed, other = apis
+            fill(followed, args.services, followed.make)
+            fill(other, args.services, other.make_slice)
+            peers = start_peers(args, tmp, followed.port, log)
             running += [p.proc for p in peers]
             for p in peers:
                 wait_until(p.label, lambda p=p: answers(p.port, name(args.services - 1), address(args.services - 1)))
-            done, busy = [], 0.0
+            changes = {p.label: [] for p in peers}
             for _ in range(args.rounds):
                 for p in peers:
-                    stop = threading.Event()
-                    changer = threading.Thread(target=change_services, args=(api, stop, args.services, rng, done))
-                    began = time.monotonic()
-                    if p.label == "tenet":
-                        changer.start()
-                    p.measure(queries, args.seconds)
-                    stop.set()
-                    if p.label == "tenet":
-                        changer.join()
-                        busy += time.monotonic() - began
-            report(args, peers, len(done) / busy, time_changes(api, peers[0].port))
+                    changes[p.label].append(take_turn(p, followed if p.label == "tenet" else other, queries, args))
+            report(args, peers, changes, time_changes(Api(followed.port), peers[0].port))
         finally:
             for p in reversed(running):
                 p.terminate()

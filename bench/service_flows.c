@@ -139,10 +139,11 @@ static size_t sync_switch(struct bench *b)
     uint32_t id = ++b->bundle;
     of_put_bundle_control(&out, 1, id, OF_BUNDLE_OPEN);
     for (size_t i = 0; i < n; i++) {
+        const struct of_flow *f = flow_table_flow(&b->table, &changes[i]);
         if (changes[i].idle_s) {
-            of_put_bundle_flow_retire(&out, 2, id, changes[i].idle_s, changes[i].flow);
+            of_put_bundle_flow_retire(&out, 2, id, changes[i].idle_s, f);
         } else {
-            of_put_bundle_flow_mod(&out, 2, id, changes[i].command, changes[i].flow);
+            of_put_bundle_flow_mod(&out, 2, id, changes[i].command, f);
         }
     }
     of_put_bundle_control(&out, 3, id, OF_BUNDLE_CLOSE);
@@ -236,7 +237,6 @@ static double restart(struct bench *b)
     for (size_t i = 0; i < got.n; i++) {
         flow_table_dump_flow(&b->table, got.flows[i]);
     }
-    got.n = 0;
     of_flow_list_done(&got);
     tell_all(b);
     flow_table_dump_end(&b->table);

@@ -40,7 +40,7 @@ _tenet() {
     local words=""
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W "master node lab store get create delete describe idle adm token trace check dns help --help --version" -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W "master node lab store get create delete describe idle adm token trace flows check dns help --help --version" -- "$cur")
         return
     fi
     case $prev in
@@ -78,11 +78,13 @@ _tenet() {
         words="--config --cluster-network --service-network --service-node-port-range --external-ip-network --ingress-ip-network --plugin --vxlan-port --mtu --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --authorization-mode --anonymous-auth --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --controller-lease-ttl --dns-bind-address --controllers-only --kubeconfig --limit --log-level --help"
         ;;
     node)
-        words="--config --node-name --node-ip --kubeconfig --master-kubeconfig --master-servers --bootstrap-kubeconfig --plugin --mtu --run-dir --cni-conf-dir --cni-conf-name --cni-plugins --datapath --ebpf-without --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --proxy-mode --metrics-bind-address --dns-domain --dns-bind-address --dns-ip --dns-nameservers --dns-resolv-conf --log-level --help"
+        words="--config --node-name --node-ip --kubeconfig --master-kubeconfig --master-servers --bootstrap-kubeconfig --plugin --mtu --run-dir --cni-conf-dir --cni-conf-name --cni-plugins --datapath --ebpf-without --ebpf-max-entries --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --proxy-mode --metrics-bind-address --dns-domain --dns-bind-address --dns-ip --dns-nameservers --dns-resolv-conf --log-level --help"
         if [[ ${COMP_WORDS[2]} == flows ]]; then
             words="--node --used --drops --output $agents"
+        elif [[ ${COMP_WORDS[2]} == maps ]]; then
+            words="pods ports routes vteps services backends serving settings affinity conns refusals drops --node --output $agents"
         elif ((COMP_CWORD == 2)); then
-            words+=" flows"
+            words+=" flows maps"
         fi
         ;;
     lab)
@@ -124,6 +126,9 @@ _tenet() {
         if [[ $cur != -* ]]; then
             words="icmp tcp udp sctp $(_tenet_names nodes)"
         fi
+        ;;
+    flows)
+        words="--watch --for --namespace --dropped --node --output $agents"
         ;;
     check)
         words="--outside --dns --output $agents"

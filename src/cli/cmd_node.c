@@ -3,6 +3,7 @@
 #include "base/str.h"
 #include "cli/command.h"
 #include "cli/node_flows.h"
+#include "cli/node_maps.h"
 #include "node/agent.h"
 
 #include <getopt.h>
@@ -17,6 +18,7 @@ enum { OPT_KEY = 256, OPT_CONFIG = 1, OPT_HELP, OPT_KUBECONFIG };
 static const char help[] =
     "usage: tenet node [--config node-config.yaml] [OPTIONS]\n"
     "       tenet node flows [OPTIONS]     the pipeline of a running node in words; --help\n"
+    "       tenet node maps [OPTIONS]      the eBPF maps of a running node; --help\n"
     "\n"
     "Joins this host to the pod network: registers it, waits for its subnet, sets up br0, vxlan0,\n"
     "tun0, routes and NAT, and attaches pods for the container runtime (CNI). Runs until it is\n"
@@ -42,7 +44,10 @@ static const char help[] =
     "(80-openshift-network.conf)\n"
     "  --cni-plugins LIST          cniPlugins: chained after ours: portmap, bandwidth (none)\n"
     "  --datapath KIND             networkConfig.datapath: ovs (default) or ebpf\n"
-    "  --ebpf-without LIST         ebpf.without: tcx, redirect_peer: not to be used (nothing)\n"
+    "  --ebpf-without LIST         ebpf.without: tcx, redirect_peer, ringbuf: not to be used\n"
+    "                              (nothing)\n"
+    "  --ebpf-max-entries N        ebpf.maxEntries: of a map that the agent fills, if less than "
+    "usual\n"
     "  --ovs-database PATH         ovs.database: ovsdb-server's socket (/run/openvswitch/db.sock)\n"
     "  --ovs-run-dir DIR           ovs.runDir: where BRIDGE.mgmt is (/run/openvswitch)\n"
     "  --ovs-bridge NAME           ovs.bridge: (br0)\n"
@@ -137,8 +142,10 @@ static int run_agent(int argc, char **argv)
 
 static int run(int argc, char **argv)
 {
-    bool flows = argc > 1 && streq(argv[1], "flows");
-    return flows ? node_flows_run(argc - 1, argv + 1) : run_agent(argc, argv);
+    const char *what = argc > 1 ? argv[1] : "";
+    return streq(what, "flows")  ? node_flows_run(argc - 1, argv + 1)
+           : streq(what, "maps") ? node_maps_run(argc - 1, argv + 1)
+                                 : run_agent(argc, argv);
 }
 
 const struct command cmd_node = {

@@ -16,7 +16,8 @@ struct command {
 };
 
 extern const struct command cmd_master, cmd_node, cmd_lab, cmd_store, cmd_get, cmd_create,
-    cmd_delete, cmd_describe, cmd_adm, cmd_token, cmd_trace, cmd_check, cmd_dns, cmd_idle;
+    cmd_delete, cmd_describe, cmd_adm, cmd_token, cmd_trace, cmd_check, cmd_dns, cmd_idle,
+    cmd_flows;
 
 /* Prints "tenet: TEXT" (of 'e' when 'fmt' is NULL) to standard error; returns 1. */
 int command_fail(const struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -9,8 +9,9 @@
 #include <stdio.h>
 
 static const struct command *const commands[] = {
-    &cmd_master,   &cmd_node, &cmd_lab, &cmd_store, &cmd_get,   &cmd_create, &cmd_delete,
-    &cmd_describe, &cmd_idle, &cmd_adm, &cmd_token, &cmd_trace, &cmd_check,  &cmd_dns,
+    &cmd_master, &cmd_node,   &cmd_lab,      &cmd_store, &cmd_get,
+    &cmd_create, &cmd_delete, &cmd_describe, &cmd_idle,  &cmd_adm,
+    &cmd_token,  &cmd_trace,  &cmd_flows,    &cmd_check, &cmd_dns,
 };
 
 static void print_help(void)

@@ -112,7 +112,7 @@ static int print_node(struct agents *a, const struct request *q, const struct ag
     return 0;
 }
 
-static const struct command cmd_flows = {.name = "node flows", .help = help};
+static const struct command cmd_node_flows = {.name = "node flows", .help = help};
 
 int node_flows_run(int argc, char **argv)
 {
@@ -137,7 +137,7 @@ int node_flows_run(int argc, char **argv)
             return 0;
         case 'o':
             if (!streq(optarg, "json")) {
-                return command_usage(&cmd_flows, "-o: \"%s\" is not json", optarg);
+                return command_usage(&cmd_node_flows, "-o: \"%s\" is not json", optarg);
             }
             q.json = true;
             break;
@@ -151,15 +151,15 @@ int node_flows_run(int argc, char **argv)
             q.drops = true;
             break;
         case ':':
-            return command_usage(&cmd_flows, "%s needs a value", argv[optind - 1]);
+            return command_usage(&cmd_node_flows, "%s needs a value", argv[optind - 1]);
         default:
             if (!agents_option(&a, c, optarg)) {
-                return command_usage(&cmd_flows, "%s: no such option", argv[optind - 1]);
+                return command_usage(&cmd_node_flows, "%s: no such option", argv[optind - 1]);
             }
         }
     }
     if (optind < argc) {
-        return command_usage(&cmd_flows, "unexpected argument \"%s\"", argv[optind]);
+        return command_usage(&cmd_node_flows, "unexpected argument \"%s\"", argv[optind]);
     }
     if ((status = agents_open(&a)) != 0) {
         return status;

@@ -88,6 +88,14 @@ int trace_exit_status(const struct json *trace)
     return json_get_bool(json_get(v, "allowed"), false) ? 0 : 1;
 }
 
+static char *table_text(const struct json *rule)
+{
+    const struct json *number = json_get(rule, "table");
+    return number
+               ? xasprintf("%" PRId64 " %s", json_get_int_or(number, 0), text_at(rule, "tableName"))
+               : xstrdup(text_at(rule, "tableName"));
+}
+
 static void render_steps(const struct json *steps, struct strbuf *out)
 {
     enum { COLUMNS = 5 };
@@ -99,10 +107,12 @@ static void render_steps(const struct json *steps, struct strbuf *out)
     for (size_t i = 0; i < n; i++) {
         const struct json *s = json_at(steps, i);
         const char **row = cells + (i + 1) * COLUMNS;
-        row[0] = owned[2 * i] = xasprintf(
-            "%" PRId64 " %s", json_get_int_or(json_get(s, "table"), 0), text_at(s, "tableName"));
+        /* A map has no number, and its entries no priority. */
+        bool numbered = json_get(s, "table");
+        row[0] = owned[2 * i] = table_text(s);
         row[1] = owned[2 * i + 1] =
-            xasprintf("%" PRId64, json_get_int_or(json_get(s, "priority"), 0));
+            numbered ? xasprintf("%" PRId64, json_get_int_or(json_get(s, "priority"), 0))
+                     : xstrdup("-");
         row[2] = *text_at(s, "match") ? text_at(s, "match") : "(everything)";
         row[3] = *text_at(s, "object") ? text_at(s, "object") : "-";
         row[4] = text_at(s, "meaning");
@@ -180,7 +190,9 @@ void trace_render(const struct json *trace, struct strbuf *out)
         strbuf_addf(out, "dropped on %s: %s", text_at(v, "node"),
                     *cause ? cause : "not by a rule with a cause");
         strbuf_addf(out, *text_at(v, "text") ? " (%s)" : "%s", text_at(v, "text"));
-        if (rule) {
+        if (rule && !json_get(rule, "table")) {
+            strbuf_addf(out, ", by the program %s", text_at(rule, "tableName"));
+        } else if (rule) {
             strbuf_addf(out, ", by table %" PRId64 " %s, priority %" PRId64 ", cookie %s",
                         json_get_int_or(json_get(rule, "table"), 0), text_at(rule, "tableName"),
                         json_get_int_or(json_get(rule, "priority"), 0), text_at(rule, "cookie"));
@@ -189,6 +201,6 @@ void trace_render(const struct json *trace, struct strbuf *out)
         strbuf_addc(out, '\n');
     }
     if (!json_get_bool(json_get(v, "agreed"), false)) {
-        strbuf_adds(out, "switch and model disagree: the flows are not what they should be\n");
+        strbuf_adds(out, "switch and model disagree: the node does not do what it should\n");
     }
 }

@@ -13,23 +13,33 @@ LOG_MODULE("services");
 
 enum { W_SERVICES, W_SLICES, N_WATCHED };
 
-/* What is known of one service, or of slices whose service is not there (yet). */
+/* What is known of one service, or of slices whose service is not there (yet).  There are tens of thousands: what is
+ * needed only until a change has been told is apart. */
 struct entry {
-    struct hmap_node node;      /* In 'entries'. */
-    struct list changed;        /* In 'changed', while something was not told. */
-    struct sdn_service *parsed; /* The object's news, until joined and told; NULL: none. */
-    struct sdn_service *told;   /* NULL: no service was told. */
-    bool gone;                  /* The object is not there. */
+    struct hmap_node node;    /* In 'entries'. */
+    struct sdn_service *told; /* NULL: no service was told. */
     struct slice *slices;
-    char key[]; /* "namespace/name" */
+    struct news *news; /* Something was not told; else NULL. */
+    uint32_t version;  /* Hash of the Service's resourceVersion. */
+    bool seen;         /* In the list being read. */
+    char key[];        /* "namespace/name" */
+};
+
+struct news {
+    struct list node; /* In 'changed'. */
+    struct entry *entry;
+    struct sdn_service *parsed; /* The object's, until joined and told; NULL: it did not change. */
+    bool gone;                  /* The object is not there. */
 };
 
 struct slice {
     struct slice *next;    /* Of the same service. */
-    struct hmap_node node; /* In 'slices'. */
+    struct hmap_node node; /* In 'slices', by "namespace/name". */
     struct entry *entry;
     struct sdn_slice *slice;
-    char key[]; /* Of the EndpointSlice. */
+    uint32_t version; /* As above. */
+    bool seen;
+    char name[]; /* In the service's namespace. */
 };
 
 struct listener {
@@ -54,7 +64,7 @@ struct services_watch {
     struct list listeners;
     struct loop_task tell;
     size_t n_services;
-    bool synced;
+    bool synced, said;
 };
 
 /* ---- what is known ---- */
@@ -77,35 +87,46 @@ static struct entry *get_entry(struct services_watch *w, const char *key)
         size_t size = strlen(key) + 1;
         en = xcalloc(1, sizeof *en + size);
         memcpy(en->key, key, size);
-        en->gone = true;
-        list_init(&en->changed);
         hmap_insert(&w->entries, &en->node, hash_string(key));
     }
     return en;
 }
 
+static void news_free(struct news *n)
+{
+    if (n) {
+        list_remove(&n->node);
+        sdn_service_free(n->parsed);
+        free(n);
+    }
+}
+
 static void entry_free(struct services_watch *w, struct entry *en)
 {
     hmap_remove(&w->entries, &en->node);
-    list_remove(&en->changed);
-    sdn_service_free(en->parsed);
+    news_free(en->news);
     sdn_service_free(en->told);
     free(en);
 }
 
-static void mark(struct services_watch *w, struct entry *en)
+/* The news of 'en', which will be told. */
+static struct news *mark(struct services_watch *w, struct entry *en)
 {
-    if (list_is_empty(&en->changed)) {
-        list_push_back(&w->changed, &en->changed);
+    if (!en->news) {
+        en->news = NEW(struct news);
+        *en->news = (struct news){.entry = en, .gone = !en->told};
+        list_push_back(&w->changed, &en->news->node);
+        loop_task_queue(&w->tell);
     }
-    loop_task_queue(&w->tell);
+    return en->news;
 }
 
 static struct slice *find_slice(const struct services_watch *w, const char *key)
 {
     struct slice *s;
+    size_t ns = strcspn(key, "/");
     HMAP_FOREACH_WITH_HASH (s, struct slice, node, hash_string(key), &w->slices) {
-        if (streq(s->key, key)) {
+        if (strncmp(s->entry->key, key, ns + 1) == 0 && streq(s->name, key + ns + 1)) {
             return s;
         }
     }
@@ -125,11 +146,22 @@ static void slice_remove(struct services_watch *w, struct slice *s)
     free(s);
 }
 
+static uint32_t version_of(const struct json *obj)
+{
+    const char *version = json_path_string(obj, "metadata", "resourceVersion", NULL);
+    return version ? hash_string(version) : 0;
+}
+
 static void slice_changed(struct services_watch *w, const char *key, const struct json *obj)
 {
     struct err e = {0};
     CLEANUP(sdn_slice_unref) struct sdn_slice *parsed = NULL;
     struct slice *s = find_slice(w, key);
+    uint32_t version = version_of(obj);
+    if (s && version && s->version == version) {
+        s->seen = true;
+        return;
+    }
     int r = sdn_slice_parse(obj, &parsed, &e);
     if (r < 0) {
         log_warn("an EndpointSlice cannot be used", "slice=%s reason=\"%s\"", key, e.text);
@@ -140,11 +172,17 @@ static void slice_changed(struct services_watch *w, const char *key, const struc
     if (r < 0 || !parsed->service) {
         return;
     }
-    CLEANUP_FREE char *ns = xstrndup(key, strcspn(key, "/"));
-    CLEANUP_FREE char *service = xasprintf("%s/%s", ns, parsed->service);
-    size_t size = strlen(key) + 1;
+    size_t ns = strcspn(key, "/");
+    if (key[ns] == '\0') {
+        return; /* Slices and services have namespaces. */
+    }
+    const char *name = key + ns + 1;
+    CLEANUP_FREE char *service = xasprintf("%.*s/%s", (int) ns, key, parsed->service);
+    size_t size = strlen(name) + 1;
     s = xcalloc(1, sizeof *s + size);
-    memcpy(s->key, key, size);
+    memcpy(s->name, name, size);
+    s->version = version;
+    s->seen = true;
     s->slice = TAKE(parsed);
     s->entry = get_entry(w, service);
     s->next = s->entry->slices;
@@ -158,13 +196,27 @@ static void service_changed(struct services_watch *w, const char *key, const str
     struct err e = {0};
     struct sdn_service *parsed = NULL;
     struct entry *en = get_entry(w, key);
+    uint32_t version = version_of(obj);
+    bool known = en->news ? !en->news->gone : en->told != NULL;
+    en->seen = true;
+    if (known && version && en->version == version) {
+        return;
+    }
+    en->version = version;
     if (sdn_service_parse(obj, &parsed, &e) < 0) {
         log_warn("a Service cannot be served", "service=%s reason=\"%s\"", key, e.text);
     }
-    sdn_service_free(en->parsed);
-    en->parsed = parsed;
-    en->gone = parsed == NULL;
-    mark(w, en);
+    struct news *n = mark(w, en);
+    sdn_service_free(n->parsed);
+    n->parsed = parsed;
+    n->gone = parsed == NULL;
+}
+
+static void service_gone(struct services_watch *w, struct entry *en)
+{
+    struct news *n = mark(w, en);
+    n->parsed = sdn_service_free(n->parsed);
+    n->gone = true;
 }
 
 /* ---- telling ---- */
@@ -172,10 +224,11 @@ static void service_changed(struct services_watch *w, const char *key, const str
 static void tell_entry(struct services_watch *w, struct entry *en)
 {
     struct sdn_service *old = en->told;
-    CLEANUP(sdn_service_free) struct sdn_service *now = TAKE(en->parsed);
-    if (!now && !en->gone && old) {
+    CLEANUP(sdn_service_free) struct sdn_service *now = TAKE(en->news->parsed);
+    if (!now && !en->news->gone) {
         now = sdn_service_clone(old);
     }
+    news_free(TAKE(en->news));
     if (now) {
         size_t n = 0;
         for (struct slice *s = en->slices; s; s = s->next) {
@@ -228,7 +281,11 @@ static void tell(void *ctx)
         }
     }
     while ((node = list_pop_front(&w->changed)) != NULL) {
-        tell_entry(w, CONTAINER_OF(node, struct entry, changed));
+        tell_entry(w, CONTAINER_OF(node, struct news, node)->entry);
+    }
+    if (w->synced && !w->said) {
+        w->said = true;
+        log_info("services known", "services=%zu slices=%zu", w->n_services, w->slices.n);
     }
     LIST_FOREACH (l, struct listener, node, &w->listeners) {
         if (l->ops->settled) {
@@ -260,14 +317,49 @@ static void deleted(void *ctx, const char *key, const struct json *obj)
     if (wd->what == W_SERVICES) {
         struct entry *en = find_entry(w, key);
         if (en) {
-            en->parsed = sdn_service_free(en->parsed);
-            en->gone = true;
-            mark(w, en);
+            service_gone(w, en);
         }
     } else {
         struct slice *s = find_slice(w, key);
         if (s) {
             slice_remove(w, s);
+        }
+    }
+}
+
+/* A list begins: what is on none of its pages went away while there was no watch. */
+static void listing(void *ctx)
+{
+    struct watched *wd = ctx;
+    struct entry *en;
+    struct slice *s;
+    if (wd->what == W_SERVICES) {
+        HMAP_FOREACH (en, struct entry, node, &wd->owner->entries) {
+            en->seen = false;
+        }
+    } else {
+        HMAP_FOREACH (s, struct slice, node, &wd->owner->slices) {
+            s->seen = false;
+        }
+    }
+}
+
+static void listed(void *ctx)
+{
+    struct watched *wd = ctx;
+    struct entry *en;
+    struct slice *s;
+    if (wd->what == W_SERVICES) {
+        HMAP_FOREACH (en, struct entry, node, &wd->owner->entries) {
+            if (!en->seen) {
+                service_gone(wd->owner, en);
+            }
+        }
+    } else {
+        HMAP_FOREACH (s, struct slice, node, &wd->owner->slices) {
+            if (!s->seen) {
+                slice_remove(wd->owner, s);
+            }
         }
     }
 }
@@ -282,9 +374,6 @@ static void synced(void *ctx)
         }
     }
     w->synced = true;
-    log_info("services known", "services=%zu slices=%zu",
-             informer_count(w->watched[W_SERVICES].informer),
-             informer_count(w->watched[W_SLICES].informer));
     malloc_trim(0); /* The lists left holes. */
     loop_task_queue(&w->tell);
 }
@@ -298,8 +387,13 @@ static void connection(void *ctx, const char *lost_reason)
 
 struct services_watch *services_watch_new(struct loop *l, struct api_client *c)
 {
-    static const struct informer_ops ops = {
-        .changed = changed, .deleted = deleted, .synced = synced, .connection = connection};
+    static const struct informer_ops ops = {.changed = changed,
+                                            .deleted = deleted,
+                                            .synced = synced,
+                                            .connection = connection,
+                                            .transient = true, /* What is needed is here. */
+                                            .listing = listing,
+                                            .listed = listed};
     static const struct {
         const char *api, *plural;
     } kinds[N_WATCHED] = {
@@ -318,7 +412,6 @@ struct services_watch *services_watch_new(struct loop *l, struct api_client *c)
         wd->owner = w;
         wd->what = i;
         wd->informer = informer_new(c, l, kinds[i].api, kinds[i].plural, NULL, &ops, wd);
-        informer_keep_keys_only(wd->informer);
         informer_set_optional(
             wd->informer); /* A server of before has no services: there are none. */
     }

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "datapath/ebpf/program.h"
 #include "datapath/ops.h"
 
 static const struct datapath_ops *const kinds[] = {&datapath_ovs, &datapath_ebpf};
@@ -17,6 +18,33 @@ static int find_kind(const struct datapath_config *cfg, const struct datapath_op
         }
     }
     return err_set(e, -EINVAL, "there is no datapath \"%s\" (known: ovs, ebpf)", cfg->kind);
+}
+
+static bool is_optional(const char *name, size_t size)
+{
+    const char *known;
+    for (size_t i = 0; (known = program_feature_name(i)); i++) {
+        if (strlen(known) == size && strncmp(known, name, size) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int datapath_check_without(const char *list, struct err *e)
+{
+    CLEANUP_STRBUF struct strbuf known = STRBUF_INIT;
+    for (size_t i = 0; program_feature_name(i); i++) {
+        strbuf_addf(&known, "%s%s", i ? ", " : "", program_feature_name(i));
+    }
+    for (const char *p = list; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL) {
+        size_t n = strcspn(p, ",");
+        if (!is_optional(p, n)) {
+            return err_set(e, -EINVAL, "\"%.*s\" is none of %s", (int) MIN(n, 100), p,
+                           strbuf_cstr(&known));
+        }
+    }
+    return 0;
 }
 
 int datapath_check(const struct datapath_config *cfg, const struct sdn_network *n, struct err *e)
@@ -137,19 +165,31 @@ void datapath_get_status(struct datapath *dp, struct datapath_status *ret)
     dp->ops->get_status(dp, ret);
 }
 
-int datapath_drops(struct datapath *dp, uint64_t ret[MODEL_N_CAUSES])
+void datapath_drops(struct datapath *dp, datapath_drops_fn *done, void *ctx)
 {
-    return dp->ops->drops ? dp->ops->drops(dp, ret) : -EOPNOTSUPP;
+    dp->ops->drops(dp, done, ctx);
 }
 
-void datapath_flows(struct datapath *dp, bool drops, datapath_flows_fn *done, void *ctx)
+void datapath_rules(struct datapath *dp, const struct datapath_rules_ops *ops, void *ctx)
 {
-    dp->ops->flows(dp, drops, done, ctx);
+    dp->ops->rules(dp, ops, ctx);
 }
 
-void datapath_trace(struct datapath *dp, const char *packet, datapath_text_fn *done, void *ctx)
+void datapath_trace(struct datapath *dp, const struct model_packet *p, datapath_trace_fn *done,
+                    void *ctx)
 {
-    dp->ops->trace(dp, packet, done, ctx);
+    dp->ops->trace(dp, p, done, ctx);
+}
+
+int datapath_watch(struct datapath *dp, datapath_events_fn *fn, void *ctx, struct err *e)
+{
+    return dp->ops->watch(dp, fn, ctx, e);
+}
+
+int datapath_maps(struct datapath *dp, const char *name, const char *after, size_t limit,
+                  struct json **ret, struct err *e)
+{
+    return dp->ops->maps(dp, name, after, limit, ret, e);
 }
 
 static char *dup_or_null(const char *s)

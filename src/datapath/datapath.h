@@ -43,10 +43,13 @@ DEFINE_CLEANUP(struct dp_pod *, dp_pod_free)
 
 struct datapath;
 
+struct json;
+
 struct datapath_config {
     const char *kind;          /* "ovs" or "ebpf" */
     const char *run_dir;       /* The agent's; "ebpf" keeps there what survives it. */
     const char *ebpf_without;  /* "tcx,redirect_peer": not to be used; or NULL. */
+    uint32_t ebpf_max_entries; /* Of a map that the agent fills, if less than usual; 0. */
     const char *bridge;        /* "br0" */
     const char *ovsdb;         /* Path of ovsdb-server's socket: /run/openvswitch/db.sock */
     const char *ovs_rundir;    /* Where BRIDGE.mgmt is: /run/openvswitch */
@@ -68,6 +71,8 @@ struct datapath_events {
     void (*held)(void *ctx, uint32_t port, const uint8_t *frame, size_t size);
 };
 
+/* -EINVAL: 'list' has something that is not optional to the datapath ebpf (ebpf_without). */
+int datapath_check_without(const char *list, struct err *e);
 /* Whether a datapath of this kind can be had here, and can carry 'n'; changes nothing. */
 int datapath_check(const struct datapath_config *cfg, const struct sdn_network *n, struct err *e);
 int datapath_open(struct loop *l, const struct datapath_config *cfg,
@@ -146,6 +151,8 @@ struct datapath_status {
     size_t spare_ports; /* Ready for pods to come. */
     const char *datapath_type;
     uint32_t refusal_meter; /* As in struct sdn_network. */
+    /* What did not fit, since the start: pods (ADDs), nodes, addresses and endpoints of services. */
+    size_t pods_refused, nodes_refused, services_refused;
     /* Since the start. */
     size_t connections, transactions, bundles, bundles_refused, flow_mods;
     size_t refusals_sent,
@@ -155,17 +162,76 @@ void datapath_get_status(struct datapath *dp, struct datapath_status *ret);
 
 /* ---- explaining ---- */
 
-/* Packets dropped so far, by cause.  -EOPNOTSUPP: the counters are those of flows (datapath_flows). */
-int datapath_drops(struct datapath *dp, uint64_t ret[MODEL_N_CAUSES]);
+/* The answer to a question may come from within the call that asks it. */
 
-/* Asks the switch for its flows and their counters (flows[i] has counters[i]): all, or those that drop
- * (PIPELINE_DROPS).  'done' is called once, with a negative 'error' and why, or with what there is, which is
- * valid during the call; before the bridge is set up that may be from within.  -EOPNOTSUPP: a datapath without flows. */
-typedef void datapath_flows_fn(void *ctx, int error, const char *text,
-                               const struct of_flow_list *flows,
-                               const struct of_counters *counters);
-void datapath_flows(struct datapath *dp, bool drops, datapath_flows_fn *done, void *ctx);
-/* Asks the switch what it would do with a packet (explain_packet_text); 'text' is its trace (wire/ovstrace.h), or
- * why there is none. */
-typedef void datapath_text_fn(void *ctx, int error, const char *text);
-void datapath_trace(struct datapath *dp, const char *packet, datapath_text_fn *done, void *ctx);
+/* Packets dropped so far, by cause, since the datapath was opened or longer.  'totals' is valid with an error, too: as
+ * they were when it could be asked last. */
+typedef void datapath_drops_fn(void *ctx, int error, const uint64_t totals[MODEL_N_CAUSES]);
+void datapath_drops(struct datapath *dp, datapath_drops_fn *done, void *ctx);
+
+/* A rule by which packets are judged: a flow of a switch, or an entry of a map. */
+struct dp_rule {
+    const char *table; /* Name of the table or map. */
+    int number;        /* Of the table; -1: it has none, and the rule no priority and cookie. */
+    uint16_t priority;
+    uint64_t cookie;     /* What it comes from is its group's (sdn/pipeline.h). */
+    bool is_service;     /* It comes from the service that the packet asked. */
+    const char *match;   /* "" matches everything. */
+    const char *actions; /* What it says about the packet. */
+    const char *meaning; /* In words. */
+    enum model_cause cause;
+};
+
+/* Tells the rules with what they counted, as packets meet them: 'each' for each, then 'done' once, with a negative
+ * 'error' and why if there was none.  -EOPNOTSUPP: rules of this datapath cannot be listed. */
+struct datapath_rules_ops {
+    void (*each)(void *ctx, const struct dp_rule *rule, uint64_t packets, uint64_t bytes);
+    void (*done)(void *ctx, int error, const char *text);
+};
+void datapath_rules(struct datapath *dp, const struct datapath_rules_ops *ops, void *ctx);
+
+/* What becomes of a packet here. */
+struct dp_trace {
+    const struct dp_rule *steps; /* Rules that it met, in this order; the last one settled it. */
+    size_t n;
+    enum model_action action;
+    enum model_cause cause; /* MODEL_DROP; MODEL_NOT_DROPPED: by no rule of ours. */
+    bool translated;        /* To a service: this is the endpoint that it gets. */
+    uint32_t endpoint_ip;
+    uint16_t endpoint_port;
+    const char *remark; /* Of the switch; NULL: none. */
+};
+/* Asks what would become of a packet, which begins a connection; none is sent, and nothing is counted or remembered.
+ * 'done' is called once, with a negative 'error' and why, or with the trace. */
+typedef void datapath_trace_fn(void *ctx, int error, const char *text, const struct dp_trace *t);
+void datapath_trace(struct datapath *dp, const struct model_packet *p, datapath_trace_fn *done,
+                    void *ctx);
+
+/* A packet that was judged just now, the first of its flow. */
+struct dp_event {
+    enum model_entry entry;
+    uint32_t port;      /* MODEL_FROM_PORT */
+    uint32_t outer_src; /* MODEL_FROM_TUNNEL */
+    uint32_t vnid;      /* With which it came by the tunnel or leaves by it. */
+    uint16_t eth_type;
+    uint32_t src, dst; /* As it is when it is judged; 0: it has none. */
+    uint8_t proto;
+    uint16_t src_port, dst_port;
+    uint32_t asked;      /* The service's address ... */
+    uint16_t asked_port; /* ... before 'dst' became an endpoint; 0: it was for none. */
+    uint32_t size;       /* Of the frame. */
+    enum model_action action;
+    enum model_cause cause;
+    uint32_t remote; /* MODEL_TUNNEL: where to. */
+};
+/* From now on 'fn' hears of flows, those that exist among them, soon after their packets; and of each again now and
+ * then.  'lost': so many events there were more since the last call.  NULL: nobody watches any more, which costs nothing.
+ * -EOPNOTSUPP: this datapath cannot tell, and the error says what can. */
+typedef void datapath_events_fn(void *ctx, const struct dp_event *events, size_t n, uint64_t lost);
+int datapath_watch(struct datapath *dp, datapath_events_fn *fn, void *ctx, struct err *e);
+
+/* The maps of the datapath: an array of objects with "name", "type", "entries" (-1: not counted) and "max"; or of the map
+ * 'name' the entries, as "entries" of one object, with "key" and "value" as objects of fields: at most 'limit' behind the one whose key is 'after' (NULL: from the beginning); "next" is what to continue
+ * after.  -EOPNOTSUPP: a datapath without maps; -ENOENT: none of this name. */
+int datapath_maps(struct datapath *dp, const char *name, const char *after, size_t limit,
+                  struct json **ret, struct err *e);

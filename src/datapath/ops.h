@@ -34,9 +34,13 @@ struct datapath_ops {
     const struct dp_pod *const *(*pods)(struct datapath *dp, size_t *ret_n);
     const struct dp_pod *(*find)(struct datapath *dp, const char *container_id, const char *ifname);
     void (*get_status)(struct datapath *dp, struct datapath_status *ret);
-    int (*drops)(struct datapath *dp, uint64_t ret[MODEL_N_CAUSES]); /* NULL: -EOPNOTSUPP */
-    void (*flows)(struct datapath *dp, bool drops, datapath_flows_fn *done, void *ctx);
-    void (*trace)(struct datapath *dp, const char *packet, datapath_text_fn *done, void *ctx);
+    void (*drops)(struct datapath *dp, datapath_drops_fn *done, void *ctx);
+    void (*rules)(struct datapath *dp, const struct datapath_rules_ops *ops, void *ctx);
+    void (*trace)(struct datapath *dp, const struct model_packet *p, datapath_trace_fn *done,
+                  void *ctx);
+    int (*watch)(struct datapath *dp, datapath_events_fn *fn, void *ctx, struct err *e);
+    int (*maps)(struct datapath *dp, const char *name, const char *after, size_t limit,
+                struct json **ret, struct err *e);
 };
 
 /* First member of each kind's own struct. */

@@ -147,7 +147,7 @@ static enum dns_reply elsewhere(const struct dns_responder *r, struct dns_counte
 }
 
 static enum dns_reply respond(const struct dns_responder *r, struct dns_counters *c,
-                              const struct dns_request *rq, struct dns_query *q, uint8_t *out,
+                              const struct dns_request *rq, const struct dns_query *q, uint8_t *out,
                               size_t *ret_size, struct dns_key *ret_ask)
 {
     struct dns_writer w;
@@ -184,25 +184,24 @@ static enum dns_reply respond(const struct dns_responder *r, struct dns_counters
     return DNS_SEND;
 }
 
-enum dns_reply dns_respond(const struct dns_responder *r, struct dns_counters *c,
-                           const struct dns_request *rq, uint8_t *out, size_t *ret_size,
-                           struct dns_key *ret_ask)
+enum dns_reply dns_respond_parsed(const struct dns_responder *r, struct dns_counters *c,
+                                  const struct dns_request *rq, int parsed,
+                                  const struct dns_query *q, uint8_t *out, size_t *ret_size,
+                                  struct dns_key *ret_ask)
 {
-    struct dns_query q;
     enum dns_reply reply = DNS_SEND;
     if (!rq->asked) {
         dns_count(c, rq->tcp ? DNS_COUNT_TCP : DNS_COUNT_UDP);
     }
-    int e = dns_query_parse(rq->data, rq->size, &q);
-    if (e == -ENOMSG) {
+    if (parsed == -ENOMSG) {
         dns_count(c, DNS_COUNT_DROPPED);
         return DNS_SILENCE;
     }
-    if (e < 0) {
-        dns_write_refusal(&q, e == -EOPNOTSUPP ? DNS_NOTIMP : DNS_FORMERR, out);
+    if (parsed < 0) {
+        dns_write_refusal(q, parsed == -EOPNOTSUPP ? DNS_NOTIMP : DNS_FORMERR, out);
         *ret_size = DNS_HEADER;
     } else {
-        reply = respond(r, c, rq, &q, out, ret_size, ret_ask);
+        reply = respond(r, c, rq, q, out, ret_size, ret_ask);
     }
     if (reply == DNS_SEND) {
         uint16_t flags = dns_get16(out + 2);
@@ -212,4 +211,13 @@ enum dns_reply dns_respond(const struct dns_responder *r, struct dns_counters *c
         }
     }
     return reply;
+}
+
+enum dns_reply dns_respond(const struct dns_responder *r, struct dns_counters *c,
+                           const struct dns_request *rq, uint8_t *out, size_t *ret_size,
+                           struct dns_key *ret_ask)
+{
+    struct dns_query q;
+    int parsed = dns_query_parse(rq->data, rq->size, &q);
+    return dns_respond_parsed(r, c, rq, parsed, &q, out, ret_size, ret_ask);
 }

@@ -54,6 +54,11 @@ enum dns_reply { DNS_SEND, DNS_SILENCE, DNS_ASK };
 
 /* Writes the answer to 'out' of at least DNS_UDP_EDNS bytes (over TCP DNS_MESSAGE_MAX).  DNS_ASK: first '*ret_ask' has
  * to be asked for; then the same again. */
+/* 'parsed' is what dns_query_parse said of the message, and 'q' what it wrote. */
+enum dns_reply dns_respond_parsed(const struct dns_responder *r, struct dns_counters *c,
+                                  const struct dns_request *rq, int parsed,
+                                  const struct dns_query *q, uint8_t *out, size_t *ret_size,
+                                  struct dns_key *ret_ask);
 enum dns_reply dns_respond(const struct dns_responder *r, struct dns_counters *c,
                            const struct dns_request *rq, uint8_t *out, size_t *ret_size,
                            struct dns_key *ret_ask);

@@ -9,7 +9,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -111,6 +110,9 @@ static void take_queue(void *ctx)
 
 struct slot {
     uint8_t in[QUERY_SIZE], out[DNS_UDP_EDNS];
+    struct dns_query query;
+    int parsed; /* What dns_query_parse said. */
+    uint32_t hash;
     struct sockaddr_in from;
     struct iovec in_iov, out_iov;
     union {
@@ -125,9 +127,10 @@ struct batch {
     unsigned n_out;
 };
 
-static void prepare(struct batch *b, bool any_address)
+/* The first 'n' may be received into again. */
+static void prepare(struct batch *b, unsigned n, bool any_address)
 {
-    for (size_t i = 0; i < BATCH; i++) {
+    for (unsigned i = 0; i < n; i++) {
         struct slot *s = &b->slots[i];
         s->in_iov = (struct iovec){s->in, sizeof s->in};
         b->in[i].msg_hdr =
@@ -190,8 +193,8 @@ static void respond_one(struct dns_worker *w, struct batch *b, unsigned i, uint6
                              .client = ntohl(slot->from.sin_addr.s_addr),
                              .turn = turn,
                              .now_ms = now_ms};
-    /* One that is cut is malformed: its end is missing. */
-    switch (dns_respond(&w->server->responder, &w->counters, &rq, slot->out, &out, &key)) {
+    switch (dns_respond_parsed(&w->server->responder, &w->counters, &rq, slot->parsed, &slot->query,
+                               slot->out, &out, &key)) {
     case DNS_SEND:
         slot->out_iov = (struct iovec){slot->out, out};
         b->out[b->n_out++].msg_hdr = (struct msghdr){.msg_name = &slot->from,
@@ -206,6 +209,20 @@ static void respond_one(struct dns_worker *w, struct batch *b, unsigned i, uint6
         break;
     case DNS_SILENCE:
         break;
+    }
+}
+
+/* Takes the first 'n' apart, and has what they ask for brought near. */
+static void parse_batch(const struct dns_zone *z, struct batch *b, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        struct slot *s = &b->slots[i];
+        /* One that is cut is malformed: its end is missing. */
+        s->parsed = dns_query_parse(s->in, b->in[i].msg_len, &s->query);
+        s->hash = s->parsed < 0 ? 0 : dns_zone_announce(z, &s->query);
+    }
+    for (unsigned i = 0; i < n; i++) {
+        dns_zone_fetch(z, b->slots[i].hash);
     }
 }
 
@@ -224,23 +241,29 @@ static void *work(void *ctx)
     struct dns_epochs *epochs = dns_zone_epochs(s->responder.zone);
     struct batch *b = xcalloc(1, sizeof *b);
     unsigned turn = (unsigned) w->reader;
-    while (!atomic_load_explicit(&s->stop, memory_order_relaxed)) {
-        prepare(b, s->address == 0);
-        int n = recvmmsg(w->fd, b->in, BATCH, MSG_DONTWAIT, NULL);
+    prepare(b, BATCH, s->address == 0);
+    for (;;) {
+        /* Waits for one, and takes those that are there with it; stop_threads ends the waiting. */
+        int n = recvmmsg(w->fd, b->in, BATCH, MSG_WAITFORONE, NULL);
+        if (atomic_load_explicit(&s->stop, memory_order_acquire)) {
+            break;
+        }
         if (n <= 0) {
-            bool idle = n == 0 || errno == EAGAIN || errno == EINTR;
-            struct pollfd fds[] = {{s->stop_fd, POLLIN, 0}, {w->fd, POLLIN, 0}};
-            poll(fds, idle ? 2 : 1, idle ? -1 : ERROR_PAUSE_MS);
+            if (n < 0 && errno != EINTR) {
+                poll(NULL, 0, ERROR_PAUSE_MS);
+            }
             continue;
         }
         uint64_t now_ms = time_mono_ms();
         b->n_out = 0;
         dns_epochs_enter(epochs, w->reader);
+        parse_batch(s->responder.zone, b, (unsigned) n);
         for (int i = 0; i < n; i++) {
             respond_one(w, b, (unsigned) i, now_ms, turn++);
         }
         dns_epochs_leave(epochs, w->reader);
         send_batch(w->fd, b);
+        prepare(b, (unsigned) n, s->address == 0);
     }
     free(b);
     return NULL;
@@ -339,10 +362,6 @@ int dns_server_new(struct loop *l, const struct dns_server_options *o, uint32_t 
     list_init(&s->connections);
     pthread_mutex_init(&s->lock, NULL);
     s->wakeup = loop_wakeup_new(l, take_queue, s);
-    s->stop_fd = eventfd(0, EFD_CLOEXEC);
-    if (s->stop_fd < 0) {
-        return err_sys(e, -errno, "make an eventfd");
-    }
     int r;
     for (int i = 0; i < PORT_TRIES; i++) {
         s->port = port;
@@ -363,11 +382,10 @@ int dns_server_new(struct loop *l, const struct dns_server_options *o, uint32_t 
 static void stop_threads(struct dns_server *s)
 {
     atomic_store(&s->stop, true);
-    if (s->stop_fd >= 0 && eventfd_write(s->stop_fd, 1) < 0) {
-        abort();
-    }
     for (unsigned i = 0; i < s->n_workers; i++) {
         if (s->workers[i].started) {
+            /* Says that it is not connected, and wakes who waits for messages all the same. */
+            (void) shutdown(s->workers[i].fd, SHUT_RD);
             pthread_join(s->workers[i].thread, NULL);
         }
         dns_epochs_remove_reader(dns_zone_epochs(s->responder.zone), s->workers[i].reader);
@@ -395,7 +413,6 @@ struct dns_server *dns_server_free(struct dns_server *s)
     }
     loop_wakeup_free(s->wakeup);
     pthread_mutex_destroy(&s->lock);
-    fd_close(s->stop_fd);
     free(s->workers);
     free(s->out);
     free(s);

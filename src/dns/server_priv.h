@@ -47,7 +47,6 @@ struct dns_server {
 
     unsigned n_workers;
     struct dns_worker *workers;
-    int stop_fd;
     _Atomic bool stop;
 
     pthread_mutex_t lock; /* Of the queue, which comes from the threads. */

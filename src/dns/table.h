@@ -47,6 +47,9 @@ static inline void dns_epochs_leave(struct dns_epochs *e, int i)
     atomic_store_explicit(&e->readers[i].entered, 0, memory_order_release);
 }
 
+#define DNS_ITEM_HEAD \
+    48 /* Bytes of an item that a search looks at; the rest is in the same or the next cache line. */
+
 /* First member of what is in a table. */
 struct dns_item {
     uint32_t hash;
@@ -89,5 +92,21 @@ static inline struct dns_item *dns_cursor_next(struct dns_cursor *c)
         if (!item || (item->hash == c->hash && item != &dns_table_gone)) {
             return item;
         }
+    }
+}
+/* Has the slot of 'hash', and then the first item there, brought near. */
+static inline void dns_table_announce(const struct dns_table *t, uint32_t hash)
+{
+    const struct dns_slots *s = atomic_load_explicit(&t->slots, memory_order_acquire);
+    __builtin_prefetch(&s->slot[hash & s->mask]);
+}
+static inline void dns_table_fetch(const struct dns_table *t, uint32_t hash)
+{
+    const struct dns_slots *s = atomic_load_explicit(&t->slots, memory_order_acquire);
+    const char *item =
+        (const char *) atomic_load_explicit(&s->slot[hash & s->mask], memory_order_relaxed);
+    if (item) {
+        __builtin_prefetch(item);
+        __builtin_prefetch(item + DNS_ITEM_HEAD);
     }
 }

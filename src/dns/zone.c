@@ -34,6 +34,14 @@ bool dns_is4(const uint8_t ip[DNS_IP6_SIZE], uint32_t *ret)
     return memcmp(ip, mapped, sizeof mapped) == 0;
 }
 
+size_t dns_reverse_key(const uint8_t ip[DNS_IP6_SIZE], const uint8_t **ret)
+{
+    uint32_t ip4;
+    bool four = dns_is4(ip, &ip4);
+    *ret = four ? ip + sizeof mapped : ip;
+    return four ? sizeof ip4 : DNS_IP6_SIZE;
+}
+
 static void address_text(const uint8_t ip[DNS_IP6_SIZE], char out[INET6_ADDRSTRLEN])
 {
     uint32_t ip4;
@@ -166,6 +174,27 @@ const struct dns_service *dns_zone_find(const struct dns_zone *z, const uint8_t 
     return NULL;
 }
 
+void dns_service_address(const struct dns_service *s, uint32_t i, struct dns_address *ret)
+{
+    if (!s->plain) {
+        *ret = ((const struct dns_address *) dns_service_addresses(s))[i];
+        return;
+    }
+    const struct dns_address4 *a = (const struct dns_address4 *) dns_service_addresses(s) + i;
+    *ret = (struct dns_address){.ip_hash = a->ip_hash};
+    dns_map4(a->ip, ret->ip);
+}
+
+struct dns_backend dns_service_backend(const struct dns_service *s, const struct dns_port *p,
+                                       uint32_t i)
+{
+    if (p->first == DNS_ALL_ADDRESSES) {
+        return (struct dns_backend){.address = i, .port = p->target};
+    }
+    const struct dns_backend *all = (const void *) (dns_service_ports(s) + s->n_ports);
+    return all[p->first + i];
+}
+
 /* ---- building a service ---- */
 
 struct builder {
@@ -180,12 +209,8 @@ struct builder {
 
 static int compare_endpoints(const void *a, const void *b)
 {
-    const struct sdn_endpoint *x = *(const struct sdn_endpoint *const *) a;
-    const struct sdn_endpoint *y = *(const struct sdn_endpoint *const *) b;
-    if (x->ip != y->ip) {
-        return x->ip < y->ip ? -1 : 1;
-    }
-    return memcmp(x->ip6, y->ip6, sizeof x->ip6);
+    return sdn_endpoint_compare(*(const struct sdn_endpoint *const *) a,
+                                *(const struct sdn_endpoint *const *) b);
 }
 
 static void add_endpoints(struct builder *b, const struct sdn_backend *list, size_t n)
@@ -218,6 +243,21 @@ static void collect_endpoints(struct builder *b)
     b->n_endpoints = out;
 }
 
+/* Most have all endpoints, at one port: which those are need not be said for each. */
+static void simplify_port(struct builder *b, struct dns_port *p)
+{
+    const struct dns_backend *list = b->backends + p->first;
+    bool all = p->n == b->n_endpoints && p->n > 0;
+    for (uint32_t i = 0; all && i < p->n; i++) {
+        all = list[i].address == i && list[i].port == list[0].port;
+    }
+    if (all) {
+        p->target = list[0].port;
+        b->n_backends = p->first;
+        p->first = DNS_ALL_ADDRESSES;
+    }
+}
+
 static void build_ports(struct builder *b)
 {
     const struct sdn_service *s = b->s;
@@ -244,6 +284,7 @@ static void build_ports(struct builder *b)
             }
         }
         to->n = (uint32_t) b->n_backends - to->first;
+        simplify_port(b, to);
     }
 }
 
@@ -280,37 +321,44 @@ static void copy(void *to, const void *from, size_t size)
     }
 }
 
+static void copy_plain(struct dns_address4 *to, const struct dns_address *from, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        to[i].ip_hash = from[i].ip_hash;
+        (void) dns_is4(from[i].ip, &to[i].ip);
+    }
+}
+
 /* All in one piece of memory, as dns/table.h wants it. */
 static struct dns_service *assemble(const struct builder *b, const struct dns_service *head,
                                     const struct dns_address *addresses)
 {
-    size_t n_ports = b->s ? b->s->n_ports : 0;
-    struct dns_service *s = xmalloc(sizeof *s + b->n_endpoints * sizeof(struct dns_address) +
-                                    n_ports * sizeof(struct dns_port) +
-                                    b->n_backends * sizeof(struct dns_backend) + b->text.size);
+    size_t n_ports = b->s ? b->s->n_ports : 0, backends = b->n_backends * sizeof *b->backends;
+    struct dns_service *s = xcalloc(1, sizeof *s + dns_text_room(b->text.size) +
+                                           b->n_endpoints * dns_address_size(head) +
+                                           n_ports * sizeof(struct dns_port) + backends);
     *s = *head;
-    struct dns_address *a = (struct dns_address *) (s + 1);
-    copy(a, addresses, b->n_endpoints * sizeof *a);
-    struct dns_port *p = (struct dns_port *) (a + b->n_endpoints);
-    copy(p, b->ports, n_ports * sizeof *p);
-    struct dns_backend *k = (struct dns_backend *) (p + n_ports);
-    copy(k, b->backends, b->n_backends * sizeof *k);
-    uint8_t *t = (uint8_t *) (k + b->n_backends);
-    memcpy(t, b->text.data, b->text.size);
+    s->text_size = (uint32_t) b->text.size;
     s->n_addresses = (uint32_t) b->n_endpoints;
     s->n_ports = (uint32_t) n_ports;
-    s->addresses = a;
-    s->ports = p;
-    s->backends = k;
-    s->text = t;
-    s->item.hash = hash32(t, s->key_size);
+    memcpy(s->text, b->text.data, b->text.size);
+    void *to = (void *) dns_service_addresses(s);
+    if (s->plain) {
+        copy_plain(to, addresses, b->n_endpoints);
+    } else {
+        copy(to, addresses, b->n_endpoints * sizeof *addresses);
+    }
+    struct dns_port *ports = (struct dns_port *) dns_service_ports(s);
+    copy(ports, b->ports, n_ports * sizeof *ports);
+    copy(ports + n_ports, b->backends, backends);
+    s->item.hash = hash32(s->text, s->key_size);
     return s;
 }
 
 static struct dns_service *build(const struct sdn_service *s, const uint8_t *key, size_t key_size)
 {
     struct builder b = {.s = s, .text = STRBUF_INIT};
-    struct dns_service head = {.key_size = (uint8_t) key_size, .ip = s->cluster_ip};
+    struct dns_service head = {.key_size = (uint8_t) key_size, .ip = s->cluster_ip, .plain = true};
     head.kind = s->type == SDN_SERVICE_EXTERNAL_NAME ? DNS_KIND_EXTERNAL
                 : s->headless                        ? DNS_KIND_HEADLESS
                 : s->cluster_ip                      ? DNS_KIND_ADDRESS
@@ -324,6 +372,7 @@ static struct dns_service *build(const struct sdn_service *s, const uint8_t *key
     struct dns_address *addresses = xcalloc(b.n_endpoints + 1, sizeof *addresses);
     for (size_t i = 0; i < b.n_endpoints; i++) {
         build_address(&b, b.endpoints[i], &addresses[i]);
+        head.plain = head.plain && b.endpoints[i]->ip && !addresses[i].host;
     }
     struct dns_service *out = assemble(&b, &head, addresses);
     free(addresses);
@@ -336,26 +385,32 @@ static struct dns_service *build(const struct sdn_service *s, const uint8_t *key
 
 /* ---- reverse names ---- */
 
-static void reverse_add(struct dns_zone *z, const uint8_t ip[DNS_IP6_SIZE],
-                        const struct dns_name *n)
+/* 'labels' are the name before svc.DOMAIN. */
+static void reverse_add(struct dns_zone *z, const uint8_t ip[DNS_IP6_SIZE], const uint8_t *labels,
+                        size_t size)
 {
-    struct dns_reverse *r = xmalloc(sizeof *r + n->size);
+    const uint8_t *key;
+    size_t key_size = dns_reverse_key(ip, &key);
+    struct dns_reverse *r = xmalloc(sizeof *r + key_size + size);
     r->item.hash = dns_hash_ip(ip);
-    memcpy(r->ip, ip, sizeof r->ip);
-    r->name_size = n->size;
-    memcpy(r->name, n->wire, n->size);
+    r->ip_size = (uint8_t) key_size;
+    r->labels_size = (uint8_t) size;
+    memcpy(r->data, key, key_size);
+    memcpy(r->data + key_size, labels, size);
     dns_table_put(&z->reverse, &r->item);
 }
 
 static void reverse_remove(struct dns_zone *z, const uint8_t ip[DNS_IP6_SIZE],
-                           const struct dns_name *n)
+                           const uint8_t *labels, size_t size)
 {
+    const uint8_t *key;
+    size_t key_size = dns_reverse_key(ip, &key);
     struct dns_cursor c = dns_table_cursor(&z->reverse, dns_hash_ip(ip));
     struct dns_item *item;
     while ((item = dns_cursor_next(&c)) != NULL) {
         const struct dns_reverse *r = CONTAINER_OF(item, struct dns_reverse, item);
-        if (memcmp(r->ip, ip, sizeof r->ip) == 0 && r->name_size == n->size &&
-            memcmp(r->name, n->wire, n->size) == 0) {
+        if (dns_reverse_is(r, key, key_size) && r->labels_size == size &&
+            memcmp(r->data + key_size, labels, size) == 0) {
             dns_table_remove(&z->reverse, item);
             return;
         }
@@ -364,24 +419,30 @@ static void reverse_remove(struct dns_zone *z, const uint8_t ip[DNS_IP6_SIZE],
 
 /* Of all addresses under which 's' can be found by address. */
 static void each_reverse(struct dns_zone *z, const struct dns_service *s,
-                         void (*fn)(struct dns_zone *, const uint8_t *, const struct dns_name *))
+                         void (*fn)(struct dns_zone *, const uint8_t *, const uint8_t *, size_t))
 {
-    struct dns_name own, n;
-    if (dns_name_prepend(s->text, s->key_size, &z->svc, &own) < 0) {
-        return;
-    }
+    uint8_t labels[3 * (DNS_LABEL_MAX + 1)];
     if (s->kind == DNS_KIND_ADDRESS) {
         uint8_t ip[DNS_IP6_SIZE];
         dns_map4(s->ip, ip);
-        fn(z, ip, &own);
+        fn(z, ip, s->text, s->key_size);
     }
-    for (size_t i = 0; s->kind == DNS_KIND_HEADLESS && i < s->n_addresses; i++) {
-        uint8_t label[DNS_LABEL_MAX + 1];
-        size_t size = dns_address_label(&s->addresses[i], s->text, label);
-        if (dns_name_prepend(label, size, &own, &n) == 0) {
-            fn(z, s->addresses[i].ip, &n);
+    for (uint32_t i = 0; s->kind == DNS_KIND_HEADLESS && i < s->n_addresses; i++) {
+        struct dns_address a;
+        dns_service_address(s, i, &a);
+        size_t size = dns_address_label(&a, s->text, labels);
+        memcpy(labels + size, s->text, s->key_size);
+        size += s->key_size;
+        if (size + z->svc.size <= DNS_NAME_MAX) {
+            fn(z, a.ip, labels, size);
         }
     }
+}
+
+/* Endpoints of a service with an address come and go, and its reverse name stays. */
+static bool same_reverse(const struct dns_service *a, const struct dns_service *b)
+{
+    return a->kind == DNS_KIND_ADDRESS && b->kind == DNS_KIND_ADDRESS && a->ip == b->ip;
 }
 
 /* ---- changing ---- */
@@ -419,15 +480,20 @@ void dns_zone_set_service(struct dns_zone *z, const struct sdn_service *s)
     }
     struct dns_service *old = (struct dns_service *) dns_zone_find(z, key, size);
     struct dns_service *now = build(s, key, size);
-    if (old) {
+    bool same = old && same_reverse(old, now);
+    if (old && !same) {
         each_reverse(z, old, reverse_remove);
+    }
+    if (!same) {
+        each_reverse(z, now, reverse_add);
+    }
+    if (old) {
         dns_table_replace(&z->services, &old->item, &now->item);
     } else {
         dns_table_put(&z->services, &now->item);
         count_namespace(z, key + 1 + key[0], 1);
         z->n_services++;
     }
-    each_reverse(z, now, reverse_add);
     changed(z);
 }
 

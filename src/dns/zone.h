@@ -68,5 +68,10 @@ struct dns_lookup {
  * dns_epochs_enter and dns_epochs_leave, or on the thread that changes the zone. */
 void dns_zone_answer(const struct dns_zone *z, uint32_t client, unsigned turn, struct dns_writer *w,
                      struct dns_lookup *ret);
+/* Of several questions, tells the processor what answering them will read, so that it waits for memory once and not once
+ * for each: all are announced first (which returns a hash), then those hashes are fetched, then they are answered, as
+ * above in one reading. */
+uint32_t dns_zone_announce(const struct dns_zone *z, const struct dns_query *q);
+void dns_zone_fetch(const struct dns_zone *z, uint32_t hash);
 /* Puts the SOA of a negative answer into 'w', which has no records. */
 void dns_zone_deny(const struct dns_zone *z, struct dns_writer *w);

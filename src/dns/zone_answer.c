@@ -217,7 +217,9 @@ struct found {
 static void endpoint_name(const struct found *f, uint32_t address, struct dns_name *ret)
 {
     uint8_t label[DNS_LABEL_MAX + 1];
-    size_t size = dns_address_label(&f->s->addresses[address], f->s->text, label);
+    struct dns_address a;
+    dns_service_address(f->s, address, &a);
+    size_t size = dns_address_label(&a, f->s->text, label);
     if (dns_name_prepend(label, size, &f->name, ret) < 0) {
         *ret = f->name; /* Too long to be a name; cannot be asked for either. */
     }
@@ -236,18 +238,20 @@ static void answer_port(struct lookup *l, const struct place *at, const struct f
         return;
     }
     for (uint32_t i = 0; i < p->n; i++) {
-        const struct dns_backend *b = &f->s->backends[p->first + (i + l->turn % p->n) % p->n];
+        struct dns_backend b = dns_service_backend(f->s, p, (i + l->turn % p->n) % p->n);
         struct dns_name target;
-        endpoint_name(f, b->address, &target);
-        if (!put_srv(l, at->owner, b->port, &target)) {
+        endpoint_name(f, b.address, &target);
+        if (!put_srv(l, at->owner, b.port, &target)) {
             return;
         }
     }
     for (uint32_t i = 0; i < p->n; i++) {
-        const struct dns_backend *b = &f->s->backends[p->first + (i + l->turn % p->n) % p->n];
+        struct dns_backend b = dns_service_backend(f->s, p, (i + l->turn % p->n) % p->n);
         struct dns_name target;
-        endpoint_name(f, b->address, &target);
-        if (!put_additional(l, &target, f->s->addresses[b->address].ip)) {
+        struct dns_address a;
+        endpoint_name(f, b.address, &target);
+        dns_service_address(f->s, b.address, &a);
+        if (!put_additional(l, &target, a.ip)) {
             return;
         }
     }
@@ -265,8 +269,9 @@ static void answer_addresses(struct lookup *l, const struct place *at, const str
         return;
     }
     for (uint32_t i = 0; i < s->n_addresses; i++) {
-        const uint8_t *ip = s->addresses[(i + l->turn % s->n_addresses) % s->n_addresses].ip;
-        if (is_wanted_address(l, ip) && !put_address(l, at->owner, ip)) {
+        struct dns_address a;
+        dns_service_address(s, (i + l->turn % s->n_addresses) % s->n_addresses, &a);
+        if (is_wanted_address(l, a.ip) && !put_address(l, at->owner, a.ip)) {
             return;
         }
     }
@@ -279,7 +284,7 @@ static void answer_port_name(struct lookup *l, const struct place *at, const str
     const struct dns_service *s = f->s;
     bool found = false;
     for (uint32_t i = 0; i < s->n_ports && below <= 2; i++) {
-        const struct dns_port *p = &s->ports[i];
+        const struct dns_port *p = dns_service_ports(s) + i;
         if (!p->name || !protocol_is(label_at(at, below - 1), p->protocol) ||
             (below == 2 && !port_is(label_at(at, 0), s, p)) ||
             ((s->kind != DNS_KIND_ADDRESS || f->endpoints) && p->n == 0)) {
@@ -301,12 +306,14 @@ static void answer_endpoint(struct lookup *l, const struct place *at, const stru
     struct endpoint_label label = read_endpoint_label(label_at(at, 0));
     l->deny = true;
     for (uint32_t i = 0; i < s->n_addresses; i++) {
-        if (!address_is(&label, s, &s->addresses[i])) {
+        struct dns_address a;
+        dns_service_address(s, i, &a);
+        if (!address_is(&label, s, &a)) {
             continue;
         }
         l->deny = false;
-        if (is_wanted_address(l, s->addresses[i].ip)) {
-            put_address(l, at->owner, s->addresses[i].ip);
+        if (is_wanted_address(l, a.ip)) {
+            put_address(l, at->owner, a.ip);
         }
     }
 }
@@ -375,7 +382,7 @@ static void answer_service(struct lookup *l, const struct place *at, unsigned i,
     }
     if (i == 0 && wants(l, DNS_SRV)) {
         for (uint32_t p = 0; p < s->n_ports; p++) {
-            answer_port(l, at, &f, &s->ports[p]);
+            answer_port(l, at, &f, dns_service_ports(s) + p);
         }
     } else if (i == 0) {
         answer_addresses(l, at, &f);
@@ -469,18 +476,20 @@ static bool answer_reverse(struct lookup *l, const struct place *at)
                !parse_reverse6(at, ip)) {
         return false;
     }
+    const uint8_t *key;
+    size_t key_size = dns_reverse_key(ip, &key);
     struct dns_cursor c = dns_table_cursor(&l->z->reverse, dns_hash_ip(ip));
     struct dns_item *item;
     bool found = false;
     while ((item = dns_cursor_next(&c)) != NULL) {
         const struct dns_reverse *r = CONTAINER_OF(item, struct dns_reverse, item);
-        if (memcmp(r->ip, ip, sizeof ip) != 0) {
+        struct dns_name n;
+        if (!dns_reverse_is(r, key, key_size) ||
+            dns_name_prepend(r->data + key_size, r->labels_size, &l->z->svc, &n) < 0) {
             continue;
         }
         found = true;
         if (wants(l, DNS_PTR)) {
-            struct dns_name n = {.size = r->name_size};
-            memcpy(n.wire, r->name, r->name_size);
             dns_writer_begin(l->w, at->owner, DNS_PTR, DNS_TTL);
             dns_writer_name(l->w, &n, true);
             end(l);
@@ -684,6 +693,29 @@ static void search_for_pod(struct lookup *l, const struct place *at, uint32_t cl
     if (ns && label_equal(ns, label_at(at, (unsigned) below - 2))) {
         search(l, at, (unsigned) below);
     }
+}
+
+uint32_t dns_zone_announce(const struct dns_zone *z, const struct dns_query *q)
+{
+    struct place at = {.name = &q->name, .label = q->label, .n_labels = q->n_labels};
+    unsigned behind = z->domain_labels + 1u; /* The key's labels. */
+    if (at.n_labels > behind + 1) {
+        const uint8_t *last = label_at(&at, at.n_labels - behind);
+        behind += label_is(last, "svc") || label_is(last, "endpoints");
+    }
+    if (at.n_labels <= behind) {
+        return 0;
+    }
+    const uint8_t *key = label_at(&at, at.n_labels - behind - 1);
+    const uint8_t *end = label_at(&at, at.n_labels - behind + 1);
+    uint32_t hash = hash32(key, (size_t) (end - key));
+    dns_table_announce(&z->services, hash);
+    return hash;
+}
+
+void dns_zone_fetch(const struct dns_zone *z, uint32_t hash)
+{
+    dns_table_fetch(&z->services, hash);
 }
 
 void dns_zone_answer(const struct dns_zone *z, uint32_t client, unsigned turn, struct dns_writer *w,

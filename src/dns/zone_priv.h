@@ -23,6 +23,11 @@ struct dns_address {
     uint32_t host; /* Where in 'text' its label is; 0: it has none. */
 };
 
+/* What most are: of IPv4, without a host name. */
+struct dns_address4 {
+    uint32_t ip, ip_hash;
+};
+
 struct dns_backend {
     uint32_t address; /* Number. */
     uint16_t port;
@@ -30,32 +35,66 @@ struct dns_backend {
 
 struct dns_port {
     uint32_t name; /* Where in 'text' its label is; 0: it has none. */
+    uint32_t n;    /* Backends, ... */
+    uint32_t
+        first; /* ... from this one on; DNS_ALL_ADDRESSES: all addresses, at the port 'target'. */
+    uint16_t port, target;
     uint8_t protocol;
-    uint16_t port;
-    uint32_t first, n; /* Backends. */
 };
+#define DNS_ALL_ADDRESSES UINT32_MAX
 
+/* One piece of memory, as small as it may be: there are tens of thousands, and a question for one should find it in
+ * few cache lines.  Behind 'text' are, aligned, its addresses that are ready, its ports and their backends. */
 struct dns_service {
     struct dns_item item;
     uint8_t kind;
     uint8_t key_size;
+    bool plain; /* Its addresses are struct dns_address4. */
     uint32_t ip;
-    uint32_t services; /* Of a namespace; only who changes the zone looks at it. */
-    uint32_t
-        external; /* Where in 'text' the name is, in wire form with its size before it; 0: none that is valid. */
+    union {
+        uint32_t services; /* Of a namespace; only who changes the zone looks at it. */
+        /* Where in 'text' the name is, in wire form with its size before it; 0: none that is valid. */
+        uint32_t external;
+    };
     uint32_t n_addresses, n_ports;
-    const struct dns_address *addresses; /* Those that are ready. */
-    const struct dns_backend *backends;
-    const struct dns_port *ports;
-    const uint8_t *text; /* Labels, each with its length; begins with the key. */
+    uint32_t text_size;
+    uint8_t text[]; /* Labels, each with its length; begins with the key. */
 };
+
+static inline size_t dns_text_room(size_t text_size)
+{
+    return (text_size + 3) / 4 * 4;
+}
+static inline const void *dns_service_addresses(const struct dns_service *s)
+{
+    return s->text + dns_text_room(s->text_size);
+}
+static inline size_t dns_address_size(const struct dns_service *s)
+{
+    return s->plain ? sizeof(struct dns_address4) : sizeof(struct dns_address);
+}
+static inline const struct dns_port *dns_service_ports(const struct dns_service *s)
+{
+    const uint8_t *p = dns_service_addresses(s);
+    return (const void *) (p + s->n_addresses * dns_address_size(s));
+}
+void dns_service_address(const struct dns_service *s, uint32_t i, struct dns_address *ret);
+/* The one number 'i' of p->n. */
+struct dns_backend dns_service_backend(const struct dns_service *s, const struct dns_port *p,
+                                       uint32_t i);
 
 struct dns_reverse {
     struct dns_item item;
-    uint8_t ip[DNS_IP6_SIZE];
-    uint8_t name_size;
-    uint8_t name[];
+    uint8_t ip_size;     /* 4 or DNS_IP6_SIZE */
+    uint8_t labels_size; /* Of the name before svc.DOMAIN. */
+    uint8_t data[];      /* The address, the labels. */
 };
+/* 'ip', as bytes of its own kind; returns their number. */
+size_t dns_reverse_key(const uint8_t ip[DNS_IP6_SIZE], const uint8_t **ret);
+static inline bool dns_reverse_is(const struct dns_reverse *r, const uint8_t *key, size_t size)
+{
+    return r->ip_size == size && memcmp(r->data, key, size) == 0;
+}
 
 struct dns_pod {
     struct dns_item item;

@@ -358,6 +358,7 @@ static struct datapath_config datapath_config(const struct agent *a)
     return (struct datapath_config){.kind = a->cfg->datapath,
                                     .run_dir = a->cfg->run_dir,
                                     .ebpf_without = a->cfg->ebpf_without,
+                                    .ebpf_max_entries = a->cfg->ebpf_max_entries,
                                     .bridge = a->cfg->ovs_bridge,
                                     .ovsdb = a->cfg->ovs_database,
                                     .ovs_rundir = a->cfg->ovs_run_dir,

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "datapath/datapath.h"
 #include "dns/resolv.h"
 #include "dns/zone.h"
 #include "net/process.h"
@@ -148,15 +149,18 @@ static int set_datapath(struct node_config *c, const char *v, struct err *e)
 
 static int set_ebpf_without(struct node_config *c, const char *v, struct err *e)
 {
-    for (const char *p = v; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL) {
-        size_t n = strcspn(p, ",");
-        if (!(n == 3 && strncmp(p, "tcx", n) == 0) &&
-            !(n == 13 && strncmp(p, "redirect_peer", n) == 0)) {
-            return err_set(e, -EINVAL, "\"%.*s\" is not tcx or redirect_peer", (int) MIN(n, 100),
-                           p);
-        }
+    int r = datapath_check_without(v, e);
+    return r < 0 ? r : set_string(&c->ebpf_without, v);
+}
+
+static int set_ebpf_max_entries(struct node_config *c, const char *v, struct err *e)
+{
+    uint64_t n;
+    if (str_to_u64(v, UINT32_MAX, &n) < 0 || n == 0) {
+        return err_set(e, -EINVAL, "\"%s\" is not a number from 1 on", v);
     }
-    return set_string(&c->ebpf_without, v);
+    c->ebpf_max_entries = (uint32_t) n;
+    return 0;
 }
 
 static int set_ovs_database(struct node_config *c, const char *v, struct err *e)
@@ -277,6 +281,7 @@ static const struct key_def defs[] = {
     {false, set_cni_plugins},
     {false, set_datapath},
     {false, set_ebpf_without},
+    {false, set_ebpf_max_entries},
     {true, set_ovs_database},
     {true, set_ovs_run_dir},
     {false, set_ovs_bridge},
@@ -304,6 +309,7 @@ const struct node_config_key node_config_keys[] = {
     {"cniPlugins", "cni-plugins"},
     {"networkConfig.datapath", "datapath"},
     {"ebpf.without", "ebpf-without"},
+    {"ebpf.maxEntries", "ebpf-max-entries"},
     {"ovs.database", "ovs-database"},
     {"ovs.runDir", "ovs-run-dir"},
     {"ovs.bridge", "ovs-bridge"},

@@ -20,6 +20,7 @@ struct node_config {
     bool chain_portmap, chain_bandwidth; /* "cniPlugins": plug-ins after ours. */
     char *datapath;                      /* "ovs" or "ebpf" */
     char *ebpf_without;                  /* "tcx,redirect_peer"; NULL: uses what the kernel has. */
+    uint32_t ebpf_max_entries; /* Of a map that the agent fills; 0: no less than it can. */
     char *ovs_database, *ovs_run_dir, *ovs_bridge;
     char *ovs_datapath_type; /* NULL: system where the kernel has it, else netdev. */
     bool proxy_userspace;  /* "proxyArguments.proxy-mode" is userspace; else nftables translate. */

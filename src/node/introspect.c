@@ -9,24 +9,25 @@
 
 #define MAX_CONNS 64
 #define JSON_TYPE "application/json"
-#define COUNT_MS 10000 /* A flow that goes takes with it at most what it dropped since. */
+#define COUNT_MS 10000
 
 struct introspect {
     struct introspect_config cfg;
     char *socket_path;
     struct http_server *local, *open;
     struct loop_timer *count;
-    bool counting;
-    struct drop_counts drops;
+    uint64_t drops[MODEL_N_CAUSES]; /* As last told. */
     struct nat_drops host_drops;
+    struct watchers *watchers;
 };
 
 /* A question that the switch has to answer first. */
 struct question {
     struct introspect *i;
     struct http_exchange *x;
-    struct json *answer; /* Of a trace, so far. */
+    struct json *answer; /* So far. */
     struct explain_question asked;
+    struct rule_names *names; /* Of rules. */
 };
 
 static struct introspect_view view_of(const struct introspect *i)
@@ -64,6 +65,7 @@ static struct question *question_new(struct introspect *i, struct http_exchange 
 static void question_free(struct question *q)
 {
     json_free(q->answer);
+    rule_names_free(q->names);
     free(q);
 }
 
@@ -74,18 +76,14 @@ static void answer_metrics(struct introspect *i, struct http_exchange *x)
     struct introspect_view v = view_of(i);
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
     nat_drops_update(&i->host_drops); /* Those as they were when the kernel does not answer. */
-    introspect_metrics(&v, &i->drops, &i->host_drops, &out);
+    introspect_metrics(&v, i->drops, &i->host_drops, &out);
     http_respond(x, 200, PROM_CONTENT_TYPE, out.data, out.size);
 }
 
-/* The totals as they were are told when the switch cannot be asked. */
-static void metrics_counted(void *ctx, int error, const char *text,
-                            const struct of_flow_list *flows, const struct of_counters *counters)
+static void metrics_counted(void *ctx, int error, const uint64_t totals[MODEL_N_CAUSES])
 {
     struct question *q = ctx;
-    if (error == 0) {
-        drop_counts_update(&q->i->drops, flows, counters);
-    }
+    memcpy(q->i->drops, totals, sizeof q->i->drops);
     answer_metrics(q->i, q->x);
     question_free(q);
 }
@@ -93,38 +91,18 @@ static void metrics_counted(void *ctx, int error, const char *text,
 static void on_metrics(struct introspect *i, struct http_exchange *x)
 {
     struct introspect_view v = view_of(i);
-    if (v.datapath && datapath_drops(v.datapath, i->drops.total) == -EOPNOTSUPP) {
-        datapath_flows(v.datapath, true, metrics_counted, question_new(i, x));
+    if (v.datapath) {
+        datapath_drops(v.datapath, metrics_counted, question_new(i, x));
     } else {
         answer_metrics(i, x);
-    }
-}
-
-static void counted(void *ctx, int error, const char *text, const struct of_flow_list *flows,
-                    const struct of_counters *counters)
-{
-    struct introspect *i = ctx;
-    i->counting = false;
-    nat_drops_update(&i->host_drops);
-    if (error == 0) {
-        drop_counts_update(&i->drops, flows, counters);
     }
 }
 
 static void on_count(void *ctx)
 {
     struct introspect *i = ctx;
-    struct introspect_view v = view_of(i);
     loop_timer_arm(i->count, COUNT_MS);
-    if (!v.datapath || i->counting) {
-        return;
-    }
-    if (datapath_drops(v.datapath, i->drops.total) != -EOPNOTSUPP) {
-        nat_drops_update(&i->host_drops);
-        return;
-    }
-    i->counting = true;
-    datapath_flows(v.datapath, true, counted, i);
+    nat_drops_update(&i->host_drops);
 }
 
 /* ---- health and state ---- */
@@ -143,39 +121,91 @@ static void on_state(struct introspect *i, struct http_exchange *x)
     answer_json(x, 200, state);
 }
 
-/* ---- flows ---- */
+/* ---- rules ---- */
 
-static void flows_read(void *ctx, int error, const char *text, const struct of_flow_list *flows,
-                       const struct of_counters *counters)
+static void add_rule(void *ctx, const struct dp_rule *rule, uint64_t packets, uint64_t bytes)
+{
+    struct question *q = ctx;
+    struct json *item = json_append(json_ensure_array(q->answer, "flows"), json_object());
+    introspect_rule(item, q->names, rule);
+    json_set_int(item, "packets", (int64_t) packets);
+    json_set_int(item, "bytes", (int64_t) bytes);
+}
+
+static void rules_done(void *ctx, int error, const char *text)
 {
     struct question *q = ctx;
     if (error < 0) {
         answer_error(q->x, 503, text);
     } else {
-        struct introspect_view v = view_of(q->i);
-        CLEANUP(json_free) struct json *answer = introspect_flows(&v, flows, counters);
-        answer_json(q->x, 200, answer);
+        answer_json(q->x, 200, q->answer);
     }
     question_free(q);
 }
 
 static void on_flows(struct introspect *i, struct http_exchange *x)
 {
+    static const struct datapath_rules_ops ops = {.each = add_rule, .done = rules_done};
     struct introspect_view v = view_of(i);
-    if (v.datapath) {
-        datapath_flows(v.datapath, false, flows_read, question_new(i, x));
-    } else {
+    if (!v.datapath) {
         answer_error(x, 503, v.reason);
+        return;
     }
+    struct question *q = question_new(i, x);
+    q->answer = json_object();
+    json_set_string(q->answer, "node", v.node_name);
+    json_ensure_array(q->answer, "flows");
+    q->names = rule_names_new(&v);
+    datapath_rules(v.datapath, &ops, q);
+}
+
+static void on_watch(struct introspect *i, struct http_exchange *x)
+{
+    struct err e = {0};
+    int r = watchers_add(i->watchers, x, &e);
+    if (r < 0) {
+        answer_error(x, r == -EOPNOTSUPP ? 501 : 503, e.text);
+    }
+}
+
+/* ---- maps ---- */
+
+#define MAP_ENTRIES 1000 /* An answer has at most. */
+
+static void on_maps(struct introspect *i, struct http_exchange *x)
+{
+    struct introspect_view v = view_of(i);
+    const char *name = http_query(x, "name");
+    CLEANUP(json_free) struct json *maps = NULL;
+    struct err e = {0};
+    int r = v.datapath
+                ? datapath_maps(v.datapath, name, http_query(x, "after"), MAP_ENTRIES, &maps, &e)
+                : err_set(&e, -EAGAIN, "%s", v.reason);
+    if (r < 0) {
+        answer_error(x,
+                     r == -ENOENT       ? 404
+                     : r == -EINVAL     ? 400
+                     : r == -EOPNOTSUPP ? 501
+                                        : 503,
+                     e.text);
+        return;
+    }
+    CLEANUP(json_free) struct json *answer = json_object();
+    json_set_string(answer, "node", v.node_name);
+    if (name) {
+        introspect_name_entries(&v, maps);
+    }
+    json_set(answer, name ? "map" : "maps", TAKE(maps));
+    answer_json(x, 200, answer);
 }
 
 /* ---- traces ---- */
 
-static void traced(void *ctx, int error, const char *text)
+static void traced(void *ctx, int error, const char *text, const struct dp_trace *t)
 {
     struct question *q = ctx;
     struct introspect_view v = view_of(q->i);
-    introspect_trace_add(&v, q->answer, &q->asked, error, text);
+    introspect_trace_add(&v, q->answer, &q->asked, error, text, t);
     answer_json(q->x, 200, q->answer);
     question_free(q);
 }
@@ -184,6 +214,7 @@ static void on_trace(struct introspect *i, struct http_exchange *x)
 {
     struct introspect_view v = view_of(i);
     struct explain_question eq;
+    struct model_packet packet;
     struct err e = {0};
     if (!v.datapath || !v.net) {
         answer_error(x, 503, v.reason);
@@ -194,11 +225,10 @@ static void on_trace(struct introspect *i, struct http_exchange *x)
         answer_error(x, r == -ENOENT ? 404 : 400, e.text);
         return;
     }
-    CLEANUP_STRBUF struct strbuf packet = STRBUF_INIT;
     struct question *q = question_new(i, x);
     q->answer = introspect_trace(&v, &eq, &packet);
     q->asked = eq;
-    datapath_trace(v.datapath, strbuf_cstr(&packet), traced, q);
+    datapath_trace(v.datapath, &packet, traced, q);
 }
 
 /* ---- the server ---- */
@@ -209,7 +239,8 @@ static const struct {
     void (*fn)(struct introspect *i, struct http_exchange *x);
 } paths[] = {
     {"/metrics", true, on_metrics}, {"/healthz", true, on_health},  {"/v1/state", false, on_state},
-    {"/v1/flows", false, on_flows}, {"/v1/trace", false, on_trace},
+    {"/v1/flows", false, on_flows}, {"/v1/trace", false, on_trace}, {"/v1/watch", false, on_watch},
+    {"/v1/maps", false, on_maps},
 };
 
 static void handle(struct introspect *i, struct http_exchange *x, bool is_open)
@@ -254,7 +285,7 @@ int introspect_new(const struct introspect_config *c, struct introspect **ret, s
     int fd = -1;
     i->cfg = *c;
     i->socket_path = xstrdup(c->socket_path);
-    drop_counts_init(&i->drops);
+    i->watchers = watchers_new(&(struct introspect_source){c->view, c->ctx});
     i->count = loop_timer_new(c->loop, on_count, i);
     loop_timer_arm(i->count, COUNT_MS);
     int r = sock_listen_unix(c->socket_path, 0600, &fd, e);
@@ -287,7 +318,7 @@ struct introspect *introspect_free(struct introspect *i)
         http_server_free(i->local);
         http_server_free(i->open);
         loop_timer_free(i->count);
-        drop_counts_done(&i->drops);
+        watchers_free(i->watchers);
         free(i->socket_path);
         free(i);
     }

@@ -6,7 +6,6 @@
  * business.  docs/node.md has the paths and their answers.  On the loop's thread. */
 #pragma once
 
-#include "base/map.h"
 #include "base/prom.h"
 #include "client/client.h"
 #include "datapath/datapath.h"
@@ -48,16 +47,3 @@ struct introspect_config {
 int introspect_new(const struct introspect_config *c, struct introspect **ret, struct err *e);
 /* The datapath must be closed before: questions under way to it are answered by that. */
 struct introspect *introspect_free(struct introspect *i);
-
-/* ---- counting drops; pure, for tests ---- */
-
-/* Counters of flows end with their flows; these go on. */
-struct drop_counts {
-    struct hmap seen; /* What each flow had at last. */
-    uint64_t total[MODEL_N_CAUSES];
-};
-void drop_counts_init(struct drop_counts *d);
-void drop_counts_done(struct drop_counts *d);
-/* Takes in what the switch reports now of the flows that drop. */
-void drop_counts_update(struct drop_counts *d, const struct of_flow_list *flows,
-                        const struct of_counters *counters);

@@ -11,10 +11,11 @@
 /* ---- names ---- */
 
 /* What the cookies of groups stand for: "HostSubnet node2", "Pod red/web", "NetNamespace red". */
-struct names {
+struct rule_names {
     struct smap by_cookie;       /* Owned texts; several objects are joined by ", ". */
     const struct policy *policy; /* Names its own flows; NULL: there are none. */
     const struct service_flows *services;
+    const char *service; /* That a traced packet asked: "Service red/web"; NULL: none. */
 };
 
 static void cookie_key(uint64_t cookie, char out[32])
@@ -23,7 +24,7 @@ static void cookie_key(uint64_t cookie, char out[32])
 }
 
 /* 'text' is taken over. */
-static void add_name(struct names *n, uint64_t cookie, char *text)
+static void add_name(struct rule_names *n, uint64_t cookie, char *text)
 {
     char key[32];
     cookie_key(cookie, key);
@@ -52,10 +53,11 @@ static void name_project(void *ctx, const char *key, const struct json *obj)
     }
 }
 
-static void names_init(struct names *n, const struct introspect_view *v)
+static void names_init(struct rule_names *n, const struct introspect_view *v)
 {
     smap_init(&n->by_cookie, free);
     n->policy = v->policy;
+    n->service = NULL;
     n->services = v->services ? services_flows(v->services) : NULL;
     if (v->subnets) {
         informer_each(v->subnets, name_subnet, n);
@@ -71,13 +73,13 @@ static void names_init(struct names *n, const struct introspect_view *v)
     }
 }
 
-static void names_done(struct names *n)
+static void names_done(struct rule_names *n)
 {
     smap_done(&n->by_cookie);
 }
 
 /* "" for the base. */
-static const char *name_of(struct names *n, uint64_t cookie)
+static const char *name_of(struct rule_names *n, uint64_t cookie)
 {
     char key[32];
     uint64_t group = pipeline_group(cookie);
@@ -94,7 +96,8 @@ static const char *name_of(struct names *n, uint64_t cookie)
 
 /* ---- state ---- */
 
-static const char *name_of_host(const struct introspect_view *v, struct names *n, uint32_t host_ip)
+static const char *name_of_host(const struct introspect_view *v, struct rule_names *n,
+                                uint32_t host_ip)
 {
     for (size_t i = 0; v->net && i < v->net->n_remotes; i++) {
         if (v->net->remotes[i].host_ip == host_ip) {
@@ -140,7 +143,7 @@ static struct json *pod_json(const struct dp_pod *p)
 struct json *introspect_state(const struct introspect_view *v)
 {
     struct json *o = json_object();
-    struct names names;
+    struct rule_names names;
     names_init(&names, v);
     json_set_string(o, "node", v->node_name);
     json_set_string(o, "hostIP", IP4_TEXT(v->host_ip));
@@ -170,78 +173,128 @@ struct json *introspect_state(const struct introspect_view *v)
     return o;
 }
 
-/* ---- flows ---- */
+/* ---- rules ---- */
 
-/* What is told of a rule in lists of flows and in traces. */
-static void add_rule(struct json *o, struct names *names, uint8_t table, uint16_t priority,
-                     uint64_t cookie, const char *match, const char *actions)
+struct rule_names *rule_names_new(const struct introspect_view *v)
 {
-    const char *name = pipeline_table_name(table);
-    enum model_cause cause = pipeline_cause(table, cookie);
-    json_set_int(o, "table", table);
-    json_set_string(o, "tableName", name ? name : "");
-    json_set_int(o, "priority", priority);
-    json_set(o, "cookie", json_stringf("%#" PRIx64, cookie));
-    json_set_string(o, "match", match);
-    json_set_string(o, "actions", actions);
-    json_set_string(o, "object", name_of(names, cookie));
-    json_set_string(o, "meaning", explain_rule(table, priority, cookie));
-    if (cause != MODEL_NOT_DROPPED) {
-        json_set_string(o, "cause", model_cause_name(cause));
+    struct rule_names *n = NEW(struct rule_names);
+    names_init(n, v);
+    return n;
+}
+
+struct rule_names *rule_names_free(struct rule_names *n)
+{
+    if (n) {
+        names_done(n);
+        free(n);
+    }
+    return NULL;
+}
+
+void introspect_rule(struct json *o, struct rule_names *n, const struct dp_rule *rule)
+{
+    if (rule->number >= 0) {
+        json_set_int(o, "table", rule->number);
+        json_set_int(o, "priority", rule->priority);
+        json_set(o, "cookie", json_stringf("%#" PRIx64, rule->cookie));
+    }
+    json_set_string(o, "tableName", rule->table);
+    json_set_string(o, "match", rule->match);
+    json_set_string(o, "actions", rule->actions);
+    json_set_string(o, "object",
+                    n->service && rule->is_service ? n->service : name_of(n, rule->cookie));
+    json_set_string(o, "meaning", rule->meaning);
+    if (rule->cause != MODEL_NOT_DROPPED) {
+        json_set_string(o, "cause", model_cause_name(rule->cause));
     }
 }
 
-struct sortable {
-    const struct of_flow *flow;
-    size_t index;
-};
+/* ---- entries of maps ---- */
 
-/* As packets meet them. */
-static int compare_flows(const void *pa, const void *pb)
+/* The object at "10.128.0.2" or "10.128.0.2:80"; NULL: none that is known. */
+static const char *object_at(const struct introspect_view *v, struct rule_names *names,
+                             const char *text)
 {
-    const struct of_flow *a = ((const struct sortable *) pa)->flow;
-    const struct of_flow *b = ((const struct sortable *) pb)->flow;
-    if (a->table != b->table) {
-        return a->table < b->table ? -1 : 1;
+    CLEANUP_FREE char *host = xstrndup(text, strcspn(text, ":/"));
+    char key[32];
+    uint32_t ip;
+    if (ip4_parse(host, &ip) < 0) {
+        return NULL;
     }
-    if (a->priority != b->priority) {
-        return a->priority > b->priority ? -1 : 1;
+    cookie_key(pipeline_pod_cookie(ip), key);
+    const char *s = smap_get(&names->by_cookie, key);
+    for (size_t i = 0; !s && v->net && i < v->net->n_remotes; i++) {
+        const struct sdn_remote *r = &v->net->remotes[i];
+        if (r->host_ip == ip || (r->subnet.len && r->subnet.addr == ip && strchr(text, '/'))) {
+            s = name_of(names, pipeline_remote_cookie(r));
+        }
     }
-    uint64_t ca = pipeline_group(a->cookie), cb = pipeline_group(b->cookie);
-    if (ca != cb) {
-        return ca < cb ? -1 : 1;
-    }
-    size_t n = MIN(a->match_size, b->match_size);
-    int r = memcmp(a->bytes, b->bytes, n);
-    return r ? r : (int) a->match_size - (int) b->match_size;
+    return s;
 }
 
-struct json *introspect_flows(const struct introspect_view *v, const struct of_flow_list *flows,
-                              const struct of_counters *counters)
+static const char *const named_fields[] = {"address", "from",   "to",      "vtep",
+                                           "prefix",  "client", "backend", "goesToBackend"};
+
+static void add_objects(const struct introspect_view *v, struct rule_names *names,
+                        const struct json *fields, struct strbuf *out)
 {
-    struct json *o = json_object(), *list;
-    struct names names;
+    for (size_t i = 0; i < ARRAY_SIZE(named_fields); i++) {
+        const char *text = json_path_string(fields, named_fields[i], NULL);
+        const char *object = text ? object_at(v, names, text) : NULL;
+        if (object && !strstr(strbuf_cstr(out), object)) {
+            strbuf_addf(out, "%s%s", out->size ? ", " : "", object);
+        }
+    }
+}
+
+/* "Service red/web" by its address. */
+static void name_services(const struct introspect_view *v, struct smap *ret)
+{
+    struct model_service *list = NULL;
+    size_t n = v->services ? services_for_model(v->services, &list) : 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct sdn_service *s = list[i].service;
+        char *name = xasprintf("Service %s/%s", s->namespace, s->name);
+        for (size_t k = 0; k < s->n_external_ips; k++) {
+            smap_set(ret, IP4_TEXT(s->external_ips[k]), xstrdup(name));
+        }
+        smap_set(ret, IP4_TEXT(s->cluster_ip), name);
+    }
+    free(list);
+}
+
+static const char *service_of(const struct smap *services, const struct json *fields)
+{
+    static const char *const keys[] = {"service", "to", "comesFromService"};
+    const char *found = NULL;
+    for (size_t i = 0; !found && i < ARRAY_SIZE(keys); i++) {
+        const char *text = json_path_string(fields, keys[i], NULL);
+        CLEANUP_FREE char *host = xstrndup(text ? text : "", strcspn(text ? text : "", ":"));
+        found = *host ? smap_get(services, host) : NULL;
+    }
+    return found;
+}
+
+void introspect_name_entries(const struct introspect_view *v, struct json *map)
+{
+    struct rule_names names;
+    struct smap services;
+    struct json *item;
     names_init(&names, v);
-    json_set_string(o, "node", v->node_name);
-    list = json_ensure_array(o, "flows");
-    CLEANUP_FREE struct sortable *order = xcalloc(flows->n + 1, sizeof *order);
-    for (size_t i = 0; i < flows->n; i++) {
-        order[i] = (struct sortable){flows->flows[i], i};
+    smap_init(&services, free);
+    name_services(v, &services);
+    JSON_FOREACH (item, json_get(map, "items")) {
+        CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+        const struct json *key = json_get(item, "key"), *value = json_get(item, "value");
+        const char *service = service_of(&services, key);
+        service = service ? service : service_of(&services, value);
+        strbuf_adds(&text, service ? service : "");
+        add_objects(v, &names, key, &text);
+        add_objects(v, &names, value, &text);
+        json_set_string(item, "object", strbuf_cstr(&text));
     }
-    qsort(order, flows->n, sizeof *order, compare_flows);
-    for (size_t i = 0; i < flows->n; i++) {
-        const struct of_flow *f = order[i].flow;
-        CLEANUP_STRBUF struct strbuf match = STRBUF_INIT, actions = STRBUF_INIT;
-        of_flow_match_text(f, &match);
-        of_flow_actions_text(f, &actions);
-        struct json *item = json_append(list, json_object());
-        add_rule(item, &names, f->table, f->priority, f->cookie, strbuf_cstr(&match),
-                 strbuf_cstr(&actions));
-        json_set_int(item, "packets", (int64_t) counters[order[i].index].packets);
-        json_set_int(item, "bytes", (int64_t) counters[order[i].index].bytes);
-    }
+    smap_done(&services);
     names_done(&names);
-    return o;
 }
 
 /* ---- questions ---- */
@@ -339,7 +392,7 @@ int introspect_question(const struct introspect_view *v, const struct http_excha
     return r;
 }
 
-static void set_verdict(struct json *o, const struct introspect_view *v, struct names *names,
+static void set_verdict(struct json *o, const struct introspect_view *v, struct rule_names *names,
                         const struct model_verdict *m)
 {
     json_set_string(o, "action", explain_action_name(m->action));
@@ -393,20 +446,20 @@ static void asked_done(struct asked *a)
 #define CLEANUP_ASKED __attribute__((cleanup(asked_done)))
 
 struct json *introspect_trace(const struct introspect_view *v, const struct explain_question *q,
-                              struct strbuf *packet)
+                              struct model_packet *packet)
 {
-    struct model_packet p;
-    explain_packet(v->net, q, &p);
-    explain_packet_text(v->net, &p, packet);
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    explain_packet(v->net, q, packet);
+    explain_packet_text(v->net, packet, &text);
     struct json *o = json_object();
     json_set_string(o, "node", v->node_name);
-    json_set_string(o, "packet", strbuf_cstr(packet));
+    json_set_string(o, "packet", strbuf_cstr(&text));
     return o;
 }
 
-/* The model's verdict; of a packet to a service, on what it becomes by the endpoint of 't' (NULL: none is known). */
+/* The model's verdict; of a packet to a service, on what it becomes by the endpoint of 't' (NULL: there is no trace). */
 static struct model_verdict judge(const struct introspect_view *v, const struct explain_question *q,
-                                  const struct ovstrace *t, struct json *answer)
+                                  const struct dp_trace *t, struct json *answer)
 {
     CLEANUP_ASKED struct asked a;
     struct model_packet p;
@@ -417,15 +470,17 @@ static struct model_verdict judge(const struct introspect_view *v, const struct 
     if (m.service) {
         explain_service(&a.node, &m, json_ensure_object(answer, "service"));
     }
-    if (m.action == MODEL_TRANSLATE && t && explain_translation(t, &p.ip.dst, &p.ip.dst_port) &&
-        model_may_get(&a.node, &m, p.ip.dst, p.ip.dst_port)) {
+    if (m.action == MODEL_TRANSLATE && t && t->translated &&
+        model_may_get(&a.node, &m, t->endpoint_ip, t->endpoint_port)) {
+        p.ip.dst = t->endpoint_ip;
+        p.ip.dst_port = t->endpoint_port;
         struct json *service = json_get(answer, "service");
         json_set_string(service, "endpoint", IP4_TEXT(p.ip.dst));
         json_set_int(service, "endpointPort", p.ip.dst_port);
         p.ip.translated = true;
         m = model_judge(&a.node, &p);
     }
-    struct names names;
+    struct rule_names names;
     names_init(&names, v);
     set_verdict(model, v, &names, &m);
     names_done(&names);
@@ -435,43 +490,37 @@ static struct model_verdict judge(const struct introspect_view *v, const struct 
 }
 
 void introspect_trace_add(const struct introspect_view *v, struct json *answer,
-                          const struct explain_question *q, int error, const char *text)
+                          const struct explain_question *q, int error, const char *text,
+                          const struct dp_trace *t)
 {
-    CLEANUP(ovstrace_done) struct ovstrace t = {0};
-    struct explain_outcome outcome;
-    struct err e = {0};
     struct json *o = json_ensure_object(answer, "switch");
-    int r = error;
-    if (r < 0) {
-        err_set(&e, r, "%s", text);
-    } else if ((r = ovstrace_parse(text, v->bridge, &t, &e)) == 0) {
-        r = explain_outcome(&t, &outcome, &e);
-    }
-    struct model_verdict verdict = judge(v, q, r < 0 ? NULL : &t, answer);
-    if (r < 0) {
-        json_set_string(o, "error", e.text);
+    struct model_verdict verdict = judge(v, q, error < 0 ? NULL : t, answer);
+    if (error < 0) {
+        json_set_string(o, "error", text);
         json_set_bool(answer, "agreed", false);
         return;
     }
-    struct names names;
+    struct rule_names names;
     names_init(&names, v);
+    const char *service = json_path_string(answer, "service", "name", NULL);
+    CLEANUP_FREE char *name = service ? xasprintf("Service %s", service) : NULL;
+    names.service = name;
     struct json *steps = json_ensure_array(o, "steps");
-    for (size_t i = 0; i < t.n; i++) {
-        const struct ovstrace_step *s = &t.steps[i];
-        add_rule(json_append(steps, json_object()), &names, s->table, s->priority, s->cookie,
-                 s->match, s->actions);
+    for (size_t i = 0; i < t->n; i++) {
+        introspect_rule(json_append(steps, json_object()), &names, &t->steps[i]);
     }
     names_done(&names);
-    json_set_string(o, "action", explain_action_name(outcome.action));
-    if (outcome.action == MODEL_DROP) {
-        json_set_string(o, "cause", model_cause_name(outcome.cause));
+    json_set_string(o, "action", explain_action_name(t->action));
+    if (t->action == MODEL_DROP) {
+        json_set_string(o, "cause", model_cause_name(t->cause));
     }
-    if (t.remark) {
-        json_set_string(o, "remark", t.remark);
+    if (t->remark) {
+        json_set_string(o, "remark", t->remark);
     }
-    /* The model is not asked for policies here: what they deny only the switch can tell. */
-    bool by_policy = outcome.action == MODEL_DROP && (outcome.cause == MODEL_EGRESS_DENIED ||
-                                                      outcome.cause == MODEL_INGRESS_DENIED ||
-                                                      outcome.cause == MODEL_CONNECTION_DENIED);
+    /* The model is not asked for policies here: what they deny only the datapath can tell. */
+    bool by_policy = t->action == MODEL_DROP &&
+                     (t->cause == MODEL_EGRESS_DENIED || t->cause == MODEL_INGRESS_DENIED ||
+                      t->cause == MODEL_CONNECTION_DENIED);
+    struct explain_outcome outcome = {.action = t->action, .cause = t->cause};
     json_set_bool(answer, "agreed", by_policy || explain_agrees(&outcome, &verdict));
 }

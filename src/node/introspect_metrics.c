@@ -4,12 +4,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static void write_drops(const struct drop_counts *d, struct strbuf *out)
+static void write_drops(const uint64_t drops[MODEL_N_CAUSES], struct strbuf *out)
 {
-    prom_head(out, "tenet_node_drops_total", "counter", "Packets that br0 dropped, by cause.");
+    prom_head(out, "tenet_node_drops_total", "counter",
+              "Packets that the datapath dropped, by cause.");
     for (enum model_cause c = 1; c < MODEL_N_CAUSES; c++) {
         strbuf_addf(out, "tenet_node_drops_total{cause=\"%s\"} %" PRIu64 "\n", model_cause_name(c),
-                    d->total[c]);
+                    drops[c]);
     }
 }
 
@@ -33,6 +34,14 @@ static void write_switch(const struct introspect_view *v, struct strbuf *out)
              s.in_place);
     prom_one(out, "tenet_node_flows", "gauge", "Flows that br0 should have.", s.flows);
     prom_one(out, "tenet_node_pods", "gauge", "Attached pods.", s.pods);
+    prom_head(out, "tenet_node_refused_total", "counter",
+              "What did not fit into the datapath's maps: pods, nodes, addresses and endpoints of "
+              "services.");
+    strbuf_addf(out,
+                "tenet_node_refused_total{what=\"pods\"} %zu\n"
+                "tenet_node_refused_total{what=\"nodes\"} %zu\n"
+                "tenet_node_refused_total{what=\"services\"} %zu\n",
+                s.pods_refused, s.nodes_refused, s.services_refused);
     prom_one(out, "tenet_node_remote_nodes", "gauge", "Other nodes that are used.", s.remotes);
     prom_one(out, "tenet_node_openflow_connections_total", "counter",
              "OpenFlow connections to br0 that were made.", s.connections);
@@ -146,14 +155,14 @@ static void write_proxy(const struct introspect_view *v, struct strbuf *out)
     }
 }
 
-void introspect_metrics(const struct introspect_view *v, const struct drop_counts *d,
+void introspect_metrics(const struct introspect_view *v, const uint64_t drops[MODEL_N_CAUSES],
                         const struct nat_drops *host, struct strbuf *out)
 {
     prom_head(out, "tenet_node_info", "gauge", "Which agent this is.");
     strbuf_addf(out, "tenet_node_info{node=\"%s\",version=\"%s\",plugin=\"%s\"} 1\n", v->node_name,
                 TENET_VERSION, v->net ? sdn_plugin_name(v->net->plugin) : "");
     prom_one(out, "tenet_node_ready", "gauge", "Whether pods can be attached.", v->ready);
-    write_drops(d, out);
+    write_drops(drops, out);
     write_host_drops(host, out);
     write_switch(v, out);
     prom_one(out, "tenet_node_switch_losses_total", "counter",

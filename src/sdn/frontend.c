@@ -30,7 +30,7 @@ static struct sdn_frontend *make(const struct sdn_service *s, const struct sdn_s
     size_t n = only_here ? n_here : n_all, n_outside = split ? n_here : 0;
     size_t n_ranges = kind == INGRESS ? s->n_source_ranges : 0;
     struct sdn_frontend *f = xcalloc(1, sizeof *f + (n + n_outside) * sizeof f->targets[0] +
-                                            n_ranges * sizeof f->ranges[0]);
+                                            n_ranges * sizeof(struct ip4_prefix));
     f->refs = 1;
     f->key = (struct sdn_frontend_key){
         .ip = ip, .port = kind == NODE_PORT ? p->node_port : p->port, .protocol = p->protocol};
@@ -46,9 +46,8 @@ static struct sdn_frontend *make(const struct sdn_service *s, const struct sdn_s
     f->n_ranges = (uint32_t) n_ranges;
     put_targets(f->targets, only_here ? here : all, n);
     put_targets(f->targets + n, here, n_outside);
-    f->ranges = (struct ip4_prefix *) (void *) (f->targets + n + n_outside);
     if (n_ranges) {
-        memcpy(f->ranges, s->source_ranges, n_ranges * sizeof f->ranges[0]);
+        memcpy(f->targets + n + n_outside, s->source_ranges, n_ranges * sizeof *s->source_ranges);
     }
     return f;
 }
@@ -126,7 +125,7 @@ bool sdn_frontend_equal(const struct sdn_frontend *a, const struct sdn_frontend 
         }
     }
     for (size_t i = 0; i < a->n_ranges; i++) {
-        if (!prefix_equal(a->ranges[i], b->ranges[i])) {
+        if (!prefix_equal(sdn_frontend_ranges(a)[i], sdn_frontend_ranges(b)[i])) {
             return false;
         }
     }

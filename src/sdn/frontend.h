@@ -41,8 +41,7 @@ struct sdn_frontend {
     bool elsewhere[SDN_N_VIEWS];
     bool restricted; /* Clients from outside are of 'ranges' only. */
     uint32_t n_ranges;
-    struct ip4_prefix *ranges; /* None within another. */
-    /* By address and port; of the first view, then of the second; then the ranges. */
+    /* By address and port; of the first view, then of the second; then the ranges, none within another. */
     struct sdn_target targets[];
 };
 
@@ -57,6 +56,11 @@ static inline const struct sdn_target *sdn_frontend_targets(const struct sdn_fro
                                                             enum sdn_view v)
 {
     return f->targets + (v == SDN_FROM_OUTSIDE ? f->n[SDN_FROM_ANYWHERE] : 0);
+}
+static inline const struct ip4_prefix *sdn_frontend_ranges(const struct sdn_frontend *f)
+{
+    return (const struct ip4_prefix *) (const void *) (f->targets + f->n[SDN_FROM_ANYWHERE] +
+                                                       f->n[SDN_FROM_OUTSIDE]);
 }
 /* Whether some clients get that target; NULL: there is no frontend. */
 bool sdn_frontend_has(const struct sdn_frontend *f, uint32_t ip, uint16_t port);

@@ -107,17 +107,28 @@ static const char *hostname_of(const struct json *endpoint)
     return json_path_string(endpoint, "hostname", NULL);
 }
 
-static int parse_address(const struct json *endpoint, size_t i, bool six, struct sdn_endpoint *out,
-                         struct err *e)
+/* One of IPv6 is put at '*p', which is moved behind it. */
+static int parse_address(const struct json *endpoint, size_t i, bool six, uint8_t **p,
+                         struct sdn_endpoint *out, struct err *e)
 {
     /* Kubernetes looks at the first only, too: those of one endpoint are interchangeable. */
     const char *text = json_get_string(json_at(json_path(endpoint, "addresses", NULL), 0));
-    if (!text || (six ? inet_pton(AF_INET6, text, out->ip6) != 1
+    if (!text || (six ? inet_pton(AF_INET6, text, *p) != 1
                       : ip4_parse(text, &out->ip) < 0 || out->ip == 0)) {
         return err_set(e, -EINVAL, "endpoints[%zu].addresses[0]: \"%s\" is not an %s address", i,
                        text ? text : "", six ? "IPv6" : "IPv4");
     }
+    if (six) {
+        out->ip6 = *p;
+        *p += SDN_IP6_SIZE;
+    }
     return 0;
+}
+
+/* Endpoints of one node mostly follow each other; then its name is there once. */
+static bool same_node(const struct json *endpoints, size_t i)
+{
+    return i > 0 && streq_null(node_of(json_at(endpoints, i - 1)), node_of(json_at(endpoints, i)));
 }
 
 int sdn_slice_parse(const struct json *obj, struct sdn_slice **ret, struct err *e)
@@ -132,7 +143,8 @@ int sdn_slice_parse(const struct json *obj, struct sdn_slice **ret, struct err *
     size_t n = json_count(endpoints), n_ports = json_count(ports), texts = text_size(service);
     for (size_t i = 0; i < n; i++) {
         const struct json *ep = json_at(endpoints, i);
-        texts += text_size(node_of(ep)) + text_size(pod_of(ep)) + text_size(hostname_of(ep));
+        texts += text_size(same_node(endpoints, i) ? NULL : node_of(ep)) + text_size(pod_of(ep)) +
+                 text_size(hostname_of(ep)) + (six ? SDN_IP6_SIZE : 0);
     }
     for (size_t i = 0; i < n_ports; i++) {
         const char *name = json_path_string(json_at(ports, i), "name", NULL);
@@ -143,7 +155,8 @@ int sdn_slice_parse(const struct json *obj, struct sdn_slice **ret, struct err *
         xcalloc(1, sizeof *s + n * sizeof s->endpoints[0] + n_ports * sizeof s->ports[0] + texts);
     s->refs = 1;
     s->ports = (struct sdn_slice_port *) (void *) (s->endpoints + n);
-    char *p = (char *) (s->ports + n_ports);
+    uint8_t *addresses = (uint8_t *) (s->ports + n_ports);
+    char *p = (char *) addresses + (six ? n * SDN_IP6_SIZE : 0);
     s->service = put_text(&p, service);
     s->n_endpoints = (uint32_t) n;
     s->n_ports = (uint32_t) n_ports;
@@ -161,7 +174,7 @@ int sdn_slice_parse(const struct json *obj, struct sdn_slice **ret, struct err *
     for (size_t i = 0; i < n; i++) {
         const struct json *ep = json_at(endpoints, i);
         struct sdn_endpoint *out = &s->endpoints[i];
-        int r = parse_address(ep, i, six, out, e);
+        int r = parse_address(ep, i, six, &addresses, out, e);
         if (r < 0) {
             return r;
         }
@@ -169,7 +182,7 @@ int sdn_slice_parse(const struct json *obj, struct sdn_slice **ret, struct err *
         condition(ep, "serving", out->flags & SDN_ENDPOINT_READY, SDN_ENDPOINT_SERVING,
                   &out->flags);
         condition(ep, "terminating", false, SDN_ENDPOINT_TERMINATING, &out->flags);
-        out->node = put_text(&p, node_of(ep));
+        out->node = same_node(endpoints, i) ? out[-1].node : put_text(&p, node_of(ep));
         out->pod = put_text(&p, pod_of(ep));
         out->hostname = put_text(&p, hostname_of(ep));
     }
@@ -196,11 +209,9 @@ struct sdn_slice *sdn_slice_unref(struct sdn_slice *s)
 static void drop_backends(struct sdn_service *s)
 {
     for (size_t i = 0; i < s->n_ports; i++) {
-        free(s->ports[i].backends);
         s->ports[i].backends = NULL;
         s->ports[i].n_backends = 0;
     }
-    free(s->addresses);
     s->addresses = NULL;
     s->n_addresses = 0;
     for (size_t i = 0; i < s->n_slices; i++) {
@@ -396,8 +407,8 @@ static struct sdn_service *service_new(const char *ns, const char *name, const s
     }
     size_t size = sizeof(struct sdn_service) + n * sizeof(struct sdn_service_port) + texts;
     struct sdn_service *s = xcalloc(1, size);
-    s->size = size;
-    s->n_ports = n;
+    s->size = (uint32_t) size;
+    s->n_ports = (uint32_t) n;
     s->ports = (struct sdn_service_port *) (void *) (s + 1);
     char *p = (char *) (s->ports + n);
     s->namespace = put_text(&p, ns);
@@ -453,14 +464,18 @@ int sdn_service_parse(const struct json *obj, struct sdn_service **ret, struct e
 
 /* ---- backends ---- */
 
+int sdn_endpoint_compare(const struct sdn_endpoint *a, const struct sdn_endpoint *b)
+{
+    if (a->ip != b->ip) {
+        return a->ip < b->ip ? -1 : 1;
+    }
+    return a->ip6 && b->ip6 ? memcmp(a->ip6, b->ip6, SDN_IP6_SIZE) : !!a->ip6 - !!b->ip6;
+}
+
 static int compare_backends(const void *a, const void *b)
 {
     const struct sdn_backend *x = a, *y = b;
-    const struct sdn_endpoint *p = x->endpoint, *q = y->endpoint;
-    if (p->ip != q->ip) {
-        return p->ip < q->ip ? -1 : 1;
-    }
-    int r = memcmp(p->ip6, q->ip6, SDN_IP6_SIZE);
+    int r = sdn_endpoint_compare(x->endpoint, y->endpoint);
     if (r) {
         return r;
     }
@@ -505,56 +520,63 @@ static size_t add_backends(const struct sdn_slice *slice, const struct sdn_servi
     return n;
 }
 
-static void join_port(struct sdn_service *s, struct sdn_service_port *p)
+/* How many endpoints the ports of the slices have that are 'p'; NULL: of all. */
+static size_t count_backends(struct sdn_slice *const *slices, size_t n,
+                             const struct sdn_service_port *p)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < s->n_slices; i++) {
-        n += add_backends(s->slices[i], p, NULL);
+    size_t sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += p ? add_backends(slices[i], p, NULL) : slices[i]->n_endpoints;
     }
-    if (!n) {
-        return;
-    }
-    p->backends = xcalloc(n, sizeof *p->backends);
-    n = 0;
-    for (size_t i = 0; i < s->n_slices; i++) {
-        n += add_backends(s->slices[i], p, p->backends + n);
-    }
-    p->n_backends = sort_backends(p->backends, n);
+    return sum;
 }
 
-static void join_addresses(struct sdn_service *s)
+/* Returns how many there are in 'list'. */
+static size_t join_port(const struct sdn_service *s, const struct sdn_service_port *p,
+                        struct sdn_backend *list)
 {
     size_t n = 0;
     for (size_t i = 0; i < s->n_slices; i++) {
-        n += s->slices[i]->n_endpoints;
+        n += add_backends(s->slices[i], p, list + n);
     }
-    if (!n) {
-        return;
-    }
-    s->addresses = xcalloc(n, sizeof *s->addresses);
-    n = 0;
+    return sort_backends(list, n);
+}
+
+static size_t join_addresses(const struct sdn_service *s, struct sdn_backend *list)
+{
+    size_t n = 0;
     for (size_t i = 0; i < s->n_slices; i++) {
         for (size_t j = 0; j < s->slices[i]->n_endpoints; j++) {
-            s->addresses[n++].endpoint = &s->slices[i]->endpoints[j];
+            list[n++] = (struct sdn_backend){.endpoint = &s->slices[i]->endpoints[j]};
         }
     }
-    s->n_addresses = sort_backends(s->addresses, n);
+    return sort_backends(list, n);
 }
 
 void sdn_service_join(struct sdn_service *s, struct sdn_slice *const *slices, size_t n)
 {
-    struct sdn_slice **list = n ? xcalloc(n, sizeof *list) : NULL;
+    size_t max = s->headless ? count_backends(slices, n, NULL) : 0;
+    for (size_t i = 0; i < s->n_ports; i++) {
+        max += count_backends(slices, n, &s->ports[i]);
+    }
+    struct sdn_slice **list =
+        n ? xmalloc(n * sizeof(struct sdn_slice *) + max * sizeof(struct sdn_backend)) : NULL;
     for (size_t i = 0; i < n; i++) {
         list[i] = sdn_slice_ref(slices[i]);
     }
     drop_backends(s);
     s->slices = list;
-    s->n_slices = n;
-    for (size_t i = 0; i < s->n_ports; i++) {
-        join_port(s, &s->ports[i]);
+    s->n_slices = (uint32_t) n;
+    struct sdn_backend *next = (struct sdn_backend *) (void *) (list + n);
+    for (size_t i = 0; i < s->n_ports && n; i++) {
+        struct sdn_service_port *p = &s->ports[i];
+        p->n_backends = (uint32_t) join_port(s, p, next);
+        p->backends = p->n_backends ? next : NULL;
+        next += p->n_backends;
     }
-    if (s->headless) {
-        join_addresses(s);
+    if (s->headless && n) {
+        s->n_addresses = (uint32_t) join_addresses(s, next);
+        s->addresses = s->n_addresses ? next : NULL;
     }
 }
 

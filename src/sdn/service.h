@@ -32,15 +32,17 @@ enum {
     SDN_ENDPOINT_TERMINATING = 4,
 };
 
-/* An endpoint of a slice; the texts are the slice's. */
+/* An endpoint of a slice; what it points to is the slice's. */
 struct sdn_endpoint {
-    uint32_t ip; /* 0: it has an IPv6 address, which only DNS speaks of. */
-    uint8_t flags;
-    uint8_t ip6[SDN_IP6_SIZE];
     const char *node;     /* NULL: not said. */
     const char *pod;      /* Of the service's namespace; NULL: none. */
     const char *hostname; /* Its own name below the service's; NULL: none. */
+    const uint8_t *ip6;   /* SDN_IP6_SIZE bytes; NULL: it has an IPv4 address. */
+    uint32_t ip;          /* 0: it has an IPv6 address, which only DNS speaks of. */
+    uint8_t flags;
 };
+/* By address. */
+int sdn_endpoint_compare(const struct sdn_endpoint *a, const struct sdn_endpoint *b);
 
 /* An endpoint as one of a service's port. */
 struct sdn_backend {
@@ -49,17 +51,18 @@ struct sdn_backend {
 };
 
 struct sdn_service_port {
-    const char *name; /* NULL: it has none. */
-    uint8_t protocol;
-    uint16_t port, node_port;     /* node_port 0: none. */
+    const char *name;             /* NULL: it has none. */
     struct sdn_backend *backends; /* By address and port, each once. */
-    size_t n_backends;
+    uint32_t n_backends;
+    uint16_t port, node_port; /* node_port 0: none. */
+    uint8_t protocol;
 };
 
+/* There are tens of thousands of these. */
 struct sdn_service {
     const char *namespace,
-        *name;   /* In the same piece of memory, as are the ports and their names ... */
-    size_t size; /* ... which has so many bytes: there are tens of thousands. */
+        *name;     /* In the same piece of memory, as are the ports and their names ... */
+    uint32_t size; /* ... which has so many bytes. */
     enum sdn_service_type type;
     uint32_t cluster_ip;                 /* 0: headless, ExternalName, or not yet allocated. */
     bool headless;                       /* clusterIP is "None". */
@@ -67,23 +70,19 @@ struct sdn_service {
     bool internal_local, external_local; /* The traffic policies are "Local". */
     /* healthCheckNodePort, where balancers ask for endpoints of this node; 0: none. */
     uint16_t health_port;
-    bool idle;              /* It has the annotation idling.alpha.openshift.io/idled-at. */
-    uint32_t affinity_s;    /* sessionAffinity ClientIP; 0: None. */
+    bool idle;           /* It has the annotation idling.alpha.openshift.io/idled-at. */
+    bool restricted;     /* By source_ranges; else everyone may use the external addresses. */
+    uint32_t affinity_s; /* sessionAffinity ClientIP; 0: None. */
+    uint32_t n_ports, n_addresses, n_slices, n_external_ips, n_source_ranges;
+    uint32_t n_ingress_ips; /* How many of external_ips are of status.loadBalancer. */
     uint32_t *external_ips; /* Those of status.loadBalancer, then spec.externalIPs, each once. */
-    size_t n_external_ips;
-    size_t n_ingress_ips; /* How many of them are of status.loadBalancer. */
-    /* Who may use those: loadBalancerSourceRanges, none within another.  Not restricted: all. */
-    bool restricted;
-    struct ip4_prefix *source_ranges;
-    size_t n_source_ranges;
+    struct ip4_prefix *source_ranges; /* loadBalancerSourceRanges, none within another. */
     char *external_name;
     struct sdn_service_port *ports;
-    size_t n_ports;
     /* All addresses behind a headless service, each once, whatever its ports. */
     struct sdn_backend *addresses;
-    size_t n_addresses;
-    struct sdn_slice **slices; /* References; the backends point into them. */
-    size_t n_slices;
+    /* References; the backends point into them.  In one piece of memory with 'addresses' and all ports' backends. */
+    struct sdn_slice **slices;
 };
 
 struct sdn_service *sdn_service_free(struct sdn_service *s);

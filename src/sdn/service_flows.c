@@ -9,28 +9,26 @@
 
 enum { TCP, UDP, N_PROTOCOLS };
 
-/* A group that services share. */
+#define MIN_SLOTS 64
+
+/* A group that services share, and how many times.  There are twice as many as services: they lie in one open
+ * table, at their hash or behind it. */
 struct shared {
-    struct hmap_node node;
-    struct list dirty;
-    uint64_t cookie;
-    size_t uses[N_PROTOCOLS]; /* Where the protocol does not matter, all are of TCP. */
+    uint64_t cookie;            /* 0: the slot is free. */
+    uint32_t uses[N_PROTOCOLS]; /* Where the protocol does not matter, all are of TCP. */
 };
 
-struct use {
-    uint64_t cookie;
-    unsigned protocol;
-};
+/* A shared group that a service uses: its cookie; a bit that no cookie of these groups has says which protocol. */
+#define USE_UDP PIPELINE_DROPS
 struct uses {
-    struct use *list;
+    uint64_t *list;
     size_t n, cap;
 };
 
 struct record {
-    struct hmap_node node, by_cookie;
-    uint64_t cookie;
-    struct uses uses;
-    char key[]; /* "namespace/name" */
+    struct hmap_node node; /* By cookie. */
+    uint32_t n;
+    uint64_t uses[]; /* Then "namespace/name". */
 };
 
 struct service_flows {
@@ -38,8 +36,10 @@ struct service_flows {
     const struct service_flows_ops *ops;
     void *ctx;
     struct sdn_network net;
-    struct hmap records, cookies, shared;
-    struct list dirty;
+    struct hmap records;
+    struct shared *shared;
+    size_t n_shared, shared_mask;
+    struct uses dirty; /* Cookies of shared groups that began or ended; may name one twice. */
     size_t n_endpoints;
 };
 
@@ -61,44 +61,86 @@ static void hand_out(struct service_flows *f, uint64_t cookie, struct of_flow_li
 
 /* ---- shared groups ---- */
 
-static struct shared *find_shared(const struct service_flows *f, uint64_t cookie)
+static void add_to(struct uses *u, uint64_t v)
 {
-    struct shared *s;
-    HMAP_FOREACH_WITH_HASH (s, struct shared, node, cookie_hash(cookie), &f->shared) {
-        if (s->cookie == cookie) {
-            return s;
+    u->list = grow(u->list, &u->cap, u->n + 1, sizeof *u->list);
+    u->list[u->n++] = v;
+}
+
+/* Where it is, or would be. */
+static struct shared *shared_slot(const struct service_flows *f, uint64_t cookie)
+{
+    size_t i = cookie_hash(cookie) & f->shared_mask;
+    while (f->shared[i].cookie && f->shared[i].cookie != cookie) {
+        i = (i + 1) & f->shared_mask;
+    }
+    return &f->shared[i];
+}
+
+/* Three of four slots are in use at most. */
+static void make_room(struct service_flows *f)
+{
+    if (f->n_shared + 1 <= (f->shared_mask + 1) / 4 * 3) {
+        return;
+    }
+    struct shared *old = f->shared;
+    size_t n = f->shared_mask + 1;
+    f->shared_mask = 2 * n - 1;
+    f->shared = xcalloc(2 * n, sizeof *f->shared);
+    for (size_t i = 0; i < n; i++) {
+        if (old[i].cookie) {
+            *shared_slot(f, old[i].cookie) = old[i];
         }
     }
-    return NULL;
+    free(old);
 }
 
-static void mark(struct service_flows *f, struct shared *s)
+static struct shared *get_shared(struct service_flows *f, uint64_t cookie)
 {
-    if (list_is_empty(&s->dirty)) {
-        list_push_back(&f->dirty, &s->dirty);
+    make_room(f);
+    struct shared *s = shared_slot(f, cookie);
+    if (!s->cookie) {
+        s->cookie = cookie;
+        f->n_shared++;
+        f->n_endpoints += kind_of(cookie) == PIPELINE_SERVICE_ENDPOINT;
+    }
+    return s;
+}
+
+/* What was put behind its slot because of others moves up. */
+static void remove_shared(struct service_flows *f, struct shared *s)
+{
+    f->n_endpoints -= kind_of(s->cookie) == PIPELINE_SERVICE_ENDPOINT;
+    f->n_shared--;
+    size_t gap = (size_t) (s - f->shared), i = gap;
+    for (;;) {
+        f->shared[gap] = (struct shared){0};
+        size_t home;
+        do {
+            i = (i + 1) & f->shared_mask;
+            if (!f->shared[i].cookie) {
+                return;
+            }
+            home = cookie_hash(f->shared[i].cookie) & f->shared_mask;
+        } while (((i - home) & f->shared_mask) < ((i - gap) & f->shared_mask));
+        f->shared[gap] = f->shared[i];
+        gap = i;
     }
 }
 
-static void use(struct service_flows *f, const struct use *u)
+static void use(struct service_flows *f, uint64_t u)
 {
-    struct shared *s = find_shared(f, u->cookie);
-    if (!s) {
-        s = NEW(struct shared);
-        s->cookie = u->cookie;
-        list_init(&s->dirty);
-        hmap_insert(&f->shared, &s->node, cookie_hash(u->cookie));
-        f->n_endpoints += kind_of(u->cookie) == PIPELINE_SERVICE_ENDPOINT;
-    }
-    if (s->uses[u->protocol]++ == 0) {
-        mark(f, s);
+    struct shared *s = get_shared(f, u & ~USE_UDP);
+    if (s->uses[u & USE_UDP ? UDP : TCP]++ == 0) {
+        add_to(&f->dirty, s->cookie);
     }
 }
 
-static void unuse(struct service_flows *f, const struct use *u)
+static void unuse(struct service_flows *f, uint64_t u)
 {
-    struct shared *s = find_shared(f, u->cookie);
-    if (--s->uses[u->protocol] == 0) {
-        mark(f, s);
+    struct shared *s = shared_slot(f, u & ~USE_UDP);
+    if (--s->uses[u & USE_UDP ? UDP : TCP] == 0) {
+        add_to(&f->dirty, s->cookie);
     }
 }
 
@@ -120,62 +162,59 @@ static void shared_flows(const struct shared *s, struct of_flow_list *out)
 
 void service_flows_flush(struct service_flows *f)
 {
-    struct list *link;
-    while ((link = list_pop_front(&f->dirty))) {
-        struct shared *s = CONTAINER_OF(link, struct shared, dirty);
+    for (size_t i = 0; i < f->dirty.n; i++) {
+        struct shared *s = shared_slot(f, f->dirty.list[i]);
         struct of_flow_list l = {0};
+        if (!s->cookie) {
+            continue; /* Named twice. */
+        }
         bool gone = !s->uses[TCP] && !s->uses[UDP];
         if (!gone) {
             shared_flows(s, &l);
         }
         hand_out(f, s->cookie, &l);
         if (gone) {
-            f->n_endpoints -= kind_of(s->cookie) == PIPELINE_SERVICE_ENDPOINT;
-            hmap_remove(&f->shared, &s->node);
-            free(s);
+            remove_shared(f, s);
         }
     }
+    free(f->dirty.list);
+    f->dirty = (struct uses){0};
 }
 
 /* ---- services ---- */
 
-static struct record *find_record(const struct service_flows *f, const char *key)
+static const char *key_of(const struct record *r)
+{
+    return (const char *) (r->uses + r->n);
+}
+
+static struct record *find_record(const struct service_flows *f, uint64_t cookie, const char *ns,
+                                  const char *name)
 {
     struct record *r;
-    HMAP_FOREACH_WITH_HASH (r, struct record, node, hash_string(key), &f->records) {
-        if (streq(r->key, key)) {
+    size_t n = strlen(ns);
+    HMAP_FOREACH_WITH_HASH (r, struct record, node, cookie_hash(cookie), &f->records) {
+        const char *key = key_of(r);
+        if (strncmp(key, ns, n) == 0 && key[n] == '/' && streq(key + n + 1, name)) {
             return r;
         }
     }
     return NULL;
 }
 
-static struct record *get_record(struct service_flows *f, const char *key, uint64_t cookie)
+static struct record *record_new(const char *ns, const char *name, const struct uses *u)
 {
-    struct record *r = find_record(f, key);
-    if (!r) {
-        size_t size = strlen(key) + 1;
-        r = xcalloc(1, sizeof *r + size);
-        memcpy(r->key, key, size);
-        r->cookie = cookie;
-        hmap_insert(&f->records, &r->node, hash_string(key));
-        hmap_insert(&f->cookies, &r->by_cookie, cookie_hash(cookie));
+    size_t n_ns = strlen(ns), n_name = strlen(name);
+    struct record *r = xmalloc(sizeof *r + u->n * sizeof *u->list + n_ns + n_name + 2);
+    r->n = (uint32_t) u->n;
+    if (u->n) {
+        memcpy(r->uses, u->list, u->n * sizeof *u->list);
     }
+    char *key = (char *) (r->uses + r->n);
+    memcpy(key, ns, n_ns);
+    key[n_ns] = '/';
+    memcpy(key + n_ns + 1, name, n_name + 1);
     return r;
-}
-
-static void record_free(struct service_flows *f, struct record *r)
-{
-    hmap_remove(&f->records, &r->node);
-    hmap_remove(&f->cookies, &r->by_cookie);
-    free(r->uses.list);
-    free(r);
-}
-
-static void add_use(struct uses *u, uint64_t cookie, unsigned protocol)
-{
-    u->list = grow(u->list, &u->cap, u->n + 1, sizeof *u->list);
-    u->list[u->n++] = (struct use){cookie, protocol};
 }
 
 /* As many endpoints as the flows of pipeline_service choose from. */
@@ -190,7 +229,7 @@ static void use_spread(struct service_flows *f, const struct sdn_service *s,
     free(backends);
     used = MIN(used, PIPELINE_MAX_ENDPOINTS);
     if (used > 1 && !f->net.service_by_host) {
-        add_use(u, pipeline_service_spread_cookie(p->protocol, (uint32_t) used), TCP);
+        add_to(u, pipeline_service_spread_cookie(p->protocol, (uint32_t) used));
     }
 }
 
@@ -198,7 +237,7 @@ static void collect_uses(struct service_flows *f, const struct sdn_service *s, s
 {
     for (size_t i = 0; i < s->n_external_ips; i++) {
         if (pipeline_is_external(&f->net, s->external_ips[i])) {
-            add_use(u, pipeline_service_address_cookie(s->external_ips[i]), TCP);
+            add_to(u, pipeline_service_address_cookie(s->external_ips[i]));
         }
     }
     for (size_t i = 0; i < s->n_ports; i++) {
@@ -214,35 +253,29 @@ static void collect_uses(struct service_flows *f, const struct sdn_service *s, s
         for (size_t k = 0; k < p->n_backends && !f->net.service_by_host; k++) {
             const struct sdn_backend *b = &p->backends[k];
             if (b->endpoint->ip) {
-                add_use(u, pipeline_service_endpoint_cookie(b->endpoint->ip, b->port),
-                        p->protocol == SDN_UDP ? UDP : TCP);
+                add_to(u, pipeline_service_endpoint_cookie(b->endpoint->ip, b->port) |
+                              (p->protocol == SDN_UDP ? USE_UDP : 0));
             }
         }
     }
 }
 
-/* The new ones first, so that nothing goes for a moment that stays. */
-static void replace_uses(struct service_flows *f, struct record *r, struct uses *u)
+/* 'r', if any, makes place for 'now', if any.  The new uses first, so that nothing goes for a moment that stays. */
+static void replace_record(struct service_flows *f, struct record *r, struct record *now,
+                           uint64_t cookie)
 {
-    for (size_t i = 0; i < u->n; i++) {
-        use(f, &u->list[i]);
+    for (size_t i = 0; now && i < now->n; i++) {
+        use(f, now->uses[i]);
     }
-    for (size_t i = 0; i < r->uses.n; i++) {
-        unuse(f, &r->uses.list[i]);
+    for (size_t i = 0; r && i < r->n; i++) {
+        unuse(f, r->uses[i]);
     }
-    free(r->uses.list);
-    r->uses = *u;
-}
-
-static void remove_record(struct service_flows *f, const char *key)
-{
-    struct record *r = find_record(f, key);
     if (r) {
-        struct uses none = {0};
-        struct of_flow_list l = {0};
-        hand_out(f, r->cookie, &l);
-        replace_uses(f, r, &none);
-        record_free(f, r);
+        hmap_remove(&f->records, &r->node);
+        free(r);
+    }
+    if (now) {
+        hmap_insert(&f->records, &now->node, cookie_hash(cookie));
     }
 }
 
@@ -250,24 +283,30 @@ void service_flows_set(struct service_flows *f, const struct sdn_service *s,
                        const struct sdn_vnids *v)
 {
     static const struct sdn_vnids nobody = {.id = SDN_VNID_NOBODY};
-    CLEANUP_FREE char *key = xasprintf("%s/%s", s->namespace, s->name);
     if (!s->cluster_ip) {
-        remove_record(f, key);
+        service_flows_delete(f, s->namespace, s->name);
         return;
     }
-    struct record *r = get_record(f, key, pipeline_service_cookie(s->namespace, s->name));
+    uint64_t cookie = pipeline_service_cookie(s->namespace, s->name);
     struct of_flow_list l = {0};
     struct uses u = {0};
     pipeline_service(&f->net, s, v ? v : &nobody, f->node, &l);
-    hand_out(f, r->cookie, &l);
+    hand_out(f, cookie, &l);
     collect_uses(f, s, &u);
-    replace_uses(f, r, &u);
+    replace_record(f, find_record(f, cookie, s->namespace, s->name),
+                   record_new(s->namespace, s->name, &u), cookie);
+    free(u.list);
 }
 
 void service_flows_delete(struct service_flows *f, const char *ns, const char *name)
 {
-    CLEANUP_FREE char *key = xasprintf("%s/%s", ns, name);
-    remove_record(f, key);
+    uint64_t cookie = pipeline_service_cookie(ns, name);
+    struct record *r = find_record(f, cookie, ns, name);
+    if (r) {
+        struct of_flow_list l = {0};
+        hand_out(f, cookie, &l);
+        replace_record(f, r, NULL, cookie);
+    }
 }
 
 /* ---- the whole ---- */
@@ -280,9 +319,8 @@ struct service_flows *service_flows_new(const char *node, const struct service_f
     f->ops = ops;
     f->ctx = ctx;
     hmap_init(&f->records);
-    hmap_init(&f->cookies);
-    hmap_init(&f->shared);
-    list_init(&f->dirty);
+    f->shared = xcalloc(MIN_SLOTS, sizeof *f->shared);
+    f->shared_mask = MIN_SLOTS - 1;
     return f;
 }
 
@@ -293,16 +331,12 @@ struct service_flows *service_flows_free(struct service_flows *f)
     }
     struct record *r;
     HMAP_FOREACH (r, struct record, node, &f->records) {
-        record_free(f, r);
-    }
-    struct shared *s;
-    HMAP_FOREACH (s, struct shared, node, &f->shared) {
-        hmap_remove(&f->shared, &s->node);
-        free(s);
+        hmap_remove(&f->records, &r->node);
+        free(r);
     }
     hmap_done(&f->records);
-    hmap_done(&f->cookies);
-    hmap_done(&f->shared);
+    free(f->shared);
+    free(f->dirty.list);
     free(f->node);
     free(f);
     return NULL;
@@ -321,9 +355,11 @@ bool service_flows_describe(const struct service_flows *f, uint64_t cookie, stru
     const struct record *r;
     switch (kind_of(cookie)) {
     case PIPELINE_SERVICE:
-        HMAP_FOREACH_WITH_HASH (r, struct record, by_cookie, cookie_hash(cookie), &f->cookies) {
-            if (r->cookie == cookie) {
-                strbuf_addf(out, "service %s", r->key);
+        HMAP_FOREACH_WITH_HASH (r, struct record, node, cookie_hash(cookie), &f->records) {
+            const char *key = key_of(r);
+            CLEANUP_FREE char *ns = xstrndup(key, strcspn(key, "/"));
+            if (pipeline_service_cookie(ns, key + strlen(ns) + 1) == cookie) {
+                strbuf_addf(out, "service %s", key);
                 return true;
             }
         }

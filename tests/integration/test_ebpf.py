@@ -10,7 +10,7 @@ import signal
 
 import pytest
 
-from lab import Server, probe, run, wait_for
+from lab import TENET, Server, probe, run, wait_for
 from test_cni import Sandbox
 from traffic import Traffic
 
@@ -90,15 +90,18 @@ def test_maps_of_another_version_are_replaced_without_loss(own):
     assert_isolated(own)
 
 
-@pytest.mark.parametrize("without,hooks,peer", [("tcx", "clsact", "yes"), ("tcx,redirect_peer", "clsact", "no")])
-def test_what_older_kernels_lack(own, without, hooks, peer):
+@pytest.mark.parametrize("without,hooks,peer,ringbuf", [
+    ("tcx", "clsact", "yes", "yes"), ("redirect_peer,ringbuf", "tcx", "no", "no"), ("tcx,redirect_peer,ringbuf", "clsact", "no", "no")])
+def test_what_older_kernels_lack(own, without, hooks, peer, ringbuf):
     """As Linux 5.10 to 6.5 (no tcx), and before.  (Not under traffic: the kernel stops a link for a moment to give it
     its first clsact.)"""
     with configured(own, "node1", f"ebpf:\n  without: {without}\n"):
         with traffic(own):
             own.cmd("node", "restart", "node1")
         said = in_place(own)
-        assert (said["hooks"], said["redirect_peer"]) == (hooks, peer)
+        assert (said["hooks"], said["redirect_peer"], said["ringbuf"]) == (hooks, peer, ringbuf)
+        r = run([TENET, "flows", "--lab", own.name, "--node", "node1", "--for", "1"], check=False)
+        assert r.returncode == (0 if ringbuf == "yes" else 3) and ("ring buffers" in r.stderr) == (ringbuf == "no")
         assert_isolated(own)
         near = own.pod("red/near", "node1")
         assert near.can_ping(own.a.ip) and near.can_ping(own.far.ip) and near.can_ping(OUTSIDE)

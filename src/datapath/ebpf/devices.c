@@ -54,8 +54,10 @@ int devices_check(const struct sdn_network *n, struct err *e)
     for (size_t i = 0; err == 0 && i < count; i++) {
         if (streq(links[i].kind, "vxlan") && links[i].vxlan_port == n->vxlan_port &&
             !streq(links[i].name, DEVICE_VXLAN)) {
-            err = err_set(e, -EADDRINUSE, "VXLAN port %u is taken by the link %s", n->vxlan_port,
-                          links[i].name);
+            err = err_set(e, -EADDRINUSE,
+                          "VXLAN port %u is taken by the link %s: remove that, or give the cluster "
+                          "another vxlanPort",
+                          n->vxlan_port, links[i].name);
         }
     }
     return err;

@@ -7,6 +7,9 @@
  *     encode.c    what the maps have, from network and pods
  *     table.c     maps that follow what is wanted
  *     record.c    pods on file
+ *     watch.c     what the programs tell of packets
+ *     trace.c     what they would do with one
+ *     show.c      the maps in words
  *
  * What is wanted (network and pods) is compared with what the maps have, and the difference is written; nothing is
  * taken down first.  All of it is the loop's, but for the pods and their two maps, which workers that wire a pod
@@ -16,8 +19,12 @@
 #include "datapath/ebpf/hook.h"
 #include "datapath/ebpf/program.h"
 #include "datapath/ebpf/record.h"
+#include "datapath/ebpf/show.h"
 #include "datapath/ebpf/table.h"
+#include "datapath/ebpf/trace.h"
+#include "datapath/ebpf/watch.h"
 #include "datapath/ops.h"
+#include "datapath/outbox.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -32,15 +39,6 @@
 LOG_MODULE("ebpf");
 
 #define RETRY_MS 1000
-
-struct completion {
-    struct list link;
-    datapath_port_fn *port; /* Either: 'text' is the port. */
-    datapath_done_fn *fn;
-    void *ctx;
-    int error;
-    char text[sizeof(((struct err *) 0)->text)];
-};
 
 struct member {
     struct dp_pod *pod; /* Written by the loop's thread, under the lock. */
@@ -67,6 +65,11 @@ struct ebpf_dp {
     struct table routes, vteps, services, backends, serving;
     bool has_services; /* They were told. */
     size_t applied;    /* Changes of other maps since the start. */
+    /* What did not fit: since the start, and now. */
+    size_t pods_refused, nodes_refused, services_refused, nodes_left_out, services_left_out;
+    struct watch *watch; /* NULL: nobody watches. */
+    uint32_t watch_number;
+    uint64_t drops[MODEL_N_CAUSES]; /* As last read. */
 
     pthread_mutex_t lock; /* Of what follows. */
     struct member *members;
@@ -77,10 +80,7 @@ struct ebpf_dp {
     const struct dp_pod **view; /* What ebpf_pods gave out. */
     struct loop_task task;
     struct loop_timer *retry;
-    struct list completions;
-    bool inventory_due, ready_due, lost_due, fatal_due;
-    bool delivering, closed;
-    char reason[sizeof(((struct err *) 0)->text)];
+    struct outbox outbox;
 };
 
 static struct ebpf_dp *of_dp(struct datapath *dp)
@@ -90,59 +90,10 @@ static struct ebpf_dp *of_dp(struct datapath *dp)
 
 /* ---- what the agent is told ---- */
 
-static struct completion *add_completion(struct ebpf_dp *x, void *ctx, int error, const char *text)
-{
-    struct completion *c = NEW(struct completion);
-    c->ctx = ctx;
-    c->error = error;
-    snprintf(c->text, sizeof c->text, "%s", text);
-    list_push_back(&x->completions, &c->link);
-    loop_task_queue(&x->task);
-    return c;
-}
-
-static void complete(struct ebpf_dp *x, datapath_done_fn *fn, void *ctx, int error,
-                     const char *text)
-{
-    add_completion(x, ctx, error, text)->fn = fn;
-}
-
-static bool take(bool *due)
-{
-    bool was = *due;
-    *due = false;
-    return was;
-}
-
-/* A callback may close the datapath, which then lives until the task is through. */
 static void run(void *ctx)
 {
     struct ebpf_dp *x = ctx;
-    struct list *link;
-    x->delivering = true;
-    if (take(&x->inventory_due)) {
-        x->events.inventory(x->ctx);
-    }
-    if (!x->closed && take(&x->fatal_due)) {
-        x->events.fatal(x->ctx, x->reason);
-    }
-    if (!x->closed && take(&x->lost_due)) {
-        x->events.lost(x->ctx, x->reason);
-    }
-    if (!x->closed && take(&x->ready_due)) {
-        x->events.ready(x->ctx);
-    }
-    while (!x->closed && (link = list_pop_front(&x->completions))) {
-        struct completion *c = CONTAINER_OF(link, struct completion, link);
-        if (c->port) {
-            c->port(c->ctx, c->text);
-        } else {
-            c->fn(c->ctx, c->error, c->text);
-        }
-        free(c);
-    }
-    x->delivering = false;
-    if (x->closed) {
+    if (!outbox_deliver(&x->outbox)) {
         free(x);
     }
 }
@@ -152,9 +103,8 @@ static void say_lost(struct ebpf_dp *x, const char *reason)
     x->in_place = false;
     loop_timer_arm(x->retry, RETRY_MS);
     if (!x->outage) {
-        x->outage = x->lost_due = true;
-        snprintf(x->reason, sizeof x->reason, "%s", reason);
-        loop_task_queue(&x->task);
+        x->outage = true;
+        outbox_add_lost(&x->outbox, reason);
     }
 }
 
@@ -179,6 +129,12 @@ static struct member *find_by_link(struct ebpf_dp *x, const char *host_if)
         }
     }
     return NULL;
+}
+
+/* Entries that a map has room for. */
+static uint32_t room(const struct ebpf_dp *x, uint32_t usual)
+{
+    return x->features.max_entries ? MIN(x->features.max_entries, usual) : usual;
 }
 
 /* Brings the maps of pods in line; -ENOSPC when they do not take all.  A pod's link is known before and after its
@@ -211,8 +167,8 @@ static int put_pods(struct ebpf_dp *x, struct err *e)
     table_sync(&x->pods, pods, n_pods, &changes, &more, &why);
     x->pods_applied += changes;
     return refused + more
-               ? err_set(e, -ENOSPC, "the datapath's maps of pods are full (%d at most): %s",
-                         EBPF_PODS_MAX, why.text)
+               ? err_set(e, -ENOSPC, "the datapath's maps of pods are full (%u at most): %s",
+                         room(x, EBPF_PODS_MAX), why.text)
                : 0;
 }
 
@@ -229,6 +185,7 @@ static int put_settings(struct ebpf_dp *x, struct err *e)
 {
     struct ebpf_settings now = {0}, v = encode_settings(&x->net, &x->devices, x->has_services);
     uint32_t zero = 0;
+    watch_settings(x->watch, &v);
     if (bpf_map_lookup_elem(x->program.settings, &zero, &now) == 0 &&
         memcmp(&now, &v, sizeof v) == 0) {
         return 0;
@@ -237,6 +194,13 @@ static int put_settings(struct ebpf_dp *x, struct err *e)
     return bpf_map_update_elem(x->program.settings, &zero, &v, BPF_ANY) < 0
                ? err_sys(e, -errno, "write the settings of the eBPF programs")
                : 0;
+}
+
+/* Counts what is refused now and was not before. */
+static void note_refused(size_t *total, size_t *before, size_t now)
+{
+    *total += now > *before ? now - *before : 0;
+    *before = now;
 }
 
 static void put_routes(struct ebpf_dp *x)
@@ -250,9 +214,11 @@ static void put_routes(struct ebpf_dp *x)
     rows = encode_vteps(&x->net, &n);
     table_sync(&x->vteps, rows, n, &changes, &more, &e);
     x->applied += changes;
-    if (refused + more) {
+    refused = MAX(refused, more);
+    note_refused(&x->nodes_refused, &x->nodes_left_out, refused);
+    if (refused) {
         log_limited(&limit, LOG_ERROR, "nodes that cannot be reached: the map is full",
-                    "nodes=%zu most=%d error=\"%s\"", refused + more, EBPF_ROUTES_MAX, e.text);
+                    "nodes=%zu most=%u error=\"%s\"", refused, room(x, EBPF_ROUTES_MAX), e.text);
     }
 }
 
@@ -371,23 +337,25 @@ static int put_first_hooks(struct ebpf_dp *x, struct err *e)
         return r;
     }
     x->hooks_due = false;
-    log_info("programs are in place", "maps=%s pods=%zu changes=%zu hooks=%s redirect_peer=%s",
+    log_info("programs are in place",
+             "maps=%s pods=%zu changes=%zu hooks=%s redirect_peer=%s ringbuf=%s",
              x->program.reused ? "found" : "new", x->n_members, x->applied + x->pods_applied,
-             x->features.tcx ? "tcx" : "clsact", x->features.redirect_peer ? "yes" : "no");
+             x->features.tcx ? "tcx" : "clsact", x->features.redirect_peer ? "yes" : "no",
+             x->features.ringbuf ? "yes" : "no");
     return 0;
 }
 
 static void became(struct ebpf_dp *x, int r, bool first, const struct err *e)
 {
     if (r < 0 && first) {
-        snprintf(x->reason, sizeof x->reason, "%s", e->text);
-        x->fatal_due = true;
+        snprintf(x->outbox.fatal_reason, sizeof x->outbox.fatal_reason, "%s", e->text);
+        x->outbox.fatal = true;
         loop_task_queue(&x->task);
     } else if (r < 0) {
         say_lost(x, e->text);
     } else if (!x->in_place && !x->hooks_due) {
-        x->in_place = x->ready_due = true;
-        x->outage = x->lost_due = false;
+        x->in_place = x->outbox.ready = true;
+        x->outage = x->outbox.lost = false;
         loop_task_queue(&x->task);
     }
 }
@@ -451,6 +419,7 @@ static int add_pod(struct ebpf_dp *x, const struct dp_pod *p, struct err *e)
         record_remove(x->records, m->pod, NULL);
         remove_member(x, m);
         put_pods(x, NULL);
+        x->pods_refused += r == -ENOSPC;
     }
     return r;
 }
@@ -461,16 +430,16 @@ static void ebpf_attach(struct datapath *dp, const struct dp_pod *p, datapath_po
     struct ebpf_dp *x = of_dp(dp);
     struct err e = {0};
     if (!x->in_place) {
-        complete(x, done, ctx, -EAGAIN, "the datapath is not in place");
+        outbox_add_done(&x->outbox, done, ctx, -EAGAIN, "the datapath is not in place");
         return;
     }
     pthread_mutex_lock(&x->lock);
     int r = add_pod(x, p, &e);
     pthread_mutex_unlock(&x->lock);
     if (r == 0) {
-        add_completion(x, ctx, 0, p->host_if)->port = port;
+        outbox_add_port(&x->outbox, port, ctx, p->host_if);
     }
-    complete(x, done, ctx, r, e.text);
+    outbox_add_done(&x->outbox, done, ctx, r, e.text);
 }
 
 static void ebpf_detach(struct datapath *dp, const char *container_id, const char *ifname,
@@ -489,7 +458,7 @@ static void ebpf_detach(struct datapath *dp, const char *container_id, const cha
         r = put_pods(x, &e);
     }
     pthread_mutex_unlock(&x->lock);
-    complete(x, done, ctx, r, e.text);
+    outbox_add_done(&x->outbox, done, ctx, r, e.text);
 }
 
 static void set_text(char **slot, const char *value)
@@ -515,7 +484,7 @@ static void ebpf_set_runtime(struct datapath *dp, const char *container_id, cons
         err_set(&e, r, "the pod is not attached");
     }
     pthread_mutex_unlock(&x->lock);
-    complete(x, done, ctx, r, e.text);
+    outbox_add_done(&x->outbox, done, ctx, r, e.text);
 }
 
 static void ebpf_set_vnids(struct datapath *dp, const char *pod_namespace,
@@ -558,10 +527,12 @@ static void ebpf_set_services(struct datapath *dp, const char *node,
     table_sync(&x->backends, s.backends, s.n_backends, &changes[1], &refused[1], &e);
     table_sync(&x->services, s.services, s.n_services, &changes[2], &refused[2], &e);
     x->applied += changes[0] + changes[1] + changes[2];
-    if (refused[0] + refused[1] + refused[2]) {
+    size_t backends = MAX(refused[0], refused[1]);
+    note_refused(&x->services_refused, &x->services_left_out, backends + refused[2]);
+    if (backends + refused[2]) {
         log_limited(&limit, LOG_ERROR, "services do not all fit into the maps",
-                    "addresses=%zu of=%d backends=%zu of=%d error=\"%s\"", refused[2],
-                    EBPF_SERVICES_MAX, MAX(refused[0], refused[1]), EBPF_BACKENDS_MAX, e.text);
+                    "addresses=%zu of=%u backends=%zu of=%u error=\"%s\"", refused[2],
+                    room(x, EBPF_SERVICES_MAX), backends, room(x, EBPF_BACKENDS_MAX), e.text);
     }
     x->has_services = true;
     err_clear(&e);
@@ -715,42 +686,100 @@ static void ebpf_get_status(struct datapath *dp, struct datapath_status *ret)
                                     .in_place = x->in_place,
                                     .pods = x->n_members,
                                     .remotes = x->net.n_remotes,
+                                    .pods_refused = x->pods_refused,
+                                    .nodes_refused = x->nodes_refused,
+                                    .services_refused = x->services_refused,
                                     .datapath_type = x->features.tcx ? "ebpf/tcx" : "ebpf/clsact"};
 }
 
-static int ebpf_drops(struct datapath *dp, uint64_t ret[MODEL_N_CAUSES])
+static void ebpf_drops(struct datapath *dp, datapath_drops_fn *done, void *ctx)
 {
     struct ebpf_dp *x = of_dp(dp);
-    int cpus = libbpf_num_possible_cpus();
-    if (!x->loaded || cpus < 0) {
-        return -EAGAIN;
-    }
-    CLEANUP_FREE uint64_t *counts = xcalloc((size_t) cpus, sizeof *counts);
-    uint64_t total[MODEL_N_CAUSES] = {0};
-    for (uint32_t cause = 1; cause < EBPF_N_CAUSES; cause++) {
-        if (bpf_map_lookup_elem(x->program.drops, &cause, counts) < 0) {
-            return -errno;
-        }
-        for (int i = 0; i < cpus; i++) {
-            total[encode_cause(cause)] += counts[i];
-        }
-    }
-    memcpy(ret, total, sizeof total);
-    return 0;
+    int error = x->loaded ? show_drops(x->program.drops, x->drops) : -EAGAIN;
+    done(ctx, error, x->drops);
 }
 
-static void ebpf_flows(struct datapath *dp, bool drops, datapath_flows_fn *done, void *ctx)
+static void ebpf_rules(struct datapath *dp, const struct datapath_rules_ops *ops, void *ctx)
 {
-    done(ctx, -EOPNOTSUPP, "the datapath ebpf has no OpenFlow flows", &(struct of_flow_list){0},
-         NULL);
+    ops->done(ctx, -EOPNOTSUPP,
+              "the datapath ebpf has no OpenFlow flows; \"tenet node maps\" has its maps");
 }
 
-static void ebpf_trace(struct datapath *dp, const char *packet, datapath_text_fn *done, void *ctx)
+static void ebpf_trace(struct datapath *dp, const struct model_packet *p, datapath_trace_fn *done,
+                       void *ctx)
 {
-    done(ctx, -EOPNOTSUPP, "the datapath ebpf answers no traces of Open vSwitch");
+    struct ebpf_dp *x = of_dp(dp);
+    struct trace_steps *steps = NULL;
+    struct dp_trace t = {0};
+    struct err e = {0};
+    int r = x->loaded ? trace_packet(&x->program, &x->features, &x->net, p, &t, &steps, &e)
+                      : err_set(&e, -EAGAIN, "the eBPF programs are not loaded yet");
+    done(ctx, r, e.text, &t);
+    trace_steps_free(steps);
+}
+
+static void on_watch_changed(void *ctx)
+{
+    struct ebpf_dp *x = ctx;
+    struct err e = {0};
+    if (put_settings(x, &e) < 0) {
+        say_lost(x, e.text);
+    }
+}
+
+static int ebpf_watch(struct datapath *dp, datapath_events_fn *fn, void *ctx, struct err *e)
+{
+    struct ebpf_dp *x = of_dp(dp);
+    if (!x->watch && !fn) {
+        return 0;
+    }
+    if (!x->loaded) {
+        return err_set(e, -EAGAIN, "the eBPF programs are not loaded yet");
+    }
+    if (!fn) {
+        x->watch_number = watch_free(TAKE(x->watch));
+    } else if (x->watch) {
+        watch_again(x->watch);
+    } else {
+        struct watch_config c = {.loop = x->loop,
+                                 .program = &x->program,
+                                 .number = x->watch_number + 1,
+                                 .changed = on_watch_changed,
+                                 .ctx = x,
+                                 .fn = fn,
+                                 .fn_ctx = ctx};
+        int r = watch_new(&c, &x->watch, e);
+        if (r < 0) {
+            return r;
+        }
+    }
+    return put_settings(x, e);
+}
+
+static int ebpf_maps(struct datapath *dp, const char *name, const char *after, size_t limit,
+                     struct json **ret, struct err *e)
+{
+    struct ebpf_dp *x = of_dp(dp);
+    const struct table *known[] = {&x->pods,     &x->ports,    &x->routes,  &x->vteps,
+                                   &x->services, &x->backends, &x->serving, NULL};
+    if (!x->loaded) {
+        return err_set(e, -EAGAIN, "the eBPF programs are not loaded yet");
+    }
+    pthread_mutex_lock(&x->lock);
+    int r = name ? show_map(&x->program, known, name, after, limit, ret, e) : 0;
+    if (!name) {
+        *ret = show_maps(&x->program, known);
+    }
+    pthread_mutex_unlock(&x->lock);
+    return r;
 }
 
 /* ---- opening ---- */
+
+static char *bpffs_of(const struct datapath_config *cfg)
+{
+    return xasprintf("%s/bpf", cfg->run_dir);
+}
 
 static int ebpf_check(const struct datapath_config *cfg, const struct sdn_network *n, struct err *e)
 {
@@ -761,7 +790,9 @@ static int ebpf_check(const struct datapath_config *cfg, const struct sdn_networ
                        "cluster's plug-in %s asks for; use the datapath ovs on this node",
                        sdn_plugin_name(n->plugin));
     }
+    CLEANUP_FREE char *bpffs = bpffs_of(cfg);
     int r = program_probe(cfg->ebpf_without, &f, e);
+    r = r < 0 ? r : program_check_mount(bpffs, e);
     r = r < 0 ? r : devices_check(n, e);
     return r < 0 ? err_prefix(e, "networkConfig.datapath: ebpf") : 0;
 }
@@ -792,12 +823,9 @@ static int read_records(struct ebpf_dp *x, struct err *e)
 static void ebpf_close(struct datapath *dp)
 {
     struct ebpf_dp *x = of_dp(dp);
-    struct list *link;
+    ebpf_watch(dp, NULL, NULL, NULL);
     loop_task_cancel(&x->task);
     loop_timer_free(x->retry);
-    while ((link = list_pop_front(&x->completions))) {
-        free(CONTAINER_OF(link, struct completion, link));
-    }
     for (size_t i = 0; i < x->n_members; i++) {
         dp_pod_free(x->members[i].pod);
     }
@@ -819,8 +847,7 @@ static void ebpf_close(struct datapath *dp)
     free(x->maps);
     free(x->hooks_dir);
     free(x->records);
-    x->closed = true;
-    if (!x->delivering) {
+    if (outbox_close(&x->outbox)) {
         free(x);
     }
 }
@@ -840,21 +867,22 @@ static int ebpf_open(struct loop *l, const struct datapath_config *cfg,
     x->events = *ev;
     x->ctx = ctx;
     x->features = features;
-    x->bpffs = xasprintf("%s/bpf", cfg->run_dir);
+    x->features.max_entries = cfg->ebpf_max_entries;
+    x->bpffs = bpffs_of(cfg);
     x->maps = xasprintf("%s/maps", x->bpffs);
     x->hooks_dir = xasprintf("%s/links", x->bpffs);
     x->records = xasprintf("%s/pods", cfg->run_dir);
     x->hooks = (struct hooks){.tcx = features.tcx, .dir = x->hooks_dir};
     pthread_mutex_init(&x->lock, NULL);
-    list_init(&x->completions);
     loop_task_init(&x->task, l, run, x);
+    outbox_init(&x->outbox, &x->task, &x->events, ctx);
     x->retry = loop_timer_new(l, on_retry, x);
     r = read_records(x, e);
     if (r < 0) {
         ebpf_close(&x->dp);
         return r;
     }
-    x->inventory_due = true;
+    x->outbox.inventory = true;
     loop_task_queue(&x->task);
     *ret = &x->dp;
     return 0;
@@ -880,6 +908,8 @@ const struct datapath_ops datapath_ebpf = {
     .find = ebpf_find,
     .get_status = ebpf_get_status,
     .drops = ebpf_drops,
-    .flows = ebpf_flows,
+    .rules = ebpf_rules,
     .trace = ebpf_trace,
+    .watch = ebpf_watch,
+    .maps = ebpf_maps,
 };

@@ -237,6 +237,22 @@ static const enum model_cause causes[EBPF_N_CAUSES] = {
     [EBPF_SERVICE_IS_IDLE] = MODEL_SERVICE_IDLE,
 };
 
+enum model_action encode_action(uint32_t verdict)
+{
+    switch (verdict) {
+    case EBPF_DELIVER:
+        return MODEL_DELIVER;
+    case EBPF_HOST:
+        return MODEL_HOST;
+    case EBPF_TUNNEL:
+        return MODEL_TUNNEL;
+    case EBPF_ANSWER:
+        return MODEL_ANSWER;
+    default:
+        return MODEL_DROP;
+    }
+}
+
 enum model_cause encode_cause(uint32_t cause)
 {
     return cause < EBPF_N_CAUSES ? causes[cause] : MODEL_NOT_DROPPED;

@@ -36,5 +36,6 @@ struct encode_pod {
 bool encode_pod(const struct sdn_network *n, const struct encode_pod *p, struct table_row *ret_pod,
                 struct table_row *ret_port);
 
+enum model_action encode_action(uint32_t verdict);
 /* MODEL_NOT_DROPPED: no cause has this number. */
 enum model_cause encode_cause(uint32_t cause);

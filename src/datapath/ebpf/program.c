@@ -18,6 +18,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#define PROC_FILE_MAX 65536
+
 /* ---- what libbpf says ---- */
 
 static _Thread_local char last_words[256];
@@ -46,19 +48,50 @@ static int fail(struct err *e, int code, const char *what)
 
 /* ---- the kernel ---- */
 
-static bool has_tcx(void)
+/* A program that does nothing, at a tc hook; a descriptor or a negative errno. */
+static int load_nothing(void)
 {
     static const struct bpf_insn pass[] = {
         {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = -1},
         {.code = BPF_JMP | BPF_EXIT}};
-    CLEANUP(fd_close)
-    int fd = bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "tenet_probe", "Apache-2.0", pass,
-                           ARRAY_SIZE(pass), NULL);
+    return bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "tenet_probe", "Apache-2.0", pass,
+                         ARRAY_SIZE(pass), NULL);
+}
+
+static bool has_tcx(void)
+{
+    CLEANUP(fd_close) int fd = load_nothing();
     /* No such device is what only a kernel says that knows the hook. */
     int link = fd < 0 ? fd : bpf_link_create(fd, INT32_MAX, HOOK_TCX_INGRESS, NULL);
     bool known = link == -ENODEV;
     fd_close(link);
     return known;
+}
+
+static bool has_redirect_peer(void)
+{
+    return libbpf_probe_bpf_helper(BPF_PROG_TYPE_SCHED_CLS, BPF_FUNC_redirect_peer, NULL) == 1;
+}
+
+static bool has_ringbuf(void)
+{
+    return libbpf_probe_bpf_map_type(BPF_MAP_TYPE_RINGBUF, NULL) == 1;
+}
+
+/* All that is optional, and nothing else is asked for or denied. */
+static const struct {
+    const char *name;
+    bool (*has)(void);
+    size_t member;
+} optional[] = {
+    {"redirect_peer", has_redirect_peer, offsetof(struct program_features, redirect_peer)},
+    {"tcx", has_tcx, offsetof(struct program_features, tcx)},
+    {"ringbuf", has_ringbuf, offsetof(struct program_features, ringbuf)},
+};
+
+const char *program_feature_name(size_t i)
+{
+    return i < ARRAY_SIZE(optional) ? optional[i].name : NULL;
 }
 
 static bool is_in(const char *list, const char *word)
@@ -72,60 +105,109 @@ static bool is_in(const char *list, const char *word)
     return false;
 }
 
+static int not_permitted(const char *what, struct err *e)
+{
+    return err_set(e, -EPERM,
+                   "the kernel does not let this process %s: it needs CAP_BPF, CAP_PERFMON and "
+                   "CAP_NET_ADMIN, or CAP_SYS_ADMIN and CAP_NET_ADMIN, and no seccomp filter "
+                   "against bpf(2)",
+                   what);
+}
+
 int program_probe(const char *without, struct program_features *ret, struct err *e)
 {
     /* Kernels before 5.11 count maps as locked memory. */
     setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY});
     libbpf_set_print(keep_words);
     int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "tenet_probe", 4, 4, 1, NULL);
-    if (fd == -EPERM) {
-        return err_set(e, fd,
-                       "the kernel does not let this process make eBPF maps: it needs CAP_BPF and "
-                       "CAP_NET_ADMIN, or CAP_SYS_ADMIN, and no seccomp filter against bpf(2)");
-    }
     if (fd < 0) {
-        return err_sys(e, fd, "the kernel makes no eBPF maps");
+        return fd == -EPERM ? not_permitted("make eBPF maps", e)
+                            : err_sys(e, fd, "the kernel makes no eBPF maps");
     }
     fd_close(fd);
-    if (libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_SCHED_CLS, NULL) != 1) {
-        return err_set(e, -EOPNOTSUPP,
-                       "the kernel runs no eBPF programs at tc hooks (CONFIG_NET_CLS_BPF)");
+    fd = load_nothing();
+    if (fd < 0) {
+        return fd == -EPERM
+                   ? not_permitted("load eBPF programs for links", e)
+                   : err_sys(e, fd,
+                             "the kernel runs no eBPF programs at tc hooks "
+                             "(CONFIG_NET_CLS_BPF): use another kernel, or the datapath ovs");
     }
+    fd_close(fd);
     if (libbpf_probe_bpf_map_type(BPF_MAP_TYPE_LPM_TRIE, NULL) != 1) {
-        return err_set(e, -EOPNOTSUPP, "the kernel has no eBPF maps by longest prefix");
+        return err_set(e, -EOPNOTSUPP,
+                       "the kernel has no eBPF maps by longest prefix (Linux 4.11): use another "
+                       "kernel, or the datapath ovs");
     }
-    ret->redirect_peer =
-        !is_in(without, "redirect_peer") &&
-        libbpf_probe_bpf_helper(BPF_PROG_TYPE_SCHED_CLS, BPF_FUNC_redirect_peer, NULL) == 1;
-    ret->tcx = !is_in(without, "tcx") && has_tcx();
+    for (size_t i = 0; i < ARRAY_SIZE(optional); i++) {
+        bool *has = (bool *) ((char *) ret + optional[i].member);
+        *has = !is_in(without, optional[i].name) && optional[i].has();
+    }
+    return 0;
+}
+
+static bool is_bpffs(const char *dir)
+{
+    struct statfs fs;
+    return statfs(dir, &fs) == 0 && fs.f_type == BPF_FS_MAGIC;
+}
+
+/* Whether a line of 'path' has the word at its end. */
+static bool has_line(const char *path, const char *word)
+{
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    CLEANUP_FREE char *line = xasprintf("\t%s\n", word);
+    return file_read(path, PROC_FILE_MAX, &text, NULL) < 0 || strstr(strbuf_cstr(&text), line);
+}
+
+int program_check_mount(const char *dir, struct err *e)
+{
+    if (is_bpffs(dir)) {
+        return 0;
+    }
+    if (!has_line("/proc/filesystems", "bpf")) {
+        return err_set(e, -ENODEV,
+                       "the kernel has no file system bpf (CONFIG_BPF_SYSCALL): use another "
+                       "kernel, or the datapath ovs");
+    }
     return 0;
 }
 
 int program_mount(const char *dir, struct err *e)
 {
-    struct statfs fs;
     int r = dir_make(dir, 0700, e);
-    if (r < 0) {
+    if (r < 0 || is_bpffs(dir)) {
         return r;
     }
-    if (statfs(dir, &fs) < 0) {
-        return err_sys(e, -errno, "look at %s", dir);
-    }
-    if (fs.f_type == BPF_FS_MAGIC) {
-        return 0;
-    }
     return mount("bpf", dir, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700") < 0
-               ? err_sys(e, -errno, "mount a bpffs on %s", dir)
+               ? err_sys(e, -errno,
+                         "a bpffs cannot be mounted on %s (\"mount -t bpf bpf %s\" before the "
+                         "agent starts will do)",
+                         dir, dir)
                : 0;
 }
 
 /* ---- loading ---- */
 
-static const char *const map_names[] = {
-    EBPF_SERVICES, EBPF_BACKENDS, EBPF_SERVING, EBPF_REFUSALS, EBPF_CONNECTIONS, EBPF_AFFINITY,
-    EBPF_PODS,     EBPF_PORTS,    EBPF_ROUTES,  EBPF_VTEPS,    EBPF_SETTINGS,    EBPF_DROPS};
+/* Affinity is of both: a trace reads it, and so that it does not write there is options.dry. */
+static const struct program_map map_list[] = {
+    {EBPF_PODS, false},     {EBPF_PORTS, false},      {EBPF_ROUTES, false},  {EBPF_VTEPS, false},
+    {EBPF_SERVICES, false}, {EBPF_BACKENDS, false},   {EBPF_SERVING, false}, {EBPF_SETTINGS, false},
+    {EBPF_AFFINITY, false}, {EBPF_CONNECTIONS, true}, {EBPF_REFUSALS, true}, {EBPF_DROPS, true},
+};
 
-static int open_object(const struct program_features *f, bool under_test, const char *pins,
+const struct program_map *program_map(size_t i)
+{
+    return i < ARRAY_SIZE(map_list) ? &map_list[i] : NULL;
+}
+
+static struct bpf_map *find_map(const struct bpf_object *o, const char *name)
+{
+    return bpf_object__find_map_by_name(o, name);
+}
+
+/* 'pins' is NULL: the maps are not pinned. */
+static int open_object(const struct ebpf_options *options, uint32_t max_entries, const char *pins,
                        struct bpf_object **ret, struct err *e)
 {
     LIBBPF_OPTS(bpf_object_open_opts, o, .object_name = "tenet");
@@ -133,16 +215,22 @@ static int open_object(const struct program_features *f, bool under_test, const 
     if (!obj) {
         return fail(e, -errno, "open the eBPF programs");
     }
-    struct ebpf_options options = {.redirect_peer = f->redirect_peer, .under_test = under_test};
-    int r = bpf_map__set_initial_value(bpf_object__find_map_by_name(obj, ".rodata"), &options,
-                                       sizeof options);
+    int r = bpf_map__set_initial_value(find_map(obj, ".rodata"), options, sizeof *options);
+    r = r == 0 && !options->events ? bpf_map__set_autocreate(find_map(obj, EBPF_EVENTS), false) : r;
+    for (size_t i = 0; max_entries && r == 0 && i < ARRAY_SIZE(map_list); i++) {
+        struct bpf_map *m = find_map(obj, map_list[i].name);
+        bool is_filled = !map_list[i].by_packets && bpf_map__type(m) != BPF_MAP_TYPE_ARRAY;
+        if (is_filled && bpf_map__max_entries(m) > max_entries) {
+            r = bpf_map__set_max_entries(m, max_entries);
+        }
+    }
+    for (size_t i = 0; pins && i < ARRAY_SIZE(map_list); i++) {
+        CLEANUP_FREE char *path = xasprintf("%s/%s", pins, map_list[i].name);
+        bpf_map__set_pin_path(find_map(obj, map_list[i].name), path);
+    }
     if (r < 0) {
         bpf_object__close(obj);
         return fail(e, r, "set the options of the eBPF programs");
-    }
-    for (size_t i = 0; pins && i < ARRAY_SIZE(map_names); i++) {
-        CLEANUP_FREE char *path = xasprintf("%s/%s", pins, map_names[i]);
-        bpf_map__set_pin_path(bpf_object__find_map_by_name(obj, map_names[i]), path);
     }
     *ret = obj;
     return 0;
@@ -165,8 +253,8 @@ static bool fits(const struct bpf_map *m)
 static bool keep_fitting(struct bpf_object *o)
 {
     bool all = true;
-    for (size_t i = 0; i < ARRAY_SIZE(map_names); i++) {
-        const struct bpf_map *m = bpf_object__find_map_by_name(o, map_names[i]);
+    for (size_t i = 0; i < ARRAY_SIZE(map_list); i++) {
+        const struct bpf_map *m = find_map(o, map_list[i].name);
         if (!fits(m)) {
             unlink(bpf_map__pin_path(m));
             all = false;
@@ -175,9 +263,10 @@ static bool keep_fitting(struct bpf_object *o)
     return all;
 }
 
-static int map_fd(struct bpf_object *o, const char *name)
+static int map_fd(const struct bpf_object *o, const char *name)
 {
-    return bpf_map__fd(bpf_object__find_map_by_name(o, name));
+    int fd = bpf_map__fd(find_map(o, name));
+    return fd < 0 ? -1 : fd;
 }
 
 static int prog_fd(struct bpf_object *o, const char *name)
@@ -185,21 +274,10 @@ static int prog_fd(struct bpf_object *o, const char *name)
     return bpf_program__fd(bpf_object__find_program_by_name(o, name));
 }
 
-int program_load(const char *pins, const struct program_features *f, bool under_test,
-                 struct program *ret, struct err *e)
+/* Takes 'o' over. */
+static int load_object(struct bpf_object *o, struct program *ret, struct err *e)
 {
-    libbpf_set_print(keep_words);
-    if (pins && mkdir(pins, 0700) < 0 && errno != EEXIST) {
-        return err_sys(e, -errno, "make %s", pins);
-    }
-    struct bpf_object *o = NULL;
-    last_words[0] = '\0';
-    int r = open_object(f, under_test, pins, &o, e);
-    if (r < 0) {
-        return r;
-    }
-    bool reused = pins && keep_fitting(o);
-    r = bpf_object__load(o);
+    int r = bpf_object__load(o);
     if (r < 0) {
         fail(e, r, "load the eBPF programs");
         bpf_object__close(o);
@@ -219,14 +297,103 @@ int program_load(const char *pins, const struct program_features *f, bool under_
         .serving = map_fd(o, EBPF_SERVING),
         .conns = map_fd(o, EBPF_CONNECTIONS),
         .affinity = map_fd(o, EBPF_AFFINITY),
+        .refusals = map_fd(o, EBPF_REFUSALS),
         .settings = map_fd(o, EBPF_SETTINGS),
         .drops = map_fd(o, EBPF_DROPS),
-        .reused = reused,
+        .events = map_fd(o, EBPF_EVENTS),
+        .watched = map_fd(o, EBPF_WATCHED),
     };
     return 0;
+}
+
+int program_load(const char *pins, const struct program_features *f, bool under_test,
+                 struct program *ret, struct err *e)
+{
+    struct ebpf_options options = {
+        .redirect_peer = f->redirect_peer, .events = f->ringbuf, .under_test = under_test};
+    struct bpf_object *o = NULL;
+    libbpf_set_print(keep_words);
+    last_words[0] = '\0';
+    if (pins && mkdir(pins, 0700) < 0 && errno != EEXIST) {
+        return err_sys(e, -errno, "make %s", pins);
+    }
+    int r = open_object(&options, f->max_entries, pins, &o, e);
+    if (r < 0) {
+        return r;
+    }
+    bool reused = pins && keep_fitting(o);
+    r = load_object(o, ret, e);
+    if (r == 0) {
+        ret->reused = reused;
+    }
+    return r;
 }
 
 void program_done(struct program *p)
 {
     bpf_object__close(TAKE(p->object));
+}
+
+int program_map_fd(const struct program *p, const char *name)
+{
+    return map_fd(p->object, name);
+}
+
+/* ---- traces ---- */
+
+/* Of what a single packet writes. */
+#define DRY_ENTRIES 64
+
+static int lend_maps(struct bpf_object *o, const struct program *live)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(map_list); i++) {
+        const struct program_map *m = &map_list[i];
+        struct bpf_map *own = find_map(o, m->name);
+        if (!m->by_packets) {
+            r = bpf_map__reuse_fd(own, map_fd(live->object, m->name));
+        } else if (bpf_map__max_entries(own) > DRY_ENTRIES) {
+            r = bpf_map__set_max_entries(own, DRY_ENTRIES);
+        }
+    }
+    return r;
+}
+
+int program_load_dry(const struct program *live, const struct program_features *f,
+                     struct program *ret, struct err *e)
+{
+    struct ebpf_options options = {
+        .redirect_peer = f->redirect_peer, .under_test = true, .dry = true};
+    struct bpf_object *o = NULL;
+    libbpf_set_print(keep_words);
+    last_words[0] = '\0';
+    int r = open_object(&options, f->max_entries, NULL, &o, e);
+    if (r < 0) {
+        return r;
+    }
+    r = lend_maps(o, live);
+    if (r < 0) {
+        fail(e, r, "share the maps of the eBPF programs");
+        bpf_object__close(o);
+        return r;
+    }
+    return load_object(o, ret, e);
+}
+
+int program_run(int prog_fd, uint32_t cb[5], const void *frame, size_t size, void *out,
+                size_t *ret_size, int *ret_action, struct err *e)
+{
+    struct __sk_buff in = {0}, after = {0};
+    memcpy(in.cb, cb, sizeof in.cb);
+    LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = frame, .data_size_in = (uint32_t) size,
+                .data_out = out, .data_size_out = (uint32_t) *ret_size, .ctx_in = &in,
+                .ctx_size_in = sizeof in, .ctx_out = &after, .ctx_size_out = sizeof after);
+    int r = bpf_prog_test_run_opts(prog_fd, &o);
+    if (r < 0) {
+        return err_sys(e, r, "run an eBPF program on a frame of %zu bytes", size);
+    }
+    memcpy(cb, after.cb, sizeof after.cb);
+    *ret_size = o.data_size_out;
+    *ret_action = (int) o.retval;
+    return 0;
 }

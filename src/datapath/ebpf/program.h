@@ -11,19 +11,28 @@
 
 #include "base/err.h"
 
+/* What not every kernel has; without it something is slower, or not shown. */
 struct program_features {
     bool redirect_peer; /* bpf_redirect_peer, Linux 5.10. */
     bool tcx;           /* Links at tc hooks, Linux 6.6. */
+    bool ringbuf;       /* Ring buffers, Linux 5.8: who watches is told. */
+    uint32_t
+        max_entries; /* Not of the kernel: of maps that the agent fills, if less than usual; 0. */
 };
+/* Their names, as 'without' has them; NULL: no more. */
+const char *program_feature_name(size_t i);
 /* Asks the kernel; changes nothing.  'without' ("tcx,redirect_peer"; NULL: nothing): what to do without though it has
  * it.  Fails when it cannot run the programs at all, or must not for us: the error says what is missing. */
 int program_probe(const char *without, struct program_features *ret, struct err *e);
+/* Whether there is a bpffs on 'dir', or the kernel has any to mount there; changes nothing. */
+int program_check_mount(const char *dir, struct err *e);
 
 struct program {
     struct bpf_object *object; /* Owns the descriptors. */
     int from_pod, from_tunnel, from_host;
-    int pods, ports, routes, vteps, services, backends, serving, conns, affinity, settings,
-        drops;   /* Maps. */
+    /* Maps; -1: not in these programs. */
+    int pods, ports, routes, vteps, services, backends, serving, conns, affinity, refusals,
+        settings, drops, events, watched;
     bool reused; /* The maps were there. */
 };
 
@@ -33,5 +42,20 @@ int program_mount(const char *dir, struct err *e);
  * 'under_test' as in bpf/maps.h. */
 int program_load(const char *pins, const struct program_features *f, bool under_test,
                  struct program *ret, struct err *e);
+/* The same programs once more, as 'live' has them, for traces: under test, with the maps that the agent writes, and small
+ * ones of their own in place of those that packets change.  So they say of a packet what those do, and leave no sign. */
+int program_load_dry(const struct program *live, const struct program_features *f,
+                     struct program *ret, struct err *e);
+/* Runs a program (of 'p', which is under test) on a frame: 'cb' goes in and comes out (bpf/maps.h); '*ret_size', at
+ * first the room in 'out', is how much of that the frame takes as it leaves.  '*ret_action' is what the kernel would do. */
+int program_run(int prog_fd, uint32_t cb[5], const void *frame, size_t size, void *out,
+                size_t *ret_size, int *ret_action, struct err *e);
+/* The maps that the agent or the programs keep, by number; NULL: no more. */
+struct program_map {
+    const char *name;
+    bool by_packets; /* The programs write it. */
+};
+const struct program_map *program_map(size_t i);
+int program_map_fd(const struct program *p, const char *name);
 /* Pinned maps and attached programs stay. */
 void program_done(struct program *p);

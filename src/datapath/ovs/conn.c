@@ -162,6 +162,9 @@ static void on_flush(void *ctx)
         sent += (size_t) n;
     }
     strbuf_consume(&c->out, sent);
+    if (!c->out.size && c->ops->drained) {
+        c->ops->drained(c->ctx);
+    }
     if (!c->out.size && c->out.cap > KEEP_SIZE) {
         strbuf_done(&c->out);
     }

@@ -21,6 +21,8 @@ struct conn_ops {
     /* Closed, or an attempt failed. */
     void (*closed)(void *ctx, const char *reason);
     void (*probe)(void *ctx); /* Append something that the peer answers. */
+    /* All that was appended has left: the place to append the next part of what is long.  Optional. */
+    void (*drained)(void *ctx);
 };
 
 /* 'max_in' bounds a message from the peer, 'max_out' what may wait to be sent: beyond, the connection is

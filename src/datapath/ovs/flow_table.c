@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "sdn/pipeline.h"
 
+/* Of a record. */
 enum state {
     ABSENT,    /* The switch does not have it (as far as we know). */
     ADDING,    /* Part of the bundle in flight. */
@@ -11,213 +12,151 @@ enum state {
     REMOVING,  /* Deleted or overwritten by the bundle in flight. */
 };
 
-struct flow_entry {
-    struct hmap_node node;
-    struct list link;         /* In t->dirty or t->sent. */
-    struct flow_entry *next;  /* In the group. */
-    struct flow_group *group; /* NULL: unwanted, here only because the switch has or gets it. */
-    struct of_flow *flow;
-    uint32_t round; /* Of the group, in which it was last wanted. */
-    uint8_t state;
-    bool seen; /* In the dump in progress. */
-};
+#define LIST_KEPT 1024 /* Room of a list that stays when it is empty. */
 
-struct flow_group {
-    struct hmap_node node;
-    uint64_t cookie;
-    uint64_t generation; /* Of its last change. */
-    uint32_t round;      /* How often it was set. */
-    struct flow_entry *first;
-};
-
-static uint32_t cookie_hash(uint64_t cookie)
+static struct flow_record *at(const struct flow_table *t, uint32_t id)
 {
-    return hash32(&cookie, sizeof cookie);
+    return flow_store_at(&t->store, id);
+}
+
+/* ---- lists ---- */
+
+static void list_add(struct flow_list *l, uint32_t id)
+{
+    l->records = grow(l->records, &l->cap, l->n + 1, sizeof *l->records);
+    l->records[l->n++] = id;
+}
+
+static void list_clear(struct flow_list *l)
+{
+    l->n = 0;
+    if (l->cap > LIST_KEPT) {
+        free(l->records);
+        *l = (struct flow_list){0};
+    }
+}
+
+static void list_free(struct flow_list *l)
+{
+    free(l->records);
+    *l = (struct flow_list){0};
 }
 
 void flow_table_init(struct flow_table *t)
 {
     *t = (struct flow_table){.building = 1};
-    hmap_init(&t->entries);
-    hmap_init(&t->groups);
-    list_init(&t->dirty);
-    list_init(&t->sent);
-}
-
-static void entry_free(struct flow_table *t, struct flow_entry *x)
-{
-    hmap_remove(&t->entries, &x->node);
-    list_remove(&x->link);
-    of_flow_free(x->flow);
-    free(x);
+    flow_store_init(&t->store);
 }
 
 void flow_table_done(struct flow_table *t)
 {
-    struct flow_entry *x;
-    HMAP_FOREACH (x, struct flow_entry, node, &t->entries) {
-        entry_free(t, x);
-    }
-    struct flow_group *g;
-    HMAP_FOREACH (g, struct flow_group, node, &t->groups) {
-        hmap_remove(&t->groups, &g->node);
-        free(g);
-    }
-    hmap_done(&t->entries);
-    hmap_done(&t->groups);
+    flow_store_done(&t->store);
+    list_free(&t->dirty);
+    list_free(&t->sent);
 }
 
-static void mark_dirty(struct flow_table *t, struct flow_entry *x)
+/* What is in flight is looked at when the answer comes, and all of it after a dump. */
+static void mark_dirty(struct flow_table *t, uint32_t id)
 {
-    /* One that is in flight stays in 'sent', and is looked at when the answer comes. */
-    if (list_is_empty(&x->link)) {
-        list_push_back(&t->dirty, &x->link);
+    struct flow_record *x = at(t, id);
+    if (t->dumped && !x->dirty && !x->sent) {
+        x->dirty = true;
+        list_add(&t->dirty, id);
     }
 }
 
-static struct flow_entry *entry_new(struct flow_table *t, struct of_flow *f, struct flow_group *g)
+/* Nobody wants it, and the switch does not have it. */
+static void drop(struct flow_table *t, uint32_t id)
 {
-    struct flow_entry *x = NEW(struct flow_entry);
-    x->flow = f;
-    x->group = g;
-    list_init(&x->link);
-    hmap_insert(&t->entries, &x->node, of_flow_hash(f));
-    return x;
-}
-
-/* The entry which the switch should have for the key of 'f': of those wanted the one with the lowest
- * cookie; NULL when none is wanted. */
-static struct flow_entry *winner(const struct flow_table *t, uint32_t hash, const struct of_flow *f)
-{
-    struct flow_entry *x, *best = NULL;
-    HMAP_FOREACH_WITH_HASH (x, struct flow_entry, node, hash, &t->entries) {
-        if (x->group && (!best || x->flow->cookie < best->flow->cookie) &&
-            of_flow_same_key(x->flow, f)) {
-            best = x;
-        }
+    if (!at(t, id)->dirty) { /* Else its turn comes. */
+        flow_store_remove(&t->store, id);
     }
-    return best;
 }
 
 /* ---- groups ---- */
 
-static struct flow_group *find_group(const struct flow_table *t, uint64_t cookie)
+/* The group no longer wants it. */
+static void let_go(struct flow_table *t, uint32_t id)
 {
-    struct flow_group *g;
-    HMAP_FOREACH_WITH_HASH (g, struct flow_group, node, cookie_hash(cookie), &t->groups) {
-        if (g->cookie == cookie) {
-            return g;
-        }
-    }
-    return NULL;
-}
-
-/* The group no longer wants 'x', which is out of the group's chain already. */
-static void let_go(struct flow_table *t, struct flow_entry *x)
-{
+    struct flow_record *x = at(t, id);
     t->n_wanted--;
-    x->group = NULL;
+    x->wanted = false;
     if (x->state == ABSENT) {
-        entry_free(t, x);
+        drop(t, id);
     } else {
-        mark_dirty(t, x);
+        mark_dirty(t, id);
     }
 }
 
-/* The entry that equals 'f', wanted or not; there is one at most. */
-static struct flow_entry *find_equal(const struct flow_table *t, const struct of_flow *f)
+/* The record that equals 'f', wanted or not: there is one at most; 0: none.  '*ret_taken': the group wants a flow of
+ * the key already. */
+static uint32_t find(struct flow_table *t, const struct of_flow *f, uint32_t hash, bool *ret_taken)
 {
-    struct flow_entry *x;
-    HMAP_FOREACH_WITH_HASH (x, struct flow_entry, node, of_flow_hash(f), &t->entries) {
-        if (of_flow_equal(x->flow, f)) {
-            return x;
+    uint32_t equal = 0;
+    *ret_taken = false;
+    FLOW_STORE_WITH_HASH(id, &t->store, hash)
+    {
+        const struct of_flow *x = flow_store_get(&t->store, id, 0);
+        *ret_taken |= at(t, id)->marked && of_flow_same_key(x, f);
+        if (of_flow_equal(x, f)) {
+            equal = id;
         }
     }
-    return NULL;
+    return equal;
 }
 
-/* Whether the group already wants another flow of the key in this round. */
-static bool has_key(const struct flow_table *t, const struct flow_group *g, const struct of_flow *f)
+/* One more flow of the group; true: it did not want it before. */
+static bool want(struct flow_table *t, const struct of_flow *f)
 {
-    const struct flow_entry *x;
-    HMAP_FOREACH_WITH_HASH (x, struct flow_entry, node, of_flow_hash(f), &t->entries) {
-        if (x->group == g && x->round == g->round && of_flow_same_key(x->flow, f)) {
-            return true;
-        }
+    uint32_t hash = of_flow_hash(f);
+    bool taken;
+    uint32_t id = find(t, f, hash, &taken);
+    if (taken) {
+        return false;
     }
-    return false;
-}
-
-/* An entry for 'f' (taken over), which equals 'x' if there is that, of group 'g'. */
-static struct flow_entry *want(struct flow_table *t, struct of_flow *f, struct flow_entry *x,
-                               struct flow_group *g)
-{
-    if (x) {
-        of_flow_free(f); /* Given up a moment ago, or in the switch from before. */
-        x->group = g;
-    } else {
-        x = entry_new(t, f, g);
+    id = id ? id : flow_store_add(&t->store, f, hash);
+    struct flow_record *x = at(t, id);
+    x->marked = true;
+    if (x->wanted) {
+        return false;
     }
+    x->wanted =
+        true; /* Also one that was given up a moment ago, or is in the switch from before. */
     t->n_wanted++;
-    mark_dirty(t, x);
-    return x;
+    mark_dirty(t, id);
+    return true;
 }
 
 uint64_t flow_table_set_group(struct flow_table *t, uint64_t cookie, struct of_flow_list *flows)
 {
-    struct flow_group *g = find_group(t, cookie);
-    if (!g) {
-        if (!flows->n) {
-            return 0;
-        }
-        g = NEW(struct flow_group);
-        g->cookie = cookie;
-        hmap_insert(&t->groups, &g->node, cookie_hash(cookie));
-    }
-    struct flow_entry *old = g->first, *new = NULL;
     bool changed = false;
-    g->round++;
     for (size_t i = 0; i < flows->n; i++) {
-        struct of_flow *f = flows->flows[i];
-        assert(pipeline_group(f->cookie) == cookie);
-        struct flow_entry *x = find_equal(t, f);
-        if (has_key(t, g, f)) {
-            of_flow_free(f);
-        } else if (x && x->group == g) {
-            of_flow_free(f);
-            x->round = g->round;
-        } else {
-            x = want(t, f, x, g);
-            x->round = g->round;
-            x->next = new;
-            new = x;
-            changed = true;
-        }
+        assert(pipeline_group(flows->flows[i]->cookie) == cookie);
+        changed |= want(t, flows->flows[i]);
     }
-    free(flows->flows);
-    *flows = (struct of_flow_list){0};
+    of_flow_list_done(flows);
 
-    while (old) {
-        struct flow_entry *x = old;
-        old = x->next;
-        if (x->round == g->round) {
-            x->next = new;
-            new = x;
-        } else {
-            let_go(t, x);
+    uint32_t g = flow_store_find_group(&t->store, cookie), next;
+    for (uint32_t id = g ? flow_store_group(&t->store, g)->first : 0; id; id = next) {
+        struct flow_record *x = at(t, id);
+        next = x->after;
+        if (x->wanted && !x->marked) {
             changed = true;
+            let_go(t, id);
+        } else {
+            x->marked = false;
         }
     }
-    g->first = new;
+    /* It went with the last of its flows when the switch had none of them. */
+    g = flow_store_find_group(&t->store, cookie);
+    if (!g) {
+        return changed ? t->building : 0;
+    }
+    struct flow_group *group = flow_store_group(&t->store, g);
     if (changed) {
-        g->generation = t->building;
+        group->generation = t->building;
     }
-    uint64_t generation = g->generation;
-    if (!g->first) {
-        hmap_remove(&t->groups, &g->node);
-        free(g);
-    }
-    return generation;
+    return group->generation;
 }
 
 /* ---- what the switch has ---- */
@@ -226,13 +165,15 @@ void flow_table_disconnect(struct flow_table *t)
 {
     t->dumped = false;
     t->in_flight = false;
-    struct flow_entry *x;
-    HMAP_FOREACH (x, struct flow_entry, node, &t->entries) {
-        if (x->group) {
-            x->state = ABSENT;
-            list_remove(&x->link);
-        } else {
-            entry_free(t, x);
+    list_clear(&t->dirty);
+    list_clear(&t->sent);
+    FLOW_STORE_FOREACH(id, &t->store)
+    {
+        struct flow_record *x = at(t, id);
+        x->dirty = x->sent = false;
+        x->state = ABSENT;
+        if (!x->wanted) {
+            flow_store_remove(&t->store, id);
         }
     }
 }
@@ -240,47 +181,47 @@ void flow_table_disconnect(struct flow_table *t)
 void flow_table_dump_begin(struct flow_table *t)
 {
     assert(!t->in_flight);
-    struct flow_entry *x;
-    HMAP_FOREACH (x, struct flow_entry, node, &t->entries) {
-        x->seen = false;
+    FLOW_STORE_FOREACH(id, &t->store)
+    {
+        at(t, id)->seen = false;
     }
     t->foreign = 0;
 }
 
-void flow_table_dump_flow(struct flow_table *t, struct of_flow *f)
+void flow_table_dump_flow(struct flow_table *t, const struct of_flow *f)
 {
     if (pipeline_expires(f)) {
-        of_flow_free(f);
         return;
     }
-    struct flow_entry *x = find_equal(t, f);
-    if (x) {
-        of_flow_free(f);
-    } else {
-        x = entry_new(t, f, NULL);
-        mark_dirty(t, x);
+    uint32_t hash = of_flow_hash(f);
+    bool taken;
+    uint32_t id = find(t, f, hash, &taken);
+    if (!id) {
+        id = flow_store_add(&t->store, f, hash);
         t->foreign++;
     }
-    x->state = INSTALLED;
-    x->seen = true;
+    at(t, id)->state = INSTALLED;
+    at(t, id)->seen = true;
 }
 
 void flow_table_dump_end(struct flow_table *t)
 {
-    struct flow_entry *x;
-    HMAP_FOREACH (x, struct flow_entry, node, &t->entries) {
-        if (x->seen) {
-            continue;
-        }
-        if (!x->group) {
-            entry_free(t, x);
-            continue;
-        }
-        t->foreign += x->state == INSTALLED;
-        x->state = ABSENT;
-        mark_dirty(t, x);
-    }
     t->dumped = true;
+    FLOW_STORE_FOREACH(id, &t->store)
+    {
+        struct flow_record *x = at(t, id);
+        if (!x->seen) {
+            t->foreign += x->wanted && x->state == INSTALLED;
+            x->state = ABSENT;
+        }
+        if (x->wanted && !x->seen) {
+            mark_dirty(t, id);
+        } else if (!x->wanted && x->seen) {
+            mark_dirty(t, id);
+        } else if (!x->wanted) {
+            drop(t, id);
+        }
+    }
 }
 
 /* ---- bundles ---- */
@@ -290,45 +231,72 @@ struct changes {
     size_t n, cap;
 };
 
-static void add_change(struct changes *c, enum of_flow_command command, const struct flow_entry *x,
+static void add_change(struct changes *c, enum of_flow_command command, uint32_t id,
                        uint16_t idle_s)
 {
     c->list = grow(c->list, &c->cap, c->n + 1, sizeof *c->list);
-    c->list[c->n++] = (struct flow_change){command, x->flow, idle_s};
+    c->list[c->n++] = (struct flow_change){command, id, idle_s};
 }
 
 /* Nobody wants it any more. */
-static void add_end(struct changes *c, const struct flow_entry *x)
+static void add_end(struct flow_table *t, struct changes *c, uint32_t id)
 {
-    uint16_t idle_s = pipeline_linger_s(x->flow->cookie);
-    add_change(c, idle_s ? OF_FLOW_ADD : OF_FLOW_DELETE_STRICT, x, idle_s);
+    uint16_t idle_s = pipeline_linger_s(flow_store_group(&t->store, at(t, id)->group)->cookie);
+    add_change(c, idle_s ? OF_FLOW_ADD : OF_FLOW_DELETE_STRICT, id, idle_s);
 }
 
-static void mark_sent(struct flow_table *t, struct flow_entry *x, enum state state)
+static void mark_sent(struct flow_table *t, uint32_t id, enum state state)
 {
-    x->state = (uint8_t) state;
-    list_remove(&x->link);
-    list_push_back(&t->sent, &x->link);
+    struct flow_record *x = at(t, id);
+    x->state = (unsigned) state & 3u;
+    x->dirty = false;
+    x->sent = true;
+    list_add(&t->sent, id);
 }
 
-/* Settles the key of 'f': its winner goes to 'adds' unless the switch has it; any other flow which the
- * switch has for the key is overwritten by that, or deleted when nothing is wanted. */
-static void settle(struct flow_table *t, uint32_t hash, const struct of_flow *f,
-                   struct changes *deletes, struct list *adds)
+static bool same_key(struct flow_table *t, uint32_t a, uint32_t b)
 {
-    struct flow_entry *w = winner(t, hash, f), *x;
-    HMAP_FOREACH_WITH_HASH (x, struct flow_entry, node, hash, &t->entries) {
-        if (x != w && x->state == INSTALLED && of_flow_same_key(x->flow, f)) {
-            if (!w) {
-                add_end(deletes, x);
-            }
-            mark_sent(t, x, REMOVING);
+    return a == b ||
+           of_flow_same_key(flow_store_get(&t->store, a, 0), flow_store_get(&t->store, b, 1));
+}
+
+static uint64_t cookie_of(struct flow_table *t, uint32_t id)
+{
+    return flow_store_get(&t->store, id, 0)->cookie;
+}
+
+/* Of those with the key of 'of', the record which the switch should have: of those wanted the one with the lowest
+ * cookie; 0 when none is wanted. */
+static uint32_t winner(struct flow_table *t, uint32_t hash, uint32_t of)
+{
+    uint32_t best = 0;
+    FLOW_STORE_WITH_HASH(id, &t->store, hash)
+    {
+        if (at(t, id)->wanted && same_key(t, id, of) &&
+            (!best || cookie_of(t, id) < cookie_of(t, best))) {
+            best = id;
         }
     }
-    if (w && w->state == ABSENT) {
-        w->state = ADDING;
-        list_remove(&w->link);
-        list_push_back(adds, &w->link);
+    return best;
+}
+
+/* Settles the key of a record: its winner goes to 'adds' unless the switch has it; any other flow which the
+ * switch has for the key is overwritten by that, or deleted when nothing is wanted. */
+static void settle(struct flow_table *t, uint32_t of, struct changes *deletes, struct changes *adds)
+{
+    uint32_t hash = at(t, of)->hash, w = winner(t, hash, of);
+    FLOW_STORE_WITH_HASH(id, &t->store, hash)
+    {
+        if (id != w && at(t, id)->state == INSTALLED && same_key(t, id, of)) {
+            if (!w) {
+                add_end(t, deletes, id);
+            }
+            mark_sent(t, id, REMOVING);
+        }
+    }
+    if (w && at(t, w)->state == ABSENT) {
+        add_change(adds, OF_FLOW_ADD, w, 0);
+        mark_sent(t, w, ADDING);
     }
 }
 
@@ -337,18 +305,25 @@ size_t flow_table_build(struct flow_table *t, struct flow_change **ret)
     if (!t->dumped || t->in_flight) {
         return 0;
     }
-    struct changes changes = {0};
-    struct list adds = LIST_INIT(&adds);
-    struct list *link;
-    while ((link = list_pop_front(&t->dirty))) {
-        struct flow_entry *x = CONTAINER_OF(link, struct flow_entry, link);
-        settle(t, x->node.hash, x->flow, &changes, &adds);
+    struct changes changes = {0}, adds = {0};
+    for (size_t i = 0; i < t->dirty.n; i++) {
+        uint32_t id = t->dirty.records[i];
+        struct flow_record *x = at(t, id);
+        if (!x->dirty) {
+            continue; /* Settled with another of its key. */
+        }
+        x->dirty = false;
+        if (!x->wanted && x->state == ABSENT) {
+            drop(t, id);
+        } else {
+            settle(t, id, &changes, &adds);
+        }
     }
-    while ((link = list_pop_front(&adds))) {
-        struct flow_entry *x = CONTAINER_OF(link, struct flow_entry, link);
-        add_change(&changes, OF_FLOW_ADD, x, 0);
-        mark_sent(t, x, ADDING);
+    list_clear(&t->dirty);
+    for (size_t i = 0; i < adds.n; i++) {
+        add_change(&changes, adds.list[i].command, adds.list[i].record, 0);
     }
+    free(adds.list);
     if (changes.n == 0) {
         t->committed = t->building++;
         return 0;
@@ -357,6 +332,11 @@ size_t flow_table_build(struct flow_table *t, struct flow_change **ret)
     t->in_flight = true;
     *ret = changes.list;
     return changes.n;
+}
+
+const struct of_flow *flow_table_flow(struct flow_table *t, const struct flow_change *c)
+{
+    return flow_store_get(&t->store, c->record, 0);
 }
 
 void flow_table_built_done(struct flow_table *t, bool committed)
@@ -369,16 +349,18 @@ void flow_table_built_done(struct flow_table *t, bool committed)
     t->in_flight = false;
     /* Changes made meanwhile belong to the generation that is being built. */
     t->committed = t->building - 1;
-    struct list *link;
-    while ((link = list_pop_front(&t->sent))) {
-        struct flow_entry *x = CONTAINER_OF(link, struct flow_entry, link);
+    for (size_t i = 0; i < t->sent.n; i++) {
+        uint32_t id = t->sent.records[i];
+        struct flow_record *x = at(t, id);
         bool absent = x->state == REMOVING;
+        x->sent = false;
         x->state = absent ? ABSENT : INSTALLED;
-        if (absent && !x->group) {
-            entry_free(t, x);
-        } else if (absent || !x->group) {
+        if (absent && !x->wanted) {
+            drop(t, id);
+        } else if (absent || !x->wanted) {
             mark_dirty(t,
-                       x); /* It was wanted again, or given up, while the bundle was in flight. */
+                       id); /* It was wanted again, or given up, while the bundle was in flight. */
         }
     }
+    list_clear(&t->sent);
 }

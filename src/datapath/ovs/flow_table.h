@@ -13,27 +13,28 @@
  * has it, and the other one gets it as soon as the first lets go.
  *
  * Each change belongs to a generation, which is in place once the bundle that carries it was committed.
- * The table owns its flows.  Not thread-safe. */
+ * The table keeps its flows packed (flow_store.h): a node has hundreds of thousands.  Not thread-safe. */
 #pragma once
 
-#include "base/map.h"
-#include "wire/openflow.h"
-
-struct flow_entry;
-struct flow_group;
+#include "datapath/ovs/flow_store.h"
 
 struct flow_change {
     enum of_flow_command command; /* OF_FLOW_ADD (also replaces), OF_FLOW_DELETE_STRICT. */
-    const struct of_flow *flow;   /* Valid until flow_table_built_done. */
+    uint32_t record;              /* Of the flow: flow_table_flow. */
     uint16_t
         idle_s; /* OF_FLOW_ADD: other than 0: nobody wants it, it stays until it was idle that long. */
 };
 
+struct flow_list {
+    uint32_t *records;
+    size_t n, cap;
+};
+
 struct flow_table {
-    struct hmap entries; /* By of_flow_hash; a key may be there several times. */
-    struct hmap groups;  /* By cookie. */
-    struct list dirty;   /* Entries whose key has to be looked at. */
-    struct list sent;    /* Entries that are part of the bundle in flight. */
+    struct flow_store store;
+    struct flow_list
+        dirty; /* Records whose key has to be looked at; none while there was no dump. */
+    struct flow_list sent; /* Records that are part of the bundle in flight. */
     size_t n_wanted;
     uint64_t building;  /* Generation of changes made now. */
     uint64_t committed; /* Last generation that is in place. */
@@ -60,12 +61,14 @@ static inline bool flow_table_in_place(const struct flow_table *t, uint64_t gene
 /* Forgets what the switch has: the connection is gone. */
 void flow_table_disconnect(struct flow_table *t);
 void flow_table_dump_begin(struct flow_table *t);
-/* 'f' is taken over.  Flows that expire where the pipeline lets them are left alone. */
-void flow_table_dump_flow(struct flow_table *t, struct of_flow *f);
+/* Flows that expire where the pipeline lets them are left alone. */
+void flow_table_dump_flow(struct flow_table *t, const struct of_flow *f);
 void flow_table_dump_end(struct flow_table *t);
 
 /* Changes that are due, deletions first; none while there was no dump or a bundle is in flight.  Returns
  * how many; then '*ret' is an owned array and the bundle counts as in flight. */
 size_t flow_table_build(struct flow_table *t, struct flow_change **ret);
+/* The flow of a change; until flow_table_built_done, and until the next call of any function of the table. */
+const struct of_flow *flow_table_flow(struct flow_table *t, const struct flow_change *c);
 /* The bundle was committed; or refused or lost, and then a dump must follow. */
 void flow_table_built_done(struct flow_table *t, bool committed);

@@ -17,6 +17,7 @@ LOG_MODULE("openflow");
 #define AUDIT_MS 60000
 #define AUDIT_FLOWS 10000 /* The switch forwards nothing in user space while it lists its flows. */
 #define BUSY_MS 50
+#define FEED_SIZE (256u << 10) /* Of a bundle, as much is put into the buffer at once. */
 #define REFUSED_MIN_MS 200
 #define REFUSED_MAX_MS 10000
 
@@ -65,7 +66,7 @@ struct of {
 
     /* The bundle in flight: open has first_xid, then each change, then close, then commit or discard. */
     struct flow_change *changes;
-    size_t n_changes;
+    size_t n_changes, n_put; /* n_put beyond n_changes: and it was closed. */
     uint32_t first_xid;
     bool failed;
     bool at_once; /* The commit was sent with it. */
@@ -275,7 +276,6 @@ static int on_dump(struct of *o, const struct of_msg *m, struct err *e)
         for (size_t i = 0; i < flows.n; i++) {
             flow_table_dump_flow(o->table, flows.flows[i]);
         }
-        flows.n = 0; /* The table has them now. */
     }
     of_flow_list_done(&flows);
     if (r < 0 || more) {
@@ -308,13 +308,54 @@ static void taken(struct of *o)
 static bool adds_pods_only(const struct of *o)
 {
     for (size_t i = 0; i < o->n_changes; i++) {
-        uint64_t kind = pipeline_group(o->changes[i].flow->cookie) >> 48;
+        const struct of_flow *f = flow_table_flow(o->table, &o->changes[i]);
+        uint64_t kind = pipeline_group(f->cookie) >> 48;
         if (o->changes[i].command != OF_FLOW_ADD ||
             (kind != PIPELINE_POD && kind != PIPELINE_VNID)) {
             return false;
         }
     }
     return true;
+}
+
+static void put_change(struct of *o, struct strbuf *out, size_t i)
+{
+    const struct flow_change *c = &o->changes[i];
+    const struct of_flow *f = flow_table_flow(o->table, c);
+    uint32_t xid = o->first_xid + 1 + (uint32_t) i;
+    if (c->idle_s) {
+        of_put_bundle_flow_retire(out, xid, o->bundle, c->idle_s, f);
+    } else {
+        of_put_bundle_flow_mod(out, xid, o->bundle, c->command, f);
+    }
+}
+
+/* Goes on with the bundle, as far as the buffer may grow: a whole one can have tens of megabytes. */
+static void feed(struct of *o)
+{
+    struct strbuf *out = conn_out(o->conn);
+    if (o->failed) {
+        o->n_put = MAX(o->n_put, o->n_changes); /* It is discarded in any case. */
+    }
+    while (o->n_put < o->n_changes && out->size < FEED_SIZE) {
+        put_change(o, out, o->n_put++);
+    }
+    if (o->n_put != o->n_changes) {
+        return;
+    }
+    o->n_put++;
+    of_put_bundle_control(out, close_xid(o), o->bundle, OF_BUNDLE_CLOSE);
+    if (o->at_once) {
+        of_put_bundle_control(out, close_xid(o) + 1, o->bundle, OF_BUNDLE_COMMIT);
+    }
+}
+
+static void on_drained(void *ctx)
+{
+    struct of *o = ctx;
+    if (o->state == IN_FLIGHT && o->n_put <= o->n_changes) {
+        feed(o);
+    }
 }
 
 /* Open vSwitch leaves out a change that it refuses, says so, and would commit the rest.  So the bundle is
@@ -336,28 +377,16 @@ void of_sync(struct of *o)
         taken(o); /* Also when what was refused is not wanted any more. */
         return;
     }
-    struct strbuf *out = conn_out(o->conn);
     o->state = IN_FLIGHT;
     o->failed = false;
     o->n_changes = n;
+    o->n_put = 0;
     o->bundle++;
     o->first_xid = o->next_xid;
     o->next_xid += (uint32_t) n + 3;
-    of_put_bundle_control(out, o->first_xid, o->bundle, OF_BUNDLE_OPEN);
-    for (size_t i = 0; i < n; i++) {
-        const struct flow_change *c = &o->changes[i];
-        uint32_t xid = o->first_xid + 1 + (uint32_t) i;
-        if (c->idle_s) {
-            of_put_bundle_flow_retire(out, xid, o->bundle, c->idle_s, c->flow);
-        } else {
-            of_put_bundle_flow_mod(out, xid, o->bundle, c->command, c->flow);
-        }
-    }
-    of_put_bundle_control(out, close_xid(o), o->bundle, OF_BUNDLE_CLOSE);
     o->at_once = o->proven && adds_pods_only(o);
-    if (o->at_once) {
-        of_put_bundle_control(out, close_xid(o) + 1, o->bundle, OF_BUNDLE_COMMIT);
-    }
+    of_put_bundle_control(conn_out(o->conn), o->first_xid, o->bundle, OF_BUNDLE_OPEN);
+    feed(o);
     o->stats.bundles++;
     o->stats.flow_mods += n;
 }
@@ -429,11 +458,12 @@ static void note_failure(struct of *o, const char *error, uint32_t at)
     char where[160] = "";
     if (at >= 1 && at <= o->n_changes) {
         const struct flow_change *c = &o->changes[at - 1];
-        const char *table = pipeline_table_name(c->flow->table);
+        const struct of_flow *f = flow_table_flow(o->table, c);
+        const char *table = pipeline_table_name(f->table);
         snprintf(where, sizeof where,
                  "flow %" PRIu32 " of %zu (%s table=%u%s%s priority=%u cookie=0x%" PRIx64 "): ", at,
-                 o->n_changes, c->command == OF_FLOW_ADD ? "add" : "delete", c->flow->table,
-                 table ? "," : "", table ? table : "", c->flow->priority, c->flow->cookie);
+                 o->n_changes, c->command == OF_FLOW_ADD ? "add" : "delete", f->table,
+                 table ? "," : "", table ? table : "", f->priority, f->cookie);
     }
     snprintf(o->trouble, sizeof o->trouble, "the switch refused the flows: %s%s", where, error);
     log_error("bundle refused", "reason=\"%s%s\"", where, error);
@@ -603,5 +633,8 @@ static int on_received(void *ctx, const char *data, size_t size, size_t *ret_use
     return 0;
 }
 
-static const struct conn_ops conn_callbacks = {
-    .opened = on_opened, .received = on_received, .closed = on_closed, .probe = on_probe};
+static const struct conn_ops conn_callbacks = {.opened = on_opened,
+                                               .received = on_received,
+                                               .closed = on_closed,
+                                               .probe = on_probe,
+                                               .drained = on_drained};

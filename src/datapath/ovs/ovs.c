@@ -30,31 +30,9 @@ void ovs_wake_at(struct ovs_dp *o, uint64_t ms)
 void ovs_say_lost(struct ovs_dp *o, const char *reason)
 {
     if (!o->outage) {
-        o->outage = o->lost_due = true;
-        snprintf(o->lost_reason, sizeof o->lost_reason, "%s", reason);
-        loop_task_queue(&o->pump);
+        o->outage = true;
+        outbox_add_lost(&o->outbox, reason);
     }
-}
-
-void ovs_complete(struct ovs_dp *o, datapath_done_fn *fn, void *ctx, int error, const char *text)
-{
-    struct completion *c = NEW(struct completion);
-    c->fn = fn;
-    c->ctx = ctx;
-    c->error = error;
-    snprintf(c->text, sizeof c->text, "%s", text);
-    list_push_back(&o->completions, &c->link);
-    loop_task_queue(&o->pump);
-}
-
-void ovs_tell_port(struct ovs_dp *o, datapath_port_fn *fn, void *ctx, const char *port)
-{
-    struct completion *c = NEW(struct completion);
-    c->port = fn;
-    c->ctx = ctx;
-    snprintf(c->text, sizeof c->text, "%s", port);
-    list_push_back(&o->completions, &c->link);
-    loop_task_queue(&o->pump);
 }
 
 void ovs_transact(struct ovs_dp *o, struct json *ops, db_done_fn *done, void *ctx)
@@ -119,7 +97,7 @@ static const struct of_ops of_callbacks = {.changed = on_changed,
 const char *ovs_obstacle(const struct ovs_dp *o)
 {
     if (o->given_up) {
-        return o->fatal_reason;
+        return o->outbox.fatal_reason;
     }
     if (!db_is_synced(o->db)) {
         return "no connection to ovsdb-server";
@@ -143,7 +121,7 @@ static void judge(struct ovs_dp *o)
     if (!reason) {
         if (o->obstacle_since_ms) {
             o->obstacle_since_ms = 0;
-            o->ready_due = true;
+            o->outbox.ready = true;
             log_debug("network in place", "pods=%zu remotes=%zu flows=%zu", o->pods.n,
                       o->net.n_remotes, o->flows.n_wanted);
         }
@@ -156,7 +134,7 @@ static void judge(struct ovs_dp *o)
     if (!o->obstacle_since_ms) {
         o->obstacle_since_ms = now;
     }
-    o->ready_due = false;
+    o->outbox.ready = false;
     if (o->given_up) {
         return;
     }
@@ -167,42 +145,14 @@ static void judge(struct ovs_dp *o)
     }
 }
 
-/* Calls the agent; false: it closed the datapath. */
+/* Calls the agent; false: it closed the datapath, and what was left of it is gone. */
 static bool deliver(struct ovs_dp *o)
 {
-    o->delivering = true;
-    if (o->inventory_due) {
-        o->inventory_due = false;
-        o->events.inventory(o->ctx);
-    }
-    if (!o->closed && o->lost_due) {
-        o->lost_due = false;
-        o->events.lost(o->ctx, o->lost_reason);
-    }
-    if (!o->closed && o->fatal_due) {
-        o->fatal_due = false;
-        o->events.fatal(o->ctx, o->fatal_reason);
-    }
-    if (!o->closed && o->ready_due) {
-        o->ready_due = false;
-        o->events.ready(o->ctx);
-    }
-    struct list *link;
-    while (!o->closed && (link = list_pop_front(&o->completions))) {
-        struct completion *c = CONTAINER_OF(link, struct completion, link);
-        if (c->port) {
-            c->port(c->ctx, c->text);
-        } else {
-            c->fn(c->ctx, c->error, c->text);
-        }
-        free(c);
-    }
-    o->delivering = false;
-    if (o->closed) {
+    bool open = outbox_deliver(&o->outbox);
+    if (!open) {
         free(o);
-        return false;
     }
-    return true;
+    return open;
 }
 
 static void pump(void *ctx)
@@ -213,7 +163,7 @@ static void pump(void *ctx)
         pool_adopt(o);
         pods_adopt(o);
         if (!o->inventory_known) {
-            o->inventory_known = o->inventory_due = true;
+            o->inventory_known = o->outbox.inventory = true;
         }
     }
     if (o->have_network && o->inventory_known) {
@@ -254,11 +204,12 @@ static void on_timer(void *ctx)
 static void ovs_close(struct datapath *dp)
 {
     struct ovs_dp *o = of_dp(dp);
-    explain_done(o);
+    explain_close(o);
     refresh_done(o);
     after_done(o);
     db_free(o->db);
     of_free(o->of);
+    explain_done(o);
     loop_task_cancel(&o->pump);
     loop_timer_free(o->timer);
     pods_done(o);
@@ -267,17 +218,11 @@ static void ovs_close(struct datapath *dp)
     flow_table_done(&o->flows);
     bridge_undo_clear(&o->undo);
     smap_done(&o->foreign);
-    struct list *link;
-    while ((link = list_pop_front(&o->completions))) {
-        free(CONTAINER_OF(link, struct completion, link));
-    }
     free(o->bridge);
     free(o->rundir);
     free(o->mgmt);
     free(o->configured_type);
-    if (o->delivering) {
-        o->closed = true; /* From within a callback: deliver frees what is left. */
-    } else {
+    if (outbox_close(&o->outbox)) {
         free(o);
     }
 }
@@ -306,11 +251,11 @@ static int ovs_open(struct loop *l, const struct datapath_config *cfg,
     o->refusal_meter = OF_REFUSAL_METER; /* Until the switch says no. */
     flow_table_init(&o->flows);
     smap_init(&o->foreign, NULL);
-    list_init(&o->completions);
-    list_init(&o->traces);
+    outbox_init(&o->outbox, &o->pump, &o->events, ctx);
     list_init(&o->after);
     pods_init(o);
     pool_init(o);
+    explain_init(o);
     loop_task_init(&o->pump, l, pump, o);
     o->timer = loop_timer_new(l, on_timer, o);
     o->db = db_new(l, cfg->ovsdb, cfg->bridge, &db_callbacks, o);
@@ -444,14 +389,19 @@ void ovs_set_quiet_ms(struct datapath *dp, uint64_t ms)
     of_dp(dp)->pool.quiet_ms = ms;
 }
 
-static void ovs_flows(struct datapath *dp, bool drops, datapath_flows_fn *done, void *ctx)
+static int ovs_watch(struct datapath *dp, datapath_events_fn *fn, void *ctx, struct err *e)
 {
-    explain_flows(of_dp(dp), drops, done, ctx);
+    return fn ? err_set(e, -EOPNOTSUPP,
+                        "the datapath ovs does not tell single packets; \"tenet node flows\" has "
+                        "what its rules counted, and with --drops those that drop")
+              : 0;
 }
 
-static void ovs_trace(struct datapath *dp, const char *packet, datapath_text_fn *done, void *ctx)
+static int ovs_maps(struct datapath *dp, const char *name, const char *after, size_t limit,
+                    struct json **ret, struct err *e)
 {
-    explain_trace(of_dp(dp), packet, done, ctx);
+    return err_set(e, -EOPNOTSUPP,
+                   "the datapath ovs has no maps; \"tenet node flows\" has its rules");
 }
 
 const struct datapath_ops datapath_ovs = {
@@ -473,6 +423,9 @@ const struct datapath_ops datapath_ovs = {
     .pods = ovs_pods,
     .find = ovs_find,
     .get_status = ovs_get_status,
-    .flows = ovs_flows,
-    .trace = ovs_trace,
+    .drops = explain_drops,
+    .rules = explain_rules,
+    .trace = explain_trace,
+    .watch = ovs_watch,
+    .maps = ovs_maps,
 };

@@ -19,7 +19,9 @@
 
 #include "datapath/datapath.h"
 #include "datapath/ops.h"
+#include "datapath/outbox.h"
 #include "datapath/ovs/db.h"
+#include "datapath/ovs/drops.h"
 #include "datapath/ovs/of.h"
 #include "datapath/ovs/plan.h"
 #include "datapath/ovs/pool.h"
@@ -28,16 +30,6 @@
 #include "sdn/refusal.h"
 
 #define OVS_TEXT_SIZE 384
-
-/* A 'done' of the agent that is to be called. */
-struct completion {
-    struct list link;
-    datapath_port_fn *port; /* Either: 'text' is the port. */
-    datapath_done_fn *fn;
-    void *ctx;
-    int error;
-    char text[OVS_TEXT_SIZE];
-};
 
 /* after.c: what waits until the flows of its generation are in place. */
 struct after {
@@ -104,16 +96,16 @@ struct ovs_dp {
     struct list after;
     size_t n_after;
     struct pool pool;
-    struct list traces; /* explain.c: under way. */
 
-    /* Events to deliver. */
-    struct list completions;
-    bool inventory_known, inventory_due, ready_due, lost_due, fatal_due;
-    bool outage, of_was_up;
+    /* explain.c */
+    struct list traces; /* Under way. */
+    struct drop_counts drops;
+    struct loop_timer *count;
+    bool counting;
+
+    struct outbox outbox;
+    bool inventory_known, outage, of_was_up;
     uint64_t obstacle_since_ms; /* 0: in place. */
-    char lost_reason[OVS_TEXT_SIZE], fatal_reason[OVS_TEXT_SIZE];
-    bool delivering; /* A callback of the agent is on the stack. */
-    bool closed;     /* ... and it closed the datapath. */
 };
 
 /* ---- ovs.c ---- */
@@ -122,8 +114,6 @@ void ovs_wake_at(struct ovs_dp *o, uint64_t ms);
 void ovs_say_lost(struct ovs_dp *o, const char *reason);
 /* Why the network is not in place; NULL: it is. */
 const char *ovs_obstacle(const struct ovs_dp *o);
-void ovs_complete(struct ovs_dp *o, datapath_done_fn *fn, void *ctx, int error, const char *text);
-void ovs_tell_port(struct ovs_dp *o, datapath_port_fn *fn, void *ctx, const char *port);
 void ovs_transact(struct ovs_dp *o, struct json *ops, db_done_fn *done, void *ctx);
 
 /* ---- setup.c ---- */
@@ -185,9 +175,13 @@ void after_step(struct ovs_dp *o);
 void after_done(struct ovs_dp *o);
 
 /* ---- explain.c ---- */
-void explain_flows(struct ovs_dp *o, bool drops, datapath_flows_fn *done, void *ctx);
-void explain_trace(struct ovs_dp *o, const char *packet, datapath_text_fn *done, void *ctx);
-void explain_done(struct ovs_dp *o);
+void explain_init(struct ovs_dp *o);
+void explain_rules(struct datapath *dp, const struct datapath_rules_ops *ops, void *ctx);
+void explain_drops(struct datapath *dp, datapath_drops_fn *done, void *ctx);
+void explain_trace(struct datapath *dp, const struct model_packet *p, datapath_trace_fn *done,
+                   void *ctx);
+void explain_close(struct ovs_dp *o); /* Before the sessions with the switch end, ... */
+void explain_done(struct ovs_dp *o);  /* ... and after. */
 
 /* ---- kernel.c ---- */
 /* Whether the kernel has Open vSwitch's datapath (loading its module if it can). */

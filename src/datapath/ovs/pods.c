@@ -158,7 +158,8 @@ static void finish_waiters(struct ovs_dp *o, struct pod_rec *r, int error, const
     struct list *link;
     while ((link = list_pop_front(&r->waiters))) {
         struct waiter *w = CONTAINER_OF(link, struct waiter, link);
-        ovs_complete(o, w->fn, w->ctx, w->error ? w->error : error, w->error ? w->text : text);
+        outbox_add_done(&o->outbox, w->fn, w->ctx, w->error ? w->error : error,
+                        w->error ? w->text : text);
         free(w);
     }
     r->deadline_ms = 0;
@@ -585,7 +586,7 @@ static size_t assign_ports(struct ovs_dp *o)
         struct waiter *w;
         LIST_FOREACH (w, struct waiter, link, &r->waiters) {
             if (w->port) {
-                ovs_tell_port(o, TAKE(w->port), w->ctx, r->pod->port);
+                outbox_add_port(&o->outbox, TAKE(w->port), w->ctx, r->pod->port);
             }
         }
     }
@@ -726,7 +727,7 @@ void pods_attach(struct ovs_dp *o, const struct dp_pod *p, datapath_port_fn *por
     char text[OVS_TEXT_SIZE];
     const char *problem = cannot_attach(o, p, &error, text);
     if (problem) {
-        ovs_complete(o, done, ctx, error, problem);
+        outbox_add_done(&o->outbox, done, ctx, error, problem);
         return;
     }
     struct pod_rec *r = find(o, p->container_id, p->ifname);
@@ -763,7 +764,7 @@ void pods_detach(struct ovs_dp *o, const char *container_id, const char *ifname,
 {
     struct pod_rec *r = find(o, container_id, ifname);
     if (!r && o->inventory_known) {
-        ovs_complete(o, done, ctx, 0, "");
+        outbox_add_done(&o->outbox, done, ctx, 0, "");
         return;
     }
     if (!r) {
@@ -786,7 +787,7 @@ void pods_set_runtime(struct ovs_dp *o, const char *container_id, const char *if
 {
     struct pod_rec *r = find(o, container_id, ifname);
     if (!r || !r->wanted) {
-        ovs_complete(o, done, ctx, -ENOENT, "the pod is not attached");
+        outbox_add_done(&o->outbox, done, ctx, -ENOENT, "the pod is not attached");
         return;
     }
     free(r->pod->host_ports);

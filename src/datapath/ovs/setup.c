@@ -34,7 +34,7 @@ static void retry_later(struct ovs_dp *o)
 void setup_restart(struct ovs_dp *o)
 {
     o->was_in_place = false;
-    o->given_up = o->fatal_due = false;
+    o->given_up = o->outbox.fatal = false;
     o->setup_attempts = 0;
     o->setup_retry_ms = 0;
     o->wait_cfg = 0;
@@ -51,7 +51,7 @@ static void on_undone(void *ctx, int r, size_t failed, const struct ovsdb_msg *r
         log_error("what was set up could not be removed again", "reason=\"%s\"", e->text);
     }
     o->setup_in_flight = false;
-    o->fatal_due = o->given_up; /* Else another network was set meanwhile. */
+    o->outbox.fatal = o->given_up; /* Else another network was set meanwhile. */
     loop_task_queue(&o->pump);
 }
 
@@ -65,14 +65,14 @@ static void cannot(struct ovs_dp *o, const char *reason)
         retry_later(o);
         return;
     }
-    snprintf(o->fatal_reason, sizeof o->fatal_reason, "%s", reason);
+    snprintf(o->outbox.fatal_reason, sizeof o->outbox.fatal_reason, "%s", reason);
     o->given_up = true;
     struct json *ops = bridge_undo_ops(db_rows(o->db), &o->undo);
     if (ops) {
         o->setup_in_flight = true;
         ovs_transact(o, ops, on_undone, o);
     } else {
-        o->fatal_due = true;
+        o->outbox.fatal = true;
     }
 }
 

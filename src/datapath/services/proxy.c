@@ -19,18 +19,18 @@ LOG_MODULE("proxy");
 #define LOOK_AGAIN_MS 500     /* ... and some never end. */
 #define LARGE_BATCH (1 << 20) /* Its memory is given back. */
 
-struct service {
-    struct hmap_node node;
-    size_t n;
-    struct claim *claims;
-    char key[]; /* "namespace/name" */
-};
-
 struct claim {
     struct claim *next; /* Of the same frontend, by the services' keys. */
     struct service *service;
     struct entry *entry;
     struct sdn_frontend *frontend;
+};
+
+/* In one piece: there may be very many. */
+struct service {
+    struct hmap_node node;
+    size_t n;
+    struct claim claims[]; /* Then "namespace/name". */
 };
 
 /* A frontend's key, whoever claims it.  Goes when nobody does and the kernel does not have it. */
@@ -119,6 +119,11 @@ static size_t targets_of(const struct sdn_frontend *f)
     return f ? f->n[SDN_FROM_ANYWHERE] + f->n[SDN_FROM_OUTSIDE] : 0;
 }
 
+static const char *key_of(const struct service *s)
+{
+    return (const char *) (s->claims + s->n);
+}
+
 static void entry_free(struct host_proxy *p, struct entry *en)
 {
     if (p->userspace) {
@@ -137,7 +142,7 @@ static void on_wanted(void *ctx, const struct sdn_frontend *f)
     struct host_proxy *p = ctx;
     const struct entry *en = find_entry(p, &f->key);
     if (en && en->claims) {
-        const char *key = en->claims->service->key;
+        const char *key = key_of(en->claims->service);
         CLEANUP_FREE char *ns = xstrndup(key, strcspn(key, "/"));
         p->cfg.wanted(p->cfg.ctx, ns, key + strlen(ns) + 1, f->key.protocol, f->service_port);
     }
@@ -197,7 +202,7 @@ static void claim(struct host_proxy *p, struct service *s, struct claim *c, stru
     }
     *c = (struct claim){.service = s, .entry = en, .frontend = f};
     struct claim **at = &en->claims;
-    while (*at && strcmp((*at)->service->key, s->key) < 0) {
+    while (*at && strcmp(key_of((*at)->service), key_of(s)) < 0) {
         at = &(*at)->next;
     }
     if (en->claims) {
@@ -206,7 +211,7 @@ static void claim(struct host_proxy *p, struct service *s, struct claim *c, stru
         log_limited(&limit, LOG_WARN,
                     "two services claim one address and port; the first by name has it",
                     "address=%s port=%u services=%s,%s", IP4_TEXT(f->key.ip), f->key.port,
-                    en->claims->service->key, s->key);
+                    key_of(en->claims->service), key_of(s));
     }
     c->next = *at;
     *at = c;
@@ -230,7 +235,7 @@ static struct service *find_service(struct host_proxy *p, const char *key)
 {
     struct service *s;
     HMAP_FOREACH_WITH_HASH (s, struct service, node, hash_string(key), &p->services) {
-        if (streq(s->key, key)) {
+        if (streq(key_of(s), key)) {
             return s;
         }
     }
@@ -243,7 +248,6 @@ static void service_free(struct host_proxy *p, struct service *s)
         release(p, &s->claims[i]);
     }
     hmap_remove(&p->services, &s->node);
-    free(s->claims);
     free(s);
 }
 
@@ -275,10 +279,9 @@ void host_proxy_service_changed(struct host_proxy *p, const struct sdn_service *
     }
     if (n) {
         size_t size = strlen(key) + 1;
-        s = xcalloc(1, sizeof *s + size);
-        memcpy(s->key, key, size);
+        s = xcalloc(1, sizeof *s + n * sizeof s->claims[0] + size);
         s->n = n;
-        s->claims = xcalloc(n, sizeof *s->claims);
+        memcpy(s->claims + n, key, size);
         hmap_insert(&p->services, &s->node, hash_string(key));
         for (size_t i = 0; i < n; i++) {
             claim(p, s, &s->claims[i], list[i]);

@@ -593,8 +593,8 @@ static void each_range(const struct sdn_frontend *f, unsigned sets, services_ele
     for (uint32_t i = 0; sets >> ALLOWED & 1 && i < f->n_ranges; i++) {
         el = new_element(ALLOWED, f, 2 * ALLOWED_SIZE);
         memcpy(el.key + ALLOWED_SIZE, el.key, FRONTEND_SIZE);
-        put32(el.key + FRONTEND_SIZE, f->ranges[i].addr);
-        put32(el.key + ALLOWED_SIZE + FRONTEND_SIZE, prefix_last(f->ranges[i]));
+        put32(el.key + FRONTEND_SIZE, sdn_frontend_ranges(f)[i].addr);
+        put32(el.key + ALLOWED_SIZE + FRONTEND_SIZE, prefix_last(sdn_frontend_ranges(f)[i]));
         fn(ctx, &el);
     }
 }

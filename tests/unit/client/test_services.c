@@ -30,7 +30,7 @@ static void on_changed(void *ctx, const struct sdn_service *old, const struct sd
 {
     struct listener *l = ctx;
     if (s) {
-        strbuf_addf(&l->log, "%s%s(%zu) ", old ? "~" : "+", s->name,
+        strbuf_addf(&l->log, "%s%s(%u) ", old ? "~" : "+", s->name,
                     s->n_ports ? s->ports[0].n_backends : s->n_addresses);
     } else {
         strbuf_addf(&l->log, "-%s ", old->name);

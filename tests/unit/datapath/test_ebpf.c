@@ -406,7 +406,7 @@ static void without_privileges_it_is_said_what_is_missing(void **state)
     close(out[0]);
     waitpid(pid, &status, 0);
     assert_true(n > 0);
-    if (!strstr(text, "-1 ") || !strstr(text, "needs CAP_BPF and CAP_NET_ADMIN")) {
+    if (!strstr(text, "-1 ") || !strstr(text, "needs CAP_BPF, CAP_PERFMON and")) {
         fail_msg("%s", text);
     }
 }

@@ -71,7 +71,7 @@ static char *frontends(const char *rest)
         if (f->restricted) {
             strbuf_adds(&out, " from");
             for (uint32_t k = 0; k < f->n_ranges; k++) {
-                strbuf_addf(&out, " %s", PREFIX_TEXT(f->ranges[k]));
+                strbuf_addf(&out, " %s", PREFIX_TEXT(sdn_frontend_ranges(f)[k]));
             }
         }
         sdn_frontend_unref(list[i]);

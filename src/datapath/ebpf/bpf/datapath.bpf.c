@@ -29,7 +29,7 @@
 
 char terms[] SEC("license") = "Apache-2.0";
 
-const volatile struct ebpf_options options = {.redirect_peer = 1};
+const volatile struct ebpf_options options = {.redirect_peer = 1, .events = 1};
 
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
@@ -122,7 +122,24 @@ struct {
     __type(value, struct ebpf_refusals);
 } tenet_refusals SEC(".maps");
 
-enum entry { FROM_POD, FROM_TUNNEL, FROM_HOST };
+/* Not where options.events is 0. */
+struct {
+    __uint(type, BPF_MAP_TYPE_RINGBUF);
+    __uint(max_entries, EBPF_EVENTS_SIZE);
+} tenet_events SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct ebpf_watched);
+} tenet_watched SEC(".maps");
+
+enum entry {
+    FROM_POD = EBPF_FROM_POD,
+    FROM_TUNNEL = EBPF_FROM_TUNNEL,
+    FROM_HOST = EBPF_FROM_HOST,
+};
 
 struct arp {
     __be16 hardware, protocol;
@@ -159,6 +176,67 @@ struct way {
 _Static_assert(__builtin_offsetof(struct way, ip) == __builtin_offsetof(struct way, eth) + ETH_HLEN,
                "as in a packet");
 
+/* ---- what is told ---- */
+
+/* Of the flow, and other than 0. */
+INLINE __u32 tag_of(const struct way *w, __u32 verdict)
+{
+    __u64 h = (__u64) w->ip.saddr << 32 | w->ip.daddr;
+    h = (h ^ w->settings->watch) * 0x9e3779b97f4a7c15;
+    h ^= h >> 32;
+    h ^= (__u64) w->src_port << 48 | (__u64) w->dst_port << 32 | (__u64) w->entry << 28 | w->port;
+    h ^= (__u64) w->ip.protocol << 24 | (__u64) w->eth.h_proto << 8;
+    h = (h ^ verdict) * 0xbf58476d1ce4e5b9;
+    return (__u32) (h >> 32) | 1;
+}
+
+/* Somebody watches; 'verdict' has the cause in its upper 16 bits. */
+static __attribute__((noinline)) int tell(const struct way *w, __u32 verdict, __u32 target,
+                                          __u32 tunnel_id)
+{
+    __u32 zero = 0, tag = tag_of(w, verdict), second = w->settings->watch_second;
+    struct ebpf_watched *told = bpf_map_lookup_elem(&tenet_watched, &zero);
+    if (!told) {
+        return 0;
+    }
+    __u32 *seen = &told->seen[(tag >> 1) % EBPF_WATCHED_FLOWS];
+    if (*seen == tag) {
+        return 0;
+    }
+    if (told->second != second) {
+        told->second = second;
+        told->count = 0;
+    }
+    struct ebpf_event *e = told->count < EBPF_EVENTS_A_SECOND
+                               ? bpf_ringbuf_reserve(&tenet_events, sizeof *e, 0)
+                               : NULL;
+    if (!e) {
+        told->lost++;
+        return 0;
+    }
+    told->count++;
+    *seen = tag;
+    e->tag = tag;
+    e->src = w->ip.saddr;
+    e->dst = w->ip.daddr;
+    e->asked = w->asked;
+    e->src_port = w->src_port;
+    e->dst_port = w->dst_port;
+    e->asked_port = w->asked_port;
+    e->eth_type = w->eth.h_proto;
+    e->protocol = w->ip.protocol;
+    e->entry = (__u8) w->entry;
+    e->verdict = (__u8) verdict;
+    e->cause = (__u8) (verdict >> 16);
+    e->port = w->port;
+    e->outer_src = w->outer_src;
+    e->tunnel_id = tunnel_id;
+    e->target = target;
+    e->size = w->skb->len;
+    bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+    return 0;
+}
+
 /* ---- verdicts ---- */
 
 INLINE void note(const struct way *w, __u32 verdict, __u32 cause, __u32 target, __u32 tunnel_id)
@@ -168,6 +246,10 @@ INLINE void note(const struct way *w, __u32 verdict, __u32 cause, __u32 target, 
         w->skb->cb[EBPF_CB_TARGET] = target;
         w->skb->cb[EBPF_CB_TUNNEL_ID] = tunnel_id;
     }
+    /* A refusal was told as a drop, and answers to questions are no flows. */
+    if (options.events && verdict != EBPF_REFUSED && verdict != EBPF_ANSWER && w->settings->watch) {
+        tell(w, verdict | cause << 16, target, tunnel_id);
+    }
 }
 
 INLINE int drop(const struct way *w, __u32 cause)
@@ -176,7 +258,7 @@ INLINE int drop(const struct way *w, __u32 cause)
     if (n) {
         *n += 1;
     }
-    note(w, EBPF_DROP, cause, 0, 0);
+    note(w, EBPF_DROP, cause, 0, w->tunnel_id);
     return TC_ACT_SHOT;
 }
 
@@ -313,7 +395,7 @@ INLINE int deliver(struct way *w, const struct ebpf_pod *pod, __u32 vnid)
     if (set_destination(w, pod->mac) < 0 || restore_service(w) < 0) {
         return TC_ACT_SHOT;
     }
-    note(w, EBPF_DELIVER, 0, pod->ifindex, 0);
+    note(w, EBPF_DELIVER, 0, pod->ifindex, w->tunnel_id);
     if (options.redirect_peer && !(pod->flags & EBPF_POD_QUEUED)) {
         if (w->skb->pkt_type != PACKET_HOST) {
             bpf_skb_change_type(w->skb, PACKET_HOST); /* Before 6.15 nobody else does. */
@@ -415,9 +497,8 @@ INLINE int has_had_enough(const struct way *w)
     return r->count > EBPF_REFUSALS_A_SECOND;
 }
 
-/* Dropped; and an honest pod is told by its gateway, so that its programs fail at once.  Only of what is the same whoever
- * else is in the cluster (docs/pipeline.md), and of TCP and UDP: never of an error or of a later part (RFC 1122 3.2.2). */
-static __attribute__((noinline)) int refuse(struct way *w, __u32 cause, __u8 code)
+/* What was dropped becomes the error about it and goes back, or not. */
+static __attribute__((noinline)) int send_error(struct way *w, __u32 cause, __u8 code)
 {
     __u8 quote[QUOTE];
     struct icmp_error e = {.ip = {.version = 4,
@@ -432,24 +513,23 @@ static __attribute__((noinline)) int refuse(struct way *w, __u32 cause, __u8 cod
                            .code = code};
     __u32 size = w->ip.protocol == IPPROTO_TCP ? QUOTE : QUOTE_UDP, sum;
     struct ethhdr eth;
-    int dropped = drop(w, cause);
     if (w->entry != FROM_POD || !w->has_ports || w->ip.ihl != 5 || w->skb->len < ETH_HLEN + size ||
         (!options.under_test && has_had_enough(w))) {
-        return dropped;
+        return TC_ACT_SHOT;
     }
     /* The pod knows the address that it asked. */
     if ((w->translated && rewrite(w, DESTINATION, w->asked, w->asked_port) < 0) ||
         bpf_skb_change_tail(w->skb, ETH_HLEN + size, 0) < 0) {
-        return dropped;
+        return TC_ACT_SHOT;
     }
     if (size == QUOTE) {
         if (bpf_skb_load_bytes(w->skb, ETH_HLEN, quote, QUOTE) < 0) {
-            return dropped;
+            return TC_ACT_SHOT;
         }
         sum = bpf_csum_diff(NULL, 0, (__be32 *) quote, QUOTE, 0);
     } else {
         if (bpf_skb_load_bytes(w->skb, ETH_HLEN, quote, QUOTE_UDP) < 0) {
-            return dropped;
+            return TC_ACT_SHOT;
         }
         sum = bpf_csum_diff(NULL, 0, (__be32 *) quote, QUOTE_UDP, 0);
     }
@@ -462,10 +542,18 @@ static __attribute__((noinline)) int refuse(struct way *w, __u32 cause, __u8 cod
     if (bpf_skb_adjust_room(w->skb, sizeof e, BPF_ADJ_ROOM_MAC, 0) < 0 ||
         bpf_skb_store_bytes(w->skb, 0, &eth, sizeof eth, 0) < 0 ||
         bpf_skb_store_bytes(w->skb, ETH_HLEN, &e, sizeof e, 0) < 0) {
-        return dropped;
+        return TC_ACT_SHOT;
     }
-    note(w, EBPF_REFUSED, cause, 0, 0);
+    note(w, EBPF_REFUSED, cause, 0, w->tunnel_id);
     return bpf_redirect(w->port, 0);
+}
+
+/* Dropped; and an honest pod is told by its gateway, so that its programs fail at once.  Only of what is the same whoever
+ * else is in the cluster (docs/pipeline.md), and of TCP and UDP: never of an error or of a later part (RFC 1122 3.2.2). */
+INLINE int refuse(struct way *w, __u32 cause, __u8 code)
+{
+    drop(w, cause);
+    return send_error(w, cause, code);
 }
 
 /* ---- services ---- */
@@ -521,7 +609,7 @@ INLINE int choose(const struct way *w, const struct ebpf_service_key *key,
         *ret = (struct ebpf_chosen){.backend = *b};
     }
     ret->asked_s = now;
-    if (s->affinity_s) {
+    if (s->affinity_s && !options.dry) {
         bpf_map_update_elem(&tenet_affinity, &client, ret, BPF_ANY);
     }
     return 0;

@@ -12,7 +12,9 @@
 /* Read only, set when the programs are loaded: code that is not for this kernel is cut off then. */
 struct ebpf_options {
     __u32 redirect_peer; /* The kernel hands packets over to the other end of a veth pair. */
+    __u32 events;        /* The kernel has ring buffers: who watches is told (EBPF_EVENTS). */
     __u32 under_test;    /* See EBPF_CB_PORT. */
+    __u32 dry;           /* A trace: what the agent reads of maps stays as it is. */
 };
 
 /* Pods of this node, by address. */
@@ -137,6 +139,40 @@ struct ebpf_settings {
     __u8 tun_mac[6];
     __u8 has_services;
     __u8 services_by_host; /* They are the host's to translate. */
+    /* Other than 0: somebody watches (EBPF_EVENTS); changes when flows are to be told anew. */
+    __u32 watch;
+    __u32 watch_second; /* Changes each second of that. */
+};
+
+/* What becomes of packets, for who watches: one event a flow, which is packets of one origin with the same ends and the
+ * same verdict, and again when 'watch' of the settings changes.  The agent looks for events; none wakes it. */
+#define EBPF_EVENTS "tenet_events"
+#define EBPF_EVENTS_SIZE (256 * 1024)
+struct ebpf_event {
+    __u32 tag;       /* Of the flow; the same on every CPU. */
+    __be32 src, dst; /* As the packet is now; 0: it has none. */
+    __be32 asked;    /* Of the service that was asked before the packet got a backend; 0: none. */
+    __be16 src_port, dst_port, asked_port;
+    __be16 eth_type;
+    __u8 protocol;
+    __u8 entry;          /* enum ebpf_entry */
+    __u8 verdict, cause; /* enum ebpf_verdict and ebpf_cause */
+    __u32 port;          /* EBPF_FROM_POD: ifindex of its link. */
+    __u32 outer_src;     /* EBPF_FROM_TUNNEL: which it came by, host byte order, ... */
+    __u32 tunnel_id;     /* ... with this id; EBPF_TUNNEL: leaves with it. */
+    __u32 target;        /* As EBPF_CB_TARGET. */
+    __u32 size;          /* Of the frame. */
+};
+enum ebpf_entry { EBPF_FROM_POD, EBPF_FROM_TUNNEL, EBPF_FROM_HOST };
+
+/* What a CPU has told; one element. */
+#define EBPF_WATCHED "tenet_watched"
+#define EBPF_WATCHED_FLOWS 2048   /* Remembered, of which some push others out. */
+#define EBPF_EVENTS_A_SECOND 1000 /* A CPU; what is beyond is only counted. */
+struct ebpf_watched {
+    __u64 lost;                     /* Events since the start. */
+    __u32 second, count;            /* In this second. */
+    __u32 seen[EBPF_WATCHED_FLOWS]; /* Tags. */
 };
 
 /* Packets dropped, by cause; one counter a CPU. */

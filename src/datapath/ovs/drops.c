@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "node/introspect.h"
+#include "datapath/ovs/drops.h"
+
+#include "base/mem.h"
 #include "sdn/pipeline.h"
 
 struct seen_flow {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counters of drops: they go on when the flows they come from are made anew or go. */
-#include "node/introspect.h"
+#include "datapath/ovs/drops.h"
 #include "sdn/pipeline.h"
 
 #include <setjmp.h>

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tenet node maps: the maps of a node with the datapath ebpf, as its agent reports them. */
+#pragma once
+
+#include "wire/json.h"
+
+int node_maps_run(int argc, char **argv);
+/* Pure: the table of all maps, or of the entries of one (the "map" of an agent's answer to /v1/maps). */
+void node_maps_render(const struct json *maps, struct strbuf *out);
+void node_maps_render_entries(const struct json *map, struct strbuf *out);

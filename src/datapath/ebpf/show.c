@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "datapath/ebpf/show.h"
+
+#include "base/ip.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "datapath/ebpf/encode.h"
+#include "sdn/explain.h"
+
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <string.h>
+
+#define KEY_MAX 64
+#define VALUE_MAX 256
+
+/* ---- fields ---- */
+
+static void set_addr(struct json *o, const char *name, __be32 addr)
+{
+    json_set_string(o, name, IP4_TEXT(ntohl(addr)));
+}
+
+static void set_vnid(struct json *o, uint32_t vnid, bool also, uint32_t also_vnid)
+{
+    json_set_int(o, "vnid", vnid);
+    if (also) {
+        json_set_int(o, "alsoVNID", also_vnid);
+    }
+}
+
+static void set_service(struct json *o, const struct ebpf_service_key *k)
+{
+    if (k->addr) {
+        set_addr(o, "service", k->addr);
+    } else {
+        json_set_string(o, "service", "node");
+    }
+    json_set_int(o, "port", ntohs(k->port));
+    json_set_string(o, "protocol", explain_proto_name(k->protocol));
+}
+
+static void set_backend(struct json *o, const char *name, const struct ebpf_backend *b)
+{
+    json_set(o, name, json_stringf("%s:%u", IP4_TEXT(ntohl(b->addr)), ntohs(b->port)));
+}
+
+/* ---- maps ---- */
+
+static void show_pod(const void *key, const void *value, struct json *k, struct json *v)
+{
+    const struct ebpf_pod *p = value;
+    struct mac mac;
+    memcpy(mac.b, p->mac, sizeof mac.b);
+    set_addr(k, "address", *(const __be32 *) key);
+    json_set_int(v, "link", p->ifindex);
+    json_set_string(v, "ethernet", MAC_TEXT(mac));
+    set_vnid(v, p->vnid, p->flags & EBPF_POD_ALSO, p->also_vnid);
+    if (p->flags & EBPF_POD_QUEUED) {
+        json_set_bool(v, "queued", true);
+    }
+}
+
+static void show_port(const void *key, const void *value, struct json *k, struct json *v)
+{
+    json_set_int(k, "link", *(const __u32 *) key);
+    set_addr(v, "address", *(const __be32 *) value);
+}
+
+static void show_route(const void *key, const void *value, struct json *k, struct json *v)
+{
+    static const char *const kinds[] = {[EBPF_CLUSTER] = "cluster",
+                                        [EBPF_SERVICE] = "service",
+                                        [EBPF_LOCAL] = "local",
+                                        [EBPF_GATEWAY] = "gateway",
+                                        [EBPF_REMOTE] = "remote"};
+    const struct ebpf_route_key *from = key;
+    const struct ebpf_route *r = value;
+    json_set(k, "prefix", json_stringf("%s/%u", IP4_TEXT(ntohl(from->addr)), from->len));
+    json_set_string(v, "kind",
+                    r->kind < ARRAY_SIZE(kinds) && kinds[r->kind] ? kinds[r->kind] : "unknown");
+    if (r->kind == EBPF_REMOTE) {
+        json_set_string(v, "vtep", IP4_TEXT(r->vtep));
+    }
+    if (r->has_fixed) {
+        json_set_int(v, "fixedVNID", r->fixed_vnid);
+    }
+}
+
+static void show_vtep(const void *key, const void *value, struct json *k, struct json *v)
+{
+    json_set_string(k, "vtep", IP4_TEXT(*(const __u32 *) key));
+    json_set_bool(v, "believed", *(const __u32 *) value);
+}
+
+static void show_service(const void *key, const void *value, struct json *k, struct json *v)
+{
+    const struct ebpf_service *s = value;
+    set_service(k, key);
+    json_set_int(v, "backends", s->count);
+    set_vnid(v, s->vnid, s->flags & EBPF_SERVICE_ALSO, s->also_vnid);
+    if (s->affinity_s) {
+        json_set_int(v, "affinitySeconds", s->affinity_s);
+    }
+    if (s->flags & EBPF_SERVICE_IDLE) {
+        json_set_bool(v, "idle", true);
+    }
+}
+
+static void show_backend(const void *key, const void *value, struct json *k, struct json *v)
+{
+    const struct ebpf_backend_key *b = key;
+    set_service(k, &b->service);
+    json_set_int(k, "index", b->index);
+    set_backend(v, "backend", value);
+}
+
+static void show_serving(const void *key, const void *value, struct json *k, struct json *v)
+{
+    const struct ebpf_serving_key *s = key;
+    set_service(k, &s->service);
+    set_backend(k, "backend", &s->backend);
+    json_set_bool(v, "serving", *(const __u32 *) value);
+}
+
+static void show_connection(const void *key, const void *value, struct json *k, struct json *v)
+{
+    const struct ebpf_connection_key *c = key;
+    const struct ebpf_chosen *chosen = value;
+    json_set(k, "from", json_stringf("%s:%u", IP4_TEXT(ntohl(c->src)), ntohs(c->src_port)));
+    json_set(k, "to", json_stringf("%s:%u", IP4_TEXT(ntohl(c->dst)), ntohs(c->dst_port)));
+    json_set_string(k, "protocol", explain_proto_name(c->protocol));
+    set_backend(v, c->way == EBPF_BACK ? "comesFromService" : "goesToBackend", &chosen->backend);
+}
+
+static void show_affinity(const void *key, const void *value, struct json *k, struct json *v)
+{
+    const struct ebpf_affinity_key *a = key;
+    const struct ebpf_chosen *chosen = value;
+    set_service(k, &a->service);
+    set_addr(k, "client", a->client);
+    set_backend(v, "backend", &chosen->backend);
+}
+
+static void show_refusals(const void *key, const void *value, struct json *k, struct json *v)
+{
+    const struct ebpf_refusals *r = value;
+    set_addr(k, "address", *(const __be32 *) key);
+    json_set_int(v, "second", r->second);
+    json_set_int(v, "refused", r->count);
+}
+
+static void show_settings(const void *key, const void *value, struct json *k, struct json *v)
+{
+    const struct ebpf_settings *s = value;
+    struct mac mac;
+    memcpy(mac.b, s->tun_mac, sizeof mac.b);
+    json_set_int(k, "index", *(const __u32 *) key);
+    json_set_int(v, "tun", s->tun_ifindex);
+    json_set_int(v, "host", s->host_ifindex);
+    json_set_int(v, "vxlan", s->vxlan_ifindex);
+    json_set_int(v, "vxlanPort", ntohs(s->vxlan_port));
+    set_addr(v, "gateway", s->gateway);
+    set_addr(v, "hostIP", s->host);
+    json_set_string(v, "tunEthernet", MAC_TEXT(mac));
+    json_set_bool(v, "carryVNIDs", s->carry_vnids);
+    json_set_bool(v, "compareVNIDs", s->compare_vnids);
+    json_set_bool(v, "services", s->has_services);
+    json_set_bool(v, "servicesByHost", s->services_by_host);
+    json_set_bool(v, "watched", s->watch);
+}
+
+/* 'value' is one counter: of all processors. */
+static void show_drop(const void *key, const void *value, struct json *k, struct json *v)
+{
+    enum model_cause cause = encode_cause(*(const __u32 *) key);
+    json_set_string(k, "cause", cause == MODEL_NOT_DROPPED ? "none" : model_cause_name(cause));
+    json_set_int(v, "packets", *(const int64_t *) value);
+}
+
+static const struct shown {
+    const char *name;
+    void (*show)(const void *key, const void *value, struct json *k, struct json *v);
+    size_t key_size, value_size;
+} shown[] = {
+    {EBPF_PODS, show_pod, sizeof(__be32), sizeof(struct ebpf_pod)},
+    {EBPF_PORTS, show_port, sizeof(__u32), sizeof(__be32)},
+    {EBPF_ROUTES, show_route, sizeof(struct ebpf_route_key), sizeof(struct ebpf_route)},
+    {EBPF_VTEPS, show_vtep, sizeof(__u32), sizeof(__u32)},
+    {EBPF_SERVICES, show_service, sizeof(struct ebpf_service_key), sizeof(struct ebpf_service)},
+    {EBPF_BACKENDS, show_backend, sizeof(struct ebpf_backend_key), sizeof(struct ebpf_backend)},
+    {EBPF_SERVING, show_serving, sizeof(struct ebpf_serving_key), sizeof(__u32)},
+    {EBPF_CONNECTIONS, show_connection, sizeof(struct ebpf_connection_key),
+     sizeof(struct ebpf_chosen)},
+    {EBPF_AFFINITY, show_affinity, sizeof(struct ebpf_affinity_key), sizeof(struct ebpf_chosen)},
+    {EBPF_REFUSALS, show_refusals, sizeof(__be32), sizeof(struct ebpf_refusals)},
+    {EBPF_SETTINGS, show_settings, sizeof(__u32), sizeof(struct ebpf_settings)},
+    {EBPF_DROPS, show_drop, sizeof(__u32), sizeof(uint64_t)},
+};
+
+/* ---- entries ---- */
+
+static void hex_of(const void *bytes, size_t n, struct strbuf *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        strbuf_addf(out, "%02x", ((const unsigned char *) bytes)[i]);
+    }
+}
+
+static void set_hex(struct json *o, const void *bytes, size_t n)
+{
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    hex_of(bytes, n, &text);
+    json_set_string(o, "bytes", strbuf_cstr(&text));
+}
+
+struct json *show_entry(const char *map, const void *key, size_t key_size, const void *value,
+                        size_t value_size)
+{
+    struct json *o = json_object();
+    struct json *k = json_ensure_object(o, "key"), *v = json_ensure_object(o, "value");
+    for (size_t i = 0; i < ARRAY_SIZE(shown); i++) {
+        const struct shown *s = &shown[i];
+        if (streq(s->name, map) && s->key_size == key_size && s->value_size == value_size) {
+            s->show(key, value, k, v);
+            return o;
+        }
+    }
+    set_hex(k, key, key_size);
+    set_hex(v, value, value_size);
+    return o;
+}
+
+static int parse_key(const char *hex, size_t size, unsigned char *ret, struct err *e)
+{
+    static const char digits[] = "0123456789abcdef";
+    if (strlen(hex) != 2 * size) {
+        return err_set(e, -EINVAL, "after: \"%s\" is no key of the map", hex);
+    }
+    for (size_t i = 0; i < size; i++) {
+        const char *high = strchr(digits, hex[2 * i]), *low = strchr(digits, hex[2 * i + 1]);
+        if (!high || !low) {
+            return err_set(e, -EINVAL, "after: \"%s\" is not hexadecimal", hex);
+        }
+        ret[i] = (unsigned char) ((high - digits) << 4 | (low - digits));
+    }
+    return 0;
+}
+
+static bool is_per_cpu(uint32_t type)
+{
+    return type == BPF_MAP_TYPE_PERCPU_ARRAY || type == BPF_MAP_TYPE_PERCPU_HASH ||
+           type == BPF_MAP_TYPE_LRU_PERCPU_HASH;
+}
+
+/* Of a counter a CPU their sum. */
+static int look_up(int fd, const struct bpf_map_info *info, const void *key, void *value)
+{
+    if (!is_per_cpu(info->type)) {
+        return bpf_map_lookup_elem(fd, key, value);
+    }
+    int cpus = libbpf_num_possible_cpus();
+    CLEANUP_FREE uint64_t *all = xcalloc((size_t) MAX(cpus, 1), sizeof *all);
+    uint64_t sum = 0;
+    int r = info->value_size == sizeof *all && cpus > 0 ? bpf_map_lookup_elem(fd, key, all) : -1;
+    for (int i = 0; r == 0 && i < cpus; i++) {
+        sum += all[i];
+    }
+    memcpy(value, &sum, sizeof sum);
+    return r;
+}
+
+static int64_t count(int fd, const struct bpf_map_info *info)
+{
+    unsigned char key[KEY_MAX] = {0}, next[KEY_MAX] = {0};
+    const void *at = NULL;
+    int64_t n = 0;
+    /* One that changes meanwhile might not end. */
+    while (n < info->max_entries && bpf_map_get_next_key(fd, at, next) == 0) {
+        memcpy(key, next, sizeof key);
+        at = key;
+        n++;
+    }
+    return n;
+}
+
+/* A map of the programs. */
+struct looked_at {
+    const char *name;
+    int fd;
+    int64_t entries; /* -1: to be counted. */
+    struct bpf_map_info info;
+};
+
+static int look_at(const struct program *p, const struct table *const *known, const char *name,
+                   struct looked_at *ret, struct err *e)
+{
+    struct looked_at m = {.name = name, .fd = program_map_fd(p, name), .entries = -1};
+    uint32_t size = sizeof m.info;
+    for (; *known && m.entries < 0; known++) {
+        m.entries = (*known)->fd == m.fd ? (int64_t) (*known)->n : -1;
+    }
+    if (bpf_obj_get_info_by_fd(m.fd, &m.info, &size) < 0) {
+        return err_sys(e, -errno, "look at the map %s", name);
+    }
+    if (m.info.key_size > KEY_MAX || m.info.value_size > VALUE_MAX) {
+        return err_set(e, -E2BIG, "the entries of the map %s are too large", name);
+    }
+    *ret = m;
+    return 0;
+}
+
+static struct json *describe(const struct looked_at *m)
+{
+    struct json *o = json_object();
+    const char *type = libbpf_bpf_map_type_str((enum bpf_map_type) m->info.type);
+    json_set_string(o, "name", m->name);
+    json_set_string(o, "type", type ? type : "unknown");
+    json_set_int(o, "entries", m->entries < 0 ? count(m->fd, &m->info) : m->entries);
+    json_set_int(o, "max", m->info.max_entries);
+    return o;
+}
+
+struct json *show_maps(const struct program *p, const struct table *const *known)
+{
+    struct json *list = json_array();
+    const struct program_map *pm;
+    for (size_t i = 0; (pm = program_map(i)); i++) {
+        struct looked_at m;
+        if (look_at(p, known, pm->name, &m, NULL) == 0) {
+            json_append(list, describe(&m));
+        }
+    }
+    return list;
+}
+
+static const char *full_name(const char *name)
+{
+    const struct program_map *pm;
+    for (size_t i = 0; (pm = program_map(i)); i++) {
+        if (streq(pm->name, name) || streq(pm->name + strlen("tenet_"), name)) {
+            return pm->name;
+        }
+    }
+    return NULL;
+}
+
+int show_map(const struct program *p, const struct table *const *known, const char *name,
+             const char *after, size_t limit, struct json **ret, struct err *e)
+{
+    struct looked_at m;
+    unsigned char key[KEY_MAX] = {0}, next[KEY_MAX], value[VALUE_MAX];
+    CLEANUP_STRBUF struct strbuf last = STRBUF_INIT;
+    const char *full = full_name(name);
+    int r =
+        full ? look_at(p, known, full, &m, e) : err_set(e, -ENOENT, "there is no map \"%s\"", name);
+    r = r == 0 && after ? parse_key(after, m.info.key_size, key, e) : r;
+    if (r < 0) {
+        return r;
+    }
+    struct json *o = describe(&m), *items = json_ensure_array(o, "items");
+    const void *at = after ? key : NULL;
+    size_t n = 0;
+    while (n < MIN(limit, SHOW_LIMIT) && bpf_map_get_next_key(m.fd, at, next) == 0) {
+        memcpy(key, next, m.info.key_size);
+        at = key;
+        n++;
+        if (look_up(m.fd, &m.info, key, value) == 0) { /* Else it has just gone. */
+            json_append(items, show_entry(full, key, m.info.key_size, value, m.info.value_size));
+        }
+    }
+    if (n && bpf_map_get_next_key(m.fd, key, next) == 0) {
+        hex_of(key, m.info.key_size, &last);
+        json_set_string(o, "next", strbuf_cstr(&last));
+    }
+    *ret = o;
+    return 0;
+}
+
+int show_drops(int fd, uint64_t ret[MODEL_N_CAUSES])
+{
+    struct bpf_map_info info = {.type = BPF_MAP_TYPE_PERCPU_ARRAY, .value_size = sizeof(uint64_t)};
+    uint64_t total[MODEL_N_CAUSES] = {0};
+    for (uint32_t cause = 1; cause < EBPF_N_CAUSES; cause++) {
+        uint64_t n = 0;
+        if (look_up(fd, &info, &cause, &n) < 0) {
+            return -EIO;
+        }
+        total[encode_cause(cause)] += n;
+    }
+    memcpy(ret, total, sizeof total);
+    return 0;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the agent is to be told by its datapath: calls that are through, and events.
+ *
+ * No callback comes from within the call that was given it, so all wait here until the datapath's own task delivers
+ * them.  A callback may close the datapath, whose memory must then last until outbox_deliver has returned.  On the
+ * loop's thread. */
+#pragma once
+
+#include "base/list.h"
+#include "datapath/datapath.h"
+
+#define OUTBOX_TEXT_SIZE sizeof(((struct err *) 0)->text)
+
+struct outbox {
+    const struct datapath_events *events;
+    void *ctx;
+    struct loop_task *task; /* Delivers; queued by the functions below. */
+    struct list calls;
+    /* Events, in the order in which they are told. */
+    bool inventory, lost, fatal, ready;
+    char lost_reason[OUTBOX_TEXT_SIZE], fatal_reason[OUTBOX_TEXT_SIZE];
+    bool delivering; /* A callback is on the stack. */
+    bool closed;     /* Nothing is told any more. */
+};
+
+/* 'events' and 'task' are borrowed. */
+void outbox_init(struct outbox *b, struct loop_task *task, const struct datapath_events *events,
+                 void *ctx);
+/* Forgets what was not told.  False: it is called from within a callback, and outbox_deliver is the one to end. */
+bool outbox_close(struct outbox *b);
+
+/* 'text' is copied. */
+void outbox_add_done(struct outbox *b, datapath_done_fn *fn, void *ctx, int error,
+                     const char *text);
+void outbox_add_port(struct outbox *b, datapath_port_fn *fn, void *ctx, const char *port);
+void outbox_add_lost(struct outbox *b, const char *reason);
+
+/* Tells all.  False: the datapath was closed, its memory can go now. */
+bool outbox_deliver(struct outbox *b);
