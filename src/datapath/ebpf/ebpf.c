@@ -396,10 +396,10 @@ static int put_first_hooks(struct ebpf_dp *x, struct err *e)
         return r;
     }
     pthread_mutex_lock(&x->lock);
-    r = put_pod_hooks(x, e);
-    r = r < 0 ? r : put_pods(x, e);
+    bool hooked = (r = put_pod_hooks(x, e)) == 0;
+    r = hooked ? put_pods(x, e) : r;
     pthread_mutex_unlock(&x->lock);
-    if (r < 0) {
+    if (!hooked) {
         return r;
     }
     x->hooks_due = false;
@@ -408,7 +408,7 @@ static int put_first_hooks(struct ebpf_dp *x, struct err *e)
              x->program.reused ? "found" : "new", x->n_members,
              x->applied + x->pods_applied + x->policy.applied, x->features.tcx ? "tcx" : "clsact",
              x->features.redirect_peer ? "yes" : "no", x->features.ringbuf ? "yes" : "no");
-    return 0;
+    return r;
 }
 
 static void became(struct ebpf_dp *x, int r, bool first, const struct err *e)
