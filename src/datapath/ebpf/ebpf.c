@@ -280,9 +280,14 @@ static void put_routes(struct ebpf_dp *x)
 /* The programs at the links that carry everybody's packets; last, as the maps must have what they ask for. */
 static int put_hooks(struct ebpf_dp *x, struct err *e)
 {
-    int r = hook_attach(&x->hooks, DEVICE_VXLAN, x->devices.vxlan, x->program.from_tunnel, e);
-    return r < 0 ? r
-                 : hook_attach(&x->hooks, DEVICE_HOST, x->devices.host, x->program.from_host, e);
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    int err = rtnl_open(&r, e);
+    err = err < 0 ? err
+                  : hook_attach(&x->hooks, r, HOOK_LASTING, DEVICE_VXLAN, x->devices.vxlan,
+                                x->program.from_tunnel, e);
+    return err < 0 ? err
+                   : hook_attach(&x->hooks, r, HOOK_LASTING, DEVICE_HOST, x->devices.host,
+                                 x->program.from_host, e);
 }
 
 static int put_network(struct ebpf_dp *x, struct err *e)
@@ -331,19 +336,25 @@ static bool is_member(void *ctx, const char *ifname)
 }
 
 /* One pod whose link refuses a program is not worth the others' traffic. */
-static void put_pod_hooks(struct ebpf_dp *x)
+static int put_pod_hooks(struct ebpf_dp *x, struct err *why)
 {
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    int err = rtnl_open(&r, why);
+    if (err < 0) {
+        return err;
+    }
     for (size_t i = 0; i < x->n_members; i++) {
         struct member *m = &x->members[i];
         struct err e = {0};
-        if (m->ifindex &&
-            hook_attach(&x->hooks, m->pod->host_if, m->ifindex, x->program.from_pod, &e) < 0) {
+        if (m->ifindex && hook_attach(&x->hooks, r, HOOK_POD, m->pod->host_if, m->ifindex,
+                                      x->program.from_pod, &e) < 0) {
             log_error("pod is cut off until it is attached anew", "pod=%s/%s error=\"%s\"",
                       m->pod->pod_namespace, m->pod->pod_name, e.text);
             m->ifindex = 0;
         }
     }
     hook_sweep(&x->hooks, is_member, x);
+    return 0;
 }
 
 /* For the first time: programs with the maps that are there, then what they need; links get them when the services are
@@ -385,9 +396,12 @@ static int put_first_hooks(struct ebpf_dp *x, struct err *e)
         return r;
     }
     pthread_mutex_lock(&x->lock);
-    put_pod_hooks(x);
-    r = put_pods(x, e);
+    bool hooked = (r = put_pod_hooks(x, e)) == 0;
+    r = hooked ? put_pods(x, e) : r;
     pthread_mutex_unlock(&x->lock);
+    if (!hooked) {
+        return r;
+    }
     x->hooks_due = false;
     log_info("programs are in place",
              "maps=%s pods=%zu changes=%zu hooks=%s redirect_peer=%s ringbuf=%s",
@@ -661,7 +675,8 @@ static int ebpf_wire(struct datapath *dp, const struct dp_wire *w, struct err *e
     k = k < 0 ? k : rtnl_open(&r, e);
     k = k < 0 ? k : rtnl_link_get(r, w->host_if, &l, e);
     k = k < 0 ? k : limit(r, l.ifindex, w, e);
-    k = k < 0 ? k : hook_attach(&x->hooks, w->host_if, l.ifindex, x->program.from_pod, e);
+    k = k < 0 ? k
+              : hook_attach(&x->hooks, r, HOOK_POD, w->host_if, l.ifindex, x->program.from_pod, e);
     if (k < 0) {
         return k;
     }
@@ -692,7 +707,7 @@ static int ebpf_check_wire(struct datapath *dp, const struct dp_wire *w, struct 
     struct shape to = {.rate = w->limits.to_pod, .burst = w->limits.to_pod_burst};
     int k = rtnl_open(&r, e);
     k = k < 0 ? k : rtnl_link_get(r, w->host_if, &l, e);
-    k = k < 0 ? k : hook_check(&x->hooks, w->host_if, l.ifindex, x->program.from_pod, e);
+    k = k < 0 ? k : hook_check(&x->hooks, r, w->host_if, l.ifindex, x->program.from_pod, e);
     k = k == 0 && to.rate ? shape_check(r, l.ifindex, &to, e) : k;
     if (k < 0) {
         return k;

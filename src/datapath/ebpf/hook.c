@@ -43,21 +43,12 @@ static int find_link(const char *path, int ifindex, uint32_t *ret_prog)
     return fd_take(&fd);
 }
 
-static int attach_tcx(const struct hooks *h, const char *ifname, int ifindex, int prog_fd,
+static int create_tcx(const struct hooks *h, const char *ifname, int ifindex, int prog_fd,
                       struct err *e)
 {
     CLEANUP_FREE char *path = pin_path(h, ifname);
-    uint32_t prog = 0;
-    CLEANUP(fd_close) int fd = find_link(path, ifindex, &prog);
-    if (fd >= 0 && prog == program_id(prog_fd)) {
-        return 0;
-    }
-    if (fd >= 0) {
-        int r = bpf_link_update(fd, prog_fd, NULL);
-        return r < 0 ? err_sys(e, r, "replace the eBPF program of %s", ifname) : 0;
-    }
-    unlink(path);
-    fd = bpf_link_create(prog_fd, ifindex, HOOK_TCX_INGRESS, NULL);
+    unlink(path); /* Of a link that had the name before. */
+    CLEANUP(fd_close) int fd = bpf_link_create(prog_fd, ifindex, HOOK_TCX_INGRESS, NULL);
     if (fd < 0) {
         return err_sys(e, fd, "attach the eBPF program to %s", ifname);
     }
@@ -68,41 +59,47 @@ static int attach_tcx(const struct hooks *h, const char *ifname, int ifindex, in
     return r < 0 ? err_sys(e, r, "pin the eBPF program of %s at %s", ifname, path) : 0;
 }
 
-static int check_tcx(const struct hooks *h, const char *ifname, int ifindex, int prog_fd,
-                     struct err *e)
+static int attach_clsact(const struct hooks *h, struct rtnl *r, const char *ifname, int ifindex,
+                         int prog_fd, struct err *e)
 {
-    CLEANUP_FREE char *path = pin_path(h, ifname);
-    uint32_t prog = 0;
-    CLEANUP(fd_close) int fd = find_link(path, ifindex, &prog);
-    return fd >= 0 && prog == program_id(prog_fd)
-               ? 0
-               : err_set(e, -ENOENT, "%s has not the eBPF program from_pod", ifname);
-}
-
-/* ---- both ---- */
-
-int hook_attach(const struct hooks *h, const char *ifname, int ifindex, int prog_fd, struct err *e)
-{
-    if (h->tcx) {
-        return attach_tcx(h, ifname, ifindex, prog_fd, e);
-    }
-    CLEANUP(rtnl_close) struct rtnl *r = NULL;
-    int err = rtnl_open(&r, e);
-    err = err < 0 ? err : redirect_attach(r, ifindex, REDIRECT_INGRESS, FILTER_NAME, prog_fd, e);
+    int err = redirect_attach(r, ifindex, REDIRECT_INGRESS, FILTER_NAME, prog_fd, e);
     if (err == 0) {
         hook_forget(h, ifname); /* What an agent with tcx has left would come first. */
     }
     return err;
 }
 
-int hook_check(const struct hooks *h, const char *ifname, int ifindex, int prog_fd, struct err *e)
+/* ---- both ---- */
+
+int hook_attach(const struct hooks *h, struct rtnl *r, enum hook_kind kind, const char *ifname,
+                int ifindex, int prog_fd, struct err *e)
 {
-    if (h->tcx) {
-        return check_tcx(h, ifname, ifindex, prog_fd, e);
+    CLEANUP_FREE char *path = pin_path(h, ifname);
+    uint32_t prog = 0;
+    CLEANUP(fd_close) int fd = h->tcx ? find_link(path, ifindex, &prog) : -ENOENT;
+    if (fd >= 0 && prog != program_id(prog_fd)) {
+        int err = bpf_link_update(fd, prog_fd, NULL);
+        return err < 0 ? err_sys(e, err, "replace the eBPF program of %s", ifname) : 0;
     }
-    CLEANUP(rtnl_close) struct rtnl *r = NULL;
-    int err = rtnl_open(&r, e);
-    return err < 0 ? err : redirect_check_attached(r, ifindex, REDIRECT_INGRESS, FILTER_NAME, e);
+    if (fd >= 0) {
+        return 0;
+    }
+    return h->tcx && kind == HOOK_LASTING ? create_tcx(h, ifname, ifindex, prog_fd, e)
+                                          : attach_clsact(h, r, ifname, ifindex, prog_fd, e);
+}
+
+int hook_check(const struct hooks *h, struct rtnl *r, const char *ifname, int ifindex, int prog_fd,
+               struct err *e)
+{
+    CLEANUP_FREE char *path = pin_path(h, ifname);
+    uint32_t prog = 0;
+    CLEANUP(fd_close) int fd = h->tcx ? find_link(path, ifindex, &prog) : -ENOENT;
+    if (fd >= 0) {
+        return prog == program_id(prog_fd)
+                   ? 0
+                   : err_set(e, -ENOENT, "%s has another eBPF program", ifname);
+    }
+    return redirect_check_attached(r, ifindex, REDIRECT_INGRESS, FILTER_NAME, e);
 }
 
 void hook_forget(const struct hooks *h, const char *ifname)

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs at the ingress hooks of links.
  *
- * With tcx a program is held by a bpf link, which is pinned so that it survives the agent; without, by a filter of
- * clsact, which goes with its link.  Either way a program is replaced at one moment, without a packet
- * between.  A program that redirects ends the chain: what others put behind it sees nothing.
+ * Two ways: by tcx a program is held by a bpf link, which is pinned so that it survives the agent; by clsact through a
+ * filter, which goes with its link.  tcx costs a packet less, but the kernel waits for an RCU grace period, with the lock of
+ * all network devices held, when a program comes or goes: 10 ms that a pod's ADD, and all others meanwhile, would
+ * take longer.  So the few links that stay get tcx, those of pods clsact.  Either way a program is replaced
+ * at one moment, without a packet between.  A program that redirects ends the chain: what others put behind it sees
+ * nothing.
  *
  * Calls block; those for different links may run at once. */
 #pragma once
 
-#include "base/err.h"
+#include "net/rtnl.h"
 
 #define HOOK_TCX_INGRESS 46 /* BPF_TCX_INGRESS, Linux 6.6. */
 
@@ -17,10 +20,17 @@ struct hooks {
     const char *dir; /* Of the pins, in a mounted bpffs; borrowed. */
 };
 
-/* Makes 'prog_fd' the program of what the link receives. */
-int hook_attach(const struct hooks *h, const char *ifname, int ifindex, int prog_fd, struct err *e);
+enum hook_kind {
+    HOOK_LASTING, /* A link of the node. */
+    HOOK_POD,
+};
+
+/* Makes 'prog_fd' the program of what the link receives; in the way that 'kind' gets, or that the link has. */
+int hook_attach(const struct hooks *h, struct rtnl *r, enum hook_kind kind, const char *ifname,
+                int ifindex, int prog_fd, struct err *e);
 /* -ENOENT, or another error: it is not. */
-int hook_check(const struct hooks *h, const char *ifname, int ifindex, int prog_fd, struct err *e);
+int hook_check(const struct hooks *h, struct rtnl *r, const char *ifname, int ifindex, int prog_fd,
+               struct err *e);
 /* The link is gone or about to go: forgets its pin. */
 void hook_forget(const struct hooks *h, const char *ifname);
 /* Forgets the pins of links that 'keep' does not want. */

@@ -6,6 +6,8 @@
 #include <bpf/bpf.h>
 #include <string.h>
 
+#define BATCH 256 /* Rows with one system call. */
+
 /* ---- keeping a map ---- */
 
 static int by_key(const void *a, const void *b)
@@ -24,8 +26,13 @@ static int by_row(const void *a, const void *b)
 
 int table_load(struct table *t, int fd, struct err *e)
 {
+    struct bpf_map_info info = {0};
+    uint32_t size = sizeof info;
     struct table_row *rows = NULL;
     size_t n = 0, cap = 0;
+    if (bpf_obj_get_info_by_fd(fd, &info, &size) < 0) {
+        return err_sys(e, -errno, "ask for the sizes of an eBPF map");
+    }
     unsigned char key[TABLE_KEY_MAX] = {0}, next[TABLE_KEY_MAX] = {0};
     const void *at = NULL;
     while (bpf_map_get_next_key(fd, at, next) == 0) {
@@ -50,7 +57,8 @@ int table_load(struct table *t, int fd, struct err *e)
         qsort(rows, n, sizeof *rows, by_key);
     }
     table_done(t);
-    *t = (struct table){.fd = fd, .rows = rows, .n = n};
+    *t = (struct table){
+        .fd = fd, .key_size = info.key_size, .value_size = info.value_size, .rows = rows, .n = n};
     return 0;
 }
 
@@ -81,25 +89,83 @@ static const struct table_row *find(const struct table_row *rows, size_t n,
     return n ? bsearch(like, rows, n, sizeof *rows, by_key) : NULL;
 }
 
+/* Rows that are to be written, and how the kernel wants them. */
+struct batch {
+    const struct table *t;
+    bool by_one; /* The map takes no batches (LPM tries before Linux 5.14). */
+    struct table_row *rows[BATCH];
+    unsigned char keys[BATCH * TABLE_KEY_MAX], values[BATCH * TABLE_VALUE_MAX];
+    size_t n;
+    size_t refused; /* Of all so far; ... */
+    int error;      /* ... why the last one was, negative. */
+};
+
+/* A row that the map refuses becomes what is there, so that that can go, or none. */
+static void write_one(struct batch *b, struct table_row *row)
+{
+    int r = bpf_map_update_elem(b->t->fd, row->key, row->value, BPF_ANY);
+    if (r < 0) {
+        b->error = r;
+        b->refused++;
+        const struct table_row *there = find(b->t->rows, b->t->n, row);
+        if (there) {
+            memcpy(row->value, there->value, sizeof row->value);
+        } else {
+            row->refused = true;
+        }
+    }
+}
+
+static void write_batch(struct batch *b)
+{
+    for (size_t done = 0; done < b->n; done++) {
+        uint32_t rest = (uint32_t) (b->n - done), count = rest;
+        int r = b->by_one ? -EOPNOTSUPP
+                          : bpf_map_update_batch(b->t->fd, b->keys + done * b->t->key_size,
+                                                 b->values + done * b->t->value_size, &count, NULL);
+        if (r == 0) {
+            break;
+        }
+        /* 'count' says how many there were before the one that failed; unless all of it was refused. */
+        if (b->by_one || count >= rest) {
+            b->by_one = true;
+        } else {
+            done += count;
+        }
+        write_one(b, b->rows[done]);
+    }
+    b->n = 0;
+}
+
+static void add_to_batch(struct batch *b, struct table_row *row)
+{
+    memcpy(b->keys + b->n * b->t->key_size, row->key, b->t->key_size);
+    memcpy(b->values + b->n * b->t->value_size, row->value, b->t->value_size);
+    b->rows[b->n++] = row;
+    if (b->n == BATCH) {
+        write_batch(b);
+    }
+}
+
 void table_sync(struct table *t, struct table_row *rows, size_t n, size_t *ret_changes,
                 size_t *ret_refused, struct err *e)
 {
-    size_t changes = 0, refused = 0, kept = 0;
+    CLEANUP_FREE struct batch *b = NEW(struct batch);
+    size_t changes = 0, kept = 0;
+    b->t = t;
     n = normalize(rows, n);
     for (size_t i = 0; i < n; i++) {
         const struct table_row *there = find(t->rows, t->n, &rows[i]);
         if (!there || memcmp(there->value, rows[i].value, sizeof there->value) != 0) {
             changes++;
-            if (bpf_map_update_elem(t->fd, rows[i].key, rows[i].value, BPF_ANY) < 0) {
-                err_sys(e, -errno, "add to an eBPF map");
-                refused++;
-                if (!there) {
-                    continue; /* What is there stays known, so that it can go. */
-                }
-                memcpy(rows[i].value, there->value, sizeof there->value);
-            }
+            add_to_batch(b, &rows[i]);
         }
-        rows[kept++] = rows[i];
+    }
+    write_batch(b);
+    for (size_t i = 0; i < n; i++) {
+        if (!rows[i].refused) {
+            rows[kept++] = rows[i];
+        }
     }
     for (size_t i = 0; i < t->n; i++) {
         if (!find(rows, kept, &t->rows[i])) {
@@ -107,9 +173,12 @@ void table_sync(struct table *t, struct table_row *rows, size_t n, size_t *ret_c
             bpf_map_delete_elem(t->fd, t->rows[i].key);
         }
     }
+    if (b->refused) {
+        err_sys(e, b->error, "add to an eBPF map");
+    }
     free(t->rows);
     t->rows = rows;
     t->n = kept;
     *ret_changes = changes;
-    *ret_refused = refused;
+    *ret_refused = b->refused;
 }

@@ -13,10 +13,12 @@
 
 struct table_row {
     unsigned char key[TABLE_KEY_MAX], value[TABLE_VALUE_MAX]; /* Zeros behind their ends. */
+    bool refused;                                             /* table_sync's. */
 };
 
 struct table {
     int fd; /* Borrowed. */
+    size_t key_size, value_size;
     struct table_row *rows;
     size_t n;
 };

@@ -247,20 +247,20 @@ static void what_is_no_record_is_refused_with_the_reason(void **state)
 struct links {
     struct program one, two;
     struct hooks hooks;
+    struct rtnl *r;
     int ifindex, other;
 };
 
 static void make_links(struct links *l, bool tcx)
 {
-    CLEANUP(rtnl_close) struct rtnl *r = NULL;
     struct err e = {0};
     struct rtnl_link link;
     struct rtnl_veth v = {.name = "tv0", .peer_name = "tv1", .peer_ns_fd = -1};
     *l = (struct links){.hooks = {.tcx = tcx}};
     l->hooks.dir = xasprintf("%s/bpf/links", folder);
     if (program_load(NULL, &features, false, &l->one, &e) < 0 ||
-        program_load(NULL, &features, false, &l->two, &e) < 0 || rtnl_open(&r, &e) < 0 ||
-        rtnl_veth_add(r, &v, &e) < 0 || rtnl_link_get(r, "tv0", &link, &e) < 0) {
+        program_load(NULL, &features, false, &l->two, &e) < 0 || rtnl_open(&l->r, &e) < 0 ||
+        rtnl_veth_add(l->r, &v, &e) < 0 || rtnl_link_get(l->r, "tv0", &link, &e) < 0) {
         fail_msg("%s", e.text);
     }
     l->ifindex = link.ifindex;
@@ -268,9 +268,8 @@ static void make_links(struct links *l, bool tcx)
 
 static void remove_links(struct links *l)
 {
-    CLEANUP(rtnl_close) struct rtnl *r = NULL;
-    assert_int_equal(rtnl_open(&r, NULL), 0);
-    rtnl_link_del(r, "tv0", NULL);
+    rtnl_link_del(l->r, "tv0", NULL);
+    rtnl_close(l->r);
     program_done(&l->one);
     program_done(&l->two);
     free((char *) l->hooks.dir);
@@ -281,38 +280,36 @@ static bool keep_none(void *ctx, const char *ifname)
     return false;
 }
 
-static void a_program_is_attached_replaced_and_found_again(bool tcx)
+static void a_program_is_attached_replaced_and_found_again(bool tcx, enum hook_kind kind)
 {
     struct links l;
     struct err e = {0};
     make_links(&l, tcx);
     int one = l.one.from_pod, two = l.two.from_pod;
-    assert_int_equal(hook_check(&l.hooks, "tv0", l.ifindex, one, &e), -ENOENT);
-    assert_int_equal(hook_attach(&l.hooks, "tv0", l.ifindex, one, &e), 0);
-    assert_int_equal(hook_check(&l.hooks, "tv0", l.ifindex, one, &e), 0);
-    assert_int_equal(hook_attach(&l.hooks, "tv0", l.ifindex, one, &e), 0);
-    assert_int_equal(hook_attach(&l.hooks, "tv0", l.ifindex, two, &e), 0);
-    assert_int_equal(hook_check(&l.hooks, "tv0", l.ifindex, two, &e), 0);
-    if (tcx) {
-        assert_int_equal(hook_check(&l.hooks, "tv0", l.ifindex, one, &e), -ENOENT);
+    assert_int_equal(hook_check(&l.hooks, l.r, "tv0", l.ifindex, one, &e), -ENOENT);
+    assert_int_equal(hook_attach(&l.hooks, l.r, kind, "tv0", l.ifindex, one, &e), 0);
+    assert_int_equal(hook_check(&l.hooks, l.r, "tv0", l.ifindex, one, &e), 0);
+    assert_int_equal(hook_attach(&l.hooks, l.r, kind, "tv0", l.ifindex, one, &e), 0);
+    assert_int_equal(hook_attach(&l.hooks, l.r, kind, "tv0", l.ifindex, two, &e), 0);
+    assert_int_equal(hook_check(&l.hooks, l.r, "tv0", l.ifindex, two, &e), 0);
+    if (tcx && kind == HOOK_LASTING) {
+        assert_int_equal(hook_check(&l.hooks, l.r, "tv0", l.ifindex, one, &e), -ENOENT);
     }
 
     /* Another link of the same name. */
-    CLEANUP(rtnl_close) struct rtnl *r = NULL;
     struct rtnl_veth v = {.name = "tv0", .peer_name = "tv1", .peer_ns_fd = -1};
     struct rtnl_link link;
-    assert_int_equal(rtnl_open(&r, &e), 0);
-    assert_int_equal(rtnl_link_del(r, "tv0", &e), 0);
-    assert_int_equal(rtnl_veth_add(r, &v, &e), 0);
-    assert_int_equal(rtnl_link_get(r, "tv0", &link, &e), 0);
-    assert_int_equal(hook_check(&l.hooks, "tv0", link.ifindex, two, &e), -ENOENT);
-    assert_int_equal(hook_attach(&l.hooks, "tv0", link.ifindex, two, &e), 0);
-    assert_int_equal(hook_check(&l.hooks, "tv0", link.ifindex, two, &e), 0);
+    assert_int_equal(rtnl_link_del(l.r, "tv0", &e), 0);
+    assert_int_equal(rtnl_veth_add(l.r, &v, &e), 0);
+    assert_int_equal(rtnl_link_get(l.r, "tv0", &link, &e), 0);
+    assert_int_equal(hook_check(&l.hooks, l.r, "tv0", link.ifindex, two, &e), -ENOENT);
+    assert_int_equal(hook_attach(&l.hooks, l.r, kind, "tv0", link.ifindex, two, &e), 0);
+    assert_int_equal(hook_check(&l.hooks, l.r, "tv0", link.ifindex, two, &e), 0);
     hook_sweep(&l.hooks, keep_none, NULL);
-    if (tcx) {
-        assert_int_equal(hook_check(&l.hooks, "tv0", link.ifindex, two, &e), -ENOENT);
+    if (tcx && kind == HOOK_LASTING) {
+        assert_int_equal(hook_check(&l.hooks, l.r, "tv0", link.ifindex, two, &e), -ENOENT);
     }
-    assert_true(hook_attach(&l.hooks, "gone", 9999, two, &e) < 0);
+    assert_true(hook_attach(&l.hooks, l.r, kind, "gone", 9999, two, &e) < 0);
     remove_links(&l);
 }
 
@@ -323,13 +320,37 @@ static void with_tcx(void **state)
         print_message("this kernel has no tcx (Linux 6.6)\n");
         skip();
     }
-    a_program_is_attached_replaced_and_found_again(true);
+    a_program_is_attached_replaced_and_found_again(true, HOOK_LASTING);
+    a_program_is_attached_replaced_and_found_again(true, HOOK_POD);
+}
+
+/* A pod of an agent that gave it tcx keeps that: from one way to the other there would be a moment with both. */
+static void a_pods_tcx_link_is_kept(void **state)
+{
+    (void) state;
+    if (!features.tcx) {
+        print_message("this kernel has no tcx (Linux 6.6)\n");
+        skip();
+    }
+    struct links l;
+    struct err e = {0};
+    make_links(&l, true);
+    int one = l.one.from_pod, two = l.two.from_pod;
+    CLEANUP_FREE char *pin = xasprintf("%s/tv0", l.hooks.dir);
+    assert_int_equal(hook_attach(&l.hooks, l.r, HOOK_LASTING, "tv0", l.ifindex, one, &e), 0);
+    assert_int_equal(access(pin, F_OK), 0);
+    assert_int_equal(hook_attach(&l.hooks, l.r, HOOK_POD, "tv0", l.ifindex, two, &e), 0);
+    assert_int_equal(access(pin, F_OK), 0);
+    assert_int_equal(hook_check(&l.hooks, l.r, "tv0", l.ifindex, two, &e), 0);
+    hook_forget(&l.hooks, "tv0");
+    assert_int_equal(hook_check(&l.hooks, l.r, "tv0", l.ifindex, two, &e), -ENOENT);
+    remove_links(&l);
 }
 
 static void with_clsact(void **state)
 {
     (void) state;
-    a_program_is_attached_replaced_and_found_again(false);
+    a_program_is_attached_replaced_and_found_again(false, HOOK_LASTING);
 }
 
 static void maps_are_found_again_or_made_anew(void **state)
@@ -449,6 +470,7 @@ int main(void)
         cmocka_unit_test(records_come_back_as_they_went),
         cmocka_unit_test(what_is_no_record_is_refused_with_the_reason),
         cmocka_unit_test(with_tcx),
+        cmocka_unit_test(a_pods_tcx_link_is_kept),
         cmocka_unit_test(with_clsact),
         cmocka_unit_test(maps_are_found_again_or_made_anew),
         cmocka_unit_test(without_privileges_it_is_said_what_is_missing),

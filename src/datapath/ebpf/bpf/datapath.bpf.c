@@ -158,6 +158,7 @@ struct way {
     enum entry entry;
     __u32 port;                 /* FROM_POD: ifindex of the link. */
     __u32 outer_src, tunnel_id; /* FROM_TUNNEL */
+    __u16 align;                /* What follows is read as one, and both parts are aligned. */
     struct ethhdr eth;          /* As it came. */
     struct iphdr ip;            /* Of IP; as it is now. */
     __be16 src_port, dst_port;  /* Likewise, ... */
@@ -167,7 +168,14 @@ struct way {
     __be32 asked; /* Translated: the service's address and port. */
     __be16 asked_port;
     __u8 judging; /* enum judging, of policy.h */
+    /* Of its destination, when they were asked for. */
+    __u8 knows_pod, knows_route;
+    const struct ebpf_pod *pod;
+    const struct ebpf_route *route;
 };
+#define HEADERS (sizeof(struct ethhdr) + sizeof(struct iphdr))
+_Static_assert(__builtin_offsetof(struct way, ip) == __builtin_offsetof(struct way, eth) + ETH_HLEN,
+               "as in a packet");
 
 /* ---- what is told ---- */
 
@@ -301,20 +309,24 @@ INLINE int is_tcp_or_udp(const struct iphdr *ip)
 
 INLINE void read_ports(struct way *w)
 {
-    __be16 ports[2];
-    __u8 flags = 0;
+    struct {
+        __be16 ports[2];
+        __u8 between[9], flags; /* Of TCP. */
+    } h;
     __u32 l4 = ETH_HLEN + w->ip.ihl * 4;
-    if (!is_tcp_or_udp(&w->ip) || (w->ip.frag_off & bpf_htons(FRAGMENT_OFFSET)) ||
-        bpf_skb_load_bytes(w->skb, l4, ports, sizeof ports) < 0) {
+    if (!is_tcp_or_udp(&w->ip) || (w->ip.frag_off & bpf_htons(FRAGMENT_OFFSET))) {
         return;
     }
-    w->src_port = ports[0];
-    w->dst_port = ports[1];
-    w->has_ports = 1;
-    if (w->entry == FROM_POD && w->ip.protocol == IPPROTO_TCP) {
-        bpf_skb_load_bytes(w->skb, l4 + 13, &flags, sizeof flags);
+    h.flags = 0;
+    if ((w->entry != FROM_POD || w->ip.protocol != IPPROTO_TCP ||
+         bpf_skb_load_bytes(w->skb, l4, &h, sizeof h) < 0) &&
+        bpf_skb_load_bytes(w->skb, l4, h.ports, sizeof h.ports) < 0) {
+        return;
     }
-    w->begins = w->ip.protocol == IPPROTO_UDP || (flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
+    w->src_port = h.ports[0];
+    w->dst_port = h.ports[1];
+    w->has_ports = 1;
+    w->begins = w->ip.protocol == IPPROTO_UDP || (h.flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
 }
 
 #define ADDRESS_AT(member) (ETH_HLEN + (__u32) __builtin_offsetof(struct iphdr, member))
@@ -343,6 +355,7 @@ INLINE int rewrite(struct way *w, int which, __be32 addr, __be16 port)
     } else {
         w->ip.daddr = addr;
         w->dst_port = port;
+        w->knows_pod = w->knows_route = 0;
     }
     return 0;
 }
@@ -413,6 +426,24 @@ INLINE const struct ebpf_route *route_of(__be32 addr)
 {
     struct ebpf_route_key key = {.len = 32, .addr = addr};
     return bpf_map_lookup_elem(&tenet_routes, &key);
+}
+
+INLINE const struct ebpf_pod *receiver(struct way *w)
+{
+    if (!w->knows_pod) {
+        w->pod = pod_at(w->ip.daddr);
+        w->knows_pod = 1;
+    }
+    return w->pod;
+}
+
+INLINE const struct ebpf_route *destination(struct way *w)
+{
+    if (!w->knows_route) {
+        w->route = route_of(w->ip.daddr);
+        w->knows_route = 1;
+    }
+    return w->route;
 }
 
 INLINE int is_local(const struct ebpf_route *r)
@@ -708,8 +739,8 @@ INLINE int answer_itself(struct way *w, const struct ebpf_pod *pod)
 /* With an honest source of this VNID, and its true destination. */
 INLINE int route(struct way *w, __u32 vnid)
 {
-    const struct ebpf_pod *pod = pod_at(w->ip.daddr);
-    const struct ebpf_route *r = pod ? NULL : route_of(w->ip.daddr);
+    const struct ebpf_pod *pod = receiver(w);
+    const struct ebpf_route *r = pod ? NULL : destination(w);
     if (r && r->kind == EBPF_SERVICE && w->entry == FROM_POD && !w->translated) {
         return refuse(w, EBPF_SERVICE_NOT_AVAILABLE, NO_PORT); /* Whatever policies say. */
     }
@@ -749,12 +780,12 @@ INLINE int route_of_pod(struct way *w, const struct ebpf_pod *from, __u32 vnid)
         /* The later parts of a packet follow the first. */
         const struct ebpf_route *r =
             w->settings->services_by_host && (w->ip.frag_off & bpf_htons(FRAGMENT_OFFSET))
-                ? route_of(w->ip.daddr)
+                ? destination(w)
                 : NULL;
         return r && r->kind == EBPF_SERVICE ? to_host(w) : route(w, vnid);
     }
-    if (!pod_at(w->ip.daddr)) {
-        const struct ebpf_route *r = route_of(w->ip.daddr);
+    if (!receiver(w)) {
+        const struct ebpf_route *r = destination(w);
         /* Not at the gateway's address: its ports are those of the host's own connections to pods. */
         may_be = !r || r->kind == EBPF_SERVICE;
         s = may_be ? find_service(w, r, &key) : NULL;
@@ -795,7 +826,8 @@ INLINE int ip_from_pod(struct way *w)
 
 INLINE int ip_from_tunnel(struct way *w)
 {
-    if (!is_local(route_of(w->ip.daddr))) {
+    /* Pods have addresses of this node's subnet. */
+    if (!receiver(w) && !is_local(destination(w))) {
         return drop(w, EBPF_NOT_FOR_THIS_NODE);
     }
     __u32 cause = check_tunnel(w, w->ip.saddr);
@@ -814,7 +846,7 @@ INLINE int ip_from_host(struct way *w)
         return drop(w, EBPF_SPOOFED_SOURCE);
     }
     /* From outside, and from the host's other addresses: to pods of this node only. */
-    if (!is_local(route_of(w->ip.daddr))) {
+    if (!is_local(destination(w))) {
         return drop(w, EBPF_NOT_FOR_THIS_NODE);
     }
     if (w->ip.daddr == w->settings->gateway && !w->settings->has_policy) {
@@ -823,10 +855,9 @@ INLINE int ip_from_host(struct way *w)
     return route(w, 0);
 }
 
-INLINE int judge_ip(struct way *w)
+INLINE int judge_ip(struct way *w, int has_ip)
 {
-    if (bpf_skb_load_bytes(w->skb, ETH_HLEN, &w->ip, sizeof w->ip) < 0 || w->ip.version != 4 ||
-        w->ip.ihl < 5) {
+    if (!has_ip || w->ip.version != 4 || w->ip.ihl < 5) {
         return drop(w, EBPF_NOT_IP);
     }
     if ((w->ip.daddr & bpf_htonl(0xf0000000)) == bpf_htonl(0xe0000000) ||
@@ -921,15 +952,19 @@ INLINE int judge(struct way *w)
 {
     __u32 zero = 0;
     w->settings = bpf_map_lookup_elem(&tenet_settings, &zero);
-    if (!w->settings || bpf_skb_load_bytes(w->skb, 0, &w->eth, sizeof w->eth) < 0) {
+    int has_ip = bpf_skb_load_bytes(w->skb, 0, &w->eth, HEADERS) == 0;
+    if (!w->settings || (!has_ip && bpf_skb_load_bytes(w->skb, 0, &w->eth, sizeof w->eth) < 0)) {
         return TC_ACT_SHOT;
+    }
+    if (w->eth.h_proto != bpf_htons(ETH_P_IP)) {
+        __builtin_memset(&w->ip, 0, sizeof w->ip);
     }
     if (w->skb->vlan_present || w->eth.h_proto == bpf_htons(ETH_P_8021Q) ||
         w->eth.h_proto == bpf_htons(ETH_P_8021AD)) {
         return drop(w, EBPF_VLAN_TAGGED);
     }
     if (w->eth.h_proto == bpf_htons(ETH_P_IP)) {
-        return judge_ip(w);
+        return judge_ip(w, has_ip);
     }
     return w->eth.h_proto == bpf_htons(ETH_P_ARP) ? judge_arp(w) : drop(w, EBPF_NOT_IP);
 }
