@@ -37,9 +37,11 @@ int rtnl_open(struct rtnl **ret, struct err *e)
     mnl_socket_setsockopt(nl, NETLINK_EXT_ACK, &one, sizeof one);
     mnl_socket_setsockopt(nl, NETLINK_CAP_ACK, &one, sizeof one);
     mnl_socket_setsockopt(nl, NETLINK_GET_STRICT_CHK, &one, sizeof one);
-    struct rtnl *r = NEW(struct rtnl);
+    struct rtnl *r = xmalloc(sizeof *r); /* Its buffers need not be cleared: they are large. */
     r->nl = nl;
     r->port = mnl_socket_get_portid(nl);
+    r->seq = 0;
+    r->why[0] = '\0';
     *ret = r;
     return 0;
 }

@@ -8,9 +8,10 @@
 
 #include "base/mem.h"
 #include "datapath/ovs/flow_table.h"
-#include "sdn/pipeline.h"
+#include "sdn/service_flows.h"
 
 #include <malloc.h>
+#include <stdio.h>
 
 /* Keys are numbers (table 0, in_port), what a flow does is another number (output). */
 #define KEYS 10
@@ -456,13 +457,64 @@ static void other_flows_that_expire_are_removed(void **state)
     flow_table_built_done(t, true);
 }
 
-static void thousand_nodes_and_hundred_pods_take_little_memory(void **state)
+/* Bytes that are allocated. */
+static size_t allocated(void)
 {
-    struct mallinfo2 before = mallinfo2();
-    if (!before.uordblks) {
+    struct mallinfo2 m = mallinfo2();
+    if (!m.uordblks) {
         print_message("a sanitizer's allocator does not count\n");
         skip();
     }
+    return m.uordblks + m.hblkhd;
+}
+
+static void set_group(void *ctx, uint64_t cookie, struct of_flow_list *flows)
+{
+    flow_table_set_group(ctx, cookie, flows);
+}
+
+/* The flows, and what is known of the services beside them. */
+static void thirty_thousand_services_take_little_memory(void **state)
+{
+    static const struct service_flows_ops ops = {.set_group = set_group};
+    size_t before = allocated();
+    struct flow_table t;
+    flow_table_init(&t);
+    struct sdn_network n = {.plugin = SDN_MULTITENANT,
+                            .cluster = {{0x0a800000, 14}},
+                            .n_cluster = 1,
+                            .service = {0xac1e0000, 16},
+                            .vxlan_port = SDN_VXLAN_PORT};
+    struct service_flows *f = service_flows_new("node1", &ops, &t);
+    service_flows_set_network(f, &n);
+    for (uint32_t i = 0; i < 30000; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "s%u", i);
+        struct sdn_endpoint endpoints[] = {
+            {.ip = 0x0a800000 + 4 * i, .flags = SDN_ENDPOINT_READY | SDN_ENDPOINT_SERVING},
+            {.ip = 0x0a800001 + 4 * i, .flags = SDN_ENDPOINT_READY | SDN_ENDPOINT_SERVING}};
+        struct sdn_backend backends[] = {{&endpoints[0], 8080}, {&endpoints[1], 8080}};
+        struct sdn_service_port port = {
+            .protocol = SDN_TCP, .port = 80, .backends = backends, .n_backends = 2};
+        struct sdn_service s = {.namespace = "red",
+                                .name = name,
+                                .cluster_ip = 0xac1e0001 + i,
+                                .ports = &port,
+                                .n_ports = 1};
+        service_flows_set(f, &s, &(struct sdn_vnids){.id = 10 + i % 500});
+    }
+    service_flows_flush(f);
+    size_t used = allocated() - before;
+    print_message("%zu flows of services in %zu KiB\n", t.n_wanted, used >> 10);
+    assert_true(t.n_wanted > 150000);
+    assert_true(used < t.n_wanted * 110);
+    service_flows_free(f);
+    flow_table_done(&t);
+}
+
+static void thousand_nodes_and_hundred_pods_take_little_memory(void **state)
+{
+    size_t before = allocated();
     struct flow_table t;
     flow_table_init(&t);
     struct sdn_network n = {.plugin = SDN_MULTITENANT,
@@ -487,9 +539,9 @@ static void thousand_nodes_and_hundred_pods_take_little_memory(void **state)
         pipeline_vnid(&n, p.vnid, &l);
         flow_table_set_group(&t, pipeline_vnid_cookie(p.vnid), &l);
     }
-    size_t used = mallinfo2().uordblks - before.uordblks;
+    size_t used = allocated() - before;
     print_message("%zu flows in %zu KiB\n", t.n_wanted, used >> 10);
-    assert_true(used < 5 << 18);
+    assert_true(used < 400 << 10);
     flow_table_done(&t);
 }
 
@@ -507,6 +559,7 @@ int main(void)
         T(of_two_groups_with_one_key_the_lower_cookie_has_it),
         T(dump_finds_foreign_missing_and_changed_flows),
         cmocka_unit_test(random_histories_end_in_what_is_wanted),
+        cmocka_unit_test(thirty_thousand_services_take_little_memory),
         cmocka_unit_test(thousand_nodes_and_hundred_pods_take_little_memory),
     };
     return cmocka_run_group_tests_name("datapath/flow_table", tests, NULL, NULL);
