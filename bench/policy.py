@@ -6,9 +6,9 @@ Brings up a lab of one node under ovs-networkpolicy, registers pods of other nod
 attaches some pods here, and then changes one thing at a time: a policy, the labels of a peer elsewhere, the labels of
 a pod here.  Each change opens or closes the way of a stream of datagrams between two pods; what is measured is the time
 from the API's answer to the change until the first datagram arrives, or the last one did.  Prints percentiles, the
-agent's memory, and how many flows 200 x 200 selected pods take.
+agent's memory, and how many flows (with the datapath ebpf, rows of maps) all takes.
 
-usage: policy.py [--build build] [--pods 30000] [--policies 5000] [--local 30] [--changes 200]
+usage: policy.py [--build build] [--datapath ovs] [--pods 30000] [--policies 5000] [--local 30] [--changes 200]
 """
 import argparse
 import concurrent.futures
@@ -88,6 +88,7 @@ def policy(i, projects, ns=None):
 def main():
     ap = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     ap.add_argument("--build", default=str(ROOT / "build"))
+    ap.add_argument("--datapath", choices=["ovs", "ebpf"], default="ovs")
     ap.add_argument("--pods", type=int, default=30000)
     ap.add_argument("--policies", type=int, default=5000)
     ap.add_argument("--projects", type=int, default=500)
@@ -96,9 +97,9 @@ def main():
     args = ap.parse_args()
     os.environ["TENET_BUILD"] = args.build
     sys.path.insert(0, str(ROOT / "tests/integration"))
-    from lab import Lab, wait_for
+    from lab import Lab, run, wait_for
 
-    lab = Lab("bpol", nodes=1, plugin="networkpolicy")
+    lab = Lab("bpol", nodes=1, plugin="networkpolicy", datapath=args.datapath)
     procs = []
     try:
         lab.up()
@@ -158,9 +159,14 @@ def main():
             "labels of the pod": (lambda: api("PATCH", pod + "dst", {"metadata": {"labels": {"role": "x"}}}, merge),
                                   lambda: api("PATCH", pod + "dst", {"metadata": {"labels": {"role": "dst"}}}, merge)),
         }
-        flows = len(lab.flows("node1"))
+        if args.datapath == "ovs":
+            flows = f"{len(lab.flows('node1'))} flows"
+        else:
+            pins = pathlib.Path(lab.node("node1")["agentSocket"]).parent / "bpf/maps"
+            flows = ", ".join(f"{len(json.loads(run(['bpftool', '-j', 'map', 'dump', 'pinned', pins / name]).stdout))} in {name}"
+                              for name in ("tenet_classes", "tenet_blocks", "tenet_pairs", "tenet_port_sets"))
         print(f"{args.pods} pods and {args.policies} policies in {args.projects} projects; {len(pods) + 2} pods here; "
-              f"{flows} flows; agent restarted in {start:.2f} s")
+              f"{flows}; agent restarted in {start:.2f} s")
         print(f"{'change':<20}{'n':>6}{'p50 ms':>9}{'p99 ms':>9}{'max ms':>9}")
         worst = []
         for name, (open_, close) in ways.items():

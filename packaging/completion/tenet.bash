@@ -82,7 +82,7 @@ _tenet() {
         if [[ ${COMP_WORDS[2]} == flows ]]; then
             words="--node --used --drops --output $agents"
         elif [[ ${COMP_WORDS[2]} == maps ]]; then
-            words="pods ports routes vteps services backends serving settings affinity conns refusals drops --node --output $agents"
+            words="pods ports routes vteps services backends serving settings affinity conns refusals drops policy classes blocks pairs port_sets tracked shares fragments --node --output $agents"
         elif ((COMP_CWORD == 2)); then
             words+=" flows maps"
         fi

@@ -116,17 +116,22 @@ static void on_data(void *ctx, const char *p, size_t size)
 
 static void begin(void *ctx);
 
+static bool none_can(const struct show *s)
+{
+    bool none = true;
+    for (size_t i = 0; i < s->n; i++) {
+        none = none && s->sources[i].cannot;
+    }
+    return none;
+}
+
 static void give_up(struct source *x, const char *why)
 {
     struct err e = {0};
-    bool all = true;
     err_set(&e, -EOPNOTSUPP, "%s", why);
     (void) command_fail(&e, "%s", x->agent->name ? x->agent->name : x->agent->socket);
     x->cannot = true;
-    for (size_t i = 0; i < x->show->n; i++) {
-        all = all && x->show->sources[i].cannot;
-    }
-    x->show->over = x->show->over || all;
+    x->show->over = x->show->over || none_can(x->show);
 }
 
 static void on_ended(void *ctx, const struct http_result *r)
@@ -164,7 +169,13 @@ static int source_open(struct show *s, struct source *x, const struct agent_ref 
         return CANNOT_TELL;
     }
     x->again = loop_timer_new(s->agents->loop, begin, x);
-    begin(x);
+    if (!agent->state) { /* One that is to be started may be watched already. */
+        (void) command_fail(&agent->error, "%s", agent->name ? agent->name : agent->socket);
+        x->cannot = !s->q->watch;
+    }
+    if (!x->cannot) {
+        begin(x);
+    }
     return 0;
 }
 
@@ -247,7 +258,8 @@ static int run_show(struct show *s)
             status = source_open(s, &s->sources[s->n++], a);
         }
     }
-    if (status == 0 && !s->q->json) {
+    s->over = none_can(s);
+    if (status == 0 && !s->over && !s->q->json) {
         flow_render_head(s->width, &head);
         fputs(strbuf_cstr(&head), stdout);
         fflush(stdout);
@@ -257,9 +269,8 @@ static int run_show(struct show *s)
     if (status == 0) {
         (void) loop_run_until(l, &s->over, s->q->watch ? 0 : s->q->seconds * 1000);
     }
-    bool told = s->n == 0;
+    bool told = !none_can(s);
     for (size_t i = 0; i < s->n; i++) {
-        told = told || !s->sources[i].cannot;
         source_close(&s->sources[i]);
     }
     loop_signal_free(term);

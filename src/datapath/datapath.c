@@ -124,6 +124,11 @@ void datapath_set_flows(struct datapath *dp, uint64_t cookie, struct of_flow_lis
     dp->ops->set_flows(dp, cookie, flows);
 }
 
+const struct policy_table_ops *datapath_policy_table(struct datapath *dp, void **ret_ctx)
+{
+    return dp->ops->policy_table ? dp->ops->policy_table(dp, ret_ctx) : NULL;
+}
+
 bool datapath_wants_services(const struct datapath *dp)
 {
     return dp->ops->set_services != NULL;

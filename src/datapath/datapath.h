@@ -16,6 +16,7 @@
 #include "net/loop.h"
 #include "sdn/model.h"
 #include "sdn/network.h"
+#include "sdn/policy_table.h"
 #include "wire/cni_runtime.h"
 #include "wire/openflow.h"
 
@@ -110,6 +111,9 @@ void datapath_set_vnids(struct datapath *dp, const char *pod_namespace, const st
 /* Flows of network policy (sdn/policy.h) and services (sdn/service_flows.h): the group 'cookie' is now 'flows', which
  * is emptied.  They are in place with or before what is asked for afterwards, as in one bundle. */
 void datapath_set_flows(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows);
+/* The same policy, for a datapath that has no flows: what it gets as tables instead; NULL: it wants flows.  They,
+ * too, are in place with or before what is asked for afterwards. */
+const struct policy_table_ops *datapath_policy_table(struct datapath *dp, void **ret_ctx);
 /* A datapath without flows: all services for the pods of this node, 'node', after each datapath_set_network, which is not
  * in place before, and when they changed.  What they point to is not kept. */
 bool datapath_wants_services(const struct datapath *dp);
@@ -151,8 +155,9 @@ struct datapath_status {
     size_t spare_ports; /* Ready for pods to come. */
     const char *datapath_type;
     uint32_t refusal_meter; /* As in struct sdn_network. */
-    /* What did not fit, since the start: pods (ADDs), nodes, addresses and endpoints of services. */
-    size_t pods_refused, nodes_refused, services_refused;
+    /* What did not fit, since the start: pods (ADDs), nodes, addresses and endpoints of services, rows of network policy
+     * (whose pods are cut off until they do). */
+    size_t pods_refused, nodes_refused, services_refused, policy_refused;
     /* Since the start. */
     size_t connections, transactions, bundles, bundles_refused, flow_mods;
     size_t refusals_sent,
@@ -222,6 +227,7 @@ struct dp_event {
     uint32_t size;       /* Of the frame. */
     enum model_action action;
     enum model_cause cause;
+    uint64_t cookie; /* Group of the policies that deny it (sdn/pipeline.h); 0: none. */
     uint32_t remote; /* MODEL_TUNNEL: where to. */
 };
 /* From now on 'fn' hears of flows, those that exist among them, soon after their packets; and of each again now and

@@ -26,6 +26,8 @@ struct datapath_ops {
     void (*set_vnids)(struct datapath *dp, const char *pod_namespace, const struct sdn_vnids *v);
     void (*set_flows)(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows);
     /* NULL: it wants flows. */
+    const struct policy_table_ops *(*policy_table)(struct datapath *dp, void **ret_ctx);
+    /* NULL: it wants flows. */
     void (*set_services)(struct datapath *dp, const char *node, const struct model_service *list,
                          size_t n);
     /* NULL: it has no connections to services, and holds no frames. */

@@ -235,6 +235,20 @@ static const char *object_at(const struct introspect_view *v, struct rule_names 
 static const char *const named_fields[] = {"address", "from",   "to",      "vtep",
                                            "prefix",  "client", "backend", "goesToBackend"};
 
+/* The policies behind the number of a class. */
+static void add_policies(struct rule_names *names, const struct json *fields, struct strbuf *out)
+{
+    static const char *const keys[] = {"egressSubject", "ingressSubject"};
+    for (size_t i = 0; names->policy && i < ARRAY_SIZE(keys); i++) {
+        int64_t id = json_get_int_or(json_get(fields, keys[i]), 0);
+        if (id > 0) {
+            const char *object =
+                name_of(names, pipeline_policy_class_cookie((unsigned) i, (uint32_t) id));
+            strbuf_addf(out, "%s%s", out->size ? ", " : "", object);
+        }
+    }
+}
+
 static void add_objects(const struct introspect_view *v, struct rule_names *names,
                         const struct json *fields, struct strbuf *out)
 {
@@ -291,6 +305,8 @@ void introspect_name_entries(const struct introspect_view *v, struct json *map)
         strbuf_adds(&text, service ? service : "");
         add_objects(v, &names, key, &text);
         add_objects(v, &names, value, &text);
+        add_policies(&names, key, &text);
+        add_policies(&names, value, &text);
         json_set_string(item, "object", strbuf_cstr(&text));
     }
     smap_done(&services);

@@ -36,12 +36,13 @@ static void write_switch(const struct introspect_view *v, struct strbuf *out)
     prom_one(out, "tenet_node_pods", "gauge", "Attached pods.", s.pods);
     prom_head(out, "tenet_node_refused_total", "counter",
               "What did not fit into the datapath's maps: pods, nodes, addresses and endpoints of "
-              "services.");
+              "services, rows of network policy.");
     strbuf_addf(out,
                 "tenet_node_refused_total{what=\"pods\"} %zu\n"
                 "tenet_node_refused_total{what=\"nodes\"} %zu\n"
-                "tenet_node_refused_total{what=\"services\"} %zu\n",
-                s.pods_refused, s.nodes_refused, s.services_refused);
+                "tenet_node_refused_total{what=\"services\"} %zu\n"
+                "tenet_node_refused_total{what=\"policy\"} %zu\n",
+                s.pods_refused, s.nodes_refused, s.services_refused, s.policy_refused);
     prom_one(out, "tenet_node_remote_nodes", "gauge", "Other nodes that are used.", s.remotes);
     prom_one(out, "tenet_node_openflow_connections_total", "counter",
              "OpenFlow connections to br0 that were made.", s.connections);

@@ -144,11 +144,13 @@ static void name_service(struct context *c, const struct dp_event *e, struct str
 static void name_object(struct context *c, const struct dp_event *e, struct strbuf *out)
 {
     const struct dp_pod *from = sender(c, e);
+    if (e->cookie && c->v.policy && policy_describe(c->v.policy, e->cookie, out)) {
+        return;
+    }
     switch (e->cause) {
     case MODEL_VNID_MISMATCH:
         name_vnids(c, e, out);
         return;
-    case MODEL_SERVICE_NOT_AVAILABLE:
     case MODEL_SERVICE_INVALID:
     case MODEL_SERVICE_FOREIGN:
     case MODEL_SERVICE_NO_ENDPOINTS:
@@ -157,6 +159,10 @@ static void name_object(struct context *c, const struct dp_event *e, struct strb
         return;
     default:
         break;
+    }
+    /* Else it is the packet itself; and of what leads nowhere there is no object. */
+    if (e->cause > MODEL_ARP_OFF_NETWORK && e->cause != MODEL_OWN_ADDRESS) {
+        return;
     }
     if (from) {
         strbuf_addf(out, "Pod %s/%s", from->pod_namespace, from->pod_name);

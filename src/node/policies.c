@@ -34,7 +34,7 @@ struct policies {
     struct smap refused; /* "Kind ns/name" to the reason that was told. */
 };
 
-/* ---- flows ---- */
+/* ---- what comes of it ---- */
 
 static void set_group(void *ctx, uint64_t cookie, struct of_flow_list *flows)
 {
@@ -263,12 +263,21 @@ void policies_begin(struct policies *p, struct datapath *dp)
         policies_attach(p, pods[i]);
     }
     p->datapath = dp;
+    void *table_ctx = NULL;
+    const struct policy_table_ops *table = datapath_policy_table(dp, &table_ctx);
+    if (table) {
+        policy_want_table(p->compiler, table, table_ctx);
+    }
     policy_flush(p->compiler);
     malloc_trim(0); /* The lists left holes. */
 }
 
 void policies_end(struct policies *p)
 {
+    void *table_ctx;
+    if (p->datapath && datapath_policy_table(p->datapath, &table_ctx)) {
+        policy_want_table(p->compiler, NULL, NULL);
+    }
     p->datapath = NULL;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Network policy on this node: the objects it follows, and the flows that come of them.
+/* Network policy on this node: the objects it follows, and the flows, or tables, that come of them.
  *
  * Under ovs-networkpolicy the agent watches policies, namespaces, nodes and the pods of the whole cluster; of the
  * objects only what sdn/policy.h needs is kept.  No flow is written before all lists are complete, so that a

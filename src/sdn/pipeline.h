@@ -59,6 +59,11 @@ static inline uint64_t pipeline_vnid_cookie(uint32_t vnid)
 {
     return pipeline_cookie(PIPELINE_VNID, vnid);
 }
+/* Of the class of subjects of a direction (enum policy_direction). */
+static inline uint64_t pipeline_policy_class_cookie(unsigned direction, uint32_t id)
+{
+    return pipeline_cookie(PIPELINE_POLICY_CLASS, (uint64_t) (2 * direction) << 32 | id);
+}
 #define PIPELINE_BASE_COOKIE ((uint64_t) PIPELINE_BASE << 48)
 
 /* A flow that drops says so in its cookie, whatever else it is; the base's have their cause as identity. */

@@ -16,15 +16,18 @@ struct policy *policy_new(struct ip4_prefix local, const struct policy_ops *ops,
     p->ctx = ctx;
     label_pool_init(&p->pool);
     p->no_labels = labels_get(&p->pool, NULL);
-    struct hmap *maps[] = {&p->named_ports, &p->namespaces, &p->pods, &p->endpoints,
-                           &p->objects,     &p->scopes,     &p->sets, &p->classes,
-                           &p->class_ids,   &p->rules,      &p->dims, &p->dim_cookies};
+    struct hmap *maps[] = {&p->named_ports, &p->namespaces, &p->pods,     &p->endpoints,
+                           &p->objects,     &p->scopes,     &p->sets,     &p->classes,
+                           &p->class_ids,   &p->rules,      &p->dims,     &p->dim_cookies,
+                           &p->pairs,       &p->ports,      &p->port_ids, &p->blocks,
+                           &p->block_ids};
     for (size_t i = 0; i < ARRAY_SIZE(maps); i++) {
         hmap_init(maps[i]);
     }
-    struct list *lists[] = {
-        &p->nodes.pods,    &p->nodes.policies, &p->admin,      &p->touched, &p->dirty_endpoints,
-        &p->dirty_classes, &p->dirty_rules,    &p->dirty_dims, &p->garbage, &p->locals};
+    struct list *lists[] = {&p->nodes.pods,  &p->nodes.policies,  &p->admin,
+                            &p->touched,     &p->dirty_endpoints, &p->dirty_classes,
+                            &p->dirty_rules, &p->dirty_dims,      &p->garbage,
+                            &p->locals,      &p->unused_ports,    &p->dirty_blocks};
     for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
         list_init(lists[i]);
     }
@@ -65,9 +68,13 @@ struct policy *policy_free(struct policy *p)
         free(p->found[i]);
     }
     free(p->dirty_ips);
-    struct hmap *maps[] = {&p->named_ports, &p->namespaces, &p->pods, &p->endpoints,
-                           &p->objects,     &p->scopes,     &p->sets, &p->classes,
-                           &p->class_ids,   &p->rules,      &p->dims, &p->dim_cookies};
+    free(p->sorted_blocks[0]);
+    free(p->sorted_blocks[1]);
+    struct hmap *maps[] = {&p->named_ports, &p->namespaces, &p->pods,     &p->endpoints,
+                           &p->objects,     &p->scopes,     &p->sets,     &p->classes,
+                           &p->class_ids,   &p->rules,      &p->dims,     &p->dim_cookies,
+                           &p->pairs,       &p->ports,      &p->port_ids, &p->blocks,
+                           &p->block_ids};
     for (size_t i = 0; i < ARRAY_SIZE(maps); i++) {
         assert(maps[i]->n == 0);
         hmap_done(maps[i]);
@@ -659,18 +666,10 @@ static int compare_ips(const void *a, const void *b)
 
 static void emit_ips(struct policy *p)
 {
-    if (p->n_dirty_ips) {
-        qsort(p->dirty_ips, p->n_dirty_ips, sizeof *p->dirty_ips, compare_ips);
-    }
     for (size_t i = 0; i < p->n_dirty_ips; i++) {
         if (i == 0 || p->dirty_ips[i] != p->dirty_ips[i - 1]) {
             emit_ip(p, p->dirty_ips[i]);
         }
-    }
-    p->n_dirty_ips = 0;
-    if (p->dirty_ips_cap > 1024) { /* What a first list needs, no change does. */
-        free(TAKE(p->dirty_ips));
-        p->dirty_ips_cap = 0;
     }
 }
 
@@ -689,9 +688,21 @@ static void emit_dims(struct policy *p)
     }
 }
 
-void policy_flush(struct policy *p)
+static void emit_flows(struct policy *p)
 {
     struct list *link;
+    while ((link = list_pop_front(&p->dirty_rules))) {
+        emit_rule(p, CONTAINER_OF(link, struct rule, dirty));
+    }
+    emit_dims(p);
+    while ((link = list_pop_front(&p->dirty_classes))) {
+        emit_class(p, CONTAINER_OF(link, struct class, dirty));
+    }
+    emit_ips(p);
+}
+
+void policy_flush(struct policy *p)
+{
     apply_touched(p);
     do {
         endpoints_update(p);
@@ -703,14 +714,19 @@ void policy_flush(struct policy *p)
             admin_layout(p, d);
         }
     }
-    while ((link = list_pop_front(&p->dirty_rules))) {
-        emit_rule(p, CONTAINER_OF(link, struct rule, dirty));
+    if (p->n_dirty_ips) {
+        qsort(p->dirty_ips, p->n_dirty_ips, sizeof *p->dirty_ips, compare_ips);
     }
-    emit_dims(p);
-    while ((link = list_pop_front(&p->dirty_classes))) {
-        emit_class(p, CONTAINER_OF(link, struct class, dirty));
+    if (p->table) {
+        table_flush(p);
+    } else {
+        emit_flows(p);
     }
-    emit_ips(p);
+    p->n_dirty_ips = 0;
+    if (p->dirty_ips_cap > 1024) { /* What a first list needs, no change does. */
+        free(TAKE(p->dirty_ips));
+        p->dirty_ips_cap = 0;
+    }
 }
 
 void policy_get_stats(const struct policy *p, struct policy_stats *ret)

@@ -5,6 +5,8 @@
  * (pipeline.h) that changed.  What it costs is of the size of the change: selectors are evaluated for the pods
  * that changed, or the pods for a selector that is new; sets of addresses that policies share exist once.
  *
+ * A datapath without flows gets tables instead (policy_table.h).
+ *
  *     policies ──▶ rules ──▶ sets (who is meant)      pods ──▶ addresses
  *                                  └────── classes ──────┘
  *
@@ -20,7 +22,7 @@
  * JSON is not kept.  Not thread-safe. */
 #pragma once
 
-#include "sdn/policy_spec.h"
+#include "sdn/policy_table.h"
 #include "wire/openflow.h"
 
 struct policy;
@@ -32,7 +34,9 @@ struct policy_ops {
 
 /* 'local': this node's subnet; its addresses are pods only when policy_attach says so. */
 struct policy *policy_new(struct ip4_prefix local, const struct policy_ops *ops, void *ctx);
-/* Hands out that every group is gone. */
+/* Before the first flush: 'ops' get tables, instead of flows those of policy_new; NULL, also later: nobody does. */
+void policy_want_table(struct policy *p, const struct policy_table_ops *ops, void *ctx);
+/* Hands out that everything is gone. */
 struct policy *policy_free(struct policy *p);
 
 /* ---- what there is ---- */

@@ -42,7 +42,9 @@ static void hand_out(struct policy *p, uint64_t cookie, struct of_flow_list *l)
 void emit_nothing(struct policy *p, uint64_t cookie)
 {
     struct of_flow_list none = {0};
-    hand_out(p, cookie, &none);
+    if (!p->table) {
+        hand_out(p, cookie, &none);
+    }
 }
 
 static unsigned table_after(const struct way *w, const struct rule *r)
@@ -54,8 +56,7 @@ static unsigned table_after(const struct way *w, const struct rule *r)
 
 /* ---- addresses ---- */
 
-/* Who has the address, of those that claim it. */
-static const struct endpoint *owner(const struct policy *p, uint32_t ip)
+const struct endpoint *endpoint_owner(const struct policy *p, uint32_t ip)
 {
     const struct endpoint *ep, *best = NULL;
     HMAP_FOREACH_WITH_HASH (ep, struct endpoint, node, ip, &p->endpoints) {
@@ -84,7 +85,7 @@ static void match_own(struct of_builder *b, enum policy_direction d, enum role r
 
 void emit_ip(struct policy *p, uint32_t ip)
 {
-    const struct endpoint *ep = owner(p, ip);
+    const struct endpoint *ep = endpoint_owner(p, ip);
     uint64_t cookie = pipeline_cookie(PIPELINE_POLICY_ADDRESS, ip);
     struct of_flow_list l = {0};
     struct of_builder b;
@@ -350,7 +351,7 @@ bool policy_describe(const struct policy *p, uint64_t cookie, struct strbuf *out
     const struct endpoint *ep;
     switch ((enum pipeline_kind)(cookie >> 48)) {
     case PIPELINE_POLICY_ADDRESS:
-        ep = owner(p, low);
+        ep = endpoint_owner(p, low);
         if (ep) {
             strbuf_addf(out, "%s %s%s%s", ep->pod->ns->name ? "pod" : "node",
                         ep->pod->ns->name ? ep->pod->ns->name : "", ep->pod->ns->name ? "/" : "",

@@ -5,6 +5,7 @@
  *     policy_sets.c   sets, classes, and which address is in which
  *     policy_rules.c  rules of active policies, and their share in flows
  *     policy_flows.c  the flows of each group, and their names
+ *     policy_table.c, policy_ports.c   tables instead
  *     policy_spec.c, policy_labels.c   values */
 #pragma once
 
@@ -126,6 +127,8 @@ struct class
     uint64_t hash;
     uint32_t id, refs;
     uint8_t space;
+    bool isolated;     /* A subject, in tables. */
+    struct list pairs; /* In tables: those that it is in. */
     uint32_t n;
     struct set *sets[];
 };
@@ -171,6 +174,8 @@ struct rule {
     size_t n_peers;
     struct dim **dims;
     size_t n_dims, dims_cap;
+    struct block **blocks; /* In tables. */
+    size_t n_blocks;
     uint32_t conj_id;
     uint16_t index, priority, bucket;
     uint8_t dir, action, n_clauses;
@@ -198,10 +203,51 @@ struct dim {
     size_t n_refs, refs_cap;
 };
 
+/* ---- tables ---- */
+
+/* What rules say about ports; shared, and for good. */
+struct ports {
+    struct hmap_node node, by_id;
+    struct list unused;
+    uint32_t id, refs;
+    struct policy_port_verdict *rows;
+    size_t n;
+};
+
+/* A subject's class and a peer's, or a block, or neither: anybody. */
+struct pair {
+    struct hmap_node node;
+    struct list of_subject, of_peer;
+    struct class *subject, *peer;
+    struct block *block;
+    struct ports *ports; /* NULL: nothing is said. */
+    bool isolated, stale;
+};
+
+/* An address block that rules of a direction name. */
+struct block {
+    struct hmap_node node, by_id;
+    struct list pairs, dirty;
+    struct ip4_prefix prefix;
+    uint32_t id;
+    uint8_t dir;
+    bool there; /* It was handed out. */
+    size_t at;  /* Among those of the direction. */
+    struct rule **rules;
+    size_t n_rules, rules_cap;
+};
+
 struct policy {
     struct ip4_prefix local;
     const struct policy_ops *ops;
     void *ctx;
+    const struct policy_table_ops *table; /* NULL: flows are wanted. */
+    void *table_ctx;
+    struct hmap pairs, ports, port_ids, blocks, block_ids;
+    struct list unused_ports, dirty_blocks;
+    struct block **sorted_blocks[2]; /* By address, the wider first. */
+    size_t n_sorted_blocks[2];
+    bool blocks_changed[2];
     struct label_pool pool;
     struct labels *no_labels;
     struct hmap named_ports;
@@ -260,7 +306,21 @@ void templates_collect(
     struct policy *p); /* Removes the rules of what a name means nowhere any more. */
 void admin_layout(struct policy *p, enum policy_direction d); /* Priorities by rank. */
 
+/* ---- policy_table.c ---- */
+void table_flush(struct policy *p);
+void table_forget_class(struct policy *p, struct class *c);
+void table_join_blocks(struct policy *p, struct rule *r);
+void table_leave_blocks(struct policy *p, struct rule *r);
+
+/* ---- policy_ports.c ---- */
+/* A reference is the caller's; NULL: they say nothing. */
+struct ports *ports_of_rules(struct policy *p, const struct rule *const *rules, size_t n);
+void ports_unref_set(struct policy *p, struct ports *x);
+void ports_collect(struct policy *p); /* Hands out that those are gone which nobody has. */
+
 /* ---- policy_flows.c ---- */
+/* Who has the address, of those that claim it. */
+const struct endpoint *endpoint_owner(const struct policy *p, uint32_t ip);
 uint64_t class_cookie(const struct class *c);
 void emit_ip(struct policy *p, uint32_t ip);
 void emit_class(struct policy *p, const struct class *c);

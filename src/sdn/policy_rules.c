@@ -95,6 +95,7 @@ static void rule_add_dim(struct policy *p, struct rule *r, const struct dim *key
 
 static void rule_leave_dims(struct policy *p, struct rule *r)
 {
+    table_leave_blocks(p, r);
     for (size_t i = 0; i < r->n_dims; i++) {
         struct dim *d = r->dims[i];
         for (size_t k = 0; k < d->n_refs; k++) {
@@ -145,6 +146,12 @@ static void rule_join_dims(struct policy *p, struct rule *r)
     const struct policy_rule_spec *spec = r->spec;
     /* What a port's name means at the other end is known of pods only. */
     bool blocks = !r->by_name || r->dir == POLICY_INGRESS;
+    if (p->table) {
+        if (blocks) {
+            table_join_blocks(p, r);
+        }
+        return;
+    }
     for (size_t i = 0; blocks && i < spec->n_blocks; i++) {
         struct dim key = {.table = r->table,
                           .priority = r->priority,

@@ -475,6 +475,7 @@ static struct class *class_get(struct policy *p, unsigned space, struct set **li
     c = xcalloc(1, sizeof *c + n * sizeof(struct set *));
     c->hash = hash;
     c->space = (uint8_t) space;
+    list_init(&c->pairs);
     c->refs = 1;
     c->n = (uint32_t) n;
     memcpy(c->sets, list, n * sizeof(struct set *));
@@ -512,6 +513,7 @@ static void class_unref(struct policy *p, struct class *c)
     hmap_remove(&p->classes, &c->node);
     hmap_remove(&p->class_ids, &c->by_id);
     list_remove(&c->dirty);
+    table_forget_class(p, c);
     emit_nothing(p, class_cookie(c));
     free(c);
 }

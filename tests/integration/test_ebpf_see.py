@@ -216,6 +216,8 @@ def test_flows_are_lines_for_people(mixed):
     r = tenet(mixed, "flows", "--lab", mixed.name, "--node", "node3")
     assert r.returncode == 3 and "tenet node flows" in r.stderr
     assert tenet(mixed, "flows", "--for", "x").returncode == 2
+    r = tenet(mixed, "flows", "--socket", "/nowhere/agent.sock")
+    assert r.returncode == 3 and "/nowhere/agent.sock" in r.stderr and not r.stdout
 
 
 def test_a_watch_goes_on_when_the_agent_is_another(mixed):
@@ -246,6 +248,56 @@ def test_maps_are_listed_and_shown_in_words(mixed):
     for args, said in ((["--node", "node1", "nosuch"], 'there is no map "nosuch"'), (["--node", "node3"], "the datapath ovs has no maps")):
         r = tenet(mixed, "node", "maps", "--lab", mixed.name, *args)
         assert r.returncode == 3 and said in r.stderr
+
+
+# ---- network policy ----
+
+def test_what_a_policy_denies_names_the_policy(mixed):
+    """Under the plug-in networkpolicy: in a trace, in flows, and in the maps."""
+    def plugin(name):
+        mixed.kubectl("patch", "clusternetwork", "default", "--type=merge", "-p", json.dumps({"pluginName": name}))
+        wait_for(f"plug-in {name}", lambda: all(
+            f'plugin="{name}"' in " ".join(metrics(mixed, node)) for node in ("node1", "node2", "node3")))
+
+    def create(ns, name, spec):
+        mixed.kubectl("create", "-f", "-", input=json.dumps({
+            "apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": name, "namespace": ns},
+            "spec": {"podSelector": {}, **spec}}))
+    a, b, x = (mixed.by[r] for r in ("red/red-1", "red/red-2", "blue/blue-1"))
+    plugin("redhat/openshift-ovs-networkpolicy")
+    try:
+        create("red", "closed", {"policyTypes": ["Ingress"], "ingress": [{"from": [{"podSelector": {}}]}]})
+        wait_for("the policy", lambda: not x.can_ping(a.ip, tries=1) and a.can_ping(b.ip, tries=1))
+        v = trace(mixed, x.ref, a.ref, "tcp", "80")["verdict"]
+        assert (v["allowed"], v["cause"], v["node"], v["agreed"]) == (False, "ingress-denied", "node1", True)
+        assert "NetworkPolicy red/closed" in v["object"]
+        v = trace(mixed, b.ref, a.ref, "tcp", "80")
+        assert v["verdict"]["allowed"] and v["verdict"]["agreed"]
+        steps = [(s["tableName"], s["object"]) for h in v["halves"] for s in h["switch"]["steps"]]
+        assert ("tenet_classes", "pods selected by NetworkPolicy red/closed") in steps
+        with Flows(mixed, "--dropped", "--node", "node1") as flows:
+            wait_for("the watch", lambda: watched(mixed))
+            assert not x.can_ping(a.ip, tries=1)
+            e = wait_for("the drop", lambda: flows.find(source=x.ref, target=a.ref))
+            assert e["cause"] == "ingress-denied" and e["object"] == "pods selected by NetworkPolicy red/closed"
+        entries = {i["key"]["address"]: i for i in maps(mixed, "node1", "classes")["items"]}
+        assert "Pod red/red-1" in entries[a.ip]["object"] and "NetworkPolicy red/closed" in entries[a.ip]["object"]
+        assert maps(mixed, "node1", "tracked")["entries"] > 0
+        names = {n for n, m in maps(mixed, "node1").items() if m["entries"] > 0}
+        assert names >= {"tenet_classes", "tenet_pairs", "tenet_port_sets", "tenet_tracked"}
+        for name in ("pairs", "port_sets", "tracked", "policy"):
+            assert "bytes" not in json.dumps(maps(mixed, "node1", name)["items"][:50])
+        create("blue", "stay", {"policyTypes": ["Egress"]})
+        y = mixed.by["blue/blue-2"]
+        wait_for("the other policy", lambda: not x.can_ping(y.ip, tries=1))
+        v = trace(mixed, x.ref, y.ref, "udp", "53")["verdict"]
+        assert (v["allowed"], v["cause"], v["node"], v["agreed"]) == (False, "egress-denied", "node1", True)
+        assert v["object"] == "pods selected by NetworkPolicy blue/stay"
+    finally:
+        for ns, name in (("red", "closed"), ("blue", "stay")):
+            mixed.kubectl("delete", "networkpolicy", "-n", ns, name, "--ignore-not-found")
+        plugin(PLUGIN)
+    wait_for("isolation", lambda: not x.can_ping(a.ip, tries=1) and a.can_ping(b.ip, tries=1))
 
 
 # ---- what is refused ----

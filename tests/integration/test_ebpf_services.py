@@ -18,6 +18,9 @@ from test_services import (ECHO, PLUGINS, STORM, TALKER, finish, start, storm_co
                            test_udp_goes_elsewhere_when_its_endpoint_ends)
 
 
+EBPF_HAS_POLICY = 32  # where struct ebpf_settings has it
+
+
 def packed(address):
     return list(ipaddress.ip_address(address).packed)
 
@@ -169,3 +172,22 @@ for target in ((sys.argv[1], 80), (sys.argv[2], int(sys.argv[3])), (sys.argv[1],
 """
     out = s.a.ns(["/usr/bin/python3", "-c", code, ip, s.c.ip, str(test_services.PORT)]).stdout.split()
     assert out == [s.c.ip] * 3
+
+
+def test_policy_sees_both_true_ends(one):
+    """Of connections to services; where policies are none's business before and after."""
+    s = one
+
+    def plugin(name, ready):
+        s.kubectl("patch", "clusternetwork", "default", "--type=merge", "-p", json.dumps({"pluginName": name}))
+        wait_for(name, lambda: all(ready(node) for node in ("node1", "node2")))
+
+    def in_force(node):
+        if node == "node1":
+            return any(value[EBPF_HAS_POLICY] for _, value in s.rows("tenet_settings"))
+        return s.flows_of("table=31,", node)
+    try:
+        plugin(PLUGINS[2], in_force)
+        test_services.test_policy_sees_both_true_ends(lambda _: s)
+    finally:
+        plugin(PLUGINS[1], lambda node: not in_force(node))

@@ -6,6 +6,7 @@
  *     devices.c   tun0, its peer and the VXLAN device
  *     encode.c    what the maps have, from network and pods
  *     table.c     maps that follow what is wanted
+ *     policy.c    network policy in the maps
  *     record.c    pods on file
  *     watch.c     what the programs tell of packets
  *     trace.c     what they would do with one
@@ -17,6 +18,7 @@
 #include "datapath/ebpf/devices.h"
 #include "datapath/ebpf/encode.h"
 #include "datapath/ebpf/hook.h"
+#include "datapath/ebpf/policy.h"
 #include "datapath/ebpf/program.h"
 #include "datapath/ebpf/record.h"
 #include "datapath/ebpf/show.h"
@@ -39,6 +41,7 @@
 LOG_MODULE("ebpf");
 
 #define RETRY_MS 1000
+#define SWEEP_MS 10000 /* Connections that are over, and rows of policy that did not fit. */
 
 struct member {
     struct dp_pod *pod; /* Written by the loop's thread, under the lock. */
@@ -64,7 +67,10 @@ struct ebpf_dp {
     struct devices devices;
     struct table routes, vteps, services, backends, serving;
     bool has_services; /* They were told. */
-    size_t applied;    /* Changes of other maps since the start. */
+    struct policy_maps policy;
+    struct loop_task policy_task;
+    struct loop_timer *sweep;
+    size_t applied; /* Changes of other maps since the start. */
     /* What did not fit: since the start, and now. */
     size_t pods_refused, nodes_refused, services_refused, nodes_left_out, services_left_out;
     struct watch *watch; /* NULL: nobody watches. */
@@ -179,6 +185,52 @@ static void remove_member(struct ebpf_dp *x, struct member *m)
     *m = x->members[--x->n_members];
 }
 
+/* ---- policy ---- */
+
+static void on_policy_task(void *ctx)
+{
+    struct ebpf_dp *x = ctx;
+    /* Also while a link of the node is missing; but policy ends with the plug-in that has it (put_network), not before. */
+    if (x->loaded && x->net.plugin == SDN_NETWORKPOLICY) {
+        policy_maps_put(&x->policy);
+    }
+}
+
+static void policy_changed(void *ctx)
+{
+    struct ebpf_dp *x = ctx;
+    loop_task_queue(&x->policy_task);
+}
+
+static void sweep(struct ebpf_dp *x, bool first)
+{
+    pthread_mutex_lock(&x->lock);
+    size_t n = x->n_members;
+    uint32_t *pods = xcalloc(n + 1, sizeof *pods);
+    for (size_t i = 0; i < n; i++) {
+        pods[i] = x->members[i].pod->ip;
+    }
+    pthread_mutex_unlock(&x->lock);
+    struct policy_sweep s = {x->net.local, sdn_gateway(&x->net), pods, n, first};
+    policy_maps_sweep(&x->policy, &s);
+}
+
+static void on_sweep(void *ctx)
+{
+    struct ebpf_dp *x = ctx;
+    if (x->in_place && x->net.plugin == SDN_NETWORKPOLICY) {
+        sweep(x, false);
+        policy_maps_put(&x->policy); /* What did not fit may do so now. */
+    }
+    loop_timer_arm(x->sweep, SWEEP_MS);
+}
+
+static const struct policy_table_ops *ebpf_policy_table(struct datapath *dp, void **ret_ctx)
+{
+    *ret_ctx = &of_dp(dp)->policy;
+    return &policy_maps_ops;
+}
+
 /* ---- the network ---- */
 
 static int put_settings(struct ebpf_dp *x, struct err *e)
@@ -191,6 +243,9 @@ static int put_settings(struct ebpf_dp *x, struct err *e)
         return 0;
     }
     x->applied++;
+    if (v.has_policy && !now.has_policy) {
+        policy_maps_forget_connections(&x->policy); /* Of another time. */
+    }
     return bpf_map_update_elem(x->program.settings, &zero, &v, BPF_ANY) < 0
                ? err_sys(e, -errno, "write the settings of the eBPF programs")
                : 0;
@@ -237,10 +292,16 @@ static int put_network(struct ebpf_dp *x, struct err *e)
         return r;
     }
     put_routes(x);
+    if (x->net.plugin == SDN_NETWORKPOLICY) {
+        policy_maps_put(&x->policy);
+    }
     pthread_mutex_lock(&x->lock);
     r = put_pods(x, e);
     pthread_mutex_unlock(&x->lock);
     r = r < 0 ? r : put_settings(x, e);
+    if (r == 0 && x->net.plugin != SDN_NETWORKPOLICY) {
+        policy_maps_put(&x->policy); /* It goes when it is not asked any more. */
+    }
     return r < 0 || x->hooks_due ? r : put_hooks(x, e);
 }
 
@@ -301,6 +362,7 @@ static int set_up(struct ebpf_dp *x, struct err *e)
     r = r < 0 ? r : table_load(&x->services, x->program.services, e);
     r = r < 0 ? r : table_load(&x->backends, x->program.backends, e);
     r = r < 0 ? r : table_load(&x->serving, x->program.serving, e);
+    r = r < 0 ? r : policy_maps_load(&x->policy, &x->program, e);
     x->has_services = x->services.n > 0; /* Of the agent before us, until they are told. */
     pthread_mutex_lock(&x->lock);
     r = r < 0 ? r : table_load(&x->pods, x->program.pods, e);
@@ -308,7 +370,11 @@ static int set_up(struct ebpf_dp *x, struct err *e)
     r = r < 0 ? r : find_links(x, e);
     pthread_mutex_unlock(&x->lock);
     x->hooks_due = true;
-    return r < 0 ? r : put_network(x, e);
+    r = r < 0 ? r : put_network(x, e);
+    if (r == 0) {
+        sweep(x, true);
+    }
+    return r;
 }
 
 /* The maps have all that the programs ask for. */
@@ -325,9 +391,9 @@ static int put_first_hooks(struct ebpf_dp *x, struct err *e)
     x->hooks_due = false;
     log_info("programs are in place",
              "maps=%s pods=%zu changes=%zu hooks=%s redirect_peer=%s ringbuf=%s",
-             x->program.reused ? "found" : "new", x->n_members, x->applied + x->pods_applied,
-             x->features.tcx ? "tcx" : "clsact", x->features.redirect_peer ? "yes" : "no",
-             x->features.ringbuf ? "yes" : "no");
+             x->program.reused ? "found" : "new", x->n_members,
+             x->applied + x->pods_applied + x->policy.applied, x->features.tcx ? "tcx" : "clsact",
+             x->features.redirect_peer ? "yes" : "no", x->features.ringbuf ? "yes" : "no");
     return r;
 }
 
@@ -419,6 +485,7 @@ static void ebpf_attach(struct datapath *dp, const struct dp_pod *p, datapath_po
         outbox_add_done(&x->outbox, done, ctx, -EAGAIN, "the datapath is not in place");
         return;
     }
+    policy_maps_put(&x->policy);
     pthread_mutex_lock(&x->lock);
     int r = add_pod(x, p, &e);
     pthread_mutex_unlock(&x->lock);
@@ -530,7 +597,7 @@ static void ebpf_set_services(struct datapath *dp, const char *node,
     }
 }
 
-/* Those of policies are refused where the plug-in is (ebpf_check), services are told otherwise. */
+/* Policies and services are told otherwise. */
 static void ebpf_set_flows(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows)
 {
     of_flow_list_done(flows);
@@ -674,6 +741,7 @@ static void ebpf_get_status(struct datapath *dp, struct datapath_status *ret)
                                     .pods_refused = x->pods_refused,
                                     .nodes_refused = x->nodes_refused,
                                     .services_refused = x->services_refused,
+                                    .policy_refused = x->policy.refused_ever,
                                     .datapath_type = x->features.tcx ? "ebpf/tcx" : "ebpf/clsact"};
 }
 
@@ -738,7 +806,11 @@ static int ebpf_watch(struct datapath *dp, datapath_events_fn *fn, void *ctx, st
             return r;
         }
     }
-    return put_settings(x, e);
+    int r = put_settings(x, e);
+    if (r < 0 && x->watch) {
+        x->watch_number = watch_free(TAKE(x->watch));
+    }
+    return r;
 }
 
 static int ebpf_maps(struct datapath *dp, const char *name, const char *after, size_t limit,
@@ -769,12 +841,6 @@ static char *bpffs_of(const struct datapath_config *cfg)
 static int ebpf_check(const struct datapath_config *cfg, const struct sdn_network *n, struct err *e)
 {
     struct program_features f;
-    if (n->plugin == SDN_NETWORKPOLICY) {
-        return err_set(e, -EOPNOTSUPP,
-                       "networkConfig.datapath: ebpf does not enforce network policies, which the "
-                       "cluster's plug-in %s asks for; use the datapath ovs on this node",
-                       sdn_plugin_name(n->plugin));
-    }
     CLEANUP_FREE char *bpffs = bpffs_of(cfg);
     int r = program_probe(cfg->ebpf_without, &f, e);
     r = r < 0 ? r : program_check_mount(bpffs, e);
@@ -811,6 +877,9 @@ static void ebpf_close(struct datapath *dp)
     ebpf_watch(dp, NULL, NULL, NULL);
     loop_task_cancel(&x->task);
     loop_timer_free(x->retry);
+    loop_task_cancel(&x->policy_task);
+    loop_timer_free(x->sweep);
+    policy_maps_done(&x->policy);
     for (size_t i = 0; i < x->n_members; i++) {
         dp_pod_free(x->members[i].pod);
     }
@@ -862,6 +931,10 @@ static int ebpf_open(struct loop *l, const struct datapath_config *cfg,
     loop_task_init(&x->task, l, run, x);
     outbox_init(&x->outbox, &x->task, &x->events, ctx);
     x->retry = loop_timer_new(l, on_retry, x);
+    policy_maps_init(&x->policy, policy_changed, x);
+    loop_task_init(&x->policy_task, l, on_policy_task, x);
+    x->sweep = loop_timer_new(l, on_sweep, x);
+    loop_timer_arm(x->sweep, SWEEP_MS);
     r = read_records(x, e);
     if (r < 0) {
         ebpf_close(&x->dp);
@@ -888,6 +961,7 @@ const struct datapath_ops datapath_ebpf = {
     .set_runtime = ebpf_set_runtime,
     .set_vnids = ebpf_set_vnids,
     .set_flows = ebpf_set_flows,
+    .policy_table = ebpf_policy_table,
     .set_services = ebpf_set_services,
     .pods = ebpf_pods,
     .find = ebpf_find,

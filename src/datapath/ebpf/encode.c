@@ -84,6 +84,7 @@ struct ebpf_settings encode_settings(const struct sdn_network *n, const struct d
         .services_by_host = n->service_by_host,
         .vxlan_port = htons(n->vxlan_port),
         .carry_vnids = sdn_plugin_has_vnids(n->plugin),
+        .has_policy = n->plugin == SDN_NETWORKPOLICY,
         .compare_vnids = sdn_plugin_compares_vnids(n->plugin),
     };
     memcpy(v.tun_mac, mac.b, sizeof v.tun_mac);
@@ -235,6 +236,9 @@ static const enum model_cause causes[EBPF_N_CAUSES] = {
     [EBPF_SERVICE_FOREIGN] = MODEL_SERVICE_FOREIGN,
     [EBPF_SERVICE_NO_ENDPOINTS] = MODEL_SERVICE_NO_ENDPOINTS,
     [EBPF_SERVICE_IS_IDLE] = MODEL_SERVICE_IDLE,
+    [EBPF_CONNECTION_DENIED] = MODEL_CONNECTION_DENIED,
+    [EBPF_EGRESS_DENIED] = MODEL_EGRESS_DENIED,
+    [EBPF_INGRESS_DENIED] = MODEL_INGRESS_DENIED,
 };
 
 enum model_action encode_action(uint32_t verdict)

@@ -191,9 +191,13 @@ int program_mount(const char *dir, struct err *e)
 
 /* Affinity is of both: a trace reads it, and so that it does not write there is options.dry. */
 static const struct program_map map_list[] = {
-    {EBPF_PODS, false},     {EBPF_PORTS, false},      {EBPF_ROUTES, false},  {EBPF_VTEPS, false},
-    {EBPF_SERVICES, false}, {EBPF_BACKENDS, false},   {EBPF_SERVING, false}, {EBPF_SETTINGS, false},
-    {EBPF_AFFINITY, false}, {EBPF_CONNECTIONS, true}, {EBPF_REFUSALS, true}, {EBPF_DROPS, true},
+    {EBPF_PODS, false},       {EBPF_PORTS, false},     {EBPF_ROUTES, false},
+    {EBPF_VTEPS, false},      {EBPF_SERVICES, false},  {EBPF_BACKENDS, false},
+    {EBPF_SERVING, false},    {EBPF_SETTINGS, false},  {EBPF_AFFINITY, false},
+    {EBPF_CONNECTIONS, true}, {EBPF_REFUSALS, true},   {EBPF_DROPS, true},
+    {EBPF_GENERATION, false}, {EBPF_CLASSES, false},   {EBPF_BLOCKS, false},
+    {EBPF_PAIRS, false},      {EBPF_PORT_SETS, false}, {EBPF_TRACKED, true},
+    {EBPF_SHARES, true},      {EBPF_FRAGMENTS, true},
 };
 
 const struct program_map *program_map(size_t i)
@@ -300,6 +304,14 @@ static int load_object(struct bpf_object *o, struct program *ret, struct err *e)
         .refusals = map_fd(o, EBPF_REFUSALS),
         .settings = map_fd(o, EBPF_SETTINGS),
         .drops = map_fd(o, EBPF_DROPS),
+        .generation = map_fd(o, EBPF_GENERATION),
+        .classes = map_fd(o, EBPF_CLASSES),
+        .blocks = map_fd(o, EBPF_BLOCKS),
+        .pairs = map_fd(o, EBPF_PAIRS),
+        .port_sets = map_fd(o, EBPF_PORT_SETS),
+        .tracked = map_fd(o, EBPF_TRACKED),
+        .shares = map_fd(o, EBPF_SHARES),
+        .fragments = map_fd(o, EBPF_FRAGMENTS),
         .events = map_fd(o, EBPF_EVENTS),
         .watched = map_fd(o, EBPF_WATCHED),
     };

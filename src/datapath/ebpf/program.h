@@ -33,6 +33,7 @@ struct program {
     /* Maps; -1: not in these programs. */
     int pods, ports, routes, vteps, services, backends, serving, conns, affinity, refusals,
         settings, drops, events, watched;
+    int generation, classes, blocks, pairs, port_sets, tracked, shares, fragments; /* Of policy. */
     bool reused; /* The maps were there. */
 };
 

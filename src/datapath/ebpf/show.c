@@ -179,6 +179,140 @@ static void show_drop(const void *key, const void *value, struct json *k, struct
     json_set_int(v, "packets", *(const int64_t *) value);
 }
 
+/* ---- maps of policy ---- */
+
+static void show_generation(const void *key, const void *value, struct json *k, struct json *v)
+{
+    const struct ebpf_generation *g = value;
+    json_set_int(k, "index", *(const __u32 *) key);
+    json_set_int(v, "current", (int64_t) g->current);
+    json_set_bool(v, "closed", g->closed);
+}
+
+static void set_classes(struct json *o, const struct ebpf_classes *c)
+{
+    static const char *const names[] = {"egressSubject", "ingressSubject", "egressPeer",
+                                        "ingressPeer"};
+    const __u32 ids[] = {c->subject[EBPF_EGRESS], c->subject[EBPF_INGRESS], c->peer[EBPF_EGRESS],
+                         c->peer[EBPF_INGRESS]};
+    for (size_t i = 0; i < ARRAY_SIZE(ids); i++) {
+        if (ids[i]) {
+            json_set_int(o, names[i], ids[i]);
+        }
+    }
+    if (c->unknown) {
+        json_set_bool(o, "unknown", true);
+    }
+}
+
+static void show_classes(const void *key, const void *value, struct json *k, struct json *v)
+{
+    const struct ebpf_classes_row *r = value;
+    set_addr(k, "address", *(const __be32 *) key);
+    json_set_int(v, "since", (int64_t) r->since);
+    set_classes(v, &r->now);
+}
+
+static const char *direction_name(__u32 dir)
+{
+    return dir == EBPF_EGRESS ? "egress" : dir == EBPF_INGRESS ? "ingress" : "unknown";
+}
+
+static void show_block(const void *key, const void *value, struct json *k, struct json *v)
+{
+    const struct ebpf_block_key *b = key;
+    const struct ebpf_block_row *r = value;
+    json_set_string(k, "direction", direction_name(b->dir));
+    json_set(k, "prefix",
+             json_stringf("%s/%u", IP4_TEXT(ntohl(b->addr)), b->len - EBPF_BLOCK_DIR_BITS));
+    json_set_int(v, "since", (int64_t) r->since);
+    json_set_int(v, "class", r->now);
+}
+
+static void show_pair(const void *key, const void *value, struct json *k, struct json *v)
+{
+    static const char *const kinds[] = {
+        [EBPF_ANYBODY] = "anybody", [EBPF_POD] = "pod", [EBPF_BLOCK] = "block"};
+    const struct ebpf_pair_key *p = key;
+    const struct ebpf_pair_row *r = value;
+    json_set_string(k, "direction", direction_name(p->dir));
+    json_set_int(k, p->dir == EBPF_EGRESS ? "egressSubject" : "ingressSubject", p->subject);
+    json_set_string(k, "kind", p->kind < ARRAY_SIZE(kinds) ? kinds[p->kind] : "unknown");
+    if (p->peer) {
+        json_set_int(k, "peer", p->peer);
+    }
+    json_set_int(v, "since", (int64_t) r->since);
+    json_set_int(v, "ports", r->now.ports);
+    if (r->now.flags & EBPF_PAIR_ISOLATED) {
+        json_set_bool(v, "isolated", true);
+    }
+    if (r->now.flags & EBPF_PAIR_CUT_OFF) {
+        json_set_bool(v, "cutOff", true);
+    }
+}
+
+static void show_port_set(const void *key, const void *value, struct json *k, struct json *v)
+{
+    static const char *const actions[] = {
+        [EBPF_ALLOW] = "allow", [EBPF_DENY] = "deny", [EBPF_PASS] = "pass"};
+    const struct ebpf_port_key *p = key;
+    const struct ebpf_port_verdict *r = value;
+    json_set_int(k, "ports", p->ports);
+    if (p->len > EBPF_PORT_ANY_BITS) {
+        json_set_string(k, "protocol", explain_proto_name(p->protocol));
+    }
+    if (p->len > EBPF_PORT_PROTO_BITS) {
+        json_set(k, "port", json_stringf("%u/%u", ntohs(p->port), p->len - EBPF_PORT_PROTO_BITS));
+    }
+    json_set_bool(v, "allowed", r->allowed);
+    if (r->admin && r->admin_action < ARRAY_SIZE(actions)) {
+        json_set_string(v, "admin", actions[r->admin_action]);
+    }
+    if (r->baseline && r->baseline_action < ARRAY_SIZE(actions)) {
+        json_set_string(v, "baseline", actions[r->baseline_action]);
+    }
+}
+
+static void show_tracked(const void *key, const void *value, struct json *k, struct json *v)
+{
+    const struct ebpf_tracked_key *c = key;
+    const struct ebpf_tracked *t = value;
+    size_t first = t->first & 1;
+    json_set(k, "from",
+             json_stringf("%s:%u", IP4_TEXT(ntohl(c->addr[first])), ntohs(c->port[first])));
+    json_set(k, "to",
+             json_stringf("%s:%u", IP4_TEXT(ntohl(c->addr[!first])), ntohs(c->port[!first])));
+    json_set_string(k, "protocol", explain_proto_name(c->protocol));
+    json_set_int(v, "generation", (int64_t) t->generation);
+    json_set_bool(v, "answered", t->answered);
+    if (t->denied) {
+        json_set_bool(v, "denied", true);
+    }
+}
+
+static void show_share(const void *key, const void *value, struct json *k, struct json *v)
+{
+    __u32 owner = *(const __u32 *) key;
+    if (owner == EBPF_SHARES_MAX - 1) {
+        json_set_string(k, "owner", "all");
+    } else {
+        json_set_int(k, "owner", owner);
+    }
+    json_set_int(v, "connections", *(const int64_t *) value);
+}
+
+static void show_fragment(const void *key, const void *value, struct json *k, struct json *v)
+{
+    const struct ebpf_fragment_key *f = key;
+    const struct ebpf_fragment_ports *p = value;
+    set_addr(k, "from", f->src);
+    set_addr(k, "to", f->dst);
+    json_set_string(k, "protocol", explain_proto_name(f->protocol));
+    json_set_int(k, "id", ntohs(f->id));
+    json_set_int(v, "sourcePort", ntohs(p->src));
+    json_set_int(v, "port", ntohs(p->dst));
+}
+
 static const struct shown {
     const char *name;
     void (*show)(const void *key, const void *value, struct json *k, struct json *v);
@@ -197,6 +331,15 @@ static const struct shown {
     {EBPF_REFUSALS, show_refusals, sizeof(__be32), sizeof(struct ebpf_refusals)},
     {EBPF_SETTINGS, show_settings, sizeof(__u32), sizeof(struct ebpf_settings)},
     {EBPF_DROPS, show_drop, sizeof(__u32), sizeof(uint64_t)},
+    {EBPF_GENERATION, show_generation, sizeof(__u32), sizeof(struct ebpf_generation)},
+    {EBPF_CLASSES, show_classes, sizeof(__be32), sizeof(struct ebpf_classes_row)},
+    {EBPF_BLOCKS, show_block, sizeof(struct ebpf_block_key), sizeof(struct ebpf_block_row)},
+    {EBPF_PAIRS, show_pair, sizeof(struct ebpf_pair_key), sizeof(struct ebpf_pair_row)},
+    {EBPF_PORT_SETS, show_port_set, sizeof(struct ebpf_port_key), sizeof(struct ebpf_port_verdict)},
+    {EBPF_TRACKED, show_tracked, sizeof(struct ebpf_tracked_key), sizeof(struct ebpf_tracked)},
+    {EBPF_SHARES, show_share, sizeof(__u32), sizeof(__u64)},
+    {EBPF_FRAGMENTS, show_fragment, sizeof(struct ebpf_fragment_key),
+     sizeof(struct ebpf_fragment_ports)},
 };
 
 /* ---- entries ---- */
@@ -271,16 +414,39 @@ static int look_up(int fd, const struct bpf_map_info *info, const void *key, voi
     return r;
 }
 
+#define BATCH 4096
+
+/* Thousands at a time: a million entries take less than a tenth of a second. */
+static int64_t count_batches(int fd, const struct bpf_map_info *info)
+{
+    CLEANUP_FREE unsigned char *keys = xcalloc(BATCH, info->key_size);
+    CLEANUP_FREE unsigned char *values = xcalloc(BATCH, info->value_size);
+    uint32_t at = 0;
+    int64_t n = 0;
+    int r = 0;
+    for (bool first = true; r == 0; first = false) {
+        uint32_t got = BATCH;
+        r = bpf_map_lookup_batch(fd, first ? NULL : &at, &at, keys, values, &got, NULL);
+        n += r == 0 || r == -ENOENT ? got : 0;
+    }
+    return r == -ENOENT ? n : -1;
+}
+
 static int64_t count(int fd, const struct bpf_map_info *info)
 {
     unsigned char key[KEY_MAX] = {0}, next[KEY_MAX] = {0};
     const void *at = NULL;
-    int64_t n = 0;
+    if (info->type == BPF_MAP_TYPE_ARRAY || info->type == BPF_MAP_TYPE_PERCPU_ARRAY) {
+        return info->max_entries;
+    }
+    int64_t n = info->type == BPF_MAP_TYPE_LPM_TRIE ? -1 : count_batches(fd, info);
+    if (n >= 0) {
+        return n;
+    }
     /* One that changes meanwhile might not end. */
-    while (n < info->max_entries && bpf_map_get_next_key(fd, at, next) == 0) {
+    for (n = 0; n < info->max_entries && bpf_map_get_next_key(fd, at, next) == 0; n++) {
         memcpy(key, next, sizeof key);
         at = key;
-        n++;
     }
     return n;
 }

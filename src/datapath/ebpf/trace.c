@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum {
-    STEPS_MAX = 8,
+    STEPS_MAX = 12,
     FRAME_MAX = 128,
     L3 = 14, /* Where the IPv4 header begins, ... */
     L4 = 34, /* ... and what is behind it. */
@@ -159,6 +159,44 @@ static void add_route_step(struct tracer *t, uint32_t ip, bool is_source)
     }
 }
 
+static uint32_t subject_of(const struct program *live, uint32_t ip, enum ebpf_direction dir)
+{
+    uint32_t addr = htonl(ip), zero = 0;
+    struct ebpf_classes_row row;
+    struct ebpf_generation g;
+    if (bpf_map_lookup_elem(live->classes, &addr, &row) < 0 ||
+        bpf_map_lookup_elem(live->generation, &zero, &g) < 0) {
+        return 0;
+    }
+    return row.since <= g.current ? row.now.subject[dir] : row.before.subject[dir];
+}
+
+uint64_t trace_policy(const struct program *live, enum model_cause cause, uint32_t src,
+                      uint32_t dst)
+{
+    if (cause != MODEL_EGRESS_DENIED && cause != MODEL_INGRESS_DENIED) {
+        return 0;
+    }
+    enum ebpf_direction dir = cause == MODEL_EGRESS_DENIED ? EBPF_EGRESS : EBPF_INGRESS;
+    uint32_t id = subject_of(live, dir == EBPF_EGRESS ? src : dst, dir);
+    return id ? pipeline_policy_class_cookie(dir, id) : 0;
+}
+
+/* Whether policies select the end that is judged. */
+static void add_policy_step(struct tracer *t, uint32_t ip, enum ebpf_direction dir)
+{
+    struct ebpf_pod pod;
+    bool judged = t->net->plugin == SDN_NETWORKPOLICY && pod_at(t, ip, &pod) &&
+                  !(dir == EBPF_INGRESS && t->p->entry == MODEL_FROM_HOST);
+    uint32_t id = judged ? subject_of(t->live, ip, dir) : 0;
+    if (id) {
+        struct dp_rule *r = add_step(
+            t, EBPF_CLASSES, xasprintf("address=%s", IP4_TEXT(ip)), xasprintf("class=%u", id),
+            dir == EBPF_EGRESS ? "policies select the sender" : "policies select the receiver");
+        r->cookie = pipeline_policy_class_cookie(dir, id);
+    }
+}
+
 static void add_source_steps(struct tracer *t)
 {
     struct ebpf_pod pod;
@@ -166,6 +204,7 @@ static void add_source_steps(struct tracer *t)
         add_route_step(t, t->p->ip.src, true);
     } else if (t->p->entry == MODEL_FROM_PORT && pod_at(t, t->p->ip.src, &pod)) {
         add_pod_step(t, t->p->ip.src, &pod, "link, Ethernet and IP address are the pod's");
+        add_policy_step(t, t->p->ip.src, EBPF_EGRESS);
     }
 }
 
@@ -185,11 +224,16 @@ static bool service_at(const struct tracer *t, struct ebpf_service_key *key,
     return is_node && bpf_map_lookup_elem(t->live->services, key, ret) == 0;
 }
 
+static bool is_of_service(enum model_cause c)
+{
+    return c >= MODEL_SERVICE_INVALID && c <= MODEL_SERVICE_IDLE;
+}
+
 static void add_service_steps(struct tracer *t, const struct dp_trace *found)
 {
     struct ebpf_service_key key;
     struct ebpf_service s;
-    bool by_service = found->cause >= MODEL_SERVICE_INVALID && found->cause <= MODEL_SERVICE_IDLE;
+    bool by_service = is_of_service(found->cause);
     if (t->p->entry != MODEL_FROM_PORT || !(found->translated || by_service) ||
         !service_at(t, &key, &s)) {
         return;
@@ -232,6 +276,7 @@ static void add_destination_steps(struct tracer *t, const struct dp_trace *found
         return;
     }
     add_pod_step(t, dst, &to, "the destination is the pod");
+    add_policy_step(t, dst, EBPF_INGRESS);
     if (found->action == MODEL_DELIVER) {
         uint32_t vnid = t->p->entry == MODEL_FROM_TUNNEL ? t->p->tunnel_id
                         : t->p->entry == MODEL_FROM_PORT && pod_at(t, t->p->ip.src, &from)
@@ -253,15 +298,18 @@ static void add_steps(struct tracer *t, const struct dp_trace *found, const char
     if (!is_early(found->cause)) {
         add_source_steps(t);
         add_service_steps(t, found);
-        if (!dropped || found->cause < MODEL_SERVICE_INVALID) {
+        if (!dropped || !is_of_service(found->cause)) {
             add_destination_steps(t, found);
         }
     }
     if (dropped) {
         struct dp_rule *r =
             add_step(t, program, xstrdup(""), xstrdup("drop"), explain_cause(found->cause));
+        uint64_t policy = trace_policy(t->live, found->cause, t->p->ip.src,
+                                       found->translated ? found->endpoint_ip : t->p->ip.dst);
         r->cause = found->cause;
-        r->is_service = found->cause >= MODEL_SERVICE_INVALID;
+        r->cookie = policy ? policy : r->cookie;
+        r->is_service = is_of_service(found->cause);
     }
 }
 

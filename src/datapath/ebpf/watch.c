@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "datapath/ebpf/encode.h"
+#include "datapath/ebpf/trace.h"
 
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
@@ -70,7 +71,9 @@ static int on_event(void *ctx, void *data, size_t size)
         return 0;
     }
     w->recent[e->tag % RECENT] = e->tag;
-    w->batch[w->n++] = watch_event(e);
+    struct dp_event *told = &w->batch[w->n++];
+    *told = watch_event(e);
+    told->cookie = trace_policy(w->c.program, told->cause, told->src, told->dst);
     if (w->n == BATCH) {
         flush(w, 0);
     }

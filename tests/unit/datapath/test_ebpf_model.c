@@ -8,9 +8,12 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "datapath/ebpf/encode.h"
+#include "datapath/ebpf/policy.h"
 #include "datapath/ebpf/program.h"
+#include "random_policies.h"
 #include "random_services.h"
 #include "sdn/model.h"
+#include "tracked_frames.h"
 
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
@@ -49,6 +52,7 @@ struct cluster {
     struct sdn_service *parsed[MAX_SERVICES];
     struct model_service services[MAX_SERVICES];
     size_t n_services;
+    struct random_policies policies; /* Under ovs-networkpolicy. */
 };
 
 #define NODE_NAME "this"
@@ -58,9 +62,13 @@ struct frame {
     uint32_t port, outer_src, tunnel_id;
     unsigned char bytes[FRAME_MAX];
     size_t size;
+    /* What the tracker is to know. */
+    enum model_connection connection;
+    bool denied;
 };
 
 static struct program program;
+static struct policy_maps policy_maps;
 static struct table routes, vteps, pods, ports, services, backends, serving;
 
 /* ---- random ---- */
@@ -101,7 +109,9 @@ static void make_cluster(struct cluster *c)
 {
     static const struct ip4_prefix service_networks[] = {
         {0}, {IP(172, 30, 0, 0), 16}, {IP(10, 132, 0, 0), 24}};
-    *c = (struct cluster){.net = {.plugin = chance(70) ? SDN_MULTITENANT : SDN_SUBNET,
+    static const enum sdn_plugin plugins[] = {SDN_SUBNET, SDN_MULTITENANT, SDN_MULTITENANT,
+                                              SDN_NETWORKPOLICY, SDN_NETWORKPOLICY};
+    *c = (struct cluster){.net = {.plugin = PICK(plugins),
                                   .cluster = {{IP(10, 128, 0, 0), 14}, {IP(172, 16, 0, 0), 20}},
                                   .n_cluster = 1 + below(2),
                                   .service = PICK(service_networks),
@@ -139,6 +149,25 @@ static void make_cluster(struct cluster *c)
     }
 }
 
+static void add_policies(struct cluster *c)
+{
+    random_policies_init(&c->policies, rng64);
+    for (size_t i = 0; i < c->n_pods; i++) {
+        random_policies_add(&c->policies, c->pods[i].ip, true, false);
+    }
+    for (size_t n = below(12); n > 0 && c->net.n_remotes; n--) {
+        struct ip4_prefix p = c->remotes[below((uint32_t) c->net.n_remotes)].subnet;
+        if (p.len && !prefix_overlaps(p, c->net.local)) {
+            uint32_t ip = p.addr + below((uint32_t) prefix_size(p));
+            random_policies_add(&c->policies, ip, false, false);
+        }
+    }
+    for (size_t n = below(3); n > 0; n--) {
+        random_policies_add(&c->policies, HOST(1 + below(3)), false, true);
+    }
+    random_policies_make(&c->policies);
+}
+
 static uint32_t some_address(const struct cluster *c);
 
 static uint32_t endpoint_address(const void *ctx)
@@ -154,7 +183,7 @@ static void add_services(struct cluster *c)
         c->parsed[i] = random_service(&w, (unsigned) i);
         c->services[i] = (struct model_service){c->parsed[i], PICK(vnids), chance(20), PICK(vnids)};
     }
-    c->net.service_by_host = chance(10);
+    c->net.service_by_host = c->net.plugin != SDN_NETWORKPOLICY && chance(10);
 }
 
 static void free_cluster(struct cluster *c)
@@ -171,6 +200,30 @@ static void put(struct table *t, struct table_row *rows, size_t n)
     table_sync(t, rows, n, &changes, &refused, &e);
     assert_string_equal(e.text, "");
     assert_int_equal(refused, 0);
+}
+
+static void commit_policies(void)
+{
+    struct err e = {0};
+    assert_int_equal(policy_maps_commit(&policy_maps, &e), 0);
+    assert_string_equal(e.text, "");
+}
+
+/* The policies by one of the ways in which a cluster may have come to them. */
+static struct policy *load_policies(const struct cluster *c)
+{
+    static const struct policy_ops no_flows = {0};
+    struct policy *p = policy_new(c->net.local, &no_flows, NULL);
+    policy_want_table(p, &policy_maps_ops, &policy_maps);
+    if (c->net.plugin == SDN_NETWORKPOLICY) {
+        random_policies_mislead(&c->policies, p);
+        policy_flush(p);
+        commit_policies();
+        random_policies_tell(&c->policies, p);
+        policy_flush(p);
+    }
+    commit_policies();
+    return p;
 }
 
 static void load(const struct cluster *c)
@@ -231,6 +284,9 @@ static uint32_t some_address(const struct cluster *c)
                                       HOST(1),
                                       HOST(2)};
     unsigned kind = below(100);
+    if (chance(25) && c->policies.model.n_endpoints) {
+        return c->policies.endpoints[below((uint32_t) c->policies.model.n_endpoints)].ip;
+    }
     if (kind < 45 && c->n_pods) {
         return c->pods[below((uint32_t) c->n_pods)].ip;
     }
@@ -351,8 +407,9 @@ static void add_ip(const struct cluster *c, struct frame *f, uint32_t src)
     for (unsigned i = 5; i < words; i++) {
         add32(f, 0x01010101); /* Options that do nothing. */
     }
+    static const uint16_t judged[] = {53, 80, 8080, 65535};
     add16(f, (uint16_t) rng());
-    add16(f, chance(15) ? c->net.vxlan_port : (uint16_t) rng());
+    add16(f, chance(15) ? c->net.vxlan_port : chance(40) ? PICK(judged) : (uint16_t) rng());
     for (size_t i = 4; i < L4_SIZE; i += 4) {
         add32(f, rng());
     }
@@ -408,6 +465,8 @@ static void make_frame(const struct cluster *c, struct frame *f)
     /* Nor on one without the whole header that its type promises. */
     uint16_t type = get16(f, 12);
     f->size = MAX(f->size, type == MODEL_ETH_IP4 ? 34u : type == 0x86dd ? 54u : SIZE_MIN);
+    f->connection = chance(50) ? MODEL_NEW : chance(50) ? MODEL_ONWARD : MODEL_REPLY;
+    f->denied = f->connection != MODEL_NEW && chance(30);
 }
 
 /* ---- what the model says of bytes ---- */
@@ -735,6 +794,7 @@ static void compare_answer(struct comparison *x, const struct frame *f, const st
     observe(&back, &x->got, &got);
     struct model_packet p = read_frame(&back);
     p.ip.translated = true; /* Of a connection that is known: nothing to look for. */
+    p.ip.connection = tracked_may_begin(sent->bytes, sent->size) ? MODEL_REPLY : MODEL_NEW;
     p.ip.dst = client;
     struct model_verdict v = model_judge(&x->node, &p);
     want = back;
@@ -787,10 +847,28 @@ static void compare_translated(struct comparison *x, const struct frame *f, stru
     }
 }
 
+/* Has the tracker know of the frame's connection what the frame says, if it can. */
+static void set_connection(const struct comparison *x, const struct frame *f,
+                           struct model_packet *p)
+{
+    if (p->eth_type != MODEL_ETH_IP4 || !x->node.policies) {
+        return;
+    }
+    tracked_clear(&program);
+    if (model_judge(&x->node, p).action == MODEL_TRANSLATE || f->connection == MODEL_NEW) {
+        return;
+    }
+    if (tracked_put(&program, f->bytes, f->size, f->connection, f->denied)) {
+        p->ip.connection = f->connection;
+        p->ip.denied = f->denied;
+    }
+}
+
 static void compare_frame(struct comparison *x, const struct frame *f)
 {
     struct frame want = *f, got;
     struct model_packet p = read_frame(f);
+    set_connection(x, f, &p);
     struct model_verdict v = model_judge(&x->node, &p);
     x->actions[v.action]++;
     x->causes[v.cause]++;
@@ -828,6 +906,8 @@ static void open_tables(bool redirect_peer)
     assert_int_equal(table_load(&services, program.services, &e), 0);
     assert_int_equal(table_load(&backends, program.backends, &e), 0);
     assert_int_equal(table_load(&serving, program.serving, &e), 0);
+    policy_maps_init(&policy_maps, NULL, NULL);
+    assert_int_equal(policy_maps_load(&policy_maps, &program, &e), 0);
 }
 
 static void close_tables(void)
@@ -839,7 +919,17 @@ static void close_tables(void)
     table_done(&services);
     table_done(&backends);
     table_done(&serving);
+    policy_maps_done(&policy_maps);
     program_done(&program);
+}
+
+static void assert_nothing_of_policy(void)
+{
+    const int fds[] = {program.classes, program.blocks, program.pairs, program.port_sets};
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+        unsigned char key[16];
+        assert_int_equal(bpf_map_get_next_key(fds[i], NULL, key), -ENOENT);
+    }
 }
 
 static void compare(uint64_t clusters, bool redirect_peer)
@@ -855,22 +945,29 @@ static void compare(uint64_t clusters, bool redirect_peer)
         rng_state = seed;
         struct cluster c;
         make_cluster(&c);
+        add_policies(&c);
         add_services(&c);
         load(&c);
+        struct policy *policy = load_policies(&c);
         x.c = &c;
-        x.node = (struct model_node){.net = &c.net,
-                                     .pods = c.pods,
-                                     .n_pods = c.n_pods,
-                                     .services = c.services,
-                                     .n_services = c.n_services,
-                                     .name = NODE_NAME};
+        x.node = (struct model_node){
+            .net = &c.net,
+            .pods = c.pods,
+            .n_pods = c.n_pods,
+            .policies = c.net.plugin == SDN_NETWORKPOLICY ? &c.policies.model : NULL,
+            .services = c.services,
+            .n_services = c.n_services,
+            .name = NODE_NAME};
         for (size_t i = 0; i < FRAMES; i++) {
             struct frame f;
             make_frame(&c, &f);
             compare_frame(&x, &f);
         }
+        policy_free(policy);
+        commit_policies();
         free_cluster(&c);
     }
+    assert_nothing_of_policy();
     close_tables();
     strbuf_done(&x.want);
     strbuf_done(&x.got);

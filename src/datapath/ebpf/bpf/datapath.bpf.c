@@ -166,6 +166,7 @@ struct way {
     __u8 translated;
     __be32 asked; /* Translated: the service's address and port. */
     __be16 asked_port;
+    __u8 judging; /* enum judging, of policy.h */
 };
 
 /* ---- what is told ---- */
@@ -229,6 +230,8 @@ static __attribute__((noinline)) int tell(const struct way *w, __u32 verdict, __
     return 0;
 }
 
+#include "datapath/ebpf/bpf/policy.h"
+
 /* ---- verdicts ---- */
 
 INLINE void note(const struct way *w, __u32 verdict, __u32 cause, __u32 target, __u32 tunnel_id)
@@ -266,11 +269,12 @@ INLINE int set_destination(const struct way *w, const __u8 *mac)
     return same_mac(w->eth.h_dest, mac) ? 0 : bpf_skb_store_bytes(w->skb, 0, mac, ETH_ALEN, 0);
 }
 
-INLINE int to_host(const struct way *w)
+INLINE int to_host(struct way *w)
 {
     if (w->entry == FROM_HOST) {
         return drop(w, EBPF_BACK_TO_HOST);
     }
+    end_policy(w);
     if (set_destination(w, w->settings->tun_mac) < 0) {
         return TC_ACT_SHOT;
     }
@@ -375,10 +379,15 @@ INLINE int deliver(struct way *w, const struct ebpf_pod *pod, __u32 vnid)
     if (w->entry == FROM_POD && pod->ifindex == w->port) {
         return drop(w, EBPF_OWN_ADDRESS);
     }
+    __u32 cause = judge_receiver(w);
+    if (cause != EBPF_NOT_DROPPED) {
+        return drop(w, cause);
+    }
     if (w->settings->compare_vnids && !may_reach(vnid, pod->vnid) &&
         !((pod->flags & EBPF_POD_ALSO) && may_reach(vnid, pod->also_vnid))) {
         return drop(w, EBPF_VNID_MISMATCH);
     }
+    end_policy(w);
     if (set_destination(w, pod->mac) < 0 || restore_service(w) < 0) {
         return TC_ACT_SHOT;
     }
@@ -696,19 +705,27 @@ INLINE int answer_itself(struct way *w, const struct ebpf_pod *pod)
 
 /* ---- IP ---- */
 
-/* With an honest source of this VNID. */
+/* With an honest source of this VNID, and its true destination. */
 INLINE int route(struct way *w, __u32 vnid)
 {
     const struct ebpf_pod *pod = pod_at(w->ip.daddr);
+    const struct ebpf_route *r = pod ? NULL : route_of(w->ip.daddr);
+    if (r && r->kind == EBPF_SERVICE && w->entry == FROM_POD && !w->translated) {
+        return refuse(w, EBPF_SERVICE_NOT_AVAILABLE, NO_PORT); /* Whatever policies say. */
+    }
+    __u32 cause = begin_policy(w);
+    if (cause != EBPF_NOT_DROPPED) {
+        return drop(w, cause);
+    }
     if (pod) {
         return deliver(w, pod, vnid);
     }
-    const struct ebpf_route *r = route_of(w->ip.daddr);
     if (!r || r->kind == EBPF_GATEWAY) {
         return to_host(w);
     }
     if (r->kind == EBPF_REMOTE) {
         __u32 id = r->has_fixed ? r->fixed_vnid : vnid;
+        end_policy(w);
         note(w, EBPF_TUNNEL, 0, r->vtep, id);
         return send_by_tunnel(w, r->vtep, id);
     }
@@ -797,11 +814,13 @@ INLINE int ip_from_host(struct way *w)
         return drop(w, EBPF_SPOOFED_SOURCE);
     }
     /* From outside, and from the host's other addresses: to pods of this node only. */
-    const struct ebpf_pod *pod = pod_at(w->ip.daddr);
-    if (pod) {
-        return deliver(w, pod, 0);
+    if (!is_local(route_of(w->ip.daddr))) {
+        return drop(w, EBPF_NOT_FOR_THIS_NODE);
     }
-    return drop(w, is_local(route_of(w->ip.daddr)) ? EBPF_NO_SUCH_POD : EBPF_NOT_FOR_THIS_NODE);
+    if (w->ip.daddr == w->settings->gateway && !w->settings->has_policy) {
+        return drop(w, EBPF_NO_SUCH_POD);
+    }
+    return route(w, 0);
 }
 
 INLINE int judge_ip(struct way *w)

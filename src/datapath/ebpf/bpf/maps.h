@@ -126,6 +126,139 @@ struct ebpf_refusals {
     __u32 second, count;
 };
 
+/* Network policy, as sdn/policy_table.h has it.  Rows say since which generation they are so and what they were before:
+ * those of a change come into force at once, with the one write that makes its generation the current one. */
+#define EBPF_GENERATION "tenet_policy" /* One element. */
+struct ebpf_generation {
+    __u64 current;
+    __u32 closed; /* Something is missing that nobody can do without: everything is denied. */
+    __u32 zero;
+};
+
+/* Addresses: their classes, by direction. */
+#define EBPF_CLASSES "tenet_classes"
+#define EBPF_CLASSES_MAX 524288
+enum ebpf_direction { EBPF_EGRESS, EBPF_INGRESS };
+struct ebpf_classes {
+    __u32 subject[2], peer[2];
+    __u32 unknown; /* A pod whose object is not known. */
+};
+struct ebpf_classes_row {
+    __u64 since;
+    struct ebpf_classes now, before;
+};
+
+/* Address blocks, longest prefix first: their class.  One that is about to go has that of the block around it. */
+#define EBPF_BLOCKS "tenet_blocks"
+#define EBPF_BLOCKS_MAX 131072
+struct ebpf_block_key {
+    __u32 len; /* With the direction. */
+    __u32 dir;
+    __be32 addr;
+};
+#define EBPF_BLOCK_DIR_BITS 32
+struct ebpf_block_row {
+    __u64 since;
+    __u32 now, before;
+};
+
+/* What is said about a subject's class and a peer's. */
+#define EBPF_PAIRS "tenet_pairs"
+#define EBPF_PAIRS_MAX 1048576
+enum ebpf_peer { EBPF_ANYBODY, EBPF_POD, EBPF_BLOCK };
+struct ebpf_pair_key {
+    __u32 subject, peer;
+    __u8 dir, kind;
+    __u8 zero[2];
+};
+struct ebpf_pair {
+    __u32 ports; /* 0: nothing. */
+    __u32 flags; /* Of EBPF_ANYBODY. */
+};
+#define EBPF_PAIR_ISOLATED 1
+#define EBPF_PAIR_CUT_OFF 2 /* Not all about the subject fits into the maps. */
+struct ebpf_pair_row {
+    __u64 since;
+    struct ebpf_pair now, before;
+};
+
+/* Sets of ports, which never change: the verdict of the longest prefix. */
+#define EBPF_PORT_SETS "tenet_port_sets"
+#define EBPF_PORT_SETS_MAX 1048576
+struct ebpf_port_key {
+    __u32 len;
+    __u32 ports;
+    __u8 zero, protocol;
+    __be16 port;
+};
+#define EBPF_PORT_ANY_BITS 32   /* Of what is said whatever the protocol is, ... */
+#define EBPF_PORT_PROTO_BITS 48 /* ... and of a protocol. */
+enum ebpf_action { EBPF_ALLOW, EBPF_DENY, EBPF_PASS };
+struct ebpf_port_verdict {
+    __u16 admin, baseline; /* Priority of the rule, the highest is first; 0: none. */
+    __u8 admin_action, baseline_action, allowed, zero;
+};
+
+/* Connections under network policy, whichever end a packet comes from; written by the programs, swept by the agent.  A pod
+ * never has more of them than there is room left for others. */
+#define EBPF_TRACKED "tenet_tracked"
+#define EBPF_TRACKED_MAX 262144
+struct ebpf_tracked_key { /* The end that is less comes first. */
+    __be32 addr[2];
+    __be16 port[2];
+    __u8 protocol;
+    __u8 zero[3];
+};
+struct ebpf_tracked {
+    __u64 generation; /* Of the policies that allowed it last. */
+    __u32 seen_s;
+    __u16 owner;   /* Whose share it is of: the low bits of a pod's address. */
+    __u8 first;    /* Which end began it. */
+    __u8 answered; /* By the other one. */
+    __u8 denied;   /* It was, after it was made: so are its answers. */
+    __u8 ended[2]; /* TCP: an end said that it sends no more. */
+    __u8 zero[5];
+};
+/* After so long a connection is none any more, in seconds. */
+#define EBPF_TRACKED_UNANSWERED_S 30
+#define EBPF_TRACKED_TCP_S 86400
+#define EBPF_TRACKED_HALF_CLOSED_S 900
+#define EBPF_TRACKED_CLOSED_S 30
+#define EBPF_TRACKED_SCTP_S 3600
+#define EBPF_TRACKED_OTHER_S 120
+
+static inline __u32 ebpf_tracked_limit(const struct ebpf_tracked *t, __u8 protocol)
+{
+    if (!t->answered) {
+        return EBPF_TRACKED_UNANSWERED_S;
+    }
+    if (protocol == 132) {
+        return EBPF_TRACKED_SCTP_S;
+    }
+    if (protocol != 6) {
+        return EBPF_TRACKED_OTHER_S;
+    }
+    return t->ended[0] && t->ended[1]   ? EBPF_TRACKED_CLOSED_S
+           : t->ended[0] || t->ended[1] ? EBPF_TRACKED_HALF_CLOSED_S
+                                        : EBPF_TRACKED_TCP_S;
+}
+
+/* How many a pod has, by owner; the last one: all have. */
+#define EBPF_SHARES "tenet_shares"
+#define EBPF_SHARES_MAX 65537
+
+/* What later fragments of a packet do not say. */
+#define EBPF_FRAGMENTS "tenet_fragments"
+#define EBPF_FRAGMENTS_MAX 8192
+struct ebpf_fragment_key {
+    __be32 src, dst;
+    __be16 id;
+    __u8 protocol, zero;
+};
+struct ebpf_fragment_ports {
+    __be16 src, dst;
+};
+
 /* One element. */
 #define EBPF_SETTINGS "tenet_settings"
 struct ebpf_settings {
@@ -139,6 +272,8 @@ struct ebpf_settings {
     __u8 tun_mac[6];
     __u8 has_services;
     __u8 services_by_host; /* They are the host's to translate. */
+    __u8 has_policy;       /* Network policy is asked. */
+    __u8 zero[3];
     /* Other than 0: somebody watches (EBPF_EVENTS); changes when flows are to be told anew. */
     __u32 watch;
     __u32 watch_second; /* Changes each second of that. */
@@ -167,8 +302,8 @@ enum ebpf_entry { EBPF_FROM_POD, EBPF_FROM_TUNNEL, EBPF_FROM_HOST };
 
 /* What a CPU has told; one element. */
 #define EBPF_WATCHED "tenet_watched"
-#define EBPF_WATCHED_FLOWS 2048   /* Remembered, of which some push others out. */
-#define EBPF_EVENTS_A_SECOND 1000 /* A CPU; what is beyond is only counted. */
+#define EBPF_WATCHED_FLOWS 2048  /* Remembered, of which some push others out. */
+#define EBPF_EVENTS_A_SECOND 256 /* A CPU; what is beyond is only counted. */
 struct ebpf_watched {
     __u64 lost;                     /* Events since the start. */
     __u32 second, count;            /* In this second. */
@@ -199,6 +334,9 @@ enum ebpf_cause {
     EBPF_SERVICE_FOREIGN,
     EBPF_SERVICE_NO_ENDPOINTS,
     EBPF_SERVICE_IS_IDLE,
+    EBPF_CONNECTION_DENIED,
+    EBPF_EGRESS_DENIED,
+    EBPF_INGRESS_DENIED,
     EBPF_N_CAUSES,
 };
 

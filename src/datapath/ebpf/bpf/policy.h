@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Network policy in the programs: connections, and what policies say of a packet (docs/policy.md).  Included by
+ * datapath.bpf.c alone, behind struct way.
+ *
+ * A packet is looked up among the connections first.  Answers pass; what goes the connection's own way is judged, but
+ * once for each generation of policies.  Judging is a constant number of lookups, in rows of one generation: when
+ * another one came into force meanwhile, it is done again.
+ *
+ * The three steps are global functions, which the verifier looks at once, and by themselves, wherever they are
+ * called from; so they share no stack, but what is said of the packet in 'tenet_packet'. */
+#pragma once
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct ebpf_generation);
+} tenet_policy SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __uint(max_entries, EBPF_CLASSES_MAX);
+    __type(key, __be32);
+    __type(value, struct ebpf_classes_row);
+} tenet_classes SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_LPM_TRIE);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __uint(max_entries, EBPF_BLOCKS_MAX);
+    __type(key, struct ebpf_block_key);
+    __type(value, struct ebpf_block_row);
+} tenet_blocks SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __uint(max_entries, EBPF_PAIRS_MAX);
+    __type(key, struct ebpf_pair_key);
+    __type(value, struct ebpf_pair_row);
+} tenet_pairs SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_LPM_TRIE);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __uint(max_entries, EBPF_PORT_SETS_MAX);
+    __type(key, struct ebpf_port_key);
+    __type(value, struct ebpf_port_verdict);
+} tenet_port_sets SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __uint(max_entries, EBPF_TRACKED_MAX);
+    __type(key, struct ebpf_tracked_key);
+    __type(value, struct ebpf_tracked);
+} tenet_tracked SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(map_flags, BPF_F_MMAPABLE);
+    __uint(max_entries, EBPF_SHARES_MAX);
+    __type(key, __u32);
+    __type(value, __u64);
+} tenet_shares SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, EBPF_FRAGMENTS_MAX);
+    __type(key, struct ebpf_fragment_key);
+    __type(value, struct ebpf_fragment_ports);
+} tenet_fragments SEC(".maps");
+
+/* The packet that the processor is at. */
+struct judged {
+    __u64 generation, judged_in; /* Of the policies: now, and when judging began. */
+    struct ebpf_tracked_key key;
+    __be32 src, dst;
+    __be16 id, frag_off; /* Of IP. */
+    __be16 port;         /* Destination's; 0: none is known. */
+    __u8 protocol, ihl;
+    __u8 connection; /* enum connection */
+    __u8 denied;     /* The connection is. */
+    __u8 may_begin;  /* A connection. */
+    __u8 from;       /* Which end of the key the source is. */
+    __u8 from_pod;
+    __u8 tcp_flags;
+};
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct judged);
+} tenet_packet SEC(".maps");
+
+#define MORE_FRAGMENTS 0x2000
+#define TCP_FIN 1
+#define TCP_RST 4
+
+/* What a packet is to the connections there are. */
+enum connection { BEGINS, ONWARD, ANSWERS, RELATED, OF_NONE };
+
+INLINE __u32 seconds(void)
+{
+    return (__u32) (bpf_ktime_get_ns() / 1000000000);
+}
+
+INLINE const struct ebpf_generation *generation(void)
+{
+    __u32 zero = 0;
+    return bpf_map_lookup_elem(&tenet_policy, &zero);
+}
+
+INLINE struct judged *packet(void)
+{
+    __u32 zero = 0;
+    return bpf_map_lookup_elem(&tenet_packet, &zero);
+}
+
+INLINE int is_later_fragment(const struct judged *p)
+{
+    return (p->frag_off & bpf_htons(FRAGMENT_OFFSET)) != 0;
+}
+
+INLINE int has_port_numbers(__u8 protocol)
+{
+    return protocol == IPPROTO_TCP || protocol == IPPROTO_UDP || protocol == IPPROTO_SCTP;
+}
+
+/* ---- connections ---- */
+
+/* Ends of a packet, also of one that an ICMP error quotes. */
+struct ends {
+    __be32 src, dst;
+    __be16 src_port, dst_port;
+    __u8 protocol;
+};
+
+/* Both ways have one key; which of its ends the source is. */
+INLINE __u8 key_of(const struct ends *e, struct ebpf_tracked_key *ret)
+{
+    __u8 from = e->src > e->dst || (e->src == e->dst && e->src_port > e->dst_port);
+    ret->protocol = e->protocol;
+    ret->zero[0] = ret->zero[1] = ret->zero[2] = 0;
+    ret->addr[0] = from ? e->dst : e->src;
+    ret->addr[1] = from ? e->src : e->dst;
+    ret->port[0] = from ? e->dst_port : e->src_port;
+    ret->port[1] = from ? e->src_port : e->dst_port;
+    return from;
+}
+
+INLINE int is_over(const struct ebpf_tracked *t, __u8 protocol, __u32 now)
+{
+    return now - t->seen_s > ebpf_tracked_limit(t, protocol);
+}
+
+/* Errors about what a connection sent go to who sent it. */
+INLINE void look_up_quoted(struct __sk_buff *skb, struct judged *p, __u32 at)
+{
+    struct iphdr ip;
+    struct ends e;
+    __be16 ports[4] = {0};
+    if (bpf_skb_load_bytes(skb, at, &ip, sizeof ip) < 0 || ip.version != 4 || ip.ihl < 5 ||
+        ip.saddr != p->dst || (ip.frag_off & bpf_htons(FRAGMENT_OFFSET)) ||
+        bpf_skb_load_bytes(skb, at + ip.ihl * 4, ports, sizeof ports) < 0) {
+        return;
+    }
+    e = (struct ends){.src = ip.saddr, .dst = ip.daddr, .protocol = ip.protocol};
+    if (has_port_numbers(ip.protocol)) {
+        e.src_port = ports[0];
+        e.dst_port = ports[1];
+    } else if (ip.protocol == IPPROTO_ICMP) {
+        e.src_port = e.dst_port = ports[2];
+    }
+    key_of(&e, &p->key);
+    const struct ebpf_tracked *t = bpf_map_lookup_elem(&tenet_tracked, &p->key);
+    if (t && !is_over(t, ip.protocol, seconds())) {
+        p->connection = RELATED;
+        p->denied = t->denied;
+    }
+}
+
+/* Reads what tells connections apart; 0: it is found already, or it can be of none. */
+INLINE int read_ends(struct __sk_buff *skb, struct judged *p, struct ends *e)
+{
+    __u32 l4 = ETH_HLEN + (p->ihl & 15) * 4;
+    __be16 head[4];
+    struct ebpf_fragment_key whole = {
+        .src = p->src, .dst = p->dst, .id = p->id, .protocol = p->protocol};
+    int icmp = p->protocol == IPPROTO_ICMP, ports = has_port_numbers(p->protocol);
+    *e = (struct ends){.src = p->src, .dst = p->dst, .protocol = p->protocol};
+    p->may_begin = 1;
+    if (!icmp && !ports) {
+        return 1;
+    }
+    if (is_later_fragment(p)) {
+        const struct ebpf_fragment_ports *of = bpf_map_lookup_elem(&tenet_fragments, &whole);
+        p->may_begin = 0;
+        if (!of) {
+            return 0;
+        }
+        e->src_port = of->src;
+        e->dst_port = of->dst;
+        p->port = ports ? of->dst : 0;
+        return 1;
+    }
+    /* What is cut short can be judged, and is of no connection. */
+    if (bpf_skb_load_bytes(skb, l4, head, sizeof head) < 0) {
+        p->may_begin = 0;
+        if (ports && bpf_skb_load_bytes(skb, l4, head, 4) == 0) {
+            p->port = head[1];
+        }
+        return 0;
+    }
+    if (icmp) {
+        __u8 type = ((__u8 *) head)[0];
+        if (type == 3 || type == 4 || type == 5 || type == 11 || type == 12) {
+            look_up_quoted(skb, p, l4 + 8);
+            return 0;
+        }
+        /* Questions and their answers are 8 and 0, 13 and 14, 15 and 16, 17 and 18 (RFC 792, RFC 950). */
+        if (type != 8 && type != 0 && (type < 13 || type > 18)) {
+            return 0;
+        }
+        p->may_begin = type == 8 || (type & 1);
+        e->src_port = e->dst_port = head[2];
+    } else {
+        e->src_port = head[0];
+        e->dst_port = p->port = head[1];
+    }
+    if (p->protocol == IPPROTO_TCP) {
+        __u8 flags = 0;
+        bpf_skb_load_bytes(skb, l4 + 13, &flags, sizeof flags);
+        p->tcp_flags = flags;
+        /* Anything but an end or an answer begins one: the connection may be older than what is known. */
+        p->may_begin =
+            !(flags & (TCP_FIN | TCP_RST)) && (flags & (TCP_SYN | TCP_ACK)) != (TCP_SYN | TCP_ACK);
+    }
+    if (p->frag_off & bpf_htons(MORE_FRAGMENTS)) {
+        struct ebpf_fragment_ports known = {e->src_port, e->dst_port};
+        bpf_map_update_elem(&tenet_fragments, &whole, &known, BPF_ANY);
+    }
+    return 1;
+}
+
+INLINE void refresh(struct ebpf_tracked *t, const struct judged *p, __u32 now)
+{
+    if (p->connection == ANSWERS && !t->answered) {
+        t->answered = 1;
+    }
+    if (p->tcp_flags & TCP_RST) {
+        t->ended[0] = t->ended[1] = 1;
+    } else if (p->tcp_flags & TCP_FIN) {
+        t->ended[p->from & 1] = 1;
+    }
+    if (t->seen_s != now) { /* Other processors read the line. */
+        t->seen_s = now;
+    }
+}
+
+/* What is to be done about the packet. */
+enum judging { PASSES, IS_JUDGED, IS_DENIED };
+
+/* Which connection the packet is of. */
+__attribute__((noinline)) int tenet_track(struct __sk_buff *skb)
+{
+    struct judged *p = packet();
+    const struct ebpf_generation *g = generation();
+    struct ends e;
+    if (!p || !g) {
+        return IS_JUDGED;
+    }
+    p->generation = p->judged_in = *(volatile __u64 *) &g->current;
+    p->connection = OF_NONE;
+    p->denied = p->tcp_flags = 0;
+    p->port = 0;
+    if (!read_ends(skb, p, &e)) {
+        return p->connection != RELATED ? IS_JUDGED : p->denied ? IS_DENIED : PASSES;
+    }
+    p->from = key_of(&e, &p->key);
+    p->connection = p->may_begin ? BEGINS : OF_NONE;
+    struct ebpf_tracked *t = bpf_map_lookup_elem(&tenet_tracked, &p->key);
+    int anew = t && (p->tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN && (t->ended[0] || t->ended[1]);
+    __u32 now = t ? seconds() : 0;
+    if (!t || anew || is_over(t, e.protocol, now)) {
+        return IS_JUDGED;
+    }
+    p->connection = t->first == p->from ? ONWARD : ANSWERS;
+    p->denied = t->denied;
+    if (p->denied) {
+        return p->connection == ANSWERS ? IS_DENIED : IS_JUDGED;
+    }
+    if (p->connection == ONWARD && t->generation != p->generation && !is_later_fragment(p)) {
+        return IS_JUDGED;
+    }
+    refresh(t, p, now);
+    return PASSES;
+}
+
+INLINE void begin_connection(const struct judged *p)
+{
+    struct ebpf_tracked t = {.generation = p->judged_in, .seen_s = seconds(), .first = p->from};
+    /* A pod's share. */
+    __u32 owner = bpf_ntohl(p->from_pod ? p->src : p->dst) & 0xffff, all = EBPF_SHARES_MAX - 1;
+    __u64 *own = bpf_map_lookup_elem(&tenet_shares, &owner);
+    __u64 *sum = bpf_map_lookup_elem(&tenet_shares, &all);
+    /* What is not tracked passes, but its answers are judged. */
+    if (!own || !sum || *sum >= EBPF_TRACKED_MAX || *own >= EBPF_TRACKED_MAX - *sum) {
+        return;
+    }
+    t.owner = (__u16) owner;
+    if (bpf_map_update_elem(&tenet_tracked, &p->key, &t, BPF_NOEXIST) == 0) {
+        __sync_fetch_and_add(own, 1);
+        __sync_fetch_and_add(sum, 1);
+    }
+}
+
+/* The packet was judged, and passes. */
+__attribute__((noinline)) int tenet_remember(void)
+{
+    const struct judged *p = packet();
+    if (!p || (p->connection != BEGINS && p->connection != ONWARD)) {
+        return 0;
+    }
+    struct ebpf_tracked *t = bpf_map_lookup_elem(&tenet_tracked, &p->key);
+    if (!t) {
+        if (p->connection == BEGINS) {
+            begin_connection(p);
+        }
+        return 0;
+    }
+    if (p->connection == BEGINS) {
+        t->first = p->from;
+        t->answered = t->ended[0] = t->ended[1] = 0;
+    }
+    t->generation = p->judged_in;
+    t->denied = 0;
+    refresh(t, p, seconds());
+    return 0;
+}
+
+/* ---- policies ---- */
+
+/* What a row is in the generation. */
+#define ROW_IN(row, generation) ((row)->since <= (generation) ? &(row)->now : &(row)->before)
+
+struct verdict {
+    __u16 admin, baseline;
+    __u8 admin_action, baseline_action, allowed;
+};
+
+/* policy_verdict_add */
+INLINE void add_ports(const struct judged *p, __u32 ports, struct verdict *to)
+{
+    struct ebpf_port_key key = {
+        .len = 64, .ports = ports, .protocol = p->protocol, .port = p->port};
+    const struct ebpf_port_verdict *v = ports ? bpf_map_lookup_elem(&tenet_port_sets, &key) : NULL;
+    if (!v) {
+        return;
+    }
+    if (v->admin > to->admin) {
+        to->admin = v->admin;
+        to->admin_action = v->admin_action;
+    }
+    if (v->baseline > to->baseline) {
+        to->baseline = v->baseline;
+        to->baseline_action = v->baseline_action;
+    }
+    to->allowed |= v->allowed;
+}
+
+/* 0: no such pair. */
+INLINE int find_pair(const struct judged *p, const struct ebpf_pair_key *key, struct ebpf_pair *ret)
+{
+    const struct ebpf_pair_row *row = bpf_map_lookup_elem(&tenet_pairs, key);
+    if (row) {
+        *ret = *ROW_IN(row, p->generation);
+    }
+    return row != NULL;
+}
+
+INLINE int find_classes(const struct judged *p, __be32 addr, struct ebpf_classes *ret)
+{
+    const struct ebpf_classes_row *row = bpf_map_lookup_elem(&tenet_classes, &addr);
+    if (row) {
+        *ret = *ROW_IN(row, p->generation);
+    }
+    return row != NULL;
+}
+
+/* Whether the policies of the pod at one end allow it. */
+INLINE int allows(const struct judged *p, __u32 dir)
+{
+    __be32 subject = dir == EBPF_EGRESS ? p->src : p->dst;
+    __be32 peer = dir == EBPF_EGRESS ? p->dst : p->src;
+    struct ebpf_classes own = {}, other = {};
+    struct ebpf_pair about = {};
+    struct verdict v = {};
+    if (!find_classes(p, subject, &own)) {
+        return 1;
+    }
+    struct ebpf_pair_key key = {.subject = dir == EBPF_EGRESS ? own.subject[0] : own.subject[1],
+                                .dir = (__u8) dir,
+                                .kind = EBPF_ANYBODY};
+    if (own.unknown || !key.subject) {
+        return !own.unknown;
+    }
+    if (!find_pair(p, &key, &about) || (about.flags & EBPF_PAIR_CUT_OFF)) {
+        return 0;
+    }
+    int isolated = about.flags & EBPF_PAIR_ISOLATED;
+    add_ports(p, about.ports, &v);
+    if (find_classes(p, peer, &other) && !other.unknown) {
+        key.kind = EBPF_POD;
+        key.peer = dir == EBPF_EGRESS ? other.peer[0] : other.peer[1];
+        if (key.peer && find_pair(p, &key, &about)) {
+            add_ports(p, about.ports, &v);
+        }
+    }
+    struct ebpf_block_key at = {.len = EBPF_BLOCK_DIR_BITS + 32, .dir = dir, .addr = peer};
+    const struct ebpf_block_row *block = bpf_map_lookup_elem(&tenet_blocks, &at);
+    if (block) {
+        key.kind = EBPF_BLOCK;
+        key.peer = *ROW_IN(block, p->generation);
+        if (key.peer && find_pair(p, &key, &about)) {
+            add_ports(p, about.ports, &v);
+        }
+    }
+    if (v.admin && v.admin_action != EBPF_PASS) {
+        return v.admin_action == EBPF_ALLOW;
+    }
+    if (isolated) {
+        return v.allowed;
+    }
+    return !v.baseline || v.baseline_action == EBPF_ALLOW;
+}
+
+/* Whether the packet is allowed at this end, in rows of one generation: nothing passes before one was found. */
+__attribute__((noinline)) int tenet_allows(__u32 dir)
+{
+    struct judged *p = packet();
+    const struct ebpf_generation *g = generation();
+    if (!p || !g || g->closed) {
+        return 0;
+    }
+    int allowed = 0;
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        p->generation = *(volatile __u64 *) &g->current;
+        allowed = allows(p, dir);
+        if (*(volatile __u64 *) &g->current == p->generation) {
+            break;
+        }
+        allowed = 0;
+    }
+    if (!allowed && p->connection == ONWARD) {
+        struct ebpf_tracked *t = bpf_map_lookup_elem(&tenet_tracked, &p->key);
+        if (t) {
+            t->denied = 1;
+        }
+    }
+    return allowed;
+}
+
+/* Of the pod at this end; 0, or the cause why not. */
+INLINE __u32 judge_end(const struct way *w, __u32 dir)
+{
+    if (w->judging == PASSES || tenet_allows(dir)) {
+        return EBPF_NOT_DROPPED;
+    }
+    return dir == EBPF_EGRESS ? EBPF_EGRESS_DENIED : EBPF_INGRESS_DENIED;
+}
+
+/* Of a packet whose ends are true; 0, or the cause why it goes no further. */
+INLINE __u32 begin_policy(struct way *w)
+{
+    if (!w->settings->has_policy) {
+        return EBPF_NOT_DROPPED;
+    }
+    struct judged *p = packet();
+    if (!p) {
+        return EBPF_EGRESS_DENIED; /* No processor lacks one. */
+    }
+    p->src = w->ip.saddr;
+    p->dst = w->ip.daddr;
+    p->id = w->ip.id;
+    p->frag_off = w->ip.frag_off;
+    p->protocol = w->ip.protocol;
+    p->ihl = w->ip.ihl;
+    p->from_pod = w->entry == FROM_POD;
+    w->judging = (__u8) tenet_track(w->skb);
+    if (w->judging == IS_DENIED) {
+        return EBPF_CONNECTION_DENIED;
+    }
+    return w->entry == FROM_POD ? judge_end(w, EBPF_EGRESS) : EBPF_NOT_DROPPED;
+}
+
+/* Of a pod here; its own node always reaches it, else nobody could look after it. */
+INLINE __u32 judge_receiver(const struct way *w)
+{
+    int own_host = w->entry == FROM_HOST &&
+                   (w->ip.saddr == w->settings->gateway || w->ip.saddr == w->settings->host);
+    return w->settings->has_policy && !own_host ? judge_end(w, EBPF_INGRESS) : EBPF_NOT_DROPPED;
+}
+
+INLINE void end_policy(const struct way *w)
+{
+    if (w->settings->has_policy && w->judging != PASSES) {
+        tenet_remember();
+    }
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tracked_frames.h"
+
+#include <bpf/bpf.h>
+#include <string.h>
+#include <time.h>
+
+enum { ETH = 14, ICMP = 1, TCP = 6, UDP = 17, SCTP = 132 };
+
+static bool is_question(uint8_t type)
+{
+    return type == 8 || type == 13 || type == 15 || type == 17;
+}
+
+static bool is_reply(uint8_t type)
+{
+    return type == 0 || type == 14 || type == 16 || type == 18;
+}
+
+bool tracked_key_of(const unsigned char *frame, size_t size, struct ebpf_tracked_key *ret,
+                    unsigned *ret_from)
+{
+    size_t l4 = ETH + 4 * (size_t) (frame[ETH] & 15);
+    uint8_t proto = frame[23];
+    unsigned char ends[2][6] = {{0}}; /* Address and port, as they are on the wire. */
+    bool has_ports = proto == TCP || proto == UDP || proto == SCTP;
+    bool later = (frame[20] & 0x1f) || frame[21];
+    memcpy(ends[0], frame + 26, 4);
+    memcpy(ends[1], frame + 30, 4);
+    if (has_ports || proto == ICMP) {
+        if (later || l4 + 8 > size) {
+            return false;
+        }
+        if (proto == ICMP && !is_question(frame[l4]) && !is_reply(frame[l4])) {
+            return false;
+        }
+        memcpy(ends[0] + 4, frame + l4 + (has_ports ? 0 : 4), 2);
+        memcpy(ends[1] + 4, frame + l4 + (has_ports ? 2 : 4), 2);
+    }
+    uint32_t addr[2];
+    uint16_t port[2];
+    for (unsigned i = 0; i < 2; i++) {
+        memcpy(&addr[i], ends[i], 4);
+        memcpy(&port[i], ends[i] + 4, 2);
+    }
+    unsigned from = addr[0] != addr[1] ? addr[0] > addr[1] : port[0] > port[1];
+    *ret = (struct ebpf_tracked_key){
+        .addr = {addr[from], addr[!from]}, .port = {port[from], port[!from]}, .protocol = proto};
+    *ret_from = from;
+    return true;
+}
+
+bool tracked_may_begin(const unsigned char *frame, size_t size)
+{
+    struct ebpf_tracked_key key;
+    unsigned from;
+    size_t l4 = ETH + 4 * (size_t) (frame[ETH] & 15);
+    if (!tracked_key_of(frame, size, &key, &from)) {
+        return false;
+    }
+    if (key.protocol == ICMP) {
+        return is_question(frame[l4]);
+    }
+    unsigned flags = key.protocol == TCP && l4 + 14 <= size ? frame[l4 + 13] : 0;
+    return !(flags & 5) && (flags & 18) != 18;
+}
+
+static void clear(int fd, void *key)
+{
+    while (bpf_map_get_next_key(fd, NULL, key) == 0) {
+        bpf_map_delete_elem(fd, key);
+    }
+}
+
+void tracked_clear(const struct program *p)
+{
+    struct ebpf_tracked_key connection;
+    struct ebpf_fragment_key fragment;
+    clear(p->tracked, &connection);
+    clear(p->fragments, &fragment);
+    /* Their shares, too: these are all there is. */
+    for (uint32_t i = 0, end = EBPF_SHARES_MAX; i < end; i += end - 1) {
+        uint64_t none = 0;
+        bpf_map_update_elem(p->shares, &i, &none, BPF_ANY);
+    }
+}
+
+bool tracked_put(const struct program *p, const unsigned char *frame, size_t size,
+                 enum model_connection way, bool denied)
+{
+    struct ebpf_tracked_key key;
+    struct timespec now;
+    unsigned from;
+    if (!tracked_key_of(frame, size, &key, &from)) {
+        return false;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    struct ebpf_tracked t = {.seen_s = (uint32_t) now.tv_sec,
+                             .first = (uint8_t) (way == MODEL_ONWARD ? from : !from),
+                             .answered = 1,
+                             .denied = denied};
+    return bpf_map_update_elem(p->tracked, &key, &t, BPF_ANY) == 0;
+}
