@@ -2,6 +2,7 @@
 """The datapath ebpf: agents that come and go without loss, what a kernel may lack, what is refused and why.
 
 That pods reach whom they may is tested with the others, on mixed nodes (test_matrix.py, test_packets.py)."""
+import concurrent.futures
 import contextlib
 import json
 import os
@@ -127,23 +128,24 @@ def test_every_switch_between_the_three_plugins_is_without_loss(own):
     def plugin(name):
         own.kubectl("patch", "clusternetwork", "default", "--type=merge", "-p", json.dumps({"pluginName": name}))
 
-    def reached(*pods):
-        return [own.other.can_ping(p.ip, tries=1) for p in pods]
+    def reached():
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            return list(pool.map(lambda p: own.other.can_ping(p.ip, tries=1), (own.a, own.far)))
     own.kubectl("create", "-f", "-", input=json.dumps(ONLY_RED))
     try:
         with traffic(own):
             for name in (SUBNET, POLICY, MULTITENANT, POLICY, SUBNET, MULTITENANT):
                 plugin(name)
                 if name == SUBNET:
-                    wait_for("no isolation", lambda: all(reached(own.a, own.far)))
+                    wait_for("no isolation", lambda: all(reached()))
                 else:
-                    wait_for("isolation", lambda: not any(reached(own.a, own.far)))
+                    wait_for("isolation", lambda: not any(reached()))
                     # A policy leaves the other way open, a VNID does not.
                     wait_for("the way back", lambda: own.a.can_ping(own.other.ip, tries=1) == (name == POLICY))
     finally:
         own.kubectl("delete", "networkpolicy", "-n", "red", "only-red")
         plugin(MULTITENANT)
-    wait_for("isolation", lambda: not any(reached(own.a, own.far)))
+    wait_for("isolation", lambda: not any(reached()))
     wait_for("the node to be Ready", lambda: own.node("node1")["ready"])
 
 

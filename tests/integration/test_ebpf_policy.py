@@ -40,10 +40,10 @@ TABLES = ("tenet_classes", "tenet_blocks", "tenet_pairs", "tenet_port_sets")
 
 
 def test_truth_tables(cluster):
-    """Every third of them, and those of each kind that no other test has."""
+    """Every eighth of them, and all of the administrator's kinds."""
     every = cases(cluster)
-    chosen = {k: v for i, (k, v) in enumerate(every.items()) if i % 4 == 0 or "admin" in k or "baseline" in k}
-    assert len(chosen) >= 25
+    chosen = {k: v for i, (k, v) in enumerate(every.items()) if i % 8 == 0 or "admin" in k or "baseline" in k}
+    assert len(chosen) >= 18
     failed = {}
     for name, policies in chosen.items():
         if len(failed) >= 5:

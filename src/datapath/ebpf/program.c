@@ -275,7 +275,8 @@ static int map_fd(const struct bpf_object *o, const char *name)
 
 static int prog_fd(struct bpf_object *o, const char *name)
 {
-    return bpf_program__fd(bpf_object__find_program_by_name(o, name));
+    int fd = bpf_program__fd(bpf_object__find_program_by_name(o, name));
+    return fd < 0 ? -1 : fd;
 }
 
 /* Takes 'o' over. */
@@ -371,17 +372,23 @@ static int lend_maps(struct bpf_object *o, const struct program *live)
     return r;
 }
 
-int program_load_dry(const struct program *live, const struct program_features *f,
+int program_load_dry(const struct program *live, const struct program_features *f, const char *name,
                      struct program *ret, struct err *e)
 {
     struct ebpf_options options = {
         .redirect_peer = f->redirect_peer, .under_test = true, .dry = true};
     struct bpf_object *o = NULL;
+    struct bpf_program *p;
     libbpf_set_print(keep_words);
     last_words[0] = '\0';
     int r = open_object(&options, f->max_entries, NULL, &o, e);
     if (r < 0) {
         return r;
+    }
+    bpf_object__for_each_program(p, o)
+    {
+        /* The verifier takes its time for each. */
+        bpf_program__set_autoload(p, streq(bpf_program__name(p), name));
     }
     r = lend_maps(o, live);
     if (r < 0) {

@@ -43,9 +43,10 @@ int program_mount(const char *dir, struct err *e);
  * 'under_test' as in bpf/maps.h. */
 int program_load(const char *pins, const struct program_features *f, bool under_test,
                  struct program *ret, struct err *e);
-/* The same programs once more, as 'live' has them, for traces: under test, with the maps that the agent writes, and small
- * ones of their own in place of those that packets change.  So they say of a packet what those do, and leave no sign. */
-int program_load_dry(const struct program *live, const struct program_features *f,
+/* One of the programs, 'name', once more, as 'live' has it, for traces: under test, with the maps that the agent writes, and small
+ * ones of their own in place of those that packets change.  So it says of a packet what that does, and leaves no sign.  The
+ * descriptors of the others are -1. */
+int program_load_dry(const struct program *live, const struct program_features *f, const char *name,
                      struct program *ret, struct err *e);
 /* Runs a program (of 'p', which is under test) on a frame: 'cb' goes in and comes out (bpf/maps.h); '*ret_size', at
  * first the room in 'out', is how much of that the frame takes as it leaves.  '*ret_action' is what the kernel would do. */

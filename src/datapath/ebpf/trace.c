@@ -348,7 +348,10 @@ int trace_packet(const struct program *live, const struct program_features *f,
     uint8_t frame[FRAME_MAX], out[2 * FRAME_MAX];
     size_t size = make_frame(p, frame), left = sizeof out;
     uint32_t cb[5] = {0};
-    int action, r = program_load_dry(live, f, &dry, e);
+    const char *name = p->entry == MODEL_FROM_PORT     ? "from_pod"
+                       : p->entry == MODEL_FROM_TUNNEL ? "from_tunnel"
+                                                       : "from_host";
+    int action, r = program_load_dry(live, f, name, &dry, e);
     if (r < 0) {
         return r;
     }
@@ -367,10 +370,7 @@ int trace_packet(const struct program *live, const struct program_features *f,
         return r;
     }
     struct tracer t = {.live = live, .net = n, .p = p, .steps = NEW(struct trace_steps)};
-    add_steps(&t, ret,
-              p->entry == MODEL_FROM_PORT     ? "from_pod"
-              : p->entry == MODEL_FROM_TUNNEL ? "from_tunnel"
-                                              : "from_host");
+    add_steps(&t, ret, name);
     ret->steps = t.steps->list;
     ret->n = t.steps->n;
     *ret_owner = t.steps;

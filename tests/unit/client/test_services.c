@@ -237,6 +237,68 @@ static void what_is_known_outlives_the_server(void **state)
     done(&f);
 }
 
+static void listen_at(struct harness *h, uint16_t port)
+{
+    h->port = port;
+    harness_listen_again(h);
+    CLEANUP_FREE char *url = harness_url(h);
+    http_client_free(h->client);
+    struct http_client_config client = {.url = url};
+    assert_int_equal(http_client_new(h->loop, &client, &h->client, NULL), 0);
+}
+
+/* Too much has happened to go on where it was: of the new lists exactly what is different is told. */
+static void after_a_gap_only_differences_are_told(void **state)
+{
+    struct apiserver_config cfg = {.event_window = 2};
+    struct fixture f = make_fixture();
+    harness_free(f.h);
+    f.h = harness_new(&cfg, NULL);
+    put_slice(f.h, "POST", "same-1", "same", TWO);
+    put_slice(f.h, "POST", "less-1", "less", ONE);
+    put_slice(f.h, "POST", "lone-1", "lone", ONE);
+    put_service(f.h, "same", "'clusterIP':'172.30.0.10','ports':[{'name':'http','port':80}]");
+    put_service(f.h, "less", "'clusterIP':'172.30.0.11','ports':[{'name':'http','port':80}]");
+    put_service(f.h, "gone", "'clusterIP':'172.30.0.12','ports':[{'name':'http','port':80}]");
+    begin(&f);
+    bool never = false;
+    while (!services_watch_synced(f.watch) || services_watch_count(f.watch) < 3) {
+        loop_run_until(f.h->loop, &never, 5);
+    }
+    uint16_t port = f.h->port;
+    harness_stop_listening(f.h);
+    while (services_watch_connected(f.watch)) {
+        loop_run_until(f.h->loop, &never, 5);
+    }
+    strbuf_reset(&f.a.log);
+    listen_at(f.h, 0); /* Others change things, unseen by the watch. */
+    delete_at(f.h, SERVICES "/gone");
+    delete_at(f.h, SLICES "/less-1");
+    delete_at(f.h, SLICES "/lone-1");
+    for (unsigned i = 20; i < 24; i++) { /* So much that both watches have to begin anew. */
+        CLEANUP_FREE char *name = xasprintf("new%u", i);
+        CLEANUP_FREE char *spec = xasprintf("'clusterIP':'172.30.0.%u','ports':[{'port':80}]", i);
+        put_service(f.h, name, spec);
+        put_slice(f.h, "POST", name, name, ONE);
+    }
+    harness_stop_listening(f.h);
+    listen_at(f.h, port);
+    while (services_watch_get(f.watch, "default", "gone") ||
+           services_watch_get(f.watch, "default", "less")->n_slices > 0 ||
+           services_watch_count(f.watch) < 6) {
+        loop_run_until(f.h->loop, &never, 5);
+    }
+    assert_non_null(strstr(strbuf_cstr(&f.a.log), "-gone "));
+    assert_non_null(strstr(strbuf_cstr(&f.a.log), "~less(0) "));
+    assert_null(strstr(strbuf_cstr(&f.a.log), "same"));
+    put_service(f.h, "lone", "'clusterIP':'172.30.0.13','ports':[{'name':'http','port':80}]");
+    while (!services_watch_get(f.watch, "default", "lone")) {
+        loop_run_until(f.h->loop, &never, 5);
+    }
+    assert_int_equal(services_watch_get(f.watch, "default", "lone")->n_slices, 0);
+    done(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +307,7 @@ int main(void)
         cmocka_unit_test(what_changes_nothing_that_is_served_is_not_told),
         cmocka_unit_test(a_listener_that_comes_later_hears_of_everything),
         cmocka_unit_test(what_is_known_outlives_the_server),
+        cmocka_unit_test(after_a_gap_only_differences_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

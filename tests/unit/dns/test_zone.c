@@ -309,6 +309,76 @@ static void changes_are_answered_at_once(void **state)
     check_rows(z, 0, gone, ARRAY_SIZE(gone));
 }
 
+/* Endpoints with and without names, and ports that only some of them have: what is kept in short is answered in full. */
+static void ports_have_the_endpoints_that_they_have(void **state)
+{
+    CLEANUP(dns_zone_free) struct dns_zone *z = new_zone();
+    static const char service[] =
+        "{'metadata':{'namespace':'default','name':'two'},'spec':{'clusterIP':'None','ports':["
+        "{'name':'a','port':1},{'name':'b','port':2},{'name':'c','port':3}]}}";
+    CLEANUP_FREE char *text = quoted(service);
+    static const char *const slices[] = {
+        "{'addressType':'IPv4','ports':[{'name':'a','port':1001},{'name':'b','port':1002}],"
+        "'endpoints':[{'addresses':['10.4.0.1']},{'addresses':['10.4.0.2'],'conditions':{'ready':"
+        "false}}]}",
+        "{'addressType':'IPv4','ports':[{'name':'a','port':1001},{'name':'c','port':1003}],"
+        "'endpoints':[{'addresses':['10.4.0.3']}]}",
+    };
+    struct json *obj = NULL;
+    struct sdn_service *s = NULL;
+    struct sdn_slice *joined[ARRAY_SIZE(slices)];
+    assert_int_equal(json_parse(text, strlen(text), &obj, NULL), 0);
+    assert_int_equal(sdn_service_parse(obj, &s, NULL), 0);
+    json_free(obj);
+    for (size_t i = 0; i < ARRAY_SIZE(slices); i++) {
+        CLEANUP_FREE char *slice = quoted(slices[i]);
+        assert_int_equal(json_parse(slice, strlen(slice), &obj, NULL), 0);
+        assert_int_equal(sdn_slice_parse(obj, &joined[i], NULL), 0);
+        json_free(obj);
+    }
+    sdn_service_join(s, joined, ARRAY_SIZE(joined));
+    dns_zone_set_service(z, s);
+    sdn_service_free(s);
+    for (size_t i = 0; i < ARRAY_SIZE(slices); i++) {
+        sdn_slice_unref(joined[i]);
+    }
+    static const struct row rows[] = {
+        {"two" D, DNS_A, "NOERROR aa | two" D " A 10.4.0.1, two" D " A 10.4.0.3"},
+        {"_a._tcp.two" D, DNS_SRV,
+         "NOERROR aa | _a._tcp.two" D " SRV 10 10 1001 10-4-0-1.two" D ", _a._tcp.two" D
+         " SRV 10 10 1001 10-4-0-3.two" D " | add 10-4-0-1.two" D " A 10.4.0.1, 10-4-0-3.two" D
+         " A 10.4.0.3"},
+        {"_b._tcp.two" D, DNS_SRV,
+         "NOERROR aa | _b._tcp.two" D " SRV 10 10 1002 10-4-0-1.two" D " | add 10-4-0-1.two" D
+         " A 10.4.0.1"},
+        {"_c._tcp.two" D, DNS_SRV,
+         "NOERROR aa | _c._tcp.two" D " SRV 10 10 1003 10-4-0-3.two" D " | add 10-4-0-3.two" D
+         " A 10.4.0.3"},
+        {"10-4-0-3.two" D, DNS_A, "NOERROR aa | 10-4-0-3.two" D " A 10.4.0.3"},
+        {"10-4-0-2.two" D, DNS_A, NX},
+        {"3.0.4.10.in-addr.arpa", DNS_PTR,
+         "NOERROR aa | 3.0.4.10.in-addr.arpa. PTR 10-4-0-3.two" D},
+    };
+    check_rows(z, 0, rows, ARRAY_SIZE(rows));
+}
+
+static void the_reverse_name_stays_while_endpoints_change(void **state)
+{
+    CLEANUP(dns_zone_free) struct dns_zone *z = new_zone();
+    static const struct row own[] = {
+        {"10.0.30.172.in-addr.arpa", DNS_PTR, "NOERROR aa | 10.0.30.172.in-addr.arpa. PTR web" D},
+    };
+    set(z, WEB, NULL);
+    check_rows(z, 0, own, ARRAY_SIZE(own));
+    set(z, WEB, WEB_SLICE);
+    check_rows(z, 0, own, ARRAY_SIZE(own));
+    dns_zone_remove_service(z, "default", "web");
+    static const struct row gone[] = {
+        {"10.0.30.172.in-addr.arpa", DNS_PTR, "NOERROR elsewhere 10.0.30.172.in-addr.arpa."},
+    };
+    check_rows(z, 0, gone, ARRAY_SIZE(gone));
+}
+
 static void addresses_take_turns(void **state)
 {
     CLEANUP(dns_zone_free) struct dns_zone *z = new_zone();
@@ -457,6 +527,8 @@ int main(void)
         cmocka_unit_test(own_networks_are_not_asked_for_elsewhere),
         cmocka_unit_test(the_search_of_a_pod_ends_at_its_first_question),
         cmocka_unit_test(changes_are_answered_at_once),
+        cmocka_unit_test(ports_have_the_endpoints_that_they_have),
+        cmocka_unit_test(the_reverse_name_stays_while_endpoints_change),
         cmocka_unit_test(addresses_take_turns),
         cmocka_unit_test(an_answer_that_does_not_fit_says_so),
         cmocka_unit_test(domains_are_checked),
