@@ -72,7 +72,7 @@ uint32_t flow_store_next(const struct flow_store *s, uint32_t record);
 /* 'id' is each record with the hash. */
 #define FLOW_STORE_WITH_HASH(id, s, hash) \
     for (uint32_t id = flow_store_first(s, hash); id; id = flow_store_next(s, id))
-/* 'id' is each record; it may be removed. */
+/* 'id' is each record; it may be removed, and nothing added.  Two loops: no 'break'. */
 #define FLOW_STORE_FOREACH(id, s)                                   \
     for (uint32_t id##_b = 0; id##_b <= (s)->bucket_mask; id##_b++) \
         for (uint32_t id = (s)->buckets[id##_b], id##_next;         \

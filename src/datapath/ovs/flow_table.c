@@ -238,10 +238,15 @@ static void add_change(struct changes *c, enum of_flow_command command, uint32_t
     c->list[c->n++] = (struct flow_change){command, id, idle_s};
 }
 
+static uint64_t cookie_of(struct flow_table *t, uint32_t id)
+{
+    return flow_store_get(&t->store, id, 0)->cookie;
+}
+
 /* Nobody wants it any more. */
 static void add_end(struct flow_table *t, struct changes *c, uint32_t id)
 {
-    uint16_t idle_s = pipeline_linger_s(flow_store_group(&t->store, at(t, id)->group)->cookie);
+    uint16_t idle_s = pipeline_linger_s(cookie_of(t, id));
     add_change(c, idle_s ? OF_FLOW_ADD : OF_FLOW_DELETE_STRICT, id, idle_s);
 }
 
@@ -258,11 +263,6 @@ static bool same_key(struct flow_table *t, uint32_t a, uint32_t b)
 {
     return a == b ||
            of_flow_same_key(flow_store_get(&t->store, a, 0), flow_store_get(&t->store, b, 1));
-}
-
-static uint64_t cookie_of(struct flow_table *t, uint32_t id)
-{
-    return flow_store_get(&t->store, id, 0)->cookie;
 }
 
 /* Of those with the key of 'of', the record which the switch should have: of those wanted the one with the lowest

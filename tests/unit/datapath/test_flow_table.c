@@ -442,6 +442,21 @@ static void flow_of_an_endpoint_that_went_lingers(void **state)
     of_flow_free(in_switch);
 }
 
+/* Only what our pipeline makes for endpoints: those flows never drop. */
+static void flow_that_only_looks_like_an_endpoints_goes_at_once(void **state)
+{
+    struct flow_table *t = &((struct world *) *state)->t;
+    struct of_flow *f =
+        flow(pipeline_service_endpoint_cookie(0x0a800002, 8080) | PIPELINE_DROPS, 1, 1);
+    flow_table_dump_begin(t);
+    flow_table_dump_flow(t, f);
+    flow_table_dump_end(t);
+    of_flow_free(f);
+    assert_int_equal(only_change(t).command, OF_FLOW_DELETE_STRICT);
+    flow_table_built_done(t, true);
+    assert_int_equal(t->store.n, 0);
+}
+
 /* Where nobody learns, a flow that expires is somebody else's. */
 static void other_flows_that_expire_are_removed(void **state)
 {
@@ -553,6 +568,7 @@ int main(void)
         T(nothing_is_sent_before_a_dump),
         T(replaced_group_changes_only_what_differs),
         T(flow_of_an_endpoint_that_went_lingers),
+        T(flow_that_only_looks_like_an_endpoints_goes_at_once),
         T(other_flows_that_expire_are_removed),
         T(change_taken_back_before_it_is_sent_costs_nothing),
         T(changes_during_a_bundle_come_in_the_next),
