@@ -44,7 +44,7 @@ static bool is_record(const struct json *list)
     bool is = json_is(list, JSON_ARRAY);
     JSON_FOREACH (entry, list) {
         const struct json *set = json_get(entry, "fieldsV1");
-        is = is && json_is(entry, JSON_OBJECT) && (!set || json_is(set, JSON_OBJECT));
+        is = is && json_is(entry, JSON_OBJECT) && (!set || fieldset_is_valid(set));
     }
     return is && json_count(list);
 }

@@ -128,7 +128,8 @@ def test_a_record_of_no_shape_is_refused(server):
     """By its field, however it comes; and the server is there afterwards."""
     path = "/api/v1/namespaces/default/configmaps"
     assert call(server, "POST", path, {"metadata": {"name": "shape"}, "data": {"a": "1"}})[0] == 201
-    for record in ({"a": [{}]}, [1], ["x", {}], [[{}]], "x", [{"fieldsV1": [1]}]):
+    for record in ({"a": [{}]}, [1], ["x", {}], [[{}]], "x", [{"fieldsV1": [1]}],
+                   [{"fieldsV1": {"f:data": ["a"]}}], [{"fieldsV1": {"f:data": {"f:a": "x"}}}]):
         obj = call(server, "GET", f"{path}/shape")[2]
         obj["metadata"]["managedFields"], obj["data"] = record, {"a": "2"}
         patch = {"metadata": {"managedFields": record}, "data": {"a": "2"}}
