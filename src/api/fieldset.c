@@ -401,7 +401,7 @@ static bool is_valid_key(const char *key)
     CLEANUP(json_free) struct json *v = NULL;
     uint64_t index;
     if (str_has_prefix(key, "f:")) {
-        return key[2];
+        return true; /* JSON has fields with an empty name, too. */
     }
     if (str_has_prefix(key, "i:")) {
         return str_to_u64(key + 2, INT32_MAX, &index) == 0;
