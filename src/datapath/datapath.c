@@ -140,6 +140,13 @@ void datapath_set_services(struct datapath *dp, const char *node, const struct m
     dp->ops->set_services(dp, node, list, n);
 }
 
+void datapath_keep(struct datapath *dp, const struct of_connection *c)
+{
+    if (dp->ops->keep) {
+        dp->ops->keep(dp, c);
+    }
+}
+
 void datapath_forget(struct datapath *dp, const struct of_connection *c)
 {
     if (dp->ops->forget) {

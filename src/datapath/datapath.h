@@ -121,6 +121,8 @@ void datapath_set_services(struct datapath *dp, const char *node, const struct m
                            size_t n);
 /* Once these are in place: the connections to services that are like 'c' are forgotten, ... */
 void datapath_forget(struct datapath *dp, const struct of_connection *c);
+/* ... or not any more, as there may be such again, ... */
+void datapath_keep(struct datapath *dp, const struct of_connection *c);
 /* ... and a frame that was held goes on as if it came from its port just now. */
 void datapath_send_held(struct datapath *dp, uint32_t port, const uint8_t *frame, size_t size);
 

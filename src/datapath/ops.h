@@ -32,6 +32,7 @@ struct datapath_ops {
                          size_t n);
     /* NULL: it has no connections to services, and holds no frames. */
     void (*forget)(struct datapath *dp, const struct of_connection *c);
+    void (*keep)(struct datapath *dp, const struct of_connection *c);
     void (*send_held)(struct datapath *dp, uint32_t port, const uint8_t *frame, size_t size);
     const struct dp_pod *const *(*pods)(struct datapath *dp, size_t *ret_n);
     const struct dp_pod *(*find)(struct datapath *dp, const char *container_id, const char *ifname);

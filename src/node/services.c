@@ -253,6 +253,12 @@ static void ended(void *ctx, const struct of_connection *c)
     datapath_forget(s->datapath, c);
 }
 
+static void began(void *ctx, const struct of_connection *c)
+{
+    const struct services *s = ctx;
+    datapath_keep(s->datapath, c);
+}
+
 static void changed(void *ctx, const struct sdn_service *old, const struct sdn_service *now)
 {
     struct services *s = ctx;
@@ -262,6 +268,7 @@ static void changed(void *ctx, const struct sdn_service *old, const struct sdn_s
         } else {
             service_flows_delete(s->flows, old->namespace, old->name);
         }
+        service_flows_ended(now, old, began, s);
         service_flows_ended(old, now, ended, s);
     }
     update_idle(s, old, now);

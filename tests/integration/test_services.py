@@ -10,7 +10,7 @@ import time
 import pytest
 
 from lab import TENET, environment, run, wait_for
-from traffic import ECHO, TALKER, finish, start
+from traffic import ECHO, TALKER, finish, said, start
 
 PLUGINS = ["redhat/openshift-ovs-subnet", "redhat/openshift-ovs-multitenant", "redhat/openshift-ovs-networkpolicy"]
 PORT = 8080
@@ -527,13 +527,13 @@ def test_udp_goes_elsewhere_when_its_endpoint_ends(one):
     ip = s.service("datagrams", [s.b, s.c])
     talkers = [start(s.a.popen, UDP_TALKER, ip, 80) for _ in range(6)]
     try:
-        first = [t.stdout.readline().strip() for t in talkers]
+        first = [said(t) for t in talkers]
         assert set(first) <= {s.b.ip, s.c.ip}
         gone, stays = (s.b, s.c) if s.b.ip in first else (s.c, s.b)
         s.endpoints("datagrams", [stays])
         for t, who in zip(talkers, first):
             if who == gone.ip:
-                assert t.stdout.readline().strip() == stays.ip
+                assert said(t) == stays.ip
         # Those of the other one were left alone: they never said anybody else.
         assert s.metrics()["tenet_node_services_udp_ended_total"] > 0
         for t, who in zip(talkers, first):

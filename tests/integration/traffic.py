@@ -6,6 +6,7 @@ them, and asks at the end what was lost.  Every datagram is sent back, so both d
 only so many are under way that no queue of a switch overflows which the machine gives no time: a busy machine
 makes it slower, and is not mistaken for a lost packet."""
 import json
+import threading
 
 WINDOW = 64  # datagrams under way; what Open vSwitch reads from has room for some hundred
 
@@ -141,6 +142,16 @@ def start(popen, code, *args):
     line = p.stdout.readline().strip()
     assert line == "ready", line + p.stdout.read()
     return p
+
+
+def said(p, seconds=60):
+    """The next line that it prints; "" when it says nothing for so long, and is killed."""
+    timer = threading.Timer(seconds, p.kill)
+    timer.start()
+    try:
+        return p.stdout.readline().strip()
+    finally:
+        timer.cancel()
 
 
 def finish(p):

@@ -7,6 +7,8 @@
 
 /* The switch looks through all its connections for each: beyond that many it forgets all of UDP at once. */
 #define MAX_WAITING 1024
+/* Twice what revalidators take at most (max-revalidator). */
+#define AGAIN_MS 1000
 
 static struct after *add(struct ovs_dp *o, size_t size)
 {
@@ -37,7 +39,26 @@ void after_forget(struct ovs_dp *o, const struct of_connection *c)
             end(o, a);
         }
     }
+    LIST_FOREACH (a, struct after, link, &o->again) {
+        end(o, a);
+    }
     add(o, 0)->forget = (struct of_connection){.proto = c->proto};
+}
+
+static bool same(const struct of_connection *a, const struct of_connection *b)
+{
+    return a->proto == b->proto && a->dst == b->dst && a->dst_port == b->dst_port &&
+           a->reply_src == b->reply_src && a->reply_src_port == b->reply_src_port;
+}
+
+void after_keep(struct ovs_dp *o, const struct of_connection *c)
+{
+    struct after *a;
+    LIST_FOREACH (a, struct after, link, &o->again) {
+        if (same(&a->forget, c)) {
+            end(o, a);
+        }
+    }
 }
 
 void after_send(struct ovs_dp *o, uint32_t port, const uint8_t *frame, size_t size)
@@ -53,13 +74,27 @@ void after_step(struct ovs_dp *o)
     struct after *a;
     LIST_FOREACH (a, struct after, link, &o->after) {
         if (!o->of || !flow_table_in_place(&o->flows, a->generation)) {
-            return;
+            break;
         }
         if (a->port) {
             of_packet_from(o->of, a->port, a->frame, a->size);
+            end(o, a);
         } else {
             of_forget(o->of, &a->forget);
+            a->at_ms = ovs_now(o) + AGAIN_MS;
+            list_remove(&a->link);
+            list_push_back(&o->again, &a->link);
         }
+    }
+    LIST_FOREACH (a, struct after, link, &o->again) {
+        if (!o->of) {
+            break;
+        }
+        if (ovs_now(o) < a->at_ms) {
+            ovs_wake_at(o, a->at_ms);
+            break;
+        }
+        of_forget(o->of, &a->forget);
         end(o, a);
     }
 }
@@ -68,6 +103,9 @@ void after_done(struct ovs_dp *o)
 {
     struct after *a;
     LIST_FOREACH (a, struct after, link, &o->after) {
+        end(o, a);
+    }
+    LIST_FOREACH (a, struct after, link, &o->again) {
         end(o, a);
     }
 }

@@ -253,6 +253,7 @@ static int ovs_open(struct loop *l, const struct datapath_config *cfg,
     smap_init(&o->foreign, NULL);
     outbox_init(&o->outbox, &o->pump, &o->events, ctx);
     list_init(&o->after);
+    list_init(&o->again);
     pods_init(o);
     pool_init(o);
     explain_init(o);
@@ -315,6 +316,11 @@ static void ovs_set_flows(struct datapath *dp, uint64_t cookie, struct of_flow_l
 static void ovs_forget(struct datapath *dp, const struct of_connection *c)
 {
     after_forget(of_dp(dp), c);
+}
+
+static void ovs_keep(struct datapath *dp, const struct of_connection *c)
+{
+    after_keep(of_dp(dp), c);
 }
 
 static void ovs_send_held(struct datapath *dp, uint32_t port, const uint8_t *frame, size_t size)
@@ -419,6 +425,7 @@ const struct datapath_ops datapath_ovs = {
     .set_vnids = ovs_set_vnids,
     .set_flows = ovs_set_flows,
     .forget = ovs_forget,
+    .keep = ovs_keep,
     .send_held = ovs_send_held,
     .pods = ovs_pods,
     .find = ovs_find,

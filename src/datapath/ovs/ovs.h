@@ -36,7 +36,8 @@ struct after {
     struct list link;
     uint64_t generation;
     struct of_connection forget;
-    uint32_t port; /* Other than 0: 'frame' goes on from there; else 'forget'. */
+    uint64_t at_ms; /* In 'again'. */
+    uint32_t port;  /* Other than 0: 'frame' goes on from there; else 'forget'. */
     size_t size;
     uint8_t frame[];
 };
@@ -93,8 +94,8 @@ struct ovs_dp {
     size_t pods_view_cap;
 
     struct refresh refresh;
-    struct list after;
-    size_t n_after;
+    struct list after, again; /* By generation; by time: what is forgotten once more. */
+    size_t n_after;           /* Of both. */
     struct pool pool;
 
     /* explain.c */
@@ -168,8 +169,12 @@ void refresh_want(struct ovs_dp *o, uint64_t generation);
 void refresh_step(struct ovs_dp *o);
 void refresh_done(struct ovs_dp *o);
 
-/* ---- after.c ---- */
+/* ---- after.c: connections that end when flows are in place, and frames that go on then.
+ *
+ * The switch has flows in place before its cache follows: for a moment packets make a connection anew that was forgotten,
+ * as it was.  So it is forgotten twice, the second time when the cache has followed, unless it may be again. */
 void after_forget(struct ovs_dp *o, const struct of_connection *c);
+void after_keep(struct ovs_dp *o, const struct of_connection *c);
 void after_send(struct ovs_dp *o, uint32_t port, const uint8_t *frame, size_t size);
 void after_step(struct ovs_dp *o);
 void after_done(struct ovs_dp *o);
