@@ -51,6 +51,7 @@ GOALS = [("local", "tcp", 1, "direct", min, 0.97), ("local", "rr", 1, "direct", 
 UNITS = {("tcp", 1): "Gbit/CPU-s", ("tcp", 2): "Gbit/s", ("rr", 1): "us", ("rr", 2): "us", ("udp", 1): "kpps",
          ("udp", 2): "kpps"}
 BURST = 64
+POD_MTU = 1450  # of pods where the wire has 1500; locally all have it: what is compared is the way, not the MTU
 PORT = 7010
 # ETHTOOL_STSO and ETHTOOL_SGRO of a link, in the namespace it is run in.
 ETHTOOL = """
@@ -120,9 +121,9 @@ def route(ns, *args):
     ip("-n", ns, "route", "add", *args)
 
 
-def routed_pod(net, host, name, pod_ip):
+def routed_pod(net, host, name, pod_ip, mtu=1500):
     pod = net.ns(name)
-    veth(host, name, pod, "eth0")
+    veth(host, name, pod, "eth0", mtu)
     address(host, name, "169.254.1.1/32")
     address(pod, "eth0", f"{pod_ip}/32")
     route(pod, "169.254.1.1", "dev", "eth0", "scope", "link")
@@ -148,18 +149,18 @@ def local_ways(net, names):
     ways = []
     if "direct" in names:
         a, b = net.ns("da"), net.ns("db")
-        veth(a, "eth0", b, "eth0")
+        veth(a, "eth0", b, "eth0", POD_MTU)
         address(a, "eth0", "10.91.0.1/24")
         address(b, "eth0", "10.91.0.2/24")
         ways.append(Way("direct", a, b, "10.91.0.2"))
     if "bridge" in names:
         host = net.ns("bh")
-        bridge(host)
-        a, b = (bridged_pod(net, host, f"b{i}", f"10.92.0.{i}/24") for i in (1, 2))
+        bridge(host, POD_MTU)
+        a, b = (bridged_pod(net, host, f"b{i}", f"10.92.0.{i}/24", POD_MTU) for i in (1, 2))
         ways.append(Way("bridge", a, b, "10.92.0.2"))
     if "routed" in names:
         host = net.ns("rh", forward=True)
-        a, b = (routed_pod(net, host, f"r{i}", f"10.93.0.{i}") for i in (1, 2))
+        a, b = (routed_pod(net, host, f"r{i}", f"10.93.0.{i}", POD_MTU) for i in (1, 2))
         ways.append(Way("routed", a, b, "10.93.0.2"))
     return ways
 
@@ -176,11 +177,11 @@ def across_ways(net, names):
         gw.append(routed_pod(net, h, f"g{i}", f"10.96.{i}.2"))
         route(h, f"10.96.{o}.0/24", "via", f"10.95.0.{o}")
         # As flannel does it: each node's device and its address are known to the others beforehand.
-        bridge(h, 1450)
+        bridge(h, POD_MTU)
         address(h, "cni0", f"10.97.{i}.1/24")
-        vx.append(bridged_pod(net, h, f"v{i}", f"10.97.{i}.2/24", 1450))
+        vx.append(bridged_pod(net, h, f"v{i}", f"10.97.{i}.2/24", POD_MTU))
         route(vx[-1], "default", "via", f"10.97.{i}.1")
-        ip("-n", h, "link", "add", "flannel.1", "address", f"02:00:00:00:00:0{i}", "mtu", 1450, "type", "vxlan", "id", 1,
+        ip("-n", h, "link", "add", "flannel.1", "address", f"02:00:00:00:00:0{i}", "mtu", POD_MTU, "type", "vxlan", "id", 1,
            "local", f"10.95.0.{i}", "dev", "wire0", "dstport", 8472, "nolearning")
         ip("-n", h, "link", "set", "flannel.1", "up")
         address(h, "flannel.1", f"10.97.{i}.0/32")
