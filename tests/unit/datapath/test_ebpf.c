@@ -313,13 +313,18 @@ static void a_program_is_attached_replaced_and_found_again(bool tcx, enum hook_k
     remove_links(&l);
 }
 
-static void with_tcx(void **state)
+static void needs_tcx(void)
 {
-    (void) state;
     if (!features.tcx) {
         print_message("this kernel has no tcx (Linux 6.6)\n");
         skip();
     }
+}
+
+static void with_tcx(void **state)
+{
+    (void) state;
+    needs_tcx();
     a_program_is_attached_replaced_and_found_again(true, HOOK_LASTING);
     a_program_is_attached_replaced_and_found_again(true, HOOK_POD);
 }
@@ -328,10 +333,7 @@ static void with_tcx(void **state)
 static void a_pods_tcx_link_is_kept(void **state)
 {
     (void) state;
-    if (!features.tcx) {
-        print_message("this kernel has no tcx (Linux 6.6)\n");
-        skip();
-    }
+    needs_tcx();
     struct links l;
     struct err e = {0};
     make_links(&l, true);

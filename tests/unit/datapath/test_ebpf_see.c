@@ -202,14 +202,20 @@ static void stay(void)
     assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
 }
 
+static void needs_ringbuf(void)
+{
+    if (!features.ringbuf) {
+        print_message("this kernel has no ring buffer (Linux 5.8)\n");
+        skip();
+    }
+}
+
 static void a_flow_is_told_once_and_to_nobody_when_nobody_watches(void **state)
 {
     (void) state;
     struct program p = {0};
     struct told t = {0};
-    if (!features.ringbuf) {
-        skip();
-    }
+    needs_ringbuf();
     load(&p, &features, true);
     struct ring_buffer *ring = ring_buffer__new(p.events, on_event, &t, NULL);
     assert_non_null(ring);
@@ -268,9 +274,7 @@ static void more_flows_than_can_be_told_are_counted(void **state)
     struct program p = {0};
     struct told t = {0};
     enum { MORE = 200 };
-    if (!features.ringbuf) {
-        skip();
-    }
+    needs_ringbuf();
     load(&p, &features, true);
     struct ring_buffer *ring = ring_buffer__new(p.events, on_event, &t, NULL);
     assert_non_null(ring);
