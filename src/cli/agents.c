@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 #define AGENT_MS 10000
-#define CANNOT_TELL 3
 
 bool agents_option(struct agents *a, int opt, const char *value)
 {
@@ -143,6 +142,40 @@ void agents_done(struct agents *a)
     api_client_free(a->registry);
     loop_free(a->loop);
     *a = (struct agents){0};
+}
+
+int agents_open_with(struct agents *a, const char *node)
+{
+    int status = agents_open(a);
+    if (status == 0 && node && !agents_find(a, node, NULL)) {
+        (void) command_fail(NULL, "there is no agent of a node %s to be asked here", node);
+        status = CANNOT_TELL;
+    }
+    return status;
+}
+
+int agents_show(struct agents *a, const char *node, bool json,
+                int (*fn)(void *ctx, struct agents *a, const struct agent_ref *agent,
+                          struct json *all),
+                void *ctx)
+{
+    CLEANUP(json_free) struct json *all = json_array();
+    int status = agents_open_with(a, node);
+    if (status != 0) {
+        return status;
+    }
+    for (size_t i = 0; i < a->n; i++) {
+        if (!node || streq_null(a->items[i].name, node)) {
+            int r = fn(ctx, a, &a->items[i], all);
+            status = MAX(status, r);
+        }
+    }
+    if (json) {
+        CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+        json_write(all, 4, &out);
+        puts(strbuf_cstr(&out));
+    }
+    return status;
 }
 
 struct agent_ref *agents_find(const struct agents *a, const char *node, const char *host_ip)

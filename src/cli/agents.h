@@ -10,6 +10,7 @@
 #include <getopt.h>
 
 #define AGENT_SOCKET "/run/tenet/node/agent.sock"
+#define CANNOT_TELL 3 /* Exit status: nobody could be asked. */
 
 struct agent_ref {
     char *name; /* NULL until its state was read, for this host's. */
@@ -48,6 +49,14 @@ bool agents_option(struct agents *a, int opt, const char *value);
 /* Finds them and reads the state of each; an agent that does not answer is no error.  0, or the exit status 3
  * after the error was printed. */
 int agents_open(struct agents *a);
+/* The same; and one that has no agent of 'node' (NULL: any will do) is such an error. */
+int agents_open_with(struct agents *a, const char *node);
+/* That, and then 'fn' for each, or for that of 'node': it prints, or, for programs (json), appends to 'all', which is
+ * printed in the end.  Returns the exit status: the worst that 'fn' returned. */
+int agents_show(struct agents *a, const char *node, bool json,
+                int (*fn)(void *ctx, struct agents *a, const struct agent_ref *agent,
+                          struct json *all),
+                void *ctx);
 void agents_done(struct agents *a);
 #define CLEANUP_AGENTS __attribute__((cleanup(agents_done)))
 

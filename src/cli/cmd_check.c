@@ -6,7 +6,6 @@
 
 #include <stdio.h>
 
-#define CANNOT_TELL 3
 #define MAX_TARGETS 8
 
 static const char help[] =

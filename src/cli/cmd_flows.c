@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdio.h>
 
-#define CANNOT_TELL 3
 #define DEFAULT_SECONDS 2
 #define SECONDS_MAX 86400
 #define AGAIN_MS 1000 /* Before an agent that went away is asked again. */
@@ -336,12 +335,8 @@ static int run(int argc, char **argv)
     if (optind < argc) {
         return command_usage(&cmd_flows, "unexpected argument \"%s\"", argv[optind]);
     }
-    if ((status = agents_open(&a)) != 0) {
+    if ((status = agents_open_with(&a, q.node)) != 0) {
         return status;
-    }
-    if (q.node && !agents_find(&a, q.node, NULL)) {
-        (void) command_fail(NULL, "there is no agent of a node %s to be asked here", q.node);
-        return CANNOT_TELL;
     }
     struct show s = {.q = &q, .agents = &a, .width = {12, 8, 24, 24}};
     s.sources = xcalloc(a.n + 1, sizeof *s.sources);

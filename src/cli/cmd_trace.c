@@ -6,8 +6,6 @@
 
 #include <stdio.h>
 
-#define CANNOT_TELL 3
-
 static const char help[] =
     "usage: tenet trace [OPTIONS] PROJECT/POD DESTINATION [PROTOCOL [PORT]]\n"
     "\n"

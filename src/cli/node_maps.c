@@ -8,8 +8,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define CANNOT_TELL 3
-
 static const char help[] =
     "usage: tenet node maps [OPTIONS] [MAP]\n"
     "\n"
@@ -141,9 +139,9 @@ static int get_map(struct agents *a, const char *socket, const char *name, struc
     return 0;
 }
 
-static int print_node(struct agents *a, const struct request *q, const struct agent_ref *agent,
-                      struct json *all)
+static int print_node(void *ctx, struct agents *a, const struct agent_ref *agent, struct json *all)
 {
+    const struct request *q = ctx;
     CLEANUP(json_free) struct json *answer = NULL;
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
     struct err e = {0};
@@ -178,9 +176,8 @@ int node_maps_run(int argc, char **argv)
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
     CLEANUP_AGENTS struct agents a = {0};
-    CLEANUP(json_free) struct json *all = json_array();
     struct request q = {0};
-    int c, status;
+    int c;
     opterr = 0;
     optind = 0;
     while ((c = getopt_long(argc, argv, ":ho:s:", options, NULL)) != -1) {
@@ -211,23 +208,5 @@ int node_maps_run(int argc, char **argv)
     if (optind < argc) {
         return command_usage(&cmd_maps, "unexpected argument \"%s\"", argv[optind]);
     }
-    if ((status = agents_open(&a)) != 0) {
-        return status;
-    }
-    if (q.node && !agents_find(&a, q.node, NULL)) {
-        (void) command_fail(NULL, "there is no agent of a node %s to be asked here", q.node);
-        return CANNOT_TELL;
-    }
-    for (size_t i = 0; i < a.n; i++) {
-        if (!q.node || streq_null(a.items[i].name, q.node)) {
-            int r = print_node(&a, &q, &a.items[i], all);
-            status = MAX(status, r);
-        }
-    }
-    if (q.json) {
-        CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
-        json_write(all, 4, &out);
-        puts(strbuf_cstr(&out));
-    }
-    return status;
+    return agents_show(&a, q.node, q.json, print_node, &q);
 }
