@@ -14,6 +14,7 @@ from test_services import (ECHO, PLUGINS, STORM, TALKER, finish, start, storm_co
                            test_answers_to_the_host_are_not_for_node_ports,
                            test_endpoint_removed_under_load, test_endpoints_outside_the_cluster,
                            test_every_kind_of_address_from_everywhere, test_new_connections_are_spread_evenly,
+                           test_nodes_and_the_outside_reach_every_kind_of_address,
                            test_terminating_endpoints_serve_when_no_other_is_left, test_traffic_policy_local,
                            test_udp_goes_elsewhere_when_its_endpoint_ends)
 

@@ -292,6 +292,40 @@ def test_every_kind_of_address_from_everywhere(any_plugin):
         assert set().union(*answered) <= everybody and not [x for x in answered if len(x) != 1], answered
 
 
+class Host:
+    """A host of the lab, to ask from as from a pod."""
+
+    def __init__(self, lab, name):
+        self.lab, self.name = lab, name
+
+    def ns(self, argv, **kw):
+        return self.lab.ns(self.name, argv, **kw)
+
+
+def test_nodes_and_the_outside_reach_every_kind_of_address(any_plugin):
+    s = any_plugin
+    pods = [s.a, s.b, s.c]
+    ip = s.service("open", pods, type="LoadBalancer", externalIPs=["192.0.2.81"])
+    port = s.node_ports("open")
+    ingress = wait_for("its address", lambda: s.object("service", "open")["status"].get("loadBalancer", {}).get(
+        "ingress"))[0]["ip"]
+    addresses = [ip, "192.0.2.81", ingress]
+    for node in s.nodes:
+        wait_for(f"{node}'s table", lambda n=node: all(f"{x} . udp" in s.lab.ns(
+            n, ["nft", "list", "map", "ip", "tenet-services", "endpoints"]).stdout for x in addresses))
+    ends = [(x, {"tcp": 80, "udp": 80}) for x in addresses] + [(x, port) for x in s.nodes.values()]
+    targets = [f"{proto}:{x}:{ports[proto]}:48" for x, ports in ends for proto in ("tcp", "udp")]
+    for x in addresses:
+        s.lab.ns("outside", ["ip", "route", "add", f"{x}/32", "via", s.nodes["node1"]])
+    try:
+        for where in ("node1", "node2", "outside"):
+            answered = s.who(Host(s.lab, where), *targets)
+            assert answered == [{p.ip for p in pods}] * len(targets), (where, answered)
+    finally:
+        for x in addresses:
+            s.lab.ns("outside", ["ip", "route", "del", f"{x}/32"])
+
+
 def test_nothing_there_is_said_at_once(any_plugin):
     s = any_plugin
     ip = s.service("none", [])
