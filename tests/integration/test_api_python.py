@@ -3,11 +3,9 @@
 import threading
 
 import pytest
+from kubernetes import client, config, watch
 
 from test_api_kubectl import Server
-
-client = pytest.importorskip("kubernetes.client", reason="python3-kubernetes is in packages.txt")
-from kubernetes import config, watch  # noqa: E402
 
 
 @pytest.fixture

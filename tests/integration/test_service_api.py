@@ -11,6 +11,7 @@ import threading
 import types
 
 import pytest
+from kubernetes import client
 
 import ha
 import lab as lablib
@@ -423,6 +424,58 @@ def test_no_address_is_given_twice_under_load():
             assert all(code == 201 for code, _ in made), made[-1]
             code, answer = m.call("POST", SERVICES, service("more"))
             assert code == 500 and answer["details"]["causes"][0]["field"] == "spec.clusterIP", answer
+        finally:
+            m.kill(signal.SIGTERM)
+
+
+def test_a_python_client_makes_services_under_load():
+    """The client that controllers are written with: its services are whole, and no other's, while others come and go."""
+    with tempfile.TemporaryDirectory(prefix="tenet-svc-") as tmp:
+        m = plain(tmp)
+        settings = client.Configuration(host=f"http://127.0.0.1:{m.port}")
+        per, workers = 15, 4
+
+        def make(k):
+            with client.ApiClient(settings) as api:
+                core, slices, made = client.CoreV1Api(api), client.DiscoveryV1Api(api), []
+                core.create_namespace({"metadata": {"name": f"py{k}"}})
+                for i in range(per):
+                    name, ip = f"s{i}", f"10.128.{k}.{i + 2}"
+                    s = core.create_namespaced_service(f"py{k}", client.V1Service(
+                        metadata=client.V1ObjectMeta(name=name),
+                        spec=client.V1ServiceSpec(type="NodePort" if i % 2 else "ClusterIP", selector={"app": name},
+                                                  ports=[client.V1ServicePort(port=80, target_port=8080)])))
+                    assert ipaddress.ip_address(s.spec.cluster_ip) in NETWORK
+                    assert (s.spec.ports[0].node_port is not None) == bool(i % 2)
+                    core.create_namespaced_pod(f"py{k}", pod(name, {"app": name}))
+                    core.patch_namespaced_pod_status(name, f"py{k}", status(ip))
+                    made.append((name, ip))
+
+                def followed():
+                    found = {(x.metadata.labels["kubernetes.io/service-name"], e.addresses[0])
+                             for x in slices.list_namespaced_endpoint_slice(f"py{k}").items for e in x.endpoints or []
+                             if e.conditions.ready and x.ports[0].port == 8080}
+                    return found == set(made)
+                wait_for(f"the slices of py{k}", followed)
+                # What was there is not given to another: deleted, made with the same address, once.
+                for name, _ in made[:3]:
+                    ip = core.read_namespaced_service(name, f"py{k}").spec.cluster_ip
+                    core.delete_namespaced_service(name, f"py{k}")
+                    try:
+                        again = core.create_namespaced_service(f"py{k}", service(name, {"clusterIP": ip}))
+                        assert again.spec.cluster_ip == ip
+                    except client.ApiException as e:  # another was faster
+                        assert e.status == 422 and "already allocated" in e.body, e.body
+
+        def wait(clients):
+            with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+                for f in [pool.submit(make, k) for k in range(workers)]:
+                    f.result(120)
+            assert all(c.done for c in clients)
+        try:
+            under_load([m], 4, wait, lambda: distinct(m.items("/api/v1/services")))
+            names = [s["metadata"]["name"] for s in m.items("/api/v1/services") if s["metadata"]["namespace"].startswith("py")]
+            assert per * workers - 3 * workers <= len(names) <= per * workers
         finally:
             m.kill(signal.SIGTERM)
 
