@@ -229,7 +229,7 @@ static struct policy *load_policies(const struct cluster *c)
 static void load(const struct cluster *c)
 {
     size_t n;
-    struct table_row *rows = encode_routes(&c->net, &n);
+    struct table_row *rows = encode_routes(&c->net, NULL, &n);
     put(&routes, rows, n);
     rows = encode_vteps(&c->net, &n);
     put(&vteps, rows, n);
