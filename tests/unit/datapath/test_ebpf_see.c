@@ -490,6 +490,7 @@ static bool *member(struct program_features *f, const char *name)
     return streq(name, "tcx")             ? &f->tcx
            : streq(name, "redirect_peer") ? &f->redirect_peer
            : streq(name, "ringbuf")       ? &f->ringbuf
+           : streq(name, "encap")         ? &f->encap
                                           : NULL;
 }
 
