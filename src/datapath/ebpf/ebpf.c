@@ -5,6 +5,7 @@
  *     early.c     loads them while the agent still waits for the registry
  *     hook.c      programs at links
  *     devices.c   tun0, its peer and the VXLAN device
+ *     paths.c     the ways to other nodes
  *     encode.c    what the maps have, from network and pods
  *     table.c     maps that follow what is wanted
  *     policy.c    network policy in the maps
@@ -20,6 +21,7 @@
 #include "datapath/ebpf/early.h"
 #include "datapath/ebpf/encode.h"
 #include "datapath/ebpf/hook.h"
+#include "datapath/ebpf/paths.h"
 #include "datapath/ebpf/policy.h"
 #include "datapath/ebpf/program.h"
 #include "datapath/ebpf/record.h"
@@ -72,8 +74,9 @@ struct ebpf_dp {
     bool has_services; /* They were told. */
     struct policy_maps policy;
     struct loop_task policy_task;
-    struct loop_timer *sweep;
-    size_t applied; /* Changes of other maps since the start. */
+    struct loop_timer *sweep, *lend;
+    struct paths *paths; /* NULL: all go by the VXLAN device. */
+    size_t applied;      /* Changes of other maps since the start. */
     /* What did not fit: since the start, and now. */
     size_t pods_refused, nodes_refused, services_refused, nodes_left_out, services_left_out;
     struct watch *watch; /* NULL: nobody watches. */
@@ -241,11 +244,13 @@ static int put_settings(struct ebpf_dp *x, struct err *e)
     struct ebpf_settings now = {0}, v = encode_settings(&x->net, &x->devices, x->has_services);
     uint32_t zero = 0;
     watch_settings(x->watch, &v);
-    if (bpf_map_lookup_elem(x->program.settings, &zero, &now) == 0 &&
-        memcmp(&now, &v, sizeof v) == 0) {
+    v.direct_until_s = paths_lend(x->paths);
+    bool known = bpf_map_lookup_elem(x->program.settings, &zero, &now) == 0;
+    if (known && memcmp(&now, &v, sizeof v) == 0) {
         return 0;
     }
-    x->applied++;
+    now.direct_until_s = v.direct_until_s; /* Time goes on. */
+    x->applied += !known || memcmp(&now, &v, sizeof v) != 0;
     if (v.has_policy && !now.has_policy) {
         policy_maps_forget_connections(&x->policy); /* Of another time. */
     }
@@ -266,7 +271,7 @@ static void put_routes(struct ebpf_dp *x)
     static struct log_limit limit;
     struct err e = {0};
     size_t n, changes, refused, more;
-    struct table_row *rows = encode_routes(&x->net, &n);
+    struct table_row *rows = encode_routes(&x->net, paths_find(x->paths, &x->net), &n);
     table_sync(&x->routes, rows, n, &changes, &refused, &e);
     x->applied += changes;
     rows = encode_vteps(&x->net, &n);
@@ -288,9 +293,33 @@ static int put_hooks(struct ebpf_dp *x, struct err *e)
     err = err < 0 ? err
                   : hook_attach(&x->hooks, r, HOOK_LASTING, DEVICE_VXLAN, x->devices.vxlan,
                                 x->program.from_tunnel, e);
-    return err < 0 ? err
-                   : hook_attach(&x->hooks, r, HOOK_LASTING, DEVICE_HOST, x->devices.host,
-                                 x->program.from_host, e);
+    err = err < 0 ? err
+                  : hook_attach(&x->hooks, r, HOOK_LASTING, DEVICE_HOST, x->devices.host,
+                                x->program.from_host, e);
+    if (err == 0) {
+        paths_hook(x->paths, x->program.from_wire);
+    }
+    return err;
+}
+
+static void on_lend(void *ctx)
+{
+    struct ebpf_dp *x = ctx;
+    struct err e = {0};
+    loop_timer_arm(x->lend, PATHS_LEND_MS);
+    if (x->in_place && put_settings(x, &e) < 0) {
+        say_lost(x, e.text);
+    }
+}
+
+static void on_paths_changed(void *ctx)
+{
+    struct ebpf_dp *x = ctx;
+    if (x->in_place) {
+        put_routes(x);
+        paths_hook(x->paths, x->program.from_wire);
+        on_lend(x);
+    }
 }
 
 static int put_network(struct ebpf_dp *x, struct err *e)
@@ -335,7 +364,9 @@ static int find_links(struct ebpf_dp *x, struct err *e)
 
 static bool is_member(void *ctx, const char *ifname)
 {
-    return streq(ifname, DEVICE_HOST) || streq(ifname, DEVICE_VXLAN) || find_by_link(ctx, ifname);
+    struct ebpf_dp *x = ctx;
+    return streq(ifname, DEVICE_HOST) || streq(ifname, DEVICE_VXLAN) || find_by_link(x, ifname) ||
+           paths_has_link(x->paths, ifname);
 }
 
 /* One pod whose link refuses a program is not worth the others' traffic. */
@@ -360,6 +391,14 @@ static int put_pod_hooks(struct ebpf_dp *x, struct err *why)
     return 0;
 }
 
+static int follow_paths(struct ebpf_dp *x, struct err *e)
+{
+    struct paths_config c = {
+        .loop = x->loop, .hooks = &x->hooks, .changed = on_paths_changed, .ctx = x};
+    loop_timer_arm(x->lend, PATHS_LEND_MS);
+    return paths_new(&c, &x->paths, e);
+}
+
 /* For the first time: programs with the maps that are there, then what they need; links get them when the services are
  * told. */
 static int set_up(struct ebpf_dp *x, struct err *e)
@@ -374,6 +413,7 @@ static int set_up(struct ebpf_dp *x, struct err *e)
     x->loaded = true;
     x->hooks.tcx = x->features.tcx;
     r = program_pin(&x->program, x->maps, e);
+    r = r < 0 || !x->features.encap ? r : follow_paths(x, e);
     r = r < 0 ? r : table_load(&x->routes, x->program.routes, e);
     r = r < 0 ? r : table_load(&x->vteps, x->program.vteps, e);
     r = r < 0 ? r : table_load(&x->services, x->program.services, e);
@@ -410,10 +450,11 @@ static int put_first_hooks(struct ebpf_dp *x, struct err *e)
     }
     x->hooks_due = false;
     log_info("programs are in place",
-             "maps=%s pods=%zu changes=%zu hooks=%s redirect_peer=%s ringbuf=%s",
+             "maps=%s pods=%zu changes=%zu hooks=%s redirect_peer=%s ringbuf=%s encap=%s",
              x->program.reused ? "found" : "new", x->n_members,
              x->applied + x->pods_applied + x->policy.applied, x->features.tcx ? "tcx" : "clsact",
-             x->features.redirect_peer ? "yes" : "no", x->features.ringbuf ? "yes" : "no");
+             x->features.redirect_peer ? "yes" : "no", x->features.ringbuf ? "yes" : "no",
+             x->features.encap ? "yes" : "no");
     return r;
 }
 
@@ -763,7 +804,7 @@ static void ebpf_get_status(struct datapath *dp, struct datapath_status *ret)
                                     .nodes_refused = x->nodes_refused,
                                     .services_refused = x->services_refused,
                                     .policy_refused = x->policy.refused_ever,
-                                    .datapath_type = !x->loaded         ? NULL
+                                    .datapath_type = !x->loaded        ? NULL
                                                      : x->features.tcx ? "ebpf/tcx"
                                                                        : "ebpf/clsact"};
 }
@@ -915,6 +956,8 @@ static void ebpf_close(struct datapath *dp)
     loop_timer_free(x->retry);
     loop_task_cancel(&x->policy_task);
     loop_timer_free(x->sweep);
+    loop_timer_free(x->lend);
+    paths_free(x->paths);
     policy_maps_done(&x->policy);
     early_free(x->early);
     for (size_t i = 0; i < x->n_members; i++) {
@@ -978,6 +1021,7 @@ static int ebpf_open(struct loop *l, const struct datapath_config *cfg,
     loop_task_init(&x->policy_task, l, on_policy_task, x);
     x->sweep = loop_timer_new(l, on_sweep, x);
     loop_timer_arm(x->sweep, SWEEP_MS);
+    x->lend = loop_timer_new(l, on_lend, x);
     int r = read_records(x, e);
     if (r < 0) {
         ebpf_close(&x->dp);

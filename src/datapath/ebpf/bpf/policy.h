@@ -95,7 +95,6 @@ struct {
     __type(value, struct judged);
 } tenet_packet SEC(".maps");
 
-#define MORE_FRAGMENTS 0x2000
 #define TCP_FIN 1
 #define TCP_RST 4
 
