@@ -391,7 +391,8 @@ static void maps_are_found_again_or_made_anew(void **state)
     struct bpf_map_info info = {0};
     uint32_t size = sizeof info;
     assert_int_equal(bpf_obj_get_info_by_fd(there, &info, &size), 0);
-    assert_int_equal(info.type, BPF_MAP_TYPE_ARRAY); /* Until it is decided that the new ones are used. */
+    assert_int_equal(info.type,
+                     BPF_MAP_TYPE_ARRAY); /* Until it is decided that the new ones are used. */
     assert_int_equal(program_pin(&p, pins, &e), 0);
     program_done(&p);
     assert_int_equal(program_load(pins, &features, false, &p, &e), 0);
