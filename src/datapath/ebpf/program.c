@@ -223,13 +223,12 @@ int program_mount(const char *dir, struct err *e)
 
 /* Affinity is of both: a trace reads it, and so that it does not write there is options.dry. */
 static const struct program_map map_list[] = {
-    {EBPF_PODS, false},       {EBPF_PORTS, false},     {EBPF_ROUTES, false},
-    {EBPF_VTEPS, false},      {EBPF_SERVICES, false},  {EBPF_BACKENDS, false},
-    {EBPF_SERVING, false},    {EBPF_SETTINGS, false},  {EBPF_AFFINITY, false},
-    {EBPF_CONNECTIONS, true}, {EBPF_REFUSALS, true},   {EBPF_DROPS, true},
-    {EBPF_GENERATION, false}, {EBPF_CLASSES, false},   {EBPF_BLOCKS, false},
-    {EBPF_PAIRS, false},      {EBPF_PORT_SETS, false}, {EBPF_TRACKED, true},
-    {EBPF_SHARES, true},      {EBPF_FRAGMENTS, true},
+    {EBPF_PODS, false},     {EBPF_PORTS, false},      {EBPF_ROUTES, false},  {EBPF_VTEPS, false},
+    {EBPF_SERVICES, false}, {EBPF_BACKENDS, false},   {EBPF_SERVING, false}, {EBPF_SETTINGS, false},
+    {EBPF_AFFINITY, false}, {EBPF_CONNECTIONS, true}, {EBPF_CLIENTS, true},  {EBPF_REFUSALS, true},
+    {EBPF_DROPS, true},     {EBPF_GENERATION, false}, {EBPF_CLASSES, false}, {EBPF_BLOCKS, false},
+    {EBPF_PAIRS, false},    {EBPF_PORT_SETS, false},  {EBPF_TRACKED, true},  {EBPF_SHARES, true},
+    {EBPF_FRAGMENTS, true},
 };
 
 const struct program_map *program_map(size_t i)

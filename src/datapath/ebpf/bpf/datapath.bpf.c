@@ -115,6 +115,13 @@ struct {
 } tenet_conns SEC(".maps");
 
 struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, EBPF_CLIENTS_MAX);
+    __type(key, __u32);
+    __type(value, struct ebpf_clients);
+} tenet_clients SEC(".maps");
+
+struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);
     __uint(max_entries, EBPF_CONNECTIONS_MAX);
     __type(key, struct ebpf_affinity_key);
@@ -381,10 +388,22 @@ INLINE struct ebpf_connection_key connection_of(const struct way *w, __u8 way)
                                         .way = way};
 }
 
+/* Whether a pod has asked a service; NULL: nobody knows. */
+INLINE __u8 *has_asked(__be32 pod)
+{
+    __u32 addr = bpf_ntohl(pod), index = ebpf_clients_index(addr);
+    struct ebpf_clients *c = bpf_map_lookup_elem(&tenet_clients, &index);
+    return c ? &c->asked[addr % sizeof c->asked] : NULL;
+}
+
 /* What a backend answers comes from the service that was asked. */
 INLINE int restore_service(struct way *w)
 {
     if (!w->settings->has_services || !w->has_ports) {
+        return 0;
+    }
+    const __u8 *asked_any = has_asked(w->ip.daddr);
+    if (asked_any && !*asked_any) {
         return 0;
     }
     struct ebpf_connection_key key = connection_of(w, EBPF_BACK);
@@ -700,9 +719,14 @@ INLINE __u32 translate(struct way *w, const struct ebpf_service_key *key,
         return s->flags & EBPF_SERVICE_IDLE ? EBPF_SERVICE_IS_IDLE : EBPF_SERVICE_NO_ENDPOINTS;
     }
     struct ebpf_chosen asked = {.backend = {.addr = w->ip.daddr, .port = w->dst_port}};
+    __be32 from = w->ip.saddr;
     __u32 cause = send_to(w, &chosen.backend);
     if (cause != EBPF_NOT_DROPPED) {
         return cause;
+    }
+    __u8 *asked_any = has_asked(from);
+    if (asked_any && !*asked_any) {
+        *asked_any = 1;
     }
     struct ebpf_connection_key back = answers_to(w);
     const struct ebpf_chosen *was = bpf_map_lookup_elem(&tenet_conns, &back);
