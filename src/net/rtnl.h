@@ -98,6 +98,15 @@ int rtnl_route_list(struct rtnl *r, int ifindex, struct rtnl_route **ret, size_t
                     struct err *e);
 /* Which way 'dst' is sent: next hop ('gateway' 0 = on-link), link and source. */
 int rtnl_route_get(struct rtnl *r, uint32_t dst, struct rtnl_route *ret, struct err *e);
+/* A link that is to be used by the only host behind it: loopback up, the link's MAC (NULL: stays) and the link up,
+ * address, default route; all in one message to the kernel. */
+struct rtnl_endpoint {
+    int ifindex;
+    const struct mac *mac;
+    struct ip4_prefix address;
+    uint32_t gateway;
+};
+int rtnl_endpoint_set(struct rtnl *r, const struct rtnl_endpoint *p, struct err *e);
 /* Asks the kernel to resolve 'addr' on 'ifindex' now (NTF_USE), without sending a packet of ours. */
 int rtnl_neigh_probe(struct rtnl *r, int ifindex, uint32_t addr, struct err *e);
 int rtnl_neigh_add(struct rtnl *r, int ifindex, uint32_t addr, struct mac mac,

@@ -102,25 +102,11 @@ static int configure_pod(const struct podlink *p, struct err *e)
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     struct rtnl_link l;
     int err = open_in_pod(p, true, &r, e);
+    err = err < 0 ? err : rtnl_link_get(r, p->ifname, &l, e);
     if (err == 0) {
-        struct rtnl_link_set lo = RTNL_LINK_SET_INIT("lo");
-        lo.up = 1;
-        err = rtnl_link_set(r, &lo, e);
-    }
-    if (err == 0) {
-        err = rtnl_link_get(r, p->ifname, &l, e);
-    }
-    if (err == 0) {
-        err = rtnl_addr_add(r, l.ifindex, p->address, false, e);
-    }
-    if (err == 0) {
-        struct rtnl_link_set up = RTNL_LINK_SET_INIT(p->ifname);
-        up.up = 1;
-        err = rtnl_link_set(r, &up, e);
-    }
-    if (err == 0) {
-        struct rtnl_route dflt = {.gateway = p->gateway, .ifindex = l.ifindex};
-        err = rtnl_route_add(r, &dflt, e);
+        struct rtnl_endpoint end = {
+            .ifindex = l.ifindex, .address = p->address, .gateway = p->gateway};
+        err = rtnl_endpoint_set(r, &end, e);
     }
     return err < 0 ? err_prefix(e, "in the container") : 0;
 }
