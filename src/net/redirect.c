@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
+#include <linux/if_packet.h>
 #include <linux/pkt_cls.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
@@ -18,6 +19,7 @@
 #define PRIORITY 1
 #define HANDLE 1
 #define NAME_SIZE 24
+#define OWN_NAME "tenet-own"
 
 /* ---- programs ---- */
 
@@ -169,6 +171,29 @@ int redirect_drop_received(struct rtnl *r, int ifindex, struct err *e)
     return set_program(r, ifindex, REDIRECT_INGRESS, "tenet-drop", code, ARRAY_SIZE(code), e);
 }
 
+int redirect_accept_own(struct rtnl *r, int ifindex, struct err *e)
+{
+    const struct bpf_insn code[] = {
+        load(BPF_W, BPF_REG_2, BPF_REG_1, offsetof(struct __sk_buff, pkt_type)),
+        set(BPF_REG_0, TC_ACT_SHOT),
+        skip_unless(BPF_REG_2, PACKET_HOST, 1),
+        set(BPF_REG_0, TC_ACT_OK),
+        {.code = BPF_JMP | BPF_EXIT},
+    };
+    return set_program(r, ifindex, REDIRECT_INGRESS, OWN_NAME, code, ARRAY_SIZE(code), e);
+}
+
+int redirect_unset(struct rtnl *r, int ifindex, enum redirect_hook hook, struct err *e)
+{
+    struct tcmsg *t;
+    struct nlmsghdr *h = tc_request(r, RTM_DELTFILTER, 0, ifindex, parent_of(hook), &t);
+    t->tcm_info = TC_H_MAKE((uint32_t) PRIORITY << 16, htons(ETH_P_ALL));
+    int code = rtnl_change(r, h);
+    return code < 0 && code != -ENOENT && code != -EINVAL
+               ? rtnl_fail(r, code, e, "take a program off link %d", ifindex)
+               : 0;
+}
+
 int redirect_clear(struct rtnl *r, int ifindex, struct err *e)
 {
     struct tcmsg *t;
@@ -227,4 +252,9 @@ int redirect_check_attached(struct rtnl *r, int ifindex, enum redirect_hook hook
     return has_program(r, ifindex, hook, name)
                ? 0
                : err_set(e, -ENOENT, "link %d has not the program %s", ifindex, name);
+}
+
+int redirect_check_own(struct rtnl *r, int ifindex, struct err *e)
+{
+    return redirect_check_attached(r, ifindex, REDIRECT_INGRESS, OWN_NAME, e);
 }

@@ -483,6 +483,42 @@ int rtnl_veth_add(struct rtnl *r, const struct rtnl_veth *v, struct err *e)
     return code < 0 ? rtnl_fail(r, code, e, "add veth %s with peer %s", v->name, v->peer_name) : 0;
 }
 
+static struct nlmsghdr *macvlan_new(struct rtnl *r, const struct rtnl_macvlan *m)
+{
+    struct nlmsghdr *h = link_request(r, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, m->name, 0, NULL);
+    if (m->lower) {
+        mnl_attr_put_u32(h, IFLA_LINK, (uint32_t) m->lower);
+        mnl_attr_put_u32(h, IFLA_NET_NS_FD, (uint32_t) m->ns_fd);
+        mnl_attr_put_u32(h, IFLA_MTU, m->mtu);
+    }
+    struct nlattr *info = mnl_attr_nest_start(h, IFLA_LINKINFO);
+    mnl_attr_put_strz(h, IFLA_INFO_KIND, "macvlan");
+    struct nlattr *data = mnl_attr_nest_start(h, IFLA_INFO_DATA);
+    mnl_attr_put_u32(h, IFLA_MACVLAN_MODE, MACVLAN_MODE_PASSTHRU);
+    mnl_attr_put_u16(h, IFLA_MACVLAN_FLAGS, MACVLAN_FLAG_NOPROMISC);
+    mnl_attr_nest_end(h, data);
+    mnl_attr_nest_end(h, info);
+    return h;
+}
+
+int rtnl_macvlan_add(struct rtnl *r, const struct rtnl_macvlan *m, struct err *e)
+{
+    int code = check_ifname(m->name, e);
+    if (code < 0) {
+        return code;
+    }
+    code = rtnl_change(r, macvlan_new(r, m));
+    return code < 0 ? rtnl_fail(r, code, e, "add macvlan %s", m->name) : 0;
+}
+
+/* Which of its arguments is missing is found after the kind. */
+bool rtnl_has_macvlan(struct rtnl *r)
+{
+    struct rtnl_macvlan m = {.name = "tenet-probe"};
+    int code = rtnl_change(r, macvlan_new(r, &m));
+    return code != -EOPNOTSUPP && code != -EPERM;
+}
+
 int rtnl_bridge_add(struct rtnl *r, const char *name, struct err *e)
 {
     int code = check_ifname(name, e);

@@ -45,6 +45,18 @@ struct rtnl_veth {
 };
 int rtnl_veth_add(struct rtnl *r, const struct rtnl_veth *v,
                   struct err *e); /* -EEXIST is an error here. */
+/* A link on top of 'lower' that gets all of its frames ("macvlan mode passthru"); the kernel lets a link have one of them,
+ * and no other link on top beside it: then -EINVAL or -EBUSY.  -EOPNOTSUPP: the kernel has none.  When it goes, 'lower' has
+ * the MAC again that it had before. */
+struct rtnl_macvlan {
+    const char *name;
+    int lower; /* ifindex in the namespace of 'r' */
+    int ns_fd; /* Namespace in which it is made. */
+    uint32_t mtu;
+};
+int rtnl_macvlan_add(struct rtnl *r, const struct rtnl_macvlan *m, struct err *e);
+/* Whether the kernel has this kind of link. */
+bool rtnl_has_macvlan(struct rtnl *r);
 int rtnl_bridge_add(struct rtnl *r, const char *name, struct err *e);
 /* Whose tunnel ids and ends are those that each packet brings along ("external"); one a UDP port.  -EEXIST is an error
  * here. */
