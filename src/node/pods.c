@@ -413,25 +413,19 @@ static void add_finish(struct op *op)
     pods_project_changed(p, project); /* Its VNID may have changed meanwhile. */
 }
 
-static void add_linked(struct op *op);
-
-static void add_cleared(struct op *op)
+/* An agent that died in the middle of an ADD may have left what is in the way. */
+static int clear_and_create(const struct podlink *l, struct err *e)
 {
-    if (op->work_result == 1) {
-        op->had_stray = true;
-        op_work(op, podlink_create, add_linked);
-    } else {
-        op->work_result = -EBUSY;
-        op->had_stray = true;
-        add_linked(op);
-    }
+    int r = podlink_delete_stray(l, e);
+    return r < 0 ? r : podlink_create(l, e);
 }
 
 static void add_linked(struct op *op)
 {
-    if (op->work_result == -EBUSY && !op->had_stray) {
-        op_note_links(op); /* An agent that died in the middle of an ADD may have left it. */
-        op_work(op, podlink_delete_stray, add_cleared);
+    if (op->work_result == -EBUSY && !op->cleared) {
+        op->cleared = true;
+        op_note_links(op);
+        op_work(op, clear_and_create, add_linked);
         return;
     }
     op->made_link = op->work_result != -EEXIST && op->work_result != -EBUSY;

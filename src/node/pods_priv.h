@@ -31,8 +31,8 @@ struct op {
     unsigned attempt; /* Which name the link has. */
     bool name_taken;  /* By a link that is not ours. */
     bool pair;        /* The link has to be a veth pair. */
-    char *known;      /* Of link, when a stray one is looked for ... */
-    bool had_stray;   /* ... and was found, once. */
+    char *known;      /* Of link, when a stray one is looked for, ... */
+    bool cleared;     /* ... which was done. */
     bool made_link;   /* There is a link to remove. */
     bool in_switch;   /* There is a port to remove. */
     bool holds_ip;    /* pod->ip is marked for this request. */

@@ -189,7 +189,7 @@ void fixture_pod(unsigned n, struct dp_pod *ret)
     snprintf(ret->host_if, sizeof ret->host_if, "vp%u", n);
 }
 
-void fixture_port(void *ctx, const char *port)
+void fixture_port(void *ctx, const char *port, const char *host_if)
 {
     struct outcome *o = ctx;
     assert_false(o->done);

@@ -53,7 +53,7 @@ struct outcome {
     int error;
     char text[400];
 };
-void fixture_port(void *ctx, const char *port); /* A datapath_port_fn; likewise. */
+void fixture_port(void *ctx, const char *port, const char *host_if); /* A datapath_port_fn; likewise. */
 void fixture_done(void *ctx, int error,
                   const char *text); /* A datapath_done_fn; ctx is an outcome. */
 /* Attaches pod 'n' and waits; returns what 'done' got. */
