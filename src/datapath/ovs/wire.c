@@ -6,6 +6,7 @@
  * over (net/redirect.h). */
 #include "datapath/ovs/ovs.h"
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "net/redirect.h"
@@ -172,38 +173,44 @@ static int on_end(int ns_fd, const struct dp_wire *w,
     return k < 0 ? err_prefix(e, "port %s", w->port) : 0;
 }
 
-static int add_links(struct rtnl *r, struct rtnl_link **links, size_t *n, size_t *cap,
-                     bool of_pods, struct err *e)
-{
-    CLEANUP_FREE struct rtnl_link *more = NULL;
-    size_t n_more;
-    int k = rtnl_link_list(r, &more, &n_more, e);
-    for (size_t i = 0; k == 0 && i < n_more; i++) {
-        if (!of_pods || !mac_equal(more[i].mac, ends_mac(more[i].name))) {
-            *links = grow(*links, cap, *n + 1, sizeof **links);
-            (*links)[(*n)++] = more[i];
-        }
-    }
-    return k;
-}
-
+/* Of a port whose other end is in a namespace that we do not know (that of an agent with another folder) it is not known
+ * either whether a pod is on it: then there is one. */
 int wire_links(struct datapath *dp, struct rtnl_link **ret, size_t *ret_n, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     CLEANUP(rtnl_close) struct rtnl *ends = NULL;
     CLEANUP_FREE struct rtnl_link *links = NULL;
-    size_t n = 0, cap = 0;
+    CLEANUP_FREE struct rtnl_link *there = NULL;
+    size_t n, n_there = 0;
     int k = rtnl_open(&r, e);
-    k = k < 0 ? k : add_links(r, &links, &n, &cap, false, e);
+    k = k < 0 ? k : rtnl_link_list(r, &links, &n, e);
     if (k == 0 && ends_of(dp)) {
         k = rtnl_open_at(ends_fd(ends_of(dp)), &ends, e);
-        k = k < 0 ? k : add_links(ends, &links, &n, &cap, true, e);
+        k = k < 0 ? k : rtnl_link_list(ends, &there, &n_there, e);
     }
-    if (k == 0) {
-        *ret = TAKE(links);
-        *ret_n = n;
+    if (k < 0) {
+        return k;
     }
-    return k;
+    struct smap idle; /* Ends without a pod. */
+    smap_init(&idle, NULL);
+    for (size_t i = 0; i < n_there; i++) {
+        if (mac_equal(there[i].mac, ends_mac(there[i].name))) {
+            smap_set(&idle, there[i].name, &there[i]);
+        }
+    }
+    size_t cap = n, all = n;
+    for (size_t i = 0; i < n && ends; i++) {
+        struct rtnl_link end = {0};
+        ends_name(links[i].name, end.name);
+        if (streq(links[i].kind, "veth") && !smap_get(&idle, end.name)) {
+            links = grow(links, &cap, all + 1, sizeof *links);
+            links[all++] = end;
+        }
+    }
+    smap_done(&idle);
+    *ret = TAKE(links);
+    *ret_n = all;
+    return 0;
 }
 
 /* What a limited pod sends waits in the queue of the port's other end, which has to be where the pod's own link is. */

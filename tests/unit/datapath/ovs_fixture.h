@@ -17,6 +17,7 @@ struct fixture {
     struct rtnl *rtnl;
     struct datapath *dp;
     const char *datapath_type;
+    const char *run_dir; /* Where the other ends of ports have their namespace; NULL: they have none. */
     struct sdn_network net;
     struct sdn_remote remotes[8];
 
