@@ -2,8 +2,10 @@
 /* The datapath "ebpf": docs/ebpf.md tells the whole.
  *
  *     program.c   the programs and their maps in the kernel
+ *     early.c     loads them while the agent still waits for the registry
  *     hook.c      programs at links
  *     devices.c   tun0, its peer and the VXLAN device
+ *     paths.c     the ways to other nodes
  *     encode.c    what the maps have, from network and pods
  *     table.c     maps that follow what is wanted
  *     policy.c    network policy in the maps
@@ -16,8 +18,10 @@
  * taken down first.  All of it is the loop's, but for the pods and their two maps, which workers that wire a pod
  * share under 'lock'. */
 #include "datapath/ebpf/devices.h"
+#include "datapath/ebpf/early.h"
 #include "datapath/ebpf/encode.h"
 #include "datapath/ebpf/hook.h"
+#include "datapath/ebpf/paths.h"
 #include "datapath/ebpf/policy.h"
 #include "datapath/ebpf/program.h"
 #include "datapath/ebpf/record.h"
@@ -57,6 +61,7 @@ struct ebpf_dp {
     char *bpffs, *maps, *records; /* Folders. */
     char *hooks_dir;
     struct hooks hooks;
+    struct early *early; /* Until the programs are loaded. */
     struct program_features features;
     struct program program;
     bool loaded;
@@ -69,8 +74,9 @@ struct ebpf_dp {
     bool has_services; /* They were told. */
     struct policy_maps policy;
     struct loop_task policy_task;
-    struct loop_timer *sweep;
-    size_t applied; /* Changes of other maps since the start. */
+    struct loop_timer *sweep, *lend;
+    struct paths *paths; /* NULL: all go by the VXLAN device. */
+    size_t applied;      /* Changes of other maps since the start. */
     /* What did not fit: since the start, and now. */
     size_t pods_refused, nodes_refused, services_refused, nodes_left_out, services_left_out;
     struct watch *watch; /* NULL: nobody watches. */
@@ -238,11 +244,13 @@ static int put_settings(struct ebpf_dp *x, struct err *e)
     struct ebpf_settings now = {0}, v = encode_settings(&x->net, &x->devices, x->has_services);
     uint32_t zero = 0;
     watch_settings(x->watch, &v);
-    if (bpf_map_lookup_elem(x->program.settings, &zero, &now) == 0 &&
-        memcmp(&now, &v, sizeof v) == 0) {
+    v.direct_until_s = paths_lend(x->paths);
+    bool known = bpf_map_lookup_elem(x->program.settings, &zero, &now) == 0;
+    if (known && memcmp(&now, &v, sizeof v) == 0) {
         return 0;
     }
-    x->applied++;
+    now.direct_until_s = v.direct_until_s; /* Time goes on. */
+    x->applied += !known || memcmp(&now, &v, sizeof v) != 0;
     if (v.has_policy && !now.has_policy) {
         policy_maps_forget_connections(&x->policy); /* Of another time. */
     }
@@ -263,7 +271,7 @@ static void put_routes(struct ebpf_dp *x)
     static struct log_limit limit;
     struct err e = {0};
     size_t n, changes, refused, more;
-    struct table_row *rows = encode_routes(&x->net, &n);
+    struct table_row *rows = encode_routes(&x->net, paths_find(x->paths, &x->net), &n);
     table_sync(&x->routes, rows, n, &changes, &refused, &e);
     x->applied += changes;
     rows = encode_vteps(&x->net, &n);
@@ -285,9 +293,33 @@ static int put_hooks(struct ebpf_dp *x, struct err *e)
     err = err < 0 ? err
                   : hook_attach(&x->hooks, r, HOOK_LASTING, DEVICE_VXLAN, x->devices.vxlan,
                                 x->program.from_tunnel, e);
-    return err < 0 ? err
-                   : hook_attach(&x->hooks, r, HOOK_LASTING, DEVICE_HOST, x->devices.host,
-                                 x->program.from_host, e);
+    err = err < 0 ? err
+                  : hook_attach(&x->hooks, r, HOOK_LASTING, DEVICE_HOST, x->devices.host,
+                                x->program.from_host, e);
+    if (err == 0) {
+        paths_hook(x->paths, x->program.from_wire);
+    }
+    return err;
+}
+
+static void on_lend(void *ctx)
+{
+    struct ebpf_dp *x = ctx;
+    struct err e = {0};
+    loop_timer_arm(x->lend, PATHS_LEND_MS);
+    if (x->in_place && put_settings(x, &e) < 0) {
+        say_lost(x, e.text);
+    }
+}
+
+static void on_paths_changed(void *ctx)
+{
+    struct ebpf_dp *x = ctx;
+    if (x->in_place) {
+        put_routes(x);
+        paths_hook(x->paths, x->program.from_wire);
+        on_lend(x);
+    }
 }
 
 static int put_network(struct ebpf_dp *x, struct err *e)
@@ -332,7 +364,9 @@ static int find_links(struct ebpf_dp *x, struct err *e)
 
 static bool is_member(void *ctx, const char *ifname)
 {
-    return streq(ifname, DEVICE_HOST) || streq(ifname, DEVICE_VXLAN) || find_by_link(ctx, ifname);
+    struct ebpf_dp *x = ctx;
+    return streq(ifname, DEVICE_HOST) || streq(ifname, DEVICE_VXLAN) || find_by_link(x, ifname) ||
+           paths_has_link(x->paths, ifname);
 }
 
 /* One pod whose link refuses a program is not worth the others' traffic. */
@@ -357,18 +391,30 @@ static int put_pod_hooks(struct ebpf_dp *x, struct err *why)
     return 0;
 }
 
+static int follow_paths(struct ebpf_dp *x, struct err *e)
+{
+    struct paths_config c = {
+        .loop = x->loop, .hooks = &x->hooks, .changed = on_paths_changed, .ctx = x};
+    loop_timer_arm(x->lend, PATHS_LEND_MS);
+    return paths_new(&c, &x->paths, e);
+}
+
 /* For the first time: programs with the maps that are there, then what they need; links get them when the services are
  * told. */
 static int set_up(struct ebpf_dp *x, struct err *e)
 {
     int r = devices_check(&x->net, e);
     r = r < 0 ? r : program_mount(x->bpffs, e);
-    r = r < 0 ? r : program_load(x->maps, &x->features, false, &x->program, e);
+    r = r < 0 ? r : early_take(x->early, &x->features, &x->program, e);
     if (r < 0) {
         return r;
     }
+    x->early = early_free(x->early);
     x->loaded = true;
-    r = table_load(&x->routes, x->program.routes, e);
+    x->hooks.tcx = x->features.tcx;
+    r = program_pin(&x->program, x->maps, e);
+    r = r < 0 || !x->features.encap ? r : follow_paths(x, e);
+    r = r < 0 ? r : table_load(&x->routes, x->program.routes, e);
     r = r < 0 ? r : table_load(&x->vteps, x->program.vteps, e);
     r = r < 0 ? r : table_load(&x->services, x->program.services, e);
     r = r < 0 ? r : table_load(&x->backends, x->program.backends, e);
@@ -404,10 +450,11 @@ static int put_first_hooks(struct ebpf_dp *x, struct err *e)
     }
     x->hooks_due = false;
     log_info("programs are in place",
-             "maps=%s pods=%zu changes=%zu hooks=%s redirect_peer=%s ringbuf=%s",
+             "maps=%s pods=%zu changes=%zu hooks=%s redirect_peer=%s ringbuf=%s encap=%s",
              x->program.reused ? "found" : "new", x->n_members,
              x->applied + x->pods_applied + x->policy.applied, x->features.tcx ? "tcx" : "clsact",
-             x->features.redirect_peer ? "yes" : "no", x->features.ringbuf ? "yes" : "no");
+             x->features.redirect_peer ? "yes" : "no", x->features.ringbuf ? "yes" : "no",
+             x->features.encap ? "yes" : "no");
     return r;
 }
 
@@ -757,7 +804,9 @@ static void ebpf_get_status(struct datapath *dp, struct datapath_status *ret)
                                     .nodes_refused = x->nodes_refused,
                                     .services_refused = x->services_refused,
                                     .policy_refused = x->policy.refused_ever,
-                                    .datapath_type = x->features.tcx ? "ebpf/tcx" : "ebpf/clsact"};
+                                    .datapath_type = !x->loaded        ? NULL
+                                                     : x->features.tcx ? "ebpf/tcx"
+                                                                       : "ebpf/clsact"};
 }
 
 static void ebpf_drops(struct datapath *dp, datapath_drops_fn *done, void *ctx)
@@ -853,6 +902,11 @@ static char *bpffs_of(const struct datapath_config *cfg)
     return xasprintf("%s/bpf", cfg->run_dir);
 }
 
+static char *maps_of(const struct datapath_config *cfg)
+{
+    return xasprintf("%s/bpf/maps", cfg->run_dir);
+}
+
 static int ebpf_check(const struct datapath_config *cfg, const struct sdn_network *n, struct err *e)
 {
     struct program_features f;
@@ -867,6 +921,14 @@ static void on_bad_record(void *ctx, const char *file, const char *why)
 {
     log_error("record of a pod cannot be read, the pod is not known any longer",
               "file=%s error=\"%s\"", file, why);
+}
+
+/* Nobody sets a network before. */
+static void on_loaded(void *ctx)
+{
+    struct ebpf_dp *x = ctx;
+    x->outbox.inventory = true;
+    loop_task_queue(&x->task);
 }
 
 static int read_records(struct ebpf_dp *x, struct err *e)
@@ -894,7 +956,10 @@ static void ebpf_close(struct datapath *dp)
     loop_timer_free(x->retry);
     loop_task_cancel(&x->policy_task);
     loop_timer_free(x->sweep);
+    loop_timer_free(x->lend);
+    paths_free(x->paths);
     policy_maps_done(&x->policy);
+    early_free(x->early);
     for (size_t i = 0; i < x->n_members; i++) {
         dp_pod_free(x->members[i].pod);
     }
@@ -921,27 +986,33 @@ static void ebpf_close(struct datapath *dp)
     }
 }
 
+static struct datapath_prepared *ebpf_prepare(struct loop *l, const struct datapath_config *cfg)
+{
+    CLEANUP_FREE char *pins = maps_of(cfg);
+    return early_prepared(early_begin(l, cfg, pins));
+}
+
+static void ebpf_unprepare(struct datapath_prepared *p)
+{
+    early_free(early_of(p));
+}
+
 static int ebpf_open(struct loop *l, const struct datapath_config *cfg,
                      const struct datapath_events *ev, void *ctx, struct datapath **ret,
                      struct err *e)
 {
-    struct program_features features;
-    int r = program_probe(cfg->ebpf_without, &features, e);
-    if (r < 0) {
-        return r;
-    }
     struct ebpf_dp *x = NEW(struct ebpf_dp);
     x->dp.ops = &datapath_ebpf;
     x->loop = l;
     x->events = *ev;
     x->ctx = ctx;
-    x->features = features;
-    x->features.max_entries = cfg->ebpf_max_entries;
     x->bpffs = bpffs_of(cfg);
-    x->maps = xasprintf("%s/maps", x->bpffs);
+    x->maps = maps_of(cfg);
+    x->early = cfg->prepared ? early_of(cfg->prepared) : early_begin(l, cfg, x->maps);
+    early_tell(x->early, on_loaded, x);
     x->hooks_dir = xasprintf("%s/links", x->bpffs);
     x->records = xasprintf("%s/pods", cfg->run_dir);
-    x->hooks = (struct hooks){.tcx = features.tcx, .dir = x->hooks_dir};
+    x->hooks = (struct hooks){.dir = x->hooks_dir};
     pthread_mutex_init(&x->lock, NULL);
     loop_task_init(&x->task, l, run, x);
     outbox_init(&x->outbox, &x->task, &x->events, ctx);
@@ -950,13 +1021,12 @@ static int ebpf_open(struct loop *l, const struct datapath_config *cfg,
     loop_task_init(&x->policy_task, l, on_policy_task, x);
     x->sweep = loop_timer_new(l, on_sweep, x);
     loop_timer_arm(x->sweep, SWEEP_MS);
-    r = read_records(x, e);
+    x->lend = loop_timer_new(l, on_lend, x);
+    int r = read_records(x, e);
     if (r < 0) {
         ebpf_close(&x->dp);
         return r;
     }
-    x->outbox.inventory = true;
-    loop_task_queue(&x->task);
     *ret = &x->dp;
     return 0;
 }
@@ -964,6 +1034,8 @@ static int ebpf_open(struct loop *l, const struct datapath_config *cfg,
 const struct datapath_ops datapath_ebpf = {
     .kind = "ebpf",
     .check = ebpf_check,
+    .prepare = ebpf_prepare,
+    .unprepare = ebpf_unprepare,
     .open = ebpf_open,
     .close = ebpf_close,
     .set_network = ebpf_set_network,

@@ -72,6 +72,7 @@ static struct frame frame_of(uint32_t src, uint32_t dst, uint8_t proto, unsigned
     put_ip(&f, 14, src, dst, proto);
     put16(&f, 34, src_port);
     put16(&f, 36, dst_port);
+    f.bytes[46] = 0x50; /* Five words, of TCP. */
     f.bytes[47] = (unsigned char) flags;
     return f;
 }
@@ -201,7 +202,7 @@ static int set_up(void **state)
         assert_int_equal(bpf_map_update_elem(program.ports, port.key, port.value, BPF_ANY), 0);
     }
     size_t n;
-    CLEANUP_FREE struct table_row *routes = encode_routes(&net, &n);
+    CLEANUP_FREE struct table_row *routes = encode_routes(&net, NULL, &n);
     for (size_t i = 0; i < n; i++) {
         bpf_map_update_elem(program.routes, routes[i].key, routes[i].value, BPF_ANY);
     }

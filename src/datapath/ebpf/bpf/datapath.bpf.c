@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The datapath: what becomes of a packet, as docs/pipeline.md says it.
  *
- * Three programs, each on what a link receives: from_pod on the host end of each pod's link, from_tunnel on the VXLAN
- * device, from_host on the peer of tun0.  None lets a packet go on to the stack of the link it came by.  There are
- * no loops, so that the verifier of every kernel since 5.10 follows. */
+ * Four programs, each on what a link receives: from_pod on the host end of each pod's link, from_tunnel on the VXLAN
+ * device, from_host on the peer of tun0; from_wire on the links that lead to other nodes.  None but the last, which
+ * takes what it knows for sure, lets a packet go on to the stack of the link it came by.  There are no loops, so that
+ * the verifier of every kernel since 5.10 follows. */
 #include "datapath/ebpf/bpf/maps.h"
 
 #include <linux/bpf.h>
@@ -12,16 +13,21 @@
 #include <linux/in.h>
 #include <linux/ip.h>
 #include <linux/pkt_cls.h>
+#include <linux/udp.h>
 
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
 #define INLINE static __attribute__((always_inline))
 #define FRAGMENT_OFFSET 0x1fff
+#define MORE_FRAGMENTS 0x2000
 #define ARP_REQUEST 1
 #define ARP_REPLY 2
 #define VNID_NOBODY 1     /* sdn/network.h */
 #define ITSELF 0xa9fea904 /* SDN_ITSELF_IP */
+#define TCP_SIZE 20u
+#define UDP_SIZE 8u
+#define SCTP_SIZE 12u
 #define TCP_SYN 2
 #define TCP_ACK 16
 /* Tunnel id and IPv4 address: a key of this size every kernel takes, whatever it has added behind. */
@@ -29,7 +35,7 @@
 
 char terms[] SEC("license") = "Apache-2.0";
 
-const volatile struct ebpf_options options = {.redirect_peer = 1, .events = 1};
+const volatile struct ebpf_options options = {.redirect_peer = 1, .events = 1, .encap = 1};
 
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
@@ -107,6 +113,13 @@ struct {
     __type(key, struct ebpf_connection_key);
     __type(value, struct ebpf_chosen);
 } tenet_conns SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, EBPF_CLIENTS_MAX);
+    __type(key, __u32);
+    __type(value, struct ebpf_clients);
+} tenet_clients SEC(".maps");
 
 struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -290,6 +303,7 @@ INLINE int to_host(struct way *w)
     return bpf_redirect(w->settings->tun_ifindex, BPF_F_INGRESS);
 }
 
+/* By the VXLAN device. */
 INLINE int send_by_tunnel(const struct way *w, __u32 vtep, __u32 vnid)
 {
     struct bpf_tunnel_key key = {.tunnel_id = vnid, .remote_ipv4 = vtep};
@@ -307,20 +321,24 @@ INLINE int is_tcp_or_udp(const struct iphdr *ip)
     return ip->protocol == IPPROTO_TCP || ip->protocol == IPPROTO_UDP;
 }
 
+/* As in Open vSwitch, ports of a header that is not whole are none. */
 INLINE void read_ports(struct way *w)
 {
     struct {
         __be16 ports[2];
-        __u8 between[9], flags; /* Of TCP. */
+        __u8 between[8], size, flags; /* Of TCP. */
     } h;
-    __u32 l4 = ETH_HLEN + w->ip.ihl * 4;
+    __u32 l4 = ETH_HLEN + w->ip.ihl * 4, payload = bpf_ntohs(w->ip.tot_len) - w->ip.ihl * 4;
     if (!is_tcp_or_udp(&w->ip) || (w->ip.frag_off & bpf_htons(FRAGMENT_OFFSET))) {
         return;
     }
     h.flags = 0;
-    if ((w->entry != FROM_POD || w->ip.protocol != IPPROTO_TCP ||
-         bpf_skb_load_bytes(w->skb, l4, &h, sizeof h) < 0) &&
-        bpf_skb_load_bytes(w->skb, l4, h.ports, sizeof h.ports) < 0) {
+    if (w->ip.protocol == IPPROTO_TCP) {
+        if (bpf_skb_load_bytes(w->skb, l4, &h, sizeof h) < 0 || (h.size >> 4) * 4u < TCP_SIZE ||
+            (h.size >> 4) * 4u > payload) {
+            return;
+        }
+    } else if (payload < UDP_SIZE || bpf_skb_load_bytes(w->skb, l4, h.ports, sizeof h.ports) < 0) {
         return;
     }
     w->src_port = h.ports[0];
@@ -370,10 +388,22 @@ INLINE struct ebpf_connection_key connection_of(const struct way *w, __u8 way)
                                         .way = way};
 }
 
+/* Whether a pod has asked a service; NULL: nobody knows. */
+INLINE __u8 *has_asked(__be32 pod)
+{
+    __u32 addr = bpf_ntohl(pod), index = ebpf_clients_index(addr);
+    struct ebpf_clients *c = bpf_map_lookup_elem(&tenet_clients, &index);
+    return c ? &c->asked[addr % sizeof c->asked] : NULL;
+}
+
 /* What a backend answers comes from the service that was asked. */
 INLINE int restore_service(struct way *w)
 {
     if (!w->settings->has_services || !w->has_ports) {
+        return 0;
+    }
+    const __u8 *asked_any = has_asked(w->ip.daddr);
+    if (asked_any && !*asked_any) {
         return 0;
     }
     struct ebpf_connection_key key = connection_of(w, EBPF_BACK);
@@ -455,6 +485,8 @@ INLINE int in_cluster(const struct ebpf_route *r)
 {
     return r && r->kind != EBPF_SERVICE;
 }
+
+#include "datapath/ebpf/bpf/encap.h"
 
 /* Whether the node that sent a tunnel packet may speak for its inner source. */
 INLINE __u32 check_tunnel(const struct way *w, __be32 src)
@@ -687,9 +719,14 @@ INLINE __u32 translate(struct way *w, const struct ebpf_service_key *key,
         return s->flags & EBPF_SERVICE_IDLE ? EBPF_SERVICE_IS_IDLE : EBPF_SERVICE_NO_ENDPOINTS;
     }
     struct ebpf_chosen asked = {.backend = {.addr = w->ip.daddr, .port = w->dst_port}};
+    __be32 from = w->ip.saddr;
     __u32 cause = send_to(w, &chosen.backend);
     if (cause != EBPF_NOT_DROPPED) {
         return cause;
+    }
+    __u8 *asked_any = has_asked(from);
+    if (asked_any && !*asked_any) {
+        *asked_any = 1;
     }
     struct ebpf_connection_key back = answers_to(w);
     const struct ebpf_chosen *was = bpf_map_lookup_elem(&tenet_conns, &back);
@@ -758,7 +795,8 @@ INLINE int route(struct way *w, __u32 vnid)
         __u32 id = r->has_fixed ? r->fixed_vnid : vnid;
         end_policy(w);
         note(w, EBPF_TUNNEL, 0, r->vtep, id);
-        return send_by_tunnel(w, r->vtep, id);
+        int sent = send_direct(w, r, id);
+        return sent >= 0 ? sent : send_by_tunnel(w, r->vtep, id);
     }
     if (r->kind == EBPF_LOCAL) {
         return drop(w, EBPF_NO_SUCH_POD);
@@ -855,9 +893,16 @@ INLINE int ip_from_host(struct way *w)
     return route(w, 0);
 }
 
+/* What the header says of sizes is true; the kernel's own segments to be are cut and counted later. */
+INLINE int is_whole(const struct way *w)
+{
+    __u32 header = w->ip.ihl * 4, total = bpf_ntohs(w->ip.tot_len);
+    return w->skb->gso_size || (total >= header && total <= w->skb->len - ETH_HLEN);
+}
+
 INLINE int judge_ip(struct way *w, int has_ip)
 {
-    if (!has_ip || w->ip.version != 4 || w->ip.ihl < 5) {
+    if (!has_ip || w->ip.version != 4 || w->ip.ihl < 5 || !is_whole(w)) {
         return drop(w, EBPF_NOT_IP);
     }
     if ((w->ip.daddr & bpf_htonl(0xf0000000)) == bpf_htonl(0xe0000000) ||
@@ -1003,4 +1048,14 @@ int from_host(struct __sk_buff *skb)
 {
     struct way w = {.skb = skb, .entry = FROM_HOST};
     return judge(&w);
+}
+
+SEC("tc")
+int from_wire(struct __sk_buff *skb)
+{
+    struct way w = {.skb = skb, .entry = FROM_TUNNEL};
+    if (!options.encap || take_outer(&w) < 0) {
+        return TC_ACT_UNSPEC; /* Who comes after sees it, too. */
+    }
+    return bpf_skb_store_bytes(skb, 0, &w.eth, 2 * ETH_ALEN, 0) < 0 ? TC_ACT_SHOT : judge_ip(&w, 1);
 }
