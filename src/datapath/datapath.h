@@ -25,10 +25,11 @@ struct dp_pod {
     char *ifname;       /* In the pod: "eth0". */
     char *pod_namespace;
     char *pod_name;
-    char *netns;      /* Path as the runtime gave it; may be gone. */
-    char host_if[16]; /* Its link outside of it: the host's end of a veth pair, or see datapath_end. */
-    char port[16];    /* Of the switch, which that leads to (output only). */
-    bool pair;        /* That has to be a veth pair (input of datapath_attach only). */
+    char *netns; /* Path as the runtime gave it; may be gone. */
+    char host_if
+        [16];      /* Its link outside of it: the host's end of a veth pair, or see datapath_end. */
+    char port[16]; /* Of the switch, which that leads to (output only). */
+    bool pair;     /* That has to be a veth pair (input of datapath_attach only). */
     /* What datapath_set_runtime said, as texts of wire/cni_runtime.h; NULL: nothing. */
     char *host_ports, *bandwidth;
     uint32_t ip;

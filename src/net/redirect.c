@@ -196,17 +196,6 @@ int redirect_accept_own(struct rtnl *r, int ifindex, struct err *e)
     return set_program(r, ifindex, REDIRECT_INGRESS, OWN_NAME, code, ARRAY_SIZE(code), e);
 }
 
-int redirect_unset(struct rtnl *r, int ifindex, enum redirect_hook hook, struct err *e)
-{
-    struct tcmsg *t;
-    struct nlmsghdr *h = tc_request(r, RTM_DELTFILTER, 0, ifindex, parent_of(hook), &t);
-    t->tcm_info = TC_H_MAKE((uint32_t) PRIORITY << 16, htons(ETH_P_ALL));
-    int code = rtnl_change(r, h);
-    return code < 0 && code != -ENOENT && code != -EINVAL
-               ? rtnl_fail(r, code, e, "take a program off link %d", ifindex)
-               : 0;
-}
-
 int redirect_clear(struct rtnl *r, int ifindex, struct err *e)
 {
     struct tcmsg *t;

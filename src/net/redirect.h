@@ -32,8 +32,6 @@ int redirect_drop_received(struct rtnl *r, int ifindex, struct err *e);
 /* Of the frames received by the link only those to its own MAC pass. */
 int redirect_accept_own(struct rtnl *r, int ifindex, struct err *e);
 int redirect_check_own(struct rtnl *r, int ifindex, struct err *e); /* -ENOENT: others pass, too. */
-/* Takes the program away that the hook has; 0 also when there is none. */
-int redirect_unset(struct rtnl *r, int ifindex, enum redirect_hook hook, struct err *e);
 /* Takes both hooks of the link away. */
 int redirect_clear(struct rtnl *r, int ifindex, struct err *e);
 /* -ENOENT: the hook does something else; the error says what is expected. */

@@ -263,8 +263,8 @@ static int delete_in_pod(const struct podlink *p, int end, struct err *e)
     }
     err = err < 0 ? err : rtnl_open_at(ns_fd, &r, e);
     err = err < 0 ? err : rtnl_link_get(r, p->ifname, &l, e);
-    if (err == 0 && (!streq(l.kind, "macvlan") || !mac_equal(l.mac, p->mac) ||
-                     (end && l.peer != end))) {
+    if (err == 0 &&
+        (!streq(l.kind, "macvlan") || !mac_equal(l.mac, p->mac) || (end && l.peer != end))) {
         return -ENODEV;
     }
     return err < 0 ? err : rtnl_link_del(r, p->ifname, e);
@@ -298,7 +298,6 @@ int podlink_delete(const struct podlink *p, struct err *e)
     int err = rtnl_open(&r, e);
     return err < 0 ? err : rtnl_link_del(r, p->host_if, e);
 }
-
 
 int podlink_delete_stray(const struct podlink *p, struct err *e)
 {

@@ -12,7 +12,7 @@
 #include <net/if.h>
 
 struct podlink {
-    int netns_fd; /* Of the pod; borrowed; -1: not known ... */
+    int netns_fd;      /* Of the pod; borrowed; -1: not known ... */
     const char *netns; /* ... but the file of this name may be it; or NULL. */
     char host_if[IF_NAMESIZE];
     const char *known; /* Of podlink_delete_stray: the host_if of all pods, each between blanks. */

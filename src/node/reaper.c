@@ -10,7 +10,7 @@
 struct job {
     struct list node;
     struct podlink link; /* Its descriptor and text are owned. */
-    reaper_fn *fn; /* NULL: was called. */
+    reaper_fn *fn;       /* NULL: was called. */
     void *ctx;
     int result;
     struct err error;

@@ -36,8 +36,8 @@ void ends_name(const char *port, char ret[IF_NAMESIZE])
 struct mac ends_mac(const char *name)
 {
     uint32_t h = hash_string(name);
-    return (struct mac){{0xee, 0x74, (uint8_t) (h >> 24), (uint8_t) (h >> 16), (uint8_t) (h >> 8),
-                         (uint8_t) h}};
+    return (struct mac){
+        {0xee, 0x74, (uint8_t) (h >> 24), (uint8_t) (h >> 16), (uint8_t) (h >> 8), (uint8_t) h}};
 }
 
 /* ---- events ---- */

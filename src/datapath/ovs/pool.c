@@ -290,6 +290,12 @@ static int find_end(struct rtnl *r, struct rtnl *ends, const struct pool_job *jo
     return k;
 }
 
+/* A pod with a pair of its own leaves the program that led to it. */
+static void forget_pair(struct rtnl *r, const struct rtnl_link *port)
+{
+    redirect_detach(r, port->ifindex, REDIRECT_EGRESS, REDIRECT_ALONE);
+}
+
 /* The end of the switch is brought up last: then the rest is as it shall be. */
 static int ensure_device(struct rtnl *r, struct rtnl *ends, const struct pool_job *job,
                          struct pool_device *d, struct err *e)
@@ -312,7 +318,10 @@ static int ensure_device(struct rtnl *r, struct rtnl *ends, const struct pool_jo
         }
     }
     if (k == 0 && (l.flags & IFF_UP) && !moved) {
-        return ends ? redirect_unset(r, l.ifindex, REDIRECT_EGRESS, e) : 0;
+        if (ends) {
+            forget_pair(r, &l);
+        }
+        return 0;
     }
     if (k == -ENODEV) {
         k = add_device(r, job, name, end, e);
@@ -321,7 +330,7 @@ static int ensure_device(struct rtnl *r, struct rtnl *ends, const struct pool_jo
     }
     if (k == 0 && ends) {
         k = prepare_end(ends, job, end, e);
-        k = k < 0 || !moved ? k : redirect_unset(r, l.ifindex, REDIRECT_EGRESS, e);
+        forget_pair(r, &l);
     } else if (k == 0) {
         k = rtnl_link_get(r, end, &other, e);
         k = k < 0 ? k : pool_silence(r, &other, false, e);
@@ -443,8 +452,7 @@ static struct pool_job *job_of(struct ovs_dp *o)
         o->pool.job = NEW(struct pool_job);
         o->pool.job->o = o;
         o->pool.job->netns_fd = o->pool.netns_fd;
-        o->pool.job->ends_fd =
-            o->pool.ends ? fcntl(ends_fd(o->pool.ends), F_DUPFD_CLOEXEC, 0) : -1;
+        o->pool.job->ends_fd = o->pool.ends ? fcntl(ends_fd(o->pool.ends), F_DUPFD_CLOEXEC, 0) : -1;
         o->pool.job->userspace_switch = switch_is_in_user_space(o);
         o->pool.job->mtu = o->net.mtu;
     }
