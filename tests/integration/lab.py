@@ -9,6 +9,7 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -172,6 +173,15 @@ class Lab:
         ids = [(name, number, uuid[1], dict(x[1])) for name, number, uuid, x in rows]
         return {x["tenet-container"]: (name, number, uuid, x["tenet-ip"]) for name, number, uuid, x in ids
                 if "tenet-container" in x}
+
+    def pod_links(self, node):
+        """Links of the node that lead to pods: ends of veth pairs, and other ends of ports with a pod's MAC."""
+        pairs = re.findall(r"\d+: (veth[^@:]+)", self.ns(node, ["ip", "-o", "link"]).stdout)
+        ends = os.path.dirname(self.node(node)["agentSocket"]) + "/ports.netns"
+        if not os.path.exists(ends):
+            return sorted(pairs)
+        there = run(["nsenter", f"--net={ends}", "ip", "-o", "link"]).stdout
+        return sorted(pairs + re.findall(r"\d+: (tp\d+x)@.*link/ether 0a:58:", there))
 
     def flows(self, node):
         """Flows of br0 without what changes by itself (counters, age)."""

@@ -228,9 +228,9 @@ def test_agent_not_running(own, sandbox):
 
 
 def state(own):
-    links = re.findall(r"\d+: (veth[^@:]+)", own.ns("node1", ["ip", "-o", "link"]).stdout)
+    links = own.pod_links("node1")
     ports = re.findall(r"tenet-link=(\S+)", own.vsctl("node1", "--bare", "--columns=external_ids", "list", "interface"))
-    return sorted(links), sorted(ports), own.flows("node1")
+    return links, sorted(ports), own.flows("node1")
 
 
 def test_two_hundred_adds_and_dels_sixteen_at_a_time_leak_nothing(own, sandbox):

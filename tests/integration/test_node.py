@@ -45,7 +45,7 @@ def test_a_host_that_is_only_a_master_gets_nothing(cluster):
 
 
 def test_pod_side(cluster):
-    """SDN-P-14, SDN-P-15: eth0 in the pod, its veth wired to a port of br0, default route to the gateway, MAC from the address."""
+    """SDN-P-14, SDN-P-15: eth0 in the pod, its link on a port of br0, default route to the gateway, MAC from the address."""
     pod = cluster.pods[0]
     node = cluster.node(pod.node)
     link = pod.ns(["ip", "-4", "-o", "addr", "show", "eth0"]).stdout
@@ -57,13 +57,14 @@ def test_pod_side(cluster):
     rows = json.loads(cluster.vsctl(pod.node, "-f", "json", "--columns=name,external_ids", "list", "interface"))
     mine = [(name, dict(ids[1])) for name, ids in rows["data"]
             if dict(ids[1]).get("tenet-pod") == pod.name and dict(ids[1]).get("tenet-namespace") == pod.project]
-    assert len(mine) == 1 and mine[0][1]["tenet-link"].startswith("veth")
-    assert mine[0][1]["tenet-link"] in cluster.ns(pod.node, ["ip", "-br", "link"]).stdout
+    assert len(mine) == 1 and mine[0][1]["tenet-link"] == f"{mine[0][0]}x"
+    assert mine[0][1]["tenet-link"] in cluster.pod_links(pod.node)
+    assert mine[0][1]["tenet-link"] not in cluster.ns(pod.node, ["ip", "-br", "link"]).stdout
     assert mine[0][1]["tenet-ip"] == pod.ip and int(mine[0][1]["tenet-vnid"]) == pod.vnid
 
 
 def test_flows_decide(cluster):
-    """SDN-G-07: without the pod's flows nothing arrives, though veth and routes are whole; the agent mends it."""
+    """SDN-G-07: without the pod's flows nothing arrives, though link and routes are whole; the agent mends it."""
     a, b = cluster.pods[0], cluster.pods[1]
     assert a.can_ping(b.ip)
     before = cluster.flows(b.node)

@@ -150,7 +150,7 @@ def test_reboot_frees_what_is_gone(make_lab):
             lab.cmd("ovs", "kill", "node1")
             for s in boxes:
                 run(["ip", "netns", "del", s.ns])
-            wait_for("the links to be gone", lambda: ": veth" not in lab.ns("node1", ["ip", "-o", "link"]).stdout)
+            wait_for("the links to be gone", lambda: not lab.pod_links("node1"))
             lab.cmd("ovs", "start", "node1")
             lab.cmd("node", "start", "node1")
             wait_for("the ports to go", lambda: not lab.ports("node1"))

@@ -125,9 +125,7 @@ class Soak:
 
     def links(self):
         """Those of pods."""
-        names = {line.split(": ")[1].split("@")[0] for line in
-                 self.lab.ns("node1", ["ip", "-o", "link", "show", "type", "veth"]).stdout.splitlines()}
-        return {n for n in names if n.startswith("veth")}
+        return set(self.lab.pod_links("node1"))
 
     def flows_of_pods(self):
         return len([f for f in self.lab.flows("node1") if "cookie=0x3" in f])
