@@ -17,11 +17,25 @@ def interrupted(signo, frame):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
+    config.addinivalue_line("markers", "ovs_only(reason): it is about Open vSwitch itself (docs/ebpf.md, \"Tests\")")
+    if lablib.DATAPATH not in lablib.DATAPATHS:
+        pytest.exit(f"TENET_DATAPATH: \"{lablib.DATAPATH}\" is none of {', '.join(lablib.DATAPATHS)}", returncode=1)
     signal.signal(signal.SIGTERM, interrupted)  # fixtures take down what they made
     if os.geteuid() != 0:
         pytest.exit("the integration tests need root: they make network namespaces", returncode=1)
     if not pathlib.Path(lablib.TENET).exists():
         pytest.exit(f"{lablib.TENET} is not built; set TENET_BUILD or run 'make check'", returncode=1)
+
+
+def pytest_collection_modifyitems(config, items):
+    """With another datapath (TENET_DATAPATH): the tests that have nodes, but for those about Open vSwitch."""
+    if lablib.DATAPATH == "ovs":
+        return
+    def has_nodes(item):  # 'cluster' asks for its lab when it is set up
+        return not {"make_lab", "cluster"}.isdisjoint(item.fixturenames)
+    left_out = [i for i in items if not has_nodes(i) or i.get_closest_marker("ovs_only")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [i for i in items if i not in left_out]
 
 
 @pytest.fixture(scope="session", autouse=True)

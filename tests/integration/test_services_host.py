@@ -404,7 +404,7 @@ def test_the_api_away_changes_nothing(services):
 @pytest.fixture(scope="module")
 def userspace(services):
     """node1 with the userspace proxy."""
-    path = pathlib.Path(services.lab.ovs_rundir("node1")).parent / "node-config.yaml"
+    path = services.lab.folder("node1") / "node-config.yaml"
     before = path.read_text()
     path.write_text(before + "proxyArguments:\n  proxy-mode: [userspace]\n")
     services.lab.cmd("node", "restart", "node1")
@@ -503,7 +503,7 @@ def test_userspace_serves_pods_of_the_project(userspace):
 
 def test_userspace_is_refused_under_networkpolicy(make_lab):
     lab = make_lab("svcnp", nodes=1, plugin="redhat/openshift-ovs-networkpolicy")
-    with open(pathlib.Path(lab.ovs_rundir("node1")).parent / "node-config.yaml", "a") as f:
+    with open(lab.folder("node1") / "node-config.yaml", "a") as f:
         f.write("proxyArguments:\n  proxy-mode: [userspace]\n")
     lab.cmd("node", "restart", "node1", check=False)
     wait_for("the reason", lambda: "proxyArguments.proxy-mode: userspace hides from redhat/openshift-ovs-networkpolicy" in

@@ -55,6 +55,9 @@ static void show_pod(const void *key, const void *value, struct json *k, struct 
     memcpy(mac.b, p->mac, sizeof mac.b);
     set_addr(k, "address", *(const __be32 *) key);
     json_set_int(v, "link", p->ifindex);
+    if (p->inlet != p->ifindex) {
+        json_set_int(v, "inlet", p->inlet);
+    }
     json_set_string(v, "ethernet", MAC_TEXT(mac));
     set_vnid(v, p->vnid, p->flags & EBPF_POD_ALSO, p->also_vnid);
     if (p->flags & EBPF_POD_QUEUED) {
@@ -304,13 +307,19 @@ static void show_share(const void *key, const void *value, struct json *k, struc
 static void show_fragment(const void *key, const void *value, struct json *k, struct json *v)
 {
     const struct ebpf_fragment_key *f = key;
-    const struct ebpf_fragment_ports *p = value;
+    const struct ebpf_fragment *first = value;
     set_addr(k, "from", f->src);
     set_addr(k, "to", f->dst);
     json_set_string(k, "protocol", explain_proto_name(f->protocol));
     json_set_int(k, "id", ntohs(f->id));
-    json_set_int(v, "sourcePort", ntohs(p->src));
-    json_set_int(v, "port", ntohs(p->dst));
+    json_set_int(v, "sourcePort", ntohs(first->src_port));
+    json_set_int(v, "port", ntohs(first->dst_port));
+    if (first->src) {
+        set_addr(v, "leavesFrom", first->src);
+    }
+    if (first->dst) {
+        set_addr(v, "leavesTo", first->dst);
+    }
 }
 
 static const struct shown {
@@ -338,8 +347,7 @@ static const struct shown {
     {EBPF_PORT_SETS, show_port_set, sizeof(struct ebpf_port_key), sizeof(struct ebpf_port_verdict)},
     {EBPF_TRACKED, show_tracked, sizeof(struct ebpf_tracked_key), sizeof(struct ebpf_tracked)},
     {EBPF_SHARES, show_share, sizeof(__u32), sizeof(__u64)},
-    {EBPF_FRAGMENTS, show_fragment, sizeof(struct ebpf_fragment_key),
-     sizeof(struct ebpf_fragment_ports)},
+    {EBPF_FRAGMENTS, show_fragment, sizeof(struct ebpf_fragment_key), sizeof(struct ebpf_fragment)},
 };
 
 /* ---- entries ---- */

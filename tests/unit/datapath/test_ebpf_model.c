@@ -226,6 +226,12 @@ static struct policy *load_policies(const struct cluster *c)
     return p;
 }
 
+/* Where what the link receives comes in; some are limited. */
+static int inlet_of(uint32_t port)
+{
+    return (int) (port % 3 ? port : port + 500);
+}
+
 static void load(const struct cluster *c)
 {
     size_t n;
@@ -242,7 +248,8 @@ static void load(const struct cluster *c)
                                .has_also = p->has_also,
                                .also_vnid = p->also_vnid,
                                .queued = chance(20),
-                               .ifindex = (int) p->port};
+                               .ifindex = (int) p->port,
+                               .inlet = inlet_of(p->port)};
         assert_true(encode_pod(&c->net, &x, &a[i], &b[i]));
     }
     put(&pods, a, c->n_pods);
@@ -595,7 +602,7 @@ static void expect(const struct cluster *c, const struct frame *f, const struct 
 static void observe(const struct frame *f, struct strbuf *out, struct frame *left)
 {
     struct __sk_buff in = {0}, after = {0};
-    in.cb[EBPF_CB_PORT] = f->port;
+    in.cb[EBPF_CB_PORT] = (uint32_t) inlet_of(f->port);
     in.cb[EBPF_CB_OUTER_SRC] = f->outer_src;
     in.cb[EBPF_CB_TUNNEL_ID] = f->tunnel_id;
     LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = f->bytes, .data_size_in = (uint32_t) f->size,

@@ -18,6 +18,7 @@
 
 #define INLINE static __attribute__((always_inline))
 #define FRAGMENT_OFFSET 0x1fff
+#define MORE_FRAGMENTS 0x2000
 #define ARP_REQUEST 1
 #define ARP_REPLY 2
 #define VNID_NOBODY 1     /* sdn/network.h */
@@ -156,7 +157,7 @@ struct way {
     struct __sk_buff *skb;
     const struct ebpf_settings *settings;
     enum entry entry;
-    __u32 port;                 /* FROM_POD: ifindex of the link. */
+    __u32 port; /* FROM_POD: ifindex of the link; first of that which it came in by. */
     __u32 outer_src, tunnel_id; /* FROM_TUNNEL */
     __u16 align;                /* What follows is read as one, and both parts are aligned. */
     struct ethhdr eth;          /* As it came. */
@@ -370,15 +371,24 @@ INLINE struct ebpf_connection_key connection_of(const struct way *w, __u8 way)
                                         .way = way};
 }
 
+#include "datapath/ebpf/bpf/related.h"
+
 /* What a backend answers comes from the service that was asked. */
 INLINE int restore_service(struct way *w)
 {
-    if (!w->settings->has_services || !w->has_ports) {
+    if (!w->settings->has_services) {
         return 0;
+    }
+    if (!w->has_ports) {
+        return restore_related(w);
     }
     struct ebpf_connection_key key = connection_of(w, EBPF_BACK);
     const struct ebpf_chosen *asked = bpf_map_lookup_elem(&tenet_conns, &key);
-    return asked ? rewrite(w, SOURCE, asked->backend.addr, asked->backend.port) : 0;
+    if (!asked) {
+        return 0;
+    }
+    lead_fragments(w, asked->backend.addr, 0);
+    return rewrite(w, SOURCE, asked->backend.addr, asked->backend.port);
 }
 
 /* sdn_vnid_may_reach */
@@ -565,6 +575,8 @@ INLINE int refuse(struct way *w, __u32 cause, __u8 code)
     return send_error(w, cause, code);
 }
 
+#include "datapath/ebpf/bpf/held.h"
+
 /* ---- services ---- */
 
 INLINE const struct ebpf_service *find_service(const struct way *w, const struct ebpf_route *r,
@@ -660,6 +672,7 @@ INLINE __u32 send_to(struct way *w, const struct ebpf_backend *b)
     w->asked = w->ip.daddr;
     w->asked_port = w->dst_port;
     w->translated = 1;
+    lead_fragments(w, itself ? bpf_htonl(ITSELF) : 0, b->addr);
     if (rewrite(w, DESTINATION, b->addr, b->port) < 0 ||
         (itself && rewrite(w, SOURCE, bpf_htonl(ITSELF), w->src_port) < 0)) {
         return EBPF_SERVICE_INVALID;
@@ -668,8 +681,8 @@ INLINE __u32 send_to(struct way *w, const struct ebpf_backend *b)
 }
 
 /* The pod's packet goes to a backend of the service instead; 0, or the cause why not. */
-INLINE __u32 translate(struct way *w, const struct ebpf_service_key *key,
-                       const struct ebpf_service *s, __u32 vnid)
+static __attribute__((noinline)) __u32 translate(struct way *w, const struct ebpf_service_key *key,
+                                                 const struct ebpf_service *s, __u32 vnid)
 {
     if (w->settings->compare_vnids && !may_reach(vnid, s->vnid) &&
         !((s->flags & EBPF_SERVICE_ALSO) && may_reach(vnid, s->also_vnid))) {
@@ -727,6 +740,12 @@ INLINE int answer_itself(struct way *w, const struct ebpf_pod *pod)
     struct ebpf_connection_key key = connection_of(w, EBPF_BACK);
     const struct ebpf_chosen *asked = w->has_ports ? bpf_map_lookup_elem(&tenet_conns, &key) : NULL;
     __be32 itself = w->ip.saddr;
+    if (!w->has_ports && follow_service(w)) {
+        return w->ip.daddr == itself ? send_back(w, pod) : TC_ACT_SHOT;
+    }
+    if (asked) {
+        lead_fragments(w, asked->backend.addr, itself);
+    }
     if (!asked || rewrite(w, SOURCE, asked->backend.addr, asked->backend.port) < 0 ||
         rewrite(w, DESTINATION, itself, w->dst_port) < 0) {
         return drop(w, EBPF_SERVICE_INVALID);
@@ -776,6 +795,9 @@ INLINE int route_of_pod(struct way *w, const struct ebpf_pod *from, __u32 vnid)
     if (w->ip.daddr == bpf_htonl(ITSELF)) {
         return answer_itself(w, from);
     }
+    if (w->settings->has_services && !w->has_ports && follow_service(w)) {
+        return w->ip.saddr == bpf_htonl(ITSELF) ? send_back(w, from) : route(w, vnid);
+    }
     if (!w->settings->has_services || !w->has_ports) {
         /* The later parts of a packet follow the first. */
         const struct ebpf_route *r =
@@ -793,6 +815,9 @@ INLINE int route_of_pod(struct way *w, const struct ebpf_pod *from, __u32 vnid)
     __u32 cause = s ? translate(w, &key, s, vnid) : may_be ? go_on(w) : EBPF_NOT_DROPPED;
     if (cause == EBPF_SERVICE_NO_ENDPOINTS) {
         return refuse(w, cause, NO_PORT);
+    }
+    if (cause == EBPF_SERVICE_IS_IDLE) {
+        hold(w);
     }
     if (cause != EBPF_NOT_DROPPED) {
         return drop(w, cause);
@@ -814,7 +839,10 @@ INLINE int is_forged_tunnel(const struct way *w)
 INLINE int ip_from_pod(struct way *w)
 {
     const struct ebpf_pod *pod = pod_at(w->ip.saddr);
-    int honest = pod && pod->ifindex == w->port && same_mac(w->eth.h_source, pod->mac);
+    int honest = pod && pod->inlet == w->port && same_mac(w->eth.h_source, pod->mac);
+    if (honest) {
+        w->port = pod->ifindex;
+    }
     if (is_forged_tunnel(w)) {
         return honest ? refuse(w, EBPF_FORGED_TUNNEL, PROHIBITED) : drop(w, EBPF_FORGED_TUNNEL);
     }
@@ -874,13 +902,17 @@ INLINE int judge_ip(struct way *w, int has_ip)
 /* ---- ARP ---- */
 
 /* The host may ask with any sender address. */
-INLINE __u32 check_arp_sender(const struct way *w, const struct arp *a)
+INLINE __u32 check_arp_sender(struct way *w, const struct arp *a)
 {
     if (w->entry == FROM_POD) {
         const struct ebpf_pod *pod = pod_at(a->spa);
-        int honest = pod && pod->ifindex == w->port && same_mac(w->eth.h_source, pod->mac) &&
+        int honest = pod && pod->inlet == w->port && same_mac(w->eth.h_source, pod->mac) &&
                      same_mac(a->sha, pod->mac);
-        return honest ? EBPF_NOT_DROPPED : not_its_own(w);
+        if (!honest) {
+            return not_its_own(w);
+        }
+        w->port = pod->ifindex;
+        return EBPF_NOT_DROPPED;
     }
     if (w->entry == FROM_TUNNEL) {
         return is_local(route_of(a->tpa)) ? check_tunnel(w, a->spa) : EBPF_NOT_FOR_THIS_NODE;
@@ -924,7 +956,7 @@ INLINE int answer(const struct way *w, const struct arp *a)
     return bpf_redirect(back, 0);
 }
 
-INLINE int judge_arp(const struct way *w)
+INLINE int judge_arp(struct way *w)
 {
     struct arp a;
     /* What is not about IPv4 on Ethernet has no fields to speak of. */
@@ -1002,5 +1034,5 @@ SEC("tc")
 int from_host(struct __sk_buff *skb)
 {
     struct way w = {.skb = skb, .entry = FROM_HOST};
-    return judge(&w);
+    return skb->mark == EBPF_HELD_MARK ? let_go_on(skb) : judge(&w);
 }
