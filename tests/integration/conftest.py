@@ -32,7 +32,7 @@ def pytest_collection_modifyitems(config, items):
     if lablib.DATAPATH == "ovs":
         return
     def has_nodes(item):  # 'cluster' asks for its lab when it is set up
-        return not {"make_lab", "cluster"}.isdisjoint(item.fixturenames)
+        return not {"make_lab", "cluster", "lab"}.isdisjoint(item.fixturenames)
     left_out = [i for i in items if not has_nodes(i) or i.get_closest_marker("ovs_only")]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [i for i in items if i not in left_out]

@@ -309,6 +309,8 @@ def test_trace_names_the_policy_that_decides(cluster):
             r = run([TENET, "trace", "--lab", cluster.lab.name, "-o", "json", src, dst, "tcp", str(number)], check=False)
             t = json.loads(r.stdout)
             steps = [s for h in t["halves"] for s in h["switch"]["steps"]]
+            if not cluster.lab.has_ovs(cluster.pod(dst).node):  # its maps have what all rules say together
+                named = named.removesuffix(", ingress rule 1")
             assert any(named in s["object"] for s in steps), (src, dst, number, steps)
             assert t["verdict"]["allowed"] == (cause is None) == (r.returncode == 0), t["verdict"]
             assert t["verdict"].get("cause") == cause and t["verdict"]["agreed"], t["verdict"]

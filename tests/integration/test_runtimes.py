@@ -439,7 +439,7 @@ def page(lab, where, target):
 def things(lab):
     """What attachments leave on a node: links, flows, queues, rules of ours and of portmap."""
     save = lab.ns("node1", ["iptables-save", "-t", "nat"]).stdout
-    return (sorted(re.findall(r"\d+: ((?:veth|tnbr|bwp)[^@:]+)", links(lab))), lab.rules("node1"), queues(lab), rules(lab),
+    return (sorted(re.findall(r"\d+: ((?:veth|tnbr|tnq|tni|bwp)[^@:]+)", links(lab))), lab.rules("node1"), queues(lab), rules(lab),
             re.findall(r"CNI-DN-\w+", save))
 
 

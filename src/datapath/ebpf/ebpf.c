@@ -796,15 +796,19 @@ static void ebpf_link_gone(struct datapath *dp, const char *name)
 static void ebpf_get_status(struct datapath *dp, struct datapath_status *ret)
 {
     struct ebpf_dp *x = of_dp(dp);
-    *ret = (struct datapath_status){.connected = x->loaded,
-                                    .in_place = x->in_place,
-                                    .pods = x->n_members,
-                                    .remotes = x->net.n_remotes,
-                                    .pods_refused = x->pods_refused,
-                                    .nodes_refused = x->nodes_refused,
-                                    .services_refused = x->services_refused,
-                                    .policy_refused = x->policy.refused_ever,
-                                    .datapath_type = x->features.tcx ? "ebpf/tcx" : "ebpf/clsact"};
+    int drops = x->program.drops;
+    *ret = (struct datapath_status){
+        .connected = x->loaded,
+        .in_place = x->in_place,
+        .pods = x->n_members,
+        .remotes = x->net.n_remotes,
+        .pods_refused = x->pods_refused,
+        .nodes_refused = x->nodes_refused,
+        .services_refused = x->services_refused,
+        .policy_refused = x->policy.refused_ever,
+        .refusals_sent = x->loaded ? show_counter(drops, EBPF_ERRORS_SENT) : 0,
+        .refusals_suppressed = x->loaded ? show_counter(drops, EBPF_ERRORS_LIMITED) : 0,
+        .datapath_type = x->features.tcx ? "ebpf/tcx" : "ebpf/clsact"};
 }
 
 static void ebpf_drops(struct datapath *dp, datapath_drops_fn *done, void *ctx)

@@ -177,8 +177,13 @@ static void show_settings(const void *key, const void *value, struct json *k, st
 /* 'value' is one counter: of all processors. */
 static void show_drop(const void *key, const void *value, struct json *k, struct json *v)
 {
-    enum model_cause cause = encode_cause(*(const __u32 *) key);
-    json_set_string(k, "cause", cause == MODEL_NOT_DROPPED ? "none" : model_cause_name(cause));
+    __u32 which = *(const __u32 *) key;
+    enum model_cause cause = encode_cause(which);
+    json_set_string(k, "cause",
+                    which == EBPF_ERRORS_SENT      ? "icmp-error-sent"
+                    : which == EBPF_ERRORS_LIMITED ? "icmp-error-limited"
+                    : cause == MODEL_NOT_DROPPED   ? "none"
+                                                   : model_cause_name(cause));
     json_set_int(v, "packets", *(const int64_t *) value);
 }
 
@@ -552,13 +557,21 @@ int show_map(const struct program *p, const struct table *const *known, const ch
     return 0;
 }
 
+static const struct bpf_map_info counter = {.type = BPF_MAP_TYPE_PERCPU_ARRAY,
+                                            .value_size = sizeof(uint64_t)};
+
+uint64_t show_counter(int fd, uint32_t which)
+{
+    uint64_t n = 0;
+    return look_up(fd, &counter, &which, &n) < 0 ? 0 : n;
+}
+
 int show_drops(int fd, uint64_t ret[MODEL_N_CAUSES])
 {
-    struct bpf_map_info info = {.type = BPF_MAP_TYPE_PERCPU_ARRAY, .value_size = sizeof(uint64_t)};
     uint64_t total[MODEL_N_CAUSES] = {0};
     for (uint32_t cause = 1; cause < EBPF_N_CAUSES; cause++) {
         uint64_t n = 0;
-        if (look_up(fd, &info, &cause, &n) < 0) {
+        if (look_up(fd, &counter, &cause, &n) < 0) {
             return -EIO;
         }
         total[encode_cause(cause)] += n;

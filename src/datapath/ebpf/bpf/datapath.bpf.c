@@ -73,7 +73,7 @@ struct {
 
 struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, EBPF_N_CAUSES);
+    __uint(max_entries, EBPF_N_COUNTERS);
     __type(key, __u32);
     __type(value, __u64);
 } tenet_drops SEC(".maps");
@@ -256,12 +256,17 @@ INLINE void note(const struct way *w, __u32 verdict, __u32 cause, __u32 target, 
     }
 }
 
-INLINE int drop(const struct way *w, __u32 cause)
+INLINE void count(__u32 which)
 {
-    __u64 *n = bpf_map_lookup_elem(&tenet_drops, &cause);
+    __u64 *n = bpf_map_lookup_elem(&tenet_drops, &which);
     if (n) {
         *n += 1;
     }
+}
+
+INLINE int drop(const struct way *w, __u32 cause)
+{
+    count(cause);
     note(w, EBPF_DROP, cause, 0, w->tunnel_id);
     return TC_ACT_SHOT;
 }
@@ -532,8 +537,11 @@ static __attribute__((noinline)) int send_error(struct way *w, __u32 cause, __u8
                            .code = code};
     __u32 size = w->ip.protocol == IPPROTO_TCP ? QUOTE : QUOTE_UDP, sum;
     struct ethhdr eth;
-    if (w->entry != FROM_POD || !w->has_ports || w->ip.ihl != 5 || w->skb->len < ETH_HLEN + size ||
-        (!options.under_test && has_had_enough(w))) {
+    if (w->entry != FROM_POD || !w->has_ports || w->ip.ihl != 5 || w->skb->len < ETH_HLEN + size) {
+        return TC_ACT_SHOT;
+    }
+    if (!options.under_test && has_had_enough(w)) {
+        count(EBPF_ERRORS_LIMITED);
         return TC_ACT_SHOT;
     }
     /* The pod knows the address that it asked. */
@@ -563,6 +571,7 @@ static __attribute__((noinline)) int send_error(struct way *w, __u32 cause, __u8
         bpf_skb_store_bytes(w->skb, ETH_HLEN, &e, sizeof e, 0) < 0) {
         return TC_ACT_SHOT;
     }
+    count(EBPF_ERRORS_SENT);
     note(w, EBPF_REFUSED, cause, 0, w->tunnel_id);
     return bpf_redirect(w->port, 0);
 }

@@ -354,6 +354,10 @@ enum ebpf_cause {
     EBPF_EGRESS_DENIED,
     EBPF_INGRESS_DENIED,
     EBPF_N_CAUSES,
+    /* Behind them: ICMP errors that were sent about drops, and that were not as the pod had enough of them. */
+    EBPF_ERRORS_SENT = EBPF_N_CAUSES,
+    EBPF_ERRORS_LIMITED,
+    EBPF_N_COUNTERS,
 };
 
 /* Under test (BPF_PROG_TEST_RUN) there are no links and no tunnel: the packet's cb[] says where it came from, and
