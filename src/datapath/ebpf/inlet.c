@@ -107,7 +107,9 @@ int inlet_connect(struct rtnl *r, const struct dp_wire *w, const struct rtnl_lin
     if (w->limits.elsewhere) {
         struct rtnl_link_set master = RTNL_LINK_SET_INIT(w->host_if);
         master.master = inlet->ifindex;
-        return rtnl_link_set(r, &master, e);
+        /* That plug-in wants the hook for itself. */
+        int k = rtnl_link_set(r, &master, e);
+        return k < 0 ? k : redirect_clear(r, link->ifindex, e);
     }
     int k = redirect_of(r, w, link, &in, &queue, e);
     return k < 0 ? k : redirect_set(r, &in, e);
