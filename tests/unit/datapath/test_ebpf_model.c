@@ -726,7 +726,7 @@ struct comparison {
     const struct cluster *c;
     struct model_node node;
     struct strbuf want, got;
-    uint64_t differences, translated, answered, refused;
+    uint64_t differences, translated, answered, refused, later, errors;
     uint64_t actions[MODEL_TRANSLATE + 1], causes[MODEL_N_CAUSES];
 };
 
@@ -784,6 +784,126 @@ static bool answer_enters(const struct cluster *c, struct frame *f, uint32_t end
     return endpoint == HOST(1) || endpoint == HOST(2) || endpoint == IP(8, 8, 8, 8);
 }
 
+/* ---- what follows a connection without having its ports ---- */
+
+static void make_later(struct frame *f)
+{
+    set16(f, 20, 1 + below(0x1ff));
+}
+
+static bool has_more_parts(const struct frame *f)
+{
+    return get16(f, 20) & 0x2000;
+}
+
+/* The rest of a packet fares as its beginning, 'v', and has its addresses. */
+static void compare_later(struct comparison *x, const struct frame *first,
+                          const struct model_verdict *v, uint32_t src, uint32_t dst)
+{
+    struct frame later = *first, want, got;
+    make_later(&later);
+    want = later;
+    strbuf_reset(&x->want);
+    strbuf_reset(&x->got);
+    observe(&later, &x->got, &got);
+    expect(x->c, &later, v, &x->want, &want);
+    if (v->action != MODEL_DROP) {
+        set32(&want, 26, src);
+        set32(&want, 30, dst);
+        assert_int_equal(sum_of(&later, true), sum_of(&got, true));
+        memcpy(want.bytes + 24, got.bytes + 24, 2);
+    }
+    check_same(x, &later, &want, &got);
+    x->later++;
+}
+
+enum { ICMP_AT = 34, QUOTE_AT = ICMP_AT + 8 };
+
+/* 'f' has its origin and link addresses; it becomes an error about a packet (RFC 792). */
+static void make_error(struct frame *f, const struct frame *about, uint32_t src, uint32_t dst)
+{
+    size_t quoted = l4_of(about) - 14 + 8;
+    memcpy(f->bytes + QUOTE_AT, about->bytes + 14, quoted);
+    f->size = QUOTE_AT + quoted;
+    memset(f->bytes + 14, 0, QUOTE_AT - 14);
+    set16(f, 14, 0x4500);
+    set16(f, 16, (uint32_t) (f->size - 14));
+    f->bytes[22] = 64;
+    f->bytes[23] = 1;
+    set32(f, 26, src);
+    set32(f, 30, dst);
+    set16(f, ICMP_AT, 0x0303);
+    set16(f, 24, 0xffff - ones_sum(f, 14, ICMP_AT));
+    set16(f, ICMP_AT + 2, 0xffff - ones_sum(f, ICMP_AT, f->size));
+}
+
+struct ends {
+    uint32_t src, dst;
+    uint16_t src_port, dst_port;
+};
+
+static struct ends ends_of(const struct frame *f)
+{
+    return (struct ends){get32(f, 26), get32(f, 30), get16(f, l4_of(f)), get16(f, l4_of(f) + 2)};
+}
+
+/* The error leaves from and to these addresses, and speaks of a packet between these ends; 'target' is what it is judged
+ * for. */
+static void compare_error(struct comparison *x, const struct frame *f, uint32_t target,
+                          bool is_tracked, uint32_t src, uint32_t dst, struct ends quote)
+{
+    struct frame want = *f, got;
+    struct model_packet p = read_frame(f);
+    p.ip.translated = true;
+    p.ip.connection = is_tracked ? MODEL_RELATED : MODEL_NEW;
+    p.ip.dst = target;
+    struct model_verdict v = model_judge(&x->node, &p);
+    strbuf_reset(&x->want);
+    strbuf_reset(&x->got);
+    observe(f, &x->got, &got);
+    expect(x->c, f, &v, &x->want, &want);
+    if (v.action != MODEL_DROP && got.size == f->size) {
+        size_t l4 = QUOTE_AT + 4 * (size_t) (f->bytes[QUOTE_AT] & 15);
+        set32(&want, 26, src);
+        set32(&want, 30, dst);
+        set32(&want, QUOTE_AT + 12, quote.src);
+        set32(&want, QUOTE_AT + 16, quote.dst);
+        set16(&want, l4, quote.src_port);
+        set16(&want, l4 + 2, quote.dst_port);
+        assert_int_equal(ones_sum(&got, 14, ICMP_AT), 0);
+        assert_int_equal(ones_sum(&got, ICMP_AT, got.size), 0);
+        assert_int_equal(ones_sum(&got, QUOTE_AT, l4), ones_sum(f, QUOTE_AT, l4));
+        static const size_t sums[] = {24, ICMP_AT + 2, QUOTE_AT + 10};
+        for (size_t i = 0; i < ARRAY_SIZE(sums); i++) {
+            memcpy(want.bytes + sums[i], got.bytes + sums[i], 2);
+        }
+        x->errors++;
+    }
+    check_same(x, f, &want, &got);
+}
+
+static bool answer_enters(const struct cluster *c, struct frame *f, uint32_t endpoint);
+
+/* 'f' went out as 'sent', and 'answer' came back as 'received': errors about each are about what their receiver sent. */
+static void compare_errors(struct comparison *x, const struct frame *f, const struct frame *sent,
+                           const struct frame *answer, const struct frame *received)
+{
+    struct frame e = *answer;
+    uint32_t endpoint = get32(sent, 30), client = get32(f, 26), asked = get32(f, 30);
+    bool tracked = tracked_may_begin(sent->bytes, sent->size);
+    bool itself = endpoint == client;
+    make_error(&e, sent, endpoint, get32(answer, 30));
+    compare_error(x, &e, client, tracked, asked, client, ends_of(f));
+    if (!itself && answer_enters(x->c, &e, HOST(2))) { /* By somebody on the way. */
+        make_error(&e, sent, IP(9, 9, 9, 9), client);
+        compare_error(x, &e, client, tracked, IP(9, 9, 9, 9), client, ends_of(f));
+    }
+    e = *f;
+    make_error(&e, received, client, asked);
+    compare_error(x, &e, endpoint, tracked, itself ? SDN_ITSELF_IP : client, endpoint,
+                  ends_of(answer));
+}
+
 /* What the endpoint sends back comes from the service. */
 static void compare_answer(struct comparison *x, const struct frame *f, const struct frame *sent)
 {
@@ -812,6 +932,13 @@ static void compare_answer(struct comparison *x, const struct frame *f, const st
         x->answered++;
     }
     check_same(x, &back, &want, &got);
+    if (v.action != MODEL_DELIVER) {
+        return;
+    }
+    if (has_more_parts(&back)) {
+        compare_later(x, &back, &v, asked, client);
+    }
+    compare_errors(x, f, sent, &back, &got);
 }
 
 static void compare_translated(struct comparison *x, const struct frame *f, struct model_packet *p,
@@ -849,6 +976,9 @@ static void compare_translated(struct comparison *x, const struct frame *f, stru
     check_same(x, f, &want, &got);
     x->translated++;
     x->causes[after.cause]++;
+    if (has_more_parts(f)) {
+        compare_later(x, f, &after, itself ? SDN_ITSELF_IP : p->ip.src, p->ip.dst);
+    }
     if (after.action != MODEL_DROP) {
         compare_answer(x, f, &got);
     }
@@ -983,8 +1113,11 @@ static void compare(uint64_t clusters, bool redirect_peer)
     for (size_t i = 0; i < ARRAY_SIZE(x.actions); i++) {
         assert_true(x.actions[i] >= clusters * FRAMES / 100 || clusters < 100);
     }
-    print_message("%6lu translated, %lu answered, %lu refused\n", (unsigned long) x.translated,
-                  (unsigned long) x.answered, (unsigned long) x.refused);
+    print_message("%6lu translated, %lu answered, %lu refused, %lu later parts, %lu errors\n",
+                  (unsigned long) x.translated, (unsigned long) x.answered,
+                  (unsigned long) x.refused, (unsigned long) x.later, (unsigned long) x.errors);
+    assert_true(x.later >= clusters * FRAMES / 2000 || clusters < 100);
+    assert_true(x.errors >= clusters * FRAMES / 500 || clusters < 100);
     assert_true(x.refused >= clusters * FRAMES / 500 || clusters < 100);
     assert_true(x.answered >= clusters * FRAMES / 500 || clusters < 100);
     for (uint32_t i = 1; i < EBPF_N_CAUSES; i++) {

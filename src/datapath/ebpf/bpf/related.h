@@ -41,13 +41,18 @@ INLINE int readdress(struct way *w, int which, __be32 addr)
     return 0;
 }
 
-/* Whether the later part has a first one that was given addresses; it has them, too, now. */
-INLINE int follow_first(struct way *w)
+INLINE const struct ebpf_fragment *first_of(const struct way *w)
 {
     struct ebpf_fragment_key whole = {
         .src = w->ip.saddr, .dst = w->ip.daddr, .id = w->ip.id, .protocol = w->ip.protocol};
-    const struct ebpf_fragment *first = bpf_map_lookup_elem(&tenet_fragments, &whole);
-    if (!first || !(first->src || first->dst)) {
+    return bpf_map_lookup_elem(&tenet_fragments, &whole);
+}
+
+/* Whether the first part was sent elsewhere than it said; this one goes there, too, now. */
+INLINE int follow_first(struct way *w)
+{
+    const struct ebpf_fragment *first = first_of(w);
+    if (!first || !first->dst) {
         return 0;
     }
     __be32 src = first->src, dst = first->dst;
@@ -166,8 +171,8 @@ INLINE int is_later(const struct way *w)
 INLINE int restore_related(struct way *w)
 {
     if (is_later(w)) {
-        follow_first(w);
-        return 0;
+        const struct ebpf_fragment *first = first_of(w);
+        return first && !first->dst ? readdress(w, SOURCE, first->src) : 0;
     }
     return w->ip.protocol == IPPROTO_ICMP ? restore_quote(w) : 0;
 }
