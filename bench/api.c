@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/timeutil.h"
+#include "measure.h"
 #include "net/http.h"
 #include "peer.h"
 #include "store/store.h"
@@ -64,17 +65,6 @@ static void fail(const char *what, const char *why)
 {
     fprintf(stderr, "%s: %s\n", what, why);
     exit(1);
-}
-
-static int compare_u64(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *) a, y = *(const uint64_t *) b;
-    return x < y ? -1 : x > y;
-}
-
-static double at_ms(uint64_t *sorted_ns, size_t n, unsigned percent)
-{
-    return (double) sorted_ns[MIN(n - 1, n * percent / 100)] / 1e6;
 }
 
 /* ---- the master ---- */
@@ -242,9 +232,9 @@ static double storm(struct bench *b, const char *name,
     }
     loop_run_until(b->loop, &st.done, 0);
     double rate = (double) total * 1e9 / (double) (time_mono_ns() - began);
-    qsort(st.took_ns, total, sizeof *st.took_ns, compare_u64);
     printf("  %-34s %8.0f/s   p50 %8.3f ms   p99 %8.3f ms\n", name, rate,
-           at_ms(st.took_ns, total, 50), at_ms(st.took_ns, total, 99));
+           measure_quantile_ns(st.took_ns, total, 0.5),
+           measure_quantile_ns(st.took_ns, total, 0.99));
     free(st.took_ns);
     return rate;
 }
@@ -410,10 +400,10 @@ static void fan_out(struct bench *b, size_t n_watchers)
         loop_run_until(b->loop, &never, 50); /* As changes come, not a flood of them. */
     }
     loop_run_until(b->loop, &fan.all, 0);
-    qsort(fan.took_ns, fan.n_took, sizeof *fan.took_ns, compare_u64);
     printf(
         "  a change at %4zu watchers            p50 %8.3f ms   p99 %8.3f ms   %.1f kB a watcher\n",
-        n_watchers, at_ms(fan.took_ns, fan.n_took, 50), at_ms(fan.took_ns, fan.n_took, 99),
+        n_watchers, measure_quantile_ns(fan.took_ns, fan.n_took, 0.5),
+        measure_quantile_ns(fan.took_ns, fan.n_took, 0.99),
         (with - before) * 1e3 / (double) n_watchers);
     for (size_t i = 0; i < n_watchers; i++) {
         http_call_cancel(all[i].call);

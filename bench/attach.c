@@ -10,6 +10,8 @@
  * And a node that fills up: 200 pods, 16 at a time, from the first ADD's start to the last one's end.
  *
  * usage: bench_attach [--datapath ovs|ebpf] [ROUNDS]     (ovs, 100; as root) */
+#include "measure.h"
+
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/timeutil.h"
@@ -269,19 +271,6 @@ static double call(struct side *s, const char *command, unsigned round)
     return (double) (end - begin) / 1e6;
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *) a, y = *(const double *) b;
-    return x < y ? -1 : x > y;
-}
-
-static double percentile(double *v, unsigned n, double p)
-{
-    qsort(v, n, sizeof *v, compare);
-    unsigned i = (unsigned) (p * (double) n);
-    return v[MIN(i, n - 1)];
-}
-
 static const char *const commands[] = {"ADD", "DEL"};
 
 static void sandboxes(size_t from, size_t to, bool make)
@@ -406,7 +395,7 @@ static void measure_crowd(void)
            CROWD_AT_ONCE, CROWD_ROUNDS);
     double median[2];
     for (size_t i = 0; i < 2; i++) {
-        median[i] = percentile(seconds[i], CROWD_ROUNDS, 0.5);
+        median[i] = measure_quantile(seconds[i], CROWD_ROUNDS, 0.5);
         printf("%-20s %8.2f s\n", sides[i].title, median[i]);
     }
     printf("%-20s %8.2f     goal: within %.1f s (%s)\n", "ratio", median[0] / median[1],
@@ -421,8 +410,8 @@ static void print_table(const char *how, unsigned rounds)
     for (size_t i = 0; i < 2; i++) {
         printf("%-20s", sides[i].title);
         for (size_t op = 0; op < N_OPS; op++) {
-            p50[i][op] = percentile(sides[i].ms[op], rounds, 0.5);
-            printf(" %8.2f %8.2f", p50[i][op], percentile(sides[i].ms[op], rounds, 0.99));
+            p50[i][op] = measure_quantile(sides[i].ms[op], rounds, 0.5);
+            printf(" %8.2f %8.2f", p50[i][op], measure_quantile(sides[i].ms[op], rounds, 0.99));
         }
         putchar('\n');
     }

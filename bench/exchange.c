@@ -8,6 +8,8 @@
  * usage: bench_exchange serve tcp|udp PORT
  *        bench_exchange ask tcp|udp ADDRESS PORT BURST MILLISECONDS
  * 'ask' prints: exchanges, lost ones, and the median and the 99th percentile of their times in nanoseconds. */
+#include "measure.h"
+
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/timeutil.h"
@@ -107,12 +109,6 @@ static bool exchange_udp(int fd, unsigned burst, uint32_t number)
     return false;
 }
 
-static int compare(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *) a, y = *(const uint64_t *) b;
-    return x < y ? -1 : x > y;
-}
-
 static void ask(int fd, bool tcp, unsigned burst, uint64_t ms)
 {
     CLEANUP_FREE uint64_t *times = NULL;
@@ -133,9 +129,8 @@ static void ask(int fd, bool tcp, unsigned burst, uint64_t ms)
         fputs("exchange: nothing came back\n", stderr);
         exit(1);
     }
-    qsort(times, n, sizeof *times, compare);
-    printf("%zu %llu %llu %llu\n", n, (unsigned long long) lost, (unsigned long long) times[n / 2],
-           (unsigned long long) times[n * 99 / 100]);
+    printf("%zu %llu %.0f %.0f\n", n, (unsigned long long) lost,
+           measure_quantile_ns(times, n, 0.5) * 1e6, measure_quantile_ns(times, n, 0.99) * 1e6);
 }
 
 int main(int argc, char **argv)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programming the switch: our OpenFlow codec against ovs-ofctl, in one run and on one Open vSwitch. */
+#include "measure.h"
 #include "ovs.h"
 
 #include "base/mem.h"
@@ -35,6 +36,8 @@ static const char help[] =
     "us.\n"
     "Needs root and Open vSwitch, which is started in a network namespace and folder of its own.\n";
 
+/* Of flows and rounds. */
+#define MOST 100000
 #define IP(a, b, c, d) \
     ((uint32_t) (a) << 24 | (uint32_t) (b) << 16 | (uint32_t) (c) << 8 | (uint32_t) (d))
 
@@ -73,11 +76,6 @@ static void delete_all(struct bench *b)
     of_flow_list_done(&all);
 }
 
-static double ms_since(uint64_t start_ns)
-{
-    return (double) (time_mono_ns() - start_ns) / 1e6;
-}
-
 static void fail(const char *what)
 {
     fprintf(stderr, "flows: %s\n", what);
@@ -93,7 +91,7 @@ static double bundle_ours(struct bench *b)
     struct of_flow_list l = {0};
     make_flows(&b->net, b->n_flows, &l);
     of_client_commit(&b->client, OF_FLOW_ADD, &l);
-    double ms = ms_since(start);
+    double ms = measure_ms_since(start);
     of_flow_list_done(&l);
     return ms;
 }
@@ -103,7 +101,7 @@ static double bundle_peer(struct bench *b)
     delete_all(b);
     uint64_t start = time_mono_ns();
     OVS_RUN(&b->ovs, NULL, "ovs-ofctl", "-OOpenFlow14", "--bundle", "add-flows", "br0", b->file);
-    return ms_since(start);
+    return measure_ms_since(start);
 }
 
 static double change_ours(struct bench *b, unsigned i)
@@ -112,7 +110,7 @@ static double change_ours(struct bench *b, unsigned i)
     uint64_t start = time_mono_ns();
     pipeline_vnid(&b->net, SDN_VNID_MIN + 2 * i, &l);
     of_client_commit(&b->client, OF_FLOW_ADD, &l);
-    double ms = ms_since(start);
+    double ms = measure_ms_since(start);
     of_flow_list_done(&l);
     return ms;
 }
@@ -125,7 +123,7 @@ static double change_peer(struct bench *b, unsigned i)
              "table=80,priority=100,reg0=%u,reg1=%u,actions=output:NXM_NX_REG2[]", vnid, vnid);
     uint64_t start = time_mono_ns();
     OVS_RUN(&b->ovs, NULL, "ovs-ofctl", "-OOpenFlow14", "add-flow", "br0", flow);
-    return ms_since(start);
+    return measure_ms_since(start);
 }
 
 static int compare_keys(const void *a, const void *b)
@@ -147,7 +145,7 @@ static double dump_ours(struct bench *b)
     for (size_t i = 0; i < want.n && i < got.n; i++) {
         same += of_flow_equal(want.flows[i], got.flows[i]);
     }
-    double ms = ms_since(start);
+    double ms = measure_ms_since(start);
     if (same != want.n || got.n != want.n) {
         fail("the switch reports other flows than it was given");
     }
@@ -160,37 +158,16 @@ static double dump_peer(struct bench *b)
 {
     uint64_t start = time_mono_ns();
     OVS_RUN(&b->ovs, NULL, "ovs-ofctl", "-OOpenFlow14", "diff-flows", "br0", b->file);
-    return ms_since(start);
+    return measure_ms_since(start);
 }
 
 /* ---- report ---- */
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *) a, y = *(const double *) b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *v, size_t n)
-{
-    qsort(v, n, sizeof *v, compare_doubles);
-    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
-}
-
 static void report(const char *what, size_t n, double *ours, double *peer, const char *goal)
 {
-    double mo = median(ours, n), mp = median(peer, n);
+    double mo = measure_quantile(ours, n, 0.5), mp = measure_quantile(peer, n, 0.5);
     printf("%-8s %6zu %12.2f %9.2f-%-9.2f %12.2f %9.2f-%-9.2f %7.1f %6s\n", what, n, mo, ours[0],
            ours[n - 1], mp, peer[0], peer[n - 1], mp / mo, goal);
-}
-
-static size_t number(const char *s, size_t min)
-{
-    uint64_t v = 0;
-    if (str_to_u64(s, 100000, &v) < 0 || v < min) {
-        fail("a number is out of range");
-    }
-    return (size_t) v;
 }
 
 int main(int argc, char **argv)
@@ -204,13 +181,13 @@ int main(int argc, char **argv)
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (c) {
         case 'f':
-            n_flows = number(optarg, 1);
+            n_flows = measure_number(optarg, 1, MOST);
             break;
         case 'r':
-            rounds = number(optarg, 5);
+            rounds = measure_number(optarg, 5, MOST);
             break;
         case 'c':
-            changes = number(optarg, 5);
+            changes = measure_number(optarg, 5, MOST);
             break;
         default:
             fputs(help, c == 'h' ? stdout : stderr);

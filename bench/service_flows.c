@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Services inside br0: from services to programmed flows, in one run with ovs-ofctl. */
+#include "measure.h"
 #include "ovs.h"
 
 #include "base/mem.h"
@@ -32,6 +33,9 @@ static const char help[] =
     "is\n"
     "started in a network namespace and folder of its own.\n";
 
+/* Of services, rounds and changes. */
+#define MOST 60000
+
 struct bench {
     struct ovs ovs;
     struct of_client client;
@@ -48,11 +52,6 @@ static void fail(const char *what)
 {
     fprintf(stderr, "service_flows: %s\n", what);
     exit(1);
-}
-
-static double ms_since(uint64_t start_ns)
-{
-    return (double) (time_mono_ns() - start_ns) / 1e6;
 }
 
 /* ---- services ---- */
@@ -201,7 +200,7 @@ static double cold_ours(struct bench *b)
     uint64_t start = time_mono_ns();
     tell_all(b);
     sync_switch(b);
-    return ms_since(start);
+    return measure_ms_since(start);
 }
 
 static double cold_peer(struct bench *b)
@@ -209,7 +208,7 @@ static double cold_peer(struct bench *b)
     empty_switch(b);
     uint64_t start = time_mono_ns();
     OVS_RUN(&b->ovs, NULL, "ovs-ofctl", "-OOpenFlow14", "--bundle", "add-flows", "br0", b->file);
-    return ms_since(start);
+    return measure_ms_since(start);
 }
 
 static double change(struct bench *b, uint32_t version)
@@ -220,7 +219,7 @@ static double change(struct bench *b, uint32_t version)
     tell(b, s);
     service_flows_flush(b->flows);
     sync_switch(b);
-    double ms = ms_since(start);
+    double ms = measure_ms_since(start);
     sdn_service_free(b->services[i]);
     b->services[i] = s;
     return ms;
@@ -241,7 +240,7 @@ static double restart(struct bench *b)
     tell_all(b);
     flow_table_dump_end(&b->table);
     size_t n = sync_switch(b);
-    double ms = ms_since(start);
+    double ms = measure_ms_since(start);
     if (n) {
         fail("a restarted agent would change flows");
     }
@@ -249,27 +248,6 @@ static double restart(struct bench *b)
 }
 
 /* ---- report ---- */
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *) a, y = *(const double *) b;
-    return (x > y) - (x < y);
-}
-
-static double at(double *v, size_t n, double part)
-{
-    qsort(v, n, sizeof *v, compare_doubles);
-    return v[MIN(n - 1, (size_t) ((double) n * part))];
-}
-
-static size_t number(const char *s, size_t min)
-{
-    uint64_t v = 0;
-    if (str_to_u64(s, 60000, &v) < 0 || v < min) {
-        fail("a number is out of range");
-    }
-    return (size_t) v;
-}
 
 int main(int argc, char **argv)
 {
@@ -283,13 +261,13 @@ int main(int argc, char **argv)
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (c) {
         case 's':
-            b.n_services = number(optarg, 1);
+            b.n_services = measure_number(optarg, 1, MOST);
             break;
         case 'r':
-            rounds = number(optarg, 3);
+            rounds = measure_number(optarg, 3, MOST);
             break;
         case 'c':
-            changes = number(optarg, 10);
+            changes = measure_number(optarg, 10, MOST);
             break;
         default:
             fputs(help, c == 'h' ? stdout : stderr);
@@ -326,17 +304,17 @@ int main(int argc, char **argv)
         ours[i] = cold_ours(&b);
     }
     printf("cold     ours %8.2f  ovs-ofctl %8.2f  ratio %5.2f  goal 600 ms\n",
-           at(ours, rounds, 0.5), at(peer, rounds, 0.5),
-           at(peer, rounds, 0.5) / at(ours, rounds, 0.5));
+           measure_quantile(ours, rounds, 0.5), measure_quantile(peer, rounds, 0.5),
+           measure_quantile(peer, rounds, 0.5) / measure_quantile(ours, rounds, 0.5));
     for (size_t i = 0; i < rounds; i++) {
         ours[i] = restart(&b);
     }
-    printf("restart  ours %8.2f  nothing differs\n", at(ours, rounds, 0.5));
+    printf("restart  ours %8.2f  nothing differs\n", measure_quantile(ours, rounds, 0.5));
     for (uint32_t i = 0; i < changes; i++) {
         ours[i] = change(&b, i + 1);
     }
-    printf("change   ours %8.2f  p99 %8.2f  goal 2 ms\n", at(ours, changes, 0.5),
-           at(ours, changes, 0.99));
+    printf("change   ours %8.2f  p99 %8.2f  goal 2 ms\n", measure_quantile(ours, changes, 0.5),
+           measure_quantile(ours, changes, 0.99));
     free(ours);
     free(peer);
     forget(&b);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The service proxy of the host against nft with the usual layout of a rule for each service, on one kernel. */
+#include "measure.h"
+
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/timeutil.h"
@@ -168,7 +170,7 @@ static double open_proxy(struct bench *b, size_t n)
     host_proxy_set_network(b->proxy, &b->net);
     host_proxy_synced(b->proxy);
     wait_current(b);
-    return (double) (time_mono_ns() - start) / 1e6;
+    return measure_ms_since(start);
 }
 
 static void close_proxy(struct bench *b)
@@ -180,18 +182,6 @@ static void close_proxy(struct bench *b)
 static void clear(void)
 {
     sh("nft flush ruleset");
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *) a, y = *(const double *) b;
-    return x < y ? -1 : x > y;
-}
-
-static double quantile(double *v, size_t n, double q)
-{
-    qsort(v, n, sizeof *v, compare_doubles);
-    return v[(size_t) ((double) (n - 1) * q)];
 }
 
 /* ---- the peer ---- */
@@ -222,7 +212,7 @@ static double load_peer(size_t n)
     CLEANUP_FREE char *command = xasprintf("nft -f %s", file);
     uint64_t start = time_mono_ns();
     sh(command);
-    double took = (double) (time_mono_ns() - start) / 1e6;
+    double took = measure_ms_since(start);
     unlink(file);
     return took;
 }
@@ -261,7 +251,7 @@ static double connect_us(int server, uint32_t ip, uint16_t port, size_t n)
         close(fd);
         close(peer);
     }
-    return quantile(us, n, 0.5);
+    return measure_quantile(us, n, 0.5);
 }
 
 /* ---- all ---- */
@@ -284,14 +274,15 @@ static void bench_cold(struct bench *b, const struct options *o)
         close_proxy(b);
         clear();
     }
-    double ours = quantile(cold, o->rounds, 0.5);
+    double ours = measure_quantile(cold, o->rounds, 0.5);
     printf("cold     %zu services: %.1f ms (slowest %.1f)\n", o->services, ours,
            cold[o->rounds - 1]);
     double peer = load_peer(o->peer_services);
     clear();
     printf("         nft -f, a rule each, %zu services: %.0f ms, ratio %.1f\n", o->peer_services,
            peer, peer / ours);
-    printf("restart  %zu services: %.1f ms\n", o->services, quantile(again, o->rounds, 0.5));
+    printf("restart  %zu services: %.1f ms\n", o->services,
+           measure_quantile(again, o->rounds, 0.5));
 }
 
 static void bench_change(struct bench *b, const struct options *o)
@@ -305,7 +296,7 @@ static void bench_change(struct bench *b, const struct options *o)
         host_proxy_service_changed(b->proxy, b->services[k], now);
         host_proxy_settled(b->proxy);
         wait_current(b);
-        ms[i] = (double) (time_mono_ns() - start) / 1e6;
+        ms[i] = measure_ms_since(start);
         sdn_service_free(b->services[k]);
         b->services[k] = now;
     }
@@ -313,9 +304,9 @@ static void bench_change(struct bench *b, const struct options *o)
         xasprintf("test $(nft list map ip " SERVICES_TABLE " endpoints | grep -c 10.128.0.7) = %zu",
                   o->changes);
     sh(count); /* They were made. */
-    double median = quantile(ms, o->changes, 0.5);
+    double median = measure_quantile(ms, o->changes, 0.5);
     printf("change   at %zu services: %.3f ms, p99 %.3f ms\n", o->services, median,
-           quantile(ms, o->changes, 0.99));
+           measure_quantile(ms, o->changes, 0.99));
     close_proxy(b);
     clear();
 }
@@ -336,10 +327,10 @@ static void bench_connect(struct bench *b, const struct options *o)
         close_proxy(b);
         clear();
     }
-    double m1 = quantile(one, o->rounds, 0.5), mn = quantile(many, o->rounds, 0.5);
+    double m1 = measure_quantile(one, o->rounds, 0.5), mn = measure_quantile(many, o->rounds, 0.5);
     printf("connect  no service %.1f us; one service %.1f us; %zu services %.1f us, ratio to one "
            "%.3f\n",
-           quantile(none, o->rounds, 0.5), m1, o->many, mn, mn / m1);
+           measure_quantile(none, o->rounds, 0.5), m1, o->many, mn, mn / m1);
     load_peer(o->peer_services);
     double peer = connect_us(b->server, cluster_ip(o->peer_services - 1), 80, o->connects);
     clear();

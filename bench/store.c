@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/timeutil.h"
+#include "measure.h"
 #include "peer.h"
 
 #include <errno.h>
@@ -90,12 +91,6 @@ static void on_lost(void *ctx, const char *reason)
     exit(1);
 }
 
-static int compare_u64(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *) a, y = *(const uint64_t *) b;
-    return x < y ? -1 : x > y;
-}
-
 /* Writes a second. */
 static double measure(struct run *r, const char *name, unsigned n_open, size_t total)
 {
@@ -111,10 +106,9 @@ static double measure(struct run *r, const char *name, unsigned n_open, size_t t
     }
     loop_run_until(r->loop, &r->done, 0);
     double seconds = (double) (time_mono_ns() - began) / 1e9;
-    qsort(r->took_ns, total, sizeof *r->took_ns, compare_u64);
     printf("  %-7s %4u outstanding %9.0f writes/s   p50 %7.3f ms   p99 %7.3f ms\n", name, n_open,
-           (double) total / seconds, (double) r->took_ns[total / 2] / 1e6,
-           (double) r->took_ns[total * 99 / 100] / 1e6);
+           (double) total / seconds, measure_quantile_ns(r->took_ns, total, 0.5),
+           measure_quantile_ns(r->took_ns, total, 0.99));
     free(r->took_ns);
     return (double) total / seconds;
 }
