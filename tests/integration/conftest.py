@@ -33,9 +33,14 @@ def pytest_collection_modifyitems(config, items):
         return
     def has_nodes(item):  # 'cluster' asks for its lab when it is set up
         return not {"make_lab", "cluster", "lab"}.isdisjoint(item.fixturenames)
-    left_out = [i for i in items if not has_nodes(i) or i.get_closest_marker("ovs_only")]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [i for i in items if i not in left_out]
+    marks = {i: i.get_closest_marker("ovs_only") for i in items if has_nodes(i)}
+    config.left_out = [f"left out: {i.nodeid}: {mark.args[0]}" for i, mark in marks.items() if mark]
+    config.hook.pytest_deselected(items=[i for i in items if marks.get(i, True)])
+    items[:] = [i for i, mark in marks.items() if not mark]
+
+
+def pytest_report_collectionfinish(config):
+    return getattr(config, "left_out", [])
 
 
 @pytest.fixture(scope="session", autouse=True)

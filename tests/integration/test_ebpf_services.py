@@ -11,7 +11,9 @@ from test_services import (ECHO, PLUGINS, STORM, TALKER, Services, finish, start
                            test_affinity_keeps_to_an_endpoint_while_it_is_there,
                            test_answers_to_the_host_are_not_for_node_ports,
                            test_endpoint_removed_under_load, test_endpoints_outside_the_cluster,
-                           test_every_kind_of_address_from_everywhere, test_new_connections_are_spread_evenly,
+                           test_every_kind_of_address_from_everywhere,
+                           test_idle_service_asks_for_pods_and_keeps_who_called,
+                           test_large_datagrams_and_errors_come_back_translated, test_new_connections_are_spread_evenly,
                            test_nodes_and_the_outside_reach_every_kind_of_address,
                            test_terminating_endpoints_serve_when_no_other_is_left, test_traffic_policy_local,
                            test_udp_goes_elsewhere_when_its_endpoint_ends)
