@@ -13,6 +13,8 @@ import pytest
 
 from lab import TENET, Server, probe, run, wait_for
 from test_cni import Sandbox
+from test_runtimes import box, chained, cni, shaping  # noqa: F401
+from test_runtimes import test_bandwidth_of_the_object_limits_the_pod, test_chain_in_the_configuration  # noqa: F401
 from traffic import Traffic
 
 MULTITENANT, SUBNET = "redhat/openshift-ovs-multitenant", "redhat/openshift-ovs-subnet"
@@ -27,6 +29,7 @@ def own(make_lab):
     lab = make_lab("eb", nodes=2, plugin=MULTITENANT, datapath="ebpf")
     lab.project("red")
     lab.project("blue")
+    lab.ip = {n["name"]: n["hostIP"] for n in lab.status()["nodes"]}
     lab.a, lab.b, lab.far = lab.pod("red/a", "node1"), lab.pod("red/b", "node1"), lab.pod("red/far", "node2")
     lab.other = lab.pod("blue/x", "node1")
     lab.conf = json.loads(next(pathlib.Path(lab.node("node1")["cniConfDir"]).glob("*.conf")).read_text())

@@ -362,9 +362,9 @@ def test_chain_in_the_configuration(own, shaping, chained, box):
     chained.check(pod, runtime)
     own.cmd("node", "restart", "node1")
     chained.check(pod, runtime)
-    remote = own.pod("red/far", "node2")
+    remote = own.pod("red/chained-far", "node2")
     assert pod.ns(["ping", "-n", "-c", "1", "-W", "3", "-s", "1400", remote.ip]).returncode == 0
-    own.delete_pod("red/far")
+    own.delete_pod("red/chained-far")
     link = next(p for p in pod.result["interfaces"] if p["name"].startswith("veth"))["name"]
     assert f"tnbr{link[4:]}" in links(own)
     chained.delete(pod, runtime)
