@@ -16,7 +16,7 @@
 
 LOG_MODULE("ebpf");
 
-#define SOON_MS 100
+#define SOON_MS 1000 /* When nothing more is said of services: they were in place already. */
 
 struct waiting {
     struct list link;
