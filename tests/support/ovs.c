@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -50,7 +51,7 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
     return remove(path);
 }
 
-/* Whether 'pid' runs and works in 'dir'.  One that ended but was not reaped yet has no command line. */
+/* Whether 'pid' runs and works in 'dir'. */
 static bool runs_in(int pid, const char *dir)
 {
     char path[64], line[4096];
@@ -76,12 +77,11 @@ void ovs_kill_daemon(const char *dir, const char *name)
     if (f) {
         fclose(f);
     }
-    if (!pid || !runs_in(pid, dir)) {
-        return;
-    }
-    kill(pid, SIGKILL);
-    for (int i = 0; i < 1000 && runs_in(pid, dir); i++) {
-        nanosleep(&(struct timespec){.tv_nsec = 10 * 1000 * 1000}, NULL);
+    /* It is over when its last file is closed, long after it has no command line. */
+    CLEANUP(fd_close) int fd = pid ? pidfd_open(pid, 0) : -1;
+    if (fd >= 0 && runs_in(pid, dir)) {
+        pidfd_send_signal(fd, SIGKILL, NULL, 0);
+        poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 10000);
     }
 }
 
