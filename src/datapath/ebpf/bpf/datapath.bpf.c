@@ -389,11 +389,8 @@ INLINE int restore_service(struct way *w)
     }
     struct ebpf_connection_key key = connection_of(w, EBPF_BACK);
     const struct ebpf_chosen *asked = bpf_map_lookup_elem(&tenet_conns, &key);
-    if (!asked) {
-        return 0;
-    }
-    lead_fragments(w, asked->backend.addr, 0);
-    return rewrite(w, SOURCE, asked->backend.addr, asked->backend.port);
+    lead_fragments(w, asked ? asked->backend.addr : 0, 0);
+    return asked ? rewrite(w, SOURCE, asked->backend.addr, asked->backend.port) : 0;
 }
 
 /* sdn_vnid_may_reach */
@@ -836,6 +833,9 @@ INLINE int route_of_pod(struct way *w, const struct ebpf_pod *from, __u32 vnid)
     }
     if (!s) {
         forget_service(w);
+    }
+    if (!w->translated) {
+        lead_fragments(w, 0, 0); /* Nor do its parts follow another packet's. */
     }
     return w->ip.saddr == bpf_htonl(ITSELF) ? send_back(w, from) : route(w, vnid);
 }
