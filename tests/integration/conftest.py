@@ -76,6 +76,10 @@ def _cluster(make_lab, plugin, label, **options):
     lab.project("blue")
     lab.pods = [lab.pod(f"{project}/{project}-{i}", f"node{i}")
                 for project in ("default", "red", "blue") for i in (1, 2, 3)]
+    # Nodes are ready before they know of the API's service, which tests that compare rules would see come.
+    ip = lab.object("service", "kubernetes")["spec"]["clusterIP"]
+    for i in (1, 2, 3):
+        lablib.wait_for("the API's service", lambda: lab.serves(f"node{i}", ip))
     return lab
 
 

@@ -170,7 +170,7 @@ class Lab:
 
     def folder(self, node):
         """What belongs to the node, its agent's configuration among it."""
-        return pathlib.Path(self.node(node)["config"]).parent
+        return pathlib.Path("/run/tenet/lab") / self.name / "nodes" / node
 
     def has_ovs(self, node):
         """By its datapath; nodes take those of the list in turn."""
@@ -178,7 +178,7 @@ class Lab:
         return kinds[(int(node.removeprefix("node")) - 1) % len(kinds)] == "ovs"
 
     def ovs_rundir(self, node):
-        return self.node(node)["ovsRunDir"]
+        return self.folder(node) / "ovs"
 
     def vsctl(self, node, *args):
         return self.ns(node, ["ovs-vsctl", f"--db=unix:{self.ovs_rundir(node)}/db.sock", *args]).stdout.strip()
@@ -217,7 +217,7 @@ class Lab:
         items, after = [], ""
         while after is not None:
             query = urllib.parse.urlencode({"name": f"tenet_{name}", **({"after": after} if after else {})})
-            out = run(["curl", "-sf", "--unix-socket", self.node(node)["agentSocket"], f"http://node/v1/maps?{query}"])
+            out = run(["curl", "-sf", "--unix-socket", self.folder(node) / "run/agent.sock", f"http://node/v1/maps?{query}"])
             answer = json.loads(out.stdout)["map"]
             items += answer["items"]
             after = answer.get("next")
@@ -232,6 +232,12 @@ class Lab:
             for changing in ("watched", "since"):
                 entry["value"].pop(changing, None)
         return sorted(f"{name} {json.dumps(entry)}" for name, entry in entries)
+
+    def serves(self, node, ip):
+        """The rules by which pods of the node reach a service at this address."""
+        if self.has_ovs(node):
+            return [f for f in self.flows(node) if f"nw_dst={ip}," in f]
+        return [i for i in self.maps(node, "services") if i["key"]["service"] == ip]
 
     def plugin_is_applied(self, node, multitenant):
         """Whether packets are judged by VNID there, or not."""

@@ -283,12 +283,6 @@ def arp(src, target, op=1):
     return (bytes([0, 1, 8, 0, 6, 4, 0, op]) + mac_of(src) + octets(src) + bytes(6) + octets(target))
 
 
-def is_served(lab, ip):
-    if lab.has_ovs("node1"):
-        return [f for f in lab.flows("node1") if f"nw_dst={ip}," in f]
-    return [i for i in lab.maps("node1", "services") if i["key"]["service"] == ip]
-
-
 @pytest.fixture(scope="module")
 def quiet(make_lab):
     """Two nodes where nothing is sent but by the test: no IPv6 chatter."""
@@ -306,7 +300,7 @@ def quiet(make_lab):
             "apiVersion": "v1", "kind": "Service",
             "metadata": {"name": "s" + ip.rsplit(".")[-1], "namespace": ns, "annotations": more},
             "spec": {"clusterIP": ip, "ports": [{"port": 9999, "protocol": "UDP"}]}}))
-        wait_for(f"{ip} to be served", lambda: is_served(lab, ip))
+        wait_for(f"{ip} to be served", lambda: lab.serves("node1", ip))
     yield lab
     lab.down(check=False)
 

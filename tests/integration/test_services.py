@@ -5,7 +5,6 @@ says what there is; test_services_host.py asks the same of the host and of the o
 import collections
 import ipaddress
 import json
-import pathlib
 import time
 
 import pytest
@@ -141,7 +140,6 @@ class Services:
         self.x = self.lab.pod("blue/x", "node1", {"app": "x"})
         status = self.lab.status()
         self.nodes = {n["name"]: n["hostIP"] for n in status["nodes"]}
-        self.folders = {n["name"]: pathlib.Path(n["config"]).parent for n in status["nodes"]}
         self.kubeconfig = {**environment(), "KUBECONFIG": status["kubeconfig"]}
         self.servers = {p.ip: start(p.popen, SERVER, p.ip, PORT) for p in (self.a, self.b, self.c, self.x)}
         self.made = []
@@ -200,19 +198,16 @@ class Services:
 
     def flows_of(self, text, node="node1"):
         out = self.lab.ns(node, ["ovs-ofctl", "-O", "OpenFlow14", "--no-stats", "--no-names", "dump-flows",
-                                 f"unix:{self.folders[node]}/ovs/br0.mgmt"]).stdout
+                                 f"unix:{self.lab.ovs_rundir(node)}/br0.mgmt"]).stdout
         return [f for f in out.splitlines() if text in f]
 
     def rows(self, name, node="node1"):
         """[(key, value)] of a map of the datapath ebpf, as bytes."""
-        dump = json.loads(run(["bpftool", "-j", "map", "dump", "pinned", self.folders[node] / "run/bpf/maps" / name]).stdout)
+        dump = json.loads(run(["bpftool", "-j", "map", "dump", "pinned", self.lab.folder(node) / "run/bpf/maps" / name]).stdout)
         return [tuple([int(x, 16) for x in row[part]] for part in ("key", "value")) for row in dump]
 
     def serves(self, ip, node="node1"):
-        """The rules by which 'node' has a service at this address."""
-        if self.lab.has_ovs(node):
-            return self.flows_of(f"nw_dst={ip},", node)
-        return [k for k, _ in self.rows("tenet_services", node) if k[:4] == packed(ip)]
+        return self.lab.serves(node, ip)
 
     def applied(self, ip):
         for node in self.nodes:

@@ -10,6 +10,7 @@
 #include "datapath/ebpf/encode.h"
 #include "datapath/ebpf/policy.h"
 #include "datapath/ebpf/program.h"
+#include "frames.h"
 #include "random_policies.h"
 #include "random_services.h"
 #include "sdn/model.h"
@@ -39,7 +40,6 @@ enum {
     MAX_REMOTES = 5,
     MAX_SERVICES = RANDOM_SERVICES,
     L4_SIZE = 20,
-    FRAME_MAX = 128,
     SIZE_MIN = 15, /* The kernel runs no program on a frame with nothing in it. */
 };
 static const struct devices devices = {.tun = 2001, .host = 2002, .vxlan = 2003};
@@ -56,16 +56,6 @@ struct cluster {
 };
 
 #define NODE_NAME "this"
-
-struct frame {
-    enum model_entry entry;
-    uint32_t port, outer_src, tunnel_id;
-    unsigned char bytes[FRAME_MAX];
-    size_t size;
-    /* What the tracker is to know. */
-    enum model_connection connection;
-    bool denied;
-};
 
 static struct program program;
 static struct policy_maps policy_maps;
@@ -311,31 +301,6 @@ static struct mac some_mac(const struct cluster *c)
     return chance(80) ? mac_from_ip4(some_address(c)) : (struct mac){{2, 0, 0, 0, 0, 7}};
 }
 
-static uint16_t get16(const struct frame *f, size_t at)
-{
-    uint16_t v;
-    memcpy(&v, f->bytes + at, sizeof v);
-    return ntohs(v);
-}
-
-static void add(struct frame *f, const void *p, size_t n)
-{
-    memcpy(f->bytes + f->size, p, n);
-    f->size += n;
-}
-
-static void add16(struct frame *f, uint16_t v)
-{
-    v = htons(v);
-    add(f, &v, sizeof v);
-}
-
-static void add32(struct frame *f, uint32_t v)
-{
-    v = htonl(v);
-    add(f, &v, sizeof v);
-}
-
 /* What an honest sender puts in. */
 static uint32_t enter(const struct cluster *c, struct frame *f, struct mac *ret_src)
 {
@@ -362,18 +327,6 @@ static uint32_t enter(const struct cluster *c, struct frame *f, struct mac *ret_
     return chance(60)   ? sdn_gateway(&c->net)
            : chance(60) ? (chance(50) ? HOST(1) : IP(8, 8, 4, 4))
                         : some_address(c);
-}
-
-static void set16(struct frame *f, size_t at, uint32_t v)
-{
-    f->bytes[at] = (unsigned char) (v >> 8);
-    f->bytes[at + 1] = (unsigned char) v;
-}
-
-static void set32(struct frame *f, size_t at, uint32_t v)
-{
-    set16(f, at, v >> 16);
-    set16(f, at + 2, v);
 }
 
 /* By one of its addresses; mostly to a port that it has. */
@@ -477,20 +430,6 @@ static void make_frame(const struct cluster *c, struct frame *f)
 }
 
 /* ---- what the model says of bytes ---- */
-
-static uint32_t get32(const struct frame *f, size_t at)
-{
-    uint32_t v;
-    memcpy(&v, f->bytes + at, sizeof v);
-    return ntohl(v);
-}
-
-static struct mac get_mac(const struct frame *f, size_t at)
-{
-    struct mac m;
-    memcpy(m.b, f->bytes + at, sizeof m.b);
-    return m;
-}
 
 static void read_ip(const struct frame *f, struct model_packet *p)
 {
@@ -640,31 +579,6 @@ static void observe(const struct frame *f, struct strbuf *out, struct frame *lef
 
 /* ---- services ---- */
 
-static size_t l4_of(const struct frame *f)
-{
-    return 14 + 4 * (size_t) (f->bytes[14] & 15);
-}
-
-static size_t checksum_of(const struct frame *f)
-{
-    return l4_of(f) + (f->bytes[23] == 6 ? 16 : 6);
-}
-
-/* In one's complement, of what a translation changes and the checksum that covers it; both orders of zero are one. */
-static uint32_t sum_of(const struct frame *f, bool header)
-{
-    uint64_t sum = 0;
-    for (size_t at = 26; at < 34; at += 2) {
-        sum += get16(f, at);
-    }
-    if (header) {
-        return (uint32_t) ((sum + get16(f, 24)) % 0xffff);
-    }
-    return (
-        uint32_t) ((sum + get16(f, l4_of(f)) + get16(f, l4_of(f) + 2) + get16(f, checksum_of(f))) %
-                   0xffff);
-}
-
 /* 'left' is as 'f' would be with these ends, and with checksums that are right if they were. */
 static void check_sums(const struct frame *f, struct frame *left)
 {
@@ -675,27 +589,6 @@ static void check_sums(const struct frame *f, struct frame *left)
     } else {
         assert_int_equal(sum_of(f, false), sum_of(left, false));
     }
-}
-
-static void set_ends(const struct frame *as, struct frame *f, uint32_t src, uint16_t src_port,
-                     uint32_t dst, uint16_t dst_port)
-{
-    set32(f, 26, src);
-    set32(f, 30, dst);
-    set16(f, l4_of(f), src_port);
-    set16(f, l4_of(f) + 2, dst_port);
-    /* Checked by themselves (check_sums). */
-    set16(f, 24, get16(as, 24));
-    set16(f, checksum_of(f), get16(as, checksum_of(f)));
-}
-
-static uint32_t ones_sum(const struct frame *f, size_t from, size_t to)
-{
-    uint32_t sum = 0;
-    for (size_t at = from; at < to; at += 2) {
-        sum += get16(f, at);
-    }
-    return sum % 0xffff;
 }
 
 /* An ICMP error about 'f' from the gateway to its pod, which quotes it as the pod sent it. */
@@ -815,36 +708,6 @@ static void compare_later(struct comparison *x, const struct frame *first,
     }
     check_same(x, &later, &want, &got);
     x->later++;
-}
-
-enum { ICMP_AT = 34, QUOTE_AT = ICMP_AT + 8 };
-
-/* 'f' has its origin and link addresses; it becomes an error about a packet (RFC 792). */
-static void make_error(struct frame *f, const struct frame *about, uint32_t src, uint32_t dst)
-{
-    size_t quoted = l4_of(about) - 14 + 8;
-    memcpy(f->bytes + QUOTE_AT, about->bytes + 14, quoted);
-    f->size = QUOTE_AT + quoted;
-    memset(f->bytes + 14, 0, QUOTE_AT - 14);
-    set16(f, 14, 0x4500);
-    set16(f, 16, (uint32_t) (f->size - 14));
-    f->bytes[22] = 64;
-    f->bytes[23] = 1;
-    set32(f, 26, src);
-    set32(f, 30, dst);
-    set16(f, ICMP_AT, 0x0303);
-    set16(f, 24, 0xffff - ones_sum(f, 14, ICMP_AT));
-    set16(f, ICMP_AT + 2, 0xffff - ones_sum(f, ICMP_AT, f->size));
-}
-
-struct ends {
-    uint32_t src, dst;
-    uint16_t src_port, dst_port;
-};
-
-static struct ends ends_of(const struct frame *f)
-{
-    return (struct ends){get32(f, 26), get32(f, 30), get16(f, l4_of(f)), get16(f, l4_of(f) + 2)};
 }
 
 /* The error leaves from and to these addresses, and speaks of a packet between these ends; 'target' is what it is judged
