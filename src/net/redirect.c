@@ -15,7 +15,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define PRIORITY 1
 #define HANDLE 1
 #define NAME_SIZE 24
 
@@ -119,17 +118,22 @@ static int add_clsact(struct rtnl *r, int ifindex, struct err *e)
                                        : 0;
 }
 
-int redirect_attach(struct rtnl *r, int ifindex, enum redirect_hook hook, const char *name, int fd,
-                    struct err *e)
+static void name_filter(struct nlmsghdr *h, struct tcmsg *t, enum redirect_place place)
+{
+    t->tcm_info = TC_H_MAKE((uint32_t) place << 16, htons(ETH_P_ALL));
+    t->tcm_handle = HANDLE;
+    mnl_attr_put_strz(h, TCA_KIND, "bpf");
+}
+
+int redirect_attach(struct rtnl *r, int ifindex, enum redirect_hook hook, enum redirect_place place,
+                    const char *name, int fd, struct err *e)
 {
     int k = add_clsact(r, ifindex, e);
     if (k == 0) {
         struct tcmsg *t;
         struct nlmsghdr *h = tc_request(r, RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_REPLACE, ifindex,
                                         parent_of(hook), &t);
-        t->tcm_info = TC_H_MAKE((uint32_t) PRIORITY << 16, htons(ETH_P_ALL));
-        t->tcm_handle = HANDLE;
-        mnl_attr_put_strz(h, TCA_KIND, "bpf");
+        name_filter(h, t, place);
         struct nlattr *options = mnl_attr_nest_start(h, TCA_OPTIONS);
         mnl_attr_put_u32(h, TCA_BPF_FD, (uint32_t) fd);
         mnl_attr_put_strz(h, TCA_BPF_NAME, name);
@@ -141,12 +145,21 @@ int redirect_attach(struct rtnl *r, int ifindex, enum redirect_hook hook, const 
     return k;
 }
 
+void redirect_detach(struct rtnl *r, int ifindex, enum redirect_hook hook,
+                     enum redirect_place place)
+{
+    struct tcmsg *t;
+    struct nlmsghdr *h = tc_request(r, RTM_DELTFILTER, 0, ifindex, parent_of(hook), &t);
+    name_filter(h, t, place);
+    rtnl_change(r, h);
+}
+
 static int set_program(struct rtnl *r, int ifindex, enum redirect_hook hook, const char *name,
                        const struct bpf_insn *code, size_t n, struct err *e)
 {
     CLEANUP(fd_close) int fd = -1;
     int k = load_program(code, n, &fd, e);
-    return k < 0 ? k : redirect_attach(r, ifindex, hook, name, fd, e);
+    return k < 0 ? k : redirect_attach(r, ifindex, hook, REDIRECT_ALONE, name, fd, e);
 }
 
 static void name_of(const struct redirect *d, char ret[NAME_SIZE])
@@ -205,9 +218,7 @@ static bool has_program(struct rtnl *r, int ifindex, enum redirect_hook hook, co
     struct search s = {.name = name};
     struct tcmsg *t;
     struct nlmsghdr *h = tc_request(r, RTM_GETTFILTER, 0, ifindex, parent_of(hook), &t);
-    t->tcm_info = TC_H_MAKE((uint32_t) PRIORITY << 16, htons(ETH_P_ALL));
-    t->tcm_handle = HANDLE;
-    mnl_attr_put_strz(h, TCA_KIND, "bpf");
+    name_filter(h, t, REDIRECT_ALONE);
     return rtnl_get(r, h, search_one, &s) == 0 && s.found;
 }
 

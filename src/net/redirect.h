@@ -34,9 +34,16 @@ int redirect_clear(struct rtnl *r, int ifindex, struct err *e);
 /* -ENOENT: the hook does something else; the error says what is expected. */
 int redirect_check(struct rtnl *r, const struct redirect *d, struct err *e);
 
-/* Puts the loaded tc program 'fd' there as 'name', in place of what the hook has, at one moment. */
-int redirect_attach(struct rtnl *r, int ifindex, enum redirect_hook hook, const char *name, int fd,
-                    struct err *e);
+enum redirect_place {
+    REDIRECT_ALONE = 1,           /* In front of all others. */
+    REDIRECT_AMONG_OTHERS = 7768, /* Behind most; the preference of the filter. */
+};
+/* Puts the loaded tc program 'fd' there as 'name', in place of what the hook has at that place, at one moment. */
+int redirect_attach(struct rtnl *r, int ifindex, enum redirect_hook hook, enum redirect_place place,
+                    const char *name, int fd, struct err *e);
+/* Takes it off again, if there is one; the hook, and what others have there, stays. */
+void redirect_detach(struct rtnl *r, int ifindex, enum redirect_hook hook,
+                     enum redirect_place place);
 /* -ENOENT: the hook has another program, or none. */
 int redirect_check_attached(struct rtnl *r, int ifindex, enum redirect_hook hook, const char *name,
                             struct err *e);

@@ -329,7 +329,8 @@ static int link_parse(const struct nlmsghdr *h, struct rtnl_link *l)
     }
     const struct ifinfomsg *ifi = mnl_nlmsg_get_payload(h);
     struct attrs a = {.tb = tb}, ai = {.tb = info}, ad = {.tb = data};
-    *l = (struct rtnl_link){.ifindex = ifi->ifi_index, .flags = ifi->ifi_flags};
+    *l = (struct rtnl_link){
+        .ifindex = ifi->ifi_index, .type = ifi->ifi_type, .flags = ifi->ifi_flags};
     attr_get_text(&a, IFLA_IFNAME, l->name, sizeof l->name);
     l->mtu = attr_get_u32(&a, IFLA_MTU);
     l->master = (int) attr_get_u32(&a, IFLA_MASTER);

@@ -24,6 +24,7 @@ struct rtnl_link {
     char kind[16]; /* "veth", "vxlan", "bridge", "tun", "" ... */
     struct mac mac;
     uint32_t mtu;
+    unsigned type;       /* ARPHRD_ETHER ... */
     unsigned flags;      /* IFF_UP ... */
     int master;          /* ifindex or 0 */
     int peer;            /* IFLA_LINK: peer of a veth (in its own namespace), or 0 */

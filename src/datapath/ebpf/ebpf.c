@@ -6,6 +6,7 @@
  *     devices.c   tun0, its peer and the VXLAN device
  *     inlet.c     where what a pod sends comes in, when it is limited
  *     held.c      packets to services that are idle
+ *     paths.c     the ways to other nodes
  *     encode.c    what the maps have, from network and pods
  *     table.c     maps that follow what is wanted
  *     policy.c    network policy in the maps
@@ -22,6 +23,7 @@
 #include "datapath/ebpf/held.h"
 #include "datapath/ebpf/hook.h"
 #include "datapath/ebpf/inlet.h"
+#include "datapath/ebpf/paths.h"
 #include "datapath/ebpf/policy.h"
 #include "datapath/ebpf/program.h"
 #include "datapath/ebpf/record.h"
@@ -74,8 +76,9 @@ struct ebpf_dp {
     bool has_services; /* They were told. */
     struct policy_maps policy;
     struct loop_task policy_task;
-    struct loop_timer *sweep;
-    size_t applied; /* Changes of other maps since the start. */
+    struct loop_timer *sweep, *lend;
+    struct paths *paths; /* NULL: all go by the VXLAN device. */
+    size_t applied;      /* Changes of other maps since the start. */
     /* What did not fit: since the start, and now. */
     size_t pods_refused, nodes_refused, services_refused, nodes_left_out, services_left_out;
     struct held *held;
@@ -245,11 +248,13 @@ static int put_settings(struct ebpf_dp *x, struct err *e)
     struct ebpf_settings now = {0}, v = encode_settings(&x->net, &x->devices, x->has_services);
     uint32_t zero = 0;
     watch_settings(x->watch, &v);
-    if (bpf_map_lookup_elem(x->program.settings, &zero, &now) == 0 &&
-        memcmp(&now, &v, sizeof v) == 0) {
+    v.direct_until_s = paths_lend(x->paths);
+    bool known = bpf_map_lookup_elem(x->program.settings, &zero, &now) == 0;
+    if (known && memcmp(&now, &v, sizeof v) == 0) {
         return 0;
     }
-    x->applied++;
+    now.direct_until_s = v.direct_until_s; /* Time goes on. */
+    x->applied += !known || memcmp(&now, &v, sizeof v) != 0;
     if (v.has_policy && !now.has_policy) {
         policy_maps_forget_connections(&x->policy); /* Of another time. */
     }
@@ -270,7 +275,7 @@ static void put_routes(struct ebpf_dp *x)
     static struct log_limit limit;
     struct err e = {0};
     size_t n, changes, refused, more;
-    struct table_row *rows = encode_routes(&x->net, &n);
+    struct table_row *rows = encode_routes(&x->net, paths_find(x->paths, &x->net), &n);
     table_sync(&x->routes, rows, n, &changes, &refused, &e);
     x->applied += changes;
     rows = encode_vteps(&x->net, &n);
@@ -292,9 +297,33 @@ static int put_hooks(struct ebpf_dp *x, struct err *e)
     err = err < 0 ? err
                   : hook_attach(&x->hooks, r, HOOK_LASTING, DEVICE_VXLAN, x->devices.vxlan,
                                 x->program.from_tunnel, e);
-    return err < 0 ? err
-                   : hook_attach(&x->hooks, r, HOOK_LASTING, DEVICE_HOST, x->devices.host,
-                                 x->program.from_host, e);
+    err = err < 0 ? err
+                  : hook_attach(&x->hooks, r, HOOK_LASTING, DEVICE_HOST, x->devices.host,
+                                x->program.from_host, e);
+    if (err == 0) {
+        paths_hook(x->paths, x->program.from_wire);
+    }
+    return err;
+}
+
+static void on_lend(void *ctx)
+{
+    struct ebpf_dp *x = ctx;
+    struct err e = {0};
+    loop_timer_arm(x->lend, PATHS_LEND_MS);
+    if (x->in_place && put_settings(x, &e) < 0) {
+        say_lost(x, e.text);
+    }
+}
+
+static void on_paths_changed(void *ctx)
+{
+    struct ebpf_dp *x = ctx;
+    if (x->in_place) {
+        put_routes(x);
+        paths_hook(x->paths, x->program.from_wire);
+        on_lend(x);
+    }
 }
 
 static int put_network(struct ebpf_dp *x, struct err *e)
@@ -354,7 +383,9 @@ static int find_links(struct ebpf_dp *x, struct err *e)
 
 static bool is_member(void *ctx, const char *ifname)
 {
-    return streq(ifname, DEVICE_HOST) || streq(ifname, DEVICE_VXLAN) || find_by_link(ctx, ifname);
+    struct ebpf_dp *x = ctx;
+    return streq(ifname, DEVICE_HOST) || streq(ifname, DEVICE_VXLAN) || find_by_link(x, ifname) ||
+           paths_has_link(x->paths, ifname);
 }
 
 /* One pod whose link refuses a program is not worth the others' traffic. */
@@ -445,10 +476,11 @@ static int put_first_hooks(struct ebpf_dp *x, struct err *e)
     }
     x->hooks_due = false;
     log_info("programs are in place",
-             "maps=%s pods=%zu changes=%zu hooks=%s redirect_peer=%s ringbuf=%s",
+             "maps=%s pods=%zu changes=%zu hooks=%s redirect_peer=%s ringbuf=%s encap=%s",
              x->program.reused ? "found" : "new", x->n_members,
              x->applied + x->pods_applied + x->policy.applied, x->features.tcx ? "tcx" : "clsact",
-             x->features.redirect_peer ? "yes" : "no", x->features.ringbuf ? "yes" : "no");
+             x->features.redirect_peer ? "yes" : "no", x->features.ringbuf ? "yes" : "no",
+             x->features.encap ? "yes" : "no");
     return r;
 }
 
@@ -960,6 +992,8 @@ static void ebpf_close(struct datapath *dp)
     loop_timer_free(x->retry);
     loop_task_cancel(&x->policy_task);
     loop_timer_free(x->sweep);
+    loop_timer_free(x->lend);
+    paths_free(x->paths);
     policy_maps_done(&x->policy);
     for (size_t i = 0; i < x->n_members; i++) {
         dp_pod_free(x->members[i].pod);
@@ -1017,7 +1051,14 @@ static int ebpf_open(struct loop *l, const struct datapath_config *cfg,
     loop_task_init(&x->policy_task, l, on_policy_task, x);
     x->sweep = loop_timer_new(l, on_sweep, x);
     loop_timer_arm(x->sweep, SWEEP_MS);
+    x->lend = loop_timer_new(l, on_lend, x);
     r = read_records(x, e);
+    if (r == 0 && features.encap) {
+        struct paths_config c = {
+            .loop = l, .hooks = &x->hooks, .changed = on_paths_changed, .ctx = x};
+        r = paths_new(&c, &x->paths, e);
+        loop_timer_arm(x->lend, PATHS_LEND_MS);
+    }
     if (r < 0) {
         ebpf_close(&x->dp);
         return r;

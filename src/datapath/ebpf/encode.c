@@ -13,7 +13,7 @@ static_assert(sizeof(struct ebpf_backend_key) <= TABLE_KEY_MAX, "a key fits");
 static_assert(sizeof(struct ebpf_serving_key) <= TABLE_KEY_MAX, "a key fits");
 static_assert(sizeof(struct ebpf_service) <= TABLE_VALUE_MAX, "a value fits");
 
-/* 'kind' first in the value, and little ends first: by_row puts the kind that counts last. */
+/* 'kind' first in the value: by_row puts the kind that counts last. */
 static void set_route(struct table_row *row, struct ip4_prefix p, const struct ebpf_route *r)
 {
     struct ebpf_route_key key = {.len = p.len, .addr = htonl(p.addr)};
@@ -28,7 +28,7 @@ static bool takes_part(const struct sdn_network *n, const struct sdn_remote *r)
     return r->subnet.len > 0 && !prefix_overlaps(r->subnet, n->local);
 }
 
-struct table_row *encode_routes(const struct sdn_network *n, size_t *ret_n)
+struct table_row *encode_routes(const struct sdn_network *n, const struct path *ways, size_t *ret_n)
 {
     struct table_row *rows = xcalloc(n->n_cluster + n->n_remotes + 3, sizeof *rows);
     size_t k = 0;
@@ -48,6 +48,11 @@ struct table_row *encode_routes(const struct sdn_network *n, size_t *ret_n)
                                    .vtep = r->host_ip,
                                    .has_fixed = r->has_fixed_vnid,
                                    .fixed_vnid = r->has_fixed_vnid ? r->fixed_vnid : 0};
+            if (ways) {
+                v.ifindex = (uint32_t) ways[i].ifindex;
+                v.next = htonl(ways[i].next);
+                v.mtu = (uint16_t) MIN(ways[i].mtu, UINT16_MAX);
+            }
             set_route(&rows[k++], r->subnet, &v);
         }
     }

@@ -5,10 +5,12 @@
 #include "datapath/ebpf/bpf/maps.h"
 #include "datapath/ebpf/devices.h"
 #include "datapath/ebpf/table.h"
+#include "net/path.h"
 #include "sdn/model.h"
 
-/* Rows of EBPF_ROUTES and EBPF_VTEPS; owned by the caller. */
-struct table_row *encode_routes(const struct sdn_network *n, size_t *ret_n);
+/* Rows of EBPF_ROUTES and EBPF_VTEPS; owned by the caller.  'ways' has one for each remote; NULL: none is known. */
+struct table_row *encode_routes(const struct sdn_network *n, const struct path *ways,
+                                size_t *ret_n);
 struct table_row *encode_vteps(const struct sdn_network *n, size_t *ret_n);
 struct ebpf_settings encode_settings(const struct sdn_network *n, const struct devices *d,
                                      bool has_services);

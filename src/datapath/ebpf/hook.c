@@ -59,10 +59,11 @@ static int create_tcx(const struct hooks *h, const char *ifname, int ifindex, in
     return r < 0 ? err_sys(e, r, "pin the eBPF program of %s at %s", ifname, path) : 0;
 }
 
-static int attach_clsact(const struct hooks *h, struct rtnl *r, const char *ifname, int ifindex,
-                         int prog_fd, struct err *e)
+static int attach_clsact(const struct hooks *h, struct rtnl *r, enum hook_kind kind,
+                         const char *ifname, int ifindex, int prog_fd, struct err *e)
 {
-    int err = redirect_attach(r, ifindex, REDIRECT_INGRESS, FILTER_NAME, prog_fd, e);
+    enum redirect_place place = kind == HOOK_SHARED ? REDIRECT_AMONG_OTHERS : REDIRECT_ALONE;
+    int err = redirect_attach(r, ifindex, REDIRECT_INGRESS, place, FILTER_NAME, prog_fd, e);
     if (err == 0) {
         hook_forget(h, ifname); /* What an agent with tcx has left would come first. */
     }
@@ -84,8 +85,14 @@ int hook_attach(const struct hooks *h, struct rtnl *r, enum hook_kind kind, cons
     if (fd >= 0) {
         return 0;
     }
-    return h->tcx && kind == HOOK_LASTING ? create_tcx(h, ifname, ifindex, prog_fd, e)
-                                          : attach_clsact(h, r, ifname, ifindex, prog_fd, e);
+    return h->tcx && kind != HOOK_POD ? create_tcx(h, ifname, ifindex, prog_fd, e)
+                                      : attach_clsact(h, r, kind, ifname, ifindex, prog_fd, e);
+}
+
+void hook_detach(const struct hooks *h, struct rtnl *r, const char *ifname, int ifindex)
+{
+    hook_forget(h, ifname);
+    redirect_detach(r, ifindex, REDIRECT_INGRESS, REDIRECT_AMONG_OTHERS);
 }
 
 int hook_check(const struct hooks *h, struct rtnl *r, const char *ifname, int ifindex, int prog_fd,

@@ -8,6 +8,9 @@
  * at one moment, without a packet between.  A program that redirects ends the chain: what others put behind it sees
  * nothing.
  *
+ * A link that is not ours gets tcx, behind whatever is there; where the kernel has none, a filter of a preference that
+ * nobody else is likely to have, behind those of most others.
+ *
  * Calls block; those for different links may run at once. */
 #pragma once
 
@@ -23,11 +26,14 @@ struct hooks {
 enum hook_kind {
     HOOK_LASTING, /* A link of the node. */
     HOOK_POD,
+    HOOK_SHARED, /* Others may have programs there, too. */
 };
 
 /* Makes 'prog_fd' the program of what the link receives; in the way that 'kind' gets, or that the link has. */
 int hook_attach(const struct hooks *h, struct rtnl *r, enum hook_kind kind, const char *ifname,
                 int ifindex, int prog_fd, struct err *e);
+/* Takes the program of HOOK_SHARED off again; of a link that is gone there is nothing to take. */
+void hook_detach(const struct hooks *h, struct rtnl *r, const char *ifname, int ifindex);
 /* -ENOENT, or another error: it is not. */
 int hook_check(const struct hooks *h, struct rtnl *r, const char *ifname, int ifindex, int prog_fd,
                struct err *e);

@@ -10,6 +10,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <linux/if_ether.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <sys/mount.h>
@@ -68,14 +69,44 @@ static bool has_tcx(void)
     return known;
 }
 
+static bool has_helper(enum bpf_func_id id)
+{
+    return libbpf_probe_bpf_helper(BPF_PROG_TYPE_SCHED_CLS, id, NULL) == 1;
+}
+
 static bool has_redirect_peer(void)
 {
-    return libbpf_probe_bpf_helper(BPF_PROG_TYPE_SCHED_CLS, BPF_FUNC_redirect_peer, NULL) == 1;
+    return has_helper(BPF_FUNC_redirect_peer);
 }
 
 static bool has_ringbuf(void)
 {
     return libbpf_probe_bpf_map_type(BPF_MAP_TYPE_RINGBUF, NULL) == 1;
+}
+
+/* Which flags a helper knows is seen by calling it. */
+static bool has_encap(void)
+{
+    const uint64_t flags = EBPF_ENCAP_FLAGS;
+    const struct bpf_insn grow[] = {
+        {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 2, .imm = EBPF_OUTER_SIZE},
+        {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 3, .imm = BPF_ADJ_ROOM_MAC},
+        {.code = BPF_LD | BPF_IMM | BPF_DW, .dst_reg = 4, .imm = (int32_t) (uint32_t) flags},
+        {.imm = (int32_t) (uint32_t) (flags >> 32)},
+        {.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_skb_adjust_room},
+        {.code = BPF_JMP | BPF_EXIT}};
+    if (!has_helper(BPF_FUNC_redirect_neigh) || !has_helper(BPF_FUNC_ktime_get_coarse_ns) ||
+        !has_helper(BPF_FUNC_csum_level)) {
+        return false;
+    }
+    CLEANUP(fd_close)
+    int fd = bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "tenet_probe", "Apache-2.0", grow,
+                           ARRAY_SIZE(grow), NULL);
+    unsigned char frame[ETH_HLEN + 40] = {[12] = 0x08, [ETH_HLEN] = 0x45};
+    unsigned char out[sizeof frame + EBPF_OUTER_SIZE];
+    LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = frame, .data_size_in = sizeof frame,
+                .data_out = out, .data_size_out = sizeof out);
+    return fd >= 0 && bpf_prog_test_run_opts(fd, &o) == 0 && o.retval == 0;
 }
 
 /* All that is optional, and nothing else is asked for or denied. */
@@ -87,6 +118,7 @@ static const struct {
     {"redirect_peer", has_redirect_peer, offsetof(struct program_features, redirect_peer)},
     {"tcx", has_tcx, offsetof(struct program_features, tcx)},
     {"ringbuf", has_ringbuf, offsetof(struct program_features, ringbuf)},
+    {"encap", has_encap, offsetof(struct program_features, encap)},
 };
 
 const char *program_feature_name(size_t i)
@@ -296,6 +328,7 @@ static int load_object(struct bpf_object *o, struct program *ret, struct err *e)
         .from_pod = prog_fd(o, "from_pod"),
         .from_tunnel = prog_fd(o, "from_tunnel"),
         .from_host = prog_fd(o, "from_host"),
+        .from_wire = prog_fd(o, "from_wire"),
         .pods = map_fd(o, EBPF_PODS),
         .ports = map_fd(o, EBPF_PORTS),
         .routes = map_fd(o, EBPF_ROUTES),
@@ -326,8 +359,10 @@ static int load_object(struct bpf_object *o, struct program *ret, struct err *e)
 int program_load(const char *pins, const struct program_features *f, bool under_test,
                  struct program *ret, struct err *e)
 {
-    struct ebpf_options options = {
-        .redirect_peer = f->redirect_peer, .events = f->ringbuf, .under_test = under_test};
+    struct ebpf_options options = {.redirect_peer = f->redirect_peer,
+                                   .events = f->ringbuf,
+                                   .encap = f->encap,
+                                   .under_test = under_test};
     struct bpf_object *o = NULL;
     libbpf_set_print(keep_words);
     last_words[0] = '\0';

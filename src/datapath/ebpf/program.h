@@ -16,6 +16,7 @@ struct program_features {
     bool redirect_peer; /* bpf_redirect_peer, Linux 5.10. */
     bool tcx;           /* Links at tc hooks, Linux 6.6. */
     bool ringbuf;       /* Ring buffers, Linux 5.8: who watches is told, and idle services wake. */
+    bool encap;         /* Tunnel headers put on and off by programs, Linux 5.13. */
     uint32_t
         max_entries; /* Not of the kernel: of maps that the agent fills, if less than usual; 0. */
 };
@@ -29,7 +30,7 @@ int program_check_mount(const char *dir, struct err *e);
 
 struct program {
     struct bpf_object *object; /* Owns the descriptors. */
-    int from_pod, from_tunnel, from_host;
+    int from_pod, from_tunnel, from_host, from_wire;
     /* Maps; -1: not in these programs. */
     int pods, ports, routes, vteps, services, backends, serving, conns, affinity, refusals,
         settings, drops, events, watched, held;

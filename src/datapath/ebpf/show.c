@@ -86,6 +86,11 @@ static void show_route(const void *key, const void *value, struct json *k, struc
     if (r->kind == EBPF_REMOTE) {
         json_set_string(v, "vtep", IP4_TEXT(r->vtep));
     }
+    if (r->ifindex) {
+        json_set_int(v, "link", r->ifindex);
+        set_addr(v, "nextHop", r->next);
+        json_set_int(v, "mtu", r->mtu);
+    }
     if (r->has_fixed) {
         json_set_int(v, "fixedVNID", r->fixed_vnid);
     }

@@ -4,7 +4,7 @@
 
 #include "sdn/model.h"
 
-#define FRAME_MAX 128
+#define FRAME_MAX 192
 
 struct frame {
     enum model_entry entry;

@@ -125,7 +125,7 @@ static void of_two_routes_the_nearer_kind_counts(void **state)
     struct err e = {0};
     size_t count, changes, refused;
     assert_int_equal(table_load(&t, fd, &e), 0);
-    struct table_row *rows = encode_routes(&n, &count);
+    struct table_row *rows = encode_routes(&n, NULL, &count);
     table_sync(&t, rows, count, &changes, &refused, &e);
     struct ebpf_route_key key = {.len = 32, .addr = htonl(0x0a800007)};
     struct ebpf_route r = {0};

@@ -15,6 +15,7 @@
 #include "random_services.h"
 #include "sdn/model.h"
 #include "tracked_frames.h"
+#include "wire_frames.h"
 
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
@@ -40,6 +41,7 @@ enum {
     MAX_REMOTES = 5,
     MAX_SERVICES = RANDOM_SERVICES,
     L4_SIZE = 20,
+    MAX_HOSTS = 10,
     SIZE_MIN = 15, /* The kernel runs no program on a frame with nothing in it. */
 };
 static const struct devices devices = {.tun = 2001, .host = 2002, .vxlan = 2003};
@@ -47,6 +49,7 @@ static const struct devices devices = {.tun = 2001, .host = 2002, .vxlan = 2003}
 struct cluster {
     struct sdn_network net;
     struct sdn_remote remotes[MAX_REMOTES];
+    struct path ways[MAX_HOSTS]; /* To HOST(i); some are not known. */
     struct model_pod pods[MAX_PODS];
     size_t n_pods;
     struct sdn_service *parsed[MAX_SERVICES];
@@ -58,6 +61,8 @@ struct cluster {
 #define NODE_NAME "this"
 
 static struct program program;
+static bool program_is_direct;             /* It puts outer headers on and takes them off, ... */
+static uint64_t sent_direct, taken_direct; /* ... so often. */
 static struct policy_maps policy_maps;
 static struct table routes, vteps, pods, ports, services, backends, serving;
 
@@ -135,6 +140,16 @@ static void make_cluster(struct cluster *c)
                                                       .vnid = PICK(vnids),
                                                       .has_also = chance(20),
                                                       .also_vnid = PICK(vnids)};
+        }
+    }
+}
+
+static void make_ways(struct cluster *c)
+{
+    for (uint32_t i = 0; i < MAX_HOSTS; i++) {
+        if (chance(70)) {
+            c->ways[i] = (struct path){(int) (3001 + below(3)), HOST(below(MAX_HOSTS)),
+                                       chance(80) ? 1500 : 84 + below(40)};
         }
     }
 }
@@ -225,7 +240,11 @@ static int inlet_of(uint32_t port)
 static void load(const struct cluster *c)
 {
     size_t n;
-    struct table_row *rows = encode_routes(&c->net, &n);
+    struct path ways[MAX_REMOTES];
+    for (size_t i = 0; i < c->net.n_remotes; i++) {
+        ways[i] = c->ways[c->remotes[i].host_ip - HOST(0)];
+    }
+    struct table_row *rows = encode_routes(&c->net, ways, &n);
     put(&routes, rows, n);
     rows = encode_vteps(&c->net, &n);
     put(&vteps, rows, n);
@@ -353,7 +372,7 @@ static void add_ip(const struct cluster *c, struct frame *f, uint32_t src)
     static const uint8_t protocols[] = {1, 6, 17, 17, 17, 132, 4, 47};
     unsigned words = chance(85) ? 5 : 5 + below(11);
     bool later = chance(15);
-    add16(f, (uint16_t) ((0x40 | words) << 8));
+    add16(f, (uint16_t) ((0x40 | words) << 8 | (chance(70) ? 0 : below(256))));
     add16(f, (uint16_t) (4 * words + L4_SIZE));
     add16(f, (uint16_t) rng());
     add16(f, later ? (uint16_t) (1 + below(0x1fff)) : chance(10) ? 0x2000 : 0x4000);
@@ -538,33 +557,102 @@ static void expect(const struct cluster *c, const struct frame *f, const struct 
 
 /* ---- what the program says ---- */
 
-static void observe(const struct frame *f, struct strbuf *out, struct frame *left)
+static int run(int fd, const struct frame *f, struct __sk_buff *after, struct frame *left)
 {
-    struct __sk_buff in = {0}, after = {0};
+    struct __sk_buff in = {0};
     in.cb[EBPF_CB_PORT] = (uint32_t) inlet_of(f->port);
     in.cb[EBPF_CB_OUTER_SRC] = f->outer_src;
     in.cb[EBPF_CB_TUNNEL_ID] = f->tunnel_id;
     LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = f->bytes, .data_size_in = (uint32_t) f->size,
                 .data_out = left->bytes, .data_size_out = sizeof left->bytes, .ctx_in = &in,
-                .ctx_size_in = sizeof in, .ctx_out = &after, .ctx_size_out = sizeof after);
-    int fd = f->entry == MODEL_FROM_PORT     ? program.from_pod
-             : f->entry == MODEL_FROM_TUNNEL ? program.from_tunnel
-                                             : program.from_host;
+                .ctx_size_in = sizeof in, .ctx_out = after, .ctx_size_out = sizeof *after);
     int r = bpf_prog_test_run_opts(fd, &o);
     if (r < 0) {
         fail_msg("BPF_PROG_TEST_RUN of %zu bytes: %s", f->size, strerror(-r));
     }
     left->size = o.data_size_out;
+    return (int) o.retval;
+}
+
+static bool is_wired(const struct cluster *c, uint32_t ip)
+{
+    for (size_t i = 0; i < c->n_pods; i++) {
+        if (c->pods[i].ip == ip) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* As it came by the wire: from_wire takes what is for a pod here, and leaves all else as it is to the VXLAN device.
+ * Whether it took it. */
+static bool run_from_wire(const struct cluster *c, const struct frame *f, struct __sk_buff *after,
+                          struct frame *left, int *ret_action)
+{
+    struct wire_ends ends = {f->outer_src, HOST(1), c->net.vxlan_port, f->tunnel_id};
+    struct frame outer = *f;
+    uint8_t ecn = f->bytes[WIRE_ETH + 1] & 3, tos = (uint8_t) (below(64) << 2);
+    tos |= chance(50) ? ecn : chance(50) ? 2 : 0;
+    outer.size = wire_put(&ends, tos, f->bytes, f->size, outer.bytes);
+    bool spoiled = chance(30);
+    if (spoiled) {
+        wire_spoil(below(WIRE_DOUBTS), outer.bytes);
+    }
+    bool ours = !spoiled && get16(f, 12) == MODEL_ETH_IP4 && is_wired(c, get32(f, 30));
+    *ret_action = run(program.from_wire, &outer, after, left);
+    if (!ours) {
+        assert_int_equal(*ret_action, TC_ACT_UNSPEC);
+        assert_int_equal(left->size, outer.size);
+        assert_memory_equal(left->bytes, outer.bytes, outer.size);
+    }
+    return ours;
+}
+
+/* Its outer header is right, and comes off, if it is to have one. */
+static void take_outer(const struct cluster *c, size_t size, uint32_t vtep, uint32_t vnid,
+                       struct frame *left)
+{
+    struct wire_ends ends = {HOST(1), vtep, c->net.vxlan_port, vnid};
+    const struct path *way = &c->ways[vtep - HOST(0)];
+    if (!program_is_direct || !way->ifindex || size - WIRE_ETH + WIRE_OUTER > way->mtu) {
+        return;
+    }
+    struct frame inner = {.size = size};
+    memcpy(inner.bytes, left->bytes + WIRE_OUTER, inner.size);
+    const char *wrong = wire_check(&ends, inner.bytes, inner.size, left->bytes, left->size);
+    if (wrong) {
+        fail_msg("%s of an outer header is wrong (TENET_EBPF_SEED=%lu)", wrong,
+                 (unsigned long) seed);
+    }
+    memcpy(left->bytes, inner.bytes, inner.size);
+    left->size = inner.size;
+    sent_direct++;
+}
+
+static void observe(const struct cluster *c, const struct frame *f, struct strbuf *out,
+                    struct frame *left)
+{
+    struct __sk_buff after = {0};
+    int action, fd = f->entry == MODEL_FROM_PORT     ? program.from_pod
+                     : f->entry == MODEL_FROM_TUNNEL ? program.from_tunnel
+                                                     : program.from_host;
+    bool by_wire = program_is_direct && f->entry == MODEL_FROM_TUNNEL &&
+                   run_from_wire(c, f, &after, left, &action);
+    if (by_wire) {
+        taken_direct++;
+    } else {
+        action = run(fd, f, &after, left);
+    }
     uint32_t verdict = after.cb[EBPF_CB_VERDICT] & 0xffff, target = after.cb[EBPF_CB_TARGET];
     uint32_t id = after.cb[EBPF_CB_TUNNEL_ID];
     if (verdict == EBPF_DROP || verdict == EBPF_REFUSED) {
-        assert_int_equal(o.retval, verdict == EBPF_DROP ? TC_ACT_SHOT : TC_ACT_REDIRECT);
+        assert_int_equal(action, verdict == EBPF_DROP ? TC_ACT_SHOT : TC_ACT_REDIRECT);
         strbuf_addf(out, "drop: %s%s",
                     model_cause_name(encode_cause(after.cb[EBPF_CB_VERDICT] >> 16)),
                     verdict == EBPF_DROP ? "" : ", refused");
         return;
     }
-    assert_int_equal(o.retval, TC_ACT_REDIRECT);
+    assert_int_equal(action, TC_ACT_REDIRECT);
     if (verdict == EBPF_DELIVER) {
         strbuf_addf(out, "deliver to %u", target);
     } else if (verdict == EBPF_HOST) {
@@ -572,6 +660,9 @@ static void observe(const struct frame *f, struct strbuf *out, struct frame *lef
     } else if (verdict == EBPF_TUNNEL || f->entry == MODEL_FROM_TUNNEL) {
         strbuf_addf(out, "%s to %s id %u", verdict == EBPF_TUNNEL ? "tunnel" : "answer by tunnel",
                     IP4_TEXT(target), id);
+        if (verdict == EBPF_TUNNEL) {
+            take_outer(c, f->size, target, id, left);
+        }
     } else {
         strbuf_addf(out, "answer to %u", target);
     }
@@ -698,7 +789,7 @@ static void compare_later(struct comparison *x, const struct frame *first,
     want = later;
     strbuf_reset(&x->want);
     strbuf_reset(&x->got);
-    observe(&later, &x->got, &got);
+    observe(x->c, &later, &x->got, &got);
     expect(x->c, &later, v, &x->want, &want);
     if (v->action != MODEL_DROP) {
         set32(&want, 26, src);
@@ -723,7 +814,7 @@ static void compare_error(struct comparison *x, const struct frame *f, uint32_t 
     struct model_verdict v = model_judge(&x->node, &p);
     strbuf_reset(&x->want);
     strbuf_reset(&x->got);
-    observe(f, &x->got, &got);
+    observe(x->c, f, &x->got, &got);
     expect(x->c, f, &v, &x->want, &want);
     if (v.action != MODEL_DROP && got.size == f->size) {
         size_t l4 = QUOTE_AT + 4 * (size_t) (f->bytes[QUOTE_AT] & 15);
@@ -781,7 +872,7 @@ static void compare_answer(struct comparison *x, const struct frame *f, const st
     set_ends(&back, &back, endpoint, endpoint_port, itself ? SDN_ITSELF_IP : client, client_port);
     strbuf_reset(&x->want);
     strbuf_reset(&x->got);
-    observe(&back, &x->got, &got);
+    observe(x->c, &back, &x->got, &got);
     struct model_packet p = read_frame(&back);
     p.ip.translated = true; /* Of a connection that is known: nothing to look for. */
     p.ip.connection = tracked_may_begin(sent->bytes, sent->size) ? MODEL_REPLY : MODEL_NEW;
@@ -808,7 +899,7 @@ static void compare_translated(struct comparison *x, const struct frame *f, stru
                                const struct model_verdict *v)
 {
     struct frame want = *f, got;
-    observe(f, &x->got, &got);
+    observe(x->c, f, &x->got, &got);
     if (f->size < checksum_of(f) + 2) { /* It cannot be kept right. */
         strbuf_adds(&x->want, "drop: service-invalid");
         check_same(x, f, &want, &got);
@@ -879,7 +970,7 @@ static void compare_frame(struct comparison *x, const struct frame *f)
         return;
     }
     expect(x->c, f, &v, &x->want, &want);
-    observe(f, &x->got, &got);
+    observe(x->c, f, &x->got, &got);
     check_same(x, f, &want, &got);
 }
 
@@ -892,10 +983,15 @@ static uint64_t setting(const char *name, uint64_t dflt)
     return dflt;
 }
 
-static void open_tables(bool redirect_peer)
+static void open_tables(bool latest)
 {
-    struct err e = {0};
-    struct program_features f = {.redirect_peer = redirect_peer};
+    struct err e = {0}, why = {0};
+    struct program_features f = {0};
+    if (latest && program_probe(NULL, &f, &why) < 0) {
+        fail_msg("%s", why.text);
+    }
+    f.ringbuf = false;
+    program_is_direct = f.encap;
     if (program_load(NULL, &f, true, &program, &e) < 0) {
         fail_msg("%s", e.text);
     }
@@ -932,7 +1028,7 @@ static void assert_nothing_of_policy(void)
     }
 }
 
-static void compare(uint64_t clusters, bool redirect_peer)
+static void compare(uint64_t clusters, bool latest)
 {
     uint64_t first = 0;
     struct comparison x = {.want = STRBUF_INIT, .got = STRBUF_INIT};
@@ -940,11 +1036,13 @@ static void compare(uint64_t clusters, bool redirect_peer)
     first = setting("TENET_EBPF_SEED", first);
     print_message("%lu clusters from TENET_EBPF_SEED=%lu\n", (unsigned long) clusters,
                   (unsigned long) first);
-    open_tables(redirect_peer);
+    open_tables(latest);
+    sent_direct = taken_direct = 0;
     for (seed = first; seed < first + clusters && x.differences < 3; seed++) {
         rng_state = seed;
         struct cluster c;
         make_cluster(&c);
+        make_ways(&c);
         add_policies(&c);
         add_services(&c);
         load(&c);
@@ -976,11 +1074,16 @@ static void compare(uint64_t clusters, bool redirect_peer)
     for (size_t i = 0; i < ARRAY_SIZE(x.actions); i++) {
         assert_true(x.actions[i] >= clusters * FRAMES / 100 || clusters < 100);
     }
-    print_message("%6lu translated, %lu answered, %lu refused, %lu later parts, %lu errors\n",
-                  (unsigned long) x.translated, (unsigned long) x.answered,
-                  (unsigned long) x.refused, (unsigned long) x.later, (unsigned long) x.errors);
+    print_message(
+        "%6lu translated, %lu answered, %lu refused, %lu later parts, %lu errors, %lu sent "
+        "and %lu taken directly\n",
+        (unsigned long) x.translated, (unsigned long) x.answered, (unsigned long) x.refused,
+        (unsigned long) x.later, (unsigned long) x.errors, (unsigned long) sent_direct,
+        (unsigned long) taken_direct);
     assert_true(x.later >= clusters * FRAMES / 2000 || clusters < 100);
     assert_true(x.errors >= clusters * FRAMES / 500 || clusters < 100);
+    uint64_t least = program_is_direct && clusters >= 100 ? clusters * FRAMES / 200 : 0;
+    assert_true(sent_direct >= least && taken_direct >= least);
     assert_true(x.refused >= clusters * FRAMES / 500 || clusters < 100);
     assert_true(x.answered >= clusters * FRAMES / 500 || clusters < 100);
     for (uint32_t i = 1; i < EBPF_N_CAUSES; i++) {
@@ -996,7 +1099,7 @@ static void programs_and_model_agree(void **state)
     compare(setting("TENET_EBPF_CLUSTERS", DEFAULT_CLUSTERS), true);
 }
 
-static void programs_without_redirect_peer_agree_too(void **state)
+static void programs_of_older_kernels_agree_too(void **state)
 {
     (void) state;
     compare(MIN(setting("TENET_EBPF_CLUSTERS", 100), 100), false);
@@ -1012,7 +1115,7 @@ int main(void)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(programs_and_model_agree),
-        cmocka_unit_test(programs_without_redirect_peer_agree_too),
+        cmocka_unit_test(programs_of_older_kernels_agree_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

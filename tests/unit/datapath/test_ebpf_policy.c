@@ -201,7 +201,7 @@ static int set_up(void **state)
         assert_int_equal(bpf_map_update_elem(program.ports, port.key, port.value, BPF_ANY), 0);
     }
     size_t n;
-    CLEANUP_FREE struct table_row *routes = encode_routes(&net, &n);
+    CLEANUP_FREE struct table_row *routes = encode_routes(&net, NULL, &n);
     for (size_t i = 0; i < n; i++) {
         bpf_map_update_elem(program.routes, routes[i].key, routes[i].value, BPF_ANY);
     }

@@ -88,7 +88,7 @@ static void load(struct program *p, const struct program_features *f, bool under
         fail_msg("%s", e.text);
     }
     put_settings(p, 0, 0);
-    rows = encode_routes(&network, &n);
+    rows = encode_routes(&network, NULL, &n);
     for (size_t i = 0; i < n; i++) {
         put(p->routes, rows[i].key, rows[i].value);
     }
@@ -494,6 +494,7 @@ static bool *member(struct program_features *f, const char *name)
     return streq(name, "tcx")             ? &f->tcx
            : streq(name, "redirect_peer") ? &f->redirect_peer
            : streq(name, "ringbuf")       ? &f->ringbuf
+           : streq(name, "encap")         ? &f->encap
                                           : NULL;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The datapath: what becomes of a packet, as docs/pipeline.md says it.
  *
- * Three programs, each on what a link receives: from_pod on the host end of each pod's link, from_tunnel on the VXLAN
- * device, from_host on the peer of tun0.  None lets a packet go on to the stack of the link it came by.  There are
- * no loops, so that the verifier of every kernel since 5.10 follows. */
+ * Four programs, each on what a link receives: from_pod on the host end of each pod's link, from_tunnel on the VXLAN
+ * device, from_host on the peer of tun0; from_wire on the links that lead to other nodes.  None but the last, which
+ * takes what it knows for sure, lets a packet go on to the stack of the link it came by.  There are no loops, so that
+ * the verifier of every kernel since 5.10 follows. */
 #include "datapath/ebpf/bpf/maps.h"
 
 #include <linux/bpf.h>
@@ -12,6 +13,7 @@
 #include <linux/in.h>
 #include <linux/ip.h>
 #include <linux/pkt_cls.h>
+#include <linux/udp.h>
 
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
@@ -30,7 +32,7 @@
 
 char terms[] SEC("license") = "Apache-2.0";
 
-const volatile struct ebpf_options options = {.redirect_peer = 1, .events = 1};
+const volatile struct ebpf_options options = {.redirect_peer = 1, .events = 1, .encap = 1};
 
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
@@ -296,6 +298,7 @@ INLINE int to_host(struct way *w)
     return bpf_redirect(w->settings->tun_ifindex, BPF_F_INGRESS);
 }
 
+/* By the VXLAN device. */
 INLINE int send_by_tunnel(const struct way *w, __u32 vtep, __u32 vnid)
 {
     struct bpf_tunnel_key key = {.tunnel_id = vnid, .remote_ipv4 = vtep};
@@ -467,6 +470,8 @@ INLINE int in_cluster(const struct ebpf_route *r)
 {
     return r && r->kind != EBPF_SERVICE;
 }
+
+#include "datapath/ebpf/bpf/encap.h"
 
 /* Whether the node that sent a tunnel packet may speak for its inner source. */
 INLINE __u32 check_tunnel(const struct way *w, __be32 src)
@@ -783,7 +788,8 @@ INLINE int route(struct way *w, __u32 vnid)
         __u32 id = r->has_fixed ? r->fixed_vnid : vnid;
         end_policy(w);
         note(w, EBPF_TUNNEL, 0, r->vtep, id);
-        return send_by_tunnel(w, r->vtep, id);
+        int sent = send_direct(w, r, id);
+        return sent >= 0 ? sent : send_by_tunnel(w, r->vtep, id);
     }
     if (r->kind == EBPF_LOCAL) {
         return drop(w, EBPF_NO_SUCH_POD);
@@ -1044,4 +1050,14 @@ int from_host(struct __sk_buff *skb)
 {
     struct way w = {.skb = skb, .entry = FROM_HOST};
     return skb->mark == EBPF_HELD_MARK ? let_go_on(skb) : judge(&w);
+}
+
+SEC("tc")
+int from_wire(struct __sk_buff *skb)
+{
+    struct way w = {.skb = skb, .entry = FROM_TUNNEL};
+    if (!options.encap || take_outer(&w) < 0) {
+        return TC_ACT_UNSPEC; /* Who comes after sees it, too. */
+    }
+    return bpf_skb_store_bytes(skb, 0, &w.eth, 2 * ETH_ALEN, 0) < 0 ? TC_ACT_SHOT : judge_ip(&w, 1);
 }

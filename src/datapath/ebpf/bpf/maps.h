@@ -13,6 +13,7 @@
 struct ebpf_options {
     __u32 redirect_peer; /* The kernel hands packets over to the other end of a veth pair. */
     __u32 events;        /* The kernel has ring buffers: who watches is told (EBPF_EVENTS). */
+    __u32 encap;         /* The kernel lets programs put tunnel headers on and off. */
     __u32 under_test;    /* See EBPF_CB_PORT. */
     __u32 dry;           /* A trace: what the agent reads of maps stays as it is. */
 };
@@ -51,11 +52,21 @@ enum ebpf_route_kind {
     EBPF_REMOTE,  /* Another node's subnet. */
 };
 struct ebpf_route {
-    __u32 kind;
-    __u32 vtep;      /* EBPF_REMOTE, host byte order. */
-    __u32 has_fixed; /* Its packets leave with this VNID, whoever sends. */
+    __u8 kind;
+    __u8 has_fixed; /* Its packets leave with this VNID, whoever sends. */
+    __u16 mtu;
     __u32 fixed_vnid;
+    __u32 vtep; /* EBPF_REMOTE, host byte order. */
+    /* The link that leads there (0: only the VXLAN device knows), its next hop, and (above) what fits. */
+    __u32 ifindex;
+    __be32 next;
 };
+
+/* Between an Ethernet header and a packet in the tunnel (bpf/encap.h). */
+#define EBPF_OUTER_SIZE 50
+#define EBPF_ENCAP_FLAGS                                                                     \
+    (BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_ENCAP_L3_IPV4 | BPF_F_ADJ_ROOM_ENCAP_L4_UDP | \
+     BPF_F_ADJ_ROOM_ENCAP_L2(ETH_HLEN) | BPF_F_ADJ_ROOM_ENCAP_L2_ETH)
 
 /* Nodes whose subnets are believed, by VTEP in host byte order; the value is 1. */
 #define EBPF_VTEPS "tenet_vteps"
@@ -290,6 +301,9 @@ struct ebpf_settings {
     __u8 services_by_host; /* They are the host's to translate. */
     __u8 has_policy;       /* Network policy is asked. */
     __u8 zero[3];
+    /* Tunnel packets pass the VXLAN device and the host's stack by until then (seconds of CLOCK_MONOTONIC): so long the agent
+     * answers for the ways to other nodes.  0: they do not. */
+    __u32 direct_until_s;
     /* Other than 0: somebody watches (EBPF_EVENTS); changes when flows are to be told anew. */
     __u32 watch;
     __u32 watch_second; /* Changes each second of that. */

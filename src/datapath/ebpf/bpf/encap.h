@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The outer header of tunnel packets (RFC 7348), put on and taken off by the programs, past the VXLAN device and the
+ * host's IP stack.  Included by datapath.bpf.c alone, behind struct way.
+ *
+ * Only what is plain goes this way; of everything else both functions say so before they change the packet, and it goes
+ * by the device.  What leaves is what the device would send; but for the identification of the outer IP header, which is 0,
+ * as what is never cut into fragments needs none (RFC 6864 4.1). */
+#pragma once
+
+#define AF_INET 2
+#define VXLAN_HAS_VNI 0x08000000
+#define DONT_FRAGMENT 0x4000
+#define ECN 3 /* Of the type of service (RFC 3168): 0 not capable, 1 and 2 capable, 3 congestion. */
+#define OUTER_TTL 64
+
+/* The packet that the processor is at: a program's stack has no room for it. */
+struct tunnelled {
+    __u16 align;
+    struct ethhdr eth;
+    struct outer {
+        struct iphdr ip;
+        struct udphdr udp;
+        __be32 flags, vni;
+    } o;
+    struct ethhdr inner_eth;
+    __u16 inner[sizeof(struct iphdr) / 2]; /* Not aligned as an IP header wants to be. */
+    __u16 unused;
+};
+#define INNER_TOS(t) ((__u8) (bpf_ntohs((t)->inner[0]) & 0xff))
+#define OUTER_AT __builtin_offsetof(struct tunnelled, o)
+_Static_assert(__builtin_offsetof(struct tunnelled, inner) == OUTER_AT + EBPF_OUTER_SIZE,
+               "as in a packet");
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct tunnelled);
+} tenet_outer SEC(".maps");
+
+INLINE struct tunnelled *tunnelled(void)
+{
+    __u32 zero = 0;
+    return bpf_map_lookup_elem(&tenet_outer, &zero);
+}
+
+/* The agent has looked after the ways to other nodes lately. */
+INLINE int is_direct(const struct ebpf_settings *s)
+{
+    return options.encap &&
+           (options.under_test || bpf_ktime_get_coarse_ns() / 1000000000 < s->direct_until_s);
+}
+
+/* RFC 1071, of a header without options; 0 when it has its right checksum. */
+INLINE __u16 header_sum(const struct iphdr *ip)
+{
+    const __u16 *p = (const void *) ip;
+    __u32 sum = p[0] + p[1] + p[2] + p[3] + p[4] + p[5] + p[6] + p[7] + p[8] + p[9];
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    return (__u16) ~sum;
+}
+
+/* As the kernel chooses it, among the ports of clients: so that those between spread flows, and keep each in order. */
+INLINE __be16 source_port(struct __sk_buff *skb)
+{
+    __u32 hash = bpf_get_hash_recalc(skb);
+    hash ^= hash << 16;
+    return bpf_htons((__u16) (32768 + (((__u64) hash * (60999 - 32768)) >> 32)));
+}
+
+/* Whether each packet that it becomes on the wire fits there. */
+INLINE int fits(const struct way *w, __u32 mtu)
+{
+    __u32 size = w->skb->len - ETH_HLEN;
+    if (w->skb->gso_size) {
+        __u8 offset;
+        if (w->ip.protocol != IPPROTO_TCP ||
+            bpf_skb_load_bytes(w->skb, ETH_HLEN + w->ip.ihl * 4 + 12, &offset, 1) < 0) {
+            return 0;
+        }
+        size = w->ip.ihl * 4 + (offset >> 4) * 4 + w->skb->gso_size;
+    }
+    return size + EBPF_OUTER_SIZE <= mtu && w->skb->len <= 0xffff - EBPF_OUTER_SIZE;
+}
+
+/* Sends an IPv4 packet to another node; -1: it is as it was, and the device may. */
+INLINE int send_direct(const struct way *w, const struct ebpf_route *r, __u32 vnid)
+{
+    struct tunnelled *t = tunnelled();
+    struct bpf_redir_neigh next;
+    if (!t || !r->ifindex || !is_direct(w->settings) || !fits(w, r->mtu)) {
+        return -1;
+    }
+    struct outer *o = &t->o;
+    __u32 size = w->skb->len - ETH_HLEN + EBPF_OUTER_SIZE;
+    __u8 ecn = w->ip.tos & ECN;
+    __builtin_memset(o, 0, sizeof *o);
+    o->ip.version = 4;
+    o->ip.ihl = 5;
+    o->ip.tos = ecn == ECN ? 2 : ecn; /* RFC 6040 4.1, as the kernel does it. */
+    o->ip.tot_len = bpf_htons((__u16) size);
+    o->ip.frag_off = bpf_htons(DONT_FRAGMENT);
+    o->ip.ttl = OUTER_TTL;
+    o->ip.protocol = IPPROTO_UDP;
+    o->ip.saddr = w->settings->host;
+    o->ip.daddr = bpf_htonl(r->vtep);
+    o->ip.check = header_sum(&o->ip);
+    o->udp.source = source_port(w->skb);
+    o->udp.dest = w->settings->vxlan_port;
+    o->udp.len = bpf_htons((__u16) (size - sizeof o->ip));
+    o->flags = bpf_htonl(VXLAN_HAS_VNI);
+    o->vni = bpf_htonl(vnid << 8);
+    t->inner_eth = w->eth;
+    if (bpf_skb_adjust_room(w->skb, EBPF_OUTER_SIZE, BPF_ADJ_ROOM_MAC, EBPF_ENCAP_FLAGS) < 0) {
+        return -1;
+    }
+    if (bpf_skb_store_bytes(w->skb, ETH_HLEN, o, EBPF_OUTER_SIZE, 0) < 0) {
+        return TC_ACT_SHOT;
+    }
+    __builtin_memset(&next, 0, sizeof next);
+    next.nh_family = AF_INET;
+    next.ipv4_nh = r->next;
+    return bpf_redirect_neigh(r->ifindex, &next, sizeof next, 0);
+}
+
+/* Whether the VXLAN device would take it for a packet of this cluster, and nothing else had a say in it. */
+INLINE int is_plain(const struct ebpf_settings *s, const struct tunnelled *t, __u32 size)
+{
+    const struct outer *o = &t->o;
+    __u8 ecn = o->ip.tos & ECN;
+    return o->ip.version == 4 && o->ip.ihl == 5 && o->ip.daddr == s->host &&
+           !(o->ip.frag_off & bpf_htons(FRAGMENT_OFFSET | MORE_FRAGMENTS)) &&
+           o->udp.dest == s->vxlan_port && !o->udp.check &&
+           bpf_ntohs(o->ip.tot_len) + ETH_HLEN == size &&
+           bpf_ntohs(o->udp.len) + sizeof o->ip + ETH_HLEN == size && !header_sum(&o->ip) &&
+           o->flags == bpf_htonl(VXLAN_HAS_VNI) && !(o->vni & bpf_htonl(0xff)) &&
+           t->inner_eth.h_proto == bpf_htons(ETH_P_IP) &&
+           /* The device drops what comes from its own address, and says nothing of congestion that it need not
+            * (RFC 6040 4.2). */
+           (t->inner_eth.h_source[0] != 0xee || t->inner_eth.h_source[1] != 0x58) &&
+           (!(ecn & 1) || ecn == (INNER_TOS(t) & ECN));
+}
+
+/* Takes the outer header off a packet that came from the wire, when it is one for a pod here, and reads it into '*w'; -1: it
+ * is as it was, and the host's. */
+INLINE int take_outer(struct way *w)
+{
+    struct tunnelled *t = tunnelled();
+    if (!t ||
+        bpf_skb_load_bytes(w->skb, 0, &t->eth, ETH_HLEN + EBPF_OUTER_SIZE + sizeof(struct iphdr)) <
+            0 ||
+        t->eth.h_proto != bpf_htons(ETH_P_IP) || t->o.ip.protocol != IPPROTO_UDP) {
+        return -1;
+    }
+    __u32 zero = 0;
+    w->settings = bpf_map_lookup_elem(&tenet_settings, &zero);
+    if (!w->settings || w->skb->pkt_type != PACKET_HOST || w->skb->vlan_present ||
+        !is_plain(w->settings, t, w->skb->len) || !is_direct(w->settings)) {
+        return -1;
+    }
+    __builtin_memcpy(&w->ip, t->inner, sizeof w->ip);
+    const struct ebpf_pod *pod = receiver(w);
+    /* Checksums that a card has verified count the one that goes, too (none), as udp(7) has it. */
+    if (!pod || bpf_skb_adjust_room(w->skb, -EBPF_OUTER_SIZE, BPF_ADJ_ROOM_MAC,
+                                    BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_NO_CSUM_RESET) < 0) {
+        return -1;
+    }
+    bpf_csum_level(w->skb, BPF_CSUM_LEVEL_DEC);
+    w->outer_src = bpf_ntohl(t->o.ip.saddr);
+    w->tunnel_id = bpf_ntohl(t->o.vni) >> 8;
+    w->eth = t->inner_eth;
+    __builtin_memcpy(w->eth.h_dest, pod->mac, ETH_ALEN);
+    return 0;
+}
