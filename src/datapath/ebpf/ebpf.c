@@ -37,7 +37,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "net/shape.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -346,17 +345,11 @@ static int put_network(struct ebpf_dp *x, struct err *e)
     return r < 0 || x->hooks_due ? r : put_hooks(x, e);
 }
 
-static struct cni_bandwidth limits_of(const struct dp_pod *p)
+static void put_inlet(struct member *m, struct inlet at)
 {
-    struct cni_bandwidth b = {0};
-    return p->bandwidth && cni_bandwidth_parse(p->bandwidth, &b) == 0 ? b
-                                                                      : (struct cni_bandwidth){0};
-}
-
-/* What goes to it passes the queue of its link. */
-static bool is_queued(const struct cni_bandwidth *b)
-{
-    return b->to_pod || b->elsewhere;
+    m->ifindex = at.link;
+    m->inlet = at.inlet;
+    m->queued = at.queued;
 }
 
 /* The links of pods that an agent before us wired. */
@@ -370,12 +363,7 @@ static int find_links(struct ebpf_dp *x, struct err *e)
     for (size_t i = 0; i < n; i++) {
         struct member *m = streq(links[i].kind, "veth") ? find_by_link(x, links[i].name) : NULL;
         if (m) {
-            struct cni_bandwidth b = limits_of(m->pod);
-            char inlet[IF_NAMESIZE];
-            inlet_name(m->pod->host_if, &b, inlet);
-            m->ifindex = links[i].ifindex;
-            m->inlet = (int) if_nametoindex(inlet);
-            m->queued = is_queued(&b);
+            put_inlet(m, inlet_find(m->pod->host_if, m->pod->bandwidth));
         }
     }
     return err;
@@ -399,11 +387,8 @@ static int put_pod_hooks(struct ebpf_dp *x, struct err *why)
     for (size_t i = 0; i < x->n_members; i++) {
         struct member *m = &x->members[i];
         struct err e = {0};
-        struct cni_bandwidth b = limits_of(m->pod);
-        char inlet[IF_NAMESIZE];
-        inlet_name(m->pod->host_if, &b, inlet);
-        if (m->ifindex &&
-            hook_attach(&x->hooks, r, HOOK_POD, inlet, m->inlet, x->program.from_pod, &e) < 0) {
+        if (m->ifindex && inlet_hook(&x->hooks, r, m->pod->host_if, m->pod->bandwidth,
+                                     x->program.from_pod, &e) < 0) {
             log_error("pod is cut off until it is attached anew", "pod=%s/%s error=\"%s\"",
                       m->pod->pod_namespace, m->pod->pod_name, e.text);
             m->ifindex = m->inlet = 0;
@@ -733,34 +718,20 @@ static const struct dp_pod *ebpf_find(struct datapath *dp, const char *container
 
 /* ---- links of pods; on any thread ---- */
 
-static int limit(struct rtnl *r, int ifindex, const struct dp_wire *w, struct err *e)
-{
-    struct shape to = {.rate = w->limits.to_pod, .burst = w->limits.to_pod_burst};
-    return to.rate ? shape_set(r, ifindex, &to, e) : 0;
-}
-
 static int ebpf_wire(struct datapath *dp, const struct dp_wire *w, struct err *e)
 {
     struct ebpf_dp *x = of_dp(dp);
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
-    struct rtnl_link l, inlet;
+    struct inlet at;
     int k = rtnl_open(&r, e);
-    k = k < 0 ? k : rtnl_link_get(r, w->host_if, &l, e);
-    k = k < 0 ? k : limit(r, l.ifindex, w, e);
-    k = k < 0 ? k : inlet_make(r, w, &l, &inlet, e);
-    k = k < 0 ? k
-              : hook_attach(&x->hooks, r, HOOK_POD, inlet.name, inlet.ifindex, x->program.from_pod,
-                            e);
-    k = k < 0 ? k : inlet_connect(r, w, &l, &inlet, e);
+    k = k < 0 ? k : inlet_wire(&x->hooks, r, w, x->program.from_pod, &at, e);
     if (k < 0) {
         return k;
     }
     pthread_mutex_lock(&x->lock);
     struct member *m = find_by_link(x, w->host_if);
     if (m) {
-        m->ifindex = l.ifindex;
-        m->inlet = inlet.ifindex;
-        m->queued = is_queued(&w->limits);
+        put_inlet(m, at);
         k = put_pods(x, e);
     } else {
         k = err_set(e, -ENOENT, "%s is no attached pod's link", w->host_if);
@@ -781,19 +752,15 @@ static int ebpf_check_wire(struct datapath *dp, const struct dp_wire *w, struct 
 {
     struct ebpf_dp *x = of_dp(dp);
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
-    struct rtnl_link l, inlet;
-    struct shape to = {.rate = w->limits.to_pod, .burst = w->limits.to_pod_burst};
+    struct inlet at;
     int k = rtnl_open(&r, e);
-    k = k < 0 ? k : rtnl_link_get(r, w->host_if, &l, e);
-    k = k < 0 ? k : inlet_check(r, w, &l, &inlet, e);
-    k = k < 0 ? k : hook_check(&x->hooks, r, inlet.name, inlet.ifindex, x->program.from_pod, e);
-    k = k == 0 && to.rate ? shape_check(r, l.ifindex, &to, e) : k;
+    k = k < 0 ? k : inlet_check(&x->hooks, r, w, x->program.from_pod, &at, e);
     if (k < 0) {
         return k;
     }
     pthread_mutex_lock(&x->lock);
     const struct member *m = find_by_link(x, w->host_if);
-    k = m && m->ifindex == l.ifindex && m->inlet == inlet.ifindex ? 0 : -ENOENT;
+    k = m && m->ifindex == at.link && m->inlet == at.inlet ? 0 : -ENOENT;
     pthread_mutex_unlock(&x->lock);
     return k < 0 ? err_set(e, k, "%s is not wired", w->host_if) : 0;
 }

@@ -22,7 +22,7 @@ static bool is_direct(const struct cni_bandwidth *b)
     return !b->from_pod && !b->elsewhere;
 }
 
-void inlet_name(const char *host_if, const struct cni_bandwidth *b, char ret[16])
+static void inlet_name(const char *host_if, const struct cni_bandwidth *b, char ret[IF_NAMESIZE])
 {
     if (is_direct(b)) {
         snprintf(ret, IF_NAMESIZE, "%s", host_if);
@@ -41,6 +41,11 @@ static int raise_silent(struct rtnl *r, const char *name, bool promisc, struct e
     snprintf(path, sizeof path, "net/ipv6/conf/%s/disable_ipv6", name);
     int k = sysctl_set(path, "1", e);
     return k < 0 && k != -ENOENT ? k : rtnl_link_set(r, &up, e);
+}
+
+static struct shape to_pod(const struct dp_wire *w)
+{
+    return (struct shape){.rate = w->limits.to_pod, .burst = w->limits.to_pod_burst};
 }
 
 static struct shape from_pod(const struct dp_wire *w)
@@ -71,8 +76,9 @@ static int make_bridge(struct rtnl *r, const char *inlet, struct err *e)
     return k < 0 ? k : raise_silent(r, inlet, true, e);
 }
 
-int inlet_make(struct rtnl *r, const struct dp_wire *w, const struct rtnl_link *link,
-               struct rtnl_link *ret, struct err *e)
+/* What is between link and inlet, but for the last piece. */
+static int make(struct rtnl *r, const struct dp_wire *w, const struct rtnl_link *link,
+                struct rtnl_link *ret, struct err *e)
 {
     char name[IF_NAMESIZE];
     if (is_direct(&w->limits)) {
@@ -96,8 +102,8 @@ static int redirect_of(struct rtnl *r, const struct dp_wire *w, const struct rtn
     return k;
 }
 
-int inlet_connect(struct rtnl *r, const struct dp_wire *w, const struct rtnl_link *link,
-                  const struct rtnl_link *inlet, struct err *e)
+static int connect_inlet(struct rtnl *r, const struct dp_wire *w, const struct rtnl_link *link,
+                         const struct rtnl_link *inlet, struct err *e)
 {
     struct redirect in;
     struct rtnl_link queue;
@@ -115,31 +121,91 @@ int inlet_connect(struct rtnl *r, const struct dp_wire *w, const struct rtnl_lin
     return k < 0 ? k : redirect_set(r, &in, e);
 }
 
-int inlet_check(struct rtnl *r, const struct dp_wire *w, const struct rtnl_link *link,
-                struct rtnl_link *ret, struct err *e)
+/* What the pod's limit wants of the way between. */
+static int check_way(struct rtnl *r, const struct dp_wire *w, const struct rtnl_link *link,
+                     const struct rtnl_link *inlet, struct err *e)
 {
-    char name[IF_NAMESIZE];
     struct redirect in;
     struct rtnl_link queue;
     struct shape s = from_pod(w);
     if (is_direct(&w->limits)) {
-        *ret = *link;
         return 0;
     }
-    inlet_name(w->host_if, &w->limits, name);
-    int k = rtnl_link_get(r, name, ret, e);
-    if (k == 0 && !(ret->flags & IFF_UP)) {
-        k = err_set(e, -ENOENT, "%s is down", name);
+    if (!(inlet->flags & IFF_UP)) {
+        return err_set(e, -ENOENT, "%s is down", inlet->name);
     }
-    if (k == 0 && w->limits.elsewhere && link->master != ret->ifindex) {
-        k = err_set(e, -ENOENT, "%s is not in bridge %s", w->host_if, name);
+    if (w->limits.elsewhere) {
+        return link->master == inlet->ifindex
+                   ? 0
+                   : err_set(e, -ENOENT, "%s is not in bridge %s", w->host_if, inlet->name);
     }
-    if (k < 0 || w->limits.elsewhere) {
-        return k;
-    }
-    k = redirect_of(r, w, link, &in, &queue, e);
+    int k = redirect_of(r, w, link, &in, &queue, e);
     k = k < 0 ? k : redirect_check(r, &in, e);
     return k < 0 ? k : shape_check(r, queue.ifindex, &s, e);
+}
+
+static struct cni_bandwidth parse(const char *bandwidth)
+{
+    struct cni_bandwidth b = {0};
+    return bandwidth && cni_bandwidth_parse(bandwidth, &b) == 0 ? b : (struct cni_bandwidth){0};
+}
+
+static bool is_queued(const struct cni_bandwidth *b)
+{
+    return b->to_pod || b->elsewhere;
+}
+
+struct inlet inlet_find(const char *host_if, const char *bandwidth)
+{
+    struct cni_bandwidth b = parse(bandwidth);
+    char name[IF_NAMESIZE];
+    inlet_name(host_if, &b, name);
+    return (struct inlet){(int) if_nametoindex(host_if), (int) if_nametoindex(name), is_queued(&b)};
+}
+
+int inlet_hook(const struct hooks *h, struct rtnl *r, const char *host_if, const char *bandwidth,
+               int prog_fd, struct err *e)
+{
+    struct cni_bandwidth b = parse(bandwidth);
+    struct rtnl_link l;
+    char name[IF_NAMESIZE];
+    inlet_name(host_if, &b, name);
+    int k = rtnl_link_get(r, name, &l, e);
+    return k < 0 ? k : hook_attach(h, r, HOOK_POD, name, l.ifindex, prog_fd, e);
+}
+
+int inlet_wire(const struct hooks *h, struct rtnl *r, const struct dp_wire *w, int prog_fd,
+               struct inlet *ret, struct err *e)
+{
+    struct shape to = to_pod(w);
+    struct rtnl_link l, inlet;
+    int k = rtnl_link_get(r, w->host_if, &l, e);
+    k = k == 0 && to.rate ? shape_set(r, l.ifindex, &to, e) : k;
+    k = k < 0 ? k : make(r, w, &l, &inlet, e);
+    k = k < 0 ? k : hook_attach(h, r, HOOK_POD, inlet.name, inlet.ifindex, prog_fd, e);
+    k = k < 0 ? k : connect_inlet(r, w, &l, &inlet, e);
+    if (k == 0) {
+        *ret = (struct inlet){l.ifindex, inlet.ifindex, is_queued(&w->limits)};
+    }
+    return k;
+}
+
+int inlet_check(const struct hooks *h, struct rtnl *r, const struct dp_wire *w, int prog_fd,
+                struct inlet *ret, struct err *e)
+{
+    char name[IF_NAMESIZE];
+    struct shape to = to_pod(w);
+    struct rtnl_link l, inlet;
+    inlet_name(w->host_if, &w->limits, name);
+    int k = rtnl_link_get(r, w->host_if, &l, e);
+    k = k < 0 ? k : rtnl_link_get(r, name, &inlet, e);
+    k = k < 0 ? k : check_way(r, w, &l, &inlet, e);
+    k = k < 0 ? k : hook_check(h, r, name, inlet.ifindex, prog_fd, e);
+    k = k == 0 && to.rate ? shape_check(r, l.ifindex, &to, e) : k;
+    if (k == 0) {
+        *ret = (struct inlet){l.ifindex, inlet.ifindex, is_queued(&w->limits)};
+    }
+    return k;
 }
 
 int inlet_remove(struct rtnl *r, const struct dp_wire *w, struct err *e)

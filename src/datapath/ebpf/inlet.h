@@ -8,18 +8,25 @@
 #pragma once
 
 #include "datapath/datapath.h"
+#include "datapath/ebpf/hook.h"
 #include "net/rtnl.h"
 
-/* Name of the inlet of the pod whose link is 'host_if'. */
-void inlet_name(const char *host_if, const struct cni_bandwidth *b, char ret[16]);
-/* Makes what is between link and inlet, but for the last piece (inlet_connect); '*ret' is the inlet, which is up. */
-int inlet_make(struct rtnl *r, const struct dp_wire *w, const struct rtnl_link *link,
-               struct rtnl_link *ret, struct err *e);
-/* Leads what the link receives there: once the inlet has its program. */
-int inlet_connect(struct rtnl *r, const struct dp_wire *w, const struct rtnl_link *link,
-                  const struct rtnl_link *inlet, struct err *e);
-/* The error says what is not as the two above leave it; '*ret' is the inlet. */
-int inlet_check(struct rtnl *r, const struct dp_wire *w, const struct rtnl_link *link,
-                struct rtnl_link *ret, struct err *e);
+struct inlet {
+    int link, inlet; /* Of the pod's link and of its inlet; 0: it is not there. */
+    bool queued;     /* What goes to the pod passes the queue of its link. */
+};
+
+/* Those that an agent before us made for a pod; 'bandwidth' is as stored with it. */
+struct inlet inlet_find(const char *host_if, const char *bandwidth);
+/* Gives such an inlet the program 'prog_fd'. */
+int inlet_hook(const struct hooks *h, struct rtnl *r, const char *host_if, const char *bandwidth,
+               int prog_fd, struct err *e);
+
+/* From the link to the program, by what limits the pod; nothing comes to the program before it is there. */
+int inlet_wire(const struct hooks *h, struct rtnl *r, const struct dp_wire *w, int prog_fd,
+               struct inlet *ret, struct err *e);
+/* The error says what is not as inlet_wire leaves it. */
+int inlet_check(const struct hooks *h, struct rtnl *r, const struct dp_wire *w, int prog_fd,
+                struct inlet *ret, struct err *e);
 /* Takes away what is not the pod's link; success when it is absent. */
 int inlet_remove(struct rtnl *r, const struct dp_wire *w, struct err *e);
