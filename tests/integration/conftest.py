@@ -17,6 +17,7 @@ def interrupted(signo, frame):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
+    config.addinivalue_line("markers", "has_nodes: it makes a lab without a fixture")
     config.addinivalue_line("markers", "ovs_only(reason): it is about Open vSwitch itself (docs/ebpf.md, \"Tests\")")
     if lablib.DATAPATH not in lablib.DATAPATHS:
         pytest.exit(f"TENET_DATAPATH: \"{lablib.DATAPATH}\" is none of {', '.join(lablib.DATAPATHS)}", returncode=1)
@@ -31,8 +32,9 @@ def pytest_collection_modifyitems(config, items):
     """With another datapath (TENET_DATAPATH): the tests that have nodes, but for those about Open vSwitch."""
     if lablib.DATAPATH == "ovs":
         return
-    def has_nodes(item):  # 'cluster' asks for its lab when it is set up
-        return not {"make_lab", "cluster", "lab"}.isdisjoint(item.fixturenames)
+    def has_nodes(item):  # 'cluster' with a parameter asks for its lab only when it is set up
+        by_name = "cluster" in getattr(getattr(item, "callspec", None), "params", {})
+        return by_name or bool(item.get_closest_marker("has_nodes")) or not {"make_lab", "lab"}.isdisjoint(item.fixturenames)
     marks = {i: i.get_closest_marker("ovs_only") for i in items if has_nodes(i)}
     config.left_out = [f"left out: {i.nodeid}: {mark.args[0]}" for i, mark in marks.items() if mark]
     config.hook.pytest_deselected(items=[i for i in items if marks.get(i, True)])

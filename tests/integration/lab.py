@@ -275,7 +275,7 @@ class Lab:
     def power_on(self, node):
         if self.has_ovs(node):
             self.cmd("ovs", "start", node)
-        self.cmd("node", "start", node)
+        self.cmd("node", "start", node, timeout=180)
 
     def agent_log(self, node):
         return pathlib.Path(self.node(node)["log"]).read_text(errors="replace")
