@@ -143,28 +143,34 @@ def changed_flows(lab, node, *change):
 
 
 @contextlib.contextmanager
-def changed_map(lab, node, name, *change):
-    """The same of a map."""
-    run(["bpftool", "map", change[0], "pinned", lab.folder(node) / "run/bpf/maps" / f"tenet_{name}", *map(str, change[1:])])
+def changed_map(lab, node, *changes):
+    """The same of maps."""
     try:
+        for what, name, *words in changes:
+            run(["bpftool", "map", what, "pinned", lab.folder(node) / f"run/bpf/maps/tenet_{name}", *map(str, words)])
         yield
     finally:
         lab.cmd("node", "restart", node)
 
 
-COMPARES_VNIDS = 23  # where struct ebpf_settings has it
+VNID = slice(8, 12)  # where struct ebpf_pod has it
 
 
+@contextlib.contextmanager
 def without_isolation(lab, node):
-    """Somebody changed what the node judges by: every project reaches every other."""
+    """Somebody changed what the node judges by: every project reaches those of its pods."""
     if lab.has_ovs(node):
-        return changed_flows(lab, node, "add-flow", "table=80,priority=999,actions=output:NXM_NX_REG2[]")
-    dump = run(["bpftool", "-j", "map", "dump", "pinned", lab.folder(node) / "run/bpf/maps/tenet_settings"]).stdout
-    row, = json.loads(dump)
-    value = [int(x, 16) for x in row["value"]]
-    assert value[COMPARES_VNIDS] == 1
-    value[COMPARES_VNIDS] = 0
-    return changed_map(lab, node, "settings", "update", "key", 0, 0, 0, 0, "value", *value)
+        with changed_flows(lab, node, "add-flow", "table=80,priority=999,actions=output:NXM_NX_REG2[]"):
+            yield
+        return
+    dump = run(["bpftool", "-j", "map", "dump", "pinned", lab.folder(node) / "run/bpf/maps/tenet_pods"]).stdout
+    changes = []
+    for row in json.loads(dump):
+        key, value = ([int(x, 16) for x in row[part]] for part in ("key", "value"))
+        value[VNID] = [0, 0, 0, 0]
+        changes.append(["update", "pods", "key", *key, "value", *value])
+    with changed_map(lab, node, *changes):
+        yield
 
 
 def without_way_to(lab, node, other):
@@ -173,7 +179,7 @@ def without_way_to(lab, node, other):
     if lab.has_ovs(node):
         return changed_flows(lab, node, "del-flows", f"table=60,ip,nw_dst={subnet}")
     network, length = subnet.split("/")
-    return changed_map(lab, node, "routes", "delete", "key", length, 0, 0, 0, *network.split("."))
+    return changed_map(lab, node, ["delete", "routes", "key", length, 0, 0, 0, *network.split(".")])
 
 
 def test_trace_shows_rules_that_are_not_what_they_should_be(multitenant):
@@ -394,8 +400,8 @@ def test_what_others_lose_is_counted_under_its_cause(quiet):
     else:  # a link with the program, of which nothing is known
         address = quiet.red.ip.split(".")
         link = next(i["key"]["link"] for i in quiet.maps("node1", "ports") if i["value"]["address"] == quiet.red.ip)
-        with changed_map(quiet, "node1", "ports", "delete", "key", *link.to_bytes(4, "little")), \
-                changed_map(quiet, "node1", "pods", "delete", "key", *address):
+        with changed_map(quiet, "node1", ["delete", "ports", "key", *link.to_bytes(4, "little")],
+                         ["delete", "pods", "key", *address]):
             frame = ethernet(mac_of(quiet.red.ip), udp(quiet.red.ip, GATEWAY))
             from_pod(quiet, frame, 5)
             assert drops(quiet, "node1")["unknown-port"] == 5
@@ -636,7 +642,7 @@ def test_check_finds_a_missing_rule(multitenant):
     assert not [x for x in bad if x[0] == "nat"]
 
 
-@pytest.mark.ovs_only("the agent of the datapath ebpf puts its settings right when a project comes, as those of a check do")
+@pytest.mark.ovs_only("rules of each pod say it with the datapath ebpf, and those of a check's own are new")
 def test_check_finds_missing_isolation(multitenant):
     with without_isolation(multitenant, "node2"):
         probes = check(multitenant)
