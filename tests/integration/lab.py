@@ -229,7 +229,8 @@ class Lab:
             return self.flows(node)
         entries = [(name, {"key": i["key"], "value": i["value"]}) for name in MAPS for i in self.maps(node, name)]
         for name, entry in entries:
-            for changing in ("watched", "since"):
+            # Who watches, generations, and the way to a node, which follows the host's routes and neighbours.
+            for changing in ("watched", "since", *(("link", "nextHop", "mtu") if name == "routes" else ())):
                 entry["value"].pop(changing, None)
         return sorted(f"{name} {json.dumps(entry)}" for name, entry in entries)
 
