@@ -4,7 +4,8 @@
 #   demo   a three-node cluster on this machine  demo-down  removes it
 #   bench  figures beside named peers            fuzz   every parser, longer (FUZZ_SECONDS each)
 #   soak   SOAK_ROUNDS pods come and go, some killed in the middle: nothing may be left behind
-#   model  MODEL_CLUSTERS random clusters: flows in a real switch against the model in plain C
+#   model  MODEL_CLUSTERS random clusters: flows in a real switch against the model in plain C; and MODEL_FRAMES frames
+#          that model, switch and eBPF programs judge, all three
 #   install  into DESTDIR and PREFIX             deps   the Debian packages of packaging/packages.txt
 
 BUILD ?= build
@@ -13,6 +14,7 @@ DESTDIR ?=
 FUZZ_SECONDS ?= 300
 SOAK_ROUNDS ?= 10000
 MODEL_CLUSTERS ?= 20000
+MODEL_FRAMES ?= 1000000
 export PYTHONDONTWRITEBYTECODE = 1
 
 .PHONY: build demo demo-down check check-ebpf bench fuzz soak model install deps format clean
@@ -48,6 +50,7 @@ soak: build
 model: deps
 	@tools/check --only build
 	@TENET_MODEL_CLUSTERS=$(MODEL_CLUSTERS) build-check/tests/unit/test_model_trace
+	@TENET_THREE_FRAMES=$(MODEL_FRAMES) build-check/tests/unit/test_ebpf_model
 
 install: build
 	@meson configure $(BUILD) --prefix=$(PREFIX)

@@ -130,20 +130,23 @@ void handle_get(struct request *q)
 
 /* ---- continue tokens ---- */
 
-/* 'revision' 0: goes on with whatever is there then. */
-static char *token_make(uint64_t revision, const char *key)
+/* 'revision' 0: goes on with whatever is there then, and 'left' is 0; else 'left' is how many objects are behind 'key'. */
+static char *token_make(uint64_t revision, const char *key, size_t left)
 {
     CLEANUP(json_free) struct json *t = json_object();
     json_set_string(t, "v", "meta.k8s.io/v1");
     json_set_int(t, "rv", revision ? (int64_t) revision : -1);
     json_set_string(t, "start", key);
+    if (left) {
+        json_set_int(t, "left", (int64_t) left);
+    }
     CLEANUP_FREE char *text = json_to_text(t);
     struct strbuf out = STRBUF_INIT;
     base64url_encode(text, strlen(text), &out);
     return strbuf_steal(&out);
 }
 
-static int token_parse(const char *s, uint64_t *ret_revision, char **ret_key)
+static int token_parse(const char *s, uint64_t *ret_revision, char **ret_key, size_t *ret_left)
 {
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
     CLEANUP(json_free) struct json *t = NULL;
@@ -157,6 +160,7 @@ static int token_parse(const char *s, uint64_t *ret_revision, char **ret_key)
     }
     *ret_revision = rv < 0 ? 0 : (uint64_t) rv;
     *ret_key = xstrdup(json_path_string(t, "start", NULL));
+    *ret_left = (size_t) MAX(json_get_int_or(json_get(t, "left"), 0), 0);
     return 0;
 }
 
@@ -167,6 +171,7 @@ struct list_request {
     uint64_t revision; /* That is listed. */
     uint64_t limit;    /* 0: none. */
     char *after;       /* Key to continue behind; NULL: from the start. */
+    size_t left;       /* How many are there, of all; 0: to be counted. */
 };
 
 static void list_done(struct list_request *l)
@@ -177,7 +182,7 @@ static void list_done(struct list_request *l)
 
 static void respond_expired(struct request *q, const char *key)
 {
-    CLEANUP_FREE char *token = token_make(0, key);
+    CLEANUP_FREE char *token = token_make(0, key, 0);
     CLEANUP(json_free)
     struct json *o = status_object(
         q, &(struct status){
@@ -197,7 +202,7 @@ static void respond_expired(struct request *q, const char *key)
 static int parse_continue(struct request *q, const char *token, struct list_request *l)
 {
     uint64_t revision;
-    if (token_parse(token, &revision, &l->after) < 0) {
+    if (token_parse(token, &revision, &l->after, &l->left) < 0) {
         respond_error(q, 400, "BadRequest", "continue key is not valid");
         return -EINVAL;
     }
@@ -348,6 +353,10 @@ static struct object **collect(struct request *q, const struct list_request *l, 
             if (l->sel.labels || l->sel.fields) {
                 break;
             }
+            if (l->left > n) {
+                remaining = l->left - n;
+                break;
+            }
             continue;
         }
         found = grow(found, &cap, n + 1, sizeof(struct object *));
@@ -366,7 +375,8 @@ static void respond_list(struct request *q, const struct list_request *l)
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
     size_t n, size, remaining;
     CLEANUP_FREE struct object **found = collect(q, l, &n, &size, &remaining);
-    CLEANUP_FREE char *token = remaining ? token_make(l->revision, found[n - 1]->key) : NULL;
+    CLEANUP_FREE char *token = remaining ? token_make(l->revision, found[n - 1]->key, remaining)
+                                         : NULL;
     int64_t now_ms = time_wall_ms();
     write_head(q, l, token, remaining, &out);
     bool plain = !q->accept.pretty && !q->accept.yaml;

@@ -44,7 +44,7 @@ static const char help[] =
     "(80-openshift-network.conf)\n"
     "  --cni-plugins LIST          cniPlugins: chained after ours: portmap, bandwidth (none)\n"
     "  --datapath KIND             networkConfig.datapath: ovs (default) or ebpf\n"
-    "  --ebpf-without LIST         ebpf.without: tcx, redirect_peer, ringbuf: not to be used\n"
+    "  --ebpf-without LIST         ebpf.without: tcx, redirect_peer, ringbuf, encap: not to be used\n"
     "                              (nothing)\n"
     "  --ebpf-max-entries N        ebpf.maxEntries: of a map that the agent fills, if less than "
     "usual\n"

@@ -54,6 +54,20 @@ int datapath_check(const struct datapath_config *cfg, const struct sdn_network *
     return r == 0 && ops->check ? ops->check(cfg, n, e) : r;
 }
 
+struct datapath_prepared *datapath_prepare(struct loop *l, const struct datapath_config *cfg)
+{
+    const struct datapath_ops *ops = NULL;
+    return find_kind(cfg, &ops, NULL) == 0 && ops->prepare ? ops->prepare(l, cfg) : NULL;
+}
+
+struct datapath_prepared *datapath_prepared_free(struct datapath_prepared *p)
+{
+    if (p) {
+        p->ops->unprepare(p);
+    }
+    return NULL;
+}
+
 int datapath_open(struct loop *l, const struct datapath_config *cfg,
                   const struct datapath_events *ev, void *ctx, struct datapath **ret, struct err *e)
 {

@@ -55,6 +55,7 @@ struct datapath_config {
     const char *ovsdb;         /* Path of ovsdb-server's socket: /run/openvswitch/db.sock */
     const char *ovs_rundir;    /* Where BRIDGE.mgmt is: /run/openvswitch */
     const char *datapath_type; /* "system", "netdev", or NULL: system where the kernel has it. */
+    struct datapath_prepared *prepared; /* Of datapath_prepare; datapath_open takes it over. */
 };
 
 struct datapath_events {
@@ -76,6 +77,10 @@ struct datapath_events {
 int datapath_check_without(const char *list, struct err *e);
 /* Whether a datapath of this kind can be had here, and can carry 'n'; changes nothing. */
 int datapath_check(const struct datapath_config *cfg, const struct sdn_network *n, struct err *e);
+/* Begins with what takes time, needs no network and changes nothing, while the agent waits for the registry; NULL: there is
+ * no such thing.  What is wrong is said when the datapath is opened, or by datapath_events.fatal. */
+struct datapath_prepared *datapath_prepare(struct loop *l, const struct datapath_config *cfg);
+struct datapath_prepared *datapath_prepared_free(struct datapath_prepared *p);
 int datapath_open(struct loop *l, const struct datapath_config *cfg,
                   const struct datapath_events *ev, void *ctx, struct datapath **ret,
                   struct err *e);

@@ -8,6 +8,9 @@ struct datapath_ops {
     const char *kind;
     /* NULL: whatever is wrong is found when it is opened. */
     int (*check)(const struct datapath_config *cfg, const struct sdn_network *n, struct err *e);
+    /* NULL: there is nothing to prepare. */
+    struct datapath_prepared *(*prepare)(struct loop *l, const struct datapath_config *cfg);
+    void (*unprepare)(struct datapath_prepared *p);
     int (*open)(struct loop *l, const struct datapath_config *cfg, const struct datapath_events *ev,
                 void *ctx, struct datapath **ret, struct err *e);
     void (*close)(struct datapath *dp);
@@ -48,6 +51,10 @@ struct datapath_ops {
 
 /* First member of each kind's own struct. */
 struct datapath {
+    const struct datapath_ops *ops;
+};
+
+struct datapath_prepared {
     const struct datapath_ops *ops;
 };
 

@@ -90,9 +90,11 @@ struct agent {
     char wanted_project[256]; /* The one that was said to be waited for. */
     bool inventory;           /* The datapath knows its pods. */
     bool network_set;         /* The datapath has a network from us. */
+    bool read_again;          /* Objects have changed since 'net' was made of them. */
     struct loop_timer *wait;  /* Says what is waited for. */
     char wait_text[512];
 
+    struct datapath_prepared *prepared; /* For 'datapath', until that is opened. */
     struct datapath *datapath;
     bool switch_ready;
     char switch_reason[256];
@@ -755,7 +757,9 @@ static void on_switch_ready(void *ctx)
     }
     a->host_ready = false;
     snprintf(a->host_reason, sizeof a->host_reason, "tun0 is being looked at");
-    keep_host_ports(a, NULL, NULL); /* The first rules have them: new connections go on. */
+    if (a->phase == RUNNING) {
+        keep_host_ports(a, NULL, NULL);
+    }
     keeper_set(a->keeper, &a->net);
 }
 
@@ -926,6 +930,7 @@ static void begin(struct agent *a, struct sdn_network *n)
                                                   .fatal = on_switch_fatal,
                                                   .held = on_switch_held};
     struct datapath_config dc = datapath_config(a);
+    dc.prepared = TAKE(a->prepared);
     int r = datapath_open(a->loop, &dc, &events, a, &a->datapath, &e);
     static const struct monitor_ops mops = {.changed = on_host_changed, .link_gone = on_link_gone};
     static const struct pods_ops pops = {.vnids = find_vnids,
@@ -952,6 +957,7 @@ static void begin(struct agent *a, struct sdn_network *n)
     loop_timer_disarm(a->wait);
     a->phase = STARTING;
     adopt(a, n);
+    a->read_again = false;
     resolver_set_network(a->resolver, &a->net);
     follow_projects(a, a->net.plugin);
 }
@@ -1035,34 +1041,48 @@ static void read_changed_cluster(struct agent *a, struct sdn_network *n)
     }
 }
 
-/* The registry changed while we work: follow, or say why not. */
-static void follow(struct agent *a)
+/* False: the node cannot go on. */
+static bool read_again(struct agent *a, bool *ret_changed)
 {
     struct sdn_network n = {0};
     struct err e = {0};
     const char *name = a->cfg->node_name;
     read_changed_cluster(a, &n);
-    bool changed = !same_cluster(&n, &a->net);
+    *ret_changed = !same_cluster(&n, &a->net);
     if (!informer_get(a->subnets, name)) {
         fatal(a, "HostSubnet %s was deleted: this node has no subnet any more", name);
-        return;
+        return false;
     }
     if (read_own(a, &n, &e) < 0) {
         fatal(a, "%s", e.text);
-        return;
+        return false;
     }
     if (!prefix_equal(n.local, a->net.local)) {
         fatal(a, "HostSubnet %s: its subnet changed from %s to %s; start again to use it", name,
               PREFIX_TEXT(a->net.local), PREFIX_TEXT(n.local));
-        return;
+        return false;
     }
     read_remotes(a, &n);
     adopt(a, &n);
+    a->read_again = false;
+    return true;
+}
+
+/* The registry changed while we work: follow, or say why not. */
+static void follow(struct agent *a)
+{
+    bool changed = false;
+    /* Else 'net' has just been read (begin), of thousands of objects maybe. */
+    if ((a->network_set || a->read_again) && !read_again(a, &changed)) {
+        return;
+    }
     if (!a->inventory ||
         (!a->network_set && (!policies_are_ready(a, &a->net) || !vnids_known(a, a->net.plugin)))) {
         return;
     }
     if (!a->network_set) {
+        keep_host_ports(a, NULL, NULL); /* The first rules have them: new connections go on. */
+        keeper_begin(a->keeper, &a->net);
         put_into_effect(a);
     } else if (changed) {
         put_into_effect(a);
@@ -1141,12 +1161,14 @@ static void say_wait(void *ctx)
 static void object_changed(void *ctx, const char *key, const struct json *old,
                            const struct json *obj)
 {
-    settle_soon(ctx);
+    struct agent *a = ctx;
+    a->read_again = true;
+    settle_soon(a);
 }
 
 static void object_deleted(void *ctx, const char *key, const struct json *obj)
 {
-    settle_soon(ctx);
+    object_changed(ctx, key, obj, NULL);
 }
 
 static void objects_synced(void *ctx)
@@ -1257,7 +1279,8 @@ static int take_lock(struct agent *a, struct err *e)
                    : err_sys(e, r, "lock %s", path);
     }
     int n = snprintf(pid, sizeof pid, "%d\n", (int) getpid());
-    if (ftruncate(a->lock_fd, 0) < 0 || pwrite(a->lock_fd, pid, (size_t) n, 0) != n) {
+    /* Who reads it takes the first line: a longer one that was there does no harm. */
+    if (pwrite(a->lock_fd, pid, (size_t) n, 0) != n) {
         return err_sys(e, -errno, "write %s", path);
     }
     return 0;
@@ -1344,6 +1367,8 @@ static int start(struct agent *a, struct err *e)
     if (r == 0) {
         r = take_lock(a, e);
     }
+    struct datapath_config dc = datapath_config(a);
+    a->prepared = r == 0 ? datapath_prepare(a->loop, &dc) : NULL;
     struct identity_config own = {.loop = a->loop,
                                   .node_name = a->cfg->node_name,
                                   .kubeconfig = a->cfg->kubeconfig,
@@ -1404,6 +1429,7 @@ static void release(struct agent *a)
         a->host_proxy = host_proxy_free(a->host_proxy);
     }
     services_watch_free(a->services);
+    datapath_prepared_free(a->prepared);
     datapath_close(TAKE(a->datapath)); /* Those who ask at this moment see none. */
     introspect_free(a->introspect);
     informer_free(a->projects);

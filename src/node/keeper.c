@@ -28,6 +28,7 @@ struct keeper {
     void *ctx;
     struct sdn_network net;
     bool set;
+    bool rules_only; /* So far. */
     struct nat_port *ports;
     size_t n_ports;
     bool node_ports;
@@ -39,6 +40,7 @@ struct keeper {
 
     /* The worker's while 'busy'. */
     bool busy, again;
+    bool job_rules_only;
     struct sdn_network job_net;
     struct nat_port *job_ports;
     size_t n_job_ports;
@@ -122,6 +124,9 @@ static void work(void *ctx)
     /* Rules first: no packet shall pass the host without them. */
     nat_write_rules(&k->job_net, k->job_ports, k->n_job_ports, &rules);
     k->result = nat_sync(&k->nat, rules.data, &k->nat_changed, &k->error);
+    if (k->job_rules_only) {
+        return;
+    }
     if (k->result == 0) {
         k->result = host_apply(&k->job_net, &k->host_changes, &k->error);
     }
@@ -184,6 +189,12 @@ static void done(void *ctx)
     struct keeper *k = ctx;
     k->busy = false;
     k->last_ms = loop_now_ms(k->loop);
+    if (k->job_rules_only) {
+        if (k->again) {
+            look(k);
+        }
+        return;
+    }
     report(k);
     loop_timer_arm(k->timer, k->again ? 0 : k->result < 0 ? RETRY_MS : LOOK_MS);
     /* Who is told may begin the next job, which writes these. */
@@ -202,6 +213,7 @@ static void look(void *ctx)
         return;
     }
     k->busy = true;
+    k->job_rules_only = k->rules_only;
     k->job_net = k->net;
     free(k->job_ports);
     k->job_ports = k->n_ports ? xmemdup(k->ports, k->n_ports * sizeof *k->ports) : NULL;
@@ -252,14 +264,25 @@ struct keeper *keeper_free(struct keeper *k)
     return NULL;
 }
 
-void keeper_set(struct keeper *k, const struct sdn_network *n)
+static void set(struct keeper *k, const struct sdn_network *n, bool rules_only)
 {
     k->net = *n;
     k->net.remotes = NULL;
     k->net.n_remotes = 0;
     k->set = true;
+    k->rules_only = rules_only;
     k->was_whole = false;
     look(k);
+}
+
+void keeper_begin(struct keeper *k, const struct sdn_network *n)
+{
+    set(k, n, true);
+}
+
+void keeper_set(struct keeper *k, const struct sdn_network *n)
+{
+    set(k, n, false);
 }
 
 void keeper_set_ports(struct keeper *k, struct nat_port *ports, size_t n_ports, keeper_fn *told,

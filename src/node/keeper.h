@@ -16,6 +16,9 @@ typedef void keeper_fn(void *ctx, int error, const char *text);
 struct keeper *keeper_new(struct loop *l, keeper_fn *fn, void *ctx);
 /* Must not be busy. */
 struct keeper *keeper_free(struct keeper *k);
+/* Begins with the rules of 'n', ahead of keeper_set, while the datapath is being made: no packet shall pass the host without
+ * them, and they need nothing to be there.  What is wrong with them is said after keeper_set. */
+void keeper_begin(struct keeper *k, const struct sdn_network *n);
 /* What to keep from now on (copied, without remotes); looks at once. */
 void keeper_set(struct keeper *k, const struct sdn_network *n);
 /* The ports of the host that lead to pods (taken over); looks at once.  'told' (NULL: nobody) is called when the host

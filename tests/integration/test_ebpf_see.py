@@ -244,7 +244,7 @@ def test_maps_are_listed_and_shown_in_words(mixed):
     assert "Service red/web" in {i["object"] for i in maps(mixed, "node1", "services")["items"]}
     assert {i["key"]["cause"] for i in maps(mixed, "node1", "drops")["items"]} >= {"vnid-mismatch", "spoofed-source"}
     text = tenet(mixed, "node", "maps", "--lab", mixed.name, "--node", "node2", "routes").stdout
-    assert re.search(r"prefix=10\.128\.0\.0/23 +kind=remote vtep=\S+ .*HostSubnet node1", text)
+    assert re.search(r"prefix=10\.128\.0\.0/23 +kind=remote vtep=\S+( link=\d+ nextHop=\S+ mtu=\d+)? +HostSubnet node1", text)
     for args, said in ((["--node", "node1", "nosuch"], 'there is no map "nosuch"'), (["--node", "node3"], "the datapath ovs has no maps")):
         r = tenet(mixed, "node", "maps", "--lab", mixed.name, *args)
         assert r.returncode == 3 and said in r.stderr

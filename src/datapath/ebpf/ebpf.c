@@ -2,6 +2,7 @@
 /* The datapath "ebpf": docs/ebpf.md tells the whole.
  *
  *     program.c   the programs and their maps in the kernel
+ *     early.c     loads them while the agent still waits for the registry
  *     hook.c      programs at links
  *     devices.c   tun0, its peer and the VXLAN device
  *     inlet.c     where what a pod sends comes in, when it is limited
@@ -19,6 +20,7 @@
  * taken down first.  All of it is the loop's, but for the pods and their two maps, which workers that wire a pod
  * share under 'lock'. */
 #include "datapath/ebpf/devices.h"
+#include "datapath/ebpf/early.h"
 #include "datapath/ebpf/encode.h"
 #include "datapath/ebpf/held.h"
 #include "datapath/ebpf/hook.h"
@@ -63,6 +65,7 @@ struct ebpf_dp {
     char *bpffs, *maps, *records; /* Folders. */
     char *hooks_dir;
     struct hooks hooks;
+    struct early *early; /* Until the programs are loaded. */
     struct program_features features;
     struct program program;
     bool loaded;
@@ -413,18 +416,30 @@ static int listen_for_held(struct ebpf_dp *x, struct err *e)
     return x->events.held ? held_new(&c, &x->held, e) : 0;
 }
 
+static int follow_paths(struct ebpf_dp *x, struct err *e)
+{
+    struct paths_config c = {
+        .loop = x->loop, .hooks = &x->hooks, .changed = on_paths_changed, .ctx = x};
+    loop_timer_arm(x->lend, PATHS_LEND_MS);
+    return paths_new(&c, &x->paths, e);
+}
+
 /* For the first time: programs with the maps that are there, then what they need; links get them when the services are
  * told. */
 static int set_up(struct ebpf_dp *x, struct err *e)
 {
     int r = devices_check(&x->net, e);
     r = r < 0 ? r : program_mount(x->bpffs, e);
-    r = r < 0 ? r : program_load(x->maps, &x->features, false, &x->program, e);
+    r = r < 0 ? r : early_take(x->early, &x->features, &x->program, e);
     if (r < 0) {
         return r;
     }
+    x->early = early_free(x->early);
     x->loaded = true;
-    r = table_load(&x->routes, x->program.routes, e);
+    x->hooks.tcx = x->features.tcx;
+    r = program_pin(&x->program, x->maps, e);
+    r = r < 0 || !x->features.encap ? r : follow_paths(x, e);
+    r = r < 0 ? r : table_load(&x->routes, x->program.routes, e);
     r = r < 0 ? r : table_load(&x->vteps, x->program.vteps, e);
     r = r < 0 ? r : table_load(&x->services, x->program.services, e);
     r = r < 0 ? r : table_load(&x->backends, x->program.backends, e);
@@ -807,7 +822,9 @@ static void ebpf_get_status(struct datapath *dp, struct datapath_status *ret)
         .policy_refused = x->policy.refused_ever,
         .refusals_sent = x->loaded ? show_counter(drops, EBPF_ERRORS_SENT) : 0,
         .refusals_suppressed = x->loaded ? show_counter(drops, EBPF_ERRORS_LIMITED) : 0,
-        .datapath_type = x->features.tcx ? "ebpf/tcx" : "ebpf/clsact"};
+        .datapath_type = !x->loaded        ? NULL
+                         : x->features.tcx ? "ebpf/tcx"
+                                           : "ebpf/clsact"};
 }
 
 static void ebpf_drops(struct datapath *dp, datapath_drops_fn *done, void *ctx)
@@ -918,6 +935,11 @@ static char *bpffs_of(const struct datapath_config *cfg)
     return xasprintf("%s/bpf", cfg->run_dir);
 }
 
+static char *maps_of(const struct datapath_config *cfg)
+{
+    return xasprintf("%s/bpf/maps", cfg->run_dir);
+}
+
 static int ebpf_check(const struct datapath_config *cfg, const struct sdn_network *n, struct err *e)
 {
     struct program_features f;
@@ -932,6 +954,14 @@ static void on_bad_record(void *ctx, const char *file, const char *why)
 {
     log_error("record of a pod cannot be read, the pod is not known any longer",
               "file=%s error=\"%s\"", file, why);
+}
+
+/* Nobody sets a network before. */
+static void on_loaded(void *ctx)
+{
+    struct ebpf_dp *x = ctx;
+    x->outbox.inventory = true;
+    loop_task_queue(&x->task);
 }
 
 static int read_records(struct ebpf_dp *x, struct err *e)
@@ -962,6 +992,7 @@ static void ebpf_close(struct datapath *dp)
     loop_timer_free(x->lend);
     paths_free(x->paths);
     policy_maps_done(&x->policy);
+    early_free(x->early);
     for (size_t i = 0; i < x->n_members; i++) {
         dp_pod_free(x->members[i].pod);
     }
@@ -989,27 +1020,33 @@ static void ebpf_close(struct datapath *dp)
     }
 }
 
+static struct datapath_prepared *ebpf_prepare(struct loop *l, const struct datapath_config *cfg)
+{
+    CLEANUP_FREE char *pins = maps_of(cfg);
+    return early_prepared(early_begin(l, cfg, pins));
+}
+
+static void ebpf_unprepare(struct datapath_prepared *p)
+{
+    early_free(early_of(p));
+}
+
 static int ebpf_open(struct loop *l, const struct datapath_config *cfg,
                      const struct datapath_events *ev, void *ctx, struct datapath **ret,
                      struct err *e)
 {
-    struct program_features features;
-    int r = program_probe(cfg->ebpf_without, &features, e);
-    if (r < 0) {
-        return r;
-    }
     struct ebpf_dp *x = NEW(struct ebpf_dp);
     x->dp.ops = &datapath_ebpf;
     x->loop = l;
     x->events = *ev;
     x->ctx = ctx;
-    x->features = features;
-    x->features.max_entries = cfg->ebpf_max_entries;
     x->bpffs = bpffs_of(cfg);
-    x->maps = xasprintf("%s/maps", x->bpffs);
+    x->maps = maps_of(cfg);
+    x->early = cfg->prepared ? early_of(cfg->prepared) : early_begin(l, cfg, x->maps);
+    early_tell(x->early, on_loaded, x);
     x->hooks_dir = xasprintf("%s/links", x->bpffs);
     x->records = xasprintf("%s/pods", cfg->run_dir);
-    x->hooks = (struct hooks){.tcx = features.tcx, .dir = x->hooks_dir};
+    x->hooks = (struct hooks){.dir = x->hooks_dir};
     pthread_mutex_init(&x->lock, NULL);
     loop_task_init(&x->task, l, run, x);
     outbox_init(&x->outbox, &x->task, &x->events, ctx);
@@ -1019,19 +1056,11 @@ static int ebpf_open(struct loop *l, const struct datapath_config *cfg,
     x->sweep = loop_timer_new(l, on_sweep, x);
     loop_timer_arm(x->sweep, SWEEP_MS);
     x->lend = loop_timer_new(l, on_lend, x);
-    r = read_records(x, e);
-    if (r == 0 && features.encap) {
-        struct paths_config c = {
-            .loop = l, .hooks = &x->hooks, .changed = on_paths_changed, .ctx = x};
-        r = paths_new(&c, &x->paths, e);
-        loop_timer_arm(x->lend, PATHS_LEND_MS);
-    }
+    int r = read_records(x, e);
     if (r < 0) {
         ebpf_close(&x->dp);
         return r;
     }
-    x->outbox.inventory = true;
-    loop_task_queue(&x->task);
     *ret = &x->dp;
     return 0;
 }
@@ -1039,6 +1068,8 @@ static int ebpf_open(struct loop *l, const struct datapath_config *cfg,
 const struct datapath_ops datapath_ebpf = {
     .kind = "ebpf",
     .check = ebpf_check,
+    .prepare = ebpf_prepare,
+    .unprepare = ebpf_unprepare,
     .open = ebpf_open,
     .close = ebpf_close,
     .set_network = ebpf_set_network,

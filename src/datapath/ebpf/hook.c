@@ -91,7 +91,13 @@ int hook_attach(const struct hooks *h, struct rtnl *r, enum hook_kind kind, cons
 
 void hook_detach(const struct hooks *h, struct rtnl *r, const char *ifname, int ifindex)
 {
-    hook_forget(h, ifname);
+    CLEANUP_FREE char *path = pin_path(h, ifname);
+    uint32_t prog;
+    CLEANUP(fd_close) int fd = h->tcx ? find_link(path, ifindex, &prog) : -ENOENT;
+    if (fd >= 0) {
+        bpf_link_detach(fd); /* Without its pin it would go, too, but some time later. */
+    }
+    unlink(path);
     redirect_detach(r, ifindex, REDIRECT_INGRESS, REDIRECT_AMONG_OTHERS);
 }
 

@@ -223,13 +223,12 @@ int program_mount(const char *dir, struct err *e)
 
 /* Affinity is of both: a trace reads it, and so that it does not write there is options.dry. */
 static const struct program_map map_list[] = {
-    {EBPF_PODS, false},       {EBPF_PORTS, false},     {EBPF_ROUTES, false},
-    {EBPF_VTEPS, false},      {EBPF_SERVICES, false},  {EBPF_BACKENDS, false},
-    {EBPF_SERVING, false},    {EBPF_SETTINGS, false},  {EBPF_AFFINITY, false},
-    {EBPF_CONNECTIONS, true}, {EBPF_REFUSALS, true},   {EBPF_DROPS, true},
-    {EBPF_GENERATION, false}, {EBPF_CLASSES, false},   {EBPF_BLOCKS, false},
-    {EBPF_PAIRS, false},      {EBPF_PORT_SETS, false}, {EBPF_TRACKED, true},
-    {EBPF_SHARES, true},      {EBPF_FRAGMENTS, true},
+    {EBPF_PODS, false},     {EBPF_PORTS, false},      {EBPF_ROUTES, false},  {EBPF_VTEPS, false},
+    {EBPF_SERVICES, false}, {EBPF_BACKENDS, false},   {EBPF_SERVING, false}, {EBPF_SETTINGS, false},
+    {EBPF_AFFINITY, false}, {EBPF_CONNECTIONS, true}, {EBPF_CLIENTS, true},  {EBPF_REFUSALS, true},
+    {EBPF_DROPS, true},     {EBPF_GENERATION, false}, {EBPF_CLASSES, false}, {EBPF_BLOCKS, false},
+    {EBPF_PAIRS, false},    {EBPF_PORT_SETS, false},  {EBPF_TRACKED, true},  {EBPF_SHARES, true},
+    {EBPF_FRAGMENTS, true},
 };
 
 const struct program_map *program_map(size_t i)
@@ -242,8 +241,36 @@ static struct bpf_map *find_map(const struct bpf_object *o, const char *name)
     return bpf_object__find_map_by_name(o, name);
 }
 
-/* 'pins' is NULL: the maps are not pinned. */
-static int open_object(const struct ebpf_options *options, uint32_t max_entries, const char *pins,
+/* Whether the map pinned at 'path' is what the programs want. */
+static bool fits(const struct bpf_map *m, const char *path)
+{
+    CLEANUP(fd_close) int fd = bpf_obj_get(path);
+    struct bpf_map_info info = {0};
+    uint32_t size = sizeof info;
+    return fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &size) == 0 &&
+           info.type == bpf_map__type(m) && info.key_size == bpf_map__key_size(m) &&
+           info.value_size == bpf_map__value_size(m) &&
+           info.max_entries == bpf_map__max_entries(m) && info.map_flags == bpf_map__map_flags(m);
+}
+
+static char *pin_of(const char *pins, size_t i)
+{
+    return xasprintf("%s/%s", pins, map_list[i].name);
+}
+
+/* The maps that are pinned and fit are used; whether these are all. */
+static bool find_pinned(struct bpf_object *o, const char *pins)
+{
+    bool all = true;
+    for (size_t i = 0; i < ARRAY_SIZE(map_list); i++) {
+        struct bpf_map *m = find_map(o, map_list[i].name);
+        CLEANUP_FREE char *path = pin_of(pins, i);
+        all = fits(m, path) && bpf_map__set_pin_path(m, path) == 0 && all;
+    }
+    return all;
+}
+
+static int open_object(const struct ebpf_options *options, uint32_t max_entries,
                        struct bpf_object **ret, struct err *e)
 {
     LIBBPF_OPTS(bpf_object_open_opts, o, .object_name = "tenet");
@@ -263,43 +290,12 @@ static int open_object(const struct ebpf_options *options, uint32_t max_entries,
             r = bpf_map__set_max_entries(m, max_entries);
         }
     }
-    for (size_t i = 0; pins && i < ARRAY_SIZE(map_list); i++) {
-        CLEANUP_FREE char *path = xasprintf("%s/%s", pins, map_list[i].name);
-        bpf_map__set_pin_path(find_map(obj, map_list[i].name), path);
-    }
     if (r < 0) {
         bpf_object__close(obj);
         return fail(e, r, "set the options of the eBPF programs");
     }
     *ret = obj;
     return 0;
-}
-
-/* Whether a pinned map is what the programs want. */
-static bool fits(const struct bpf_map *m)
-{
-    CLEANUP(fd_close) int fd = bpf_obj_get(bpf_map__pin_path(m));
-    struct bpf_map_info info = {0};
-    uint32_t size = sizeof info;
-    return fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &size) == 0 &&
-           info.type == bpf_map__type(m) && info.key_size == bpf_map__key_size(m) &&
-           info.value_size == bpf_map__value_size(m) &&
-           info.max_entries == bpf_map__max_entries(m) && info.map_flags == bpf_map__map_flags(m);
-}
-
-/* Forgets the pins of maps of another version: what still uses them keeps them until it is replaced.  Whether all are
- * there. */
-static bool keep_fitting(struct bpf_object *o)
-{
-    bool all = true;
-    for (size_t i = 0; i < ARRAY_SIZE(map_list); i++) {
-        const struct bpf_map *m = find_map(o, map_list[i].name);
-        if (!fits(m)) {
-            unlink(bpf_map__pin_path(m));
-            all = false;
-        }
-    }
-    return all;
 }
 
 static int map_fd(const struct bpf_object *o, const char *name)
@@ -366,19 +362,37 @@ int program_load(const char *pins, const struct program_features *f, bool under_
     struct bpf_object *o = NULL;
     libbpf_set_print(keep_words);
     last_words[0] = '\0';
-    if (pins && mkdir(pins, 0700) < 0 && errno != EEXIST) {
-        return err_sys(e, -errno, "make %s", pins);
-    }
-    int r = open_object(&options, f->max_entries, pins, &o, e);
+    int r = open_object(&options, f->max_entries, &o, e);
     if (r < 0) {
         return r;
     }
-    bool reused = pins && keep_fitting(o);
+    bool reused = pins && find_pinned(o, pins);
     r = load_object(o, ret, e);
     if (r == 0) {
         ret->reused = reused;
     }
     return r;
+}
+
+/* What still uses a map of another version keeps it until it is replaced. */
+int program_pin(const struct program *p, const char *pins, struct err *e)
+{
+    last_words[0] = '\0';
+    if (mkdir(pins, 0700) < 0 && errno != EEXIST) {
+        return err_sys(e, -errno, "make %s", pins);
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(map_list); i++) {
+        struct bpf_map *m = find_map(p->object, map_list[i].name);
+        CLEANUP_FREE char *path = pin_of(pins, i);
+        if (!bpf_map__is_pinned(m)) {
+            unlink(path);
+            int r = bpf_map__pin(m, path);
+            if (r < 0) {
+                return fail(e, r, "pin the maps of the eBPF programs");
+            }
+        }
+    }
+    return 0;
 }
 
 void program_done(struct program *p)
@@ -420,7 +434,7 @@ int program_load_dry(const struct program *live, const struct program_features *
     struct bpf_program *p;
     libbpf_set_print(keep_words);
     last_words[0] = '\0';
-    int r = open_object(&options, f->max_entries, NULL, &o, e);
+    int r = open_object(&options, f->max_entries, &o, e);
     if (r < 0) {
         return r;
     }

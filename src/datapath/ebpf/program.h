@@ -6,7 +6,7 @@
  * maps that are there; those whose layout is of another version are replaced by new ones, which the old programs do
  * not see.  Hooks (hook.h) then change from the old program to the new one at one moment each.
  *
- * Calls block for some milliseconds.  A struct is used by one thread at a time; the descriptors by any. */
+ * Calls block: program_load for 0.1 to 0.3 s, as the verifier takes its time (early.h), others for some milliseconds.  A struct is used by one thread at a time; the descriptors by any. */
 #pragma once
 
 #include "base/err.h"
@@ -40,10 +40,12 @@ struct program {
 
 /* Mounts a bpffs on 'dir' (made when absent), unless there is one. */
 int program_mount(const char *dir, struct err *e);
-/* Loads the programs; 'pins' is the folder of the maps' pins in a mounted bpffs, NULL: the maps are not pinned.
- * 'under_test' as in bpf/maps.h. */
+/* Loads the programs with the maps that are pinned in the folder 'pins' and have the layout of this version, and new ones
+ * for the others; nothing outside of the process is changed.  'pins' NULL: all are new.  'under_test' as in bpf/maps.h. */
 int program_load(const char *pins, const struct program_features *f, bool under_test,
                  struct program *ret, struct err *e);
+/* Pins the maps that are not in 'pins', a folder (made when absent) in a mounted bpffs. */
+int program_pin(const struct program *p, const char *pins, struct err *e);
 /* One of the programs, 'name', once more, as 'live' has it, for traces: under test, with the maps that the agent writes, and small
  * ones of their own in place of those that packets change.  So it says of a packet what that does, and leaves no sign.  The
  * descriptors of the others are -1. */

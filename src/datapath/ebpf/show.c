@@ -176,6 +176,7 @@ static void show_settings(const void *key, const void *value, struct json *k, st
     json_set_bool(v, "compareVNIDs", s->compare_vnids);
     json_set_bool(v, "services", s->has_services);
     json_set_bool(v, "servicesByHost", s->services_by_host);
+    json_set_int(v, "directUntil", s->direct_until_s);
     json_set_bool(v, "watched", s->watch);
 }
 
@@ -314,6 +315,17 @@ static void show_share(const void *key, const void *value, struct json *k, struc
     json_set_int(v, "connections", *(const int64_t *) value);
 }
 
+static void show_clients(const void *key, const void *value, struct json *k, struct json *v)
+{
+    const struct ebpf_clients *c = value;
+    int64_t asked = 0;
+    for (size_t i = 0; i < sizeof c->asked; i++) {
+        asked += c->asked[i];
+    }
+    json_set_int(k, "lowBits", (int64_t) * (const __u32 *) key * (int64_t) sizeof c->asked);
+    json_set_int(v, "clients", asked);
+}
+
 static void show_fragment(const void *key, const void *value, struct json *k, struct json *v)
 {
     const struct ebpf_fragment_key *f = key;
@@ -346,6 +358,7 @@ static const struct shown {
     {EBPF_SERVING, show_serving, sizeof(struct ebpf_serving_key), sizeof(__u32)},
     {EBPF_CONNECTIONS, show_connection, sizeof(struct ebpf_connection_key),
      sizeof(struct ebpf_chosen)},
+    {EBPF_CLIENTS, show_clients, sizeof(__u32), sizeof(struct ebpf_clients)},
     {EBPF_AFFINITY, show_affinity, sizeof(struct ebpf_affinity_key), sizeof(struct ebpf_chosen)},
     {EBPF_REFUSALS, show_refusals, sizeof(__be32), sizeof(struct ebpf_refusals)},
     {EBPF_SETTINGS, show_settings, sizeof(__u32), sizeof(struct ebpf_settings)},

@@ -24,41 +24,72 @@ static int by_row(const void *a, const void *b)
     return c ? c : memcmp(x->value, y->value, sizeof x->value);
 }
 
+static struct table_row *add_row(struct table *t, size_t *cap)
+{
+    t->rows = grow(t->rows, cap, t->n + 1, sizeof *t->rows);
+    struct table_row *row = &t->rows[t->n++];
+    *row = (struct table_row){0};
+    return row;
+}
+
+/* -ENOENT at the end. */
+static int read_batches(struct table *t, size_t *cap)
+{
+    CLEANUP_FREE unsigned char *keys = xmalloc((size_t) BATCH * t->key_size);
+    CLEANUP_FREE unsigned char *values = xmalloc((size_t) BATCH * t->value_size);
+    unsigned char at[TABLE_KEY_MAX], next[TABLE_KEY_MAX];
+    int r = 0;
+    for (const void *from = NULL; r == 0; from = at) {
+        uint32_t n = BATCH;
+        r = bpf_map_lookup_batch(t->fd, (void *) from, next, keys, values, &n, NULL);
+        for (size_t i = 0; (r == 0 || r == -ENOENT) && i < n; i++) {
+            struct table_row *row = add_row(t, cap);
+            memcpy(row->key, keys + i * t->key_size, t->key_size);
+            memcpy(row->value, values + i * t->value_size, t->value_size);
+        }
+        memcpy(at, next, sizeof at);
+    }
+    return r;
+}
+
+static int read_one_by_one(struct table *t, size_t *cap)
+{
+    unsigned char key[TABLE_KEY_MAX] = {0};
+    int r;
+    for (const void *from = NULL; (r = bpf_map_get_next_key(t->fd, from, key)) == 0; from = key) {
+        struct table_row *row = add_row(t, cap);
+        memcpy(row->key, key, sizeof key);
+        r = bpf_map_lookup_elem(t->fd, row->key, row->value);
+        if (r < 0) {
+            return r == -ENOENT ? -EAGAIN : r;
+        }
+    }
+    return r;
+}
+
 int table_load(struct table *t, int fd, struct err *e)
 {
     struct bpf_map_info info = {0};
     uint32_t size = sizeof info;
-    struct table_row *rows = NULL;
-    size_t n = 0, cap = 0;
+    size_t cap = 0;
     if (bpf_obj_get_info_by_fd(fd, &info, &size) < 0) {
         return err_sys(e, -errno, "ask for the sizes of an eBPF map");
     }
-    unsigned char key[TABLE_KEY_MAX] = {0}, next[TABLE_KEY_MAX] = {0};
-    const void *at = NULL;
-    while (bpf_map_get_next_key(fd, at, next) == 0) {
-        struct table_row row = {0};
-        memcpy(row.key, next, sizeof next);
-        memcpy(key, next, sizeof key);
-        at = key;
-        if (bpf_map_lookup_elem(fd, row.key, row.value) < 0) {
-            int r = -errno;
-            free(rows);
-            return err_sys(e, r, "read an eBPF map");
-        }
-        rows = grow(rows, &cap, n + 1, sizeof *rows);
-        rows[n++] = row;
+    struct table now = {.fd = fd, .key_size = info.key_size, .value_size = info.value_size};
+    int r = read_batches(&now, &cap);
+    if (r != -ENOENT) { /* The map gives no batches (LPM tries before Linux 5.14). */
+        now.n = 0;
+        r = read_one_by_one(&now, &cap);
     }
-    if (errno != ENOENT) {
-        int r = -errno;
-        free(rows);
-        return err_sys(e, r, "list an eBPF map");
+    if (r != -ENOENT) {
+        table_done(&now);
+        return err_sys(e, r, "read an eBPF map");
     }
-    if (n) {
-        qsort(rows, n, sizeof *rows, by_key);
+    if (now.n) {
+        qsort(now.rows, now.n, sizeof *now.rows, by_key);
     }
     table_done(t);
-    *t = (struct table){
-        .fd = fd, .key_size = info.key_size, .value_size = info.value_size, .rows = rows, .n = n};
+    *t = now;
     return 0;
 }
 

@@ -368,6 +368,8 @@ static void maps_are_found_again_or_made_anew(void **state)
         fail_msg("%s", e.text);
     }
     assert_false(p.reused);
+    assert_int_equal(access(pins, F_OK), -1); /* Nothing is changed by loading. */
+    assert_int_equal(program_pin(&p, pins, &e), 0);
     assert_int_equal(bpf_map_update_elem(p.pods, &addr, &pod, BPF_ANY), 0);
     program_done(&p);
     assert_int_equal(program_load(pins, &features, false, &p, &e), 0);
@@ -375,6 +377,7 @@ static void maps_are_found_again_or_made_anew(void **state)
     pod.ifindex = 0;
     assert_int_equal(bpf_map_lookup_elem(p.pods, &addr, &pod), 0);
     assert_int_equal(pod.ifindex, 7);
+    assert_int_equal(program_pin(&p, pins, &e), 0); /* All are. */
     program_done(&p);
 
     /* Of another layout. */
@@ -384,6 +387,16 @@ static void maps_are_found_again_or_made_anew(void **state)
     assert_int_equal(program_load(pins, &features, false, &p, &e), 0);
     assert_false(p.reused);
     assert_true(bpf_map_lookup_elem(p.pods, &zero, &pod) < 0);
+    CLEANUP(fd_close) int there = bpf_obj_get(pin);
+    struct bpf_map_info info = {0};
+    uint32_t size = sizeof info;
+    assert_int_equal(bpf_obj_get_info_by_fd(there, &info, &size), 0);
+    assert_int_equal(info.type,
+                     BPF_MAP_TYPE_ARRAY); /* Until it is decided that the new ones are used. */
+    assert_int_equal(program_pin(&p, pins, &e), 0);
+    program_done(&p);
+    assert_int_equal(program_load(pins, &features, false, &p, &e), 0);
+    assert_true(p.reused);
     program_done(&p);
 }
 

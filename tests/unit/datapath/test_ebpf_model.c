@@ -4,7 +4,10 @@
  * the cause of a drop and the bytes with which a frame leaves.
  *
  * TENET_EBPF_CLUSTERS: how many networks, 100 frames each (default 600).  Each run begins with another seed, which it
- * prints; TENET_EBPF_SEED repeats one. */
+ * prints; TENET_EBPF_SEED repeats one.
+ *
+ * And all three ways: the same frames are given to a real Open vSwitch with our flows (ofproto/trace), too.
+ * TENET_THREE_FRAMES: how many (default 3,000; "make model" takes a million). */
 #include "base/mem.h"
 #include "base/str.h"
 #include "datapath/ebpf/encode.h"
@@ -14,6 +17,7 @@
 #include "random_policies.h"
 #include "random_services.h"
 #include "sdn/model.h"
+#include "third_side.h"
 #include "tracked_frames.h"
 #include "wire_frames.h"
 
@@ -35,7 +39,7 @@
 enum {
     DEFAULT_CLUSTERS = 600,
     FRAMES = 100,
-    FIRST_PORT = 1011,
+    FIRST_PORT = SWITCH_FIRST_PORT,
     MAX_PORTS = 9, /* More than pods: some are nobody's. */
     MAX_PODS = 6,
     MAX_REMOTES = 5,
@@ -367,6 +371,24 @@ static void aim_at_service(const struct cluster *c, struct frame *f, size_t l4)
     }
 }
 
+/* The datagram's rest becomes a frame that a tunnel carries (RFC 7348). */
+static void add_tunnelled(const struct cluster *c, struct frame *f, size_t l4)
+{
+    f->size = l4 + 8;
+    add32(f, 0x08000000);
+    add32(f, PICK(vnids) << 8);
+    add(f, some_mac(c).b, 6);
+    add(f, some_mac(c).b, 6);
+    add16(f, MODEL_ETH_IP4);
+    add32(f, 0x45000014);
+    add32(f, 0);
+    add32(f, 0x40110000);
+    add32(f, some_address(c));
+    add32(f, some_address(c));
+    set16(f, 16, (uint32_t) (f->size - 14));
+    set16(f, l4 + 4, (uint32_t) (f->size - l4));
+}
+
 static void add_ip(const struct cluster *c, struct frame *f, uint32_t src)
 {
     static const uint8_t protocols[] = {1, 6, 17, 17, 17, 132, 4, 47};
@@ -392,8 +414,15 @@ static void add_ip(const struct cluster *c, struct frame *f, uint32_t src)
     for (size_t i = 4; i < L4_SIZE; i += 4) {
         add32(f, rng());
     }
+    size_t l4 = 14 + 4 * (size_t) words;
     if (f->entry == MODEL_FROM_PORT && c->n_services && chance(50)) {
-        aim_at_service(c, f, 14 + 4 * (size_t) words);
+        aim_at_service(c, f, l4);
+    }
+    if (f->bytes[23] == 6 && chance(95)) {
+        f->bytes[l4 + 12] = 0x50; /* Five words. */
+    }
+    if (f->bytes[23] == MODEL_PROTO_UDP && get16(f, l4 + 2) == c->net.vxlan_port && !later) {
+        add_tunnelled(c, f, l4);
     }
 }
 
@@ -450,10 +479,23 @@ static void make_frame(const struct cluster *c, struct frame *f)
 
 /* ---- what the model says of bytes ---- */
 
+/* Of a frame whose IP header is whole: what has ports has all of that header. */
+static bool has_whole_l4(const struct frame *f)
+{
+    size_t l4 = 4 * (size_t) (f->bytes[14] & 15), size = get16(f, 16) - l4;
+    if (f->bytes[23] == 6) {
+        size_t own = size < 20 ? 0 : 4 * (size_t) (f->bytes[14 + l4 + 12] >> 4);
+        return own >= 20 && own <= size;
+    }
+    return size >= (f->bytes[23] == 132 ? 12 : 8);
+}
+
 static void read_ip(const struct frame *f, struct model_packet *p)
 {
     unsigned words = f->bytes[14] & 15;
-    if (f->size < 34 || f->bytes[14] >> 4 != 4 || words < 5) {
+    size_t total = get16(f, 16);
+    if (f->size < 34 || f->bytes[14] >> 4 != 4 || words < 5 || total < 4 * (size_t) words ||
+        total > f->size - 14) {
         p->eth_type = 0; /* Says that it is IPv4, and is not. */
         return;
     }
@@ -462,7 +504,7 @@ static void read_ip(const struct frame *f, struct model_packet *p)
     p->ip.dst = get32(f, 30);
     p->ip.later_fragment = get16(f, 20) & 0x1fff;
     size_t ports_at = 14 + 4 * (size_t) words;
-    if (!p->ip.later_fragment && ports_at + 4 <= f->size) {
+    if (!p->ip.later_fragment && has_whole_l4(f)) {
         p->ip.src_port = get16(f, ports_at);
         p->ip.dst_port = get16(f, ports_at + 2);
     }
@@ -491,6 +533,21 @@ static struct model_packet read_frame(const struct frame *f)
     return p;
 }
 
+/* A switch knows no fields of a header that is cut or contradicts itself. */
+static bool is_malformed(const struct frame *f)
+{
+    uint16_t type = get16(f, 12);
+    return (type == MODEL_ETH_IP4 && read_frame(f).eth_type != MODEL_ETH_IP4) ||
+           ((type == 0x8100 || type == 0x88a8) && f->size < 20);
+}
+
+static bool ends_connection(const struct frame *f)
+{
+    return get16(f, 12) == MODEL_ETH_IP4 && f->bytes[23] == 6 && !(get16(f, 20) & 0x1fff) &&
+           !is_malformed(f) && has_whole_l4(f) &&
+           (f->bytes[14 + 4 * (f->bytes[14] & 15) + 13] & 5) != 0; /* FIN or RST. */
+}
+
 /* Whether the link's pod sent it, and nobody in its name. */
 static bool is_honest(const struct cluster *c, const struct frame *f)
 {
@@ -508,7 +565,7 @@ static bool may_be_told(const struct cluster *c, const struct frame *f,
 {
     bool udp = f->bytes[23] == MODEL_PROTO_UDP;
     return (f->bytes[14] & 15) == 5 && (udp || f->bytes[23] == 6) && !(get16(f, 20) & 0x1fff) &&
-           f->size >= (udp ? 42u : 54u) && v->cause != MODEL_SERVICE_IDLE && is_honest(c, f);
+           has_whole_l4(f) && v->cause != MODEL_SERVICE_IDLE && is_honest(c, f);
 }
 
 /* How it leaves, in words; and, changed in '*left', as what. */
@@ -709,6 +766,7 @@ static void check_refusal(const struct cluster *c, const struct frame *f, const 
 struct comparison {
     const struct cluster *c;
     struct model_node node;
+    struct third_side *third; /* NULL: only two are compared. */
     struct strbuf want, got;
     uint64_t differences, translated, answered, refused, later, errors;
     uint64_t actions[MODEL_TRANSLATE + 1], causes[MODEL_N_CAUSES];
@@ -955,6 +1013,23 @@ static void set_connection(const struct comparison *x, const struct frame *f,
     }
 }
 
+static void ask_third(struct comparison *x, const struct frame *f, const struct model_packet *p,
+                      const struct model_verdict *v)
+{
+    struct third_frame raw = {.bytes = f->bytes,
+                              .size = f->size,
+                              .malformed = is_malformed(f),
+                              .first_fragment =
+                                  p->eth_type == MODEL_ETH_IP4 && (get16(f, 20) & 0x3fff) == 0x2000,
+                              .ends = ends_connection(f)};
+    if (x->third && get16(f, 12) == MODEL_ETH_IP4 && f->bytes[14] >> 4 != 4) {
+        x->third->unseen++; /* OpenFlow has no word for the version: the receiver drops it. */
+    } else if (x->third && !third_side_agrees(x->third, &x->node, p, v, &raw)) {
+        x->differences++;
+        fprintf(stderr, "difference to the switch (TENET_EBPF_SEED=%lu)\n", (unsigned long) seed);
+    }
+}
+
 static void compare_frame(struct comparison *x, const struct frame *f)
 {
     struct frame want = *f, got;
@@ -963,6 +1038,7 @@ static void compare_frame(struct comparison *x, const struct frame *f)
     struct model_verdict v = model_judge(&x->node, &p);
     x->actions[v.action]++;
     x->causes[v.cause]++;
+    ask_third(x, f, &p, &v);
     strbuf_reset(&x->want);
     strbuf_reset(&x->got);
     if (v.action == MODEL_TRANSLATE) {
@@ -1028,10 +1104,10 @@ static void assert_nothing_of_policy(void)
     }
 }
 
-static void compare(uint64_t clusters, bool latest)
+static void compare(uint64_t clusters, bool latest, struct third_side *third)
 {
     uint64_t first = 0;
-    struct comparison x = {.want = STRBUF_INIT, .got = STRBUF_INIT};
+    struct comparison x = {.third = third, .want = STRBUF_INIT, .got = STRBUF_INIT};
     assert_int_equal(getrandom(&first, 4, 0), 4);
     first = setting("TENET_EBPF_SEED", first);
     print_message("%lu clusters from TENET_EBPF_SEED=%lu\n", (unsigned long) clusters,
@@ -1056,6 +1132,9 @@ static void compare(uint64_t clusters, bool latest)
             .services = c.services,
             .n_services = c.n_services,
             .name = NODE_NAME};
+        if (third) {
+            third_side_load(third, &x.node, x.node.policies ? &c.policies : NULL);
+        }
         for (size_t i = 0; i < FRAMES; i++) {
             struct frame f;
             make_frame(&c, &f);
@@ -1096,13 +1175,35 @@ static void compare(uint64_t clusters, bool latest)
 static void programs_and_model_agree(void **state)
 {
     (void) state;
-    compare(setting("TENET_EBPF_CLUSTERS", DEFAULT_CLUSTERS), true);
+    compare(setting("TENET_EBPF_CLUSTERS", DEFAULT_CLUSTERS), true, NULL);
 }
 
 static void programs_of_older_kernels_agree_too(void **state)
 {
     (void) state;
-    compare(MIN(setting("TENET_EBPF_CLUSTERS", 100), 100), false);
+    compare(MIN(setting("TENET_EBPF_CLUSTERS", 100), 100), false, NULL);
+}
+
+/* All three judge the same frames. */
+static void programs_model_and_switch_agree(void **state)
+{
+    (void) state;
+    const char *why;
+    struct third_side *third = third_side_new(&why);
+    if (!third) {
+        print_message("skipped: %s\n", why);
+        skip();
+    }
+    uint64_t frames = setting("TENET_THREE_FRAMES", 3000);
+    compare((frames + FRAMES - 1) / FRAMES, true, third);
+    print_message(
+        "%6lu frames judged by all three (%lu malformed, %lu sent on to endpoints of services);\n"
+        "%6lu of them first fragments whose ports decide: the switch was asked without\n"
+        "%6lu more of another version than IPv4, which the switch cannot see\n",
+        (unsigned long) third->asked, (unsigned long) third->malformed,
+        (unsigned long) third->translated, (unsigned long) third->fragments,
+        (unsigned long) third->unseen);
+    third_side_free(third);
 }
 
 int main(void)
@@ -1116,6 +1217,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(programs_and_model_agree),
         cmocka_unit_test(programs_of_older_kernels_agree_too),
+        cmocka_unit_test(programs_model_and_switch_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,6 +72,7 @@ static struct frame frame_of(uint32_t src, uint32_t dst, uint8_t proto, unsigned
     put_ip(&f, 14, src, dst, proto);
     put16(&f, 34, src_port);
     put16(&f, 36, dst_port);
+    f.bytes[46] = 0x50; /* Five words, of TCP. */
     f.bytes[47] = (unsigned char) flags;
     return f;
 }

@@ -17,6 +17,18 @@ static bool is_reply(uint8_t type)
     return type == 0 || type == 14 || type == 16 || type == 18;
 }
 
+/* All of the header that has ports is there. */
+static bool is_whole(const unsigned char *frame, size_t l4)
+{
+    size_t end = ETH + (size_t) (frame[16] << 8 | frame[17]);
+    size_t own = frame[23] == UDP ? 8 : frame[23] == SCTP ? 12 : 20;
+    if (frame[23] == TCP && l4 + 20 <= end) {
+        own = 4 * (size_t) (frame[l4 + 12] >> 4);
+        own = own < 20 ? SIZE_MAX - l4 : own;
+    }
+    return l4 + own <= end;
+}
+
 bool tracked_key_of(const unsigned char *frame, size_t size, struct ebpf_tracked_key *ret,
                     unsigned *ret_from)
 {
@@ -28,7 +40,7 @@ bool tracked_key_of(const unsigned char *frame, size_t size, struct ebpf_tracked
     memcpy(ends[0], frame + 26, 4);
     memcpy(ends[1], frame + 30, 4);
     if (has_ports || proto == ICMP) {
-        if (later || l4 + 8 > size) {
+        if (later || l4 + 8 > size || (has_ports && !is_whole(frame, l4))) {
             return false;
         }
         if (proto == ICMP && !is_question(frame[l4]) && !is_reply(frame[l4])) {

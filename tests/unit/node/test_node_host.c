@@ -407,6 +407,13 @@ static void what_others_change_is_noticed_and_put_back(void **state)
     w.keeper = keeper_new(l, on_kept, &w);
     assert_int_equal(monitor_new(l, "tun0", &ops, &w, &m, &e), 0);
     assert_int_equal(keeper_check(&n, &e), 0);
+    bool never = false;
+    keeper_begin(w.keeper, &n);
+    while (keeper_busy(w.keeper)) {
+        loop_run_until(l, &never, 5);
+    }
+    assert_true(has("nft list table ip tenet"));
+    assert_int_equal(w.looks, 0); /* That tun0 is not there is no fault yet. */
     keeper_set(w.keeper, &n);
     assert_int_equal(loop_run_until(l, &w.flag, 10000), 0);
     assert_int_equal(w.error, -ENODEV); /* No tun0 yet. */
@@ -423,7 +430,6 @@ static void what_others_change_is_noticed_and_put_back(void **state)
     wait_until(l, &w, "ip addr show tun0 | grep -q 10.128.0.1/23");
 
     /* Nothing to do: it comes to rest. */
-    bool never = false;
     loop_run_until(l, &never, 300);
     unsigned looks = w.looks;
     loop_run_until(l, &never, 1500);

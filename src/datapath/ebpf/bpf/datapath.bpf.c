@@ -25,6 +25,9 @@
 #define ARP_REPLY 2
 #define VNID_NOBODY 1     /* sdn/network.h */
 #define ITSELF 0xa9fea904 /* SDN_ITSELF_IP */
+#define TCP_SIZE 20u
+#define UDP_SIZE 8u
+#define SCTP_SIZE 12u
 #define TCP_SYN 2
 #define TCP_ACK 16
 /* Tunnel id and IPv4 address: a key of this size every kernel takes, whatever it has added behind. */
@@ -110,6 +113,13 @@ struct {
     __type(key, struct ebpf_connection_key);
     __type(value, struct ebpf_chosen);
 } tenet_conns SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, EBPF_CLIENTS_MAX);
+    __type(key, __u32);
+    __type(value, struct ebpf_clients);
+} tenet_clients SEC(".maps");
 
 struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -316,20 +326,24 @@ INLINE int is_tcp_or_udp(const struct iphdr *ip)
     return ip->protocol == IPPROTO_TCP || ip->protocol == IPPROTO_UDP;
 }
 
+/* As in Open vSwitch, ports of a header that is not whole are none. */
 INLINE void read_ports(struct way *w)
 {
     struct {
         __be16 ports[2];
-        __u8 between[9], flags; /* Of TCP. */
+        __u8 between[8], size, flags; /* Of TCP. */
     } h;
-    __u32 l4 = ETH_HLEN + w->ip.ihl * 4;
+    __u32 l4 = ETH_HLEN + w->ip.ihl * 4, payload = bpf_ntohs(w->ip.tot_len) - w->ip.ihl * 4;
     if (!is_tcp_or_udp(&w->ip) || (w->ip.frag_off & bpf_htons(FRAGMENT_OFFSET))) {
         return;
     }
     h.flags = 0;
-    if ((w->entry != FROM_POD || w->ip.protocol != IPPROTO_TCP ||
-         bpf_skb_load_bytes(w->skb, l4, &h, sizeof h) < 0) &&
-        bpf_skb_load_bytes(w->skb, l4, h.ports, sizeof h.ports) < 0) {
+    if (w->ip.protocol == IPPROTO_TCP) {
+        if (bpf_skb_load_bytes(w->skb, l4, &h, sizeof h) < 0 || (h.size >> 4) * 4u < TCP_SIZE ||
+            (h.size >> 4) * 4u > payload) {
+            return;
+        }
+    } else if (payload < UDP_SIZE || bpf_skb_load_bytes(w->skb, l4, h.ports, sizeof h.ports) < 0) {
         return;
     }
     w->src_port = h.ports[0];
@@ -379,12 +393,24 @@ INLINE struct ebpf_connection_key connection_of(const struct way *w, __u8 way)
                                         .way = way};
 }
 
+/* Whether a pod has asked a service; NULL: nobody knows. */
+INLINE __u8 *has_asked(__be32 pod)
+{
+    __u32 addr = bpf_ntohl(pod), index = ebpf_clients_index(addr);
+    struct ebpf_clients *c = bpf_map_lookup_elem(&tenet_clients, &index);
+    return c ? &c->asked[addr % sizeof c->asked] : NULL;
+}
+
 #include "datapath/ebpf/bpf/related.h"
 
 /* What a backend answers comes from the service that was asked. */
 INLINE int restore_service(struct way *w)
 {
     if (!w->settings->has_services) {
+        return 0;
+    }
+    const __u8 *asked_any = has_asked(w->ip.daddr);
+    if (asked_any && !*asked_any) {
         return 0;
     }
     if (!w->has_ports) {
@@ -711,9 +737,14 @@ static __attribute__((noinline)) __u32 translate(struct way *w, const struct ebp
         return s->flags & EBPF_SERVICE_IDLE ? EBPF_SERVICE_IS_IDLE : EBPF_SERVICE_NO_ENDPOINTS;
     }
     struct ebpf_chosen asked = {.backend = {.addr = w->ip.daddr, .port = w->dst_port}};
+    __be32 from = w->ip.saddr;
     __u32 cause = send_to(w, &chosen.backend);
     if (cause != EBPF_NOT_DROPPED) {
         return cause;
+    }
+    __u8 *asked_any = has_asked(from);
+    if (asked_any && !*asked_any) {
+        *asked_any = 1;
     }
     struct ebpf_connection_key back = answers_to(w);
     const struct ebpf_chosen *was = bpf_map_lookup_elem(&tenet_conns, &back);
@@ -898,9 +929,16 @@ INLINE int ip_from_host(struct way *w)
     return route(w, 0);
 }
 
+/* What the header says of sizes is true; the kernel's own segments to be are cut and counted later. */
+INLINE int is_whole(const struct way *w)
+{
+    __u32 header = w->ip.ihl * 4, total = bpf_ntohs(w->ip.tot_len);
+    return w->skb->gso_size || (total >= header && total <= w->skb->len - ETH_HLEN);
+}
+
 INLINE int judge_ip(struct way *w, int has_ip)
 {
-    if (!has_ip || w->ip.version != 4 || w->ip.ihl < 5) {
+    if (!has_ip || w->ip.version != 4 || w->ip.ihl < 5 || !is_whole(w)) {
         return drop(w, EBPF_NOT_IP);
     }
     if ((w->ip.daddr & bpf_htonl(0xf0000000)) == bpf_htonl(0xe0000000) ||

@@ -121,6 +121,17 @@ struct ebpf_connection_key { /* As the packet comes. */
     __u8 protocol, way;
     __u8 zero[2];
 };
+/* Pods that have asked a service, by the low bits of their address; written by the programs: most packets are for others,
+ * and no answers of services. */
+#define EBPF_CLIENTS "tenet_clients"
+#define EBPF_CLIENTS_MAX 1024
+struct ebpf_clients { /* As much as a processor fetches at once. */
+    __u8 asked[64];
+};
+static inline __u32 ebpf_clients_index(__u32 addr)
+{
+    return addr / sizeof(struct ebpf_clients) % EBPF_CLIENTS_MAX;
+}
 #define EBPF_AFFINITY "tenet_affinity"
 struct ebpf_affinity_key {
     struct ebpf_service_key service;

@@ -79,6 +79,7 @@ struct judged {
     __be32 src, dst;
     __be16 id, frag_off; /* Of IP. */
     __be16 port;         /* Destination's; 0: none is known. */
+    __u16 payload;       /* Bytes behind the header of IP. */
     __u8 protocol, ihl;
     __u8 connection; /* enum connection */
     __u8 denied;     /* The connection is. */
@@ -186,6 +187,18 @@ INLINE void look_up_quoted(struct __sk_buff *skb, struct judged *p, __u32 at)
     }
 }
 
+/* Of what has ports. */
+INLINE int has_whole_l4(struct __sk_buff *skb, const struct judged *p)
+{
+    __u32 l4 = ETH_HLEN + (p->ihl & 15) * 4;
+    __u8 words = 0; /* Of TCP, in the upper half. */
+    if (p->protocol != IPPROTO_TCP) {
+        return p->payload >= (p->protocol == IPPROTO_UDP ? UDP_SIZE : SCTP_SIZE);
+    }
+    return bpf_skb_load_bytes(skb, l4 + 12, &words, sizeof words) == 0 &&
+           (words >> 4) * 4u >= TCP_SIZE && (words >> 4) * 4u <= p->payload;
+}
+
 /* Reads what tells connections apart; 0: it is found already, or it can be of none. */
 INLINE int read_ends(struct __sk_buff *skb, struct judged *p, struct ends *e)
 {
@@ -210,12 +223,9 @@ INLINE int read_ends(struct __sk_buff *skb, struct judged *p, struct ends *e)
         p->port = ports ? of->dst_port : 0;
         return 1;
     }
-    /* What is cut short can be judged, and is of no connection. */
-    if (bpf_skb_load_bytes(skb, l4, head, sizeof head) < 0) {
+    /* What is cut short can be judged, without ports, and is of no connection. */
+    if (bpf_skb_load_bytes(skb, l4, head, sizeof head) < 0 || (ports && !has_whole_l4(skb, p))) {
         p->may_begin = 0;
-        if (ports && bpf_skb_load_bytes(skb, l4, head, 4) == 0) {
-            p->port = head[1];
-        }
         return 0;
     }
     if (icmp) {
@@ -493,6 +503,7 @@ INLINE __u32 begin_policy(struct way *w)
     p->frag_off = w->ip.frag_off;
     p->protocol = w->ip.protocol;
     p->ihl = w->ip.ihl;
+    p->payload = (__u16) (bpf_ntohs(w->ip.tot_len) - w->ip.ihl * 4);
     p->from_pod = w->entry == FROM_POD;
     w->judging = (__u8) tenet_track(w->skb);
     if (w->judging == IS_DENIED) {

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "datapath/ebpf/early.h"
+
+#include "base/mem.h"
+#include "datapath/ops.h"
+
+struct early {
+    struct datapath_prepared prepared; /* First. */
+    char *pins, *without;
+    uint32_t max_entries;
+    /* The worker's until it is over. */
+    struct program_features features;
+    struct program program;
+    int result; /* 0: the programs are there. */
+    struct err error;
+
+    bool over, abandoned;
+    struct loop_task told;
+};
+
+static void nobody_told(void *ctx)
+{
+    (void) ctx;
+}
+
+static void destroy(struct early *x)
+{
+    if (x->over && x->result == 0) {
+        program_done(&x->program);
+    }
+    free(x->pins);
+    free(x->without);
+    free(x);
+}
+
+static void load(void *ctx)
+{
+    struct early *x = ctx;
+    x->result = program_probe(x->without, &x->features, &x->error);
+    x->features.max_entries = x->max_entries;
+    if (x->result == 0) {
+        x->result = program_load(x->pins, &x->features, false, &x->program, &x->error);
+    }
+}
+
+static void loaded(void *ctx)
+{
+    struct early *x = ctx;
+    x->over = true;
+    if (x->abandoned) {
+        destroy(x);
+    } else {
+        loop_task_queue(&x->told);
+    }
+}
+
+struct early *early_begin(struct loop *l, const struct datapath_config *cfg, const char *pins)
+{
+    struct early *x = NEW(struct early);
+    x->prepared.ops = &datapath_ebpf;
+    x->pins = xstrdup(pins);
+    x->without = cfg->ebpf_without ? xstrdup(cfg->ebpf_without) : NULL;
+    x->max_entries = cfg->ebpf_max_entries;
+    loop_task_init(&x->told, l, nobody_told, NULL);
+    loop_work(l, load, loaded, x);
+    return x;
+}
+
+struct datapath_prepared *early_prepared(struct early *x)
+{
+    return &x->prepared;
+}
+
+struct early *early_of(struct datapath_prepared *p)
+{
+    return p ? CONTAINER_OF(p, struct early, prepared) : NULL;
+}
+
+void early_tell(struct early *x, loop_fn *fn, void *ctx)
+{
+    x->told.fn = fn;
+    x->told.ctx = ctx;
+    if (x->over) {
+        loop_task_queue(&x->told);
+    }
+}
+
+int early_take(struct early *x, struct program_features *ret_features, struct program *ret,
+               struct err *e)
+{
+    int r = x->result;
+    if (r < 0) {
+        *e = x->error;
+        return r;
+    }
+    *ret_features = x->features;
+    *ret = x->program;
+    x->result = -ENOENT; /* They are another's now. */
+    return 0;
+}
+
+struct early *early_free(struct early *x)
+{
+    if (x) {
+        loop_task_cancel(&x->told);
+        x->abandoned = true;
+        if (x->over) {
+            destroy(x);
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The third of three: what a real Open vSwitch with our flows does with a frame that model and programs judge, too
+ * (test_ebpf_model.c). */
+#pragma once
+
+#include "random_policies.h"
+#include "sdn/model.h"
+#include "switch_side.h"
+
+struct third_side {
+    struct switch_side side;
+    struct strbuf want, got;
+    uint64_t asked, translated, malformed, unseen, fragments;
+};
+
+/* NULL: there is no Open vSwitch here, and 'why' is set. */
+struct third_side *third_side_new(const char **why);
+struct third_side *third_side_free(struct third_side *t);
+/* 'policies': where the plug-in has them. */
+void third_side_load(struct third_side *t, const struct model_node *n,
+                     const struct random_policies *policies);
+struct third_frame {
+    const unsigned char *bytes;
+    size_t size;
+    /* Its headers contradict themselves: the switch takes their fields for zeros and finds other reasons, it only has to
+     * drop it, too. */
+    bool malformed;
+    /* Outside of its tracker, which ofproto/trace leaves out, the switch knows no ports of fragments, not even of the first
+     * (docs/services.md): it is asked about one without; 'fragments' counts those that ports decide. */
+    bool first_fragment;
+    bool ends; /* Its connection, by the flags of TCP: the switch does not begin one with it. */
+};
+/* Whether the switch does with the frame, which is 'p' to the model, as 'v' has it; prints the difference. */
+bool third_side_agrees(struct third_side *t, const struct model_node *n,
+                       const struct model_packet *p, const struct model_verdict *v,
+                       const struct third_frame *f);
