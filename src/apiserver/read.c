@@ -375,8 +375,8 @@ static void respond_list(struct request *q, const struct list_request *l)
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
     size_t n, size, remaining;
     CLEANUP_FREE struct object **found = collect(q, l, &n, &size, &remaining);
-    CLEANUP_FREE char *token = remaining ? token_make(l->revision, found[n - 1]->key, remaining)
-                                         : NULL;
+    CLEANUP_FREE char *token =
+        remaining ? token_make(l->revision, found[n - 1]->key, remaining) : NULL;
     int64_t now_ms = time_wall_ms();
     write_head(q, l, token, remaining, &out);
     bool plain = !q->accept.pretty && !q->accept.yaml;
