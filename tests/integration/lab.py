@@ -229,8 +229,8 @@ class Lab:
             return self.flows(node)
         entries = [(name, {"key": i["key"], "value": i["value"]}) for name in MAPS for i in self.maps(node, name)]
         for name, entry in entries:
-            # Who watches, generations, and the way to a node, which follows the host's routes and neighbours.
-            for changing in ("watched", "since", *(("link", "nextHop", "mtu") if name == "routes" else ())):
+            # Who watches, generations, and ways to nodes, which follow the host's routes and neighbours for some time each.
+            for changing in ("watched", "since", "directUntil", *(("link", "nextHop", "mtu") if name == "routes" else ())):
                 entry["value"].pop(changing, None)
         return sorted(f"{name} {json.dumps(entry)}" for name, entry in entries)
 
