@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "datapath/ebpf/program.h"
 #include "datapath/ops.h"
+#include "net/rtnl.h"
 
 static const struct datapath_ops *const kinds[] = {&datapath_ovs, &datapath_ebpf};
 
@@ -108,6 +109,21 @@ int datapath_unlimit(struct datapath *dp, const struct dp_wire *w, struct err *e
 int datapath_check_wire(struct datapath *dp, const struct dp_wire *w, struct err *e)
 {
     return dp->ops->check_wire(dp, w, e);
+}
+
+int datapath_end(struct datapath *dp, const char *port, const char *host_if)
+{
+    return dp->ops->end ? dp->ops->end(dp, port, host_if) : -1;
+}
+
+int datapath_links(struct datapath *dp, struct rtnl_link **ret, size_t *ret_n, struct err *e)
+{
+    if (dp->ops->links) {
+        return dp->ops->links(dp, ret, ret_n, e);
+    }
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    int k = rtnl_open(&r, e);
+    return k < 0 ? k : rtnl_link_list(r, ret, ret_n, e);
 }
 
 void datapath_detach(struct datapath *dp, const char *container_id, const char *ifname,

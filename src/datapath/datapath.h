@@ -25,9 +25,11 @@ struct dp_pod {
     char *ifname;       /* In the pod: "eth0". */
     char *pod_namespace;
     char *pod_name;
-    char *netns;      /* Path as the runtime gave it; may be gone. */
-    char host_if[16]; /* Host end of the veth. */
-    char port[16];    /* Of the switch, which it is wired to (output only). */
+    char *netns; /* Path as the runtime gave it; may be gone. */
+    char host_if
+        [16];      /* Its link outside of it: the host's end of a veth pair, or see datapath_end. */
+    char port[16]; /* Of the switch, which that leads to (output only). */
+    bool pair;     /* That has to be a veth pair (input of datapath_attach only). */
     /* What datapath_set_runtime said, as texts of wire/cni_runtime.h; NULL: nothing. */
     char *host_ports, *bandwidth;
     uint32_t ip;
@@ -45,6 +47,7 @@ DEFINE_CLEANUP(struct dp_pod *, dp_pod_free)
 struct datapath;
 
 struct json;
+struct rtnl_link;
 
 struct datapath_config {
     const char *kind;          /* "ovs" or "ebpf" */
@@ -71,6 +74,8 @@ struct datapath_events {
     void (*fatal)(void *ctx, const char *reason);
     /* A pod's packet that waits for the endpoints of an idle service; 'port' is what it came from. */
     void (*held)(void *ctx, uint32_t port, const uint8_t *frame, size_t size);
+    /* No pod's link is on the other end 'name' (datapath_end) any more.  Comes from within the loop.  Optional. */
+    void (*link_gone)(void *ctx, const char *name);
 };
 
 /* -EINVAL: 'list' has something that is not optional to the datapath ebpf (ebpf_without). */
@@ -92,9 +97,9 @@ struct datapath *datapath_close(struct datapath *dp);
 void datapath_set_network(struct datapath *dp, const struct sdn_network *n);
 
 typedef void datapath_done_fn(void *ctx, int error, const char *text);
-typedef void datapath_port_fn(void *ctx, const char *port);
-/* Attaches 'p' (copied).  First calls 'port' with the name of the port that the pod has: the caller makes host_if
- * and wires it to that, while the datapath goes on.  Then calls 'done' when all but the link is in place, or
+typedef void datapath_port_fn(void *ctx, const char *port, const char *host_if);
+/* Attaches 'p' (copied).  First calls 'port' with the name of the port that the pod has, and of its link, which is that of
+ * 'p' if it is a veth pair: the caller makes it and wires it to the port, while the datapath goes on.  Then calls 'done' when all but the link is in place, or
  * with a negative errno when not, maybe without 'port' before, and then nothing of it is left in the
  * switch.  An attached pod of the same container_id and ifname is replaced. */
 void datapath_attach(struct datapath *dp, const struct dp_pod *p, datapath_port_fn *port,
@@ -148,6 +153,12 @@ int datapath_unlimit(struct datapath *dp, const struct dp_wire *w, struct err *e
 /* Whether it is as datapath_wire leaves it; the error names what is not. */
 int datapath_check_wire(struct datapath *dp, const struct dp_wire *w, struct err *e);
 
+/* Where host_if is the other end of a port, made and kept by the datapath, and the pod's link is to be a macvlan on top of it
+ * (rtnl_macvlan_add): the network namespace in which it is; else -1.  'port' NULL: where such are.  On any thread. */
+int datapath_end(struct datapath *dp, const char *port, const char *host_if);
+/* All links that lead to a pod, and others: whose host_if is not among them has no link any more.  '*ret' is an owned
+ * array. */
+int datapath_links(struct datapath *dp, struct rtnl_link **ret, size_t *ret_n, struct err *e);
 /* The kernel announced that the link 'name' is gone. */
 void datapath_link_gone(struct datapath *dp, const char *name);
 

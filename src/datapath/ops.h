@@ -22,6 +22,9 @@ struct datapath_ops {
     int (*wire)(struct datapath *dp, const struct dp_wire *w, struct err *e);
     int (*unlimit)(struct datapath *dp, const struct dp_wire *w, struct err *e);
     int (*check_wire)(struct datapath *dp, const struct dp_wire *w, struct err *e);
+    /* NULL: there is no such thing, and links are those of the host. */
+    int (*end)(struct datapath *dp, const char *port, const char *host_if);
+    int (*links)(struct datapath *dp, struct rtnl_link **ret, size_t *ret_n, struct err *e);
     void (*link_gone)(struct datapath *dp, const char *name);
     void (*set_runtime)(struct datapath *dp, const char *container_id, const char *ifname,
                         const char *host_ports, const char *bandwidth, datapath_done_fn *done,

@@ -12,6 +12,7 @@ struct call {
     void *ctx;
     int error;
     char text[OUTBOX_TEXT_SIZE];
+    char host_if[16]; /* With 'port'. */
 };
 
 void outbox_init(struct outbox *b, struct loop_task *task, const struct datapath_events *events,
@@ -48,9 +49,13 @@ void outbox_add_done(struct outbox *b, datapath_done_fn *fn, void *ctx, int erro
     c->error = error;
 }
 
-void outbox_add_port(struct outbox *b, datapath_port_fn *fn, void *ctx, const char *port)
+void outbox_add_port(struct outbox *b, datapath_port_fn *fn, void *ctx, const char *port,
+                     const char *host_if)
 {
-    add(b, ctx, port)->port = fn;
+    struct call *c = add(b, ctx, port);
+    c->port = fn;
+    snprintf(c->host_if, sizeof c->host_if, "%s", host_if);
+    b->has_port = true;
 }
 
 void outbox_add_lost(struct outbox *b, const char *reason)
@@ -71,6 +76,7 @@ bool outbox_deliver(struct outbox *b)
 {
     struct list *link;
     b->delivering = true;
+    b->has_port = false;
     if (take(b, &b->inventory)) {
         b->events->inventory(b->ctx);
     }
@@ -86,7 +92,7 @@ bool outbox_deliver(struct outbox *b)
     while (!b->closed && (link = list_pop_front(&b->calls))) {
         struct call *c = CONTAINER_OF(link, struct call, link);
         if (c->port) {
-            c->port(c->ctx, c->text);
+            c->port(c->ctx, c->text, c->host_if);
         } else {
             c->done(c->ctx, c->error, c->text);
         }

@@ -19,6 +19,7 @@ struct outbox {
     /* Events, in the order in which they are told. */
     bool inventory, lost, fatal, ready;
     char lost_reason[OUTBOX_TEXT_SIZE], fatal_reason[OUTBOX_TEXT_SIZE];
+    bool has_port;   /* A call of 'port' waits: a worker could begin. */
     bool delivering; /* A callback is on the stack. */
     bool closed;     /* Nothing is told any more. */
 };
@@ -32,7 +33,8 @@ bool outbox_close(struct outbox *b);
 /* 'text' is copied. */
 void outbox_add_done(struct outbox *b, datapath_done_fn *fn, void *ctx, int error,
                      const char *text);
-void outbox_add_port(struct outbox *b, datapath_port_fn *fn, void *ctx, const char *port);
+void outbox_add_port(struct outbox *b, datapath_port_fn *fn, void *ctx, const char *port,
+                     const char *host_if);
 void outbox_add_lost(struct outbox *b, const char *reason);
 
 /* Tells all.  False: the datapath was closed, its memory can go now. */

@@ -311,11 +311,14 @@ int node_join(struct lab *l, const char *node, struct err *e)
     return r < 0 ? r : agent_wait(l, node, "get a subnet", has_subnet, e);
 }
 
-/* The bpffs of a node's agent, which outlives it on purpose; with it goes what it pins. */
+/* What a node's agent mounts, and outlives it on purpose: its bpffs, with what is pinned there, and the namespace of its
+ * ports' other ends. */
 static void unmount(const char *dir)
 {
-    CLEANUP_FREE char *path = xasprintf("%s/run/bpf", dir);
-    umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW);
+    CLEANUP_FREE char *bpf = xasprintf("%s/run/bpf", dir);
+    CLEANUP_FREE char *ends = xasprintf("%s/run/ports.netns", dir);
+    umount2(bpf, MNT_DETACH | UMOUNT_NOFOLLOW);
+    netns_release(ends, NULL);
 }
 
 int node_remove(struct lab *l, const char *node, struct err *e)

@@ -113,15 +113,34 @@ int netns_delete(const char *name, struct err *e)
         return r;
     }
     CLEANUP_FREE char *path = xasprintf("%s/%s", NETNS_DIR, name);
+    return netns_release(path, e);
+}
+
+int netns_hold(const char *path, int *ret_fd, struct err *e)
+{
+    if (netns_open(path, ret_fd, NULL) == 0) {
+        return 0;
+    }
+    CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC, 0444);
+    if (fd < 0) {
+        return err_sys(e, -errno, "create %s", path);
+    }
+    int r = create_at(path, e);
+    if (r < 0) {
+        unlink(path);
+        return err_prefix(e, "create a network namespace");
+    }
+    return netns_open(path, ret_fd, e);
+}
+
+int netns_release(const char *path, struct err *e)
+{
     while (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0) {
     }
     if (errno != EINVAL && errno != ENOENT) { /* -EINVAL: not, or no longer, mounted. */
         return err_sys(e, -errno, "unmount %s", path);
     }
-    if (unlink(path) < 0 && errno != ENOENT) {
-        return err_sys(e, -errno, "remove %s", path);
-    }
-    return 0;
+    return unlink(path) < 0 && errno != ENOENT ? err_sys(e, -errno, "remove %s", path) : 0;
 }
 
 int netns_open(const char *name_or_path, int *ret_fd, struct err *e)

@@ -13,6 +13,11 @@
 int netns_create(const char *name, struct err *e);
 /* Unmounts and removes it; 0 also when it is absent. */
 int netns_delete(const char *name, struct err *e);
+/* Opens the namespace that is mounted on the file 'path'; if there is none, makes one, with "lo" up, and mounts it there:
+ * it stays when this process ends. */
+int netns_hold(const char *path, int *ret_fd, struct err *e);
+/* Unmounts it and removes the file; 0 also when it is absent.  With its last user the namespace goes. */
+int netns_release(const char *path, struct err *e);
 /* Opens the namespace file (path, or a name below NETNS_DIR). */
 int netns_open(const char *name_or_path, int *ret_fd, struct err *e);
 /* Enters 'ns_fd' and stores in '*ret_back' a descriptor of the namespace left; netns_leave enters that

@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
+#include <linux/if_packet.h>
 #include <linux/pkt_cls.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
@@ -17,6 +18,7 @@
 
 #define HANDLE 1
 #define NAME_SIZE 24
+#define OWN_NAME "tenet-own"
 
 /* ---- programs ---- */
 
@@ -182,6 +184,18 @@ int redirect_drop_received(struct rtnl *r, int ifindex, struct err *e)
     return set_program(r, ifindex, REDIRECT_INGRESS, "tenet-drop", code, ARRAY_SIZE(code), e);
 }
 
+int redirect_accept_own(struct rtnl *r, int ifindex, struct err *e)
+{
+    const struct bpf_insn code[] = {
+        load(BPF_W, BPF_REG_2, BPF_REG_1, offsetof(struct __sk_buff, pkt_type)),
+        set(BPF_REG_0, TC_ACT_SHOT),
+        skip_unless(BPF_REG_2, PACKET_HOST, 1),
+        set(BPF_REG_0, TC_ACT_OK),
+        {.code = BPF_JMP | BPF_EXIT},
+    };
+    return set_program(r, ifindex, REDIRECT_INGRESS, OWN_NAME, code, ARRAY_SIZE(code), e);
+}
+
 int redirect_clear(struct rtnl *r, int ifindex, struct err *e)
 {
     struct tcmsg *t;
@@ -238,4 +252,9 @@ int redirect_check_attached(struct rtnl *r, int ifindex, enum redirect_hook hook
     return has_program(r, ifindex, hook, name)
                ? 0
                : err_set(e, -ENOENT, "link %d has not the program %s", ifindex, name);
+}
+
+int redirect_check_own(struct rtnl *r, int ifindex, struct err *e)
+{
+    return redirect_check_attached(r, ifindex, REDIRECT_INGRESS, OWN_NAME, e);
 }

@@ -29,6 +29,9 @@ int redirect_set(struct rtnl *r, const struct redirect *d, struct err *e);
 /* Frames received by the link are dropped after those who look at all frames (packet(7)) saw them: the
  * host's stack does not. */
 int redirect_drop_received(struct rtnl *r, int ifindex, struct err *e);
+/* Of the frames received by the link only those to its own MAC pass. */
+int redirect_accept_own(struct rtnl *r, int ifindex, struct err *e);
+int redirect_check_own(struct rtnl *r, int ifindex, struct err *e); /* -ENOENT: others pass, too. */
 /* Takes both hooks of the link away. */
 int redirect_clear(struct rtnl *r, int ifindex, struct err *e);
 /* -ENOENT: the hook does something else; the error says what is expected. */

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #define DUMP_TRIES 16
+#define LOOPBACK_IFINDEX 1 /* Of "lo", in each namespace. */
 
 /* ---- requests and replies ---- */
 
@@ -41,6 +42,7 @@ int rtnl_open(struct rtnl **ret, struct err *e)
     r->nl = nl;
     r->port = mnl_socket_get_portid(nl);
     r->seq = 0;
+    r->queued = 0;
     r->why[0] = '\0';
     *ret = r;
     return 0;
@@ -80,7 +82,7 @@ int rtnl_fail(struct rtnl *r, int code, struct err *e, const char *fmt, ...)
 
 struct nlmsghdr *rtnl_request(struct rtnl *r, uint16_t type, uint16_t flags)
 {
-    struct nlmsghdr *h = mnl_nlmsg_put_header(r->request);
+    struct nlmsghdr *h = mnl_nlmsg_put_header(r->request + r->queued);
     h->nlmsg_type = type;
     h->nlmsg_flags = (uint16_t) (NLM_F_REQUEST | flags);
     return h;
@@ -161,17 +163,12 @@ static int done_code(struct rtnl *r, const struct nlmsghdr *h)
     return code;
 }
 
-/* Sends 'req' and gives the messages that answer it to 'fn', up to the acknowledgement or the end of the
- * dump.  -EINTR: the dump is inconsistent and has to be repeated. */
-static int exchange(struct rtnl *r, struct nlmsghdr *req, rtnl_reply_fn *fn, void *ctx)
+/* Gives the messages that answer request 'seq' to 'fn', up to the acknowledgement or the end of the dump.  -EINTR:
+ * the dump is inconsistent and has to be repeated. */
+static int await(struct rtnl *r, uint32_t seq, rtnl_reply_fn *fn, void *ctx)
 {
     bool interrupted = false;
     int failed = 0;
-    req->nlmsg_seq = ++r->seq;
-    r->why[0] = '\0';
-    if (mnl_socket_sendto(r->nl, req, req->nlmsg_len) < 0) {
-        return -errno;
-    }
     for (;;) {
         ssize_t n = mnl_socket_recvfrom(r->nl, r->reply, sizeof r->reply);
         if (n < 0 && errno == EINTR) {
@@ -183,7 +180,7 @@ static int exchange(struct rtnl *r, struct nlmsghdr *req, rtnl_reply_fn *fn, voi
         int left = (int) n;
         for (const struct nlmsghdr *h = (const void *) r->reply; mnl_nlmsg_ok(h, left);
              h = mnl_nlmsg_next(h, &left)) {
-            if (h->nlmsg_seq != req->nlmsg_seq || h->nlmsg_pid != r->port) {
+            if (h->nlmsg_seq != seq || h->nlmsg_pid != r->port) {
                 continue; /* The rest of a request that was given up. */
             }
             interrupted = interrupted || (h->nlmsg_flags & NLM_F_DUMP_INTR);
@@ -196,6 +193,45 @@ static int exchange(struct rtnl *r, struct nlmsghdr *req, rtnl_reply_fn *fn, voi
             }
         }
     }
+}
+
+static int exchange(struct rtnl *r, struct nlmsghdr *req, rtnl_reply_fn *fn, void *ctx)
+{
+    req->nlmsg_seq = ++r->seq;
+    r->why[0] = '\0';
+    return mnl_socket_sendto(r->nl, req, req->nlmsg_len) < 0 ? -errno
+                                                             : await(r, req->nlmsg_seq, fn, ctx);
+}
+
+/* Keeps a request, to be sent together with others: the next one is written behind it. */
+static void enqueue(struct rtnl *r, struct nlmsghdr *req)
+{
+    req->nlmsg_flags |= NLM_F_ACK;
+    req->nlmsg_seq = ++r->seq;
+    r->queued += MNL_ALIGN(req->nlmsg_len);
+    assert(r->queued <= sizeof r->request);
+}
+
+/* Sends what is queued, 'n' requests, which the kernel carries out in this order; the first failure's code, and in
+ * 'ret_which' its number. */
+static int flush_queue(struct rtnl *r, unsigned n, unsigned *ret_which)
+{
+    size_t size = r->queued;
+    uint32_t seq = r->seq - n;
+    r->queued = 0;
+    r->why[0] = '\0';
+    *ret_which = 0;
+    if (mnl_socket_sendto(r->nl, r->request, size) < 0) {
+        return -errno;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        int code = await(r, ++seq, NULL, NULL);
+        if (code < 0) {
+            *ret_which = i; /* Answers to those behind it are passed over by whoever asks next. */
+            return code;
+        }
+    }
+    return 0;
 }
 
 int rtnl_get(struct rtnl *r, struct nlmsghdr *req, rtnl_reply_fn *fn, void *ctx)
@@ -448,6 +484,42 @@ int rtnl_veth_add(struct rtnl *r, const struct rtnl_veth *v, struct err *e)
     return code < 0 ? rtnl_fail(r, code, e, "add veth %s with peer %s", v->name, v->peer_name) : 0;
 }
 
+static struct nlmsghdr *macvlan_new(struct rtnl *r, const struct rtnl_macvlan *m)
+{
+    struct nlmsghdr *h = link_request(r, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, m->name, 0, NULL);
+    if (m->lower) {
+        mnl_attr_put_u32(h, IFLA_LINK, (uint32_t) m->lower);
+        mnl_attr_put_u32(h, IFLA_NET_NS_FD, (uint32_t) m->ns_fd);
+        mnl_attr_put_u32(h, IFLA_MTU, m->mtu);
+    }
+    struct nlattr *info = mnl_attr_nest_start(h, IFLA_LINKINFO);
+    mnl_attr_put_strz(h, IFLA_INFO_KIND, "macvlan");
+    struct nlattr *data = mnl_attr_nest_start(h, IFLA_INFO_DATA);
+    mnl_attr_put_u32(h, IFLA_MACVLAN_MODE, MACVLAN_MODE_PASSTHRU);
+    mnl_attr_put_u16(h, IFLA_MACVLAN_FLAGS, MACVLAN_FLAG_NOPROMISC);
+    mnl_attr_nest_end(h, data);
+    mnl_attr_nest_end(h, info);
+    return h;
+}
+
+int rtnl_macvlan_add(struct rtnl *r, const struct rtnl_macvlan *m, struct err *e)
+{
+    int code = check_ifname(m->name, e);
+    if (code < 0) {
+        return code;
+    }
+    code = rtnl_change(r, macvlan_new(r, m));
+    return code < 0 ? rtnl_fail(r, code, e, "add macvlan %s", m->name) : 0;
+}
+
+/* Which of its arguments is missing is found after the kind. */
+bool rtnl_has_macvlan(struct rtnl *r)
+{
+    struct rtnl_macvlan m = {.name = "tenet-probe"};
+    int code = rtnl_change(r, macvlan_new(r, &m));
+    return code != -EOPNOTSUPP && code != -EPERM;
+}
+
 int rtnl_bridge_add(struct rtnl *r, const char *name, struct err *e)
 {
     int code = check_ifname(name, e);
@@ -642,7 +714,7 @@ static struct nlmsghdr *route_request(struct rtnl *r, uint16_t type, uint16_t fl
     return h;
 }
 
-int rtnl_route_add(struct rtnl *r, const struct rtnl_route *rt, struct err *e)
+static struct nlmsghdr *route_new(struct rtnl *r, const struct rtnl_route *rt)
 {
     struct rtmsg *rtm;
     struct nlmsghdr *h = route_request(r, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, rt, &rtm);
@@ -657,8 +729,37 @@ int rtnl_route_add(struct rtnl *r, const struct rtnl_route *rt, struct err *e)
         mnl_attr_put_u32(h, RTAX_MTU, rt->mtu);
         mnl_attr_nest_end(h, metrics);
     }
-    int code = rtnl_change(r, h);
+    return h;
+}
+
+int rtnl_route_add(struct rtnl *r, const struct rtnl_route *rt, struct err *e)
+{
+    int code = rtnl_change(r, route_new(r, rt));
     return code < 0 ? rtnl_fail(r, code, e, "add route to %s", PREFIX_TEXT(rt->dst)) : 0;
+}
+
+static struct nlmsghdr *link_up(struct rtnl *r, int ifindex)
+{
+    struct ifinfomsg *ifi;
+    struct nlmsghdr *h = link_request(r, RTM_NEWLINK, 0, NULL, ifindex, &ifi);
+    ifi->ifi_flags = ifi->ifi_change = IFF_UP;
+    return h;
+}
+
+int rtnl_endpoint_set(struct rtnl *r, const struct rtnl_endpoint *p, struct err *e)
+{
+    static const char *const steps[] = {"bring up lo", "bring it up", "add its address",
+                                        "add the default route"};
+    struct rtnl_route dflt = {.gateway = p->gateway, .ifindex = p->ifindex};
+    unsigned which;
+    enqueue(r, link_up(r, LOOPBACK_IFINDEX));
+    struct nlmsghdr *h = link_up(r, p->ifindex);
+    put_mac(h, IFLA_ADDRESS, p->mac);
+    enqueue(r, h);
+    enqueue(r, addr_request(r, RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, p->ifindex, p->address));
+    enqueue(r, route_new(r, &dflt));
+    int code = flush_queue(r, ARRAY_SIZE(steps), &which);
+    return code < 0 ? rtnl_fail(r, code, e, "link number %d: %s", p->ifindex, steps[which]) : 0;
 }
 
 int rtnl_route_del(struct rtnl *r, const struct rtnl_route *rt, struct err *e)

@@ -46,6 +46,18 @@ struct rtnl_veth {
 };
 int rtnl_veth_add(struct rtnl *r, const struct rtnl_veth *v,
                   struct err *e); /* -EEXIST is an error here. */
+/* A link on top of 'lower' that gets all of its frames ("macvlan mode passthru"); the kernel lets a link have one of them,
+ * and no other link on top beside it: then -EINVAL or -EBUSY.  -EOPNOTSUPP: the kernel has none.  When it goes, 'lower' has
+ * the MAC again that it had before. */
+struct rtnl_macvlan {
+    const char *name;
+    int lower; /* ifindex in the namespace of 'r' */
+    int ns_fd; /* Namespace in which it is made. */
+    uint32_t mtu;
+};
+int rtnl_macvlan_add(struct rtnl *r, const struct rtnl_macvlan *m, struct err *e);
+/* Whether the kernel has this kind of link. */
+bool rtnl_has_macvlan(struct rtnl *r);
 int rtnl_bridge_add(struct rtnl *r, const char *name, struct err *e);
 /* Whose tunnel ids and ends are those that each packet brings along ("external"); one a UDP port.  -EEXIST is an error
  * here. */
@@ -99,6 +111,15 @@ int rtnl_route_list(struct rtnl *r, int ifindex, struct rtnl_route **ret, size_t
                     struct err *e);
 /* Which way 'dst' is sent: next hop ('gateway' 0 = on-link), link and source. */
 int rtnl_route_get(struct rtnl *r, uint32_t dst, struct rtnl_route *ret, struct err *e);
+/* A link that is to be used by the only host behind it: loopback up, the link's MAC (NULL: stays) and the link up,
+ * address, default route; all in one message to the kernel. */
+struct rtnl_endpoint {
+    int ifindex;
+    const struct mac *mac;
+    struct ip4_prefix address;
+    uint32_t gateway;
+};
+int rtnl_endpoint_set(struct rtnl *r, const struct rtnl_endpoint *p, struct err *e);
 /* Asks the kernel to resolve 'addr' on 'ifindex' now (NTF_USE), without sending a packet of ours. */
 int rtnl_neigh_probe(struct rtnl *r, int ifindex, uint32_t addr, struct err *e);
 int rtnl_neigh_add(struct rtnl *r, int ifindex, uint32_t addr, struct mac mac,

@@ -13,12 +13,13 @@ struct rtnl {
     struct mnl_socket *nl;
     unsigned port;
     uint32_t seq;
+    size_t queued; /* Bytes of 'request' that wait to be sent together. */
     char why[200]; /* Extended ack of the last refused request, or "". */
     _Alignas(struct nlmsghdr) char request[RTNL_REQUEST_SIZE];
     _Alignas(struct nlmsghdr) char reply[RTNL_REPLY_SIZE];
 };
 
-/* Begins a request, in place of the one before. */
+/* Begins a request, in place of the one before (or behind those that are queued). */
 struct nlmsghdr *rtnl_request(struct rtnl *r, uint16_t type, uint16_t flags);
 
 typedef int rtnl_reply_fn(void *ctx, const struct nlmsghdr *h);

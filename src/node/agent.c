@@ -698,7 +698,9 @@ static void on_host_changed(void *ctx, unsigned what)
 static void on_link_gone(void *ctx, const char *name)
 {
     struct agent *a = ctx;
-    pods_link_gone(a->pods, name);
+    if (a->pods) {
+        pods_link_gone(a->pods, name);
+    }
 }
 
 static const char *switch_title(const struct agent *a, const char *of_ovs, const char *of_others)
@@ -928,7 +930,8 @@ static void begin(struct agent *a, struct sdn_network *n)
                                                   .ready = on_switch_ready,
                                                   .lost = on_switch_lost,
                                                   .fatal = on_switch_fatal,
-                                                  .held = on_switch_held};
+                                                  .held = on_switch_held,
+                                                  .link_gone = on_link_gone};
     struct datapath_config dc = datapath_config(a);
     dc.prepared = TAKE(a->prepared);
     int r = datapath_open(a->loop, &dc, &events, a, &a->datapath, &e);

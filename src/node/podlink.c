@@ -97,30 +97,17 @@ static int open_in_pod(const struct podlink *p, bool configure, struct rtnl **re
     return err;
 }
 
-static int configure_pod(const struct podlink *p, struct err *e)
+/* 'mac' NULL: it has it. */
+static int configure_pod(const struct podlink *p, const struct mac *mac, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     struct rtnl_link l;
-    int err = open_in_pod(p, true, &r, e);
+    int err = open_in_pod(p, !mac, &r, e);
+    err = err < 0 ? err : rtnl_link_get(r, p->ifname, &l, e);
     if (err == 0) {
-        struct rtnl_link_set lo = RTNL_LINK_SET_INIT("lo");
-        lo.up = 1;
-        err = rtnl_link_set(r, &lo, e);
-    }
-    if (err == 0) {
-        err = rtnl_link_get(r, p->ifname, &l, e);
-    }
-    if (err == 0) {
-        err = rtnl_addr_add(r, l.ifindex, p->address, false, e);
-    }
-    if (err == 0) {
-        struct rtnl_link_set up = RTNL_LINK_SET_INIT(p->ifname);
-        up.up = 1;
-        err = rtnl_link_set(r, &up, e);
-    }
-    if (err == 0) {
-        struct rtnl_route dflt = {.gateway = p->gateway, .ifindex = l.ifindex};
-        err = rtnl_route_add(r, &dflt, e);
+        struct rtnl_endpoint end = {
+            .ifindex = l.ifindex, .mac = mac, .address = p->address, .gateway = p->gateway};
+        err = rtnl_endpoint_set(r, &end, e);
     }
     return err < 0 ? err_prefix(e, "in the container") : 0;
 }
@@ -134,13 +121,49 @@ static int silence(const char *host_if, struct err *e)
     return err == -ENOENT ? 0 : err; /* A kernel without it. */
 }
 
+/* A link that nobody knows is on the port: with the port's device it goes, and the datapath makes that anew. */
+static int port_is_taken(struct rtnl *r, const struct podlink *p, struct err *e)
+{
+    rtnl_link_del(r, p->host_if, NULL);
+    return err_set(e, -EIO, "port %s had a link already; it is made anew", p->port);
+}
+
+static int create_on_end(const struct podlink *p, int ns_fd, struct err *e)
+{
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    struct dp_wire wire = wire_of(p);
+    struct rtnl_link end;
+    int err = rtnl_open_at(ns_fd, &r, e);
+    err = err < 0 ? err : rtnl_link_get(r, p->host_if, &end, e);
+    if (err == 0 && end.mtu != p->mtu) {
+        err = datapath_wire(p->datapath, &wire, e);
+    }
+    if (err < 0) {
+        return err;
+    }
+    struct rtnl_macvlan m = {
+        .name = p->ifname, .lower = end.ifindex, .ns_fd = p->netns_fd, .mtu = p->mtu};
+    err = rtnl_macvlan_add(r, &m, e);
+    if (err == -EEXIST) {
+        return err_set(e, -EBUSY, "the container has an interface %s already", p->ifname);
+    }
+    if (err == -EINVAL || err == -EBUSY) {
+        return port_is_taken(r, p, e);
+    }
+    return err < 0 ? err : configure_pod(p, &p->mac, e);
+}
+
 int podlink_create(const struct podlink *p, struct err *e)
 {
+    int ns_fd = datapath_end(p->datapath, p->port, p->host_if);
+    if (ns_fd >= 0) {
+        return create_on_end(p, ns_fd, e);
+    }
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     struct dp_wire wire = wire_of(p);
     int err = rtnl_open(&r, e);
     err = err < 0 ? err : replace_pair(r, p, e);
-    err = err < 0 ? err : configure_pod(p, e);
+    err = err < 0 ? err : configure_pod(p, NULL, e);
     err = err < 0 ? err : silence(p->host_if, e);
     err = err < 0 ? err : datapath_wire(p->datapath, &wire, e);
     if (err == 0) {
@@ -210,10 +233,11 @@ int podlink_check(const struct podlink *p, struct err *e)
     CLEANUP(rtnl_close) struct rtnl *pod = NULL;
     struct rtnl_link l;
     int err = rtnl_open(&host, e);
-    if (err == 0) {
+    bool pair = datapath_end(p->datapath, p->port, p->host_if) < 0;
+    if (err == 0 && pair) {
         err = rtnl_link_get(host, p->host_if, &l, e);
     }
-    if (err == 0 && !(l.flags & IFF_UP)) {
+    if (err == 0 && pair && !(l.flags & IFF_UP)) {
         err = err_set(e, -ENOENT, "%s: is down", p->host_if);
     }
     if (err == 0) {
@@ -226,11 +250,80 @@ int podlink_check(const struct podlink *p, struct err *e)
     return err < 0 ? err : check_pod(pod, p, e);
 }
 
-int podlink_delete(const char *host_if, struct err *e)
+/* The pod's link 'p' says, if it is a macvlan on link number 'end' (0: on any). */
+static int delete_in_pod(const struct podlink *p, int end, struct err *e)
+{
+    CLEANUP(fd_close) int opened = -1;
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    struct rtnl_link l;
+    int err = 0, ns_fd = p->netns_fd;
+    if (ns_fd < 0) {
+        err = p->netns ? netns_open(p->netns, &opened, e) : -ENOENT;
+        ns_fd = opened;
+    }
+    err = err < 0 ? err : rtnl_open_at(ns_fd, &r, e);
+    err = err < 0 ? err : rtnl_link_get(r, p->ifname, &l, e);
+    if (err == 0 &&
+        (!streq(l.kind, "macvlan") || !mac_equal(l.mac, p->mac) || (end && l.peer != end))) {
+        return -ENODEV;
+    }
+    return err < 0 ? err : rtnl_link_del(r, p->ifname, e);
+}
+
+/* What is not found in the pod, but has not left the port either (the runtime does not say where the pod is, or the pod
+ * changed it), goes with the port's device. */
+static int delete_on_end(const struct podlink *p, int ns_fd, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    struct rtnl_link end;
+    int err = rtnl_open_at(ns_fd, &r, e);
+    err = err < 0 ? err : rtnl_link_get(r, p->host_if, &end, e);
+    if (err < 0) {
+        return err == -ENODEV ? 0 : err;
+    }
+    if (delete_in_pod(p, end.ifindex, NULL) == 0) {
+        return 0;
+    }
+    err = rtnl_link_get(r, p->host_if, &end, e);
+    return err == 0 && mac_equal(end.mac, p->mac) ? rtnl_link_del(r, p->host_if, e) : 0;
+}
+
+int podlink_delete(const struct podlink *p, struct err *e)
+{
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    int ns_fd = datapath_end(p->datapath, p->port, p->host_if);
+    if (ns_fd >= 0) {
+        return delete_on_end(p, ns_fd, e);
+    }
     int err = rtnl_open(&r, e);
-    return err < 0 ? err : rtnl_link_del(r, host_if, e);
+    return err < 0 ? err : rtnl_link_del(r, p->host_if, e);
+}
+
+int podlink_delete_stray(const struct podlink *p, struct err *e)
+{
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    CLEANUP(rtnl_close) struct rtnl *ends = NULL;
+    struct rtnl_link l, end;
+    int ns_fd = datapath_end(p->datapath, NULL, NULL);
+    if (ns_fd < 0 || p->netns_fd < 0) {
+        return 0;
+    }
+    int err = rtnl_open_at(p->netns_fd, &r, e);
+    err = err < 0 ? err : rtnl_open_at(ns_fd, &ends, e);
+    if (err < 0) {
+        return err;
+    }
+    if (rtnl_link_get(r, p->ifname, &l, NULL) < 0 || !streq(l.kind, "macvlan") ||
+        rtnl_link_get_index(ends, l.peer, &end, NULL) < 0 || !mac_equal(l.mac, end.mac)) {
+        return 0;
+    }
+    char word[IF_NAMESIZE + 2];
+    snprintf(word, sizeof word, " %s ", end.name);
+    if (strstr(p->known, word)) {
+        return 0;
+    }
+    err = rtnl_link_del(r, p->ifname, e);
+    return err < 0 ? err : 1;
 }
 
 int podlink_delete_abandoned(const char *host_if, struct err *e)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The link of a pod: a veth pair, one end in the host, wired to a port of the switch (datapath_wire), the other in
- * the pod with its final name, address and routes.
+/* The link of a pod, in the pod with its final name, address and routes: a macvlan on the other end of a port of the switch,
+ * where the datapath has such (datapath_end), else a veth pair, whose end in the host is wired to the port
+ * (datapath_wire).
  *
  * Calls block while the kernel works and are made on worker threads; they share nothing.  The thread's own
  * network namespace must be the host's. */
@@ -11,8 +12,10 @@
 #include <net/if.h>
 
 struct podlink {
-    int netns_fd; /* Of the pod; borrowed. */
+    int netns_fd;      /* Of the pod; borrowed; -1: not known ... */
+    const char *netns; /* ... but the file of this name may be it; or NULL. */
     char host_if[IF_NAMESIZE];
+    const char *known; /* Of podlink_delete_stray: the host_if of all pods, each between blanks. */
     char ifname[IF_NAMESIZE];
     char port[IF_NAMESIZE];    /* Of the switch. */
     struct datapath *datapath; /* Borrowed. */
@@ -31,8 +34,8 @@ void podlink_name(const char *container_id, const char *ifname, unsigned attempt
 /* A MAC for the host's end, which no pod has. */
 struct mac podlink_host_mac(uint32_t pod_ip);
 
-/* Makes the pair, configures the pod's side (loopback and interface up, address, default route), wires the host's
- * end, and brings it up.  A veth of the name that nothing uses, left by an earlier attempt, is replaced; -EEXIST:
+/* Makes the link, configures the pod's side (loopback and interface up, address, default route), wires the host's
+ * end of a pair, and brings it up.  A veth of the name that nothing uses, left by an earlier attempt, is replaced; -EEXIST:
  * the name is somebody else's; -EBUSY: the pod has an interface 'ifname'.  After another failure the pair may be
  * there. */
 int podlink_create(const struct podlink *p, struct err *e);
@@ -42,7 +45,10 @@ int podlink_limit(const struct podlink *p, struct err *e);
 int podlink_unlimit(const struct podlink *p, struct err *e);
 /* Whether all is as podlink_create leaves it; the error names what is not. */
 int podlink_check(const struct podlink *p, struct err *e);
-/* Removes the pair; 0 also when it is absent. */
-int podlink_delete(const char *host_if, struct err *e);
-/* As podlink_delete, but only a link that looks like an abandoned one of ours. */
+/* Removes the link; 0 also when it is absent. */
+int podlink_delete(const struct podlink *p, struct err *e);
+/* As podlink_delete, but only a veth pair that looks like an abandoned one of ours. */
 int podlink_delete_abandoned(const char *host_if, struct err *e);
+/* Removes an interface 'ifname' from the pod that is a macvlan on an end of ours, unless that is in 'known'; 1: there was
+ * one. */
+int podlink_delete_stray(const struct podlink *p, struct err *e);

@@ -84,6 +84,7 @@ static void op_free(struct op *op)
     fd_close(op->netns_fd);
     dp_pod_free(op->pod);
     cni_runtime_done(&op->runtime);
+    free(op->known);
     free(op);
 }
 
@@ -226,7 +227,8 @@ void op_work(struct op *op, int (*work)(const struct podlink *, struct err *), o
 
 static int delete_abandoned_link(const struct podlink *l, struct err *e)
 {
-    return podlink_delete_abandoned(l->host_if, e);
+    int r = *l->host_if ? podlink_delete_abandoned(l->host_if, e) : 0;
+    return r < 0 ? r : podlink_delete_stray(l, e);
 }
 
 void op_fill_link(struct op *op)
@@ -234,6 +236,7 @@ void op_fill_link(struct op *op)
     const struct pods *p = op->pods;
     op->link = (struct podlink){
         .netns_fd = op->netns_fd,
+        .netns = op->pod->netns,
         .datapath = p->datapath,
         .host_mac = podlink_host_mac(op->pod->ip),
         .mac = op->pod->mac,
@@ -255,8 +258,9 @@ static void answer_result(struct op *op)
     const struct pods *p = op->pods;
     CLEANUP(json_free)
     struct json *dns = p->ops->dns ? p->ops->dns(p->ctx, op->pod->pod_namespace) : NULL;
-    struct cni_result r = {.host_if = op->pod->host_if,
-                           .host_mac = op->link.host_mac,
+    bool pair = datapath_end(p->datapath, op->pod->port, op->pod->host_if) < 0;
+    struct cni_result r = {.host_if = pair ? op->pod->host_if : op->pod->port,
+                           .host_mac = pair ? &op->link.host_mac : NULL,
                            .ifname = op->req.ifname,
                            .netns = op->req.netns,
                            .mac = op->pod->mac,
@@ -391,6 +395,11 @@ static void add_finish(struct op *op)
         undo_begin(op);
         return;
     }
+    if (runtime_needs_pair(op)) {
+        op->undone = add_make;
+        undo_begin(op);
+        return;
+    }
     if (runtime_apply(op, add_finish)) {
         return;
     }
@@ -404,8 +413,21 @@ static void add_finish(struct op *op)
     pods_project_changed(p, project); /* Its VNID may have changed meanwhile. */
 }
 
+/* An agent that died in the middle of an ADD may have left what is in the way. */
+static int clear_and_create(const struct podlink *l, struct err *e)
+{
+    int r = podlink_delete_stray(l, e);
+    return r < 0 ? r : podlink_create(l, e);
+}
+
 static void add_linked(struct op *op)
 {
+    if (op->work_result == -EBUSY && !op->cleared) {
+        op->cleared = true;
+        op_note_links(op);
+        op_work(op, clear_and_create, add_linked);
+        return;
+    }
     op->made_link = op->work_result != -EEXIST && op->work_result != -EBUSY;
     op->name_taken = op->work_result == -EEXIST;
     if (op->work_result < 0) {
@@ -415,9 +437,10 @@ static void add_linked(struct op *op)
     op_part_ended(op);
 }
 
-static void add_has_port(void *ctx, const char *port)
+static void add_has_port(void *ctx, const char *port, const char *host_if)
 {
     struct op *op = ctx;
+    snprintf(op->pod->host_if, sizeof op->pod->host_if, "%s", host_if);
     snprintf(op->pod->port, sizeof op->pod->port, "%s", port);
     op_fill_link(op);
     op->parts++;
@@ -452,6 +475,27 @@ static bool name_is_used(struct pods *p, const char *host_if)
     return false;
 }
 
+void op_note_links(struct op *op)
+{
+    struct pods *p = op->pods;
+    CLEANUP_STRBUF struct strbuf names = STRBUF_INIT;
+    size_t n;
+    const struct dp_pod *const *pods = datapath_pods(p->datapath, &n);
+    strbuf_addc(&names, ' ');
+    for (size_t i = 0; i < n; i++) {
+        strbuf_addf(&names, "%s ", pods[i]->host_if);
+    }
+    struct op *other;
+    LIST_FOREACH (other, struct op, node, &p->requests) {
+        if (other != op && other->pod) {
+            strbuf_addf(&names, "%s ", other->pod->host_if);
+        }
+    }
+    free(op->known);
+    op->known = strbuf_steal(&names);
+    op->link.known = op->known;
+}
+
 static void attach(struct op *op)
 {
     char name[IF_NAMESIZE];
@@ -462,6 +506,7 @@ static void attach(struct op *op)
     op->parts = 1;
     op->joined = add_finish;
     runtime_find(op);
+    op->pod->pair = op->pair;
     op->pods->ops->attaching(op->pods->ctx, op->pod);
     datapath_attach(op->pods->datapath, op->pod, add_has_port, add_attached, op);
 }
@@ -545,7 +590,7 @@ static void remove_pod(struct op *op, op_step *removed)
     op->joined = remove_joined;
     op->parts = 1u + op->in_switch + op->made_link;
     if (op->made_link) {
-        reaper_delete(op->pods->reaper, op->pod->host_if, removed_link, op);
+        reaper_delete(op->pods->reaper, &op->link, removed_link, op);
     }
     runtime_unlimit(op);
     if (op->in_switch) {
@@ -606,10 +651,13 @@ static void del_begin(struct op *op)
         /* Nothing to do, but for a link that an agent left which died in the middle of an ADD. */
         podlink_name(op->req.container_id, op->req.ifname, 0, op->link.host_if);
         if (name_is_used(p, op->link.host_if)) {
-            op_answer_ok(op);
-        } else {
-            op_work(op, delete_abandoned_link, del_absent);
+            op->link.host_if[0] = '\0';
         }
+        op->link.datapath = p->datapath;
+        op->link.netns_fd = op->netns_fd;
+        snprintf(op->link.ifname, sizeof op->link.ifname, "%s", op->req.ifname);
+        op_note_links(op);
+        op_work(op, delete_abandoned_link, del_absent);
         return;
     }
     op->pod = dp_pod_clone(there);
@@ -824,13 +872,9 @@ void pods_link_gone(struct pods *p, const char *name)
 
 int pods_sweep(struct pods *p, struct err *e)
 {
-    CLEANUP(rtnl_close) struct rtnl *r = NULL;
     CLEANUP_FREE struct rtnl_link *links = NULL;
     size_t n_links, n;
-    int err = rtnl_open(&r, e);
-    if (err == 0) {
-        err = rtnl_link_list(r, &links, &n_links, e);
-    }
+    int err = datapath_links(p->datapath, &links, &n_links, e);
     if (err < 0) {
         return err;
     }
@@ -888,98 +932,4 @@ int pods_start(struct pods *p, const struct sdn_network *n, struct err *e)
 void pods_set_network(struct pods *p, const struct sdn_network *n)
 {
     copy_network(p, n);
-}
-
-static bool has_vnids(const struct dp_pod *pod, const struct sdn_vnids *v)
-{
-    return pod->vnid == v->id && pod->has_also == v->moving &&
-           (!v->moving || pod->also_vnid == v->also);
-}
-
-/* Tells the switch the project's VNIDs, if some of its pods have others. */
-static void update_vnids(struct pods *p, const char *project)
-{
-    struct sdn_vnids v;
-    if (!sdn_plugin_has_vnids(p->net.plugin) || p->ops->vnids(p->ctx, project, &v, NULL) < 0) {
-        return;
-    }
-    size_t n;
-    const struct dp_pod *const *pods = datapath_pods(p->datapath, &n);
-    for (size_t i = 0; i < n; i++) {
-        if (streq_null(pods[i]->pod_namespace, project) && !has_vnids(pods[i], &v)) {
-            log_info("project has another VNID", "project=%s from=%u to=%u moving=%s", project,
-                     pods[i]->vnid, v.id, v.moving ? "yes" : "no");
-            datapath_set_vnids(p->datapath, project, &v);
-            return;
-        }
-    }
-}
-
-const char *pods_unknown_project(struct pods *p)
-{
-    struct sdn_vnids v;
-    size_t n;
-    const struct dp_pod *const *pods = datapath_pods(p->datapath, &n);
-    for (size_t i = 0; i < n; i++) {
-        if (pods[i]->vnid == SDN_VNID_GLOBAL && pods[i]->pod_namespace &&
-            p->ops->vnids(p->ctx, pods[i]->pod_namespace, &v, NULL) < 0) {
-            return pods[i]->pod_namespace;
-        }
-    }
-    return NULL;
-}
-
-void pods_isolate_unknown(struct pods *p)
-{
-    static const struct sdn_vnids nobody = {.id = SDN_VNID_NOBODY};
-    size_t n;
-    const struct dp_pod *const *pods = datapath_pods(p->datapath, &n);
-    for (size_t i = 0; i < n; i++) {
-        const struct dp_pod *pod = pods[i];
-        struct sdn_vnids v;
-        if (pod->vnid == SDN_VNID_GLOBAL && pod->pod_namespace &&
-            p->ops->vnids(p->ctx, pod->pod_namespace, &v, NULL) < 0) {
-            log_warn("pod is kept apart: its project has no VNID", "pod=%s/%s ip=%s",
-                     pod->pod_namespace, pod->pod_name, IP4_TEXT(pod->ip));
-            datapath_set_vnids(p->datapath, pod->pod_namespace, &nobody);
-            pods = datapath_pods(p->datapath, &n);
-        }
-    }
-}
-
-void pods_project_changed(struct pods *p, const char *project)
-{
-    if (!p->ipam) {
-        return;
-    }
-    update_vnids(p, project);
-    pods_wake(p, project);
-}
-
-void pods_wake(struct pods *p, const char *project)
-{
-    struct op *op;
-    LIST_FOREACH (op, struct op, node, &p->requests) {
-        if (op->wait && streq(op->req.pod_namespace, project)) {
-            loop_task_queue(&op->begin);
-        }
-    }
-}
-
-void pods_all_projects_changed(struct pods *p)
-{
-    struct smap projects;
-    size_t n;
-    smap_init(&projects, NULL);
-    const struct dp_pod *const *pods = datapath_pods(p->datapath, &n);
-    for (size_t i = 0; i < n; i++) {
-        if (pods[i]->pod_namespace) {
-            smap_set(&projects, pods[i]->pod_namespace, NULL);
-        }
-    }
-    struct smap_entry *entry;
-    SMAP_FOREACH (entry, &projects) {
-        update_vnids(p, entry->key);
-    }
-    smap_done(&projects);
 }

@@ -30,6 +30,9 @@ struct op {
     struct podlink link;
     unsigned attempt; /* Which name the link has. */
     bool name_taken;  /* By a link that is not ours. */
+    bool pair;        /* The link has to be a veth pair. */
+    char *known;      /* Of link, when a stray one is looked for, ... */
+    bool cleared;     /* ... which was done. */
     bool made_link;   /* There is a link to remove. */
     bool in_switch;   /* There is a port to remove. */
     bool holds_ip;    /* pod->ip is marked for this request. */
@@ -78,11 +81,15 @@ void op_part_ended(struct op *op);
 void op_work(struct op *op, int (*work)(const struct podlink *, struct err *), op_step *then);
 /* From op->pod. */
 void op_fill_link(struct op *op);
+/* Writes down which links the pods of this node have, of requests under way too, for podlink_delete_stray. */
+void op_note_links(struct op *op);
 
 /* ---- host ports and limits (pods_runtime.c) ---- */
 
 /* Finds out what the pod wants: a part of its own when somebody has to be asked. */
 void runtime_find(struct op *op);
+/* Whether limits were found for a pod whose link cannot have them: the attachment is to be made again, with a pair. */
+bool runtime_needs_pair(struct op *op);
 /* Puts it into effect for the attached pod, then goes on with 'then'; false: there is nothing to do. */
 bool runtime_apply(struct op *op, op_step *then);
 /* A part that takes the limits off the port, if the pod has some. */

@@ -28,6 +28,12 @@ static void found(void *ctx, int error, const char *text, struct cni_runtime *wa
     op_part_ended(op);
 }
 
+static bool is_limited(const struct cni_runtime *r)
+{
+    CLEANUP_FREE char *bandwidth = cni_bandwidth_text(&r->bandwidth);
+    return bandwidth;
+}
+
 void runtime_find(struct op *op)
 {
     struct cni_runtime *r = &op->runtime;
@@ -41,6 +47,7 @@ void runtime_find(struct op *op)
     if (c->chained_bandwidth) {
         r->bandwidth = (struct cni_bandwidth){.elsewhere = true};
     }
+    op->pair = is_limited(r);
     r->ports = r->n_ports ? xmemdup(r->ports, r->n_ports * sizeof *r->ports) : NULL;
     if ((!r->has_ports && !c->chained_portmap) || (!r->has_bandwidth && !c->chained_bandwidth)) {
         op->parts++;
@@ -108,6 +115,13 @@ static void opened(void *ctx, int error, const char *text)
         op_fail(op, CNI_ATTACH_FAILED, "cannot open the pod's host ports", "%s", text);
     }
     op_part_ended(op);
+}
+
+bool runtime_needs_pair(struct op *op)
+{
+    bool on_end = datapath_end(op->pods->datapath, op->pod->port, op->pod->host_if) >= 0;
+    op->pair = op->pair || (on_end && is_limited(&op->runtime));
+    return on_end && op->pair;
 }
 
 bool runtime_apply(struct op *op, op_step *then)

@@ -4,14 +4,13 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "node/podlink.h"
 
-#include <stdio.h>
+#include <fcntl.h>
 
 struct job {
     struct list node;
-    char host_if[IF_NAMESIZE];
-    reaper_fn *fn; /* NULL: was called. */
+    struct podlink link; /* Its descriptor and text are owned. */
+    reaper_fn *fn;       /* NULL: was called. */
     void *ctx;
     int result;
     struct err error;
@@ -42,7 +41,7 @@ struct reaper *reaper_free(struct reaper *r)
 static void work(void *ctx)
 {
     struct job *j = ctx;
-    j->result = podlink_delete(j->host_if, &j->error);
+    j->result = podlink_delete(&j->link, &j->error);
 }
 
 static void done(void *ctx)
@@ -52,15 +51,19 @@ static void done(void *ctx)
     if (j->fn) {
         j->fn(j->ctx, j->result, j->error.text);
     }
+    fd_close(j->link.netns_fd);
+    free((char *) (uintptr_t) j->link.netns);
     free(j);
 }
 
-void reaper_delete(struct reaper *r, const char *host_if, reaper_fn *fn, void *ctx)
+void reaper_delete(struct reaper *r, const struct podlink *l, reaper_fn *fn, void *ctx)
 {
     struct job *j = NEW(struct job);
     j->fn = fn;
     j->ctx = ctx;
-    snprintf(j->host_if, sizeof j->host_if, "%s", host_if);
+    j->link = *l;
+    j->link.netns_fd = l->netns_fd < 0 ? -1 : fcntl(l->netns_fd, F_DUPFD_CLOEXEC, 0);
+    j->link.netns = l->netns ? xstrdup(l->netns) : NULL;
     list_push_back(&r->jobs, &j->node);
     loop_work(r->loop, work, done, j);
 }
@@ -69,7 +72,7 @@ void reaper_link_gone(struct reaper *r, const char *name)
 {
     struct job *j;
     LIST_FOREACH (j, struct job, node, &r->jobs) {
-        if (j->fn && streq(j->host_if, name)) {
+        if (j->fn && streq(j->link.host_if, name)) {
             reaper_fn *fn = TAKE(j->fn);
             fn(j->ctx, 0, "");
             return;

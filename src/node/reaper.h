@@ -7,6 +7,7 @@
 #pragma once
 
 #include "net/loop.h"
+#include "node/podlink.h"
 
 struct reaper;
 struct reaper *reaper_new(struct loop *l);
@@ -14,9 +15,9 @@ struct reaper *reaper_new(struct loop *l);
 struct reaper *reaper_free(struct reaper *r);
 
 typedef void reaper_fn(void *ctx, int error, const char *text);
-/* Calls 'fn' once: with 0 when 'host_if' is gone (or was never there), else with what the kernel said. */
-void reaper_delete(struct reaper *r, const char *host_if, reaper_fn *fn, void *ctx);
-/* The kernel announced that the link 'name' is gone. */
+/* Calls 'fn' once: with 0 when the link 'l' (copied) is gone, or was never there, else with what the kernel said. */
+void reaper_delete(struct reaper *r, const struct podlink *l, reaper_fn *fn, void *ctx);
+/* The kernel announced that the link whose host_if is 'name' is gone. */
 void reaper_link_gone(struct reaper *r, const char *name);
 /* Threads at work, also for links that are gone. */
 size_t reaper_busy(const struct reaper *r);

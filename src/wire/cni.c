@@ -675,9 +675,11 @@ static void add_field(struct strbuf *out, const char *key, const char *value)
 
 void cni_result_write(const struct cni_result *r, enum cni_version v, struct strbuf *out)
 {
-    strbuf_addf(out, "{\"cniVersion\":\"%s\",\"interfaces\":[{\"mac\":\"%s\"", cni_versions[v],
-                MAC_TEXT(r->host_mac));
-    add_field(out, "name", r->host_if);
+    strbuf_addf(out, "{\"cniVersion\":\"%s\",\"interfaces\":[{\"name\":", cni_versions[v]);
+    json_write_string(r->host_if, strlen(r->host_if), out);
+    if (r->host_mac) {
+        add_field(out, "mac", MAC_TEXT(*r->host_mac));
+    }
     strbuf_addf(out, "},{\"mac\":\"%s\"", MAC_TEXT(r->mac));
     add_field(out, "name", r->ifname);
     add_field(out, "sandbox", r->netns);

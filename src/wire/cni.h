@@ -100,7 +100,7 @@ int cni_request_parse(const char *line, size_t size, struct cni_request *ret, st
 /* What ADD made. */
 struct cni_result {
     const char *host_if;
-    struct mac host_mac;
+    const struct mac *host_mac; /* NULL: not told. */
     const char *ifname, *netns;
     struct mac mac;
     struct ip4_prefix address; /* "10.128.0.2/23" */

@@ -206,6 +206,15 @@ class Lab:
         return {x["tenet-container"]: (name, number, uuid, x["tenet-ip"]) for name, number, uuid, x in ids
                 if "tenet-container" in x}
 
+    def pod_links(self, node):
+        """Links of the node that lead to pods: ends of veth pairs, and other ends of ports with a pod's MAC."""
+        pairs = re.findall(r"\d+: (veth[^@:]+)", self.ns(node, ["ip", "-o", "link"]).stdout)
+        ends = os.path.dirname(self.node(node)["agentSocket"]) + "/ports.netns"
+        if not os.path.exists(ends):
+            return sorted(pairs)
+        there = run(["nsenter", f"--net={ends}", "ip", "-o", "link"]).stdout
+        return sorted(pairs + re.findall(r"\d+: (tp\d+x)@.*link/ether 0a:58:", there))
+
     def flows(self, node):
         """Flows of br0 without what changes by itself (counters, age)."""
         out = self.ns(node, ["ovs-ofctl", "-O", "OpenFlow14", "--no-stats", "--no-names", "dump-flows",

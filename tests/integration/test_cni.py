@@ -229,8 +229,7 @@ def test_agent_not_running(own, sandbox):
 
 
 def state(own):
-    links = re.findall(r"\d+: (veth[^@:]+)", own.ns("node1", ["ip", "-o", "link"]).stdout)
-    return sorted(links), sorted(r["link"] for r in own.records("node1").values()), own.rules("node1")
+    return own.pod_links("node1"), sorted(r["link"] for r in own.records("node1").values()), own.rules("node1")
 
 
 def test_two_hundred_adds_and_dels_sixteen_at_a_time_leak_nothing(own, sandbox):

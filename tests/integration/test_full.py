@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import pathlib
-import re
 
 import pytest
 
@@ -28,8 +27,7 @@ def own(make_lab):
 
 
 def state(lab):
-    links = re.findall(r"\d+: (veth[^@:]+)", lab.ns("node1", ["ip", "-o", "link"]).stdout)
-    return sorted(links), sorted(lab.ports("node1")), lab.flows("node1")
+    return lab.pod_links("node1"), sorted(lab.ports("node1")), lab.flows("node1")
 
 
 def refused_add(lab, name, *words, about=None, reason="AttachFailed"):

@@ -49,7 +49,7 @@ def test_a_host_that_is_only_a_master_gets_nothing(cluster):
 
 
 def test_pod_side(cluster):
-    """SDN-P-14, SDN-P-15: eth0 in the pod, its veth wired to a port of br0, default route to the gateway, MAC from the address."""
+    """SDN-P-14, SDN-P-15: eth0 in the pod, its link on a port of br0, default route to the gateway, MAC from the address."""
     pod = cluster.pods[0]
     node = cluster.node(pod.node)
     link = pod.ns(["ip", "-4", "-o", "addr", "show", "eth0"]).stdout
@@ -59,12 +59,14 @@ def test_pod_side(cluster):
     mac = "0a:58:" + ":".join(f"{int(o):02x}" for o in pod.ip.split("."))
     assert mac in pod.ns(["ip", "link", "show", "eth0"]).stdout
     mine, = [r for r in cluster.records(pod.node).values() if (r["namespace"], r["name"]) == (pod.project, pod.name)]
-    assert mine["link"].startswith("veth") and mine["link"] in cluster.ns(pod.node, ["ip", "-br", "link"]).stdout
+    assert mine["link"] in cluster.pod_links(pod.node)
+    # With Open vSwitch it is the other end of the switch's port, and in the pod.
+    assert (mine["link"] in cluster.ns(pod.node, ["ip", "-br", "link"]).stdout) != cluster.has_ovs(pod.node)
     assert mine["ip"] == pod.ip and mine["vnid"] == pod.vnid
 
 
 def test_rules_decide(cluster):
-    """SDN-G-07: without the pod's flows, or its entry, nothing arrives, though veth and routes are whole; the agent mends it."""
+    """SDN-G-07: without the pod's flows, or its entry, nothing arrives, though link and routes are whole; the agent mends it."""
     a, b = cluster.pods[0], cluster.pods[1]
     assert a.can_ping(b.ip)
     before = cluster.rules(b.node)

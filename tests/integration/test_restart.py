@@ -156,7 +156,7 @@ def test_reboot_frees_what_is_gone(make_lab):
             lab.power_off("node1")
             for s in boxes:
                 run(["ip", "netns", "del", s.ns])
-            wait_for("the links to be gone", lambda: ": veth" not in lab.ns("node1", ["ip", "-o", "link"]).stdout)
+            wait_for("the links to be gone", lambda: not lab.pod_links("node1"))
             lab.power_on("node1")
             wait_for("the ports to go", lambda: not lab.ports("node1"))
             wait_for("the rules to go", lambda: without_links(lab.rules("node1")) == without_links(rules))

@@ -342,7 +342,7 @@ def test_chain_in_the_configuration(own, shaping, chained, box):
     assert files == ["80-openshift-network.conflist"]
     assert [p["type"] for p in chained.plugins] == ["tenet-cni", "portmap", "bandwidth"]
     assert "capabilities" not in chained.plugins[0]
-    before = (links(own).count("veth"), own.rules("node1"))
+    before = (own.pod_links("node1"), own.rules("node1"))
     pod_object(own, "chained", ports=[{"containerPort": 80, "hostPort": 8088}],
                annotations={"kubernetes.io/egress-bandwidth": "8M"})
     runtime = {"portMappings": [{"hostPort": 8088, "containerPort": 80, "protocol": "tcp"}],
@@ -439,7 +439,7 @@ def page(lab, where, target):
 def things(lab):
     """What attachments leave on a node: links, flows, queues, rules of ours and of portmap."""
     save = lab.ns("node1", ["iptables-save", "-t", "nat"]).stdout
-    return (sorted(re.findall(r"\d+: ((?:veth|tnbr|tnq|tni|bwp)[^@:]+)", links(lab))), lab.rules("node1"), queues(lab), rules(lab),
+    return (lab.pod_links("node1"), sorted(re.findall(r"\d+: ((?:tnbr|tnq|tni|bwp)[^@:]+)", links(lab))), lab.rules("node1"), queues(lab), rules(lab),
             re.findall(r"CNI-DN-\w+", save))
 
 

@@ -125,9 +125,7 @@ class Soak:
 
     def links(self):
         """Those of pods."""
-        names = {line.split(": ")[1].split("@")[0] for line in
-                 self.lab.ns("node1", ["ip", "-o", "link", "show", "type", "veth"]).stdout.splitlines()}
-        return {n for n in names if n.startswith("veth")}
+        return set(self.lab.pod_links("node1"))
 
     def pods_in_rules(self):
         """How many there are by what packets are judged by: five flows each, or an entry of their address and of their link."""

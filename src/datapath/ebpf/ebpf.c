@@ -577,7 +577,7 @@ static void ebpf_attach(struct datapath *dp, const struct dp_pod *p, datapath_po
     int r = add_pod(x, p, &e);
     pthread_mutex_unlock(&x->lock);
     if (r == 0) {
-        outbox_add_port(&x->outbox, port, ctx, p->host_if);
+        outbox_add_port(&x->outbox, port, ctx, p->host_if, p->host_if);
     }
     outbox_add_done(&x->outbox, done, ctx, r, e.text);
 }

@@ -176,6 +176,9 @@ static void pump(void *ctx)
         }
         if (db_is_synced(o->db) && db_rows(o->db)->bridge && !o->given_up) {
             pods_step(o);
+            if (o->outbox.has_port && !deliver(o)) {
+                return; /* First, so that links are made while flows are. */
+            }
         }
         pods_flows(o);
         if (o->of) {
@@ -256,6 +259,7 @@ static int ovs_open(struct loop *l, const struct datapath_config *cfg,
     list_init(&o->again);
     pods_init(o);
     pool_init(o);
+    pool_open_ends(o, cfg->run_dir);
     explain_init(o);
     loop_task_init(&o->pump, l, pump, o);
     o->timer = loop_timer_new(l, on_timer, o);
@@ -417,9 +421,11 @@ const struct datapath_ops datapath_ovs = {
     .set_network = ovs_set_network,
     .attach = ovs_attach,
     .detach = ovs_detach,
-    .wire = pool_wire,
-    .unlimit = pool_unlimit,
-    .check_wire = pool_check_wire,
+    .wire = wire_set,
+    .unlimit = wire_unlimit,
+    .check_wire = wire_check,
+    .end = wire_end,
+    .links = wire_links,
     .link_gone = ovs_link_gone,
     .set_runtime = ovs_set_runtime,
     .set_vnids = ovs_set_vnids,

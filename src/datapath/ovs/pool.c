@@ -8,7 +8,6 @@
 #include "net/netns.h"
 #include "net/process.h"
 #include "net/redirect.h"
-#include "net/shape.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -37,6 +36,7 @@ static const struct limits in_kernel = {8, 24, 64}, in_user_space = {2, 4, 6};
 enum state {
     UNCHECKED, /* Is there a device? */
     CHECKING,  /* The job has it. */
+    BUSY,      /* The link of the pod that had it is being deleted. */
     CHECKED,   /* Open vSwitch has to give it a number. */
     FREE,
     USED,
@@ -53,17 +53,21 @@ struct pool_port {
     uint64_t given_back_ms;
     uint64_t generation; /* ... and whose flows are gone as of this. */
     uint64_t checked_ms;
+    bool freed;   /* CHECKING: that link went meanwhile. */
+    bool reclaim; /* The link stays, of a pod that nobody knows: make the device anew. */
 };
 
 struct pool_job {
     struct ovs_dp *o; /* NULL: was closed. */
     int netns_fd;
+    int ends_fd; /* Owned; -1: the other ends are in the same namespace. */
     bool userspace_switch;
     uint32_t mtu;
     size_t n;
     struct pool_device {
         char name[16];
         bool unwanted; /* Remove it, rather. */
+        bool reclaim;  /* Also when a pod's link is on it: then make it anew. */
         bool made;     /* It was not there. */
         int result;
         struct err error;
@@ -129,6 +133,32 @@ void pool_init(struct ovs_dp *o)
     o->pool.netns_fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
 }
 
+/* The other end 'name' is free. */
+static void on_end_free(void *ctx, const char *name)
+{
+    struct ovs_dp *o = ctx;
+    char port[IF_NAMESIZE];
+    snprintf(port, sizeof port, "%.*s", (int) strlen(name) - 1, name);
+    struct pool_port *p = find(o, port);
+    if (p && p->state == BUSY) {
+        set_state(o, p, UNCHECKED);
+        loop_task_queue(&o->pump);
+    } else if (p) {
+        p->freed = true;
+    }
+    if (o->events.link_gone) {
+        o->events.link_gone(o->ctx, name);
+    }
+}
+
+void pool_open_ends(struct ovs_dp *o, const char *run_dir)
+{
+    struct err e = {0};
+    if (run_dir && ends_open(o->loop, run_dir, on_end_free, o, &o->pool.ends, &e) < 0) {
+        log_warn("pods get pairs of links, which takes longer", "reason=\"%s\"", e.text);
+    }
+}
+
 void pool_done(struct ovs_dp *o)
 {
     struct pool_port *p;
@@ -136,6 +166,7 @@ void pool_done(struct ovs_dp *o)
         drop(o, p);
     }
     hmap_done(&o->pool.ports);
+    o->pool.ends = ends_close(o->pool.ends);
     if (o->pool.job) {
         o->pool.job->o = NULL; /* It needs the namespace yet. */
     } else {
@@ -190,9 +221,7 @@ void pool_adopt(struct ovs_dp *o)
 
 /* ---- devices ---- */
 
-/* The host has no business with what passes: neither its IPv6, nor (with a switch in user space, which sees
- * frames beside the host's stack, not before it) anything else. */
-static int silence(struct rtnl *r, const struct rtnl_link *l, bool userspace_switch, struct err *e)
+int pool_silence(struct rtnl *r, const struct rtnl_link *l, bool userspace_switch, struct err *e)
 {
     char path[64];
     snprintf(path, sizeof path, "net/ipv6/conf/%s/disable_ipv6", l->name);
@@ -203,48 +232,126 @@ static int silence(struct rtnl *r, const struct rtnl_link *l, bool userspace_swi
     return k == 0 && userspace_switch ? redirect_drop_received(r, l->ifindex, e) : k;
 }
 
-/* A port is a pair of links, of which the switch has one. */
-static void other_end(const char *port, char ret[IF_NAMESIZE])
+static int bring_up(struct rtnl *r, const char *name, const struct mac *mac, struct err *e)
 {
-    snprintf(ret, IF_NAMESIZE, "%.14sx", port);
+    struct rtnl_link_set up = RTNL_LINK_SET_INIT(name);
+    up.up = 1;
+    up.mac = mac;
+    return rtnl_link_set(r, &up, e);
 }
 
-static int ensure_device(struct rtnl *r, const struct pool_job *job, const char *name,
-                         bool *ret_made, struct err *e)
+static int switch_offload_off(int ns_fd, const char *name, struct err *e)
 {
-    char peer[IF_NAMESIZE];
-    struct rtnl_link l, other;
-    other_end(name, peer);
-    struct rtnl_veth v = {.name = name, .peer_name = peer, .peer_ns_fd = -1, .mtu = job->mtu};
-    int k = rtnl_link_get(r, name, &l, NULL);
-    if (k == -ENODEV) {
-        k = rtnl_veth_add(r, &v, e);
-        *ret_made = k == 0;
-        k = k < 0 ? k : rtnl_link_get(r, name, &l, e);
-    } else if (k == 0 && !streq(l.kind, "veth")) {
-        k = err_set(e, -EEXIST, "link %s exists already and is not ours", name);
-    } else if (k == 0 && (l.flags & IFF_UP)) {
-        return 0; /* That comes last. */
-    }
-    k = k < 0 ? k : rtnl_link_get(r, peer, &other, e);
-    k = k < 0 ? k : silence(r, &other, false, e);
-    k = k < 0 ? k : silence(r, &l, job->userspace_switch, e);
-    for (int i = 0; i < 2 && k == 0; i++) {
-        struct rtnl_link_set up = RTNL_LINK_SET_INIT(i ? name : peer);
-        up.up = 1;
-        k = rtnl_link_set(r, &up, e);
+    int back;
+    int k = netns_enter(ns_fd, &back, e);
+    if (k == 0) {
+        k = ethtool_tx_checksum(name, false, e);
+        netns_leave(back);
     }
     return k;
+}
+
+/* Makes the other end of a port, in its namespace, ready for a pod, whose link has the offloads of this one. */
+static int prepare_end(struct rtnl *r, const struct pool_job *job, const char *name, struct err *e)
+{
+    struct mac own = ends_mac(name);
+    struct rtnl_link l;
+    int k = rtnl_link_get(r, name, &l, e);
+    k = k < 0 ? k : redirect_accept_own(r, l.ifindex, e);
+    if (k == 0 && job->userspace_switch) {
+        k = switch_offload_off(job->ends_fd, name, e);
+    }
+    return k < 0 ? k : bring_up(r, name, &own, e);
+}
+
+static int add_device(struct rtnl *r, const struct pool_job *job, const char *name, const char *end,
+                      struct err *e)
+{
+    struct rtnl_veth v = {
+        .name = name, .peer_name = end, .peer_ns_fd = job->ends_fd, .mtu = job->mtu};
+    return rtnl_veth_add(r, &v, e);
+}
+
+/* Finds the other end of a port in 'ends'; one that an earlier version made is in the host's namespace, and moves. */
+static int find_end(struct rtnl *r, struct rtnl *ends, const struct pool_job *job, const char *name,
+                    bool *ret_moved, struct err *e)
+{
+    struct rtnl_link l;
+    int k = rtnl_link_get(ends, name, &l, e);
+    if (k == 0 && !mac_equal(l.mac, ends_mac(name)) && (l.flags & IFF_UP)) {
+        return err_set(e, -EBUSY, "a pod is on link %s yet", name);
+    }
+    if (k == -ENODEV && rtnl_link_get(r, name, &l, NULL) == 0) {
+        struct rtnl_link_set move = RTNL_LINK_SET_INIT(name);
+        move.ns_fd = job->ends_fd;
+        *ret_moved = true;
+        k = rtnl_link_set(r, &move, e);
+    }
+    return k;
+}
+
+/* A pod with a pair of its own leaves the program that led to it. */
+static void forget_pair(struct rtnl *r, const struct rtnl_link *port)
+{
+    redirect_detach(r, port->ifindex, REDIRECT_EGRESS, REDIRECT_ALONE);
+}
+
+/* The end of the switch is brought up last: then the rest is as it shall be. */
+static int ensure_device(struct rtnl *r, struct rtnl *ends, const struct pool_job *job,
+                         struct pool_device *d, struct err *e)
+{
+    const char *name = d->name;
+    char end[IF_NAMESIZE];
+    struct rtnl_link l, other;
+    bool moved = false;
+    ends_name(name, end);
+    int k = rtnl_link_get(r, name, &l, NULL);
+    if (k == 0 && !streq(l.kind, "veth")) {
+        return err_set(e, -EEXIST, "link %s exists already and is not ours", name);
+    }
+    if (k == 0 && ends) {
+        k = find_end(r, ends, job, end, &moved, e);
+        if (k == -ENODEV || (k == -EBUSY && d->reclaim)) {
+            /* In a namespace that we do not know, or with a link of a pod that we do not. */
+            k = rtnl_link_del(r, name, e);
+            k = k < 0 ? k : -ENODEV;
+        }
+    }
+    if (k == 0 && (l.flags & IFF_UP) && !moved) {
+        if (ends) {
+            forget_pair(r, &l);
+        }
+        return 0;
+    }
+    if (k == -ENODEV) {
+        k = add_device(r, job, name, end, e);
+        d->made = k == 0;
+        k = k < 0 ? k : rtnl_link_get(r, name, &l, e);
+    }
+    if (k == 0 && ends) {
+        k = prepare_end(ends, job, end, e);
+        forget_pair(r, &l);
+    } else if (k == 0) {
+        k = rtnl_link_get(r, end, &other, e);
+        k = k < 0 ? k : pool_silence(r, &other, false, e);
+        k = k < 0 ? k : bring_up(r, end, NULL, e);
+    }
+    k = k < 0 ? k : pool_silence(r, &l, job->userspace_switch, e);
+    return k < 0 ? k : bring_up(r, name, NULL, e);
 }
 
 static void job_work(void *ctx)
 {
     struct pool_job *job = ctx;
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    CLEANUP(rtnl_close) struct rtnl *ends = NULL;
     struct err e = {0};
     int back = -1;
     int k = netns_enter(job->netns_fd, &back, &e);
     k = k < 0 ? k : rtnl_open(&r, &e);
+    if (k == 0 && job->ends_fd >= 0) {
+        k = rtnl_open_at(job->ends_fd, &ends, &e);
+    }
     for (size_t i = 0; i < job->n; i++) {
         struct pool_device *d = &job->devices[i];
         if (k < 0) {
@@ -253,7 +360,7 @@ static void job_work(void *ctx)
         } else if (d->unwanted) {
             d->result = rtnl_link_del(r, d->name, &d->error);
         } else {
-            d->result = ensure_device(r, job, d->name, &d->made, &d->error);
+            d->result = ensure_device(r, ends, job, d, &d->error);
         }
     }
     if (back >= 0) {
@@ -285,6 +392,14 @@ static void retry_later(struct ovs_dp *o)
                                                     (uint32_t) time_mono_ns());
 }
 
+static void job_free(struct pool_job *job)
+{
+    if (job) {
+        fd_close(job->ends_fd);
+        free(job);
+    }
+}
+
 static void job_done(void *ctx)
 {
     static struct log_limit limit;
@@ -292,14 +407,14 @@ static void job_done(void *ctx)
     struct ovs_dp *o = job->o;
     if (!o) {
         fd_close(job->netns_fd);
-        free(job);
+        job_free(job);
         return;
     }
     bool failed = false;
     for (size_t i = 0; i < job->n; i++) {
         const struct pool_device *d = &job->devices[i];
         struct pool_port *p = find(o, d->name);
-        if (d->result < 0) {
+        if (d->result < 0 && d->result != -EBUSY) {
             failed = true;
             log_limited(&limit, LOG_ERROR, "no device for a port", "port=%s reason=\"%s\"", d->name,
                         d->error.text);
@@ -309,7 +424,9 @@ static void job_done(void *ctx)
         }
         p->checked_ms = ovs_now(o);
         const struct row_iface *row = ovs_rows_iface(db_rows(o->db), p->name);
-        if (d->result == 0 && d->made && row && row->port && row->ofport > 0) {
+        if (d->result == -EBUSY) {
+            set_state(o, p, p->freed ? UNCHECKED : BUSY);
+        } else if (d->result == 0 && d->made && row && row->port && row->ofport > 0) {
             remove_row(o, p); /* Open vSwitch holds on to the device that was there before. */
         } else if (d->result == 0) {
             set_state(o, p, CHECKED);
@@ -325,7 +442,7 @@ static void job_done(void *ctx)
         o->pool.attempts = 0;
     }
     o->pool.job = NULL;
-    free(job);
+    job_free(job);
     loop_task_queue(&o->pump);
 }
 
@@ -335,18 +452,20 @@ static struct pool_job *job_of(struct ovs_dp *o)
         o->pool.job = NEW(struct pool_job);
         o->pool.job->o = o;
         o->pool.job->netns_fd = o->pool.netns_fd;
+        o->pool.job->ends_fd = o->pool.ends ? fcntl(ends_fd(o->pool.ends), F_DUPFD_CLOEXEC, 0) : -1;
         o->pool.job->userspace_switch = switch_is_in_user_space(o);
         o->pool.job->mtu = o->net.mtu;
     }
     return o->pool.job;
 }
 
-static void job_add(struct ovs_dp *o, const char *name, bool unwanted)
+static struct pool_device *job_add(struct ovs_dp *o, const char *name, bool unwanted)
 {
     struct pool_job *job = job_of(o);
     struct pool_device *d = &job->devices[job->n++];
     snprintf(d->name, sizeof d->name, "%s", name);
     d->unwanted = unwanted;
+    return d;
 }
 
 /* ---- rows ---- */
@@ -425,6 +544,11 @@ static void sort_ports(struct ovs_dp *o)
         bool works = i && i->port && i->ofport > 0;
         if (p->state == FREE && !works) {
             set_state(o, p, UNCHECKED);
+        } else if (p->state == BUSY && ovs_now(o) < p->checked_ms + LATE_MS) {
+            ovs_wake_at(o, p->checked_ms + LATE_MS);
+        } else if (p->state == BUSY) {
+            p->reclaim = true;
+            set_state(o, p, UNCHECKED);
         } else if (p->state == CHECKED && works && !i->pod && !i->removing &&
                    flow_table_in_place(&o->flows, p->generation)) {
             p->number = (uint32_t) i->ofport;
@@ -448,7 +572,9 @@ static void check_devices(struct ovs_dp *o, size_t waiting)
     HMAP_FOREACH (p, struct pool_port, node, &o->pool.ports) {
         if (p->state == UNCHECKED && job_of(o)->n < BURST) {
             set_state(o, p, CHECKING);
-            job_add(o, p->name, false);
+            p->freed = false;
+            job_add(o, p->name, false)->reclaim = p->reclaim;
+            p->reclaim = false;
         }
     }
     size_t n = o->pool.n_free; /* With those to come. */
@@ -477,7 +603,7 @@ static void check_devices(struct ovs_dp *o, size_t waiting)
         loop_work(o->loop, job_work, job_done, job);
     } else {
         o->pool.job = NULL;
-        free(job);
+        job_free(job);
     }
 }
 
@@ -545,186 +671,4 @@ void pool_link_gone(struct ovs_dp *o, const char *name)
         log_warn("the device of a pod's port is gone, the pod is cut off until it is attached anew",
                  "port=%s", name);
     }
-}
-
-/* ---- wires ---- */
-
-/* The links of a wire. */
-struct wire_links {
-    struct rtnl_link link;  /* Of the pod. */
-    struct rtnl_link port;  /* Of the switch; */
-    struct rtnl_link other; /* what this one sends, the switch receives. */
-};
-
-static int links_of(struct rtnl *r, const struct dp_wire *w, struct wire_links *ret, struct err *e)
-{
-    char other[IF_NAMESIZE];
-    other_end(w->port, other);
-    int k = rtnl_link_get(r, w->host_if, &ret->link, e);
-    k = k < 0 ? k : rtnl_link_get(r, w->port, &ret->port, e);
-    return k == 0 && w->limits.from_pod ? rtnl_link_get(r, other, &ret->other, e) : k;
-}
-
-/* A plug-in that limits what the pod sends takes the ingress qdisc of the pod's link for itself, and gives the frames
- * back to the link's master.  That is a bridge of this one link, then, which takes everything for its own: what it
- * receives goes to the port. */
-static void bridge_of(const char *host_if, char ret[IF_NAMESIZE])
-{
-    snprintf(ret, IF_NAMESIZE, POOL_BRIDGE "%.8s", host_if + MIN(strlen(host_if), 4));
-}
-
-static int silence_bridge(struct rtnl *r, struct rtnl_link *bridge, struct err *e)
-{
-    struct rtnl_link_set up = RTNL_LINK_SET_INIT(bridge->name);
-    up.up = 1;
-    up.promisc = true;
-    int k = silence(r, bridge, false, e);
-    return k < 0 ? k : rtnl_link_set(r, &up, e);
-}
-
-/* The hook is on the bridge before the link is. */
-static int wire_by_bridge(struct rtnl *r, const struct dp_wire *w, const struct wire_links *l,
-                          struct err *e)
-{
-    char name[IF_NAMESIZE];
-    struct rtnl_link bridge;
-    bridge_of(w->host_if, name);
-    int k = rtnl_bridge_add(r, name, e);
-    k = k < 0 ? k : rtnl_link_get(r, name, &bridge, e);
-    if (k == 0) {
-        struct redirect in = {
-            .ifindex = bridge.ifindex, .hook = REDIRECT_INGRESS, .to = l->port.ifindex};
-        k = redirect_set(r, &in, e);
-    }
-    k = k < 0 ? k : silence_bridge(r, &bridge, e);
-    if (k == 0) {
-        struct rtnl_link_set master = RTNL_LINK_SET_INIT(w->host_if);
-        master.master = bridge.ifindex;
-        k = rtnl_link_set(r, &master, e);
-    }
-    return k < 0 ? k : redirect_clear(r, l->link.ifindex, e);
-}
-
-static int check_bridge(struct rtnl *r, const struct dp_wire *w, const struct wire_links *l,
-                        struct err *e)
-{
-    char name[IF_NAMESIZE];
-    struct rtnl_link bridge;
-    bridge_of(w->host_if, name);
-    int k = rtnl_link_get(r, name, &bridge, e);
-    if (k == 0 && (l->link.master != bridge.ifindex || !(bridge.flags & IFF_UP))) {
-        k = err_set(e, -ENOENT, "%s is not in bridge %s, or that is down", w->host_if, name);
-    }
-    struct redirect in = {
-        .ifindex = bridge.ifindex, .hook = REDIRECT_INGRESS, .to = l->port.ifindex};
-    return k < 0 ? k : redirect_check(r, &in, e);
-}
-
-/* What the pod sends.  With a limit it waits in a queue on its way, which only links that send have. */
-static struct redirect inwards(const struct dp_wire *w, const struct wire_links *l)
-{
-    bool limited = w->limits.from_pod;
-    return (struct redirect){.ifindex = l->link.ifindex,
-                             .hook = REDIRECT_INGRESS,
-                             .to = limited ? l->other.ifindex : l->port.ifindex,
-                             .send = limited};
-}
-
-static struct redirect outwards(const struct dp_wire *w, const struct wire_links *l)
-{
-    return (struct redirect){.ifindex = l->port.ifindex,
-                             .hook = REDIRECT_EGRESS,
-                             .to = l->link.ifindex,
-                             .destination = &w->mac};
-}
-
-static struct shape to_pod(const struct dp_wire *w)
-{
-    return (struct shape){.rate = w->limits.to_pod, .burst = w->limits.to_pod_burst};
-}
-
-static struct shape from_pod(const struct dp_wire *w)
-{
-    return (struct shape){.rate = w->limits.from_pod, .burst = w->limits.from_pod_burst};
-}
-
-static int limit(struct rtnl *r, const struct dp_wire *w, const struct wire_links *l, struct err *e)
-{
-    struct shape to = to_pod(w), from = from_pod(w);
-    int k = to.rate ? shape_set(r, l->link.ifindex, &to, e) : 0;
-    return k == 0 && from.rate ? shape_set(r, l->other.ifindex, &from, e) : k;
-}
-
-int pool_wire(struct datapath *dp, const struct dp_wire *w, struct err *e)
-{
-    CLEANUP(rtnl_close) struct rtnl *r = NULL;
-    struct wire_links l;
-    int k = rtnl_open(&r, e);
-    k = k < 0 ? k : links_of(r, w, &l, e);
-    if (k == 0 && l.port.mtu != w->mtu) {
-        struct rtnl_link_set mtu = RTNL_LINK_SET_INIT(w->port);
-        mtu.mtu = w->mtu;
-        k = rtnl_link_set(r, &mtu, e);
-    }
-    k = k < 0 ? k : limit(r, w, &l, e);
-    if (k == 0 && w->limits.elsewhere) {
-        k = wire_by_bridge(r, w, &l, e);
-    } else if (k == 0) {
-        struct redirect in = inwards(w, &l);
-        k = redirect_set(r, &in, e);
-    }
-    if (k == 0) {
-        struct redirect out = outwards(w, &l);
-        k = redirect_set(r, &out, e);
-    }
-    return k < 0 ? err_prefix(e, "wire %s to port %s", w->host_if, w->port) : 0;
-}
-
-int pool_unlimit(struct datapath *dp, const struct dp_wire *w, struct err *e)
-{
-    CLEANUP(rtnl_close) struct rtnl *r = NULL;
-    char name[IF_NAMESIZE];
-    struct rtnl_link other;
-    int k = rtnl_open(&r, e);
-    if (k == 0 && w->limits.elsewhere) {
-        bridge_of(w->host_if, name);
-        return rtnl_link_del(r, name, e);
-    }
-    other_end(w->port, name);
-    k = k < 0 ? k : rtnl_link_get(r, name, &other, e);
-    return k == 0 ? shape_clear(r, other.ifindex, e) : k == -ENODEV ? 0 : k;
-}
-
-static int check_limits(struct rtnl *r, const struct dp_wire *w, const struct wire_links *l,
-                        struct err *e)
-{
-    struct shape to = to_pod(w), from = from_pod(w);
-    int k = to.rate ? shape_check(r, l->link.ifindex, &to, e) : 0;
-    return k == 0 && from.rate ? shape_check(r, l->other.ifindex, &from, e) : k;
-}
-
-int pool_check_wire(struct datapath *dp, const struct dp_wire *w, struct err *e)
-{
-    if (streq(w->host_if, w->port)) {
-        return 0; /* An earlier version's: the link itself is the port. */
-    }
-    CLEANUP(rtnl_close) struct rtnl *r = NULL;
-    struct wire_links l;
-    int k = rtnl_open(&r, e);
-    k = k < 0 ? k : links_of(r, w, &l, e);
-    if (k == 0 && !(l.port.flags & IFF_UP)) {
-        k = err_set(e, -ENOENT, "port %s is down", w->port);
-    }
-    if (k == 0 && w->limits.elsewhere) {
-        k = check_bridge(r, w, &l, e);
-    } else if (k == 0) {
-        struct redirect in = inwards(w, &l);
-        k = redirect_check(r, &in, e);
-    }
-    if (k == 0) {
-        struct redirect out = outwards(w, &l);
-        k = redirect_check(r, &out, e);
-    }
-    k = k < 0 ? k : check_limits(r, w, &l, e);
-    return k < 0 ? err_prefix(e, "wire %s to port %s", w->host_if, w->port) : 0;
 }

@@ -3,8 +3,7 @@
  *
  * Adding a port keeps ovs-vswitchd busy for milliseconds and removing one for tens of them, all the more the more
  * ports there are, and what wants something of it meanwhile waits.  So ports stay: a pod takes one, with its
- * number, and gives it back.  The port's device is one end of a veth pair whose other end is unused; a
- * pod's link is connected to it in the kernel (net/redirect.h), which takes a tenth of a millisecond.
+ * number, and gives it back.  The port's device is one end of a veth pair; the pod's link is on the other end (ends.h).
  *
  * Whether a port is of the pool, and whose it is, says its Interface row (rows.h); what is here follows from the
  * rows.  Devices are made on a worker thread.  On the loop's thread. */
@@ -12,6 +11,7 @@
 
 #include "base/map.h"
 #include "datapath/datapath.h"
+#include "datapath/ovs/ends.h"
 
 struct ovs_dp;
 struct pool_job;
@@ -21,6 +21,7 @@ struct pool {
     struct list free;  /* Of them, those that a pod can have; the longest unused first. */
     size_t n_free;
     int netns_fd;         /* Where the devices are made. */
+    struct ends *ends;    /* And their other ends; NULL: there, too. */
     struct pool_job *job; /* Devices that are being made; NULL: none. */
     bool inserting;       /* Rows are. */
     bool filling;         /* There were few, and are not yet many. */
@@ -30,6 +31,8 @@ struct pool {
 };
 
 void pool_init(struct ovs_dp *o);
+/* Before the first step.  'run_dir' NULL: pods' links are always veth pairs. */
+void pool_open_ends(struct ovs_dp *o, const char *run_dir);
 void pool_done(struct ovs_dp *o);
 void pool_adopt(struct ovs_dp *o); /* Learns what the database has. */
 /* Makes free what has become so, and more of them when few are left; 'waiting' pods have none. */
@@ -47,7 +50,14 @@ void pool_put(struct ovs_dp *o, const char *name, uint32_t ip, uint64_t generati
 /* The device of a port may be gone: it is made again. */
 void pool_link_gone(struct ovs_dp *o, const char *name);
 
-/* Connects the pod's link to a port of the pool; see datapath_wire. */
-int pool_wire(struct datapath *dp, const struct dp_wire *w, struct err *e);
-int pool_unlimit(struct datapath *dp, const struct dp_wire *w, struct err *e);
-int pool_check_wire(struct datapath *dp, const struct dp_wire *w, struct err *e);
+/* The host has no business with what passes by the link: neither its IPv6, nor (with a switch in user space, which sees
+ * frames beside the host's stack, not before it) anything else.  On any thread. */
+int pool_silence(struct rtnl *r, const struct rtnl_link *l, bool userspace_switch, struct err *e);
+
+/* ---- wire.c: datapath_wire and what goes with it ---- */
+
+int wire_set(struct datapath *dp, const struct dp_wire *w, struct err *e);
+int wire_unlimit(struct datapath *dp, const struct dp_wire *w, struct err *e);
+int wire_check(struct datapath *dp, const struct dp_wire *w, struct err *e);
+int wire_end(struct datapath *dp, const char *port, const char *host_if);
+int wire_links(struct datapath *dp, struct rtnl_link **ret, size_t *ret_n, struct err *e);

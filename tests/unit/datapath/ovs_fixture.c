@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/timeutil.h"
+#include "net/netns.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -88,6 +89,10 @@ int fixture_teardown(void **state)
         fixture_close(f);
         rtnl_close(f->rtnl);
         loop_free(f->loop);
+        if (f->run_dir) {
+            CLEANUP_FREE char *ends = xasprintf("%s/ports.netns", f->run_dir);
+            netns_release(ends, NULL);
+        }
         ovs_stop(&f->ovs);
     }
     free(f);
@@ -102,6 +107,7 @@ void fixture_open(struct fixture *f)
                                   .bridge = "br0",
                                   .ovsdb = db,
                                   .ovs_rundir = f->ovs.dir,
+                                  .run_dir = f->run_dir,
                                   .datapath_type = f->datapath_type};
     struct err e = {0};
     f->inventory = f->ready = f->lost = f->fatal = false;
@@ -189,7 +195,7 @@ void fixture_pod(unsigned n, struct dp_pod *ret)
     snprintf(ret->host_if, sizeof ret->host_if, "vp%u", n);
 }
 
-void fixture_port(void *ctx, const char *port)
+void fixture_port(void *ctx, const char *port, const char *host_if)
 {
     struct outcome *o = ctx;
     assert_false(o->done);

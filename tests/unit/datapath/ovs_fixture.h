@@ -17,6 +17,8 @@ struct fixture {
     struct rtnl *rtnl;
     struct datapath *dp;
     const char *datapath_type;
+    const char
+        *run_dir; /* Where the other ends of ports have their namespace; NULL: they have none. */
     struct sdn_network net;
     struct sdn_remote remotes[8];
 
@@ -53,7 +55,8 @@ struct outcome {
     int error;
     char text[400];
 };
-void fixture_port(void *ctx, const char *port); /* A datapath_port_fn; likewise. */
+void fixture_port(void *ctx, const char *port,
+                  const char *host_if); /* A datapath_port_fn; likewise. */
 void fixture_done(void *ctx, int error,
                   const char *text); /* A datapath_done_fn; ctx is an outcome. */
 /* Attaches pod 'n' and waits; returns what 'done' got. */

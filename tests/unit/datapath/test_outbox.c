@@ -49,9 +49,10 @@ static void on_done(void *ctx, int error, const char *text)
     }
 }
 
-static void on_port(void *ctx, const char *port)
+static void on_port(void *ctx, const char *port, const char *host_if)
 {
     say(ctx, port);
+    say(ctx, host_if);
 }
 
 static void deliver(void *ctx)
@@ -83,13 +84,15 @@ static void all_is_told_by_the_task_and_in_order(void **state)
     (void) state;
     struct agent a;
     set_up(&a);
-    outbox_add_port(&a.box, on_port, &a, "veth1");
+    assert_false(a.box.has_port);
+    outbox_add_port(&a.box, on_port, &a, "tp1", "veth1");
+    assert_true(a.box.has_port);
     outbox_add_done(&a.box, on_done, &a, -5, "no");
     outbox_add_lost(&a.box, "gone");
     a.box.ready = a.box.inventory = true;
     assert_int_equal(a.heard.size, 0);
     assert_int_equal(loop_run_until(a.loop, &a.over, 5000), 0);
-    assert_string_equal(strbuf_cstr(&a.heard), "inventory;gone;ready;veth1;done -5 no;");
+    assert_string_equal(strbuf_cstr(&a.heard), "inventory;gone;ready;tp1;veth1;done -5 no;");
     assert_false(a.freed);
     assert_true(outbox_close(&a.box));
     tear_down(&a);

@@ -4,7 +4,10 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "datapath/ops.h"
+#include "datapath/ovs/ovs.h"
+#include "net/netns.h"
 #include "net/nft.h"
+#include "net/redirect.h"
 #include "node/host.h"
 #include "node/keeper.h"
 #include "node/monitor.h"
@@ -512,13 +515,14 @@ static void the_monitor_tells_tables_apart(void **state)
 
 /* ---- links of pods ---- */
 
+static struct ovs_dp ovs = {.dp.ops = &datapath_ovs};
+
 /* A port of the switch is a link; that the switch has it open makes no difference here. */
 static struct podlink link_of(const char *id, unsigned attempt)
 {
-    static struct datapath ovs = {.ops = &datapath_ovs};
     struct podlink p = {.netns_fd = pod_ns,
                         .port = "tp3",
-                        .datapath = &ovs,
+                        .datapath = &ovs.dp,
                         .ifname = "eth0",
                         .host_mac = podlink_host_mac(ip("10.128.0.2")),
                         .mac = mac_from_ip4(ip("10.128.0.2")),
@@ -566,8 +570,8 @@ static void a_pods_link_is_made_checked_and_removed(void **state)
         assert_true(podlink_check(&other, &e) < 0);
         assert_non_null(strstr(e.text, "to port tp4"));
 
-        assert_int_equal(podlink_delete(p.host_if, &e), 0);
-        assert_int_equal(podlink_delete(p.host_if, &e), 0);
+        assert_int_equal(podlink_delete(&p, &e), 0);
+        assert_int_equal(podlink_delete(&p, &e), 0);
         assert_int_equal(rtnl_link_get(pod, "eth0", &l, NULL), -ENODEV);
     }
 }
@@ -595,6 +599,129 @@ static void an_abandoned_link_is_replaced_a_foreign_one_is_not(void **state)
     assert_true(podlink_check(&p, &e) < 0);
 }
 
+/* ---- links on the other ends of ports ---- */
+
+static unsigned ends_freed;
+
+static void on_free(void *ctx, const char *name)
+{
+    ends_freed += streq(name, "tp3x");
+}
+
+static struct rtnl *make_port(struct loop *l, const char *dir)
+{
+    struct err e = {0};
+    struct rtnl *host = NULL, *r = NULL;
+    struct rtnl_link end;
+    struct mac own = ends_mac("tp3x");
+    if (!ovs.pool.ends) {
+        assert_int_equal(ends_open(l, dir, on_free, NULL, &ovs.pool.ends, &e), 0);
+    }
+    assert_int_equal(rtnl_open(&host, &e), 0);
+    assert_int_equal(rtnl_open_at(ends_fd(ovs.pool.ends), &r, &e), 0);
+    struct rtnl_veth v = {.name = "tp3",
+                          .peer_name = "tp3x",
+                          .peer_ns_fd = ends_fd(ovs.pool.ends),
+                          .mtu = 1400,
+                          .peer_mac = &own,
+                          .up = true};
+    assert_int_equal(rtnl_veth_add(host, &v, &e), 0);
+    assert_int_equal(rtnl_link_get(r, "tp3x", &end, &e), 0);
+    assert_int_equal(redirect_accept_own(r, end.ifindex, &e), 0);
+    struct rtnl_link_set up = RTNL_LINK_SET_INIT("tp3x");
+    up.up = 1;
+    assert_int_equal(rtnl_link_set(r, &up, &e), 0);
+    rtnl_close(host);
+    return r;
+}
+
+static void wait_freed(struct loop *l)
+{
+    bool freed = false;
+    for (int i = 0; i < 200 && !(freed = ends_freed); i++) {
+        bool never = false;
+        loop_run_until(l, &never, 20);
+    }
+    assert_true(freed);
+}
+
+static bool is_in_pod(const char *name)
+{
+    CLEANUP(rtnl_close) struct rtnl *pod = NULL;
+    struct rtnl_link l;
+    assert_int_equal(rtnl_open_at(pod_ns, &pod, NULL), 0);
+    return rtnl_link_get(pod, name, &l, NULL) == 0;
+}
+
+static void a_link_on_the_other_end_of_a_port_is_made_checked_and_removed(void **state)
+{
+    (void) state;
+    char dir[] = "/tmp/tenet-test-ends-XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    sh("ip link del tp3 2>/dev/null; true");
+    struct loop *l = loop_new();
+    struct err e = {0};
+    CLEANUP(rtnl_close) struct rtnl *r = make_port(l, dir);
+    struct rtnl_link end;
+    struct podlink p = link_of("abc", 0);
+    snprintf(p.host_if, sizeof p.host_if, "tp3x");
+    p.userspace_switch = true;
+
+    assert_true(podlink_check(&p, &e) < 0);
+    assert_int_equal(podlink_create(&p, &e), 0);
+    assert_int_equal(podlink_check(&p, &e), 0);
+    assert_int_equal(rtnl_link_get(r, "tp3x", &end, &e), 0);
+    assert_int_equal(end.mtu, 1450);
+    assert_true(mac_equal(end.mac, p.mac));
+    assert_int_equal(podlink_create(&p, &e), -EBUSY); /* Its eth0 is there. */
+    assert_int_equal(redirect_clear(r, end.ifindex, &e), 0);
+    assert_true(podlink_check(&p, &e) < 0); /* Frames of others would reach it. */
+
+    ends_freed = 0;
+    assert_int_equal(podlink_delete(&p, &e), 0);
+    assert_int_equal(podlink_delete(&p, &e), 0);
+    wait_freed(l);
+    assert_false(is_in_pod("eth0"));
+    assert_int_equal(rtnl_link_get(r, "tp3x", &end, &e), 0);
+    assert_true(mac_equal(end.mac, ends_mac("tp3x")));
+
+    /* Left by an agent that died: no pod has it. */
+    assert_int_equal(podlink_create(&p, &e), 0);
+    p.known = " tp3x ";
+    assert_int_equal(podlink_delete_stray(&p, &e), 0);
+    assert_true(is_in_pod("eth0"));
+    p.known = " tp33x tp4x ";
+    assert_int_equal(podlink_delete_stray(&p, &e), 1);
+    assert_int_equal(podlink_delete_stray(&p, &e), 0);
+    assert_false(is_in_pod("eth0"));
+
+    /* Left on the port by a pod that nobody knows: a port is nobody else's as long. */
+    assert_int_equal(podlink_create(&p, &e), 0);
+    struct podlink other = p;
+    snprintf(other.ifname, sizeof other.ifname, "eth1");
+    assert_int_equal(podlink_create(&other, &e), -EIO);
+    assert_non_null(strstr(e.text, "port tp3 had a link"));
+    assert_int_equal(rtnl_link_get(r, "tp3x", &end, NULL), -ENODEV);
+    assert_false(is_in_pod("eth0"));
+
+    /* The runtime does not say where the pod is: its link goes with the port's device. */
+    CLEANUP(rtnl_close) struct rtnl *again = make_port(l, dir);
+    assert_int_equal(podlink_create(&p, &e), 0);
+    other = p;
+    other.netns_fd = -1;
+    other.netns = "/tmp/no-such-namespace";
+    assert_int_equal(podlink_delete(&other, &e), 0);
+    assert_false(is_in_pod("eth0"));
+    assert_int_equal(podlink_delete(&p, &e), 0);
+
+    ovs.pool.ends = ends_close(ovs.pool.ends);
+    loop_free(l);
+    CLEANUP_FREE char *path = xasprintf("%s/ports.netns", dir);
+    assert_int_equal(netns_release(path, &e), 0);
+    assert_int_equal(netns_release(path, &e), 0);
+    assert_int_equal(rmdir(dir), 0);
+}
+
 int main(void)
 {
     if (geteuid() != 0) {
@@ -618,6 +745,7 @@ int main(void)
         cmocka_unit_test(the_monitor_tells_tables_apart),
         cmocka_unit_test(a_pods_link_is_made_checked_and_removed),
         cmocka_unit_test(an_abandoned_link_is_replaced_a_foreign_one_is_not),
+        cmocka_unit_test(a_link_on_the_other_end_of_a_port_is_made_checked_and_removed),
     };
     return cmocka_run_group_tests(tests, fresh_host, NULL);
 }

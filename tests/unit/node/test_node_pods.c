@@ -4,6 +4,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "net/rtnl.h"
 #include "node/cniserver.h"
 #include "node/podlink.h"
 #include "node/pods.h"
@@ -36,6 +37,7 @@ struct datapath {
     struct dp_pod *pods[64];
     size_t n;
     int attach_error, detach_error, store_error;
+    bool has_ends; /* Of ports, for pods' links. */
     unsigned attaches, detaches, vnid_changes;
 };
 
@@ -73,7 +75,7 @@ static void call_done(void *ctx)
 {
     struct call *c = ctx;
     if (c->port && c->error == 0) {
-        c->port(c->ctx, "tp3");
+        c->port(c->ctx, "tp3", sw.pods[sw.n - 1]->host_if);
     }
     c->done(c->ctx, c->error, c->error ? "the switch says no" : "");
     free(c);
@@ -95,6 +97,18 @@ int datapath_wire(struct datapath *dp, const struct dp_wire *w, struct err *e)
     return 0;
 }
 
+int datapath_end(struct datapath *dp, const char *port, const char *host_if)
+{
+    return port && port[0] && streq(host_if, "tp3x") ? 0 : -1;
+}
+
+int datapath_links(struct datapath *dp, struct rtnl_link **ret, size_t *ret_n, struct err *e)
+{
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    int k = rtnl_open(&r, e);
+    return k < 0 ? k : rtnl_link_list(r, ret, ret_n, e);
+}
+
 void datapath_link_gone(struct datapath *dp, const char *name)
 {
 }
@@ -112,6 +126,9 @@ void datapath_attach(struct datapath *dp, const struct dp_pod *p, datapath_port_
         assert_null(datapath_find(dp, p->container_id, p->ifname));
         struct dp_pod *c = dp_pod_clone(p);
         c->ready = true;
+        if (dp->has_ends && !p->pair) {
+            snprintf(c->host_if, sizeof c->host_if, "tp3x");
+        }
         dp->pods[dp->n++] = c;
     }
     answer_later(dp->attach_error, port, done, ctx);
@@ -195,6 +212,9 @@ static int result(_Atomic int *error, struct err *e)
     return *error ? err_set(e, *error, "the kernel says no") : 0;
 }
 
+static _Atomic int stray; /* What there is of them. */
+static _Atomic unsigned strays_looked_for;
+
 int podlink_create(const struct podlink *p, struct err *e)
 {
     creations++;
@@ -221,7 +241,19 @@ int podlink_check(const struct podlink *p, struct err *e)
     return result(&check_error, e);
 }
 
-int podlink_delete(const char *host_if, struct err *e)
+int podlink_delete_stray(const struct podlink *p, struct err *e)
+{
+    assert_non_null(p->known);
+    strays_looked_for++;
+    int found = stray;
+    if (found) {
+        stray = 0;
+        create_error = 0;
+    }
+    return found;
+}
+
+int podlink_delete(const struct podlink *p, struct err *e)
 {
     while (hold_delete) {
         sched_yield();
@@ -1008,6 +1040,45 @@ static void what_the_runtime_says_comes_before_the_object(void **state)
     assert_int_equal(perform(CNI_DEL, "a", &a), 0);
 }
 
+static void a_pod_whose_limits_are_found_late_is_attached_again_with_a_pair_of_links(void **state)
+{
+    (void) state;
+    struct answer a;
+    sw.has_ends = true;
+    assert_int_equal(perform(CNI_ADD, "a", &a), 0);
+    assert_string_equal(sw.pods[0]->host_if, "tp3x");
+    assert_int_equal(sw.attaches, 1);
+    assert_int_equal(perform(CNI_DEL, "a", &a), 0);
+    wants_bandwidth.to_pod = 8000000;
+    assert_int_equal(perform(CNI_ADD, "a", &a), 0);
+    assert_int_equal(sw.n, 1);
+    assert_string_not_equal(sw.pods[0]->host_if, "tp3x");
+    assert_int_equal(sw.attaches, 3);
+    assert_int_equal(limits, 1);
+    assert_int_equal(links, 1);
+    assert_int_equal(perform(CNI_DEL, "a", &a), 0);
+    wants_bandwidth = (struct cni_bandwidth){0};
+    assert_nothing_leaked();
+}
+
+static void an_interface_in_the_way_is_looked_at_once(void **state)
+{
+    (void) state;
+    struct answer a;
+    strays_looked_for = 0;
+    create_error = -EBUSY;
+    stray = 1; /* With it goes what was in the way. */
+    assert_int_equal(perform(CNI_ADD, "a", &a), 0);
+    assert_int_equal(strays_looked_for, 1);
+    assert_int_equal(perform(CNI_DEL, "a", &a), 0);
+    create_error = -EBUSY;
+    assert_int_equal(perform(CNI_ADD, "a", &a), 1);
+    assert_int_equal(code_of(&a), CNI_ATTACH_FAILED);
+    assert_int_equal(strays_looked_for, 2);
+    create_error = 0;
+    assert_nothing_leaked();
+}
+
 static void the_vxlan_port_is_no_pods(void **state)
 {
     (void) state;
@@ -1048,6 +1119,8 @@ int main(void)
         T(ports_and_limits_of_the_object_come_and_go_with_the_pod),
         T(add_fails_whole_when_ports_or_limits_cannot_be),
         T(what_the_runtime_says_comes_before_the_object),
+        T(a_pod_whose_limits_are_found_late_is_attached_again_with_a_pair_of_links),
+        T(an_interface_in_the_way_is_looked_at_once),
         T(the_vxlan_port_is_no_pods),
         T(two_pods_with_one_address_are_told),
         T(the_socket_takes_a_line_with_a_descriptor),

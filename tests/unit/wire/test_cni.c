@@ -386,7 +386,8 @@ static void version_is_answered_in_the_version_asked(void **state)
 }
 
 static const struct cni_result result = {.host_if = "veth01234567",
-                                         .host_mac = {{0xee, 0x58, 10, 128, 0, 2}},
+                                         .host_mac =
+                                             &(const struct mac){{0xee, 0x58, 10, 128, 0, 2}},
                                          .ifname = "eth0",
                                          .netns = "/run/netns/web",
                                          .mac = {{0x0a, 0x58, 10, 128, 0, 2}},

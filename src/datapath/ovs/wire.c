@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Wires: what is between a pod's link and a port of the pool.
+ *
+ * A link that is on the port's other end (ends.h) needs none.  Others, those of pods with limits, of pods that an earlier
+ * version attached, or of a kernel without macvlan, are one end of a veth pair of their own, whose frames programs hand
+ * over (net/redirect.h). */
+#include "datapath/ovs/ovs.h"
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "net/redirect.h"
+#include "net/shape.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+
+/* The links of a wire. */
+struct wire_links {
+    struct rtnl_link link;  /* Of the pod. */
+    struct rtnl_link port;  /* Of the switch; */
+    struct rtnl_link other; /* what this one sends, the switch receives. */
+};
+
+static int links_of(struct rtnl *r, const struct dp_wire *w, struct wire_links *ret, struct err *e)
+{
+    char other[IF_NAMESIZE];
+    ends_name(w->port, other);
+    int k = rtnl_link_get(r, w->host_if, &ret->link, e);
+    k = k < 0 ? k : rtnl_link_get(r, w->port, &ret->port, e);
+    return k == 0 && w->limits.from_pod ? rtnl_link_get(r, other, &ret->other, e) : k;
+}
+
+/* A plug-in that limits what the pod sends takes the ingress qdisc of the pod's link for itself, and gives the frames
+ * back to the link's master.  That is a bridge of this one link, then, which takes everything for its own: what it
+ * receives goes to the port. */
+static void bridge_of(const char *host_if, char ret[IF_NAMESIZE])
+{
+    snprintf(ret, IF_NAMESIZE, POOL_BRIDGE "%.8s", host_if + MIN(strlen(host_if), 4));
+}
+
+static int silence_bridge(struct rtnl *r, struct rtnl_link *bridge, struct err *e)
+{
+    struct rtnl_link_set up = RTNL_LINK_SET_INIT(bridge->name);
+    up.up = 1;
+    up.promisc = true;
+    int k = pool_silence(r, bridge, false, e);
+    return k < 0 ? k : rtnl_link_set(r, &up, e);
+}
+
+/* The hook is on the bridge before the link is. */
+static int wire_by_bridge(struct rtnl *r, const struct dp_wire *w, const struct wire_links *l,
+                          struct err *e)
+{
+    char name[IF_NAMESIZE];
+    struct rtnl_link bridge;
+    bridge_of(w->host_if, name);
+    int k = rtnl_bridge_add(r, name, e);
+    k = k < 0 ? k : rtnl_link_get(r, name, &bridge, e);
+    if (k == 0) {
+        struct redirect in = {
+            .ifindex = bridge.ifindex, .hook = REDIRECT_INGRESS, .to = l->port.ifindex};
+        k = redirect_set(r, &in, e);
+    }
+    k = k < 0 ? k : silence_bridge(r, &bridge, e);
+    if (k == 0) {
+        struct rtnl_link_set master = RTNL_LINK_SET_INIT(w->host_if);
+        master.master = bridge.ifindex;
+        k = rtnl_link_set(r, &master, e);
+    }
+    return k < 0 ? k : redirect_clear(r, l->link.ifindex, e);
+}
+
+static int check_bridge(struct rtnl *r, const struct dp_wire *w, const struct wire_links *l,
+                        struct err *e)
+{
+    char name[IF_NAMESIZE];
+    struct rtnl_link bridge;
+    bridge_of(w->host_if, name);
+    int k = rtnl_link_get(r, name, &bridge, e);
+    if (k == 0 && (l->link.master != bridge.ifindex || !(bridge.flags & IFF_UP))) {
+        k = err_set(e, -ENOENT, "%s is not in bridge %s, or that is down", w->host_if, name);
+    }
+    struct redirect in = {
+        .ifindex = bridge.ifindex, .hook = REDIRECT_INGRESS, .to = l->port.ifindex};
+    return k < 0 ? k : redirect_check(r, &in, e);
+}
+
+/* What the pod sends.  With a limit it waits in a queue on its way, which only links that send have. */
+static struct redirect inwards(const struct dp_wire *w, const struct wire_links *l)
+{
+    bool limited = w->limits.from_pod;
+    return (struct redirect){.ifindex = l->link.ifindex,
+                             .hook = REDIRECT_INGRESS,
+                             .to = limited ? l->other.ifindex : l->port.ifindex,
+                             .send = limited};
+}
+
+static struct redirect outwards(const struct dp_wire *w, const struct wire_links *l)
+{
+    return (struct redirect){.ifindex = l->port.ifindex,
+                             .hook = REDIRECT_EGRESS,
+                             .to = l->link.ifindex,
+                             .destination = &w->mac};
+}
+
+static struct shape to_pod(const struct dp_wire *w)
+{
+    return (struct shape){.rate = w->limits.to_pod, .burst = w->limits.to_pod_burst};
+}
+
+static struct shape from_pod(const struct dp_wire *w)
+{
+    return (struct shape){.rate = w->limits.from_pod, .burst = w->limits.from_pod_burst};
+}
+
+static int limit(struct rtnl *r, const struct dp_wire *w, const struct wire_links *l, struct err *e)
+{
+    struct shape to = to_pod(w), from = from_pod(w);
+    int k = to.rate ? shape_set(r, l->link.ifindex, &to, e) : 0;
+    return k == 0 && from.rate ? shape_set(r, l->other.ifindex, &from, e) : k;
+}
+
+/* ---- links on other ends ---- */
+
+static const struct ends *ends_of(struct datapath *dp)
+{
+    return CONTAINER_OF(dp, struct ovs_dp, dp)->pool.ends;
+}
+
+int wire_end(struct datapath *dp, const char *port, const char *host_if)
+{
+    char end[IF_NAMESIZE] = "";
+    if (port) {
+        ends_name(port, end);
+    }
+    return ends_of(dp) && (!port || streq(end, host_if)) ? ends_fd(ends_of(dp)) : -1;
+}
+
+/* A port made when the network had another MTU. */
+static int set_mtu(struct rtnl *r, struct rtnl *ends, const struct dp_wire *w, struct err *e)
+{
+    struct rtnl_link_set port = RTNL_LINK_SET_INIT(w->port), end = RTNL_LINK_SET_INIT(w->host_if);
+    port.mtu = end.mtu = w->mtu;
+    int k = rtnl_link_set(ends, &end, e);
+    return k < 0 ? k : rtnl_link_set(r, &port, e);
+}
+
+static int check_end(struct rtnl *r, struct rtnl *ends, const struct dp_wire *w, struct err *e)
+{
+    struct rtnl_link port, end;
+    int k = rtnl_link_get(r, w->port, &port, e);
+    k = k < 0 ? k : rtnl_link_get(ends, w->host_if, &end, e);
+    if (k == 0 && !(port.flags & end.flags & IFF_UP)) {
+        k = err_set(e, -ENOENT, "port %s is down", w->port);
+    }
+    if (k == 0 && !mac_equal(end.mac, w->mac)) {
+        k = err_set(e, -ENOENT, "the pod's link is not on port %s", w->port);
+    }
+    return k < 0 ? k : redirect_check_own(ends, end.ifindex, e);
+}
+
+static int on_end(int ns_fd, const struct dp_wire *w,
+                  int (*fn)(struct rtnl *r, struct rtnl *ends, const struct dp_wire *w,
+                            struct err *e),
+                  struct err *e)
+{
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    CLEANUP(rtnl_close) struct rtnl *ends = NULL;
+    int k = rtnl_open(&r, e);
+    k = k < 0 ? k : rtnl_open_at(ns_fd, &ends, e);
+    k = k < 0 ? k : fn(r, ends, w, e);
+    return k < 0 ? err_prefix(e, "port %s", w->port) : 0;
+}
+
+/* Of a port whose other end is in a namespace that we do not know (that of an agent with another folder) it is not known
+ * either whether a pod is on it: then there is one. */
+int wire_links(struct datapath *dp, struct rtnl_link **ret, size_t *ret_n, struct err *e)
+{
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    CLEANUP(rtnl_close) struct rtnl *ends = NULL;
+    CLEANUP_FREE struct rtnl_link *links = NULL;
+    CLEANUP_FREE struct rtnl_link *there = NULL;
+    size_t n, n_there = 0;
+    int k = rtnl_open(&r, e);
+    k = k < 0 ? k : rtnl_link_list(r, &links, &n, e);
+    if (k == 0 && ends_of(dp)) {
+        k = rtnl_open_at(ends_fd(ends_of(dp)), &ends, e);
+        k = k < 0 ? k : rtnl_link_list(ends, &there, &n_there, e);
+    }
+    if (k < 0) {
+        return k;
+    }
+    struct smap idle; /* Ends without a pod. */
+    smap_init(&idle, NULL);
+    for (size_t i = 0; i < n_there; i++) {
+        if (mac_equal(there[i].mac, ends_mac(there[i].name))) {
+            smap_set(&idle, there[i].name, &there[i]);
+        }
+    }
+    size_t cap = n, all = n;
+    for (size_t i = 0; i < n && ends; i++) {
+        struct rtnl_link end = {0};
+        ends_name(links[i].name, end.name);
+        if (streq(links[i].kind, "veth") && !smap_get(&idle, end.name)) {
+            links = grow(links, &cap, all + 1, sizeof *links);
+            links[all++] = end;
+        }
+    }
+    smap_done(&idle);
+    *ret = TAKE(links);
+    *ret_n = all;
+    return 0;
+}
+
+/* What a limited pod sends waits in the queue of the port's other end, which has to be where the pod's own link is. */
+static int fetch_end(struct datapath *dp, struct rtnl *r, const struct dp_wire *w, struct err *e)
+{
+    CLEANUP(rtnl_close) struct rtnl *ends = NULL;
+    CLEANUP(fd_close) int here = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+    char end[IF_NAMESIZE];
+    struct rtnl_link l;
+    ends_name(w->port, end);
+    if (!ends_of(dp) || !w->limits.from_pod || rtnl_link_get(r, end, &l, NULL) == 0) {
+        return 0;
+    }
+    struct rtnl_link_set move = RTNL_LINK_SET_INIT(end), up = RTNL_LINK_SET_INIT(end);
+    move.ns_fd = here;
+    up.up = 1;
+    int k = rtnl_open_at(ends_fd(ends_of(dp)), &ends, e);
+    k = k < 0 ? k : rtnl_link_set(ends, &move, e);
+    k = k < 0 ? k : rtnl_link_get(r, end, &l, e);
+    k = k < 0 ? k : pool_silence(r, &l, false, e);
+    return k < 0 ? k : rtnl_link_set(r, &up, e);
+}
+
+/* ---- all ---- */
+
+int wire_set(struct datapath *dp, const struct dp_wire *w, struct err *e)
+{
+    int ns_fd = wire_end(dp, w->port, w->host_if);
+    if (ns_fd >= 0) {
+        return on_end(ns_fd, w, set_mtu, e);
+    }
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    struct wire_links l;
+    int k = rtnl_open(&r, e);
+    k = k < 0 ? k : fetch_end(dp, r, w, e);
+    k = k < 0 ? k : links_of(r, w, &l, e);
+    if (k == 0 && l.port.mtu != w->mtu) {
+        struct rtnl_link_set mtu = RTNL_LINK_SET_INIT(w->port);
+        mtu.mtu = w->mtu;
+        k = rtnl_link_set(r, &mtu, e);
+    }
+    k = k < 0 ? k : limit(r, w, &l, e);
+    if (k == 0 && w->limits.elsewhere) {
+        k = wire_by_bridge(r, w, &l, e);
+    } else if (k == 0) {
+        struct redirect in = inwards(w, &l);
+        k = redirect_set(r, &in, e);
+    }
+    if (k == 0) {
+        struct redirect out = outwards(w, &l);
+        k = redirect_set(r, &out, e);
+    }
+    return k < 0 ? err_prefix(e, "wire %s to port %s", w->host_if, w->port) : 0;
+}
+
+int wire_unlimit(struct datapath *dp, const struct dp_wire *w, struct err *e)
+{
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    char name[IF_NAMESIZE];
+    struct rtnl_link other;
+    if (wire_end(dp, w->port, w->host_if) >= 0) {
+        return 0;
+    }
+    int k = rtnl_open(&r, e);
+    if (k == 0 && w->limits.elsewhere) {
+        bridge_of(w->host_if, name);
+        return rtnl_link_del(r, name, e);
+    }
+    ends_name(w->port, name);
+    k = k < 0 ? k : rtnl_link_get(r, name, &other, e);
+    return k == 0 ? shape_clear(r, other.ifindex, e) : k == -ENODEV ? 0 : k;
+}
+
+static int check_limits(struct rtnl *r, const struct dp_wire *w, const struct wire_links *l,
+                        struct err *e)
+{
+    struct shape to = to_pod(w), from = from_pod(w);
+    int k = to.rate ? shape_check(r, l->link.ifindex, &to, e) : 0;
+    return k == 0 && from.rate ? shape_check(r, l->other.ifindex, &from, e) : k;
+}
+
+int wire_check(struct datapath *dp, const struct dp_wire *w, struct err *e)
+{
+    if (streq(w->host_if, w->port)) {
+        return 0; /* An earlier version's: the link itself is the port. */
+    }
+    int ns_fd = wire_end(dp, w->port, w->host_if);
+    if (ns_fd >= 0) {
+        return on_end(ns_fd, w, check_end, e);
+    }
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    struct wire_links l;
+    int k = rtnl_open(&r, e);
+    k = k < 0 ? k : links_of(r, w, &l, e);
+    if (k == 0 && !(l.port.flags & IFF_UP)) {
+        k = err_set(e, -ENOENT, "port %s is down", w->port);
+    }
+    if (k == 0 && w->limits.elsewhere) {
+        k = check_bridge(r, w, &l, e);
+    } else if (k == 0) {
+        struct redirect in = inwards(w, &l);
+        k = redirect_check(r, &in, e);
+    }
+    if (k == 0) {
+        struct redirect out = outwards(w, &l);
+        k = redirect_check(r, &out, e);
+    }
+    k = k < 0 ? k : check_limits(r, w, &l, e);
+    return k < 0 ? err_prefix(e, "wire %s to port %s", w->host_if, w->port) : 0;
+}
