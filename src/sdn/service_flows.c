@@ -502,6 +502,38 @@ int service_target_parse(const uint8_t *frame, size_t size, struct service_targe
     return 0;
 }
 
+/* RFC 1071 */
+static uint32_t add_words(uint32_t sum, const uint8_t *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        sum += (uint32_t) p[i] << (i & 1 ? 0 : 8);
+    }
+    return sum;
+}
+
+void service_frame_sum(uint8_t *frame, size_t size)
+{
+    struct service_target t;
+    if (service_target_parse(frame, size, &t) < 0) {
+        return;
+    }
+    uint8_t *ip = frame + ETHERNET, *l4 = ip + (size_t) (ip[0] & 0xf) * 4;
+    size_t header = (size_t) (l4 - ip), total = be16(ip + 2), at = t.proto == SDN_TCP ? 16 : 6;
+    bool in_parts = be16(ip + 6) & 0x3fff;
+    if (in_parts || total < header + at + 2 || total > size - ETHERNET ||
+        (t.proto == SDN_UDP && be16(l4 + at) == 0)) {
+        return;
+    }
+    l4[at] = l4[at + 1] = 0;
+    uint32_t sum = add_words(t.proto + (uint32_t) (total - header), ip + 12, 8);
+    sum = add_words(sum, l4, total - header);
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = ~((sum & 0xffff) + (sum >> 16)) & 0xffff;
+    sum = sum ? sum : 0xffff; /* Zero would be none. */
+    l4[at] = (uint8_t) (sum >> 8);
+    l4[at + 1] = (uint8_t) sum;
+}
+
 const struct sdn_service_port *service_target_port(const struct sdn_service *s,
                                                    const struct service_target *t)
 {

@@ -17,11 +17,32 @@ def interrupted(signo, frame):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
+    config.addinivalue_line("markers", "has_nodes: it makes a lab without a fixture")
+    config.addinivalue_line("markers", "ovs_only(reason): it is about Open vSwitch itself (docs/ebpf.md, \"Tests\")")
+    if lablib.DATAPATH not in lablib.DATAPATHS:
+        pytest.exit(f"TENET_DATAPATH: \"{lablib.DATAPATH}\" is none of {', '.join(lablib.DATAPATHS)}", returncode=1)
     signal.signal(signal.SIGTERM, interrupted)  # fixtures take down what they made
     if os.geteuid() != 0:
         pytest.exit("the integration tests need root: they make network namespaces", returncode=1)
     if not pathlib.Path(lablib.TENET).exists():
         pytest.exit(f"{lablib.TENET} is not built; set TENET_BUILD or run 'make check'", returncode=1)
+
+
+def pytest_collection_modifyitems(config, items):
+    """With another datapath (TENET_DATAPATH): the tests that have nodes, but for those about Open vSwitch."""
+    if lablib.DATAPATH == "ovs":
+        return
+    def has_nodes(item):  # 'cluster' with a parameter asks for its lab only when it is set up
+        by_name = "cluster" in getattr(getattr(item, "callspec", None), "params", {})
+        return by_name or bool(item.get_closest_marker("has_nodes")) or not {"make_lab", "lab"}.isdisjoint(item.fixturenames)
+    marks = {i: i.get_closest_marker("ovs_only") for i in items if has_nodes(i)}
+    config.left_out = [f"left out: {i.nodeid}: {mark.args[0]}" for i, mark in marks.items() if mark]
+    config.hook.pytest_deselected(items=[i for i in items if marks.get(i, True)])
+    items[:] = [i for i, mark in marks.items() if not mark]
+
+
+def pytest_report_collectionfinish(config):
+    return getattr(config, "left_out", [])
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -57,6 +78,10 @@ def _cluster(make_lab, plugin, label, **options):
     lab.project("blue")
     lab.pods = [lab.pod(f"{project}/{project}-{i}", f"node{i}")
                 for project in ("default", "red", "blue") for i in (1, 2, 3)]
+    # Nodes are ready before they know of the API's service, which tests that compare rules would see come.
+    ip = lab.object("service", "kubernetes")["spec"]["clusterIP"]
+    for i in (1, 2, 3):
+        lablib.wait_for("the API's service", lambda: lab.serves(f"node{i}", ip))
     return lab
 
 

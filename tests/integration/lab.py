@@ -11,15 +11,23 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
+import urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TENET_BUILD", ROOT / "build"))
 TENET = str(BUILD / "src/cli/tenet")
 CNI = str(BUILD / "src/cni/tenet-cni")
 DEADLINE = 60.0
+# What carries packets in labs whose test does not say: TENET_DATAPATH is ovs, ebpf or mixed.
+DATAPATHS = {"ovs": "ovs", "ebpf": "ebpf", "mixed": "ebpf,ovs"}
+DATAPATH = os.environ.get("TENET_DATAPATH", "ovs")
+# Maps that the agent fills, and no packet changes.
+MAPS = ("pods", "ports", "routes", "vteps", "services", "backends", "serving", "settings", "classes", "blocks", "pairs",
+        "port_sets")
 
 _counter = itertools.count()
 _sanitizer_dir = tempfile.mkdtemp(prefix="tenet-sanitizer-")
@@ -91,7 +99,7 @@ class Pod:
 class Lab:
     def __init__(self, label="t", **options):
         self.name = f"{label}{os.getpid() % 100000}x{next(_counter)}"
-        self.options = options
+        self.options = {"datapath": DATAPATHS[DATAPATH], **options}
         self.up_done = False
 
     # --- the command ---
@@ -160,14 +168,38 @@ class Lab:
         return subprocess.Popen(["ip", "netns", "exec", self.ns_name(host), *map(str, argv)], text=True,
                                 errors="replace", **kw)
 
+    def folder(self, node):
+        """What belongs to the node, its agent's configuration among it."""
+        return pathlib.Path("/run/tenet/lab") / self.name / "nodes" / node
+
+    def has_ovs(self, node):
+        """By its datapath; nodes take those of the list in turn."""
+        kinds = self.options["datapath"].split(",")
+        return kinds[(int(node.removeprefix("node")) - 1) % len(kinds)] == "ovs"
+
     def ovs_rundir(self, node):
-        return self.node(node)["ovsRunDir"]
+        return self.folder(node) / "ovs"
 
     def vsctl(self, node, *args):
         return self.ns(node, ["ovs-vsctl", f"--db=unix:{self.ovs_rundir(node)}/db.sock", *args]).stdout.strip()
 
+    def records(self, node):
+        """{container: what the datapath knows of a pod, by the names of its records}."""
+        if not self.has_ovs(node):
+            records = [json.loads(p.read_text()) for p in (self.folder(node) / "run/pods").glob("*.json")]
+            return {r["containerID"]: r for r in records}
+        rows = json.loads(self.vsctl(node, "-f", "json", "--columns=external_ids", "list", "interface"))["data"]
+        all_ids = [dict(ids[1]) for ids, in rows]
+        return {x["tenet-container"]: {"namespace": x["tenet-namespace"], "name": x["tenet-pod"], "ip": x["tenet-ip"],
+                                       "vnid": int(x["tenet-vnid"]), "link": x["tenet-link"]}
+                for x in all_ids if "tenet-container" in x}
+
     def ports(self, node):
-        """{container: (port, number, row, address)} of the pods' ports in br0; spare ones are nobody's."""
+        """{container: (port, number, row, address)} of the pods' ports: in br0, where spare ones are nobody's; else the
+        links of the pods, and the files about them."""
+        if not self.has_ovs(node):
+            links = {x["ifname"]: x["ifindex"] for x in json.loads(self.ns(node, ["ip", "-j", "link"]).stdout)}
+            return {c: (r["link"], links.get(r["link"]), r["containerID"], r["ip"]) for c, r in self.records(node).items()}
         rows = json.loads(self.vsctl(node, "-f", "json", "--columns=name,ofport,_uuid,external_ids", "list",
                                      "interface"))["data"]
         ids = [(name, number, uuid[1], dict(x[1])) for name, number, uuid, x in rows]
@@ -188,6 +220,72 @@ class Lab:
         out = self.ns(node, ["ovs-ofctl", "-O", "OpenFlow14", "--no-stats", "--no-names", "dump-flows",
                              f"unix:{self.ovs_rundir(node)}/br0.mgmt"]).stdout
         return sorted(line.strip() for line in out.splitlines() if "table=" in line or "priority" in line)
+
+    def maps(self, node, name):
+        """Entries of a map of the datapath ebpf, in words."""
+        items, after = [], ""
+        while after is not None:
+            query = urllib.parse.urlencode({"name": f"tenet_{name}", **({"after": after} if after else {})})
+            out = run(["curl", "-sf", "--unix-socket", self.folder(node) / "run/agent.sock", f"http://node/v1/maps?{query}"])
+            answer = json.loads(out.stdout)["map"]
+            items += answer["items"]
+            after = answer.get("next")
+        return items
+
+    def rules(self, node):
+        """What packets are judged by, without what changes by itself: flows of br0, or entries of maps, a line each."""
+        if self.has_ovs(node):
+            return self.flows(node)
+        entries = [(name, {"key": i["key"], "value": i["value"]}) for name in MAPS for i in self.maps(node, name)]
+        for name, entry in entries:
+            # Who watches, generations, and ways to nodes, which follow the host's routes and neighbours for some time each.
+            for changing in ("watched", "since", "directUntil", *(("link", "nextHop", "mtu") if name == "routes" else ())):
+                entry["value"].pop(changing, None)
+        return sorted(f"{name} {json.dumps(entry)}" for name, entry in entries)
+
+    def serves(self, node, ip):
+        """The rules by which pods of the node reach a service at this address."""
+        if self.has_ovs(node):
+            return [f for f in self.flows(node) if f"nw_dst={ip}," in f]
+        return [i for i in self.maps(node, "services") if i["key"]["service"] == ip]
+
+    def plugin_is_applied(self, node, multitenant):
+        """Whether packets are judged by VNID there, or not."""
+        if not self.has_ovs(node):
+            return self.maps(node, "settings")[0]["value"]["compareVNIDs"] == multitenant
+        by_vnid = [f for f in self.flows(node) if "table=80" in f and
+                   re.search(r"reg0=0x[1-9a-f][0-9a-f]*,reg1=0x[1-9a-f]", f)]
+        return bool(by_vnid) == multitenant
+
+    def vxlan_port(self, node):
+        """That the node's device of tunnels has."""
+        if self.has_ovs(node):
+            return int(re.search(r'dst_port="(\d+)"', self.vsctl(node, "get", "interface", "vxlan0", "options"))[1])
+        link = self.ns(node, ["ip", "-d", "link", "show", "vxlan_tenet"], check=False).stdout
+        return int(re.search(r"dstport (\d+)", link)[1]) if link else None  # it is made anew for another port
+
+    def take_away_datapath(self, node):
+        """What an administrator does to change the datapath of a node whose agent is stopped (docs/ebpf.md)."""
+        if self.has_ovs(node):
+            self.vsctl(node, "del-br", "br0")
+        else:
+            for link in ("tun0", "vxlan_tenet"):
+                self.ns(node, ["ip", "link", "del", link])
+            run(["umount", self.folder(node) / "run/bpf"])
+
+    def power_off(self, node):
+        """The agent and Open vSwitch end at once, and what a host forgets is forgotten, but its database."""
+        os.kill(self.node(node)["pid"], signal.SIGKILL)
+        if self.has_ovs(node):
+            self.cmd("ovs", "kill", node)
+        else:
+            self.take_away_datapath(node)
+            shutil.rmtree(self.folder(node) / "run")
+
+    def power_on(self, node):
+        if self.has_ovs(node):
+            self.cmd("ovs", "start", node)
+        self.cmd("node", "start", node, timeout=180)
 
     def agent_log(self, node):
         return pathlib.Path(self.node(node)["log"]).read_text(errors="replace")

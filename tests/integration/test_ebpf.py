@@ -13,6 +13,8 @@ import pytest
 
 from lab import TENET, Server, probe, run, wait_for
 from test_cni import Sandbox
+from test_runtimes import box, chained, cni, shaping  # noqa: F401
+from test_runtimes import test_bandwidth_of_the_object_limits_the_pod, test_chain_in_the_configuration  # noqa: F401
 from traffic import Traffic
 
 MULTITENANT, SUBNET = "redhat/openshift-ovs-multitenant", "redhat/openshift-ovs-subnet"
@@ -27,6 +29,7 @@ def own(make_lab):
     lab = make_lab("eb", nodes=2, plugin=MULTITENANT, datapath="ebpf")
     lab.project("red")
     lab.project("blue")
+    lab.ip = {n["name"]: n["hostIP"] for n in lab.status()["nodes"]}
     lab.a, lab.b, lab.far = lab.pod("red/a", "node1"), lab.pod("red/b", "node1"), lab.pod("red/far", "node2")
     lab.other = lab.pod("blue/x", "node1")
     lab.conf = json.loads(next(pathlib.Path(lab.node("node1")["cniConfDir"]).glob("*.conf")).read_text())
@@ -165,16 +168,18 @@ def test_drops_are_counted_by_cause(own):
 
 
 def test_host_ports_and_limits(own):
-    """A port of the host leads to the pod; what goes to a pod can be limited, what it sends cannot, and that is said."""
-    box, fast = Sandbox(own, "box"), Sandbox(own, "fast")
+    """A port of the host leads to the pod; what goes to a pod is limited, and what it sends, and both are gone with it."""
+    box = Sandbox(own, "box")
     server = None
     try:
         conf = dict(own.conf, runtimeConfig={"portMappings": [{"hostPort": 8099, "containerPort": 80, "protocol": "tcp"}],
-                                             "bandwidth": {"ingressRate": 8000000, "ingressBurst": 800000}})
+                                             "bandwidth": {"ingressRate": 8000000, "ingressBurst": 800000,
+                                                           "egressRate": 8000000, "egressBurst": 800000}})
         box.add(conf=conf)
         link = next(p for p in (bpffs(own).parent / "pods").glob("*.json")
                     if json.loads(p.read_text())["containerID"] == box.id).stem
-        assert "tbf" in own.ns("node1", ["tc", "qdisc", "show", "dev", link]).stdout
+        for limited in (link, "tnq" + link[4:]):
+            assert "tbf" in own.ns("node1", ["tc", "qdisc", "show", "dev", limited]).stdout
         server = Server(lambda argv: own.ns_popen(f"sb-{box.id[:12]}", argv), "tcp", 80)
         host = own.node("node1")["hostIP"]
         asked = ["/usr/bin/python3", "-c",
@@ -183,14 +188,16 @@ def test_host_ports_and_limits(own):
         assert probe(own.a, "tcp", [f"{host}:8099"]) != {f"{host}:8099": None}
         own.cmd("node", "restart", "node1")
         assert own.ns("outside", asked).stdout.strip()
-        conf = dict(own.conf, runtimeConfig={"bandwidth": {"egressRate": 8000000, "egressBurst": 800000}})
-        status, out = fast.call("ADD", conf=conf)
-        assert status != 0 and "cannot limit what a pod sends" in json.dumps(out)
+        # A trace of it, and what waits for a service, come in where its packets do.
+        r = run([TENET, "trace", "--lab", own.name, "-o", "json", "red/box", "red/b"], check=False,
+                env={**os.environ, "KUBECONFIG": own.kubeconfig})
+        assert json.loads(r.stdout)["verdict"]["agreed"], r.stdout + r.stderr
+        box.delete()
+        assert link[4:] not in own.ns("node1", ["ip", "-o", "link"]).stdout
     finally:
         if server:
             server.stop()
         box.remove()
-        fast.remove()
 
 
 def test_pods_records_and_hooks_go_with_the_pods(own):

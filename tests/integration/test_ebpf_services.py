@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services for pods of a node with the datapath ebpf (node1) beside one with Open vSwitch: what test_services.py asks of
 every datapath, and what is this one's own."""
-import ipaddress
 import json
-import pathlib
 
 import pytest
 
 import test_services
-from lab import run, wait_for
-from test_services import (ECHO, PLUGINS, STORM, TALKER, finish, start, storm_counts,  # noqa: F401
+from lab import wait_for
+from test_services import (ECHO, PLUGINS, STORM, TALKER, Services, finish, start, storm_counts,  # noqa: F401
                            test_affinity_keeps_to_an_endpoint_while_it_is_there,
                            test_answers_to_the_host_are_not_for_node_ports,
                            test_endpoint_removed_under_load, test_endpoints_outside_the_cluster,
-                           test_every_kind_of_address_from_everywhere, test_new_connections_are_spread_evenly,
+                           test_every_kind_of_address_from_everywhere,
+                           test_idle_service_asks_for_pods_and_keeps_who_called,
+                           test_large_datagrams_and_errors_come_back_translated, test_new_connections_are_spread_evenly,
                            test_nodes_and_the_outside_reach_every_kind_of_address,
                            test_terminating_endpoints_serve_when_no_other_is_left, test_traffic_policy_local,
                            test_udp_goes_elsewhere_when_its_endpoint_ends)
@@ -22,35 +22,9 @@ from test_services import (ECHO, PLUGINS, STORM, TALKER, finish, start, storm_co
 EBPF_HAS_POLICY = 32  # where struct ebpf_settings has it
 
 
-def packed(address):
-    return list(ipaddress.ip_address(address).packed)
-
-
-class Services(test_services.Services):
-    """The same, where what a node serves is seen in the maps of its programs."""
-
-    def __init__(self, make_lab, plugin):
-        super().__init__(lambda label, **kw: make_lab(label, datapath="ebpf,ovs", **kw), plugin)
-
-    def rows(self, name, node="node1"):
-        """[(key, value)] of a map, as bytes."""
-        pin = pathlib.Path(self.rundirs[node]).parent / "run/bpf/maps" / name
-        dump = json.loads(run(["bpftool", "-j", "map", "dump", "pinned", pin]).stdout)
-        return [tuple([int(x, 16) for x in row[part]] for part in ("key", "value")) for row in dump]
-
-    def applied(self, ip):
-        wait_for(f"node1 to serve {ip}", lambda: [k for k, _ in self.rows("tenet_services") if k[:4] == packed(ip)])
-        wait_for(f"node2 to serve {ip}", lambda: self.flows_of(f"nw_dst={ip},", "node2"))
-
-    def translates(self, ip, endpoint, node="node1"):
-        if node != "node1":
-            return super().translates(ip, endpoint, node)
-        return [v for k, v in self.rows("tenet_backends") if k[:4] == packed(ip) and v[:4] == packed(endpoint)]
-
-
 @pytest.fixture(scope="module")
 def services(make_lab):
-    s = Services(make_lab, PLUGINS[1])
+    s = Services(lambda label, **kw: make_lab(label, datapath="ebpf,ovs", **kw), PLUGINS[1])
     yield s
     s.stop()
     s.lab.down(check=False)
@@ -146,7 +120,7 @@ def test_open_connections_outlive_endpoint_and_service(one):
         wait_for("the endpoint to be gone", lambda: not s.translates(ip, s.c.ip))
         assert s.who(s.a, f"tcp:{ip}:80:1") == [{"ECONNREFUSED"}]
         s.clean()
-        wait_for("the service to be gone", lambda: not [k for k, _ in s.rows("tenet_services") if k[:4] == packed(ip)])
+        wait_for("the service to be gone", lambda: not s.serves(ip))
         s.lab.cmd("node", "restart", "node1")
         code, out = finish(talker)
         assert code == 0 and int(out) > 0, out

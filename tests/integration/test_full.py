@@ -12,6 +12,8 @@ import pytest
 from lab import run, wait_for
 from traffic import Connection, Traffic
 
+pytestmark = pytest.mark.ovs_only("its database and its tables are full")
+
 SCHEMA = pathlib.Path("/usr/share/openvswitch/vswitch.ovsschema")
 
 

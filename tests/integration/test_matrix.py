@@ -65,10 +65,10 @@ def test_vnids_are_unique_and_default_has_zero(multitenant):
 
 def test_subnet_plugin_allocates_no_vnid(subnet):
     assert subnet.objects("netnamespaces") == []
-    before = subnet.flows("node1")
+    before = subnet.rules("node1")
     subnet.project("green")
     subnet.cmd("project", "delete", "green")
-    assert subnet.flows("node1") == before
+    assert subnet.rules("node1") == before
 
 
 def test_node_reaches_its_pods_and_remote_ones(cluster):

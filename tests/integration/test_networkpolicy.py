@@ -309,6 +309,8 @@ def test_trace_names_the_policy_that_decides(cluster):
             r = run([TENET, "trace", "--lab", cluster.lab.name, "-o", "json", src, dst, "tcp", str(number)], check=False)
             t = json.loads(r.stdout)
             steps = [s for h in t["halves"] for s in h["switch"]["steps"]]
+            if not cluster.lab.has_ovs(cluster.pod(dst).node):  # its maps have what all rules say together
+                named = named.removesuffix(", ingress rule 1")
             assert any(named in s["object"] for s in steps), (src, dst, number, steps)
             assert t["verdict"]["allowed"] == (cause is None) == (r.returncode == 0), t["verdict"]
             assert t["verdict"].get("cause") == cause and t["verdict"]["agreed"], t["verdict"]
@@ -412,6 +414,7 @@ def test_invalid_policy_is_refused_by_the_api(cluster):
     assert status["code"] == 422 and status["details"]["causes"][0]["field"] == "spec.ingress[0].ports[0].port"
 
 
+@pytest.mark.ovs_only("flows are counted")
 def test_flows_are_a_sum(cluster):
     """Two policies with the same selectors share what they have in common, and nothing is left after them."""
     lab = cluster.lab
@@ -434,7 +437,7 @@ def test_flows_are_a_sum(cluster):
     wait_for("no flow of policy", lambda: not policy_flows())
 
 
-def test_restart_of_the_agent_changes_no_flow(cluster):
+def test_restart_of_the_agent_changes_nothing(cluster):
     lab = cluster.lab
     policies = [netpol("p", "x", A, ingress=[{"from": [spaces(Y)], "ports": [port("web"), port(1, "UDP", 80)]}]),
                 netpol("q", "x", {}, egress=[{"to": [block("10.128.0.0/14", "10.128.2.0/24")]}, {"to": [spaces({})]}]),
@@ -442,7 +445,7 @@ def test_restart_of_the_agent_changes_no_flow(cluster):
     enforce(cluster, policies)
     try:
         assert not cluster.check(policies)
-        before = lab.flows("node1")
+        before = lab.rules("node1")
         dst = cluster.pod("x/a")
         flood = cluster.pod("y/a").popen(["ping", "-n", "-q", "-i", "0.005", "-c", "400", dst.ip])
         lab.cmd("node", "kill", "node1")
@@ -451,7 +454,7 @@ def test_restart_of_the_agent_changes_no_flow(cluster):
         out = flood.communicate(timeout=60)[0]
         # Ports are asked for, and ICMP has none: nothing passed before, nothing may pass now.
         assert " 0 received" in out, out
-        assert lab.flows("node1") == before
+        assert lab.rules("node1") == before
         assert not cluster.check(policies)
     finally:
         lift(cluster, policies)

@@ -194,12 +194,12 @@ def test_host_port_that_another_pod_has_is_refused(own, cni, box):
     first, second = box("first"), box("second")
     ports = {"portMappings": [{"hostPort": 9090, "containerPort": 90, "protocol": "tcp"}]}
     cni.add(first, ports)
-    flows, state = own.flows("node1"), rules(own)
+    flows, state = own.rules("node1"), rules(own)
     out = cni.refused(second, {"portMappings": [{"hostPort": 9090, "containerPort": 1, "protocol": "TCP",
                                                  "hostIP": own.ip["node1"]}]})
     assert out["code"] == 105 and "9090/tcp" in out["details"] and "red/first" in out["details"]
     assert "eth0" not in second.ns(["ip", "link"]).stdout
-    assert (own.flows("node1"), rules(own)) == (flows, state)
+    assert (own.rules("node1"), rules(own)) == (flows, state)
     out = cni.refused(second, {"portMappings": [{"hostPort": 4789, "containerPort": 1, "protocol": "udp"}]})
     assert out["code"] == 105 and "VXLAN" in out["details"]
     cni.add(second, {"portMappings": [{"hostPort": 9090, "containerPort": 1, "protocol": "udp"}]})
@@ -312,7 +312,7 @@ def test_bandwidth_that_the_runtime_hands_over_comes_first(own, shaping, cni, bo
 
 def restart_with(lab, line, node="node1"):
     """The agent of 'node' with one more line in its configuration; returns what undoes it."""
-    path = pathlib.Path(lab.ovs_rundir(node)).parent / "node-config.yaml"
+    path = lab.folder(node) / "node-config.yaml"
     before = path.read_text()
     path.write_text(before + line)
     lab.cmd("node", "restart", node)
@@ -342,7 +342,7 @@ def test_chain_in_the_configuration(own, shaping, chained, box):
     assert files == ["80-openshift-network.conflist"]
     assert [p["type"] for p in chained.plugins] == ["tenet-cni", "portmap", "bandwidth"]
     assert "capabilities" not in chained.plugins[0]
-    before = (own.pod_links("node1"), own.flows("node1"))
+    before = (own.pod_links("node1"), own.rules("node1"))
     pod_object(own, "chained", ports=[{"containerPort": 80, "hostPort": 8088}],
                annotations={"kubernetes.io/egress-bandwidth": "8M"})
     runtime = {"portMappings": [{"hostPort": 8088, "containerPort": 80, "protocol": "tcp"}],
@@ -362,9 +362,9 @@ def test_chain_in_the_configuration(own, shaping, chained, box):
     chained.check(pod, runtime)
     own.cmd("node", "restart", "node1")
     chained.check(pod, runtime)
-    remote = own.pod("red/far", "node2")
+    remote = own.pod("red/chained-far", "node2")
     assert pod.ns(["ping", "-n", "-c", "1", "-W", "3", "-s", "1400", remote.ip]).returncode == 0
-    own.delete_pod("red/far")
+    own.delete_pod("red/chained-far")
     link = next(p for p in pod.result["interfaces"] if p["name"].startswith("veth"))["name"]
     assert f"tnbr{link[4:]}" in links(own)
     chained.delete(pod, runtime)
@@ -439,7 +439,7 @@ def page(lab, where, target):
 def things(lab):
     """What attachments leave on a node: links, flows, queues, rules of ours and of portmap."""
     save = lab.ns("node1", ["iptables-save", "-t", "nat"]).stdout
-    return (lab.pod_links("node1"), sorted(re.findall(r"\d+: ((?:tnbr|bwp)[^@:]+)", links(lab))), lab.flows("node1"), queues(lab), rules(lab),
+    return (lab.pod_links("node1"), sorted(re.findall(r"\d+: ((?:tnbr|tnq|tni|bwp)[^@:]+)", links(lab))), lab.rules("node1"), queues(lab), rules(lab),
             re.findall(r"CNI-DN-\w+", save))
 
 

@@ -5,6 +5,8 @@
  *     early.c     loads them while the agent still waits for the registry
  *     hook.c      programs at links
  *     devices.c   tun0, its peer and the VXLAN device
+ *     inlet.c     where what a pod sends comes in, when it is limited
+ *     held.c      packets to services that are idle
  *     paths.c     the ways to other nodes
  *     encode.c    what the maps have, from network and pods
  *     table.c     maps that follow what is wanted
@@ -20,7 +22,9 @@
 #include "datapath/ebpf/devices.h"
 #include "datapath/ebpf/early.h"
 #include "datapath/ebpf/encode.h"
+#include "datapath/ebpf/held.h"
 #include "datapath/ebpf/hook.h"
+#include "datapath/ebpf/inlet.h"
 #include "datapath/ebpf/paths.h"
 #include "datapath/ebpf/policy.h"
 #include "datapath/ebpf/program.h"
@@ -35,7 +39,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "net/shape.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -50,6 +53,7 @@ LOG_MODULE("ebpf");
 struct member {
     struct dp_pod *pod; /* Written by the loop's thread, under the lock. */
     int ifindex;        /* Of its link; 0: not wired. */
+    int inlet;          /* Where what it sends comes in: its link, or behind it (inlet.h). */
     bool queued;        /* Its link limits what goes to it. */
 };
 
@@ -79,6 +83,7 @@ struct ebpf_dp {
     size_t applied;      /* Changes of other maps since the start. */
     /* What did not fit: since the start, and now. */
     size_t pods_refused, nodes_refused, services_refused, nodes_left_out, services_left_out;
+    struct held *held;
     struct watch *watch; /* NULL: nobody watches. */
     uint32_t watch_number;
     uint64_t drops[MODEL_N_CAUSES]; /* As last read. */
@@ -168,7 +173,8 @@ static int put_pods(struct ebpf_dp *x, struct err *e)
                                .has_also = m->pod->has_also,
                                .also_vnid = m->pod->also_vnid,
                                .queued = m->queued,
-                               .ifindex = m->ifindex};
+                               .ifindex = m->ifindex,
+                               .inlet = m->inlet};
         if (encode_pod(&x->net, &p, &pods[n_pods], &ports[n_ports])) {
             n_pods++;
             n_ports += m->ifindex != 0;
@@ -342,6 +348,13 @@ static int put_network(struct ebpf_dp *x, struct err *e)
     return r < 0 || x->hooks_due ? r : put_hooks(x, e);
 }
 
+static void put_inlet(struct member *m, struct inlet at)
+{
+    m->ifindex = at.link;
+    m->inlet = at.inlet;
+    m->queued = at.queued;
+}
+
 /* The links of pods that an agent before us wired. */
 static int find_links(struct ebpf_dp *x, struct err *e)
 {
@@ -353,10 +366,7 @@ static int find_links(struct ebpf_dp *x, struct err *e)
     for (size_t i = 0; i < n; i++) {
         struct member *m = streq(links[i].kind, "veth") ? find_by_link(x, links[i].name) : NULL;
         if (m) {
-            m->ifindex = links[i].ifindex;
-            struct cni_bandwidth b = {0};
-            m->queued =
-                m->pod->bandwidth && cni_bandwidth_parse(m->pod->bandwidth, &b) == 0 && b.to_pod;
+            put_inlet(m, inlet_find(m->pod->host_if, m->pod->bandwidth));
         }
     }
     return err;
@@ -380,15 +390,30 @@ static int put_pod_hooks(struct ebpf_dp *x, struct err *why)
     for (size_t i = 0; i < x->n_members; i++) {
         struct member *m = &x->members[i];
         struct err e = {0};
-        if (m->ifindex && hook_attach(&x->hooks, r, HOOK_POD, m->pod->host_if, m->ifindex,
-                                      x->program.from_pod, &e) < 0) {
+        if (m->ifindex && inlet_hook(&x->hooks, r, m->pod->host_if, m->pod->bandwidth,
+                                     x->program.from_pod, &e) < 0) {
             log_error("pod is cut off until it is attached anew", "pod=%s/%s error=\"%s\"",
                       m->pod->pod_namespace, m->pod->pod_name, e.text);
-            m->ifindex = 0;
+            m->ifindex = m->inlet = 0;
         }
     }
     hook_sweep(&x->hooks, is_member, x);
     return 0;
+}
+
+/* ---- what waits for services ---- */
+
+static void on_held(void *ctx, uint32_t port, const uint8_t *frame, size_t size)
+{
+    struct ebpf_dp *x = ctx;
+    x->events.held(x->ctx, port, frame, size);
+}
+
+static int listen_for_held(struct ebpf_dp *x, struct err *e)
+{
+    struct held_config c = {
+        .loop = x->loop, .ring = x->program.held, .devices = &x->devices, .fn = on_held, .ctx = x};
+    return x->events.held ? held_new(&c, &x->held, e) : 0;
 }
 
 static int follow_paths(struct ebpf_dp *x, struct err *e)
@@ -420,6 +445,7 @@ static int set_up(struct ebpf_dp *x, struct err *e)
     r = r < 0 ? r : table_load(&x->backends, x->program.backends, e);
     r = r < 0 ? r : table_load(&x->serving, x->program.serving, e);
     r = r < 0 ? r : policy_maps_load(&x->policy, &x->program, e);
+    r = r < 0 ? r : listen_for_held(x, e);
     x->has_services = x->services.n > 0; /* Of the agent before us, until they are told. */
     pthread_mutex_lock(&x->lock);
     r = r < 0 ? r : table_load(&x->pods, x->program.pods, e);
@@ -656,6 +682,17 @@ static void ebpf_set_services(struct datapath *dp, const char *node,
     if (r < 0 || first) {
         became(x, r, first, &e);
     }
+    if (x->held) {
+        held_flush(x->held);
+    }
+}
+
+static void ebpf_send_held(struct datapath *dp, uint32_t port, const uint8_t *frame, size_t size)
+{
+    struct ebpf_dp *x = of_dp(dp);
+    if (x->held) {
+        held_send(x->held, frame, size);
+    }
 }
 
 /* Policies and services are told otherwise. */
@@ -696,42 +733,20 @@ static const struct dp_pod *ebpf_find(struct datapath *dp, const char *container
 
 /* ---- links of pods; on any thread ---- */
 
-static int check_limits(const struct dp_wire *w, struct err *e)
-{
-    if (w->limits.from_pod || w->limits.elsewhere) {
-        return err_set(e, -EOPNOTSUPP,
-                       "the datapath ebpf cannot limit what a pod sends (kubernetes.io/"
-                       "egress-bandwidth, or the plug-in bandwidth): run the pod on a node with "
-                       "the datapath ovs, or without that limit");
-    }
-    return 0;
-}
-
-static int limit(struct rtnl *r, int ifindex, const struct dp_wire *w, struct err *e)
-{
-    struct shape to = {.rate = w->limits.to_pod, .burst = w->limits.to_pod_burst};
-    return to.rate ? shape_set(r, ifindex, &to, e) : 0;
-}
-
 static int ebpf_wire(struct datapath *dp, const struct dp_wire *w, struct err *e)
 {
     struct ebpf_dp *x = of_dp(dp);
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
-    struct rtnl_link l;
-    int k = check_limits(w, e);
-    k = k < 0 ? k : rtnl_open(&r, e);
-    k = k < 0 ? k : rtnl_link_get(r, w->host_if, &l, e);
-    k = k < 0 ? k : limit(r, l.ifindex, w, e);
-    k = k < 0 ? k
-              : hook_attach(&x->hooks, r, HOOK_POD, w->host_if, l.ifindex, x->program.from_pod, e);
+    struct inlet at;
+    int k = rtnl_open(&r, e);
+    k = k < 0 ? k : inlet_wire(&x->hooks, r, w, x->program.from_pod, &at, e);
     if (k < 0) {
         return k;
     }
     pthread_mutex_lock(&x->lock);
     struct member *m = find_by_link(x, w->host_if);
     if (m) {
-        m->ifindex = l.ifindex;
-        m->queued = w->limits.to_pod;
+        put_inlet(m, at);
         k = put_pods(x, e);
     } else {
         k = err_set(e, -ENOENT, "%s is no attached pod's link", w->host_if);
@@ -740,28 +755,27 @@ static int ebpf_wire(struct datapath *dp, const struct dp_wire *w, struct err *e
     return k;
 }
 
-/* The queue goes with the link, and with the pod what is known of it. */
+/* The queue of the link goes with that, and with the pod what is known of it. */
 static int ebpf_unlimit(struct datapath *dp, const struct dp_wire *w, struct err *e)
 {
-    return 0;
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    int k = rtnl_open(&r, e);
+    return k < 0 ? k : inlet_remove(r, w, e);
 }
 
 static int ebpf_check_wire(struct datapath *dp, const struct dp_wire *w, struct err *e)
 {
     struct ebpf_dp *x = of_dp(dp);
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
-    struct rtnl_link l;
-    struct shape to = {.rate = w->limits.to_pod, .burst = w->limits.to_pod_burst};
+    struct inlet at;
     int k = rtnl_open(&r, e);
-    k = k < 0 ? k : rtnl_link_get(r, w->host_if, &l, e);
-    k = k < 0 ? k : hook_check(&x->hooks, r, w->host_if, l.ifindex, x->program.from_pod, e);
-    k = k == 0 && to.rate ? shape_check(r, l.ifindex, &to, e) : k;
+    k = k < 0 ? k : inlet_check(&x->hooks, r, w, x->program.from_pod, &at, e);
     if (k < 0) {
         return k;
     }
     pthread_mutex_lock(&x->lock);
     const struct member *m = find_by_link(x, w->host_if);
-    k = m && m->ifindex == l.ifindex ? 0 : -ENOENT;
+    k = m && m->ifindex == at.link && m->inlet == at.inlet ? 0 : -ENOENT;
     pthread_mutex_unlock(&x->lock);
     return k < 0 ? err_set(e, k, "%s is not wired", w->host_if) : 0;
 }
@@ -783,7 +797,7 @@ static void ebpf_link_gone(struct datapath *dp, const char *name)
     struct member *m = find_by_link(x, name);
     /* The word comes late: another may have the name by now. */
     if (m && m->ifindex && (int) if_nametoindex(name) != m->ifindex) {
-        m->ifindex = 0;
+        m->ifindex = m->inlet = 0;
         put_pods(x, NULL);
         log_debug("link of a pod is gone", "pod=%s/%s link=%s", m->pod->pod_namespace,
                   m->pod->pod_name, name);
@@ -796,17 +810,21 @@ static void ebpf_link_gone(struct datapath *dp, const char *name)
 static void ebpf_get_status(struct datapath *dp, struct datapath_status *ret)
 {
     struct ebpf_dp *x = of_dp(dp);
-    *ret = (struct datapath_status){.connected = x->loaded,
-                                    .in_place = x->in_place,
-                                    .pods = x->n_members,
-                                    .remotes = x->net.n_remotes,
-                                    .pods_refused = x->pods_refused,
-                                    .nodes_refused = x->nodes_refused,
-                                    .services_refused = x->services_refused,
-                                    .policy_refused = x->policy.refused_ever,
-                                    .datapath_type = !x->loaded        ? NULL
-                                                     : x->features.tcx ? "ebpf/tcx"
-                                                                       : "ebpf/clsact"};
+    int drops = x->program.drops;
+    *ret = (struct datapath_status){
+        .connected = x->loaded,
+        .in_place = x->in_place,
+        .pods = x->n_members,
+        .remotes = x->net.n_remotes,
+        .pods_refused = x->pods_refused,
+        .nodes_refused = x->nodes_refused,
+        .services_refused = x->services_refused,
+        .policy_refused = x->policy.refused_ever,
+        .refusals_sent = x->loaded ? show_counter(drops, EBPF_ERRORS_SENT) : 0,
+        .refusals_suppressed = x->loaded ? show_counter(drops, EBPF_ERRORS_LIMITED) : 0,
+        .datapath_type = !x->loaded        ? NULL
+                         : x->features.tcx ? "ebpf/tcx"
+                                           : "ebpf/clsact"};
 }
 
 static void ebpf_drops(struct datapath *dp, datapath_drops_fn *done, void *ctx)
@@ -822,6 +840,19 @@ static void ebpf_rules(struct datapath *dp, const struct datapath_rules_ops *ops
               "the datapath ebpf has no OpenFlow flows; \"tenet node maps\" has its maps");
 }
 
+static uint32_t inlet_of(struct ebpf_dp *x, uint32_t port)
+{
+    pthread_mutex_lock(&x->lock);
+    for (size_t i = 0; i < x->n_members; i++) {
+        if ((uint32_t) x->members[i].ifindex == port) {
+            port = (uint32_t) x->members[i].inlet;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&x->lock);
+    return port;
+}
+
 static void ebpf_trace(struct datapath *dp, const struct model_packet *p, datapath_trace_fn *done,
                        void *ctx)
 {
@@ -829,7 +860,9 @@ static void ebpf_trace(struct datapath *dp, const struct model_packet *p, datapa
     struct trace_steps *steps = NULL;
     struct dp_trace t = {0};
     struct err e = {0};
-    int r = x->loaded ? trace_packet(&x->program, &x->features, &x->net, p, &t, &steps, &e)
+    struct model_packet asked = *p;
+    asked.port = inlet_of(x, p->port);
+    int r = x->loaded ? trace_packet(&x->program, &x->features, &x->net, &asked, &t, &steps, &e)
                       : err_set(&e, -EAGAIN, "the eBPF programs are not loaded yet");
     done(ctx, r, e.text, &t);
     trace_steps_free(steps);
@@ -965,6 +998,7 @@ static void ebpf_close(struct datapath *dp)
     }
     free(x->members);
     free(x->view);
+    held_free(x->held);
     table_done(&x->routes);
     table_done(&x->vteps);
     table_done(&x->services);
@@ -1050,6 +1084,7 @@ const struct datapath_ops datapath_ebpf = {
     .set_flows = ebpf_set_flows,
     .policy_table = ebpf_policy_table,
     .set_services = ebpf_set_services,
+    .send_held = ebpf_send_held,
     .pods = ebpf_pods,
     .find = ebpf_find,
     .get_status = ebpf_get_status,

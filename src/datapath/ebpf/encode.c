@@ -199,8 +199,8 @@ void encode_services(const struct sdn_network *n, const char *node,
 bool encode_pod(const struct sdn_network *n, const struct encode_pod *p, struct table_row *ret_pod,
                 struct table_row *ret_port)
 {
-    uint32_t addr = htonl(p->ip), link = (uint32_t) p->ifindex;
-    struct ebpf_pod v = {.ifindex = link, .vnid = p->vnid};
+    uint32_t addr = htonl(p->ip), inlet = (uint32_t) (p->inlet ? p->inlet : p->ifindex);
+    struct ebpf_pod v = {.ifindex = (uint32_t) p->ifindex, .inlet = inlet, .vnid = p->vnid};
     if (!prefix_contains(n->local, p->ip) || p->ip == sdn_gateway(n)) {
         return false;
     }
@@ -215,7 +215,7 @@ bool encode_pod(const struct sdn_network *n, const struct encode_pod *p, struct 
     *ret_pod = *ret_port = (struct table_row){0};
     memcpy(ret_pod->key, &addr, sizeof addr);
     memcpy(ret_pod->value, &v, sizeof v);
-    memcpy(ret_port->key, &link, sizeof link);
+    memcpy(ret_port->key, &inlet, sizeof inlet);
     memcpy(ret_port->value, &addr, sizeof addr);
     return true;
 }

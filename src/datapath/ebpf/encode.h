@@ -32,6 +32,7 @@ struct encode_pod {
     bool has_also;
     bool queued;
     int ifindex; /* 0: not wired. */
+    int inlet;   /* Of the link by which its packets come in; 0: the same. */
 };
 /* Rows of EBPF_PODS and, for one that is wired, of EBPF_PORTS.  False: the address is not of this node's subnet, and the
  * pod takes no part (it is about to be detached). */

@@ -279,7 +279,10 @@ static int open_object(const struct ebpf_options *options, uint32_t max_entries,
         return fail(e, -errno, "open the eBPF programs");
     }
     int r = bpf_map__set_initial_value(find_map(obj, ".rodata"), options, sizeof *options);
-    r = r == 0 && !options->events ? bpf_map__set_autocreate(find_map(obj, EBPF_EVENTS), false) : r;
+    static const char *const rings[] = {EBPF_EVENTS, EBPF_HELD};
+    for (size_t i = 0; r == 0 && !options->events && i < ARRAY_SIZE(rings); i++) {
+        r = bpf_map__set_autocreate(find_map(obj, rings[i]), false);
+    }
     for (size_t i = 0; max_entries && r == 0 && i < ARRAY_SIZE(map_list); i++) {
         struct bpf_map *m = find_map(obj, map_list[i].name);
         bool is_filled = !map_list[i].by_packets && bpf_map__type(m) != BPF_MAP_TYPE_ARRAY;
@@ -344,6 +347,7 @@ static int load_object(struct bpf_object *o, struct program *ret, struct err *e)
         .fragments = map_fd(o, EBPF_FRAGMENTS),
         .events = map_fd(o, EBPF_EVENTS),
         .watched = map_fd(o, EBPF_WATCHED),
+        .held = map_fd(o, EBPF_HELD),
     };
     return 0;
 }

@@ -15,7 +15,7 @@
 struct program_features {
     bool redirect_peer; /* bpf_redirect_peer, Linux 5.10. */
     bool tcx;           /* Links at tc hooks, Linux 6.6. */
-    bool ringbuf;       /* Ring buffers, Linux 5.8: who watches is told. */
+    bool ringbuf;       /* Ring buffers, Linux 5.8: who watches is told, and idle services wake. */
     bool encap;         /* Tunnel headers put on and off by programs, Linux 5.13. */
     uint32_t
         max_entries; /* Not of the kernel: of maps that the agent fills, if less than usual; 0. */
@@ -33,7 +33,7 @@ struct program {
     int from_pod, from_tunnel, from_host, from_wire;
     /* Maps; -1: not in these programs. */
     int pods, ports, routes, vteps, services, backends, serving, conns, affinity, refusals,
-        settings, drops, events, watched;
+        settings, drops, events, watched, held;
     int generation, classes, blocks, pairs, port_sets, tracked, shares, fragments; /* Of policy. */
     bool reused; /* The maps were there. */
 };

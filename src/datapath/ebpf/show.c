@@ -55,6 +55,9 @@ static void show_pod(const void *key, const void *value, struct json *k, struct 
     memcpy(mac.b, p->mac, sizeof mac.b);
     set_addr(k, "address", *(const __be32 *) key);
     json_set_int(v, "link", p->ifindex);
+    if (p->inlet != p->ifindex) {
+        json_set_int(v, "inlet", p->inlet);
+    }
     json_set_string(v, "ethernet", MAC_TEXT(mac));
     set_vnid(v, p->vnid, p->flags & EBPF_POD_ALSO, p->also_vnid);
     if (p->flags & EBPF_POD_QUEUED) {
@@ -180,8 +183,13 @@ static void show_settings(const void *key, const void *value, struct json *k, st
 /* 'value' is one counter: of all processors. */
 static void show_drop(const void *key, const void *value, struct json *k, struct json *v)
 {
-    enum model_cause cause = encode_cause(*(const __u32 *) key);
-    json_set_string(k, "cause", cause == MODEL_NOT_DROPPED ? "none" : model_cause_name(cause));
+    __u32 which = *(const __u32 *) key;
+    enum model_cause cause = encode_cause(which);
+    json_set_string(k, "cause",
+                    which == EBPF_ERRORS_SENT      ? "icmp-error-sent"
+                    : which == EBPF_ERRORS_LIMITED ? "icmp-error-limited"
+                    : cause == MODEL_NOT_DROPPED   ? "none"
+                                                   : model_cause_name(cause));
     json_set_int(v, "packets", *(const int64_t *) value);
 }
 
@@ -321,13 +329,19 @@ static void show_clients(const void *key, const void *value, struct json *k, str
 static void show_fragment(const void *key, const void *value, struct json *k, struct json *v)
 {
     const struct ebpf_fragment_key *f = key;
-    const struct ebpf_fragment_ports *p = value;
+    const struct ebpf_fragment *first = value;
     set_addr(k, "from", f->src);
     set_addr(k, "to", f->dst);
     json_set_string(k, "protocol", explain_proto_name(f->protocol));
     json_set_int(k, "id", ntohs(f->id));
-    json_set_int(v, "sourcePort", ntohs(p->src));
-    json_set_int(v, "port", ntohs(p->dst));
+    json_set_int(v, "sourcePort", ntohs(first->src_port));
+    json_set_int(v, "port", ntohs(first->dst_port));
+    if (first->src) {
+        set_addr(v, "leavesFrom", first->src);
+    }
+    if (first->dst) {
+        set_addr(v, "leavesTo", first->dst);
+    }
 }
 
 static const struct shown {
@@ -356,8 +370,7 @@ static const struct shown {
     {EBPF_PORT_SETS, show_port_set, sizeof(struct ebpf_port_key), sizeof(struct ebpf_port_verdict)},
     {EBPF_TRACKED, show_tracked, sizeof(struct ebpf_tracked_key), sizeof(struct ebpf_tracked)},
     {EBPF_SHARES, show_share, sizeof(__u32), sizeof(__u64)},
-    {EBPF_FRAGMENTS, show_fragment, sizeof(struct ebpf_fragment_key),
-     sizeof(struct ebpf_fragment_ports)},
+    {EBPF_FRAGMENTS, show_fragment, sizeof(struct ebpf_fragment_key), sizeof(struct ebpf_fragment)},
 };
 
 /* ---- entries ---- */
@@ -562,13 +575,21 @@ int show_map(const struct program *p, const struct table *const *known, const ch
     return 0;
 }
 
+static const struct bpf_map_info counter = {.type = BPF_MAP_TYPE_PERCPU_ARRAY,
+                                            .value_size = sizeof(uint64_t)};
+
+uint64_t show_counter(int fd, uint32_t which)
+{
+    uint64_t n = 0;
+    return look_up(fd, &counter, &which, &n) < 0 ? 0 : n;
+}
+
 int show_drops(int fd, uint64_t ret[MODEL_N_CAUSES])
 {
-    struct bpf_map_info info = {.type = BPF_MAP_TYPE_PERCPU_ARRAY, .value_size = sizeof(uint64_t)};
     uint64_t total[MODEL_N_CAUSES] = {0};
     for (uint32_t cause = 1; cause < EBPF_N_CAUSES; cause++) {
         uint64_t n = 0;
-        if (look_up(fd, &info, &cause, &n) < 0) {
+        if (look_up(fd, &counter, &cause, &n) < 0) {
             return -EIO;
         }
         total[encode_cause(cause)] += n;

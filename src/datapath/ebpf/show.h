@@ -19,6 +19,8 @@ int show_map(const struct program *p, const struct table *const *known, const ch
              const char *after, size_t limit, struct json **ret, struct err *e);
 /* Packets dropped by cause, of all processors; untouched when they cannot be read. */
 int show_drops(int fd, uint64_t ret[MODEL_N_CAUSES]);
+/* One of the counters behind them (EBPF_ERRORS_SENT, ...); 0 when it cannot be read. */
+uint64_t show_counter(int fd, uint32_t which);
 /* Pure: an entry in words, "key" and "value"; of a map that is not known here, as bytes. */
 struct json *show_entry(const char *map, const void *key, size_t key_size, const void *value,
                         size_t value_size);

@@ -13,6 +13,7 @@
 #include "datapath/ebpf/encode.h"
 #include "datapath/ebpf/policy.h"
 #include "datapath/ebpf/program.h"
+#include "frames.h"
 #include "random_policies.h"
 #include "random_services.h"
 #include "sdn/model.h"
@@ -44,7 +45,6 @@ enum {
     MAX_REMOTES = 5,
     MAX_SERVICES = RANDOM_SERVICES,
     L4_SIZE = 20,
-    FRAME_MAX = 192,
     MAX_HOSTS = 10,
     SIZE_MIN = 15, /* The kernel runs no program on a frame with nothing in it. */
 };
@@ -63,16 +63,6 @@ struct cluster {
 };
 
 #define NODE_NAME "this"
-
-struct frame {
-    enum model_entry entry;
-    uint32_t port, outer_src, tunnel_id;
-    unsigned char bytes[FRAME_MAX];
-    size_t size;
-    /* What the tracker is to know. */
-    enum model_connection connection;
-    bool denied;
-};
 
 static struct program program;
 static bool program_is_direct;             /* It puts outer headers on and takes them off, ... */
@@ -245,6 +235,12 @@ static struct policy *load_policies(const struct cluster *c)
     return p;
 }
 
+/* Where what the link receives comes in; some are limited. */
+static int inlet_of(uint32_t port)
+{
+    return (int) (port % 3 ? port : port + 500);
+}
+
 static void load(const struct cluster *c)
 {
     size_t n;
@@ -265,7 +261,8 @@ static void load(const struct cluster *c)
                                .has_also = p->has_also,
                                .also_vnid = p->also_vnid,
                                .queued = chance(20),
-                               .ifindex = (int) p->port};
+                               .ifindex = (int) p->port,
+                               .inlet = inlet_of(p->port)};
         assert_true(encode_pod(&c->net, &x, &a[i], &b[i]));
     }
     put(&pods, a, c->n_pods);
@@ -327,31 +324,6 @@ static struct mac some_mac(const struct cluster *c)
     return chance(80) ? mac_from_ip4(some_address(c)) : (struct mac){{2, 0, 0, 0, 0, 7}};
 }
 
-static uint16_t get16(const struct frame *f, size_t at)
-{
-    uint16_t v;
-    memcpy(&v, f->bytes + at, sizeof v);
-    return ntohs(v);
-}
-
-static void add(struct frame *f, const void *p, size_t n)
-{
-    memcpy(f->bytes + f->size, p, n);
-    f->size += n;
-}
-
-static void add16(struct frame *f, uint16_t v)
-{
-    v = htons(v);
-    add(f, &v, sizeof v);
-}
-
-static void add32(struct frame *f, uint32_t v)
-{
-    v = htonl(v);
-    add(f, &v, sizeof v);
-}
-
 /* What an honest sender puts in. */
 static uint32_t enter(const struct cluster *c, struct frame *f, struct mac *ret_src)
 {
@@ -378,18 +350,6 @@ static uint32_t enter(const struct cluster *c, struct frame *f, struct mac *ret_
     return chance(60)   ? sdn_gateway(&c->net)
            : chance(60) ? (chance(50) ? HOST(1) : IP(8, 8, 4, 4))
                         : some_address(c);
-}
-
-static void set16(struct frame *f, size_t at, uint32_t v)
-{
-    f->bytes[at] = (unsigned char) (v >> 8);
-    f->bytes[at + 1] = (unsigned char) v;
-}
-
-static void set32(struct frame *f, size_t at, uint32_t v)
-{
-    set16(f, at, v >> 16);
-    set16(f, at + 2, v);
 }
 
 /* By one of its addresses; mostly to a port that it has. */
@@ -518,20 +478,6 @@ static void make_frame(const struct cluster *c, struct frame *f)
 }
 
 /* ---- what the model says of bytes ---- */
-
-static uint32_t get32(const struct frame *f, size_t at)
-{
-    uint32_t v;
-    memcpy(&v, f->bytes + at, sizeof v);
-    return ntohl(v);
-}
-
-static struct mac get_mac(const struct frame *f, size_t at)
-{
-    struct mac m;
-    memcpy(m.b, f->bytes + at, sizeof m.b);
-    return m;
-}
 
 /* Of a frame whose IP header is whole: what has ports has all of that header. */
 static bool has_whole_l4(const struct frame *f)
@@ -671,7 +617,7 @@ static void expect(const struct cluster *c, const struct frame *f, const struct 
 static int run(int fd, const struct frame *f, struct __sk_buff *after, struct frame *left)
 {
     struct __sk_buff in = {0};
-    in.cb[EBPF_CB_PORT] = f->port;
+    in.cb[EBPF_CB_PORT] = (uint32_t) inlet_of(f->port);
     in.cb[EBPF_CB_OUTER_SRC] = f->outer_src;
     in.cb[EBPF_CB_TUNNEL_ID] = f->tunnel_id;
     LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = f->bytes, .data_size_in = (uint32_t) f->size,
@@ -781,31 +727,6 @@ static void observe(const struct cluster *c, const struct frame *f, struct strbu
 
 /* ---- services ---- */
 
-static size_t l4_of(const struct frame *f)
-{
-    return 14 + 4 * (size_t) (f->bytes[14] & 15);
-}
-
-static size_t checksum_of(const struct frame *f)
-{
-    return l4_of(f) + (f->bytes[23] == 6 ? 16 : 6);
-}
-
-/* In one's complement, of what a translation changes and the checksum that covers it; both orders of zero are one. */
-static uint32_t sum_of(const struct frame *f, bool header)
-{
-    uint64_t sum = 0;
-    for (size_t at = 26; at < 34; at += 2) {
-        sum += get16(f, at);
-    }
-    if (header) {
-        return (uint32_t) ((sum + get16(f, 24)) % 0xffff);
-    }
-    return (
-        uint32_t) ((sum + get16(f, l4_of(f)) + get16(f, l4_of(f) + 2) + get16(f, checksum_of(f))) %
-                   0xffff);
-}
-
 /* 'left' is as 'f' would be with these ends, and with checksums that are right if they were. */
 static void check_sums(const struct frame *f, struct frame *left)
 {
@@ -816,27 +737,6 @@ static void check_sums(const struct frame *f, struct frame *left)
     } else {
         assert_int_equal(sum_of(f, false), sum_of(left, false));
     }
-}
-
-static void set_ends(const struct frame *as, struct frame *f, uint32_t src, uint16_t src_port,
-                     uint32_t dst, uint16_t dst_port)
-{
-    set32(f, 26, src);
-    set32(f, 30, dst);
-    set16(f, l4_of(f), src_port);
-    set16(f, l4_of(f) + 2, dst_port);
-    /* Checked by themselves (check_sums). */
-    set16(f, 24, get16(as, 24));
-    set16(f, checksum_of(f), get16(as, checksum_of(f)));
-}
-
-static uint32_t ones_sum(const struct frame *f, size_t from, size_t to)
-{
-    uint32_t sum = 0;
-    for (size_t at = from; at < to; at += 2) {
-        sum += get16(f, at);
-    }
-    return sum % 0xffff;
 }
 
 /* An ICMP error about 'f' from the gateway to its pod, which quotes it as the pod sent it. */
@@ -868,7 +768,7 @@ struct comparison {
     struct model_node node;
     struct third_side *third; /* NULL: only two are compared. */
     struct strbuf want, got;
-    uint64_t differences, translated, answered, refused;
+    uint64_t differences, translated, answered, refused, later, errors;
     uint64_t actions[MODEL_TRANSLATE + 1], causes[MODEL_N_CAUSES];
 };
 
@@ -926,6 +826,96 @@ static bool answer_enters(const struct cluster *c, struct frame *f, uint32_t end
     return endpoint == HOST(1) || endpoint == HOST(2) || endpoint == IP(8, 8, 8, 8);
 }
 
+/* ---- what follows a connection without having its ports ---- */
+
+static void make_later(struct frame *f)
+{
+    set16(f, 20, 1 + below(0x1ff));
+}
+
+static bool has_more_parts(const struct frame *f)
+{
+    return get16(f, 20) & 0x2000;
+}
+
+/* The rest of a packet fares as its beginning, 'v', and has its addresses. */
+static void compare_later(struct comparison *x, const struct frame *first,
+                          const struct model_verdict *v, uint32_t src, uint32_t dst)
+{
+    struct frame later = *first, want, got;
+    make_later(&later);
+    want = later;
+    strbuf_reset(&x->want);
+    strbuf_reset(&x->got);
+    observe(x->c, &later, &x->got, &got);
+    expect(x->c, &later, v, &x->want, &want);
+    if (v->action != MODEL_DROP) {
+        set32(&want, 26, src);
+        set32(&want, 30, dst);
+        assert_int_equal(sum_of(&later, true), sum_of(&got, true));
+        memcpy(want.bytes + 24, got.bytes + 24, 2);
+    }
+    check_same(x, &later, &want, &got);
+    x->later++;
+}
+
+/* The error leaves from and to these addresses, and speaks of a packet between these ends; 'target' is what it is judged
+ * for. */
+static void compare_error(struct comparison *x, const struct frame *f, uint32_t target,
+                          bool is_tracked, uint32_t src, uint32_t dst, struct ends quote)
+{
+    struct frame want = *f, got;
+    struct model_packet p = read_frame(f);
+    p.ip.translated = true;
+    p.ip.connection = is_tracked ? MODEL_RELATED : MODEL_NEW;
+    p.ip.dst = target;
+    struct model_verdict v = model_judge(&x->node, &p);
+    strbuf_reset(&x->want);
+    strbuf_reset(&x->got);
+    observe(x->c, f, &x->got, &got);
+    expect(x->c, f, &v, &x->want, &want);
+    if (v.action != MODEL_DROP && got.size == f->size) {
+        size_t l4 = QUOTE_AT + 4 * (size_t) (f->bytes[QUOTE_AT] & 15);
+        set32(&want, 26, src);
+        set32(&want, 30, dst);
+        set32(&want, QUOTE_AT + 12, quote.src);
+        set32(&want, QUOTE_AT + 16, quote.dst);
+        set16(&want, l4, quote.src_port);
+        set16(&want, l4 + 2, quote.dst_port);
+        assert_int_equal(ones_sum(&got, 14, ICMP_AT), 0);
+        assert_int_equal(ones_sum(&got, ICMP_AT, got.size), 0);
+        assert_int_equal(ones_sum(&got, QUOTE_AT, l4), ones_sum(f, QUOTE_AT, l4));
+        static const size_t sums[] = {24, ICMP_AT + 2, QUOTE_AT + 10};
+        for (size_t i = 0; i < ARRAY_SIZE(sums); i++) {
+            memcpy(want.bytes + sums[i], got.bytes + sums[i], 2);
+        }
+        x->errors++;
+    }
+    check_same(x, f, &want, &got);
+}
+
+static bool answer_enters(const struct cluster *c, struct frame *f, uint32_t endpoint);
+
+/* 'f' went out as 'sent', and 'answer' came back as 'received': errors about each are about what their receiver sent. */
+static void compare_errors(struct comparison *x, const struct frame *f, const struct frame *sent,
+                           const struct frame *answer, const struct frame *received)
+{
+    struct frame e = *answer;
+    uint32_t endpoint = get32(sent, 30), client = get32(f, 26), asked = get32(f, 30);
+    bool tracked = tracked_may_begin(sent->bytes, sent->size);
+    bool itself = endpoint == client;
+    make_error(&e, sent, endpoint, get32(answer, 30));
+    compare_error(x, &e, client, tracked, asked, client, ends_of(f));
+    if (!itself && answer_enters(x->c, &e, HOST(2))) { /* By somebody on the way. */
+        make_error(&e, sent, IP(9, 9, 9, 9), client);
+        compare_error(x, &e, client, tracked, IP(9, 9, 9, 9), client, ends_of(f));
+    }
+    e = *f;
+    make_error(&e, received, client, asked);
+    compare_error(x, &e, endpoint, tracked, itself ? SDN_ITSELF_IP : client, endpoint,
+                  ends_of(answer));
+}
+
 /* What the endpoint sends back comes from the service. */
 static void compare_answer(struct comparison *x, const struct frame *f, const struct frame *sent)
 {
@@ -954,6 +944,13 @@ static void compare_answer(struct comparison *x, const struct frame *f, const st
         x->answered++;
     }
     check_same(x, &back, &want, &got);
+    if (v.action != MODEL_DELIVER) {
+        return;
+    }
+    if (has_more_parts(&back)) {
+        compare_later(x, &back, &v, asked, client);
+    }
+    compare_errors(x, f, sent, &back, &got);
 }
 
 static void compare_translated(struct comparison *x, const struct frame *f, struct model_packet *p,
@@ -991,6 +988,9 @@ static void compare_translated(struct comparison *x, const struct frame *f, stru
     check_same(x, f, &want, &got);
     x->translated++;
     x->causes[after.cause]++;
+    if (has_more_parts(f)) {
+        compare_later(x, f, &after, itself ? SDN_ITSELF_IP : p->ip.src, p->ip.dst);
+    }
     if (after.action != MODEL_DROP) {
         compare_answer(x, f, &got);
     }
@@ -1153,10 +1153,14 @@ static void compare(uint64_t clusters, bool latest, struct third_side *third)
     for (size_t i = 0; i < ARRAY_SIZE(x.actions); i++) {
         assert_true(x.actions[i] >= clusters * FRAMES / 100 || clusters < 100);
     }
-    print_message("%6lu translated, %lu answered, %lu refused, %lu sent and %lu taken directly\n",
-                  (unsigned long) x.translated, (unsigned long) x.answered,
-                  (unsigned long) x.refused, (unsigned long) sent_direct,
-                  (unsigned long) taken_direct);
+    print_message(
+        "%6lu translated, %lu answered, %lu refused, %lu later parts, %lu errors, %lu sent "
+        "and %lu taken directly\n",
+        (unsigned long) x.translated, (unsigned long) x.answered, (unsigned long) x.refused,
+        (unsigned long) x.later, (unsigned long) x.errors, (unsigned long) sent_direct,
+        (unsigned long) taken_direct);
+    assert_true(x.later >= clusters * FRAMES / 2000 || clusters < 100);
+    assert_true(x.errors >= clusters * FRAMES / 500 || clusters < 100);
     uint64_t least = program_is_direct && clusters >= 100 ? clusters * FRAMES / 200 : 0;
     assert_true(sent_direct >= least && taken_direct >= least);
     assert_true(x.refused >= clusters * FRAMES / 500 || clusters < 100);

@@ -64,7 +64,7 @@ static void put_pod(const struct program *p, uint32_t ip, uint32_t link, uint32_
 {
     struct mac mac = mac_from_ip4(ip);
     uint32_t addr = htonl(ip);
-    struct ebpf_pod v = {.ifindex = link, .vnid = vnid};
+    struct ebpf_pod v = {.ifindex = link, .inlet = link, .vnid = vnid};
     memcpy(v.mac, mac.b, sizeof v.mac);
     put(p->pods, &addr, &v);
     put(p->ports, &link, &addr);
@@ -421,8 +421,12 @@ static void entries_are_shown_in_words(void **state)
 {
     (void) state;
     uint32_t addr = htonl(POD), seven = 7;
-    struct ebpf_pod pod = {
-        .ifindex = 9, .vnid = 42, .also_vnid = 43, .mac = {10, 88, 10, 128, 0, 2}, .flags = 1};
+    struct ebpf_pod pod = {.ifindex = 9,
+                           .inlet = 9,
+                           .vnid = 42,
+                           .also_vnid = 43,
+                           .mac = {10, 88, 10, 128, 0, 2},
+                           .flags = 1};
     assert_shown(EBPF_PODS, &addr, sizeof addr, &pod, sizeof pod,
                  "{\"key\":{\"address\":\"10.128.0.2\"},\"value\":{\"link\":9,"
                  "\"ethernet\":\"0a:58:0a:80:00:02\",\"vnid\":42,\"alsoVNID\":43}}");

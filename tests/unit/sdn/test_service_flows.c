@@ -345,6 +345,46 @@ static void the_target_of_a_frame_is_read(void **state)
     assert_int_equal(service_target_parse(f, sizeof f, &t), -EINVAL);
 }
 
+static void the_checksum_of_a_frame_is_made(void **state)
+{
+    (void) state;
+    /* 10.128.0.2 port 4660 to 172.30.0.97 port 53, "abc": by RFC 768, by hand. */
+    uint8_t f[14 + 20 + 8 + 3 + 5] = {[12] = 8,
+                                      [14] = 0x45,
+                                      [17] = 31,
+                                      [14 + 9] = SDN_UDP,
+                                      [14 + 12] = 10,
+                                      128,
+                                      0,
+                                      2,
+                                      172,
+                                      30,
+                                      0,
+                                      97,
+                                      0x12,
+                                      0x34,
+                                      0,
+                                      53};
+    const size_t l4 = 34;
+    f[l4 + 5] = 11;
+    memcpy(f + l4 + 8, "abc", 3);
+    memset(f + l4 + 11, 0xff, 5); /* Padding of the frame. */
+    service_frame_sum(f, sizeof f);
+    assert_true(f[l4 + 6] == 0 && f[l4 + 7] == 0); /* It has none. */
+    f[l4 + 7] = 1;
+    service_frame_sum(f, sizeof f);
+    uint32_t sum = 0x0a80 + 2 + 0xac1e + 0x61 + 17 + 11 + 0x1234 + 53 + 11 + 0x6162 + 0x6300;
+    sum = ~((sum & 0xffff) + (sum >> 16)) & 0xffff;
+    assert_int_equal(f[l4 + 6] << 8 | f[l4 + 7], sum);
+    /* What is cut short, and what is one of several parts, stays as it is. */
+    f[l4 + 6] = 9;
+    service_frame_sum(f, l4 + 10);
+    assert_int_equal(f[l4 + 6], 9);
+    f[14 + 6] = 0x20;
+    service_frame_sum(f, sizeof f);
+    assert_int_equal(f[l4 + 6], 9);
+}
+
 /* ---- what ends ---- */
 
 static void write_ended(void *ctx, const struct of_connection *c)
@@ -394,6 +434,7 @@ int main(void)
         cmocka_unit_test(groups_are_named),
         cmocka_unit_test(an_idle_service_waits_for_pods_wherever_they_are),
         cmocka_unit_test(the_target_of_a_frame_is_read),
+        cmocka_unit_test(the_checksum_of_a_frame_is_made),
         cmocka_unit_test(only_udp_of_what_went_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

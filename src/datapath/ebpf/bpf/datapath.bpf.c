@@ -78,7 +78,7 @@ struct {
 
 struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, EBPF_N_CAUSES);
+    __uint(max_entries, EBPF_N_COUNTERS);
     __type(key, __u32);
     __type(value, __u64);
 } tenet_drops SEC(".maps");
@@ -169,7 +169,7 @@ struct way {
     struct __sk_buff *skb;
     const struct ebpf_settings *settings;
     enum entry entry;
-    __u32 port;                 /* FROM_POD: ifindex of the link. */
+    __u32 port; /* FROM_POD: ifindex of the link; first of that which it came in by. */
     __u32 outer_src, tunnel_id; /* FROM_TUNNEL */
     __u16 align;                /* What follows is read as one, and both parts are aligned. */
     struct ethhdr eth;          /* As it came. */
@@ -268,12 +268,17 @@ INLINE void note(const struct way *w, __u32 verdict, __u32 cause, __u32 target, 
     }
 }
 
-INLINE int drop(const struct way *w, __u32 cause)
+INLINE void count(__u32 which)
 {
-    __u64 *n = bpf_map_lookup_elem(&tenet_drops, &cause);
+    __u64 *n = bpf_map_lookup_elem(&tenet_drops, &which);
     if (n) {
         *n += 1;
     }
+}
+
+INLINE int drop(const struct way *w, __u32 cause)
+{
+    count(cause);
     note(w, EBPF_DROP, cause, 0, w->tunnel_id);
     return TC_ACT_SHOT;
 }
@@ -396,18 +401,24 @@ INLINE __u8 *has_asked(__be32 pod)
     return c ? &c->asked[addr % sizeof c->asked] : NULL;
 }
 
+#include "datapath/ebpf/bpf/related.h"
+
 /* What a backend answers comes from the service that was asked. */
 INLINE int restore_service(struct way *w)
 {
-    if (!w->settings->has_services || !w->has_ports) {
+    if (!w->settings->has_services) {
         return 0;
     }
     const __u8 *asked_any = has_asked(w->ip.daddr);
     if (asked_any && !*asked_any) {
         return 0;
     }
+    if (!w->has_ports) {
+        return restore_related(w);
+    }
     struct ebpf_connection_key key = connection_of(w, EBPF_BACK);
     const struct ebpf_chosen *asked = bpf_map_lookup_elem(&tenet_conns, &key);
+    lead_fragments(w, asked ? asked->backend.addr : 0, 0);
     return asked ? rewrite(w, SOURCE, asked->backend.addr, asked->backend.port) : 0;
 }
 
@@ -554,8 +565,11 @@ static __attribute__((noinline)) int send_error(struct way *w, __u32 cause, __u8
                            .code = code};
     __u32 size = w->ip.protocol == IPPROTO_TCP ? QUOTE : QUOTE_UDP, sum;
     struct ethhdr eth;
-    if (w->entry != FROM_POD || !w->has_ports || w->ip.ihl != 5 || w->skb->len < ETH_HLEN + size ||
-        (!options.under_test && has_had_enough(w))) {
+    if (w->entry != FROM_POD || !w->has_ports || w->ip.ihl != 5 || w->skb->len < ETH_HLEN + size) {
+        return TC_ACT_SHOT;
+    }
+    if (!options.under_test && has_had_enough(w)) {
+        count(EBPF_ERRORS_LIMITED);
         return TC_ACT_SHOT;
     }
     /* The pod knows the address that it asked. */
@@ -585,6 +599,7 @@ static __attribute__((noinline)) int send_error(struct way *w, __u32 cause, __u8
         bpf_skb_store_bytes(w->skb, ETH_HLEN, &e, sizeof e, 0) < 0) {
         return TC_ACT_SHOT;
     }
+    count(EBPF_ERRORS_SENT);
     note(w, EBPF_REFUSED, cause, 0, w->tunnel_id);
     return bpf_redirect(w->port, 0);
 }
@@ -596,6 +611,8 @@ INLINE int refuse(struct way *w, __u32 cause, __u8 code)
     drop(w, cause);
     return send_error(w, cause, code);
 }
+
+#include "datapath/ebpf/bpf/held.h"
 
 /* ---- services ---- */
 
@@ -692,6 +709,7 @@ INLINE __u32 send_to(struct way *w, const struct ebpf_backend *b)
     w->asked = w->ip.daddr;
     w->asked_port = w->dst_port;
     w->translated = 1;
+    lead_fragments(w, itself ? bpf_htonl(ITSELF) : 0, b->addr);
     if (rewrite(w, DESTINATION, b->addr, b->port) < 0 ||
         (itself && rewrite(w, SOURCE, bpf_htonl(ITSELF), w->src_port) < 0)) {
         return EBPF_SERVICE_INVALID;
@@ -700,8 +718,8 @@ INLINE __u32 send_to(struct way *w, const struct ebpf_backend *b)
 }
 
 /* The pod's packet goes to a backend of the service instead; 0, or the cause why not. */
-INLINE __u32 translate(struct way *w, const struct ebpf_service_key *key,
-                       const struct ebpf_service *s, __u32 vnid)
+static __attribute__((noinline)) __u32 translate(struct way *w, const struct ebpf_service_key *key,
+                                                 const struct ebpf_service *s, __u32 vnid)
 {
     if (w->settings->compare_vnids && !may_reach(vnid, s->vnid) &&
         !((s->flags & EBPF_SERVICE_ALSO) && may_reach(vnid, s->also_vnid))) {
@@ -764,6 +782,12 @@ INLINE int answer_itself(struct way *w, const struct ebpf_pod *pod)
     struct ebpf_connection_key key = connection_of(w, EBPF_BACK);
     const struct ebpf_chosen *asked = w->has_ports ? bpf_map_lookup_elem(&tenet_conns, &key) : NULL;
     __be32 itself = w->ip.saddr;
+    if (!w->has_ports && follow_service(w)) {
+        return w->ip.daddr == itself ? send_back(w, pod) : TC_ACT_SHOT;
+    }
+    if (asked) {
+        lead_fragments(w, asked->backend.addr, itself);
+    }
     if (!asked || rewrite(w, SOURCE, asked->backend.addr, asked->backend.port) < 0 ||
         rewrite(w, DESTINATION, itself, w->dst_port) < 0) {
         return drop(w, EBPF_SERVICE_INVALID);
@@ -814,6 +838,9 @@ INLINE int route_of_pod(struct way *w, const struct ebpf_pod *from, __u32 vnid)
     if (w->ip.daddr == bpf_htonl(ITSELF)) {
         return answer_itself(w, from);
     }
+    if (w->settings->has_services && !w->has_ports && follow_service(w)) {
+        return w->ip.saddr == bpf_htonl(ITSELF) ? send_back(w, from) : route(w, vnid);
+    }
     if (!w->settings->has_services || !w->has_ports) {
         /* The later parts of a packet follow the first. */
         const struct ebpf_route *r =
@@ -832,6 +859,9 @@ INLINE int route_of_pod(struct way *w, const struct ebpf_pod *from, __u32 vnid)
     if (cause == EBPF_SERVICE_NO_ENDPOINTS) {
         return refuse(w, cause, NO_PORT);
     }
+    if (cause == EBPF_SERVICE_IS_IDLE) {
+        hold(w);
+    }
     if (cause != EBPF_NOT_DROPPED) {
         return drop(w, cause);
     }
@@ -840,6 +870,9 @@ INLINE int route_of_pod(struct way *w, const struct ebpf_pod *from, __u32 vnid)
     }
     if (!s) {
         forget_service(w);
+    }
+    if (!w->translated) {
+        lead_fragments(w, 0, 0); /* Nor do its parts follow another packet's. */
     }
     return w->ip.saddr == bpf_htonl(ITSELF) ? send_back(w, from) : route(w, vnid);
 }
@@ -852,7 +885,10 @@ INLINE int is_forged_tunnel(const struct way *w)
 INLINE int ip_from_pod(struct way *w)
 {
     const struct ebpf_pod *pod = pod_at(w->ip.saddr);
-    int honest = pod && pod->ifindex == w->port && same_mac(w->eth.h_source, pod->mac);
+    int honest = pod && pod->inlet == w->port && same_mac(w->eth.h_source, pod->mac);
+    if (honest) {
+        w->port = pod->ifindex;
+    }
     if (is_forged_tunnel(w)) {
         return honest ? refuse(w, EBPF_FORGED_TUNNEL, PROHIBITED) : drop(w, EBPF_FORGED_TUNNEL);
     }
@@ -919,13 +955,17 @@ INLINE int judge_ip(struct way *w, int has_ip)
 /* ---- ARP ---- */
 
 /* The host may ask with any sender address. */
-INLINE __u32 check_arp_sender(const struct way *w, const struct arp *a)
+INLINE __u32 check_arp_sender(struct way *w, const struct arp *a)
 {
     if (w->entry == FROM_POD) {
         const struct ebpf_pod *pod = pod_at(a->spa);
-        int honest = pod && pod->ifindex == w->port && same_mac(w->eth.h_source, pod->mac) &&
+        int honest = pod && pod->inlet == w->port && same_mac(w->eth.h_source, pod->mac) &&
                      same_mac(a->sha, pod->mac);
-        return honest ? EBPF_NOT_DROPPED : not_its_own(w);
+        if (!honest) {
+            return not_its_own(w);
+        }
+        w->port = pod->ifindex;
+        return EBPF_NOT_DROPPED;
     }
     if (w->entry == FROM_TUNNEL) {
         return is_local(route_of(a->tpa)) ? check_tunnel(w, a->spa) : EBPF_NOT_FOR_THIS_NODE;
@@ -969,7 +1009,7 @@ INLINE int answer(const struct way *w, const struct arp *a)
     return bpf_redirect(back, 0);
 }
 
-INLINE int judge_arp(const struct way *w)
+INLINE int judge_arp(struct way *w)
 {
     struct arp a;
     /* What is not about IPv4 on Ethernet has no fields to speak of. */
@@ -1047,7 +1087,7 @@ SEC("tc")
 int from_host(struct __sk_buff *skb)
 {
     struct way w = {.skb = skb, .entry = FROM_HOST};
-    return judge(&w);
+    return skb->mark == EBPF_HELD_MARK ? let_go_on(skb) : judge(&w);
 }
 
 SEC("tc")

@@ -23,6 +23,8 @@ struct ebpf_options {
 #define EBPF_PODS_MAX 65536 /* The largest subnet of a host. */
 struct ebpf_pod {
     __u32 ifindex; /* Host end of its link; 0: not wired yet, nobody reaches it. */
+    __u32
+        inlet; /* The link by which its packets come in: the same, or one behind a queue that limits it. */
     __u32 vnid;
     __u32 also_vnid; /* With EBPF_POD_ALSO: taken as well. */
     __u8 mac[6];
@@ -32,7 +34,7 @@ struct ebpf_pod {
 #define EBPF_POD_ALSO 1   /* Its project moves to another VNID. */
 #define EBPF_POD_QUEUED 2 /* What goes to it passes the queue of its link, which limits it. */
 
-/* Links of pods, by ifindex: the pod's address.  Only to tell causes of drops apart. */
+/* Links by which pods' packets come in, by ifindex: the pod's address.  Only to tell causes of drops apart. */
 #define EBPF_PORTS "tenet_ports"
 
 /* Where addresses are, longest prefix first; what no prefix has is outside. */
@@ -146,6 +148,18 @@ struct ebpf_chosen { /* EBPF_BACK: the service's address and port. */
 #define EBPF_REFUSALS_A_SECOND 10
 struct ebpf_refusals {
     __u32 second, count;
+};
+
+/* Packets of pods to services that are idle, which the agent keeps; not pinned.  What it lets go on it sends by tun0 with
+ * this mark, and from_pod sees it as if it came from its pod. */
+#define EBPF_HELD "tenet_held"
+#define EBPF_HELD_SIZE (256 * 1024)
+#define EBPF_HELD_MARK 0x68656c64
+#define EBPF_HELD_MAX 9216 /* Bytes of a frame; one that has more does not wait. */
+struct ebpf_held {
+    __u32 port; /* ifindex of its link. */
+    __u32 size;
+    __u8 frame[EBPF_HELD_MAX];
 };
 
 /* Network policy, as sdn/policy_table.h has it.  Rows say since which generation they are so and what they were before:
@@ -269,7 +283,8 @@ static inline __u32 ebpf_tracked_limit(const struct ebpf_tracked *t, __u8 protoc
 #define EBPF_SHARES "tenet_shares"
 #define EBPF_SHARES_MAX 65537
 
-/* What later fragments of a packet do not say. */
+/* What later fragments of a packet do not say: ports as the first one came, and the addresses that it was given for a
+ * service's sake (0: none). */
 #define EBPF_FRAGMENTS "tenet_fragments"
 #define EBPF_FRAGMENTS_MAX 8192
 struct ebpf_fragment_key {
@@ -277,8 +292,9 @@ struct ebpf_fragment_key {
     __be16 id;
     __u8 protocol, zero;
 };
-struct ebpf_fragment_ports {
-    __be16 src, dst;
+struct ebpf_fragment {
+    __be16 src_port, dst_port;
+    __be32 src, dst;
 };
 
 /* One element. */
@@ -363,6 +379,10 @@ enum ebpf_cause {
     EBPF_EGRESS_DENIED,
     EBPF_INGRESS_DENIED,
     EBPF_N_CAUSES,
+    /* Behind them: ICMP errors that were sent about drops, and that were not as the pod had enough of them. */
+    EBPF_ERRORS_SENT = EBPF_N_CAUSES,
+    EBPF_ERRORS_LIMITED,
+    EBPF_N_COUNTERS,
 };
 
 /* Under test (BPF_PROG_TEST_RUN) there are no links and no tunnel: the packet's cb[] says where it came from, and

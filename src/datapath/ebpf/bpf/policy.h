@@ -69,7 +69,7 @@ struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);
     __uint(max_entries, EBPF_FRAGMENTS_MAX);
     __type(key, struct ebpf_fragment_key);
-    __type(value, struct ebpf_fragment_ports);
+    __type(value, struct ebpf_fragment);
 } tenet_fragments SEC(".maps");
 
 /* The packet that the processor is at. */
@@ -116,6 +116,12 @@ INLINE struct judged *packet(void)
 {
     __u32 zero = 0;
     return bpf_map_lookup_elem(&tenet_packet, &zero);
+}
+
+/* RFC 792: about a packet of its receiver, which it quotes. */
+INLINE int is_icmp_error(__u8 type)
+{
+    return type == 3 || type == 4 || type == 5 || type == 11 || type == 12;
 }
 
 INLINE int is_later_fragment(const struct judged *p)
@@ -207,14 +213,14 @@ INLINE int read_ends(struct __sk_buff *skb, struct judged *p, struct ends *e)
         return 1;
     }
     if (is_later_fragment(p)) {
-        const struct ebpf_fragment_ports *of = bpf_map_lookup_elem(&tenet_fragments, &whole);
+        const struct ebpf_fragment *of = bpf_map_lookup_elem(&tenet_fragments, &whole);
         p->may_begin = 0;
         if (!of) {
             return 0;
         }
-        e->src_port = of->src;
-        e->dst_port = of->dst;
-        p->port = ports ? of->dst : 0;
+        e->src_port = of->src_port;
+        e->dst_port = of->dst_port;
+        p->port = ports ? of->dst_port : 0;
         return 1;
     }
     /* What is cut short can be judged, without ports, and is of no connection. */
@@ -224,7 +230,7 @@ INLINE int read_ends(struct __sk_buff *skb, struct judged *p, struct ends *e)
     }
     if (icmp) {
         __u8 type = ((__u8 *) head)[0];
-        if (type == 3 || type == 4 || type == 5 || type == 11 || type == 12) {
+        if (is_icmp_error(type)) {
             look_up_quoted(skb, p, l4 + 8);
             return 0;
         }
@@ -247,7 +253,7 @@ INLINE int read_ends(struct __sk_buff *skb, struct judged *p, struct ends *e)
             !(flags & (TCP_FIN | TCP_RST)) && (flags & (TCP_SYN | TCP_ACK)) != (TCP_SYN | TCP_ACK);
     }
     if (p->frag_off & bpf_htons(MORE_FRAGMENTS)) {
-        struct ebpf_fragment_ports known = {e->src_port, e->dst_port};
+        struct ebpf_fragment known = {.src_port = e->src_port, .dst_port = e->dst_port};
         bpf_map_update_elem(&tenet_fragments, &whole, &known, BPF_ANY);
     }
     return 1;

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Packets of pods to services that are idle: the agent keeps them until there are backends (docs/services.md).  Included by
+ * datapath.bpf.c alone. */
+#pragma once
+
+/* Not where options.events is 0. */
+struct {
+    __uint(type, BPF_MAP_TYPE_RINGBUF);
+    __uint(max_entries, EBPF_HELD_SIZE);
+} tenet_held SEC(".maps");
+
+/* Where a frame is put together, as the stack has no room. */
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct ebpf_held);
+} tenet_holding SEC(".maps");
+
+/* As the pod sent it; as many as a pod may have errors. */
+static __attribute__((noinline)) int hold(struct way *w)
+{
+    __u32 zero = 0, size = w->skb->len;
+    struct ebpf_held *h = bpf_map_lookup_elem(&tenet_holding, &zero);
+    if (!options.events || options.dry || !h || (!options.under_test && has_had_enough(w))) {
+        return 0;
+    }
+    /* The verifier wants to see what the helpers get. */
+    asm volatile("" : "+r"(size));
+    if (size < ETH_HLEN || size > EBPF_HELD_MAX) {
+        return 0;
+    }
+    h->port = w->port;
+    h->size = size;
+    if (bpf_skb_load_bytes(w->skb, 0, h->frame, size) == 0) {
+        bpf_ringbuf_output(&tenet_held, h, sizeof *h - EBPF_HELD_MAX + size, 0);
+    }
+    return 0;
+}
+
+/* What the agent sends goes in by the link of its pod once more, where it is judged like any other. */
+INLINE int let_go_on(struct __sk_buff *skb)
+{
+    struct iphdr ip;
+    if (bpf_skb_load_bytes(skb, ETH_HLEN, &ip, sizeof ip) < 0) {
+        return TC_ACT_SHOT;
+    }
+    const struct ebpf_pod *pod = pod_at(ip.saddr);
+    skb->mark = 0;
+    return pod ? bpf_redirect(pod->inlet, BPF_F_INGRESS) : TC_ACT_SHOT;
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is of a connection to a service and does not have its ports: later fragments, which follow the first, and ICMP errors,
+ * which quote a packet of it (RFC 792).  Included by datapath.bpf.c alone, behind struct way and rewrite().
+ *
+ * An error is about the packet as its receiver sent it: what it quotes is turned back.  It comes from the service if
+ * it came from the backend; a router's keeps its true source.  Checksums of TCP and UDP in a quote are left alone, as
+ * nobody has what they are about. */
+#pragma once
+
+/* ---- fragments ---- */
+
+/* The packet's first part, as it came, gets these addresses (0: keeps its own), and so will the others. */
+INLINE void lead_fragments(const struct way *w, __be32 src, __be32 dst)
+{
+    struct ebpf_fragment_key whole = {
+        .src = w->ip.saddr, .dst = w->ip.daddr, .id = w->ip.id, .protocol = w->ip.protocol};
+    struct ebpf_fragment given = {
+        .src_port = w->src_port, .dst_port = w->dst_port, .src = src, .dst = dst};
+    if (w->ip.frag_off & bpf_htons(MORE_FRAGMENTS)) {
+        bpf_map_update_elem(&tenet_fragments, &whole, &given, BPF_ANY);
+    }
+}
+
+INLINE int readdress(struct way *w, int which, __be32 addr)
+{
+    __be32 old = which == SOURCE ? w->ip.saddr : w->ip.daddr;
+    __u32 at = which == SOURCE ? ADDRESS_AT(saddr) : ADDRESS_AT(daddr);
+    if (!addr || addr == old) {
+        return 0;
+    }
+    if (bpf_l3_csum_replace(w->skb, ADDRESS_AT(check), old, addr, sizeof addr) < 0 ||
+        bpf_skb_store_bytes(w->skb, at, &addr, sizeof addr, 0) < 0) {
+        return -1;
+    }
+    if (which == SOURCE) {
+        w->ip.saddr = addr;
+    } else {
+        w->ip.daddr = addr;
+        w->knows_pod = w->knows_route = 0;
+    }
+    return 0;
+}
+
+INLINE const struct ebpf_fragment *first_of(const struct way *w)
+{
+    struct ebpf_fragment_key whole = {
+        .src = w->ip.saddr, .dst = w->ip.daddr, .id = w->ip.id, .protocol = w->ip.protocol};
+    return bpf_map_lookup_elem(&tenet_fragments, &whole);
+}
+
+/* Whether the first part was sent elsewhere than it said; this one goes there, too, now. */
+INLINE int follow_first(struct way *w)
+{
+    const struct ebpf_fragment *first = first_of(w);
+    if (!first || !first->dst) {
+        return 0;
+    }
+    __be32 src = first->src, dst = first->dst;
+    return readdress(w, SOURCE, src) == 0 && readdress(w, DESTINATION, dst) == 0;
+}
+
+/* ---- errors ---- */
+
+/* What an error quotes: how a packet went before. */
+struct quote {
+    struct iphdr ip;
+    __be16 ports[2];
+    __u32 at, icmp; /* Of the quoted header, and of the error. */
+};
+
+INLINE int read_quote(const struct way *w, struct quote *q)
+{
+    __u8 type;
+    q->icmp = ETH_HLEN + w->ip.ihl * 4;
+    q->at = q->icmp + 8;
+    return w->ip.protocol == IPPROTO_ICMP && !(w->ip.frag_off & bpf_htons(FRAGMENT_OFFSET)) &&
+           bpf_skb_load_bytes(w->skb, q->icmp, &type, sizeof type) == 0 && is_icmp_error(type) &&
+           bpf_skb_load_bytes(w->skb, q->at, &q->ip, sizeof q->ip) == 0 && q->ip.version == 4 &&
+           q->ip.ihl >= 5 && is_tcp_or_udp(&q->ip) &&
+           !(q->ip.frag_off & bpf_htons(FRAGMENT_OFFSET)) &&
+           bpf_skb_load_bytes(w->skb, q->at + q->ip.ihl * 4, q->ports, sizeof q->ports) == 0;
+}
+
+/* Puts an end in place of what the quote says.  Its header's sum stays what it is with the checksum, so the error's own
+ * changes by the port alone. */
+INLINE int requote(struct way *w, const struct quote *q, int which, __be32 addr, __be16 port)
+{
+    __be32 old = which == SOURCE ? q->ip.saddr : q->ip.daddr;
+    __be16 old_port = q->ports[which == SOURCE ? 0 : 1];
+    __u32 addr_at = q->at + (which == SOURCE ? (__u32) __builtin_offsetof(struct iphdr, saddr)
+                                             : (__u32) __builtin_offsetof(struct iphdr, daddr));
+    __u32 port_at = q->at + q->ip.ihl * 4 + (which == SOURCE ? 0 : 2);
+    return bpf_l3_csum_replace(w->skb, q->at + (__u32) __builtin_offsetof(struct iphdr, check), old,
+                               addr, sizeof addr) < 0 ||
+                   bpf_skb_store_bytes(w->skb, addr_at, &addr, sizeof addr, 0) < 0 ||
+                   bpf_l4_csum_replace(w->skb, q->icmp + 2, old_port, port, sizeof port) < 0 ||
+                   bpf_skb_store_bytes(w->skb, port_at, &port, sizeof port, 0) < 0
+               ? -1
+               : 0;
+}
+
+/* How answers to the quoted packet come (EBPF_BACK), or what it answered went (EBPF_ONWARD). */
+INLINE const struct ebpf_chosen *quoted_connection(const struct quote *q, __u8 way)
+{
+    struct ebpf_connection_key key = {.src = q->ip.daddr,
+                                      .dst = q->ip.saddr,
+                                      .src_port = q->ports[1],
+                                      .dst_port = q->ports[0],
+                                      .protocol = q->ip.protocol,
+                                      .way = way};
+    return bpf_map_lookup_elem(&tenet_conns, &key);
+}
+
+/* An error about what a pod sent to a service is about that. */
+static __attribute__((noinline)) int restore_quote(struct way *w)
+{
+    struct quote q;
+    if (!read_quote(w, &q) || q.ip.saddr != w->ip.daddr) {
+        return 0;
+    }
+    const struct ebpf_chosen *asked = quoted_connection(&q, EBPF_BACK);
+    if (!asked) {
+        return 0;
+    }
+    struct ebpf_backend service = asked->backend;
+    return requote(w, &q, DESTINATION, service.addr, service.port) < 0 ||
+                   (w->ip.saddr == q.ip.daddr && readdress(w, SOURCE, service.addr) < 0)
+               ? -1
+               : 0;
+}
+
+/* Of a pod, about what a service answered, for the backend that did; whether it is such. */
+static __attribute__((noinline)) int follow_quote(struct way *w)
+{
+    struct quote q;
+    __be32 itself = bpf_htonl(ITSELF), pod = w->ip.saddr;
+    if (!read_quote(w, &q) || q.ip.saddr != w->ip.daddr || q.ip.daddr != pod) {
+        return 0;
+    }
+    if (w->ip.daddr == itself) { /* About what the pod sent itself by a service. */
+        const struct ebpf_chosen *asked = quoted_connection(&q, EBPF_BACK);
+        if (!asked) {
+            return 0;
+        }
+        struct ebpf_backend service = asked->backend;
+        return requote(w, &q, DESTINATION, service.addr, service.port) == 0 &&
+               requote(w, &q, SOURCE, pod, q.ports[0]) == 0 &&
+               readdress(w, SOURCE, service.addr) == 0 && readdress(w, DESTINATION, pod) == 0;
+    }
+    const struct ebpf_chosen *c = quoted_connection(&q, EBPF_ONWARD);
+    if (!c) {
+        return 0;
+    }
+    struct ebpf_backend backend = c->backend;
+    if (requote(w, &q, SOURCE, backend.addr, backend.port) < 0 ||
+        readdress(w, DESTINATION, backend.addr) < 0) {
+        return 0;
+    }
+    return backend.addr != pod || (requote(w, &q, DESTINATION, itself, q.ports[1]) == 0 &&
+                                   readdress(w, SOURCE, itself) == 0);
+}
+
+/* ---- both ---- */
+
+INLINE int is_later(const struct way *w)
+{
+    return (w->ip.frag_off & bpf_htons(FRAGMENT_OFFSET)) != 0;
+}
+
+/* What a backend sends comes from the service. */
+INLINE int restore_related(struct way *w)
+{
+    if (is_later(w)) {
+        const struct ebpf_fragment *first = first_of(w);
+        return first && !first->dst ? readdress(w, SOURCE, first->src) : 0;
+    }
+    return w->ip.protocol == IPPROTO_ICMP ? restore_quote(w) : 0;
+}
+
+/* Whether what a pod sends is of a connection to a service; it goes where that does, now. */
+INLINE int follow_service(struct way *w)
+{
+    int follows = is_later(w)                      ? follow_first(w)
+                  : w->ip.protocol == IPPROTO_ICMP ? follow_quote(w)
+                                                   : 0;
+    w->translated |= (__u8) follows;
+    return follows;
+}
