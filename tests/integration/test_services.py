@@ -51,12 +51,18 @@ CLIENT = """
 import errno, json, socket, sys
 def once(proto, end, timeout):
     s = socket.socket(socket.AF_INET, socket.SOCK_STREAM if proto == "tcp" else socket.SOCK_DGRAM)
-    s.settimeout(timeout)
+    asks = 1 if proto == "tcp" else 2  # a datagram may get lost, two hardly
+    s.settimeout(timeout / asks)
     try:
         s.connect(end)
-        if proto == "udp":
-            s.send(b"?")
-        return s.recv(64).decode()
+        for left in reversed(range(asks)):
+            if proto == "udp":
+                s.send(b"?")
+            try:
+                return s.recv(64).decode()
+            except socket.timeout:
+                if not left:
+                    raise
     except socket.timeout:
         return "timeout"
     except OSError as e:
