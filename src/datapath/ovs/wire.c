@@ -199,7 +199,7 @@ int wire_links(struct datapath *dp, struct rtnl_link **ret, size_t *ret_n, struc
         }
     }
     size_t cap = n, all = n;
-    for (size_t i = 0; i < n && ends; i++) {
+    for (size_t i = 0; i < n; i++) {
         struct rtnl_link end = {0};
         ends_name(links[i].name, end.name);
         if (streq(links[i].kind, "veth") && !smap_get(&idle, end.name)) {

@@ -407,6 +407,24 @@ static void what_is_lent_ends_by_itself(void **state)
 
 /* ---- set-up ---- */
 
+/* The loop last: a test that failed may have left something in it. */
+static int tear_down(void **state)
+{
+    (void) state;
+    CLEANUP_FREE char *bpffs = xasprintf("%s/bpf", folder);
+    if (program.object) {
+        program_done(&program);
+    }
+    if (back >= 0) {
+        netns_leave(back);
+    }
+    netns_delete(ns, NULL);
+    umount2(bpffs, MNT_DETACH);
+    int r = dir_remove(folder, NULL);
+    loop = loop_free(loop);
+    return r;
+}
+
 static int set_up(void **state)
 {
     (void) state;
@@ -426,24 +444,9 @@ static int set_up(void **state)
     loop = loop_new();
     if (!ok) {
         print_message("%s\n", e.text);
+        tear_down(state);
     }
     return ok ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void) state;
-    CLEANUP_FREE char *bpffs = xasprintf("%s/bpf", folder);
-    if (program.object) {
-        program_done(&program);
-    }
-    loop = loop_free(loop);
-    if (back >= 0) {
-        netns_leave(back);
-    }
-    netns_delete(ns, NULL);
-    umount2(bpffs, MNT_DETACH);
-    return dir_remove(folder, NULL);
 }
 
 int main(void)
