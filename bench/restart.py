@@ -115,6 +115,12 @@ def main():
         mgmt = str(rundir / "br0.mgmt")
         flows = lab.flows("node1")
 
+        def as_before():
+            try:
+                return lab.flows("node1") == flows
+            except AssertionError:  # nobody listens yet
+                return False
+
         def kill_agent():
             os.kill(lab.node("node1")["pid"], signal.SIGKILL)
 
@@ -134,7 +140,7 @@ def main():
                 if before:
                     before()
                 lab.cmd("node", "restart", "node1")
-                wait_for("our flows", lambda: lab.flows("node1") == flows)
+                wait_for("our flows", as_before)
                 n, arrivals = p.stop()
                 sent, lost = sent + n, lost + n - len(arrivals)
             print(f"{name:<24}{sent:>10}{lost:>8}")
@@ -151,7 +157,7 @@ def main():
                 time.sleep(0.05)  # until nothing of the old one can answer
                 answer = Answer(mgmt)
                 lab.cmd("ovs", "start", "node1")
-                wait_for("our flows", lambda: lab.flows("node1") == flows)
+                wait_for("our flows", as_before)
                 arrivals = p.stop()[1]
                 gap, end = longest_gap(arrivals)
                 gaps.append(gap * 1000)
