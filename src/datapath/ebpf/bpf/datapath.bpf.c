@@ -28,6 +28,7 @@
 #define TCP_SIZE 20u
 #define UDP_SIZE 8u
 #define SCTP_SIZE 12u
+#define TAG_SIZE 4u /* Of a VLAN. */
 #define TCP_SYN 2
 #define TCP_ACK 16
 /* Tunnel id and IPv4 address: a key of this size every kernel takes, whatever it has added behind. */
@@ -938,7 +939,8 @@ INLINE int is_whole(const struct way *w)
 
 INLINE int judge_ip(struct way *w, int has_ip)
 {
-    if (!has_ip || w->ip.version != 4 || w->ip.ihl < 5 || !is_whole(w)) {
+    /* Its version is not looked at, as Open vSwitch does not: who receives it does. */
+    if (!has_ip || w->ip.ihl < 5 || !is_whole(w) || !(w->ip.saddr | w->ip.daddr)) {
         return drop(w, EBPF_NOT_IP);
     }
     if ((w->ip.daddr & bpf_htonl(0xf0000000)) == bpf_htonl(0xe0000000) ||
@@ -1046,7 +1048,8 @@ INLINE int judge(struct way *w)
     }
     if (w->skb->vlan_present || w->eth.h_proto == bpf_htons(ETH_P_8021Q) ||
         w->eth.h_proto == bpf_htons(ETH_P_8021AD)) {
-        return drop(w, EBPF_VLAN_TAGGED);
+        int is_cut = !w->skb->vlan_present && w->skb->len < ETH_HLEN + TAG_SIZE;
+        return drop(w, is_cut ? EBPF_NOT_IP : EBPF_VLAN_TAGGED);
     }
     if (w->eth.h_proto == bpf_htons(ETH_P_IP)) {
         return judge_ip(w, has_ip);
