@@ -8,7 +8,6 @@
 
 #define PRIORITY_CUT_OFF 200
 #define PRIORITY_ADDRESS 100
-#define PRIORITY_ISOLATED 10
 
 /* The tables of a direction. */
 struct way {

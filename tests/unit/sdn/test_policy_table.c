@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Network policy as tables: what a reader finds by the lookups of sdn/policy_table.h is what the model says, whatever has
- * happened before; and how much a change touches.
+ * happened before, and so is what the rules say that policy_decide asks; and how much a change touches.
  *
  * TENET_POLICY_CLUSTERS: how many random ones (default 300).  Each run begins with another seed, which it prints;
  * TENET_POLICY_SEED repeats one. */
@@ -254,7 +254,23 @@ static uint64_t setting(const char *name, uint64_t dflt)
     return dflt;
 }
 
-static void ask(const struct tables *t, const struct random_policies *r, size_t *ret_denied)
+/* What the rules say when they are asked one by one. */
+static bool rules_allow(const struct policy *p, enum model_way way, uint32_t subject, uint32_t peer,
+                        uint8_t proto, uint16_t port)
+{
+    bool egress = way == MODEL_EGRESS;
+    struct policy_decision d =
+        policy_decide(p, egress ? POLICY_EGRESS : POLICY_INGRESS, egress ? subject : peer,
+                      egress ? peer : subject, proto, port);
+    CLEANUP_STRBUF struct strbuf by = STRBUF_INIT;
+    assert_true(!d.by || policy_describe(p, d.by, &by));
+    assert_true(!d.selected || policy_describe(p, d.selected, &by));
+    assert_int_equal(!d.by, d.reason == POLICY_NOT_SELECTED || d.reason == POLICY_UNDECIDED);
+    return d.allowed;
+}
+
+static void ask(const struct tables *t, const struct policy *p, const struct random_policies *r,
+                size_t *ret_denied)
 {
     static const uint8_t protocols[] = {6, 17, 132, 1};
     static const uint16_t numbers[] = {80, 81, 443, 8080, 53, 1024, 65535, 1, 0};
@@ -271,11 +287,12 @@ static void ask(const struct tables *t, const struct random_policies *r, size_t 
         bool want = model_policy_allows(m, way, m->endpoints[s].ip, peer, proto, port);
         bool got = tables_allow(t, way == MODEL_EGRESS ? POLICY_EGRESS : POLICY_INGRESS,
                                 m->endpoints[s].ip, peer, proto, port);
-        if (want != got) {
+        bool decided = rules_allow(p, way, m->endpoints[s].ip, peer, proto, port);
+        if (want != got || want != decided) {
             fail_msg("TENET_POLICY_SEED=%lu: %s, %s and %s, protocol %u port %u: model %d, tables "
-                     "%d",
+                     "%d, rules %d",
                      (unsigned long) seed, way == MODEL_EGRESS ? "egress" : "ingress",
-                     IP4_TEXT(m->endpoints[s].ip), IP4_TEXT(peer), proto, port, want, got);
+                     IP4_TEXT(m->endpoints[s].ip), IP4_TEXT(peer), proto, port, want, got, decided);
         }
         *ret_denied += !want;
     }
@@ -310,7 +327,7 @@ static void a_reader_of_the_tables_says_what_the_model_says(void **state)
         policy_flush(p);
         policy_flush(q);
         tables_equal(&used, &fresh);
-        ask(&used, &r, &denied);
+        ask(&used, p, &r, &denied);
         policy_free(p);
         policy_free(q);
         assert_int_equal(smap_size(&used.rows) + smap_size(&fresh.rows), 0);
