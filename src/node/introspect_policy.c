@@ -35,18 +35,31 @@ static struct asked asked_by(const struct sdn_network *n, const struct explain_q
     return a;
 }
 
-static void set_object(struct json *o, const struct policy *p, uint64_t by)
+static void set_object(struct json *o, const struct policy *p, const struct policy_decision *x)
 {
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
-    if (by && policy_describe(p, by, &text)) {
+    if (policy_describe_decision(p, x, &text)) {
         json_set_string(o, "object", strbuf_cstr(&text));
     }
+}
+
+static const char *const names[] = {[POLICY_EGRESS] = "egress", [POLICY_INGRESS] = "ingress"};
+
+static struct json *decision_json(const struct policy *p, enum policy_direction d,
+                                  const struct policy_decision *x, bool agreed)
+{
+    struct json *o = json_object();
+    json_set_string(o, "direction", names[d]);
+    json_set_bool(o, "allowed", x->allowed);
+    json_set_string(o, "meaning", explain_decision(x, d));
+    json_set_bool(o, "agreed", agreed);
+    set_object(o, p, x);
+    return o;
 }
 
 bool introspect_policies(const struct introspect_view *v, const struct explain_question *q,
                          const struct dp_trace *t, struct json *answer)
 {
-    static const char *const names[] = {"egress", "ingress"};
     if (!v->policy || v->net->plugin != SDN_NETWORKPOLICY) {
         return true;
     }
@@ -56,27 +69,21 @@ bool introspect_policies(const struct introspect_view *v, const struct explain_q
     struct json *list = json_ensure_array(answer, "policies");
     bool agreed = true;
     for (enum policy_direction d = POLICY_EGRESS; d <= POLICY_INGRESS; d++) {
-        if (!a.at[d]) {
-            continue;
-        }
         struct policy_decision x = policy_decide(v->policy, d, q->src, dst, q->proto,
                                                  explain_has_ports(q->proto) ? port : 0);
         bool same = x.allowed == a.allowed[d];
-        struct json *o = json_append(list, json_object());
-        json_set_string(o, "direction", names[d]);
-        json_set_bool(o, "allowed", x.allowed);
-        json_set_string(o, "meaning", explain_decision(&x, d));
-        json_set_bool(o, "agreed", same);
-        set_object(o, v->policy, x.by);
+        if (!a.at[d]) {
+            continue;
+        }
+        json_append(list, decision_json(v->policy, d, &x, same));
         if (!x.allowed && same) { /* The last step is the drop. */
             struct json *steps = json_path(answer, "switch", "steps", NULL);
-            set_object(json_at(steps, json_count(steps) - 1), v->policy, x.by);
+            set_object(json_at(steps, json_count(steps) - 1), v->policy, &x);
         }
         if (!same && v->policies_settled) {
             log_error("the datapath does not do what the policies say",
-                      "direction=%s src=%s dst=%s "
-                      "protocol=%s port=%u policies=%s",
-                      names[d], IP4_TEXT(q->src), IP4_TEXT(dst), explain_proto_name(q->proto), port,
+                      "direction=%s src=%s dst=%s protocol=%s port=%u policies=%s", names[d],
+                      IP4_TEXT(q->src), IP4_TEXT(dst), explain_proto_name(q->proto), port,
                       x.allowed ? "allow" : "deny");
         }
         agreed = agreed && same;
@@ -93,8 +100,9 @@ void introspect_policy_of_drop(const struct policy *p, const struct dp_event *e,
 {
     enum policy_direction d = e->cause == MODEL_EGRESS_DENIED ? POLICY_EGRESS : POLICY_INGRESS;
     struct policy_decision x = policy_decide(p, d, e->src, e->dst, e->proto, e->dst_port);
-    uint64_t by = x.allowed ? x.selected : x.by; /* It is allowed by now. */
-    if (by) {
-        policy_describe(p, by, out);
+    if (x.allowed) { /* By now. */
+        policy_describe(p, x.selected, out);
+    } else {
+        policy_describe_decision(p, &x, out);
     }
 }

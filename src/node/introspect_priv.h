@@ -50,7 +50,7 @@ void introspect_trace_add(const struct introspect_view *v, struct json *answer,
  * has changed just now may be under way to it ("policiesChange"). */
 bool introspect_policies(const struct introspect_view *v, const struct explain_question *q,
                          const struct dp_trace *t, struct json *answer);
-/* Appends what denies a packet that was dropped as MODEL_EGRESS_DENIED or MODEL_INGRESS_DENIED; nothing, if nothing does
- * by now. */
+/* Appends what denies a packet that was dropped as MODEL_EGRESS_DENIED or MODEL_INGRESS_DENIED; if nothing does by now, the
+ * policies that select the pod. */
 void introspect_policy_of_drop(const struct policy *p, const struct dp_event *e,
                                struct strbuf *out);

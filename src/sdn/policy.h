@@ -80,13 +80,17 @@ enum policy_reason {
 struct policy_decision {
     bool allowed;
     enum policy_reason reason;
-    /* For policy_describe: the rule, or what else decides; and the policies that select the pod.  0: none. */
+    /* Groups: of the rule, or of what else decides; and of the policies that select the pod.  0: none. */
     uint64_t by, selected;
 };
 /* Asks the rules themselves, of the last flush, about a packet that begins a connection; 'dst_port' is 0 for protocols
  * without ports.  The pod at 'src' is judged as a sender (POLICY_EGRESS), or that at 'dst' as a receiver. */
 struct policy_decision policy_decide(const struct policy *p, enum policy_direction d, uint32_t src,
                                      uint32_t dst, uint8_t proto, uint16_t dst_port);
+
+/* As policy_describe, what decides ("by"); of those that isolate a pod these alone.  False: nothing does. */
+bool policy_describe_decision(const struct policy *p, const struct policy_decision *d,
+                              struct strbuf *out);
 
 struct policy_stats {
     size_t objects, active; /* Policies known, and those that select a pod here. */

@@ -263,7 +263,7 @@ static bool rules_allow(const struct policy *p, enum model_way way, uint32_t sub
         policy_decide(p, egress ? POLICY_EGRESS : POLICY_INGRESS, egress ? subject : peer,
                       egress ? peer : subject, proto, port);
     CLEANUP_STRBUF struct strbuf by = STRBUF_INIT;
-    assert_true(!d.by || policy_describe(p, d.by, &by));
+    assert_int_equal(policy_describe_decision(p, &d, &by), d.by != 0);
     assert_true(!d.selected || policy_describe(p, d.selected, &by));
     assert_int_equal(!d.by, d.reason == POLICY_NOT_SELECTED || d.reason == POLICY_UNDECIDED);
     return d.allowed;
