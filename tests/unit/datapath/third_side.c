@@ -77,12 +77,11 @@ bool third_side_agrees(struct third_side *t, const struct model_node *n,
     }
     struct model_packet looked_up = now;
     if (f->first_fragment) {
-        looked_up.ip.later_fragment = true; /* They are all looked up. */
+        looked_up.ip.later_fragment = true;
     }
     switch_side_send(&t->side, n, &looked_up, strbuf_cstr(&flow), strbuf_cstr(&hex));
     const char *trace = switch_side_receive(&t->side);
     t->asked++;
-    t->malformed += f->malformed;
     if (then.action == MODEL_TRANSLATE && switch_translates(trace, n, &then, &now)) {
         then = model_judge(n, &now);
         t->translated++;
