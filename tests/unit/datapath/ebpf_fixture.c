@@ -39,6 +39,7 @@ int ebpf_place_enter(struct ebpf_place *p, const char *name)
     fd_close(fd);
     if (!ok) {
         print_message("%s\n", e.text);
+        ebpf_place_leave(p);
     }
     return ok ? 0 : -1;
 }

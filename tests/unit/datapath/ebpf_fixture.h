@@ -24,7 +24,7 @@ struct ebpf_place {
     char folder[64], ns[32];
     int back;
 };
-/* 0; else -1, and why is printed.  'name' is the test's: "tenet-NAME-PID". */
+/* 0; else -1, nothing is left, and why is printed.  'name' is the test's: all is called "tenet-NAME-PID". */
 int ebpf_place_enter(struct ebpf_place *p, const char *name);
-/* Also after a failure.  0, or -1: something is left. */
+/* 0, or -1: something is left. */
 int ebpf_place_leave(struct ebpf_place *p);

@@ -7,12 +7,12 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "random_policies.h"
+#include "rng.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include <cmocka.h>
 
@@ -235,24 +235,7 @@ static bool tables_allow(const struct tables *t, unsigned dir, uint32_t subject,
 
 /* ---- random clusters ---- */
 
-static uint64_t seed, rng_state;
-
-static uint64_t rng(void)
-{
-    uint64_t z = rng_state += 0x9e3779b97f4a7c15; /* splitmix64 */
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return z ^ z >> 31;
-}
-
-static uint64_t setting(const char *name, uint64_t dflt)
-{
-    const char *s = getenv(name);
-    if (s && str_to_u64(s, UINT64_MAX / 2, &dflt) < 0) {
-        fail_msg("%s=%s is not a number", name, s);
-    }
-    return dflt;
-}
+static uint64_t seed;
 
 /* What the rules say when they are asked one by one. */
 static bool rules_allow(const struct policy *p, enum model_way way, uint32_t subject, uint32_t peer,
@@ -301,16 +284,13 @@ static void ask(const struct tables *t, const struct policy *p, const struct ran
 static void a_reader_of_the_tables_says_what_the_model_says(void **state)
 {
     (void) state;
-    uint64_t first = 0, n = setting("TENET_POLICY_CLUSTERS", 300);
+    uint64_t n = rng_setting("TENET_POLICY_CLUSTERS", 300);
+    uint64_t first = rng_first_seed("TENET_POLICY_SEED", n, "clusters");
     size_t denied = 0;
-    assert_int_equal(getrandom(&first, 4, 0), 4);
-    first = setting("TENET_POLICY_SEED", first);
-    print_message("%lu clusters from TENET_POLICY_SEED=%lu\n", (unsigned long) n,
-                  (unsigned long) first);
     for (seed = first; seed < first + n; seed++) {
         struct random_policies r;
         struct tables used, fresh;
-        rng_state = seed;
+        rng_start(seed);
         random_policies_init(&r, rng);
         for (uint32_t i = 0; i < 6; i++) {
             random_policies_add(&r, local.addr + 2 + i, true, false);
