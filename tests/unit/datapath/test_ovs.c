@@ -93,6 +93,9 @@ static void bridge_is_set_up_from_nothing(void **state)
     CLEANUP_FREE char *flows = fixture_flows(f);
     assert_int_equal(fixture_count(flows, "tun_src=192.168.0.2"), 3);
     assert_int_equal(fixture_count(flows, "->tun_dst"), 2);
+    CLEANUP_STRBUF struct strbuf frags = STRBUF_INIT;
+    OVS_RUN(&f->ovs, &frags, "ovs-ofctl", "-O", "OpenFlow14", "get-frags", "br0");
+    assert_non_null(strstr(strbuf_cstr(&frags), "nx-match"));
     struct datapath_status s;
     datapath_get_status(f->dp, &s);
     assert_true(s.connected && s.in_place);
