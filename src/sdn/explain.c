@@ -11,7 +11,7 @@
 static const char *const causes[] = {
     [MODEL_NOT_DROPPED] = "",
     [MODEL_VLAN_TAGGED] = "the frame has a VLAN tag",
-    [MODEL_NOT_IP] = "neither IPv4 nor ARP",
+    [MODEL_NOT_IP] = "neither IPv4 nor ARP, or with a header that is none",
     [MODEL_MULTICAST] = "to a multicast group or to everybody",
     [MODEL_NOT_FOR_THIS_NODE] = "to an address that is not this node's to deliver",
     [MODEL_FORGED_TUNNEL] = "a pod may not write to the VXLAN port",

@@ -8,7 +8,6 @@
 #include "datapath/ebpf/program.h"
 #include "datapath/ebpf/record.h"
 #include "ebpf_fixture.h"
-#include "net/netns.h"
 #include "net/process.h"
 #include "net/rtnl.h"
 
@@ -19,7 +18,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>

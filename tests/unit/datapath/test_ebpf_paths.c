@@ -7,7 +7,6 @@
 #include "datapath/ebpf/paths.h"
 #include "datapath/ebpf/program.h"
 #include "ebpf_fixture.h"
-#include "net/netns.h"
 #include "net/process.h"
 #include "net/redirect.h"
 #include "wire_frames.h"
@@ -19,9 +18,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 

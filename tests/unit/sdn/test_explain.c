@@ -59,6 +59,11 @@ static void every_flow_and_every_cause_has_words(void **state)
     for (enum model_cause c = 1; c < MODEL_N_CAUSES; c++) {
         assert_true(strlen(explain_cause(c)) > 10);
     }
+    for (enum policy_reason r = POLICY_BY_RULE; r <= POLICY_NOT_SELECTED; r++) {
+        struct policy_decision d = {.reason = r};
+        assert_true(strlen(explain_decision(&d, POLICY_EGRESS)) > 10);
+        assert_true(strlen(explain_decision(&d, POLICY_INGRESS)) > 10);
+    }
     assert_string_equal(explain_rule(80, 100, 0), "");
     assert_string_equal(explain_rule(7, 0, PIPELINE_BASE_COOKIE), "");
 }
