@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The outer header of tunnel packets (RFC 7348), put on and taken off by the programs, past the VXLAN device and the
- * host's IP stack.  Included by datapath.bpf.c alone, behind struct way.
+ * host's IP stack.
  *
  * Only what is plain goes this way; of everything else both functions say so before they change the packet, and it goes
  * by the device.  What leaves is what the device would send; but for the identification of the outer IP header, which is 0,
  * as what is never cut into fragments needs none (RFC 6864 4.1). */
 #pragma once
+
+#include "datapath/ebpf/bpf/places.h"
 
 #define AF_INET 2
 #define VXLAN_HAS_VNI 0x08000000

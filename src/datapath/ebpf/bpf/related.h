@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is of a connection to a service and does not have its ports: later fragments, which follow the first, and ICMP errors,
- * which quote a packet of it (RFC 792).  Included by datapath.bpf.c alone, behind struct way and rewrite().
+ * which quote a packet of it (RFC 792).
  *
  * An error is about the packet as its receiver sent it: what it quotes is turned back.  It comes from the service if
  * it came from the backend; a router's keeps its true source.  Checksums of TCP and UDP in a quote are left alone, as
  * nobody has what they are about. */
 #pragma once
+
+#include "datapath/ebpf/bpf/connections.h"
+#include "datapath/ebpf/bpf/packet.h"
+#include "datapath/ebpf/bpf/policy.h"
 
 /* ---- fragments ---- */
 
