@@ -82,14 +82,14 @@ INLINE int judge_arp(struct way *w)
     }
     __u32 cause = check_arp_sender(w, &a);
     if (cause != EBPF_NOT_DROPPED) {
-        return drop(w, cause);
+        return DROPPED(cause);
     }
     if (a.op != bpf_htons(ARP_REQUEST)) {
-        return drop(w, EBPF_ARP_NOT_ASKED);
+        return DROPPED(EBPF_ARP_NOT_ASKED);
     }
     const struct ebpf_route *r = route_of(a.tpa);
     if (r && r->kind == EBPF_LOCAL && !pod_at(a.tpa)) {
-        return drop(w, EBPF_NO_SUCH_POD);
+        return DROPPED(EBPF_NO_SUCH_POD);
     }
-    return in_cluster(r) ? answer(w, &a) : drop(w, EBPF_ARP_OFF_NETWORK);
+    return in_cluster(r) ? answer(w, &a) : DROPPED(EBPF_ARP_OFF_NETWORK);
 }

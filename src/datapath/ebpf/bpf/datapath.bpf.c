@@ -15,38 +15,19 @@
 
 char terms[] SEC("license") = "Apache-2.0";
 
-/* What a pod answers to itself. */
-INLINE int answer_itself(struct way *w, const struct ebpf_pod *pod)
-{
-    struct ebpf_connection_key key = connection_of(w, EBPF_BACK);
-    const struct ebpf_chosen *asked = w->has_ports ? bpf_map_lookup_elem(&tenet_conns, &key) : NULL;
-    __be32 itself = w->ip.saddr;
-    if (!w->has_ports && follow_service(w)) {
-        return w->ip.daddr == itself ? send_back(w, pod) : TC_ACT_SHOT;
-    }
-    if (asked) {
-        lead_fragments(w, asked->backend.addr, itself);
-    }
-    if (!asked || rewrite(w, SOURCE, asked->backend.addr, asked->backend.port) < 0 ||
-        rewrite(w, DESTINATION, itself, w->dst_port) < 0) {
-        return drop(w, EBPF_SERVICE_INVALID);
-    }
-    return send_back(w, pod);
-}
-
 /* ---- IP ---- */
 
 /* With an honest source of this VNID, and its true destination. */
 INLINE int route(struct way *w, __u32 vnid)
 {
-    const struct ebpf_pod *pod = receiver(w);
-    const struct ebpf_route *r = pod ? NULL : destination(w);
+    const struct ebpf_pod *pod = w->pod;
+    const struct ebpf_route *r = w->route;
     if (r && r->kind == EBPF_SERVICE && w->entry == FROM_POD && !w->translated) {
-        return refuse(w, EBPF_SERVICE_NOT_AVAILABLE, NO_PORT); /* Whatever policies say. */
+        return REFUSED(EBPF_SERVICE_NOT_AVAILABLE, NO_PORT); /* Whatever policies say. */
     }
     __u32 cause = begin_policy(w);
     if (cause != EBPF_NOT_DROPPED) {
-        return drop(w, cause);
+        return DROPPED(cause);
     }
     if (pod) {
         return deliver(w, pod, vnid);
@@ -62,58 +43,88 @@ INLINE int route(struct way *w, __u32 vnid)
         return sent >= 0 ? sent : send_by_tunnel(w, r->vtep, id);
     }
     if (r->kind == EBPF_LOCAL) {
-        return drop(w, EBPF_NO_SUCH_POD);
+        return DROPPED(EBPF_NO_SUCH_POD);
     }
-    return r->kind == EBPF_SERVICE ? refuse(w, EBPF_SERVICE_NOT_AVAILABLE, NO_PORT)
-                                   : refuse(w, EBPF_NO_SUCH_NODE, NO_HOST);
+    return r->kind == EBPF_SERVICE ? REFUSED(EBPF_SERVICE_NOT_AVAILABLE, NO_PORT)
+                                   : REFUSED(EBPF_NO_SUCH_NODE, NO_HOST);
 }
 
-/* Of a pod: what is for no other pod may be for a service. */
-INLINE int route_of_pod(struct way *w, const struct ebpf_pod *from, __u32 vnid)
+/* Where what a pod sends goes once services were asked. */
+enum step { AS_SENT, ELSEWHERE, TO_HOST, TO_SENDER, TO_NOBODY };
+
+/* What a pod answers to itself. */
+INLINE int answer_itself(struct way *w)
+{
+    struct ebpf_connection_key key = connection_of(w, EBPF_BACK);
+    const struct ebpf_chosen *asked = w->has_ports ? bpf_map_lookup_elem(&tenet_conns, &key) : NULL;
+    __be32 itself = w->ip.saddr;
+    if (!w->has_ports && follow_service(w)) {
+        return w->ip.daddr == itself ? TO_SENDER : TO_NOBODY;
+    }
+    if (asked) {
+        lead_fragments(w, asked->backend.addr, itself);
+    }
+    if (!asked || rewrite(w, SOURCE, asked->backend.addr, asked->backend.port) < 0 ||
+        rewrite(w, DESTINATION, itself, w->dst_port) < 0) {
+        return DROPPED(EBPF_SERVICE_INVALID);
+    }
+    return TO_SENDER;
+}
+
+/* Whether what a pod sends is of a connection to a service by what it has instead of ports.  An enum step, or a verdict
+ * below 0; likewise the next one. */
+INLINE int follow(struct way *w)
+{
+    if (w->ip.daddr == bpf_htonl(ITSELF)) {
+        return answer_itself(w);
+    }
+    if (w->settings->has_services && !w->has_ports && follow_service(w) &&
+        w->ip.saddr == bpf_htonl(ITSELF)) {
+        return TO_SENDER;
+    }
+    return AS_SENT;
+}
+
+/* What is for no other pod may be for a service. */
+INLINE int ask_services(struct way *w, __u32 vnid)
 {
     struct ebpf_service_key key;
     const struct ebpf_service *s = NULL;
     int may_be = 0;
-    if (w->ip.daddr == bpf_htonl(ITSELF)) {
-        return answer_itself(w, from);
-    }
-    if (w->settings->has_services && !w->has_ports && follow_service(w)) {
-        return w->ip.saddr == bpf_htonl(ITSELF) ? send_back(w, from) : route(w, vnid);
-    }
     if (!w->settings->has_services || !w->has_ports) {
         /* The later parts of a packet follow the first. */
         const struct ebpf_route *r =
             w->settings->services_by_host && (w->ip.frag_off & bpf_htons(FRAGMENT_OFFSET))
-                ? destination(w)
+                ? w->route
                 : NULL;
-        return r && r->kind == EBPF_SERVICE ? to_host(w) : route(w, vnid);
+        return r && r->kind == EBPF_SERVICE ? TO_HOST : AS_SENT;
     }
-    if (!receiver(w)) {
-        const struct ebpf_route *r = destination(w);
+    if (!w->pod) {
         /* Not at the gateway's address: its ports are those of the host's own connections to pods. */
-        may_be = !r || r->kind == EBPF_SERVICE;
-        s = may_be ? find_service(w, r, &key) : NULL;
+        may_be = !w->route || w->route->kind == EBPF_SERVICE;
+        s = may_be ? find_service(w, &key) : NULL;
     }
     __u32 cause = s ? translate(w, &key, s, vnid) : may_be ? go_on(w) : EBPF_NOT_DROPPED;
     if (cause == EBPF_SERVICE_NO_ENDPOINTS) {
-        return refuse(w, cause, NO_PORT);
+        return REFUSED(cause, NO_PORT);
     }
     if (cause == EBPF_SERVICE_IS_IDLE) {
         hold(w);
     }
     if (cause != EBPF_NOT_DROPPED) {
-        return drop(w, cause);
+        return DROPPED(cause);
     }
     if (s && w->settings->services_by_host) {
-        return to_host(w);
+        return TO_HOST;
     }
     if (!s) {
         forget_service(w);
     }
     if (!w->translated) {
         lead_fragments(w, 0, 0); /* Nor do its parts follow another packet's. */
+        return AS_SENT;
     }
-    return w->ip.saddr == bpf_htonl(ITSELF) ? send_back(w, from) : route(w, vnid);
+    return w->ip.saddr == bpf_htonl(ITSELF) ? TO_SENDER : ELSEWHERE;
 }
 
 INLINE int is_forged_tunnel(const struct way *w)
@@ -129,41 +140,58 @@ INLINE int ip_from_pod(struct way *w)
         w->port = pod->ifindex;
     }
     if (is_forged_tunnel(w)) {
-        return honest ? refuse(w, EBPF_FORGED_TUNNEL, PROHIBITED) : drop(w, EBPF_FORGED_TUNNEL);
+        return honest ? REFUSED(EBPF_FORGED_TUNNEL, PROHIBITED) : DROPPED(EBPF_FORGED_TUNNEL);
     }
     if (!honest) {
-        return drop(w, not_its_own(w));
+        return DROPPED(not_its_own(w));
     }
-    return route_of_pod(w, pod, w->settings->carry_vnids ? pod->vnid : 0);
+    __u32 vnid = w->settings->carry_vnids ? pod->vnid : 0;
+    int step = follow(w);
+    if (step == AS_SENT) {
+        find_destination(w);
+        step = ask_services(w, vnid);
+        if (step == ELSEWHERE) {
+            find_destination(w);
+        }
+    }
+    if (step == ELSEWHERE || step == AS_SENT) {
+        return route(w, vnid);
+    }
+    if (step == TO_HOST) {
+        return to_host(w);
+    }
+    return step == TO_SENDER ? send_back(w, pod) : step == TO_NOBODY ? TC_ACT_SHOT : step;
 }
 
 INLINE int ip_from_tunnel(struct way *w)
 {
-    /* Pods have addresses of this node's subnet. */
-    if (!receiver(w) && !is_local(destination(w))) {
-        return drop(w, EBPF_NOT_FOR_THIS_NODE);
+    if (!w->pod) {
+        find_destination(w);
+    }
+    if (!is_here(w)) {
+        return DROPPED(EBPF_NOT_FOR_THIS_NODE);
     }
     __u32 cause = check_tunnel(w, w->ip.saddr);
     if (cause != EBPF_NOT_DROPPED) {
-        return drop(w, cause);
+        return DROPPED(cause);
     }
     return route(w, w->tunnel_id);
 }
 
 INLINE int ip_from_host(struct way *w)
 {
-    if (w->ip.saddr == w->settings->gateway) {
-        return route(w, 0);
-    }
-    if (in_cluster(route_of(w->ip.saddr))) {
-        return drop(w, EBPF_SPOOFED_SOURCE);
-    }
-    /* From outside, and from the host's other addresses: to pods of this node only. */
-    if (!is_local(destination(w))) {
-        return drop(w, EBPF_NOT_FOR_THIS_NODE);
-    }
-    if (w->ip.daddr == w->settings->gateway && !w->settings->has_policy) {
-        return drop(w, EBPF_NO_SUCH_POD);
+    find_destination(w);
+    if (w->ip.saddr != w->settings->gateway) {
+        if (in_cluster(route_of(w->ip.saddr))) {
+            return DROPPED(EBPF_SPOOFED_SOURCE);
+        }
+        /* From outside, and from the host's other addresses: to pods of this node only. */
+        if (!is_here(w)) {
+            return DROPPED(EBPF_NOT_FOR_THIS_NODE);
+        }
+        if (w->ip.daddr == w->settings->gateway && !w->settings->has_policy) {
+            return DROPPED(EBPF_NO_SUCH_POD);
+        }
     }
     return route(w, 0);
 }
@@ -178,11 +206,11 @@ INLINE int is_whole(const struct way *w)
 INLINE int judge_ip(struct way *w, int has_ip)
 {
     if (!has_ip || w->ip.version != 4 || w->ip.ihl < 5 || !is_whole(w)) {
-        return drop(w, EBPF_NOT_IP);
+        return DROPPED(EBPF_NOT_IP);
     }
     if ((w->ip.daddr & bpf_htonl(0xf0000000)) == bpf_htonl(0xe0000000) ||
         w->ip.daddr == 0xffffffff) {
-        return drop(w, EBPF_MULTICAST);
+        return DROPPED(EBPF_MULTICAST);
     }
     read_ports(w);
     if (w->entry == FROM_POD) {
@@ -206,12 +234,12 @@ INLINE int judge(struct way *w)
     }
     if (w->skb->vlan_present || w->eth.h_proto == bpf_htons(ETH_P_8021Q) ||
         w->eth.h_proto == bpf_htons(ETH_P_8021AD)) {
-        return drop(w, EBPF_VLAN_TAGGED);
+        return DROPPED(EBPF_VLAN_TAGGED);
     }
     if (w->eth.h_proto == bpf_htons(ETH_P_IP)) {
         return judge_ip(w, has_ip);
     }
-    return w->eth.h_proto == bpf_htons(ETH_P_ARP) ? judge_arp(w) : drop(w, EBPF_NOT_IP);
+    return w->eth.h_proto == bpf_htons(ETH_P_ARP) ? judge_arp(w) : DROPPED(EBPF_NOT_IP);
 }
 
 SEC("tc")
@@ -223,7 +251,7 @@ int from_pod(struct __sk_buff *skb)
     if (options.under_test) {
         w.port = *(volatile __u32 *) &skb->cb[EBPF_CB_PORT];
     }
-    return judge(&w);
+    return conclude(&w, judge(&w));
 }
 
 SEC("tc")
@@ -240,14 +268,14 @@ int from_tunnel(struct __sk_buff *skb)
         w.outer_src = key.remote_ipv4;
         w.tunnel_id = key.tunnel_id;
     }
-    return judge(&w);
+    return conclude(&w, judge(&w));
 }
 
 SEC("tc")
 int from_host(struct __sk_buff *skb)
 {
     struct way w = {.skb = skb, .entry = FROM_HOST};
-    return skb->mark == EBPF_HELD_MARK ? let_go_on(skb) : judge(&w);
+    return skb->mark == EBPF_HELD_MARK ? let_go_on(skb) : conclude(&w, judge(&w));
 }
 
 SEC("tc")
@@ -257,5 +285,6 @@ int from_wire(struct __sk_buff *skb)
     if (!options.encap || take_outer(&w) < 0) {
         return TC_ACT_UNSPEC; /* Who comes after sees it, too. */
     }
-    return bpf_skb_store_bytes(skb, 0, &w.eth, 2 * ETH_ALEN, 0) < 0 ? TC_ACT_SHOT : judge_ip(&w, 1);
+    return bpf_skb_store_bytes(skb, 0, &w.eth, 2 * ETH_ALEN, 0) < 0 ? TC_ACT_SHOT
+                                                                    : conclude(&w, judge_ip(&w, 1));
 }

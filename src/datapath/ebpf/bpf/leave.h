@@ -12,7 +12,7 @@
 INLINE int to_host(struct way *w)
 {
     if (w->entry == FROM_HOST) {
-        return drop(w, EBPF_BACK_TO_HOST);
+        return DROPPED(EBPF_BACK_TO_HOST);
     }
     end_policy(w);
     if (set_destination(w, w->settings->tun_mac) < 0) {
@@ -36,15 +36,15 @@ INLINE int send_by_tunnel(const struct way *w, __u32 vtep, __u32 vnid)
 INLINE int deliver(struct way *w, const struct ebpf_pod *pod, __u32 vnid)
 {
     if (w->entry == FROM_POD && pod->ifindex == w->port) {
-        return drop(w, EBPF_OWN_ADDRESS);
+        return DROPPED(EBPF_OWN_ADDRESS);
     }
     __u32 cause = judge_receiver(w);
     if (cause != EBPF_NOT_DROPPED) {
-        return drop(w, cause);
+        return DROPPED(cause);
     }
     if (w->settings->compare_vnids && !may_reach(vnid, pod->vnid) &&
         !((pod->flags & EBPF_POD_ALSO) && may_reach(vnid, pod->also_vnid))) {
-        return drop(w, EBPF_VNID_MISMATCH);
+        return DROPPED(EBPF_VNID_MISMATCH);
     }
     end_policy(w);
     if (set_destination(w, pod->mac) < 0 || restore_service(w) < 0) {

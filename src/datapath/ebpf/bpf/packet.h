@@ -32,7 +32,7 @@ INLINE void read_ports(struct way *w)
     if (!is_tcp_or_udp(&w->ip) || (w->ip.frag_off & bpf_htons(FRAGMENT_OFFSET))) {
         return;
     }
-    h.flags = 0;
+    h.size = h.flags = 0;
     if (w->ip.protocol == IPPROTO_TCP) {
         if (bpf_skb_load_bytes(w->skb, l4, &h, sizeof h) < 0 || (h.size >> 4) * 4u < TCP_SIZE ||
             (h.size >> 4) * 4u > payload) {
@@ -41,6 +41,7 @@ INLINE void read_ports(struct way *w)
     } else if (payload < UDP_SIZE || bpf_skb_load_bytes(w->skb, l4, h.ports, sizeof h.ports) < 0) {
         return;
     }
+    w->tcp_size = (h.size >> 4) * 4;
     w->src_port = h.ports[0];
     w->dst_port = h.ports[1];
     w->has_ports = 1;
@@ -50,30 +51,57 @@ INLINE void read_ports(struct way *w)
 #define ADDRESS_AT(member) (ETH_HLEN + (__u32) __builtin_offsetof(struct iphdr, member))
 enum { SOURCE, DESTINATION };
 
-/* Puts address and port in place of those there are, with the checksums. */
-INLINE int rewrite(struct way *w, int which, __be32 addr, __be16 port)
+/* What rewrite() and readdress() change, by itself: a global function, which the verifier looks at once. */
+#define OLD_AND_NEW(old, new) ((__u64) (new) << 32 | (old))
+__attribute__((noinline)) int tenet_rewrite(struct __sk_buff *skb, __u32 which, __u64 addrs,
+                                            __u64 ports, __u64 l4)
 {
-    __u32 l4 = ETH_HLEN + w->ip.ihl * 4, port_at = l4 + (which == SOURCE ? 0 : 2);
-    __u32 sum_at = l4 + (w->ip.protocol == IPPROTO_TCP ? 16 : 6);
-    __u64 zero_is_none = w->ip.protocol == IPPROTO_UDP ? BPF_F_MARK_MANGLED_0 : 0;
-    __be32 old = which == SOURCE ? w->ip.saddr : w->ip.daddr;
-    __be16 old_port = which == SOURCE ? w->src_port : w->dst_port;
-    __u32 addr_at = which == SOURCE ? ADDRESS_AT(saddr) : ADDRESS_AT(daddr);
-    if (bpf_l4_csum_replace(w->skb, sum_at, old, addr,
-                            BPF_F_PSEUDO_HDR | zero_is_none | sizeof addr) < 0 ||
-        bpf_l4_csum_replace(w->skb, sum_at, old_port, port, zero_is_none | sizeof port) < 0 ||
-        bpf_l3_csum_replace(w->skb, ADDRESS_AT(check), old, addr, sizeof addr) < 0 ||
-        bpf_skb_store_bytes(w->skb, addr_at, &addr, sizeof addr, 0) < 0 ||
-        bpf_skb_store_bytes(w->skb, port_at, &port, sizeof port, 0) < 0) {
+    __u32 at = which == SOURCE ? ADDRESS_AT(saddr) : ADDRESS_AT(daddr);
+    __be32 addr = (__u32) (addrs >> 32), old = (__u32) addrs;
+    __be16 port = (__u16) (ports >> 32), old_port = (__u16) ports;
+    __u8 protocol = (__u8) (l4 >> 8);
+    if (protocol) {
+        __u32 header = l4 & 0xff, sum_at = header + (protocol == IPPROTO_TCP ? 16 : 6);
+        __u64 zero_is_none = protocol == IPPROTO_UDP ? BPF_F_MARK_MANGLED_0 : 0;
+        if (bpf_l4_csum_replace(skb, sum_at, old, addr,
+                                BPF_F_PSEUDO_HDR | zero_is_none | sizeof addr) < 0 ||
+            bpf_l4_csum_replace(skb, sum_at, old_port, port, zero_is_none | sizeof port) < 0 ||
+            bpf_skb_store_bytes(skb, header + (which == SOURCE ? 0 : 2), &port, sizeof port, 0) <
+                0) {
+            return -1;
+        }
+    }
+    return bpf_l3_csum_replace(skb, ADDRESS_AT(check), old, addr, sizeof addr) < 0 ||
+                   bpf_skb_store_bytes(skb, at, &addr, sizeof addr, 0) < 0
+               ? -1
+               : 0;
+}
+
+/* Puts address and port in place of those there are, with the checksums. */
+INLINE int rewrite(struct way *w, __u32 which, __be32 addr, __be16 port)
+{
+    __be32 *old = which == SOURCE ? &w->ip.saddr : &w->ip.daddr;
+    __be16 *old_port = which == SOURCE ? &w->src_port : &w->dst_port;
+    __u64 l4 = (__u64) (ETH_HLEN + w->ip.ihl * 4) | (__u64) w->ip.protocol << 8;
+    if (tenet_rewrite(w->skb, which, OLD_AND_NEW(*old, addr), OLD_AND_NEW(*old_port, port), l4) <
+        0) {
         return -1;
     }
-    if (which == SOURCE) {
-        w->ip.saddr = addr;
-        w->src_port = port;
-    } else {
-        w->ip.daddr = addr;
-        w->dst_port = port;
-        w->knows_pod = w->knows_route = 0;
+    *old = addr;
+    *old_port = port;
+    return 0;
+}
+
+/* The address alone. */
+INLINE int readdress(struct way *w, __u32 which, __be32 addr)
+{
+    __be32 *old = which == SOURCE ? &w->ip.saddr : &w->ip.daddr;
+    if (!addr || addr == *old) {
+        return 0;
     }
+    if (tenet_rewrite(w->skb, which, OLD_AND_NEW(*old, addr), 0, 0) < 0) {
+        return -1;
+    }
+    *old = addr;
     return 0;
 }

@@ -50,27 +50,21 @@ INLINE const struct ebpf_route *route_of(__be32 addr)
     return bpf_map_lookup_elem(&tenet_routes, &key);
 }
 
-INLINE const struct ebpf_pod *receiver(struct way *w)
+INLINE void find_destination(struct way *w)
 {
-    if (!w->knows_pod) {
-        w->pod = pod_at(w->ip.daddr);
-        w->knows_pod = 1;
-    }
-    return w->pod;
-}
-
-INLINE const struct ebpf_route *destination(struct way *w)
-{
-    if (!w->knows_route) {
-        w->route = route_of(w->ip.daddr);
-        w->knows_route = 1;
-    }
-    return w->route;
+    w->pod = pod_at(w->ip.daddr);
+    w->route = w->pod ? NULL : route_of(w->ip.daddr);
 }
 
 INLINE int is_local(const struct ebpf_route *r)
 {
     return r && (r->kind == EBPF_LOCAL || r->kind == EBPF_GATEWAY);
+}
+
+/* Pods have addresses of this node's subnet. */
+INLINE int is_here(const struct way *w)
+{
+    return w->pod || is_local(w->route);
 }
 
 INLINE int in_cluster(const struct ebpf_route *r)

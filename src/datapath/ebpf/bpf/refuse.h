@@ -98,10 +98,15 @@ static __attribute__((noinline)) int send_error(struct way *w, __u32 cause, __u8
     return bpf_redirect(w->port, 0);
 }
 
-/* Dropped; and an honest pod is told by its gateway, so that its programs fail at once.  Only of what is the same whoever
- * else is in the cluster (docs/pipeline.md), and of TCP and UDP: never of an error or of a later part (RFC 1122 3.2.2). */
-INLINE int refuse(struct way *w, __u32 cause, __u8 code)
+/* The packet's verdict, when it is one below 0, comes true.  An honest pod is told by its gateway what is refused, so that its
+ * programs fail at once.  Only of what is the same whoever else is in the cluster (docs/pipeline.md), and of TCP and UDP: never
+ * of an error or of a later part (RFC 1122 3.2.2). */
+INLINE int conclude(struct way *w, int verdict)
 {
-    drop(w, cause);
-    return send_error(w, cause, code);
+    if (verdict >= 0) {
+        return verdict;
+    }
+    __u32 cause = (__u32) -verdict & 0xff, code = (__u32) -verdict >> 8;
+    tell_drop(w, cause);
+    return code ? send_error(w, cause, (__u8) code) : TC_ACT_SHOT;
 }

@@ -25,26 +25,6 @@ INLINE void lead_fragments(const struct way *w, __be32 src, __be32 dst)
     }
 }
 
-INLINE int readdress(struct way *w, int which, __be32 addr)
-{
-    __be32 old = which == SOURCE ? w->ip.saddr : w->ip.daddr;
-    __u32 at = which == SOURCE ? ADDRESS_AT(saddr) : ADDRESS_AT(daddr);
-    if (!addr || addr == old) {
-        return 0;
-    }
-    if (bpf_l3_csum_replace(w->skb, ADDRESS_AT(check), old, addr, sizeof addr) < 0 ||
-        bpf_skb_store_bytes(w->skb, at, &addr, sizeof addr, 0) < 0) {
-        return -1;
-    }
-    if (which == SOURCE) {
-        w->ip.saddr = addr;
-    } else {
-        w->ip.daddr = addr;
-        w->knows_pod = w->knows_route = 0;
-    }
-    return 0;
-}
-
 INLINE const struct ebpf_fragment *first_of(const struct way *w)
 {
     struct ebpf_fragment_key whole = {

@@ -55,13 +55,12 @@ INLINE int restore_service(struct way *w)
     return asked ? rewrite(w, SOURCE, asked->backend.addr, asked->backend.port) : 0;
 }
 
-INLINE const struct ebpf_service *find_service(const struct way *w, const struct ebpf_route *r,
-                                               struct ebpf_service_key *key)
+INLINE const struct ebpf_service *find_service(const struct way *w, struct ebpf_service_key *key)
 {
     *key = (struct ebpf_service_key){
         .addr = w->ip.daddr, .port = w->dst_port, .protocol = w->ip.protocol};
     const struct ebpf_service *s = bpf_map_lookup_elem(&tenet_services, key);
-    if (s || (r && r->kind == EBPF_SERVICE)) {
+    if (s || (w->route && w->route->kind == EBPF_SERVICE)) {
         return s;
     }
     __u32 host = bpf_ntohl(w->ip.daddr);

@@ -104,9 +104,8 @@ INLINE void count(__u32 which)
     }
 }
 
-INLINE int drop(const struct way *w, __u32 cause)
+INLINE void tell_drop(const struct way *w, __u32 cause)
 {
     count(cause);
     note(w, EBPF_DROP, cause, 0, w->tunnel_id);
-    return TC_ACT_SHOT;
 }

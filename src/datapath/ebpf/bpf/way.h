@@ -51,16 +51,21 @@ struct way {
     struct iphdr ip;            /* Of IP; as it is now. */
     __be16 src_port, dst_port;  /* Likewise, ... */
     __u8 has_ports;             /* ... of TCP and UDP, and not of later fragments. */
+    __u8 tcp_size;              /* Of TCP's header, likewise. */
     __u8 begins;                /* It may be the first of its connection. */
     __u8 translated;
     __be32 asked; /* Translated: the service's address and port. */
     __be16 asked_port;
     __u8 judging; /* enum judging, of policy.h */
-    /* Of its destination, when they were asked for. */
-    __u8 knows_pod, knows_route;
+    /* Of its destination: a pod here, else how it is reached (NULL: outside). */
     const struct ebpf_pod *pod;
     const struct ebpf_route *route;
 };
 #define HEADERS (sizeof(struct ethhdr) + sizeof(struct iphdr))
 _Static_assert(__builtin_offsetof(struct way, ip) == __builtin_offsetof(struct way, eth) + ETH_HLEN,
                "as in a packet");
+
+/* What becomes of a packet: a TC_ACT_; below 0, it is dropped for that cause, and with a code of ICMP its pod hears of it. */
+#define DROPPED(cause) (-(int) (cause))
+#define REFUSED(cause, code) (-(int) ((cause) | (code) << 8))
+_Static_assert(EBPF_N_CAUSES <= 0xff, "a cause is a byte of those");
