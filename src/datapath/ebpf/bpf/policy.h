@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Network policy in the programs: connections, and what policies say of a packet (docs/policy.md).  Included by
- * datapath.bpf.c alone, behind struct way.
+/* Network policy in the programs: connections, and what policies say of a packet (docs/policy.md).
  *
  * A packet is looked up among the connections first.  Answers pass; what goes the connection's own way is judged, but
  * once for each generation of policies.  Judging is a constant number of lookups, in rows of one generation: when
@@ -9,6 +8,8 @@
  * The three steps are global functions, which the verifier looks at once, and by themselves, wherever they are
  * called from; so they share no stack, but what is said of the packet in 'tenet_packet'. */
 #pragma once
+
+#include "datapath/ebpf/bpf/way.h"
 
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
