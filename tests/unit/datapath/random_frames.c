@@ -75,7 +75,8 @@ static void add_ip(const struct cluster *c, struct frame *f, uint32_t src)
     static const uint8_t protocols[] = {1, 6, 17, 17, 17, 132, 4, 47};
     unsigned words = chance(85) ? 5 : 5 + below(11);
     bool later = chance(15);
-    add16(f, (uint16_t) ((0x40 | words) << 8 | (chance(70) ? 0 : below(256))));
+    unsigned version = chance(98) ? 4 : below(16);
+    add16(f, (uint16_t) ((version << 4 | words) << 8 | (chance(70) ? 0 : below(256))));
     add16(f, (uint16_t) (4 * words + L4_SIZE));
     add16(f, (uint16_t) rng());
     add16(f, later ? (uint16_t) (1 + below(0x1fff)) : chance(10) ? 0x2000 : 0x4000);

@@ -138,7 +138,7 @@ struct comparison {
     struct third_side *third; /* NULL: only two are compared. */
     struct strbuf want, got;
     uint64_t differences, translated, answered, refused, later, errors;
-    uint64_t malformed, first_fragments;
+    uint64_t malformed, first_fragments, other_versions;
     uint64_t actions[MODEL_TRANSLATE + 1], causes[MODEL_N_CAUSES];
 };
 
@@ -391,6 +391,7 @@ static void ask_third(struct comparison *x, const struct frame *f, const struct 
     }
     x->malformed += is_malformed(f);
     x->first_fragments += is_first_fragment(f);
+    x->other_versions += get16(f, 12) == MODEL_ETH_IP4 && f->bytes[14] >> 4 != 4;
 }
 
 static void compare_frame(struct comparison *x, const struct frame *f)
@@ -412,6 +413,9 @@ static void compare_frame(struct comparison *x, const struct frame *f)
     program_side_observe(x->programs, x->c, f, &x->got, &got);
     check_same(x, f, &want, &got);
 }
+
+/* ---- random networks ---- */
+
 static void compare(uint64_t clusters, bool latest, struct third_side *third)
 {
     uint64_t first = rng_first_seed("TENET_EBPF_SEED", clusters, "clusters");
@@ -451,10 +455,12 @@ static void compare(uint64_t clusters, bool latest, struct third_side *third)
         (unsigned long) x.translated, (unsigned long) x.answered, (unsigned long) x.refused,
         (unsigned long) x.later, (unsigned long) x.errors, (unsigned long) programs.sent,
         (unsigned long) programs.taken);
-    print_message("%6lu malformed, %lu first fragments\n", (unsigned long) x.malformed,
-                  (unsigned long) x.first_fragments);
+    print_message("%6lu malformed, %lu first fragments, %lu of another version\n",
+                  (unsigned long) x.malformed, (unsigned long) x.first_fragments,
+                  (unsigned long) x.other_versions);
     assert_true(x.malformed >= clusters * FRAMES / 100 || clusters < 100);
     assert_true(x.first_fragments >= clusters * FRAMES / 100 || clusters < 100);
+    assert_true(x.other_versions >= clusters * FRAMES / 500 || clusters < 100);
     assert_true(x.later >= clusters * FRAMES / 2000 || clusters < 100);
     assert_true(x.errors >= clusters * FRAMES / 500 || clusters < 100);
     uint64_t least = programs.is_direct && clusters >= 100 ? clusters * FRAMES / 200 : 0;
