@@ -1,6 +1,7 @@
 # A thin front for meson: see README.md for what each target is for.
 #   build  optimised binaries in build/          check  everything CI runs
 #   check-ebpf  its tests that have nodes, with the datapath ebpf on all of them, then on every other one
+#   check-kernels  what depends on the kernel, in virtual machines with kernels of Debian and Ubuntu
 #   demo   a three-node cluster on this machine  demo-down  removes it
 #   bench  figures beside named peers            fuzz   every parser, longer (FUZZ_SECONDS each)
 #   soak   SOAK_ROUNDS pods come and go, some killed in the middle: nothing may be left behind
@@ -17,7 +18,7 @@ MODEL_CLUSTERS ?= 20000
 MODEL_FRAMES ?= 1000000
 export PYTHONDONTWRITEBYTECODE = 1
 
-.PHONY: build demo demo-down check check-ebpf bench fuzz soak model install deps format clean
+.PHONY: build demo demo-down check check-ebpf check-kernels bench fuzz soak model install deps format clean
 
 build: deps
 	@test -f $(BUILD)/build.ninja || { mkdir -p $(BUILD) && echo "building in $(BUILD)/" && \
@@ -37,6 +38,9 @@ check: deps
 check-ebpf: deps
 	@tools/check --datapath ebpf
 	@tools/check --datapath mixed
+
+check-kernels: deps
+	@tools/check-kernels
 
 bench: build
 	@tools/bench $(BUILD)

@@ -109,6 +109,8 @@ struct json *master_status(struct lab *l);
 
 /* ---- ovs.c ---- */
 
+/* Whether the kernel carries packets, and finds the way to other hosts itself: there is no br-phy. */
+bool lab_switch_is_kernels(const struct lab *l);
 int ovs_start(struct lab *l, const char *node, uint32_t addr, struct err *e);
 int ovs_stop(struct lab *l, const char *node, bool hard, struct err *e);
 bool ovs_running(struct lab *l, const char *node);

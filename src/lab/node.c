@@ -292,7 +292,7 @@ int node_prepare(struct lab *l, const char *node, uint32_t addr, struct err *e)
 {
     int r = write_config(l, node, addr, e);
     bool ovs = node_has_ovs(l, addr);
-    if (r < 0 || (r = host_create(l, node, addr, ovs, e)) < 0 ||
+    if (r < 0 || (r = host_create(l, node, addr, ovs && !lab_switch_is_kernels(l), e)) < 0 ||
         (ovs && (r = ovs_start(l, node, addr, e)) < 0)) {
         return err_prefix(e, "node %s", node), r;
     }

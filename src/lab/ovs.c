@@ -108,14 +108,12 @@ static int set_up_phy(struct lab *l, const char *node, uint32_t addr, struct ovs
 {
     struct mac mac = host_mac(addr);
     CLEANUP_FREE char *db = xasprintf("--db=%s", o->remote);
-    CLEANUP_FREE char *type =
-        xasprintf("datapath_type=%s", json_path_string(l->config, "datapathType", NULL));
     CLEANUP_FREE char *hwaddr = xasprintf("other_config:hwaddr=\"%s\"", MAC_TEXT(mac));
     CLEANUP_FREE char *mtu = xasprintf("mtu_request=%u", wire_mtu(l));
     /* clang-format off */
     const char *argv[] = {"ovs-vsctl", db, "--timeout=20",
                           "--", "--may-exist", "add-br", PHY,
-                          "--", "set", "bridge", PHY, type, hwaddr,
+                          "--", "set", "bridge", PHY, "datapath_type=netdev", hwaddr,
                           "--", "set", "interface", PHY, mtu,
                           "--", "--may-exist", "add-port", PHY, "eth0", NULL};
     /* clang-format on */
@@ -125,6 +123,19 @@ static int set_up_phy(struct lab *l, const char *node, uint32_t addr, struct ovs
                                         : daemon_ended(&o->vswitchd, e);
     }
     return (r = keep_from_kernel(ns, e)) < 0 ? r : host_address(l, node, PHY, addr, e);
+}
+
+/* What ovs-ctl does on a host before anything: the row that all others belong to. */
+static int init_database(const struct ovs *o, int ns, struct err *e)
+{
+    CLEANUP_FREE char *db = xasprintf("--db=%s", o->remote);
+    const char *argv[] = {"ovs-vsctl", db, "--timeout=20", "--no-wait", "init", NULL};
+    return tool_run(argv, ns, e);
+}
+
+bool lab_switch_is_kernels(const struct lab *l)
+{
+    return streq_null(json_path_string(l->config, "datapathType", NULL), "system");
 }
 
 int ovs_start(struct lab *l, const char *node, uint32_t addr, struct err *e)
@@ -143,7 +154,8 @@ int ovs_start(struct lab *l, const char *node, uint32_t addr, struct err *e)
     if (r < 0 || (r = start_server(&o, &base, e)) < 0 || (r = start_vswitchd(&o, &base, e)) < 0) {
         return r;
     }
-    return set_up_phy(l, node, addr, &o, ns, e);
+    return lab_switch_is_kernels(l) ? init_database(&o, ns, e)
+                                    : set_up_phy(l, node, addr, &o, ns, e);
 }
 
 int ovs_stop(struct lab *l, const char *node, bool hard, struct err *e)

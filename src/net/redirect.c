@@ -13,6 +13,7 @@
 #include <linux/rtnetlink.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -74,7 +75,8 @@ static size_t make_program(const struct redirect *d, struct bpf_insn out[24])
     return n;
 }
 
-static int load_program(const struct bpf_insn *code, size_t n, int *ret_fd, struct err *e)
+/* A descriptor or a negative errno. */
+static int load_into_kernel(const struct bpf_insn *code, size_t n)
 {
     union bpf_attr a = {.prog_type = BPF_PROG_TYPE_SCHED_CLS,
                         .insns = (uintptr_t) code,
@@ -82,8 +84,19 @@ static int load_program(const struct bpf_insn *code, size_t n, int *ret_fd, stru
                         .license = (uintptr_t) "Apache-2.0",
                         .prog_name = "tenet_redirect"};
     int fd = (int) syscall(SYS_bpf, BPF_PROG_LOAD, &a, sizeof a);
+    return fd < 0 ? -errno : fd;
+}
+
+static int load_program(const struct bpf_insn *code, size_t n, int *ret_fd, struct err *e)
+{
+    int fd = load_into_kernel(code, n);
+    /* Before Linux 5.11 programs count as memory that is locked, of which a user may have little. */
+    if (fd == -EPERM &&
+        setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY}) == 0) {
+        fd = load_into_kernel(code, n);
+    }
     if (fd < 0) {
-        return err_sys(e, -errno, "load an eBPF program into the kernel");
+        return err_sys(e, fd, "load an eBPF program into the kernel");
     }
     *ret_fd = fd;
     return 0;

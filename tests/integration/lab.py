@@ -21,13 +21,20 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TENET_BUILD", ROOT / "build"))
 TENET = str(BUILD / "src/cli/tenet")
 CNI = str(BUILD / "src/cni/tenet-cni")
-DEADLINE = 60.0
+SLOWER = int(os.environ.get("TENET_SLOWER", "1"))  # than machines are: tools/check-kernels interprets some
+DEADLINE = 60.0 * SLOWER
 # What carries packets in labs whose test does not say: TENET_DATAPATH is ovs, ebpf or mixed.
 DATAPATHS = {"ovs": "ovs", "ebpf": "ebpf", "mixed": "ebpf,ovs"}
 DATAPATH = os.environ.get("TENET_DATAPATH", "ovs")
+# Of Open vSwitch: netdev, its own, or system, the kernel's.
+DATAPATH_TYPE = os.environ.get("TENET_DATAPATH_TYPE", "netdev")
 # Maps that the agent fills, and no packet changes.
 MAPS = ("pods", "ports", "routes", "vteps", "services", "backends", "serving", "settings", "classes", "blocks", "pairs",
         "port_sets")
+
+# What the datapath ebpf makes use of where the kernel has it (docs/ebpf.md), and since when that is so.
+SINCE = {"tcx": (6, 6), "encap": (5, 13), "redirect_peer": (5, 10), "ringbuf": (5, 8)}
+KERNEL = tuple(map(int, re.match(r"(\d+)\.(\d+)", os.uname().release).groups()))
 
 _counter = itertools.count()
 _sanitizer_dir = tempfile.mkdtemp(prefix="tenet-sanitizer-")
@@ -70,6 +77,11 @@ def wait_for(what, condition, deadline=DEADLINE):
         time.sleep(0.05)  # between two looks at the condition
 
 
+def kernel_has(feature, without=""):
+    """Whether an agent whose 'ebpf.without' is this has to find it."""
+    return KERNEL >= SINCE[feature] and feature not in without.split(",")
+
+
 class Pod:
     def __init__(self, lab, ref, info):
         self.lab, self.ref = lab, ref
@@ -99,7 +111,7 @@ class Pod:
 class Lab:
     def __init__(self, label="t", **options):
         self.name = f"{label}{os.getpid() % 100000}x{next(_counter)}"
-        self.options = {"datapath": DATAPATHS[DATAPATH], **options}
+        self.options = {"datapath": DATAPATHS[DATAPATH], "datapath_type": DATAPATH_TYPE, **options}
         self.up_done = False
 
     # --- the command ---
@@ -113,12 +125,12 @@ class Lab:
         args = ["up"]
         for key, value in self.options.items():
             args += ["--" + key.replace("_", "-"), str(value)]
-        self.cmd(*args, timeout=180)
+        self.cmd(*args, timeout=3 * DEADLINE)
         self.up_done = True
         return self
 
     def down(self, check=True):
-        return self.cmd("down", check=check, timeout=120)
+        return self.cmd("down", check=check, timeout=2 * DEADLINE)
 
     def status(self):
         return self.json("status")

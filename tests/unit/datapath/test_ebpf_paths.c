@@ -343,6 +343,10 @@ static int run(int fd, const unsigned char *frame, size_t size, size_t *ret_size
 static void what_is_lent_ends_by_itself(void **state)
 {
     (void) state;
+    if (!features.encap) {
+        print_message("programs cannot put headers on here\n");
+        skip();
+    }
     enum { PLAIN = 14 + 28 };
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -431,9 +435,7 @@ static int set_up(void **state)
 
 int main(void)
 {
-    bool can = ebpf_fixture_probe(&features);
-    if (!can || !features.encap) {
-        print_message(can ? "skipped: programs cannot put headers on here\n" : "");
+    if (!ebpf_fixture_probe(&features)) {
         return 77;
     }
     const struct CMUnitTest tests[] = {

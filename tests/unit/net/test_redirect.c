@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <setjmp.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -158,6 +159,17 @@ static void frames_pass_both_ways_and_only_the_pods_reach_it(void **state)
     assert_int_equal(receive(peer_fd, 0), -1);
 }
 
+/* As on Linux before 5.11, where programs of all processes of a user count; others do not look at it. */
+static void little_memory_that_may_be_locked_is_enough(void **state)
+{
+    NEEDS_ROOT
+    struct rlimit before;
+    assert_int_equal(getrlimit(RLIMIT_MEMLOCK, &before), 0);
+    assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){0, before.rlim_max}), 0);
+    wire();
+    assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &before), 0);
+}
+
 static void hook_is_replaced_and_seen(void **state)
 {
     NEEDS_ROOT
@@ -257,6 +269,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(frames_pass_both_ways_and_only_the_pods_reach_it, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(little_memory_that_may_be_locked_is_enough, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(hook_is_replaced_and_seen, setup, teardown),
         cmocka_unit_test_setup_teardown(dropped_frames_are_still_seen_by_the_switch, setup,
