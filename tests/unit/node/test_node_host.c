@@ -520,7 +520,8 @@ static struct ovs_dp ovs = {.dp.ops = &datapath_ovs};
 /* A port of the switch is a link; that the switch has it open makes no difference here. */
 static struct podlink link_of(const char *id, unsigned attempt)
 {
-    struct podlink p = {.netns_fd = pod_ns,
+    struct podlink p = {.host_ns_fd = -1,
+                        .netns_fd = pod_ns,
                         .port = "tp3",
                         .datapath = &ovs.dp,
                         .ifname = "eth0",
