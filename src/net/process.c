@@ -399,8 +399,7 @@ static int replace_file(const char *path, const void *data, size_t size, unsigne
         return err_sys(e, -errno, "write %s", path);
     }
     int r = write_all(fd, data, size);
-    if (r == 0 &&
-        (fchmod(fd, mode) < 0 || (sync && fsync(fd) < 0) || rename(tmp, path) < 0)) {
+    if (r == 0 && (fchmod(fd, mode) < 0 || (sync && fsync(fd) < 0) || rename(tmp, path) < 0)) {
         r = -errno;
     }
     if (r < 0) {

@@ -132,8 +132,8 @@ static int attach(struct rtnl *r, int ifindex, const char *qdisc, enum redirect_
     unsigned which;
     struct tcmsg *t;
     rtnl_enqueue(r, qdisc_new(r, ifindex, qdisc));
-    struct nlmsghdr *h = tc_request(r, RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_REPLACE, ifindex,
-                                    parent_of(hook), &t);
+    struct nlmsghdr *h =
+        tc_request(r, RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_REPLACE, ifindex, parent_of(hook), &t);
     name_filter(h, t, place);
     struct nlattr *options = mnl_attr_nest_start(h, TCA_OPTIONS);
     mnl_attr_put_u32(h, TCA_BPF_FD, (uint32_t) fd);

@@ -99,8 +99,7 @@ static int open_in_pod(const struct podlink *p, bool configure, struct rtnl **re
 }
 
 /* 'ifindex' 0: it is not known; 'mac' NULL: it has it. */
-static int configure_pod(const struct podlink *p, int ifindex, const struct mac *mac,
-                         struct err *e)
+static int configure_pod(const struct podlink *p, int ifindex, const struct mac *mac, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     struct rtnl_link l = {.ifindex = ifindex};

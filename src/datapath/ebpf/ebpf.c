@@ -52,11 +52,12 @@ LOG_MODULE("ebpf");
 
 struct member {
     struct dp_pod *pod; /* Written by the loop's thread, under the lock. */
-    datapath_done_fn *attached; /* It is not on file and in the maps yet, which this waits for; or NULL. */
+    datapath_done_fn
+        *attached; /* It is not on file and in the maps yet, which this waits for; or NULL. */
     void *attached_ctx;
-    int ifindex;        /* Of its link; 0: not wired. */
-    int inlet;          /* Where what it sends comes in: its link, or behind it (inlet.h). */
-    bool queued;        /* Its link limits what goes to it. */
+    int ifindex; /* Of its link; 0: not wired. */
+    int inlet;   /* Where what it sends comes in: its link, or behind it (inlet.h). */
+    bool queued; /* Its link limits what goes to it. */
 };
 
 struct ebpf_dp {
@@ -593,7 +594,8 @@ static bool settle(struct ebpf_dp *x)
     }
     policy_maps_put(&x->policy);
     pthread_mutex_lock(&x->lock);
-    for (size_t i = x->n_members; i-- > 0;) { /* The last one takes the place of one that is removed. */
+    for (size_t i = x->n_members;
+         i-- > 0;) { /* The last one takes the place of one that is removed. */
         if (x->members[i].attached) {
             settle_one(x, &x->members[i]);
         }
@@ -775,8 +777,7 @@ static int ebpf_wire(struct datapath *dp, const struct dp_wire *w, struct err *e
     CLEANUP(rtnl_close) struct rtnl *own = NULL;
     struct inlet at;
     int k = w->rtnl ? 0 : rtnl_open(&own, e);
-    k = k < 0 ? k
-              : inlet_wire(&x->hooks, w->rtnl ? w->rtnl : own, w, x->program.from_pod, &at, e);
+    k = k < 0 ? k : inlet_wire(&x->hooks, w->rtnl ? w->rtnl : own, w, x->program.from_pod, &at, e);
     if (k < 0) {
         return k;
     }

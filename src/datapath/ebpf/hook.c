@@ -91,7 +91,7 @@ int hook_attach(const struct hooks *h, struct rtnl *r, enum hook_kind kind, cons
     }
     bool lasts = kind != HOOK_POD && kind != HOOK_NEW_POD;
     return h->tcx && lasts ? create_tcx(h, ifname, ifindex, prog_fd, e)
-                                      : attach_clsact(h, r, kind, ifname, ifindex, prog_fd, e);
+                           : attach_clsact(h, r, kind, ifname, ifindex, prog_fd, e);
 }
 
 void hook_detach(const struct hooks *h, struct rtnl *r, const char *ifname, int ifindex)

@@ -28,7 +28,7 @@ enum hook_kind {
     HOOK_LASTING, /* A link of the node. */
     HOOK_POD,
     HOOK_NEW_POD, /* Of a pod, made just now: there is nothing on it. */
-    HOOK_SHARED, /* Others may have programs there, too. */
+    HOOK_SHARED,  /* Others may have programs there, too. */
 };
 
 /* Makes 'prog_fd' the program of what the link receives; in the way that 'kind' gets, or that the link has. */
