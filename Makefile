@@ -6,6 +6,7 @@
 #   soak   SOAK_ROUNDS pods come and go, some killed in the middle: nothing may be left behind
 #   model  MODEL_CLUSTERS random clusters: flows in a real switch against the model in plain C; and MODEL_FRAMES frames
 #          that model, switch and eBPF programs judge, all three
+#   check-cnitool  the CNI project's own tool attaches containers, in chains too: fetches and builds it
 #   install  into DESTDIR and PREFIX             deps   the Debian packages of packaging/packages.txt
 
 BUILD ?= build
@@ -17,7 +18,7 @@ MODEL_CLUSTERS ?= 20000
 MODEL_FRAMES ?= 1000000
 export PYTHONDONTWRITEBYTECODE = 1
 
-.PHONY: build demo demo-down check check-ebpf bench fuzz soak model install deps format clean
+.PHONY: build demo demo-down check check-ebpf check-cnitool bench fuzz soak model install deps format clean
 
 build: deps
 	@test -f $(BUILD)/build.ninja || { mkdir -p $(BUILD) && echo "building in $(BUILD)/" && \
@@ -37,6 +38,10 @@ check: deps
 check-ebpf: deps
 	@tools/check --datapath ebpf
 	@tools/check --datapath mixed
+
+check-cnitool: build
+	@tools/deps packaging/cnitool.txt
+	@tools/check-cnitool $(BUILD)
 
 bench: build
 	@tools/bench $(BUILD)
