@@ -11,9 +11,9 @@
 
 Measured with client and server on one core, where nothing but the way's work counts, and on two:
 
-  tcp    one iperf3 stream; on one core Gbit for each second of processor time that both ends, and
+  tcp    one stream (bench_exchange), cubic; on one core Gbit for each second of processor time that both ends, and
          Open vSwitch, took
-  rr     one byte there and back by TCP (bench_exchange), median
+  rr     one byte there and back by TCP, median
   udp    64-byte datagrams in bursts of 64, each burst answered by one: thousands a second
 
 Each round goes through all of them in another order.  A figure is the median of the rounds, a ratio the median of the
@@ -54,6 +54,7 @@ GOALS = [("local", "tcp", 1, "direct", min, 0.97), ("local", "rr", 1, "direct", 
 UNITS = {("tcp", 1): "Gbit/CPU-s", ("tcp", 2): "Gbit/s", ("rr", 1): "us", ("rr", 2): "us", ("udp", 1): "kpps",
          ("udp", 2): "kpps"}
 BURST = 64
+WINDOW = 512  # KiB of a stream's buffers on one core; on two what the kernel thinks best
 POD_MTU = 1450  # of pods where the wire has 1500; locally all have it: what is compared is the way, not the MTU
 PORT = 7010
 # ETHTOOL_STSO and ETHTOOL_SGRO of a link, in the namespace it is run in.
@@ -293,40 +294,28 @@ class Measure:
 
     def __call__(self, measure, way, cores):
         ends = (0, cores - 1)
-        if measure == "tcp":
-            return self.tcp(way, ends)
-        kind, burst = ("tcp", 1) if measure == "rr" else ("udp", BURST)
-        server = subprocess.Popen(in_ns(way.server, *pinned(ends[1], self.exchange, "serve", kind, PORT)))
-        try:
-            listening(way.server, PORT)
-            out = subprocess.run(in_ns(way.client, *pinned(ends[0], self.exchange, "ask", kind, way.address, PORT, burst,
-                                                           int(self.seconds * 500))),
-                                 stdout=subprocess.PIPE, text=True, check=True).stdout
-        finally:
-            server.kill()
-            server.wait()
-        n, lost, p50, _ = map(int, out.split())
-        if lost > n / 100:
-            raise RuntimeError(f"{way.name}: {lost} of {n + lost} exchanges were lost")
-        return p50 / 1000 if measure == "rr" else (BURST + 1) * 1e6 / p50
-
-    def tcp(self, way, ends):
-        server = subprocess.Popen(in_ns(way.server, *pinned(ends[1], "iperf3", "-s", "-1", "-p", PORT, batch=True)),
-                                  stdout=subprocess.DEVNULL)
+        kind, number = {"tcp": ("stream", WINDOW if cores == 1 else 0), "rr": ("tcp", 1), "udp": ("udp", BURST)}[measure]
+        ms = self.seconds * (1000 if measure == "tcp" else 500)
+        batch = measure == "tcp"  # The ends take turns when one must wait, not whenever the other one could go on.
+        window = [number] if measure == "tcp" else []
+        server = subprocess.Popen(in_ns(way.server, *pinned(ends[1], self.exchange, "serve", kind, PORT, *window, batch=batch)))
         try:
             listening(way.server, PORT)
             before = way.switches_s()
-            window = ["-w", "512K"] if ends[0] == ends[1] else []
-            out = json.loads(subprocess.run(
-                in_ns(way.client, *pinned(ends[0], "iperf3", "-c", way.address, "-p", PORT, "-t", self.seconds, "-J",
-                                          "-C", "cubic", *window, batch=True)),
-                stdout=subprocess.PIPE, text=True, check=True).stdout)["end"]
+            out = subprocess.run(in_ns(way.client, *pinned(ends[0], self.exchange, "ask", kind, way.address, PORT, number, ms,
+                                                           batch=batch)), stdout=subprocess.PIPE, text=True, check=True).stdout
+            switches_s = way.switches_s() - before
         finally:
             server.kill()
             server.wait()
-        rate, cpu = out["sum_received"]["bits_per_second"] / 1e9, out["cpu_utilization_percent"]
-        share = (cpu["host_total"] + cpu["remote_total"]) / 100 + (way.switches_s() - before) / self.seconds
-        return rate if ends[0] != ends[1] else rate / share
+        figures = list(map(int, out.split()))
+        if measure == "tcp":
+            size, took_ns, cpu_ns = figures
+            return size * 8 / (took_ns if cores == 2 else cpu_ns + switches_s * 1e9)
+        n, lost, p50, _ = figures
+        if lost > n / 100:
+            raise RuntimeError(f"{way.name}: {lost} of {n + lost} exchanges were lost")
+        return p50 / 1000 if measure == "rr" else (BURST + 1) * 1e6 / p50
 
 
 def report(scope, ways, cores, measures, results):
