@@ -7,6 +7,7 @@
 #   soak   SOAK_ROUNDS pods come and go, some killed in the middle: nothing may be left behind
 #   model  MODEL_CLUSTERS random clusters: flows in a real switch against the model in plain C; and MODEL_FRAMES frames
 #          that model, switch and eBPF programs judge, all three
+#   check-cnitool  the CNI project's own tool attaches containers, in chains too: fetches and builds it
 #   install  into DESTDIR and PREFIX             deps   the Debian packages of packaging/packages.txt
 
 BUILD ?= build
@@ -18,7 +19,7 @@ MODEL_CLUSTERS ?= 20000
 MODEL_FRAMES ?= 1000000
 export PYTHONDONTWRITEBYTECODE = 1
 
-.PHONY: build demo demo-down check check-ebpf check-kernels bench fuzz soak model install deps format clean
+.PHONY: build demo demo-down check check-ebpf check-kernels check-cnitool bench fuzz soak model install deps format clean
 
 build: deps
 	@test -f $(BUILD)/build.ninja || { mkdir -p $(BUILD) && echo "building in $(BUILD)/" && \
@@ -41,6 +42,10 @@ check-ebpf: deps
 
 check-kernels: deps
 	@tools/check-kernels
+
+check-cnitool: build
+	@tools/deps packaging/cnitool.txt
+	@tools/check-cnitool $(BUILD)
 
 bench: build
 	@tools/bench $(BUILD)

@@ -47,6 +47,7 @@ DEFINE_CLEANUP(struct dp_pod *, dp_pod_free)
 struct datapath;
 
 struct json;
+struct rtnl;
 struct rtnl_link;
 
 struct datapath_config {
@@ -146,6 +147,9 @@ struct dp_wire {
     struct mac mac; /* Of the pod: frames to others do not reach it. */
     uint32_t mtu;
     struct cni_bandwidth limits; /* 'elsewhere': the tc hook of what host_if receives stays free. */
+    /* If the caller has them, both borrowed; else NULL, and they are looked for. */
+    struct rtnl *rtnl;            /* In the host's network namespace. */
+    const struct rtnl_link *link; /* host_if, which was made just now and has nothing on it. */
 };
 int datapath_wire(struct datapath *dp, const struct dp_wire *w, struct err *e);
 /* Takes the limits off the port, which stays; they go from host_if with that.  host_if may be gone. */

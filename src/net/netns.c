@@ -162,7 +162,13 @@ int netns_open(const char *name_or_path, int *ret_fd, struct err *e)
 
 int netns_enter(int ns_fd, int *ret_back, struct err *e)
 {
-    CLEANUP(fd_close) int back = open(THREAD_NS, O_RDONLY | O_CLOEXEC);
+    return netns_enter_from(-1, ns_fd, ret_back, e);
+}
+
+int netns_enter_from(int home, int ns_fd, int *ret_back, struct err *e)
+{
+    CLEANUP(fd_close)
+    int back = home < 0 ? open(THREAD_NS, O_RDONLY | O_CLOEXEC) : fcntl(home, F_DUPFD_CLOEXEC, 0);
     if (back < 0) {
         return err_sys(e, -errno, "open %s", THREAD_NS);
     }

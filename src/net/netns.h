@@ -24,6 +24,9 @@ int netns_open(const char *name_or_path, int *ret_fd, struct err *e);
  * one again and closes it.  netns_leave aborts the process when it fails: going on in the wrong
  * namespace would be worse. */
 int netns_enter(int ns_fd, int *ret_back, struct err *e);
+/* The same for a thread whose own namespace is open already, as 'home' (borrowed; -1: it is not): to look it up is most of
+ * what entering takes. */
+int netns_enter_from(int home, int ns_fd, int *ret_back, struct err *e);
 void netns_leave(int back);
 /* Kills (SIGKILL) every process whose network namespace is 'name', and waits until they are gone.
  * Returns how many there were, or a negative errno. */

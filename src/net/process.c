@@ -383,7 +383,15 @@ int sysctl_set(const char *path, const char *value, struct err *e)
     return r < 0 ? err_sys(e, r, "set sysctl %s to %s", path, value) : 0;
 }
 
-int file_write_atomic(const char *path, const void *data, size_t size, unsigned mode, struct err *e)
+int sysctl_silence(const char *ifname, struct err *e)
+{
+    CLEANUP_FREE char *path = xasprintf("net/ipv6/conf/%s/disable_ipv6", ifname);
+    int r = sysctl_set(path, "1", e);
+    return r == -ENOENT ? 0 : r; /* A kernel without it. */
+}
+
+static int replace_file(const char *path, const void *data, size_t size, unsigned mode, bool sync,
+                        struct err *e)
 {
     CLEANUP_FREE char *tmp = xasprintf("%s.XXXXXX", path);
     CLEANUP(fd_close) int fd = mkostemp(tmp, O_CLOEXEC);
@@ -391,7 +399,7 @@ int file_write_atomic(const char *path, const void *data, size_t size, unsigned 
         return err_sys(e, -errno, "write %s", path);
     }
     int r = write_all(fd, data, size);
-    if (r == 0 && (fchmod(fd, mode) < 0 || fsync(fd) < 0 || rename(tmp, path) < 0)) {
+    if (r == 0 && (fchmod(fd, mode) < 0 || (sync && fsync(fd) < 0) || rename(tmp, path) < 0)) {
         r = -errno;
     }
     if (r < 0) {
@@ -399,6 +407,17 @@ int file_write_atomic(const char *path, const void *data, size_t size, unsigned 
         return err_sys(e, r, "write %s", path);
     }
     return 0;
+}
+
+int file_write_atomic(const char *path, const void *data, size_t size, unsigned mode, struct err *e)
+{
+    return replace_file(path, data, size, mode, true, e);
+}
+
+int file_write_unsynced(const char *path, const void *data, size_t size, unsigned mode,
+                        struct err *e)
+{
+    return replace_file(path, data, size, mode, false, e);
 }
 
 int file_read(const char *path, size_t max, struct strbuf *out, struct err *e)

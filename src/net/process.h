@@ -32,9 +32,14 @@ bool process_is(pid_t pid, const char *needle);
 
 /* /proc/sys values: path with slashes, below /proc/sys, in the thread's network namespace. */
 int sysctl_set(const char *path, const char *value, struct err *e);
+/* Has the host say nothing by itself on the link, which IPv6 would. */
+int sysctl_silence(const char *ifname, struct err *e);
 /* Writes 'data' to 'path' through a temporary file and rename. */
 int file_write_atomic(const char *path, const void *data, size_t size, unsigned mode,
                       struct err *e);
+/* The same for what a running machine has to find whole, but no later one: it is not waited for the disk. */
+int file_write_unsynced(const char *path, const void *data, size_t size, unsigned mode,
+                        struct err *e);
 /* Reads at most 'max' bytes; -EFBIG when there are more. */
 int file_read(const char *path, size_t max, struct strbuf *out, struct err *e);
 /* mkdir -p. */

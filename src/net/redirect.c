@@ -121,16 +121,14 @@ static uint32_t parent_of(enum redirect_hook hook)
     return TC_H_MAKE(TC_H_CLSACT, hook == REDIRECT_INGRESS ? TC_H_MIN_INGRESS : TC_H_MIN_EGRESS);
 }
 
-static int add_clsact(struct rtnl *r, int ifindex, struct err *e)
+static struct nlmsghdr *qdisc_new(struct rtnl *r, int ifindex, const char *kind)
 {
     struct tcmsg *t;
     struct nlmsghdr *h =
         tc_request(r, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, ifindex, TC_H_CLSACT, &t);
     t->tcm_handle = TC_H_MAKE(TC_H_CLSACT, 0);
-    mnl_attr_put_strz(h, TCA_KIND, "clsact");
-    int code = rtnl_change(r, h);
-    return code < 0 && code != -EEXIST ? rtnl_fail(r, code, e, "add clsact to link %d", ifindex)
-                                       : 0;
+    mnl_attr_put_strz(h, TCA_KIND, kind);
+    return h;
 }
 
 static void name_filter(struct nlmsghdr *h, struct tcmsg *t, enum redirect_place place)
@@ -140,24 +138,36 @@ static void name_filter(struct nlmsghdr *h, struct tcmsg *t, enum redirect_place
     mnl_attr_put_strz(h, TCA_KIND, "bpf");
 }
 
+/* The qdisc may be there. */
+static int attach(struct rtnl *r, int ifindex, const char *qdisc, enum redirect_hook hook,
+                  enum redirect_place place, const char *name, int fd, struct err *e)
+{
+    unsigned which;
+    struct tcmsg *t;
+    rtnl_enqueue(r, qdisc_new(r, ifindex, qdisc));
+    struct nlmsghdr *h =
+        tc_request(r, RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_REPLACE, ifindex, parent_of(hook), &t);
+    name_filter(h, t, place);
+    struct nlattr *options = mnl_attr_nest_start(h, TCA_OPTIONS);
+    mnl_attr_put_u32(h, TCA_BPF_FD, (uint32_t) fd);
+    mnl_attr_put_strz(h, TCA_BPF_NAME, name);
+    mnl_attr_put_u32(h, TCA_BPF_FLAGS, TCA_BPF_FLAG_ACT_DIRECT);
+    mnl_attr_nest_end(h, options);
+    rtnl_enqueue(r, h);
+    int k = rtnl_flush(r, 2, -EEXIST, &which, NULL, NULL);
+    return k < 0 ? rtnl_fail(r, k, e, "add %s to link %d", which ? "a program" : qdisc, ifindex)
+                 : 0;
+}
+
 int redirect_attach(struct rtnl *r, int ifindex, enum redirect_hook hook, enum redirect_place place,
                     const char *name, int fd, struct err *e)
 {
-    int k = add_clsact(r, ifindex, e);
-    if (k == 0) {
-        struct tcmsg *t;
-        struct nlmsghdr *h = tc_request(r, RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_REPLACE, ifindex,
-                                        parent_of(hook), &t);
-        name_filter(h, t, place);
-        struct nlattr *options = mnl_attr_nest_start(h, TCA_OPTIONS);
-        mnl_attr_put_u32(h, TCA_BPF_FD, (uint32_t) fd);
-        mnl_attr_put_strz(h, TCA_BPF_NAME, name);
-        mnl_attr_put_u32(h, TCA_BPF_FLAGS, TCA_BPF_FLAG_ACT_DIRECT);
-        mnl_attr_nest_end(h, options);
-        k = rtnl_change(r, h);
-        k = k < 0 ? rtnl_fail(r, k, e, "add a program to link %d", ifindex) : 0;
-    }
-    return k;
+    return attach(r, ifindex, "clsact", hook, place, name, fd, e);
+}
+
+int redirect_attach_received(struct rtnl *r, int ifindex, const char *name, int fd, struct err *e)
+{
+    return attach(r, ifindex, "ingress", REDIRECT_INGRESS, REDIRECT_ALONE, name, fd, e);
 }
 
 void redirect_detach(struct rtnl *r, int ifindex, enum redirect_hook hook,

@@ -50,8 +50,13 @@ int rtnl_open(struct rtnl **ret, struct err *e)
 
 int rtnl_open_at(int ns_fd, struct rtnl **ret, struct err *e)
 {
+    return rtnl_open_from(-1, ns_fd, ret, e);
+}
+
+int rtnl_open_from(int home, int ns_fd, struct rtnl **ret, struct err *e)
+{
     int back;
-    int r = netns_enter(ns_fd, &back, e);
+    int r = netns_enter_from(home, ns_fd, &back, e);
     if (r < 0) {
         return r;
     }
@@ -203,8 +208,7 @@ static int exchange(struct rtnl *r, struct nlmsghdr *req, rtnl_reply_fn *fn, voi
                                                              : await(r, req->nlmsg_seq, fn, ctx);
 }
 
-/* Keeps a request, to be sent together with others: the next one is written behind it. */
-static void enqueue(struct rtnl *r, struct nlmsghdr *req)
+void rtnl_enqueue(struct rtnl *r, struct nlmsghdr *req)
 {
     req->nlmsg_flags |= NLM_F_ACK;
     req->nlmsg_seq = ++r->seq;
@@ -212,21 +216,21 @@ static void enqueue(struct rtnl *r, struct nlmsghdr *req)
     assert(r->queued <= sizeof r->request);
 }
 
-/* Sends what is queued, 'n' requests, which the kernel carries out in this order; the first failure's code, and in
- * 'ret_which' its number. */
-static int flush_queue(struct rtnl *r, unsigned n, unsigned *ret_which)
+int rtnl_flush(struct rtnl *r, unsigned n, int ignored, unsigned *ret_which, rtnl_reply_fn *fn,
+               void *ctx)
 {
     size_t size = r->queued;
     uint32_t seq = r->seq - n;
     r->queued = 0;
-    r->why[0] = '\0';
     *ret_which = 0;
     if (mnl_socket_sendto(r->nl, r->request, size) < 0) {
+        r->why[0] = '\0';
         return -errno;
     }
     for (unsigned i = 0; i < n; i++) {
-        int code = await(r, ++seq, NULL, NULL);
-        if (code < 0) {
+        r->why[0] = '\0';
+        int code = await(r, ++seq, fn, ctx);
+        if (code < 0 && (code != ignored || i > 0)) {
             *ret_which = i; /* Answers to those behind it are passed over by whoever asks next. */
             return code;
         }
@@ -390,12 +394,17 @@ static int link_one(void *ctx, const struct nlmsghdr *h)
     return link_parse(h, ctx);
 }
 
-static int link_get(struct rtnl *r, const char *name, int ifindex, struct rtnl_link *ret)
+static struct nlmsghdr *link_question(struct rtnl *r, const char *name, int ifindex)
 {
     struct nlmsghdr *h = link_request(r, RTM_GETLINK, 0, name, ifindex, NULL);
     mnl_attr_put_u32(h, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
+    return h;
+}
+
+static int link_get(struct rtnl *r, const char *name, int ifindex, struct rtnl_link *ret)
+{
     struct rtnl_link l = {0};
-    int code = rtnl_get(r, h, link_one, &l);
+    int code = rtnl_get(r, link_question(r, name, ifindex), link_one, &l);
     if (code == 0 && !l.ifindex) {
         code = -EBADMSG;
     }
@@ -447,12 +456,8 @@ static void put_one_queue(struct nlmsghdr *h)
     mnl_attr_put_u32(h, IFLA_NUM_RX_QUEUES, 1);
 }
 
-int rtnl_veth_add(struct rtnl *r, const struct rtnl_veth *v, struct err *e)
+static struct nlmsghdr *veth_new(struct rtnl *r, const struct rtnl_veth *v)
 {
-    int code = check_ifname(v->name, e);
-    if (code < 0 || (code = check_ifname(v->peer_name, e)) < 0) {
-        return code;
-    }
     struct ifinfomsg *ifi;
     struct nlmsghdr *h = link_request(r, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, v->name, 0, &ifi);
     if (v->up) {
@@ -480,8 +485,32 @@ int rtnl_veth_add(struct rtnl *r, const struct rtnl_veth *v, struct err *e)
     mnl_attr_nest_end(h, peer);
     mnl_attr_nest_end(h, data);
     mnl_attr_nest_end(h, info);
-    code = rtnl_change(r, h);
-    return code < 0 ? rtnl_fail(r, code, e, "add veth %s with peer %s", v->name, v->peer_name) : 0;
+    return h;
+}
+
+int rtnl_veth_add(struct rtnl *r, const struct rtnl_veth *v, struct err *e)
+{
+    struct rtnl_link l;
+    return rtnl_veth_add_get(r, v, &l, e);
+}
+
+int rtnl_veth_add_get(struct rtnl *r, const struct rtnl_veth *v, struct rtnl_link *ret,
+                      struct err *e)
+{
+    struct rtnl_link l = {0};
+    unsigned which;
+    int code = check_ifname(v->name, e);
+    if (code < 0 || (code = check_ifname(v->peer_name, e)) < 0) {
+        return code;
+    }
+    rtnl_enqueue(r, veth_new(r, v));
+    rtnl_enqueue(r, link_question(r, v->name, 0));
+    code = rtnl_flush(r, 2, 0, &which, link_one, &l);
+    if (code < 0) {
+        return rtnl_fail(r, code, e, "add veth %s with peer %s", v->name, v->peer_name);
+    }
+    *ret = l;
+    return 0;
 }
 
 static struct nlmsghdr *macvlan_new(struct rtnl *r, const struct rtnl_macvlan *m)
@@ -752,13 +781,14 @@ int rtnl_endpoint_set(struct rtnl *r, const struct rtnl_endpoint *p, struct err 
                                         "add the default route"};
     struct rtnl_route dflt = {.gateway = p->gateway, .ifindex = p->ifindex};
     unsigned which;
-    enqueue(r, link_up(r, LOOPBACK_IFINDEX));
+    rtnl_enqueue(r, link_up(r, LOOPBACK_IFINDEX));
     struct nlmsghdr *h = link_up(r, p->ifindex);
     put_mac(h, IFLA_ADDRESS, p->mac);
-    enqueue(r, h);
-    enqueue(r, addr_request(r, RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, p->ifindex, p->address));
-    enqueue(r, route_new(r, &dflt));
-    int code = flush_queue(r, ARRAY_SIZE(steps), &which);
+    rtnl_enqueue(r, h);
+    rtnl_enqueue(
+        r, addr_request(r, RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, p->ifindex, p->address));
+    rtnl_enqueue(r, route_new(r, &dflt));
+    int code = rtnl_flush(r, ARRAY_SIZE(steps), 0, &which, NULL, NULL);
     return code < 0 ? rtnl_fail(r, code, e, "link number %d: %s", p->ifindex, steps[which]) : 0;
 }
 

@@ -15,6 +15,7 @@
 struct rtnl;
 int rtnl_open(struct rtnl **ret, struct err *e);               /* In the current namespace. */
 int rtnl_open_at(int ns_fd, struct rtnl **ret, struct err *e); /* In 'ns_fd'. */
+int rtnl_open_from(int home, int ns_fd, struct rtnl **ret, struct err *e); /* netns_enter_from */
 struct rtnl *rtnl_close(struct rtnl *r);
 DEFINE_CLEANUP(struct rtnl *, rtnl_close)
 
@@ -27,7 +28,7 @@ struct rtnl_link {
     unsigned type;       /* ARPHRD_ETHER ... */
     unsigned flags;      /* IFF_UP ... */
     int master;          /* ifindex or 0 */
-    int peer;            /* IFLA_LINK: peer of a veth (in its own namespace), or 0 */
+    int peer;            /* IFLA_LINK: peer of a veth (in its own namespace); 0: none is told */
     uint16_t vxlan_port; /* Of kind vxlan: UDP port, host byte order. */
 };
 /* -ENODEV: no such link. */
@@ -46,6 +47,9 @@ struct rtnl_veth {
 };
 int rtnl_veth_add(struct rtnl *r, const struct rtnl_veth *v,
                   struct err *e); /* -EEXIST is an error here. */
+/* The same, and '*ret' is this end, which the kernel is asked for at once. */
+int rtnl_veth_add_get(struct rtnl *r, const struct rtnl_veth *v, struct rtnl_link *ret,
+                      struct err *e);
 /* A link on top of 'lower' that gets all of its frames ("macvlan mode passthru"); the kernel lets a link have one of them,
  * and no other link on top beside it: then -EINVAL or -EBUSY.  -EOPNOTSUPP: the kernel has none.  When it goes, 'lower' has
  * the MAC again that it had before. */

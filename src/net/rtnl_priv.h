@@ -26,6 +26,13 @@ typedef int rtnl_reply_fn(void *ctx, const struct nlmsghdr *h);
 /* Carries out 'req', each message of the answer going to 'fn' (may be NULL). */
 int rtnl_get(struct rtnl *r, struct nlmsghdr *req, rtnl_reply_fn *fn, void *ctx);
 int rtnl_change(struct rtnl *r, struct nlmsghdr *req);
+/* Keeps a request, to be sent together with others: the next one is written behind it. */
+void rtnl_enqueue(struct rtnl *r, struct nlmsghdr *req);
+/* Sends what is queued, 'n' requests, which the kernel carries out in this order, each whatever became of those before it; the
+ * first failure's code, and in 'ret_which' its number.  That the first one fails with 'ignored' (0: nothing) is none.  All
+ * answers go to 'fn'. */
+int rtnl_flush(struct rtnl *r, unsigned n, int ignored, unsigned *ret_which, rtnl_reply_fn *fn,
+               void *ctx);
 /* Sets '*e' to the text, what 'code' means, and what the kernel said about it. */
 int rtnl_fail(struct rtnl *r, int code, struct err *e, const char *fmt, ...) PRINTF_LIKE(4, 5);
 

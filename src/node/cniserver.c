@@ -190,6 +190,17 @@ static void call_event(void *ctx, unsigned events)
     }
 }
 
+static void nothing(void *ctx)
+{
+}
+
+/* A worker that makes a link is what a request waits for longest.  A processor that idles takes a tenth of a millisecond to
+ * wake up: it begins while the request is still on its way. */
+static void wake_a_worker(struct cniserver *s)
+{
+    loop_work(s->loop, nothing, nothing, NULL);
+}
+
 static void server_event(void *ctx, unsigned events)
 {
     struct cniserver *s = ctx;
@@ -217,7 +228,9 @@ static void server_event(void *ctx, unsigned events)
         c->timer = loop_timer_new(s->loop, call_timeout, c);
         loop_timer_arm(c->timer, TRANSFER_MS);
         list_push_back(&s->calls, &c->node);
-        s->n_calls++;
+        if (s->n_calls++ == 0) {
+            wake_a_worker(s);
+        }
     }
 }
 

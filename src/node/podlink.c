@@ -47,7 +47,7 @@ static int delete_abandoned(struct rtnl *r, const char *host_if, const char *bri
     return err == 0 && *bridge ? rtnl_link_del(r, bridge, e) : err;
 }
 
-static int make_pair(struct rtnl *r, const struct podlink *p, struct err *e)
+static int make_pair(struct rtnl *r, const struct podlink *p, struct rtnl_link *ret, struct err *e)
 {
     struct rtnl_veth v = {.name = p->host_if,
                           .peer_name = p->ifname,
@@ -55,16 +55,17 @@ static int make_pair(struct rtnl *r, const struct podlink *p, struct err *e)
                           .mtu = p->mtu,
                           .mac = &p->host_mac,
                           .peer_mac = &p->mac};
-    return rtnl_veth_add(r, &v, e);
+    return rtnl_veth_add_get(r, &v, ret, e);
 }
 
-static int replace_pair(struct rtnl *r, const struct podlink *p, struct err *e)
+static int replace_pair(struct rtnl *r, const struct podlink *p, struct rtnl_link *ret,
+                        struct err *e)
 {
     char bridge[IF_NAMESIZE];
-    int err = make_pair(r, p, e);
+    int err = make_pair(r, p, ret, e);
     if (err == -EEXIST && is_abandoned(r, p->host_if, bridge)) {
         err = delete_abandoned(r, p->host_if, bridge, e);
-        err = err < 0 ? err : make_pair(r, p, e);
+        err = err < 0 ? err : make_pair(r, p, ret, e);
     }
     if (err == -EEXIST) {
         struct rtnl_link l;
@@ -85,7 +86,7 @@ static struct dp_wire wire_of(const struct podlink *p)
 static int open_in_pod(const struct podlink *p, bool configure, struct rtnl **ret, struct err *e)
 {
     int back;
-    int err = netns_enter(p->netns_fd, &back, e);
+    int err = netns_enter_from(p->host_ns_fd, p->netns_fd, &back, e);
     if (err < 0) {
         return err;
     }
@@ -97,13 +98,13 @@ static int open_in_pod(const struct podlink *p, bool configure, struct rtnl **re
     return err;
 }
 
-/* 'mac' NULL: it has it. */
-static int configure_pod(const struct podlink *p, const struct mac *mac, struct err *e)
+/* 'ifindex' 0: it is not known; 'mac' NULL: it has it. */
+static int configure_pod(const struct podlink *p, int ifindex, const struct mac *mac, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
-    struct rtnl_link l;
+    struct rtnl_link l = {.ifindex = ifindex};
     int err = open_in_pod(p, !mac, &r, e);
-    err = err < 0 ? err : rtnl_link_get(r, p->ifname, &l, e);
+    err = err < 0 || ifindex ? err : rtnl_link_get(r, p->ifname, &l, e);
     if (err == 0) {
         struct rtnl_endpoint end = {
             .ifindex = l.ifindex, .mac = mac, .address = p->address, .gateway = p->gateway};
@@ -112,20 +113,11 @@ static int configure_pod(const struct podlink *p, const struct mac *mac, struct 
     return err < 0 ? err_prefix(e, "in the container") : 0;
 }
 
-/* The host itself says nothing on the link: IPv6 would. */
-static int silence(const char *host_if, struct err *e)
-{
-    char path[64];
-    snprintf(path, sizeof path, "net/ipv6/conf/%s/disable_ipv6", host_if);
-    int err = sysctl_set(path, "1", e);
-    return err == -ENOENT ? 0 : err; /* A kernel without it. */
-}
-
 /* A link that nobody knows is on the port: with the port's device it goes, and the datapath makes that anew. */
 static int port_is_taken(struct rtnl *r, const struct podlink *p, struct err *e)
 {
     rtnl_link_del(r, p->host_if, NULL);
-    return err_set(e, -EIO, "port %s had a link already; it is made anew", p->port);
+    return err_set(e, -EADDRINUSE, "port %s had a link already; it is made anew", p->port);
 }
 
 static int create_on_end(const struct podlink *p, int ns_fd, struct err *e)
@@ -133,7 +125,7 @@ static int create_on_end(const struct podlink *p, int ns_fd, struct err *e)
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     struct dp_wire wire = wire_of(p);
     struct rtnl_link end;
-    int err = rtnl_open_at(ns_fd, &r, e);
+    int err = rtnl_open_from(p->host_ns_fd, ns_fd, &r, e);
     err = err < 0 ? err : rtnl_link_get(r, p->host_if, &end, e);
     if (err == 0 && end.mtu != p->mtu) {
         err = datapath_wire(p->datapath, &wire, e);
@@ -150,7 +142,7 @@ static int create_on_end(const struct podlink *p, int ns_fd, struct err *e)
     if (err == -EINVAL || err == -EBUSY) {
         return port_is_taken(r, p, e);
     }
-    return err < 0 ? err : configure_pod(p, &p->mac, e);
+    return err < 0 ? err : configure_pod(p, 0, &p->mac, e);
 }
 
 int podlink_create(const struct podlink *p, struct err *e)
@@ -161,11 +153,16 @@ int podlink_create(const struct podlink *p, struct err *e)
     }
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     struct dp_wire wire = wire_of(p);
+    struct rtnl_link link;
     int err = rtnl_open(&r, e);
-    err = err < 0 ? err : replace_pair(r, p, e);
-    err = err < 0 ? err : configure_pod(p, NULL, e);
-    err = err < 0 ? err : silence(p->host_if, e);
-    err = err < 0 ? err : datapath_wire(p->datapath, &wire, e);
+    err = err < 0 ? err : replace_pair(r, p, &link, e);
+    err = err < 0 ? err : configure_pod(p, link.peer, NULL, e);
+    err = err < 0 ? err : sysctl_silence(p->host_if, e);
+    if (err == 0) {
+        wire.rtnl = r;
+        wire.link = &link;
+        err = datapath_wire(p->datapath, &wire, e);
+    }
     if (err == 0) {
         /* Last, so that carrier is announced once: whoever follows links (Open vSwitch) looks at all of them each time. */
         struct rtnl_link_set up = RTNL_LINK_SET_INIT(p->host_if);
@@ -261,7 +258,7 @@ static int delete_in_pod(const struct podlink *p, int end, struct err *e)
         err = p->netns ? netns_open(p->netns, &opened, e) : -ENOENT;
         ns_fd = opened;
     }
-    err = err < 0 ? err : rtnl_open_at(ns_fd, &r, e);
+    err = err < 0 ? err : rtnl_open_from(p->host_ns_fd, ns_fd, &r, e);
     err = err < 0 ? err : rtnl_link_get(r, p->ifname, &l, e);
     if (err == 0 &&
         (!streq(l.kind, "macvlan") || !mac_equal(l.mac, p->mac) || (end && l.peer != end))) {
@@ -276,7 +273,7 @@ static int delete_on_end(const struct podlink *p, int ns_fd, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     struct rtnl_link end;
-    int err = rtnl_open_at(ns_fd, &r, e);
+    int err = rtnl_open_from(p->host_ns_fd, ns_fd, &r, e);
     err = err < 0 ? err : rtnl_link_get(r, p->host_if, &end, e);
     if (err < 0) {
         return err == -ENODEV ? 0 : err;
@@ -308,8 +305,8 @@ int podlink_delete_stray(const struct podlink *p, struct err *e)
     if (ns_fd < 0 || p->netns_fd < 0) {
         return 0;
     }
-    int err = rtnl_open_at(p->netns_fd, &r, e);
-    err = err < 0 ? err : rtnl_open_at(ns_fd, &ends, e);
+    int err = rtnl_open_from(p->host_ns_fd, p->netns_fd, &r, e);
+    err = err < 0 ? err : rtnl_open_from(p->host_ns_fd, ns_fd, &ends, e);
     if (err < 0) {
         return err;
     }

@@ -12,6 +12,7 @@
 #include <net/if.h>
 
 struct podlink {
+    int host_ns_fd;    /* Borrowed; -1: not open. */
     int netns_fd;      /* Of the pod; borrowed; -1: not known ... */
     const char *netns; /* ... but the file of this name may be it; or NULL. */
     char host_if[IF_NAMESIZE];
@@ -36,8 +37,8 @@ struct mac podlink_host_mac(uint32_t pod_ip);
 
 /* Makes the link, configures the pod's side (loopback and interface up, address, default route), wires the host's
  * end of a pair, and brings it up.  A veth of the name that nothing uses, left by an earlier attempt, is replaced; -EEXIST:
- * the name is somebody else's; -EBUSY: the pod has an interface 'ifname'.  After another failure the pair may be
- * there. */
+ * the name is somebody else's; -EADDRINUSE: a link that nobody knows is on the port, which is made anew, so another port
+ * will do; -EBUSY: the pod has an interface 'ifname'.  After another failure the pair may be there. */
 int podlink_create(const struct podlink *p, struct err *e);
 /* Puts the limits into effect on a link that was made. */
 int podlink_limit(const struct podlink *p, struct err *e);

@@ -17,7 +17,9 @@
 #include "base/timeutil.h"
 #include "net/rtnl.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <unistd.h>
 
 LOG_MODULE("pods");
 
@@ -235,6 +237,7 @@ void op_fill_link(struct op *op)
 {
     const struct pods *p = op->pods;
     op->link = (struct podlink){
+        .host_ns_fd = p->own_netns_fd,
         .netns_fd = op->netns_fd,
         .netns = op->pod->netns,
         .datapath = p->datapath,
@@ -384,9 +387,9 @@ static void add_begin(struct op *op)
 
 static void add_finish(struct op *op)
 {
-    if (op->failed && op->name_taken && op->attempt < MAX_NAME_ATTEMPTS) {
-        op->failed = op->name_taken = false;
-        op->undone = add_make; /* With another name. */
+    if (op->failed && op->taken && op->attempt < MAX_NAME_ATTEMPTS) {
+        op->failed = op->taken = false;
+        op->undone = add_make; /* With another name, and port. */
         undo_begin(op);
         return;
     }
@@ -403,14 +406,14 @@ static void add_finish(struct op *op)
     if (runtime_apply(op, add_finish)) {
         return;
     }
-    char pod[600];
-    log_info("pod attached", "pod=%s ip=%s vnid=%u port=%s link=%s ms=%llu", pod_text(op, pod),
-             IP4_TEXT(op->pod->ip), op->pod->vnid, op->pod->port, op->pod->host_if,
-             (unsigned long long) (time_mono_ms() - op->started_ms));
     struct pods *p = op->pods;
-    CLEANUP_FREE char *project = xstrdup(op->pod->pod_namespace);
-    answer_result(op);
-    pods_project_changed(p, project); /* Its VNID may have changed meanwhile. */
+    CLEANUP(dp_pod_free) struct dp_pod *pod = dp_pod_clone(op->pod);
+    uint64_t ms = time_mono_ms() - op->started_ms;
+    answer_result(op); /* Before all that can wait. */
+    log_info("pod attached", "pod=%s/%s ip=%s vnid=%u port=%s link=%s ms=%llu", pod->pod_namespace,
+             pod->pod_name, IP4_TEXT(pod->ip), pod->vnid, pod->port, pod->host_if,
+             (unsigned long long) ms);
+    pods_project_changed(p, pod->pod_namespace); /* Its VNID may have changed meanwhile. */
 }
 
 /* An agent that died in the middle of an ADD may have left what is in the way. */
@@ -428,8 +431,8 @@ static void add_linked(struct op *op)
         op_work(op, clear_and_create, add_linked);
         return;
     }
-    op->made_link = op->work_result != -EEXIST && op->work_result != -EBUSY;
-    op->name_taken = op->work_result == -EEXIST;
+    op->taken = op->work_result == -EEXIST || op->work_result == -EADDRINUSE;
+    op->made_link = !op->taken && op->work_result != -EBUSY;
     if (op->work_result < 0) {
         op_fail(op, CNI_ATTACH_FAILED, "cannot make the container's interface", "%s",
                 op->work_error.text);
@@ -505,10 +508,11 @@ static void attach(struct op *op)
     snprintf(op->pod->host_if, sizeof op->pod->host_if, "%s", name);
     op->parts = 1;
     op->joined = add_finish;
-    runtime_find(op);
+    op->pair = op->pair || runtime_wants_pair(op);
     op->pod->pair = op->pair;
     op->pods->ops->attaching(op->pods->ctx, op->pod);
     datapath_attach(op->pods->datapath, op->pod, add_has_port, add_attached, op);
+    runtime_find(op); /* Later: the worker, which takes longest, may begin. */
 }
 
 static void add_make(struct op *op)
@@ -654,6 +658,7 @@ static void del_begin(struct op *op)
             op->link.host_if[0] = '\0';
         }
         op->link.datapath = p->datapath;
+        op->link.host_ns_fd = p->own_netns_fd;
         op->link.netns_fd = op->netns_fd;
         snprintf(op->link.ifname, sizeof op->link.ifname, "%s", op->req.ifname);
         op_note_links(op);
@@ -815,7 +820,8 @@ struct pods *pods_new(const struct pods_config *c, const struct pods_ops *ops, v
     p->ctx = ctx;
     p->reaper = reaper_new(c->loop);
     list_init(&p->requests);
-    stat("/proc/thread-self/ns/net", &p->own_netns);
+    p->own_netns_fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+    fstat(p->own_netns_fd, &p->own_netns);
     return p;
 }
 
@@ -825,6 +831,7 @@ struct pods *pods_free(struct pods *p)
         assert(list_is_empty(&p->requests));
         ipam_free(p->ipam);
         reaper_free(p->reaper);
+        fd_close(p->own_netns_fd);
         free(p);
     }
     return NULL;

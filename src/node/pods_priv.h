@@ -29,7 +29,7 @@ struct op {
     struct dp_pod *pod; /* What is being made, removed or looked at. */
     struct podlink link;
     unsigned attempt; /* Which name the link has. */
-    bool name_taken;  /* By a link that is not ours. */
+    bool taken;       /* That, or the port, by a link that is not ours. */
     bool pair;        /* The link has to be a veth pair. */
     char *known;      /* Of link, when a stray one is looked for, ... */
     bool cleared;     /* ... which was done. */
@@ -66,7 +66,8 @@ struct pods {
     struct ipam *ipam;
     struct reaper *reaper;
     struct list requests;
-    struct stat own_netns;
+    struct stat own_netns; /* The host's, ... */
+    int own_netns_fd;      /* ... and open. */
     struct pods_stats stats;
 };
 
@@ -86,6 +87,8 @@ void op_note_links(struct op *op);
 
 /* ---- host ports and limits (pods_runtime.c) ---- */
 
+/* Whether the pod's link has to be a pair, for all that the runtime says. */
+bool runtime_wants_pair(const struct op *op);
 /* Finds out what the pod wants: a part of its own when somebody has to be asked. */
 void runtime_find(struct op *op);
 /* Whether limits were found for a pod whose link cannot have them: the attachment is to be made again, with a pair. */

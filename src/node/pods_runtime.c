@@ -34,6 +34,11 @@ static bool is_limited(const struct cni_runtime *r)
     return bandwidth;
 }
 
+bool runtime_wants_pair(const struct op *op)
+{
+    return op->req.config.chained_bandwidth || is_limited(&op->req.config.runtime);
+}
+
 void runtime_find(struct op *op)
 {
     struct cni_runtime *r = &op->runtime;
@@ -47,7 +52,6 @@ void runtime_find(struct op *op)
     if (c->chained_bandwidth) {
         r->bandwidth = (struct cni_bandwidth){.elsewhere = true};
     }
-    op->pair = is_limited(r);
     r->ports = r->n_ports ? xmemdup(r->ports, r->n_ports * sizeof *r->ports) : NULL;
     if ((!r->has_ports && !c->chained_portmap) || (!r->has_bandwidth && !c->chained_bandwidth)) {
         op->parts++;

@@ -65,15 +65,6 @@ int devices_check(const struct sdn_network *n, struct err *e)
 
 /* ---- making ---- */
 
-/* The host's stack says nothing on these: IPv6 would. */
-static int silence(const char *name, struct err *e)
-{
-    char path[64];
-    snprintf(path, sizeof path, "net/ipv6/conf/%s/disable_ipv6", name);
-    int r = sysctl_set(path, "1", e);
-    return r == -ENOENT ? 0 : r; /* A kernel without it. */
-}
-
 /* 'l' as it is; 'up' -1: as it is. */
 static int adjust(struct rtnl *r, const struct rtnl_link *l, struct mac mac, uint32_t mtu, int up,
                   struct err *e)
@@ -107,7 +98,7 @@ static int ensure_pair(struct rtnl *r, const struct sdn_network *n, struct devic
         err = err < 0 ? err : rtnl_link_get(r, DEVICE_TUN, &tun, e);
         err = err < 0 ? err : rtnl_link_get(r, DEVICE_HOST, &host, e);
     }
-    err = err < 0 ? err : silence(DEVICE_HOST, e);
+    err = err < 0 ? err : sysctl_silence(DEVICE_HOST, e);
     err = err < 0 ? err : adjust(r, &tun, tun_mac, n->mtu, -1, e);
     err = err < 0 ? err : adjust(r, &host, host_mac, n->mtu, 1, e);
     if (err == 0) {
@@ -127,7 +118,7 @@ static int ensure_vxlan(struct rtnl *r, const struct sdn_network *n, struct devi
     if (rtnl_link_get(r, DEVICE_VXLAN, &l, NULL) < 0 || l.vxlan_port != n->vxlan_port) {
         err = rtnl_link_del(r, DEVICE_VXLAN, e);
         err = err < 0 ? err : rtnl_vxlan_add(r, &v, e);
-        err = err < 0 ? err : silence(DEVICE_VXLAN, e);
+        err = err < 0 ? err : sysctl_silence(DEVICE_VXLAN, e);
         err = err < 0 ? err : rtnl_link_get(r, DEVICE_VXLAN, &l, e);
     }
     err = err < 0 ? err : adjust(r, &l, v.mac, v.mtu, 1, e);

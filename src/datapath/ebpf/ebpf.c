@@ -52,9 +52,12 @@ LOG_MODULE("ebpf");
 
 struct member {
     struct dp_pod *pod; /* Written by the loop's thread, under the lock. */
-    int ifindex;        /* Of its link; 0: not wired. */
-    int inlet;          /* Where what it sends comes in: its link, or behind it (inlet.h). */
-    bool queued;        /* Its link limits what goes to it. */
+    datapath_done_fn
+        *attached; /* It is not on file and in the maps yet, which this waits for; or NULL. */
+    void *attached_ctx;
+    int ifindex; /* Of its link; 0: not wired. */
+    int inlet;   /* Where what it sends comes in: its link, or behind it (inlet.h). */
+    bool queued; /* Its link limits what goes to it. */
 };
 
 struct ebpf_dp {
@@ -107,12 +110,17 @@ static struct ebpf_dp *of_dp(struct datapath *dp)
 
 /* ---- what the agent is told ---- */
 
+static bool settle(struct ebpf_dp *x);
+
 static void run(void *ctx)
 {
     struct ebpf_dp *x = ctx;
-    if (!outbox_deliver(&x->outbox)) {
-        free(x);
-    }
+    do {
+        if (!outbox_deliver(&x->outbox)) {
+            free(x);
+            return;
+        }
+    } while (settle(x));
 }
 
 static void say_lost(struct ebpf_dp *x, const char *reason)
@@ -175,7 +183,7 @@ static int put_pods(struct ebpf_dp *x, struct err *e)
                                .queued = m->queued,
                                .ifindex = m->ifindex,
                                .inlet = m->inlet};
-        if (encode_pod(&x->net, &p, &pods[n_pods], &ports[n_ports])) {
+        if (!m->attached && encode_pod(&x->net, &p, &pods[n_pods], &ports[n_ports])) {
             n_pods++;
             n_ports += m->ifindex != 0;
         }
@@ -192,6 +200,9 @@ static int put_pods(struct ebpf_dp *x, struct err *e)
 
 static void remove_member(struct ebpf_dp *x, struct member *m)
 {
+    if (m->attached) {
+        outbox_add_done(&x->outbox, m->attached, m->attached_ctx, -ECANCELED, "it was detached");
+    }
     hook_forget(&x->hooks, m->pod->host_if);
     dp_pod_free(m->pod);
     *m = x->members[--x->n_members];
@@ -540,7 +551,7 @@ static void store(struct ebpf_dp *x, const struct dp_pod *p)
     }
 }
 
-static int add_pod(struct ebpf_dp *x, const struct dp_pod *p, struct err *e)
+static struct member *add_pod(struct ebpf_dp *x, const struct dp_pod *p)
 {
     struct member *old = find_member(x, p->container_id, p->ifname);
     if (old) {
@@ -551,35 +562,62 @@ static int add_pod(struct ebpf_dp *x, const struct dp_pod *p, struct err *e)
     struct member *m = &x->members[x->n_members++];
     *m = (struct member){.pod = dp_pod_clone(p)};
     snprintf(m->pod->port, sizeof m->pod->port, "%s", p->host_if);
-    /* On file first: what is in the kernel must be known after a crash. */
-    int r = record_write(x->records, m->pod, e);
-    r = r < 0 ? r : put_pods(x, e);
+    return m;
+}
+
+/* On file first: what is in the maps must be known after a crash. */
+static void settle_one(struct ebpf_dp *x, struct member *m)
+{
+    struct err e = {0};
+    datapath_done_fn *done = TAKE(m->attached);
+    void *ctx = m->attached_ctx;
+    int r = record_write(x->records, m->pod, &e);
+    r = r < 0 ? r : put_pods(x, &e);
     if (r < 0) {
         record_remove(x->records, m->pod, NULL);
         remove_member(x, m);
         put_pods(x, NULL);
         x->pods_refused += r == -ENOSPC;
     }
-    return r;
+    outbox_add_done(&x->outbox, done, ctx, r, e.text);
+}
+
+/* Goes on with pods that are being attached, whose links workers are making meanwhile; false: there are none. */
+static bool settle(struct ebpf_dp *x)
+{
+    bool any = false;
+    for (size_t i = 0; i < x->n_members; i++) {
+        any = any || x->members[i].attached;
+    }
+    if (!any) {
+        return false;
+    }
+    policy_maps_put(&x->policy);
+    pthread_mutex_lock(&x->lock);
+    for (size_t i = x->n_members;
+         i-- > 0;) { /* The last one takes the place of one that is removed. */
+        if (x->members[i].attached) {
+            settle_one(x, &x->members[i]);
+        }
+    }
+    pthread_mutex_unlock(&x->lock);
+    return true;
 }
 
 static void ebpf_attach(struct datapath *dp, const struct dp_pod *p, datapath_port_fn *port,
                         datapath_done_fn *done, void *ctx)
 {
     struct ebpf_dp *x = of_dp(dp);
-    struct err e = {0};
     if (!x->in_place) {
         outbox_add_done(&x->outbox, done, ctx, -EAGAIN, "the datapath is not in place");
         return;
     }
-    policy_maps_put(&x->policy);
     pthread_mutex_lock(&x->lock);
-    int r = add_pod(x, p, &e);
+    struct member *m = add_pod(x, p);
+    m->attached = done;
+    m->attached_ctx = ctx;
     pthread_mutex_unlock(&x->lock);
-    if (r == 0) {
-        outbox_add_port(&x->outbox, port, ctx, p->host_if, p->host_if);
-    }
-    outbox_add_done(&x->outbox, done, ctx, r, e.text);
+    outbox_add_port(&x->outbox, port, ctx, p->host_if, p->host_if);
 }
 
 static void ebpf_detach(struct datapath *dp, const char *container_id, const char *ifname,
@@ -710,7 +748,7 @@ static const struct dp_pod *const *ebpf_pods(struct datapath *dp, size_t *ret_n)
     for (size_t i = 0; i < x->n_members; i++) {
         struct member *m = &x->members[i];
         m->pod->port_number = (uint32_t) m->ifindex;
-        m->pod->ready = m->ifindex && x->in_place;
+        m->pod->ready = m->ifindex && !m->attached && x->in_place;
         x->view[i] = m->pod;
     }
     *ret_n = x->n_members;
@@ -736,10 +774,10 @@ static const struct dp_pod *ebpf_find(struct datapath *dp, const char *container
 static int ebpf_wire(struct datapath *dp, const struct dp_wire *w, struct err *e)
 {
     struct ebpf_dp *x = of_dp(dp);
-    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    CLEANUP(rtnl_close) struct rtnl *own = NULL;
     struct inlet at;
-    int k = rtnl_open(&r, e);
-    k = k < 0 ? k : inlet_wire(&x->hooks, r, w, x->program.from_pod, &at, e);
+    int k = w->rtnl ? 0 : rtnl_open(&own, e);
+    k = k < 0 ? k : inlet_wire(&x->hooks, w->rtnl ? w->rtnl : own, w, x->program.from_pod, &at, e);
     if (k < 0) {
         return k;
     }

@@ -63,6 +63,9 @@ static int attach_clsact(const struct hooks *h, struct rtnl *r, enum hook_kind k
                          const char *ifname, int ifindex, int prog_fd, struct err *e)
 {
     enum redirect_place place = kind == HOOK_SHARED ? REDIRECT_AMONG_OTHERS : REDIRECT_ALONE;
+    if (kind == HOOK_NEW_POD) {
+        return redirect_attach_received(r, ifindex, FILTER_NAME, prog_fd, e);
+    }
     int err = redirect_attach(r, ifindex, REDIRECT_INGRESS, place, FILTER_NAME, prog_fd, e);
     if (err == 0) {
         hook_forget(h, ifname); /* What an agent with tcx has left would come first. */
@@ -77,7 +80,8 @@ int hook_attach(const struct hooks *h, struct rtnl *r, enum hook_kind kind, cons
 {
     CLEANUP_FREE char *path = pin_path(h, ifname);
     uint32_t prog = 0;
-    CLEANUP(fd_close) int fd = h->tcx ? find_link(path, ifindex, &prog) : -ENOENT;
+    bool look = h->tcx && kind != HOOK_NEW_POD;
+    CLEANUP(fd_close) int fd = look ? find_link(path, ifindex, &prog) : -ENOENT;
     if (fd >= 0 && prog != program_id(prog_fd)) {
         int err = bpf_link_update(fd, prog_fd, NULL);
         return err < 0 ? err_sys(e, err, "replace the eBPF program of %s", ifname) : 0;
@@ -85,8 +89,9 @@ int hook_attach(const struct hooks *h, struct rtnl *r, enum hook_kind kind, cons
     if (fd >= 0) {
         return 0;
     }
-    return h->tcx && kind != HOOK_POD ? create_tcx(h, ifname, ifindex, prog_fd, e)
-                                      : attach_clsact(h, r, kind, ifname, ifindex, prog_fd, e);
+    bool lasts = kind != HOOK_POD && kind != HOOK_NEW_POD;
+    return h->tcx && lasts ? create_tcx(h, ifname, ifindex, prog_fd, e)
+                           : attach_clsact(h, r, kind, ifname, ifindex, prog_fd, e);
 }
 
 void hook_detach(const struct hooks *h, struct rtnl *r, const char *ifname, int ifindex)

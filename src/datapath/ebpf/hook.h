@@ -4,7 +4,8 @@
  * Two ways: by tcx a program is held by a bpf link, which is pinned so that it survives the agent; by clsact through a
  * filter, which goes with its link.  tcx costs a packet less, but the kernel waits for an RCU grace period, with the lock of
  * all network devices held, when a program comes or goes: 10 ms that a pod's ADD, and all others meanwhile, would
- * take longer.  So the few links that stay get tcx, those of pods clsact.  Either way a program is replaced
+ * take longer.  So the few links that stay get tcx, those of pods clsact, or of that, when they are new, the half that
+ * is at what they receive ("ingress"), which takes half the time.  Either way a program is replaced
  * at one moment, without a packet between.  A program that redirects ends the chain: what others put behind it sees
  * nothing.
  *
@@ -26,7 +27,8 @@ struct hooks {
 enum hook_kind {
     HOOK_LASTING, /* A link of the node. */
     HOOK_POD,
-    HOOK_SHARED, /* Others may have programs there, too. */
+    HOOK_NEW_POD, /* Of a pod, made just now: there is nothing on it. */
+    HOOK_SHARED,  /* Others may have programs there, too. */
 };
 
 /* Makes 'prog_fd' the program of what the link receives; in the way that 'kind' gets, or that the link has. */

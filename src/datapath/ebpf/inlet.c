@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "datapath/ebpf/inlet.h"
 
+#include "datapath/limit.h"
 #include "net/process.h"
 #include "net/redirect.h"
-#include "net/shape.h"
 
 #include <net/if.h>
 #include <stdio.h>
 
 #define QUEUE "tnq"
 #define INLET "tni"
-
-/* Of a link of the pod: behind "veth". */
-static void name_after(const char *prefix, const char *host_if, char ret[IF_NAMESIZE])
-{
-    snprintf(ret, IF_NAMESIZE, "%s%.8s", prefix, host_if + MIN(strlen(host_if), 4));
-}
 
 static bool is_direct(const struct cni_bandwidth *b)
 {
@@ -27,53 +21,31 @@ static void inlet_name(const char *host_if, const struct cni_bandwidth *b, char 
     if (is_direct(b)) {
         snprintf(ret, IF_NAMESIZE, "%s", host_if);
     } else {
-        name_after(b->elsewhere ? POOL_BRIDGE : INLET, host_if, ret);
+        limit_link_name(b->elsewhere ? POOL_BRIDGE : INLET, host_if, ret);
     }
 }
 
-/* The host itself says nothing there: IPv6 would. */
-static int raise_silent(struct rtnl *r, const char *name, bool promisc, struct err *e)
+static int raise_silent(struct rtnl *r, const char *name, struct err *e)
 {
-    char path[64];
     struct rtnl_link_set up = RTNL_LINK_SET_INIT(name);
     up.up = 1;
-    up.promisc = promisc;
-    snprintf(path, sizeof path, "net/ipv6/conf/%s/disable_ipv6", name);
-    int k = sysctl_set(path, "1", e);
-    return k < 0 && k != -ENOENT ? k : rtnl_link_set(r, &up, e);
-}
-
-static struct shape to_pod(const struct dp_wire *w)
-{
-    return (struct shape){.rate = w->limits.to_pod, .burst = w->limits.to_pod_burst};
-}
-
-static struct shape from_pod(const struct dp_wire *w)
-{
-    return (struct shape){.rate = w->limits.from_pod, .burst = w->limits.from_pod_burst};
+    int k = sysctl_silence(name, e);
+    return k < 0 ? k : rtnl_link_set(r, &up, e);
 }
 
 static int make_queue(struct rtnl *r, const struct dp_wire *w, const char *inlet, struct err *e)
 {
     char queue[IF_NAMESIZE];
     struct rtnl_link l;
-    struct shape s = from_pod(w);
-    name_after(QUEUE, w->host_if, queue);
+    struct shape s = limit_from_pod(w);
+    limit_link_name(QUEUE, w->host_if, queue);
     struct rtnl_veth pair = {.name = queue, .peer_name = inlet, .peer_ns_fd = -1, .mtu = w->mtu};
     int k = rtnl_link_get(r, queue, &l, NULL);
     k = k == -ENODEV ? rtnl_veth_add(r, &pair, e) : k;
     k = k < 0 ? k : rtnl_link_get(r, queue, &l, e);
     k = k < 0 ? k : shape_set(r, l.ifindex, &s, e);
-    k = k < 0 ? k : raise_silent(r, queue, false, e);
-    return k < 0 ? k : raise_silent(r, inlet, false, e);
-}
-
-static int make_bridge(struct rtnl *r, const char *inlet, struct err *e)
-{
-    struct rtnl_link l;
-    int k = rtnl_link_get(r, inlet, &l, NULL);
-    k = k == -ENODEV ? rtnl_bridge_add(r, inlet, e) : k;
-    return k < 0 ? k : raise_silent(r, inlet, true, e);
+    k = k < 0 ? k : raise_silent(r, queue, e);
+    return k < 0 ? k : raise_silent(r, inlet, e);
 }
 
 /* What is between link and inlet, but for the last piece. */
@@ -85,8 +57,11 @@ static int make(struct rtnl *r, const struct dp_wire *w, const struct rtnl_link 
         *ret = *link;
         return 0;
     }
+    if (w->limits.elsewhere) {
+        return limit_bridge_make(r, w->host_if, ret, e);
+    }
     inlet_name(w->host_if, &w->limits, name);
-    int k = w->limits.elsewhere ? make_bridge(r, name, e) : make_queue(r, w, name, e);
+    int k = make_queue(r, w, name, e);
     return k < 0 ? k : rtnl_link_get(r, name, ret, e);
 }
 
@@ -95,7 +70,7 @@ static int redirect_of(struct rtnl *r, const struct dp_wire *w, const struct rtn
                        struct redirect *ret, struct rtnl_link *queue, struct err *e)
 {
     char name[IF_NAMESIZE];
-    name_after(QUEUE, w->host_if, name);
+    limit_link_name(QUEUE, w->host_if, name);
     int k = rtnl_link_get(r, name, queue, e);
     *ret = (struct redirect){
         .ifindex = link->ifindex, .hook = REDIRECT_INGRESS, .to = queue->ifindex, .send = true};
@@ -111,11 +86,7 @@ static int connect_inlet(struct rtnl *r, const struct dp_wire *w, const struct r
         return 0;
     }
     if (w->limits.elsewhere) {
-        struct rtnl_link_set master = RTNL_LINK_SET_INIT(w->host_if);
-        master.master = inlet->ifindex;
-        /* That plug-in wants the hook for itself. */
-        int k = rtnl_link_set(r, &master, e);
-        return k < 0 ? k : redirect_clear(r, link->ifindex, e);
+        return limit_bridge_join(r, link, inlet, e);
     }
     int k = redirect_of(r, w, link, &in, &queue, e);
     return k < 0 ? k : redirect_set(r, &in, e);
@@ -126,18 +97,16 @@ static int check_way(struct rtnl *r, const struct dp_wire *w, const struct rtnl_
                      const struct rtnl_link *inlet, struct err *e)
 {
     struct redirect in;
-    struct rtnl_link queue;
-    struct shape s = from_pod(w);
+    struct rtnl_link queue, bridge;
+    struct shape s = limit_from_pod(w);
     if (is_direct(&w->limits)) {
         return 0;
     }
+    if (w->limits.elsewhere) {
+        return limit_bridge_check(r, link, &bridge, e);
+    }
     if (!(inlet->flags & IFF_UP)) {
         return err_set(e, -ENOENT, "%s is down", inlet->name);
-    }
-    if (w->limits.elsewhere) {
-        return link->master == inlet->ifindex
-                   ? 0
-                   : err_set(e, -ENOENT, "%s is not in bridge %s", w->host_if, inlet->name);
     }
     int k = redirect_of(r, w, link, &in, &queue, e);
     k = k < 0 ? k : redirect_check(r, &in, e);
@@ -177,12 +146,16 @@ int inlet_hook(const struct hooks *h, struct rtnl *r, const char *host_if, const
 int inlet_wire(const struct hooks *h, struct rtnl *r, const struct dp_wire *w, int prog_fd,
                struct inlet *ret, struct err *e)
 {
-    struct shape to = to_pod(w);
+    struct shape to = limit_to_pod(w);
     struct rtnl_link l, inlet;
-    int k = rtnl_link_get(r, w->host_if, &l, e);
+    enum hook_kind kind = w->link && is_direct(&w->limits) ? HOOK_NEW_POD : HOOK_POD;
+    int k = w->link ? 0 : rtnl_link_get(r, w->host_if, &l, e);
+    if (w->link) {
+        l = *w->link;
+    }
     k = k == 0 && to.rate ? shape_set(r, l.ifindex, &to, e) : k;
     k = k < 0 ? k : make(r, w, &l, &inlet, e);
-    k = k < 0 ? k : hook_attach(h, r, HOOK_POD, inlet.name, inlet.ifindex, prog_fd, e);
+    k = k < 0 ? k : hook_attach(h, r, kind, inlet.name, inlet.ifindex, prog_fd, e);
     k = k < 0 ? k : connect_inlet(r, w, &l, &inlet, e);
     if (k == 0) {
         *ret = (struct inlet){l.ifindex, inlet.ifindex, is_queued(&w->limits)};
@@ -194,7 +167,7 @@ int inlet_check(const struct hooks *h, struct rtnl *r, const struct dp_wire *w, 
                 struct inlet *ret, struct err *e)
 {
     char name[IF_NAMESIZE];
-    struct shape to = to_pod(w);
+    struct shape to = limit_to_pod(w);
     struct rtnl_link l, inlet;
     inlet_name(w->host_if, &w->limits, name);
     int k = rtnl_link_get(r, w->host_if, &l, e);
@@ -211,10 +184,12 @@ int inlet_check(const struct hooks *h, struct rtnl *r, const struct dp_wire *w, 
 int inlet_remove(struct rtnl *r, const struct dp_wire *w, struct err *e)
 {
     char name[IF_NAMESIZE];
-    struct rtnl_link l;
     if (is_direct(&w->limits)) {
         return 0;
     }
-    name_after(w->limits.elsewhere ? POOL_BRIDGE : QUEUE, w->host_if, name);
-    return rtnl_link_get(r, name, &l, NULL) == -ENODEV ? 0 : rtnl_link_del(r, name, e);
+    if (w->limits.elsewhere) {
+        return limit_bridge_remove(r, w->host_if, e);
+    }
+    limit_link_name(QUEUE, w->host_if, name);
+    return rtnl_link_del(r, name, e);
 }

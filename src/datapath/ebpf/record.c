@@ -101,8 +101,11 @@ int record_write(const char *dir, const struct dp_pod *p, struct err *e)
 {
     CLEANUP_FREE char *path = path_of(dir, p);
     CLEANUP_FREE char *text = record_format(p);
-    int r = dir_make(dir, 0700, e);
-    return r < 0 ? r : file_write_atomic(path, text, strlen(text), 0600, e);
+    int r = file_write_unsynced(path, text, strlen(text), 0600, e);
+    if (r == -ENOENT && (r = dir_make(dir, 0700, e)) == 0) {
+        r = file_write_unsynced(path, text, strlen(text), 0600, e);
+    }
+    return r;
 }
 
 int record_remove(const char *dir, const struct dp_pod *p, struct err *e)

@@ -2,7 +2,8 @@
 /* What a pod is, on file: one file a pod below the run directory, named after the host end of its link.
  *
  * They are what makes a restarted agent know its pods.  A file appears and changes as a whole; the run directory is
- * emptied by a reboot, and with it go the links. */
+ * emptied by a reboot, and with it go the links.  So nothing is waited for that only a later boot would read: should the
+ * run directory be on a disk, a power failure may leave a file empty, of a pod that is gone. */
 #pragma once
 
 #include "datapath/datapath.h"

@@ -221,17 +221,6 @@ void pool_adopt(struct ovs_dp *o)
 
 /* ---- devices ---- */
 
-int pool_silence(struct rtnl *r, const struct rtnl_link *l, bool userspace_switch, struct err *e)
-{
-    char path[64];
-    snprintf(path, sizeof path, "net/ipv6/conf/%s/disable_ipv6", l->name);
-    int k = sysctl_set(path, "1", e);
-    if (k == -ENOENT) {
-        k = 0; /* A kernel without it. */
-    }
-    return k == 0 && userspace_switch ? redirect_drop_received(r, l->ifindex, e) : k;
-}
-
 static int bring_up(struct rtnl *r, const char *name, const struct mac *mac, struct err *e)
 {
     struct rtnl_link_set up = RTNL_LINK_SET_INIT(name);
@@ -302,7 +291,7 @@ static int ensure_device(struct rtnl *r, struct rtnl *ends, const struct pool_jo
 {
     const char *name = d->name;
     char end[IF_NAMESIZE];
-    struct rtnl_link l, other;
+    struct rtnl_link l;
     bool moved = false;
     ends_name(name, end);
     int k = rtnl_link_get(r, name, &l, NULL);
@@ -332,11 +321,13 @@ static int ensure_device(struct rtnl *r, struct rtnl *ends, const struct pool_jo
         k = prepare_end(ends, job, end, e);
         forget_pair(r, &l);
     } else if (k == 0) {
-        k = rtnl_link_get(r, end, &other, e);
-        k = k < 0 ? k : pool_silence(r, &other, false, e);
+        k = sysctl_silence(end, e);
         k = k < 0 ? k : bring_up(r, end, NULL, e);
     }
-    k = k < 0 ? k : pool_silence(r, &l, job->userspace_switch, e);
+    /* The host has no business with what passes: neither its IPv6, nor, as a switch in user space sees frames beside the
+     * host's stack, not before it, anything else. */
+    k = k < 0 ? k : sysctl_silence(name, e);
+    k = k == 0 && job->userspace_switch ? redirect_drop_received(r, l.ifindex, e) : k;
     return k < 0 ? k : bring_up(r, name, NULL, e);
 }
 

@@ -50,10 +50,6 @@ void pool_put(struct ovs_dp *o, const char *name, uint32_t ip, uint64_t generati
 /* The device of a port may be gone: it is made again. */
 void pool_link_gone(struct ovs_dp *o, const char *name);
 
-/* The host has no business with what passes by the link: neither its IPv6, nor (with a switch in user space, which sees
- * frames beside the host's stack, not before it) anything else.  On any thread. */
-int pool_silence(struct rtnl *r, const struct rtnl_link *l, bool userspace_switch, struct err *e);
-
 /* ---- wire.c: datapath_wire and what goes with it ---- */
 
 int wire_set(struct datapath *dp, const struct dp_wire *w, struct err *e);

@@ -4,16 +4,16 @@
  * A link that is on the port's other end (ends.h) needs none.  Others, those of pods with limits, of pods that an earlier
  * version attached, or of a kernel without macvlan, are one end of a veth pair of their own, whose frames programs hand
  * over (net/redirect.h). */
+#include "datapath/limit.h"
 #include "datapath/ovs/ovs.h"
 
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "net/process.h"
 #include "net/redirect.h"
-#include "net/shape.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 
 /* The links of a wire. */
 struct wire_links {
@@ -26,64 +26,41 @@ static int links_of(struct rtnl *r, const struct dp_wire *w, struct wire_links *
 {
     char other[IF_NAMESIZE];
     ends_name(w->port, other);
-    int k = rtnl_link_get(r, w->host_if, &ret->link, e);
+    int k = w->link ? 0 : rtnl_link_get(r, w->host_if, &ret->link, e);
+    if (w->link) {
+        ret->link = *w->link;
+    }
     k = k < 0 ? k : rtnl_link_get(r, w->port, &ret->port, e);
     return k == 0 && w->limits.from_pod ? rtnl_link_get(r, other, &ret->other, e) : k;
 }
 
-/* A plug-in that limits what the pod sends takes the ingress qdisc of the pod's link for itself, and gives the frames
- * back to the link's master.  That is a bridge of this one link, then, which takes everything for its own: what it
- * receives goes to the port. */
-static void bridge_of(const char *host_if, char ret[IF_NAMESIZE])
+static struct redirect from_bridge(const struct rtnl_link *bridge, const struct wire_links *l)
 {
-    snprintf(ret, IF_NAMESIZE, POOL_BRIDGE "%.8s", host_if + MIN(strlen(host_if), 4));
-}
-
-static int silence_bridge(struct rtnl *r, struct rtnl_link *bridge, struct err *e)
-{
-    struct rtnl_link_set up = RTNL_LINK_SET_INIT(bridge->name);
-    up.up = 1;
-    up.promisc = true;
-    int k = pool_silence(r, bridge, false, e);
-    return k < 0 ? k : rtnl_link_set(r, &up, e);
+    return (struct redirect){
+        .ifindex = bridge->ifindex, .hook = REDIRECT_INGRESS, .to = l->port.ifindex};
 }
 
 /* The hook is on the bridge before the link is. */
-static int wire_by_bridge(struct rtnl *r, const struct dp_wire *w, const struct wire_links *l,
-                          struct err *e)
+static int wire_by_bridge(struct rtnl *r, const struct wire_links *l, struct err *e)
 {
-    char name[IF_NAMESIZE];
     struct rtnl_link bridge;
-    bridge_of(w->host_if, name);
-    int k = rtnl_bridge_add(r, name, e);
-    k = k < 0 ? k : rtnl_link_get(r, name, &bridge, e);
+    int k = limit_bridge_make(r, l->link.name, &bridge, e);
     if (k == 0) {
-        struct redirect in = {
-            .ifindex = bridge.ifindex, .hook = REDIRECT_INGRESS, .to = l->port.ifindex};
+        struct redirect in = from_bridge(&bridge, l);
         k = redirect_set(r, &in, e);
     }
-    k = k < 0 ? k : silence_bridge(r, &bridge, e);
-    if (k == 0) {
-        struct rtnl_link_set master = RTNL_LINK_SET_INIT(w->host_if);
-        master.master = bridge.ifindex;
-        k = rtnl_link_set(r, &master, e);
-    }
-    return k < 0 ? k : redirect_clear(r, l->link.ifindex, e);
+    return k < 0 ? k : limit_bridge_join(r, &l->link, &bridge, e);
 }
 
-static int check_bridge(struct rtnl *r, const struct dp_wire *w, const struct wire_links *l,
-                        struct err *e)
+static int check_bridge(struct rtnl *r, const struct wire_links *l, struct err *e)
 {
-    char name[IF_NAMESIZE];
     struct rtnl_link bridge;
-    bridge_of(w->host_if, name);
-    int k = rtnl_link_get(r, name, &bridge, e);
-    if (k == 0 && (l->link.master != bridge.ifindex || !(bridge.flags & IFF_UP))) {
-        k = err_set(e, -ENOENT, "%s is not in bridge %s, or that is down", w->host_if, name);
+    int k = limit_bridge_check(r, &l->link, &bridge, e);
+    if (k < 0) {
+        return k;
     }
-    struct redirect in = {
-        .ifindex = bridge.ifindex, .hook = REDIRECT_INGRESS, .to = l->port.ifindex};
-    return k < 0 ? k : redirect_check(r, &in, e);
+    struct redirect in = from_bridge(&bridge, l);
+    return redirect_check(r, &in, e);
 }
 
 /* What the pod sends.  With a limit it waits in a queue on its way, which only links that send have. */
@@ -104,19 +81,9 @@ static struct redirect outwards(const struct dp_wire *w, const struct wire_links
                              .destination = &w->mac};
 }
 
-static struct shape to_pod(const struct dp_wire *w)
-{
-    return (struct shape){.rate = w->limits.to_pod, .burst = w->limits.to_pod_burst};
-}
-
-static struct shape from_pod(const struct dp_wire *w)
-{
-    return (struct shape){.rate = w->limits.from_pod, .burst = w->limits.from_pod_burst};
-}
-
 static int limit(struct rtnl *r, const struct dp_wire *w, const struct wire_links *l, struct err *e)
 {
-    struct shape to = to_pod(w), from = from_pod(w);
+    struct shape to = limit_to_pod(w), from = limit_from_pod(w);
     int k = to.rate ? shape_set(r, l->link.ifindex, &to, e) : 0;
     return k == 0 && from.rate ? shape_set(r, l->other.ifindex, &from, e) : k;
 }
@@ -229,8 +196,7 @@ static int fetch_end(struct datapath *dp, struct rtnl *r, const struct dp_wire *
     up.up = 1;
     int k = rtnl_open_at(ends_fd(ends_of(dp)), &ends, e);
     k = k < 0 ? k : rtnl_link_set(ends, &move, e);
-    k = k < 0 ? k : rtnl_link_get(r, end, &l, e);
-    k = k < 0 ? k : pool_silence(r, &l, false, e);
+    k = k < 0 ? k : sysctl_silence(end, e);
     return k < 0 ? k : rtnl_link_set(r, &up, e);
 }
 
@@ -242,9 +208,10 @@ int wire_set(struct datapath *dp, const struct dp_wire *w, struct err *e)
     if (ns_fd >= 0) {
         return on_end(ns_fd, w, set_mtu, e);
     }
-    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    CLEANUP(rtnl_close) struct rtnl *own = NULL;
     struct wire_links l;
-    int k = rtnl_open(&r, e);
+    int k = w->rtnl ? 0 : rtnl_open(&own, e);
+    struct rtnl *r = w->rtnl ? w->rtnl : own;
     k = k < 0 ? k : fetch_end(dp, r, w, e);
     k = k < 0 ? k : links_of(r, w, &l, e);
     if (k == 0 && l.port.mtu != w->mtu) {
@@ -254,7 +221,7 @@ int wire_set(struct datapath *dp, const struct dp_wire *w, struct err *e)
     }
     k = k < 0 ? k : limit(r, w, &l, e);
     if (k == 0 && w->limits.elsewhere) {
-        k = wire_by_bridge(r, w, &l, e);
+        k = wire_by_bridge(r, &l, e);
     } else if (k == 0) {
         struct redirect in = inwards(w, &l);
         k = redirect_set(r, &in, e);
@@ -276,8 +243,7 @@ int wire_unlimit(struct datapath *dp, const struct dp_wire *w, struct err *e)
     }
     int k = rtnl_open(&r, e);
     if (k == 0 && w->limits.elsewhere) {
-        bridge_of(w->host_if, name);
-        return rtnl_link_del(r, name, e);
+        return limit_bridge_remove(r, w->host_if, e);
     }
     ends_name(w->port, name);
     k = k < 0 ? k : rtnl_link_get(r, name, &other, e);
@@ -287,7 +253,7 @@ int wire_unlimit(struct datapath *dp, const struct dp_wire *w, struct err *e)
 static int check_limits(struct rtnl *r, const struct dp_wire *w, const struct wire_links *l,
                         struct err *e)
 {
-    struct shape to = to_pod(w), from = from_pod(w);
+    struct shape to = limit_to_pod(w), from = limit_from_pod(w);
     int k = to.rate ? shape_check(r, l->link.ifindex, &to, e) : 0;
     return k == 0 && from.rate ? shape_check(r, l->other.ifindex, &from, e) : k;
 }
@@ -309,7 +275,7 @@ int wire_check(struct datapath *dp, const struct dp_wire *w, struct err *e)
         k = err_set(e, -ENOENT, "port %s is down", w->port);
     }
     if (k == 0 && w->limits.elsewhere) {
-        k = check_bridge(r, w, &l, e);
+        k = check_bridge(r, &l, e);
     } else if (k == 0) {
         struct redirect in = inwards(w, &l);
         k = redirect_check(r, &in, e);

@@ -74,6 +74,15 @@ static void enter_and_leave_come_back_to_where_we_were(void **state)
     assert_int_not_equal(current_ns(), home);
     netns_leave(back);
     assert_int_equal(current_ns(), home);
+
+    /* With what was open before, which stays open. */
+    CLEANUP(fd_close) int known = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(netns_enter_from(known, ns, &back, &e), 0);
+        assert_int_not_equal(current_ns(), home);
+        netns_leave(back);
+        assert_int_equal(current_ns(), home);
+    }
 }
 
 static void deleted_namespace_is_gone_and_deleting_again_is_fine(void **state)

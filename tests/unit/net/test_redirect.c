@@ -9,13 +9,16 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
+#include <linux/pkt_cls.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -257,6 +260,40 @@ static void cleared_hooks_are_free_for_others(void **state)
     OK(redirect_clear(r, h.ifindex, &e));
 }
 
+/* A program that drops everything. */
+static int load_drop(void)
+{
+    const struct bpf_insn code[] = {
+        {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = TC_ACT_SHOT},
+        {.code = BPF_JMP | BPF_EXIT}};
+    union bpf_attr a = {.prog_type = BPF_PROG_TYPE_SCHED_CLS,
+                        .insns = (uintptr_t) code,
+                        .insn_cnt = ARRAY_SIZE(code),
+                        .license = (uintptr_t) "Apache-2.0"};
+    return (int) syscall(SYS_bpf, BPF_PROG_LOAD, &a, sizeof a);
+}
+
+static void a_hook_for_what_is_received_alone_is_as_good_as_the_other(void **state)
+{
+    NEEDS_ROOT
+    CLEANUP(fd_close) int fd = load_drop();
+    assert_true(fd >= 0);
+    OK(redirect_attach_received(r, h.ifindex, "mine", fd, &e));
+    OK(redirect_check_attached(r, h.ifindex, REDIRECT_INGRESS, "mine", &e));
+    send_frame(pod_fd, pod_mac, 30);
+    /* Replaced, in the one way and in the other. */
+    OK(redirect_attach_received(r, h.ifindex, "yours", fd, &e));
+    OK(redirect_check_attached(r, h.ifindex, REDIRECT_INGRESS, "yours", &e));
+    wire();
+    send_frame(pod_fd, pod_mac, 31);
+    assert_int_equal(receive(switch_fd, 5000), 31);
+    OK(redirect_attach_received(r, h.ifindex, "mine", fd, &e));
+    OK(redirect_clear(r, h.ifindex, &e));
+    assert_int_equal(redirect_check_attached(r, h.ifindex, REDIRECT_INGRESS, "mine", &e), -ENOENT);
+    assert_int_equal(redirect_attach_received(r, 9999, "mine", fd, &e), -ENODEV);
+    assert_non_null(strstr(e.text, "link 9999"));
+}
+
 static void absent_link_is_an_error_that_names_it(void **state)
 {
     NEEDS_ROOT
@@ -280,6 +317,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_limited_link_sends_later_what_is_too_much, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(cleared_hooks_are_free_for_others, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_hook_for_what_is_received_alone_is_as_good_as_the_other,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(absent_link_is_an_error_that_names_it, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -117,6 +117,24 @@ static void veth_is_made_across_namespaces_with_all_that_was_asked(void **state)
     assert_string_equal(same.name, "veth-left");
 }
 
+static void a_new_veth_is_told_with_its_numbers(void **state)
+{
+    NEEDS_ROOT
+    struct rtnl_veth v = {.name = "left", .peer_name = "right", .peer_ns_fd = ns[1], .mtu = 1450};
+    struct rtnl_link left = {0}, none = {.ifindex = -5};
+    OK(rtnl_veth_add_get(r[0], &v, &left, &e));
+    assert_string_equal(left.name, "left");
+    assert_int_equal(left.ifindex, link_of(r[0], "left").ifindex);
+    assert_int_equal(left.peer, link_of(r[1], "right").ifindex);
+    assert_int_equal(left.mtu, 1450);
+    /* Who has the name is not told, and the answer about it is no later request's. */
+    assert_int_equal(rtnl_veth_add_get(r[0], &v, &none, &e), -EEXIST);
+    assert_non_null(strstr(e.text, "left"));
+    assert_int_equal(none.ifindex, -5);
+    assert_string_equal(link_of(r[0], "lo").name, "lo");
+    assert_int_equal(rtnl_link_get(r[0], "nothing", &none, &e), -ENODEV);
+}
+
 static void absent_link_is_enodev_and_named(void **state)
 {
     NEEDS_ROOT
@@ -419,6 +437,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(veth_is_made_across_namespaces_with_all_that_was_asked),
+        T(a_new_veth_is_told_with_its_numbers),
         T(absent_link_is_enodev_and_named),
         T(link_is_renamed_moved_and_changed),
         T(bridge_is_made_once_and_takes_ports),

@@ -520,7 +520,8 @@ static struct ovs_dp ovs = {.dp.ops = &datapath_ovs};
 /* A port of the switch is a link; that the switch has it open makes no difference here. */
 static struct podlink link_of(const char *id, unsigned attempt)
 {
-    struct podlink p = {.netns_fd = pod_ns,
+    struct podlink p = {.host_ns_fd = -1,
+                        .netns_fd = pod_ns,
                         .port = "tp3",
                         .datapath = &ovs.dp,
                         .ifname = "eth0",
@@ -699,7 +700,7 @@ static void a_link_on_the_other_end_of_a_port_is_made_checked_and_removed(void *
     assert_int_equal(podlink_create(&p, &e), 0);
     struct podlink other = p;
     snprintf(other.ifname, sizeof other.ifname, "eth1");
-    assert_int_equal(podlink_create(&other, &e), -EIO);
+    assert_int_equal(podlink_create(&other, &e), -EADDRINUSE);
     assert_non_null(strstr(e.text, "port tp3 had a link"));
     assert_int_equal(rtnl_link_get(r, "tp3x", &end, NULL), -ENODEV);
     assert_false(is_in_pod("eth0"));
