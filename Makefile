@@ -1,7 +1,8 @@
 # A thin front for meson: see README.md for what each target is for.
 #   build  optimised binaries in build/          check  everything CI runs
 #   check-ebpf  its tests that have nodes, with the datapath ebpf on all of them, then on every other one
-#   check-kernels  what depends on the kernel, in virtual machines with kernels of Debian and Ubuntu
+#   check-kernels  what depends on the kernel, in virtual machines with kernels of Debian and, if UBUNTU
+#          is the address of that archive, Ubuntu
 #   demo   a three-node cluster on this machine  demo-down  removes it
 #   bench  figures beside named peers            fuzz   every parser, longer (FUZZ_SECONDS each)
 #   soak   SOAK_ROUNDS pods come and go, some killed in the middle: nothing may be left behind
@@ -41,10 +42,10 @@ check-ebpf: deps
 	@tools/check --datapath mixed
 
 check-kernels: deps
-	@tools/check-kernels
+	@tools/check-kernels $(if $(UBUNTU),--ubuntu $(UBUNTU))
 
 check-cnitool: build
-	@tools/deps packaging/cnitool.txt
+	@tools/deps packaging/cnitool-packages.txt
 	@tools/check-cnitool $(BUILD)
 
 bench: build
@@ -72,4 +73,4 @@ format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
 clean:
-	rm -rf build build-check build-fuzz
+	rm -rf build build-check build-fuzz build-kernels
