@@ -194,7 +194,8 @@ def test_what_older_kernels_lack(wired, without):
         wired.cmd("node", "restart", "node1")
         assert is_direct(wired) == kernel_has("encap", without)
         assert link not in pins(wired)
-        assert has_filter(wired, link) == (kernel_has("encap", without) and not kernel_has("tcx", without))
+        if kernel_has("encap", without) or kernel_has("tcx"):  # else the filter of the agent before stays: it lets all pass
+            assert has_filter(wired, link) == (kernel_has("encap", without) and not kernel_has("tcx", without))
         assert_reached(wired)
         transfer(wired.a, wired.far)
         transfer(wired.old, wired.a)
