@@ -6,7 +6,7 @@
  *                        several masters have ports of their own, from 8443 on
  *     tenet-LAB-NODE     10.245.2.3 and up; each with its own Open vSwitch and "tenet node".  The
  *                        host's link is eth0 in the bridge br-phy, which has the address; with the
- *                        datapath ebpf (there is no Open vSwitch), and with Open vSwitch's kernel
+ *                        datapath ebpf, which has no Open vSwitch, and with Open vSwitch's kernel
  *                        datapath, eth0 has it
  *     tenet-LAB-outside  10.245.2.254, the nodes' default gateway, and 198.51.100.10: "the internet".
  *                        It has no route to pods, so that what comes back to them proves NAT
