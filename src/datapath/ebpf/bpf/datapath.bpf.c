@@ -205,7 +205,8 @@ INLINE int is_whole(const struct way *w)
 
 INLINE int judge_ip(struct way *w, int has_ip)
 {
-    if (!has_ip || w->ip.version != 4 || w->ip.ihl < 5 || !is_whole(w)) {
+    /* Its version is not looked at, as Open vSwitch does not: who receives it does. */
+    if (!has_ip || w->ip.ihl < 5 || !is_whole(w) || !(w->ip.saddr | w->ip.daddr)) {
         return DROPPED(EBPF_NOT_IP);
     }
     if ((w->ip.daddr & bpf_htonl(0xf0000000)) == bpf_htonl(0xe0000000) ||
@@ -234,7 +235,8 @@ INLINE int judge(struct way *w)
     }
     if (w->skb->vlan_present || w->eth.h_proto == bpf_htons(ETH_P_8021Q) ||
         w->eth.h_proto == bpf_htons(ETH_P_8021AD)) {
-        return DROPPED(EBPF_VLAN_TAGGED);
+        int is_cut = !w->skb->vlan_present && w->skb->len < ETH_HLEN + TAG_SIZE;
+        return DROPPED(is_cut ? EBPF_NOT_IP : EBPF_VLAN_TAGGED);
     }
     if (w->eth.h_proto == bpf_htons(ETH_P_IP)) {
         return judge_ip(w, has_ip);

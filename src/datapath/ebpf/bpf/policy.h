@@ -168,8 +168,8 @@ INLINE void look_up_quoted(struct __sk_buff *skb, struct judged *p, __u32 at)
     struct iphdr ip;
     struct ends e;
     __be16 ports[4] = {0};
-    if (bpf_skb_load_bytes(skb, at, &ip, sizeof ip) < 0 || ip.version != 4 || ip.ihl < 5 ||
-        ip.saddr != p->dst || (ip.frag_off & bpf_htons(FRAGMENT_OFFSET)) ||
+    if (bpf_skb_load_bytes(skb, at, &ip, sizeof ip) < 0 || ip.ihl < 5 || ip.saddr != p->dst ||
+        (ip.frag_off & bpf_htons(FRAGMENT_OFFSET)) ||
         bpf_skb_load_bytes(skb, at + ip.ihl * 4, ports, sizeof ports) < 0) {
         return;
     }

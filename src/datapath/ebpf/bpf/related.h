@@ -59,9 +59,8 @@ INLINE int read_quote(const struct way *w, struct quote *q)
     q->at = q->icmp + 8;
     return w->ip.protocol == IPPROTO_ICMP && !(w->ip.frag_off & bpf_htons(FRAGMENT_OFFSET)) &&
            bpf_skb_load_bytes(w->skb, q->icmp, &type, sizeof type) == 0 && is_icmp_error(type) &&
-           bpf_skb_load_bytes(w->skb, q->at, &q->ip, sizeof q->ip) == 0 && q->ip.version == 4 &&
-           q->ip.ihl >= 5 && is_tcp_or_udp(&q->ip) &&
-           !(q->ip.frag_off & bpf_htons(FRAGMENT_OFFSET)) &&
+           bpf_skb_load_bytes(w->skb, q->at, &q->ip, sizeof q->ip) == 0 && q->ip.ihl >= 5 &&
+           is_tcp_or_udp(&q->ip) && !(q->ip.frag_off & bpf_htons(FRAGMENT_OFFSET)) &&
            bpf_skb_load_bytes(w->skb, q->at + q->ip.ihl * 4, q->ports, sizeof q->ports) == 0;
 }
 

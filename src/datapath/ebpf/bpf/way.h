@@ -21,6 +21,7 @@
 #define TCP_SIZE 20u
 #define UDP_SIZE 8u
 #define SCTP_SIZE 12u
+#define TAG_SIZE 4u /* Of a VLAN. */
 #define TCP_SYN 2
 #define TCP_ACK 16
 
