@@ -299,12 +299,13 @@ class Measure:
         ms = self.seconds * (1000 if measure == "tcp" else 500)
         batch = measure == "tcp"  # The ends take turns when one must wait, not whenever the other one could go on.
         window, block = ([number], [self.block]) if measure == "tcp" else ([], [])
-        server = subprocess.Popen(in_ns(way.server, *pinned(ends[1], self.exchange, "serve", kind, PORT, *window, batch=batch)))
+        serve = pinned(ends[1], self.exchange, "serve", kind, PORT, *window, batch=batch)
+        server = subprocess.Popen(in_ns(way.server, *serve))
         try:
             listening(way.server, PORT)
             before = way.switches_s()
-            out = subprocess.run(in_ns(way.client, *pinned(ends[0], self.exchange, "ask", kind, way.address, PORT, number, ms,
-                                                           *block, batch=batch)), stdout=subprocess.PIPE, text=True, check=True).stdout
+            ask = pinned(ends[0], self.exchange, "ask", kind, way.address, PORT, number, ms, *block, batch=batch)
+            out = subprocess.run(in_ns(way.client, *ask), stdout=subprocess.PIPE, text=True, check=True).stdout
             switches_s = way.switches_s() - before
         finally:
             server.kill()

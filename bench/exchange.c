@@ -11,9 +11,9 @@
  * usage: bench_exchange serve tcp|udp|stream PORT [WINDOW]
  *        bench_exchange ask tcp|udp ADDRESS PORT BURST MILLISECONDS
  *        bench_exchange ask stream ADDRESS PORT WINDOW MILLISECONDS BLOCK
- * WINDOW is the KiB of the sockets' buffers, 0 what the kernel thinks best; BLOCK those of a write.  'ask' prints: exchanges, lost ones, and the
- * median and the 99th percentile of their times in nanoseconds; of a stream: bytes that arrived, nanoseconds
- * that it took, and those of processor time that both ends did. */
+ * WINDOW is the KiB of the sockets' buffers, 0 what the kernel thinks best; BLOCK those of a write.  'ask' prints: exchanges,
+ * lost ones, and the median and the 99th percentile of their times in nanoseconds; of a stream: bytes that arrived,
+ * nanoseconds that it took, and those of processor time that both ends did. */
 #include "measure.h"
 
 #include "base/mem.h"

@@ -15,7 +15,7 @@ INLINE void copy_frame(void *to, const void *from, __u32 size)
 }
 
 /* The frame's first bytes, to such an address: from where they are, if they are in one piece, else by the helper, which takes
- * three times as long. */
+ * longer. */
 INLINE int read_frame(struct __sk_buff *skb, void *to, __u32 size)
 {
     const void *data = (const void *) (long) skb->data;
