@@ -3,17 +3,17 @@
  * another language would add.
  *
  * tcp: one byte there, one byte back, one at a time.  udp: a burst of 64-byte datagrams there, one back; a burst whose
- * answer does not come is lost, and the next one begins.  stream: all that TCP takes, in writes of 128 KiB.
+ * answer does not come is lost, and the next one begins.  stream: all that TCP takes.
  *
  * A stream has its congestion control before it connects: where the host's own is bbr a connection that has begun
  * is paced by timers for good, whatever is set then, and in a virtual machine they cost more than the way.
  *
  * usage: bench_exchange serve tcp|udp|stream PORT [WINDOW]
  *        bench_exchange ask tcp|udp ADDRESS PORT BURST MILLISECONDS
- *        bench_exchange ask stream ADDRESS PORT WINDOW MILLISECONDS
- * WINDOW is the KiB of the sockets' buffers, 0 what the kernel thinks best.  'ask' prints: exchanges, lost ones, and the
- * median and the 99th percentile of their times in nanoseconds; of a stream: bytes that arrived, nanoseconds
- * that it took, and those of processor time that both ends did. */
+ *        bench_exchange ask stream ADDRESS PORT WINDOW MILLISECONDS BLOCK
+ * WINDOW is the KiB of the sockets' buffers, 0 what the kernel thinks best; BLOCK those of a write.  'ask' prints: exchanges,
+ * lost ones, and the median and the 99th percentile of their times in nanoseconds; of a stream: bytes that arrived,
+ * nanoseconds that it took, and those of processor time that both ends did. */
 #include "measure.h"
 
 #include "base/mem.h"
@@ -30,7 +30,7 @@
 #define PAYLOAD 64
 #define LOST_MS 100
 #define BURST_MAX 256
-#define BLOCK (128 * 1024)
+#define BLOCK_MAX 4096
 #define WINDOW_MAX (64 * 1024)
 #define CONGESTION "cubic"
 
@@ -100,7 +100,7 @@ static int accept_one(int fd)
 
 static void serve_stream(int fd)
 {
-    static char block[BLOCK];
+    static char block[128 * 1024];
     if (listen(fd, 1) < 0) {
         die("listen");
     }
@@ -120,13 +120,13 @@ static void serve_stream(int fd)
     }
 }
 
-static void ask_stream(int fd, uint64_t ms)
+static void ask_stream(int fd, uint64_t ms, size_t size)
 {
-    static char block[BLOCK];
+    CLEANUP_FREE char *block = xcalloc(size, 1024);
     uint64_t begin = time_mono_ns(), begin_cpu = cpu_ns();
     struct receipt r;
     while (time_mono_ns() - begin < ms * 1000000) {
-        if (write(fd, block, sizeof block) < 0) {
+        if (write(fd, block, size * 1024) < 0) {
             die("stream");
         }
     }
@@ -232,14 +232,15 @@ static bool find_kind(const char *name, enum kind *ret)
 int main(int argc, char **argv)
 {
     bool serves = (argc == 4 || argc == 5) && streq(argv[1], "serve");
-    bool asks = argc == 7 && streq(argv[1], "ask");
+    bool asks = argc > 6 && streq(argv[1], "ask");
     enum kind kind = TCP;
     struct sockaddr_in at = {.sin_family = AF_INET};
     if (!(serves || asks) || !find_kind(argv[2], &kind) ||
-        (asks && inet_pton(AF_INET, argv[3], &at.sin_addr) != 1)) {
+        (asks &&
+         (argc != (kind == STREAM ? 8 : 7) || inet_pton(AF_INET, argv[3], &at.sin_addr) != 1))) {
         fputs("usage: bench_exchange serve tcp|udp|stream PORT [WINDOW]\n"
               "       bench_exchange ask tcp|udp ADDRESS PORT BURST MILLISECONDS\n"
-              "       bench_exchange ask stream ADDRESS PORT WINDOW MILLISECONDS\n",
+              "       bench_exchange ask stream ADDRESS PORT WINDOW MILLISECONDS BLOCK\n",
               stderr);
         return 2;
     }
@@ -262,7 +263,7 @@ int main(int argc, char **argv)
         die("connect");
     }
     if (kind == STREAM) {
-        ask_stream(fd, ms);
+        ask_stream(fd, ms, measure_number(argv[7], 1, BLOCK_MAX));
         return 0;
     }
     if (kind == UDP) {

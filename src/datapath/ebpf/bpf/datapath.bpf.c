@@ -226,7 +226,7 @@ INLINE int judge(struct way *w)
 {
     __u32 zero = 0;
     w->settings = bpf_map_lookup_elem(&tenet_settings, &zero);
-    int has_ip = bpf_skb_load_bytes(w->skb, 0, &w->eth, HEADERS) == 0;
+    int has_ip = read_frame(w->skb, &w->eth, HEADERS) == 0;
     if (!w->settings || (!has_ip && bpf_skb_load_bytes(w->skb, 0, &w->eth, sizeof w->eth) < 0)) {
         return TC_ACT_SHOT;
     }

@@ -48,24 +48,30 @@ INLINE struct tunnelled *tunnelled(void)
 /* The agent has looked after the ways to other nodes lately. */
 INLINE int is_direct(const struct ebpf_settings *s)
 {
-    return options.encap &&
-           (options.under_test || bpf_ktime_get_coarse_ns() / 1000000000 < s->direct_until_s);
+    return options.encap && (options.under_test ||
+                             bpf_ktime_get_coarse_ns() < (__u64) s->direct_until_s * 1000000000);
 }
 
-/* RFC 1071, of a header without options; 0 when it has its right checksum. */
+/* Of a header without options; 0 when it has its right checksum. */
 INLINE __u16 header_sum(const struct iphdr *ip)
 {
     const __u16 *p = (const void *) ip;
-    __u32 sum = p[0] + p[1] + p[2] + p[3] + p[4] + p[5] + p[6] + p[7] + p[8] + p[9];
-    sum = (sum & 0xffff) + (sum >> 16);
-    sum = (sum & 0xffff) + (sum >> 16);
-    return (__u16) ~sum;
+    return fold(p[0] + p[1] + p[2] + p[3] + p[4] + p[5] + p[6] + p[7] + p[8] + p[9]);
+}
+
+/* The same of one that is to be written, without its checksum: from what it says, as what was just written in other sizes is
+ * slow to read. */
+INLINE __be16 new_header_sum(__u8 tos, __be16 size, __be32 src, __be32 dst)
+{
+    return fold(bpf_htons(0x4500) + bpf_htons(tos) + size + bpf_htons(DONT_FRAGMENT) +
+                bpf_htons(OUTER_TTL << 8 | IPPROTO_UDP) + (src & 0xffff) + (src >> 16) +
+                (dst & 0xffff) + (dst >> 16));
 }
 
 /* As the kernel chooses it, among the ports of clients: so that those between spread flows, and keep each in order. */
 INLINE __be16 source_port(struct __sk_buff *skb)
 {
-    __u32 hash = bpf_get_hash_recalc(skb);
+    __u32 hash = skb->hash ? skb->hash : bpf_get_hash_recalc(skb);
     hash ^= hash << 16;
     return bpf_htons((__u16) (32768 + (((__u64) hash * (60999 - 32768)) >> 32)));
 }
@@ -91,30 +97,35 @@ INLINE int send_direct(const struct way *w, const struct ebpf_route *r, __u32 vn
     if (!t || !r->ifindex || !is_direct(w->settings) || !fits(w, r->mtu)) {
         return -1;
     }
-    struct outer *o = &t->o;
     __u32 size = w->skb->len - ETH_HLEN + EBPF_OUTER_SIZE;
-    __u8 ecn = w->ip.tos & ECN;
-    __builtin_memset(o, 0, sizeof *o);
-    o->ip.version = 4;
-    o->ip.ihl = 5;
-    o->ip.tos = ecn == ECN ? 2 : ecn; /* RFC 6040 4.1, as the kernel does it. */
-    o->ip.tot_len = bpf_htons((__u16) size);
-    o->ip.frag_off = bpf_htons(DONT_FRAGMENT);
-    o->ip.ttl = OUTER_TTL;
-    o->ip.protocol = IPPROTO_UDP;
-    o->ip.saddr = w->settings->host;
-    o->ip.daddr = bpf_htonl(r->vtep);
-    o->ip.check = header_sum(&o->ip);
-    o->udp.source = source_port(w->skb);
-    o->udp.dest = w->settings->vxlan_port;
-    o->udp.len = bpf_htons((__u16) (size - sizeof o->ip));
-    o->flags = bpf_htonl(VXLAN_HAS_VNI);
-    o->vni = bpf_htonl(vnid << 8);
-    t->inner_eth = w->eth;
+    __u8 ecn = w->ip.tos & ECN,
+         tos = ecn == ECN ? 2 : ecn; /* RFC 6040 4.1, as the kernel does it. */
+    __be32 src = w->settings->host, dst = bpf_htonl(r->vtep);
+    __be16 total = bpf_htons((__u16) size);
+    t->o = (struct outer){
+        .ip = {.version = 4,
+               .ihl = 5,
+               .tos = tos,
+               .tot_len = total,
+               .frag_off = bpf_htons(DONT_FRAGMENT),
+               .ttl = OUTER_TTL,
+               .protocol = IPPROTO_UDP,
+               .check = new_header_sum(tos, total, src, dst),
+               .saddr = src,
+               .daddr = dst},
+        .udp = {.source = source_port(w->skb),
+                .dest = w->settings->vxlan_port,
+                .len = bpf_htons((__u16) (size - sizeof(struct iphdr)))},
+        .flags = bpf_htonl(VXLAN_HAS_VNI),
+        .vni = bpf_htonl(vnid << 8),
+    };
+    copy_mac(t->inner_eth.h_dest, w->eth.h_dest);
+    copy_mac(t->inner_eth.h_source, w->eth.h_source);
+    t->inner_eth.h_proto = bpf_htons(ETH_P_IP);
     if (bpf_skb_adjust_room(w->skb, EBPF_OUTER_SIZE, BPF_ADJ_ROOM_MAC, EBPF_ENCAP_FLAGS) < 0) {
         return -1;
     }
-    if (bpf_skb_store_bytes(w->skb, ETH_HLEN, o, EBPF_OUTER_SIZE, 0) < 0) {
+    if (bpf_skb_store_bytes(w->skb, ETH_HLEN, &t->o, EBPF_OUTER_SIZE, 0) < 0) {
         return TC_ACT_SHOT;
     }
     __builtin_memset(&next, 0, sizeof next);
@@ -146,9 +157,7 @@ INLINE int is_plain(const struct ebpf_settings *s, const struct tunnelled *t, __
 INLINE int take_outer(struct way *w)
 {
     struct tunnelled *t = tunnelled();
-    if (!t ||
-        bpf_skb_load_bytes(w->skb, 0, &t->eth, ETH_HLEN + EBPF_OUTER_SIZE + sizeof(struct iphdr)) <
-            0 ||
+    if (!t || read_frame(w->skb, &t->eth, ETH_HLEN + EBPF_OUTER_SIZE + sizeof(struct iphdr)) < 0 ||
         t->eth.h_proto != bpf_htons(ETH_P_IP) || t->o.ip.protocol != IPPROTO_UDP) {
         return -1;
     }
@@ -168,7 +177,8 @@ INLINE int take_outer(struct way *w)
     bpf_csum_level(w->skb, BPF_CSUM_LEVEL_DEC);
     w->outer_src = bpf_ntohl(t->o.ip.saddr);
     w->tunnel_id = bpf_ntohl(t->o.vni) >> 8;
-    w->eth = t->inner_eth;
-    __builtin_memcpy(w->eth.h_dest, pod->mac, ETH_ALEN);
+    copy_mac(w->eth.h_dest, pod->mac);
+    copy_mac(w->eth.h_source, t->inner_eth.h_source);
+    w->eth.h_proto = bpf_htons(ETH_P_IP);
     return 0;
 }

@@ -4,6 +4,41 @@
 
 #include "datapath/ebpf/bpf/way.h"
 
+#define AT(p, offset) ((char *) (p) + (offset))
+
+/* Both at an address as an Ethernet header has it, which is 2 more than a multiple of 4. */
+INLINE void copy_frame(void *to, const void *from, __u32 size)
+{
+    __builtin_memcpy(__builtin_assume_aligned(to, 2), __builtin_assume_aligned(from, 2), 2);
+    __builtin_memcpy(__builtin_assume_aligned(AT(to, 2), 4),
+                     __builtin_assume_aligned(AT(from, 2), 4), size - 2);
+}
+
+/* The frame's first bytes, to such an address: from where they are, if they are in one piece, else by the helper, which takes
+ * longer. */
+INLINE int read_frame(struct __sk_buff *skb, void *to, __u32 size)
+{
+    const void *data = (const void *) (long) skb->data;
+    if (AT(data, size) > (char *) (long) skb->data_end) {
+        return bpf_skb_load_bytes(skb, 0, to, size);
+    }
+    copy_frame(to, data, size);
+    return 0;
+}
+
+/* The Internet checksum of what has that sum (RFC 1071). */
+INLINE __be16 fold(__u32 sum)
+{
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    return (__be16) ~sum;
+}
+
+INLINE void copy_mac(__u8 *to, const __u8 *from)
+{
+    __builtin_memcpy(__builtin_assume_aligned(to, 2), __builtin_assume_aligned(from, 2), ETH_ALEN);
+}
+
 INLINE int same_mac(const __u8 *a, const __u8 *b)
 {
     const __u16 *x = (const void *) a, *y = (const void *) b;

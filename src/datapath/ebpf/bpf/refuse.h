@@ -23,13 +23,6 @@ struct icmp_error {
 #define QUOTE (sizeof(struct iphdr) + 20) /* With the checksum of TCP, which offloads keep apart. */
 #define QUOTE_UDP (sizeof(struct iphdr) + 8)
 
-INLINE __be16 fold(__u32 sum)
-{
-    sum = (sum & 0xffff) + (sum >> 16);
-    sum = (sum & 0xffff) + (sum >> 16);
-    return (__be16) ~sum;
-}
-
 INLINE int has_had_enough(const struct way *w)
 {
     __be32 pod = w->ip.saddr;
