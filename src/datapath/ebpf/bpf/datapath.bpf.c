@@ -164,11 +164,9 @@ struct arp {
     __be32 tpa;
 } __attribute__((packed));
 
-/* A packet on its way through. */
-struct way {
-    struct __sk_buff *skb;
-    const struct ebpf_settings *settings;
-    enum entry entry;
+/* What is known of a packet.  It is in memory of the processor, of which the verifier assumes nothing, so that it does not go
+ * through the programs once for all that it may be. */
+struct facts {
     __u32 port; /* FROM_POD: ifindex of the link; first of that which it came in by. */
     __u32 outer_src, tunnel_id; /* FROM_TUNNEL */
     __u16 align;                /* What follows is read as one, and both parts are aligned. */
@@ -178,41 +176,69 @@ struct way {
     __u8 has_ports;             /* ... of TCP and UDP, and not of later fragments. */
     __u8 begins;                /* It may be the first of its connection. */
     __u8 translated;
+    __u8 judging; /* enum judging, of policy.h */
     __be32 asked; /* Translated: the service's address and port. */
     __be16 asked_port;
-    __u8 judging; /* enum judging, of policy.h */
-    /* Of its destination, when they were asked for. */
-    __u8 knows_pod, knows_route;
-    const struct ebpf_pod *pod;
+    __u8 knows_pod, knows_route; /* Of its destination, when they were asked for. */
+};
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct facts);
+} tenet_facts SEC(".maps");
+
+INLINE struct facts *facts(void)
+{
+    __u32 zero = 0;
+    return bpf_map_lookup_elem(&tenet_facts, &zero);
+}
+
+/* A packet on its way through. */
+struct way {
+    struct __sk_buff *skb;
+    enum entry entry;
+    struct facts *f;
+    const struct ebpf_settings *settings;
+    const struct ebpf_pod *pod; /* Of its destination, once asked for. */
     const struct ebpf_route *route;
 };
 #define HEADERS (sizeof(struct ethhdr) + sizeof(struct iphdr))
-_Static_assert(__builtin_offsetof(struct way, ip) == __builtin_offsetof(struct way, eth) + ETH_HLEN,
+_Static_assert(__builtin_offsetof(struct facts, ip) ==
+                   __builtin_offsetof(struct facts, eth) + ETH_HLEN,
                "as in a packet");
 
 /* ---- what is told ---- */
 
 /* Of the flow, and other than 0. */
-INLINE __u32 tag_of(const struct way *w, __u32 verdict)
+INLINE __u32 tag_of(const struct ebpf_event *e, __u32 watch)
 {
-    __u64 h = (__u64) w->ip.saddr << 32 | w->ip.daddr;
-    h = (h ^ w->settings->watch) * 0x9e3779b97f4a7c15;
+    __u64 h = (__u64) e->src << 32 | e->dst;
+    h = (h ^ watch) * 0x9e3779b97f4a7c15;
     h ^= h >> 32;
-    h ^= (__u64) w->src_port << 48 | (__u64) w->dst_port << 32 | (__u64) w->entry << 28 | w->port;
-    h ^= (__u64) w->ip.protocol << 24 | (__u64) w->eth.h_proto << 8;
-    h = (h ^ verdict) * 0xbf58476d1ce4e5b9;
+    h ^= (__u64) e->src_port << 48 | (__u64) e->dst_port << 32 | (__u64) e->entry << 28 | e->port;
+    h ^= (__u64) e->protocol << 24 | (__u64) e->eth_type << 8;
+    h = (h ^ (e->verdict | (__u32) e->cause << 16)) * 0xbf58476d1ce4e5b9;
     return (__u32) (h >> 32) | 1;
 }
 
-/* Somebody watches; 'verdict' has the cause in its upper 16 bits. */
-static __attribute__((noinline)) int tell(const struct way *w, __u32 verdict, __u32 target,
-                                          __u32 tunnel_id)
+INLINE struct ebpf_watched *watched(void)
 {
-    __u32 zero = 0, tag = tag_of(w, verdict), second = w->settings->watch_second;
-    struct ebpf_watched *told = bpf_map_lookup_elem(&tenet_watched, &zero);
-    if (!told) {
+    __u32 zero = 0;
+    return bpf_map_lookup_elem(&tenet_watched, &zero);
+}
+
+/* Tells of 'told->now', unless it was told.  Global functions are verified once, not at each call: what they get is in
+ * memory of the processor. */
+__attribute__((noinline)) int tenet_tell(void)
+{
+    __u32 zero = 0;
+    struct ebpf_watched *told = watched();
+    const struct ebpf_settings *settings = bpf_map_lookup_elem(&tenet_settings, &zero);
+    if (!told || !settings) {
         return 0;
     }
+    __u32 tag = tag_of(&told->now, settings->watch), second = settings->watch_second;
     __u32 *seen = &told->seen[(tag >> 1) % EBPF_WATCHED_FLOWS];
     if (*seen == tag) {
         return 0;
@@ -230,25 +256,37 @@ static __attribute__((noinline)) int tell(const struct way *w, __u32 verdict, __
     }
     told->count++;
     *seen = tag;
+    *e = told->now;
     e->tag = tag;
-    e->src = w->ip.saddr;
-    e->dst = w->ip.daddr;
-    e->asked = w->asked;
-    e->src_port = w->src_port;
-    e->dst_port = w->dst_port;
-    e->asked_port = w->asked_port;
-    e->eth_type = w->eth.h_proto;
-    e->protocol = w->ip.protocol;
+    bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+    return 0;
+}
+
+/* Somebody watches. */
+INLINE void tell(const struct way *w, __u32 verdict, __u32 cause, __u32 target, __u32 tunnel_id)
+{
+    struct ebpf_watched *told = watched();
+    if (!told) {
+        return;
+    }
+    struct ebpf_event *e = &told->now;
+    e->src = w->f->ip.saddr;
+    e->dst = w->f->ip.daddr;
+    e->asked = w->f->asked;
+    e->src_port = w->f->src_port;
+    e->dst_port = w->f->dst_port;
+    e->asked_port = w->f->asked_port;
+    e->eth_type = w->f->eth.h_proto;
+    e->protocol = w->f->ip.protocol;
     e->entry = (__u8) w->entry;
     e->verdict = (__u8) verdict;
-    e->cause = (__u8) (verdict >> 16);
-    e->port = w->port;
-    e->outer_src = w->outer_src;
+    e->cause = (__u8) cause;
+    e->port = w->f->port;
+    e->outer_src = w->f->outer_src;
     e->tunnel_id = tunnel_id;
     e->target = target;
     e->size = w->skb->len;
-    bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
-    return 0;
+    tenet_tell();
 }
 
 #include "datapath/ebpf/bpf/policy.h"
@@ -264,7 +302,7 @@ INLINE void note(const struct way *w, __u32 verdict, __u32 cause, __u32 target, 
     }
     /* A refusal was told as a drop, and answers to questions are no flows. */
     if (options.events && verdict != EBPF_REFUSED && verdict != EBPF_ANSWER && w->settings->watch) {
-        tell(w, verdict | cause << 16, target, tunnel_id);
+        tell(w, verdict, cause, target, tunnel_id);
     }
 }
 
@@ -276,11 +314,24 @@ INLINE void count(__u32 which)
     }
 }
 
-INLINE int drop(const struct way *w, __u32 cause)
+/* What is said of a packet before it is settled: to be dropped, or still on its way to its destination.  Both are no
+ * action of the kernel's; what follows from them stands in one place (settle), as the verifier goes through each. */
+#define DROPPED 0x10000
+#define ON_ITS_WAY 0x20000
+
+INLINE int drop(__u32 cause)
 {
-    count(cause);
-    note(w, EBPF_DROP, cause, 0, w->tunnel_id);
-    return TC_ACT_SHOT;
+    return (int) (DROPPED | cause);
+}
+
+/* RFC 792, RFC 1812 */
+enum { UNREACHABLE = 3, NO_HOST = 1, NO_PORT = 3, PROHIBITED = 13 };
+
+/* Dropped; and an honest pod is told by its gateway, so that its programs fail at once.  Only of what is the same whoever
+ * else is in the cluster (docs/pipeline.md), and of TCP and UDP: never of an error or of a later part (RFC 1122 3.2.2). */
+INLINE int refuse(__u32 cause, __u32 code)
+{
+    return (int) (DROPPED | code << 8 | cause);
 }
 
 INLINE int same_mac(const __u8 *a, const __u8 *b)
@@ -292,13 +343,13 @@ INLINE int same_mac(const __u8 *a, const __u8 *b)
 /* Most packets have the right one: a write would copy a packet that its sender keeps. */
 INLINE int set_destination(const struct way *w, const __u8 *mac)
 {
-    return same_mac(w->eth.h_dest, mac) ? 0 : bpf_skb_store_bytes(w->skb, 0, mac, ETH_ALEN, 0);
+    return same_mac(w->f->eth.h_dest, mac) ? 0 : bpf_skb_store_bytes(w->skb, 0, mac, ETH_ALEN, 0);
 }
 
 INLINE int to_host(struct way *w)
 {
     if (w->entry == FROM_HOST) {
-        return drop(w, EBPF_BACK_TO_HOST);
+        return drop(EBPF_BACK_TO_HOST);
     }
     end_policy(w);
     if (set_destination(w, w->settings->tun_mac) < 0) {
@@ -333,12 +384,13 @@ INLINE void read_ports(struct way *w)
         __be16 ports[2];
         __u8 between[8], size, flags; /* Of TCP. */
     } h;
-    __u32 l4 = ETH_HLEN + w->ip.ihl * 4, payload = bpf_ntohs(w->ip.tot_len) - w->ip.ihl * 4;
-    if (!is_tcp_or_udp(&w->ip) || (w->ip.frag_off & bpf_htons(FRAGMENT_OFFSET))) {
+    __u32 l4 = ETH_HLEN + w->f->ip.ihl * 4,
+          payload = bpf_ntohs(w->f->ip.tot_len) - w->f->ip.ihl * 4;
+    if (!is_tcp_or_udp(&w->f->ip) || (w->f->ip.frag_off & bpf_htons(FRAGMENT_OFFSET))) {
         return;
     }
     h.flags = 0;
-    if (w->ip.protocol == IPPROTO_TCP) {
+    if (w->f->ip.protocol == IPPROTO_TCP) {
         if (bpf_skb_load_bytes(w->skb, l4, &h, sizeof h) < 0 || (h.size >> 4) * 4u < TCP_SIZE ||
             (h.size >> 4) * 4u > payload) {
             return;
@@ -346,50 +398,61 @@ INLINE void read_ports(struct way *w)
     } else if (payload < UDP_SIZE || bpf_skb_load_bytes(w->skb, l4, h.ports, sizeof h.ports) < 0) {
         return;
     }
-    w->src_port = h.ports[0];
-    w->dst_port = h.ports[1];
-    w->has_ports = 1;
-    w->begins = w->ip.protocol == IPPROTO_UDP || (h.flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
+    w->f->src_port = h.ports[0];
+    w->f->dst_port = h.ports[1];
+    w->f->has_ports = 1;
+    w->f->begins = w->f->ip.protocol == IPPROTO_UDP || (h.flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
 }
 
 #define ADDRESS_AT(member) (ETH_HLEN + (__u32) __builtin_offsetof(struct iphdr, member))
 enum { SOURCE, DESTINATION };
 
-/* Puts address and port in place of those there are, with the checksums. */
-INLINE int rewrite(struct way *w, int which, __be32 addr, __be16 port)
+/* Puts address and port in place of those there are, with the checksums.  Global, as tenet_tell. */
+__attribute__((noinline)) int tenet_rewrite(struct __sk_buff *skb, __u32 which, __u32 addr,
+                                            __u32 port)
 {
-    __u32 l4 = ETH_HLEN + w->ip.ihl * 4, port_at = l4 + (which == SOURCE ? 0 : 2);
-    __u32 sum_at = l4 + (w->ip.protocol == IPPROTO_TCP ? 16 : 6);
-    __u64 zero_is_none = w->ip.protocol == IPPROTO_UDP ? BPF_F_MARK_MANGLED_0 : 0;
-    __be32 old = which == SOURCE ? w->ip.saddr : w->ip.daddr;
-    __be16 old_port = which == SOURCE ? w->src_port : w->dst_port;
+    struct facts *f = facts();
+    __be16 port16 = (__be16) port;
+    if (!f) {
+        return -1;
+    }
+    __u32 l4 = ETH_HLEN + f->ip.ihl * 4, port_at = l4 + (which == SOURCE ? 0 : 2);
+    __u32 sum_at = l4 + (f->ip.protocol == IPPROTO_TCP ? 16 : 6);
+    __u64 zero_is_none = f->ip.protocol == IPPROTO_UDP ? BPF_F_MARK_MANGLED_0 : 0;
+    __be32 old = which == SOURCE ? f->ip.saddr : f->ip.daddr;
+    __be16 old_port = which == SOURCE ? f->src_port : f->dst_port;
     __u32 addr_at = which == SOURCE ? ADDRESS_AT(saddr) : ADDRESS_AT(daddr);
-    if (bpf_l4_csum_replace(w->skb, sum_at, old, addr,
-                            BPF_F_PSEUDO_HDR | zero_is_none | sizeof addr) < 0 ||
-        bpf_l4_csum_replace(w->skb, sum_at, old_port, port, zero_is_none | sizeof port) < 0 ||
-        bpf_l3_csum_replace(w->skb, ADDRESS_AT(check), old, addr, sizeof addr) < 0 ||
-        bpf_skb_store_bytes(w->skb, addr_at, &addr, sizeof addr, 0) < 0 ||
-        bpf_skb_store_bytes(w->skb, port_at, &port, sizeof port, 0) < 0) {
+    if (bpf_l4_csum_replace(skb, sum_at, old, addr, BPF_F_PSEUDO_HDR | zero_is_none | sizeof addr) <
+            0 ||
+        bpf_l4_csum_replace(skb, sum_at, old_port, port16, zero_is_none | sizeof port16) < 0 ||
+        bpf_l3_csum_replace(skb, ADDRESS_AT(check), old, addr, sizeof addr) < 0 ||
+        bpf_skb_store_bytes(skb, addr_at, &addr, sizeof addr, 0) < 0 ||
+        bpf_skb_store_bytes(skb, port_at, &port16, sizeof port16, 0) < 0) {
         return -1;
     }
     if (which == SOURCE) {
-        w->ip.saddr = addr;
-        w->src_port = port;
+        f->ip.saddr = addr;
+        f->src_port = port16;
     } else {
-        w->ip.daddr = addr;
-        w->dst_port = port;
-        w->knows_pod = w->knows_route = 0;
+        f->ip.daddr = addr;
+        f->dst_port = port16;
+        f->knows_pod = f->knows_route = 0;
     }
     return 0;
 }
 
+INLINE int rewrite(const struct way *w, __u32 which, __be32 addr, __be16 port)
+{
+    return tenet_rewrite(w->skb, which, addr, port);
+}
+
 INLINE struct ebpf_connection_key connection_of(const struct way *w, __u8 way)
 {
-    return (struct ebpf_connection_key){.src = w->ip.saddr,
-                                        .dst = w->ip.daddr,
-                                        .src_port = w->src_port,
-                                        .dst_port = w->dst_port,
-                                        .protocol = w->ip.protocol,
+    return (struct ebpf_connection_key){.src = w->f->ip.saddr,
+                                        .dst = w->f->ip.daddr,
+                                        .src_port = w->f->src_port,
+                                        .dst_port = w->f->dst_port,
+                                        .protocol = w->f->ip.protocol,
                                         .way = way};
 }
 
@@ -409,11 +472,11 @@ INLINE int restore_service(struct way *w)
     if (!w->settings->has_services) {
         return 0;
     }
-    const __u8 *asked_any = has_asked(w->ip.daddr);
+    const __u8 *asked_any = has_asked(w->f->ip.daddr);
     if (asked_any && !*asked_any) {
         return 0;
     }
-    if (!w->has_ports) {
+    if (!w->f->has_ports) {
         return restore_related(w);
     }
     struct ebpf_connection_key key = connection_of(w, EBPF_BACK);
@@ -430,22 +493,22 @@ INLINE int may_reach(__u32 from, __u32 to)
 
 INLINE int deliver(struct way *w, const struct ebpf_pod *pod, __u32 vnid)
 {
-    if (w->entry == FROM_POD && pod->ifindex == w->port) {
-        return drop(w, EBPF_OWN_ADDRESS);
+    if (w->entry == FROM_POD && pod->ifindex == w->f->port) {
+        return drop(EBPF_OWN_ADDRESS);
     }
     __u32 cause = judge_receiver(w);
     if (cause != EBPF_NOT_DROPPED) {
-        return drop(w, cause);
+        return drop(cause);
     }
     if (w->settings->compare_vnids && !may_reach(vnid, pod->vnid) &&
         !((pod->flags & EBPF_POD_ALSO) && may_reach(vnid, pod->also_vnid))) {
-        return drop(w, EBPF_VNID_MISMATCH);
+        return drop(EBPF_VNID_MISMATCH);
     }
     end_policy(w);
     if (set_destination(w, pod->mac) < 0 || restore_service(w) < 0) {
         return TC_ACT_SHOT;
     }
-    note(w, EBPF_DELIVER, 0, pod->ifindex, w->tunnel_id);
+    note(w, EBPF_DELIVER, 0, pod->ifindex, w->f->tunnel_id);
     if (options.redirect_peer && !(pod->flags & EBPF_POD_QUEUED)) {
         if (w->skb->pkt_type != PACKET_HOST) {
             bpf_skb_change_type(w->skb, PACKET_HOST); /* Before 6.15 nobody else does. */
@@ -471,18 +534,18 @@ INLINE const struct ebpf_route *route_of(__be32 addr)
 
 INLINE const struct ebpf_pod *receiver(struct way *w)
 {
-    if (!w->knows_pod) {
-        w->pod = pod_at(w->ip.daddr);
-        w->knows_pod = 1;
+    if (!w->f->knows_pod) {
+        w->pod = pod_at(w->f->ip.daddr);
+        w->f->knows_pod = 1;
     }
     return w->pod;
 }
 
 INLINE const struct ebpf_route *destination(struct way *w)
 {
-    if (!w->knows_route) {
-        w->route = route_of(w->ip.daddr);
-        w->knows_route = 1;
+    if (!w->f->knows_route) {
+        w->route = route_of(w->f->ip.daddr);
+        w->f->knows_route = 1;
     }
     return w->route;
 }
@@ -503,23 +566,21 @@ INLINE int in_cluster(const struct ebpf_route *r)
 INLINE __u32 check_tunnel(const struct way *w, __be32 src)
 {
     const struct ebpf_route *r = route_of(src);
-    if (r && r->kind == EBPF_REMOTE && r->vtep == w->outer_src) {
+    if (r && r->kind == EBPF_REMOTE && r->vtep == w->f->outer_src) {
         return EBPF_NOT_DROPPED;
     }
-    return bpf_map_lookup_elem(&tenet_vteps, &w->outer_src) ? EBPF_SPOOFED_SOURCE
-                                                            : EBPF_UNKNOWN_VTEP;
+    return bpf_map_lookup_elem(&tenet_vteps, &w->f->outer_src) ? EBPF_SPOOFED_SOURCE
+                                                               : EBPF_UNKNOWN_VTEP;
 }
 
 /* Why a packet of a pod's link is not its pod's. */
 INLINE __u32 not_its_own(const struct way *w)
 {
-    return bpf_map_lookup_elem(&tenet_ports, &w->port) ? EBPF_SPOOFED_SOURCE : EBPF_UNKNOWN_PORT;
+    return bpf_map_lookup_elem(&tenet_ports, &w->f->port) ? EBPF_SPOOFED_SOURCE : EBPF_UNKNOWN_PORT;
 }
 
 /* ---- refusals ---- */
 
-/* RFC 792, RFC 1812 */
-enum { UNREACHABLE = 3, NO_HOST = 1, NO_PORT = 3, PROHIBITED = 13 };
 struct icmp_error {
     struct iphdr ip;
     __u8 type, code;
@@ -538,7 +599,7 @@ INLINE __be16 fold(__u32 sum)
 
 INLINE int has_had_enough(const struct way *w)
 {
-    __be32 pod = w->ip.saddr;
+    __be32 pod = w->f->ip.saddr;
     struct ebpf_refusals now = {.second = (__u32) (bpf_ktime_get_ns() / 1000000000), .count = 1};
     struct ebpf_refusals *r = bpf_map_lookup_elem(&tenet_refusals, &pod);
     if (!r || r->second != now.second) {
@@ -560,12 +621,13 @@ static __attribute__((noinline)) int send_error(struct way *w, __u32 cause, __u8
                                   .ttl = 64,
                                   .protocol = IPPROTO_ICMP,
                                   .saddr = w->settings->gateway,
-                                  .daddr = w->ip.saddr},
+                                  .daddr = w->f->ip.saddr},
                            .type = UNREACHABLE,
                            .code = code};
-    __u32 size = w->ip.protocol == IPPROTO_TCP ? QUOTE : QUOTE_UDP, sum;
+    __u32 size = w->f->ip.protocol == IPPROTO_TCP ? QUOTE : QUOTE_UDP, sum;
     struct ethhdr eth;
-    if (w->entry != FROM_POD || !w->has_ports || w->ip.ihl != 5 || w->skb->len < ETH_HLEN + size) {
+    if (w->entry != FROM_POD || !w->f->has_ports || w->f->ip.ihl != 5 ||
+        w->skb->len < ETH_HLEN + size) {
         return TC_ACT_SHOT;
     }
     if (!options.under_test && has_had_enough(w)) {
@@ -573,7 +635,7 @@ static __attribute__((noinline)) int send_error(struct way *w, __u32 cause, __u8
         return TC_ACT_SHOT;
     }
     /* The pod knows the address that it asked. */
-    if ((w->translated && rewrite(w, DESTINATION, w->asked, w->asked_port) < 0) ||
+    if ((w->f->translated && rewrite(w, DESTINATION, w->f->asked, w->f->asked_port) < 0) ||
         bpf_skb_change_tail(w->skb, ETH_HLEN + size, 0) < 0) {
         return TC_ACT_SHOT;
     }
@@ -591,25 +653,17 @@ static __attribute__((noinline)) int send_error(struct way *w, __u32 cause, __u8
     e.ip.tot_len = bpf_htons(sizeof e + size);
     e.ip.check = fold(bpf_csum_diff(NULL, 0, (__be32 *) &e.ip, sizeof e.ip, 0));
     e.sum = fold(bpf_csum_diff(NULL, 0, (__be32 *) &e.type, sizeof e - sizeof e.ip, sum));
-    eth = w->eth;
-    __builtin_memcpy(eth.h_dest, w->eth.h_source, ETH_ALEN);
-    __builtin_memcpy(eth.h_source, w->eth.h_dest, ETH_ALEN);
+    eth = w->f->eth;
+    __builtin_memcpy(eth.h_dest, w->f->eth.h_source, ETH_ALEN);
+    __builtin_memcpy(eth.h_source, w->f->eth.h_dest, ETH_ALEN);
     if (bpf_skb_adjust_room(w->skb, sizeof e, BPF_ADJ_ROOM_MAC, 0) < 0 ||
         bpf_skb_store_bytes(w->skb, 0, &eth, sizeof eth, 0) < 0 ||
         bpf_skb_store_bytes(w->skb, ETH_HLEN, &e, sizeof e, 0) < 0) {
         return TC_ACT_SHOT;
     }
     count(EBPF_ERRORS_SENT);
-    note(w, EBPF_REFUSED, cause, 0, w->tunnel_id);
-    return bpf_redirect(w->port, 0);
-}
-
-/* Dropped; and an honest pod is told by its gateway, so that its programs fail at once.  Only of what is the same whoever
- * else is in the cluster (docs/pipeline.md), and of TCP and UDP: never of an error or of a later part (RFC 1122 3.2.2). */
-INLINE int refuse(struct way *w, __u32 cause, __u8 code)
-{
-    drop(w, cause);
-    return send_error(w, cause, code);
+    note(w, EBPF_REFUSED, cause, 0, w->f->tunnel_id);
+    return bpf_redirect(w->f->port, 0);
 }
 
 #include "datapath/ebpf/bpf/held.h"
@@ -620,13 +674,13 @@ INLINE const struct ebpf_service *find_service(const struct way *w, const struct
                                                struct ebpf_service_key *key)
 {
     *key = (struct ebpf_service_key){
-        .addr = w->ip.daddr, .port = w->dst_port, .protocol = w->ip.protocol};
+        .addr = w->f->ip.daddr, .port = w->f->dst_port, .protocol = w->f->ip.protocol};
     const struct ebpf_service *s = bpf_map_lookup_elem(&tenet_services, key);
     if (s || (r && r->kind == EBPF_SERVICE)) {
         return s;
     }
-    __u32 host = bpf_ntohl(w->ip.daddr);
-    if (w->ip.daddr == w->settings->host || bpf_map_lookup_elem(&tenet_vteps, &host)) {
+    __u32 host = bpf_ntohl(w->f->ip.daddr);
+    if (w->f->ip.daddr == w->settings->host || bpf_map_lookup_elem(&tenet_vteps, &host)) {
         key->addr = 0;
         return bpf_map_lookup_elem(&tenet_services, key);
     }
@@ -650,7 +704,7 @@ INLINE int choose(const struct way *w, const struct ebpf_service_key *key,
                   const struct ebpf_service *s, struct ebpf_chosen *ret)
 {
     __u32 now = (__u32) (bpf_ktime_get_ns() / 1000000000);
-    struct ebpf_affinity_key client = {.service = *key, .client = w->ip.saddr};
+    struct ebpf_affinity_key client = {.service = *key, .client = w->f->ip.saddr};
     struct ebpf_chosen *last = s->affinity_s ? bpf_map_lookup_elem(&tenet_affinity, &client) : NULL;
     if (last && now - last->asked_s < s->affinity_s && serves(key, last)) {
         *ret = *last;
@@ -678,17 +732,17 @@ INLINE const struct ebpf_chosen *known(const struct way *w, const struct ebpf_se
                                        const struct ebpf_connection_key *onward)
 {
     const struct ebpf_chosen *c = bpf_map_lookup_elem(&tenet_conns, onward);
-    return c && (!w->begins || serves(key, c)) ? c : NULL;
+    return c && (!w->f->begins || serves(key, c)) ? c : NULL;
 }
 
 /* The packets that answer this one. */
 INLINE struct ebpf_connection_key answers_to(const struct way *w)
 {
-    return (struct ebpf_connection_key){.src = w->ip.daddr,
-                                        .dst = w->ip.saddr,
-                                        .src_port = w->dst_port,
-                                        .dst_port = w->src_port,
-                                        .protocol = w->ip.protocol,
+    return (struct ebpf_connection_key){.src = w->f->ip.daddr,
+                                        .dst = w->f->ip.saddr,
+                                        .src_port = w->f->dst_port,
+                                        .dst_port = w->f->src_port,
+                                        .protocol = w->f->ip.protocol,
                                         .way = EBPF_BACK};
 }
 
@@ -696,7 +750,7 @@ INLINE struct ebpf_connection_key answers_to(const struct way *w)
 INLINE void forget_service(const struct way *w)
 {
     struct ebpf_connection_key back = answers_to(w);
-    if (w->begins && bpf_map_lookup_elem(&tenet_conns, &back)) {
+    if (w->f->begins && bpf_map_lookup_elem(&tenet_conns, &back)) {
         bpf_map_delete_elem(&tenet_conns, &back);
     }
 }
@@ -705,13 +759,13 @@ INLINE void forget_service(const struct way *w)
 INLINE __u32 send_to(struct way *w, const struct ebpf_backend *b)
 {
     /* By itself a pod is reached from an address that is nobody's, to which it answers. */
-    int itself = b->addr == w->ip.saddr;
-    w->asked = w->ip.daddr;
-    w->asked_port = w->dst_port;
-    w->translated = 1;
+    int itself = b->addr == w->f->ip.saddr;
+    w->f->asked = w->f->ip.daddr;
+    w->f->asked_port = w->f->dst_port;
+    w->f->translated = 1;
     lead_fragments(w, itself ? bpf_htonl(ITSELF) : 0, b->addr);
     if (rewrite(w, DESTINATION, b->addr, b->port) < 0 ||
-        (itself && rewrite(w, SOURCE, bpf_htonl(ITSELF), w->src_port) < 0)) {
+        (itself && rewrite(w, SOURCE, bpf_htonl(ITSELF), w->f->src_port) < 0)) {
         return EBPF_SERVICE_INVALID;
     }
     return EBPF_NOT_DROPPED;
@@ -736,8 +790,8 @@ static __attribute__((noinline)) __u32 translate(struct way *w, const struct ebp
     } else if (choose(w, key, s, &chosen) < 0) {
         return s->flags & EBPF_SERVICE_IDLE ? EBPF_SERVICE_IS_IDLE : EBPF_SERVICE_NO_ENDPOINTS;
     }
-    struct ebpf_chosen asked = {.backend = {.addr = w->ip.daddr, .port = w->dst_port}};
-    __be32 from = w->ip.saddr;
+    struct ebpf_chosen asked = {.backend = {.addr = w->f->ip.daddr, .port = w->f->dst_port}};
+    __be32 from = w->f->ip.saddr;
     __u32 cause = send_to(w, &chosen.backend);
     if (cause != EBPF_NOT_DROPPED) {
         return cause;
@@ -762,7 +816,7 @@ static __attribute__((noinline)) __u32 translate(struct way *w, const struct ebp
 INLINE __u32 go_on(struct way *w)
 {
     struct ebpf_connection_key onward = connection_of(w, EBPF_ONWARD);
-    const struct ebpf_chosen *c = w->begins ? NULL : bpf_map_lookup_elem(&tenet_conns, &onward);
+    const struct ebpf_chosen *c = w->f->begins ? NULL : bpf_map_lookup_elem(&tenet_conns, &onward);
     return c ? send_to(w, &c->backend) : EBPF_NOT_DROPPED;
 }
 
@@ -772,25 +826,26 @@ INLINE int send_back(const struct way *w, const struct ebpf_pod *pod)
     if (set_destination(w, pod->mac) < 0) {
         return TC_ACT_SHOT;
     }
-    note(w, EBPF_DELIVER, 0, w->port, 0);
-    return bpf_redirect(w->port, 0);
+    note(w, EBPF_DELIVER, 0, w->f->port, 0);
+    return bpf_redirect(w->f->port, 0);
 }
 
 /* What a pod answers to itself. */
 INLINE int answer_itself(struct way *w, const struct ebpf_pod *pod)
 {
     struct ebpf_connection_key key = connection_of(w, EBPF_BACK);
-    const struct ebpf_chosen *asked = w->has_ports ? bpf_map_lookup_elem(&tenet_conns, &key) : NULL;
-    __be32 itself = w->ip.saddr;
-    if (!w->has_ports && follow_service(w)) {
-        return w->ip.daddr == itself ? send_back(w, pod) : TC_ACT_SHOT;
+    const struct ebpf_chosen *asked =
+        w->f->has_ports ? bpf_map_lookup_elem(&tenet_conns, &key) : NULL;
+    __be32 itself = w->f->ip.saddr;
+    if (!w->f->has_ports && follow_service(w)) {
+        return w->f->ip.daddr == itself ? send_back(w, pod) : TC_ACT_SHOT;
     }
     if (asked) {
         lead_fragments(w, asked->backend.addr, itself);
     }
     if (!asked || rewrite(w, SOURCE, asked->backend.addr, asked->backend.port) < 0 ||
-        rewrite(w, DESTINATION, itself, w->dst_port) < 0) {
-        return drop(w, EBPF_SERVICE_INVALID);
+        rewrite(w, DESTINATION, itself, w->f->dst_port) < 0) {
+        return drop(EBPF_SERVICE_INVALID);
     }
     return send_back(w, pod);
 }
@@ -802,12 +857,12 @@ INLINE int route(struct way *w, __u32 vnid)
 {
     const struct ebpf_pod *pod = receiver(w);
     const struct ebpf_route *r = pod ? NULL : destination(w);
-    if (r && r->kind == EBPF_SERVICE && w->entry == FROM_POD && !w->translated) {
-        return refuse(w, EBPF_SERVICE_NOT_AVAILABLE, NO_PORT); /* Whatever policies say. */
+    if (r && r->kind == EBPF_SERVICE && w->entry == FROM_POD && !w->f->translated) {
+        return refuse(EBPF_SERVICE_NOT_AVAILABLE, NO_PORT); /* Whatever policies say. */
     }
     __u32 cause = begin_policy(w);
     if (cause != EBPF_NOT_DROPPED) {
-        return drop(w, cause);
+        return drop(cause);
     }
     if (pod) {
         return deliver(w, pod, vnid);
@@ -823,10 +878,10 @@ INLINE int route(struct way *w, __u32 vnid)
         return sent >= 0 ? sent : send_by_tunnel(w, r->vtep, id);
     }
     if (r->kind == EBPF_LOCAL) {
-        return drop(w, EBPF_NO_SUCH_POD);
+        return drop(EBPF_NO_SUCH_POD);
     }
-    return r->kind == EBPF_SERVICE ? refuse(w, EBPF_SERVICE_NOT_AVAILABLE, NO_PORT)
-                                   : refuse(w, EBPF_NO_SUCH_NODE, NO_HOST);
+    return r->kind == EBPF_SERVICE ? refuse(EBPF_SERVICE_NOT_AVAILABLE, NO_PORT)
+                                   : refuse(EBPF_NO_SUCH_NODE, NO_HOST);
 }
 
 /* Of a pod: what is for no other pod may be for a service. */
@@ -835,19 +890,19 @@ INLINE int route_of_pod(struct way *w, const struct ebpf_pod *from, __u32 vnid)
     struct ebpf_service_key key;
     const struct ebpf_service *s = NULL;
     int may_be = 0;
-    if (w->ip.daddr == bpf_htonl(ITSELF)) {
+    if (w->f->ip.daddr == bpf_htonl(ITSELF)) {
         return answer_itself(w, from);
     }
-    if (w->settings->has_services && !w->has_ports && follow_service(w)) {
-        return w->ip.saddr == bpf_htonl(ITSELF) ? send_back(w, from) : route(w, vnid);
+    if (w->settings->has_services && !w->f->has_ports && follow_service(w)) {
+        return w->f->ip.saddr == bpf_htonl(ITSELF) ? send_back(w, from) : ON_ITS_WAY;
     }
-    if (!w->settings->has_services || !w->has_ports) {
+    if (!w->settings->has_services || !w->f->has_ports) {
         /* The later parts of a packet follow the first. */
         const struct ebpf_route *r =
-            w->settings->services_by_host && (w->ip.frag_off & bpf_htons(FRAGMENT_OFFSET))
+            w->settings->services_by_host && (w->f->ip.frag_off & bpf_htons(FRAGMENT_OFFSET))
                 ? destination(w)
                 : NULL;
-        return r && r->kind == EBPF_SERVICE ? to_host(w) : route(w, vnid);
+        return r && r->kind == EBPF_SERVICE ? to_host(w) : ON_ITS_WAY;
     }
     if (!receiver(w)) {
         const struct ebpf_route *r = destination(w);
@@ -857,13 +912,13 @@ INLINE int route_of_pod(struct way *w, const struct ebpf_pod *from, __u32 vnid)
     }
     __u32 cause = s ? translate(w, &key, s, vnid) : may_be ? go_on(w) : EBPF_NOT_DROPPED;
     if (cause == EBPF_SERVICE_NO_ENDPOINTS) {
-        return refuse(w, cause, NO_PORT);
+        return refuse(cause, NO_PORT);
     }
     if (cause == EBPF_SERVICE_IS_IDLE) {
         hold(w);
     }
     if (cause != EBPF_NOT_DROPPED) {
-        return drop(w, cause);
+        return drop(cause);
     }
     if (s && w->settings->services_by_host) {
         return to_host(w);
@@ -871,85 +926,88 @@ INLINE int route_of_pod(struct way *w, const struct ebpf_pod *from, __u32 vnid)
     if (!s) {
         forget_service(w);
     }
-    if (!w->translated) {
+    if (!w->f->translated) {
         lead_fragments(w, 0, 0); /* Nor do its parts follow another packet's. */
     }
-    return w->ip.saddr == bpf_htonl(ITSELF) ? send_back(w, from) : route(w, vnid);
+    return w->f->ip.saddr == bpf_htonl(ITSELF) ? send_back(w, from) : ON_ITS_WAY;
 }
 
 INLINE int is_forged_tunnel(const struct way *w)
 {
-    return w->ip.protocol == IPPROTO_UDP && w->has_ports && w->dst_port == w->settings->vxlan_port;
+    return w->f->ip.protocol == IPPROTO_UDP && w->f->has_ports &&
+           w->f->dst_port == w->settings->vxlan_port;
 }
 
-INLINE int ip_from_pod(struct way *w)
+INLINE int ip_from_pod(struct way *w, __u32 *vnid)
 {
-    const struct ebpf_pod *pod = pod_at(w->ip.saddr);
-    int honest = pod && pod->inlet == w->port && same_mac(w->eth.h_source, pod->mac);
+    const struct ebpf_pod *pod = pod_at(w->f->ip.saddr);
+    int honest = pod && pod->inlet == w->f->port && same_mac(w->f->eth.h_source, pod->mac);
     if (honest) {
-        w->port = pod->ifindex;
+        w->f->port = pod->ifindex;
     }
     if (is_forged_tunnel(w)) {
-        return honest ? refuse(w, EBPF_FORGED_TUNNEL, PROHIBITED) : drop(w, EBPF_FORGED_TUNNEL);
+        return honest ? refuse(EBPF_FORGED_TUNNEL, PROHIBITED) : drop(EBPF_FORGED_TUNNEL);
     }
     if (!honest) {
-        return drop(w, not_its_own(w));
+        return drop(not_its_own(w));
     }
-    return route_of_pod(w, pod, w->settings->carry_vnids ? pod->vnid : 0);
+    *vnid = w->settings->carry_vnids ? pod->vnid : 0;
+    return route_of_pod(w, pod, *vnid);
 }
 
 INLINE int ip_from_tunnel(struct way *w)
 {
     /* Pods have addresses of this node's subnet. */
     if (!receiver(w) && !is_local(destination(w))) {
-        return drop(w, EBPF_NOT_FOR_THIS_NODE);
+        return drop(EBPF_NOT_FOR_THIS_NODE);
     }
-    __u32 cause = check_tunnel(w, w->ip.saddr);
+    __u32 cause = check_tunnel(w, w->f->ip.saddr);
     if (cause != EBPF_NOT_DROPPED) {
-        return drop(w, cause);
+        return drop(cause);
     }
-    return route(w, w->tunnel_id);
+    return ON_ITS_WAY;
 }
 
 INLINE int ip_from_host(struct way *w)
 {
-    if (w->ip.saddr == w->settings->gateway) {
-        return route(w, 0);
+    if (w->f->ip.saddr == w->settings->gateway) {
+        return ON_ITS_WAY;
     }
-    if (in_cluster(route_of(w->ip.saddr))) {
-        return drop(w, EBPF_SPOOFED_SOURCE);
+    if (in_cluster(route_of(w->f->ip.saddr))) {
+        return drop(EBPF_SPOOFED_SOURCE);
     }
     /* From outside, and from the host's other addresses: to pods of this node only. */
     if (!is_local(destination(w))) {
-        return drop(w, EBPF_NOT_FOR_THIS_NODE);
+        return drop(EBPF_NOT_FOR_THIS_NODE);
     }
-    if (w->ip.daddr == w->settings->gateway && !w->settings->has_policy) {
-        return drop(w, EBPF_NO_SUCH_POD);
+    if (w->f->ip.daddr == w->settings->gateway && !w->settings->has_policy) {
+        return drop(EBPF_NO_SUCH_POD);
     }
-    return route(w, 0);
+    return ON_ITS_WAY;
 }
 
 /* What the header says of sizes is true; the kernel's own segments to be are cut and counted later. */
 INLINE int is_whole(const struct way *w)
 {
-    __u32 header = w->ip.ihl * 4, total = bpf_ntohs(w->ip.tot_len);
+    __u32 header = w->f->ip.ihl * 4, total = bpf_ntohs(w->f->ip.tot_len);
     return w->skb->gso_size || (total >= header && total <= w->skb->len - ETH_HLEN);
 }
 
 INLINE int judge_ip(struct way *w, int has_ip)
 {
-    if (!has_ip || w->ip.version != 4 || w->ip.ihl < 5 || !is_whole(w)) {
-        return drop(w, EBPF_NOT_IP);
+    if (!has_ip || w->f->ip.version != 4 || w->f->ip.ihl < 5 || !is_whole(w)) {
+        return drop(EBPF_NOT_IP);
     }
-    if ((w->ip.daddr & bpf_htonl(0xf0000000)) == bpf_htonl(0xe0000000) ||
-        w->ip.daddr == 0xffffffff) {
-        return drop(w, EBPF_MULTICAST);
+    if ((w->f->ip.daddr & bpf_htonl(0xf0000000)) == bpf_htonl(0xe0000000) ||
+        w->f->ip.daddr == 0xffffffff) {
+        return drop(EBPF_MULTICAST);
     }
     read_ports(w);
-    if (w->entry == FROM_POD) {
-        return ip_from_pod(w);
-    }
-    return w->entry == FROM_TUNNEL ? ip_from_tunnel(w) : ip_from_host(w);
+    __u32 vnid = w->f->tunnel_id;
+    int r = w->entry == FROM_POD      ? ip_from_pod(w, &vnid)
+            : w->entry == FROM_TUNNEL ? ip_from_tunnel(w)
+                                      : ip_from_host(w);
+    return r == ON_ITS_WAY ? route(w, vnid) : r;
 }
 
 /* ---- ARP ---- */
@@ -959,12 +1017,12 @@ INLINE __u32 check_arp_sender(struct way *w, const struct arp *a)
 {
     if (w->entry == FROM_POD) {
         const struct ebpf_pod *pod = pod_at(a->spa);
-        int honest = pod && pod->inlet == w->port && same_mac(w->eth.h_source, pod->mac) &&
+        int honest = pod && pod->inlet == w->f->port && same_mac(w->f->eth.h_source, pod->mac) &&
                      same_mac(a->sha, pod->mac);
         if (!honest) {
             return not_its_own(w);
         }
-        w->port = pod->ifindex;
+        w->f->port = pod->ifindex;
         return EBPF_NOT_DROPPED;
     }
     if (w->entry == FROM_TUNNEL) {
@@ -1001,10 +1059,10 @@ INLINE int answer(const struct way *w, const struct arp *a)
         return TC_ACT_SHOT;
     }
     if (w->entry == FROM_TUNNEL) {
-        note(w, EBPF_ANSWER, 0, w->outer_src, w->tunnel_id);
-        return send_by_tunnel(w, w->outer_src, w->tunnel_id);
+        note(w, EBPF_ANSWER, 0, w->f->outer_src, w->f->tunnel_id);
+        return send_by_tunnel(w, w->f->outer_src, w->f->tunnel_id);
     }
-    __u32 back = w->entry == FROM_POD ? w->port : w->settings->host_ifindex;
+    __u32 back = w->entry == FROM_POD ? w->f->port : w->settings->host_ifindex;
     note(w, EBPF_ANSWER, 0, back, 0);
     return bpf_redirect(back, 0);
 }
@@ -1019,16 +1077,16 @@ INLINE int judge_arp(struct way *w)
     }
     __u32 cause = check_arp_sender(w, &a);
     if (cause != EBPF_NOT_DROPPED) {
-        return drop(w, cause);
+        return drop(cause);
     }
     if (a.op != bpf_htons(ARP_REQUEST)) {
-        return drop(w, EBPF_ARP_NOT_ASKED);
+        return drop(EBPF_ARP_NOT_ASKED);
     }
     const struct ebpf_route *r = route_of(a.tpa);
     if (r && r->kind == EBPF_LOCAL && !pod_at(a.tpa)) {
-        return drop(w, EBPF_NO_SUCH_POD);
+        return drop(EBPF_NO_SUCH_POD);
     }
-    return in_cluster(r) ? answer(w, &a) : drop(w, EBPF_ARP_OFF_NETWORK);
+    return in_cluster(r) ? answer(w, &a) : drop(EBPF_ARP_OFF_NETWORK);
 }
 
 /* ---- everything ---- */
@@ -1037,65 +1095,101 @@ INLINE int judge(struct way *w)
 {
     __u32 zero = 0;
     w->settings = bpf_map_lookup_elem(&tenet_settings, &zero);
-    int has_ip = bpf_skb_load_bytes(w->skb, 0, &w->eth, HEADERS) == 0;
-    if (!w->settings || (!has_ip && bpf_skb_load_bytes(w->skb, 0, &w->eth, sizeof w->eth) < 0)) {
+    int has_ip = bpf_skb_load_bytes(w->skb, 0, &w->f->eth, HEADERS) == 0;
+    if (!w->settings ||
+        (!has_ip && bpf_skb_load_bytes(w->skb, 0, &w->f->eth, sizeof w->f->eth) < 0)) {
         return TC_ACT_SHOT;
     }
-    if (w->eth.h_proto != bpf_htons(ETH_P_IP)) {
-        __builtin_memset(&w->ip, 0, sizeof w->ip);
+    if (w->f->eth.h_proto != bpf_htons(ETH_P_IP)) {
+        __builtin_memset(&w->f->ip, 0, sizeof w->f->ip);
     }
-    if (w->skb->vlan_present || w->eth.h_proto == bpf_htons(ETH_P_8021Q) ||
-        w->eth.h_proto == bpf_htons(ETH_P_8021AD)) {
-        return drop(w, EBPF_VLAN_TAGGED);
+    if (w->skb->vlan_present || w->f->eth.h_proto == bpf_htons(ETH_P_8021Q) ||
+        w->f->eth.h_proto == bpf_htons(ETH_P_8021AD)) {
+        return drop(EBPF_VLAN_TAGGED);
     }
-    if (w->eth.h_proto == bpf_htons(ETH_P_IP)) {
+    if (w->f->eth.h_proto == bpf_htons(ETH_P_IP)) {
         return judge_ip(w, has_ip);
     }
-    return w->eth.h_proto == bpf_htons(ETH_P_ARP) ? judge_arp(w) : drop(w, EBPF_NOT_IP);
+    return w->f->eth.h_proto == bpf_htons(ETH_P_ARP) ? judge_arp(w) : drop(EBPF_NOT_IP);
+}
+
+/* What the kernel is to do with a packet that was judged. */
+INLINE int settle(struct way *w, int judged)
+{
+    __u32 cause = judged & 0xff, code = judged >> 8 & 0xff;
+    if (judged < DROPPED) {
+        return judged;
+    }
+    count(cause);
+    note(w, EBPF_DROP, cause, 0, w->f->tunnel_id);
+    return code ? send_error(w, cause, (__u8) code) : TC_ACT_SHOT;
+}
+
+/* A packet that just came in by 'entry'; 0, or there is no memory for it, which no processor lacks. */
+INLINE int begin(struct way *w, enum entry entry)
+{
+    w->f = facts();
+    if (!w->f) {
+        return -1;
+    }
+    __builtin_memset(w->f, 0, sizeof *w->f);
+    w->entry = entry;
+    return 0;
 }
 
 SEC("tc")
 int from_pod(struct __sk_buff *skb)
 {
-    struct way w = {.skb = skb, .entry = FROM_POD};
-    w.port =
+    struct way w = {.skb = skb};
+    if (begin(&w, FROM_POD) < 0) {
+        return TC_ACT_SHOT;
+    }
+    w.f->port =
         *(volatile __u32 *) &skb->ifindex; /* The verifier wants the field named, not chosen. */
     if (options.under_test) {
-        w.port = *(volatile __u32 *) &skb->cb[EBPF_CB_PORT];
+        w.f->port = *(volatile __u32 *) &skb->cb[EBPF_CB_PORT];
     }
-    return judge(&w);
+    return settle(&w, judge(&w));
 }
 
 SEC("tc")
 int from_tunnel(struct __sk_buff *skb)
 {
-    struct way w = {.skb = skb, .entry = FROM_TUNNEL};
+    struct way w = {.skb = skb};
     struct bpf_tunnel_key key;
+    if (begin(&w, FROM_TUNNEL) < 0) {
+        return TC_ACT_SHOT;
+    }
     if (options.under_test) {
-        w.outer_src = skb->cb[EBPF_CB_OUTER_SRC];
-        w.tunnel_id = skb->cb[EBPF_CB_TUNNEL_ID];
+        w.f->outer_src = skb->cb[EBPF_CB_OUTER_SRC];
+        w.f->tunnel_id = skb->cb[EBPF_CB_TUNNEL_ID];
     } else if (bpf_skb_get_tunnel_key(skb, &key, TUNNEL_KEY_SIZE, 0) < 0) {
         return TC_ACT_SHOT;
     } else {
-        w.outer_src = key.remote_ipv4;
-        w.tunnel_id = key.tunnel_id;
+        w.f->outer_src = key.remote_ipv4;
+        w.f->tunnel_id = key.tunnel_id;
     }
-    return judge(&w);
+    return settle(&w, judge(&w));
 }
 
 SEC("tc")
 int from_host(struct __sk_buff *skb)
 {
-    struct way w = {.skb = skb, .entry = FROM_HOST};
-    return skb->mark == EBPF_HELD_MARK ? let_go_on(skb) : judge(&w);
+    struct way w = {.skb = skb};
+    if (skb->mark == EBPF_HELD_MARK) {
+        return let_go_on(skb);
+    }
+    return begin(&w, FROM_HOST) < 0 ? TC_ACT_SHOT : settle(&w, judge(&w));
 }
 
 SEC("tc")
 int from_wire(struct __sk_buff *skb)
 {
-    struct way w = {.skb = skb, .entry = FROM_TUNNEL};
-    if (!options.encap || take_outer(&w) < 0) {
+    struct way w = {.skb = skb};
+    if (!options.encap || begin(&w, FROM_TUNNEL) < 0 || take_outer(&w) < 0) {
         return TC_ACT_UNSPEC; /* Who comes after sees it, too. */
     }
-    return bpf_skb_store_bytes(skb, 0, &w.eth, 2 * ETH_ALEN, 0) < 0 ? TC_ACT_SHOT : judge_ip(&w, 1);
+    return bpf_skb_store_bytes(skb, 0, &w.f->eth, 2 * ETH_ALEN, 0) < 0
+               ? TC_ACT_SHOT
+               : settle(&w, judge_ip(&w, 1));
 }

@@ -74,11 +74,11 @@ INLINE int fits(const struct way *w, __u32 mtu)
     __u32 size = w->skb->len - ETH_HLEN;
     if (w->skb->gso_size) {
         __u8 offset;
-        if (w->ip.protocol != IPPROTO_TCP ||
-            bpf_skb_load_bytes(w->skb, ETH_HLEN + w->ip.ihl * 4 + 12, &offset, 1) < 0) {
+        if (w->f->ip.protocol != IPPROTO_TCP ||
+            bpf_skb_load_bytes(w->skb, ETH_HLEN + w->f->ip.ihl * 4 + 12, &offset, 1) < 0) {
             return 0;
         }
-        size = w->ip.ihl * 4 + (offset >> 4) * 4 + w->skb->gso_size;
+        size = w->f->ip.ihl * 4 + (offset >> 4) * 4 + w->skb->gso_size;
     }
     return size + EBPF_OUTER_SIZE <= mtu && w->skb->len <= 0xffff - EBPF_OUTER_SIZE;
 }
@@ -93,7 +93,7 @@ INLINE int send_direct(const struct way *w, const struct ebpf_route *r, __u32 vn
     }
     struct outer *o = &t->o;
     __u32 size = w->skb->len - ETH_HLEN + EBPF_OUTER_SIZE;
-    __u8 ecn = w->ip.tos & ECN;
+    __u8 ecn = w->f->ip.tos & ECN;
     __builtin_memset(o, 0, sizeof *o);
     o->ip.version = 4;
     o->ip.ihl = 5;
@@ -110,7 +110,7 @@ INLINE int send_direct(const struct way *w, const struct ebpf_route *r, __u32 vn
     o->udp.len = bpf_htons((__u16) (size - sizeof o->ip));
     o->flags = bpf_htonl(VXLAN_HAS_VNI);
     o->vni = bpf_htonl(vnid << 8);
-    t->inner_eth = w->eth;
+    t->inner_eth = w->f->eth;
     if (bpf_skb_adjust_room(w->skb, EBPF_OUTER_SIZE, BPF_ADJ_ROOM_MAC, EBPF_ENCAP_FLAGS) < 0) {
         return -1;
     }
@@ -158,7 +158,7 @@ INLINE int take_outer(struct way *w)
         !is_plain(w->settings, t, w->skb->len) || !is_direct(w->settings)) {
         return -1;
     }
-    __builtin_memcpy(&w->ip, t->inner, sizeof w->ip);
+    __builtin_memcpy(&w->f->ip, t->inner, sizeof w->f->ip);
     const struct ebpf_pod *pod = receiver(w);
     /* Checksums that a card has verified count the one that goes, too (none), as udp(7) has it. */
     if (!pod || bpf_skb_adjust_room(w->skb, -EBPF_OUTER_SIZE, BPF_ADJ_ROOM_MAC,
@@ -166,9 +166,9 @@ INLINE int take_outer(struct way *w)
         return -1;
     }
     bpf_csum_level(w->skb, BPF_CSUM_LEVEL_DEC);
-    w->outer_src = bpf_ntohl(t->o.ip.saddr);
-    w->tunnel_id = bpf_ntohl(t->o.vni) >> 8;
-    w->eth = t->inner_eth;
-    __builtin_memcpy(w->eth.h_dest, pod->mac, ETH_ALEN);
+    w->f->outer_src = bpf_ntohl(t->o.ip.saddr);
+    w->f->tunnel_id = bpf_ntohl(t->o.vni) >> 8;
+    w->f->eth = t->inner_eth;
+    __builtin_memcpy(w->f->eth.h_dest, pod->mac, ETH_ALEN);
     return 0;
 }
