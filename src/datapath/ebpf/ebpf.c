@@ -4,6 +4,7 @@
  *     program.c   the programs and their maps in the kernel
  *     early.c     loads them while the agent still waits for the registry
  *     hook.c      programs at links
+ *     reserve.c   takes their places while they are loaded
  *     devices.c   tun0, its peer and the VXLAN device
  *     inlet.c     where what a pod sends comes in, when it is limited
  *     held.c      packets to services that are idle
@@ -29,6 +30,7 @@
 #include "datapath/ebpf/policy.h"
 #include "datapath/ebpf/program.h"
 #include "datapath/ebpf/record.h"
+#include "datapath/ebpf/reserve.h"
 #include "datapath/ebpf/show.h"
 #include "datapath/ebpf/table.h"
 #include "datapath/ebpf/trace.h"
@@ -72,7 +74,9 @@ struct ebpf_dp {
 
     struct sdn_network net;
     bool have_network, in_place, outage;
-    bool hooks_due; /* New programs wait for the services, which the old ones may have. */
+    bool hooks_due;     /* New programs wait for the services, which the old ones may have, ... */
+    bool services_told; /* ... and are told now, ... */
+    struct reserve *reserve; /* ... and for their places; NULL: none were taken beforehand. */
     struct devices devices;
     struct table routes, vteps, services, backends, serving;
     bool has_services; /* They were told. */
@@ -328,11 +332,16 @@ static void on_paths_changed(void *ctx)
     }
 }
 
+static void take_places(struct ebpf_dp *x);
+
 static int put_network(struct ebpf_dp *x, struct err *e)
 {
     int r = devices_ensure(&x->net, &x->devices, e);
     if (r < 0) {
         return r;
+    }
+    if (x->hooks_due) {
+        take_places(x);
     }
     put_routes(x);
     if (x->net.plugin == SDN_NETWORKPOLICY) {
@@ -420,8 +429,43 @@ static int follow_paths(struct ebpf_dp *x, struct err *e)
 {
     struct paths_config c = {
         .loop = x->loop, .hooks = &x->hooks, .changed = on_paths_changed, .ctx = x};
-    loop_timer_arm(x->lend, PATHS_LEND_MS);
-    return paths_new(&c, &x->paths, e);
+    return x->paths ? 0 : paths_new(&c, &x->paths, e);
+}
+
+static void on_places_taken(void *ctx);
+
+/* Places for the programs of put_hooks, of those links that there are. */
+static void take_places(struct ebpf_dp *x)
+{
+    static const char *const devices[] = {DEVICE_VXLAN, DEVICE_HOST};
+    struct hook_place places[RESERVE_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < ARRAY_SIZE(devices); i++) {
+        struct hook_place *p = &places[n];
+        snprintf(p->ifname, sizeof p->ifname, "%s", devices[i]);
+        p->ifindex = (int) if_nametoindex(devices[i]);
+        n += p->ifindex != 0;
+    }
+    n += paths_places(x->paths, places + n, ARRAY_SIZE(places) - n);
+    if (!x->reserve && x->hooks.tcx && n) {
+        x->reserve = reserve_begin(x->loop, &x->hooks, places, n, on_places_taken, x);
+    }
+}
+
+/* While the programs are loaded. */
+static void expect(struct ebpf_dp *x, const struct sdn_network *n)
+{
+    struct program_features f;
+    if (!early_features(x->early, &f)) {
+        return;
+    }
+    x->hooks.tcx = f.tcx;
+    if (f.encap && follow_paths(x, NULL) == 0) {
+        paths_find(x->paths, n);
+    }
+    if (program_is_mounted(x->bpffs)) {
+        take_places(x);
+    }
 }
 
 /* For the first time: programs with the maps that are there, then what they need; links get them when the services are
@@ -439,6 +483,7 @@ static int set_up(struct ebpf_dp *x, struct err *e)
     x->hooks.tcx = x->features.tcx;
     r = program_pin(&x->program, x->maps, e);
     r = r < 0 || !x->features.encap ? r : follow_paths(x, e);
+    loop_timer_arm(x->lend, PATHS_LEND_MS);
     r = r < 0 ? r : table_load(&x->routes, x->program.routes, e);
     r = r < 0 ? r : table_load(&x->vteps, x->program.vteps, e);
     r = r < 0 ? r : table_load(&x->services, x->program.services, e);
@@ -475,6 +520,7 @@ static int put_first_hooks(struct ebpf_dp *x, struct err *e)
         return r;
     }
     x->hooks_due = false;
+    x->reserve = reserve_free(x->reserve, true);
     log_info("programs are in place",
              "maps=%s pods=%zu changes=%zu hooks=%s redirect_peer=%s ringbuf=%s encap=%s",
              x->program.reused ? "found" : "new", x->n_members,
@@ -497,6 +543,21 @@ static void became(struct ebpf_dp *x, int r, bool first, const struct err *e)
         x->outage = x->outbox.lost = false;
         loop_task_queue(&x->task);
     }
+}
+
+/* The first hooks, once that is all there is to do. */
+static void hook_if_due(struct ebpf_dp *x)
+{
+    struct err e = {0};
+    if (x->hooks_due && x->services_told && (!x->reserve || reserve_is_over(x->reserve))) {
+        int r = put_first_hooks(x, &e);
+        became(x, r, true, &e);
+    }
+}
+
+static void on_places_taken(void *ctx)
+{
+    hook_if_due(ctx);
 }
 
 static void work_on(struct ebpf_dp *x)
@@ -676,11 +737,12 @@ static void ebpf_set_services(struct datapath *dp, const char *node,
     }
     x->has_services = true;
     err_clear(&e);
-    bool first = x->hooks_due;
     int r = put_settings(x, &e);
-    r = r == 0 && first ? put_first_hooks(x, &e) : r;
-    if (r < 0 || first) {
-        became(x, r, first, &e);
+    if (r < 0) {
+        became(x, r, x->hooks_due, &e);
+    } else {
+        x->services_told = true;
+        hook_if_due(x);
     }
     if (x->held) {
         held_flush(x->held);
@@ -993,6 +1055,7 @@ static void ebpf_close(struct datapath *dp)
     paths_free(x->paths);
     policy_maps_done(&x->policy);
     early_free(x->early);
+    reserve_free(x->reserve, false);
     for (size_t i = 0; i < x->n_members; i++) {
         dp_pod_free(x->members[i].pod);
     }
@@ -1060,6 +1123,9 @@ static int ebpf_open(struct loop *l, const struct datapath_config *cfg,
     if (r < 0) {
         ebpf_close(&x->dp);
         return r;
+    }
+    if (cfg->expected) {
+        expect(x, cfg->expected);
     }
     *ret = &x->dp;
     return 0;

@@ -49,19 +49,18 @@ static int fail(struct err *e, int code, const char *what)
 
 /* ---- the kernel ---- */
 
-/* A program that does nothing, at a tc hook; a descriptor or a negative errno. */
-static int load_nothing(void)
+int program_load_idle(void)
 {
     static const struct bpf_insn pass[] = {
         {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = -1},
         {.code = BPF_JMP | BPF_EXIT}};
-    return bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "tenet_probe", "Apache-2.0", pass,
+    return bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "tenet_idle", "Apache-2.0", pass,
                          ARRAY_SIZE(pass), NULL);
 }
 
 static bool has_tcx(void)
 {
-    CLEANUP(fd_close) int fd = load_nothing();
+    CLEANUP(fd_close) int fd = program_load_idle();
     /* No such device is what only a kernel says that knows the hook. */
     int link = fd < 0 ? fd : bpf_link_create(fd, INT32_MAX, HOOK_TCX_INGRESS, NULL);
     bool known = link == -ENODEV;
@@ -157,7 +156,7 @@ int program_probe(const char *without, struct program_features *ret, struct err 
                             : err_sys(e, fd, "the kernel makes no eBPF maps");
     }
     fd_close(fd);
-    fd = load_nothing();
+    fd = program_load_idle();
     if (fd < 0) {
         return fd == -EPERM
                    ? not_permitted("load eBPF programs for links", e)
@@ -178,7 +177,7 @@ int program_probe(const char *without, struct program_features *ret, struct err 
     return 0;
 }
 
-static bool is_bpffs(const char *dir)
+bool program_is_mounted(const char *dir)
 {
     struct statfs fs;
     return statfs(dir, &fs) == 0 && fs.f_type == BPF_FS_MAGIC;
@@ -194,7 +193,7 @@ static bool has_line(const char *path, const char *word)
 
 int program_check_mount(const char *dir, struct err *e)
 {
-    if (is_bpffs(dir)) {
+    if (program_is_mounted(dir)) {
         return 0;
     }
     if (!has_line("/proc/filesystems", "bpf")) {
@@ -208,7 +207,7 @@ int program_check_mount(const char *dir, struct err *e)
 int program_mount(const char *dir, struct err *e)
 {
     int r = dir_make(dir, 0700, e);
-    if (r < 0 || is_bpffs(dir)) {
+    if (r < 0 || program_is_mounted(dir)) {
         return r;
     }
     return mount("bpf", dir, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700") < 0
