@@ -31,10 +31,10 @@ int program_load_idle(void);
 int program_check_mount(const char *dir, struct err *e);
 
 struct program {
-    struct bpf_object *object; /* Owns the descriptors. */
+    bool loaded; /* The descriptors are ours. */
     int from_pod, from_tunnel, from_host, from_wire;
     /* Maps; -1: not in these programs. */
-    int pods, ports, routes, vteps, services, backends, serving, conns, affinity, refusals,
+    int pods, ports, routes, vteps, services, backends, serving, conns, affinity, clients, refusals,
         settings, drops, events, watched, held;
     int generation, classes, blocks, pairs, port_sets, tracked, shares, fragments; /* Of policy. */
     bool reused; /* The maps were there. */

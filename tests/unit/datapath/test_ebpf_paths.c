@@ -412,7 +412,7 @@ static int tear_down(void **state)
 {
     (void) state;
     CLEANUP_FREE char *bpffs = xasprintf("%s/bpf", folder);
-    if (program.object) {
+    if (program.loaded) {
         program_done(&program);
     }
     if (back >= 0) {
