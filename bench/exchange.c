@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Request and response between two network namespaces, for bench/datapath.py: what a packet's way costs, without what a
- * program in another language would add.
+/* Traffic between two network namespaces, for bench/datapath.py: what a packet's way costs, without what a program in
+ * another language would add.
  *
  * tcp: one byte there, one byte back, one at a time.  udp: a burst of 64-byte datagrams there, one back; a burst whose
- * answer does not come is lost, and the next one begins.
+ * answer does not come is lost, and the next one begins.  stream: all that TCP takes, in writes of 128 KiB.
  *
- * usage: bench_exchange serve tcp|udp PORT
+ * A stream has its congestion control before it connects: where the host's own is bbr a connection that has begun
+ * is paced by timers for good, whatever is set then, and in a virtual machine they cost more than the way.
+ *
+ * usage: bench_exchange serve tcp|udp|stream PORT [WINDOW]
  *        bench_exchange ask tcp|udp ADDRESS PORT BURST MILLISECONDS
- * 'ask' prints: exchanges, lost ones, and the median and the 99th percentile of their times in nanoseconds. */
+ *        bench_exchange ask stream ADDRESS PORT WINDOW MILLISECONDS
+ * WINDOW is the KiB of the sockets' buffers, 0 what the kernel thinks best.  'ask' prints: exchanges, lost ones, and the
+ * median and the 99th percentile of their times in nanoseconds; of a stream: bytes that arrived, nanoseconds
+ * that it took, and those of processor time that both ends did. */
 #include "measure.h"
 
 #include "base/mem.h"
@@ -17,12 +23,24 @@
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define PAYLOAD 64
 #define LOST_MS 100
 #define BURST_MAX 256
+#define BLOCK (128 * 1024)
+#define WINDOW_MAX (64 * 1024)
+#define CONGESTION "cubic"
+
+enum kind { TCP, UDP, STREAM };
+static const char *const kinds[] = {"tcp", "udp", "stream"};
+
+/* What the receiver of a stream says at its end. */
+struct receipt {
+    uint64_t bytes, cpu_ns;
+};
 
 static void die(const char *what)
 {
@@ -37,17 +55,87 @@ static void set_option(int fd, int level, int name, const void *value, socklen_t
     }
 }
 
-static int open_socket(bool tcp)
+static int open_socket(enum kind kind, size_t window)
 {
-    int fd = socket(AF_INET, tcp ? SOCK_STREAM : SOCK_DGRAM, 0), one = 1;
+    int fd = socket(AF_INET, kind == UDP ? SOCK_DGRAM : SOCK_STREAM, 0), one = 1;
+    int size = (int) window * 1024;
     if (fd < 0) {
         die("socket");
     }
-    if (tcp) {
-        set_option(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    if (kind != UDP) {
         set_option(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     }
+    if (kind == TCP) {
+        set_option(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    }
+    if (kind == STREAM) {
+        set_option(fd, IPPROTO_TCP, TCP_CONGESTION, CONGESTION, sizeof CONGESTION - 1);
+    }
+    if (window > 0) {
+        set_option(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+        set_option(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+    }
     return fd;
+}
+
+/* Processor time of this process. */
+static uint64_t cpu_ns(void)
+{
+    struct rusage u;
+    if (getrusage(RUSAGE_SELF, &u) < 0) {
+        die("getrusage");
+    }
+    return (uint64_t) (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000000 +
+           (uint64_t) (u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000;
+}
+
+static int accept_one(int fd)
+{
+    int client = accept(fd, NULL, NULL);
+    if (client < 0) {
+        die("accept");
+    }
+    return client;
+}
+
+static void serve_stream(int fd)
+{
+    static char block[BLOCK];
+    if (listen(fd, 1) < 0) {
+        die("listen");
+    }
+    for (;;) {
+        int client = accept_one(fd);
+        uint64_t begin = cpu_ns();
+        struct receipt r = {0};
+        ssize_t n;
+        while ((n = read(client, block, sizeof block)) > 0) {
+            r.bytes += (uint64_t) n;
+        }
+        r.cpu_ns = cpu_ns() - begin;
+        if (n < 0 || write(client, &r, sizeof r) != sizeof r) {
+            die("stream");
+        }
+        close(client);
+    }
+}
+
+static void ask_stream(int fd, uint64_t ms)
+{
+    static char block[BLOCK];
+    uint64_t begin = time_mono_ns(), begin_cpu = cpu_ns();
+    struct receipt r;
+    while (time_mono_ns() - begin < ms * 1000000) {
+        if (write(fd, block, sizeof block) < 0) {
+            die("stream");
+        }
+    }
+    if (shutdown(fd, SHUT_WR) < 0 || recv(fd, &r, sizeof r, MSG_WAITALL) != sizeof r) {
+        die("stream");
+    }
+    printf("%llu %llu %llu\n", (unsigned long long) r.bytes,
+           (unsigned long long) (time_mono_ns() - begin),
+           (unsigned long long) (cpu_ns() - begin_cpu + r.cpu_ns));
 }
 
 static void serve_tcp(int fd)
@@ -58,10 +146,7 @@ static void serve_tcp(int fd)
         die("listen");
     }
     for (;;) {
-        int client = accept(fd, NULL, NULL);
-        if (client < 0) {
-            die("accept");
-        }
+        int client = accept_one(fd);
         set_option(client, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
         while (read(client, &byte, 1) == 1 && write(client, &byte, 1) == 1) {
         }
@@ -133,37 +218,57 @@ static void ask(int fd, bool tcp, unsigned burst, uint64_t ms)
            measure_quantile_ns(times, n, 0.5) * 1e6, measure_quantile_ns(times, n, 0.99) * 1e6);
 }
 
+static bool find_kind(const char *name, enum kind *ret)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        if (streq(kinds[i], name)) {
+            *ret = (enum kind) i;
+            return true;
+        }
+    }
+    return false;
+}
+
 int main(int argc, char **argv)
 {
-    bool serves = argc == 4 && streq(argv[1], "serve"), asks = argc == 7 && streq(argv[1], "ask");
-    uint64_t port = 0, burst = 1, ms = 0;
+    bool serves = (argc == 4 || argc == 5) && streq(argv[1], "serve");
+    bool asks = argc == 7 && streq(argv[1], "ask");
+    enum kind kind = TCP;
     struct sockaddr_in at = {.sin_family = AF_INET};
-    if (!(serves || asks) || !(streq(argv[2], "tcp") || streq(argv[2], "udp")) ||
-        str_to_u64(argv[serves ? 3 : 4], UINT16_MAX, &port) < 0 ||
-        (asks && (inet_pton(AF_INET, argv[3], &at.sin_addr) != 1 ||
-                  str_to_u64(argv[5], BURST_MAX, &burst) < 0 || burst == 0 ||
-                  str_to_u64(argv[6], 60000, &ms) < 0))) {
-        fputs("usage: bench_exchange serve tcp|udp PORT\n"
-              "       bench_exchange ask tcp|udp ADDRESS PORT BURST MILLISECONDS\n",
+    if (!(serves || asks) || !find_kind(argv[2], &kind) ||
+        (asks && inet_pton(AF_INET, argv[3], &at.sin_addr) != 1)) {
+        fputs("usage: bench_exchange serve tcp|udp|stream PORT [WINDOW]\n"
+              "       bench_exchange ask tcp|udp ADDRESS PORT BURST MILLISECONDS\n"
+              "       bench_exchange ask stream ADDRESS PORT WINDOW MILLISECONDS\n",
               stderr);
         return 2;
     }
-    bool tcp = streq(argv[2], "tcp");
-    int fd = open_socket(tcp);
+    size_t port = measure_number(argv[serves ? 3 : 4], 1, UINT16_MAX), window = 0, burst = 0;
+    if (asks && kind != STREAM) {
+        burst = measure_number(argv[5], 1, BURST_MAX);
+    } else if (asks || argc == 5) {
+        window = measure_number(argv[asks ? 5 : 4], 0, WINDOW_MAX);
+    }
+    int fd = open_socket(kind, window);
     at.sin_port = htons((uint16_t) port);
     if (serves) {
         if (bind(fd, (struct sockaddr *) &at, sizeof at) < 0) {
             die("bind");
         }
-        (tcp ? serve_tcp : serve_udp)(fd);
+        (kind == TCP ? serve_tcp : kind == UDP ? serve_udp : serve_stream)(fd);
     }
+    size_t ms = measure_number(argv[6], 1, 60000);
     if (connect(fd, (struct sockaddr *) &at, sizeof at) < 0) {
         die("connect");
     }
-    if (!tcp) {
+    if (kind == STREAM) {
+        ask_stream(fd, ms);
+        return 0;
+    }
+    if (kind == UDP) {
         struct timeval wait = {.tv_usec = LOST_MS * 1000};
         set_option(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
     }
-    ask(fd, tcp, (unsigned) burst, ms);
+    ask(fd, kind == TCP, (unsigned) burst, ms);
     return 0;
 }

@@ -123,6 +123,26 @@ static void render_steps(const struct json *steps, struct strbuf *out)
     }
 }
 
+/* Whether the datapath does something else. */
+static bool render_policies(const struct json *half, struct strbuf *out)
+{
+    bool agreed = true;
+    struct json *x;
+    JSON_FOREACH (x, json_get(half, "policies")) {
+        const char *object = text_at(x, "object"), *meaning = text_at(x, "meaning");
+        bool same = json_get_bool(json_get(x, "agreed"), false);
+        strbuf_addf(out, "  %s policies %s it: ", text_at(x, "direction"),
+                    json_get_bool(json_get(x, "allowed"), false) ? "allow" : "deny");
+        strbuf_addf(out, *object ? "%s (%s)" : "%s%s", object, meaning);
+        strbuf_adds(out, same ? "\n"
+                         : json_get_bool(json_get(half, "policiesChange"), false)
+                             ? ", as of a change that is not in place yet\n"
+                             : ", THE DATAPATH DOES NOT\n");
+        agreed = agreed && same;
+    }
+    return !agreed;
+}
+
 static void render_half(const struct json *half, struct strbuf *out)
 {
     const struct json *sw = json_get(half, "switch"), *model = json_get(half, "model");
@@ -134,6 +154,7 @@ static void render_half(const struct json *half, struct strbuf *out)
     if (json_count(json_get(sw, "steps"))) {
         render_steps(json_get(sw, "steps"), out);
     }
+    bool doubted = render_policies(half, out);
     const char *action = text_at(judge_of(half), "action");
     const struct json *service = json_get(half, "service");
     if (service) {
@@ -163,7 +184,8 @@ static void render_half(const struct json *half, struct strbuf *out)
     if (*text_at(sw, "remark")) {
         strbuf_addf(out, "  the switch remarks: %s\n", text_at(sw, "remark"));
     }
-    if (*action && json_get(sw, "action") && !json_get_bool(json_get(half, "agreed"), false)) {
+    if (*action && json_get(sw, "action") && !doubted &&
+        !json_get_bool(json_get(half, "agreed"), false)) {
         strbuf_addf(out, "  THE MODEL DISAGREES: it says %s%s%s\n", text_at(model, "action"),
                     *text_at(model, "cause") ? ", " : "", text_at(model, "cause"));
     }

@@ -248,7 +248,6 @@ struct dp_event {
     uint32_t size;       /* Of the frame. */
     enum model_action action;
     enum model_cause cause;
-    uint64_t cookie; /* Group of the policies that deny it (sdn/pipeline.h); 0: none. */
     uint32_t remote; /* MODEL_TUNNEL: where to. */
 };
 /* From now on 'fn' hears of flows, those that exist among them, soon after their packets; and of each again now and

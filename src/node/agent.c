@@ -1229,6 +1229,7 @@ static void view(void *ctx, struct introspect_view *ret)
         .subnets = a->subnets,
         .projects = a->projects,
         .policy = a->policies ? policies_compiler(a->policies) : NULL,
+        .policies_settled = a->policies && policies_settled(a->policies),
         .services = a->pod_services,
         .skipped = smap_size(&a->skipped),
         .switch_losses = a->switch_losses,

@@ -29,6 +29,7 @@ struct introspect_view {
     struct pods *pods;
     struct informer *subnets, *projects;
     struct policy *policy; /* The compiler, under ovs-networkpolicy. */
+    bool policies_settled; /* The datapath had time to do what it says. */
     struct services *services;
     size_t skipped;                    /* HostSubnets that cannot be used. */
     size_t switch_losses, host_losses; /* Since the start. */

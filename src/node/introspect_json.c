@@ -533,10 +533,10 @@ void introspect_trace_add(const struct introspect_view *v, struct json *answer,
     if (t->remark) {
         json_set_string(o, "remark", t->remark);
     }
-    /* The model is not asked for policies here: what they deny only the datapath can tell. */
+    /* The model is not asked for policies here: the rules themselves are. */
     bool by_policy = t->action == MODEL_DROP &&
-                     (t->cause == MODEL_EGRESS_DENIED || t->cause == MODEL_INGRESS_DENIED ||
-                      t->cause == MODEL_CONNECTION_DENIED);
+                     (t->cause == MODEL_EGRESS_DENIED || t->cause == MODEL_INGRESS_DENIED);
     struct explain_outcome outcome = {.action = t->action, .cause = t->cause};
-    json_set_bool(answer, "agreed", by_policy || explain_agrees(&outcome, &verdict));
+    bool agreed = introspect_policies(v, q, t, answer);
+    json_set_bool(answer, "agreed", agreed && (by_policy || explain_agrees(&outcome, &verdict)));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What introspect.c serves, made in introspect_json.c and introspect_metrics.c. */
+/* What introspect.c serves, made in introspect_json.c, introspect_policy.c and introspect_metrics.c. */
 #pragma once
 
 #include "net/http.h"
@@ -46,3 +46,11 @@ struct json *introspect_trace(const struct introspect_view *v, const struct expl
 void introspect_trace_add(const struct introspect_view *v, struct json *answer,
                           const struct explain_question *q, int error, const char *text,
                           const struct dp_trace *t);
+/* Which policies decide at each end that the datapath asked about: "policies".  Whether it did what they say; but what
+ * has changed just now may be under way to it ("policiesChange"). */
+bool introspect_policies(const struct introspect_view *v, const struct explain_question *q,
+                         const struct dp_trace *t, struct json *answer);
+/* Appends what denies a packet that was dropped as MODEL_EGRESS_DENIED or MODEL_INGRESS_DENIED; if nothing does by now, the
+ * policies that select the pod. */
+void introspect_policy_of_drop(const struct policy *p, const struct dp_event *e,
+                               struct strbuf *out);

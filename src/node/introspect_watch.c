@@ -144,10 +144,13 @@ static void name_service(struct context *c, const struct dp_event *e, struct str
 static void name_object(struct context *c, const struct dp_event *e, struct strbuf *out)
 {
     const struct dp_pod *from = sender(c, e);
-    if (e->cookie && c->v.policy && policy_describe(c->v.policy, e->cookie, out)) {
-        return;
-    }
     switch (e->cause) {
+    case MODEL_EGRESS_DENIED:
+    case MODEL_INGRESS_DENIED:
+        if (c->v.policy) {
+            introspect_policy_of_drop(c->v.policy, e, out);
+        }
+        return;
     case MODEL_VNID_MISMATCH:
         name_vnids(c, e, out);
         return;

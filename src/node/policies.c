@@ -10,6 +10,7 @@
 
 LOG_MODULE("policy");
 
+#define SETTLED_MS 5000
 #define NETWORK_API "networking.k8s.io/v1"
 #define ADMIN_API "policy.networking.k8s.io/v1alpha1"
 
@@ -31,6 +32,7 @@ struct policies {
     struct watch watches[N_WATCHED];
     bool synced;
     struct loop_task flush;
+    uint64_t changed_ms; /* When something was told last. */
     struct smap refused; /* "Kind ns/name" to the reason that was told. */
 };
 
@@ -42,6 +44,12 @@ static void set_group(void *ctx, uint64_t cookie, struct of_flow_list *flows)
     if (p->datapath) {
         datapath_set_flows(p->datapath, cookie, flows);
     }
+}
+
+static void flush_soon(struct policies *p)
+{
+    p->changed_ms = loop_now_ms(p->loop);
+    loop_task_queue(&p->flush);
 }
 
 static void flush(void *ctx)
@@ -144,7 +152,7 @@ static void changed(void *ctx, const char *key, const struct json *old, const st
         policy_changed(p, w->what, key, ns, name, obj);
         break;
     }
-    loop_task_queue(&p->flush);
+    flush_soon(p);
 }
 
 static void deleted(void *ctx, const char *key, const struct json *obj)
@@ -170,7 +178,7 @@ static void deleted(void *ctx, const char *key, const struct json *obj)
         accept(p, w->what, key, NULL);
         break;
     }
-    loop_task_queue(&p->flush);
+    flush_soon(p);
 }
 
 static void synced(void *ctx)
@@ -285,6 +293,7 @@ void policies_attach(struct policies *p, const struct dp_pod *pod)
 {
     if (pod->pod_namespace && pod->pod_name) {
         policy_attach(p->compiler, pod->ip, pod->pod_namespace, pod->pod_name);
+        p->changed_ms = loop_now_ms(p->loop);
         flush(p);
     }
 }
@@ -292,7 +301,12 @@ void policies_attach(struct policies *p, const struct dp_pod *pod)
 void policies_detach(struct policies *p, const struct dp_pod *pod)
 {
     policy_detach(p->compiler, pod->ip);
-    loop_task_queue(&p->flush);
+    flush_soon(p);
+}
+
+bool policies_settled(const struct policies *p)
+{
+    return p->datapath && loop_now_ms(p->loop) - p->changed_ms > SETTLED_MS;
 }
 
 struct policy *policies_compiler(struct policies *p)

@@ -34,4 +34,6 @@ void policies_end(struct policies *p);
 void policies_attach(struct policies *p, const struct dp_pod *pod);
 void policies_detach(struct policies *p, const struct dp_pod *pod);
 
+/* Nothing has changed for some seconds: the datapath had time to do what they say. */
+bool policies_settled(const struct policies *p);
 struct policy *policies_compiler(struct policies *p); /* For what it can tell. */

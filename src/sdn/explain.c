@@ -2,6 +2,7 @@
 #include "sdn/explain.h"
 
 #include "base/mem.h"
+#include "sdn/tables.h"
 
 #include <string.h>
 
@@ -146,6 +147,24 @@ static const char *const policy_words[] = {
     [PIPELINE_POLICY_BLOCK - PIPELINE_POLICY_ADDRESS] = "an address block that rules name",
 };
 
+const char *explain_decision(const struct policy_decision *x, enum policy_direction d)
+{
+    bool egress = d == POLICY_EGRESS;
+    switch (x->reason) {
+    case POLICY_BY_RULE:
+        return policy_words[PIPELINE_POLICY_RULE - PIPELINE_POLICY_ADDRESS];
+    case POLICY_BY_ISOLATION:
+        return policy_words[PIPELINE_POLICY_CLASS - PIPELINE_POLICY_ADDRESS];
+    case POLICY_BY_IGNORANCE:
+        return "cut off: the pod's object is not known";
+    case POLICY_UNDECIDED:
+        return explain_rule(egress ? EGRESS_BASELINE : INGRESS_BASELINE, 0, PIPELINE_BASE_COOKIE);
+    case POLICY_NOT_SELECTED:
+        break;
+    }
+    return explain_rule(egress ? EGRESS_SUBJECT : INGRESS_SUBJECT, 0, PIPELINE_BASE_COOKIE);
+}
+
 const char *explain_rule(uint8_t table, uint16_t priority, uint64_t cookie)
 {
     enum model_cause cause = pipeline_cause(table, cookie);
@@ -158,6 +177,9 @@ const char *explain_rule(uint8_t table, uint16_t priority, uint64_t cookie)
         if (rules[i].kind == kind && rules[i].priority == priority && streq(rules[i].table, name)) {
             return rules[i].text;
         }
+    }
+    if (kind == PIPELINE_POLICY_CLASS && priority != PRIORITY_ISOLATED) {
+        return "what rules say of a class of pods";
     }
     return kind >= PIPELINE_POLICY_ADDRESS && kind <= PIPELINE_POLICY_BLOCK
                ? policy_words[kind - PIPELINE_POLICY_ADDRESS]

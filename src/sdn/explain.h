@@ -3,10 +3,13 @@
 #pragma once
 
 #include "sdn/pipeline.h"
+#include "sdn/policy.h"
 #include "wire/ovstrace.h"
 
 /* One line on what the rule is there for; "" for one that is none of ours. */
 const char *explain_rule(uint8_t table, uint16_t priority, uint64_t cookie);
+/* One line on what decides, in the words of the flow that would. */
+const char *explain_decision(const struct policy_decision *x, enum policy_direction d);
 /* One line on a cause: "the projects' VNIDs differ and neither is 0". */
 const char *explain_cause(enum model_cause c);
 

@@ -449,6 +449,9 @@ static struct model_verdict ip_from_host(const struct model_node *n, const struc
 static struct model_verdict judge_ip(const struct model_node *n, const struct model_packet *p)
 {
     static const struct ip4_prefix groups = {0xe0000000, 4};
+    if (!p->ip.src && !p->ip.dst) {
+        return drop(MODEL_NOT_IP);
+    }
     if (prefix_contains(groups, p->ip.dst) || p->ip.dst == UINT32_MAX) {
         return drop(MODEL_MULTICAST);
     }

@@ -16,6 +16,7 @@
 
 static const struct ip4_prefix multicast = {IP4(224, 0, 0, 0), 4};
 static const struct ip4_prefix broadcast = {IP4(255, 255, 255, 255), 32};
+static const struct ip4_prefix nobody = {IP4(0, 0, 0, 0), 32};
 
 const char *pipeline_table_name(uint8_t table)
 {
@@ -141,6 +142,11 @@ static void base_classify(const struct sdn_network *n, struct of_flow_list *out)
     pipeline_end_drop(&b, MODEL_NOT_IP, out);
     base_drop_group(multicast, out);
     base_drop_group(broadcast, out);
+    /* What a switch makes of a header that is none, too. */
+    pipeline_begin_ip(&b, CLASSIFY, 400, PIPELINE_BASE_COOKIE);
+    of_match_ip_src(&b, nobody);
+    of_match_ip_dst(&b, nobody);
+    pipeline_end_drop(&b, MODEL_NOT_IP, out);
 
     /* Only what ends on this node is taken from the tunnel, hence nothing ever returns to it. */
     pipeline_begin_ip(&b, CLASSIFY, 300, PIPELINE_BASE_COOKIE);

@@ -69,6 +69,29 @@ void policy_flush(struct policy *p);
  * red/web", "pod red/a".  False: the cookie is none of ours. */
 bool policy_describe(const struct policy *p, uint64_t cookie, struct strbuf *out);
 
+/* What decides about a packet at one end of it. */
+enum policy_reason {
+    POLICY_BY_RULE,
+    POLICY_BY_ISOLATION, /* Denied: a NetworkPolicy selects the pod, and no rule allows it. */
+    POLICY_BY_IGNORANCE, /* Denied: the pod's object is not known. */
+    POLICY_UNDECIDED,    /* Allowed: policies select the pod, and none says otherwise. */
+    POLICY_NOT_SELECTED, /* Allowed: no policy selects the pod; or there is none here. */
+};
+struct policy_decision {
+    bool allowed;
+    enum policy_reason reason;
+    /* Groups: of the rule, or of what else decides; and of the policies that select the pod.  0: none. */
+    uint64_t by, selected;
+};
+/* Asks the rules themselves, of the last flush, about a packet that begins a connection; 'dst_port' is 0 for protocols
+ * without ports.  The pod at 'src' is judged as a sender (POLICY_EGRESS), or that at 'dst' as a receiver. */
+struct policy_decision policy_decide(const struct policy *p, enum policy_direction d, uint32_t src,
+                                     uint32_t dst, uint8_t proto, uint16_t dst_port);
+
+/* As policy_describe, what decides ("by"); of those that isolate a pod these alone.  False: nothing does. */
+bool policy_describe_decision(const struct policy *p, const struct policy_decision *d,
+                              struct strbuf *out);
+
 struct policy_stats {
     size_t objects, active; /* Policies known, and those that select a pod here. */
     size_t broken;          /* Of the known ones. */

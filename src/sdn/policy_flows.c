@@ -8,7 +8,6 @@
 
 #define PRIORITY_CUT_OFF 200
 #define PRIORITY_ADDRESS 100
-#define PRIORITY_ISOLATED 10
 
 /* The tables of a direction. */
 struct way {
@@ -305,7 +304,9 @@ static void end_names(const struct namer *x)
     }
 }
 
-static bool describe_class(const struct policy *p, uint64_t cookie, struct strbuf *out)
+/* 'isolating': only what isolates them. */
+static bool describe_class(const struct policy *p, uint64_t cookie, bool isolating,
+                           struct strbuf *out)
 {
     const struct class *c;
     HMAP_FOREACH (c, struct class, by_id, &p->class_ids) {
@@ -317,7 +318,10 @@ static bool describe_class(const struct policy *p, uint64_t cookie, struct strbu
         strbuf_adds(out, subject ? "pods selected by " : "peers in ");
         for (size_t i = 0; i < c->n; i++) {
             for (size_t k = 0; k < c->sets[i]->n_uses; k++) {
-                add_object(&x, c->sets[i]->uses[k].object);
+                const struct use *u = &c->sets[i]->uses[k];
+                if (!isolating || (!u->rule && u->clause == CLAUSE_ISOLATES)) {
+                    add_object(&x, u->object);
+                }
             }
         }
         end_names(&x);
@@ -359,7 +363,7 @@ bool policy_describe(const struct policy *p, uint64_t cookie, struct strbuf *out
         }
         return ep != NULL;
     case PIPELINE_POLICY_CLASS:
-        return describe_class(p, cookie, out);
+        return describe_class(p, cookie, false, out);
     case PIPELINE_POLICY_RULE:
         HMAP_FOREACH_WITH_HASH (r, struct rule, node, low, &p->rules) {
             rule_name(r, out);
@@ -372,4 +376,11 @@ bool policy_describe(const struct policy *p, uint64_t cookie, struct strbuf *out
     default:
         return false;
     }
+}
+
+bool policy_describe_decision(const struct policy *p, const struct policy_decision *d,
+                              struct strbuf *out)
+{
+    return d->reason == POLICY_BY_ISOLATION ? describe_class(p, d->by, true, out)
+                                            : policy_describe(p, d->by, out);
 }

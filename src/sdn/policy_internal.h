@@ -6,6 +6,7 @@
  *     policy_rules.c  rules of active policies, and their share in flows
  *     policy_flows.c  the flows of each group, and their names
  *     policy_table.c, policy_ports.c   tables instead
+ *     policy_decide.c which rule decides, for people
  *     policy_spec.c, policy_labels.c   values */
 #pragma once
 
@@ -185,6 +186,22 @@ struct rule {
     uint16_t number;
     uint32_t name_hash; /* by_name: two names may mean one port. */
 };
+
+static inline bool rule_has_peers(const struct rule *r)
+{
+    return r->n_peers || (r->spec && !r->spec->any_peer);
+}
+
+static inline bool rule_has_ports(const struct rule *r)
+{
+    return r->by_name || (r->spec && !r->spec->any_port);
+}
+
+/* What a port's name means at the other end is known of pods only. */
+static inline bool rule_takes_blocks(const struct rule *r)
+{
+    return r->spec && (!r->by_name || r->dir == POLICY_INGRESS);
+}
 
 /* A port or an address block at one priority: shared by the rules that name it. */
 struct dim {

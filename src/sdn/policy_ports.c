@@ -145,18 +145,13 @@ static void cut(const struct spans *s, const struct policy_verdict *base, struct
     }
 }
 
-static bool names_ports(const struct rule *r)
-{
-    return r->by_name || (r->spec && !r->spec->any_port);
-}
-
 /* The rows of these rules; those of one set are the same whatever order the rules have. */
 static void make_rows(const struct rule *const *rules, size_t n, struct rows *rows)
 {
     static const uint8_t protocols[] = {6, 17, 132};
     struct policy_verdict base = {0};
     for (size_t i = 0; i < n; i++) {
-        if (!names_ports(rules[i])) {
+        if (!rule_has_ports(rules[i])) {
             struct policy_verdict v = verdict_of(rules[i]);
             policy_verdict_add(&base, &v);
         }
@@ -170,7 +165,7 @@ static void make_rows(const struct rule *const *rules, size_t n, struct rows *ro
         s.n = 0;
         rows->proto = protocols[p];
         for (size_t i = 0; i < n; i++) {
-            if (names_ports(rules[i])) {
+            if (rule_has_ports(rules[i])) {
                 add_spans(&s, protocols[p], rules[i]);
             }
         }

@@ -127,16 +127,6 @@ static void add_port(void *ctx, uint32_t value, unsigned len)
     rule_add_dim(a->policy, a->rule, &key, a->clause);
 }
 
-static bool has_ports(const struct rule *r)
-{
-    return r->by_name || (r->spec && !r->spec->any_port);
-}
-
-static bool has_peers(const struct rule *r)
-{
-    return r->n_peers || (r->spec && !r->spec->any_peer);
-}
-
 /* Enters the rule in the flows of its ports and blocks. */
 static void rule_join_dims(struct policy *p, struct rule *r)
 {
@@ -144,8 +134,7 @@ static void rule_join_dims(struct policy *p, struct rule *r)
         return;
     }
     const struct policy_rule_spec *spec = r->spec;
-    /* What a port's name means at the other end is known of pods only. */
-    bool blocks = !r->by_name || r->dir == POLICY_INGRESS;
+    bool blocks = rule_takes_blocks(r);
     if (p->table) {
         if (blocks) {
             table_join_blocks(p, r);
@@ -286,7 +275,7 @@ static void rule_add(struct policy *p, struct rule *r)
 {
     struct object *o = r->object;
     r->table = table_of(o, (enum policy_direction) r->dir);
-    r->n_clauses = (uint8_t) (1 + has_peers(r) + has_ports(r));
+    r->n_clauses = (uint8_t) (1 + rule_has_peers(r) + rule_has_ports(r));
     if (o->spec.kind == POLICY_ADMIN) {
         p->admin_changed[r->dir] = true;
         r->priority = 1; /* Until admin_layout. */

@@ -157,11 +157,6 @@ static void mention_blocks(const struct policy *p, struct mentions *m, struct cl
     }
 }
 
-static bool has_peers(const struct rule *r)
-{
-    return r->n_peers || (r->spec && !r->spec->any_peer);
-}
-
 static void pair_subject(struct policy *p, struct class *c)
 {
     struct mentions m = {0};
@@ -175,7 +170,7 @@ static void pair_subject(struct policy *p, struct class *c)
         for (size_t k = 0; k < set->n_uses; k++) {
             const struct rule *r = set->uses[k].rule;
             isolated |= !r && set->uses[k].clause == CLAUSE_ISOLATES;
-            if (r && !has_peers(r)) {
+            if (r && !rule_has_peers(r)) {
                 mention(&m, c, NULL, NULL, r);
             }
             for (size_t q = 0; r && q < r->n_peers; q++) {

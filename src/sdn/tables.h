@@ -82,4 +82,7 @@ enum table {
 #define REG_AFFINITY_PORT 15
 #define SERVICE_IDLE UINT32_MAX
 
+/* Of the flow of a class that denies what no NetworkPolicy allows. */
+#define PRIORITY_ISOLATED 10
+
 #define ETH_IP4 0x0800

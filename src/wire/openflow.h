@@ -243,7 +243,8 @@ void of_put_flow_dump_request_of(struct strbuf *out, uint32_t xid, uint64_t cook
  * second after a burst of 'burst' packets. */
 void of_put_meter_mod(struct strbuf *out, uint32_t xid, bool modify, uint32_t meter, uint32_t rate,
                       uint32_t burst);
-/* 7.3.2: 'miss_send_len' other than 0 makes Open vSwitch send packet-ins to this connection. */
+/* 7.3.2: 'miss_send_len' other than 0 makes Open vSwitch send packet-ins to this connection; and flows see the ports of a
+ * packet's first fragment, else they are 0 (an extension). */
 void of_put_set_config(struct strbuf *out, uint32_t xid, uint16_t miss_send_len);
 /* 7.3.6: as if 'packet' had come from port 'in_port' to table 't', with 'value' in register 'reg'. */
 void of_put_packet_in_table(struct strbuf *out, uint32_t xid, uint32_t in_port, uint8_t table,

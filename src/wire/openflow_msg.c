@@ -172,9 +172,11 @@ void of_put_flow_dump_request_of(struct strbuf *out, uint32_t xid, uint64_t cook
 
 void of_put_set_config(struct strbuf *out, uint32_t xid, uint16_t miss_send_len)
 {
+    enum { FRAG_NX_MATCH = 3 }; /* ovs-ofctl(8), set-frags: the first of them has its ports. */
     uint8_t *p = msg_room(out, OF_TYPE_SET_CONFIG, OF_HEADER_SIZE + 4, xid);
     if (p) {
-        be16_put(p + 10, miss_send_len); /* Flags 0: fragments go through as others do. */
+        be16_put(p + 8, FRAG_NX_MATCH);
+        be16_put(p + 10, miss_send_len);
     }
 }
 

@@ -6,13 +6,14 @@ import pathlib
 
 import pytest
 
-from lab import run, wait_for
+from lab import TENET, run, wait_for
 from netpol import Cluster, admin, expr, netpol
 from test_ebpf import configured, in_place, metrics
 from test_networkpolicy import (A, NODES, SERVES, SWAPPED, X, Y, Z, block, cases, enforce, lift, port, spaces,  # noqa: F401
                                 test_add_is_never_reachable_before_its_policy,
                                 test_add_waits_for_the_pods_object_and_fails_closed,
-                                test_changes_take_effect_on_running_pods, test_open_connection_follows_the_policy,
+                                test_changes_take_effect_on_running_pods, test_fragments_of_what_a_port_allows_pass,
+                                test_open_connection_follows_the_policy,
                                 test_outside_is_judged_by_block, test_own_node_reaches_isolated_pods_and_gets_answers,
                                 test_stored_policy_that_cannot_be_compiled_isolates_and_is_told)
 from traffic import Traffic
@@ -81,45 +82,6 @@ def test_restart_of_the_agent_loses_and_writes_nothing(cluster):
         lift(cluster, policies)
 
 
-FRAGMENTS = """
-import socket, sys
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.settimeout(3)
-s.connect((sys.argv[1], 7070))
-for size in (3000, 9000):
-    s.send(b"x" * size)
-    assert len(s.recv(65536)) == size
-print("all")
-"""
-UDP_ECHO = """
-import socket
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.bind(("0.0.0.0", 7070))
-print("ready", flush=True)
-while True:
-    d, a = s.recvfrom(65536)
-    s.sendto(d, a)
-"""
-
-
-@pytest.mark.parametrize("client", ["y/a", "y/b"])
-def test_fragments_of_what_a_port_allows_pass(cluster, client):
-    """And so do those of the answers, which nothing but the connection allows."""
-    a, src = cluster.pod("x/a"), cluster.pod(client)
-    p = netpol("p", "x", A, ingress=[{"from": [spaces(Y)], "ports": [port(7070, "UDP")]}], egress=[],
-               types=["Ingress", "Egress"])
-    echo = a.popen(["/usr/bin/python3", "-c", UDP_ECHO])
-    cluster.policy(p)
-    try:
-        assert echo.stdout.readline().strip() == "ready"
-        assert not cluster.check([p])
-        assert src.ns(["/usr/bin/python3", "-c", FRAGMENTS, a.ip]).stdout.strip() == "all"
-    finally:
-        lift(cluster, [p])
-        echo.kill()
-        echo.wait()
-
-
 def test_errors_about_a_connection_reach_who_began_it(cluster):
     """A port that nobody listens on: the error comes from a pod that may send nothing."""
     a, b = cluster.pod("x/a"), cluster.pod("x/b")
@@ -154,3 +116,24 @@ def test_what_does_not_fit_isolates_whom_it_is_about(cluster):
             lift(cluster, [many])
         assert not cluster.check([])
     assert not cluster.check([])
+
+
+def test_a_trace_says_when_the_maps_do_not_do_what_policies_say(cluster):
+    """Somebody takes a row away: the packet passes, and should not."""
+    a, z = cluster.pod("x/a"), cluster.pod("z/a")
+    p = netpol("p", "x", {}, types=["Ingress"])
+    trace = [TENET, "trace", "--lab", cluster.lab.name, z.ref, a.ref, "udp", "81"]
+    enforce(cluster, [p])
+    try:
+        assert not cluster.check([p])
+        pin = pathlib.Path(cluster.lab.node("node1")["agentSocket"]).parent / "bpf/maps/tenet_classes"
+        run(["bpftool", "map", "delete", "pinned", pin, "key", *a.ip.split(".")])
+        r = wait_for("what has just changed to be none", lambda: (lambda r: r if r.returncode == 3 else None)(run(trace, check=False)))
+        said = "ingress policies deny it: pods selected by NetworkPolicy x/p (isolated: what no rule allows is denied), THE DATAPATH DOES NOT"
+        assert said in r.stdout and "switch and model disagree" in r.stdout and "MODEL DISAGREES" not in r.stdout
+        assert "the datapath does not do what the policies say" in cluster.lab.agent_log("node1")
+        cluster.lab.cmd("node", "restart", "node1")
+        assert run(trace, check=False).returncode == 1
+        assert not cluster.check([p])
+    finally:
+        lift(cluster, [p])

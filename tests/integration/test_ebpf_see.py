@@ -280,6 +280,15 @@ def test_what_a_policy_denies_names_the_policy(mixed):
             assert not x.can_ping(a.ip, tries=1)
             e = wait_for("the drop", lambda: flows.find(source=x.ref, target=a.ref))
             assert e["cause"] == "ingress-denied" and e["object"] == "pods selected by NetworkPolicy red/closed"
+            mixed.kubectl("create", "-f", "-", input=json.dumps({
+                "apiVersion": "policy.networking.k8s.io/v1alpha1", "kind": "AdminNetworkPolicy", "metadata": {"name": "above"},
+                "spec": {"priority": 1, "subject": {"namespaces": {}}, "ingress": [
+                    {"action": "Pass", "from": [{"namespaces": {"matchLabels": {"no": "body"}}}]},
+                    {"action": "Deny", "from": [{"namespaces": {}}], "ports": [{"portNumber": {"protocol": "UDP", "port": 99}}]}]}}))
+            send = "import socket, sys; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', (sys.argv[1], 99))"
+            e = wait_for("the rule that drops", lambda: b.ns(["/usr/bin/python3", "-c", send, a.ip]) and
+                         flows.find(source=b.ref, target=a.ref))
+            assert e["cause"] == "ingress-denied" and e["object"] == "AdminNetworkPolicy above, ingress rule 2"
         entries = {i["key"]["address"]: i for i in maps(mixed, "node1", "classes")["items"]}
         assert "Pod red/red-1" in entries[a.ip]["object"] and "NetworkPolicy red/closed" in entries[a.ip]["object"]
         assert maps(mixed, "node1", "tracked")["entries"] > 0
@@ -294,6 +303,7 @@ def test_what_a_policy_denies_names_the_policy(mixed):
         assert (v["allowed"], v["cause"], v["node"], v["agreed"]) == (False, "egress-denied", "node1", True)
         assert v["object"] == "pods selected by NetworkPolicy blue/stay"
     finally:
+        mixed.kubectl("delete", "adminnetworkpolicy", "above", "--ignore-not-found")
         for ns, name in (("red", "closed"), ("blue", "stay")):
             mixed.kubectl("delete", "networkpolicy", "-n", ns, name, "--ignore-not-found")
         plugin(PLUGIN)

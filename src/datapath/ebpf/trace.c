@@ -171,17 +171,6 @@ static uint32_t subject_of(const struct program *live, uint32_t ip, enum ebpf_di
     return row.since <= g.current ? row.now.subject[dir] : row.before.subject[dir];
 }
 
-uint64_t trace_policy(const struct program *live, enum model_cause cause, uint32_t src,
-                      uint32_t dst)
-{
-    if (cause != MODEL_EGRESS_DENIED && cause != MODEL_INGRESS_DENIED) {
-        return 0;
-    }
-    enum ebpf_direction dir = cause == MODEL_EGRESS_DENIED ? EBPF_EGRESS : EBPF_INGRESS;
-    uint32_t id = subject_of(live, dir == EBPF_EGRESS ? src : dst, dir);
-    return id ? pipeline_policy_class_cookie(dir, id) : 0;
-}
-
 /* Whether policies select the end that is judged. */
 static void add_policy_step(struct tracer *t, uint32_t ip, enum ebpf_direction dir)
 {
@@ -305,10 +294,7 @@ static void add_steps(struct tracer *t, const struct dp_trace *found, const char
     if (dropped) {
         struct dp_rule *r =
             add_step(t, program, xstrdup(""), xstrdup("drop"), explain_cause(found->cause));
-        uint64_t policy = trace_policy(t->live, found->cause, t->p->ip.src,
-                                       found->translated ? found->endpoint_ip : t->p->ip.dst);
         r->cause = found->cause;
-        r->cookie = policy ? policy : r->cookie;
         r->is_service = is_of_service(found->cause);
     }
 }

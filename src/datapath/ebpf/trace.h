@@ -13,8 +13,4 @@ struct trace_steps;
 int trace_packet(const struct program *live, const struct program_features *f,
                  const struct sdn_network *n, const struct model_packet *p, struct dp_trace *ret,
                  struct trace_steps **ret_owner, struct err *e);
-/* Whose policies deny a packet with these ends for 'cause': the group of the class that they select (sdn/pipeline.h); 0:
- * nobody's. */
-uint64_t trace_policy(const struct program *live, enum model_cause cause, uint32_t src,
-                      uint32_t dst);
 struct trace_steps *trace_steps_free(struct trace_steps *t);

@@ -73,7 +73,6 @@ static int on_event(void *ctx, void *data, size_t size)
     w->recent[e->tag % RECENT] = e->tag;
     struct dp_event *told = &w->batch[w->n++];
     *told = watch_event(e);
-    told->cookie = trace_policy(w->c.program, told->cause, told->src, told->dst);
     if (w->n == BATCH) {
         flush(w, 0);
     }

@@ -7,6 +7,7 @@
 #include "datapath/ebpf/hook.h"
 #include "datapath/ebpf/program.h"
 #include "datapath/ebpf/record.h"
+#include "ebpf_fixture.h"
 #include "net/netns.h"
 #include "net/process.h"
 #include "net/rtnl.h"
@@ -26,7 +27,7 @@
 #include <cmocka.h>
 
 static struct program_features features;
-static char folder[64];
+static struct ebpf_place place;
 
 /* ---- tables ---- */
 
@@ -174,7 +175,7 @@ static void on_bad(void *ctx, const char *file, const char *why)
 static void records_come_back_as_they_went(void **state)
 {
     (void) state;
-    CLEANUP_FREE char *dir = xasprintf("%s/pods", folder);
+    CLEANUP_FREE char *dir = xasprintf("%s/pods", place.folder);
     struct dp_pod p = example(), **got = NULL;
     struct bad_files bad = {0};
     struct err e = {0};
@@ -257,7 +258,7 @@ static void make_links(struct links *l, bool tcx)
     struct rtnl_link link;
     struct rtnl_veth v = {.name = "tv0", .peer_name = "tv1", .peer_ns_fd = -1};
     *l = (struct links){.hooks = {.tcx = tcx}};
-    l->hooks.dir = xasprintf("%s/bpf/links", folder);
+    l->hooks.dir = xasprintf("%s/bpf/links", place.folder);
     if (program_load(NULL, &features, false, &l->one, &e) < 0 ||
         program_load(NULL, &features, false, &l->two, &e) < 0 || rtnl_open(&l->r, &e) < 0 ||
         rtnl_veth_add(l->r, &v, &e) < 0 || rtnl_link_get(l->r, "tv0", &link, &e) < 0) {
@@ -358,7 +359,7 @@ static void with_clsact(void **state)
 static void maps_are_found_again_or_made_anew(void **state)
 {
     (void) state;
-    CLEANUP_FREE char *pins = xasprintf("%s/bpf/maps", folder);
+    CLEANUP_FREE char *pins = xasprintf("%s/bpf/maps", place.folder);
     CLEANUP_FREE char *pin = xasprintf("%s/" EBPF_PODS, pins);
     struct program p = {0};
     struct err e = {0};
@@ -438,46 +439,25 @@ static void what_is_not_to_be_used_is_not(void **state)
 
 /* ---- surroundings ---- */
 
-static char ns[32];
-static int back = -1;
-
 static int set_up(void **state)
 {
     (void) state;
     struct err e = {0};
-    int fd = -1;
-    snprintf(folder, sizeof folder, "/tmp/tenet-ebpf-%d", (int) getpid());
-    snprintf(ns, sizeof ns, "tenet-ebpf-%d", (int) getpid());
-    CLEANUP_FREE char *bpffs = xasprintf("%s/bpf", folder);
-    bool ok = dir_make(folder, 0700, &e) == 0 && program_mount(bpffs, &e) == 0 &&
-              program_mount(bpffs, &e) == 0 && netns_create(ns, &e) == 0 &&
-              netns_open(ns, &fd, &e) == 0 && netns_enter(fd, &back, &e) == 0;
-    fd_close(fd);
-    if (!ok) {
-        print_message("%s\n", e.text);
+    if (ebpf_place_enter(&place, "ebpf") < 0) {
+        return -1;
     }
-    return ok ? 0 : -1;
+    CLEANUP_FREE char *bpffs = xasprintf("%s/bpf", place.folder);
+    return program_mount(bpffs, &e); /* Nothing is done where there is one. */
 }
 
 static int tear_down(void **state)
 {
     (void) state;
-    CLEANUP_FREE char *bpffs = xasprintf("%s/bpf", folder);
-    if (back >= 0) {
-        netns_leave(back);
-    }
-    netns_delete(ns, NULL);
-    umount2(bpffs, MNT_DETACH);
-    return dir_remove(folder, NULL);
+    return ebpf_place_leave(&place);
 }
 
 int main(void)
 {
-    struct err e = {0};
-    if (program_probe(NULL, &features, &e) < 0) {
-        print_message("skipped: %s\n", e.text);
-        return 77; /* What meson counts as skipped. */
-    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_map_is_changed_by_the_difference_only),
         cmocka_unit_test(what_a_full_map_refuses_is_counted_and_tried_again),
@@ -491,5 +471,5 @@ int main(void)
         cmocka_unit_test(without_privileges_it_is_said_what_is_missing),
         cmocka_unit_test(what_is_not_to_be_used_is_not),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return EBPF_TESTS(&features, tests, set_up, tear_down);
 }

@@ -5,6 +5,7 @@
 #include "datapath/ebpf/encode.h"
 #include "datapath/ebpf/held.h"
 #include "datapath/ebpf/program.h"
+#include "ebpf_fixture.h"
 #include "net/rtnl.h"
 
 #include <arpa/inet.h>
@@ -39,11 +40,6 @@ static struct loop *loop;
 
 /* ---- a node and a frame ---- */
 
-static void put(int fd, const void *key, const void *value)
-{
-    assert_int_equal(bpf_map_update_elem(fd, key, value, BPF_ANY), 0);
-}
-
 static void load(const struct program_features *f)
 {
     struct err e = {0};
@@ -57,10 +53,10 @@ static void load(const struct program_features *f)
     assert_true(encode_pod(&network, &p, &pod, &port));
     struct ebpf_service_key key = {.addr = htonl(SERVICE), .port = htons(80), .protocol = 6};
     struct ebpf_service idle = {.flags = EBPF_SERVICE_IDLE};
-    put(program.settings, &zero, &s);
-    put(program.pods, pod.key, pod.value);
-    put(program.ports, port.key, port.value);
-    put(program.services, &key, &idle);
+    ebpf_put(program.settings, &zero, &s);
+    ebpf_put(program.pods, pod.key, pod.value);
+    ebpf_put(program.ports, port.key, port.value);
+    ebpf_put(program.services, &key, &idle);
 }
 
 /* A TCP SYN, with a checksum that is yet to be made. */
@@ -243,16 +239,11 @@ static int tear_down(void **state)
 
 int main(void)
 {
-    struct err e = {0};
-    if (program_probe(NULL, &features, &e) < 0) {
-        print_message("skipped: %s\n", e.text);
-        return 77; /* What meson counts as skipped. */
-    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_asks_an_idle_service_is_handed_over),
         cmocka_unit_test(without_ring_buffers_it_is_only_dropped),
         cmocka_unit_test(what_has_the_mark_goes_on_by_the_link_of_its_pod),
         cmocka_unit_test(frames_are_sent_in_turn_with_their_checksums),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return EBPF_TESTS(&features, tests, set_up, tear_down);
 }

@@ -6,6 +6,7 @@
 #include "datapath/ebpf/encode.h"
 #include "datapath/ebpf/paths.h"
 #include "datapath/ebpf/program.h"
+#include "ebpf_fixture.h"
 #include "net/netns.h"
 #include "net/process.h"
 #include "net/redirect.h"
@@ -31,8 +32,7 @@
 
 static struct program_features features;
 static struct program program;
-static char folder[64], ns[32];
-static int back = -1;
+static struct ebpf_place place;
 static struct loop *loop;
 
 /* ---- surroundings ---- */
@@ -171,7 +171,7 @@ static void make_lender(struct lender *l, bool tcx)
                                      {.host_ip = IP(10, 9, 0, 2)}},
                          .net = {.host_ip = OWN, .n_remotes = 3}};
     l->net.remotes = l->remotes;
-    l->hooks.dir = xasprintf("%s/bpf/links", folder);
+    l->hooks.dir = xasprintf("%s/bpf/links", place.folder);
     if (paths_new(&c, &l->paths, &e) < 0) {
         fail_msg("%s", e.text);
     }
@@ -329,11 +329,6 @@ static void a_link_to_others_is_shared_by_clsact(void **state)
 
 /* ---- for how long ---- */
 
-static void put(int fd, const void *key, const void *value)
-{
-    assert_int_equal(bpf_map_update_elem(fd, key, value, BPF_ANY), 0);
-}
-
 static int run(int fd, const unsigned char *frame, size_t size, size_t *ret_size)
 {
     unsigned char out[256];
@@ -377,10 +372,10 @@ static void what_is_lent_ends_by_itself(void **state)
     size_t n, size;
     CLEANUP_FREE struct table_row *routes = encode_routes(&net, &way, &n);
     for (size_t i = 0; i < n; i++) {
-        put(program.routes, routes[i].key, routes[i].value);
+        ebpf_put(program.routes, routes[i].key, routes[i].value);
     }
     assert_true(encode_pod(&net, &pod, &a, &b));
-    put(program.pods, a.key, a.value);
+    ebpf_put(program.pods, a.key, a.value);
     unsigned char to_far[PLAIN] = {[12] = 8, [14] = 0x45, [17] = 28, [22] = 64, [23] = 17};
     unsigned char from_far[PLAIN], outer[PLAIN + WIRE_OUTER];
     uint32_t src = htonl(pod.ip), dst = htonl(IP(10, 128, 4, 2));
@@ -396,7 +391,7 @@ static void what_is_lent_ends_by_itself(void **state)
         struct ebpf_settings s = encode_settings(&net, &d, false);
         s.direct_until_s = cases[i].until;
         uint32_t zero = 0;
-        put(program.settings, &zero, &s);
+        ebpf_put(program.settings, &zero, &s);
         assert_int_equal(run(program.from_pod, to_far, PLAIN, &size), TC_ACT_REDIRECT);
         assert_int_equal(size, cases[i].direct ? PLAIN + WIRE_OUTER : PLAIN);
         assert_int_equal(run(program.from_wire, outer, sizeof outer, &size),
@@ -411,37 +406,25 @@ static void what_is_lent_ends_by_itself(void **state)
 static int tear_down(void **state)
 {
     (void) state;
-    CLEANUP_FREE char *bpffs = xasprintf("%s/bpf", folder);
     if (program.loaded) {
         program_done(&program);
     }
-    if (back >= 0) {
-        netns_leave(back);
-    }
-    netns_delete(ns, NULL);
-    umount2(bpffs, MNT_DETACH);
-    int r = dir_remove(folder, NULL);
+    int r = ebpf_place_leave(&place);
     loop = loop_free(loop);
     return r;
 }
 
 static int set_up(void **state)
 {
-    (void) state;
     struct err e = {0};
-    int fd = -1;
-    snprintf(folder, sizeof folder, "/tmp/tenet-paths-%d", (int) getpid());
-    snprintf(ns, sizeof ns, "tenet-paths-%d", (int) getpid());
-    CLEANUP_FREE char *bpffs = xasprintf("%s/bpf", folder);
-    bool ok = dir_make(folder, 0700, &e) == 0 && program_mount(bpffs, &e) == 0 &&
-              netns_create(ns, &e) == 0 && netns_open(ns, &fd, &e) == 0 &&
-              netns_enter(fd, &back, &e) == 0 &&
-              program_load(NULL, &features, false, &program, &e) == 0 &&
+    if (ebpf_place_enter(&place, "paths") < 0) {
+        return -1;
+    }
+    loop = loop_new();
+    bool ok = program_load(NULL, &features, false, &program, &e) == 0 &&
               try("ip link add up0 type veth peer name far0") && try("ip link set far0 up") &&
               try("ip link set up0 up") && try("ip addr add 10.7.0.1/24 dev up0") &&
               try("ip tuntap add dev dumb0 mode tun") && try("ip link set dumb0 up");
-    fd_close(fd);
-    loop = loop_new();
     if (!ok) {
         print_message("%s\n", e.text);
         tear_down(state);
@@ -451,10 +434,10 @@ static int set_up(void **state)
 
 int main(void)
 {
-    struct err e = {0};
-    if (program_probe(NULL, &features, &e) < 0 || !features.encap) {
-        print_message("skipped: %s\n", e.text[0] ? e.text : "programs cannot put headers on here");
-        return 77; /* What meson counts as skipped. */
+    bool can = ebpf_fixture_probe(&features);
+    if (!can || !features.encap) {
+        print_message(can ? "skipped: programs cannot put headers on here\n" : "");
+        return 77;
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_way_is_what_routes_and_rules_say),

@@ -8,6 +8,7 @@
 #include "datapath/ebpf/show.h"
 #include "datapath/ebpf/trace.h"
 #include "datapath/ebpf/watch.h"
+#include "ebpf_fixture.h"
 #include "net/process.h"
 #include "sdn/explain.h"
 #include "sdn/pipeline.h"
@@ -55,19 +56,14 @@ static const struct devices devices = {.tun = 2001, .host = 2002, .vxlan = 2003}
 
 /* ---- a node's maps ---- */
 
-static void put(int fd, const void *key, const void *value)
-{
-    assert_int_equal(bpf_map_update_elem(fd, key, value, BPF_ANY), 0);
-}
-
 static void put_pod(const struct program *p, uint32_t ip, uint32_t link, uint32_t vnid)
 {
     struct mac mac = mac_from_ip4(ip);
     uint32_t addr = htonl(ip);
     struct ebpf_pod v = {.ifindex = link, .inlet = link, .vnid = vnid};
     memcpy(v.mac, mac.b, sizeof v.mac);
-    put(p->pods, &addr, &v);
-    put(p->ports, &link, &addr);
+    ebpf_put(p->pods, &addr, &v);
+    ebpf_put(p->ports, &link, &addr);
 }
 
 static void put_settings(const struct program *p, uint32_t watch, uint32_t second)
@@ -76,7 +72,7 @@ static void put_settings(const struct program *p, uint32_t watch, uint32_t secon
     uint32_t zero = 0;
     s.watch = watch;
     s.watch_second = second;
-    put(p->settings, &zero, &s);
+    ebpf_put(p->settings, &zero, &s);
 }
 
 static void load(struct program *p, const struct program_features *f, bool under_test)
@@ -90,12 +86,12 @@ static void load(struct program *p, const struct program_features *f, bool under
     put_settings(p, 0, 0);
     rows = encode_routes(&network, NULL, &n);
     for (size_t i = 0; i < n; i++) {
-        put(p->routes, rows[i].key, rows[i].value);
+        ebpf_put(p->routes, rows[i].key, rows[i].value);
     }
     free(rows);
     rows = encode_vteps(&network, &n);
     for (size_t i = 0; i < n; i++) {
-        put(p->vteps, rows[i].key, rows[i].value);
+        ebpf_put(p->vteps, rows[i].key, rows[i].value);
     }
     free(rows);
     put_pod(p, POD, 11, 42);
@@ -110,9 +106,9 @@ static void put_service(const struct program *p, const struct ebpf_service *v, u
     struct ebpf_backend_key at = {.service = key};
     struct ebpf_serving_key serving = {.service = key, .backend = b};
     uint32_t one = 1;
-    put(p->services, &key, v);
-    put(p->backends, &at, &b);
-    put(p->serving, &serving, &one);
+    ebpf_put(p->services, &key, v);
+    ebpf_put(p->backends, &at, &b);
+    ebpf_put(p->serving, &serving, &one);
 }
 
 static struct model_packet packet(uint32_t dst, uint16_t port)
@@ -388,16 +384,16 @@ static void a_trace_gets_the_endpoint_that_the_client_had(void **state)
     struct ebpf_service_key key = {.addr = htonl(SERVICE), .port = htons(80), .protocol = 6};
     struct ebpf_affinity_key client = {.service = key, .client = htonl(POD)};
     uint32_t one = 1;
-    put(p.services, &key, &(struct ebpf_service){.count = 8, .vnid = 42, .affinity_s = 100});
+    ebpf_put(p.services, &key, &(struct ebpf_service){.count = 8, .vnid = 42, .affinity_s = 100});
     for (uint32_t i = 0; i < 8; i++) {
         struct ebpf_backend b = {.addr = htonl(OTHER), .port = htons((uint16_t) (8000 + i))};
-        put(p.backends, &(struct ebpf_backend_key){.service = key, .index = i}, &b);
-        put(p.serving, &(struct ebpf_serving_key){.service = key, .backend = b}, &one);
+        ebpf_put(p.backends, &(struct ebpf_backend_key){.service = key, .index = i}, &b);
+        ebpf_put(p.serving, &(struct ebpf_serving_key){.service = key, .backend = b}, &one);
     }
     clock_gettime(CLOCK_MONOTONIC, &now);
     struct ebpf_chosen had = {.backend = {.addr = htonl(OTHER), .port = htons(8005)},
                               .asked_s = (uint32_t) now.tv_sec};
-    put(p.affinity, &client, &had);
+    ebpf_put(p.affinity, &client, &had);
     struct model_packet to_service = packet(SERVICE, 80);
     for (int i = 0; i < 4; i++) {
         struct trace_steps *steps = trace(&p, &to_service, &t);
@@ -648,11 +644,6 @@ static int tear_down(void **state)
 
 int main(void)
 {
-    struct err e = {0};
-    if (program_probe(NULL, &features, &e) < 0) {
-        print_message("skipped: %s\n", e.text);
-        return 77; /* What meson counts as skipped. */
-    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_flow_is_told_once_and_to_nobody_when_nobody_watches),
         cmocka_unit_test(more_flows_than_can_be_told_are_counted),
@@ -664,5 +655,5 @@ int main(void)
         cmocka_unit_test(maps_can_be_made_small),
         cmocka_unit_test(missing_capabilities_are_named),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return EBPF_TESTS(&features, tests, set_up, tear_down);
 }

@@ -10,7 +10,7 @@
 struct third_side {
     struct switch_side side;
     struct strbuf want, got;
-    uint64_t asked, translated, malformed, unseen, fragments;
+    uint64_t asked, translated;
 };
 
 /* NULL: there is no Open vSwitch here, and 'why' is set. */
@@ -22,12 +22,7 @@ void third_side_load(struct third_side *t, const struct model_node *n,
 struct third_frame {
     const unsigned char *bytes;
     size_t size;
-    /* Its headers contradict themselves: the switch takes their fields for zeros and finds other reasons, it only has to
-     * drop it, too. */
-    bool malformed;
-    /* Outside of its tracker, which ofproto/trace leaves out, the switch knows no ports of fragments, not even of the first
-     * (docs/services.md): it is asked about one without; 'fragments' counts those that ports decide. */
-    bool first_fragment;
+    bool first_fragment; /* Looked up among the connections to services, as all fragments are. */
     bool ends; /* Its connection, by the flags of TCP: the switch does not begin one with it. */
 };
 /* Whether the switch does with the frame, which is 'p' to the model, as 'v' has it; prints the difference. */

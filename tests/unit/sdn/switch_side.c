@@ -50,6 +50,7 @@ void switch_side_open(struct switch_side *s)
     }
     OVS_RUN(&s->ovs, NULL, "ovs-ofctl", "-O", "OpenFlow14", "add-meter", "br0",
             "meter=1,pktps,burst,band=type=drop,rate=100,burst_size=100");
+    OVS_RUN(&s->ovs, NULL, "ovs-ofctl", "-O", "OpenFlow14", "set-frags", "br0", "nx-match");
     of_client_open(&s->client, &s->ovs, "br0");
 }
 
@@ -183,8 +184,10 @@ static const char *table_of(enum model_cause cause, const struct model_packet *p
     case MODEL_NOT_DROPPED:
     case MODEL_N_CAUSES:
         break;
-    case MODEL_NOT_IP: /* IPv6 is named there; what else the host sends is not what table 30 takes. */
-        return p->entry == MODEL_FROM_HOST && p->eth_type != 0x86dd ? "from-host" : "classify";
+    case MODEL_NOT_IP: /* IP is named there; what else the host sends is not what table 30 takes. */
+        return p->entry == MODEL_FROM_HOST && p->eth_type != 0x86dd && p->eth_type != MODEL_ETH_IP4
+                   ? "from-host"
+                   : "classify";
     case MODEL_VLAN_TAGGED:
     case MODEL_MULTICAST:
         return "classify";

@@ -7,6 +7,7 @@
  * which it prints; TENET_MODEL_SEED repeats one. */
 #include "random_policies.h"
 #include "random_services.h"
+#include "rng.h"
 #include "sdn/model.h"
 #include "sdn/service_flows.h"
 #include "switch_side.h"
@@ -17,7 +18,6 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/random.h>
 
 #include <cmocka.h>
 
@@ -56,28 +56,6 @@ static struct strbuf want = STRBUF_INIT, got = STRBUF_INIT;
 /* ---- random ---- */
 
 static uint64_t seed; /* Of the cluster, so that it can be had alone. */
-static uint64_t rng_state;
-
-static uint64_t rng(void)
-{
-    /* splitmix64 */
-    uint64_t z = rng_state += 0x9e3779b97f4a7c15;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return z ^ z >> 31;
-}
-
-static uint32_t below(uint64_t n)
-{
-    return (uint32_t) (rng() % n);
-}
-
-static bool chance(unsigned percent)
-{
-    return below(100) < percent;
-}
-
-#define PICK(array) ((array)[below(ARRAY_SIZE(array))])
 
 /* Of a prefix: its first, second, last but one and last address, those around it, or any. */
 static uint32_t near(struct ip4_prefix p)
@@ -688,26 +666,14 @@ static void explain(const struct cluster *c, const struct model_packet *p,
             model_cause_name(v->cause), strbuf_cstr(&got), trace);
 }
 
-static uint64_t setting(const char *name, uint64_t dflt)
-{
-    const char *s = getenv(name);
-    if (s && str_to_u64(s, UINT64_MAX / 2, &dflt) < 0) {
-        fail_msg("%s=%s is not a number", name, s);
-    }
-    return dflt;
-}
-
 static void model_and_switch_agree(void **state)
 {
-    uint64_t clusters = setting("TENET_MODEL_CLUSTERS", DEFAULT_CLUSTERS);
-    uint64_t packets = clusters * PACKETS_A_CLUSTER, first = 0, differences = 0, to_itself = 0;
-    assert_int_equal(getrandom(&first, 4, 0), 4);
-    first = setting("TENET_MODEL_SEED", first);
-    print_message("%lu clusters from TENET_MODEL_SEED=%lu\n", (unsigned long) clusters,
-                  (unsigned long) first);
+    uint64_t clusters = rng_setting("TENET_MODEL_CLUSTERS", DEFAULT_CLUSTERS);
+    uint64_t first = rng_first_seed("TENET_MODEL_SEED", clusters, "clusters");
+    uint64_t packets = clusters * PACKETS_A_CLUSTER, differences = 0, to_itself = 0;
     uint64_t actions[MODEL_TRANSLATE + 1] = {0}, causes[MODEL_N_CAUSES] = {0};
     for (seed = first; seed < first + clusters && differences < 3; seed++) {
-        rng_state = seed;
+        rng_start(seed);
         struct cluster c;
         struct model_packet p[PACKETS_A_CLUSTER];
         make_cluster(&c);

@@ -191,7 +191,7 @@ static void groups_have_the_documented_size_and_their_cookie(void **state)
     struct of_flow_list l = {0};
     pipeline_base(&n, &l);
     size_t base = l.n;
-    assert_int_equal(base, 74);
+    assert_int_equal(base, 75);
     pipeline_remote(&n, &r, &l);
     assert_int_equal(l.n, base + 5);
     pipeline_pod(&n, &p, &l);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Network policy as tables: what a reader finds by the lookups of sdn/policy_table.h is what the model says, whatever has
- * happened before; and how much a change touches.
+ * happened before, and so is what the rules say that policy_decide asks; and how much a change touches.
  *
  * TENET_POLICY_CLUSTERS: how many random ones (default 300).  Each run begins with another seed, which it prints;
  * TENET_POLICY_SEED repeats one. */
 #include "base/mem.h"
 #include "base/str.h"
 #include "random_policies.h"
+#include "rng.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include <cmocka.h>
 
@@ -235,26 +235,25 @@ static bool tables_allow(const struct tables *t, unsigned dir, uint32_t subject,
 
 /* ---- random clusters ---- */
 
-static uint64_t seed, rng_state;
+static uint64_t seed;
 
-static uint64_t rng(void)
+/* What the rules say when they are asked one by one. */
+static bool rules_allow(const struct policy *p, enum model_way way, uint32_t subject, uint32_t peer,
+                        uint8_t proto, uint16_t port)
 {
-    uint64_t z = rng_state += 0x9e3779b97f4a7c15; /* splitmix64 */
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return z ^ z >> 31;
+    bool egress = way == MODEL_EGRESS;
+    struct policy_decision d =
+        policy_decide(p, egress ? POLICY_EGRESS : POLICY_INGRESS, egress ? subject : peer,
+                      egress ? peer : subject, proto, port);
+    CLEANUP_STRBUF struct strbuf by = STRBUF_INIT;
+    assert_int_equal(policy_describe_decision(p, &d, &by), d.by != 0);
+    assert_true(!d.selected || policy_describe(p, d.selected, &by));
+    assert_int_equal(!d.by, d.reason == POLICY_NOT_SELECTED || d.reason == POLICY_UNDECIDED);
+    return d.allowed;
 }
 
-static uint64_t setting(const char *name, uint64_t dflt)
-{
-    const char *s = getenv(name);
-    if (s && str_to_u64(s, UINT64_MAX / 2, &dflt) < 0) {
-        fail_msg("%s=%s is not a number", name, s);
-    }
-    return dflt;
-}
-
-static void ask(const struct tables *t, const struct random_policies *r, size_t *ret_denied)
+static void ask(const struct tables *t, const struct policy *p, const struct random_policies *r,
+                size_t *ret_denied)
 {
     static const uint8_t protocols[] = {6, 17, 132, 1};
     static const uint16_t numbers[] = {80, 81, 443, 8080, 53, 1024, 65535, 1, 0};
@@ -271,11 +270,12 @@ static void ask(const struct tables *t, const struct random_policies *r, size_t 
         bool want = model_policy_allows(m, way, m->endpoints[s].ip, peer, proto, port);
         bool got = tables_allow(t, way == MODEL_EGRESS ? POLICY_EGRESS : POLICY_INGRESS,
                                 m->endpoints[s].ip, peer, proto, port);
-        if (want != got) {
+        bool decided = rules_allow(p, way, m->endpoints[s].ip, peer, proto, port);
+        if (want != got || want != decided) {
             fail_msg("TENET_POLICY_SEED=%lu: %s, %s and %s, protocol %u port %u: model %d, tables "
-                     "%d",
+                     "%d, rules %d",
                      (unsigned long) seed, way == MODEL_EGRESS ? "egress" : "ingress",
-                     IP4_TEXT(m->endpoints[s].ip), IP4_TEXT(peer), proto, port, want, got);
+                     IP4_TEXT(m->endpoints[s].ip), IP4_TEXT(peer), proto, port, want, got, decided);
         }
         *ret_denied += !want;
     }
@@ -284,16 +284,13 @@ static void ask(const struct tables *t, const struct random_policies *r, size_t 
 static void a_reader_of_the_tables_says_what_the_model_says(void **state)
 {
     (void) state;
-    uint64_t first = 0, n = setting("TENET_POLICY_CLUSTERS", 300);
+    uint64_t n = rng_setting("TENET_POLICY_CLUSTERS", 300);
+    uint64_t first = rng_first_seed("TENET_POLICY_SEED", n, "clusters");
     size_t denied = 0;
-    assert_int_equal(getrandom(&first, 4, 0), 4);
-    first = setting("TENET_POLICY_SEED", first);
-    print_message("%lu clusters from TENET_POLICY_SEED=%lu\n", (unsigned long) n,
-                  (unsigned long) first);
     for (seed = first; seed < first + n; seed++) {
         struct random_policies r;
         struct tables used, fresh;
-        rng_state = seed;
+        rng_start(seed);
         random_policies_init(&r, rng);
         for (uint32_t i = 0; i < 6; i++) {
             random_policies_add(&r, local.addr + 2 + i, true, false);
@@ -310,7 +307,7 @@ static void a_reader_of_the_tables_says_what_the_model_says(void **state)
         policy_flush(p);
         policy_flush(q);
         tables_equal(&used, &fresh);
-        ask(&used, &r, &denied);
+        ask(&used, p, &r, &denied);
         policy_free(p);
         policy_free(q);
         assert_int_equal(smap_size(&used.rows) + smap_size(&fresh.rows), 0);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The outer header of tunnel packets (RFC 7348), put on and taken off by the programs, past the VXLAN device and the
- * host's IP stack.  Included by datapath.bpf.c alone, behind struct way.
+ * host's IP stack.
  *
  * Only what is plain goes this way; of everything else both functions say so before they change the packet, and it goes
  * by the device.  What leaves is what the device would send; but for the identification of the outer IP header, which is 0,
  * as what is never cut into fragments needs none (RFC 6864 4.1). */
 #pragma once
+
+#include "datapath/ebpf/bpf/places.h"
 
 #define AF_INET 2
 #define VXLAN_HAS_VNI 0x08000000
@@ -73,12 +75,10 @@ INLINE int fits(const struct way *w, __u32 mtu)
 {
     __u32 size = w->skb->len - ETH_HLEN;
     if (w->skb->gso_size) {
-        __u8 offset;
-        if (w->f->ip.protocol != IPPROTO_TCP ||
-            bpf_skb_load_bytes(w->skb, ETH_HLEN + w->f->ip.ihl * 4 + 12, &offset, 1) < 0) {
+        if (!w->f->tcp_size) {
             return 0;
         }
-        size = w->f->ip.ihl * 4 + (offset >> 4) * 4 + w->skb->gso_size;
+        size = w->f->ip.ihl * 4 + w->f->tcp_size + w->skb->gso_size;
     }
     return size + EBPF_OUTER_SIZE <= mtu && w->skb->len <= 0xffff - EBPF_OUTER_SIZE;
 }
@@ -159,7 +159,7 @@ INLINE int take_outer(struct way *w)
         return -1;
     }
     __builtin_memcpy(&w->f->ip, t->inner, sizeof w->f->ip);
-    const struct ebpf_pod *pod = receiver(w);
+    const struct ebpf_pod *pod = w->pod = pod_at(w->f->ip.daddr);
     /* Checksums that a card has verified count the one that goes, too (none), as udp(7) has it. */
     if (!pod || bpf_skb_adjust_room(w->skb, -EBPF_OUTER_SIZE, BPF_ADJ_ROOM_MAC,
                                     BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_NO_CSUM_RESET) < 0) {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packets of pods to services that are idle: the agent keeps them until there are backends (docs/services.md).  Included by
- * datapath.bpf.c alone. */
+/* Packets of pods to services that are idle: the agent keeps them until there are backends (docs/services.md). */
 #pragma once
+
+#include "datapath/ebpf/bpf/places.h"
+#include "datapath/ebpf/bpf/refuse.h"
 
 /* Not where options.events is 0. */
 struct {

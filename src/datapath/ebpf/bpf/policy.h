@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Network policy in the programs: connections, and what policies say of a packet (docs/policy.md).  Included by
- * datapath.bpf.c alone, behind struct way.
+/* Network policy in the programs: connections, and what policies say of a packet (docs/policy.md).
  *
  * A packet is looked up among the connections first.  Answers pass; what goes the connection's own way is judged, but
  * once for each generation of policies.  Judging is a constant number of lookups, in rows of one generation: when
@@ -9,6 +8,8 @@
  * The three steps are global functions, which the verifier looks at once, and by themselves, wherever they are
  * called from; so they share no stack, but what is said of the packet in 'tenet_packet'. */
 #pragma once
+
+#include "datapath/ebpf/bpf/way.h"
 
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -167,8 +168,8 @@ INLINE void look_up_quoted(struct __sk_buff *skb, struct judged *p, __u32 at)
     struct iphdr ip;
     struct ends e;
     __be16 ports[4] = {0};
-    if (bpf_skb_load_bytes(skb, at, &ip, sizeof ip) < 0 || ip.version != 4 || ip.ihl < 5 ||
-        ip.saddr != p->dst || (ip.frag_off & bpf_htons(FRAGMENT_OFFSET)) ||
+    if (bpf_skb_load_bytes(skb, at, &ip, sizeof ip) < 0 || ip.ihl < 5 || ip.saddr != p->dst ||
+        (ip.frag_off & bpf_htons(FRAGMENT_OFFSET)) ||
         bpf_skb_load_bytes(skb, at + ip.ihl * 4, ports, sizeof ports) < 0) {
         return;
     }

@@ -1,53 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is of a connection to a service and does not have its ports: later fragments, which follow the first, and ICMP errors,
- * which quote a packet of it (RFC 792).  Included by datapath.bpf.c alone, behind struct way and rewrite().
+ * which quote a packet of it (RFC 792).
  *
  * An error is about the packet as its receiver sent it: what it quotes is turned back.  It comes from the service if
  * it came from the backend; a router's keeps its true source.  Checksums of TCP and UDP in a quote are left alone, as
  * nobody has what they are about. */
 #pragma once
 
-/* ---- fragments ---- */
+#include "datapath/ebpf/bpf/connections.h"
+#include "datapath/ebpf/bpf/packet.h"
+#include "datapath/ebpf/bpf/policy.h"
 
-__attribute__((noinline)) int tenet_lead(__u32 src, __u32 dst)
-{
-    const struct facts *f = facts();
-    if (!f) {
-        return -1;
-    }
-    struct ebpf_fragment_key whole = {
-        .src = f->ip.saddr, .dst = f->ip.daddr, .id = f->ip.id, .protocol = f->ip.protocol};
-    struct ebpf_fragment given = {
-        .src_port = f->src_port, .dst_port = f->dst_port, .src = src, .dst = dst};
-    return (int) bpf_map_update_elem(&tenet_fragments, &whole, &given, BPF_ANY);
-}
+/* ---- fragments ---- */
 
 /* The packet's first part, as it came, gets these addresses (0: keeps its own), and so will the others. */
 INLINE void lead_fragments(const struct way *w, __be32 src, __be32 dst)
 {
+    struct ebpf_fragment_key whole = {.src = w->f->ip.saddr,
+                                      .dst = w->f->ip.daddr,
+                                      .id = w->f->ip.id,
+                                      .protocol = w->f->ip.protocol};
+    struct ebpf_fragment given = {
+        .src_port = w->f->src_port, .dst_port = w->f->dst_port, .src = src, .dst = dst};
     if (w->f->ip.frag_off & bpf_htons(MORE_FRAGMENTS)) {
-        tenet_lead(src, dst);
+        bpf_map_update_elem(&tenet_fragments, &whole, &given, BPF_ANY);
     }
-}
-
-INLINE int readdress(struct way *w, int which, __be32 addr)
-{
-    __be32 old = which == SOURCE ? w->f->ip.saddr : w->f->ip.daddr;
-    __u32 at = which == SOURCE ? ADDRESS_AT(saddr) : ADDRESS_AT(daddr);
-    if (!addr || addr == old) {
-        return 0;
-    }
-    if (bpf_l3_csum_replace(w->skb, ADDRESS_AT(check), old, addr, sizeof addr) < 0 ||
-        bpf_skb_store_bytes(w->skb, at, &addr, sizeof addr, 0) < 0) {
-        return -1;
-    }
-    if (which == SOURCE) {
-        w->f->ip.saddr = addr;
-    } else {
-        w->f->ip.daddr = addr;
-        w->f->knows_pod = w->f->knows_route = 0;
-    }
-    return 0;
 }
 
 INLINE const struct ebpf_fragment *first_of(const struct way *w)
@@ -86,9 +63,8 @@ INLINE int read_quote(const struct way *w, struct quote *q)
     q->at = q->icmp + 8;
     return w->f->ip.protocol == IPPROTO_ICMP && !(w->f->ip.frag_off & bpf_htons(FRAGMENT_OFFSET)) &&
            bpf_skb_load_bytes(w->skb, q->icmp, &type, sizeof type) == 0 && is_icmp_error(type) &&
-           bpf_skb_load_bytes(w->skb, q->at, &q->ip, sizeof q->ip) == 0 && q->ip.version == 4 &&
-           q->ip.ihl >= 5 && is_tcp_or_udp(&q->ip) &&
-           !(q->ip.frag_off & bpf_htons(FRAGMENT_OFFSET)) &&
+           bpf_skb_load_bytes(w->skb, q->at, &q->ip, sizeof q->ip) == 0 && q->ip.ihl >= 5 &&
+           is_tcp_or_udp(&q->ip) && !(q->ip.frag_off & bpf_htons(FRAGMENT_OFFSET)) &&
            bpf_skb_load_bytes(w->skb, q->at + q->ip.ihl * 4, q->ports, sizeof q->ports) == 0;
 }
 

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ARP (RFC 826): questions are answered in place, if who asks is who it says. */
+#pragma once
+
+#include "datapath/ebpf/bpf/leave.h"
+
+#define ARP_REQUEST 1
+#define ARP_REPLY 2
+
+struct arp {
+    __be16 hardware, protocol;
+    __u8 hardware_size, protocol_size;
+    __be16 op;
+    __u8 sha[ETH_ALEN];
+    __be32 spa;
+    __u8 tha[ETH_ALEN];
+    __be32 tpa;
+} __attribute__((packed));
+
+/* The host may ask with any sender address. */
+INLINE __u32 check_arp_sender(struct way *w, const struct arp *a)
+{
+    if (w->entry == FROM_POD) {
+        const struct ebpf_pod *pod = pod_at(a->spa);
+        int honest = pod && pod->inlet == w->f->port && same_mac(w->f->eth.h_source, pod->mac) &&
+                     same_mac(a->sha, pod->mac);
+        if (!honest) {
+            return not_its_own(w);
+        }
+        w->f->port = pod->ifindex;
+        return EBPF_NOT_DROPPED;
+    }
+    if (w->entry == FROM_TUNNEL) {
+        return is_local(route_of(a->tpa)) ? check_tunnel(w, a->spa) : EBPF_NOT_FOR_THIS_NODE;
+    }
+    return EBPF_NOT_DROPPED;
+}
+
+/* mac_from_ip4 */
+INLINE void mac_of(__be32 addr, __u8 *mac)
+{
+    mac[0] = 0x0a;
+    mac[1] = 0x58;
+    __builtin_memcpy(mac + 2, &addr, 4);
+}
+
+/* The question becomes its answer and goes back (RFC 826). */
+INLINE int answer(const struct way *w, const struct arp *a)
+{
+    struct {
+        struct ethhdr eth;
+        struct arp arp;
+    } __attribute__((packed)) f;
+    __builtin_memcpy(f.eth.h_dest, a->sha, ETH_ALEN);
+    mac_of(a->tpa, f.eth.h_source);
+    f.eth.h_proto = bpf_htons(ETH_P_ARP);
+    f.arp = *a;
+    f.arp.op = bpf_htons(ARP_REPLY);
+    mac_of(a->tpa, f.arp.sha);
+    f.arp.spa = a->tpa;
+    __builtin_memcpy(f.arp.tha, a->sha, ETH_ALEN);
+    f.arp.tpa = a->spa;
+    if (bpf_skb_store_bytes(w->skb, 0, &f, sizeof f, 0) < 0) {
+        return TC_ACT_SHOT;
+    }
+    if (w->entry == FROM_TUNNEL) {
+        note(w, EBPF_ANSWER, 0, w->f->outer_src, w->f->tunnel_id);
+        return send_by_tunnel(w, w->f->outer_src, w->f->tunnel_id);
+    }
+    __u32 back = w->entry == FROM_POD ? w->f->port : w->settings->host_ifindex;
+    note(w, EBPF_ANSWER, 0, back, 0);
+    return bpf_redirect(back, 0);
+}
+
+INLINE int judge_arp(struct way *w)
+{
+    struct arp a;
+    /* What is not about IPv4 on Ethernet has no fields to speak of. */
+    if (bpf_skb_load_bytes(w->skb, ETH_HLEN, &a, sizeof a) < 0 || a.hardware != bpf_htons(1) ||
+        a.protocol != bpf_htons(ETH_P_IP) || a.hardware_size != ETH_ALEN || a.protocol_size != 4) {
+        __builtin_memset(&a, 0, sizeof a);
+    }
+    __u32 cause = check_arp_sender(w, &a);
+    if (cause != EBPF_NOT_DROPPED) {
+        return DROPPED(cause);
+    }
+    if (a.op != bpf_htons(ARP_REQUEST)) {
+        return DROPPED(EBPF_ARP_NOT_ASKED);
+    }
+    const struct ebpf_route *r = route_of(a.tpa);
+    if (r && r->kind == EBPF_LOCAL && !pod_at(a.tpa)) {
+        return DROPPED(EBPF_NO_SUCH_POD);
+    }
+    return in_cluster(r) ? answer(w, &a) : DROPPED(EBPF_ARP_OFF_NETWORK);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connections of pods here to services, as the programs remember them. */
+#pragma once
+
+#include "datapath/ebpf/bpf/way.h"
+
+#define ITSELF 0xa9fea904 /* SDN_ITSELF_IP */
+
+struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, EBPF_CONNECTIONS_MAX);
+    __type(key, struct ebpf_connection_key);
+    __type(value, struct ebpf_chosen);
+} tenet_conns SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, EBPF_CLIENTS_MAX);
+    __type(key, __u32);
+    __type(value, struct ebpf_clients);
+} tenet_clients SEC(".maps");
+
+INLINE struct ebpf_connection_key connection_of(const struct way *w, __u8 way)
+{
+    return (struct ebpf_connection_key){.src = w->f->ip.saddr,
+                                        .dst = w->f->ip.daddr,
+                                        .src_port = w->f->src_port,
+                                        .dst_port = w->f->dst_port,
+                                        .protocol = w->f->ip.protocol,
+                                        .way = way};
+}
+
+/* Whether a pod has asked a service; NULL: nobody knows. */
+INLINE __u8 *has_asked(__be32 pod)
+{
+    __u32 addr = bpf_ntohl(pod), index = ebpf_clients_index(addr);
+    struct ebpf_clients *c = bpf_map_lookup_elem(&tenet_clients, &index);
+    return c ? &c->asked[addr % sizeof c->asked] : NULL;
+}
+
+/* The packets that answer this one. */
+INLINE struct ebpf_connection_key answers_to(const struct way *w)
+{
+    return (struct ebpf_connection_key){.src = w->f->ip.daddr,
+                                        .dst = w->f->ip.saddr,
+                                        .src_port = w->f->dst_port,
+                                        .dst_port = w->f->src_port,
+                                        .protocol = w->f->ip.protocol,
+                                        .way = EBPF_BACK};
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where packets leave to: pods here, the host, the VXLAN device.  encap.h has the way past that. */
+#pragma once
+
+#include "datapath/ebpf/bpf/policy.h"
+#include "datapath/ebpf/bpf/service.h"
+#include "datapath/ebpf/bpf/tell.h"
+
+/* Tunnel id and IPv4 address: a key of this size every kernel takes, whatever it has added behind. */
+#define TUNNEL_KEY_SIZE __builtin_offsetof(struct bpf_tunnel_key, remote_ipv6[1])
+
+INLINE int to_host(struct way *w)
+{
+    if (w->entry == FROM_HOST) {
+        return DROPPED(EBPF_BACK_TO_HOST);
+    }
+    end_policy(w);
+    if (set_destination(w, w->settings->tun_mac) < 0) {
+        return TC_ACT_SHOT;
+    }
+    note(w, EBPF_HOST, 0, w->settings->tun_ifindex, 0);
+    return bpf_redirect(w->settings->tun_ifindex, BPF_F_INGRESS);
+}
+
+/* By the VXLAN device. */
+INLINE int send_by_tunnel(const struct way *w, __u32 vtep, __u32 vnid)
+{
+    struct bpf_tunnel_key key = {.tunnel_id = vnid, .remote_ipv4 = vtep};
+    if (bpf_skb_set_tunnel_key(w->skb, &key, TUNNEL_KEY_SIZE,
+                               BPF_F_ZERO_CSUM_TX | BPF_F_DONT_FRAGMENT) < 0) {
+        return TC_ACT_SHOT;
+    }
+    return bpf_redirect(w->settings->vxlan_ifindex, 0);
+}
+
+INLINE int deliver(struct way *w, const struct ebpf_pod *pod, __u32 vnid)
+{
+    if (w->entry == FROM_POD && pod->ifindex == w->f->port) {
+        return DROPPED(EBPF_OWN_ADDRESS);
+    }
+    __u32 cause = judge_receiver(w);
+    if (cause != EBPF_NOT_DROPPED) {
+        return DROPPED(cause);
+    }
+    if (w->settings->compare_vnids && !may_reach(vnid, pod->vnid) &&
+        !((pod->flags & EBPF_POD_ALSO) && may_reach(vnid, pod->also_vnid))) {
+        return DROPPED(EBPF_VNID_MISMATCH);
+    }
+    end_policy(w);
+    if (set_destination(w, pod->mac) < 0 || restore_service(w) < 0) {
+        return TC_ACT_SHOT;
+    }
+    note(w, EBPF_DELIVER, 0, pod->ifindex, w->f->tunnel_id);
+    if (options.redirect_peer && !(pod->flags & EBPF_POD_QUEUED)) {
+        if (w->skb->pkt_type != PACKET_HOST) {
+            bpf_skb_change_type(w->skb, PACKET_HOST); /* Before 6.15 nobody else does. */
+        }
+        return bpf_redirect_peer(pod->ifindex, 0);
+    }
+    return bpf_redirect(pod->ifindex, 0);
+}
+
+/* To the pod that sent it. */
+INLINE int send_back(const struct way *w, const struct ebpf_pod *pod)
+{
+    if (set_destination(w, pod->mac) < 0) {
+        return TC_ACT_SHOT;
+    }
+    note(w, EBPF_DELIVER, 0, w->f->port, 0);
+    return bpf_redirect(w->f->port, 0);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A packet's bytes: ports are read, addresses and ports are rewritten with their checksums. */
+#pragma once
+
+#include "datapath/ebpf/bpf/way.h"
+
+INLINE int same_mac(const __u8 *a, const __u8 *b)
+{
+    const __u16 *x = (const void *) a, *y = (const void *) b;
+    return ((x[0] ^ y[0]) | (x[1] ^ y[1]) | (x[2] ^ y[2])) == 0;
+}
+
+/* Most packets have the right one: a write would copy a packet that its sender keeps. */
+INLINE int set_destination(const struct way *w, const __u8 *mac)
+{
+    return same_mac(w->f->eth.h_dest, mac) ? 0 : bpf_skb_store_bytes(w->skb, 0, mac, ETH_ALEN, 0);
+}
+
+INLINE int is_tcp_or_udp(const struct iphdr *ip)
+{
+    return ip->protocol == IPPROTO_TCP || ip->protocol == IPPROTO_UDP;
+}
+
+/* As in Open vSwitch, ports of a header that is not whole are none. */
+INLINE void read_ports(struct way *w)
+{
+    struct {
+        __be16 ports[2];
+        __u8 between[8], size, flags; /* Of TCP. */
+    } h;
+    __u32 l4 = ETH_HLEN + w->f->ip.ihl * 4,
+          payload = bpf_ntohs(w->f->ip.tot_len) - w->f->ip.ihl * 4;
+    if (!is_tcp_or_udp(&w->f->ip) || (w->f->ip.frag_off & bpf_htons(FRAGMENT_OFFSET))) {
+        return;
+    }
+    h.size = h.flags = 0;
+    if (w->f->ip.protocol == IPPROTO_TCP) {
+        if (bpf_skb_load_bytes(w->skb, l4, &h, sizeof h) < 0 || (h.size >> 4) * 4u < TCP_SIZE ||
+            (h.size >> 4) * 4u > payload) {
+            return;
+        }
+    } else if (payload < UDP_SIZE || bpf_skb_load_bytes(w->skb, l4, h.ports, sizeof h.ports) < 0) {
+        return;
+    }
+    w->f->tcp_size = (h.size >> 4) * 4;
+    w->f->src_port = h.ports[0];
+    w->f->dst_port = h.ports[1];
+    w->f->has_ports = 1;
+    w->f->begins = w->f->ip.protocol == IPPROTO_UDP || (h.flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
+}
+
+#define ADDRESS_AT(member) (ETH_HLEN + (__u32) __builtin_offsetof(struct iphdr, member))
+enum { SOURCE, DESTINATION };
+
+/* What rewrite() and readdress() change, by itself: a global function, which the verifier looks at once. */
+#define OLD_AND_NEW(old, new) ((__u64) (new) << 32 | (old))
+__attribute__((noinline)) int tenet_rewrite(struct __sk_buff *skb, __u32 which, __u64 addrs,
+                                            __u64 ports, __u64 l4)
+{
+    __u32 at = which == SOURCE ? ADDRESS_AT(saddr) : ADDRESS_AT(daddr);
+    __be32 addr = (__u32) (addrs >> 32), old = (__u32) addrs;
+    __be16 port = (__u16) (ports >> 32), old_port = (__u16) ports;
+    __u8 protocol = (__u8) (l4 >> 8);
+    if (protocol) {
+        __u32 header = l4 & 0xff, sum_at = header + (protocol == IPPROTO_TCP ? 16 : 6);
+        __u64 zero_is_none = protocol == IPPROTO_UDP ? BPF_F_MARK_MANGLED_0 : 0;
+        if (bpf_l4_csum_replace(skb, sum_at, old, addr,
+                                BPF_F_PSEUDO_HDR | zero_is_none | sizeof addr) < 0 ||
+            bpf_l4_csum_replace(skb, sum_at, old_port, port, zero_is_none | sizeof port) < 0 ||
+            bpf_skb_store_bytes(skb, header + (which == SOURCE ? 0 : 2), &port, sizeof port, 0) <
+                0) {
+            return -1;
+        }
+    }
+    return bpf_l3_csum_replace(skb, ADDRESS_AT(check), old, addr, sizeof addr) < 0 ||
+                   bpf_skb_store_bytes(skb, at, &addr, sizeof addr, 0) < 0
+               ? -1
+               : 0;
+}
+
+/* Puts address and port in place of those there are, with the checksums. */
+INLINE int rewrite(struct way *w, __u32 which, __be32 addr, __be16 port)
+{
+    __be32 *old = which == SOURCE ? &w->f->ip.saddr : &w->f->ip.daddr;
+    __be16 *old_port = which == SOURCE ? &w->f->src_port : &w->f->dst_port;
+    __u64 l4 = (__u64) (ETH_HLEN + w->f->ip.ihl * 4) | (__u64) w->f->ip.protocol << 8;
+    if (tenet_rewrite(w->skb, which, OLD_AND_NEW(*old, addr), OLD_AND_NEW(*old_port, port), l4) <
+        0) {
+        return -1;
+    }
+    *old = addr;
+    *old_port = port;
+    return 0;
+}
+
+/* The address alone. */
+INLINE int readdress(struct way *w, __u32 which, __be32 addr)
+{
+    __be32 *old = which == SOURCE ? &w->f->ip.saddr : &w->f->ip.daddr;
+    if (!addr || addr == *old) {
+        return 0;
+    }
+    if (tenet_rewrite(w->skb, which, OLD_AND_NEW(*old, addr), 0, 0) < 0) {
+        return -1;
+    }
+    *old = addr;
+    return 0;
+}

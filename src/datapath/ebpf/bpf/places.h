@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is where: pods of this node, subnets of others, and who may speak for an address. */
+#pragma once
+
+#include "datapath/ebpf/bpf/way.h"
+
+#define VNID_NOBODY 1 /* sdn/network.h */
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __uint(max_entries, EBPF_PODS_MAX);
+    __type(key, __be32);
+    __type(value, struct ebpf_pod);
+} tenet_pods SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __uint(max_entries, EBPF_PODS_MAX);
+    __type(key, __u32);
+    __type(value, __be32);
+} tenet_ports SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_LPM_TRIE);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __uint(max_entries, EBPF_ROUTES_MAX);
+    __type(key, struct ebpf_route_key);
+    __type(value, struct ebpf_route);
+} tenet_routes SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __uint(max_entries, EBPF_ROUTES_MAX);
+    __type(key, __u32);
+    __type(value, __u32);
+} tenet_vteps SEC(".maps");
+
+INLINE const struct ebpf_pod *pod_at(__be32 addr)
+{
+    const struct ebpf_pod *pod = bpf_map_lookup_elem(&tenet_pods, &addr);
+    return pod && pod->ifindex ? pod : NULL;
+}
+
+INLINE const struct ebpf_route *route_of(__be32 addr)
+{
+    struct ebpf_route_key key = {.len = 32, .addr = addr};
+    return bpf_map_lookup_elem(&tenet_routes, &key);
+}
+
+INLINE void find_destination(struct way *w)
+{
+    w->pod = pod_at(w->f->ip.daddr);
+    w->route = w->pod ? NULL : route_of(w->f->ip.daddr);
+}
+
+INLINE int is_local(const struct ebpf_route *r)
+{
+    return r && (r->kind == EBPF_LOCAL || r->kind == EBPF_GATEWAY);
+}
+
+/* Pods have addresses of this node's subnet. */
+INLINE int is_here(const struct way *w)
+{
+    return w->pod || is_local(w->route);
+}
+
+INLINE int in_cluster(const struct ebpf_route *r)
+{
+    return r && r->kind != EBPF_SERVICE;
+}
+
+/* sdn_vnid_may_reach */
+INLINE int may_reach(__u32 from, __u32 to)
+{
+    return (from == to && from != VNID_NOBODY) || from == 0 || to == 0;
+}
+
+/* Whether the node that sent a tunnel packet may speak for its inner source. */
+INLINE __u32 check_tunnel(const struct way *w, __be32 src)
+{
+    const struct ebpf_route *r = route_of(src);
+    if (r && r->kind == EBPF_REMOTE && r->vtep == w->f->outer_src) {
+        return EBPF_NOT_DROPPED;
+    }
+    return bpf_map_lookup_elem(&tenet_vteps, &w->f->outer_src) ? EBPF_SPOOFED_SOURCE
+                                                               : EBPF_UNKNOWN_VTEP;
+}
+
+/* Why a packet of a pod's link is not its pod's. */
+INLINE __u32 not_its_own(const struct way *w)
+{
+    return bpf_map_lookup_elem(&tenet_ports, &w->f->port) ? EBPF_SPOOFED_SOURCE : EBPF_UNKNOWN_PORT;
+}

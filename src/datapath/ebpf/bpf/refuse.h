@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Refusals: an honest pod hears of what is dropped by an ICMP error of its gateway (docs/pipeline.md). */
+#pragma once
+
+#include "datapath/ebpf/bpf/packet.h"
+#include "datapath/ebpf/bpf/tell.h"
+
+struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, EBPF_REFUSALS_MAX);
+    __type(key, __be32);
+    __type(value, struct ebpf_refusals);
+} tenet_refusals SEC(".maps");
+
+/* RFC 792, RFC 1812 */
+enum { UNREACHABLE = 3, NO_HOST = 1, NO_PORT = 3, PROHIBITED = 13 };
+struct icmp_error {
+    struct iphdr ip;
+    __u8 type, code;
+    __be16 sum;
+    __be32 unused;
+};
+#define QUOTE (sizeof(struct iphdr) + 20) /* With the checksum of TCP, which offloads keep apart. */
+#define QUOTE_UDP (sizeof(struct iphdr) + 8)
+
+INLINE __be16 fold(__u32 sum)
+{
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    return (__be16) ~sum;
+}
+
+INLINE int has_had_enough(const struct way *w)
+{
+    __be32 pod = w->f->ip.saddr;
+    struct ebpf_refusals now = {.second = (__u32) (bpf_ktime_get_ns() / 1000000000), .count = 1};
+    struct ebpf_refusals *r = bpf_map_lookup_elem(&tenet_refusals, &pod);
+    if (!r || r->second != now.second) {
+        bpf_map_update_elem(&tenet_refusals, &pod, &now, BPF_ANY);
+        return 0;
+    }
+    r->count++;
+    return r->count > EBPF_REFUSALS_A_SECOND;
+}
+
+/* What was dropped becomes the error about it and goes back, or not. */
+static __attribute__((noinline)) int send_error(struct way *w, __u32 cause, __u8 code)
+{
+    __u8 quote[QUOTE];
+    struct icmp_error e = {.ip = {.version = 4,
+                                  .ihl = 5,
+                                  .tos = 0xc0,
+                                  .frag_off = bpf_htons(0x4000),
+                                  .ttl = 64,
+                                  .protocol = IPPROTO_ICMP,
+                                  .saddr = w->settings->gateway,
+                                  .daddr = w->f->ip.saddr},
+                           .type = UNREACHABLE,
+                           .code = code};
+    __u32 size = w->f->ip.protocol == IPPROTO_TCP ? QUOTE : QUOTE_UDP, sum;
+    struct ethhdr eth;
+    if (w->entry != FROM_POD || !w->f->has_ports || w->f->ip.ihl != 5 ||
+        w->skb->len < ETH_HLEN + size) {
+        return TC_ACT_SHOT;
+    }
+    if (!options.under_test && has_had_enough(w)) {
+        count(EBPF_ERRORS_LIMITED);
+        return TC_ACT_SHOT;
+    }
+    /* The pod knows the address that it asked. */
+    if ((w->f->translated && rewrite(w, DESTINATION, w->f->asked, w->f->asked_port) < 0) ||
+        bpf_skb_change_tail(w->skb, ETH_HLEN + size, 0) < 0) {
+        return TC_ACT_SHOT;
+    }
+    if (size == QUOTE) {
+        if (bpf_skb_load_bytes(w->skb, ETH_HLEN, quote, QUOTE) < 0) {
+            return TC_ACT_SHOT;
+        }
+        sum = bpf_csum_diff(NULL, 0, (__be32 *) quote, QUOTE, 0);
+    } else {
+        if (bpf_skb_load_bytes(w->skb, ETH_HLEN, quote, QUOTE_UDP) < 0) {
+            return TC_ACT_SHOT;
+        }
+        sum = bpf_csum_diff(NULL, 0, (__be32 *) quote, QUOTE_UDP, 0);
+    }
+    e.ip.tot_len = bpf_htons(sizeof e + size);
+    e.ip.check = fold(bpf_csum_diff(NULL, 0, (__be32 *) &e.ip, sizeof e.ip, 0));
+    e.sum = fold(bpf_csum_diff(NULL, 0, (__be32 *) &e.type, sizeof e - sizeof e.ip, sum));
+    eth = w->f->eth;
+    __builtin_memcpy(eth.h_dest, w->f->eth.h_source, ETH_ALEN);
+    __builtin_memcpy(eth.h_source, w->f->eth.h_dest, ETH_ALEN);
+    if (bpf_skb_adjust_room(w->skb, sizeof e, BPF_ADJ_ROOM_MAC, 0) < 0 ||
+        bpf_skb_store_bytes(w->skb, 0, &eth, sizeof eth, 0) < 0 ||
+        bpf_skb_store_bytes(w->skb, ETH_HLEN, &e, sizeof e, 0) < 0) {
+        return TC_ACT_SHOT;
+    }
+    count(EBPF_ERRORS_SENT);
+    note(w, EBPF_REFUSED, cause, 0, w->f->tunnel_id);
+    return bpf_redirect(w->f->port, 0);
+}
+
+/* The packet's verdict, when it is one below 0, comes true.  An honest pod is told by its gateway what is refused, so that its
+ * programs fail at once.  Only of what is the same whoever else is in the cluster (docs/pipeline.md), and of TCP and UDP: never
+ * of an error or of a later part (RFC 1122 3.2.2). */
+INLINE int conclude(struct way *w, int verdict)
+{
+    if (verdict >= 0) {
+        return verdict;
+    }
+    __u32 cause = (__u32) -verdict & 0xff, code = (__u32) -verdict >> 8;
+    tell_drop(w, cause);
+    return code ? send_error(w, cause, (__u8) code) : TC_ACT_SHOT;
+}

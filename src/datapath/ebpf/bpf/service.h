@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Services: a pod's connection to one gets a backend, and what that answers comes from the service (docs/services.md). */
+#pragma once
+
+#include "datapath/ebpf/bpf/places.h"
+#include "datapath/ebpf/bpf/related.h"
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __uint(max_entries, EBPF_SERVICES_MAX);
+    __type(key, struct ebpf_service_key);
+    __type(value, struct ebpf_service);
+} tenet_services SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __uint(max_entries, EBPF_BACKENDS_MAX);
+    __type(key, struct ebpf_backend_key);
+    __type(value, struct ebpf_backend);
+} tenet_backends SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __uint(max_entries, EBPF_BACKENDS_MAX);
+    __type(key, struct ebpf_serving_key);
+    __type(value, __u32);
+} tenet_serving SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, EBPF_CONNECTIONS_MAX);
+    __type(key, struct ebpf_affinity_key);
+    __type(value, struct ebpf_chosen);
+} tenet_affinity SEC(".maps");
+
+/* What a backend answers comes from the service that was asked. */
+INLINE int restore_service(struct way *w)
+{
+    if (!w->settings->has_services) {
+        return 0;
+    }
+    const __u8 *asked_any = has_asked(w->f->ip.daddr);
+    if (asked_any && !*asked_any) {
+        return 0;
+    }
+    if (!w->f->has_ports) {
+        return restore_related(w);
+    }
+    struct ebpf_connection_key key = connection_of(w, EBPF_BACK);
+    const struct ebpf_chosen *asked = bpf_map_lookup_elem(&tenet_conns, &key);
+    lead_fragments(w, asked ? asked->backend.addr : 0, 0);
+    return asked ? rewrite(w, SOURCE, asked->backend.addr, asked->backend.port) : 0;
+}
+
+INLINE const struct ebpf_service *find_service(const struct way *w, struct ebpf_service_key *key)
+{
+    *key = (struct ebpf_service_key){
+        .addr = w->f->ip.daddr, .port = w->f->dst_port, .protocol = w->f->ip.protocol};
+    const struct ebpf_service *s = bpf_map_lookup_elem(&tenet_services, key);
+    if (s || (w->route && w->route->kind == EBPF_SERVICE)) {
+        return s;
+    }
+    __u32 host = bpf_ntohl(w->f->ip.daddr);
+    if (w->f->ip.daddr == w->settings->host || bpf_map_lookup_elem(&tenet_vteps, &host)) {
+        key->addr = 0;
+        return bpf_map_lookup_elem(&tenet_services, key);
+    }
+    return NULL;
+}
+
+INLINE const struct ebpf_backend *backend_at(const struct ebpf_service_key *service, __u32 index)
+{
+    struct ebpf_backend_key key = {.service = *service, .index = index};
+    return bpf_map_lookup_elem(&tenet_backends, &key);
+}
+
+/* Whether the backend that was chosen serves still. */
+INLINE int serves(const struct ebpf_service_key *service, const struct ebpf_chosen *c)
+{
+    struct ebpf_serving_key key = {.service = *service, .backend = c->backend};
+    return bpf_map_lookup_elem(&tenet_serving, &key) != NULL;
+}
+
+INLINE int choose(const struct way *w, const struct ebpf_service_key *key,
+                  const struct ebpf_service *s, struct ebpf_chosen *ret)
+{
+    __u32 now = (__u32) (bpf_ktime_get_ns() / 1000000000);
+    struct ebpf_affinity_key client = {.service = *key, .client = w->f->ip.saddr};
+    struct ebpf_chosen *last = s->affinity_s ? bpf_map_lookup_elem(&tenet_affinity, &client) : NULL;
+    if (last && now - last->asked_s < s->affinity_s && serves(key, last)) {
+        *ret = *last;
+    } else {
+        __u32 index = s->count ? bpf_get_prandom_u32() % s->count : 0;
+        const struct ebpf_backend *b = s->count ? backend_at(key, index) : NULL;
+        if (!b && s->count) { /* It went since the count was read. */
+            index = 0;
+            b = backend_at(key, index);
+        }
+        if (!b) {
+            return -1;
+        }
+        *ret = (struct ebpf_chosen){.backend = *b};
+    }
+    ret->asked_s = now;
+    if (s->affinity_s && !options.dry) {
+        bpf_map_update_elem(&tenet_affinity, &client, ret, BPF_ANY);
+    }
+    return 0;
+}
+
+/* A connection stays with its backend, but for the beginning of one whose backend serves no more. */
+INLINE const struct ebpf_chosen *known(const struct way *w, const struct ebpf_service_key *key,
+                                       const struct ebpf_connection_key *onward)
+{
+    const struct ebpf_chosen *c = bpf_map_lookup_elem(&tenet_conns, onward);
+    return c && (!w->f->begins || serves(key, c)) ? c : NULL;
+}
+
+/* A connection that begins between the same ends, but not to the service, gets its answers as they are. */
+INLINE void forget_service(const struct way *w)
+{
+    struct ebpf_connection_key back = answers_to(w);
+    if (w->f->begins && bpf_map_lookup_elem(&tenet_conns, &back)) {
+        bpf_map_delete_elem(&tenet_conns, &back);
+    }
+}
+
+/* The packet goes to that backend instead; 0, or the cause why not. */
+INLINE __u32 send_to(struct way *w, const struct ebpf_backend *b)
+{
+    /* By itself a pod is reached from an address that is nobody's, to which it answers. */
+    int itself = b->addr == w->f->ip.saddr;
+    w->f->asked = w->f->ip.daddr;
+    w->f->asked_port = w->f->dst_port;
+    w->f->translated = 1;
+    lead_fragments(w, itself ? bpf_htonl(ITSELF) : 0, b->addr);
+    if (rewrite(w, DESTINATION, b->addr, b->port) < 0 ||
+        (itself && rewrite(w, SOURCE, bpf_htonl(ITSELF), w->f->src_port) < 0)) {
+        return EBPF_SERVICE_INVALID;
+    }
+    return EBPF_NOT_DROPPED;
+}
+
+/* The pod's packet goes to a backend of the service instead; 0, or the cause why not. */
+static __attribute__((noinline)) __u32 translate(struct way *w, const struct ebpf_service_key *key,
+                                                 const struct ebpf_service *s, __u32 vnid)
+{
+    if (w->settings->compare_vnids && !may_reach(vnid, s->vnid) &&
+        !((s->flags & EBPF_SERVICE_ALSO) && may_reach(vnid, s->also_vnid))) {
+        return EBPF_SERVICE_FOREIGN;
+    }
+    if (w->settings->services_by_host && s->count) {
+        return EBPF_NOT_DROPPED;
+    }
+    struct ebpf_connection_key onward = connection_of(w, EBPF_ONWARD);
+    const struct ebpf_chosen *c = known(w, key, &onward);
+    struct ebpf_chosen chosen;
+    if (c) {
+        chosen = *c;
+    } else if (choose(w, key, s, &chosen) < 0) {
+        return s->flags & EBPF_SERVICE_IDLE ? EBPF_SERVICE_IS_IDLE : EBPF_SERVICE_NO_ENDPOINTS;
+    }
+    struct ebpf_chosen asked = {.backend = {.addr = w->f->ip.daddr, .port = w->f->dst_port}};
+    __be32 from = w->f->ip.saddr;
+    __u32 cause = send_to(w, &chosen.backend);
+    if (cause != EBPF_NOT_DROPPED) {
+        return cause;
+    }
+    __u8 *asked_any = has_asked(from);
+    if (asked_any && !*asked_any) {
+        *asked_any = 1;
+    }
+    struct ebpf_connection_key back = answers_to(w);
+    const struct ebpf_chosen *was = bpf_map_lookup_elem(&tenet_conns, &back);
+    if (!was || was->backend.addr != asked.backend.addr ||
+        was->backend.port != asked.backend.port) {
+        bpf_map_update_elem(&tenet_conns, &back, &asked, BPF_ANY);
+    }
+    if (!c) {
+        bpf_map_update_elem(&tenet_conns, &onward, &chosen, BPF_ANY);
+    }
+    return EBPF_NOT_DROPPED;
+}
+
+/* A service that is gone keeps the connections it has. */
+INLINE __u32 go_on(struct way *w)
+{
+    struct ebpf_connection_key onward = connection_of(w, EBPF_ONWARD);
+    const struct ebpf_chosen *c = w->f->begins ? NULL : bpf_map_lookup_elem(&tenet_conns, &onward);
+    return c ? send_to(w, &c->backend) : EBPF_NOT_DROPPED;
+}

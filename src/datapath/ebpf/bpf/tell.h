@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is told of packets: drops are counted by cause, and who watches hears of each flow (docs/ebpf.md). */
+#pragma once
+
+#include "datapath/ebpf/bpf/way.h"
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, EBPF_N_COUNTERS);
+    __type(key, __u32);
+    __type(value, __u64);
+} tenet_drops SEC(".maps");
+
+/* Not where options.events is 0. */
+struct {
+    __uint(type, BPF_MAP_TYPE_RINGBUF);
+    __uint(max_entries, EBPF_EVENTS_SIZE);
+} tenet_events SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct ebpf_watched);
+} tenet_watched SEC(".maps");
+
+/* Of the flow, and other than 0. */
+INLINE __u32 tag_of(const struct ebpf_event *e, __u32 watch)
+{
+    __u64 h = (__u64) e->src << 32 | e->dst;
+    h = (h ^ watch) * 0x9e3779b97f4a7c15;
+    h ^= h >> 32;
+    h ^= (__u64) e->src_port << 48 | (__u64) e->dst_port << 32 | (__u64) e->entry << 28 | e->port;
+    h ^= (__u64) e->protocol << 24 | (__u64) e->eth_type << 8;
+    h = (h ^ (e->verdict | (__u32) e->cause << 16)) * 0xbf58476d1ce4e5b9;
+    return (__u32) (h >> 32) | 1;
+}
+
+INLINE struct ebpf_watched *watched(void)
+{
+    __u32 zero = 0;
+    return bpf_map_lookup_elem(&tenet_watched, &zero);
+}
+
+/* Tells of 'now' of that memory, unless it was told. */
+__attribute__((noinline)) int tenet_tell(void)
+{
+    __u32 zero = 0;
+    struct ebpf_watched *told = watched();
+    const struct ebpf_settings *settings = bpf_map_lookup_elem(&tenet_settings, &zero);
+    if (!told || !settings) {
+        return 0;
+    }
+    __u32 tag = tag_of(&told->now, settings->watch), second = settings->watch_second;
+    __u32 *seen = &told->seen[(tag >> 1) % EBPF_WATCHED_FLOWS];
+    if (*seen == tag) {
+        return 0;
+    }
+    if (told->second != second) {
+        told->second = second;
+        told->count = 0;
+    }
+    struct ebpf_event *e = told->count < EBPF_EVENTS_A_SECOND
+                               ? bpf_ringbuf_reserve(&tenet_events, sizeof *e, 0)
+                               : NULL;
+    if (!e) {
+        told->lost++;
+        return 0;
+    }
+    told->count++;
+    *seen = tag;
+    *e = told->now;
+    e->tag = tag;
+    bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+    return 0;
+}
+
+/* Somebody watches. */
+INLINE void tell(const struct way *w, __u32 verdict, __u32 cause, __u32 target, __u32 tunnel_id)
+{
+    struct ebpf_watched *told = watched();
+    if (!told) {
+        return;
+    }
+    struct ebpf_event *e = &told->now;
+    e->src = w->f->ip.saddr;
+    e->dst = w->f->ip.daddr;
+    e->asked = w->f->asked;
+    e->src_port = w->f->src_port;
+    e->dst_port = w->f->dst_port;
+    e->asked_port = w->f->asked_port;
+    e->eth_type = w->f->eth.h_proto;
+    e->protocol = w->f->ip.protocol;
+    e->entry = (__u8) w->entry;
+    e->verdict = (__u8) verdict;
+    e->cause = (__u8) cause;
+    e->port = w->f->port;
+    e->outer_src = w->f->outer_src;
+    e->tunnel_id = tunnel_id;
+    e->target = target;
+    e->size = w->skb->len;
+    tenet_tell();
+}
+
+INLINE void note(const struct way *w, __u32 verdict, __u32 cause, __u32 target, __u32 tunnel_id)
+{
+    if (options.under_test) {
+        w->skb->cb[EBPF_CB_VERDICT] = verdict | cause << 16;
+        w->skb->cb[EBPF_CB_TARGET] = target;
+        w->skb->cb[EBPF_CB_TUNNEL_ID] = tunnel_id;
+    }
+    /* A refusal was told as a drop, and answers to questions are no flows. */
+    if (options.events && verdict != EBPF_REFUSED && verdict != EBPF_ANSWER && w->settings->watch) {
+        tell(w, verdict, cause, target, tunnel_id);
+    }
+}
+
+INLINE void count(__u32 which)
+{
+    __u64 *n = bpf_map_lookup_elem(&tenet_drops, &which);
+    if (n) {
+        *n += 1;
+    }
+}
+
+INLINE void tell_drop(const struct way *w, __u32 cause)
+{
+    count(cause);
+    note(w, EBPF_DROP, cause, 0, w->f->tunnel_id);
+}
