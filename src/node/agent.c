@@ -30,7 +30,6 @@
 #include "node/services.h"
 
 #include <fcntl.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -898,7 +897,6 @@ static void on_kept(void *ctx, int error, const char *text)
         log_info("ready", "node=%s subnet=%s gateway=%s mtu=%u remotes=%zu pods=%zu datapath=%s",
                  a->cfg->node_name, PREFIX_TEXT(a->net.local), IP4_TEXT(sdn_gateway(&a->net)),
                  a->net.mtu, a->net.n_remotes, s.pods, s.datapath_type ? s.datapath_type : "?");
-        malloc_trim(0); /* What a start needs is garbage now. */
     } else if (again) {
         if (pods_sweep(a->pods, &e) < 0) {
             log_error("cannot look for stale pods", "error=\"%s\"", e.text);
