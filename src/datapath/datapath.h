@@ -60,6 +60,9 @@ struct datapath_config {
     const char *ovs_rundir;    /* Where BRIDGE.mgmt is: /run/openvswitch */
     const char *datapath_type; /* "system", "netdev", or NULL: system where the kernel has it. */
     struct datapath_prepared *prepared; /* Of datapath_prepare; datapath_open takes it over. */
+    /* What datapath_set_network is going to say, as far as is known: what takes time is found out beforehand.  Or NULL;
+     * needed by datapath_open alone. */
+    const struct sdn_network *expected;
 };
 
 struct datapath_events {

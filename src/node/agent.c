@@ -934,6 +934,7 @@ static void begin(struct agent *a, struct sdn_network *n)
                                                   .link_gone = on_link_gone};
     struct datapath_config dc = datapath_config(a);
     dc.prepared = TAKE(a->prepared);
+    dc.expected = n;
     int r = datapath_open(a->loop, &dc, &events, a, &a->datapath, &e);
     static const struct monitor_ops mops = {.changed = on_host_changed, .link_gone = on_link_gone};
     static const struct pods_ops pops = {.vnids = find_vnids,

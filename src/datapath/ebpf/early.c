@@ -8,8 +8,9 @@ struct early {
     struct datapath_prepared prepared; /* First. */
     char *pins, *without;
     uint32_t max_entries;
+    struct program_features features; /* The worker's until ... */
+    bool probed;                      /* ... this; by any thread. */
     /* The worker's until it is over. */
-    struct program_features features;
     struct program program;
     int result; /* 0: the programs are there. */
     struct err error;
@@ -39,6 +40,7 @@ static void load(void *ctx)
     x->result = program_probe(x->without, &x->features, &x->error);
     x->features.max_entries = x->max_entries;
     if (x->result == 0) {
+        __atomic_store_n(&x->probed, true, __ATOMIC_RELEASE);
         x->result = program_load(x->pins, &x->features, false, &x->program, &x->error);
     }
 }
@@ -74,6 +76,15 @@ struct datapath_prepared *early_prepared(struct early *x)
 struct early *early_of(struct datapath_prepared *p)
 {
     return p ? CONTAINER_OF(p, struct early, prepared) : NULL;
+}
+
+bool early_features(const struct early *x, struct program_features *ret)
+{
+    if (!__atomic_load_n(&x->probed, __ATOMIC_ACQUIRE)) {
+        return false;
+    }
+    *ret = x->features;
+    return true;
 }
 
 void early_tell(struct early *x, loop_fn *fn, void *ctx)

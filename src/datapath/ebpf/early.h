@@ -16,6 +16,8 @@ struct early *early_begin(struct loop *l, const struct datapath_config *cfg, con
 /* What datapath_config.prepared is to this kind, and back. */
 struct datapath_prepared *early_prepared(struct early *x);
 struct early *early_of(struct datapath_prepared *p);
+/* What the kernel can, as 'cfg' limits it, as soon as that is known; false: not yet. */
+bool early_features(const struct early *x, struct program_features *ret);
 /* 'fn' is called once, when the loading ended; not from within this call, and not after early_free. */
 void early_tell(struct early *x, loop_fn *fn, void *ctx);
 /* When it is over: hands the programs over, once, or says why there are none. */

@@ -94,6 +94,14 @@ int hook_attach(const struct hooks *h, struct rtnl *r, enum hook_kind kind, cons
                            : attach_clsact(h, r, kind, ifname, ifindex, prog_fd, e);
 }
 
+bool hook_reserve(const struct hooks *h, const struct hook_place *at, int idle_fd)
+{
+    CLEANUP_FREE char *path = pin_path(h, at->ifname);
+    uint32_t prog = 0;
+    CLEANUP(fd_close) int fd = h->tcx ? find_link(path, at->ifindex, &prog) : -1;
+    return h->tcx && fd < 0 && create_tcx(h, at->ifname, at->ifindex, idle_fd, NULL) == 0;
+}
+
 void hook_detach(const struct hooks *h, struct rtnl *r, const char *ifname, int ifindex)
 {
     CLEANUP_FREE char *path = pin_path(h, ifname);

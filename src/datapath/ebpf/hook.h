@@ -17,6 +17,8 @@
 
 #include "net/rtnl.h"
 
+#include <net/if.h>
+
 #define HOOK_TCX_INGRESS 46 /* BPF_TCX_INGRESS, Linux 6.6. */
 
 struct hooks {
@@ -34,6 +36,14 @@ enum hook_kind {
 /* Makes 'prog_fd' the program of what the link receives; in the way that 'kind' gets, or that the link has. */
 int hook_attach(const struct hooks *h, struct rtnl *r, enum hook_kind kind, const char *ifname,
                 int ifindex, int prog_fd, struct err *e);
+/* A link, and its program to be. */
+struct hook_place {
+    char ifname[IF_NAMESIZE];
+    int ifindex;
+};
+/* Takes the place for a program by 'idle_fd' (program_load_idle), with tcx, unless it is taken: 'hook_attach' then changes the
+ * program, for which nobody waits.  Whether it was taken by this call. */
+bool hook_reserve(const struct hooks *h, const struct hook_place *at, int idle_fd);
 /* Takes the program of HOOK_SHARED off again; of a link that is gone there is nothing to take. */
 void hook_detach(const struct hooks *h, struct rtnl *r, const char *ifname, int ifindex);
 /* -ENOENT, or another error: it is not. */

@@ -278,6 +278,18 @@ void paths_hook(struct paths *p, int from_wire)
     }
 }
 
+size_t paths_places(const struct paths *p, struct hook_place *ret, size_t max)
+{
+    size_t n = 0;
+    for (size_t i = 0; p && i < p->n_links && n < max; i++) {
+        if (p->links[i].mtu) {
+            memcpy(ret[n].ifname, p->links[i].name, sizeof ret[n].ifname);
+            ret[n++].ifindex = p->links[i].ifindex;
+        }
+    }
+    return n;
+}
+
 bool paths_has_link(const struct paths *p, const char *ifname)
 {
     for (size_t i = 0; p && i < p->n_links; i++) {

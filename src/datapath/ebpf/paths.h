@@ -33,4 +33,6 @@ const struct path *paths_find(struct paths *p, const struct sdn_network *n);
 uint32_t paths_lend(const struct paths *p);
 /* Puts 'from_wire' on the links of the paths that were found last, and takes it off others that had it. */
 void paths_hook(struct paths *p, int from_wire);
+/* The links of the paths that were found last, for 'from_wire'; at most 'max'. */
+size_t paths_places(const struct paths *p, struct hook_place *ret, size_t max);
 bool paths_has_link(const struct paths *p, const char *ifname);

@@ -10,8 +10,10 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <fcntl.h>
 #include <linux/if_ether.h>
 #include <linux/magic.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -49,19 +51,18 @@ static int fail(struct err *e, int code, const char *what)
 
 /* ---- the kernel ---- */
 
-/* A program that does nothing, at a tc hook; a descriptor or a negative errno. */
-static int load_nothing(void)
+int program_load_idle(void)
 {
     static const struct bpf_insn pass[] = {
         {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = -1},
         {.code = BPF_JMP | BPF_EXIT}};
-    return bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "tenet_probe", "Apache-2.0", pass,
+    return bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "tenet_idle", "Apache-2.0", pass,
                          ARRAY_SIZE(pass), NULL);
 }
 
 static bool has_tcx(void)
 {
-    CLEANUP(fd_close) int fd = load_nothing();
+    CLEANUP(fd_close) int fd = program_load_idle();
     /* No such device is what only a kernel says that knows the hook. */
     int link = fd < 0 ? fd : bpf_link_create(fd, INT32_MAX, HOOK_TCX_INGRESS, NULL);
     bool known = link == -ENODEV;
@@ -157,7 +158,7 @@ int program_probe(const char *without, struct program_features *ret, struct err 
                             : err_sys(e, fd, "the kernel makes no eBPF maps");
     }
     fd_close(fd);
-    fd = load_nothing();
+    fd = program_load_idle();
     if (fd < 0) {
         return fd == -EPERM
                    ? not_permitted("load eBPF programs for links", e)
@@ -178,7 +179,7 @@ int program_probe(const char *without, struct program_features *ret, struct err 
     return 0;
 }
 
-static bool is_bpffs(const char *dir)
+bool program_is_mounted(const char *dir)
 {
     struct statfs fs;
     return statfs(dir, &fs) == 0 && fs.f_type == BPF_FS_MAGIC;
@@ -194,7 +195,7 @@ static bool has_line(const char *path, const char *word)
 
 int program_check_mount(const char *dir, struct err *e)
 {
-    if (is_bpffs(dir)) {
+    if (program_is_mounted(dir)) {
         return 0;
     }
     if (!has_line("/proc/filesystems", "bpf")) {
@@ -208,7 +209,7 @@ int program_check_mount(const char *dir, struct err *e)
 int program_mount(const char *dir, struct err *e)
 {
     int r = dir_make(dir, 0700, e);
-    if (r < 0 || is_bpffs(dir)) {
+    if (r < 0 || program_is_mounted(dir)) {
         return r;
     }
     return mount("bpf", dir, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700") < 0
@@ -298,19 +299,44 @@ static int open_object(const struct ebpf_options *options, uint32_t max_entries,
     return 0;
 }
 
-static int map_fd(const struct bpf_object *o, const char *name)
+/* Where the descriptors are. */
+struct part {
+    const char *name;
+    size_t at;
+};
+#define PART(name, member)                     \
+    {                                          \
+        name, offsetof(struct program, member) \
+    }
+static const struct part programs[] = {
+    PART("from_pod", from_pod),
+    PART("from_tunnel", from_tunnel),
+    PART("from_host", from_host),
+    PART("from_wire", from_wire),
+};
+static const struct part maps[] = {
+    PART(EBPF_PODS, pods),       PART(EBPF_PORTS, ports),           PART(EBPF_ROUTES, routes),
+    PART(EBPF_VTEPS, vteps),     PART(EBPF_SERVICES, services),     PART(EBPF_BACKENDS, backends),
+    PART(EBPF_SERVING, serving), PART(EBPF_CONNECTIONS, conns),     PART(EBPF_AFFINITY, affinity),
+    PART(EBPF_CLIENTS, clients), PART(EBPF_REFUSALS, refusals),     PART(EBPF_SETTINGS, settings),
+    PART(EBPF_DROPS, drops),     PART(EBPF_GENERATION, generation), PART(EBPF_CLASSES, classes),
+    PART(EBPF_BLOCKS, blocks),   PART(EBPF_PAIRS, pairs),           PART(EBPF_PORT_SETS, port_sets),
+    PART(EBPF_TRACKED, tracked), PART(EBPF_SHARES, shares),         PART(EBPF_FRAGMENTS, fragments),
+    PART(EBPF_EVENTS, events),   PART(EBPF_WATCHED, watched),       PART(EBPF_HELD, held),
+};
+
+static int *fd_at(const struct program *p, const struct part *part)
 {
-    int fd = bpf_map__fd(find_map(o, name));
-    return fd < 0 ? -1 : fd;
+    return (int *) ((char *) p + part->at);
 }
 
-static int prog_fd(struct bpf_object *o, const char *name)
+/* -1: it is not there. */
+static int keep_fd(int fd)
 {
-    int fd = bpf_program__fd(bpf_object__find_program_by_name(o, name));
-    return fd < 0 ? -1 : fd;
+    return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }
 
-/* Takes 'o' over. */
+/* Takes 'o' over, which is gone then: it has some megabytes of what the kernel has by now. */
 static int load_object(struct bpf_object *o, struct program *ret, struct err *e)
 {
     int r = bpf_object__load(o);
@@ -319,36 +345,16 @@ static int load_object(struct bpf_object *o, struct program *ret, struct err *e)
         bpf_object__close(o);
         return r;
     }
-    *ret = (struct program){
-        .object = o,
-        .from_pod = prog_fd(o, "from_pod"),
-        .from_tunnel = prog_fd(o, "from_tunnel"),
-        .from_host = prog_fd(o, "from_host"),
-        .from_wire = prog_fd(o, "from_wire"),
-        .pods = map_fd(o, EBPF_PODS),
-        .ports = map_fd(o, EBPF_PORTS),
-        .routes = map_fd(o, EBPF_ROUTES),
-        .vteps = map_fd(o, EBPF_VTEPS),
-        .services = map_fd(o, EBPF_SERVICES),
-        .backends = map_fd(o, EBPF_BACKENDS),
-        .serving = map_fd(o, EBPF_SERVING),
-        .conns = map_fd(o, EBPF_CONNECTIONS),
-        .affinity = map_fd(o, EBPF_AFFINITY),
-        .refusals = map_fd(o, EBPF_REFUSALS),
-        .settings = map_fd(o, EBPF_SETTINGS),
-        .drops = map_fd(o, EBPF_DROPS),
-        .generation = map_fd(o, EBPF_GENERATION),
-        .classes = map_fd(o, EBPF_CLASSES),
-        .blocks = map_fd(o, EBPF_BLOCKS),
-        .pairs = map_fd(o, EBPF_PAIRS),
-        .port_sets = map_fd(o, EBPF_PORT_SETS),
-        .tracked = map_fd(o, EBPF_TRACKED),
-        .shares = map_fd(o, EBPF_SHARES),
-        .fragments = map_fd(o, EBPF_FRAGMENTS),
-        .events = map_fd(o, EBPF_EVENTS),
-        .watched = map_fd(o, EBPF_WATCHED),
-        .held = map_fd(o, EBPF_HELD),
-    };
+    *ret = (struct program){.loaded = true};
+    for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
+        const struct bpf_program *p = bpf_object__find_program_by_name(o, programs[i].name);
+        *fd_at(ret, &programs[i]) = keep_fd(bpf_program__fd(p));
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(maps); i++) {
+        *fd_at(ret, &maps[i]) = keep_fd(bpf_map__fd(find_map(o, maps[i].name)));
+    }
+    bpf_object__close(o);
+    malloc_trim(0);
     return 0;
 }
 
@@ -374,21 +380,30 @@ int program_load(const char *pins, const struct program_features *f, bool under_
     return r;
 }
 
+/* Whether the map is the one that is pinned at 'path'. */
+static bool is_pinned(int fd, const char *path)
+{
+    CLEANUP(fd_close) int there = bpf_obj_get(path);
+    struct bpf_map_info a = {0}, b = {0};
+    uint32_t size_a = sizeof a, size_b = sizeof b;
+    return there >= 0 && bpf_obj_get_info_by_fd(there, &a, &size_a) == 0 &&
+           bpf_obj_get_info_by_fd(fd, &b, &size_b) == 0 && a.id == b.id;
+}
+
 /* What still uses a map of another version keeps it until it is replaced. */
 int program_pin(const struct program *p, const char *pins, struct err *e)
 {
-    last_words[0] = '\0';
     if (mkdir(pins, 0700) < 0 && errno != EEXIST) {
         return err_sys(e, -errno, "make %s", pins);
     }
     for (size_t i = 0; i < ARRAY_SIZE(map_list); i++) {
-        struct bpf_map *m = find_map(p->object, map_list[i].name);
+        int fd = program_map_fd(p, map_list[i].name);
         CLEANUP_FREE char *path = pin_of(pins, i);
-        if (!bpf_map__is_pinned(m)) {
+        if (!is_pinned(fd, path)) {
             unlink(path);
-            int r = bpf_map__pin(m, path);
+            int r = bpf_obj_pin(fd, path);
             if (r < 0) {
-                return fail(e, r, "pin the maps of the eBPF programs");
+                return err_sys(e, r, "pin the maps of the eBPF programs at %s", path);
             }
         }
     }
@@ -397,12 +412,23 @@ int program_pin(const struct program *p, const char *pins, struct err *e)
 
 void program_done(struct program *p)
 {
-    bpf_object__close(TAKE(p->object));
+    for (size_t i = 0; p->loaded && i < ARRAY_SIZE(programs); i++) {
+        fd_close(*fd_at(p, &programs[i]));
+    }
+    for (size_t i = 0; p->loaded && i < ARRAY_SIZE(maps); i++) {
+        fd_close(*fd_at(p, &maps[i]));
+    }
+    p->loaded = false;
 }
 
 int program_map_fd(const struct program *p, const char *name)
 {
-    return map_fd(p->object, name);
+    for (size_t i = 0; i < ARRAY_SIZE(maps); i++) {
+        if (streq(maps[i].name, name)) {
+            return *fd_at(p, &maps[i]);
+        }
+    }
+    return -1;
 }
 
 /* ---- traces ---- */
@@ -417,7 +443,7 @@ static int lend_maps(struct bpf_object *o, const struct program *live)
         const struct program_map *m = &map_list[i];
         struct bpf_map *own = find_map(o, m->name);
         if (!m->by_packets) {
-            r = bpf_map__reuse_fd(own, map_fd(live->object, m->name));
+            r = bpf_map__reuse_fd(own, program_map_fd(live, m->name));
         } else if (bpf_map__max_entries(own) > DRY_ENTRIES) {
             r = bpf_map__set_max_entries(own, DRY_ENTRIES);
         }

@@ -25,19 +25,22 @@ const char *program_feature_name(size_t i);
 /* Asks the kernel; changes nothing.  'without' ("tcx,redirect_peer"; NULL: nothing): what to do without though it has
  * it.  Fails when it cannot run the programs at all, or must not for us: the error says what is missing. */
 int program_probe(const char *without, struct program_features *ret, struct err *e);
+/* A program for tc hooks that lets everything on, as if it was not there: a descriptor, or a negative errno. */
+int program_load_idle(void);
 /* Whether there is a bpffs on 'dir', or the kernel has any to mount there; changes nothing. */
 int program_check_mount(const char *dir, struct err *e);
 
 struct program {
-    struct bpf_object *object; /* Owns the descriptors. */
+    bool loaded; /* The descriptors are ours. */
     int from_pod, from_tunnel, from_host, from_wire;
     /* Maps; -1: not in these programs. */
-    int pods, ports, routes, vteps, services, backends, serving, conns, affinity, refusals,
+    int pods, ports, routes, vteps, services, backends, serving, conns, affinity, clients, refusals,
         settings, drops, events, watched, held;
     int generation, classes, blocks, pairs, port_sets, tracked, shares, fragments; /* Of policy. */
     bool reused; /* The maps were there. */
 };
 
+bool program_is_mounted(const char *dir);
 /* Mounts a bpffs on 'dir' (made when absent), unless there is one. */
 int program_mount(const char *dir, struct err *e);
 /* Loads the programs with the maps that are pinned in the folder 'pins' and have the layout of this version, and new ones

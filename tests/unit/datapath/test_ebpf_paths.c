@@ -407,7 +407,7 @@ static void what_is_lent_ends_by_itself(void **state)
 static int tear_down(void **state)
 {
     (void) state;
-    if (program.object) {
+    if (program.loaded) {
         program_done(&program);
     }
     int r = ebpf_place_leave(&place);

@@ -22,12 +22,12 @@ INLINE __u32 check_arp_sender(struct way *w, const struct arp *a)
 {
     if (w->entry == FROM_POD) {
         const struct ebpf_pod *pod = pod_at(a->spa);
-        int honest = pod && pod->inlet == w->port && same_mac(w->eth.h_source, pod->mac) &&
+        int honest = pod && pod->inlet == w->f->port && same_mac(w->f->eth.h_source, pod->mac) &&
                      same_mac(a->sha, pod->mac);
         if (!honest) {
             return not_its_own(w);
         }
-        w->port = pod->ifindex;
+        w->f->port = pod->ifindex;
         return EBPF_NOT_DROPPED;
     }
     if (w->entry == FROM_TUNNEL) {
@@ -64,10 +64,10 @@ INLINE int answer(const struct way *w, const struct arp *a)
         return TC_ACT_SHOT;
     }
     if (w->entry == FROM_TUNNEL) {
-        note(w, EBPF_ANSWER, 0, w->outer_src, w->tunnel_id);
-        return send_by_tunnel(w, w->outer_src, w->tunnel_id);
+        note(w, EBPF_ANSWER, 0, w->f->outer_src, w->f->tunnel_id);
+        return send_by_tunnel(w, w->f->outer_src, w->f->tunnel_id);
     }
-    __u32 back = w->entry == FROM_POD ? w->port : w->settings->host_ifindex;
+    __u32 back = w->entry == FROM_POD ? w->f->port : w->settings->host_ifindex;
     note(w, EBPF_ANSWER, 0, back, 0);
     return bpf_redirect(back, 0);
 }

@@ -22,11 +22,11 @@ struct {
 
 INLINE struct ebpf_connection_key connection_of(const struct way *w, __u8 way)
 {
-    return (struct ebpf_connection_key){.src = w->ip.saddr,
-                                        .dst = w->ip.daddr,
-                                        .src_port = w->src_port,
-                                        .dst_port = w->dst_port,
-                                        .protocol = w->ip.protocol,
+    return (struct ebpf_connection_key){.src = w->f->ip.saddr,
+                                        .dst = w->f->ip.daddr,
+                                        .src_port = w->f->src_port,
+                                        .dst_port = w->f->dst_port,
+                                        .protocol = w->f->ip.protocol,
                                         .way = way};
 }
 
@@ -41,10 +41,10 @@ INLINE __u8 *has_asked(__be32 pod)
 /* The packets that answer this one. */
 INLINE struct ebpf_connection_key answers_to(const struct way *w)
 {
-    return (struct ebpf_connection_key){.src = w->ip.daddr,
-                                        .dst = w->ip.saddr,
-                                        .src_port = w->dst_port,
-                                        .dst_port = w->src_port,
-                                        .protocol = w->ip.protocol,
+    return (struct ebpf_connection_key){.src = w->f->ip.daddr,
+                                        .dst = w->f->ip.saddr,
+                                        .src_port = w->f->dst_port,
+                                        .dst_port = w->f->src_port,
+                                        .protocol = w->f->ip.protocol,
                                         .way = EBPF_BACK};
 }

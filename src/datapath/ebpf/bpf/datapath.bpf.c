@@ -22,7 +22,7 @@ INLINE int route(struct way *w, __u32 vnid)
 {
     const struct ebpf_pod *pod = w->pod;
     const struct ebpf_route *r = w->route;
-    if (r && r->kind == EBPF_SERVICE && w->entry == FROM_POD && !w->translated) {
+    if (r && r->kind == EBPF_SERVICE && w->entry == FROM_POD && !w->f->translated) {
         return REFUSED(EBPF_SERVICE_NOT_AVAILABLE, NO_PORT); /* Whatever policies say. */
     }
     __u32 cause = begin_policy(w);
@@ -56,16 +56,17 @@ enum step { AS_SENT, ELSEWHERE, TO_HOST, TO_SENDER, TO_NOBODY };
 INLINE int answer_itself(struct way *w)
 {
     struct ebpf_connection_key key = connection_of(w, EBPF_BACK);
-    const struct ebpf_chosen *asked = w->has_ports ? bpf_map_lookup_elem(&tenet_conns, &key) : NULL;
-    __be32 itself = w->ip.saddr;
-    if (!w->has_ports && follow_service(w)) {
-        return w->ip.daddr == itself ? TO_SENDER : TO_NOBODY;
+    const struct ebpf_chosen *asked =
+        w->f->has_ports ? bpf_map_lookup_elem(&tenet_conns, &key) : NULL;
+    __be32 itself = w->f->ip.saddr;
+    if (!w->f->has_ports && follow_service(w)) {
+        return w->f->ip.daddr == itself ? TO_SENDER : TO_NOBODY;
     }
     if (asked) {
         lead_fragments(w, asked->backend.addr, itself);
     }
     if (!asked || rewrite(w, SOURCE, asked->backend.addr, asked->backend.port) < 0 ||
-        rewrite(w, DESTINATION, itself, w->dst_port) < 0) {
+        rewrite(w, DESTINATION, itself, w->f->dst_port) < 0) {
         return DROPPED(EBPF_SERVICE_INVALID);
     }
     return TO_SENDER;
@@ -75,11 +76,11 @@ INLINE int answer_itself(struct way *w)
  * below 0; likewise the next one. */
 INLINE int follow(struct way *w)
 {
-    if (w->ip.daddr == bpf_htonl(ITSELF)) {
+    if (w->f->ip.daddr == bpf_htonl(ITSELF)) {
         return answer_itself(w);
     }
-    if (w->settings->has_services && !w->has_ports && follow_service(w) &&
-        w->ip.saddr == bpf_htonl(ITSELF)) {
+    if (w->settings->has_services && !w->f->has_ports && follow_service(w) &&
+        w->f->ip.saddr == bpf_htonl(ITSELF)) {
         return TO_SENDER;
     }
     return AS_SENT;
@@ -91,10 +92,10 @@ INLINE int ask_services(struct way *w, __u32 vnid)
     struct ebpf_service_key key;
     const struct ebpf_service *s = NULL;
     int may_be = 0;
-    if (!w->settings->has_services || !w->has_ports) {
+    if (!w->settings->has_services || !w->f->has_ports) {
         /* The later parts of a packet follow the first. */
         const struct ebpf_route *r =
-            w->settings->services_by_host && (w->ip.frag_off & bpf_htons(FRAGMENT_OFFSET))
+            w->settings->services_by_host && (w->f->ip.frag_off & bpf_htons(FRAGMENT_OFFSET))
                 ? w->route
                 : NULL;
         return r && r->kind == EBPF_SERVICE ? TO_HOST : AS_SENT;
@@ -120,24 +121,25 @@ INLINE int ask_services(struct way *w, __u32 vnid)
     if (!s) {
         forget_service(w);
     }
-    if (!w->translated) {
+    if (!w->f->translated) {
         lead_fragments(w, 0, 0); /* Nor do its parts follow another packet's. */
         return AS_SENT;
     }
-    return w->ip.saddr == bpf_htonl(ITSELF) ? TO_SENDER : ELSEWHERE;
+    return w->f->ip.saddr == bpf_htonl(ITSELF) ? TO_SENDER : ELSEWHERE;
 }
 
 INLINE int is_forged_tunnel(const struct way *w)
 {
-    return w->ip.protocol == IPPROTO_UDP && w->has_ports && w->dst_port == w->settings->vxlan_port;
+    return w->f->ip.protocol == IPPROTO_UDP && w->f->has_ports &&
+           w->f->dst_port == w->settings->vxlan_port;
 }
 
 INLINE int ip_from_pod(struct way *w)
 {
-    const struct ebpf_pod *pod = pod_at(w->ip.saddr);
-    int honest = pod && pod->inlet == w->port && same_mac(w->eth.h_source, pod->mac);
+    const struct ebpf_pod *pod = pod_at(w->f->ip.saddr);
+    int honest = pod && pod->inlet == w->f->port && same_mac(w->f->eth.h_source, pod->mac);
     if (honest) {
-        w->port = pod->ifindex;
+        w->f->port = pod->ifindex;
     }
     if (is_forged_tunnel(w)) {
         return honest ? REFUSED(EBPF_FORGED_TUNNEL, PROHIBITED) : DROPPED(EBPF_FORGED_TUNNEL);
@@ -171,25 +173,25 @@ INLINE int ip_from_tunnel(struct way *w)
     if (!is_here(w)) {
         return DROPPED(EBPF_NOT_FOR_THIS_NODE);
     }
-    __u32 cause = check_tunnel(w, w->ip.saddr);
+    __u32 cause = check_tunnel(w, w->f->ip.saddr);
     if (cause != EBPF_NOT_DROPPED) {
         return DROPPED(cause);
     }
-    return route(w, w->tunnel_id);
+    return route(w, w->f->tunnel_id);
 }
 
 INLINE int ip_from_host(struct way *w)
 {
     find_destination(w);
-    if (w->ip.saddr != w->settings->gateway) {
-        if (in_cluster(route_of(w->ip.saddr))) {
+    if (w->f->ip.saddr != w->settings->gateway) {
+        if (in_cluster(route_of(w->f->ip.saddr))) {
             return DROPPED(EBPF_SPOOFED_SOURCE);
         }
         /* From outside, and from the host's other addresses: to pods of this node only. */
         if (!is_here(w)) {
             return DROPPED(EBPF_NOT_FOR_THIS_NODE);
         }
-        if (w->ip.daddr == w->settings->gateway && !w->settings->has_policy) {
+        if (w->f->ip.daddr == w->settings->gateway && !w->settings->has_policy) {
             return DROPPED(EBPF_NO_SUCH_POD);
         }
     }
@@ -199,18 +201,18 @@ INLINE int ip_from_host(struct way *w)
 /* What the header says of sizes is true; the kernel's own segments to be are cut and counted later. */
 INLINE int is_whole(const struct way *w)
 {
-    __u32 header = w->ip.ihl * 4, total = bpf_ntohs(w->ip.tot_len);
+    __u32 header = w->f->ip.ihl * 4, total = bpf_ntohs(w->f->ip.tot_len);
     return w->skb->gso_size || (total >= header && total <= w->skb->len - ETH_HLEN);
 }
 
 INLINE int judge_ip(struct way *w, int has_ip)
 {
     /* Its version is not looked at, as Open vSwitch does not: who receives it does. */
-    if (!has_ip || w->ip.ihl < 5 || !is_whole(w) || !(w->ip.saddr | w->ip.daddr)) {
+    if (!has_ip || w->f->ip.ihl < 5 || !is_whole(w) || !(w->f->ip.saddr | w->f->ip.daddr)) {
         return DROPPED(EBPF_NOT_IP);
     }
-    if ((w->ip.daddr & bpf_htonl(0xf0000000)) == bpf_htonl(0xe0000000) ||
-        w->ip.daddr == 0xffffffff) {
+    if ((w->f->ip.daddr & bpf_htonl(0xf0000000)) == bpf_htonl(0xe0000000) ||
+        w->f->ip.daddr == 0xffffffff) {
         return DROPPED(EBPF_MULTICAST);
     }
     read_ports(w);
@@ -226,32 +228,36 @@ INLINE int judge(struct way *w)
 {
     __u32 zero = 0;
     w->settings = bpf_map_lookup_elem(&tenet_settings, &zero);
-    int has_ip = read_frame(w->skb, &w->eth, HEADERS) == 0;
-    if (!w->settings || (!has_ip && bpf_skb_load_bytes(w->skb, 0, &w->eth, sizeof w->eth) < 0)) {
+    int has_ip = read_frame(w->skb, &w->f->eth, HEADERS) == 0;
+    if (!w->settings ||
+        (!has_ip && bpf_skb_load_bytes(w->skb, 0, &w->f->eth, sizeof w->f->eth) < 0)) {
         return TC_ACT_SHOT;
     }
-    if (w->eth.h_proto != bpf_htons(ETH_P_IP)) {
-        __builtin_memset(&w->ip, 0, sizeof w->ip);
+    if (w->f->eth.h_proto != bpf_htons(ETH_P_IP)) {
+        __builtin_memset(&w->f->ip, 0, sizeof w->f->ip);
     }
-    if (w->skb->vlan_present || w->eth.h_proto == bpf_htons(ETH_P_8021Q) ||
-        w->eth.h_proto == bpf_htons(ETH_P_8021AD)) {
+    if (w->skb->vlan_present || w->f->eth.h_proto == bpf_htons(ETH_P_8021Q) ||
+        w->f->eth.h_proto == bpf_htons(ETH_P_8021AD)) {
         int is_cut = !w->skb->vlan_present && w->skb->len < ETH_HLEN + TAG_SIZE;
         return DROPPED(is_cut ? EBPF_NOT_IP : EBPF_VLAN_TAGGED);
     }
-    if (w->eth.h_proto == bpf_htons(ETH_P_IP)) {
+    if (w->f->eth.h_proto == bpf_htons(ETH_P_IP)) {
         return judge_ip(w, has_ip);
     }
-    return w->eth.h_proto == bpf_htons(ETH_P_ARP) ? judge_arp(w) : DROPPED(EBPF_NOT_IP);
+    return w->f->eth.h_proto == bpf_htons(ETH_P_ARP) ? judge_arp(w) : DROPPED(EBPF_NOT_IP);
 }
 
 SEC("tc")
 int from_pod(struct __sk_buff *skb)
 {
     struct way w = {.skb = skb, .entry = FROM_POD};
-    w.port =
+    if (begin(&w) < 0) {
+        return TC_ACT_SHOT;
+    }
+    w.f->port =
         *(volatile __u32 *) &skb->ifindex; /* The verifier wants the field named, not chosen. */
     if (options.under_test) {
-        w.port = *(volatile __u32 *) &skb->cb[EBPF_CB_PORT];
+        w.f->port = *(volatile __u32 *) &skb->cb[EBPF_CB_PORT];
     }
     return conclude(&w, judge(&w));
 }
@@ -261,14 +267,17 @@ int from_tunnel(struct __sk_buff *skb)
 {
     struct way w = {.skb = skb, .entry = FROM_TUNNEL};
     struct bpf_tunnel_key key;
+    if (begin(&w) < 0) {
+        return TC_ACT_SHOT;
+    }
     if (options.under_test) {
-        w.outer_src = skb->cb[EBPF_CB_OUTER_SRC];
-        w.tunnel_id = skb->cb[EBPF_CB_TUNNEL_ID];
+        w.f->outer_src = skb->cb[EBPF_CB_OUTER_SRC];
+        w.f->tunnel_id = skb->cb[EBPF_CB_TUNNEL_ID];
     } else if (bpf_skb_get_tunnel_key(skb, &key, TUNNEL_KEY_SIZE, 0) < 0) {
         return TC_ACT_SHOT;
     } else {
-        w.outer_src = key.remote_ipv4;
-        w.tunnel_id = key.tunnel_id;
+        w.f->outer_src = key.remote_ipv4;
+        w.f->tunnel_id = key.tunnel_id;
     }
     return conclude(&w, judge(&w));
 }
@@ -277,16 +286,20 @@ SEC("tc")
 int from_host(struct __sk_buff *skb)
 {
     struct way w = {.skb = skb, .entry = FROM_HOST};
-    return skb->mark == EBPF_HELD_MARK ? let_go_on(skb) : conclude(&w, judge(&w));
+    if (skb->mark == EBPF_HELD_MARK) {
+        return let_go_on(skb);
+    }
+    return begin(&w) < 0 ? TC_ACT_SHOT : conclude(&w, judge(&w));
 }
 
 SEC("tc")
 int from_wire(struct __sk_buff *skb)
 {
     struct way w = {.skb = skb, .entry = FROM_TUNNEL};
-    if (!options.encap || take_outer(&w) < 0) {
+    if (!options.encap || begin(&w) < 0 || take_outer(&w) < 0) {
         return TC_ACT_UNSPEC; /* Who comes after sees it, too. */
     }
-    return bpf_skb_store_bytes(skb, 0, &w.eth, 2 * ETH_ALEN, 0) < 0 ? TC_ACT_SHOT
-                                                                    : conclude(&w, judge_ip(&w, 1));
+    return bpf_skb_store_bytes(skb, 0, &w.f->eth, 2 * ETH_ALEN, 0) < 0
+               ? TC_ACT_SHOT
+               : conclude(&w, judge_ip(&w, 1));
 }

@@ -81,10 +81,10 @@ INLINE int fits(const struct way *w, __u32 mtu)
 {
     __u32 size = w->skb->len - ETH_HLEN;
     if (w->skb->gso_size) {
-        if (!w->tcp_size) {
+        if (!w->f->tcp_size) {
             return 0;
         }
-        size = w->ip.ihl * 4 + w->tcp_size + w->skb->gso_size;
+        size = w->f->ip.ihl * 4 + w->f->tcp_size + w->skb->gso_size;
     }
     return size + EBPF_OUTER_SIZE <= mtu && w->skb->len <= 0xffff - EBPF_OUTER_SIZE;
 }
@@ -98,7 +98,7 @@ INLINE int send_direct(const struct way *w, const struct ebpf_route *r, __u32 vn
         return -1;
     }
     __u32 size = w->skb->len - ETH_HLEN + EBPF_OUTER_SIZE;
-    __u8 ecn = w->ip.tos & ECN,
+    __u8 ecn = w->f->ip.tos & ECN,
          tos = ecn == ECN ? 2 : ecn; /* RFC 6040 4.1, as the kernel does it. */
     __be32 src = w->settings->host, dst = bpf_htonl(r->vtep);
     __be16 total = bpf_htons((__u16) size);
@@ -119,8 +119,8 @@ INLINE int send_direct(const struct way *w, const struct ebpf_route *r, __u32 vn
         .flags = bpf_htonl(VXLAN_HAS_VNI),
         .vni = bpf_htonl(vnid << 8),
     };
-    copy_mac(t->inner_eth.h_dest, w->eth.h_dest);
-    copy_mac(t->inner_eth.h_source, w->eth.h_source);
+    copy_mac(t->inner_eth.h_dest, w->f->eth.h_dest);
+    copy_mac(t->inner_eth.h_source, w->f->eth.h_source);
     t->inner_eth.h_proto = bpf_htons(ETH_P_IP);
     if (bpf_skb_adjust_room(w->skb, EBPF_OUTER_SIZE, BPF_ADJ_ROOM_MAC, EBPF_ENCAP_FLAGS) < 0) {
         return -1;
@@ -167,18 +167,18 @@ INLINE int take_outer(struct way *w)
         !is_plain(w->settings, t, w->skb->len) || !is_direct(w->settings)) {
         return -1;
     }
-    __builtin_memcpy(&w->ip, t->inner, sizeof w->ip);
-    const struct ebpf_pod *pod = w->pod = pod_at(w->ip.daddr);
+    __builtin_memcpy(&w->f->ip, t->inner, sizeof w->f->ip);
+    const struct ebpf_pod *pod = w->pod = pod_at(w->f->ip.daddr);
     /* Checksums that a card has verified count the one that goes, too (none), as udp(7) has it. */
     if (!pod || bpf_skb_adjust_room(w->skb, -EBPF_OUTER_SIZE, BPF_ADJ_ROOM_MAC,
                                     BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_NO_CSUM_RESET) < 0) {
         return -1;
     }
     bpf_csum_level(w->skb, BPF_CSUM_LEVEL_DEC);
-    w->outer_src = bpf_ntohl(t->o.ip.saddr);
-    w->tunnel_id = bpf_ntohl(t->o.vni) >> 8;
-    copy_mac(w->eth.h_dest, pod->mac);
-    copy_mac(w->eth.h_source, t->inner_eth.h_source);
-    w->eth.h_proto = bpf_htons(ETH_P_IP);
+    w->f->outer_src = bpf_ntohl(t->o.ip.saddr);
+    w->f->tunnel_id = bpf_ntohl(t->o.vni) >> 8;
+    copy_mac(w->f->eth.h_dest, pod->mac);
+    copy_mac(w->f->eth.h_source, t->inner_eth.h_source);
+    w->f->eth.h_proto = bpf_htons(ETH_P_IP);
     return 0;
 }

@@ -32,7 +32,7 @@ static __attribute__((noinline)) int hold(struct way *w)
     if (size < ETH_HLEN || size > EBPF_HELD_MAX) {
         return 0;
     }
-    h->port = w->port;
+    h->port = w->f->port;
     h->size = size;
     if (bpf_skb_load_bytes(w->skb, 0, h->frame, size) == 0) {
         bpf_ringbuf_output(&tenet_held, h, sizeof *h - EBPF_HELD_MAX + size, 0);

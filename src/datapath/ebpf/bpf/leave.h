@@ -35,7 +35,7 @@ INLINE int send_by_tunnel(const struct way *w, __u32 vtep, __u32 vnid)
 
 INLINE int deliver(struct way *w, const struct ebpf_pod *pod, __u32 vnid)
 {
-    if (w->entry == FROM_POD && pod->ifindex == w->port) {
+    if (w->entry == FROM_POD && pod->ifindex == w->f->port) {
         return DROPPED(EBPF_OWN_ADDRESS);
     }
     __u32 cause = judge_receiver(w);
@@ -50,7 +50,7 @@ INLINE int deliver(struct way *w, const struct ebpf_pod *pod, __u32 vnid)
     if (set_destination(w, pod->mac) < 0 || restore_service(w) < 0) {
         return TC_ACT_SHOT;
     }
-    note(w, EBPF_DELIVER, 0, pod->ifindex, w->tunnel_id);
+    note(w, EBPF_DELIVER, 0, pod->ifindex, w->f->tunnel_id);
     if (options.redirect_peer && !(pod->flags & EBPF_POD_QUEUED)) {
         if (w->skb->pkt_type != PACKET_HOST) {
             bpf_skb_change_type(w->skb, PACKET_HOST); /* Before 6.15 nobody else does. */
@@ -66,6 +66,6 @@ INLINE int send_back(const struct way *w, const struct ebpf_pod *pod)
     if (set_destination(w, pod->mac) < 0) {
         return TC_ACT_SHOT;
     }
-    note(w, EBPF_DELIVER, 0, w->port, 0);
-    return bpf_redirect(w->port, 0);
+    note(w, EBPF_DELIVER, 0, w->f->port, 0);
+    return bpf_redirect(w->f->port, 0);
 }

@@ -348,6 +348,7 @@ enum ebpf_entry { EBPF_FROM_POD, EBPF_FROM_TUNNEL, EBPF_FROM_HOST };
 struct ebpf_watched {
     __u64 lost;                     /* Events since the start. */
     __u32 second, count;            /* In this second. */
+    struct ebpf_event now;          /* Of the packet that the processor is at. */
     __u32 seen[EBPF_WATCHED_FLOWS]; /* Tags. */
 };
 

@@ -48,7 +48,7 @@ INLINE int same_mac(const __u8 *a, const __u8 *b)
 /* Most packets have the right one: a write would copy a packet that its sender keeps. */
 INLINE int set_destination(const struct way *w, const __u8 *mac)
 {
-    return same_mac(w->eth.h_dest, mac) ? 0 : bpf_skb_store_bytes(w->skb, 0, mac, ETH_ALEN, 0);
+    return same_mac(w->f->eth.h_dest, mac) ? 0 : bpf_skb_store_bytes(w->skb, 0, mac, ETH_ALEN, 0);
 }
 
 INLINE int is_tcp_or_udp(const struct iphdr *ip)
@@ -63,12 +63,13 @@ INLINE void read_ports(struct way *w)
         __be16 ports[2];
         __u8 between[8], size, flags; /* Of TCP. */
     } h;
-    __u32 l4 = ETH_HLEN + w->ip.ihl * 4, payload = bpf_ntohs(w->ip.tot_len) - w->ip.ihl * 4;
-    if (!is_tcp_or_udp(&w->ip) || (w->ip.frag_off & bpf_htons(FRAGMENT_OFFSET))) {
+    __u32 l4 = ETH_HLEN + w->f->ip.ihl * 4,
+          payload = bpf_ntohs(w->f->ip.tot_len) - w->f->ip.ihl * 4;
+    if (!is_tcp_or_udp(&w->f->ip) || (w->f->ip.frag_off & bpf_htons(FRAGMENT_OFFSET))) {
         return;
     }
     h.size = h.flags = 0;
-    if (w->ip.protocol == IPPROTO_TCP) {
+    if (w->f->ip.protocol == IPPROTO_TCP) {
         if (bpf_skb_load_bytes(w->skb, l4, &h, sizeof h) < 0 || (h.size >> 4) * 4u < TCP_SIZE ||
             (h.size >> 4) * 4u > payload) {
             return;
@@ -76,11 +77,11 @@ INLINE void read_ports(struct way *w)
     } else if (payload < UDP_SIZE || bpf_skb_load_bytes(w->skb, l4, h.ports, sizeof h.ports) < 0) {
         return;
     }
-    w->tcp_size = (h.size >> 4) * 4;
-    w->src_port = h.ports[0];
-    w->dst_port = h.ports[1];
-    w->has_ports = 1;
-    w->begins = w->ip.protocol == IPPROTO_UDP || (h.flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
+    w->f->tcp_size = (h.size >> 4) * 4;
+    w->f->src_port = h.ports[0];
+    w->f->dst_port = h.ports[1];
+    w->f->has_ports = 1;
+    w->f->begins = w->f->ip.protocol == IPPROTO_UDP || (h.flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
 }
 
 #define ADDRESS_AT(member) (ETH_HLEN + (__u32) __builtin_offsetof(struct iphdr, member))
@@ -115,9 +116,9 @@ __attribute__((noinline)) int tenet_rewrite(struct __sk_buff *skb, __u32 which, 
 /* Puts address and port in place of those there are, with the checksums. */
 INLINE int rewrite(struct way *w, __u32 which, __be32 addr, __be16 port)
 {
-    __be32 *old = which == SOURCE ? &w->ip.saddr : &w->ip.daddr;
-    __be16 *old_port = which == SOURCE ? &w->src_port : &w->dst_port;
-    __u64 l4 = (__u64) (ETH_HLEN + w->ip.ihl * 4) | (__u64) w->ip.protocol << 8;
+    __be32 *old = which == SOURCE ? &w->f->ip.saddr : &w->f->ip.daddr;
+    __be16 *old_port = which == SOURCE ? &w->f->src_port : &w->f->dst_port;
+    __u64 l4 = (__u64) (ETH_HLEN + w->f->ip.ihl * 4) | (__u64) w->f->ip.protocol << 8;
     if (tenet_rewrite(w->skb, which, OLD_AND_NEW(*old, addr), OLD_AND_NEW(*old_port, port), l4) <
         0) {
         return -1;
@@ -130,7 +131,7 @@ INLINE int rewrite(struct way *w, __u32 which, __be32 addr, __be16 port)
 /* The address alone. */
 INLINE int readdress(struct way *w, __u32 which, __be32 addr)
 {
-    __be32 *old = which == SOURCE ? &w->ip.saddr : &w->ip.daddr;
+    __be32 *old = which == SOURCE ? &w->f->ip.saddr : &w->f->ip.daddr;
     if (!addr || addr == *old) {
         return 0;
     }

@@ -52,8 +52,8 @@ INLINE const struct ebpf_route *route_of(__be32 addr)
 
 INLINE void find_destination(struct way *w)
 {
-    w->pod = pod_at(w->ip.daddr);
-    w->route = w->pod ? NULL : route_of(w->ip.daddr);
+    w->pod = pod_at(w->f->ip.daddr);
+    w->route = w->pod ? NULL : route_of(w->f->ip.daddr);
 }
 
 INLINE int is_local(const struct ebpf_route *r)
@@ -82,15 +82,15 @@ INLINE int may_reach(__u32 from, __u32 to)
 INLINE __u32 check_tunnel(const struct way *w, __be32 src)
 {
     const struct ebpf_route *r = route_of(src);
-    if (r && r->kind == EBPF_REMOTE && r->vtep == w->outer_src) {
+    if (r && r->kind == EBPF_REMOTE && r->vtep == w->f->outer_src) {
         return EBPF_NOT_DROPPED;
     }
-    return bpf_map_lookup_elem(&tenet_vteps, &w->outer_src) ? EBPF_SPOOFED_SOURCE
-                                                            : EBPF_UNKNOWN_VTEP;
+    return bpf_map_lookup_elem(&tenet_vteps, &w->f->outer_src) ? EBPF_SPOOFED_SOURCE
+                                                               : EBPF_UNKNOWN_VTEP;
 }
 
 /* Why a packet of a pod's link is not its pod's. */
 INLINE __u32 not_its_own(const struct way *w)
 {
-    return bpf_map_lookup_elem(&tenet_ports, &w->port) ? EBPF_SPOOFED_SOURCE : EBPF_UNKNOWN_PORT;
+    return bpf_map_lookup_elem(&tenet_ports, &w->f->port) ? EBPF_SPOOFED_SOURCE : EBPF_UNKNOWN_PORT;
 }

@@ -482,7 +482,7 @@ __attribute__((noinline)) int tenet_allows(__u32 dir)
 /* Of the pod at this end; 0, or the cause why not. */
 INLINE __u32 judge_end(const struct way *w, __u32 dir)
 {
-    if (w->judging == PASSES || tenet_allows(dir)) {
+    if (w->f->judging == PASSES || tenet_allows(dir)) {
         return EBPF_NOT_DROPPED;
     }
     return dir == EBPF_EGRESS ? EBPF_EGRESS_DENIED : EBPF_INGRESS_DENIED;
@@ -498,16 +498,16 @@ INLINE __u32 begin_policy(struct way *w)
     if (!p) {
         return EBPF_EGRESS_DENIED; /* No processor lacks one. */
     }
-    p->src = w->ip.saddr;
-    p->dst = w->ip.daddr;
-    p->id = w->ip.id;
-    p->frag_off = w->ip.frag_off;
-    p->protocol = w->ip.protocol;
-    p->ihl = w->ip.ihl;
-    p->payload = (__u16) (bpf_ntohs(w->ip.tot_len) - w->ip.ihl * 4);
+    p->src = w->f->ip.saddr;
+    p->dst = w->f->ip.daddr;
+    p->id = w->f->ip.id;
+    p->frag_off = w->f->ip.frag_off;
+    p->protocol = w->f->ip.protocol;
+    p->ihl = w->f->ip.ihl;
+    p->payload = (__u16) (bpf_ntohs(w->f->ip.tot_len) - w->f->ip.ihl * 4);
     p->from_pod = w->entry == FROM_POD;
-    w->judging = (__u8) tenet_track(w->skb);
-    if (w->judging == IS_DENIED) {
+    w->f->judging = (__u8) tenet_track(w->skb);
+    if (w->f->judging == IS_DENIED) {
         return EBPF_CONNECTION_DENIED;
     }
     return w->entry == FROM_POD ? judge_end(w, EBPF_EGRESS) : EBPF_NOT_DROPPED;
@@ -517,13 +517,13 @@ INLINE __u32 begin_policy(struct way *w)
 INLINE __u32 judge_receiver(const struct way *w)
 {
     int own_host = w->entry == FROM_HOST &&
-                   (w->ip.saddr == w->settings->gateway || w->ip.saddr == w->settings->host);
+                   (w->f->ip.saddr == w->settings->gateway || w->f->ip.saddr == w->settings->host);
     return w->settings->has_policy && !own_host ? judge_end(w, EBPF_INGRESS) : EBPF_NOT_DROPPED;
 }
 
 INLINE void end_policy(const struct way *w)
 {
-    if (w->settings->has_policy && w->judging != PASSES) {
+    if (w->settings->has_policy && w->f->judging != PASSES) {
         tenet_remember();
     }
 }

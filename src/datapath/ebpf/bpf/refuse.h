@@ -25,7 +25,7 @@ struct icmp_error {
 
 INLINE int has_had_enough(const struct way *w)
 {
-    __be32 pod = w->ip.saddr;
+    __be32 pod = w->f->ip.saddr;
     struct ebpf_refusals now = {.second = (__u32) (bpf_ktime_get_ns() / 1000000000), .count = 1};
     struct ebpf_refusals *r = bpf_map_lookup_elem(&tenet_refusals, &pod);
     if (!r || r->second != now.second) {
@@ -47,12 +47,13 @@ static __attribute__((noinline)) int send_error(struct way *w, __u32 cause, __u8
                                   .ttl = 64,
                                   .protocol = IPPROTO_ICMP,
                                   .saddr = w->settings->gateway,
-                                  .daddr = w->ip.saddr},
+                                  .daddr = w->f->ip.saddr},
                            .type = UNREACHABLE,
                            .code = code};
-    __u32 size = w->ip.protocol == IPPROTO_TCP ? QUOTE : QUOTE_UDP, sum;
+    __u32 size = w->f->ip.protocol == IPPROTO_TCP ? QUOTE : QUOTE_UDP, sum;
     struct ethhdr eth;
-    if (w->entry != FROM_POD || !w->has_ports || w->ip.ihl != 5 || w->skb->len < ETH_HLEN + size) {
+    if (w->entry != FROM_POD || !w->f->has_ports || w->f->ip.ihl != 5 ||
+        w->skb->len < ETH_HLEN + size) {
         return TC_ACT_SHOT;
     }
     if (!options.under_test && has_had_enough(w)) {
@@ -60,7 +61,7 @@ static __attribute__((noinline)) int send_error(struct way *w, __u32 cause, __u8
         return TC_ACT_SHOT;
     }
     /* The pod knows the address that it asked. */
-    if ((w->translated && rewrite(w, DESTINATION, w->asked, w->asked_port) < 0) ||
+    if ((w->f->translated && rewrite(w, DESTINATION, w->f->asked, w->f->asked_port) < 0) ||
         bpf_skb_change_tail(w->skb, ETH_HLEN + size, 0) < 0) {
         return TC_ACT_SHOT;
     }
@@ -78,17 +79,17 @@ static __attribute__((noinline)) int send_error(struct way *w, __u32 cause, __u8
     e.ip.tot_len = bpf_htons(sizeof e + size);
     e.ip.check = fold(bpf_csum_diff(NULL, 0, (__be32 *) &e.ip, sizeof e.ip, 0));
     e.sum = fold(bpf_csum_diff(NULL, 0, (__be32 *) &e.type, sizeof e - sizeof e.ip, sum));
-    eth = w->eth;
-    __builtin_memcpy(eth.h_dest, w->eth.h_source, ETH_ALEN);
-    __builtin_memcpy(eth.h_source, w->eth.h_dest, ETH_ALEN);
+    eth = w->f->eth;
+    __builtin_memcpy(eth.h_dest, w->f->eth.h_source, ETH_ALEN);
+    __builtin_memcpy(eth.h_source, w->f->eth.h_dest, ETH_ALEN);
     if (bpf_skb_adjust_room(w->skb, sizeof e, BPF_ADJ_ROOM_MAC, 0) < 0 ||
         bpf_skb_store_bytes(w->skb, 0, &eth, sizeof eth, 0) < 0 ||
         bpf_skb_store_bytes(w->skb, ETH_HLEN, &e, sizeof e, 0) < 0) {
         return TC_ACT_SHOT;
     }
     count(EBPF_ERRORS_SENT);
-    note(w, EBPF_REFUSED, cause, 0, w->tunnel_id);
-    return bpf_redirect(w->port, 0);
+    note(w, EBPF_REFUSED, cause, 0, w->f->tunnel_id);
+    return bpf_redirect(w->f->port, 0);
 }
 
 /* The packet's verdict, when it is one below 0, comes true.  An honest pod is told by its gateway what is refused, so that its

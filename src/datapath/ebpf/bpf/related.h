@@ -16,19 +16,23 @@
 /* The packet's first part, as it came, gets these addresses (0: keeps its own), and so will the others. */
 INLINE void lead_fragments(const struct way *w, __be32 src, __be32 dst)
 {
-    struct ebpf_fragment_key whole = {
-        .src = w->ip.saddr, .dst = w->ip.daddr, .id = w->ip.id, .protocol = w->ip.protocol};
+    struct ebpf_fragment_key whole = {.src = w->f->ip.saddr,
+                                      .dst = w->f->ip.daddr,
+                                      .id = w->f->ip.id,
+                                      .protocol = w->f->ip.protocol};
     struct ebpf_fragment given = {
-        .src_port = w->src_port, .dst_port = w->dst_port, .src = src, .dst = dst};
-    if (w->ip.frag_off & bpf_htons(MORE_FRAGMENTS)) {
+        .src_port = w->f->src_port, .dst_port = w->f->dst_port, .src = src, .dst = dst};
+    if (w->f->ip.frag_off & bpf_htons(MORE_FRAGMENTS)) {
         bpf_map_update_elem(&tenet_fragments, &whole, &given, BPF_ANY);
     }
 }
 
 INLINE const struct ebpf_fragment *first_of(const struct way *w)
 {
-    struct ebpf_fragment_key whole = {
-        .src = w->ip.saddr, .dst = w->ip.daddr, .id = w->ip.id, .protocol = w->ip.protocol};
+    struct ebpf_fragment_key whole = {.src = w->f->ip.saddr,
+                                      .dst = w->f->ip.daddr,
+                                      .id = w->f->ip.id,
+                                      .protocol = w->f->ip.protocol};
     return bpf_map_lookup_elem(&tenet_fragments, &whole);
 }
 
@@ -55,9 +59,9 @@ struct quote {
 INLINE int read_quote(const struct way *w, struct quote *q)
 {
     __u8 type;
-    q->icmp = ETH_HLEN + w->ip.ihl * 4;
+    q->icmp = ETH_HLEN + w->f->ip.ihl * 4;
     q->at = q->icmp + 8;
-    return w->ip.protocol == IPPROTO_ICMP && !(w->ip.frag_off & bpf_htons(FRAGMENT_OFFSET)) &&
+    return w->f->ip.protocol == IPPROTO_ICMP && !(w->f->ip.frag_off & bpf_htons(FRAGMENT_OFFSET)) &&
            bpf_skb_load_bytes(w->skb, q->icmp, &type, sizeof type) == 0 && is_icmp_error(type) &&
            bpf_skb_load_bytes(w->skb, q->at, &q->ip, sizeof q->ip) == 0 && q->ip.ihl >= 5 &&
            is_tcp_or_udp(&q->ip) && !(q->ip.frag_off & bpf_htons(FRAGMENT_OFFSET)) &&
@@ -98,7 +102,7 @@ INLINE const struct ebpf_chosen *quoted_connection(const struct quote *q, __u8 w
 static __attribute__((noinline)) int restore_quote(struct way *w)
 {
     struct quote q;
-    if (!read_quote(w, &q) || q.ip.saddr != w->ip.daddr) {
+    if (!read_quote(w, &q) || q.ip.saddr != w->f->ip.daddr) {
         return 0;
     }
     const struct ebpf_chosen *asked = quoted_connection(&q, EBPF_BACK);
@@ -107,7 +111,7 @@ static __attribute__((noinline)) int restore_quote(struct way *w)
     }
     struct ebpf_backend service = asked->backend;
     return requote(w, &q, DESTINATION, service.addr, service.port) < 0 ||
-                   (w->ip.saddr == q.ip.daddr && readdress(w, SOURCE, service.addr) < 0)
+                   (w->f->ip.saddr == q.ip.daddr && readdress(w, SOURCE, service.addr) < 0)
                ? -1
                : 0;
 }
@@ -116,11 +120,11 @@ static __attribute__((noinline)) int restore_quote(struct way *w)
 static __attribute__((noinline)) int follow_quote(struct way *w)
 {
     struct quote q;
-    __be32 itself = bpf_htonl(ITSELF), pod = w->ip.saddr;
-    if (!read_quote(w, &q) || q.ip.saddr != w->ip.daddr || q.ip.daddr != pod) {
+    __be32 itself = bpf_htonl(ITSELF), pod = w->f->ip.saddr;
+    if (!read_quote(w, &q) || q.ip.saddr != w->f->ip.daddr || q.ip.daddr != pod) {
         return 0;
     }
-    if (w->ip.daddr == itself) { /* About what the pod sent itself by a service. */
+    if (w->f->ip.daddr == itself) { /* About what the pod sent itself by a service. */
         const struct ebpf_chosen *asked = quoted_connection(&q, EBPF_BACK);
         if (!asked) {
             return 0;
@@ -147,7 +151,7 @@ static __attribute__((noinline)) int follow_quote(struct way *w)
 
 INLINE int is_later(const struct way *w)
 {
-    return (w->ip.frag_off & bpf_htons(FRAGMENT_OFFSET)) != 0;
+    return (w->f->ip.frag_off & bpf_htons(FRAGMENT_OFFSET)) != 0;
 }
 
 /* What a backend sends comes from the service. */
@@ -157,15 +161,15 @@ INLINE int restore_related(struct way *w)
         const struct ebpf_fragment *first = first_of(w);
         return first && !first->dst ? readdress(w, SOURCE, first->src) : 0;
     }
-    return w->ip.protocol == IPPROTO_ICMP ? restore_quote(w) : 0;
+    return w->f->ip.protocol == IPPROTO_ICMP ? restore_quote(w) : 0;
 }
 
 /* Whether what a pod sends is of a connection to a service; it goes where that does, now. */
 INLINE int follow_service(struct way *w)
 {
-    int follows = is_later(w)                      ? follow_first(w)
-                  : w->ip.protocol == IPPROTO_ICMP ? follow_quote(w)
-                                                   : 0;
-    w->translated |= (__u8) follows;
+    int follows = is_later(w)                         ? follow_first(w)
+                  : w->f->ip.protocol == IPPROTO_ICMP ? follow_quote(w)
+                                                      : 0;
+    w->f->translated |= (__u8) follows;
     return follows;
 }

@@ -42,11 +42,11 @@ INLINE int restore_service(struct way *w)
     if (!w->settings->has_services) {
         return 0;
     }
-    const __u8 *asked_any = has_asked(w->ip.daddr);
+    const __u8 *asked_any = has_asked(w->f->ip.daddr);
     if (asked_any && !*asked_any) {
         return 0;
     }
-    if (!w->has_ports) {
+    if (!w->f->has_ports) {
         return restore_related(w);
     }
     struct ebpf_connection_key key = connection_of(w, EBPF_BACK);
@@ -58,13 +58,13 @@ INLINE int restore_service(struct way *w)
 INLINE const struct ebpf_service *find_service(const struct way *w, struct ebpf_service_key *key)
 {
     *key = (struct ebpf_service_key){
-        .addr = w->ip.daddr, .port = w->dst_port, .protocol = w->ip.protocol};
+        .addr = w->f->ip.daddr, .port = w->f->dst_port, .protocol = w->f->ip.protocol};
     const struct ebpf_service *s = bpf_map_lookup_elem(&tenet_services, key);
     if (s || (w->route && w->route->kind == EBPF_SERVICE)) {
         return s;
     }
-    __u32 host = bpf_ntohl(w->ip.daddr);
-    if (w->ip.daddr == w->settings->host || bpf_map_lookup_elem(&tenet_vteps, &host)) {
+    __u32 host = bpf_ntohl(w->f->ip.daddr);
+    if (w->f->ip.daddr == w->settings->host || bpf_map_lookup_elem(&tenet_vteps, &host)) {
         key->addr = 0;
         return bpf_map_lookup_elem(&tenet_services, key);
     }
@@ -88,7 +88,7 @@ INLINE int choose(const struct way *w, const struct ebpf_service_key *key,
                   const struct ebpf_service *s, struct ebpf_chosen *ret)
 {
     __u32 now = (__u32) (bpf_ktime_get_ns() / 1000000000);
-    struct ebpf_affinity_key client = {.service = *key, .client = w->ip.saddr};
+    struct ebpf_affinity_key client = {.service = *key, .client = w->f->ip.saddr};
     struct ebpf_chosen *last = s->affinity_s ? bpf_map_lookup_elem(&tenet_affinity, &client) : NULL;
     if (last && now - last->asked_s < s->affinity_s && serves(key, last)) {
         *ret = *last;
@@ -116,14 +116,14 @@ INLINE const struct ebpf_chosen *known(const struct way *w, const struct ebpf_se
                                        const struct ebpf_connection_key *onward)
 {
     const struct ebpf_chosen *c = bpf_map_lookup_elem(&tenet_conns, onward);
-    return c && (!w->begins || serves(key, c)) ? c : NULL;
+    return c && (!w->f->begins || serves(key, c)) ? c : NULL;
 }
 
 /* A connection that begins between the same ends, but not to the service, gets its answers as they are. */
 INLINE void forget_service(const struct way *w)
 {
     struct ebpf_connection_key back = answers_to(w);
-    if (w->begins && bpf_map_lookup_elem(&tenet_conns, &back)) {
+    if (w->f->begins && bpf_map_lookup_elem(&tenet_conns, &back)) {
         bpf_map_delete_elem(&tenet_conns, &back);
     }
 }
@@ -132,13 +132,13 @@ INLINE void forget_service(const struct way *w)
 INLINE __u32 send_to(struct way *w, const struct ebpf_backend *b)
 {
     /* By itself a pod is reached from an address that is nobody's, to which it answers. */
-    int itself = b->addr == w->ip.saddr;
-    w->asked = w->ip.daddr;
-    w->asked_port = w->dst_port;
-    w->translated = 1;
+    int itself = b->addr == w->f->ip.saddr;
+    w->f->asked = w->f->ip.daddr;
+    w->f->asked_port = w->f->dst_port;
+    w->f->translated = 1;
     lead_fragments(w, itself ? bpf_htonl(ITSELF) : 0, b->addr);
     if (rewrite(w, DESTINATION, b->addr, b->port) < 0 ||
-        (itself && rewrite(w, SOURCE, bpf_htonl(ITSELF), w->src_port) < 0)) {
+        (itself && rewrite(w, SOURCE, bpf_htonl(ITSELF), w->f->src_port) < 0)) {
         return EBPF_SERVICE_INVALID;
     }
     return EBPF_NOT_DROPPED;
@@ -163,8 +163,8 @@ static __attribute__((noinline)) __u32 translate(struct way *w, const struct ebp
     } else if (choose(w, key, s, &chosen) < 0) {
         return s->flags & EBPF_SERVICE_IDLE ? EBPF_SERVICE_IS_IDLE : EBPF_SERVICE_NO_ENDPOINTS;
     }
-    struct ebpf_chosen asked = {.backend = {.addr = w->ip.daddr, .port = w->dst_port}};
-    __be32 from = w->ip.saddr;
+    struct ebpf_chosen asked = {.backend = {.addr = w->f->ip.daddr, .port = w->f->dst_port}};
+    __be32 from = w->f->ip.saddr;
     __u32 cause = send_to(w, &chosen.backend);
     if (cause != EBPF_NOT_DROPPED) {
         return cause;
@@ -189,6 +189,6 @@ static __attribute__((noinline)) __u32 translate(struct way *w, const struct ebp
 INLINE __u32 go_on(struct way *w)
 {
     struct ebpf_connection_key onward = connection_of(w, EBPF_ONWARD);
-    const struct ebpf_chosen *c = w->begins ? NULL : bpf_map_lookup_elem(&tenet_conns, &onward);
+    const struct ebpf_chosen *c = w->f->begins ? NULL : bpf_map_lookup_elem(&tenet_conns, &onward);
     return c ? send_to(w, &c->backend) : EBPF_NOT_DROPPED;
 }

@@ -25,26 +25,33 @@ struct {
 } tenet_watched SEC(".maps");
 
 /* Of the flow, and other than 0. */
-INLINE __u32 tag_of(const struct way *w, __u32 verdict)
+INLINE __u32 tag_of(const struct ebpf_event *e, __u32 watch)
 {
-    __u64 h = (__u64) w->ip.saddr << 32 | w->ip.daddr;
-    h = (h ^ w->settings->watch) * 0x9e3779b97f4a7c15;
+    __u64 h = (__u64) e->src << 32 | e->dst;
+    h = (h ^ watch) * 0x9e3779b97f4a7c15;
     h ^= h >> 32;
-    h ^= (__u64) w->src_port << 48 | (__u64) w->dst_port << 32 | (__u64) w->entry << 28 | w->port;
-    h ^= (__u64) w->ip.protocol << 24 | (__u64) w->eth.h_proto << 8;
-    h = (h ^ verdict) * 0xbf58476d1ce4e5b9;
+    h ^= (__u64) e->src_port << 48 | (__u64) e->dst_port << 32 | (__u64) e->entry << 28 | e->port;
+    h ^= (__u64) e->protocol << 24 | (__u64) e->eth_type << 8;
+    h = (h ^ (e->verdict | (__u32) e->cause << 16)) * 0xbf58476d1ce4e5b9;
     return (__u32) (h >> 32) | 1;
 }
 
-/* Somebody watches; 'verdict' has the cause in its upper 16 bits. */
-static __attribute__((noinline)) int tell(const struct way *w, __u32 verdict, __u32 target,
-                                          __u32 tunnel_id)
+INLINE struct ebpf_watched *watched(void)
 {
-    __u32 zero = 0, tag = tag_of(w, verdict), second = w->settings->watch_second;
-    struct ebpf_watched *told = bpf_map_lookup_elem(&tenet_watched, &zero);
-    if (!told) {
+    __u32 zero = 0;
+    return bpf_map_lookup_elem(&tenet_watched, &zero);
+}
+
+/* Tells of 'now' of that memory, unless it was told. */
+__attribute__((noinline)) int tenet_tell(void)
+{
+    __u32 zero = 0;
+    struct ebpf_watched *told = watched();
+    const struct ebpf_settings *settings = bpf_map_lookup_elem(&tenet_settings, &zero);
+    if (!told || !settings) {
         return 0;
     }
+    __u32 tag = tag_of(&told->now, settings->watch), second = settings->watch_second;
     __u32 *seen = &told->seen[(tag >> 1) % EBPF_WATCHED_FLOWS];
     if (*seen == tag) {
         return 0;
@@ -62,25 +69,37 @@ static __attribute__((noinline)) int tell(const struct way *w, __u32 verdict, __
     }
     told->count++;
     *seen = tag;
+    *e = told->now;
     e->tag = tag;
-    e->src = w->ip.saddr;
-    e->dst = w->ip.daddr;
-    e->asked = w->asked;
-    e->src_port = w->src_port;
-    e->dst_port = w->dst_port;
-    e->asked_port = w->asked_port;
-    e->eth_type = w->eth.h_proto;
-    e->protocol = w->ip.protocol;
+    bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+    return 0;
+}
+
+/* Somebody watches. */
+INLINE void tell(const struct way *w, __u32 verdict, __u32 cause, __u32 target, __u32 tunnel_id)
+{
+    struct ebpf_watched *told = watched();
+    if (!told) {
+        return;
+    }
+    struct ebpf_event *e = &told->now;
+    e->src = w->f->ip.saddr;
+    e->dst = w->f->ip.daddr;
+    e->asked = w->f->asked;
+    e->src_port = w->f->src_port;
+    e->dst_port = w->f->dst_port;
+    e->asked_port = w->f->asked_port;
+    e->eth_type = w->f->eth.h_proto;
+    e->protocol = w->f->ip.protocol;
     e->entry = (__u8) w->entry;
     e->verdict = (__u8) verdict;
-    e->cause = (__u8) (verdict >> 16);
-    e->port = w->port;
-    e->outer_src = w->outer_src;
+    e->cause = (__u8) cause;
+    e->port = w->f->port;
+    e->outer_src = w->f->outer_src;
     e->tunnel_id = tunnel_id;
     e->target = target;
     e->size = w->skb->len;
-    bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
-    return 0;
+    tenet_tell();
 }
 
 INLINE void note(const struct way *w, __u32 verdict, __u32 cause, __u32 target, __u32 tunnel_id)
@@ -92,7 +111,7 @@ INLINE void note(const struct way *w, __u32 verdict, __u32 cause, __u32 target, 
     }
     /* A refusal was told as a drop, and answers to questions are no flows. */
     if (options.events && verdict != EBPF_REFUSED && verdict != EBPF_ANSWER && w->settings->watch) {
-        tell(w, verdict | cause << 16, target, tunnel_id);
+        tell(w, verdict, cause, target, tunnel_id);
     }
 }
 
@@ -107,5 +126,5 @@ INLINE void count(__u32 which)
 INLINE void tell_drop(const struct way *w, __u32 cause)
 {
     count(cause);
-    note(w, EBPF_DROP, cause, 0, w->tunnel_id);
+    note(w, EBPF_DROP, cause, 0, w->f->tunnel_id);
 }

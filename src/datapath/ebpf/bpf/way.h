@@ -40,11 +40,9 @@ enum entry {
     FROM_HOST = EBPF_FROM_HOST,
 };
 
-/* A packet on its way through. */
-struct way {
-    struct __sk_buff *skb;
-    const struct ebpf_settings *settings;
-    enum entry entry;
+/* What is known of a packet.  It is in memory of the processor, of which the verifier assumes nothing, so that it does not go
+ * through the programs once for all that it may be; global functions, which are verified once, have it, too. */
+struct facts {
     __u32 port; /* FROM_POD: ifindex of the link; first of that which it came in by. */
     __u32 outer_src, tunnel_id; /* FROM_TUNNEL */
     __u16 align;                /* What follows is read as one, and both parts are aligned. */
@@ -58,12 +56,46 @@ struct way {
     __be32 asked; /* Translated: the service's address and port. */
     __be16 asked_port;
     __u8 judging; /* enum judging, of policy.h */
+    __u8 unused;
+};
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct facts);
+} tenet_facts SEC(".maps");
+
+INLINE struct facts *facts(void)
+{
+    __u32 zero = 0;
+    return bpf_map_lookup_elem(&tenet_facts, &zero);
+}
+
+/* A packet on its way through. */
+struct way {
+    struct __sk_buff *skb;
+    struct facts *f;
+    const struct ebpf_settings *settings;
+    enum entry entry;
     /* Of its destination: a pod here, else how it is reached (NULL: outside). */
     const struct ebpf_pod *pod;
     const struct ebpf_route *route;
 };
+
+/* A packet that came in just now; -1: there is no memory for it, which no processor lacks. */
+INLINE int begin(struct way *w)
+{
+    w->f = facts();
+    if (!w->f) {
+        return -1;
+    }
+    __builtin_memset(w->f, 0, sizeof *w->f);
+    return 0;
+}
+
 #define HEADERS (sizeof(struct ethhdr) + sizeof(struct iphdr))
-_Static_assert(__builtin_offsetof(struct way, ip) == __builtin_offsetof(struct way, eth) + ETH_HLEN,
+_Static_assert(__builtin_offsetof(struct facts, ip) ==
+                   __builtin_offsetof(struct facts, eth) + ETH_HLEN,
                "as in a packet");
 
 /* What becomes of a packet: a TC_ACT_; below 0, it is dropped for that cause, and with a code of ICMP its pod hears of it. */

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files that are the datapath "ebpf" itself have in common: ebpf.c (the interface), network.c (what the agent wants,
+ * put into maps and links) and members.c (the pods).  Nobody else includes it.
+ *
+ * All of it is the loop's, but for the pods and their two maps, which workers that wire a pod share under 'lock'. */
+#pragma once
+
+#include "datapath/ebpf/devices.h"
+#include "datapath/ebpf/early.h"
+#include "datapath/ebpf/held.h"
+#include "datapath/ebpf/hook.h"
+#include "datapath/ebpf/inlet.h"
+#include "datapath/ebpf/paths.h"
+#include "datapath/ebpf/policy.h"
+#include "datapath/ebpf/program.h"
+#include "datapath/ebpf/reserve.h"
+#include "datapath/ebpf/table.h"
+#include "datapath/ebpf/watch.h"
+#include "datapath/ops.h"
+#include "datapath/outbox.h"
+
+#include <pthread.h>
+
+#define EBPF_RETRY_MS 1000
+#define EBPF_SWEEP_MS 10000 /* Connections that are over, and rows of policy that did not fit. */
+
+struct member {
+    struct dp_pod *pod; /* Written by the loop's thread, under the lock. */
+    /* It waits for this to be on file and in the maps; NULL: it is. */
+    datapath_done_fn *attached;
+    void *attached_ctx;
+    int ifindex; /* Of its link; 0: not wired. */
+    int inlet;   /* Where what it sends comes in: its link, or behind it (inlet.h). */
+    bool queued; /* Its link limits what goes to it. */
+};
+
+struct ebpf_dp {
+    struct datapath dp; /* First. */
+    struct loop *loop;
+    struct datapath_events events;
+    void *ctx;
+    char *bpffs, *maps, *records; /* Folders. */
+    char *hooks_dir;
+    struct hooks hooks;
+    struct early *early; /* Until the programs are loaded. */
+    struct program_features features;
+    struct program program;
+    bool loaded;
+
+    struct sdn_network net;
+    bool have_network, in_place, outage;
+    bool hooks_due;     /* New programs wait for the services, which the old ones may have, ... */
+    bool services_told; /* ... and are told now, ... */
+    struct reserve *reserve; /* ... and for their places; NULL: none were taken beforehand. */
+    struct devices devices;
+    struct table routes, vteps, services, backends, serving;
+    bool has_services; /* They were told. */
+    struct policy_maps policy;
+    struct loop_task policy_task;
+    struct loop_timer *sweep, *lend;
+    struct paths *paths; /* NULL: all go by the VXLAN device. */
+    size_t applied;      /* Changes of other maps since the start. */
+    /* What did not fit: since the start, and now. */
+    size_t pods_refused, nodes_refused, services_refused, nodes_left_out, services_left_out;
+    struct held *held;
+    struct watch *watch; /* NULL: nobody watches. */
+    uint32_t watch_number;
+    uint64_t drops[MODEL_N_CAUSES]; /* As last read. */
+
+    pthread_mutex_t lock; /* Of what follows. */
+    struct member *members;
+    size_t n_members, cap_members;
+    struct table pods, ports;
+    size_t pods_applied; /* Changes of these two. */
+
+    const struct dp_pod **view; /* What ebpf_pods gave out. */
+    struct loop_task task;
+    struct loop_timer *retry;
+    struct outbox outbox;
+};
+
+static inline struct ebpf_dp *ebpf_of(struct datapath *dp)
+{
+    return CONTAINER_OF(dp, struct ebpf_dp, dp);
+}
+
+/* Entries that a map has room for. */
+static inline uint32_t ebpf_room(const struct ebpf_dp *x, uint32_t usual)
+{
+    return x->features.max_entries ? MIN(x->features.max_entries, usual) : usual;
+}
+
+/* Something is missing, and tried again; the agent is told once an outage. */
+void ebpf_say_lost(struct ebpf_dp *x, const char *reason);
+
+/* ---- members.c ---- */
+
+/* Those on file, for the first time. */
+int members_read(struct ebpf_dp *x, struct err *e);
+/* With the lock held: the pod whose link this is; NULL. */
+struct member *members_find_link(struct ebpf_dp *x, const char *host_if);
+/* With the lock held: the links of pods that an agent before us wired. */
+int members_find_links(struct ebpf_dp *x, struct err *e);
+/* With the lock held: brings the maps of pods in line; -ENOSPC when they do not take all. */
+int members_put(struct ebpf_dp *x, struct err *e);
+/* With the lock held: the programs at the links of pods.  One pod whose link refuses is not worth the others' traffic. */
+int members_hook(struct ebpf_dp *x, struct err *e);
+/* Goes on with pods that are being attached, whose links workers are making meanwhile; false: there are none. */
+bool members_settle(struct ebpf_dp *x);
+/* Where what comes from the link 'port' comes in. */
+uint32_t members_inlet(struct ebpf_dp *x, uint32_t port);
+
+void ebpf_attach(struct datapath *dp, const struct dp_pod *p, datapath_port_fn *port,
+                 datapath_done_fn *done, void *ctx);
+void ebpf_detach(struct datapath *dp, const char *container_id, const char *ifname,
+                 datapath_done_fn *done, void *ctx);
+void ebpf_set_runtime(struct datapath *dp, const char *container_id, const char *ifname,
+                      const char *host_ports, const char *bandwidth, datapath_done_fn *done,
+                      void *ctx);
+void ebpf_set_vnids(struct datapath *dp, const char *pod_namespace, const struct sdn_vnids *v);
+const struct dp_pod *const *ebpf_pods(struct datapath *dp, size_t *ret_n);
+const struct dp_pod *ebpf_find(struct datapath *dp, const char *container_id, const char *ifname);
+int ebpf_wire(struct datapath *dp, const struct dp_wire *w, struct err *e);
+int ebpf_unlimit(struct datapath *dp, const struct dp_wire *w, struct err *e);
+int ebpf_check_wire(struct datapath *dp, const struct dp_wire *w, struct err *e);
+
+/* ---- network.c ---- */
+
+/* While the programs are loaded: what can be found out and made ready for the network 'n' already. */
+void network_expect(struct ebpf_dp *x, const struct sdn_network *n);
+int network_put_settings(struct ebpf_dp *x, struct err *e);
+/* Of the loop: timers, the task of policies, and that they changed. */
+void network_retry(void *ctx);
+void network_sweep(void *ctx);
+void network_lend(void *ctx);
+void network_put_policy(void *ctx);
+void network_policy_changed(void *ctx);
+
+void ebpf_set_network(struct datapath *dp, const struct sdn_network *n);
+void ebpf_set_services(struct datapath *dp, const char *node, const struct model_service *list,
+                       size_t n);
+void ebpf_send_held(struct datapath *dp, uint32_t port, const uint8_t *frame, size_t size);
+void ebpf_link_gone(struct datapath *dp, const char *name);
