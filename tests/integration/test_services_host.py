@@ -303,7 +303,7 @@ while True:
         s, g, name = connect()
         g.close(); s.close()
     except OSError as e:
-        name = f"error-{type(e).__name__}-{doing}"
+        name = f"error-{type(e).__name__}-{e.errno}-{doing}"
     try:
         f.write("hello\\n"); f.flush()
         if f.readline() != "hello\\n":
