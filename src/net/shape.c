@@ -105,7 +105,7 @@ int shape_clear(struct rtnl *r, int ifindex, struct err *e)
     }
     struct nlmsghdr *h = request(r, RTM_DELQDISC, 0, ifindex);
     k = rtnl_change(r, h);
-    return k < 0 && k != -ENOENT && k != -EINVAL
+    return k < 0 && k != -ENOENT && k != -EINVAL && k != -ENODEV
                ? rtnl_fail(r, k, e, "take the limit off link %d", ifindex)
                : 0;
 }

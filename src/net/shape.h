@@ -14,7 +14,7 @@ struct shape {
 
 /* Makes this the link's queue, in place of what it had. */
 int shape_set(struct rtnl *r, int ifindex, const struct shape *s, struct err *e);
-/* Takes the token bucket away, if there is one. */
+/* Takes the token bucket away, if there is one; a link that is gone has none. */
 int shape_clear(struct rtnl *r, int ifindex, struct err *e);
 /* -ENOENT: the link's queue has not this rate; the error says so. */
 int shape_check(struct rtnl *r, int ifindex, const struct shape *s, struct err *e);

@@ -582,6 +582,12 @@ static void removed_link(void *ctx, int error, const char *text)
     op_part_ended(op);
 }
 
+static void leave_switch(struct op *op)
+{
+    datapath_detach(op->pods->datapath, op->req.container_id, op->req.ifname, removed_from_switch,
+                    op);
+}
+
 static void remove_joined(struct op *op)
 {
     runtime_end(op, op->removed);
@@ -596,10 +602,8 @@ static void remove_pod(struct op *op, op_step *removed)
     if (op->made_link) {
         reaper_delete(op->pods->reaper, &op->link, removed_link, op);
     }
-    runtime_unlimit(op);
     if (op->in_switch) {
-        datapath_detach(op->pods->datapath, op->req.container_id, op->req.ifname,
-                        removed_from_switch, op);
+        runtime_unlimit(op, leave_switch);
     }
     op_part_ended(op);
 }

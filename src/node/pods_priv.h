@@ -44,7 +44,8 @@ struct op {
     struct cni_runtime runtime; /* What is wanted beyond the attachment ... */
     bool asked;                 /* ... was looked for, ... */
     bool applied;               /* ... and put into effect, or tried to. */
-    op_step *removed;           /* What comes when remove_pod is through. */
+    op_step *unlimited;         /* What comes when the port has no limits any more, ... */
+    op_step *removed;           /* ... and when remove_pod is through. */
 
     /* Of the worker thread while it has the request. */
     int (*work)(const struct podlink *l, struct err *e);
@@ -95,8 +96,9 @@ void runtime_find(struct op *op);
 bool runtime_needs_pair(struct op *op);
 /* Puts it into effect for the attached pod, then goes on with 'then'; false: there is nothing to do. */
 bool runtime_apply(struct op *op, op_step *then);
-/* A part that takes the limits off the port, if the pod has some. */
-void runtime_unlimit(struct op *op);
+/* Takes the limits off the port while that is still the pod's alone, then goes on with 'then'; a part that fails ends
+ * here, and the pod keeps its port until it is deleted once more. */
+void runtime_unlimit(struct op *op, op_step *then);
 /* The pod is out of the switch: takes its host ports away, then goes on with 'then'. */
 void runtime_end(struct op *op, op_step *then);
 /* Whether an attached pod has what this request says. */

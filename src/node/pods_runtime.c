@@ -167,16 +167,20 @@ static void unlimited(struct op *op)
     if (op->work_result < 0) {
         op_fail(op, CNI_DETACH_FAILED, "cannot take the limits off the pod's port", "%s",
                 op->work_error.text);
+        op_part_ended(op);
+        return;
     }
-    op_part_ended(op);
+    op->unlimited(op);
 }
 
-void runtime_unlimit(struct op *op)
+void runtime_unlimit(struct op *op, op_step *then)
 {
-    if (op->in_switch && op->pod->bandwidth) {
-        op->parts++;
-        op_work(op, podlink_unlimit, unlimited);
+    if (!op->pod->bandwidth) {
+        then(op);
+        return;
     }
+    op->unlimited = then;
+    op_work(op, podlink_unlimit, unlimited);
 }
 
 static void closed(void *ctx, int error, const char *text)
