@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/redirect.h"
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "net/rtnl_priv.h"
 
@@ -250,12 +251,13 @@ static int search_one(void *ctx, const struct nlmsghdr *h)
     return 0;
 }
 
-static bool has_program(struct rtnl *r, int ifindex, enum redirect_hook hook, const char *name)
+static bool has_program(struct rtnl *r, int ifindex, enum redirect_hook hook,
+                        enum redirect_place place, const char *name)
 {
     struct search s = {.name = name};
     struct tcmsg *t;
     struct nlmsghdr *h = tc_request(r, RTM_GETTFILTER, 0, ifindex, parent_of(hook), &t);
-    name_filter(h, t, REDIRECT_ALONE);
+    name_filter(h, t, place);
     return rtnl_get(r, h, search_one, &s) == 0 && s.found;
 }
 
@@ -263,7 +265,7 @@ int redirect_check(struct rtnl *r, const struct redirect *d, struct err *e)
 {
     char name[NAME_SIZE];
     name_of(d, name);
-    return has_program(r, d->ifindex, d->hook, name)
+    return has_program(r, d->ifindex, d->hook, REDIRECT_ALONE, name)
                ? 0
                : err_set(e, -ENOENT, "link %d does not hand its frames to link %d", d->ifindex,
                          d->to);
@@ -272,7 +274,7 @@ int redirect_check(struct rtnl *r, const struct redirect *d, struct err *e)
 int redirect_check_attached(struct rtnl *r, int ifindex, enum redirect_hook hook, const char *name,
                             struct err *e)
 {
-    return has_program(r, ifindex, hook, name)
+    return has_program(r, ifindex, hook, REDIRECT_ALONE, name)
                ? 0
                : err_set(e, -ENOENT, "link %d has not the program %s", ifindex, name);
 }
@@ -280,4 +282,42 @@ int redirect_check_attached(struct rtnl *r, int ifindex, enum redirect_hook hook
 int redirect_check_own(struct rtnl *r, int ifindex, struct err *e)
 {
     return redirect_check_attached(r, ifindex, REDIRECT_INGRESS, OWN_NAME, e);
+}
+
+struct hooked {
+    int *links;
+    size_t n, cap;
+};
+
+static int note_clsact(void *ctx, const struct nlmsghdr *h)
+{
+    struct hooked *all = ctx;
+    const struct tcmsg *t = mnl_nlmsg_get_payload(h);
+    const struct nlattr *tb[TCA_KIND + 1];
+    if (rtnl_attrs_parse(h, sizeof *t, tb, TCA_KIND) < 0) {
+        return -EBADMSG;
+    }
+    if (tb[TCA_KIND] && mnl_attr_validate(tb[TCA_KIND], MNL_TYPE_NUL_STRING) == 0 &&
+        streq(mnl_attr_get_str(tb[TCA_KIND]), "clsact")) {
+        all->links = grow(all->links, &all->cap, all->n + 1, sizeof *all->links);
+        all->links[all->n++] = t->tcm_ifindex;
+    }
+    return 0;
+}
+
+int redirect_sweep(struct rtnl *r, enum redirect_place place, const char *name,
+                   bool (*keep)(void *ctx, const char *ifname), void *ctx, struct err *e)
+{
+    struct tcmsg *t;
+    struct hooked all = {0};
+    int k = rtnl_get(r, tc_request(r, RTM_GETQDISC, NLM_F_DUMP, 0, 0, &t), note_clsact, &all);
+    CLEANUP_FREE int *links = all.links;
+    for (size_t i = 0; k == 0 && i < all.n; i++) {
+        struct rtnl_link l;
+        if (has_program(r, links[i], REDIRECT_INGRESS, place, name) &&
+            rtnl_link_get_index(r, links[i], &l, NULL) == 0 && !keep(ctx, l.name)) {
+            redirect_detach(r, links[i], REDIRECT_INGRESS, place);
+        }
+    }
+    return k < 0 ? rtnl_fail(r, k, e, "look for programs at links") : 0;
 }

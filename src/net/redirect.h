@@ -53,3 +53,6 @@ void redirect_detach(struct rtnl *r, int ifindex, enum redirect_hook hook,
 /* -ENOENT: the hook has another program, or none. */
 int redirect_check_attached(struct rtnl *r, int ifindex, enum redirect_hook hook, const char *name,
                             struct err *e);
+/* Takes programs of that name and place off what links receive, but for links that 'keep' wants. */
+int redirect_sweep(struct rtnl *r, enum redirect_place place, const char *name,
+                   bool (*keep)(void *ctx, const char *ifname), void *ctx, struct err *e);

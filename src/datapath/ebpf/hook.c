@@ -59,14 +59,22 @@ static int create_tcx(const struct hooks *h, const char *ifname, int ifindex, in
     return r < 0 ? err_sys(e, r, "pin the eBPF program of %s at %s", ifname, path) : 0;
 }
 
+/* ---- clsact ---- */
+
+/* The place of the filter that a link of this kind has without tcx. */
+static enum redirect_place place_of(enum hook_kind kind)
+{
+    return kind == HOOK_SHARED ? REDIRECT_AMONG_OTHERS : REDIRECT_ALONE;
+}
+
 static int attach_clsact(const struct hooks *h, struct rtnl *r, enum hook_kind kind,
                          const char *ifname, int ifindex, int prog_fd, struct err *e)
 {
-    enum redirect_place place = kind == HOOK_SHARED ? REDIRECT_AMONG_OTHERS : REDIRECT_ALONE;
     if (kind == HOOK_NEW_POD) {
         return redirect_attach_received(r, ifindex, FILTER_NAME, prog_fd, e);
     }
-    int err = redirect_attach(r, ifindex, REDIRECT_INGRESS, place, FILTER_NAME, prog_fd, e);
+    int err =
+        redirect_attach(r, ifindex, REDIRECT_INGRESS, place_of(kind), FILTER_NAME, prog_fd, e);
     if (err == 0) {
         hook_forget(h, ifname); /* What an agent with tcx has left would come first. */
     }
@@ -82,16 +90,22 @@ int hook_attach(const struct hooks *h, struct rtnl *r, enum hook_kind kind, cons
     uint32_t prog = 0;
     bool look = h->tcx && kind != HOOK_NEW_POD;
     CLEANUP(fd_close) int fd = look ? find_link(path, ifindex, &prog) : -ENOENT;
-    if (fd >= 0 && prog != program_id(prog_fd)) {
-        int err = bpf_link_update(fd, prog_fd, NULL);
-        return err < 0 ? err_sys(e, err, "replace the eBPF program of %s", ifname) : 0;
-    }
-    if (fd >= 0) {
-        return 0;
-    }
     bool lasts = kind != HOOK_POD && kind != HOOK_NEW_POD;
-    return h->tcx && lasts ? create_tcx(h, ifname, ifindex, prog_fd, e)
-                           : attach_clsact(h, r, kind, ifname, ifindex, prog_fd, e);
+    int err;
+    if (fd >= 0 && prog == program_id(prog_fd)) {
+        return 0;
+    } else if (fd >= 0) {
+        err = bpf_link_update(fd, prog_fd, NULL);
+        err = err < 0 ? err_sys(e, err, "replace the eBPF program of %s", ifname) : 0;
+    } else if (h->tcx && lasts) {
+        err = create_tcx(h, ifname, ifindex, prog_fd, e);
+    } else {
+        return attach_clsact(h, r, kind, ifname, ifindex, prog_fd, e);
+    }
+    if (err == 0) { /* What an agent without tcx has left would come second. */
+        redirect_detach(r, ifindex, REDIRECT_INGRESS, place_of(kind));
+    }
+    return err;
 }
 
 bool hook_reserve(const struct hooks *h, const struct hook_place *at, int idle_fd)
@@ -134,7 +148,8 @@ void hook_forget(const struct hooks *h, const char *ifname)
     unlink(path);
 }
 
-void hook_sweep(const struct hooks *h, bool (*keep)(void *ctx, const char *ifname), void *ctx)
+int hook_sweep(const struct hooks *h, struct rtnl *r, bool (*keep)(void *ctx, const char *ifname),
+               void *ctx, struct err *e)
 {
     DIR *d = opendir(h->dir);
     struct dirent *ent;
@@ -146,4 +161,5 @@ void hook_sweep(const struct hooks *h, bool (*keep)(void *ctx, const char *ifnam
     if (d) {
         closedir(d);
     }
+    return redirect_sweep(r, REDIRECT_AMONG_OTHERS, FILTER_NAME, keep, ctx, e);
 }

@@ -51,5 +51,6 @@ int hook_check(const struct hooks *h, struct rtnl *r, const char *ifname, int if
                struct err *e);
 /* The link is gone or about to go: forgets its pin. */
 void hook_forget(const struct hooks *h, const char *ifname);
-/* Forgets the pins of links that 'keep' does not want. */
-void hook_sweep(const struct hooks *h, bool (*keep)(void *ctx, const char *ifname), void *ctx);
+/* Forgets the pins of links that 'keep' does not want, and takes the filters of HOOK_SHARED off them. */
+int hook_sweep(const struct hooks *h, struct rtnl *r, bool (*keep)(void *ctx, const char *ifname),
+               void *ctx, struct err *e);

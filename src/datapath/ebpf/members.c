@@ -132,7 +132,11 @@ int members_hook(struct ebpf_dp *x, struct err *why)
             m->ifindex = m->inlet = 0;
         }
     }
-    hook_sweep(&x->hooks, is_member, x);
+    struct err e = {0};
+    if (hook_sweep(&x->hooks, r, is_member, x, &e) < 0) {
+        log_error("links that lead nowhere any more may still have programs", "error=\"%s\"",
+                  e.text);
+    }
     return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "datapath/ebpf/record.h"
 #include "ebpf_fixture.h"
 #include "net/process.h"
+#include "net/redirect.h"
 #include "net/rtnl.h"
 
 #include <arpa/inet.h>
@@ -304,7 +305,7 @@ static void a_program_is_attached_replaced_and_found_again(bool tcx, enum hook_k
     assert_int_equal(hook_check(&l.hooks, l.r, "tv0", link.ifindex, two, &e), -ENOENT);
     assert_int_equal(hook_attach(&l.hooks, l.r, kind, "tv0", link.ifindex, two, &e), 0);
     assert_int_equal(hook_check(&l.hooks, l.r, "tv0", link.ifindex, two, &e), 0);
-    hook_sweep(&l.hooks, keep_none, NULL);
+    assert_int_equal(hook_sweep(&l.hooks, l.r, keep_none, NULL, &e), 0);
     if (tcx && kind == HOOK_LASTING) {
         assert_int_equal(hook_check(&l.hooks, l.r, "tv0", link.ifindex, two, &e), -ENOENT);
     }
@@ -352,6 +353,55 @@ static void with_clsact(void **state)
 {
     (void) state;
     a_program_is_attached_replaced_and_found_again(false, HOOK_LASTING);
+}
+
+static bool keep_counting(void *ctx, const char *ifname)
+{
+    size_t *n = ctx;
+    *n += streq(ifname, "tv0");
+    return true;
+}
+
+static size_t shared_filters(const struct links *l)
+{
+    size_t n = 0;
+    struct err e = {0};
+    assert_int_equal(
+        redirect_sweep(l->r, REDIRECT_AMONG_OTHERS, "tenet-datapath", keep_counting, &n, &e), 0);
+    return n;
+}
+
+static void a_filter_among_others_goes_when_nobody_wants_it(void **state)
+{
+    (void) state;
+    struct links l;
+    struct err e = {0};
+    make_links(&l, false);
+    int one = l.one.from_wire;
+    assert_int_equal(hook_attach(&l.hooks, l.r, HOOK_LASTING, "tv0", l.ifindex, one, &e), 0);
+    assert_int_equal(shared_filters(&l), 0);
+    assert_int_equal(hook_attach(&l.hooks, l.r, HOOK_SHARED, "tv0", l.ifindex, one, &e), 0);
+    assert_int_equal(shared_filters(&l), 1);
+    assert_int_equal(hook_sweep(&l.hooks, l.r, keep_none, NULL, &e), 0);
+    assert_int_equal(shared_filters(&l), 0);
+    assert_int_equal(hook_check(&l.hooks, l.r, "tv0", l.ifindex, one, &e), 0);
+    remove_links(&l);
+}
+
+static void a_filter_makes_way_for_tcx(void **state)
+{
+    (void) state;
+    needs_tcx();
+    struct links l;
+    struct err e = {0};
+    make_links(&l, true);
+    struct hooks older = {.dir = l.hooks.dir};
+    int one = l.one.from_wire, two = l.two.from_wire;
+    assert_int_equal(hook_attach(&older, l.r, HOOK_SHARED, "tv0", l.ifindex, one, &e), 0);
+    assert_int_equal(hook_attach(&l.hooks, l.r, HOOK_SHARED, "tv0", l.ifindex, two, &e), 0);
+    assert_int_equal(shared_filters(&l), 0);
+    assert_int_equal(hook_check(&l.hooks, l.r, "tv0", l.ifindex, two, &e), 0);
+    remove_links(&l);
 }
 
 static void maps_are_found_again_or_made_anew(void **state)
@@ -465,6 +515,8 @@ int main(void)
         cmocka_unit_test(with_tcx),
         cmocka_unit_test(a_pods_tcx_link_is_kept),
         cmocka_unit_test(with_clsact),
+        cmocka_unit_test(a_filter_among_others_goes_when_nobody_wants_it),
+        cmocka_unit_test(a_filter_makes_way_for_tcx),
         cmocka_unit_test(maps_are_found_again_or_made_anew),
         cmocka_unit_test(without_privileges_it_is_said_what_is_missing),
         cmocka_unit_test(what_is_not_to_be_used_is_not),
