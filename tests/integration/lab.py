@@ -29,7 +29,7 @@ DATAPATH = os.environ.get("TENET_DATAPATH", "ovs")
 # Of Open vSwitch: netdev, its own, or system, the kernel's.
 DATAPATH_TYPE = os.environ.get("TENET_DATAPATH_TYPE", "netdev")
 # Maps that the agent fills, and no packet changes.
-MAPS = ("pods", "ports", "routes", "vteps", "services", "backends", "serving", "settings", "classes", "blocks", "pairs",
+MAPS = ("pods", "ports", "routes", "subnets", "vteps", "services", "backends", "serving", "settings", "classes", "blocks", "pairs",
         "port_sets")
 
 # What the datapath ebpf makes use of where the kernel has it (docs/ebpf.md), and since when that is so.

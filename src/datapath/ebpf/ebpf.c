@@ -158,7 +158,7 @@ static int ebpf_maps(struct datapath *dp, const char *name, const char *after, s
                      struct json **ret, struct err *e)
 {
     struct ebpf_dp *x = ebpf_of(dp);
-    const struct table *known[] = {&x->pods,     &x->ports,    &x->routes,  &x->vteps,
+    const struct table *known[] = {&x->pods,     &x->ports,    &x->routes,  &x->subnets, &x->vteps,
                                    &x->services, &x->backends, &x->serving, NULL};
     if (!x->loaded) {
         return err_set(e, -EAGAIN, "the eBPF programs are not loaded yet");
@@ -222,6 +222,7 @@ static void ebpf_close(struct datapath *dp)
     free(x->view);
     held_free(x->held);
     table_done(&x->routes);
+    table_done(&x->subnets);
     table_done(&x->vteps);
     table_done(&x->services);
     table_done(&x->backends);

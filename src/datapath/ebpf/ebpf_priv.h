@@ -53,8 +53,9 @@ struct ebpf_dp {
     bool services_told; /* ... and are told now, ... */
     struct reserve *reserve; /* ... and for their places; NULL: none were taken beforehand. */
     struct devices devices;
-    struct table routes, vteps, services, backends, serving;
-    bool has_services; /* They were told. */
+    struct table routes, subnets, vteps, services, backends, serving;
+    uint8_t subnet_len; /* Of 'subnets'. */
+    bool has_services;  /* They were told. */
     struct policy_maps policy;
     struct loop_task policy_task;
     struct loop_timer *sweep, *lend;

@@ -60,6 +60,58 @@ struct table_row *encode_routes(const struct sdn_network *n, const struct path *
     return rows;
 }
 
+static struct ebpf_route_key route_key(const struct table_row *row)
+{
+    struct ebpf_route_key key;
+    memcpy(&key, row->key, sizeof key);
+    return key;
+}
+
+static bool is_remote(const struct table_row *row)
+{
+    struct ebpf_route r;
+    memcpy(&r, row->value, sizeof r);
+    return r.kind == EBPF_REMOTE;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
+    return (x > y) - (x < y);
+}
+
+struct table_row *encode_subnets(const struct table_row *routes, size_t n, uint8_t *ret_len,
+                                 size_t *ret_n)
+{
+    size_t count[33] = {0}, n_longer = 0, k = 0;
+    uint32_t len = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t l = route_key(&routes[i]).len;
+        count[l] += is_remote(&routes[i]);
+        len = count[l] > count[len] ? l : len;
+    }
+    struct table_row *rows = xcalloc(count[len] + 1, sizeof *rows);
+    CLEANUP_FREE uint32_t *longer = xcalloc(n + 1, sizeof *longer); /* What they lie in. */
+    for (size_t i = 0; i < n; i++) {
+        struct ebpf_route_key key = route_key(&routes[i]);
+        if (key.len > len) {
+            longer[n_longer++] = ntohl(key.addr) & prefix_mask((uint8_t) len);
+        }
+    }
+    qsort(longer, n_longer, sizeof *longer, by_number);
+    for (size_t i = 0; i < n; i++) {
+        struct ebpf_route_key key = route_key(&routes[i]);
+        uint32_t addr = ntohl(key.addr);
+        if (key.len == len && is_remote(&routes[i]) &&
+            !bsearch(&addr, longer, n_longer, sizeof addr, by_number)) {
+            rows[k++] = routes[i];
+        }
+    }
+    *ret_len = (uint8_t) len;
+    *ret_n = k;
+    return rows;
+}
+
 struct table_row *encode_vteps(const struct sdn_network *n, size_t *ret_n)
 {
     struct table_row *rows = xcalloc(n->n_remotes + 1, sizeof *rows);

@@ -11,6 +11,9 @@
 /* Rows of EBPF_ROUTES and EBPF_VTEPS; owned by the caller.  'ways' has one for each remote; NULL: none is known. */
 struct table_row *encode_routes(const struct sdn_network *n, const struct path *ways,
                                 size_t *ret_n);
+/* Of the rows of EBPF_ROUTES those of EBPF_SUBNETS, owned by the caller; '*ret_len' is what ebpf_settings.subnet_len is. */
+struct table_row *encode_subnets(const struct table_row *routes, size_t n, uint8_t *ret_len,
+                                 size_t *ret_n);
 struct table_row *encode_vteps(const struct sdn_network *n, size_t *ret_n);
 struct ebpf_settings encode_settings(const struct sdn_network *n, const struct devices *d,
                                      bool has_services);

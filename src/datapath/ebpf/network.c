@@ -58,6 +58,7 @@ int network_put_settings(struct ebpf_dp *x, struct err *e)
     struct ebpf_settings now = {0}, v = encode_settings(&x->net, &x->devices, x->has_services);
     uint32_t zero = 0;
     watch_settings(x->watch, &v);
+    v.subnet_len = x->subnet_len;
     v.direct_until_s = paths_lend(x->paths);
     bool known = bpf_map_lookup_elem(x->program.settings, &zero, &now) == 0;
     if (known && memcmp(&now, &v, sizeof v) == 0) {
@@ -88,6 +89,11 @@ static void put_routes(struct ebpf_dp *x)
     struct table_row *rows = encode_routes(&x->net, paths_find(x->paths, &x->net), &n);
     table_sync(&x->routes, rows, n, &changes, &refused, &e);
     x->applied += changes;
+    if (changes || !x->subnet_len) {
+        rows = encode_subnets(x->routes.rows, x->routes.n, &x->subnet_len, &n);
+        table_sync(&x->subnets, rows, n, &changes, &more, &e);
+        x->applied += changes;
+    }
     rows = encode_vteps(&x->net, &n);
     table_sync(&x->vteps, rows, n, &changes, &more, &e);
     x->applied += changes;
@@ -235,6 +241,7 @@ static int set_up(struct ebpf_dp *x, struct err *e)
     r = r < 0 || !x->features.encap ? r : follow_paths(x, e);
     loop_timer_arm(x->lend, PATHS_LEND_MS);
     r = r < 0 ? r : table_load(&x->routes, x->program.routes, e);
+    r = r < 0 ? r : table_load(&x->subnets, x->program.subnets, e);
     r = r < 0 ? r : table_load(&x->vteps, x->program.vteps, e);
     r = r < 0 ? r : table_load(&x->services, x->program.services, e);
     r = r < 0 ? r : table_load(&x->backends, x->program.backends, e);

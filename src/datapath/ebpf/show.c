@@ -352,6 +352,7 @@ static const struct shown {
     {EBPF_PODS, show_pod, sizeof(__be32), sizeof(struct ebpf_pod)},
     {EBPF_PORTS, show_port, sizeof(__u32), sizeof(__be32)},
     {EBPF_ROUTES, show_route, sizeof(struct ebpf_route_key), sizeof(struct ebpf_route)},
+    {EBPF_SUBNETS, show_route, sizeof(struct ebpf_route_key), sizeof(struct ebpf_route)},
     {EBPF_VTEPS, show_vtep, sizeof(__u32), sizeof(__u32)},
     {EBPF_SERVICES, show_service, sizeof(struct ebpf_service_key), sizeof(struct ebpf_service)},
     {EBPF_BACKENDS, show_backend, sizeof(struct ebpf_backend_key), sizeof(struct ebpf_backend)},

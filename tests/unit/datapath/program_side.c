@@ -66,6 +66,8 @@ static void load_network(struct program_side *s, const struct cluster *c)
     }
     struct table_row *rows = encode_routes(&c->net, ways, &n);
     put(&s->routes, rows, n);
+    rows = encode_subnets(s->routes.rows, s->routes.n, &s->subnet_len, &n);
+    put(&s->subnets, rows, n);
     rows = encode_vteps(&c->net, &n);
     put(&s->vteps, rows, n);
     struct table_row *a = xcalloc(MAX_PODS, sizeof *a), *b = xcalloc(MAX_PODS, sizeof *b);
@@ -97,6 +99,7 @@ static void load_network(struct program_side *s, const struct cluster *c)
         bpf_map_delete_elem(s->program.affinity, &client);
     }
     struct ebpf_settings settings = encode_settings(&c->net, &program_devices, true);
+    settings.subnet_len = s->subnet_len;
     uint32_t zero = 0;
     assert_int_equal(bpf_map_update_elem(s->program.settings, &zero, &settings, BPF_ANY), 0);
 }
@@ -115,6 +118,7 @@ void program_side_open(struct program_side *s, bool latest)
         fail_msg("%s", e.text);
     }
     assert_int_equal(table_load(&s->routes, s->program.routes, &e), 0);
+    assert_int_equal(table_load(&s->subnets, s->program.subnets, &e), 0);
     assert_int_equal(table_load(&s->vteps, s->program.vteps, &e), 0);
     assert_int_equal(table_load(&s->pods, s->program.pods, &e), 0);
     assert_int_equal(table_load(&s->ports, s->program.ports, &e), 0);
@@ -139,6 +143,7 @@ void program_side_close(struct program_side *s)
 {
     assert_nothing_of_policy(s);
     table_done(&s->routes);
+    table_done(&s->subnets);
     table_done(&s->vteps);
     table_done(&s->pods);
     table_done(&s->ports);

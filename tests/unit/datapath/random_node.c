@@ -28,10 +28,11 @@ static void make_network(struct cluster *c)
                                   .mtu = 1450}};
     c->net.remotes = c->remotes;
     for (uint32_t slot = 0; slot < MAX_REMOTES; slot++) {
-        struct sdn_remote r = {.host_ip = HOST(2 + below(6)),
-                               .subnet = {IP(10, 128, 4 + 2 * slot, 0), 23},
-                               .has_fixed_vnid = chance(25),
-                               .fixed_vnid = PICK(vnids)};
+        struct sdn_remote r = {
+            .host_ip = HOST(2 + below(6)),
+            .subnet = {IP(10, 128, 4 + 2 * slot, 0), (uint8_t) (chance(70) ? 23 : 24 + below(3))},
+            .has_fixed_vnid = chance(25),
+            .fixed_vnid = PICK(vnids)};
         if (chance(15)) {
             r.subnet = (struct ip4_prefix){0};
         } else if (chance(15)) { /* Claims this node's. */

@@ -139,6 +139,52 @@ static void of_two_routes_the_nearer_kind_counts(void **state)
     table_done(&t);
 }
 
+/* Which of the prefixes are subnets of EBPF_SUBNETS; returns their length. */
+static uint8_t subnets_of(const struct ip4_prefix *remotes, size_t n, struct ip4_prefix *ret,
+                          size_t *ret_n)
+{
+    struct sdn_remote all[8] = {0};
+    struct sdn_network net = {.cluster = {{0x0a000000, 8}},
+                              .n_cluster = 1,
+                              .service = {0xac1e0000, 16},
+                              .local = {0x0aff0000, 23},
+                              .remotes = all,
+                              .n_remotes = n};
+    for (size_t i = 0; i < n; i++) {
+        all[i] = (struct sdn_remote){.host_ip = 1 + (uint32_t) i, .subnet = remotes[i]};
+    }
+    uint8_t len;
+    size_t n_routes;
+    CLEANUP_FREE struct table_row *routes = encode_routes(&net, NULL, &n_routes);
+    CLEANUP_FREE struct table_row *rows = encode_subnets(routes, n_routes, &len, ret_n);
+    for (size_t i = 0; i < *ret_n; i++) {
+        struct ebpf_route_key key;
+        memcpy(&key, rows[i].key, sizeof key);
+        ret[i] = (struct ip4_prefix){ntohl(key.addr), (uint8_t) key.len};
+    }
+    return len;
+}
+
+static void subnets_are_of_the_length_that_most_have(void **state)
+{
+    (void) state;
+    struct ip4_prefix got[8];
+    size_t n;
+    const struct ip4_prefix most[] = {
+        {0x0a010000, 24}, {0x0a020000, 23}, {0x0a030000, 24}, {0x0a040000, 25}};
+    assert_int_equal(subnets_of(most, ARRAY_SIZE(most), got, &n), 24);
+    assert_int_equal(n, 2);
+    assert_true(prefix_equal(got[0], most[0]));
+    assert_true(prefix_equal(got[1], most[2]));
+    /* In the second one another's lies; and the first one of this node's addresses has a route of its own. */
+    const struct ip4_prefix within[] = {{0x0a010000, 23}, {0x0a020000, 23}, {0x0a020100, 24}};
+    assert_int_equal(subnets_of(within, ARRAY_SIZE(within), got, &n), 23);
+    assert_int_equal(n, 1);
+    assert_true(prefix_equal(got[0], within[0]));
+    assert_int_equal(subnets_of(NULL, 0, got, &n), 0);
+    assert_int_equal(n, 0);
+}
+
 /* ---- records ---- */
 
 static struct dp_pod example(void)
@@ -510,6 +556,7 @@ int main(void)
         cmocka_unit_test(a_map_is_changed_by_the_difference_only),
         cmocka_unit_test(what_a_full_map_refuses_is_counted_and_tried_again),
         cmocka_unit_test(of_two_routes_the_nearer_kind_counts),
+        cmocka_unit_test(subnets_are_of_the_length_that_most_have),
         cmocka_unit_test(records_come_back_as_they_went),
         cmocka_unit_test(what_is_no_record_is_refused_with_the_reason),
         cmocka_unit_test(with_tcx),

@@ -31,7 +31,7 @@ INLINE __u32 check_arp_sender(struct way *w, const struct arp *a)
         return EBPF_NOT_DROPPED;
     }
     if (w->entry == FROM_TUNNEL) {
-        return is_local(route_of(a->tpa)) ? check_tunnel(w, a->spa) : EBPF_NOT_FOR_THIS_NODE;
+        return is_local(route_of(w, a->tpa)) ? check_tunnel(w, a->spa) : EBPF_NOT_FOR_THIS_NODE;
     }
     return EBPF_NOT_DROPPED;
 }
@@ -87,7 +87,7 @@ INLINE int judge_arp(struct way *w)
     if (a.op != bpf_htons(ARP_REQUEST)) {
         return DROPPED(EBPF_ARP_NOT_ASKED);
     }
-    const struct ebpf_route *r = route_of(a.tpa);
+    const struct ebpf_route *r = route_of(w, a.tpa);
     if (r && r->kind == EBPF_LOCAL && !pod_at(a.tpa)) {
         return DROPPED(EBPF_NO_SUCH_POD);
     }

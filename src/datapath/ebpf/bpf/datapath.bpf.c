@@ -184,7 +184,7 @@ INLINE int ip_from_host(struct way *w)
 {
     find_destination(w);
     if (w->f->ip.saddr != w->settings->gateway) {
-        if (in_cluster(route_of(w->f->ip.saddr))) {
+        if (in_cluster(route_of(w, w->f->ip.saddr))) {
             return DROPPED(EBPF_SPOOFED_SOURCE);
         }
         /* From outside, and from the host's other addresses: to pods of this node only. */

@@ -62,6 +62,10 @@ struct ebpf_route {
     __be32 next;
 };
 
+/* Once more, those of other nodes whose prefix has the length that most have (ebpf_settings.subnet_len), but for such in which
+ * a longer prefix lies: a trie of thousands is far to walk. */
+#define EBPF_SUBNETS "tenet_subnets"
+
 /* Between an Ethernet header and a packet in the tunnel (bpf/encap.h). */
 #define EBPF_OUTER_SIZE 50
 #define EBPF_ENCAP_FLAGS                                                                     \
@@ -311,7 +315,8 @@ struct ebpf_settings {
     __u8 has_services;
     __u8 services_by_host; /* They are the host's to translate. */
     __u8 has_policy;       /* Network policy is asked. */
-    __u8 zero[3];
+    __u8 subnet_len;       /* Of EBPF_SUBNETS; 0: there are none. */
+    __u8 zero[2];
     /* Tunnel packets pass the VXLAN device and the host's stack by until then (seconds of CLOCK_MONOTONIC): so long the agent
      * answers for the ways to other nodes.  0: they do not. */
     __u32 direct_until_s;

@@ -34,6 +34,14 @@ struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(map_flags, BPF_F_NO_PREALLOC);
     __uint(max_entries, EBPF_ROUTES_MAX);
+    __type(key, struct ebpf_route_key);
+    __type(value, struct ebpf_route);
+} tenet_subnets SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __uint(max_entries, EBPF_ROUTES_MAX);
     __type(key, __u32);
     __type(value, __u32);
 } tenet_vteps SEC(".maps");
@@ -44,16 +52,19 @@ INLINE const struct ebpf_pod *pod_at(__be32 addr)
     return pod && pod->ifindex ? pod : NULL;
 }
 
-INLINE const struct ebpf_route *route_of(__be32 addr)
+INLINE const struct ebpf_route *route_of(const struct way *w, __be32 addr)
 {
-    struct ebpf_route_key key = {.len = 32, .addr = addr};
-    return bpf_map_lookup_elem(&tenet_routes, &key);
+    __u32 len = w->settings->subnet_len;
+    struct ebpf_route_key key = {.len = len, .addr = addr & bpf_htonl(~0u << ((32 - len) & 31))};
+    const struct ebpf_route *r = len ? bpf_map_lookup_elem(&tenet_subnets, &key) : NULL;
+    key = (struct ebpf_route_key){.len = 32, .addr = addr};
+    return r ? r : bpf_map_lookup_elem(&tenet_routes, &key);
 }
 
 INLINE void find_destination(struct way *w)
 {
     w->pod = pod_at(w->f->ip.daddr);
-    w->route = w->pod ? NULL : route_of(w->f->ip.daddr);
+    w->route = w->pod ? NULL : route_of(w, w->f->ip.daddr);
 }
 
 INLINE int is_local(const struct ebpf_route *r)
@@ -81,7 +92,7 @@ INLINE int may_reach(__u32 from, __u32 to)
 /* Whether the node that sent a tunnel packet may speak for its inner source. */
 INLINE __u32 check_tunnel(const struct way *w, __be32 src)
 {
-    const struct ebpf_route *r = route_of(src);
+    const struct ebpf_route *r = route_of(w, src);
     if (r && r->kind == EBPF_REMOTE && r->vtep == w->f->outer_src) {
         return EBPF_NOT_DROPPED;
     }
