@@ -29,8 +29,8 @@ DATAPATH = os.environ.get("TENET_DATAPATH", "ovs")
 # Of Open vSwitch: netdev, its own, or system, the kernel's.
 DATAPATH_TYPE = os.environ.get("TENET_DATAPATH_TYPE", "netdev")
 # Maps that the agent fills, and no packet changes.
-MAPS = ("pods", "ports", "routes", "subnets", "vteps", "services", "backends", "serving", "settings", "classes", "blocks", "pairs",
-        "port_sets")
+MAPS = ("pods", "ports", "routes", "subnets", "vteps", "services", "backends", "serving", "settings", "classes", "blocks",
+        "pairs", "port_sets")
 
 # What the datapath ebpf makes use of where the kernel has it (docs/ebpf.md), and since when that is so.
 SINCE = {"tcx": (6, 6), "encap": (5, 13), "redirect_peer": (5, 10), "ringbuf": (5, 8)}
@@ -251,7 +251,7 @@ class Lab:
         entries = [(name, {"key": i["key"], "value": i["value"]}) for name in MAPS for i in self.maps(node, name)]
         for name, entry in entries:
             # Who watches, generations, and ways to nodes, which follow the host's routes and neighbours for some time each.
-            for changing in ("watched", "since", "directUntil", *(("link", "nextHop", "mtu") if name == "routes" else ())):
+            for changing in ("watched", "since", "directUntil", *(("link", "nextHop", "mtu") if name in ("routes", "subnets") else ())):
                 entry["value"].pop(changing, None)
         return sorted(f"{name} {json.dumps(entry)}" for name, entry in entries)
 

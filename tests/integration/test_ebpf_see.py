@@ -77,12 +77,12 @@ def test_traces_say_what_packets_do_on_mixed_nodes(mixed):
 def test_a_trace_names_maps_and_objects(mixed):
     v = trace(mixed, "red/red-1", "red/red-3", "tcp", "8080")
     steps = [[(s["tableName"], s["object"]) for s in h["switch"]["steps"]] for h in v["halves"]]
-    assert steps[0] == [("tenet_pods", "Pod red/red-1"), ("tenet_routes", "HostSubnet node3")]
+    assert steps[0] == [("tenet_pods", "Pod red/red-1"), ("tenet_subnets", "HostSubnet node3")]
     assert ("from-vxlan", "HostSubnet node1") in steps[1] and ("local", "Pod red/red-3") in steps[1]
     v = trace(mixed, "red/red-3", "red/red-1", "udp", "53")
     steps = [[(s["tableName"], s["object"]) for s in h["switch"]["steps"]] for h in v["halves"]]
     assert ("remote", "HostSubnet node1") in steps[0]
-    assert steps[1] == [("tenet_routes", "HostSubnet node3"), ("tenet_pods", "Pod red/red-1"), ("tenet_pods", "NetNamespace red")]
+    assert steps[1] == [("tenet_subnets", "HostSubnet node3"), ("tenet_pods", "Pod red/red-1"), ("tenet_pods", "NetNamespace red")]
 
 
 @pytest.mark.parametrize("to,proto,allowed,cause", [

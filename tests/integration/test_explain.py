@@ -89,8 +89,8 @@ def test_trace_names_the_objects_behind_the_rules(multitenant):
     a, c = (next(p for p in multitenant.pods if p.ref == ref) for ref in ("red/red-1", "red/red-2"))
     v = trace(multitenant, a.ref, c.ref, "tcp", "8080")
     steps = [[(s["tableName"], s["object"]) for s in h["switch"]["steps"]] for h in v["halves"]]
-    sent, received = (("from-pod", "remote") if multitenant.has_ovs("node1") else ("tenet_pods", "tenet_routes"),
-                      ("from-vxlan", "local") if multitenant.has_ovs("node2") else ("tenet_routes", "tenet_pods"))
+    sent, received = (("from-pod", "remote") if multitenant.has_ovs("node1") else ("tenet_pods", "tenet_subnets"),
+                      ("from-vxlan", "local") if multitenant.has_ovs("node2") else ("tenet_subnets", "tenet_pods"))
     assert (sent[0], "Pod red/red-1") in steps[0] and (sent[1], "HostSubnet node2") in steps[0]
     assert (received[0], "HostSubnet node1") in steps[1] and (received[1], "Pod red/red-2") in steps[1]
     assert not multitenant.has_ovs("node2") or ("isolation", "NetNamespace red") in steps[1]
@@ -179,7 +179,8 @@ def without_way_to(lab, node, other):
     if lab.has_ovs(node):
         return changed_flows(lab, node, "del-flows", f"table=60,ip,nw_dst={subnet}")
     network, length = subnet.split("/")
-    return changed_map(lab, node, ["delete", "routes", "key", length, 0, 0, 0, *network.split(".")])
+    key = ["key", length, 0, 0, 0, *network.split(".")]
+    return changed_map(lab, node, ["delete", "routes", *key], ["delete", "subnets", *key])
 
 
 def test_trace_shows_rules_that_are_not_what_they_should_be(multitenant):

@@ -303,7 +303,8 @@ while True:
         s, g, name = connect()
         g.close(); s.close()
     except OSError as e:
-        name = f"error-{type(e).__name__}-{e.errno}-{doing}"
+        unknown = [line.split()[0] for line in open("/proc/net/arp") if " 0x0 " in line]
+        name = f"error-{type(e).__name__}-{e.errno}-{doing}-unknown-{unknown}"
     try:
         f.write("hello\\n"); f.flush()
         if f.readline() != "hello\\n":
@@ -349,6 +350,29 @@ def test_endpoints_change_under_load(services):
         services.settled(ip, pods, ["node1"])
         assert set(load.more(25)[5:]) <= set(pods)
     assert not load.stop()
+
+
+def test_a_chain_is_there_before_anything_leads_to_it(services):
+    """Else a packet that meets the change finds the one, and the other empty, and goes on untranslated."""
+    monitor = services.lab.ns_popen("node1", ["stdbuf", "-oL", "nft", "monitor"])
+    seen, chain = [], "remember-4321"
+    reader = threading.Thread(target=lambda: seen.extend(monitor.stdout), daemon=True)
+    reader.start()
+    try:
+        def listens():
+            services.lab.ns("node1", ["nft", "add table ip listens; delete table ip listens"])
+            return seen
+        wait_for("the monitor to listen", listens)
+        services.service("new", ["a"], sessionAffinity="ClientIP", sessionAffinityConfig={"clientIP": {"timeoutSeconds": 4321}})
+        wait_for("it to tell", lambda: any(f"jump {chain}" in line for line in seen))
+    finally:
+        monitor.kill()
+        monitor.wait()
+        reader.join()
+        monitor.stdout.close()
+    made, used = (next(i for i, line in enumerate(seen) if what in line)
+                  for what in (f"add chain ip tenet-services {chain}", f"jump {chain}"))
+    assert made < used and any("new generation" in line for line in seen[made:used]), seen
 
 
 def own_chains(services):

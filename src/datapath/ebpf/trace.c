@@ -133,6 +133,22 @@ static const struct sdn_remote *remote_of(const struct sdn_network *n, uint32_t 
     return NULL;
 }
 
+/* As route_of of bpf/places.h; the map in which it is, NULL: in none. */
+static const char *find_route(const struct program *live, uint32_t ip, struct ebpf_route *ret)
+{
+    uint32_t zero = 0;
+    struct ebpf_settings s;
+    struct ebpf_route_key key = {.len = 32, .addr = htonl(ip)};
+    if (bpf_map_lookup_elem(live->settings, &zero, &s) == 0 && s.subnet_len) {
+        struct ebpf_route_key subnet = {.len = s.subnet_len,
+                                        .addr = htonl(ip & prefix_mask(s.subnet_len))};
+        if (bpf_map_lookup_elem(live->subnets, &subnet, ret) == 0) {
+            return EBPF_SUBNETS;
+        }
+    }
+    return bpf_map_lookup_elem(live->routes, &key, ret) == 0 ? EBPF_ROUTES : NULL;
+}
+
 static void add_route_step(struct tracer *t, uint32_t ip, bool is_source)
 {
     static const char *const meanings[] = {
@@ -142,17 +158,17 @@ static void add_route_step(struct tracer *t, uint32_t ip, bool is_source)
         [EBPF_GATEWAY] = "to the gateway: the host",
         [EBPF_REMOTE] = "to the subnet of another node",
     };
-    struct ebpf_route_key key = {.len = 32, .addr = htonl(ip)};
     struct ebpf_route v;
+    const char *map = find_route(t->live, ip, &v);
     char *match = xasprintf("address=%s", IP4_TEXT(ip));
-    if (bpf_map_lookup_elem(t->live->routes, &key, &v) < 0 || v.kind >= ARRAY_SIZE(meanings)) {
+    if (!map || v.kind >= ARRAY_SIZE(meanings)) {
         add_step(t, EBPF_ROUTES, match, xstrdup("none"), "to the outside, by way of the host");
         return;
     }
     const struct sdn_remote *r = v.kind == EBPF_REMOTE ? remote_of(t->net, v.vtep, ip) : NULL;
     char *actions = v.kind == EBPF_REMOTE ? xasprintf("vtep=%s", IP4_TEXT(v.vtep)) : xstrdup("");
     struct dp_rule *step =
-        add_step(t, EBPF_ROUTES, match, actions,
+        add_step(t, map, match, actions,
                  is_source ? "the subnet of the node that sent it" : meanings[v.kind]);
     if (r) {
         step->cookie = pipeline_remote_cookie(r);

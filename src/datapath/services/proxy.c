@@ -75,7 +75,8 @@ struct host_proxy {
     /* The worker's while 'job' is not IDLE. */
     enum job job;
     struct nft *nft;
-    struct nft_batch batch;
+    struct nft_batch before, batch; /* One after the other. */
+    bool has_before;
     struct services_digest digest;
     struct stale_list stale, stale_clients;
     size_t forgotten;
@@ -346,15 +347,19 @@ static void count_chains(struct host_proxy *p, const struct sdn_frontend *f, int
     }
 }
 
+/* In a transaction before that of the elements which lead there: a packet that meets this one may find elements of after
+ * it, but in chains it has what was there before.  A chain that is empty for it would let it go on untranslated. */
 static void create_chains(struct host_proxy *p, struct list *touched)
 {
     struct chain *c;
+    nft_batch_begin(&p->before, SERVICES_TABLE);
     LIST_FOREACH (c, struct chain, touched, touched) {
         if (c->refs && !c->there) {
-            c->there = true;
-            services_chain_create(&p->batch, &c->chain, NULL);
+            c->there = p->has_before = true;
+            services_chain_create(&p->before, &c->chain, NULL);
         }
     }
+    nft_batch_end(&p->before);
 }
 
 static void delete_chains(struct host_proxy *p, struct list *touched)
@@ -494,8 +499,8 @@ static void build_change(struct host_proxy *p)
     sort(&old);
     sort(&now);
     drop_common(&old, &now);
-    nft_batch_begin(&p->batch, SERVICES_TABLE);
     create_chains(p, &touched);
+    nft_batch_begin(&p->batch, SERVICES_TABLE);
     put_elements(&p->batch, &old, false);
     put_elements(&p->batch, &now, true);
     delete_chains(p, &touched);
@@ -578,7 +583,8 @@ static void work(void *ctx)
         p->result = services_table_read(p->nft, &p->digest, &p->error);
         return;
     }
-    p->result = nft_send(p->nft, &p->batch, &p->error);
+    p->result = p->has_before ? nft_send(p->nft, &p->before, &p->error) : 0;
+    p->result = p->result < 0 ? p->result : nft_send(p->nft, &p->batch, &p->error);
     p->forgotten = 0;
     if (p->result == 0) {
         stale_forget(&p->stale, &p->forgotten, &p->forget_error);
@@ -687,7 +693,7 @@ static void start(struct host_proxy *p, enum job job)
 {
     p->job = job;
     p->job_seen = p->seen;
-    p->base_old = false;
+    p->base_old = p->has_before = false;
     p->began_ns = time_mono_ns();
     err_clear(&p->error);
     err_clear(&p->forget_error);
@@ -818,6 +824,7 @@ struct host_proxy *host_proxy_free(struct host_proxy *p)
     service_health_free(p->health);
     loop_timer_free(p->timer);
     nft_close(p->nft);
+    nft_batch_done(&p->before);
     nft_batch_done(&p->batch);
     stale_clear(&p->stale);
     stale_clear(&p->stale_clients);
