@@ -20,19 +20,25 @@ static const char help[] =
     "\n"
     "Measures how long the eBPF programs take for a packet, by BPF_PROG_TEST_RUN, without links "
     "and\n"
-    "the kernel's part: on a node that knows one other and two pods, and on one that knows N "
-    "nodes\n"
-    "(--nodes, default 5000) and has N pods (--pods, default 1000), each with a project of its "
-    "own.\n"
+    "the kernel's part, on three nodes:\n"
+    "\n"
+    "  knows two          one other node, and two pods of its own\n"
+    "  loaded             N other nodes (--nodes, default 5000) and N pods of its own (--pods, "
+    "default\n"
+    "                     1000), each with a project of its own\n"
+    "  watched            as the first, and somebody watches its flows\n"
+    "\n"
+    "for packets\n"
     "\n"
     "  to a pod here      from_pod, to another pod of the node\n"
     "  to another node    from_pod, to a pod of another node, by the VXLAN device\n"
     "  from another node  from_tunnel, to a pod of this node\n"
     "\n"
-    "Both kinds of node alternate (--rounds, default 9), with N packets each (--packets, default\n"
-    "200000); medians.  With --cold the caches of the processor are emptied before each packet "
-    "(500),\n"
-    "as streams do with what they carry.  Needs root.\n";
+    "They alternate (--rounds, default 9), with N packets each (--packets, default 200000); "
+    "medians.\n"
+    "With --cold the caches of the processor are emptied before each packet (default 500), as "
+    "streams\n"
+    "do with what they carry.  Needs root.\n";
 
 #define NET 0x0a000000u   /* 10.0.0.0/9 ... */
 #define LOCAL 0x0a000000u /* ... of which the first /22 is this node's. */
@@ -76,7 +82,7 @@ static uint32_t pod_ip(size_t i)
     return LOCAL + 2 + (uint32_t) i;
 }
 
-static void make_node(struct node *n, size_t n_nodes, size_t n_pods)
+static void make_node(struct node *n, size_t n_nodes, size_t n_pods, bool watched)
 {
     struct err e = {0};
     struct program_features f;
@@ -125,6 +131,7 @@ static void make_node(struct node *n, size_t n_nodes, size_t n_pods)
     struct devices devices = {.tun = 2001, .host = 2002, .vxlan = 2003};
     struct ebpf_settings settings = encode_settings(&net, &devices, false);
     settings.subnet_len = subnet_len;
+    settings.watch = watched;
     uint32_t zero = 0;
     if (bpf_map_update_elem(n->program.settings, &zero, &settings, BPF_ANY) < 0) {
         fail("cannot write the settings");
@@ -170,6 +177,9 @@ static void make_packet(struct packet *p, uint32_t from, uint32_t to)
 
 enum way { HERE, AWAY, IN, N_WAYS };
 static const char *const ways[N_WAYS] = {"to a pod here", "to another node", "from another node"};
+
+enum { FEW, LOADED, WATCHED, N_NODES };
+static const char *const nodes[N_NODES] = {"knows two", "loaded", "watched"};
 
 static double run(const struct node *n, enum way way, const struct packet *p, size_t packets)
 {
@@ -254,25 +264,31 @@ int main(int argc, char **argv)
         }
     }
     packets = packets ? packets : cold ? 500 : 200000;
-    struct node node[2];
-    make_node(&node[0], 1, 2);
-    make_node(&node[1], n_nodes, n_pods);
-    CLEANUP_FREE double *ns = xcalloc(rounds * N_WAYS * 2, sizeof *ns);
+    struct node node[N_NODES];
+    make_node(&node[FEW], 1, 2, false);
+    make_node(&node[LOADED], n_nodes, n_pods, false);
+    make_node(&node[WATCHED], 1, 2, true);
+    CLEANUP_FREE double *ns = xcalloc(rounds * N_WAYS * N_NODES, sizeof *ns);
     for (size_t i = 0; i < rounds; i++) {
-        for (int w = 0; w < N_WAYS; w++) {
-            for (int k = 0; k < 2; k++) {
-                ns[((size_t) w * 2 + (size_t) k) * rounds + i] =
-                    measure(&node[k], (enum way) w, packets, cold);
+        for (size_t w = 0; w < N_WAYS; w++) {
+            for (size_t k = 0; k < N_NODES; k++) {
+                ns[(w * N_NODES + k) * rounds + i] = measure(&node[k], (enum way) w, packets, cold);
             }
         }
     }
-    printf("%-20s %10s %10s %8s\n", "ns a packet", "knows two", "loaded", "more");
-    for (int w = 0; w < N_WAYS; w++) {
-        double few = measure_quantile(&ns[(size_t) w * 2 * rounds], rounds, 0.5);
-        double many = measure_quantile(&ns[((size_t) w * 2 + 1) * rounds], rounds, 0.5);
-        printf("%-20s %10.0f %10.0f %8.0f\n", ways[w], few, many, many - few);
+    printf("%-20s", "ns a packet");
+    for (size_t k = 0; k < N_NODES; k++) {
+        printf(" %10s", nodes[k]);
     }
-    remove_node(&node[0]);
-    remove_node(&node[1]);
+    for (size_t w = 0; w < N_WAYS; w++) {
+        printf("\n%-20s", ways[w]);
+        for (size_t k = 0; k < N_NODES; k++) {
+            printf(" %10.0f", measure_quantile(&ns[(w * N_NODES + k) * rounds], rounds, 0.5));
+        }
+    }
+    putchar('\n');
+    for (size_t k = 0; k < N_NODES; k++) {
+        remove_node(&node[k]);
+    }
     return 0;
 }

@@ -141,21 +141,22 @@ static int on_event(void *ctx, void *data, size_t size)
     return 0;
 }
 
-/* A TCP segment of POD, which has the link 11. */
-static void send_to(const struct program *p, uint32_t dst, uint16_t port)
+/* A TCP segment of POD, which has the link 11, with so much data. */
+static void send_data(const struct program *p, uint32_t dst, uint16_t port, uint8_t data)
 {
-    uint8_t frame[54] = {0};
+    uint8_t frame[54 + UINT8_MAX] = {0};
     struct mac mac = mac_from_ip4(POD);
     uint32_t src = htonl(POD), to = htonl(dst), cb[5] = {[EBPF_CB_PORT] = 11};
     uint16_t dport = htons(port), sport = htons(40000);
-    uint8_t out[256];
+    uint8_t out[sizeof frame + 64];
     size_t size = sizeof out;
     int action;
     struct err e = {0};
     memcpy(frame + 6, mac.b, 6);
     frame[12] = 8;
     frame[14] = 0x45;
-    frame[17] = 40;
+    frame[16] = (uint8_t) ((40 + data) >> 8);
+    frame[17] = (uint8_t) (40 + data);
     frame[22] = 64;
     frame[23] = 6;
     memcpy(frame + 26, &src, 4);
@@ -164,9 +165,14 @@ static void send_to(const struct program *p, uint32_t dst, uint16_t port)
     memcpy(frame + 36, &dport, 2);
     frame[46] = 0x50;
     frame[47] = 2;
-    if (program_run(p->from_pod, cb, frame, sizeof frame, out, &size, &action, &e) < 0) {
+    if (program_run(p->from_pod, cb, frame, 54u + data, out, &size, &action, &e) < 0) {
         fail_msg("%s", e.text);
     }
+}
+
+static void send_to(const struct program *p, uint32_t dst, uint16_t port)
+{
+    send_data(p, dst, port, 0);
 }
 
 static size_t told_since(struct ring_buffer *ring, struct told *t)
@@ -260,6 +266,32 @@ static void a_flow_is_told_once_and_to_nobody_when_nobody_watches(void **state)
     put_settings(&p, 0, 0);
     send_to(&p, OTHER, 82);
     assert_int_equal(told_since(ring, &t), 0);
+    ring_buffer__free(ring);
+    program_done(&p);
+}
+
+static void of_many_data_packets_some_are_looked_at(void **state)
+{
+    (void) state;
+    struct program p = {0};
+    struct told t = {0};
+    needs_ringbuf();
+    load(&p, &features, true);
+    struct ring_buffer *ring = ring_buffer__new(p.events, on_event, &t, NULL);
+    assert_non_null(ring);
+    put_settings(&p, 1, 0);
+    size_t before = 0;
+    for (int i = 0; i < EBPF_DATA_LOOKED_AT; i++) {
+        send_data(&p, OTHER, 80, EBPF_DATA_SIZE - 54);
+        before += i < EBPF_DATA_LOOKED_AT - 1 ? told_since(ring, &t) : 0;
+    }
+    assert_int_equal(before, 0);
+    assert_int_equal(told_since(ring, &t), 1);
+    /* What is dropped is told at once; so is what is short, as beginnings are. */
+    send_data(&p, FOREIGN, 80, EBPF_DATA_SIZE - 54);
+    assert_int_equal(told_since(ring, &t), 1);
+    send_data(&p, OTHER, 81, EBPF_DATA_SIZE - 55);
+    assert_int_equal(told_since(ring, &t), 1);
     ring_buffer__free(ring);
     program_done(&p);
 }
@@ -646,6 +678,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_flow_is_told_once_and_to_nobody_when_nobody_watches),
+        cmocka_unit_test(of_many_data_packets_some_are_looked_at),
         cmocka_unit_test(more_flows_than_can_be_told_are_counted),
         cmocka_unit_test(a_trace_says_what_packets_meet_and_leaves_no_sign),
         cmocka_unit_test(a_trace_gets_the_endpoint_that_the_client_had),

@@ -350,6 +350,8 @@ enum ebpf_entry { EBPF_FROM_POD, EBPF_FROM_TUNNEL, EBPF_FROM_HOST };
 #define EBPF_WATCHED "tenet_watched"
 #define EBPF_WATCHED_FLOWS 2048  /* Remembered, of which some push others out. */
 #define EBPF_EVENTS_A_SECOND 256 /* A CPU; what is beyond is only counted. */
+#define EBPF_DATA_SIZE 256       /* Of TCP packets with as many bytes or more, on their way, ... */
+#define EBPF_DATA_LOOKED_AT 16   /* ... one in so many is looked at, on a CPU. */
 struct ebpf_watched {
     __u64 lost;                     /* Events since the start. */
     __u32 second, count;            /* In this second. */

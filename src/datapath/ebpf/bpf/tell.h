@@ -102,6 +102,13 @@ INLINE void tell(const struct way *w, __u32 verdict, __u32 cause, __u32 target, 
     tenet_tell();
 }
 
+/* Data of a TCP connection, whose beginning was short and told of: one packet in so many is looked at. */
+INLINE int is_one_of_many(const struct way *w, __u32 verdict)
+{
+    return verdict != EBPF_DROP && w->f->ip.protocol == IPPROTO_TCP &&
+           w->skb->len >= EBPF_DATA_SIZE && ++w->f->passed % EBPF_DATA_LOOKED_AT != 0;
+}
+
 INLINE void note(const struct way *w, __u32 verdict, __u32 cause, __u32 target, __u32 tunnel_id)
 {
     if (options.under_test) {
@@ -110,7 +117,8 @@ INLINE void note(const struct way *w, __u32 verdict, __u32 cause, __u32 target, 
         w->skb->cb[EBPF_CB_TUNNEL_ID] = tunnel_id;
     }
     /* A refusal was told as a drop, and answers to questions are no flows. */
-    if (options.events && verdict != EBPF_REFUSED && verdict != EBPF_ANSWER && w->settings->watch) {
+    if (options.events && verdict != EBPF_REFUSED && verdict != EBPF_ANSWER && w->settings->watch &&
+        !is_one_of_many(w, verdict)) {
         tell(w, verdict, cause, target, tunnel_id);
     }
 }
