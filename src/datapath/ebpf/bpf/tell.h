@@ -46,6 +46,9 @@ INLINE struct ebpf_watched *watched(void)
 __attribute__((noinline)) int tenet_tell(void)
 {
     __u32 zero = 0;
+    if (!options.events) { /* Before Linux 6.8 it is verified though nobody calls it. */
+        return 0;
+    }
     struct ebpf_watched *told = watched();
     const struct ebpf_settings *settings = bpf_map_lookup_elem(&tenet_settings, &zero);
     if (!told || !settings) {
