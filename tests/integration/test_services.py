@@ -227,7 +227,7 @@ class Services:
         return [f for f in self.flows_of(f"nat(dst={endpoint}:", node)
                 if f"reg8=0x{int(ipaddress.ip_address(ip)):x}," in f and (not port or f":{port}" in f)]
 
-    def tries(self, pod, *targets, timeout=3.0):
+    def tries(self, pod, *targets, timeout=10.0):
         """For each "proto:address:port:times" a list of answers: (who, whom they saw) or an error."""
         out = pod.ns(["/usr/bin/python3", "-c", CLIENT, str(timeout), *targets], timeout=300).stdout
         return [[tuple(x.split()) if " " in x else x for x in json.loads(line)] for line in out.splitlines()]
