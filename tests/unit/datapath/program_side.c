@@ -94,6 +94,10 @@ static void load_network(struct program_side *s, const struct cluster *c)
     while (bpf_map_get_next_key(s->program.conns, NULL, &key) == 0) {
         bpf_map_delete_elem(s->program.conns, &key);
     }
+    struct ebpf_tracked_key tracked;
+    while (bpf_map_get_next_key(s->program.tracked, NULL, &tracked) == 0) {
+        bpf_map_delete_elem(s->program.tracked, &tracked);
+    }
     struct ebpf_affinity_key client;
     while (bpf_map_get_next_key(s->program.affinity, NULL, &client) == 0) {
         bpf_map_delete_elem(s->program.affinity, &client);
