@@ -98,6 +98,10 @@ static void load_network(struct program_side *s, const struct cluster *c)
     while (bpf_map_get_next_key(s->program.tracked, NULL, &tracked) == 0) {
         bpf_map_delete_elem(s->program.tracked, &tracked);
     }
+    struct ebpf_fragment_key part;
+    while (bpf_map_get_next_key(s->program.fragments, NULL, &part) == 0) {
+        bpf_map_delete_elem(s->program.fragments, &part);
+    }
     struct ebpf_affinity_key client;
     while (bpf_map_get_next_key(s->program.affinity, NULL, &client) == 0) {
         bpf_map_delete_elem(s->program.affinity, &client);
