@@ -130,6 +130,8 @@ class Lab:
         return self
 
     def down(self, check=True):
+        # Whoever builds meanwhile must not keep a lab from being removed: nobody else would.
+        wait_for("the program", lambda: os.access(TENET, os.X_OK))
         return self.cmd("down", check=check, timeout=2 * DEADLINE)
 
     def status(self):

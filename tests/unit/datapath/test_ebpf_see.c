@@ -212,15 +212,22 @@ static void needs_ringbuf(void)
     }
 }
 
+/* The programs, and what they tell into 't'. */
+static struct ring_buffer *load_watched(struct program *p, struct told *t)
+{
+    needs_ringbuf();
+    load(p, &features, true);
+    struct ring_buffer *ring = ring_buffer__new(p->events, on_event, t, NULL);
+    assert_non_null(ring);
+    return ring;
+}
+
 static void a_flow_is_told_once_and_to_nobody_when_nobody_watches(void **state)
 {
     (void) state;
     struct program p = {0};
     struct told t = {0};
-    needs_ringbuf();
-    load(&p, &features, true);
-    struct ring_buffer *ring = ring_buffer__new(p.events, on_event, &t, NULL);
-    assert_non_null(ring);
+    struct ring_buffer *ring = load_watched(&p, &t);
     send_to(&p, OTHER, 80);
     assert_int_equal(told_since(ring, &t), 0);
 
@@ -275,10 +282,7 @@ static void of_many_data_packets_some_are_looked_at(void **state)
     (void) state;
     struct program p = {0};
     struct told t = {0};
-    needs_ringbuf();
-    load(&p, &features, true);
-    struct ring_buffer *ring = ring_buffer__new(p.events, on_event, &t, NULL);
-    assert_non_null(ring);
+    struct ring_buffer *ring = load_watched(&p, &t);
     put_settings(&p, 1, 0);
     size_t before = 0;
     for (int i = 0; i < EBPF_DATA_LOOKED_AT; i++) {
@@ -302,10 +306,7 @@ static void more_flows_than_can_be_told_are_counted(void **state)
     struct program p = {0};
     struct told t = {0};
     enum { MORE = 200 };
-    needs_ringbuf();
-    load(&p, &features, true);
-    struct ring_buffer *ring = ring_buffer__new(p.events, on_event, &t, NULL);
-    assert_non_null(ring);
+    struct ring_buffer *ring = load_watched(&p, &t);
     put_settings(&p, 1, 7);
     for (uint16_t i = 0; i < EBPF_EVENTS_A_SECOND + MORE; i++) {
         send_to(&p, OTHER, (uint16_t) (1000 + i));
