@@ -219,6 +219,10 @@ class Tenet:
             route(ns, f"{other}/32", "dev", "wire0", "src", own)
         self.wires = [(ns, "wire0") for ns in nodes]
 
+    def lasts(self):
+        """Its pods are not those that came just now."""
+        return self.lab.has_ovs("node1") or all(self.lab.lasts(n) for n in ("node1", "node2"))
+
     def way(self, scope):
         server = self.b if scope == "local" else self.far
         return Way(self.name, os.path.basename(self.a.netns), os.path.basename(server.netns), server.ip, self.wires,
@@ -391,6 +395,8 @@ def main():
             wait_for("all nodes", lambda: settled(labs["ebpf loaded"], args), 120)
         if args.watched:
             watchers = watch(labs["ebpf watched"], TENET)
+        for t in tenets:
+            wait_for("hooks of pods that last", t.lasts, 300)
         ways = {"local": local_ways(net, wanted("local")) if "local" in scopes else []}
         across = across_ways(net, wanted("across")) if {"across", "segmented"} & set(scopes) else []
         ways["across"] = ways["segmented"] = across

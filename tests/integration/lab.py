@@ -29,7 +29,7 @@ DATAPATH = os.environ.get("TENET_DATAPATH", "ovs")
 # Of Open vSwitch: netdev, its own, or system, the kernel's.
 DATAPATH_TYPE = os.environ.get("TENET_DATAPATH_TYPE", "netdev")
 # Maps that the agent fills, and no packet changes.
-MAPS = ("pods", "ports", "routes", "subnets", "vteps", "services", "backends", "serving", "settings", "classes", "blocks",
+MAPS = ("pods", "near", "ports", "routes", "subnets", "vteps", "services", "backends", "serving", "settings", "classes", "blocks",
         "pairs", "port_sets")
 
 # What the datapath ebpf makes use of where the kernel has it (docs/ebpf.md), and since when that is so.
@@ -235,6 +235,14 @@ class Lab:
                              f"unix:{self.ovs_rundir(node)}/br0.mgmt"]).stdout
         return sorted(line.strip() for line in out.splitlines() if "table=" in line or "priority" in line)
 
+    def pins(self, node):
+        """Links whose programs are held by a pin: with tcx, and if they stay."""
+        return {p.name for p in (self.folder(node) / "run/bpf/links").glob("*")}
+
+    def lasts(self, node):
+        """Whether the pods of a node with the datapath ebpf have the hooks that they keep."""
+        return not kernel_has("tcx") or {r["link"] for r in self.records(node).values() if not r.get("bandwidth")} <= self.pins(node)
+
     def maps(self, node, name):
         """Entries of a map of the datapath ebpf, in words."""
         items, after = [], ""
@@ -245,6 +253,16 @@ class Lab:
             items += answer["items"]
             after = answer.get("next")
         return items
+
+    def without_pod(self, node, ip):
+        """What to ask of bpftool, a map each, so that a node with the datapath ebpf does not know the pod."""
+        near = [["update", "near", "key", *i["key"]["place"].to_bytes(4, "little"), "value", *bytes(32)]
+                for i in self.maps(node, "near") if i["key"]["address"] == ip]
+        return [*near, ["delete", "pods", "key", *ip.split(".")]]
+
+    def change_maps(self, node, changes):
+        for what, name, *words in changes:
+            run(["bpftool", "map", what, "pinned", self.folder(node) / f"run/bpf/maps/tenet_{name}", *map(str, words)])
 
     def rules(self, node):
         """What packets are judged by, without what changes by itself: flows of br0, or entries of maps, a line each."""

@@ -85,6 +85,23 @@ def test_agent_restarted_without_loss(own):
     assert_isolated(own)
 
 
+@pytest.mark.skipif(not kernel_has("tcx"), reason="this kernel has no tcx (Linux 6.6)")
+def test_pods_that_last_change_their_hook_without_loss(own):
+    """From the filter of an ADD to tcx; an agent that comes after finds it, and of a pod that goes nothing stays."""
+    def has_filter(link):
+        return "tenet-datapath" in own.ns("node1", ["tc", "filter", "show", "dev", link, "ingress"]).stdout
+    new = own.pod("red/new", "node1")
+    link = next(r["link"] for r in own.records("node1").values() if r["name"] == "new")
+    with Traffic([(own.a, new), (new, own.far)], rate=1000):
+        wait_for("pods that last", lambda: own.lasts("node1"))
+        wait_for("the filter to go", lambda: not has_filter(link))
+        own.cmd("node", "restart", "node1")
+    assert in_place(own)["changes"] == "0" and link in own.pins("node1")
+    assert_isolated(own)
+    own.delete_pod("red/new")
+    wait_for("its pin to go", lambda: link not in own.pins("node1"))
+
+
 def test_maps_of_another_version_are_replaced_without_loss(own):
     """What older programs use goes on working until the new ones, which have maps of their own, are complete."""
     pin = bpffs(own) / "maps" / "tenet_routes"

@@ -72,17 +72,13 @@ def uplink(lab, node, to):
     return route["dev"]
 
 
-def pins(lab, node="node1"):
-    return {p.name for p in pathlib.Path(lab.node(node)["agentSocket"]).parent.glob("bpf/links/*")}
-
-
 def has_filter(lab, link, node="node1"):
     return "tenet-datapath" in lab.ns(node, ["tc", "filter", "show", "dev", link, "ingress"], check=False).stdout
 
 
 def is_hooked(lab, link, node="node1"):
     """Whether a program is on this link to other nodes, in the way that the kernel allows."""
-    return link in pins(lab, node) if kernel_has("tcx") else has_filter(lab, link, node)
+    return link in lab.pins(node) if kernel_has("tcx") else has_filter(lab, link, node)
 
 
 def is_direct(lab, pairs=None):
@@ -195,7 +191,7 @@ def test_what_older_kernels_lack(wired, without):
             path.write_text(before + f"ebpf:\n  without: {lacks}\n")
             wired.cmd("node", "restart", "node1")
         assert is_direct(wired) == kernel_has("encap", without)
-        assert link not in pins(wired)
+        assert link not in wired.pins("node1")
         assert has_filter(wired, link) == (kernel_has("encap", without) and not kernel_has("tcx", without))
         assert_reached(wired)
         transfer(wired.a, wired.far)

@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import urllib.parse
 
 import pytest
 
@@ -146,14 +145,13 @@ def changed_flows(lab, node, *change):
 def changed_map(lab, node, *changes):
     """The same of maps."""
     try:
-        for what, name, *words in changes:
-            run(["bpftool", "map", what, "pinned", lab.folder(node) / f"run/bpf/maps/tenet_{name}", *map(str, words)])
+        lab.change_maps(node, changes)
         yield
     finally:
         lab.cmd("node", "restart", node)
 
 
-VNID = slice(8, 12)  # where struct ebpf_pod has it
+VNID = slice(4, 8)  # where struct ebpf_pod has it
 
 
 @contextlib.contextmanager
@@ -163,12 +161,14 @@ def without_isolation(lab, node):
         with changed_flows(lab, node, "add-flow", "table=80,priority=999,actions=output:NXM_NX_REG2[]"):
             yield
         return
-    dump = run(["bpftool", "-j", "map", "dump", "pinned", lab.folder(node) / "run/bpf/maps/tenet_pods"]).stdout
     changes = []
-    for row in json.loads(dump):
-        key, value = ([int(x, 16) for x in row[part]] for part in ("key", "value"))
-        value[VNID] = [0, 0, 0, 0]
-        changes.append(["update", "pods", "key", *key, "value", *value])
+    for name in ("pods", "near"):
+        dump = run(["bpftool", "-j", "map", "dump", "pinned", lab.folder(node) / f"run/bpf/maps/tenet_{name}"]).stdout
+        for row in json.loads(dump):
+            key, value = ([int(x, 16) for x in row[part]] for part in ("key", "value"))
+            if any(value):
+                value[VNID] = [0, 0, 0, 0]
+                changes.append(["update", name, "key", *key, "value", *value])
     with changed_map(lab, node, *changes):
         yield
 
@@ -399,10 +399,9 @@ def test_what_others_lose_is_counted_under_its_cause(quiet):
         finally:
             quiet.vsctl("node1", "del-port", "br0", "stray")
     else:  # a link with the program, of which nothing is known
-        address = quiet.red.ip.split(".")
         link = next(i["key"]["link"] for i in quiet.maps("node1", "ports") if i["value"]["address"] == quiet.red.ip)
         with changed_map(quiet, "node1", ["delete", "ports", "key", *link.to_bytes(4, "little")],
-                         ["delete", "pods", "key", *address]):
+                         *quiet.without_pod("node1", quiet.red.ip)):
             frame = ethernet(mac_of(quiet.red.ip), udp(quiet.red.ip, GATEWAY))
             from_pod(quiet, frame, 5)
             assert drops(quiet, "node1")["unknown-port"] == 5

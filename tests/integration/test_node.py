@@ -6,7 +6,7 @@ import urllib.request
 
 import pytest
 
-from lab import Lab, run, wait_for
+from lab import wait_for
 from traffic import Traffic
 
 
@@ -74,8 +74,7 @@ def test_rules_decide(cluster):
         cluster.ns(b.node, ["ovs-ofctl", "-O", "OpenFlow14", "del-flows",
                             f"unix:{cluster.ovs_rundir(b.node)}/br0.mgmt", f"ip,nw_dst={b.ip}"])
     else:
-        run(["bpftool", "map", "delete", "pinned", cluster.folder(b.node) / "run/bpf/maps/tenet_pods", "key",
-             *b.ip.split(".")])
+        cluster.change_maps(b.node, cluster.without_pod(b.node, b.ip))
     assert not a.can_ping(b.ip)
     cluster.cmd("node", "restart", b.node)
     wait_for("it to be back", lambda: cluster.rules(b.node) == before)

@@ -7,6 +7,7 @@
  *     early.c     loads them while the agent still waits for the registry
  *     hook.c      programs at links
  *     reserve.c   takes their places while they are loaded
+ *     lasting.c   moves pods that last from clsact to tcx
  *     devices.c   tun0, its peer and the VXLAN device
  *     inlet.c     where what a pod sends comes in, when it is limited
  *     held.c      packets to services that are idle
@@ -158,8 +159,8 @@ static int ebpf_maps(struct datapath *dp, const char *name, const char *after, s
                      struct json **ret, struct err *e)
 {
     struct ebpf_dp *x = ebpf_of(dp);
-    const struct table *known[] = {&x->pods,     &x->ports,    &x->routes,  &x->subnets, &x->vteps,
-                                   &x->services, &x->backends, &x->serving, NULL};
+    const struct table *known[] = {&x->pods,  &x->near,     &x->ports,    &x->routes,  &x->subnets,
+                                   &x->vteps, &x->services, &x->backends, &x->serving, NULL};
     if (!x->loaded) {
         return err_set(e, -EAGAIN, "the eBPF programs are not loaded yet");
     }
@@ -215,6 +216,7 @@ static void ebpf_close(struct datapath *dp)
     policy_maps_done(&x->policy);
     early_free(x->early);
     reserve_free(x->reserve, false);
+    lasting_free(x->lasting);
     for (size_t i = 0; i < x->n_members; i++) {
         dp_pod_free(x->members[i].pod);
     }
@@ -228,6 +230,7 @@ static void ebpf_close(struct datapath *dp)
     table_done(&x->backends);
     table_done(&x->serving);
     table_done(&x->pods);
+    table_done(&x->near);
     table_done(&x->ports);
     if (x->loaded) {
         program_done(&x->program);

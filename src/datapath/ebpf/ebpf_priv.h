@@ -10,6 +10,7 @@
 #include "datapath/ebpf/held.h"
 #include "datapath/ebpf/hook.h"
 #include "datapath/ebpf/inlet.h"
+#include "datapath/ebpf/lasting.h"
 #include "datapath/ebpf/paths.h"
 #include "datapath/ebpf/policy.h"
 #include "datapath/ebpf/program.h"
@@ -29,9 +30,10 @@ struct member {
     /* It waits for this to be on file and in the maps; NULL: it is. */
     datapath_done_fn *attached;
     void *attached_ctx;
-    int ifindex; /* Of its link; 0: not wired. */
-    int inlet;   /* Where what it sends comes in: its link, or behind it (inlet.h). */
-    bool queued; /* Its link limits what goes to it. */
+    int ifindex;  /* Of its link; 0: not wired. */
+    int inlet;    /* Where what it sends comes in: its link, or behind it (inlet.h). */
+    bool queued;  /* Its link limits what goes to it. */
+    bool lasting; /* Its link was named to lasting.h. */
 };
 
 struct ebpf_dp {
@@ -52,6 +54,7 @@ struct ebpf_dp {
     bool hooks_due;     /* New programs wait for the services, which the old ones may have, ... */
     bool services_told; /* ... and are told now, ... */
     struct reserve *reserve; /* ... and for their places; NULL: none were taken beforehand. */
+    struct lasting *lasting; /* NULL: pods' links keep what they have. */
     struct devices devices;
     struct table routes, subnets, vteps, services, backends, serving;
     uint8_t subnet_len; /* Of 'subnets'. */
@@ -71,8 +74,8 @@ struct ebpf_dp {
     pthread_mutex_t lock; /* Of what follows. */
     struct member *members;
     size_t n_members, cap_members;
-    struct table pods, ports;
-    size_t pods_applied; /* Changes of these two. */
+    struct table pods, near, ports;
+    size_t pods_applied; /* Changes of these. */
 
     const struct dp_pod **view; /* What ebpf_pods gave out. */
     struct loop_task task;
@@ -110,6 +113,8 @@ int members_hook(struct ebpf_dp *x, struct err *e);
 bool members_settle(struct ebpf_dp *x);
 /* Where what comes from the link 'port' comes in. */
 uint32_t members_inlet(struct ebpf_dp *x, uint32_t port);
+/* As lasting_config has it. */
+bool members_next_lasting(void *ctx, struct hook_place *ret);
 
 void ebpf_attach(struct datapath *dp, const struct dp_pod *p, datapath_port_fn *port,
                  datapath_done_fn *done, void *ctx);

@@ -137,6 +137,8 @@ struct ebpf_settings encode_settings(const struct sdn_network *n, const struct d
         .vxlan_ifindex = (uint32_t) d->vxlan,
         .gateway = htonl(sdn_gateway(n)),
         .host = htonl(n->host_ip),
+        .local = htonl(n->local.addr),
+        .mask = htonl(prefix_mask(n->local.len)),
         .has_services = has_services,
         .services_by_host = n->service_by_host,
         .vxlan_port = htons(n->vxlan_port),
@@ -252,7 +254,8 @@ bool encode_pod(const struct sdn_network *n, const struct encode_pod *p, struct 
                 struct table_row *ret_port)
 {
     uint32_t addr = htonl(p->ip), inlet = (uint32_t) (p->inlet ? p->inlet : p->ifindex);
-    struct ebpf_pod v = {.ifindex = (uint32_t) p->ifindex, .inlet = inlet, .vnid = p->vnid};
+    struct ebpf_pod v = {
+        .reach = {.ifindex = (uint32_t) p->ifindex, .vnid = p->vnid}, .inlet = inlet, .addr = addr};
     if (!prefix_contains(n->local, p->ip) || p->ip == sdn_gateway(n)) {
         return false;
     }
@@ -270,6 +273,23 @@ bool encode_pod(const struct sdn_network *n, const struct encode_pod *p, struct 
     memcpy(ret_port->key, &inlet, sizeof inlet);
     memcpy(ret_port->value, &addr, sizeof addr);
     return true;
+}
+
+struct table_row *encode_near(const struct table_row *pods, size_t n, size_t *ret_n)
+{
+    struct table_row *rows = xcalloc(n + 1, sizeof *rows);
+    size_t k = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct ebpf_pod v;
+        memcpy(&v, pods[i].value, sizeof v);
+        uint32_t place = ntohl(v.addr) % EBPF_NEAR_MAX;
+        if (!(v.flags & EBPF_POD_ALSO)) {
+            memcpy(rows[k].key, &place, sizeof place);
+            memcpy(rows[k++].value, &v, sizeof v);
+        }
+    }
+    *ret_n = k;
+    return rows;
 }
 
 static const enum model_cause causes[EBPF_N_CAUSES] = {

@@ -42,6 +42,9 @@ struct encode_pod {
 bool encode_pod(const struct sdn_network *n, const struct encode_pod *p, struct table_row *ret_pod,
                 struct table_row *ret_port);
 
+/* Of the rows of EBPF_PODS those of EBPF_NEAR, owned by the caller. */
+struct table_row *encode_near(const struct table_row *pods, size_t n, size_t *ret_n);
+
 enum model_action encode_action(uint32_t verdict);
 /* MODEL_NOT_DROPPED: no cause has this number. */
 enum model_cause encode_cause(uint32_t cause);

@@ -2,6 +2,7 @@
 #include "datapath/ebpf/hook.h"
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "net/redirect.h"
 
 #include <bpf/bpf.h>
@@ -148,13 +149,30 @@ void hook_forget(const struct hooks *h, const char *ifname)
     unlink(path);
 }
 
+/* By its program, as nobody may know the pod any more. */
+static bool is_pods_link(const char *path)
+{
+    CLEANUP(fd_close) int fd = bpf_obj_get(path);
+    struct bpf_link_info link = {0};
+    struct bpf_prog_info prog = {0};
+    uint32_t size = sizeof link, prog_size = sizeof prog;
+    /* A link that is gone has the number 0. */
+    if (fd < 0 || bpf_obj_get_info_by_fd(fd, &link, &size) < 0 || link.xdp.ifindex == 0) {
+        return false;
+    }
+    CLEANUP(fd_close) int prog_fd = bpf_prog_get_fd_by_id(link.prog_id);
+    return prog_fd >= 0 && bpf_obj_get_info_by_fd(prog_fd, &prog, &prog_size) == 0 &&
+           streq(prog.name, "from_pod");
+}
+
 int hook_sweep(const struct hooks *h, struct rtnl *r, bool (*keep)(void *ctx, const char *ifname),
                void *ctx, struct err *e)
 {
     DIR *d = opendir(h->dir);
     struct dirent *ent;
     while (d && (ent = readdir(d))) {
-        if (ent->d_name[0] != '.' && !keep(ctx, ent->d_name)) {
+        CLEANUP_FREE char *path = pin_path(h, ent->d_name);
+        if (ent->d_name[0] != '.' && !keep(ctx, ent->d_name) && !is_pods_link(path)) {
             hook_forget(h, ent->d_name);
         }
     }

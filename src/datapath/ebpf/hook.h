@@ -4,8 +4,8 @@
  * Two ways: by tcx a program is held by a bpf link, which is pinned so that it survives the agent; by clsact through a
  * filter, which goes with its link.  tcx costs a packet less, but the kernel waits for an RCU grace period, with the lock of
  * all network devices held, when a program comes or goes: 10 ms that a pod's ADD, and all others meanwhile, would
- * take longer.  So the few links that stay get tcx, those of pods clsact, or of that, when they are new, the half that
- * is at what they receive ("ingress"), which takes half the time.  Either way a program is replaced
+ * take longer.  So links that last get tcx, those of new pods clsact, or of that the half that is at what they
+ * receive ("ingress"), which takes half the time, until they have lasted (lasting.h).  Either way a program is replaced
  * at one moment, without a packet between.  A program that redirects ends the chain: what others put behind it sees
  * nothing.
  *
@@ -27,7 +27,7 @@ struct hooks {
 };
 
 enum hook_kind {
-    HOOK_LASTING, /* A link of the node. */
+    HOOK_LASTING, /* A link of the node, or of a pod that lasts. */
     HOOK_POD,
     HOOK_NEW_POD, /* Of a pod, made just now: there is nothing on it. */
     HOOK_SHARED,  /* Others may have programs there, too. */
@@ -49,8 +49,9 @@ void hook_detach(const struct hooks *h, struct rtnl *r, const char *ifname, int 
 /* -ENOENT, or another error: it is not. */
 int hook_check(const struct hooks *h, struct rtnl *r, const char *ifname, int ifindex, int prog_fd,
                struct err *e);
-/* The link is gone or about to go: forgets its pin. */
+/* The link is gone: forgets its pin.  Of one that is there the program would go, and the host take what it receives. */
 void hook_forget(const struct hooks *h, const char *ifname);
-/* Forgets the pins of links that 'keep' does not want, and takes the filters of HOOK_SHARED off them. */
+/* Forgets the pins of links that 'keep' does not want, and takes the filters of HOOK_SHARED off them.  Links of pods keep their
+ * program until they are gone. */
 int hook_sweep(const struct hooks *h, struct rtnl *r, bool (*keep)(void *ctx, const char *ifname),
                void *ctx, struct err *e);

@@ -43,7 +43,7 @@ int members_put(struct ebpf_dp *x, struct err *e)
     }
     struct table_row *pods = xcalloc(x->n_members + 1, sizeof *pods);
     struct table_row *ports = xcalloc(x->n_members + 1, sizeof *ports);
-    size_t n_pods = 0, n_ports = 0, changes, refused, more;
+    size_t n_pods = 0, n_ports = 0, changes, refused, refused_near, more;
     struct err why = {0};
     for (size_t i = 0; i < x->n_members; i++) {
         const struct member *m = &x->members[i];
@@ -64,6 +64,9 @@ int members_put(struct ebpf_dp *x, struct err *e)
     x->pods_applied += changes;
     table_sync(&x->pods, pods, n_pods, &changes, &more, &why);
     x->pods_applied += changes;
+    pods = encode_near(x->pods.rows, x->pods.n, &n_pods);
+    table_sync(&x->near, pods, n_pods, &changes, &refused_near, NULL);
+    x->pods_applied += changes;
     return refused + more
                ? err_set(e, -ENOSPC, "the datapath's maps of pods are full (%u at most): %s",
                          ebpf_room(x, EBPF_PODS_MAX), why.text)
@@ -75,7 +78,6 @@ static void remove_member(struct ebpf_dp *x, struct member *m)
     if (m->attached) {
         outbox_add_done(&x->outbox, m->attached, m->attached_ctx, -ECANCELED, "it was detached");
     }
-    hook_forget(&x->hooks, m->pod->host_if);
     dp_pod_free(m->pod);
     *m = x->members[--x->n_members];
 }
@@ -94,6 +96,7 @@ static void put_inlet(struct member *m, struct inlet at)
     m->ifindex = at.link;
     m->inlet = at.inlet;
     m->queued = at.queued;
+    m->lasting = false;
 }
 
 /* The links of pods that an agent before us wired. */
@@ -239,6 +242,7 @@ void ebpf_attach(struct datapath *dp, const struct dp_pod *p, datapath_port_fn *
     m->attached = done;
     m->attached_ctx = ctx;
     pthread_mutex_unlock(&x->lock);
+    lasting_wait(x->lasting);
     outbox_add_port(&x->outbox, port, ctx, p->host_if, p->host_if);
 }
 
@@ -258,6 +262,7 @@ void ebpf_detach(struct datapath *dp, const char *container_id, const char *ifna
         r = members_put(x, &e);
     }
     pthread_mutex_unlock(&x->lock);
+    lasting_wait(x->lasting);
     outbox_add_done(&x->outbox, done, ctx, r, e.text);
 }
 
@@ -398,4 +403,23 @@ uint32_t members_inlet(struct ebpf_dp *x, uint32_t port)
     }
     pthread_mutex_unlock(&x->lock);
     return port;
+}
+
+/* Not one behind a limit: there is more on its way than the hook. */
+bool members_next_lasting(void *ctx, struct hook_place *ret)
+{
+    struct ebpf_dp *x = ctx;
+    struct member *m = NULL;
+    pthread_mutex_lock(&x->lock);
+    for (size_t i = 0; i < x->n_members && !m; i++) {
+        struct member *k = &x->members[i];
+        m = k->ifindex && k->inlet == k->ifindex && !k->attached && !k->lasting ? k : NULL;
+    }
+    if (m) {
+        m->lasting = true;
+        snprintf(ret->ifname, sizeof ret->ifname, "%s", m->pod->host_if);
+        ret->ifindex = m->ifindex;
+    }
+    pthread_mutex_unlock(&x->lock);
+    return m != NULL;
 }

@@ -251,6 +251,7 @@ static int set_up(struct ebpf_dp *x, struct err *e)
     x->has_services = x->services.n > 0; /* Of the agent before us, until they are told. */
     pthread_mutex_lock(&x->lock);
     r = r < 0 ? r : table_load(&x->pods, x->program.pods, e);
+    r = r < 0 ? r : table_load(&x->near, x->program.near, e);
     r = r < 0 ? r : table_load(&x->ports, x->program.ports, e);
     r = r < 0 ? r : members_find_links(x, e);
     pthread_mutex_unlock(&x->lock);
@@ -278,6 +279,12 @@ static int put_first_hooks(struct ebpf_dp *x, struct err *e)
     }
     x->hooks_due = false;
     x->reserve = reserve_free(x->reserve, true);
+    if (x->hooks.tcx) {
+        struct lasting_config c = {
+            .loop = x->loop, .hooks = &x->hooks, .next = members_next_lasting, .ctx = x};
+        x->lasting = lasting_new(&c, x->program.from_pod);
+        lasting_wait(x->lasting);
+    }
     log_info("programs are in place",
              "maps=%s pods=%zu changes=%zu hooks=%s redirect_peer=%s ringbuf=%s encap=%s",
              x->program.reused ? "found" : "new", x->n_members,
@@ -408,6 +415,9 @@ void ebpf_link_gone(struct datapath *dp, const char *name)
             loop_timer_arm(x->retry, 0);
         }
         return;
+    }
+    if (!if_nametoindex(name)) {
+        hook_forget(&x->hooks, name);
     }
     pthread_mutex_lock(&x->lock);
     struct member *m = members_find_link(x, name);

@@ -613,7 +613,7 @@ static bool is_gone(const struct policy_sweep *s, uint32_t ip)
 static bool is_forgotten(const struct policy_sweep *s, const struct ebpf_tracked_key *k,
                          const struct ebpf_tracked *t, uint32_t now)
 {
-    return now - t->seen_s > ebpf_tracked_limit(t, k->protocol) || is_gone(s, ntohl(k->addr[0])) ||
+    return ebpf_tracked_is_over(t, k->protocol, now) || is_gone(s, ntohl(k->addr[0])) ||
            is_gone(s, ntohl(k->addr[1]));
 }
 

@@ -224,12 +224,12 @@ int program_mount(const char *dir, struct err *e)
 
 /* Affinity is of both: a trace reads it, and so that it does not write there is options.dry. */
 static const struct program_map map_list[] = {
-    {EBPF_PODS, false},     {EBPF_PORTS, false},    {EBPF_ROUTES, false},     {EBPF_SUBNETS, false},
-    {EBPF_VTEPS, false},    {EBPF_SERVICES, false}, {EBPF_BACKENDS, false},   {EBPF_SERVING, false},
-    {EBPF_SETTINGS, false}, {EBPF_AFFINITY, false}, {EBPF_CONNECTIONS, true}, {EBPF_CLIENTS, true},
-    {EBPF_REFUSALS, true},  {EBPF_DROPS, true},     {EBPF_GENERATION, false}, {EBPF_CLASSES, false},
-    {EBPF_BLOCKS, false},   {EBPF_PAIRS, false},    {EBPF_PORT_SETS, false},  {EBPF_TRACKED, true},
-    {EBPF_SHARES, true},    {EBPF_FRAGMENTS, true},
+    {EBPF_PODS, false},    {EBPF_NEAR, false},     {EBPF_PORTS, false},    {EBPF_ROUTES, false},
+    {EBPF_SUBNETS, false}, {EBPF_VTEPS, false},    {EBPF_SERVICES, false}, {EBPF_BACKENDS, false},
+    {EBPF_SERVING, false}, {EBPF_SETTINGS, false}, {EBPF_AFFINITY, false}, {EBPF_CONNECTIONS, true},
+    {EBPF_CLIENTS, true},  {EBPF_REFUSALS, true},  {EBPF_DROPS, true},     {EBPF_GENERATION, false},
+    {EBPF_CLASSES, false}, {EBPF_BLOCKS, false},   {EBPF_PAIRS, false},    {EBPF_PORT_SETS, false},
+    {EBPF_TRACKED, true},  {EBPF_SHARES, true},    {EBPF_FRAGMENTS, true},
 };
 
 const struct program_map *program_map(size_t i)
@@ -315,15 +315,19 @@ static const struct part programs[] = {
     PART("from_wire", from_wire),
 };
 static const struct part maps[] = {
-    PART(EBPF_PODS, pods),           PART(EBPF_PORTS, ports),     PART(EBPF_ROUTES, routes),
-    PART(EBPF_SUBNETS, subnets),     PART(EBPF_VTEPS, vteps),     PART(EBPF_SERVICES, services),
-    PART(EBPF_BACKENDS, backends),   PART(EBPF_SERVING, serving), PART(EBPF_CONNECTIONS, conns),
-    PART(EBPF_AFFINITY, affinity),   PART(EBPF_CLIENTS, clients), PART(EBPF_REFUSALS, refusals),
-    PART(EBPF_SETTINGS, settings),   PART(EBPF_DROPS, drops),     PART(EBPF_GENERATION, generation),
-    PART(EBPF_CLASSES, classes),     PART(EBPF_BLOCKS, blocks),   PART(EBPF_PAIRS, pairs),
-    PART(EBPF_PORT_SETS, port_sets), PART(EBPF_TRACKED, tracked), PART(EBPF_SHARES, shares),
-    PART(EBPF_FRAGMENTS, fragments), PART(EBPF_EVENTS, events),   PART(EBPF_WATCHED, watched),
-    PART(EBPF_HELD, held),
+    PART(EBPF_PODS, pods),           PART(EBPF_NEAR, near),
+    PART(EBPF_PORTS, ports),         PART(EBPF_ROUTES, routes),
+    PART(EBPF_SUBNETS, subnets),     PART(EBPF_VTEPS, vteps),
+    PART(EBPF_SERVICES, services),   PART(EBPF_BACKENDS, backends),
+    PART(EBPF_SERVING, serving),     PART(EBPF_CONNECTIONS, conns),
+    PART(EBPF_AFFINITY, affinity),   PART(EBPF_CLIENTS, clients),
+    PART(EBPF_REFUSALS, refusals),   PART(EBPF_SETTINGS, settings),
+    PART(EBPF_DROPS, drops),         PART(EBPF_GENERATION, generation),
+    PART(EBPF_CLASSES, classes),     PART(EBPF_BLOCKS, blocks),
+    PART(EBPF_PAIRS, pairs),         PART(EBPF_PORT_SETS, port_sets),
+    PART(EBPF_TRACKED, tracked),     PART(EBPF_SHARES, shares),
+    PART(EBPF_FRAGMENTS, fragments), PART(EBPF_EVENTS, events),
+    PART(EBPF_WATCHED, watched),     PART(EBPF_HELD, held),
 };
 
 static int *fd_at(const struct program *p, const struct part *part)

@@ -34,8 +34,8 @@ struct program {
     bool loaded; /* The descriptors are ours. */
     int from_pod, from_tunnel, from_host, from_wire;
     /* Maps; -1: not in these programs. */
-    int pods, ports, routes, subnets, vteps, services, backends, serving, conns, affinity, clients,
-        refusals, settings, drops, events, watched, held;
+    int pods, near, ports, routes, subnets, vteps, services, backends, serving, conns, affinity,
+        clients, refusals, settings, drops, events, watched, held;
     int generation, classes, blocks, pairs, port_sets, tracked, shares, fragments; /* Of policy. */
     bool reused; /* The maps were there. */
 };

@@ -54,15 +54,22 @@ static void show_pod(const void *key, const void *value, struct json *k, struct 
     struct mac mac;
     memcpy(mac.b, p->mac, sizeof mac.b);
     set_addr(k, "address", *(const __be32 *) key);
-    json_set_int(v, "link", p->ifindex);
-    if (p->inlet != p->ifindex) {
+    json_set_int(v, "link", p->reach.ifindex);
+    if (p->inlet != p->reach.ifindex) {
         json_set_int(v, "inlet", p->inlet);
     }
     json_set_string(v, "ethernet", MAC_TEXT(mac));
-    set_vnid(v, p->vnid, p->flags & EBPF_POD_ALSO, p->also_vnid);
+    set_vnid(v, p->reach.vnid, p->flags & EBPF_POD_ALSO, p->also_vnid);
     if (p->flags & EBPF_POD_QUEUED) {
         json_set_bool(v, "queued", true);
     }
+}
+
+static void show_near(const void *key, const void *value, struct json *k, struct json *v)
+{
+    const struct ebpf_pod *p = value;
+    show_pod(&p->addr, value, k, v);
+    json_set_int(k, "place", *(const __u32 *) key);
 }
 
 static void show_port(const void *key, const void *value, struct json *k, struct json *v)
@@ -171,6 +178,8 @@ static void show_settings(const void *key, const void *value, struct json *k, st
     json_set_int(v, "vxlanPort", ntohs(s->vxlan_port));
     set_addr(v, "gateway", s->gateway);
     set_addr(v, "hostIP", s->host);
+    json_set(v, "subnet",
+             json_stringf("%s/%d", IP4_TEXT(ntohl(s->local)), __builtin_popcount(s->mask)));
     json_set_string(v, "tunEthernet", MAC_TEXT(mac));
     json_set_bool(v, "carryVNIDs", s->carry_vnids);
     json_set_bool(v, "compareVNIDs", s->compare_vnids);
@@ -350,6 +359,7 @@ static const struct shown {
     size_t key_size, value_size;
 } shown[] = {
     {EBPF_PODS, show_pod, sizeof(__be32), sizeof(struct ebpf_pod)},
+    {EBPF_NEAR, show_near, sizeof(__u32), sizeof(struct ebpf_pod)},
     {EBPF_PORTS, show_port, sizeof(__u32), sizeof(__be32)},
     {EBPF_ROUTES, show_route, sizeof(struct ebpf_route_key), sizeof(struct ebpf_route)},
     {EBPF_SUBNETS, show_route, sizeof(struct ebpf_route_key), sizeof(struct ebpf_route)},
@@ -483,6 +493,13 @@ static int64_t count(int fd, const struct bpf_map_info *info)
     return n;
 }
 
+/* Of an array: a place that nothing was put at. */
+static bool is_empty(const struct bpf_map_info *info, const unsigned char *value)
+{
+    static const unsigned char none[VALUE_MAX];
+    return info->type == BPF_MAP_TYPE_ARRAY && memcmp(value, none, info->value_size) == 0;
+}
+
 /* A map of the programs. */
 struct looked_at {
     const char *name;
@@ -563,12 +580,13 @@ int show_map(const struct program *p, const struct table *const *known, const ch
     while (n < MIN(limit, SHOW_LIMIT) && bpf_map_get_next_key(m.fd, at, next) == 0) {
         memcpy(key, next, m.info.key_size);
         at = key;
-        n++;
-        if (look_up(m.fd, &m.info, key, value) == 0) { /* Else it has just gone. */
+        if (look_up(m.fd, &m.info, key, value) == 0 && /* Else it has just gone. */
+            !is_empty(&m.info, value)) {
+            n++;
             json_append(items, show_entry(full, key, m.info.key_size, value, m.info.value_size));
         }
     }
-    if (n && bpf_map_get_next_key(m.fd, key, next) == 0) {
+    if (at && bpf_map_get_next_key(m.fd, key, next) == 0) {
         hex_of(key, m.info.key_size, &last);
         json_set_string(o, "next", strbuf_cstr(&last));
     }

@@ -32,6 +32,17 @@ static struct table_row *add_row(struct table *t, size_t *cap)
     return row;
 }
 
+/* What was read, unless there is nothing. */
+static void keep_row(struct table *t, size_t *cap, const void *key, const void *value)
+{
+    static const unsigned char none[TABLE_VALUE_MAX];
+    if (!t->is_array || memcmp(value, none, t->value_size) != 0) {
+        struct table_row *row = add_row(t, cap);
+        memcpy(row->key, key, t->key_size);
+        memcpy(row->value, value, t->value_size);
+    }
+}
+
 /* -ENOENT at the end. */
 static int read_batches(struct table *t, size_t *cap)
 {
@@ -43,9 +54,7 @@ static int read_batches(struct table *t, size_t *cap)
         uint32_t n = BATCH;
         r = bpf_map_lookup_batch(t->fd, (void *) from, next, keys, values, &n, NULL);
         for (size_t i = 0; (r == 0 || r == -ENOENT) && i < n; i++) {
-            struct table_row *row = add_row(t, cap);
-            memcpy(row->key, keys + i * t->key_size, t->key_size);
-            memcpy(row->value, values + i * t->value_size, t->value_size);
+            keep_row(t, cap, keys + i * t->key_size, values + i * t->value_size);
         }
         memcpy(at, next, sizeof at);
     }
@@ -54,15 +63,14 @@ static int read_batches(struct table *t, size_t *cap)
 
 static int read_one_by_one(struct table *t, size_t *cap)
 {
-    unsigned char key[TABLE_KEY_MAX] = {0};
+    unsigned char key[TABLE_KEY_MAX] = {0}, value[TABLE_VALUE_MAX];
     int r;
     for (const void *from = NULL; (r = bpf_map_get_next_key(t->fd, from, key)) == 0; from = key) {
-        struct table_row *row = add_row(t, cap);
-        memcpy(row->key, key, sizeof key);
-        r = bpf_map_lookup_elem(t->fd, row->key, row->value);
+        r = bpf_map_lookup_elem(t->fd, key, value);
         if (r < 0) {
             return r == -ENOENT ? -EAGAIN : r;
         }
+        keep_row(t, cap, key, value);
     }
     return r;
 }
@@ -75,7 +83,10 @@ int table_load(struct table *t, int fd, struct err *e)
     if (bpf_obj_get_info_by_fd(fd, &info, &size) < 0) {
         return err_sys(e, -errno, "ask for the sizes of an eBPF map");
     }
-    struct table now = {.fd = fd, .key_size = info.key_size, .value_size = info.value_size};
+    struct table now = {.fd = fd,
+                        .key_size = info.key_size,
+                        .value_size = info.value_size,
+                        .is_array = info.type == BPF_MAP_TYPE_ARRAY};
     int r = read_batches(&now, &cap);
     if (r != -ENOENT) { /* The map gives no batches (LPM tries before Linux 5.14). */
         now.n = 0;
@@ -178,6 +189,16 @@ static void add_to_batch(struct batch *b, struct table_row *row)
     }
 }
 
+static void remove_row(const struct table *t, const struct table_row *row)
+{
+    static const unsigned char none[TABLE_VALUE_MAX];
+    if (t->is_array) {
+        bpf_map_update_elem(t->fd, row->key, none, BPF_ANY);
+    } else {
+        bpf_map_delete_elem(t->fd, row->key);
+    }
+}
+
 void table_sync(struct table *t, struct table_row *rows, size_t n, size_t *ret_changes,
                 size_t *ret_refused, struct err *e)
 {
@@ -201,7 +222,7 @@ void table_sync(struct table *t, struct table_row *rows, size_t n, size_t *ret_c
     for (size_t i = 0; i < t->n; i++) {
         if (!find(rows, kept, &t->rows[i])) {
             changes++;
-            bpf_map_delete_elem(t->fd, t->rows[i].key);
+            remove_row(t, &t->rows[i]);
         }
     }
     if (b->refused) {

@@ -6,10 +6,11 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define TABLE_KEY_MAX 16
-#define TABLE_VALUE_MAX 24
+#define TABLE_VALUE_MAX 32
 
 struct table_row {
     unsigned char key[TABLE_KEY_MAX], value[TABLE_VALUE_MAX]; /* Zeros behind their ends. */
@@ -19,6 +20,7 @@ struct table_row {
 struct table {
     int fd; /* Borrowed. */
     size_t key_size, value_size;
+    bool is_array; /* A value of zeros is none. */
     struct table_row *rows;
     size_t n;
 };

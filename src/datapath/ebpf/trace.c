@@ -108,7 +108,7 @@ static struct dp_rule *add_step(struct tracer *t, const char *map, char *match, 
 static bool pod_at(const struct tracer *t, uint32_t ip, struct ebpf_pod *ret)
 {
     uint32_t addr = htonl(ip);
-    return bpf_map_lookup_elem(t->live->pods, &addr, ret) == 0 && ret->ifindex;
+    return bpf_map_lookup_elem(t->live->pods, &addr, ret) == 0 && ret->reach.ifindex;
 }
 
 static void add_pod_step(struct tracer *t, uint32_t ip, const struct ebpf_pod *pod,
@@ -116,9 +116,10 @@ static void add_pod_step(struct tracer *t, uint32_t ip, const struct ebpf_pod *p
 {
     struct mac mac;
     memcpy(mac.b, pod->mac, sizeof mac.b);
-    struct dp_rule *r = add_step(
-        t, EBPF_PODS, xasprintf("address=%s", IP4_TEXT(ip)),
-        xasprintf("link=%u ethernet=%s vnid=%u", pod->ifindex, MAC_TEXT(mac), pod->vnid), meaning);
+    struct dp_rule *r = add_step(t, EBPF_PODS, xasprintf("address=%s", IP4_TEXT(ip)),
+                                 xasprintf("link=%u ethernet=%s vnid=%u", pod->reach.ifindex,
+                                           MAC_TEXT(mac), pod->reach.vnid),
+                                 meaning);
     r->cookie = pipeline_pod_cookie(ip);
 }
 
@@ -263,13 +264,13 @@ static void add_isolation_step(struct tracer *t, const struct ebpf_pod *to, uint
     bool global = vnid == SDN_VNID_GLOBAL || t->p->entry == MODEL_FROM_HOST;
     const char *meaning = !sdn_plugin_compares_vnids(t->net->plugin) ? "nothing is isolated"
                           : global                                   ? "the sender is global"
-                          : to->vnid == SDN_VNID_GLOBAL ? "the pod is in a global project"
-                          : to->vnid == vnid
+                          : to->reach.vnid == SDN_VNID_GLOBAL ? "the pod is in a global project"
+                          : to->reach.vnid == vnid
                               ? "both ends have this VNID"
                               : "the pod's project moves from or to the sender's VNID";
     struct dp_rule *r = add_step(t, EBPF_PODS, xasprintf("sender's vnid=%u", vnid),
-                                 xasprintf("vnid=%u", to->vnid), meaning);
-    r->cookie = pipeline_vnid_cookie(to->vnid);
+                                 xasprintf("vnid=%u", to->reach.vnid), meaning);
+    r->cookie = pipeline_vnid_cookie(to->reach.vnid);
 }
 
 static void add_destination_steps(struct tracer *t, const struct dp_trace *found)
@@ -285,7 +286,7 @@ static void add_destination_steps(struct tracer *t, const struct dp_trace *found
     if (found->action == MODEL_DELIVER) {
         uint32_t vnid = t->p->entry == MODEL_FROM_TUNNEL ? t->p->tunnel_id
                         : t->p->entry == MODEL_FROM_PORT && pod_at(t, t->p->ip.src, &from)
-                            ? from.vnid
+                            ? from.reach.vnid
                             : 0;
         add_isolation_step(t, &to, vnid);
     }

@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "datapath/ebpf/encode.h"
 #include "datapath/ebpf/hook.h"
+#include "datapath/ebpf/lasting.h"
 #include "datapath/ebpf/program.h"
 #include "datapath/ebpf/record.h"
 #include "ebpf_fixture.h"
@@ -106,6 +107,58 @@ static void what_a_full_map_refuses_is_counted_and_tried_again(void **state)
     assert_int_equal(refused, 0);
     assert_int_equal(value_in(fd, 1), UINT32_MAX);
     assert_int_equal(value_in(fd, 3), 30);
+    table_done(&t);
+}
+
+static void an_array_has_what_is_not_zero(void **state)
+{
+    (void) state;
+    CLEANUP(fd_close) int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "tenet_test", 4, 4, 1000, NULL);
+    struct err e = {0};
+    struct table t = {0}, again = {0};
+    size_t refused = 0;
+    assert_int_equal(table_load(&t, fd, &e), 0);
+    assert_int_equal(t.n, 0);
+    const struct table_row first[] = {row(0, 10), row(999, 30)};
+    assert_int_equal(sync_rows(&t, first, 2, &refused, &e), 2);
+    assert_int_equal(table_load(&again, fd, &e), 0);
+    assert_int_equal(again.n, 2);
+    const struct table_row second[] = {row(999, 31)};
+    assert_int_equal(sync_rows(&again, second, 1, &refused, &e), 2);
+    assert_int_equal(refused, 0);
+    assert_int_equal(value_in(fd, 0), 0);
+    assert_int_equal(value_in(fd, 999), 31);
+    table_done(&again);
+    table_done(&t);
+}
+
+static void near_are_pods_that_do_not_move_one_at_a_place(void **state)
+{
+    (void) state;
+    const uint32_t base = 0x0a800000;
+    const struct sdn_network n = {.local = {base, 16}};
+    const struct encode_pod pods[] = {
+        {.ip = base + 2, .vnid = 7, .ifindex = 3},
+        {.ip = base + 2 + EBPF_NEAR_MAX, .vnid = 8, .ifindex = 4},
+        {.ip = base + 5, .vnid = 9, .ifindex = 5, .has_also = true, .also_vnid = 7}};
+    struct table_row rows[ARRAY_SIZE(pods)], port;
+    struct ebpf_pod v;
+    struct table t = {0};
+    struct err e = {0};
+    size_t count, changes, refused;
+    for (size_t i = 0; i < ARRAY_SIZE(pods); i++) {
+        assert_true(encode_pod(&n, &pods[i], &rows[i], &port));
+    }
+    CLEANUP(fd_close)
+    int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "tenet_test", 4, sizeof v, EBPF_NEAR_MAX, NULL);
+    assert_int_equal(table_load(&t, fd, &e), 0);
+    struct table_row *near = encode_near(rows, ARRAY_SIZE(rows), &count);
+    table_sync(&t, near, count, &changes, &refused, &e);
+    assert_int_equal(t.n, 1);
+    uint32_t at = 2;
+    assert_int_equal(bpf_map_lookup_elem(fd, &at, &v), 0);
+    assert_true(v.addr == htonl(base + 2) || v.addr == htonl(base + 2 + EBPF_NEAR_MAX));
+    assert_int_equal(v.reach.vnid, v.addr == htonl(base + 2) ? 7 : 8);
     table_done(&t);
 }
 
@@ -331,7 +384,7 @@ static void a_program_is_attached_replaced_and_found_again(bool tcx, enum hook_k
     struct links l;
     struct err e = {0};
     make_links(&l, tcx);
-    int one = l.one.from_pod, two = l.two.from_pod;
+    int one = l.one.from_host, two = l.two.from_host;
     assert_int_equal(hook_check(&l.hooks, l.r, "tv0", l.ifindex, one, &e), -ENOENT);
     assert_int_equal(hook_attach(&l.hooks, l.r, kind, "tv0", l.ifindex, one, &e), 0);
     assert_int_equal(hook_check(&l.hooks, l.r, "tv0", l.ifindex, one, &e), 0);
@@ -450,6 +503,96 @@ static void a_filter_makes_way_for_tcx(void **state)
     remove_links(&l);
 }
 
+/* ---- pods that last ---- */
+
+struct pods_of_test {
+    struct links l;
+    struct loop *loop;
+    struct lasting *lasting;
+    bool asked, over; /* For the first one; for another. */
+};
+
+static bool next_lasting(void *ctx, struct hook_place *ret)
+{
+    struct pods_of_test *t = ctx;
+    snprintf(ret->ifname, sizeof ret->ifname, "tv0");
+    ret->ifindex = t->l.ifindex;
+    t->over = t->asked;
+    t->asked = true;
+    return !t->over;
+}
+
+static void start_lasting(struct pods_of_test *t)
+{
+    struct err e = {0};
+    *t = (struct pods_of_test){0};
+    make_links(&t->l, true);
+    t->loop = loop_new();
+    hook_forget(&t->l.hooks, "tv0"); /* Of a test before. */
+    assert_int_equal(
+        hook_attach(&t->l.hooks, t->l.r, HOOK_NEW_POD, "tv0", t->l.ifindex, t->l.one.from_pod, &e),
+        0);
+    struct lasting_config c = {
+        .loop = t->loop, .hooks = &t->l.hooks, .next = next_lasting, .ctx = t};
+    t->lasting = lasting_new(&c, t->l.one.from_pod);
+    lasting_wait(t->lasting);
+}
+
+static void run_until_over(struct pods_of_test *t)
+{
+    assert_int_equal(loop_run_until(t->loop, &t->over, 60000), 0);
+}
+
+static void stop_lasting(struct pods_of_test *t)
+{
+    lasting_free(t->lasting);
+    loop_free(t->loop);
+    remove_links(&t->l);
+}
+
+static bool has_own_filter(struct links *l)
+{
+    return redirect_check_attached(l->r, l->ifindex, REDIRECT_INGRESS, "tenet-datapath", NULL) == 0;
+}
+
+static void a_pod_that_lasts_gets_tcx_in_place_of_its_filter(void **state)
+{
+    (void) state;
+    needs_tcx();
+    struct pods_of_test t;
+    struct err e = {0};
+    start_lasting(&t);
+    CLEANUP_FREE char *pin = xasprintf("%s/tv0", t.l.hooks.dir);
+    assert_true(has_own_filter(&t.l) && access(pin, F_OK) < 0);
+    run_until_over(&t);
+    assert_true(!has_own_filter(&t.l) && access(pin, F_OK) == 0);
+    assert_int_equal(hook_check(&t.l.hooks, t.l.r, "tv0", t.l.ifindex, t.l.one.from_pod, &e), 0);
+    hook_forget(&t.l.hooks, "tv0");
+    stop_lasting(&t);
+}
+
+/* Nor is it let go on while it is there, though nobody knows it. */
+static void of_a_pod_that_goes_meanwhile_nothing_stays(void **state)
+{
+    (void) state;
+    needs_tcx();
+    struct pods_of_test t;
+    struct err e = {0};
+    start_lasting(&t);
+    CLEANUP_FREE char *pin = xasprintf("%s/tv0", t.l.hooks.dir);
+    run_until_over(&t);
+    assert_int_equal(hook_sweep(&t.l.hooks, t.l.r, keep_none, NULL, &e), 0);
+    assert_int_equal(access(pin, F_OK), 0);
+    assert_int_equal(rtnl_link_del(t.l.r, "tv0", &e), 0);
+    assert_int_equal(hook_sweep(&t.l.hooks, t.l.r, keep_none, NULL, &e), 0);
+    assert_int_equal(access(pin, F_OK), -1);
+    t.over = t.asked = false;
+    lasting_wait(t.lasting); /* It goes before its turn. */
+    run_until_over(&t);
+    assert_int_equal(access(pin, F_OK), -1);
+    stop_lasting(&t);
+}
+
 static void maps_are_found_again_or_made_anew(void **state)
 {
     (void) state;
@@ -458,7 +601,7 @@ static void maps_are_found_again_or_made_anew(void **state)
     struct program p = {0};
     struct err e = {0};
     uint32_t addr = htonl(0x0a800002), zero = 0;
-    struct ebpf_pod pod = {.ifindex = 7};
+    struct ebpf_pod pod = {.reach.ifindex = 7};
     if (program_load(pins, &features, false, &p, &e) < 0) {
         fail_msg("%s", e.text);
     }
@@ -469,9 +612,9 @@ static void maps_are_found_again_or_made_anew(void **state)
     program_done(&p);
     assert_int_equal(program_load(pins, &features, false, &p, &e), 0);
     assert_true(p.reused);
-    pod.ifindex = 0;
+    pod.reach.ifindex = 0;
     assert_int_equal(bpf_map_lookup_elem(p.pods, &addr, &pod), 0);
-    assert_int_equal(pod.ifindex, 7);
+    assert_int_equal(pod.reach.ifindex, 7);
     assert_int_equal(program_pin(&p, pins, &e), 0); /* All are. */
     program_done(&p);
 
@@ -553,6 +696,8 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_array_has_what_is_not_zero),
+        cmocka_unit_test(near_are_pods_that_do_not_move_one_at_a_place),
         cmocka_unit_test(a_map_is_changed_by_the_difference_only),
         cmocka_unit_test(what_a_full_map_refuses_is_counted_and_tried_again),
         cmocka_unit_test(of_two_routes_the_nearer_kind_counts),
@@ -564,6 +709,8 @@ int main(void)
         cmocka_unit_test(with_clsact),
         cmocka_unit_test(a_filter_among_others_goes_when_nobody_wants_it),
         cmocka_unit_test(a_filter_makes_way_for_tcx),
+        cmocka_unit_test(a_pod_that_lasts_gets_tcx_in_place_of_its_filter),
+        cmocka_unit_test(of_a_pod_that_goes_meanwhile_nothing_stays),
         cmocka_unit_test(maps_are_found_again_or_made_anew),
         cmocka_unit_test(without_privileges_it_is_said_what_is_missing),
         cmocka_unit_test(what_is_not_to_be_used_is_not),

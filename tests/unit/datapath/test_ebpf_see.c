@@ -60,7 +60,7 @@ static void put_pod(const struct program *p, uint32_t ip, uint32_t link, uint32_
 {
     struct mac mac = mac_from_ip4(ip);
     uint32_t addr = htonl(ip);
-    struct ebpf_pod v = {.ifindex = link, .inlet = link, .vnid = vnid};
+    struct ebpf_pod v = {.reach = {.ifindex = link, .vnid = vnid}, .inlet = link, .addr = addr};
     memcpy(v.mac, mac.b, sizeof v.mac);
     ebpf_put(p->pods, &addr, &v);
     ebpf_put(p->ports, &link, &addr);
@@ -450,15 +450,20 @@ static void entries_are_shown_in_words(void **state)
 {
     (void) state;
     uint32_t addr = htonl(POD), seven = 7;
-    struct ebpf_pod pod = {.ifindex = 9,
+    struct ebpf_pod pod = {.reach = {.ifindex = 9, .vnid = 42},
                            .inlet = 9,
-                           .vnid = 42,
+                           .addr = addr,
                            .also_vnid = 43,
                            .mac = {10, 88, 10, 128, 0, 2},
                            .flags = 1};
     assert_shown(EBPF_PODS, &addr, sizeof addr, &pod, sizeof pod,
                  "{\"key\":{\"address\":\"10.128.0.2\"},\"value\":{\"link\":9,"
                  "\"ethernet\":\"0a:58:0a:80:00:02\",\"vnid\":42,\"alsoVNID\":43}}");
+    uint32_t place = POD % EBPF_NEAR_MAX;
+    pod.flags = 0;
+    assert_shown(EBPF_NEAR, &place, sizeof place, &pod, sizeof pod,
+                 "{\"key\":{\"address\":\"10.128.0.2\",\"place\":2},\"value\":{\"link\":9,"
+                 "\"ethernet\":\"0a:58:0a:80:00:02\",\"vnid\":42}}");
     struct ebpf_route_key prefix = {.len = 23, .addr = htonl(IP(10, 128, 2, 0))};
     struct ebpf_route route = {.kind = EBPF_REMOTE, .vtep = NODE2};
     assert_shown(EBPF_ROUTES, &prefix, sizeof prefix, &route, sizeof route,

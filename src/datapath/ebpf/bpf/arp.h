@@ -21,13 +21,13 @@ struct arp {
 INLINE __u32 check_arp_sender(struct way *w, const struct arp *a)
 {
     if (w->entry == FROM_POD) {
-        const struct ebpf_pod *pod = pod_at(a->spa);
+        const struct ebpf_pod *pod = pod_at(w->settings, a->spa);
         int honest = pod && pod->inlet == w->f->port && same_mac(w->f->eth.h_source, pod->mac) &&
                      same_mac(a->sha, pod->mac);
         if (!honest) {
             return not_its_own(w);
         }
-        w->f->port = pod->ifindex;
+        w->f->port = reach_of(pod).ifindex;
         return EBPF_NOT_DROPPED;
     }
     if (w->entry == FROM_TUNNEL) {
@@ -88,7 +88,7 @@ INLINE int judge_arp(struct way *w)
         return DROPPED(EBPF_ARP_NOT_ASKED);
     }
     const struct ebpf_route *r = route_of(w, a.tpa);
-    if (r && r->kind == EBPF_LOCAL && !pod_at(a.tpa)) {
+    if (r && r->kind == EBPF_LOCAL && !pod_at(w->settings, a.tpa)) {
         return DROPPED(EBPF_NO_SUCH_POD);
     }
     return in_cluster(r) ? answer(w, &a) : DROPPED(EBPF_ARP_OFF_NETWORK);

@@ -22,14 +22,14 @@ INLINE int route(struct way *w, __u32 vnid)
 {
     const struct ebpf_pod *pod = w->pod;
     const struct ebpf_route *r = w->route;
-    if (r && r->kind == EBPF_SERVICE && w->entry == FROM_POD && !w->f->translated) {
+    if (UNLIKELY(r && r->kind == EBPF_SERVICE && w->entry == FROM_POD && !w->f->translated)) {
         return REFUSED(EBPF_SERVICE_NOT_AVAILABLE, NO_PORT); /* Whatever policies say. */
     }
     __u32 cause = begin_policy(w);
-    if (cause != EBPF_NOT_DROPPED) {
+    if (UNLIKELY(cause != EBPF_NOT_DROPPED)) {
         return DROPPED(cause);
     }
-    if (pod) {
+    if (LIKELY(pod)) {
         return deliver(w, pod, vnid);
     }
     if (!r || r->kind == EBPF_GATEWAY) {
@@ -76,10 +76,10 @@ INLINE int answer_itself(struct way *w)
  * below 0; likewise the next one. */
 INLINE int follow(struct way *w)
 {
-    if (w->f->ip.daddr == bpf_htonl(ITSELF)) {
+    if (UNLIKELY(w->f->ip.daddr == bpf_htonl(ITSELF))) {
         return answer_itself(w);
     }
-    if (w->settings->has_services && !w->f->has_ports && follow_service(w) &&
+    if (UNLIKELY(w->settings->has_services && !w->f->has_ports) && follow_service(w) &&
         w->f->ip.saddr == bpf_htonl(ITSELF)) {
         return TO_SENDER;
     }
@@ -92,7 +92,7 @@ INLINE int ask_services(struct way *w, __u32 vnid)
     struct ebpf_service_key key;
     const struct ebpf_service *s = NULL;
     int may_be = 0;
-    if (!w->settings->has_services || !w->f->has_ports) {
+    if (UNLIKELY(!w->settings->has_services || !w->f->has_ports)) {
         /* The later parts of a packet follow the first. */
         const struct ebpf_route *r =
             w->settings->services_by_host && (w->f->ip.frag_off & bpf_htons(FRAGMENT_OFFSET))
@@ -100,28 +100,28 @@ INLINE int ask_services(struct way *w, __u32 vnid)
                 : NULL;
         return r && r->kind == EBPF_SERVICE ? TO_HOST : AS_SENT;
     }
-    if (!w->pod) {
+    if (UNLIKELY(!w->pod)) {
         /* Not at the gateway's address: its ports are those of the host's own connections to pods. */
         may_be = !w->route || w->route->kind == EBPF_SERVICE;
         s = may_be ? find_service(w, &key) : NULL;
     }
     __u32 cause = s ? translate(w, &key, s, vnid) : may_be ? go_on(w) : EBPF_NOT_DROPPED;
-    if (cause == EBPF_SERVICE_NO_ENDPOINTS) {
+    if (UNLIKELY(cause == EBPF_SERVICE_NO_ENDPOINTS)) {
         return REFUSED(cause, NO_PORT);
     }
-    if (cause == EBPF_SERVICE_IS_IDLE) {
+    if (UNLIKELY(cause == EBPF_SERVICE_IS_IDLE)) {
         hold(w);
     }
-    if (cause != EBPF_NOT_DROPPED) {
+    if (UNLIKELY(cause != EBPF_NOT_DROPPED)) {
         return DROPPED(cause);
     }
     if (s && w->settings->services_by_host) {
         return TO_HOST;
     }
-    if (!s) {
+    if (LIKELY(!s)) {
         forget_service(w);
     }
-    if (!w->f->translated) {
+    if (LIKELY(!w->f->translated)) {
         lead_fragments(w, 0, 0); /* Nor do its parts follow another packet's. */
         return AS_SENT;
     }
@@ -136,27 +136,32 @@ INLINE int is_forged_tunnel(const struct way *w)
 
 INLINE int ip_from_pod(struct way *w)
 {
-    const struct ebpf_pod *pod = pod_at(w->f->ip.saddr);
+    const struct ebpf_pod *pod = pod_at(w->settings, w->f->ip.saddr);
     int honest = pod && pod->inlet == w->f->port && same_mac(w->f->eth.h_source, pod->mac);
-    if (honest) {
-        w->f->port = pod->ifindex;
+    union ebpf_reach self = {.both = 0};
+    if (LIKELY(honest)) {
+        self = reach_of(pod);
+        honest = self.ifindex != 0;
     }
-    if (is_forged_tunnel(w)) {
+    if (LIKELY(honest)) {
+        w->f->port = self.ifindex;
+    }
+    if (UNLIKELY(is_forged_tunnel(w))) {
         return honest ? REFUSED(EBPF_FORGED_TUNNEL, PROHIBITED) : DROPPED(EBPF_FORGED_TUNNEL);
     }
-    if (!honest) {
+    if (UNLIKELY(!honest)) {
         return DROPPED(not_its_own(w));
     }
-    __u32 vnid = w->settings->carry_vnids ? pod->vnid : 0;
+    __u32 vnid = w->settings->carry_vnids ? self.vnid : 0;
     int step = follow(w);
-    if (step == AS_SENT) {
+    if (LIKELY(step == AS_SENT)) {
         find_destination(w);
         step = ask_services(w, vnid);
-        if (step == ELSEWHERE) {
+        if (UNLIKELY(step == ELSEWHERE)) {
             find_destination(w);
         }
     }
-    if (step == ELSEWHERE || step == AS_SENT) {
+    if (LIKELY(step == ELSEWHERE || step == AS_SENT)) {
         return route(w, vnid);
     }
     if (step == TO_HOST) {
@@ -208,11 +213,12 @@ INLINE int is_whole(const struct way *w)
 INLINE int judge_ip(struct way *w, int has_ip)
 {
     /* Its version is not looked at, as Open vSwitch does not: who receives it does. */
-    if (!has_ip || w->f->ip.ihl < 5 || !is_whole(w) || !(w->f->ip.saddr | w->f->ip.daddr)) {
+    if (UNLIKELY(!has_ip || w->f->ip.ihl < 5 || !is_whole(w) ||
+                 !(w->f->ip.saddr | w->f->ip.daddr))) {
         return DROPPED(EBPF_NOT_IP);
     }
-    if ((w->f->ip.daddr & bpf_htonl(0xf0000000)) == bpf_htonl(0xe0000000) ||
-        w->f->ip.daddr == 0xffffffff) {
+    if (UNLIKELY((w->f->ip.daddr & bpf_htonl(0xf0000000)) == bpf_htonl(0xe0000000) ||
+                 w->f->ip.daddr == 0xffffffff)) {
         return DROPPED(EBPF_MULTICAST);
     }
     read_ports(w);
@@ -229,19 +235,19 @@ INLINE int judge(struct way *w)
     __u32 zero = 0;
     w->settings = bpf_map_lookup_elem(&tenet_settings, &zero);
     int has_ip = read_frame(w->skb, &w->f->eth, HEADERS) == 0;
-    if (!w->settings ||
-        (!has_ip && bpf_skb_load_bytes(w->skb, 0, &w->f->eth, sizeof w->f->eth) < 0)) {
+    if (UNLIKELY(!w->settings) ||
+        (UNLIKELY(!has_ip) && bpf_skb_load_bytes(w->skb, 0, &w->f->eth, sizeof w->f->eth) < 0)) {
         return TC_ACT_SHOT;
     }
-    if (w->f->eth.h_proto != bpf_htons(ETH_P_IP)) {
+    if (UNLIKELY(w->f->eth.h_proto != bpf_htons(ETH_P_IP))) {
         __builtin_memset(&w->f->ip, 0, sizeof w->f->ip);
     }
-    if (w->skb->vlan_present || w->f->eth.h_proto == bpf_htons(ETH_P_8021Q) ||
-        w->f->eth.h_proto == bpf_htons(ETH_P_8021AD)) {
+    if (UNLIKELY(w->skb->vlan_present || w->f->eth.h_proto == bpf_htons(ETH_P_8021Q) ||
+                 w->f->eth.h_proto == bpf_htons(ETH_P_8021AD))) {
         int is_cut = !w->skb->vlan_present && w->skb->len < ETH_HLEN + TAG_SIZE;
         return DROPPED(is_cut ? EBPF_NOT_IP : EBPF_VLAN_TAGGED);
     }
-    if (w->f->eth.h_proto == bpf_htons(ETH_P_IP)) {
+    if (LIKELY(w->f->eth.h_proto == bpf_htons(ETH_P_IP))) {
         return judge_ip(w, has_ip);
     }
     return w->f->eth.h_proto == bpf_htons(ETH_P_ARP) ? judge_arp(w) : DROPPED(EBPF_NOT_IP);
@@ -256,7 +262,7 @@ int from_pod(struct __sk_buff *skb)
     }
     w.f->port =
         *(volatile __u32 *) &skb->ifindex; /* The verifier wants the field named, not chosen. */
-    if (options.under_test) {
+    if (UNLIKELY(options.under_test)) {
         w.f->port = *(volatile __u32 *) &skb->cb[EBPF_CB_PORT];
     }
     return conclude(&w, judge(&w));

@@ -168,7 +168,7 @@ INLINE int take_outer(struct way *w)
         return -1;
     }
     __builtin_memcpy(&w->f->ip, t->inner, sizeof w->f->ip);
-    const struct ebpf_pod *pod = w->pod = pod_at(w->f->ip.daddr);
+    const struct ebpf_pod *pod = w->pod = pod_at(w->settings, w->f->ip.daddr);
     /* Checksums that a card has verified count the one that goes, too (none), as udp(7) has it. */
     if (!pod || bpf_skb_adjust_room(w->skb, -EBPF_OUTER_SIZE, BPF_ADJ_ROOM_MAC,
                                     BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_NO_CSUM_RESET) < 0) {

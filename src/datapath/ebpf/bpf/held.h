@@ -44,10 +44,12 @@ static __attribute__((noinline)) int hold(struct way *w)
 INLINE int let_go_on(struct __sk_buff *skb)
 {
     struct iphdr ip;
-    if (bpf_skb_load_bytes(skb, ETH_HLEN, &ip, sizeof ip) < 0) {
+    __u32 zero = 0;
+    const struct ebpf_settings *settings = bpf_map_lookup_elem(&tenet_settings, &zero);
+    if (!settings || bpf_skb_load_bytes(skb, ETH_HLEN, &ip, sizeof ip) < 0) {
         return TC_ACT_SHOT;
     }
-    const struct ebpf_pod *pod = pod_at(ip.saddr);
+    const struct ebpf_pod *pod = pod_at(settings, ip.saddr);
     skb->mark = 0;
     return pod ? bpf_redirect(pod->inlet, BPF_F_INGRESS) : TC_ACT_SHOT;
 }

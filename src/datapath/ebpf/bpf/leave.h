@@ -35,29 +35,33 @@ INLINE int send_by_tunnel(const struct way *w, __u32 vtep, __u32 vnid)
 
 INLINE int deliver(struct way *w, const struct ebpf_pod *pod, __u32 vnid)
 {
-    if (w->entry == FROM_POD && pod->ifindex == w->f->port) {
+    union ebpf_reach to = reach_of(pod);
+    if (UNLIKELY(!to.ifindex)) {
+        return DROPPED(EBPF_NO_SUCH_POD);
+    }
+    if (UNLIKELY(w->entry == FROM_POD && to.ifindex == w->f->port)) {
         return DROPPED(EBPF_OWN_ADDRESS);
     }
     __u32 cause = judge_receiver(w);
-    if (cause != EBPF_NOT_DROPPED) {
+    if (UNLIKELY(cause != EBPF_NOT_DROPPED)) {
         return DROPPED(cause);
     }
-    if (w->settings->compare_vnids && !may_reach(vnid, pod->vnid) &&
+    if (UNLIKELY(w->settings->compare_vnids && !may_reach(vnid, to.vnid)) &&
         !((pod->flags & EBPF_POD_ALSO) && may_reach(vnid, pod->also_vnid))) {
         return DROPPED(EBPF_VNID_MISMATCH);
     }
     end_policy(w);
-    if (set_destination(w, pod->mac) < 0 || restore_service(w) < 0) {
+    if (UNLIKELY(set_destination(w, pod->mac) < 0 || restore_service(w) < 0)) {
         return TC_ACT_SHOT;
     }
-    note(w, EBPF_DELIVER, 0, pod->ifindex, w->f->tunnel_id);
-    if (options.redirect_peer && !(pod->flags & EBPF_POD_QUEUED)) {
-        if (w->skb->pkt_type != PACKET_HOST) {
+    note(w, EBPF_DELIVER, 0, to.ifindex, w->f->tunnel_id);
+    if (LIKELY(options.redirect_peer && !(pod->flags & EBPF_POD_QUEUED))) {
+        if (UNLIKELY(w->skb->pkt_type != PACKET_HOST)) {
             bpf_skb_change_type(w->skb, PACKET_HOST); /* Before 6.15 nobody else does. */
         }
-        return bpf_redirect_peer(pod->ifindex, 0);
+        return bpf_redirect_peer(to.ifindex, 0);
     }
-    return bpf_redirect(pod->ifindex, 0);
+    return bpf_redirect(to.ifindex, 0);
 }
 
 /* To the pod that sent it. */

@@ -21,18 +21,32 @@ struct ebpf_options {
 /* Pods of this node, by address. */
 #define EBPF_PODS "tenet_pods"
 #define EBPF_PODS_MAX 65536 /* The largest subnet of a host. */
+union ebpf_reach {
+    struct {
+        __u32 ifindex; /* Host end of its link; 0: not wired yet, nobody reaches it. */
+        __u32 vnid;
+    };
+    __u64 both; /* Read as one: EBPF_NEAR changes so much at a time. */
+};
 struct ebpf_pod {
-    __u32 ifindex; /* Host end of its link; 0: not wired yet, nobody reaches it. */
+    union ebpf_reach reach;
     __u32
         inlet; /* The link by which its packets come in: the same, or one behind a queue that limits it. */
-    __u32 vnid;
+    __be32 addr;
     __u32 also_vnid; /* With EBPF_POD_ALSO: taken as well. */
-    __u8 mac[6];
     __u8 flags;
-    __u8 zero;
+    __u8 zero[3];
+    __u8 mac[6];
+    __u8 unused[2];
 };
 #define EBPF_POD_ALSO 1   /* Its project moves to another VNID. */
 #define EBPF_POD_QUEUED 2 /* What goes to it passes the queue of its link, which limits it. */
+
+/* Once more, by the low bits of their address, but for those whose project moves: what is at its place in an array is found
+ * without a hash's detours through memory, of which streams keep little in the caches.  One of several with the same bits; a
+ * host subnet that is larger is rare. */
+#define EBPF_NEAR "tenet_near"
+#define EBPF_NEAR_MAX 2048
 
 /* Links by which pods' packets come in, by ifindex: the pod's address.  Only to tell causes of drops apart. */
 #define EBPF_PORTS "tenet_ports"
@@ -283,6 +297,12 @@ static inline __u32 ebpf_tracked_limit(const struct ebpf_tracked *t, __u8 protoc
                                         : EBPF_TRACKED_TCP_S;
 }
 
+/* What another processor has seen meanwhile, at the turn of a second, it saw after 'now'. */
+static inline int ebpf_tracked_is_over(const struct ebpf_tracked *t, __u8 protocol, __u32 now)
+{
+    return (__s32) (now - t->seen_s) > (__s32) ebpf_tracked_limit(t, protocol);
+}
+
 /* How many a pod has, by owner; the last one: all have. */
 #define EBPF_SHARES "tenet_shares"
 #define EBPF_SHARES_MAX 65537
@@ -307,7 +327,8 @@ struct ebpf_settings {
     __u32 tun_ifindex;  /* tun0: what is for the host arrives there. */
     __u32 host_ifindex; /* Its peer: what the host sends is received there. */
     __u32 vxlan_ifindex;
-    __be32 gateway, host; /* Addresses of this node. */
+    __be32 gateway, host; /* Addresses of this node, ... */
+    __be32 local, mask;   /* ... and its subnet, which its pods have theirs of. */
     __be16 vxlan_port;
     __u8 carry_vnids;   /* Else every pod has VNID 0. */
     __u8 compare_vnids; /* Else everyone may reach everyone. */

@@ -19,7 +19,7 @@ INLINE void copy_frame(void *to, const void *from, __u32 size)
 INLINE int read_frame(struct __sk_buff *skb, void *to, __u32 size)
 {
     const void *data = (const void *) (long) skb->data;
-    if (AT(data, size) > (char *) (long) skb->data_end) {
+    if (UNLIKELY(AT(data, size) > (char *) (long) skb->data_end)) {
         return bpf_skb_load_bytes(skb, 0, to, size);
     }
     copy_frame(to, data, size);
@@ -48,7 +48,9 @@ INLINE int same_mac(const __u8 *a, const __u8 *b)
 /* Most packets have the right one: a write would copy a packet that its sender keeps. */
 INLINE int set_destination(const struct way *w, const __u8 *mac)
 {
-    return same_mac(w->f->eth.h_dest, mac) ? 0 : bpf_skb_store_bytes(w->skb, 0, mac, ETH_ALEN, 0);
+    return LIKELY(same_mac(w->f->eth.h_dest, mac))
+               ? 0
+               : bpf_skb_store_bytes(w->skb, 0, mac, ETH_ALEN, 0);
 }
 
 INLINE int is_tcp_or_udp(const struct iphdr *ip)
@@ -56,26 +58,45 @@ INLINE int is_tcp_or_udp(const struct iphdr *ip)
     return ip->protocol == IPPROTO_TCP || ip->protocol == IPPROTO_UDP;
 }
 
+struct ports {
+    __be16 ports[2];
+    __u8 between[8], size, flags; /* Of TCP. */
+};
+
+/* Likewise what is behind an IP header without options. */
+INLINE int read_transport(struct __sk_buff *skb, __u32 l4, struct ports *to, __u32 size)
+{
+    const char *data = (const char *) (long) skb->data;
+    if (UNLIKELY(l4 != HEADERS ||
+                 data + HEADERS + sizeof *to > (const char *) (long) skb->data_end)) {
+        return bpf_skb_load_bytes(skb, l4, to, size);
+    }
+    const struct ports *from = (const void *) (data + HEADERS);
+    to->ports[0] = from->ports[0];
+    to->ports[1] = from->ports[1];
+    to->size = from->size;
+    to->flags = from->flags;
+    return 0;
+}
+
 /* As in Open vSwitch, ports of a header that is not whole are none. */
 INLINE void read_ports(struct way *w)
 {
-    struct {
-        __be16 ports[2];
-        __u8 between[8], size, flags; /* Of TCP. */
-    } h;
+    struct ports h;
     __u32 l4 = ETH_HLEN + w->f->ip.ihl * 4,
           payload = bpf_ntohs(w->f->ip.tot_len) - w->f->ip.ihl * 4;
-    if (!is_tcp_or_udp(&w->f->ip) || (w->f->ip.frag_off & bpf_htons(FRAGMENT_OFFSET))) {
+    if (UNLIKELY(!is_tcp_or_udp(&w->f->ip) || (w->f->ip.frag_off & bpf_htons(FRAGMENT_OFFSET)))) {
         return;
     }
-    h.size = h.flags = 0;
-    if (w->f->ip.protocol == IPPROTO_TCP) {
-        if (bpf_skb_load_bytes(w->skb, l4, &h, sizeof h) < 0 || (h.size >> 4) * 4u < TCP_SIZE ||
-            (h.size >> 4) * 4u > payload) {
+    if (LIKELY(w->f->ip.protocol == IPPROTO_TCP)) {
+        if (UNLIKELY(read_transport(w->skb, l4, &h, sizeof h) < 0 ||
+                     (h.size >> 4) * 4u < TCP_SIZE || (h.size >> 4) * 4u > payload)) {
             return;
         }
-    } else if (payload < UDP_SIZE || bpf_skb_load_bytes(w->skb, l4, h.ports, sizeof h.ports) < 0) {
+    } else if (payload < UDP_SIZE || read_transport(w->skb, l4, &h, sizeof h.ports) < 0) {
         return;
+    } else {
+        h.size = h.flags = 0;
     }
     w->f->tcp_size = (h.size >> 4) * 4;
     w->f->src_port = h.ports[0];

@@ -15,6 +15,13 @@ struct {
 } tenet_pods SEC(".maps");
 
 struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, EBPF_NEAR_MAX);
+    __type(key, __u32);
+    __type(value, struct ebpf_pod);
+} tenet_near SEC(".maps");
+
+struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(map_flags, BPF_F_NO_PREALLOC);
     __uint(max_entries, EBPF_PODS_MAX);
@@ -46,10 +53,24 @@ struct {
     __type(value, __u32);
 } tenet_vteps SEC(".maps");
 
-INLINE const struct ebpf_pod *pod_at(__be32 addr)
+/* How a pod is reached, and by whom, of one moment; it may have gone since it was found. */
+INLINE union ebpf_reach reach_of(const struct ebpf_pod *pod)
 {
-    const struct ebpf_pod *pod = bpf_map_lookup_elem(&tenet_pods, &addr);
-    return pod && pod->ifindex ? pod : NULL;
+    union ebpf_reach r = {.both = *(const volatile __u64 *) &pod->reach.both};
+    return r;
+}
+
+INLINE const struct ebpf_pod *pod_at(const struct ebpf_settings *s, __be32 addr)
+{
+    __u32 place = bpf_ntohl(addr) % EBPF_NEAR_MAX;
+    if (UNLIKELY((addr ^ s->local) & s->mask)) {
+        return NULL;
+    }
+    const struct ebpf_pod *pod = bpf_map_lookup_elem(&tenet_near, &place);
+    if (UNLIKELY(!pod || pod->addr != addr)) {
+        pod = bpf_map_lookup_elem(&tenet_pods, &addr);
+    }
+    return pod && reach_of(pod).ifindex ? pod : NULL;
 }
 
 INLINE const struct ebpf_route *route_of(const struct way *w, __be32 addr)
@@ -63,7 +84,7 @@ INLINE const struct ebpf_route *route_of(const struct way *w, __be32 addr)
 
 INLINE void find_destination(struct way *w)
 {
-    w->pod = pod_at(w->f->ip.daddr);
+    w->pod = pod_at(w->settings, w->f->ip.daddr);
     w->route = w->pod ? NULL : route_of(w, w->f->ip.daddr);
 }
 
@@ -86,7 +107,7 @@ INLINE int in_cluster(const struct ebpf_route *r)
 /* sdn_vnid_may_reach */
 INLINE int may_reach(__u32 from, __u32 to)
 {
-    return (from == to && from != VNID_NOBODY) || from == 0 || to == 0;
+    return LIKELY(from == to && from != VNID_NOBODY) || from == 0 || to == 0;
 }
 
 /* Whether the node that sent a tunnel packet may speak for its inner source. */

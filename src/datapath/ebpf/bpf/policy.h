@@ -157,11 +157,6 @@ INLINE __u8 key_of(const struct ends *e, struct ebpf_tracked_key *ret)
     return from;
 }
 
-INLINE int is_over(const struct ebpf_tracked *t, __u8 protocol, __u32 now)
-{
-    return now - t->seen_s > ebpf_tracked_limit(t, protocol);
-}
-
 /* Errors about what a connection sent go to who sent it. */
 INLINE void look_up_quoted(struct __sk_buff *skb, struct judged *p, __u32 at)
 {
@@ -182,7 +177,7 @@ INLINE void look_up_quoted(struct __sk_buff *skb, struct judged *p, __u32 at)
     }
     key_of(&e, &p->key);
     const struct ebpf_tracked *t = bpf_map_lookup_elem(&tenet_tracked, &p->key);
-    if (t && !is_over(t, ip.protocol, seconds())) {
+    if (t && !ebpf_tracked_is_over(t, ip.protocol, seconds())) {
         p->connection = RELATED;
         p->denied = t->denied;
     }
@@ -299,7 +294,7 @@ __attribute__((noinline)) int tenet_track(struct __sk_buff *skb)
     struct ebpf_tracked *t = bpf_map_lookup_elem(&tenet_tracked, &p->key);
     int anew = t && (p->tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN && (t->ended[0] || t->ended[1]);
     __u32 now = t ? seconds() : 0;
-    if (!t || anew || is_over(t, e.protocol, now)) {
+    if (!t || anew || ebpf_tracked_is_over(t, e.protocol, now)) {
         return IS_JUDGED;
     }
     p->connection = t->first == p->from ? ONWARD : ANSWERS;
@@ -491,7 +486,7 @@ INLINE __u32 judge_end(const struct way *w, __u32 dir)
 /* Of a packet whose ends are true; 0, or the cause why it goes no further. */
 INLINE __u32 begin_policy(struct way *w)
 {
-    if (!w->settings->has_policy) {
+    if (LIKELY(!w->settings->has_policy)) {
         return EBPF_NOT_DROPPED;
     }
     struct judged *p = packet();
@@ -518,12 +513,13 @@ INLINE __u32 judge_receiver(const struct way *w)
 {
     int own_host = w->entry == FROM_HOST &&
                    (w->f->ip.saddr == w->settings->gateway || w->f->ip.saddr == w->settings->host);
-    return w->settings->has_policy && !own_host ? judge_end(w, EBPF_INGRESS) : EBPF_NOT_DROPPED;
+    return UNLIKELY(w->settings->has_policy) && !own_host ? judge_end(w, EBPF_INGRESS)
+                                                          : EBPF_NOT_DROPPED;
 }
 
 INLINE void end_policy(const struct way *w)
 {
-    if (w->settings->has_policy && w->f->judging != PASSES) {
+    if (UNLIKELY(w->settings->has_policy) && w->f->judging != PASSES) {
         tenet_remember();
     }
 }

@@ -97,7 +97,7 @@ static __attribute__((noinline)) int send_error(struct way *w, __u32 cause, __u8
  * of an error or of a later part (RFC 1122 3.2.2). */
 INLINE int conclude(struct way *w, int verdict)
 {
-    if (verdict >= 0) {
+    if (LIKELY(verdict >= 0)) {
         return verdict;
     }
     __u32 cause = (__u32) -verdict & 0xff, code = (__u32) -verdict >> 8;

@@ -16,13 +16,13 @@
 /* The packet's first part, as it came, gets these addresses (0: keeps its own), and so will the others. */
 INLINE void lead_fragments(const struct way *w, __be32 src, __be32 dst)
 {
-    struct ebpf_fragment_key whole = {.src = w->f->ip.saddr,
-                                      .dst = w->f->ip.daddr,
-                                      .id = w->f->ip.id,
-                                      .protocol = w->f->ip.protocol};
-    struct ebpf_fragment given = {
-        .src_port = w->f->src_port, .dst_port = w->f->dst_port, .src = src, .dst = dst};
-    if (w->f->ip.frag_off & bpf_htons(MORE_FRAGMENTS)) {
+    if (UNLIKELY(w->f->ip.frag_off & bpf_htons(MORE_FRAGMENTS))) {
+        struct ebpf_fragment_key whole = {.src = w->f->ip.saddr,
+                                          .dst = w->f->ip.daddr,
+                                          .id = w->f->ip.id,
+                                          .protocol = w->f->ip.protocol};
+        struct ebpf_fragment given = {
+            .src_port = w->f->src_port, .dst_port = w->f->dst_port, .src = src, .dst = dst};
         bpf_map_update_elem(&tenet_fragments, &whole, &given, BPF_ANY);
     }
 }

@@ -39,11 +39,11 @@ struct {
 /* What a backend answers comes from the service that was asked. */
 INLINE int restore_service(struct way *w)
 {
-    if (!w->settings->has_services) {
+    if (UNLIKELY(!w->settings->has_services)) {
         return 0;
     }
     const __u8 *asked_any = has_asked(w->f->ip.daddr);
-    if (asked_any && !*asked_any) {
+    if (LIKELY(asked_any && !*asked_any)) {
         return 0;
     }
     if (!w->f->has_ports) {
@@ -122,9 +122,11 @@ INLINE const struct ebpf_chosen *known(const struct way *w, const struct ebpf_se
 /* A connection that begins between the same ends, but not to the service, gets its answers as they are. */
 INLINE void forget_service(const struct way *w)
 {
-    struct ebpf_connection_key back = answers_to(w);
-    if (w->f->begins && bpf_map_lookup_elem(&tenet_conns, &back)) {
-        bpf_map_delete_elem(&tenet_conns, &back);
+    if (UNLIKELY(w->f->begins)) {
+        struct ebpf_connection_key back = answers_to(w);
+        if (bpf_map_lookup_elem(&tenet_conns, &back)) {
+            bpf_map_delete_elem(&tenet_conns, &back);
+        }
     }
 }
 

@@ -114,14 +114,14 @@ INLINE int is_one_of_many(const struct way *w, __u32 verdict)
 
 INLINE void note(const struct way *w, __u32 verdict, __u32 cause, __u32 target, __u32 tunnel_id)
 {
-    if (options.under_test) {
+    if (UNLIKELY(options.under_test)) {
         w->skb->cb[EBPF_CB_VERDICT] = verdict | cause << 16;
         w->skb->cb[EBPF_CB_TARGET] = target;
         w->skb->cb[EBPF_CB_TUNNEL_ID] = tunnel_id;
     }
     /* A refusal was told as a drop, and answers to questions are no flows. */
-    if (options.events && verdict != EBPF_REFUSED && verdict != EBPF_ANSWER && w->settings->watch &&
-        !is_one_of_many(w, verdict)) {
+    if (options.events && verdict != EBPF_REFUSED && verdict != EBPF_ANSWER &&
+        UNLIKELY(w->settings->watch) && !is_one_of_many(w, verdict)) {
         tell(w, verdict, cause, target, tunnel_id);
     }
 }

@@ -16,6 +16,9 @@
 #include <bpf/bpf_helpers.h>
 
 #define INLINE static __attribute__((always_inline))
+/* What the packets of a stream meet lies together then, and is fetched from memory as one. */
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define FRAGMENT_OFFSET 0x1fff
 #define MORE_FRAGMENTS 0x2000
 #define TCP_SIZE 20u
@@ -87,7 +90,7 @@ struct way {
 INLINE int begin(struct way *w)
 {
     w->f = facts();
-    if (!w->f) {
+    if (UNLIKELY(!w->f)) {
         return -1;
     }
     __builtin_memset(w->f, 0, __builtin_offsetof(struct facts, passed));
