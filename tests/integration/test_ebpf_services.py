@@ -19,7 +19,7 @@ from test_services import (ECHO, PLUGINS, STORM, TALKER, Services, finish, start
                            test_udp_goes_elsewhere_when_its_endpoint_ends)
 
 
-EBPF_HAS_POLICY = 32  # where struct ebpf_settings has it
+EBPF_HAS_POLICY = 40  # where struct ebpf_settings has it
 
 
 @pytest.fixture(scope="module")

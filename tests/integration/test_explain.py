@@ -136,6 +136,9 @@ def changed_flows(lab, node, *change):
     """A change of br0's flows that the agent has not yet found; taken back by its restart."""
     lab.ns(node, ["ovs-ofctl", "-O", "OpenFlow14", change[0], f"unix:{lab.ovs_rundir(node)}/br0.mgmt", *change[1:]])
     try:
+        # Packets are judged by what the switch remembers until its threads have looked at that again, which can take seconds.
+        pid = (lab.ovs_rundir(node) / "ovs-vswitchd.pid").read_text().strip()
+        lab.ns(node, ["ovs-appctl", "-t", lab.ovs_rundir(node) / f"ovs-vswitchd.{pid}.ctl", "revalidator/purge"])
         yield
     finally:
         lab.cmd("node", "restart", node)
