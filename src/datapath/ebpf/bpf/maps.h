@@ -43,8 +43,8 @@ struct ebpf_pod {
 #define EBPF_POD_QUEUED 2 /* What goes to it passes the queue of its link, which limits it. */
 
 /* Once more, by the low bits of their address, but for those whose project moves: what is at its place in an array is found
- * without a hash's detours through memory, of which streams keep little in the caches.  One of several with the same bits; a
- * host subnet that is larger is rare. */
+ * without a hash's detours through memory, of which streams keep little in the caches.  Nor those with the same bits, which only
+ * a large host subnet has: a place never changes from one pod to another while a packet looks at it. */
 #define EBPF_NEAR "tenet_near"
 #define EBPF_NEAR_MAX 2048
 

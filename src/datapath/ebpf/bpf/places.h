@@ -67,7 +67,7 @@ INLINE const struct ebpf_pod *pod_at(const struct ebpf_settings *s, __be32 addr)
         return NULL;
     }
     const struct ebpf_pod *pod = bpf_map_lookup_elem(&tenet_near, &place);
-    if (UNLIKELY(!pod || pod->addr != addr)) {
+    if (UNLIKELY(!pod || pod->addr != addr || !reach_of(pod).ifindex)) {
         pod = bpf_map_lookup_elem(&tenet_pods, &addr);
     }
     return pod && reach_of(pod).ifindex ? pod : NULL;
