@@ -33,7 +33,7 @@ MAPS = ("pods", "near", "ports", "routes", "subnets", "vteps", "services", "back
         "pairs", "port_sets")
 
 # What the datapath ebpf makes use of where the kernel has it (docs/ebpf.md), and since when that is so.
-SINCE = {"tcx": (6, 6), "encap": (5, 13), "redirect_peer": (5, 10), "ringbuf": (5, 8)}
+SINCE = {"tcx": (6, 6), "scrub": (6, 15), "encap": (5, 13), "redirect_peer": (5, 10), "ringbuf": (5, 8)}
 KERNEL = tuple(map(int, re.match(r"(\d+)\.(\d+)", os.uname().release).groups()))
 
 _counter = itertools.count()

@@ -118,11 +118,11 @@ def assert_found(lab, without=""):
     """The agent uses what this kernel has, and nothing that is denied."""
     said = in_place(lab)
     assert said["hooks"] == ("tcx" if kernel_has("tcx", without) else "clsact")
-    for feature in ("redirect_peer", "ringbuf", "encap"):
+    for feature in ("redirect_peer", "scrub", "ringbuf", "encap"):
         assert said[feature] == ("yes" if kernel_has(feature, without) else "no"), feature
 
 
-@pytest.mark.parametrize("without", ["tcx", "redirect_peer,ringbuf", "tcx,redirect_peer,ringbuf"])
+@pytest.mark.parametrize("without", ["tcx", "scrub", "redirect_peer,ringbuf", "tcx,redirect_peer,ringbuf"])
 def test_what_older_kernels_lack(own, without):
     """As Linux 5.10 to 6.5 (no tcx), and before; tools/check-kernels runs it on some.  (Not under traffic: the kernel stops a link for a moment to give it
     its first clsact.)"""

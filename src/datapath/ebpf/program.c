@@ -18,6 +18,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -80,6 +81,15 @@ static bool has_redirect_peer(void)
     return has_helper(BPF_FUNC_redirect_peer);
 }
 
+/* No helper says so, and no packet without links; a kernel that had it earlier loses nothing. */
+static bool has_scrub(void)
+{
+    struct utsname u;
+    unsigned version = 0, patch_level = 0;
+    return uname(&u) == 0 && sscanf(u.release, "%u.%u", &version, &patch_level) == 2 &&
+           (version > 6 || (version == 6 && patch_level >= 15));
+}
+
 static bool has_ringbuf(void)
 {
     return libbpf_probe_bpf_map_type(BPF_MAP_TYPE_RINGBUF, NULL) == 1;
@@ -117,6 +127,7 @@ static const struct {
     size_t member;
 } optional[] = {
     {"redirect_peer", has_redirect_peer, offsetof(struct program_features, redirect_peer)},
+    {"scrub", has_scrub, offsetof(struct program_features, scrub)},
     {"tcx", has_tcx, offsetof(struct program_features, tcx)},
     {"ringbuf", has_ringbuf, offsetof(struct program_features, ringbuf)},
     {"encap", has_encap, offsetof(struct program_features, encap)},
@@ -367,6 +378,7 @@ int program_load(const char *pins, const struct program_features *f, bool under_
                  struct program *ret, struct err *e)
 {
     struct ebpf_options options = {.redirect_peer = f->redirect_peer,
+                                   .scrub = f->scrub,
                                    .events = f->ringbuf,
                                    .encap = f->encap,
                                    .under_test = under_test};
@@ -460,7 +472,7 @@ int program_load_dry(const struct program *live, const struct program_features *
                      struct program *ret, struct err *e)
 {
     struct ebpf_options options = {
-        .redirect_peer = f->redirect_peer, .under_test = true, .dry = true};
+        .redirect_peer = f->redirect_peer, .scrub = f->scrub, .under_test = true, .dry = true};
     struct bpf_object *o = NULL;
     struct bpf_program *p;
     libbpf_set_print(keep_words);

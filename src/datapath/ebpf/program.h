@@ -14,6 +14,7 @@
 /* What not every kernel has; without it something is slower, or not shown. */
 struct program_features {
     bool redirect_peer; /* bpf_redirect_peer, Linux 5.10. */
+    bool scrub;         /* That helper makes a packet one that came for its receiver, Linux 6.15. */
     bool tcx;           /* Links at tc hooks, Linux 6.6. */
     bool ringbuf;       /* Ring buffers, Linux 5.8: who watches is told, and idle services wake. */
     bool encap;         /* Tunnel headers put on and off by programs, Linux 5.13. */

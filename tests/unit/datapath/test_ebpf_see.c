@@ -527,6 +527,7 @@ static bool *member(struct program_features *f, const char *name)
 {
     return streq(name, "tcx")             ? &f->tcx
            : streq(name, "redirect_peer") ? &f->redirect_peer
+           : streq(name, "scrub")         ? &f->scrub
            : streq(name, "ringbuf")       ? &f->ringbuf
            : streq(name, "encap")         ? &f->encap
                                           : NULL;

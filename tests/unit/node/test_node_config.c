@@ -113,7 +113,7 @@ static void what_is_wrong_is_named_by_its_key(void **state)
         {"ebpf:\n  maxEntries: 0", "ebpf.maxEntries: \"0\" is not a number from 1 on"},
         {"ebpf:\n  maxEntries: x", "ebpf.maxEntries: "},
         {"ebpf:\n  without: tcx,jit",
-         "ebpf.without: \"jit\" is none of redirect_peer, tcx, ringbuf"},
+         "ebpf.without: \"jit\" is none of redirect_peer, scrub, tcx, ringbuf, encap"},
         {"ovs:\n  bridge: a-name-that-is-too-long", "ovs.bridge: "},
         {"ovs:\n  bridge: a/b", "ovs.bridge: "},
         {"ovs:\n  datapathType: dpdk", "ovs.datapathType: \"dpdk\""},

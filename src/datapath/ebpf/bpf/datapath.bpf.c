@@ -12,6 +12,7 @@
 #include "datapath/ebpf/bpf/held.h"
 #include "datapath/ebpf/bpf/leave.h"
 #include "datapath/ebpf/bpf/refuse.h"
+#include "datapath/ebpf/bpf/stream.h"
 
 char terms[] SEC("license") = "Apache-2.0";
 
@@ -256,15 +257,21 @@ INLINE int judge(struct way *w)
 SEC("tc")
 int from_pod(struct __sk_buff *skb)
 {
+    __u32 port =
+        *(volatile __u32 *) &skb->ifindex; /* The verifier wants the field named, not chosen. */
+    if (UNLIKELY(options.under_test)) {
+        port = *(volatile __u32 *) &skb->cb[EBPF_CB_PORT];
+    }
+    __u32 to = stream_to(skb, port);
+    if (LIKELY(to)) {
+        leave_note(skb, EBPF_DELIVER, 0, to, 0);
+        return hand_over(skb, to);
+    }
     struct way w = {.skb = skb, .entry = FROM_POD};
     if (begin(&w) < 0) {
         return TC_ACT_SHOT;
     }
-    w.f->port =
-        *(volatile __u32 *) &skb->ifindex; /* The verifier wants the field named, not chosen. */
-    if (UNLIKELY(options.under_test)) {
-        w.f->port = *(volatile __u32 *) &skb->cb[EBPF_CB_PORT];
-    }
+    w.f->port = port;
     return conclude(&w, judge(&w));
 }
 

@@ -33,6 +33,18 @@ INLINE int send_by_tunnel(const struct way *w, __u32 vtep, __u32 vnid)
     return bpf_redirect(w->settings->vxlan_ifindex, 0);
 }
 
+/* To the other end of that link, into the pod. */
+INLINE int hand_over(struct __sk_buff *skb, __u32 ifindex)
+{
+    if (!options.redirect_peer) {
+        return bpf_redirect(ifindex, 0);
+    }
+    if (!options.scrub && skb->pkt_type != PACKET_HOST) {
+        bpf_skb_change_type(skb, PACKET_HOST);
+    }
+    return bpf_redirect_peer(ifindex, 0);
+}
+
 INLINE int deliver(struct way *w, const struct ebpf_pod *pod, __u32 vnid)
 {
     union ebpf_reach to = reach_of(pod);
@@ -55,13 +67,8 @@ INLINE int deliver(struct way *w, const struct ebpf_pod *pod, __u32 vnid)
         return TC_ACT_SHOT;
     }
     note(w, EBPF_DELIVER, 0, to.ifindex, w->f->tunnel_id);
-    if (LIKELY(options.redirect_peer && !(pod->flags & EBPF_POD_QUEUED))) {
-        if (UNLIKELY(w->skb->pkt_type != PACKET_HOST)) {
-            bpf_skb_change_type(w->skb, PACKET_HOST); /* Before 6.15 nobody else does. */
-        }
-        return bpf_redirect_peer(to.ifindex, 0);
-    }
-    return bpf_redirect(to.ifindex, 0);
+    return pod->flags & EBPF_POD_QUEUED ? bpf_redirect(to.ifindex, 0)
+                                        : hand_over(w->skb, to.ifindex);
 }
 
 /* To the pod that sent it. */

@@ -12,6 +12,7 @@
 /* Read only, set when the programs are loaded: code that is not for this kernel is cut off then. */
 struct ebpf_options {
     __u32 redirect_peer; /* The kernel hands packets over to the other end of a veth pair. */
+    __u32 scrub;         /* Likewise, as what came for whom they are for now. */
     __u32 events;        /* The kernel has ring buffers: who watches is told (EBPF_EVENTS). */
     __u32 encap;         /* The kernel lets programs put tunnel headers on and off. */
     __u32 under_test;    /* See EBPF_CB_PORT. */

@@ -112,13 +112,20 @@ INLINE int is_one_of_many(const struct way *w, __u32 verdict)
            w->skb->len >= EBPF_DATA_SIZE && ++w->f->passed % EBPF_DATA_LOOKED_AT != 0;
 }
 
-INLINE void note(const struct way *w, __u32 verdict, __u32 cause, __u32 target, __u32 tunnel_id)
+/* What tests read (EBPF_CB_VERDICT). */
+INLINE void leave_note(struct __sk_buff *skb, __u32 verdict, __u32 cause, __u32 target,
+                       __u32 tunnel_id)
 {
     if (UNLIKELY(options.under_test)) {
-        w->skb->cb[EBPF_CB_VERDICT] = verdict | cause << 16;
-        w->skb->cb[EBPF_CB_TARGET] = target;
-        w->skb->cb[EBPF_CB_TUNNEL_ID] = tunnel_id;
+        skb->cb[EBPF_CB_VERDICT] = verdict | cause << 16;
+        skb->cb[EBPF_CB_TARGET] = target;
+        skb->cb[EBPF_CB_TUNNEL_ID] = tunnel_id;
     }
+}
+
+INLINE void note(const struct way *w, __u32 verdict, __u32 cause, __u32 target, __u32 tunnel_id)
+{
+    leave_note(w->skb, verdict, cause, target, tunnel_id);
     /* A refusal was told as a drop, and answers to questions are no flows. */
     if (options.events && verdict != EBPF_REFUSED && verdict != EBPF_ANSWER &&
         UNLIKELY(w->settings->watch) && !is_one_of_many(w, verdict)) {

@@ -28,7 +28,8 @@
 #define TCP_SYN 2
 #define TCP_ACK 16
 
-const volatile struct ebpf_options options = {.redirect_peer = 1, .events = 1, .encap = 1};
+const volatile struct ebpf_options options = {
+    .redirect_peer = 1, .scrub = 1, .events = 1, .encap = 1};
 
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
