@@ -133,7 +133,9 @@ def test_trace_that_cannot_be_made_says_why(multitenant):
 
 @contextlib.contextmanager
 def changed_flows(lab, node, *change):
-    """A change of br0's flows that the agent has not yet found; taken back by its restart."""
+    """A change of br0's flows that the agent has not yet found; taken back by its restart.  It looks each minute, so one that
+    has just begun has a whole one left."""
+    lab.cmd("node", "restart", node)
     lab.ns(node, ["ovs-ofctl", "-O", "OpenFlow14", change[0], f"unix:{lab.ovs_rundir(node)}/br0.mgmt", *change[1:]])
     try:
         # Packets are judged by what the switch remembers until its threads have looked at that again, which can take seconds.
@@ -276,13 +278,21 @@ def mac_of(ip):
     return b"\x0a\x58" + octets(ip)
 
 
-def udp(src, dst, port=9999, good=True):
-    """An IPv4 packet; its header's checksum is only the connection tracker's business."""
-    header = bytes([0x45, 0, 0, 36, 0, 1, 0, 0, 64, 17, 0, 0]) + octets(src) + octets(dst)
+def packet(src, dst, protocol, payload, good=True):
+    """Of IPv4; its header's checksum is only the connection tracker's business."""
+    header = bytes([0x45, 0, 0, 20 + len(payload), 0, 1, 0, 0, 64, protocol, 0, 0]) + octets(src) + octets(dst)
     total = sum(int.from_bytes(header[i:i + 2], "big") for i in range(0, 20, 2))
     checksum = 0xffff - (total + (total >> 16)) % 0x10000 if good else 0
-    return (header[:10] + checksum.to_bytes(2, "big") + header[12:]
-            + (7777).to_bytes(2, "big") + port.to_bytes(2, "big") + bytes([0, 16, 0, 0]) + b"question")
+    return header[:10] + checksum.to_bytes(2, "big") + header[12:] + payload
+
+
+def udp(src, dst, port=9999, good=True):
+    return packet(src, dst, 17, (7777).to_bytes(2, "big") + port.to_bytes(2, "big") + bytes([0, 16, 0, 0]) + b"question", good)
+
+
+def tcp(src, dst):
+    """Of a connection that exists."""
+    return packet(src, dst, 6, (7777).to_bytes(2, "big") + (9999).to_bytes(2, "big") + bytes(8) + bytes([0x50, 16, 1, 0]) + bytes(4))
 
 
 def ethernet(src, payload, kind=0x0800, dst=mac_of(GATEWAY)):
@@ -300,7 +310,8 @@ def quiet(make_lab):
     lab.project("red")
     lab.project("blue")
     lab.red, lab.blue, lab.far = lab.pod("red/a", "node1"), lab.pod("blue/b", "node1"), lab.pod("red/c", "node2")
-    for pod in (lab.red, lab.blue, lab.far):
+    lab.near = lab.pod("red/d", "node1")
+    for pod in (lab.red, lab.blue, lab.far, lab.near):
         pod.ns(["sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1"])
     for node in ("node1", "node2"):
         lab.ns(node, ["sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1"])
@@ -384,6 +395,15 @@ def test_what_a_pod_loses_is_counted_under_its_cause(quiet, cause):
     spec, mac = frames_of_pod(cause, quiet.red, quiet.blue)
     frame = ethernet(mac, spec["payload"], spec.get("kind", 0x0800))
     expect_drops(quiet, cause, 7, lambda: from_pod(quiet, frame, 7))
+
+
+def test_a_tag_counts_whatever_is_behind_it(quiet):
+    """The same without the tag is a packet like most, which nobody loses."""
+    near, mac = quiet.near, mac_of(quiet.red.ip)
+    stream = tcp(quiet.red.ip, near.ip)
+    expect_drops(quiet, "vlan-tagged", 7, lambda: from_pod(quiet, ethernet(
+        mac, bytes([0, 7, 8, 0]) + stream, 0x8100, mac_of(near.ip)), 7))
+    expect_drops(quiet, "vlan-tagged", 0, lambda: from_pod(quiet, ethernet(mac, stream, dst=mac_of(near.ip)), 7))
 
 
 def test_what_others_lose_is_counted_under_its_cause(quiet):
