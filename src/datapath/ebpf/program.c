@@ -85,9 +85,7 @@ static bool has_redirect_peer(void)
 static bool has_scrub(void)
 {
     struct utsname u;
-    unsigned version = 0, patch_level = 0;
-    return uname(&u) == 0 && sscanf(u.release, "%u.%u", &version, &patch_level) == 2 &&
-           (version > 6 || (version == 6 && patch_level >= 15));
+    return uname(&u) == 0 && strverscmp(u.release, "6.15") >= 0;
 }
 
 static bool has_ringbuf(void)
