@@ -38,6 +38,12 @@ INLINE __u8 *has_asked(__be32 pod)
     return c ? &c->asked[addr % sizeof c->asked] : NULL;
 }
 
+INLINE int may_have_asked(__be32 pod)
+{
+    const __u8 *asked_any = has_asked(pod);
+    return !asked_any || *asked_any;
+}
+
 /* The packets that answer this one. */
 INLINE struct ebpf_connection_key answers_to(const struct way *w)
 {

@@ -60,13 +60,19 @@ INLINE union ebpf_reach reach_of(const struct ebpf_pod *pod)
     return r;
 }
 
-INLINE const struct ebpf_pod *pod_at(const struct ebpf_settings *s, __be32 addr)
+/* Whoever has the place of that address in the array. */
+INLINE const struct ebpf_pod *place_of(__be32 addr)
 {
     __u32 place = bpf_ntohl(addr) % EBPF_NEAR_MAX;
+    return bpf_map_lookup_elem(&tenet_near, &place);
+}
+
+INLINE const struct ebpf_pod *pod_at(const struct ebpf_settings *s, __be32 addr)
+{
     if (UNLIKELY((addr ^ s->local) & s->mask)) {
         return NULL;
     }
-    const struct ebpf_pod *pod = bpf_map_lookup_elem(&tenet_near, &place);
+    const struct ebpf_pod *pod = place_of(addr);
     if (UNLIKELY(!pod || pod->addr != addr || !reach_of(pod).ifindex)) {
         pod = bpf_map_lookup_elem(&tenet_pods, &addr);
     }

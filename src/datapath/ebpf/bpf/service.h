@@ -42,8 +42,7 @@ INLINE int restore_service(struct way *w)
     if (UNLIKELY(!w->settings->has_services)) {
         return 0;
     }
-    const __u8 *asked_any = has_asked(w->f->ip.daddr);
-    if (LIKELY(asked_any && !*asked_any)) {
+    if (LIKELY(!may_have_asked(w->f->ip.daddr))) {
         return 0;
     }
     if (!w->f->has_ports) {

@@ -19,18 +19,10 @@ INLINE int is_of_stream(const struct __sk_buff *skb, const struct iphdr *ip,
            (total <= skb->len - ETH_HLEN || skb->gso_size);
 }
 
-/* Whoever has that place in the array. */
-INLINE const struct ebpf_pod *near(__be32 addr)
-{
-    __u32 place = bpf_ntohl(addr) % EBPF_NEAR_MAX;
-    return bpf_map_lookup_elem(&tenet_near, &place);
-}
-
 /* Whether it may be what a service answers. */
 INLINE int may_be_restored(const struct iphdr *ip, const struct ports *tcp)
 {
-    const __u8 *asked_any = has_asked(ip->daddr);
-    if (LIKELY(asked_any && !*asked_any)) {
+    if (LIKELY(!may_have_asked(ip->daddr))) {
         return 0;
     }
     struct ebpf_connection_key key = {.src = ip->saddr,
@@ -57,7 +49,7 @@ INLINE __u32 stream_to(struct __sk_buff *skb, __u32 port)
                  !is_of_stream(skb, ip, tcp))) {
         return 0;
     }
-    const struct ebpf_pod *from = near(ip->saddr), *to = near(ip->daddr);
+    const struct ebpf_pod *from = place_of(ip->saddr), *to = place_of(ip->daddr);
     if (UNLIKELY(!from || !to)) {
         return 0;
     }
