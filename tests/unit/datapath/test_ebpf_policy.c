@@ -24,6 +24,7 @@
 #define A 0x0a800202u
 #define B 0x0a800204u
 #define OTHER 0x0a800206u /* Nobody's. */
+#define SERVICE 0xac1e0001u
 enum { PORT_A = 1011, PORT_B = 1012, ICMP = 1, TCP = 6, UDP = 17 };
 enum { SYN = 2, RST = 4, ACK = 16, FIN = 1 };
 enum { IN_B = 70, OUT_B = 71, TO_80 = 90, PEER_A = 50, BLOCK_A = 60 };
@@ -31,6 +32,7 @@ enum { IN_B = 70, OUT_B = 71, TO_80 = 90, PEER_A = 50, BLOCK_A = 60 };
 static const struct sdn_network net = {.plugin = SDN_NETWORKPOLICY,
                                        .cluster = {{0x0a800000, 14}},
                                        .n_cluster = 1,
+                                       .service = {0xac1e0000, 16},
                                        .local = {0x0a800200, 23},
                                        .host_ip = 0xc0a86401,
                                        .vxlan_port = SDN_VXLAN_PORT,
@@ -646,6 +648,23 @@ static void a_peer_that_does_not_fit_cuts_off_whom_it_matters_to(void **state)
     close(small.classes);
 }
 
+/* A service whose endpoint is the service: what is remembered of its packets' ends is of both. */
+static void later_parts_to_a_service_of_itself_fare_as_the_first(void **state)
+{
+    (void) state;
+    struct ebpf_service_key key = {.addr = htonl(SERVICE), .port = htons(80), .protocol = TCP};
+    struct ebpf_service v = {.count = 1};
+    struct ebpf_backend b = {.addr = htonl(SERVICE), .port = htons(81)};
+    struct ebpf_backend_key at = {.service = key};
+    ebpf_put(program.services, &key, &v);
+    ebpf_put(program.backends, &at, &b);
+    struct frame first = frame_of(B, SERVICE, TCP, 4000, 80, SYN), later = first;
+    put16(&first, 20, 0x2000);
+    put16(&later, 20, 5);
+    assert_int_equal(judge(&first), MODEL_EGRESS_DENIED);
+    assert_int_equal(judge(&later), MODEL_EGRESS_DENIED);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 static struct program_features features;
@@ -662,6 +681,7 @@ int main(void)
         TEST(errors_pass_that_are_about_a_connection),
         TEST(an_echo_is_answered_and_not_asked_back),
         TEST(later_fragments_follow_the_first),
+        TEST(later_parts_to_a_service_of_itself_fare_as_the_first),
         TEST(a_pod_leaves_room_for_the_connections_of_others),
         TEST(the_sweep_takes_what_is_over_or_of_nobody),
         TEST(a_change_is_not_seen_before_it_is_whole),

@@ -87,6 +87,7 @@ struct judged {
     __u8 may_begin;  /* A connection. */
     __u8 from;       /* Which end of the key the source is. */
     __u8 from_pod;
+    __u8 led; /* For a service's sake it goes to the very address that it asked. */
     __u8 tcp_flags;
 };
 struct {
@@ -249,7 +250,9 @@ INLINE int read_ends(struct __sk_buff *skb, struct judged *p, struct ends *e)
             !(flags & (TCP_FIN | TCP_RST)) && (flags & (TCP_SYN | TCP_ACK)) != (TCP_SYN | TCP_ACK);
     }
     if (p->frag_off & bpf_htons(MORE_FRAGMENTS)) {
-        struct ebpf_fragment known = {.src_port = e->src_port, .dst_port = e->dst_port};
+        /* What lead_fragments() said of those ends stays true. */
+        struct ebpf_fragment known = {
+            .src_port = e->src_port, .dst_port = e->dst_port, .dst = p->led ? p->dst : 0};
         bpf_map_update_elem(&tenet_fragments, &whole, &known, BPF_ANY);
     }
     return 1;
@@ -501,6 +504,7 @@ INLINE __u32 begin_policy(struct way *w)
     p->ihl = w->f->ip.ihl;
     p->payload = (__u16) (bpf_ntohs(w->f->ip.tot_len) - w->f->ip.ihl * 4);
     p->from_pod = w->entry == FROM_POD;
+    p->led = w->f->translated && w->f->asked == w->f->ip.daddr;
     w->f->judging = (__u8) tenet_track(w->skb);
     if (w->f->judging == IS_DENIED) {
         return EBPF_CONNECTION_DENIED;
