@@ -234,15 +234,7 @@ static void what_a_packet_may_be(void **state)
         {"TCP header too short", AT_TCP_SIZE, 0x40},
         {"TCP header too long", AT_TCP_SIZE, 0xf0},
         {"TCP options", AT_TCP_SIZE, 0x80},
-        {"from somebody's address", AT_IP + 15, 3},
-        {"from nobody's address", AT_IP + 15, 77},
-        {"from an address with the same place", AT_IP + 14, 2 + EBPF_NEAR_MAX / 256},
         {"from 0.0.2.2", AT_IP + 12, 0},
-        {"to its sender", AT_IP + 19, 2},
-        {"to another project", AT_IP + 19, 4},
-        {"to a pod that is not wired", AT_IP + 19, 5},
-        {"to nobody", AT_IP + 19, 77},
-        {"to an address with the same place", AT_IP + 18, 2 + EBPF_NEAR_MAX / 256},
         {"to another node", AT_IP + 17, 0x81},
         {"to the outside", AT_IP + 16, 11},
         {"to many", AT_IP + 16, 0xea},
@@ -279,6 +271,13 @@ static void whose_packet_it_is(void **state)
     assert_int_equal(both(&f), EBPF_UNKNOWN_PORT);
     f = frame_of(UNWIRED, B, 4000, 80, ACK);
     assert_int_equal(both(&f), EBPF_SPOOFED_SOURCE);
+    f = frame_of(FOREIGN, B, 4000, 80, ACK);
+    f.port = PORT_A;
+    assert_int_equal(both(&f), EBPF_SPOOFED_SOURCE);
+    f = frame_of(A, UNWIRED, 4000, 80, ACK);
+    assert_int_equal(both(&f), EBPF_NO_SUCH_POD);
+    f = frame_of(A, A + 77, 4000, 80, ACK);
+    assert_int_equal(both(&f), EBPF_NO_SUCH_POD);
     f = frame_of(A, FOREIGN, 4000, 80, ACK);
     assert_int_equal(both(&f), EBPF_VNID_MISMATCH);
     f = frame_of(A, A, 4000, 80, ACK);
@@ -354,6 +353,7 @@ static void who_watches_is_told(void **state)
     struct frame f = stream();
     size_t n = 0;
     if (!features.ringbuf) {
+        print_message("this kernel has no ring buffers for programs (Linux 5.8)\n");
         skip();
     }
     struct ring_buffer *r = ring_buffer__new(nodes[SHORT].events, count_event, &n, NULL);
