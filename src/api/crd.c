@@ -3,6 +3,7 @@
 
 #include "api/crd_schema.h"
 #include "api/kind_util.h"
+#include "api/kinds.h"
 #include "base/mem.h"
 
 struct crd_version {

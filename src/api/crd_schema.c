@@ -202,6 +202,7 @@ static void fill(struct crd_nodes *n, const struct json *s, struct api_schema *n
     const struct json *more = json_get(s, "additionalProperties");
     const char *list_type = json_path_string(s, "x-kubernetes-list-type", NULL);
     node->type = type_of(s);
+    node->defaulted = true; /* Somewhere, perhaps: looking costs as much as remembering where. */
     node->description = json_path_string(s, "description", NULL);
     node->format = json_path_string(s, "format", NULL);
     node->nullable = json_get_bool(json_get(s, "nullable"), false);
@@ -267,6 +268,7 @@ const struct api_schema *crd_schema_make(struct crd_nodes *n, const struct json 
     size_t count;
     fill(n, schema, root);
     root->type = API_OBJECT;
+    root->defaulted = true;
     struct api_field *fields = make_fields(n, schema, ARRAY_SIZE(common), &count);
     const struct json *metadata = json_path(schema, "properties", "metadata", NULL);
     for (size_t i = 0; i < ARRAY_SIZE(common); i++) {

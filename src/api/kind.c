@@ -1,45 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of kinds that are compiled in. */
+/* Looking up kinds that are compiled in. */
 #include "api/kind.h"
 
-#include "api/kind_util.h"
+#include "api/kinds.h"
 #include "api/registry.h"
 #include "base/mem.h"
-
-const struct api_kind *const api_kinds[] = {
-    &api_kind_config_map,
-    &api_kind_endpoints,
-    &api_kind_event,
-    &api_kind_namespace,
-    &api_kind_node,
-    &api_kind_pod,
-    &api_kind_secret,
-    &api_kind_service,
-    &api_kind_service_account,
-    &api_kind_cluster_network,
-    &api_kind_host_subnet,
-    &api_kind_net_namespace,
-    &api_kind_lease,
-    &api_kind_endpoint_slice,
-    &api_kind_event_v1,
-    &api_kind_project,
-    &api_kind_crd,
-    &api_kind_network_policy,
-    &api_kind_admin_network_policy,
-    &api_kind_baseline_admin_network_policy,
-    &api_kind_role,
-    &api_kind_cluster_role,
-    &api_kind_role_binding,
-    &api_kind_cluster_role_binding,
-    &api_kind_certificate_signing_request,
-    &api_kind_token_review,
-    &api_kind_self_subject_review,
-    &api_kind_subject_access_review,
-    &api_kind_local_subject_access_review,
-    &api_kind_self_subject_access_review,
-    &api_kind_self_subject_rules_review,
-    NULL,
-};
 
 bool api_kind_is_namespace(const struct api_kind *k)
 {
@@ -48,7 +13,7 @@ bool api_kind_is_namespace(const struct api_kind *k)
 
 static const struct api_registry compiled_in = {
     .list = (const struct api_kind **) api_kinds,
-    .n = ARRAY_SIZE(api_kinds) - 1,
+    .n = API_N_KINDS,
 };
 
 static const struct api_subresource *builtin_at(const struct api_kind *k, size_t i)

@@ -58,7 +58,9 @@ struct api_column {
     int priority; /* 0 always shown, 1 with -o wide */
     /* Owned cell value; 'now_ms' is the wall clock, for ages. */
     struct json *(*cell)(const struct json *obj, int64_t now_ms);
-    const char *path; /* Without 'cell': what the cell shows, as a JSONPath. */
+    const char *path;   /* Without 'cell': what the cell shows, as a JSONPath. */
+    bool count;         /* The cell is the number of elements that 'path' has. */
+    const char *absent; /* What a text column shows when 'path' finds nothing; NULL: null. */
 };
 
 struct api_field_label {
@@ -115,6 +117,7 @@ struct api_kind {
     bool custom;                   /* Made by a CustomResourceDefinition. */
     const struct api_view *view;   /* NULL: its objects are its own. */
     bool create_on_update;         /* PUT makes what is not there. */
+    bool protobuf;                 /* Its bodies may be protobuf. */
     /* Lists and watches show those that the user may get, unless the user may list what it is a view of. */
     bool personal;
     const char *warning; /* Told to who uses this version; NULL: nothing. */
@@ -161,6 +164,11 @@ const struct api_kind *api_kind_by_alias(const char *alias);
 /* Metadata that all kinds share: names, labels, annotations, finalizers, owners; 'old' NULL on creation. */
 void api_validate_metadata(const struct api_kind *k, const struct json *obj, const struct json *old,
                            struct api_causes *c);
+
+/* Everything that can be wrong with an object: its schema, its metadata, its immutable fields, and what its kind's
+ * own code checks, which so can rely on types.  'old' NULL on creation. */
+void api_validate_object(const struct api_kind *k, const struct json *obj, const struct json *old,
+                         struct api_causes *c);
 
 /* Names: RFC 1123 label (63) and subdomain (253) as Kubernetes has them; NULL: fine, else a constant text
  * saying what is allowed. */

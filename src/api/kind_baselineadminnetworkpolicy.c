@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* BaselineAdminNetworkPolicy (policy.networking.k8s.io/v1alpha1): what holds for pods that no NetworkPolicy
  * selects.  There is one, called "default". */
+#include "api/kinds.h"
 #include "api/policy_fields.h"
 
-static void defaults(struct json *obj)
+void kind_baseline_admin_network_policy_defaults(struct json *obj)
 {
     policy_default_admin_spec(json_get(obj, "spec"));
 }
 
-static void validate(const struct json *obj, const struct json *old, struct api_causes *c)
+void kind_baseline_admin_network_policy_validate(const struct json *obj, const struct json *old,
+                                                 struct api_causes *c)
 {
     static const char *const actions[] = {"Allow", "Deny", NULL};
     const struct json *spec = json_get(obj, "spec"),
@@ -26,26 +28,3 @@ static void validate(const struct json *obj, const struct json *old, struct api_
         policy_check_admin_spec(c, spec, actions);
     }
 }
-
-static const struct api_column columns[] = {
-    API_COLUMN_NAME,
-    API_COLUMN_AGE,
-};
-static const char *const short_names[] = {"banp", NULL};
-
-const struct api_kind api_kind_baseline_admin_network_policy = {
-    .group = "policy.networking.k8s.io",
-    .version = "v1alpha1",
-    .kind = "BaselineAdminNetworkPolicy",
-    .plural = "baselineadminnetworkpolicies",
-    .singular = "baselineadminnetworkpolicy",
-    .short_names = short_names,
-    .status_subresource = true,
-    .description = "BaselineAdminNetworkPolicy is a cluster level resource that is part of the "
-                   "AdminNetworkPolicy API.",
-    .columns = columns,
-    .n_columns = ARRAY_SIZE(columns),
-    .defaults = defaults,
-    .validate = validate,
-    .schema = &policy_baseline_schema,
-};

@@ -3,7 +3,7 @@
  * written into it by the server; the subresource approval says whether it is granted, status has the
  * certificate. */
 #include "api/kind_util.h"
-#include "api/schema_security.h"
+#include "api/kinds.h"
 
 #include "base/base64.h"
 #include "base/timeutil.h"
@@ -11,7 +11,7 @@
 #define MAX_REQUEST ((size_t) 64 << 10)
 #define MIN_SECONDS 600
 
-static void prepare(struct json *obj, const struct json *old)
+void kind_certificate_signing_request_prepare(struct json *obj, const struct json *old)
 {
     if (!old) {
         json_set(obj, "status", json_object());
@@ -20,7 +20,7 @@ static void prepare(struct json *obj, const struct json *old)
     }
 }
 
-static void defaults(struct json *obj)
+void kind_certificate_signing_request_defaults(struct json *obj)
 {
     struct json *c;
     JSON_FOREACH (c, json_path(obj, "status", "conditions", NULL)) {
@@ -37,14 +37,15 @@ static bool is_verdict(const struct json *condition)
 }
 
 /* approval decides the conditions and nothing else; status keeps the verdict that is there. */
-static void merge_part(const char *subresource, struct json *out, const struct json *obj)
+void kind_certificate_signing_request_merge_part(const char *subresource, struct json *out,
+                                                 const struct json *obj)
 {
     const struct json *given = json_get(obj, "status"), *c;
     struct json *status = json_ensure_object(out, "status");
     if (streq(subresource, "approval")) {
         const struct json *conditions = json_get(given, "conditions");
         json_set(status, "conditions", conditions ? json_clone(conditions) : json_array());
-        defaults(out);
+        kind_certificate_signing_request_defaults(out);
         return;
     }
     struct json *list = json_array();
@@ -172,7 +173,8 @@ static void validate_verdict(const struct json *list, const struct json *old, st
     }
 }
 
-static void validate(const struct json *obj, const struct json *old, struct api_causes *c)
+void kind_certificate_signing_request_validate(const struct json *obj, const struct json *old,
+                                               struct api_causes *c)
 {
     const struct json *conditions = json_path(obj, "status", "conditions", NULL);
     validate_spec(json_get(obj, "spec"), c);
@@ -182,17 +184,7 @@ static void validate(const struct json *obj, const struct json *old, struct api_
     validate_verdict(conditions, json_path(old, "status", "conditions", NULL), c);
 }
 
-static struct json *cell_signer(const struct json *obj, int64_t now_ms)
-{
-    return api_cell_text(json_path_string(obj, "spec", "signerName", NULL), "<none>");
-}
-
-static struct json *cell_requestor(const struct json *obj, int64_t now_ms)
-{
-    return api_cell_text(json_path_string(obj, "spec", "username", NULL), "");
-}
-
-static struct json *cell_duration(const struct json *obj, int64_t now_ms)
+struct json *kind_certificate_signing_request_cell_duration(const struct json *obj, int64_t now_ms)
 {
     char text[32];
     int64_t s = json_get_int_or(json_path(obj, "spec", "expirationSeconds", NULL), -1);
@@ -203,7 +195,7 @@ static struct json *cell_duration(const struct json *obj, int64_t now_ms)
     return json_string(text);
 }
 
-static struct json *cell_condition(const struct json *obj, int64_t now_ms)
+struct json *kind_certificate_signing_request_cell_condition(const struct json *obj, int64_t now_ms)
 {
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
     const struct json *c;
@@ -219,42 +211,3 @@ static struct json *cell_condition(const struct json *obj, int64_t now_ms)
     }
     return json_string(strbuf_cstr(&b));
 }
-
-static const struct api_column columns[] = {
-    API_COLUMN_NAME,
-    API_COLUMN_AGE,
-    {"SignerName", "string", "", "Who is to sign it", 0, cell_signer},
-    {"Requestor", "string", "", "Who asked for it", 0, cell_requestor},
-    {"RequestedDuration", "string", "", "For how long it was asked", 0, cell_duration},
-    {"Condition", "string", "", "What became of it", 0, cell_condition},
-};
-static const char *const short_names[] = {"csr", NULL};
-static const char *const change[] = {"get", "patch", "update", NULL};
-static const struct api_subresource subresources[] = {
-    {"approval", change},
-    {0},
-};
-static const struct api_field_label selectable[] = {
-    {"spec.signerName"},
-    {0},
-};
-
-const struct api_kind api_kind_certificate_signing_request = {
-    .group = "certificates.k8s.io",
-    .version = "v1",
-    .kind = "CertificateSigningRequest",
-    .plural = "certificatesigningrequests",
-    .singular = "certificatesigningrequest",
-    .short_names = short_names,
-    .status_subresource = true,
-    .subresources = subresources,
-    .description = "CertificateSigningRequest asks for a certificate of the cluster's authority.",
-    .columns = columns,
-    .n_columns = ARRAY_SIZE(columns),
-    .prepare = prepare,
-    .defaults = defaults,
-    .merge_part = merge_part,
-    .validate = validate,
-    .selectable = selectable,
-    .schema = &api_schema_certificate_signing_request,
-};

@@ -3,6 +3,7 @@
  * The one that counts is called "default".  Its fields network and hostsubnetlength are the older form of
  * clusterNetworks' first element; each is filled in from the other. */
 #include "api/kind_util.h"
+#include "api/kinds.h"
 #include "api/schema.h"
 #include "base/mem.h"
 
@@ -10,7 +11,7 @@
 #define DEFAULT_VXLAN_PORT 4789
 #define DEFAULT_MTU 1450
 
-static void defaults(struct json *obj)
+void kind_cluster_network_defaults(struct json *obj)
 {
     struct json *list = json_get(obj, "clusterNetworks");
     const struct json *network = json_get(obj, "network");
@@ -127,7 +128,8 @@ static void validate_pair(const struct json *obj, struct api_causes *c)
     }
 }
 
-static void validate(const struct json *obj, const struct json *old, struct api_causes *c)
+void kind_cluster_network_validate(const struct json *obj, const struct json *old,
+                                   struct api_causes *c)
 {
     static const char *const plugins[] = {"redhat/openshift-ovs-subnet",
                                           "redhat/openshift-ovs-multitenant",
@@ -144,7 +146,7 @@ static void validate(const struct json *obj, const struct json *old, struct api_
     }
 }
 
-static struct json *cell_networks(const struct json *obj, int64_t now_ms)
+struct json *kind_cluster_network_cell_networks(const struct json *obj, int64_t now_ms)
 {
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
     const struct json *item;
@@ -156,79 +158,18 @@ static struct json *cell_networks(const struct json *obj, int64_t now_ms)
     return json_string(strbuf_cstr(&b));
 }
 
-static struct json *cell_service(const struct json *obj, int64_t now_ms)
-{
-    return api_cell_text(json_path_string(obj, "serviceNetwork", NULL), "");
-}
-
-static struct json *cell_plugin(const struct json *obj, int64_t now_ms)
-{
-    return api_cell_text(json_path_string(obj, "pluginName", NULL), "");
-}
-
 static struct json *number_cell(const struct json *v)
 {
     const char *text = json_number_text(v);
     return json_string(text ? text : "");
 }
 
-static struct json *cell_port(const struct json *obj, int64_t now_ms)
+struct json *kind_cluster_network_cell_port(const struct json *obj, int64_t now_ms)
 {
     return number_cell(json_get(obj, "vxlanPort"));
 }
 
-static struct json *cell_mtu(const struct json *obj, int64_t now_ms)
+struct json *kind_cluster_network_cell_mtu(const struct json *obj, int64_t now_ms)
 {
     return number_cell(json_get(obj, "mtu"));
 }
-
-/* ---- schema ---- */
-
-#define NETWORK "com.github.openshift.api.network.v1."
-
-static const struct api_field entry_fields[] = {
-    {"CIDR", &api_schema_string, "The range", true},
-    {"hostSubnetLength", &api_schema_int64, "Bits of a node's subnet: 9 for a /23", true},
-};
-static const struct api_schema entry =
-    API_OBJECT_OF(entry_fields, NETWORK "ClusterNetworkEntry", "A range of pod addresses");
-static const struct api_field root_fields[] = {
-    API_ROOT_API_VERSION,
-    {"clusterNetworks", API_LIST_OF(&entry), "Ranges that nodes' subnets are taken from"},
-    {"hostsubnetlength", &api_schema_int64, "Older form of clusterNetworks[0].hostSubnetLength"},
-    API_ROOT_KIND,
-    API_ROOT_METADATA,
-    {"mtu", &api_schema_int64, "MTU of pods; 1450 by default"},
-    {"network", &api_schema_string, "Older form of clusterNetworks[0].CIDR"},
-    {"pluginName", &api_schema_string, "Name of the network plug-in"},
-    {"serviceNetwork", &api_schema_string, "Range of service addresses"},
-    {"vxlanPort", &api_schema_int64, "UDP port of the overlay; 4789 by default"},
-};
-static const struct api_schema root = API_OBJECT_OF(
-    root_fields, NETWORK "ClusterNetwork", "ClusterNetwork describes the cluster network.");
-
-static const struct api_column columns[] = {
-    API_COLUMN_NAME,
-    {"Cluster Networks", "string", "", "Ranges of pods, with the bits of a node's subnet", 0,
-     cell_networks},
-    {"Service Network", "string", "", "Range of services", 0, cell_service},
-    {"Plugin Name", "string", "", "The network plug-in in use", 0, cell_plugin},
-    {"VXLAN Port", "string", "", "UDP port of the overlay", 1, cell_port},
-    {"MTU", "string", "", "MTU of pods", 1, cell_mtu},
-    API_COLUMN_AGE_WIDE,
-};
-
-const struct api_kind api_kind_cluster_network = {
-    .group = "network.openshift.io",
-    .version = "v1",
-    .kind = "ClusterNetwork",
-    .plural = "clusternetworks",
-    .singular = "clusternetwork",
-    .description = "ClusterNetwork describes the cluster network.",
-    .columns = columns,
-    .n_columns = ARRAY_SIZE(columns),
-    .check_name = api_check_path_segment,
-    .defaults = defaults,
-    .validate = validate,
-    .schema = &root,
-};

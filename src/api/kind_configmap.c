@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ConfigMap (core v1): configuration as texts or bytes by key. */
 #include "api/kind_util.h"
+#include "api/kinds.h"
 #include "api/schema.h"
 
 #define SIZE_MAX_BYTES ((size_t) 1 << 20) /* Of all values together. */
 
-static struct json *cell_data(const struct json *obj, int64_t now_ms)
+struct json *kind_config_map_cell_data(const struct json *obj, int64_t now_ms)
 {
     return json_int(
         (int64_t) (json_count(json_get(obj, "data")) + json_count(json_get(obj, "binaryData"))));
@@ -57,7 +58,7 @@ static bool equal(const struct json *a, const struct json *b)
     return json_count(a) == 0 ? json_count(b) == 0 : b && json_equal(a, b);
 }
 
-static void validate(const struct json *obj, const struct json *old, struct api_causes *c)
+void kind_config_map_validate(const struct json *obj, const struct json *old, struct api_causes *c)
 {
     const struct json *data = json_get(obj, "data"), *bytes = json_get(obj, "binaryData");
     size_t size = validate_keys("data", data, NULL, c);
@@ -78,36 +79,3 @@ static void validate(const struct json *obj, const struct json *old, struct api_
         api_forbidden(c, "binaryData", "field is immutable when `immutable` is set");
     }
 }
-
-static const struct api_field root_fields[] = {
-    API_ROOT_API_VERSION,
-    {"binaryData", &api_schema_bytes_map, "Values as bytes (base64), by key"},
-    {"data", &api_schema_string_map, "Values as texts, by key"},
-    {"immutable", &api_schema_boolean, "The data cannot be changed any more."},
-    API_ROOT_KIND,
-    API_ROOT_METADATA,
-};
-static const struct api_schema root = API_OBJECT_OF(
-    root_fields, "io.k8s.api.core.v1.ConfigMap", "ConfigMap holds configuration for pods to use.");
-
-static const struct api_column columns[] = {
-    API_COLUMN_NAME,
-    {"Data", "string", "", "Number of its keys", 0, cell_data},
-    API_COLUMN_AGE,
-};
-static const char *const short_names[] = {"cm", NULL};
-
-const struct api_kind api_kind_config_map = {
-    .group = "",
-    .version = "v1",
-    .kind = "ConfigMap",
-    .plural = "configmaps",
-    .singular = "configmap",
-    .short_names = short_names,
-    .namespaced = true,
-    .description = "ConfigMap holds configuration for pods to use.",
-    .columns = columns,
-    .n_columns = ARRAY_SIZE(columns),
-    .validate = validate,
-    .schema = &root,
-};

@@ -4,6 +4,7 @@
 #include "api/crd_schema.h"
 #include "api/jsonpath.h"
 #include "api/kind_util.h"
+#include "api/kinds.h"
 #include "base/mem.h"
 
 #include <ctype.h>
@@ -295,7 +296,7 @@ static void validate_update(const struct json *spec, const struct json *old, str
     }
 }
 
-static void validate(const struct json *obj, const struct json *old, struct api_causes *c)
+void kind_crd_validate(const struct json *obj, const struct json *old, struct api_causes *c)
 {
     static const char *const scopes[] = {"Cluster", "Namespaced", NULL};
     const struct json *spec = json_get(obj, "spec");
@@ -328,7 +329,7 @@ static void validate(const struct json *obj, const struct json *old, struct api_
 
 /* ---- defaults ---- */
 
-static void prepare(struct json *obj, const struct json *old)
+void kind_crd_prepare(struct json *obj, const struct json *old)
 {
     if (old) {
         return;
@@ -348,7 +349,7 @@ static void prepare(struct json *obj, const struct json *old)
     }
 }
 
-static void defaults(struct json *obj)
+void kind_crd_defaults(struct json *obj)
 {
     struct json *spec = json_get(obj, "spec"), *names = json_get(spec, "names");
     const char *kind = json_path_string(names, "kind", NULL);
@@ -366,170 +367,3 @@ static void defaults(struct json *obj)
     api_default_string(names, "singular", singular);
     api_default_string(names, "listKind", list);
 }
-
-/* ---- columns ---- */
-
-static struct json *cell_created(const struct json *obj, int64_t now_ms)
-{
-    return api_cell_text(json_path_string(obj, "metadata", "creationTimestamp", NULL), "");
-}
-
-static const struct api_column columns[] = {
-    API_COLUMN_NAME,
-    {"Created At", "date", "", "When it was created", 0, cell_created},
-};
-static const char *const short_names[] = {"crd", "crds", NULL};
-static const char *const categories[] = {"api-extensions", NULL};
-
-/* ---- schema ---- */
-
-static const struct api_field names_fields[] = {
-    {"categories", &api_schema_string_list, "Groups of kinds it belongs to, such as \"all\""},
-    {"kind", &api_schema_string, "Name of the kind, in CamelCase", true},
-    {"listKind", &api_schema_string, "Name of lists of the kind; default: kind and \"List\""},
-    {"plural", &api_schema_string, "Name in paths, in lower case", true},
-    {"shortNames", &api_schema_string_list, "Shorter names for command lines"},
-    {"singular", &api_schema_string, "Name of one; default: kind in lower case"},
-};
-static const struct api_schema names_schema =
-    API_OBJECT_OF(names_fields,
-                  "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
-                  "CustomResourceDefinitionNames",
-                  "What the kind is called.");
-
-static const struct api_field column_fields[] = {
-    {"description", &api_schema_string, "What the column shows"},
-    {"format", &api_schema_string, "Format of the type, such as int32 or date-time"},
-    {"jsonPath", &api_schema_string, "Where in an object the value is: \".spec.replicas\"", true},
-    {"name", &api_schema_string, "Head of the column", true},
-    {"priority", &api_schema_int32, "Above 0: shown only in wide output"},
-    {"type", API_ENUM("integer", "number", "string", "boolean", "date"), "Type of the values",
-     true},
-};
-static const struct api_schema column_schema =
-    API_OBJECT_OF(column_fields,
-                  "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
-                  "CustomResourceColumnDefinition",
-                  "A column of tables of the kind.");
-
-static const struct api_field scale_fields[] = {
-    {"labelSelectorPath", &api_schema_string, "Where the selector of what is counted is, as text"},
-    {"specReplicasPath", &api_schema_string, "Where the wanted number is, below .spec", true},
-    {"statusReplicasPath", &api_schema_string, "Where the present number is, below .status", true},
-};
-static const struct api_schema scale_schema =
-    API_OBJECT_OF(scale_fields,
-                  "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
-                  "CustomResourceSubresourceScale",
-                  "The subresource scale.");
-static const struct api_field sub_fields[] = {
-    {"scale", &scale_schema, "Objects have a Scale"},
-    {"status", &api_schema_open, "Status is changed by /status alone"},
-};
-static const struct api_schema sub_schema =
-    API_OBJECT_OF(sub_fields,
-                  "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
-                  "CustomResourceSubresources",
-                  "Subresources of the objects.");
-
-static const struct api_field validation_fields[] = {
-    {"openAPIV3Schema", &api_schema_open,
-     "Structural schema: fields are pruned, defaulted and "
-     "checked by it"},
-};
-static const struct api_schema validation_schema =
-    API_OBJECT_OF(validation_fields,
-                  "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
-                  "CustomResourceValidation",
-                  "What objects look like.");
-
-static const struct api_field selectable_fields[] = {
-    {"jsonPath", &api_schema_string, "Path of a field that is a text, a number or a truth", true},
-};
-static const struct api_schema selectable_schema = API_OBJECT_OF(
-    selectable_fields, "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.SelectableField",
-    "A field for field selectors.");
-
-static const struct api_field version_fields[] = {
-    {"additionalPrinterColumns", API_LIST_OF(&column_schema), "Columns of tables; default: Age"},
-    {"deprecated", &api_schema_boolean, "Its users are warned"},
-    {"deprecationWarning", &api_schema_string, "In these words"},
-    {"name", &api_schema_string, "Name of the version: v1, v1beta1", true},
-    {"schema", &validation_schema, "What objects look like"},
-    {"selectableFields", API_LIST_OF(&selectable_schema), "What field selectors take"},
-    {"served", &api_schema_boolean, "Whether there is an API of this version", true},
-    {"storage", &api_schema_boolean, "Objects are stored in it; of exactly one version", true},
-    {"subresources", &sub_schema, "Status and scale"},
-};
-static const struct api_schema version_schema =
-    API_OBJECT_OF(version_fields,
-                  "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
-                  "CustomResourceDefinitionVersion",
-                  "A version of the kind.");
-
-static const struct api_field conversion_fields[] = {
-    {"strategy", &api_schema_string, "None: versions differ in nothing but their name", true},
-    {"webhook", &api_schema_open, "Of the strategy Webhook, which this server does not follow"},
-};
-static const struct api_schema conversion_schema =
-    API_OBJECT_OF(conversion_fields,
-                  "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
-                  "CustomResourceConversion",
-                  "How objects are told in other versions.");
-
-static const struct api_field spec_fields[] = {
-    {"conversion", &conversion_schema, "How objects are told in other versions"},
-    {"group", &api_schema_string, "API group: a domain", true},
-    {"names", &names_schema, "What the kind is called", true},
-    {"preserveUnknownFields", &api_schema_boolean, "Must be false"},
-    {"scope", API_ENUM("Cluster", "Namespaced"), "Whether objects are in namespaces", true},
-    {"versions", API_LIST_OF(&version_schema), "Versions of the kind", true},
-};
-static const struct api_schema spec_schema =
-    API_OBJECT_OF(spec_fields,
-                  "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
-                  "CustomResourceDefinitionSpec",
-                  "What kind is wanted.");
-
-static const struct api_field status_fields[] = {
-    {"acceptedNames", &names_schema, "Names that are not another kind's"},
-    {"conditions", &api_schema_conditions, "NamesAccepted, Established, Terminating"},
-    {"storedVersions", &api_schema_string_list, "Versions there may be stored objects of"},
-};
-static const struct api_schema status_schema =
-    API_OBJECT_OF(status_fields,
-                  "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
-                  "CustomResourceDefinitionStatus",
-                  "What the server made of it.");
-
-static const struct api_field root_fields[] = {
-    API_ROOT_API_VERSION,
-    API_ROOT_KIND,
-    API_ROOT_METADATA,
-    {"spec", &spec_schema, "What kind is wanted", true},
-    {"status", &status_schema, "What the server made of it"},
-};
-static const struct api_schema schema = API_OBJECT_OF(
-    root_fields,
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
-    "CustomResourceDefinition",
-    "CustomResourceDefinition describes a kind that is added to the API at run time.");
-
-const struct api_kind api_kind_crd = {
-    .group = CRD_GROUP,
-    .version = CRD_VERSION,
-    .kind = "CustomResourceDefinition",
-    .plural = CRD_PLURAL,
-    .singular = "customresourcedefinition",
-    .short_names = short_names,
-    .categories = categories,
-    .status_subresource = true,
-    .description =
-        "CustomResourceDefinition describes a kind that is added to the API at run time.",
-    .columns = columns,
-    .n_columns = ARRAY_SIZE(columns),
-    .defaults = defaults,
-    .prepare = prepare,
-    .validate = validate,
-    .schema = &schema,
-};

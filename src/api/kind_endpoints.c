@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Endpoints (core v1): the addresses behind the service of the same name. */
+#include "api/kinds.h"
 #include "api/service_fields.h"
 
 #include "base/mem.h"
@@ -103,7 +104,7 @@ static void show(struct shown *s, const struct json *addresses, const struct jso
     }
 }
 
-static struct json *cell_endpoints(const struct json *obj, int64_t now_ms)
+struct json *kind_endpoints_cell_endpoints(const struct json *obj, int64_t now_ms)
 {
     const struct json *subsets = json_get(obj, "subsets"), *subset, *port;
     struct shown s = {.text = STRBUF_INIT};
@@ -130,7 +131,7 @@ static struct json *cell_endpoints(const struct json *obj, int64_t now_ms)
 
 /* ---- rules ---- */
 
-static void defaults(struct json *obj)
+void kind_endpoints_defaults(struct json *obj)
 {
     struct json *subset, *port;
     JSON_FOREACH (subset, json_get(obj, "subsets")) {
@@ -183,7 +184,7 @@ static void validate_ports(const char *field, const struct json *list, struct ap
     }
 }
 
-static void validate(const struct json *obj, const struct json *old, struct api_causes *c)
+void kind_endpoints_validate(const struct json *obj, const struct json *old, struct api_causes *c)
 {
     const struct json *subsets = json_get(obj, "subsets");
     if (!api_field_array(c, "subsets", subsets)) {
@@ -205,26 +206,3 @@ static void validate(const struct json *obj, const struct json *old, struct api_
         validate_ports(API_FIELD("%s.ports", at), json_get(s, "ports"), c);
     }
 }
-
-static const struct api_column columns[] = {
-    API_COLUMN_NAME,
-    {"Endpoints", "string", "", "Addresses and ports that are ready", 0, cell_endpoints},
-    API_COLUMN_AGE,
-};
-static const char *const short_names[] = {"ep", NULL};
-
-const struct api_kind api_kind_endpoints = {
-    .group = "",
-    .version = "v1",
-    .kind = "Endpoints",
-    .plural = "endpoints",
-    .singular = "endpoints",
-    .short_names = short_names,
-    .namespaced = true,
-    .description = "Endpoints are the addresses and ports behind the service of the same name.",
-    .columns = columns,
-    .n_columns = ARRAY_SIZE(columns),
-    .defaults = defaults,
-    .validate = validate,
-    .schema = &endpoints_schema,
-};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* EndpointSlice (discovery.k8s.io/v1): some of the endpoints behind a service. */
+#include "api/kinds.h"
 #include "api/service_fields.h"
 
 #include "base/mem.h"
@@ -8,13 +9,6 @@
 #define MAX_ENDPOINTS 1000
 #define MAX_ADDRESSES 100
 #define MAX_PORTS 1000
-
-/* ---- columns ---- */
-
-static struct json *cell_type(const struct json *obj, int64_t now_ms)
-{
-    return api_cell_text(json_path_string(obj, "addressType", NULL), "");
-}
 
 static struct json *shown(struct strbuf *text, size_t count)
 {
@@ -26,7 +20,7 @@ static struct json *shown(struct strbuf *text, size_t count)
     return cell;
 }
 
-static struct json *cell_ports(const struct json *obj, int64_t now_ms)
+struct json *kind_endpoint_slice_cell_ports(const struct json *obj, int64_t now_ms)
 {
     struct strbuf text = STRBUF_INIT;
     const struct json *ports = json_get(obj, "ports");
@@ -39,7 +33,7 @@ static struct json *cell_ports(const struct json *obj, int64_t now_ms)
     return shown(&text, n);
 }
 
-static struct json *cell_endpoints(const struct json *obj, int64_t now_ms)
+struct json *kind_endpoint_slice_cell_endpoints(const struct json *obj, int64_t now_ms)
 {
     struct strbuf text = STRBUF_INIT;
     size_t n = 0;
@@ -57,7 +51,7 @@ static struct json *cell_endpoints(const struct json *obj, int64_t now_ms)
 
 /* ---- rules ---- */
 
-static void defaults(struct json *obj)
+void kind_endpoint_slice_defaults(struct json *obj)
 {
     struct json *port;
     JSON_FOREACH (port, json_get(obj, "ports")) {
@@ -152,7 +146,8 @@ static void validate_port(const char *field, const struct json *list, size_t i,
     service_check_app_protocol(c, API_FIELD("%s.appProtocol", field), json_get(p, "appProtocol"));
 }
 
-static void validate(const struct json *obj, const struct json *old, struct api_causes *c)
+void kind_endpoint_slice_validate(const struct json *obj, const struct json *old,
+                                  struct api_causes *c)
 {
     static const char *const types[] = {"FQDN", "IPv4", "IPv6", NULL};
     const struct json *type = json_get(obj, "addressType"), *ports = json_get(obj, "ports");
@@ -173,26 +168,3 @@ static void validate(const struct json *obj, const struct json *old, struct api_
         }
     }
 }
-
-static const struct api_column columns[] = {
-    API_COLUMN_NAME,
-    {"AddressType", "string", "", "IPv4, IPv6 or FQDN", 0, cell_type},
-    {"Ports", "string", "", "Ports that each of the endpoints has", 0, cell_ports},
-    {"Endpoints", "string", "", "Addresses of the endpoints", 0, cell_endpoints},
-    API_COLUMN_AGE,
-};
-
-const struct api_kind api_kind_endpoint_slice = {
-    .group = "discovery.k8s.io",
-    .version = "v1",
-    .kind = "EndpointSlice",
-    .plural = "endpointslices",
-    .singular = "endpointslice",
-    .namespaced = true,
-    .description = "EndpointSlice has some of the endpoints behind a service.",
-    .columns = columns,
-    .n_columns = ARRAY_SIZE(columns),
-    .defaults = defaults,
-    .validate = validate,
-    .schema = &endpoint_slice_schema,
-};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HostSubnet (network.openshift.io/v1): the pod range of a node, and the address its tunnels end at. */
 #include "api/kind_util.h"
+#include "api/kinds.h"
 #include "api/schema.h"
 
 #define ASSIGN_ANNOTATION "pod.network.openshift.io/assign-subnet"
@@ -17,7 +18,7 @@ static void validate_annotations(const struct json *map, struct api_causes *c)
     }
 }
 
-static void validate(const struct json *obj, const struct json *old, struct api_causes *c)
+void kind_host_subnet_validate(const struct json *obj, const struct json *old, struct api_causes *c)
 {
     const char *name = json_path_string(obj, "metadata", "name", NULL);
     const struct json *host = json_get(obj, "host"), *subnet = json_get(obj, "subnet");
@@ -58,70 +59,12 @@ static void validate(const struct json *obj, const struct json *old, struct api_
     }
 }
 
-static struct json *cell_host(const struct json *obj, int64_t now_ms)
-{
-    return api_cell_text(json_path_string(obj, "host", NULL), "");
-}
-
-static struct json *cell_host_ip(const struct json *obj, int64_t now_ms)
-{
-    return api_cell_text(json_path_string(obj, "hostIP", NULL), "");
-}
-
-static struct json *cell_subnet(const struct json *obj, int64_t now_ms)
-{
-    return api_cell_text(json_path_string(obj, "subnet", NULL), "");
-}
-
-static struct json *cell_egress_cidrs(const struct json *obj, int64_t now_ms)
+struct json *kind_host_subnet_cell_egress_cidrs(const struct json *obj, int64_t now_ms)
 {
     return api_cell_list(json_get(obj, "egressCIDRs"));
 }
 
-static struct json *cell_egress_ips(const struct json *obj, int64_t now_ms)
+struct json *kind_host_subnet_cell_egress_ips(const struct json *obj, int64_t now_ms)
 {
     return api_cell_list(json_get(obj, "egressIPs"));
 }
-
-/* ---- schema ---- */
-
-#define NETWORK "com.github.openshift.api.network.v1."
-
-static const struct api_field root_fields[] = {
-    API_ROOT_API_VERSION,
-    {"egressCIDRs", &api_schema_string_list, "Ranges that egress addresses are taken from"},
-    {"egressIPs", &api_schema_string_list, "Egress addresses that the node carries"},
-    {"host", &api_schema_string, "Name of the node"},
-    {"hostIP", &api_schema_string, "Address of the node that tunnels end at"},
-    API_ROOT_KIND,
-    API_ROOT_METADATA,
-    {"subnet", &api_schema_string, "Range of the node's pods"},
-};
-static const struct api_schema root =
-    API_OBJECT_OF(root_fields, NETWORK "HostSubnet",
-                  "HostSubnet describes the subnet of a node in the cluster network.");
-
-static const struct api_column columns[] = {
-    API_COLUMN_NAME,
-    {"Host", "string", "", "The node", 0, cell_host},
-    {"Host IP", "string", "", "Address of the node that tunnels end at", 0, cell_host_ip},
-    {"Subnet", "string", "", "Range of the node's pods", 0, cell_subnet},
-    {"Egress CIDRs", "string", "", "Ranges that egress addresses are taken from", 0,
-     cell_egress_cidrs},
-    {"Egress IPs", "string", "", "Egress addresses that the node carries", 0, cell_egress_ips},
-    API_COLUMN_AGE_WIDE,
-};
-
-const struct api_kind api_kind_host_subnet = {
-    .group = "network.openshift.io",
-    .version = "v1",
-    .kind = "HostSubnet",
-    .plural = "hostsubnets",
-    .singular = "hostsubnet",
-    .description = "HostSubnet describes the subnet of a node in the cluster network.",
-    .columns = columns,
-    .n_columns = ARRAY_SIZE(columns),
-    .check_name = api_check_path_segment,
-    .validate = validate,
-    .schema = &root,
-};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NetworkPolicy (networking.k8s.io/v1): what may reach the pods it selects, and what they may reach. */
+#include "api/kinds.h"
 #include "api/policy_fields.h"
 #include "api/schema.h"
 
@@ -24,7 +25,7 @@ static void default_rules(struct json *rules)
     }
 }
 
-static void defaults(struct json *obj)
+void kind_network_policy_defaults(struct json *obj)
 {
     struct json *spec = json_get(obj, "spec");
     if (!json_is(spec, JSON_OBJECT)) {
@@ -149,7 +150,8 @@ static void validate_rules(struct api_causes *c, const char *field, const struct
     }
 }
 
-static void validate(const struct json *obj, const struct json *old, struct api_causes *c)
+void kind_network_policy_validate(const struct json *obj, const struct json *old,
+                                  struct api_causes *c)
 {
     static const char *const types[] = {"Ingress", "Egress", NULL};
     const struct json *spec = json_get(obj, "spec");
@@ -176,75 +178,8 @@ static void validate(const struct json *obj, const struct json *old, struct api_
     }
 }
 
-/* ---- schema ---- */
-
-#define NETWORKING "io.k8s.api.networking.v1."
-
-static const struct api_field port_fields[] = {
-    {"endPort", &api_schema_int32, "Last port of the range that starts at port"},
-    {"port", &api_schema_int_or_string,
-     "Number of the port, or name of a port of the pods; all ports by default"},
-    {"protocol", &api_schema_string, "TCP, UDP or SCTP; TCP by default"},
-};
-static const struct api_schema port_schema =
-    API_OBJECT_OF(port_fields, NETWORKING "NetworkPolicyPort", "Ports that traffic may go to");
-
-static const struct api_field ip_block_fields[] = {
-    {"cidr", &api_schema_string, "Range of addresses, as 192.168.1.0/24 or 2001:db8::/64", true},
-    {"except", &api_schema_string_list, "Ranges within cidr that are not meant"},
-};
-static const struct api_schema ip_block =
-    API_OBJECT_OF(ip_block_fields, NETWORKING "IPBlock", "A range of addresses, without some");
-
-static const struct api_field peer_fields[] = {
-    {"ipBlock", &ip_block, "Addresses; there is no other member then."},
-    {"namespaceSelector", &api_schema_label_selector,
-     "Namespaces whose pods are meant; that of the policy by default"},
-    {"podSelector", &api_schema_label_selector, "Pods of these namespaces; all by default"},
-};
-static const struct api_schema peer =
-    API_OBJECT_OF(peer_fields, NETWORKING "NetworkPolicyPeer", "Who the other end is");
-
-static const struct api_field ingress_fields[] = {
-    {"from", API_LIST_OF(&peer), "Sources, one of which must match; all when empty"},
-    {"ports", API_LIST_OF(&port_schema), "Ports, one of which must match; all when empty"},
-};
-static const struct api_schema ingress = API_OBJECT_OF(
-    ingress_fields, NETWORKING "NetworkPolicyIngressRule", "Traffic that may reach the pods");
-
-static const struct api_field egress_fields[] = {
-    {"ports", API_LIST_OF(&port_schema), "Ports, one of which must match; all when empty"},
-    {"to", API_LIST_OF(&peer), "Destinations, one of which must match; all when empty"},
-};
-static const struct api_schema egress = API_OBJECT_OF(
-    egress_fields, NETWORKING "NetworkPolicyEgressRule", "Traffic that the pods may send");
-
-static const struct api_field spec_fields[] = {
-    {"egress", API_LIST_OF(&egress), "What the pods may reach"},
-    {"ingress", API_LIST_OF(&ingress), "What may reach the pods"},
-    {"podSelector", &api_schema_label_selector,
-     "Pods of the namespace that the policy is for; an empty one selects all."},
-    {"policyTypes", &api_schema_string_list,
-     "Directions that the policy isolates: Ingress, Egress; by default Ingress, and Egress when "
-     "there are rules of it"},
-};
-static const struct api_schema spec_schema = API_OBJECT_OF(
-    spec_fields, NETWORKING "NetworkPolicySpec", "Whom the policy isolates, but for what");
-
-static const struct api_field root_fields[] = {
-    API_ROOT_API_VERSION,
-    API_ROOT_KIND,
-    API_ROOT_METADATA,
-    {"spec", &spec_schema, "Whom the policy isolates, but for what"},
-};
-static const struct api_schema root =
-    API_OBJECT_OF(root_fields, NETWORKING "NetworkPolicy",
-                  "NetworkPolicy describes what network traffic is allowed for a set of Pods");
-
-/* ---- table ---- */
-
 /* As kubectl prints a selector: "a=b,c in (d,e),!f", or "<none>". */
-static struct json *cell_selector(const struct json *obj, int64_t now_ms)
+struct json *kind_network_policy_cell_selector(const struct json *obj, int64_t now_ms)
 {
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
     const struct json *selector = json_path(obj, "spec", "podSelector", NULL), *x;
@@ -275,26 +210,3 @@ static struct json *cell_selector(const struct json *obj, int64_t now_ms)
     }
     return api_cell_text(strbuf_cstr(&b), "<none>");
 }
-
-static const struct api_column columns[] = {
-    API_COLUMN_NAME,
-    {"Pod-Selector", "string", "", "Selects the pods that the policy isolates", 0, cell_selector},
-    API_COLUMN_AGE,
-};
-static const char *const short_names[] = {"netpol", NULL};
-
-const struct api_kind api_kind_network_policy = {
-    .group = "networking.k8s.io",
-    .version = "v1",
-    .kind = "NetworkPolicy",
-    .plural = "networkpolicies",
-    .singular = "networkpolicy",
-    .short_names = short_names,
-    .namespaced = true,
-    .description = "NetworkPolicy describes what network traffic is allowed for a set of Pods",
-    .columns = columns,
-    .n_columns = ARRAY_SIZE(columns),
-    .defaults = defaults,
-    .validate = validate,
-    .schema = &root,
-};

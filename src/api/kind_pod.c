@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pod (core v1), as far as the network goes: where it runs and which addresses it has.  The rest of
  * the specification is kept as it came. */
+#include "api/kinds.h"
 #include "api/policy_fields.h"
-#include "api/schema_core.h"
 
 #define DEFAULT_GRACE_S 30
 
@@ -13,7 +13,7 @@ static const struct json *statuses(const struct json *obj)
     return json_path(obj, "status", "containerStatuses", NULL);
 }
 
-static struct json *cell_ready(const struct json *obj, int64_t now_ms)
+struct json *kind_pod_cell_ready(const struct json *obj, int64_t now_ms)
 {
     size_t total = json_count(json_path(obj, "spec", "containers", NULL)), ready = 0;
     const struct json *s;
@@ -23,7 +23,7 @@ static struct json *cell_ready(const struct json *obj, int64_t now_ms)
     return json_stringf("%zu/%zu", ready, total);
 }
 
-static struct json *cell_status(const struct json *obj, int64_t now_ms)
+struct json *kind_pod_cell_status(const struct json *obj, int64_t now_ms)
 {
     const char *text = json_path_string(obj, "status", "reason", NULL);
     if (!text || !*text) {
@@ -46,7 +46,7 @@ static struct json *cell_status(const struct json *obj, int64_t now_ms)
     return api_cell_text(text, "Unknown");
 }
 
-static struct json *cell_restarts(const struct json *obj, int64_t now_ms)
+struct json *kind_pod_cell_restarts(const struct json *obj, int64_t now_ms)
 {
     int64_t n = 0;
     const struct json *s;
@@ -57,22 +57,7 @@ static struct json *cell_restarts(const struct json *obj, int64_t now_ms)
     return json_stringf("%lld", (long long) n);
 }
 
-static struct json *cell_ip(const struct json *obj, int64_t now_ms)
-{
-    return api_cell_text(json_path_string(obj, "status", "podIP", NULL), "<none>");
-}
-
-static struct json *cell_node(const struct json *obj, int64_t now_ms)
-{
-    return api_cell_text(json_path_string(obj, "spec", "nodeName", NULL), "<none>");
-}
-
-static struct json *cell_nominated(const struct json *obj, int64_t now_ms)
-{
-    return api_cell_text(json_path_string(obj, "status", "nominatedNodeName", NULL), "<none>");
-}
-
-static struct json *cell_gates(const struct json *obj, int64_t now_ms)
+struct json *kind_pod_cell_gates(const struct json *obj, int64_t now_ms)
 {
     const struct json *gates = json_path(obj, "spec", "readinessGates", NULL), *gate, *cond;
     if (json_count(gates) == 0) {
@@ -110,7 +95,7 @@ static void default_containers(struct json *list)
     }
 }
 
-static void defaults(struct json *obj)
+void kind_pod_defaults(struct json *obj)
 {
     struct json *spec = json_get(obj, "spec");
     if (!spec || json_is(spec, JSON_NULL)) {
@@ -126,7 +111,7 @@ static void defaults(struct json *obj)
     default_containers(json_get(spec, "initContainers"));
 }
 
-static void prepare(struct json *obj, const struct json *old)
+void kind_pod_prepare(struct json *obj, const struct json *old)
 {
     if (!old) {
         json_set_string(json_set(obj, "status", json_object()), "phase", "Pending");
@@ -134,7 +119,7 @@ static void prepare(struct json *obj, const struct json *old)
 }
 
 /* A kubelet ends what runs on its node; of the rest nobody needs time. */
-static int64_t grace_s(const struct json *obj, const int64_t *asked)
+int64_t kind_pod_grace_s(const struct json *obj, const int64_t *asked)
 {
     const char *node = json_path_string(obj, "spec", "nodeName", NULL);
     const char *phase = json_path_string(obj, "status", "phase", NULL);
@@ -218,30 +203,34 @@ static void validate_containers(const char *field, const struct json *list,
     }
 }
 
-static void validate_spec(const struct json *spec, const struct json *old, struct api_causes *c)
+static void validate_spec(const char *field, const struct json *spec, const struct json *old,
+                          struct api_causes *c)
 {
     static const char *const restart[] = {"Always", "OnFailure", "Never", NULL};
     static const char *const dns[] = {"ClusterFirstWithHostNet", "ClusterFirst", "Default", "None",
                                       NULL};
     int64_t seconds;
-    validate_containers("spec.containers", json_get(spec, "containers"), NULL, c);
-    validate_containers("spec.initContainers", json_get(spec, "initContainers"),
+    validate_containers(API_FIELD("%s.containers", field), json_get(spec, "containers"), NULL, c);
+    validate_containers(API_FIELD("%s.initContainers", field), json_get(spec, "initContainers"),
                         json_get(spec, "containers"), c);
-    api_field_enum(c, "spec.restartPolicy", json_get(spec, "restartPolicy"), false, restart);
-    api_field_enum(c, "spec.dnsPolicy", json_get(spec, "dnsPolicy"), false, dns);
-    api_field_int(c, "spec.terminationGracePeriodSeconds",
+    api_field_enum(c, API_FIELD("%s.restartPolicy", field), json_get(spec, "restartPolicy"), false,
+                   restart);
+    api_field_enum(c, API_FIELD("%s.dnsPolicy", field), json_get(spec, "dnsPolicy"), false, dns);
+    api_field_int(c, API_FIELD("%s.terminationGracePeriodSeconds", field),
                   json_get(spec, "terminationGracePeriodSeconds"), false, 0, INT32_MAX, &seconds);
-    api_field_checked(c, "spec.nodeName", json_get(spec, "nodeName"), false,
+    api_field_checked(c, API_FIELD("%s.nodeName", field), json_get(spec, "nodeName"), false,
                       api_check_dns_subdomain);
-    api_field_bool(c, "spec.hostNetwork", json_get(spec, "hostNetwork"));
+    api_field_bool(c, API_FIELD("%s.hostNetwork", field), json_get(spec, "hostNetwork"));
     if (old) {
         const struct json *node = json_get(old, "nodeName");
         if (json_string_size(node)) {
-            api_field_immutable(c, "spec.nodeName", json_get(spec, "nodeName"), node);
+            api_field_immutable(c, API_FIELD("%s.nodeName", field), json_get(spec, "nodeName"),
+                                node);
         }
         if (json_get_bool(json_get(spec, "hostNetwork"), false) !=
             json_get_bool(json_get(old, "hostNetwork"), false)) {
-            api_invalid(c, "spec.hostNetwork", json_get(spec, "hostNetwork"), "field is immutable");
+            api_invalid(c, API_FIELD("%s.hostNetwork", field), json_get(spec, "hostNetwork"),
+                        "field is immutable");
         }
     }
 }
@@ -273,56 +262,10 @@ static void validate_status(const struct json *status, struct api_causes *c)
     }
 }
 
-static void validate(const struct json *obj, const struct json *old, struct api_causes *c)
+void kind_pod_validate(const struct json *obj, const struct json *old, struct api_causes *c)
 {
     if (api_field_object(c, "spec", json_get(obj, "spec"))) {
-        validate_spec(json_get(obj, "spec"), json_get(old, "spec"), c);
+        validate_spec("spec", json_get(obj, "spec"), json_get(old, "spec"), c);
     }
     validate_status(json_get(obj, "status"), c);
 }
-
-static const struct api_column columns[] = {
-    API_COLUMN_NAME,
-    {"Ready", "string", "", "Containers that are ready, of all of them", 0, cell_ready},
-    {"Status", "string", "", "The aggregate status of the containers in this pod.", 0, cell_status},
-    {"Restarts", "string", "", "How often its containers were restarted", 0, cell_restarts},
-    API_COLUMN_AGE,
-    {"IP", "string", "", "Address of the pod in the cluster network", 1, cell_ip},
-    {"Node", "string", "", "The node it runs on", 1, cell_node},
-    {"Nominated Node", "string", "", "The node that it may get", 1, cell_nominated},
-    {"Readiness Gates", "string", "", "Conditions of its readiness that hold", 1, cell_gates},
-};
-static const char *const short_names[] = {"po", NULL};
-static const char *const categories[] = {"all", NULL};
-static const struct api_field_label selectable[] = {
-    {"spec.nodeName", .indexed = true},
-    {"spec.restartPolicy"},
-    {"spec.schedulerName"},
-    {"spec.serviceAccountName"},
-    {"spec.hostNetwork", .dflt = "false"},
-    {"status.phase"},
-    {"status.podIP"},
-    {"status.nominatedNodeName"},
-    {0},
-};
-
-const struct api_kind api_kind_pod = {
-    .group = "",
-    .version = "v1",
-    .kind = "Pod",
-    .plural = "pods",
-    .singular = "pod",
-    .short_names = short_names,
-    .categories = categories,
-    .namespaced = true,
-    .status_subresource = true,
-    .description = "Pod is one or more containers that share an address.",
-    .columns = columns,
-    .n_columns = ARRAY_SIZE(columns),
-    .defaults = defaults,
-    .prepare = prepare,
-    .grace_s = grace_s,
-    .validate = validate,
-    .selectable = selectable,
-    .schema = &api_schema_pod,
-};

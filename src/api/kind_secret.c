@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Secret (core v1): what only those who need it may read.  Causes never repeat its values. */
 #include "api/kind_util.h"
-#include "api/schema_security.h"
+#include "api/kinds.h"
 
 #include "base/base64.h"
 #include "base/mem.h"
@@ -11,18 +11,18 @@
 #define TYPE_TOKEN "kubernetes.io/service-account-token"
 #define ACCOUNT_NAME "kubernetes.io/service-account.name"
 
-static struct json *cell_type(const struct json *obj, int64_t now_ms)
+struct json *kind_secret_cell_type(const struct json *obj, int64_t now_ms)
 {
     return api_cell_text(json_path_string(obj, "type", NULL), TYPE_OPAQUE);
 }
 
-static struct json *cell_data(const struct json *obj, int64_t now_ms)
+struct json *kind_secret_cell_data(const struct json *obj, int64_t now_ms)
 {
     return json_int((int64_t) json_count(json_get(obj, "data")));
 }
 
 /* stringData is written into data, and not kept. */
-static void prepare(struct json *obj, const struct json *old)
+void kind_secret_prepare(struct json *obj, const struct json *old)
 {
     const struct json *text = json_get(obj, "stringData"), *data = json_get(obj, "data");
     bool usable = json_is(text, JSON_OBJECT) &&
@@ -46,7 +46,7 @@ static void prepare(struct json *obj, const struct json *old)
     }
 }
 
-static void defaults(struct json *obj)
+void kind_secret_defaults(struct json *obj)
 {
     api_default_string(obj, "type", TYPE_OPAQUE);
 }
@@ -90,7 +90,7 @@ static void validate_data(const struct json *data, struct api_causes *c)
     }
 }
 
-static void validate(const struct json *obj, const struct json *old, struct api_causes *c)
+void kind_secret_validate(const struct json *obj, const struct json *old, struct api_causes *c)
 {
     static const struct {
         const char *type, *keys[2];
@@ -138,31 +138,3 @@ static void validate(const struct json *obj, const struct json *old, struct api_
         }
     }
 }
-
-static const struct api_column columns[] = {
-    API_COLUMN_NAME,
-    {"Type", "string", "", "What kind of data it has", 0, cell_type},
-    {"Data", "string", "", "Number of its values", 0, cell_data},
-    API_COLUMN_AGE,
-};
-static const struct api_field_label selectable[] = {
-    {"type"},
-    {0},
-};
-
-const struct api_kind api_kind_secret = {
-    .group = "",
-    .version = "v1",
-    .kind = "Secret",
-    .plural = "secrets",
-    .singular = "secret",
-    .namespaced = true,
-    .description = "Secret holds values that only those who need them may read.",
-    .columns = columns,
-    .n_columns = ARRAY_SIZE(columns),
-    .prepare = prepare,
-    .defaults = defaults,
-    .validate = validate,
-    .selectable = selectable,
-    .schema = &api_schema_secret,
-};

@@ -3,6 +3,7 @@
  *
  * What the server chooses (addresses and ports) is allocated by the API server, after the rules here. */
 #include "api/kind_service.h"
+#include "api/kinds.h"
 
 #include "api/service_fields.h"
 #include "base/mem.h"
@@ -60,16 +61,6 @@ static const struct json *spec_of(const struct json *obj)
     return json_get(obj, "spec");
 }
 
-static struct json *cell_type(const struct json *obj, int64_t now_ms)
-{
-    return api_cell_text(json_path_string(obj, "spec", "type", NULL), "");
-}
-
-static struct json *cell_cluster_ip(const struct json *obj, int64_t now_ms)
-{
-    return api_cell_text(json_path_string(obj, "spec", "clusterIP", NULL), "<none>");
-}
-
 static void add_text(struct strbuf *b, const char *s)
 {
     if (s && *s) {
@@ -77,7 +68,7 @@ static void add_text(struct strbuf *b, const char *s)
     }
 }
 
-static struct json *cell_external_ip(const struct json *obj, int64_t now_ms)
+struct json *kind_service_cell_external_ip(const struct json *obj, int64_t now_ms)
 {
     const struct json *spec = spec_of(obj), *item;
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
@@ -96,7 +87,7 @@ static struct json *cell_external_ip(const struct json *obj, int64_t now_ms)
     return api_cell_text(strbuf_cstr(&b), service_is_load_balancer(spec) ? "<pending>" : "<none>");
 }
 
-static struct json *cell_ports(const struct json *obj, int64_t now_ms)
+struct json *kind_service_cell_ports(const struct json *obj, int64_t now_ms)
 {
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
     const struct json *port;
@@ -118,7 +109,7 @@ static int compare_texts(const void *a, const void *b)
     return strcmp(*(char *const *) a, *(char *const *) b);
 }
 
-static struct json *cell_selector(const struct json *obj, int64_t now_ms)
+struct json *kind_service_cell_selector(const struct json *obj, int64_t now_ms)
 {
     const struct json *selector = json_get(spec_of(obj), "selector");
     size_t n = json_is(selector, JSON_OBJECT) ? json_count(selector) : 0;
@@ -196,7 +187,7 @@ static void default_families(struct json *spec)
     }
 }
 
-static void defaults(struct json *obj)
+void kind_service_defaults(struct json *obj)
 {
     struct json *spec = json_get(obj, "spec");
     if (!json_is(spec, JSON_OBJECT)) {
@@ -327,7 +318,7 @@ static void drop_unneeded(struct json *spec, const struct json *old)
     }
 }
 
-static void prepare(struct json *obj, const struct json *old)
+void kind_service_prepare(struct json *obj, const struct json *old)
 {
     struct json *spec = json_get(obj, "spec");
     const struct json *was = json_get(old, "spec");
@@ -348,43 +339,3 @@ static void prepare(struct json *obj, const struct json *old)
         drop_unneeded(spec, was);
     }
 }
-
-/* ---- the kind ---- */
-
-static const struct api_column columns[] = {
-    API_COLUMN_NAME,
-    {"Type", "string", "", "ClusterIP, NodePort, LoadBalancer or ExternalName", 0, cell_type},
-    {"Cluster-IP", "string", "", "Address in the service network", 0, cell_cluster_ip},
-    {"External-IP", "string", "", "Where it is reached from outside", 0, cell_external_ip},
-    {"Port(s)", "string", "", "Ports, with those of the nodes", 0, cell_ports},
-    API_COLUMN_AGE,
-    {"Selector", "string", "", "Labels of the pods behind it", 1, cell_selector},
-};
-static const char *const short_names[] = {"svc", NULL};
-static const char *const categories[] = {"all", NULL};
-static const struct api_field_label selectable[] = {
-    {"spec.clusterIP"},
-    {"spec.type"},
-    {0},
-};
-
-const struct api_kind api_kind_service = {
-    .group = "",
-    .version = "v1",
-    .kind = "Service",
-    .plural = "services",
-    .singular = "service",
-    .short_names = short_names,
-    .categories = categories,
-    .namespaced = true,
-    .status_subresource = true,
-    .description = "Service is a name and an address, which stay, for pods that come and go.",
-    .columns = columns,
-    .n_columns = ARRAY_SIZE(columns),
-    .check_name = service_check_name,
-    .defaults = defaults,
-    .prepare = prepare,
-    .validate = service_validate,
-    .selectable = selectable,
-    .schema = &service_schema,
-};

@@ -1,21 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kinds' files share: cells of tables, checks of typed fields, and the list of the kinds.
+/* What the kinds' files share: cells of tables and checks of typed fields.
  * Internal to src/api.  Cells are owned by the caller. */
 #pragma once
 
 #include "api/kind.h"
 #include "base/ip.h"
-
-extern const struct api_kind api_kind_namespace, api_kind_project, api_kind_node, api_kind_pod,
-    api_kind_event, api_kind_cluster_network, api_kind_host_subnet, api_kind_net_namespace,
-    api_kind_crd, api_kind_lease, api_kind_config_map, api_kind_event_v1, api_kind_secret,
-    api_kind_service_account, api_kind_role, api_kind_cluster_role, api_kind_role_binding,
-    api_kind_cluster_role_binding, api_kind_certificate_signing_request, api_kind_token_review,
-    api_kind_self_subject_review, api_kind_subject_access_review,
-    api_kind_local_subject_access_review, api_kind_self_subject_access_review,
-    api_kind_self_subject_rules_review, api_kind_network_policy, api_kind_admin_network_policy,
-    api_kind_baseline_admin_network_policy, api_kind_service, api_kind_endpoints,
-    api_kind_endpoint_slice;
 
 /* ---- cells ---- */
 
@@ -76,22 +65,7 @@ void api_field_immutable(struct api_causes *c, const char *field, const struct j
 /* ---- RBAC ---- */
 
 #define API_RBAC_GROUP "rbac.authorization.k8s.io"
-/* A role's rules; 'namespaced': of a Role, which has none for paths. */
-void api_validate_rules(const struct json *rules, bool namespaced, struct api_causes *c);
-/* Of bindings: defaults of subjects and roleRef, and their rules; 'cluster': of a ClusterRoleBinding. */
-void api_binding_defaults(struct json *obj);
-void api_validate_binding(const struct json *obj, const struct json *old, bool cluster,
-                          struct api_causes *c);
-/* Columns of both bindings' tables. */
-extern const struct api_column api_binding_columns[6];
 struct json *api_cell_created(const struct json *obj, int64_t now_ms); /* creationTimestamp */
-
-/* ---- access reviews ---- */
-
-/* spec.resourceAttributes and spec.nonResourceAttributes, one of which must be there. */
-void api_validate_access_spec(const struct json *spec, struct api_causes *c);
-/* spec.user, spec.groups and spec.extra besides. */
-void api_validate_subject_spec(const struct json *spec, struct api_causes *c);
 
 /* ---- defaults ---- */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Validation of the metadata that objects of all kinds have. */
-#include "api/kind.h"
+/* Validation of objects: of the metadata that all kinds have, and of the whole. */
+#include "api/apply.h"
+#include "api/schema.h"
 
 #define ANNOTATIONS_MAX ((size_t) 256 << 10)
 #define FINALIZERS_MAX 1000
@@ -217,4 +218,21 @@ void api_validate_metadata(const struct api_kind *k, const struct json *obj, con
     validate_annotations(json_get(meta, "annotations"), c);
     validate_finalizers(k, meta, old_meta, c);
     validate_owners(json_get(meta, "ownerReferences"), c);
+}
+
+void api_validate_object(const struct api_kind *k, const struct json *obj, const struct json *old,
+                         struct api_causes *c)
+{
+    api_schema_validate(api_kind_schema(k), obj, c);
+    if (c->n) {
+        return; /* The rest relies on types. */
+    }
+    api_validate_metadata(k, obj, old, c);
+    api_managed_validate(json_path(obj, "metadata", "managedFields", NULL), c);
+    if (old) {
+        api_schema_check_immutable(api_kind_schema(k), obj, old, c);
+    }
+    if (k->validate) {
+        k->validate(obj, old, c);
+    }
 }

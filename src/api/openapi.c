@@ -210,9 +210,7 @@ static struct json *schema_json(struct document *d, const struct api_schema *s)
     if (s->nullable && !d->v2 && s->type != API_ANY) {
         json_set_bool(out, "nullable", true);
     }
-    if (s->dflt) {
-        json_set(out, "default", json_clone(s->dflt));
-    }
+    json_set(out, "default", api_schema_default_of(s));
     if (s->limits) {
         add_limits(d, out, s->limits);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks and schemas that the kinds of network policy share.  Internal to src/api.
+/* Checks that the kinds of network policy share.  Internal to src/api.
  *
  * Field paths, reasons and texts follow Kubernetes' validation of NetworkPolicy (networking.k8s.io/v1) and the
  * schemas of the Network Policy API working group (policy.networking.k8s.io/v1alpha1). */
@@ -25,6 +25,3 @@ void policy_check_admin_spec(struct api_causes *c, const struct json *spec,
                              const char *const *actions);
 /* "protocol: TCP" and "name" as the schema's defaults have them. */
 void policy_default_admin_spec(struct json *spec);
-
-/* schema_policy.c: the whole objects of the two. */
-extern const struct api_schema policy_admin_schema, policy_baseline_schema;

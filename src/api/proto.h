@@ -2,8 +2,8 @@
 /* Objects in Kubernetes' protobuf form ("application/vnd.kubernetes.protobuf"), which kubectl sends for
  * some kinds however little the server says of it: "kubectl create namespace" is one.
  *
- * Decoding works from tables of field numbers and knows the kinds that clients are seen to send so:
- * Namespace and DeleteOptions.  A field that the table does not have is an error, never dropped. */
+ * Decoding follows the schemas, whose fields have their numbers (api/kinds), for every kind that has a protobuf
+ * form.  A field with a number that the schema does not have is an error, never dropped. */
 #pragma once
 
 #include "wire/json.h"

@@ -119,11 +119,9 @@ void api_schema_element_key(const struct api_schema *s, const struct json *item,
     for (size_t i = 0; s->keys[i]; i++) {
         const struct json *v = json_get(item, s->keys[i]);
         const struct api_schema *member = api_schema_member(s->items, s->keys[i]);
-        const char *dflt = member ? member->key_default : NULL;
-        if (!v && member && member->dflt) {
-            v = member->dflt;
-        }
-        if (!v && !dflt) {
+        CLEANUP(json_free) struct json *dflt = !v && member ? api_schema_default_of(member) : NULL;
+        v = v ? v : dflt;
+        if (!v) {
             continue;
         }
         if (!first) {
@@ -132,11 +130,7 @@ void api_schema_element_key(const struct api_schema *s, const struct json *item,
         first = false;
         json_write_string(s->keys[i], strlen(s->keys[i]), out);
         strbuf_addc(out, ':');
-        if (v) {
-            json_write(v, 0, out);
-        } else {
-            json_write_string(dflt, strlen(dflt), out);
-        }
+        json_write(v, 0, out);
     }
     strbuf_addc(out, '}');
 }

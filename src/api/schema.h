@@ -5,8 +5,8 @@
  * (fieldValidation), types and limits, strategic merge patches, server-side apply (how lists and maps are
  * merged and owned), OpenAPI 2 and 3 and with them 'kubectl explain'.
  *
- * The schema of a compiled-in kind is constant data, made of the macros below.  The schema of a
- * CustomResourceDefinition is the same structure, made at run time from openAPIV3Schema: nothing here tells the
+ * The schema of a compiled-in kind is constant data that tools/gen-kinds makes from src/api/kinds.  The schema of
+ * a CustomResourceDefinition is the same structure, made at run time from openAPIV3Schema: nothing here tells the
  * two apart.  Whoever makes one owns the nodes, and keeps them unchanged and alive as long as the kind is
  * served.  A node may be used in several places, and a node may contain itself (JSONSchemaProps does).
  *
@@ -45,12 +45,18 @@ struct api_field {
     const struct api_schema *schema;
     const char *description; /* For 'kubectl explain'; NULL: that of the schema. */
     bool required;
+    /* Number in the kind's protobuf message; 0: the field has none, and travels as JSON only. */
+    uint16_t number;
+    /* Number of the message around 'number' when protobuf nests what JSON does not; 0: none. */
+    uint16_t outer;
 };
 
 /* Limits of values that few nodes have; of a CRD's schema.  -1 and NULL: no limit. */
 struct api_limits {
     bool has_minimum, has_maximum;
     bool exclusive_minimum, exclusive_maximum;
+    bool
+        compiled_in; /* Of a compiled-in kind: messages have the words that Kubernetes has for its own kinds. */
     double minimum, maximum;
     double multiple_of;             /* 0: none */
     int64_t min_length, max_length; /* Of strings, in characters. */
@@ -79,13 +85,16 @@ struct api_schema {
     /* "int32", "int64", "double", "byte", "date-time", ...; NULL: none.  int32, int64 and those of
      * api/format.h are checked. */
     const char *format;
-    /* What a string stands for that is left out of an element's keys ("TCP"); NULL: nothing. */
-    const char *key_default;
     const char *const *values_allowed; /* enum of strings, NULL-terminated; NULL: any */
     const struct json *enum_json;      /* enum of other values (a list); NULL: none */
     bool nullable;                     /* null is a value; else null means absent. */
     const struct json *dflt;           /* Put in when absent (api_schema_default); NULL: none. */
+    const char *dflt_text;             /* The same as JSON text, of a compiled-in kind. */
+    bool defaulted;                    /* This node or one below it has a default. */
+    bool immutable;                    /* The value cannot change once the object is there. */
     const struct api_limits *limits;
+    /* What is wrong with a text: a constant sentence, or NULL; absent: nothing is checked. */
+    const char *(*check)(const char *text);
 
     /* API_OBJECT: known members, and what all others are. */
     const struct api_field
@@ -120,44 +129,9 @@ extern const struct api_schema api_schema_string_list;  /* Replaced as a whole. 
 extern const struct api_schema api_schema_string_set;   /* An element is there or not. */
 extern const struct api_schema api_schema_object_meta;
 extern const struct api_schema api_schema_label_selector;
-extern const struct api_schema api_schema_conditions; /* metav1.Condition by type. */
 
-/* ---- writing a schema down ----
- *
- *     static const struct api_field spec_fields[] = {
- *         {"mode", API_ENUM("Fast", "Safe"), "How it works"},
- *         {"ports", API_MAP_LIST(&port, "name", "name"), "What it listens on"},
- *         {"replicas", &api_schema_int32, "How many are wanted", true},
- *     };
- *     static const struct api_schema spec = API_OBJECT_OF(spec_fields, NULL, "...");
- *     static const struct api_field root_fields[] = {
- *         API_ROOT_FIELDS_BEFORE_SPEC,
- *         {"spec", &spec, "What is wanted"},
- *     };
- *
- * The macros with '&' in their value make constants that live as long as the program, at file scope. */
-#define API_OBJECT_OF(f, definition_, description_)                                            \
-    {                                                                                          \
-        .type = API_OBJECT, .fields = f, .n_fields = ARRAY_SIZE(f), .definition = definition_, \
-        .description = description_                                                            \
-    }
-#define API_ENUM(...)                               \
-    (&(const struct api_schema){.type = API_STRING, \
-                                .values_allowed = (const char *const[]){__VA_ARGS__, NULL}})
-/* A list that is replaced as a whole. */
-#define API_LIST_OF(item) (&(const struct api_schema){.type = API_ARRAY, .items = item})
-/* As before for apply, and merged by 'patch_key' in a strategic merge patch. */
-#define API_PATCH_LIST(item, patch_key_) \
-    (&(const struct api_schema){.type = API_ARRAY, .items = item, .patch_key = patch_key_})
-/* Objects identified by members: API_MAP_LIST(&item, patch_key or NULL, "key"...). */
-#define API_MAP_LIST(item, patch_key_, ...)                                       \
-    (&(const struct api_schema){.type = API_ARRAY,                                \
-                                .items = item,                                    \
-                                .list_type = API_LIST_MAP,                        \
-                                .keys = (const char *const[]){__VA_ARGS__, NULL}, \
-                                .patch_key = patch_key_})
-/* Objects of any name with values of one shape. */
-#define API_MAP_OF(value) (&(const struct api_schema){.type = API_OBJECT, .others = value})
+/* ---- fields that every kind has ---- */
+
 #define API_ROOT_API_VERSION                                                            \
     {                                                                                   \
         "apiVersion", &api_schema_string,                                               \
@@ -168,10 +142,18 @@ extern const struct api_schema api_schema_conditions; /* metav1.Condition by typ
     {                                                                                \
         "kind", &api_schema_string, "Kind is the type of this object, in CamelCase." \
     }
-#define API_ROOT_METADATA                                                                          \
-    {                                                                                              \
-        "metadata", &api_schema_object_meta, "Standard metadata: names, labels, owners, versions." \
+#define API_ROOT_METADATA                                                      \
+    {                                                                          \
+        "metadata", &api_schema_object_meta,                                   \
+            "Standard metadata: names, labels, owners, versions.", .number = 1 \
     }
+
+/* A body of a request that is no kind of its own: DeleteOptions, TokenRequest. */
+struct api_body {
+    const char *kind;
+    const struct api_schema *schema;
+};
+extern const struct api_body api_bodies[]; /* Ends with a NULL kind. */
 
 /* ---- using one ---- */
 
@@ -206,8 +188,13 @@ static inline UNUSED void api_paths_donep(struct api_paths *p)
 /* Removes members that the schema does not know, and nulls of declared fields that are not nullable (they mean
  * absent).  'ret' (may be NULL) gets the paths of the unknown ones: "spec.containers[0].colour". */
 void api_schema_prune(const struct api_schema *s, struct json *obj, struct api_paths *ret);
-/* Puts in the defaults of absent members, from the outside in.  Values are cloned. */
+/* Puts in the defaults of absent members, from the outside in. */
 void api_schema_default(const struct api_schema *s, struct json *obj);
+/* The default of the node, owned; NULL: it has none. */
+struct json *api_schema_default_of(const struct api_schema *s);
+/* Adds a cause for each immutable value that differs from 'old', outside of lists and maps. */
+void api_schema_check_immutable(const struct api_schema *s, const struct json *obj,
+                                const struct json *old, struct api_causes *c);
 /* Adds a cause for each value of a wrong type, missing required member, value that is not among those
  * allowed, limit that is broken, and list element that is there twice. */
 void api_schema_validate(const struct api_schema *s, const struct json *obj, struct api_causes *c);

@@ -106,14 +106,32 @@ void api_schema_prune(const struct api_schema *s, struct json *obj, struct api_p
 
 /* ---- defaults ---- */
 
+struct json *api_schema_default_of(const struct api_schema *s)
+{
+    struct json *v = NULL;
+    if (s->dflt) {
+        return json_clone(s->dflt);
+    }
+    if (s->dflt_text) {
+        json_parse(s->dflt_text, strlen(s->dflt_text), &v, NULL);
+    }
+    return v;
+}
+
 void api_schema_default(const struct api_schema *s, struct json *v)
 {
+    if (!s->defaulted) {
+        return;
+    }
     if (s->type == API_OBJECT && json_is(v, JSON_OBJECT)) {
         for (size_t i = 0; i < s->n_fields; i++) {
             const struct api_field *f = &s->fields[i];
             const struct json *have = json_get(v, f->name);
-            if (f->schema->dflt && (!have || (json_is(have, JSON_NULL) && !f->schema->nullable))) {
-                json_set(v, f->name, json_clone(f->schema->dflt));
+            struct json *dflt = have && (!json_is(have, JSON_NULL) || f->schema->nullable)
+                                    ? NULL
+                                    : api_schema_default_of(f->schema);
+            if (dflt) {
+                json_set(v, f->name, dflt);
             }
             if (f->schema->type >= API_ARRAY && json_get(v, f->name)) {
                 api_schema_default(f->schema, json_get(v, f->name));
@@ -250,6 +268,23 @@ static int64_t characters(const struct json *v)
     return n;
 }
 
+/* The range of a whole number, in the words of Kubernetes' own kinds. */
+static void validate_range(const struct api_limits *l, const struct json *v, struct check *c)
+{
+    double d = strtod(json_number_text(v), NULL);
+    long long min = (long long) l->minimum, max = (long long) l->maximum;
+    if ((!l->has_minimum || d >= l->minimum) && (!l->has_maximum || d <= l->maximum)) {
+        return;
+    }
+    if (l->has_minimum && l->has_maximum) {
+        api_invalid(c->causes, where(c), v, "must be between %lld and %lld, inclusive", min, max);
+    } else if (l->has_minimum) {
+        api_invalid(c->causes, where(c), v, "must be greater than or equal to %lld", min);
+    } else {
+        api_invalid(c->causes, where(c), v, "must be less than or equal to %lld", max);
+    }
+}
+
 static void validate_number(const struct api_limits *l, const struct json *v, struct check *c)
 {
     double d = strtod(json_number_text(v), NULL);
@@ -325,7 +360,7 @@ static size_t count_valid(const struct api_schema *const *list, const struct jso
 static void validate_limits(const struct api_limits *l, const struct json *v, struct check *c)
 {
     if (json_is(v, JSON_NUMBER)) {
-        validate_number(l, v, c);
+        (l->compiled_in ? validate_range : validate_number)(l, v, c);
     } else if (json_is(v, JSON_STRING)) {
         validate_text(l, v, c);
     } else if (json_is(v, JSON_ARRAY)) {
@@ -401,6 +436,10 @@ static void validate(const struct api_schema *s, const struct json *v, struct ch
         return;
     }
     validate_format(s, v, c);
+    const char *wrong = s->check && json_string_size(v) ? s->check(json_get_string(v)) : NULL;
+    if (wrong) {
+        api_invalid(c->causes, where(c), v, "%s", wrong);
+    }
     validate_enum(s, v, c);
     if (s->limits) {
         validate_limits(s->limits, v, c);
@@ -416,6 +455,33 @@ static void validate(const struct api_schema *s, const struct json *v, struct ch
         }
         validate_unique(s, v, c);
     }
+}
+
+static void check_immutable(const struct api_schema *s, const struct json *v,
+                            const struct json *old, struct check *c)
+{
+    for (size_t i = 0; i < s->n_fields; i++) {
+        const struct api_field *f = &s->fields[i];
+        const struct json *is = json_get(v, f->name), *was = json_get(old, f->name);
+        if (!f->schema->immutable && f->schema->type != API_OBJECT) {
+            continue;
+        }
+        size_t size = push_name(&c->path, f->name);
+        if (!f->schema->immutable) {
+            check_immutable(f->schema, is, was, c);
+        } else if ((is || was) && !(is && was && json_equal(is, was))) {
+            api_invalid(c->causes, where(c), is, "field is immutable");
+        }
+        pop(&c->path, size);
+    }
+}
+
+void api_schema_check_immutable(const struct api_schema *s, const struct json *obj,
+                                const struct json *old, struct api_causes *c)
+{
+    struct check check = {.path = STRBUF_INIT, .causes = c};
+    check_immutable(s, obj, old, &check);
+    strbuf_done(&check.path);
 }
 
 void api_schema_validate(const struct api_schema *s, const struct json *obj, struct api_causes *c)

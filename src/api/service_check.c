@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a Service may be, after ValidateService and ValidateServiceUpdate of Kubernetes. */
 #include "api/kind_service.h"
+#include "api/kinds.h"
 #include "api/policy_fields.h"
 #include "api/service_fields.h"
 
@@ -376,7 +377,7 @@ static void check_status(const struct json *obj, struct api_causes *c)
     }
 }
 
-void service_validate(const struct json *obj, const struct json *old, struct api_causes *c)
+void kind_service_validate(const struct json *obj, const struct json *old, struct api_causes *c)
 {
     static const char *const types[] = {"ClusterIP", "ExternalName", "LoadBalancer", "NodePort",
                                         NULL};

@@ -7,9 +7,6 @@
 #include "api/kind_util.h"
 #include "api/schema.h"
 
-/* schema_service.c: the whole objects. */
-extern const struct api_schema service_schema, endpoints_schema, endpoint_slice_schema;
-
 /* Service names (RFC 1035 label of at most 63 characters); NULL: fine. */
 const char *service_check_name(const char *name);
 /* An address that traffic can be sent to: not unspecified, loopback or link-local.  'v' is an address of
@@ -22,6 +19,3 @@ void service_check_app_protocol(struct api_causes *c, const char *field, const s
 bool service_is_empty(const struct json *obj, const char *key);
 /* Whether the member is the same in both; what is empty is the same as what is absent. */
 bool service_same(const struct json *a, const struct json *b, const char *key);
-
-/* service_check.c: the rules of a Service's spec, and of its change; 'old' NULL on creation. */
-void service_validate(const struct json *obj, const struct json *old, struct api_causes *c);

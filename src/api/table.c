@@ -35,8 +35,11 @@ static struct json *found_cell(const struct api_column *c, const struct json *ob
     const struct json *found[MAX_FOUND];
     ssize_t n = jsonpath_find(c->path, obj, found, MAX_FOUND, NULL);
     int64_t whole;
+    if (c->count) {
+        return json_int(n > 0 ? (int64_t) json_count(found[0]) : 0);
+    }
     if (n <= 0) {
-        return json_null();
+        return c->absent ? json_string(c->absent) : json_null();
     }
     if (streq(c->type, "string")) {
         CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
@@ -48,7 +51,7 @@ static struct json *found_cell(const struct api_column *c, const struct json *ob
                 json_write(found[i], 0, &text);
             }
         }
-        return json_string(strbuf_cstr(&text));
+        return !text.size && c->absent ? json_string(c->absent) : json_string(strbuf_cstr(&text));
     }
     if (streq(c->type, "date")) {
         const char *s = json_get_string(found[0]);
@@ -60,7 +63,7 @@ static struct json *found_cell(const struct api_column *c, const struct json *ob
     return fits ? json_clone(found[0]) : json_null();
 }
 
-static struct json *make_cell(const struct api_column *c, const struct json *obj, int64_t now_ms)
+struct json *api_column_cell(const struct api_column *c, const struct json *obj, int64_t now_ms)
 {
     return c->cell ? c->cell(obj, now_ms) : found_cell(c, obj, now_ms);
 }
@@ -70,7 +73,7 @@ void api_table_row(const struct api_kind *k, const struct json *obj, const char 
 {
     strbuf_adds(out, "{\"cells\":[");
     for (size_t i = 0; i < k->n_columns; i++) {
-        CLEANUP(json_free) struct json *cell = make_cell(&k->columns[i], obj, now_ms);
+        CLEANUP(json_free) struct json *cell = api_column_cell(&k->columns[i], obj, now_ms);
         if (i) {
             strbuf_addc(out, ',');
         }

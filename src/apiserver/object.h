@@ -71,8 +71,6 @@ void object_prepare_update(const struct api_kind *k, const struct json *old, str
 /* The change through a subresource: 'old' with that part of 'obj'.  Owned by the caller. */
 struct json *object_prepare_part(const struct api_kind *k, const char *subresource,
                                  const struct json *old, const struct json *obj);
-void object_validate(const struct api_kind *k, const struct json *obj, const struct json *old,
-                     struct api_causes *c);
 /* Deletion was asked for, nobody is given time, and no finalizer is left. */
 bool object_is_finished(const struct api_kind *k, const struct json *obj);
 bool object_has_finalizers(const struct api_kind *k, const struct json *obj);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kinds that are only asked, and never stored: reviews of tokens, users and access; and tokens for service
  * accounts. */
+#include "api/schema.h"
 #include "apiserver/security.h"
 #include "apiserver/write.h"
 #include "base/timeutil.h"
@@ -310,10 +311,8 @@ bool handle_issuer(struct request *q)
 static int validate(struct request *q, const struct json *body)
 {
     CLEANUP(api_causes_done) struct api_causes causes = {0};
-    const struct json *spec = json_get(body, "spec");
-    if (spec && !json_is(spec, JSON_OBJECT)) {
-        api_invalid(&causes, "spec", spec, "must be an object");
-    } else {
+    api_schema_validate(api_kind_schema(q->kind), body, &causes);
+    if (!causes.n && q->kind->validate) {
         q->kind->validate(body, NULL, &causes);
     }
     if (causes.n) {

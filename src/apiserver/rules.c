@@ -64,6 +64,15 @@ void object_conform(const struct api_kind *k, struct json *obj)
     }
 }
 
+/* The defaults that the schema has come before those that take code. */
+static void put_defaults(const struct api_kind *k, struct json *obj)
+{
+    api_schema_default(api_kind_schema(k), obj);
+    if (k->defaults) {
+        k->defaults(obj);
+    }
+}
+
 static void random_bytes(void *p, size_t n)
 {
     /* Up to 256 bytes this neither blocks nor is cut short once the kernel is seeded. */
@@ -144,9 +153,7 @@ void object_prepare_create(const struct api_kind *k, struct json *obj, int64_t n
     if (k->prepare) {
         k->prepare(obj, NULL);
     }
-    if (k->defaults) {
-        k->defaults(obj);
-    }
+    put_defaults(k, obj);
 }
 
 /* 'key' of 'obj' becomes what it is in 'old'. */
@@ -212,25 +219,9 @@ void object_prepare_update(const struct api_kind *k, const struct json *old, str
     if (k->prepare) {
         k->prepare(obj, old);
     }
-    if (k->defaults) {
-        k->defaults(obj);
-    }
+    put_defaults(k, obj);
     if (intent_differs(k, obj, old) || intent_differs(k, old, obj)) {
         json_set_int(meta, "generation", json_get_int_or(json_get(meta, "generation"), 0) + 1);
-    }
-}
-
-void object_validate(const struct api_kind *k, const struct json *obj, const struct json *old,
-                     struct api_causes *c)
-{
-    api_schema_validate(api_kind_schema(k), obj, c);
-    if (c->n) {
-        return; /* The rest may rely on types. */
-    }
-    api_validate_metadata(k, obj, old, c);
-    api_managed_validate(json_path(obj, "metadata", "managedFields", NULL), c);
-    if (k->validate) {
-        k->validate(obj, old, c);
     }
 }
 

@@ -229,7 +229,7 @@ bool write_is_refused(struct request *q, struct json *obj, const struct json *ol
         return true;
     }
     CLEANUP(api_causes_done) struct api_causes causes = {0};
-    object_validate(q->kind, obj, old, &causes);
+    api_validate_object(q->kind, obj, old, &causes);
     if (causes.n) {
         const char *name = json_path_string(obj, "metadata", "name", NULL);
         respond_invalid(q, name ? name : "", &causes);

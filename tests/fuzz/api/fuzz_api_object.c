@@ -21,8 +21,7 @@ static char *line(const uint8_t **data, size_t *size)
 static void validate(const struct api_kind *k, const struct json *obj, const struct json *old)
 {
     CLEANUP(api_causes_done) struct api_causes c = {0};
-    api_validate_metadata(k, obj, old, &c);
-    k->validate(obj, old, &c);
+    api_validate_object(k, obj, old, &c);
     for (size_t i = 0; i < c.n; i++) {
         if (!*c.list[i].field || !*c.list[i].message) {
             __builtin_trap();

@@ -35,10 +35,10 @@ static void run_kind(const struct api_kind *k, const struct json *given)
     }
     CLEANUP(json_free) struct json *change = json_clone(obj);
     object_prepare_create(k, obj, 0);
-    object_validate(k, obj, NULL, &c);
+    api_validate_object(k, obj, NULL, &c);
     round_trip(k, obj);
     object_prepare_update(k, obj, change);
-    object_validate(k, change, obj, &c);
+    api_validate_object(k, change, obj, &c);
     round_trip(k, change);
     CLEANUP(json_free) struct json *part = object_prepare_part(k, "status", obj, given);
     round_trip(k, part);

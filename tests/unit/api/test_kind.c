@@ -115,7 +115,7 @@ static void expect_cells(const char *kind, const char *text, const char *want)
     int64_t now;
     assert_int_equal(time_parse("2026-01-01T01:00:00Z", &now), 0);
     for (size_t i = 0; i < k->n_columns; i++) {
-        CLEANUP(json_free) struct json *cell = k->columns[i].cell(obj, now);
+        CLEANUP(json_free) struct json *cell = api_column_cell(&k->columns[i], obj, now);
         const char *s = json_get_string(cell);
         strbuf_addf(&out, "%s%s", i ? "|" : "", s ? s : json_number_text(cell));
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What roles, and what bindings, have in common (rbac.authorization.k8s.io/v1). */
+/* Roles and their bindings (rbac.authorization.k8s.io/v1). */
 #include "api/kind_util.h"
+#include "api/kinds.h"
 
 #include "base/mem.h"
 
@@ -63,7 +64,7 @@ static void validate_rule(const char *field, const struct json *rule, bool names
     }
 }
 
-void api_validate_rules(const struct json *rules, bool namespaced, struct api_causes *c)
+static void validate_rules(const struct json *rules, bool namespaced, struct api_causes *c)
 {
     if (!api_field_array(c, "rules", rules)) {
         return;
@@ -82,9 +83,33 @@ void api_validate_rules(const struct json *rules, bool namespaced, struct api_ca
     }
 }
 
+void kind_role_validate(const struct json *obj, const struct json *old, struct api_causes *c)
+{
+    validate_rules(json_get(obj, "rules"), true, c);
+}
+
+void kind_cluster_role_validate(const struct json *obj, const struct json *old,
+                                struct api_causes *c)
+{
+    const struct json *aggregation = json_get(obj, "aggregationRule");
+    const struct json *list = json_get(aggregation, "clusterRoleSelectors");
+    validate_rules(json_get(obj, "rules"), false, c);
+    if (!api_field_object(c, "aggregationRule", aggregation)) {
+        return;
+    }
+    if (json_count(list) == 0) {
+        api_required(c, "aggregationRule.clusterRoleSelectors",
+                     "at least one clusterRoleSelector required if aggregationRule is non-nil");
+    }
+    for (size_t i = 0; i < json_count(list); i++) {
+        api_field_object(c, API_FIELD("aggregationRule.clusterRoleSelectors[%zu]", i),
+                         json_at(list, i));
+    }
+}
+
 /* ---- bindings ---- */
 
-void api_binding_defaults(struct json *obj)
+void kind_role_binding_defaults(struct json *obj)
 {
     struct json *ref = json_get(obj, "roleRef"), *subject;
     if (json_is(ref, JSON_OBJECT)) {
@@ -119,8 +144,8 @@ static void validate_subject(const char *field, const struct json *s, struct api
     }
 }
 
-void api_validate_binding(const struct json *obj, const struct json *old, bool cluster,
-                          struct api_causes *c)
+static void validate_binding(const struct json *obj, const struct json *old, bool cluster,
+                             struct api_causes *c)
 {
     static const char *const groups[] = {API_RBAC_GROUP, NULL};
     static const char *const any[] = {"Role", "ClusterRole", NULL};
@@ -144,7 +169,19 @@ void api_validate_binding(const struct json *obj, const struct json *old, bool c
     }
 }
 
-static struct json *cell_role(const struct json *obj, int64_t now_ms)
+void kind_role_binding_validate(const struct json *obj, const struct json *old,
+                                struct api_causes *c)
+{
+    validate_binding(obj, old, false, c);
+}
+
+void kind_cluster_role_binding_validate(const struct json *obj, const struct json *old,
+                                        struct api_causes *c)
+{
+    validate_binding(obj, old, true, c);
+}
+
+struct json *kind_role_binding_cell_role(const struct json *obj, int64_t now_ms)
 {
     const char *kind = json_path_string(obj, "roleRef", "kind", NULL);
     const char *name = json_path_string(obj, "roleRef", "name", NULL);
@@ -165,26 +202,17 @@ static struct json *subjects_of(const struct json *obj, const char *kind)
     return json_string(strbuf_cstr(&b));
 }
 
-static struct json *cell_users(const struct json *obj, int64_t now_ms)
+struct json *kind_role_binding_cell_users(const struct json *obj, int64_t now_ms)
 {
     return subjects_of(obj, "User");
 }
 
-static struct json *cell_groups(const struct json *obj, int64_t now_ms)
+struct json *kind_role_binding_cell_groups(const struct json *obj, int64_t now_ms)
 {
     return subjects_of(obj, "Group");
 }
 
-static struct json *cell_accounts(const struct json *obj, int64_t now_ms)
+struct json *kind_role_binding_cell_accounts(const struct json *obj, int64_t now_ms)
 {
     return subjects_of(obj, "ServiceAccount");
 }
-
-const struct api_column api_binding_columns[6] = {
-    API_COLUMN_NAME,
-    {"Role", "string", "", "What it allows", 0, cell_role},
-    API_COLUMN_AGE,
-    {"Users", "string", "", "Users in the binding", 1, cell_users},
-    {"Groups", "string", "", "Groups in the binding", 1, cell_groups},
-    {"ServiceAccounts", "string", "", "Service accounts in the binding", 1, cell_accounts},
-};

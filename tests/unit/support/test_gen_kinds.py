@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of tools/gen-kinds: a wrong description is refused with its file and line, a good one becomes C."""
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+HEAD = 'group "g.example" v1\ndefinitions example.g.v1\n'
+META = "definitions example.meta.v1\ntype ObjectMeta export=api_schema_object_meta\n    1 name string\n"
+KIND = HEAD + 'kind Thing things\n    "A thing"\n    column name\n  fields\n'
+
+# What stands after KIND or HEAD, the line of the mistake, and what is said of it.
+WRONG = [
+    (KIND + "    2 spec Missing\n", 7, "type Missing is not declared"),
+    (KIND + "    2 a string\n    2 b string\n", 8, "b has the protobuf number of a"),
+    (KIND + "    2 a string\n    3 a string\n", 8, "a is there twice"),
+    (KIND + "    x a string\n", 7, '"x" is no protobuf number'),
+    (KIND + "    2 a string requird\n", 7, '"requird" is no attribute of a field'),
+    (KIND + "    2 a int32 default=yes\n", 7, "default=yes is no int32"),
+    (KIND + "    2 a enum(A, B) default=C\n", 7, "default=C is not among the values"),
+    (KIND + "    2 a int32 min=low\n", 7, "min=low is no whole number"),
+    (KIND + "    2 a int32 check=dns-label\n", 7, "check= is for strings"),
+    (KIND + "    2 a list(T; id)\ntype T\n    1 name string\n", 7, "T has no field id to be a key"),
+    (KIND + "    2 a list(string\n", 7, '")" is missing after list('),
+    (KIND + '    2 a string "text" more\n', 7, '"more" is not expected here'),
+    (KIND + "    2 a string patch=x\n", 7, "patch= is for lists"),
+    (KIND + "    2 a T immutable\ntype T\n    1 b string\n", 7, "not possible for a named type"),
+    (KIND + "    2 a string\ntype Unused\n    1 b string\n", 8, "type Unused is used nowhere"),
+    (HEAD + 'kind Thing things\n    "A thing"\n    shrt t\n', 5, '"shrt" is not known in a kind'),
+    (HEAD + 'kind Thing things\n    "A thing"\n    is namespacd\n', 5, '"namespacd" is no property of a kind'),
+    (HEAD + 'kind Thing things\n    "A thing"\n    code valdate\n', 5, '"valdate" is no function of a kind'),
+    (HEAD + 'kind Thing things\n    "A thing"\n    column "A" text .a "a"\n', 5, '"text" is no type of a column'),
+    (HEAD + 'kind Thing things\n    "A thing"\n    column "A" string "a"\n', 5, "either a path or a cell"),
+    (HEAD + 'kind Thing things\n    "A thing"\n', 3, "kind Thing has no columns"),
+    (HEAD + "kind Thing things\n    column name\n", 3, "kind Thing has no description"),
+    (HEAD + "kid Thing things\n", 3, '"kid" is not known'),
+    ("kind Thing things\n", 1, "a kind comes after group and definitions"),
+    (HEAD + "    2 a string\n", 3, "this stands in no kind and no type"),
+    (KIND + "    2 a %\n", 7, "cannot read: %"),
+]
+
+
+class GenKinds(unittest.TestCase):
+    def run_on(self, text):
+        with tempfile.TemporaryDirectory() as tmp:
+            tmp = pathlib.Path(tmp)
+            (tmp / "g.example.v1.kinds").write_text(text)
+            (tmp / "meta.v1.kinds").write_text(META)
+            r = subprocess.run([ROOT / "tools/gen-kinds", "--header", tmp / "k.h", "--source", tmp / "k.c",
+                                tmp / "g.example.v1.kinds", tmp / "meta.v1.kinds"], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+            source = (tmp / "k.c").read_text() if r.returncode == 0 else ""
+            self.assertEqual((tmp / "k.c").exists(), r.returncode == 0, "a wrong description leaves no file")
+            return r.returncode, r.stderr, source
+
+    def test_a_wrong_description_is_refused_with_file_and_line(self):
+        for text, line, says in WRONG:
+            with self.subTest(says):
+                status, error, _ = self.run_on(text)
+                self.assertEqual(status, 1)
+                self.assertIn(f"g.example.v1.kinds:{line}: ", error)
+                self.assertIn(says, error)
+                self.assertNotIn("Traceback", error)
+
+    def test_a_good_description_becomes_a_kind(self):
+        status, error, source = self.run_on(KIND + '    2 size int32 min=1 max=9 default=3 "The size"\n'
+                                                   "    3.1 inner map(string)\n")
+        self.assertEqual((status, error), (0, ""))
+        for part in ("const struct api_kind api_kind_thing", '.dflt_text = "3"', ".minimum = 1", ".protobuf = true",
+                     '"inner", &api_schema_string_map, NULL, .number = 1, .outer = 3', "&api_kind_thing,"):
+            self.assertIn(part, source)
+
+    def test_a_kind_with_a_field_that_has_no_number_has_no_protobuf_form(self):
+        _, _, source = self.run_on(KIND + "    2 a string\n    - b string\n")
+        self.assertNotIn(".protobuf", source)
+
+
+if __name__ == "__main__":
+    unittest.main()
