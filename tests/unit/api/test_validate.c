@@ -40,6 +40,7 @@ static const struct sample samples[] = {
      "\"egressCIDRs\":[\"192.0.2.0/24\"]}"},
     {"netnamespaces", "{\"metadata\":{\"name\":\"red\"},\"netname\":\"red\",\"netid\":11,"
                       "\"egressIPs\":[\"192.0.2.7\"]}"},
+    {"runtimeclasses", "{\"metadata\":{\"name\":\"gvisor\"},\"handler\":\"runsc\"}"},
     {"leases", "{\"metadata\":{\"name\":\"l\",\"namespace\":\"red\"},\"spec\":{\"holderIdentity\":"
                "\"a\",\"leaseDurationSeconds\":15,\"leaseTransitions\":0,\"acquireTime\":"
                "\"2026-01-02T03:04:05.000006Z\",\"renewTime\":\"2026-01-02T03:04:05.000006Z\"}}"},
@@ -195,6 +196,10 @@ static const struct bad bad[] = {
     {"events", "{\"involvedObject\":{\"namespace\":null}}", "involvedObject.namespace", I, NULL},
     {"events", "{\"lastTimestamp\":\"yesterday\"}", "lastTimestamp", I, "RFC 3339"},
     {"events", "{\"count\":-1}", "count", I, NULL},
+    /* RuntimeClass. */
+    {"runtimeclasses", "{\"handler\":null}", "handler", R, NULL},
+    {"runtimeclasses", "{\"handler\":\"Run_SC\"}", "handler", I, "RFC 1123 label"},
+    {"runtimeclasses", "{\"overhead\":{\"podFixed\":[]}}", "overhead.podFixed", T, NULL},
     /* Lease. */
     {"leases", "{\"spec\":[]}", "spec", T, "must be of type"},
     {"leases", "{\"spec\":{\"holderIdentity\":7}}", "spec.holderIdentity", T, "must be of type"},
@@ -536,6 +541,7 @@ static const struct bad bad_changes[] = {
     {"netnamespaces", "{\"metadata\":{\"name\":\"b\"},\"netname\":\"b\"}", "netname", I,
      "immutable"},
     {"clusternetworks", "{\"serviceNetwork\":\"172.31.0.0/16\"}", "serviceNetwork", I, "immutable"},
+    {"runtimeclasses", "{\"handler\":\"other\"}", "handler", I, "immutable"},
     {"pods", "{\"spec\":{\"nodeName\":\"node2\"}}", "spec.nodeName", I, "immutable"},
     {"pods", "{\"spec\":{\"nodeName\":null}}", "spec.nodeName", I, "immutable"},
     {"pods", "{\"spec\":{\"hostNetwork\":true}}", "spec.hostNetwork", I, "immutable"},
