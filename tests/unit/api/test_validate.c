@@ -41,6 +41,8 @@ static const struct sample samples[] = {
     {"netnamespaces", "{\"metadata\":{\"name\":\"red\"},\"netname\":\"red\",\"netid\":11,"
                       "\"egressIPs\":[\"192.0.2.7\"]}"},
     {"runtimeclasses", "{\"metadata\":{\"name\":\"gvisor\"},\"handler\":\"runsc\"}"},
+    {"priorityclasses",
+     "{\"metadata\":{\"name\":\"high\"},\"value\":1000,\"preemptionPolicy\":\"Never\"}"},
     {"leases", "{\"metadata\":{\"name\":\"l\",\"namespace\":\"red\"},\"spec\":{\"holderIdentity\":"
                "\"a\",\"leaseDurationSeconds\":15,\"leaseTransitions\":0,\"acquireTime\":"
                "\"2026-01-02T03:04:05.000006Z\",\"renewTime\":\"2026-01-02T03:04:05.000006Z\"}}"},
@@ -200,6 +202,13 @@ static const struct bad bad[] = {
     {"runtimeclasses", "{\"handler\":null}", "handler", R, NULL},
     {"runtimeclasses", "{\"handler\":\"Run_SC\"}", "handler", I, "RFC 1123 label"},
     {"runtimeclasses", "{\"overhead\":{\"podFixed\":[]}}", "overhead.podFixed", T, NULL},
+    /* PriorityClass. */
+    {"priorityclasses", "{\"value\":1.5}", "value", T, NULL},
+    {"priorityclasses", "{\"value\":1000000001}", "value", F, "1000000000"},
+    {"priorityclasses", "{\"value\":2000001001}", "value", I, "2000001000"},
+    {"priorityclasses", "{\"metadata\":{\"name\":\"system-mine\"}}", "metadata.name", F,
+     "reserved"},
+    {"priorityclasses", "{\"preemptionPolicy\":\"Maybe\"}", "preemptionPolicy", N, "Never"},
     /* Lease. */
     {"leases", "{\"spec\":[]}", "spec", T, "must be of type"},
     {"leases", "{\"spec\":{\"holderIdentity\":7}}", "spec.holderIdentity", T, "must be of type"},
@@ -542,6 +551,9 @@ static const struct bad bad_changes[] = {
      "immutable"},
     {"clusternetworks", "{\"serviceNetwork\":\"172.31.0.0/16\"}", "serviceNetwork", I, "immutable"},
     {"runtimeclasses", "{\"handler\":\"other\"}", "handler", I, "immutable"},
+    {"priorityclasses", "{\"value\":2}", "value", I, "immutable"},
+    {"priorityclasses", "{\"preemptionPolicy\":\"PreemptLowerPriority\"}", "preemptionPolicy", I,
+     "immutable"},
     {"pods", "{\"spec\":{\"nodeName\":\"node2\"}}", "spec.nodeName", I, "immutable"},
     {"pods", "{\"spec\":{\"nodeName\":null}}", "spec.nodeName", I, "immutable"},
     {"pods", "{\"spec\":{\"hostNetwork\":true}}", "spec.hostNetwork", I, "immutable"},
