@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pod (core v1), as far as the network goes: where it runs and which addresses it has.  The rest of
  * the specification is kept as it came. */
+#include "api/kind_pod.h"
 #include "api/kinds.h"
 #include "api/policy_fields.h"
 
@@ -203,8 +204,8 @@ static void validate_containers(const char *field, const struct json *list,
     }
 }
 
-static void validate_spec(const char *field, const struct json *spec, const struct json *old,
-                          struct api_causes *c)
+void pod_validate_spec(const char *field, const struct json *spec, const struct json *old,
+                       struct api_causes *c)
 {
     static const char *const restart[] = {"Always", "OnFailure", "Never", NULL};
     static const char *const dns[] = {"ClusterFirstWithHostNet", "ClusterFirst", "Default", "None",
@@ -265,7 +266,7 @@ static void validate_status(const struct json *status, struct api_causes *c)
 void kind_pod_validate(const struct json *obj, const struct json *old, struct api_causes *c)
 {
     if (api_field_object(c, "spec", json_get(obj, "spec"))) {
-        validate_spec("spec", json_get(obj, "spec"), json_get(old, "spec"), c);
+        pod_validate_spec("spec", json_get(obj, "spec"), json_get(old, "spec"), c);
     }
     validate_status(json_get(obj, "status"), c);
 }

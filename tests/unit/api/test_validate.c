@@ -43,6 +43,8 @@ static const struct sample samples[] = {
     {"runtimeclasses", "{\"metadata\":{\"name\":\"gvisor\"},\"handler\":\"runsc\"}"},
     {"priorityclasses",
      "{\"metadata\":{\"name\":\"high\"},\"value\":1000,\"preemptionPolicy\":\"Never\"}"},
+    {"podtemplates", "{\"metadata\":{\"name\":\"t\",\"namespace\":\"red\"},\"template\":{\"spec\":{"
+                     "\"containers\":[{\"name\":\"a\"}]}}}"},
     {"leases", "{\"metadata\":{\"name\":\"l\",\"namespace\":\"red\"},\"spec\":{\"holderIdentity\":"
                "\"a\",\"leaseDurationSeconds\":15,\"leaseTransitions\":0,\"acquireTime\":"
                "\"2026-01-02T03:04:05.000006Z\",\"renewTime\":\"2026-01-02T03:04:05.000006Z\"}}"},
@@ -209,6 +211,12 @@ static const struct bad bad[] = {
     {"priorityclasses", "{\"metadata\":{\"name\":\"system-mine\"}}", "metadata.name", F,
      "reserved"},
     {"priorityclasses", "{\"preemptionPolicy\":\"Maybe\"}", "preemptionPolicy", N, "Never"},
+    /* PodTemplate. */
+    {"podtemplates", "{\"template\":{\"spec\":{\"containers\":[{\"name\":\"A\"}]}}}",
+     "template.spec.containers[0].name", I, NULL},
+    {"podtemplates", "{\"template\":{\"spec\":{\"dnsPolicy\":\"Mine\"}}}",
+     "template.spec.dnsPolicy", N, "ClusterFirst"},
+    {"podtemplates", "{\"template\":[]}", "template", T, NULL},
     /* Lease. */
     {"leases", "{\"spec\":[]}", "spec", T, "must be of type"},
     {"leases", "{\"spec\":{\"holderIdentity\":7}}", "spec.holderIdentity", T, "must be of type"},

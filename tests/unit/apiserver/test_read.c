@@ -306,7 +306,7 @@ static void discovery_lists_what_there_is(void **state)
         "configmaps",        "events",   "namespaces",      "namespaces/finalize",
         "namespaces/status", "nodes",    "nodes/status",    "pods",
         "pods/status",       "secrets",  "serviceaccounts", "serviceaccounts/token",
-        "endpoints",         "services", "services/status"};
+        "endpoints",         "services", "services/status", "podtemplates"};
     assert_int_equal(json_count(json_get(core.body, "resources")), ARRAY_SIZE(want));
     for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
         assert_non_null(resource_named(core.body, want[i]));
