@@ -59,6 +59,17 @@ struct json *api_cell_reference(const struct json *ref)
     return json_string(strbuf_cstr(&b));
 }
 
+struct json *api_cell_controller(const struct json *obj, int64_t now_ms)
+{
+    const struct json *owner;
+    JSON_FOREACH (owner, json_path(obj, "metadata", "ownerReferences", NULL)) {
+        if (json_get_bool(json_get(owner, "controller"), false)) {
+            return api_cell_reference(owner);
+        }
+    }
+    return json_string("<none>");
+}
+
 /* ---- typed fields ---- */
 
 static bool is_absent(const struct json *v)

@@ -19,6 +19,8 @@ struct json *api_cell_list(const struct json *list);
 
 /* "pod/web" of an object reference. */
 struct json *api_cell_reference(const struct json *ref);
+/* The same of the owner that is the object's controller; "<none>": it has none. */
+struct json *api_cell_controller(const struct json *obj, int64_t now_ms);
 
 #define API_COLUMN_NAME                                                                     \
     {                                                                                       \

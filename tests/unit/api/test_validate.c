@@ -45,6 +45,8 @@ static const struct sample samples[] = {
      "{\"metadata\":{\"name\":\"high\"},\"value\":1000,\"preemptionPolicy\":\"Never\"}"},
     {"podtemplates", "{\"metadata\":{\"name\":\"t\",\"namespace\":\"red\"},\"template\":{\"spec\":{"
                      "\"containers\":[{\"name\":\"a\"}]}}}"},
+    {"controllerrevisions",
+     "{\"metadata\":{\"name\":\"r\",\"namespace\":\"red\"},\"data\":{\"a\":1},\"revision\":3}"},
     {"leases", "{\"metadata\":{\"name\":\"l\",\"namespace\":\"red\"},\"spec\":{\"holderIdentity\":"
                "\"a\",\"leaseDurationSeconds\":15,\"leaseTransitions\":0,\"acquireTime\":"
                "\"2026-01-02T03:04:05.000006Z\",\"renewTime\":\"2026-01-02T03:04:05.000006Z\"}}"},
@@ -217,6 +219,9 @@ static const struct bad bad[] = {
     {"podtemplates", "{\"template\":{\"spec\":{\"dnsPolicy\":\"Mine\"}}}",
      "template.spec.dnsPolicy", N, "ClusterFirst"},
     {"podtemplates", "{\"template\":[]}", "template", T, NULL},
+    /* ControllerRevision. */
+    {"controllerrevisions", "{\"revision\":-1}", "revision", I, "greater than or equal to 0"},
+    {"controllerrevisions", "{\"revision\":\"1\"}", "revision", T, NULL},
     /* Lease. */
     {"leases", "{\"spec\":[]}", "spec", T, "must be of type"},
     {"leases", "{\"spec\":{\"holderIdentity\":7}}", "spec.holderIdentity", T, "must be of type"},
@@ -562,6 +567,7 @@ static const struct bad bad_changes[] = {
     {"priorityclasses", "{\"value\":2}", "value", I, "immutable"},
     {"priorityclasses", "{\"preemptionPolicy\":\"PreemptLowerPriority\"}", "preemptionPolicy", I,
      "immutable"},
+    {"controllerrevisions", "{\"data\":{\"a\":2}}", "data", I, "immutable"},
     {"pods", "{\"spec\":{\"nodeName\":\"node2\"}}", "spec.nodeName", I, "immutable"},
     {"pods", "{\"spec\":{\"nodeName\":null}}", "spec.nodeName", I, "immutable"},
     {"pods", "{\"spec\":{\"hostNetwork\":true}}", "spec.hostNetwork", I, "immutable"},
