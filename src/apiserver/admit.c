@@ -2,7 +2,8 @@
 /* Admission: changes that depend on who makes them.
  *
  * Nobody gives more than they have (roles and bindings); who asks for a certificate is written by the server, and
- * who grants and signs one needs the signer's leave; a node writes only what is its own. */
+ * who grants and signs one needs the signer's leave; a node writes only what is its own.  Pods are judged in
+ * admit_pod.c, services and endpoints in admit_service.c. */
 #include "apiserver/alloc.h"
 #include "apiserver/security.h"
 #include "base/base64.h"
@@ -278,6 +279,9 @@ int filter_admit(struct request *q, struct json *obj, const struct json *old)
         return streq(k->plural, "roles") || streq(k->plural, "clusterroles")
                    ? admit_role(q, obj, old)
                    : admit_binding(q, obj, old);
+    }
+    if (!exempt && pods_admit(q, obj, old) < 0) {
+        return -EACCES;
     }
     return node ? admit_for_node(q, node, obj, old) : alloc_admit(q, obj, old);
 }

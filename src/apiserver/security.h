@@ -76,6 +76,12 @@ bool node_allows(struct security *s, const char *node, const struct attributes *
 void respond_forbidden(struct request *q, const struct user_info *u, const struct attributes *a,
                        const char *why);
 
+/* ---- admit_pod.c ---- */
+
+/* Whether the user may write the pod, or the template of pods, that 'obj' is or has; what it leaves open is set in 'obj'.
+ * 'old' NULL: created.  -EACCES: the request was answered. */
+int pods_admit(struct request *q, struct json *obj, const struct json *old);
+
 /* ---- impersonate.c ---- */
 
 /* Changes q->user to whom the request's headers name.  -EACCES: the request was answered. */

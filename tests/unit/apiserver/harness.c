@@ -40,6 +40,18 @@ char *harness_url(const struct harness *h)
     return xasprintf("http://127.0.0.1:%u", h->port);
 }
 
+static struct http_client *new_client(struct harness *h)
+{
+    CLEANUP_FREE char *url = harness_url(h);
+    struct http_client_config cfg = {.url = url, .bearer_token = h->token};
+    struct http_client *c = NULL;
+    struct err e = {0};
+    if (http_client_new(h->loop, &cfg, &c, &e) < 0) {
+        fail_msg("%s", e.text);
+    }
+    return c;
+}
+
 struct harness *harness_new(const struct apiserver_config *given, const struct http_limits *limits)
 {
     struct harness *h = NEW(struct harness);
@@ -55,11 +67,8 @@ struct harness *harness_new(const struct apiserver_config *given, const struct h
     h->api = apiserver_new(h->loop, h->store, &cfg);
     listen_on(h, limits, 0);
     assert_int_equal(loop_run_until(h->loop, &h->ready, WAIT_MS), 0);
-    CLEANUP_FREE char *url = harness_url(h);
-    struct http_client_config client = {.url = url};
-    if (http_client_new(h->loop, &client, &h->client, &e) < 0) {
-        fail_msg("%s", e.text);
-    }
+    h->token = cfg.security ? xstrdup(cfg.security->loopback_token) : NULL;
+    h->client = new_client(h);
     free(make_namespace(h, "default"));
     return h;
 }
@@ -95,6 +104,7 @@ void harness_free(struct harness *h)
     http_server_free(h->http);
     apiserver_free(h->api);
     loop_free(h->loop);
+    free(h->token);
     free(h);
 }
 
@@ -116,6 +126,19 @@ static void answered(void *ctx, const struct http_result *r)
     q->answer.content_type = xstrdup(r->content_type);
     q->answer.text = xstrndup(r->body ? r->body : "", r->size);
     json_parse(q->answer.text, r->size, &q->answer.body, NULL);
+}
+
+struct answer ask_as(struct harness *h, const char *user, const char *method, const char *path,
+                     const char *type, const char *body)
+{
+    struct http_client *master = h->client;
+    h->client = new_client(h);
+    http_client_add_header(h->client, "Impersonate-User", user);
+    http_client_add_header(h->client, "Impersonate-Group", "system:authenticated");
+    struct answer a = ask_full(h, method, path, NULL, type, body);
+    http_client_free(h->client);
+    h->client = master;
+    return a;
 }
 
 struct answer ask_full(struct harness *h, const char *method, const char *path, const char *accept,

@@ -13,10 +13,12 @@ struct harness {
     struct http_server *http;
     struct http_client *client;
     uint16_t port;
+    char *token; /* The master's own; NULL: none is needed. */
     bool ready;
 };
 
-/* Starts one and waits until it is ready; 'cfg' and 'limits' may be NULL.  Namespace "default" is there. */
+/* Starts one and waits until it is ready; 'cfg' and 'limits' may be NULL.  Namespace "default" is there.  With
+ * cfg->security, which must have a loopback token, requests are made by the master itself. */
 struct harness *harness_new(const struct apiserver_config *cfg, const struct http_limits *limits);
 void harness_free(struct harness *h);
 /* Ends the server but not the store: what a master's restart is to its clients; and starts it again on
@@ -45,6 +47,10 @@ struct answer ask(struct harness *h, const char *method, const char *path, const
 /* As ask, and fails the test unless the status is 'want'. */
 struct answer ask_ok(struct harness *h, const char *method, const char *path, const char *body,
                      int want);
+/* As ask, by 'user' of system:authenticated, whom the master impersonates; the body is of 'type' (NULL:
+ * application/json). */
+struct answer ask_as(struct harness *h, const char *user, const char *method, const char *path,
+                     const char *type, const char *body);
 /* The string at the dotted path of the body, "" when there is none. */
 const char *at(const struct answer *a, const char *path);
 /* Creates a namespace / a NetNamespace; returns its resourceVersion (owned). */
