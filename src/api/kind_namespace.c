@@ -85,3 +85,65 @@ static void same_form(struct json *obj)
 
 const struct api_view kind_project_view = {
     .of = &api_kind_namespace, .show = same_form, .store = same_form};
+
+/* A project's administrator changes by the Project how it is called.  Labels and other annotations decide what other
+ * projects and the cluster let the project do: the cluster administrator changes them by the Namespace. */
+static const char *const changeable[] = {"openshift.io/display-name", "openshift.io/description",
+                                         NULL};
+static const char *const no_members[] = {NULL};
+
+static bool is_in(const char *const *list, const char *s)
+{
+    while (*list && !streq(*list, s)) {
+        list++;
+    }
+    return *list != NULL;
+}
+
+static void refuse_change(struct api_causes *c, const char *field, const struct json *v)
+{
+    CLEANUP(json_free) struct json *none = json_string("");
+    api_invalid(c, field, v ? v : none, "field is immutable, try updating the namespace");
+}
+
+/* The members of metadata[part] stay, but for those of 'may_change'. */
+static void check_members(struct api_causes *c, const struct json *obj, const struct json *old,
+                          const char *part, const char *const *may_change)
+{
+    const struct json *now = json_path(obj, "metadata", part, NULL);
+    const struct json *before = json_path(old, "metadata", part, NULL);
+    for (size_t i = 0; json_is(now, JSON_OBJECT) && i < json_count(now); i++) {
+        const char *key = json_key_at(now, i);
+        const struct json *was = json_get(before, key);
+        if (!is_in(may_change, key) && !(was && json_equal(was, json_at(now, i)))) {
+            refuse_change(c, API_FIELD("metadata.%s[%s]", part, key), json_at(now, i));
+        }
+    }
+    for (size_t i = 0; i < json_count(before); i++) {
+        const char *key = json_key_at(before, i);
+        if (!is_in(may_change, key) && !json_get(now, key)) {
+            refuse_change(c, API_FIELD("metadata.%s[%s]", part, key), NULL);
+        }
+    }
+}
+
+static void check_list(struct api_causes *c, const struct json *obj, const struct json *old,
+                       const char *part)
+{
+    const struct json *now = json_path(obj, "metadata", part, NULL);
+    const struct json *before = json_path(old, "metadata", part, NULL);
+    if ((json_count(now) || json_count(before)) && !(now && before && json_equal(now, before))) {
+        refuse_change(c, API_FIELD("metadata.%s", part), now);
+    }
+}
+
+void kind_project_validate(const struct json *obj, const struct json *old, struct api_causes *c)
+{
+    kind_namespace_validate(obj, old, c);
+    if (old) {
+        check_members(c, obj, old, "labels", no_members);
+        check_members(c, obj, old, "annotations", changeable);
+        check_list(c, obj, old, "finalizers");
+        check_list(c, obj, old, "ownerReferences");
+    }
+}

@@ -57,7 +57,7 @@ static const struct role roles[] = {
      {{"create", "authorization.k8s.io", "localsubjectaccessreviews"},
       {ALL, RBAC_GROUP, "rolebindings"},
       {READ, RBAC_GROUP, "roles"},
-      {"get delete patch update", "core", "namespaces"},
+      /* Of the project only its name for people and its description: api/kind_namespace.c sees to that. */
       {"get delete patch update", "project.openshift.io", "projects"}}},
     {"system:aggregate-to-edit",
      "edit",
@@ -190,6 +190,17 @@ static const struct role roles[] = {
                       "/openid/v1/jwks /openid/v1/jwks/"}}},
 };
 
+/* What earlier versions gave.  A rule of a role that is exactly one of its lines is taken out of it at start: lines are
+ * never removed from this list. */
+static const struct {
+    const char *role;
+    struct rule rule;
+} withdrawn[] = {
+    /* By its labels a project passes other projects' policies and leaves the administrator's. */
+    {"system:aggregate-to-admin", {"get delete patch update", "core", "namespaces"}},
+    {"admin", {"get delete patch update", "core", "namespaces"}},
+};
+
 struct binding {
     const char *name, *role;
     const char *groups, *users;
@@ -247,6 +258,17 @@ static struct json *default_object(const char *kind, const char *name)
     return o;
 }
 
+static struct json *rule_object(const struct rule *r)
+{
+    struct json *o = json_object();
+    set_words(o, "verbs", r->verbs);
+    set_words(o, "apiGroups", r->groups);
+    set_words(o, "resources", r->resources);
+    set_words(o, "resourceNames", r->names);
+    set_words(o, "nonResourceURLs", r->urls);
+    return o;
+}
+
 static struct json *role_object(const struct role *r)
 {
     struct json *o = default_object("ClusterRole", r->name);
@@ -265,12 +287,7 @@ static struct json *role_object(const struct role *r)
     }
     struct json *list = json_ensure_array(o, "rules");
     for (size_t i = 0; i < MAX_RULES && r->rules[i].verbs; i++) {
-        struct json *rule = json_append(list, json_object());
-        set_words(rule, "verbs", r->rules[i].verbs);
-        set_words(rule, "apiGroups", r->rules[i].groups);
-        set_words(rule, "resources", r->rules[i].resources);
-        set_words(rule, "resourceNames", r->rules[i].names);
-        set_words(rule, "nonResourceURLs", r->rules[i].urls);
+        json_append(list, rule_object(&r->rules[i]));
     }
     return o;
 }
@@ -330,7 +347,42 @@ struct json *default_cluster_role_bindings(enum sdn_plugin plugin)
     return list;
 }
 
-/* ---- what is missing ---- */
+/* ---- what is missing, and what is too much ---- */
+
+/* The place in 'role' of a rule that was withdrawn; the number of its rules: there is none. */
+static size_t find_withdrawn(const struct json *role)
+{
+    const struct json *rules = json_get(role, "rules");
+    for (size_t i = 0; i < ARRAY_SIZE(withdrawn); i++) {
+        CLEANUP(json_free) struct json *rule = rule_object(&withdrawn[i].rule);
+        for (size_t k = 0; streq(withdrawn[i].role, obj_name(role)) && k < json_count(rules); k++) {
+            if (json_equal(json_at(rules, k), rule)) {
+                return k;
+            }
+        }
+    }
+    return json_count(rules);
+}
+
+static bool remove_withdrawn(struct json *role)
+{
+    struct json *rules = json_get(role, "rules");
+    size_t had = json_count(rules), at;
+    while ((at = find_withdrawn(role)) < json_count(rules)) {
+        json_remove_at(rules, at);
+    }
+    return json_count(rules) < had;
+}
+
+static bool is_left_alone(const struct json *have)
+{
+    return streq_null(obj_annotation(have, ANNOTATION_AUTOUPDATE), "false");
+}
+
+bool default_keeps_withdrawn(const struct json *have)
+{
+    return is_left_alone(have) && find_withdrawn(have) < json_count(json_get(have, "rules"));
+}
 
 /* Adds the elements of want[key] that out[key] does not have. */
 static bool add_missing(struct json *out, const struct json *want, const char *key)
@@ -352,14 +404,14 @@ static bool add_missing(struct json *out, const struct json *want, const char *k
 
 struct json *default_reconciled(const struct json *want, const struct json *have)
 {
-    const char *update = obj_annotation(have, ANNOTATION_AUTOUPDATE);
-    if (streq_null(update, "false")) {
+    if (is_left_alone(have)) {
         return NULL;
     }
     CLEANUP(json_free) struct json *out = json_clone(have);
     const struct json *labels = json_path(want, "metadata", "labels", NULL);
     const struct json *aggregation = json_get(want, "aggregationRule");
-    bool changed = add_missing(out, want, "rules");
+    bool changed = remove_withdrawn(out);
+    changed |= add_missing(out, want, "rules");
     changed |= add_missing(out, want, "subjects");
     for (size_t i = 0; i < json_count(labels); i++) {
         struct json *mine = json_ensure_object(json_ensure_object(out, "metadata"), "labels");

@@ -515,11 +515,13 @@ static void monitor_free(void *p)
     free(m);
 }
 
+/* A Project is the Namespace of its name in other words, and would be told twice. */
 static bool is_collected(const struct discovery *d, const struct api_kind *k)
 {
+    bool project = streq(k->plural, "projects") && streq(k->group, "project.openshift.io");
     const unsigned needed = DISCOVERY_LIST | DISCOVERY_WATCH | DISCOVERY_DELETE;
     return (discovery_verbs(k) & needed) == needed && discovery_is_preferred(d, k) &&
-           !streq(k->plural, "events");
+           !streq(k->plural, "events") && !project;
 }
 
 static void watch_kind(struct gc *g, const char *key, const struct api_kind *k)

@@ -106,6 +106,10 @@ static void listed(void *ctx, struct work *w, int error, const char *text, struc
     }
     JSON_FOREACH (want, b->want[k]) {
         const struct json *have = find(json_get(obj, "items"), obj_name(want));
+        if (have && default_keeps_withdrawn(have)) {
+            log_warn("a default role keeps a rule that was withdrawn",
+                     "role=%s annotation=%s=false", obj_name(have), ANNOTATION_AUTOUPDATE);
+        }
         CLEANUP(json_free) struct json *o = have ? default_reconciled(want, have) : NULL;
         if (!have || o) {
             CLEANUP_FREE char *key = xasprintf("%s/%s", kinds[k].key, obj_name(want));

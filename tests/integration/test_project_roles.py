@@ -84,3 +84,48 @@ def test_leave_to_use_privileged_is_given_to_users_and_accounts(c):
     refused(create(c, pod("other", {"hostNetwork": True})), "spec.hostNetwork")
     c.kubectl("create", "rolebinding", "eve-scc", "-n", "red", "--clusterrole=scc-privileged", "--user=eve")
     assert create(c, pod("other", {"hostNetwork": True})).returncode == 0
+
+
+def test_the_namespace_is_the_cluster_administrators(c):
+    for args in (("label", "namespace", "red", "team=other"), ("annotate", "namespace", "red", "a=b"),
+                 ("delete", "namespace", "red", "--wait=false")):
+        r = c.kubectl(*args, "--as", "ada", check=False)
+        assert r.returncode == 1 and 'User "ada" cannot' in r.stderr, r
+    r = c.kubectl("label", "projects.project.openshift.io", "red", "team=other", "--as", "ada", check=False)
+    assert r.returncode == 1 and "metadata.labels[team]" in r.stderr and "try updating the namespace" in r.stderr, r
+    c.kubectl("annotate", "projects.project.openshift.io", "red", "openshift.io/display-name=Ours", "--as", "ada")
+    shown = json.loads(c.kubectl("get", "namespace", "red", "-o", "json").stdout)["metadata"]
+    assert shown["annotations"]["openshift.io/display-name"] == "Ours" and "team" not in shown["labels"]
+    c.kubectl("label", "namespace", "red", "team=other")
+    c.kubectl("delete", "projects.project.openshift.io", "red", "--wait=false", "--as", "ada")
+    wait_for("the namespace to go", lambda: c.ask(c._admin, "GET", "/api/v1/namespaces/red")[0] == 404)
+
+
+def test_an_upgrade_takes_the_withdrawn_rule_away(c):
+    """A registry of an earlier version: the role system:aggregate-to-admin, and with it admin, had this rule."""
+    old = {"verbs": ["get", "delete", "patch", "update"], "apiGroups": [""], "resources": ["namespaces"]}
+    mine = {**old, "verbs": ["patch"]}
+    path = f"{RBAC}/clusterroles/system:aggregate-to-admin"
+
+    def rules(name):
+        return c.admin("GET", f"{RBAC}/clusterroles/{name}")["rules"]
+
+    def give(*more, update="true"):
+        role = c.admin("GET", path)
+        role["rules"] = [r for r in role["rules"] if r not in (old, mine)] + list(more)
+        role["metadata"]["annotations"]["rbac.authorization.kubernetes.io/autoupdate"] = update
+        c.admin("PUT", path, role)
+        wait_for("the gathered rules", lambda: all(r in rules("admin") for r in more))
+        c.stop()
+        c.start()
+    give(old)
+    assert old not in rules("system:aggregate-to-admin")
+    wait_for("the role admin without it", lambda: old not in rules("admin"))
+    assert "withdrawn" not in c.text()
+    # What differs is the administrator's own rule.
+    give(mine)
+    assert mine in rules("system:aggregate-to-admin")
+    # A role that is not to be updated keeps it, and the log says so.
+    give(old, update="false")
+    assert old in rules("system:aggregate-to-admin")
+    assert "a default role keeps a rule that was withdrawn" in c.text() and "role=system:aggregate-to-admin" in c.text()

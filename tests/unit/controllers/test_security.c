@@ -133,6 +133,17 @@ static void project_roles_are_what_their_names_say(void **state)
     assert_true(may(admin, "get", "", "resourcequotas", "red"));
     assert_false(may(admin, "list", "", "nodes", ""));
     assert_true(may(admin, "create", "", "serviceaccounts", "red"));
+    /* The namespace is the cluster administrator's. */
+    static const char *const changes[] = {"create", "update", "patch", "delete",
+                                          "deletecollection"};
+    for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+        assert_false(may(admin, changes[i], "", "namespaces", "red"));
+    }
+    assert_true(may(admin, "get", "", "namespaces", "red"));
+    assert_true(may(admin, "update", "project.openshift.io", "projects", "red"));
+    assert_true(may(admin, "delete", "project.openshift.io", "projects", "red"));
+    assert_false(may(edit, "update", "project.openshift.io", "projects", "red"));
+    assert_false(may(edit, "delete", "project.openshift.io", "projects", "red"));
     struct rbac *reader = with_role("cluster-reader"), *basic = with_role("basic-user");
     struct rbac *provisioner = with_role("self-provisioner");
     assert_true(may(reader, "list", "", "namespaces", "red"));
@@ -152,7 +163,7 @@ static void project_roles_are_what_their_names_say(void **state)
     rbac_free(admin);
 }
 
-static void reconciling_adds_and_never_takes_away(void **state)
+static void reconciling_adds_and_leaves_what_the_administrator_added(void **state)
 {
     CLEANUP(json_free) struct json *roles = default_cluster_roles();
     const struct json *want = find(roles, "system:discovery");
@@ -167,6 +178,56 @@ static void reconciling_adds_and_never_takes_away(void **state)
     assert_non_null(out);
     assert_int_equal(json_count(json_get(out, "rules")), json_count(json_get(want, "rules")) + 1);
     obj_set_annotation(have, ANNOTATION_AUTOUPDATE, "false");
+    assert_null(default_reconciled(want, have));
+}
+
+static struct json *parse(const char *text)
+{
+    struct json *v = NULL;
+    assert_int_equal(json_parse(text, strlen(text), &v, NULL), 0);
+    return v;
+}
+
+/* The rule that role admin had in earlier versions, and one like it. */
+#define OLD_RULE                                                                 \
+    "{\"verbs\":[\"get\",\"delete\",\"patch\",\"update\"],\"apiGroups\":[\"\"]," \
+    "\"resources\":[\"namespaces\"]}"
+#define LIKE_IT                                                                      \
+    "{\"verbs\":[\"get\",\"delete\",\"patch\"],\"apiGroups\":[\"\"],\"resources\":[" \
+    "\"namespaces\"]}"
+
+static void reconciling_takes_away_what_was_withdrawn(void **state)
+{
+    static const char *const names[] = {"system:aggregate-to-admin", "admin"};
+    CLEANUP(json_free) struct json *roles = default_cluster_roles();
+    CLEANUP(json_free) struct json *old = parse(OLD_RULE);
+    CLEANUP(json_free) struct json *like = parse(LIKE_IT);
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        const struct json *want = find(roles, names[i]), *rule;
+        CLEANUP(json_free) struct json *have = json_clone(want);
+        json_append(json_ensure_array(have, "rules"), json_clone(old));
+        json_append(json_get(have, "rules"), json_clone(like));
+        json_append(json_get(have, "rules"), json_clone(old));
+        assert_false(default_keeps_withdrawn(have));
+        CLEANUP(json_free) struct json *out = default_reconciled(want, have);
+        assert_int_equal(json_count(json_get(out, "rules")),
+                         json_count(json_get(want, "rules")) + 1);
+        bool kept = false;
+        JSON_FOREACH (rule, json_get(out, "rules")) {
+            assert_false(json_equal(rule, old));
+            kept |= json_equal(rule, like);
+        }
+        assert_true(kept);
+        obj_set_annotation(have, ANNOTATION_AUTOUPDATE, "false");
+        assert_null(default_reconciled(want, have));
+        assert_true(default_keeps_withdrawn(have));
+        obj_set_annotation(out, ANNOTATION_AUTOUPDATE, "false");
+        assert_false(default_keeps_withdrawn(out));
+    }
+    /* Of another role nothing is taken. */
+    const struct json *want = find(roles, "system:discovery");
+    CLEANUP(json_free) struct json *have = json_clone(want);
+    json_append(json_get(have, "rules"), json_clone(old));
     assert_null(default_reconciled(want, have));
 }
 
@@ -265,7 +326,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(default_objects_are_valid_and_name_each_other),
         T(project_roles_are_what_their_names_say),
-        T(reconciling_adds_and_never_takes_away),
+        T(reconciling_adds_and_leaves_what_the_administrator_added),
+        T(reconciling_takes_away_what_was_withdrawn),
         T(aggregation_takes_what_selectors_match),
         T(signers_sign_what_they_are_for),
         T(tokens_end_at_their_time),
