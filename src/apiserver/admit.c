@@ -2,8 +2,8 @@
 /* Admission: changes that depend on who makes them.
  *
  * Nobody gives more than they have (roles and bindings); who asks for a certificate is written by the server, and
- * who grants and signs one needs the signer's leave; a node writes only what is its own.  Pods are judged in
- * admit_pod.c, services and endpoints in admit_service.c. */
+ * who grants and signs one needs the signer's leave; a node writes only what is its own.  Owners are judged in
+ * admit_owner.c, pods in admit_pod.c, services and endpoints in admit_service.c. */
 #include "apiserver/alloc.h"
 #include "apiserver/security.h"
 #include "base/base64.h"
@@ -275,6 +275,9 @@ int filter_admit(struct request *q, struct json *obj, const struct json *old)
         return admit_csr(q, obj, old);
     }
     bool exempt = s->always_allow || user_in_group(q->user, GROUP_MASTERS);
+    if (!exempt && owners_admit(q, obj, old) < 0) {
+        return -EACCES;
+    }
     if (!exempt && streq(k->group, "rbac.authorization.k8s.io")) {
         return streq(k->plural, "roles") || streq(k->plural, "clusterroles")
                    ? admit_role(q, obj, old)

@@ -8,9 +8,8 @@
 #include "apiserver/alloc.h"
 #include "apiserver/security.h"
 
-/* 403 that names the field; -EACCES. */
-static int refuse_field(struct request *q, const struct json *obj, const char *field,
-                        const char *why)
+int admit_refuse_field(struct request *q, const struct json *obj, const char *field,
+                       const char *why)
 {
     const char *name = json_path_string(obj, "metadata", "name", NULL);
     CLEANUP_FREE char *message = xasprintf("%s \"%s\" is forbidden: %s: %s", RESOURCE_TEXT(q->kind),
@@ -45,7 +44,7 @@ static int check_ip(struct request *q, const struct json *obj, const char *field
         xasprintf("endpoint address %s is not allowed: it is a pod's, a service's or a node's, "
                   "which takes leave to create endpoints/restricted",
                   text);
-    return refuse_field(q, obj, field, why);
+    return admit_refuse_field(q, obj, field, why);
 }
 
 static int check_subsets(struct request *q, const struct json *obj)
@@ -115,9 +114,10 @@ static int check_node_port(struct request *q, const struct json *obj, const stru
     if (!port || has_port(old, port) || may(q, "services/nodeports")) {
         return 0;
     }
-    return refuse_field(q, obj, field,
-                        "a node port cannot be chosen without leave to create services/nodeports; "
-                        "leave it out, and the server chooses one");
+    return admit_refuse_field(
+        q, obj, field,
+        "a node port cannot be chosen without leave to create services/nodeports; "
+        "leave it out, and the server chooses one");
 }
 
 static int admit_service(struct request *q, const struct json *obj, const struct json *old)

@@ -76,11 +76,22 @@ bool node_allows(struct security *s, const char *node, const struct attributes *
 void respond_forbidden(struct request *q, const struct user_info *u, const struct attributes *a,
                        const char *why);
 
+/* ---- admit_owner.c ---- */
+
+/* Whether the user may make 'obj' hold up its owners' deletion; -EACCES: the request was answered. */
+int owners_admit(struct request *q, const struct json *obj, const struct json *old);
+
 /* ---- admit_pod.c ---- */
 
 /* Whether the user may write the pod, or the template of pods, that 'obj' is or has; what it leaves open is set in 'obj'.
  * 'old' NULL: created.  -EACCES: the request was answered. */
 int pods_admit(struct request *q, struct json *obj, const struct json *old);
+
+/* ---- admit_service.c ---- */
+
+/* 403 of the request's object that names the field; -EACCES. */
+int admit_refuse_field(struct request *q, const struct json *obj, const char *field,
+                       const char *why);
 
 /* ---- impersonate.c ---- */
 

@@ -136,11 +136,19 @@ void gc_graph_dependents(const struct gc_graph *g, const char *uid,
     }
 }
 
+bool gc_ref_is_of(const struct gc_ref *ref, const struct gc_node *owner)
+{
+    return owner->place == gc_place(NULL, ref->name) ||
+           owner->place == gc_place(ref->dependent->more->ns, ref->name);
+}
+
 bool gc_graph_is_blocked(const struct gc_graph *g, const char *uid, const struct gc_node *except)
 {
+    const struct gc_node *owner = gc_graph_find(g, uid);
     struct gc_ref *r;
     HMAP_FOREACH_WITH_HASH (r, struct gc_ref, node, hash_string(uid), &g->refs) {
-        if (r->blocks && r->dependent != except && streq(r->uid, uid)) {
+        if (r->blocks && r->dependent != except && streq(r->uid, uid) &&
+            (!owner || gc_ref_is_of(r, owner))) {
             return true;
         }
     }

@@ -55,6 +55,9 @@ void gc_graph_remove(struct gc_graph *g, struct gc_node *n);
 void gc_graph_dependents(const struct gc_graph *g, const char *uid,
                          void (*fn)(void *ctx, const struct gc_ref *ref), void *ctx);
 
+/* Whether 'owner' has the name that 'ref' says, in the dependent's namespace or in none: an object cannot be owned by
+ * another namespace's. */
+bool gc_ref_is_of(const struct gc_ref *ref, const struct gc_node *owner);
 /* Whether another dependent than 'except' (may be NULL) blocks the deletion of 'uid'. */
 bool gc_graph_is_blocked(const struct gc_graph *g, const char *uid, const struct gc_node *except);
 

@@ -76,6 +76,36 @@ static void plain_objects_cost_little(void **state)
     gc_graph_done(&g);
 }
 
+static void only_dependents_of_the_owners_namespace_block_it(void **state)
+{
+    static const struct {
+        const char *owner, *ns, *name;
+        bool blocks;
+    } cases[] = {
+        {"'name':'o','namespace':'red'", "red", "o", true},
+        {"'name':'o','namespace':'red'", "blue", "o", false},
+        {"'name':'o','namespace':'red'", "red", "other", false},
+        {"'name':'n'", "red", "n", true}, /* The owner has no namespace. */
+        {"'name':'n'", "red", "m", false},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct gc_graph g;
+        gc_graph_init(&g);
+        CLEANUP_FREE char *a = xasprintf("{'metadata':{%s,'uid':'owner'}}", cases[i].owner);
+        CLEANUP_FREE char *b = xasprintf(
+            "{'metadata':{'name':'d','namespace':'%s','uid':'dependent','ownerReferences':["
+            "{'apiVersion':'v1','kind':'Pod','name':'%s','uid':'owner','blockOwnerDeletion':true"
+            "}]}}",
+            cases[i].ns, cases[i].name);
+        CLEANUP(json_free) struct json *owner = from(a);
+        CLEANUP(json_free) struct json *dependent = from(b);
+        gc_graph_set(&g, NULL, owner);
+        gc_graph_set(&g, NULL, dependent);
+        assert_int_equal(gc_graph_is_blocked(&g, "owner", NULL), cases[i].blocks);
+        gc_graph_done(&g);
+    }
+}
+
 static void an_owner_is_known_by_its_uid(void **state)
 {
     CLEANUP(json_free) struct json *solid = object(1, 0, false);
@@ -120,6 +150,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_graph_agrees_with_a_model),
         cmocka_unit_test(plain_objects_cost_little),
+        cmocka_unit_test(only_dependents_of_the_owners_namespace_block_it),
         cmocka_unit_test(an_owner_is_known_by_its_uid),
         cmocka_unit_test(patches_are_bound_to_what_was_seen),
     };

@@ -115,6 +115,64 @@ static void services_take_no_address_of_the_hosts_network(void **state)
              "{'status':{'loadBalancer':{'ingress':[{'ip':'192.0.2.9'}]}}}", 403, NULL);
 }
 
+/* ---- owners ---- */
+
+static char *uid_of(struct harness *h, const char *path)
+{
+    CLEANUP_ANSWER struct answer a = ask(h, "GET", path, NULL);
+    return xstrdup(at(&a, "metadata.uid"));
+}
+
+static void nobody_holds_up_the_deletion_of_what_they_cannot_change(void **state)
+{
+    struct harness *h = *state;
+    by_master(h, "POST", "/api/v1/nodes", "{'metadata':{'name':'n1'}}");
+    check_by(h, "ada", "POST", RED "/configmaps", "{'metadata':{'name':'mine'}}", 201, NULL);
+    static const struct {
+        const char *version, *kind, *name, *path, *plain;
+        int status;
+    } cases[] = {
+        {"v1", "Node", "n1", "/api/v1/nodes/n1", "node", 403},
+        {"v1", "Namespace", "red", RED, "namespace", 403},
+        {"project.openshift.io/v1", "Project", "red", PROJECT, "project", 403},
+        {"rbac.authorization.k8s.io/v1", "ClusterRole", "edit",
+         "/apis/rbac.authorization.k8s.io/v1/clusterroles/edit", "role", 403},
+        {"example.com/v1", "Unknown", "x", RED, "unknown", 403},
+        {"v1", "ConfigMap", "mine", RED "/configmaps/mine", "map", 201},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP_FREE char *uid = uid_of(h, cases[i].path);
+        CLEANUP_FREE char *ref = xasprintf("'ownerReferences':[{'apiVersion':'%s','kind':'%s',"
+                                           "'name':'%s','uid':'%s','blockOwnerDeletion':%%s}]",
+                                           cases[i].version, cases[i].kind, cases[i].name, uid);
+        CLEANUP_FREE char *yes = xasprintf(ref, "true");
+        CLEANUP_FREE char *no = xasprintf(ref, "false");
+        CLEANUP_FREE char *blocking =
+            xasprintf("{'metadata':{'name':'%s',%s}}", cases[i].plain, yes);
+        CLEANUP_FREE char *plain = xasprintf("{'metadata':{'name':'%s-p',%s}}", cases[i].plain, no);
+        CLEANUP_FREE char *path = xasprintf(RED "/configmaps/%s-p", cases[i].plain);
+        CLEANUP_FREE char *patch = xasprintf("{'metadata':{%s}}", yes);
+        check_by(h, "ada", "POST", RED "/configmaps", blocking, cases[i].status,
+                 cases[i].status == 201 ? NULL : "cannot set blockOwnerDeletion");
+        check_by(h, "ada", "POST", RED "/configmaps", plain, 201, NULL);
+        check_by(h, "ada", "PATCH", path, patch, cases[i].status == 201 ? 200 : 403, NULL);
+        /* What the administrator wrote may stay when something else changes. */
+        by_master(h, "PATCH", path, patch);
+        check_by(h, "ada", "PATCH", path, "{'data':{'a':'b'}}", 200, NULL);
+    }
+    /* The verb for finalizers alone is enough, as in Kubernetes. */
+    by_master(h, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+              "{'metadata':{'name':'hold'},'rules':[{'verbs':['update'],'apiGroups':[''],"
+              "'resources':['nodes/finalizers']}]}");
+    by_master(h, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+              "{'metadata':{'name':'hold'},'roleRef':{'apiGroup':'rbac.authorization.k8s.io',"
+              "'kind':'ClusterRole','name':'hold'},'subjects':[{'kind':'User','name':'eve'}]}");
+    check_by(h, "eve", "POST", RED "/configmaps",
+             "{'metadata':{'name':'z','ownerReferences':[{'apiVersion':'v1','kind':'Node','name':"
+             "'n1','uid':'u','blockOwnerDeletion':true}]}}",
+             201, NULL);
+}
+
 /* ---- what others say, and who they are ---- */
 
 static void events_and_leases_are_about_the_own_project(void **state)
@@ -207,6 +265,7 @@ int main(void)
         T(nobody_of_a_project_changes_its_namespace),
         T(by_the_project_only_its_name_for_people_and_its_description_change),
         T(services_take_no_address_of_the_hosts_network),
+        T(nobody_holds_up_the_deletion_of_what_they_cannot_change),
         T(events_and_leases_are_about_the_own_project),
         T(acting_as_accounts_and_asking_about_rights_stays_in_the_project),
         T(what_is_not_in_projects_is_not_reached),
