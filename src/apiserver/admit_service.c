@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Admission of services and endpoints: what of them only the privileged may say.
  *
- * An endpoint with the address of a pod, a service or a node would let one project reach another past its isolation; it takes
- * "create" of endpoints/restricted, as in OpenShift.  A node port that is asked for by number occupies that port on all
+ * An endpoint with the address of a pod, a service, a node or a master would let one project reach another, or the hosts,
+ * past what isolates them; it takes "create" of endpoints/restricted, as in OpenShift.  A node port that is asked for by number occupies that port on all
  * nodes; it takes "create" of services/nodeports.  One that the server chooses is everyone's. */
 #include "api/kind_service.h"
 #include "apiserver/alloc.h"
@@ -32,22 +32,37 @@ static bool may(struct request *q, const char *resource)
 
 /* ---- endpoints ---- */
 
-static int check_ip(struct request *q, const struct json *obj, const char *field,
-                    const struct json *v)
+/* Whether 'text' is among the addresses of the Endpoints 'masters'. */
+static bool is_masters(const struct json *masters, const char *text)
+{
+    const struct json *subset, *a;
+    JSON_FOREACH (subset, json_get(masters, "subsets")) {
+        JSON_FOREACH (a, json_get(subset, "addresses")) {
+            if (streq_null(json_path_string(a, "ip", NULL), text)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static int check_ip(struct request *q, const struct json *obj, const struct json *masters,
+                    const char *field, const struct json *v)
 {
     const char *text = json_get_string(v);
     uint32_t ip;
-    if (!text || ip4_parse(text, &ip) < 0 || !alloc_is_inside(q->server->alloc, ip)) {
+    if (!text || ip4_parse(text, &ip) < 0 ||
+        (!alloc_is_inside(q->server->alloc, ip) && !is_masters(masters, text))) {
         return 0;
     }
     CLEANUP_FREE char *why =
-        xasprintf("endpoint address %s is not allowed: it is a pod's, a service's or a node's, "
-                  "which takes leave to create endpoints/restricted",
+        xasprintf("endpoint address %s is not allowed: it is a pod's, a service's, a node's or a "
+                  "master's, which takes leave to create endpoints/restricted",
                   text);
     return admit_refuse_field(q, obj, field, why);
 }
 
-static int check_subsets(struct request *q, const struct json *obj)
+static int check_subsets(struct request *q, const struct json *obj, const struct json *masters)
 {
     static const char *const lists[] = {"addresses", "notReadyAddresses"};
     const struct json *subsets = json_get(obj, "subsets");
@@ -55,8 +70,9 @@ static int check_subsets(struct request *q, const struct json *obj)
         for (size_t k = 0; k < ARRAY_SIZE(lists); k++) {
             const struct json *list = json_get(json_at(subsets, i), lists[k]);
             for (size_t j = 0; j < json_count(list); j++) {
-                int r = check_ip(q, obj, API_FIELD("subsets[%zu].%s[%zu].ip", i, lists[k], j),
-                                 json_get(json_at(list, j), "ip"));
+                int r =
+                    check_ip(q, obj, masters, API_FIELD("subsets[%zu].%s[%zu].ip", i, lists[k], j),
+                             json_get(json_at(list, j), "ip"));
                 if (r < 0) {
                     return r;
                 }
@@ -66,13 +82,13 @@ static int check_subsets(struct request *q, const struct json *obj)
     return 0;
 }
 
-static int check_slice(struct request *q, const struct json *obj)
+static int check_slice(struct request *q, const struct json *obj, const struct json *masters)
 {
     const struct json *endpoints = json_get(obj, "endpoints");
     for (size_t i = 0; i < json_count(endpoints); i++) {
         const struct json *list = json_get(json_at(endpoints, i), "addresses");
         for (size_t j = 0; j < json_count(list); j++) {
-            int r = check_ip(q, obj, API_FIELD("endpoints[%zu].addresses[%zu]", i, j),
+            int r = check_ip(q, obj, masters, API_FIELD("endpoints[%zu].addresses[%zu]", i, j),
                              json_at(list, j));
             if (r < 0) {
                 return r;
@@ -154,5 +170,9 @@ int alloc_admit(struct request *q, const struct json *obj, const struct json *ol
         may(q, "endpoints/restricted")) {
         return 0;
     }
-    return endpoints ? check_subsets(q, obj) : check_slice(q, obj);
+    /* The endpoints of the API's own service are the masters. */
+    CLEANUP(json_free)
+    struct json *masters =
+        security_object(q->server->security, "", "endpoints", "default", "kubernetes");
+    return (endpoints ? check_subsets : check_slice)(q, obj, masters);
 }

@@ -12,6 +12,7 @@
 
 #define RED "/api/v1/namespaces/red"
 #define PROJECT "/apis/project.openshift.io/v1/projects/red"
+#define SLICES "/apis/discovery.k8s.io/v1/namespaces/red/endpointslices"
 
 static int set_up(void **state)
 {
@@ -93,6 +94,49 @@ static void by_the_project_only_its_name_for_people_and_its_description_change(v
 }
 
 /* ---- addresses ---- */
+
+static void endpoints_do_not_point_into_the_cluster(void **state)
+{
+    struct harness *h = *state;
+    static const struct {
+        const char *ip;
+        int status;
+    } cases[] = {
+        {"198.51.100.7", 201}, {"10.129.3.4", 403}, /* A pod of any project. */
+        {"172.30.0.1", 403},                        /* A service. */
+        {"192.0.2.1", 403},                         /* A node. */
+        {"192.0.2.100", 403},                       /* A master that is no node. */
+        {"127.0.0.1", 422},    {"169.254.169.254", 422}, {"0.0.0.0", 422}, {"224.0.0.1", 422},
+    };
+    by_master(h, "POST", "/apis/network.openshift.io/v1/hostsubnets",
+              "{'metadata':{'name':'n1'},'host':'n1','hostIP':'192.0.2.1','subnet':"
+              "'10.128.0.0/23'}");
+    by_master(h, "POST", "/api/v1/namespaces/default/endpoints",
+              "{'metadata':{'name':'kubernetes'},'subsets':[{'addresses':[{'ip':'192.0.2.100'}],"
+              "'ports':[{'port':8443}]}]}");
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP_FREE char *endpoints =
+            xasprintf("{'metadata':{'name':'e%zu'},'subsets':[{'addresses':[{'ip':'%s'}],'ports':"
+                      "[{'port':53}]}]}",
+                      i, cases[i].ip);
+        CLEANUP_FREE char *waiting =
+            xasprintf("{'metadata':{'name':'w%zu'},'subsets':[{'notReadyAddresses':[{'ip':'%s'}],"
+                      "'ports':[{'port':53}]}]}",
+                      i, cases[i].ip);
+        CLEANUP_FREE char *slice =
+            xasprintf("{'metadata':{'name':'s%zu'},'addressType':'IPv4','endpoints':[{'addresses':"
+                      "['%s']}],'ports':[{'port':53,'protocol':'UDP'}]}",
+                      i, cases[i].ip);
+        check_by(h, "ada", "POST", RED "/endpoints", endpoints, cases[i].status, NULL);
+        check_by(h, "ada", "POST", RED "/endpoints", waiting, cases[i].status, NULL);
+        check_by(h, "ada", "POST", SLICES, slice, cases[i].status, NULL);
+    }
+    check_by(h, "ada", "PATCH", RED "/endpoints/e0",
+             "{'subsets':[{'addresses':[{'ip':'192.0.2.100'}],'ports':[{'port':8443}]}]}", 403,
+             "subsets[0].addresses[0].ip");
+    check_by(h, "ada", "PATCH", SLICES "/s0", "{'endpoints':[{'addresses':['192.0.2.100']}]}", 403,
+             "endpoints[0].addresses[0]");
+}
 
 static void services_take_no_address_of_the_hosts_network(void **state)
 {
@@ -264,6 +308,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(nobody_of_a_project_changes_its_namespace),
         T(by_the_project_only_its_name_for_people_and_its_description_change),
+        T(endpoints_do_not_point_into_the_cluster),
         T(services_take_no_address_of_the_hosts_network),
         T(nobody_holds_up_the_deletion_of_what_they_cannot_change),
         T(events_and_leases_are_about_the_own_project),
