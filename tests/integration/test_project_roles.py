@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the people of a project may do by the default roles: kubectl as a user with role edit, or admin, of a real master."""
+import base64
 import json
 
 import pytest
@@ -99,6 +100,27 @@ def test_the_namespace_is_the_cluster_administrators(c):
     c.kubectl("label", "namespace", "red", "team=other")
     c.kubectl("delete", "projects.project.openshift.io", "red", "--wait=false", "--as", "ada")
     wait_for("the namespace to go", lambda: c.ask(c._admin, "GET", "/api/v1/namespaces/red")[0] == 404)
+
+
+def test_tokens_that_a_member_makes_are_of_the_project(c):
+    c.namespace("blue")
+    eve = c.user("eve")
+    path = "/api/v1/namespaces/red/secrets"
+    data = {"token-id": "aaaaaa", "token-secret": "0123456789abcdef", "usage-bootstrap-authentication": "true",
+            "auth-extra-groups": "system:bootstrappers:x"}
+    c.ask(eve, "POST", path, {"metadata": {"name": "bootstrap-token-aaaaaa"}, "type": "bootstrap.kubernetes.io/token",
+                              "stringData": data}, want=201)
+    assert c.ask("aaaaaa.0123456789abcdef", "GET", "/version")[0] == 401
+    # The account of a Secret is the one of that name in the Secret's own namespace.
+    blue = c.admin("GET", "/api/v1/namespaces/blue/serviceaccounts/default")["metadata"]["uid"]
+    for name, annotations in (("own", {}), ("theirs", {"kubernetes.io/service-account.uid": blue})):
+        c.ask(eve, "POST", path, {
+            "metadata": {"name": name, "annotations": {"kubernetes.io/service-account.name": "default", **annotations}},
+            "type": "kubernetes.io/service-account-token"}, want=201)
+    own = wait_for("the token", lambda: c.admin("GET", f"{path}/own").get("data"))
+    assert c.whoami(base64.b64decode(own["token"]).decode())["username"] == "system:serviceaccount:red:default"
+    wait_for("the secret of no account to go", lambda: c.ask(c._admin, "GET", f"{path}/theirs")[0] == 404)
+    assert c.ask(eve, "POST", "/api/v1/namespaces/blue/serviceaccounts/default/token", {})[0] == 403
 
 
 def test_an_upgrade_takes_the_withdrawn_rule_away(c):
