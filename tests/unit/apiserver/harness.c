@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "harness.h"
 
+#include "base/timeutil.h"
+#include "net/pki_csr.h"
+#include "net/process.h"
 #include "net/sock.h"
 
+#include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #define WAIT_MS 20000
+#define DAY_MS (24 * 3600000LL)
 
 static void on_ready(void *ctx)
 {
@@ -73,6 +81,64 @@ struct harness *harness_new(const struct apiserver_config *given, const struct h
     return h;
 }
 
+struct harness *harness_new_secure(struct apiserver_security security)
+{
+    struct jws_keys *keys = jws_keys_new();
+    CLEANUP_FREE char *pem = NULL;
+    CLEANUP_FREE char *csr = NULL;
+    pki_csr_make("keys", NULL, 0, &csr, &pem);
+    assert_int_equal(jws_keys_add_private(keys, pem, NULL), 0);
+    security.loopback_token = HARNESS_TOKEN;
+    security.keys = keys;
+    struct harness *h = harness_new(&(struct apiserver_config){.security = &security}, NULL);
+    h->keys = keys;
+    return h;
+}
+
+static void write_in(const char *dir, const char *name, const char *text)
+{
+    CLEANUP_FREE char *path = xasprintf("%s/%s", dir, name);
+    assert_int_equal(file_write_atomic(path, text, strlen(text), 0600, NULL), 0);
+}
+
+static struct pki_pair issue(const struct pki_ca *ca, struct pki_request q)
+{
+    struct pki_pair p;
+    struct err e = {0};
+    q.from_ms = time_wall_ms() - DAY_MS;
+    q.until_ms = time_wall_ms() + DAY_MS;
+    if (pki_issue(ca, &q, &p, &e) < 0) {
+        fail_msg("%s", e.text);
+    }
+    return p;
+}
+
+void harness_listen_tls(struct harness *h)
+{
+    static const char *const names[] = {"127.0.0.1"};
+    char dir[] = "/tmp/tenet-access-XXXXXX";
+    struct err e = {0};
+    int fd;
+    assert_non_null(mkdtemp(dir));
+    h->ca = pki_ca_new(time_wall_ms(), time_wall_ms() + DAY_MS);
+    struct pki_pair p =
+        issue(h->ca, (struct pki_request){.cn = "master", .names = names, .n_names = 1});
+    write_in(dir, "s.crt", p.cert);
+    write_in(dir, "s.key", p.key);
+    write_in(dir, "ca.crt", pki_ca_pem(h->ca));
+    pki_pair_done(&p);
+    CLEANUP_FREE char *cert = xasprintf("%s/s.crt", dir);
+    CLEANUP_FREE char *key = xasprintf("%s/s.key", dir);
+    CLEANUP_FREE char *clients = xasprintf("%s/ca.crt", dir);
+    struct tls_server_config cfg = {cert, key, clients};
+    if (tls_server_new(&cfg, &h->tls, &e) < 0 || sock_listen_tcp("127.0.0.1:0", &fd, &e) < 0) {
+        fail_msg("%s", e.text);
+    }
+    h->tls_port = (uint16_t) sock_local_port(fd);
+    assert_int_equal(http_server_add_listener_tls(h->http, fd, h->tls, &e), 0);
+    assert_int_equal(dir_remove(dir, NULL), 0);
+}
+
 static void set_flag(void *ctx)
 {
     *(bool *) ctx = true;
@@ -103,6 +169,9 @@ void harness_free(struct harness *h)
     store_close(h->store);
     http_server_free(h->http);
     apiserver_free(h->api);
+    tls_context_free(h->tls);
+    pki_ca_free(h->ca);
+    jws_keys_free(h->keys);
     loop_free(h->loop);
     free(h->token);
     free(h);
@@ -112,6 +181,8 @@ void harness_free(struct harness *h)
 
 struct asking {
     bool done;
+    int error;
+    char *error_text;
     struct answer answer;
 };
 
@@ -119,43 +190,156 @@ static void answered(void *ctx, const struct http_result *r)
 {
     struct asking *q = ctx;
     q->done = true;
-    if (r->error < 0) {
-        fail_msg("request failed: %s", r->error_text);
-    }
+    q->error = r->error;
+    q->error_text = xstrdup(r->error_text);
     q->answer.status = r->status;
     q->answer.content_type = xstrdup(r->content_type);
     q->answer.text = xstrndup(r->body ? r->body : "", r->size);
     json_parse(q->answer.text, r->size, &q->answer.body, NULL);
 }
 
-struct answer ask_as(struct harness *h, const char *user, const char *method, const char *path,
-                     const char *type, const char *body)
+static struct asking call(struct harness *h, struct http_client *c, const char *method,
+                          const char *path, const char *accept, const char *type, const char *body)
 {
-    struct http_client *master = h->client;
-    h->client = new_client(h);
-    http_client_add_header(h->client, "Impersonate-User", user);
-    http_client_add_header(h->client, "Impersonate-Group", "system:authenticated");
-    struct answer a = ask_full(h, method, path, NULL, type, body);
-    http_client_free(h->client);
-    h->client = master;
-    return a;
+    struct asking q = {0};
+    http_call(c, method, path, accept, body ? (type ? type : "application/json") : NULL, body,
+              body ? strlen(body) : 0, answered, &q);
+    if (loop_run_until(h->loop, &q.done, WAIT_MS) < 0) {
+        fail_msg("%s %s: no answer", method, path);
+    }
+    return q;
+}
+
+/* The answer of 'q', which there must be. */
+static struct answer answer_of(struct asking q, const char *method, const char *path)
+{
+    if (q.error < 0) {
+        fail_msg("%s %s: %s", method, path, q.error_text);
+    }
+    free(q.error_text);
+    return q.answer;
 }
 
 struct answer ask_full(struct harness *h, const char *method, const char *path, const char *accept,
                        const char *type, const char *body)
 {
-    struct asking q = {0};
-    http_call(h->client, method, path, accept, body ? (type ? type : "application/json") : NULL,
-              body, body ? strlen(body) : 0, answered, &q);
-    if (loop_run_until(h->loop, &q.done, WAIT_MS) < 0) {
-        fail_msg("%s %s: no answer", method, path);
-    }
-    return q.answer;
+    return answer_of(call(h, h->client, method, path, accept, type, body), method, path);
 }
 
 struct answer ask(struct harness *h, const char *method, const char *path, const char *body)
 {
     return ask_full(h, method, path, NULL, NULL, body);
+}
+
+/* ---- requests of others ---- */
+
+char *quoted(const char *text)
+{
+    char *s = xstrdup(text);
+    for (char *p = s; *p; p++) {
+        *p = *p == '\'' ? '"' : *p;
+    }
+    return s;
+}
+
+static struct http_client *client_of(struct harness *h, const struct sender *by)
+{
+    CLEANUP_FREE char *url =
+        by->tls ? xasprintf("https://127.0.0.1:%u", h->tls_port) : harness_url(h);
+    struct pki_ca *ca = by->foreign ? pki_ca_new(time_wall_ms(), time_wall_ms() + DAY_MS) : h->ca;
+    struct pki_pair p = {0};
+    if (by->cn) {
+        p = issue(ca, (struct pki_request){.cn = by->cn, .o = &by->o, .n_o = by->o ? 1 : 0});
+    }
+    struct tls_client_config tls = {.cert = by->cert ? by->cert : p.cert,
+                                    .key = by->key ? by->key : p.key};
+    struct http_client_config cfg = {.url = url, .tls = by->tls ? &tls : NULL};
+    struct http_client *c;
+    struct err e = {0};
+    tls.ca = by->tls ? pki_ca_pem(h->ca) : NULL;
+    if (http_client_new(h->loop, &cfg, &c, &e) < 0) {
+        fail_msg("%s", e.text);
+    }
+    for (const char *const *header = by->headers; header && *header; header += 2) {
+        http_client_add_header(c, header[0], header[1]);
+    }
+    pki_pair_done(&p);
+    if (by->foreign) {
+        pki_ca_free(ca);
+    }
+    return c;
+}
+
+int try_by(struct harness *h, const struct sender *by, const char *method, const char *path,
+           const char *body, struct answer *ret)
+{
+    CLEANUP_FREE char *text = body ? quoted(body) : NULL;
+    struct http_client *c = client_of(h, by);
+    struct asking q = call(h, c, method, path, NULL, by->type, text);
+    http_client_free(c);
+    free(q.error_text);
+    *ret = q.answer;
+    return q.error;
+}
+
+struct answer ask_by(struct harness *h, const struct sender *by, const char *method,
+                     const char *path, const char *body)
+{
+    struct answer a;
+    int r = try_by(h, by, method, path, body, &a);
+    if (r < 0) {
+        fail_msg("%s %s: %s", method, path, strerror(-r));
+    }
+    return a;
+}
+
+char *ask_raw(struct harness *h, const char *text)
+{
+    struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons(h->port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    struct strbuf b = STRBUF_INIT;
+    bool never = false;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *) &to, sizeof to), 0);
+    assert_int_equal(send(fd, text, strlen(text), 0), strlen(text));
+    for (int i = 0; i < WAIT_MS / 5; i++) {
+        char part[4096];
+        ssize_t n = recv(fd, part, sizeof part, MSG_DONTWAIT);
+        if (n == 0) {
+            break;
+        }
+        if (n > 0) {
+            strbuf_add(&b, part, (size_t) n);
+        } else {
+            loop_run_until(h->loop, &never, 5);
+        }
+    }
+    close(fd);
+    return strbuf_steal(&b);
+}
+
+struct answer ask_as(struct harness *h, const char *who, const char *method, const char *path,
+                     const char *type, const char *body)
+{
+    enum { MAX_WORDS = 8 };
+    CLEANUP_FREE char *words = xstrdup(who);
+    CLEANUP_FREE char *credential = xasprintf("Bearer %s", h->token ? h->token : "none");
+    const char *headers[2 * MAX_WORDS + 3] = {"Authorization", credential};
+    char *save = NULL;
+    size_t n = 2;
+    for (char *word = strtok_r(words, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+        assert_true(n < 2 * MAX_WORDS + 2);
+        headers[n] = n == 2 ? "Impersonate-User" : "Impersonate-Group";
+        headers[n + 1] = word;
+        n += 2;
+    }
+    return ask_by(h, &(struct sender){.headers = headers, .type = type}, method, path, body);
+}
+
+void put_in(struct harness *h, const char *method, const char *path, const char *body, int want)
+{
+    CLEANUP_FREE char *text = body ? quoted(body) : NULL;
+    CLEANUP_ANSWER struct answer a = ask_ok(h, method, path, text, want);
 }
 
 struct answer ask_ok(struct harness *h, const char *method, const char *path, const char *body,

@@ -4,7 +4,12 @@
 
 #include "apiserver/apiserver.h"
 #include "base/mem.h"
+#include "net/jws.h"
+#include "net/pki.h"
 #include "wire/json.h"
+
+/* The master's own token at a harness with access control. */
+#define HARNESS_TOKEN "the-masters-own-token"
 
 struct harness {
     struct loop *loop;
@@ -15,6 +20,11 @@ struct harness {
     uint16_t port;
     char *token; /* The master's own; NULL: none is needed. */
     bool ready;
+    /* With access control only: */
+    struct jws_keys *keys;   /* They sign the tokens of service accounts. */
+    struct pki_ca *ca;       /* Of the server and of its clients at 'tls_port'. */
+    struct tls_context *tls; /* Of the listener at 'tls_port'. */
+    uint16_t tls_port;       /* 0: HTTPS is not served. */
 };
 
 /* Starts one and waits until it is ready; 'cfg' and 'limits' may be NULL.  Namespace "default" is there.  With
@@ -26,6 +36,10 @@ void harness_free(struct harness *h);
 void harness_stop_listening(struct harness *h);
 void harness_listen_again(struct harness *h);
 char *harness_url(const struct harness *h);
+/* A server with access control as 'security' says; its token and keys are the harness's.  h->client is the master. */
+struct harness *harness_new_secure(struct apiserver_security security);
+/* Serves HTTPS, too, and knows clients by certificates of h->ca. */
+void harness_listen_tls(struct harness *h);
 
 struct answer {
     int status;
@@ -47,10 +61,30 @@ struct answer ask(struct harness *h, const char *method, const char *path, const
 /* As ask, and fails the test unless the status is 'want'. */
 struct answer ask_ok(struct harness *h, const char *method, const char *path, const char *body,
                      int want);
-/* As ask, by 'user' of system:authenticated, whom the master impersonates; the body is of 'type' (NULL:
- * application/json). */
-struct answer ask_as(struct harness *h, const char *user, const char *method, const char *path,
+/* As ask, as the user and the groups of 'who' ("USER GROUP ..."), for whom the master acts; the body, in which a ' stands
+ * for a ", is of 'type' (NULL: application/json). */
+struct answer ask_as(struct harness *h, const char *who, const char *method, const char *path,
                      const char *type, const char *body);
+/* How a request says who makes it.  Members that are NULL or 0 say nothing. */
+struct sender {
+    bool tls;
+    const char *cn, *o;         /* A certificate of the client, with these names. */
+    bool foreign;               /* By another authority. */
+    const char *cert, *key;     /* This certificate instead, PEM. */
+    const char *type;           /* Of the body; NULL: application/json. */
+    const char *const *headers; /* Names and values in turn; NULL at the end. */
+};
+struct answer ask_by(struct harness *h, const struct sender *by, const char *method,
+                     const char *path, const char *body);
+/* As ask_by; a negative errno instead of an answer when the connection failed. */
+int try_by(struct harness *h, const struct sender *by, const char *method, const char *path,
+           const char *body, struct answer *ret);
+/* The bytes that the server answers to the bytes 'text', until it closes the connection; owned. */
+char *ask_raw(struct harness *h, const char *text);
+/* Owned text in which each ' became a ". */
+char *quoted(const char *text);
+/* The master's request with such a body, which must be answered with 'want'. */
+void put_in(struct harness *h, const char *method, const char *path, const char *body, int want);
 /* The string at the dotted path of the body, "" when there is none. */
 const char *at(const struct answer *a, const char *path);
 /* Creates a namespace / a NetNamespace; returns its resourceVersion (owned). */

@@ -45,15 +45,6 @@ static void on_synced(void *ctx)
 
 static const struct services_listener ops = {.changed = on_changed, .synced = on_synced};
 
-static char *quoted(const char *s)
-{
-    char *p = xstrdup(s);
-    for (char *q = p; *q; q++) {
-        *q = *q == '\'' ? '"' : *q;
-    }
-    return p;
-}
-
 static void put_service(struct harness *h, const char *name, const char *spec)
 {
     CLEANUP_FREE char *text = xasprintf(

@@ -8,8 +8,6 @@
  * network is 10.128.0.0/14, services are 172.30.0.0/16. */
 struct harness *project_new(void);
 
-/* 'text' with " for each '; owned. */
-char *quoted(const char *text);
 /* A request by 'user', whose body (NULL: none) is written with ' for "; PATCH sends a merge patch. */
 struct answer by(struct harness *h, const char *user, const char *method, const char *path,
                  const char *body);
