@@ -5,13 +5,16 @@
 
 #define LEASES "kube-node-lease"
 
+/* Whether 'verb' is one of the words of 'list'. */
 static bool is_one_of(const char *verb, const char *list)
 {
     size_t n = strlen(verb);
-    for (const char *at = list; n && (at = strstr(at, verb)); at++) {
-        if ((at == list || at[-1] == ' ') && (at[n] == ' ' || !at[n])) {
+    while (*list) {
+        size_t word = strcspn(list, " ");
+        if (word == n && strncmp(list, verb, n) == 0) {
             return true;
         }
+        list += word + (list[word] == ' ');
     }
     return false;
 }

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a node may do by being that node, and every neighbour of it that it may not. */
+#include "apiserver/security.h"
+#include "base/base64.h"
+#include "harness.h"
+#include "net/pki_csr.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#define CSRS "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+#define LEASES "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+
+static struct harness *h;
+
+static void pod(const char *ns, const char *name, const char *node, const char *rest)
+{
+    CLEANUP_FREE char *path = xasprintf("/api/v1/namespaces/%s/pods", ns);
+    CLEANUP_FREE char *body =
+        xasprintf("{'metadata': {'name': '%s'}, 'spec': {'nodeName': '%s', %s}}", name, node, rest);
+    put_in(h, "POST", path, body, 201);
+}
+
+#define ONE "'containers': [{'name': 'c', 'image': 'i'}]"
+
+static void csr(const char *who, const char *name)
+{
+    CLEANUP_FREE char *pem = NULL;
+    CLEANUP_FREE char *key = NULL;
+    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+    pki_csr_make("system:node:n1", (const char *const[]){"system:nodes"}, 1, &pem, &key);
+    base64_encode(pem, strlen(pem), &b);
+    CLEANUP_FREE char *body = xasprintf(
+        "{'metadata': {'name': '%s'}, 'spec': {'request': '%s', 'usages': ['client auth'],"
+        "'signerName': 'kubernetes.io/kube-apiserver-client'}}",
+        name, strbuf_cstr(&b));
+    CLEANUP_ANSWER struct answer a = ask_as(h, who, "POST", CSRS, NULL, body);
+    assert_int_equal(a.status, 201);
+}
+
+static int set_up(void **state)
+{
+    static const char *const spaces[] = {"blue", "kube-node-lease", "red", "zed"};
+    h = harness_new_secure((struct apiserver_security){0});
+    for (size_t i = 0; i < ARRAY_SIZE(spaces); i++) {
+        free(make_namespace(h, spaces[i]));
+    }
+    pod("blue", "web", "n1", ONE ", 'volumes': [{'name': 'v', 'secret': {'secretName': 'blue'}}]");
+    pod("zed", "web", "n1", ONE ", 'volumes': [{'name': 'v', 'secret': {'secretName': 'zed'}}]");
+    pod("red", "other", "n2",
+        ONE ", 'serviceAccountName': 'others', 'volumes': [{'name': 'v', 'secret': {'secretName': "
+            "'others'}}]");
+    pod("red", "nowhere", "", ONE ", 'serviceAccountName': 'nowhere'");
+    pod("red", "plain", "n3", ONE);
+    pod("red", "web", "n1",
+        "'serviceAccountName': 'robot', 'imagePullSecrets': [{'name': 'pull'}],"
+        "'volumes': [{'name': 'a', 'secret': {'secretName': 's-volume'}},"
+        "{'name': 'b', 'configMap': {'name': 'm-volume'}}, {'name': 'c', 'projected': {'sources': ["
+        "{'secret': {'name': 's-projected'}}, {'configMap': {'name': 'm-projected'}}]}}],"
+        "'initContainers': [{'name': 'i', 'image': 'i',"
+        "'envFrom': [{'secretRef': {'name': 's-init'}}, {'configMapRef': {'name': 'm-init'}}]}],"
+        "'containers': [{'name': 'c', 'image': 'i',"
+        "'envFrom': [{'secretRef': {'name': 's-from'}}, {'configMapRef': {'name': 'm-from'}}],"
+        "'env': [{'name': 'X', 'value': 'y'},"
+        "{'name': 'A', 'valueFrom': {'secretKeyRef': {'name': 's-key', 'key': 'k'}}},"
+        "{'name': 'B', 'valueFrom': {'configMapKeyRef': {'name': 'm-key', 'key': 'k'}}}]}]");
+    csr("system:node:n1 system:nodes", "own");
+    put_in(h, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+           "{'metadata': {'name': 'c'}, 'rules': [{'verbs': ['create'],"
+           "'apiGroups': ['certificates.k8s.io'], 'resources': ['certificatesigningrequests']}]}",
+           201);
+    put_in(h, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+           "{'metadata': {'name': 'c'}, 'roleRef': {'apiGroup': 'rbac.authorization.k8s.io',"
+           "'kind': 'ClusterRole', 'name': 'c'}, 'subjects': [{'kind': 'User', 'name': 'jane',"
+           "'apiGroup': 'rbac.authorization.k8s.io'}]}",
+           201);
+    csr("jane", "janes");
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    harness_free(h);
+    return 0;
+}
+
+/* "METHOD PATH[?watch][?FIELDS]" by the node n1. */
+static bool may(const char *node, const char *what)
+{
+    CLEANUP_FREE char *path = xstrdup(strchr(what, ' ') + 1);
+    CLEANUP_FREE char *method = xstrndup(what, strcspn(what, " "));
+    CLEANUP_FREE char *name = xasprintf("system:node:%s", node);
+    CLEANUP(user_unref) struct user_info *u = user_new(name);
+    CLEANUP(attributes_done) struct attributes a;
+    char *query = strchr(path, '?');
+    bool watch = query && str_has_prefix(query, "?watch");
+    if (query) {
+        *query++ = '\0';
+        query = watch ? strchr(query, '?') : query;
+        query += query && *query == '?';
+    }
+    user_add_group(u, "system:nodes");
+    attributes_parse(&a, method, path, watch, query);
+    return authz_allows(h->api->security, u, &a, NULL);
+}
+
+static void a_node_may_what_concerns_it_and_nothing_beside(void **state)
+{
+    static const struct {
+        const char *what;
+        bool ok;
+    } cases[] = {
+        /* Its Node. */
+        {"POST /api/v1/nodes", true},
+        {"GET /api/v1/nodes/n1", true},
+        {"PUT /api/v1/nodes/n1", true},
+        {"PATCH /api/v1/nodes/n1", true},
+        {"GET /api/v1/nodes/n1/status", true},
+        {"PUT /api/v1/nodes/n1/status", true},
+        {"PATCH /api/v1/nodes/n1/status", true},
+        {"GET /api/v1/nodes?metadata.name=n1", true},
+        {"GET /api/v1/nodes?watch?metadata.name=n1", true},
+        {"GET /api/v1/nodes", false},
+        {"GET /api/v1/nodes?watch", false},
+        {"GET /api/v1/nodes?metadata.name=n2", false},
+        {"GET /api/v1/nodes/n2", false},
+        {"GET /api/v1/nodes/n", false},
+        {"GET /api/v1/nodes/n11", false},
+        {"PUT /api/v1/nodes/n2", false},
+        {"PUT /api/v1/nodes/n2/status", false},
+        {"DELETE /api/v1/nodes/n1", false},
+        {"DELETE /api/v1/nodes", false},
+        {"PUT /api/v1/nodes/n1/proxy", false},
+        {"GET /api/v1/nodes/n1/proxy", false},
+        {"POST /api/v1/nodes/n1/proxy", false},
+        {"GET /apis/example.com/v1/nodes/n1", false},
+        /* Its pods. */
+        {"GET /api/v1/pods?spec.nodeName=n1", true},
+        {"GET /api/v1/pods?watch?spec.nodeName=n1", true},
+        {"GET /api/v1/namespaces/red/pods?spec.nodeName=n1", true},
+        {"GET /api/v1/pods", false},
+        {"GET /api/v1/pods?watch", false},
+        {"GET /api/v1/pods?spec.nodeName=n2", false},
+        {"GET /api/v1/pods?spec.nodeName=", false},
+        {"GET /api/v1/namespaces/red/pods", false},
+        {"GET /api/v1/namespaces/red/pods/web", true},
+        {"GET /api/v1/namespaces/red/pods/other", false},
+        {"GET /api/v1/namespaces/red/pods/nowhere", false},
+        {"GET /api/v1/namespaces/red/pods/absent", false},
+        {"DELETE /api/v1/namespaces/red/pods/web", true},
+        {"DELETE /api/v1/namespaces/red/pods/other", false},
+        {"DELETE /api/v1/namespaces/red/pods", false},
+        {"PUT /api/v1/namespaces/red/pods/web", false},
+        {"PATCH /api/v1/namespaces/red/pods/web", false},
+        {"POST /api/v1/namespaces/red/pods", false},
+        {"GET /api/v1/namespaces/red/pods/web/status", true},
+        {"PUT /api/v1/namespaces/red/pods/web/status", true},
+        {"PATCH /api/v1/namespaces/red/pods/web/status", true},
+        {"DELETE /api/v1/namespaces/red/pods/web/status", false},
+        {"PUT /api/v1/namespaces/red/pods/other/status", false},
+        {"PATCH /api/v1/namespaces/red/pods/nowhere/status", false},
+        {"GET /api/v1/namespaces/red/pods/web/log", false},
+        {"POST /api/v1/namespaces/red/pods/web/exec", false},
+        {"POST /api/v1/namespaces/red/pods/web/eviction", false},
+        {"PATCH /api/v1/namespaces/red/pods/web/ephemeralcontainers", false},
+        {"GET /apis/example.com/v1/namespaces/red/pods/web", false},
+        /* Secrets and config maps that its pods use. */
+        {"GET /api/v1/namespaces/red/secrets/s-volume", true},
+        {"GET /api/v1/namespaces/red/secrets/s-projected", true},
+        {"GET /api/v1/namespaces/red/secrets/s-init", true},
+        {"GET /api/v1/namespaces/red/secrets/s-from", true},
+        {"GET /api/v1/namespaces/red/secrets/s-key", true},
+        {"GET /api/v1/namespaces/red/secrets/pull", true},
+        {"GET /api/v1/namespaces/red/configmaps/m-volume", true},
+        {"GET /api/v1/namespaces/red/configmaps/m-projected", true},
+        {"GET /api/v1/namespaces/red/configmaps/m-init", true},
+        {"GET /api/v1/namespaces/red/configmaps/m-from", true},
+        {"GET /api/v1/namespaces/red/configmaps/m-key", true},
+        {"GET /api/v1/namespaces/blue/secrets/blue", true},
+        {"GET /api/v1/namespaces/zed/secrets/zed", true},
+        {"GET /api/v1/namespaces/red/secrets/blue", false},
+        {"GET /api/v1/namespaces/red/secrets/zed", false},
+        {"GET /api/v1/namespaces/blue/secrets/s-volume", false},
+        {"GET /api/v1/namespaces/re/secrets/s-volume", false},
+        {"GET /api/v1/secrets/s-volume", false},
+        {"GET /api/v1/namespaces/red/secrets/others", false},
+        {"GET /api/v1/namespaces/red/secrets/m-volume", false},
+        {"GET /api/v1/namespaces/red/secrets/m-projected", false},
+        {"GET /api/v1/namespaces/red/secrets/m-init", false},
+        {"GET /api/v1/namespaces/red/secrets/m-key", false},
+        {"GET /api/v1/namespaces/red/configmaps/s-volume", false},
+        {"GET /api/v1/namespaces/red/configmaps/s-projected", false},
+        {"GET /api/v1/namespaces/red/configmaps/s-from", false},
+        {"GET /api/v1/namespaces/red/configmaps/s-key", false},
+        {"GET /api/v1/namespaces/red/configmaps/pull", false},
+        {"GET /api/v1/namespaces/red/secrets", false},
+        {"GET /api/v1/namespaces/red/secrets?metadata.name=s-volume", false},
+        {"GET /api/v1/namespaces/red/secrets?watch?metadata.name=s-volume", false},
+        {"GET /api/v1/secrets?metadata.name=s-volume", false},
+        {"PUT /api/v1/namespaces/red/secrets/s-volume", false},
+        {"PATCH /api/v1/namespaces/red/secrets/s-volume", false},
+        {"DELETE /api/v1/namespaces/red/secrets/s-volume", false},
+        {"POST /api/v1/namespaces/red/secrets", false},
+        {"GET /api/v1/namespaces/red/secrets/s-volume/status", false},
+        {"PUT /api/v1/namespaces/red/configmaps/m-volume", false},
+        {"DELETE /api/v1/namespaces/red/configmaps", false},
+        {"GET /apis/example.com/v1/namespaces/red/secrets/s-volume", false},
+        {"GET /apis/example.com/v1/namespaces/red/configmaps/m-volume", false},
+        /* Tokens of the accounts that its pods run as. */
+        {"POST /api/v1/namespaces/red/serviceaccounts/robot/token", true},
+        {"POST /api/v1/namespaces/blue/serviceaccounts/default/token", true},
+        {"POST /api/v1/namespaces/red/serviceaccounts/default/token", false},
+        {"POST /api/v1/namespaces/red/serviceaccounts/others/token", false},
+        {"POST /api/v1/namespaces/red/serviceaccounts/nowhere/token", false},
+        {"POST /api/v1/namespaces/blue/serviceaccounts/robot/token", false},
+        {"POST /api/v1/namespaces/red/serviceaccounts", false},
+        {"POST /api/v1/namespaces/red/serviceaccounts/robot/status", false},
+        {"GET /api/v1/namespaces/red/serviceaccounts/robot/token", false},
+        {"GET /api/v1/namespaces/red/serviceaccounts/robot", false},
+        {"PUT /api/v1/namespaces/red/serviceaccounts/robot/token", false},
+        {"POST /apis/example.com/v1/namespaces/red/serviceaccounts/robot/token", false},
+        /* Events. */
+        {"POST /api/v1/namespaces/red/events", true},
+        {"PUT /api/v1/namespaces/red/events/e", true},
+        {"PATCH /apis/events.k8s.io/v1/namespaces/red/events/e", true},
+        {"GET /api/v1/namespaces/red/events/e", false},
+        {"GET /api/v1/events", false},
+        {"DELETE /api/v1/namespaces/red/events/e", false},
+        {"DELETE /api/v1/namespaces/red/events", false},
+        {"PUT /api/v1/namespaces/red/events/e/status", false},
+        {"POST /apis/example.com/v1/namespaces/red/events", false},
+        /* Its lease. */
+        {"POST " LEASES, true},
+        {"GET " LEASES "/n1", true},
+        {"PUT " LEASES "/n1", true},
+        {"PATCH " LEASES "/n1", true},
+        {"DELETE " LEASES "/n1", true},
+        {"GET " LEASES, false},
+        {"GET " LEASES "?metadata.name=n1", false},
+        {"DELETE " LEASES, false},
+        {"GET " LEASES "/n2", false},
+        {"PUT " LEASES "/n2", false},
+        {"PUT " LEASES "/n1/status", false},
+        {"POST " LEASES "/n1/status", false},
+        {"POST /apis/coordination.k8s.io/v1/namespaces/red/leases", false},
+        {"PUT /apis/coordination.k8s.io/v1/namespaces/red/leases/n1", false},
+        {"PUT /apis/coordination.k8s.io/v1/namespaces/kube-system/leases/n1", false},
+        {"PUT /apis/example.com/v1/namespaces/kube-node-lease/leases/n1", false},
+        {"PUT /api/v1/namespaces/kube-node-lease/leases/n1", false},
+        {"PUT /apis/coordination.k8s.io/v1/namespaces/kube-node-lease/others/n1", false},
+        /* Its requests for certificates. */
+        {"POST " CSRS, true},
+        {"GET " CSRS "/own", true},
+        {"GET " CSRS "?metadata.name=own", true},
+        {"GET " CSRS "?watch?metadata.name=own", true},
+        {"GET " CSRS, false},
+        {"GET " CSRS "?watch", false},
+        {"GET " CSRS "/janes", false},
+        {"GET " CSRS "?metadata.name=janes", false},
+        {"GET " CSRS "?watch?metadata.name=janes", false},
+        {"GET " CSRS "/absent", false},
+        {"PUT " CSRS "/own", false},
+        {"PATCH " CSRS "/own", false},
+        {"DELETE " CSRS "/own", false},
+        {"GET " CSRS "/own/status", false},
+        {"PUT " CSRS "/own/status", false},
+        {"PUT " CSRS "/own/approval", false},
+        {"POST " CSRS "/own/approval", false},
+        {"GET /apis/certificates.k8s.io/v1/others/own", false},
+        {"GET /apis/example.com/v1/certificatesigningrequests/own", false},
+        {"POST /apis/example.com/v1/certificatesigningrequests", false},
+        /* Anything else. */
+        {"GET /api/v1/namespaces/red", false},
+        {"GET /api/v1/services", false},
+        {"GET /apis/network.openshift.io/v1/hostsubnets/n1", false},
+        {"GET /metrics", false},
+        {"POST /api/v1/nodes/n1/x/y", false},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        if (may("n1", cases[i].what) != cases[i].ok) {
+            fail_msg("n1 may%s %s", cases[i].ok ? " not" : "", cases[i].what);
+        }
+    }
+    /* A node whose pods run as no account in particular gets tokens of the default one. */
+    assert_true(may("n3", "POST /api/v1/namespaces/red/serviceaccounts/default/token"));
+    assert_false(may("n3", "POST /api/v1/namespaces/red/serviceaccounts/robot/token"));
+    assert_false(may("n3", "GET " CSRS "/own"));
+}
+
+static void only_the_group_makes_a_node(void **state)
+{
+    CLEANUP(attributes_done) struct attributes a;
+    attributes_parse(&a, "GET", "/api/v1/nodes/n1", false, NULL);
+    static const struct {
+        const char *name, *group;
+        bool ok;
+    } cases[] = {
+        {"system:node:n1", "system:nodes", true},
+        {"system:node:n1", "system:node", false},
+        {"system:node:n1", "system:authenticated", false},
+        {"n1", "system:nodes", false},
+        {"system:nodes:n1", "system:nodes", false},
+        {"system:node:", "system:nodes", false},
+        {"jane", "system:masters", true},
+        {"jane", "system:master", false},
+        {"system:masters", "dev", false},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP(user_unref) struct user_info *u = user_new(cases[i].name);
+        user_add_group(u, cases[i].group);
+        if (authz_allows(h->api->security, u, &a, NULL) != cases[i].ok) {
+            fail_msg("%s of %s", cases[i].name, cases[i].group);
+        }
+    }
+}
+
+static void a_verb_is_a_whole_word(void **state)
+{
+    static const struct {
+        const char *verb;
+        bool ok;
+    } cases[] = {{"get", true}, {"patch", true}, {"", false},         {"g", false},
+                 {"et", false}, {"gets", false}, {"get list", false}, {"list watch", false},
+                 {"at", false}, {" ", false},    {"*", false}};
+    CLEANUP(user_unref) struct user_info *u = user_new("system:node:n1");
+    user_add_group(u, "system:nodes");
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        if (authz_may(h->api->security, u, cases[i].verb, "", "nodes", NULL, "n1") != cases[i].ok) {
+            fail_msg("\"%s\"", cases[i].verb);
+        }
+    }
+}
+
+static void nothing_is_a_nodes_before_the_registry_is_loaded(void **state)
+{
+    h->api->cache.ready = false;
+    assert_false(may("n1", "GET /api/v1/nodes/n1"));
+    assert_false(may("n1", "POST /api/v1/namespaces/red/events"));
+    h->api->cache.ready = true;
+    assert_true(may("n1", "GET /api/v1/nodes/n1"));
+}
+
+#define T(name) cmocka_unit_test(name)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(a_node_may_what_concerns_it_and_nothing_beside),
+        T(only_the_group_makes_a_node),
+        T(a_verb_is_a_whole_word),
+        T(nothing_is_a_nodes_before_the_registry_is_loaded),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
