@@ -173,8 +173,7 @@ void respond_forbidden(struct request *q, const struct user_info *u, const struc
                         .message = strbuf_cstr(&b),
                         .name = *a->name ? a->name : NULL,
                         .kind = a->is_resource ? a->resource : NULL,
-                        .group = a->group,
-                        .plain = true};
+                        .group = a->group};
     http_set_header(q->x, "X-Content-Type-Options", "nosniff");
     respond_status(q, &st);
 }

@@ -43,6 +43,18 @@ static void attributes_are_read_off_the_path(void **state)
         {"POST", "/healthz", NULL, false, "post /healthz"},
         {"HEAD", "/api/v1/nodes/n", NULL, false, "get |v1|nodes|||n|"},
         {"BREW", "/api/v1/nodes/n", NULL, false, " |v1|nodes|||n|"},
+        {"AMZ@[-", "/x", NULL, false, "amz@[- /x"},
+        {"GET", "/api/v1/n", NULL, false, "list |v1|n||||"},
+        {"GET", "/api/v1/", NULL, false, "get /api/v1/"},
+        {"GET", "/api/v1/namespaces/r", NULL, false, "get |v1|namespaces||r|r|"},
+        {"GET", "/api/v1/namespaces/", NULL, false, "list |v1|namespaces||||"},
+        {"GET", "/apis/project.openshift.io/v1/projects/red", NULL, false,
+         "get project.openshift.io|v1|projects||red|red|"},
+        {"GET", "/apis/project.openshift.io/v1/things/red", NULL, false,
+         "get project.openshift.io|v1|things|||red|"},
+        {"GET", "/apis/example.com/v1/projects/red", NULL, false,
+         "get example.com|v1|projects|||red|"},
+        {"GET", "/api/v1/nodes/n", "metadata.name=m,spec.nodeName=m", false, "get |v1|nodes|||n|"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         CLEANUP(attributes_done) struct attributes a;
@@ -64,6 +76,8 @@ static void a_header_is_a_bearer_token_or_wrong(void **state)
     } cases[] = {
         {NULL, -ENOENT, NULL},
         {"Bearer abc", 0, "abc"},
+        {" \tBearer abc", 0, "abc"},
+        {"Beares abc", -EINVAL, NULL},
         {"bearer  a.b-c_~+/=", 0, "a.b-c_~+/="},
         {"Bearer", -EINVAL, NULL},
         {"Bearer ", -EINVAL, NULL},
@@ -108,16 +122,69 @@ static void users_know_what_they_are(void **state)
     assert_false(user_parse_service_account("system:serviceaccount:red:", NULL, NULL));
     assert_false(user_parse_service_account("system:serviceaccount::a", NULL, NULL));
     assert_false(user_parse_service_account("system:serviceaccount:a:b:c", NULL, NULL));
+    assert_false(user_parse_service_account("system:serviceaccount:a::", NULL, NULL));
+    assert_false(user_parse_service_account("system:serviceaccount:a", NULL, NULL));
+    assert_false(user_parse_service_account("system:serviceaccounts:a:b", NULL, NULL));
+    assert_false(user_parse_service_account("jane", NULL, NULL));
+    assert_true(user_parse_service_account("system:serviceaccount:a:b", NULL, NULL));
+    assert_string_equal(sa->uid, "u");
+    CLEANUP(user_unref) struct user_info *without = user_service_account("red", "robot", NULL);
+    CLEANUP(user_unref) struct user_info *empty = user_service_account("red", "robot", "");
+    assert_null(without->uid);
+    assert_null(empty->uid);
     /* Without the group it is only a name. */
     assert_null(user_node(node));
     user_add_group(node, "system:nodes");
     assert_string_equal(user_node(node), "n1");
+    CLEANUP(user_unref) struct user_info *unnamed = user_new("system:node:");
+    user_add_group(unnamed, "system:nodes");
+    assert_null(user_node(unnamed));
+    user_add_group(jane, "system:nodes");
+    assert_null(user_node(jane));
     user_add_group(admin, "system:masters");
     assert_int_equal(user_class(admin), USER_MASTER);
     assert_int_equal(user_class(node), USER_NODE);
     assert_int_equal(user_class(sa), USER_WORKLOAD);
-    assert_int_equal(user_class(jane), USER_PERSON);
+    assert_int_equal(user_class(jane), USER_NODE);
     assert_int_equal(user_class(nobody), USER_UNKNOWN);
+    static const struct {
+        const char *name, *group;
+        enum user_class class;
+    } cases[] = {{"joe", "dev", USER_PERSON},
+                 {"systemd", "dev", USER_PERSON},
+                 {"system:x", "dev", USER_SYSTEM},
+                 {"joe", "system:serviceaccounts:kube-system", USER_PERSON},
+                 {"joe", "system:serviceaccounts", USER_WORKLOAD},
+                 {"system:anonymous", "system:masters", USER_MASTER}};
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP(user_unref) struct user_info *u = user_new(cases[i].name);
+        user_add_group(u, cases[i].group);
+        assert_int_equal(user_class(u), cases[i].class);
+    }
+    CLEANUP(user_unref) struct user_info *system = user_service_account("kube-system", "dns", NULL);
+    assert_int_equal(user_class(system), USER_SYSTEM);
+}
+
+static void a_user_is_kept_until_the_last_lets_go(void **state)
+{
+    struct user_info *u = user_new("jane");
+    user_add_group(u, "dev");
+    user_add_group(u, "dev");
+    user_add_group(u, "ops");
+    assert_int_equal(u->n_groups, 2);
+    assert_int_equal(u->refs, 1);
+    assert_ptr_equal(user_ref(u), u);
+    assert_null(user_unref(u));
+    assert_int_equal(u->refs, 1);
+    assert_string_equal(u->groups[1], "ops");
+    user_add_extra(u, "k", "v");
+    user_add_extra(u, "k", "w");
+    CLEANUP(json_free) struct json *o = user_object(u);
+    CLEANUP_FREE char *text = json_to_text(o);
+    assert_string_equal(text, "{\"username\":\"jane\",\"groups\":[\"dev\",\"ops\"],"
+                              "\"extra\":{\"k\":[\"v\",\"w\"]}}");
+    user_unref(u);
+    assert_null(user_unref(NULL));
 }
 
 static void the_first_audit_rule_that_matches_decides(void **state)
@@ -205,6 +272,7 @@ int main(void)
         T(a_header_is_a_bearer_token_or_wrong),
         T(secrets_are_equal_as_a_whole),
         T(users_know_what_they_are),
+        T(a_user_is_kept_until_the_last_lets_go),
         T(the_first_audit_rule_that_matches_decides),
         T(wrong_audit_policies_are_refused_with_the_field),
     };

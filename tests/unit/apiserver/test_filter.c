@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a request may do on its way in: what 403 says to whom, probes, PUT and PATCH that create, the two readings of a
+ * path, and roles as they change. */
+#include "apiserver/security.h"
+#include "csr.h"
+#include "harness.h"
+#include "net/sock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#define RBAC "/apis/rbac.authorization.k8s.io/v1/"
+#define RED "/api/v1/namespaces/red/"
+
+static struct harness *h;
+
+/* Gives the user 'name' the rules in "red", or everywhere when 'ns' is NULL. */
+static void give(const char *ns, const char *name, const char *rules)
+{
+    CLEANUP_FREE char *path = ns ? xasprintf(RBAC "namespaces/%s/", ns) : xstrdup(RBAC "cluster");
+    CLEANUP_FREE char *roles = xasprintf("%sroles", path);
+    CLEANUP_FREE char *bindings = xasprintf("%srolebindings", path);
+    CLEANUP_FREE char *role = xasprintf("{'metadata': {'name': '%s'}, 'rules': [%s]}", name, rules);
+    CLEANUP_FREE char *binding =
+        xasprintf("{'metadata': {'name': '%s'}, 'roleRef': {'apiGroup':"
+                  "'rbac.authorization.k8s.io', 'kind': '%s', 'name': '%s'}, 'subjects': [{'kind':"
+                  "'User', 'apiGroup': 'rbac.authorization.k8s.io', 'name': '%s'}]}",
+                  name, ns ? "Role" : "ClusterRole", name, name);
+    put_in(h, "POST", roles, role, 201);
+    put_in(h, "POST", bindings, binding, 201);
+}
+
+static int set_up(void **state)
+{
+    h = harness_new_secure((struct apiserver_security){.anonymous = true});
+    harness_listen_tls(h);
+    free(make_namespace(h, "red"));
+    give("red", "updater",
+         "{'verbs': ['update', 'patch', 'get'], 'apiGroups': ['', 'apps', 'coordination.k8s.io'],"
+         "'resources': ['configmaps', 'deployments/scale', 'leases']}");
+    give("red", "maker",
+         "{'verbs': ['create', 'update', 'patch'], 'apiGroups': ['coordination.k8s.io'],"
+         "'resources': ['leases']}");
+    give("red", "named",
+         "{'verbs': ['update', 'patch', 'create'], 'apiGroups': ['coordination.k8s.io'],"
+         "'resources': ['leases'], 'resourceNames': ['mine']}");
+    give(NULL, "reader",
+         "{'verbs': ['get', 'list', 'watch'], 'apiGroups': ['*'],"
+         "'resources': ['*']}");
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    harness_free(h);
+    return 0;
+}
+
+static void check(const char *who, const char *method, const char *path, const char *body,
+                  int status, const char *message)
+{
+    CLEANUP_ANSWER struct answer a = ask_as(h, who, method, path, NULL, body);
+    if (a.status != status || (message && !streq(at(&a, "message"), message))) {
+        fail_msg("%s: %s %s: %d: %s", who, method, path, a.status, a.text);
+    }
+}
+
+static void refusals_say_who_cannot_do_what_where(void **state)
+{
+    static const struct {
+        const char *who, *method, *path, *message;
+    } cases[] = {
+        {"jane", "GET", RED "pods",
+         "pods is forbidden: User \"jane\" cannot list resource \"pods\" in API group \"\" in the "
+         "namespace \"red\""},
+        {"jane", "GET", RED "pods?watch=true",
+         "pods is forbidden: User \"jane\" cannot watch resource \"pods\" in API group \"\" in the "
+         "namespace \"red\""},
+        {"jane", "GET", "/api/v1/nodes/n1",
+         "nodes \"n1\" is forbidden: User \"jane\" cannot get resource \"nodes\" in API group \"\" "
+         "at the cluster scope"},
+        {"jane", "PUT", "/apis/apps/v1/namespaces/red/deployments/d/scale",
+         "deployments.apps \"d\" is forbidden: User \"jane\" cannot update resource "
+         "\"deployments/scale\" in API group \"apps\" in the namespace \"red\""},
+        {"jane", "GET", "/metrics", "forbidden: User \"jane\" cannot get path \"/metrics\""},
+        {"jane", "POST", "/healthz", "forbidden: User \"jane\" cannot post path \"/healthz\""},
+        {"jane", "GET", "/healthz/ping",
+         "forbidden: User \"jane\" cannot get path \"/healthz/ping\""},
+        {"a<b>&c", "GET", "/x%3Cy",
+         "forbidden: User \"a&lt;b&gt;&amp;c\" cannot get path \"/x&lt;y\""},
+        /* Also of what there is not. */
+        {"jane", "GET", "/apis/example.com/v1/namespaces/red/things/t",
+         "things.example.com \"t\" is forbidden: User \"jane\" cannot get resource \"things\" in "
+         "API group \"example.com\" in the namespace \"red\""},
+        {"jane", "GET", "/nothing", "forbidden: User \"jane\" cannot get path \"/nothing\""},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        check(cases[i].who, cases[i].method, cases[i].path, NULL, 403, cases[i].message);
+    }
+    CLEANUP_ANSWER struct answer a = ask_as(h, "jane", "GET", "/api/v1/nodes/n1", NULL, NULL);
+    assert_string_equal(at(&a, "kind"), "Status");
+    assert_string_equal(at(&a, "reason"), "Forbidden");
+    assert_string_equal(at(&a, "code"), "403");
+    assert_string_equal(at(&a, "details.name"), "n1");
+    assert_string_equal(at(&a, "details.kind"), "nodes");
+}
+
+static void a_browser_does_not_guess_what_a_refusal_is(void **state)
+{
+    CLEANUP_FREE char *text =
+        ask_raw(h, "GET /%3Cscript%3E HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+                   "Authorization: Bearer " HARNESS_TOKEN "\r\nImpersonate-User: jane\r\n\r\n");
+    assert_non_null(strstr(text, "HTTP/1.1 403 "));
+    assert_non_null(strstr(text, "\r\nX-Content-Type-Options: nosniff\r\n"));
+    assert_null(strstr(text, "<script>"));
+}
+
+static void probes_are_everybodys(void **state)
+{
+    static const struct {
+        const char *method, *path;
+        int status;
+    } cases[] = {
+        {"GET", "/healthz", 200}, {"GET", "/livez", 200},       {"GET", "/readyz", 200},
+        {"PUT", "/readyz", 403},  {"GET", "/healthz/log", 403}, {"GET", "/livez/", 403},
+        {"GET", "/version", 403}, {"GET", "/api", 403},         {"GET", "/metrics", 403},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP_ANSWER struct answer a =
+            ask_by(h, &(struct sender){.tls = true}, cases[i].method, cases[i].path, NULL);
+        if (a.status != cases[i].status) {
+            fail_msg("%s %s: %d", cases[i].method, cases[i].path, a.status);
+        }
+    }
+    /* A resource is none, whatever is said of its path. */
+    CLEANUP(user_unref) struct user_info *u = user_new("jane");
+    char empty[] = "", path[] = "/healthz";
+    struct attributes a = {.is_resource = true,
+                           .verb = "get",
+                           .path = path,
+                           .group = empty,
+                           .version = empty,
+                           .resource = empty,
+                           .subresource = empty,
+                           .namespace = empty,
+                           .name = empty,
+                           .node = empty};
+    assert_false(authz_allows(h->api->security, u, &a, NULL));
+    a.is_resource = false;
+    assert_true(authz_allows(h->api->security, u, &a, NULL));
+}
+
+#define APPLY "application/apply-patch+yaml"
+#define LEASES "/apis/coordination.k8s.io/v1/namespaces/red/leases"
+
+static int apply(const char *who, const char *name)
+{
+    CLEANUP_FREE char *path = xasprintf(LEASES "/%s?fieldManager=t", name);
+    CLEANUP_FREE char *body = xasprintf("{'apiVersion': 'coordination.k8s.io/v1', 'kind': 'Lease',"
+                                        "'metadata': {'name': '%s'}}",
+                                        name);
+    const char *headers[] = {"Authorization", "Bearer " HARNESS_TOKEN, "Impersonate-User", who,
+                             NULL};
+    CLEANUP_ANSWER struct answer a =
+        ask_by(h, &(struct sender){.headers = headers, .type = APPLY}, "PATCH", path, body);
+    return a.status;
+}
+
+/* A PUT makes a Lease or an Event that is not there, applying any object. */
+static void who_may_update_may_not_create_by_it(void **state)
+{
+#define LEASE(name) "{'metadata': {'name': '" name "'}, 'spec': {'holderIdentity': 'x'}}"
+#define FORBIDDEN(who, name)                                                           \
+    "leases.coordination.k8s.io " name "is forbidden: User \"" who "\" cannot create " \
+    "resource \"leases\" in API group \"coordination.k8s.io\" in the namespace \"red\""
+    put_in(h, "POST", LEASES, LEASE("there"), 201);
+    static const struct {
+        const char *who, *method, *path, *body;
+        int status;
+        const char *message;
+    } cases[] = {
+        {"updater", "PUT", LEASES "/there", LEASE("there"), 200, NULL},
+        {"updater", "PUT", LEASES "/new", LEASE("new"), 403, FORBIDDEN("updater", "\"new\" ")},
+        {"updater", "POST", LEASES, LEASE("new"), 403, FORBIDDEN("updater", "")},
+        {"updater", "PUT", RED "configmaps/new", "{'metadata': {'name': 'new'}}", 404, NULL},
+        {"reader", "GET", LEASES "/new", NULL, 404, NULL},
+        {"maker", "PUT", LEASES "/new", LEASE("new"), 201, NULL},
+        {"maker", "GET", LEASES "/new", NULL, 403, NULL},
+        {"named", "PUT", LEASES "/mine", LEASE("mine"), 201, NULL},
+        {"named", "PUT", LEASES "/yours", LEASE("yours"), 403, NULL},
+        {"named", "POST", LEASES, LEASE("mine"), 403, NULL},
+        {"nobody", "PUT", LEASES "/there", LEASE("there"), 403, NULL},
+        {"reader", "PUT", LEASES "/there", LEASE("there"), 403, NULL},
+        {"reader", "GET", LEASES "/yours", NULL, 404, NULL},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        check(cases[i].who, cases[i].method, cases[i].path, cases[i].body, cases[i].status,
+              cases[i].message);
+    }
+    assert_int_equal(apply("updater", "there"), 200);
+    assert_int_equal(apply("updater", "applied"), 403);
+    assert_int_equal(apply("maker", "applied"), 201);
+}
+
+/* Binds the user "waiter" to a Role in "red" that is not there. */
+static void bind_waiter(const char *role)
+{
+    CLEANUP_FREE char *body =
+        xasprintf("{'metadata': {'name': '%s'}, 'roleRef': {'apiGroup':"
+                  "'rbac.authorization.k8s.io', 'kind': 'Role', 'name': '%s'}, 'subjects': ["
+                  "{'kind': 'User', 'apiGroup': 'rbac.authorization.k8s.io', 'name': 'waiter'}]}",
+                  role, role);
+    put_in(h, "POST", RBAC "namespaces/red/rolebindings", body, 201);
+}
+
+static void a_missing_role_is_told(void **state)
+{
+    static const char late[] =
+        "pods is forbidden: User \"waiter\" cannot list resource \"pods\" in API group \"\" in the "
+        "namespace \"red\": RBAC: role.rbac.authorization.k8s.io \"late\" not found";
+    bind_waiter("late");
+    check("waiter", "GET", RED "pods", NULL, 403, late);
+    check("waiter", "GET", "/api/v1/namespaces/blue/pods", NULL, 403,
+          "pods is forbidden: User \"waiter\" cannot list resource \"pods\" in API group \"\" in "
+          "the namespace \"blue\"");
+    put_in(h, "POST", RBAC "namespaces/red/roles",
+           "{'metadata': {'name': 'late'}, 'rules': [{'verbs': ['update', 'list'],"
+           "'apiGroups': ['', 'coordination.k8s.io'], 'resources': ['pods', 'leases']}]}",
+           201);
+    check("waiter", "GET", RED "pods", NULL, 200, NULL);
+    /* The reason is told, too, where an update would create. */
+    bind_waiter("gone");
+    check("waiter", "PUT", LEASES "/absent", LEASE("absent"), 403,
+          FORBIDDEN("waiter",
+                    "\"absent\" ") ": RBAC: role.rbac.authorization.k8s.io \"gone\" not found");
+    put_in(h, "DELETE", RBAC "namespaces/red/rolebindings/late", NULL, 200);
+    check("waiter", "GET", RED "pods", NULL, 403, NULL);
+}
+
+static void roles_and_bindings_are_read_again_with_the_registry(void **state)
+{
+    struct security *s = h->api->security;
+    CLEANUP(user_unref) struct user_info *updater = user_new("updater");
+    CLEANUP(user_unref) struct user_info *reader = user_new("reader");
+    assert_true(authz_may(s, updater, "update", "", "configmaps", "red", "x"));
+    assert_true(authz_may(s, reader, "get", "", "configmaps", "red", "x"));
+    security_changed(s, NULL, NULL);
+    assert_true(authz_may(s, updater, "update", "", "configmaps", "red", "x"));
+    assert_true(authz_may(s, updater, "update", "apps", "deployments/scale", "red", "x"));
+    assert_false(authz_may(s, updater, "update", "apps", "deployments", "red", "x"));
+    assert_false(authz_may(s, updater, "update", "", "configmaps", "blue", "x"));
+    assert_true(authz_may(s, reader, "get", "", "configmaps", "red", "x"));
+    /* What is not there any more is not. */
+    rbac_set_role(s->rbac, "red", "updater", NULL);
+    assert_false(authz_may(s, updater, "update", "", "configmaps", "red", "x"));
+    security_changed(s, NULL, NULL);
+    assert_true(authz_may(s, updater, "update", "", "configmaps", "red", "x"));
+    CLEANUP(json_free) struct json *all = NULL;
+    static const char rules[] = "{\"rules\":[{\"verbs\":[\"*\"],\"apiGroups\":[\"*\"],"
+                                "\"resources\":[\"*\"]}]}";
+    assert_int_equal(json_parse(rules, sizeof rules - 1, &all, NULL), 0);
+    rbac_set_role(s->rbac, "red", "updater", all);
+    assert_true(authz_may(s, updater, "delete", "", "configmaps", "red", "x"));
+    security_changed(s, NULL, NULL);
+    assert_false(authz_may(s, updater, "delete", "", "configmaps", "red", "x"));
+}
+
+/* ---- the two readings of a path ---- */
+
+/* What the next request's attributes are changed to before the readings are compared. */
+static void (*change)(struct attributes *a);
+static bool agreed;
+
+static void set_text(char **p, const char *value)
+{
+    free(*p);
+    *p = xstrdup(value);
+}
+
+static void compare(void *ctx, struct http_exchange *x)
+{
+    struct request *q = NEW(struct request);
+    struct err e = {0};
+    *q = (struct request){.server = h->api, .x = x, .verb = VERB_OTHER, .subresource = ""};
+    q->user = user_ref(h->api->security->master);
+    q->acceptable = request_accept(q) == 0;
+    attributes_parse(&q->attributes, http_method(x), http_path(x), request_flag(q, "watch"),
+                     http_query(x, "fieldSelector"));
+    assert_int_equal(request_parse(q, &e), 0);
+    if (change) {
+        change(&q->attributes);
+    }
+    agreed = filter_agrees(q);
+    if (agreed) {
+        respond_error(q, 409, "Agreed", "agreed");
+    }
+}
+
+static void no_resource(struct attributes *a)
+{
+    a->is_resource = false;
+}
+
+static void other_verb(struct attributes *a)
+{
+    a->verb = "delete";
+}
+
+static void other_group(struct attributes *a)
+{
+    set_text(&a->group, "x");
+}
+
+static void other_version(struct attributes *a)
+{
+    set_text(&a->version, "v2");
+}
+
+static void other_resource(struct attributes *a)
+{
+    set_text(&a->resource, "secrets");
+}
+
+static void other_subresource(struct attributes *a)
+{
+    set_text(&a->subresource, "x");
+}
+
+static void other_namespace(struct attributes *a)
+{
+    set_text(&a->namespace, "x");
+}
+
+static void other_name(struct attributes *a)
+{
+    set_text(&a->name, "x");
+}
+
+static void what_was_authorized_is_what_is_done(void **state)
+{
+    static const struct {
+        const char *method, *path;
+        void (*change)(struct attributes *a);
+        bool agree;
+    } cases[] = {
+        {"GET", RED "pods/web", NULL, true},
+        {"GET", RED "pods", NULL, true},
+        {"GET", RED "pods?fieldSelector=metadata.name%3Dweb", NULL, true},
+        {"GET", RED "pods?watch=1&fieldSelector=metadata.name%3Dweb", NULL, true},
+        {"GET", RED "pods/web?watch=1", NULL, true},
+        {"GET", "/api/v1/namespaces/red", NULL, true},
+        {"PUT", "/api/v1/namespaces/red/status", NULL, true},
+        {"POST", RED "pods", NULL, true},
+        {"DELETE", RED "pods", NULL, true},
+        {"DELETE", RED "pods/web", NULL, true},
+        {"PATCH", RED "pods/web/status", NULL, true},
+        {"GET", "/api/v1/nodes/n1", NULL, true},
+        {"GET", RED "pods/web", no_resource, false},
+        {"GET", RED "pods/web", other_verb, false},
+        {"GET", RED "pods/web", other_group, false},
+        {"GET", RED "pods/web", other_version, false},
+        {"GET", RED "pods/web", other_resource, false},
+        {"GET", RED "pods/web", other_subresource, false},
+        {"GET", RED "pods/web", other_namespace, false},
+        {"GET", RED "pods/web", other_name, false},
+        {"GET", RED "pods/web?watch=1", other_name, false},
+        {"GET", "/api/v1/namespaces/red", other_namespace, false},
+        {"GET", "/api/v1/nodes/n1", other_namespace, false},
+        {"POST", RED "pods", other_name, false},
+        {"DELETE", RED "pods", other_name, false},
+        /* A list may have been authorized for one name: it is narrowed to that. */
+        {"GET", RED "pods", other_name, true},
+        {"GET", RED "pods?watch=1", other_name, true},
+    };
+    struct http_server *server = http_server_new(h->loop, NULL, compare, NULL);
+    struct err e = {0};
+    int fd;
+    assert_int_equal(sock_listen_tcp("127.0.0.1:0", &fd, &e), 0);
+    uint16_t port = h->port;
+    h->port = (uint16_t) sock_local_port(fd);
+    assert_int_equal(http_server_add_listener(server, fd, &e), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        change = cases[i].change;
+        CLEANUP_ANSWER struct answer a =
+            ask_by(h, &(struct sender){0}, cases[i].method, cases[i].path, NULL);
+        if (agreed != cases[i].agree || a.status != (agreed ? 409 : 404)) {
+            fail_msg("case %zu: %s %s: %d", i, cases[i].method, cases[i].path, a.status);
+        }
+        if (!agreed) {
+            assert_string_equal(at(&a, "message"),
+                                "the server could not find the requested resource");
+        }
+    }
+    h->port = port;
+    http_server_free(server);
+}
+
+static void everybody_may_everything_where_that_is_configured(void **state)
+{
+    h->api->security->always_allow = true;
+    check("jane", "GET", "/api/v1/nodes", NULL, 200, NULL);
+    h->api->security->always_allow = false;
+    check("jane", "GET", "/api/v1/nodes", NULL, 403, NULL);
+    check("jane system:masters", "GET", "/api/v1/nodes", NULL, 200, NULL);
+    struct harness *trusting =
+        harness_new_secure((struct apiserver_security){.always_allow = true});
+    CLEANUP_ANSWER struct answer a = ask_as(trusting, "jane", "GET", "/api/v1/nodes", NULL, NULL);
+    assert_int_equal(a.status, 200);
+    harness_free(trusting);
+    /* Without access control at all, whoever is acted as may everything, too. */
+    struct harness *open = harness_new(NULL, NULL);
+    CLEANUP_ANSWER struct answer b = ask_as(open, "jane", "GET", "/api/v1/nodes", NULL, NULL);
+    assert_int_equal(b.status, 200);
+    harness_free(open);
+}
+
+static void nothing_is_allowed_before_anything_is_known(void **state)
+{
+    struct apiserver_security cfg = {.issuer = "https://example.com"};
+    struct security *s = security_new(h->api, &cfg);
+    CLEANUP(user_unref) struct user_info *u = user_new("updater");
+    assert_false(authz_may(s, u, "update", "", "configmaps", "red", "x"));
+    assert_string_equal(s->issuer, "https://example.com");
+    assert_null(s->loopback_token);
+    assert_null(security_free(s));
+    assert_null(security_free(NULL));
+}
+
+#define T(name) cmocka_unit_test(name)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(refusals_say_who_cannot_do_what_where),
+        T(a_browser_does_not_guess_what_a_refusal_is),
+        T(probes_are_everybodys),
+        T(who_may_update_may_not_create_by_it),
+        T(a_missing_role_is_told),
+        T(roles_and_bindings_are_read_again_with_the_registry),
+        T(what_was_authorized_is_what_is_done),
+        T(everybody_may_everything_where_that_is_configured),
+        T(nothing_is_allowed_before_anything_is_known),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
