@@ -51,10 +51,11 @@ static char *extra_key(const char *header)
         char c = *p;
         if (c == '%') {
             static const char hex[] = "0123456789abcdef";
-            const char *hi = p[1] ? strchr(hex, p[1] | 0x20) : NULL;
-            const char *lo = hi && p[2] ? strchr(hex, p[2] | 0x20) : NULL;
-            c = (char) (lo ? (hi - hex) << 4 | (lo - hex) : 0);
-            p += lo ? 2 : 0;
+            /* The end of the text is no digit. */
+            const char *hi = strchr(hex, p[1] | 0x20);
+            const char *lo = hi ? strchr(hex, p[2] | 0x20) : NULL;
+            c = (char) (lo ? (hi - hex) << 4 | (lo - hex) : '\0');
+            p += 2;
         }
         if ((unsigned char) c < ' ' || (unsigned char) c > '~') {
             strbuf_done(&b);
@@ -102,8 +103,10 @@ static int add_all(struct request *q, struct user_info *u, bool *ret_groups)
             }
         } else if (!strcasecmp(what, "Uid")) {
             r = check(q, AUTHENTICATION, "uids", "", "", value);
-            free(u->uid);
-            u->uid = xstrdup(value);
+            if (r == 0) {
+                free(u->uid);
+                u->uid = xstrdup(value);
+            }
         } else if (!strncasecmp(name, EXTRA, sizeof EXTRA - 1)) {
             r = add_extra(q, u, name, value);
         } else if (strcasecmp(what, "User") != 0) {
