@@ -132,14 +132,13 @@ static int admit_binding(struct request *q, const struct json *obj, const struct
 
 /* ---- certificates ---- */
 
-/* Whether the user has 'verb' for the signer, or for all of its domain. */
+/* Whether the user has 'verb' for the signer, or for all of its domain.  A request without a signer takes the right for
+ * all signers. */
 static int check_signer(struct request *q, const struct json *obj, const char *verb)
 {
     struct security *s = q->server->security;
     const char *signer = json_path_string(obj, "spec", "signerName", NULL);
-    if (!signer) {
-        return 0; /* For validation to refuse. */
-    }
+    signer = signer ? signer : "";
     CLEANUP_FREE char *domain = xasprintf("%.*s/*", (int) strcspn(signer, "/"), signer);
     if (authz_may(s, q->user, verb, CERTIFICATES, "signers", NULL, signer) ||
         authz_may(s, q->user, verb, CERTIFICATES, "signers", NULL, domain)) {
