@@ -302,22 +302,25 @@ static void make_id(const struct request *q, char out[MAX_ID + 1])
                     b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
 }
 
-/* Path and query; a token in the query is left out. */
+/* Whether the parameter whose name is the 'n' bytes at 'name' is a token, or may be one under an escaped name. */
+static bool is_token(const char *name, size_t n)
+{
+    static const char key[] = "access_token";
+    return (n == sizeof key - 1 && memcmp(name, key, n) == 0) || memchr(name, '%', n);
+}
+
+/* Path and query, without what is a token. */
 static struct json *uri(const struct request *q)
 {
-    static const char key[] = "access_token=";
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
     const char *p = http_query_raw(q->x);
     strbuf_adds(&b, http_path(q->x));
-    /* Perhaps its name is escaped, too: then none of the query is told. */
-    if (http_query(q->x, "access_token") && !strstr(p, key)) {
-        p = "";
-    }
     for (char sep = '?'; *p; sep = '&') {
-        size_t n = strcspn(p, "&");
+        size_t n = strcspn(p, "&"), name = strcspn(p, "&=");
         strbuf_addc(&b, sep);
-        if (str_has_prefix(p, key)) {
-            strbuf_addf(&b, "%sREDACTED", key);
+        if (is_token(p, name)) {
+            strbuf_add(&b, p, name);
+            strbuf_adds(&b, "=REDACTED");
         } else {
             strbuf_add(&b, p, n);
         }

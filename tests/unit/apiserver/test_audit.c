@@ -1,0 +1,688 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The audit log: what its lines say and leave out, its file, and a disk that is slow or full. */
+#include "apiserver/audit.h"
+#include "apiserver/security.h"
+#include "base/timeutil.h"
+#include "harness.h"
+#include "net/process.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define RED "/api/v1/namespaces/red/"
+
+static struct harness *h;
+static struct audit_log *audit;
+static char dir[64];
+static char *path, *policy;
+
+static int set_up(void **state)
+{
+    h = harness_new_secure((struct apiserver_security){.anonymous = true});
+    harness_listen_tls(h);
+    free(make_namespace(h, "red"));
+    put_in(h, "POST", RED "serviceaccounts", "{'metadata': {'name': 'robot'}}", 201);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    harness_free(h);
+    return 0;
+}
+
+static int new_dir(void **state)
+{
+    snprintf(dir, sizeof dir, "/tmp/tenet-audit-XXXXXX");
+    assert_non_null(mkdtemp(dir));
+    path = xasprintf("%s/audit.log", dir);
+    policy = xasprintf("%s/policy.yaml", dir);
+    return 0;
+}
+
+static void stop(void)
+{
+    h->api->security->audit = NULL;
+    audit = audit_log_close(audit);
+}
+
+static int remove_dir(void **state)
+{
+    stop();
+    free(path);
+    free(policy);
+    return dir_remove(dir, NULL);
+}
+
+static void write_policy(const char *text)
+{
+    assert_int_equal(file_write_atomic(policy, text, strlen(text), 0600, NULL), 0);
+}
+
+/* Audits from now on, with the rules (YAML; NULL: no policy). */
+static void start(const char *rules, uint64_t max_size, unsigned max_backups)
+{
+    struct err e = {0};
+    if (rules) {
+        CLEANUP_FREE char *text = xasprintf("apiVersion: audit.k8s.io/v1\nkind: Policy\n%s", rules);
+        write_policy(text);
+    }
+    struct audit_config cfg = {.path = path,
+                               .policy_file = rules ? policy : NULL,
+                               .max_size = max_size,
+                               .max_backups = max_backups};
+    if (audit_log_open(h->loop, &cfg, &audit, &e) < 0) {
+        fail_msg("%s", e.text);
+    }
+    h->api->security->audit = audit;
+}
+
+/* The lines of the file, after the log was closed; an owned array. */
+static struct json *lines_of(const char *file)
+{
+    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+    struct json *list = json_array();
+    assert_int_equal(file_read(file, 64 << 20, &b, NULL), 0);
+    for (char *p = b.data; p && *p;) {
+        char *end = strchr(p, '\n');
+        struct json *v = NULL;
+        assert_non_null(end);
+        assert_int_equal(json_parse(p, (size_t) (end - p), &v, NULL), 0);
+        json_append(list, v);
+        p = end + 1;
+    }
+    return list;
+}
+
+static struct json *finish(void)
+{
+    stop();
+    return lines_of(path);
+}
+
+/* The text at the dotted path of the i-th line; a number's digits; "" when there is none. */
+static const char *of(const struct json *lines, size_t i, const char *where)
+{
+    struct answer a = {.body = json_at(lines, i)};
+    return at(&a, where);
+}
+
+static struct answer raw(const char *target, const char *headers)
+{
+    CLEANUP_FREE char *text = xasprintf(
+        "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer " HARNESS_TOKEN
+        "\r\n%s\r\n",
+        target, headers);
+    struct answer a = {.text = ask_raw(h, text)};
+    assert_true(str_has_prefix(a.text, "HTTP/1.1 "));
+    a.status = atoi(a.text + 9);
+    return a;
+}
+
+static void tokens_are_not_written(void **state)
+{
+    static const struct {
+        const char *query, *want;
+    } cases[] = {
+        {"?access_token=SECRET", "?access_token=REDACTED"},
+        {"?a=b&access_token=SECRET&c=d", "?a=b&access_token=REDACTED&c=d"},
+        {"?access_token=SECRET&access_token=SECRET",
+         "?access_token=REDACTED&access_token=REDACTED"},
+        {"?access%5Ftoken=SECRET", "?access%5Ftoken=REDACTED"},
+        {"?%61ccess_token=SECRET&a=b", "?%61ccess_token=REDACTED&a=b"},
+        {"?xaccess_token=1&access%5ftoken=SECRET", "?xaccess_token=1&access%5ftoken=REDACTED"},
+        {"?access_token=1&access%5ftoken=SECRET", "?access_token=REDACTED&access%5ftoken=REDACTED"},
+        {"?access_token", "?access_token=REDACTED"},
+        {"?access_toke=n&access_tokens=m&a=%41", "?access_toke=n&access_tokens=m&a=%41"},
+        {"?&a=b&", "?&a=b"},
+        {"", ""},
+    };
+    start(NULL, 0, 0);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP_FREE char *target = xasprintf("/api/v1/nodes%s", cases[i].query);
+        CLEANUP_ANSWER struct answer a = raw(target, "");
+        assert_int_equal(a.status, 200);
+    }
+    CLEANUP(json_free) struct json *lines = finish();
+    assert_int_equal(json_count(lines), ARRAY_SIZE(cases));
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP_FREE char *want = xasprintf("/api/v1/nodes%s", cases[i].want);
+        assert_string_equal(of(lines, i, "requestURI"), want);
+    }
+    CLEANUP_FREE char *text = json_to_text(lines);
+    assert_null(strstr(text, "SECRET"));
+}
+
+static unsigned mode_of(const char *file)
+{
+    struct stat st;
+    assert_int_equal(stat(file, &st), 0);
+    return st.st_mode & 07777;
+}
+
+/* Names of what is in the directory beside the policy, each once; owned and sorted. */
+static struct json *files(void)
+{
+    struct dirent **names;
+    struct json *list = json_array();
+    int n = scandir(dir, &names, NULL, alphasort);
+    for (int i = 0; i < n; i++) {
+        if (names[i]->d_name[0] != '.' && !streq(names[i]->d_name, "policy.yaml")) {
+            json_append(list, json_string(names[i]->d_name));
+        }
+        free(names[i]);
+    }
+    free(names);
+    return list;
+}
+
+static void nobody_else_reads_the_file(void **state)
+{
+    mode_t before = umask(0);
+    start(NULL, 1, 2);
+    assert_int_equal(mode_of(path), 0600);
+    for (int i = 0; i < 3; i++) {
+        CLEANUP_ANSWER struct answer a = raw("/healthz", "");
+    }
+    stop();
+    CLEANUP(json_free) struct json *list = files();
+    for (size_t i = 0; i < json_count(list); i++) {
+        CLEANUP_FREE char *file = xasprintf("%s/%s", dir, json_get_string(json_at(list, i)));
+        assert_int_equal(mode_of(file), 0600);
+    }
+    umask(before);
+}
+
+/* Until what was queued has been written. */
+static void settle(size_t size)
+{
+    struct stat st;
+    bool never = false;
+    for (int i = 0; i < 4000 && (stat(path, &st) < 0 || (size_t) st.st_size < size); i++) {
+        loop_run_until(h->loop, &never, 5);
+    }
+    assert_true((size_t) st.st_size >= size);
+}
+
+/* Until there are 'n' lines. */
+static void settle_lines(size_t n)
+{
+    bool never = false;
+    for (int i = 0; i < 4000; i++) {
+        CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+        assert_int_equal(file_read(path, 1 << 20, &b, NULL), 0);
+        size_t lines = 0;
+        for (size_t k = 0; k < b.size; k++) {
+            lines += b.data[k] == '\n';
+        }
+        if (lines >= n) {
+            return;
+        }
+        loop_run_until(h->loop, &never, 5);
+    }
+    fail_msg("there are not %zu lines", n);
+}
+
+static void a_full_file_is_put_aside_and_the_oldest_go(void **state)
+{
+    CLEANUP_FREE char *other = xasprintf("%s/audit.other", dir);
+    assert_int_equal(file_write_atomic(other, "x", 1, 0600, NULL), 0);
+    start(NULL, 1, 2);
+    CLEANUP(json_free) struct json *before = NULL;
+    for (int i = 0; i < 6; i++) {
+        CLEANUP_FREE char *target = xasprintf("/healthz?n=%d", i);
+        CLEANUP_ANSWER struct answer a = raw(target, "");
+        assert_int_equal(a.status, 200);
+        settle(1);
+        bool never = false;
+        loop_run_until(h->loop, &never, 5); /* The names have milliseconds. */
+        json_free(before);
+        before = files();
+        assert_true(json_count(before) <= 4);
+    }
+    stop();
+    CLEANUP(json_free) struct json *list = files();
+    assert_int_equal(json_count(list), 4); /* The current one, two, and one that is none of ours. */
+    assert_string_equal(json_get_string(json_at(list, 0)), "audit.log");
+    assert_true(str_has_prefix(json_get_string(json_at(list, 1)), "audit.log-20"));
+    assert_string_equal(json_get_string(json_at(list, 3)), "audit.other");
+    /* The newest two and the current one are there, in order. */
+    for (size_t i = 0; i < 3; i++) {
+        CLEANUP_FREE char *file =
+            xasprintf("%s/%s", dir, json_get_string(json_at(list, i == 2 ? 0 : i + 1)));
+        CLEANUP(json_free) struct json *lines = lines_of(file);
+        CLEANUP_FREE char *want = xasprintf("/healthz?n=%zu", i + 3);
+        assert_int_equal(json_count(lines), 1);
+        assert_string_equal(of(lines, 0, "requestURI"), want);
+    }
+}
+
+static void a_file_is_filled_up_to_its_size(void **state)
+{
+    start(NULL, 0, 0);
+    CLEANUP_ANSWER struct answer a = raw("/healthz", "Audit-Id: a\r\n");
+    CLEANUP(json_free) struct json *one = finish();
+    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+    assert_int_equal(file_read(path, 1 << 20, &b, NULL), 0);
+    /* Two lines of that size fit, a third does not; what is there counts. */
+    for (size_t room = 2 * b.size; room + 1 >= 2 * b.size; room--) {
+        assert_int_equal(file_write_atomic(path, b.data, b.size, 0600, NULL), 0);
+        start(NULL, room, 5);
+        CLEANUP_ANSWER struct answer again = raw("/healthz", "Audit-Id: b\r\n");
+        stop();
+        CLEANUP(json_free) struct json *list = files();
+        bool fits = room >= 2 * b.size;
+        assert_int_equal(json_count(list), fits ? 1 : 2);
+        CLEANUP(json_free) struct json *lines = lines_of(path);
+        assert_int_equal(json_count(lines), fits ? 2 : 1);
+    }
+}
+
+static void a_line_says_who_did_what_and_how_it_ended(void **state)
+{
+    start("rules: [{level: Metadata}]\n", 0, 0);
+    int64_t begun = time_wall_ms(), received, staged;
+    CLEANUP_ANSWER struct answer a = raw("/apis/apps/v1/namespaces/red/deployments/d/scale?x=y",
+                                         "User-Agent: spy/1\r\nImpersonate-User: jane\r\n"
+                                         "Impersonate-Group: dev\r\n");
+    assert_int_equal(a.status, 403);
+    CLEANUP(json_free) struct json *lines = finish();
+    assert_int_equal(json_count(lines), 2);
+    assert_string_equal(of(lines, 0, "stage"), "RequestReceived");
+    assert_string_equal(of(lines, 0, "responseStatus.code"), "");
+    assert_string_equal(of(lines, 0, "impersonatedUser.username"), "");
+    static const struct {
+        const char *where, *want;
+    } cases[] = {
+        {"kind", "Event"},
+        {"apiVersion", "audit.k8s.io/v1"},
+        {"level", "Metadata"},
+        {"stage", "ResponseComplete"},
+        {"requestURI", "/apis/apps/v1/namespaces/red/deployments/d/scale?x=y"},
+        {"verb", "get"},
+        {"user.username", "system:admin"},
+        {"user.groups.0", "system:masters"},
+        {"impersonatedUser.username", "jane"},
+        {"impersonatedUser.groups.0", "dev"},
+        {"sourceIPs.0", "127.0.0.1"},
+        {"userAgent", "spy/1"},
+        {"objectRef.resource", "deployments"},
+        {"objectRef.subresource", "scale"},
+        {"objectRef.namespace", "red"},
+        {"objectRef.name", "d"},
+        {"objectRef.apiGroup", "apps"},
+        {"objectRef.apiVersion", "v1"},
+        {"responseStatus.code", "403"},
+        {"responseStatus.status", "Failure"},
+        {"responseStatus.reason", "Forbidden"},
+        {"responseStatus.message",
+         "deployments.apps \"d\" is forbidden: User \"jane\" cannot get resource "
+         "\"deployments/scale\" in API group \"apps\" in the namespace \"red\""},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        assert_string_equal(of(lines, 1, cases[i].where), cases[i].want);
+    }
+    const struct json *last = json_at(lines, 1);
+    const struct json *notes = json_get(last, "annotations");
+    assert_string_equal(json_path_string(notes, "authorization.k8s.io/decision", NULL), "forbid");
+    assert_string_equal(json_path_string(notes, "authorization.k8s.io/reason", NULL), "");
+    assert_null(json_get(last, "requestObject"));
+    assert_null(json_get(last, "responseObject"));
+    assert_true(json_is(json_path(last, "responseStatus", "metadata", NULL), JSON_OBJECT));
+    assert_int_equal(time_parse(of(lines, 1, "requestReceivedTimestamp"), &received), 0);
+    assert_int_equal(time_parse(of(lines, 1, "stageTimestamp"), &staged), 0);
+    assert_true(begun <= received && received <= staged);
+    assert_string_equal(of(lines, 0, "auditID"), of(lines, 1, "auditID"));
+    CLEANUP_FREE char *header = xasprintf("\r\nAudit-Id: %s\r\n", of(lines, 0, "auditID"));
+    assert_non_null(strstr(a.text, header));
+}
+
+static void what_is_allowed_and_who_is_nobody_is_told_too(void **state)
+{
+    put_in(h, "POST", "/apis/rbac.authorization.k8s.io/v1/namespaces/red/rolebindings",
+           "{'metadata': {'name': 'a'}, 'roleRef': {'apiGroup': 'rbac.authorization.k8s.io',"
+           "'kind': 'Role', 'name': 'absent'}, 'subjects': [{'kind': 'User',"
+           "'apiGroup': 'rbac.authorization.k8s.io', 'name': 'jane'}]}",
+           201);
+    start(NULL, 0, 0);
+    static const char *const wrong[] = {"Authorization", "Bearer wrong", NULL};
+    CLEANUP_ANSWER struct answer a = ask(h, "GET", "/api/v1/nodes", NULL);
+    CLEANUP_ANSWER struct answer b =
+        ask_by(h, &(struct sender){.headers = wrong}, "GET", "/api/v1/nodes", NULL);
+    CLEANUP_ANSWER struct answer c =
+        ask_by(h, &(struct sender){.tls = true}, "GET", "/api/v1/nodes", NULL);
+    CLEANUP_ANSWER struct answer d = ask_as(h, "jane", "GET", RED "pods", NULL, NULL);
+    CLEANUP_ANSWER struct answer m = raw("/api/v1/nodes", "Impersonate-Group: dev\r\n");
+    CLEANUP_ANSWER struct answer p = raw("/version", "");
+    CLEANUP(json_free) struct json *lines = finish();
+    assert_int_equal(json_count(lines), 6);
+    static const struct {
+        const char *user, *code, *decision, *reason, *message;
+    } want[] = {
+        {"system:admin", "200", "allow", "", ""},
+        {"", "401", NULL, NULL, "Unauthorized"},
+        {"system:anonymous", "403", "forbid", "", NULL},
+        {"system:admin", "403", "forbid", "role.rbac.authorization.k8s.io \"absent\" not found",
+         NULL},
+        {"system:admin", "400", NULL, NULL, NULL},
+        {"system:admin", "200", "allow", "", ""},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
+        const struct json *notes = json_get(json_at(lines, i), "annotations");
+        const char *decision = json_path_string(notes, "authorization.k8s.io/decision", NULL);
+        const char *reason = json_path_string(notes, "authorization.k8s.io/reason", NULL);
+        assert_string_equal(of(lines, i, "user.username"), want[i].user);
+        assert_string_equal(of(lines, i, "responseStatus.code"), want[i].code);
+        assert_string_equal(decision ? decision : "-", want[i].decision ? want[i].decision : "-");
+        assert_string_equal(reason ? reason : "-", want[i].reason ? want[i].reason : "-");
+        if (want[i].message) {
+            assert_string_equal(of(lines, i, "responseStatus.message"), want[i].message);
+        }
+    }
+    assert_null(json_get(json_at(lines, 5), "objectRef"));
+    assert_string_equal(of(lines, 5, "verb"), "get");
+    assert_null(json_get(json_at(lines, 5), "userAgent"));
+    assert_null(json_path(json_at(lines, 0), "objectRef", "namespace", NULL));
+    assert_null(json_path(json_at(lines, 0), "objectRef", "name", NULL));
+}
+
+static void clients_may_name_a_request(void **state)
+{
+    char longest[65], too_long[66];
+    memset(longest, 'a', sizeof longest);
+    memset(too_long, 'a', sizeof too_long);
+    longest[64] = too_long[65] = '\0';
+    const struct {
+        const char *id;
+        bool taken;
+    } cases[] = {{"abc-XYZ-019", true}, {longest, true},     {too_long, false}, {"a b", false},
+                 {"a_b", false},        {"<script>", false}, {"", false}};
+    start(NULL, 0, 0);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP_FREE char *header = xasprintf("Audit-Id: %s\r\n", cases[i].id);
+        CLEANUP_ANSWER struct answer a = raw("/healthz", header);
+    }
+    CLEANUP(json_free) struct json *lines = finish();
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        const char *id = of(lines, i, "auditID");
+        assert_int_equal(streq(id, cases[i].id), cases[i].taken);
+        if (!cases[i].taken) { /* A UUID of version 4. */
+            assert_int_equal(strlen(id), 36);
+            assert_int_equal(strspn(id, "0123456789abcdef-"), 36);
+            assert_true(id[8] == '-' && id[13] == '-' && id[18] == '-' && id[23] == '-');
+            assert_int_equal(id[14], '4');
+            assert_non_null(strchr("89ab", id[19]));
+        }
+    }
+    assert_string_not_equal(of(lines, 2, "auditID"), of(lines, 3, "auditID"));
+}
+
+static void bodies_are_written_as_the_policy_says_but_never_secrets(void **state)
+{
+#define BODY(more) "{'metadata': {'name': 'b'}" more "}"
+    static const struct {
+        const char *method, *path, *body, *level;
+        bool request, response;
+    } cases[] = {
+        {"POST", RED "configmaps", BODY(", 'data': {'a': 'HIDDEN'}"), "Metadata", false, false},
+        {"POST", RED "secrets", BODY(", 'stringData': {'a': 'HIDDEN'}"), "Metadata", false, false},
+        {"GET", RED "secrets", NULL, "Metadata", false, false},
+        {"POST", RED "serviceaccounts/robot/token", "{'spec': {'audiences': ['HIDDEN']}}",
+         "Metadata", false, false},
+        {"POST", "/apis/authentication.k8s.io/v1/tokenreviews", "{'spec': {'token': 'HIDDEN'}}",
+         "Metadata", false, false},
+        {"POST", "/apis/oauth.openshift.io/v1/oauthaccesstokens", BODY(", 'x': 'HIDDEN'"),
+         "Metadata", false, false},
+        {"POST", "/apis/example.com/v1/namespaces/red/secrets", BODY(""), "RequestResponse", true,
+         true},
+        {"POST", RED "serviceaccounts", BODY(", 'secrets': [{'name': 'TOLD'}]"), "RequestResponse",
+         true, true},
+        {"GET", "/oauth", NULL, "RequestResponse", false, true},
+        {"GET", RED "serviceaccounts/b", NULL, "RequestResponse", false, true},
+        {"GET", "/api/v1/namespaces/blue/pods", NULL, "Request", false, false},
+        {"POST", "/api/v1/namespaces/blue/pods", "{'a': 'b'}", "Request", true, false},
+        {"POST", "/api/v1/namespaces/blue/pods", "not JSON", "Request", false, false},
+        {"DELETE", RED "serviceaccounts/b", NULL, "RequestResponse", false, true},
+    };
+    start("omitStages: [RequestReceived]\n"
+          "rules: [{level: Request, namespaces: [blue]}, {level: RequestResponse}]\n",
+          0, 0);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP_FREE char *body = cases[i].body ? quoted(cases[i].body) : NULL;
+        CLEANUP_ANSWER struct answer a = ask(h, cases[i].method, cases[i].path, body);
+    }
+    CLEANUP(json_free) struct json *lines = finish();
+    assert_int_equal(json_count(lines), ARRAY_SIZE(cases));
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        const struct json *line = json_at(lines, i);
+        if (!streq(of(lines, i, "level"), cases[i].level) ||
+            !json_get(line, "requestObject") == cases[i].request ||
+            !json_get(line, "responseObject") == cases[i].response) {
+            CLEANUP_FREE char *text = json_to_text(line);
+            fail_msg("%s %s: %s", cases[i].method, cases[i].path, text);
+        }
+    }
+    assert_string_equal(of(lines, 7, "requestObject.secrets.0.name"), "TOLD");
+    assert_string_equal(of(lines, 7, "responseObject.kind"), "ServiceAccount");
+    CLEANUP_FREE char *text = json_to_text(lines);
+    assert_null(strstr(text, "HIDDEN"));
+}
+
+static void what_the_policy_leaves_out_is_not_written(void **state)
+{
+    start("rules: [{level: None, users: ['system:admin'], verbs: [list]},"
+          "{level: Metadata, omitStages: [RequestReceived, ResponseComplete]}]\n",
+          0, 0);
+    CLEANUP_ANSWER struct answer none = raw("/api/v1/nodes", "Audit-Id: mine\r\n");
+    assert_non_null(strstr(none.text, "\r\nAudit-Id: mine\r\n"));
+    CLEANUP_ANSWER struct answer omitted = raw("/api/v1/nodes/n", "");
+    struct watcher *w = watcher_new(h, RED "pods?watch=true", NULL);
+    assert_true(w->opened);
+    watcher_free(w);
+    CLEANUP(json_free) struct json *lines = finish();
+    assert_int_equal(json_count(lines), 1);
+    assert_string_equal(of(lines, 0, "stage"), "ResponseStarted");
+    assert_string_equal(of(lines, 0, "responseStatus.code"), "200");
+    assert_string_equal(of(lines, 0, "verb"), "watch");
+}
+
+static void a_watch_is_told_when_it_begins_and_when_it_ends(void **state)
+{
+    start("rules: [{level: RequestResponse}]\n", 0, 0);
+    struct watcher *w = watcher_new(h, RED "pods?watch=true", NULL);
+    settle_lines(2);
+    watcher_free(w);
+    settle_lines(3);
+    CLEANUP(json_free) struct json *lines = finish();
+    assert_int_equal(json_count(lines), 3);
+    for (int i = 0; i < 3; i++) {
+        assert_string_equal(of(lines, (size_t) i, "stage"), audit_stage_names[i]);
+        assert_string_equal(of(lines, (size_t) i, "objectRef.resource"), "pods");
+        assert_null(json_get(json_at(lines, (size_t) i), "requestObject"));
+    }
+    assert_string_equal(of(lines, 2, "responseStatus.code"), "200");
+}
+
+static void a_policy_is_read_again_or_stays(void **state)
+{
+    struct err e = {0};
+    start("omitStages: [RequestReceived]\nrules: [{level: Metadata}]\n", 0, 0);
+    CLEANUP_ANSWER struct answer a = raw("/version", "");
+    write_policy("kind: Nothing");
+    assert_int_equal(audit_log_reload(audit, &e), -EINVAL);
+    assert_non_null(strstr(e.text, policy));
+    assert_non_null(strstr(e.text, "is not a Policy of audit.k8s.io/v1"));
+    CLEANUP_ANSWER struct answer b = raw("/version", "");
+    write_policy("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: None}]\n");
+    assert_int_equal(audit_log_reload(audit, &e), 0);
+    CLEANUP_ANSWER struct answer c = raw("/version", "");
+    CLEANUP(json_free) struct json *lines = finish();
+    assert_int_equal(json_count(lines), 2);
+}
+
+static void a_log_that_cannot_be_opened_is_an_error(void **state)
+{
+    CLEANUP_FREE char *absent = xasprintf("%s/absent/audit.log", dir);
+    struct audit_log *log = NULL;
+    struct err e = {0};
+    assert_int_equal(audit_log_open(h->loop, &(struct audit_config){.path = absent}, &log, &e),
+                     -ENOENT);
+    assert_null(log);
+    assert_true(str_has_prefix(e.text, absent));
+    err_clear(&e);
+    struct audit_config cfg = {.path = path, .policy_file = absent};
+    assert_int_equal(audit_log_open(h->loop, &cfg, &log, &e), -ENOENT);
+    assert_null(log);
+    write_policy("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: All}]\n");
+    cfg.policy_file = policy;
+    assert_int_equal(audit_log_open(h->loop, &cfg, &log, &e), -EINVAL);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
+/* Whether lines of three requests are written while files may have 'size' bytes. */
+static bool is_written(rlim_t size)
+{
+    struct rlimit before;
+    struct stat st;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(truncate(path, 0), 0);
+    assert_int_equal(
+        setrlimit(RLIMIT_FSIZE, &(struct rlimit){.rlim_cur = size, .rlim_max = before.rlim_max}),
+        0);
+    for (int i = 0; i < 3; i++) {
+        CLEANUP_ANSWER struct answer a = raw("/version", "");
+        assert_int_equal(a.status, 200);
+    }
+    h->api->security->audit = NULL;
+    audit = audit_log_close(audit);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(stat(path, &st), 0);
+    return st.st_size > 0;
+}
+
+/* A limit of files' sizes is a disk that is full. */
+static void requests_go_on_when_the_disk_is_full(void **state)
+{
+    start(NULL, 0, 0);
+    assert_false(is_written(0));
+    start(NULL, 0, 0);
+    assert_true(is_written(100)); /* A part of a line. */
+    start(NULL, 0, 0);
+    assert_true(is_written(RLIM_INFINITY));
+    CLEANUP(json_free) struct json *lines = lines_of(path);
+    assert_int_equal(json_count(lines), 3);
+}
+
+/* Whether the process has the file open. */
+static bool is_open(const char *file)
+{
+    struct dirent **names;
+    bool found = false;
+    int n = scandir("/proc/self/fd", &names, NULL, NULL);
+    for (int i = 0; i < n; i++) {
+        CLEANUP_FREE char *link = xasprintf("/proc/self/fd/%s", names[i]->d_name);
+        char to[256] = "";
+        found |= readlink(link, to, sizeof to - 1) > 0 && streq(to, file);
+        free(names[i]);
+    }
+    free(names);
+    return found;
+}
+
+/* After an error the file is opened again: perhaps there is another. */
+static void a_file_that_was_replaced_is_written_again(void **state)
+{
+    struct rlimit before;
+    start(NULL, 0, 0);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(
+        setrlimit(RLIMIT_FSIZE, &(struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max}), 0);
+    CLEANUP_ANSWER struct answer a = raw("/version", "Audit-Id: lost\r\n");
+    bool never = false;
+    for (int i = 0; i < 4000 && is_open(path); i++) {
+        loop_run_until(h->loop, &never, 5);
+    }
+    assert_false(is_open(path));
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(unlink(path), 0);
+    CLEANUP_ANSWER struct answer b = raw("/version", "Audit-Id: kept\r\n");
+    CLEANUP(json_free) struct json *lines = finish();
+    assert_int_equal(json_count(lines), 1);
+    assert_string_equal(of(lines, 0, "auditID"), "kept");
+}
+
+/* A pipe whose other end nobody reads is a disk that is stuck. */
+static void a_slow_disk_keeps_nobody_waiting_and_memory_is_bounded(void **state)
+{
+    enum { SIZE = 2200000, SENT = 14, KEPT = 1 + AUDIT_QUEUE_MAX / SIZE };
+    assert_int_equal(mkfifo(path, 0600), 0);
+    int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    start("omitStages: [RequestReceived]\nrules: [{level: Request}]\n", 0, 0);
+    CLEANUP_FREE char *big = xcalloc(1, SIZE + 3);
+    memset(big, 'x', SIZE + 2);
+    big[0] = big[SIZE + 1] = '"';
+    for (int i = 0; i < SENT; i++) {
+        CLEANUP_ANSWER struct answer a = ask(h, "POST", "/api/v1/namespaces/red/pods", big);
+        assert_int_equal(a.status, 400);
+    }
+    /* Now it is read, and what was kept comes whole. */
+    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+    size_t lines = 0;
+    bool never = false;
+    int idle = 0;
+    h->api->security->audit = NULL;
+    for (int i = 0; i < 100000 && (lines < KEPT || idle < 20); i++) {
+        static char part[1 << 16];
+        ssize_t n = read(fd, part, sizeof part);
+        for (ssize_t k = 0; k < n; k++) {
+            lines += part[k] == '\n';
+        }
+        if (n > 0) {
+            strbuf_add(&b, part, (size_t) n);
+            idle = 0;
+        } else {
+            loop_run_until(h->loop, &never, 5);
+            idle++;
+        }
+    }
+    assert_int_equal(lines, KEPT);
+    assert_int_equal(b.data[b.size - 1], '\n');
+    close(fd);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, new_dir, remove_dir)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(tokens_are_not_written),
+        T(nobody_else_reads_the_file),
+        T(a_full_file_is_put_aside_and_the_oldest_go),
+        T(a_file_is_filled_up_to_its_size),
+        T(a_line_says_who_did_what_and_how_it_ended),
+        T(what_is_allowed_and_who_is_nobody_is_told_too),
+        T(clients_may_name_a_request),
+        T(bodies_are_written_as_the_policy_says_but_never_secrets),
+        T(what_the_policy_leaves_out_is_not_written),
+        T(a_watch_is_told_when_it_begins_and_when_it_ends),
+        T(a_policy_is_read_again_or_stays),
+        T(a_log_that_cannot_be_opened_is_an_error),
+        T(requests_go_on_when_the_disk_is_full),
+        T(a_file_that_was_replaced_is_written_again),
+        T(a_slow_disk_keeps_nobody_waiting_and_memory_is_bounded),
+    };
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
