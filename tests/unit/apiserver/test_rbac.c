@@ -80,6 +80,39 @@ static void rules_match_verbs_groups_resources_names_and_paths(void **state)
          "get apps pods x p"},
         {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['pods/log']}", "get - pods/log x p",
          "get - pods x p"},
+        {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['pods/log']}", "get - pods/log x p",
+         "get - pods/exec x p"},
+        {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['pods/log']}", "get - pods/log x p",
+         "get - pod/log x p"},
+        {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['pods/log']}", "get - pods/log x p",
+         "get - podsx/log x p"},
+        {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['podsxlog']}", "get - podsxlog x p",
+         "get - pods/log x p"},
+        {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['pods/lo']}", "get - pods/lo x p",
+         "get - pods/log x p"},
+        {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['pods/', 'x']}", "get - x x p",
+         "get - pods x p"},
+        {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['pods']}", "get - pods x p",
+         "get - podsx x p"},
+        {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['*/log']}", "get - pods/log x p",
+         "get - pods x p"},
+        {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['*/log']}", "get - nodes/log x p",
+         "get - nodes/lo x p"},
+        {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['x', 'pods']}", "get - pods x p",
+         "get - y x p"},
+        {"{'verbs': ['a', 'get'], 'apiGroups': ['b', ''], 'resources': ['pods'],"
+         "'resourceNames': ['x', 'p']}",
+         "get - pods x p", "get - pods x *"},
+        {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['pods'], 'resourceNames': ['*']}",
+         "get - pods x *", "get - pods x p"},
+        {"{'verbs': ['get'], 'apiGroups': [''], 'resources': [7, 'pods'], 'nonResourceURLs': 'x'}",
+         "get - pods x p", "get x"},
+        {"{'verbs': ['get'], 'nonResourceURLs': ['/y', '/api*']}", "get /apis", "get /ap"},
+        {"{'verbs': ['get'], 'nonResourceURLs': ['', '/*/x']}", "get /*/x", "get /a/x"},
+        {"{'verbs': ['get'], 'nonResourceURLs': ['/api/*']}", "get /api/", "get /api"},
+        {"{'verbs': ['get'], 'nonResourceURLs': ['/x']}", "get /x", "get /xy"},
+        {"{'verbs': ['get'], 'nonResourceURLs': ['/x'], 'apiGroups': [''], 'resources': ['x']}",
+         "get - x n m", "get /y"},
         {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['*/scale']}", "get - pods/scale x p",
          "get - pods/log x p"},
         {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['pods'], 'resourceNames': ['a']}",
@@ -218,6 +251,64 @@ static void nobody_covers_more_than_they_have(void **state)
     }
 }
 
+static void what_is_missing_of_a_rule_is_listed(void **state)
+{
+    static const struct {
+        const char *want, *missing; /* Beyond "get" and "list" of pods and pods/log, and "/x". */
+    } cases[] = {
+        {"{'verbs': ['get', 'list'], 'apiGroups': ['', 'apps'], 'resources': ['pods']}",
+         "\n{APIGroups:[\"apps\"], Resources:[\"pods\"], Verbs:[\"get\" \"list\"]}"},
+        {"{'verbs': ['get', 'watch', 'list', 'patch'], 'apiGroups': [''], 'resources': ['pods',"
+         "'pods/log', 'pods/exec', 'nodes']}",
+         "\n{APIGroups:[\"\"], Resources:[\"pods\"], Verbs:[\"watch\" \"patch\"]}"
+         "\n{APIGroups:[\"\"], Resources:[\"pods/log\"], Verbs:[\"watch\" \"patch\"]}"
+         "\n{APIGroups:[\"\"], Resources:[\"pods/exec\"], Verbs:[\"get\" \"watch\" "
+         "\"list\" \"patch\"]}"
+         "\n{APIGroups:[\"\"], Resources:[\"nodes\"], Verbs:[\"get\" \"watch\" \"list\" "
+         "\"patch\"]}"},
+        {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['configmaps'], 'resourceNames': ['a',"
+         "'b', 'c']}",
+         "\n{APIGroups:[\"\"], Resources:[\"configmaps\"], ResourceNames:[\"c\"], "
+         "Verbs:[\"get\"]}"},
+        {"{'verbs': ['get', 'post'], 'nonResourceURLs': ['/x', '/y']}",
+         "\n{NonResourceURLs:[\"/x\"], Verbs:[\"post\"]}"
+         "\n{NonResourceURLs:[\"/y\"], Verbs:[\"get\" \"post\"]}"},
+        {"{'verbs': ['*'], 'apiGroups': [''], 'resources': ['pods']}",
+         "\n{APIGroups:[\"\"], Resources:[\"pods\"], Verbs:[\"*\"]}"},
+        {"{'verbs': ['get'], 'apiGroups': ['*'], 'resources': ['pods']}",
+         "\n{APIGroups:[\"*\"], Resources:[\"pods\"], Verbs:[\"get\"]}"},
+        {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['*']}",
+         "\n{APIGroups:[\"\"], Resources:[\"*\"], Verbs:[\"get\"]}"},
+        {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['configmaps']}",
+         "\n{APIGroups:[\"\"], Resources:[\"configmaps\"], Verbs:[\"get\"]}"},
+        {"{'verbs': ['get', 'list'], 'apiGroups': [''], 'resources': ['pods', 'pods/log']}", ""},
+        {"{'verbs': [], 'apiGroups': [''], 'resources': ['nodes']}", ""},
+        {"{}", ""},
+    };
+    struct rbac *r = rbac_new();
+    CLEANUP(user_unref) struct user_info *u = user_new("jane");
+    set_role(r, "red", "c",
+             "[{'verbs': ['get', 'list'], 'apiGroups': [''], 'resources': ['pods', 'pods/log']},"
+             "{'verbs': ['get'], 'apiGroups': [''], 'resources': ['configmaps'],"
+             "'resourceNames': ['a', 'b']}]");
+    set_role(r, NULL, "paths", "[{'verbs': ['get'], 'nonResourceURLs': ['/x']}]");
+    bind(r, "red", "b", "Role", "c", "[{'kind': 'User', 'name': 'jane'}]");
+    bind(r, NULL, "b", "ClusterRole", "paths", "[{'kind': 'User', 'name': 'jane'}]");
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP_FREE char *text = xasprintf("[%s]", cases[i].want);
+        CLEANUP(json_free) struct json *v = parse(text);
+        CLEANUP_STRBUF struct strbuf missing = STRBUF_INIT;
+        struct rbac_rules rules;
+        rbac_rules_parse(v, &rules);
+        bool ok = rbac_covers(r, u, "red", &rules, &missing);
+        if (ok != !*cases[i].missing || !streq(strbuf_cstr(&missing), cases[i].missing)) {
+            fail_msg("%s: %s", cases[i].want, strbuf_cstr(&missing));
+        }
+        rbac_rules_done(&rules);
+    }
+    rbac_free(r);
+}
+
 static void what_is_missing_is_told_as_kubernetes_does(void **state)
 {
     struct rbac *r = rbac_new();
@@ -233,6 +324,76 @@ static void what_is_missing_is_told_as_kubernetes_does(void **state)
                                       "ResourceNames:[\"a\"], Verbs:[\"get\" \"list\"]}");
     rbac_rules_done(&rules);
     rbac_free(r);
+}
+
+/* A list of 'n' different texts that begin with 'prefix', as JSON; owned. */
+static char *many(const char *prefix, size_t n)
+{
+    struct strbuf b = STRBUF_INIT;
+    strbuf_addc(&b, '[');
+    for (size_t i = 0; i < n; i++) {
+        strbuf_addf(&b, "%s'%s%zu'", i ? "," : "", prefix, i);
+    }
+    strbuf_addc(&b, ']');
+    return strbuf_steal(&b);
+}
+
+static bool covers_many(size_t verbs, size_t groups, size_t resources, size_t names, size_t urls,
+                        size_t rules, struct strbuf *missing)
+{
+    struct rbac *r = rbac_new();
+    CLEANUP(user_unref) struct user_info *u = user_new("jane");
+    struct rbac_rules wanted;
+    CLEANUP_FREE char *v = many("v", verbs);
+    CLEANUP_FREE char *g = many("g", groups);
+    CLEANUP_FREE char *res = many("r", resources);
+    CLEANUP_FREE char *n = many("n", names);
+    CLEANUP_FREE char *p = many("/p", urls);
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    for (size_t i = 0; i < rules; i++) {
+        strbuf_addf(&text,
+                    "%s{'verbs': %s, 'apiGroups': %s, 'resources': %s, 'resourceNames': %s,"
+                    "'nonResourceURLs': %s}",
+                    i ? "," : "[", v, g, res, n, p);
+    }
+    strbuf_addc(&text, ']');
+    CLEANUP(json_free) struct json *list = parse(strbuf_cstr(&text));
+    set_role(r, NULL, "all",
+             "[{'verbs': ['*'], 'apiGroups': ['*'], 'resources': ['*']},"
+             "{'verbs': ['*'], 'nonResourceURLs': ['*']}]");
+    bind(r, NULL, "b", "ClusterRole", "all", "[{'kind': 'User', 'name': 'jane'}]");
+    rbac_rules_parse(list, &wanted);
+    strbuf_reset(missing);
+    bool ok = rbac_covers(r, u, "red", &wanted, missing);
+    rbac_rules_done(&wanted);
+    rbac_free(r);
+    return ok;
+}
+
+/* Even of one who has all: looking at all combinations must not keep the server busy. */
+static void more_rules_than_can_be_checked_are_not_covered(void **state)
+{
+    static const struct {
+        size_t verbs, groups, resources, names, urls, rules;
+        bool ok;
+    } cases[] = {
+        {20, 10, 1000, 0, 0, 1, true},     {20, 10, 1001, 0, 0, 1, false},
+        {10, 10, 2, 1000, 0, 1, true},     {10, 10, 2, 1001, 0, 1, false},
+        {200, 0, 0, 0, 1000, 1, true},     {200, 0, 0, 0, 1001, 1, false},
+        {100, 10, 100, 0, 1000, 1, true},  {100, 10, 100, 0, 1001, 1, false},
+        {10, 10, 10, 0, 0, 200, true},     {10, 10, 10, 0, 0, 201, false},
+        {500, 500, 500, 500, 0, 1, false}, {500, 500, 500, 0, 0, 1, false},
+        {0, 500, 500, 500, 0, 1, true},
+    };
+    CLEANUP_STRBUF struct strbuf missing = STRBUF_INIT;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        bool ok = covers_many(cases[i].verbs, cases[i].groups, cases[i].resources, cases[i].names,
+                              cases[i].urls, cases[i].rules, &missing);
+        if (ok != cases[i].ok ||
+            !streq(strbuf_cstr(&missing), ok ? "" : "\nmore rules than can be checked")) {
+            fail_msg("case %zu: %s", i, strbuf_cstr(&missing));
+        }
+    }
 }
 
 /* ---- random policies ---- */
@@ -443,7 +604,9 @@ int main(void)
         T(bindings_give_in_their_namespace_only),
         T(changes_and_deletions_count_at_once),
         T(nobody_covers_more_than_they_have),
+        T(what_is_missing_of_a_rule_is_listed),
         T(what_is_missing_is_told_as_kubernetes_does),
+        T(more_rules_than_can_be_checked_are_not_covered),
         T(it_agrees_with_one_that_looks_at_everything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
