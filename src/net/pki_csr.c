@@ -61,7 +61,7 @@ static int read_subject(const X509_NAME *name, struct pki_csr *c, struct err *e)
             continue;
         }
         char *text = part_text(entry);
-        if (!text || (nid == NID_commonName && c->cn) || c->n_o == MAX_NAMES) {
+        if (!text || (nid == NID_commonName ? c->cn != NULL : c->n_o == MAX_NAMES)) {
             free(text);
             return err_set(e, -EINVAL,
                            "the request's subject is not one common name and at most %d "
