@@ -182,8 +182,7 @@ static struct json *copy_of(const struct json *csr)
     return o;
 }
 
-/* When a request is over and goes: milliseconds from now; 0: now. */
-static int64_t left_ms(const struct json *csr, int64_t now_ms)
+int64_t certificates_left_ms(const struct json *csr, int64_t now_ms)
 {
     const char *made = json_path_string(csr, "metadata", "creationTimestamp", NULL);
     bool decided = json_string_size(json_path(csr, "status", "certificate", NULL)) ||
@@ -208,7 +207,7 @@ static void written(void *ctx, struct work *w, int error, const char *text, stru
 
 static void wait_end(struct certificates *c, struct work *w, const struct json *csr)
 {
-    int64_t ms = left_ms(csr, time_wall_ms());
+    int64_t ms = certificates_left_ms(csr, time_wall_ms());
     if (ms > 0) {
         work_wait(w, (uint64_t) ms);
         return;

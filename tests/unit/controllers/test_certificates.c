@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What certificates are signed for, and who gets one granted: the rules as a table, and the controller against a real
+ * API server with access control. */
+#include "controllers/certificates.h"
+
+#include "base/base64.h"
+#include "base/timeutil.h"
+#include "csr.h"
+#include "helper.h"
+#include "net/pki_csr.h"
+#include "rig.h"
+
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+
+#define CSRS "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+#define RBAC "/apis/rbac.authorization.k8s.io/v1/"
+#define CLIENT "kubernetes.io/kube-apiserver-client"
+#define KUBELET "kubernetes.io/kube-apiserver-client-kubelet"
+#define SERVING "kubernetes.io/kubelet-serving"
+#define HOUR_MS 3600000LL
+#define NODE "system:node:n1 system:nodes"
+#define JOINS "system:bootstrap:abcdef system:bootstrappers"
+
+static const char *const nodes[] = {"system:nodes", NULL};
+static const char *const dev[] = {"dev", NULL};
+static const char *const masters[] = {"dev", "system:masters", NULL};
+static const char *const two[] = {"system:nodes", "dev", NULL};
+
+/* ---- what is signed ---- */
+
+static void each_signer_signs_what_it_is_for(void **state)
+{
+#define USAGES "'digital signature', 'key encipherment', "
+#define NO_USAGES(usage) \
+    "usages did not match: " usage ", and nothing beyond digital signature and key encipherment"
+#define NO_NODE "the subject is not system:node:NAME of system:nodes, without other names"
+#define NO_SERVER "the subject is not system:node:NAME of system:nodes, with names or addresses"
+#define N1 "system:node:n1"
+    static const struct {
+        const char *signer, *user;
+        struct csr_wish wish;
+        const char *usages;
+        int result;
+        const char *error;
+    } cases[] = {
+        {CLIENT, "jane", {.cn = "jane"}, "'client auth'", 0, ""},
+        {CLIENT, "jane", {.cn = "jane", .o = dev}, USAGES "'client auth'", 0, ""},
+        {CLIENT, "jane", {.cn = "jane", .alt = "DNS:a"}, "'client auth'", 0, ""},
+        {CLIENT, "jane", {.o = dev}, "'client auth'", -EINVAL, "the request has no common name"},
+        {CLIENT,
+         "jane",
+         {.cn = "jane", .o = masters},
+         "'client auth'",
+         -EINVAL,
+         "nobody gets the group system:masters by request"},
+        {CLIENT, "jane", {.cn = "jane"}, USAGES "'server auth'", -EINVAL, NO_USAGES("client auth")},
+        {CLIENT,
+         "jane",
+         {.cn = "jane"},
+         "'client auth', 'server auth'",
+         -EINVAL,
+         NO_USAGES("client auth")},
+        {CLIENT,
+         "jane",
+         {.cn = "jane"},
+         "'client auth', 'cert sign'",
+         -EINVAL,
+         NO_USAGES("client auth")},
+        {CLIENT, "jane", {.cn = "jane"}, "'client auth', 7", -EINVAL, NO_USAGES("client auth")},
+        {CLIENT,
+         "jane",
+         {.cn = "jane"},
+         USAGES "'digital signature'",
+         -EINVAL,
+         NO_USAGES("client auth")},
+        {CLIENT, "jane", {.cn = "jane"}, "", -EINVAL, NO_USAGES("client auth")},
+        {CLIENT,
+         "jane",
+         {.cn = "jane", .key = "RSA-1024"},
+         "'client auth'",
+         -EINVAL,
+         "the request's key is neither RSA of 2048 bits and more, nor P-256 and more, nor "
+         "Ed25519"},
+        {KUBELET, "boot", {.cn = N1, .o = nodes}, "'client auth'", 0, ""},
+        {KUBELET,
+         "boot",
+         {.cn = N1, .o = nodes, .alt = "DNS:n1"},
+         "'client auth'",
+         -EINVAL,
+         NO_NODE},
+        {KUBELET,
+         "boot",
+         {.cn = N1, .o = nodes, .alt = "IP:10.0.0.1"},
+         "'client auth'",
+         -EINVAL,
+         NO_NODE},
+        {KUBELET,
+         "boot",
+         {.cn = N1, .o = nodes, .alt = "email:a@b"},
+         "'client auth'",
+         -EINVAL,
+         NO_NODE},
+        {KUBELET, "boot", {.cn = N1, .o = nodes, .unit = "x"}, "'client auth'", -EINVAL, NO_NODE},
+        {KUBELET, "boot", {.cn = N1, .o = two}, "'client auth'", -EINVAL, NO_NODE},
+        {KUBELET, "boot", {.cn = N1, .o = dev}, "'client auth'", -EINVAL, NO_NODE},
+        {KUBELET, "boot", {.cn = N1}, "'client auth'", -EINVAL, NO_NODE},
+        {KUBELET, "boot", {.cn = "system:node:", .o = nodes}, "'client auth'", -EINVAL, NO_NODE},
+        {KUBELET, "boot", {.cn = "jane", .o = nodes}, "'client auth'", -EINVAL, NO_NODE},
+        {KUBELET, "boot", {.o = nodes}, "'client auth'", -EINVAL, NO_NODE},
+        {KUBELET,
+         "boot",
+         {.cn = N1, .o = nodes},
+         "'server auth'",
+         -EINVAL,
+         NO_USAGES("client auth")},
+        {SERVING, N1, {.cn = N1, .o = nodes, .alt = "DNS:n1"}, "'server auth'", 0, ""},
+        {SERVING,
+         N1,
+         {.cn = N1, .o = nodes, .alt = "DNS:n1,IP:10.0.0.1"},
+         USAGES "'server auth'",
+         0,
+         ""},
+        {SERVING, N1, {.cn = N1, .o = nodes}, "'server auth'", -EINVAL, NO_SERVER},
+        {SERVING,
+         N1,
+         {.cn = N1, .o = nodes, .alt = "DNS:n1,email:a@b"},
+         "'server auth'",
+         -EINVAL,
+         NO_SERVER},
+        {SERVING,
+         N1,
+         {.cn = N1, .o = nodes, .alt = "DNS:n1,URI:http://n1"},
+         "'server auth'",
+         -EINVAL,
+         NO_SERVER},
+        {SERVING,
+         N1,
+         {.cn = N1, .o = nodes, .alt = "IP:fd00::1,DNS:n1"},
+         "'server auth'",
+         -EINVAL,
+         NO_SERVER},
+        {SERVING,
+         N1,
+         {.cn = N1, .o = nodes, .raw_dns = "n1\0evil", .raw_size = 7},
+         "'server auth'",
+         -EINVAL,
+         NO_SERVER},
+        {SERVING,
+         N1,
+         {.cn = N1, .o = nodes, .alt = "DNS:n1", .unit = "x"},
+         "'server auth'",
+         -EINVAL,
+         NO_SERVER},
+        {SERVING, N1, {.cn = N1, .o = dev, .alt = "DNS:n1"}, "'server auth'", -EINVAL, NO_SERVER},
+        {SERVING,
+         "system:node:n2",
+         {.cn = N1, .o = nodes, .alt = "DNS:n1"},
+         "'server auth'",
+         -EINVAL,
+         "a node can only ask for its own certificate"},
+        {SERVING,
+         "",
+         {.cn = N1, .o = nodes, .alt = "DNS:n1"},
+         "'server auth'",
+         -EINVAL,
+         "a node can only ask for its own certificate"},
+        {SERVING,
+         N1,
+         {.cn = N1, .o = nodes, .alt = "DNS:n1"},
+         "'client auth'",
+         -EINVAL,
+         NO_USAGES("server auth")},
+        {SERVING,
+         N1,
+         {.cn = N1, .o = nodes, .alt = "DNS:n1"},
+         "'server auth', 'client auth'",
+         -EINVAL,
+         NO_USAGES("server auth")},
+        {"example.com/mine",
+         "jane",
+         {.cn = "jane"},
+         "'client auth'",
+         -ENOTSUP,
+         "not one of our signers"},
+        {CLIENT "-kubele",
+         "jane",
+         {.cn = "jane"},
+         "'client auth'",
+         -ENOTSUP,
+         "not one of our signers"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP_FREE char *request = csr_text(&cases[i].wish);
+        CLEANUP_FREE char *text =
+            xasprintf("{'spec': {'request': '%s', 'signerName': '%s', 'username': '%s',"
+                      "'usages': [%s]}}",
+                      request, cases[i].signer, cases[i].user, cases[i].usages);
+        CLEANUP(json_free) struct json *csr = from(text);
+        struct err e = {0};
+        bool node = streq(cases[i].signer, KUBELET) && cases[i].result == 0;
+        if (certificates_check(csr, &e) != cases[i].result || !streq(e.text, cases[i].error) ||
+            certificates_is_node_client(csr) != node) {
+            fail_msg("case %zu: %s", i, e.text);
+        }
+    }
+    static const char *const broken[] = {
+        "{'spec': {'signerName': '" CLIENT "'}}",
+        "{'spec': {'signerName': '" CLIENT "', 'request': '%'}}",
+        "{'spec': {'signerName': '" CLIENT "', 'request': 'bm8='}}",
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(broken); i++) {
+        CLEANUP(json_free) struct json *csr = from(broken[i]);
+        struct err e = {0};
+        assert_int_equal(certificates_check(csr, &e), -EINVAL);
+        assert_string_equal(e.text, "not a certificate request in PEM form (CERTIFICATE REQUEST)");
+    }
+    CLEANUP(json_free) struct json *none = from("{'spec': {}}");
+    assert_int_equal(certificates_check(none, NULL), -ENOTSUP);
+}
+
+static void requests_stay_an_hour_or_a_day(void **state)
+{
+#define MADE "'metadata': {'creationTimestamp': '2026-01-01T00:00:00Z'}"
+    static const int64_t made = INT64_C(1767225600000);
+    static const struct {
+        const char *csr;
+        int64_t after, left;
+    } cases[] = {
+        {"{" MADE "}", 0, 24 * HOUR_MS},
+        {"{" MADE "}", 24 * HOUR_MS - 1, 1},
+        {"{" MADE "}", 24 * HOUR_MS, 0},
+        {"{" MADE "}", 30 * HOUR_MS, 0},
+        {"{" MADE ", 'status': {'conditions': [{'type': 'Approved'}]}}", HOUR_MS, 23 * HOUR_MS},
+        {"{" MADE ", 'status': {'conditions': [{'type': 'Denied'}]}}", HOUR_MS - 1, 1},
+        {"{" MADE ", 'status': {'conditions': [{'type': 'Denied'}]}}", HOUR_MS, 0},
+        {"{" MADE ", 'status': {'conditions': [{'type': 'Approved'}, {'type': 'Failed'}]}}",
+         2 * HOUR_MS, 0},
+        {"{" MADE ", 'status': {'certificate': 'x'}}", HOUR_MS, 0},
+        {"{" MADE ", 'status': {'certificate': ''}}", HOUR_MS, 23 * HOUR_MS},
+        {"{'metadata': {}}", 0, 24 * HOUR_MS},
+        {"{'metadata': {'creationTimestamp': 'then'}}", 0, 24 * HOUR_MS},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP(json_free) struct json *csr = from(cases[i].csr);
+        int64_t left = certificates_left_ms(csr, made + cases[i].after);
+        if (left != cases[i].left) {
+            fail_msg("%s: %lld", cases[i].csr, (long long) left);
+        }
+    }
+}
+
+/* ---- the controller ---- */
+
+static struct harness *h;
+static struct pki_ca *ca;
+static struct api_client *client;
+static struct certificates *controller;
+
+static void bind(const char *name, const char *subresource, const char *group)
+{
+    CLEANUP_FREE char *role =
+        xasprintf("{'metadata': {'name': '%s'}, 'rules': [{'verbs': ['create'], 'apiGroups': ["
+                  "'certificates.k8s.io'], 'resources': ['certificatesigningrequests%s']}]}",
+                  name, subresource);
+    CLEANUP_FREE char *binding =
+        xasprintf("{'metadata': {'name': '%s'}, 'roleRef': {'apiGroup':"
+                  "'rbac.authorization.k8s.io', 'kind': 'ClusterRole', 'name': '%s'}, 'subjects': ["
+                  "{'kind': 'Group', 'apiGroup': 'rbac.authorization.k8s.io', 'name': '%s'}]}",
+                  name, name, group);
+    put_in(h, "POST", RBAC "clusterroles", role, 201);
+    put_in(h, "POST", RBAC "clusterrolebindings", binding, 201);
+}
+
+static int set_up(void **state)
+{
+    h = harness_new_secure((struct apiserver_security){0});
+    client = rig_client(h);
+    bind("asks", "", "system:authenticated");
+    bind("joins", "/nodeclient", "system:bootstrappers");
+    bind("renews", "/selfnodeclient", "system:nodes");
+    ca = pki_ca_new(time_wall_ms(), time_wall_ms() + 2000 * 24 * HOUR_MS);
+    controller = certificates_new(h->loop, client, ca);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    certificates_free(controller);
+    api_client_free(client);
+    pki_ca_free(ca);
+    harness_free(h);
+    return 0;
+}
+
+static void ask_for(const char *who, const char *name, const char *signer,
+                    const struct csr_wish *wish, const char *usage, const char *more)
+{
+    CLEANUP_FREE char *text = csr_text(wish);
+    CLEANUP_FREE char *body = xasprintf("{'metadata': {'name': '%s'}, 'spec': {'request': '%s',"
+                                        "'signerName': '%s', 'usages': ['%s']%s}}",
+                                        name, text, signer, usage, more);
+    CLEANUP_ANSWER struct answer a = ask_as(h, who, "POST", CSRS, NULL, body);
+    if (a.status != 201) {
+        fail_msg("%s: %s", name, a.text);
+    }
+}
+
+static void decide(const char *name, const char *type)
+{
+    CLEANUP_FREE char *path = xasprintf(CSRS "/%s/approval", name);
+    CLEANUP_FREE char *body =
+        xasprintf("{'metadata': {'name': '%s'}, 'status': {'conditions': [{'type': '%s',"
+                  "'status': 'True', 'reason': 'r', 'message': 'm'}]}}",
+                  name, type);
+    put_in(h, "PUT", path, body, 200);
+}
+
+static struct answer get(const char *name)
+{
+    CLEANUP_FREE char *path = xasprintf(CSRS "/%s", name);
+    return ask(h, "GET", path, NULL);
+}
+
+/* Of its conditions, "TYPE TYPE ...", and "certificate" when it has one; "absent" when it is gone; owned. */
+static char *state_of(const char *name)
+{
+    CLEANUP_ANSWER struct answer a = get(name);
+    struct strbuf b = STRBUF_INIT;
+    const struct json *c;
+    JSON_FOREACH (c, json_path(a.body, "status", "conditions", NULL)) {
+        strbuf_addf(&b, "%s ", json_path_string(c, "type", NULL));
+    }
+    strbuf_adds(&b, a.status == 404                         ? "absent"
+                    : *at(&a, "status.certificate") != '\0' ? "certificate"
+                                                            : "");
+    return strbuf_steal(&b);
+}
+
+static void expect(const char *name, const char *want)
+{
+    bool never = false;
+    CLEANUP_FREE char *got = NULL;
+    for (int i = 0; i < 4000; i++) {
+        free(got);
+        got = state_of(name);
+        if (streq(got, want)) {
+            return;
+        }
+        loop_run_until(h->loop, &never, 5);
+    }
+    fail_msg("%s: %s, not %s", name, got, want);
+}
+
+/* Until the controller has looked at all that was there before: it decides on a request that came later. */
+static void settle(void)
+{
+    static int n;
+    for (int i = 0; i < 2; i++) {
+        CLEANUP_FREE char *name = xasprintf("settle-%d", n++);
+        ask_for(JOINS, name, KUBELET, &(struct csr_wish){.cn = N1, .o = nodes}, "client auth", "");
+        expect(name, "Approved certificate");
+    }
+}
+
+/* The certificate that was issued for 'name'; owned. */
+static X509 *certificate(const char *name)
+{
+    CLEANUP_ANSWER struct answer a = get(name);
+    CLEANUP_STRBUF struct strbuf pem = STRBUF_INIT;
+    const char *text = at(&a, "status.certificate");
+    assert_int_equal(base64_decode(text, strlen(text), &pem), 0);
+    BIO *b = BIO_new_mem_buf(strbuf_cstr(&pem), -1);
+    X509 *x = PEM_read_bio_X509(b, NULL, NULL, NULL);
+    BIO_free(b);
+    assert_non_null(x);
+    return x;
+}
+
+static void expect_certificate(const char *name, const char *subject, unsigned usage,
+                               const char *host, int64_t days)
+{
+    X509 *x = certificate(name);
+    char text[256];
+    X509_NAME_oneline(X509_get_subject_name(x), text, sizeof text);
+    assert_string_equal(text, subject);
+    assert_int_equal(X509_get_extended_key_usage(x), usage);
+    assert_int_equal(X509_check_host(x, host ? host : "n1", 0, 0, NULL), host != NULL);
+    assert_int_equal(X509_check_ca(x), 0);
+    int from_days, from_s, until_days, until_s;
+    ASN1_TIME *now = ASN1_TIME_set(NULL, time_wall_ms() / 1000);
+    assert_int_equal(ASN1_TIME_diff(&from_days, &from_s, X509_get0_notBefore(x), now), 1);
+    assert_int_equal(ASN1_TIME_diff(&until_days, &until_s, now, X509_get0_notAfter(x)), 1);
+    ASN1_TIME_free(now);
+    assert_int_equal(from_days, 0);
+    assert_in_range(from_s, 300, 600); /* For clocks that are behind. */
+    assert_in_range((int64_t) until_days * 86400 + until_s, days * 86400 - 300, days * 86400);
+    X509_free(x);
+}
+
+static void nodes_get_theirs_without_an_administrator(void **state)
+{
+    ask_for(JOINS, "first", KUBELET, &(struct csr_wish){.cn = N1, .o = nodes}, "client auth", "");
+    ask_for(NODE, "again", KUBELET, &(struct csr_wish){.cn = N1, .o = nodes}, "client auth",
+            ", 'expirationSeconds': 864000");
+    expect("first", "Approved certificate");
+    expect("again", "Approved certificate");
+    expect_certificate("first", "/O=system:nodes/CN=system:node:n1", XKU_SSL_CLIENT, NULL, 365);
+    expect_certificate("again", "/O=system:nodes/CN=system:node:n1", XKU_SSL_CLIENT, NULL, 10);
+    CLEANUP_ANSWER struct answer a = get("first");
+    assert_string_equal(at(&a, "status.conditions.0.reason"), "AutoApproved");
+    assert_string_equal(at(&a, "status.conditions.0.status"), "True");
+    assert_string_equal(at(&a, "status.conditions.0.message"),
+                        "Auto approving kubelet client certificate after SubjectAccessReview.");
+    int64_t updated, changed;
+    assert_int_equal(time_parse(at(&a, "status.conditions.0.lastUpdateTime"), &updated), 0);
+    assert_int_equal(time_parse(at(&a, "status.conditions.0.lastTransitionTime"), &changed), 0);
+    assert_true(updated > time_wall_ms() - HOUR_MS && changed == updated);
+}
+
+static void others_wait_for_an_administrator(void **state)
+{
+    /* No right, the right of the other kind, and no request of a node. */
+    ask_for("jane", "janes-node", KUBELET, &(struct csr_wish){.cn = N1, .o = nodes}, "client auth",
+            "");
+    ask_for("n1 system:nodes", "no-self", KUBELET, &(struct csr_wish){.cn = N1, .o = nodes},
+            "client auth", "");
+    ask_for(JOINS, "joins-client", CLIENT, &(struct csr_wish){.cn = "jane"}, "client auth", "");
+    ask_for(JOINS, "joins-named", KUBELET,
+            &(struct csr_wish){.cn = N1, .o = nodes, .alt = "DNS:n1"}, "client auth", "");
+    ask_for(NODE, "serving", SERVING, &(struct csr_wish){.cn = N1, .o = nodes, .alt = "DNS:n1"},
+            "server auth", "");
+    ask_for(NODE, "foreign", SERVING,
+            &(struct csr_wish){.cn = "system:node:n2", .o = nodes, .alt = "DNS:n2"}, "server auth",
+            "");
+    ask_for("jane", "client", CLIENT, &(struct csr_wish){.cn = "jane", .o = dev, .alt = "DNS:x"},
+            "client auth", ", 'expirationSeconds': 94608000");
+    ask_for("jane", "denied", CLIENT, &(struct csr_wish){.cn = "jane"}, "client auth", "");
+    ask_for("jane", "mine", "example.com/mine", &(struct csr_wish){.cn = "jane"}, "client auth",
+            "");
+    ask_for("jane", "usages", CLIENT, &(struct csr_wish){.cn = "jane"}, "server auth", "");
+    settle();
+    static const char *const undecided[] = {"janes-node", "no-self", "joins-client", "joins-named",
+                                            "serving",    "foreign", "client",       "denied",
+                                            "mine",       "usages"};
+    for (size_t i = 0; i < ARRAY_SIZE(undecided); i++) {
+        CLEANUP_FREE char *got = state_of(undecided[i]);
+        if (!streq(got, "")) {
+            fail_msg("%s: %s", undecided[i], got);
+        }
+    }
+    static const struct {
+        const char *name, *verdict, *want, *failure;
+    } cases[] = {
+        {"janes-node", "Approved", "Approved certificate", NULL},
+        {"joins-named", "Approved", "Approved Failed ", NO_NODE},
+        {"serving", "Approved", "Approved certificate", NULL},
+        {"foreign", "Approved", "Approved Failed ", "a node can only ask for its own certificate"},
+        {"client", "Approved", "Approved certificate", NULL},
+        {"usages", "Approved", "Approved Failed ", NO_USAGES("client auth")},
+        {"denied", "Denied", "Denied ", NULL},
+        {"mine", "Approved", "Approved ", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        decide(cases[i].name, cases[i].verdict);
+    }
+    settle();
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        expect(cases[i].name, cases[i].want);
+        CLEANUP_ANSWER struct answer a = get(cases[i].name);
+        if (cases[i].failure) {
+            assert_string_equal(at(&a, "status.conditions.1.message"), cases[i].failure);
+            assert_string_equal(at(&a, "status.conditions.1.reason"), "SignerValidationFailure");
+        }
+    }
+    expect_certificate("serving", "/O=system:nodes/CN=system:node:n1", XKU_SSL_SERVER, "n1", 365);
+    /* No names, and no longer than a year. */
+    expect_certificate("client", "/O=dev/CN=jane", XKU_SSL_CLIENT, NULL, 365);
+}
+
+/* ---- requests that are over ---- */
+
+/* A request that was made 'age_ms' ago. */
+static void plant(const char *name, int64_t age_ms, const char *status)
+{
+    CLEANUP_FREE char *request = csr_text(&(struct csr_wish){.cn = "jane"});
+    char made[TIME_TEXT_SIZE];
+    time_format_s(time_wall_ms() - age_ms, made);
+    CLEANUP_FREE char *text =
+        xasprintf("{'kind': 'CertificateSigningRequest', 'apiVersion': 'certificates.k8s.io/v1',"
+                  "'metadata': {'name': '%s', 'uid': '%s', 'creationTimestamp': '%s'},"
+                  "'spec': {'request': '%s', 'signerName': '" CLIENT "', 'usages': ['client auth'],"
+                  "'username': 'jane'}, 'status': {%s}}",
+                  name, name, made, request, status);
+    rig_plant(h, "certificates.k8s.io", "certificatesigningrequests", name, text);
+}
+
+static void what_is_over_is_removed(void **state)
+{
+#define DENIED "'conditions': [{'type': 'Denied', 'status': 'True'}]"
+#define DONE "'conditions': [{'type': 'Approved', 'status': 'True'}], 'certificate': 'eA=='"
+#define FAILED "'conditions': [{'type': 'Approved', 'status': 'True'}, {'type': 'Failed'}]"
+    static const struct {
+        const char *name;
+        int64_t age;
+        const char *status, *want;
+    } cases[] = {
+        {"old", 25 * HOUR_MS, "", "absent"},
+        {"old-denied", 2 * HOUR_MS, DENIED, "absent"},
+        {"old-done", 2 * HOUR_MS, DONE, "absent"},
+        {"old-failed", 2 * HOUR_MS, FAILED, "absent"},
+        {"young", 2 * HOUR_MS, "", ""},
+        {"young-denied", HOUR_MS / 2, DENIED, "Denied "},
+        {"young-done", HOUR_MS / 2, DONE, "Approved certificate"},
+        {"young-failed", HOUR_MS / 2, FAILED, "Approved Failed "},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        plant(cases[i].name, cases[i].age, cases[i].status);
+    }
+    settle();
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        expect(cases[i].name, cases[i].want);
+    }
+}
+
+#define T(name) cmocka_unit_test(name)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(each_signer_signs_what_it_is_for),
+        T(requests_stay_an_hour_or_a_day),
+        T(nodes_get_theirs_without_an_administrator),
+        T(others_wait_for_an_administrator),
+        T(what_is_over_is_removed),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
