@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a cluster begins with: the namespace, the network, the roles and their bindings. */
+#include "controllers/bootstrap.h"
+
+#include "controllers/default_roles.h"
+#include "controllers/obj.h"
+#include "controllers/rbac_bootstrap.h"
+#include "helper.h"
+#include "rig.h"
+
+#define RBAC "/apis/rbac.authorization.k8s.io/v1/"
+#define NETWORK "/apis/network.openshift.io/v1/clusternetworks"
+
+static struct harness *h;
+static struct api_client *client;
+
+static int set_up(void **state)
+{
+    h = harness_new(NULL, NULL);
+    client = rig_client(h);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    api_client_free(client);
+    harness_free(h);
+    return 0;
+}
+
+static void flag(void *ctx)
+{
+    *(bool *) ctx = true;
+}
+
+/* ---- roles and bindings ---- */
+
+static void reconcile(enum sdn_plugin plugin)
+{
+    bool done = false;
+    struct rbac_bootstrap *b = rbac_bootstrap_new(h->loop, client, plugin, flag, &done);
+    rig_wait(h, &done);
+    rbac_bootstrap_free(b);
+}
+
+/* The object at 'path', as it is written by hand: without what the server adds; owned. */
+static struct json *object_at(const char *path)
+{
+    CLEANUP_FREE char *text = rig_text(h, path);
+    CLEANUP(json_free) struct json *o = NULL;
+    assert_int_equal(json_parse(text, strlen(text), &o, NULL), 0);
+    static const char *const added[] = {"uid", "resourceVersion", "creationTimestamp",
+                                        "generation"};
+    for (size_t i = 0; i < ARRAY_SIZE(added); i++) {
+        json_remove(json_get(o, "metadata"), added[i]);
+    }
+    return TAKE(o);
+}
+
+static void expect_all(const char *plural, const struct json *want)
+{
+    CLEANUP_FREE char *list_path = xasprintf(RBAC "%s", plural);
+    CLEANUP_ANSWER struct answer list = ask(h, "GET", list_path, NULL);
+    assert_int_equal(json_count(json_get(list.body, "items")), json_count(want));
+    const struct json *o;
+    JSON_FOREACH (o, want) {
+        CLEANUP_STRBUF struct strbuf path = STRBUF_INIT;
+        strbuf_addf(&path, "%s/", list_path);
+        http_escape(obj_name(o), &path);
+        CLEANUP(json_free) struct json *has = object_at(strbuf_cstr(&path));
+        if (!json_equal(has, o)) {
+            CLEANUP_FREE char *a = json_to_text(has);
+            CLEANUP_FREE char *b = json_to_text(o);
+            fail_msg("%s, not %s", a, b);
+        }
+    }
+}
+
+static void all_roles_are_there_and_stay_as_they_should(void **state)
+{
+    CLEANUP(json_free) struct json *roles = default_cluster_roles();
+    CLEANUP(json_free) struct json *bindings = default_cluster_role_bindings(SDN_NETWORKPOLICY);
+    CLEANUP(json_free) struct json *fewer = default_cluster_role_bindings(SDN_MULTITENANT);
+    reconcile(SDN_MULTITENANT);
+    expect_all("clusterroles", roles);
+    expect_all("clusterrolebindings", fewer);
+    rig_expect(h, "/api/v1/namespaces/kube-system", NULL, "200");
+    rig_expect(h, "/api/v1/namespaces/kube-public", NULL, "200");
+    rig_expect(h, "/api/v1/namespaces/kube-node-lease", NULL, "200");
+    /* Nothing is written when nothing is missing. */
+    CLEANUP_ANSWER struct answer before = ask(h, "GET", RBAC "clusterroles", NULL);
+    reconcile(SDN_MULTITENANT);
+    CLEANUP_ANSWER struct answer after = ask(h, "GET", RBAC "clusterroles", NULL);
+    assert_true(json_equal(json_get(before.body, "items"), json_get(after.body, "items")));
+    /* What is missing is made or added; what the administrator made stays. */
+    put_in(h, "DELETE", RBAC "clusterroles/view", NULL, 200);
+    put_in(h, "PUT", RBAC "clusterroles/system:basic-user",
+           "{'metadata': {'name': 'system:basic-user'}, 'rules': [{'verbs': ['get'],"
+           "'apiGroups': ['x'], 'resources': ['mine']}]}",
+           200);
+    put_in(h, "PUT", RBAC "clusterroles/system:monitoring",
+           "{'metadata': {'name': 'system:monitoring', 'annotations': {"
+           "'rbac.authorization.kubernetes.io/autoupdate': 'false'}}, 'rules': []}",
+           200);
+    put_in(h, "PUT", RBAC "clusterrolebindings/system:discovery",
+           "{'metadata': {'name': 'system:discovery'}, 'roleRef': {'apiGroup':"
+           "'rbac.authorization.k8s.io', 'kind': 'ClusterRole', 'name': 'system:discovery'},"
+           "'subjects': [{'kind': 'User', 'apiGroup': 'rbac.authorization.k8s.io', 'name': 'me'}]}",
+           200);
+    reconcile(SDN_NETWORKPOLICY);
+    rig_expect(h, RBAC "clusterrolebindings/system:discovery", "subjects.0.name", "me");
+    rig_expect(h, RBAC "clusterrolebindings/system:discovery", "subjects.1.name",
+               "system:authenticated");
+    put_in(h, "DELETE", RBAC "clusterrolebindings/system:discovery", NULL, 200);
+    reconcile(SDN_NETWORKPOLICY);
+    expect_all("clusterrolebindings", bindings);
+    rig_expect(h, RBAC "clusterroles/view", NULL, "200");
+    rig_expect(h, RBAC "clusterroles/system:basic-user", "rules.0.resources.0", "mine");
+    rig_expect(h, RBAC "clusterroles/system:basic-user", "rules.1.resources.0",
+               "selfsubjectaccessreviews");
+    rig_expect(h, RBAC "clusterroles/system:monitoring", "rules.0.verbs.0", "");
+}
+
+/* ---- the network ---- */
+
+struct outcome {
+    bool done;
+    int code;
+    char text[512];
+};
+
+static void begun(void *ctx, const struct err *e)
+{
+    struct outcome *o = ctx;
+    o->done = true;
+    o->code = e ? e->code : 0;
+    snprintf(o->text, sizeof o->text, "%s", e ? e->text : "");
+}
+
+static struct outcome begin(const struct netconf *conf, bool network_only)
+{
+    struct outcome o = {0};
+    struct bootstrap *b = bootstrap_new(h->loop, client, conf, network_only, begun, &o);
+    rig_wait(h, &o.done);
+    bootstrap_free(b);
+    return o;
+}
+
+static void the_network_is_made_changed_or_kept(void **state)
+{
+    struct netconf conf;
+    netconf_defaults(&conf);
+    assert_int_equal(begin(&conf, false).code, 0);
+    rig_expect(h, NETWORK "/default", "serviceNetwork", "172.30.0.0/16");
+    CLEANUP_FREE char *first = rig_text(h, NETWORK "/default");
+    assert_int_equal(begin(&conf, true).code, 0);
+    CLEANUP_FREE char *same = rig_text(h, NETWORK "/default");
+    assert_string_equal(first, same);
+    conf.mtu = 1400;
+    assert_int_equal(begin(&conf, false).code, 0);
+    rig_expect(h, NETWORK "/default", "mtu", "1400");
+    /* A network that the cluster's nodes are not in is refused, and nothing is written. */
+    put_in(h, "POST", "/apis/network.openshift.io/v1/hostsubnets",
+           "{'metadata': {'name': 'n1'}, 'host': 'n1', 'hostIP': '192.0.2.1',"
+           "'subnet': '10.128.0.0/23'}",
+           201);
+    conf.mtu = 1300;
+    conf.ranges[0].cidr = (struct ip4_prefix){0x0a400000, 14}; /* 10.64.0.0 */
+    struct outcome o = begin(&conf, false);
+    assert_int_equal(o.code, -EINVAL);
+    assert_non_null(strstr(o.text, "n1"));
+    rig_expect(h, NETWORK "/default", "mtu", "1400");
+    netconf_defaults(&conf);
+    conf.service = (struct ip4_prefix){0xac1f0000, 16}; /* 172.31.0.0 */
+    o = begin(&conf, false);
+    assert_int_equal(o.code, -EINVAL);
+    rig_expect(h, NETWORK "/default", "serviceNetwork", "172.30.0.0/16");
+    put_in(h, "DELETE", "/apis/network.openshift.io/v1/hostsubnets/n1", NULL, 200);
+    /* Pods count as well. */
+    put_in(h, "POST", "/api/v1/namespaces/default/pods",
+           "{'metadata': {'name': 'p'}, 'spec': {'containers': [{'name': 'c', 'image': 'i'}]}}",
+           201);
+    put_in(h, "PUT", "/api/v1/namespaces/default/pods/p/status",
+           "{'metadata': {'name': 'p'}, 'status': {'podIP': '10.128.0.5'}}", 200);
+    netconf_defaults(&conf);
+    conf.ranges[0].cidr = (struct ip4_prefix){0x0a400000, 14};
+    o = begin(&conf, false);
+    assert_int_equal(o.code, -EINVAL);
+    assert_non_null(strstr(o.text, "p"));
+}
+
+/* The namespace comes first, unless it is another's business. */
+static void the_namespace_is_made_unless_it_is_anothers(void **state)
+{
+    struct harness *other = harness_new(NULL, NULL);
+    struct api_client *c = rig_client(other);
+    struct netconf conf;
+    struct outcome o = {0};
+    netconf_defaults(&conf);
+    rig_uproot(other, "", "namespaces", "default");
+    rig_expect(other, "/api/v1/namespaces/default", NULL, "404");
+    struct bootstrap *b = bootstrap_new(other->loop, c, &conf, true, begun, &o);
+    rig_wait(other, &o.done);
+    bootstrap_free(b);
+    rig_expect(other, "/api/v1/namespaces/default", NULL, "404");
+    rig_expect(other, NETWORK "/default", NULL, "200");
+    o = (struct outcome){0};
+    b = bootstrap_new(other->loop, c, &conf, false, begun, &o);
+    rig_wait(other, &o.done);
+    bootstrap_free(b);
+    assert_int_equal(o.code, 0);
+    rig_expect(other, "/api/v1/namespaces/default", NULL, "200");
+    api_client_free(c);
+    harness_free(other);
+}
+
+#define T(name) cmocka_unit_test(name)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(all_roles_are_there_and_stay_as_they_should),
+        T(the_network_is_made_changed_or_kept),
+        T(the_namespace_is_made_unless_it_is_anothers),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which roles' rules are gathered into another, and that the controller keeps them so. */
+#include "controllers/role_aggregation.h"
+
+#include "helper.h"
+#include "rig.h"
+
+#define ROLES "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+
+static struct harness *h;
+static struct api_client *client;
+
+static int set_up(void **state)
+{
+    h = harness_new(NULL, NULL);
+    client = rig_client(h);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    api_client_free(client);
+    harness_free(h);
+    return 0;
+}
+
+static void selectors_match_as_labels_do(void **state)
+{
+#define LABELS(key, value) "{'matchLabels': {'" key "': '" value "'}}"
+#define EXPRESSION(more) "{'matchExpressions': [{" more "}]}"
+    static const struct {
+        const char *selectors, *rules; /* Of roles a (x=1, y=2), b (x=2), c (no labels). */
+    } cases[] = {
+        {LABELS("x", "1"), "[1]"},
+        {LABELS("x", "2"), "[2]"},
+        {LABELS("z", "1"), "[]"},
+        {"{'matchLabels': {'x': '1', 'y': '2'}}", "[1]"},
+        {"{'matchLabels': {'x': '1', 'y': '3'}}", "[]"},
+        {"{'matchLabels': {'x': '2', 'y': '2'}}", "[]"},
+        {LABELS("x", "2") "," LABELS("x", "1"), "[2, 1]"},
+        {LABELS("x", "1") "," LABELS("y", "2"), "[1]"},
+        {"{}", "[1, 2, 3]"},
+        {EXPRESSION("'key': 'x', 'operator': 'In', 'values': ['1', '3']"), "[1]"},
+        {EXPRESSION("'key': 'x', 'operator': 'In', 'values': ['3', '2']"), "[2]"},
+        {EXPRESSION("'key': 'x', 'operator': 'In', 'values': []"), "[]"},
+        {EXPRESSION("'key': 'x', 'operator': 'NotIn', 'values': ['1']"), "[2, 3]"},
+        {EXPRESSION("'key': 'x', 'operator': 'NotIn', 'values': ['1', '2']"), "[3]"},
+        {EXPRESSION("'key': 'y', 'operator': 'Exists'"), "[1]"},
+        {EXPRESSION("'key': 'y', 'operator': 'DoesNotExist'"), "[2, 3]"},
+        {EXPRESSION("'key': 'y', 'operator': 'Other'"), "[]"},
+        {EXPRESSION("'key': 'y'"), "[]"},
+        {EXPRESSION("'operator': 'DoesNotExist'"), "[]"},
+        {"{'matchExpressions': [{'key': 'x', 'operator': 'Exists'},"
+         "{'key': 'y', 'operator': 'DoesNotExist'}]}",
+         "[2]"},
+        {"{'matchLabels': {'x': '1'}, 'matchExpressions': [{'key': 'y', 'operator':"
+         "'DoesNotExist'}]}",
+         "[]"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP_FREE char *text =
+            xasprintf("[{'metadata': {'name': 'a', 'labels': {'x': '1', 'y': '2'}}, 'rules': [1]},"
+                      "{'metadata': {'name': 'all', 'labels': {'x': '1'}}, 'rules': [9],"
+                      "'aggregationRule': {'clusterRoleSelectors': [%s]}},"
+                      "{'metadata': {'name': 'b', 'labels': {'x': '2'}}, 'rules': [2]},"
+                      "{'metadata': {'name': 'c'}, 'rules': [3, 3]}]",
+                      cases[i].selectors);
+        CLEANUP(json_free) struct json *roles = from(text);
+        CLEANUP(json_free) struct json *rules = role_aggregation_rules(json_at(roles, 1), roles);
+        CLEANUP(json_free) struct json *want = from(cases[i].rules);
+        if (!json_equal(rules, want)) {
+            CLEANUP_FREE char *got = json_to_text(rules);
+            fail_msg("%s: %s", cases[i].selectors, got);
+        }
+    }
+}
+
+static void make(const char *name, const char *labels, const char *rest)
+{
+    CLEANUP_FREE char *body =
+        xasprintf("{'metadata': {'name': '%s', 'labels': {%s}}, %s}", name, labels, rest);
+    put_in(h, "POST", ROLES, body, 201);
+}
+
+#define RULES(verb) "'rules': [{'verbs': ['" verb "'], 'apiGroups': [''], 'resources': ['pods']}]"
+#define GATHERS "'aggregationRule': {'clusterRoleSelectors': [{'matchLabels': {'to': 'all'}}]}"
+
+static void rules_follow_the_roles(void **state)
+{
+    make("z", "'to': 'all'", RULES("get"));
+    make("m", "'to': 'all'", RULES("list"));
+    make("other", "'to': 'none'", RULES("delete"));
+    make("all", "", "'rules': [], " GATHERS);
+    make("none", "",
+         "'rules': [], 'aggregationRule': {'clusterRoleSelectors': [{'matchLabels':"
+         "{'to': 'nobody'}}]}");
+    make("stale", "",
+         RULES("*") ", 'aggregationRule': {'clusterRoleSelectors': [{'matchLabels':"
+                    "{'to': 'nobody'}}]}");
+    struct role_aggregation *a = role_aggregation_new(h->loop, client);
+    /* In the order of names. */
+    rig_expect(h, ROLES "/all", "rules.0.verbs.0", "list");
+    rig_expect(h, ROLES "/all", "rules.1.verbs.0", "get");
+    rig_expect(h, ROLES "/all", "rules.2.verbs.0", "");
+    rig_expect(h, ROLES "/stale", "rules.0.verbs.0", "");
+    CLEANUP_FREE char *before = rig_text(h, ROLES "/all");
+    /* Another comes, one changes, one goes. */
+    make("a", "'to': 'all'", RULES("watch"));
+    rig_expect(h, ROLES "/all", "rules.0.verbs.0", "watch");
+    put_in(h, "PUT", ROLES "/z",
+           "{'metadata': {'name': 'z', 'labels': {'to': 'all'}}, " RULES("patch") "}", 200);
+    rig_expect(h, ROLES "/all", "rules.2.verbs.0", "patch");
+    put_in(h, "DELETE", ROLES "/m", NULL, 200);
+    rig_expect(h, ROLES "/all", "rules.1.verbs.0", "patch");
+    rig_expect(h, ROLES "/all", "rules.2.verbs.0", "");
+    /* What somebody writes into it does not stay. */
+    put_in(h, "PUT", ROLES "/all", "{'metadata': {'name': 'all'}, " RULES("*") ", " GATHERS "}",
+           200);
+    rig_expect(h, ROLES "/all", "rules.0.verbs.0", "watch");
+    rig_expect(h, ROLES "/other", "rules.0.verbs.0", "delete");
+    /* Roles that are as they should be are left alone. */
+    CLEANUP_FREE char *settled = rig_text(h, ROLES "/none");
+    CLEANUP_ANSWER struct answer none = ask(h, "GET", ROLES "/none", NULL);
+    assert_string_equal(at(&none, "metadata.generation"), "1");
+    CLEANUP_FREE char *all = rig_text(h, ROLES "/all");
+    make("b", "'to': 'others'", RULES("get"));
+    make("c", "'to': 'all'", RULES("deletecollection"));
+    rig_expect(h, ROLES "/all", "rules.1.verbs.0", "deletecollection");
+    CLEANUP_FREE char *still = rig_text(h, ROLES "/none");
+    assert_string_equal(settled, still);
+    role_aggregation_free(a);
+}
+
+#define T(name) cmocka_unit_test(name)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(selectors_match_as_labels_do),
+        T(rules_follow_the_roles),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
