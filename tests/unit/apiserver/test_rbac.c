@@ -251,6 +251,24 @@ static void nobody_covers_more_than_they_have(void **state)
     }
 }
 
+static void a_rule_becomes_the_object_that_it_was_read_from(void **state)
+{
+    CLEANUP(json_free)
+    struct json *v = parse("[{'verbs': ['get', 'list'], 'apiGroups': ['', 'apps'], 'resources':"
+                           "['pods', 'nodes'], 'resourceNames': ['a', 'b'], 'nonResourceURLs':"
+                           "['/x', '/y']}, {'verbs': ['get']}]");
+    struct rbac_rules rules;
+    rbac_rules_parse(v, &rules);
+    assert_int_equal(rules.n, 2);
+    for (size_t i = 0; i < rules.n; i++) {
+        CLEANUP(json_free) struct json *o = rbac_rule_object(&rules.at[i]);
+        assert_true(json_equal(o, json_at(v, i)));
+    }
+    rbac_rules_done(&rules);
+    assert_int_equal(rules.n, 0);
+    assert_null(rules.at);
+}
+
 static void what_is_missing_of_a_rule_is_listed(void **state)
 {
     static const struct {
@@ -383,7 +401,7 @@ static void more_rules_than_can_be_checked_are_not_covered(void **state)
         {100, 10, 100, 0, 1000, 1, true},  {100, 10, 100, 0, 1001, 1, false},
         {10, 10, 10, 0, 0, 200, true},     {10, 10, 10, 0, 0, 201, false},
         {500, 500, 500, 500, 0, 1, false}, {500, 500, 500, 0, 0, 1, false},
-        {0, 500, 500, 500, 0, 1, true},
+        {0, 500, 500, 500, 0, 1, false},   {0, 10, 10, 10, 0, 1, true},
     };
     CLEANUP_STRBUF struct strbuf missing = STRBUF_INIT;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -604,6 +622,7 @@ int main(void)
         T(bindings_give_in_their_namespace_only),
         T(changes_and_deletions_count_at_once),
         T(nobody_covers_more_than_they_have),
+        T(a_rule_becomes_the_object_that_it_was_read_from),
         T(what_is_missing_of_a_rule_is_listed),
         T(what_is_missing_is_told_as_kubernetes_does),
         T(more_rules_than_can_be_checked_are_not_covered),
