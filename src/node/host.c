@@ -263,7 +263,18 @@ static int ensure_sysctls(unsigned *changes, struct err *e)
         /* Pods reach each other by br0; the host must not tell them shorter ways. */
         {"net/ipv4/conf/" HOST_TUN "/send_redirects", "0", false},
         {"net/ipv4/conf/" HOST_TUN "/accept_redirects", "0", false},
+        /* Pods choose no routes through the host (RFC 791, source routes), and no neighbours of it. */
+        {"net/ipv4/conf/" HOST_TUN "/accept_source_route", "0", false},
+        {"net/ipv4/conf/" HOST_TUN "/accept_local", "0", false},
+        {"net/ipv4/conf/" HOST_TUN "/arp_accept", "0", false},
+        {"net/ipv4/conf/" HOST_TUN "/drop_gratuitous_arp", "1", true},
+        {"net/ipv4/conf/" HOST_TUN "/proxy_arp", "0", false},
+        {"net/ipv4/conf/" HOST_TUN "/bc_forwarding", "0", true},
+        /* The pod network has no IPv6.  The others hold while somebody has enabled it, until the next look. */
         {"net/ipv6/conf/" HOST_TUN "/disable_ipv6", "1", true},
+        {"net/ipv6/conf/" HOST_TUN "/accept_ra", "0", true},
+        {"net/ipv6/conf/" HOST_TUN "/accept_redirects", "0", true},
+        {"net/ipv6/conf/" HOST_TUN "/accept_source_route", "0", true},
     };
     int err = 0;
     for (size_t i = 0; err == 0 && i < ARRAY_SIZE(wanted); i++) {

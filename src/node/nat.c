@@ -58,6 +58,31 @@ static void write_ports(const struct nat_port *ports, size_t n_ports, const char
                 cluster);
 }
 
+/* The kernel believes an ICMP error, whoever sends it: "fragmentation needed" about an echo request narrows its path to
+ * any address.  A pod may report errors of connections that have a pod at one end, and of no others: not of the node's,
+ * and not of tunnels, which connection tracking does not know.  The chain comes after connection tracking and before
+ * address translation, so it sees what the pod sent, for the node and for others.  No pod is a router, so none has
+ * a reason to send a redirect. */
+static void write_icmp_errors(const char *cluster, struct strbuf *out)
+{
+    strbuf_addf(out,
+                "\tchain prerouting_icmp {\n"
+                "\t\ttype filter hook prerouting priority mangle; policy accept;\n"
+                "\t\tiifname \"" NAT_TUN
+                "\" meta l4proto icmp ct state invalid counter name forged-icmp drop\n"
+                "\t\tiifname \"" NAT_TUN
+                "\" icmp type { destination-unreachable, source-quench, redirect, "
+                "time-exceeded, parameter-problem } jump icmp_errors\n"
+                "\t}\n"
+                "\tchain icmp_errors {\n"
+                "\t\ticmp type redirect counter name forged-icmp drop\n"
+                "\t\tct state related ct original ip saddr %s accept\n"
+                "\t\tct state related ct reply ip saddr %s accept\n"
+                "\t\tcounter name forged-icmp drop\n"
+                "\t}\n",
+                cluster, cluster);
+}
+
 void nat_write_rules(const struct sdn_network *n, const struct nat_port *ports, size_t n_ports,
                      struct strbuf *out)
 {
@@ -92,6 +117,7 @@ void nat_write_rules(const struct sdn_network *n, const struct nat_port *ports, 
                 "\t\tudp dport %u notrack\n"
                 "\t}\n",
                 port, cluster, port, port);
+    write_icmp_errors(cluster, out);
     strbuf_addf(out,
                 "\tchain input {\n"
                 "\t\ttype filter hook input priority filter; policy accept;\n"

@@ -25,12 +25,13 @@ void nat_write_rules(const struct sdn_network *n, const struct nat_port *ports, 
 
 /* Why the table drops packets; each has a counter of that name in it. */
 enum nat_drop {
-    NAT_DROP_TUNNEL,   /* A pod's packet to the VXLAN port of another host. */
-    NAT_DROP_LOOPBACK, /* A pod's packet to 127.0.0.0/8. */
-    NAT_DROP_SPOOFED,  /* The source is a cluster's address, but it did not come from br0. */
-    NAT_DROP_INVALID,  /* A pod's packet that conntrack cannot place. */
-    NAT_DROP_INBOUND,  /* Forwarded into br0 for others, as if it were the node's own. */
-    NAT_DROP_BYPASS,   /* To a cluster's address by another link than tun0. */
+    NAT_DROP_TUNNEL,      /* A pod's packet to the VXLAN port of another host. */
+    NAT_DROP_LOOPBACK,    /* A pod's packet to 127.0.0.0/8. */
+    NAT_DROP_SPOOFED,     /* The source is a cluster's address, but it did not come from br0. */
+    NAT_DROP_INVALID,     /* A pod's packet that conntrack cannot place. */
+    NAT_DROP_INBOUND,     /* Forwarded into br0 for others, as if it were the node's own. */
+    NAT_DROP_BYPASS,      /* To a cluster's address by another link than tun0. */
+    NAT_DROP_FORGED_ICMP, /* A pod's ICMP error about a connection that no pod has. */
     NAT_N_DROPS
 };
 const char *nat_drop_name(enum nat_drop d);

@@ -7,14 +7,15 @@
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
 
-#define BUFFER 8192 /* Six counters are some 600 bytes. */
+#define BUFFER 8192 /* Seven counters are some 700 bytes. */
 
 const char *nat_drop_name(enum nat_drop d)
 {
     static const char *const names[] = {
-        [NAT_DROP_TUNNEL] = "tunnel",   [NAT_DROP_LOOPBACK] = "loopback",
-        [NAT_DROP_SPOOFED] = "spoofed", [NAT_DROP_INVALID] = "invalid",
-        [NAT_DROP_INBOUND] = "inbound", [NAT_DROP_BYPASS] = "bypass"};
+        [NAT_DROP_TUNNEL] = "tunnel",          [NAT_DROP_LOOPBACK] = "loopback",
+        [NAT_DROP_SPOOFED] = "spoofed",        [NAT_DROP_INVALID] = "invalid",
+        [NAT_DROP_INBOUND] = "inbound",        [NAT_DROP_BYPASS] = "bypass",
+        [NAT_DROP_FORGED_ICMP] = "forged-icmp"};
     return names[d];
 }
 

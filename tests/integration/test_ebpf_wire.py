@@ -7,6 +7,7 @@ import pathlib
 
 import pytest
 
+from forged import assert_pod_cannot_narrow_paths
 from lab import kernel_has, wait_for
 from traffic import Traffic
 
@@ -194,6 +195,7 @@ def test_what_older_kernels_lack(wired, without):
         assert link not in wired.pins("node1")
         assert has_filter(wired, link) == (kernel_has("encap", without) and not kernel_has("tcx", without))
         assert_reached(wired)
+        assert_pod_cannot_narrow_paths(wired, wired.a, "node2")
         transfer(wired.a, wired.far)
         transfer(wired.old, wired.a)
     finally:

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from forged import assert_pod_cannot_narrow_paths
 from lab import Server, probe, wait_for
 
 OUTSIDE = "198.51.100.10"
@@ -191,6 +192,41 @@ def test_a_pod_cannot_forge_the_tunnel(multitenant):
         assert attacker.can_ping(host2)
         wait_for("the ping on the wire", lambda: "echo request" in cap.text())
     assert "tenet-marker" not in cap.text() and f"{host2}.4789" not in cap.text()
+
+
+@pytest.mark.parametrize("where", ["red-1", "red-2"])
+def test_a_pod_cannot_narrow_its_nodes_paths(cluster, where):
+    """By a forged "fragmentation needed", or a redirect, about a connection or a tunnel of the node."""
+    assert_pod_cannot_narrow_paths(cluster, by_ref(cluster, f"red/{where}"), "node3")
+
+
+NEIGHBOURLY = """
+import sys
+from scapy.all import ARP, Ether, ICMPv6ND_NA, ICMPv6ND_RA, IP, IPv6, Raw, conf, get_if_hwaddr, sendp
+conf.verb = 0
+own, gateway, gateway_mac = sys.argv[1:4]
+mac, all_nodes = get_if_hwaddr("eth0"), "33:33:00:00:00:01"
+answer = ARP(op=2, hwsrc=mac, psrc=own, hwdst=gateway_mac, pdst=gateway)
+sendp([Ether(src=mac, dst=gateway_mac) / answer,
+       Ether(src=mac, dst="ff:ff:ff:ff:ff:ff") / ARP(op=1, hwsrc=mac, psrc=own, pdst=own),
+       Ether(src=mac, dst="ff:ff:ff:ff:ff:ff") / ARP(op=2, hwsrc=mac, psrc=own, hwdst=mac, pdst=own),
+       Ether(src=mac, dst=all_nodes) / IPv6(src="fe80::1", dst="ff02::1", hlim=255) / ICMPv6ND_RA(),
+       Ether(src=mac, dst=all_nodes) / IPv6(src="fe80::1", dst="ff02::1", hlim=255) / ICMPv6ND_NA(tgt="fe80::1"),
+       Ether(src=mac, dst="01:00:5e:00:00:01") / IP(src=own, dst="224.0.0.1", proto=2, ttl=1) / Raw(bytes.fromhex("1164ee9b00000000")),
+       ] * 2, iface="eth0")
+"""
+
+
+@pytest.mark.parametrize("where", ["red-1", "red-2"])
+def test_the_host_hears_no_neighbour_messages_of_pods(cluster, where):
+    """Neither ARP that nobody asked for, nor router and neighbour advertisements, nor IGMP queries."""
+    pod = by_ref(cluster, f"red/{where}")
+    gateway = pod.ns(["ip", "-4", "route", "show", "default"]).stdout.split()[2]
+    with Capture(lambda argv: cluster.ns_popen(pod.node, argv), "tun0", f"ether src {mac_of(pod.ip)}") as cap:
+        pod.ns(["/usr/bin/python3", "-c", NEIGHBOURLY, pod.ip, gateway, mac_of(gateway)])
+        assert pod.can_ping(gateway)
+        wait_for("what was sent last", lambda: "echo request" in cap.text())
+    assert not re.search("ARP|IP6|igmp", cap.text()), cap.text()
 
 
 FROM_WIRE = """

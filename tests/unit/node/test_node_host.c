@@ -271,6 +271,50 @@ static void tun0_is_made_right_and_put_back(void **state)
     sh("ip link del tun0");
 }
 
+/* What pods could talk the host into, one setting after the other. */
+static void settings_of_tun0_are_put_back(void **state)
+{
+    (void) state;
+    static const struct {
+        const char *file, *wanted, *wrong;
+    } cases[] = {
+        {"ipv4/ip_forward", "1", "0"},
+        {"ipv4/conf/tun0/rp_filter", "0", "1"},
+        {"ipv4/conf/tun0/send_redirects", "0", "1"},
+        {"ipv4/conf/tun0/accept_redirects", "0", "1"},
+        {"ipv4/conf/tun0/accept_source_route", "0", "1"},
+        {"ipv4/conf/tun0/accept_local", "0", "1"},
+        {"ipv4/conf/tun0/arp_accept", "0", "1"},
+        {"ipv4/conf/tun0/drop_gratuitous_arp", "1", "0"},
+        {"ipv4/conf/tun0/proxy_arp", "0", "1"},
+        {"ipv4/conf/tun0/bc_forwarding", "0", "1"},
+        {"ipv6/conf/tun0/disable_ipv6", "1", "0"},
+        {"ipv6/conf/tun0/accept_ra", "0", "2"},
+        {"ipv6/conf/tun0/accept_redirects", "0", "1"},
+        {"ipv6/conf/tun0/accept_source_route", "0", "1"},
+    };
+    struct sdn_network n = network();
+    struct err e = {0};
+    unsigned changes = 0;
+    sh("ip link add tun0 type bridge");
+    assert_int_equal(host_apply(&n, &changes, &e), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP_FREE char *file = xasprintf("/proc/sys/net/%s", cases[i].file);
+        CLEANUP_FREE char *spoil = xasprintf("echo %s > %s", cases[i].wrong, file);
+        CLEANUP_FREE char *is_right = xasprintf("test $(cat %s) = %s", file, cases[i].wanted);
+        if (access(file, F_OK) < 0 && errno == ENOENT) {
+            continue; /* A kernel without IPv6. */
+        }
+        print_message("%s\n", cases[i].file);
+        assert_true(has(is_right));
+        sh(spoil);
+        assert_int_equal(host_apply(&n, &changes, &e), 0);
+        assert_int_equal(changes, 1);
+        assert_true(has(is_right));
+    }
+    sh("ip link del tun0");
+}
+
 static void packets_that_the_table_drops_are_counted(void **state)
 {
     (void) state;
@@ -740,6 +784,7 @@ int main(void)
         cmocka_unit_test(a_bound_udp_port_is_found),
         cmocka_unit_test(udp_tables_are_read),
         cmocka_unit_test(tun0_is_made_right_and_put_back),
+        cmocka_unit_test(settings_of_tun0_are_put_back),
         cmocka_unit_test(the_table_is_written_watched_and_put_back),
         cmocka_unit_test(packets_that_the_table_drops_are_counted),
         cmocka_unit_test(what_others_change_is_noticed_and_put_back),
