@@ -6,6 +6,7 @@
 #include "wire/yaml.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -85,27 +86,41 @@ int manifests_parse(struct manifests *m, const char *source, const char *text, s
     return 0;
 }
 
-static int read_stdin(struct strbuf *out, struct err *e)
+/* Of standard input or a pipe, which a shell makes of "<(command)". */
+static int read_stream(int fd, const char *name, struct strbuf *out, struct err *e)
 {
     char buf[16384];
     for (;;) {
-        ssize_t n = read(STDIN_FILENO, buf, sizeof(buf));
+        ssize_t n = read(fd, buf, sizeof(buf));
         if (n == 0) {
             return 0;
         }
         if (n < 0 && errno != EINTR) {
-            return err_sys(e, -errno, "standard input");
+            return err_sys(e, -errno, "%s", name);
         }
         if (n > 0 && strbuf_add(out, buf, (size_t) n) < 0) {
-            return err_set(e, -EFBIG, "standard input: more than %u bytes", MAX_FILE);
+            return err_set(e, -EFBIG, "%s: more than %u bytes", name, MAX_FILE);
         }
     }
+}
+
+static int read_source(const char *path, struct strbuf *out, struct err *e)
+{
+    struct stat st;
+    if (streq(path, "-")) {
+        return read_stream(STDIN_FILENO, "standard input", out, e);
+    }
+    if (stat(path, &st) < 0 || !S_ISFIFO(st.st_mode)) {
+        return file_read(path, MAX_FILE, out, e);
+    }
+    CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? err_sys(e, -errno, "read %s", path) : read_stream(fd, path, out, e);
 }
 
 static int read_file(struct manifests *m, const char *source, const char *path, struct err *e)
 {
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT_MAX(MAX_FILE);
-    int r = streq(path, "-") ? read_stdin(&text, e) : file_read(path, MAX_FILE, &text, e);
+    int r = read_source(path, &text, e);
     if (r == -ENOENT) {
         return err_set(e, r, "the path \"%s\" does not exist", path);
     }

@@ -90,7 +90,8 @@ static int open_netns(const struct cni_request *r, int *ret_fd, struct cni_error
     if (!r->netns) {
         return 0;
     }
-    CLEANUP(fd_close) int fd = open(r->netns, O_RDONLY | O_CLOEXEC);
+    /* O_NONBLOCK: to open a pipe would otherwise wait for its writer. */
+    CLEANUP(fd_close) int fd = open(r->netns, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd >= 0 && ioctl(fd, NS_GET_NSTYPE) == CLONE_NEWNET) {
         *ret_fd = fd_take(&fd);
         return 0;

@@ -3,10 +3,10 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "net/process.h"
 #include "wire/dns.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -133,9 +133,13 @@ void dns_servers_read(const char *text, size_t size, struct dns_servers *ret)
 
 int dns_servers_load(const char *path, struct dns_servers *ret, struct err *e)
 {
-    CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    CLEANUP(fd_close) int fd = -1;
+    int r = file_open(path, &fd, e);
+    if (r < 0) {
+        return r;
+    }
     CLEANUP_FREE char *text = xmalloc(FILE_MAX);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, FILE_MAX);
+    ssize_t n = read(fd, text, FILE_MAX);
     if (n < 0) {
         return err_sys(e, -errno, "read %s", path);
     }

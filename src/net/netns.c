@@ -121,7 +121,8 @@ int netns_hold(const char *path, int *ret_fd, struct err *e)
     if (netns_open(path, ret_fd, NULL) == 0) {
         return 0;
     }
-    CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC, 0444);
+    CLEANUP(fd_close)
+    int fd = open(path, O_RDONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0444);
     if (fd < 0) {
         return err_sys(e, -errno, "create %s", path);
     }

@@ -420,11 +420,29 @@ int file_write_unsynced(const char *path, const void *data, size_t size, unsigne
     return replace_file(path, data, size, mode, false, e);
 }
 
+int file_open(const char *path, int *ret_fd, struct err *e)
+{
+    CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        return err_sys(e, -errno, "read %s", path);
+    }
+    if (S_ISDIR(st.st_mode)) {
+        return err_sys(e, -EISDIR, "read %s", path);
+    }
+    if (!S_ISREG(st.st_mode) && !S_ISCHR(st.st_mode)) {
+        return err_set(e, -EINVAL, "read %s: is not a regular file", path);
+    }
+    *ret_fd = fd_take(&fd);
+    return 0;
+}
+
 int file_read(const char *path, size_t max, struct strbuf *out, struct err *e)
 {
-    CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return err_sys(e, -errno, "read %s", path);
+    CLEANUP(fd_close) int fd = -1;
+    int r = file_open(path, &fd, e);
+    if (r < 0) {
+        return r;
     }
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
     char buf[16384];
@@ -441,7 +459,7 @@ int file_read(const char *path, size_t max, struct strbuf *out, struct err *e)
         }
         strbuf_add(&b, buf, (size_t) n);
     }
-    int r = strbuf_add(out, strbuf_cstr(&b), b.size);
+    r = strbuf_add(out, strbuf_cstr(&b), b.size);
     return r < 0 ? err_sys(e, r, "read %s", path) : 0;
 }
 

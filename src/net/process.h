@@ -40,7 +40,10 @@ int file_write_atomic(const char *path, const void *data, size_t size, unsigned 
 /* The same for what a running machine has to find whole, but no later one: it is not waited for the disk. */
 int file_write_unsynced(const char *path, const void *data, size_t size, unsigned mode,
                         struct err *e);
-/* Reads at most 'max' bytes; -EFBIG when there are more. */
+/* Opens a file to read it, without waiting: '*ret_fd' gets the descriptor (the caller's).  -EINVAL: it is neither a
+ * regular file nor a character device.  A pipe there would hold up the caller for as long as nobody writes. */
+int file_open(const char *path, int *ret_fd, struct err *e);
+/* Reads at most 'max' bytes of what file_open opens; -EFBIG when there are more. */
 int file_read(const char *path, size_t max, struct strbuf *out, struct err *e);
 /* mkdir -p. */
 int dir_make(const char *path, unsigned mode, struct err *e);

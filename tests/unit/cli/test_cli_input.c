@@ -195,6 +195,17 @@ static void manifests_come_from_files_and_folders(void **state)
     CLEANUP_FREE char *absent = xasprintf("%s/absent", dir);
     assert_int_equal(manifests_read(&m, absent, &e), -ENOENT);
     assert_non_null(strstr(e.text, absent));
+
+    /* What a shell makes of -f <(command). */
+    static const char text[] = "{kind: Namespace, apiVersion: v1, metadata: {name: piped}}";
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], text, strlen(text)), strlen(text));
+    close(ends[1]);
+    CLEANUP_FREE char *piped = xasprintf("/dev/fd/%d", ends[0]);
+    assert_int_equal(manifests_read(&m, piped, &e), 0);
+    assert_int_equal(m.n, 3);
+    close(ends[0]);
     manifests_done(&m);
     assert_int_equal(dir_remove(dir, NULL), 0);
 }

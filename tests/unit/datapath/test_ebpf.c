@@ -310,6 +310,17 @@ static void records_come_back_as_they_went(void **state)
     assert_int_equal(bad.n, 1);
     assert_non_null(strstr(bad.last, "vethbroken.json: "));
     free(got);
+
+    /* A pipe in its place does not hold up the agent's start. */
+    assert_int_equal(unlink(broken), 0);
+    assert_int_equal(mkfifo(broken, 0600), 0);
+    alarm(10);
+    assert_int_equal(record_read_all(dir, on_bad, &bad, &got, &n, &e), 0);
+    alarm(0);
+    assert_int_equal(n, 0);
+    assert_int_equal(bad.n, 2);
+    assert_non_null(strstr(bad.last, "vethbroken.json: is not a regular file"));
+    free(got);
 }
 
 static void what_is_no_record_is_refused_with_the_reason(void **state)

@@ -252,6 +252,28 @@ static void write_replaces_a_file_and_leaves_nothing_else(void **state)
     assert_int_equal(rmdir(parent), 0);
 }
 
+static void what_is_no_file_is_refused_without_waiting(void **state)
+{
+    CLEANUP_FREE char *fifo = xasprintf("%s/fifo", dir);
+    CLEANUP_FREE char *link = xasprintf("%s/link", dir);
+    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+    struct err e = {0};
+    int fd = -1;
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    assert_int_equal(symlink(fifo, link), 0);
+    alarm(LIMIT_MS / 1000); /* Ends the test when it waits for the pipe's writer after all. */
+    assert_int_equal(file_read(fifo, 7, &b, &e), -EINVAL);
+    assert_non_null(strstr(e.text, "/fifo: is not a regular file"));
+    assert_int_equal(file_open(link, &fd, &e), -EINVAL);
+    assert_int_equal(file_read(dir, 7, &b, &e), -EISDIR);
+    assert_int_equal(fd, -1);
+    assert_int_equal(file_read("/dev/null", 7, &b, &e), 0);
+    assert_int_equal(b.size, 0);
+    alarm(0);
+    unlink(link);
+    unlink(fifo);
+}
+
 static void remove_takes_a_tree_and_not_what_links_point_to(void **state)
 {
     CLEANUP_FREE char *kept = xasprintf("%s/kept", dir);
@@ -288,6 +310,7 @@ int main(void)
         cmocka_unit_test(new_session_makes_a_leader),
         cmocka_unit_test(process_is_looks_at_the_command_line),
         cmocka_unit_test(write_replaces_a_file_and_leaves_nothing_else),
+        cmocka_unit_test(what_is_no_file_is_refused_without_waiting),
         cmocka_unit_test(remove_takes_a_tree_and_not_what_links_point_to),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
