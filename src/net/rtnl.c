@@ -743,10 +743,11 @@ static struct nlmsghdr *route_request(struct rtnl *r, uint16_t type, uint16_t fl
     return h;
 }
 
-static struct nlmsghdr *route_new(struct rtnl *r, const struct rtnl_route *rt)
+/* 'flag': NLM_F_REPLACE, or NLM_F_APPEND: behind other routes to the same prefix. */
+static struct nlmsghdr *route_new(struct rtnl *r, uint16_t flag, const struct rtnl_route *rt)
 {
     struct rtmsg *rtm;
-    struct nlmsghdr *h = route_request(r, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, rt, &rtm);
+    struct nlmsghdr *h = route_request(r, RTM_NEWROUTE, NLM_F_CREATE | flag, rt, &rtm);
     rtm->rtm_protocol = RTPROT_STATIC;
     rtm->rtm_scope = rt->gateway ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK;
     rtm->rtm_type = RTN_UNICAST;
@@ -763,7 +764,7 @@ static struct nlmsghdr *route_new(struct rtnl *r, const struct rtnl_route *rt)
 
 int rtnl_route_add(struct rtnl *r, const struct rtnl_route *rt, struct err *e)
 {
-    int code = rtnl_change(r, route_new(r, rt));
+    int code = rtnl_change(r, route_new(r, NLM_F_REPLACE, rt));
     return code < 0 ? rtnl_fail(r, code, e, "add route to %s", PREFIX_TEXT(rt->dst)) : 0;
 }
 
@@ -787,7 +788,8 @@ int rtnl_endpoint_set(struct rtnl *r, const struct rtnl_endpoint *p, struct err 
     rtnl_enqueue(r, h);
     rtnl_enqueue(
         r, addr_request(r, RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, p->ifindex, p->address));
-    rtnl_enqueue(r, route_new(r, &dflt));
+    /* In the place of another interface's route, it would take that with it when the link goes. */
+    rtnl_enqueue(r, route_new(r, NLM_F_APPEND, &dflt));
     int code = rtnl_flush(r, ARRAY_SIZE(steps), 0, &which, NULL, NULL);
     return code < 0 ? rtnl_fail(r, code, e, "link number %d: %s", p->ifindex, steps[which]) : 0;
 }

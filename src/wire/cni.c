@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/cni.h"
 
+#include "base/map.h"
 #include "base/mem.h"
 
 #include <limits.h>
@@ -199,7 +200,20 @@ static int check_pod(const char *key, const char *s, enum cni_command command, s
                           key, s);
 }
 
-static int parse_args(const char *args, struct cni_request *r, struct cni_error *e)
+/* Two values for one key leave open which counts, and the agent could take another one than the runtime. */
+static int check_repeated(struct smap *seen, const char *key, struct cni_error *e)
+{
+    static char mark;
+    if (smap_get(seen, key)) {
+        return cni_fail(e, CNI_INVALID_ENVIRONMENT, BAD_ENV, "CNI_ARGS: \"%.100s\" is given twice",
+                        key);
+    }
+    smap_set(seen, key, &mark);
+    return 0;
+}
+
+static int parse_each_arg(const char *args, struct smap *seen, struct cni_request *r,
+                          struct cni_error *e)
 {
     bool ignore_unknown = false;
     CLEANUP_FREE char *unknown = NULL;
@@ -211,6 +225,9 @@ static int parse_args(const char *args, struct cni_request *r, struct cni_error 
                             "CNI_ARGS: \"%.*s\" is not KEY=VALUE", (int) MIN(n, 100), p);
         }
         CLEANUP_FREE char *key = xstrndup(p, (size_t) (eq - p));
+        if (check_repeated(seen, key, e) < 0) {
+            return -EINVAL;
+        }
         char *value = xstrndup(eq + 1, n - (size_t) (eq + 1 - p));
         char **slot = streq(key, "K8S_POD_NAMESPACE") ? &r->pod_namespace
                       : streq(key, "K8S_POD_NAME")    ? &r->pod_name
@@ -235,6 +252,15 @@ static int parse_args(const char *args, struct cni_request *r, struct cni_error 
                         "CNI_ARGS: unknown key \"%.100s\" (and IgnoreUnknown is not set)", unknown);
     }
     return 0;
+}
+
+static int parse_args(const char *args, struct cni_request *r, struct cni_error *e)
+{
+    struct smap seen;
+    smap_init(&seen, NULL);
+    int err = parse_each_arg(args, &seen, r, e);
+    smap_done(&seen);
+    return err;
 }
 
 /* ---- network configuration ---- */

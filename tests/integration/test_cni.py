@@ -121,6 +121,37 @@ def test_add_again_gives_the_same_and_del_twice_succeeds(own, sandbox):
     s.delete()
 
 
+def test_each_interface_of_a_container_keeps_its_default_route(own, sandbox):
+    """Whichever of the two goes first, the other stays attached as it was; CHECK, GC and DEL tell them apart."""
+    net1 = {"CNI_IFNAME": "net1"}
+
+    def conf(result):
+        return {**own.conf, "cniVersion": "1.0.0", "prevResult": {**result, "cniVersion": "1.0.0"}}
+
+    def default_links(s):
+        return [line.split("dev ")[1].split()[0] for line in
+                run(["ip", "-n", s.ns, "route", "show", "default"]).stdout.splitlines()]
+    s = sandbox()
+    first, second = s.add(), s.add(env=net1)
+    assert first["ips"][0]["address"] != second["ips"][0]["address"]
+    assert default_links(s) == ["eth0", "net1"]
+    assert s.call("CHECK", conf=conf(first))[0] == 0 and s.call("CHECK", conf=conf(second), env=net1)[0] == 0
+    assert s.call("DEL", env=net1)[0] == 0
+    assert default_links(s) == ["eth0"]
+    assert s.call("CHECK", conf=conf(first))[0] == 0 and s.call("CHECK", conf=conf(second), env=net1)[0] == 1
+    second = s.add(env=net1)
+    s.delete()
+    assert default_links(s) == ["net1"]
+    assert s.call("CHECK", conf=conf(second), env=net1)[0] == 0
+    first = s.add()
+    valid = [{"containerID": s.id, "ifname": "net1"}]
+    assert s.call("GC", conf={**own.conf, "cniVersion": "1.1.0", "cni.dev/valid-attachments": valid})[0] == 0
+    assert default_links(s) == ["net1"]
+    assert s.call("CHECK", conf=conf(first))[0] == 1 and s.call("CHECK", conf=conf(second), env=net1)[0] == 0
+    assert s.call("DEL", env=net1)[0] == 0
+    assert default_links(s) == []
+
+
 def test_del_after_the_namespace_is_gone(own, sandbox):
     s = sandbox()
     s.add()
@@ -189,22 +220,27 @@ BAD = [
     ("bad container id", dict(env={"CNI_CONTAINERID": "../x"}), 4),
     ("no netns", dict(drop=["CNI_NETNS"]), 4),
     ("absent netns", dict(env={"CNI_NETNS": "/run/netns/tenet-no-such"}), None),
+    ("netns is a pipe", {}, 4),
     ("netns is no namespace", dict(env={"CNI_NETNS": "/etc/hostname"}), None),
     ("no ifname", dict(drop=["CNI_IFNAME"]), 4),
     ("long ifname", dict(env={"CNI_IFNAME": "a" * 16}), 4),
     ("ifname with a slash", dict(env={"CNI_IFNAME": "a/b"}), 4),
     ("no CNI_ARGS", dict(drop=["CNI_ARGS"]), 4),
     ("argument without value", dict(env={"CNI_ARGS": "K8S_POD_NAME"}), 4),
+    ("key twice", dict(env={"CNI_ARGS": "K8S_POD_NAMESPACE=red;K8S_POD_NAME=p;K8S_POD_NAMESPACE=blue"}), 4),
     ("no pod name", dict(env={"CNI_ARGS": "K8S_POD_NAMESPACE=red"}), 4),
     ("bad command", dict(command="JUMP"), 4),
 ]
 
 
 @pytest.mark.parametrize("what,how,code", BAD, ids=[b[0] for b in BAD])
-def test_malformed_input_gets_a_cni_error(own, sandbox, what, how, code):
+def test_malformed_input_gets_a_cni_error(own, sandbox, tmp_path, what, how, code):
     s = sandbox()
     before = own.rules("node1")
     how = dict(how)
+    if what == "netns is a pipe":
+        os.mkfifo(tmp_path / "pipe")
+        how["env"] = {"CNI_NETNS": str(tmp_path / "pipe")}
     status, out = s.call(how.pop("command", "ADD"), **how)
     assert status != 0
     assert isinstance(out, dict) and out.get("msg") and isinstance(out.get("code"), int) and out["code"] > 0

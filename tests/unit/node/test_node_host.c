@@ -621,6 +621,44 @@ static void a_pods_link_is_made_checked_and_removed(void **state)
     }
 }
 
+static bool has_default_route(const char *ifname)
+{
+    CLEANUP(rtnl_close) struct rtnl *pod = NULL;
+    CLEANUP_FREE struct rtnl_route *routes = NULL;
+    size_t n = 0;
+    struct rtnl_link l;
+    assert_int_equal(rtnl_open_at(pod_ns, &pod, NULL), 0);
+    assert_int_equal(rtnl_link_get(pod, ifname, &l, NULL), 0);
+    assert_int_equal(rtnl_route_list(pod, l.ifindex, &routes, &n, NULL), 0);
+    bool found = false;
+    for (size_t i = 0; i < n; i++) {
+        found = found || (routes[i].dst.len == 0 && routes[i].gateway == ip("10.128.0.1"));
+    }
+    return found;
+}
+
+static void each_interface_of_a_pod_keeps_its_default_route(void **state)
+{
+    (void) state;
+    struct podlink first = link_of("abc", 0), second = link_of("abc", 1);
+    struct err e = {0};
+    snprintf(second.ifname, sizeof second.ifname, "net1");
+    snprintf(second.port, sizeof second.port, "tp4");
+    second.mac = mac_from_ip4(ip("10.128.0.3"));
+    second.address = prefix("10.128.0.3/23");
+    for (int round = 0; round < 2; round++) {
+        assert_int_equal(podlink_create(&first, &e), 0);
+        assert_int_equal(podlink_create(&second, &e), 0);
+        assert_int_equal(podlink_check(&first, &e), 0);
+        assert_int_equal(podlink_check(&second, &e), 0);
+        const struct podlink *gone = round ? &first : &second, *stays = round ? &second : &first;
+        assert_int_equal(podlink_delete(gone, &e), 0);
+        assert_true(has_default_route(stays->ifname));
+        assert_int_equal(podlink_check(stays, &e), 0);
+        assert_int_equal(podlink_delete(stays, &e), 0);
+    }
+}
+
 static void an_abandoned_link_is_replaced_a_foreign_one_is_not(void **state)
 {
     (void) state;
@@ -790,6 +828,7 @@ int main(void)
         cmocka_unit_test(what_others_change_is_noticed_and_put_back),
         cmocka_unit_test(the_monitor_tells_tables_apart),
         cmocka_unit_test(a_pods_link_is_made_checked_and_removed),
+        cmocka_unit_test(each_interface_of_a_pod_keeps_its_default_route),
         cmocka_unit_test(an_abandoned_link_is_replaced_a_foreign_one_is_not),
         cmocka_unit_test(a_link_on_the_other_end_of_a_port_is_made_checked_and_removed),
     };

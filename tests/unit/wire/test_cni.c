@@ -172,6 +172,12 @@ static void bad_environments_are_code_4_and_name_the_variable(void **state)
         {{"ADD", "a", "/n", "eth0", "K8S_POD_NAMESPACE=red;K8S_POD_NAME=web;FOO=1"}, "\"FOO\""},
         {{"ADD", "a", "/n", "eth0", "IgnoreUnknown=0;K8S_POD_NAMESPACE=red;K8S_POD_NAME=web;F=1"},
          "\"F\""},
+        {{"ADD", "a", "/n", "eth0", ARGS ";K8S_POD_NAMESPACE=blue"},
+         "\"K8S_POD_NAMESPACE\" is given twice"},
+        {{"ADD", "a", "/n", "eth0", ARGS ";K8S_POD_NAME=web"}, "\"K8S_POD_NAME\" is given twice"},
+        {{"ADD", "a", "/n", "eth0", ARGS ";IgnoreUnknown=0"}, "\"IgnoreUnknown\" is given twice"},
+        {{"ADD", "a", "/n", "eth0", ARGS ";F=1;G=1;F=2"}, "\"F\" is given twice"},
+        {{"DEL", "a", "/n", "eth0", ARGS ";K8S_POD_UID=2"}, "\"K8S_POD_UID\" is given twice"},
         {{"CHECK", "a", NULL, "eth0", ARGS}, "CNI_NETNS"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
