@@ -26,7 +26,8 @@ struct pb_reader {
 
 static inline struct pb_reader pb_reader_of(const void *data, size_t size)
 {
-    return (struct pb_reader){data, (const unsigned char *) data + size};
+    /* C forbids adding to a null pointer, even nothing. */
+    return (struct pb_reader){data, size ? (const unsigned char *) data + size : data};
 }
 /* The next field: 1; at the end: 0; -EBADMSG: cut off, a number out of range, or a group (which proto3 does
  * not have).  '*ret' untouched unless 1. */
