@@ -13,7 +13,7 @@
 #define DEFAULT_CONFIG "/etc/tenet/node-config.yaml"
 #define MAX_KEYS 32
 
-enum { OPT_KEY = 256, OPT_CONFIG = 1, OPT_HELP, OPT_KUBECONFIG };
+enum { OPT_KEY = 256, OPT_CONFIG = 1, OPT_HELP, OPT_KUBECONFIG, OPT_MOUNTS };
 
 static const char help[] =
     "usage: tenet node [--config node-config.yaml] [OPTIONS]\n"
@@ -25,6 +25,8 @@ static const char help[] =
     "stopped; packets flow on without it. Needs root, a running Open vSwitch, and nft.\n"
     "\n"
     "  --config FILE               configuration (" DEFAULT_CONFIG " when it is there)\n"
+    "  --make-mounts               make the mounts below runDir that outlive the agent, and exit:\n"
+    "                              before an agent that has a mount namespace of its own\n"
     "\n"
     "Each option sets a key of the file and goes before it:\n"
     "  --node-name NAME            nodeName: name of the Node (the host's name)\n"
@@ -73,14 +75,20 @@ static const char help[] =
     "last\n"
     "line says why), 2 wrong usage.\n";
 
+struct run_options {
+    const char *config; /* NULL: the default, when it is there. */
+    bool mounts_only;
+};
+
 /* Sets what the command line says over 'c'; an exit status, or -1 to go on. */
-static int parse_options(int argc, char **argv, struct node_config *c, const char **ret_config)
+static int parse_options(int argc, char **argv, struct node_config *c, struct run_options *ret)
 {
-    enum { N_FIXED = 3 };
+    enum { N_FIXED = 4 };
     struct option options[MAX_KEYS + N_FIXED + 1] = {
         {"config", required_argument, NULL, OPT_CONFIG},
         {"help", no_argument, NULL, OPT_HELP},
-        {"kubeconfig", required_argument, NULL, OPT_KUBECONFIG}};
+        {"kubeconfig", required_argument, NULL, OPT_KUBECONFIG},
+        {"make-mounts", no_argument, NULL, OPT_MOUNTS}};
     for (size_t i = 0; node_config_keys[i].key; i++) {
         assert(i < MAX_KEYS);
         options[i + N_FIXED] =
@@ -95,7 +103,9 @@ static int parse_options(int argc, char **argv, struct node_config *c, const cha
             return 0;
         }
         if (opt == OPT_CONFIG) {
-            *ret_config = optarg;
+            ret->config = optarg;
+        } else if (opt == OPT_MOUNTS) {
+            ret->mounts_only = true;
         } else if (opt == ':') {
             return command_usage(&cmd_node, "%s needs a value", argv[optind - 1]);
         } else if (opt == OPT_KUBECONFIG) {
@@ -120,24 +130,25 @@ static int run_agent(int argc, char **argv)
 {
     CLEANUP(node_config_done) struct node_config c;
     struct err e = {0};
-    const char *config = NULL;
+    struct run_options o = {0};
     node_config_init(&c);
     /* Twice: first to know the file, then to go before it. */
-    int status = parse_options(argc, argv, &c, &config);
+    int status = parse_options(argc, argv, &c, &o);
     if (status >= 0) {
         return status;
     }
+    const char *config = o.config;
     if (!config && access(DEFAULT_CONFIG, F_OK) == 0) {
         config = DEFAULT_CONFIG;
     }
     if (config && node_config_load(&c, config, &e) < 0) {
         return command_fail(&e, NULL);
     }
-    parse_options(argc, argv, &c, &config);
+    parse_options(argc, argv, &c, &o);
     if (node_config_finish(&c, &e) < 0 || node_config_apply_log_level(&c, &e) < 0) {
         return command_fail(&e, config ? "%s" : NULL, config);
     }
-    status = agent_run(&c, config, &e);
+    status = o.mounts_only ? agent_make_mounts(&c, &e) : agent_run(&c, config, &e);
     return status < 0 ? command_fail(&e, NULL) : status;
 }
 

@@ -69,6 +69,13 @@ struct datapath_prepared *datapath_prepared_free(struct datapath_prepared *p)
     return NULL;
 }
 
+int datapath_make_mounts(const struct datapath_config *cfg, struct err *e)
+{
+    const struct datapath_ops *ops = NULL;
+    int r = find_kind(cfg, &ops, e);
+    return r < 0 ? r : ops->make_mounts(cfg, e);
+}
+
 int datapath_open(struct loop *l, const struct datapath_config *cfg,
                   const struct datapath_events *ev, void *ctx, struct datapath **ret, struct err *e)
 {

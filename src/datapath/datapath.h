@@ -90,6 +90,9 @@ int datapath_check(const struct datapath_config *cfg, const struct sdn_network *
  * no such thing.  What is wrong is said when the datapath is opened, or by datapath_events.fatal. */
 struct datapath_prepared *datapath_prepare(struct loop *l, const struct datapath_config *cfg);
 struct datapath_prepared *datapath_prepared_free(struct datapath_prepared *p);
+/* Makes the mounts below run_dir that outlive the agent, as far as they are not there.  datapath_open does the same; this
+ * is for an agent in a mount namespace of its own, whose mounts would end with it. */
+int datapath_make_mounts(const struct datapath_config *cfg, struct err *e);
 int datapath_open(struct loop *l, const struct datapath_config *cfg,
                   const struct datapath_events *ev, void *ctx, struct datapath **ret,
                   struct err *e);

@@ -11,6 +11,7 @@ struct datapath_ops {
     /* NULL: there is nothing to prepare. */
     struct datapath_prepared *(*prepare)(struct loop *l, const struct datapath_config *cfg);
     void (*unprepare)(struct datapath_prepared *p);
+    int (*make_mounts)(const struct datapath_config *cfg, struct err *e);
     int (*open)(struct loop *l, const struct datapath_config *cfg, const struct datapath_events *ev,
                 void *ctx, struct datapath **ret, struct err *e);
     void (*close)(struct datapath *dp);

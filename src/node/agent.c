@@ -355,22 +355,22 @@ static bool same_cluster(const struct sdn_network *a, const struct sdn_network *
     return same;
 }
 
-static struct datapath_config datapath_config(const struct agent *a)
+static struct datapath_config datapath_config(const struct node_config *c)
 {
-    return (struct datapath_config){.kind = a->cfg->datapath,
-                                    .run_dir = a->cfg->run_dir,
-                                    .ebpf_without = a->cfg->ebpf_without,
-                                    .ebpf_max_entries = a->cfg->ebpf_max_entries,
-                                    .bridge = a->cfg->ovs_bridge,
-                                    .ovsdb = a->cfg->ovs_database,
-                                    .ovs_rundir = a->cfg->ovs_run_dir,
-                                    .datapath_type = a->cfg->ovs_datapath_type};
+    return (struct datapath_config){.kind = c->datapath,
+                                    .run_dir = c->run_dir,
+                                    .ebpf_without = c->ebpf_without,
+                                    .ebpf_max_entries = c->ebpf_max_entries,
+                                    .bridge = c->ovs_bridge,
+                                    .ovsdb = c->ovs_database,
+                                    .ovs_rundir = c->ovs_run_dir,
+                                    .datapath_type = c->ovs_datapath_type};
 }
 
 /* Before anything is touched, and again before a changed network is. */
 static int check_network(const struct agent *a, const struct sdn_network *n, struct err *e)
 {
-    struct datapath_config dc = datapath_config(a);
+    struct datapath_config dc = datapath_config(a->cfg);
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     char warning[256];
     int err = rtnl_open(&r, e);
@@ -932,7 +932,7 @@ static void begin(struct agent *a, struct sdn_network *n)
                                                   .fatal = on_switch_fatal,
                                                   .held = on_switch_held,
                                                   .link_gone = on_link_gone};
-    struct datapath_config dc = datapath_config(a);
+    struct datapath_config dc = datapath_config(a->cfg);
     dc.prepared = TAKE(a->prepared);
     dc.expected = n;
     int r = datapath_open(a->loop, &dc, &events, a, &a->datapath, &e);
@@ -1372,7 +1372,7 @@ static int start(struct agent *a, struct err *e)
     if (r == 0) {
         r = take_lock(a, e);
     }
-    struct datapath_config dc = datapath_config(a);
+    struct datapath_config dc = datapath_config(a->cfg);
     a->prepared = r == 0 ? datapath_prepare(a->loop, &dc) : NULL;
     struct identity_config own = {.loop = a->loop,
                                   .node_name = a->cfg->node_name,
@@ -1457,6 +1457,13 @@ static void release(struct agent *a)
     free(a->socket_path);
     free(a->cni_config);
     fd_close(a->lock_fd);
+}
+
+int agent_make_mounts(const struct node_config *cfg, struct err *e)
+{
+    struct datapath_config dc = datapath_config(cfg);
+    int r = dir_make(cfg->run_dir, 0700, e);
+    return r < 0 ? r : datapath_make_mounts(&dc, e);
 }
 
 int agent_run(const struct node_config *cfg, const char *config_path, struct err *e)

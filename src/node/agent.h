@@ -12,6 +12,9 @@
 
 #include "node/config.h"
 
+/* Makes the mounts of an agent with this configuration that outlive it, and nothing else. */
+int agent_make_mounts(const struct node_config *cfg, struct err *e);
+
 /* Runs until a signal (returns 0) or an error that repeating will not mend (1, logged); a negative errno, with
  * '*e', when it could not even start.  'config_path' (NULL: none) is read again for the log levels on
  * SIGHUP. */

@@ -294,11 +294,19 @@ static int ebpf_open(struct loop *l, const struct datapath_config *cfg,
     return 0;
 }
 
+static int ebpf_make_mounts(const struct datapath_config *cfg, struct err *e)
+{
+    CLEANUP_FREE char *bpffs = bpffs_of(cfg);
+    int r = program_check_mount(bpffs, e);
+    return r < 0 ? r : program_mount(bpffs, e);
+}
+
 const struct datapath_ops datapath_ebpf = {
     .kind = "ebpf",
     .check = ebpf_check,
     .prepare = ebpf_prepare,
     .unprepare = ebpf_unprepare,
+    .make_mounts = ebpf_make_mounts,
     .open = ebpf_open,
     .close = ebpf_close,
     .set_network = ebpf_set_network,

@@ -114,6 +114,13 @@ static int prepare(struct ends *x, struct err *e)
     return k < 0 ? k : subscribe(x, e);
 }
 
+int ends_mount(const char *run_dir, struct err *e)
+{
+    CLEANUP_FREE char *path = xasprintf("%s/" FILE_NAME, run_dir);
+    CLEANUP(fd_close) int fd = -1;
+    return netns_hold(path, &fd, e);
+}
+
 int ends_open(struct loop *l, const char *run_dir, ends_gone_fn *fn, void *ctx, struct ends **ret,
               struct err *e)
 {

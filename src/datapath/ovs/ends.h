@@ -24,6 +24,8 @@ typedef void ends_gone_fn(void *ctx, const char *name);
 int ends_open(struct loop *l, const char *run_dir, ends_gone_fn *fn, void *ctx, struct ends **ret,
               struct err *e);
 struct ends *ends_close(struct ends *x);
+/* Mounts the namespace in the agent's folder, if it is not there. */
+int ends_mount(const char *run_dir, struct err *e);
 DEFINE_CLEANUP(struct ends *, ends_close)
 
 /* ---- on any thread ---- */

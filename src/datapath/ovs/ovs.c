@@ -414,8 +414,14 @@ static int ovs_maps(struct datapath *dp, const char *name, const char *after, si
                    "the datapath ovs has no maps; \"tenet node flows\" has its rules");
 }
 
+static int ovs_make_mounts(const struct datapath_config *cfg, struct err *e)
+{
+    return ends_mount(cfg->run_dir, e);
+}
+
 const struct datapath_ops datapath_ovs = {
     .kind = "ovs",
+    .make_mounts = ovs_make_mounts,
     .open = ovs_open,
     .close = ovs_close,
     .set_network = ovs_set_network,
