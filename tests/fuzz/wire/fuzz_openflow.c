@@ -80,7 +80,9 @@ static void check_message(const struct of_msg *m)
     of_bundle_control_parse(m, &bundle, &type, &e);
     struct of_packet_in p;
     if (of_packet_in_parse(m, &p, &e) == 0) {
-        require(p.data >= m->body && p.data + p.size == m->body + m->body_size);
+        /* Not by adding the size, with which a wrong one would wrap around. */
+        const uint8_t *end = m->body + m->body_size;
+        require(p.data >= m->body && p.data <= end && p.size == (size_t) (end - p.data));
     }
 
     struct of_flow_list l = {0};

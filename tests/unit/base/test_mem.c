@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -143,6 +144,25 @@ static void cleanup_and_take_hand_over(void **state)
     assert_int_equal(fcntl(out, F_GETFD), -1);
 }
 
+/* In a build with sanitizers, as tests and fuzzers have it. */
+static void undefined_behaviour_ends_the_process(void **state)
+{
+#ifdef __SANITIZE_ADDRESS__
+    pid_t pid = fork();
+    if (pid == 0) {
+        volatile int largest = INT_MAX;
+        close(STDERR_FILENO); /* Its report would look like a failure. */
+        largest = largest + 1;
+        _exit(0);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_not_equal(status, 0);
+#else
+    skip();
+#endif
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +172,7 @@ int main(void)
         cmocka_unit_test(overflow_ends_the_process),
         cmocka_unit_test(blobs_are_shared_between_threads),
         cmocka_unit_test(cleanup_and_take_hand_over),
+        cmocka_unit_test(undefined_behaviour_ends_the_process),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,16 +40,16 @@ static struct loop *loop;
 
 /* ---- a node and a frame ---- */
 
-static void load(const struct program_features *f)
+static void load_as(const struct program_features *f, bool under_test, uint32_t inlet)
 {
     struct err e = {0};
     struct table_row pod, port;
     uint32_t zero = 0;
-    if (program_load(NULL, f, true, &program, &e) < 0) {
+    if (program_load(NULL, f, under_test, &program, &e) < 0) {
         fail_msg("%s", e.text);
     }
     struct ebpf_settings s = encode_settings(&network, &devices, true);
-    struct encode_pod p = {.ip = POD, .mac = mac_from_ip4(POD), .ifindex = LINK, .inlet = INLET};
+    struct encode_pod p = {.ip = POD, .mac = mac_from_ip4(POD), .ifindex = LINK, .inlet = inlet};
     assert_true(encode_pod(&network, &p, &pod, &port));
     struct ebpf_service_key key = {.addr = htonl(SERVICE), .port = htons(80), .protocol = 6};
     struct ebpf_service idle = {.flags = EBPF_SERVICE_IDLE};
@@ -57,6 +57,11 @@ static void load(const struct program_features *f)
     ebpf_put(program.pods, pod.key, pod.value);
     ebpf_put(program.ports, port.key, port.value);
     ebpf_put(program.services, &key, &idle);
+}
+
+static void load(const struct program_features *f)
+{
+    load_as(f, true, INLET);
 }
 
 /* A TCP SYN, with a checksum that is yet to be made. */
@@ -138,6 +143,40 @@ static void what_asks_an_idle_service_is_handed_over(void **state)
     assert_int_equal(loop_run_until(loop, &s.any, 10000), 0);
     assert_true(s.n == 1 && s.port == LINK && s.size == sizeof frame);
     assert_memory_equal(s.frame, frame, sizeof frame);
+    held_free(h);
+    program_done(&program);
+}
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double) t.tv_sec + (double) t.tv_nsec / 1e9;
+}
+
+/* Else one pod could have the agent wake up for each of its packets, and fill what others wait in. */
+static void a_pod_has_so_many_handed_over_a_second(void **state)
+{
+    enum { PACKETS = 400, LOOPBACK = 1 };
+    struct program_features f = *(struct program_features *) *state;
+    struct seen s = {0};
+    uint8_t frame[SIZE];
+    if (!f.ringbuf) {
+        skip();
+    }
+    load_as(&f, false, LOOPBACK); /* By which a frame comes that says nothing else. */
+    struct held *h = open_held(program.held, &s);
+    double began = seconds();
+    make_frame(frame, POD, 80);
+    for (unsigned i = 0; i < PACKETS; i++) {
+        assert_int_equal(run(program.from_pod, frame, sizeof frame, 0), TC_ACT_SHOT);
+    }
+    double took = seconds() - began;
+    assert_int_equal(loop_run_until(loop, &s.any, 10000), 0);
+    bool never = false;
+    loop_run_until(loop, &never, 20);
+    assert_true(s.n >= 1 && (double) s.n <= EBPF_REFUSALS_A_SECOND * (took + 2));
+    assert_true(s.n < PACKETS);
     held_free(h);
     program_done(&program);
 }
@@ -241,6 +280,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_asks_an_idle_service_is_handed_over),
+        cmocka_unit_test(a_pod_has_so_many_handed_over_a_second),
         cmocka_unit_test(without_ring_buffers_it_is_only_dropped),
         cmocka_unit_test(what_has_the_mark_goes_on_by_the_link_of_its_pod),
         cmocka_unit_test(frames_are_sent_in_turn_with_their_checksums),

@@ -261,6 +261,26 @@ static void a_stream_passes(void **state)
     assert_int_equal(both(&f), EBPF_NOT_DROPPED);
 }
 
+static void lengths_are_those_of_the_frame(void **state)
+{
+    (void) state;
+    static const struct {
+        unsigned length, segment;
+        enum ebpf_cause cause;
+    } cases[] = {
+        {80, 0, EBPF_NOT_DROPPED},  {79, 0, EBPF_NOT_DROPPED}, {40, 0, EBPF_NOT_DROPPED},
+        {81, 0, EBPF_NOT_IP},       {94, 0, EBPF_NOT_IP},      {95, 0, EBPF_NOT_IP},
+        {95, 30, EBPF_NOT_DROPPED}, /* The kernel cuts it later. */
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct frame f = stream();
+        put16(&f, AT_IP + 2, cases[i].length);
+        f.segment = cases[i].segment;
+        print_message("%u\n", cases[i].length);
+        assert_int_equal(both(&f), cases[i].cause);
+    }
+}
+
 static void whose_packet_it_is(void **state)
 {
     (void) state;
@@ -431,6 +451,20 @@ static void so_do_all_parts_of_one(void **state)
     assert_int_equal(source_that_arrives(&later), SERVICE);
 }
 
+/* The number of a packet comes again, and the parts of the new one go where that goes. */
+static void parts_follow_the_last_packet_of_their_number(void **state)
+{
+    (void) state;
+    struct frame answer = frame_of(B, A, 8080, 4000, ACK), other = frame_of(B, A, 8080, 4001, ACK),
+                 later = frame_of(B, A, 1, 2, ACK);
+    ask(4000);
+    answer.bytes[AT_FRAGMENT] = other.bytes[AT_FRAGMENT] = 0x20;
+    later.bytes[AT_FRAGMENT + 1] = 10;
+    assert_int_equal(source_that_arrives(&answer), SERVICE);
+    assert_int_equal(source_that_arrives(&other), B);
+    assert_int_equal(source_that_arrives(&later), B);
+}
+
 static void who_asks_the_endpoint_itself_hears_from_that(void **state)
 {
     (void) state;
@@ -457,6 +491,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(answers_come_from_the_service, make_nodes, remove_nodes),
         cmocka_unit_test_setup_teardown(so_do_those_with_options, make_nodes, remove_nodes),
         cmocka_unit_test_setup_teardown(so_do_all_parts_of_one, make_nodes, remove_nodes),
+        cmocka_unit_test_setup_teardown(parts_follow_the_last_packet_of_their_number, make_nodes,
+                                        remove_nodes),
+        cmocka_unit_test_setup_teardown(lengths_are_those_of_the_frame, make_nodes, remove_nodes),
         cmocka_unit_test_setup_teardown(who_asks_the_endpoint_itself_hears_from_that, make_nodes,
                                         remove_nodes),
     };

@@ -10,6 +10,7 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/rsa.h>
+#include <openssl/x509v3.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -199,6 +200,52 @@ static void wrong_requests_are_refused(void **state)
     assert_null(c.cn);
 }
 
+/* A signed request with these DNS names, of 'sizes' bytes each. */
+static char *request_with_names(const char *const *texts, const size_t *sizes, size_t n)
+{
+    EVP_PKEY *key = EVP_EC_gen("P-256");
+    X509_REQ *q = X509_REQ_new();
+    GENERAL_NAMES *names = GENERAL_NAMES_new();
+    STACK_OF(X509_EXTENSION) *exts = NULL;
+    for (size_t i = 0; i < n; i++) {
+        GENERAL_NAME *name = GENERAL_NAME_new();
+        ASN1_IA5STRING *s = ASN1_IA5STRING_new();
+        assert_int_equal(ASN1_STRING_set(s, texts[i], (int) sizes[i]), 1);
+        GENERAL_NAME_set0_value(name, GEN_DNS, s);
+        sk_GENERAL_NAME_push(names, name);
+    }
+    assert_int_equal(X509V3_add1_i2d(&exts, NID_subject_alt_name, names, 0, 0), 1);
+    assert_int_equal(X509_REQ_add_extensions(q, exts), 1);
+    assert_int_equal(X509_REQ_set_pubkey(q, key), 1);
+    assert_true(X509_REQ_sign(q, key, EVP_sha256()) > 0);
+    BIO *b = BIO_new(BIO_s_mem());
+    char *p;
+    assert_int_equal(PEM_write_bio_X509_REQ(b, q), 1);
+    long size = BIO_get_mem_data(b, &p);
+    char *pem = xstrndup(p, (size_t) size);
+    BIO_free(b);
+    sk_X509_EXTENSION_pop_free(exts, X509_EXTENSION_free);
+    GENERAL_NAMES_free(names);
+    X509_REQ_free(q);
+    EVP_PKEY_free(key);
+    return pem;
+}
+
+/* What reads the certificate could take the name for the part before the NUL. */
+static void a_name_with_a_nul_is_none(void **state)
+{
+    static const char *const texts[] = {"node1.example", "api.example\0.evil.example", "\0", "n2"};
+    static const size_t sizes[] = {13, 25, 1, 2};
+    CLEANUP_FREE char *pem = request_with_names(texts, sizes, ARRAY_SIZE(texts));
+    CLEANUP(pki_csr_done) struct pki_csr c = {0};
+    struct err e = {0};
+    assert_int_equal(pki_csr_read(pem, &c, &e), 0);
+    assert_int_equal(c.n_names, 2);
+    assert_string_equal(c.names[0], "node1.example");
+    assert_string_equal(c.names[1], "n2");
+    assert_int_equal(c.n_others, 2);
+}
+
 #define T(name) cmocka_unit_test(name)
 int main(void)
 {
@@ -210,6 +257,7 @@ int main(void)
         T(base64url_has_one_text_for_one_value),
         T(a_request_becomes_a_certificate),
         T(wrong_requests_are_refused),
+        T(a_name_with_a_nul_is_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "net/rtnl.h"
+#include "node/cniconf.h"
 #include "node/cniserver.h"
 #include "node/podlink.h"
 #include "node/pods.h"
@@ -16,8 +17,11 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -415,18 +419,36 @@ static void on_answer(void *ctx, const char *text, size_t size)
     snprintf(a->text, sizeof a->text, "%.*s", (int) size, text);
 }
 
-static void ask(enum cni_command command, const char *id, struct answer *a)
+/* A request for the pod 'name' of a project, in a namespace. */
+static void ask_for(enum cni_command command, const char *id, const char *project, const char *name,
+                    const char *netns, struct answer *a)
 {
     struct cni_request r = {.command = command,
                             .container_id = xstrdup(id),
                             .ifname = xstrdup("eth0"),
-                            .netns = xasprintf("/run/netns/%s", id),
-                            .pod_namespace = xstrdup("red"),
-                            .pod_name = xstrdup(id),
+                            .netns = xasprintf("/run/netns/%s", netns),
+                            .pod_namespace = xstrdup(project),
+                            .pod_name = xstrdup(name),
                             .config = {.version = CNI_1_0_0}};
     *a = (struct answer){0};
     pods_request(pods, &r, open("/dev/null", O_RDONLY | O_CLOEXEC), on_answer, a);
     assert_false(a->done);
+}
+
+static void ask(enum cni_command command, const char *id, struct answer *a)
+{
+    ask_for(command, id, "red", id, id, a);
+}
+
+/* GC of a runtime that knows no attachment. */
+static void ask_gc(struct answer *a)
+{
+    struct cni_request r = {.command = CNI_GC,
+                            .container_id = xstrdup(""),
+                            .ifname = xstrdup(""),
+                            .config = {.version = CNI_1_1_0, .valid = json_array()}};
+    *a = (struct answer){0};
+    pods_request(pods, &r, -1, on_answer, a);
 }
 
 static int finish(struct answer *a)
@@ -522,6 +544,53 @@ static void a_repeated_add_gives_the_same_while_it_is_intact(void **state)
     assert_int_equal(sw.attaches, 2);
     assert_int_equal(sw.n, 1);
     check_error = 0;
+    assert_nothing_leaked();
+}
+
+/* The first answer must not stand for another pod, which would keep the rights of the first one's project. */
+static void an_add_for_another_pod_attaches_anew(void **state)
+{
+    (void) state;
+    static const struct {
+        const char *project, *name, *netns;
+    } cases[] = {
+        {"blue", "a", "a"},
+        {"red", "b", "a"},
+        {"red", "a", "b"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct answer a;
+        unsigned attaches = sw.attaches;
+        assert_int_equal(perform(CNI_ADD, "a", &a), 0);
+        assert_int_equal(sw.attaches, attaches + 1);
+        project_vnids.id = 43;
+        ask_for(CNI_ADD, "a", cases[i].project, cases[i].name, cases[i].netns, &a);
+        assert_int_equal(finish(&a), 0);
+        assert_int_equal(sw.attaches, attaches + 2);
+        assert_int_equal(sw.n, 1);
+        assert_string_equal(sw.pods[0]->pod_namespace, cases[i].project);
+        assert_string_equal(sw.pods[0]->pod_name, cases[i].name);
+        assert_int_equal(sw.pods[0]->vnid, 43);
+        project_vnids.id = 42;
+        assert_int_equal(perform(CNI_DEL, "a", &a), 0);
+    }
+    assert_nothing_leaked();
+}
+
+static void gc_leaves_a_pod_that_is_being_attached(void **state)
+{
+    (void) state;
+    struct answer add, gc;
+    assert_int_equal(perform(CNI_ADD, "stale", &gc), 0);
+    ask(CNI_ADD, "a", &add);
+    ask_gc(&gc); /* Begins when the ADD has begun, and that still waits for its link. */
+    assert_int_equal(finish(&gc), 0);
+    assert_int_equal(finish(&add), 0);
+    assert_int_equal(sw.n, 1);
+    assert_string_equal(sw.pods[0]->container_id, "a");
+    ask_gc(&gc); /* Once attached it is as any other. */
+    assert_int_equal(finish(&gc), 0);
+    assert_int_equal(sw.n, 0);
     assert_nothing_leaked();
 }
 
@@ -936,6 +1005,11 @@ static char *talk(struct serving *s, const char *const *parts, int pass)
     return strbuf_steal(&r.got);
 }
 
+#define GOOD                                                            \
+    "{\"command\":\"ADD\",\"containerID\":\"abc\",\"ifname\":\"eth0\"," \
+    "\"netns\":\"/n\",\"podNamespace\":\"red\",\"podName\":\"web\","    \
+    "\"config\":{\"cniVersion\":\"1.0.0\",\"name\":\"n\",\"type\":\"t\"}}"
+
 static void the_socket_takes_a_line_with_a_descriptor(void **state)
 {
     (void) state;
@@ -945,12 +1019,8 @@ static void the_socket_takes_a_line_with_a_descriptor(void **state)
     snprintf(s.path, sizeof s.path, "%s/cni.sock", s.dir);
     assert_int_equal(cniserver_new(loop, s.path, on_request, &s, &s.server, &e), 0);
 
-    static const char good[] =
-        "{\"command\":\"ADD\",\"containerID\":\"abc\",\"ifname\":\"eth0\","
-        "\"netns\":\"/n\",\"podNamespace\":\"red\",\"podName\":\"web\","
-        "\"config\":{\"cniVersion\":\"1.0.0\",\"name\":\"n\",\"type\":\"t\"}}";
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    char *text = talk(&s, (const char *const[]){good, "\n", NULL}, null);
+    char *text = talk(&s, (const char *const[]){GOOD, "\n", NULL}, null);
     assert_string_equal(text, "0 {\"id\":\"abc\"}\n");
     assert_true(s.fd_seen);
     free(text);
@@ -975,6 +1045,134 @@ static void the_socket_takes_a_line_with_a_descriptor(void **state)
     cniserver_free(s.server);
     close(null);
     rmdir(s.dir);
+}
+
+/* What another user's process reads from the socket, to which it sends a request: the number of bytes, or that it could
+ * not connect. */
+static int ask_as_nobody(const char *path, const char *line)
+{
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        struct sockaddr_un sa = {.sun_family = AF_UNIX};
+        snprintf(sa.sun_path, sizeof sa.sun_path, "%s", path);
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (setgid(65534) < 0 || setuid(65534) < 0) {
+            _exit(100);
+        }
+        if (connect(fd, (struct sockaddr *) &sa, sizeof sa) < 0) {
+            _exit(errno == EACCES ? 101 : 102);
+        }
+        char byte;
+        send(fd, line, strlen(line), MSG_NOSIGNAL);
+        _exit(recv(fd, &byte, 1, 0) > 0);
+    }
+    int status = 0;
+    bool never = false;
+    while (waitpid(pid, &status, WNOHANG) == 0) {
+        loop_run_until(loop, &never, 1);
+    }
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void the_socket_is_roots_by_its_mode_and_by_who_connects(void **state)
+{
+    (void) state;
+    if (geteuid() != 0) {
+        skip();
+    }
+    struct serving s = {.dir = "/tmp/tenet-cnitest-XXXXXX"};
+    struct err e = {0};
+    struct stat st;
+    assert_non_null(mkdtemp(s.dir));
+    snprintf(s.path, sizeof s.path, "%s/cni.sock", s.dir);
+    mode_t before = umask(0);
+    assert_int_equal(cniserver_new(loop, s.path, on_request, &s, &s.server, &e), 0);
+    umask(before);
+    assert_int_equal(stat(s.path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0600);
+    assert_int_equal(chmod(s.dir, 0755), 0);
+    assert_int_equal(ask_as_nobody(s.path, GOOD "\n"), 101);
+    /* Should somebody change its mode. */
+    assert_int_equal(chmod(s.path, 0666), 0);
+    assert_int_equal(ask_as_nobody(s.path, GOOD "\n"), 0);
+    assert_int_equal(s.requests, 0);
+    cniserver_free(s.server);
+    rmdir(s.dir);
+}
+
+static bool is_closed(int fd)
+{
+    char byte;
+    return recv(fd, &byte, 1, MSG_DONTWAIT) == 0;
+}
+
+static void the_socket_takes_so_many_calls_at_once(void **state)
+{
+    (void) state;
+    enum { LIMIT = 512, MORE = 8 };
+    struct rlimit files;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+    rlim_t before = files.rlim_cur;
+    files.rlim_cur = MIN(files.rlim_max, 4096);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+    struct serving s = {.dir = "/tmp/tenet-cnitest-XXXXXX"};
+    struct err e = {0};
+    bool never = false;
+    int fds[LIMIT + MORE];
+    assert_non_null(mkdtemp(s.dir));
+    snprintf(s.path, sizeof s.path, "%s/cni.sock", s.dir);
+    assert_int_equal(cniserver_new(loop, s.path, on_request, &s, &s.server, &e), 0);
+    for (size_t i = 0; i < LIMIT + MORE; i++) {
+        fds[i] = connect_to(s.path);
+        if (i % 64 == 0) {
+            loop_run_until(loop, &never, 1);
+        }
+    }
+    for (size_t i = LIMIT; i < LIMIT + MORE; i++) {
+        for (unsigned tries = 0; tries < 1000 && !is_closed(fds[i]); tries++) {
+            loop_run_until(loop, &never, 1);
+        }
+        assert_true(is_closed(fds[i]));
+    }
+    for (size_t i = 0; i < LIMIT; i++) {
+        assert_false(is_closed(fds[i]));
+    }
+    /* There is room again when one has gone. */
+    close(fds[0]);
+    loop_run_until(loop, &never, 5);
+    char *text = talk(&s, (const char *const[]){GOOD "\n", NULL}, -1);
+    assert_string_equal(text, "0 {\"id\":\"abc\"}\n");
+    free(text);
+    for (size_t i = 1; i < LIMIT + MORE; i++) {
+        close(fds[i]);
+    }
+    cniserver_free(s.server);
+    rmdir(s.dir);
+    files.rlim_cur = before;
+    setrlimit(RLIMIT_NOFILE, &files);
+}
+
+static void the_configuration_is_roots(void **state)
+{
+    (void) state;
+    char dir[] = "/tmp/tenet-cnitest-XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    mode_t before = umask(0);
+    for (int chained = 0; chained < 2; chained++) {
+        struct cniconf c = {
+            .dir = dir, .name = "80-x.conf", .socket = "/run/x.sock", .portmap = chained};
+        CLEANUP_FREE char *path = cniconf_path(&c);
+        struct err e = {0};
+        struct stat st;
+        assert_int_equal(cniconf_write(&c, &e), 0);
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_mode & 07777, 0600);
+        cniconf_remove(&c);
+    }
+    umask(before);
+    assert_int_equal(rmdir(dir), 0);
 }
 
 static void ports_and_limits_of_the_object_come_and_go_with_the_pod(void **state)
@@ -1123,6 +1321,8 @@ int main(void)
         T(add_and_del_leave_nothing),
         T(many_at_once_get_different_addresses),
         T(a_repeated_add_gives_the_same_while_it_is_intact),
+        T(an_add_for_another_pod_attaches_anew),
+        T(gc_leaves_a_pod_that_is_being_attached),
         T(requests_of_one_container_wait_for_each_other),
         T(every_failure_of_add_is_taken_back),
         T(a_taken_name_is_not_used),
@@ -1146,6 +1346,9 @@ int main(void)
         T(the_vxlan_port_is_no_pods),
         T(two_pods_with_one_address_are_told),
         T(the_socket_takes_a_line_with_a_descriptor),
+        T(the_socket_is_roots_by_its_mode_and_by_who_connects),
+        T(the_socket_takes_so_many_calls_at_once),
+        T(the_configuration_is_roots),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

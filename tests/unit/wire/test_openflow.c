@@ -272,6 +272,35 @@ static void packet_goes_to_a_table(void **state)
                          "ffff 0010 00002320 000e fff8 55 000000 61626364");
 }
 
+/* The frame begins two bytes after the padded match, also when the message ends before. */
+static void packet_in_must_hold_its_match_and_padding(void **state)
+{
+    static const struct {
+        size_t size;
+        uint8_t match_length;
+        int error;
+        size_t frame;
+    } cases[] = {
+        {16 + 8, 4, -EBADMSG, 0},    {16 + 9, 4, -EBADMSG, 0},  {16 + 10, 4, 0, 0},
+        {16 + 13, 4, 0, 3},          {16 + 13, 5, -EBADMSG, 0}, {16 + 13, 12, -EBADMSG, 0},
+        {16 + 13, 200, -EBADMSG, 0}, {16 + 13, 3, -EBADMSG, 0}, {16 + 7, 4, -EBADMSG, 0},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        uint8_t *body = xcalloc(1, cases[i].size); /* So that no byte behind it can be read. */
+        body[17] = 1;                              /* OXM */
+        body[19] = cases[i].match_length;
+        struct of_msg m = {
+            .version = OF_VERSION, .type = OF_PACKET_IN, .body = body, .body_size = cases[i].size};
+        struct of_packet_in p = {0};
+        struct err e = {0};
+        print_message("%zu\n", i);
+        assert_int_equal(of_packet_in_parse(&m, &p, &e), cases[i].error);
+        assert_int_equal(p.size, cases[i].frame);
+        assert_true(p.size == 0 || p.data + p.size == body + cases[i].size);
+        free(body);
+    }
+}
+
 static void full_buffer_refuses_whole_messages(void **state)
 {
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT_MAX(20);
@@ -533,6 +562,7 @@ int main(void)
         cmocka_unit_test(flow_mods),
         cmocka_unit_test(connections_are_named_as_ovs_names_them),
         cmocka_unit_test(packet_goes_to_a_table),
+        cmocka_unit_test(packet_in_must_hold_its_match_and_padding),
         cmocka_unit_test(full_buffer_refuses_whole_messages),
         cmocka_unit_test(message_needs_all_its_bytes),
         cmocka_unit_test(what_is_not_openflow_is_refused),

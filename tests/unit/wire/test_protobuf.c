@@ -204,6 +204,14 @@ static void status_and_message_are_read(void **state)
     }
 }
 
+static void nothing_is_an_empty_message(void **state)
+{
+    struct pb_reader r = pb_reader_of(NULL, 0);
+    struct pb_field f;
+    assert_ptr_equal(r.end, NULL);
+    assert_int_equal(pb_next(&r, &f), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -212,6 +220,7 @@ int main(void)
         cmocka_unit_test(long_messages_get_longer_lengths),
         cmocka_unit_test(fixed_numbers_are_read),
         cmocka_unit_test(malformed_fields_are_refused),
+        cmocka_unit_test(nothing_is_an_empty_message),
         cmocka_unit_test(frames_survive_any_cut),
         cmocka_unit_test(large_and_compressed_frames_are_refused),
         cmocka_unit_test(status_and_message_are_read),
