@@ -10,8 +10,10 @@
 #include "net/pki_csr.h"
 
 #define CERTIFICATES "certificates.k8s.io"
-#define CLIENT_SIGNER "kubernetes.io/kube-apiserver-client"
-#define KUBELET_SIGNER "kubernetes.io/kube-apiserver-client-kubelet"
+#define OUR_SIGNERS "kubernetes.io/"
+#define CLIENT_SIGNER OUR_SIGNERS "kube-apiserver-client"
+#define KUBELET_SIGNER OUR_SIGNERS "kube-apiserver-client-kubelet"
+#define SERVING_SIGNER OUR_SIGNERS "kubelet-serving"
 
 /* 403 of the request's object; -EACCES. */
 static int refuse(struct request *q, const struct json *obj, const char *why)
@@ -162,7 +164,9 @@ static int check_request(struct request *q, struct json *obj)
         base64_decode(json_get_string(text), json_string_size(text), &pem) < 0) {
         return 0; /* For validation to refuse. */
     }
-    if (pki_csr_read(strbuf_cstr(&pem), &c, &e) < 0) {
+    bool ours = str_has_prefix(signer, OUR_SIGNERS);
+    if (pki_csr_read(strbuf_cstr(&pem), &c, &e) < 0 ||
+        (ours && pki_csr_check_names(&c, streq(signer, SERVING_SIGNER), &e) < 0)) {
         struct api_cause cause = {
             .field = (char *) "spec.request", .reason = "FieldValueInvalid", .message = e.text};
         respond_invalid(q, json_path_string(obj, "metadata", "name", NULL),

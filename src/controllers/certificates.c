@@ -133,6 +133,7 @@ int certificates_check(const struct json *csr, struct err *e)
     for (size_t i = 0; signer && i < ARRAY_SIZE(signers); i++) {
         if (streq(signer, signers[i].signer)) {
             int r = pki_csr_read(pem ? pem : "", &c, e);
+            r = r < 0 ? r : pki_csr_check_names(&c, streq(signer, SIGNER_SERVING), e);
             return r < 0 ? r : signers[i].check(csr, &c, e);
         }
     }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/pki_csr.h"
 
+#include "api/kind.h"
 #include "base/ip.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "net/pki_internal.h"
+#include "sdn/address.h"
 
 #include <arpa/inet.h>
 #include <openssl/err.h>
@@ -124,6 +126,31 @@ static int read_names(X509_REQ *q, struct pki_csr *c, struct err *e)
     GENERAL_NAMES_free(names);
     sk_X509_EXTENSION_pop_free(exts, X509_EXTENSION_free);
     return r;
+}
+
+#define NODE_USER "system:node:"
+
+int pki_csr_check_names(const struct pki_csr *c, bool server, struct err *e)
+{
+    if (str_has_prefix(c->cn, NODE_USER)) {
+        const char *why = api_check_dns_subdomain(c->cn + strlen(NODE_USER));
+        if (why) {
+            return err_set(e, -EINVAL, "the common name \"%s\" is of no node: %s", c->cn, why);
+        }
+    }
+    for (size_t i = 0; server && i < c->n_names; i++) {
+        uint32_t ip;
+        bool address = ip4_parse(c->names[i], &ip) == 0;
+        const char *why = address ? NULL : api_check_dns_subdomain(c->names[i]);
+        if (why) {
+            return err_set(e, -EINVAL, "the name \"%.253s\" is of no host: %.120s", c->names[i],
+                           why);
+        }
+        if (address && host_address_check(ip, e) < 0) {
+            return err_prefix(e, "the address"), -EINVAL;
+        }
+    }
+    return 0;
 }
 
 static int check_key(X509_REQ *q, struct err *e)

@@ -296,6 +296,12 @@ def test_a_node_joins_by_a_bootstrap_token(c):
                                          signer="kubernetes.io/kube-apiserver-client"))[0] == 403
     assert c.ask(token, "POST", CSR, {"metadata": {"name": "bad"}, "spec": {
         **csr(c, "/CN=x", "x")["spec"], "request": base64.b64encode(b"nothing").decode()}})[0] == 422
+    # Only for names that a Node can have.
+    for i, cn in enumerate(("system:node:../../x", "system:node:NODE1", "system:node:a b", "system:node:", "system:node:n1.")):
+        escaped = cn.replace("/", "\\/")
+        for signer in ("kubernetes.io/kube-apiserver-client-kubelet", "kubernetes.io/kube-apiserver-client"):
+            status, answer = c.ask(token, "POST", CSR, csr(c, f"/O=system:nodes/CN={escaped}", f"odd{i}", signer=signer))
+            assert status == 422 and f'spec.request: the common name "{cn}" is of no node' in answer["message"], answer
     # The token's end.
     listed = c.tenet("token", "list").stdout
     assert token[:6] in listed and token[7:] not in listed

@@ -297,6 +297,77 @@ static void signers_sign_what_they_are_for(void **state)
     }
 }
 
+static void a_certificate_names_what_a_node_can_be_called(void **state)
+{
+    static const struct {
+        const char *cn;
+        bool server;
+        const char *name;  /* Another one; NULL: none. */
+        const char *error; /* Its begin; NULL: good. */
+    } cases[] = {
+        {"system:node:n1", false, NULL, NULL},
+        {"system:node:n1.example.com", false, NULL, NULL},
+        {"jane", false, NULL, NULL},
+        {"Jane Doe", false, NULL, NULL},
+        {"system:node:", false, NULL, "the common name \"system:node:\" is of no node"},
+        {"system:node:../../x", false, NULL,
+         "the common name \"system:node:../../x\" is of no node"},
+        {"system:node:NODE1", false, NULL, "the common name \"system:node:NODE1\" is of no node"},
+        {"system:node:a b", false, NULL, "the common name \"system:node:a b\" is of no node"},
+        {"system:node:a/b", false, NULL, "the common name \"system:node:a/b\" is of no node"},
+        {"system:node:-a", false, NULL, "the common name \"system:node:-a\" is of no node"},
+        {"system:node:a.", false, NULL, "the common name \"system:node:a.\" is of no node"},
+        {"system:node:a\n", false, NULL, "the common name \"system:node:a\n\" is of no node"},
+        {"system:node:n1", true, "n1.example.com", NULL},
+        {"system:node:n1", true, "192.0.2.1", NULL},
+        {"system:node:n1", true, "*.example.com", "the name \"*.example.com\" is of no host"},
+        {"system:node:n1", true, "Kubernetes", "the name \"Kubernetes\" is of no host"},
+        {"system:node:n1", true, "", "the name \"\" is of no host"},
+        {"system:node:n1", true, "127.0.0.1", "the address: 127.0.0.1 is a loopback address"},
+        {"system:node:n1", true, "0.0.0.0", "the address: 0.0.0.0 is not an address of a host"},
+        {"system:node:n1", true, "224.0.0.1", "the address: 224.0.0.1 is a multicast address"},
+        {"jane", false, "*.example.com", NULL}, /* It gets no names. */
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        char *names[] = {(char *) cases[i].name};
+        struct pki_csr c = {
+            .cn = (char *) cases[i].cn, .names = names, .n_names = cases[i].name != NULL};
+        struct err e = {0};
+        int r = pki_csr_check_names(&c, cases[i].server, &e);
+        if (cases[i].error ? r != -EINVAL || !str_has_prefix(e.text, cases[i].error) : r != 0) {
+            fail_msg("%s %s: %d %s", cases[i].cn, cases[i].name, r, e.text);
+        }
+    }
+    CLEANUP_STRBUF struct strbuf longest = STRBUF_INIT;
+    for (size_t i = 0; i < 254; i++) {
+        strbuf_addc(&longest, i % 64 == 63 ? '.' : 'a');
+    }
+    CLEANUP_FREE char *cn = xasprintf("system:node:%s", strbuf_cstr(&longest));
+    struct pki_csr c = {.cn = cn};
+    assert_int_equal(pki_csr_check_names(&c, false, NULL), -EINVAL);
+    cn[strlen(cn) - 1] = '\0'; /* 253 characters. */
+    assert_int_equal(pki_csr_check_names(&c, false, NULL), 0);
+}
+
+/* Whoever wrote and approved it: as if the request had come past the API server's admission. */
+static void no_signer_signs_for_a_name_that_no_node_has(void **state)
+{
+    static const char *const signers[] = {"kubernetes.io/kube-apiserver-client-kubelet",
+                                          "kubernetes.io/kube-apiserver-client"};
+    static const char *const names[] = {"system:node:../../x", "system:node:NODE1",
+                                        "system:node:a b", "system:node:"};
+    for (size_t i = 0; i < ARRAY_SIZE(signers); i++) {
+        for (size_t k = 0; k < ARRAY_SIZE(names); k++) {
+            CLEANUP(json_free)
+            struct json *o = csr(signers[i], "boot", names[k], "system:nodes", "client auth");
+            struct err e = {0};
+            assert_int_equal(certificates_check(o, &e), -EINVAL);
+            assert_true(str_has_prefix(e.text, "the common name \"system:node:"));
+            assert_false(certificates_is_node_client(o));
+        }
+    }
+}
+
 static void tokens_end_at_their_time(void **state)
 {
     static const struct {
@@ -330,6 +401,8 @@ int main(void)
         T(reconciling_takes_away_what_was_withdrawn),
         T(aggregation_takes_what_selectors_match),
         T(signers_sign_what_they_are_for),
+        T(a_certificate_names_what_a_node_can_be_called),
+        T(no_signer_signs_for_a_name_that_no_node_has),
         T(tokens_end_at_their_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
