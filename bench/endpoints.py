@@ -108,7 +108,7 @@ def run(a, proc, port):
         return local.c
 
     def address(i, k):
-        n = i * a.pods + k
+        n = i * a.pods + k + 2  # behind the network's and the gateway's
         return f"10.{128 + (n >> 16)}.{n >> 8 & 255}.{n & 255}"
 
     def make(i):
@@ -118,6 +118,9 @@ def run(a, proc, port):
             c.call("POST", ns + "/pods", {"metadata": {"name": f"{name}-{k}", "labels": {"app": name}},
                                           "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "x"}]}})
             c.call("PATCH", f"{ns}/pods/{name}-{k}/status", status(address(i, k), True, ""), merge)
+    # Only what a node's subnet gives out is a pod's address.
+    client().call("POST", "/apis/network.openshift.io/v1/hostsubnets",
+                  {"metadata": {"name": "n"}, "host": "n", "hostIP": "192.0.2.1", "subnet": "10.128.0.0/14"})
     begin = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
         list(pool.map(make, range(a.services)))

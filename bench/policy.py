@@ -115,12 +115,14 @@ def main():
             pod = {"metadata": {"name": f"r{i}", "labels": labels},
                    "spec": {"nodeName": "far", "containers": [{"name": "c", "image": "x"}]}}
             api("POST", path.format(ns), pod)
-            ip = f"10.{129 + i // 64000}.{i // 250 % 256}.{i % 250 + 2}"
+            ip = f"10.{130 + i // 64000}.{i // 250 % 256}.{i % 250 + 2}"
             api("PUT", f"{path.format(ns)}/r{i}/status", {**pod, "status": {"phase": "Running", "podIP": ip}})
 
         def rule(i):
             api("POST", f"/apis/networking.k8s.io/v1/namespaces/n{i % args.projects}/networkpolicies",
                 policy(i, args.projects))
+        api("POST", "/apis/network.openshift.io/v1/hostsubnets",
+            {"metadata": {"name": "far"}, "host": "far", "hostIP": "192.0.2.1", "subnet": "10.130.0.0/15"})
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             list(pool.map(project, range(args.projects)))
             list(pool.map(remote, range(args.pods)))

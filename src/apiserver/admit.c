@@ -4,6 +4,7 @@
  * Nobody gives more than they have (roles and bindings); who asks for a certificate is written by the server, and
  * who grants and signs one needs the signer's leave; a node writes only what is its own.  Owners are judged in
  * admit_owner.c, pods in admit_pod.c, services and endpoints in admit_service.c. */
+#include "apiserver/addresses.h"
 #include "apiserver/alloc.h"
 #include "apiserver/security.h"
 #include "base/base64.h"
@@ -252,7 +253,7 @@ static int admit_node_of(struct request *q, const char *node, const struct json 
               json_path(old, "metadata", "ownerReferences", NULL))) {
         return refuse(q, obj, "a node is not allowed to set owner references");
     }
-    return 0;
+    return addresses_admit_node(q, node, obj, old);
 }
 
 static int admit_for_node(struct request *q, const char *node, const struct json *obj,
@@ -261,6 +262,9 @@ static int admit_for_node(struct request *q, const char *node, const struct json
     const struct api_kind *k = q->kind;
     if (streq(k->plural, "nodes") && !*k->group) {
         return admit_node_of(q, node, obj, old);
+    }
+    if (streq(k->plural, "pods") && !*k->group) {
+        return addresses_admit_pod(q, node, obj, old);
     }
     if (streq(k->plural, "leases") && !old &&
         !streq_null(json_path_string(obj, "metadata", "name", NULL), node)) {

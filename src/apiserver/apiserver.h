@@ -37,6 +37,7 @@ struct apiserver_security {
 };
 
 struct service_ranges; /* sdn/service_ranges.h */
+struct node_rules;     /* sdn/address.h */
 
 struct apiserver_config {
     const char
@@ -52,6 +53,9 @@ struct apiserver_config {
         watch_timeout_ms; /* Longest watch when the client names no timeout; 0: 30 to 60 minutes. */
     /* What services are given their addresses and ports of (copied); NULL: they are given none. */
     const struct service_ranges *services;
+    /* Addresses that nodes cannot report as their own (copied; its names are borrowed and must outlive the server).
+     * NULL: only addresses of other objects are refused. */
+    const struct node_rules *addresses;
     /* NULL: everyone is trusted, as the user system:admin of system:masters. */
     const struct apiserver_security *security;
     /* Called once, when the store's first snapshot is loaded and /readyz turns 200; may be NULL. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "apiserver/addresses.h"
 #include "apiserver/alloc.h"
 #include "apiserver/security.h"
 
@@ -39,6 +40,7 @@ static void on_event(void *ctx, const struct store_event *ev)
     if (ck) {
         security_changed(a->security, ck, &event);
         alloc_object_changed(a->alloc, ck, &event);
+        addresses_changed(a->addresses, ck, &event);
         watch_dispatch(a, ck, &event);
     }
     if (ck && streq(ck->kind->plural, CRD_PLURAL) && streq(ck->kind->group, CRD_GROUP)) {
@@ -56,6 +58,7 @@ static void on_snapshot(void *ctx, struct store_item *items, size_t n, uint64_t 
         cache_load(&a->cache, items, n, revision, definitions_load, a);
         security_changed(a->security, NULL, NULL);
         alloc_reload(a->alloc);
+        addresses_reload(a->addresses);
     }
     a->lost = false;
     definitions_settle(a);
@@ -112,6 +115,7 @@ struct apiserver *apiserver_new(struct loop *l, struct store *s, const struct ap
     health_init(a);
     a->openapi = openapi_new();
     a->alloc = alloc_new(a, a->cfg.services);
+    a->addresses = addresses_new(&a->cache, a->cfg.addresses);
     store_start(s, &watcher, a);
     return a;
 }
@@ -180,6 +184,7 @@ struct apiserver *apiserver_free(struct apiserver *a)
         free(a->reason);
         openapi_free(a->openapi);
         alloc_free(a->alloc);
+        addresses_free(a->addresses);
         security_free(a->security);
         free(a);
     }

@@ -39,6 +39,7 @@ struct apiserver {
     struct security *security;
     struct openapi *openapi;
     struct alloc *alloc; /* NULL: services are given nothing. */
+    struct addresses *addresses;
     uint64_t started_ms;
 };
 

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/master_addresses.h"
 #include "cli/master_controllers.h"
 #include "cli/master_dns.h"
 #include "cli/master_security.h"
@@ -57,6 +58,7 @@ struct master {
     const char *config_path; /* NULL: none. */
     struct netconf network;
     struct service_ranges services;
+    struct master_addresses addresses;
     struct api_client *own; /* Of 'service'. */
     struct master_service *service;
     uint32_t ip;   /* At which nodes reach us; 0: none. */
@@ -86,6 +88,12 @@ static const char help[] =
     "                                with \"!\" before it those that they may not; default: none\n"
     "      --ingress-ip-network CIDR addresses of LoadBalancer services; \"\": none; default:\n"
     "                                172.29.0.0/16\n"
+    "      --foreign-pod-network CIDR,...  addresses that other CNI plug-ins of the nodes give to\n"
+    "                                pods; default: none\n"
+    "      --reserved-address ADDRESS,...  addresses or CIDRs that no node has, as of routers;\n"
+    "                                default: none\n"
+    "      --master-node NAME,...    nodes that run on hosts of masters; default: the one of this\n"
+    "                                host's name\n"
     "      --plugin NAME             redhat/openshift-ovs-subnet (default), -multitenant or\n"
     "                                -networkpolicy\n"
     "      --vxlan-port PORT         UDP port of the overlay; default: 4789\n"
@@ -241,6 +249,7 @@ static int check_host(const struct master_config *c, struct master *m, struct er
         log_warn("services of type LoadBalancer get no address: the default "
                  "networkConfig.ingressIPNetworkCIDR is in use by other networks");
     }
+    master_addresses_fill(&m->addresses, c, &m->services, m->ip, nets, n_addrs);
     r = netconf_check_host(&c->network, nets, n_addrs, e);
     return r < 0 ? r : service_config_check(&c->services, &c->network, nets, n_addrs, e);
 }
@@ -389,6 +398,7 @@ static void controllers_begin(void *ctx, const char *fence)
         http_client_add_header(api_client_http(m->controlling), "Tenet-Lease", fence);
     }
     struct controllers_config cfg = {.network = m->network,
+                                     .addresses = &m->addresses.rules,
                                      .security = master_security_of_controllers(m->security),
                                      .services = &m->services,
                                      .started = controllers_started,
@@ -499,6 +509,7 @@ static int serve(struct master *m, const struct master_config *c, int fd, struct
                                    .max_watches = v[LIMIT_WATCHES],
                                    .watch_timeout_ms = v[LIMIT_WATCH_S] * UINT64_C(1000),
                                    .services = &m->services,
+                                   .addresses = &m->addresses.rules,
                                    .security = master_security_of_api(m->security),
                                    .ready = registry_ready,
                                    .ctx = m};

@@ -97,8 +97,8 @@ static void bootstrapped(void *ctx, const struct err *e)
 {
     struct controllers *c = ctx;
     struct err mine = {0};
-    if (!e &&
-        subnets_new(c->loop, c->client, c->recorder, &c->cfg.network, &c->subnets, &mine) < 0) {
+    if (!e && subnets_new(c->loop, c->client, c->recorder, &c->cfg.network, c->cfg.addresses,
+                          &c->subnets, &mine) < 0) {
         e = &mine;
     }
     if (e) {
@@ -114,7 +114,7 @@ static void bootstrapped(void *ctx, const struct err *e)
         c->namespaces = namespaces_new(c->loop, c->client);
         c->event_age = event_age_new(c->loop, c->client);
         c->pod_end = pod_end_new(c->loop, c->client);
-        c->endpoints = endpoints_new(c->loop, c->client);
+        c->endpoints = endpoints_new(c->loop, c->client, c->recorder, &c->cfg.network.foreign);
         c->unidling = unidling_new(c->loop, c->client);
         if (c->cfg.services) {
             c->service_audit = service_audit_new(c->loop, c->client, c->recorder, c->cfg.services);

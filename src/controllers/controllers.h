@@ -21,6 +21,8 @@ struct controllers_security {
 
 struct controllers_config {
     struct netconf network;
+    const struct node_rules
+        *addresses; /* The rules of the API server, borrowed; NULL: only 'network' counts. */
     struct vnids_config vnids; /* 'fixed' is the plug-in's to say. */
     /* Roles and bindings, service accounts, certificates; NULL: without, as nothing is refused anyway. */
     const struct controllers_security *security;

@@ -6,6 +6,7 @@
  * anyway, then where there is room. */
 #pragma once
 
+#include "sdn/address.h"
 #include "wire/json.h"
 
 #define DISCOVERY_VERSION "discovery.k8s.io/v1"
@@ -28,7 +29,9 @@ struct endpoint_pod_port {
 };
 struct endpoint_pod {
     char *namespace, *name, *uid;
-    char *ip;   /* IPv4; NULL: none yet. */
+    char *reported; /* IPv4 address in the Pod's status; NULL: none yet. */
+    char *ip;       /* 'reported', if it counts (endpoint_pod_settle); else NULL. */
+    bool host_network;
     char *node; /* NULL: none. */
     char *hostname, *subdomain;
     char **labels; /* "key=value", in order. */
@@ -38,8 +41,12 @@ struct endpoint_pod {
     bool ready, terminating, ended; /* ended: Succeeded or Failed. */
     int64_t since_ms;               /* When it became ready, or stopped being so; 0: not known. */
 };
-/* Owned by the caller. */
+/* Owned by the caller.  'ip' is NULL until endpoint_pod_settle. */
 struct endpoint_pod *endpoint_pod_new(const struct json *pod);
+/* Sets 'ip' if the reported address counts.  'host_subnet' is the HostSubnet of the pod's node, NULL: there is none.
+ * -EADDRNOTAVAIL says why it does not; a pod that reports none is fine. */
+int endpoint_pod_settle(struct endpoint_pod *p, const struct json *host_subnet,
+                        const struct address_ranges *foreign, struct err *e);
 struct endpoint_pod *endpoint_pod_free(struct endpoint_pod *p);
 bool endpoint_pod_equal(const struct endpoint_pod *a, const struct endpoint_pod *b);
 /* Whether it has all labels of the selector (an object with at least one). */

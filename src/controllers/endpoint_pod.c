@@ -76,7 +76,8 @@ struct endpoint_pod *endpoint_pod_new(const struct json *pod)
     p->namespace = xstrdup(obj_namespace(pod));
     p->name = xstrdup(obj_name(pod));
     p->uid = xstrdup(obj_uid(pod));
-    p->ip = ip_of(status);
+    p->reported = ip_of(status);
+    p->host_network = json_get_bool(json_get(spec, "hostNetwork"), false);
     p->node = copy(json_path_string(spec, "nodeName", NULL));
     p->hostname = copy(json_path_string(spec, "hostname", NULL));
     p->subdomain = copy(json_path_string(spec, "subdomain", NULL));
@@ -111,12 +112,29 @@ struct endpoint_pod *endpoint_pod_free(struct endpoint_pod *p)
     free(p->namespace);
     free(p->name);
     free(p->uid);
+    free(p->reported);
     free(p->ip);
     free(p->node);
     free(p->hostname);
     free(p->subdomain);
     free(p);
     return NULL;
+}
+
+int endpoint_pod_settle(struct endpoint_pod *p, const struct json *host_subnet,
+                        const struct address_ranges *foreign, struct err *e)
+{
+    struct pod_site site;
+    uint32_t ip;
+    free(TAKE(p->ip));
+    if (!p->reported || ip4_parse(p->reported, &ip) < 0) {
+        return 0;
+    }
+    pod_site_read(NULL, host_subnet, &site);
+    site.host_network = p->host_network;
+    int r = pod_address_check(&site, foreign, ip, e);
+    p->ip = r == 0 ? xstrdup(p->reported) : NULL;
+    return r;
 }
 
 bool endpoint_pod_equal(const struct endpoint_pod *a, const struct endpoint_pod *b)

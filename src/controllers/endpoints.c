@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controllers/endpoints.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/timeutil.h"
 #include "controllers/endpoint_index.h"
 #include "controllers/obj.h"
 #include "controllers/workqueue.h"
+
+LOG_MODULE("endpoints");
 
 #define PARALLEL 32
 #define SEEN_MS 1000 /* Own writes are seen long before. */
@@ -32,8 +35,11 @@ struct service {
 
 struct endpoints {
     struct api_client *client;
+    struct recorder *recorder;
+    struct address_ranges foreign;
     struct workqueue *queue;
     struct informer *services, *pods, *endpoints, *slices;
+    struct informer *subnets; /* HostSubnets: what addresses of pods are judged by. */
     struct endpoint_index index;
     struct smap states; /* Of services, by key. */
     struct smap unseen; /* Pods that the list being read has not shown. */
@@ -326,11 +332,56 @@ static void begin(void *ctx, struct work *w, const char *key)
 
 /* ---- what happens ---- */
 
+/* Logs and records an Event for a pod; the Pod object itself is not kept. */
+static void tell_ignored(struct endpoints *e, const struct endpoint_pod *pod, const char *why)
+{
+    static struct log_limit limit;
+    CLEANUP(json_free) struct json *about = json_object();
+    struct json *metadata = json_ensure_object(about, "metadata");
+    json_set_string(metadata, "namespace", pod->namespace);
+    json_set_string(metadata, "name", pod->name);
+    json_set_string(metadata, "uid", pod->uid);
+    log_limited(&limit, LOG_WARN, "reported address ignored", "pod=%s/%s node=%s reason=\"%s\"",
+                pod->namespace, pod->name, pod->node ? pod->node : "", why);
+    recorder_event(e->recorder, "v1", "Pod", about, EVENT_WARNING, "AddressIgnored", why);
+}
+
+/* Decides whether the pod's reported address counts. */
+static void settle(struct endpoints *e, struct endpoint_pod *pod, const struct endpoint_pod *old)
+{
+    struct err why = {0};
+    const struct json *subnet = pod->node ? informer_get(e->subnets, pod->node) : NULL;
+    bool told = old && !old->ip && streq_null(old->reported, pod->reported);
+    /* Without a HostSubnet nothing is told: it may arrive after the pod. */
+    if (endpoint_pod_settle(pod, subnet, &e->foreign, &why) < 0 && subnet && !told && !pod->ended) {
+        tell_ignored(e, pod, why.text);
+    }
+}
+
+/* Decides again for the pods of the node (NULL: for all pods). */
+static void settle_all(struct endpoints *e, const char *node)
+{
+    struct smap_entry *se;
+    SMAP_FOREACH (se, &e->index.pods) {
+        struct endpoint_pod *pod = se->value;
+        if (node && !streq_null(pod->node, node)) {
+            continue;
+        }
+        bool had = pod->ip != NULL;
+        settle(e, pod, NULL);
+        if (had != (pod->ip != NULL)) {
+            endpoint_index_services(&e->index, pod, enqueue_both, e);
+        }
+    }
+}
+
 static void ready(struct endpoints *e)
 {
     if (!e->started && e->pods_listed && e->slices && informer_synced(e->services) &&
-        informer_synced(e->endpoints) && informer_synced(e->slices)) {
+        informer_synced(e->endpoints) && informer_synced(e->slices) &&
+        informer_synced(e->subnets)) {
         e->started = true;
+        settle_all(e, NULL);
         workqueue_start(e->queue);
     }
 }
@@ -407,8 +458,31 @@ static void slice_deleted(void *ctx, const char *key, const struct json *obj)
     slice_leaves(ctx, key, obj);
 }
 
+static void subnet_changed(void *ctx, const char *key, const struct json *old,
+                           const struct json *obj)
+{
+    static const char *const fields[] = {"hostIP", "subnet"};
+    struct endpoints *e = ctx;
+    bool same = old && obj;
+    for (size_t i = 0; same && i < ARRAY_SIZE(fields); i++) {
+        same = streq_null(json_path_string(old, fields[i], NULL),
+                          json_path_string(obj, fields[i], NULL));
+    }
+    if (e->started && !same) {
+        settle_all(e, key);
+    }
+}
+
+static void subnet_deleted(void *ctx, const char *key, const struct json *obj)
+{
+    subnet_changed(ctx, key, obj, NULL);
+}
+
 static void pod_put(struct endpoints *e, const char *key, struct endpoint_pod *pod)
 {
+    if (pod && e->started) { /* At start all pods are settled together. */
+        settle(e, pod, smap_get(&e->index.pods, key));
+    }
     struct endpoint_pod *old = endpoint_index_put(&e->index, key, pod);
     if (!old || !pod || !endpoint_pod_equal(old, pod)) {
         if (old) {
@@ -457,8 +531,11 @@ static void pods_listed(void *ctx)
     ready(e);
 }
 
-struct endpoints *endpoints_new(struct loop *l, struct api_client *client)
+struct endpoints *endpoints_new(struct loop *l, struct api_client *client,
+                                struct recorder *recorder, const struct address_ranges *foreign)
 {
+    static const struct informer_ops subnet_ops = {
+        .changed = subnet_changed, .deleted = subnet_deleted, .synced = synced};
     static const struct informer_ops service_ops = {
         .changed = service_changed, .deleted = service_deleted, .synced = synced};
     static const struct informer_ops endpoints_ops = {
@@ -473,6 +550,8 @@ struct endpoints *endpoints_new(struct loop *l, struct api_client *client)
                                                 .listed = pods_listed};
     struct endpoints *e = NEW(struct endpoints);
     e->client = client;
+    e->recorder = recorder;
+    e->foreign = *foreign;
     endpoint_index_init(&e->index);
     smap_init(&e->states, state_free);
     smap_init(&e->unseen, NULL);
@@ -480,6 +559,7 @@ struct endpoints *endpoints_new(struct loop *l, struct api_client *client)
     e->services = informer_new(client, l, "v1", "services", NULL, &service_ops, e);
     e->endpoints = informer_new(client, l, "v1", "endpoints", NULL, &endpoints_ops, e);
     e->pods = informer_new(client, l, "v1", "pods", NULL, &pod_ops, e);
+    e->subnets = informer_new(client, l, NETWORK_API_VERSION, "hostsubnets", NULL, &subnet_ops, e);
     e->slices = informer_new(client, l, DISCOVERY_VERSION, "endpointslices", NULL, &slice_ops, e);
     return e;
 }
@@ -489,6 +569,7 @@ struct endpoints *endpoints_free(struct endpoints *e)
     if (e) {
         workqueue_free(e->queue);
         informer_free(e->slices);
+        informer_free(e->subnets);
         informer_free(e->pods);
         informer_free(e->endpoints);
         informer_free(e->services);

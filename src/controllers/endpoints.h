@@ -7,7 +7,12 @@
 #pragma once
 
 #include "client/client.h"
+#include "controllers/recorder.h"
+#include "sdn/address.h"
 
 struct endpoints;
-struct endpoints *endpoints_new(struct loop *l, struct api_client *client);
+/* Uses a pod's reported address only if it counts (sdn/address.h).  'foreign' is copied; the other arguments must
+ * outlive the controller. */
+struct endpoints *endpoints_new(struct loop *l, struct api_client *client,
+                                struct recorder *recorder, const struct address_ranges *foreign);
 struct endpoints *endpoints_free(struct endpoints *e);

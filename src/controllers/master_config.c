@@ -17,6 +17,9 @@ const char *const master_config_options[] = {"cluster-network",
                                              "service-node-port-range",
                                              "external-ip-network",
                                              "ingress-ip-network",
+                                             "foreign-pod-network",
+                                             "reserved-address",
+                                             "master-node",
                                              "plugin",
                                              "vxlan-port",
                                              "mtu",
@@ -88,6 +91,7 @@ void master_config_done(struct master_config *c)
     free(c->sa_private_key);
     strings_free(c->sa_public_keys);
     strings_free(c->sa_managed_names);
+    strings_free(c->master_nodes);
     free(c->audit_path);
     free(c->audit_policy);
     dns_config_done(&c->dns);
@@ -172,6 +176,30 @@ static int set_anonymous(struct master_config *c, const char *s, struct err *e)
     }
     c->anonymous = streq(s, "true");
     c->anonymous_given = true;
+    return 0;
+}
+
+/* Parses "m1,m2". */
+static int set_master_nodes(struct master_config *c, const char *list, struct err *e)
+{
+    char **names = xcalloc(strlen(list) + 2, sizeof(*names));
+    size_t n = 0;
+    int r = 0;
+    for (const char *p = list; r == 0 && *p;) {
+        size_t size = strcspn(p, ",");
+        names[n] = xstrndup(p, size);
+        const char *why = api_check_dns_subdomain(names[n]);
+        r = why ? err_set(e, -EINVAL, "\"%.80s\" cannot be the name of a node: %s", names[n], why)
+                : 0;
+        n++;
+        p += size + (p[size] == ',');
+    }
+    if (r < 0) {
+        strings_free(names);
+        return r;
+    }
+    strings_free(c->master_nodes);
+    c->master_nodes = names;
     return 0;
 }
 
@@ -313,6 +341,46 @@ static int read_ingress(struct reader *rd, const struct json *v, struct err *e)
     const char *s = NULL;
     int r = need_string(v, &s, e);
     return r < 0 ? r : service_config_set_ingress(&rd->c->services, s, e);
+}
+
+/* Joins a list of strings with commas; owned, NULL: 'v' is no such list. */
+static char *join(const struct json *v)
+{
+    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+    for (size_t i = 0; i < json_count(v); i++) {
+        const char *s = json_get_string(json_at(v, i));
+        if (!s || !*s || strchr(s, ',')) {
+            return NULL;
+        }
+        strbuf_addf(&b, "%s%s", i ? "," : "", s);
+    }
+    return !json_is(v, JSON_ARRAY) ? NULL : b.size ? strbuf_steal(&b) : xstrdup("");
+}
+
+static int read_address_list(const struct json *v, bool hosts, struct address_ranges *to,
+                             struct err *e)
+{
+    CLEANUP_FREE char *text = join(v);
+    return text ? address_ranges_parse(text, hosts, to, e)
+                : err_set(e, -EINVAL, "must be a list of %s",
+                          hosts ? "addresses and CIDRs" : "CIDRs");
+}
+
+static int read_foreign(struct reader *rd, const struct json *v, struct err *e)
+{
+    return read_address_list(v, false, &rd->c->network.foreign, e);
+}
+
+static int read_reserved(struct reader *rd, const struct json *v, struct err *e)
+{
+    return read_address_list(v, true, &rd->c->reserved, e);
+}
+
+static int read_master_nodes(struct reader *rd, const struct json *v, struct err *e)
+{
+    CLEANUP_FREE char *text = join(v);
+    return text ? set_master_nodes(rd->c, text, e)
+                : err_set(e, -EINVAL, "must be a list of names of nodes");
 }
 
 static int read_node_ports(struct reader *rd, const struct json *v, struct err *e)
@@ -613,12 +681,15 @@ static const struct {
     {"networkConfig", "externalIPNetworkCIDRs", read_external},
     {"networkConfig", "externalIPNetworkCIDR", read_external},
     {"networkConfig", "ingressIPNetworkCIDR", read_ingress},
+    {"networkConfig", "foreignPodNetworkCIDRs", read_foreign},
+    {"networkConfig", "reservedAddresses", read_reserved},
     {"networkConfig", "networkPluginName", read_plugin},
     {"networkConfig", "vxlanPort", read_port},
     {"networkConfig", "mtu", read_mtu},
     {"kubernetesMasterConfig", "servicesNodePortRange", read_node_ports},
     {"kubernetesMasterConfig", "servicesSubnet", read_service},
     {"kubernetesMasterConfig", "masterIP", read_master_ip},
+    {"kubernetesMasterConfig", "masterNodes", read_master_nodes},
     {"servingInfo", "bindAddress", read_bind_address},
     {"servingInfo", "tls", read_tls},
     {"servingInfo", "pkiDir", read_pki_dir},
@@ -819,6 +890,15 @@ static int set_option(struct master_config *c, const char *option, const char *v
     }
     if (streq(option, "ingress-ip-network")) {
         return service_config_set_ingress(&c->services, value, e);
+    }
+    if (streq(option, "foreign-pod-network")) {
+        return address_ranges_parse(value, false, &c->network.foreign, e);
+    }
+    if (streq(option, "reserved-address")) {
+        return address_ranges_parse(value, true, &c->reserved, e);
+    }
+    if (streq(option, "master-node")) {
+        return set_master_nodes(c, value, e);
     }
     if (streq(option, "plugin")) {
         return sdn_plugin_parse(value, &c->network.plugin, e);

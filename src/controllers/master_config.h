@@ -6,10 +6,13 @@
  *       - cidr: 10.128.0.0/14
  *         hostSubnetLength: 9                 # bits for pods: 9 gives each node a /23
  *       serviceNetworkCIDR: 172.30.0.0/16
+ *       foreignPodNetworkCIDRs: []            # addresses that other CNI plug-ins of the nodes give to pods
+ *       reservedAddresses: []                 # addresses and networks that no node has: routers, balancers
  *       networkPluginName: redhat/openshift-ovs-subnet
  *       vxlanPort: 4789
  *       mtu: 1450
- *     kubernetesMasterConfig: {}              # this and more of networkConfig: see controllers/service_config.h
+ *     kubernetesMasterConfig:                 # more of this and of networkConfig: see controllers/service_config.h
+ *       masterNodes: []                       # nodes that run on masters' hosts; not given: the one of this host's name
  *     servingInfo:
  *       bindAddress: 127.0.0.1:8443
  *       tls: off                              # or auto: HTTPS, with a CA of its own in pkiDir
@@ -69,9 +72,11 @@ struct master_config {
     size_t n_names;
     char *authorization_mode; /* "RBAC", "AlwaysAllow"; NULL: not given */
     bool anonymous, anonymous_given;
-    char *sa_private_key;            /* NULL: not given */
-    char **sa_public_keys;           /* End with NULL; NULL: none. */
-    char **sa_managed_names;         /* The same; NULL: not given. */
+    struct address_ranges reserved;
+    char **master_nodes;     /* Nodes on hosts of masters; end with NULL; NULL: not given. */
+    char *sa_private_key;    /* NULL: not given */
+    char **sa_public_keys;   /* End with NULL; NULL: none. */
+    char **sa_managed_names; /* The same; NULL: not given. */
     char *audit_path, *audit_policy; /* NULL: not given */
     int64_t audit_max_mb, audit_max_files;
     struct dns_config dns;

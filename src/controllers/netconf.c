@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controllers/netconf.h"
 
+#include "base/mem.h"
 #include "controllers/obj.h"
 
 #define MAX_OFFENDERS 10
@@ -17,6 +18,28 @@ void netconf_defaults(struct netconf *c)
     };
 }
 
+static int check_foreign(const struct netconf *c, struct err *e)
+{
+    for (size_t i = 0; i < c->foreign.n; i++) {
+        struct ip4_prefix p = c->foreign.list[i];
+        for (size_t k = 0; k <= c->n_ranges; k++) {
+            struct ip4_prefix own = k < c->n_ranges ? c->ranges[k].cidr : c->service;
+            if (prefix_overlaps(p, own)) {
+                return err_set(e, -EINVAL, "foreignPodNetworkCIDRs: %s: overlaps %s network %s",
+                               PREFIX_TEXT(p), k < c->n_ranges ? "cluster" : "service",
+                               PREFIX_TEXT(own));
+            }
+        }
+        for (size_t k = 0; k < i; k++) {
+            if (prefix_overlaps(p, c->foreign.list[k])) {
+                return err_set(e, -EINVAL, "foreignPodNetworkCIDRs: %s: overlaps %s",
+                               PREFIX_TEXT(p), PREFIX_TEXT(c->foreign.list[k]));
+            }
+        }
+    }
+    return 0;
+}
+
 int netconf_check(const struct netconf *c, struct err *e)
 {
     int r = subnet_ranges_check(c->ranges, c->n_ranges, e);
@@ -28,6 +51,10 @@ int netconf_check(const struct netconf *c, struct err *e)
             return err_set(e, -EINVAL, "serviceNetworkCIDR: %s: overlaps cluster network %s",
                            PREFIX_TEXT(c->service), PREFIX_TEXT(c->ranges[i].cidr));
         }
+    }
+    r = check_foreign(c, e);
+    if (r < 0) {
+        return r;
     }
     if (c->vxlan_port == 0) {
         return err_set(e, -EINVAL, "vxlanPort: 0 is not in 1-65535");
@@ -54,6 +81,14 @@ bool netconf_has_prefix(const struct netconf *c, struct ip4_prefix p)
     return false;
 }
 
+void netconf_node_rules(const struct netconf *c, struct node_rules *ret)
+{
+    *ret = (struct node_rules){.service = c->service, .foreign = c->foreign};
+    for (size_t i = 0; i < c->n_ranges; i++) {
+        ret->cluster.list[ret->cluster.n++] = c->ranges[i].cidr;
+    }
+}
+
 /* Sets 'key' to 'v' (taken) unless it has that value. */
 static bool set_if_other(struct json *o, const char *key, struct json *v)
 {
@@ -62,6 +97,21 @@ static bool set_if_other(struct json *o, const char *key, struct json *v)
         return false;
     }
     json_set(o, key, v);
+    return true;
+}
+
+static bool apply_foreign(const struct netconf *c, struct json *object)
+{
+    CLEANUP_FREE char *text = address_ranges_text(&c->foreign);
+    const char *had = obj_annotation(object, FOREIGN_PODS_ANNOTATION);
+    if (streq(had ? had : "", text)) {
+        return false;
+    }
+    if (*text) {
+        obj_set_annotation(object, FOREIGN_PODS_ANNOTATION, text);
+    } else {
+        obj_remove_annotation(object, FOREIGN_PODS_ANNOTATION);
+    }
     return true;
 }
 
@@ -82,6 +132,7 @@ bool netconf_apply(const struct netconf *c, struct json *object)
     changed |= set_if_other(object, "pluginName", json_string(sdn_plugin_name(c->plugin)));
     changed |= set_if_other(object, "vxlanPort", json_int(c->vxlan_port));
     changed |= set_if_other(object, "mtu", json_int(c->mtu));
+    changed |= apply_foreign(c, object);
     return changed;
 }
 
@@ -105,6 +156,20 @@ static void add_offender(struct strbuf *text, size_t *n, const char *kind, const
     const char *ns = obj_namespace(o);
     strbuf_addf(text, "%s%s %s%s%s (%s)", text->size ? ", " : "", kind, ns, *ns ? "/" : "",
                 obj_name(o), where);
+}
+
+/* Whether the address lies in the present cluster networks.  A node may have reported any other for its pod. */
+static bool is_given_out(const struct json *current, uint32_t addr)
+{
+    const struct json *item;
+    struct ip4_prefix p;
+    const char *text = json_path_string(current, "network", NULL);
+    bool has = text && prefix_parse(text, &p, NULL) == 0 && prefix_contains(p, addr);
+    JSON_FOREACH (item, json_get(current, "clusterNetworks")) {
+        text = json_path_string(item, "CIDR", NULL);
+        has = has || (text && prefix_parse(text, &p, NULL) == 0 && prefix_contains(p, addr));
+    }
+    return has;
 }
 
 int netconf_check_change(const struct netconf *c, const struct json *current,
@@ -131,7 +196,8 @@ int netconf_check_change(const struct netconf *c, const struct json *current,
         const char *ip = json_path_string(o, "status", "podIP", NULL);
         uint32_t addr = 0;
         if (ip && !json_get_bool(json_path(o, "spec", "hostNetwork", NULL), false) &&
-            ip4_parse(ip, &addr) == 0 && !netconf_has_address(c, addr)) {
+            ip4_parse(ip, &addr) == 0 && is_given_out(current, addr) &&
+            !netconf_has_address(c, addr)) {
             add_offender(&text, &n, "pod", o, ip);
         }
     }

@@ -3,6 +3,7 @@
  * the rules for starting with it.  Pure. */
 #pragma once
 
+#include "sdn/address.h"
 #include "sdn/network.h"
 #include "sdn/subnet_alloc.h"
 #include "wire/json.h"
@@ -14,6 +15,7 @@ struct netconf {
     struct subnet_range ranges[SDN_MAX_CLUSTER_NETWORKS];
     size_t n_ranges;
     struct ip4_prefix service;
+    struct address_ranges foreign; /* Pods' addresses given by other CNI plug-ins. */
     enum sdn_plugin plugin;
     uint16_t vxlan_port;
     uint32_t mtu;
@@ -30,6 +32,9 @@ int netconf_check(const struct netconf *c, struct err *e);
 bool netconf_has_address(const struct netconf *c, uint32_t addr);
 bool netconf_has_prefix(const struct netconf *c, struct ip4_prefix p);
 
+/* The rules for nodes' addresses that follow from these networks. */
+void netconf_node_rules(const struct netconf *c, struct node_rules *ret);
+
 /* Owned ClusterNetwork "default". */
 struct json *netconf_object(const struct netconf *c);
 /* Writes the fields of the configuration into 'object', an existing ClusterNetwork "default", and returns
@@ -38,7 +43,8 @@ bool netconf_apply(const struct netconf *c, struct json *object);
 
 /* Whether the cluster that has 'current' as its ClusterNetwork may go on with 'c': the service network must
  * be the same, and each HostSubnet of 'hostsubnets' and each pod of 'pods' (arrays of objects; pods of
- * the host's network aside) must lie in the cluster networks.  -EINVAL lists up to ten offenders. */
+ * the host's network aside, and those whose address is none of the present cluster networks) must lie in the cluster
+ * networks.  -EINVAL lists up to ten offenders. */
 int netconf_check_change(const struct netconf *c, const struct json *current,
                          const struct json *hostsubnets, const struct json *pods, struct err *e);
 

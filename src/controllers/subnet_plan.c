@@ -21,26 +21,33 @@ static void explain(struct subnet_plan *p, const char *reason, const char *fmt, 
 }
 
 /* Whether packets for the node can be sent to 'ip'; if not, says why. */
-static bool address_usable(const struct netconf *c, const char *ip, struct subnet_plan *p)
+static bool address_usable(const struct subnet_rules *rules, const char *node, const char *ip,
+                           struct subnet_plan *p)
 {
     uint32_t addr = 0;
+    struct err e = {0};
     if (!ip || !*ip) {
         explain(p, REASON_BAD_ADDRESS,
                 "the node has no address of type InternalIP in status.addresses");
     } else if (ip4_parse(ip, &addr) < 0) {
         explain(p, REASON_BAD_ADDRESS, "the node's InternalIP %.64s is not an IPv4 address", ip);
-    } else if (addr >> 24 == 127 || addr == 0 || addr >> 28 >= 14) {
-        explain(p, REASON_BAD_ADDRESS,
-                "the node's InternalIP %s cannot be reached from other hosts", ip);
-    } else if (netconf_has_address(c, addr)) {
-        explain(p, REASON_BAD_ADDRESS, "the node's InternalIP %s lies in the cluster network", ip);
-    } else if (prefix_contains(c->service, addr)) {
-        explain(p, REASON_BAD_ADDRESS, "the node's InternalIP %s lies in the service network %s",
-                ip, PREFIX_TEXT(c->service));
+    } else if (node_address_check(rules->addresses, node, addr, &e) < 0) {
+        explain(p, REASON_BAD_ADDRESS, "the node's InternalIP %s", e.text);
     } else {
         return true;
     }
     return false;
+}
+
+/* Refuses an address that another node's HostSubnet has: the first node keeps it. */
+static void refuse_address_of_another(const struct subnet_rules *rules, const struct json *node,
+                                      struct subnet_plan *p)
+{
+    if (rules->owner && !streq(rules->owner, obj_name(node))) {
+        explain(p, REASON_BAD_ADDRESS, "the node's InternalIP %s is the hostIP of HostSubnet %s",
+                p->host_ip, rules->owner);
+        p->step = SUBNET_REFUSE;
+    }
 }
 
 static void plan_without_node(const struct json *hs, struct subnet_plan *p)
@@ -57,7 +64,7 @@ static void plan_without_node(const struct json *hs, struct subnet_plan *p)
     }
 }
 
-void subnet_plan_make(const struct netconf *c, const struct json *node,
+void subnet_plan_make(const struct subnet_rules *rules, const struct json *node,
                       const struct json *hostsubnet, struct subnet_plan *ret)
 {
     *ret = (struct subnet_plan){.step = SUBNET_NONE};
@@ -76,24 +83,27 @@ void subnet_plan_make(const struct netconf *c, const struct json *node,
     }
     struct ip4_prefix subnet = {0};
     int r = hostsubnet ? hostsubnet_prefix(hostsubnet, &subnet) : 0;
-    if (hostsubnet && (r < 0 || !netconf_has_prefix(c, subnet))) {
+    if (hostsubnet && (r < 0 || !netconf_has_prefix(rules->conf, subnet))) {
         const char *text = json_path_string(hostsubnet, "subnet", NULL);
         explain(ret, REASON_BAD_SUBNET,
                 "subnet \"%.64s\" is not in the cluster network; it is replaced", text ? text : "");
         ret->step = SUBNET_DELETE;
         return;
     }
-    if (!address_usable(c, ret->host_ip, ret)) {
+    if (!address_usable(rules, obj_name(node), ret->host_ip, ret)) {
         ret->step = SUBNET_REFUSE;
         return;
     }
     if (!hostsubnet) {
         ret->step = SUBNET_CREATE;
+        refuse_address_of_another(rules, node, ret);
         return;
     }
-    bool same = streq_null(json_path_string(hostsubnet, "hostIP", NULL), ret->host_ip) &&
-                streq_null(owner, ret->uid);
-    ret->step = same ? SUBNET_KEEP : SUBNET_UPDATE;
+    bool same_ip = streq_null(json_path_string(hostsubnet, "hostIP", NULL), ret->host_ip);
+    ret->step = same_ip && streq_null(owner, ret->uid) ? SUBNET_KEEP : SUBNET_UPDATE;
+    if (!same_ip) {
+        refuse_address_of_another(rules, node, ret);
+    }
 }
 
 struct json *subnet_plan_create(const char *name, const struct subnet_plan *plan,

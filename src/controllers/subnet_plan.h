@@ -33,8 +33,14 @@ struct subnet_plan {
     char message[256];   /* Set with 'reason'. */
 };
 
+/* The inputs of a plan besides the Node and the HostSubnet. */
+struct subnet_rules {
+    const struct netconf *conf;
+    const struct node_rules *addresses;
+    const char *owner; /* Name of the HostSubnet whose hostIP is the node's address; NULL: none. */
+};
 /* 'node' and 'hostsubnet' are the objects of one name, NULL when absent. */
-void subnet_plan_make(const struct netconf *c, const struct json *node,
+void subnet_plan_make(const struct subnet_rules *rules, const struct json *node,
                       const struct json *hostsubnet, struct subnet_plan *ret);
 
 /* Owned HostSubnet for a Node. */

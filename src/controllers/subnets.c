@@ -23,16 +23,20 @@ struct entry {
     bool condition_checked; /* The work under way has seen to the Node's condition. */
     char *told;             /* Last reason and message told; NULL: none. */
     char *conflict;         /* Last conflict told; NULL: none. */
+    char *host_ip;          /* hostIP of its HostSubnet, stored or being written; NULL: none. */
+    char *refused_ip;       /* Address refused because another entry has it; NULL: none. */
     char name[];
 };
 
 struct subnets {
     struct netconf conf;
+    struct node_rules rules;
     struct recorder *recorder;
     struct workqueue *queue;
     struct informer *nodes, *hostsubnets;
     struct subnet_alloc *alloc;
     struct smap entries;
+    struct smap owners;  /* hostIP to the entry that has it. */
     struct list waiting; /* Entries for which no subnet was left, oldest first. */
     struct loop_timer *conflict_timer;
     bool started;
@@ -61,8 +65,53 @@ static void entry_free(void *p)
         list_remove(&en->waiting);
         free(en->told);
         free(en->conflict);
+        free(en->host_ip);
+        free(en->refused_ip);
         free(en);
     }
+}
+
+/* ---- the addresses of nodes ---- */
+
+/* Queues the nodes that were refused this address. */
+static void wake_refused(struct subnets *s, const char *ip)
+{
+    struct smap_entry *se;
+    SMAP_FOREACH (se, &s->entries) {
+        struct entry *en = se->value;
+        if (streq_null(en->refused_ip, ip)) {
+            free(TAKE(en->refused_ip));
+            workqueue_add(s->queue, en->name);
+        }
+    }
+}
+
+static void give_up_host_ip(struct subnets *s, struct entry *en)
+{
+    CLEANUP_FREE char *ip = TAKE(en->host_ip);
+    if (ip && smap_get(&s->owners, ip) == en) {
+        (void) smap_remove(&s->owners, ip);
+        wake_refused(s, ip);
+    }
+}
+
+/* Notes the hostIP of the entry's HostSubnet.  If two HostSubnets have one hostIP already, the first one is the owner. */
+static void take_host_ip(struct subnets *s, struct entry *en, const char *ip)
+{
+    if (!streq_null(en->host_ip, ip)) {
+        give_up_host_ip(s, en);
+        en->host_ip = xstrdup(ip);
+        if (!smap_get(&s->owners, ip)) {
+            smap_set(&s->owners, ip, en);
+        }
+    }
+}
+
+static const char *owner_of(const struct subnets *s, const struct json *node)
+{
+    const char *ip = node_internal_ip(node);
+    const struct entry *en = ip ? smap_get(&s->owners, ip) : NULL;
+    return en ? en->name : NULL;
 }
 
 /* Lets nodes that wait for a subnet try again, as many as can get one. */
@@ -270,6 +319,7 @@ static void create_hostsubnet(struct subnets *s, struct work *w, struct entry *e
         no_subnet(s, w, en, node, NULL);
         return;
     }
+    take_host_ip(s, en, plan->host_ip);
     if (clear_condition(w, en, node)) {
         return;
     }
@@ -285,6 +335,7 @@ static void clean_up(struct subnets *s, struct work *w, struct entry *en)
         delete_hostsubnet(w, en->name, NULL);
         return;
     }
+    give_up_host_ip(s, en);
     smap_remove(&s->entries, work_key(w));
     work_done(w);
 }
@@ -294,6 +345,14 @@ static void begin(void *ctx, struct work *w, const char *key)
     struct subnets *s = ctx;
     entry_get(s, key)->condition_checked = false;
     reconcile(s, w, key);
+}
+
+/* Remembers the address, so that the node is queued when its owner gives it up. */
+static void note_refused_ip(struct entry *en, const struct subnet_plan *plan, const char *owner)
+{
+    bool taken = plan->step == SUBNET_REFUSE && owner && !streq(owner, en->name);
+    free(TAKE(en->refused_ip));
+    en->refused_ip = taken ? xstrdup(plan->host_ip) : NULL;
 }
 
 static void reconcile(void *ctx, struct work *w, const char *key)
@@ -306,7 +365,9 @@ static void reconcile(void *ctx, struct work *w, const char *key)
     if (node && obj_is_terminating(node)) {
         node = NULL;
     }
-    subnet_plan_make(&s->conf, node, hs, &plan);
+    struct subnet_rules rules = {&s->conf, &s->rules, node ? owner_of(s, node) : NULL};
+    subnet_plan_make(&rules, node, hs, &plan);
+    note_refused_ip(en, &plan, rules.owner);
     if (plan.step != SUBNET_CREATE && plan.step != SUBNET_ASSIGN) {
         /* It does not wait any more: the next one may have what this one was woken for. */
         list_remove(&en->waiting);
@@ -336,6 +397,7 @@ static void reconcile(void *ctx, struct work *w, const char *key)
         return;
     case SUBNET_UPDATE:
         log_info("host subnet follows its node", "node=%s hostIP=%s", key, plan.host_ip);
+        take_host_ip(s, en, plan.host_ip);
         write_hostsubnet(w, key, subnet_plan_update(hs, &plan));
         return;
     case SUBNET_DELETE:
@@ -426,6 +488,8 @@ static void hostsubnet_changed(void *ctx, const char *key, const struct json *ol
     struct entry *en = entry_get(s, key);
     struct ip4_prefix p;
     bool has = hostsubnet_prefix(obj, &p) == 0;
+    const char *ip = json_path_string(obj, "hostIP", NULL);
+    take_host_ip(s, en, ip ? ip : "");
     if (has) {
         subnet_alloc_mark(s->alloc, p);
     }
@@ -466,6 +530,7 @@ static void hostsubnet_deleted(void *ctx, const char *key, const struct json *ob
         }
     }
     release(s, &en->has_mark, en->mark);
+    give_up_host_ip(s, en);
     free(en->conflict);
     en->conflict = NULL;
     check_conflicts_soon(s);
@@ -537,7 +602,8 @@ static void synced(void *ctx)
 }
 
 int subnets_new(struct loop *l, struct api_client *client, struct recorder *recorder,
-                const struct netconf *conf, struct subnets **ret, struct err *e)
+                const struct netconf *conf, const struct node_rules *rules, struct subnets **ret,
+                struct err *e)
 {
     static const struct informer_ops node_ops = {
         .changed = node_changed, .deleted = node_deleted, .synced = synced};
@@ -550,10 +616,16 @@ int subnets_new(struct loop *l, struct api_client *client, struct recorder *reco
     }
     struct subnets *s = NEW(struct subnets);
     s->conf = *conf;
+    if (rules) {
+        s->rules = *rules;
+    } else {
+        netconf_node_rules(conf, &s->rules);
+    }
     s->alloc = alloc;
     s->recorder = recorder;
     list_init(&s->waiting);
     smap_init(&s->entries, entry_free);
+    smap_init(&s->owners, NULL);
     s->conflict_timer = loop_timer_new(l, check_conflicts, s);
     s->queue = workqueue_new(l, client, PARALLEL, begin, s);
     s->nodes = informer_new(client, l, "v1", "nodes", NULL, &node_ops, s);
@@ -569,6 +641,7 @@ struct subnets *subnets_free(struct subnets *s)
         informer_free(s->nodes);
         informer_free(s->hostsubnets);
         loop_timer_free(s->conflict_timer);
+        smap_done(&s->owners);
         smap_done(&s->entries);
         subnet_alloc_free(s->alloc);
         free(s);

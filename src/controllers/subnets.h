@@ -16,7 +16,9 @@
 #include "controllers/recorder.h"
 
 struct subnets;
-/* All must outlive the controller.  It begins at once. */
+/* Starts the controller.  'conf' and 'rules' are copied; the names in 'rules' and the other arguments must outlive the
+ * controller.  'rules' NULL: nodes' addresses are checked against the networks of 'conf' only. */
 int subnets_new(struct loop *l, struct api_client *client, struct recorder *recorder,
-                const struct netconf *conf, struct subnets **ret, struct err *e);
+                const struct netconf *conf, const struct node_rules *rules, struct subnets **ret,
+                struct err *e);
 struct subnets *subnets_free(struct subnets *s);

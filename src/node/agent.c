@@ -523,6 +523,27 @@ static void policies_are_synced(void *ctx)
     settle_soon(ctx);
 }
 
+static void tell_policies_subnet(void *ctx, const char *key, const struct json *obj)
+{
+    struct agent *a = ctx;
+    policies_set_host_subnet(a->policies, key, obj);
+}
+
+/* Gives the policies the networks of the ClusterNetwork, against which they check reported addresses. */
+static void tell_policies_networks(struct agent *a)
+{
+    const struct json *obj = informer_get(a->networks, "default");
+    struct sdn_network n = {0};
+    struct node_rules rules = {.service = {0}};
+    if (a->policies && obj && node_parse_cluster_network(obj, &n, NULL) == 0) {
+        memcpy(rules.cluster.list, n.cluster, sizeof n.cluster);
+        rules.cluster.n = n.n_cluster;
+        rules.service = n.service;
+        address_ranges_of_network(obj, &rules.foreign);
+        policies_set_rules_of_addresses(a->policies, &rules);
+    }
+}
+
 static void policies_know(void *ctx, const char *project)
 {
     struct agent *a = ctx;
@@ -541,6 +562,8 @@ static bool policies_are_ready(struct agent *a, const struct sdn_network *n)
     }
     if (!a->policies) {
         a->policies = policies_new(a->loop, a->client, a->cfg->node_name, n->local, &ops, a);
+        tell_policies_networks(a);
+        informer_each(a->subnets, tell_policies_subnet, a);
     }
     return policies_synced(a->policies);
 }
@@ -1175,6 +1198,32 @@ static void object_deleted(void *ctx, const char *key, const struct json *obj)
     object_changed(ctx, key, obj, NULL);
 }
 
+static void network_changed(void *ctx, const char *key, const struct json *old,
+                            const struct json *obj)
+{
+    tell_policies_networks(ctx);
+    object_changed(ctx, key, old, obj);
+}
+
+static void subnet_changed(void *ctx, const char *key, const struct json *old,
+                           const struct json *obj)
+{
+    struct agent *a = ctx;
+    if (a->policies) {
+        policies_set_host_subnet(a->policies, key, obj);
+    }
+    object_changed(ctx, key, old, obj);
+}
+
+static void subnet_deleted(void *ctx, const char *key, const struct json *obj)
+{
+    struct agent *a = ctx;
+    if (a->policies) {
+        policies_delete_host_subnet(a->policies, key);
+    }
+    object_changed(ctx, key, obj, NULL);
+}
+
 static void objects_synced(void *ctx)
 {
     settle_soon(ctx);
@@ -1318,9 +1367,9 @@ static int find_address(struct agent *a, struct err *e)
 static int follow_master(struct agent *a, struct err *e)
 {
     static const struct informer_ops ops = {
-        .changed = object_changed, .deleted = object_deleted, .synced = objects_synced};
-    static const struct informer_ops ops_with_connection = {.changed = object_changed,
-                                                            .deleted = object_deleted,
+        .changed = network_changed, .deleted = object_deleted, .synced = objects_synced};
+    static const struct informer_ops ops_with_connection = {.changed = subnet_changed,
+                                                            .deleted = subnet_deleted,
                                                             .synced = objects_synced,
                                                             .connection = master_connection};
     struct registration_config rc = {.loop = a->loop,

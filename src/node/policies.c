@@ -46,6 +46,13 @@ static void set_group(void *ctx, uint64_t cookie, struct of_flow_list *flows)
     }
 }
 
+static void ignored(void *ctx, const char *ns, const char *name, const char *why)
+{
+    static struct log_limit limit;
+    log_limited(&limit, LOG_WARN, "reported address ignored", "%s=%s%s%s reason=\"%s\"",
+                ns ? "pod" : "node", ns ? ns : "", ns ? "/" : "", name, why);
+}
+
 static void flush_soon(struct policies *p)
 {
     p->changed_ms = loop_now_ms(p->loop);
@@ -206,7 +213,7 @@ struct policies *policies_new(struct loop *l, struct api_client *client, const c
 {
     static const struct informer_ops callbacks = {
         .changed = changed, .deleted = deleted, .synced = synced};
-    static const struct policy_ops groups = {.set_group = set_group};
+    static const struct policy_ops groups = {.set_group = set_group, .ignored = ignored};
     static const struct {
         const char *api, *plural, *fields;
         bool optional;
@@ -256,6 +263,24 @@ struct policies *policies_free(struct policies *p)
     smap_done(&p->refused);
     free(p);
     return NULL;
+}
+
+void policies_set_rules_of_addresses(struct policies *p, const struct node_rules *rules)
+{
+    policy_set_rules_of_addresses(p->compiler, rules);
+    flush_soon(p);
+}
+
+void policies_set_host_subnet(struct policies *p, const char *node, const struct json *obj)
+{
+    policy_set_host_subnet(p->compiler, node, obj);
+    flush_soon(p);
+}
+
+void policies_delete_host_subnet(struct policies *p, const char *node)
+{
+    policy_delete_host_subnet(p->compiler, node);
+    flush_soon(p);
 }
 
 bool policies_synced(const struct policies *p)

@@ -30,6 +30,11 @@ void policies_begin(struct policies *p, struct datapath *dp);
 /* The datapath is gone, or goes with its flows as they are. */
 void policies_end(struct policies *p);
 
+/* Inputs for the check of addresses that pods and nodes report (sdn/policy.h). */
+void policies_set_rules_of_addresses(struct policies *p, const struct node_rules *rules);
+void policies_set_host_subnet(struct policies *p, const char *node, const struct json *obj);
+void policies_delete_host_subnet(struct policies *p, const char *node);
+
 /* A pod is about to be attached, or was detached. */
 void policies_attach(struct policies *p, const struct dp_pod *pod);
 void policies_detach(struct policies *p, const struct dp_pod *pod);

@@ -20,7 +20,7 @@ struct policy *policy_new(struct ip4_prefix local, const struct policy_ops *ops,
                            &p->objects,     &p->scopes,     &p->sets,     &p->classes,
                            &p->class_ids,   &p->rules,      &p->dims,     &p->dim_cookies,
                            &p->pairs,       &p->ports,      &p->port_ids, &p->blocks,
-                           &p->block_ids};
+                           &p->block_ids,   &p->sites};
     for (size_t i = 0; i < ARRAY_SIZE(maps); i++) {
         hmap_init(maps[i]);
     }
@@ -49,11 +49,13 @@ struct policy *policy_free(struct policy *p)
     }
     struct pod *pod;
     HMAP_FOREACH (pod, struct pod, node, &p->pods) {
+        pod_report_nothing(p, pod);
         while (pod->endpoints) {
             endpoint_free(p, pod->endpoints);
         }
         pod_free(p, pod);
     }
+    sites_free(p);
     policy_flush(p);
     struct ns *ns;
     HMAP_FOREACH (ns, struct ns, node, &p->namespaces) {
@@ -74,7 +76,7 @@ struct policy *policy_free(struct policy *p)
                            &p->objects,     &p->scopes,     &p->sets,     &p->classes,
                            &p->class_ids,   &p->rules,      &p->dims,     &p->dim_cookies,
                            &p->pairs,       &p->ports,      &p->port_ids, &p->blocks,
-                           &p->block_ids};
+                           &p->block_ids,   &p->sites};
     for (size_t i = 0; i < ARRAY_SIZE(maps); i++) {
         assert(maps[i]->n == 0);
         hmap_done(maps[i]);
@@ -389,6 +391,7 @@ static struct pod *pod_get(struct policy *p, struct ns *ns, const char *name)
         hmap_insert(&p->pods, &pod->node, pod_hash(ns, name));
         list_push_back(&ns->pods, &pod->in_ns);
         list_init(&pod->local);
+        list_init(&pod->at_site);
     }
     return pod;
 }
@@ -436,44 +439,21 @@ static void endpoint_add(struct policy *p, struct pod *pod, uint32_t ip, bool lo
     ip_touch(p, ip);
 }
 
-#define MAX_ADDRESSES 8
-
-struct addresses {
-    uint32_t list[MAX_ADDRESSES];
-    size_t n;
-};
-
-static void add_address(struct addresses *a, const struct json *v)
-{
-    uint32_t ip;
-    const char *s = json_get_string(v);
-    if (!s || ip4_parse(s, &ip) < 0 || ip == 0 || a->n == MAX_ADDRESSES) {
-        return;
-    }
-    for (size_t i = 0; i < a->n; i++) {
-        if (a->list[i] == ip) {
-            return;
-        }
-    }
-    a->list[a->n++] = ip;
-}
-
-/* Makes these the addresses that the pod (or node) has elsewhere. */
-static void pod_set_addresses(struct policy *p, struct pod *pod, const struct addresses *a)
+void pod_set_addresses(struct policy *p, struct pod *pod, const uint32_t *list, size_t n)
 {
     for (struct endpoint *ep = pod->endpoints, *next; ep; ep = next) {
         next = ep->next;
         bool stays = ep->local;
-        for (size_t i = 0; !stays && i < a->n; i++) {
-            stays = a->list[i] == ep->ip;
+        for (size_t i = 0; !stays && i < n; i++) {
+            stays = list[i] == ep->ip;
         }
         if (!stays) {
             endpoint_free(p, ep);
         }
     }
-    for (size_t i = 0; i < a->n; i++) {
-        if (!endpoint_find(pod, a->list[i], false)) {
-            endpoint_add(p, pod, a->list[i], false);
+    for (size_t i = 0; i < n; i++) {
+        if (!endpoint_find(pod, list[i], false)) {
+            endpoint_add(p, pod, list[i], false);
         }
     }
 }
@@ -509,28 +489,9 @@ static void pod_update(struct policy *p, struct pod *pod, struct labels *labels,
 void policy_set_pod(struct policy *p, const char *ns, const char *name, const struct json *obj)
 {
     struct pod *pod = pod_get(p, ns_get(p, ns), name);
-    const char *phase = json_path_string(obj, "status", "phase", NULL);
-    bool ended = streq_null(phase, "Succeeded") || streq_null(phase, "Failed");
-    bool host = json_get_bool(json_path(obj, "spec", "hostNetwork", NULL), false);
     pod_update(p, pod, labels_get(&p->pool, json_path(obj, "metadata", "labels", NULL)),
                ports_get(p, obj), json_path(obj, "metadata", "deletionTimestamp", NULL) != NULL);
-    struct addresses a = {0};
-    const struct json *item;
-    if (!ended && !host) {
-        add_address(&a, json_path(obj, "status", "podIP", NULL));
-        JSON_FOREACH (item, json_path(obj, "status", "podIPs", NULL)) {
-            add_address(&a, json_get(item, "ip"));
-        }
-    }
-    /* Which of this node's addresses are whose is known better here. */
-    size_t n = 0;
-    for (size_t i = 0; i < a.n; i++) {
-        if (!prefix_contains(p->local, a.list[i])) {
-            a.list[n++] = a.list[i];
-        }
-    }
-    a.n = n;
-    pod_set_addresses(p, pod, &a);
+    pod_report(p, pod, obj);
 }
 
 void policy_delete_pod(struct policy *p, const char *ns, const char *name)
@@ -539,7 +500,7 @@ void policy_delete_pod(struct policy *p, const char *ns, const char *name)
     struct pod *pod = x ? pod_find(p, x, name) : NULL;
     if (pod) {
         pod->present = false; /* What is attached stays as it was until it is detached. */
-        pod_set_addresses(p, pod, &(struct addresses){0});
+        pod_report_nothing(p, pod);
         pod_release(p, pod);
     }
 }
@@ -549,15 +510,7 @@ void policy_set_node(struct policy *p, const char *name, const struct json *obj)
     struct pod *node = pod_get(p, &p->nodes, name);
     pod_update(p, node, labels_get(&p->pool, json_path(obj, "metadata", "labels", NULL)), NULL,
                false);
-    struct addresses a = {0};
-    const struct json *item;
-    JSON_FOREACH (item, json_path(obj, "status", "addresses", NULL)) {
-        const char *type = json_path_string(item, "type", NULL);
-        if (streq_null(type, "InternalIP") || streq_null(type, "ExternalIP")) {
-            add_address(&a, json_get(item, "address"));
-        }
-    }
-    pod_set_addresses(p, node, &a);
+    node_report(p, node, obj);
 }
 
 void policy_delete_node(struct policy *p, const char *name)
@@ -565,7 +518,7 @@ void policy_delete_node(struct policy *p, const char *name)
     struct pod *node = pod_find(p, &p->nodes, name);
     if (node) {
         node->present = false;
-        pod_set_addresses(p, node, &(struct addresses){0});
+        pod_report_nothing(p, node);
         pod_release(p, node);
     }
 }

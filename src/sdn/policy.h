@@ -22,6 +22,7 @@
  * JSON is not kept.  Not thread-safe. */
 #pragma once
 
+#include "sdn/address.h"
 #include "sdn/policy_table.h"
 #include "wire/openflow.h"
 
@@ -30,6 +31,8 @@ struct policy;
 struct policy_ops {
     /* The group 'cookie' is now 'flows' (to be emptied by the callee; none: the group is gone). */
     void (*set_group)(void *ctx, uint64_t cookie, struct of_flow_list *flows);
+    /* Reports an ignored address of a pod (of a node: 'ns' is NULL) and the reason; may be NULL. */
+    void (*ignored)(void *ctx, const char *ns, const char *name, const char *why);
 };
 
 /* 'local': this node's subnet; its addresses are pods only when policy_attach says so. */
@@ -54,6 +57,12 @@ void policy_set_pod(struct policy *p, const char *ns, const char *name, const st
 void policy_delete_pod(struct policy *p, const char *ns, const char *name);
 void policy_set_node(struct policy *p, const char *name, const struct json *obj);
 void policy_delete_node(struct policy *p, const char *name);
+/* HostSubnets, by the name of their node, and networks, by which the compiler checks addresses (address.h): a pod's address
+ * counts only in the HostSubnet of its node, a node's only outside the networks of pods and services.  They may come in
+ * any order, also after the pods. */
+void policy_set_host_subnet(struct policy *p, const char *node, const struct json *obj);
+void policy_delete_host_subnet(struct policy *p, const char *node);
+void policy_set_rules_of_addresses(struct policy *p, const struct node_rules *rules);
 /* A pod of this node has the address; one whose object is not known is cut off until it is. */
 void policy_attach(struct policy *p, uint32_t ip, const char *ns, const char *name);
 void policy_detach(struct policy *p, uint32_t ip);

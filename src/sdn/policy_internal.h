@@ -2,6 +2,7 @@
 /* Inside of the policy compiler.
  *
  *     policy.c        objects in: policies, namespaces, pods, attachments; the flush
+ *     policy_addresses.c  check of reported addresses
  *     policy_sets.c   sets, classes, and which address is in which
  *     policy_rules.c  rules of active policies, and their share in flows
  *     policy_flows.c  the flows of each group, and their names
@@ -10,6 +11,7 @@
  *     policy_spec.c, policy_labels.c   values */
 #pragma once
 
+#include "sdn/address.h"
 #include "sdn/pipeline.h"
 #include "sdn/policy.h"
 #include "sdn/tables.h"
@@ -47,6 +49,18 @@ struct ns {
     size_t n_scopes, scopes_cap;
 };
 
+/* A node and its HostSubnet, which decides about the addresses of its pods. */
+struct site {
+    struct hmap_node node;
+    struct list pods;
+    uint32_t refs; /* One for each pod, one for the HostSubnet. */
+    bool known;    /* It has a HostSubnet, described by 'place'. */
+    struct pod_site place;
+    char name[];
+};
+
+#define POLICY_MAX_REPORTED ADDRESS_MAX_OF_NODE
+
 struct pod {
     struct hmap_node node;
     struct list in_ns, local; /* In p->locals while it has an address here. */
@@ -54,6 +68,10 @@ struct pod {
     struct labels *labels;
     struct named_ports *ports;
     struct endpoint *endpoints;
+    struct site *site; /* NULL: this is a node, or the Pod object is unknown. */
+    struct list at_site;
+    uint32_t *reported; /* All addresses in the object's status. */
+    uint8_t n_reported;
     struct object **subject_of; /* While it has a local address. */
     uint32_t n_subject_of;
     uint32_t serial; /* Of two that claim an address the later one has it. */
@@ -256,6 +274,8 @@ struct block {
 
 struct policy {
     struct ip4_prefix local;
+    struct node_rules addresses; /* Only its networks are set. */
+    struct hmap sites;
     const struct policy_ops *ops;
     void *ctx;
     const struct policy_table_ops *table; /* NULL: flows are wanted. */
@@ -288,6 +308,18 @@ struct policy {
     uint32_t serial;
     size_t n_broken;
 };
+
+/* ---- policy.c ---- */
+/* Makes these the addresses that the pod (or node) has elsewhere. */
+void pod_set_addresses(struct policy *p, struct pod *pod, const uint32_t *list, size_t n);
+
+/* ---- policy_addresses.c ---- */
+/* Take the addresses of the object that count. */
+void pod_report(struct policy *p, struct pod *pod, const struct json *obj);
+void node_report(struct policy *p, struct pod *node, const struct json *obj);
+/* Drops all addresses: the object was deleted. */
+void pod_report_nothing(struct policy *p, struct pod *pod);
+void sites_free(struct policy *p);
 
 /* ---- policy_sets.c ---- */
 struct ns *ns_find(const struct policy *p, const char *name); /* NULL: nothing is known of it. */

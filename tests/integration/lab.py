@@ -124,7 +124,7 @@ class Lab:
     def up(self):
         args = ["up"]
         for key, value in self.options.items():
-            args += ["--" + key.replace("_", "-"), str(value)]
+            args += ["--" + key.replace("_", "-")] + ([str(value)] if value != "" else [])
         self.cmd(*args, timeout=3 * DEADLINE)
         self.up_done = True
         return self

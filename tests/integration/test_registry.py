@@ -25,10 +25,12 @@ class Master:
         self.port = None
         self.start()
 
-    def start(self):
-        conf = {"networkConfig": self.network, "servingInfo": {"bindAddress": f"127.0.0.1:{self.port or 0}"},
+    def configuration(self):
+        return {"networkConfig": self.network, "servingInfo": {"bindAddress": f"127.0.0.1:{self.port or 0}"},
                 "storage": self.storage}
-        (self.dir / "master.yaml").write_text(json.dumps(conf))
+
+    def start(self):
+        (self.dir / "master.yaml").write_text(json.dumps(self.configuration()))
         self.log = open(self.dir / "log", "a+")
         self.proc = subprocess.Popen([TENET, "master", "--config", self.dir / "master.yaml"], stderr=self.log,
                                      stdout=self.log, env=lablib.environment())
@@ -125,10 +127,10 @@ def master(start_master):
     return start_master()
 
 
-def add_nodes(master, names):
+def add_nodes(master, names, first=512):
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
         results = list(pool.map(lambda x: master.call("POST", "/api/v1/nodes", node(x[1], f"10.245.{x[0] // 250}.{x[0] % 250 + 1}")),
-                                enumerate(names, 512)))
+                                enumerate(names, first)))
     assert all(status == 201 for status, _ in results)
 
 
@@ -177,7 +179,7 @@ def test_restart_and_resize_never_overlap(start_master):
     m.stop(signal.SIGKILL)
     m.network["clusterNetworks"] = [{"cidr": "10.128.0.0/16", "hostSubnetLength": 8}, {"cidr": "10.200.0.0/24", "hostSubnetLength": 8}]
     m.start()
-    add_nodes(m, [f"b{i}" for i in range(20)])
+    add_nodes(m, [f"b{i}" for i in range(20)], 600)
     wait_for("subnets", lambda: len(m.subnets()) == 30)
     after = m.subnets()
     assert {k: after[k] for k in before} == before

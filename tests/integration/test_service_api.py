@@ -34,11 +34,18 @@ def plain(tmp, name="master", network=None, kubernetes=None):
     return m
 
 
+def put_subnet(master):
+    """Of the node of all pods: only what it gives out is their address."""
+    subnet = {"metadata": {"name": "n1"}, "host": "n1", "hostIP": "192.0.2.1", "subnet": "10.128.0.0/14"}
+    assert master.call("POST", "/apis/network.openshift.io/v1/hostsubnets", subnet)[0] == 201
+
+
 @pytest.fixture(scope="module")
 def master():
     with tempfile.TemporaryDirectory(prefix="tenet-svc-") as tmp:
         m = plain(tmp, network={"externalIPNetworkCIDRs": ["80.11.0.0/16", "!80.11.13.0/24"]},
                   kubernetes={"masterIP": "192.0.2.99"})
+        put_subnet(m)
         yield m
         m.kill(signal.SIGTERM)
 
@@ -432,6 +439,7 @@ def test_a_python_client_makes_services_under_load():
     """The client that controllers are written with: its services are whole, and no other's, while others come and go."""
     with tempfile.TemporaryDirectory(prefix="tenet-svc-") as tmp:
         m = plain(tmp)
+        put_subnet(m)
         settings = client.Configuration(host=f"http://127.0.0.1:{m.port}")
         per, workers = 15, 4
 

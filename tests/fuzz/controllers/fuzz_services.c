@@ -39,7 +39,8 @@ static void run_pods(const struct json *service, const struct json *v)
     const struct json *pod;
     JSON_FOREACH (pod, json_get(v, "pods")) {
         if (n < MAX_OBJECTS) {
-            pods[n++] = endpoint_pod_new(pod);
+            pods[n] = endpoint_pod_new(pod);
+            (void) endpoint_pod_settle(pods[n++], pod, NULL, NULL);
         }
     }
     for (size_t i = 0; i < n; i++) {

@@ -418,6 +418,18 @@ static void changed_address_reaches_the_host_subnet(void **state)
     assert_string_equal(before, after);
 }
 
+static void answered(void *ctx, int error, const char *text, struct json *obj)
+{
+    assert_int_equal(error, 0);
+    *(bool *) ctx = true;
+}
+
+static bool both_are_done(struct cluster *c, void *arg)
+{
+    const bool *done = arg;
+    return done[0] && done[1];
+}
+
 struct condition_want {
     const char *path, *status, *reason;
 };
@@ -444,6 +456,124 @@ static void unusable_address_is_told_and_mended(void **state)
     wait_until(c, has_path, (char *) NET "hostsubnets/n1");
     assert_true(
         condition_is(c, &(struct condition_want){"/api/v1/nodes/n1", "False", "SubnetAssigned"}));
+}
+
+static bool is_refused(struct cluster *c, const char *path)
+{
+    return condition_is(c, &(struct condition_want){path, "True", "InvalidNodeAddress"});
+}
+
+static bool one_is_refused(struct cluster *c, void *arg)
+{
+    return is_refused(c, "/api/v1/nodes/n1") || is_refused(c, "/api/v1/nodes/n2");
+}
+
+/* One of them, at once: which, is chance. */
+static void of_two_nodes_with_one_address_one_gets_a_subnet(void **state)
+{
+    struct cluster *c = *state;
+    bool done[2] = {false, false};
+    controllers_up(c);
+    for (size_t i = 0; i < 2; i++) {
+        CLEANUP_FREE char *text = node_text(i ? "n2" : "n1", 0x0af50001);
+        CLEANUP(json_free) struct json *o = from(text);
+        api_request(c->client, "POST", "/api/v1/nodes", NULL, o, answered, &done[i]);
+    }
+    wait_until(c, both_are_done, done);
+    wait_until(c, one_is_refused, NULL);
+    bool first = is_refused(c, "/api/v1/nodes/n2");
+    wait_until(c, has_path, (char *) (first ? NET "hostsubnets/n1" : NET "hostsubnets/n2"));
+    const char *loser = first ? "/api/v1/nodes/n2" : "/api/v1/nodes/n1";
+    const char *winner = first ? "/api/v1/nodes/n1" : "/api/v1/nodes/n2";
+    char *none = (char *) (first ? NET "hostsubnets/n2" : NET "hostsubnets/n1");
+    assert_true(is_refused(c, loser));
+    assert_false(has_path(c, none));
+    /* Also after the controllers begin anew. */
+    controllers_down(c);
+    controllers_up(c);
+    add_node(c, "n3", 0x0af50003);
+    wait_until(c, has_path, (char *) NET "hostsubnets/n3");
+    assert_false(has_path(c, none));
+    /* Nor does a node come to an address by changing its own. */
+    put_address(c, "/api/v1/nodes/n3", "10.245.0.1");
+    wait_until(c, condition_is,
+               &(struct condition_want){"/api/v1/nodes/n3", "True", "InvalidNodeAddress"});
+    CLEANUP_FREE char *ip = field_of(c, NET "hostsubnets/n3", "hostIP");
+    assert_string_equal(ip, "10.245.0.3");
+    /* What is given up is free. */
+    put_address(c, "/api/v1/nodes/n3", "10.245.0.3");
+    wait_until(c, condition_is,
+               &(struct condition_want){"/api/v1/nodes/n3", "False", "SubnetAssigned"});
+    delete (c, winner);
+    wait_until(c, has_path, none);
+}
+
+#define PODS "/api/v1/namespaces/default/pods"
+
+static void put_pod(struct cluster *c, const char *name, const char *node, const char *more,
+                    const char *ip)
+{
+    CLEANUP_FREE char *text = xasprintf(
+        "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s','labels':{'app':'web'}},'spec':{"
+        "'nodeName':'%s','containers':[{'name':'c','image':'i'}]%s}}",
+        name, node, more);
+    CLEANUP_FREE char *path = xasprintf(PODS "/%s", name);
+    CLEANUP_FREE char *status_path = xasprintf("%s/status", path);
+    post(c, PODS, text);
+    CLEANUP(json_free) struct json *o = get(c, path);
+    struct json *status = json_ensure_object(o, "status");
+    json_set_string(status, "podIP", ip);
+    json_set(status, "conditions", from("[{'type':'Ready','status':'True'}]"));
+    json_free(call(c, "PUT", status_path, o));
+}
+
+/* "10.128.0.5 10.128.0.6": ready ones of the Endpoints "web". */
+static bool endpoints_are(struct cluster *c, void *want)
+{
+    CLEANUP(json_free) struct json *o = get(c, "/api/v1/namespaces/default/endpoints/web");
+    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+    const struct json *a;
+    JSON_FOREACH (a, json_path(json_at(json_get(o, "subsets"), 0), "addresses", NULL)) {
+        strbuf_addf(&b, "%s%s", b.size ? " " : "", json_path_string(a, "ip", NULL));
+    }
+    return o && streq(b.size ? strbuf_cstr(&b) : "", want);
+}
+
+static void endpoints_have_only_addresses_that_nodes_give_out(void **state)
+{
+    struct cluster *c = *state;
+    c->conf.foreign = (struct address_ranges){.list = {{0x0a090000, 16}}, .n = 1};
+    controllers_up(c);
+    add_node(c, "n1", 0x0af50001);
+    wait_until(c, has_path, (char *) NET "hostsubnets/n1");
+    add_node(c, "n2", 0x0af50002);
+    wait_until(c, has_path, (char *) NET "hostsubnets/n2");
+    post(c, "/api/v1/namespaces/default/services",
+         "{'apiVersion':'v1','kind':'Service','metadata':{'name':'web'},'spec':{'clusterIP':'None',"
+         "'selector':{'app':'web'},'ports':[{'port':80}]}}");
+    put_pod(c, "good", "n1", "", "10.128.0.5");
+    put_pod(c, "bad1", "n1", "", "10.128.2.5");
+    put_pod(c, "bad2", "n1", "", "10.245.0.2");
+    put_pod(c, "bad3", "n1", "", "203.0.113.1");
+    put_pod(c, "bad4", "n1", ",'hostNetwork':true", "10.245.0.2");
+    put_pod(c, "early", "n3", "", "10.128.4.5");
+    put_pod(c, "host", "n2", ",'hostNetwork':true", "10.245.0.2");
+    put_pod(c, "other", "n2", "", "10.9.0.5");
+    wait_until(c, endpoints_are, (char *) "10.9.0.5 10.128.0.5 10.245.0.2");
+    wait_until(c, events_are, &(struct events_want){"AddressIgnored", 4});
+    /* The HostSubnet may come after the pod ... */
+    add_node(c, "n3", 0x0af50003);
+    wait_until(c, endpoints_are, (char *) "10.9.0.5 10.128.0.5 10.128.4.5 10.245.0.2");
+    /* ... and goes with its node. */
+    delete (c, "/api/v1/nodes/n1");
+    wait_until(c, endpoints_are, (char *) "10.9.0.5 10.128.4.5 10.245.0.2");
+    /* As it is for those who begin with all that. */
+    controllers_down(c);
+    put_pod(c, "bad5", "n3", "", "10.128.0.5");
+    put_pod(c, "second", "n3", "", "10.128.4.6");
+    controllers_up(c);
+    wait_until(c, endpoints_are, (char *) "10.9.0.5 10.128.4.5 10.128.4.6 10.245.0.2");
+    wait_until(c, events_are, &(struct events_want){"AddressIgnored", 5});
 }
 
 static void node_made_anew_gets_a_subnet_of_its_own(void **state)
@@ -903,6 +1033,8 @@ int main(void)
         TEST(subnets_come_in_the_order_of_registration),
         TEST(changed_address_reaches_the_host_subnet),
         TEST(unusable_address_is_told_and_mended),
+        TEST(of_two_nodes_with_one_address_one_gets_a_subnet),
+        TEST(endpoints_have_only_addresses_that_nodes_give_out),
         TEST(node_made_anew_gets_a_subnet_of_its_own),
         TEST(host_subnet_deleted_by_hand_comes_back),
         TEST(ghosts_are_respected_and_served),

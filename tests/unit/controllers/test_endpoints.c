@@ -35,7 +35,11 @@ static unsigned random_below(unsigned n)
 static struct endpoint_pod *pod(const char *text)
 {
     CLEANUP(json_free) struct json *v = parse(text);
-    return endpoint_pod_new(v);
+    CLEANUP(json_free)
+    struct json *anywhere = parse("{\"hostIP\":\"192.0.2.1\",\"subnet\":\"10.128.0.0/14\"}");
+    struct endpoint_pod *p = endpoint_pod_new(v);
+    (void) endpoint_pod_settle(p, anywhere, NULL, NULL);
+    return p;
 }
 
 #define POD(name, ip, ready, more)                                                                 \

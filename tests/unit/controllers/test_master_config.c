@@ -62,6 +62,76 @@ static struct service_ranges ranges_of(const struct master_config *c, const char
     return service_config_ranges(&c->services, &c->network, &net, 1);
 }
 
+static void what_decides_about_addresses_is_read(void **state)
+{
+    static const struct {
+        const char *text, *error; /* Part of it; NULL: good. */
+    } cases[] = {
+        {"networkConfig: {foreignPodNetworkCIDRs: [10.9.0.0/16, 10.10.0.0/24]}", NULL},
+        {"networkConfig: {foreignPodNetworkCIDRs: []}", NULL},
+        {"networkConfig: {foreignPodNetworkCIDRs: 10.9.0.0/16}",
+         "networkConfig.foreignPodNetworkCIDRs: must be a list of CIDRs"},
+        {"networkConfig: {foreignPodNetworkCIDRs: [10.9.0.1/16]}",
+         "networkConfig.foreignPodNetworkCIDRs: "},
+        {"networkConfig: {foreignPodNetworkCIDRs: [10.9.0.1]}",
+         "networkConfig.foreignPodNetworkCIDRs: "},
+        {"networkConfig: {foreignPodNetworkCIDRs: [10.129.0.0/24]}",
+         "networkConfig: foreignPodNetworkCIDRs: 10.129.0.0/24: overlaps cluster network "
+         "10.128.0.0/14"},
+        {"networkConfig: {foreignPodNetworkCIDRs: [172.30.1.0/24]}",
+         "networkConfig: foreignPodNetworkCIDRs: 172.30.1.0/24: overlaps service network "
+         "172.30.0.0/16"},
+        {"networkConfig: {foreignPodNetworkCIDRs: [10.9.0.0/16, 10.9.1.0/24]}",
+         "networkConfig: foreignPodNetworkCIDRs: 10.9.1.0/24: overlaps 10.9.0.0/16"},
+        {"networkConfig: {reservedAddresses: [192.0.2.1, 198.51.100.0/24]}", NULL},
+        {"networkConfig: {reservedAddresses: [router]}",
+         "networkConfig.reservedAddresses: \"router\" is neither an IPv4 address nor a network"},
+        {"networkConfig: {reservedAddresses: [1]}",
+         "networkConfig.reservedAddresses: must be a list of addresses and CIDRs"},
+        {"kubernetesMasterConfig: {masterNodes: [m1, m2.example.com]}", NULL},
+        {"kubernetesMasterConfig: {masterNodes: []}", NULL},
+        {"kubernetesMasterConfig: {masterNodes: [M1]}",
+         "kubernetesMasterConfig.masterNodes: \"M1\" cannot be the name of a node"},
+        {"kubernetesMasterConfig: {masterNodes: m1}",
+         "kubernetesMasterConfig.masterNodes: must be a list of names of nodes"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        __attribute__((cleanup(master_config_donep))) struct master_config c;
+        struct err e = {0};
+        master_config_init(&c);
+        int r = read_yaml(&c, cases[i].text, &e);
+        if (cases[i].error ? r != -EINVAL || !strstr(e.text, cases[i].error) : r != 0) {
+            fail_msg("%s: %d %s", cases[i].text, r, e.text);
+        }
+    }
+    __attribute__((cleanup(master_config_donep))) struct master_config c;
+    struct err e = {0};
+    unsigned given = 0;
+    master_config_init(&c);
+    assert_null(c.master_nodes); /* Not given: the node of this host's name. */
+    assert_int_equal(master_config_set(&c, "foreign-pod-network", "10.9.0.0/16", &given, &e), 0);
+    assert_int_equal(master_config_set(&c, "reserved-address", "192.0.2.1,192.0.2.2", &given, &e),
+                     0);
+    assert_int_equal(master_config_set(&c, "master-node", "m1,m2", &given, &e), 0);
+    assert_int_equal(c.network.foreign.n, 1);
+    assert_int_equal(c.reserved.n, 2);
+    assert_string_equal(c.master_nodes[1], "m2");
+    assert_null(c.master_nodes[2]);
+    assert_int_equal(master_config_set(&c, "master-node", "", &given, &e), 0);
+    assert_null(c.master_nodes[0]);
+    assert_int_equal(master_config_set(&c, "master-node", "a b", &given, &e), -EINVAL);
+    /* The ClusterNetwork tells foreign ranges to nodes, until there are none any more. */
+    CLEANUP(json_free) struct json *o = netconf_object(&c.network);
+    struct address_ranges r;
+    address_ranges_of_network(o, &r);
+    assert_int_equal(r.n, 1);
+    c.network.foreign.n = 0;
+    assert_true(netconf_apply(&c.network, o));
+    assert_false(netconf_apply(&c.network, o));
+    address_ranges_of_network(o, &r);
+    assert_int_equal(r.n, 0);
+}
+
 static void ranges_of_services_are_read(void **state)
 {
     __attribute__((cleanup(master_config_donep))) struct master_config c;
@@ -480,6 +550,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(empty_file_means_the_defaults),
         cmocka_unit_test(sample_file_has_the_defaults),
+        cmocka_unit_test(what_decides_about_addresses_is_read),
         cmocka_unit_test(ranges_of_services_are_read),
         cmocka_unit_test(the_default_ingress_range_gives_way_and_one_of_ones_own_does_not),
         cmocka_unit_test(the_masters_address_is_that_which_it_listens_on),

@@ -81,7 +81,9 @@ static void service_network_cannot_change(void **state)
 static void changed_ranges_must_hold_what_is_there(void **state)
 {
     struct netconf c = conf();
-    CLEANUP(json_free) struct json *current = from("{'serviceNetwork':'172.30.0.0/16'}");
+    CLEANUP(json_free)
+    struct json *current = from("{'serviceNetwork':'172.30.0.0/16','clusterNetworks':[{'CIDR':"
+                                "'10.128.0.0/14','hostSubnetLength':9}]}");
     CLEANUP(json_free)
     struct json *subnets = from("[{'metadata':{'name':'a'},'subnet':'10.128.0.0/23'},"
                                 "{'metadata':{'name':'ghost'},'subnet':''},"
@@ -91,6 +93,8 @@ static void changed_ranges_must_hold_what_is_there(void **state)
         "[{'metadata':{'namespace':'red','name':'p'},'spec':{},'status':{'podIP':'10.128.0.2'}},"
         "{'metadata':{'namespace':'red','name':'h'},'spec':{'hostNetwork':true},"
         "'status':{'podIP':'192.168.0.1'}},"
+        /* No address that the network gave out: its node's word must not keep the master from starting. */
+        "{'metadata':{'namespace':'red','name':'lie'},'spec':{},'status':{'podIP':'203.0.113.1'}},"
         "{'metadata':{'namespace':'red','name':'new'}}]");
     struct err e = {0};
     assert_int_equal(netconf_check_change(&c, current, subnets, pods, &e), 0);

@@ -22,6 +22,7 @@
 #define UID(uid) "'pod.network.openshift.io/node-uid':'" uid "'"
 #define ASSIGN "'pod.network.openshift.io/assign-subnet':'true'"
 
+static const char *owner_of_address;
 static struct subnet_plan plan_of(const char *node, const char *hs)
 {
     static struct json *n, *h;
@@ -32,7 +33,11 @@ static struct subnet_plan plan_of(const char *node, const char *hs)
     struct netconf c;
     netconf_defaults(&c);
     struct subnet_plan p;
-    subnet_plan_make(&c, n, h, &p);
+    struct node_rules addresses;
+    netconf_node_rules(&c, &addresses);
+    addresses.masters = (struct address_ranges){.list = {{0xc000020a, 32}}, .n = 1};
+    struct subnet_rules rules = {&c, &addresses, owner_of_address};
+    subnet_plan_make(&rules, n, h, &p);
     if (p.uid) {
         assert_string_equal(p.uid, "u1");
     }
@@ -128,9 +133,11 @@ static void unusable_addresses_are_refused_with_a_reason(void **state)
         {"{'metadata':{'name':'n1','uid':'u1'}}", "no address of type InternalIP"},
         {NODE(""), "no address of type InternalIP"},
         {NODE("fd00::1"), "not an IPv4 address"},
-        {NODE("127.0.0.1"), "cannot be reached"},
-        {NODE("0.0.0.0"), "cannot be reached"},
-        {NODE("224.0.0.5"), "cannot be reached"},
+        {NODE("127.0.0.1"), "InternalIP 127.0.0.1 is a loopback address"},
+        {NODE("0.0.0.0"), "is not an address of a host"},
+        {NODE("169.254.0.5"), "is a link-local address"},
+        {NODE("224.0.0.5"), "is a multicast address"},
+        {NODE("192.0.2.10"), "InternalIP 192.0.2.10 is an address of a master"},
         {NODE("10.129.0.1"), "cluster network"},
         {NODE("172.30.0.1"), "service network"},
     };
@@ -143,6 +150,34 @@ static void unusable_addresses_are_refused_with_a_reason(void **state)
         p = plan_of(bad[i].node, SUBNET(UID("u1"), "10.245.2.3", "10.128.0.0/23"));
         assert_int_equal(p.step, SUBNET_REFUSE);
     }
+}
+
+static void an_address_that_another_host_subnet_has_is_refused(void **state)
+{
+    static const struct {
+        const char *owner, *host_subnet;
+        enum subnet_step step;
+    } cases[] = {
+        {NULL, NULL, SUBNET_CREATE},
+        {"n1", NULL, SUBNET_CREATE},
+        {"n2", NULL, SUBNET_REFUSE},
+        {NULL, SUBNET(UID("u1"), "10.245.2.9", "10.128.0.0/23"), SUBNET_UPDATE},
+        {"n2", SUBNET(UID("u1"), "10.245.2.9", "10.128.0.0/23"), SUBNET_REFUSE},
+        /* Both have it from before: told by an event about the younger one. */
+        {"n2", SUBNET(UID("u1"), "10.245.2.3", "10.128.0.0/23"), SUBNET_KEEP},
+        {"n1", SUBNET(UID("u1"), "10.245.2.3", "10.128.0.0/23"), SUBNET_KEEP},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        owner_of_address = cases[i].owner;
+        struct subnet_plan p = plan_of(NODE("10.245.2.3"), cases[i].host_subnet);
+        assert_int_equal(p.step, cases[i].step);
+        if (p.step == SUBNET_REFUSE) {
+            assert_string_equal(p.reason, REASON_BAD_ADDRESS);
+            assert_string_equal(p.message,
+                                "the node's InternalIP 10.245.2.3 is the hostIP of HostSubnet n2");
+        }
+    }
+    owner_of_address = NULL;
 }
 
 static void condition_is_written_only_when_it_says_something_new(void **state)
@@ -336,6 +371,7 @@ int main(void)
         cmocka_unit_test(ghosts_are_left_alone),
         cmocka_unit_test(ghost_that_asks_gets_a_subnet_and_keeps_the_rest),
         cmocka_unit_test(unusable_addresses_are_refused_with_a_reason),
+        cmocka_unit_test(an_address_that_another_host_subnet_has_is_refused),
         cmocka_unit_test(condition_is_written_only_when_it_says_something_new),
         cmocka_unit_test(conflicts_name_the_younger_and_the_older),
         cmocka_unit_test(project_gets_a_net_namespace),

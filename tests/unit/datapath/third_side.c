@@ -40,7 +40,7 @@ void third_side_load(struct third_side *t, const struct model_node *n,
     struct of_flow_list flows = {0};
     struct group_store store;
     group_store_init(&store);
-    struct policy *policy = policy_new(n->net->local, &group_store_ops, &store);
+    struct policy *policy = policy_new_anywhere(n->net->local, &group_store_ops, &store);
     if (policies) {
         random_policies_tell(policies, policy);
         policy_flush(policy);

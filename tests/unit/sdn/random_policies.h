@@ -3,6 +3,7 @@
  * API, by a history of changes that ends there. */
 #pragma once
 
+#include "policy_anywhere.h"
 #include "sdn/model_policy.h"
 #include "sdn/policy.h"
 

@@ -308,8 +308,8 @@ static void add_policy_flows(const struct cluster *c, struct of_flow_list *l)
     struct group_store used, fresh;
     group_store_init(&used);
     group_store_init(&fresh);
-    struct policy *p = policy_new(c->net.local, &group_store_ops, &used);
-    struct policy *q = policy_new(c->net.local, &group_store_ops, &fresh);
+    struct policy *p = policy_new_anywhere(c->net.local, &group_store_ops, &used);
+    struct policy *q = policy_new_anywhere(c->net.local, &group_store_ops, &fresh);
     random_policies_mislead(&c->policies, p);
     random_policies_tell(&c->policies, p);
     random_policies_tell(&c->policies, q);

@@ -35,7 +35,7 @@ static void env_begin(struct env *v)
     static const struct policy_ops ops = {.set_group = count_group};
     *v = (struct env){0};
     group_store_init(&v->groups);
-    v->p = policy_new(local, &ops, v);
+    v->p = policy_new_anywhere(local, &ops, v);
 }
 
 static void env_end(struct env *v)
@@ -328,6 +328,186 @@ static void tell_two_names_of_one_port(struct env *v, bool first)
     }
 }
 
+/* ---- addresses that count ---- */
+
+static struct json *pod_at(const char *node, const char *more, const char *ip)
+{
+    CLEANUP_FREE char *text =
+        xasprintf("{\"metadata\":{\"labels\":{\"app\":\"good\"}},\"spec\":{\"nodeName\":\"%s\"%s},"
+                  "\"status\":{\"podIP\":\"%s\",\"podIPs\":[{\"ip\":\"%s\"}]}}",
+                  node, more, ip, ip);
+    return parse(text);
+}
+
+static void tell_pod_at(struct env *v, const char *name, const char *node, const char *more,
+                        const char *ip)
+{
+    CLEANUP(json_free) struct json *obj = pod_at(node, more, ip);
+    policy_set_pod(v->p, "red", name, obj);
+    flush(v);
+}
+
+static void tell_subnet(struct env *v, const char *node, const char *subnet)
+{
+    CLEANUP_FREE char *text = xasprintf("{\"hostIP\":\"192.0.2.7\",\"subnet\":\"%s\"}", subnet);
+    CLEANUP(json_free) struct json *obj = parse(text);
+    policy_set_host_subnet(v->p, node, obj);
+    flush(v);
+}
+
+/* Whether the pod here lets the address in, which its policy does for pods "good" alone. */
+static bool lets_in(struct env *v, uint32_t ip)
+{
+    return policy_decide(v->p, POLICY_INGRESS, ip, IP(10, 128, 0, 2), 6, 80).allowed;
+}
+
+static void begin_with_a_guarded_pod(struct env *v)
+{
+    env_begin(v);
+    set_namespace(v, "red");
+    good_policy(v, "p",
+                "{\"podSelector\":{\"matchLabels\":{\"app\":\"web\"}},\"ingress\":[{\"from\":[{"
+                "\"podSelector\":{\"matchLabels\":{\"app\":\"good\"}}}]}]}");
+    set_pod(v, "red", "web", "\"app\":\"web\"", IP(10, 128, 0, 2), true);
+    flush(v);
+}
+
+static unsigned n_ignored;
+static char last_ignored[256];
+static void note_ignored(void *ctx, const char *ns, const char *name, const char *why)
+{
+    n_ignored++;
+    snprintf(last_ignored, sizeof last_ignored, "%s/%s: %s", ns ? ns : "", name, why);
+}
+
+static void a_pod_elsewhere_has_only_addresses_of_its_nodes_subnet(void **state)
+{
+    static const struct {
+        const char *node, *more, *ip;
+        uint32_t address;
+        bool counts;
+    } cases[] = {
+        {"n2", "", "10.128.2.5", IP(10, 128, 2, 5), true},
+        {"n2", "", "10.128.4.5", IP(10, 128, 4, 5), false},
+        {"n2", "", "10.128.2.1", IP(10, 128, 2, 1), false},
+        {"n2", "", "192.0.2.7", IP(192, 0, 2, 7), false},
+        {"n2", "", "203.0.113.5", IP(203, 0, 113, 5), false},
+        {"n9", "", "10.128.2.5", IP(10, 128, 2, 5), false},
+        {"n2", ",\"hostNetwork\":true", "192.0.2.7", IP(192, 0, 2, 7), false},
+        /* Of this node's subnet only those attached here have addresses, whatever is said. */
+        {"n1", "", "10.128.0.9", IP(10, 128, 0, 9), false},
+        {"n2", "", "10.128.0.9", IP(10, 128, 0, 9), false},
+    };
+    struct env v;
+    begin_with_a_guarded_pod(&v);
+    tell_subnet(&v, "n1", "10.128.0.0/23");
+    tell_subnet(&v, "n2", "10.128.2.0/23");
+    tell_subnet(&v, "n3", "10.128.4.0/23");
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        tell_pod_at(&v, "client", cases[i].node, cases[i].more, cases[i].ip);
+        assert_int_equal(lets_in(&v, cases[i].address), cases[i].counts);
+    }
+    env_end(&v);
+}
+
+static void addresses_count_as_soon_and_as_long_as_there_is_the_subnet(void **state)
+{
+    const uint32_t ip = IP(10, 128, 2, 5);
+    struct env v;
+    begin_with_a_guarded_pod(&v);
+    tell_pod_at(&v, "client", "n2", "", "10.128.2.5");
+    assert_false(lets_in(&v, ip));
+    tell_subnet(&v, "n2", "10.128.2.0/23");
+    assert_true(lets_in(&v, ip));
+    tell_subnet(&v, "n2", "10.128.4.0/23");
+    assert_false(lets_in(&v, ip));
+    tell_subnet(&v, "n2", "10.128.2.0/23");
+    assert_true(lets_in(&v, ip));
+    policy_delete_host_subnet(v.p, "n2");
+    policy_delete_host_subnet(v.p, "n2");
+    flush(&v);
+    assert_false(lets_in(&v, ip));
+    /* It comes back after the pod has gone, and is another node's. */
+    policy_delete_pod(v.p, "red", "client");
+    tell_subnet(&v, "n2", "10.128.2.0/23");
+    assert_false(lets_in(&v, ip));
+    env_end(&v);
+}
+
+static void an_address_that_does_not_count_is_told(void **state)
+{
+    static const struct policy_ops ops = {.set_group = count_group, .ignored = note_ignored};
+    struct env v = {0};
+    group_store_init(&v.groups);
+    v.p = policy_new(local, &ops, &v);
+    n_ignored = 0;
+    tell_pod_at(&v, "a", "n2", "", "10.128.4.5");
+    assert_int_equal(n_ignored, 0); /* The HostSubnet may be about to come. */
+    tell_subnet(&v, "n2", "10.128.2.0/23");
+    assert_int_equal(n_ignored, 1);
+    assert_string_equal(last_ignored,
+                        "red/a: 10.128.4.5 is not in 10.128.2.0/23, the subnet of the pod's node");
+    tell_pod_at(&v, "a", "n2", "", "10.128.2.5");
+    assert_int_equal(n_ignored, 1);
+    env_end(&v);
+}
+
+static void foreign_ranges_count_on_every_node(void **state)
+{
+    const uint32_t ip = IP(10, 9, 0, 5);
+    struct env v;
+    begin_with_a_guarded_pod(&v);
+    tell_subnet(&v, "n2", "10.128.2.0/23");
+    tell_pod_at(&v, "client", "n2", "", "10.9.0.5");
+    assert_false(lets_in(&v, ip));
+    struct node_rules rules = {.foreign = {.list = {{IP(10, 9, 0, 0), 16}}, .n = 1}};
+    policy_set_rules_of_addresses(v.p, &rules);
+    flush(&v);
+    assert_true(lets_in(&v, ip));
+    policy_set_rules_of_addresses(v.p, &(struct node_rules){0});
+    flush(&v);
+    assert_false(lets_in(&v, ip));
+    env_end(&v);
+}
+
+static void a_node_has_no_address_of_pods_or_services(void **state)
+{
+    static const char node[] =
+        "{\"metadata\":{\"labels\":{\"good\":\"yes\"}},\"status\":{\"addresses\":["
+        "{\"type\":\"InternalIP\",\"address\":\"192.0.2.7\"},"
+        "{\"type\":\"InternalIP\",\"address\":\"10.128.2.5\"},"
+        "{\"type\":\"ExternalIP\",\"address\":\"172.30.0.1\"}]}}";
+    static const char admin[] =
+        "{\"spec\":{\"priority\":1,\"subject\":{\"namespaces\":{}},\"egress\":[{\"action\":"
+        "\"Allow\","
+        "\"to\":[{\"nodes\":{\"matchLabels\":{\"good\":\"yes\"}}}]},{\"action\":\"Deny\",\"to\":[{"
+        "\"networks\":[\"0.0.0.0/0\"]}]}]}}";
+    static const struct {
+        uint32_t ip;
+        bool may;
+    } cases[] = {{IP(192, 0, 2, 7), true},
+                 {IP(10, 128, 2, 5), false},
+                 {IP(172, 30, 0, 1), false},
+                 {IP(192, 0, 2, 8), false}};
+    struct env v;
+    struct err e = {0};
+    begin_with_a_guarded_pod(&v);
+    CLEANUP(json_free) struct json *obj = parse(node);
+    CLEANUP(json_free) struct json *policy = parse(admin);
+    assert_int_equal(policy_set_object(v.p, POLICY_ADMIN, NULL, "a", policy, &e), 0);
+    policy_set_node(v.p, "n2", obj);
+    struct node_rules rules = {.service = {IP(172, 30, 0, 0), 16},
+                               .cluster = {.list = {{IP(10, 128, 0, 0), 14}}, .n = 1}};
+    policy_set_rules_of_addresses(v.p, &rules);
+    flush(&v);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        assert_int_equal(
+            policy_decide(v.p, POLICY_EGRESS, IP(10, 128, 0, 2), cases[i].ip, 6, 80).allowed,
+            cases[i].may);
+    }
+    env_end(&v);
+}
+
 /* A restarted agent hears of things in another order, and must want the flows that are there. */
 static void flows_do_not_depend_on_the_order_in_which_things_were_known(void **state)
 {
@@ -424,6 +604,11 @@ static void excepts_are_taken_out_of_blocks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_pod_elsewhere_has_only_addresses_of_its_nodes_subnet),
+        cmocka_unit_test(addresses_count_as_soon_and_as_long_as_there_is_the_subnet),
+        cmocka_unit_test(an_address_that_does_not_count_is_told),
+        cmocka_unit_test(foreign_ranges_count_on_every_node),
+        cmocka_unit_test(a_node_has_no_address_of_pods_or_services),
         cmocka_unit_test(flows_are_the_sum_of_pods_not_their_product),
         cmocka_unit_test(a_change_touches_what_names_it),
         cmocka_unit_test(what_cannot_be_compiled_isolates_and_says_why),

@@ -156,7 +156,7 @@ static void tables_done(struct tables *t)
 static struct policy *compiler(struct tables *t)
 {
     static const struct policy_ops no_flows = {0};
-    struct policy *p = policy_new(local, &no_flows, NULL);
+    struct policy *p = policy_new_anywhere(local, &no_flows, NULL);
     tables_init(t);
     policy_want_table(p, &ops, t);
     return p;
