@@ -75,10 +75,10 @@ _tenet() {
     esac
     case ${COMP_WORDS[1]} in
     master)
-        words="--config --cluster-network --service-network --service-node-port-range --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --master-node --plugin --vxlan-port --mtu --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --authorization-mode --anonymous-auth --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --controller-lease-ttl --dns-bind-address --controllers-only --kubeconfig --limit --log-level --help"
+        words="--config --cluster-network --service-network --service-node-port-range --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --master-node --plugin --vxlan-port --mtu --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --authorization-mode --anonymous-auth --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --controller-lease-ttl --dns-bind-address --dns-isolate-projects --controllers-only --kubeconfig --limit --log-level --help"
         ;;
     node)
-        words="--config --make-mounts --node-name --node-ip --kubeconfig --master-kubeconfig --master-servers --bootstrap-kubeconfig --plugin --mtu --run-dir --cni-conf-dir --cni-conf-name --cni-plugins --datapath --ebpf-without --ebpf-max-entries --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --proxy-mode --metrics-bind-address --dns-domain --dns-bind-address --dns-ip --dns-nameservers --dns-resolv-conf --log-level --help"
+        words="--config --make-mounts --node-name --node-ip --kubeconfig --master-kubeconfig --master-servers --bootstrap-kubeconfig --plugin --mtu --run-dir --cni-conf-dir --cni-conf-name --cni-plugins --datapath --ebpf-without --ebpf-max-entries --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --proxy-mode --metrics-bind-address --dns-domain --dns-bind-address --dns-ip --dns-nameservers --dns-resolv-conf --dns-isolate-projects --log-level --help"
         if [[ ${COMP_WORDS[2]} == flows ]]; then
             words="--node --used --drops --output $agents"
         elif [[ ${COMP_WORDS[2]} == maps ]]; then

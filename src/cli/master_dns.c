@@ -2,6 +2,8 @@
 #include "cli/master_dns.h"
 
 #include "base/log.h"
+#include "controllers/obj.h"
+#include "node/objects.h"
 
 #include <stdio.h>
 
@@ -15,6 +17,8 @@ struct master_dns {
     struct loop_timer *again;
     struct api_client *client; /* NULL: has not begun. */
     struct services_watch *services;
+    bool isolates;
+    struct informer *projects; /* NetNamespaces, for their VNIDs; NULL: names are not isolated. */
     union dns_endpoint at;
     bool said;
 };
@@ -69,6 +73,8 @@ int master_dns_new(struct loop *l, const struct master_config *c, struct master_
     d->dns = dns;
     d->loop = l;
     d->at = at;
+    d->isolates = c->dns.isolate && sdn_plugin_compares_vnids(c->network.plugin);
+    dns_zone_set_isolated(dns_zone_of(dns), d->isolates);
     *ret = d;
     return 0;
 }
@@ -87,18 +93,46 @@ static void listen_now(void *ctx)
     }
 }
 
+static void project_changed(void *ctx, const char *key, const struct json *old,
+                            const struct json *obj)
+{
+    struct master_dns *d = ctx;
+    struct sdn_vnids vnids;
+    bool good = node_parse_net_namespace(obj, &vnids, NULL) == 0;
+    dns_zone_set_project(dns_zone_of(d->dns), key, good ? &vnids : NULL);
+}
+
+static void project_deleted(void *ctx, const char *key, const struct json *obj)
+{
+    struct master_dns *d = ctx;
+    dns_zone_set_project(dns_zone_of(d->dns), key, NULL);
+}
+
+static void projects_synced(void *ctx)
+{
+    struct master_dns *d = ctx;
+    dns_zone_set_projects_complete(dns_zone_of(d->dns));
+}
+
 void master_dns_begin(struct master_dns *d, struct api_client *client)
 {
     d->client = client;
     d->services = services_watch_new(d->loop, client);
     d->again = loop_timer_new(d->loop, listen_now, d);
     dns_follow(d->dns, d->services);
+    if (d->isolates) {
+        static const struct informer_ops ops = {
+            .changed = project_changed, .deleted = project_deleted, .synced = projects_synced};
+        d->projects =
+            informer_new(client, d->loop, NETWORK_API_VERSION, "netnamespaces", NULL, &ops, d);
+    }
     listen_now(d);
 }
 
 struct master_dns *master_dns_free(struct master_dns *d)
 {
     if (d) {
+        informer_free(d->projects);
         dns_free(d->dns);
         loop_timer_free(d->again);
         services_watch_free(d->services);

@@ -48,12 +48,12 @@ static int read_network(const struct json *v, struct err *e)
     return s && streq(s, "tcp4") ? 0 : err_set(e, -EINVAL, SECTION ".bindNetwork: must be tcp4");
 }
 
-static int read_recursive(struct dns_config *c, const struct json *v, struct err *e)
+static int read_bool(const char *key, const struct json *v, bool *to, struct err *e)
 {
     if (!json_is(v, JSON_BOOL)) {
-        return err_set(e, -EINVAL, SECTION ".allowRecursiveQueries: must be true or false");
+        return err_set(e, -EINVAL, SECTION ".%s: must be true or false", key);
     }
-    c->recursive = json_get_bool(v, false);
+    *to = json_get_bool(v, false);
     return 0;
 }
 
@@ -68,13 +68,14 @@ int dns_config_read(struct dns_config *c, const struct json *v, struct err *e)
     for (size_t i = 0; i < json_count(v); i++) {
         const char *key = json_key_at(v, i);
         const struct json *member = json_at(v, i);
-        int r = json_is(member, JSON_NULL)  ? 0
-                : streq(key, "bindAddress") ? read_text(key, member, &c->bind_address, e)
-                : streq(key, "bindNetwork") ? read_network(member, e)
-                : streq(key, "domain")      ? read_text(key, member, &c->domain, e)
-                : streq(key, "nameservers") ? read_nameservers(c, member, e)
-                : streq(key, "allowRecursiveQueries")
-                    ? read_recursive(c, member, e)
+        int r = json_is(member, JSON_NULL)            ? 0
+                : streq(key, "bindAddress")           ? read_text(key, member, &c->bind_address, e)
+                : streq(key, "bindNetwork")           ? read_network(member, e)
+                : streq(key, "domain")                ? read_text(key, member, &c->domain, e)
+                : streq(key, "nameservers")           ? read_nameservers(c, member, e)
+                : streq(key, "allowRecursiveQueries") ? read_bool(key, member, &c->recursive, e)
+                : streq(key, "isolateProjects")
+                    ? read_bool(key, member, &c->isolate, e)
                     : err_set(e, -EINVAL, SECTION ".%.80s: unknown key", key);
         if (r < 0) {
             return r;

@@ -6,6 +6,7 @@
  *       bindNetwork: tcp4               # the only one: addresses are IPv4
  *       allowRecursiveQueries: false    # names that are not the cluster's for everybody, not only pods and this host
  *       domain: cluster.local
+ *       isolateProjects: false          # under ovs-multitenant only names of global projects are answered here
  *       nameservers: []                 # asked for those; none given: those of /etc/resolv.conf */
 #pragma once
 
@@ -13,7 +14,7 @@
 
 struct dns_config {
     char *bind_address; /* "none", "ADDRESS[:PORT]"; NULL: not given. */
-    bool recursive;
+    bool recursive, isolate;
     char *domain;      /* NULL: not given. */
     char *nameservers; /* With commas between; NULL: not given. */
 };

@@ -42,6 +42,7 @@ const char *const master_config_options[] = {"cluster-network",
                                              "etcd-key-file",
                                              "controller-lease-ttl",
                                              "dns-bind-address",
+                                             "dns-isolate-projects",
                                              "limit",
                                              "log-level",
                                              NULL};
@@ -200,6 +201,15 @@ static int set_master_nodes(struct master_config *c, const char *list, struct er
     }
     strings_free(c->master_nodes);
     c->master_nodes = names;
+    return 0;
+}
+
+static int set_isolate(struct master_config *c, const char *s, struct err *e)
+{
+    if (!streq(s, "true") && !streq(s, "false")) {
+        return err_set(e, -EINVAL, "must be true or false");
+    }
+    c->dns.isolate = streq(s, "true");
     return 0;
 }
 
@@ -959,6 +969,9 @@ static int set_option(struct master_config *c, const char *option, const char *v
     }
     if (streq(option, "dns-bind-address")) {
         return set_string(&c->dns.bind_address, value, e);
+    }
+    if (streq(option, "dns-isolate-projects")) {
+        return set_isolate(c, value, e);
     }
     if (streq(option, "log-level")) {
         return set_string(&c->log_level, value, e);

@@ -132,6 +132,7 @@ int dns_zone_new(const char *domain, struct dns_zone **ret, struct err *e)
     dns_table_init(&z->services, &z->epochs);
     dns_table_init(&z->reverse, &z->epochs);
     dns_table_init(&z->pods, &z->epochs);
+    dns_table_init(&z->projects, &z->epochs);
     /* Larger than that of the process before. */
     atomic_init(&z->serial, (uint32_t) (time_wall_ms() / 1000));
     *ret = z;
@@ -144,6 +145,7 @@ struct dns_zone *dns_zone_free(struct dns_zone *z)
         dns_table_done(&z->services);
         dns_table_done(&z->reverse);
         dns_table_done(&z->pods);
+        dns_table_done(&z->projects);
         free(atomic_load(&z->networks));
         dns_epochs_done(&z->epochs);
         free(z);
@@ -512,9 +514,70 @@ void dns_zone_remove_service(struct dns_zone *z, const char *ns, const char *nam
     changed(z);
 }
 
-void dns_zone_set_pod(struct dns_zone *z, uint32_t ip, const char *ns)
+/* Makes the label of a namespace; returns false if DNS cannot have such a label. */
+static bool make_label(const char *ns, uint8_t out[DNS_LABEL_MAX + 1])
 {
     size_t n = ns ? strlen(ns) : 0;
+    if (n == 0 || n > DNS_LABEL_MAX) {
+        return false;
+    }
+    out[0] = (uint8_t) n;
+    memcpy(out + 1, ns, n);
+    dns_lower(out, 1 + n); /* A length is no letter. */
+    return true;
+}
+
+const struct dns_project *dns_zone_project(const struct dns_zone *z, const uint8_t *label)
+{
+    size_t size = 1u + label[0];
+    struct dns_cursor c = dns_table_cursor(&z->projects, hash32(label, size));
+    struct dns_item *item;
+    while ((item = dns_cursor_next(&c)) != NULL) {
+        const struct dns_project *p = CONTAINER_OF(item, struct dns_project, item);
+        if (memcmp(p->label, label, size) == 0) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
+void dns_zone_set_project(struct dns_zone *z, const char *ns, const struct sdn_vnids *vnids)
+{
+    uint8_t label[DNS_LABEL_MAX + 1];
+    struct dns_project *now = NULL;
+    if (!make_label(ns, label)) {
+        return;
+    }
+    size_t size = 1u + label[0];
+    struct dns_project *old = (struct dns_project *) dns_zone_project(z, label);
+    if (vnids) {
+        now = xmalloc(sizeof *now + size);
+        now->item.hash = hash32(label, size);
+        now->vnids = *vnids;
+        memcpy(now->label, label, size);
+    }
+    if (old && now) {
+        dns_table_replace(&z->projects, &old->item, &now->item);
+    } else if (old) {
+        dns_table_remove(&z->projects, &old->item);
+    } else if (now) {
+        dns_table_put(&z->projects, &now->item);
+    }
+}
+
+void dns_zone_set_isolated(struct dns_zone *z, bool isolated)
+{
+    atomic_store(&z->isolated, isolated);
+}
+
+void dns_zone_set_projects_complete(struct dns_zone *z)
+{
+    atomic_store(&z->projects_complete, true);
+}
+
+void dns_zone_set_pod(struct dns_zone *z, uint32_t ip, const char *ns)
+{
+    uint8_t label[DNS_LABEL_MAX + 1];
     struct dns_pod *now = NULL, *old = NULL;
     uint32_t hash = hash32(&ip, sizeof ip);
     struct dns_cursor c = dns_table_cursor(&z->pods, hash);
@@ -523,13 +586,11 @@ void dns_zone_set_pod(struct dns_zone *z, uint32_t ip, const char *ns)
         struct dns_pod *p = CONTAINER_OF(item, struct dns_pod, item);
         old = p->ip == ip ? p : NULL;
     }
-    if (n > 0 && n <= DNS_LABEL_MAX) {
-        now = xmalloc(sizeof *now + 1 + n);
+    if (make_label(ns, label)) {
+        now = xmalloc(sizeof *now + 1 + label[0]);
         now->item.hash = hash;
         now->ip = ip;
-        now->label[0] = (uint8_t) n;
-        memcpy(now->label + 1, ns, n);
-        dns_lower(now->label, 1 + n); /* A length is no letter. */
+        memcpy(now->label, label, 1u + label[0]);
     }
     if (old && now) {
         dns_table_replace(&z->pods, &old->item, &now->item);

@@ -18,6 +18,7 @@
 
 #include "base/ip.h"
 #include "dns/table.h"
+#include "sdn/network.h"
 #include "sdn/service.h"
 #include "wire/dns.h"
 
@@ -42,6 +43,13 @@ size_t dns_zone_count(const struct dns_zone *z); /* Of services. */
 /* The pod at 'ip' is of the namespace 'ns' (NULL: there is none), and its resolver searches, in this order,
  * NS.svc.DOMAIN, svc.DOMAIN and DOMAIN: its first question finds what a later one would. */
 void dns_zone_set_pod(struct dns_zone *z, uint32_t ip, const char *ns);
+/* An isolated zone has for each client only the names of services, endpoints and pods in the client's own namespace and
+ * in namespaces that its VNID reaches.  For a client that is no pod of this zone it has names of global namespaces only. */
+void dns_zone_set_isolated(struct dns_zone *z, bool isolated);
+/* Sets the VNIDs of the namespace 'ns'.  NULL: it has none, and only its own pods get its names. */
+void dns_zone_set_project(struct dns_zone *z, const char *ns, const struct sdn_vnids *vnids);
+/* All VNIDs are known.  Until then an isolated zone answers SERVFAIL instead of denying a name. */
+void dns_zone_set_projects_complete(struct dns_zone *z);
 /* Networks of pods and services: their reverse names are ours alone, and only names of pods in them are answered
  * (with none: of any address). */
 void dns_zone_set_networks(struct dns_zone *z, const struct ip4_prefix *nets, size_t n);

@@ -20,8 +20,16 @@ struct place {
     const struct dns_name *owner; /* NULL: it is the one in question. */
 };
 
+/* The namespaces whose names the client gets. */
+struct view {
+    bool isolated;      /* Otherwise the client gets all names. */
+    const uint8_t *own; /* Label of the client's own namespace; NULL: it is no pod of this zone. */
+    struct sdn_vnids vnids;
+};
+
 struct lookup {
     const struct dns_zone *z;
+    struct view view;
     struct dns_writer *w;
     struct dns_lookup *out;
     uint16_t type;
@@ -51,6 +59,51 @@ static bool wants(const struct lookup *l, uint16_t type)
 static bool label_equal(const uint8_t *a, const uint8_t *b)
 {
     return a[0] == b[0] && memcmp(a + 1, b + 1, a[0]) == 0;
+}
+
+/* ---- isolation of namespaces ---- */
+
+/* The namespace's label of the pod at 'client'; NULL: it is none of ours. */
+static const uint8_t *namespace_of(const struct dns_zone *z, uint32_t client)
+{
+    struct dns_cursor c = dns_table_cursor(&z->pods, hash32(&client, sizeof client));
+    struct dns_item *item;
+    while ((item = dns_cursor_next(&c)) != NULL) {
+        const struct dns_pod *p = CONTAINER_OF(item, struct dns_pod, item);
+        if (p->ip == client) {
+            return p->label;
+        }
+    }
+    return NULL;
+}
+
+static struct view view_of(const struct dns_zone *z, uint32_t client)
+{
+    struct view v = {.isolated = atomic_load_explicit(&z->isolated, memory_order_relaxed),
+                     .vnids = {.id = SDN_VNID_NOBODY}};
+    if (v.isolated && client) {
+        v.own = namespace_of(z, client);
+        const struct dns_project *p = v.own ? dns_zone_project(z, v.own) : NULL;
+        v.vnids = p ? p->vnids : v.vnids;
+    }
+    return v;
+}
+
+static bool id_reaches(uint32_t id, const struct sdn_vnids *to)
+{
+    return sdn_vnid_may_reach(id, to->id) || (to->moving && sdn_vnid_may_reach(id, to->also));
+}
+
+/* Whether the client gets names of the namespace. */
+static bool may_see(const struct lookup *l, const uint8_t *ns)
+{
+    const struct view *v = &l->view;
+    if (!v->isolated || (v->own && label_equal(v->own, ns))) {
+        return true;
+    }
+    const struct dns_project *p = dns_zone_project(l->z, ns);
+    return p && (id_reaches(v->vnids.id, &p->vnids) ||
+                 (v->vnids.moving && id_reaches(v->vnids.also, &p->vnids)));
 }
 
 /* ---- records ---- */
@@ -355,6 +408,10 @@ static void answer_service(struct lookup *l, const struct place *at, unsigned i,
                          kubernetes[] = "\12kubernetes\7default";
     const uint8_t *key = label_at(at, i);
     size_t size = 2u + key[0] + label_at(at, i + 1)[0];
+    if (!may_see(l, label_at(at, i + 1))) {
+        l->deny = true;
+        return;
+    }
     struct found f = {.s = dns_zone_find(l->z, key, size), .endpoints = endpoints};
     if (!f.s && size == sizeof openshift - 1 && memcmp(key, openshift, size) == 0) {
         /* The master by its name in OpenShift. */
@@ -419,7 +476,8 @@ static void answer_pod(struct lookup *l, const struct place *at)
     uint32_t ip;
     uint8_t mapped[DNS_IP6_SIZE];
     const struct dns_networks *nets = atomic_load_explicit(&l->z->networks, memory_order_acquire);
-    if (!parse_dashed(label_at(at, 0), &ip) || (nets && nets->n && !dns_zone_is_own(l->z, ip))) {
+    if (!may_see(l, label_at(at, 1)) || !parse_dashed(label_at(at, 0), &ip) ||
+        (nets && nets->n && !dns_zone_is_own(l->z, ip))) {
         l->deny = true;
         return;
     }
@@ -462,6 +520,16 @@ static bool parse_reverse6(const struct place *at, uint8_t out[DNS_IP6_SIZE])
     return true;
 }
 
+/* The last label is the namespace. */
+static const uint8_t *last_label(const struct dns_reverse *r)
+{
+    const uint8_t *label = r->data + r->ip_size, *end = label + r->labels_size;
+    while (label + 1 + label[0] < end) {
+        label += 1 + label[0];
+    }
+    return label;
+}
+
 /* true: it is the cluster's, and answered. */
 static bool answer_reverse(struct lookup *l, const struct place *at)
 {
@@ -484,7 +552,7 @@ static bool answer_reverse(struct lookup *l, const struct place *at)
     while ((item = dns_cursor_next(&c)) != NULL) {
         const struct dns_reverse *r = CONTAINER_OF(item, struct dns_reverse, item);
         struct dns_name n;
-        if (!dns_reverse_is(r, key, key_size) ||
+        if (!dns_reverse_is(r, key, key_size) || !may_see(l, last_label(r)) ||
             dns_name_prepend(r->data + key_size, r->labels_size, &l->z->svc, &n) < 0) {
             continue;
         }
@@ -540,7 +608,7 @@ static void answer_version(struct lookup *l, const struct place *at)
 
 static void answer_namespace(struct lookup *l, const uint8_t *label)
 {
-    l->deny = !dns_zone_find(l->z, label, 1u + label[0]);
+    l->deny = !may_see(l, label) || !dns_zone_find(l->z, label, 1u + label[0]);
     l->empty = true;
 }
 
@@ -561,6 +629,7 @@ static void answer_below(struct lookup *l, const struct place *at, unsigned n)
     } else if (n == 2 && dns && label_is(label_at(at, 0), "ns")) {
         answer_server(l, at);
     } else if (pod && n == 2) {
+        l->deny = !may_see(l, label_at(at, 0));
         l->empty = true; /* Namespaces without services may have pods. */
     } else if (pod && n == 3) {
         answer_pod(l, at);
@@ -623,20 +692,6 @@ static void answer_name(struct lookup *l, const struct dns_name *name, const str
 
 /* ---- the search of a pod's resolver ---- */
 
-/* The namespace's label of the pod at 'client'; NULL: it is none of ours. */
-static const uint8_t *namespace_of(const struct dns_zone *z, uint32_t client)
-{
-    struct dns_cursor c = dns_table_cursor(&z->pods, hash32(&client, sizeof client));
-    struct dns_item *item;
-    while ((item = dns_cursor_next(&c)) != NULL) {
-        const struct dns_pod *p = CONTAINER_OF(item, struct dns_pod, item);
-        if (p->ip == client) {
-            return p->label;
-        }
-    }
-    return NULL;
-}
-
 /* Whether 'name' is there, of its own and not as one below a service. */
 static bool exists(const struct lookup *l, const struct dns_name *name)
 {
@@ -645,7 +700,7 @@ static bool exists(const struct lookup *l, const struct dns_name *name)
     struct dns_writer w;
     struct dns_lookup out = {0};
     /* A CNAME is looked at and not followed. */
-    struct lookup probe = {.z = l->z, .w = &w, .out = &out, .type = DNS_CNAME};
+    struct lookup probe = {.z = l->z, .view = l->view, .w = &w, .out = &out, .type = DNS_CNAME};
     struct place p = make_place(name, name, label);
     dns_writer_answer(&w, &q, NULL, scratch, sizeof scratch);
     return answer_place(&probe, &p) && !probe.deny && !probe.empty && !probe.wildcard;
@@ -718,11 +773,20 @@ void dns_zone_fetch(const struct dns_zone *z, uint32_t hash)
     dns_table_fetch(&z->services, hash);
 }
 
+/* Whether a name can be denied: all services, and for isolation all VNIDs, are known. */
+static bool is_complete(const struct lookup *l)
+{
+    return atomic_load_explicit(&l->z->complete, memory_order_relaxed) &&
+           (!l->view.isolated ||
+            atomic_load_explicit(&l->z->projects_complete, memory_order_relaxed));
+}
+
 void dns_zone_answer(const struct dns_zone *z, uint32_t client, unsigned turn, struct dns_writer *w,
                      struct dns_lookup *ret)
 {
     const struct dns_query *q = w->query;
-    struct lookup l = {.z = z, .w = w, .out = ret, .type = q->type, .turn = turn};
+    struct lookup l = {
+        .z = z, .view = view_of(z, client), .w = w, .out = ret, .type = q->type, .turn = turn};
     struct place at = {.name = &q->name, .label = q->label, .n_labels = q->n_labels};
     ret->rcode = DNS_NOERROR;
     ret->elsewhere = ret->searched = ret->authoritative = false;
@@ -732,7 +796,7 @@ void dns_zone_answer(const struct dns_zone *z, uint32_t client, unsigned turn, s
         return;
     }
     ret->authoritative = true;
-    if (l.deny && !atomic_load_explicit(&z->complete, memory_order_relaxed)) {
+    if (l.deny && !is_complete(&l)) {
         dns_writer_reset(w);
         ret->authoritative = ret->elsewhere = false;
         ret->rcode = DNS_SERVFAIL;

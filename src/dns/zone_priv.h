@@ -102,6 +102,12 @@ struct dns_pod {
     uint8_t label[]; /* Of the namespace. */
 };
 
+struct dns_project {
+    struct dns_item item;
+    struct sdn_vnids vnids;
+    uint8_t label[]; /* Of the namespace. */
+};
+
 struct dns_networks {
     size_t n;
     struct ip4_prefix nets[];
@@ -113,10 +119,10 @@ struct dns_zone {
     struct dns_name soa_name, soa_mail, svc,
         endpoints; /* ns.dns, hostmaster, svc, endpoints of it. */
     struct dns_epochs epochs;
-    struct dns_table services, reverse, pods;
+    struct dns_table services, reverse, pods, projects;
     _Atomic(struct dns_networks *) networks;
     _Atomic uint32_t server, serial;
-    _Atomic bool complete;
+    _Atomic bool complete, isolated, projects_complete;
     size_t n_services;
 };
 
@@ -129,5 +135,7 @@ static inline uint32_t dns_hash_ip(const uint8_t ip[DNS_IP6_SIZE])
 /* The label of an endpoint without a host name, with its length: "10-128-0-5"; returns its size. */
 size_t dns_address_label(const struct dns_address *a, const uint8_t *text,
                          uint8_t out[DNS_LABEL_MAX + 1]);
+/* NULL: the namespace has no VNIDs. */
+const struct dns_project *dns_zone_project(const struct dns_zone *z, const uint8_t *label);
 /* Service by its key: the labels of service and namespace.  NULL: none. */
 const struct dns_service *dns_zone_find(const struct dns_zone *z, const uint8_t *key, size_t size);

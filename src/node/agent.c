@@ -415,6 +415,12 @@ static void services_settled(void *ctx)
 
 /* ---- projects ---- */
 
+static void forget_project(void *ctx, const char *key, const struct json *obj)
+{
+    struct agent *a = ctx;
+    resolver_set_project(a->resolver, key, NULL);
+}
+
 static int find_vnids(void *ctx, const char *project, struct sdn_vnids *ret, struct err *e)
 {
     struct agent *a = ctx;
@@ -436,8 +442,10 @@ static void project_changed(void *ctx, const char *key, const struct json *old,
     if (node_parse_net_namespace(obj, &vnids, &e) < 0) {
         log_warn("NetNamespace not used", "name=%s reason=\"%s\"", key, e.text);
         tell_not_used(a, "NetNamespace", a->projects, key, e.text);
+        resolver_set_project(a->resolver, key, NULL);
         return;
     }
+    resolver_set_project(a->resolver, key, &vnids);
     if (a->vnids_wanted_ms) {
         settle_soon(a);
     }
@@ -451,6 +459,7 @@ static void project_changed(void *ctx, const char *key, const struct json *old,
 static void project_deleted(void *ctx, const char *key, const struct json *obj)
 {
     struct agent *a = ctx;
+    forget_project(a, key, obj);
     services_project_changed(a->pod_services, key);
     loop_task_queue(&a->put_services);
 }
@@ -458,6 +467,7 @@ static void project_deleted(void *ctx, const char *key, const struct json *obj)
 static void projects_synced(void *ctx)
 {
     struct agent *a = ctx;
+    resolver_projects_known(a->resolver);
     if (a->vnids_wanted_ms) {
         settle_soon(a);
     }
@@ -476,7 +486,8 @@ static void follow_projects(struct agent *a, enum sdn_plugin plugin)
     if (sdn_plugin_has_vnids(plugin) && !a->projects) {
         a->projects =
             informer_new(a->client, a->loop, NODE_NETWORK_API, "netnamespaces", NULL, &ops, a);
-    } else if (!sdn_plugin_has_vnids(plugin)) {
+    } else if (!sdn_plugin_has_vnids(plugin) && a->projects) {
+        informer_each(a->projects, forget_project, a);
         a->projects = informer_free(a->projects);
     }
 }

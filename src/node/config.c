@@ -258,6 +258,15 @@ static int set_dns_resolv_conf(struct node_config *c, const char *v, struct err 
     return set_string(&c->dns_resolv_conf, v);
 }
 
+static int set_dns_isolate_projects(struct node_config *c, const char *v, struct err *e)
+{
+    if (!streq(v, "true") && !streq(v, "false")) {
+        return err_set(e, -EINVAL, "\"%s\" is neither true nor false", v);
+    }
+    c->dns_isolate_projects = streq(v, "true");
+    return 0;
+}
+
 static int set_log_level(struct node_config *c, const char *v, struct err *e)
 {
     return set_string(&c->log_level, v);
@@ -294,6 +303,7 @@ static const struct key_def defs[] = {
     {false, set_dns_ip},
     {false, set_dns_nameservers},
     {true, set_dns_resolv_conf},
+    {false, set_dns_isolate_projects},
 };
 const struct node_config_key node_config_keys[] = {
     {"nodeName", "node-name"},
@@ -322,6 +332,7 @@ const struct node_config_key node_config_keys[] = {
     {"dnsIP", "dns-ip"},
     {"dnsNameservers", "dns-nameservers"},
     {"dnsRecursiveResolvConf", "dns-resolv-conf"},
+    {"dnsIsolateProjects", "dns-isolate-projects"},
     {NULL, NULL},
 };
 static_assert(ARRAY_SIZE(defs) + 1 == ARRAY_SIZE(node_config_keys), "one entry a key");
@@ -413,6 +424,9 @@ static int apply(struct node_config *c, const char *path, const struct json *v, 
             continue;
         }
         const char *s = json_is(v, JSON_NUMBER) ? json_number_text(v) : json_get_string(v);
+        if (defs[i].set == set_dns_isolate_projects && json_is(v, JSON_BOOL)) {
+            s = json_get_bool(v, false) ? "true" : "false";
+        }
         CLEANUP_FREE char *joined = NULL;
         bool list = defs[i].set == set_cni_plugins || defs[i].set == set_dns_nameservers ||
                     defs[i].set == set_proxy_mode;

@@ -32,6 +32,8 @@ struct node_config {
     uint32_t dns_ip;        /* What pods are told to ask; 0: the gateway. */
     char *dns_nameservers;  /* "ADDRESS[:PORT][,...]", "none"; NULL: those of 'dns_resolv_conf'. */
     char *dns_resolv_conf;  /* NULL: /etc/resolv.conf. */
+    /* Under ovs-multitenant DNS has for a pod only names of projects that it reaches. */
+    bool dns_isolate_projects;
 };
 
 void node_config_init(struct node_config *c);

@@ -105,6 +105,8 @@ void resolver_set_network(struct resolver *r, const struct sdn_network *n)
     }
     nets[n->n_cluster] = n->service;
     dns_zone_set_networks(dns_zone_of(r->dns), nets, n->n_cluster + 1);
+    dns_zone_set_isolated(dns_zone_of(r->dns), r->cfg.node->dns_isolate_projects &&
+                                                   sdn_plugin_compares_vnids(n->plugin));
     r->gateway = sdn_gateway(n);
     listen_now(r);
 }
@@ -113,6 +115,20 @@ void resolver_set_pod(struct resolver *r, uint32_t ip, const char *project)
 {
     if (r) {
         dns_zone_set_pod(dns_zone_of(r->dns), ip, project);
+    }
+}
+
+void resolver_set_project(struct resolver *r, const char *project, const struct sdn_vnids *vnids)
+{
+    if (r) {
+        dns_zone_set_project(dns_zone_of(r->dns), project, vnids);
+    }
+}
+
+void resolver_projects_known(struct resolver *r)
+{
+    if (r) {
+        dns_zone_set_projects_complete(dns_zone_of(r->dns));
     }
 }
 

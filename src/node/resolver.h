@@ -29,6 +29,10 @@ struct resolver *resolver_free(struct resolver *r);
 void resolver_set_network(struct resolver *r, const struct sdn_network *n);
 /* The pod at 'ip' is of 'project'; NULL: is gone. */
 void resolver_set_pod(struct resolver *r, uint32_t ip, const char *project);
+/* Sets the VNIDs of a project, which decide about its names if dnsIsolateProjects is set; NULL: it has none. */
+void resolver_set_project(struct resolver *r, const char *project, const struct sdn_vnids *vnids);
+/* The VNIDs of all projects have been set. */
+void resolver_projects_known(struct resolver *r);
 /* What pods of 'project' are told: nameservers, domain, search and options, as CNI has it.  The caller's; NULL:
  * nothing. */
 struct json *resolver_dns(const struct resolver *r, const char *project);

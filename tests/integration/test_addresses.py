@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a node's agent says of addresses counts only when the registry agrees: of its pods, and of its node."""
+"""What a node's agent says of addresses counts only when the registry agrees: of its pods, and of its node.  And names
+of other projects in DNS, where they are isolated."""
 import json
 import pathlib
 import re
+import socket
 
 import pytest
 
+import lab as lablib
 from lab import TENET, run, wait_for
+from test_registry import Master
 
 DATAPATHS = "ovs,ebpf"  # node1 has the first, node2 the second, node3 the first
 POLICY = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "p", "namespace": "red"},
@@ -111,3 +115,107 @@ def test_an_agent_does_not_start_with_an_address_that_its_host_lacks(policies):
     r = lab.ns("node1", [TENET, "node", "--config", lab.folder("node1") / "node-config.yaml", "--node-ip", "192.0.2.77"],
                check=False)
     assert r.returncode == 1 and "nodeIP: 192.0.2.77 is not an address of this host" in r.stderr
+
+
+# ---- DNS ----
+
+@pytest.fixture(scope="module")
+def isolated(make_lab):
+    lab = make_lab("di", nodes=2, plugin="redhat/openshift-ovs-multitenant", datapath=DATAPATHS)
+    for n in ("node1", "node2"):
+        config = lab.folder(n) / "node-config.yaml"
+        config.write_text(config.read_text() + "\ndnsIsolateProjects: true\n")
+        lab.cmd("node", "restart", n, timeout=180)
+    lab.all = {}
+    for project in ("red", "blue"):
+        lab.project(project)
+        service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": project},
+                   "spec": {"ports": [{"port": 80, "name": "http"}]}}
+        lab.kubectl("apply", "-f", "-", input=json.dumps(service))
+        for n in ("node1", "node2"):
+            lab.all[project, n] = lab.pod(f"{project}/on-{n}", n)
+    lab.gateways = {s["host"]: s["subnet"].rsplit(".", 1)[0] + ".1" for s in lab.objects("hostsubnets")}
+    return lab
+
+
+def dig(lab, pod, name, rtype="A", *options, server=None):
+    out = pod.ns(["dig", f"@{server or lab.gateways[pod.node]}", "+tries=2", "+time=4", *options, name, rtype], check=False).stdout
+    return next((line.split("status: ")[1].split(",")[0] for line in out.splitlines() if "status: " in line), out)
+
+
+@pytest.mark.has_nodes
+def test_a_pod_gets_no_names_of_other_projects(isolated):
+    lab = isolated
+    address = {p: lab.object("services", "web", "-n", p)["spec"]["clusterIP"] for p in ("red", "blue")}
+    for node in ("node1", "node2"):
+        for own, other in (("red", "blue"), ("blue", "red")):
+            pod = lab.all[own, node]
+            wait_for("one's own name", lambda: dig(lab, pod, f"web.{own}.svc.cluster.local") == "NOERROR")
+            for options in ((), ("+tcp",)):
+                def status(name, rtype="A"):
+                    return dig(lab, pod, name, rtype, *options)
+                for name, rtype in (("web.{}.svc.cluster.local", "A"), ("_http._tcp.web.{}.svc.cluster.local", "SRV"),
+                                    ("{}.svc.cluster.local", "A"), ("10-128-0-9.{}.pod.cluster.local", "A")):
+                    assert status(name.format(own), rtype) == "NOERROR", (own, name)
+                    assert status(name.format(other), rtype) == "NXDOMAIN", (own, name)
+                for project, want in ((own, "NOERROR"), (other, "NXDOMAIN")):
+                    assert status(".".join(reversed(address[project].split("."))) + ".in-addr.arpa", "PTR") == want
+                assert status("kubernetes.default.svc.cluster.local") == "NOERROR"
+    # Another node does not know the pod.
+    red = lab.all["red", "node1"]
+    assert dig(lab, red, "web.red.svc.cluster.local", server=lab.gateways["node2"]) == "NXDOMAIN"
+    assert dig(lab, red, "kubernetes.default.svc.cluster.local", server=lab.gateways["node2"]) == "NOERROR"
+
+
+@pytest.mark.has_nodes
+def test_names_follow_projects_that_are_joined(isolated):
+    lab = isolated
+    env = {**lablib.environment(), "KUBECONFIG": lab.kubeconfig}
+
+    def network(*args):
+        run([TENET, "adm", "pod-network", *args], env=env)
+    red = lab.all["red", "node2"]
+    assert dig(lab, red, "web.blue.svc.cluster.local") == "NXDOMAIN"
+    network("join-projects", "--to=red", "blue")
+    wait_for("the other's name", lambda: dig(lab, red, "web.blue.svc.cluster.local") == "NOERROR")
+    network("isolate-projects", "blue")
+    wait_for("the name to be gone", lambda: dig(lab, red, "web.blue.svc.cluster.local") == "NXDOMAIN")
+    network("make-projects-global", "blue")
+    wait_for("the global name", lambda: dig(lab, red, "web.blue.svc.cluster.local") == "NOERROR")
+    network("isolate-projects", "blue")
+    wait_for("the name to be gone", lambda: dig(lab, red, "web.blue.svc.cluster.local") == "NXDOMAIN")
+
+
+def free_port():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class DnsMaster(Master):
+    def start(self):
+        self.dns = free_port()
+        super().start()
+
+    def configuration(self):
+        return {**super().configuration(), "dnsConfig": {"bindAddress": f"127.0.0.1:{self.dns}", "isolateProjects": True,
+                                                         "nameservers": ["127.0.0.1:9"]}}
+
+
+def test_a_master_tells_names_of_global_projects_only(tmp_path):
+    m = DnsMaster(str(tmp_path))
+    try:
+        m.call("POST", "/api/v1/namespaces", {"metadata": {"name": "red"}})
+        for ns in ("red", "default"):
+            code, answer = m.call("POST", f"/api/v1/namespaces/{ns}/services", {"metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}]}})
+            assert code == 201, answer
+
+        def status(name, *options):
+            out = run(["dig", "@127.0.0.1", "-p", m.dns, "+tries=1", "+time=4", *options, name], check=False).stdout
+            return next((line.split("status: ")[1].split(",")[0] for line in out.splitlines() if "status: " in line), out)
+        wait_for("a global name", lambda: status("web.default.svc.cluster.local") == "NOERROR")
+        for options in ((), ("+tcp",)):
+            assert status("web.red.svc.cluster.local", *options) == "NXDOMAIN"
+            assert status("red.svc.cluster.local", *options) == "NXDOMAIN"
+    finally:
+        m.stop()

@@ -94,6 +94,8 @@ static void what_decides_about_addresses_is_read(void **state)
          "kubernetesMasterConfig.masterNodes: \"M1\" cannot be the name of a node"},
         {"kubernetesMasterConfig: {masterNodes: m1}",
          "kubernetesMasterConfig.masterNodes: must be a list of names of nodes"},
+        {"dnsConfig: {isolateProjects: true}", NULL},
+        {"dnsConfig: {isolateProjects: 1}", "dnsConfig.isolateProjects: must be true or false"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         __attribute__((cleanup(master_config_donep))) struct master_config c;
@@ -113,13 +115,17 @@ static void what_decides_about_addresses_is_read(void **state)
     assert_int_equal(master_config_set(&c, "reserved-address", "192.0.2.1,192.0.2.2", &given, &e),
                      0);
     assert_int_equal(master_config_set(&c, "master-node", "m1,m2", &given, &e), 0);
+    assert_int_equal(master_config_set(&c, "dns-isolate-projects", "true", &given, &e), 0);
     assert_int_equal(c.network.foreign.n, 1);
     assert_int_equal(c.reserved.n, 2);
     assert_string_equal(c.master_nodes[1], "m2");
     assert_null(c.master_nodes[2]);
+    assert_true(c.dns.isolate);
     assert_int_equal(master_config_set(&c, "master-node", "", &given, &e), 0);
     assert_null(c.master_nodes[0]);
     assert_int_equal(master_config_set(&c, "master-node", "a b", &given, &e), -EINVAL);
+    assert_int_equal(master_config_set(&c, "dns-isolate-projects", "yes", &given, &e), -EINVAL);
+    assert_string_equal(e.text, "--dns-isolate-projects: must be true or false");
     /* The ClusterNetwork tells foreign ranges to nodes, until there are none any more. */
     CLEANUP(json_free) struct json *o = netconf_object(&c.network);
     struct address_ranges r;

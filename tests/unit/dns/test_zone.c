@@ -287,6 +287,186 @@ static void the_search_of_a_pod_ends_at_its_first_question(void **state)
     assert_string_equal(gone, NX);
 }
 
+/* ---- isolated projects ---- */
+
+#define RED 0x0a800005u
+#define BLUE 0x0a800006u
+#define ADMIN 0x0a800007u
+#define STRANGER 0x0a800008u
+
+static struct dns_zone *new_isolated_zone(void)
+{
+    static const struct {
+        const char *ns;
+        uint32_t vnid;
+    } projects[] = {{"red", 10}, {"blue", 11}, {"default", 0}};
+    struct dns_zone *z = NULL;
+    assert_int_equal(dns_zone_new("cluster.local", &z, NULL), 0);
+    struct ip4_prefix nets[2];
+    prefix_parse("10.128.0.0/14", &nets[0], NULL);
+    prefix_parse("172.30.0.0/16", &nets[1], NULL);
+    dns_zone_set_networks(z, nets, 2);
+    for (size_t i = 0; i < ARRAY_SIZE(projects); i++) {
+        dns_zone_set_project(z, projects[i].ns, &(struct sdn_vnids){.id = projects[i].vnid});
+    }
+    set(z,
+        "{'metadata':{'namespace':'red','name':'web'},'spec':{'clusterIP':'172.30.0.10','ports'"
+        ":[{'name':'http','protocol':'TCP','port':80}]}}",
+        NULL);
+    set(z,
+        "{'metadata':{'namespace':'blue','name':'web'},'spec':{'clusterIP':'172.30.0.20','ports'"
+        ":[{'name':'http','protocol':'TCP','port':80}]}}",
+        "{'metadata':{'namespace':'blue','labels':{'kubernetes.io/"
+        "service-name':'web'}},'addressType'"
+        ":'IPv4','ports':[{'name':'http','protocol':'TCP','port':80}],'endpoints':[{'addresses':["
+        "'10.128.0.9'],'hostname':'one'}]}");
+    set(z,
+        "{'metadata':{'namespace':'blue','name':'set'},'spec':{'clusterIP':'None','ports':[{'name'"
+        ":'http','protocol':'TCP','port':80}]}}",
+        "{'metadata':{'namespace':'blue','labels':{'kubernetes.io/"
+        "service-name':'set'}},'addressType'"
+        ":'IPv4','ports':[{'name':'http','protocol':'TCP','port':80}],'endpoints':[{'addresses':["
+        "'10.128.0.9'],'hostname':'one'}]}");
+    set(z,
+        "{'metadata':{'namespace':'default','name':'kubernetes'},'spec':{'clusterIP':"
+        "'172.30.0.1','ports':[{'name':'https','protocol':'TCP','port':443}]}}",
+        NULL);
+    set(z,
+        "{'metadata':{'namespace':'red','name':'alias'},'spec':{'type':'ExternalName',"
+        "'externalName':'web.blue.svc.cluster.local'}}",
+        NULL);
+    dns_zone_set_pod(z, RED, "red");
+    dns_zone_set_pod(z, BLUE, "blue");
+    dns_zone_set_pod(z, ADMIN, "default");
+    dns_zone_set_isolated(z, true);
+    dns_zone_set_complete(z);
+    dns_zone_set_projects_complete(z);
+    return z;
+}
+
+#define DOMAIN ".cluster.local"
+#define IS(type) "NOERROR aa" type
+
+static void names_of_other_projects_do_not_exist_where_they_are_isolated(void **state)
+{
+    static const struct {
+        const char *name;
+        uint16_t type;
+        const char *red, *blue, *admin, *stranger; /* Begin of the answer. */
+    } rows[] = {
+        {"web.red.svc" DOMAIN, DNS_A, IS(" |"), NX, IS(" |"), NX},
+        {"web.blue.svc" DOMAIN, DNS_A, NX, IS(" |"), IS(" |"), NX},
+        {"web.blue" DOMAIN, DNS_A, NX, IS(" |"), IS(" |"), NX},
+        {"below.web.blue.svc" DOMAIN, DNS_A, NX, IS(" |"), IS(" |"), NX},
+        {"web.blue.svc" DOMAIN, DNS_AAAA, NX, IS(""), IS(""), NX},
+        {"web.blue.svc" DOMAIN, DNS_SRV, NX, IS(" |"), IS(" |"), NX},
+        {"_http._tcp.web.blue.svc" DOMAIN, DNS_SRV, NX, IS(" |"), IS(" |"), NX},
+        {"web.blue.endpoints" DOMAIN, DNS_A, NX, IS(" |"), IS(" |"), NX},
+        {"one.web.blue.endpoints" DOMAIN, DNS_A, NX, IS(" |"), IS(" |"), NX},
+        {"set.blue.svc" DOMAIN, DNS_A, NX, IS(" |"), IS(" |"), NX},
+        {"one.set.blue.svc" DOMAIN, DNS_A, NX, IS(" |"), IS(" |"), NX},
+        {"_http._tcp.set.blue.svc" DOMAIN, DNS_SRV, NX, IS(" |"), IS(" |"), NX},
+        {"blue.svc" DOMAIN, DNS_A, NX, IS(""), IS(""), NX},
+        {"blue" DOMAIN, DNS_A, NX, IS(""), IS(""), NX},
+        {"blue.endpoints" DOMAIN, DNS_A, NX, IS(""), IS(""), NX},
+        {"blue.pod" DOMAIN, DNS_A, NX, IS(""), IS(""), NX},
+        {"10-128-0-9.blue.pod" DOMAIN, DNS_A, NX, IS(" |"), IS(" |"), NX},
+        {"20.0.30.172.in-addr.arpa", DNS_PTR, NX, IS(" |"), IS(" |"), NX},
+        {"9.0.128.10.in-addr.arpa", DNS_PTR, NX, IS(" |"), IS(" |"), NX},
+        /* What is global is everybody's. */
+        {"kubernetes.default.svc" DOMAIN, DNS_A, IS(" |"), IS(" |"), IS(" |"), IS(" |")},
+        {"openshift.default.svc" DOMAIN, DNS_A, IS(" |"), IS(" |"), IS(" |"), IS(" |")},
+        {"1.0.30.172.in-addr.arpa", DNS_PTR, IS(" |"), IS(" |"), IS(" |"), IS(" |")},
+        {"dns-version" DOMAIN, DNS_TXT, IS(" |"), IS(" |"), IS(" |"), IS(" |")},
+        /* The search of a pod's resolver finds no more: other name servers are asked, as for any name. */
+        {"web.blue.svc.red.svc" DOMAIN, DNS_A,
+         "NOERROR aa | web.blue.svc.red.svc.cluster.local. CNAME web.blue.svc. searched", NX, NX,
+         NX},
+        {"web.blue.red.svc" DOMAIN, DNS_A,
+         "NOERROR aa | web.blue.red.svc.cluster.local. CNAME web.blue. searched", NX, NX, NX},
+        {"web.red.blue.svc" DOMAIN, DNS_A, NX,
+         "NOERROR aa | web.red.blue.svc.cluster.local. CNAME web.red. searched", NX, NX},
+        {"web.red.default.svc" DOMAIN, DNS_A, NX, NX, IS(" |"), NX},
+        /* Nor does an alias of one's own. */
+        {"alias.red.svc" DOMAIN, DNS_A,
+         "NXDOMAIN aa | alias.red.svc.cluster.local. CNAME web.blue.svc.cluster.local.", NX,
+         IS(" | alias.red.svc.cluster.local. CNAME web.blue.svc.cluster.local., web.blue"), NX},
+        {"nothing.blue.svc" DOMAIN, DNS_A, NX, NX, NX, NX},
+    };
+    static const uint32_t clients[] = {RED, BLUE, ADMIN, STRANGER, 0};
+    CLEANUP(dns_zone_free) struct dns_zone *z = new_isolated_zone();
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        for (size_t k = 0; k < ARRAY_SIZE(clients); k++) {
+            const char *const want[] = {rows[i].red, rows[i].blue, rows[i].admin, rows[i].stranger,
+                                        rows[i].stranger};
+            CLEANUP_FREE char *got = ask(z, clients[k], rows[i].name, rows[i].type);
+            if (!str_has_prefix(got, want[k]) || (streq(want[k], IS("")) && strchr(got, '1'))) {
+                fail_msg("%s for client %zu: %s, not %s", rows[i].name, k, got, want[k]);
+            }
+        }
+    }
+    dns_zone_set_isolated(z, false);
+    CLEANUP_FREE char *open = ask(z, RED, "web.blue.svc" DOMAIN, DNS_A);
+    assert_string_equal(open, "NOERROR aa | web.blue.svc.cluster.local. A 172.30.0.20");
+}
+
+static void names_follow_the_vnids_of_projects(void **state)
+{
+    static const char name[] = "web.blue.svc" DOMAIN;
+    static const struct {
+        const char *what;
+        bool has_red, has_blue;
+        struct sdn_vnids red, blue;
+        bool seen;
+    } rows[] = {
+        {"apart", true, true, {.id = 10}, {.id = 11}, false},
+        {"joined", true, true, {.id = 11}, {.id = 11}, true},
+        {"global", true, true, {.id = 10}, {.id = 0}, true},
+        {"from a global one", true, true, {.id = 0}, {.id = 11}, true},
+        {"moving there", true, true, {.id = 10, .moving = true, .also = 11}, {.id = 11}, true},
+        {"moving here", true, true, {.id = 10}, {.id = 11, .moving = true, .also = 10}, true},
+        {"moving elsewhere", true, true, {.id = 10, .moving = true, .also = 12}, {.id = 11}, false},
+        {"kept apart", true, true, {.id = 1}, {.id = 1}, false},
+        {"without a network", true, false, {.id = 10}, {.id = 0}, false},
+        {"from one without", false, true, {.id = 0}, {.id = 11}, false},
+        {"both without", false, false, {.id = 0}, {.id = 0}, false},
+    };
+    CLEANUP(dns_zone_free) struct dns_zone *z = new_isolated_zone();
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        dns_zone_set_project(z, "red", rows[i].has_red ? &rows[i].red : NULL);
+        dns_zone_set_project(z, "blue", rows[i].has_blue ? &rows[i].blue : NULL);
+        CLEANUP_FREE char *got = ask(z, RED, name, DNS_A);
+        if (str_has_prefix(got, "NOERROR") != rows[i].seen) {
+            fail_msg("%s: %s", rows[i].what, got);
+        }
+        CLEANUP_FREE char *own = ask(z, BLUE, name, DNS_A);
+        assert_string_equal(own, "NOERROR aa | web.blue.svc.cluster.local. A 172.30.0.20");
+    }
+    /* A pod that is gone is a stranger. */
+    dns_zone_set_project(z, "red", &(struct sdn_vnids){.id = 11});
+    dns_zone_set_project(z, "blue", &(struct sdn_vnids){.id = 11});
+    dns_zone_set_pod(z, RED, NULL);
+    CLEANUP_FREE char *gone = ask(z, RED, name, DNS_A);
+    assert_string_equal(gone, NX);
+}
+
+static void a_name_is_not_denied_before_all_projects_are_known(void **state)
+{
+    struct dns_zone *z = NULL;
+    assert_int_equal(dns_zone_new("cluster.local", &z, NULL), 0);
+    set(z, "{'metadata':{'namespace':'blue','name':'web'},'spec':{'clusterIP':'172.30.0.20'}}",
+        NULL);
+    dns_zone_set_pod(z, RED, "red");
+    dns_zone_set_isolated(z, true);
+    dns_zone_set_complete(z);
+    CLEANUP_FREE char *early = ask(z, RED, "web.blue.svc" DOMAIN, DNS_A);
+    assert_string_equal(early, "SERVFAIL");
+    dns_zone_set_projects_complete(z);
+    CLEANUP_FREE char *late = ask(z, RED, "web.blue.svc" DOMAIN, DNS_A);
+    assert_string_equal(late, NX);
+    dns_zone_free(z);
+}
+
 static void changes_are_answered_at_once(void **state)
 {
     CLEANUP(dns_zone_free) struct dns_zone *z = new_zone();
@@ -526,6 +706,9 @@ int main(void)
         cmocka_unit_test(a_circle_of_names_ends),
         cmocka_unit_test(own_networks_are_not_asked_for_elsewhere),
         cmocka_unit_test(the_search_of_a_pod_ends_at_its_first_question),
+        cmocka_unit_test(names_of_other_projects_do_not_exist_where_they_are_isolated),
+        cmocka_unit_test(names_follow_the_vnids_of_projects),
+        cmocka_unit_test(a_name_is_not_denied_before_all_projects_are_known),
         cmocka_unit_test(changes_are_answered_at_once),
         cmocka_unit_test(ports_have_the_endpoints_that_they_have),
         cmocka_unit_test(the_reverse_name_stays_while_endpoints_change),

@@ -126,6 +126,8 @@ static void what_is_wrong_is_named_by_its_key(void **state)
         {"dnsBindAddress: fd00::1", "dnsBindAddress: "},
         {"dnsIP: 10.0.0.1:53", "dnsIP: "},
         {"dnsNameservers: [10.0.0.1, x]", "dnsNameservers: \"x\""},
+        {"dnsIsolateProjects: maybe", "dnsIsolateProjects: \"maybe\" is neither true nor false"},
+        {"dnsIsolateProjects: 1", "dnsIsolateProjects: \"1\" is neither true nor false"},
         {"kind: MasterConfig", "kind: "},
         {"apiVersion: v2", "apiVersion: "},
     };
@@ -171,6 +173,7 @@ static void options_and_keys_are_the_same_set(void **state)
         {"dnsIP", "10.128.0.1"},
         {"dnsNameservers", "10.0.0.2,[fd00::1]:5353"},
         {"dnsRecursiveResolvConf", "/r"},
+        {"dnsIsolateProjects", "true"},
     };
     CLEANUP(node_config_done) struct node_config c;
     node_config_init(&c);
@@ -184,6 +187,24 @@ static void options_and_keys_are_the_same_set(void **state)
     }
     assert_int_equal(n, ARRAY_SIZE(good));
     assert_int_equal(node_config_set(&c, "ovs", "x", NULL), -EINVAL);
+}
+
+static void projects_are_isolated_in_dns_when_it_is_said(void **state)
+{
+    static const struct {
+        const char *text;
+        bool want;
+    } cases[] = {{"nodeName: a", false},
+                 {"dnsIsolateProjects: true", true},
+                 {"dnsIsolateProjects: 'true'", true},
+                 {"dnsIsolateProjects: false", false}};
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP(node_config_done) struct node_config c;
+        struct err e = {0};
+        node_config_init(&c);
+        assert_int_equal(parse(&c, cases[i].text, NULL, &e), 0);
+        assert_int_equal(c.dns_isolate_projects, cases[i].want);
+    }
 }
 
 static void name_servers_may_be_a_list(void **state)
@@ -233,6 +254,7 @@ int main(void)
         cmocka_unit_test(an_empty_file_gets_the_defaults),
         cmocka_unit_test(what_is_wrong_is_named_by_its_key),
         cmocka_unit_test(options_and_keys_are_the_same_set),
+        cmocka_unit_test(projects_are_isolated_in_dns_when_it_is_said),
         cmocka_unit_test(name_servers_may_be_a_list),
         cmocka_unit_test(a_wrong_log_level_is_named),
         cmocka_unit_test(an_absent_file_is_named),
