@@ -158,7 +158,9 @@ static void render_half(const struct json *half, struct strbuf *out)
     const char *action = text_at(judge_of(half), "action");
     const struct json *service = json_get(half, "service");
     if (service) {
-        strbuf_addf(out, "  to service %s port %" PRId64, text_at(service, "name"),
+        const char *name = text_at(service, "name");
+        /* Host ports have no project. */
+        strbuf_addf(out, "  to %s%s port %" PRId64, strchr(name, '/') ? "service " : "", name,
                     json_get_int_or(json_get(service, "port"), 0));
         if (json_get(service, "endpoint")) {
             strbuf_addf(out, ": endpoint %s:%" PRId64 ", one of %" PRId64,

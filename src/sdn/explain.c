@@ -326,7 +326,9 @@ void explain_service(const struct model_node *n, const struct model_verdict *v, 
 {
     const struct sdn_service *s = v->service->service;
     const struct sdn_service_port *p = v->service_port;
-    json_set(o, "name", json_stringf("%s/%s", s->namespace, s->name));
+    json_set(o, "name",
+             s->host_ports ? json_stringf("host ports at %s", s->name)
+                           : json_stringf("%s/%s", s->namespace, s->name));
     json_set_int(o, "port", p->port);
     json_set_int(o, "endpoints", (int64_t) model_endpoints(n, v));
 }

@@ -267,14 +267,24 @@ size_t model_endpoints(const struct model_node *n, const struct model_verdict *v
     return count;
 }
 
+static bool is_among(const struct sdn_addresses *a, uint32_t ip)
+{
+    bool found = false;
+    for (size_t i = 0; i < a->n; i++) {
+        found = found || a->ip[i] == ip;
+    }
+    return found;
+}
+
 static bool is_node_address(const struct sdn_network *net, uint32_t ip)
 {
     for (size_t i = 0; i < net->n_remotes; i++) {
-        if (net->remotes[i].host_ip == ip && takes_part(net, &net->remotes[i])) {
+        const struct sdn_remote *r = &net->remotes[i];
+        if ((r->host_ip == ip || is_among(&r->addresses, ip)) && takes_part(net, r)) {
             return true;
         }
     }
-    return ip == net->host_ip;
+    return ip == net->host_ip || is_among(&net->addresses, ip);
 }
 
 /* An address beside the clusterIP, where it is not somebody else's. */
@@ -297,8 +307,9 @@ static bool find_service(const struct model_node *n, const struct model_packet *
         const struct sdn_service *s = n->services[i].service;
         for (size_t k = 0; s->cluster_ip && k < s->n_ports; k++) {
             const struct sdn_service_port *port = &s->ports[k];
-            bool own = p->ip.dst == s->cluster_ip && is_service(n->net, p->ip.dst) &&
-                       p->ip.dst_port == port->port;
+            bool own = p->ip.dst == s->cluster_ip && p->ip.dst_port == port->port &&
+                       (s->host_ports ? is_node_address(n->net, p->ip.dst)
+                                      : is_service(n->net, p->ip.dst));
             bool other = (p->ip.dst_port == port->port && has_external_ip(n->net, s, p->ip.dst)) ||
                          (port->node_port && p->ip.dst_port == port->node_port &&
                           is_node_address(n->net, p->ip.dst));
@@ -306,7 +317,7 @@ static bool find_service(const struct model_node *n, const struct model_packet *
                 v->service = &n->services[i];
                 v->service_port = port;
                 v->any_node = !own;
-                return true;
+                return s->host_ports ? model_endpoints(n, v) > 0 : true;
             }
         }
     }
@@ -330,7 +341,9 @@ bool model_asks_services(const struct model_node *n, const struct model_packet *
     bool fragment =
         p->ip.later_fragment && (is_node_address(n->net, p->ip.dst) || is_external(n, p->ip.dst));
     if (n->net->service_by_host) {
-        return p->ip.dst == SDN_ITSELF_IP;
+        return p->ip.dst == SDN_ITSELF_IP ||
+               (p->entry == MODEL_FROM_PORT && !p->ip.translated && find_service(n, p, &v) &&
+                v.service->service->host_ports);
     }
     return p->entry == MODEL_FROM_PORT && !p->ip.translated &&
            (is_service(n->net, p->ip.dst) || p->ip.dst == SDN_ITSELF_IP || fragment ||
@@ -360,7 +373,7 @@ static bool judge_service(const struct model_node *n, const struct model_packet 
                    (s->has_also && sdn_vnid_may_reach(vnid, s->also_vnid));
     if (sdn_plugin_compares_vnids(n->net->plugin) && !allowed) {
         *ret = drop(MODEL_SERVICE_FOREIGN);
-    } else if (model_endpoints(n, &v) && n->net->service_by_host) {
+    } else if (model_endpoints(n, &v) && n->net->service_by_host && !s->service->host_ports) {
         v.action = MODEL_HOST;
         v.eth_dst = mac_from_ip4(sdn_gateway(n->net));
         *ret = v;

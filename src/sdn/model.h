@@ -20,7 +20,8 @@ struct model_pod {
     uint32_t also_vnid;
 };
 
-/* A service and the VNIDs of its project; no two have an address and port in common. */
+/* A service and the VNIDs of its project.  No two have an address and port in common, but for host ports
+ * (sdn/host_ports.h), which come last, have VNID 0, and are the service's where there is one. */
 struct model_service {
     const struct sdn_service *service;
     uint32_t vnid;

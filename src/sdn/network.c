@@ -28,3 +28,17 @@ const char *sdn_plugin_name(enum sdn_plugin p)
 {
     return names[p];
 }
+
+bool sdn_addresses_add(struct sdn_addresses *a, uint32_t ip)
+{
+    for (size_t i = 0; i < a->n; i++) {
+        if (a->ip[i] == ip) {
+            return false;
+        }
+    }
+    if (a->n == SDN_MAX_ADDRESSES) {
+        return false;
+    }
+    a->ip[a->n++] = ip;
+    return true;
+}

@@ -32,21 +32,32 @@ struct sdn_vnids {
     uint32_t also; /* Moving: taken as well. */
 };
 
+/* Addresses of a host beside that of its VTEP, each once. */
+#define SDN_MAX_ADDRESSES 15
+struct sdn_addresses {
+    uint32_t ip[SDN_MAX_ADDRESSES];
+    size_t n;
+};
+/* False: it is there, or there is no room. */
+bool sdn_addresses_add(struct sdn_addresses *a, uint32_t ip);
+
 struct sdn_remote {
     uint32_t host_ip;         /* VTEP. */
     struct ip4_prefix subnet; /* len 0 and addr 0: none assigned yet. */
     bool has_fixed_vnid;      /* pod.network.openshift.io/fixed-vnid-host */
     uint32_t fixed_vnid;
     uint64_t id; /* Hash of the HostSubnet's uid: distinguishes two nodes that swap addresses. */
+    struct sdn_addresses addresses; /* At which its node ports and host ports are, too. */
 };
 
 struct sdn_network {
     enum sdn_plugin plugin;
     struct ip4_prefix cluster[SDN_MAX_CLUSTER_NETWORKS];
     size_t n_cluster;
-    struct ip4_prefix service; /* len 0 and addr 0: none. */
-    struct ip4_prefix local;   /* This node's subnet; its first address is the gateway. */
-    uint32_t host_ip;          /* This node's VTEP. */
+    struct ip4_prefix service;      /* len 0 and addr 0: none. */
+    struct ip4_prefix local;        /* This node's subnet; its first address is the gateway. */
+    uint32_t host_ip;               /* This node's VTEP. */
+    struct sdn_addresses addresses; /* At which this node's node ports and host ports are, too. */
     uint16_t vxlan_port;
     /* Services' traffic of pods goes to the host, whose proxy accepts it (proxy-mode userspace); else it is translated in
      * br0. */

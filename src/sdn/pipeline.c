@@ -549,7 +549,7 @@ void pipeline_remote(const struct sdn_network *n, const struct sdn_remote *r,
     of_act_output(&b, PIPELINE_PORT_VXLAN);
     of_end_into(&b, out);
 
-    pipeline_node_address(cookie, r->host_ip, out);
+    pipeline_node_addresses(cookie, r->host_ip, &r->addresses, out);
 }
 
 void pipeline_pod(const struct sdn_network *n, const struct pipeline_pod *p,

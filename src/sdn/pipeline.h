@@ -84,7 +84,7 @@ enum model_cause pipeline_cause(uint8_t table, uint64_t cookie);
 /* Each appends the flows of one group to 'out'; no flow of one group has the key of another's.  'n' has a
  * local subnet, inside one of its cluster networks. */
 void pipeline_base(const struct sdn_network *n, struct of_flow_list *out);
-/* Four flows; none when 'r' has no subnet yet, or claims one that overlaps this node's. */
+/* Four flows, and one for each further address; none when 'r' has no subnet yet, or claims one that overlaps this node's. */
 void pipeline_remote(const struct sdn_network *n, const struct sdn_remote *r,
                      struct of_flow_list *out);
 /* Six flows, and one more while the pod's project moves to another VNID. */
@@ -101,8 +101,8 @@ void pipeline_vnid(const struct sdn_network *n, uint32_t vnid, struct of_flow_li
 
 uint64_t pipeline_service_cookie(const char *ns, const char *name); /* From a hash of both. */
 /* One service with a clusterIP, of a project with these VNIDs: a flow for the clusterIP and two for each other address of
- * each port, one for each endpoint of each port (two with session affinity), and one while the project moves.  'node':
- * whose name the traffic policies mean. */
+ * each port, one for each endpoint of each port (two with session affinity), and one while the project moves.  Of host
+ * ports (host_ports.h) two for each.  'node': whose name the traffic policies mean. */
 void pipeline_service(const struct sdn_network *n, const struct sdn_service *s,
                       const struct sdn_vnids *v, const char *node, struct of_flow_list *out);
 /* One flow: some service has this address, other than its clusterIP. */

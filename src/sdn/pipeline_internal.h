@@ -58,8 +58,9 @@ static inline enum table pipeline_checked(const struct sdn_network *n)
 
 /* ---- pipeline_services.c ---- */
 void pipeline_base_services(const struct sdn_network *n, struct of_flow_list *out);
-/* Packets to the address of a node, of which the flow's group knows. */
-void pipeline_node_address(uint64_t cookie, uint32_t ip, struct of_flow_list *out);
+/* Packets to the addresses of a node, of which the flow's group knows. */
+void pipeline_node_addresses(uint64_t cookie, uint32_t host_ip, const struct sdn_addresses *others,
+                             struct of_flow_list *out);
 /* Those of pods here with this VNID may go to services of it. */
 void pipeline_vnid_services(uint32_t vnid, struct of_flow_list *out);
 /* What the pod sends to itself by a service. */

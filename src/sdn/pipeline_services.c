@@ -12,6 +12,8 @@
 #include <string.h>
 
 #define PRIORITY_FRONTEND 200
+#define PRIORITY_HOST_PORT \
+    190 /* Where a service has the address and port, too, it is the service's. */
 #define PRIORITY_AFFINITY 300
 
 #define EXTERNAL 0x80000000u /* In REG_SERVICE_PORT. */
@@ -36,13 +38,22 @@ static void base_begin(struct of_builder *b, enum table t, uint16_t priority)
 
 /* ---- the way there ---- */
 
-void pipeline_node_address(uint64_t cookie, uint32_t ip, struct of_flow_list *out)
+static void node_address(uint64_t cookie, uint32_t ip, struct of_flow_list *out)
 {
     struct of_builder b;
     pipeline_begin_ip(&b, SERVICE_ADDRESS, 200, cookie);
     of_match_ip_dst(&b, pipeline_address(ip));
     of_act_load_reg(&b, REG_TO_NODE, 1);
     pipeline_end_goto(&b, SERVICE_NODE, out);
+}
+
+void pipeline_node_addresses(uint64_t cookie, uint32_t host_ip, const struct sdn_addresses *others,
+                             struct of_flow_list *out)
+{
+    node_address(cookie, host_ip, out);
+    for (size_t i = 0; i < others->n; i++) {
+        node_address(cookie, others->ip[i], out);
+    }
 }
 
 /* What is for a service, as far as one can tell from its header, is looked up among the connections. */
@@ -69,7 +80,7 @@ static void base_address(const struct sdn_network *n, struct of_flow_list *out)
         look_up(n, &b, out);
     }
     /* Not at the gateway's address: its ports are those of the host's own connections to pods. */
-    pipeline_node_address(PIPELINE_BASE_COOKIE, n->host_ip, out);
+    pipeline_node_addresses(PIPELINE_BASE_COOKIE, n->host_ip, &n->addresses, out);
     base_next(SERVICE_ADDRESS, pipeline_checked(n), out);
 
     /* Parts of a packet have no ports; the tracker, or the host, knows which belong together. */
@@ -507,6 +518,28 @@ static void other_addresses(const struct front *f)
     }
 }
 
+/* A host port leads to one pod, whose own node then asks for its VNID and policies as for a packet that was sent to the pod
+ * directly; so no VNID is compared here, and the host never sees the packet. */
+static void host_port(const struct front *f)
+{
+    const struct ip4_prefix address = pipeline_address(f->service->cluster_ip);
+    struct of_builder b;
+    if (!f->n) {
+        return;
+    }
+    pipeline_begin_ip(&b, SERVICE_NODE, PRIORITY_HOST_PORT, f->cookie);
+    of_match_ip_proto(&b, f->port->protocol);
+    of_match_l4_dst(&b, f->port->protocol, f->port->port, UINT16_MAX);
+    of_match_ip_dst(&b, address);
+    of_act_ct_nat(&b, CT_SERVICE_ZONE, SERVICE_STATE);
+    of_end_into(&b, f->out);
+    pipeline_begin_ip(&b, SERVICE, PRIORITY_HOST_PORT, f->cookie);
+    of_match_ip_proto(&b, f->port->protocol);
+    of_match_l4_dst(&b, f->port->protocol, f->port->port, UINT16_MAX);
+    of_match_ip_dst(&b, address);
+    translate(f, &b, f->backends[0]);
+}
+
 /* The project moves: senders with its other VNID reach the service, too. */
 static void moving(const struct sdn_network *n, const struct sdn_service *s,
                    const struct sdn_vnids *v, uint64_t cookie, struct of_flow_list *out)
@@ -546,6 +579,11 @@ void pipeline_service(const struct sdn_network *n, const struct sdn_service *s,
                           .id = (uint32_t) p->protocol << 16 | p->port,
                           .out = out};
         choose(&f, s->internal_local ? node : NULL);
+        if (s->host_ports) {
+            host_port(&f);
+            free(f.backends);
+            continue;
+        }
         cluster_address(&f);
         endpoints(&f);
         if (s->internal_local && (p->node_port || s->n_external_ips)) {

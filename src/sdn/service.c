@@ -398,12 +398,12 @@ static const char *port_name_of(const struct json *port)
     return name && *name ? name : NULL;
 }
 
-/* With room for its ports, and all names. */
-static struct sdn_service *service_new(const char *ns, const char *name, const struct json *ports)
+struct sdn_service *sdn_service_new(const char *ns, const char *name, const char *const *port_names,
+                                    size_t n)
 {
-    size_t n = json_count(ports), texts = text_size(ns) + text_size(name);
+    size_t texts = text_size(ns) + text_size(name);
     for (size_t i = 0; i < n; i++) {
-        texts += text_size(port_name_of(json_at(ports, i)));
+        texts += text_size(port_names[i]);
     }
     size_t size = sizeof(struct sdn_service) + n * sizeof(struct sdn_service_port) + texts;
     struct sdn_service *s = xcalloc(1, size);
@@ -414,9 +414,20 @@ static struct sdn_service *service_new(const char *ns, const char *name, const s
     s->namespace = put_text(&p, ns);
     s->name = put_text(&p, name);
     for (size_t i = 0; i < n; i++) {
-        s->ports[i].name = put_text(&p, port_name_of(json_at(ports, i)));
+        s->ports[i].name = put_text(&p, port_names[i]);
     }
     return s;
+}
+
+/* With room for its ports, and all names. */
+static struct sdn_service *service_new(const char *ns, const char *name, const struct json *ports)
+{
+    size_t n = json_count(ports);
+    CLEANUP_FREE const char **names = xcalloc(n + 1, sizeof *names);
+    for (size_t i = 0; i < n; i++) {
+        names[i] = port_name_of(json_at(ports, i));
+    }
+    return sdn_service_new(ns, name, names, n);
 }
 
 int sdn_service_parse(const struct json *obj, struct sdn_service **ret, struct err *e)
@@ -643,9 +654,9 @@ bool sdn_service_equal(const struct sdn_service *a, const struct sdn_service *b)
 {
     if (!streq(a->namespace, b->namespace) || !streq(a->name, b->name) || a->type != b->type ||
         a->cluster_ip != b->cluster_ip || a->headless != b->headless ||
-        a->ready_or_not != b->ready_or_not || a->internal_local != b->internal_local ||
-        a->external_local != b->external_local || a->idle != b->idle ||
-        a->health_port != b->health_port || a->affinity_s != b->affinity_s ||
+        a->host_ports != b->host_ports || a->ready_or_not != b->ready_or_not ||
+        a->internal_local != b->internal_local || a->external_local != b->external_local ||
+        a->idle != b->idle || a->health_port != b->health_port || a->affinity_s != b->affinity_s ||
         !streq_null(a->external_name, b->external_name) || a->n_external_ips != b->n_external_ips ||
         a->n_ingress_ips != b->n_ingress_ips || a->restricted != b->restricted ||
         a->n_source_ranges != b->n_source_ranges || a->n_ports != b->n_ports) {

@@ -64,8 +64,9 @@ struct sdn_service {
         *name;     /* In the same piece of memory, as are the ports and their names ... */
     uint32_t size; /* ... which has so many bytes. */
     enum sdn_service_type type;
-    uint32_t cluster_ip;                 /* 0: headless, ExternalName, or not yet allocated. */
-    bool headless;                       /* clusterIP is "None". */
+    uint32_t cluster_ip; /* 0: headless, ExternalName, or not yet allocated. */
+    bool headless;       /* clusterIP is "None". */
+    bool host_ports; /* No Service: host ports of pods at 'cluster_ip', of a node (host_ports.h). */
     bool ready_or_not;                   /* publishNotReadyAddresses */
     bool internal_local, external_local; /* The traffic policies are "Local". */
     /* healthCheckNodePort, where balancers ask for endpoints of this node; 0: none. */
@@ -85,6 +86,9 @@ struct sdn_service {
     struct sdn_slice **slices;
 };
 
+/* Without values but the names of it and its ports, which are copied; owned by the caller. */
+struct sdn_service *sdn_service_new(const char *ns, const char *name, const char *const *port_names,
+                                    size_t n);
 struct sdn_service *sdn_service_free(struct sdn_service *s);
 DEFINE_CLEANUP(struct sdn_service *, sdn_service_free)
 struct sdn_service *sdn_service_clone(const struct sdn_service *s); /* Without its backends. */

@@ -250,7 +250,7 @@ static void collect_uses(struct service_flows *f, const struct sdn_service *s, s
             use_spread(f, s, p, NULL, u);
         }
         /* All that may have connections, also if they get no new ones. */
-        for (size_t k = 0; k < p->n_backends && !f->net.service_by_host; k++) {
+        for (size_t k = 0; k < p->n_backends && (!f->net.service_by_host || s->host_ports); k++) {
             const struct sdn_backend *b = &p->backends[k];
             if (b->endpoint->ip) {
                 add_to(u, pipeline_service_endpoint_cookie(b->endpoint->ip, b->port) |
@@ -359,7 +359,7 @@ bool service_flows_describe(const struct service_flows *f, uint64_t cookie, stru
             const char *key = key_of(r);
             CLEANUP_FREE char *ns = xstrndup(key, strcspn(key, "/"));
             if (pipeline_service_cookie(ns, key + strlen(ns) + 1) == cookie) {
-                strbuf_addf(out, "service %s", key);
+                strbuf_addf(out, *ns ? "service %s" : "host ports at %s", *ns ? key : key + 1);
                 return true;
             }
         }

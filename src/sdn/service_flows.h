@@ -31,7 +31,7 @@ void service_flows_delete(struct service_flows *f, const char *ns, const char *n
 /* Hands out the shared groups that changed; those of services were handed out at once. */
 void service_flows_flush(struct service_flows *f);
 
-/* What the flows with the cookie are of: "service red/web", "endpoint 10.128.0.2:8080 of services".  False: the cookie is
+/* What the flows with the cookie are of: "service red/web", "host ports at 192.0.2.1", "endpoint 10.128.0.2:8080 of services".  False: the cookie is
  * none of ours. */
 bool service_flows_describe(const struct service_flows *f, uint64_t cookie, struct strbuf *out);
 

@@ -112,15 +112,33 @@ struct table_row *encode_subnets(const struct table_row *routes, size_t n, uint8
     return rows;
 }
 
+static void set_address(struct table_row *row, uint32_t ip, enum ebpf_node_address is)
+{
+    uint32_t value = is;
+    memcpy(row->key, &ip, sizeof ip);
+    memcpy(row->value, &value, sizeof value);
+}
+
+/* An address that is both counts as that of a VTEP: table_sync keeps the larger value of a key. */
 struct table_row *encode_vteps(const struct sdn_network *n, size_t *ret_n)
 {
-    struct table_row *rows = xcalloc(n->n_remotes + 1, sizeof *rows);
-    size_t k = 0;
+    size_t k = 0, most = n->addresses.n + 1;
+    for (size_t i = 0; i < n->n_remotes; i++) {
+        most += 1 + n->remotes[i].addresses.n;
+    }
+    struct table_row *rows = xcalloc(most, sizeof *rows);
+    for (size_t i = 0; i < n->addresses.n; i++) {
+        set_address(&rows[k++], n->addresses.ip[i], EBPF_IS_OTHER_ADDRESS);
+    }
+    for (size_t i = 0; i < n->n_remotes; i++) {
+        const struct sdn_remote *r = &n->remotes[i];
+        for (size_t j = 0; takes_part(n, r) && j < r->addresses.n; j++) {
+            set_address(&rows[k++], r->addresses.ip[j], EBPF_IS_OTHER_ADDRESS);
+        }
+    }
     for (size_t i = 0; i < n->n_remotes; i++) {
         if (takes_part(n, &n->remotes[i])) {
-            uint32_t one = 1;
-            memcpy(rows[k].key, &n->remotes[i].host_ip, sizeof n->remotes[i].host_ip);
-            memcpy(rows[k++].value, &one, sizeof one);
+            set_address(&rows[k++], n->remotes[i].host_ip, EBPF_IS_VTEP);
         }
     }
     *ret_n = k;
@@ -192,7 +210,9 @@ static void add_service(struct encoded_services *r, const struct serving_node *n
     size_t n = sdn_service_choose(m->service, p, local ? node->name : NULL, &list);
     struct ebpf_service_key key = {
         .addr = htonl(addr), .port = htons(port), .protocol = p->protocol};
-    struct ebpf_service v = {.vnid = m->vnid, .affinity_s = m->service->affinity_s};
+    struct ebpf_service v = {.vnid = m->vnid,
+                             .affinity_s = m->service->affinity_s,
+                             .flags = m->service->host_ports ? EBPF_SERVICE_HOST_PORT : 0};
     if (m->has_also) {
         v.flags |= EBPF_SERVICE_ALSO;
         v.also_vnid = m->also_vnid;
@@ -214,6 +234,9 @@ static void add_service(struct encoded_services *r, const struct serving_node *n
                 sizeof one);
     }
     free(list);
+    if (m->service->host_ports && !v.count) {
+        return; /* Nobody may make that packet, so there is no such host port. */
+    }
     add_row(&r->services, &r->cap_services, r->n_services++, &key, sizeof key, &v, sizeof v);
 }
 
@@ -235,6 +258,42 @@ static void add_service_port(struct encoded_services *r, const struct serving_no
     }
 }
 
+/* ---- host ports ---- */
+
+static int by_service_key(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct ebpf_service_key));
+}
+
+static bool has_key(const struct table_row *rows, size_t n, uint32_t addr,
+                    const struct sdn_service_port *p)
+{
+    struct ebpf_service_key key = {
+        .addr = htonl(addr), .port = htons(p->port), .protocol = p->protocol};
+    return n && bsearch(&key, rows, n, sizeof *rows, by_service_key);
+}
+
+/* An address and port that a service has, too, stay the service's. */
+static void add_host_ports(struct encoded_services *r, const struct serving_node *node,
+                           const struct model_service *list, size_t n_list)
+{
+    size_t n = r->n_services;
+    CLEANUP_FREE struct table_row *taken = NULL;
+    for (size_t i = 0; i < n_list; i++) {
+        const struct sdn_service *s = list[i].service;
+        if (s->host_ports && !taken && n) {
+            taken = xmemdup(r->services, n * sizeof *taken);
+            qsort(taken, n, sizeof *taken, by_service_key);
+        }
+        for (size_t k = 0; s->host_ports && k < s->n_ports; k++) {
+            const struct sdn_service_port *p = &s->ports[k];
+            if (!has_key(taken, n, s->cluster_ip, p) && !has_key(taken, n, 0, p)) {
+                add_service(r, node, &list[i], p, s->cluster_ip, p->port, false);
+            }
+        }
+    }
+}
+
 void encode_services(const struct sdn_network *n, const char *node,
                      const struct model_service *list, size_t n_list, struct encoded_services *ret)
 {
@@ -242,12 +301,13 @@ void encode_services(const struct sdn_network *n, const char *node,
     *ret = (struct encoded_services){0};
     for (size_t i = 0; i < n_list; i++) {
         const struct sdn_service *s = list[i].service;
-        for (size_t k = 0; s->cluster_ip && k < s->n_ports; k++) {
+        for (size_t k = 0; s->cluster_ip && !s->host_ports && k < s->n_ports; k++) {
             if (s->ports[k].protocol == SDN_TCP || s->ports[k].protocol == SDN_UDP) {
                 add_service_port(ret, &here, &list[i], &s->ports[k]);
             }
         }
     }
+    add_host_ports(ret, &here, list, n_list);
 }
 
 bool encode_pod(const struct sdn_network *n, const struct encode_pod *p, struct table_row *ret_pod,

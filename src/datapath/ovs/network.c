@@ -6,11 +6,17 @@
 
 LOG_MODULE("ovs");
 
+static bool addresses_equal(const struct sdn_addresses *a, const struct sdn_addresses *b)
+{
+    return a->n == b->n && memcmp(a->ip, b->ip, a->n * sizeof a->ip[0]) == 0;
+}
+
 static bool remote_equal(const struct sdn_remote *a, const struct sdn_remote *b)
 {
     return a->id == b->id && a->host_ip == b->host_ip && prefix_equal(a->subnet, b->subnet) &&
            a->has_fixed_vnid == b->has_fixed_vnid &&
-           (!a->has_fixed_vnid || a->fixed_vnid == b->fixed_vnid);
+           (!a->has_fixed_vnid || a->fixed_vnid == b->fixed_vnid) &&
+           addresses_equal(&a->addresses, &b->addresses);
 }
 
 /* All but the remotes. */
@@ -19,7 +25,7 @@ static bool head_equal(const struct sdn_network *a, const struct sdn_network *b)
     if (a->plugin != b->plugin || a->n_cluster != b->n_cluster || a->host_ip != b->host_ip ||
         a->vxlan_port != b->vxlan_port || a->mtu != b->mtu ||
         a->service_by_host != b->service_by_host || !prefix_equal(a->service, b->service) ||
-        !prefix_equal(a->local, b->local)) {
+        !prefix_equal(a->local, b->local) || !addresses_equal(&a->addresses, &b->addresses)) {
         return false;
     }
     for (size_t i = 0; i < a->n_cluster; i++) {

@@ -41,11 +41,14 @@ static void aim_at_service(const struct cluster *c, struct frame *f, size_t l4)
     f->bytes[23] = chance(50) ? 6 : chance(90) ? MODEL_PROTO_UDP : 132;
     set16(f, l4 + 2, (chance(90) ? RANDOM_SERVICE_PORT : 1010) + number);
     set32(f, 30, chance(5) ? SDN_ITSELF_IP : s->cluster_ip);
+    if (s->host_ports && chance(90)) {
+        set16(f, l4 + 2, s->ports[below(s->n_ports)].port);
+    }
     if (s->n_external_ips && chance(30)) {
         set32(f, 30, s->external_ips[below((uint32_t) s->n_external_ips)]);
     } else if (chance(30)) {
         set16(f, l4 + 2, RANDOM_NODE_PORT + number);
-        set32(f, 30, chance(40) ? HOST(1) : chance(40) ? sdn_gateway(&c->net) : HOST(2 + below(6)));
+        set32(f, 30, chance(40) ? HOST(1) : chance(20) ? sdn_gateway(&c->net) : HOST(2 + below(8)));
     }
     if (f->bytes[23] == MODEL_PROTO_UDP && chance(20)) {
         set16(f, l4 + 6, 0); /* Without a checksum. */

@@ -127,6 +127,29 @@ static uint32_t endpoint_address(const void *ctx)
     return some_address(ctx);
 }
 
+/* HOST(1) to HOST(9) are nodes or may be one's further address. */
+static void add_addresses(struct cluster *c)
+{
+    if (chance(50)) {
+        sdn_addresses_add(&c->net.addresses, HOST(8));
+    }
+    for (size_t i = 0; i < c->net.n_remotes; i++) {
+        if (chance(30)) {
+            sdn_addresses_add(&c->remotes[i].addresses, HOST(2 + below(8)));
+        }
+    }
+}
+
+static void add_host_ports(struct cluster *c, uint32_t address)
+{
+    struct random_service_world w = {&c->net, NODE_NAME, rng, endpoint_address, c};
+    struct sdn_service *s = random_host_ports(&w, address);
+    if (s) {
+        c->parsed[c->n_services] = s;
+        c->services[c->n_services++] = (struct model_service){.service = s};
+    }
+}
+
 static void add_services(struct cluster *c)
 {
     struct random_service_world w = {&c->net, NODE_NAME, rng, endpoint_address, c};
@@ -135,6 +158,15 @@ static void add_services(struct cluster *c)
         c->parsed[i] = random_service(&w, (unsigned) i);
         c->services[i] = (struct model_service){c->parsed[i], PICK(vnids), chance(20), PICK(vnids)};
     }
+    add_host_ports(c, HOST(1));
+    if (c->net.addresses.n) {
+        add_host_ports(c, c->net.addresses.ip[0]);
+    }
+    const struct sdn_remote *r =
+        c->net.n_remotes ? &c->remotes[below((uint32_t) c->net.n_remotes)] : NULL;
+    if (r && r->subnet.len && !prefix_overlaps(r->subnet, c->net.local)) {
+        add_host_ports(c, r->host_ip);
+    }
     c->net.service_by_host = c->net.plugin != SDN_NETWORKPOLICY && chance(10);
 }
 
@@ -142,6 +174,7 @@ void cluster_make(struct cluster *c)
 {
     make_network(c);
     make_ways(c);
+    add_addresses(c);
     add_policies(c);
     add_services(c);
 }

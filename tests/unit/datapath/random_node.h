@@ -18,6 +18,7 @@ enum {
     MAX_PODS = 6,
     MAX_REMOTES = 5,
     MAX_SERVICES = RANDOM_SERVICES,
+    MAX_HOST_PORTS = 3,
     MAX_HOSTS = 10,
 };
 
@@ -27,8 +28,8 @@ struct cluster {
     struct path ways[MAX_HOSTS]; /* To HOST(i); some are not known. */
     struct model_pod pods[MAX_PODS];
     size_t n_pods;
-    struct sdn_service *parsed[MAX_SERVICES];
-    struct model_service services[MAX_SERVICES];
+    struct sdn_service *parsed[MAX_SERVICES + MAX_HOST_PORTS];
+    struct model_service services[MAX_SERVICES + MAX_HOST_PORTS]; /* Host ports last. */
     size_t n_services;
     struct random_policies policies; /* Under ovs-networkpolicy. */
 };

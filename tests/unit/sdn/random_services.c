@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "random_services.h"
 
+#include "base/mem.h"
+#include "sdn/host_ports.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -83,4 +86,19 @@ struct sdn_service *random_service(const struct random_service_world *w, unsigne
     sdn_service_join(s, &slice, 1);
     sdn_slice_unref(slice);
     return s;
+}
+
+struct sdn_service *random_host_ports(const struct random_service_world *w, uint32_t address)
+{
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    CLEANUP_FREE struct sdn_host_port *list = NULL;
+    for (unsigned i = below(w, 6); i > 0; i--) {
+        static const char *const protocols[] = {"tcp", "udp", "sctp"};
+        unsigned first = chance(w, 50) ? RANDOM_SERVICE_PORT : RANDOM_NODE_PORT;
+        strbuf_addf(&text, "%s:%u=", protocols[below(w, 3)], first + below(w, RANDOM_SERVICES));
+        strbuf_addf(&text, "%s:%u,", IP4_TEXT(w->address(w->ctx)),
+                    chance(w, 10) ? w->net->vxlan_port : 8080 + below(w, 3));
+    }
+    size_t n = sdn_host_ports_parse(strbuf_cstr(&text), (struct ip4_prefix){0}, &list);
+    return sdn_host_ports_service(address, list, n);
 }

@@ -16,3 +16,6 @@ struct random_service_world {
     const void *ctx;
 };
 struct sdn_service *random_service(const struct random_service_world *w, unsigned number);
+/* Host ports at the address of a node, some of which are ports of those services; NULL: none.  They come last where the model
+ * gets them. */
+struct sdn_service *random_host_ports(const struct random_service_world *w, uint32_t address);

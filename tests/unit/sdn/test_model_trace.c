@@ -35,6 +35,7 @@ enum {
     MAX_REMOTES = 7,
     N_HOSTS = SWITCH_HOSTS - 3,
     MAX_SERVICES = 5,
+    MAX_HOST_PORTS = 3,
 };
 static_assert(PACKETS_A_CLUSTER < UNIXCTL_MAX_UNDER_WAY, "");
 
@@ -45,9 +46,9 @@ struct cluster {
     size_t n_pods;
     uint32_t vnids[5];               /* Of which projects are made. */
     struct random_policies policies; /* Under ovs-networkpolicy. */
-    struct sdn_service *parsed[MAX_SERVICES];
-    struct model_service services[MAX_SERVICES];
-    size_t n_services;
+    struct sdn_service *parsed[MAX_SERVICES + MAX_HOST_PORTS];
+    struct model_service services[MAX_SERVICES + MAX_HOST_PORTS];
+    size_t n_services, n_named; /* Behind those that have a name: addresses with host ports. */
 };
 
 static struct switch_side side;
@@ -184,6 +185,16 @@ static struct sdn_service *make_service(const struct cluster *c, unsigned number
     return random_service(&w, number);
 }
 
+static void add_host_ports(struct cluster *c, uint32_t address)
+{
+    struct random_service_world w = {&c->net, NODE_NAME, rng, some_address, c};
+    struct sdn_service *s = random_host_ports(&w, address);
+    if (s) {
+        c->parsed[c->n_services] = s;
+        c->services[c->n_services++] = (struct model_service){.service = s};
+    }
+}
+
 static void add_services(struct cluster *c)
 {
     c->n_services = below(MAX_SERVICES + 1);
@@ -191,6 +202,28 @@ static void add_services(struct cluster *c)
         c->parsed[i] = make_service(c, (unsigned) i);
         c->services[i] =
             (struct model_service){c->parsed[i], PICK(c->vnids), chance(20), PICK(c->vnids)};
+    }
+    c->n_named = c->n_services;
+    add_host_ports(c, c->net.host_ip);
+    if (c->net.addresses.n) {
+        add_host_ports(c, c->net.addresses.ip[0]);
+    }
+    const struct sdn_remote *r = c->net.n_remotes ? &c->remotes[below(c->net.n_remotes)] : NULL;
+    if (r && r->subnet.len && !prefix_overlaps(r->subnet, c->net.local)) {
+        add_host_ports(c, r->host_ip);
+    }
+}
+
+/* Addresses that hosts have beside those of their VTEPs: of this node, of others, some of VTEPs. */
+static void add_addresses(struct cluster *c)
+{
+    if (chance(50)) {
+        sdn_addresses_add(&c->net.addresses, HOST(2 + N_HOSTS));
+    }
+    for (size_t i = 0; i < c->net.n_remotes; i++) {
+        if (chance(30)) {
+            sdn_addresses_add(&c->remotes[i].addresses, HOST(2 + below(N_HOSTS + 2)));
+        }
     }
 }
 
@@ -238,6 +271,7 @@ static void make_cluster(struct cluster *c)
     add_pods(c);
     add_remotes(c, lens);
     add_policies(c);
+    add_addresses(c);
     add_services(c);
 }
 
@@ -280,7 +314,7 @@ static void add_service_flows(const struct cluster *c, struct of_flow_list *l)
     for (size_t i = 0; i < RANDOM_SERVICES; i++) {
         char name[8];
         snprintf(name, sizeof name, "s%zu", i);
-        if (i >= c->n_services || chance(30)) {
+        if (i >= c->n_named || chance(30)) {
             service_flows_delete(f, "project", name);
         }
     }
@@ -519,12 +553,16 @@ static void aim_at_service(const struct cluster *c, struct model_packet *p)
     p->ip.proto = chance(50) ? 6 : chance(80) ? MODEL_PROTO_UDP : 132;
     p->ip.dst_port = (uint16_t) ((chance(90) ? RANDOM_SERVICE_PORT : 1010) + number);
     p->ip.dst = chance(5) ? SDN_ITSELF_IP : s->cluster_ip;
+    if (s->host_ports && chance(90)) {
+        p->ip.dst_port = s->ports[below(s->n_ports)].port;
+    }
     if (s->n_external_ips && chance(30)) {
         p->ip.dst = s->external_ips[below(s->n_external_ips)];
     } else if (chance(30)) {
         p->ip.dst_port = (uint16_t) (RANDOM_NODE_PORT + number);
         p->ip.dst = chance(40)         ? HOST(1)
-                    : chance(40)       ? sdn_gateway(&c->net)
+                    : chance(20)       ? sdn_gateway(&c->net)
+                    : chance(40)       ? HOST(2 + below(N_HOSTS + 2))
                     : c->net.n_remotes ? c->remotes[below(c->net.n_remotes)].host_ip
                                        : HOST(3);
     }

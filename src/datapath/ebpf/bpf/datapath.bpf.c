@@ -116,7 +116,7 @@ INLINE int ask_services(struct way *w, __u32 vnid)
     if (UNLIKELY(cause != EBPF_NOT_DROPPED)) {
         return DROPPED(cause);
     }
-    if (s && w->settings->services_by_host) {
+    if (s && w->settings->services_by_host && !w->f->translated) {
         return TO_HOST;
     }
     if (LIKELY(!s)) {

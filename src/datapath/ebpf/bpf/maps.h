@@ -87,8 +87,9 @@ struct ebpf_route {
     (BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_ENCAP_L3_IPV4 | BPF_F_ADJ_ROOM_ENCAP_L4_UDP | \
      BPF_F_ADJ_ROOM_ENCAP_L2(ETH_HLEN) | BPF_F_ADJ_ROOM_ENCAP_L2_ETH)
 
-/* Nodes whose subnets are believed, by VTEP in host byte order; the value is 1. */
+/* Addresses of nodes, in host byte order: at all of them node ports are; subnets are believed from VTEPs only. */
 #define EBPF_VTEPS "tenet_vteps"
+enum ebpf_node_address { EBPF_IS_OTHER_ADDRESS = 1, EBPF_IS_VTEP = 2 };
 
 /* Services: what a pod's connection to an address and port is translated to.  Of node ports the address is 0. */
 #define EBPF_SERVICES "tenet_services"
@@ -109,6 +110,7 @@ struct ebpf_service {
 };
 #define EBPF_SERVICE_ALSO 1 /* As EBPF_POD_ALSO. */
 #define EBPF_SERVICE_IDLE 2
+#define EBPF_SERVICE_HOST_PORT 4 /* None, but a pod's host port: never the host's to translate. */
 
 #define EBPF_BACKENDS "tenet_backends"
 #define EBPF_BACKENDS_MAX 524288

@@ -123,8 +123,8 @@ INLINE __u32 check_tunnel(const struct way *w, __be32 src)
     if (r && r->kind == EBPF_REMOTE && r->vtep == w->f->outer_src) {
         return EBPF_NOT_DROPPED;
     }
-    return bpf_map_lookup_elem(&tenet_vteps, &w->f->outer_src) ? EBPF_SPOOFED_SOURCE
-                                                               : EBPF_UNKNOWN_VTEP;
+    const __u32 *is = bpf_map_lookup_elem(&tenet_vteps, &w->f->outer_src);
+    return is && *is == EBPF_IS_VTEP ? EBPF_SPOOFED_SOURCE : EBPF_UNKNOWN_VTEP;
 }
 
 /* Why a packet of a pod's link is not its pod's. */

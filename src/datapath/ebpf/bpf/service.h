@@ -153,7 +153,7 @@ static __attribute__((noinline)) __u32 translate(struct way *w, const struct ebp
         !((s->flags & EBPF_SERVICE_ALSO) && may_reach(vnid, s->also_vnid))) {
         return EBPF_SERVICE_FOREIGN;
     }
-    if (w->settings->services_by_host && s->count) {
+    if (w->settings->services_by_host && s->count && !(s->flags & EBPF_SERVICE_HOST_PORT)) {
         return EBPF_NOT_DROPPED;
     }
     struct ebpf_connection_key onward = connection_of(w, EBPF_ONWARD);
