@@ -64,6 +64,49 @@ static void plan_without_node(const struct json *hs, struct subnet_plan *p)
     }
 }
 
+/* ---- what other nodes are to know ---- */
+
+void subnet_plan_addresses(const struct netconf *c, const struct json *node,
+                           struct sdn_addresses *ret)
+{
+    const char *first = node_internal_ip(node);
+    const struct sdn_network n = network_of(c);
+    const struct json *a;
+    *ret = (struct sdn_addresses){0};
+    JSON_FOREACH (a, json_path(node, "status", "addresses", NULL)) {
+        const char *text = json_path_string(a, "address", NULL);
+        uint32_t ip;
+        if (streq_null(json_path_string(a, "type", NULL), "InternalIP") && text &&
+            !streq_null(text, first) && ip4_parse(text, &ip) == 0 &&
+            node_address_check(rules, obj_name(node), ip, NULL) == 0) {
+            sdn_addresses_add(ret, ip);
+        }
+    }
+}
+
+static char *host_ports_of(const struct json *node, struct ip4_prefix subnet)
+{
+    CLEANUP_FREE struct sdn_host_port *list = NULL;
+    size_t n = sdn_host_ports_parse(obj_annotation(node, SDN_HOST_PORTS), subnet, &list);
+    return sdn_host_ports_text(list, n);
+}
+
+static void set_or_remove(struct json *o, const char *key, const char *value)
+{
+    if (value) {
+        obj_set_annotation(o, key, value);
+    } else {
+        obj_remove_annotation(o, key);
+    }
+}
+
+void subnet_plan_done(struct subnet_plan *p)
+{
+    free(p->addresses);
+    free(p->host_ports);
+    p->addresses = p->host_ports = NULL;
+}
+
 void subnet_plan_make(const struct subnet_rules *rules, const struct json *node,
                       const struct json *hostsubnet, struct subnet_plan *ret)
 {
@@ -99,8 +142,13 @@ void subnet_plan_make(const struct subnet_rules *rules, const struct json *node,
         refuse_address_of_another(rules, node, ret);
         return;
     }
+    ret->addresses = sdn_addresses_text(rules->further);
+    ret->host_ports = host_ports_of(node, subnet);
     bool same_ip = streq_null(json_path_string(hostsubnet, "hostIP", NULL), ret->host_ip);
-    ret->step = same_ip && streq_null(owner, ret->uid) ? SUBNET_KEEP : SUBNET_UPDATE;
+    bool same = same_ip && streq_null(owner, ret->uid) &&
+                streq_null(obj_annotation(hostsubnet, SDN_NODE_ADDRESSES), ret->addresses) &&
+                streq_null(obj_annotation(hostsubnet, SDN_HOST_PORTS), ret->host_ports);
+    ret->step = same ? SUBNET_KEEP : SUBNET_UPDATE;
     if (!same_ip) {
         refuse_address_of_another(rules, node, ret);
     }
@@ -122,6 +170,8 @@ struct json *subnet_plan_update(const struct json *hostsubnet, const struct subn
     struct json *o = json_clone(hostsubnet);
     obj_set_annotation(o, ANNOTATION_NODE_UID, plan->uid);
     json_set_string(o, "hostIP", plan->host_ip);
+    set_or_remove(o, SDN_NODE_ADDRESSES, plan->addresses);
+    set_or_remove(o, SDN_HOST_PORTS, plan->host_ports);
     return o;
 }
 

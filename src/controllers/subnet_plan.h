@@ -7,6 +7,7 @@
 #pragma once
 
 #include "controllers/netconf.h"
+#include "sdn/host_ports.h"
 
 enum subnet_step {
     SUBNET_KEEP,   /* As it should be. */
@@ -14,7 +15,7 @@ enum subnet_step {
     SUBNET_REFUSE, /* Node without a usable address: gets none; what exists stays. */
     SUBNET_CREATE, /* Allocate a subnet and create the HostSubnet. */
     SUBNET_ASSIGN, /* A ghost asks for a subnet: allocate one and write it. */
-    SUBNET_UPDATE, /* Write 'host_ip' and 'uid'; the subnet stays. */
+    SUBNET_UPDATE, /* Write what the Node says ('host_ip', 'uid', annotations); the subnet stays. */
     SUBNET_DELETE, /* Delete it; if there is a Node, it gets a new one after that. */
 };
 
@@ -29,24 +30,37 @@ struct subnet_plan {
     enum subnet_step step;
     const char *host_ip; /* CREATE, UPDATE; of the Node object. */
     const char *uid;     /* CREATE, UPDATE; of the Node object. */
-    const char *reason;  /* Why, as an event's reason; NULL: nothing to tell. */
-    char message[256];   /* Set with 'reason'. */
+    /* Annotations of the HostSubnet, owned; NULL: it has none. */
+    char *addresses, *host_ports;
+    const char *reason; /* Why, as an event's reason; NULL: nothing to tell. */
+    char message[256];  /* Set with 'reason'. */
 };
 
+/* The addresses of type InternalIP of 'node' behind the first one that it can have (node_address_check), each once. */
+void subnet_plan_addresses(const struct node_rules *rules, const struct json *node,
+                           struct sdn_addresses *ret);
 /* The inputs of a plan besides the Node and the HostSubnet. */
 struct subnet_rules {
     const struct netconf *conf;
     const struct node_rules *addresses;
     const char *owner; /* Name of the HostSubnet whose hostIP is the node's address; NULL: none. */
+    /* Further addresses of the Node that no other node has. */
+    const struct sdn_addresses *further;
 };
-/* 'node' and 'hostsubnet' are the objects of one name, NULL when absent. */
+/* 'node' and 'hostsubnet' are the objects of one name, NULL when absent.  Of the Node's host ports those count that lead
+ * to the HostSubnet's own subnet: a node speaks for its own pods only.  '*ret' is filled; subnet_plan_done frees it. */
 void subnet_plan_make(const struct subnet_rules *rules, const struct json *node,
                       const struct json *hostsubnet, struct subnet_plan *ret);
+void subnet_plan_done(struct subnet_plan *p);
+static inline UNUSED void subnet_plan_donep(struct subnet_plan *p)
+{
+    subnet_plan_done(p);
+}
 
 /* Owned HostSubnet for a Node. */
 struct json *subnet_plan_create(const char *name, const struct subnet_plan *plan,
                                 struct ip4_prefix subnet);
-/* Owned copy of 'hostsubnet' with 'host_ip' and 'uid'. */
+/* Owned copy of 'hostsubnet' with 'host_ip', 'uid' and annotations. */
 struct json *subnet_plan_update(const struct json *hostsubnet, const struct subnet_plan *plan);
 /* Owned HostSubnet as 'hostsubnet', without its request for a subnet and with one; its identity (uid,
  * resourceVersion) is kept. */

@@ -355,17 +355,68 @@ static void note_refused_ip(struct entry *en, const struct subnet_plan *plan, co
     en->refused_ip = taken ? xstrdup(plan->host_ip) : NULL;
 }
 
+/* ---- further addresses ---- */
+
+struct claims {
+    const char *name;
+    struct sdn_addresses *addresses; /* Of the Node of this name. */
+};
+
+static void drop_claimed(struct sdn_addresses *a, const char *text)
+{
+    uint32_t ip;
+    for (size_t i = 0; text && ip4_parse(text, &ip) == 0 && i < a->n;) {
+        if (a->ip[i] == ip) {
+            memmove(&a->ip[i], &a->ip[i + 1], (a->n - i - 1) * sizeof a->ip[0]);
+            a->n--;
+        } else {
+            i++;
+        }
+    }
+}
+
+/* The first one who has an address keeps it. */
+static void drop_addresses_of(void *ctx, const char *key, const struct json *obj)
+{
+    struct claims *c = ctx;
+    if (streq(key, c->name)) {
+        return;
+    }
+    drop_claimed(c->addresses, json_path_string(obj, "hostIP", NULL));
+    const char *others = obj_annotation(obj, SDN_NODE_ADDRESSES);
+    CLEANUP_FREE char *copy = xstrdup(others ? others : "");
+    char *save = NULL;
+    for (char *item = strtok_r(copy, ",", &save); item; item = strtok_r(NULL, ",", &save)) {
+        drop_claimed(c->addresses, item);
+    }
+}
+
+static void find_addresses(const struct subnets *s, const char *name, const struct json *node,
+                           struct sdn_addresses *ret)
+{
+    struct claims c = {name, ret};
+    *ret = (struct sdn_addresses){0};
+    if (node) {
+        subnet_plan_addresses(&s->rules, node, ret);
+    }
+    if (ret->n) {
+        informer_each(s->hostsubnets, drop_addresses_of, &c);
+    }
+}
+
 static void reconcile(void *ctx, struct work *w, const char *key)
 {
     struct subnets *s = ctx;
     const struct json *node = informer_get(s->nodes, key);
     const struct json *hs = informer_get(s->hostsubnets, key);
     struct entry *en = entry_get(s, key);
-    struct subnet_plan plan;
+    CLEANUP(subnet_plan_done) struct subnet_plan plan = {0};
+    struct sdn_addresses addresses;
     if (node && obj_is_terminating(node)) {
         node = NULL;
     }
-    struct subnet_rules rules = {&s->conf, &s->rules, node ? owner_of(s, node) : NULL};
+    find_addresses(s, key, node, &addresses);
+    struct subnet_rules rules = {&s->conf, &s->rules, node ? owner_of(s, node) : NULL, &addresses};
     subnet_plan_make(&rules, node, hs, &plan);
     note_refused_ip(en, &plan, rules.owner);
     if (plan.step != SUBNET_CREATE && plan.step != SUBNET_ASSIGN) {
@@ -396,7 +447,8 @@ static void reconcile(void *ctx, struct work *w, const char *key)
         }
         return;
     case SUBNET_UPDATE:
-        log_info("host subnet follows its node", "node=%s hostIP=%s", key, plan.host_ip);
+        log_info("host subnet follows its node", "node=%s hostIP=%s addresses=%s", key,
+                 plan.host_ip, plan.addresses ? plan.addresses : "");
         take_host_ip(s, en, plan.host_ip);
         write_hostsubnet(w, key, subnet_plan_update(hs, &plan));
         return;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sdn/host_ports.h"
 
+#include "sdn/address.h"
+
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -123,13 +125,16 @@ size_t sdn_host_ports_parse(const char *text, struct ip4_prefix subnet, struct s
     return drop_overlaps(list, n);
 }
 
-bool sdn_may_be_host(const struct sdn_network *n, uint32_t ip)
+/* Whether a host can have the address outside of 'n'. */
+static bool may_be_host(const struct sdn_network *n, uint32_t ip)
 {
-    bool special = ip >> 24 == 0 || ip >> 24 == 127 || ip >> 16 == 0xa9fe || ip >> 29 == 7;
     for (size_t i = 0; i < n->n_cluster; i++) {
-        special = special || prefix_contains(n->cluster[i], ip);
+        if (prefix_contains(n->cluster[i], ip)) {
+            return false;
+        }
     }
-    return !special && !(n->service.len && prefix_contains(n->service, ip));
+    return !(n->service.len && prefix_contains(n->service, ip)) &&
+           host_address_check(ip, NULL) == 0;
 }
 
 char *sdn_addresses_text(const struct sdn_addresses *a)
@@ -148,7 +153,7 @@ void sdn_addresses_parse(const char *text, const struct sdn_network *n, struct s
     *ret = (struct sdn_addresses){0};
     for (char *item = strtok_r(copy, ",", &save); item; item = strtok_r(NULL, ",", &save)) {
         uint32_t ip;
-        if (ip4_parse(item, &ip) == 0 && sdn_may_be_host(n, ip)) {
+        if (ip4_parse(item, &ip) == 0 && may_be_host(n, ip)) {
             sdn_addresses_add(ret, ip);
         }
     }

@@ -39,8 +39,6 @@ char *sdn_addresses_text(const struct sdn_addresses *a);
 /* Of the annotation (NULL is fine) what a host can have outside of 'n': no address of the cluster and service networks, of
  * loopback, link-local or a group. */
 void sdn_addresses_parse(const char *text, const struct sdn_network *n, struct sdn_addresses *ret);
-/* Whether a host can have the address outside of 'n', as above. */
-bool sdn_may_be_host(const struct sdn_network *n, uint32_t ip);
 
 /* The host ports at one address of a node as a service with that address, which has one endpoint for each port; NULL: none
  * of TCP or UDP is at that address.  Its namespace is "", which no Service has. */

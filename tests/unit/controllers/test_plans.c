@@ -32,11 +32,13 @@ static struct subnet_plan plan_of(const char *node, const char *hs)
     h = hs ? from(hs) : NULL;
     struct netconf c;
     netconf_defaults(&c);
-    struct subnet_plan p;
+    static struct subnet_plan p;
+    const struct sdn_addresses none = {0};
     struct node_rules addresses;
     netconf_node_rules(&c, &addresses);
     addresses.masters = (struct address_ranges){.list = {{0xc000020a, 32}}, .n = 1};
-    struct subnet_rules rules = {&c, &addresses, owner_of_address};
+    struct subnet_rules rules = {&c, &addresses, owner_of_address, &none};
+    subnet_plan_done(&p);
     subnet_plan_make(&rules, n, h, &p);
     if (p.uid) {
         assert_string_equal(p.uid, "u1");
@@ -75,6 +77,83 @@ static void changed_address_updates_only_the_address(void **state)
     CLEANUP(json_free) struct json *old = from(hs);
     CLEANUP(json_free) struct json *o = subnet_plan_update(old, &p);
     assert_json(o, SUBNET(UID("u1") ",'x':'y'", "10.245.2.3", "10.128.0.0/23"));
+}
+
+static struct json *update_of(const char *node, const char *hs,
+                              const struct sdn_addresses *addresses)
+{
+    CLEANUP(json_free) struct json *n = from(node);
+    CLEANUP(json_free) struct json *h = from(hs);
+    CLEANUP(subnet_plan_done) struct subnet_plan p = {0};
+    struct netconf c;
+    struct node_rules node_rules;
+    netconf_defaults(&c);
+    netconf_node_rules(&c, &node_rules);
+    struct subnet_rules rules = {&c, &node_rules, NULL, addresses};
+    subnet_plan_make(&rules, n, h, &p);
+    return p.step == SUBNET_UPDATE ? subnet_plan_update(h, &p) : NULL;
+}
+
+#define PORTS(text) "'tenet.io/host-ports':'" text "'"
+#define WITH_PORTS(text)                                         \
+    "{'metadata':{'name':'n1','uid':'u1','annotations':{" PORTS( \
+        text) "}},'status':{'addresses':[{'type':'InternalIP','address':'10.245.2.3'}]}}"
+
+static void host_ports_of_a_node_that_lead_to_its_subnet_are_published(void **state)
+{
+    const struct sdn_addresses none = {0};
+    /* Of another node's subnet, the gateway's, of nobody's, twice, and what is no host port. */
+    const char *node =
+        WITH_PORTS("tcp:8080=10.128.0.5:80,tcp:8080=10.128.0.6:80,udp:53=10.128.2.5:53,"
+                   "tcp:81=10.128.0.1:53,tcp:82=8.8.8.8:53,icmp:1=10.128.0.5:1,"
+                   "udp:192.0.2.1:53=10.128.0.6:5353,tcp:0=10.128.0.5:80");
+    const char *published = "tcp:8080=10.128.0.5:80,udp:192.0.2.1:53=10.128.0.6:5353";
+    CLEANUP(json_free)
+    struct json *o = update_of(node, SUBNET(UID("u1"), "10.245.2.3", "10.128.0.0/23"), &none);
+    assert_non_null(o);
+    assert_string_equal(obj_annotation(o, "tenet.io/host-ports"), published);
+    /* Nothing to do, and then they are gone. */
+    const char *hs =
+        SUBNET(UID("u1") "," PORTS("tcp:8080=10.128.0.5:80,udp:192.0.2.1:53=10.128.0.6:5353"),
+               "10.245.2.3", "10.128.0.0/23");
+    assert_null(update_of(node, hs, &none));
+    json_free(o);
+    o = update_of(NODE("10.245.2.3"), hs, &none);
+    assert_non_null(o);
+    assert_null(obj_annotation(o, "tenet.io/host-ports"));
+}
+
+static void further_addresses_of_a_node_are_published(void **state)
+{
+    struct netconf c;
+    struct node_rules rules;
+    struct sdn_addresses a;
+    netconf_defaults(&c);
+    netconf_node_rules(&c, &rules);
+    CLEANUP(json_free)
+    struct json *node = from(
+        "{'metadata':{'name':'n1','uid':'u1'},'status':{'addresses':["
+        "{'type':'InternalIP','address':'10.245.2.3'},{'type':'ExternalIP','address':'9.9.9.9'},"
+        "{'type':'InternalIP','address':'10.245.2.3'},{'type':'InternalIP','address':'192.0.2.7'},"
+        "{'type':'InternalIP','address':'192.0.2.7'},{'type':'InternalIP','address':'10.128.0.9'},"
+        "{'type':'InternalIP','address':'172.30.0.1'},{'type':'InternalIP','address':'127.0.0.1'},"
+        "{'type':'InternalIP','address':'169.254.1.1'},{'type':'InternalIP','address':'224.0.0.1'},"
+        "{'type':'InternalIP','address':'0.0.0.0'},{'type':'InternalIP','address':'::1'},"
+        "{'type':'InternalIP','address':'198.51.100.1'}]}}");
+    subnet_plan_addresses(&rules, node, &a);
+    assert_int_equal(a.n, 2);
+    const char *hs = SUBNET(UID("u1"), "10.245.2.3", "10.128.0.0/23");
+    CLEANUP(json_free) struct json *o = update_of(NODE("10.245.2.3"), hs, &a);
+    assert_non_null(o);
+    assert_string_equal(obj_annotation(o, "tenet.io/node-addresses"), "192.0.2.7,198.51.100.1");
+    a.n = 0;
+    CLEANUP(json_free)
+    struct json *without = update_of(
+        NODE("10.245.2.3"),
+        SUBNET(UID("u1") ",'tenet.io/node-addresses':'192.0.2.7'", "10.245.2.3", "10.128.0.0/23"),
+        &a);
+    assert_non_null(without);
+    assert_null(obj_annotation(without, "tenet.io/node-addresses"));
 }
 
 static void unowned_subnet_of_a_node_is_stamped(void **state)
@@ -365,6 +444,8 @@ int main(void)
         cmocka_unit_test(node_gets_a_host_subnet),
         cmocka_unit_test(node_with_its_subnet_is_left_alone),
         cmocka_unit_test(changed_address_updates_only_the_address),
+        cmocka_unit_test(host_ports_of_a_node_that_lead_to_its_subnet_are_published),
+        cmocka_unit_test(further_addresses_of_a_node_are_published),
         cmocka_unit_test(unowned_subnet_of_a_node_is_stamped),
         cmocka_unit_test(subnet_of_a_node_that_is_gone_or_was_replaced_is_deleted),
         cmocka_unit_test(subnet_outside_of_the_cluster_network_is_replaced),
