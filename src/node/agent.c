@@ -12,6 +12,7 @@
 #include "datapath/datapath.h"
 #include "datapath/services/proxy.h"
 #include "net/process.h"
+#include "node/addresses.h"
 #include "node/cniconf.h"
 #include "node/cniserver.h"
 #include "node/host.h"
@@ -22,6 +23,7 @@
 #include "node/monitor.h"
 #include "node/neigh.h"
 #include "node/objects.h"
+#include "node/ownports.h"
 #include "node/podlookup.h"
 #include "node/pods.h"
 #include "node/policies.h"
@@ -105,6 +107,7 @@ struct agent {
     char refused[512]; /* Why the ClusterNetwork is not followed; "": it is. */
     char not_ready[400];
     struct pods *pods;
+    struct host_ports *host_ports;
     struct cniserver *cniserver;
     struct neigh *neigh;
     struct introspect *introspect;
@@ -327,6 +330,24 @@ static void skip_subnet(void *ctx, const char *name, const char *why)
     smap_set(&s->now, name, xstrdup(why));
 }
 
+/* At which addresses this node is beside its main one, and which of other nodes' are believed. */
+static void read_addresses(struct agent *a, struct sdn_network *n)
+{
+    static struct log_limit limit;
+    CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    struct err e = {0};
+    int err = rtnl_open(&r, &e);
+    err = err < 0 ? err : addresses_own(r, n, &n->addresses, &e);
+    if (err < 0) {
+        log_limited(&limit, LOG_ERROR, "the host's addresses are not known", "error=\"%s\"",
+                    e.text);
+        n->addresses = a->net.addresses;
+        return;
+    }
+    addresses_believe(r, n);
+    registration_set_addresses(a->registration, &n->addresses);
+}
+
 static void read_remotes(struct agent *a, struct sdn_network *n)
 {
     struct collect c = {0};
@@ -342,6 +363,120 @@ static void read_remotes(struct agent *a, struct sdn_network *n)
         smap_set(&a->skipped, entry->key, xstrdup(entry->value));
     }
     smap_done(&s.now);
+    read_addresses(a, n);
+}
+
+/* ---- host ports ---- */
+
+/* The host ports at all addresses of nodes, as services: of this node its own, of others what the master published. */
+struct port_services {
+    const struct agent *agent;
+    struct sdn_service **list;
+    size_t n, cap;
+};
+
+static void add_port_services(struct port_services *s, uint32_t main,
+                              const struct sdn_addresses *others, const struct sdn_host_port *ports,
+                              size_t n)
+{
+    for (size_t i = 0; i <= others->n; i++) {
+        uint32_t ip = i ? others->ip[i - 1] : main;
+        struct sdn_service *v = sdn_host_ports_service(ip, ports, n);
+        if (v) {
+            s->list = grow(s->list, &s->cap, s->n + 1, sizeof *s->list);
+            s->list[s->n++] = v;
+        }
+    }
+}
+
+static const char *published_text(const struct json *obj)
+{
+    return json_path_string(obj, "metadata", "annotations", SDN_HOST_PORTS, NULL);
+}
+
+static void add_ports_of_other(void *ctx, const char *key, const struct json *obj)
+{
+    struct port_services *s = ctx;
+    const struct sdn_network *n = &s->agent->net;
+    struct sdn_remote r;
+    if (!published_text(obj) || streq(key, s->agent->cfg->node_name) ||
+        node_parse_host_subnet(obj, &r, NULL) < 0) {
+        return;
+    }
+    for (size_t i = 0; i < n->n_remotes; i++) {
+        const struct sdn_remote *known = &n->remotes[i];
+        if (known->id == r.id && known->host_ip == r.host_ip) {
+            CLEANUP_FREE struct sdn_host_port *ports = NULL;
+            size_t n_ports = sdn_host_ports_parse(published_text(obj), known->subnet, &ports);
+            add_port_services(s, known->host_ip, &known->addresses, ports, n_ports);
+        }
+    }
+}
+
+static int by_cluster_ip(const void *a, const void *b)
+{
+    const struct sdn_service *x = *(struct sdn_service *const *) a;
+    const struct sdn_service *y = *(struct sdn_service *const *) b;
+    return (x->cluster_ip > y->cluster_ip) - (x->cluster_ip < y->cluster_ip);
+}
+
+static void put_port_services(struct agent *a)
+{
+    struct port_services s = {.agent = a};
+    const struct sdn_host_port *own = NULL;
+    size_t n_own = a->host_ports ? host_ports_get(a->host_ports, &own) : 0, n = 0;
+    add_port_services(&s, a->net.host_ip, &a->net.addresses, own, n_own);
+    informer_each(a->subnets, add_ports_of_other, &s);
+    if (s.n) {
+        qsort(s.list, s.n, sizeof(struct sdn_service *), by_cluster_ip);
+    }
+    for (size_t i = 0; i < s.n; i++) { /* Two HostSubnets may have one hostIP by mistake. */
+        if (n && s.list[n - 1]->cluster_ip == s.list[i]->cluster_ip) {
+            sdn_service_free(s.list[i]);
+        } else {
+            s.list[n++] = s.list[i];
+        }
+    }
+    if (services_set_host_ports(a->pod_services, s.list, n)) {
+        loop_task_queue(&a->put_services);
+    }
+}
+
+static void port_services_changed(void *ctx)
+{
+    put_port_services(ctx);
+}
+
+/* What the master tells the other nodes of this one's. */
+static void read_published(struct agent *a)
+{
+    struct sdn_host_port *list = NULL;
+    size_t n = sdn_host_ports_parse(published_text(informer_get(a->subnets, a->cfg->node_name)),
+                                    a->net.local, &list);
+    host_ports_published(a->host_ports, list, n);
+}
+
+static void publish_ports(void *ctx, const char *text)
+{
+    struct agent *a = ctx;
+    registration_set_host_ports(a->registration, text);
+}
+
+static void open_ports(void *ctx, struct nat_port *ports, size_t n, datapath_done_fn *fn,
+                       void *fn_ctx)
+{
+    struct agent *a = ctx;
+    keeper_set_ports(a->keeper, ports, n, fn, fn_ctx);
+}
+
+static const char *find_own_port(void *ctx, const struct cni_host_port *p)
+{
+    const struct agent *a = ctx;
+    const struct own_ports o = {.config = a->cfg,
+                                .net = &a->net,
+                                .services = a->services,
+                                .master = api_client_server(a->client)};
+    return own_ports_find(&o, p);
 }
 
 static bool same_cluster(const struct sdn_network *a, const struct sdn_network *b)
@@ -722,9 +857,13 @@ static void tell_resolver_pods(struct agent *a)
 static void on_host_changed(void *ctx, unsigned what)
 {
     struct agent *a = ctx;
-    if (what != MONITOR_SERVICES) {
+    if (what & MONITOR_ADDRESSES) {
+        a->read_again = true;
+        settle_soon(a);
+    }
+    if (what & (MONITOR_TUN | MONITOR_NFT)) {
         keeper_changed(a->keeper, what);
-    } else if (a->host_proxy) {
+    } else if (a->host_proxy && (what & MONITOR_SERVICES)) {
         host_proxy_changed(a->host_proxy);
     }
 }
@@ -760,12 +899,9 @@ static const char *not_ready(void *ctx)
     return NULL;
 }
 
-/* The ports of the host that lead to pods; 'done' as in keeper.h. */
-static void keep_host_ports(struct agent *a, keeper_fn *done, void *ctx)
+static void keep_host_ports(struct agent *a)
 {
-    struct nat_port *ports;
-    size_t n = host_ports_collect(a->datapath, &ports);
-    keeper_set_ports(a->keeper, ports, n, done, ctx);
+    host_ports_update(a->host_ports, a->datapath, false, NULL, NULL);
 }
 
 static void on_inventory(void *ctx)
@@ -794,7 +930,7 @@ static void on_switch_ready(void *ctx)
     a->host_ready = false;
     snprintf(a->host_reason, sizeof a->host_reason, "tun0 is being looked at");
     if (a->phase == RUNNING) {
-        keep_host_ports(a, NULL, NULL);
+        keep_host_ports(a);
     }
     keeper_set(a->keeper, &a->net);
 }
@@ -837,9 +973,22 @@ static void pod_look_up(void *ctx, const char *project, const char *pod, pods_wa
     pod_lookup(a->loop, a->client, project, pod, fn, fn_ctx);
 }
 
-static void pod_host_ports(void *ctx, datapath_done_fn *fn, void *fn_ctx)
+static int pod_reserve(void *ctx, const struct cni_runtime *r, struct err *e)
 {
-    keep_host_ports(ctx, fn, fn_ctx);
+    struct agent *a = ctx;
+    return host_ports_reserve(a->host_ports, r, e);
+}
+
+static void pod_settled(void *ctx, const struct cni_runtime *r)
+{
+    struct agent *a = ctx;
+    host_ports_settled(a->host_ports, r);
+}
+
+static void pod_host_ports(void *ctx, bool adding, datapath_done_fn *fn, void *fn_ctx)
+{
+    struct agent *a = ctx;
+    host_ports_update(a->host_ports, a->datapath, adding, fn, fn_ctx);
 }
 
 /* ---- ready ---- */
@@ -919,6 +1068,9 @@ static void on_kept(void *ctx, int error, const char *text)
     }
     bool again = !a->host_ready && a->phase == RUNNING;
     a->host_ready = true;
+    a->read_again =
+        true; /* Routes may lead elsewhere than when other nodes' addresses were believed. */
+    settle_soon(a);
     if (a->phase == STARTING) {
         if (open_for_pods(a, &e) < 0) {
             fatal(a, "%s", e.text);
@@ -976,14 +1128,22 @@ static void begin(struct agent *a, struct sdn_network *n)
                                          .attaching = pod_attaching,
                                          .detached = pod_detached,
                                          .look_up = pod_look_up,
+                                         .reserve = pod_reserve,
+                                         .settled = pod_settled,
                                          .host_ports = pod_host_ports,
                                          .dns = pod_dns,
                                          .not_ready = not_ready,
                                          .trouble = pod_trouble};
+    static const struct host_ports_ops hops = {.open = open_ports,
+                                               .publish = publish_ports,
+                                               .changed = port_services_changed,
+                                               .own_port = find_own_port,
+                                               .trouble = pod_trouble};
     struct pods_config pc = {
         .loop = a->loop, .datapath = a->datapath, .vnid_wait_ms = VNID_WAIT_MS};
     if (r == 0) {
         a->keeper = keeper_new(a->loop, on_kept, a);
+        a->host_ports = host_ports_new(a->loop, &hops, a);
         a->pods = pods_new(&pc, &pops, a);
         r = monitor_new(a->loop, HOST_TUN, &mops, a, &a->monitor, &e);
     }
@@ -1118,8 +1278,9 @@ static void follow(struct agent *a)
         (!a->network_set && (!policies_are_ready(a, &a->net) || !vnids_known(a, a->net.plugin)))) {
         return;
     }
+    read_published(a);
     if (!a->network_set) {
-        keep_host_ports(a, NULL, NULL); /* The first rules have them: new connections go on. */
+        keep_host_ports(a); /* The first rules have them: new connections go on. */
         keeper_begin(a->keeper, &a->net);
         put_into_effect(a);
     } else if (changed) {
@@ -1132,6 +1293,7 @@ static void follow(struct agent *a)
     } else {
         datapath_set_network(a->datapath, &a->net);
     }
+    put_port_services(a);
     if (a->phase == RUNNING) {
         update_neighbours(a);
     }
@@ -1289,6 +1451,7 @@ static void view(void *ctx, struct introspect_view *ret)
         .policy = a->policies ? policies_compiler(a->policies) : NULL,
         .policies_settled = a->policies && policies_settled(a->policies),
         .services = a->pod_services,
+        .host_ports = a->host_ports,
         .skipped = smap_size(&a->skipped),
         .switch_losses = a->switch_losses,
         .host_losses = a->host_losses,
@@ -1478,6 +1641,7 @@ static void release(struct agent *a)
     monitor_free(a->monitor);
     a->pods = pods_free(a->pods);
     keeper_free(a->keeper);
+    host_ports_free(a->host_ports);
     neigh_free(a->neigh);
     if (a->policies) {
         policies_end(a->policies); /* The switch keeps its flows. */

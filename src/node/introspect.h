@@ -10,6 +10,7 @@
 #include "client/client.h"
 #include "datapath/datapath.h"
 #include "datapath/services/proxy.h"
+#include "node/hostports.h"
 #include "node/pods.h"
 #include "node/resolver.h"
 #include "node/services.h"
@@ -31,6 +32,7 @@ struct introspect_view {
     struct policy *policy; /* The compiler, under ovs-networkpolicy. */
     bool policies_settled; /* The datapath had time to do what it says. */
     struct services *services;
+    const struct host_ports *host_ports;
     size_t skipped;                    /* HostSubnets that cannot be used. */
     size_t switch_losses, host_losses; /* Since the start. */
     size_t master_losses;

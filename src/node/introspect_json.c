@@ -268,7 +268,8 @@ static void name_services(const struct introspect_view *v, struct smap *ret)
     size_t n = v->services ? services_for_model(v->services, &list) : 0;
     for (size_t i = 0; i < n; i++) {
         const struct sdn_service *s = list[i].service;
-        char *name = xasprintf("Service %s/%s", s->namespace, s->name);
+        char *name = s->host_ports ? xasprintf("host ports at %s", s->name)
+                                   : xasprintf("Service %s/%s", s->namespace, s->name);
         for (size_t k = 0; k < s->n_external_ips; k++) {
             smap_set(ret, IP4_TEXT(s->external_ips[k]), xstrdup(name));
         }

@@ -103,6 +103,20 @@ static void write_services(const struct services *services, struct strbuf *out)
              "UDP connections, by address and endpoint, that ended with their endpoint.", s.ended);
 }
 
+static void write_host_ports(const struct host_ports *h, struct strbuf *out)
+{
+    struct host_ports_stats s;
+    host_ports_get_stats(h, &s);
+    prom_one(out, "tenet_node_host_ports", "gauge", "Host ports that pods of this node want.",
+             s.ports);
+    prom_one(out, "tenet_node_host_ports_closed", "gauge",
+             "Of those, ports that somebody else on this host has: they lead nowhere.", s.closed);
+    prom_one(
+        out, "tenet_node_host_ports_unpublished", "gauge",
+        "Of those, ports that are closed to outside until the master tells other nodes of them.",
+        s.unpublished);
+}
+
 static void write_userspace(const struct userspace_stats *s, struct strbuf *out)
 {
     prom_one(out, "tenet_proxy_connections", "gauge", "TCP connections in the userspace proxy.",
@@ -178,6 +192,9 @@ void introspect_metrics(const struct introspect_view *v, const uint64_t drops[MO
              v->skipped);
     if (v->services) {
         write_services(v->services, out);
+    }
+    if (v->host_ports) {
+        write_host_ports(v->host_ports, out);
     }
     if (v->pods) {
         write_cni(pods_get_stats(v->pods), out);

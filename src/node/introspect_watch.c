@@ -136,7 +136,9 @@ static void name_service(struct context *c, const struct dp_event *e, struct str
     bool was_asked = e->asked != 0;
     const struct sdn_service *s = service_at(c, was_asked ? e->asked : e->dst, e->proto,
                                              was_asked ? e->asked_port : e->dst_port);
-    if (s) {
+    if (s && s->host_ports) {
+        strbuf_addf(out, "host ports at %s", s->name);
+    } else if (s) {
         strbuf_addf(out, "Service %s/%s", s->namespace, s->name);
     }
 }
@@ -197,7 +199,7 @@ static void set_service(struct json *o, struct context *c, const struct dp_event
     struct json *v = json_ensure_object(o, "service");
     json_set_string(v, "ip", IP4_TEXT(e->asked));
     json_set_int(v, "port", e->asked_port);
-    if (s) {
+    if (s && !s->host_ports) {
         json_set_string(v, "namespace", s->namespace);
         json_set_string(v, "name", s->name);
     }

@@ -59,10 +59,9 @@ struct keeper {
 static bool has_port(const struct nat_port *list, size_t n, const struct nat_port *p)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct nat_port *x = &list[i];
-        if (x->pod_ip == p->pod_ip && x->port.port == p->port.port &&
-            x->port.protocol == p->port.protocol && x->port.host_port == p->port.host_port &&
-            x->port.host_ip == p->port.host_ip) {
+        if (sdn_host_port_compare(&list[i].is, &p->is) == 0 &&
+            list[i].is.port.port == p->is.port.port &&
+            list[i].not_at_loopback == p->not_at_loopback) {
             return true;
         }
     }
@@ -74,8 +73,8 @@ static size_t add_changed(const struct nat_port *a, size_t n_a, const struct nat
                           size_t n_b, uint16_t *out, size_t n)
 {
     for (size_t i = 0; i < n_a; i++) {
-        if (a[i].port.protocol == CNI_UDP && !has_port(b, n_b, &a[i])) {
-            out[n++] = a[i].port.host_port;
+        if (a[i].is.port.protocol == CNI_UDP && !has_port(b, n_b, &a[i])) {
+            out[n++] = a[i].is.port.host_port;
         }
     }
     return n;

@@ -88,7 +88,8 @@ struct drain {
 static int on_route(const struct nlmsghdr *h, void *data)
 {
     struct drain *d = data;
-    d->what |= is_about_tun(d->monitor, h) ? MONITOR_TUN : 0;
+    bool address = h->nlmsg_type == RTM_NEWADDR || h->nlmsg_type == RTM_DELADDR;
+    d->what |= is_about_tun(d->monitor, h) ? MONITOR_TUN : address ? MONITOR_ADDRESSES : 0;
     return MNL_CB_OK;
 }
 
@@ -143,7 +144,7 @@ static void tell(struct monitor *m, unsigned what)
 static void route_event(void *ctx, unsigned events)
 {
     struct monitor *m = ctx;
-    tell(m, drain(m, m->route, on_route, MONITOR_TUN));
+    tell(m, drain(m, m->route, on_route, MONITOR_TUN | MONITOR_ADDRESSES));
 }
 
 static void nft_event(void *ctx, unsigned events)

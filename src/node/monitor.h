@@ -12,8 +12,9 @@
 struct monitor;
 enum {
     MONITOR_TUN = 1,
-    MONITOR_NFT = 2,      /* The table "ip tenet", ... */
-    MONITOR_SERVICES = 4, /* ... "ip tenet-services". */
+    MONITOR_NFT = 2,       /* The table "ip tenet", ... */
+    MONITOR_SERVICES = 4,  /* ... "ip tenet-services". */
+    MONITOR_ADDRESSES = 8, /* Addresses of other links than tun0. */
 };
 struct monitor_ops {
     void (*changed)(void *ctx, unsigned what);

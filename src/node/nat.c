@@ -21,41 +21,50 @@ static void write_set(const struct sdn_network *n, struct strbuf *out)
     strbuf_adds(out, " }");
 }
 
-/* Who sends to an address of the host, from outside, from a pod or from the host itself, gets the pod.  Answers must
- * come back this way: a pod that asks another of this node by the host, or itself, would else get them from an
- * address that it did not ask; and 127.0.0.1 is nobody's outside the host. */
-static void write_ports(const struct nat_port *ports, size_t n_ports, const char *cluster,
+static void write_port(const struct nat_port *port, struct strbuf *out)
+{
+    const struct cni_host_port *p = &port->is.port;
+    strbuf_adds(out, "\t\t");
+    if (p->host_ip) {
+        strbuf_addf(out, "ip daddr %s ", IP4_TEXT(p->host_ip));
+    } else if (port->not_at_loopback) {
+        strbuf_adds(out, "ip daddr != 127.0.0.0/8 ");
+    }
+    strbuf_addf(out, "%s dport %u dnat to %s:%u\n", cni_protocol_name(p->protocol), p->host_port,
+                IP4_TEXT(port->is.pod_ip), p->port);
+}
+
+/* Connections from outside and of the host's processes to an address of the host get the pod.  Those of pods do not: they are
+ * translated where their sender is known, before they come here (docs/services.md).  The gateway is the host as pods see
+ * it, and none of its ports is a pod's.  What the host sends from 127.0.0.1, which is nobody's outside of it, needs
+ * another source for the pod to answer. */
+static void write_ports(const struct sdn_network *n, const struct nat_port *ports, size_t n_ports,
                         struct strbuf *out)
 {
     if (!n_ports) {
         return;
     }
+    CLEANUP_FREE char *gateway = xstrdup(IP4_TEXT(sdn_gateway(n)));
     strbuf_adds(out, "\tchain host_ports {\n");
     for (size_t i = 0; i < n_ports; i++) {
-        const struct cni_host_port *p = &ports[i].port;
-        strbuf_adds(out, "\t\t");
-        if (p->host_ip) {
-            strbuf_addf(out, "ip daddr %s ", IP4_TEXT(p->host_ip));
-        }
-        strbuf_addf(out, "%s dport %u dnat to %s:%u\n", cni_protocol_name(p->protocol),
-                    p->host_port, IP4_TEXT(ports[i].pod_ip), p->port);
+        write_port(&ports[i], out);
     }
     strbuf_addf(out,
                 "\t}\n"
                 "\tchain prerouting {\n"
                 "\t\ttype nat hook prerouting priority dstnat; policy accept;\n"
-                "\t\tfib daddr type local jump host_ports\n"
+                "\t\tiifname != \"" NAT_TUN
+                "\" ip daddr != %s fib daddr type local jump host_ports\n"
                 "\t}\n"
                 "\tchain output {\n"
                 "\t\ttype nat hook output priority -100; policy accept;\n"
-                "\t\tfib daddr type local jump host_ports\n"
+                "\t\tip daddr != %s fib daddr type local jump host_ports\n"
                 "\t}\n"
                 "\tchain postrouting_host_ports {\n"
                 "\t\ttype nat hook postrouting priority srcnat; policy accept;\n"
-                "\t\toifname \"" NAT_TUN "\" ct status dnat ip saddr %s masquerade\n"
                 "\t\toifname \"" NAT_TUN "\" ct status dnat ip saddr 127.0.0.0/8 masquerade\n"
                 "\t}\n",
-                cluster);
+                gateway, gateway);
 }
 
 /* The kernel believes an ICMP error, whoever sends it: "fragmentation needed" about an echo request narrows its path to
@@ -146,7 +155,7 @@ void nat_write_rules(const struct sdn_network *n, const struct nat_port *ports, 
                 "\t\tudp dport %u ct status dnat counter name tunnel drop\n"
                 "\t}\n",
                 port);
-    write_ports(ports, n_ports, cluster, out);
+    write_ports(n, ports, n_ports, out);
     strbuf_addf(out,
                 "\tchain postrouting {\n"
                 "\t\ttype nat hook postrouting priority srcnat; policy accept;\n"

@@ -8,15 +8,14 @@
 #pragma once
 
 #include "base/str.h"
-#include "sdn/network.h"
-#include "wire/cni_runtime.h"
+#include "sdn/host_ports.h"
 
 #define NAT_TUN "tun0"
 
-/* A port of the host that leads to a pod. */
+/* A port of the host that leads to a pod, for who connects from outside and for the host's processes. */
 struct nat_port {
-    struct cni_host_port port;
-    uint32_t pod_ip;
+    struct sdn_host_port is;
+    bool not_at_loopback; /* The port at 127.0.0.0/8 stays the host's. */
 };
 
 /* Appends the nft commands that make the table what 'n' and the ports need.  Pure. */

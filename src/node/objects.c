@@ -4,6 +4,7 @@
 #include "api/netnamespace.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "sdn/host_ports.h"
 
 #define FIXED_VNID_ANNOTATION "pod.network.openshift.io/fixed-vnid-host"
 
@@ -218,6 +219,9 @@ size_t node_build_remotes(const struct sdn_network *n, const char *own,
             skipped(ctx, items[i].name, e.text);
             continue;
         }
+        sdn_addresses_parse(
+            json_path_string(items[i].obj, "metadata", "annotations", SDN_NODE_ADDRESSES, NULL), n,
+            &c->remote.addresses);
         c->name = items[i].name;
         n_all++;
     }

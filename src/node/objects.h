@@ -29,7 +29,8 @@ struct node_host_subnet {
     const struct json *obj;
 };
 /* The remotes that 'items' make for the network 'n' of node 'own' (whose own item is left out), in a stable
- * order; '*ret' is owned by the caller.  Of two that overlap the lower address and longer range wins.
+ * order; '*ret' is owned by the caller.  Their further addresses are as the master says.  Of two that overlap the lower
+ * address and longer range wins.
  * 'skipped' hears of each one that cannot be used, and why. */
 size_t node_build_remotes(const struct sdn_network *n, const char *own,
                           const struct node_host_subnet *items, size_t count,

@@ -80,6 +80,7 @@ static void op_start(struct op *op)
 
 static void op_free(struct op *op)
 {
+    runtime_settle(op);
     loop_task_cancel(&op->begin);
     loop_timer_free(op->wait);
     cni_request_done(&op->req);

@@ -29,9 +29,13 @@ struct pods_ops {
      * within: with -EINVAL when it wants what cannot be, with nothing wanted when that is not to be known. */
     void (*look_up)(void *ctx, const char *project, const char *pod, pods_wants_fn *fn,
                     void *fn_ctx);
-    /* The pods that have host ports (datapath_pods) are others: calls 'fn' when the host has followed, or with what
-     * went wrong. */
-    void (*host_ports)(void *ctx, datapath_done_fn *fn, void *fn_ctx);
+    /* Whether a pod that is being attached can have these host ports, which are then held for it; -EADDRINUSE, with the reason:
+     * it cannot.  'settled': it has them now (its datapath_pods say so), or will not. */
+    int (*reserve)(void *ctx, const struct cni_runtime *r, struct err *e);
+    void (*settled)(void *ctx, const struct cni_runtime *r);
+    /* The pods that have host ports (datapath_pods) are others, with one more ('adding') or less: calls 'fn' when the host has
+     * followed, or with what went wrong. */
+    void (*host_ports)(void *ctx, bool adding, datapath_done_fn *fn, void *fn_ctx);
     /* What pods of the project are told of DNS, as CNI's "dns", for networks whose configuration has none; NULL:
      * nothing.  Optional. */
     struct json *(*dns)(void *ctx, const char *project);

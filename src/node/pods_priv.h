@@ -44,6 +44,7 @@ struct op {
     struct cni_runtime runtime; /* What is wanted beyond the attachment ... */
     bool asked;                 /* ... was looked for, ... */
     bool applied;               /* ... and put into effect, or tried to. */
+    bool reserved;              /* Its host ports are held for this request. */
     op_step *unlimited;         /* What comes when the port has no limits any more, ... */
     op_step *removed;           /* ... and when remove_pod is through. */
 
@@ -96,6 +97,8 @@ void runtime_find(struct op *op);
 bool runtime_needs_pair(struct op *op);
 /* Puts it into effect for the attached pod, then goes on with 'then'; false: there is nothing to do. */
 bool runtime_apply(struct op *op, op_step *then);
+/* What was reserved for the request is the pod's by now, or free again. */
+void runtime_settle(struct op *op);
 /* Takes the limits off the port while that is still the pod's alone, then goes on with 'then'; a part that fails ends
  * here, and the pod keeps its port until it is deleted once more. */
 void runtime_unlimit(struct op *op, op_step *then);

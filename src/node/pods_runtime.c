@@ -72,11 +72,6 @@ static bool check_port(struct op *op, const struct cni_host_port *p)
 {
     size_t n;
     const struct dp_pod *const *pods = datapath_pods(op->pods->datapath, &n);
-    if (p->protocol == CNI_UDP && p->host_port == op->pods->net.vxlan_port) {
-        op_fail(op, CNI_PORT_TAKEN, "a host port is taken", "%u/udp is the VXLAN port of the node",
-                p->host_port);
-        return false;
-    }
     for (size_t i = 0; i < n; i++) {
         CLEANUP(cni_runtime_done) struct cni_runtime other = {0};
         if (!pods[i]->host_ports || cni_host_ports_parse(pods[i]->host_ports, &other) < 0) {
@@ -92,6 +87,30 @@ static bool check_port(struct op *op, const struct cni_host_port *p)
         }
     }
     return true;
+}
+
+static void reserve_ports(struct op *op)
+{
+    const struct pods *p = op->pods;
+    const struct cni_runtime *r = &op->runtime;
+    struct err e = {0};
+    for (size_t i = 0; i < r->n_ports && check_port(op, &r->ports[i]); i++) {
+    }
+    if (op->failed || !r->n_ports) {
+        return;
+    }
+    op->reserved = p->ops->reserve(p->ctx, r, &e) == 0;
+    if (!op->reserved) {
+        op_fail(op, CNI_PORT_TAKEN, "a host port is taken", "%s", e.text);
+    }
+}
+
+void runtime_settle(struct op *op)
+{
+    if (op->reserved) {
+        op->reserved = false;
+        op->pods->ops->settled(op->pods->ctx, &op->runtime);
+    }
 }
 
 static void stored(void *ctx, int error, const char *text)
@@ -140,8 +159,7 @@ bool runtime_apply(struct op *op, op_step *then)
     op->applied = true;
     op->joined = then;
     op->parts = 1;
-    for (size_t i = 0; i < r->n_ports && check_port(op, &r->ports[i]); i++) {
-    }
+    reserve_ports(op);
     if (!op->failed) {
         op->pod->host_ports = TAKE(ports);
         op->pod->bandwidth = TAKE(bandwidth);
@@ -155,7 +173,7 @@ bool runtime_apply(struct op *op, op_step *then)
         }
         if (op->pod->host_ports) {
             op->parts++;
-            p->ops->host_ports(p->ctx, opened, op);
+            p->ops->host_ports(p->ctx, true, opened, op);
         }
     }
     op_part_ended(op);
@@ -200,5 +218,5 @@ void runtime_end(struct op *op, op_step *then)
     }
     op->joined = then;
     op->parts = 1;
-    op->pods->ops->host_ports(op->pods->ctx, closed, op);
+    op->pods->ops->host_ports(op->pods->ctx, false, closed, op);
 }

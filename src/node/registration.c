@@ -25,6 +25,11 @@ struct registration {
     bool is_registered, gone;
     bool ready;
     char *reason, *message;
+    bool has_addresses;
+    struct sdn_addresses addresses; /* None when the registry refuses those ... */
+    struct sdn_addresses offered;   /* ... that were set. */
+    bool has_host_ports;
+    char *host_ports;
     bool dirty;     /* Something is to be brought to the registry. */
     bool heartbeat; /* The time is, too. */
     struct api_call *call;
@@ -93,6 +98,55 @@ static bool set_address(struct json *list, const char *type, const char *address
     return true;
 }
 
+/* The index of the next address of type InternalIP from 'i' on. */
+static size_t next_internal(const struct json *list, size_t i)
+{
+    while (i < json_count(list) &&
+           !streq_null(json_path_string(json_at(list, i), "type", NULL), "InternalIP")) {
+        i++;
+    }
+    return i;
+}
+
+/* The addresses of type InternalIP behind the first one are these. */
+static bool set_other_addresses(struct json *list, const struct sdn_addresses *a)
+{
+    size_t first = next_internal(list, 0), at = first;
+    bool same = true;
+    for (size_t k = 0; k < a->n && same; k++) {
+        at = next_internal(list, at + 1);
+        same = streq_null(json_path_string(json_at(list, at), "address", NULL), IP4_TEXT(a->ip[k]));
+    }
+    if (same && next_internal(list, at + 1) >= json_count(list)) {
+        return false;
+    }
+    while ((at = next_internal(list, first + 1)) < json_count(list)) {
+        json_remove_at(list, at);
+    }
+    for (size_t k = 0; k < a->n; k++) {
+        struct json *item = json_append(list, json_object());
+        json_set_string(item, "type", "InternalIP");
+        json_set_string(item, "address", IP4_TEXT(a->ip[k]));
+    }
+    return true;
+}
+
+bool registration_annotate(struct json *node, const char *host_ports)
+{
+    if (streq_null(json_path_string(node, "metadata", "annotations", SDN_HOST_PORTS, NULL),
+                   host_ports)) {
+        return false;
+    }
+    struct json *metadata = json_ensure_object(node, "metadata");
+    struct json *annotations = json_ensure_object(metadata, "annotations");
+    if (host_ports) {
+        json_set_string(annotations, SDN_HOST_PORTS, host_ports);
+    } else {
+        json_remove(annotations, SDN_HOST_PORTS);
+    }
+    return true;
+}
+
 bool registration_update(struct json *node, const struct registration_want *w, int64_t now_ms)
 {
     struct json *status = json_ensure_object(node, "status");
@@ -103,6 +157,7 @@ bool registration_update(struct json *node, const struct registration_want *w, i
         struct json *addresses = json_ensure_array(status, "addresses");
         changed |= set_address(addresses, "InternalIP", IP4_TEXT(w->node_ip));
         changed |= set_address(addresses, "Hostname", w->node_name);
+        changed |= w->addresses && set_other_addresses(addresses, w->addresses);
         changed |= set_condition(conditions, "Ready", w->ready, w->reason, w->message, w->heartbeat,
                                  now_ms);
     }
@@ -179,6 +234,7 @@ static struct registration_want want_of(const struct registration *r)
 {
     return (struct registration_want){.node_name = r->name,
                                       .node_ip = r->ip,
+                                      .addresses = r->has_addresses ? &r->addresses : NULL,
                                       .ready = r->ready,
                                       .reason = r->reason,
                                       .message = r->message,
@@ -225,6 +281,14 @@ static void written(void *ctx, int error, const char *text, struct json *obj)
         begin(r);
         return;
     }
+    if (r->addresses.n && (error == -EINVAL || error == -EACCES || error == -EPERM)) {
+        /* The node must not be lost for an address that the registry knows as somebody else's. */
+        log_warn("this node's further addresses are refused; only the main one is reported",
+                 "node=%s error=\"%s\"", r->name, text);
+        r->addresses.n = 0;
+        begin(r);
+        return;
+    }
     retry(r, text);
 }
 
@@ -244,6 +308,19 @@ static void created(void *ctx, int error, const char *text, struct json *obj)
     written(r, error, text, obj);
 }
 
+/* Then the status, which is written by itself. */
+static void annotated(void *ctx, int error, const char *text, struct json *obj)
+{
+    struct registration *r = ctx;
+    if (error == 0) {
+        r->call = NULL;
+        r->dirty = true;
+        begin(r);
+        return;
+    }
+    written(r, error, text, obj);
+}
+
 static void read_back(void *ctx, int error, const char *text, struct json *obj)
 {
     struct registration *r = ctx;
@@ -259,6 +336,10 @@ static void read_back(void *ctx, int error, const char *text, struct json *obj)
         return;
     }
     CLEANUP(json_free) struct json *node = error == 0 ? json_clone(obj) : new_node(r);
+    if (r->has_host_ports && registration_annotate(node, r->host_ports) && error == 0) {
+        r->call = api_request(r->client, "PUT", r->path, NULL, node, annotated, r);
+        return;
+    }
     bool changed = registration_update(node, &w, time_wall_ms());
     if (error == -ENOENT) {
         r->call = api_request(r->client, "POST", "/api/v1/nodes", NULL, node, created, r);
@@ -313,10 +394,18 @@ struct registration *registration_free(struct registration *r)
         free(r->status_path);
         free(r->reason);
         free(r->message);
+        free(r->host_ports);
         free(r->logged);
         free(r);
     }
     return NULL;
+}
+
+static void write_soon(struct registration *r)
+{
+    r->dirty = true;
+    r->attempt = 0;
+    loop_timer_arm(r->timer, 0);
 }
 
 void registration_set_ready(struct registration *r, bool ready, const char *reason,
@@ -330,9 +419,27 @@ void registration_set_ready(struct registration *r, bool ready, const char *reas
     free(r->message);
     r->reason = xstrdup(reason);
     r->message = xstrdup(message);
-    r->dirty = true;
-    r->attempt = 0;
-    loop_timer_arm(r->timer, 0);
+    write_soon(r);
+}
+
+void registration_set_addresses(struct registration *r, const struct sdn_addresses *a)
+{
+    if (!r->has_addresses || a->n != r->offered.n ||
+        memcmp(a->ip, r->offered.ip, a->n * sizeof a->ip[0]) != 0) {
+        r->has_addresses = true;
+        r->addresses = r->offered = *a;
+        write_soon(r);
+    }
+}
+
+void registration_set_host_ports(struct registration *r, const char *text)
+{
+    if (!r->has_host_ports || !streq_null(r->host_ports, text)) {
+        free(r->host_ports);
+        r->host_ports = text ? xstrdup(text) : NULL;
+        r->has_host_ports = true;
+        write_soon(r);
+    }
 }
 
 bool registration_is_current(const struct registration *r)

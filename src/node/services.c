@@ -43,6 +43,8 @@ struct services {
     struct datapath *datapath; /* NULL: nothing is handed out. */
     bool compares_vnids;
     bool synced;
+    struct sdn_service **host_ports; /* By address. */
+    size_t n_host_ports;
     struct list idle;
     size_t n_held;
     struct loop_timer *look;
@@ -259,18 +261,26 @@ static void began(void *ctx, const struct of_connection *c)
     datapath_keep(s->datapath, c);
 }
 
+/* In the datapath. */
+static void replace(struct services *s, const struct sdn_service *old,
+                    const struct sdn_service *now)
+{
+    if (!s->datapath) {
+        return;
+    }
+    if (now) {
+        compile(s, now);
+    } else {
+        service_flows_delete(s->flows, old->namespace, old->name);
+    }
+    service_flows_ended(now, old, began, s);
+    service_flows_ended(old, now, ended, s);
+}
+
 static void changed(void *ctx, const struct sdn_service *old, const struct sdn_service *now)
 {
     struct services *s = ctx;
-    if (s->datapath) {
-        if (now) {
-            compile(s, now);
-        } else {
-            service_flows_delete(s->flows, old->namespace, old->name);
-        }
-        service_flows_ended(now, old, began, s);
-        service_flows_ended(old, now, ended, s);
-    }
+    replace(s, old, now);
     update_idle(s, old, now);
 }
 
@@ -289,13 +299,59 @@ static void synced(void *ctx)
     s->ops->synced(s->ctx);
 }
 
+static void compile_host_ports(struct services *s)
+{
+    for (size_t i = 0; i < s->n_host_ports; i++) {
+        compile(s, s->host_ports[i]);
+    }
+}
+
 void services_begin(struct services *s, struct datapath *dp, const struct sdn_network *n)
 {
     s->datapath = dp;
     s->compares_vnids = sdn_plugin_compares_vnids(n->plugin);
     service_flows_set_network(s->flows, n);
     services_watch_each(s->watch, compile, s);
+    compile_host_ports(s);
     service_flows_flush(s->flows);
+}
+
+static void free_host_ports(struct services *s)
+{
+    for (size_t i = 0; i < s->n_host_ports; i++) {
+        sdn_service_free(s->host_ports[i]);
+    }
+    free(s->host_ports);
+}
+
+bool services_set_host_ports(struct services *s, struct sdn_service **list, size_t n)
+{
+    size_t i = 0, k = 0;
+    bool other = false;
+    while (i < s->n_host_ports || k < n) {
+        struct sdn_service *old = i < s->n_host_ports ? s->host_ports[i] : NULL;
+        struct sdn_service *now = k < n ? list[k] : NULL;
+        if (old && now && old->cluster_ip != now->cluster_ip) {
+            if (old->cluster_ip < now->cluster_ip) {
+                now = NULL;
+            } else {
+                old = NULL;
+            }
+        }
+        i += old != NULL;
+        k += now != NULL;
+        if (!old || !now || !sdn_service_equal(old, now)) {
+            replace(s, old, now);
+            other = true;
+        }
+    }
+    free_host_ports(s);
+    s->host_ports = list;
+    s->n_host_ports = n;
+    if (other && s->datapath) {
+        service_flows_flush(s->flows);
+    }
+    return other;
 }
 
 struct of_project {
@@ -354,6 +410,7 @@ struct services *services_free(struct services *s)
         idle_free(s, i);
     }
     service_flows_free(s->flows);
+    free_host_ports(s);
     loop_timer_free(s->look);
     recorder_free(s->recorder);
     free(s);
@@ -391,8 +448,11 @@ static void add_to_model(void *ctx, const struct sdn_service *v)
 size_t services_for_model(const struct services *s, struct model_service **ret)
 {
     struct model_list m = {.services = s};
-    m.list = xcalloc(services_watch_count(s->watch) + 1, sizeof *m.list);
+    m.list = xcalloc(services_watch_count(s->watch) + s->n_host_ports + 1, sizeof *m.list);
     services_watch_each(s->watch, add_to_model, &m);
+    for (size_t i = 0; i < s->n_host_ports; i++) {
+        m.list[m.n++] = (struct model_service){s->host_ports[i], SDN_VNID_GLOBAL, false, 0};
+    }
     *ret = m.list;
     return m.n;
 }
@@ -403,7 +463,7 @@ void services_get_stats(const struct services *s, struct services_stats *ret)
     service_flows_get_stats(s->flows, &f);
     *ret = s->stats;
     ret->connected = services_watch_connected(s->watch);
-    ret->services = f.services;
+    ret->services = f.services - (s->datapath ? s->n_host_ports : 0);
     ret->endpoints = f.endpoints;
     ret->idle = list_size(&s->idle);
     ret->held = s->n_held;

@@ -35,6 +35,9 @@ bool services_synced(const struct services *s);
 void services_begin(struct services *s, struct datapath *dp, const struct sdn_network *n);
 /* The VNIDs of a project, or (NULL) of all, changed. */
 void services_project_changed(struct services *s, const char *project);
+/* The host ports of all nodes, each address of a node as a service (sdn/host_ports.h), sorted by address, each once;
+ * 'list' and what it points to are taken over.  Returns whether they are others. */
+bool services_set_host_ports(struct services *s, struct sdn_service **list, size_t n);
 /* The datapath holds a packet of a pod. */
 void services_hold(struct services *s, uint32_t port, const uint8_t *frame, size_t size);
 

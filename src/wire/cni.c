@@ -509,6 +509,7 @@ static int parse_config(struct json *conf, enum cni_command command, struct cni_
     c->name = xstrdup(name);
     c->socket = xstrdup(socket);
     c->project = project ? xstrdup(project) : NULL;
+    c->runtime.by_engine = project != NULL;
     c->dns = json_take(conf, "dns");
     c->prev_result = json_take(conf, "prevResult");
     c->valid = json_take(conf, VALID);
@@ -632,6 +633,9 @@ void cni_request_write(const struct cni_request *r, struct strbuf *out)
     json_set_string(conf, "name", r->config.name);
     json_set_string(conf, "type", "tenet-cni");
     json_set_string(conf, "socket", r->config.socket);
+    if (r->config.project) {
+        json_set_string(conf, "project", r->config.project);
+    }
     if (r->config.dns) {
         json_set(conf, "dns", json_clone(r->config.dns));
     }

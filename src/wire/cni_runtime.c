@@ -11,6 +11,7 @@
  * a limit. */
 #define NO_BURST ((uint64_t) INT32_MAX)
 #define ELSEWHERE "elsewhere"
+#define ENGINE "engine"
 #define MAX_BURST (UINT64_C(1) << 34) /* 2 GiB */
 
 void cni_runtime_done(struct cni_runtime *r)
@@ -248,6 +249,9 @@ char *cni_host_ports_text(const struct cni_runtime *r)
         }
         strbuf_addf(&out, "%u:%u", p->host_port, p->port);
     }
+    if (r->n_ports && r->by_engine) {
+        strbuf_adds(&out, "," ENGINE);
+    }
     return r->n_ports ? strbuf_steal(&out) : NULL;
 }
 
@@ -282,10 +286,13 @@ int cni_host_ports_parse(const char *text, struct cni_runtime *r)
     CLEANUP_FREE char *copy = xstrdup(text);
     char *save = NULL;
     for (char *item = strtok_r(copy, ",", &save); item; item = strtok_r(NULL, ",", &save)) {
-        if (parse_stored_port(item, &found) < 0) {
+        if (streq(item, ENGINE)) {
+            found.by_engine = true;
+        } else if (parse_stored_port(item, &found) < 0) {
             return -EINVAL;
         }
     }
+    r->by_engine = found.by_engine;
     free(r->ports);
     r->ports = TAKE(found.ports);
     r->n_ports = found.n_ports;

@@ -33,6 +33,8 @@ struct cni_runtime {
     bool has_ports, has_bandwidth; /* It was said, be it to want none. */
     struct cni_host_port *ports;
     size_t n_ports;
+    bool
+        by_engine; /* The ports are those of a container that is no pod: its engine binds them itself. */
     struct cni_bandwidth bandwidth;
 };
 void cni_runtime_done(struct cni_runtime *r);
@@ -55,7 +57,7 @@ int cni_runtime_parse(const struct json *v, struct cni_runtime *ret, struct err 
 /* The same as an object (owned); NULL: nothing was said. */
 struct json *cni_runtime_to_json(const struct cni_runtime *r);
 
-/* "tcp:8080:80,udp:192.0.2.1:53:5353"; owned, NULL: none. */
+/* "tcp:8080:80,udp:192.0.2.1:53:5353", with ",engine" behind it where the engine binds them; owned, NULL: none. */
 char *cni_host_ports_text(const struct cni_runtime *r);
 /* Fills the ports of '*r'; -EINVAL: it is not such a text, and none are added. */
 int cni_host_ports_parse(const char *text, struct cni_runtime *r);

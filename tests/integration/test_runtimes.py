@@ -94,6 +94,9 @@ class Box:
         self.netns = f"tenet-{lab.name}-rt-{self.id[:12]}"
         run(["ip", "netns", "add", self.netns])
 
+    def remove(self):
+        run(["ip", "netns", "del", self.netns], check=False)
+
     def ns(self, argv, **kw):
         return run(["ip", "netns", "exec", self.netns, *argv], **kw)
 
@@ -114,7 +117,7 @@ def box(own):
     for b in made:
         with contextlib.suppress(AssertionError):
             Cni(own, configuration(own)).delete(b)
-        run(["ip", "netns", "del", b.netns], check=False)
+        b.remove()
 
 
 @pytest.fixture
@@ -147,12 +150,12 @@ def rules(lab, node="node1"):
 # ---- host ports ----
 
 def test_host_ports_of_the_object_lead_to_the_pod(own, cni, box):
-    """From outside, another node, the node itself, its loopback, another pod there, and the pod itself."""
+    """From outside, another node, the node itself, its loopback, another pod of the project there, and the pod itself."""
     before = rules(own)
     pod_object(own, "web", ports=[{"containerPort": 80, "hostPort": 8080},
                                   {"containerPort": 53, "hostPort": 5353, "protocol": "UDP"},
                                   {"containerPort": 81}])
-    web, other = cni.add(box("web")), cni.add(box("other", "blue"))
+    web, other = cni.add(box("web")), cni.add(box("other"))
     servers = [Server(web.popen, "tcp", 80), Server(web.popen, "udp", 53)]
     target = f"{own.ip['node1']}:8080"
     try:
@@ -442,7 +445,8 @@ def page(lab, where, target):
 def things(lab):
     """What attachments leave on a node: links, flows, queues, rules of ours and of portmap."""
     save = lab.ns("node1", ["iptables-save", "-t", "nat"]).stdout
-    return (lab.pod_links("node1"), sorted(re.findall(r"\d+: ((?:tnbr|tnq|tni|bwp)[^@:]+)", links(lab))), lab.rules("node1"), queues(lab), rules(lab),
+    rules_of_pods = [r for r in lab.rules("node1") if "table=85" not in r]  # where a host port's answers are looked up for hours yet
+    return (lab.pod_links("node1"), sorted(re.findall(r"\d+: ((?:tnbr|tnq|tni|bwp)[^@:]+)", links(lab))), rules_of_pods, queues(lab), rules(lab),
             re.findall(r"CNI-DN-\w+", save))
 
 

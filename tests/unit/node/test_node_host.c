@@ -383,9 +383,9 @@ static void the_table_is_written_watched_and_put_back(void **state)
     assert_false(has("nft list table ip tenet | grep -q 10.1.0.0"));
 
     const struct nat_port ports[] = {
-        {{CNI_TCP, 0, 8080, 80}, 0x0a800002},
-        {{CNI_UDP, 0x0a000001, 53, 5353}, 0x0a800003},
-        {{CNI_SCTP, 0, 9, 10}, 0x0a800003},
+        {{{CNI_TCP, 0, 8080, 80}, 0x0a800002}, false},
+        {{{CNI_UDP, 0x0a000001, 53, 5353}, 0x0a800003}, true},
+        {{{CNI_SCTP, 0, 9, 10}, 0x0a800003}, true},
     };
     strbuf_reset(&rules);
     nat_write_rules(&n, ports, ARRAY_SIZE(ports), &rules);
@@ -393,7 +393,13 @@ static void the_table_is_written_watched_and_put_back(void **state)
     assert_true(has("nft list table ip tenet | grep -q 'tcp dport 8080 dnat to 10.128.0.2:80'"));
     assert_true(has("nft list table ip tenet | "
                     "grep -q 'ip daddr 10.0.0.1 udp dport 53 dnat to 10.128.0.3:5353'"));
-    assert_true(has("nft list table ip tenet | grep -q 'sctp dport 9 dnat to 10.128.0.3:10'"));
+    assert_true(has("nft list table ip tenet | "
+                    "grep -q 'ip daddr != 127.0.0.0/8 sctp dport 9 dnat to 10.128.0.3:10'"));
+    /* Neither for pods nor at the gateway's address. */
+    assert_true(has("nft list chain ip tenet prerouting | "
+                    "grep -q 'iifname != \"tun0\" ip daddr != 10.128.0.1 fib daddr type local'"));
+    assert_true(has("nft list chain ip tenet output | "
+                    "grep -q '\tip daddr != 10.128.0.1 fib daddr type local jump host_ports'"));
 
     assert_int_equal(nat_sync(&nat, "table ip tenet {\n\tnonsense\n}\n", &changed, &e), -EIO);
     assert_non_null(strstr(e.text, "nft"));

@@ -334,6 +334,43 @@ static void what_a_kubelet_keeps_is_left_to_it(void **state)
     assert_false(registration_update(node, &ready, 2));
 }
 
+static void further_addresses_and_host_ports_of_the_node_are_written(void **state)
+{
+    struct sdn_addresses a = {{0xc0000207, 0xc6336401}, 2};
+    struct registration_want w = {.node_name = "n1",
+                                  .node_ip = 0xc0a80701,
+                                  .addresses = &a,
+                                  .ready = true,
+                                  .reason = "TenetReady",
+                                  .message = "fine"};
+    CLEANUP(json_free) struct json *node = json_object();
+    assert_true(registration_update(node, &w, 1));
+    assert_false(registration_update(node, &w, 2));
+    const struct json *list = json_path(node, "status", "addresses", NULL);
+    assert_int_equal(json_count(list), 4);
+    assert_string_equal(json_path_string(json_at(list, 0), "address", NULL), "192.168.7.1");
+    assert_string_equal(json_path_string(json_at(list, 2), "address", NULL), "192.0.2.7");
+    assert_string_equal(json_path_string(json_at(list, 3), "address", NULL), "198.51.100.1");
+    a = (struct sdn_addresses){{0xc6336401}, 1};
+    assert_true(registration_update(node, &w, 3));
+    assert_int_equal(json_count(list), 3);
+    assert_false(registration_update(node, &w, 4));
+    w.addresses = NULL; /* Not known: they stay. */
+    assert_false(registration_update(node, &w, 5));
+    a.n = 0;
+    w.addresses = &a;
+    assert_true(registration_update(node, &w, 6));
+    assert_int_equal(json_count(list), 2);
+
+    assert_false(registration_annotate(node, NULL));
+    assert_true(registration_annotate(node, "tcp:80=10.128.0.5:80"));
+    assert_false(registration_annotate(node, "tcp:80=10.128.0.5:80"));
+    assert_string_equal(json_path_string(node, "metadata", "annotations", SDN_HOST_PORTS, NULL),
+                        "tcp:80=10.128.0.5:80");
+    assert_true(registration_annotate(node, NULL));
+    assert_null(json_path(node, "metadata", "annotations", SDN_HOST_PORTS, NULL));
+}
+
 static void a_pod_says_its_host_ports_and_bandwidth(void **state)
 {
     (void) state;
@@ -420,6 +457,7 @@ static void bad_host_ports_name_the_field(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(further_addresses_and_host_ports_of_the_node_are_written),
         cmocka_unit_test(a_cluster_network_is_read_in_both_forms),
         cmocka_unit_test(a_bad_cluster_network_names_the_field_and_changes_nothing),
         cmocka_unit_test(a_host_subnet_is_read_with_its_fixed_vnid),

@@ -326,7 +326,25 @@ static void look_up(void *ctx, const char *project, const char *pod, pods_wants_
 static int rules_error;
 static char rules[512]; /* Host ports that the host has. */
 
-static void host_ports(void *ctx, datapath_done_fn *fn, void *fn_ctx)
+static const char *not_to_be_had; /* Of the host ports that are reserved. */
+static int reserved;              /* Requests that have not settled. */
+
+static int reserve(void *ctx, const struct cni_runtime *r, struct err *e)
+{
+    if (not_to_be_had) {
+        return err_set(e, -EADDRINUSE, "%s", not_to_be_had);
+    }
+    reserved++;
+    return 0;
+}
+
+static void settled(void *ctx, const struct cni_runtime *r)
+{
+    assert_true(r->n_ports > 0);
+    reserved--;
+}
+
+static void host_ports(void *ctx, bool adding, datapath_done_fn *fn, void *fn_ctx)
 {
     rules[0] = '\0';
     for (size_t i = 0; i < sw.n; i++) {
@@ -352,6 +370,8 @@ static const struct pods_ops ops = {.vnids = vnids,
                                     .attaching = address_is_used,
                                     .detached = address_is_used,
                                     .look_up = look_up,
+                                    .reserve = reserve,
+                                    .settled = settled,
                                     .host_ports = host_ports,
                                     .not_ready = not_ready,
                                     .trouble = trouble};
@@ -1298,19 +1318,28 @@ static void an_interface_in_the_way_is_looked_at_once(void **state)
     assert_nothing_leaked();
 }
 
-static void the_vxlan_port_is_no_pods(void **state)
+static void host_ports_that_the_host_has_are_refused(void **state)
 {
     (void) state;
     struct answer a;
-    net.vxlan_port = 4789;
-    pods_set_network(pods, &net);
-    wants_ports = "udp:4789:1";
+    wants_ports = "tcp:53:1";
+    not_to_be_had = "53/tcp is the host's";
     assert_int_equal(perform(CNI_ADD, "a", &a), 1);
     assert_int_equal(code_of(&a), CNI_PORT_TAKEN);
-    assert_non_null(strstr(a.text, "VXLAN"));
-    wants_ports = "tcp:4789:1";
+    assert_non_null(strstr(a.text, "53/tcp is the host's"));
+    assert_string_equal(last_trouble, "red/a HostPortTaken");
+    assert_int_equal(sw.n, 0);
+    not_to_be_had = NULL;
     assert_int_equal(perform(CNI_ADD, "a", &a), 0);
+    assert_int_equal(reserved, 0);
     assert_int_equal(perform(CNI_DEL, "a", &a), 0);
+    /* What fails later gives them back. */
+    rules_error = -EIO;
+    assert_int_equal(perform(CNI_ADD, "a", &a), 1);
+    rules_error = 0;
+    assert_int_equal(reserved, 0);
+    wants_ports = NULL;
+    assert_nothing_leaked();
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -1343,7 +1372,7 @@ int main(void)
         T(what_the_runtime_says_comes_before_the_object),
         T(a_pod_whose_limits_are_found_late_is_attached_again_with_a_pair_of_links),
         T(an_interface_in_the_way_is_looked_at_once),
-        T(the_vxlan_port_is_no_pods),
+        T(host_ports_that_the_host_has_are_refused),
         T(two_pods_with_one_address_are_told),
         T(the_socket_takes_a_line_with_a_descriptor),
         T(the_socket_is_roots_by_its_mode_and_by_who_connects),

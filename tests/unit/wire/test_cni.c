@@ -304,6 +304,19 @@ static void container_without_a_pod_is_of_the_configured_project(void **state)
     assert_int_equal(read_request(&env, conf, &podman, &e), 0);
     assert_string_equal(podman.pod_namespace, "red");
     assert_string_equal(podman.pod_name, "abc123");
+    /* Its engine binds its host ports itself, which the agent must know, and know after it was started again. */
+    CLEANUP_STRBUF struct strbuf line = STRBUF_INIT;
+    CLEANUP(cni_request_done) struct cni_request sent = {0};
+    cni_request_write(&podman, &line);
+    assert_int_equal(cni_request_parse(line.data, line.size, &sent, &e), 0);
+    assert_true(sent.config.runtime.by_engine);
+    CLEANUP(cni_runtime_done) struct cni_runtime stored = {0};
+    assert_int_equal(cni_host_ports_parse("tcp:8080:80,engine", &stored), 0);
+    assert_true(stored.by_engine);
+    CLEANUP_FREE char *text = cni_host_ports_text(&stored);
+    assert_string_equal(text, "tcp:8080:80,engine");
+    assert_int_equal(cni_host_ports_parse("tcp:8080:80", &stored), 0);
+    assert_false(stored.by_engine);
     assert_int_equal(read_request(&add_env, conf, &named, &e), 0);
     assert_string_not_equal(named.pod_name, add_env.container_id);
     assert_true(read_request(&env,
@@ -491,6 +504,7 @@ static void what_the_runtime_hands_over_reaches_the_agent(void **state)
         CLEANUP_STRBUF struct strbuf line = STRBUF_INIT;
         cni_request_write(&sent, &line);
         assert_int_equal(cni_request_parse(line.data, line.size, &r, &e), 0);
+        assert_false(r.config.runtime.by_engine);
         CLEANUP_FREE char *ports = cni_host_ports_text(&r.config.runtime);
         CLEANUP_FREE char *bandwidth = cni_bandwidth_text(&r.config.runtime.bandwidth);
         assert_string_equal(ports, "tcp:8080:80,udp:10.0.0.1:53:5353");
