@@ -61,6 +61,13 @@ static bool has_text(const char *list, const char *ip)
     return list && strstr(list, word);
 }
 
+static bool begins_with(const char *list, const char *ip)
+{
+    char word[INET6_ADDRSTRLEN + 2];
+    (void) snprintf(word, sizeof word, " %s ", ip);
+    return list && str_has_prefix(list, word);
+}
+
 /* ---- what the registry knows ---- */
 
 static void read_node(const struct json *obj, struct strbuf *b)
@@ -197,25 +204,29 @@ void addresses_reload(struct addresses *a)
 
 /* ---- addresses of a Node ---- */
 
-/* Returns the name of an object other than 'self' (may be NULL) with the address; NULL: there is none. */
-static const char *owner_in(const struct smap *m, const char *self, const char *ip)
+/* Returns the name of an object other than 'self' (may be NULL) with the address, 'first': as its first one; NULL: there
+ * is none. */
+static const char *owner_in(const struct smap *m, const char *self, const char *ip, bool first)
 {
     struct smap_entry *se;
     SMAP_FOREACH (se, m) {
-        if (!streq_null(self, se->key) && has_text(se->value, ip)) {
+        if (!streq_null(self, se->key) && (first ? begins_with : has_text)(se->value, ip)) {
             return se->key;
         }
     }
     return NULL;
 }
 
-static int check_owners(const struct addresses *a, const char *node, const char *ip, struct err *e)
+/* 'main': the address is the one by which the node is known.  A further one may be listed by two nodes for a while, when it
+ * moves between them; the subnet controller publishes it for one. */
+static int check_owners(const struct addresses *a, const char *node, const char *ip, bool main,
+                        struct err *e)
 {
     const struct {
         const char *kind, *name;
-    } owners[] = {{"Node", owner_in(&a->of_nodes, node, ip)},
-                  {"HostSubnet", owner_in(&a->of_subnets, node, ip)},
-                  {"Service", owner_in(&a->of_services, NULL, ip)}};
+    } owners[] = {{"Node", owner_in(&a->of_nodes, node, ip, !main)},
+                  {"HostSubnet", owner_in(&a->of_subnets, node, ip, false)},
+                  {"Service", owner_in(&a->of_services, NULL, ip, false)}};
     for (size_t i = 0; i < ARRAY_SIZE(owners); i++) {
         if (owners[i].name) {
             return err_set(e, -EADDRNOTAVAIL, "%s is an address of %s %s", ip, owners[i].kind,
@@ -248,7 +259,7 @@ static int check_rules(const struct addresses *a, const char *node, const char *
 }
 
 static int check_node_address(const struct addresses *a, const char *node, const char *address,
-                              struct err *e)
+                              bool main, struct err *e)
 {
     char text[INET6_ADDRSTRLEN];
     uint32_t ip;
@@ -256,7 +267,7 @@ static int check_node_address(const struct addresses *a, const char *node, const
         return 0; /* A host name, whose form validation checks. */
     }
     int r = strchr(text, ':') ? check_six(text, e) : check_rules(a, node, text, ip, e);
-    return r < 0 ? r : check_owners(a, node, text, e);
+    return r < 0 ? r : check_owners(a, node, text, main, e);
 }
 
 static bool had_address(const struct json *old, const char *address)
@@ -265,6 +276,21 @@ static bool had_address(const struct json *old, const char *address)
     JSON_FOREACH (item, json_path(old, "status", "addresses", NULL)) {
         if (streq_null(json_path_string(item, "address", NULL), address)) {
             return true;
+        }
+    }
+    return false;
+}
+
+/* Whether the address stands at or before the first one of type InternalIP. */
+static bool is_main(const struct json *old, const char *address)
+{
+    const struct json *item;
+    JSON_FOREACH (item, json_path(old, "status", "addresses", NULL)) {
+        if (streq_null(json_path_string(item, "address", NULL), address)) {
+            return true;
+        }
+        if (streq_null(json_path_string(item, "type", NULL), "InternalIP")) {
+            return false;
         }
     }
     return false;
@@ -280,13 +306,16 @@ int addresses_admit_node(struct request *q, const char *node, const struct json 
         err_set(&e, -E2BIG, "a node has at most %d addresses", ADDRESS_MAX_OF_NODE);
         return admit_refuse_field(q, obj, "status.addresses", e.text);
     }
+    bool main = true; /* Up to the first of type InternalIP, which is the node's own. */
     for (size_t i = 0; i < json_count(list); i++) {
         const char *address = json_path_string(json_at(list, i), "address", NULL);
-        if (address && !had_address(old, address) &&
-            check_node_address(q->server->addresses, node, address, &e) < 0) {
+        const char *type = json_path_string(json_at(list, i), "type", NULL);
+        if (address && !(had_address(old, address) && (!main || is_main(old, address))) &&
+            check_node_address(q->server->addresses, node, address, main, &e) < 0) {
             return admit_refuse_field(q, obj, API_FIELD("status.addresses[%zu].address", i),
                                       e.text);
         }
+        main = main && !streq_null(type, "InternalIP");
     }
     return 0;
 }

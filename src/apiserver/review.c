@@ -363,6 +363,7 @@ void handle_review(struct request *q)
         handle_token(q, body);
         return;
     }
+    json_remove(body, "status"); /* The server's to say, whatever a client sends there. */
     if (validate(q, body) < 0) {
         return;
     }

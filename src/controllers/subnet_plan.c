@@ -66,11 +66,10 @@ static void plan_without_node(const struct json *hs, struct subnet_plan *p)
 
 /* ---- what other nodes are to know ---- */
 
-void subnet_plan_addresses(const struct netconf *c, const struct json *node,
+void subnet_plan_addresses(const struct node_rules *rules, const struct json *node,
                            struct sdn_addresses *ret)
 {
     const char *first = node_internal_ip(node);
-    const struct sdn_network n = network_of(c);
     const struct json *a;
     *ret = (struct sdn_addresses){0};
     JSON_FOREACH (a, json_path(node, "status", "addresses", NULL)) {

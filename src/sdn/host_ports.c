@@ -125,8 +125,7 @@ size_t sdn_host_ports_parse(const char *text, struct ip4_prefix subnet, struct s
     return drop_overlaps(list, n);
 }
 
-/* Whether a host can have the address outside of 'n'. */
-static bool may_be_host(const struct sdn_network *n, uint32_t ip)
+bool sdn_may_be_host(const struct sdn_network *n, uint32_t ip)
 {
     for (size_t i = 0; i < n->n_cluster; i++) {
         if (prefix_contains(n->cluster[i], ip)) {
@@ -153,7 +152,7 @@ void sdn_addresses_parse(const char *text, const struct sdn_network *n, struct s
     *ret = (struct sdn_addresses){0};
     for (char *item = strtok_r(copy, ",", &save); item; item = strtok_r(NULL, ",", &save)) {
         uint32_t ip;
-        if (ip4_parse(item, &ip) == 0 && may_be_host(n, ip)) {
+        if (ip4_parse(item, &ip) == 0 && sdn_may_be_host(n, ip)) {
             sdn_addresses_add(ret, ip);
         }
     }

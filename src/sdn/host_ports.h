@@ -40,6 +40,9 @@ char *sdn_addresses_text(const struct sdn_addresses *a);
  * loopback, link-local or a group. */
 void sdn_addresses_parse(const char *text, const struct sdn_network *n, struct sdn_addresses *ret);
 
+/* Whether a host can have the address outside of 'n'. */
+bool sdn_may_be_host(const struct sdn_network *n, uint32_t ip);
+
 /* The host ports at one address of a node as a service with that address, which has one endpoint for each port; NULL: none
  * of TCP or UDP is at that address.  Its namespace is "", which no Service has. */
 struct sdn_service *sdn_host_ports_service(uint32_t address, const struct sdn_host_port *list,

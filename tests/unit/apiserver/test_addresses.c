@@ -108,9 +108,9 @@ static void a_node_has_no_address_that_is_somebody_elses(void **state)
         {"ExternalIP", "192.0.2.2", "192.0.2.2 is an address of Node n2"},
         {"Hostname", "192.0.2.2", "192.0.2.2 is an address of Node n2"},
         {"InternalDNS", "192.0.2.2", "192.0.2.2 is an address of Node n2"},
-        {"InternalIP", "198.51.100.2", "198.51.100.2 is an address of Node n2"},
-        {"InternalIP", "2001:db8::2", "2001:db8::2 is an address of Node n2"},
-        {"InternalIP", "2001:DB8:0::2", "2001:db8::2 is an address of Node n2"},
+        /* Further ones of n2, which may be moving here. */
+        {"InternalIP", "198.51.100.2", NULL},
+        {"InternalIP", "2001:db8::2", NULL},
         {"InternalIP", "::ffff:192.0.2.2", "192.0.2.2 is an address of Node n2"},
         {"InternalIP", "192.0.2.100", "192.0.2.100 is an address of HostSubnet f5"},
         {"InternalIP", "203.0.113.9", "203.0.113.9 is an address of Service default/out"},
@@ -146,6 +146,33 @@ static void a_node_has_no_address_that_is_somebody_elses(void **state)
         expect(&b, cases[i].address, at_field, cases[i].why);
         must(&c, "PUT", NODES "/n1/status", NODE("n1", IP("192.0.2.1")), 200);
     }
+    end(&c);
+}
+
+static void a_nodes_own_address_is_not_a_further_one_of_another(void **state)
+{
+    static const char *const lists[] = {
+        IP("198.51.100.2"),
+        "{'type':'Hostname','address':'n1'}," IP("198.51.100.2"),
+        "{'type':'ExternalIP','address':'203.0.113.3'}," IP("2001:DB8:0::2"),
+    };
+    struct cluster c;
+    begin(&c);
+    for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+        CLEANUP_FREE char *field = xasprintf("status.addresses[%d].address", i ? 1 : 0);
+        CLEANUP_FREE char *put =
+            xasprintf("{'metadata':{'name':'n1'},'status':{'addresses':[%s]}}", lists[i]);
+        CLEANUP_ANSWER struct answer a = ask_as(c.h, NODE1, "PUT", NODES "/n1/status", NULL, put);
+        expect(&a, lists[i], field,
+               i == 2 ? "2001:db8::2 is an address of Node n2"
+                      : "198.51.100.2 is an address of Node n2");
+    }
+    /* Nor does one that was a further address become the node's own. */
+    must(&c, "PUT", NODES "/n1/status", NODE("n1", IP("192.0.2.1") "," IP("198.51.100.2")), 200);
+    CLEANUP_ANSWER struct answer a = ask_as(c.h, NODE1, "PUT", NODES "/n1/status", NULL,
+                                            NODE("n1", IP("198.51.100.2") "," IP("192.0.2.1")));
+    expect(&a, "the order changes", "status.addresses[0].address",
+           "198.51.100.2 is an address of Node n2");
     end(&c);
 }
 
@@ -333,6 +360,7 @@ static void addresses_from_before_stay_and_an_administrator_writes_any(void **st
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        T(a_nodes_own_address_is_not_a_further_one_of_another),
         T(a_node_has_no_address_that_is_somebody_elses),
         T(a_new_node_is_looked_at_as_well),
         T(a_node_on_a_masters_host_has_its_address),
