@@ -4,10 +4,12 @@
  * The loop queues writes; the thread takes all that wait, does them in one transaction, and so shares one
  * sync of the disk among them (group commit): the more load, the larger the groups.  What came of them goes
  * back in reports, in order.  When the disk fails, the thread closes the file, opens it again until that
- * works, and reports what is in it. */
+ * works, and reports what is in it.  When the file was deleted or replaced, it stays open, and nothing is written
+ * until the master is started again. */
 #include "base/log.h"
 #include "base/timeutil.h"
 #include "store/sqlite_db.h"
+#include "store/sqlite_reserve.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -21,6 +23,7 @@ LOG_MODULE("store");
 #define RETRY_MIN_MS 250
 #define RETRY_MAX_MS 30000
 #define IDLE_MS 100     /* Without a write; then there is time for upkeep. */
+#define LATE_MS 1000    /* Writes have not left time for upkeep so long. */
 #define STABLE_MS 60000 /* After this long without trouble, the next retry is quick again. */
 
 /* From the thread to the loop.  The parts that are set are reported in this order. */
@@ -35,6 +38,7 @@ struct sqlite_store {
     struct store base;
     char *path;
     unsigned history;
+    uint64_t reserve;
     struct sqlite_content *first; /* Read by store_open, until store_start reports it. */
     struct loop_task start;
     struct loop_wakeup *wakeup;
@@ -49,6 +53,8 @@ struct sqlite_store {
 
     /* The thread's own. */
     struct sqlite_db *db; /* NULL: broken, to be opened again at 'retry_ms'. */
+    bool
+        replaced; /* The files of 'db' are gone: it is kept, as nobody else has them, but not used any more. */
     unsigned attempt;
     uint64_t retry_ms, recovered_ms;
 };
@@ -79,8 +85,25 @@ static void set_broken(struct sqlite_store *s, const struct err *e, struct repor
         s->attempt = 0;
     }
     s->retry_ms = now + time_backoff_ms(s->attempt++, RETRY_MIN_MS, RETRY_MAX_MS, (uint32_t) now);
-    s->db = sqlite_db_close(s->db);
     r->lost = xstrdup(e->text);
+    s->replaced = sqlite_db_is_replaced(s->db);
+    if (!s->replaced) {
+        s->db = sqlite_db_close(s->db);
+    }
+}
+
+/* Opens the file; when the disk is too full for that, the reserve is given up for it. */
+static int file_open(const char *path, unsigned history, uint64_t reserve, struct sqlite_db **ret,
+                     struct sqlite_content **ret_content, struct err *e)
+{
+    int r = sqlite_db_open(path, history, ret, ret_content, e);
+    if (r == -ENOSPC && sqlite_reserve_release(path)) {
+        r = sqlite_db_open(path, history, ret, ret_content, e);
+    }
+    if (r == 0) {
+        sqlite_db_set_reserve(*ret, reserve);
+    }
+    return r;
 }
 
 static void recover(struct sqlite_store *s)
@@ -88,7 +111,7 @@ static void recover(struct sqlite_store *s)
     struct err e = {0};
     CLEANUP(sqlite_db_close) struct sqlite_db *db = NULL;
     struct sqlite_content *content = NULL;
-    int r = sqlite_db_open(s->path, s->history, &db, &content, &e);
+    int r = file_open(s->path, s->history, s->reserve, &db, &content, &e);
     if (r == 0) {
         r = sqlite_db_probe(db, &e);
     }
@@ -138,7 +161,7 @@ static void group_fail(struct list *group, int error)
 static void group_write(struct sqlite_store *s, struct list *group)
 {
     struct report *report = report_new();
-    if (!s->db) {
+    if (!s->db || s->replaced) {
         group_fail(group, -EAGAIN);
     } else {
         struct err e = {0};
@@ -156,6 +179,9 @@ static void group_write(struct sqlite_store *s, struct list *group)
             /* Also those whose condition did not hold: it was checked against changes now undone. */
             group_fail(group, r);
             set_broken(s, &e, report);
+            if (r == -ENOSPC || r == -EDQUOT) {
+                (void) sqlite_reserve_release(s->path);
+            }
         }
     }
     store_list_take(&report->writes, group);
@@ -167,11 +193,17 @@ static void idle_work(struct sqlite_store *s)
     struct err e = {0};
     if (!s->db) {
         recover(s);
-    } else if (sqlite_db_upkeep(s->db, &e) < 0) {
+    } else if (!s->replaced && sqlite_db_upkeep(s->db, &e) < 0) {
         struct report *report = report_new();
         set_broken(s, &e, report);
         report_send(s, report);
     }
+}
+
+/* So that upkeep comes to its turn also when writes never pause. */
+static bool upkeep_is_late(const struct sqlite_store *s)
+{
+    return s->db && !s->replaced && time_mono_ms() > sqlite_db_upkeep_at_ms(s->db) + LATE_MS;
 }
 
 /* When idle work is due if no write comes before; 0: there is none. */
@@ -180,7 +212,9 @@ static uint64_t idle_work_at(const struct sqlite_store *s)
     if (!s->db) {
         return s->retry_ms;
     }
-    return sqlite_db_upkeep_due(s->db) ? time_mono_ms() + IDLE_MS : 0;
+    return s->replaced                   ? 0
+           : sqlite_db_upkeep_due(s->db) ? time_mono_ms() + IDLE_MS
+                                         : sqlite_db_upkeep_at_ms(s->db);
 }
 
 /* Waits for writes and takes them; none: idle work is due.  False: to stop, with nothing left. */
@@ -205,13 +239,13 @@ static void *writer_main(void *ctx)
     struct sqlite_store *s = ctx;
     struct list todo, group;
     while (work_wait(s, &todo)) {
-        if (list_is_empty(&todo)) {
+        if (list_is_empty(&todo) || upkeep_is_late(s)) {
             idle_work(s);
         }
         while (!list_is_empty(&todo)) {
             group_take(&todo, &group);
             group_write(s, &group);
-            if (s->db) {
+            if (s->db && !s->replaced) {
                 sqlite_db_checkpoint(s->db);
             }
         }
@@ -244,7 +278,7 @@ static void report_deliver(struct sqlite_store *s, struct report *r)
     }
     struct store_write *w;
     LIST_FOREACH (w, struct store_write, node, &r->writes) {
-        if (w->error == 0) {
+        if (w->error == 0 && !w->probe) {
             store_write_report(&s->base, w);
         }
         store_write_finish(w, w->error, w->error ? 0 : w->revision);
@@ -340,7 +374,7 @@ int store_open_sqlite(struct loop *l, const struct store_config *cfg, struct sto
     unsigned history = cfg->history ? cfg->history : STORE_DEFAULT_HISTORY;
     struct sqlite_db *db = NULL;
     struct sqlite_content *content = NULL;
-    int r = sqlite_db_open(cfg->path, history, &db, &content, e);
+    int r = file_open(cfg->path, history, cfg->reserve, &db, &content, e);
     if (r < 0) {
         return r;
     }
@@ -348,6 +382,7 @@ int store_open_sqlite(struct loop *l, const struct store_config *cfg, struct sto
     store_init(&s->base, &ops, l);
     s->path = xstrdup(cfg->path);
     s->history = history;
+    s->reserve = cfg->reserve;
     s->db = db;
     sqlite_db_advance(db, cfg->min_revision);
     s->first = content;

@@ -3,6 +3,7 @@
 
 #include "base/str.h"
 #include "store/sqlite_db.h"
+#include "store/sqlite_lock.h"
 
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -168,8 +169,12 @@ int sqlite_file_replaceable(const char *path, bool force, uint64_t *ret_revision
     struct sqlite_file_info info = {0};
     struct stat st;
     *ret_revision = 0;
+    if (stat(path, &st) < 0 && errno != ENOENT) {
+        return err_sys(e, -errno, "database %s", path);
+    }
+    *ret_revision = sqlite_mark_of(path); /* Also of one that is gone or cannot be read. */
     if (stat(path, &st) < 0) {
-        return errno == ENOENT ? 0 : err_sys(e, -errno, "database %s", path);
+        return 0;
     }
     int r = read_copy(path, path, NULL, &info, e);
     if (r == -EUCLEAN && force) {
@@ -179,7 +184,7 @@ int sqlite_file_replaceable(const char *path, bool force, uint64_t *ret_revision
         r = err_set(e, -EEXIST, "database %s has %zu keys: --force replaces them", path,
                     info.n_keys);
     }
-    *ret_revision = info.revision;
+    *ret_revision = MAX(*ret_revision, info.revision);
     return r;
 }
 
@@ -203,7 +208,7 @@ static int advance(struct sqlite_db *db, uint64_t revision, struct err *e)
 int sqlite_file_replace(const char *from, const char *path, struct err *e)
 {
     CLEANUP(fd_close) int lock = -1;
-    int r = sqlite_db_lock(path, &lock, e);
+    int r = sqlite_lock(path, &lock, e);
     if (r < 0 || (r = sync_path(from, O_RDONLY, e)) < 0) {
         return r;
     }

@@ -151,6 +151,22 @@ void store_delete(struct store *s, const char *key, uint64_t expect, store_done_
     store_write(s, key, NULL, expect, &(struct store_terms){0}, done, ctx);
 }
 
+void store_probe(struct store *s, store_done_fn *done, void *ctx)
+{
+    struct store_write *w = call_new(done, ctx);
+    w->probe = true;
+    w->key = xstrdup(STORE_OWN_PREFIX "probe");
+    w->value = blob_new("{}", 2);
+    w->expect =
+        1; /* The key never exists: where conditions are looked at, this one does not hold. */
+    w->error = write_refusal(s, w);
+    if (w->error == 0) {
+        s->ops->write(s, w);
+    } else {
+        settle(s, w);
+    }
+}
+
 bool store_is_shared(const struct store *s)
 {
     return s->ops->sync != NULL;
@@ -197,7 +213,7 @@ void store_write_report(struct store *s, const struct store_write *w)
 void store_write_finish(struct store_write *w, int error, uint64_t revision)
 {
     list_remove(&w->node);
-    w->done(w->ctx, error, revision);
+    w->done(w->ctx, w->probe && error == -ENOENT ? 0 : error, revision);
     for (size_t i = 0; i < w->n_claims; i++) {
         free(w->claims[i].key);
         blob_unref(w->claims[i].value);

@@ -54,6 +54,8 @@ struct store_config {
     uint64_t min_revision;
     bool importing;   /* Open it also when an import into it was broken off. */
     unsigned history; /* Events to keep for resumed watches; 0: 10,000. */
+    /* sqlite: bytes of the disk that are kept for deletions when it is full; 0: none. */
+    uint64_t reserve;
 };
 /* Keys of the store itself.  A change of one of them in the history means that what was before it is the past of
  * another registry: it was imported, or restored from a backup. */
@@ -109,6 +111,10 @@ struct store_terms {
 /* A put, or a deletion ('value' NULL), on these terms. */
 void store_write(struct store *s, const char *key, struct blob *value, uint64_t expect,
                  const struct store_terms *terms, store_done_fn *done, void *ctx);
+
+/* Does all that a write does, to the disk or to etcd's majority, and changes nothing: error 0 when a write would have
+ * succeeded now.  May take as long as a write. */
+void store_probe(struct store *s, store_done_fn *done, void *ctx);
 
 /* Whether others write to the same registry, so that their newest changes may not have been reported yet. */
 bool store_is_shared(const struct store *s);

@@ -287,6 +287,14 @@ void begin_sync(struct harness *h, struct result *r)
     h->in_call = false;
 }
 
+void begin_probe(struct harness *h, struct result *r)
+{
+    *r = (struct result){.h = h};
+    h->in_call = true;
+    store_probe(h->store, on_done, r);
+    h->in_call = false;
+}
+
 static struct result *waited_results;
 static bool all_called(struct harness *h)
 {

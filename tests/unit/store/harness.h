@@ -88,6 +88,7 @@ void begin_claiming(struct harness *h, struct result *r, const char *key, const 
 void begin_put_for(struct harness *h, struct result *r, const char *key, const char *value,
                    unsigned ttl_s);
 void begin_sync(struct harness *h, struct result *r);
+void begin_probe(struct harness *h, struct result *r);
 void wait_results(struct harness *h, struct result *r, size_t n);
 /* As above, waiting: the error, and the revision (NULL: not wanted). */
 int put(struct harness *h, const char *key, const char *value, uint64_t expect, uint64_t *ret);
