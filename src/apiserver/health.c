@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* /healthz, /livez and /readyz, as kube-apiserver has them: all checks of an endpoint, or one by its name. */
-#include "apiserver/server.h"
+#include "apiserver/probe.h"
 
 enum { HEALTHZ = 1, LIVEZ = 2, READYZ = 4 };
+/* Named as in Kubernetes, whatever the store is. */
+#define STORE_CHECK "etcd"
 static const char *const endpoints[] = {"healthz", "livez", "readyz"};
 
 struct health_check {
@@ -19,7 +21,7 @@ static const char *check_ping(void *server)
 
 static const char *check_store(void *server)
 {
-    return ((struct apiserver *) server)->lost ? "the store is not available" : NULL;
+    return probe_error(((struct apiserver *) server)->probe);
 }
 
 static const char *check_registry(void *server)
@@ -42,7 +44,7 @@ static void add(struct apiserver *a, struct health_check c)
 void health_init(struct apiserver *a)
 {
     add(a, (struct health_check){"ping", HEALTHZ | LIVEZ | READYZ, check_ping, a});
-    add(a, (struct health_check){"etcd", HEALTHZ | READYZ, check_store, a});
+    add(a, (struct health_check){STORE_CHECK, HEALTHZ | READYZ, check_store, a});
     add(a, (struct health_check){"registry", HEALTHZ | READYZ, check_registry, a});
     add(a, (struct health_check){"shutdown", READYZ, check_shutdown, a});
 }
@@ -107,26 +109,54 @@ static void respond_all(struct request *q, const char *name, unsigned in)
     respond_text(q, failed ? 503 : 200, "text/plain; charset=utf-8", &text);
 }
 
-bool handle_health(struct request *q, const char *path)
+/* The endpoint that 'path' begins with, and '*ret_check': what follows it, "" or the name of a check. */
+static unsigned endpoint_of(const char *path, const char **ret_name, const char **ret_check)
 {
     for (size_t e = 0; e < ARRAY_SIZE(endpoints); e++) {
         size_t n = strlen(endpoints[e]);
-        unsigned in = 1u << e;
-        if (strncmp(path + 1, endpoints[e], n) != 0) {
-            continue;
-        }
-        const char *rest = path + 1 + n;
-        if (!*rest) {
-            respond_all(q, endpoints[e], in);
-            return true;
-        }
-        for (size_t i = 0; *rest == '/' && i < q->server->n_checks; i++) {
-            const struct health_check *c = &q->server->checks[i];
-            if (c->in & in && streq(c->name, rest + 1)) {
-                respond_one(q, c);
-                return true;
-            }
+        if (strncmp(path + 1, endpoints[e], n) == 0 && (!path[1 + n] || path[1 + n] == '/')) {
+            *ret_name = endpoints[e];
+            *ret_check = path + 1 + n + (path[1 + n] == '/');
+            return path[1 + n] && !**ret_check ? 0 : 1u << e;
         }
     }
-    return false;
+    return 0;
+}
+
+static const struct health_check *find_check(const struct apiserver *a, unsigned in,
+                                             const char *name)
+{
+    for (size_t i = 0; i < a->n_checks; i++) {
+        if (a->checks[i].in & in && streq(a->checks[i].name, name)) {
+            return &a->checks[i];
+        }
+    }
+    return NULL;
+}
+
+static void respond(struct request *q, const char *path)
+{
+    const char *endpoint, *name;
+    unsigned in = endpoint_of(path, &endpoint, &name);
+    if (*name) {
+        respond_one(q, find_check(q->server, in, name));
+    } else {
+        respond_all(q, endpoint, in);
+    }
+}
+
+bool handle_health(struct request *q, const char *path)
+{
+    const char *endpoint, *name;
+    unsigned in = endpoint_of(path, &endpoint, &name);
+    if (!in || (*name && !find_check(q->server, in, name))) {
+        return false;
+    }
+    bool all = !*name && !is_excluded(q, STORE_CHECK);
+    if (find_check(q->server, in, STORE_CHECK) && (all || streq(name, STORE_CHECK))) {
+        probe_then(q->server->probe, q, path, respond);
+    } else {
+        respond(q, path);
+    }
+    return true;
 }

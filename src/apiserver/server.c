@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apiserver/addresses.h"
 #include "apiserver/alloc.h"
+#include "apiserver/probe.h"
 #include "apiserver/security.h"
 
 #include "base/log.h"
@@ -112,6 +113,7 @@ struct apiserver *apiserver_new(struct loop *l, struct store *s, const struct ap
     a->metrics = metrics_new();
     a->security = security_new(a, a->cfg.security);
     a->flow = flow_new(a);
+    a->probe = probe_new(a);
     health_init(a);
     a->openapi = openapi_new();
     a->alloc = alloc_new(a, a->cfg.services);
@@ -174,6 +176,7 @@ struct apiserver *apiserver_free(struct apiserver *a)
         flow_drop_all(a->flow);
         watch_drop_all(a);
         write_drop_all(a);
+        probe_free(a->probe);
         flow_free(a->flow);
         free(a->checks);
         loop_timer_free(a->watch_timer);

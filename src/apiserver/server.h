@@ -34,6 +34,7 @@ struct apiserver {
     void *more_metrics_ctx;
     struct flow_control *flow;
     struct http_server *http; /* For its figures; NULL: none. */
+    struct probe *probe;
     struct health_check *checks;
     size_t n_checks, checks_cap;
     struct security *security;

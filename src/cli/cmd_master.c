@@ -576,15 +576,9 @@ static int open_store(struct master *m, const struct master_config *c, struct er
         .ca_file = c->etcd_ca,
         .cert_file = c->etcd_cert,
         .key_file = c->etcd_key,
+        .reserve = (uint64_t) c->storage_reserve_mb << 20,
     };
-    int r = store_open(m->loop, &cfg, &m->store, e);
-    if (r == -EUCLEAN) {
-        struct err why = *e;
-        err_set(e, r,
-                "%.380s: nothing was changed; \"tenet store restore\" puts a backup in its place",
-                why.text);
-    }
-    return r;
+    return store_open(m->loop, &cfg, &m->store, e);
 }
 
 static void master_done(struct master *m)

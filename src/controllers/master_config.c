@@ -7,6 +7,7 @@
 #include "net/process.h"
 #include "wire/yaml.h"
 
+#define MAX_RESERVE_MB 65536
 #define MAX_CONFIG (1u << 20) /* Bytes of a file. */
 #define HOST_MAX 63
 #define LEASE_TTL_MIN 3
@@ -61,6 +62,7 @@ void master_config_init(struct master_config *c)
         .bind_address = xstrdup("127.0.0.1:8443"),
         .storage_backend = xstrdup("sqlite"),
         .storage_path = xstrdup("/var/lib/tenet/registry.db"),
+        .storage_reserve_mb = 16,
         .audit_max_mb = 100,
         .audit_max_files = 10,
         .lease_ttl_s = 15,
@@ -619,6 +621,16 @@ static int read_path(struct reader *rd, const struct json *v, struct err *e)
     return r < 0 ? r : set_string(&rd->c->storage_path, s, e);
 }
 
+static int read_reserve(struct reader *rd, const struct json *v, struct err *e)
+{
+    int64_t mb = 0;
+    int r = need_int(v, &mb, e);
+    if (r == 0 && (mb < 0 || mb > MAX_RESERVE_MB)) {
+        r = err_set(e, -EINVAL, "%lld is not in 0-%d", (long long) mb, MAX_RESERVE_MB);
+    }
+    return r < 0 ? r : (rd->c->storage_reserve_mb = mb, 0);
+}
+
 static int read_endpoints(struct reader *rd, const struct json *v, struct err *e)
 {
     const char *s = NULL;
@@ -721,6 +733,7 @@ static const struct {
     {"storage", "backend", read_backend},
     {"storage", "path", read_path},
     {"storage", "endpoints", read_endpoints},
+    {"storage", "reserveMB", read_reserve},
     {"etcdClientInfo", "urls", read_urls},
     {"etcdClientInfo", "ca", read_etcd_ca},
     {"etcdClientInfo", "certFile", read_etcd_cert},

@@ -63,6 +63,7 @@ struct master_config {
     char *bind_address;                   /* "HOST:PORT" */
     char *storage_backend;                /* "sqlite", "etcd" or "memory" */
     char *storage_path;                   /* sqlite */
+    int64_t storage_reserve_mb;           /* sqlite: room on the disk for deletions; 0: none. */
     char *storage_endpoints;              /* etcd: "http://host:port[,...]"; NULL: not given */
     char *etcd_ca, *etcd_cert, *etcd_key; /* Files; NULL: not given */
     unsigned lease_ttl_s;

@@ -33,7 +33,7 @@ LOG_MODULE("store");
 /* While the disk is full: */
 #define FULL_HISTORY 100
 #define FULL_CHECKPOINT_PAGES 64
-#define RESERVE_RETRY_MS 5000
+#define RESERVE_RETRY_MS 1000
 
 struct live_key {
     struct hmap_node node;
@@ -148,6 +148,11 @@ static int errno_of(sqlite3 *sql, int rc)
     }
 }
 
+/* What to do about damage; ends the message. */
+#define DAMAGE_HELP                                                                               \
+    "nothing was changed; restore a backup (tenet store restore), or let \"tenet store repair\" " \
+    "show what is damaged and take it out"
+
 static int db_fail(const struct sqlite_db *db, int rc, const char *what, struct err *e)
 {
     int code = errno_of(db->sql, rc);
@@ -155,17 +160,12 @@ static int db_fail(const struct sqlite_db *db, int rc, const char *what, struct 
         return err_set(e, code, "database %s: another program wrote to it", db->path);
     }
     if (code == -EUCLEAN) {
-        return err_set(e, code, "database %s: %s: %s", db->path, what,
+        return err_set(e, code, "database %s: %s: %s: " DAMAGE_HELP, db->path, what,
                        (rc & 0xff) == SQLITE_NOTADB ? "not a database" : "the file is corrupt");
     }
     const char *text = db->sql ? sqlite3_errmsg(db->sql) : sqlite3_errstr(rc);
     return err_sys(e, code, "database %s: %s: %s", db->path, what, text);
 }
-
-/* What to do about damage; ends the message. */
-#define DAMAGE_HELP                                                                       \
-    "restore a backup (tenet store restore), or let \"tenet store repair\" show what is " \
-    "damaged and take it out"
 
 static int row_damaged(const struct sqlite_db *db, uint64_t revision, const char *key,
                        struct err *e)

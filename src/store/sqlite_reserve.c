@@ -30,9 +30,8 @@ int sqlite_reserve_make(const char *path, uint64_t size, struct err *e)
     if (fd < 0 || fstatvfs(fd, &fs) < 0) {
         return err_sys(e, -errno, "reserve %s", name);
     }
-    int r = (uint64_t) fs.f_bavail * fs.f_frsize < 2 * size
-                ? ENOSPC
-                : posix_fallocate(fd, 0, (off_t) size);
+    int r = (uint64_t) fs.f_bavail * fs.f_frsize < 2 * size ? ENOSPC
+                                                            : posix_fallocate(fd, 0, (off_t) size);
     if (r != 0) {
         (void) unlink(name);
         return err_sys(e, -r, "reserve %s of %llu bytes", name, (unsigned long long) size);

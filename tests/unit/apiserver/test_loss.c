@@ -233,6 +233,57 @@ static void errors_of_the_store_have_a_status_each(void **state)
     bench_free(b);
 }
 
+static void ignore(void *ctx, const struct http_result *r)
+{
+}
+
+static void expect_health(struct bench *b, const char *path, int status, const char *text)
+{
+    CLEANUP_ANSWER struct answer a = ask_ok(&b->h, "GET", path, NULL, status);
+    if (!strstr(a.text, text)) {
+        fail_msg("%s: \"%s\" does not say \"%s\"", path, a.text, text);
+    }
+}
+
+/* A store that hangs has not failed; it is a write that finds out. */
+static void ready_is_what_a_write_says(void **state)
+{
+    struct bench *b = bench_new();
+    snapshot(b, NET_A, 5);
+    b->store->answer = -ENOENT; /* What a write that changes nothing is answered with. */
+    expect_health(b, "/readyz", 200, "ok");
+    b->store->answer = -ENOSPC;
+    bool never = false;
+    loop_run_until(b->h.loop, &never, 1100); /* The good answer is too old now. */
+    expect_health(b, "/readyz?verbose", 503, "[-]etcd failed: the store is full");
+    b->store->answer = -EIO;
+    expect_health(b, "/healthz", 503, "[-]etcd failed: the store takes no writes: Input/output");
+    expect_health(b, "/readyz?exclude=etcd", 200, "ok");
+    b->store->answer = 0;
+    expect_health(b, "/readyz/etcd", 503, "the store has not answered a write for 1000 ms");
+    expect_health(b, "/readyz", 503, "[-]etcd failed: the store has not answered a write");
+    expect_health(b, "/livez", 200, "ok");
+    assert_int_equal(list_size(&b->store->held), 1);
+    /* It is answered at last. */
+    store_writes_fail(&b->store->held, -ENOENT);
+    expect_health(b, "/readyz", 200, "ok");
+    store_report_lost(&b->store->base, "disk on fire");
+    expect_health(b, "/readyz", 503, "[-]etcd failed: the store is not available: disk on fire");
+    bench_free(b);
+}
+
+static void health_request_that_waits_does_not_keep_the_server_from_stopping(void **state)
+{
+    struct bench *b = bench_new();
+    snapshot(b, NET_A, 5);
+    http_call(b->h.client, "GET", "/readyz", NULL, NULL, NULL, 0, ignore, NULL);
+    bool never = false;
+    while (list_size(&b->store->held) < 1) {
+        loop_run_until(b->h.loop, &never, 5);
+    }
+    bench_free(b);
+}
+
 /* Another master wins each time: an update that insists on nothing gives up at some point, in order. */
 static void endless_races_end_in_a_conflict(void **state)
 {
@@ -245,10 +296,6 @@ static void endless_races_end_in_a_conflict(void **state)
     assert_string_equal(at(&put, "reason"), "Conflict");
     assert_string_equal(at(&del, "reason"), "Conflict");
     bench_free(b);
-}
-
-static void ignore(void *ctx, const struct http_result *r)
-{
 }
 
 /* Writes that never come to an end do not keep the server from stopping. */
@@ -275,6 +322,8 @@ int main(void)
         cmocka_unit_test(a_lost_store_takes_no_writes_but_reads_go_on),
         cmocka_unit_test(what_changed_during_a_loss_is_told_once_and_in_order),
         cmocka_unit_test(errors_of_the_store_have_a_status_each),
+        cmocka_unit_test(ready_is_what_a_write_says),
+        cmocka_unit_test(health_request_that_waits_does_not_keep_the_server_from_stopping),
         cmocka_unit_test(endless_races_end_in_a_conflict),
         cmocka_unit_test(held_writes_are_dropped_at_the_end),
     };

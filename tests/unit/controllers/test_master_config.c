@@ -221,6 +221,7 @@ static void every_key_is_read(void **state)
                       "storage:\n"
                       "  backend: etcd\n"
                       "  path: /x\n"
+                      "  reserveMB: 3\n"
                       "  endpoints: http://127.0.0.1:2379\n"
                       "dnsConfig:\n"
                       "  bindAddress: 10.0.0.1:8053\n"
@@ -246,6 +247,7 @@ static void every_key_is_read(void **state)
     assert_false(master_config_is_loopback(&c));
     assert_string_equal(c.storage_backend, "etcd");
     assert_string_equal(c.storage_path, "/x");
+    assert_int_equal(c.storage_reserve_mb, 3);
     assert_string_equal(c.storage_endpoints, "http://127.0.0.1:2379");
     assert_string_equal(c.log_level, "info,subnets=debug");
     assert_string_equal(c.dns.bind_address, "10.0.0.1:8053");
@@ -471,6 +473,8 @@ static void wrong_files_are_refused_with_the_key(void **state)
         {"servingInfo: {maxRequestsInFlight: -1}",
          "servingInfo.maxRequestsInFlight: -1 is not in 1-1000000"},
         {"storage: {path: 7}", "storage.path: must be a string"},
+        {"storage: {reserveMB: -1}", "storage.reserveMB: -1 is not in 0-65536"},
+        {"storage: {reserveMB: 65537}", "storage.reserveMB: 65537 is not in 0-65536"},
         {"storage: {backend: etcd}", "storage.endpoints: must be given for the backend etcd"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {

@@ -60,9 +60,11 @@ static void changed_rows_are_refused_and_named(void **state)
     static const struct {
         const char *damage, *why;
     } cases[] = {
-        {"UPDATE change SET value = x'76317776' WHERE rev = 2", "change 2 of the key \"/registry/b\""},
+        {"UPDATE change SET value = x'76317776' WHERE rev = 2",
+         "change 2 of the key \"/registry/b\""},
         {"UPDATE change SET value = NULL WHERE rev = 3", "change 3 "},
-        {"UPDATE change SET key = '/registry/bb' WHERE rev = 2", "change 2 of the key \"/registry/bb\""},
+        {"UPDATE change SET key = '/registry/bb' WHERE rev = 2",
+         "change 2 of the key \"/registry/bb\""},
         {"UPDATE change SET sum = sum + 1 WHERE rev = 2", "change 2 "},
         {"UPDATE change SET rev = 20 WHERE rev = 2", "change 20 "},
         {"UPDATE change SET value = CAST(value AS TEXT) || 'x' WHERE rev = 1", "corrupt"},
@@ -97,12 +99,13 @@ static void changed_rows_are_refused_and_named(void **state)
 static void database_without_checksums_gets_them_once(void **state)
 {
     struct harness *h = *state;
-    sql(h->path, "PRAGMA journal_mode = WAL;"
-                 "CREATE TABLE change (rev INTEGER PRIMARY KEY, prev_rev INTEGER NOT NULL,"
-                 " key TEXT NOT NULL, value BLOB) STRICT;"
-                 "PRAGMA application_id = 0x54656e65; PRAGMA user_version = 1;"
-                 "INSERT INTO change VALUES (3, 0, '/registry/a', x'31'), (5, 3, '/registry/a', x'32'),"
-                 " (6, 0, '/registry/b', x'33'), (7, 6, '/registry/b', NULL);");
+    sql(h->path,
+        "PRAGMA journal_mode = WAL;"
+        "CREATE TABLE change (rev INTEGER PRIMARY KEY, prev_rev INTEGER NOT NULL,"
+        " key TEXT NOT NULL, value BLOB) STRICT;"
+        "PRAGMA application_id = 0x54656e65; PRAGMA user_version = 1;"
+        "INSERT INTO change VALUES (3, 0, '/registry/a', x'31'), (5, 3, '/registry/a', x'32'),"
+        " (6, 0, '/registry/b', x'33'), (7, 6, '/registry/b', NULL);");
     harness_open(h);
     assert_int_equal(h->n_items, 1);
     assert_string_equal(harness_item(h, "/registry/a")->value, "2");
@@ -120,13 +123,15 @@ static void database_without_checksums_gets_them_once(void **state)
 static void old_database_that_contradicts_itself_is_left_as_it_is(void **state)
 {
     struct harness *h = *state;
-    sql(h->path, "CREATE TABLE change (rev INTEGER PRIMARY KEY, prev_rev INTEGER NOT NULL,"
-                 " key TEXT NOT NULL, value BLOB) STRICT;"
-                 "PRAGMA application_id = 0x54656e65; PRAGMA user_version = 1;"
-                 "INSERT INTO change VALUES (3, 0, '/registry/a', x'31'), (5, 4, '/registry/a', x'32')");
+    sql(h->path,
+        "CREATE TABLE change (rev INTEGER PRIMARY KEY, prev_rev INTEGER NOT NULL,"
+        " key TEXT NOT NULL, value BLOB) STRICT;"
+        "PRAGMA application_id = 0x54656e65; PRAGMA user_version = 1;"
+        "INSERT INTO change VALUES (3, 0, '/registry/a', x'31'), (5, 4, '/registry/a', x'32')");
     assert_refused(h, "change 5 does not fit");
     /* Still one of the old form. */
-    sql(h->path, "INSERT INTO change (rev, prev_rev, key, value) VALUES (9, 0, '/registry/z', x'31')");
+    sql(h->path,
+        "INSERT INTO change (rev, prev_rev, key, value) VALUES (9, 0, '/registry/z', x'31')");
 }
 
 static void copy_file(const char *from, const char *to)
@@ -384,10 +389,14 @@ static void files_that_go_under_a_running_master_are_noticed(void **state)
         void (*damage)(const char *path);
         const char *why;
     } cases[] = {
-        {"", delete_file, "was deleted"},          {"", replace_file, "was replaced"},
-        {"", cut_file, "was cut off"},             {"", cut_end, "was cut off"},
-        {"-wal", delete_file, "was deleted"},      {"-wal", replace_file, "was replaced"},
-        {"-wal", cut_file, "was cut off or written over"},         {"-wal", cut_end, "was cut off or written over"},
+        {"", delete_file, "was deleted"},
+        {"", replace_file, "was replaced"},
+        {"", cut_file, "was cut off"},
+        {"", cut_end, "was cut off"},
+        {"-wal", delete_file, "was deleted"},
+        {"-wal", replace_file, "was replaced"},
+        {"-wal", cut_file, "was cut off or written over"},
+        {"-wal", cut_end, "was cut off or written over"},
         {"-wal", overwrite_begin, "was cut off or written over"},
     };
     struct harness *h = *state;
