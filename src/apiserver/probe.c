@@ -72,8 +72,7 @@ static void on_answer(void *ctx, int error, uint64_t revision)
 
 static bool is_fresh(const struct probe *p)
 {
-    return p->answered && p->error == 0 &&
-           loop_now_ms(p->server->loop) - p->answered_ms < GOOD_MS;
+    return p->answered && p->error == 0 && loop_now_ms(p->server->loop) - p->answered_ms < GOOD_MS;
 }
 
 void probe_then(struct probe *p, struct request *q, const char *path, probe_fn *fn)

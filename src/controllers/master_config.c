@@ -62,7 +62,7 @@ void master_config_init(struct master_config *c)
         .bind_address = xstrdup("127.0.0.1:8443"),
         .storage_backend = xstrdup("sqlite"),
         .storage_path = xstrdup("/var/lib/tenet/registry.db"),
-        .storage_reserve_mb = 16,
+        .storage_reserve_mb = 64,
         .audit_max_mb = 100,
         .audit_max_files = 10,
         .lease_ttl_s = 15,

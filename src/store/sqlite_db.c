@@ -33,6 +33,7 @@ LOG_MODULE("store");
 /* While the disk is full: */
 #define FULL_HISTORY 100
 #define FULL_CHECKPOINT_PAGES 64
+#define FULL_COMPACT_PER_TRANSACTION 32
 #define RESERVE_RETRY_MS 1000
 
 struct live_key {
@@ -416,9 +417,9 @@ static int db_setup(struct sqlite_db *db, struct err *e)
     if ((r = db_exec(db, sql, "set up", e)) < 0 || (!version && (r = schema_create(db, e)) < 0)) {
         return r;
     }
-    /* Busy: somebody reads. */
+    /* Busy: somebody reads.  Full: what is in the WAL is safe there. */
     rc = sqlite3_wal_checkpoint_v2(db->sql, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-    if (rc != SQLITE_OK && rc != SQLITE_BUSY) {
+    if (rc != SQLITE_OK && rc != SQLITE_BUSY && rc != SQLITE_FULL) {
         return db_fail(db, rc, "checkpoint", e);
     }
     sqlite3_wal_hook(db->sql, on_commit, db);
@@ -930,7 +931,7 @@ static int change(struct sqlite_db *db, const char *key, const struct blob *valu
                                              .prev_sum = current_sum,
                                              .deletion = !value});
     }
-    return compact_some(db, COMPACT_PER_WRITE, e);
+    return db->full ? 0 : compact_some(db, COMPACT_PER_WRITE, e);
 }
 
 /* Whether the file itself has so many free pages that writes can grow though the disk is full. */
@@ -1113,8 +1114,9 @@ void sqlite_db_set_reserve(struct sqlite_db *db, uint64_t bytes)
 {
     struct err e = {0};
     bool was_full = db->full;
+    int r = sqlite_reserve_make(db->path, bytes, &e);
     db->reserve = bytes;
-    db->full = sqlite_reserve_make(db->path, bytes, &e) < 0;
+    db->full = r < 0 && sqlite_reserve_is_released(db->path);
     db->reserve_ms = time_mono_ms() + RESERVE_RETRY_MS;
     if (db->full && !was_full) {
         log_error(
@@ -1123,6 +1125,8 @@ void sqlite_db_set_reserve(struct sqlite_db *db, uint64_t bytes)
             "error=\"%s\"", e.text);
     } else if (was_full && !db->full) {
         log_info("the disk of the database has room again", "database=%s", db->path);
+    } else if (r < 0 && !db->full) {
+        log_warn("no room on the disk is kept for deletions", "error=\"%s\"", e.text);
     }
 }
 
@@ -1151,9 +1155,11 @@ static void checkpoint(struct sqlite_db *db)
              rc == SQLITE_OK ? "another program reads" : sqlite3_errmsg(db->sql), pages, moved);
 }
 
+/* How long the WAL may become: half of the reserve must suffice for moving it into the file. */
 static int checkpoint_pages(const struct sqlite_db *db, int usual)
 {
-    return db->full ? FULL_CHECKPOINT_PAGES : usual;
+    uint64_t most = db->reserve ? db->reserve / 2 / PAGE_SIZE : UINT64_MAX;
+    return db->full ? FULL_CHECKPOINT_PAGES : (int) MIN((uint64_t) usual, most);
 }
 
 void sqlite_db_checkpoint(struct sqlite_db *db)
@@ -1193,8 +1199,9 @@ int sqlite_db_upkeep(struct sqlite_db *db, struct err *e)
         }
         return 0;
     }
+    unsigned most = db->full ? FULL_COMPACT_PER_TRANSACTION : COMPACT_PER_TRANSACTION;
     int r = transaction_begin(db, e);
-    if (r == 0 && (r = compact_some(db, COMPACT_PER_TRANSACTION, e)) == 0) {
+    if (r == 0 && (r = compact_some(db, most, e)) == 0) {
         r = sqlite_db_commit(db, e);
     }
     return r;

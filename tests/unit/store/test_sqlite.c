@@ -587,14 +587,13 @@ static void fill_disk(void *ctx, bool on)
     }
 }
 
-/* In a child, as it makes a mount namespace; its exit status is the result. */
-static void full_disk_is_survived(void **state)
+/* Calls 'fn' in a child with a small disk of its own; its exit status is the result. */
+static void on_small_disk(struct harness *h, const char *size, void (*fn)(struct harness *h))
 {
-    struct harness *h = *state;
     pid_t pid = fork();
     if (pid == 0) {
         if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-            mount("tmpfs", h->dir, "tmpfs", 0, "size=6m") < 0) {
+            mount("tmpfs", h->dir, "tmpfs", 0, size) < 0) {
             _exit(77);
         }
         struct harness child;
@@ -603,7 +602,7 @@ static void full_disk_is_survived(void **state)
         snprintf(child.dir, sizeof child.dir, "%s", h->dir);
         child.cfg.path = child.path;
         snprintf(child.path, sizeof child.path, "%s", h->path);
-        disk_trouble(&child, -ENOSPC, fill_disk, &child);
+        fn(&child);
         harness_close(&child);
         _exit(0);
     }
@@ -613,6 +612,132 @@ static void full_disk_is_survived(void **state)
         skip();
     }
     assert_int_equal(status, 0);
+}
+
+static void fill_and_empty_disk(struct harness *h)
+{
+    disk_trouble(h, -ENOSPC, fill_disk, h);
+}
+
+static void full_disk_is_survived(void **state)
+{
+    on_small_disk(*state, "size=6m", fill_and_empty_disk);
+}
+
+static int probe(struct harness *h)
+{
+    struct result r;
+    begin_probe(h, &r);
+    wait_results(h, &r, 1);
+    return r.error;
+}
+
+static void use_reserve(struct harness *h)
+{
+    CLEANUP_FREE char *reserve = xasprintf("%s.reserve", h->path);
+    char *value = xcalloc(1, 5001);
+    struct stat st;
+    h->cfg.reserve = 4 << 20;
+    harness_open(h);
+    assert_int_equal(stat(reserve, &st), 0);
+    assert_int_equal(st.st_size, 4 << 20);
+    assert_true(st.st_blocks * 512 >= 4 << 20);
+    memset(value, 'v', 5000);
+    for (int i = 0; i < 400; i++) {
+        char key[64];
+        snprintf(key, sizeof key, "/registry/fill/%d", i);
+        assert_int_equal(put(h, key, value, STORE_ABSENT, NULL), 0);
+    }
+    fill_disk(h, true);
+    int r = 0;
+    for (int i = 0; i < 2000 && r == 0; i++) {
+        char key[64];
+        snprintf(key, sizeof key, "/registry/more/%d", i);
+        r = put(h, key, value, STORE_ABSENT, NULL);
+    }
+    assert_int_equal(r, -ENOSPC);
+    harness_wait_snapshots(h, 2); /* It works again, with the reserve's room. */
+    assert_int_equal(stat(reserve, &st), 0);
+    assert_int_equal(st.st_blocks, 0);
+    for (int round = 0; round < 2; round++) {
+        assert_int_equal(put(h, "/registry/new", "v", STORE_ABSENT, NULL), -ENOSPC);
+        assert_int_equal(put(h, "/registry/fill/0", "grow", STORE_ABSENT, NULL), -EEXIST);
+        assert_int_equal(claiming(h, "/registry/fill/0", value, STORE_ANY,
+                                  (const char *const[]){"/registry/claim", NULL}, NULL),
+                         -ENOSPC);
+        assert_int_equal(probe(h), -ENOSPC);
+        /* A lease that is renewed, and deletions. */
+        for (int i = 0; i < 300; i++) {
+            assert_int_equal(put(h, "/registry/fill/0", value, STORE_ANY, NULL), 0);
+        }
+        for (int i = 1; i <= 100; i++) {
+            char key[64];
+            snprintf(key, sizeof key, "/registry/fill/%d", 100 * round + i);
+            assert_int_equal(del(h, key, STORE_ANY, NULL), 0);
+        }
+        if (round == 0) { /* A restart does not forget it. */
+            harness_close(h);
+            harness_forget(h);
+            harness_open(h);
+        }
+    }
+    value[4999] = '\0';
+    assert_int_equal(put(h, "/registry/fill/0", value, STORE_ANY, NULL), 0);
+    value[4999] = 'v';
+    assert_int_equal(put(h, "/registry/fill/0", value, STORE_ANY, NULL), -ENOSPC);
+    fill_disk(h, false);
+    while (probe(h) != 0) {
+        bool never = false;
+        loop_run_until(h->loop, &never, 50);
+    }
+    assert_int_equal(stat(reserve, &st), 0);
+    assert_int_equal(st.st_size, 4 << 20);
+    assert_int_equal(put(h, "/registry/new", "v", STORE_ABSENT, NULL), 0);
+    free(value);
+}
+
+static void deletions_go_through_while_the_disk_is_full(void **state)
+{
+    on_small_disk(*state, "size=24m", use_reserve);
+}
+
+/* What deletions free in the file is used again, though the disk is full. */
+static void make_room_in_the_file(struct harness *h)
+{
+    char *value = xcalloc(1, 5001);
+    memset(value, 'v', 5000);
+    h->cfg.reserve = 3 << 20;
+    harness_open(h);
+    for (int i = 0; i < 1000; i++) {
+        char key[64];
+        snprintf(key, sizeof key, "/registry/fill/%d", i);
+        assert_int_equal(put(h, key, value, STORE_ABSENT, NULL), 0);
+    }
+    fill_disk(h, true);
+    int r = 0;
+    for (int i = 0; i < 4000 && r == 0; i++) {
+        char key[64];
+        snprintf(key, sizeof key, "/registry/more/%d", i);
+        r = put(h, key, value, STORE_ABSENT, NULL);
+    }
+    assert_int_equal(r, -ENOSPC);
+    harness_wait_snapshots(h, 2);
+    for (int i = 0; i < 800; i++) {
+        char key[64];
+        snprintf(key, sizeof key, "/registry/fill/%d", i);
+        assert_int_equal(del(h, key, STORE_ANY, NULL), 0);
+    }
+    while (probe(h) != 0) {
+        bool never = false;
+        loop_run_until(h->loop, &never, 50);
+    }
+    assert_int_equal(put(h, "/registry/new", value, STORE_ABSENT, NULL), 0);
+    free(value);
+}
+
+static void room_that_deletions_make_is_used(void **state)
+{
+    on_small_disk(*state, "size=24m", make_room_in_the_file);
 }
 
 int main(void)
@@ -632,6 +757,8 @@ int main(void)
         T(file_does_not_grow_with_the_number_of_changes),
         T(failed_writes_are_reported_and_the_store_comes_back),
         T(full_disk_is_survived),
+        T(deletions_go_through_while_the_disk_is_full),
+        T(room_that_deletions_make_is_used),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
