@@ -53,6 +53,7 @@ static struct cache_kind *add(struct cache *c, const struct api_kind *k, struct 
     ck->prefix = xasprintf("/registry/%s%s%s/", k->group, *k->group ? "/" : "", k->plural);
     ck->head = object_head(k);
     ck->indexed = api_field_indexed(k);
+    smap_init(&ck->unreadable, NULL);
     smap_init(&ck->by_value, free_keyset);
     list_init(&ck->watches);
     list_init(&ck->watches_of_any);
@@ -111,6 +112,7 @@ static void clear_window(struct cache_kind *ck)
 static void clear_objects(struct cache_kind *ck)
 {
     keyset_done(&ck->objects);
+    smap_clear(&ck->unreadable);
     smap_clear(&ck->by_value);
 }
 
@@ -172,6 +174,7 @@ struct cache_kind *cache_kind_unref(struct cache_kind *ck)
     if (ck && --ck->refs == 0) {
         clear_window(ck);
         clear_objects(ck);
+        smap_done(&ck->unreadable);
         smap_done(&ck->by_value);
         smap_done(&ck->watches_by_value);
         crd_unref(ck->crd);
@@ -309,8 +312,8 @@ static void push_event(struct cache *c, struct cache_kind *ck, const struct cach
 
 /* ---- the store's reports ---- */
 
-static struct object *read_object(const struct cache_kind *ck, const char *key,
-                                  const struct blob *value, uint64_t revision)
+static struct object *read_object(struct cache_kind *ck, const char *key, const struct blob *value,
+                                  uint64_t revision)
 {
     static struct log_limit limit;
     struct object *o = object_new(ck->kind, ck->head, key, value, revision);
@@ -319,6 +322,29 @@ static struct object *read_object(const struct cache_kind *ck, const char *key,
                     key);
     }
     return o;
+}
+
+/* Notes whether the newest value of a key can be read. */
+static void set_readable(struct cache_kind *ck, const char *key, bool readable)
+{
+    if (readable) {
+        smap_remove(&ck->unreadable, key);
+    } else {
+        smap_set(&ck->unreadable, key, ck);
+    }
+}
+
+const char *cache_unreadable(const struct cache_kind *ck, const char *key, const char *namespace)
+{
+    struct smap_entry *se;
+    SMAP_FOREACH (se, &ck->unreadable) {
+        size_t n = namespace ? strlen(namespace) : 0;
+        if ((!key || streq(se->key, key)) &&
+            (!n || (str_has_prefix(se->key, namespace) && se->key[n] == '/'))) {
+            return se->key;
+        }
+    }
+    return NULL;
 }
 
 struct cache_kind *cache_add_event(struct cache *c, const struct store_event *ev,
@@ -332,6 +358,10 @@ struct cache_kind *cache_add_event(struct cache *c, const struct store_event *ev
         return NULL;
     }
     struct object *o = ev->value ? read_object(ck, key, ev->value, ev->revision) : NULL;
+    set_readable(ck, key, o || !ev->value);
+    if (ev->value && !o) {
+        return NULL; /* It is not deleted. */
+    }
     struct object *old = o ? put_object(ck, object_ref(o)) : remove_object(ck, key);
     if (!o && !old) {
         return NULL;
@@ -400,6 +430,7 @@ static void load_item(struct cache *c, struct cache_kind *ck, const char *key,
         return;
     }
     struct object *o = read_object(ck, key, item->value, item->revision);
+    set_readable(ck, key, o);
     if (o) {
         object_unref(put_object(ck, o));
     }
@@ -501,6 +532,7 @@ struct cache_kind *cache_add_kind(struct cache *c, struct crd *crd)
         struct stranger *s = se->value;
         if (str_has_prefix(se->key, ck->prefix)) {
             struct object *o = read_object(ck, se->key + strlen(ck->prefix), s->value, s->revision);
+            set_readable(ck, se->key + strlen(ck->prefix), o);
             if (o) {
                 object_unref(put_object(ck, o));
             }

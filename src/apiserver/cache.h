@@ -30,7 +30,9 @@ struct cache_kind {
     char *prefix;                /* Of its keys in the store: "/registry/pods/" */
     char *head;                  /* Of its objects' texts. */
     struct keyset objects;
-    int indexed;          /* Number of the field that 'by_value' goes by; -1: none. */
+    struct smap
+        unreadable; /* Keys whose value in the store is no object; 'objects' has what it was before. */
+    int indexed;    /* Number of the field that 'by_value' goes by; -1: none. */
     struct smap by_value; /* Its values: struct keyset. */
     /* The window: a ring, oldest first from 'first'. */
     struct cache_event *ring;
@@ -63,7 +65,7 @@ void cache_init(struct cache *c, const char *without, size_t window, size_t wind
 void cache_done(struct cache *c);
 
 /* The store's reports.  Each event belongs to one kind, which is returned with the event in '*ret' (valid
- * until the next); NULL: a key of none of our kinds, or unreadable bytes. */
+ * until the next); NULL: a key of none of our kinds, or bytes that cannot be read: then the object stays as it was. */
 struct cache_kind *cache_add_event(struct cache *c, const struct store_event *ev,
                                    struct cache_event *ret);
 void cache_add_history(struct cache *c, const struct store_event *ev);
@@ -77,6 +79,10 @@ void cache_load(struct cache *c, struct store_item *items, size_t n, uint64_t re
  * cache, as after a backup was restored. */
 int cache_resync(struct cache *c, const struct store_item *items, size_t n, uint64_t revision,
                  void (*event)(void *ctx, const struct store_event *ev), void *ctx);
+
+/* A key whose value in the store cannot be read: 'key' itself (NULL: any) in 'namespace' (NULL: any); NULL: there is
+ * none. */
+const char *cache_unreadable(const struct cache_kind *ck, const char *key, const char *namespace);
 
 /* Of any served version of it; NULL: not of this cache. */
 struct cache_kind *cache_find(const struct cache *c, const struct api_kind *k);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* /healthz, /livez and /readyz, as kube-apiserver has them: all checks of an endpoint, or one by its name. */
+#include "apiserver/integrity.h"
 #include "apiserver/probe.h"
 
 enum { HEALTHZ = 1, LIVEZ = 2, READYZ = 4 };
@@ -29,6 +30,11 @@ static const char *check_registry(void *server)
     return ((struct apiserver *) server)->cache.ready ? NULL : "the registry is being loaded";
 }
 
+static const char *check_integrity(void *server)
+{
+    return integrity_error(server);
+}
+
 static const char *check_shutdown(void *server)
 {
     const struct apiserver *a = server;
@@ -46,6 +52,7 @@ void health_init(struct apiserver *a)
     add(a, (struct health_check){"ping", HEALTHZ | LIVEZ | READYZ, check_ping, a});
     add(a, (struct health_check){STORE_CHECK, HEALTHZ | READYZ, check_store, a});
     add(a, (struct health_check){"registry", HEALTHZ | READYZ, check_registry, a});
+    add(a, (struct health_check){"integrity", READYZ, check_integrity, a});
     add(a, (struct health_check){"shutdown", READYZ, check_shutdown, a});
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apiserver/addresses.h"
 #include "apiserver/alloc.h"
+#include "apiserver/integrity.h"
 #include "apiserver/probe.h"
 #include "apiserver/security.h"
 
@@ -214,6 +215,9 @@ static void dispatch(struct request *q)
         [VERB_UPDATE] = handle_update, [VERB_PATCH] = handle_patch,
         [VERB_DELETE] = handle_delete, [VERB_DELETE_COLLECTION] = handle_delete_collection,
     };
+    if (!integrity_is_readable(q)) {
+        return;
+    }
     const struct api_subresource *part = api_kind_subresource(q->kind, q->subresource);
     if (q->kind->create_only || (part && part->kind && q->verb == VERB_CREATE)) {
         handle_review(q);

@@ -6,6 +6,7 @@
 #include "apiserver/alloc.h"
 #include "apiserver/fields.h"
 #include "apiserver/filter.h"
+#include "apiserver/integrity.h"
 #include "base/log.h"
 #include "base/timeutil.h"
 
@@ -226,6 +227,9 @@ struct blob *write_encode(struct request *q, const struct json *obj)
 bool write_is_refused(struct request *q, struct json *obj, const struct json *old)
 {
     if (filter_admit(q, obj, old) < 0) {
+        return true;
+    }
+    if (integrity_check_number(q, obj, old) < 0) {
         return true;
     }
     CLEANUP(api_causes_done) struct api_causes causes = {0};

@@ -24,11 +24,15 @@ static const char help[] =
     "                  can import; works while masters run\n"
     "  import FILE     fill the store with what was exported (-: standard input); no master may "
     "run\n"
+    "  release KIND    let numbers be given out again after a repair: KIND is hostsubnets or\n"
+    "                  netnamespaces; with SQLite the master must be stopped\n"
     "\n"
     "Of SQLite (for etcd there is etcdctl snapshot and etcdctl defrag):\n"
     "  backup FILE     write a checked copy of the database; works while the master runs\n"
     "  restore FILE    put a backup in the place of the database; the master must be stopped\n"
     "  check           read all of it; works while the master runs\n"
+    "  repair          show what is damaged; with --force, take it out, and keep the damaged file\n"
+    "                  beside the new one; the master must be stopped\n"
     "  defrag          give free space back to the disk; the master must be stopped\n"
     "\n"
     "  -c, --config FILE             master-config.yaml\n"
@@ -38,13 +42,14 @@ static const char help[] =
     "      --etcd-ca-file FILE       CA of etcd's certificate\n"
     "      --etcd-cert-file FILE     our certificate for etcd, and\n"
     "      --etcd-key-file FILE      its key\n"
-    "      --force                   import, restore: replace what is there\n"
+    "      --force                   import, restore: replace what is there; repair: do it\n"
     "      --min-revision N          import: revisions go on after N, which clients have seen\n"
     "  -h, --help                    this text\n"
     "\n"
     "Revisions never go back: what is imported or restored goes on after the newest of both.\n"
-    "Exit status: 0 done, 1 failed (nothing was changed, or the import is to be run again), 2 "
-    "usage.\n";
+    "Exit status: 0 done, 1 failed (nothing was changed, or the import is to be run again) or "
+    "damage\n"
+    "was found, 2 usage.\n";
 
 /* Those of the master's options that say where the registry is. */
 static const char *const storage_options[] = {"storage-backend",   "storage-path",
@@ -152,11 +157,66 @@ static int run_restore(const struct store_config *cfg, const struct args *a)
                : done(cfg, "restored", info.n_keys, info.revision);
 }
 
+static void print_finding(void *path, const char *text)
+{
+    printf("%s: %s\n", (const char *) path, text);
+}
+
+static int run_repair(const struct store_config *cfg, const struct args *a)
+{
+    struct err e = {0};
+    struct sqlite_repair result = {0};
+    size_t n = 0;
+    int r = a->force ? sqlite_repair(cfg->path, print_finding, (void *) cfg->path, &result, &e)
+                     : sqlite_scan(cfg->path, print_finding, (void *) cfg->path, &n, &e);
+    if (r < 0) {
+        return command_fail(&e, "repair");
+    }
+    if (!n && !result.n_findings) {
+        printf("%s: nothing is damaged\n", cfg->path);
+        return 0;
+    }
+    if (!a->force) {
+        return command_fail(NULL,
+                            "repair: %zu findings; nothing was changed: --force takes out what is "
+                            "damaged",
+                            n);
+    }
+    printf("%s: %zu keys are left, %zu were taken out; the damaged file is %s\n", cfg->path,
+           result.n_keys, result.n_dropped, result.kept);
+    free(result.kept);
+    if (result.holds_subnets) {
+        printf("No subnet is given out to a node before \"tenet store release hostsubnets\".\n");
+    }
+    if (result.holds_vnids) {
+        printf("No VNID is given out to a project before \"tenet store release netnamespaces\".\n");
+    }
+    return 0;
+}
+
+static int run_release(const struct store_config *cfg, const struct args *a)
+{
+    struct err e = {0};
+    const char *key = streq(a->file, "hostsubnets")     ? STORE_HOLD_SUBNETS
+                      : streq(a->file, "netnamespaces") ? STORE_HOLD_VNIDS
+                                                        : NULL;
+    if (!key) {
+        return command_usage(&cmd_store, "release: \"%s\" is not hostsubnets or netnamespaces",
+                             a->file);
+    }
+    int r = store_remove_key(cfg, key, &e);
+    if (r == -ENOENT) {
+        printf("%s: nothing was held\n", a->file);
+        return 0;
+    }
+    return r < 0 ? command_fail(&e, "release") : (printf("%s: released\n", a->file), 0);
+}
+
 static int run_check(const struct store_config *cfg, const struct args *a)
 {
     struct err e = {0};
     struct sqlite_file_info info;
-    if (sqlite_file_check(cfg->path, &info, &e) < 0) {
+    if (sqlite_file_check(cfg->path, print_finding, (void *) cfg->path, &info, &e) < 0) {
         return command_fail(&e, "check");
     }
     printf("%s: good\nkeys: %zu\nrevision: %" PRIu64 "\nhistory: %zu changes\nsize: %" PRIu64
@@ -184,6 +244,7 @@ static const struct {
     {"export", true, false, run_export}, {"import", true, false, run_import},
     {"backup", true, true, run_backup},  {"restore", true, true, run_restore},
     {"check", false, true, run_check},   {"defrag", false, true, run_defrag},
+    {"repair", false, true, run_repair}, {"release", true, false, run_release},
 };
 
 /* ---- options ---- */
@@ -284,10 +345,11 @@ static int run(int argc, char **argv)
         }
         return commands[i].run(&cfg, &a);
     }
-    return command_usage(&cmd_store,
-                         "\"%s\" is not one of export, import, backup, restore, check, "
-                         "defrag",
-                         a.command ? a.command : "");
+    return command_usage(
+        &cmd_store,
+        "\"%s\" is not one of export, import, backup, restore, check, repair, release, "
+        "defrag",
+        a.command ? a.command : "");
 }
 
 const struct command cmd_store = {.name = "store",

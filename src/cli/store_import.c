@@ -92,9 +92,11 @@ static int write_out(FILE *out, const struct strbuf *text, struct err *e)
                : err_sys(e, -errno, "write the export");
 }
 
+/* That numbers are not to be given out is true of the copy, too. */
 static bool is_ours(const char *key)
 {
-    return str_has_prefix(key, STORE_OWN_PREFIX);
+    return str_has_prefix(key, STORE_OWN_PREFIX) && !streq(key, STORE_HOLD_SUBNETS) &&
+           !streq(key, STORE_HOLD_VNIDS);
 }
 
 static int write_items(const struct work *w, FILE *out, size_t *ret_keys, struct err *e)
@@ -362,4 +364,20 @@ int store_import(const struct store_config *cfg, FILE *in, bool force, struct im
     ret->keys = portable_n_keys(checked);
     return streq(cfg->backend, "sqlite") ? import_file(cfg, in, checked, force, ret, e)
                                          : import_shared(cfg, in, checked, force, ret, e);
+}
+
+int store_remove_key(const struct store_config *cfg, const char *key, struct err *e)
+{
+    struct work w;
+    int r = work_open(&w, cfg, e);
+    if (r < 0) {
+        return r;
+    }
+    bool there = find(&w, key);
+    r = change(&w, key, NULL, e);
+    if (r == 0 && (r = wait_written(&w, 0, e)) == 0 && !there) {
+        r = -ENOENT;
+    }
+    work_close(&w);
+    return r;
 }

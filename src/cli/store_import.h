@@ -22,3 +22,5 @@ struct import_result {
  * of an older one. */
 int store_import(const struct store_config *cfg, FILE *in, bool force, struct import_result *ret,
                  struct err *e);
+/* Removes one key of the store's own.  -ENOENT: it was not there. */
+int store_remove_key(const struct store_config *cfg, const char *key, struct err *e);

@@ -125,6 +125,16 @@ void subnet_plan_make(const struct subnet_rules *rules, const struct json *node,
     }
     struct ip4_prefix subnet = {0};
     int r = hostsubnet ? hostsubnet_prefix(hostsubnet, &subnet) : 0;
+    if (r < 0 && !obj_annotation(hostsubnet, ANNOTATION_ASSIGN_SUBNET)) {
+        /* Its pods may have addresses of the subnet that it had: it must not be given to another node. */
+        const char *text = json_path_string(hostsubnet, "subnet", NULL);
+        explain(ret, REASON_BAD_SUBNET,
+                "subnet \"%.64s\" cannot be read: correct the HostSubnet; until then no subnet "
+                "is given out",
+                text ? text : "");
+        ret->step = SUBNET_REFUSE;
+        return;
+    }
     if (hostsubnet && (r < 0 || !netconf_has_prefix(rules->conf, subnet))) {
         const char *text = json_path_string(hostsubnet, "subnet", NULL);
         explain(ret, REASON_BAD_SUBNET,

@@ -18,6 +18,7 @@ LOG_MODULE("subnets");
 struct entry {
     struct list waiting; /* In the controller's 'waiting', or alone. */
     bool has_mark;       /* 'mark' is that of the HostSubnet in the informer. */
+    bool blind;          /* The HostSubnet's subnet cannot be read: it may be any. */
     bool has_grant;      /* 'grant' was allocated, and its HostSubnet not yet seen. */
     struct ip4_prefix mark, grant;
     bool condition_checked; /* The work under way has seen to the Node's condition. */
@@ -37,6 +38,7 @@ struct subnets {
     struct subnet_alloc *alloc;
     struct smap entries;
     struct smap owners;  /* hostIP to the entry that has it. */
+    size_t n_blind;      /* While there are such entries, no subnet is given out. */
     struct list waiting; /* Entries for which no subnet was left, oldest first. */
     struct loop_timer *conflict_timer;
     bool started;
@@ -246,10 +248,10 @@ static void delete_hostsubnet(struct work *w, const char *name, const struct jso
     work_request(w, "DELETE", path, options, deleted);
 }
 
-/* The entry has a subnet, its old one or a new one; false: none is left. */
+/* The entry has a subnet, its old one or a new one; false: none is left, or none can be proved to be free. */
 static bool grant(struct subnets *s, struct entry *en)
 {
-    if (!en->has_grant) {
+    if (!en->has_grant && !s->n_blind) {
         en->has_grant = subnet_alloc_allocate(s->alloc, &en->grant) == 0;
     }
     if (en->has_grant) {
@@ -258,16 +260,38 @@ static bool grant(struct subnets *s, struct entry *en)
     return en->has_grant;
 }
 
+/* A HostSubnet whose subnet cannot be read. */
+static const char *blind_name(const struct subnets *s)
+{
+    struct smap_entry *se;
+    SMAP_FOREACH (se, &s->entries) {
+        if (((struct entry *) se->value)->blind) {
+            return se->key;
+        }
+    }
+    return "";
+}
+
+static char *no_subnet_message(const struct subnets *s)
+{
+    return s->n_blind
+               ? xasprintf(
+                     "no subnet is given out: that of HostSubnet %s cannot be read and may be any: "
+                     "correct or delete it",
+                     blind_name(s))
+               : xasprintf(
+                     "no subnet is free in the cluster network: all %llu are taken; add a range "
+                     "to clusterNetworks or delete nodes",
+                     (unsigned long long) subnet_alloc_slots(s->alloc));
+}
+
 static void no_subnet(struct subnets *s, struct work *w, struct entry *en, const struct json *node,
                       const struct json *hs)
 {
     if (list_is_empty(&en->waiting)) {
         list_push_back(&s->waiting, &en->waiting);
     }
-    CLEANUP_FREE char *message =
-        xasprintf("no subnet is free in the cluster network: all %llu are taken; add a range to "
-                  "clusterNetworks or delete nodes",
-                  (unsigned long long) subnet_alloc_slots(s->alloc));
+    CLEANUP_FREE char *message = no_subnet_message(s);
     if (node) {
         refuse(s, w, en, node, REASON_NO_SUBNET, message);
         return;
@@ -533,6 +557,19 @@ static void check_conflicts_soon(struct subnets *s)
     }
 }
 
+static void set_blind(struct subnets *s, struct entry *en, bool blind)
+{
+    if (blind && !en->blind) {
+        log_error("the subnet of a HostSubnet cannot be read: none is given out", "hostsubnet=%s",
+                  en->name);
+    }
+    s->n_blind += (size_t) blind - (size_t) en->blind;
+    en->blind = blind;
+    if (!s->n_blind) {
+        wake_waiting(s);
+    }
+}
+
 static void hostsubnet_changed(void *ctx, const char *key, const struct json *old,
                                const struct json *obj)
 {
@@ -542,11 +579,14 @@ static void hostsubnet_changed(void *ctx, const char *key, const struct json *ol
     bool has = hostsubnet_prefix(obj, &p) == 0;
     const char *ip = json_path_string(obj, "hostIP", NULL);
     take_host_ip(s, en, ip ? ip : "");
+    set_blind(s, en, !has && !obj_annotation(obj, ANNOTATION_ASSIGN_SUBNET));
     if (has) {
         subnet_alloc_mark(s->alloc, p);
     }
     /* Only now, so that no one gets what is held all along. */
-    release(s, &en->has_mark, en->mark);
+    if (!en->blind) {
+        release(s, &en->has_mark, en->mark);
+    }
     if (has) {
         release(s, &en->has_grant, en->grant);
         en->mark = p;
@@ -569,6 +609,7 @@ static void hostsubnet_deleted(void *ctx, const char *key, const struct json *ob
 {
     struct subnets *s = ctx;
     struct entry *en = entry_get(s, key);
+    set_blind(s, en, false);
     if (en->has_mark && !en->has_grant && belongs_to_node(s, key, obj) &&
         netconf_has_prefix(&s->conf, en->mark)) {
         (void) subnet_alloc_release(s->alloc, en->mark);

@@ -27,6 +27,7 @@ struct entry {
     bool moves;    /* It holds 'other', too: the id it goes to, or comes from. */
     bool switched; /* It comes from 'other'. */
     bool asks;     /* Its NetNamespace has a request. */
+    bool blind;    /* The id of its NetNamespace cannot be read: it may be any. */
     uint32_t id;   /* One user of it in the allocator, if it is allocatable; the same of 'other'. */
     uint32_t other;
     struct vnid_state seen; /* Of its NetNamespace, without the texts. */
@@ -43,6 +44,7 @@ struct vnids {
     struct informer *namespaces, *netnamespaces;
     struct vnid_alloc *alloc;
     struct smap entries;
+    size_t n_blind; /* While there are such entries, no id is given out. */
     bool started;
 };
 
@@ -176,12 +178,24 @@ static void delete_netnamespace(struct work *w, const char *name)
     work_request(w, "DELETE", path, NULL, deleted);
 }
 
+/* A new id; false: none is left, or none can be proved to be free. */
+static bool new_id(struct vnids *v, uint32_t *ret)
+{
+    return !v->n_blind && vnid_alloc_allocate(v->alloc, ret) == 0;
+}
+
+static const char *no_id_text(const struct vnids *v)
+{
+    return v->n_blind ? "no netid is given out: that of another NetNamespace cannot be read"
+                      : "no netid is free: all are taken by other projects";
+}
+
 /* The project has an id, its old one or a new one; false: none is left. */
 static bool take_id(struct vnids *v, const char *name, struct entry *en)
 {
     if (!en->has_id) {
         en->id = SDN_VNID_GLOBAL;
-        en->has_id = vnid_plan_is_global(name) || vnid_alloc_allocate(v->alloc, &en->id) == 0;
+        en->has_id = vnid_plan_is_global(name) || new_id(v, &en->id);
     }
     return en->has_id;
 }
@@ -191,9 +205,9 @@ static void create_netnamespace(struct vnids *v, struct work *w, const char *nam
 {
     if (!take_id(v, name, en)) {
         if (!en->no_id) {
-            log_warn("no netid is free", "project=%s", name);
+            log_warn("no netid is given", "project=%s reason=\"%s\"", name, no_id_text(v));
             recorder_event(v->recorder, "v1", "Namespace", ns, EVENT_WARNING, "NoNetIDAvailable",
-                           "no netid is free: all are taken by other projects");
+                           no_id_text(v));
             en->no_id = true;
         }
         work_wait(w, 10000);
@@ -292,12 +306,13 @@ static void tell_refused(struct vnids *v, const char *name, const struct json *n
 static void allocate(struct vnids *v, const char *name, struct entry *en,
                      const struct vnid_state *s, const struct vnid_view *view, struct vnid_move *m)
 {
-    if (vnid_alloc_allocate(v->alloc, &en->other) == 0) {
+    if (new_id(v, &en->other)) {
         en->moves = true;
         en->switched = false;
         vnid_move_plan(name, s, en->other, view, m);
     } else {
-        snprintf(m->reason, sizeof m->reason, "no netid is free");
+        snprintf(m->reason, sizeof m->reason, "%s",
+                 v->n_blind ? no_id_text(v) : "no netid is free");
         m->wait_ms = FULL_LOOK_MS;
         m->step = streq_null(s->refused, m->reason) ? VNID_MOVE_WAIT : VNID_MOVE_REFUSE;
     }
@@ -420,13 +435,24 @@ static void namespace_deleted(void *ctx, const char *key, const struct json *obj
     workqueue_add(v->queue, key);
 }
 
+static void set_blind(struct vnids *v, const char *name, struct entry *en, bool blind)
+{
+    if (blind && !en->blind) {
+        log_error("the netid of a NetNamespace cannot be read: none is given out", "project=%s",
+                  name);
+    }
+    v->n_blind += (size_t) blind - (size_t) en->blind;
+    en->blind = blind;
+}
+
 static void netnamespace_changed(void *ctx, const char *key, const struct json *old,
                                  const struct json *obj)
 {
     struct vnids *v = ctx;
     struct entry *en = entry_get(v, key);
     struct vnid_state s;
-    if (vnid_state_read(obj, &s) == 0) {
+    set_blind(v, key, en, vnid_state_read(obj, &s) < 0);
+    if (!en->blind) {
         bool expected = en->id == s.id || (en->moves && en->other == s.id);
         en->edited = old ? en->edited || !expected : en->edited;
         hold(v, en, &s);
@@ -438,6 +464,7 @@ static void netnamespace_changed(void *ctx, const char *key, const struct json *
 static void netnamespace_deleted(void *ctx, const char *key, const struct json *obj)
 {
     struct vnids *v = ctx;
+    set_blind(v, key, entry_get(v, key), false);
     if (!informer_get(v->namespaces, key)) {
         give_up_ids(v, entry_get(v, key));
     }

@@ -151,7 +151,8 @@ static int write_config(struct lab *l, unsigned i, struct err *e)
     CLEANUP_FREE char *storage = etcd ? xstrdup("  backend: etcd\n"
                                                 "  endpoints: " ETCD_URL "\n")
                                       : xasprintf("  backend: sqlite\n"
-                                                  "  path: %s/registry.db\n",
+                                                  "  path: %s/registry.db\n"
+                                                  "  reserveMB: 0\n",
                                                   dir);
     /* One authority for all of them; and one certificate does, as only their ports differ. */
     CLEANUP_FREE char *pki = lab_path(l, "master/pki");

@@ -29,10 +29,9 @@ static int sync_folder_of(const char *path, struct err *e)
     return sync_path(dir, O_RDONLY | O_DIRECTORY, e);
 }
 
-/* Removes a database of ours with what stands beside it. */
-static void remove_database(const char *path)
+void sqlite_file_remove(const char *path)
 {
-    static const char *const parts[] = {"", "-wal", "-shm", "-journal", ".lock"};
+    static const char *const parts[] = {"", "-wal", "-shm", "-journal", ".lock", ".reserve"};
     for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
         CLEANUP_FREE char *part = xasprintf("%s%s", path, parts[i]);
         (void) unlink(part);
@@ -126,7 +125,7 @@ int sqlite_file_backup(const char *path, const char *to, struct sqlite_file_info
     if (lstat(to, &st) == 0) {
         return err_set(e, -EEXIST, "%s exists: give another name, or remove it", to);
     }
-    remove_database(copy);
+    sqlite_file_remove(copy);
     int r = copy_database(path, copy, e);
     if (r == 0) {
         r = read_copy(copy, path, NULL, ret, e);
@@ -137,20 +136,20 @@ int sqlite_file_backup(const char *path, const char *to, struct sqlite_file_info
     if (r == 0) {
         r = sync_folder_of(to, e);
     }
-    remove_database(copy);
+    sqlite_file_remove(copy);
     return r;
 }
 
-int sqlite_file_check(const char *path, struct sqlite_file_info *ret, struct err *e)
+int sqlite_file_check(const char *path, sqlite_finding_fn *fn, void *ctx,
+                      struct sqlite_file_info *ret, struct err *e)
 {
     CLEANUP_FREE char *copy = xasprintf("%s.check", path);
-    CLEANUP_FREE char *verdict = NULL;
     struct stat st;
-    remove_database(copy);
-    int r = read_only_run(path, "PRAGMA integrity_check(1)", NULL, &verdict, e);
-    if (r == 0 && !streq_null(verdict, "ok")) {
-        r = err_set(e, -EUCLEAN, "database %s: the file is corrupt: %.200s", path,
-                    verdict ? verdict : "");
+    size_t n = 0;
+    sqlite_file_remove(copy);
+    int r = sqlite_scan(path, fn, ctx, &n, e);
+    if (r == 0 && n) {
+        r = err_set(e, -EUCLEAN, "database %s: the file is corrupt: %zu findings", path, n);
     }
     if (r == 0) {
         r = copy_database(path, copy, e);
@@ -160,7 +159,7 @@ int sqlite_file_check(const char *path, struct sqlite_file_info *ret, struct err
         ret->unused = all > ret->size ? all - ret->size : 0;
         ret->size = all;
     }
-    remove_database(copy);
+    sqlite_file_remove(copy);
     return r;
 }
 
@@ -233,7 +232,7 @@ int sqlite_file_restore(const char *from, const char *path, bool force,
     if (r < 0) {
         return r;
     }
-    remove_database(copy);
+    sqlite_file_remove(copy);
     r = copy_database(from, copy, e);
     if (r == 0) {
         r = read_copy(copy, from, &db, ret, e);
@@ -246,7 +245,7 @@ int sqlite_file_restore(const char *from, const char *path, bool force,
     if (r == 0) {
         r = sqlite_file_replace(copy, path, e);
     }
-    remove_database(copy);
+    sqlite_file_remove(copy);
     return r;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "store/sqlite_repair.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -15,13 +16,18 @@ struct sqlite_file_info {
     uint64_t size, unused;    /* Bytes of the file, and of free pages in it. */
 };
 
+/* Removes the database 'path', which is nobody's, with all that stands beside it. */
+void sqlite_file_remove(const char *path);
+
 /* Writes the state of 'path' at one moment to 'to', also while a master works on it.  'to' must not exist; it appears
  * whole, checked, synced, with mode 0600, or not at all. */
 int sqlite_file_backup(const char *path, const char *to, struct sqlite_file_info *ret,
                        struct err *e);
-/* Reads everything, also while a master works on it: SQLite's own structure, then that each change follows from those
- * before it.  -EUCLEAN: damaged.  Needs as much room beside the file as it is large. */
-int sqlite_file_check(const char *path, struct sqlite_file_info *ret, struct err *e);
+/* Reads everything, also while a master works on it: SQLite's own structure, the checksum of each row, then that each
+ * change follows from those before it.  -EUCLEAN: damaged; 'fn' was called for each thing that is.  Needs as much room
+ * beside the file as it is large. */
+int sqlite_file_check(const char *path, sqlite_finding_fn *fn, void *ctx,
+                      struct sqlite_file_info *ret, struct err *e);
 /* Puts the backup 'from' in the place of 'path' (which may be absent), with the backup checked before.  Revisions go on
  * after the newest that either of the two has had.  -EBUSY: a master works on 'path'; -EEXIST: it has keys, and
  * not 'force'. */

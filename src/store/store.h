@@ -63,6 +63,13 @@ struct store_config {
 /* While this key exists, an import is under way or was broken off: the watcher is told that the store is lost. */
 #define STORE_IMPORT_KEY STORE_OWN_PREFIX "import"
 
+/* While one of these exists, numbers of its kind may be in use that the registry does not know any more, as damaged
+ * changes were taken out: the API server lets none be given out.  "tenet store release" removes it. */
+#define STORE_HOLD_SUBNETS STORE_OWN_PREFIX "hold/hostsubnets"
+#define STORE_HOLD_VNIDS STORE_OWN_PREFIX "hold/netnamespaces"
+/* Made and removed by a repair. */
+#define STORE_REPAIR_KEY STORE_OWN_PREFIX "repaired"
+
 int store_open(struct loop *l, const struct store_config *cfg, struct store **ret, struct err *e);
 /* Begins to report to 'w' (which must outlive the store); once.  Before the first snapshot, writes fail with
  * -EAGAIN. */
