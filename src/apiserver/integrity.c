@@ -101,11 +101,12 @@ int integrity_check_number(struct request *q, const struct json *obj, const stru
     if (!held || !gives_number(n, obj, old) || (known && streq(known, "true"))) {
         return 0;
     }
-    respond_error(q, 403, "Forbidden",
-                  "no %s is given out: the store lost %s, whose %s may be in use: put the lost objects "
-                  "back with the annotation " ANNOTATION_NUMBER_KNOWN
-                  "=true, then run \"tenet store release %s\"",
-                  n->field, bad ? bad : "damaged objects", n->field, n->plural);
+    respond_error(
+        q, 403, "Forbidden",
+        "no %s is given out: the store lost %s, whose %s may be in use: put the lost objects "
+        "back with the annotation " ANNOTATION_NUMBER_KNOWN
+        "=true, then run \"tenet store release %s\"",
+        n->field, bad ? bad : "damaged objects", n->field, n->plural);
     return -EACCES;
 }
 

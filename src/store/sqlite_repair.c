@@ -93,9 +93,8 @@ static int rows_from(struct scan *s, uint64_t from)
 {
     sqlite3_stmt *st = NULL;
     int rc = sqlite3_prepare_v2(
-        s->sql,
-        "SELECT rev, prev_rev, key, value, sum FROM change WHERE rev >= ?1 ORDER BY rev", -1, &st,
-        NULL);
+        s->sql, "SELECT rev, prev_rev, key, value, sum FROM change WHERE rev >= ?1 ORDER BY rev",
+        -1, &st, NULL);
     if (rc == SQLITE_OK) {
         sqlite3_bind_int64(st, 1, (int64_t) from);
         while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
@@ -266,9 +265,8 @@ int sqlite_scan(const char *path, sqlite_finding_fn *fn, void *ctx, size_t *ret_
 /* The part of a key that names its kind: "/registry/pods/", "/registry/apps/deployments/". */
 static size_t kind_size(const char *key)
 {
-    const char *slash = str_has_prefix(key, STORE_PREFIX)
-                            ? strchr(key + sizeof STORE_PREFIX - 1, '/')
-                            : NULL;
+    const char *slash =
+        str_has_prefix(key, STORE_PREFIX) ? strchr(key + sizeof STORE_PREFIX - 1, '/') : NULL;
     bool group = slash && memchr(key + sizeof STORE_PREFIX - 1, '.',
                                  (size_t) (slash - key) - (sizeof STORE_PREFIX - 1));
     if (group) {

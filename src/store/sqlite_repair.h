@@ -21,7 +21,8 @@ struct sqlite_repair {
     size_t n_keys, n_dropped; /* Keys that are left; those that were taken out. */
     uint64_t revision;
     char *kept; /* Where the damaged file is now; owned. */
-    bool holds_subnets, holds_vnids; /* Numbers of that kind may have been lost: none is given out. */
+    bool holds_subnets,
+        holds_vnids; /* Numbers of that kind may have been lost: none is given out. */
 };
 /* Puts a file with the newest state of all keys whose rows are good in the place of 'path', and keeps the damaged one
  * beside it.  A key of which a row is damaged is dropped whole, as what it was before is not true any more.  If a

@@ -258,10 +258,18 @@ static void foreign_and_broken_values_do_no_harm(void **state)
                         "\"metadata\":{\"resourceVersion\":\"3\",\"name\":\"x\"},\"netid\":12}");
     CLEANUP(blob_unref) struct blob *later = object_text_at(o, nets(&c)->head, 1234);
     assert_non_null(strstr(later->data, "{\"resourceVersion\":\"1234\",\"name\":\"x\"}"));
-    /* What was there and cannot be read any more is gone. */
+    assert_null(cache_unreadable(nets(&c), NULL, NULL));
+    /* What was there and cannot be read any more is not gone. */
     feed(&c, "x", junk, 4);
-    assert_null(keyset_get(&nets(&c)->objects, "x"));
+    assert_ptr_equal(keyset_get(&nets(&c)->objects, "x"), o);
+    assert_string_equal(cache_unreadable(nets(&c), NULL, NULL), "x");
+    assert_string_equal(cache_unreadable(nets(&c), "x", NULL), "x");
+    assert_null(cache_unreadable(nets(&c), "y", NULL));
     assert_int_equal(c.revision, 4);
+    /* Until it is deleted. */
+    feed(&c, "x", NULL, 5);
+    assert_null(keyset_get(&nets(&c)->objects, "x"));
+    assert_null(cache_unreadable(nets(&c), NULL, NULL));
     cache_done(&c);
 }
 

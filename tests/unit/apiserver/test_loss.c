@@ -233,8 +233,247 @@ static void errors_of_the_store_have_a_status_each(void **state)
     bench_free(b);
 }
 
+/* ---- objects that cannot be read ---- */
+
+#define SUBNETS "/apis/network.openshift.io/v1/hostsubnets"
+#define HS(name, subnet, extra)                                       \
+    "{\"metadata\":{\"name\":\"" name "\"" extra "},\"host\":\"" name \
+    "\",\"hostIP\":\"10.1.1.1\","                                     \
+    "\"subnet\":\"" subnet "\"}"
+#define KNOWN ",\"annotations\":{\"tenet.io/number-is-known\":\"true\"}"
+
+/* 'items': keys and values, ending with NULL. */
+static void snapshot_with(struct bench *b, const char *const *items, uint64_t revision)
+{
+    struct store_item list[8] = {0};
+    size_t n = 0;
+    for (; items[2 * n]; n++) {
+        const char *value = items[2 * n + 1];
+        list[n] = (struct store_item){items[2 * n], blob_new(value, strlen(value)), n + 1};
+    }
+    store_report_snapshot(&b->store->base, list, n, revision);
+    for (size_t i = 0; i < n; i++) {
+        blob_unref(list[i].value);
+    }
+}
+
+static void expect_says(struct bench *b, const char *method, const char *path, const char *body,
+                        int status, const char *text)
+{
+    bool patch = streq(method, "PATCH");
+    CLEANUP_ANSWER
+    struct answer a =
+        ask_full(&b->h, method, path, NULL, patch ? "application/merge-patch+json" : NULL, body);
+    if (a.status != status || !strstr(a.text, text)) {
+        fail_msg("%s %s: \"%s\" does not say \"%s\"", method, path, a.text, text);
+    }
+}
+
+static void unreadable_objects_are_not_taken_for_deleted(void **state)
+{
+    struct bench *b = bench_new();
+    snapshot_with(b,
+                  (const char *const[]){"/registry/network.openshift.io/hostsubnets/n1", "{junk",
+                                        "/registry/network.openshift.io/hostsubnets/n2",
+                                        HS("n2", "10.128.2.0/23", ""), KEY "a", NET_A, NULL},
+                  5);
+    static const char why[] = "an object that cannot be read: "
+                              "/registry/network.openshift.io/hostsubnets/n1";
+    expect_says(b, "GET", SUBNETS "/n1", NULL, 500, why);
+    expect_says(b, "GET", SUBNETS, NULL, 500, why);
+    expect_says(b, "GET", SUBNETS "?watch=1", NULL, 500, why);
+    expect_says(b, "DELETE", SUBNETS "/n1", NULL, 500, why);
+    expect_says(b, "DELETE", SUBNETS, NULL, 500, why);
+    expect_says(b, "PUT", SUBNETS "/n1", HS("n1", "10.128.2.0/23", ""), 500, why);
+    expect_says(b, "GET", SUBNETS "/n2", NULL, 200, "10.128.2.0/23");
+    expect_says(b, "GET", NETS, NULL, 200, "\"netid\":11");
+    b->store->answer = -ENOENT;
+    expect_says(b, "GET", "/readyz", NULL, 503,
+                "[-]integrity failed: an object cannot be read: "
+                "/registry/network.openshift.io/hostsubnets/n1");
+    /* Its subnet may be any. */
+    static const char held[] = "no subnet is given out";
+    b->store->answer = -EEXIST;
+    expect_says(b, "POST", SUBNETS, HS("n3", "10.128.4.0/23", ""), 403, held);
+    expect_says(b, "PUT", SUBNETS "/n2", HS("n2", "10.128.4.0/23", ""), 403, held);
+    expect_says(b, "POST", SUBNETS, HS("n3", "10.128.4.0/23", KNOWN), 409, "already exists");
+    b->store->answer = -ENOSPC;
+    expect_says(b, "PATCH", SUBNETS "/n2", "{\"hostIP\":\"10.1.1.9\"}", 507, "full");
+    /* VNIDs have nothing to do with it. */
+    expect_says(b, "POST", NETS, "{\"metadata\":{\"name\":\"b\"},\"netname\":\"b\",\"netid\":12}",
+                507, "full");
+    bench_free(b);
+}
+
+static void event_that_cannot_be_read_deletes_nothing(void **state)
+{
+    struct bench *b = bench_new();
+    snapshot(b, NET_A, 5);
+    struct watcher *w = watcher_new(&b->h, NETS "?watch=1&resourceVersion=5", NULL);
+    CLEANUP(blob_unref) struct blob *junk = blob_new("{\"metadata\":{\"name\":", 20);
+    CLEANUP(blob_unref) struct blob *good = blob_new(NET_A, sizeof NET_A - 1);
+    store_report_event(&b->store->base,
+                       &(struct store_event){.key = KEY "a", .value = junk, .revision = 6});
+    expect_says(b, "GET", NETS "/a", NULL, 500, "cannot be read");
+    expect_says(b, "POST", NETS, "{\"metadata\":{\"name\":\"b\"},\"netname\":\"b\",\"netid\":12}",
+                403, "no netid is given out");
+    watcher_expect(w, 0);
+    store_report_event(&b->store->base,
+                       &(struct store_event){.key = KEY "a", .value = good, .revision = 7});
+    watcher_expect(w, 1);
+    CLEANUP_FREE char *told = watcher_summary(w);
+    assert_string_equal(told, "MODIFIED a@7");
+    expect_says(b, "GET", NETS "/a", NULL, 200, "\"netid\":11");
+    watcher_free(w);
+    bench_free(b);
+}
+
+static void no_number_is_given_out_after_a_repair(void **state)
+{
+    struct bench *b = bench_new();
+    snapshot_with(
+        b,
+        (const char *const[]){
+            KEY "a",
+            "{\"metadata\":{\"name\":\"a\",\"annotations\":{\"tenet.io/next-netid\":\"20\"}},"
+            "\"netname\":\"a\",\"netid\":11}",
+            STORE_HOLD_VNIDS, "{}", NULL},
+        5);
+    static const char held[] = "tenet store release netnamespaces";
+    b->store->answer = -ENOSPC; /* What a write is answered with that comes through. */
+    expect_says(b, "POST", NETS, "{\"metadata\":{\"name\":\"b\"},\"netname\":\"b\",\"netid\":12}",
+                403, held);
+    expect_says(b, "PATCH", NETS "/a", "{\"netid\":12}", 403, held);
+    expect_says(
+        b, "PATCH", NETS "/a",
+        "{\"metadata\":{\"annotations\":{\"tenet.io/number-is-known\":\"false\"}},\"netid\":12}",
+        403, held);
+    /* Global, or of another label. */
+    expect_says(b, "POST", NETS, "{\"metadata\":{\"name\":\"b\"},\"netname\":\"b\",\"netid\":0}",
+                507, "full");
+    expect_says(b, "PATCH", NETS "/a", "{\"metadata\":{\"labels\":{\"x\":\"y\"}}}", 507, "full");
+    expect_says(b, "POST", SUBNETS, HS("n3", "10.128.4.0/23", ""), 507, "full");
+    /* A move that had begun comes to its end. */
+    expect_says(b, "PATCH", NETS "/a", "{\"netid\":20}", 507, "full");
+    /* Somebody released it. */
+    store_report_event(&b->store->base,
+                       &(struct store_event){.key = STORE_HOLD_VNIDS, .revision = 6});
+    expect_says(b, "PATCH", NETS "/a", "{\"netid\":12}", 507, "full");
+    bench_free(b);
+}
+
+/* ---- writes under a lease, deletions by selector ---- */
+
+#define LEASE_KEY "/registry/coordination.k8s.io/leases/kube-system/test"
+#define LEASE_OF(holder)                                               \
+    "{\"metadata\":{\"name\":\"test\",\"namespace\":\"kube-system\"}," \
+    "\"spec\":{\"holderIdentity\":\"" holder "\"}}"
+
 static void ignore(void *ctx, const struct http_result *r)
 {
+}
+
+static void begin_fenced(struct bench *b, const char *method, const char *path, const char *body)
+{
+    http_call(b->h.client, method, path, NULL, NULL, body, body ? strlen(body) : 0, ignore, NULL);
+    bool never = false;
+    while (list_is_empty(&b->store->held)) {
+        loop_run_until(b->h.loop, &never, 5);
+    }
+}
+
+static struct store_write *held_write(struct bench *b)
+{
+    assert_int_equal(list_size(&b->store->held), 1);
+    return CONTAINER_OF(b->store->held.next, struct store_write, node);
+}
+
+/* The store, which alone knows what is true at that moment, is asked to check the lease with the change. */
+static void write_under_a_lease_is_guarded_by_it(void **state)
+{
+    static const struct {
+        const char *method, *path, *body;
+    } writes[] = {
+        {"POST", NETS, "{\"metadata\":{\"name\":\"b\"},\"netname\":\"b\",\"netid\":12}"},
+        {"PUT", NETS "/a", "{\"netname\":\"a\",\"netid\":12}"},
+        {"DELETE", NETS "/a", NULL},
+        {"DELETE", NETS, NULL},
+    };
+    struct bench *b = bench_new();
+    snapshot_with(b, (const char *const[]){KEY "a", NET_A, LEASE_KEY, LEASE_OF("me"), NULL}, 5);
+    for (size_t i = 0; i < ARRAY_SIZE(writes); i++) { /* Without the header: no guard. */
+        begin_fenced(b, writes[i].method, writes[i].path, writes[i].body);
+        assert_null(held_write(b)->guard);
+        store_writes_fail(&b->store->held, -EIO);
+    }
+    http_client_add_header(b->h.client, "Tenet-Lease", "kube-system/test me");
+    for (size_t i = 0; i < ARRAY_SIZE(writes); i++) {
+        begin_fenced(b, writes[i].method, writes[i].path, writes[i].body);
+        assert_string_equal(held_write(b)->guard, LEASE_KEY);
+        assert_int_equal(held_write(b)->guard_at, 2);
+        store_writes_fail(&b->store->held, -EIO);
+    }
+    /* The lease is renewed while a write is under way: it is sent again, under the renewed one. */
+    begin_fenced(b, writes[0].method, writes[0].path, writes[0].body);
+    CLEANUP(blob_unref) struct blob *mine = blob_new(LEASE_OF("me"), strlen(LEASE_OF("me")));
+    CLEANUP(blob_unref) struct blob *theirs = blob_new(LEASE_OF("you"), strlen(LEASE_OF("you")));
+    store_report_event(&b->store->base,
+                       &(struct store_event){.key = LEASE_KEY, .value = mine, .revision = 6});
+    store_writes_fail(&b->store->held, -EPERM);
+    assert_int_equal(held_write(b)->guard_at, 6);
+    /* Another master takes it: nothing is sent any more. */
+    store_report_event(&b->store->base,
+                       &(struct store_event){.key = LEASE_KEY, .value = theirs, .revision = 7});
+    store_writes_fail(&b->store->held, -EPERM);
+    assert_true(list_is_empty(&b->store->held));
+    for (size_t i = 0; i < ARRAY_SIZE(writes); i++) {
+        expect_says(b, writes[i].method, writes[i].path, writes[i].body, 409, "is not held by");
+    }
+    bench_free(b);
+}
+
+/* A lease that is lost while a write waits for another attempt guards that attempt, too. */
+static void repeated_write_is_guarded_too(void **state)
+{
+    struct bench *b = bench_new();
+    snapshot_with(b, (const char *const[]){KEY "a", NET_A, LEASE_KEY, LEASE_OF("me"), NULL}, 5);
+    http_client_add_header(b->h.client, "Tenet-Lease", "kube-system/test me");
+    begin_fenced(b, "PUT", NETS "/a", "{\"netname\":\"a\",\"netid\":12}");
+    CLEANUP(blob_unref) struct blob *theirs = blob_new(LEASE_OF("you"), strlen(LEASE_OF("you")));
+    store_report_event(&b->store->base,
+                       &(struct store_event){.key = LEASE_KEY, .value = theirs, .revision = 7});
+    store_writes_fail(&b->store->held, -ESTALE);
+    /* It is at no revision that a key can have. */
+    assert_string_equal(held_write(b)->guard, LEASE_KEY);
+    assert_true(held_write(b)->guard_at == STORE_ANY);
+    bench_free(b);
+}
+
+static void collection_spares_what_stopped_matching(void **state)
+{
+    static const char with[] =
+        "{\"metadata\":{\"name\":\"a\",\"labels\":{\"t\":\"x\"}},\"netname\":\"a\",\"netid\":11}";
+    struct bench *b = bench_new();
+    snapshot(b, with, 5);
+    begin_fenced(b, "DELETE", NETS "?labelSelector=t%3Dx", NULL);
+    assert_null(held_write(b)->value);
+    /* Another master changes it meanwhile. */
+    CLEANUP(blob_unref) struct blob *without = blob_new(NET_A, sizeof NET_A - 1);
+    store_report_event(&b->store->base,
+                       &(struct store_event){.key = KEY "a", .value = without, .revision = 6});
+    store_writes_fail(&b->store->held, -ESTALE);
+    assert_true(list_is_empty(&b->store->held));
+    expect_says(b, "GET", NETS "/a", NULL, 200, "\"netid\":11");
+    /* What still matches is tried again. */
+    CLEANUP(blob_unref) struct blob *again = blob_new(with, sizeof with - 1);
+    store_report_event(&b->store->base,
+                       &(struct store_event){.key = KEY "a", .value = again, .revision = 7});
+    begin_fenced(b, "DELETE", NETS "?labelSelector=t%3Dx", NULL);
+    store_report_event(&b->store->base,
+                       &(struct store_event){.key = KEY "a", .value = again, .revision = 8});
+    store_writes_fail(&b->store->held, -ESTALE);
+    assert_int_equal(held_write(b)->expect, 8);
+    bench_free(b);
 }
 
 static void expect_health(struct bench *b, const char *path, int status, const char *text)
@@ -322,6 +561,12 @@ int main(void)
         cmocka_unit_test(a_lost_store_takes_no_writes_but_reads_go_on),
         cmocka_unit_test(what_changed_during_a_loss_is_told_once_and_in_order),
         cmocka_unit_test(errors_of_the_store_have_a_status_each),
+        cmocka_unit_test(unreadable_objects_are_not_taken_for_deleted),
+        cmocka_unit_test(event_that_cannot_be_read_deletes_nothing),
+        cmocka_unit_test(no_number_is_given_out_after_a_repair),
+        cmocka_unit_test(write_under_a_lease_is_guarded_by_it),
+        cmocka_unit_test(repeated_write_is_guarded_too),
+        cmocka_unit_test(collection_spares_what_stopped_matching),
         cmocka_unit_test(ready_is_what_a_write_says),
         cmocka_unit_test(health_request_that_waits_does_not_keep_the_server_from_stopping),
         cmocka_unit_test(endless_races_end_in_a_conflict),

@@ -174,13 +174,25 @@ static void subnet_of_a_node_that_is_gone_or_was_replaced_is_deleted(void **stat
 static void subnet_outside_of_the_cluster_network_is_replaced(void **state)
 {
     const char *const bad[] = {SUBNET(UID("u1"), "10.245.2.3", "10.1.0.0/24"),
-                               SUBNET(UID("u1"), "10.245.2.3", "10.0.0.0/8"),
-                               SUBNET(UID("u1"), "10.245.2.3", "nonsense"),
-                               SUBNET(UID("u1"), "10.245.2.3", "")};
+                               SUBNET(UID("u1"), "10.245.2.3", "10.0.0.0/8")};
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         struct subnet_plan p = plan_of(NODE("10.245.2.3"), bad[i]);
         assert_int_equal(p.step, SUBNET_DELETE);
         assert_string_equal(p.reason, REASON_BAD_SUBNET);
+    }
+}
+
+/* What it was may be in use: it must not be given to another node. */
+static void subnet_that_cannot_be_read_is_not_replaced(void **state)
+{
+    const char *const bad[] = {SUBNET(UID("u1"), "10.245.2.3", "nonsense"),
+                               SUBNET(UID("u1"), "10.245.2.3", "10.128.2.0/2\x7f"),
+                               SUBNET(UID("u1"), "10.245.2.3", "")};
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        struct subnet_plan p = plan_of(NODE("10.245.2.3"), bad[i]);
+        assert_int_equal(p.step, SUBNET_REFUSE);
+        assert_string_equal(p.reason, REASON_BAD_SUBNET);
+        assert_non_null(strstr(p.message, "cannot be read"));
     }
 }
 
@@ -449,6 +461,7 @@ int main(void)
         cmocka_unit_test(unowned_subnet_of_a_node_is_stamped),
         cmocka_unit_test(subnet_of_a_node_that_is_gone_or_was_replaced_is_deleted),
         cmocka_unit_test(subnet_outside_of_the_cluster_network_is_replaced),
+        cmocka_unit_test(subnet_that_cannot_be_read_is_not_replaced),
         cmocka_unit_test(ghosts_are_left_alone),
         cmocka_unit_test(ghost_that_asks_gets_a_subnet_and_keeps_the_rest),
         cmocka_unit_test(unusable_addresses_are_refused_with_a_reason),
