@@ -163,6 +163,31 @@ static void fields_of_other_types_are_their_text(void **state)
     assert_int_equal(api_field_find(api_kind_by_alias("nodes"), "netid"), -1);
 }
 
+/* Only a selector of one value is a place in an index. */
+static void value_of_a_field_is_that_of_an_equality_only(void **state)
+{
+    static const struct {
+        const char *text, *value;
+    } cases[] = {{"spec.nodeName=a", "a"},
+                 {"spec.nodeName==a", "a"},
+                 {"spec.nodeName!=a", NULL},
+                 {"spec.nodeName!=", NULL},
+                 {"spec.nodeName=", ""},
+                 {"metadata.name=a", NULL},
+                 {"metadata.name!=a,spec.nodeName=b", "b"},
+                 {"spec.nodeName!=a,spec.nodeName=b", "b"},
+                 {"", NULL}};
+    const struct api_kind *k = api_kind_by_alias("pods");
+    size_t field = (size_t) api_field_find(k, "spec.nodeName");
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP(api_selector_free) struct api_selector *s = NULL;
+        assert_int_equal(api_selector_parse_fields(k, cases[i].text, &s, NULL), 0);
+        const char *value = api_selector_value(s, field);
+        assert_true(value ? streq_null(cases[i].value, value) : !cases[i].value);
+    }
+    assert_null(api_selector_value(NULL, field));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -171,6 +196,7 @@ int main(void)
         cmocka_unit_test(field_selectors_select),
         cmocka_unit_test(fields_that_a_kind_does_not_have_are_named),
         cmocka_unit_test(fields_of_other_types_are_their_text),
+        cmocka_unit_test(value_of_a_field_is_that_of_an_equality_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -454,6 +454,14 @@ static void pods_of_a_node_are_found(void **state)
     CLEANUP_ANSWER struct answer one =
         ask_ok(h, "GET", PODS "?fieldSelector=metadata.name%3Dp05", NULL, 200);
     assert_int_equal(json_count(json_get(one.body, "items")), 1);
+    /* All but those: the index of that value has none of them. */
+    CLEANUP_ANSWER
+    struct answer others =
+        ask_ok(h, "GET", "/api/v1/pods?fieldSelector=spec.nodeName!%3Da", NULL, 200);
+    assert_int_equal(json_count(json_get(others.body, "items")), 39);
+    CLEANUP_ANSWER
+    struct answer but_one = ask_ok(h, "GET", PODS "?fieldSelector=metadata.name!%3Dp05", NULL, 200);
+    assert_int_equal(json_count(json_get(but_one.body, "items")), 58);
     free(version);
 }
 

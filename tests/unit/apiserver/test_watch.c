@@ -403,8 +403,8 @@ static int lazy_watch(struct harness *h, const char *path)
     return fd;
 }
 
-/* Reads to the end of what is sent, in the loop's idle time, until 'needle' comes. */
-static void read_until(struct harness *h, int fd, const char *needle)
+/* Reads to the end of what is sent, in the loop's idle time, until 'needle' comes; owned. */
+static char *read_until(struct harness *h, int fd, const char *needle)
 {
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
     bool never = false;
@@ -414,7 +414,7 @@ static void read_until(struct harness *h, int fd, const char *needle)
         if (n > 0) {
             strbuf_add(&text, buf, (size_t) n);
             if (strstr(text.data, needle)) {
-                return;
+                return strbuf_steal(&text);
             }
         } else if (n == 0) {
             break;
@@ -423,6 +423,7 @@ static void read_until(struct harness *h, int fd, const char *needle)
         }
     }
     fail_msg("%s did not come in %zu bytes", needle, text.size);
+    return NULL;
 }
 
 /* A client that does not read costs the window and a bounded queue, holds up nobody, and is told when the
@@ -440,7 +441,7 @@ static void a_client_that_does_not_read_falls_behind_alone(void **state)
         merge(h, NETS "/a", patch);
     }
     watcher_expect(w, 60);
-    read_until(h, fd, "too old resource version");
+    free(read_until(h, fd, "too old resource version"));
     close(fd);
     watcher_free(w);
     harness_free(h);
@@ -458,8 +459,43 @@ static void a_client_that_reads_late_catches_up(void **state)
         merge(h, NETS "/a", patch);
     }
     delete (h, NETS "/a");
-    read_until(h, fd, "\"DELETED\"");
+    free(read_until(h, fd, "\"DELETED\""));
     close(fd);
+}
+
+/* A bookmark says that all changes up to it were told: a client that resumes from there never asks for them again. */
+static void slow_watch_gets_no_bookmark_ahead_of_its_events(void **state)
+{
+    struct apiserver_config cfg = {.bookmark_ms = 100};
+    struct harness *h = harness_new(&cfg, NULL);
+    CLEANUP_FREE char *version = make_net(h, "a", 11, NULL);
+    CLEANUP_FREE char *path =
+        xasprintf(NETS "?watch=1&allowWatchBookmarks=true&resourceVersion=%s", version);
+    int fd = lazy_watch(h, path);
+    for (int i = 0; i < 60; i++) {
+        CLEANUP_FREE char *patch = xasprintf(
+            "{\"netid\":%d,\"metadata\":{\"annotations\":{\"fill\":\"%0200000d\"}}}", 100 + i, 0);
+        merge(h, NETS "/a", patch);
+    }
+    /* By then the slow one could have had one, too. */
+    struct watcher *quick = watcher_new(h, PODS "?watch=1&allowWatchBookmarks=true", NULL);
+    watcher_expect(quick, 1);
+    assert_string_equal(type(quick, 0), "BOOKMARK");
+    delete (h, NETS "/a");
+    CLEANUP_FREE char *text = read_until(h, fd, "\"DELETED\"");
+    uint64_t newest = 0;
+    static const char field[] = "\"resourceVersion\":\"";
+    for (const char *p = text; (p = strstr(p, field));) {
+        p += sizeof field - 1;
+        CLEANUP_FREE char *digits = xstrndup(p, strcspn(p, "\""));
+        uint64_t n = 0;
+        assert_int_equal(str_to_u64(digits, UINT64_MAX, &n), 0);
+        assert_true(n >= newest);
+        newest = n;
+    }
+    close(fd);
+    watcher_free(quick);
+    harness_free(h);
 }
 
 /* Every one of very many watchers gets every change, in order, from one encoding of it. */
@@ -538,6 +574,7 @@ int main(void)
         T(a_client_that_reads_late_catches_up),
         T(a_large_beginning_does_not_cut_the_watch),
         cmocka_unit_test(a_client_that_does_not_read_falls_behind_alone),
+        cmocka_unit_test(slow_watch_gets_no_bookmark_ahead_of_its_events),
         T(a_thousand_watchers_see_the_same),
         T(a_pod_that_is_bound_appears_at_its_node),
     };

@@ -664,6 +664,68 @@ static void ghosts_are_respected_and_served(void **state)
     assert_no_overlap(c);
 }
 
+static void raw_done(void *ctx, int error, uint64_t revision)
+{
+    assert_int_equal(error, 0);
+    *(bool *) ctx = true;
+}
+
+/* Brings a value into the store past the API's checks, as a hand in etcd does, or damage. */
+static void put_raw(struct cluster *c, const char *key, const char *text)
+{
+    bool done = false;
+    CLEANUP(blob_unref) struct blob *value = blob_new(text, strlen(text));
+    store_put(c->store, key, value, STORE_ANY, raw_done, &done);
+    assert_int_equal(loop_run_until(c->loop, &done, WAIT_MS), 0);
+}
+
+static bool event_is_told(struct cluster *c, void *needle)
+{
+    CLEANUP(json_free)
+    struct json *events = get(c, "/api/v1/events");
+    CLEANUP_FREE char *text = json_to_text(events);
+    return strstr(text, needle);
+}
+
+static void number_that_cannot_be_read_is_never_given_again(void **state)
+{
+    struct cluster *c = *state;
+    controllers_up(c);
+    add_node(c, "n1", 0x0af50203);
+    wait_until(c, has_path, (char *) NET "hostsubnets/n1");
+    post(c, "/api/v1/namespaces", "{'metadata':{'name':'p1'}}");
+    wait_until(c, has_path, (char *) NET "netnamespaces/p1");
+    put_raw(
+        c, "/registry/network.openshift.io/hostsubnets/n1",
+        "{\"metadata\":{\"name\":\"n1\",\"uid\":\"x\"},\"host\":\"n1\",\"hostIP\":\"10.245.2.3\","
+        "\"subnet\":\"10.128.0.0/2?\"}");
+    put_raw(c, "/registry/network.openshift.io/netnamespaces/p1",
+            "{\"metadata\":{\"name\":\"p1\",\"uid\":\"y\"},\"netname\":\"p1\",\"netid\":\"x\"}");
+    add_node(c, "n2", 0x0af50204);
+    wait_until(c, event_is_told, (char *) "no subnet is given out: that of HostSubnet n1");
+    post(c, "/api/v1/namespaces", "{'metadata':{'name':'p2'}}");
+    wait_until(c, event_is_told, (char *) "no netid is given out");
+    assert_true(lacks_path(c, (char *) NET "hostsubnets/n2"));
+    assert_true(lacks_path(c, (char *) NET "netnamespaces/p2"));
+    /* Also by the next master, which has seen no other value. */
+    controllers_down(c);
+    controllers_up(c);
+    add_node(c, "n3", 0x0af50205);
+    wait_until(c, event_is_told, (char *) "n3");
+    assert_true(lacks_path(c, (char *) NET "hostsubnets/n3"));
+    /* Somebody corrects them. */
+    put_raw(
+        c, "/registry/network.openshift.io/hostsubnets/n1",
+        "{\"metadata\":{\"name\":\"n1\",\"uid\":\"x\"},\"host\":\"n1\",\"hostIP\":\"10.245.2.3\","
+        "\"subnet\":\"10.128.0.0/23\"}");
+    put_raw(c, "/registry/network.openshift.io/netnamespaces/p1",
+            "{\"metadata\":{\"name\":\"p1\",\"uid\":\"y\"},\"netname\":\"p1\",\"netid\":7}");
+    wait_until(c, has_path, (char *) NET "hostsubnets/n2");
+    wait_until(c, has_path, (char *) NET "hostsubnets/n3");
+    wait_until(c, has_path, (char *) NET "netnamespaces/p2");
+    assert_no_overlap(c);
+}
+
 static void overlap_made_by_hand_is_told_and_avoided(void **state)
 {
     struct cluster *c = *state;
@@ -1038,6 +1100,7 @@ int main(void)
         TEST(node_made_anew_gets_a_subnet_of_its_own),
         TEST(host_subnet_deleted_by_hand_comes_back),
         TEST(ghosts_are_respected_and_served),
+        TEST(number_that_cannot_be_read_is_never_given_again),
         TEST(overlap_made_by_hand_is_told_and_avoided),
         TEST(changed_host_subnet_length_never_overlaps),
         TEST(impossible_changes_are_refused),

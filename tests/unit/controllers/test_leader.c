@@ -6,6 +6,7 @@
 #include "base/timeutil.h"
 #include "controllers/obj.h"
 #include "net/sock.h"
+#include "store/backend.h"
 
 #include "helper.h"
 
@@ -248,6 +249,65 @@ static void who_cannot_renew_stops_in_time(void **state)
     assert_true(time_mono_ms() - start < 3000);
 }
 
+/* ---- a store that answers late ---- */
+
+#define LATE_MS 1500
+
+static struct {
+    const struct store_ops *ops;
+    struct store_ops slow;
+    struct loop_timer *timer;
+    struct store_write *write; /* The one that waits. */
+    uint64_t came_ms;          /* When it came. */
+    bool passed;
+} late;
+
+static void late_pass(void *ctx)
+{
+    late.passed = true;
+    late.ops->write(ctx, TAKE(late.write));
+}
+
+/* The first write is done late; the others are not done before the end. */
+static void late_write(struct store *s, struct store_write *w)
+{
+    if (late.came_ms) {
+        store_write_finish(w, -EAGAIN, 0);
+        return;
+    }
+    late.write = w;
+    late.came_ms = time_mono_ms();
+    loop_timer_arm(late.timer, LATE_MS);
+}
+
+static bool late_is_passed(struct world *w)
+{
+    return late.passed;
+}
+
+/* A lease that is renewed late counts from the request: what others see of it may be as old. */
+static void term_counts_from_the_request(void **state)
+{
+    struct world *w = *state;
+    begin(w, 3);
+    wait_until(w, others_follow);
+    struct candidate *c = leading(w);
+    late.ops = w->store->ops;
+    late.slow = *late.ops;
+    late.slow.write = late_write;
+    late.came_ms = 0;
+    late.passed = false;
+    late.timer = loop_timer_new(w->loop, late_pass, w->store);
+    w->store->ops = &late.slow;
+    wait_until(w, late_is_passed);
+    assert_int_equal(c->deposed, 0);
+    wait_until(w, nobody_leads);
+    /* Two thirds of the three seconds after the request; from the answer on it would be 3,500 ms. */
+    assert_in_range(time_mono_ms() - late.came_ms, LATE_MS, 3000);
+    w->store->ops = late.ops;
+    loop_timer_free(late.timer);
+}
+
 /* The header that controllers write under. */
 static void writes_under_a_lease_need_its_holder(void **state)
 {
@@ -292,6 +352,7 @@ int main(void)
         T(who_resigns_hands_over_at_once),
         T(who_loses_the_lease_stops_and_comes_back_as_another),
         T(who_cannot_renew_stops_in_time),
+        T(term_counts_from_the_request),
         T(writes_under_a_lease_need_its_holder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

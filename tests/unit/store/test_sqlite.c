@@ -484,6 +484,45 @@ static void compaction_keeps_live_values_and_history_only(void **state)
     assert_int_equal(h->snapshot_revision, 500);
 }
 
+/* What a watch is told from the history on has no gap: neither a change nor what one replaced is missing. */
+static void history_begins_after_the_last_hole(void **state)
+{
+    struct harness *h = *state;
+    harness_open(h);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(put(h, "/registry/a", "v", STORE_ANY, NULL), 0);
+    }
+    harness_close(h);
+    h->cfg.min_revision = 100; /* Revisions jump, as after a restored backup. */
+    harness_forget(h);
+    harness_open(h);
+    assert_int_equal(put(h, "/registry/b", "v", STORE_ANY, NULL), 0);
+    assert_int_equal(put(h, "/registry/a", "w", STORE_ANY, NULL), 0);
+    harness_close(h);
+    h->cfg.min_revision = 0;
+    harness_forget(h);
+    harness_open(h);
+    assert_int_equal(h->n_history, 2);
+    assert_int_equal(h->history[0].revision, 101);
+    assert_string_equal(h->history[1].prev, "v");
+    harness_close(h);
+    /* A change whose old value is not kept any more. */
+    h->cfg.history = 1;
+    harness_forget(h);
+    harness_open(h);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(put(h, i % 2 ? "/registry/a" : "/registry/b", "x", STORE_ANY, NULL), 0);
+    }
+    harness_close(h);
+    h->cfg.history = 1000;
+    harness_forget(h);
+    harness_open(h);
+    for (size_t i = 0; i < h->n_history; i++) {
+        assert_non_null(h->history[i].prev);
+    }
+    assert_in_range(h->n_history, 1, 2);
+}
+
 static void file_does_not_grow_with_the_number_of_changes(void **state)
 {
     struct harness *h = *state;
@@ -754,6 +793,7 @@ int main(void)
         T(write_of_another_program_is_found_out),
         T(nothing_acknowledged_is_lost_by_kill_9),
         T(compaction_keeps_live_values_and_history_only),
+        T(history_begins_after_the_last_hole),
         T(file_does_not_grow_with_the_number_of_changes),
         T(failed_writes_are_reported_and_the_store_comes_back),
         T(full_disk_is_survived),

@@ -168,6 +168,81 @@ static void silence_is_noticed(void **state)
     assert_int_equal(h->n_snapshots, 1);
 }
 
+struct past {
+    unsigned snapshots, lost, resumed;
+    size_t items;
+    uint64_t revision;
+    char reason[256];
+};
+
+static void past_snapshot(void *ctx, struct store_item *items, size_t n, uint64_t revision)
+{
+    struct past *p = ctx;
+    p->snapshots++;
+    p->items = n;
+    p->revision = revision;
+}
+
+static void past_event(void *ctx, const struct store_event *ev)
+{
+    ((struct past *) ctx)->revision = ev->revision;
+}
+
+static void past_lost(void *ctx, const char *reason)
+{
+    struct past *p = ctx;
+    p->lost++;
+    snprintf(p->reason, sizeof p->reason, "%s", reason);
+}
+
+static void past_resumed(void *ctx)
+{
+    ((struct past *) ctx)->resumed++;
+}
+
+static void past_put(void *ctx, int error, uint64_t revision)
+{
+    assert_int_equal(error, 0);
+    *(bool *) ctx = true;
+}
+
+/* Its data were lost, or a backup was put in their place: watching from where we were would show nothing for ever. */
+static void etcd_that_went_back_is_read_anew(void **state)
+{
+    static const struct store_watcher watcher = {
+        .snapshot = past_snapshot, .event = past_event, .lost = past_lost, .resumed = past_resumed};
+    struct fixture *f = *state;
+    struct past p = {0};
+    struct store *s = NULL;
+    bool never = false;
+    snprintf(f->h.endpoints, sizeof f->h.endpoints, "http://127.0.0.1:%d", etcd.client_port);
+    assert_int_equal(store_open(f->h.loop, &f->h.cfg, &s, NULL), 0);
+    store_start(s, &watcher, &p);
+    while (!p.snapshots) {
+        loop_run_until(f->h.loop, &never, 10);
+    }
+    for (int i = 0; i < 5; i++) {
+        bool done = false;
+        CLEANUP(blob_unref) struct blob *value = blob_new("v", 1);
+        store_put(s, "/registry/a", value, STORE_ANY, past_put, &done);
+        assert_int_equal(loop_run_until(f->h.loop, &done, WAIT_MS), 0);
+    }
+    uint64_t before = p.revision;
+    CLEANUP_FREE char *data = xasprintf("%s/data", etcd.dir);
+    etcd_kill(&etcd);
+    remove_tree(data);
+    etcd_restart(&etcd);
+    for (int i = 0; i < WAIT_MS / 10 && p.snapshots < 2; i++) {
+        loop_run_until(f->h.loop, &never, 10);
+    }
+    assert_int_equal(p.snapshots, 2);
+    assert_int_equal(p.items, 0);
+    assert_true(p.revision < before);
+    assert_non_null(strstr(p.reason, "etcd went back to an older revision"));
+    assert_int_equal(p.resumed, 0);
+    s = store_close(s);
+}
+
 static void next_endpoint_takes_over(void **state)
 {
     struct fixture *f = *state;
@@ -536,6 +611,7 @@ int main(void)
         T(unsent_writes_wait_for_the_connection),
         T(unknown_outcome_is_eagain),
         T(silence_is_noticed),
+        T(etcd_that_went_back_is_read_anew),
         T(next_endpoint_takes_over),
         T(other_cluster_is_refused),
         T(compaction_past_us_needs_a_snapshot),
