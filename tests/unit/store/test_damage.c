@@ -431,6 +431,180 @@ static void files_that_go_under_a_running_master_are_noticed(void **state)
     }
 }
 
+/* ---- check and repair ---- */
+
+#define SUBNET_KEY "/registry/network.openshift.io/hostsubnets/"
+#define NET_KEY "/registry/network.openshift.io/netnamespaces/"
+
+static void add_text(void *ctx, const char *text)
+{
+    strbuf_addf(ctx, "%s\n", text);
+}
+
+/* Keys of three kinds, two of each, in revisions 1 to 6; then /registry/pods/p/a again, 7. */
+static void fill_kinds(struct harness *h)
+{
+    static const char *const keys[] = {"/registry/pods/p/a", "/registry/pods/p/b", SUBNET_KEY "n1",
+                                       SUBNET_KEY "n2",      NET_KEY "p1",         NET_KEY "p2",
+                                       "/registry/pods/p/a"};
+    harness_forget(h);
+    harness_open(h);
+    for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+        assert_int_equal(put(h, keys[i], i < 6 ? "v" : "w", STORE_ANY, NULL), 0);
+    }
+    harness_close(h);
+}
+
+static void reopen(struct harness *h)
+{
+    harness_forget(h);
+    harness_open(h);
+    harness_close(h);
+}
+
+static void repair_takes_out_what_is_damaged_and_holds_numbers(void **state)
+{
+    static const struct {
+        const char *damage, *says;
+        const char *dropped[3];
+        bool subnets, vnids;
+    } cases[] = {
+        /* What the key was before does not come back. */
+        {"UPDATE change SET value = x'00' WHERE rev = 7",
+         "change 7 of the key \"/registry/pods/p/a\"",
+         {"/registry/pods/p/a"},
+         false,
+         false},
+        {"UPDATE change SET value = NULL WHERE rev = 2",
+         "change 2 of the key \"/registry/pods/p/b\"",
+         {"/registry/pods/p/b"},
+         false,
+         false},
+        {"UPDATE change SET value = x'00' WHERE rev = 3",
+         "hostsubnets/n1\"",
+         {SUBNET_KEY "n1"},
+         true,
+         false},
+        {"UPDATE change SET value = x'00' WHERE rev = 6",
+         "netnamespaces/p2\"",
+         {NET_KEY "p2"},
+         false,
+         true},
+        /* What it was cannot be told. */
+        {"UPDATE change SET key = '/registry/network.openshift.io/hostsubnetz/n1' WHERE rev = 3",
+         "hostsubnetz/n1\"",
+         {SUBNET_KEY "n1"},
+         true,
+         true},
+        {"UPDATE change SET key = '/registry/pods/p/x' WHERE rev = 7",
+         "/registry/pods/p/x\"",
+         {"/registry/pods/p/a"},
+         false,
+         false},
+        {"DELETE FROM change WHERE rev = 4",
+         "6 changes are there, 7 were written",
+         {SUBNET_KEY "n2"},
+         true,
+         true},
+        {"UPDATE state SET total = 0", "not those that were written", {NULL}, true, true},
+        {"DELETE FROM state", "how many changes there were", {NULL}, true, true},
+        {"DELETE FROM change WHERE rev = 7; UPDATE state SET n = 6, total = (SELECT "
+         "sum_of_sums(sum)"
+         " FROM change)",
+         "changes up to 7 were acknowledged",
+         {NULL},
+         true,
+         true},
+    };
+    struct harness *h = *state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct sqlite_repair result = {0};
+        struct sqlite_file_info info;
+        struct err e = {0};
+        CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+        size_t n = 0;
+        remove_tree(h->dir);
+        assert_int_equal(mkdir(h->dir, 0700), 0);
+        fill_kinds(h);
+        sql(h->path, cases[i].damage);
+        /* Looking changes nothing. */
+        assert_int_equal(sqlite_file_check(h->path, add_text, &text, &info, &e), -EUCLEAN);
+        assert_says(strbuf_cstr(&text), cases[i].says);
+        assert_int_equal(sqlite_scan(h->path, add_text, &text, &n, &e), 0);
+        assert_true(n > 0);
+        assert_refused(h, "");
+        if (sqlite_repair(h->path, add_text, &text, &result, &e) < 0) {
+            fail_msg("%s", e.text);
+        }
+        assert_int_equal(result.holds_subnets, cases[i].subnets);
+        assert_int_equal(result.holds_vnids, cases[i].vnids);
+        assert_int_equal(access(result.kept, F_OK), 0);
+        free(result.kept);
+        reopen(h);
+        assert_int_equal(harness_item(h, STORE_HOLD_SUBNETS) != NULL, cases[i].subnets);
+        assert_int_equal(harness_item(h, STORE_HOLD_VNIDS) != NULL, cases[i].vnids);
+        assert_true(h->snapshot_revision > 7);
+        for (size_t k = 0; cases[i].dropped[k]; k++) {
+            assert_null(harness_item(h, cases[i].dropped[k]));
+        }
+        assert_string_equal(harness_item(h, NET_KEY "p1")->value, "v");
+        assert_int_equal(harness_item(h, NET_KEY "p1")->revision, 5);
+        assert_int_equal(sqlite_file_check(h->path, add_text, &text, &info, &e), 0);
+    }
+}
+
+static void repair_of_a_good_file_changes_nothing(void **state)
+{
+    struct harness *h = *state;
+    struct sqlite_repair result;
+    struct err e = {0};
+    struct stat before, after;
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    fill_kinds(h);
+    assert_int_equal(stat(h->path, &before), 0);
+    assert_int_equal(sqlite_repair(h->path, add_text, &text, &result, &e), 0);
+    assert_int_equal(result.n_findings, 0);
+    assert_int_equal(stat(h->path, &after), 0);
+    assert_int_equal(before.st_ino, after.st_ino);
+    assert_int_equal(text.size, 0);
+    harness_forget(h);
+    harness_open(h);
+    assert_int_equal(sqlite_repair(h->path, add_text, &text, &result, &e), -EBUSY);
+}
+
+/* Rows before and behind a page that cannot be read are saved. */
+static void repair_reads_around_broken_pages(void **state)
+{
+    struct harness *h = *state;
+    struct sqlite_repair result;
+    struct err e = {0};
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    char value[1001];
+    memset(value, 'v', 1000);
+    value[1000] = '\0';
+    harness_open(h);
+    for (int i = 0; i < 500; i++) {
+        char key[64];
+        snprintf(key, sizeof key, "/registry/pods/p/%03d", i);
+        assert_int_equal(put(h, key, value, STORE_ANY, NULL), 0);
+    }
+    harness_close(h);
+    CLEANUP(fd_close) int fd = open(h->path, O_RDWR | O_CLOEXEC);
+    struct stat st;
+    assert_int_equal(fstat(fd, &st), 0);
+    char junk[8192];
+    memset(junk, 0x5a, sizeof junk);
+    assert_int_equal(pwrite(fd, junk, sizeof junk, st.st_size / 2 / 8192 * 8192), sizeof junk);
+    assert_refused(h, "corrupt");
+    assert_int_equal(sqlite_repair(h->path, add_text, &text, &result, &e), 0);
+    free(result.kept);
+    assert_true(result.holds_subnets && result.holds_vnids);
+    reopen(h);
+    assert_in_range(h->n_items, 480, 500);
+    assert_non_null(harness_item(h, "/registry/pods/p/000"));
+    assert_non_null(harness_item(h, "/registry/pods/p/499"));
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -442,6 +616,9 @@ int main(void)
         T(flipped_bytes_never_change_what_is_served),
         T(damage_found_by_a_write_stops_writing),
         T(file_that_was_written_over_is_read_again),
+        T(repair_takes_out_what_is_damaged_and_holds_numbers),
+        T(repair_of_a_good_file_changes_nothing),
+        T(repair_reads_around_broken_pages),
         T(files_that_go_under_a_running_master_are_noticed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
