@@ -275,10 +275,14 @@ static size_t kind_size(const char *key)
     return slash ? (size_t) (slash - key) + 1 : 0;
 }
 
-/* Whether a good row has a key of the same kind: a kind that damage made up has none. */
+/* Whether a good row has a key of the same kind: a kind that damage made up has none.  Damage does not make up the names of
+ * the two kinds that matter here. */
 static bool kind_is_known(const struct scan *s, const char *key)
 {
     size_t n = kind_size(key);
+    if (str_has_prefix(key, SUBNETS) || str_has_prefix(key, VNIDS)) {
+        return true;
+    }
     for (size_t i = 0; n && i < s->n; i++) {
         if (s->v[i].good && strncmp(s->v[i].key, key, n) == 0) {
             return true;

@@ -406,8 +406,8 @@ def test_health_checks_by_name(start_master):
     m = start_master()
     assert m.get("/readyz") == (200, "ok")
     status, text = m.get("/readyz?verbose")
-    assert status == 200 and text.splitlines() == ["[+]ping ok", "[+]etcd ok", "[+]registry ok", "[+]shutdown ok",
-                                                   "[+]controllers ok", "readyz check passed"]
+    assert status == 200 and text.splitlines() == ["[+]ping ok", "[+]etcd ok", "[+]registry ok", "[+]integrity ok",
+                                                   "[+]shutdown ok", "[+]controllers ok", "readyz check passed"]
     assert m.get("/livez?verbose=1")[1].splitlines() == ["[+]ping ok", "livez check passed"]
     assert m.get("/readyz?verbose&exclude=etcd")[1].splitlines()[1] == "[+]etcd excluded: ok"
     for path in ("/readyz/etcd", "/readyz/controllers", "/livez/ping", "/healthz/registry"):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """tenet store: moving a registry between SQLite and etcd, backups, checks; and etcd's own tools for the same."""
+import base64
 import contextlib
 import hashlib
 import json
@@ -8,6 +9,7 @@ import signal
 import sqlite3
 import stat
 import subprocess
+import time
 
 import pytest
 
@@ -226,6 +228,11 @@ def test_defrag_gives_space_back(made, tmp_path):
     size = m.path.stat().st_size
     with contextlib.closing(sqlite3.connect(m.path)) as db:
         db.executescript("DELETE FROM change WHERE length(value) > 90000; DELETE FROM change WHERE value IS NULL;")
+        sums = [row[0] for row in db.execute("SELECT sum FROM change")]
+        total = sum(sums) % 2**64
+        db.execute("UPDATE state SET n = ?, total = ?", (len(sums), total - 2**64 if total >= 2**63 else total))
+        db.commit()
+    (m.path.parent / (m.path.name + ".lock")).unlink()  # It says that there were newer changes.
     assert store("defrag", "--storage-path", m.path).stdout.startswith(f"{m.path}: {size} bytes before")
     assert m.path.stat().st_size < size / 10
     m.start()
@@ -275,3 +282,155 @@ def test_wrong_usage(tmp_path):
     assert r.returncode == 1 and "absent.db" in r.stderr and not (tmp_path / "absent.db").exists()
     r = store("import", tmp_path / "absent", "--storage-path", tmp_path / "absent.db", check=False)
     assert r.returncode == 1 and not (tmp_path / "absent.db").exists()
+
+
+# ---- damage ----
+
+def health(m, path="/readyz"):
+    return m.call("GET", path)
+
+
+def flip(m, key):
+    """Changes one character of the newest value of 'key' where SQLite does not notice."""
+    with contextlib.closing(sqlite3.connect(m.path)) as db:
+        db.execute("UPDATE change SET value = CAST(replace(CAST(value AS TEXT), '10.128.0.0/23', '10.128.2.0/23') AS BLOB)"
+                   " WHERE rev = (SELECT max(rev) FROM change WHERE key = ?)", (key,))
+        db.commit()
+
+
+def test_a_damaged_host_subnet_is_found_and_its_number_is_not_given_out_again(made, tmp_path):
+    m = ha.PlainMaster(tmp_path)
+    made.append(m)
+    key = "/registry/network.openshift.io/hostsubnets/n1"
+    assert m.call("POST", "/api/v1/nodes", ha.node("n1", "10.9.0.1"))[0] == 201
+    wait_for("a subnet", lambda: m.subnets() == {"n1": "10.128.0.0/23"})
+    subnet = m.items(ha.NET + "hostsubnets")[0]
+    fill(m, 5)
+    assert m.kill(signal.SIGTERM) == 0
+    flip(m, key)
+    r = store("check", "--storage-path", m.path, check=False)
+    assert r.returncode == 1 and f'of the key "{key}" is not what was written' in r.stdout, r
+    m.start(wait=False)
+    assert m.proc.wait(timeout=30) == 1
+    last = m.text().splitlines()[-1]
+    assert key in last and "is not what was written" in last and "tenet store repair" in last, last
+    r = store("repair", "--storage-path", m.path, check=False)
+    assert r.returncode == 1 and "1 findings; nothing was changed" in r.stderr and key in r.stdout, r
+    r = store("repair", "--storage-path", m.path, "--force")
+    assert "1 were taken out" in r.stdout and "store release hostsubnets" in r.stdout, r
+    assert "netnamespaces" not in r.stdout and (tmp_path / "master.db.damaged").exists()
+    m.start()
+    # The node would get another subnet, and another node would get this one.
+    assert m.call("POST", "/api/v1/nodes", ha.node("n2", "10.9.0.2"))[0] == 201
+
+    def told(name):
+        conditions = m.call("GET", f"/api/v1/nodes/{name}")[1]["status"].get("conditions", [])
+        return any("no subnet is given out" in c.get("message", "") for c in conditions) or [
+            e for e in m.items("/api/v1/events")
+            if e["involvedObject"]["name"] == name and "no subnet is given out" in e["message"]]
+    wait_for("n1 to be refused", lambda: told("n1"))
+    wait_for("n2 to be refused", lambda: told("n2"))
+    assert m.subnets() == {}
+    # The administrator knows what it was.
+    for k in ("resourceVersion", "uid", "creationTimestamp"):
+        subnet["metadata"].pop(k)
+    status, body = m.call("POST", ha.NET + "hostsubnets", subnet)
+    assert status == 403 and "no subnet is given out" in body["message"], body
+    subnet["metadata"]["annotations"]["tenet.io/number-is-known"] = "true"
+    assert m.call("POST", ha.NET + "hostsubnets", subnet)[0] == 201
+    assert m.kill(signal.SIGTERM) == 0
+    assert store("release", "hostsubnets", "--storage-path", m.path).stdout == "hostsubnets: released\n"
+    assert store("release", "hostsubnets", "--storage-path", m.path).stdout == "hostsubnets: nothing was held\n"
+    m.start()
+    wait_for("n2's subnet", lambda: m.subnets() == {"n1": "10.128.0.0/23", "n2": "10.128.2.0/23"})
+    assert len(m.items(LEASES)) >= 4
+    r = store("repair", "--storage-path", m.path, "--force", check=False)
+    assert r.returncode == 1 and "in use by process" in r.stderr
+
+
+@pytest.mark.parametrize("what", ["deleted", "replaced", "wal"])
+def test_files_that_go_under_a_running_master(made, tmp_path, what):
+    m = ha.PlainMaster(tmp_path)
+    made.append(m)
+    fill(m, 5)
+    assert health(m)[0] == 200
+    if what == "deleted":
+        m.path.unlink()
+    elif what == "replaced":
+        shutil.copy(m.path, tmp_path / "other")
+        (tmp_path / "other").rename(m.path)
+    else:
+        with open(f"{m.path}-wal", "r+b") as f:
+            f.write(b"garbage" * 1000)
+    status, body = wait_for("the master to notice", lambda: (r := health(m))[0] == 503 and r)
+    assert "[-]etcd failed: the store is not available" in body and "while the master worked on it" in body, body
+    assert health(m, "/livez") == (200, "ok")
+    status, body = m.call("POST", LEASES, register("late", 1))
+    assert status == 503 and "while the master worked on it" in body["message"], body
+    assert m.call("GET", f"{LEASES}/x0")[0] == 200
+    m.kill(signal.SIGTERM)
+    if what == "replaced":  # By the same, and the WAL is still there: nothing is missing.
+        m.start()
+        assert m.call("GET", f"{LEASES}/x0")[0] == 200
+        return
+    m.start(wait=False)
+    assert m.proc.wait(timeout=30) == 1, "nothing takes the place of what was acknowledged"
+    last = m.text().splitlines()[-1]
+    assert "were acknowledged" in last or "corrupt" in last, last
+    assert what != "deleted" or not m.path.exists()
+
+
+def test_ready_says_what_writes_say_when_etcd_hangs(made, tmp_path):
+    etcd = ha.Etcd(tmp_path)
+    made.append(etcd)
+    m = ha.Master(tmp_path, "on-etcd", etcd)
+    made.insert(0, m)
+    m.wait_ready()
+    assert m.call("POST", LEASES, register("a", 1))[0] == 201
+    etcd.procs[0].send_signal(signal.SIGSTOP)
+    try:
+        time.sleep(1)  # So long a good answer counts.
+        status, body = m.call("GET", "/readyz", timeout=3)
+        assert status == 503 and "[-]etcd failed: the store has not answered a write" in body, body
+        assert m.call("GET", "/livez") == (200, "ok")
+        assert m.call("GET", "/readyz?exclude=etcd")[0] == 200
+    finally:
+        etcd.procs[0].send_signal(signal.SIGCONT)
+    wait_for("it to be ready again", lambda: health(m)[0] == 200)
+    assert m.call("POST", LEASES, register("b", 1))[0] == 201
+    etcd.kill(0)
+    status, body = wait_for("the loss to show", lambda: (r := health(m))[0] == 503 and r)
+    assert "[-]etcd failed: " in body, body
+    etcd.start(0)
+    wait_for("it to be ready again", lambda: health(m)[0] == 200)
+
+
+def test_an_object_that_cannot_be_read_is_not_deleted(made, tmp_path):
+    etcd = ha.Etcd(tmp_path)
+    made.append(etcd)
+    m = ha.Master(tmp_path, "on-etcd", etcd)
+    made.insert(0, m)
+    m.wait_ready()
+    wait_for("the controllers", m.leads)
+    assert m.call("POST", "/api/v1/nodes", ha.node("n1", "10.9.0.1"))[0] == 201
+    wait_for("a subnet", lambda: m.subnets() == {"n1": "10.128.0.0/23"})
+    key = "/registry/network.openshift.io/hostsubnets/n1"
+    good = json.loads(etcd.ctl("get", key, "-w", "json").stdout)["kvs"][0]["value"]
+    etcd.ctl("put", key, "{damaged")
+    status, body = wait_for("it to show", lambda: (r := m.call("GET", ha.NET + "hostsubnets"))[0] == 500 and r)
+    assert key in body["message"], body
+    assert f"[-]integrity failed: an object cannot be read: {key}" in health(m)[1]
+    m.kill()
+    m.start(wait=False)  # Also one that has never seen another value.
+
+    def posted():
+        with contextlib.suppress(ha.Gone):
+            return m.call("POST", "/api/v1/nodes", ha.node("n2", "10.9.0.2"))[0] == 201
+    wait_for("the master to take a node", posted)
+    other = {"apiVersion": "network.openshift.io/v1", "kind": "HostSubnet", "metadata": {"name": "n2"}, "host": "n2",
+             "hostIP": "10.9.0.2", "subnet": "10.128.0.0/23"}
+    status, body = m.call("POST", ha.NET + "hostsubnets", other)
+    assert status == 403 and "no subnet is given out" in body["message"], body
+    etcd.ctl("put", key, base64.b64decode(good).decode())
+    wait_for("n2's subnet", lambda: health(m)[0] == 200 and
+             m.subnets() == {"n1": "10.128.0.0/23", "n2": "10.128.2.0/23"})

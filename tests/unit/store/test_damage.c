@@ -2,7 +2,7 @@
 /* Damage to the embedded store's files: bytes that flip, rows that vanish, files that are deleted, replaced or cut off,
  * at rest and under a running master.  What is served is what was written, or nothing is.
  *
- * TENET_FLIP_ROUNDS says how many files are damaged at random (400; the long form: 20000). */
+ * TENET_FLIP_ROUNDS says how many files are damaged at random (150; the long form: 20000). */
 #include "harness.h"
 #include "store/sqlite_file.h"
 #include "store/sqlite_sum.h"
@@ -272,7 +272,7 @@ static void flipped_bytes_never_change_what_is_served(void **state)
     struct harness *h = *state;
     struct harness expected;
     const char *env = getenv("TENET_FLIP_ROUNDS");
-    uint64_t rounds = 400, refused = 0;
+    uint64_t rounds = 150, refused = 0;
     if (env && *env) {
         assert_int_equal(str_to_u64(env, 10000000, &rounds), 0);
     }
