@@ -94,7 +94,7 @@ _tenet() {
         words="create list delete --ttl --description --write-kubeconfig --kubeconfig --server --help"
         ;;
     store)
-        words="export import backup restore check defrag --config --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --force --min-revision --help"
+        words="export import backup restore check repair release hostsubnets netnamespaces defrag --config --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --force --min-revision --help"
         if ((COMP_CWORD == 3)); then
             mapfile -t COMPREPLY < <(compgen -f -W "$words" -- "$cur")
             return

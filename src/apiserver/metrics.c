@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counters of the API server, in Prometheus' text format. */
-#include "apiserver/server.h"
+#include "apiserver/probe.h"
 #include "base/timeutil.h"
 
 #include <dirent.h>
@@ -187,8 +187,16 @@ static void write_cache(const struct apiserver *a, struct strbuf *out)
                         values[g]);
         }
     }
+    uint64_t unreadable = 0;
+    for (size_t i = 0; i < a->cache.n_kinds; i++) {
+        unreadable += a->cache.kinds[i]->unreadable.map.n;
+    }
     single(out, "apiserver_storage_revision", "counter", "Revision of the registry.",
            a->cache.revision);
+    single(out, "apiserver_storage_available", "gauge", "Whether the store takes writes.",
+           !probe_error(a->probe));
+    single(out, "apiserver_storage_unreadable_objects", "gauge", "Objects that cannot be read.",
+           unreadable);
     single(out, "apiserver_current_inflight_writes", "gauge", "Writes under way.", a->inflight);
     single(out, "apiserver_longrunning_requests", "gauge", "Watches.", a->n_watches);
 }

@@ -100,7 +100,8 @@ void respond_store_error(struct request *q, int error)
         log_limited(&limit, LOG_ERROR, "write failed", "error=%s", strerror(-error));
         respond_error(q, 507, "InsufficientStorage",
                       "the store is full, nothing was changed: make room on the disk of the "
-                      "registry, or in etcd compact, defragment and disarm the alarm");
+                      "registry or delete objects, or in etcd compact, defragment and disarm the "
+                      "alarm");
         break;
     case -E2BIG:
         respond_error(q, 413, "RequestEntityTooLarge", "the object is too large to be stored");

@@ -287,6 +287,8 @@ static void unreadable_objects_are_not_taken_for_deleted(void **state)
     expect_says(b, "PUT", SUBNETS "/n1", HS("n1", "10.128.2.0/23", ""), 500, why);
     expect_says(b, "GET", SUBNETS "/n2", NULL, 200, "10.128.2.0/23");
     expect_says(b, "GET", NETS, NULL, 200, "\"netid\":11");
+    expect_says(b, "GET", "/metrics", NULL, 200, "\napiserver_storage_unreadable_objects 1\n");
+    expect_says(b, "GET", "/metrics", NULL, 200, "\napiserver_storage_available 1\n");
     b->store->answer = -ENOENT;
     expect_says(b, "GET", "/readyz", NULL, 503,
                 "[-]integrity failed: an object cannot be read: "
@@ -508,6 +510,7 @@ static void ready_is_what_a_write_says(void **state)
     expect_health(b, "/readyz", 200, "ok");
     store_report_lost(&b->store->base, "disk on fire");
     expect_health(b, "/readyz", 503, "[-]etcd failed: the store is not available: disk on fire");
+    expect_health(b, "/metrics", 200, "\napiserver_storage_available 0\n");
     bench_free(b);
 }
 

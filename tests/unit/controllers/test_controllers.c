@@ -726,6 +726,26 @@ static void number_that_cannot_be_read_is_never_given_again(void **state)
     assert_no_overlap(c);
 }
 
+/* As long as its node is there, what it was is known: deleted by hand, it comes back as it was. */
+static void unreadable_subnet_that_is_deleted_comes_back(void **state)
+{
+    struct cluster *c = *state;
+    controllers_up(c);
+    add_node(c, "n1", 0x0af50203);
+    wait_until(c, has_path, (char *) NET "hostsubnets/n1");
+    CLEANUP(json_free) struct json *hs = get(c, NET "hostsubnets/n1");
+    assert_string_equal(json_path_string(hs, "subnet", NULL), "10.128.0.0/23");
+    json_set_string(hs, "subnet", "10.128.0.0/2?");
+    CLEANUP_FREE char *text = json_to_text(hs);
+    put_raw(c, "/registry/network.openshift.io/hostsubnets/n1", text);
+    add_node(c, "n2", 0x0af50204);
+    wait_until(c, event_is_told, (char *) "no subnet is given out: that of HostSubnet n1");
+    delete (c, NET "hostsubnets/n1");
+    wait_until(c, has_path, (char *) NET "hostsubnets/n2");
+    wait_until(c, field_is, &(struct want){NET "hostsubnets/n1", "subnet", "10.128.0.0/23"});
+    assert_no_overlap(c);
+}
+
 static void overlap_made_by_hand_is_told_and_avoided(void **state)
 {
     struct cluster *c = *state;
@@ -1101,6 +1121,7 @@ int main(void)
         TEST(host_subnet_deleted_by_hand_comes_back),
         TEST(ghosts_are_respected_and_served),
         TEST(number_that_cannot_be_read_is_never_given_again),
+        TEST(unreadable_subnet_that_is_deleted_comes_back),
         TEST(overlap_made_by_hand_is_told_and_avoided),
         TEST(changed_host_subnet_length_never_overlaps),
         TEST(impossible_changes_are_refused),
