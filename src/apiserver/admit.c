@@ -135,7 +135,7 @@ static int admit_binding(struct request *q, const struct json *obj, const struct
 
 /* ---- certificates ---- */
 
-/* Whether the user has 'verb' for the signer, or for all of its domain.  A request without a signer takes the right for
+/* Whether the user has 'verb' for the signer, or for all of its domain.  A request without a signer needs the right for
  * all signers. */
 static int check_signer(struct request *q, const struct json *obj, const char *verb)
 {

@@ -302,14 +302,14 @@ static void make_id(const struct request *q, char out[MAX_ID + 1])
                     b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
 }
 
-/* Whether the parameter whose name is the 'n' bytes at 'name' is a token, or may be one under an escaped name. */
+/* Whether the parameter with this name (of 'n' bytes) holds a token; an escaped name is taken for that of a token. */
 static bool is_token(const char *name, size_t n)
 {
     static const char key[] = "access_token";
     return (n == sizeof key - 1 && memcmp(name, key, n) == 0) || memchr(name, '%', n);
 }
 
-/* Path and query, without what is a token. */
+/* Path and query, with tokens redacted. */
 static struct json *uri(const struct request *q)
 {
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;

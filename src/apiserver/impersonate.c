@@ -51,7 +51,7 @@ static char *extra_key(const char *header)
         char c = *p;
         if (c == '%') {
             static const char hex[] = "0123456789abcdef";
-            /* The end of the text is no digit. */
+            /* The terminating NUL is not a hex digit, so p[1] and p[2] stay within the text. */
             const char *hi = strchr(hex, p[1] | 0x20);
             const char *lo = hi ? strchr(hex, p[2] | 0x20) : NULL;
             c = (char) (lo ? (hi - hex) << 4 | (lo - hex) : '\0');

@@ -113,7 +113,7 @@ bool rbac_covers(const struct rbac *r, const struct user_info *u, const char *ns
     for (size_t i = 0; i < wanted->n && total <= RBAC_MAX_COMBINATIONS; i++) {
         const struct rbac_rule *w = &wanted->at[i];
         size_t n = times(times(w->groups.n, w->resources.n), MAX(w->names.n, (size_t) 1));
-        /* A rule without verbs gives nothing, but its combinations are walked all the same. */
+        /* check_rule walks the combinations of a rule without verbs as well. */
         total += times(n + w->urls.n, MAX(w->verbs.n, (size_t) 1));
     }
     if (total > RBAC_MAX_COMBINATIONS) {

@@ -20,6 +20,6 @@ struct certificates *certificates_free(struct certificates *c);
 bool certificates_is_node_client(const struct json *csr);
 /* Whether its signer may sign what it asks for; -EINVAL says why not; -ENOTSUP: not one of our signers. */
 int certificates_check(const struct json *csr, struct err *e);
-/* Pure: milliseconds until the request is removed; 0: its time is over.  It stays for an hour after it was made when it is
- * decided, and for a day when it is not. */
+/* Pure: milliseconds until the request is removed; 0: it has expired.  A decided request is removed an hour after its
+ * creation, any other a day after it. */
 int64_t certificates_left_ms(const struct json *csr, int64_t now_ms);

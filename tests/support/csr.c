@@ -8,7 +8,7 @@
 #include <openssl/x509v3.h>
 #include <stdlib.h>
 
-/* OpenSSL fails here only when a test asks for what there is not. */
+/* OpenSSL fails here only when a wish names an unknown type. */
 static void *must(void *p)
 {
     if (!p) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Certificate requests as tests want them, also such as nobody should accept. */
+/* Makes certificate requests for tests, including malformed and forbidden ones. */
 #pragma once
 
 #include "base/mem.h"
@@ -16,7 +16,7 @@ struct csr_wish {
     size_t raw_size;
     const char *key; /* "P-256" (NULL), "P-384", "P-192", "RSA-1024", "RSA-2048" or "ED25519". */
 };
-/* The request, signed with a key of its own; both PEM and owned.  'ret_key' may be NULL. */
+/* Returns the request, signed with a new key; both are PEM and owned.  'ret_key' may be NULL. */
 char *csr_make(const struct csr_wish *w, char **ret_key);
-/* The same in base64, as spec.request of a CertificateSigningRequest has it; owned. */
+/* Returns the request in base64, the form of spec.request of a CertificateSigningRequest; owned. */
 char *csr_text(const struct csr_wish *w);

@@ -210,7 +210,7 @@ static struct asking call(struct harness *h, struct http_client *c, const char *
     return q;
 }
 
-/* The answer of 'q', which there must be. */
+/* The answer of 'q'; fails the test when there is none. */
 static struct answer answer_of(struct asking q, const char *method, const char *path)
 {
     if (q.error < 0) {
@@ -340,6 +340,64 @@ void put_in(struct harness *h, const char *method, const char *path, const char 
 {
     CLEANUP_FREE char *text = body ? quoted(body) : NULL;
     CLEANUP_ANSWER struct answer a = ask_ok(h, method, path, text, want);
+}
+
+struct json *json_of(const char *text)
+{
+    CLEANUP_FREE char *t = quoted(text);
+    struct json *v = NULL;
+    struct err e = {0};
+    if (json_parse(t, strlen(t), &v, &e) < 0) {
+        fail_msg("%s: %s", text, e.text);
+    }
+    return v;
+}
+
+char *make_object(struct harness *h, const char *path, const char *body)
+{
+    CLEANUP_FREE char *text = quoted(body);
+    CLEANUP_ANSWER struct answer a = ask_ok(h, "POST", path, text, 201);
+    return xstrdup(at(&a, "metadata.uid"));
+}
+
+#define RBAC "/apis/rbac.authorization.k8s.io/v1/"
+
+static void bind_role(struct harness *h, const char *ns, const char *name, const char *subjects)
+{
+    CLEANUP_FREE char *path =
+        ns ? xasprintf(RBAC "namespaces/%s/rolebindings", ns) : xstrdup(RBAC "clusterrolebindings");
+    CLEANUP_FREE char *body =
+        xasprintf("{'metadata': {'name': '%s'}, 'roleRef': {'apiGroup':"
+                  "'rbac.authorization.k8s.io', 'kind': '%s', 'name': '%s'}, 'subjects': [%s]}",
+                  name, ns ? "Role" : "ClusterRole", name, subjects);
+    put_in(h, "POST", path, body, 201);
+}
+
+static void make_role(struct harness *h, const char *ns, const char *name, const char *rules)
+{
+    CLEANUP_FREE char *path =
+        ns ? xasprintf(RBAC "namespaces/%s/roles", ns) : xstrdup(RBAC "clusterroles");
+    CLEANUP_FREE char *body = xasprintf("{'metadata': {'name': '%s'}, 'rules': [%s]}", name, rules);
+    put_in(h, "POST", path, body, 201);
+}
+
+void give_rules(struct harness *h, const char *ns, const char *user, const char *rules)
+{
+    CLEANUP_FREE char *subject =
+        xasprintf("{'kind': 'User', 'apiGroup': 'rbac.authorization.k8s.io', 'name': '%s'}", user);
+    make_role(h, ns, user, rules);
+    bind_role(h, ns, user, subject);
+}
+
+void give_self_reviews(struct harness *h)
+{
+    make_role(h, NULL, "self-reviews",
+              "{'verbs': ['create'], 'apiGroups': ['authentication.k8s.io'],"
+              "'resources': ['selfsubjectreviews']}");
+    bind_role(h, NULL, "self-reviews",
+              "{'kind': 'Group', 'apiGroup': 'rbac.authorization.k8s.io',"
+              "'name': 'system:authenticated'}, {'kind': 'Group',"
+              "'apiGroup': 'rbac.authorization.k8s.io', 'name': 'system:unauthenticated'}");
 }
 
 struct answer ask_ok(struct harness *h, const char *method, const char *path, const char *body,

@@ -8,7 +8,7 @@
 #include "net/pki.h"
 #include "wire/json.h"
 
-/* The master's own token at a harness with access control. */
+/* The loopback token of a harness that harness_new_secure made. */
 #define HARNESS_TOKEN "the-masters-own-token"
 
 struct harness {
@@ -20,10 +20,9 @@ struct harness {
     uint16_t port;
     char *token; /* The master's own; NULL: none is needed. */
     bool ready;
-    /* With access control only: */
-    struct jws_keys *keys;   /* They sign the tokens of service accounts. */
-    struct pki_ca *ca;       /* Of the server and of its clients at 'tls_port'. */
-    struct tls_context *tls; /* Of the listener at 'tls_port'. */
+    struct jws_keys *keys;   /* Keys of service accounts' tokens; NULL without access control. */
+    struct pki_ca *ca;       /* Authority of the HTTPS server and of its clients. */
+    struct tls_context *tls; /* Context of the HTTPS listener. */
     uint16_t tls_port;       /* 0: HTTPS is not served. */
 };
 
@@ -36,9 +35,10 @@ void harness_free(struct harness *h);
 void harness_stop_listening(struct harness *h);
 void harness_listen_again(struct harness *h);
 char *harness_url(const struct harness *h);
-/* A server with access control as 'security' says; its token and keys are the harness's.  h->client is the master. */
+/* A server with access control as 'security' says, with HARNESS_TOKEN and keys of its own.  h->client acts as the
+ * master. */
 struct harness *harness_new_secure(struct apiserver_security security);
-/* Serves HTTPS, too, and knows clients by certificates of h->ca. */
+/* Adds an HTTPS listener that identifies clients by certificates of h->ca. */
 void harness_listen_tls(struct harness *h);
 
 struct answer {
@@ -61,17 +61,17 @@ struct answer ask(struct harness *h, const char *method, const char *path, const
 /* As ask, and fails the test unless the status is 'want'. */
 struct answer ask_ok(struct harness *h, const char *method, const char *path, const char *body,
                      int want);
-/* As ask, as the user and the groups of 'who' ("USER GROUP ..."), for whom the master acts; the body, in which a ' stands
- * for a ", is of 'type' (NULL: application/json). */
+/* As ask, but the master impersonates the user and the groups of 'who' ("USER GROUP ...").  The body is of 'type' (NULL:
+ * application/json), and each ' in it is sent as ". */
 struct answer ask_as(struct harness *h, const char *who, const char *method, const char *path,
                      const char *type, const char *body);
-/* How a request says who makes it.  Members that are NULL or 0 say nothing. */
+/* The credentials of a request.  A member that is NULL or 0 is not sent. */
 struct sender {
     bool tls;
-    const char *cn, *o;         /* A certificate of the client, with these names. */
-    bool foreign;               /* By another authority. */
-    const char *cert, *key;     /* This certificate instead, PEM. */
-    const char *type;           /* Of the body; NULL: application/json. */
+    const char *cn, *o;         /* Names in a client certificate that h->ca issues. */
+    bool foreign;               /* Another authority issues it. */
+    const char *cert, *key;     /* A certificate to use instead, PEM. */
+    const char *type;           /* Content type of the body; NULL: application/json. */
     const char *const *headers; /* Names and values in turn; NULL at the end. */
 };
 struct answer ask_by(struct harness *h, const struct sender *by, const char *method,
@@ -79,12 +79,21 @@ struct answer ask_by(struct harness *h, const struct sender *by, const char *met
 /* As ask_by; a negative errno instead of an answer when the connection failed. */
 int try_by(struct harness *h, const struct sender *by, const char *method, const char *path,
            const char *body, struct answer *ret);
-/* The bytes that the server answers to the bytes 'text', until it closes the connection; owned. */
+/* Sends the bytes of 'text' and returns the server's answer up to the end of the connection; owned. */
 char *ask_raw(struct harness *h, const char *text);
-/* Owned text in which each ' became a ". */
+/* A copy of 'text' with " in place of each '; owned. */
 char *quoted(const char *text);
-/* The master's request with such a body, which must be answered with 'want'. */
+/* The JSON value of 'text', in which ' stands for "; owned. */
+struct json *json_of(const char *text);
+/* As ask_ok with a body in which ' stands for "; the answer is dropped. */
 void put_in(struct harness *h, const char *method, const char *path, const char *body, int want);
+/* Creates the object and returns its uid, owned. */
+char *make_object(struct harness *h, const char *path, const char *body);
+/* Makes a Role in 'ns' (NULL: a ClusterRole) with these PolicyRules, and binds it to the user; both objects are named
+ * after the user. */
+void give_rules(struct harness *h, const char *ns, const char *user, const char *rules);
+/* Lets all users create SelfSubjectReviews. */
+void give_self_reviews(struct harness *h);
 /* The string at the dotted path of the body, "" when there is none. */
 const char *at(const struct answer *a, const char *path);
 /* Creates a namespace / a NetNamespace; returns its resourceVersion (owned). */

@@ -165,7 +165,7 @@ static void users_know_what_they_are(void **state)
     assert_int_equal(user_class(system), USER_SYSTEM);
 }
 
-static void a_user_is_kept_until_the_last_lets_go(void **state)
+static void a_user_is_freed_with_its_last_reference(void **state)
 {
     struct user_info *u = user_new("jane");
     user_add_group(u, "dev");
@@ -272,7 +272,7 @@ int main(void)
         T(a_header_is_a_bearer_token_or_wrong),
         T(secrets_are_equal_as_a_whole),
         T(users_know_what_they_are),
-        T(a_user_is_kept_until_the_last_lets_go),
+        T(a_user_is_freed_with_its_last_reference),
         T(the_first_audit_rule_that_matches_decides),
         T(wrong_audit_policies_are_refused_with_the_field),
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes that depend on who makes them: roles and bindings, requests for certificates, and what nodes write. */
+/* Admission: escalation by roles and bindings, certificate requests, and writes of nodes. */
 #include "apiserver/security.h"
 #include "csr.h"
 #include "harness.h"
@@ -30,19 +30,6 @@ static struct harness *h;
 #define GET_PODS RULE("get", "", "pods")
 #define EVERYTHING RULE("*", "*", "*") ", {'verbs': ['*'], 'nonResourceURLs': ['*']}"
 
-/* Gives the user 'name' the rules in the cluster. */
-static void give(const char *name, const char *rules)
-{
-    CLEANUP_FREE char *role = xasprintf("{'metadata': {'name': '%s'}, 'rules': [%s]}", name, rules);
-    CLEANUP_FREE char *binding =
-        xasprintf("{'metadata': {'name': '%s'}, 'roleRef': {'apiGroup':"
-                  "'rbac.authorization.k8s.io', 'kind': 'ClusterRole', 'name': '%s'}, 'subjects': ["
-                  "{'kind': 'User', 'apiGroup': 'rbac.authorization.k8s.io', 'name': '%s'}]}",
-                  name, name, name);
-    put_in(h, "POST", RBAC "clusterroles", role, 201);
-    put_in(h, "POST", RBAC "clusterrolebindings", binding, 201);
-}
-
 #define WRITES_RBAC                                                                         \
     "{'verbs': ['create', 'update', 'delete'], 'apiGroups': ['rbac.authorization.k8s.io']," \
     "'resources': ['*']}"
@@ -63,17 +50,21 @@ static int set_up(void **state)
     h = harness_new_secure((struct apiserver_security){0});
     free(make_namespace(h, "red"));
     free(make_namespace(h, "kube-node-lease"));
-    give("jane", WRITES_RBAC "," GET_PODS);
-    give("boss", WRITES_RBAC "," EVERYTHING);
-    give("paths", WRITES_RBAC "," RULE("*", "*", "*"));
-    give("escalator", WRITES_RBAC "," RULE("escalate", "rbac.authorization.k8s.io", "*"));
-    give("binder", WRITES_RBAC ", {'verbs': ['bind'], 'apiGroups': ['rbac.authorization.k8s.io'],"
-                               "'resources': ['clusterroles'], 'resourceNames': ['big']}");
-    give("role-binder", WRITES_RBAC "," RULE("bind", "rbac.authorization.k8s.io", "roles"));
-    give("asker", RULE("create", "certificates.k8s.io", "certificatesigningrequests"));
+    give_rules(h, NULL, "jane", WRITES_RBAC "," GET_PODS);
+    give_rules(h, NULL, "boss", WRITES_RBAC "," EVERYTHING);
+    give_rules(h, NULL, "paths", WRITES_RBAC "," RULE("*", "*", "*"));
+    give_rules(h, NULL, "escalator",
+               WRITES_RBAC "," RULE("escalate", "rbac.authorization.k8s.io", "*"));
+    give_rules(h, NULL, "binder",
+               WRITES_RBAC ", {'verbs': ['bind'], 'apiGroups': ['rbac.authorization.k8s.io'],"
+                           "'resources': ['clusterroles'], 'resourceNames': ['big']}");
+    give_rules(h, NULL, "role-binder",
+               WRITES_RBAC "," RULE("bind", "rbac.authorization.k8s.io", "roles"));
+    give_rules(h, NULL, "asker",
+               RULE("create", "certificates.k8s.io", "certificatesigningrequests"));
     for (size_t i = 0; i < ARRAY_SIZE(holders); i++) {
         CLEANUP_FREE char *rules = xasprintf(signers, holders[i].verb, holders[i].signer);
-        give(holders[i].name, rules);
+        give_rules(h, NULL, holders[i].name, rules);
     }
     return 0;
 }
@@ -102,7 +93,7 @@ static void check(const char *who, const char *method, const char *path, const c
     "{APIGroups:[\"" group "\"], Resources:[\"" resource "\"], Verbs:[\"" verb "\"]}"
 #define GROUP ".rbac.authorization.k8s.io"
 
-static void nobody_writes_a_role_beyond_their_own_rights(void **state)
+static void a_user_cannot_write_a_role_with_more_rights_than_the_users_own(void **state)
 {
     static const char listing[] = RULE("list", "", "pods");
     CLEANUP_FREE char *list_role = xasprintf("{'metadata': {'name': 'a'}, 'rules': [%s]}", listing);
@@ -123,12 +114,12 @@ static void nobody_writes_a_role_beyond_their_own_rights(void **state)
         {"jane", "POST", RBAC "namespaces/red/roles", "{'metadata': {'name': 'none'}}", 201, NULL},
         {"escalator", "PUT", RBAC "namespaces/red/roles/a", list_role, 200, NULL},
         {"escalator", "PUT", RBAC "clusterroles/a", list_role, 200, NULL},
-        /* What is there already may stay; nothing may be added. */
+        /* Rules that the role already has may stay. */
         {"jane", "PUT", RBAC "clusterroles/a", list_role, 200, NULL},
         {"jane", "PUT", RBAC "clusterroles/a",
          "{'metadata': {'name': 'a'}, 'rules': [" RULE("list", "", "pods") "," GET_PODS "]}", 403,
          GRANT("clusterroles" GROUP " \"a\"", "jane", MISSING("", "pods", "list"))},
-        /* Labels by which others gather its rules are as good as its rules. */
+        /* A label can aggregate the rules into another role: it is checked like the rules. */
         {"jane", "PUT", RBAC "clusterroles/a",
          "{'metadata': {'name': 'a', 'labels': {'to': 'admin'}}, 'rules': [" RULE("list", "",
                                                                                   "pods") "]}",
@@ -158,7 +149,7 @@ static void nobody_writes_a_role_beyond_their_own_rights(void **state)
     }
 }
 
-static void gathering_rules_takes_all_rights(void **state)
+static void an_aggregation_rule_needs_all_rights(void **state)
 {
 #define GATHER(label)                                                                        \
     "{'metadata': {'name': 'g'}, 'rules': [], 'aggregationRule': {'clusterRoleSelectors': [" \
@@ -189,7 +180,7 @@ static void gathering_rules_takes_all_rights(void **state)
         GRANT("clusterroles" GROUP " \"g\"", "paths", "{NonResourceURLs:[\"*\"], Verbs:[\"*\"]}"));
 }
 
-static void nobody_binds_beyond_their_own_rights(void **state)
+static void a_user_cannot_bind_a_role_with_more_rights_than_the_users_own(void **state)
 {
     put_in(h, "POST", RBAC "clusterroles",
            "{'metadata': {'name': 'big'}, 'rules': [" RULE("delete", "", "pods") "]}", 201);
@@ -221,7 +212,7 @@ static void nobody_binds_beyond_their_own_rights(void **state)
          404, "clusterroles.rbac.authorization.k8s.io \"absent\" not found"},
         {"jane", "POST", RBAC "namespaces/red/rolebindings", BINDING("x", "Role", "absent", "joe"),
          404, "roles.rbac.authorization.k8s.io \"absent\" not found"},
-        /* Not the ClusterRole of that name, nor one of another namespace. */
+        /* The ClusterRole of that name, and the Role in another namespace, do not count. */
         {"jane", "POST", RBAC "namespaces/red/rolebindings", BINDING("x", "Role", "jane", "joe"),
          404, NULL},
         {"jane", "POST", RBAC "namespaces/default/rolebindings",
@@ -234,7 +225,7 @@ static void nobody_binds_beyond_their_own_rights(void **state)
          "{'metadata': {'name': 'x'}, 'roleRef': {'apiGroup': 'rbac.authorization.k8s.io',"
          "'name': 'big'}}",
          422, NULL},
-        /* The verb "bind" is of the role's kind and name. */
+        /* The verb "bind" is granted by kind and name of the role. */
         {"binder", "POST", RBAC "clusterrolebindings", BINDING("b", "ClusterRole", "big", "joe"),
          201, NULL},
         {"binder", "POST", RBAC "namespaces/red/rolebindings", BINDING("b", "Role", "big", "joe"),
@@ -247,7 +238,7 @@ static void nobody_binds_beyond_their_own_rights(void **state)
          BINDING("b", "Role", "big", "joe"), 201, NULL},
         {"role-binder", "POST", RBAC "namespaces/red/rolebindings",
          BINDING("c", "ClusterRole", "big", "joe"), 403, NULL},
-        /* Others in a binding that is there gain as much. */
+        /* A new subject in an existing binding is checked like a new binding. */
         {"jane", "PUT", RBAC "clusterrolebindings/b", BINDING("b", "ClusterRole", "big", "joe"),
          200, NULL},
         {"jane", "PUT", RBAC "clusterrolebindings/b", BINDING("b", "ClusterRole", "big", "jane"),
@@ -268,7 +259,7 @@ static void nobody_binds_beyond_their_own_rights(void **state)
     }
 }
 
-static void groups_are_told_in_order(void **state)
+static void a_refusal_lists_the_users_groups(void **state)
 {
     check("jim dev rbac", "POST", RBAC "clusterroles", ROLE("q", "}, 'rules': [" GET_PODS "]"), 403,
           NULL);
@@ -300,7 +291,7 @@ static const char *const nodes[] = {"system:nodes", NULL};
 static const char *const masters[] = {"dev", "system:masters", NULL};
 static const char *const masters_first[] = {"system:masters", "dev", NULL};
 
-static void requests_are_of_who_makes_them(void **state)
+static void the_server_writes_the_user_into_a_request(void **state)
 {
     CLEANUP_ANSWER struct answer a = request(
         "asker dev", "spoofed", CLIENT, &(struct csr_wish){.cn = "asker"},
@@ -330,7 +321,7 @@ static void requests_are_of_who_makes_them(void **state)
     assert_int_equal(b.status, 201);
     assert_string_equal(at(&b, "spec.uid"), "8");
     assert_string_equal(at(&b, "spec.extra.k.0"), "v");
-    /* Nobody changes it afterwards. */
+    /* An update does not change the user. */
     CLEANUP_FREE char *later = xasprintf("{'metadata': {'name': 'whole'}, 'spec': {'request': '%s',"
                                          "'signerName': '" CLIENT "', 'usages': ['client auth'],"
                                          "'username': 'boss'}}",
@@ -340,7 +331,7 @@ static void requests_are_of_who_makes_them(void **state)
     assert_string_equal(at(&c, "spec.username"), "asker");
 }
 
-static void nobody_asks_for_more_than_they_can_be(void **state)
+static void a_request_for_another_identity_is_refused(void **state)
 {
 #define NO_MASTERS                                                                      \
     "certificatesigningrequests.certificates.k8s.io \"t\" is forbidden: use of " CLIENT \
@@ -416,7 +407,7 @@ static struct answer decide(const char *who, const char *part, const char *statu
     return ask_as(h, who, "PUT", path, NULL, body);
 }
 
-static void who_grants_and_signs_needs_the_signers_leave(void **state)
+static void approving_and_signing_need_the_right_for_the_signer(void **state)
 {
 #define APPROVED \
     "'conditions': [{'type': 'Approved', 'status': 'True', 'reason': 'r', 'message': 'm'}]"
@@ -462,7 +453,7 @@ static void who_grants_and_signs_needs_the_signers_leave(void **state)
             fail_msg("case %zu: %s %s: %s", i, cases[i].who, cases[i].part, c.text);
         }
     }
-    /* Neither the request itself nor its status approves it. */
+    /* An update of the object or of its status does not approve the request. */
     put_in(h, "DELETE", CSRS "/client", NULL, 200);
     CLEANUP_ANSWER struct answer again =
         request("asker", "client", CLIENT, &(struct csr_wish){.cn = "asker"}, "");
@@ -478,8 +469,8 @@ static void stored(void *ctx, int error, uint64_t revision)
     *(bool *) ctx = true;
 }
 
-/* Such a request can only be one that was in the store before validation refused it. */
-static void a_request_without_a_signer_takes_the_right_for_all(void **state)
+/* Validation refuses such a request; a store from elsewhere may have one. */
+static void a_request_without_a_signer_needs_the_right_for_all_signers(void **state)
 {
     const struct cache_kind *ck = cache_find(
         &h->api->cache, api_kind_find("certificates.k8s.io", "v1", "certificatesigningrequests"));
@@ -501,7 +492,7 @@ static void a_request_without_a_signer_takes_the_right_for_all(void **state)
 
 /* ---- nodes ---- */
 
-static void a_node_writes_its_own_node_without_what_keeps_pods_away(void **state)
+static void a_node_cannot_change_its_taints_restriction_labels_or_owners(void **state)
 {
 #define RESTRICTED                                                       \
     "nodes \"n1\" is forbidden: a node is not allowed to set labels of " \
@@ -559,7 +550,7 @@ static void a_node_writes_its_own_node_without_what_keeps_pods_away(void **state
         {NODE, "PUT", "/api/v1/nodes/n1", N1(OWNER("a"), ""), 200, NULL},
         {NODE, "PUT", "/api/v1/nodes/n1", N1(OWNER("b"), ""), 403, OWNERS},
         {NODE, "PUT", "/api/v1/nodes/n1", N1("", ""), 200, NULL},
-        /* Its status says nothing of these. */
+        /* An update of the status leaves taints as they are. */
         {NODE, "PUT", "/api/v1/nodes/n1/status", N1("", TAINT("x")), 200, NULL},
         {NODE, "PUT", "/api/v1/nodes/n2/status", "{'metadata': {'name': 'n2'}}", 403,
          "nodes \"n2\" is forbidden: User \"system:node:n1\" cannot update resource "
@@ -573,7 +564,7 @@ static void a_node_writes_its_own_node_without_what_keeps_pods_away(void **state
     assert_string_equal(at(&a, "spec.taints.0.key"), "");
 }
 
-static void a_node_makes_the_lease_of_its_own_name(void **state)
+static void a_node_creates_only_the_lease_of_its_own_name(void **state)
 {
 #define LEASES "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 #define OWN_LEASE(name)                                          \
@@ -603,7 +594,7 @@ static void a_node_makes_the_lease_of_its_own_name(void **state)
     }
 }
 
-static void nothing_is_asked_where_everybody_may_everything(void **state)
+static void always_allow_skips_admission(void **state)
 {
     h->api->security->always_allow = true;
     check("joe", "POST", RBAC "clusterroles",
@@ -612,7 +603,7 @@ static void nothing_is_asked_where_everybody_may_everything(void **state)
           NULL);
     check(NODE, "POST", "/api/v1/nodes", "{'metadata': {'name': 'n9'}}", 201, NULL);
     check(NODE, "POST", LEASES, "{'metadata': {'name': 'n9'}, 'spec': {}}", 201, NULL);
-    /* But who asks is written still. */
+    /* The server still writes the user into a certificate request. */
     CLEANUP_ANSWER struct answer a =
         request("joe", "joes", CLIENT, &(struct csr_wish){.cn = "x"}, ", 'username': 'y'");
     assert_string_equal(at(&a, "spec.username"), "joe");
@@ -623,17 +614,17 @@ static void nothing_is_asked_where_everybody_may_everything(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(nobody_writes_a_role_beyond_their_own_rights),
-        T(gathering_rules_takes_all_rights),
-        T(nobody_binds_beyond_their_own_rights),
-        T(groups_are_told_in_order),
-        T(requests_are_of_who_makes_them),
-        T(nobody_asks_for_more_than_they_can_be),
-        T(who_grants_and_signs_needs_the_signers_leave),
-        T(a_request_without_a_signer_takes_the_right_for_all),
-        T(a_node_writes_its_own_node_without_what_keeps_pods_away),
-        T(a_node_makes_the_lease_of_its_own_name),
-        T(nothing_is_asked_where_everybody_may_everything),
+        T(a_user_cannot_write_a_role_with_more_rights_than_the_users_own),
+        T(an_aggregation_rule_needs_all_rights),
+        T(a_user_cannot_bind_a_role_with_more_rights_than_the_users_own),
+        T(a_refusal_lists_the_users_groups),
+        T(the_server_writes_the_user_into_a_request),
+        T(a_request_for_another_identity_is_refused),
+        T(approving_and_signing_need_the_right_for_the_signer),
+        T(a_request_without_a_signer_needs_the_right_for_all_signers),
+        T(a_node_cannot_change_its_taints_restriction_labels_or_owners),
+        T(a_node_creates_only_the_lease_of_its_own_name),
+        T(always_allow_skips_admission),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

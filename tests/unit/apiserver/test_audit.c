@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The audit log: what its lines say and leave out, its file, and a disk that is slow or full. */
+/* The audit log: contents of its lines, mode and rotation of its file, and behaviour on a slow or full disk. */
 #include "apiserver/audit.h"
 #include "apiserver/security.h"
 #include "base/timeutil.h"
@@ -71,7 +71,7 @@ static void write_policy(const char *text)
     assert_int_equal(file_write_atomic(policy, text, strlen(text), 0600, NULL), 0);
 }
 
-/* Audits from now on, with the rules (YAML; NULL: no policy). */
+/* Opens the log, with a policy of these members (YAML; NULL: no policy). */
 static void start(const char *rules, uint64_t max_size, unsigned max_backups)
 {
     struct err e = {0};
@@ -89,7 +89,7 @@ static void start(const char *rules, uint64_t max_size, unsigned max_backups)
     h->api->security->audit = audit;
 }
 
-/* The lines of the file, after the log was closed; an owned array. */
+/* The lines of a file as an array; owned. */
 static struct json *lines_of(const char *file)
 {
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
@@ -112,7 +112,7 @@ static struct json *finish(void)
     return lines_of(path);
 }
 
-/* The text at the dotted path of the i-th line; a number's digits; "" when there is none. */
+/* The string or number at the dotted path of the i-th line; "" when there is none. */
 static const char *of(const struct json *lines, size_t i, const char *where)
 {
     struct answer a = {.body = json_at(lines, i)};
@@ -131,7 +131,7 @@ static struct answer raw(const char *target, const char *headers)
     return a;
 }
 
-static void tokens_are_not_written(void **state)
+static void an_access_token_is_redacted_under_any_escape(void **state)
 {
     static const struct {
         const char *query, *want;
@@ -172,7 +172,7 @@ static unsigned mode_of(const char *file)
     return st.st_mode & 07777;
 }
 
-/* Names of what is in the directory beside the policy, each once; owned and sorted. */
+/* Sorted names of the files in the directory, without the policy; owned. */
 static struct json *files(void)
 {
     struct dirent **names;
@@ -188,7 +188,7 @@ static struct json *files(void)
     return list;
 }
 
-static void nobody_else_reads_the_file(void **state)
+static void the_file_is_readable_by_its_owner_only(void **state)
 {
     mode_t before = umask(0);
     start(NULL, 1, 2);
@@ -205,7 +205,7 @@ static void nobody_else_reads_the_file(void **state)
     umask(before);
 }
 
-/* Until what was queued has been written. */
+/* Waits until the file has 'size' bytes. */
 static void settle(size_t size)
 {
     struct stat st;
@@ -216,7 +216,7 @@ static void settle(size_t size)
     assert_true((size_t) st.st_size >= size);
 }
 
-/* Until there are 'n' lines. */
+/* Waits until the file has 'n' lines. */
 static void settle_lines(size_t n)
 {
     bool never = false;
@@ -235,7 +235,7 @@ static void settle_lines(size_t n)
     fail_msg("there are not %zu lines", n);
 }
 
-static void a_full_file_is_put_aside_and_the_oldest_go(void **state)
+static void a_full_file_is_rotated_and_the_oldest_are_removed(void **state)
 {
     CLEANUP_FREE char *other = xasprintf("%s/audit.other", dir);
     assert_int_equal(file_write_atomic(other, "x", 1, 0600, NULL), 0);
@@ -247,18 +247,19 @@ static void a_full_file_is_put_aside_and_the_oldest_go(void **state)
         assert_int_equal(a.status, 200);
         settle(1);
         bool never = false;
-        loop_run_until(h->loop, &never, 5); /* The names have milliseconds. */
+        loop_run_until(h->loop, &never, 5); /* Names of rotated files have milliseconds. */
         json_free(before);
         before = files();
         assert_true(json_count(before) <= 4);
     }
     stop();
     CLEANUP(json_free) struct json *list = files();
-    assert_int_equal(json_count(list), 4); /* The current one, two, and one that is none of ours. */
+    assert_int_equal(json_count(list),
+                     4); /* The current file, two rotated ones, and another file. */
     assert_string_equal(json_get_string(json_at(list, 0)), "audit.log");
     assert_true(str_has_prefix(json_get_string(json_at(list, 1)), "audit.log-20"));
     assert_string_equal(json_get_string(json_at(list, 3)), "audit.other");
-    /* The newest two and the current one are there, in order. */
+    /* The two newest rotated files and the current one have the last three lines. */
     for (size_t i = 0; i < 3; i++) {
         CLEANUP_FREE char *file =
             xasprintf("%s/%s", dir, json_get_string(json_at(list, i == 2 ? 0 : i + 1)));
@@ -276,7 +277,7 @@ static void a_file_is_filled_up_to_its_size(void **state)
     CLEANUP(json_free) struct json *one = finish();
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
     assert_int_equal(file_read(path, 1 << 20, &b, NULL), 0);
-    /* Two lines of that size fit, a third does not; what is there counts. */
+    /* The limit is the exact size of two lines, then one byte less. */
     for (size_t room = 2 * b.size; room + 1 >= 2 * b.size; room--) {
         assert_int_equal(file_write_atomic(path, b.data, b.size, 0600, NULL), 0);
         start(NULL, room, 5);
@@ -290,7 +291,7 @@ static void a_file_is_filled_up_to_its_size(void **state)
     }
 }
 
-static void a_line_says_who_did_what_and_how_it_ended(void **state)
+static void a_line_has_user_request_and_outcome(void **state)
 {
     start("rules: [{level: Metadata}]\n", 0, 0);
     int64_t begun = time_wall_ms(), received, staged;
@@ -349,7 +350,7 @@ static void a_line_says_who_did_what_and_how_it_ended(void **state)
     assert_non_null(strstr(a.text, header));
 }
 
-static void what_is_allowed_and_who_is_nobody_is_told_too(void **state)
+static void each_request_is_logged_with_user_and_decision(void **state)
 {
     put_in(h, "POST", "/apis/rbac.authorization.k8s.io/v1/namespaces/red/rolebindings",
            "{'metadata': {'name': 'a'}, 'roleRef': {'apiGroup': 'rbac.authorization.k8s.io',"
@@ -398,7 +399,7 @@ static void what_is_allowed_and_who_is_nobody_is_told_too(void **state)
     assert_null(json_path(json_at(lines, 0), "objectRef", "name", NULL));
 }
 
-static void clients_may_name_a_request(void **state)
+static void a_valid_audit_id_of_the_client_is_kept(void **state)
 {
     char longest[65], too_long[66];
     memset(longest, 'a', sizeof longest);
@@ -429,7 +430,7 @@ static void clients_may_name_a_request(void **state)
     assert_string_not_equal(of(lines, 2, "auditID"), of(lines, 3, "auditID"));
 }
 
-static void bodies_are_written_as_the_policy_says_but_never_secrets(void **state)
+static void bodies_follow_the_policy_but_secrets_are_never_written(void **state)
 {
 #define BODY(more) "{'metadata': {'name': 'b'}" more "}"
     static const struct {
@@ -480,7 +481,7 @@ static void bodies_are_written_as_the_policy_says_but_never_secrets(void **state
     assert_null(strstr(text, "HIDDEN"));
 }
 
-static void what_the_policy_leaves_out_is_not_written(void **state)
+static void stages_and_requests_that_the_policy_omits_are_not_written(void **state)
 {
     start("rules: [{level: None, users: ['system:admin'], verbs: [list]},"
           "{level: Metadata, omitStages: [RequestReceived, ResponseComplete]}]\n",
@@ -498,7 +499,7 @@ static void what_the_policy_leaves_out_is_not_written(void **state)
     assert_string_equal(of(lines, 0, "verb"), "watch");
 }
 
-static void a_watch_is_told_when_it_begins_and_when_it_ends(void **state)
+static void a_watch_is_logged_at_its_start_and_end(void **state)
 {
     start("rules: [{level: RequestResponse}]\n", 0, 0);
     struct watcher *w = watcher_new(h, RED "pods?watch=true", NULL);
@@ -515,7 +516,7 @@ static void a_watch_is_told_when_it_begins_and_when_it_ends(void **state)
     assert_string_equal(of(lines, 2, "responseStatus.code"), "200");
 }
 
-static void a_policy_is_read_again_or_stays(void **state)
+static void a_wrong_policy_keeps_the_previous_one(void **state)
 {
     struct err e = {0};
     start("omitStages: [RequestReceived]\nrules: [{level: Metadata}]\n", 0, 0);
@@ -532,7 +533,7 @@ static void a_policy_is_read_again_or_stays(void **state)
     assert_int_equal(json_count(lines), 2);
 }
 
-static void a_log_that_cannot_be_opened_is_an_error(void **state)
+static void a_log_that_cannot_be_opened_is_refused(void **state)
 {
     CLEANUP_FREE char *absent = xasprintf("%s/absent/audit.log", dir);
     struct audit_log *log = NULL;
@@ -551,7 +552,7 @@ static void a_log_that_cannot_be_opened_is_an_error(void **state)
     assert_int_equal(access(path, F_OK), -1);
 }
 
-/* Whether lines of three requests are written while files may have 'size' bytes. */
+/* Whether three requests leave bytes in the file while the size of files is limited to 'size'. */
 static bool is_written(rlim_t size)
 {
     struct rlimit before;
@@ -572,13 +573,13 @@ static bool is_written(rlim_t size)
     return st.st_size > 0;
 }
 
-/* A limit of files' sizes is a disk that is full. */
-static void requests_go_on_when_the_disk_is_full(void **state)
+/* RLIMIT_FSIZE stands for a full disk. */
+static void a_full_disk_does_not_stop_requests(void **state)
 {
     start(NULL, 0, 0);
     assert_false(is_written(0));
     start(NULL, 0, 0);
-    assert_true(is_written(100)); /* A part of a line. */
+    assert_true(is_written(100)); /* Part of a line fits. */
     start(NULL, 0, 0);
     assert_true(is_written(RLIM_INFINITY));
     CLEANUP(json_free) struct json *lines = lines_of(path);
@@ -601,8 +602,7 @@ static bool is_open(const char *file)
     return found;
 }
 
-/* After an error the file is opened again: perhaps there is another. */
-static void a_file_that_was_replaced_is_written_again(void **state)
+static void the_file_is_opened_again_after_an_error(void **state)
 {
     struct rlimit before;
     start(NULL, 0, 0);
@@ -623,8 +623,8 @@ static void a_file_that_was_replaced_is_written_again(void **state)
     assert_string_equal(of(lines, 0, "auditID"), "kept");
 }
 
-/* A pipe whose other end nobody reads is a disk that is stuck. */
-static void a_slow_disk_keeps_nobody_waiting_and_memory_is_bounded(void **state)
+/* A FIFO that the test does not read stands for a slow disk. */
+static void a_slow_disk_drops_lines_and_delays_no_request(void **state)
 {
     enum { SIZE = 2200000, SENT = 14, KEPT = 1 + AUDIT_QUEUE_MAX / SIZE };
     assert_int_equal(mkfifo(path, 0600), 0);
@@ -637,7 +637,7 @@ static void a_slow_disk_keeps_nobody_waiting_and_memory_is_bounded(void **state)
         CLEANUP_ANSWER struct answer a = ask(h, "POST", "/api/v1/namespaces/red/pods", big);
         assert_int_equal(a.status, 400);
     }
-    /* Now it is read, and what was kept comes whole. */
+    /* Lines that were kept are whole. */
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
     size_t lines = 0;
     bool never = false;
@@ -666,21 +666,21 @@ static void a_slow_disk_keeps_nobody_waiting_and_memory_is_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(tokens_are_not_written),
-        T(nobody_else_reads_the_file),
-        T(a_full_file_is_put_aside_and_the_oldest_go),
+        T(an_access_token_is_redacted_under_any_escape),
+        T(the_file_is_readable_by_its_owner_only),
+        T(a_full_file_is_rotated_and_the_oldest_are_removed),
         T(a_file_is_filled_up_to_its_size),
-        T(a_line_says_who_did_what_and_how_it_ended),
-        T(what_is_allowed_and_who_is_nobody_is_told_too),
-        T(clients_may_name_a_request),
-        T(bodies_are_written_as_the_policy_says_but_never_secrets),
-        T(what_the_policy_leaves_out_is_not_written),
-        T(a_watch_is_told_when_it_begins_and_when_it_ends),
-        T(a_policy_is_read_again_or_stays),
-        T(a_log_that_cannot_be_opened_is_an_error),
-        T(requests_go_on_when_the_disk_is_full),
-        T(a_file_that_was_replaced_is_written_again),
-        T(a_slow_disk_keeps_nobody_waiting_and_memory_is_bounded),
+        T(a_line_has_user_request_and_outcome),
+        T(each_request_is_logged_with_user_and_decision),
+        T(a_valid_audit_id_of_the_client_is_kept),
+        T(bodies_follow_the_policy_but_secrets_are_never_written),
+        T(stages_and_requests_that_the_policy_omits_are_not_written),
+        T(a_watch_is_logged_at_its_start_and_end),
+        T(a_wrong_policy_keeps_the_previous_one),
+        T(a_log_that_cannot_be_opened_is_refused),
+        T(a_full_disk_does_not_stop_requests),
+        T(the_file_is_opened_again_after_an_error),
+        T(a_slow_disk_drops_lines_and_delays_no_request),
     };
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which credential makes a request whose, on a listener with TLS and on the loopback listener. */
+/* Credentials, and the user that each one names, on the HTTPS listener and on the loopback listener. */
 #include "apiserver/security.h"
 #include "csr.h"
 #include "harness.h"
@@ -23,8 +23,8 @@
 #define JANE "jane [dev system:authenticated]"
 
 static struct harness *h;
-static char *robot;    /* A token of that account. */
-static char *as_robot; /* It as a header's value. */
+static char *robot;    /* A token of the service account "robot". */
+static char *as_robot; /* The token as an Authorization header. */
 
 static int set_up(void **state)
 {
@@ -36,17 +36,7 @@ static int set_up(void **state)
         h, "POST", "/api/v1/namespaces/default/serviceaccounts/robot/token", "{\"spec\":{}}", 201);
     robot = xstrdup(at(&a, "status.token"));
     as_robot = xasprintf("Bearer %s", robot);
-    put_in(h, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles",
-           "{'metadata': {'name': 'who'}, 'rules': [{'verbs': ['create'], 'resources':"
-           "['selfsubjectreviews'], 'apiGroups': ['authentication.k8s.io']}]}",
-           201);
-    put_in(h, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
-           "{'metadata': {'name': 'who'}, 'roleRef': {'apiGroup': 'rbac.authorization.k8s.io',"
-           "'kind': 'ClusterRole', 'name': 'who'}, 'subjects': ["
-           "{'kind': 'Group', 'apiGroup': 'rbac.authorization.k8s.io',"
-           "'name': 'system:authenticated'}, {'kind': 'Group',"
-           "'apiGroup': 'rbac.authorization.k8s.io', 'name': 'system:unauthenticated'}]}",
-           201);
+    give_self_reviews(h);
     return 0;
 }
 
@@ -58,7 +48,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* "USER [GROUP ...]" as the server has it, or the code and the message that it answers; owned. */
+/* "USER [GROUP ...]" as the server sees the sender, or the status and message of its error; owned. */
 static char *who_is(const struct sender *by, const char *query)
 {
     CLEANUP_FREE char *path = xasprintf(WHOAMI "%s", query);
@@ -84,7 +74,7 @@ static void expect(const char *what, const struct sender *by, const char *query,
     }
 }
 
-static void the_loopback_listener_knows_the_master_only(void **state)
+static void the_loopback_listener_accepts_only_the_masters_token(void **state)
 {
     const struct {
         const char *header, *query, *want;
@@ -106,7 +96,7 @@ static void the_loopback_listener_knows_the_master_only(void **state)
         expect(cases[i].header ? cases[i].header : cases[i].query,
                &(struct sender){.headers = headers}, cases[i].query, cases[i].want);
     }
-    /* A server that was given no such token knows nobody there. */
+    /* Without a loopback token the server refuses every request there. */
     char *token = TAKE(h->api->security->loopback_token);
     expect("none",
            &(struct sender){.headers = (const char *const[]){"Authorization", MASTER, NULL}}, "",
@@ -114,7 +104,7 @@ static void the_loopback_listener_knows_the_master_only(void **state)
     h->api->security->loopback_token = token;
 }
 
-static void with_tls_a_certificate_goes_before_a_token_before_nobody(void **state)
+static void a_certificate_takes_precedence_over_a_token(void **state)
 {
     CLEANUP_FREE char *query = xasprintf("?access_token=%s", robot);
     const struct {
@@ -146,7 +136,7 @@ static void with_tls_a_certificate_goes_before_a_token_before_nobody(void **stat
     }
 }
 
-static void nobody_is_let_in_only_where_that_is_configured(void **state)
+static void anonymous_requests_need_the_option(void **state)
 {
     struct security *s = h->api->security;
     static const char *const headers[] = {"Authorization", MASTER, NULL};
@@ -165,7 +155,7 @@ static void a_certificate_of_another_authority_ends_the_connection(void **state)
                        WHOAMI, "{}", &a) < 0);
 }
 
-static void a_certificate_without_a_common_name_is_nobody(void **state)
+static void a_certificate_without_a_common_name_is_refused(void **state)
 {
     static const char *const o[] = {"system:masters", NULL};
     CLEANUP_FREE char *key = NULL;
@@ -176,8 +166,8 @@ static void a_certificate_without_a_common_name_is_nobody(void **state)
            "401 Unauthorized");
 }
 
-/* Which tokens are good is in the registry. */
-static void tokens_are_not_judged_before_the_registry_is_loaded(void **state)
+/* Service accounts and Secrets, which decide about tokens, are objects of the registry. */
+static void tokens_are_unavailable_before_the_registry_is_loaded(void **state)
 {
     const char *headers[] = {"Authorization", as_robot, NULL};
     h->api->cache.ready = false;
@@ -189,13 +179,13 @@ static void tokens_are_not_judged_before_the_registry_is_loaded(void **state)
     h->api->cache.ready = true;
     assert_int_equal(a.status, 503);
     assert_string_equal(at(&a, "message"), "the registry is being loaded");
-    /* So are the roles by which 403 could be said. */
+    /* RBAC objects are missing, too: 503 instead of 403. */
     assert_int_equal(nobody.status, 503);
     assert_string_equal(at(&nobody, "reason"), "ServiceUnavailable");
     assert_int_equal(master.status, 503);
 }
 
-static void without_access_control_everybody_is_the_administrator(void **state)
+static void without_access_control_all_users_are_the_administrator(void **state)
 {
     struct harness *open = harness_new(NULL, NULL);
     CLEANUP_ANSWER struct answer a = ask_ok(open, "POST", WHOAMI, "{}", 201);
@@ -209,13 +199,13 @@ static void without_access_control_everybody_is_the_administrator(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(the_loopback_listener_knows_the_master_only),
-        T(with_tls_a_certificate_goes_before_a_token_before_nobody),
-        T(nobody_is_let_in_only_where_that_is_configured),
+        T(the_loopback_listener_accepts_only_the_masters_token),
+        T(a_certificate_takes_precedence_over_a_token),
+        T(anonymous_requests_need_the_option),
         T(a_certificate_of_another_authority_ends_the_connection),
-        T(a_certificate_without_a_common_name_is_nobody),
-        T(tokens_are_not_judged_before_the_registry_is_loaded),
-        T(without_access_control_everybody_is_the_administrator),
+        T(a_certificate_without_a_common_name_is_refused),
+        T(tokens_are_unavailable_before_the_registry_is_loaded),
+        T(without_access_control_all_users_are_the_administrator),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a request may do on its way in: what 403 says to whom, probes, PUT and PATCH that create, the two readings of a
- * path, and roles as they change. */
+/* The request filter: texts of 403, probes, PUT and PATCH that create, agreement of authorization and parser about a path,
+ * and changes of roles. */
 #include "apiserver/security.h"
 #include "csr.h"
 #include "harness.h"
@@ -19,39 +19,24 @@
 
 static struct harness *h;
 
-/* Gives the user 'name' the rules in "red", or everywhere when 'ns' is NULL. */
-static void give(const char *ns, const char *name, const char *rules)
-{
-    CLEANUP_FREE char *path = ns ? xasprintf(RBAC "namespaces/%s/", ns) : xstrdup(RBAC "cluster");
-    CLEANUP_FREE char *roles = xasprintf("%sroles", path);
-    CLEANUP_FREE char *bindings = xasprintf("%srolebindings", path);
-    CLEANUP_FREE char *role = xasprintf("{'metadata': {'name': '%s'}, 'rules': [%s]}", name, rules);
-    CLEANUP_FREE char *binding =
-        xasprintf("{'metadata': {'name': '%s'}, 'roleRef': {'apiGroup':"
-                  "'rbac.authorization.k8s.io', 'kind': '%s', 'name': '%s'}, 'subjects': [{'kind':"
-                  "'User', 'apiGroup': 'rbac.authorization.k8s.io', 'name': '%s'}]}",
-                  name, ns ? "Role" : "ClusterRole", name, name);
-    put_in(h, "POST", roles, role, 201);
-    put_in(h, "POST", bindings, binding, 201);
-}
-
 static int set_up(void **state)
 {
     h = harness_new_secure((struct apiserver_security){.anonymous = true});
     harness_listen_tls(h);
     free(make_namespace(h, "red"));
-    give("red", "updater",
-         "{'verbs': ['update', 'patch', 'get'], 'apiGroups': ['', 'apps', 'coordination.k8s.io'],"
-         "'resources': ['configmaps', 'deployments/scale', 'leases']}");
-    give("red", "maker",
-         "{'verbs': ['create', 'update', 'patch'], 'apiGroups': ['coordination.k8s.io'],"
-         "'resources': ['leases']}");
-    give("red", "named",
-         "{'verbs': ['update', 'patch', 'create'], 'apiGroups': ['coordination.k8s.io'],"
-         "'resources': ['leases'], 'resourceNames': ['mine']}");
-    give(NULL, "reader",
-         "{'verbs': ['get', 'list', 'watch'], 'apiGroups': ['*'],"
-         "'resources': ['*']}");
+    give_rules(
+        h, "red", "updater",
+        "{'verbs': ['update', 'patch', 'get'], 'apiGroups': ['', 'apps', 'coordination.k8s.io'],"
+        "'resources': ['configmaps', 'deployments/scale', 'leases']}");
+    give_rules(h, "red", "maker",
+               "{'verbs': ['create', 'update', 'patch'], 'apiGroups': ['coordination.k8s.io'],"
+               "'resources': ['leases']}");
+    give_rules(h, "red", "named",
+               "{'verbs': ['update', 'patch', 'create'], 'apiGroups': ['coordination.k8s.io'],"
+               "'resources': ['leases'], 'resourceNames': ['mine']}");
+    give_rules(h, NULL, "reader",
+               "{'verbs': ['get', 'list', 'watch'], 'apiGroups': ['*'],"
+               "'resources': ['*']}");
     return 0;
 }
 
@@ -70,7 +55,7 @@ static void check(const char *who, const char *method, const char *path, const c
     }
 }
 
-static void refusals_say_who_cannot_do_what_where(void **state)
+static void a_refusal_names_user_verb_resource_and_namespace(void **state)
 {
     static const struct {
         const char *who, *method, *path, *message;
@@ -93,7 +78,7 @@ static void refusals_say_who_cannot_do_what_where(void **state)
          "forbidden: User \"jane\" cannot get path \"/healthz/ping\""},
         {"a<b>&c", "GET", "/x%3Cy",
          "forbidden: User \"a&lt;b&gt;&amp;c\" cannot get path \"/x&lt;y\""},
-        /* Also of what there is not. */
+        /* Unknown kinds and paths get 403, too. */
         {"jane", "GET", "/apis/example.com/v1/namespaces/red/things/t",
          "things.example.com \"t\" is forbidden: User \"jane\" cannot get resource \"things\" in "
          "API group \"example.com\" in the namespace \"red\""},
@@ -110,7 +95,7 @@ static void refusals_say_who_cannot_do_what_where(void **state)
     assert_string_equal(at(&a, "details.kind"), "nodes");
 }
 
-static void a_browser_does_not_guess_what_a_refusal_is(void **state)
+static void a_browser_does_not_sniff_the_type_of_a_refusal(void **state)
 {
     CLEANUP_FREE char *text =
         ask_raw(h, "GET /%3Cscript%3E HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
@@ -120,7 +105,7 @@ static void a_browser_does_not_guess_what_a_refusal_is(void **state)
     assert_null(strstr(text, "<script>"));
 }
 
-static void probes_are_everybodys(void **state)
+static void probes_need_no_rights(void **state)
 {
     static const struct {
         const char *method, *path;
@@ -137,7 +122,7 @@ static void probes_are_everybodys(void **state)
             fail_msg("%s %s: %d", cases[i].method, cases[i].path, a.status);
         }
     }
-    /* A resource is none, whatever is said of its path. */
+    /* Attributes of a resource are no probe, whatever their path. */
     CLEANUP(user_unref) struct user_info *u = user_new("jane");
     char empty[] = "", path[] = "/healthz";
     struct attributes a = {.is_resource = true,
@@ -171,8 +156,8 @@ static int apply(const char *who, const char *name)
     return a.status;
 }
 
-/* A PUT makes a Lease or an Event that is not there, applying any object. */
-static void who_may_update_may_not_create_by_it(void **state)
+/* PUT creates a missing Lease or Event, apply a missing object of any kind. */
+static void the_right_to_update_does_not_create(void **state)
 {
 #define LEASE(name) "{'metadata': {'name': '" name "'}, 'spec': {'holderIdentity': 'x'}}"
 #define FORBIDDEN(who, name)                                                           \
@@ -207,7 +192,7 @@ static void who_may_update_may_not_create_by_it(void **state)
     assert_int_equal(apply("maker", "applied"), 201);
 }
 
-/* Binds the user "waiter" to a Role in "red" that is not there. */
+/* Binds the user "waiter" to a missing Role in "red". */
 static void bind_waiter(const char *role)
 {
     CLEANUP_FREE char *body =
@@ -218,7 +203,7 @@ static void bind_waiter(const char *role)
     put_in(h, "POST", RBAC "namespaces/red/rolebindings", body, 201);
 }
 
-static void a_missing_role_is_told(void **state)
+static void a_refusal_names_missing_roles(void **state)
 {
     static const char late[] =
         "pods is forbidden: User \"waiter\" cannot list resource \"pods\" in API group \"\" in the "
@@ -233,7 +218,7 @@ static void a_missing_role_is_told(void **state)
            "'apiGroups': ['', 'coordination.k8s.io'], 'resources': ['pods', 'leases']}]}",
            201);
     check("waiter", "GET", RED "pods", NULL, 200, NULL);
-    /* The reason is told, too, where an update would create. */
+    /* The refusal of a create by PUT names them, too. */
     bind_waiter("gone");
     check("waiter", "PUT", LEASES "/absent", LEASE("absent"), 403,
           FORBIDDEN("waiter",
@@ -255,7 +240,7 @@ static void roles_and_bindings_are_read_again_with_the_registry(void **state)
     assert_false(authz_may(s, updater, "update", "apps", "deployments", "red", "x"));
     assert_false(authz_may(s, updater, "update", "", "configmaps", "blue", "x"));
     assert_true(authz_may(s, reader, "get", "", "configmaps", "red", "x"));
-    /* What is not there any more is not. */
+    /* Roles that the registry no longer has are forgotten. */
     rbac_set_role(s->rbac, "red", "updater", NULL);
     assert_false(authz_may(s, updater, "update", "", "configmaps", "red", "x"));
     security_changed(s, NULL, NULL);
@@ -270,9 +255,9 @@ static void roles_and_bindings_are_read_again_with_the_registry(void **state)
     assert_false(authz_may(s, updater, "delete", "", "configmaps", "red", "x"));
 }
 
-/* ---- the two readings of a path ---- */
+/* ---- agreement of authorization and parser ---- */
 
-/* What the next request's attributes are changed to before the readings are compared. */
+/* Changes the attributes of the next request before they are compared with its parsed path; NULL: no change. */
 static void (*change)(struct attributes *a);
 static bool agreed;
 
@@ -341,7 +326,7 @@ static void other_name(struct attributes *a)
     set_text(&a->name, "x");
 }
 
-static void what_was_authorized_is_what_is_done(void **state)
+static void a_request_is_refused_unless_parser_and_authorization_agree(void **state)
 {
     static const struct {
         const char *method, *path;
@@ -373,7 +358,7 @@ static void what_was_authorized_is_what_is_done(void **state)
         {"GET", "/api/v1/nodes/n1", other_namespace, false},
         {"POST", RED "pods", other_name, false},
         {"DELETE", RED "pods", other_name, false},
-        /* A list may have been authorized for one name: it is narrowed to that. */
+        /* A list that is authorized for one name is narrowed to it. */
         {"GET", RED "pods", other_name, true},
         {"GET", RED "pods?watch=1", other_name, true},
     };
@@ -400,7 +385,7 @@ static void what_was_authorized_is_what_is_done(void **state)
     http_server_free(server);
 }
 
-static void everybody_may_everything_where_that_is_configured(void **state)
+static void always_allow_and_masters_need_no_rules(void **state)
 {
     h->api->security->always_allow = true;
     check("jane", "GET", "/api/v1/nodes", NULL, 200, NULL);
@@ -412,14 +397,14 @@ static void everybody_may_everything_where_that_is_configured(void **state)
     CLEANUP_ANSWER struct answer a = ask_as(trusting, "jane", "GET", "/api/v1/nodes", NULL, NULL);
     assert_int_equal(a.status, 200);
     harness_free(trusting);
-    /* Without access control at all, whoever is acted as may everything, too. */
+    /* Without access control an impersonated user needs no rules either. */
     struct harness *open = harness_new(NULL, NULL);
     CLEANUP_ANSWER struct answer b = ask_as(open, "jane", "GET", "/api/v1/nodes", NULL, NULL);
     assert_int_equal(b.status, 200);
     harness_free(open);
 }
 
-static void nothing_is_allowed_before_anything_is_known(void **state)
+static void nothing_is_allowed_before_roles_are_loaded(void **state)
 {
     struct apiserver_security cfg = {.issuer = "https://example.com"};
     struct security *s = security_new(h->api, &cfg);
@@ -435,15 +420,15 @@ static void nothing_is_allowed_before_anything_is_known(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(refusals_say_who_cannot_do_what_where),
-        T(a_browser_does_not_guess_what_a_refusal_is),
-        T(probes_are_everybodys),
-        T(who_may_update_may_not_create_by_it),
-        T(a_missing_role_is_told),
+        T(a_refusal_names_user_verb_resource_and_namespace),
+        T(a_browser_does_not_sniff_the_type_of_a_refusal),
+        T(probes_need_no_rights),
+        T(the_right_to_update_does_not_create),
+        T(a_refusal_names_missing_roles),
         T(roles_and_bindings_are_read_again_with_the_registry),
-        T(what_was_authorized_is_what_is_done),
-        T(everybody_may_everything_where_that_is_configured),
-        T(nothing_is_allowed_before_anything_is_known),
+        T(a_request_is_refused_unless_parser_and_authorization_agree),
+        T(always_allow_and_masters_need_no_rules),
+        T(nothing_is_allowed_before_roles_are_loaded),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

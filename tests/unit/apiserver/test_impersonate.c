@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Acting as somebody else: each header needs a right of its own. */
+/* Impersonation: each header needs a right of its own. */
 #include "apiserver/security.h"
 #include "harness.h"
 
@@ -11,24 +11,16 @@
 
 #include <cmocka.h>
 
-#define RBAC "/apis/rbac.authorization.k8s.io/v1/"
 #define WHOAMI "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 #define MAX_HEADERS 80
 
 static struct harness *h;
 
-/* Gives the user 'name' the rule in the cluster. */
-static void give(const char *name, const char *rule)
+/* Gives the user the right to impersonate what 'rule' (members of a PolicyRule) says, in 'ns' (NULL: everywhere). */
+static void give(const char *ns, const char *user, const char *rule)
 {
-    CLEANUP_FREE char *role = xasprintf(
-        "{'metadata': {'name': '%s'}, 'rules': [{'verbs': ['impersonate'], %s}]}", name, rule);
-    CLEANUP_FREE char *binding =
-        xasprintf("{'metadata': {'name': '%s'}, 'roleRef': {'apiGroup':"
-                  "'rbac.authorization.k8s.io', 'kind': 'ClusterRole', 'name': '%s'}, 'subjects': ["
-                  "{'kind': 'User', 'apiGroup': 'rbac.authorization.k8s.io', 'name': '%s'}]}",
-                  name, name, name);
-    put_in(h, "POST", RBAC "clusterroles", role, 201);
-    put_in(h, "POST", RBAC "clusterrolebindings", binding, 201);
+    CLEANUP_FREE char *whole = xasprintf("{'verbs': ['impersonate'], %s}", rule);
+    give_rules(h, ns, user, whole);
 }
 
 static int set_up(void **state)
@@ -36,39 +28,25 @@ static int set_up(void **state)
     h = harness_new_secure((struct apiserver_security){.anonymous = true});
     harness_listen_tls(h);
     free(make_namespace(h, "red"));
-    give("users", "'apiGroups': [''], 'resources': ['users']");
-    give("jane-only", "'apiGroups': [''], 'resources': ['users'], 'resourceNames': ['jane']");
-    give("groups", "'apiGroups': [''], 'resources': ['users', 'groups']");
-    give("one-group", "'apiGroups': [''], 'resources': ['users', 'groups'],"
-                      "'resourceNames': ['jane', 'dev']");
-    give("accounts", "'apiGroups': [''], 'resources': ['serviceaccounts']");
-    give("uids", "'apiGroups': ['', 'authentication.k8s.io'], 'resources': ['users', 'uids']");
-    give("core-uids", "'apiGroups': [''], 'resources': ['users', 'uids', 'userextras']");
-    give("extras", "'apiGroups': ['', 'authentication.k8s.io'],"
-                   "'resources': ['users', 'userextras/scopes', 'userextras/a/b']");
-    give("one-extra", "'apiGroups': ['', 'authentication.k8s.io'],"
-                      "'resources': ['users', 'userextras/scopes'],"
-                      "'resourceNames': ['jane', 'view']");
-    put_in(h, "POST", RBAC "namespaces/red/roles",
-           "{'metadata': {'name': 'red'}, 'rules': [{'verbs': ['impersonate'],"
-           "'apiGroups': [''], 'resources': ['serviceaccounts']}]}",
-           201);
-    put_in(h, "POST", RBAC "namespaces/red/rolebindings",
-           "{'metadata': {'name': 'red'}, 'roleRef': {'apiGroup': 'rbac.authorization.k8s.io',"
-           "'kind': 'Role', 'name': 'red'}, 'subjects': [{'kind': 'User',"
-           "'apiGroup': 'rbac.authorization.k8s.io', 'name': 'red-accounts'}]}",
-           201);
-    put_in(h, "POST", RBAC "clusterroles",
-           "{'metadata': {'name': 'who'}, 'rules': [{'verbs': ['create'], 'resources':"
-           "['selfsubjectreviews'], 'apiGroups': ['authentication.k8s.io']}]}",
-           201);
-    put_in(h, "POST", RBAC "clusterrolebindings",
-           "{'metadata': {'name': 'who'}, 'roleRef': {'apiGroup': 'rbac.authorization.k8s.io',"
-           "'kind': 'ClusterRole', 'name': 'who'}, 'subjects': ["
-           "{'kind': 'Group', 'apiGroup': 'rbac.authorization.k8s.io',"
-           "'name': 'system:authenticated'}, {'kind': 'Group',"
-           "'apiGroup': 'rbac.authorization.k8s.io', 'name': 'system:unauthenticated'}]}",
-           201);
+    give(NULL, "users", "'apiGroups': [''], 'resources': ['users']");
+    give(NULL, "jane-only", "'apiGroups': [''], 'resources': ['users'], 'resourceNames': ['jane']");
+    give(NULL, "groups", "'apiGroups': [''], 'resources': ['users', 'groups']");
+    give(NULL, "one-group",
+         "'apiGroups': [''], 'resources': ['users', 'groups'],"
+         "'resourceNames': ['jane', 'dev']");
+    give(NULL, "accounts", "'apiGroups': [''], 'resources': ['serviceaccounts']");
+    give(NULL, "uids",
+         "'apiGroups': ['', 'authentication.k8s.io'], 'resources': ['users', 'uids']");
+    give(NULL, "core-uids", "'apiGroups': [''], 'resources': ['users', 'uids', 'userextras']");
+    give(NULL, "extras",
+         "'apiGroups': ['', 'authentication.k8s.io'],"
+         "'resources': ['users', 'userextras/scopes', 'userextras/a/b']");
+    give(NULL, "one-extra",
+         "'apiGroups': ['', 'authentication.k8s.io'],"
+         "'resources': ['users', 'userextras/scopes'],"
+         "'resourceNames': ['jane', 'view']");
+    give("red", "red-accounts", "'apiGroups': [''], 'resources': ['serviceaccounts']");
+    give_self_reviews(h);
     return 0;
 }
 
@@ -78,8 +56,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* A request with the certificate of 'cn', or by the master ("master"), and the headers: "Impersonate-" is left out of
- * their names, lines end with a newline. */
+/* Asks for a SelfSubjectReview with a certificate for 'cn' ("master": with the loopback token).  Each line of 'lines' is a
+ * header whose name lacks the prefix "Impersonate-". */
 static struct answer act(const char *cn, const char *lines)
 {
     CLEANUP_FREE char *text = xstrdup(lines);
@@ -116,7 +94,7 @@ static struct answer act(const char *cn, const char *lines)
 static void each_header_needs_its_right(void **state)
 {
     static const struct {
-        const char *cn, *headers, *want; /* userInfo, or code and message. */
+        const char *cn, *headers, *want; /* The userInfo, or status and message. */
     } cases[] = {
         {"users", "User:jane\n", "{'username':'jane','groups':['system:authenticated']}"},
         {"users", "user:jane\n", "{'username':'jane','groups':['system:authenticated']}"},
@@ -150,7 +128,7 @@ static void each_header_needs_its_right(void **state)
                 "in the namespace \"kube-system\"")},
         {"accounts", "User:system:serviceaccount:red:\n",
          DENIED("users \"system:serviceaccount:red:\" ", "accounts", "users", "", CLUSTER)},
-        /* With groups of one's own an account has no others. */
+        /* Groups that are given replace the account's own. */
         {"master", "User:system:serviceaccount:red:robot\nGroup:dev\n",
          "{'username':'system:serviceaccount:red:robot','groups':['dev','system:authenticated']}"},
         {"uids", "User:jane\nUid:7\n",
@@ -175,7 +153,7 @@ static void each_header_needs_its_right(void **state)
         {"one-extra", "User:jane\nExtra-scopes:edit\n",
          DENIED("userextras.authentication.k8s.io \"edit\" ", "one-extra", "userextras/scopes",
                 "authentication.k8s.io", CLUSTER)},
-        /* Which groups a user has by being anonymous, or not. */
+        /* system:authenticated and system:unauthenticated exclude each other. */
         {"users", "User:system:anonymous\n",
          "{'username':'system:anonymous','groups':['system:unauthenticated']}"},
         {"groups", "User:jane\nGroup:system:unauthenticated\n",
@@ -228,8 +206,8 @@ static void each_header_needs_its_right(void **state)
     }
 }
 
-/* The user as whom it is acted has no rights of the one who acts. */
-static void only_the_rights_of_the_user_count(void **state)
+/* The impersonating user's rights do not count. */
+static void only_the_impersonated_users_rights_count(void **state)
 {
     static const struct {
         const char *who;
@@ -242,7 +220,7 @@ static void only_the_rights_of_the_user_count(void **state)
     }
 }
 
-static void headers_are_not_without_limit(void **state)
+static void more_than_64_headers_are_refused(void **state)
 {
     for (int n = 62; n <= 66; n++) {
         CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
@@ -258,7 +236,7 @@ static void headers_are_not_without_limit(void **state)
     }
 }
 
-/* The answer to a request of the master's that begins with these header lines; owned. */
+/* The answer to a request of the master that begins with these header lines; owned. */
 static char *ask_with(const char *first)
 {
     CLEANUP_FREE char *text =
@@ -268,7 +246,7 @@ static char *ask_with(const char *first)
     return ask_raw(h, text);
 }
 
-static void headers_count_by_their_name_wherever_they_are(void **state)
+static void only_the_name_of_a_header_counts(void **state)
 {
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
     for (int i = 0; i < 70; i++) {
@@ -298,9 +276,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(each_header_needs_its_right),
-        T(only_the_rights_of_the_user_count),
-        T(headers_are_not_without_limit),
-        T(headers_count_by_their_name_wherever_they_are),
+        T(only_the_impersonated_users_rights_count),
+        T(more_than_64_headers_are_refused),
+        T(only_the_name_of_a_header_counts),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ordered set of objects against a sorted array: the same answers after any changes. */
+/* Compares the ordered set of objects with an array indexed by key. */
 #include "apiserver/keyset.h"
 
 #include <setjmp.h>
@@ -12,10 +12,10 @@
 
 #define MAX_KEYS 3000
 
-/* Keys are numbers with leading zeros, so that their order is that of the numbers. */
+/* Keys are numbers with leading zeros: they sort like the numbers. */
 struct model {
     struct keyset set;
-    struct object *at[MAX_KEYS]; /* By number; NULL: not there. */
+    struct object *at[MAX_KEYS]; /* NULL: absent. */
     size_t n;
 };
 
@@ -53,7 +53,7 @@ static void take(struct model *m, unsigned number)
     }
 }
 
-/* Everything that can be asked, of the keys 'first' and on. */
+/* Compares the results of all queries from the key 'first' on. */
 static void check_from(const struct model *m, unsigned first)
 {
     char key[8];
@@ -100,7 +100,7 @@ static void empty(struct model *m)
     check(m);
 }
 
-static void keys_that_come_in_order_fill_their_chunks(void **state)
+static void keys_in_order_fill_their_chunks(void **state)
 {
     struct model *m = NEW(struct model);
     check(m);
@@ -113,7 +113,7 @@ static void keys_that_come_in_order_fill_their_chunks(void **state)
     free(m);
 }
 
-static void keys_that_come_backwards_do_too(void **state)
+static void keys_in_reverse_order_stay_sorted(void **state)
 {
     struct model *m = NEW(struct model);
     for (unsigned i = MAX_KEYS; i > 0; i--) {
@@ -136,15 +136,15 @@ static void keys_that_come_backwards_do_too(void **state)
     free(m);
 }
 
-/* One more key than a full chunk has, at each place in it. */
-static void a_full_chunk_is_split_wherever_the_key_belongs(void **state)
+/* Inserts a key at each position of a full chunk. */
+static void a_full_chunk_is_split_at_any_position(void **state)
 {
     for (unsigned place = 0; place <= KEYSET_CHUNK; place++) {
         struct model *m = NEW(struct model);
         for (unsigned i = 0; i < KEYSET_CHUNK; i++) {
             put(m, 2 * i + 1);
         }
-        put(m, MAX_KEYS - 1); /* So that it is not the last chunk. */
+        put(m, MAX_KEYS - 1); /* Makes a second chunk. */
         assert_int_equal(m->set.n_chunks, 2);
         put(m, 2 * place);
         for (unsigned i = 0; i < 2 * KEYSET_CHUNK + 2; i += 31) {
@@ -157,14 +157,14 @@ static void a_full_chunk_is_split_wherever_the_key_belongs(void **state)
     }
 }
 
-static void it_agrees_with_a_sorted_array_after_any_changes(void **state)
+static void random_changes_leave_the_set_equal_to_the_array(void **state)
 {
     struct model *m = NEW(struct model);
     uint32_t seed = 1;
     for (int step = 0; step < 30000; step++) {
         seed = seed * 1664525 + 1013904223;
         unsigned number = (seed >> 8) % MAX_KEYS;
-        /* It grows, then it shrinks. */
+        /* The set grows and shrinks in turn. */
         if ((seed >> 4) % 8 < (step / 5000 % 2 ? 2 : 6)) {
             put(m, number);
         } else {
@@ -183,10 +183,10 @@ static void it_agrees_with_a_sorted_array_after_any_changes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(keys_that_come_in_order_fill_their_chunks),
-        T(keys_that_come_backwards_do_too),
-        T(a_full_chunk_is_split_wherever_the_key_belongs),
-        T(it_agrees_with_a_sorted_array_after_any_changes),
+        T(keys_in_order_fill_their_chunks),
+        T(keys_in_reverse_order_stay_sorted),
+        T(a_full_chunk_is_split_at_any_position),
+        T(random_changes_leave_the_set_equal_to_the_array),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

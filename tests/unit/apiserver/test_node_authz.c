@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a node may do by being that node, and every neighbour of it that it may not. */
+/* Rights of a node: each right is one row, and each request beside it that must be refused. */
 #include "apiserver/security.h"
 #include "base/base64.h"
 #include "harness.h"
@@ -89,7 +89,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* "METHOD PATH[?watch][?FIELDS]" by the node n1. */
+/* Whether the node may "METHOD PATH[?watch][?FIELDS]". */
 static bool may(const char *node, const char *what)
 {
     CLEANUP_FREE char *path = xstrdup(strchr(what, ' ') + 1);
@@ -109,13 +109,13 @@ static bool may(const char *node, const char *what)
     return authz_allows(h->api->security, u, &a, NULL);
 }
 
-static void a_node_may_what_concerns_it_and_nothing_beside(void **state)
+static void a_node_has_rights_only_to_its_own_objects(void **state)
 {
     static const struct {
         const char *what;
         bool ok;
     } cases[] = {
-        /* Its Node. */
+        /* Its own Node. */
         {"POST /api/v1/nodes", true},
         {"GET /api/v1/nodes/n1", true},
         {"PUT /api/v1/nodes/n1", true},
@@ -169,7 +169,7 @@ static void a_node_may_what_concerns_it_and_nothing_beside(void **state)
         {"POST /api/v1/namespaces/red/pods/web/eviction", false},
         {"PATCH /api/v1/namespaces/red/pods/web/ephemeralcontainers", false},
         {"GET /apis/example.com/v1/namespaces/red/pods/web", false},
-        /* Secrets and config maps that its pods use. */
+        /* Secrets and ConfigMaps that its pods use. */
         {"GET /api/v1/namespaces/red/secrets/s-volume", true},
         {"GET /api/v1/namespaces/red/secrets/s-projected", true},
         {"GET /api/v1/namespaces/red/secrets/s-init", true},
@@ -211,7 +211,7 @@ static void a_node_may_what_concerns_it_and_nothing_beside(void **state)
         {"DELETE /api/v1/namespaces/red/configmaps", false},
         {"GET /apis/example.com/v1/namespaces/red/secrets/s-volume", false},
         {"GET /apis/example.com/v1/namespaces/red/configmaps/m-volume", false},
-        /* Tokens of the accounts that its pods run as. */
+        /* Tokens of the service accounts of its pods. */
         {"POST /api/v1/namespaces/red/serviceaccounts/robot/token", true},
         {"POST /api/v1/namespaces/blue/serviceaccounts/default/token", true},
         {"POST /api/v1/namespaces/red/serviceaccounts/default/token", false},
@@ -253,7 +253,7 @@ static void a_node_may_what_concerns_it_and_nothing_beside(void **state)
         {"PUT /apis/example.com/v1/namespaces/kube-node-lease/leases/n1", false},
         {"PUT /api/v1/namespaces/kube-node-lease/leases/n1", false},
         {"PUT /apis/coordination.k8s.io/v1/namespaces/kube-node-lease/others/n1", false},
-        /* Its requests for certificates. */
+        /* Its certificate requests. */
         {"POST " CSRS, true},
         {"GET " CSRS "/own", true},
         {"GET " CSRS "?metadata.name=own", true},
@@ -274,7 +274,7 @@ static void a_node_may_what_concerns_it_and_nothing_beside(void **state)
         {"GET /apis/certificates.k8s.io/v1/others/own", false},
         {"GET /apis/example.com/v1/certificatesigningrequests/own", false},
         {"POST /apis/example.com/v1/certificatesigningrequests", false},
-        /* Anything else. */
+        /* Other objects. */
         {"GET /api/v1/namespaces/red", false},
         {"GET /api/v1/services", false},
         {"GET /apis/network.openshift.io/v1/hostsubnets/n1", false},
@@ -286,13 +286,13 @@ static void a_node_may_what_concerns_it_and_nothing_beside(void **state)
             fail_msg("n1 may%s %s", cases[i].ok ? " not" : "", cases[i].what);
         }
     }
-    /* A node whose pods run as no account in particular gets tokens of the default one. */
+    /* A pod without serviceAccountName runs as "default". */
     assert_true(may("n3", "POST /api/v1/namespaces/red/serviceaccounts/default/token"));
     assert_false(may("n3", "POST /api/v1/namespaces/red/serviceaccounts/robot/token"));
     assert_false(may("n3", "GET " CSRS "/own"));
 }
 
-static void only_the_group_makes_a_node(void **state)
+static void a_node_needs_the_group_system_nodes(void **state)
 {
     CLEANUP(attributes_done) struct attributes a;
     attributes_parse(&a, "GET", "/api/v1/nodes/n1", false, NULL);
@@ -319,7 +319,7 @@ static void only_the_group_makes_a_node(void **state)
     }
 }
 
-static void a_verb_is_a_whole_word(void **state)
+static void a_part_of_a_verb_gives_no_right(void **state)
 {
     static const struct {
         const char *verb;
@@ -336,7 +336,7 @@ static void a_verb_is_a_whole_word(void **state)
     }
 }
 
-static void nothing_is_a_nodes_before_the_registry_is_loaded(void **state)
+static void a_node_has_no_rights_before_the_registry_is_loaded(void **state)
 {
     h->api->cache.ready = false;
     assert_false(may("n1", "GET /api/v1/nodes/n1"));
@@ -349,10 +349,10 @@ static void nothing_is_a_nodes_before_the_registry_is_loaded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(a_node_may_what_concerns_it_and_nothing_beside),
-        T(only_the_group_makes_a_node),
-        T(a_verb_is_a_whole_word),
-        T(nothing_is_a_nodes_before_the_registry_is_loaded),
+        T(a_node_has_rights_only_to_its_own_objects),
+        T(a_node_needs_the_group_system_nodes),
+        T(a_part_of_a_verb_gives_no_right),
+        T(a_node_has_no_rights_before_the_registry_is_loaded),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kinds that are only asked: reviews of access, of rules and of tokens; tokens for service accounts; the keys by which
- * others verify them. */
+/* Create-only kinds: reviews of access, rules and tokens, and TokenRequests; the public documents of the token issuer. */
 #include "apiserver/security.h"
 #include "base/timeutil.h"
 #include "harness.h"
@@ -23,49 +22,36 @@
 static struct harness *h;
 static char *robot, *pod, *far, *secret, *node;
 
-static char *make(const char *path, const char *body)
-{
-    CLEANUP_FREE char *text = quoted(body);
-    CLEANUP_ANSWER struct answer a = ask_ok(h, "POST", path, text, 201);
-    return xstrdup(at(&a, "metadata.uid"));
-}
-
-static void bind(const char *name, const char *rules)
-{
-    CLEANUP_FREE char *role = xasprintf("{'metadata': {'name': '%s'}, 'rules': [%s]}", name, rules);
-    CLEANUP_FREE char *binding =
-        xasprintf("{'metadata': {'name': '%s'}, 'roleRef': {'apiGroup':"
-                  "'rbac.authorization.k8s.io', 'kind': 'ClusterRole', 'name': '%s'}, 'subjects': ["
-                  "{'kind': 'User', 'apiGroup': 'rbac.authorization.k8s.io', 'name': '%s'}]}",
-                  name, name, name);
-    put_in(h, "POST", RBAC "clusterroles", role, 201);
-    put_in(h, "POST", RBAC "clusterrolebindings", binding, 201);
-}
-
 static int set_up(void **state)
 {
     h = harness_new_secure((struct apiserver_security){0});
     free(make_namespace(h, "red"));
-    robot = make(RED "serviceaccounts", "{'metadata': {'name': 'robot'}}");
-    free(make(RED "serviceaccounts",
-              "{'metadata': {'name': 'leaving', 'finalizers': ['example.com/wait']}}"));
+    robot = make_object(h, RED "serviceaccounts", "{'metadata': {'name': 'robot'}}");
+    free(make_object(h, RED "serviceaccounts",
+                     "{'metadata': {'name': 'leaving', 'finalizers': ['example.com/wait']}}"));
     put_in(h, "DELETE", RED "serviceaccounts/leaving", NULL, 200);
-    node = make("/api/v1/nodes", "{'metadata': {'name': 'n1'}}");
+    node = make_object(h, "/api/v1/nodes", "{'metadata': {'name': 'n1'}}");
 #define POD(name, node, account)                                     \
     "{'metadata': {'name': '" name "'}, 'spec': {'nodeName': '" node \
     "', 'serviceAccountName': '" account "', 'containers': [{'name': 'c', 'image': 'i'}]}}"
-    pod = make(RED "pods", POD("web", "n1", "robot"));
-    far = make(RED "pods", POD("far", "n2", "robot"));
-    free(make(RED "pods", POD("other", "n1", "other")));
-    free(make(RED "pods", POD("plain", "n1", "")));
-    free(make(RED "serviceaccounts", "{'metadata': {'name': 'default'}}"));
-    secret = make(RED "secrets", "{'metadata': {'name': 'bound'}}");
-    bind("jane", "{'verbs': ['get'], 'apiGroups': [''], 'resources': ['pods', 'pods/log'],"
-                 "'resourceNames': ['web']}, {'verbs': ['get'], 'nonResourceURLs': ['/metrics']}");
-    bind("reviewer", "{'verbs': ['create'], 'apiGroups': ['authorization.k8s.io',"
-                     "'authentication.k8s.io'], 'resources': ['*']}");
-    bind("system:node:n1", "{'verbs': ['create'], 'apiGroups': ['authorization.k8s.io', ''],"
-                           "'resources': ['*', 'serviceaccounts/token']}");
+    pod = make_object(h, RED "pods", POD("web", "n1", "robot"));
+    far = make_object(h, RED "pods", POD("far", "n2", "robot"));
+    free(make_object(h, RED "pods",
+                     "{'metadata': {'name': 'pending'}, 'spec': {'serviceAccountName': 'robot',"
+                     "'containers': [{'name': 'c', 'image': 'i'}]}}"));
+    free(make_object(h, RED "pods", POD("other", "n1", "other")));
+    free(make_object(h, RED "pods", POD("plain", "n1", "")));
+    free(make_object(h, RED "serviceaccounts", "{'metadata': {'name': 'default'}}"));
+    secret = make_object(h, RED "secrets", "{'metadata': {'name': 'bound'}}");
+    give_rules(h, NULL, "jane",
+               "{'verbs': ['get'], 'apiGroups': [''], 'resources': ['pods', 'pods/log'],"
+               "'resourceNames': ['web']}, {'verbs': ['get'], 'nonResourceURLs': ['/metrics']}");
+    give_rules(h, NULL, "reviewer",
+               "{'verbs': ['create'], 'apiGroups': ['authorization.k8s.io',"
+               "'authentication.k8s.io'], 'resources': ['*']}");
+    give_rules(h, NULL, "system:node:n1",
+               "{'verbs': ['create'], 'apiGroups': ['authorization.k8s.io', ''],"
+               "'resources': ['*', 'serviceaccounts/token']}");
     put_in(h, "POST", RBAC "namespaces/red/rolebindings",
            "{'metadata': {'name': 'late'}, 'roleRef': {'apiGroup': 'rbac.authorization.k8s.io',"
            "'kind': 'Role', 'name': 'late'}, 'subjects': [{'kind': 'User',"
@@ -95,17 +81,7 @@ static int tear_down(void **state)
 
 /* ---- tokens for service accounts ---- */
 
-static struct json *parse(const char *text)
-{
-    CLEANUP_FREE char *t = quoted(text);
-    struct json *v = NULL;
-    if (json_parse(t, strlen(t), &v, NULL) < 0) {
-        fail_msg("%s", text);
-    }
-    return v;
-}
-
-/* The claims of the token in the answer, without those that differ each time; owned. */
+/* The claims of the token in the answer without exp, iat, nbf and jti; owned. */
 static struct json *claims_of(const struct answer *a, int64_t *ret_exp, int64_t *ret_iat,
                               char **ret_id)
 {
@@ -128,7 +104,7 @@ static struct json *claims_of(const struct answer *a, int64_t *ret_exp, int64_t 
     return c;
 }
 
-static void a_token_says_what_was_asked_for(void **state)
+static void a_token_has_the_requested_claims(void **state)
 {
     CLEANUP_FREE char *bound_pod =
         xasprintf("{'namespace': 'red', 'pod': {'name': 'web', 'uid': '%s'}, 'node': {'name': 'n1',"
@@ -185,8 +161,8 @@ static void a_token_says_what_was_asked_for(void **state)
             xasprintf("{'aud': %s, 'iss': '" US "', 'sub': 'system:serviceaccount:red:robot',"
                       "'kubernetes.io': %s}",
                       cases[i].aud, cases[i].private);
-        CLEANUP(json_free) struct json *want = parse(want_text);
-        CLEANUP(json_free) struct json *aud = parse(cases[i].aud);
+        CLEANUP(json_free) struct json *want = json_of(want_text);
+        CLEANUP(json_free) struct json *aud = json_of(cases[i].aud);
         CLEANUP_FREE char *got = json_to_text(c);
         if (!json_equal(c, want)) {
             fail_msg("%s: %s", cases[i].spec, got);
@@ -210,7 +186,7 @@ static void a_token_says_what_was_asked_for(void **state)
     }
 }
 
-static void token_requests_are_refused_with_the_reason(void **state)
+static void a_wrong_token_request_is_refused_with_the_reason(void **state)
 {
 #define REF(kind, name, more)                                                                      \
     "{'spec': {'boundObjectRef': {'apiVersion': 'v1', 'kind': '" kind "', 'name': '" name "'" more \
@@ -258,6 +234,7 @@ static void token_requests_are_refused_with_the_reason(void **state)
          "cannot bind token for serviceaccount \"robot\" to pod running with different "
          "serviceaccount name."},
         {"default", REF("Pod", "plain", ""), 201, ""},
+        {"robot", REF("Pod", "pending", ""), 201, ""},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         CLEANUP_FREE char *path = xasprintf(RED "serviceaccounts/%s/token", cases[i].account);
@@ -277,8 +254,8 @@ static void token_requests_are_refused_with_the_reason(void **state)
     assert_int_equal(issuer.status, 404);
 }
 
-/* The node's user has the right to ask for any token by a role: what it asks for decides. */
-static void a_node_gets_tokens_of_its_own_pods_only(void **state)
+/* RBAC gives the node's user all tokens; only the bound pod decides. */
+static void a_node_gets_tokens_only_for_its_own_pods(void **state)
 {
     static const struct {
         const char *who, *body;
@@ -293,7 +270,7 @@ static void a_node_gets_tokens_of_its_own_pods_only(void **state)
          "node requested token not bound to a pod"},
         {NODE, REF("Secret", "bound", ""), 403, "node requested token not bound to a pod"},
         {NODE, REF("Node", "n1", ""), 403, "node requested token not bound to a pod"},
-        /* Without the group it is no node, and its role decides. */
+        /* Without the group the user is no node, and RBAC decides. */
         {"system:node:n1", "{'spec': {}}", 201, ""},
         {"system:node:n1", REF("Pod", "far", ""), 201, ""},
         {"jane", REF("Pod", "web", ""), 403, NULL},
@@ -316,11 +293,11 @@ static void a_node_gets_tokens_of_its_own_pods_only(void **state)
     h->api->security->always_allow = false;
 }
 
-static void a_secrets_token_has_its_claims(void **state)
+static void a_legacy_token_names_its_secret_and_account(void **state)
 {
     CLEANUP_FREE char *text =
         xasprintf("{'metadata': {'namespace': 'red', 'name': 'robot', 'uid': '%s'}}", robot);
-    CLEANUP(json_free) struct json *sa = parse(text);
+    CLEANUP(json_free) struct json *sa = json_of(text);
     CLEANUP_FREE char *token = satoken_issue(h->keys, sa, "robot-token");
     CLEANUP(jwt_done) struct jwt t = {.signature = STRBUF_INIT};
     assert_int_equal(jwt_parse(token, &t, NULL), 0);
@@ -331,13 +308,13 @@ static void a_secrets_token_has_its_claims(void **state)
                   "secret.name': 'robot-token', '" LEGACY "service-account.name': 'robot', '" LEGACY
                   "service-account.uid': '%s', 'sub': 'system:serviceaccount:red:robot'}",
                   robot);
-    CLEANUP(json_free) struct json *want = parse(want_text);
+    CLEANUP(json_free) struct json *want = json_of(want_text);
     assert_true(json_equal(t.claims, want));
 }
 
 /* ---- reviews ---- */
 
-static void token_reviews_say_whose_a_token_is(void **state)
+static void a_token_review_names_the_user(void **state)
 {
 #define REVIEWS "/apis/authentication.k8s.io/v1/tokenreviews"
     CLEANUP_ANSWER struct answer a =
@@ -374,7 +351,7 @@ static void token_reviews_say_whose_a_token_is(void **state)
     assert_int_equal(none.status, 422);
 }
 
-static void access_reviews_answer_as_authorization_would(void **state)
+static void an_access_review_answers_as_authorization_does(void **state)
 {
 #define SUBJECT AUTHZ "subjectaccessreviews"
 #define SELF AUTHZ "selfsubjectaccessreviews"
@@ -465,7 +442,7 @@ static void access_reviews_answer_as_authorization_would(void **state)
     assert_int_equal(no.status, 403);
 }
 
-static void a_review_echoes_whom_it_is_about(void **state)
+static void a_review_returns_its_spec(void **state)
 {
     CLEANUP_ANSWER struct answer a =
         ask_as(h, "reviewer", "POST", SUBJECT, NULL,
@@ -480,15 +457,16 @@ static void a_review_echoes_whom_it_is_about(void **state)
     assert_string_equal(at(&b, "status.userInfo.groups.0"), "dev");
 }
 
-static void rules_reviews_tell_the_rules(void **state)
+static void a_rules_review_lists_the_users_rules(void **state)
 {
 #define RULES AUTHZ "selfsubjectrulesreviews"
 #define EVERYTHING                                                                  \
     "{'resourceRules': [{'verbs': ['*'], 'apiGroups': ['*'], 'resources': ['*']}]," \
     "'nonResourceRules': [{'verbs': ['*'], 'nonResourceURLs': ['*']}], 'incomplete': false}"
-    bind("asker", "{'verbs': ['create'], 'apiGroups': ['authorization.k8s.io'],"
-                  "'resources': ['selfsubjectrulesreviews']},"
-                  "{'verbs': ['get'], 'nonResourceURLs': ['/x', '/y/*']}");
+    give_rules(h, NULL, "asker",
+               "{'verbs': ['create'], 'apiGroups': ['authorization.k8s.io'],"
+               "'resources': ['selfsubjectrulesreviews']},"
+               "{'verbs': ['get'], 'nonResourceURLs': ['/x', '/y/*']}");
 #define ASKER                                                                     \
     "{'verbs': ['create'], 'apiGroups': ['authorization.k8s.io'], 'resources': [" \
     "'selfsubjectrulesreviews']}"
@@ -515,7 +493,7 @@ static void rules_reviews_tell_the_rules(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         CLEANUP_FREE char *body = xasprintf("{'spec': {'namespace': '%s'}}", cases[i].ns);
         CLEANUP_ANSWER struct answer a = ask_as(h, cases[i].who, "POST", RULES, NULL, body);
-        CLEANUP(json_free) struct json *want = parse(cases[i].want);
+        CLEANUP(json_free) struct json *want = json_of(cases[i].want);
         if (a.status != 201 || !json_equal(json_get(a.body, "status"), want)) {
             fail_msg("%s in %s: %s", cases[i].who, cases[i].ns, a.text);
         }
@@ -524,13 +502,13 @@ static void rules_reviews_tell_the_rules(void **state)
     CLEANUP_ANSWER struct answer all =
         ask_as(h, NODE, "POST", RULES, NULL, "{'spec': {'namespace': 'red'}}");
     h->api->security->always_allow = false;
-    CLEANUP(json_free) struct json *everything = parse(EVERYTHING);
+    CLEANUP(json_free) struct json *everything = json_of(EVERYTHING);
     assert_true(json_equal(json_get(all.body, "status"), everything));
 }
 
 /* ---- the issuer ---- */
 
-static void others_find_the_keys(void **state)
+static void the_issuers_documents_are_served(void **state)
 {
     static const struct {
         const char *method, *path;
@@ -560,9 +538,9 @@ static void others_find_the_keys(void **state)
     CLEANUP_ANSWER struct answer doc = ask(h, "GET", "/.well-known/openid-configuration", NULL);
     CLEANUP(json_free)
     struct json *want =
-        parse("{'issuer': '" US "', 'jwks_uri': '" US "/openid/v1/jwks',"
-              "'response_types_supported': ['id_token'], 'subject_types_supported': ['public'],"
-              "'id_token_signing_alg_values_supported': ['ES256']}");
+        json_of("{'issuer': '" US "', 'jwks_uri': '" US "/openid/v1/jwks',"
+                "'response_types_supported': ['id_token'], 'subject_types_supported': ['public'],"
+                "'id_token_signing_alg_values_supported': ['ES256']}");
     assert_true(json_equal(doc.body, want));
 }
 
@@ -570,15 +548,15 @@ static void others_find_the_keys(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(a_token_says_what_was_asked_for),
-        T(token_requests_are_refused_with_the_reason),
-        T(a_node_gets_tokens_of_its_own_pods_only),
-        T(a_secrets_token_has_its_claims),
-        T(token_reviews_say_whose_a_token_is),
-        T(access_reviews_answer_as_authorization_would),
-        T(a_review_echoes_whom_it_is_about),
-        T(rules_reviews_tell_the_rules),
-        T(others_find_the_keys),
+        T(a_token_has_the_requested_claims),
+        T(a_wrong_token_request_is_refused_with_the_reason),
+        T(a_node_gets_tokens_only_for_its_own_pods),
+        T(a_legacy_token_names_its_secret_and_account),
+        T(a_token_review_names_the_user),
+        T(an_access_review_answers_as_authorization_does),
+        T(a_review_returns_its_spec),
+        T(a_rules_review_lists_the_users_rules),
+        T(the_issuers_documents_are_served),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which bearer tokens are good: a table of claims, one changed at a time, at a clock that the test sets; the tokens of
- * Secrets; those of nodes that join; and those that the server gives out. */
+/* Validation of bearer tokens: claims changed one at a time at a clock that the test sets, tokens in Secrets, and bootstrap
+ * tokens. */
 #include "api/patch.h"
 #include "apiserver/security.h"
 #include "base/base64.h"
@@ -22,16 +22,8 @@
 
 static struct harness *h;
 static struct security *s;
-/* The uids of what tokens hang on. */
+/* Uids of the objects that tokens are bound to. */
 static char *robot, *other, *leaving, *pod, *pod_leaving, *secret, *node, *blue;
-
-/* Creates it; its uid. */
-static char *make(const char *path, const char *body)
-{
-    CLEANUP_FREE char *text = quoted(body);
-    CLEANUP_ANSWER struct answer a = ask_ok(h, "POST", path, text, 201);
-    return xstrdup(at(&a, "metadata.uid"));
-}
 
 static int set_up(void **state)
 {
@@ -40,19 +32,21 @@ static int set_up(void **state)
     free(make_namespace(h, "red"));
     free(make_namespace(h, "blue"));
     free(make_namespace(h, "kube-system"));
-    robot = make(RED "serviceaccounts", "{'metadata': {'name': 'robot'}}");
-    other = make(RED "serviceaccounts", "{'metadata': {'name': 'other'}}");
-    blue = make("/api/v1/namespaces/blue/serviceaccounts", "{'metadata': {'name': 'robot'}}");
-    leaving = make(RED "serviceaccounts",
-                   "{'metadata': {'name': 'leaving', 'finalizers': ['example.com/wait']}}");
+    robot = make_object(h, RED "serviceaccounts", "{'metadata': {'name': 'robot'}}");
+    other = make_object(h, RED "serviceaccounts", "{'metadata': {'name': 'other'}}");
+    blue = make_object(h, "/api/v1/namespaces/blue/serviceaccounts",
+                       "{'metadata': {'name': 'robot'}}");
+    leaving = make_object(h, RED "serviceaccounts",
+                          "{'metadata': {'name': 'leaving', 'finalizers': ['example.com/wait']}}");
     put_in(h, "DELETE", RED "serviceaccounts/leaving", NULL, 200);
-    node = make("/api/v1/nodes", "{'metadata': {'name': 'n1'}}");
+    node = make_object(h, "/api/v1/nodes", "{'metadata': {'name': 'n1'}}");
 #define SPEC "'spec': {'nodeName': 'n1', 'containers': [{'name': 'c', 'image': 'i'}]}}"
-    pod = make(RED "pods", "{'metadata': {'name': 'web'}, " SPEC);
-    pod_leaving = make(
-        RED "pods", "{'metadata': {'name': 'leaving', 'finalizers': ['example.com/wait']}, " SPEC);
+    pod = make_object(h, RED "pods", "{'metadata': {'name': 'web'}, " SPEC);
+    pod_leaving =
+        make_object(h, RED "pods",
+                    "{'metadata': {'name': 'leaving', 'finalizers': ['example.com/wait']}, " SPEC);
     put_in(h, "DELETE", RED "pods/leaving?gracePeriodSeconds=0", NULL, 200);
-    secret = make(RED "secrets", "{'metadata': {'name': 'bound'}}");
+    secret = make_object(h, RED "secrets", "{'metadata': {'name': 'bound'}}");
     return 0;
 }
 
@@ -66,21 +60,11 @@ static int tear_down(void **state)
     return 0;
 }
 
-static struct json *parse(const char *text)
-{
-    CLEANUP_FREE char *t = quoted(text);
-    struct json *v = NULL;
-    if (json_parse(t, strlen(t), &v, NULL) < 0) {
-        fail_msg("%s", text);
-    }
-    return v;
-}
-
-/* "" for a token that is good; else why it is not.  Owned.  'ret' (may be NULL) gets the user. */
+/* Returns "" when the token is valid, else the reason; owned.  'ret' (may be NULL) gets the user. */
 static char *judge(const char *token, const char *audiences, int64_t now_ms, struct user_info **ret,
                    char **ret_audiences)
 {
-    CLEANUP(json_free) struct json *wanted = audiences ? parse(audiences) : NULL;
+    CLEANUP(json_free) struct json *wanted = audiences ? json_of(audiences) : NULL;
     CLEANUP(json_free) struct json *got = NULL;
     CLEANUP(user_unref) struct user_info *u = NULL;
     struct err e = {0};
@@ -105,7 +89,7 @@ static void expect(const char *what, const char *token, int64_t now_ms, const ch
     }
 }
 
-/* A token that is good, with the claims 'changes' (a merge patch; NULL: none) instead; owned. */
+/* Signs a valid token, with its claims changed by the merge patch 'changes' (NULL: none); owned. */
 static char *token_of(const char *changes)
 {
     CLEANUP_FREE char *base = xasprintf(
@@ -113,15 +97,15 @@ static char *token_of(const char *changes)
         "'iss': '" US "', 'jti': 'id', 'sub': 'system:serviceaccount:red:robot',"
         "'kubernetes.io': {'namespace': 'red', 'serviceaccount': {'name': 'robot', 'uid': '%s'}}}",
         robot);
-    CLEANUP(json_free) struct json *claims = parse(base);
-    CLEANUP(json_free) struct json *patch = changes ? parse(changes) : NULL;
+    CLEANUP(json_free) struct json *claims = json_of(base);
+    CLEANUP(json_free) struct json *patch = changes ? json_of(changes) : NULL;
     if (patch) {
         api_patch_merge(&claims, patch);
     }
     return jws_sign(h->keys, claims);
 }
 
-static void claims_are_all_looked_at(void **state)
+static void each_claim_is_checked(void **state)
 {
 #define EXPIRED "the token has expired"
 #define NO_EXPIRY "the token has no time of expiry"
@@ -179,7 +163,7 @@ static void claims_are_all_looked_at(void **state)
         {"{'kubernetes.io': {'serviceaccount': {'uid': null}}}", 0, DISAGREE},
         {"{'kubernetes.io': {'serviceaccount': {'uid': ''}}}", 0, DISAGREE},
         {"{'kubernetes.io': {'serviceaccount': {'uid': 'another'}}}", 0, GONE},
-        /* Of the account of the same name in another namespace. */
+        /* The account of the same name in another namespace. */
         {"{'kubernetes.io': {'namespace': 'blue'}, 'sub': 'system:serviceaccount:blue:robot'}", 0,
          GONE},
         {"{'kubernetes.io': {'serviceaccount': {'name': 'absent'}},"
@@ -199,9 +183,9 @@ static void claims_are_all_looked_at(void **state)
     expect("an account that is being deleted", token, NOW * 1000, GONE);
 }
 
-static void a_token_goes_with_its_account(void **state)
+static void a_token_ends_with_its_account(void **state)
 {
-    char *uid = make(RED "serviceaccounts", "{'metadata': {'name': 'brief'}}");
+    char *uid = make_object(h, RED "serviceaccounts", "{'metadata': {'name': 'brief'}}");
     CLEANUP_FREE char *changes =
         xasprintf("{'kubernetes.io': {'serviceaccount': {'name': 'brief', 'uid': '%s'}},"
                   "'sub': 'system:serviceaccount:red:brief'}",
@@ -211,12 +195,12 @@ static void a_token_goes_with_its_account(void **state)
     expect("while it is there", token, NOW * 1000, "");
     put_in(h, "DELETE", RED "serviceaccounts/brief", NULL, 200);
     expect("deleted", token, NOW * 1000, GONE);
-    /* The next of its name is another. */
-    free(make(RED "serviceaccounts", "{'metadata': {'name': 'brief'}}"));
+    /* A new account of the same name has another uid. */
+    free(make_object(h, RED "serviceaccounts", "{'metadata': {'name': 'brief'}}"));
     expect("made again", token, NOW * 1000, GONE);
 }
 
-static void a_token_tells_the_account_and_its_groups(void **state)
+static void a_token_names_the_account_and_its_groups(void **state)
 {
     CLEANUP_FREE char *token = token_of(NULL);
     CLEANUP(user_unref) struct user_info *u = NULL;
@@ -228,7 +212,7 @@ static void a_token_tells_the_account_and_its_groups(void **state)
                   "'system:serviceaccounts', 'system:serviceaccounts:red', 'system:authenticated'],"
                   "'extra': {'authentication.kubernetes.io/credential-id': ['JTI=id']}}",
                   robot);
-    CLEANUP(json_free) struct json *want = parse(want_text);
+    CLEANUP(json_free) struct json *want = json_of(want_text);
     if (!json_equal(o, want)) {
         fail_msg("%s", got);
     }
@@ -238,7 +222,7 @@ static void a_token_tells_the_account_and_its_groups(void **state)
     assert_null(v->extra);
 }
 
-static void what_a_token_is_bound_to_must_be_there(void **state)
+static void a_bound_token_ends_with_its_object(void **state)
 {
 #define UNBOUND "what the token is bound to is gone"
     const struct {
@@ -266,7 +250,7 @@ static void what_a_token_is_bound_to_must_be_there(void **state)
         CLEANUP_FREE char *token = token_of(changes);
         expect(changes, token, NOW * 1000, cases[i].want);
     }
-    /* The node of a pod is told, also after it has gone. */
+    /* The node of a bound pod is reported and not checked. */
     CLEANUP_FREE char *changes = xasprintf("{'kubernetes.io': {'pod': {'name': 'web', 'uid': '%s'},"
                                            "'node': {'name': 'n9', 'uid': 'x'}}}",
                                            pod);
@@ -281,9 +265,9 @@ static void what_a_token_is_bound_to_must_be_there(void **state)
                   "'authentication.kubernetes.io/node-uid': ['x'],"
                   "'authentication.kubernetes.io/credential-id': ['JTI=id']}",
                   pod);
-    CLEANUP(json_free) struct json *want = parse(want_text);
+    CLEANUP(json_free) struct json *want = json_of(want_text);
     assert_true(json_equal(u->extra, want));
-    /* But it has a name and a uid. */
+    /* It needs a name and a uid. */
     static const char *const halves[] = {"{'name': 'n9'}", "{'uid': 'x'}", "{}"};
     for (size_t i = 0; i < ARRAY_SIZE(halves); i++) {
         CLEANUP_FREE char *half = xasprintf(
@@ -321,7 +305,7 @@ static void a_token_is_for_its_audiences(void **state)
     }
 }
 
-static void only_our_keys_sign(void **state)
+static void only_the_servers_keys_sign(void **state)
 {
     CLEANUP_FREE char *token = token_of(NULL);
     CLEANUP_FREE char *unsigned_token = xstrndup(token, (size_t) (strrchr(token, '.') + 1 - token));
@@ -336,7 +320,7 @@ static void only_our_keys_sign(void **state)
     expect("unsigned", unsigned_token, NOW * 1000, "the token's signature is by none of our keys");
     expect("no token", "something", NOW * 1000, "the token does not have three parts");
     expect("empty", "", NOW * 1000, "the token does not have three parts");
-    /* A server without keys knows none. */
+    /* A server without keys accepts no signed token. */
     const struct jws_keys *keys = s->keys;
     s->keys = NULL;
     expect("no keys", token, NOW * 1000, "not a token of ours");
@@ -356,7 +340,7 @@ static char *legacy_of(const char *name, const char *ns, const char *account, co
                   "secret.name': '%s', '" LEGACY "service-account.name': '%s', '" LEGACY
                   "service-account.uid': '%s', 'sub': '%s'}",
                   ns, name, account, uid, sub);
-    CLEANUP(json_free) struct json *claims = parse(text);
+    CLEANUP(json_free) struct json *claims = json_of(text);
     return jws_sign(h->keys, claims);
 }
 
@@ -368,7 +352,7 @@ static void keep(const char *ns, const char *name, const char *token)
     put_in(h, "POST", path, body, 201);
 }
 
-static void a_secrets_token_is_good_while_the_secret_has_it(void **state)
+static void a_legacy_token_is_valid_while_its_secret_holds_it(void **state)
 {
 #define NO_SECRET "the token's secret is gone"
 #define SUB "system:serviceaccount:red:robot"
@@ -376,7 +360,7 @@ static void a_secrets_token_is_good_while_the_secret_has_it(void **state)
     expect("before", token, NOW * 1000, NO_SECRET);
     keep("red", "t", token);
     expect("kept", token, NOW * 1000, "");
-    /* It has no end, and is for this server. */
+    /* It has no expiry, and its audience is the server. */
     expect("later", token, INT64_MAX / 4, "");
     CLEANUP_FREE char *none = NULL;
     CLEANUP_FREE char *why = judge(token, "['other']", NOW * 1000, NULL, &none);
@@ -390,7 +374,7 @@ static void a_secrets_token_is_good_while_the_secret_has_it(void **state)
     assert_string_equal(u->uid, robot);
     assert_true(user_in_group(u, "system:serviceaccounts:red"));
     assert_true(user_in_group(u, "system:authenticated"));
-    /* Another token takes its place: it is revoked. */
+    /* Another token in the Secret revokes it. */
     CLEANUP_FREE char *second = legacy_of("t", "red", "robot", robot, SUB);
     assert_string_not_equal(token, second);
     put_in(h, "DELETE", RED "secrets/t", NULL, 200);
@@ -404,7 +388,7 @@ static void a_secrets_token_is_good_while_the_secret_has_it(void **state)
     expect("a part of what is kept", second, NOW * 1000, NO_SECRET);
 }
 
-static void a_secrets_token_is_its_accounts(void **state)
+static void a_legacy_token_needs_its_account(void **state)
 {
     const struct {
         const char *name, *ns, *account, *uid, *sub, *want;
@@ -425,11 +409,11 @@ static void a_secrets_token_is_its_accounts(void **state)
         keep(cases[i].ns, cases[i].name, token);
         expect(cases[i].name, token, NOW * 1000, cases[i].want);
     }
-    /* In a Secret of another namespace it is not. */
+    /* A Secret of another namespace does not make it valid. */
     CLEANUP_FREE char *token = legacy_of("z", "red", "robot", robot, SUB);
     keep("blue", "z", token);
     expect("elsewhere", token, NOW * 1000, NO_SECRET);
-    /* A Secret that is being deleted gives nothing any more. */
+    /* A Secret that is being deleted makes no token valid. */
     CLEANUP_FREE char *last = legacy_of("last", "red", "robot", robot, SUB);
     CLEANUP_FREE char *body =
         xasprintf("{'metadata': {'name': 'last', 'finalizers': ['example.com/wait']},"
@@ -441,12 +425,12 @@ static void a_secrets_token_is_its_accounts(void **state)
     expect("going", last, NOW * 1000, NO_SECRET);
 }
 
-/* ---- tokens of nodes that join ---- */
+/* ---- bootstrap tokens ---- */
 
 #define JOIN "abcdef.0123456789abcdef"
 #define JOIN_SECRET "/api/v1/namespaces/kube-system/secrets"
 
-/* What is wrong with 'token' while the Secret of 'type' and 'data' (the members of stringData) is there. */
+/* Checks 'token' while its Secret has this type and these members of stringData. */
 static void join(const char *token, const char *type, const char *data, const char *want)
 {
     CLEANUP_FREE char *body = xasprintf(
@@ -457,7 +441,7 @@ static void join(const char *token, const char *type, const char *data, const ch
     put_in(h, "DELETE", JOIN_SECRET "/bootstrap-token-abcdef", NULL, 200);
 }
 
-static void bootstrap_tokens_are_what_their_secrets_say(void **state)
+static void a_bootstrap_token_needs_a_matching_secret(void **state)
 {
 #define ID "'token-id': 'abcdef'"
 #define KEY "'token-secret': '0123456789abcdef'"
@@ -495,7 +479,7 @@ static void bootstrap_tokens_are_what_their_secrets_say(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         join(cases[i].token, cases[i].type, cases[i].data, cases[i].want);
     }
-    /* Such a text is a bootstrap token, another is none. */
+    /* Texts that do not have the form of a bootstrap token. */
     static const char *const others[] = {
         "abcde.0123456789abcdef",   "abcdef0123456789abcdefg", "abcdef.0123456789abcde",
         "abcdef.0123456789abcdefg", "ABCDEF.0123456789abcdef", "abcdef.0123456789ABCDEF",
@@ -507,7 +491,7 @@ static void bootstrap_tokens_are_what_their_secrets_say(void **state)
     expect("without a Secret", JOIN, NOW * 1000, ABSENT);
 }
 
-static void a_bootstrap_token_is_in_groups_of_those_who_join_only(void **state)
+static void a_bootstrap_token_gets_only_bootstrapper_groups(void **state)
 {
     CLEANUP_FREE char *body = xasprintf(
         "{'metadata': {'name': 'bootstrap-token-abcdef'}, 'type': '" TYPE "', 'stringData': {" ALL
@@ -520,13 +504,13 @@ static void a_bootstrap_token_is_in_groups_of_those_who_join_only(void **state)
     CLEANUP(json_free) struct json *o = user_object(u);
     CLEANUP(json_free)
     struct json *want =
-        parse("{'username': 'system:bootstrap:abcdef', 'groups': ['system:bootstrappers',"
-              "'system:bootstrappers:a', 'system:bootstrappers:b', 'system:authenticated']}");
+        json_of("{'username': 'system:bootstrap:abcdef', 'groups': ['system:bootstrappers',"
+                "'system:bootstrappers:a', 'system:bootstrappers:b', 'system:authenticated']}");
     assert_true(json_equal(o, want));
     assert_string_equal(got, "[\"" US "\"]");
     CLEANUP_FREE char *other_audience = judge(JOIN, "['x']", NOW * 1000, NULL, NULL);
     assert_string_equal(other_audience, "not a token of ours");
-    /* It needs no keys. */
+    /* Bootstrap tokens need no keys. */
     const struct jws_keys *keys = s->keys;
     s->keys = NULL;
     expect("without keys", JOIN, NOW * 1000, "");
@@ -534,7 +518,7 @@ static void a_bootstrap_token_is_in_groups_of_those_who_join_only(void **state)
     put_in(h, "DELETE", JOIN_SECRET "/bootstrap-token-abcdef", NULL, 200);
 }
 
-static void a_bootstrap_token_goes_with_its_secret(void **state)
+static void a_bootstrap_token_ends_with_its_secret(void **state)
 {
     put_in(h, "POST", JOIN_SECRET,
            "{'metadata': {'name': 'bootstrap-token-abcdef', 'finalizers': ['example.com/wait']},"
@@ -549,17 +533,17 @@ static void a_bootstrap_token_goes_with_its_secret(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(claims_are_all_looked_at),
-        T(a_token_goes_with_its_account),
-        T(a_token_tells_the_account_and_its_groups),
-        T(what_a_token_is_bound_to_must_be_there),
+        T(each_claim_is_checked),
+        T(a_token_ends_with_its_account),
+        T(a_token_names_the_account_and_its_groups),
+        T(a_bound_token_ends_with_its_object),
         T(a_token_is_for_its_audiences),
-        T(only_our_keys_sign),
-        T(a_secrets_token_is_good_while_the_secret_has_it),
-        T(a_secrets_token_is_its_accounts),
-        T(bootstrap_tokens_are_what_their_secrets_say),
-        T(a_bootstrap_token_is_in_groups_of_those_who_join_only),
-        T(a_bootstrap_token_goes_with_its_secret),
+        T(only_the_servers_keys_sign),
+        T(a_legacy_token_is_valid_while_its_secret_holds_it),
+        T(a_legacy_token_needs_its_account),
+        T(a_bootstrap_token_needs_a_matching_secret),
+        T(a_bootstrap_token_gets_only_bootstrapper_groups),
+        T(a_bootstrap_token_ends_with_its_secret),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

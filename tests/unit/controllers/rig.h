@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A controller against the API server of ../apiserver/harness.h: the controller's client, and waiting for what it does. */
+/* Tests of a controller against the API server of ../apiserver/harness.h: its client, and waiting for its writes. */
 #pragma once
 
 #include "client/client.h"
 #include "harness.h"
 
-/* A client of the server, as the master when there is access control. */
+/* A client of the server; with access control it acts as the master. */
 struct api_client *rig_client(struct harness *h);
-/* Waits until the string at the dotted path 'where' of what GET 'path' answers is 'want'; 'where' NULL: until the
- * status of the answer is. */
+/* Waits until GET 'path' returns an object whose string at the dotted path 'where' is 'want'.  With 'where' NULL it waits
+ * for the status 'want'. */
 void rig_expect(struct harness *h, const char *path, const char *where, const char *want);
-/* Lets the loop turn until '*flag' is set, which must happen. */
+/* Runs the loop until '*flag' is set; fails the test when that does not happen. */
 void rig_wait(struct harness *h, const bool *flag);
-/* Owned text of the object at 'path' without its managedFields, which there must be. */
+/* The text of the object at 'path' without managedFields; owned.  Fails the test when there is none. */
 char *rig_text(struct harness *h, const char *path);
-/* Writes the object at 'path' into the store as 'body' says it (a ' stands for a "), whatever the server would do with
- * it. */
+/* Writes an object straight into the store, past the API server.  Each ' of 'body' becomes a ". */
 void rig_plant(struct harness *h, const char *group, const char *plural, const char *key,
                const char *body);
-/* Takes it out of the store, also where the server would not delete it. */
+/* Removes an object straight from the store, past the API server. */
 void rig_uproot(struct harness *h, const char *group, const char *plural, const char *key);

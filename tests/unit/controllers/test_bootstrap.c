@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a cluster begins with: the namespace, the network, the roles and their bindings. */
+/* The objects that a new cluster starts with: namespace, ClusterNetwork, roles and bindings. */
 #include "controllers/bootstrap.h"
 
 #include "controllers/default_roles.h"
@@ -43,7 +43,7 @@ static void reconcile(enum sdn_plugin plugin)
     rbac_bootstrap_free(b);
 }
 
-/* The object at 'path', as it is written by hand: without what the server adds; owned. */
+/* The object at 'path' without the members that the server adds; owned. */
 static struct json *object_at(const char *path)
 {
     CLEANUP_FREE char *text = rig_text(h, path);
@@ -76,7 +76,7 @@ static void expect_all(const char *plural, const struct json *want)
     }
 }
 
-static void all_roles_are_there_and_stay_as_they_should(void **state)
+static void default_roles_are_created_and_repaired(void **state)
 {
     CLEANUP(json_free) struct json *roles = default_cluster_roles();
     CLEANUP(json_free) struct json *bindings = default_cluster_role_bindings(SDN_NETWORKPOLICY);
@@ -87,12 +87,12 @@ static void all_roles_are_there_and_stay_as_they_should(void **state)
     rig_expect(h, "/api/v1/namespaces/kube-system", NULL, "200");
     rig_expect(h, "/api/v1/namespaces/kube-public", NULL, "200");
     rig_expect(h, "/api/v1/namespaces/kube-node-lease", NULL, "200");
-    /* Nothing is written when nothing is missing. */
+    /* A second run writes nothing. */
     CLEANUP_ANSWER struct answer before = ask(h, "GET", RBAC "clusterroles", NULL);
     reconcile(SDN_MULTITENANT);
     CLEANUP_ANSWER struct answer after = ask(h, "GET", RBAC "clusterroles", NULL);
     assert_true(json_equal(json_get(before.body, "items"), json_get(after.body, "items")));
-    /* What is missing is made or added; what the administrator made stays. */
+    /* Missing objects, rules and subjects are added; the administrator's own stay. */
     put_in(h, "DELETE", RBAC "clusterroles/view", NULL, 200);
     put_in(h, "PUT", RBAC "clusterroles/system:basic-user",
            "{'metadata': {'name': 'system:basic-user'}, 'rules': [{'verbs': ['get'],"
@@ -146,7 +146,7 @@ static struct outcome begin(const struct netconf *conf, bool network_only)
     return o;
 }
 
-static void the_network_is_made_changed_or_kept(void **state)
+static void the_network_is_created_changed_or_kept(void **state)
 {
     struct netconf conf;
     netconf_defaults(&conf);
@@ -159,7 +159,7 @@ static void the_network_is_made_changed_or_kept(void **state)
     conf.mtu = 1400;
     assert_int_equal(begin(&conf, false).code, 0);
     rig_expect(h, NETWORK "/default", "mtu", "1400");
-    /* A network that the cluster's nodes are not in is refused, and nothing is written. */
+    /* A network that does not contain all nodes is refused, and nothing is written. */
     put_in(h, "POST", "/apis/network.openshift.io/v1/hostsubnets",
            "{'metadata': {'name': 'n1'}, 'host': 'n1', 'hostIP': '192.0.2.1',"
            "'subnet': '10.128.0.0/23'}",
@@ -176,7 +176,7 @@ static void the_network_is_made_changed_or_kept(void **state)
     assert_int_equal(o.code, -EINVAL);
     rig_expect(h, NETWORK "/default", "serviceNetwork", "172.30.0.0/16");
     put_in(h, "DELETE", "/apis/network.openshift.io/v1/hostsubnets/n1", NULL, 200);
-    /* Pods count as well. */
+    /* A network that does not contain all pods is refused. */
     put_in(h, "POST", "/api/v1/namespaces/default/pods",
            "{'metadata': {'name': 'p'}, 'spec': {'containers': [{'name': 'c', 'image': 'i'}]}}",
            201);
@@ -189,8 +189,7 @@ static void the_network_is_made_changed_or_kept(void **state)
     assert_non_null(strstr(o.text, "p"));
 }
 
-/* The namespace comes first, unless it is another's business. */
-static void the_namespace_is_made_unless_it_is_anothers(void **state)
+static void network_only_leaves_the_namespace_to_the_other_api_server(void **state)
 {
     struct harness *other = harness_new(NULL, NULL);
     struct api_client *c = rig_client(other);
@@ -218,9 +217,9 @@ static void the_namespace_is_made_unless_it_is_anothers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(all_roles_are_there_and_stay_as_they_should),
-        T(the_network_is_made_changed_or_kept),
-        T(the_namespace_is_made_unless_it_is_anothers),
+        T(default_roles_are_created_and_repaired),
+        T(the_network_is_created_changed_or_kept),
+        T(network_only_leaves_the_namespace_to_the_other_api_server),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

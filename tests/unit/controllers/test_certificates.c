@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What certificates are signed for, and who gets one granted: the rules as a table, and the controller against a real
- * API server with access control. */
+/* Rules of the signers as a table, and the controller against an API server with access control. */
 #include "controllers/certificates.h"
 
 #include "base/base64.h"
@@ -25,11 +24,12 @@
 static const char *const nodes[] = {"system:nodes", NULL};
 static const char *const dev[] = {"dev", NULL};
 static const char *const masters[] = {"dev", "system:masters", NULL};
+static const char *const masters_first[] = {"system:masters", "dev", NULL};
 static const char *const two[] = {"system:nodes", "dev", NULL};
 
-/* ---- what is signed ---- */
+/* ---- rules of the signers ---- */
 
-static void each_signer_signs_what_it_is_for(void **state)
+static void a_signer_signs_only_its_own_subjects_and_usages(void **state)
 {
 #define USAGES "'digital signature', 'key encipherment', "
 #define NO_USAGES(usage) \
@@ -51,6 +51,12 @@ static void each_signer_signs_what_it_is_for(void **state)
         {CLIENT,
          "jane",
          {.cn = "jane", .o = masters},
+         "'client auth'",
+         -EINVAL,
+         "nobody gets the group system:masters by request"},
+        {CLIENT,
+         "jane",
+         {.cn = "jane", .o = masters_first},
          "'client auth'",
          -EINVAL,
          "nobody gets the group system:masters by request"},
@@ -219,7 +225,7 @@ static void each_signer_signs_what_it_is_for(void **state)
     assert_int_equal(certificates_check(none, NULL), -ENOTSUP);
 }
 
-static void requests_stay_an_hour_or_a_day(void **state)
+static void a_decided_request_is_removed_after_an_hour_and_others_after_a_day(void **state)
 {
 #define MADE "'metadata': {'creationTimestamp': '2026-01-01T00:00:00Z'}"
     static const int64_t made = INT64_C(1767225600000);
@@ -322,7 +328,7 @@ static struct answer get(const char *name)
     return ask(h, "GET", path, NULL);
 }
 
-/* Of its conditions, "TYPE TYPE ...", and "certificate" when it has one; "absent" when it is gone; owned. */
+/* The types of its conditions, then "certificate" when it has one; "absent" when it is deleted; owned. */
 static char *state_of(const char *name)
 {
     CLEANUP_ANSWER struct answer a = get(name);
@@ -352,7 +358,7 @@ static void expect(const char *name, const char *want)
     fail_msg("%s: %s, not %s", name, got, want);
 }
 
-/* Until the controller has looked at all that was there before: it decides on a request that came later. */
+/* Waits until the controller has decided on two later requests, and so has seen all earlier ones. */
 static void settle(void)
 {
     static int n;
@@ -363,7 +369,7 @@ static void settle(void)
     }
 }
 
-/* The certificate that was issued for 'name'; owned. */
+/* The certificate in the request 'name'; owned. */
 static X509 *certificate(const char *name)
 {
     CLEANUP_ANSWER struct answer a = get(name);
@@ -393,12 +399,12 @@ static void expect_certificate(const char *name, const char *subject, unsigned u
     assert_int_equal(ASN1_TIME_diff(&until_days, &until_s, now, X509_get0_notAfter(x)), 1);
     ASN1_TIME_free(now);
     assert_int_equal(from_days, 0);
-    assert_in_range(from_s, 300, 600); /* For clocks that are behind. */
+    assert_in_range(from_s, 300, 600); /* Backdated, for clocks that are behind. */
     assert_in_range((int64_t) until_days * 86400 + until_s, days * 86400 - 300, days * 86400);
     X509_free(x);
 }
 
-static void nodes_get_theirs_without_an_administrator(void **state)
+static void a_nodes_client_certificate_needs_no_administrator(void **state)
 {
     ask_for(JOINS, "first", KUBELET, &(struct csr_wish){.cn = N1, .o = nodes}, "client auth", "");
     ask_for(NODE, "again", KUBELET, &(struct csr_wish){.cn = N1, .o = nodes}, "client auth",
@@ -418,9 +424,9 @@ static void nodes_get_theirs_without_an_administrator(void **state)
     assert_true(updated > time_wall_ms() - HOUR_MS && changed == updated);
 }
 
-static void others_wait_for_an_administrator(void **state)
+static void other_requests_wait_for_approval(void **state)
 {
-    /* No right, the right of the other kind, and no request of a node. */
+    /* Requests without the right to be approved automatically. */
     ask_for("jane", "janes-node", KUBELET, &(struct csr_wish){.cn = N1, .o = nodes}, "client auth",
             "");
     ask_for("n1 system:nodes", "no-self", KUBELET, &(struct csr_wish){.cn = N1, .o = nodes},
@@ -474,13 +480,13 @@ static void others_wait_for_an_administrator(void **state)
         }
     }
     expect_certificate("serving", "/O=system:nodes/CN=system:node:n1", XKU_SSL_SERVER, "n1", 365);
-    /* No names, and no longer than a year. */
+    /* A client certificate has no names, and is valid for a year at most. */
     expect_certificate("client", "/O=dev/CN=jane", XKU_SSL_CLIENT, NULL, 365);
 }
 
-/* ---- requests that are over ---- */
+/* ---- expired requests ---- */
 
-/* A request that was made 'age_ms' ago. */
+/* Stores a request that is 'age_ms' old. */
 static void plant(const char *name, int64_t age_ms, const char *status)
 {
     CLEANUP_FREE char *request = csr_text(&(struct csr_wish){.cn = "jane"});
@@ -495,7 +501,7 @@ static void plant(const char *name, int64_t age_ms, const char *status)
     rig_plant(h, "certificates.k8s.io", "certificatesigningrequests", name, text);
 }
 
-static void what_is_over_is_removed(void **state)
+static void expired_requests_are_removed(void **state)
 {
 #define DENIED "'conditions': [{'type': 'Denied', 'status': 'True'}]"
 #define DONE "'conditions': [{'type': 'Approved', 'status': 'True'}], 'certificate': 'eA=='"
@@ -523,15 +529,29 @@ static void what_is_over_is_removed(void **state)
     }
 }
 
+/* More deleted requests than the controller works on at once. */
+static void deleted_requests_do_not_block_the_others(void **state)
+{
+    enum { N = 20 };
+    for (int i = 0; i < N; i++) {
+        CLEANUP_FREE char *name = xasprintf("deleted-%d", i);
+        CLEANUP_FREE char *path = xasprintf(CSRS "/%s", name);
+        ask_for("jane", name, CLIENT, &(struct csr_wish){.cn = "jane"}, "client auth", "");
+        put_in(h, "DELETE", path, NULL, 200);
+    }
+    settle();
+}
+
 #define T(name) cmocka_unit_test(name)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(each_signer_signs_what_it_is_for),
-        T(requests_stay_an_hour_or_a_day),
-        T(nodes_get_theirs_without_an_administrator),
-        T(others_wait_for_an_administrator),
-        T(what_is_over_is_removed),
+        T(a_signer_signs_only_its_own_subjects_and_usages),
+        T(a_decided_request_is_removed_after_an_hour_and_others_after_a_day),
+        T(a_nodes_client_certificate_needs_no_administrator),
+        T(other_requests_wait_for_approval),
+        T(expired_requests_are_removed),
+        T(deleted_requests_do_not_block_the_others),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bootstrap tokens go when their time is over, and nothing else does. */
+/* The controller deletes expired bootstrap tokens, and no other Secrets. */
 #include "controllers/join_tokens.h"
 
 #include "base/base64.h"
@@ -31,7 +31,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* A Secret that expires 'left_ms' from now; 'text' instead of a time unless it is NULL. */
+/* Creates a Secret that expires in 'left_ms'; with 'text' its expiration is that instead. */
 static void make(const char *ns, const char *name, const char *type, int64_t left_ms,
                  const char *text)
 {
@@ -44,7 +44,7 @@ static void make(const char *ns, const char *name, const char *type, int64_t lef
     put_in(h, "POST", path, body, 201);
 }
 
-static void tokens_go_when_they_are_over(void **state)
+static void an_expired_token_is_deleted(void **state)
 {
     make("kube-system", "later", TYPE, 3600000, NULL);
     make("kube-system", "unreadable", TYPE, 0, "some time");
@@ -58,7 +58,7 @@ static void tokens_go_when_they_are_over(void **state)
     rig_expect(h, SECRETS "/unreadable", NULL, "200");
     rig_expect(h, SECRETS "/opaque", NULL, "200");
     rig_expect(h, "/api/v1/namespaces/default/secrets/elsewhere", NULL, "200");
-    /* It is looked at again when it changes. */
+    /* A changed expiration takes effect. */
     CLEANUP_FREE char *text = rig_text(h, SECRETS "/later");
     CLEANUP(json_free) struct json *o = from(text);
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
@@ -69,10 +69,10 @@ static void tokens_go_when_they_are_over(void **state)
     rig_expect(h, SECRETS "/later", NULL, "404");
 }
 
-static void the_time_left_is_read_from_the_secret(void **state)
+static void the_remaining_time_is_read_from_the_secret(void **state)
 {
     static const struct {
-        const char *data; /* In base64. */
+        const char *data; /* JSON of data.expiration. */
         int64_t now_ms, left;
     } cases[] = {
         /* 2026-01-01T00:00:00Z */
@@ -95,8 +95,8 @@ static void the_time_left_is_read_from_the_secret(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(tokens_go_when_they_are_over),
-        T(the_time_left_is_read_from_the_secret),
+        T(an_expired_token_is_deleted),
+        T(the_remaining_time_is_read_from_the_secret),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

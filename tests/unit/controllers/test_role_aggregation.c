@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which roles' rules are gathered into another, and that the controller keeps them so. */
+/* Selection of roles for aggregation, and the controller that keeps aggregated roles up to date. */
 #include "controllers/role_aggregation.h"
 
 #include "helper.h"
@@ -24,12 +24,13 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void selectors_match_as_labels_do(void **state)
+static void selectors_follow_the_rules_of_label_selectors(void **state)
 {
 #define LABELS(key, value) "{'matchLabels': {'" key "': '" value "'}}"
 #define EXPRESSION(more) "{'matchExpressions': [{" more "}]}"
     static const struct {
-        const char *selectors, *rules; /* Of roles a (x=1, y=2), b (x=2), c (no labels). */
+        const char *selectors,
+            *rules; /* Rules 1, 2 and 3 are those of a (x=1, y=2), b (x=2) and c (no labels). */
     } cases[] = {
         {LABELS("x", "1"), "[1]"},
         {LABELS("x", "2"), "[2]"},
@@ -85,7 +86,7 @@ static void make(const char *name, const char *labels, const char *rest)
 #define RULES(verb) "'rules': [{'verbs': ['" verb "'], 'apiGroups': [''], 'resources': ['pods']}]"
 #define GATHERS "'aggregationRule': {'clusterRoleSelectors': [{'matchLabels': {'to': 'all'}}]}"
 
-static void rules_follow_the_roles(void **state)
+static void aggregated_rules_follow_the_selected_roles(void **state)
 {
     make("z", "'to': 'all'", RULES("get"));
     make("m", "'to': 'all'", RULES("list"));
@@ -98,13 +99,13 @@ static void rules_follow_the_roles(void **state)
          RULES("*") ", 'aggregationRule': {'clusterRoleSelectors': [{'matchLabels':"
                     "{'to': 'nobody'}}]}");
     struct role_aggregation *a = role_aggregation_new(h->loop, client);
-    /* In the order of names. */
+    /* Rules are sorted by the names of their roles. */
     rig_expect(h, ROLES "/all", "rules.0.verbs.0", "list");
     rig_expect(h, ROLES "/all", "rules.1.verbs.0", "get");
     rig_expect(h, ROLES "/all", "rules.2.verbs.0", "");
     rig_expect(h, ROLES "/stale", "rules.0.verbs.0", "");
     CLEANUP_FREE char *before = rig_text(h, ROLES "/all");
-    /* Another comes, one changes, one goes. */
+    /* A role is added, changed, deleted. */
     make("a", "'to': 'all'", RULES("watch"));
     rig_expect(h, ROLES "/all", "rules.0.verbs.0", "watch");
     put_in(h, "PUT", ROLES "/z",
@@ -113,12 +114,12 @@ static void rules_follow_the_roles(void **state)
     put_in(h, "DELETE", ROLES "/m", NULL, 200);
     rig_expect(h, ROLES "/all", "rules.1.verbs.0", "patch");
     rig_expect(h, ROLES "/all", "rules.2.verbs.0", "");
-    /* What somebody writes into it does not stay. */
+    /* A manual change of an aggregated role is reverted. */
     put_in(h, "PUT", ROLES "/all", "{'metadata': {'name': 'all'}, " RULES("*") ", " GATHERS "}",
            200);
     rig_expect(h, ROLES "/all", "rules.0.verbs.0", "watch");
     rig_expect(h, ROLES "/other", "rules.0.verbs.0", "delete");
-    /* Roles that are as they should be are left alone. */
+    /* A role that is up to date is not written. */
     CLEANUP_FREE char *settled = rig_text(h, ROLES "/none");
     CLEANUP_ANSWER struct answer none = ask(h, "GET", ROLES "/none", NULL);
     assert_string_equal(at(&none, "metadata.generation"), "1");
@@ -135,8 +136,8 @@ static void rules_follow_the_roles(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(selectors_match_as_labels_do),
-        T(rules_follow_the_roles),
+        T(selectors_follow_the_rules_of_label_selectors),
+        T(aggregated_rules_follow_the_selected_roles),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each namespace gets the managed accounts; Secrets of accounts get their token, and go with the account. */
+/* Managed service accounts of each namespace, and tokens in Secrets of service accounts. */
 #include "controllers/service_accounts.h"
 
 #include "apiserver/security.h"
@@ -43,7 +43,7 @@ static void each_namespace_gets_the_managed_accounts(void **state)
     rig_expect(h, RED "serviceaccounts/builder", NULL, "200");
     rig_expect(h, "/api/v1/namespaces/default/serviceaccounts/default", NULL, "200");
     rig_expect(h, RED "serviceaccounts/deployer", NULL, "404");
-    /* They come back; others do not. */
+    /* A deleted managed account is created again; another is not. */
     CLEANUP_ANSWER struct answer a = ask(h, "GET", RED "serviceaccounts/builder", NULL);
     put_in(h, "POST", RED "serviceaccounts", "{'metadata': {'name': 'mine'}}", 201);
     put_in(h, "DELETE", RED "serviceaccounts/mine", NULL, 200);
@@ -52,7 +52,7 @@ static void each_namespace_gets_the_managed_accounts(void **state)
     rig_expect(h, RED "serviceaccounts/mine", NULL, "404");
     CLEANUP_ANSWER struct answer b = ask(h, "GET", RED "serviceaccounts/builder", NULL);
     assert_string_not_equal(at(&a, "metadata.uid"), at(&b, "metadata.uid"));
-    /* Not in a namespace that is being deleted. */
+    /* A namespace that is being deleted gets none. */
     free(make_namespace(h, "going"));
     rig_expect(h, "/api/v1/namespaces/going/serviceaccounts/default", NULL, "200");
     put_in(h, "DELETE", "/api/v1/namespaces/going", NULL, 200);
@@ -102,7 +102,7 @@ static bool is_good(const char *token, const char *user)
 
 #define OF(account) "'" NAME "': '" account "'"
 
-static void secrets_get_their_token_and_go_with_the_account(void **state)
+static void a_secret_gets_its_token_and_is_deleted_with_its_account(void **state)
 {
     put_in(h, "POST", RED "serviceaccounts", "{'metadata': {'name': 'robot'}}", 201);
     CLEANUP_FREE char *uid = uid_of("robot");
@@ -132,17 +132,17 @@ static void secrets_get_their_token_and_go_with_the_account(void **state)
     CLEANUP_ANSWER struct answer a = ask(h, "GET", RED "secrets/robot-token", NULL);
     assert_string_equal(
         json_path_string(json_path(a.body, "metadata", "annotations", NULL), UID, NULL), uid);
-    /* A token that somebody wrote before the account was known to the Secret is not kept. */
+    /* A token that the Secret was created with is replaced. */
     make_secret("forged", TYPE, OF("robot"), "'token': 'forged'");
     rig_expect(h, RED "secrets/forged", "data.namespace", "cmVk");
     CLEANUP_FREE char *forged = data_of("forged", "token");
     assert_true(is_good(forged, "system:serviceaccount:red:robot"));
-    /* The account of a Secret may come later. */
+    /* The account may be created after the Secret. */
     put_in(h, "POST", RED "serviceaccounts", "{'metadata': {'name': 'late'}}", 201);
     rig_expect(h, RED "secrets/early", "data.namespace", "cmVk");
     CLEANUP_FREE char *late = data_of("early", "token");
     assert_true(is_good(late, "system:serviceaccount:red:late"));
-    /* What is taken out comes back; the token stays the same. */
+    /* A removed member is added again; the token stays the same. */
     CLEANUP_FREE char *text = rig_text(h, RED "secrets/robot-token");
     CLEANUP(json_free) struct json *o = from(text);
     json_remove(json_get(o, "data"), "ca.crt");
@@ -161,7 +161,7 @@ static void secrets_get_their_token_and_go_with_the_account(void **state)
     }
     CLEANUP_FREE char *same = data_of("robot-token", "token");
     assert_string_equal(same, token);
-    /* With the account its Secrets go, and no others. */
+    /* The account's deletion deletes its Secrets and no others. */
     put_in(h, "DELETE", RED "serviceaccounts/robot", NULL, 200);
     rig_expect(h, RED "secrets/robot-token", NULL, "404");
     rig_expect(h, RED "secrets/half", NULL, "404");
@@ -170,7 +170,7 @@ static void secrets_get_their_token_and_go_with_the_account(void **state)
     rig_expect(h, RED "secrets/opaque", NULL, "200");
 }
 
-static void the_account_of_that_name_in_another_namespace_is_another(void **state)
+static void an_account_in_another_namespace_does_not_count(void **state)
 {
     free(make_namespace(h, "blue"));
     put_in(h, "POST", "/api/v1/namespaces/blue/serviceaccounts", "{'metadata': {'name': 'far'}}",
@@ -181,7 +181,7 @@ static void the_account_of_that_name_in_another_namespace_is_another(void **stat
     rig_expect(h, RED "secrets/near-token", "data.namespace", "cmVk");
     CLEANUP_FREE char *token = data_of("far-token", "token");
     assert_string_equal(token, "");
-    /* Nor does its end end this one's. */
+    /* Its deletion does not delete this namespace's Secret. */
     put_in(h, "POST", "/api/v1/namespaces/blue/serviceaccounts", "{'metadata': {'name': 'near'}}",
            201);
     put_in(h, "DELETE", "/api/v1/namespaces/blue/serviceaccounts/near", NULL, 200);
@@ -191,15 +191,20 @@ static void the_account_of_that_name_in_another_namespace_is_another(void **stat
 
 static void a_secret_that_is_being_deleted_gets_no_token(void **state)
 {
-    put_in(h, "POST", RED "secrets",
-           "{'metadata': {'name': 'leaving', 'finalizers': ['example.com/wait'],"
-           "'annotations': {" OF("nobody") "}}, 'type': '" TYPE "'}",
-           201);
-    put_in(h, "DELETE", RED "secrets/leaving", NULL, 200);
+    /* More of them than the controller works on at once. */
+    for (int i = 0; i < 20; i++) {
+        CLEANUP_FREE char *path = xasprintf(RED "secrets/leaving-%d", i);
+        CLEANUP_FREE char *body =
+            xasprintf("{'metadata': {'name': 'leaving-%d', 'finalizers': ['example.com/wait'],"
+                      "'annotations': {" OF("nobody") "}}, 'type': '" TYPE "'}",
+                      i);
+        put_in(h, "POST", RED "secrets", body, 201);
+        put_in(h, "DELETE", path, NULL, 200);
+    }
     put_in(h, "POST", RED "serviceaccounts", "{'metadata': {'name': 'nobody'}}", 201);
     make_secret("after", TYPE, OF("nobody"), "");
     rig_expect(h, RED "secrets/after", "data.namespace", "cmVk");
-    CLEANUP_FREE char *token = data_of("leaving", "token");
+    CLEANUP_FREE char *token = data_of("leaving-0", "token");
     assert_string_equal(token, "");
 }
 
@@ -226,8 +231,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(each_namespace_gets_the_managed_accounts),
-        T(secrets_get_their_token_and_go_with_the_account),
-        T(the_account_of_that_name_in_another_namespace_is_another),
+        T(a_secret_gets_its_token_and_is_deleted_with_its_account),
+        T(an_account_in_another_namespace_does_not_count),
         T(a_secret_that_is_being_deleted_gets_no_token),
         T(without_keys_there_are_no_tokens),
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Certificate requests: what is read of them, what is refused, and what of them gets into a certificate. */
+/* Reading and refusing certificate requests, and the certificates made from them. */
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/timeutil.h"
@@ -46,7 +46,7 @@ static void requests_are_read_or_refused(void **state)
     static const char *const long_o[] = {TEXT64, NULL};
     static const struct {
         struct csr_wish wish;
-        const char *want; /* As text_of has it, or the error. */
+        const char *want; /* The result of text_of, or the error. */
     } cases[] = {
         {{.cn = "jane"}, "jane;;; 0"},
         {{.cn = "jane", .o = o}, "jane; dev ops;; 0"},
@@ -88,7 +88,7 @@ static void requests_are_read_or_refused(void **state)
     }
 }
 
-/* Organizations or names, as many as 'n'. */
+/* Reads a request with 'n' organizations, or with 'n' names. */
 static int read_many(size_t n, bool names, struct err *e)
 {
     const char **o = xcalloc(n + 1, sizeof *o);
@@ -123,7 +123,7 @@ static void a_request_is_signed_with_its_own_key(void **state)
     CLEANUP_FREE char *pem = csr_make(&(struct csr_wish){.cn = "jane"}, NULL);
     CLEANUP_FREE char *other_key = NULL;
     CLEANUP_FREE char *other = csr_make(&(struct csr_wish){.cn = "joe"}, &other_key);
-    /* The same request with another's signature. */
+    /* The request with a signature by another key. */
     BIO *b = BIO_new_mem_buf(pem, -1), *k = BIO_new_mem_buf(other_key, -1);
     X509_REQ *q = PEM_read_bio_X509_REQ(b, NULL, NULL, NULL);
     EVP_PKEY *key = PEM_read_bio_PrivateKey(k, NULL, NULL, NULL);
@@ -144,7 +144,7 @@ static void a_request_is_signed_with_its_own_key(void **state)
     EVP_PKEY_free(key);
 }
 
-static void a_certificate_has_what_was_read_and_nothing_else(void **state)
+static void a_certificate_takes_over_subject_and_names_only(void **state)
 {
     static const char *const o[] = {"dev", "ops", NULL};
     static const struct {
@@ -195,7 +195,7 @@ static void a_certificate_has_what_was_read_and_nothing_else(void **state)
         assert_int_equal(from, now - HOUR_MS);
         assert_int_equal(until, now + HOUR_MS);
     }
-    /* It ends with its authority at the latest. */
+    /* A certificate expires with its authority at the latest. */
     CLEANUP_FREE char *pem = csr_make(&cases[0].wish, NULL);
     CLEANUP_FREE char *cert = NULL;
     assert_int_equal(pki_csr_sign(ca, pem, PKI_CLIENT, now, now + 11 * HOUR_MS, &cert, NULL), 0);
@@ -216,7 +216,7 @@ int main(void)
         T(requests_are_read_or_refused),
         T(requests_are_bounded),
         T(a_request_is_signed_with_its_own_key),
-        T(a_certificate_has_what_was_read_and_nothing_else),
+        T(a_certificate_takes_over_subject_and_names_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
