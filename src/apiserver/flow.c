@@ -76,8 +76,7 @@ static bool classify(const struct request *q, enum priority_level *ret_level, ui
     return class != USER_MASTER;
 }
 
-/* In seats; a list costs by the objects it has to look at. */
-static unsigned cost_of(const struct request *q)
+unsigned flow_cost(const struct request *q)
 {
     const struct attributes *at = &q->attributes;
     bool watch = streq(at->verb, "watch"), list = streq(at->verb, "list");
@@ -199,7 +198,7 @@ void flow_admit(struct request *q)
     struct flow_ticket *t = q->ticket = NEW(struct flow_ticket);
     t->control = f;
     t->q = q;
-    int r = priority_enter(f->queues, &t->ticket, level, flow, cost_of(q),
+    int r = priority_enter(f->queues, &t->ticket, level, flow, flow_cost(q),
                            loop_now_ms(f->server->loop), &evicted);
     if (evicted) {
         refuse(mine(evicted));

@@ -108,6 +108,9 @@ void flow_drop_all(struct flow_control *f);
 struct flow_control *flow_free(struct flow_control *f);
 /* The user is known: request_run is called now or later, or the request is answered with 429. */
 void flow_admit(struct request *q);
+/* Seats that the request needs, by its attributes and query: a list or a new watch costs one more for each 100 objects that it
+ * reads. */
+unsigned flow_cost(const struct request *q);
 /* The request occupies nothing any more; once more is harmless. */
 void flow_release(struct request *q);
 /* Before an answer of 'size' bytes is given. */
