@@ -65,8 +65,7 @@ static void a_users_class_selects_the_level(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         uint64_t before[EXEMPT + 1];
         count(h, before);
-        CLEANUP_ANSWER struct answer a =
-            ask_as(h, cases[i].who, "GET", cases[i].path, NULL, NULL);
+        CLEANUP_ANSWER struct answer a = ask_as(h, cases[i].who, "GET", cases[i].path, NULL, NULL);
         if (level_since(h, before) != cases[i].level) {
             fail_msg("%s %s: %d", cases[i].who, cases[i].path, level_since(h, before));
         }
@@ -80,17 +79,17 @@ static void without_access_control_the_user_agent_selects_the_level(void **state
         const char *agent;
         int level;
     } cases[] = {
-        {"tenet-master/1", PRIORITY_SYSTEM},  {"tenet-node/1", PRIORITY_SYSTEM},
-        {"tenet-master", PRIORITY_DEFAULT},   {"xtenet-node/1", PRIORITY_DEFAULT},
-        {"kubectl/1", PRIORITY_DEFAULT},      {"", PRIORITY_DEFAULT},
+        {"tenet-master/1", PRIORITY_SYSTEM}, {"tenet-node/1", PRIORITY_SYSTEM},
+        {"tenet-master", PRIORITY_DEFAULT},  {"xtenet-node/1", PRIORITY_DEFAULT},
+        {"kubectl/1", PRIORITY_DEFAULT},     {"", PRIORITY_DEFAULT},
     };
     struct harness *h = harness_new(NULL, NULL);
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         uint64_t before[EXEMPT + 1];
         CLEANUP_FREE char *agent =
             *cases[i].agent ? xasprintf("User-Agent: %s\r\n", cases[i].agent) : xstrdup("");
-        CLEANUP_FREE char *text = xasprintf(
-            "GET /version HTTP/1.1\r\nHost: x\r\nConnection: close\r\n%s\r\n", agent);
+        CLEANUP_FREE char *text =
+            xasprintf("GET /version HTTP/1.1\r\nHost: x\r\nConnection: close\r\n%s\r\n", agent);
         count(h, before);
         CLEANUP_FREE char *answer = ask_raw(h, text);
         assert_int_equal(level_since(h, before), cases[i].level);
@@ -155,8 +154,7 @@ static void a_list_costs_by_the_objects_that_it_reads(void **state)
     assert_int_equal(sock_listen_tcp("127.0.0.1:0", &fd, &e), 0);
     costs->port = (uint16_t) sock_local_port(fd);
     assert_int_equal(http_server_add_listener(server, fd, &e), 0);
-    struct cache_kind *ck =
-        cache_find(&costs->api->cache, api_kind_find("", "v1", "configmaps"));
+    struct cache_kind *ck = cache_find(&costs->api->cache, api_kind_find("", "v1", "configmaps"));
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         ck->objects.n = cases[i].objects;
         CLEANUP_ANSWER struct answer a =

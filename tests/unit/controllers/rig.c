@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -83,4 +84,36 @@ void rig_uproot(struct harness *h, const char *group, const char *plural, const 
     bool done = false;
     store_delete(h->store, full, STORE_ANY, stored, &done);
     rig_wait(h, &done);
+}
+
+/* ---- a server that refuses ---- */
+
+static uint64_t refused_before; /* Requests with 503 at rig_refuse. */
+
+/* The requests that the server has answered with 503. */
+static uint64_t refused(struct harness *h)
+{
+    CLEANUP_ANSWER struct answer a = ask_ok(h, "GET", "/metrics", NULL, 200);
+    uint64_t n = 0;
+    for (const char *p = a.text; (p = strstr(p, "apiserver_request_total{")); p++) {
+        const char *end = strchr(p, '\n'), *code = strstr(p, "code=\"503\"");
+        n += code && code < end ? strtoull(strchr(p, '}') + 1, NULL, 10) : 0;
+    }
+    return n;
+}
+
+void rig_refuse(struct harness *h, bool writes_only)
+{
+    refused_before = refused(h);
+    *(writes_only ? &h->api->lost : &h->api->stopping) = true;
+}
+
+void rig_recover(struct harness *h)
+{
+    bool never = false;
+    for (int i = 0; i < WAIT_MS / 5 && refused(h) == refused_before; i++) {
+        loop_run_until(h->loop, &never, 5);
+    }
+    assert_true(refused(h) > refused_before);
+    h->api->lost = h->api->stopping = false;
 }

@@ -17,5 +17,9 @@ char *rig_text(struct harness *h, const char *path);
 /* Writes an object straight into the store, past the API server.  Each ' of 'body' becomes a ". */
 void rig_plant(struct harness *h, const char *group, const char *plural, const char *key,
                const char *body);
+/* Makes the server answer 503 to every request, or to every write, until rig_recover.  That waits for at least one such
+ * answer. */
+void rig_refuse(struct harness *h, bool writes_only);
+void rig_recover(struct harness *h);
 /* Removes an object straight from the store, past the API server. */
 void rig_uproot(struct harness *h, const char *group, const char *plural, const char *key);

@@ -121,6 +121,21 @@ static void default_roles_are_created_and_repaired(void **state)
     rig_expect(h, RBAC "clusterroles/system:monitoring", "rules.0.verbs.0", "");
 }
 
+static void roles_are_written_when_the_server_recovers(void **state)
+{
+    for (int writes_only = 0; writes_only < 2; writes_only++) {
+        bool done = false;
+        put_in(h, "DELETE", RBAC "clusterroles/view", NULL, 200);
+        rig_refuse(h, writes_only);
+        struct rbac_bootstrap *b =
+            rbac_bootstrap_new(h->loop, client, SDN_NETWORKPOLICY, flag, &done);
+        rig_recover(h);
+        rig_wait(h, &done);
+        rbac_bootstrap_free(b);
+        rig_expect(h, RBAC "clusterroles/view", NULL, "200");
+    }
+}
+
 /* ---- the network ---- */
 
 struct outcome {
@@ -189,6 +204,41 @@ static void the_network_is_created_changed_or_kept(void **state)
     assert_non_null(strstr(o.text, "p"));
 }
 
+static void the_network_is_written_when_the_server_recovers(void **state)
+{
+    for (int writes_only = 0; writes_only < 2; writes_only++) {
+        struct harness *other = harness_new(NULL, NULL);
+        struct api_client *c = rig_client(other);
+        struct netconf conf;
+        netconf_defaults(&conf);
+        /* It is created, then changed. */
+        for (int i = 0; i < 2; i++) {
+            struct outcome o = {0};
+            conf.mtu -= 10;
+            rig_refuse(other, writes_only);
+            struct bootstrap *b = bootstrap_new(other->loop, c, &conf, i, begun, &o);
+            rig_recover(other);
+            rig_wait(other, &o.done);
+            bootstrap_free(b);
+            assert_int_equal(o.code, 0);
+            rig_expect(other, NETWORK "/default", "mtu", i ? "1430" : "1440");
+        }
+        api_client_free(c);
+        harness_free(other);
+    }
+}
+
+static void a_network_that_the_server_refuses_is_reported(void **state)
+{
+    struct netconf conf;
+    netconf_defaults(&conf);
+    conf.mtu = 1;
+    rig_uproot(h, "network.openshift.io", "clusternetworks", "default");
+    struct outcome o = begin(&conf, true);
+    assert_int_equal(o.code, -EINVAL);
+    assert_true(str_has_prefix(o.text, "ClusterNetwork default: "));
+}
+
 static void network_only_leaves_the_namespace_to_the_other_api_server(void **state)
 {
     struct harness *other = harness_new(NULL, NULL);
@@ -219,6 +269,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(default_roles_are_created_and_repaired),
         T(the_network_is_created_changed_or_kept),
+        T(roles_are_written_when_the_server_recovers),
+        T(the_network_is_written_when_the_server_recovers),
+        T(a_network_that_the_server_refuses_is_reported),
         T(network_only_leaves_the_namespace_to_the_other_api_server),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -542,6 +542,29 @@ static void deleted_requests_do_not_block_the_others(void **state)
     settle();
 }
 
+static void a_request_to_the_server_that_fails_is_tried_again(void **state)
+{
+    rig_refuse(h, false);
+    plant("again-old", 25 * HOUR_MS, "");
+    rig_recover(h);
+    expect("again-old", "absent");
+    rig_refuse(h, false);
+    plant("again-sign", 0, "'conditions': [{'type': 'Approved', 'status': 'True'}]");
+    rig_recover(h);
+    expect("again-sign", "Approved certificate");
+    CLEANUP_FREE char *request = csr_text(&(struct csr_wish){.cn = N1, .o = nodes});
+    CLEANUP_FREE char *text =
+        xasprintf("{'kind': 'CertificateSigningRequest', 'apiVersion': 'certificates.k8s.io/v1',"
+                  "'metadata': {'name': 'again-review', 'uid': 'u'}, 'spec': {'request': '%s',"
+                  "'signerName': '" KUBELET "', 'usages': ['client auth'], 'username': 'b',"
+                  "'groups': ['system:bootstrappers']}}",
+                  request);
+    rig_refuse(h, false);
+    rig_plant(h, "certificates.k8s.io", "certificatesigningrequests", "again-review", text);
+    rig_recover(h);
+    expect("again-review", "Approved certificate");
+}
+
 #define T(name) cmocka_unit_test(name)
 int main(void)
 {
@@ -551,6 +574,7 @@ int main(void)
         T(a_nodes_client_certificate_needs_no_administrator),
         T(other_requests_wait_for_approval),
         T(expired_requests_are_removed),
+        T(a_request_to_the_server_that_fails_is_tried_again),
         T(deleted_requests_do_not_block_the_others),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

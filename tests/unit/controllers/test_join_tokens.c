@@ -69,6 +69,17 @@ static void an_expired_token_is_deleted(void **state)
     rig_expect(h, SECRETS "/later", NULL, "404");
 }
 
+static void a_deletion_that_fails_is_tried_again(void **state)
+{
+    rig_refuse(h, false);
+    rig_plant(h, "", "secrets", "kube-system/again",
+              "{'kind': 'Secret', 'apiVersion': 'v1', 'metadata': {'name': 'again',"
+              "'namespace': 'kube-system', 'uid': 'u'}, 'type': '" TYPE "',"
+              "'data': {'expiration': 'MjAyMC0wMS0wMVQwMDowMDowMFo='}}");
+    rig_recover(h);
+    rig_expect(h, SECRETS "/again", NULL, "404");
+}
+
 static void the_remaining_time_is_read_from_the_secret(void **state)
 {
     static const struct {
@@ -96,6 +107,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(an_expired_token_is_deleted),
+        T(a_deletion_that_fails_is_tried_again),
         T(the_remaining_time_is_read_from_the_secret),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

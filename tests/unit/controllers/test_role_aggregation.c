@@ -129,6 +129,13 @@ static void aggregated_rules_follow_the_selected_roles(void **state)
     rig_expect(h, ROLES "/all", "rules.1.verbs.0", "deletecollection");
     CLEANUP_FREE char *still = rig_text(h, ROLES "/none");
     assert_string_equal(settled, still);
+    /* A write that fails is tried again. */
+    rig_refuse(h, false);
+    rig_plant(h, "rbac.authorization.k8s.io", "clusterroles", "d",
+              "{'kind': 'ClusterRole', 'apiVersion': 'rbac.authorization.k8s.io/v1', 'metadata': {"
+              "'name': 'd', 'uid': 'u', 'labels': {'to': 'all'}}, " RULES("create") "}");
+    rig_recover(h);
+    rig_expect(h, ROLES "/all", "rules.2.verbs.0", "create");
     role_aggregation_free(a);
 }
 

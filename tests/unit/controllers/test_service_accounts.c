@@ -208,6 +208,17 @@ static void a_secret_that_is_being_deleted_gets_no_token(void **state)
     assert_string_equal(token, "");
 }
 
+static void a_write_that_fails_is_tried_again(void **state)
+{
+    rig_refuse(h, false);
+    rig_plant(h, "", "namespaces", "again",
+              "{'kind': 'Namespace', 'apiVersion': 'v1', 'metadata': {'name': 'again', 'uid': 'u'},"
+              "'spec': {'finalizers': ['kubernetes']}, 'status': {'phase': 'Active'}}");
+    rig_recover(h);
+    rig_expect(h, "/api/v1/namespaces/again/serviceaccounts/builder", NULL, "200");
+    rig_expect(h, "/api/v1/namespaces/again/serviceaccounts/default", NULL, "200");
+}
+
 static void without_keys_there_are_no_tokens(void **state)
 {
     struct service_accounts_config cfg = {.names = names};
@@ -234,6 +245,7 @@ int main(void)
         T(a_secret_gets_its_token_and_is_deleted_with_its_account),
         T(an_account_in_another_namespace_does_not_count),
         T(a_secret_that_is_being_deleted_gets_no_token),
+        T(a_write_that_fails_is_tried_again),
         T(without_keys_there_are_no_tokens),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
