@@ -168,7 +168,7 @@ int crd_new(const struct json *obj, struct crd **ret, struct err *e)
     if (!crd_has_condition(obj, "Established")) {
         return err_set(e, -ENOENT, "it is not established");
     }
-    api_kind_crd.validate(obj, NULL, &causes);
+    api_validate_object(&api_kind_crd, obj, NULL, &causes);
     if (causes.n) {
         return err_set(e, -EINVAL, "%.128s: %.256s", causes.list[0].field, causes.list[0].message);
     }

@@ -60,6 +60,7 @@ struct api_column {
     struct json *(*cell)(const struct json *obj, int64_t now_ms);
     const char *path;   /* Without 'cell': what the cell shows, as a JSONPath. */
     bool count;         /* The cell is the number of elements that 'path' has. */
+    bool list;          /* The cell is a text with the strings of the list at 'path': "[a, b]". */
     const char *absent; /* What a text column shows when 'path' finds nothing; NULL: null. */
 };
 
@@ -160,10 +161,6 @@ const struct api_subresource *api_kind_subresource(const struct api_kind *k, con
 /* The i-th of them, in discovery order; NULL at the end. */
 const struct api_subresource *api_kind_subresource_at(const struct api_kind *k, size_t i);
 const struct api_kind *api_kind_by_alias(const char *alias);
-
-/* Metadata that all kinds share: names, labels, annotations, finalizers, owners; 'old' NULL on creation. */
-void api_validate_metadata(const struct api_kind *k, const struct json *obj, const struct json *old,
-                           struct api_causes *c);
 
 /* Everything that can be wrong with an object: its schema, its metadata, its immutable fields, and what its kind's
  * own code checks, which so can rely on types.  'old' NULL on creation. */

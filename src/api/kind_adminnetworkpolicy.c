@@ -1,34 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* AdminNetworkPolicy (policy.networking.k8s.io/v1alpha1): the administrator's rules, before NetworkPolicy. */
+/* AdminNetworkPolicy and BaselineAdminNetworkPolicy (policy.networking.k8s.io/v1alpha1): the administrator's rules
+ * before NetworkPolicy, and those for pods that no NetworkPolicy selects. */
 #include "api/kinds.h"
 #include "api/policy_fields.h"
-
-#define PRIORITY_MAX 1000 /* 0 comes first. */
-
-void kind_admin_network_policy_defaults(struct json *obj)
-{
-    policy_default_admin_spec(json_get(obj, "spec"));
-}
 
 void kind_admin_network_policy_validate(const struct json *obj, const struct json *old,
                                         struct api_causes *c)
 {
-    static const char *const actions[] = {"Allow", "Deny", "Pass", NULL};
-    const struct json *spec = json_get(obj, "spec");
-    int64_t priority;
-    if (!spec || json_is(spec, JSON_NULL)) {
-        api_required(c, "spec", "");
-        return;
-    }
-    if (!api_field_object(c, "spec", spec)) {
-        return;
-    }
-    api_field_int(c, "spec.priority", json_get(spec, "priority"), true, 0, PRIORITY_MAX, &priority);
-    policy_check_admin_spec(c, spec, actions);
+    policy_check_admin_spec(c, json_get(obj, "spec"));
 }
 
-struct json *kind_admin_network_policy_cell_priority(const struct json *obj, int64_t now_ms)
+/* No policy comes after a baseline that it could pass traffic to. */
+static void refuse_pass(const char *field, const struct json *rules, struct api_causes *c)
 {
-    const char *text = json_number_text(json_path(obj, "spec", "priority", NULL));
-    return json_string(text ? text : "");
+    static const char *const actions[] = {"Allow", "Deny", NULL};
+    for (size_t i = 0; i < json_count(rules); i++) {
+        const struct json *action = json_get(json_at(rules, i), "action");
+        if (streq(json_get_string(action), "Pass")) {
+            api_unsupported(c, API_FIELD("%s[%zu].action", field, i), action, actions);
+        }
+    }
+}
+
+void kind_baseline_admin_network_policy_validate(const struct json *obj, const struct json *old,
+                                                 struct api_causes *c)
+{
+    const struct json *spec = json_get(obj, "spec"),
+                      *name = json_path(obj, "metadata", "name", NULL);
+    if (name && !streq(json_get_string(name), "default")) {
+        api_invalid(c, "metadata.name", name,
+                    "Only one baseline admin network policy with metadata.name=\"default\" can be "
+                    "created in the cluster");
+    }
+    refuse_pass("spec.ingress", json_get(spec, "ingress"), c);
+    refuse_pass("spec.egress", json_get(spec, "egress"), c);
+    policy_check_admin_spec(c, spec);
 }

@@ -4,12 +4,9 @@
  * certificate. */
 #include "api/kind_util.h"
 #include "api/kinds.h"
+#include "api/schema.h"
 
-#include "base/base64.h"
 #include "base/timeutil.h"
-
-#define MAX_REQUEST ((size_t) 64 << 10)
-#define MIN_SECONDS 600
 
 void kind_certificate_signing_request_prepare(struct json *obj, const struct json *old)
 {
@@ -17,16 +14,6 @@ void kind_certificate_signing_request_prepare(struct json *obj, const struct jso
         json_set(obj, "status", json_object());
     } else if (json_get(old, "spec")) {
         json_set(obj, "spec", json_clone(json_get(old, "spec")));
-    }
-}
-
-void kind_certificate_signing_request_defaults(struct json *obj)
-{
-    struct json *c;
-    JSON_FOREACH (c, json_path(obj, "status", "conditions", NULL)) {
-        if (json_is(c, JSON_OBJECT)) {
-            api_default_string(c, "status", "True");
-        }
     }
 }
 
@@ -45,7 +32,7 @@ void kind_certificate_signing_request_merge_part(const char *subresource, struct
     if (streq(subresource, "approval")) {
         const struct json *conditions = json_get(given, "conditions");
         json_set(status, "conditions", conditions ? json_clone(conditions) : json_array());
-        kind_certificate_signing_request_defaults(out);
+        api_schema_default(api_kind_certificate_signing_request.schema, out);
         return;
     }
     struct json *list = json_array();
@@ -64,7 +51,7 @@ void kind_certificate_signing_request_merge_part(const char *subresource, struct
 }
 
 /* "example.com/signer": a domain and a path. */
-static const char *check_signer(const char *s)
+const char *csr_check_signer(const char *s)
 {
     const char *slash = strchr(s, '/');
     CLEANUP_STRBUF struct strbuf domain = STRBUF_INIT;
@@ -76,79 +63,18 @@ static const char *check_signer(const char *s)
                                                          : api_check_path_segment(slash + 1);
 }
 
-static void validate_spec(const struct json *spec, struct api_causes *c)
-{
-    static const char *const usages[] = {"signing",
-                                         "digital signature",
-                                         "content commitment",
-                                         "key encipherment",
-                                         "key agreement",
-                                         "data encipherment",
-                                         "cert sign",
-                                         "crl sign",
-                                         "encipher only",
-                                         "decipher only",
-                                         "any",
-                                         "server auth",
-                                         "client auth",
-                                         "code signing",
-                                         "email protection",
-                                         "s/mime",
-                                         "ipsec end system",
-                                         "ipsec tunnel",
-                                         "ipsec user",
-                                         "timestamping",
-                                         "ocsp signing",
-                                         "microsoft sgc",
-                                         "netscape sgc",
-                                         NULL};
-    const struct json *request = json_get(spec, "request"), *list = json_get(spec, "usages");
-    int64_t seconds;
-    if (api_field_string(c, "spec.request", request, true)) {
-        CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
-        if (json_string_size(request) > MAX_REQUEST) {
-            api_too_long(c, "spec.request", MAX_REQUEST);
-        } else if (base64_decode(json_get_string(request), json_string_size(request), &b) < 0) {
-            api_invalid(c, "spec.request", NULL, "must be base64");
-        }
-    }
-    if (api_field_array(c, "spec.usages", list)) {
-        for (size_t i = 0; i < json_count(list); i++) {
-            api_field_enum(c, API_FIELD("spec.usages[%zu]", i), json_at(list, i), true, usages);
-        }
-    }
-    if (json_count(list) == 0) {
-        api_required(c, "spec.usages", "usages must be provided");
-    }
-    api_field_checked(c, "spec.signerName", json_get(spec, "signerName"), true, check_signer);
-    api_field_int(c, "spec.expirationSeconds", json_get(spec, "expirationSeconds"), false,
-                  MIN_SECONDS, INT32_MAX, &seconds);
-}
-
 static void validate_conditions(const struct json *list, struct api_causes *c)
 {
     static const char *const statuses[] = {"True", NULL};
-    static const char *const any[] = {"True", "False", "Unknown", NULL};
     bool approved = false, denied = false;
-    if (!api_field_array(c, "status.conditions", list)) {
-        return;
-    }
     for (size_t i = 0; i < json_count(list); i++) {
-        const char *field = API_FIELD("status.conditions[%zu]", i);
-        const struct json *item = json_at(list, i), *type = json_get(item, "type");
-        if (!api_field_object(c, field, item)) {
-            continue;
+        const struct json *item = json_at(list, i), *status = json_get(item, "status");
+        const char *type = json_path_string(item, "type", NULL);
+        if (is_verdict(item) && !streq(json_get_string(status), "True")) {
+            api_unsupported(c, API_FIELD("status.conditions[%zu].status", i), status, statuses);
         }
-        api_field_string(c, API_FIELD("%s.type", field), type, true);
-        api_field_enum(c, API_FIELD("%s.status", field), json_get(item, "status"), true,
-                       is_verdict(item) ? statuses : any);
-        approved |= streq_null(json_get_string(type), "Approved");
-        denied |= streq_null(json_get_string(type), "Denied");
-        for (size_t j = 0; j < i; j++) {
-            if (type && json_equal(type, json_get(json_at(list, j), "type"))) {
-                api_duplicate(c, API_FIELD("%s.type", field), type);
-            }
-        }
+        approved |= streq(type, "Approved");
+        denied |= streq(type, "Denied");
     }
     if (approved && denied) {
         api_invalid(c, "status.conditions", NULL,
@@ -177,9 +103,9 @@ void kind_certificate_signing_request_validate(const struct json *obj, const str
                                                struct api_causes *c)
 {
     const struct json *conditions = json_path(obj, "status", "conditions", NULL);
-    validate_spec(json_get(obj, "spec"), c);
-    api_field_object(c, "status", json_get(obj, "status"));
-    api_field_string(c, "status.certificate", json_path(obj, "status", "certificate", NULL), false);
+    if (json_count(json_path(obj, "spec", "usages", NULL)) == 0) {
+        api_required(c, "spec.usages", "usages must be provided");
+    }
     validate_conditions(conditions, c);
     validate_verdict(conditions, json_path(old, "status", "conditions", NULL), c);
 }

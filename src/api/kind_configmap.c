@@ -39,7 +39,7 @@ static size_t validate_keys(const char *field, const struct json *map, const str
                             struct api_causes *c)
 {
     size_t size = 0;
-    for (size_t i = 0; json_is(map, JSON_OBJECT) && i < json_count(map); i++) {
+    for (size_t i = 0; i < json_count(map); i++) {
         const char *key = json_key_at(map, i), *wrong = check_key(key);
         CLEANUP(json_free) struct json *v = json_string(key);
         size += strlen(key) + json_string_size(json_at(map, i));

@@ -9,14 +9,10 @@
 
 #include <ctype.h>
 
-#define MAX_SELECTABLE 8
-#define MAX_VERSIONS 64
-#define MAX_WARNING 256
-
 /* ---- checks ---- */
 
 /* A label that begins with a letter (RFC 1035). */
-static const char *check_dns1035(const char *s)
+const char *crd_check_label(const char *s)
 {
     if (!api_check_dns_label(s) && islower((unsigned char) *s)) {
         return NULL;
@@ -26,54 +22,35 @@ static const char *check_dns1035(const char *s)
            "'abc-123')";
 }
 
-static const char *check_kind(const char *s)
+const char *crd_check_kind(const char *s)
 {
     CLEANUP_FREE char *lower = xstrdup(s);
     for (char *p = lower; *p; p++) {
         *p = (char) tolower((unsigned char) *p);
     }
-    return check_dns1035(lower)
+    return crd_check_label(lower)
                ? "may have mixed case, but should otherwise match: a DNS-1035 label"
                : NULL;
 }
 
-static const char *check_group(const char *s)
+const char *crd_check_group(const char *s)
 {
     const char *wrong = api_check_dns_subdomain(s);
     return wrong ? wrong : strchr(s, '.') ? NULL : "should be a domain with at least one dot";
 }
 
-static void check_strings(struct api_causes *c, const char *field, const struct json *list)
+static void validate_names(const struct json *names, struct api_causes *c)
 {
-    if (!api_field_array(c, field, list)) {
-        return;
+    static const char *const required[] = {"plural", "kind", "listKind"};
+    for (size_t i = 0; i < ARRAY_SIZE(required); i++) {
+        if (json_string_size(json_get(names, required[i])) == 0) {
+            api_required(c, API_FIELD("spec.names.%s", required[i]), "");
+        }
     }
-    for (size_t i = 0; i < json_count(list); i++) {
-        (void) api_field_checked(c, API_FIELD("%s[%zu]", field, i), json_at(list, i), true,
-                                 check_dns1035);
+    const struct json *kind = json_get(names, "kind"), *list_kind = json_get(names, "listKind");
+    if (list_kind && json_equal(kind, list_kind)) {
+        api_invalid(c, "spec.names.listKind", list_kind, "kind and listKind may not be the same");
     }
-}
-
-static void validate_names(const struct json *spec, struct api_causes *c)
-{
-    const struct json *names = json_get(spec, "names");
-    if (!names) {
-        api_required(c, "spec.names", "");
-        return;
-    }
-    (void) api_field_checked(c, "spec.names.plural", json_get(names, "plural"), true,
-                             check_dns1035);
-    (void) api_field_checked(c, "spec.names.singular", json_get(names, "singular"), false,
-                             check_dns1035);
-    (void) api_field_checked(c, "spec.names.kind", json_get(names, "kind"), true, check_kind);
-    if (api_field_checked(c, "spec.names.listKind", json_get(names, "listKind"), true,
-                          check_kind) &&
-        json_equal(json_get(names, "kind"), json_get(names, "listKind"))) {
-        api_invalid(c, "spec.names.listKind", json_get(names, "listKind"),
-                    "kind and listKind may not be the same");
-    }
-    check_strings(c, "spec.names.shortNames", json_get(names, "shortNames"));
-    check_strings(c, "spec.names.categories", json_get(names, "categories"));
 }
 
 /* A path of fields only: ".spec.replicas". */
@@ -83,59 +60,36 @@ static bool is_plain_path(const char *s)
 }
 
 static void check_scale_path(struct api_causes *c, const char *field, const struct json *v,
-                             bool required, bool in_spec, bool in_status)
+                             bool in_spec, bool in_status)
 {
-    if (!api_field_string(c, field, v, required)) {
-        return;
-    }
     const char *s = json_get_string(v);
-    bool fits = is_plain_path(s) && ((in_spec && str_has_prefix(s, ".spec.")) ||
-                                     (in_status && str_has_prefix(s, ".status.")));
-    if (!fits) {
+    bool fits =
+        s && is_plain_path(s) &&
+        ((in_spec && str_has_prefix(s, ".spec.")) || (in_status && str_has_prefix(s, ".status.")));
+    if (json_string_size(v) && !fits) {
         api_invalid(c, field, v, "should be a json path under .%s%s", in_spec ? "spec" : "status",
                     in_spec && in_status ? " or .status" : "");
     }
 }
 
-static void validate_subresources(const struct json *v, const char *field, struct api_causes *c)
+static void validate_scale(const struct json *scale, const char *field, struct api_causes *c)
 {
-    const struct json *sub = json_get(v, "subresources"), *scale = json_get(sub, "scale");
-    (void) api_field_object(c, API_FIELD("%s.subresources", field), sub);
-    (void) api_field_object(c, API_FIELD("%s.subresources.status", field), json_get(sub, "status"));
-    if (api_field_object(c, API_FIELD("%s.subresources.scale", field), scale)) {
-        check_scale_path(c, API_FIELD("%s.subresources.scale.specReplicasPath", field),
-                         json_get(scale, "specReplicasPath"), true, true, false);
-        check_scale_path(c, API_FIELD("%s.subresources.scale.statusReplicasPath", field),
-                         json_get(scale, "statusReplicasPath"), true, false, true);
-        check_scale_path(c, API_FIELD("%s.subresources.scale.labelSelectorPath", field),
-                         json_get(scale, "labelSelectorPath"), false, true, true);
-    }
+    check_scale_path(c, API_FIELD("%s.specReplicasPath", field),
+                     json_get(scale, "specReplicasPath"), true, false);
+    check_scale_path(c, API_FIELD("%s.statusReplicasPath", field),
+                     json_get(scale, "statusReplicasPath"), false, true);
+    check_scale_path(c, API_FIELD("%s.labelSelectorPath", field),
+                     json_get(scale, "labelSelectorPath"), true, true);
 }
 
 static void validate_columns(const struct json *list, const char *field, struct api_causes *c)
 {
-    static const char *const types[] = {"boolean", "date", "integer", "number", "string", NULL};
-    static const char *const formats[] = {"int32", "int64",     "float",    "double", "byte",
-                                          "date",  "date-time", "password", NULL};
-    int64_t priority;
-    if (!api_field_array(c, field, list)) {
-        return;
-    }
     for (size_t i = 0; i < json_count(list); i++) {
-        const struct json *col = json_at(list, i), *path = json_get(col, "jsonPath");
-        const char *where = API_FIELD("%s[%zu].jsonPath", field, i);
+        const struct json *path = json_get(json_at(list, i), "jsonPath");
         struct err e = {0};
-        (void) api_field_string(c, API_FIELD("%s[%zu].name", field, i), json_get(col, "name"),
-                                true);
-        (void) api_field_enum(c, API_FIELD("%s[%zu].type", field, i), json_get(col, "type"), true,
-                              types);
-        (void) api_field_enum(c, API_FIELD("%s[%zu].format", field, i), json_get(col, "format"),
-                              false, formats);
-        (void) api_field_int(c, API_FIELD("%s[%zu].priority", field, i), json_get(col, "priority"),
-                             false, 0, INT32_MAX, &priority);
-        if (api_field_string(c, where, path, true) &&
-            jsonpath_find(json_get_string(path), NULL, NULL, 0, &e) < 0) {
-            api_invalid(c, where, path, "is an invalid JSON path: %s", e.text);
+        if (jsonpath_find(json_get_string(path), NULL, NULL, 0, &e) < 0) {
+            api_invalid(c, API_FIELD("%s[%zu].jsonPath", field, i), path,
+                        "is an invalid JSON path: %s", e.text);
         }
     }
 }
@@ -155,19 +109,9 @@ static const struct json *schema_at(const struct json *schema, const char *path)
 static void validate_selectable(const struct json *v, const char *field, struct api_causes *c)
 {
     const struct json *list = json_get(v, "selectableFields");
-    if (!api_field_array(c, API_FIELD("%s.selectableFields", field), list)) {
-        return;
-    }
-    if (json_count(list) > MAX_SELECTABLE) {
-        api_too_many(c, API_FIELD("%s.selectableFields", field), json_count(list), MAX_SELECTABLE);
-        return;
-    }
     for (size_t i = 0; i < json_count(list); i++) {
         const struct json *path = json_get(json_at(list, i), "jsonPath");
         const char *where = API_FIELD("%s.selectableFields[%zu].jsonPath", field, i);
-        if (!api_field_string(c, where, path, true)) {
-            continue;
-        }
         const char *s = json_get_string(path);
         const struct json *schema = json_path(v, "schema", "openAPIV3Schema", NULL);
         const char *type = json_path_string(
@@ -182,38 +126,32 @@ static void validate_selectable(const struct json *v, const char *field, struct 
     }
 }
 
+static void validate_warning(const struct json *v, const char *field, struct api_causes *c)
+{
+    const struct json *warning = json_get(v, "deprecationWarning");
+    const char *where = API_FIELD("%s.deprecationWarning", field);
+    if (!json_string_size(warning)) {
+        return;
+    }
+    if (!json_get_bool(json_get(v, "deprecated"), false)) {
+        api_invalid(c, where, warning, "can only be set for deprecated versions");
+    } else if (strpbrk(json_get_string(warning), "\r\n\"\\")) {
+        api_invalid(c, where, warning, "must be one line without quotes and backslashes");
+    }
+}
+
 static void validate_version(const struct json *v, const char *field, struct api_causes *c)
 {
     const struct json *schema = json_path(v, "schema", "openAPIV3Schema", NULL);
-    const struct json *warning = json_get(v, "deprecationWarning");
-    (void) api_field_checked(c, API_FIELD("%s.name", field), json_get(v, "name"), true,
-                             check_dns1035);
-    static const char *const required[] = {"served", "storage"};
-    for (size_t i = 0; i < ARRAY_SIZE(required); i++) {
-        const char *where = API_FIELD("%s.%s", field, required[i]);
-        if (!json_get(v, required[i])) {
-            api_required(c, where, "");
-        }
-        (void) api_field_bool(c, where, json_get(v, required[i]));
-    }
-    (void) api_field_bool(c, API_FIELD("%s.deprecated", field), json_get(v, "deprecated"));
-    if (api_field_string(c, API_FIELD("%s.deprecationWarning", field), warning, false)) {
-        const char *where = API_FIELD("%s.deprecationWarning", field);
-        if (!json_get_bool(json_get(v, "deprecated"), false)) {
-            api_invalid(c, where, warning, "can only be set for deprecated versions");
-        } else if (json_string_size(warning) > MAX_WARNING) {
-            api_too_long(c, where, MAX_WARNING);
-        } else if (strpbrk(json_get_string(warning), "\r\n\"\\")) {
-            api_invalid(c, where, warning, "must be one line without quotes and backslashes");
-        }
-    }
+    validate_warning(v, field, c);
     CLEANUP_FREE char *where = xasprintf("%s.schema.openAPIV3Schema", field);
     if (!schema) {
         api_required(c, where, "schemas are required");
     } else {
         crd_schema_check(schema, where, c);
     }
-    validate_subresources(v, field, c);
+    validate_scale(json_path(v, "subresources", "scale", NULL),
+                   API_FIELD("%s.subresources.scale", field), c);
     validate_columns(json_get(v, "additionalPrinterColumns"),
                      API_FIELD("%s.additionalPrinterColumns", field), c);
     validate_selectable(v, field, c);
@@ -223,12 +161,8 @@ static void validate_versions(const struct json *spec, struct api_causes *c)
 {
     const struct json *list = json_get(spec, "versions");
     size_t stored = 0;
-    if (!api_field_array(c, "spec.versions", list) || json_count(list) == 0) {
+    if (json_count(list) == 0) {
         api_required(c, "spec.versions", "must have exactly one version marked as storage version");
-        return;
-    }
-    if (json_count(list) > MAX_VERSIONS) {
-        api_too_many(c, "spec.versions", json_count(list), MAX_VERSIONS);
         return;
     }
     for (size_t i = 0; i < json_count(list); i++) {
@@ -251,9 +185,7 @@ static void validate_versions(const struct json *spec, struct api_causes *c)
 static void validate_conversion(const struct json *spec, struct api_causes *c)
 {
     const struct json *strategy = json_path(spec, "conversion", "strategy", NULL);
-    (void) api_field_object(c, "spec.conversion", json_get(spec, "conversion"));
-    if (!api_field_string(c, "spec.conversion.strategy", strategy, false) ||
-        streq(json_get_string(strategy), "None")) {
+    if (!json_string_size(strategy) || streq(json_get_string(strategy), "None")) {
         return;
     }
     if (streq(json_get_string(strategy), "Webhook")) {
@@ -298,17 +230,10 @@ static void validate_update(const struct json *spec, const struct json *old, str
 
 void kind_crd_validate(const struct json *obj, const struct json *old, struct api_causes *c)
 {
-    static const char *const scopes[] = {"Cluster", "Namespaced", NULL};
     const struct json *spec = json_get(obj, "spec");
-    if (!json_is(spec, JSON_OBJECT)) {
-        api_required(c, "spec", "");
-        return;
-    }
     const char *plural = json_path_string(spec, "names", "plural", NULL);
     const char *group = json_path_string(spec, "group", NULL);
-    (void) api_field_checked(c, "spec.group", json_get(spec, "group"), true, check_group);
-    (void) api_field_enum(c, "spec.scope", json_get(spec, "scope"), true, scopes);
-    validate_names(spec, c);
+    validate_names(json_get(spec, "names"), c);
     CLEANUP_FREE char *name = xasprintf("%s.%s", plural ? plural : "", group ? group : "");
     const struct json *own = json_path(obj, "metadata", "name", NULL);
     if (!streq_null(json_get_string(own), name)) {

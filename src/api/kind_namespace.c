@@ -46,27 +46,19 @@ void kind_namespace_defaults(struct json *obj)
 void kind_namespace_validate(const struct json *obj, const struct json *old, struct api_causes *c)
 {
     const struct json *list = json_path(obj, "spec", "finalizers", NULL);
-    api_field_object(c, "spec", json_get(obj, "spec"));
-    if (api_field_array(c, "spec.finalizers", list)) {
-        for (size_t i = 0; i < json_count(list); i++) {
-            const char *field = API_FIELD("spec.finalizers[%zu]", i);
-            const struct json *v = json_at(list, i);
-            if (api_field_checked(c, field, v, true, api_check_qualified_name) &&
-                !strchr(json_get_string(v), '/') && !streq(json_get_string(v), "kubernetes")) {
-                api_invalid(c, field, v,
-                            "name is neither a standard finalizer name nor is it fully qualified");
-            }
+    const struct json *phase = json_path(obj, "status", "phase", NULL);
+    for (size_t i = 0; i < json_count(list); i++) {
+        const char *name = json_get_string(json_at(list, i));
+        if (!strchr(name, '/') && !streq(name, "kubernetes")) {
+            api_invalid(c, API_FIELD("spec.finalizers[%zu]", i), json_at(list, i),
+                        "name is neither a standard finalizer name nor is it fully qualified");
         }
     }
-    const struct json *phase = json_path(obj, "status", "phase", NULL);
-    static const char *const phases[] = {"Active", "Terminating", NULL};
-    if (api_field_enum(c, "status.phase", phase, false, phases)) {
-        bool deleting = json_path(obj, "metadata", "deletionTimestamp", NULL) != NULL;
-        if (deleting != streq(json_get_string(phase), "Terminating")) {
-            api_invalid(c, "status.phase", phase,
-                        deleting ? "may only be 'Terminating' if `deletionTimestamp` is not empty"
-                                 : "may only be 'Active' if `deletionTimestamp` is empty");
-        }
+    bool deleting = json_path(obj, "metadata", "deletionTimestamp", NULL) != NULL;
+    if (json_string_size(phase) && deleting != streq(json_get_string(phase), "Terminating")) {
+        api_invalid(c, "status.phase", phase,
+                    deleting ? "may only be 'Terminating' if `deletionTimestamp` is not empty"
+                             : "may only be 'Active' if `deletionTimestamp` is empty");
     }
 }
 
@@ -112,7 +104,7 @@ static void check_members(struct api_causes *c, const struct json *obj, const st
 {
     const struct json *now = json_path(obj, "metadata", part, NULL);
     const struct json *before = json_path(old, "metadata", part, NULL);
-    for (size_t i = 0; json_is(now, JSON_OBJECT) && i < json_count(now); i++) {
+    for (size_t i = 0; i < json_count(now); i++) {
         const char *key = json_key_at(now, i);
         const struct json *was = json_get(before, key);
         if (!is_in(may_change, key) && !(was && json_equal(was, json_at(now, i)))) {

@@ -45,7 +45,7 @@ static void validate_annotations(const struct json *map, const struct json *old,
     enum net_change change;
     const char *project;
     struct err e = {0};
-    if (json_is(v, JSON_STRING) && !json_equal(v, json_get(old, NET_CHANGE))) {
+    if (v && !json_equal(v, json_get(old, NET_CHANGE))) {
         if (net_change_parse(json_get_string(v), &change, &project, &e) < 0) {
             api_invalid(c, "metadata.annotations[" NET_CHANGE "]", v, "%s", e.text);
         } else if (change == NET_ISOLATE && streq_null(name, "default")) {
@@ -56,7 +56,7 @@ static void validate_annotations(const struct json *map, const struct json *old,
     for (size_t i = 0; i < ARRAY_SIZE(ids); i++) {
         uint32_t id;
         v = json_get(map, ids[i]);
-        if (json_is(v, JSON_STRING) && net_id_parse(json_get_string(v), &id) < 0) {
+        if (v && net_id_parse(json_get_string(v), &id) < 0) {
             api_invalid(c, API_FIELD("metadata.annotations[%s]", ids[i]), v,
                         "must be a decimal number between 0 and %d, inclusive", NET_ID_MAX);
         }
@@ -68,28 +68,13 @@ void kind_net_namespace_validate(const struct json *obj, const struct json *old,
 {
     const char *name = json_path_string(obj, "metadata", "name", NULL);
     const struct json *netname = json_get(obj, "netname"), *netid = json_get(obj, "netid");
-    int64_t id;
-    if (api_field_string(c, "netname", netname, true) &&
-        !streq_null(json_get_string(netname), name)) {
+    int64_t id = json_get_int_or(netid, 0);
+    if (!streq_null(json_get_string(netname), name)) {
         api_invalid(c, "netname", netname, "must be the same as metadata.name: \"%s\"", name);
     }
-    if (api_field_int(c, "netid", netid, true, 0, NET_ID_MAX, &id) && id > 0 && id < NET_ID_FIRST) {
+    if (id > 0 && id < NET_ID_FIRST) {
         api_invalid(c, "netid", netid, "1 to %d are reserved", NET_ID_FIRST - 1);
     }
     validate_annotations(json_path(obj, "metadata", "annotations", NULL),
                          json_path(old, "metadata", "annotations", NULL), name, c);
-    api_field_ip4_list(c, "egressIPs", json_get(obj, "egressIPs"));
-    if (old) {
-        api_field_immutable(c, "netname", netname, json_get(old, "netname"));
-    }
-}
-
-struct json *kind_net_namespace_cell_netid(const struct json *obj, int64_t now_ms)
-{
-    return json_int(json_get_int_or(json_get(obj, "netid"), 0));
-}
-
-struct json *kind_net_namespace_cell_egress_ips(const struct json *obj, int64_t now_ms)
-{
-    return api_cell_list(json_get(obj, "egressIPs"));
 }

@@ -13,18 +13,6 @@ static bool is_absent(const struct json *v)
 
 /* ---- defaults ---- */
 
-static void default_rules(struct json *rules)
-{
-    struct json *rule, *port;
-    JSON_FOREACH (rule, rules) {
-        JSON_FOREACH (port, json_get(rule, "ports")) {
-            if (json_is(port, JSON_OBJECT)) {
-                api_default_string(port, "protocol", "TCP");
-            }
-        }
-    }
-}
-
 void kind_network_policy_defaults(struct json *obj)
 {
     struct json *spec = json_get(obj, "spec");
@@ -34,8 +22,6 @@ void kind_network_policy_defaults(struct json *obj)
     if (is_absent(json_get(spec, "podSelector"))) {
         json_set(spec, "podSelector", json_object());
     }
-    default_rules(json_get(spec, "ingress"));
-    default_rules(json_get(spec, "egress"));
     const struct json *types = json_get(spec, "policyTypes");
     if (is_absent(types) || (json_is(types, JSON_ARRAY) && json_count(types) == 0)) {
         struct json *list = json_set(spec, "policyTypes", json_array());
@@ -51,69 +37,51 @@ void kind_network_policy_defaults(struct json *obj)
 
 static void validate_port(struct api_causes *c, const char *field, const struct json *v)
 {
-    if (!json_is(v, JSON_OBJECT)) {
-        api_invalid(c, field, v, "must be an object");
-        return;
-    }
-    api_field_enum(c, API_FIELD("%s.protocol", field), json_get(v, "protocol"), true,
-                   policy_protocols);
     const struct json *port = json_get(v, "port"), *end_port = json_get(v, "endPort");
     const char *port_field = API_FIELD("%s.port", field);
     const char *end_field = API_FIELD("%s.endPort", field);
-    int64_t first, last;
-    if (is_absent(port)) {
-        if (!is_absent(end_port)) {
+    int64_t first;
+    if (!port) {
+        if (end_port) {
             api_invalid(c, end_field, end_port,
                         "may not be specified when `port` is not specified");
         }
     } else if (json_is(port, JSON_STRING)) {
-        if (!is_absent(end_port)) {
+        const char *wrong = api_check_port_name(json_get_string(port));
+        if (end_port) {
             api_invalid(c, end_field, end_port, "may not be specified when `port` is non-numeric");
         }
-        policy_check_port_name(c, port_field, port);
-    } else {
-        bool good = policy_check_port_number(c, port_field, port, true, &first);
-        if (policy_check_port_number(c, end_field, end_port, false, &last) && good &&
-            last < first) {
-            api_invalid(c, end_field, end_port, "must be greater than or equal to `port`");
+        if (wrong) {
+            api_invalid(c, port_field, port, "%s", wrong);
         }
+    } else if (api_field_int(c, port_field, port, true, 1, 65535, &first) && end_port &&
+               json_get_int_or(end_port, 0) < first) {
+        api_invalid(c, end_field, end_port, "must be greater than or equal to `port`");
     }
 }
 
 static void validate_ip_block(struct api_causes *c, const char *field, const struct json *v)
 {
-    if (!api_field_object(c, field, v)) {
-        return;
-    }
-    const struct json *cidr = json_get(v, "cidr"), *except = json_get(v, "except");
-    bool good = policy_check_cidr(c, API_FIELD("%s.cidr", field), cidr);
-    const char *list = API_FIELD("%s.except", field);
-    if (!api_field_array(c, list, except)) {
-        return;
-    }
+    const char *cidr = json_path_string(v, "cidr", NULL);
+    const struct json *except = json_get(v, "except");
     for (size_t i = 0; i < json_count(except); i++) {
-        const char *at = API_FIELD("%s[%zu]", list, i);
-        if (policy_check_cidr(c, at, json_at(except, i)) && good &&
-            !policy_cidr_is_within(json_get_string(json_at(except, i)), json_get_string(cidr))) {
-            api_invalid(c, at, json_at(except, i), "must be a strict subset of `cidr`");
+        if (!policy_cidr_is_within(json_get_string(json_at(except, i)), cidr)) {
+            api_invalid(c, API_FIELD("%s.except[%zu]", field, i), json_at(except, i),
+                        "must be a strict subset of `cidr`");
         }
     }
 }
 
 static void validate_peer(struct api_causes *c, const char *field, const struct json *v)
 {
-    if (!json_is(v, JSON_OBJECT)) {
-        api_invalid(c, field, v, "must be an object");
-        return;
-    }
     const struct json *pods = json_get(v, "podSelector"),
                       *namespaces = json_get(v, "namespaceSelector");
     const struct json *block = json_get(v, "ipBlock");
-    if (is_absent(pods) && is_absent(namespaces) && is_absent(block)) {
+    if (!pods && !namespaces && !block) {
         api_required(c, field, "must specify a peer");
         return;
     }
-    if (!is_absent(block) && (!is_absent(pods) || !is_absent(namespaces))) {
+    if (block && (pods || namespaces)) {
         api_forbidden(c, field, "may not specify both ipBlock and another peer");
     }
     policy_check_selector(c, API_FIELD("%s.podSelector", field), pods);
@@ -124,28 +92,15 @@ static void validate_peer(struct api_causes *c, const char *field, const struct 
 static void validate_rules(struct api_causes *c, const char *field, const struct json *rules,
                            const char *peers_key)
 {
-    if (!api_field_array(c, field, rules)) {
-        return;
-    }
     for (size_t i = 0; i < json_count(rules); i++) {
-        const struct json *rule = json_at(rules, i);
-        const char *at = API_FIELD("%s[%zu]", field, i);
-        if (!json_is(rule, JSON_OBJECT)) {
-            api_invalid(c, at, rule, "must be an object");
-            continue;
+        const struct json *ports = json_get(json_at(rules, i), "ports");
+        const struct json *peers = json_get(json_at(rules, i), peers_key);
+        for (size_t k = 0; k < json_count(ports); k++) {
+            validate_port(c, API_FIELD("%s[%zu].ports[%zu]", field, i, k), json_at(ports, k));
         }
-        const struct json *ports = json_get(rule, "ports"), *peers = json_get(rule, peers_key);
-        const char *list = API_FIELD("%s.ports", at);
-        if (api_field_array(c, list, ports)) {
-            for (size_t k = 0; k < json_count(ports); k++) {
-                validate_port(c, API_FIELD("%s[%zu]", list, k), json_at(ports, k));
-            }
-        }
-        list = API_FIELD("%s.%s", at, peers_key);
-        if (api_field_array(c, list, peers)) {
-            for (size_t k = 0; k < json_count(peers); k++) {
-                validate_peer(c, API_FIELD("%s[%zu]", list, k), json_at(peers, k));
-            }
+        for (size_t k = 0; k < json_count(peers); k++) {
+            validate_peer(c, API_FIELD("%s[%zu].%s[%zu]", field, i, peers_key, k),
+                          json_at(peers, k));
         }
     }
 }
@@ -153,28 +108,12 @@ static void validate_rules(struct api_causes *c, const char *field, const struct
 void kind_network_policy_validate(const struct json *obj, const struct json *old,
                                   struct api_causes *c)
 {
-    static const char *const types[] = {"Ingress", "Egress", NULL};
-    const struct json *spec = json_get(obj, "spec");
-    if (is_absent(spec)) {
-        api_required(c, "spec", "");
-        return;
-    }
-    if (!api_field_object(c, "spec", spec)) {
-        return;
-    }
+    const struct json *spec = json_get(obj, "spec"), *types = json_get(spec, "policyTypes");
     policy_check_selector(c, "spec.podSelector", json_get(spec, "podSelector"));
     validate_rules(c, "spec.ingress", json_get(spec, "ingress"), "from");
     validate_rules(c, "spec.egress", json_get(spec, "egress"), "to");
-    const struct json *list = json_get(spec, "policyTypes");
-    if (!api_field_array(c, "spec.policyTypes", list)) {
-        return;
-    }
-    if (json_count(list) > 2) {
-        api_invalid(c, "spec.policyTypes", list, "may not specify more than two policyTypes");
-        return;
-    }
-    for (size_t i = 0; i < json_count(list); i++) {
-        api_field_enum(c, API_FIELD("spec.policyTypes[%zu]", i), json_at(list, i), true, types);
+    if (json_count(types) > 2) {
+        api_invalid(c, "spec.policyTypes", types, "may not specify more than two policyTypes");
     }
 }
 

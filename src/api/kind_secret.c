@@ -7,19 +7,8 @@
 #include "base/mem.h"
 
 #define MAX_BYTES ((size_t) 1 << 20)
-#define TYPE_OPAQUE "Opaque"
 #define TYPE_TOKEN "kubernetes.io/service-account-token"
 #define ACCOUNT_NAME "kubernetes.io/service-account.name"
-
-struct json *kind_secret_cell_type(const struct json *obj, int64_t now_ms)
-{
-    return api_cell_text(json_path_string(obj, "type", NULL), TYPE_OPAQUE);
-}
-
-struct json *kind_secret_cell_data(const struct json *obj, int64_t now_ms)
-{
-    return json_int((int64_t) json_count(json_get(obj, "data")));
-}
 
 /* stringData is written into data, and not kept. */
 void kind_secret_prepare(struct json *obj, const struct json *old)
@@ -46,11 +35,6 @@ void kind_secret_prepare(struct json *obj, const struct json *old)
     }
 }
 
-void kind_secret_defaults(struct json *obj)
-{
-    api_default_string(obj, "type", TYPE_OPAQUE);
-}
-
 static bool is_key(const char *s)
 {
     size_t n = strlen(s);
@@ -61,9 +45,6 @@ static bool is_key(const char *s)
 static void validate_data(const struct json *data, struct api_causes *c)
 {
     size_t total = 0;
-    if (!api_field_object(c, "data", data)) {
-        return;
-    }
     for (size_t i = 0; i < json_count(data); i++) {
         const char *field = API_FIELD("data[%.60s]", json_key_at(data, i));
         const struct json *v = json_at(data, i);
@@ -74,10 +55,7 @@ static void validate_data(const struct json *data, struct api_causes *c)
                         "'.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for "
                         "validation is '[-._a-zA-Z0-9]+')");
         }
-        if (!json_is(v, JSON_STRING) && !json_is(v, JSON_NULL)) {
-            api_invalid(c, field, NULL, "must be a string of base64");
-        } else if (base64_decode(json_is(v, JSON_STRING) ? json_get_string(v) : "",
-                                 json_string_size(v), &b) < 0) {
+        if (base64_decode(json_get_string(v), json_string_size(v), &b) < 0) {
             api_invalid(c, field, NULL, "must be base64");
         }
         total += b.size;
@@ -102,11 +80,7 @@ void kind_secret_validate(const struct json *obj, const struct json *old, struct
     };
     const char *type = json_path_string(obj, "type", NULL);
     const struct json *data = json_get(obj, "data");
-    if (json_get(obj, "stringData")) {
-        api_invalid(c, "stringData", NULL, "must be a map of strings");
-    }
     validate_data(data, c);
-    api_field_string(c, "type", json_get(obj, "type"), true);
     for (size_t i = 0; type && i < ARRAY_SIZE(demands); i++) {
         for (size_t j = 0; j < 2 && streq(type, demands[i].type) && demands[i].keys[j]; j++) {
             if (!json_get(data, demands[i].keys[j])) {
@@ -123,18 +97,14 @@ void kind_secret_validate(const struct json *obj, const struct json *old, struct
     if (streq_null(type, TYPE_TOKEN) && json_string_size(account) == 0) {
         api_required(c, "metadata.annotations[" ACCOUNT_NAME "]", "");
     }
-    api_field_bool(c, "immutable", json_get(obj, "immutable"));
-    if (old) {
-        api_field_immutable(c, "type", json_get(obj, "type"), json_get(old, "type"));
-        if (json_get_bool(json_get(old, "immutable"), false)) {
-            const struct json *before = json_get(old, "data");
-            if (!json_get_bool(json_get(obj, "immutable"), false)) {
-                api_forbidden(c, "immutable", "field is immutable when `immutable` is set");
-            }
-            if (json_count(before) != json_count(data) ||
-                (json_count(data) && !json_equal(before, data))) {
-                api_forbidden(c, "data", "field is immutable when `immutable` is set");
-            }
+    if (json_get_bool(json_get(old, "immutable"), false)) {
+        const struct json *before = json_get(old, "data");
+        if (!json_get_bool(json_get(obj, "immutable"), false)) {
+            api_forbidden(c, "immutable", "field is immutable when `immutable` is set");
+        }
+        if (json_count(before) != json_count(data) ||
+            (json_count(data) && !json_equal(before, data))) {
+            api_forbidden(c, "data", "field is immutable when `immutable` is set");
         }
     }
 }

@@ -87,19 +87,24 @@ struct json *kind_service_cell_external_ip(const struct json *obj, int64_t now_m
     return api_cell_text(strbuf_cstr(&b), service_is_load_balancer(spec) ? "<pending>" : "<none>");
 }
 
+static const char *protocol_of(const struct json *port)
+{
+    const char *s = json_path_string(port, "protocol", NULL);
+    return s && *s ? s : "TCP";
+}
+
 struct json *kind_service_cell_ports(const struct json *obj, int64_t now_ms)
 {
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
     const struct json *port;
     JSON_FOREACH (port, json_get(spec_of(obj), "ports")) {
-        const char *protocol = json_path_string(port, "protocol", NULL);
         long long node_port = json_get_int_or(json_get(port, "nodePort"), 0);
         strbuf_addf(&b, "%s%lld", b.size ? "," : "",
                     (long long) json_get_int_or(json_get(port, "port"), 0));
         if (node_port > 0) {
             strbuf_addf(&b, ":%lld", node_port);
         }
-        strbuf_addf(&b, "/%s", protocol ? protocol : "TCP");
+        strbuf_addf(&b, "/%s", protocol_of(port));
     }
     return api_cell_text(strbuf_cstr(&b), "<none>");
 }
@@ -140,7 +145,6 @@ static void default_ports(struct json *ports)
         if (!json_is(port, JSON_OBJECT)) {
             continue;
         }
-        api_default_string(port, "protocol", "TCP");
         const struct json *number = json_get(port, "port");
         if (service_is_empty(port, "targetPort") && number) {
             json_set(port, "targetPort", json_clone(number));
@@ -153,7 +157,6 @@ static void default_ports(struct json *ports)
 
 static void default_affinity(struct json *spec)
 {
-    api_default_string(spec, "sessionAffinity", "None");
     const char *affinity = json_path_string(spec, "sessionAffinity", NULL);
     if (streq_null(affinity, "None")) {
         json_remove(spec, "sessionAffinityConfig");
@@ -193,7 +196,6 @@ void kind_service_defaults(struct json *obj)
     if (!json_is(spec, JSON_OBJECT)) {
         return;
     }
-    api_default_string(spec, "type", "ClusterIP");
     default_ports(json_get(spec, "ports"));
     default_affinity(spec);
     default_families(spec);
@@ -236,7 +238,7 @@ static const struct json *port_like(const struct json *ports, const struct json 
 {
     const struct json *p;
     JSON_FOREACH (p, ports) {
-        if (service_same(p, port, "port") && service_same(p, port, "protocol")) {
+        if (service_same(p, port, "port") && streq(protocol_of(p), protocol_of(port))) {
             return p;
         }
     }
@@ -329,7 +331,6 @@ void kind_service_prepare(struct json *obj, const struct json *old)
         return;
     }
     rename_portal_ip(spec);
-    api_default_string(spec, "type", "ClusterIP");
     default_ports(json_get(spec, "ports"));
     if (!service_is_load_balancer(spec)) {
         json_set(json_ensure_object(obj, "status"), "loadBalancer", json_object());

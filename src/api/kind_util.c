@@ -3,8 +3,6 @@
 
 #include "base/timeutil.h"
 
-#include <arpa/inet.h>
-
 /* ---- cells ---- */
 
 struct json *api_cell_text(const char *s, const char *dflt)
@@ -153,111 +151,6 @@ bool api_field_enum(struct api_causes *c, const char *field, const struct json *
     }
     api_unsupported(c, field, v, values);
     return false;
-}
-
-bool api_field_ip4(struct api_causes *c, const char *field, const struct json *v, bool required,
-                   uint32_t *ret)
-{
-    uint32_t addr;
-    if (!api_field_string(c, field, v, required)) {
-        return false;
-    }
-    if (ip4_parse(json_get_string(v), &addr) < 0) {
-        api_invalid(c, field, v, "must be a valid IPv4 address, (e.g. 10.9.8.7)");
-        return false;
-    }
-    if (ret) {
-        *ret = addr;
-    }
-    return true;
-}
-
-bool api_field_ip(struct api_causes *c, const char *field, const struct json *v, bool required)
-{
-    struct in6_addr six;
-    uint32_t four;
-    if (!api_field_string(c, field, v, required)) {
-        return false;
-    }
-    if (ip4_parse(json_get_string(v), &four) < 0 &&
-        inet_pton(AF_INET6, json_get_string(v), &six) != 1) {
-        api_invalid(c, field, v, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
-        return false;
-    }
-    return true;
-}
-
-bool api_field_cidr(struct api_causes *c, const char *field, const struct json *v, bool required,
-                    struct ip4_prefix *ret)
-{
-    struct ip4_prefix p;
-    struct err e = {0};
-    if (!api_field_string(c, field, v, required)) {
-        return false;
-    }
-    if (prefix_parse(json_get_string(v), &p, &e) < 0) {
-        api_invalid(c, field, v, "%s", e.text);
-        return false;
-    }
-    if (ret) {
-        *ret = p;
-    }
-    return true;
-}
-
-static bool seen_before(const struct json *list, size_t i)
-{
-    for (size_t j = 0; j < i; j++) {
-        if (json_equal(json_at(list, j), json_at(list, i))) {
-            return true;
-        }
-    }
-    return false;
-}
-
-#define LIST_MAX 1024 /* Addresses or ranges in one list of an object. */
-
-static void field_list(struct api_causes *c, const char *field, const struct json *v, bool cidr)
-{
-    if (!api_field_array(c, field, v)) {
-        return;
-    }
-    if (json_count(v) > LIST_MAX) {
-        api_too_many(c, field, json_count(v), LIST_MAX);
-        return;
-    }
-    for (size_t i = 0; i < json_count(v); i++) {
-        const char *name = API_FIELD("%s[%zu]", field, i);
-        bool good = cidr ? api_field_cidr(c, name, json_at(v, i), true, NULL)
-                         : api_field_ip4(c, name, json_at(v, i), true, NULL);
-        if (good && seen_before(v, i)) {
-            api_duplicate(c, name, json_at(v, i));
-        }
-    }
-}
-
-void api_field_ip4_list(struct api_causes *c, const char *field, const struct json *v)
-{
-    field_list(c, field, v, false);
-}
-
-void api_field_cidr_list(struct api_causes *c, const char *field, const struct json *v)
-{
-    field_list(c, field, v, true);
-}
-
-bool api_field_checked(struct api_causes *c, const char *field, const struct json *v, bool required,
-                       const char *(*check)(const char *) )
-{
-    if (!api_field_string(c, field, v, required)) {
-        return false;
-    }
-    const char *wrong = check(json_get_string(v));
-    if (wrong) {
-        api_invalid(c, field, v, "%s", wrong);
-        return false;
-    }
-    return true;
 }
 
 void api_field_immutable(struct api_causes *c, const char *field, const struct json *v,

@@ -33,10 +33,24 @@ struct json *api_cell_controller(const struct json *obj, int64_t now_ms);
 #define API_COLUMN_AGE API_COLUMN_AGE_PRIORITY(0)
 #define API_COLUMN_AGE_WIDE API_COLUMN_AGE_PRIORITY(1)
 
-/* ---- typed fields ----
+/* ---- rules of texts that descriptions name ----
  *
- * Each takes the field's name and its value (NULL: absent), adds a cause when it is wrong, and tells
- * whether there is a good value to go on with.  Absent optional fields are neither wrong nor good. */
+ * As api_check_dns_label (kind.h): NULL, or a constant text that says what is wrong. */
+
+const char *api_check_ip(const char *s); /* An address of either family. */
+const char *api_check_ip4(const char *s);
+/* An address of either family that traffic can be sent to: not unspecified, loopback or link-local. */
+const char *api_check_endpoint_ip(const char *s);
+const char *api_check_cidr(
+    const char *s); /* Of either family; host bits are allowed, as in Kubernetes. */
+const char *api_check_port_name(const char *s);    /* Of a container: an IANA service name. */
+int api_parse_cidr4(const char *s, struct err *e); /* An IPv4 CIDR without host bits. */
+
+/* ---- fields ----
+ *
+ * For what no description reaches, as the schemas in CustomResourceDefinitions.  Each takes the field's name and its
+ * value (NULL: absent), adds a cause when it is wrong, and tells whether there is a good value to go on with.
+ * Absent optional fields are neither wrong nor good. */
 
 bool api_field_string(struct api_causes *c, const char *field, const struct json *v, bool required);
 bool api_field_bool(struct api_causes *c, const char *field, const struct json *v);
@@ -47,19 +61,9 @@ bool api_field_int(struct api_causes *c, const char *field, const struct json *v
 /* One of 'values', which end with NULL. */
 bool api_field_enum(struct api_causes *c, const char *field, const struct json *v, bool required,
                     const char *const *values);
-/* An IPv4 address, and an address of either family. */
-bool api_field_ip4(struct api_causes *c, const char *field, const struct json *v, bool required,
-                   uint32_t *ret);
-bool api_field_ip(struct api_causes *c, const char *field, const struct json *v, bool required);
-/* A canonical IPv4 CIDR. */
-bool api_field_cidr(struct api_causes *c, const char *field, const struct json *v, bool required,
-                    struct ip4_prefix *ret);
-/* Lists of the two, each element at most once. */
-void api_field_ip4_list(struct api_causes *c, const char *field, const struct json *v);
-void api_field_cidr_list(struct api_causes *c, const char *field, const struct json *v);
-/* A string that passes 'check' (api_check_...). */
-bool api_field_checked(struct api_causes *c, const char *field, const struct json *v, bool required,
-                       const char *(*check)(const char *) );
+
+/* Labels, or what labels must be: names and values. */
+void api_validate_labels(struct api_causes *c, const char *field, const struct json *labels);
 /* A cause when the value differs from the old object's. */
 void api_field_immutable(struct api_causes *c, const char *field, const struct json *v,
                          const struct json *old);

@@ -1,38 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Validation of objects: of the metadata that all kinds have, and of the whole. */
 #include "api/apply.h"
+#include "api/kind_util.h"
 #include "api/schema.h"
 
 #define ANNOTATIONS_MAX ((size_t) 256 << 10)
 #define FINALIZERS_MAX 1000
 #define NAME_RANDOM 5 /* Characters that are appended to generateName. */
 
-/* A string field; false after a cause was added, also for a missing 'required' one. */
-static bool check_string(struct api_causes *c, const char *field, const struct json *v,
-                         bool required)
-{
-    if (!v || json_is(v, JSON_NULL)) {
-        if (required) {
-            api_required(c, field, "");
-        }
-        return false;
-    }
-    if (!json_is(v, JSON_STRING)) {
-        api_invalid(c, field, v, "must be a string");
-        return false;
-    }
-    if (required && json_string_size(v) == 0) {
-        api_required(c, field, "");
-        return false;
-    }
-    return true;
-}
-
 static void validate_name(const struct api_kind *k, const struct json *meta, struct api_causes *c)
 {
     const struct json *name = json_get(meta, "name"), *prefix = json_get(meta, "generateName");
     const char *(*check)(const char *) = k->check_name ? k->check_name : api_check_dns_subdomain;
-    if (prefix && check_string(c, "metadata.generateName", prefix, false)) {
+    if (prefix) {
         /* What is valid with a suffix behind it: a dash may end it. */
         CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
         strbuf_addf(&b, "%.*s", (int) MIN(json_string_size(prefix), 253 - NAME_RANDOM),
@@ -45,10 +25,9 @@ static void validate_name(const struct api_kind *k, const struct json *meta, str
             api_invalid(c, "metadata.generateName", prefix, "%s", wrong);
         }
     }
-    if (!name || json_is(name, JSON_NULL) ||
-        (json_is(name, JSON_STRING) && json_string_size(name) == 0)) {
+    if (json_string_size(name) == 0) {
         api_required(c, "metadata.name", "name or generateName is required");
-    } else if (check_string(c, "metadata.name", name, true)) {
+    } else {
         const char *wrong = check(json_get_string(name));
         if (wrong) {
             api_invalid(c, "metadata.name", name, "%s", wrong);
@@ -59,7 +38,9 @@ static void validate_name(const struct api_kind *k, const struct json *meta, str
         if (ns) {
             api_forbidden(c, "metadata.namespace", "not allowed on this type");
         }
-    } else if (check_string(c, "metadata.namespace", ns, true)) {
+    } else if (json_string_size(ns) == 0) {
+        api_required(c, "metadata.namespace", "");
+    } else {
         const char *wrong = api_check_dns_label(json_get_string(ns));
         if (wrong) {
             api_invalid(c, "metadata.namespace", ns, "%s", wrong);
@@ -67,40 +48,22 @@ static void validate_name(const struct api_kind *k, const struct json *meta, str
     }
 }
 
-static bool check_map(struct api_causes *c, const char *field, const struct json *v)
+void api_validate_labels(struct api_causes *c, const char *field, const struct json *labels)
 {
-    if (v && !json_is(v, JSON_OBJECT) && !json_is(v, JSON_NULL)) {
-        api_invalid(c, field, v, "must be an object");
-        return false;
-    }
-    return v != NULL;
-}
-
-static void validate_labels(const struct json *labels, struct api_causes *c)
-{
-    if (!check_map(c, "metadata.labels", labels)) {
-        return;
-    }
     for (size_t i = 0; i < json_count(labels); i++) {
         const char *wrong = api_check_qualified_name(json_key_at(labels, i));
         const struct json *v = json_at(labels, i);
         if (wrong) {
             CLEANUP(json_free) struct json *key = json_string(json_key_at(labels, i));
-            api_invalid(c, "metadata.labels", key, "%s", wrong);
-        } else if (!json_is(v, JSON_STRING)) {
-            api_invalid(c, API_FIELD("metadata.labels[%s]", json_key_at(labels, i)), v,
-                        "must be a string");
+            api_invalid(c, field, key, "%s", wrong);
         } else if ((wrong = api_check_label_value(json_get_string(v)))) {
-            api_invalid(c, "metadata.labels", v, "%s", wrong);
+            api_invalid(c, field, v, "%s", wrong);
         }
     }
 }
 
 static void validate_annotations(const struct json *map, struct api_causes *c)
 {
-    if (!check_map(c, "metadata.annotations", map)) {
-        return;
-    }
     size_t total = 0;
     for (size_t i = 0; i < json_count(map); i++) {
         const char *key = json_key_at(map, i);
@@ -117,9 +80,6 @@ static void validate_annotations(const struct json *map, struct api_causes *c)
         if (wrong) {
             CLEANUP(json_free) struct json *k = json_string(key);
             api_invalid(c, "metadata.annotations", k, "%s", wrong);
-        }
-        if (!json_is(v, JSON_STRING)) {
-            api_invalid(c, API_FIELD("metadata.annotations[%s]", key), v, "must be a string");
         }
         total += strlen(key) + json_string_size(v);
     }
@@ -143,13 +103,6 @@ static void validate_finalizers(const struct api_kind *k, const struct json *met
                                 const struct json *old_meta, struct api_causes *c)
 {
     const struct json *list = json_get(meta, "finalizers");
-    if (!list || json_is(list, JSON_NULL)) {
-        return;
-    }
-    if (!json_is(list, JSON_ARRAY)) {
-        api_invalid(c, "metadata.finalizers", list, "must be a list");
-        return;
-    }
     if (json_count(list) > FINALIZERS_MAX) {
         api_too_many(c, "metadata.finalizers", json_count(list), FINALIZERS_MAX);
         return;
@@ -158,11 +111,10 @@ static void validate_finalizers(const struct api_kind *k, const struct json *met
     for (size_t i = 0; i < json_count(list); i++) {
         const struct json *v = json_at(list, i);
         const char *field = API_FIELD("metadata.finalizers[%zu]", i);
-        if (!check_string(c, field, v, true)) {
-            continue;
-        }
         const char *s = json_get_string(v), *wrong = api_check_qualified_name(s);
-        if (wrong) {
+        if (!*s) {
+            api_required(c, field, "");
+        } else if (wrong) {
             api_invalid(c, field, v, "%s", wrong);
         } else if (!*k->group && !strchr(s, '/') && !streq(s, "orphan") &&
                    !streq(s, "foregroundDeletion")) {
@@ -180,21 +132,9 @@ static void validate_finalizers(const struct api_kind *k, const struct json *met
 
 static void validate_owners(const struct json *list, struct api_causes *c)
 {
-    if (!list || json_is(list, JSON_NULL)) {
-        return;
-    }
-    if (!json_is(list, JSON_ARRAY)) {
-        api_invalid(c, "metadata.ownerReferences", list, "must be a list");
-        return;
-    }
     bool controller = false;
     for (size_t i = 0; i < json_count(list); i++) {
         const struct json *ref = json_at(list, i);
-        static const char *const required[] = {"apiVersion", "kind", "name", "uid"};
-        for (size_t j = 0; j < ARRAY_SIZE(required); j++) {
-            check_string(c, API_FIELD("metadata.ownerReferences[%zu].%s", i, required[j]),
-                         json_get(ref, required[j]), true);
-        }
         if (json_get_bool(json_get(ref, "controller"), false)) {
             if (controller) {
                 api_invalid(c, "metadata.ownerReferences", NULL,
@@ -205,30 +145,45 @@ static void validate_owners(const struct json *list, struct api_causes *c)
     }
 }
 
-void api_validate_metadata(const struct api_kind *k, const struct json *obj, const struct json *old,
-                           struct api_causes *c)
+/* Names, labels, annotations, finalizers, owners. */
+static void validate_metadata(const struct api_kind *k, const struct json *obj,
+                              const struct json *old, struct api_causes *c)
 {
     const struct json *meta = json_get(obj, "metadata"), *old_meta = json_get(old, "metadata");
-    if (!json_is(meta, JSON_OBJECT)) {
+    if (!meta) {
         api_required(c, "metadata", "");
         return;
     }
     validate_name(k, meta, c);
-    validate_labels(json_get(meta, "labels"), c);
+    api_validate_labels(c, "metadata.labels", json_get(meta, "labels"));
     validate_annotations(json_get(meta, "annotations"), c);
     validate_finalizers(k, meta, old_meta, c);
     validate_owners(json_get(meta, "ownerReferences"), c);
+}
+
+/* Whether the causes tell nothing of metadata, and so its types are right. */
+static bool metadata_fits(const struct api_causes *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        if (str_has_prefix(c->list[i].field, "metadata")) {
+            return false;
+        }
+    }
+    return c->n < API_MAX_CAUSES;
 }
 
 void api_validate_object(const struct api_kind *k, const struct json *obj, const struct json *old,
                          struct api_causes *c)
 {
     api_schema_validate(api_kind_schema(k), obj, c);
-    if (c->n) {
-        return; /* The rest relies on types. */
+    bool fits = c->n == 0;
+    if (metadata_fits(c)) {
+        validate_metadata(k, obj, old, c);
+        api_managed_validate(json_path(obj, "metadata", "managedFields", NULL), c);
     }
-    api_validate_metadata(k, obj, old, c);
-    api_managed_validate(json_path(obj, "metadata", "managedFields", NULL), c);
+    if (!fits) {
+        return; /* The rest relies on types and values. */
+    }
     if (old) {
         api_schema_check_immutable(api_kind_schema(k), obj, old, c);
     }

@@ -38,6 +38,13 @@ enum api_list_type {
     API_LIST_MAP,    /* Objects, identified by the values of 'keys'. */
 };
 
+/* What an empty text is; for a list, API_EMPTY_REFUSED alone has a meaning. */
+enum api_empty {
+    API_EMPTY_IS_VALUE, /* A value like others. */
+    API_EMPTY_IS_ABSENT, /* As in Kubernetes' own kinds: it is not checked, and the default replaces it. */
+    API_EMPTY_REFUSED, /* The value is required. */
+};
+
 struct api_schema;
 
 struct api_field {
@@ -93,8 +100,11 @@ struct api_schema {
     bool defaulted;                    /* This node or one below it has a default. */
     bool immutable;                    /* The value cannot change once the object is there. */
     const struct api_limits *limits;
-    /* What is wrong with a text: a constant sentence, or NULL; absent: nothing is checked. */
+    enum api_empty empty;
+    /* What is wrong with a text that is not empty: a constant sentence, or NULL; absent: nothing is checked. */
     const char *(*check)(const char *text);
+    /* The same for texts of which an error says more: 0, or a negative errno with 'e' filled in. */
+    int (*parse)(const char *text, struct err *e);
 
     /* API_OBJECT: known members, and what all others are. */
     const struct api_field

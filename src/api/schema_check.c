@@ -118,6 +118,12 @@ struct json *api_schema_default_of(const struct api_schema *s)
     return v;
 }
 
+static bool lacks_value(const struct api_schema *s, const struct json *v)
+{
+    return !v || (json_is(v, JSON_NULL) && !s->nullable) ||
+           (s->empty == API_EMPTY_IS_ABSENT && json_is(v, JSON_STRING) && !json_string_size(v));
+}
+
 void api_schema_default(const struct api_schema *s, struct json *v)
 {
     if (!s->defaulted) {
@@ -126,10 +132,9 @@ void api_schema_default(const struct api_schema *s, struct json *v)
     if (s->type == API_OBJECT && json_is(v, JSON_OBJECT)) {
         for (size_t i = 0; i < s->n_fields; i++) {
             const struct api_field *f = &s->fields[i];
-            const struct json *have = json_get(v, f->name);
-            struct json *dflt = have && (!json_is(have, JSON_NULL) || f->schema->nullable)
-                                    ? NULL
-                                    : api_schema_default_of(f->schema);
+            struct json *dflt = lacks_value(f->schema, json_get(v, f->name))
+                                    ? api_schema_default_of(f->schema)
+                                    : NULL;
             if (dflt) {
                 json_set(v, f->name, dflt);
             }
@@ -231,6 +236,8 @@ static void validate_format(const struct api_schema *s, const struct json *v, st
                !api_format_fits(s->format, json_get_string(v))) {
         api_invalid(c->causes, where(c), v,
                     "must be an RFC 3339 time, (e.g. 2006-01-02T15:04:05Z)");
+    } else if (s == &api_schema_bytes && !api_format_fits(s->format, json_get_string(v))) {
+        api_invalid(c->causes, where(c), NULL, "must be base64"); /* It may be secret. */
     } else if (json_is(v, JSON_STRING) && !api_format_fits(s->format, json_get_string(v))) {
         api_invalid(c->causes, where(c), v, "%s in body must be of type %s: \"%.80s\"", where(c),
                     s->format, json_get_string(v));
@@ -425,6 +432,33 @@ static void validate_object(const struct api_schema *s, const struct json *v, st
     }
 }
 
+/* Whether 'v' is empty in a way that ends its validation. */
+static bool is_settled_empty(const struct api_schema *s, const struct json *v, struct check *c)
+{
+    bool text = json_is(v, JSON_STRING) && !json_string_size(v);
+    bool list = json_is(v, JSON_ARRAY) && !json_count(v);
+    if (s->empty == API_EMPTY_REFUSED && (text || list)) {
+        api_required(c->causes, where(c), "");
+        return true;
+    }
+    return s->empty == API_EMPTY_IS_ABSENT && text;
+}
+
+static void validate_check(const struct api_schema *s, const struct json *v, struct check *c)
+{
+    struct err e = {0};
+    if (!json_string_size(v)) {
+        return;
+    }
+    const char *wrong = s->check ? s->check(json_get_string(v)) : NULL;
+    if (!wrong && s->parse && s->parse(json_get_string(v), &e) < 0) {
+        wrong = e.text;
+    }
+    if (wrong) {
+        api_invalid(c->causes, where(c), v, "%s", wrong);
+    }
+}
+
 static void validate(const struct api_schema *s, const struct json *v, struct check *c)
 {
     if (json_is(v, JSON_NULL) && s->nullable) {
@@ -435,11 +469,11 @@ static void validate(const struct api_schema *s, const struct json *v, struct ch
                          type_names[s->type], name_of_type(v));
         return;
     }
-    validate_format(s, v, c);
-    const char *wrong = s->check && json_string_size(v) ? s->check(json_get_string(v)) : NULL;
-    if (wrong) {
-        api_invalid(c->causes, where(c), v, "%s", wrong);
+    if (is_settled_empty(s, v, c)) {
+        return;
     }
+    validate_format(s, v, c);
+    validate_check(s, v, c);
     validate_enum(s, v, c);
     if (s->limits) {
         validate_limits(s->limits, v, c);

@@ -2,13 +2,11 @@
 /* What a Service may be, after ValidateService and ValidateServiceUpdate of Kubernetes. */
 #include "api/kind_service.h"
 #include "api/kinds.h"
-#include "api/policy_fields.h"
 #include "api/service_fields.h"
 
 #include "base/mem.h"
 
 #define KUBELET_PORT 10250
-#define MAX_AFFINITY_SECONDS 86400
 #define MAX_PORTS 1000
 /* Each is an entry of the registry, written in one transaction with the service. */
 #define MAX_NODE_PORTS 50
@@ -42,9 +40,10 @@ static bool has_type(const struct json *spec, const char *type)
 static void check_target(const char *field, const struct json *v, struct api_causes *c)
 {
     int64_t number;
-    if (json_is(v, JSON_STRING)) {
-        policy_check_port_name(c, field, v);
-    } else {
+    const char *wrong = json_is(v, JSON_STRING) ? api_check_port_name(json_get_string(v)) : NULL;
+    if (wrong) {
+        api_invalid(c, field, v, "%s", wrong);
+    } else if (!json_is(v, JSON_STRING)) {
         api_field_int(c, field, v, true, 1, 65535, &number);
     }
 }
@@ -53,7 +52,7 @@ static void check_node_port(const struct json *spec, const char *field, const st
                             struct api_causes *c)
 {
     int64_t number;
-    if (!v || json_is(v, JSON_NULL) || json_get_int_or(v, -1) == 0) {
+    if (json_get_int_or(v, 0) == 0) {
         return;
     }
     if (has_type(spec, "ClusterIP") || has_type(spec, "ExternalName")) {
@@ -67,22 +66,15 @@ static void check_node_port(const struct json *spec, const char *field, const st
 static void check_port(const struct json *spec, const struct json *ports, size_t i,
                        struct api_causes *c)
 {
-    const struct json *p = json_at(ports, i);
+    const struct json *p = json_at(ports, i), *name = json_get(p, "name");
     const char *at = API_FIELD("spec.ports[%zu]", i);
-    int64_t number = 0;
-    if (!json_is(p, JSON_OBJECT)) {
-        api_invalid(c, at, p, "must be an object");
-        return;
+    bool named = json_string_size(name) > 0;
+    if (!named && json_count(ports) > 1) {
+        api_required(c, API_FIELD("%s.name", at), "");
     }
-    const struct json *name = json_get(p, "name");
-    bool named = api_field_checked(c, API_FIELD("%s.name", at), name, json_count(ports) > 1,
-                                   api_check_dns_label);
-    api_field_int(c, API_FIELD("%s.port", at), json_get(p, "port"), true, 1, 65535, &number);
-    service_check_protocol(c, API_FIELD("%s.protocol", at), json_get(p, "protocol"));
     check_target(API_FIELD("%s.targetPort", at), json_get(p, "targetPort"), c);
-    service_check_app_protocol(c, API_FIELD("%s.appProtocol", at), json_get(p, "appProtocol"));
     check_node_port(spec, API_FIELD("%s.nodePort", at), json_get(p, "nodePort"), c);
-    if (number == KUBELET_PORT && service_is_load_balancer(spec)) {
+    if (json_get_int_or(json_get(p, "port"), 0) == KUBELET_PORT && service_is_load_balancer(spec)) {
         api_invalid(c, API_FIELD("%s.port", at), json_get(p, "port"),
                     "may not expose port 10250 externally since it is used by kubelet");
     }
@@ -98,7 +90,7 @@ static void check_port(const struct json *spec, const struct json *ports, size_t
     if (same_name) {
         api_duplicate(c, API_FIELD("%s.name", at), name);
     }
-    if (same_port && number) {
+    if (same_port) {
         api_duplicate(c, at, p);
     }
     if (same_node_port) {
@@ -114,9 +106,6 @@ static void check_ports(const struct json *spec, struct api_causes *c)
         if (!service_is_headless(spec) && !has_type(spec, "ExternalName")) {
             api_required(c, "spec.ports", "");
         }
-        return;
-    }
-    if (!api_field_array(c, "spec.ports", ports)) {
         return;
     }
     if (json_count(ports) > max) {
@@ -148,9 +137,12 @@ static void check_cluster_ip(const struct json *spec, struct api_causes *c)
         api_invalid(c, "spec.clusterIPs[0]", ip, "may not be set to 'None' for %s services",
                     type ? type : "such");
     } else if (!service_is_headless(spec)) {
-        api_field_ip4(c, "spec.clusterIP", ip, false, NULL);
+        const char *wrong = json_string_size(ip) ? api_check_ip4(json_get_string(ip)) : NULL;
+        if (wrong) {
+            api_invalid(c, "spec.clusterIP", ip, "%s", wrong);
+        }
     }
-    if (service_is_empty(spec, "clusterIPs") || !api_field_array(c, "spec.clusterIPs", ips)) {
+    if (service_is_empty(spec, "clusterIPs")) {
         return;
     }
     if (json_count(ips) > 1) {
@@ -163,9 +155,6 @@ static void check_cluster_ip(const struct json *spec, struct api_causes *c)
 
 static void check_families(const struct json *spec, struct api_causes *c)
 {
-    static const char *const policies[] = {"SingleStack", "PreferDualStack", "RequireDualStack",
-                                           NULL};
-    static const char *const families[] = {"IPv4", "IPv6", NULL};
     const struct json *list = json_get(spec, "ipFamilies"),
                       *policy = json_get(spec, "ipFamilyPolicy");
     if (!service_needs_cluster_ip(spec)) {
@@ -177,19 +166,14 @@ static void check_families(const struct json *spec, struct api_causes *c)
         }
         return;
     }
-    if (api_field_enum(c, "spec.ipFamilyPolicy", policy, true, policies) &&
-        streq(json_get_string(policy), "RequireDualStack")) {
+    if (json_string_size(policy) == 0) {
+        api_required(c, "spec.ipFamilyPolicy", "");
+    } else if (streq(json_get_string(policy), "RequireDualStack")) {
         api_invalid(c, "spec.ipFamilyPolicy", policy,
                     "this cluster is not configured for dual-stack services");
     }
-    if (!api_field_array(c, "spec.ipFamilies", list)) {
-        return;
-    }
     for (size_t i = 0; i < json_count(list); i++) {
         const char *at = API_FIELD("spec.ipFamilies[%zu]", i);
-        if (!api_field_enum(c, at, json_at(list, i), true, families)) {
-            return;
-        }
         if (!streq(json_get_string(json_at(list, i)), "IPv4")) {
             api_invalid(c, at, json_at(list, i), "not configured on this cluster");
         } else if (i) {
@@ -198,28 +182,17 @@ static void check_families(const struct json *spec, struct api_causes *c)
     }
 }
 
-static void check_external_ips(const struct json *spec, struct api_causes *c)
-{
-    const struct json *list = json_get(spec, "externalIPs");
-    if (!api_field_array(c, "spec.externalIPs", list)) {
-        return;
-    }
-    if (json_count(list) > 1024) {
-        api_too_many(c, "spec.externalIPs", json_count(list), 1024);
-        return;
-    }
-    for (size_t i = 0; i < json_count(list); i++) {
-        service_check_endpoint_ip(c, API_FIELD("spec.externalIPs[%zu]", i), json_at(list, i));
-    }
-}
-
 static void check_external_name(const struct json *spec, struct api_causes *c)
 {
     const struct json *v = json_get(spec, "externalName");
-    if (!has_type(spec, "ExternalName") || !api_field_string(c, "spec.externalName", v, true)) {
+    size_t n = json_string_size(v);
+    if (!has_type(spec, "ExternalName")) {
         return;
     }
-    size_t n = json_string_size(v);
+    if (n == 0) {
+        api_required(c, "spec.externalName", "");
+        return;
+    }
     CLEANUP_FREE char *name = xstrdup(json_get_string(v));
     if (n > 1 && name[n - 1] == '.') {
         name[n - 1] = '\0';
@@ -234,30 +207,19 @@ static void check_external_name(const struct json *spec, struct api_causes *c)
 
 static void check_affinity(const struct json *spec, struct api_causes *c)
 {
-    static const char *const affinities[] = {"ClientIP", "None", NULL};
-    const struct json *affinity = json_get(spec, "sessionAffinity");
     const struct json *config = json_get(spec, "sessionAffinityConfig");
-    int64_t seconds;
-    if (!api_field_enum(c, "spec.sessionAffinity", affinity, true, affinities)) {
-        return;
-    }
-    if (streq(json_get_string(affinity), "None")) {
+    if (streq_null(json_path_string(spec, "sessionAffinity", NULL), "None")) {
         if (!service_is_empty(spec, "sessionAffinityConfig")) {
             api_forbidden(c, "spec.sessionAffinityConfig",
                           "must not be set when session affinity is None");
         }
     } else if (!json_path(config, "clientIP", "timeoutSeconds", NULL)) {
         api_required(c, "spec.sessionAffinityConfig.clientIP.timeoutSeconds", "");
-    } else {
-        api_field_int(c, "spec.sessionAffinityConfig.clientIP.timeoutSeconds",
-                      json_path(config, "clientIP", "timeoutSeconds", NULL), true, 1,
-                      MAX_AFFINITY_SECONDS, &seconds);
     }
 }
 
 static void check_policies(const struct json *spec, struct api_causes *c)
 {
-    static const char *const policies[] = {"Cluster", "Local", NULL};
     const struct json *external = json_get(spec, "externalTrafficPolicy");
     const struct json *health = json_get(spec, "healthCheckNodePort");
     int64_t number;
@@ -266,8 +228,8 @@ static void check_policies(const struct json *spec, struct api_causes *c)
             api_invalid(c, "spec.externalTrafficPolicy", external,
                         "may only be set for externally-accessible services");
         }
-    } else {
-        api_field_enum(c, "spec.externalTrafficPolicy", external, true, policies);
+    } else if (json_string_size(external) == 0) {
+        api_required(c, "spec.externalTrafficPolicy", "");
     }
     if (!service_is_empty(spec, "healthCheckNodePort")) {
         if (!service_needs_health_port(spec)) {
@@ -278,61 +240,25 @@ static void check_policies(const struct json *spec, struct api_causes *c)
             api_field_int(c, "spec.healthCheckNodePort", health, true, 1, 65535, &number);
         }
     }
-    api_field_enum(c, "spec.internalTrafficPolicy", json_get(spec, "internalTrafficPolicy"),
-                   service_needs_cluster_ip(spec), policies);
+    if (service_needs_cluster_ip(spec) && service_is_empty(spec, "internalTrafficPolicy")) {
+        api_required(c, "spec.internalTrafficPolicy", "");
+    }
 }
 
 static void check_load_balancer(const struct json *spec, struct api_causes *c)
 {
-    bool is = service_is_load_balancer(spec);
-    const struct json *ranges = json_get(spec, "loadBalancerSourceRanges");
-    if (!service_is_empty(spec, "loadBalancerSourceRanges")) {
-        if (!is) {
-            api_forbidden(c, "spec.loadBalancerSourceRanges", ONLY_LOAD_BALANCER);
-        } else if (api_field_array(c, "spec.loadBalancerSourceRanges", ranges)) {
-            for (size_t i = 0; i < json_count(ranges); i++) {
-                policy_check_cidr(c, API_FIELD("spec.loadBalancerSourceRanges[%zu]", i),
-                                  json_at(ranges, i));
-            }
-        }
-    }
+    static const char *const fields[] = {"loadBalancerSourceRanges", "loadBalancerClass"};
     const struct json *allocate = json_get(spec, "allocateLoadBalancerNodePorts");
-    if (allocate && !json_is(allocate, JSON_NULL)) {
-        if (!is) {
-            api_forbidden(c, "spec.allocateLoadBalancerNodePorts", ONLY_LOAD_BALANCER);
+    bool is = service_is_load_balancer(spec);
+    for (size_t i = 0; !is && i < ARRAY_SIZE(fields); i++) {
+        if (!service_is_empty(spec, fields[i])) {
+            api_forbidden(c, API_FIELD("spec.%s", fields[i]), ONLY_LOAD_BALANCER);
         }
-        api_field_bool(c, "spec.allocateLoadBalancerNodePorts", allocate);
-    } else if (is) {
+    }
+    if (allocate && !is) {
+        api_forbidden(c, "spec.allocateLoadBalancerNodePorts", ONLY_LOAD_BALANCER);
+    } else if (!allocate && is) {
         api_required(c, "spec.allocateLoadBalancerNodePorts", "");
-    }
-    if (!service_is_empty(spec, "loadBalancerClass")) {
-        if (!is) {
-            api_forbidden(c, "spec.loadBalancerClass", ONLY_LOAD_BALANCER);
-        }
-        api_field_checked(c, "spec.loadBalancerClass", json_get(spec, "loadBalancerClass"), false,
-                          api_check_qualified_name);
-    }
-    if (!service_is_empty(spec, "loadBalancerIP")) {
-        api_field_ip4(c, "spec.loadBalancerIP", json_get(spec, "loadBalancerIP"), false, NULL);
-    }
-}
-
-static void check_selector(const struct json *v, struct api_causes *c)
-{
-    if (!api_field_object(c, "spec.selector", v)) {
-        return;
-    }
-    for (size_t i = 0; i < json_count(v); i++) {
-        const char *wrong = api_check_qualified_name(json_key_at(v, i));
-        CLEANUP(json_free) struct json *key = json_string(json_key_at(v, i));
-        if (wrong) {
-            api_invalid(c, "spec.selector", key, "%s", wrong);
-        }
-        const char *value = json_get_string(json_at(v, i));
-        if (!value || (wrong = api_check_label_value(value))) {
-            api_invalid(c, "spec.selector", json_at(v, i), "%s",
-                        value ? wrong : "must be a string");
-        }
     }
 }
 
@@ -361,50 +287,25 @@ static void check_change(const struct json *spec, const struct json *old, struct
 static void check_status(const struct json *obj, struct api_causes *c)
 {
     const struct json *list = json_path(obj, "status", "loadBalancer", "ingress", NULL);
-    if (!list || !api_field_array(c, "status.loadBalancer.ingress", list)) {
-        return;
-    }
     if (json_count(list) && !service_is_load_balancer(json_get(obj, "spec"))) {
         api_forbidden(c, "status.loadBalancer.ingress",
                       "may only be used when `spec.type` is 'LoadBalancer'");
-    }
-    for (size_t i = 0; i < json_count(list); i++) {
-        const struct json *in = json_at(list, i);
-        const char *at = API_FIELD("status.loadBalancer.ingress[%zu]", i);
-        api_field_ip(c, API_FIELD("%s.ip", at), json_get(in, "ip"), false);
-        api_field_checked(c, API_FIELD("%s.hostname", at), json_get(in, "hostname"), false,
-                          api_check_dns_subdomain);
     }
 }
 
 void kind_service_validate(const struct json *obj, const struct json *old, struct api_causes *c)
 {
-    static const char *const types[] = {"ClusterIP", "ExternalName", "LoadBalancer", "NodePort",
-                                        NULL};
-    static const char *const preferences[] = {"PreferClose", "PreferSameNode", "PreferSameZone",
-                                              NULL};
-    const struct json *spec = json_get(obj, "spec");
-    if (!json_is(spec, JSON_OBJECT)) {
-        api_required(c, "spec", "");
-        return;
-    }
-    if (!api_field_enum(c, "spec.type", json_get(spec, "type"), true, types)) {
-        return;
-    }
+    const struct json *spec = json_get(obj, "spec"), *before = json_get(old, "spec");
     check_ports(spec, c);
     check_cluster_ip(spec, c);
     check_families(spec, c);
-    check_external_ips(spec, c);
     check_external_name(spec, c);
     check_affinity(spec, c);
     check_policies(spec, c);
     check_load_balancer(spec, c);
-    check_selector(json_get(spec, "selector"), c);
-    api_field_bool(c, "spec.publishNotReadyAddresses", json_get(spec, "publishNotReadyAddresses"));
-    api_field_enum(c, "spec.trafficDistribution", json_get(spec, "trafficDistribution"), false,
-                   preferences);
+    api_validate_labels(c, "spec.selector", json_get(spec, "selector"));
     check_status(obj, c);
-    if (json_is(json_get(old, "spec"), JSON_OBJECT)) {
-        check_change(spec, json_get(old, "spec"), c);
+    if (before) {
+        check_change(spec, before, c);
     }
 }

@@ -9,12 +9,6 @@
 
 /* Service names (RFC 1035 label of at most 63 characters); NULL: fine. */
 const char *service_check_name(const char *name);
-/* An address that traffic can be sent to: not unspecified, loopback or link-local.  'v' is an address of
- * either family; tells whether it is fine. */
-bool service_check_endpoint_ip(struct api_causes *c, const char *field, const struct json *v);
-/* TCP, UDP or SCTP; required. */
-bool service_check_protocol(struct api_causes *c, const char *field, const struct json *v);
-void service_check_app_protocol(struct api_causes *c, const char *field, const struct json *v);
 /* Whether the member of 'obj' is absent, null or empty. */
 bool service_is_empty(const struct json *obj, const char *key);
 /* Whether the member is the same in both; what is empty is the same as what is absent. */

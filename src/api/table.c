@@ -38,6 +38,9 @@ static struct json *found_cell(const struct api_column *c, const struct json *ob
     if (c->count) {
         return json_int(n > 0 ? (int64_t) json_count(found[0]) : 0);
     }
+    if (c->list) {
+        return api_cell_list(n > 0 ? found[0] : NULL);
+    }
     if (n <= 0) {
         return c->absent ? json_string(c->absent) : json_null();
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first line is a label selector, the second a field selector, the rest a JSON object, which is
  * defaulted, validated (as new, and as a change of itself), selected and shown as every kind. */
+#include "api/schema.h"
 #include "api/selector.h"
 #include "api/table.h"
 #include "base/mem.h"
@@ -41,6 +42,7 @@ static void run_kind(const struct api_kind *k, const struct json *given, const c
         k->prepare(obj, NULL);
         k->prepare(obj, given);
     }
+    api_schema_default(api_kind_schema(k), obj);
     if (k->defaults) {
         k->defaults(obj);
     }

@@ -207,7 +207,7 @@ static void wrong_definitions_are_refused_by_field(void **state)
         CLEANUP(json_free) struct json *obj = definition(refusals[i].patch);
         CLEANUP(api_causes_done) struct api_causes c = {0};
         bool found = false;
-        k->validate(obj, NULL, &c);
+        api_validate_object(k, obj, NULL, &c);
         for (size_t n = 0; n < c.n; n++) {
             found |= streq(c.list[n].field, refusals[i].field) &&
                      strstr(c.list[n].message, refusals[i].says);
@@ -228,7 +228,7 @@ static void names_and_defaults_are_completed(void **state)
     k->prepare(obj, NULL);
     k->defaults(obj);
     CLEANUP(api_causes_done) struct api_causes c = {0};
-    k->validate(obj, NULL, &c);
+    api_validate_object(k, obj, NULL, &c);
     assert_int_equal(c.n, 0);
     assert_string_equal(json_path_string(obj, "spec", "names", "singular", NULL), "widget");
     assert_string_equal(json_path_string(obj, "spec", "names", "listKind", NULL), "WidgetList");
@@ -245,7 +245,7 @@ static void what_is_stored_may_not_change_under_objects(void **state)
     CLEANUP(api_causes_done) struct api_causes c = {0};
     json_set_string(json_get(obj, "spec"), "scope", "Cluster");
     json_set_string(json_at(json_path(obj, "spec", "versions", NULL), 0), "name", "v2");
-    k->validate(obj, old, &c);
+    api_validate_object(k, obj, old, &c);
     assert_int_equal(c.n, 2);
     assert_string_equal(c.list[0].field, "status.storedVersions[0]");
     assert_string_equal(c.list[1].field, "spec.scope");
@@ -301,7 +301,7 @@ static void a_status_written_by_hand_makes_no_kind(void **state)
         CLEANUP(json_free) struct json *obj = settled(NULL);
         struct crd *c = NULL;
         json_set_string(json_path(obj, "status", "acceptedNames", NULL), names[i][0], names[i][1]);
-        assert_int_equal(crd_new(obj, &c, NULL), -ENOENT);
+        assert_true(crd_new(obj, &c, NULL) < 0);
     }
 }
 

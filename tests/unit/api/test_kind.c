@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finding kinds, defaults, and what the columns show. */
+#include "api/schema.h"
 #include "api/table.h"
 #include "base/mem.h"
 #include "base/timeutil.h"
@@ -63,6 +64,7 @@ static void expect_defaults(const char *plural, const char *text, const char *wa
     const struct api_kind *k = api_kind_by_alias(plural);
     CLEANUP(json_free) struct json *obj = parse(text);
     CLEANUP(json_free) struct json *want = parse(want_text);
+    api_schema_default(k->schema, obj);
     k->defaults(obj);
     if (!json_equal(obj, want)) {
         CLEANUP_FREE char *got = json_to_text(obj);
@@ -97,13 +99,24 @@ static void defaults_fill_in_what_is_absent(void **state)
         "4789,\"mtu\":1450}");
 }
 
+static void a_verdict_that_names_no_status_is_true(void **state)
+{
+    const struct api_kind *k = api_kind_by_alias("csr");
+    CLEANUP(json_free) struct json *out = parse("{\"status\":{}}");
+    CLEANUP(json_free)
+    struct json *obj = parse("{\"status\":{\"conditions\":[{\"type\":\"Approved\"}]}}");
+    k->merge_part("approval", out, obj);
+    const struct json *verdict = json_at(json_path(out, "status", "conditions", NULL), 0);
+    assert_string_equal(json_path_string(verdict, "status", NULL), "True");
+}
+
 static void a_new_pod_is_pending_whatever_its_creator_says(void **state)
 {
     const struct api_kind *k = api_kind_by_alias("pods");
     CLEANUP(json_free) struct json *obj = parse("{\"status\":{\"phase\":\"Running\",\"x\":1}}");
     k->prepare(obj, NULL);
     CLEANUP_FREE char *text = json_to_text(obj);
-    assert_string_equal(text, "{\"status\":{\"phase\":\"Pending\"}}");
+    assert_string_equal(text, "{\"status\":{\"phase\":\"Pending\"},\"spec\":{}}");
 }
 
 /* The cells of 'priority' and below, joined by "|". */
@@ -227,6 +240,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kinds_are_found_by_what_users_type),
         cmocka_unit_test(defaults_fill_in_what_is_absent),
+        cmocka_unit_test(a_verdict_that_names_no_status_is_true),
         cmocka_unit_test(a_new_pod_is_pending_whatever_its_creator_says),
         cmocka_unit_test(cells_show_what_kubectl_users_expect),
         cmocka_unit_test(cells_bear_any_object),

@@ -4,6 +4,7 @@
 #include "api/kind_service.h"
 #include "api/patch.h"
 #include "api/proto.h"
+#include "api/schema.h"
 #include "api/table.h"
 #include "base/mem.h"
 #include "wire/protobuf.h"
@@ -38,7 +39,10 @@ static void settle(const struct api_kind *k, struct json *obj, const struct json
     if (k->prepare) {
         k->prepare(obj, old);
     }
-    k->defaults(obj);
+    api_schema_default(k->schema, obj);
+    if (k->defaults) {
+        k->defaults(obj);
+    }
 }
 
 static void validate(const struct api_kind *k, const struct json *obj, const struct json *old,

@@ -457,7 +457,7 @@ static const struct bad bad[] = {
      "spec.egress[0].to[0]", F, "nodes and networks"},
     {"adminnetworkpolicies",
      "{\"spec\":{\"egress\":[{\"action\":\"Allow\",\"to\":[{\"networks\":[]}]}]}}",
-     "spec.egress[0].to[0].networks", R, "network"},
+     "spec.egress[0].to[0].networks", R, NULL},
     {"adminnetworkpolicies",
      "{\"spec\":{\"egress\":[{\"action\":\"Allow\",\"to\":[{\"networks\":[\"10.0.0.0/"
      "8\",\"10.0.0.0/8\"]}]}]}}",
@@ -626,6 +626,57 @@ static void too_large_annotations_are_refused(void **state)
     assert_string_equal(c.list[0].reason, "FieldValueTooLong");
 }
 
+static void an_empty_text_is_absent_where_nothing_needs_it(void **state)
+{
+    static const struct bad cases[] = {
+        {"pods", "{\"spec\":{\"dnsPolicy\":\"\",\"nodeName\":\"\"}}", NULL, NULL, NULL},
+        {"nodes", "{\"spec\":{\"taints\":[{\"key\":\"a\",\"value\":\"\",\"effect\":\"\"}]}}",
+         "spec.taints[0].effect", R, NULL},
+        {"nodes", "{\"spec\":{\"taints\":[{\"key\":\"\",\"effect\":\"NoSchedule\"}]}}",
+         "spec.taints[0].key", R, NULL},
+        {"hostsubnets", "{\"egressIPs\":[\"\"]}", "egressIPs[0]", R, NULL},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct json *obj = sample(cases[i].plural);
+        CLEANUP(json_free) struct json *patch = parse(cases[i].patch);
+        CLEANUP(api_causes_done) struct api_causes c = {0};
+        api_patch_merge(&obj, patch);
+        validate(kind_of(cases[i].plural), obj, NULL, &c);
+        assert_int_equal(c.n, cases[i].field ? 1 : 0);
+        if (cases[i].field) {
+            assert_string_equal(c.list[0].field, cases[i].field);
+            assert_string_equal(c.list[0].reason, cases[i].reason);
+        }
+        json_free(obj);
+    }
+}
+
+static void a_wrong_name_is_told_beside_wrong_fields(void **state)
+{
+    CLEANUP(json_free) struct json *obj = sample("pods");
+    CLEANUP(json_free)
+    struct json *patch = parse("{\"metadata\":{\"name\":\"A\"},\"spec\":{\"dnsPolicy\":\"Mine\"}}");
+    CLEANUP(api_causes_done) struct api_causes c = {0};
+    api_patch_merge(&obj, patch);
+    validate(kind_of("pods"), obj, NULL, &c);
+    assert_int_equal(c.n, 2);
+    assert_string_equal(c.list[0].field, "spec.dnsPolicy");
+    assert_string_equal(c.list[1].field, "metadata.name");
+}
+
+static void a_cause_does_not_repeat_a_value_of_a_secret(void **state)
+{
+    CLEANUP(json_free)
+    struct json *obj =
+        parse("{\"metadata\":{\"name\":\"s\",\"namespace\":\"red\"},\"type\":\"Opaque\","
+              "\"data\":{\"a\":\"pass-word\"}}");
+    CLEANUP(api_causes_done) struct api_causes c = {0};
+    validate(kind_of("secrets"), obj, NULL, &c);
+    assert_int_equal(c.n, 1);
+    assert_string_equal(c.list[0].field, "data.a");
+    assert_string_equal(c.list[0].message, "Invalid value: must be base64");
+}
+
 static void causes_are_bounded(void **state)
 {
     CLEANUP(json_free) struct json *obj = sample("namespaces");
@@ -696,6 +747,9 @@ int main(void)
         cmocka_unit_test(a_pod_gets_a_node_later),
         cmocka_unit_test(a_ghost_host_may_wait_for_its_subnet),
         cmocka_unit_test(too_large_annotations_are_refused),
+        cmocka_unit_test(an_empty_text_is_absent_where_nothing_needs_it),
+        cmocka_unit_test(a_wrong_name_is_told_beside_wrong_fields),
+        cmocka_unit_test(a_cause_does_not_repeat_a_value_of_a_secret),
         cmocka_unit_test(causes_are_bounded),
         cmocka_unit_test(finalizers_cannot_be_added_while_deleting),
         cmocka_unit_test(names_are_checked_as_kubernetes_does),

@@ -189,17 +189,17 @@ static void details_name_the_object_and_the_causes(void **state)
     assert_string_equal(at(&missing, "details.group"), "network.openshift.io");
     assert_string_equal(at(&missing, "details.kind"), "hostsubnets");
     CLEANUP_ANSWER
-    struct answer bad = ask(h, "POST", NETS, "{\"metadata\":{\"name\":\"x\"},\"netname\":\"y\"}");
+    struct answer bad = ask(h, "POST", NETS, "{\"metadata\":{\"name\":\"x\"},\"netid\":-1}");
     assert_string_equal(at(&bad, "details.kind"), "NetNamespace");
     assert_int_equal(json_count(json_path(bad.body, "details", "causes", NULL)), 2);
     assert_string_equal(at(&bad, "details.causes.0.field"), "netname");
-    assert_string_equal(at(&bad, "details.causes.0.reason"), "FieldValueInvalid");
+    assert_string_equal(at(&bad, "details.causes.0.reason"), "FieldValueRequired");
     assert_string_equal(at(&bad, "details.causes.1.field"), "netid");
-    assert_string_equal(at(&bad, "details.causes.1.reason"), "FieldValueRequired");
+    assert_string_equal(at(&bad, "details.causes.1.reason"), "FieldValueInvalid");
     assert_string_equal(at(&bad, "message"),
-                        "NetNamespace.network.openshift.io \"x\" is invalid: [netname: Invalid "
-                        "value: \"y\": must be "
-                        "the same as metadata.name: \"x\", netid: Required value]");
+                        "NetNamespace.network.openshift.io \"x\" is invalid: [netname: Required "
+                        "value, netid: Invalid value: -1: must be between 0 and 16777215, "
+                        "inclusive]");
 }
 
 /* ---- what is made of an object ---- */

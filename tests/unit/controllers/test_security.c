@@ -27,10 +27,7 @@ static void check_valid(const struct json *list)
                                                     json_path_string(o, "kind", NULL));
         CLEANUP(api_causes_done) struct api_causes c = {0};
         assert_non_null(k);
-        api_validate_metadata(k, o, NULL, &c);
-        if (k->validate) {
-            k->validate(o, NULL, &c);
-        }
+        api_validate_object(k, o, NULL, &c);
         if (c.n) {
             fail_msg("%s: %s: %s", obj_name(o), c.list[0].field, c.list[0].message);
         }

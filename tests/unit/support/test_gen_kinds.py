@@ -22,6 +22,16 @@ WRONG = [
     (KIND + "    2 a enum(A, B) default=C\n", 7, "default=C is not among the values"),
     (KIND + "    2 a int32 min=low\n", 7, "min=low is no whole number"),
     (KIND + "    2 a int32 check=dns-label\n", 7, "check= is for strings"),
+    (KIND + "    2 a string check=dns-labl\n", 7, '"dns-labl" is no rule of texts'),
+    (KIND + "    2 a list(string check=dns-labl)\n", 7, '"dns-labl" is no rule of texts'),
+    (KIND + "    2 a list(string immutable)\n", 7, '"immutable" is no attribute of an element'),
+    (KIND + "    2 a list(int32 nonempty)\n", 7, "nonempty is for texts and lists"),
+    (KIND + "    2 a int32 nonempty\n", 7, "nonempty is for texts and lists"),
+    (KIND + "    2 a string min=1\n", 7, "min= is for whole numbers"),
+    (KIND + "    2 a string max-items=1\n", 7, "max-items= is for lists"),
+    (KIND + "    2 a list(string) max-length=1\n", 7, "max-length= is for texts"),
+    (KIND + "    2 a map(string) unique\n", 7, "unique is for lists"),
+    (KIND + "    2 a enum(A,\n            B) default=C\n", 7, "default=C is not among the values"),
     (KIND + "    2 a list(T; id)\ntype T\n    1 name string\n", 7, "T has no field id to be a key"),
     (KIND + "    2 a list(string\n", 7, '")" is missing after list('),
     (KIND + '    2 a string "text" more\n', 7, '"more" is not expected here'),
@@ -71,6 +81,20 @@ class GenKinds(unittest.TestCase):
         for part in ("const struct api_kind api_kind_thing", '.dflt_text = "3"', ".minimum = 1", ".protobuf = true",
                      '"inner", &api_schema_string_map, NULL, .number = 1, .outer = 3', "&api_kind_thing,"):
             self.assertIn(part, source)
+
+    def test_rules_of_texts_and_lists_reach_the_schema(self):
+        status, error, source = self.run_on(
+            KIND + "    2 a string required nonempty check=cidr4\n    3 b enum(X,\n        Y) default=X\n"
+                   "    4 c list(string nonempty check=ip4) unique\n    5 d enum(X) required\n    6 e string check=thing_check_e\n")
+        self.assertEqual((status, error), (0, ""))
+        rows = {row.split('"')[1]: row for row in source.splitlines() if row.startswith('    {"')}
+        for name, parts in {"a": [".empty = API_EMPTY_REFUSED", ".parse = api_parse_cidr4", "true"],
+                            "b": [".empty = API_EMPTY_IS_ABSENT", '"X", "Y"'],
+                            "c": [".unique_items = true", ".items = &(const struct api_schema){.type = API_STRING, "
+                                  ".empty = API_EMPTY_REFUSED, .check = api_check_ip4}"],
+                            "d": [".empty = API_EMPTY_REFUSED"], "e": [".check = thing_check_e"]}.items():
+            for part in parts:
+                self.assertIn(part, rows[name])
 
     def test_a_kind_with_a_field_that_has_no_number_has_no_protobuf_form(self):
         _, _, source = self.run_on(KIND + "    2 a string\n    - b string\n")
