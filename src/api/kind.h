@@ -58,9 +58,11 @@ struct api_column {
     int priority; /* 0 always shown, 1 with -o wide */
     /* Owned cell value; 'now_ms' is the wall clock, for ages. */
     struct json *(*cell)(const struct json *obj, int64_t now_ms);
-    const char *path;   /* Without 'cell': what the cell shows, as a JSONPath. */
-    bool count;         /* The cell is the number of elements that 'path' has. */
-    bool list;          /* The cell is a text with the strings of the list at 'path': "[a, b]". */
+    const char *path; /* Without 'cell': what the cell shows, as a JSONPath. */
+    const char *const
+        *members; /* The same when it is a path of members alone, ends with NULL; else NULL. */
+    bool count;   /* The cell is the number of elements that 'path' has. */
+    bool list;    /* The cell is a text with the strings of the list at 'path': "[a, b]". */
     const char *absent; /* What a text column shows when 'path' finds nothing; NULL: null. */
 };
 

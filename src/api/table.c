@@ -28,13 +28,39 @@ void api_table_columns(const struct api_kind *k, struct strbuf *out)
     strbuf_addc(out, ']');
 }
 
+static const struct json *walk(const char *const *members, const struct json *v)
+{
+    for (; *members && v; members++) {
+        v = json_get(v, *members);
+    }
+    return v;
+}
+
+static ssize_t find(const struct api_column *c, const struct json *obj, const struct json **found,
+                    size_t max)
+{
+    if (!c->members) {
+        return jsonpath_find(c->path, obj, found, max, NULL);
+    }
+    found[0] = walk(c->members, obj);
+    return found[0] ? 1 : 0;
+}
+
+static bool shows_text(const struct api_column *c)
+{
+    return streq(c->type, "string") && !c->count && !c->list;
+}
+
 /* What the column's path finds, as its type says; as in Kubernetes, only texts show more than one value. */
 static struct json *found_cell(const struct api_column *c, const struct json *obj, int64_t now_ms)
 {
     enum { MAX_FOUND = 64 };
     const struct json *found[MAX_FOUND];
-    ssize_t n = jsonpath_find(c->path, obj, found, MAX_FOUND, NULL);
+    ssize_t n = find(c, obj, found, MAX_FOUND);
     int64_t whole;
+    if (n == 1 && json_is(found[0], JSON_STRING) && shows_text(c)) {
+        return api_cell_text(json_get_string(found[0]), c->absent ? c->absent : "");
+    }
     if (c->count) {
         return json_int(n > 0 ? (int64_t) json_count(found[0]) : 0);
     }
