@@ -110,6 +110,9 @@ struct api_kind {
     const char *list_kind;          /* NULL: KINDList */
     const char *const *short_names; /* NULL-terminated or NULL */
     const char *const *categories;
+    /* The default roles that have its objects in projects, of "edit" (they change it) and "view" (they read it); NULL:
+     * none of them. */
+    const char *const *roles;
     bool namespaced;
     bool status_subresource; /* PUT on the object keeps status, PUT on /status keeps the rest */
     /* Nothing is stored: creating one asks a question, and it comes back with the answer. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controllers/default_roles.h"
 
+#include "api/kind.h"
 #include "base/mem.h"
 #include "controllers/obj.h"
 
@@ -17,34 +18,37 @@
 struct rule {
     const char *verbs, *groups, *resources, *names, *urls;
 };
-#define MAX_RULES 24
+#define MAX_RULES 16
 struct role {
     const char *name;
     const char *aggregates; /* To this role its rules are added. */
     const char *gathers;    /* Its rules are gathered by this label. */
     struct rule rules[MAX_RULES];
+    /* These verbs on the kinds in projects that are for the role "edit" or "view", before the other rules. */
+    const char *project_verbs, *project_role;
 };
 
-/* What is in projects, but for secrets and what gives access. */
-#define PROJECT_CORE                                                                  \
-    "configmaps endpoints events persistentvolumeclaims pods replicationcontrollers " \
-    "replicationcontrollers/scale serviceaccounts services"
-#define PROJECT_RULES(verbs)                                                                      \
-    {verbs, "core", PROJECT_CORE},                                                                \
-        {verbs, "apps",                                                                           \
-         "daemonsets deployments deployments/rollback deployments/scale replicasets "             \
-         "replicasets/scale statefulsets statefulsets/scale"},                                    \
-        {verbs, "apps.openshift.io", "deploymentconfigs deploymentconfigs/scale"},                \
-        {verbs, "autoscaling", "horizontalpodautoscalers"}, {verbs, "batch", "cronjobs jobs"},    \
-        {verbs, "policy", "poddisruptionbudgets"},                                                \
-        {verbs, "networking.k8s.io", "ingresses networkpolicies"},                                \
-        {verbs, "discovery.k8s.io", "endpointslices"}, {verbs, "coordination.k8s.io", "leases"},  \
-        {verbs, "events.k8s.io", "events"}, {verbs, "build.openshift.io", "buildconfigs builds"}, \
-        {verbs, "image.openshift.io", "imagestreams imagestreammappings imagestreamtags"},        \
-        {verbs, "route.openshift.io", "routes"},                                                  \
-    {                                                                                             \
-        verbs, "template.openshift.io", "templates"                                               \
-    }
+/* What is in projects beyond the kinds whose descriptions (api/kinds) name the role: kinds that are not compiled in
+ * yet.  The order of the groups is that of the rules. */
+static const struct {
+    const char *group, *resources;
+} project_groups[] = {
+    {"core", "persistentvolumeclaims replicationcontrollers replicationcontrollers/scale"},
+    {"apps", "daemonsets deployments deployments/rollback deployments/scale replicasets "
+             "replicasets/scale statefulsets statefulsets/scale"},
+    {"apps.openshift.io", "deploymentconfigs deploymentconfigs/scale"},
+    {"autoscaling", "horizontalpodautoscalers"},
+    {"batch", "cronjobs jobs"},
+    {"policy", "poddisruptionbudgets"},
+    {"networking.k8s.io", "ingresses"},
+    {"discovery.k8s.io", ""},
+    {"coordination.k8s.io", ""},
+    {"events.k8s.io", ""},
+    {"build.openshift.io", "buildconfigs builds"},
+    {"image.openshift.io", "imagestreams imagestreammappings imagestreamtags"},
+    {"route.openshift.io", "routes"},
+    {"template.openshift.io", "templates"},
+};
 
 static const struct role roles[] = {
     {"cluster-admin", NULL, NULL, {{"*", "*", "*"}, {"*", .urls = "*"}}},
@@ -62,21 +66,23 @@ static const struct role roles[] = {
     {"system:aggregate-to-edit",
      "edit",
      NULL,
-     {PROJECT_RULES(WRITE),
-      {ALL, "core", "secrets"},
+     {{ALL, "core", "secrets"},
       {"get create", "core", "pods/attach pods/exec pods/portforward pods/proxy services/proxy"},
       {"create", "core", "pods/eviction serviceaccounts/token"},
-      {"impersonate", "core", "serviceaccounts"}}},
+      {"impersonate", "core", "serviceaccounts"}},
+     .project_verbs = WRITE,
+     .project_role = "edit"},
     {"system:aggregate-to-view",
      "view",
      NULL,
-     {PROJECT_RULES(READ),
-      {READ, "core",
+     {{READ, "core",
        "bindings limitranges namespaces namespaces/status persistentvolumeclaims/status pods/log "
        "pods/status replicationcontrollers/status resourcequotas resourcequotas/status "
        "services/status"},
       {READ, "route.openshift.io", "routes/status"},
-      {"get", "project.openshift.io", "projects"}}},
+      {"get", "project.openshift.io", "projects"}},
+     .project_verbs = READ,
+     .project_role = "view"},
     {"basic-user",
      NULL,
      NULL,
@@ -87,8 +93,7 @@ static const struct role roles[] = {
     {"cluster-reader",
      NULL,
      NULL,
-     {PROJECT_RULES(READ),
-      {READ, "core",
+     {{READ, "core",
        "bindings componentstatuses limitranges namespaces namespaces/status nodes nodes/status "
        "persistentvolumes pods/log pods/status replicationcontrollers/status resourcequotas "
        "resourcequotas/status services/status"},
@@ -103,7 +108,9 @@ static const struct role roles[] = {
       {"create", "authorization.k8s.io",
        "localsubjectaccessreviews selfsubjectaccessreviews selfsubjectrulesreviews "
        "subjectaccessreviews"},
-      {"get", .urls = "*"}}},
+      {"get", .urls = "*"}},
+     .project_verbs = READ,
+     .project_role = "view"},
     {"cluster-status", NULL, NULL, {{"get", .urls = "/healthz /healthz/* /version"}}},
     {"self-provisioner", NULL, NULL, {{"create", "project.openshift.io", "projectrequests"}}},
     {"sudoer",
@@ -269,6 +276,49 @@ static struct json *rule_object(const struct rule *r)
     return o;
 }
 
+static bool is_for_role(const struct api_kind *k, const char *role)
+{
+    bool found = false;
+    for (size_t i = 0; k->roles && k->roles[i]; i++) {
+        found |= streq(k->roles[i], role);
+    }
+    return found;
+}
+
+/* The list with 's' before the first word that comes after it in the alphabet. */
+static struct json *with_word(const struct json *list, const char *s)
+{
+    struct json *out = json_array();
+    const struct json *item;
+    bool done = false;
+    JSON_FOREACH (item, list) {
+        if (!done && strcmp(s, json_get_string(item)) < 0) {
+            json_append(out, json_string(s));
+            done = true;
+        }
+        json_append(out, json_clone(item));
+    }
+    if (!done) {
+        json_append(out, json_string(s));
+    }
+    return out;
+}
+
+static void add_project_rules(struct json *rules, const struct role *r)
+{
+    for (size_t i = 0; r->project_role && i < ARRAY_SIZE(project_groups); i++) {
+        const struct rule rule = {r->project_verbs, project_groups[i].group,
+                                  project_groups[i].resources};
+        struct json *o = json_append(rules, rule_object(&rule));
+        const char *group = json_get_string(json_at(json_get(o, "apiGroups"), 0));
+        for (size_t k = 0; api_kinds[k]; k++) {
+            if (streq(api_kinds[k]->group, group) && is_for_role(api_kinds[k], r->project_role)) {
+                json_set(o, "resources", with_word(json_get(o, "resources"), api_kinds[k]->plural));
+            }
+        }
+    }
+}
+
 static struct json *role_object(const struct role *r)
 {
     struct json *o = default_object("ClusterRole", r->name);
@@ -286,6 +336,7 @@ static struct json *role_object(const struct role *r)
         return o; /* The rules are the aggregation controller's. */
     }
     struct json *list = json_ensure_array(o, "rules");
+    add_project_rules(list, r);
     for (size_t i = 0; i < MAX_RULES && r->rules[i].verbs; i++) {
         json_append(list, rule_object(&r->rules[i]));
     }

@@ -108,6 +108,50 @@ static void default_objects_are_valid_and_name_each_other(void **state)
     assert_int_equal(json_count(plain) + 1, json_count(bindings));
 }
 
+static bool names(const char *const *list, const char *s)
+{
+    while (list && *list && !streq(*list, s)) {
+        list++;
+    }
+    return list && *list;
+}
+
+/* The kinds whose descriptions name no role, but which members of projects may read or change. */
+static bool has_rules_of_its_own(const char *plural)
+{
+    static const char *const plurals[] = {"namespaces", "projects", "secrets",
+                                          "localsubjectaccessreviews"};
+    for (size_t i = 0; i < ARRAY_SIZE(plurals); i++) {
+        if (streq(plurals[i], plural)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void kinds_are_in_the_roles_that_their_descriptions_name(void **state)
+{
+    struct rbac *view = with_role("view"), *edit = with_role("edit");
+    for (size_t i = 0; api_kinds[i]; i++) {
+        const struct api_kind *k = api_kinds[i];
+        if (has_rules_of_its_own(k->plural)) {
+            continue;
+        }
+        bool reads = names(k->roles, "view"), writes = names(k->roles, "edit");
+        if (may(view, "list", k->group, k->plural, "red") != reads ||
+            may(edit, "update", k->group, k->plural, "red") != writes ||
+            may(view, "update", k->group, k->plural, "red")) {
+            fail_msg("%s: view reads %d, edit writes %d", k->plural, reads, writes);
+        }
+    }
+    /* As in Kubernetes. */
+    assert_true(may(view, "get", "apps", "controllerrevisions", "red"));
+    assert_false(may(edit, "create", "apps", "controllerrevisions", "red"));
+    assert_false(may(edit, "get", "", "podtemplates", "red"));
+    rbac_free(view);
+    rbac_free(edit);
+}
+
 static void project_roles_are_what_their_names_say(void **state)
 {
     static const char rbac[] = "rbac.authorization.k8s.io";
@@ -393,6 +437,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(default_objects_are_valid_and_name_each_other),
+        T(kinds_are_in_the_roles_that_their_descriptions_name),
         T(project_roles_are_what_their_names_say),
         T(reconciling_adds_and_leaves_what_the_administrator_added),
         T(reconciling_takes_away_what_was_withdrawn),

@@ -48,6 +48,8 @@ WRONG = [
     (HEAD + "kid Thing things\n", 3, '"kid" is not known'),
     ("kind Thing things\n", 1, "a kind comes after group and definitions"),
     (HEAD + "    2 a string\n", 3, "this stands in no kind and no type"),
+    (HEAD + 'kind Thing things\n    "A thing"\n    roles owner\n', 5, '"owner" is no role of projects'),
+    (HEAD + 'kind Thing things\n    "A thing"\n    roles edit\n    column name\n', 3, "roles are for kinds in projects"),
     (KIND + "    2 a %\n", 7, "cannot read: %"),
 ]
 
