@@ -34,7 +34,7 @@ _tenet_kind() {
 
 _tenet() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-    local kinds="nodes namespaces pods services endpoints endpointslices events secrets serviceaccounts roles clusterroles rolebindings clusterrolebindings certificatesigningrequests clusternetworks hostsubnets netnamespaces networkpolicies adminnetworkpolicies baselineadminnetworkpolicies"
+    local kinds="configmaps endpoints events namespaces nodes pods podtemplates secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects customresourcedefinitions controllerrevisions priorityclasses runtimeclasses networkpolicies adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings certificatesigningrequests"
     local connect="--kubeconfig --server --namespace --help"
     local agents="--lab --socket --kubeconfig --server --help"
     local words=""

@@ -45,35 +45,12 @@ static struct ip4_prefix check_range(const char *field, const struct json *cidr,
     return p;
 }
 
-/* Without a list the older pair is all there is. */
-static void validate_older(const struct json *obj, struct ip4_prefix services, struct api_causes *c)
-{
-    const struct json *network = json_get(obj, "network");
-    const struct json *length = json_get(obj, "hostsubnetlength");
-    if (!json_string_size(network)) {
-        api_required(c, "network", "");
-    }
-    if (!length) {
-        api_required(c, "hostsubnetlength", "");
-    }
-    if (json_string_size(network) &&
-        prefix_overlaps(check_range("hostsubnetlength", network, length, c), services)) {
-        api_invalid(c, "network", network, "overlaps with the service network %s",
-                    PREFIX_TEXT(services));
-    }
-}
-
 static void validate_networks(const struct json *obj, struct api_causes *c)
 {
     const struct json *list = json_get(obj, "clusterNetworks");
     struct ip4_prefix services = {0};
     (void) prefix_parse(json_path_string(obj, "serviceNetwork", NULL), &services, NULL);
-    if (!list) {
-        validate_older(obj, services, c);
-    } else if (json_count(list) == 0) {
-        api_required(c, "clusterNetworks", "at least one range is needed");
-    }
-    CLEANUP_FREE struct ip4_prefix *ranges = xcalloc(json_count(list) + 1, sizeof *ranges);
+    CLEANUP_FREE struct ip4_prefix *ranges = xcalloc(json_count(list), sizeof *ranges);
     for (size_t i = 0; i < json_count(list); i++) {
         const struct json *cidr = json_get(json_at(list, i), "CIDR");
         const char *field = API_FIELD("clusterNetworks[%zu].CIDR", i);
@@ -100,9 +77,6 @@ static void validate_pair(const struct json *obj, struct api_causes *c)
     const struct json *first = json_at(json_get(obj, "clusterNetworks"), 0);
     const struct json *network = json_get(obj, "network");
     const struct json *length = json_get(obj, "hostsubnetlength");
-    if (!first) {
-        return;
-    }
     if (!streq_null(json_path_string(obj, "metadata", "name", NULL), "default")) {
         if (network && !json_equal(network, json_get(first, "CIDR"))) {
             api_invalid(c, "network", network, "must be identical to clusterNetworks[0].CIDR");

@@ -258,8 +258,8 @@ static const struct bad bad[] = {
      "{\"clusterNetworks\":[{\"CIDR\":\"10.128.0.0/14\",\"hostSubnetLength\":9},{\"CIDR\":"
      "\"fd00::/48\",\"hostSubnetLength\":9}]}",
      "clusterNetworks[1].CIDR", I, "IPv4"},
-    {"clusternetworks", "{\"clusterNetworks\":null,\"network\":null}", "network", R, NULL},
-    {"clusternetworks", "{\"clusterNetworks\":null,\"hostsubnetlength\":null}", "hostsubnetlength",
+    {"clusternetworks", "{\"clusterNetworks\":null,\"network\":null}", "clusterNetworks", R, NULL},
+    {"clusternetworks", "{\"clusterNetworks\":null,\"hostsubnetlength\":null}", "clusterNetworks",
      R, NULL},
     {"clusternetworks", "{\"vxlanPort\":0}", "vxlanPort", I, "between 1 and 65535"},
     {"clusternetworks", "{\"vxlanPort\":65536}", "vxlanPort", I, NULL},

@@ -98,6 +98,24 @@ class GenKinds(unittest.TestCase):
             for part in parts:
                 self.assertIn(part, rows[name])
 
+    def test_kinds_become_custom_resource_definitions(self):
+        good = KIND.replace("column name", 'column name\n    column "Size" integer wide .size "The size"')
+        with tempfile.TemporaryDirectory() as tmp:
+            tmp = pathlib.Path(tmp)
+            (tmp / "meta.v1.kinds").write_text(META)
+            for fields, status, says in (
+                    ("    2 size int32 required min=1\n    3 to list(string nonempty check=ip4) max-items=2\n", 0,
+                     ["name: things.g.example", "required: [size]", "minimum: 1", "maxItems: 2", "pattern: '^((",
+                      "{name: Size, type: integer, jsonPath: .size, priority: 1, description: 'The size'}"]),
+                    ("    2 a map(string)\n", 1, ["g.example.v1.kinds:8: map(string) is not possible"]),
+                    ("    2 a string check=dns-label\n", 1, ["g.example.v1.kinds:8: check=dns-label has no pattern"])):
+                (tmp / "g.example.v1.kinds").write_text(good + fields)
+                r = subprocess.run([ROOT / "tools/gen-kinds", "--crds", "g.example", tmp / "g.example.v1.kinds",
+                                    tmp / "meta.v1.kinds"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                self.assertEqual(r.returncode, status, r.stdout)
+                for part in says:
+                    self.assertIn(part, r.stdout)
+
     def test_a_kind_with_a_field_that_has_no_number_has_no_protobuf_form(self):
         _, _, source = self.run_on(KIND + "    2 a string\n    - b string\n")
         self.assertNotIn(".protobuf", source)
