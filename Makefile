@@ -8,6 +8,8 @@
 #   soak   SOAK_ROUNDS pods come and go, some killed in the middle: nothing may be left behind
 #   model  MODEL_CLUSTERS random clusters: flows in a real switch against the model in plain C; and MODEL_FRAMES frames
 #          that model, switch and eBPF programs judge, all three
+#   mutate  changes lines of FOLDER (below src/; default all) one by one, and prints the changes that no unit test noticed:
+#          of each folder until tests/mutation/results.tsv has COUNT
 #   check-cnitool  the CNI project's own tool attaches containers, in chains too: fetches and builds it
 #   install  into DESTDIR and PREFIX             deps   the Debian packages of packaging/packages.txt
 
@@ -18,9 +20,10 @@ FUZZ_SECONDS ?= 300
 SOAK_ROUNDS ?= 10000
 MODEL_CLUSTERS ?= 20000
 MODEL_FRAMES ?= 1000000
+COUNT ?= 25
 export PYTHONDONTWRITEBYTECODE = 1
 
-.PHONY: build demo demo-down check check-ebpf check-kernels check-cnitool bench fuzz soak model install deps format clean
+.PHONY: build demo demo-down check check-ebpf check-kernels check-cnitool bench fuzz soak model mutate install deps format clean
 
 build: deps
 	@test -f $(BUILD)/build.ninja || { mkdir -p $(BUILD) && echo "building in $(BUILD)/" && \
@@ -62,6 +65,9 @@ model: deps
 	@TENET_MODEL_CLUSTERS=$(MODEL_CLUSTERS) build-check/tests/unit/test_model_trace
 	@TENET_THREE_FRAMES=$(MODEL_FRAMES) build-check/tests/unit/test_ebpf_model
 
+mutate: deps
+	@tools/mutate --resume --count $(COUNT) $(FOLDER) || tools/mutate --lived --sanitize $(FOLDER)
+
 install: build
 	@meson configure $(BUILD) --prefix=$(PREFIX)
 	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild
@@ -73,4 +79,4 @@ format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
 clean:
-	rm -rf build build-check build-fuzz build-kernels
+	rm -rf build build-check build-fuzz build-kernels build-mutate
