@@ -22,6 +22,9 @@ void kind_secret_prepare(struct json *obj, const struct json *old)
     if (text && !usable && !json_is(text, JSON_NULL)) {
         return; /* For validation to refuse. */
     }
+    if (json_is(data, JSON_NULL)) {
+        json_remove(obj, "data");
+    }
     for (size_t i = 0; i < json_count(text); i++) {
         CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
         const struct json *v = json_at(text, i);
@@ -30,9 +33,6 @@ void kind_secret_prepare(struct json *obj, const struct json *old)
                  json_string(strbuf_cstr(&b)));
     }
     json_remove(obj, "stringData");
-    if (json_is(data, JSON_NULL)) {
-        json_remove(obj, "data");
-    }
 }
 
 static bool is_key(const char *s)
