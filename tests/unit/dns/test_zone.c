@@ -181,6 +181,32 @@ static void the_specification_is_kept(void **state)
     check_rows(z, 0, rows, ARRAY_SIZE(rows));
 }
 
+/* Its name has the address where it listens, once it does. */
+static void the_server_has_a_name(void **state)
+{
+    CLEANUP(dns_zone_free) struct dns_zone *z = new_zone();
+    static const struct row before[] = {{"ns.dns.cluster.local", DNS_A, NODATA},
+                                        {"ns.dns.cluster.local", DNS_AAAA, NODATA}};
+    static const struct row after[] = {
+        {"ns.dns.cluster.local", DNS_A, "NOERROR aa | ns.dns.cluster.local. A 172.30.0.53"},
+        {"ns.dns.cluster.local", DNS_AAAA, NODATA},
+        {"cluster.local", DNS_NS,
+         "NOERROR aa | cluster.local. NS ns.dns.cluster.local. | add ns.dns.cluster.local. A "
+         "172.30.0.53"}};
+    check_rows(z, 0, before, ARRAY_SIZE(before));
+    dns_zone_set_server(z, 0xac1e0035);
+    check_rows(z, 0, after, ARRAY_SIZE(after));
+}
+
+/* What is behind an address of a service has no name backwards. */
+static void endpoints_of_a_service_with_an_address_have_no_names(void **state)
+{
+    CLEANUP(dns_zone_free) struct dns_zone *z = new_zone();
+    static const struct row rows[] = {
+        {"5.0.128.10.in-addr.arpa", DNS_PTR, "NOERROR elsewhere 5.0.128.10.in-addr.arpa."}};
+    check_rows(z, 0, rows, ARRAY_SIZE(rows));
+}
+
 static void names_of_openshift_are_answered(void **state)
 {
     CLEANUP(dns_zone_free) struct dns_zone *z = new_zone();
@@ -701,6 +727,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_specification_is_kept),
+        cmocka_unit_test(the_server_has_a_name),
+        cmocka_unit_test(endpoints_of_a_service_with_an_address_have_no_names),
         cmocka_unit_test(names_of_openshift_are_answered),
         cmocka_unit_test(what_is_not_known_yet_is_not_denied),
         cmocka_unit_test(a_circle_of_names_ends),
