@@ -58,12 +58,44 @@ static void what_is_not_canonical_is_refused(void **state)
     strbuf_done(&small);
 }
 
+/* As JSON Web Tokens have it: no padding, and two other digits. */
+static void a_token_has_one_text_for_its_bytes(void **state)
+{
+    static const struct {
+        const char *bytes, *text;
+        size_t size;
+    } cases[] = {{"", "", 0},
+                 {"f", "Zg", 1},
+                 {"fo", "Zm8", 2},
+                 {"foo", "Zm9v", 3},
+                 {"foob", "Zm9vYg", 4},
+                 {"fooba", "Zm9vYmE", 5},
+                 {"\xff\xfe\x00\xfb", "__4A-w", 4}};
+    static const char *const bad[] = {"Z", "Zm9vY", "Zh", "Zm9", "Zg==", "Zm+v", "Zm/v", "Zm 9"};
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP_STRBUF struct strbuf text = STRBUF_INIT, bytes = STRBUF_INIT;
+        base64url_encode(cases[i].bytes, cases[i].size, &text);
+        assert_string_equal(strbuf_cstr(&text), cases[i].text);
+        assert_int_equal(base64url_decode(cases[i].text, strlen(cases[i].text), &bytes), 0);
+        assert_int_equal(bytes.size, cases[i].size);
+        assert_memory_equal(strbuf_cstr(&bytes), cases[i].bytes, cases[i].size);
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+        if (base64url_decode(bad[i], strlen(bad[i]), &b) != -EINVAL) {
+            fail_msg("%s", bad[i]);
+        }
+        assert_int_equal(b.size, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_and_text_become_each_other),
         cmocka_unit_test(line_ends_are_skipped),
         cmocka_unit_test(what_is_not_canonical_is_refused),
+        cmocka_unit_test(a_token_has_one_text_for_its_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

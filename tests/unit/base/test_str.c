@@ -80,6 +80,7 @@ static void strings_compare(void **state)
     assert_true(str_has_prefix("abc", ""));
     assert_false(str_has_prefix("ab", "abc"));
     assert_true(str_has_suffix("abc", "bc"));
+    assert_true(str_has_suffix("abc", "abc"));
     assert_true(str_has_suffix("abc", ""));
     assert_false(str_has_suffix("bc", "abc"));
 }

@@ -136,7 +136,8 @@ static void bad_environments_are_code_4_and_name_the_variable(void **state)
         "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567"
         "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567"
         "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567";
-    static const struct {
+    CLEANUP_FREE char *long_name = xasprintf("K8S_POD_NAMESPACE=red;K8S_POD_NAME=%.254s", long_id);
+    const struct {
         struct cni_env env;
         const char *needle;
     } cases[] = {
@@ -167,6 +168,9 @@ static void bad_environments_are_code_4_and_name_the_variable(void **state)
         {{"ADD", "a", "/n", "eth0", "K8S_POD_NAMESPACE=;K8S_POD_NAME=web"}, "K8S_POD_NAMESPACE"},
         {{"ADD", "a", "/n", "eth0", "K8S_POD_NAMESPACE=a/b;K8S_POD_NAME=w"}, "K8S_POD_NAMESPACE"},
         {{"ADD", "a", "/n", "eth0", "K8S_POD_NAMESPACE=red;K8S_POD_NAME=We"}, "K8S_POD_NAME:"},
+        {{"ADD", "a", "/n", "eth0", "K8S_POD_NAMESPACE=-red;K8S_POD_NAME=w"}, "K8S_POD_NAMESPACE:"},
+        {{"ADD", "a", "/n", "eth0", "K8S_POD_NAMESPACE=red.;K8S_POD_NAME=w"}, "K8S_POD_NAMESPACE:"},
+        {{"ADD", "a", "/n", "eth0", long_name}, "K8S_POD_NAME:"},
         {{"ADD", "a", "/n", "eth0", "K8S_POD_NAMESPACE"}, "KEY=VALUE"},
         {{"ADD", "a", "/n", "eth0", "=x;K8S_POD_NAMESPACE=red"}, "KEY=VALUE"},
         {{"ADD", "a", "/n", "eth0", "K8S_POD_NAMESPACE=red;K8S_POD_NAME=web;FOO=1"}, "\"FOO\""},
@@ -446,6 +450,14 @@ static void results_are_in_the_form_of_their_version(void **state)
         struct cni_error e = {0};
         assert_int_equal(cni_result_check(&result, v, &e), 0);
     }
+    /* The runtime's own settings of DNS come back, in one line. */
+    CLEANUP(json_free) struct json *dns = NULL;
+    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+    struct cni_result with_dns = result;
+    assert_int_equal(json_parse("{\"domain\":\"a\"}", 14, &dns, NULL), 0);
+    with_dns.dns = dns;
+    cni_result_write(&with_dns, CNI_1_0_0, &b);
+    assert_non_null(strstr(strbuf_cstr(&b), "\"dns\":{\"domain\":\"a\"}}"));
 }
 
 static void check_names_what_differs_from_the_previous_result(void **state)
@@ -514,6 +526,70 @@ static void what_the_runtime_hands_over_reaches_the_agent(void **state)
     }
 }
 
+static void what_the_runtime_may_not_ask_for_is_named(void **state)
+{
+    (void) state;
+    static const struct {
+        const char *config;
+        int error;
+        const char *says;
+    } rows[] = {
+        {"[]", -EINVAL, "is not an object"},
+        {"{\"ips\":[],\"mac\":null,\"aliases\":{}}", 0, NULL},
+        {"{\"ips\":[\"10.0.0.1\"]}", -ENOTSUP, "ips: [\"10.0.0.1\"]"},
+        {"{\"aliases\":{\"a\":[]}}", -ENOTSUP, "aliases"},
+        {"{\"mac\":\"\"}", -ENOTSUP, "mac"},
+        {"{\"portMappings\":{}}", -EINVAL, "portMappings: is not a list"},
+        {"{\"portMappings\":[7]}", -EINVAL, "portMappings[0]: is not an object"},
+        {"{\"portMappings\":[{\"hostPort\":80,\"containerPort\":0}]}", -EINVAL,
+         "portMappings[0]: containerPort: is not a number in 1-65535"},
+        {"{\"portMappings\":[{\"hostPort\":65536,\"containerPort\":1}]}", -EINVAL,
+         "portMappings[0]: hostPort: is not a number in 0-65535"},
+        {"{\"portMappings\":[{\"hostPort\":-1,\"containerPort\":1}]}", -EINVAL, "hostPort"},
+        {"{\"portMappings\":[{\"hostPort\":65535,\"containerPort\":65535}]}", 0, NULL},
+        {"{\"portMappings\":[{\"hostPort\":80,\"containerPort\":1,\"protocol\":\"icmp\"}]}",
+         -EINVAL, "portMappings[0]: protocol: \"icmp\" is not tcp, udp or sctp"},
+        {"{\"portMappings\":[{\"hostPort\":80,\"containerPort\":1,\"protocol\":\"\"}]}", 0, NULL},
+        {"{\"portMappings\":[{\"hostPort\":80,\"containerPort\":1,\"hostIP\":\"::1\"}]}", -EINVAL,
+         "portMappings[0]: hostIP: \"::1\" is not an IPv4 address"},
+        {"{\"portMappings\":[{\"hostPort\":80,\"containerPort\":1,\"hostIP\":\"::\"}]}", 0, NULL},
+        {"{\"portMappings\":[{\"hostPort\":80,\"containerPort\":1},{\"hostPort\":80,"
+         "\"containerPort\":2}]}",
+         -EEXIST, "portMappings[1]"},
+        {"{\"bandwidth\":[]}", -EINVAL, "bandwidth: is not an object"},
+        {"{\"bandwidth\":{\"ingressRate\":999}}", -EINVAL, "bandwidth.ingressRate: 999"},
+        {"{\"bandwidth\":{\"ingressRate\":1000}}", 0, NULL},
+        {"{\"bandwidth\":{\"egressRate\":1000000000000000}}", 0, NULL},
+        {"{\"bandwidth\":{\"egressRate\":1000000000000001}}", -EINVAL, "bandwidth.egressRate"},
+        {"{\"bandwidth\":{\"egressRate\":-1}}", -EINVAL, "bandwidth.egressRate"},
+        {"{\"bandwidth\":{\"egressBurst\":\"1\"}}", -EINVAL, "bandwidth.egressBurst"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        CLEANUP(cni_runtime_done) struct cni_runtime r = {0};
+        CLEANUP(json_free) struct json *v = NULL;
+        struct err e = {0};
+        assert_int_equal(json_parse(rows[i].config, strlen(rows[i].config), &v, NULL), 0);
+        int k = cni_runtime_parse(v, &r, &e);
+        if (k != rows[i].error || (k < 0 && !strstr(e.text, rows[i].says))) {
+            fail_msg("%s: %d: %s", rows[i].config, k, e.text);
+        }
+    }
+}
+
+/* 512 ports of the host for a pod, and no more. */
+static void a_pod_has_so_many_host_ports(void **state)
+{
+    (void) state;
+    CLEANUP(cni_runtime_done) struct cni_runtime r = {0};
+    for (unsigned i = 0; i <= CNI_MAX_HOST_PORTS; i++) {
+        struct err e = {0};
+        const struct cni_host_port p = {CNI_TCP, 0, (uint16_t) (i + 1), 80};
+        int k = cni_runtime_add_port(&r, &p, &e);
+        assert_true(i < CNI_MAX_HOST_PORTS ? k == 0 : k < 0);
+    }
+    assert_int_equal(r.n_ports, CNI_MAX_HOST_PORTS);
+}
+
 static void stored_texts_are_read_back_or_refused(void **state)
 {
     (void) state;
@@ -555,6 +631,8 @@ int main(void)
         cmocka_unit_test(a_request_survives_the_way_to_the_agent),
         cmocka_unit_test(the_agent_validates_again),
         cmocka_unit_test(what_the_runtime_hands_over_reaches_the_agent),
+        cmocka_unit_test(what_the_runtime_may_not_ask_for_is_named),
+        cmocka_unit_test(a_pod_has_so_many_host_ports),
         cmocka_unit_test(stored_texts_are_read_back_or_refused),
         cmocka_unit_test(container_without_a_pod_is_of_the_configured_project),
         cmocka_unit_test(gc_and_status_are_of_no_container_and_of_1_1_0),

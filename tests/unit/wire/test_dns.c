@@ -175,6 +175,32 @@ static void an_answer_keeps_the_spelling_and_compresses(void **state)
     assert_memory_equal(buf, expected, size);
 }
 
+/* Only a name that was written before is pointed to, not one of the same shape. */
+static void names_that_differ_are_written_out(void **state)
+{
+    static const char *const names[] = {"wex.a", "web.b", "eb.a", "webs.a"};
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        uint8_t buf[DNS_UDP_PLAIN];
+        struct dns_writer w;
+        struct dns_query q;
+        struct dns_name target;
+        struct dns_reader r;
+        struct dns_record rec;
+        struct dns_name read;
+        size_t end;
+        begin(&w, &q, buf, sizeof buf);
+        assert_int_equal(dns_name_parse(names[i], &target), 0);
+        dns_writer_begin(&w, NULL, DNS_CNAME, 30);
+        dns_writer_name(&w, &target, true);
+        assert_true(dns_writer_end(&w));
+        size_t size = dns_writer_finish(&w, DNS_AA, DNS_NOERROR);
+        assert_int_equal(dns_reader_init(&r, buf, size), 0);
+        assert_int_equal(dns_reader_next(&r, &rec), 1);
+        assert_int_equal(dns_reader_name(&r, rec.rdata, &end, &read), 0);
+        assert_true(dns_name_equal(&read, &target));
+    }
+}
+
 static void a_record_that_does_not_fit_is_left_out_whole(void **state)
 {
     CLEANUP_FREE uint8_t *buf = xmalloc(DNS_UDP_PLAIN); /* The sanitizer sees what is beyond. */
@@ -320,6 +346,7 @@ int main(void)
         cmocka_unit_test(the_longest_name_is_one_and_no_longer),
         cmocka_unit_test(pointers_lead_backwards_or_nowhere),
         cmocka_unit_test(an_answer_keeps_the_spelling_and_compresses),
+        cmocka_unit_test(names_that_differ_are_written_out),
         cmocka_unit_test(a_record_that_does_not_fit_is_left_out_whole),
         cmocka_unit_test(copied_records_have_their_names_anew),
         cmocka_unit_test(a_record_with_bad_data_is_not_copied),

@@ -477,6 +477,7 @@ static void headers_cannot_be_injected(void **state)
     assert_int_equal(http1_start_request(&b, "GET /", "/"), -EINVAL);
     assert_int_equal(http1_start_request(&b, "", "/"), -EINVAL);
     assert_int_equal(http1_start_request(&b, "GET", "/\xc3\xbc"), -EINVAL);
+    assert_int_equal(http1_start_request(&b, "GET", "/\x7f"), -EINVAL);
     assert_int_equal(http1_add_header(&b, "A", "b\r\nC: d"), -EINVAL);
     assert_int_equal(http1_add_header(&b, "A", "b\n"), -EINVAL);
     assert_int_equal(http1_add_header(&b, "A", "b\x7f"), -EINVAL);

@@ -66,6 +66,7 @@ static void plain_scalars_mean_what_kubectl_reads(void **state)
         {"1.", "1"},
         {"1.0", "1"},
         {"1.10", "1.10"},
+        {"1.0e2", "1.0e2"},
         {"007.5", "7.5"},
         {"1e3", "1e3"},
         {"1.5e-3", "1.5e-3"},
@@ -219,7 +220,7 @@ static void written_as_kubectl_does(void **state)
         "{\"apiVersion\":\"v1\",\"items\":[{\"a\":\"b\",\"c\":[]},[1,[true]],null],\"num\":1.50,"
         "\"o\":{},"
         "\"s\":{\"bool\":\"yes\",\"colon\":\"a: "
-        "b\",\"date\":\"2026-11-21T07:29:34Z\",\"empty\":\"\","
+        "b\",\"date\":\"2026-11-21T07:29:34Z\",\"door\":\":10\",\"empty\":\"\","
         "\"lines\":\"a\\nb\\n\",\"mac\":\"0a:58:0a:80:00:02\",\"num\":\"0644\",\"plain\":\"it's\","
         "\"time\":\"12:30\",\"y\":\"x\"}}";
     static const char expect[] = "apiVersion: v1\n"
@@ -235,6 +236,7 @@ static void written_as_kubectl_does(void **state)
                                  "  bool: \"yes\"\n"
                                  "  colon: 'a: b'\n"
                                  "  date: \"2026-11-21T07:29:34Z\"\n"
+                                 "  door: :10\n"
                                  "  empty: \"\"\n"
                                  "  lines: |\n"
                                  "    a\n"
