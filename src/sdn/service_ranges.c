@@ -48,7 +48,7 @@ int service_ports_parse(const char *s, uint16_t *ret_first, uint16_t *ret_last, 
     CLEANUP_FREE char *from = xstrndup(s, n);
     bool bad = *s && (!s[n] || str_to_u64(from, UINT16_MAX, &first) < 0 ||
                       str_to_u64(s + n + 1, UINT16_MAX, &last) < 0);
-    if (!bad && s[n] == '+') {
+    if (s[n] == '+') {
         last += first;
     }
     if (bad || first < 1 || last > UINT16_MAX || last < first) {

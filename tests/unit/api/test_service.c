@@ -400,6 +400,35 @@ static void each_wrong_field_of_endpoints_is_named(void **state)
     }
 }
 
+static void good_endpoints_pass(void **state)
+{
+    static const struct {
+        const char *kind, *text;
+    } rows[] = {
+        {"ep", "{" META "}"},
+        {"ep", "{" META ",\"subsets\":[]}"},
+        {"ep",
+         "{" META
+         ",\"subsets\":[{\"addresses\":[{\"ip\":\"10.0.0.1\",\"hostname\":\"a\"}],\"ports\":[{"
+         "\"port\":1,\"name\":\"a\"},{\"port\":65535,\"name\":\"b\"}]},{\"notReadyAddresses\":[{"
+         "\"ip\":"
+         "\"10.0.0.2\"}],\"ports\":[{\"port\":1}]}]}"},
+        {"endpointslices",
+         "{" META ",\"addressType\":\"IPv4\",\"endpoints\":[{\"addresses\":[\"10.0.0.1\"]}],"
+         "\"ports\":[{\"name\":\"a\",\"port\":1},{\"name\":\"b\",\"port\":65535}]}"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        const struct api_kind *k = kind(rows[i].kind);
+        CLEANUP(json_free) struct json *obj = parse(rows[i].text);
+        CLEANUP(api_causes_done) struct api_causes c = {0};
+        settle(k, obj, NULL);
+        validate(k, obj, NULL, &c);
+        if (c.n) {
+            fail_msg("%s: %s: %s", rows[i].text, c.list[0].field, c.list[0].message);
+        }
+    }
+}
+
 static void the_type_of_a_slice_stays(void **state)
 {
     const struct api_kind *k = kind("endpointslices");
@@ -545,6 +574,7 @@ int main(void)
         cmocka_unit_test(what_was_allocated_cannot_be_changed),
         cmocka_unit_test(only_a_load_balancer_keeps_its_ingress_addresses),
         cmocka_unit_test(each_wrong_field_of_endpoints_is_named),
+        cmocka_unit_test(good_endpoints_pass),
         cmocka_unit_test(the_type_of_a_slice_stays),
         cmocka_unit_test(cells_show_what_kubectl_users_expect),
         cmocka_unit_test(a_service_is_read_from_protobuf),

@@ -706,6 +706,34 @@ static void finalizers_cannot_be_added_while_deleting(void **state)
     assert_string_equal(c.list[0].reason, "FieldValueForbidden");
 }
 
+static void an_object_has_so_many_finalizers(void **state)
+{
+    CLEANUP(json_free) struct json *obj = sample("pods");
+    struct json *list = json_ensure_array(json_get(obj, "metadata"), "finalizers");
+    for (int i = 0; i < 1001; i++) {
+        CLEANUP(api_causes_done) struct api_causes c = {0};
+        CLEANUP_FREE char *name = xasprintf("a/b%d", i);
+        json_append(list, json_string(name));
+        if (i >= 998) {
+            validate(kind_of("pods"), obj, NULL, &c);
+            assert_int_equal(c.n, i == 1000);
+        }
+    }
+}
+
+/* Only ports that have a name need one of their own. */
+static void ports_may_be_without_names(void **state)
+{
+    CLEANUP(json_free)
+    struct json *obj = parse(
+        "{\"metadata\":{\"name\":\"web\",\"namespace\":\"red\"},\"spec\":{\"containers\":[{"
+        "\"name\":\"a\",\"image\":\"x\",\"ports\":[{\"containerPort\":1},{\"containerPort\":2},"
+        "{\"containerPort\":3,\"name\":\"c\"},{\"containerPort\":4,\"name\":\"d\"}]}]}}");
+    CLEANUP(api_causes_done) struct api_causes c = {0};
+    validate(kind_of("pods"), obj, NULL, &c);
+    assert_int_equal(c.n, 0);
+}
+
 static void names_are_checked_as_kubernetes_does(void **state)
 {
     char label63[64], label64[65];
@@ -752,6 +780,8 @@ int main(void)
         cmocka_unit_test(a_cause_does_not_repeat_a_value_of_a_secret),
         cmocka_unit_test(causes_are_bounded),
         cmocka_unit_test(finalizers_cannot_be_added_while_deleting),
+        cmocka_unit_test(an_object_has_so_many_finalizers),
+        cmocka_unit_test(ports_may_be_without_names),
         cmocka_unit_test(names_are_checked_as_kubernetes_does),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

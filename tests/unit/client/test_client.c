@@ -12,7 +12,9 @@
 #include <stdio.h>
 
 #include <cmocka.h>
+#include <netinet/in.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -70,6 +72,78 @@ static void answers_become_objects_and_errors(void **state)
     json_free(obj);
     api_client_free(c);
     harness_free(h);
+}
+
+/* "/STATUS/REASON" is answered so. */
+static void answer_as_asked(void *ctx, struct http_exchange *x)
+{
+    const char *path = http_path(x);
+    uint64_t status = 500;
+    CLEANUP_FREE char *number = xstrndup(path + 1, strcspn(path + 1, "/"));
+    assert_int_equal(str_to_u64(number, 599, &status), 0);
+    CLEANUP_FREE char *body =
+        xasprintf("{\"kind\":\"Status\",\"reason\":\"%s\",\"message\":\"said so\"}",
+                  path + 2 + strlen(number));
+    http_respond(x, (int) status, "application/json", body, strlen(body));
+}
+
+static void each_status_is_an_error_of_its_own(void **state)
+{
+    static const struct {
+        const char *path;
+        int error;
+    } rows[] = {
+        {"/400/BadRequest", -EINVAL},
+        {"/415/UnsupportedMediaType", -EINVAL},
+        {"/422/Invalid", -EINVAL},
+        {"/401/Unauthorized", -EPERM},
+        {"/403/Forbidden", -EACCES},
+        {"/404/NotFound", -ENOENT},
+        {"/405/MethodNotAllowed", -EOPNOTSUPP},
+        {"/409/AlreadyExists", -EEXIST},
+        {"/409/Conflict", -ESTALE},
+        {"/410/Expired", -ESTALE},
+        {"/429/TooManyRequests", -EAGAIN},
+        {"/500/InternalError", -EAGAIN},
+        {"/504/Timeout", -EAGAIN},
+        {"/418/Teapot", -EPROTO},
+        {"/499/Other", -EPROTO},
+        {"/200/Success", 0},
+        {"/201/Created", 0},
+    };
+    struct loop *loop = loop_new();
+    struct http_server *server = http_server_new(loop, NULL, answer_as_asked, NULL);
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof a;
+    struct err e = {0};
+    struct api_client *c;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *) &a, sizeof a), 0);
+    assert_int_equal(listen(fd, 8), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *) &a, &size), 0);
+    assert_int_equal(http_server_add_listener(server, fd, &e), 0);
+    CLEANUP_FREE char *url = xasprintf("http://127.0.0.1:%u", ntohs(a.sin_port));
+    assert_int_equal(api_client_new(loop, url, "test", &c, &e), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        int r = api_request_sync(c, "GET", rows[i].path, NULL, NULL, NULL, NULL, &e);
+        if (r != rows[i].error || (r < 0 && !strstr(e.text, "said so"))) {
+            fail_msg("%s: %d: %s", rows[i].path, r, e.text);
+        }
+    }
+    api_client_free(c);
+    http_server_free(server);
+    loop_free(loop);
+}
+
+static void a_kubeconfig_that_is_not_there_is_an_error(void **state)
+{
+    struct api_client *c = NULL;
+    struct err e = {0};
+    struct loop *loop = loop_new();
+    assert_int_equal(api_client_from_kubeconfig(loop, "/nonexistent/config", "test", &c, &e),
+                     -ENOENT);
+    assert_null(c);
+    loop_free(loop);
 }
 
 static void nobody_there_is_an_error_that_names_the_address(void **state)
@@ -338,6 +412,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_become_objects_and_errors),
+        cmocka_unit_test(each_status_is_an_error_of_its_own),
+        cmocka_unit_test(a_kubeconfig_that_is_not_there_is_an_error),
         cmocka_unit_test(nobody_there_is_an_error_that_names_the_address),
         cmocka_unit_test(the_next_server_is_used_when_one_fails),
         cmocka_unit_test(cancelled_requests_do_not_call_back),

@@ -16,6 +16,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -181,6 +184,33 @@ static void a_request_becomes_a_certificate(void **state)
     assert_true(pki_is_good(ca, &want, &pair, now));
 }
 
+static void a_key_is_made_once_and_read_again(void **state)
+{
+    char dir[] = "/tmp/tenet-jws-XXXXXX";
+    struct err e = {0};
+    struct stat st;
+    assert_non_null(mkdtemp(dir));
+    CLEANUP_FREE char *path = xasprintf("%s/key.pem", dir);
+    CLEANUP(jws_keys_free) struct jws_keys *first = jws_keys_new();
+    CLEANUP(jws_keys_free) struct jws_keys *second = jws_keys_new();
+    CLEANUP(jws_keys_free) struct jws_keys *third = jws_keys_new();
+    assert_int_equal(jws_keys_load_private(first, path, false, &e), -ENOENT);
+    assert_int_equal(jws_keys_load_private(first, path, true, &e), 0);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    assert_int_equal(jws_keys_load_private(second, path, true, &e), 0);
+    CLEANUP(json_free) struct json *c = claims();
+    CLEANUP_FREE char *token = jws_sign(first, c);
+    assert_int_equal(verify(second, token), 0);
+    FILE *f = fopen(path, "we");
+    fputs("nonsense", f);
+    fclose(f);
+    assert_int_equal(jws_keys_load_private(third, path, true, &e), -EINVAL);
+    assert_true(str_has_prefix(e.text, path));
+    unlink(path);
+    rmdir(dir);
+}
+
 static void wrong_requests_are_refused(void **state)
 {
     CLEANUP_FREE char *csr = NULL;
@@ -256,6 +286,7 @@ int main(void)
         T(weak_and_other_keys_are_refused),
         T(base64url_has_one_text_for_one_value),
         T(a_request_becomes_a_certificate),
+        T(a_key_is_made_once_and_read_again),
         T(wrong_requests_are_refused),
         T(a_name_with_a_nul_is_none),
     };

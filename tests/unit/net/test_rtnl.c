@@ -351,6 +351,29 @@ static void routes_are_added_replaced_listed_and_deleted(void **state)
     assert_int_equal(n, 2);
 }
 
+static void only_unicast_of_the_main_table_is_listed(void **state)
+{
+    NEEDS_ROOT
+    static const char *const others[] = {"blackhole 10.77.0.0/16", "unreachable 10.78.0.0/16",
+                                         "10.79.0.0/16 dev left table 77"};
+    make_pair();
+    CLEANUP_FREE struct rtnl_route *before = NULL;
+    CLEANUP_FREE struct rtnl_route *after = NULL;
+    size_t n = 0, now = 0;
+    OK(rtnl_route_list(r[0], 0, &before, &n, &e));
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+        CLEANUP_FREE char *line = xasprintf("ip -n %s route add %s", names[0], others[i]);
+        const char *argv[] = {"sh", "-c", line, NULL};
+        struct process_spec s = PROCESS_SPEC_INIT;
+        int status = -1;
+        s.argv = argv;
+        OK(process_run(&s, 0, NULL, NULL, &status, &e));
+        assert_int_equal(status, 0);
+    }
+    OK(rtnl_route_list(r[0], 0, &after, &now, &e));
+    assert_int_equal(now, n);
+}
+
 static void refused_route_says_why_in_the_kernel_s_words(void **state)
 {
     NEEDS_ROOT
@@ -520,6 +543,7 @@ int main(void)
         T(noprefixroute_leaves_the_prefix_without_a_route),
         T(routes_of_a_fresh_namespace_are_none),
         T(routes_are_added_replaced_listed_and_deleted),
+        T(only_unicast_of_the_main_table_is_listed),
         T(refused_route_says_why_in_the_kernel_s_words),
         T(route_get_tells_next_hop_link_and_source),
         T(neighbour_is_set_and_another_is_resolved_on_request),

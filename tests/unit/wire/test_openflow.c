@@ -166,6 +166,48 @@ static void policy_actions_are_as_ovs_defines_them(void **state)
     of_flow_free(f);
 }
 
+/* As ovs-ofctl writes them, but shorter. */
+static void actions_have_texts(void **state)
+{
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    struct of_builder b;
+    of_begin(&b, 1, 2, 3);
+    of_match_eth_type(&b, 0x800);
+    of_meter(&b, 9);
+    of_act_output(&b, 1);
+    of_act_controller(&b, 128);
+    of_act_output_reg(&b, 2);
+    of_act_load_reg(&b, 3, 7);
+    of_act_load(&b, OF_REG7, 15, 1, 1);
+    of_act_set_tun_dst(&b, 0xc0000201);
+    of_act_move(&b, OF_ETH_SRC, 0, OF_ETH_DST, 0, 48);
+    of_act_ct(&b, 7, 36);
+    of_act_ct_commit(&b, 7, 1);
+    of_act_ct_nat_dst(&b, 5, 0x0a800002, 8080, 40);
+    of_act_ct_nat_src(&b, 5, 0x0a800002, 41);
+    of_act_hash_symmetric(&b, 7, 15);
+    of_act_resubmit(&b, 30);
+    of_goto(&b, 30);
+    struct of_flow *f = of_end(&b);
+    of_flow_actions_text(f, &text);
+    assert_string_equal(
+        strbuf_cstr(&text),
+        "meter:9,output:1,CONTROLLER,output:reg2,set:reg3=0x7,load:0x1->reg7[15..15],"
+        "set:tun_dst=192.0.2.1,move:eth_src[0..47]->eth_dst[0..47],"
+        "ct(zone=reg7,table=36),ct(commit,zone=reg7,exec(set:ct_mark=0x1)),"
+        "ct(commit,zone=5,table=40,nat(dst=10.128.0.2:8080)),"
+        "ct(commit,zone=5,table=41,nat(src=10.128.0.2)),multipath->reg7[0..14],"
+        "resubmit(,30),goto:30");
+    of_flow_free(f);
+    of_begin(&b, 1, 2, 3);
+    of_act_conjunction(&b, 77, 2, 3);
+    f = of_end(&b);
+    strbuf_reset(&text);
+    of_flow_actions_text(f, &text);
+    assert_string_equal(strbuf_cstr(&text), "conjunction(77,2/3)");
+    of_flow_free(f);
+}
+
 static void key_and_equality(void **state)
 {
     struct of_flow *a = example_flow(), *b = of_flow_clone(a);
@@ -557,6 +599,7 @@ int main(void)
         cmocka_unit_test(order_of_match_calls_does_not_matter),
         cmocka_unit_test(masks_are_canonical),
         cmocka_unit_test(policy_actions_are_as_ovs_defines_them),
+        cmocka_unit_test(actions_have_texts),
         cmocka_unit_test(key_and_equality),
         cmocka_unit_test(simple_messages),
         cmocka_unit_test(flow_mods),
