@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "answers.h"
+#include "base/log.h"
 #include "dns/forward.h"
 #include "net/process.h"
 #include "upstream.h"
@@ -340,6 +341,42 @@ static void wait_for_servers(struct bench *b, size_t n)
     assert_int_equal(dns_forwarder_servers(b->forwarder, &up), n);
 }
 
+static size_t lines_with(FILE *f, const char *word)
+{
+    char line[512];
+    size_t n = 0;
+    rewind(f);
+    while (fgets(line, sizeof line, f)) {
+        n += strstr(line, word) != NULL;
+    }
+    return n;
+}
+
+static void resolv_conf_is_not_read_again_when_it_stays(void **state)
+{
+    struct bench b;
+    size_t up;
+    bool never = false;
+    char path[] = "/tmp/tenet-dns-XXXXXX";
+    close(mkstemp(path));
+    FILE *log = tmpfile();
+    assert_non_null(log);
+    setup(&b);
+    b.forwarder = dns_forwarder_new(b.loop, b.cache, NULL, path);
+    log_set_fd(fileno(log));
+    uint64_t begin = loop_now_ms(b.loop);
+    while (loop_now_ms(b.loop) < begin + 1100) { /* It looks once a second. */
+        assert_int_equal(dns_forwarder_servers(b.forwarder, &up), 0);
+        loop_run_until(b.loop, &never, 50);
+    }
+    dns_forwarder_servers(b.forwarder, &up);
+    log_set_fd(STDERR_FILENO);
+    assert_int_equal(lines_with(log, "name servers read"), 1);
+    fclose(log);
+    unlink(path);
+    teardown(&b);
+}
+
 static void resolv_conf_is_read_again_when_it_changes(void **state)
 {
     struct bench b;
@@ -396,6 +433,7 @@ int main(void)
         cmocka_unit_test(what_waits_has_limits),
         cmocka_unit_test(a_client_that_was_told_has_room_again),
         cmocka_unit_test(it_never_asks_itself),
+        cmocka_unit_test(resolv_conf_is_not_read_again_when_it_stays),
         cmocka_unit_test(resolv_conf_is_read_again_when_it_changes),
         cmocka_unit_test(name_servers_are_read_from_a_file_only),
     };

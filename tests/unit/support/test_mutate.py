@@ -35,6 +35,7 @@ def of(body, result="int"):
     ("char text[8];", "constant", []),
     ("log_info(\"a\", \"n=%d\", a < 1);", "bound", []),
     ("assert(a < 1);", "bound", []),
+    ("p = xcalloc(a + 1, 2);", "constant", []),
     ("return -EACCES;", "return", ["return 0;"]),
     ("return 0;", "return", ["return -EIO;"]),
     ("return err_set(e, -EINVAL, \"x %d\", 1);", "return", ["return 0;"]),
