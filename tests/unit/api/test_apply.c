@@ -279,6 +279,17 @@ static void an_object_without_a_record_gets_one_when_it_is_first_applied_to(void
     json_free(obj);
 }
 
+static void who_applies_nothing_any_more_has_no_record(void **state)
+{
+    struct json *obj = NULL;
+    apply_as(&obj, "a", false, "{'metadata':{'name':'p'},'spec':{'hostname':'h'}}", NULL);
+    assert_int_equal(json_count(json_path(obj, "metadata", "managedFields", NULL)), 1);
+    apply_as(&obj, "a", false, "{'metadata':{'name':'p'}}", NULL);
+    assert_null(json_path(obj, "metadata", "managedFields", NULL));
+    assert_null(json_path(obj, "spec", "hostname", NULL));
+    json_free(obj);
+}
+
 static void a_client_can_clear_the_record(void **state)
 {
     struct json *obj = NULL;
@@ -417,6 +428,7 @@ int main(void)
         cmocka_unit_test(what_kubectl_patched_it_may_apply),
         cmocka_unit_test(a_scale_is_owned_apart_from_the_object),
         cmocka_unit_test(an_object_without_a_record_gets_one_when_it_is_first_applied_to),
+        cmocka_unit_test(who_applies_nothing_any_more_has_no_record),
         cmocka_unit_test(a_client_can_clear_the_record),
         cmocka_unit_test(status_and_object_are_recorded_apart),
         cmocka_unit_test(the_record_is_bounded),

@@ -173,6 +173,12 @@ static void requests_for_certificates(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
         check_row(&changes[i], old);
     }
+    /* What is no list is one mistake, whatever is in it. */
+    CLEANUP(json_free) struct json *no_list = sample(CSR);
+    CLEANUP(api_causes_done) struct api_causes c = {0};
+    json_set(json_get(no_list, "status"), "conditions", parse("{'a':{'type':'A'},'b':7}"));
+    kind_of(CSR)->validate(no_list, NULL, &c);
+    assert_int_equal(c.n, 1);
     /* As large as it may be, and one more. */
     for (size_t more = 0; more < 2; more++) {
         size_t n = (64 << 10) + 4 * more;

@@ -143,6 +143,16 @@ static void a_kubeconfig_that_is_not_there_is_an_error(void **state)
     assert_int_equal(api_client_from_kubeconfig(loop, "/nonexistent/config", "test", &c, &e),
                      -ENOENT);
     assert_null(c);
+    char path[] = "/tmp/tenet-kubeconfig-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(dprintf(fd, "clusters: [{name: c, cluster: {server: 'ftp://a'}}]\n"
+                            "contexts: [{name: x, context: {cluster: c}}]\n"
+                            "current-context: x\n") > 0);
+    close(fd);
+    assert_int_equal(api_client_from_kubeconfig(loop, path, "test", &c, &e), -EINVAL);
+    assert_non_null(strstr(e.text, "ftp://a"));
+    assert_null(c);
+    unlink(path);
     loop_free(loop);
 }
 
