@@ -121,6 +121,9 @@ static void the_specification_is_kept(void **state)
         {"_none._tcp.web" D, DNS_SRV, NX},
         {"_tcp.web" D, DNS_SRV, NODATA},
         {"_sctp.web" D, DNS_SRV, NX},
+        {"_http._tc.web" D, DNS_SRV, NX},
+        {"_htt._tcp.web" D, DNS_SRV, NX},
+        {"_https._tcp.web" D, DNS_SRV, NX},
         /* 2.3.3 */
         {"1.0.30.172.in-addr.arpa", DNS_PTR,
          "NOERROR aa | 1.0.30.172.in-addr.arpa. PTR kubernetes" D},
@@ -188,6 +191,8 @@ static void the_server_has_a_name(void **state)
     static const struct row before[] = {{"ns.dns.cluster.local", DNS_A, NODATA},
                                         {"ns.dns.cluster.local", DNS_AAAA, NODATA}};
     static const struct row after[] = {
+        {"ns.a.dns.cluster.local", DNS_A, NX},
+        {"a.dns.cluster.local", DNS_A, NX},
         {"ns.dns.cluster.local", DNS_A, "NOERROR aa | ns.dns.cluster.local. A 172.30.0.53"},
         {"ns.dns.cluster.local", DNS_AAAA, NODATA},
         {"cluster.local", DNS_NS,
@@ -205,6 +210,47 @@ static void endpoints_of_a_service_with_an_address_have_no_names(void **state)
     static const struct row rows[] = {
         {"5.0.128.10.in-addr.arpa", DNS_PTR, "NOERROR elsewhere 5.0.128.10.in-addr.arpa."}};
     check_rows(z, 0, rows, ARRAY_SIZE(rows));
+}
+
+/* Of two services with the same endpoint either may go. */
+static void an_address_keeps_the_names_of_those_that_stay(void **state)
+{
+#define ONE(name)                                                                                  \
+    "{'metadata':{'namespace':'default','name':'" name "'},'spec':{'clusterIP':'None','ports':[]}" \
+    "}"
+    static const char slice[] =
+        "{'addressType':'IPv4','ports':[],'endpoints':[{'addresses':['10.5.0.1'],'hostname':'x'}]}";
+    static const char *const names[] = {"h1", "h2"};
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        CLEANUP(dns_zone_free) struct dns_zone *z = new_zone();
+        set(z, ONE("h1"), slice);
+        set(z, ONE("h2"), slice);
+        dns_zone_remove_service(z, "default", names[i]);
+        const struct row row = {"1.0.5.10.in-addr.arpa", DNS_PTR,
+                                i ? "NOERROR aa | 1.0.5.10.in-addr.arpa. PTR x.h1" D
+                                  : "NOERROR aa | 1.0.5.10.in-addr.arpa. PTR x.h2" D};
+        check_rows(z, 0, &row, 1);
+    }
+}
+
+/* A label has 63 letters. */
+static void the_longest_name_of_a_service_is_one(void **state)
+{
+    CLEANUP(dns_zone_free) struct dns_zone *z = new_zone();
+    char name[65] = {0};
+    memset(name, 'a', 63);
+    CLEANUP_FREE char *text = xasprintf(
+        "{'metadata':{'namespace':'default','name':'%s'},'spec':{'clusterIP':'172.30.0.9'}}", name);
+    CLEANUP_FREE char *ask_for = xasprintf("%s" D, name);
+    CLEANUP_FREE char *want = xasprintf("NOERROR aa | %s" D " A 172.30.0.9", name);
+    set(z, text, NULL);
+    check_rows(z, 0, &(struct row){ask_for, DNS_A, want}, 1);
+    size_t before = dns_zone_count(z);
+    name[63] = 'a';
+    CLEANUP_FREE char *longer = xasprintf(
+        "{'metadata':{'namespace':'default','name':'%s'},'spec':{'clusterIP':'172.30.0.9'}}", name);
+    set(z, longer, NULL);
+    assert_int_equal(dns_zone_count(z), before);
 }
 
 static void names_of_openshift_are_answered(void **state)
@@ -729,6 +775,8 @@ int main(void)
         cmocka_unit_test(the_specification_is_kept),
         cmocka_unit_test(the_server_has_a_name),
         cmocka_unit_test(endpoints_of_a_service_with_an_address_have_no_names),
+        cmocka_unit_test(an_address_keeps_the_names_of_those_that_stay),
+        cmocka_unit_test(the_longest_name_of_a_service_is_one),
         cmocka_unit_test(names_of_openshift_are_answered),
         cmocka_unit_test(what_is_not_known_yet_is_not_denied),
         cmocka_unit_test(a_circle_of_names_ends),
