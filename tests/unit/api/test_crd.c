@@ -3,6 +3,7 @@
 #include "api/crd.h"
 #include "api/format.h"
 #include "api/jsonpath.h"
+#include "api/openapi.h"
 #include "api/patch.h"
 #include "api/pattern.h"
 #include "api/schema.h"
@@ -350,6 +351,38 @@ static void the_kind_is_as_its_definition_says(void **state)
     assert_false(crd_same(c, other));
 }
 
+/* Clients are told all that the server checks. */
+static void the_rules_of_a_schema_are_published(void **state)
+{
+    static const char *const rows[][2] = {
+        {"name", "{'type':'string','pattern':'^[a-z]+$','minLength':2,'maxLength':8}"},
+        {"color", "{'type':'string','enum':['red','green']}"},
+        {"replicas", "{'type':'integer','minimum':0,'maximum':10,'default':1}"},
+        {"ratio", "{'type':'number','minimum':0,'exclusiveMinimum':true,'multipleOf':0.5}"},
+        {"when", "{'type':'string','format':'date-time','nullable':true}"},
+    };
+    CLEANUP(crd_unref) struct crd *c = make(NULL);
+    struct api_registry r;
+    api_registry_init(&r, NULL);
+    api_registry_add(&r, crd_stored(c));
+    CLEANUP_FREE char *key = api_openapi_key(crd_stored(c));
+    CLEANUP(json_free) struct json *doc = api_openapi_v3(&r, key, "1.2");
+    const struct json *schemas = json_path(doc, "components", "schemas", NULL), *spec = NULL;
+    for (size_t i = 0; i < json_count(schemas) && !spec; i++) {
+        spec = json_path(json_at(schemas, i), "properties", "spec", "properties", NULL);
+        spec = json_get(spec, "color") ? spec : NULL;
+    }
+    assert_non_null(spec);
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        CLEANUP(json_free) struct json *want = from(rows[i][1]);
+        if (!json_equal(json_get(spec, rows[i][0]), want)) {
+            CLEANUP_FREE char *got = json_to_text(json_get(spec, rows[i][0]));
+            fail_msg("%s is %s", rows[i][0], got);
+        }
+    }
+    api_registry_done(&r);
+}
+
 static void unknown_fields_go_and_defaults_come(void **state)
 {
     CLEANUP(crd_unref) struct crd *c = make(NULL);
@@ -549,6 +582,7 @@ int main(void)
         cmocka_unit_test(versions_are_ordered_as_kubernetes_does),
         cmocka_unit_test(the_kind_is_as_its_definition_says),
         cmocka_unit_test(unknown_fields_go_and_defaults_come),
+        cmocka_unit_test(the_rules_of_a_schema_are_published),
         cmocka_unit_test(values_are_checked_by_the_schema),
         cmocka_unit_test(names_of_objects_can_be_restricted),
         cmocka_unit_test(formats_are_checked_where_they_are_known),

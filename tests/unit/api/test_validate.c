@@ -706,6 +706,133 @@ static void finalizers_cannot_be_added_while_deleting(void **state)
     assert_string_equal(c.list[0].reason, "FieldValueForbidden");
 }
 
+/* Who may write Events of a namespace writes none about another; those about what is in no namespace are in two. */
+static void an_event_is_where_its_object_is(void **state)
+{
+    static const struct {
+        const char *own, *about;
+        bool good;
+    } rows[] = {{"red", "red", true},      {"red", "blue", false},
+                {"red", NULL, false},      {"red", "", false},
+                {"default", NULL, true},   {"kube-system", "", true},
+                {"default", "red", false}, {"kube-system", "default", false}};
+    const struct api_kind *k = api_kind_find("events.k8s.io", "v1", "events");
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        CLEANUP_FREE char *text = xasprintf(
+            "{\"metadata\":{\"name\":\"e\",\"namespace\":\"%s\"},\"regarding\":{\"kind\":\"Pod\","
+            "\"name\":\"a\"},\"eventTime\":\"2026-01-02T03:04:05.000006Z\","
+            "\"reportingController\":\"a/b\","
+            "\"reportingInstance\":\"i\",\"action\":\"A\",\"reason\":\"R\",\"type\":\"Normal\"}",
+            rows[i].own);
+        CLEANUP(json_free) struct json *obj = parse(text);
+        json_set_string(json_get(obj, "regarding"), "namespace", rows[i].about);
+        CLEANUP(api_causes_done) struct api_causes c = {0};
+        validate(k, obj, NULL, &c);
+        if (c.n != !rows[i].good || (c.n && !streq(c.list[0].field, "regarding.namespace"))) {
+            fail_msg("row %zu: %s", i, c.n ? c.list[0].field : "good");
+        }
+    }
+}
+
+static void texts_of_an_event_are_bounded(void **state)
+{
+    static const struct {
+        const char *field;
+        size_t max;
+        bool needed;
+    } rows[] = {{"reportingController", 316, true},
+                {"reportingInstance", 128, true},
+                {"action", 128, true},
+                {"reason", 128, true},
+                {"note", 1024, false}};
+    const struct api_kind *k = api_kind_find("events.k8s.io", "v1", "events");
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        for (size_t n = 0; n <= rows[i].max + 1; n += n ? 1 : rows[i].max) {
+            CLEANUP(json_free)
+            struct json *obj = parse("{\"metadata\":{\"name\":\"e\",\"namespace\":\"red\"},"
+                                     "\"regarding\":{\"kind\":\"Pod\",\"name\":\"a\","
+                                     "\"namespace\":\"red\"},\"eventTime\":\"2026-01-02T03:04:05."
+                                     "000006Z\",\"reportingController\":\"a/b\","
+                                     "\"reportingInstance\":\"i\",\"action\":\"A\",\"reason\":"
+                                     "\"R\",\"type\":\"Normal\",\"note\":\"n\"}");
+            CLEANUP(api_causes_done) struct api_causes c = {0};
+            char text[1100] = {0};
+            memset(text, 'a', n);
+            json_set_string(obj, rows[i].field, text);
+            validate(k, obj, NULL, &c);
+            bool good = n ? n <= rows[i].max : !rows[i].needed;
+            if (c.n != !good) {
+                fail_msg("%s of %zu bytes: %zu causes", rows[i].field, n, c.n);
+            }
+            /* One in the older form goes on as it was. */
+            CLEANUP(api_causes_done) struct api_causes later = {0};
+            validate(k, obj, obj, &later);
+            assert_int_equal(later.n, 0);
+        }
+    }
+}
+
+static void policy_types_are_a_list_of_two_at_most(void **state)
+{
+    static const char *const rows[][2] = {
+        {"[]", NULL},
+        {"[\"Ingress\",\"Egress\"]", NULL},
+        {"[\"Ingress\",\"Egress\",\"Ingress\"]", "spec.policyTypes"},
+        {"{\"a\":\"b\"}", "spec.policyTypes"},
+        {"[\"ingress\"]", "spec.policyTypes[0]"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        CLEANUP(json_free) struct json *obj = sample("networkpolicies");
+        CLEANUP(api_causes_done) struct api_causes c = {0};
+        json_set(json_get(obj, "spec"), "policyTypes", parse(rows[i][0]));
+        validate(kind_of("networkpolicies"), obj, NULL, &c);
+        assert_int_equal(c.n, rows[i][1] != NULL);
+        assert_string_equal(c.n ? c.list[0].field : "", rows[i][1] ? rows[i][1] : "");
+    }
+}
+
+/* Only what runs on a node is given time to end. */
+static void a_pod_ends_in_its_time(void **state)
+{
+    static const struct {
+        const char *pod;
+        int64_t asked, want; /* 'asked' INT64_MAX: nothing. */
+    } rows[] = {
+        {"{}", 60, 0},
+        {"{\"spec\":{\"nodeName\":\"\"}}", 60, 0},
+        {"{\"spec\":{\"nodeName\":\"n\"}}", 60, 60},
+        {"{\"spec\":{\"nodeName\":\"n\"}}", 0, 0},
+        {"{\"spec\":{\"nodeName\":\"n\"}}", -1, 1},
+        {"{\"spec\":{\"nodeName\":\"n\"}}", INT64_MAX, 30},
+        {"{\"spec\":{\"nodeName\":\"n\",\"terminationGracePeriodSeconds\":7}}", INT64_MAX, 7},
+        {"{\"spec\":{\"nodeName\":\"n\",\"terminationGracePeriodSeconds\":0}}", INT64_MAX, 0},
+        {"{\"spec\":{\"nodeName\":\"n\",\"terminationGracePeriodSeconds\":-1}}", INT64_MAX, 1},
+        {"{\"spec\":{\"nodeName\":\"n\"},\"status\":{\"phase\":\"Running\"}}", 60, 60},
+        {"{\"spec\":{\"nodeName\":\"n\"},\"status\":{\"phase\":\"Failed\"}}", 60, 0},
+        {"{\"spec\":{\"nodeName\":\"n\"},\"status\":{\"phase\":\"Succeeded\"}}", 60, 0},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        CLEANUP(json_free) struct json *pod = parse(rows[i].pod);
+        const int64_t *asked = rows[i].asked == INT64_MAX ? NULL : &rows[i].asked;
+        assert_int_equal(kind_of("pods")->grace_s(pod, asked), rows[i].want);
+    }
+}
+
+static void lists_of_addresses_are_bounded(void **state)
+{
+    CLEANUP(json_free) struct json *obj = sample("netnamespaces");
+    struct json *list = json_set(obj, "egressIPs", json_array());
+    for (int i = 0; i < 1025; i++) {
+        CLEANUP(api_causes_done) struct api_causes c = {0};
+        CLEANUP_FREE char *ip = xasprintf("192.0.%d.%d", 2 + i / 200, 1 + i % 200);
+        json_append(list, json_string(ip));
+        if (i >= 1022) {
+            validate(kind_of("netnamespaces"), obj, NULL, &c);
+            assert_int_equal(c.n, i == 1024);
+        }
+    }
+}
+
 static void an_object_has_so_many_finalizers(void **state)
 {
     CLEANUP(json_free) struct json *obj = sample("pods");
@@ -780,6 +907,11 @@ int main(void)
         cmocka_unit_test(a_cause_does_not_repeat_a_value_of_a_secret),
         cmocka_unit_test(causes_are_bounded),
         cmocka_unit_test(finalizers_cannot_be_added_while_deleting),
+        cmocka_unit_test(an_event_is_where_its_object_is),
+        cmocka_unit_test(texts_of_an_event_are_bounded),
+        cmocka_unit_test(policy_types_are_a_list_of_two_at_most),
+        cmocka_unit_test(a_pod_ends_in_its_time),
+        cmocka_unit_test(lists_of_addresses_are_bounded),
         cmocka_unit_test(an_object_has_so_many_finalizers),
         cmocka_unit_test(ports_may_be_without_names),
         cmocka_unit_test(names_are_checked_as_kubernetes_does),
