@@ -291,6 +291,33 @@ static void every_command_has_its_help(void **state)
 
 /* ---- with a server ---- */
 
+static void a_token_is_printed_listed_and_deleted(void **state)
+{
+    struct harness *h = harness_new(NULL, NULL);
+    free(make_namespace(h, "kube-system"));
+    struct outcome made = run(h, "token create --description x");
+    assert_int_equal(made.status, 0);
+    assert_int_equal(strlen(made.out), 24);
+    assert_int_equal(made.out[6], '.');
+    CLEANUP_FREE char *id = xstrndup(made.out, 6);
+    struct outcome list = run(h, "token list");
+    assert_int_equal(list.status, 0);
+    assert_non_null(strstr(list.out, id));
+    assert_null(strstr(list.out, made.out + 7)); /* Its secret is told once. */
+    CLEANUP_FREE char *line = xasprintf("token delete %s", id);
+    CLEANUP_FREE char *said = xasprintf("token %s deleted\n", id);
+    const struct row rows[] = {{line, 0, said, ""}, {line, 1, "", "..."}};
+    check(h, rows, ARRAY_SIZE(rows));
+    struct outcome none = run(h, "token list");
+    assert_null(strstr(none.out, id));
+    const struct outcome all[] = {made, list, none};
+    for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+        free(all[i].out);
+        free(all[i].err);
+    }
+    harness_free(h);
+}
+
 static void objects_are_made_shown_and_deleted(void **state)
 {
     struct harness *h = harness_new(NULL, NULL);
@@ -354,6 +381,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_usage_is_told),
         cmocka_unit_test(every_command_has_its_help),
+        cmocka_unit_test(a_token_is_printed_listed_and_deleted),
         cmocka_unit_test(objects_are_made_shown_and_deleted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

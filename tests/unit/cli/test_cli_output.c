@@ -120,6 +120,14 @@ static void objects_are_sorted_and_without_managed_fields(void **state)
     strbuf_reset(&out);
     print_yaml(o, &out);
     assert_true(str_has_prefix(strbuf_cstr(&out), "apiVersion: v1\nkind: Node\nlist:\n"));
+    CLEANUP(json_free)
+    struct json *list =
+        from("{'items':[{'metadata':{'managedFields':[{}],'name':'web'}},{'metadata':7},"
+             "{}]}");
+    strbuf_reset(&out);
+    print_yaml(list, &out);
+    assert_string_equal(strbuf_cstr(&out),
+                        "items:\n- metadata:\n    name: web\n- metadata: 7\n- {}\n");
 }
 
 /* ---- JSONPath ---- */
