@@ -4,6 +4,7 @@
 #include "client/client.h"
 #include "client/kubeconfig.h"
 #include "net/process.h"
+#include "net/sock.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,9 +13,7 @@
 #include <stdio.h>
 
 #include <cmocka.h>
-#include <netinet/in.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -113,16 +112,12 @@ static void each_status_is_an_error_of_its_own(void **state)
     };
     struct loop *loop = loop_new();
     struct http_server *server = http_server_new(loop, NULL, answer_as_asked, NULL);
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t size = sizeof a;
     struct err e = {0};
     struct api_client *c;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    assert_int_equal(bind(fd, (struct sockaddr *) &a, sizeof a), 0);
-    assert_int_equal(listen(fd, 8), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *) &a, &size), 0);
+    int fd;
+    assert_int_equal(sock_listen_tcp("127.0.0.1:0", &fd, &e), 0);
+    CLEANUP_FREE char *url = xasprintf("http://127.0.0.1:%d", sock_local_port(fd));
     assert_int_equal(http_server_add_listener(server, fd, &e), 0);
-    CLEANUP_FREE char *url = xasprintf("http://127.0.0.1:%u", ntohs(a.sin_port));
     assert_int_equal(api_client_new(loop, url, "test", &c, &e), 0);
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
         int r = api_request_sync(c, "GET", rows[i].path, NULL, NULL, NULL, NULL, &e);

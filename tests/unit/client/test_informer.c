@@ -3,6 +3,7 @@
  * cannot be seen is gone. */
 #include "../apiserver/harness.h"
 #include "client/client.h"
+#include "net/sock.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -282,6 +283,80 @@ static void it_may_be_freed_in_each_callback(void **state)
     }
 }
 
+/* A server that lists nothing, and sends the events in pieces of so many bytes. */
+struct scripted {
+    struct loop *loop;
+    const char *rest; /* Of what is to be sent. */
+    size_t piece;
+    struct http_exchange *stream;
+    struct loop_timer *timer;
+};
+
+static void send_piece(void *ctx)
+{
+    struct scripted *s = ctx;
+    size_t n = MIN(s->piece, strlen(s->rest));
+    if (n && s->stream) {
+        CLEANUP(blob_unref) struct blob *b = blob_new(s->rest, n);
+        s->rest += n;
+        http_stream_write(s->stream, b);
+        loop_timer_arm(s->timer, 1); /* What is written in one round goes together. */
+    }
+}
+
+static void stream_closed(void *ctx)
+{
+    struct scripted *s = ctx;
+    s->stream = NULL;
+}
+
+static void answer_by_script(void *ctx, struct http_exchange *x)
+{
+    static const char list[] =
+        "{\"kind\":\"NetNamespaceList\",\"apiVersion\":\"network.openshift.io/v1\","
+        "\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[]}";
+    struct scripted *s = ctx;
+    if (!http_query(x, "watch")) {
+        http_respond(x, 200, "application/json", list, sizeof list - 1);
+        return;
+    }
+    s->stream = x;
+    http_stream_begin(x, 200, "application/json", stream_closed, s);
+    send_piece(s);
+}
+
+#define EVENT(type, name, version)                                                 \
+    "{\"type\":\"" type "\",\"object\":{\"kind\":\"NetNamespace\",\"apiVersion\":" \
+    "\"network.openshift.io/v1\",\"metadata\":{\"name\":\"" name                   \
+    "\",\"resourceVersion\":\"" version "\"},\"netname\":\"" name "\",\"netid\":" version "}}\n"
+
+/* However the bytes come; and the end of what was never there is nothing. */
+static void events_are_read_from_any_pieces(void **state)
+{
+    static const char events[] =
+        EVENT("ADDED", "a", "2") EVENT("DELETED", "none", "3") "\n" EVENT("MODIFIED", "a", "4")
+            EVENT("ADDED", "b", "5") EVENT("DELETED", "a", "6");
+    static const size_t pieces[] = {1, 2, 100, sizeof events};
+    for (size_t i = 0; i < ARRAY_SIZE(pieces); i++) {
+        struct harness h = {.loop = loop_new()};
+        struct scripted s = {.loop = h.loop, .rest = events, .piece = pieces[i]};
+        struct err e = {0};
+        struct http_server *server = http_server_new(h.loop, NULL, answer_by_script, &s);
+        int fd;
+        assert_int_equal(sock_listen_tcp("127.0.0.1:0", &fd, &e), 0);
+        h.port = (uint16_t) sock_local_port(fd);
+        assert_int_equal(http_server_add_listener(server, fd, &e), 0);
+        s.timer = loop_timer_new(h.loop, send_piece, &s);
+        struct mirror m;
+        start(&m, &h, NULL, NULL);
+        expect(&m, "! +a ~a +b -a ");
+        stop(&m);
+        loop_timer_free(s.timer);
+        http_server_free(server);
+        loop_free(h.loop);
+    }
+}
+
 static void managed_fields_are_not_kept(void **state)
 {
     struct harness *h = harness_new(NULL, NULL);
@@ -306,6 +381,7 @@ int main(void)
         cmocka_unit_test(a_forgotten_version_is_listed_again),
         cmocka_unit_test(an_error_in_the_watch_is_no_end),
         cmocka_unit_test(it_may_be_freed_in_each_callback),
+        cmocka_unit_test(events_are_read_from_any_pieces),
         cmocka_unit_test(managed_fields_are_not_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
