@@ -236,6 +236,91 @@ static void the_first_audit_rule_that_matches_decides(void **state)
     audit_policy_free(p);
 }
 
+/* What one rule matches: a policy of that rule alone. */
+static void an_audit_rule_matches_all_of_its_conditions(void **state)
+{
+    static const struct {
+        const char *rule, *user, *method, *path;
+        bool match;
+    } cases[] = {
+        {"", "joe", "GET", "/x", true},
+        {"users: [joe]", "joe", "GET", "/x", true},
+        {"users: [jim]", "joe", "GET", "/x", false},
+        {"users: []", "joe", "GET", "/x", true},
+        {"userGroups: [dev]", "joe", "GET", "/x", true},
+        {"userGroups: [ops]", "joe", "GET", "/x", false},
+        {"userGroups: [ops, dev]", "joe", "GET", "/x", true},
+        {"userGroups: [dev]", NULL, "GET", "/x", false},
+        {"users: ['']", NULL, "GET", "/x", true},
+        {"users: [joe]", NULL, "GET", "/x", false},
+        {"users: [joe], userGroups: [ops]", "joe", "GET", "/x", false},
+        {"verbs: [get]", "joe", "GET", "/api/v1/nodes/n", true},
+        {"verbs: [list]", "joe", "GET", "/api/v1/nodes/n", false},
+        {"nonResourceURLs: [/x]", "joe", "GET", "/x", true},
+        {"nonResourceURLs: [/x]", "joe", "GET", "/xy", false},
+        {"nonResourceURLs: ['/x*']", "joe", "GET", "/xy", true},
+        {"nonResourceURLs: ['/x*']", "joe", "GET", "/y", false},
+        {"nonResourceURLs: ['']", "joe", "GET", "/y", false},
+        {"nonResourceURLs: ['*']", "joe", "GET", "/api/v1/nodes", false},
+        {"namespaces: [red]", "joe", "GET", "/api/v1/namespaces/red/pods", true},
+        {"namespaces: [red]", "joe", "GET", "/api/v1/namespaces/blue/pods", false},
+        {"namespaces: [red]", "joe", "GET", "/x", false},
+        {"namespaces: ['']", "joe", "GET", "/api/v1/nodes", true},
+        {"resources: [{}]", "joe", "GET", "/api/v1/nodes", true},
+        {"resources: [{}]", "joe", "GET", "/apis/apps/v1/deployments", false},
+        {"resources: [{}]", "joe", "GET", "/x", false},
+        {"resources: [{group: apps}]", "joe", "GET", "/apis/apps/v1/deployments", true},
+        {"resources: [{group: apps}]", "joe", "GET", "/api/v1/nodes", false},
+        {"resources: [{group: apps}, {group: ''}]", "joe", "GET", "/api/v1/nodes", true},
+        {"resources: [{resources: [pods]}]", "joe", "GET", "/api/v1/pods", true},
+        {"resources: [{resources: [nodes, pods]}]", "joe", "GET", "/api/v1/pods", true},
+        {"resources: [{resources: [pod]}]", "joe", "GET", "/api/v1/pods", false},
+        {"resources: [{resources: [podsx]}]", "joe", "GET", "/api/v1/pods", false},
+        {"resources: [{resources: ['*']}]", "joe", "GET", "/api/v1/nodes/n/status", true},
+        {"resources: [{resources: [nodes]}]", "joe", "GET", "/api/v1/nodes/n/status", false},
+        {"resources: [{resources: [nodes/status]}]", "joe", "GET", "/api/v1/nodes/n/status", true},
+        {"resources: [{resources: [nodes/statu]}]", "joe", "GET", "/api/v1/nodes/n/status", false},
+        {"resources: [{resources: [nodes/]}]", "joe", "GET", "/api/v1/nodes/n", false},
+        {"resources: [{resources: [nodes/status]}]", "joe", "GET", "/api/v1/nodes/n/proxy", false},
+        {"resources: [{resources: [nodes/status]}]", "joe", "GET", "/api/v1/nodes/n", false},
+        {"resources: [{resources: ['nodes/*']}]", "joe", "GET", "/api/v1/nodes/n/proxy", true},
+        {"resources: [{resources: ['*/status']}]", "joe", "GET", "/api/v1/nodes/n/status", true},
+        {"resources: [{resources: ['*/status']}]", "joe", "GET", "/api/v1/nodes/n/proxy", false},
+        {"resources: [{resources: ['*/status']}]", "joe", "GET", "/api/v1/nodes/n", false},
+        {"resources: [{resources: ['*/']}]", "joe", "GET", "/api/v1/nodes/n", false},
+        {"resources: [{resources: [nodes], resourceNames: [one]}]", "joe", "GET",
+         "/api/v1/nodes/one", true},
+        {"resources: [{resources: [nodes], resourceNames: [one]}]", "joe", "GET", "/api/v1/nodes/m",
+         false},
+        {"resources: [{resources: [pods]}], namespaces: [red]", "joe", "GET",
+         "/api/v1/namespaces/red/pods", true},
+        {"resources: [{resources: [pods]}], namespaces: [red]", "joe", "GET",
+         "/api/v1/namespaces/red/services", false},
+        {"resources: [{resources: [pods]}], namespaces: [blue]", "joe", "GET",
+         "/api/v1/namespaces/red/pods", false},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP_FREE char *text = xasprintf("apiVersion: audit.k8s.io/v1\nkind: Policy\n"
+                                            "rules: [{level: Request%s%s}]\n",
+                                            *cases[i].rule ? ", " : "", cases[i].rule);
+        CLEANUP(audit_policy_free) struct audit_policy *p = NULL;
+        CLEANUP(attributes_done) struct attributes a;
+        CLEANUP(user_unref) struct user_info *u = cases[i].user ? user_new(cases[i].user) : NULL;
+        struct err e = {0};
+        if (audit_policy_parse(text, strlen(text), &p, &e) < 0) {
+            fail_msg("%s: %s", cases[i].rule, e.text);
+        }
+        if (u) {
+            user_add_group(u, "dev");
+        }
+        attributes_parse(&a, cases[i].method, cases[i].path, false, NULL);
+        struct audit_decision d = audit_policy_decide(p, u, &a);
+        if (d.level != (cases[i].match ? AUDIT_REQUEST : AUDIT_NONE)) {
+            fail_msg("%s: %s %s", cases[i].rule, cases[i].method, cases[i].path);
+        }
+    }
+}
+
 static void wrong_audit_policies_are_refused_with_the_field(void **state)
 {
 #define HEAD "apiVersion: audit.k8s.io/v1\nkind: Policy\n"
@@ -244,6 +329,33 @@ static void wrong_audit_policies_are_refused_with_the_field(void **state)
     } cases[] = {
         {"kind: Policy\nrules: []", "policy: is not a Policy of audit.k8s.io/v1"},
         {HEAD "rules: []", "policy.rules: must be a list of 1 to 1000 rules"},
+        {"[]", "policy: must be an object"},
+        {"kind: Policy\napiVersion: audit.k8s.io/v2\nrules: [{level: None}]",
+         "policy: is not a Policy of audit.k8s.io/v1"},
+        {"kind: Other\napiVersion: audit.k8s.io/v1\nrules: [{level: None}]",
+         "policy: is not a Policy of audit.k8s.io/v1"},
+        {HEAD "rule: []", "policy.rule: is not known"},
+        {HEAD "rules: {a: b}", "policy.rules: must be a list of 1 to 1000 rules"},
+        {HEAD "rules: [7]", "rules[0]: must be an object"},
+        {HEAD "rules: [{level: None}, {}]",
+         "rules[1].level: must be one of None, Metadata, Request, RequestResponse"},
+        {HEAD "rules: [{level: None}]\nomitStages: x", "policy.omitStages: must be a list"},
+        {HEAD "rules: [{level: None}]\nomitStages: [x]", "policy.omitStages: \"x\" is not a stage"},
+        {HEAD "rules: [{level: None, resources: x}]", "rules[0].resources: must be a list"},
+        {HEAD "rules: [{level: None, resources: [x]}]", "rules[0].resources: must be an object"},
+        {HEAD "rules: [{level: None, resources: [{resources: x}]}]",
+         "rules[0].resources.resources: must be a list"},
+        {HEAD "rules: [{level: None, resources: [{resourceNames: [[x]]}]}]",
+         "rules[0].resources.resourceNames: must be a list of strings"},
+        {HEAD "rules: [{level: None, resources: [{group: [x]}]}]",
+         "rules[0].resources.group: must be a string"},
+        {HEAD "rules: [{level: None, verbs: x}]", "rules[0].verbs: must be a list"},
+        {HEAD "rules: [{level: None, userGroups: x}]", "rules[0].userGroups: must be a list"},
+        {HEAD "rules: [{level: None, namespaces: x}]", "rules[0].namespaces: must be a list"},
+        {HEAD "rules: [{level: None, nonResourceURLs: x}]",
+         "rules[0].nonResourceURLs: must be a list"},
+        {HEAD "rules: [{level: None, nonResourceURLs: [/x], resources: [{group: a}]}]",
+         "rules[0].nonResourceURLs: a rule is for paths or for resources, not for both"},
         {HEAD "rules: [{level: All}]",
          "rules[0].level: must be one of None, Metadata, Request, RequestResponse"},
         {HEAD "rules: [{level: None, user: [x]}]", "rules[0].user: is not known"},
@@ -274,6 +386,7 @@ int main(void)
         T(users_know_what_they_are),
         T(a_user_is_freed_with_its_last_reference),
         T(the_first_audit_rule_that_matches_decides),
+        T(an_audit_rule_matches_all_of_its_conditions),
         T(wrong_audit_policies_are_refused_with_the_field),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
