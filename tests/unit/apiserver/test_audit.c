@@ -235,6 +235,22 @@ static void settle_lines(size_t n)
     fail_msg("there are not %zu lines", n);
 }
 
+/* Whether the process has the file open. */
+static bool is_open(const char *file)
+{
+    struct dirent **names;
+    bool found = false;
+    int n = scandir("/proc/self/fd", &names, NULL, NULL);
+    for (int i = 0; i < n; i++) {
+        CLEANUP_FREE char *link = xasprintf("/proc/self/fd/%s", names[i]->d_name);
+        char to[256] = "";
+        found |= readlink(link, to, sizeof to - 1) > 0 && streq(to, file);
+        free(names[i]);
+    }
+    free(names);
+    return found;
+}
+
 static void a_full_file_is_rotated_and_the_oldest_are_removed(void **state)
 {
     CLEANUP_FREE char *other = xasprintf("%s/audit.other", dir);
@@ -251,6 +267,10 @@ static void a_full_file_is_rotated_and_the_oldest_are_removed(void **state)
         json_free(before);
         before = files();
         assert_true(json_count(before) <= 4);
+    }
+    for (size_t i = 1; i < json_count(before); i++) {
+        CLEANUP_FREE char *file = xasprintf("%s/%s", dir, json_get_string(json_at(before, i)));
+        assert_false(is_open(file));
     }
     stop();
     CLEANUP(json_free) struct json *list = files();
@@ -377,7 +397,9 @@ static void each_request_is_logged_with_user_and_decision(void **state)
         {"system:anonymous", "403", "forbid", "", NULL},
         {"system:admin", "403", "forbid", "role.rbac.authorization.k8s.io \"absent\" not found",
          NULL},
-        {"system:admin", "400", NULL, NULL, NULL},
+        {"system:admin", "400", NULL, NULL,
+         "requested groups, uid or extra without impersonating a user: the header "
+         "Impersonate-User is missing"},
         {"system:admin", "200", "allow", "", ""},
     };
     for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
@@ -584,22 +606,6 @@ static void a_full_disk_does_not_stop_requests(void **state)
     assert_true(is_written(RLIM_INFINITY));
     CLEANUP(json_free) struct json *lines = lines_of(path);
     assert_int_equal(json_count(lines), 3);
-}
-
-/* Whether the process has the file open. */
-static bool is_open(const char *file)
-{
-    struct dirent **names;
-    bool found = false;
-    int n = scandir("/proc/self/fd", &names, NULL, NULL);
-    for (int i = 0; i < n; i++) {
-        CLEANUP_FREE char *link = xasprintf("/proc/self/fd/%s", names[i]->d_name);
-        char to[256] = "";
-        found |= readlink(link, to, sizeof to - 1) > 0 && streq(to, file);
-        free(names[i]);
-    }
-    free(names);
-    return found;
 }
 
 static void the_file_is_opened_again_after_an_error(void **state)

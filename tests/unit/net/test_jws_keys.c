@@ -196,8 +196,8 @@ static void a_key_identifier_must_match_when_there_is_one(void **state)
         CLEANUP_FREE char *token = with_header(k, cases[i].header);
         struct err e = {0};
         assert_int_equal(verify(k, token, &e), cases[i].result);
-        assert_string_equal(
-            e.text, cases[i].result ? "the token's signature is by none of our keys" : "");
+        assert_string_equal(e.text,
+                            cases[i].result ? "the token's signature is by none of our keys" : "");
     }
 }
 
@@ -293,11 +293,11 @@ static void the_published_set_has_the_public_keys_only(void **state)
     CLEANUP_FREE char *rsa_id = id_of(rsa);
     CLEANUP_FREE char *n = number(rsa, OSSL_PKEY_PARAM_RSA_N, 0);
     CLEANUP_FREE char *exponent = number(rsa, OSSL_PKEY_PARAM_RSA_E, 0);
-    CLEANUP_FREE char *want_text = xasprintf(
-        "{\"keys\":[{\"use\":\"sig\",\"kty\":\"EC\",\"kid\":\"%s\",\"alg\":\"ES256\","
-        "\"crv\":\"P-256\",\"x\":\"%s\",\"y\":\"%s\"},{\"use\":\"sig\",\"kty\":\"RSA\","
-        "\"kid\":\"%s\",\"alg\":\"RS256\",\"n\":\"%s\",\"e\":\"%s\"}]}",
-        ec_id, x, y, rsa_id, n, exponent);
+    CLEANUP_FREE char *want_text =
+        xasprintf("{\"keys\":[{\"use\":\"sig\",\"kty\":\"EC\",\"kid\":\"%s\",\"alg\":\"ES256\","
+                  "\"crv\":\"P-256\",\"x\":\"%s\",\"y\":\"%s\"},{\"use\":\"sig\",\"kty\":\"RSA\","
+                  "\"kid\":\"%s\",\"alg\":\"RS256\",\"n\":\"%s\",\"e\":\"%s\"}]}",
+                  ec_id, x, y, rsa_id, n, exponent);
     CLEANUP(json_free) struct json *set = jws_public_set(k);
     CLEANUP_FREE char *text = json_to_text(set);
     assert_string_equal(text, want_text);
@@ -354,7 +354,7 @@ static void the_parts_of_a_token_are_found(void **state)
     static const struct {
         const char *text;
         bool token;
-    } cases[] = {{"a.b.c", true}, {"a..", true},   {"..", true},    {"a.b", false},  {"a", false},
+    } cases[] = {{"a.b.c", true}, {"a..", true},      {"..", true},   {"a.b", false},  {"a", false},
                  {"", false},     {"a.b.c.d", false}, {"...", false}, {"a.b..", false}};
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         assert_int_equal(jwt_looks_like(cases[i].text), cases[i].token);
