@@ -88,6 +88,11 @@ char *csr_make(const struct csr_wish *w, char **ret_key)
             add(subject, parts[i].nid, parts[i].text);
         }
     }
+    if (w->raw_cn) {
+        check(X509_NAME_add_entry_by_NID(subject, NID_commonName, MBSTRING_UTF8,
+                                         (const unsigned char *) w->raw_cn, (int) w->raw_cn_size,
+                                         -1, 0));
+    }
     if (w->alt || w->raw_dns) {
         add_names(q, w);
     }

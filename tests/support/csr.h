@@ -9,10 +9,12 @@
 struct csr_wish {
     const char *cn;        /* NULL: none. */
     const char *second_cn; /* NULL: none. */
-    const char *const *o;  /* NULL at the end; NULL: none. */
-    const char *unit;      /* An organizational unit; NULL: none. */
-    const char *alt;       /* "DNS:a,IP:10.0.0.1,email:x@y", as OpenSSL has it; NULL: none. */
-    const char *raw_dns;   /* A DNS name of 'raw_size' bytes; NULL: none. */
+    const char *raw_cn;    /* Instead, a common name of 'raw_cn_size' bytes; NULL: none. */
+    size_t raw_cn_size;
+    const char *const *o; /* NULL at the end; NULL: none. */
+    const char *unit;     /* An organizational unit; NULL: none. */
+    const char *alt;      /* "DNS:a,IP:10.0.0.1,email:x@y", as OpenSSL has it; NULL: none. */
+    const char *raw_dns;  /* A DNS name of 'raw_size' bytes; NULL: none. */
     size_t raw_size;
     const char *key; /* "P-256" (NULL), "P-384", "P-192", "RSA-1024", "RSA-2048" or "ED25519". */
 };
