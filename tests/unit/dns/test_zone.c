@@ -245,6 +245,14 @@ static void the_longest_name_of_a_service_is_one(void **state)
     CLEANUP_FREE char *want = xasprintf("NOERROR aa | %s" D " A 172.30.0.9", name);
     set(z, text, NULL);
     check_rows(z, 0, &(struct row){ask_for, DNS_A, want}, 1);
+    CLEANUP_FREE char *slice =
+        xasprintf("{'addressType':'IPv4','ports':[],'endpoints':[{'addresses':['10.6.0.1'],"
+                  "'hostname':'%s'}]}",
+                  name);
+    set(z, "{'metadata':{'namespace':'default','name':'h'},'spec':{'clusterIP':'None'}}", slice);
+    CLEANUP_FREE char *host = xasprintf("%s.h" D, name);
+    CLEANUP_FREE char *address = xasprintf("NOERROR aa | %s.h" D " A 10.6.0.1", name);
+    check_rows(z, 0, &(struct row){host, DNS_A, address}, 1);
     size_t before = dns_zone_count(z);
     name[63] = 'a';
     CLEANUP_FREE char *longer = xasprintf(
