@@ -1008,7 +1008,7 @@ static int files_check(struct sqlite_db *db, struct err *e)
     int r = sqlite_watch_check(&db->watch, db->wal_frames, db->wal_written, db->sql, e);
     db->wal_written = false;
     db->replaced |= r < 0;
-    if (r == 0 && sqlite_watch_file_changed(&db->watch)) {
+    if (r > 0) {
         log_warn("somebody else wrote to the database: it is read again", "database=%s", db->path);
         r = scrub_all(db, e);
         sqlite_watch_settle(&db->watch);

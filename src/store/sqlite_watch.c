@@ -34,11 +34,12 @@ static int wal_read(sqlite3 *sql, void *p, int size, sqlite3_int64 offset)
 /* Notes what the WAL begins and ends with. */
 static int wal_note(struct sqlite_watch *w, int frames, sqlite3 *sql)
 {
+    bool first = !w->frames;
     w->frames = frames;
     if (!frames) {
         return 0;
     }
-    int r = wal_read(sql, w->header, sizeof w->header, 0);
+    int r = first ? wal_read(sql, w->header, sizeof w->header, 0) : 0;
     return r < 0 ? r : wal_read(sql, w->last_frame, sizeof w->last_frame, frame_offset(w, frames));
 }
 
@@ -91,13 +92,14 @@ static bool begun_anew(const char *before, const char *now)
 }
 
 /* Whether what the last check noted is still in the WAL. */
-static bool wal_continues(const struct sqlite_watch *w, bool written, sqlite3 *sql)
+static bool wal_continues(struct sqlite_watch *w, bool written, sqlite3 *sql)
 {
     char header[WAL_HEADER_SIZE], frame[WAL_FRAME_HEADER_SIZE];
     if (wal_read(sql, header, sizeof header, 0) < 0) {
         return false;
     }
     if (written && begun_anew(w->header, header)) {
+        memcpy(w->header, header, sizeof header);
         return true;
     }
     return memcmp(header, w->header, sizeof header) == 0 &&
@@ -137,6 +139,12 @@ static int refuse(const char *path, const char *what, struct err *e)
                    path, what);
 }
 
+static bool is_changed(const struct sqlite_watch *w, const struct stat *now)
+{
+    return now->st_size != w->file.st_size || now->st_mtim.tv_sec != w->file.st_mtim.tv_sec ||
+           now->st_mtim.tv_nsec != w->file.st_mtim.tv_nsec;
+}
+
 int sqlite_watch_check(struct sqlite_watch *w, int frames, bool written, sqlite3 *sql,
                        struct err *e)
 {
@@ -149,7 +157,7 @@ int sqlite_watch_check(struct sqlite_watch *w, int frames, bool written, sqlite3
         return refuse(w->path, what, e);
     }
     what = wal_check(w, frames, written, sql);
-    return what ? refuse(w->wal_path, what, e) : 0;
+    return what ? refuse(w->wal_path, what, e) : is_changed(w, &now);
 }
 
 int sqlite_watch_check_size(const struct sqlite_watch *w, int frames, sqlite3 *sql, struct err *e)
@@ -164,9 +172,7 @@ int sqlite_watch_check_size(const struct sqlite_watch *w, int frames, sqlite3 *s
 bool sqlite_watch_file_changed(const struct sqlite_watch *w)
 {
     struct stat now;
-    return stat(w->path, &now) < 0 || now.st_size != w->file.st_size ||
-           now.st_mtim.tv_sec != w->file.st_mtim.tv_sec ||
-           now.st_mtim.tv_nsec != w->file.st_mtim.tv_nsec;
+    return stat(w->path, &now) < 0 || is_changed(w, &now);
 }
 
 void sqlite_watch_settle(struct sqlite_watch *w)

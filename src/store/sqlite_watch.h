@@ -31,8 +31,8 @@ struct sqlite_watch {
 int sqlite_watch_begin(struct sqlite_watch *w, const char *path, size_t page_size, int frames,
                        sqlite3 *sql, struct err *e);
 void sqlite_watch_done(struct sqlite_watch *w);
-/* The WAL has 'frames' frames now; 'written': by commits since the last check.  -EIO: a file was replaced, deleted,
- * cut off or written over. */
+/* The WAL has 'frames' frames now; 'written': by commits since the last check.  0; 1: as far as can be seen all is there,
+ * but somebody else wrote to the file itself; -EIO: a file was replaced, deleted, cut off or written over. */
 int sqlite_watch_check(struct sqlite_watch *w, int frames, bool written, sqlite3 *sql,
                        struct err *e);
 /* Before a commit: -EIO: the WAL is shorter than 'frames' frames. */
