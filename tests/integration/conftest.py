@@ -1,74 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures: labs that are shared by a module's tests, and the check that nothing is left behind."""
-import os
+"""Clusters that are shared by many tests."""
 import pathlib
-import signal
 import sys
 
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import lab as lablib  # noqa: E402
-
-
-def interrupted(signo, frame):
-    raise KeyboardInterrupt
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_configure(config):
-    config.addinivalue_line("markers", "has_nodes: it makes a lab without a fixture")
-    config.addinivalue_line("markers", "ovs_only(reason): it is about Open vSwitch itself (docs/ebpf.md, \"Tests\")")
-    if lablib.DATAPATH not in lablib.DATAPATHS:
-        pytest.exit(f"TENET_DATAPATH: \"{lablib.DATAPATH}\" is none of {', '.join(lablib.DATAPATHS)}", returncode=1)
-    signal.signal(signal.SIGTERM, interrupted)  # fixtures take down what they made
-    if os.geteuid() != 0:
-        pytest.exit("the integration tests need root: they make network namespaces", returncode=1)
-    if not pathlib.Path(lablib.TENET).exists():
-        pytest.exit(f"{lablib.TENET} is not built; set TENET_BUILD or run 'make check'", returncode=1)
-
-
-def pytest_collection_modifyitems(config, items):
-    """With another datapath (TENET_DATAPATH): the tests that have nodes, but for those about Open vSwitch."""
-    if lablib.DATAPATH == "ovs":
-        return
-    def has_nodes(item):  # 'cluster' with a parameter asks for its lab only when it is set up
-        by_name = "cluster" in getattr(getattr(item, "callspec", None), "params", {})
-        return by_name or bool(item.get_closest_marker("has_nodes")) or not {"make_lab", "lab"}.isdisjoint(item.fixturenames)
-    marks = {i: i.get_closest_marker("ovs_only") for i in items if has_nodes(i)}
-    config.left_out = [f"left out: {i.nodeid}: {mark.args[0]}" for i, mark in marks.items() if mark]
-    config.hook.pytest_deselected(items=[i for i in items if marks.get(i, True)])
-    items[:] = [i for i, mark in marks.items() if not mark]
-
-
-def pytest_report_collectionfinish(config):
-    return getattr(config, "left_out", [])
-
-
-@pytest.fixture(scope="session", autouse=True)
-def clean_sanitizers():
-    """No daemon or command may have tripped a sanitizer in the whole session."""
-    yield
-    reports = lablib.sanitizer_reports()
-    lablib.forget_sanitizer_reports()
-    assert not reports, "\n".join(f"{k}:\n{v[:4000]}" for k, v in reports.items())
-
-
-@pytest.fixture(scope="session")
-def make_lab():
-    """Function that makes a lab and brings it up; all of them go down when their scope ends, also on failure."""
-    made = []
-
-    def make(label="t", up=True, **options):
-        lab = lablib.Lab(label, **options)
-        made.append(lab)
-        return lab.up() if up else lab
-
-    yield make
-    for lab in reversed(made):
-        lab.down(check=False)
-    left = [x for lab in made for x in lablib.leftovers(lab.name)]
-    assert not left, f"left behind: {left}"
+from fixtures import *  # noqa: E402, F401, F403
 
 
 def _cluster(make_lab, plugin, label, **options):
