@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What somebody with the role admin in project red can ask of the API: nothing of it leads out of red, nor past what the
+cluster's administrators say of red."""
+import json
+
+import pytest
+
+import escalations
+from lab import wait_for
+from people import APPLY, JSON_PATCH, MERGE, NETWORK, RED, People, pod
+from test_auth import RBAC
+from test_project_member import refused
+
+NAMESPACE, PROJECT = "/api/v1/namespaces/red", f"{escalations.PROJECTS}/red"
+
+
+@pytest.fixture(scope="module")
+def c(tmp_path_factory):
+    people = People(str(tmp_path_factory.mktemp("admin")), plugin="redhat/openshift-ovs-networkpolicy")
+    people.admin("PATCH", NAMESPACE, {"metadata": {"labels": {"team": "red", "policy": "strict"}, "annotations": {"cost": "1"}}},
+                 headers=MERGE)
+    yield people
+    people.stop()
+
+
+@pytest.fixture(autouse=True)
+def alive(c):
+    yield
+    assert c.proc.poll() is None, c.text()[-4000:]
+
+
+def test_the_role_is_of_use(c):
+    """The control: what a project's administrator is there for."""
+    role = f"{RBAC}/namespaces/red/rolebindings"
+    c.ask(c.ada, "POST", role, {**escalations.binding("view", user="friend"), "metadata": {"name": "friend"}}, want=201)
+    friend = c.user("friend")
+    wait_for("the friend's right", lambda: c.ask(friend, "GET", f"{RED}/pods")[0] == 200)
+    c.ask(c.ada, "DELETE", f"{role}/friend", want=200)
+    assert c.ask(friend, "GET", f"{RED}/pods")[0] == 403
+    c.ask(c.ada, "PATCH", PROJECT, {"metadata": {"annotations": {"openshift.io/display-name": "Red"}}}, headers=MERGE, want=200)
+    assert c.admin("GET", NAMESPACE)["metadata"]["annotations"]["openshift.io/display-name"] == "Red"
+
+
+def changes():
+    """(what, body, headers) that change the namespace otherwise than its display name and description."""
+    out = []
+    for labels in ({"team": "blue"}, {"policy": None}, {"kubernetes.io/metadata.name": "blue"}, {"new": "x"},
+                   {"pod-security.kubernetes.io/enforce": "privileged"}):
+        out.append((f"labels {labels}", {"metadata": {"labels": labels}}, MERGE))
+    for notes in ({"cost": "0"}, {"cost": None}, {"pod.network.openshift.io/multitenant.change-network": "global"},
+                  {"netnamespace.network.openshift.io/multicast-enabled": "true"}, {"openshift.io/node-selector": ""},
+                  {"openshift.io/requester": "root"}, {"openshift.io/sa.scc.uid-range": "0/1"}):
+        out.append((f"annotations {notes}", {"metadata": {"annotations": notes}}, MERGE))
+    out += [("all labels", {"metadata": {"labels": None}}, MERGE),
+            ("a label by JSON", [{"op": "add", "path": "/metadata/labels/team", "value": "blue"}], JSON_PATCH),
+            ("labels moved", [{"op": "move", "from": "/metadata/labels/policy", "path": "/metadata/annotations/x"}], JSON_PATCH),
+            ("labels removed", [{"op": "remove", "path": "/metadata/labels"}], JSON_PATCH),
+            ("finalizers", {"metadata": {"finalizers": ["x.io/y"]}}, MERGE), ("finalizers of the spec",
+                {"spec": {"finalizers": []}}, MERGE),
+            ("owners", {"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "x"}]}}, MERGE),
+            ("status", {"status": {"phase": "Terminating"}}, MERGE)]
+    return out
+
+
+@pytest.mark.parametrize("path", [NAMESPACE, PROJECT, NAMESPACE + "/status", NAMESPACE + "/finalize"])
+@pytest.mark.parametrize("what,body,headers", changes(), ids=[x[0] for x in changes()])
+def test_labels_and_annotations_of_the_project_are_the_cluster_administrators(c, path, what, body, headers):
+    """By them other projects' policies and the administrators' select red (issue: a namespaceSelector is a right)."""
+    def state():
+        o = c.admin("GET", NAMESPACE)
+        return {k: o["metadata"].get(k) for k in ("labels", "annotations", "finalizers", "ownerReferences")}, o["spec"], o["status"]
+    before = state()
+    status, answer = c.ask(c.ada, "PATCH", path, body, headers=headers)
+    assert state() == before, (status, answer)
+    assert status >= 400 or path == PROJECT, (status, answer)
+
+
+def test_neither_put_nor_apply_changes_the_labels(c):
+    before = c.admin("GET", NAMESPACE)
+    for path in (NAMESPACE, PROJECT):
+        kind = "Namespace" if path is NAMESPACE else "Project"
+        version = "v1" if path is NAMESPACE else "project.openshift.io/v1"
+        o = c.admin("GET", path)
+        o["metadata"]["labels"]["team"] = "blue"
+        c.ask(c.ada, "PUT", path, o)
+        body = {"apiVersion": version, "kind": kind, "metadata": {"name": "red", "labels": {"team": "blue"}}}
+        c.ask(c.ada, "PATCH", path + "?fieldManager=x&force=true", body, headers=APPLY)
+    assert c.admin("GET", NAMESPACE)["metadata"]["labels"] == before["metadata"]["labels"]
+
+
+def test_other_projects_and_the_cluster_are_closed(c):
+    assert refused(c, c.ada, escalations.other_projects()) == []
+    assert refused(c, c.ada, escalations.cluster_scope()) == []
+
+
+def test_no_binding_gives_more_than_the_administrator_has(c):
+    path = f"{RBAC}/namespaces/red/rolebindings"
+    table = [(f"bind {role}", "POST", path, {**escalations.binding(role), "metadata": {"name": "x"}})
+             for role in ("cluster-admin", "cluster-reader", "system:sdn-manager", "system:sdn-reader",
+                          "system:node-bootstrapper", "sudoer",
+                          "system:auth-delegator", "self-provisioner", "nosuch")]
+    table += [("no role", "POST", path, {"metadata": {"name": "x"}, "subjects": []}),
+              ("another kind", "POST", path, {**escalations.binding("admin", kind="Secret"), "metadata": {"name": "x"}}),
+              ("another group of roles", "POST", path, {"metadata": {"name": "x"}, "subjects": [{"kind": "User", "name": "ed"}],
+                                                        "roleRef": {"apiGroup": "x.io", "kind": "ClusterRole", "name": "admin"}})]
+    for verb, where in (("PUT", "roles/x"), ("POST", "roles"), ("DELETE", "roles/x"), ("PATCH", "roles/x")):
+        table.append((f"{verb} {where}", verb, f"{RBAC}/namespaces/red/{where}",
+                      {"metadata": {"name": "x"}, "rules": [escalations.EVERYTHING]}, MERGE if verb == "PATCH" else None))
+    assert refused(c, c.ada, table) == []
+    c.ask(c.ada, "POST", path, {**escalations.binding("view"), "metadata": {"name": "swap"}}, want=201)
+    try:
+        got = c.ask(c.ada, "GET", f"{path}/swap", want=200)
+        got["roleRef"]["name"] = "cluster-admin"
+        assert c.ask(c.ada, "PUT", f"{path}/swap", got)[0] in (403, 422)
+        for headers, body in ((MERGE, {"roleRef": {"name": "cluster-admin"}}),
+                              (JSON_PATCH, [{"op": "replace", "path": "/roleRef/name", "value": "cluster-admin"}]),
+                              (APPLY, {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+                                       "metadata": {"name": "swap"},
+                                       "roleRef": {"kind": "ClusterRole", "name": "cluster-admin",
+                                                   "apiGroup": "rbac.authorization.k8s.io"}})):
+            extra = "?fieldManager=x&force=true" if headers is APPLY else ""
+            assert c.ask(c.ada, "PATCH", f"{path}/swap{extra}", body, headers=headers)[0] in (403, 415, 422)
+        assert c.admin("GET", f"{path}/swap")["roleRef"]["name"] == "view"
+    finally:
+        c.admin("DELETE", f"{path}/swap")
+
+
+def test_bindings_made_by_others_cannot_be_widened(c):
+    """A binding of red to a role that its administrator lacks: it may be removed, but no friend be added."""
+    path = f"{RBAC}/namespaces/red/rolebindings"
+    c.admin("POST", path, {**escalations.binding("cluster-reader", user="auditor"), "metadata": {"name": "audit"}}, 201)
+    try:
+        for headers, body in ((MERGE, {"subjects": [{"kind": "User", "name": "ada"}]}),
+                              (JSON_PATCH, [{"op": "add", "path": "/subjects/-", "value": {"kind": "User", "name": "ada"}}])):
+            assert c.ask(c.ada, "PATCH", f"{path}/audit", body, headers=headers)[0] == 403
+        assert [s["name"] for s in c.admin("GET", f"{path}/audit")["subjects"]] == ["auditor"]
+    finally:
+        c.admin("DELETE", f"{path}/audit")
+
+
+def test_subjects_of_bindings_are_only_who_they_say(c):
+    """Names that look like others' groups and accounts give only these what red's administrator has in red."""
+    path = f"{RBAC}/namespaces/red/rolebindings"
+    for i, subject in enumerate(({"kind": "Group", "name": "system:masters"}, {"kind": "User", "name": "system:node:n1"},
+                                 {"kind": "Group", "name": "system:authenticated"},
+                                 {"kind": "ServiceAccount", "name": "default", "namespace": "blue"})):
+        body = {**escalations.binding("view"), "metadata": {"name": f"s{i}"}, "subjects": [subject]}
+        c.ask(c.ada, "POST", path, body, want=201)
+    try:
+        token = c.token("blue", "default")
+        wait_for("the binding", lambda: c.ask(token, "GET", f"{RED}/pods")[0] == 200)
+        for what, method, url, *rest in escalations.other_projects()[:12]:
+            if what.startswith(("create", "delete", "patch", "apply")):
+                assert c.ask(token, method, url, rest[0] if rest else None, headers=rest[1] if len(rest) > 1 else None)[0] == 403
+        assert c.ask(token, "DELETE", f"{RED}/pods/own")[0] == 403
+        assert c.ask(c.nobody, "GET", "/api/v1/pods")[0] == 403
+    finally:
+        for i in range(4):
+            c.admin("DELETE", f"{path}/s{i}")
+
+
+def test_acting_as_somebody_else_is_refused(c):
+    for what, headers in escalations.as_somebody_else():
+        if "X-Remote-User" in headers:
+            continue
+        assert c.ask(c.ada, "GET", "/version", headers=headers)[0] in (400, 403), what
+
+
+def test_policies_reach_no_further_than_their_project(c):
+    """A policy that names another namespace, of a kind of the cluster, or that selects others' pods as its own."""
+    ns = "/apis/networking.k8s.io/v1/namespaces/red/networkpolicies"
+    c.ask(c.ada, "POST", ns, {"metadata": {"name": "good"}, "spec": {"podSelector": {}}}, want=201)
+    c.ask(c.ada, "DELETE", f"{ns}/good", want=200)
+    for body in ({"metadata": {"name": "x", "namespace": "blue"}, "spec": {"podSelector": {}}},
+                 {"metadata": {"name": "x"}, "spec": {"podSelector": {}, "namespaceSelector": {}}}):
+        status, _ = c.ask(c.ada, "POST", ns, body)
+        stored = c.admin("GET", ns)["items"]
+        assert status in (400, 422) or not [p for p in stored if "namespaceSelector" in p["spec"]], body
+    assert c.admin("GET", "/apis/networking.k8s.io/v1/namespaces/blue/networkpolicies")["items"] == []
+    assert refused(c, c.ada, [(p, "POST", f"{escalations.POLICY}/{p}", {"metadata": {"name": "default"}, "spec": {
+        "priority": 0, "subject": {"namespaces": {}}}}) for p in ("adminnetworkpolicies", "baselineadminnetworkpolicies")]) == []
+
+
+def test_networks_cannot_be_joined(c):
+    """The administrator's annotations of NetNamespaces, by every path that ends there."""
+    before = c.admin("GET", f"{NETWORK}/netnamespaces")["items"]
+    for path in (f"{NETWORK}/netnamespaces/red", f"{NETWORK}/netnamespaces/blue"):
+        for body in ({"netid": 0}, {"metadata": {"annotations": {"pod.network.openshift.io/multitenant.change-network": "join:blue"}}},
+                     {"egressIPs": ["10.245.2.250"]}):
+            assert c.ask(c.ada, "PATCH", path, body, headers=MERGE)[0] == 403
+    assert c.admin("GET", f"{NETWORK}/netnamespaces")["items"] == before
+
+
+@pytest.mark.parametrize("field", escalations.pods())
+def test_an_administrators_pods_reach_the_host_no_more_than_a_members(c, field):
+    name = "y-" + field.lower().replace(" ", "-").replace("'", "")
+    assert c.ask(c.ada, "POST", f"{RED}/pods", escalations.pod_with(field, name=name))[0] in (403, 422)
+
+
+def template(spec):
+    return {"metadata": {"labels": {"a": "b"}}, "spec": spec}
+
+
+def test_templates_of_pods_are_judged_too(c):
+    """In every kind whose schema has a template of pods; there are none of those that the server does not know."""
+    kinds = {o["name"]: (g, o) for g in ("v1", "apps/v1", "batch/v1") for o in c.ask(
+        c._admin, "GET", f"/apis/{g}" if "/" in g else f"/api/{g}")[1].get("resources", [])}
+    known = [k for k in ("replicationcontrollers", "deployments", "daemonsets", "replicasets", "statefulsets", "jobs",
+                         "podtemplates")
+             if k in kinds]
+    for kind in known:
+        group = kinds[kind][0]
+        path = (f"/apis/{group}" if "/" in group else f"/api/{group}") + f"/namespaces/red/{kind}"
+        for field, spec in escalations.pods().items():
+            full = {"containers": [{"name": "c", "image": "i"}], **spec}
+            body = {"metadata": {"name": "t"}, "template": template(full),
+                    "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template(full)}}
+            assert c.ask(c.ada, "POST", path, body)[0] in (403, 422), (kind, field)
+    assert json.dumps(known)
+
+
+def test_deleting_is_of_ones_own_project_only(c):
+    """And the project ends whole: what was in it is gone, and its name is anybody's."""
+    c.admin("POST", "/api/v1/namespaces", {"metadata": {"name": "green"}}, 201)
+    c.bind("green", "ada", "admin", user="ada")
+    wait_for("the right", lambda: c.ask(c.ada, "GET", "/api/v1/namespaces/green/pods")[0] == 200)
+    c.ask(c.ada, "POST", "/api/v1/namespaces/green/pods", pod("p"), want=201)
+    assert c.ask(c.ada, "DELETE", escalations.PROJECTS)[0] in (403, 405)
+    assert c.ask(c.ada, "DELETE", "/api/v1/namespaces")[0] in (403, 405)
+    c.ask(c.ada, "DELETE", f"{escalations.PROJECTS}/green", want=200)
+    wait_for("the project to go", lambda: c.ask(c._admin, "GET", "/api/v1/namespaces/green")[0] == 404)
+    c.admin("POST", "/api/v1/namespaces", {"metadata": {"name": "green"}}, 201)
+    assert c.ask(c.ada, "GET", "/api/v1/namespaces/green/pods")[0] == 403, "rights do not outlive the project"
