@@ -1,6 +1,7 @@
 # A thin front for meson: see README.md for what each target is for.
 #   build  optimised binaries in build/          check  everything CI runs
 #   check-ebpf  its tests that have nodes, with the datapath ebpf on all of them, then on every other one
+#   check-attack  attacks on all of it by tenants, nodes, neighbours and others (docs/threat-model.md)
 #   check-kernels  what depends on the kernel, in virtual machines with kernels of Debian and, if UBUNTU
 #          is the address of that archive, Ubuntu
 #   demo   a three-node cluster on this machine  demo-down  removes it
@@ -23,7 +24,7 @@ MODEL_FRAMES ?= 1000000
 COUNT ?= 25
 export PYTHONDONTWRITEBYTECODE = 1
 
-.PHONY: build demo demo-down check check-ebpf check-kernels check-cnitool bench fuzz soak model mutate install deps format clean
+.PHONY: build demo demo-down check check-ebpf check-attack check-kernels check-cnitool bench fuzz soak model mutate install deps format clean
 
 build: deps
 	@test -f $(BUILD)/build.ninja || { mkdir -p $(BUILD) && echo "building in $(BUILD)/" && \
@@ -43,6 +44,9 @@ check: deps
 check-ebpf: deps
 	@tools/check --datapath ebpf
 	@tools/check --datapath mixed
+
+check-attack: deps
+	@tools/check --attack
 
 check-kernels: deps
 	@tools/check-kernels $(if $(UBUNTU),--ubuntu $(UBUNTU))
