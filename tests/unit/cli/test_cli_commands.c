@@ -197,11 +197,11 @@ static void wrong_usage_is_told(void **state)
          "tenet lab: --masters: several need --store etcd; see tenet lab --help\n"},
         {"lab up -- x", 2, "", "tenet lab: up takes no \"--\"; see tenet lab --help\n"},
         {"store", 2, "",
-         "tenet store: \"\" is not one of export, import, backup, restore, check, defrag; see "
-         "tenet store --help\n"},
+         "tenet store: \"\" is not one of export, import, backup, restore, check, repair, "
+         "release, defrag; see tenet store --help\n"},
         {"store frob", 2, "",
-         "tenet store: \"frob\" is not one of export, import, backup, restore, check, defrag; see "
-         "tenet store --help\n"},
+         "tenet store: \"frob\" is not one of export, import, backup, restore, check, repair, "
+         "release, defrag; see tenet store --help\n"},
         {"store backup", 2, "", "tenet store: backup takes a FILE; see tenet store --help\n"},
         {"store import a b", 2, "",
          "tenet store: unexpected argument \"b\"; see tenet store --help\n"},

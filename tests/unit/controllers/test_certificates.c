@@ -111,7 +111,16 @@ static void a_signer_signs_only_its_own_subjects_and_usages(void **state)
         {KUBELET, "boot", {.cn = N1, .o = two}, "'client auth'", -EINVAL, NO_NODE},
         {KUBELET, "boot", {.cn = N1, .o = dev}, "'client auth'", -EINVAL, NO_NODE},
         {KUBELET, "boot", {.cn = N1}, "'client auth'", -EINVAL, NO_NODE},
-        {KUBELET, "boot", {.cn = "system:node:", .o = nodes}, "'client auth'", -EINVAL, NO_NODE},
+        {KUBELET,
+         "boot",
+         {.cn = "system:node:", .o = nodes},
+         "'client auth'",
+         -EINVAL,
+         "the common name \"system:node:\" is of no node: a lowercase RFC 1123 subdomain must "
+         "consist of lower case alphanumeric characters, '-' or '.', and must start and end with "
+         "an "
+         "alphanumeric character (e.g. 'example.com', regex used for validation is "
+         "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"},
         {KUBELET, "boot", {.cn = "jane", .o = nodes}, "'client auth'", -EINVAL, NO_NODE},
         {KUBELET, "boot", {.o = nodes}, "'client auth'", -EINVAL, NO_NODE},
         {KUBELET,
