@@ -145,8 +145,10 @@ static void store_send(struct write *w)
 {
     CLEANUP_FREE char *key = cache_store_key(w->ck, w->key);
     CLEANUP_FREE char *guard = NULL;
-    struct store_terms terms = {
-        .ttl_s = w->ck->kind->ttl_s, .claims = w->claims, .n_claims = w->n_claims};
+    struct store_terms terms = {.ttl_s = w->ck->kind->ttl_s,
+                                .ending = w->deletion || w->ending,
+                                .claims = w->claims,
+                                .n_claims = w->n_claims};
     (void) lease_guard(w, &guard, &terms.guard_at);
     terms.guard = guard;
     w->attempts++;
@@ -439,6 +441,7 @@ struct blob *write_finish(struct write *w, struct json *obj, const struct json *
     json_remove(json_get(before, "metadata"), "resourceVersion");
     *ret_same = json_equal(before, obj);
     w->finished = object_is_finished(w->ck->kind, obj);
+    w->ending = json_path_string(obj, "metadata", "deletionTimestamp", NULL) != NULL;
     return write_encode(w->q, obj);
 }
 

@@ -24,6 +24,7 @@ struct write {
     bool generated;              /* The name was made by the server. */
     bool creates_or_updates;     /* Whichever is due when it is attempted. */
     bool finished;               /* The object goes with this update. */
+    bool ending;                 /* The object is being deleted. */
     /* What is being stored. */
     bool deletes; /* That it is gone. */
     uint64_t sent_ns;

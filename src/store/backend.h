@@ -31,6 +31,7 @@ struct store_write {
     char *guard; /* NULL: none; else it must be at mod revision 'guard_at'. */
     uint64_t guard_at;
     unsigned ttl_s; /* Of a put; 0: it stays. */
+    bool ending;    /* Of a put: a step of a deletion. */
     bool
         probe; /* Changes nothing, but does all that a write does; 'key' is one that never exists. */
     struct store_write_claim *claims;

@@ -953,7 +953,8 @@ static int growth_check(struct sqlite_db *db, const struct store_write *w, bool 
         *ret |= w->claims[i].value != NULL;
     }
     int r = k && w->value ? value_read(db, k->revision, &now, e) : 0;
-    *ret |= w->value && (!now || w->value->size > now->size);
+    size_t more = w->ending ? STORE_ENDING_GROWTH : 0;
+    *ret |= w->value && (!now || w->value->size > now->size + more);
     return r;
 }
 

@@ -124,6 +124,7 @@ void store_write(struct store *s, const char *key, struct blob *value, uint64_t 
     w->guard = terms->guard ? xstrdup(terms->guard) : NULL;
     w->guard_at = terms->guard_at;
     w->ttl_s = terms->ttl_s;
+    w->ending = terms->ending;
     w->n_claims = terms->n_claims;
     w->claims = w->n_claims ? xcalloc(w->n_claims, sizeof *w->claims) : NULL;
     for (size_t i = 0; i < w->n_claims; i++) {

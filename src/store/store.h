@@ -101,6 +101,8 @@ struct store_claim {
 };
 #define STORE_MAX_CLAIMS 120 /* etcd takes 128 operations a transaction unless told otherwise. */
 
+#define STORE_ENDING_GROWTH 2048
+
 struct store_terms {
     /* Done only if the key 'guard' (NULL: none) is at mod revision 'guard_at' in the same moment; else -EPERM, whatever
      * else is wrong.  So a leader writes under its lease: after another one took it, nothing of the former can
@@ -110,6 +112,9 @@ struct store_terms {
     /* Of a put: nobody needs the key longer than so many seconds after it, and the store may delete it then (etcd does, by a
      * lease); 0: it stays. */
     unsigned ttl_s;
+    /* Of a put: a step of the object's deletion (the mark, a condition, finalizers).  It may make the value larger by up
+     * to STORE_ENDING_GROWTH bytes while the disk is full, so that deletions which take steps can be done then. */
+    bool ending;
     /* Done all together or not at all; -EADDRINUSE: a key that is to be made exists.  Their changes are reported after
      * that of the key itself.  Copied; at most STORE_MAX_CLAIMS, else -E2BIG. */
     const struct store_claim *claims;

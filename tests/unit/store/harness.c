@@ -332,6 +332,14 @@ int put(struct harness *h, const char *key, const char *value, uint64_t expect, 
     return wait_result(h, &r, ret);
 }
 
+int put_ending(struct harness *h, const char *key, const char *value)
+{
+    struct result r = {.h = h};
+    CLEANUP(blob_unref) struct blob *b = blob_new(value, strlen(value));
+    store_write(h->store, key, b, STORE_ANY, &(struct store_terms){.ending = true}, on_done, &r);
+    return wait_result(h, &r, NULL);
+}
+
 int del(struct harness *h, const char *key, uint64_t expect, uint64_t *ret)
 {
     struct result r;

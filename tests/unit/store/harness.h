@@ -92,6 +92,8 @@ void begin_probe(struct harness *h, struct result *r);
 void wait_results(struct harness *h, struct result *r, size_t n);
 /* As above, waiting: the error, and the revision (NULL: not wanted). */
 int put(struct harness *h, const char *key, const char *value, uint64_t expect, uint64_t *ret);
+/* A step of the object's deletion. */
+int put_ending(struct harness *h, const char *key, const char *value);
 int del(struct harness *h, const char *key, uint64_t expect, uint64_t *ret);
 int claiming(struct harness *h, const char *key, const char *value, uint64_t expect,
              const char *const *claims, uint64_t *ret);

@@ -705,6 +705,12 @@ static void use_reserve(struct harness *h)
                                   (const char *const[]){"/registry/claim", NULL}, NULL),
                          -ENOSPC);
         assert_int_equal(probe(h), -ENOSPC);
+        /* Steps of a deletion grow within bounds, and make nothing new. */
+        CLEANUP_FREE char *marked = xasprintf("%s%0*d", value, STORE_ENDING_GROWTH, 0);
+        CLEANUP_FREE char *too_long = xasprintf("%s0", marked);
+        assert_int_equal(put_ending(h, "/registry/fill/0", too_long), -ENOSPC);
+        assert_int_equal(put_ending(h, "/registry/new", "v"), -ENOSPC);
+        assert_int_equal(put_ending(h, "/registry/fill/0", marked), 0);
         /* A lease that is renewed, and deletions. */
         for (int i = 0; i < 300; i++) {
             assert_int_equal(put(h, "/registry/fill/0", value, STORE_ANY, NULL), 0);
