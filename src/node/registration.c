@@ -29,6 +29,7 @@ struct registration {
     struct sdn_addresses addresses; /* None when the registry refuses those ... */
     struct sdn_addresses offered;   /* ... that were set. */
     bool has_host_ports;
+    bool host_ports_refused; /* The API server does not let this agent write them. */
     char *host_ports;
     bool dirty;     /* Something is to be brought to the registry. */
     bool heartbeat; /* The time is, too. */
@@ -318,6 +319,16 @@ static void annotated(void *ctx, int error, const char *text, struct json *obj)
         begin(r);
         return;
     }
+    if (error == -EACCES || error == -EPERM) {
+        /* The node's status matters more; host ports stay closed to the outside. */
+        log_warn("this agent may not update its Node: its host ports are not published and stay "
+                 "closed to the outside",
+                 "node=%s error=\"%s\"", r->name, text);
+        r->call = NULL;
+        r->dirty = r->host_ports_refused = true;
+        begin(r);
+        return;
+    }
     written(r, error, text, obj);
 }
 
@@ -336,7 +347,8 @@ static void read_back(void *ctx, int error, const char *text, struct json *obj)
         return;
     }
     CLEANUP(json_free) struct json *node = error == 0 ? json_clone(obj) : new_node(r);
-    if (r->has_host_ports && registration_annotate(node, r->host_ports) && error == 0) {
+    if (r->has_host_ports && !r->host_ports_refused && registration_annotate(node, r->host_ports) &&
+        error == 0) {
         r->call = api_request(r->client, "PUT", r->path, NULL, node, annotated, r);
         return;
     }
@@ -438,6 +450,7 @@ void registration_set_host_ports(struct registration *r, const char *text)
         free(r->host_ports);
         r->host_ports = text ? xstrdup(text) : NULL;
         r->has_host_ports = true;
+        r->host_ports_refused = false;
         write_soon(r);
     }
 }
