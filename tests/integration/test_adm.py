@@ -165,7 +165,7 @@ def test_requests_of_oc_adm_pod_network(cluster):
     blue = raw(f"{project}/projects/blue")
     assert (blue["kind"], blue["apiVersion"]) == ("Project", "project.openshift.io/v1")
     assert blue["metadata"]["name"] == "blue" and blue["status"]["phase"] == "Active"
-    cluster.lab.kubectl("label", "project", "blue", "team=a")
+    cluster.lab.kubectl("label", "namespace", "blue", "team=a")
     try:
         chosen = raw(f"{project}/projects?labelSelector=team%3Da")
         assert chosen["kind"] == "ProjectList" and [o["metadata"]["name"] for o in chosen["items"]] == ["blue"]
@@ -176,7 +176,7 @@ def test_requests_of_oc_adm_pod_network(cluster):
         wait_for("the join", lambda: CHANGE not in raw(f"{net}/netnamespaces/blue")["metadata"].get("annotations", {}))
         assert cluster.netid("blue") == cluster.netid("red")
     finally:
-        cluster.lab.kubectl("label", "project", "blue", "team-")
+        cluster.lab.kubectl("label", "namespace", "blue", "team-")
 
 
 def test_projects_are_namespaces(cluster):
