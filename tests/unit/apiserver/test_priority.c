@@ -258,6 +258,49 @@ static void nobody_waits_too_long(void **state)
     priority_free(p);
 }
 
+static void each_level_has_its_seats_and_its_deadline(void **state)
+{
+    static const unsigned seats[PRIORITY_MAX] = {40, 40, 20}, one_flow[PRIORITY_MAX] = {30, 30, 15};
+    for (int level = 0; level < PRIORITY_MAX; level++) {
+        struct priority *p = priority_new(&usual);
+        struct priority_ticket t = {0}, *evicted;
+        assert_int_equal(priority_stats(p, (enum priority_level) level).seats, seats[level]);
+        assert_null(priority_any_waiting(p));
+        assert_int_equal(priority_enter(p, &t, (enum priority_level) level, 1, 100, 500, &evicted),
+                         0);
+        assert_int_equal(t.cost, one_flow[level]);
+        assert_ptr_equal(priority_any_waiting(p), &t);
+        assert_int_equal(priority_deadline_ms(p), 1500);
+        assert_null(priority_expire(p, 1499));
+        assert_ptr_equal(priority_expire(p, 1500), &t);
+        assert_null(priority_any_waiting(p));
+        priority_free(p);
+    }
+}
+
+/* Idle flows are forgotten when there are too many flows; flows with requests are kept. */
+static void busy_flows_are_never_forgotten(void **state)
+{
+    enum { N = 1500 };
+    struct priority_config cfg = usual;
+    cfg.max_waiting = N;
+    struct priority *p = priority_new(&cfg);
+    struct priority_ticket *t = xcalloc(N, sizeof *t), idle = {0};
+    for (uint32_t i = 0; i < N; i++) {
+        enter(p, &t[i], PRIORITY_DEFAULT, i, 1);
+    }
+    assert_int_equal(priority_stats(p, PRIORITY_DEFAULT).flows, N);
+    assert_int_equal(priority_stats(p, PRIORITY_DEFAULT).waiting, N);
+    enter(p, &idle, PRIORITY_SYSTEM, 7, 1);
+    unsigned served = 0;
+    while (run_some_round(p)) {
+        served++;
+    }
+    assert_int_equal(served, N + 1);
+    priority_free(p);
+    free(t);
+}
+
 static void flows_that_are_gone_are_forgotten(void **state)
 {
     struct priority *p = priority_new(&usual);
@@ -335,6 +378,8 @@ int main(void)
         cmocka_unit_test(seats_are_held_until_they_are_left),
         cmocka_unit_test(a_full_queue_turns_the_flood_away_and_not_the_others),
         cmocka_unit_test(nobody_waits_too_long),
+        cmocka_unit_test(each_level_has_its_seats_and_its_deadline),
+        cmocka_unit_test(busy_flows_are_never_forgotten),
         cmocka_unit_test(flows_that_are_gone_are_forgotten),
         cmocka_unit_test(books_always_balance),
     };
