@@ -27,7 +27,7 @@ ALSO = {
     "wire": ["dns/*", "store/rpc", "node/node-pods", "datapath/flow_*", "net/http", "net/http2"],
     "api": ["cli/cli_output", "apiserver/apiserver_kinds", "apiserver/apiserver_write", "apiserver/apiserver_read", "client/informer"],
     "sdn": ["datapath/ovs_plan", "controllers/plans"],
-    "net": ["datapath/ebpf_paths", "apiserver/apiserver_read", "store/rpc"],
+    "net": ["datapath/services*", "datapath/ebpf_paths", "node/node-host", "apiserver/apiserver_read", "store/rpc"],
     "client": ["cli/cli_input", "controllers/leader"],
     "apiserver": ["controllers/controllers_security", "client/*"],
 }
