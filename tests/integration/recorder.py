@@ -5,12 +5,14 @@
 
 Each line of LOG is a JSON object: method, path, query, content type, body and status.  While a file LOG.gone
 exists, watches are answered as a server does that has forgotten their version.  While LOG.without exists, the API
-group in it is not known.
+group in it is not known.  While LOG.denied exists, requests that match its regular expression, "METHOD PATH" as a whole,
+are forbidden.
 """
 import http.client
 import http.server
 import json
 import os
+import re
 import socketserver
 import sys
 import threading
@@ -46,6 +48,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         except FileNotFoundError:
             return False
 
+    def denied(self):
+        try:
+            with open(self.server.log + ".denied") as f:
+                return re.fullmatch(f.read(), f"{self.command} {self.path}")
+        except FileNotFoundError:
+            return None
+
     def forward(self):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         if "watch=" in self.path and os.path.exists(self.server.log + ".gone"):
@@ -58,6 +67,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.record(404, body)
             self.begin(404, "text/plain; charset=utf-8")
             self.chunk(b"404 page not found\n")
+            self.chunk(b"")
+            return
+        if self.denied():
+            self.record(403, body)
+            self.begin(403, "application/json")
+            self.chunk(json.dumps({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 403,
+                                   "reason": "Forbidden", "message": "not granted"}).encode())
             self.chunk(b"")
             return
         backend = http.client.HTTPConnection("127.0.0.1", self.server.backend)

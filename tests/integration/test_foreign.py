@@ -219,6 +219,35 @@ def test_nodes_and_controllers_on_another_api_server(foreign):
     assert not [r for r in requests if r["status"] in (400, 405, 415, 422)]
 
 
+def test_an_agent_that_may_not_update_its_node_goes_on(foreign):
+    """rbac.yaml does not let agents write annotations of Nodes: host ports stay closed to the outside, nothing else."""
+    f = foreign
+    pathlib.Path(f"{f.log}.denied").write_text("PUT /api/v1/nodes/[^/?]+")
+    f.start("master", [TENET, "master", "--controllers-only", "--kubeconfig", f.kubeconfig,
+                       "--plugin", "redhat/openshift-ovs-multitenant"])
+    f.start(f.nodes[0], [TENET, "node", "--config", f.dirs[f.nodes[0]].parent / "node-config.yaml",
+                         "--kubeconfig", f.kubeconfig])
+    f.kubectl("create", "namespace", "red")
+    wait_for("the agent to be ready", lambda: list(f.dirs[f.nodes[0]].glob("*.conf")))
+    wait_for("the project's network", lambda: "red" in [n["netname"] for n in f.objects("netnamespaces")])
+    f.kubectl("create", "-f", "-", input=json.dumps({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "red"},
+        "spec": {"nodeName": f.nodes[0], "containers": [
+            {"name": "c", "image": "i", "ports": [{"containerPort": 80, "hostPort": 7077}]}]}}))
+    attach(f, f.nodes[0], "web", "red")
+    wait_for("the refusal to be logged", lambda: "may not update its Node" in f.logs())
+
+    def writes():
+        return [r["status"] for r in f.requests() if r["method"] == "PUT" and r["path"] == f"/api/v1/nodes/{f.nodes[0]}"]
+    assert writes() == [403]
+    # It is asked once, and what else the agent has to write is written.
+    attach(f, f.nodes[0], "other", "red")
+    wait_for("the condition", lambda: [
+        c for n in f.objects("nodes") for c in n["status"].get("conditions", [])
+        if c["type"] == "NetworkUnavailable" and c["status"] == "False"])
+    assert writes() == [403]
+
+
 def test_policies_of_another_api_server(foreign):
     """Which has NetworkPolicy, as each has, and not at first the kinds of administrators' policies."""
     f = foreign
