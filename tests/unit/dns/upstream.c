@@ -40,9 +40,16 @@ static int bound(int type, uint16_t port, uint16_t *ret_port)
 
 uint16_t closed_port(void)
 {
-    uint16_t port;
-    close(bound(SOCK_DGRAM, 0, &port));
-    return port;
+    for (int attempt = 0; attempt < 100; attempt++) {
+        uint16_t port;
+        int udp = bound(SOCK_DGRAM, 0, &port), tcp = bound(SOCK_STREAM, port, &port);
+        close(udp);
+        if (tcp >= 0) {
+            close(tcp);
+            return port;
+        }
+    }
+    abort();
 }
 
 /* The answer to 'data'; its size, 0: none. */

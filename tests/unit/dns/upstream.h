@@ -30,5 +30,5 @@ void upstream_start(struct upstream *u, struct loop *l);
 void upstream_stop(struct upstream *u);
 /* 127.0.0.1 and 'port'. */
 union dns_endpoint loopback_endpoint(uint16_t port);
-/* A port of 127.0.0.1 at which nobody listens over UDP. */
+/* A port of 127.0.0.1 that no socket has, of UDP or TCP; connections that ended a moment ago count as sockets. */
 uint16_t closed_port(void);
