@@ -63,7 +63,7 @@ struct api_column {
         *members; /* The same when it is a path of members alone, ends with NULL; else NULL. */
     bool count;   /* The cell is the number of elements that 'path' has. */
     bool list;    /* The cell is a text with the strings of the list at 'path': "[a, b]". */
-    const char *absent; /* What a text column shows when 'path' finds nothing; NULL: null. */
+    const char *absent; /* Text of the cell when 'path' finds nothing; NULL: the cell is null. */
 };
 
 struct api_field_label {

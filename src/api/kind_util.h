@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kinds' files share: cells of tables and checks of typed fields.
+/* Cells of tables and checks of typed fields, for the files of the kinds.
  * Internal to src/api.  Cells are owned by the caller. */
 #pragma once
 
@@ -41,9 +41,10 @@ const char *api_check_ip(const char *s); /* An address of either family. */
 const char *api_check_ip4(const char *s);
 /* An address of either family that traffic can be sent to: not unspecified, loopback or link-local. */
 const char *api_check_endpoint_ip(const char *s);
-const char *api_check_cidr(
-    const char *s); /* Of either family; host bits are allowed, as in Kubernetes. */
-const char *api_check_port_name(const char *s);    /* Of a container: an IANA service name. */
+/* A CIDR of IPv4 or IPv6; host bits may be set, as in Kubernetes. */
+const char *api_check_cidr(const char *s);
+/* The name of a container's port: an IANA service name (RFC 6335, section 5.1). */
+const char *api_check_port_name(const char *s);
 int api_parse_cidr4(const char *s, struct err *e); /* An IPv4 CIDR without host bits. */
 
 /* ---- fields ----

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 
-#define MAX_ID INT32_MAX        /* Of users and groups, as Kubernetes has it. */
+#define MAX_ID INT32_MAX        /* Largest ID of a user or group (Kubernetes). */
 #define MAX_PRIORITY 1000000000 /* Above it are the priorities of the system's own pods. */
 
 /* ---- where pods are ---- */
@@ -14,7 +14,7 @@ static const struct {
     {"", "pods", ""},
     {"", "podtemplates", "template."},
     {"", "replicationcontrollers", "spec.template."},
-    {"", "deploymentconfigs", "spec.template."}, /* As OpenShift 3 first served them. */
+    {"", "deploymentconfigs", "spec.template."}, /* The first API of OpenShift 3. */
     {"apps", "daemonsets", "spec.template."},
     {"apps", "deployments", "spec.template."},
     {"apps", "replicasets", "spec.template."},
@@ -110,7 +110,7 @@ static void check_profile(struct api_causes *c, const char *at, const struct jso
     }
 }
 
-/* What a pod's and a container's security context have in common. */
+/* Checks the fields that the security contexts of pods and of containers share. */
 static void check_context(struct api_causes *c, const char *at, const struct json *context)
 {
     const struct json *user = json_get(context, "runAsUser");
@@ -134,7 +134,8 @@ static void check_context(struct api_causes *c, const char *at, const struct jso
                         "Host processes are not allowed");
 }
 
-/* Those that Kubernetes takes for safe: each is the pod's own, and none takes memory or processes from others. */
+/* The sysctls that Kubernetes calls safe: each belongs to the pod alone, and takes no memory or
+ * processes from other pods. */
 static const char *const safe_sysctls[] = {
     "kernel.shm_rmid_forced",
     "net.ipv4.ip_local_port_range",

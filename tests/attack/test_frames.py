@@ -352,7 +352,7 @@ def arrived(sock):
 
 
 def wait_or(look, seconds):
-    """What 'look' says before so many seconds are over, for what is hoped not to come."""
+    """Polls 'look' until it returns something or the seconds are over: for an answer that must not come."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if value := look():
