@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "base/timeutil.h"
 #include "measure.h"
-#include "net/http.h"
+#include "net/http/http.h"
 #include "peer.h"
 #include "store/store.h"
 #include "wire/json.h"

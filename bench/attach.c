@@ -15,8 +15,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/timeutil.h"
-#include "net/netns.h"
-#include "net/process.h"
+#include "net/kernel/netns.h"
+#include "net/loop/process.h"
 #include "wire/json.h"
 
 #include <dirent.h>

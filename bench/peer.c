@@ -2,7 +2,7 @@
 #include "peer.h"
 
 #include "base/mem.h"
-#include "net/sock.h"
+#include "net/loop/sock.h"
 
 #include <dirent.h>
 #include <fcntl.h>

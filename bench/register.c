@@ -10,10 +10,10 @@
 #include "base/mem.h"
 #include "base/timeutil.h"
 #include "client/client.h"
+#include "controller/obj.h"
 #include "controllers/controllers.h"
-#include "controllers/obj.h"
-#include "net/process.h"
-#include "net/sock.h"
+#include "net/loop/process.h"
+#include "net/loop/sock.h"
 
 #include <stdio.h>
 #include <stdlib.h>

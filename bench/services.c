@@ -6,8 +6,8 @@
 #include "base/str.h"
 #include "base/timeutil.h"
 #include "datapath/services/proxy.h"
-#include "net/process.h"
-#include "node/monitor.h"
+#include "net/loop/process.h"
+#include "node/host/monitor.h"
 
 #include <arpa/inet.h>
 #include <getopt.h>

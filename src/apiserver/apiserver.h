@@ -21,7 +21,7 @@
  * namespaces a cluster begins with.  Everything runs on the loop's thread. */
 #pragma once
 
-#include "net/http.h"
+#include "net/http/http.h"
 #include "store/store.h"
 
 /* Who may do what.  All strings are copied; the keys must outlive the server. */

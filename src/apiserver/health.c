@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* /healthz, /livez and /readyz, as kube-apiserver has them: all checks of an endpoint, or one by its name. */
-#include "apiserver/integrity.h"
+#include "apiserver/cache/integrity.h"
 #include "apiserver/probe.h"
 
 enum { HEALTHZ = 1, LIVEZ = 2, READYZ = 4 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apiserver/addresses.h"
-#include "apiserver/alloc.h"
-#include "apiserver/integrity.h"
+#include "apiserver/access/security.h"
+#include "apiserver/admission/addresses.h"
+#include "apiserver/admission/alloc.h"
+#include "apiserver/cache/integrity.h"
 #include "apiserver/probe.h"
-#include "apiserver/security.h"
 
 #include "base/log.h"
 #include "base/timeutil.h"

@@ -5,12 +5,12 @@
  * it.  Its strings belong to the HTTP exchange or to itself. */
 #pragma once
 
-#include "api/table.h"
+#include "api/table/table.h"
+#include "apiserver/access/attributes.h"
+#include "apiserver/access/priority.h"
+#include "apiserver/access/user.h"
 #include "apiserver/apiserver.h"
-#include "apiserver/attributes.h"
-#include "apiserver/cache.h"
-#include "apiserver/priority.h"
-#include "apiserver/user.h"
+#include "apiserver/cache/cache.h"
 #include "base/map.h"
 
 struct apiserver {

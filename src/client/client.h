@@ -10,7 +10,7 @@
  * 410 -ESTALE, 429/5xx -EAGAIN) and its message kept. */
 #pragma once
 
-#include "net/http.h"
+#include "net/http/http.h"
 #include "wire/json.h"
 
 struct api_client;

@@ -4,7 +4,7 @@
 #include "base/base64.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "net/process.h"
+#include "net/loop/process.h"
 #include "wire/yaml.h"
 
 #define KUBECONFIG_MAX_SIZE (1u << 20)

@@ -3,8 +3,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "controllers/obj.h"
-#include "controllers/workqueue.h"
+#include "controller/obj.h"
+#include "controller/workqueue.h"
 
 LOG_MODULE("bootstrap");
 

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "client/client.h"
-#include "controllers/netconf.h"
+#include "controllers/network/netconf.h"
 
 struct bootstrap;
 /* 'network_only': the namespace is another's business.  'e' is NULL when all is there.  Called once; the bootstrap may not be freed from it. */

@@ -7,8 +7,8 @@
 #pragma once
 
 #include "client/client.h"
-#include "controllers/netconf.h"
-#include "controllers/vnids.h"
+#include "controllers/network/netconf.h"
+#include "controllers/network/vnids.h"
 #include "sdn/service_ranges.h"
 
 /* What those of the cluster's security work with; all borrowed. */

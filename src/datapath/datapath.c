@@ -5,7 +5,7 @@
 #include "base/str.h"
 #include "datapath/ebpf/program.h"
 #include "datapath/ops.h"
-#include "net/rtnl.h"
+#include "net/kernel/rtnl.h"
 
 static const struct datapath_ops *const kinds[] = {&datapath_ovs, &datapath_ebpf};
 

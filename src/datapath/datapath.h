@@ -13,7 +13,7 @@
 #pragma once
 
 #include "base/list.h"
-#include "net/loop.h"
+#include "net/loop/loop.h"
 #include "sdn/model.h"
 #include "sdn/network.h"
 #include "sdn/policy_table.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "datapath/limit.h"
 
-#include "net/process.h"
-#include "net/redirect.h"
+#include "net/kernel/redirect.h"
+#include "net/loop/process.h"
 
 #include <stdio.h>
 

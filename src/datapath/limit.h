@@ -9,8 +9,8 @@
 #pragma once
 
 #include "datapath/datapath.h"
-#include "net/rtnl.h"
-#include "net/shape.h"
+#include "net/kernel/rtnl.h"
+#include "net/kernel/shape.h"
 
 /* 'rate' 0: not limited. */
 struct shape limit_to_pod(const struct dp_wire *w);

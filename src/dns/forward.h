@@ -11,7 +11,7 @@
 
 #include "dns/cache.h"
 #include "dns/resolv.h"
-#include "net/loop.h"
+#include "net/loop/loop.h"
 
 #define DNS_RESOLV_CONF "/etc/resolv.conf"
 

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/timeutil.h"
 #include "dns/server_priv.h"
-#include "net/sock.h"
+#include "net/loop/sock.h"
 
 #include <poll.h>
 #include <signal.h>

@@ -2,8 +2,8 @@
 /* Hosts: namespaces joined by the wire, a Linux bridge in a namespace of its own. */
 #include "base/mem.h"
 #include "lab/lab_internal.h"
-#include "net/netns.h"
-#include "net/rtnl.h"
+#include "net/kernel/netns.h"
+#include "net/kernel/rtnl.h"
 
 #include <unistd.h>
 

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/timeutil.h"
 #include "lab/lab_internal.h"
-#include "net/netns.h"
+#include "net/kernel/netns.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #include "base/ip.h"
 #include "client/client.h"
 #include "lab/lab.h"
-#include "net/process.h"
+#include "net/loop/process.h"
 
 #define WIRE_NET 0x0af50200u /* 10.245.2.0/24 */
 #define WIRE_LEN 24

@@ -4,8 +4,8 @@
 #include "client/join_token.h"
 #include "client/kubeconfig.h"
 #include "lab/lab_internal.h"
-#include "net/netns.h"
-#include "net/sock.h"
+#include "net/kernel/netns.h"
+#include "net/loop/sock.h"
 
 #include <poll.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* Nodes of the lab: host, Open vSwitch and "tenet node", whose readiness is its CNI configuration. */
 #include "base/mem.h"
 #include "lab/lab_internal.h"
-#include "net/netns.h"
+#include "net/kernel/netns.h"
 #include "wire/yaml.h"
 
 #include <dirent.h>

@@ -4,7 +4,7 @@
  * with the administrator's tools; the node's agent uses none of them. */
 #include "base/mem.h"
 #include "lab/lab_internal.h"
-#include "net/sock.h"
+#include "net/loop/sock.h"
 
 #include <unistd.h>
 

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "base/timeutil.h"
 #include "lab/lab_internal.h"
-#include "net/netns.h"
+#include "net/kernel/netns.h"
 #include "sdn/service_env.h"
 
 #include <stdlib.h>

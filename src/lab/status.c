@@ -2,7 +2,7 @@
 /* What there is in a lab, and how to get into it. */
 #include "base/mem.h"
 #include "lab/lab_internal.h"
-#include "net/netns.h"
+#include "net/kernel/netns.h"
 
 #include <sched.h>
 #include <signal.h>

@@ -3,8 +3,8 @@
 #include "base/mem.h"
 #include "base/timeutil.h"
 #include "lab/lab_internal.h"
-#include "net/netns.h"
-#include "net/sock.h"
+#include "net/kernel/netns.h"
+#include "net/loop/sock.h"
 
 #include <dirent.h>
 #include <poll.h>

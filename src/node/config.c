@@ -8,7 +8,7 @@
 #include "datapath/datapath.h"
 #include "dns/resolv.h"
 #include "dns/zone.h"
-#include "net/process.h"
+#include "net/loop/process.h"
 #include "wire/yaml.h"
 
 #include <net/if.h>

@@ -11,7 +11,7 @@
 #pragma once
 
 #include "base/mem.h"
-#include "net/loop.h"
+#include "net/loop/loop.h"
 
 struct store;
 

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "net/process.h"
+#include "net/loop/process.h"
 
 #include <stdio.h>
 

@@ -9,7 +9,7 @@
  * Calls block for some netlink exchanges, in the network namespace of the calling thread. */
 #pragma once
 
-#include "net/rtnl.h"
+#include "net/kernel/rtnl.h"
 #include "sdn/network.h"
 
 #define DEVICE_TUN "tun0"

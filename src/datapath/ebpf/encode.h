@@ -5,7 +5,7 @@
 #include "datapath/ebpf/bpf/maps.h"
 #include "datapath/ebpf/devices.h"
 #include "datapath/ebpf/table.h"
-#include "net/path.h"
+#include "net/kernel/path.h"
 #include "sdn/model.h"
 
 /* Rows of EBPF_ROUTES and EBPF_VTEPS; owned by the caller.  'ways' has one for each remote; NULL: none is known. */

@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "datapath/ebpf/bpf/maps.h"
 #include "datapath/ebpf/devices.h"
-#include "net/loop.h"
+#include "net/loop/loop.h"
 
 /* 'port' is the ifindex of the pod's link. */
 typedef void held_fn(void *ctx, uint32_t port, const uint8_t *frame, size_t size);

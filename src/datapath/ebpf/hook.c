@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "net/redirect.h"
+#include "net/kernel/redirect.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

@@ -15,7 +15,7 @@
  * Calls block; those for different links may run at once. */
 #pragma once
 
-#include "net/rtnl.h"
+#include "net/kernel/rtnl.h"
 
 #include <net/if.h>
 

@@ -2,8 +2,8 @@
 #include "datapath/ebpf/inlet.h"
 
 #include "datapath/limit.h"
-#include "net/process.h"
-#include "net/redirect.h"
+#include "net/kernel/redirect.h"
+#include "net/loop/process.h"
 
 #include <net/if.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 
 #include "datapath/datapath.h"
 #include "datapath/ebpf/hook.h"
-#include "net/rtnl.h"
+#include "net/kernel/rtnl.h"
 
 struct inlet {
     int link, inlet; /* Of the pod's link and of its inlet; 0: it is not there. */

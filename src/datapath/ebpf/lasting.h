@@ -9,7 +9,7 @@
 #pragma once
 
 #include "datapath/ebpf/hook.h"
-#include "net/loop.h"
+#include "net/loop/loop.h"
 
 #define LASTING_QUIET_MS 2000 /* Without a pod that comes or goes. */
 

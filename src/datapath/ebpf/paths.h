@@ -9,8 +9,8 @@
 #pragma once
 
 #include "datapath/ebpf/hook.h"
-#include "net/loop.h"
-#include "net/path.h"
+#include "net/kernel/path.h"
+#include "net/loop/loop.h"
 #include "sdn/network.h"
 
 /* Longer than the agent needs to lend again (PATHS_LEND_MS), busy or not. */

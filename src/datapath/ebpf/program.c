@@ -6,7 +6,7 @@
 #include "datapath/ebpf/bpf/datapath_bpf.h"
 #include "datapath/ebpf/bpf/maps.h"
 #include "datapath/ebpf/hook.h"
-#include "net/process.h"
+#include "net/loop/process.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

@@ -2,7 +2,7 @@
 #include "datapath/ebpf/record.h"
 
 #include "base/mem.h"
-#include "net/process.h"
+#include "net/loop/process.h"
 #include "wire/json.h"
 
 #include <dirent.h>

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "datapath/ebpf/program.h"
-#include "net/process.h"
+#include "net/loop/process.h"
 
 struct reserve {
     struct hooks hooks;

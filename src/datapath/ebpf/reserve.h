@@ -8,7 +8,7 @@
 #pragma once
 
 #include "datapath/ebpf/hook.h"
-#include "net/loop.h"
+#include "net/loop/loop.h"
 
 #define RESERVE_MAX 16
 

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "base/timeutil.h"
-#include "net/sock.h"
+#include "net/loop/sock.h"
 
 #include <sys/socket.h>
 #include <unistd.h>

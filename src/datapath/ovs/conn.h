@@ -8,7 +8,7 @@
 #pragma once
 
 #include "base/str.h"
-#include "net/loop.h"
+#include "net/loop/loop.h"
 
 struct conn;
 

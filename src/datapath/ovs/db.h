@@ -8,7 +8,7 @@
 #pragma once
 
 #include "datapath/ovs/rows.h"
-#include "net/loop.h"
+#include "net/loop/loop.h"
 
 struct db;
 

@@ -3,8 +3,8 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "net/netns.h"
-#include "net/process.h"
+#include "net/kernel/netns.h"
+#include "net/loop/process.h"
 
 #include <libmnl/libmnl.h>
 #include <linux/rtnetlink.h>

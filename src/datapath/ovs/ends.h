@@ -13,8 +13,8 @@
  * On the loop's thread, but for what says otherwise. */
 #pragma once
 
-#include "net/loop.h"
-#include "net/rtnl.h"
+#include "net/kernel/rtnl.h"
+#include "net/loop/loop.h"
 
 struct ends;
 

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "datapath/ovs/flow_table.h"
-#include "net/loop.h"
+#include "net/loop/loop.h"
 
 struct of;
 

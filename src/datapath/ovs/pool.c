@@ -5,9 +5,9 @@
 #include "base/mem.h"
 #include "base/timeutil.h"
 #include "datapath/ovs/ovs.h"
-#include "net/netns.h"
-#include "net/process.h"
-#include "net/redirect.h"
+#include "net/kernel/netns.h"
+#include "net/kernel/redirect.h"
+#include "net/loop/process.h"
 
 #include <fcntl.h>
 #include <stdio.h>

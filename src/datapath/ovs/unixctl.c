@@ -2,8 +2,8 @@
 #include "datapath/ovs/unixctl.h"
 
 #include "base/mem.h"
-#include "net/process.h"
-#include "net/sock.h"
+#include "net/loop/process.h"
+#include "net/loop/sock.h"
 #include "wire/ovsdb.h"
 
 #include <stdio.h>

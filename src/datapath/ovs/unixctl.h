@@ -3,7 +3,7 @@
  * connection for each.  For what no OpenFlow message can ask (ofproto/trace).  On the loop's thread. */
 #pragma once
 
-#include "net/loop.h"
+#include "net/loop/loop.h"
 
 struct unixctl_call;
 /* 'error' 0 and the daemon's answer, or a negative errno and why. */

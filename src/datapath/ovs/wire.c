@@ -3,15 +3,15 @@
  *
  * A link that is on the port's other end (ends.h) needs none.  Others, those of pods with limits, of pods that an earlier
  * version attached, or of a kernel without macvlan, are one end of a veth pair of their own, whose frames programs hand
- * over (net/redirect.h). */
+ * over (net/kernel/redirect.h). */
 #include "datapath/limit.h"
 #include "datapath/ovs/ovs.h"
 
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "net/process.h"
-#include "net/redirect.h"
+#include "net/kernel/redirect.h"
+#include "net/loop/process.h"
 
 #include <fcntl.h>
 

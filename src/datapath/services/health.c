@@ -3,8 +3,8 @@
 
 #include "base/log.h"
 #include "base/map.h"
-#include "net/http.h"
-#include "net/sock.h"
+#include "net/http/http.h"
+#include "net/loop/sock.h"
 #include "wire/json.h"
 
 #include <stdio.h>

@@ -6,7 +6,7 @@
  * On the loop's thread. */
 #pragma once
 
-#include "net/loop.h"
+#include "net/loop/loop.h"
 
 struct service_health;
 struct service_health *service_health_new(struct loop *l);

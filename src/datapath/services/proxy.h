@@ -17,7 +17,7 @@
 #include "base/prom.h"
 #include "datapath/services/table.h"
 #include "datapath/services/userspace.h"
-#include "net/loop.h"
+#include "net/loop/loop.h"
 
 struct host_proxy_config {
     struct loop *loop;

@@ -3,8 +3,8 @@
 
 #include "base/mem.h"
 #include "datapath/services/table.h"
-#include "net/conntrack.h"
-#include "net/rtnl.h"
+#include "net/kernel/conntrack.h"
+#include "net/kernel/rtnl.h"
 
 #include <arpa/inet.h>
 

@@ -7,7 +7,7 @@
  * The list is made on the loop's thread and read by a worker. */
 #pragma once
 
-#include "net/nft.h"
+#include "net/kernel/nft.h"
 #include "sdn/frontend.h"
 
 struct stale_frontend {

@@ -23,7 +23,7 @@
  * VNID (docs/services.md). */
 #pragma once
 
-#include "net/nft.h"
+#include "net/kernel/nft.h"
 #include "sdn/frontend.h"
 #include "sdn/network.h"
 

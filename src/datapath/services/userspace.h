@@ -12,7 +12,7 @@
  * Endpoints see this host as the client.  On the loop's thread. */
 #pragma once
 
-#include "net/loop.h"
+#include "net/loop/loop.h"
 #include "sdn/frontend.h"
 #include "sdn/network.h"
 

@@ -2,7 +2,7 @@
 /* {"live": ..., "config": ..., "fields": ...}: the configuration is pruned, validated and applied to the live object
  * by two managers, and the result changed back by a third, as a pod and as an object without a schema; the set of
  * fields is checked and calculated with. */
-#include "api/apply.h"
+#include "api/patch/apply.h"
 
 #include "base/mem.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first line is an openAPIV3Schema, the rest an object.  What is taken for a structural schema makes a kind, by
  * which the object is pruned, defaulted and checked: twice is the same as once. */
-#include "api/crd.h"
+#include "api/crd/crd.h"
 #include "api/schema.h"
-#include "api/table.h"
+#include "api/table/table.h"
 #include "base/mem.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -3,7 +3,7 @@
  * defaulted, validated (as new, and as a change of itself), selected and shown as every kind. */
 #include "api/schema.h"
 #include "api/selector.h"
-#include "api/table.h"
+#include "api/table/table.h"
 #include "base/mem.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* {"object": ..., "patch": ...}: the patch is applied in all three ways. */
-#include "api/patch.h"
+#include "api/patch/patch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

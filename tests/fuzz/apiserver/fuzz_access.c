@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is read from a request before it is known who asks: Authorization headers, attributes; and audit policies.
  * The first byte chooses. */
-#include "apiserver/audit_policy.h"
-#include "apiserver/security.h"
+#include "apiserver/access/audit_policy.h"
+#include "apiserver/access/security.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

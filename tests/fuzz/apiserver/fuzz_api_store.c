@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a client's JSON to the store and back: the rules of creation and update, the stored bytes, and the
  * same bytes taken for what another program wrote to the store. */
-#include "apiserver/object.h"
+#include "apiserver/cache/object.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

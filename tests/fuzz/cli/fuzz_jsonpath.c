@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* JSONPath templates of the command line: the first line is the template, the rest the object. */
-#include "api/jsonpath.h"
+#include "api/table/jsonpath.h"
 
 #include "base/mem.h"
 

@@ -2,10 +2,10 @@
 /* An object {service, endpoints, event, pods, slices, leases} as an API server might give it: what is made of it, whatever
  * is in it. */
 #include "base/mem.h"
-#include "controllers/endpoint_plan.h"
-#include "controllers/idling.h"
-#include "controllers/master_service.h"
-#include "controllers/service_audit.h"
+#include "controllers/services/endpoint_plan.h"
+#include "controllers/services/idling.h"
+#include "controllers/services/master_service.h"
+#include "controllers/services/service_audit.h"
 #include "sdn/service_env.h"
 
 #include <stdint.h>

@@ -2,7 +2,7 @@
 /* Signing requests: PEM, and DER made PEM; what is read can be signed. */
 #include "base/base64.h"
 #include "base/mem.h"
-#include "net/pki_csr.h"
+#include "net/tls/pki_csr.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,9 +3,9 @@
  * connection may be left when it is closed. */
 #include "base/log.h"
 #include "base/mem.h"
-#include "net/http.h"
-#include "net/process.h"
-#include "net/sock.h"
+#include "net/http/http.h"
+#include "net/loop/process.h"
+#include "net/loop/sock.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Server-side apply: merging, ownership, conflicts, removal, and the bounds of the record. */
-#include "api/apply.h"
+#include "api/patch/apply.h"
 
 #include "base/mem.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CustomResourceDefinitions: what is refused, and what the kinds are that they make. */
-#include "api/crd.h"
+#include "api/crd/crd.h"
 #include "api/format.h"
-#include "api/jsonpath.h"
-#include "api/openapi.h"
-#include "api/patch.h"
+#include "api/openapi/openapi.h"
+#include "api/patch/patch.h"
 #include "api/pattern.h"
 #include "api/schema.h"
 #include "api/selector.h"
-#include "api/table.h"
+#include "api/table/jsonpath.h"
+#include "api/table/table.h"
 #include "base/mem.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "api/jsonpath.h"
+#include "api/table/jsonpath.h"
 #include "base/mem.h"
 
 #include <setjmp.h>

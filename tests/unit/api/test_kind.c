@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finding kinds, defaults, and what the columns show. */
 #include "api/schema.h"
-#include "api/table.h"
+#include "api/table/table.h"
 #include "base/mem.h"
 #include "base/timeutil.h"
 

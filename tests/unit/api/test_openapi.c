@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OpenAPI documents: complete in themselves, and the same in protobuf. */
-#include "api/openapi.h"
+#include "api/openapi/openapi.h"
 
 #include "api/schema.h"
 #include "base/mem.h"

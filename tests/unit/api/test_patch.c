@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "api/patch.h"
+#include "api/patch/patch.h"
 #include "base/mem.h"
 
 #include <setjmp.h>

@@ -2,9 +2,9 @@
 /* The kinds that say who may what: each case changes one field of a valid object, and says of which field the cause
  * must come, or that there must be none. */
 #include "api/kind.h"
-#include "api/patch.h"
+#include "api/patch/patch.h"
 #include "api/schema.h"
-#include "api/table.h"
+#include "api/table/table.h"
 #include "base/mem.h"
 #include "base/str.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Service, Endpoints and EndpointSlice: defaults, rules, what a change of type does, tables, protobuf. */
 #include "api/kind.h"
-#include "api/kind_service.h"
-#include "api/patch.h"
+#include "api/kinds/kind_service.h"
+#include "api/patch/patch.h"
 #include "api/proto.h"
 #include "api/schema.h"
-#include "api/table.h"
+#include "api/table/table.h"
 #include "base/mem.h"
 #include "wire/protobuf.h"
 

@@ -2,7 +2,7 @@
 /* Validation, table-driven: each case changes one field of a valid object and says which cause, of which
  * field, must come of it. */
 #include "api/kind.h"
-#include "api/patch.h"
+#include "api/patch/patch.h"
 #include "base/mem.h"
 
 #include <setjmp.h>

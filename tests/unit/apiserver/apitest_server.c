@@ -10,7 +10,7 @@
  * finalized as soon as it is empty, so that a client that waits for the deletion sees it happen. */
 #include "apiserver/apiserver.h"
 #include "client/client.h"
-#include "net/sock.h"
+#include "net/loop/sock.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,9 +2,9 @@
 #include "harness.h"
 
 #include "base/timeutil.h"
-#include "net/pki_csr.h"
-#include "net/process.h"
-#include "net/sock.h"
+#include "net/loop/process.h"
+#include "net/loop/sock.h"
+#include "net/tls/pki_csr.h"
 
 #include <netinet/in.h>
 #include <setjmp.h>

@@ -4,8 +4,8 @@
 
 #include "apiserver/apiserver.h"
 #include "base/mem.h"
-#include "net/jws.h"
-#include "net/pki.h"
+#include "net/tls/jws.h"
+#include "net/tls/pki.h"
 #include "wire/json.h"
 
 /* The loopback token of a harness that harness_new_secure made. */

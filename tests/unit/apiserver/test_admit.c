@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Admission: escalation by roles and bindings, certificate requests, and writes of nodes. */
-#include "apiserver/security.h"
+#include "apiserver/access/security.h"
 #include "csr.h"
 #include "harness.h"
 

@@ -2,7 +2,7 @@
 /* What services are given, over HTTP: addresses and ports, each once, and free again when the service goes. */
 #include "harness.h"
 
-#include "apiserver/alloc.h"
+#include "apiserver/admission/alloc.h"
 #include "base/map.h"
 
 #include <setjmp.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The audit log: contents of its lines, mode and rotation of its file, and behaviour on a slow or full disk. */
-#include "apiserver/audit.h"
-#include "apiserver/security.h"
+#include "apiserver/access/audit.h"
+#include "apiserver/access/security.h"
 #include "base/timeutil.h"
 #include "harness.h"
-#include "net/process.h"
+#include "net/loop/process.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Credentials, and the user that each one names, on the HTTPS listener and on the loopback listener. */
-#include "apiserver/security.h"
+#include "apiserver/access/security.h"
 #include "csr.h"
 #include "harness.h"
-#include "net/pki_csr.h"
+#include "net/tls/pki_csr.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

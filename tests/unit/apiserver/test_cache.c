@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The watch cache against a model: random histories, and what is read back at every revision. */
-#include "apiserver/cache.h"
+#include "apiserver/cache/cache.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

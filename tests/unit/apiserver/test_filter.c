@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The request filter: texts of 403, probes, PUT and PATCH that create, agreement of authorization and parser about a path,
  * and changes of roles. */
-#include "apiserver/security.h"
+#include "apiserver/access/security.h"
 #include "csr.h"
 #include "harness.h"
-#include "net/sock.h"
+#include "net/loop/sock.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

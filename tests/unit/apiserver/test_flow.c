@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Flow control: the priority level of each user's requests, and what a request costs. */
-#include "apiserver/security.h"
+#include "apiserver/access/security.h"
 #include "harness.h"
-#include "net/sock.h"
+#include "net/loop/sock.h"
 
 #include <netinet/in.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Impersonation: each header needs a right of its own. */
-#include "apiserver/security.h"
+#include "apiserver/access/security.h"
 #include "harness.h"
 
 #include <setjmp.h>

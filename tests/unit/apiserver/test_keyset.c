@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compares the ordered set of objects with an array indexed by key. */
-#include "apiserver/keyset.h"
+#include "apiserver/access/keyset.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kinds that come and go in the watch cache: their objects, windows, and what the store has of them before and after. */
-#include "apiserver/cache.h"
+#include "apiserver/cache/cache.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

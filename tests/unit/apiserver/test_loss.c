@@ -3,7 +3,7 @@
  * the test's own backend, which the test drives by hand. */
 #include "harness.h"
 
-#include "net/sock.h"
+#include "net/loop/sock.h"
 #include "store/backend.h"
 
 #include <setjmp.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rights of a node: each right is one row, and each request beside it that must be refused. */
-#include "apiserver/security.h"
+#include "apiserver/access/security.h"
 #include "base/base64.h"
 #include "harness.h"
-#include "net/pki_csr.h"
+#include "net/tls/pki_csr.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

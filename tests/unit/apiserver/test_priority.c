@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apiserver/priority.h"
+#include "apiserver/access/priority.h"
 #include "base/mem.h"
 
 #include <setjmp.h>

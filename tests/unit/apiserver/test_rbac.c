@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The RBAC evaluator: tables of decisions, and random policies against an evaluator that walks everything. */
-#include "apiserver/rbac.h"
+#include "apiserver/access/rbac.h"
 #include "base/mem.h"
 
 #include <setjmp.h>

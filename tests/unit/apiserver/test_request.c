@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parsing of requests: path and method, query flags, the Accept header, and the content type of the body. */
-#include "apiserver/security.h"
+#include "apiserver/access/security.h"
 #include "harness.h"
-#include "net/sock.h"
+#include "net/loop/sock.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

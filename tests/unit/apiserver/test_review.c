@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Create-only kinds: reviews of access, rules and tokens, and TokenRequests; the public documents of the token issuer. */
-#include "apiserver/security.h"
+#include "apiserver/access/security.h"
 #include "base/timeutil.h"
 #include "harness.h"
 

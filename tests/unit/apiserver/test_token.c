@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Validation of bearer tokens: claims changed one at a time at a clock that the test sets, tokens in Secrets, and bootstrap
  * tokens. */
-#include "api/patch.h"
-#include "apiserver/security.h"
+#include "api/patch/patch.h"
+#include "apiserver/access/security.h"
 #include "base/base64.h"
 #include "base/timeutil.h"
 #include "csr.h"

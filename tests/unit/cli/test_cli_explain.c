@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What trace, flows and check print, and how they exit. */
-#include "cli/check.h"
-#include "cli/node_flows.h"
-#include "cli/trace.h"
+#include "cli/explain/check.h"
+#include "cli/explain/node_flows.h"
+#include "cli/explain/trace.h"
 #include "wire/ping.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What "tenet flows" and "tenet node maps" make of an agent's answers. */
-#include "cli/flows.h"
-#include "cli/node_maps.h"
+#include "cli/explain/flows.h"
+#include "cli/explain/node_maps.h"
 
 #include "base/mem.h"
 #include "base/str.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the commands read: resources of the command line, and manifests. */
-#include "cli/manifest.h"
-#include "cli/resource.h"
+#include "cli/kubectl/manifest.h"
+#include "cli/kubectl/resource.h"
 #include "client/discovery.h"
 
 #include "base/mem.h"
-#include "net/process.h"
+#include "net/loop/process.h"
 
 #include <setjmp.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the commands print: tables, objects, JSONPath, descriptions and errors. */
-#include "api/jsonpath.h"
-#include "cli/describe.h"
-#include "cli/print.h"
+#include "api/table/jsonpath.h"
+#include "cli/kubectl/describe.h"
+#include "cli/kubectl/print.h"
 #include "cli/session.h"
 #include "cli/suggest.h"
 

@@ -3,8 +3,8 @@
 #include "../apiserver/harness.h"
 #include "client/client.h"
 #include "client/kubeconfig.h"
-#include "net/process.h"
-#include "net/sock.h"
+#include "net/loop/process.h"
+#include "net/loop/sock.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * cannot be seen is gone. */
 #include "../apiserver/harness.h"
 #include "client/client.h"
-#include "net/sock.h"
+#include "net/loop/sock.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

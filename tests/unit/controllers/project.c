@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "project.h"
 
-#include "controllers/default_roles.h"
-#include "controllers/obj.h"
-#include "controllers/role_aggregation.h"
+#include "controller/obj.h"
+#include "controllers/security/default_roles.h"
+#include "controllers/security/role_aggregation.h"
 #include "sdn/service_ranges.h"
 
 #include <setjmp.h>

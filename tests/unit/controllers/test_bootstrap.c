@@ -2,10 +2,10 @@
 /* The objects that a new cluster starts with: namespace, ClusterNetwork, roles and bindings. */
 #include "controllers/bootstrap.h"
 
-#include "controllers/default_roles.h"
-#include "controllers/obj.h"
-#include "controllers/rbac_bootstrap.h"
-#include "helper.h"
+#include "controller/obj.h"
+#include "controllers/security/default_roles.h"
+#include "controllers/security/rbac_bootstrap.h"
+#include "json_text.h"
 #include "rig.h"
 
 #define RBAC "/apis/rbac.authorization.k8s.io/v1/"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of the signers as a table, and the controller against an API server with access control. */
-#include "controllers/certificates.h"
+#include "controllers/security/certificates.h"
 
 #include "base/base64.h"
 #include "base/timeutil.h"
 #include "csr.h"
-#include "helper.h"
-#include "net/pki_csr.h"
+#include "json_text.h"
+#include "net/tls/pki_csr.h"
 #include "rig.h"
 
 #include <openssl/pem.h>

@@ -4,10 +4,10 @@
 
 #include "apiserver/apiserver.h"
 #include "base/timeutil.h"
-#include "controllers/obj.h"
-#include "net/sock.h"
+#include "controller/obj.h"
+#include "net/loop/sock.h"
 
-#include "helper.h"
+#include "json_text.h"
 
 #include <stdlib.h>
 

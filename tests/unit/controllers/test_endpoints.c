@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From services and pods to Endpoints and EndpointSlices, over random histories. */
 #include "base/mem.h"
-#include "controllers/endpoint_index.h"
-#include "controllers/obj.h"
+#include "controller/obj.h"
+#include "controllers/services/endpoint_index.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who owns whom: the graph against a model, and the decisions of the garbage collector. */
-#include "controllers/gc_graph.h"
+#include "controllers/lifecycle/gc_graph.h"
 
-#include "controllers/obj.h"
-#include "helper.h"
+#include "controller/obj.h"
+#include "json_text.h"
 
 static struct json *object(unsigned i, unsigned owner, bool foreground)
 {

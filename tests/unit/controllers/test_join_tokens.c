@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The controller deletes expired bootstrap tokens, and no other Secrets. */
-#include "controllers/join_tokens.h"
+#include "controllers/security/join_tokens.h"
 
 #include "base/base64.h"
 #include "base/timeutil.h"
-#include "helper.h"
+#include "json_text.h"
 #include "rig.h"
 
 #define SECRETS "/api/v1/namespaces/kube-system/secrets"

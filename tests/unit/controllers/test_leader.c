@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Election against a real API server over the memory store, in one process. */
-#include "controllers/leader.h"
+#include "controller/leader.h"
 
 #include "apiserver/apiserver.h"
 #include "base/timeutil.h"
-#include "controllers/obj.h"
-#include "net/sock.h"
+#include "controller/obj.h"
+#include "net/loop/sock.h"
 #include "store/backend.h"
 
-#include "helper.h"
+#include "json_text.h"
 
 #define WAIT_MS 60000
 #define N 3

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "controllers/netconf.h"
+#include "controllers/network/netconf.h"
 
-#include "helper.h"
+#include "json_text.h"
 
 static struct netconf conf(void)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The decisions of the controllers, which are pure functions of the objects. */
-#include "controllers/event_age.h"
-#include "controllers/namespaces.h"
-#include "controllers/obj.h"
-#include "controllers/pod_end.h"
-#include "controllers/recorder.h"
-#include "controllers/subnet_plan.h"
-#include "controllers/vnid_plan.h"
+#include "controller/obj.h"
+#include "controller/recorder.h"
+#include "controllers/lifecycle/event_age.h"
+#include "controllers/lifecycle/namespaces.h"
+#include "controllers/lifecycle/pod_end.h"
+#include "controllers/network/subnet_plan.h"
+#include "controllers/network/vnid_plan.h"
 
 #include "base/timeutil.h"
 
-#include "helper.h"
+#include "json_text.h"
 
 #define NODE(ip)                                                                      \
     "{'metadata':{'name':'n1','uid':'u1'},'status':{'addresses':[{'type':'Hostname'," \

@@ -2,7 +2,7 @@
 /* What pods and templates of pods may ask for when a user with role edit writes them: one case a field. */
 #include "project.h"
 
-#include "api/pod_restrictions.h"
+#include "api/kinds/pod_restrictions.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

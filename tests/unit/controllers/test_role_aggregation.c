@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Selection of roles for aggregation, and the controller that keeps aggregated roles up to date. */
-#include "controllers/role_aggregation.h"
+#include "controllers/security/role_aggregation.h"
 
-#include "helper.h"
+#include "json_text.h"
 #include "rig.h"
 
 #define ROLES "/apis/rbac.authorization.k8s.io/v1/clusterroles"

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Default roles, aggregation, and what certificates are signed for. */
 #include "api/kind.h"
-#include "apiserver/rbac.h"
+#include "apiserver/access/rbac.h"
 #include "base/base64.h"
 #include "base/mem.h"
-#include "controllers/certificates.h"
-#include "controllers/default_roles.h"
-#include "controllers/join_tokens.h"
-#include "controllers/obj.h"
-#include "controllers/role_aggregation.h"
-#include "net/pki_csr.h"
+#include "controller/obj.h"
+#include "controllers/security/certificates.h"
+#include "controllers/security/default_roles.h"
+#include "controllers/security/join_tokens.h"
+#include "controllers/security/role_aggregation.h"
+#include "net/tls/pki_csr.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

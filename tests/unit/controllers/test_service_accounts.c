@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Managed service accounts of each namespace, and tokens in Secrets of service accounts. */
-#include "controllers/service_accounts.h"
+#include "controllers/security/service_accounts.h"
 
-#include "apiserver/security.h"
+#include "apiserver/access/security.h"
 #include "base/base64.h"
 #include "base/timeutil.h"
-#include "helper.h"
+#include "json_text.h"
 #include "rig.h"
 
 #define RED "/api/v1/namespaces/red/"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The pure parts of what watches over services: idling, the audit, and the masters behind the API. */
-#include "controllers/idling.h"
-#include "controllers/master_service.h"
-#include "controllers/obj.h"
-#include "controllers/service_audit.h"
+#include "controller/obj.h"
+#include "controllers/services/idling.h"
+#include "controllers/services/master_service.h"
+#include "controllers/services/service_audit.h"
 
 #include "base/mem.h"
 #include "base/timeutil.h"
-#include "helper.h"
+#include "json_text.h"
 
 #define AT "2026-01-02T03:04:05Z"
 

@@ -2,12 +2,12 @@
 /* Projects that move between networks: the plan's cases, and clusters in which nodes hear of every change at
  * another time.  There, whatever may reach each other before and after a command may do so at every moment,
  * and whatever may in neither case may at none. */
-#include "controllers/obj.h"
-#include "controllers/vnid_move.h"
-#include "controllers/vnid_plan.h"
+#include "controller/obj.h"
+#include "controllers/network/vnid_move.h"
+#include "controllers/network/vnid_plan.h"
 #include "sdn/vnid_alloc.h"
 
-#include "helper.h"
+#include "json_text.h"
 
 #define PAUSE 12 /* Ticks; nodes are up to PAUSE - 1 behind. */
 #define N_PROJECTS 7

@@ -2,8 +2,8 @@
 #include "ebpf_fixture.h"
 
 #include "base/mem.h"
-#include "net/netns.h"
-#include "net/process.h"
+#include "net/kernel/netns.h"
+#include "net/loop/process.h"
 
 #include <bpf/bpf.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 #include "base/timeutil.h"
-#include "net/netns.h"
+#include "net/kernel/netns.h"
 
 #include <signal.h>
 #include <stdio.h>

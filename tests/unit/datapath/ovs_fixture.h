@@ -5,7 +5,7 @@
 
 #include "datapath/datapath.h"
 #include "datapath/ovs/ovs.h"
-#include "net/rtnl.h"
+#include "net/kernel/rtnl.h"
 
 #include "ovs.h" /* tests/support */
 

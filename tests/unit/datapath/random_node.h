@@ -2,7 +2,7 @@
 /* Random nodes of random networks: remotes, pods, policies, services; and addresses that mean something there. */
 #pragma once
 
-#include "net/path.h"
+#include "net/kernel/path.h"
 #include "random_policies.h"
 #include "random_services.h"
 #include "switch_side.h"

@@ -9,9 +9,9 @@
 #include "datapath/ebpf/program.h"
 #include "datapath/ebpf/record.h"
 #include "ebpf_fixture.h"
-#include "net/process.h"
-#include "net/redirect.h"
-#include "net/rtnl.h"
+#include "net/kernel/redirect.h"
+#include "net/kernel/rtnl.h"
+#include "net/loop/process.h"
 
 #include <arpa/inet.h>
 #include <bpf/bpf.h>

@@ -6,7 +6,7 @@
 #include "datapath/ebpf/held.h"
 #include "datapath/ebpf/program.h"
 #include "ebpf_fixture.h"
-#include "net/rtnl.h"
+#include "net/kernel/rtnl.h"
 
 #include <arpa/inet.h>
 #include <bpf/bpf.h>

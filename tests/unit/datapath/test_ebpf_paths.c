@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ways to other nodes that the eBPF programs are lent (paths.c), what the kernel says of them (net/path.c), and programs on
+/* The ways to other nodes that the eBPF programs are lent (paths.c), what the kernel says of them (net/kernel/path.c), and programs on
  * links that others use as well.  In a namespace of the test's own. */
 #include "base/mem.h"
 #include "base/str.h"
@@ -7,8 +7,8 @@
 #include "datapath/ebpf/paths.h"
 #include "datapath/ebpf/program.h"
 #include "ebpf_fixture.h"
-#include "net/process.h"
-#include "net/redirect.h"
+#include "net/kernel/redirect.h"
+#include "net/loop/process.h"
 #include "wire_frames.h"
 
 #include <arpa/inet.h>

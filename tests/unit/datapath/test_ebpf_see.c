@@ -9,7 +9,7 @@
 #include "datapath/ebpf/trace.h"
 #include "datapath/ebpf/watch.h"
 #include "ebpf_fixture.h"
-#include "net/process.h"
+#include "net/loop/process.h"
 #include "sdn/explain.h"
 #include "sdn/pipeline.h"
 

@@ -4,7 +4,7 @@
 #include "base/str.h"
 #include "base/timeutil.h"
 #include "datapath/ovs/ends.h"
-#include "net/netns.h"
+#include "net/kernel/netns.h"
 #include "ovs_fixture.h"
 
 #include <setjmp.h>

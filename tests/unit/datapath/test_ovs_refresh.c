@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 #include "base/timeutil.h"
-#include "net/sock.h"
+#include "net/loop/sock.h"
 #include "ovs_fixture.h"
 
 #include <stdio.h>

@@ -6,8 +6,8 @@
 #include "base/str.h"
 #include "base/timeutil.h"
 #include "datapath/services/proxy.h"
-#include "net/netns.h"
-#include "net/process.h"
+#include "net/kernel/netns.h"
+#include "net/loop/process.h"
 
 #include <arpa/inet.h>
 #include <poll.h>

@@ -9,7 +9,7 @@
 #include "answers.h"
 #include "base/log.h"
 #include "dns/forward.h"
-#include "net/process.h"
+#include "net/loop/process.h"
 #include "upstream.h"
 
 #include <stdio.h>

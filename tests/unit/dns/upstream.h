@@ -11,7 +11,7 @@
 #pragma once
 
 #include "dns/resolv.h"
-#include "net/loop.h"
+#include "net/loop/loop.h"
 
 #define UPSTREAM_CONNECTIONS 64
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/mem.h"
 #include "lab/lab_internal.h"
-#include "net/netns.h"
+#include "net/kernel/netns.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

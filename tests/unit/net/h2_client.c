@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "h2_client.h"
 
-#include "net/nghttp2_util.h"
+#include "net/http/nghttp2_util.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 #include "http_bench.h"
 
 #include "base/timeutil.h"
-#include "net/sock.h"
+#include "net/loop/sock.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

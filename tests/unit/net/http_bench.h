@@ -3,7 +3,7 @@
  * one loop.  The tests' helpers fail the test when something does not happen in time. */
 #pragma once
 
-#include "net/http.h"
+#include "net/http/http.h"
 
 #define PATIENCE_MS 20000
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/log.h"
 #include "http_bench.h"
-#include "net/sock.h"
+#include "net/loop/sock.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,9 +3,9 @@
 #include "base/base64.h"
 #include "base/mem.h"
 #include "base/timeutil.h"
-#include "net/jws.h"
-#include "net/pki_csr.h"
-#include "net/process.h"
+#include "net/loop/process.h"
+#include "net/tls/jws.h"
+#include "net/tls/pki_csr.h"
 
 #include <openssl/evp.h>
 #include <openssl/pem.h>

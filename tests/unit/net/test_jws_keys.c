@@ -3,8 +3,8 @@
 #include "base/base64.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "net/jws.h"
-#include "net/process.h"
+#include "net/loop/process.h"
+#include "net/tls/jws.h"
 
 #include <openssl/core_names.h>
 #include <openssl/evp.h>

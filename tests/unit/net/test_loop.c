@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/mem.h"
 #include "base/timeutil.h"
-#include "net/loop.h"
+#include "net/loop/loop.h"
 
 #include <fcntl.h>
 #include <pthread.h>

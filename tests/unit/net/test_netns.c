@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/mem.h"
-#include "net/netns.h"
-#include "net/process.h"
-#include "net/rtnl.h"
+#include "net/kernel/netns.h"
+#include "net/kernel/rtnl.h"
+#include "net/loop/process.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

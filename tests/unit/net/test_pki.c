@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/mem.h"
 #include "base/str.h"
-#include "net/pki.h"
-#include "net/process.h"
+#include "net/loop/process.h"
+#include "net/tls/pki.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
 #include "base/str.h"
 #include "base/timeutil.h"
 #include "csr.h"
-#include "net/pki_csr.h"
+#include "net/tls/pki_csr.h"
 
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>

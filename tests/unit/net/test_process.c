@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/mem.h"
 #include "base/timeutil.h"
-#include "net/process.h"
+#include "net/loop/process.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

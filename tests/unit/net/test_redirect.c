@@ -3,9 +3,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/timeutil.h"
-#include "net/netns.h"
-#include "net/redirect.h"
-#include "net/shape.h"
+#include "net/kernel/netns.h"
+#include "net/kernel/redirect.h"
+#include "net/kernel/shape.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

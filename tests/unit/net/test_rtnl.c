@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/mem.h"
 #include "base/str.h"
-#include "net/netns.h"
-#include "net/process.h"
-#include "net/rtnl.h"
-#include "net/rtnl_priv.h"
+#include "net/kernel/netns.h"
+#include "net/kernel/rtnl.h"
+#include "net/kernel/rtnl_priv.h"
+#include "net/loop/process.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>

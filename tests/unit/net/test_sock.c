@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/mem.h"
 #include "base/str.h"
-#include "net/process.h"
-#include "net/sock.h"
+#include "net/loop/process.h"
+#include "net/loop/sock.h"
 
 #include <fcntl.h>
 #include <poll.h>

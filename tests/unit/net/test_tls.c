@@ -3,9 +3,9 @@
 #include "base/log.h"
 #include "base/timeutil.h"
 #include "http_bench.h"
-#include "net/pki.h"
-#include "net/process.h"
-#include "net/sock.h"
+#include "net/loop/process.h"
+#include "net/loop/sock.h"
+#include "net/tls/pki.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

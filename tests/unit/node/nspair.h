@@ -3,8 +3,8 @@
  * with the process, also when the test fails. */
 #pragma once
 
-#include "net/process.h"
-#include "net/rtnl.h"
+#include "net/kernel/rtnl.h"
+#include "net/loop/process.h"
 
 #include <fcntl.h>
 #include <sched.h>

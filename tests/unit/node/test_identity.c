@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "node/identity.h"
+#include "node/registry/identity.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/mem.h"
-#include "node/objects.h"
-#include "node/registration.h"
+#include "client/objects.h"
+#include "node/registry/registration.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,7 +44,7 @@ static void a_cluster_network_is_read_in_both_forms(void **state)
     struct sdn_network n = {.host_ip = 7};
     struct err e = {0};
     CLEANUP(json_free) struct json *old = parse(CLUSTER "}");
-    assert_int_equal(node_parse_cluster_network(old, &n, &e), 0);
+    assert_int_equal(objects_parse_cluster_network(old, &n, &e), 0);
     assert_int_equal(n.plugin, SDN_MULTITENANT);
     assert_int_equal(n.n_cluster, 1);
     assert_true(prefix_equal(n.cluster[0], prefix("10.128.0.0/14")));
@@ -57,7 +57,7 @@ static void a_cluster_network_is_read_in_both_forms(void **state)
     struct json *obj = parse(CLUSTER ",\"vxlanPort\":4790,\"mtu\":8950,\"clusterNetworks\":["
                                      "{\"CIDR\":\"10.128.0.0/14\",\"hostSubnetLength\":9},"
                                      "{\"CIDR\":\"10.1.0.0/16\",\"hostSubnetLength\":8}]}");
-    assert_int_equal(node_parse_cluster_network(obj, &n, &e), 0);
+    assert_int_equal(objects_parse_cluster_network(obj, &n, &e), 0);
     assert_int_equal(n.n_cluster, 2);
     assert_true(prefix_equal(n.cluster[1], prefix("10.1.0.0/16")));
     assert_int_equal(n.vxlan_port, 4790);
@@ -93,7 +93,7 @@ static void a_bad_cluster_network_names_the_field_and_changes_nothing(void **sta
         struct sdn_network n = {.mtu = 1};
         struct err e = {0};
         CLEANUP(json_free) struct json *v = parse(cases[i].text);
-        assert_true(node_parse_cluster_network(v, &n, &e) < 0);
+        assert_true(objects_parse_cluster_network(v, &n, &e) < 0);
         assert_non_null(strstr(e.text, cases[i].needle));
         assert_int_equal(n.mtu, 1);
         assert_int_equal(n.n_cluster, 0);
@@ -109,7 +109,7 @@ static void a_host_subnet_is_read_with_its_fixed_vnid(void **state)
     struct json *v = parse("{\"metadata\":{\"name\":\"f5\",\"uid\":\"u1\",\"annotations\":{"
                            "\"pod.network.openshift.io/fixed-vnid-host\":\"0\"}},\"host\":\"f5\","
                            "\"hostIP\":\"10.1.1.1\",\"subnet\":\"10.131.0.0/23\"}");
-    assert_int_equal(node_parse_host_subnet(v, &r, &e), 0);
+    assert_int_equal(objects_parse_host_subnet(v, &r, &e), 0);
     assert_int_equal(r.host_ip, ip("10.1.1.1"));
     assert_true(prefix_equal(r.subnet, prefix("10.131.0.0/23")));
     assert_true(r.has_fixed_vnid);
@@ -119,7 +119,7 @@ static void a_host_subnet_is_read_with_its_fixed_vnid(void **state)
                                "\"pod.network.openshift.io/fixed-vnid-host\":\"16777216\"}},"
                                "\"hostIP\":\"10.1.1.1\",\"subnet\":\"\"}");
     struct sdn_remote s;
-    assert_int_equal(node_parse_host_subnet(other, &s, &e), 0);
+    assert_int_equal(objects_parse_host_subnet(other, &s, &e), 0);
     assert_false(s.has_fixed_vnid);
     assert_int_equal(s.subnet.len, 0);
     assert_true(r.id != s.id);
@@ -142,7 +142,7 @@ static void bad_host_subnets_name_the_field(void **state)
         struct sdn_remote r;
         struct err e = {0};
         CLEANUP(json_free) struct json *v = parse(cases[i].text);
-        assert_true(node_parse_host_subnet(v, &r, &e) < 0);
+        assert_true(objects_parse_host_subnet(v, &r, &e) < 0);
         assert_non_null(strstr(e.text, cases[i].needle));
     }
 }
@@ -177,17 +177,17 @@ static void remotes_leave_out_the_own_node_and_what_cannot_be(void **state)
         {"twin", "192.168.0.8", "10.128.4.0/24"},    {"waiting", "192.168.0.7", ""},
         {"broken", "192.168.0", "10.128.8.0/23"},
     };
-    struct node_host_subnet items[ARRAY_SIZE(nodes)];
+    struct objects_host_subnet items[ARRAY_SIZE(nodes)];
     for (size_t i = 0; i < ARRAY_SIZE(nodes); i++) {
         CLEANUP_FREE char *text =
             xasprintf("{\"metadata\":{\"name\":\"%s\"},\"hostIP\":\"%s\",\"subnet\":\"%s\"}",
                       nodes[i].name, nodes[i].host_ip, nodes[i].subnet);
-        items[i] = (struct node_host_subnet){nodes[i].name, parse(text)};
+        items[i] = (struct objects_host_subnet){nodes[i].name, parse(text)};
     }
     struct skipped s = {0};
     CLEANUP_FREE struct sdn_remote *remotes = NULL;
     size_t count =
-        node_build_remotes(&n, "node1", items, ARRAY_SIZE(items), on_skipped, &s, &remotes);
+        objects_build_remotes(&n, "node1", items, ARRAY_SIZE(items), on_skipped, &s, &remotes);
     assert_int_equal(count, 3);
     assert_int_equal(remotes[0].host_ip, ip("192.168.0.7"));
     assert_int_equal(remotes[0].subnet.len, 0);
@@ -212,7 +212,7 @@ static void a_net_namespace_without_netid_is_not_global(void **state)
     struct sdn_vnids vnids = {.id = 77};
     struct err e = {0};
     CLEANUP(json_free) struct json *good = parse("{\"netid\":16777215}");
-    assert_int_equal(node_parse_net_namespace(good, &vnids, &e), 0);
+    assert_int_equal(objects_parse_net_namespace(good, &vnids, &e), 0);
     assert_int_equal(vnids.id, 16777215);
     assert_false(vnids.moving);
     static const char *const bad[] = {"{}",
@@ -224,7 +224,7 @@ static void a_net_namespace_without_netid_is_not_global(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         CLEANUP(json_free) struct json *v = parse(bad[i]);
         vnids.id = 77;
-        assert_int_equal(node_parse_net_namespace(v, &vnids, &e), -EINVAL);
+        assert_int_equal(objects_parse_net_namespace(v, &vnids, &e), -EINVAL);
         assert_int_equal(vnids.id, 77);
         assert_non_null(strstr(e.text, "netid"));
     }
@@ -251,7 +251,7 @@ static void a_moving_net_namespace_has_two_ids(void **state)
         CLEANUP_FREE char *text =
             xasprintf("{\"metadata\":{\"annotations\":{%s}},\"netid\":10}", cases[i].annotation);
         CLEANUP(json_free) struct json *v = parse(text);
-        assert_int_equal(node_parse_net_namespace(v, &vnids, NULL), 0);
+        assert_int_equal(objects_parse_net_namespace(v, &vnids, NULL), 0);
         assert_int_equal(vnids.id, 10);
         assert_int_equal(vnids.moving, cases[i].moving);
         assert_int_equal(vnids.also, cases[i].also);
@@ -382,7 +382,7 @@ static void a_pod_says_its_host_ports_and_bandwidth(void **state)
               "{\"ports\":[{\"containerPort\":53,\"hostPort\":53,\"protocol\":\"UDP\","
               "\"hostIP\":\"192.0.2.1\"}]}]}}");
     CLEANUP(cni_runtime_done) struct cni_runtime r = {0};
-    assert_int_equal(node_parse_pod_runtime(pod, &r, NULL), 0);
+    assert_int_equal(objects_parse_pod_runtime(pod, &r, NULL), 0);
     assert_int_equal(r.bandwidth.to_pod, 10000000);
     assert_int_equal(r.bandwidth.from_pod, 1572864);
     CLEANUP_FREE char *text = cni_host_ports_text(&r);
@@ -427,7 +427,7 @@ static void quantities_are_those_of_kubernetes(void **state)
         CLEANUP(cni_runtime_done) struct cni_runtime r = {0};
         struct err e = {0};
         print_message("%s\n", cases[i].text);
-        assert_int_equal(node_parse_pod_runtime(pod, &r, &e), cases[i].value ? 0 : -EINVAL);
+        assert_int_equal(objects_parse_pod_runtime(pod, &r, &e), cases[i].value ? 0 : -EINVAL);
         assert_int_equal(r.bandwidth.from_pod, cases[i].value);
         assert_true(cases[i].value || strstr(e.text, "kubernetes.io/egress-bandwidth"));
     }
@@ -449,7 +449,7 @@ static void bad_host_ports_name_the_field(void **state)
         CLEANUP(json_free) struct json *pod = parse(text);
         struct cni_runtime r = {0};
         struct err e = {0};
-        assert_true(node_parse_pod_runtime(pod, &r, &e) < 0);
+        assert_true(objects_parse_pod_runtime(pod, &r, &e) < 0);
         assert_non_null(strstr(e.text, cases[i][1]));
     }
 }

@@ -4,11 +4,11 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "net/rtnl.h"
-#include "node/cniconf.h"
-#include "node/cniserver.h"
-#include "node/podlink.h"
-#include "node/pods.h"
+#include "net/kernel/rtnl.h"
+#include "node/cni/cniconf.h"
+#include "node/cni/cniserver.h"
+#include "node/cni/podlink.h"
+#include "node/cni/pods.h"
 
 #include <fcntl.h>
 #include <sched.h>

@@ -2,7 +2,7 @@
 #include "harness.h"
 
 #include "base/timeutil.h"
-#include "net/sock.h"
+#include "net/loop/sock.h"
 
 #include <dirent.h>
 #include <fcntl.h>

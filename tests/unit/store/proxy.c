@@ -4,7 +4,7 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "net/sock.h"
+#include "net/loop/sock.h"
 
 #include <errno.h>
 #include <sys/socket.h>

@@ -2,7 +2,7 @@
 /* A TCP relay on the test's loop that can fail as networks do. */
 #pragma once
 
-#include "net/loop.h"
+#include "net/loop/loop.h"
 
 struct proxy;
 

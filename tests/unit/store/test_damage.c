@@ -4,8 +4,8 @@
  *
  * TENET_FLIP_ROUNDS says how many files are damaged at random (150; the long form: 20000). */
 #include "harness.h"
-#include "store/sqlite_file.h"
-#include "store/sqlite_sum.h"
+#include "store/sqlite/sqlite_file.h"
+#include "store/sqlite/sqlite_sum.h"
 
 #include <fcntl.h>
 #include <sqlite3.h>

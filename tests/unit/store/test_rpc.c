@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "net/sock.h"
-#include "store/rpc.h"
+#include "net/grpc/rpc.h"
+#include "net/loop/sock.h"
 
 #include <nghttp2/nghttp2.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* What only the embedded store must do: survive a crash at any moment, a full disk, and files that it must
  * not touch. */
 #include "harness.h"
-#include "store/sqlite_sum.h"
+#include "store/sqlite/sqlite_sum.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -3,7 +3,7 @@
 #include "harness.h"
 #include "proxy.h"
 
-#include "net/sock.h"
+#include "net/loop/sock.h"
 
 #include <fcntl.h>
 #include <string.h>

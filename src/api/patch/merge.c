@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/patch/merge.h"
+
+#include "base/map.h"
+#include "base/mem.h"
+
+/* ---- merging ---- */
+
+/* Elements of a list by their keys; the values are the list's. */
+static void index_list(const struct api_schema *s, const struct json *list, struct smap *ret)
+{
+    CLEANUP_STRBUF struct strbuf key = STRBUF_INIT;
+    const struct json *item;
+    smap_init(ret, NULL);
+    JSON_FOREACH (item, list) {
+        strbuf_reset(&key);
+        api_schema_element_key(s, item, &key);
+        smap_set(ret, key.data, (void *) item);
+    }
+}
+
+static bool is_in(const struct api_schema *s, const struct smap *index, const struct json *item,
+                  struct strbuf *key)
+{
+    strbuf_reset(key);
+    api_schema_element_key(s, item, key);
+    return smap_get(index, key->data) != NULL;
+}
+
+/* The elements of 'config' from '*at' up to and with the next that is in 'have'; in the latter case it is merged
+ * with what is there. */
+static void append_next(const struct api_schema *s, struct json *out, const struct json *config,
+                        size_t *at, struct smap *have, struct strbuf *key)
+{
+    while (*at < json_count(config)) {
+        const struct json *item = json_at(config, (*at)++);
+        strbuf_reset(key);
+        api_schema_element_key(s, item, key);
+        struct json *was = smap_take(have, key->data);
+        if (!was) {
+            json_append(out, json_clone(item));
+            continue;
+        }
+        struct json *merged = json_clone(was);
+        if (json_is(merged, JSON_OBJECT) && api_schema_is_granular(api_schema_items(s), merged) &&
+            json_is(item, JSON_OBJECT)) {
+            api_merge(api_schema_items(s), merged, item);
+        } else {
+            json_free(merged);
+            merged = json_clone(item);
+        }
+        json_append(out, merged);
+        return;
+    }
+}
+
+/* Elements that only 'target' has stay between those around them; the places of the common ones are filled in the
+ * order of 'config', with its new elements in front of the one they precede there. */
+static struct json *merge_lists(const struct api_schema *s, const struct json *target,
+                                const struct json *config)
+{
+    struct json *out = json_array();
+    const struct json *item;
+    struct smap have, wanted;
+    CLEANUP_STRBUF struct strbuf key = STRBUF_INIT;
+    size_t at = 0;
+    index_list(s, target, &have);
+    index_list(s, config, &wanted);
+    JSON_FOREACH (item, target) {
+        if (is_in(s, &wanted, item, &key)) {
+            append_next(s, out, config, &at, &have, &key);
+        } else {
+            json_append(out, json_clone(item));
+        }
+    }
+    while (at < json_count(config)) {
+        append_next(s, out, config, &at, &have, &key);
+    }
+    smap_done(&have);
+    smap_done(&wanted);
+    return out;
+}
+
+void api_merge(const struct api_schema *s, struct json *target, const struct json *config)
+{
+    for (size_t i = 0; i < json_count(config); i++) {
+        const char *name = json_key_at(config, i);
+        const struct json *v = json_at(config, i);
+        struct json *have = json_get(target, name);
+        const struct api_schema *member = api_schema_member(s, name);
+        if (!have || json_type(have) != json_type(v) || !api_schema_is_granular(member, v)) {
+            json_set(target, name, json_clone(v));
+        } else if (json_is(v, JSON_OBJECT)) {
+            api_merge(member, have, v);
+        } else {
+            json_set(target, name, merge_lists(member, have, v));
+        }
+    }
+}
+
+/* ---- removing ---- */
+
+static void remove_from(const struct api_schema *s, struct json *v, const struct json *last,
+                        const struct json *owned, bool root);
+
+static void remove_members(const struct api_schema *s, struct json *v, const struct json *last,
+                           const struct json *owned, bool root)
+{
+    for (size_t i = 0; i < json_count(last); i++) {
+        const char *key = json_key_at(last, i);
+        if (!str_has_prefix(key, "f:")) {
+            continue;
+        }
+        const char *name = key + 2;
+        struct json *child = json_get(v, name);
+        const struct json *owners = json_get(owned, key);
+        /* The server's part of the metadata is in no set. */
+        bool is_metadata = root && streq(name, "metadata");
+        if (!child) {
+            continue;
+        }
+        if (!owners && !is_metadata) {
+            json_remove(v, name);
+        } else {
+            remove_from(api_schema_member(s, name), child, json_at(last, i), owners, false);
+        }
+    }
+}
+
+static void remove_elements(const struct api_schema *s, struct json *v, const struct json *last,
+                            const struct json *owned)
+{
+    size_t n = json_count(v);
+    CLEANUP_FREE struct json **all = xcalloc(n + 1, sizeof(struct json *));
+    CLEANUP_STRBUF struct strbuf key = STRBUF_INIT;
+    for (size_t i = n; i-- > 0;) {
+        all[i] = json_take_at(v, i);
+    }
+    for (size_t i = 0; i < n; i++) {
+        strbuf_reset(&key);
+        api_schema_element_key(s, all[i], &key);
+        const struct json *was = json_get(last, key.data), *owners = json_get(owned, key.data);
+        if (was && fieldset_has(was) && !owners) {
+            json_free(all[i]);
+            continue;
+        }
+        if (was) {
+            remove_from(api_schema_items(s), all[i], was, owners, false);
+        }
+        json_append(v, all[i]);
+    }
+}
+
+static void remove_from(const struct api_schema *s, struct json *v, const struct json *last,
+                        const struct json *owned, bool root)
+{
+    if (!api_schema_is_granular(s, v)) {
+        return;
+    }
+    if (json_is(v, JSON_ARRAY)) {
+        remove_elements(s, v, last, owned);
+    } else {
+        remove_members(s, v, last, owned, root);
+    }
+}
+
+void api_remove_fields(const struct api_schema *s, struct json *obj, const struct json *last,
+                       const struct json *owned)
+{
+    remove_from(s, obj, last, owned, true);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Merging by a schema, the part of server-side apply that works on values.  Internal to src/api. */
+#pragma once
+
+#include "api/patch/fieldset.h"
+
+/* Puts 'config' into 'target': granular lists and objects are merged, all else is replaced.  Elements keep their
+ * order, those of 'config' the one they have there. */
+void api_merge(const struct api_schema *s, struct json *target, const struct json *config);
+/* Removes from 'obj' the fields of 'last', but what is in 'owned' or leads to it. */
+void api_remove_fields(const struct api_schema *s, struct json *obj, const struct json *last,
+                       const struct json *owned);

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Authentication: by the connection's certificate, else by a bearer token, else anonymous. */
+#include "apiserver/access/security.h"
+#include "base/timeutil.h"
+
+#include <strings.h>
+
+int authn_bearer(const char *header, const char **ret)
+{
+    static const char scheme[] = "bearer";
+    if (!header) {
+        return -ENOENT;
+    }
+    header += strspn(header, " \t");
+    if (strncasecmp(header, scheme, sizeof scheme - 1) != 0) {
+        return -EINVAL;
+    }
+    header += sizeof scheme - 1;
+    size_t blanks = strspn(header, " ");
+    header += blanks;
+    size_t n = strlen(header);
+    /* RFC 6750: token68 and nothing behind it. */
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/=";
+    if (!blanks || !n || strspn(header, letters) != n) {
+        return -EINVAL;
+    }
+    *ret = header;
+    return 0;
+}
+
+bool secret_equal(const char *a, size_t a_size, const char *b, size_t b_size)
+{
+    volatile unsigned differ = a_size != b_size;
+    for (size_t i = 0; i < a_size && b_size; i++) {
+        differ |= (unsigned char) (a[i] ^ b[i % b_size]);
+    }
+    return !differ;
+}
+
+static int by_certificate(const struct tls_identity *id, struct user_info **ret, struct err *e)
+{
+    if (!*id->cn) {
+        return err_set(e, -EPERM, "the client's certificate names no user");
+    }
+    struct user_info *u = user_new(id->cn);
+    for (size_t i = 0; i < id->n_o; i++) {
+        user_add_group(u, id->o[i]);
+    }
+    user_add_group(u, GROUP_AUTHENTICATED);
+    *ret = u;
+    return 0;
+}
+
+int authn_request(struct security *s, const struct http_exchange *x, struct user_info **ret,
+                  struct err *e)
+{
+    if (s->open) {
+        *ret = user_ref(s->master);
+        return 0;
+    }
+    const struct tls_identity *id = http_peer_cert(x);
+    if (id) {
+        return by_certificate(id, ret, e);
+    }
+    const char *token = NULL;
+    int r = authn_bearer(http_header(x, "authorization"), &token);
+    if (r == -EINVAL) {
+        return err_set(e, -EPERM, "the Authorization header has no bearer token");
+    }
+    if (!http_is_tls(x)) {
+        if (!token || !s->loopback_token ||
+            !secret_equal(token, strlen(token), s->loopback_token, strlen(s->loopback_token))) {
+            return err_set(e, -EPERM, "not the master's own token");
+        }
+        *ret = user_ref(s->master);
+        return 0;
+    }
+    /* As OpenShift has it, for clients that cannot set headers. */
+    token = token ? token : http_query(x, "access_token");
+    if (token) {
+        return s->server->cache.ready
+                   ? token_authenticate(s, token, NULL, time_wall_ms(), ret, NULL, e)
+                   : err_set(e, -EAGAIN, "the registry is being loaded");
+    }
+    if (!s->anonymous) {
+        return err_set(e, -EPERM, "no credential");
+    }
+    *ret = user_ref(s->nobody);
+    return 0;
+}

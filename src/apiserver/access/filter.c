@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "apiserver/access/filter.h"
+
+#include "apiserver/access/security.h"
+#include "base/log.h"
+#include "base/timeutil.h"
+
+LOG_MODULE("security");
+
+struct security *security_new(struct apiserver *a, const struct apiserver_security *cfg)
+{
+    static const struct apiserver_security trusting = {.always_allow = true};
+    static const char rbac[] = "rbac.authorization.k8s.io";
+    struct security *s = NEW(struct security);
+    s->server = a;
+    s->open = !cfg;
+    cfg = cfg ? cfg : &trusting;
+    s->always_allow = cfg->always_allow;
+    s->anonymous = cfg->anonymous;
+    s->loopback_token = cfg->loopback_token ? xstrdup(cfg->loopback_token) : NULL;
+    s->keys = cfg->keys;
+    s->issuer = xstrdup(cfg->issuer ? cfg->issuer : DEFAULT_ISSUER);
+    s->audit = cfg->audit;
+    s->rbac = rbac_new();
+    s->master = user_new("system:admin");
+    user_add_group(s->master, GROUP_MASTERS);
+    user_add_group(s->master, GROUP_AUTHENTICATED);
+    s->nobody = user_new(USER_ANONYMOUS);
+    user_add_group(s->nobody, GROUP_UNAUTHENTICATED);
+    s->roles = cache_find(&a->cache, api_kind_find(rbac, "v1", "roles"));
+    s->cluster_roles = cache_find(&a->cache, api_kind_find(rbac, "v1", "clusterroles"));
+    s->role_bindings = cache_find(&a->cache, api_kind_find(rbac, "v1", "rolebindings"));
+    s->cluster_role_bindings =
+        cache_find(&a->cache, api_kind_find(rbac, "v1", "clusterrolebindings"));
+    return s;
+}
+
+struct security *security_free(struct security *s)
+{
+    if (s) {
+        if (s->loopback_token) {
+            explicit_bzero(s->loopback_token, strlen(s->loopback_token));
+        }
+        free(s->loopback_token);
+        free(s->issuer);
+        rbac_free(s->rbac);
+        user_unref(s->master);
+        user_unref(s->nobody);
+        free(s);
+    }
+    return NULL;
+}
+
+/* ---- requests ---- */
+
+static void begin_audit(struct request *q)
+{
+    struct security *s = q->server->security;
+    q->audit = s->audit ? audit_begin(s->audit, q) : NULL;
+}
+
+/* 401, and nothing about why: that is in the log. */
+static void respond_unauthorized(struct request *q, const char *why)
+{
+    static struct log_limit limit;
+    log_limited(&limit, LOG_WARN, "not authenticated", "peer=%s reason=\"%s\"", http_peer(q->x),
+                why);
+    begin_audit(q);
+    respond_error(q, 401, "Unauthorized", "Unauthorized");
+}
+
+bool filter_request(struct request *q)
+{
+    struct security *s = q->server->security;
+    struct http_exchange *x = q->x;
+    CLEANUP_STRBUF struct strbuf why = STRBUF_INIT;
+    struct err e = {0};
+    attributes_parse(&q->attributes, http_method(x), http_path(x), request_flag(q, "watch"),
+                     http_query(x, "fieldSelector"));
+    int r = authn_request(s, x, &q->user, &e);
+    if (r == -EAGAIN) {
+        respond_error(q, 503, "ServiceUnavailable", "%s", e.text);
+        return false;
+    }
+    if (r < 0) {
+        respond_unauthorized(q, e.text);
+        return false;
+    }
+    begin_audit(q);
+    if (impersonate(q) < 0) {
+        return false;
+    }
+    if (q->impersonator && q->audit) {
+        audit_impersonated(q->audit, q);
+    }
+    /* The roles are objects, too. */
+    bool known = q->server->cache.ready || user_in_group(q->user, GROUP_MASTERS);
+    bool allowed = authz_allows(s, q->user, &q->attributes, &why);
+    if (q->audit) {
+        audit_decision_set(q->audit, allowed, strbuf_cstr(&why));
+    }
+    if (!allowed && !known) {
+        respond_error(q, 503, "ServiceUnavailable", "the registry is being loaded");
+    } else if (!allowed) {
+        CLEANUP_FREE char *prefixed = why.size ? xasprintf("RBAC: %s", why.data) : NULL;
+        respond_forbidden(q, q->user, &q->attributes, prefixed);
+    }
+    return allowed;
+}
+
+bool filter_agrees(struct request *q)
+{
+    const struct attributes *a = &q->attributes;
+    const struct api_kind *k = q->kind;
+    const char *ns = q->namespace                          ? q->namespace
+                     : api_kind_is_namespace(k) && q->name ? q->name
+                                                           : "";
+    bool narrowed = !q->name && (q->verb == VERB_LIST || q->verb == VERB_WATCH);
+    if (a->is_resource && streq(a->verb, verb_names[q->verb]) && streq(a->group, k->group) &&
+        streq(a->version, k->version) && streq(a->resource, k->plural) &&
+        streq(a->subresource, q->subresource) && streq(a->namespace, ns) &&
+        (narrowed || streq(a->name, q->name ? q->name : ""))) {
+        return true;
+    }
+    respond_error(q, 404, "NotFound", "the server could not find the requested resource");
+    return false;
+}
+
+int filter_may_create(struct request *q)
+{
+    struct attributes a = q->attributes;
+    CLEANUP_STRBUF struct strbuf why = STRBUF_INIT;
+    a.verb = verb_names[VERB_CREATE];
+    if (authz_allows(q->server->security, q->user, &a, &why)) {
+        return 0;
+    }
+    CLEANUP_FREE char *prefixed = why.size ? xasprintf("RBAC: %s", why.data) : NULL;
+    respond_forbidden(q, q->user, &a, prefixed);
+    return -EACCES;
+}
+
+void filter_streaming(struct request *q)
+{
+    if (q->audit) {
+        audit_stage(q->audit, q, AUDIT_STARTED, 200, NULL, 0);
+    }
+    attributes_done(&q->attributes); /* Watches are many, and nobody asks for them any more. */
+}
+
+void filter_done(struct request *q, int code, const char *body, size_t size)
+{
+    if (q->audit) {
+        audit_stage(q->audit, q, AUDIT_COMPLETE, code, body, size);
+        q->audit = audit_event_free(q->audit);
+    }
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a node may do by being that node: with its own Node, its pods and what they use, its lease, its requests for
+ * certificates, and events.  What all nodes read alike (the network's objects) is RBAC's role system:sdn-reader. */
+#include "apiserver/access/security.h"
+
+#define LEASES "kube-node-lease"
+
+/* Whether 'verb' is one of the words of 'list'. */
+static bool is_one_of(const char *verb, const char *list)
+{
+    size_t n = strlen(verb);
+    while (*list) {
+        size_t word = strcspn(list, " ");
+        if (word == n && strncmp(list, verb, n) == 0) {
+            return true;
+        }
+        list += word + (list[word] == ' ');
+    }
+    return false;
+}
+
+/* Whether the pod is on the node. */
+static bool is_on(const struct json *pod, const char *node)
+{
+    return streq_null(json_path_string(pod, "spec", "nodeName", NULL), node);
+}
+
+static bool names(const struct json *ref, const char *key, const char *name)
+{
+    return streq_null(json_path_string(ref, key, NULL), name);
+}
+
+static bool volumes_use(const struct json *spec, bool secret, const char *name)
+{
+    const struct json *v, *source;
+    JSON_FOREACH (v, json_get(spec, "volumes")) {
+        if (names(json_get(v, secret ? "secret" : "configMap"), secret ? "secretName" : "name",
+                  name)) {
+            return true;
+        }
+        JSON_FOREACH (source, json_path(v, "projected", "sources", NULL)) {
+            if (names(json_get(source, secret ? "secret" : "configMap"), "name", name)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool containers_use(const struct json *list, bool secret, const char *name)
+{
+    const struct json *c, *env;
+    JSON_FOREACH (c, list) {
+        JSON_FOREACH (env, json_get(c, "env")) {
+            if (names(
+                    json_path(env, "valueFrom", secret ? "secretKeyRef" : "configMapKeyRef", NULL),
+                    "name", name)) {
+                return true;
+            }
+        }
+        JSON_FOREACH (env, json_get(c, "envFrom")) {
+            if (names(json_get(env, secret ? "secretRef" : "configMapRef"), "name", name)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Whether the pod uses the Secret (or ConfigMap) 'name' of its namespace. */
+static bool pod_uses(const struct json *pod, bool secret, const char *name)
+{
+    const struct json *spec = json_get(pod, "spec"), *ref;
+    if (volumes_use(spec, secret, name) ||
+        containers_use(json_get(spec, "containers"), secret, name) ||
+        containers_use(json_get(spec, "initContainers"), secret, name)) {
+        return true;
+    }
+    JSON_FOREACH (ref, json_get(spec, "imagePullSecrets")) {
+        if (secret && names(ref, "name", name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool pod_runs_as(const struct json *pod, const char *account)
+{
+    const char *name = json_path_string(pod, "spec", "serviceAccountName", NULL);
+    return streq(name && *name ? name : "default", account);
+}
+
+/* Whether a pod of 'a->namespace' that is on the node needs what 'a' names. */
+static bool needed(struct security *s, const char *node, const struct attributes *a)
+{
+    const struct cache_kind *pods = cache_find(&s->server->cache, api_kind_find("", "v1", "pods"));
+    CLEANUP_FREE char *prefix = xasprintf("%s/", a->namespace);
+    struct keyset_pos pos = keyset_seek(&pods->objects, prefix);
+    int field = api_field_find(pods->kind, "spec.nodeName");
+    const struct object *o;
+    while ((o = keyset_next(&pods->objects, &pos)) && str_has_prefix(o->key, prefix)) {
+        if (!streq(api_index_field(o->index, (size_t) field), node)) {
+            continue;
+        }
+        CLEANUP(json_free) struct json *pod = object_parse(o);
+        if (streq(a->resource, "serviceaccounts")
+                ? pod_runs_as(pod, a->name)
+                : pod_uses(pod, streq(a->resource, "secrets"), a->name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool own_pod(struct security *s, const char *node, const struct attributes *a)
+{
+    if (is_one_of(a->verb, "list watch")) {
+        return streq(a->node, node);
+    }
+    CLEANUP(json_free)
+    struct json *pod = *a->name ? security_object(s, "", "pods", a->namespace, a->name) : NULL;
+    bool may = *a->subresource
+                   ? streq(a->subresource, "status") && is_one_of(a->verb, "get update patch")
+                   : is_one_of(a->verb, "get delete");
+    return may && is_on(pod, node);
+}
+
+static bool own_node(const char *node, const struct attributes *a)
+{
+    if (streq(a->verb, "create")) { /* Admission looks at the name. */
+        return !*a->subresource;
+    }
+    return streq(a->name, node) && (!*a->subresource || streq(a->subresource, "status")) &&
+           is_one_of(a->verb, "get list watch update patch");
+}
+
+static bool own_csr(struct security *s, const char *node, const struct attributes *a)
+{
+    CLEANUP_FREE char *user = xasprintf(NODE_PREFIX "%s", node);
+    if (*a->subresource) {
+        return false;
+    }
+    if (streq(a->verb, "create")) {
+        return true;
+    }
+    CLEANUP(json_free)
+    struct json *csr = *a->name ? security_object(s, a->group, a->resource, NULL, a->name) : NULL;
+    return is_one_of(a->verb, "get list watch") &&
+           streq_null(json_path_string(csr, "spec", "username", NULL), user);
+}
+
+bool node_allows(struct security *s, const char *node, const struct attributes *a)
+{
+    if (!a->is_resource || !s->server->cache.ready) {
+        return false;
+    }
+    const char *r = a->resource;
+    if (!*a->group && streq(r, "nodes")) {
+        return own_node(node, a);
+    }
+    if (!*a->group && streq(r, "pods")) {
+        return own_pod(s, node, a);
+    }
+    if (!*a->group && (streq(r, "secrets") || streq(r, "configmaps"))) {
+        return !*a->subresource && streq(a->verb, "get") && *a->name && needed(s, node, a);
+    }
+    if (!*a->group && streq(r, "serviceaccounts")) {
+        return streq(a->subresource, "token") && streq(a->verb, "create") && *a->name &&
+               needed(s, node, a);
+    }
+    if (streq(r, "events") && (!*a->group || streq(a->group, "events.k8s.io"))) {
+        return !*a->subresource && is_one_of(a->verb, "create update patch");
+    }
+    if (streq(a->group, "coordination.k8s.io") && streq(r, "leases")) {
+        return streq(a->namespace, LEASES) && !*a->subresource &&
+               (streq(a->verb, "create") ||
+                (streq(a->name, node) && is_one_of(a->verb, "get update patch delete")));
+    }
+    if (streq(a->group, "certificates.k8s.io") && streq(r, "certificatesigningrequests")) {
+        return own_csr(s, node, a);
+    }
+    return false;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Admission of pods, and of the templates that controllers make pods from: without leave of its own, a pod gets no more
+ * than the security context constraint `restricted` gives (api/kinds/pod_restrictions.h).
+ *
+ * The leave is the verb "use" on securitycontextconstraints/privileged, in the pod's namespace: of the user who writes
+ * the pod, or of the service account that the pod runs as, since that is whom a controller makes pods for.  An update
+ * is judged when it changes what is judged, so that labels of an administrator's pod can be changed by everyone who may
+ * write pods. */
+#include "api/kinds/pod_restrictions.h"
+#include "apiserver/access/security.h"
+
+#define SCC_GROUP "security.openshift.io"
+#define SCC_PLURAL "securitycontextconstraints"
+
+static bool may_use_privileged(const struct request *q, const struct user_info *u)
+{
+    return authz_may(q->server->security, u, "use", SCC_GROUP, SCC_PLURAL, q->namespace,
+                     "privileged");
+}
+
+static bool is_exempt(const struct request *q, const struct json *pod)
+{
+    const char *name = json_path_string(pod, "spec", "serviceAccountName", NULL);
+    if (may_use_privileged(q, q->user)) {
+        return true;
+    }
+    CLEANUP(user_unref)
+    struct user_info *account =
+        user_service_account(q->namespace, name && *name ? name : "default", NULL);
+    user_add_group(account, GROUP_AUTHENTICATED);
+    return may_use_privileged(q, account);
+}
+
+/* 403 that names every field, in the words of OpenShift; -EACCES. */
+static int refuse(struct request *q, const struct json *obj, const struct api_causes *causes)
+{
+    const char *name = json_path_string(obj, "metadata", "name", NULL);
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    strbuf_addf(&text,
+                "%s \"%s\" is forbidden: unable to validate against any security context "
+                "constraint: [",
+                RESOURCE_TEXT(q->kind), name ? name : "");
+    for (size_t i = 0; i < causes->n; i++) {
+        strbuf_addf(&text, "provider restricted: %s: %s, ", causes->list[i].field,
+                    causes->list[i].message);
+    }
+    strbuf_adds(&text, "provider privileged: Forbidden: not usable by user or serviceaccount]");
+    respond_status(q, &(struct status){.code = 403,
+                                       .reason = "Forbidden",
+                                       .message = strbuf_cstr(&text),
+                                       .name = name,
+                                       .causes = causes});
+    return -EACCES;
+}
+
+int pods_admit(struct request *q, struct json *obj, const struct json *old)
+{
+    const struct api_kind *k = q->kind;
+    const char *path = pod_restrictions_path(k->group, k->plural);
+    struct json *pod = path ? pod_restrictions_find(obj, path) : NULL;
+    if (!pod || !k->namespaced ||
+        (old && pod_restrictions_same(pod, pod_restrictions_find(old, path))) ||
+        is_exempt(q, pod)) {
+        return 0;
+    }
+    CLEANUP(api_causes_done) struct api_causes causes = {0};
+    pod_restrictions_check(pod, path, &causes);
+    if (causes.n) {
+        return refuse(q, obj, &causes);
+    }
+    pod_restrictions_fill(pod);
+    if (k->custom) {
+        object_conform(k, obj); /* A schema may lack what was filled in. */
+    }
+    return 0;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Admission of services and endpoints: what of them only the privileged may say.
+ *
+ * An endpoint with the address of a pod, a service, a node or a master would let one project reach another, or the hosts,
+ * past what isolates them; it takes "create" of endpoints/restricted, as in OpenShift.  A node port that is asked for by number occupies that port on all
+ * nodes; it takes "create" of services/nodeports.  One that the server chooses is everyone's. */
+#include "api/kinds/kind_service.h"
+#include "apiserver/access/security.h"
+#include "apiserver/admission/alloc.h"
+
+int admit_refuse_field(struct request *q, const struct json *obj, const char *field,
+                       const char *why)
+{
+    const char *name = json_path_string(obj, "metadata", "name", NULL);
+    CLEANUP_FREE char *message = xasprintf("%s \"%s\" is forbidden: %s: %s", RESOURCE_TEXT(q->kind),
+                                           name ? name : "", field, why);
+    struct api_cause cause = {
+        .field = (char *) field, .reason = "FieldValueForbidden", .message = (char *) why};
+    struct api_causes causes = {.list = &cause, .n = 1};
+    respond_status(q, &(struct status){.code = 403,
+                                       .reason = "Forbidden",
+                                       .message = message,
+                                       .name = name,
+                                       .causes = &causes});
+    return -EACCES;
+}
+
+static bool may(struct request *q, const char *resource)
+{
+    return authz_may(q->server->security, q->user, "create", "", resource, q->namespace, q->name);
+}
+
+/* ---- endpoints ---- */
+
+/* Whether 'text' is among the addresses of the Endpoints 'masters'. */
+static bool is_masters(const struct json *masters, const char *text)
+{
+    const struct json *subset, *a;
+    JSON_FOREACH (subset, json_get(masters, "subsets")) {
+        JSON_FOREACH (a, json_get(subset, "addresses")) {
+            if (streq_null(json_path_string(a, "ip", NULL), text)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static int check_ip(struct request *q, const struct json *obj, const struct json *masters,
+                    const char *field, const struct json *v)
+{
+    const char *text = json_get_string(v);
+    uint32_t ip;
+    if (!text || ip4_parse(text, &ip) < 0 ||
+        (!alloc_is_inside(q->server->alloc, ip) && !is_masters(masters, text))) {
+        return 0;
+    }
+    CLEANUP_FREE char *why =
+        xasprintf("endpoint address %s is not allowed: it is a pod's, a service's, a node's or a "
+                  "master's, which takes leave to create endpoints/restricted",
+                  text);
+    return admit_refuse_field(q, obj, field, why);
+}
+
+static int check_subsets(struct request *q, const struct json *obj, const struct json *masters)
+{
+    static const char *const lists[] = {"addresses", "notReadyAddresses"};
+    const struct json *subsets = json_get(obj, "subsets");
+    for (size_t i = 0; i < json_count(subsets); i++) {
+        for (size_t k = 0; k < ARRAY_SIZE(lists); k++) {
+            const struct json *list = json_get(json_at(subsets, i), lists[k]);
+            for (size_t j = 0; j < json_count(list); j++) {
+                int r =
+                    check_ip(q, obj, masters, API_FIELD("subsets[%zu].%s[%zu].ip", i, lists[k], j),
+                             json_get(json_at(list, j), "ip"));
+                if (r < 0) {
+                    return r;
+                }
+            }
+        }
+    }
+    return 0;
+}
+
+static int check_slice(struct request *q, const struct json *obj, const struct json *masters)
+{
+    const struct json *endpoints = json_get(obj, "endpoints");
+    for (size_t i = 0; i < json_count(endpoints); i++) {
+        const struct json *list = json_get(json_at(endpoints, i), "addresses");
+        for (size_t j = 0; j < json_count(list); j++) {
+            int r = check_ip(q, obj, masters, API_FIELD("endpoints[%zu].addresses[%zu]", i, j),
+                             json_at(list, j));
+            if (r < 0) {
+                return r;
+            }
+        }
+    }
+    return 0;
+}
+
+/* 'members' end with NULL. */
+static bool unchanged(const struct json *obj, const struct json *old, const char *const *members)
+{
+    for (size_t i = 0; old && members[i]; i++) {
+        const struct json *a = json_get(obj, members[i]), *b = json_get(old, members[i]);
+        if (!a != !b || (a && !json_equal(a, b))) {
+            return false;
+        }
+    }
+    return old != NULL;
+}
+
+/* ---- services ---- */
+
+static bool has_port(const struct json *old, int64_t port)
+{
+    const struct json *p;
+    JSON_FOREACH (p, json_path(old, "spec", "ports", NULL)) {
+        if (json_get_int_or(json_get(p, "nodePort"), 0) == port) {
+            return true;
+        }
+    }
+    return json_get_int_or(json_path(old, "spec", "healthCheckNodePort", NULL), 0) == port;
+}
+
+static int check_node_port(struct request *q, const struct json *obj, const struct json *old,
+                           const char *field, const struct json *v)
+{
+    int64_t port = json_get_int_or(v, 0);
+    if (!port || has_port(old, port) || may(q, "services/nodeports")) {
+        return 0;
+    }
+    return admit_refuse_field(
+        q, obj, field,
+        "a node port cannot be chosen without leave to create services/nodeports; "
+        "leave it out, and the server chooses one");
+}
+
+static int admit_service(struct request *q, const struct json *obj, const struct json *old)
+{
+    const struct json *spec = json_get(obj, "spec"), *ports = json_get(spec, "ports");
+    int r = 0;
+    if (service_needs_node_ports(spec)) {
+        for (size_t i = 0; r == 0 && i < json_count(ports); i++) {
+            r = check_node_port(q, obj, old, API_FIELD("spec.ports[%zu].nodePort", i),
+                                json_get(json_at(ports, i), "nodePort"));
+        }
+    }
+    if (r == 0 && service_needs_health_port(spec)) {
+        r = check_node_port(q, obj, old, "spec.healthCheckNodePort",
+                            json_get(spec, "healthCheckNodePort"));
+    }
+    return r;
+}
+
+int alloc_admit(struct request *q, const struct json *obj, const struct json *old)
+{
+    static const char *const subsets[] = {"subsets", NULL}, *const slice[] = {"endpoints", NULL};
+    const struct api_kind *k = q->kind;
+    if (!q->server->alloc || q->server->security->always_allow ||
+        user_in_group(q->user, GROUP_MASTERS)) {
+        return 0;
+    }
+    if (!*k->group && streq(k->plural, "services")) {
+        return admit_service(q, obj, old);
+    }
+    bool endpoints = !*k->group && streq(k->plural, "endpoints");
+    bool slices = streq(k->group, "discovery.k8s.io") && streq(k->plural, "endpointslices");
+    if ((!endpoints && !slices) || unchanged(obj, old, endpoints ? subsets : slice) ||
+        may(q, "endpoints/restricted")) {
+        return 0;
+    }
+    /* The endpoints of the API's own service are the masters. */
+    CLEANUP(json_free)
+    struct json *masters =
+        security_object(q->server->security, "", "endpoints", "default", "kubernetes");
+    return (endpoints ? check_subsets : check_slice)(q, obj, masters);
+}

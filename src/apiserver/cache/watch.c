@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Watches: streams of the changes of one kind.
+ *
+ * A change is encoded once for each form in which somebody wants it, and the bytes are shared by all
+ * watchers.  With a selector, an object that begins to match is ADDED and one that ceases to is DELETED.
+ *
+ * A watch is either live, and gets each change as it happens, or catches up: with the objects it begins
+ * with, then with the events of the window.  A client that reads slowly falls back to catching up when
+ * much is queued for it, so that what waits for it is the window and not memory of its own; when the window
+ * has moved on it is told that its version is too old.
+ * One timer serves all watches: their ends, and bookmarks. */
+#include "apiserver/access/filter.h"
+#include "base/timeutil.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define TICK_MS 1000
+#define BOOKMARK_MS 30000
+#define QUEUE_PAUSE ((size_t) 256 << 10) /* Unsent bytes at which a watch is not live any more. */
+#define MAX_WATCHES 50000
+#define MIN_TIMEOUT_MS (UINT64_C(30) * 60 * 1000)
+
+struct watch {
+    struct list node;
+    struct list peer;  /* Among those which want the same value of the indexed field, or any. */
+    const char *value; /* That value, the selection's; NULL: any. */
+    struct request *q;
+    struct selection sel;
+    bool bookmarks;
+    bool ended; /* Its client is gone or was cut off. */
+    bool live;
+    struct object **initial; /* Objects yet to be told, from 'at_initial' on. */
+    size_t n_initial, at_initial;
+    bool initial_end; /* A bookmark follows them. */
+    uint64_t seen;    /* All events up to this revision were told. */
+    uint64_t deadline_ms, bookmark_at_ms;
+};
+
+enum change { ADDED, MODIFIED, DELETED, N_CHANGES };
+static const char *const change_names[] = {"ADDED", "MODIFIED", "DELETED"};
+
+/* ---- encoding ---- */
+
+/* Forms that differ in their bytes: the object; metadata; a table of each includeObject; of two versions. */
+#define N_FORMS (1 + 2 + 2 * 3)
+
+static size_t form_number(const struct accept *a)
+{
+    switch (a->form) {
+    case FORM_PARTIAL:
+        return 1 + a->v1beta1;
+    case FORM_TABLE:
+        return 3 + 2 * (size_t) a->include + a->v1beta1;
+    case FORM_OBJECT:
+        break;
+    }
+    return 0;
+}
+
+/* One change in all forms and types that were asked for so far, of one version and of the others. */
+struct frames {
+    const struct cache_kind *ck;
+    const struct cache_event *ev;
+    const struct api_kind *kind; /* The version; NULL: none was asked for. */
+    struct blob *made[N_CHANGES][N_FORMS];
+    struct frames *others; /* NULL: none. */
+};
+
+static void frames_done(struct frames *f)
+{
+    for (size_t i = 0; i < N_CHANGES; i++) {
+        for (size_t j = 0; j < N_FORMS; j++) {
+            f->made[i][j] = blob_unref(f->made[i][j]);
+        }
+    }
+    if (f->others) {
+        frames_done(f->others);
+        free(TAKE(f->others));
+    }
+}
+
+/* Those of version 'k'. */
+static struct frames *frames_of(struct frames *f, const struct api_kind *k)
+{
+    while (f->kind && f->kind != k) {
+        if (!f->others) {
+            f->others = NEW(struct frames);
+            *f->others = (struct frames){.ck = f->ck, .ev = f->ev};
+        }
+        f = f->others;
+    }
+    f->kind = k;
+    return f;
+}
+
+/* A table with one row, or none when 'obj' is NULL. */
+static void write_table(const struct request *q, const struct json *obj, const struct blob *text,
+                        uint64_t revision, struct strbuf *out)
+{
+    const struct accept *a = &q->accept;
+    strbuf_addf(out,
+                "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/%s\",\"metadata\":{"
+                "\"resourceVersion\":\"%" PRIu64 "\"},\"columnDefinitions\":",
+                a->v1beta1 ? "v1beta1" : "v1", revision);
+    api_table_columns(q->kind, out);
+    strbuf_adds(out, ",\"rows\":[");
+    if (obj) {
+        api_table_row(q->kind, obj, text->data, text->size, a->include, time_wall_ms(), out);
+    }
+    strbuf_adds(out, "]}");
+}
+
+static struct blob *encode(const struct request *q, const char *type, struct blob *stored,
+                           uint64_t revision)
+{
+    const struct accept *a = &q->accept;
+    CLEANUP(blob_unref) struct blob *text = request_text(q, stored);
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    strbuf_addf(&out, "{\"type\":\"%s\",\"object\":", type);
+    if (a->form == FORM_OBJECT) {
+        strbuf_add(&out, text->data, text->size);
+    } else if (a->form == FORM_PARTIAL) {
+        request_write_partial(q, text, &out);
+    } else {
+        CLEANUP(json_free) struct json *obj = NULL;
+        json_parse(text->data, text->size, &obj, NULL);
+        write_table(q, obj, text, revision, &out);
+    }
+    strbuf_adds(&out, "}\n");
+    return blob_new(out.data, out.size);
+}
+
+static struct blob *frame(struct frames *all, const struct request *q, enum change type)
+{
+    struct frames *f = frames_of(all, q->kind);
+    struct blob **made = &f->made[type][form_number(&q->accept)];
+    if (!*made) {
+        CLEANUP(blob_unref)
+        struct blob *text = type == DELETED
+                                ? object_text_at(f->ev->old, f->ck->head, f->ev->revision)
+                                : blob_ref(f->ev->new->text);
+        *made = encode(q, change_names[type], text, f->ev->revision);
+    }
+    return *made;
+}
+
+/* ---- one watch ---- */
+
+/* Whoever wants one value of the indexed field is only asked about changes of objects with it. */
+static void join_peers(struct watch *w)
+{
+    struct cache_kind *ck = w->q->ck;
+    struct list *peers = &ck->watches_of_any;
+    w->value = selection_value(w->q, &w->sel);
+    if (w->value && !(peers = smap_get(&ck->watches_by_value, w->value))) {
+        peers = NEW(struct list);
+        list_init(peers);
+        smap_set(&ck->watches_by_value, w->value, peers);
+    }
+    list_push_back(peers, &w->peer);
+}
+
+static void leave_peers(struct watch *w)
+{
+    list_remove(&w->peer);
+    if (w->value) {
+        struct cache_kind *ck = w->q->ck;
+        struct list *peers = smap_get(&ck->watches_by_value, w->value);
+        if (list_is_empty(peers)) {
+            smap_remove(&ck->watches_by_value, w->value);
+        }
+    }
+}
+
+static void watch_free(struct watch *w)
+{
+    struct request *q = w->q;
+    list_remove(&w->node);
+    leave_peers(w);
+    q->ck->n_watches--;
+    q->server->n_watches--;
+    metrics_count(q->server->metrics, VERB_WATCH, q->ck->kind->plural, 200,
+                  time_mono_ns() - q->start_ns);
+    while (w->at_initial < w->n_initial) {
+        object_unref(w->initial[w->at_initial++]);
+    }
+    free(w->initial);
+    selection_done(&w->sel);
+    filter_done(q, 200, NULL, 0);
+    request_free(q);
+    free(w);
+}
+
+static void watch_closed(void *ctx)
+{
+    watch_free(ctx);
+}
+
+static void send(struct watch *w, struct blob *b)
+{
+    /* When the queue is full the stream is being cut, and watch_closed is called later. */
+    if (!w->ended && http_stream_write(w->q->x, b) < 0) {
+        w->ended = true;
+    }
+}
+
+static bool in_namespace(const struct watch *w, const struct object *o)
+{
+    return !w->q->namespace || streq(api_index_field(o->index, 1), w->q->namespace);
+}
+
+static bool wants(const struct watch *w, const struct object *o)
+{
+    return o && in_namespace(w, o) && selection_matches(&w->sel, o);
+}
+
+static void send_event(struct watch *w, struct frames *f)
+{
+    bool before = wants(w, f->ev->old), after = wants(w, f->ev->new);
+    if (before || after) {
+        send(w, frame(f, w->q, !after ? DELETED : before ? MODIFIED : ADDED));
+    }
+}
+
+#define INITIAL_END "\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}"
+
+/* A table has no annotations: its only row has them. */
+static void write_end_table(const struct request *q, uint64_t revision, struct strbuf *out)
+{
+    const char *version = q->accept.v1beta1 ? "v1beta1" : "v1";
+    strbuf_addf(out,
+                "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/%s\",\"metadata\":{"
+                "\"resourceVersion\":\"%" PRIu64 "\"},\"columnDefinitions\":",
+                version, revision);
+    api_table_columns(q->kind, out);
+    strbuf_addf(out,
+                ",\"rows\":[{\"cells\":[],\"object\":{\"kind\":\"PartialObjectMetadata\","
+                "\"apiVersion\":\"meta.k8s.io/%s\",\"metadata\":{\"resourceVersion\":\"%" PRIu64
+                "\"," INITIAL_END "}}}]}",
+                version, revision);
+}
+
+static void send_bookmark(struct watch *w, uint64_t revision, bool initial_end)
+{
+    const struct accept *a = &w->q->accept;
+    const struct api_kind *k = w->q->kind;
+    CLEANUP_FREE char *version = api_kind_api_version(k);
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    strbuf_adds(&out, "{\"type\":\"BOOKMARK\",\"object\":");
+    if (a->form == FORM_TABLE && initial_end) {
+        write_end_table(w->q, revision, &out);
+    } else if (a->form == FORM_TABLE) {
+        write_table(w->q, NULL, NULL, revision, &out);
+    } else {
+        strbuf_addf(&out,
+                    "{\"kind\":\"%s\",\"apiVersion\":\"%s%s\",\"metadata\":{\"resourceVersion\":"
+                    "\"%" PRIu64 "\",\"creationTimestamp\":null%s}}",
+                    a->form == FORM_PARTIAL ? "PartialObjectMetadata" : k->kind,
+                    a->form == FORM_PARTIAL ? "meta.k8s.io/" : "",
+                    a->form != FORM_PARTIAL ? version
+                    : a->v1beta1            ? "v1beta1"
+                                            : "v1",
+                    revision, initial_end ? "," INITIAL_END : "");
+    }
+    strbuf_adds(&out, "}\n");
+    CLEANUP(blob_unref) struct blob *b = blob_new(out.data, out.size);
+    send(w, b);
+}
+
+static uint64_t bookmark_interval(const struct apiserver *a)
+{
+    return a->cfg.bookmark_ms ? a->cfg.bookmark_ms : BOOKMARK_MS;
+}
+
+/* As kube-apiserver: the stream goes on, and its last event is the error. */
+static void send_expired(struct watch *w)
+{
+    CLEANUP_FREE char *message =
+        xasprintf("too old resource version: %" PRIu64 " (%" PRIu64 ")", w->seen, w->q->ck->floor);
+    CLEANUP(json_free)
+    struct json *status = status_object(
+        w->q,
+        &(struct status){.code = 410, .reason = "Expired", .message = message, .plain = true});
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    strbuf_adds(&out, "{\"type\":\"ERROR\",\"object\":");
+    json_write(status, 0, &out);
+    strbuf_adds(&out, "}\n");
+    CLEANUP(blob_unref) struct blob *b = blob_new(out.data, out.size);
+    send(w, b);
+}
+
+static void watch_end(struct watch *w)
+{
+    if (!w->ended) {
+        http_stream_end(w->q->x);
+        watch_free(w);
+    }
+}
+
+/* ---- catching up ---- */
+
+static void take_initial(struct watch *w)
+{
+    struct cache_walk walk;
+    struct object *o;
+    struct request *q = w->q;
+    size_t cap = 0;
+    struct cache_range range = selection_range(q, &w->sel);
+    cache_walk_init(&walk, q->ck, &range, w->seen);
+    while ((o = cache_walk_next(&walk))) {
+        if (selection_matches(&w->sel, o)) {
+            w->initial = grow(w->initial, &cap, w->n_initial + 1, sizeof(struct object *));
+            w->initial[w->n_initial++] = object_ref(o);
+        }
+    }
+    cache_walk_done(&walk);
+}
+
+static void send_next_initial(struct watch *w)
+{
+    CLEANUP(object_unref) struct object *o = w->initial[w->at_initial++];
+    CLEANUP(blob_unref)
+    struct blob *b = encode(w->q, "ADDED", o->text, o->revision);
+    send(w, b);
+    if (w->at_initial == w->n_initial) {
+        free(TAKE(w->initial));
+        w->n_initial = w->at_initial = 0;
+    }
+}
+
+/* Sends what is due until enough is queued; the watch may be gone afterwards. */
+static void catch_up(void *ctx)
+{
+    struct watch *w = ctx;
+    const struct cache_kind *ck = w->q->ck;
+    while (!w->live && !w->ended && http_stream_queued(w->q->x) < QUEUE_PAUSE) {
+        size_t i;
+        if (w->at_initial < w->n_initial) {
+            send_next_initial(w);
+        } else if (w->initial_end) {
+            w->initial_end = false;
+            send_bookmark(w, w->seen, true);
+        } else if (w->seen < ck->floor) {
+            send_expired(w);
+            watch_end(w);
+            return;
+        } else if ((i = cache_event_after(ck, w->seen)) == ck->n_events) {
+            w->live = true;
+        } else {
+            struct frames f = {.ck = ck, .ev = cache_event_at(ck, i)};
+            send_event(w, &f);
+            w->seen = f.ev->revision;
+            frames_done(&f);
+        }
+    }
+}
+
+/* ---- beginning ---- */
+
+struct watch_request {
+    uint64_t revision;
+    bool from_now_on; /* 'revision' counts; else everything is ADDED first. */
+    bool initial_end; /* A bookmark tells where the initial objects end. */
+    uint64_t timeout_ms;
+};
+
+static int parse_watch(struct request *q, struct watch_request *ret)
+{
+    struct watch_request p = {0};
+    bool present;
+    const char *timeout = http_query(q->x, "timeoutSeconds");
+    const char *initial = http_query(q->x, "sendInitialEvents");
+    const char *match = http_query(q->x, "resourceVersionMatch");
+    if (version_parse(q, &p.revision, &present) < 0) {
+        return -EINVAL;
+    }
+    uint64_t seconds = 0;
+    if (timeout && *timeout && str_to_u64(timeout, INT32_MAX, &seconds) < 0) {
+        respond_error(q, 400, "BadRequest", "timeoutSeconds: Invalid value: \"%.40s\"", timeout);
+        return -EINVAL;
+    }
+    if (initial && *initial && !(match && streq(match, "NotOlderThan"))) {
+        respond_error(q, 400, "BadRequest",
+                      "resourceVersionMatch: Forbidden: sendInitialEvents requires setting "
+                      "resourceVersionMatch to NotOlderThan");
+        return -EINVAL;
+    }
+    if (!initial && match && *match) {
+        respond_error(
+            q, 400, "BadRequest",
+            "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch "
+            "unless sendInitialEvents is provided");
+        return -EINVAL;
+    }
+    if (initial && request_flag(q, "sendInitialEvents")) {
+        p.initial_end = request_flag(q, "allowWatchBookmarks");
+    } else {
+        p.from_now_on = p.revision > 0 || (initial && *initial);
+    }
+    if (p.from_now_on && p.revision == 0) {
+        p.revision = q->server->cache.revision;
+    }
+    if (p.revision > q->server->cache.revision) {
+        respond_too_large(q, p.revision);
+        return -EINVAL;
+    }
+    uint64_t longest = q->server->cfg.watch_timeout_ms;
+    p.timeout_ms = seconds   ? seconds * 1000
+                   : longest ? longest
+                             : MIN_TIMEOUT_MS + hash_bytes(&q, sizeof q) % MIN_TIMEOUT_MS;
+    *ret = p;
+    return 0;
+}
+
+void handle_watch(struct request *q)
+{
+    struct watch_request p;
+    struct selection sel;
+    struct apiserver *a = q->server;
+    if (q->accept.yaml) {
+        respond_error(q, 406, "NotAcceptable",
+                      "only the following media types are accepted: application/json");
+        return;
+    }
+    if (a->n_watches >= (a->cfg.max_watches ? a->cfg.max_watches : MAX_WATCHES)) {
+        respond_error(q, 429, "TooManyRequests", "too many watches, please try again later");
+        return;
+    }
+    if (parse_watch(q, &p) < 0 || selection_parse(q, &sel) < 0) {
+        return;
+    }
+    struct watch *w = NEW(struct watch);
+    *w = (struct watch){.q = q, .sel = sel, .bookmarks = request_flag(q, "allowWatchBookmarks")};
+    uint64_t now = loop_now_ms(a->loop);
+    w->deadline_ms = now + p.timeout_ms;
+    w->bookmark_at_ms = now + bookmark_interval(a);
+    list_push_back(&q->ck->watches, &w->node);
+    join_peers(w);
+    q->ck->n_watches++;
+    if (a->n_watches++ == 0) {
+        loop_timer_arm(a->watch_timer, TICK_MS);
+    }
+    w->seen = p.from_now_on ? p.revision : a->cache.revision;
+    w->initial_end = p.initial_end;
+    flow_release(q);
+    filter_streaming(q);
+    http_stream_begin(q->x, 200, "application/json", watch_closed, w);
+    http_stream_on_drained(q->x, catch_up, w);
+    if (!p.from_now_on) {
+        take_initial(w);
+    }
+    catch_up(w);
+}
+
+/* ---- all watches ---- */
+
+static void dispatch(struct list *peers, struct frames *f)
+{
+    struct watch *w;
+    LIST_FOREACH (w, struct watch, peer, peers) {
+        if (w->live && !w->ended) {
+            send_event(w, f);
+            w->seen = f->ev->revision;
+            w->live = http_stream_queued(w->q->x) < QUEUE_PAUSE;
+        }
+    }
+}
+
+static const char *indexed_value(const struct cache_kind *ck, const struct object *o)
+{
+    return o && ck->indexed >= 0 ? api_index_field(o->index, (size_t) ck->indexed) : NULL;
+}
+
+static void dispatch_value(struct cache_kind *ck, const char *value, struct frames *f)
+{
+    struct list *peers = value ? smap_get(&ck->watches_by_value, value) : NULL;
+    if (peers) {
+        dispatch(peers, f);
+    }
+}
+
+void watch_dispatch(struct apiserver *a, struct cache_kind *ck, const struct cache_event *ev)
+{
+    struct frames f = {.ck = ck, .ev = ev};
+    const char *old = indexed_value(ck, ev->old), *new = indexed_value(ck, ev->new);
+    dispatch(&ck->watches_of_any, &f);
+    dispatch_value(ck, old, &f);
+    if (!streq_null(old, new)) {
+        dispatch_value(ck, new, &f);
+    }
+    frames_done(&f);
+}
+
+void watch_tick(void *server)
+{
+    struct apiserver *a = server;
+    uint64_t now = loop_now_ms(a->loop);
+    for (size_t i = 0; i < a->cache.n_kinds; i++) {
+        struct watch *w;
+        LIST_FOREACH (w, struct watch, node, &a->cache.kinds[i]->watches) {
+            bool ends = now >= w->deadline_ms;
+            /* One at the end, too: the client resumes from there. */
+            if (w->bookmarks && w->live && (ends || now >= w->bookmark_at_ms)) {
+                send_bookmark(w, a->cache.revision, false);
+                w->bookmark_at_ms = now + bookmark_interval(a);
+            }
+            if (ends) {
+                watch_end(w);
+            }
+        }
+    }
+    if (a->n_watches) {
+        loop_timer_arm(a->watch_timer, TICK_MS);
+    }
+}
+
+void watch_end_kind(struct cache_kind *ck)
+{
+    struct watch *w;
+    LIST_FOREACH (w, struct watch, node, &ck->watches) {
+        watch_end(w);
+    }
+}
+
+void watch_end_all(struct apiserver *a)
+{
+    for (size_t i = 0; i < a->cache.n_kinds; i++) {
+        watch_end_kind(a->cache.kinds[i]);
+    }
+}
+
+void watch_drop_all(struct apiserver *a)
+{
+    for (size_t i = 0; i < a->cache.n_kinds; i++) {
+        struct watch *w;
+        LIST_FOREACH (w, struct watch, node, &a->cache.kinds[i]->watches) {
+            watch_free(w);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Server-side apply: a patch that says what its manager wants of an object, which is made when it is not there. */
+#include "apiserver/access/filter.h"
+#include "apiserver/admission/alloc.h"
+#include "apiserver/verbs/fields.h"
+#include "apiserver/verbs/write.h"
+#include "base/timeutil.h"
+
+static void respond_conflicts(struct request *q, const char *text, const struct api_causes *causes)
+{
+    respond_status(
+        q,
+        &(struct status){
+            .code = 409, .reason = "Conflict", .message = text, .plain = true, .causes = causes});
+}
+
+/* What applying the body makes of 'old' (NULL: nothing there); NULL: the request was answered. */
+static struct json *applied(struct write *w, const struct json *old)
+{
+    struct request *q = w->q;
+    struct err e = {0};
+    CLEANUP(api_causes_done) struct api_causes conflicts = {0};
+    CLEANUP_FREE char *text = NULL;
+    struct json *obj = NULL;
+    struct api_manager m = fields_manager(q, true);
+    int r =
+        api_apply(q->kind, old, w->body, &m, request_flag(q, "force"), &obj, &conflicts, &text, &e);
+    if (r == -EEXIST) {
+        respond_conflicts(q, text, &conflicts);
+    } else if (r == -E2BIG) {
+        respond_error(q, 403, "Forbidden", "%s", e.text);
+    } else if (r < 0) {
+        respond_error(q, 400, "BadRequest", "%s", e.text);
+    }
+    if (obj) {
+        object_conform(q->kind, obj);
+    }
+    return obj;
+}
+
+/* The bytes of the new object; NULL: the request was answered. */
+static struct blob *compute_new(struct write *w)
+{
+    struct request *q = w->q;
+    if (*q->subresource) {
+        respond_not_found(q, q->name);
+        return NULL;
+    }
+    if (filter_may_create(q) < 0) {
+        return NULL;
+    }
+    if (q->ck->crd && crd_is_terminating(q->ck->crd)) {
+        respond_error(q, 405, "MethodNotAllowed",
+                      "create not allowed while custom resource definition is terminating");
+        return NULL;
+    }
+    if (json_string_size(json_path(w->body, "metadata", "uid", NULL)) ||
+        json_string_size(json_path(w->body, "metadata", "resourceVersion", NULL))) {
+        respond_conflict(q, q->name,
+                         "a uid or resourceVersion was given, and no existing object was found");
+        return NULL;
+    }
+    CLEANUP(json_free) struct json *obj = applied(w, NULL);
+    if (!obj || write_check_namespace(q, q->name) < 0) {
+        return NULL;
+    }
+    object_prepare_create(q->kind, obj, time_wall_ms());
+    return write_is_refused(q, obj, NULL) || alloc_settle(w, obj, NULL) < 0 ? NULL
+                                                                            : write_encode(q, obj);
+}
+
+/* The bytes to be stored; NULL: the request was answered. */
+static struct blob *compute(struct write *w, const struct object *base, bool *ret_same)
+{
+    struct request *q = w->q;
+    CLEANUP(json_free) struct json *old = object_parse_as(base, q->kind);
+    if (write_check_preconditions(q, w->body, old) < 0) {
+        return NULL;
+    }
+    CLEANUP(json_free) struct json *obj = applied(w, old);
+    if (!obj) {
+        return NULL;
+    }
+    if (*q->subresource && !streq(q->subresource, "scale")) {
+        struct json *part = object_prepare_part(q->kind, q->subresource, old, obj);
+        json_free(obj);
+        obj = part;
+    } else {
+        object_prepare_update(q->kind, old, obj);
+    }
+    return write_finish(w, obj, old, ret_same);
+}
+
+static void attempt_apply(struct write *w)
+{
+    struct object *base = keyset_get(&w->ck->objects, w->key);
+    bool same;
+    if (!base && w->ck->gone) {
+        respond_conflict(w->q, w->q->name, "its CustomResourceDefinition was changed; try again");
+        write_free(w);
+        return;
+    }
+    if (!base) {
+        write_send_new(w, compute_new(w));
+        return;
+    }
+    struct blob *value = compute(w, base, &same);
+    if (value) {
+        write_send_update(w, base, value, same);
+    } else {
+        write_free(w);
+    }
+}
+
+void handle_apply(struct request *q)
+{
+    CLEANUP(json_free) struct json *config = NULL;
+    struct err e = {0};
+    if (write_begin(q) < 0 || write_read_body(q, &config) < 0) {
+        return;
+    }
+    struct object_target target = {.kind = q->kind, .namespace = q->namespace, .name = q->name};
+    bool scale = streq(q->subresource, "scale");
+    if ((scale ? scale_check_target : object_check_target)(config, &target, &e) < 0) {
+        respond_error(q, 400, "BadRequest", "%s", e.text);
+        return;
+    }
+    if (scale) {
+        CLEANUP(json_free) struct json *body = TAKE(config);
+        config = scale_config(q->kind, body);
+    } else if (fields_prune(q, config, false) < 0) {
+        return;
+    }
+    CLEANUP_FREE char *key = cache_key(q->namespace, q->name);
+    struct write *w = write_new(q, q->ck, key, attempt_apply);
+    w->body = TAKE(config);
+    w->creates_or_updates = true;
+    w->attempt(w);
+}

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Deletion, of one object or of a collection.
+ *
+ * An object with finalizers is only marked, and goes when an update removes the last of them.  One that somebody ends
+ * (a pod, by its kubelet) is marked as well, and goes when a deletion says that it needs no more time. */
+#include "apiserver/verbs/write.h"
+#include "base/timeutil.h"
+
+#include <inttypes.h>
+
+#define MAX_ATTEMPTS 64
+#define MAX_GRACE_S INT32_MAX
+
+/* What becomes of dependents; the garbage collector sees to it, told by finalizers. */
+enum propagation { POLICY_NONE, POLICY_BACKGROUND, POLICY_FOREGROUND, POLICY_ORPHAN };
+
+/* Shared by the writes of one request. */
+struct deletion {
+    struct request *q;
+    char *uid, *version; /* Preconditions; NULL: none. */
+    enum propagation policy;
+    bool has_grace;
+    int64_t grace_s;
+    size_t pending; /* Writes that are not finished. */
+    /* A collection: */
+    bool collection;
+    struct selection sel;
+    int error; /* The first. */
+    struct strbuf items;
+};
+
+static struct deletion *deletion_free(struct deletion *d)
+{
+    free(d->uid);
+    free(d->version);
+    selection_done(&d->sel);
+    strbuf_done(&d->items);
+    free(d);
+    return NULL;
+}
+DEFINE_CLEANUP(struct deletion *, deletion_free)
+
+void delete_drop(struct write *w)
+{
+    struct deletion *d = w->deletion;
+    if (--d->pending == 0) {
+        request_free(d->q);
+        deletion_free(d);
+    }
+}
+
+/* ---- options ---- */
+
+static char *text_of(const struct json *v)
+{
+    return json_string_size(v) ? xstrdup(json_get_string(v)) : NULL;
+}
+
+static void respond_bad_options(struct request *q, const struct api_causes *causes)
+{
+    CLEANUP_FREE char *message = xasprintf("DeleteOptions.meta.k8s.io \"\" is invalid: %s: %s",
+                                           causes->list[0].field, causes->list[0].message);
+    respond_status(
+        q,
+        &(struct status){
+            .code = 422, .reason = "Invalid", .message = message, .plain = true, .causes = causes});
+}
+
+static int parse_policy(struct request *q, const char *policy, enum propagation *ret)
+{
+    static const char *const policies[] = {"Background", "Foreground", "Orphan", NULL};
+    for (size_t i = 0; policies[i]; i++) {
+        if (streq(policy, policies[i])) {
+            *ret = (enum propagation)(POLICY_BACKGROUND + i);
+            return 0;
+        }
+    }
+    CLEANUP(api_causes_done) struct api_causes causes = {0};
+    CLEANUP(json_free) struct json *v = json_string(policy);
+    api_unsupported(&causes, "propagationPolicy", v, policies);
+    respond_bad_options(q, &causes);
+    return -EINVAL;
+}
+
+/* dryRun of the body, and the grace period.  The request was answered on failure. */
+static int check_options(struct deletion *d, const struct json *body)
+{
+    struct request *q = d->q;
+    static const char *const runs[] = {"All", NULL};
+    CLEANUP(api_causes_done) struct api_causes causes = {0};
+    const char *given = http_query(q->x, "gracePeriodSeconds");
+    CLEANUP(json_free)
+    struct json *seconds = given && *given ? json_number_n(given, strlen(given)) : NULL;
+    const struct json *grace = seconds ? seconds : json_get(body, "gracePeriodSeconds"), *item;
+    JSON_FOREACH (item, json_get(body, "dryRun")) {
+        if (!streq_null(json_get_string(item), "All")) {
+            api_unsupported(&causes, "dryRun", item, runs);
+        }
+        q->dry_run = true;
+    }
+    if ((given && *given && !seconds) ||
+        (grace && !json_is(grace, JSON_NULL) && json_get_int(grace, &d->grace_s) < 0)) {
+        api_invalid(&causes, "gracePeriodSeconds", grace, "must be a whole number");
+    }
+    if (causes.n) {
+        respond_bad_options(q, &causes);
+        return -EINVAL;
+    }
+    d->has_grace = grace && !json_is(grace, JSON_NULL);
+    return 0;
+}
+
+/* DeleteOptions from the body (empty: none) and the query; the request was answered on failure. */
+static struct deletion *parse_options(struct request *q)
+{
+    CLEANUP(deletion_free) struct deletion *d = NEW(struct deletion);
+    CLEANUP(json_free) struct json *body = NULL;
+    struct err e = {0};
+    size_t size;
+    d->q = q;
+    d->items = STRBUF_INIT;
+    http_body(q->x, &size);
+    int r = size ? request_body(q, &body, &e) : 0;
+    if (r == -EPROTONOSUPPORT) {
+        respond_error(q, 415, "UnsupportedMediaType", "%s", e.text);
+        return NULL;
+    }
+    if (r < 0 || (body && !json_is(body, JSON_OBJECT))) {
+        respond_error(q, 400, "BadRequest", "the body of the request cannot be read: %s",
+                      r < 0 ? e.text : "it is not an object");
+        return NULL;
+    }
+    const char *kind = json_path_string(body, "kind", NULL);
+    if (kind && !streq(kind, "DeleteOptions")) {
+        respond_error(q, 400, "BadRequest", "the body of a deletion is DeleteOptions, not %.80s",
+                      kind);
+        return NULL;
+    }
+    if (write_begin(q) < 0) {
+        return NULL;
+    }
+    if (check_options(d, body) < 0) {
+        return NULL;
+    }
+    const char *policy = http_query(q->x, "propagationPolicy");
+    policy = policy ? policy : json_path_string(body, "propagationPolicy", NULL);
+    const struct json *orphan = json_get(body, "orphanDependents"); /* The older form. */
+    if (policy && *policy && json_is(orphan, JSON_BOOL)) {
+        respond_error(
+            q, 422, "Invalid",
+            "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: orphanDependents "
+            "and propagationPolicy cannot be both set");
+        return NULL;
+    }
+    if (policy && *policy && parse_policy(q, policy, &d->policy) < 0) {
+        return NULL;
+    }
+    if (json_is(orphan, JSON_BOOL)) {
+        d->policy = json_get_bool(orphan, false) ? POLICY_ORPHAN : POLICY_BACKGROUND;
+    }
+    d->uid = text_of(json_path(body, "preconditions", "uid", NULL));
+    d->version = text_of(json_path(body, "preconditions", "resourceVersion", NULL));
+    return TAKE(d);
+}
+
+/* ---- the end of a deletion ---- */
+
+static void respond_collection(struct deletion *d)
+{
+    struct request *q = d->q;
+    if (d->error < 0) {
+        respond_store_error(q, d->error);
+        return;
+    }
+    CLEANUP_FREE char *version = api_kind_api_version(q->kind);
+    CLEANUP_FREE char *list = api_kind_list_kind(q->kind);
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    strbuf_addf(&out,
+                "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":{\"resourceVersion\":"
+                "\"%" PRIu64 "\"},\"items\":[",
+                list, version, q->server->cache.revision);
+    strbuf_add(&out, strbuf_cstr(&d->items), d->items.size);
+    strbuf_adds(&out, "]}\n");
+    respond_text(q, 200, NULL, &out);
+}
+
+static void finish_one(struct write *w)
+{
+    struct deletion *d = w->deletion;
+    write_free(w);
+    if (--d->pending == 0) {
+        if (d->collection) {
+            respond_collection(d);
+        }
+        deletion_free(d);
+    }
+}
+
+static void add_item(struct deletion *d, struct blob *stored)
+{
+    CLEANUP(blob_unref) struct blob *text = request_text(d->q, stored);
+    if (d->items.size) {
+        strbuf_addc(&d->items, ',');
+    }
+    strbuf_add(&d->items, text->data, text->size);
+}
+
+/* The object 'text' is gone; 'base' is what it was. */
+static void deleted(struct write *w, const struct object *base)
+{
+    struct deletion *d = w->deletion;
+    if (d->collection) {
+        add_item(d, base->text);
+    } else {
+        CLEANUP(json_free) struct json *obj = object_parse(base);
+        respond_deleted(d->q, d->q->name, json_path_string(obj, "metadata", "uid", NULL));
+    }
+    finish_one(w);
+}
+
+/* It waits for finalizers or for somebody to end it, and is now marked. */
+static void marked(struct write *w, struct blob *text)
+{
+    if (w->deletion->collection) {
+        add_item(w->deletion, text);
+    } else {
+        respond_object(w->deletion->q, 200, text);
+    }
+    finish_one(w);
+}
+
+static void missing(struct write *w)
+{
+    if (!w->deletion->collection) {
+        respond_not_found(w->deletion->q, w->deletion->q->name);
+    }
+    finish_one(w);
+}
+
+void delete_stored(struct write *w, int error, uint64_t revision)
+{
+    if ((error == -ESTALE || error == -ENOENT) && w->attempts < MAX_ATTEMPTS) {
+        w->base = object_unref(w->base);
+        w->value = blob_unref(w->value);
+        w->attempt(w);
+    } else if (error < 0 && w->deletion->collection) {
+        w->deletion->error = w->deletion->error ? w->deletion->error : error;
+        finish_one(w);
+    } else if (error == -ESTALE) {
+        respond_conflict(w->deletion->q, w->deletion->q->name, "the object keeps being modified");
+        finish_one(w);
+    } else if (error < 0) {
+        respond_store_error(w->deletion->q, error);
+        finish_one(w);
+    } else if (w->value) {
+        CLEANUP(blob_unref) struct blob *text = object_text(w->ck->head, w->value, revision);
+        marked(w, text);
+    } else {
+        deleted(w, w->base);
+    }
+}
+
+/* ---- one object ---- */
+
+/* The preconditions of a single deletion; the request was answered on failure. */
+static int check_preconditions(struct deletion *d, const struct object *o, const struct json *obj)
+{
+    const char *uid = json_path_string(obj, "metadata", "uid", NULL);
+    uint64_t version;
+    CLEANUP_FREE char *why = NULL;
+    if (d->uid && !streq_null(uid, d->uid)) {
+        why =
+            xasprintf("the UID in the precondition (%.64s) does not match the UID in record (%s). "
+                      "The object might have been deleted and then recreated",
+                      d->uid, uid ? uid : "");
+    } else if (d->version &&
+               (str_to_u64(d->version, UINT64_MAX, &version) < 0 || version != o->revision)) {
+        why = xasprintf("the ResourceVersion in the precondition (%.32s) does not match the "
+                        "ResourceVersion in record (%" PRIu64 "). The object might have been "
+                        "modified",
+                        d->version, o->revision);
+    }
+    if (why) {
+        respond_conflict(d->q, d->q->name, why);
+        return -ESTALE;
+    }
+    return 0;
+}
+
+static void delete_marked(struct write *w, struct object *base)
+{
+    struct deletion *d = w->deletion;
+    if (!d->collection && api_kind_is_namespace(w->ck->kind)) {
+        respond_conflict(d->q, d->q->name,
+                         "The system is ensuring all content is removed from this namespace.  Upon "
+                         "completion, this namespace will automatically be purged by the system.");
+        finish_one(w);
+        return;
+    }
+    marked(w, base->text);
+}
+
+/* Gives 'obj' the finalizers that the policy stands for; without one they stay as they are.  True: that
+ * changed it. */
+static bool set_finalizers(const struct deletion *d, struct json *obj)
+{
+    static const char *const ours[] = {"orphan", "foregroundDeletion"};
+    const char *wanted = d->policy == POLICY_ORPHAN       ? ours[0]
+                         : d->policy == POLICY_FOREGROUND ? ours[1]
+                                                          : NULL;
+    struct json *meta = json_get(obj, "metadata");
+    const struct json *old = json_get(meta, "finalizers"), *f;
+    if (d->policy == POLICY_NONE) {
+        return false;
+    }
+    CLEANUP(json_free) struct json *list = json_array();
+    JSON_FOREACH (f, old) {
+        const char *s = json_get_string(f);
+        if (!streq_null(s, ours[0]) && !streq_null(s, ours[1])) {
+            json_append(list, json_clone(f));
+        }
+    }
+    if (wanted) {
+        json_append(list, json_string(wanted));
+    }
+    if (json_count(list) == json_count(old) && (!old || json_equal(list, old))) {
+        return false;
+    }
+    if (json_count(list)) {
+        json_set(meta, "finalizers", TAKE(list));
+    } else {
+        json_remove(meta, "finalizers");
+    }
+    return true;
+}
+
+/* Stores 'obj', which is marked, or tells what would have been stored. */
+static void put_marked(struct write *w, struct object *base, const struct json *obj)
+{
+    struct blob *value = NULL;
+    (void) object_encode(w->ck->kind, obj, &value);
+    if (!w->deletion->q->dry_run) {
+        write_put(w, base, value);
+        return;
+    }
+    CLEANUP(blob_unref) struct blob *text = object_text(w->ck->head, value, base->revision);
+    blob_unref(value);
+    marked(w, text);
+}
+
+static int64_t wanted_grace(const struct deletion *d, const struct api_kind *k,
+                            const struct json *obj)
+{
+    int64_t asked = MIN(d->grace_s, MAX_GRACE_S);
+    return k->grace_s ? MIN(k->grace_s(obj, d->has_grace ? &asked : NULL), MAX_GRACE_S) : 0;
+}
+
+static void attempt_delete(struct write *w)
+{
+    struct deletion *d = w->deletion;
+    const struct api_kind *k = w->ck->kind;
+    struct object *base = keyset_get(&w->ck->objects, w->key);
+    if (!base || (d->collection && !selection_matches(&d->sel, base))) {
+        missing(w);
+        return;
+    }
+    CLEANUP(json_free) struct json *obj = object_parse(base);
+    if (check_preconditions(d, base, obj) < 0) {
+        finish_one(w);
+        return;
+    }
+    bool changed = set_finalizers(d, obj),
+         first = !json_path_string(obj, "metadata", "deletionTimestamp", NULL);
+    int64_t grace = wanted_grace(d, k, obj), was = object_grace_s(obj);
+    /* One that goes already may go sooner, not later. */
+    bool sooner = first || grace < was;
+    grace = sooner ? grace : was;
+    if (grace == 0 && !object_has_finalizers(k, obj)) {
+        if (d->q->dry_run) {
+            deleted(w, base);
+        } else {
+            write_delete(w, base, NULL);
+        }
+    } else if (sooner) {
+        object_mark_deleted(k, obj, grace, time_wall_ms());
+        put_marked(w, base, obj);
+    } else if (changed) {
+        put_marked(w, base, obj);
+    } else {
+        delete_marked(w, base);
+    }
+}
+
+static struct write *delete_new(struct deletion *d, const char *key)
+{
+    struct write *w = write_new(d->q, d->q->ck, key, attempt_delete);
+    w->deletion = d;
+    d->pending++;
+    return w;
+}
+
+/* As in Kubernetes: a cluster is not without these. */
+static bool is_protected(const struct request *q)
+{
+    static const char *const names[] = {"default", "kube-system", "kube-public"};
+    bool found = false;
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        found |= streq(q->name, names[i]);
+    }
+    return found && api_kind_is_namespace(q->kind);
+}
+
+void handle_delete(struct request *q)
+{
+    if (is_protected(q)) {
+        CLEANUP_FREE char *message = xasprintf(
+            "%s \"%s\" is forbidden: this namespace may not be deleted", q->kind->plural, q->name);
+        respond_status(
+            q, &(struct status){
+                   .code = 403, .reason = "Forbidden", .message = message, .name = q->name});
+        return;
+    }
+    struct deletion *d = parse_options(q);
+    if (d) {
+        CLEANUP_FREE char *key = cache_key(q->namespace, q->name);
+        attempt_delete(delete_new(d, key));
+    }
+}
+
+/* ---- a collection ---- */
+
+void handle_delete_collection(struct request *q)
+{
+    struct deletion *d = parse_options(q);
+    if (!d) {
+        return;
+    }
+    if (selection_parse(q, &d->sel) < 0) {
+        deletion_free(d);
+        return;
+    }
+    d->collection = true;
+    d->pending = 1; /* Until all have begun. */
+    struct cache_walk walk;
+    struct object *o;
+    struct cache_range range = selection_range(q, &d->sel);
+    cache_walk_init(&walk, q->ck, &range, q->server->cache.revision);
+    while ((o = cache_walk_next(&walk))) {
+        if (selection_matches(&d->sel, o)) {
+            attempt_delete(delete_new(d, o->key));
+        }
+    }
+    cache_walk_done(&walk);
+    if (--d->pending == 0) {
+        respond_collection(d);
+        deletion_free(d);
+    }
+}

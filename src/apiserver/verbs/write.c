@@ -1,0 +1,644 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Create, update and patch. */
+#include "apiserver/verbs/write.h"
+
+#include "api/patch/patch.h"
+#include "apiserver/access/filter.h"
+#include "apiserver/admission/alloc.h"
+#include "apiserver/cache/integrity.h"
+#include "apiserver/verbs/fields.h"
+#include "base/log.h"
+#include "base/timeutil.h"
+
+#include <inttypes.h>
+
+LOG_MODULE("apiserver");
+
+#define MAX_ATTEMPTS 16
+#define MAX_NAMES 8 /* Tries of generateName. */
+
+#define MODIFIED_TEXT \
+    "the object has been modified; please apply your changes to the latest version and try again"
+
+/* ---- writes in general ---- */
+
+struct write *write_new(struct request *q, struct cache_kind *ck, const char *key,
+                        void (*attempt)(struct write *w))
+{
+    struct apiserver *a = q->server;
+    struct write *w = NEW(struct write);
+    w->server = a;
+    w->q = q;
+    w->ck = cache_kind_ref(ck);
+    w->key = xstrdup(key);
+    w->attempt = attempt;
+    list_push_back(&a->writes, &w->node);
+    a->inflight++;
+    return w;
+}
+
+void write_free(struct write *w)
+{
+    list_remove(&w->node);
+    w->server->inflight--;
+    alloc_drop(w);
+    json_free(w->body);
+    blob_unref(w->value);
+    object_unref(w->base);
+    free(w->key);
+    cache_kind_unref(w->ck);
+    free(w);
+}
+
+int write_begin(struct request *q)
+{
+    if (fields_parse_options(q) < 0) {
+        return -EINVAL;
+    }
+    if (q->server->lost) {
+        respond_unavailable(q);
+        return -EAGAIN;
+    }
+    return lease_check(q);
+}
+
+static const char *name_of(const struct write *w)
+{
+    const char *slash = strchr(w->key, '/');
+    return slash && w->ck->kind->namespaced ? slash + 1 : w->key;
+}
+
+static void respond_exists(struct request *q, const char *name)
+{
+    CLEANUP_FREE char *message =
+        xasprintf("%s \"%s\" already exists", RESOURCE_TEXT(q->kind), name);
+    respond_status(
+        q,
+        &(struct status){.code = 409, .reason = "AlreadyExists", .message = message, .name = name});
+}
+
+void respond_unavailable(struct request *q)
+{
+    const char *reason = q->server->lost && q->server->reason ? q->server->reason : "";
+    respond_error(q, 503, "ServiceUnavailable", "the store is not available%s%s",
+                  *reason ? ": " : "", reason);
+}
+
+void respond_store_error(struct request *q, int error)
+{
+    static struct log_limit limit;
+    switch (error) {
+    case -EAGAIN:
+    case -ECANCELED:
+        respond_unavailable(q);
+        break;
+    case -EPERM:
+        respond_lease_lost(q);
+        break;
+    case -ENOSPC:
+    case -EDQUOT:
+        log_limited(&limit, LOG_ERROR, "write failed", "error=%s", strerror(-error));
+        respond_error(q, 507, "InsufficientStorage",
+                      "the store is full, nothing was changed: make room on the disk of the "
+                      "registry or delete objects, or in etcd compact, defragment and disarm the "
+                      "alarm");
+        break;
+    case -E2BIG:
+        respond_error(q, 413, "RequestEntityTooLarge", "the object is too large to be stored");
+        break;
+    default:
+        log_limited(&limit, LOG_ERROR, "write failed", "error=%s", strerror(-error));
+        respond_error(q, 500, "InternalError", "Internal error occurred: the store failed: %s",
+                      strerror(-error));
+    }
+}
+
+static void put_failed(struct write *w, int error)
+{
+    struct request *q = w->q;
+    bool raced = error == -EEXIST || error == -ESTALE || error == -ENOENT;
+    bool claimed = error == -EADDRINUSE; /* Another server was faster. */
+    if ((claimed || (raced && (w->base || w->creates_or_updates))) && w->attempts < MAX_ATTEMPTS) {
+        w->base = object_unref(w->base);
+        w->value = blob_unref(w->value);
+        w->attempt(w);
+        return;
+    }
+    if (error == -EEXIST && w->generated && w->attempts < MAX_NAMES) {
+        w->value = blob_unref(w->value);
+        w->attempt(w);
+        return;
+    }
+    if (error == -EEXIST) {
+        respond_exists(q, name_of(w));
+    } else if (raced || claimed) {
+        respond_conflict(q, name_of(w), MODIFIED_TEXT);
+    } else {
+        respond_store_error(q, error);
+    }
+    write_free(w);
+}
+
+static void stored(void *ctx, int error, uint64_t revision);
+
+static void store_send(struct write *w)
+{
+    CLEANUP_FREE char *key = cache_store_key(w->ck, w->key);
+    CLEANUP_FREE char *guard = NULL;
+    struct store_terms terms = {.ttl_s = w->ck->kind->ttl_s,
+                                .ending = w->deletion || w->ending,
+                                .claims = w->claims,
+                                .n_claims = w->n_claims};
+    (void) lease_guard(w, &guard, &terms.guard_at);
+    terms.guard = guard;
+    w->attempts++;
+    w->sent_ns = time_mono_ns();
+    store_write(w->server->store, key, w->deletes ? NULL : w->value,
+                w->base ? w->base->revision : STORE_ABSENT, &terms, stored, w);
+}
+
+static void stored(void *ctx, int error, uint64_t revision)
+{
+    struct write *w = ctx;
+    metrics_count_store(w->server->metrics, w->deletes, error, time_mono_ns() - w->sent_ns);
+    if (error == -EPERM && w->attempts < MAX_ATTEMPTS && lease_is_held(w)) {
+        store_send(w); /* It was renewed meanwhile. */
+        return;
+    }
+    if (w->deletion) {
+        delete_stored(w, error, revision);
+        return;
+    }
+    if (error < 0) {
+        put_failed(w, error);
+        return;
+    }
+    CLEANUP(blob_unref) struct blob *text = object_text(w->ck->head, w->value, revision);
+    respond_object(w->q, w->base ? 200 : 201, text);
+    write_free(w);
+}
+
+static void send_write(struct write *w, struct object *base, struct blob *value, bool deletes)
+{
+    w->base = base ? object_ref(base) : NULL;
+    w->value = value;
+    w->deletes = deletes;
+    if (deletes) {
+        alloc_settle_deletion(w, base);
+    }
+    store_send(w);
+}
+
+void write_put(struct write *w, struct object *base, struct blob *value)
+{
+    send_write(w, base, value, false);
+}
+
+void write_delete(struct write *w, struct object *base, struct blob *value)
+{
+    send_write(w, base, value, true);
+}
+
+void write_drop_all(struct apiserver *a)
+{
+    struct write *w;
+    LIST_FOREACH (w, struct write, node, &a->writes) {
+        if (w->deletion) {
+            delete_drop(w);
+        } else {
+            request_free(w->q);
+        }
+        write_free(w);
+    }
+}
+
+struct blob *write_encode(struct request *q, const struct json *obj)
+{
+    struct blob *value = NULL;
+    CLEANUP(json_free) struct json *stored = NULL;
+    if (q->kind->view) {
+        stored = json_clone(obj);
+        q->kind->view->store(stored);
+    }
+    if (object_encode(q->ck->kind, stored ? stored : obj, &value) < 0) {
+        respond_error(q, 400, "BadRequest", "the object is nested more than %d levels deep",
+                      OBJECT_MAX_DEPTH);
+    }
+    return value;
+}
+
+bool write_is_refused(struct request *q, struct json *obj, const struct json *old)
+{
+    if (filter_admit(q, obj, old) < 0) {
+        return true;
+    }
+    if (integrity_check_number(q, obj, old) < 0) {
+        return true;
+    }
+    CLEANUP(api_causes_done) struct api_causes causes = {0};
+    api_validate_object(q->kind, obj, old, &causes);
+    if (causes.n) {
+        const char *name = json_path_string(obj, "metadata", "name", NULL);
+        respond_invalid(q, name ? name : "", &causes);
+    }
+    return causes.n > 0;
+}
+
+int write_read_body(struct request *q, struct json **ret)
+{
+    struct err e = {0};
+    int r = request_body(q, ret, &e);
+    if (r == -EPROTONOSUPPORT) {
+        respond_error(q, 415, "UnsupportedMediaType", "%s", e.text);
+    } else if (r < 0) {
+        respond_error(q, 400, "BadRequest", "the body of the request cannot be read: %s", e.text);
+    }
+    return r;
+}
+
+/* ---- create ---- */
+
+int write_check_namespace(struct request *q, const char *name)
+{
+    const char *ns = q->namespace;
+    if (!ns) {
+        return 0;
+    }
+    struct cache_kind *namespaces =
+        cache_find(&q->server->cache, api_kind_find("", "v1", "namespaces"));
+    const struct object *o = keyset_get(&namespaces->objects, ns);
+    if (!o) {
+        CLEANUP_FREE char *message = xasprintf("namespaces \"%s\" not found", ns);
+        respond_status(q, &(struct status){.code = 404,
+                                           .reason = "NotFound",
+                                           .message = message,
+                                           .name = ns,
+                                           .kind = "namespaces"});
+        return -ENOENT;
+    }
+    int phase = api_field_find(namespaces->kind, "status.phase");
+    if (!streq(api_index_field(o->index, (size_t) phase), "Terminating")) {
+        return 0;
+    }
+    CLEANUP_FREE char *why = xasprintf("namespace %s is being terminated", ns);
+    CLEANUP_FREE char *message =
+        xasprintf("%s \"%s\" is forbidden: unable to create new content in namespace %s because it "
+                  "is being terminated",
+                  RESOURCE_TEXT(q->kind), name ? name : "", ns);
+    struct api_cause cause = {
+        .field = (char *) "metadata.namespace", .reason = "NamespaceTerminating", .message = why};
+    struct api_causes causes = {.list = &cause, .n = 1};
+    respond_status(q, &(struct status){.code = 403,
+                                       .reason = "Forbidden",
+                                       .message = message,
+                                       .name = name,
+                                       .causes = &causes});
+    return -EACCES;
+}
+
+/* Also tried again under another generated name. */
+static void attempt_create(struct write *w)
+{
+    if (w->attempts && w->generated) {
+        object_generate_name(w->body);
+        if (w->q->kind->defaults) {
+            w->q->kind->defaults(w->body); /* They may depend on the name. */
+        }
+        free(w->key);
+        w->key = cache_key(w->q->namespace, json_path_string(w->body, "metadata", "name", NULL));
+    }
+    /* What is chosen now may be another's at the next attempt. */
+    CLEANUP(json_free) struct json *copy = alloc_concerns(w) ? json_clone(w->body) : NULL;
+    struct json *obj = copy ? copy : w->body;
+    struct blob *value = alloc_settle(w, obj, NULL) < 0 ? NULL : write_encode(w->q, obj);
+    if (!value) {
+        write_free(w);
+        return;
+    }
+    if (w->q->dry_run) {
+        const struct json *name = json_path(w->body, "metadata", "name", NULL);
+        if (keyset_get(&w->ck->objects, w->key)) {
+            respond_exists(w->q, json_get_string(name));
+        } else {
+            respond_object(w->q, 201, value);
+        }
+        blob_unref(value);
+        write_free(w);
+        return;
+    }
+    write_put(w, NULL, value);
+}
+
+void handle_create(struct request *q)
+{
+    CLEANUP(json_free) struct json *obj = NULL;
+    struct err e = {0};
+    const struct api_kind *k = q->kind;
+    if (write_begin(q) < 0 || write_read_body(q, &obj) < 0) {
+        return;
+    }
+    if (q->ck->crd && crd_is_terminating(q->ck->crd)) {
+        respond_error(q, 405, "MethodNotAllowed",
+                      "create not allowed while custom resource definition is terminating");
+        return;
+    }
+    struct object_target target = {.kind = k, .namespace = q->namespace};
+    if (object_check_target(obj, &target, &e) < 0) {
+        respond_error(q, 400, "BadRequest", "%s", e.text);
+        return;
+    }
+    if (json_string_size(json_path(obj, "metadata", "resourceVersion", NULL))) {
+        respond_error(q, 400, "BadRequest",
+                      "resourceVersion should not be set on objects to be created");
+        return;
+    }
+    if (write_check_namespace(q, json_path_string(obj, "metadata", "name", NULL)) < 0) {
+        return;
+    }
+    bool named = json_string_size(json_path(obj, "metadata", "name", NULL)) > 0;
+    if (fields_prune(q, obj, false) < 0) {
+        return;
+    }
+    object_conform(k, obj);
+    object_prepare_create(k, obj, time_wall_ms());
+    if (write_is_refused(q, obj, NULL)) {
+        return;
+    }
+    fields_record(q, NULL, obj);
+    CLEANUP_FREE char *key =
+        cache_key(q->namespace, json_path_string(obj, "metadata", "name", NULL));
+    struct write *w = write_new(q, q->ck, key, attempt_create);
+    w->generated = !named;
+    w->body = TAKE(obj);
+    w->attempt(w);
+}
+
+/* ---- update and patch ---- */
+
+int write_check_preconditions(struct request *q, const struct json *obj, const struct json *old)
+{
+    const struct json *version = json_path(obj, "metadata", "resourceVersion", NULL);
+    const struct json *uid = json_path(obj, "metadata", "uid", NULL);
+    if (q->kind->custom && q->verb == VERB_UPDATE && json_string_size(version) == 0 &&
+        !streq(q->subresource, "scale")) {
+        /* As in Kubernetes: nobody knows how to merge an update of a kind of its own. */
+        CLEANUP(api_causes_done) struct api_causes causes = {0};
+        api_invalid(&causes, "metadata.resourceVersion", version,
+                    "must be specified for an update");
+        respond_invalid(q, q->name, &causes);
+        return -EINVAL;
+    }
+    if (json_string_size(version) &&
+        !json_equal(version, json_path(old, "metadata", "resourceVersion", NULL))) {
+        respond_conflict(q, q->name, MODIFIED_TEXT);
+        return -ESTALE;
+    }
+    const char *has = json_path_string(old, "metadata", "uid", NULL);
+    if (json_string_size(uid) && !json_equal(uid, json_path(old, "metadata", "uid", NULL))) {
+        CLEANUP_FREE char *why =
+            xasprintf("Precondition failed: UID in precondition: %.64s, UID in object meta: %s",
+                      json_get_string(uid), has ? has : "");
+        respond_conflict(q, q->name, why);
+        return -ESTALE;
+    }
+    return 0;
+}
+
+/* The object that the client wants; NULL: the request was answered. */
+static struct json *wanted(struct write *w, const struct json *old)
+{
+    struct err e = {0};
+    if (!w->patch) {
+        return json_clone(w->body);
+    }
+    CLEANUP(json_free)
+    struct json *obj =
+        streq(w->q->subresource, "scale") ? scale_of(w->q->kind, old) : json_clone(old);
+    int r = w->patch(w, &obj, &e);
+    if (r == 0) {
+        return TAKE(obj);
+    }
+    if (r == -EINVAL) {
+        respond_error(w->q, 400, "BadRequest", "%s", e.text);
+    } else if (r == -E2BIG) {
+        respond_error(w->q, 413, "RequestEntityTooLarge", "%s", e.text);
+    } else {
+        respond_error(w->q, 422, "Invalid", "%s", e.text);
+    }
+    return NULL;
+}
+
+struct blob *write_finish(struct write *w, struct json *obj, const struct json *old, bool *ret_same)
+{
+    if (write_is_refused(w->q, obj, old)) {
+        return NULL;
+    }
+    if (alloc_settle(w, obj, old) < 0) {
+        return NULL;
+    }
+    json_remove(json_get(obj, "metadata"), "resourceVersion");
+    CLEANUP(json_free) struct json *before = json_clone(old);
+    json_remove(json_get(before, "metadata"), "resourceVersion");
+    *ret_same = json_equal(before, obj);
+    w->finished = object_is_finished(w->ck->kind, obj);
+    w->ending = json_path_string(obj, "metadata", "deletionTimestamp", NULL) != NULL;
+    return write_encode(w->q, obj);
+}
+
+/* The bytes to be stored; NULL: the request was answered. */
+static struct blob *compute(struct write *w, const struct object *base, bool *ret_same)
+{
+    struct request *q = w->q;
+    const struct api_kind *k = q->kind;
+    struct err e = {0};
+    CLEANUP(json_free) struct json *old = object_parse_as(base, k);
+    CLEANUP(json_free) struct json *obj = wanted(w, old);
+    if (!obj) {
+        return NULL;
+    }
+    struct object_target target = {.kind = k, .namespace = q->namespace, .name = q->name};
+    bool scale = streq(q->subresource, "scale");
+    if ((scale ? scale_check_target : object_check_target)(obj, &target, &e) < 0) {
+        respond_error(q, 400, "BadRequest", "%s", e.text);
+        return NULL;
+    }
+    if (write_check_preconditions(q, obj, old) < 0 ||
+        (!scale && fields_prune(q, obj, w->attempts > 0) < 0)) {
+        return NULL;
+    }
+    if (scale) {
+        CLEANUP(json_free) struct json *wish = TAKE(obj);
+        obj = json_clone(old);
+        scale_put(k, wish, obj);
+        json_remove(json_get(obj, "metadata"), "resourceVersion");
+    }
+    object_conform(k, obj);
+    if (scale) {
+        object_prepare_update(k, old, obj);
+    } else if (*q->subresource) {
+        struct json *part = object_prepare_part(k, q->subresource, old, obj);
+        json_free(obj);
+        obj = part;
+    } else {
+        object_prepare_update(k, old, obj);
+    }
+    fields_record(q, old, obj);
+    return write_finish(w, obj, old, ret_same);
+}
+
+void write_send_update(struct write *w, struct object *base, struct blob *value, bool same)
+{
+    if (!w->finished && same) {
+        blob_unref(value);
+        respond_object(w->q, 200, base->text);
+        write_free(w);
+    } else if (w->q->dry_run) {
+        CLEANUP(blob_unref) struct blob *text = object_text(w->ck->head, value, base->revision);
+        blob_unref(value);
+        respond_object(w->q, 200, text);
+        write_free(w);
+    } else {
+        send_write(w, base, value, w->finished);
+    }
+}
+
+/* The bytes of what a PUT makes anew; NULL: the request was answered. */
+static struct blob *compute_new(struct write *w)
+{
+    struct request *q = w->q;
+    struct err e = {0};
+    CLEANUP(json_free) struct json *obj = json_clone(w->body);
+    struct object_target target = {.kind = q->kind, .namespace = q->namespace, .name = q->name};
+    if (filter_may_create(q) < 0) {
+        return NULL;
+    }
+    if (object_check_target(obj, &target, &e) < 0) {
+        respond_error(q, 400, "BadRequest", "%s", e.text);
+        return NULL;
+    }
+    CLEANUP(json_free) struct json *nothing = json_object();
+    if (write_check_preconditions(q, obj, nothing) < 0 || write_check_namespace(q, q->name) < 0 ||
+        fields_prune(q, obj, w->attempts > 0) < 0) {
+        return NULL;
+    }
+    object_conform(q->kind, obj);
+    object_prepare_create(q->kind, obj, time_wall_ms());
+    if (write_is_refused(q, obj, NULL)) {
+        return NULL;
+    }
+    fields_record(q, NULL, obj);
+    return alloc_settle(w, obj, NULL) < 0 ? NULL : write_encode(q, obj);
+}
+
+void write_send_new(struct write *w, struct blob *value)
+{
+    if (value && !w->q->dry_run) {
+        write_put(w, NULL, value);
+        return;
+    }
+    if (value) {
+        respond_object(w->q, 201, value);
+        blob_unref(value);
+    }
+    write_free(w);
+}
+
+static void attempt_update(struct write *w)
+{
+    struct object *base = keyset_get(&w->ck->objects, w->key);
+    bool same;
+    if (!base && w->ck->gone) {
+        respond_conflict(w->q, w->q->name, "its CustomResourceDefinition was changed; try again");
+        write_free(w);
+        return;
+    }
+    if (!base && w->creates_or_updates) {
+        write_send_new(w, compute_new(w));
+        return;
+    }
+    if (!base) {
+        respond_not_found(w->q, w->q->name);
+        write_free(w);
+        return;
+    }
+    struct blob *value = compute(w, base, &same);
+    if (value) {
+        write_send_update(w, base, value, same);
+    } else {
+        write_free(w);
+    }
+}
+
+static struct write *update_new(struct request *q, struct json *body)
+{
+    CLEANUP_FREE char *key = cache_key(q->namespace, q->name);
+    struct write *w = write_new(q, q->ck, key, attempt_update);
+    w->body = body;
+    return w;
+}
+
+void handle_update(struct request *q)
+{
+    struct json *obj;
+    if (write_begin(q) < 0 || write_read_body(q, &obj) < 0) {
+        return;
+    }
+    struct write *w = update_new(q, obj);
+    w->creates_or_updates = q->kind->create_on_update && !*q->subresource;
+    attempt_update(w);
+}
+
+static int patch_json(struct write *w, struct json **obj, struct err *e)
+{
+    return api_patch_json(obj, w->body, e);
+}
+
+static int patch_merge(struct write *w, struct json **obj, struct err *e)
+{
+    if (!json_is(w->body, JSON_OBJECT)) {
+        return err_set(e, -EINVAL, "a merge patch is an object");
+    }
+    api_patch_merge(obj, w->body);
+    return 0;
+}
+
+static int patch_strategic(struct write *w, struct json **obj, struct err *e)
+{
+    return api_patch_strategic(w->q->kind, obj, w->body, e);
+}
+
+void handle_patch(struct request *q)
+{
+    static const struct {
+        const char *type;
+        int (*patch)(struct write *w, struct json **obj, struct err *e);
+    } types[] = {
+        {"application/json-patch+json", patch_json},
+        {"application/merge-patch+json", patch_merge},
+        {"application/strategic-merge-patch+json", patch_strategic},
+    };
+    struct json *body;
+    CLEANUP_FREE char *type = request_content_type(q);
+    if (streq(type, APPLY_TYPE)) {
+        handle_apply(q);
+        return;
+    }
+    /* As in Kubernetes: custom resources say nothing of how their lists are patched. */
+    size_t i = 0, n = ARRAY_SIZE(types) - q->kind->custom;
+    while (i < n && !streq(type, types[i].type)) {
+        i++;
+    }
+    if (i == n) {
+        respond_error(q, 415, "UnsupportedMediaType",
+                      "the body of the request was in an unknown format - accepted media types "
+                      "include: %s, %s%s%s, " APPLY_TYPE,
+                      types[0].type, types[1].type, n > 2 ? ", " : "", n > 2 ? types[2].type : "");
+        return;
+    }
+    if (write_begin(q) < 0 || write_read_body(q, &body) < 0) {
+        return;
+    }
+    struct write *w = update_new(q, body);
+    w->patch = types[i].patch;
+    attempt_update(w);
+}

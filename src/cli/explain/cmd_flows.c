@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tenet flows: which packets flow now, from whom to whom, and what becomes of them. */
+#include "cli/command.h"
+#include "cli/explain/agents.h"
+#include "cli/explain/flows.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+
+#define DEFAULT_SECONDS 2
+#define SECONDS_MAX 86400
+#define AGAIN_MS 1000 /* Before an agent that went away is asked again. */
+#define LINE_SIZE_MAX 65536
+#define NAMES_MS 2000 /* A registry that takes longer is not waited for. */
+
+static const char help[] =
+    "usage: tenet flows [-w] [OPTIONS]\n"
+    "\n"
+    "Prints the flows of this node (in a lab: of all nodes) as their packets are judged: from "
+    "whom,\n"
+    "to whom, and what becomes of them; of what is dropped the cause, and the object behind it. A\n"
+    "flow is told when it begins, and again after half a minute while it goes on. Where more "
+    "begins\n"
+    "than can be told, the rest is counted. Nodes with the datapath ebpf tell; one with the "
+    "datapath\n"
+    "ovs has only the counters of its rules (tenet node flows).\n"
+    "\n"
+    "Run as root on the node. Names of pods of other nodes are taken from the registry, where one "
+    "is\n"
+    "found.\n"
+    "\n"
+    "options:\n"
+    "  -w, --watch             go on until interrupted (else for 2 seconds)\n"
+    "      --for SECONDS       for so long\n"
+    "  -n, --namespace NAME    only flows of which an end, or the service, is in this project\n"
+    "      --dropped           only what is dropped\n"
+    "      --node NODE         which node of the lab (default: all)\n" AGENTS_HELP
+    "  -o, --output json       an object a line, for programs\n"
+    "  -h, --help\n"
+    "\n"
+    "Exit status: 0, 2 wrong usage, 3 no node can tell.\n";
+
+struct request {
+    const char *node, *project;
+    bool watch, dropped, json;
+    uint64_t seconds;
+};
+
+struct show;
+
+/* What one agent tells. */
+struct source {
+    struct show *show;
+    const struct agent_ref *agent;
+    struct http_client *http;
+    struct http_call *call;
+    struct loop_timer *again;
+    struct strbuf line;
+    bool cannot; /* And never will. */
+};
+
+struct show {
+    const struct request *q;
+    struct agents *agents;
+    struct flow_names names;
+    struct source *sources;
+    size_t n;
+    size_t width[FLOW_COLUMNS];
+    bool over; /* Nothing is to come, or nobody reads. */
+};
+
+/* ---- events ---- */
+
+static void show_event(struct show *s, const char *text, size_t size)
+{
+    CLEANUP(json_free) struct json *event = NULL;
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    if (json_parse(text, size, &event, &(struct err){0}) < 0) {
+        return;
+    }
+    flow_name(event, &s->names);
+    const char *verdict = json_path_string(event, "verdict", NULL);
+    if (!flow_is_of(event, s->q->project) || (s->q->dropped && streq_null(verdict, "forwarded"))) {
+        return;
+    }
+    if (s->q->json) {
+        json_write(event, 0, &out);
+        strbuf_addc(&out, '\n');
+    } else {
+        flow_render(event, s->width, &out);
+    }
+    s->over = fwrite(out.data, 1, out.size, stdout) != out.size || fflush(stdout) != 0 || s->over;
+}
+
+static void on_data(void *ctx, const char *p, size_t size)
+{
+    struct source *x = ctx;
+    while (size > 0) {
+        const char *nl = memchr(p, '\n', size);
+        size_t n = nl ? (size_t) (nl - p) : size;
+        strbuf_add(&x->line, p, n);
+        if (nl) {
+            if (!x->line.failed) {
+                show_event(x->show, x->line.data, x->line.size);
+            }
+            strbuf_reset(&x->line);
+        }
+        p += n + (nl != NULL);
+        size -= n + (nl != NULL);
+    }
+}
+
+/* ---- agents ---- */
+
+static void begin(void *ctx);
+
+static bool none_can(const struct show *s)
+{
+    bool none = true;
+    for (size_t i = 0; i < s->n; i++) {
+        none = none && s->sources[i].cannot;
+    }
+    return none;
+}
+
+static void give_up(struct source *x, const char *why)
+{
+    struct err e = {0};
+    err_set(&e, -EOPNOTSUPP, "%s", why);
+    (void) command_fail(&e, "%s", x->agent->name ? x->agent->name : x->agent->socket);
+    x->cannot = true;
+    x->show->over = x->show->over || none_can(x->show);
+}
+
+static void on_ended(void *ctx, const struct http_result *r)
+{
+    struct source *x = ctx;
+    x->call = NULL;
+    strbuf_reset(&x->line);
+    if (r->status != 0 && r->status != 200) {
+        CLEANUP(json_free) struct json *body = NULL;
+        (void) json_parse(r->body, r->size, &body, NULL);
+        const char *text = json_path_string(body, "error", NULL);
+        give_up(x, text ? text : "the agent refuses");
+    } else if (x->show->q->watch) {
+        loop_timer_arm(x->again, AGAIN_MS); /* It is restarted, maybe. */
+    } else {
+        give_up(x, r->error < 0 ? r->error_text : "the agent stopped");
+    }
+}
+
+static void begin(void *ctx)
+{
+    static const struct http_stream_ops ops = {.data = on_data, .ended = on_ended};
+    struct source *x = ctx;
+    x->call = http_stream(x->http, "/v1/watch", "application/json", 0, &ops, x);
+}
+
+static int source_open(struct show *s, struct source *x, const struct agent_ref *agent)
+{
+    CLEANUP_FREE char *url = xasprintf("unix://%s", agent->socket);
+    struct http_client_config c = {.url = url};
+    struct err e = {0};
+    *x = (struct source){.show = s, .agent = agent, .line = STRBUF_INIT_MAX(LINE_SIZE_MAX)};
+    if (http_client_new(s->agents->loop, &c, &x->http, &e) < 0) {
+        (void) command_fail(&e, NULL);
+        return CANNOT_TELL;
+    }
+    x->again = loop_timer_new(s->agents->loop, begin, x);
+    if (!agent->state) { /* One that is to be started may be watched already. */
+        (void) command_fail(&agent->error, "%s", agent->name ? agent->name : agent->socket);
+        x->cannot = !s->q->watch;
+    }
+    if (!x->cannot) {
+        begin(x);
+    }
+    return 0;
+}
+
+static void source_close(struct source *x)
+{
+    if (x->call) {
+        http_call_cancel(x->call);
+    }
+    if (x->http) {
+        loop_timer_free(x->again);
+        http_client_free(x->http);
+    }
+    strbuf_done(&x->line);
+}
+
+/* ---- names ---- */
+
+static void pod_changed(void *ctx, const char *key, const struct json *old, const struct json *obj)
+{
+    struct flow_names *n = ctx;
+    if (old) {
+        flow_names_pod(n, old, true);
+    }
+    flow_names_pod(n, obj, false);
+}
+
+static void pod_deleted(void *ctx, const char *key, const struct json *obj)
+{
+    flow_names_pod(ctx, obj, true);
+}
+
+static void names_synced(void *ctx)
+{
+    ((struct flow_names *) ctx)->synced = true;
+}
+
+static void learn_nodes(struct show *s)
+{
+    struct json *r;
+    for (size_t i = 0; i < s->agents->n; i++) {
+        const struct json *state = s->agents->items[i].state;
+        const char *ip = json_path_string(state, "hostIP", NULL);
+        const char *name = json_path_string(state, "node", NULL);
+        if (ip && name) {
+            smap_set(&s->names.nodes, ip, xstrdup(name));
+        }
+        JSON_FOREACH (r, json_get(state, "remotes")) {
+            ip = json_path_string(r, "hostIP", NULL);
+            name = json_path_string(r, "name", NULL);
+            if (ip && name && *name) {
+                smap_set(&s->names.nodes, ip, xstrdup(name));
+            }
+        }
+    }
+}
+
+/* ---- all ---- */
+
+static void on_signal(void *ctx)
+{
+    ((struct show *) ctx)->over = true;
+}
+
+static int run_show(struct show *s)
+{
+    static const struct informer_ops ops = {
+        .changed = pod_changed, .deleted = pod_deleted, .synced = names_synced};
+    struct loop *l = s->agents->loop;
+    CLEANUP_STRBUF struct strbuf head = STRBUF_INIT;
+    struct informer *pods = NULL;
+    int status = 0;
+    learn_nodes(s);
+    if (s->agents->registry) {
+        pods = informer_new(s->agents->registry, l, "v1", "pods", NULL, &ops, &s->names);
+        (void) loop_run_until(l, &s->names.synced, NAMES_MS);
+    }
+    for (size_t i = 0; status == 0 && i < s->agents->n; i++) {
+        const struct agent_ref *a = &s->agents->items[i];
+        if (!s->q->node || streq_null(a->name, s->q->node)) {
+            status = source_open(s, &s->sources[s->n++], a);
+        }
+    }
+    s->over = none_can(s);
+    if (status == 0 && !s->over && !s->q->json) {
+        flow_render_head(s->width, &head);
+        fputs(strbuf_cstr(&head), stdout);
+        fflush(stdout);
+    }
+    struct loop_signal *term = loop_signal_new(l, SIGTERM, on_signal, s);
+    struct loop_signal *interrupt = loop_signal_new(l, SIGINT, on_signal, s);
+    if (status == 0) {
+        (void) loop_run_until(l, &s->over, s->q->watch ? 0 : s->q->seconds * 1000);
+    }
+    bool told = !none_can(s);
+    for (size_t i = 0; i < s->n; i++) {
+        source_close(&s->sources[i]);
+    }
+    loop_signal_free(term);
+    loop_signal_free(interrupt);
+    informer_free(pods);
+    return status != 0 ? status : told ? 0 : CANNOT_TELL;
+}
+
+static int run(int argc, char **argv)
+{
+    enum { OPT_NODE = 600, OPT_FOR, OPT_DROPPED };
+    static const struct option options[] = {AGENTS_OPTIONS,
+                                            {"watch", no_argument, NULL, 'w'},
+                                            {"for", required_argument, NULL, OPT_FOR},
+                                            {"namespace", required_argument, NULL, 'n'},
+                                            {"dropped", no_argument, NULL, OPT_DROPPED},
+                                            {"node", required_argument, NULL, OPT_NODE},
+                                            {"output", required_argument, NULL, 'o'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
+    CLEANUP_AGENTS struct agents a = {0};
+    struct request q = {.seconds = DEFAULT_SECONDS};
+    int c, status;
+    opterr = 0;
+    optind = 0;
+    while ((c = getopt_long(argc, argv, ":hwn:o:s:", options, NULL)) != -1) {
+        switch (c) {
+        case 'h':
+            fputs(help, stdout);
+            return 0;
+        case 'w':
+            q.watch = true;
+            break;
+        case 'n':
+            q.project = optarg;
+            break;
+        case 'o':
+            if (!streq(optarg, "json")) {
+                return command_usage(&cmd_flows, "-o: \"%s\" is not json", optarg);
+            }
+            q.json = true;
+            break;
+        case OPT_FOR:
+            if (str_to_u64(optarg, SECONDS_MAX, &q.seconds) < 0 || q.seconds == 0) {
+                return command_usage(&cmd_flows, "--for: \"%s\" is not a number of seconds",
+                                     optarg);
+            }
+            break;
+        case OPT_DROPPED:
+            q.dropped = true;
+            break;
+        case OPT_NODE:
+            q.node = optarg;
+            break;
+        case ':':
+            return command_usage(&cmd_flows, "%s needs a value", argv[optind - 1]);
+        default:
+            if (!agents_option(&a, c, optarg)) {
+                return command_usage(&cmd_flows, "%s: no such option", argv[optind - 1]);
+            }
+        }
+    }
+    if (optind < argc) {
+        return command_usage(&cmd_flows, "unexpected argument \"%s\"", argv[optind]);
+    }
+    if ((status = agents_open_with(&a, q.node)) != 0) {
+        return status;
+    }
+    struct show s = {.q = &q, .agents = &a, .width = {12, 8, 24, 24}};
+    s.sources = xcalloc(a.n + 1, sizeof *s.sources);
+    flow_names_init(&s.names);
+    status = run_show(&s);
+    flow_names_done(&s.names);
+    free(s.sources);
+    return status;
+}
+
+const struct command cmd_flows = {
+    .name = "flows",
+    .summary = "show packets as they flow, by whom and to whom, and what becomes of them",
+    .help = help,
+    .run = run,
+};

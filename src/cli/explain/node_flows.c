@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/explain/node_flows.h"
+
+#include "cli/command.h"
+#include "cli/explain/agents.h"
+#include "cli/kubectl/print.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static const char help[] =
+    "usage: tenet node flows [OPTIONS]\n"
+    "\n"
+    "Prints the pipeline of br0 on this node: of each rule the table, what it matches, how many\n"
+    "packets it took, which object it comes from and what it is for.\n"
+    "\n"
+    "options:\n" AGENTS_HELP "      --node NODE         which node of the lab (default: all)\n"
+    "      --used              only rules that took packets\n"
+    "      --drops             only rules that drop\n"
+    "  -o, --output json       data for programs\n"
+    "  -h, --help\n";
+
+struct request {
+    const char *node;
+    bool used, drops, json;
+};
+
+static const char *text_at(const struct json *o, const char *key)
+{
+    const char *s = json_path_string(o, key, NULL);
+    return s ? s : "";
+}
+
+static bool is_wanted(const struct request *q, const struct json *flow)
+{
+    return (!q->used || json_get_int_or(json_get(flow, "packets"), 0) > 0) &&
+           (!q->drops || json_get(flow, "cause"));
+}
+
+void node_flows_render(const struct json *answer, struct strbuf *out)
+{
+    enum { COLUMNS = 6, OWNED = 3 };
+    static const char *const head[] = {"TABLE", "PRIORITY", "PACKETS",
+                                       "MATCH", "OBJECT",   "MEANING"};
+    const struct json *flows = json_get(answer, "flows");
+    size_t n = json_count(flows);
+    CLEANUP_FREE const char **cells = xcalloc((n + 1) * COLUMNS, sizeof *cells);
+    CLEANUP_FREE char **owned = xcalloc(OWNED * n + 1, sizeof *owned);
+    memcpy(cells, head, sizeof head);
+    for (size_t i = 0; i < n; i++) {
+        const struct json *f = json_at(flows, i);
+        const char **row = cells + (i + 1) * COLUMNS;
+        char **own = owned + OWNED * i;
+        own[0] = xasprintf("%" PRId64 " %s", json_get_int_or(json_get(f, "table"), 0),
+                           text_at(f, "tableName"));
+        own[1] = xasprintf("%" PRId64, json_get_int_or(json_get(f, "priority"), 0));
+        own[2] = xasprintf("%" PRId64, json_get_int_or(json_get(f, "packets"), 0));
+        row[0] = own[0];
+        row[1] = own[1];
+        row[2] = own[2];
+        row[3] = *text_at(f, "match") ? text_at(f, "match") : "(everything)";
+        row[4] = *text_at(f, "object") ? text_at(f, "object") : "-";
+        row[5] = text_at(f, "meaning");
+        if (*text_at(f, "cause")) {
+            free(own[1]);
+            row[1] = own[1] =
+                xasprintf("%" PRId64 " drop", json_get_int_or(json_get(f, "priority"), 0));
+        }
+    }
+    strbuf_addf(out, "node %s\n", text_at(answer, "node"));
+    print_columns(cells, COLUMNS, n + 1, "  ", out);
+    for (size_t i = 0; i < OWNED * n; i++) {
+        free(owned[i]);
+    }
+}
+
+/* Leaves out of the answer what is not wanted. */
+static void filter(const struct request *q, struct json *answer)
+{
+    struct json *flows = json_get(answer, "flows");
+    struct json *kept = json_array();
+    while (json_count(flows)) {
+        struct json *f = json_take_at(flows, 0);
+        if (is_wanted(q, f)) {
+            json_append(kept, f);
+        } else {
+            json_free(f);
+        }
+    }
+    json_set(answer, "flows", kept);
+}
+
+static int print_node(void *ctx, struct agents *a, const struct agent_ref *agent, struct json *all)
+{
+    const struct request *q = ctx;
+    CLEANUP(json_free) struct json *answer = NULL;
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    struct err e = {0};
+    if (agents_get(a, agent->socket, "/v1/flows", &answer, &e) < 0) {
+        (void) command_fail(&e, "%s", agent->name ? agent->name : agent->socket);
+        return CANNOT_TELL;
+    }
+    filter(q, answer);
+    if (q->json) {
+        json_append(all, TAKE(answer));
+        return 0;
+    }
+    node_flows_render(answer, &out);
+    fputs(strbuf_cstr(&out), stdout);
+    return 0;
+}
+
+static const struct command cmd_node_flows = {.name = "node flows", .help = help};
+
+int node_flows_run(int argc, char **argv)
+{
+    enum { OPT_NODE = 600, OPT_USED, OPT_DROPS };
+    static const struct option options[] = {AGENTS_OPTIONS,
+                                            {"node", required_argument, NULL, OPT_NODE},
+                                            {"used", no_argument, NULL, OPT_USED},
+                                            {"drops", no_argument, NULL, OPT_DROPS},
+                                            {"output", required_argument, NULL, 'o'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
+    CLEANUP_AGENTS struct agents a = {0};
+    struct request q = {0};
+    int c;
+    opterr = 0;
+    optind = 0;
+    while ((c = getopt_long(argc, argv, ":ho:s:", options, NULL)) != -1) {
+        switch (c) {
+        case 'h':
+            fputs(help, stdout);
+            return 0;
+        case 'o':
+            if (!streq(optarg, "json")) {
+                return command_usage(&cmd_node_flows, "-o: \"%s\" is not json", optarg);
+            }
+            q.json = true;
+            break;
+        case OPT_NODE:
+            q.node = optarg;
+            break;
+        case OPT_USED:
+            q.used = true;
+            break;
+        case OPT_DROPS:
+            q.drops = true;
+            break;
+        case ':':
+            return command_usage(&cmd_node_flows, "%s needs a value", argv[optind - 1]);
+        default:
+            if (!agents_option(&a, c, optarg)) {
+                return command_usage(&cmd_node_flows, "%s: no such option", argv[optind - 1]);
+            }
+        }
+    }
+    if (optind < argc) {
+        return command_usage(&cmd_node_flows, "unexpected argument \"%s\"", argv[optind]);
+    }
+    return agents_show(&a, q.node, q.json, print_node, &q);
+}

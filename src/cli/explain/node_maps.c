@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/explain/node_maps.h"
+
+#include "cli/command.h"
+#include "cli/explain/agents.h"
+#include "cli/kubectl/print.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static const char help[] =
+    "usage: tenet node maps [OPTIONS] [MAP]\n"
+    "\n"
+    "Prints the eBPF maps of this node with how full they are; or the entries of one, in words, "
+    "with\n"
+    "the objects that they speak of. MAP is a name with or without \"tenet_\": pods, routes,\n"
+    "services, conns, ... Only nodes with the datapath ebpf have maps.\n"
+    "\n"
+    "options:\n" AGENTS_HELP "      --node NODE         which node of the lab (default: all)\n"
+    "  -o, --output json       data for programs\n"
+    "  -h, --help\n";
+
+struct request {
+    const char *node, *map;
+    bool json;
+};
+
+static const char *text_at(const struct json *o, const char *key)
+{
+    const char *s = json_path_string(o, key, NULL);
+    return s ? s : "";
+}
+
+/* ---- tables ---- */
+
+void node_maps_render(const struct json *maps, struct strbuf *out)
+{
+    enum { COLUMNS = 5 };
+    static const char *const head[COLUMNS] = {"MAP", "TYPE", "ENTRIES", "OF", "FULL"};
+    size_t n = json_count(maps);
+    CLEANUP_FREE const char **cells = xcalloc((n + 1) * COLUMNS, sizeof *cells);
+    CLEANUP_FREE char **owned = xcalloc((n + 1) * COLUMNS, sizeof *owned);
+    memcpy(cells, head, sizeof head);
+    for (size_t i = 0; i < n; i++) {
+        const struct json *m = json_at(maps, i);
+        const char **row = cells + (i + 1) * COLUMNS;
+        char **own = owned + i * COLUMNS;
+        int64_t entries = json_get_int_or(json_get(m, "entries"), 0);
+        int64_t max = json_get_int_or(json_get(m, "max"), 0);
+        row[0] = text_at(m, "name");
+        row[1] = text_at(m, "type");
+        row[2] = own[2] = xasprintf("%" PRId64, entries);
+        row[3] = own[3] = xasprintf("%" PRId64, max);
+        row[4] = own[4] = xasprintf("%" PRId64 "%%", max ? 100 * entries / max : 0);
+    }
+    print_columns(cells, COLUMNS, n + 1, "", out);
+    for (size_t i = 0; i < (n + 1) * COLUMNS; i++) {
+        free(owned[i]);
+    }
+}
+
+/* "address=10.128.0.2 vnid=7" */
+static char *fields_text(const struct json *o)
+{
+    struct strbuf text = STRBUF_INIT;
+    for (size_t i = 0; i < json_count(o); i++) {
+        const struct json *v = json_at(o, i);
+        strbuf_addf(&text, "%s%s=", i ? " " : "", json_key_at(o, i));
+        if (json_get_string(v)) {
+            strbuf_adds(&text, json_get_string(v));
+        } else {
+            json_write(v, 0, &text);
+        }
+    }
+    strbuf_cstr(&text);
+    return strbuf_steal(&text);
+}
+
+void node_maps_render_entries(const struct json *map, struct strbuf *out)
+{
+    enum { COLUMNS = 3 };
+    static const char *const head[COLUMNS] = {"KEY", "VALUE", "OBJECT"};
+    const struct json *items = json_get(map, "items");
+    size_t n = json_count(items);
+    CLEANUP_FREE const char **cells = xcalloc((n + 1) * COLUMNS, sizeof *cells);
+    CLEANUP_FREE char **owned = xcalloc(2 * n + 1, sizeof *owned);
+    memcpy(cells, head, sizeof head);
+    for (size_t i = 0; i < n; i++) {
+        const struct json *item = json_at(items, i);
+        const char **row = cells + (i + 1) * COLUMNS;
+        row[0] = owned[2 * i] = fields_text(json_get(item, "key"));
+        row[1] = owned[2 * i + 1] = fields_text(json_get(item, "value"));
+        row[2] = *text_at(item, "object") ? text_at(item, "object") : "-";
+    }
+    strbuf_addf(out, "%s, %" PRId64 " of %" PRId64 "\n", text_at(map, "name"),
+                json_get_int_or(json_get(map, "entries"), 0),
+                json_get_int_or(json_get(map, "max"), 0));
+    print_columns(cells, COLUMNS, n + 1, "", out);
+    for (size_t i = 0; i < 2 * n; i++) {
+        free(owned[i]);
+    }
+}
+
+/* ---- asking ---- */
+
+/* The agent answers some at a time. */
+static int get_map(struct agents *a, const char *socket, const char *name, struct json **ret,
+                   struct err *e)
+{
+    CLEANUP(json_free) struct json *whole = NULL;
+    CLEANUP_FREE char *after = NULL;
+    int64_t got = 0;
+    do {
+        CLEANUP_STRBUF struct strbuf path = STRBUF_INIT;
+        CLEANUP(json_free) struct json *part = NULL;
+        strbuf_adds(&path, "/v1/maps?name=");
+        http_escape(name, &path);
+        strbuf_addf(&path, after ? "&after=%s" : "%s", after ? after : "");
+        int r = agents_get(a, socket, strbuf_cstr(&path), &part, e);
+        if (r < 0) {
+            return r;
+        }
+        const char *next = json_path_string(part, "map", "next", NULL);
+        free(after);
+        after = next ? xstrdup(next) : NULL;
+        struct json *items = json_get(json_get(part, "map"), "items");
+        got += (int64_t) json_count(items);
+        if (!whole) {
+            json_remove(json_get(part, "map"), "next");
+            whole = TAKE(part);
+        } else {
+            while (json_count(items)) {
+                json_append(json_get(json_get(whole, "map"), "items"), json_take_at(items, 0));
+            }
+        }
+        /* One that changes meanwhile might begin anew for ever. */
+    } while (after && got < json_get_int_or(json_path(whole, "map", "max", NULL), 0));
+    *ret = TAKE(whole);
+    return 0;
+}
+
+static int print_node(void *ctx, struct agents *a, const struct agent_ref *agent, struct json *all)
+{
+    const struct request *q = ctx;
+    CLEANUP(json_free) struct json *answer = NULL;
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    struct err e = {0};
+    int r = q->map ? get_map(a, agent->socket, q->map, &answer, &e)
+                   : agents_get(a, agent->socket, "/v1/maps", &answer, &e);
+    if (r < 0) {
+        (void) command_fail(&e, "%s", agent->name ? agent->name : agent->socket);
+        return CANNOT_TELL;
+    }
+    if (q->json) {
+        json_append(all, TAKE(answer));
+        return 0;
+    }
+    strbuf_addf(&out, "node %s\n", text_at(answer, "node"));
+    if (q->map) {
+        node_maps_render_entries(json_get(answer, "map"), &out);
+    } else {
+        node_maps_render(json_get(answer, "maps"), &out);
+    }
+    fputs(strbuf_cstr(&out), stdout);
+    return 0;
+}
+
+static const struct command cmd_maps = {.name = "node maps", .help = help};
+
+int node_maps_run(int argc, char **argv)
+{
+    enum { OPT_NODE = 600 };
+    static const struct option options[] = {AGENTS_OPTIONS,
+                                            {"node", required_argument, NULL, OPT_NODE},
+                                            {"output", required_argument, NULL, 'o'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
+    CLEANUP_AGENTS struct agents a = {0};
+    struct request q = {0};
+    int c;
+    opterr = 0;
+    optind = 0;
+    while ((c = getopt_long(argc, argv, ":ho:s:", options, NULL)) != -1) {
+        switch (c) {
+        case 'h':
+            fputs(help, stdout);
+            return 0;
+        case 'o':
+            if (!streq(optarg, "json")) {
+                return command_usage(&cmd_maps, "-o: \"%s\" is not json", optarg);
+            }
+            q.json = true;
+            break;
+        case OPT_NODE:
+            q.node = optarg;
+            break;
+        case ':':
+            return command_usage(&cmd_maps, "%s needs a value", argv[optind - 1]);
+        default:
+            if (!agents_option(&a, c, optarg)) {
+                return command_usage(&cmd_maps, "%s: no such option", argv[optind - 1]);
+            }
+        }
+    }
+    if (optind < argc) {
+        q.map = argv[optind++];
+    }
+    if (optind < argc) {
+        return command_usage(&cmd_maps, "unexpected argument \"%s\"", argv[optind]);
+    }
+    return agents_show(&a, q.node, q.json, print_node, &q);
+}

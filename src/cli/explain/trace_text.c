@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/explain/trace.h"
+#include "cli/kubectl/print.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static const char *text_at(const struct json *o, const char *key)
+{
+    const char *s = json_path_string(o, key, NULL);
+    return s ? s : "";
+}
+
+/* The objects behind a cause that is of no single one. */
+static char *objects_behind(const struct json *trace, const char *cause)
+{
+    const struct json *from = json_get(trace, "from"), *to = json_get(trace, "to");
+    int64_t a = json_get_int_or(json_get(from, "vnid"), -1);
+    int64_t b = json_get_int_or(json_get(to, "vnid"), -1);
+    return streq(cause, "vnid-mismatch") && a >= 0 && b >= 0
+               ? xasprintf("NetNamespace %s has %" PRId64 ", NetNamespace %s has %" PRId64,
+                           text_at(from, "namespace"), a, text_at(to, "namespace"), b)
+               : NULL;
+}
+
+/* What counts: the switch where it was asked, else the model. */
+static const struct json *judge_of(const struct json *half)
+{
+    const struct json *sw = json_get(half, "switch");
+    return json_get(sw, "action") ? sw : json_get(half, "model");
+}
+
+static const struct json *last_step(const struct json *half)
+{
+    const struct json *steps = json_path(half, "switch", "steps", NULL);
+    return json_count(steps) ? json_at(steps, json_count(steps) - 1) : NULL;
+}
+
+void trace_conclude(struct json *trace)
+{
+    const struct json *halves = json_get(trace, "halves");
+    struct json *v = json_ensure_object(trace, "verdict"), *half;
+    bool agreed = true;
+    const char *unsure = NULL;
+    JSON_FOREACH (half, halves) {
+        if (json_path(half, "switch", "action", NULL)) {
+            agreed = agreed && json_get_bool(json_get(half, "agreed"), false);
+        } else {
+            unsure = text_at(half, "node");
+        }
+    }
+    half = json_at(halves, json_count(halves) - 1);
+    const struct json *judge = judge_of(half), *step = last_step(half);
+    /* A packet that the switch drops on the first node goes no further, whatever the model says. */
+    struct json *first = json_at(halves, 0);
+    if (json_count(halves) > 1 && streq(text_at(judge_of(first), "action"), "drop")) {
+        half = first;
+        judge = judge_of(first);
+        step = last_step(first);
+    }
+    bool dropped = streq(text_at(judge, "action"), "drop");
+    json_set_bool(v, "allowed", !dropped);
+    json_set_string(v, "action", text_at(judge, "action"));
+    json_set_string(v, "node", text_at(half, "node"));
+    json_set_bool(v, "agreed", agreed);
+    if (dropped) {
+        json_set_string(v, "cause", text_at(judge, "cause"));
+        const char *text = text_at(step ? step : judge, step ? "meaning" : "text");
+        json_set_string(v, "text", text);
+        CLEANUP_FREE char *objects = objects_behind(trace, text_at(judge, "cause"));
+        const char *own = text_at(step, "object");
+        json_set_string(v, "object", objects ? objects : own);
+    }
+    if (step) {
+        json_set(v, "rule", json_clone(step));
+    }
+    if (unsure) {
+        json_set_string(v, "computed", unsure);
+    }
+}
+
+int trace_exit_status(const struct json *trace)
+{
+    const struct json *v = json_get(trace, "verdict");
+    if (!json_get_bool(json_get(v, "agreed"), false)) {
+        return 3;
+    }
+    return json_get_bool(json_get(v, "allowed"), false) ? 0 : 1;
+}
+
+static char *table_text(const struct json *rule)
+{
+    const struct json *number = json_get(rule, "table");
+    return number
+               ? xasprintf("%" PRId64 " %s", json_get_int_or(number, 0), text_at(rule, "tableName"))
+               : xstrdup(text_at(rule, "tableName"));
+}
+
+static void render_steps(const struct json *steps, struct strbuf *out)
+{
+    enum { COLUMNS = 5 };
+    size_t n = json_count(steps);
+    CLEANUP_FREE const char **cells = xcalloc((n + 1) * COLUMNS, sizeof *cells);
+    CLEANUP_FREE char **owned = xcalloc(2 * n + 1, sizeof *owned);
+    static const char *const head[] = {"TABLE", "PRIORITY", "MATCH", "OBJECT", "MEANING"};
+    memcpy(cells, head, sizeof head);
+    for (size_t i = 0; i < n; i++) {
+        const struct json *s = json_at(steps, i);
+        const char **row = cells + (i + 1) * COLUMNS;
+        /* A map has no number, and its entries no priority. */
+        bool numbered = json_get(s, "table");
+        row[0] = owned[2 * i] = table_text(s);
+        row[1] = owned[2 * i + 1] =
+            numbered ? xasprintf("%" PRId64, json_get_int_or(json_get(s, "priority"), 0))
+                     : xstrdup("-");
+        row[2] = *text_at(s, "match") ? text_at(s, "match") : "(everything)";
+        row[3] = *text_at(s, "object") ? text_at(s, "object") : "-";
+        row[4] = text_at(s, "meaning");
+    }
+    print_columns(cells, COLUMNS, n + 1, "  ", out);
+    for (size_t i = 0; i < 2 * n; i++) {
+        free(owned[i]);
+    }
+}
+
+/* Whether the datapath does something else. */
+static bool render_policies(const struct json *half, struct strbuf *out)
+{
+    bool agreed = true;
+    struct json *x;
+    JSON_FOREACH (x, json_get(half, "policies")) {
+        const char *object = text_at(x, "object"), *meaning = text_at(x, "meaning");
+        bool same = json_get_bool(json_get(x, "agreed"), false);
+        strbuf_addf(out, "  %s policies %s it: ", text_at(x, "direction"),
+                    json_get_bool(json_get(x, "allowed"), false) ? "allow" : "deny");
+        strbuf_addf(out, *object ? "%s (%s)" : "%s%s", object, meaning);
+        strbuf_adds(out, same ? "\n"
+                         : json_get_bool(json_get(half, "policiesChange"), false)
+                             ? ", as of a change that is not in place yet\n"
+                             : ", THE DATAPATH DOES NOT\n");
+        agreed = agreed && same;
+    }
+    return !agreed;
+}
+
+static void render_half(const struct json *half, struct strbuf *out)
+{
+    const struct json *sw = json_get(half, "switch"), *model = json_get(half, "model");
+    const char *node = text_at(half, "node"), *error = text_at(sw, "error");
+    strbuf_addf(out, "\n%s:\n", node);
+    if (*error) {
+        strbuf_addf(out, "  its switch was not asked (%s); computed from the registry\n", error);
+    }
+    if (json_count(json_get(sw, "steps"))) {
+        render_steps(json_get(sw, "steps"), out);
+    }
+    bool doubted = render_policies(half, out);
+    const char *action = text_at(judge_of(half), "action");
+    const struct json *service = json_get(half, "service");
+    if (service) {
+        const char *name = text_at(service, "name");
+        /* Host ports have no project. */
+        strbuf_addf(out, "  to %s%s port %" PRId64, strchr(name, '/') ? "service " : "", name,
+                    json_get_int_or(json_get(service, "port"), 0));
+        if (json_get(service, "endpoint")) {
+            strbuf_addf(out, ": endpoint %s:%" PRId64 ", one of %" PRId64,
+                        text_at(service, "endpoint"),
+                        json_get_int_or(json_get(service, "endpointPort"), 0),
+                        json_get_int_or(json_get(service, "endpoints"), 0));
+        }
+        strbuf_addc(out, '\n');
+    }
+    if (streq(action, "tunnel")) {
+        strbuf_addf(out, "  -> by the tunnel to %s (%s) with VNID %" PRId64 "\n",
+                    text_at(model, "remoteNode"), text_at(model, "vtep"),
+                    json_get_int_or(json_get(model, "vnid"), 0));
+    } else if (streq(action, "deliver")) {
+        strbuf_adds(out, "  -> delivered to the pod\n");
+    } else if (streq(action, "host")) {
+        strbuf_adds(out, "  -> handed to the host; what is not for it leaves through NAT\n");
+    } else if (streq(action, "drop")) {
+        strbuf_addf(
+            out, "  -> dropped%s\n",
+            json_get_bool(json_get(model, "refused"), false) ? "; the pod gets an ICMP error" : "");
+    }
+    if (*text_at(sw, "remark")) {
+        strbuf_addf(out, "  the switch remarks: %s\n", text_at(sw, "remark"));
+    }
+    if (*action && json_get(sw, "action") && !doubted &&
+        !json_get_bool(json_get(half, "agreed"), false)) {
+        strbuf_addf(out, "  THE MODEL DISAGREES: it says %s%s%s\n", text_at(model, "action"),
+                    *text_at(model, "cause") ? ", " : "", text_at(model, "cause"));
+    }
+}
+
+void trace_render(const struct json *trace, struct strbuf *out)
+{
+    const struct json *v = json_get(trace, "verdict"), *rule = json_get(v, "rule");
+    int64_t port = json_get_int_or(json_get(trace, "port"), 0);
+    struct json *half;
+    strbuf_addf(out, "%s -> %s, %s", text_at(json_get(trace, "from"), "text"),
+                text_at(json_get(trace, "to"), "text"), text_at(trace, "protocol"));
+    strbuf_addf(out, port ? " port %" PRId64 "\n" : "\n", port);
+    JSON_FOREACH (half, json_get(trace, "halves")) {
+        render_half(half, out);
+    }
+    strbuf_addc(out, '\n');
+    if (json_get_bool(json_get(v, "allowed"), false)) {
+        strbuf_addf(out, "allowed: %s %s\n",
+                    streq(text_at(v, "action"), "host") ? "handed to the host on" : "delivered on",
+                    text_at(v, "node"));
+    } else {
+        const char *cause = text_at(v, "cause");
+        strbuf_addf(out, "dropped on %s: %s", text_at(v, "node"),
+                    *cause ? cause : "not by a rule with a cause");
+        strbuf_addf(out, *text_at(v, "text") ? " (%s)" : "%s", text_at(v, "text"));
+        if (rule && !json_get(rule, "table")) {
+            strbuf_addf(out, ", by the program %s", text_at(rule, "tableName"));
+        } else if (rule) {
+            strbuf_addf(out, ", by table %" PRId64 " %s, priority %" PRId64 ", cookie %s",
+                        json_get_int_or(json_get(rule, "table"), 0), text_at(rule, "tableName"),
+                        json_get_int_or(json_get(rule, "priority"), 0), text_at(rule, "cookie"));
+        }
+        strbuf_addf(out, *text_at(v, "object") ? ": %s" : "%s", text_at(v, "object"));
+        strbuf_addc(out, '\n');
+    }
+    if (!json_get_bool(json_get(v, "agreed"), false)) {
+        strbuf_adds(out, "switch and model disagree: the node does not do what it should\n");
+    }
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tenet create: makes objects from files, or a project by its name. */
+#include "base/mem.h"
+#include "cli/kubectl/learn.h"
+#include "cli/kubectl/print.h"
+
+#include <stdio.h>
+
+struct create {
+    struct session s;
+    struct manifests m;
+    const char *output;
+    bool dry_run;
+};
+
+static const char help[] =
+    "usage: tenet create -f FILE... [OPTIONS]\n"
+    "       tenet create namespace NAME [OPTIONS]\n"
+    "       tenet create project NAME [OPTIONS]\n"
+    "\n"
+    "Creates the objects of files (JSON or YAML, several documents and Lists too), or a project.\n"
+    "\n"
+    "  -f, --filename FILE     a file, a directory of files, or - for standard input\n"
+    "  -o, --output FORMAT     what was created as json, yaml or name\n"
+    "      --dry-run           only says what would be created\n" SESSION_HELP;
+
+enum { OPT_DRY_RUN = OPT_FIRST_FREE };
+
+static const struct option longs[] = {
+    SESSION_OPTIONS,
+    {"filename", required_argument, NULL, 'f'},
+    {"output", required_argument, NULL, 'o'},
+    {"dry-run", optional_argument, NULL, OPT_DRY_RUN},
+    {0},
+};
+
+static int write_created(const struct create *c, const struct api_kind *k, const struct json *o)
+{
+    CLEANUP_FREE char *label = resource_label(k);
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    const char *name = json_path_string(o, "metadata", "name", NULL);
+    if (!c->output) {
+        strbuf_addf(&out, "%s/%s created%s\n", label, name ? name : "",
+                    c->dry_run ? " (dry run)" : "");
+    } else if (streq(c->output, "name")) {
+        strbuf_addf(&out, "%s/%s\n", label, name ? name : "");
+    } else if (streq(c->output, "json")) {
+        print_json(o, &out);
+    } else {
+        print_yaml(o, &out);
+    }
+    fwrite(strbuf_cstr(&out), 1, out.size, stdout);
+    return 0;
+}
+
+/* Creates 'o'; 'source' is the file it came from, or NULL. */
+static int create_object(struct create *c, const struct api_kind *k, const struct json *o,
+                         const char *source)
+{
+    const char *own = json_path_string(o, "metadata", "namespace", NULL);
+    if (k->namespaced && own && c->s.option_ns && !streq(own, c->s.option_ns)) {
+        return session_error("the namespace from the provided object \"%s\" does not match the "
+                             "namespace \"%s\". You must pass '--namespace=%s' to perform this "
+                             "operation.",
+                             own, c->s.option_ns, own);
+    }
+    if (c->dry_run) {
+        return write_created(c, k, o);
+    }
+    CLEANUP_FREE char *path = resource_path(k, own && *own ? own : c->s.ns, NULL);
+    CLEANUP(json_free) struct json *answer = NULL;
+    struct err e = {0};
+    if (api_request_sync(c->s.client, "POST", path, NULL, NULL, o, &answer, &e) < 0) {
+        CLEANUP_FREE char *context =
+            source ? xasprintf("error when creating \"%s\"", streq(source, "-") ? "STDIN" : source)
+                   : NULL;
+        return session_fail(&c->s, &e, context);
+    }
+    return write_created(c, k, answer);
+}
+
+static int create_namespace(struct create *c, int n, char **names)
+{
+    if (n != 1) {
+        return command_usage(&cmd_create, "exactly one NAME is required, got %d", n);
+    }
+    int status = session_open(&c->s);
+    if (status != 0) {
+        return status;
+    }
+    CLEANUP(json_free) struct json *o = json_object();
+    json_set_string(o, "apiVersion", "v1");
+    json_set_string(o, "kind", "Namespace");
+    json_set_string(json_ensure_object(o, "metadata"), "name", names[0]);
+    return create_object(c, api_kind_by_name("v1", "Namespace"), o, NULL);
+}
+
+static void create_done(struct create *c)
+{
+    manifests_done(&c->m);
+    session_done(&c->s);
+}
+
+/* -1: go on; else the exit status. */
+static int parse_options(struct create *c, int argc, char **argv, size_t *n_files)
+{
+    struct err e = {0};
+    int opt;
+    while ((opt = session_getopt(&c->s, &cmd_create, argc, argv,
+                                 SESSION_SHORT_OPTIONS "f:o:", longs)) != -1) {
+        switch (opt) {
+        case 'f':
+            (*n_files)++;
+            if (manifests_read(&c->m, optarg, &e) < 0) {
+                return session_error("%s", e.text);
+            }
+            break;
+        case 'o':
+            c->output = optarg;
+            if (!streq(optarg, "json") && !streq(optarg, "yaml") && !streq(optarg, "name")) {
+                return command_usage(&cmd_create, "output \"%s\" is not json, yaml or name",
+                                     optarg);
+            }
+            break;
+        case OPT_DRY_RUN:
+            c->dry_run = !optarg || !streq(optarg, "none");
+            if (optarg && !streq(optarg, "none") && !streq(optarg, "client")) {
+                return command_usage(&cmd_create, "--dry-run=%s is not none or client", optarg);
+            }
+            break;
+        case OPT_HELP:
+            return 0;
+        default:
+            return 2;
+        }
+    }
+    return -1;
+}
+
+static int run(int argc, char **argv)
+{
+    __attribute__((cleanup(create_done))) struct create c = {0};
+    size_t n_files = 0;
+    int status = parse_options(&c, argc, argv, &n_files);
+    if (status >= 0) {
+        return status;
+    }
+    int n = argc - optind;
+    if (n_files == 0 && n > 0) {
+        const struct api_kind *k = api_kind_by_alias(argv[optind]);
+        if (k && streq(k->kind, "Namespace")) {
+            return create_namespace(&c, n - 1, argv + optind + 1);
+        }
+        return command_usage(&cmd_create, "\"%s\" can be created from a file only (-f)",
+                             argv[optind]);
+    }
+    if (n_files == 0) {
+        return command_usage(&cmd_create, "must specify -f FILE, or namespace NAME");
+    }
+    if (n > 0) {
+        return command_usage(&cmd_create, "unexpected argument \"%s\" beside -f", argv[optind]);
+    }
+    status = session_open(&c.s);
+    if (status == 0) {
+        status = learn_manifests(&c.s, &c.m);
+    }
+    if (status != 0) {
+        return status;
+    }
+    for (size_t i = 0; i < c.m.n; i++) {
+        status |= create_object(&c, c.m.list[i].kind, c.m.list[i].object, c.m.list[i].source);
+    }
+    return status;
+}
+
+const struct command cmd_create = {.name = "create",
+                                   .summary = "create objects from files, or a project",
+                                   .help = help,
+                                   .run = run};

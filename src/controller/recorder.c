@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "controller/recorder.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/timeutil.h"
+#include "controller/obj.h"
+#include "controller/workqueue.h"
+
+LOG_MODULE("events");
+
+#define PARALLEL 4
+#define MAX_WAITING 10000
+#define MAX_TRIES 5
+#define MAX_NAME 253
+#define MAX_OBJECTS 4096 /* With a budget of their own; then all begin anew. */
+
+struct pending {
+    struct json *event;
+    unsigned tries;
+};
+
+struct recorder {
+    struct workqueue *queue;
+    struct smap pending; /* "namespace/name" to struct pending */
+    char *component;
+    struct log_limit limit;
+    struct recorder_limit budget;
+};
+
+/* ---- budgets ---- */
+
+/* Since when the budget fills, as if it had been empty then; it is full after RECORDER_BURST refills. */
+struct budget {
+    uint64_t empty_ms;
+};
+
+void recorder_limit_init(struct recorder_limit *l)
+{
+    smap_init(&l->objects, free);
+}
+
+void recorder_limit_done(struct recorder_limit *l)
+{
+    smap_done(&l->objects);
+}
+
+bool recorder_limit_take(struct recorder_limit *l, const char *key, uint64_t now_ms)
+{
+    const uint64_t whole = (uint64_t) RECORDER_BURST * RECORDER_REFILL_MS;
+    uint64_t now = now_ms + whole; /* So that nothing is before the beginning of time. */
+    struct budget *b = smap_get(&l->objects, key);
+    if (!b) {
+        if (smap_size(&l->objects) >= MAX_OBJECTS) {
+            smap_clear(&l->objects);
+        }
+        b = NEW(struct budget);
+        b->empty_ms = now - whole;
+        smap_set(&l->objects, key, b);
+    }
+    b->empty_ms = MAX(b->empty_ms, now - whole);
+    if (now - b->empty_ms < RECORDER_REFILL_MS) {
+        return false;
+    }
+    b->empty_ms += RECORDER_REFILL_MS;
+    return true;
+}
+
+/* ---- sending ---- */
+
+static void pending_free(void *p)
+{
+    struct pending *pe = p;
+    if (pe) {
+        json_free(pe->event);
+        free(pe);
+    }
+}
+
+static char *event_path(const struct json *event, bool with_name)
+{
+    return api_path("v1", "events", obj_namespace(event), with_name ? obj_name(event) : NULL, NULL);
+}
+
+struct json *recorder_make(const char *api_version, const char *kind, const struct json *object,
+                           enum recorder_type type, const char *reason, const char *message,
+                           const char *component, int64_t now_ms)
+{
+    const char *ns = obj_namespace(object), *name = obj_name(object);
+    CLEANUP_STRBUF struct strbuf id = STRBUF_INIT;
+    strbuf_addf(&id, "%s/%s/%s/%s/%s/%s", kind, ns, name, obj_uid(object), reason, message);
+    CLEANUP_FREE char *event_name =
+        xasprintf("%.*s.%016llx", MAX_NAME - 17, name,
+                  (unsigned long long) hash_bytes(strbuf_cstr(&id), id.size));
+    struct json *o = obj_new("v1", "Event", *ns ? ns : "default", event_name);
+    struct json *about = json_ensure_object(o, "involvedObject");
+    json_set_string(about, "apiVersion", api_version);
+    json_set_string(about, "kind", kind);
+    if (*ns) {
+        json_set_string(about, "namespace", ns);
+    }
+    json_set_string(about, "name", name);
+    json_set_string(about, "uid", obj_uid(object));
+    char now[TIME_TEXT_SIZE];
+    time_format_s(now_ms, now);
+    json_set_string(o, "type", type == EVENT_WARNING ? "Warning" : "Normal");
+    json_set_string(o, "reason", reason);
+    json_set_string(o, "message", message);
+    json_set_int(o, "count", 1);
+    json_set_string(o, "firstTimestamp", now);
+    json_set_string(o, "lastTimestamp", now);
+    json_set_string(json_ensure_object(o, "source"), "component", component);
+    json_set_string(o, "reportingComponent", component);
+    json_set_string(o, "reportingInstance", "");
+    return o;
+}
+
+static void finish(struct recorder *r, struct work *w)
+{
+    smap_remove(&r->pending, work_key(w));
+    work_done(w);
+}
+
+static void fail(struct recorder *r, struct work *w, int error, const char *text)
+{
+    struct pending *p = smap_get(&r->pending, work_key(w));
+    bool may_help = error == -EAGAIN || error == -ESTALE || error == -ENOENT || error == -EEXIST;
+    /* Nobody answered: what kept the answer away may be what the Event is about. */
+    bool away = error == -ECONNREFUSED || error == -ETIMEDOUT || error == -ECONNRESET ||
+                error == -EHOSTUNREACH || error == -ENETUNREACH || error == -EPIPE;
+    if (p && (away || (may_help && ++p->tries < MAX_TRIES))) {
+        work_retry(w, error, "record event", text);
+        return;
+    }
+    log_limited(&r->limit, LOG_WARN, "event dropped", "event=%s error=\"%s\"", work_key(w), text);
+    finish(r, w);
+}
+
+static void written(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    struct recorder *r = ctx;
+    if (error < 0) {
+        fail(r, w, error, text);
+    } else {
+        finish(r, w);
+    }
+}
+
+/* The same has happened before: one more. */
+static void got(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    struct recorder *r = ctx;
+    const struct pending *p = smap_get(&r->pending, work_key(w));
+    if (error < 0 || !p) {
+        fail(r, w, error, text);
+        return;
+    }
+    CLEANUP(json_free) struct json *event = json_clone(obj);
+    json_set_int(event, "count", json_get_int_or(json_get(event, "count"), 1) + 1);
+    json_set_string(event, "lastTimestamp", json_path_string(p->event, "lastTimestamp", NULL));
+    CLEANUP_FREE char *path = event_path(event, true);
+    work_request(w, "PUT", path, event, written);
+}
+
+static void created(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    struct recorder *r = ctx;
+    const struct pending *p = smap_get(&r->pending, work_key(w));
+    if (error == -EEXIST && p) {
+        CLEANUP_FREE char *path = event_path(p->event, true);
+        work_request(w, "GET", path, NULL, got);
+        return;
+    }
+    written(ctx, w, error, text, obj);
+}
+
+static void record(void *ctx, struct work *w, const char *key)
+{
+    struct recorder *r = ctx;
+    const struct pending *p = smap_get(&r->pending, key);
+    if (!p) {
+        work_done(w);
+        return;
+    }
+    CLEANUP_FREE char *path = event_path(p->event, false);
+    work_request(w, "POST", path, p->event, created);
+}
+
+struct recorder *recorder_new(struct loop *l, struct api_client *client, const char *component)
+{
+    struct recorder *r = NEW(struct recorder);
+    r->component = xstrdup(component);
+    smap_init(&r->pending, pending_free);
+    recorder_limit_init(&r->budget);
+    r->queue = workqueue_new(l, client, PARALLEL, record, r);
+    workqueue_start(r->queue);
+    return r;
+}
+
+struct recorder *recorder_free(struct recorder *r)
+{
+    if (r) {
+        workqueue_free(r->queue);
+        smap_done(&r->pending);
+        recorder_limit_done(&r->budget);
+        free(r->component);
+        free(r);
+    }
+    return NULL;
+}
+
+size_t recorder_waiting(const struct recorder *r)
+{
+    return smap_size(&r->pending);
+}
+
+void recorder_event(struct recorder *r, const char *api_version, const char *kind,
+                    const struct json *object, enum recorder_type type, const char *reason,
+                    const char *message)
+{
+    if (smap_size(&r->pending) >= MAX_WAITING) {
+        log_limited(&r->limit, LOG_WARN, "event dropped", "reason=%s error=\"too many waiting\"",
+                    reason);
+        return;
+    }
+    CLEANUP_FREE char *about = xasprintf("%s/%s/%s", kind, obj_namespace(object), obj_name(object));
+    if (!recorder_limit_take(&r->budget, about, time_mono_ms())) {
+        log_limited(&r->limit, LOG_WARN, "event dropped",
+                    "reason=%s about=%s error=\"too many about this object\"", reason, about);
+        return;
+    }
+    struct pending *p = NEW(struct pending);
+    p->event = recorder_make(api_version, kind, object, type, reason, message, r->component,
+                             time_wall_ms());
+    CLEANUP_FREE char *key = xasprintf("%s/%s", obj_namespace(p->event), obj_name(p->event));
+    smap_set(&r->pending, key, p);
+    workqueue_add(r->queue, key);
+}

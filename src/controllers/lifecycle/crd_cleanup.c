@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "controllers/lifecycle/crd_cleanup.h"
+
+#include "api/crd/crd.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/timeutil.h"
+#include "controller/obj.h"
+#include "controller/workqueue.h"
+#include "controllers/lifecycle/gc_graph.h"
+
+LOG_MODULE("crd");
+
+#define PARALLEL 2
+#define POLL_MIN_MS 20 /* While objects wait for their own finalizers; doubles with each round. */
+#define POLL_MAX_MS 10000
+
+/* One definition that is emptied. */
+struct emptying {
+    char *api_version, *plural; /* NULL: no version of it is served. */
+    struct smap namespaces;     /* Where objects are yet to be deleted. */
+    unsigned rounds;
+};
+
+struct crd_cleanup {
+    struct workqueue *queue;
+    struct informer *informer;
+    struct smap emptyings; /* By definition. */
+};
+
+static void emptying_free(void *p)
+{
+    struct emptying *em = p;
+    free(em->api_version);
+    free(em->plural);
+    smap_done(&em->namespaces);
+    free(em);
+}
+
+static void finish(struct crd_cleanup *c, struct work *w)
+{
+    smap_remove(&c->emptyings, work_key(w));
+    work_done(w);
+}
+
+static char *definition_path(const char *name, const char *subresource)
+{
+    return api_path(CRD_API_VERSION, CRD_PLURAL, NULL, name, subresource);
+}
+
+static void finalized(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    if (error < 0 && error != -ENOENT) {
+        work_retry(w, error, "finalize the definition", text);
+        return;
+    }
+    log_info("definition emptied", "name=%s", work_key(w));
+    finish(ctx, w);
+}
+
+static void read_again(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    if (error < 0 && error != -ENOENT) {
+        work_retry(w, error, "read the definition", text);
+    } else if (error < 0 || !gc_has_finalizer(obj, CRD_FINALIZER)) {
+        finish(ctx, w);
+    } else {
+        CLEANUP_FREE char *path = definition_path(work_key(w), NULL);
+        CLEANUP(json_free) struct json *patch = gc_patch_finalizer(obj, CRD_FINALIZER);
+        work_request_as(w, "PATCH", path, API_ACCEPT_METADATA, "application/merge-patch+json",
+                        patch, finalized);
+    }
+}
+
+static void finalize(struct work *w)
+{
+    CLEANUP_FREE char *path = definition_path(work_key(w), NULL);
+    work_request_as(w, "GET", path, API_ACCEPT_METADATA, NULL, NULL, read_again);
+}
+
+static void list_objects(struct crd_cleanup *c, struct work *w, const struct emptying *em);
+
+static void wait_round(struct work *w, struct emptying *em)
+{
+    work_wait(w, time_backoff_ms(em->rounds++, POLL_MIN_MS, POLL_MAX_MS, 0));
+}
+
+static void next_namespace(struct crd_cleanup *c, struct work *w, struct emptying *em);
+
+static void deleted_all(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    struct crd_cleanup *c = ctx;
+    if (error < 0 && error != -ENOENT && error != -ESTALE) {
+        work_retry(w, error, "delete the objects of the definition", text);
+    } else {
+        next_namespace(c, w, smap_get(&c->emptyings, work_key(w)));
+    }
+}
+
+static void next_namespace(struct crd_cleanup *c, struct work *w, struct emptying *em)
+{
+    struct smap_entry *se;
+    SMAP_FOREACH (se, &em->namespaces) {
+        CLEANUP_FREE char *path =
+            api_path(em->api_version, em->plural, *se->key ? se->key : NULL, NULL, NULL);
+        smap_remove(&em->namespaces, se->key);
+        work_request_as(w, "DELETE", path, API_ACCEPT_METADATA_LIST, NULL, NULL, deleted_all);
+        return;
+    }
+    wait_round(w, em);
+}
+
+static void listed(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    struct crd_cleanup *c = ctx;
+    struct emptying *em = smap_get(&c->emptyings, work_key(w));
+    const struct json *o;
+    if (error < 0 && error != -ENOENT) {
+        work_retry(w, error, "list the objects of the definition", text);
+        return;
+    }
+    if (json_count(json_get(obj, "items")) == 0) {
+        finalize(w);
+        return;
+    }
+    bool first = false;
+    JSON_FOREACH (o, json_get(obj, "items")) {
+        if (!obj_is_terminating(o)) {
+            first = true;
+            smap_set(&em->namespaces, obj_namespace(o), NULL);
+        }
+    }
+    if (first) {
+        next_namespace(c, w, em);
+    } else {
+        wait_round(w, em); /* All of them wait for somebody. */
+    }
+}
+
+static void list_objects(struct crd_cleanup *c, struct work *w, const struct emptying *em)
+{
+    CLEANUP_FREE char *path = api_path(em->api_version, em->plural, NULL, NULL, NULL);
+    CLEANUP_FREE char *page = xasprintf("%s?limit=500", path);
+    work_request_as(w, "GET", page, API_ACCEPT_METADATA_LIST, NULL, NULL, listed);
+}
+
+static void told(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    struct crd_cleanup *c = ctx;
+    struct emptying *em = smap_get(&c->emptyings, work_key(w));
+    if (error < 0 && error != -ENOENT) {
+        work_retry(w, error, "write the definition's status", text);
+    } else if (em->api_version) {
+        list_objects(c, w, em);
+    } else {
+        finalize(w);
+    }
+}
+
+static struct emptying *emptying_of(struct crd_cleanup *c, const struct json *obj)
+{
+    struct emptying *em = smap_get(&c->emptyings, obj_name(obj));
+    const struct json *spec = json_get(obj, "spec"), *v;
+    if (em) {
+        return em;
+    }
+    em = NEW(struct emptying);
+    smap_init(&em->namespaces, NULL);
+    JSON_FOREACH (v, crd_has_condition(obj, "Established") ? json_get(spec, "versions") : NULL) {
+        if (json_get_bool(json_get(v, "served"), false) && !em->api_version) {
+            em->api_version = xasprintf("%s/%s", json_path_string(spec, "group", NULL),
+                                        json_path_string(v, "name", NULL));
+            em->plural = xstrdup(json_path_string(spec, "names", "plural", NULL));
+        }
+    }
+    smap_set(&c->emptyings, obj_name(obj), em);
+    return em;
+}
+
+static void definition_read(void *ctx, struct work *w, int error, const char *text,
+                            struct json *obj)
+{
+    struct crd_cleanup *c = ctx;
+    if (error < 0 && error != -ENOENT) {
+        work_retry(w, error, "read the definition", text);
+        return;
+    }
+    if (error < 0 || !obj_is_terminating(obj) || !gc_has_finalizer(obj, CRD_FINALIZER)) {
+        finish(c, w);
+        return;
+    }
+    (void) emptying_of(c, obj);
+    CLEANUP(json_free) struct json *o = json_clone(obj);
+    if (!crd_set_condition(o, "Terminating", true, "InstanceDeletionInProgress",
+                           "CustomResource deletion is in progress", time_wall_ms())) {
+        told(c, w, 0, NULL, NULL);
+        return;
+    }
+    CLEANUP_FREE char *path = definition_path(work_key(w), "status");
+    work_request(w, "PUT", path, o, told);
+}
+
+static void begin(void *ctx, struct work *w, const char *key)
+{
+    CLEANUP_FREE char *path = definition_path(key, NULL);
+    work_request(w, "GET", path, NULL, definition_read);
+}
+
+static void changed(void *ctx, const char *key, const struct json *old, const struct json *obj)
+{
+    struct crd_cleanup *c = ctx;
+    if (obj_is_terminating(obj) && gc_has_finalizer(obj, CRD_FINALIZER)) {
+        workqueue_add(c->queue, key);
+    }
+}
+
+struct crd_cleanup *crd_cleanup_new(struct loop *l, struct api_client *client)
+{
+    static const struct informer_ops ops = {
+        .changed = changed, .transient = true, .metadata = true};
+    struct crd_cleanup *c = NEW(struct crd_cleanup);
+    smap_init(&c->emptyings, emptying_free);
+    c->queue = workqueue_new(l, client, PARALLEL, begin, c);
+    workqueue_start(c->queue);
+    c->informer = informer_new(client, l, CRD_API_VERSION, CRD_PLURAL, NULL, &ops, c);
+    return c;
+}
+
+struct crd_cleanup *crd_cleanup_free(struct crd_cleanup *c)
+{
+    if (c) {
+        workqueue_free(c->queue);
+        informer_free(c->informer);
+        smap_done(&c->emptyings);
+        free(c);
+    }
+    return NULL;
+}

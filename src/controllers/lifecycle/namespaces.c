@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "controllers/lifecycle/namespaces.h"
+
+#include "base/log.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/timeutil.h"
+#include "client/discovery.h"
+#include "controller/obj.h"
+#include "controller/workqueue.h"
+
+LOG_MODULE("namespaces");
+
+#define PARALLEL 4
+#define FINALIZER "kubernetes"
+#define POLL_MIN_MS 100 /* While objects wait for their own finalizers; doubles with each round. */
+#define POLL_MAX_MS 10000
+
+/* How far one Namespace is emptied. */
+struct purge {
+    struct namespaces *owner;
+    struct work *work; /* NULL: between rounds. */
+    struct discovery_call *asking;
+    struct discovery *kinds;
+    size_t at; /* The kind at work. */
+    /* What this round has left: numbers by kind, and by finalizer. */
+    struct smap left, finalizers;
+    unsigned rounds;
+};
+
+struct namespaces {
+    struct api_client *client;
+    struct workqueue *queue;
+    struct informer *informer;
+    struct smap purges; /* By namespace. */
+};
+
+/* ---- what is left ---- */
+
+struct count {
+    size_t n;
+};
+
+static void count_add(struct smap *m, const char *key, size_t n)
+{
+    struct count *c = smap_get(m, key);
+    if (!c) {
+        c = NEW(struct count);
+        smap_set(m, key, c);
+    }
+    c->n += n;
+}
+
+/* "pods. has 2 resource instances, widgets.example.com has 1 resource instances" */
+static void describe(const struct smap *m, const char *verb, struct strbuf *out)
+{
+    struct smap_entry *se;
+    SMAP_FOREACH (se, m) {
+        strbuf_addf(out, "%s%s %s %zu resource instances", out->size ? ", " : "", se->key, verb,
+                    ((struct count *) se->value)->n);
+    }
+}
+
+static bool set_condition(struct json *ns, const char *type, bool value, const char *reason,
+                          const char *message, int64_t now_ms)
+{
+    struct json *list = json_ensure_array(json_ensure_object(ns, "status"), "conditions");
+    struct json *c, *found = NULL;
+    const char *status = value ? "True" : "False";
+    JSON_FOREACH (c, list) {
+        found = streq_null(json_path_string(c, "type", NULL), type) ? c : found;
+    }
+    if (found && streq_null(json_path_string(found, "status", NULL), status) &&
+        streq_null(json_path_string(found, "message", NULL), message)) {
+        return false;
+    }
+    if (!found) {
+        found = json_append(list, json_object());
+        json_set_string(found, "type", type);
+    }
+    if (!streq_null(json_path_string(found, "status", NULL), status)) {
+        char now[TIME_TEXT_SIZE];
+        time_format_s(now_ms, now);
+        json_set_string(found, "lastTransitionTime", now);
+    }
+    json_set_string(found, "status", status);
+    json_set_string(found, "reason", reason);
+    json_set_string(found, "message", message);
+    return true;
+}
+
+/* Writes into 'ns' what is left; false: it says so already. */
+static bool tell(const struct purge *pu, struct json *ns)
+{
+    int64_t now = time_wall_ms();
+    bool left = smap_size(&pu->left) > 0, waiting = smap_size(&pu->finalizers) > 0;
+    CLEANUP_STRBUF struct strbuf content = STRBUF_INIT, finalizers = STRBUF_INIT;
+    strbuf_adds(&content,
+                left ? "Some resources are remaining: " : "All content successfully removed");
+    CLEANUP_STRBUF struct strbuf list = STRBUF_INIT;
+    describe(&pu->left, "has", &list);
+    strbuf_adds(&content, strbuf_cstr(&list));
+    strbuf_reset(&list);
+    describe(&pu->finalizers, "in", &list);
+    strbuf_addf(&finalizers, "%s%s",
+                waiting ? "Some content in the namespace has finalizers remaining: "
+                        : "All content-preserving finalizers finished",
+                strbuf_cstr(&list));
+    bool changed =
+        set_condition(ns, "NamespaceContentRemaining", left,
+                      left ? "SomeResourcesRemain" : "ContentRemoved", content.data, now);
+    return set_condition(ns, "NamespaceFinalizersRemaining", waiting,
+                         waiting ? "SomeFinalizersRemain" : "ContentHasNoFinalizers",
+                         finalizers.data, now) ||
+           changed;
+}
+
+/* ---- a round ---- */
+
+static void purge_reset(struct purge *pu)
+{
+    discovery_cancel(TAKE(pu->asking));
+    pu->kinds = discovery_free(pu->kinds);
+    pu->work = NULL;
+    pu->at = 0;
+    smap_clear(&pu->left);
+    smap_clear(&pu->finalizers);
+}
+
+static void purge_free(void *p)
+{
+    struct purge *pu = p;
+    if (pu) {
+        purge_reset(pu);
+        smap_done(&pu->left);
+        smap_done(&pu->finalizers);
+        free(pu);
+    }
+}
+
+struct json *namespaces_finalized(const struct json *ns)
+{
+    const struct json *list = json_path(ns, "spec", "finalizers", NULL), *f;
+    CLEANUP(json_free) struct json *rest = json_array();
+    bool has = false;
+    JSON_FOREACH (f, list) {
+        if (streq_null(json_get_string(f), FINALIZER)) {
+            has = true;
+        } else {
+            json_append(rest, json_clone(f));
+        }
+    }
+    if (!has || !obj_is_terminating(ns)) {
+        return NULL;
+    }
+    struct json *o = json_clone(ns);
+    json_set(json_ensure_object(o, "spec"), "finalizers", TAKE(rest));
+    return o;
+}
+
+static void finish(struct namespaces *n, struct work *w)
+{
+    smap_remove(&n->purges, work_key(w));
+    work_done(w);
+}
+
+static void again(struct namespaces *n, struct work *w, int error, const char *what,
+                  const char *text)
+{
+    purge_reset(smap_get(&n->purges, work_key(w)));
+    work_retry(w, error, what, text);
+}
+
+static void finalized(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    if (error < 0 && error != -ENOENT) {
+        again(ctx, w, error, "finalize the namespace", text);
+        return;
+    }
+    log_info("namespace emptied", "namespace=%s", work_key(w));
+    finish(ctx, w);
+}
+
+static void finalize(struct namespaces *n, struct work *w)
+{
+    CLEANUP(json_free)
+    struct json *o = namespaces_finalized(informer_get(n->informer, work_key(w)));
+    if (!o) {
+        finish(n, w);
+        return;
+    }
+    CLEANUP_FREE char *path = api_path("v1", "namespaces", NULL, work_key(w), "finalize");
+    work_request(w, "PUT", path, o, finalized);
+}
+
+static void wait_round(struct namespaces *n, struct work *w)
+{
+    struct purge *pu = smap_get(&n->purges, work_key(w));
+    uint64_t ms = time_backoff_ms(pu->rounds++, POLL_MIN_MS, POLL_MAX_MS, 0);
+    purge_reset(pu);
+    work_wait(w, ms);
+}
+
+static void told(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    /* A conflict is told again with the next round. */
+    wait_round(ctx, w);
+}
+
+static void end_round(struct namespaces *n, struct work *w, struct purge *pu)
+{
+    const struct json *ns = informer_get(n->informer, work_key(w));
+    if (smap_size(&pu->left) == 0 || !ns) {
+        finalize(n, w);
+        return;
+    }
+    CLEANUP(json_free) struct json *o = json_clone(ns);
+    if (!tell(pu, o)) {
+        wait_round(n, w);
+        return;
+    }
+    CLEANUP_FREE char *path = api_path("v1", "namespaces", NULL, work_key(w), "status");
+    work_request(w, "PUT", path, o, told);
+}
+
+static const struct api_kind *kind_at(const struct purge *pu)
+{
+    const struct api_registry *r = discovery_registry(pu->kinds);
+    return pu->at < r->n ? r->list[pu->at] : NULL;
+}
+
+static char *kind_path(const struct api_kind *k, const char *namespace)
+{
+    CLEANUP_FREE char *version = api_kind_api_version(k);
+    return api_path(version, k->plural, namespace, NULL, NULL);
+}
+
+static void next_kind(struct namespaces *n, struct work *w, struct purge *pu);
+
+static void listed(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    struct namespaces *n = ctx;
+    struct purge *pu = smap_get(&n->purges, work_key(w));
+    if (error < 0 && error != -ENOENT) {
+        again(n, w, error, "list objects of the namespace", text);
+        return;
+    }
+    const struct api_kind *k = kind_at(pu);
+    const struct json *items = json_get(obj, "items"), *o, *f;
+    size_t more =
+        (size_t) json_get_int_or(json_path(obj, "metadata", "remainingItemCount", NULL), 0);
+    if (json_count(items)) {
+        CLEANUP_FREE char *name = xasprintf("%s.%s", k->plural, k->group);
+        count_add(&pu->left, name, json_count(items) + more);
+    }
+    JSON_FOREACH (o, items) {
+        JSON_FOREACH (f, json_path(o, "metadata", "finalizers", NULL)) {
+            count_add(&pu->finalizers, json_get_string(f) ? json_get_string(f) : "?", 1);
+        }
+    }
+    pu->at++;
+    next_kind(n, w, pu);
+}
+
+static void deleted_all(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    struct namespaces *n = ctx;
+    struct purge *pu = smap_get(&n->purges, work_key(w));
+    if (error < 0 && error != -ENOENT && error != -ESTALE && error != -EOPNOTSUPP) {
+        again(n, w, error, "delete the objects of the namespace", text);
+        return;
+    }
+    CLEANUP_FREE char *path = kind_path(kind_at(pu), work_key(w));
+    CLEANUP_FREE char *page = xasprintf("%s?limit=500", path);
+    work_request_as(w, "GET", page, API_ACCEPT_METADATA_LIST, NULL, NULL, listed);
+}
+
+/* Deletes the objects of the kind at pu->at, or of the next one that has a namespace; after the last, the round
+ * ends. */
+static void next_kind(struct namespaces *n, struct work *w, struct purge *pu)
+{
+    const unsigned needed = DISCOVERY_LIST | DISCOVERY_DELETE_COLLECTION;
+    const struct api_kind *k;
+    while ((k = kind_at(pu)) && (!k->namespaced || (discovery_verbs(k) & needed) != needed ||
+                                 !discovery_is_preferred(pu->kinds, k))) {
+        pu->at++;
+    }
+    if (!k) {
+        end_round(n, w, pu);
+        return;
+    }
+    CLEANUP_FREE char *path = kind_path(k, work_key(w));
+    work_request_as(w, "DELETE", path, API_ACCEPT_METADATA_LIST, NULL, NULL, deleted_all);
+}
+
+static void discovered(void *ctx, int error, const char *text, struct discovery *d)
+{
+    struct purge *pu = ctx;
+    pu->asking = NULL;
+    if (error < 0) {
+        again(pu->owner, pu->work, error, "learn the kinds", text);
+        return;
+    }
+    pu->kinds = d;
+    next_kind(pu->owner, pu->work, pu);
+}
+
+static void begin(void *ctx, struct work *w, const char *key)
+{
+    struct namespaces *n = ctx;
+    CLEANUP(json_free) struct json *o = namespaces_finalized(informer_get(n->informer, key));
+    if (!o) {
+        finish(n, w);
+        return;
+    }
+    struct purge *pu = smap_get(&n->purges, key);
+    if (!pu) {
+        pu = NEW(struct purge);
+        pu->owner = n;
+        smap_init(&pu->left, free);
+        smap_init(&pu->finalizers, free);
+        smap_set(&n->purges, key, pu);
+    }
+    pu->work = w;
+    pu->asking = discovery_fetch(n->client, discovered, pu);
+}
+
+static void changed(void *ctx, const char *key, const struct json *old, const struct json *obj)
+{
+    struct namespaces *n = ctx;
+    if (obj_is_terminating(obj) && !(old && obj_is_terminating(old))) {
+        workqueue_add(n->queue, key);
+    }
+}
+
+struct namespaces *namespaces_new(struct loop *l, struct api_client *client)
+{
+    static const struct informer_ops ops = {.changed = changed};
+    struct namespaces *n = NEW(struct namespaces);
+    n->client = client;
+    smap_init(&n->purges, purge_free);
+    n->queue = workqueue_new(l, client, PARALLEL, begin, n);
+    workqueue_start(n->queue);
+    n->informer = informer_new(client, l, "v1", "namespaces", NULL, &ops, n);
+    return n;
+}
+
+struct namespaces *namespaces_free(struct namespaces *n)
+{
+    if (n) {
+        workqueue_free(n->queue);
+        informer_free(n->informer);
+        smap_done(&n->purges);
+        free(n);
+    }
+    return NULL;
+}

@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "controllers/network/vnids.h"
+
+#include "base/log.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "controller/obj.h"
+#include "controller/workqueue.h"
+#include "controllers/network/vnid_move.h"
+#include "controllers/network/vnid_plan.h"
+#include "sdn/vnid_alloc.h"
+
+#include <stdio.h>
+
+LOG_MODULE("vnids");
+
+#define PARALLEL 32
+#define PAUSE_MS 1000 /* Far more than a node needs to hear of a change. */
+#define FULL_LOOK_MS 500
+#define GIVE_UP_MS 20000 /* Longer than oc waits, so that it sees that there was no answer. */
+
+/* What is known about one project, beside the objects in the informers. */
+struct entry {
+    bool has_id;   /* 'id' is this project's: that of its NetNamespace, or of the one to come. */
+    bool no_id;    /* It was told that no id is left. */
+    bool edited;   /* Somebody else wrote its id. */
+    bool moves;    /* It holds 'other', too: the id it goes to, or comes from. */
+    bool switched; /* It comes from 'other'. */
+    bool asks;     /* Its NetNamespace has a request. */
+    bool blind;    /* The id of its NetNamespace cannot be read: it may be any. */
+    uint32_t id;   /* One user of it in the allocator, if it is allocatable; the same of 'other'. */
+    uint32_t other;
+    struct vnid_state seen; /* Of its NetNamespace, without the texts. */
+    uint64_t since_ms;      /* When its last step was seen. */
+    uint64_t refused_ms;    /* Since when its request is refused; 0: it is not. */
+    uint32_t duplicate;     /* The id that was told to be a duplicate; 0: none. */
+};
+
+struct vnids {
+    struct loop *loop;
+    struct vnids_config cfg;
+    struct recorder *recorder;
+    struct workqueue *queue;
+    struct informer *namespaces, *netnamespaces;
+    struct vnid_alloc *alloc;
+    struct smap entries;
+    size_t n_blind; /* While there are such entries, no id is given out. */
+    bool started;
+};
+
+static struct entry *entry_get(struct vnids *v, const char *name)
+{
+    struct entry *en = smap_get(&v->entries, name);
+    if (!en) {
+        en = NEW(struct entry);
+        smap_set(&v->entries, name, en);
+    }
+    return en;
+}
+
+static void give_up_other(struct vnids *v, struct entry *en)
+{
+    if (en->moves) {
+        (void) vnid_alloc_release(v->alloc, en->other);
+        en->moves = false;
+    }
+}
+
+static void give_up_ids(struct vnids *v, struct entry *en)
+{
+    give_up_other(v, en);
+    if (en->has_id) {
+        (void) vnid_alloc_release(v->alloc, en->id);
+        en->has_id = false;
+    }
+}
+
+/* The project has what its NetNamespace says, and nothing else any more.  Ids that are not allocatable need
+ * no account. */
+static void hold(struct vnids *v, struct entry *en, const struct vnid_state *s)
+{
+    bool moves = s->has_next || s->has_previous;
+    (void) vnid_alloc_share(v->alloc, s->id);
+    if (moves) {
+        (void) vnid_alloc_share(v->alloc, s->other);
+    }
+    give_up_ids(v, en);
+    en->has_id = true;
+    en->id = s->id;
+    en->moves = moves;
+    en->switched = s->has_previous;
+    en->other = moves ? s->other : 0;
+    if (!vnid_state_same_step(&en->seen, s)) {
+        en->since_ms = loop_now_ms(v->loop);
+    }
+    en->seen = *s;
+    en->seen.request = en->seen.refused = NULL;
+}
+
+/* ---- duplicates ---- */
+
+struct search {
+    const char *but;
+    uint32_t vnid;
+    const char *found;
+};
+
+static void find_same(void *ctx, const char *key, const struct json *obj)
+{
+    struct search *s = ctx;
+    uint32_t vnid = 0;
+    if (!streq(key, s->but) && netnamespace_vnid(obj, &vnid) == 0 && vnid == s->vnid) {
+        s->found = key;
+    }
+}
+
+/* Two projects with one id are nothing special when they were joined.  When somebody edited one, its owner
+ * should know, if the plug-in makes something of it. */
+static void check_duplicate(struct vnids *v, const char *name, struct entry *en,
+                            const struct json *nn)
+{
+    if (vnid_alloc_users(v->alloc, en->id) < 2) {
+        en->duplicate = 0;
+        return;
+    }
+    struct search s = {.but = name, .vnid = en->id};
+    informer_each(v->netnamespaces, find_same, &s);
+    if (!s.found || en->duplicate == en->id || !en->edited || v->cfg.fixed) {
+        return;
+    }
+    en->duplicate = en->id;
+    CLEANUP_FREE char *message = xasprintf(
+        "netid %u is also that of project %s: pods of both reach each other", en->id, s.found);
+    log_warn("duplicate netid", "project=%s netid=%u other=%s", name, en->id, s.found);
+    recorder_event(v->recorder, NETWORK_API_VERSION, "NetNamespace", nn, EVENT_WARNING,
+                   "DuplicateNetID", message);
+}
+
+/* ---- carrying out plans ---- */
+
+static void written(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    if (error < 0) {
+        work_retry(w, error, "write the net namespace", text);
+    } else {
+        work_done(w);
+    }
+}
+
+static void created(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    struct vnids *v = ctx;
+    if (error == 0) {
+        log_info("net namespace created", "project=%s netid=%u", work_key(w),
+                 entry_get(v, work_key(w))->id);
+    }
+    /* After an error the same id is tried again: it may have been written. */
+    written(ctx, w, error, text, obj);
+}
+
+static void deleted(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    struct vnids *v = ctx;
+    if (error < 0 && error != -ENOENT) {
+        work_retry(w, error, "delete the net namespace", text);
+        return;
+    }
+    /* While the informer still has it, its deletion there will release the id. */
+    if (!informer_get(v->netnamespaces, work_key(w))) {
+        give_up_ids(v, entry_get(v, work_key(w)));
+    }
+    work_done(w);
+}
+
+static void delete_netnamespace(struct work *w, const char *name)
+{
+    CLEANUP_FREE char *path = api_path(NETWORK_API_VERSION, "netnamespaces", NULL, name, NULL);
+    work_request(w, "DELETE", path, NULL, deleted);
+}
+
+/* A new id; false: none is left, or none can be proved to be free. */
+static bool new_id(struct vnids *v, uint32_t *ret)
+{
+    return !v->n_blind && vnid_alloc_allocate(v->alloc, ret) == 0;
+}
+
+static const char *no_id_text(const struct vnids *v)
+{
+    return v->n_blind ? "no netid is given out: that of another NetNamespace cannot be read"
+                      : "no netid is free: all are taken by other projects";
+}
+
+/* The project has an id, its old one or a new one; false: none is left. */
+static bool take_id(struct vnids *v, const char *name, struct entry *en)
+{
+    if (!en->has_id) {
+        en->id = SDN_VNID_GLOBAL;
+        en->has_id = vnid_plan_is_global(name) || new_id(v, &en->id);
+    }
+    return en->has_id;
+}
+
+static void create_netnamespace(struct vnids *v, struct work *w, const char *name, struct entry *en,
+                                const struct json *ns)
+{
+    if (!take_id(v, name, en)) {
+        if (!en->no_id) {
+            log_warn("no netid is given", "project=%s reason=\"%s\"", name, no_id_text(v));
+            recorder_event(v->recorder, "v1", "Namespace", ns, EVENT_WARNING, "NoNetIDAvailable",
+                           no_id_text(v));
+            en->no_id = true;
+        }
+        work_wait(w, 10000);
+        return;
+    }
+    en->no_id = false;
+    CLEANUP_FREE char *path = api_path(NETWORK_API_VERSION, "netnamespaces", NULL, NULL, NULL);
+    CLEANUP(json_free) struct json *o = vnid_plan_create(name, en->id);
+    work_request(w, "POST", path, o, created);
+}
+
+static void make_global(struct work *w, const char *name, const struct json *nn)
+{
+    CLEANUP(json_free) struct json *o = json_clone(nn);
+    json_set_int(o, "netid", SDN_VNID_GLOBAL);
+    CLEANUP_FREE char *path = api_path(NETWORK_API_VERSION, "netnamespaces", NULL, name, NULL);
+    work_request(w, "PUT", path, o, written);
+}
+
+/* ---- moves ---- */
+
+static bool id_of(void *ctx, const char *project, uint32_t *ret)
+{
+    struct vnids *v = ctx;
+    struct vnid_state s;
+    const struct json *nn = informer_get(v->netnamespaces, project);
+    if (!nn || vnid_state_read(nn, &s) < 0) {
+        return false;
+    }
+    *ret = s.has_next ? s.other : s.id;
+    return true;
+}
+
+static unsigned users(void *ctx, uint32_t id)
+{
+    struct vnids *v = ctx;
+    return vnid_alloc_users(v->alloc, id);
+}
+
+/* All that move or ask. */
+static void each(void *ctx, vnid_each_fn *fn, void *arg)
+{
+    struct vnids *v = ctx;
+    struct smap_entry *it;
+    SMAP_FOREACH (it, &v->entries) {
+        const struct entry *en = it->value;
+        const struct json *nn =
+            en->moves || en->asks ? informer_get(v->netnamespaces, it->key) : NULL;
+        struct vnid_state s;
+        if (!nn || vnid_state_read(nn, &s) < 0) {
+            continue;
+        }
+        if (en->moves && !s.has_next && !s.has_previous) {
+            s.has_next = true; /* Decided, and perhaps not written yet. */
+            s.other = en->other;
+        }
+        s.since_ms = en->since_ms;
+        if (!fn(arg, it->key, &s)) {
+            return;
+        }
+    }
+}
+
+static void write_step(struct work *w, const char *name, const struct json *nn)
+{
+    CLEANUP_FREE char *path = api_path(NETWORK_API_VERSION, "netnamespaces", NULL, name, NULL);
+    work_request(w, "PUT", path, nn, written);
+}
+
+/* The request cannot be fulfilled now: perhaps later, but not for ever, as it must not come as a surprise. */
+static void wait_refused(struct vnids *v, struct work *w, const char *name, struct entry *en,
+                         const struct json *nn, uint64_t wait_ms)
+{
+    uint64_t now = loop_now_ms(v->loop);
+    if (!en->refused_ms) {
+        en->refused_ms = now;
+    }
+    if (now - en->refused_ms < v->cfg.give_up_ms) {
+        work_wait(w, MIN(wait_ms, v->cfg.give_up_ms));
+        return;
+    }
+    log_info("change of network given up", "project=%s", name);
+    CLEANUP(json_free) struct json *o = vnid_move_give_up(nn);
+    write_step(w, name, o);
+}
+
+static void tell_refused(struct vnids *v, const char *name, const struct json *nn,
+                         const struct vnid_move *m)
+{
+    log_warn("change of network refused", "project=%s reason=\"%s\"", name, m->reason);
+    recorder_event(v->recorder, NETWORK_API_VERSION, "NetNamespace", nn, EVENT_WARNING,
+                   "NetworkChangeRefused", m->reason);
+}
+
+/* An id for a request that needs one of its own, held until the object has it. */
+static void allocate(struct vnids *v, const char *name, struct entry *en,
+                     const struct vnid_state *s, const struct vnid_view *view, struct vnid_move *m)
+{
+    if (new_id(v, &en->other)) {
+        en->moves = true;
+        en->switched = false;
+        vnid_move_plan(name, s, en->other, view, m);
+    } else {
+        snprintf(m->reason, sizeof m->reason, "%s",
+                 v->n_blind ? no_id_text(v) : "no netid is free");
+        m->wait_ms = FULL_LOOK_MS;
+        m->step = streq_null(s->refused, m->reason) ? VNID_MOVE_WAIT : VNID_MOVE_REFUSE;
+    }
+}
+
+static void begin_move(struct vnids *v, const char *name, struct entry *en,
+                       const struct vnid_state *s, const struct vnid_move *m)
+{
+    log_info("project moves", "project=%s from=%u to=%u request=%s", name, s->id, m->to,
+             s->request);
+    if (en->moves && en->other != m->to) {
+        give_up_other(v, en); /* Of an attempt that could not be written. */
+    }
+    if (!en->moves) {
+        (void) vnid_alloc_share(v->alloc, m->to);
+        en->moves = true;
+        en->switched = false;
+        en->other = m->to;
+    }
+    en->since_ms = loop_now_ms(v->loop);
+}
+
+/* The project has its NetNamespace: does somebody want it in another network? */
+static void move(struct vnids *v, struct work *w, const char *name, struct entry *en,
+                 const struct json *nn)
+{
+    const struct vnid_view view = {.id_of = id_of,
+                                   .users = users,
+                                   .each = each,
+                                   .ctx = v,
+                                   .now_ms = loop_now_ms(v->loop),
+                                   .pause_ms = v->cfg.pause_ms,
+                                   .fixed = v->cfg.fixed};
+    struct vnid_state s;
+    struct vnid_move m;
+    if (vnid_state_read(nn, &s) < 0) {
+        work_done(w);
+        return;
+    }
+    s.since_ms = en->since_ms;
+    vnid_move_plan(name, &s, en->moves ? en->other : 0, &view, &m);
+    if (m.step == VNID_MOVE_ALLOCATE) {
+        allocate(v, name, en, &s, &view, &m);
+    }
+    if (!m.reason[0]) {
+        en->refused_ms = 0;
+    }
+    switch (m.step) {
+    case VNID_MOVE_NONE:
+        give_up_other(v, en); /* One that was allocated for a request that is gone. */
+        check_duplicate(v, name, en, nn);
+        work_done(w);
+        return;
+    case VNID_MOVE_WAIT:
+        if (m.reason[0]) {
+            wait_refused(v, w, name, en, nn, m.wait_ms);
+        } else {
+            work_wait(w, m.wait_ms);
+        }
+        return;
+    case VNID_MOVE_REFUSE:
+        tell_refused(v, name, nn, &m);
+        break;
+    case VNID_MOVE_PREPARE:
+        begin_move(v, name, en, &s, &m);
+        break;
+    case VNID_MOVE_FINISH:
+        log_info("project moved", "project=%s netid=%u", name, s.id);
+        break;
+    default:
+        break;
+    }
+    CLEANUP(json_free) struct json *o = vnid_move_apply(nn, &s, &m);
+    write_step(w, name, o);
+}
+
+static void reconcile(void *ctx, struct work *w, const char *key)
+{
+    struct vnids *v = ctx;
+    const struct json *ns = informer_get(v->namespaces, key);
+    const struct json *nn = informer_get(v->netnamespaces, key);
+    struct entry *en = entry_get(v, key);
+    switch (vnid_plan_make(key, ns, nn)) {
+    case VNID_KEEP:
+        move(v, w, key, en, nn);
+        return;
+    case VNID_NONE:
+        if (en->has_id) { /* Its NetNamespace may have been written all the same. */
+            delete_netnamespace(w, key);
+            return;
+        }
+        smap_remove(&v->entries, key);
+        work_done(w);
+        return;
+    case VNID_CREATE:
+        create_netnamespace(v, w, key, en, ns);
+        return;
+    case VNID_GLOBAL:
+        make_global(w, key, nn);
+        return;
+    case VNID_DELETE:
+        log_info("net namespace deleted", "project=%s", key);
+        delete_netnamespace(w, key);
+        return;
+    }
+}
+
+/* ---- informers ---- */
+
+static void namespace_changed(void *ctx, const char *key, const struct json *old,
+                              const struct json *obj)
+{
+    struct vnids *v = ctx;
+    workqueue_add(v->queue, key);
+}
+
+static void namespace_deleted(void *ctx, const char *key, const struct json *obj)
+{
+    struct vnids *v = ctx;
+    workqueue_add(v->queue, key);
+}
+
+static void set_blind(struct vnids *v, const char *name, struct entry *en, bool blind)
+{
+    if (blind && !en->blind) {
+        log_error("the netid of a NetNamespace cannot be read: none is given out", "project=%s",
+                  name);
+    }
+    v->n_blind += (size_t) blind - (size_t) en->blind;
+    en->blind = blind;
+}
+
+static void netnamespace_changed(void *ctx, const char *key, const struct json *old,
+                                 const struct json *obj)
+{
+    struct vnids *v = ctx;
+    struct entry *en = entry_get(v, key);
+    struct vnid_state s;
+    set_blind(v, key, en, vnid_state_read(obj, &s) < 0);
+    if (!en->blind) {
+        bool expected = en->id == s.id || (en->moves && en->other == s.id);
+        en->edited = old ? en->edited || !expected : en->edited;
+        hold(v, en, &s);
+        en->asks = s.request != NULL;
+    }
+    workqueue_add(v->queue, key);
+}
+
+static void netnamespace_deleted(void *ctx, const char *key, const struct json *obj)
+{
+    struct vnids *v = ctx;
+    set_blind(v, key, entry_get(v, key), false);
+    if (!informer_get(v->namespaces, key)) {
+        give_up_ids(v, entry_get(v, key));
+    }
+    workqueue_add(v->queue, key);
+}
+
+struct newest {
+    const char *created;
+    uint32_t vnid;
+};
+
+/* The NetNamespace that was made last: there the cursor stood. */
+static void find_newest(void *ctx, const char *key, const struct json *obj)
+{
+    struct newest *newest = ctx;
+    const char *created = json_path_string(obj, "metadata", "creationTimestamp", NULL);
+    uint32_t vnid = 0;
+    if (!created || netnamespace_vnid(obj, &vnid) < 0 || vnid < SDN_VNID_MIN) {
+        return;
+    }
+    int r = newest->created ? strcmp(created, newest->created) : 1;
+    if (r > 0 || (r == 0 && vnid > newest->vnid)) {
+        *newest = (struct newest){created, vnid};
+    }
+}
+
+static void synced(void *ctx)
+{
+    struct vnids *v = ctx;
+    if (v->started || !informer_synced(v->namespaces) || !informer_synced(v->netnamespaces)) {
+        return;
+    }
+    struct newest newest = {0};
+    informer_each(v->netnamespaces, find_newest, &newest);
+    vnid_alloc_seek(v->alloc, newest.vnid);
+    v->started = true;
+    log_info("synced", "namespaces=%zu netnamespaces=%zu", informer_count(v->namespaces),
+             informer_count(v->netnamespaces));
+    workqueue_start(v->queue);
+}
+
+struct vnids *vnids_new(struct loop *l, struct api_client *client, struct recorder *recorder,
+                        const struct vnids_config *cfg)
+{
+    static const struct informer_ops namespace_ops = {
+        .changed = namespace_changed, .deleted = namespace_deleted, .synced = synced};
+    static const struct informer_ops netnamespace_ops = {
+        .changed = netnamespace_changed, .deleted = netnamespace_deleted, .synced = synced};
+    struct vnids *v = NEW(struct vnids);
+    v->loop = l;
+    v->cfg = *cfg;
+    v->cfg.pause_ms = cfg->pause_ms ? cfg->pause_ms : PAUSE_MS;
+    v->cfg.give_up_ms = cfg->give_up_ms ? cfg->give_up_ms : GIVE_UP_MS;
+    v->recorder = recorder;
+    v->alloc = vnid_alloc_new();
+    smap_init(&v->entries, free);
+    v->queue = workqueue_new(l, client, PARALLEL, reconcile, v);
+    v->namespaces = informer_new(client, l, "v1", "namespaces", NULL, &namespace_ops, v);
+    v->netnamespaces =
+        informer_new(client, l, NETWORK_API_VERSION, "netnamespaces", NULL, &netnamespace_ops, v);
+    return v;
+}
+
+struct vnids *vnids_free(struct vnids *v)
+{
+    if (v) {
+        workqueue_free(v->queue);
+        informer_free(v->namespaces);
+        informer_free(v->netnamespaces);
+        smap_done(&v->entries);
+        vnid_alloc_free(v->alloc);
+        free(v);
+    }
+    return NULL;
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "controllers/security/certificates.h"
+
+#include "base/base64.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/timeutil.h"
+#include "controller/obj.h"
+#include "controller/workqueue.h"
+#include "net/tls/pki_csr.h"
+
+LOG_MODULE("certificates");
+
+#define VERSION "certificates.k8s.io/v1"
+#define SIGNER "kubernetes.io/"
+#define SIGNER_CLIENT SIGNER "kube-apiserver-client"
+#define SIGNER_KUBELET SIGNER "kube-apiserver-client-kubelet"
+#define SIGNER_SERVING SIGNER "kubelet-serving"
+#define NODES "system:nodes"
+#define NODE "system:node:"
+#define HOUR_MS 3600000LL
+#define BACKDATE_MS 300000LL /* For clocks that are behind. */
+#define MAX_MS (365 * 24 * HOUR_MS)
+
+struct certificates {
+    struct workqueue *queue;
+    struct informer *requests;
+    const struct pki_ca *ca;
+};
+
+/* ---- what is asked for ---- */
+
+/* The PEM text of the request; owned, NULL: none. */
+static char *pem_of(const struct json *csr)
+{
+    const struct json *v = json_path(csr, "spec", "request", NULL);
+    struct strbuf b = STRBUF_INIT;
+    if (!json_is(v, JSON_STRING) ||
+        base64_decode(json_get_string(v), json_string_size(v), &b) < 0) {
+        strbuf_done(&b);
+        return NULL;
+    }
+    return strbuf_steal(&b);
+}
+
+static bool has(const struct json *list, const char *s)
+{
+    const struct json *item;
+    JSON_FOREACH (item, list) {
+        if (streq_null(json_get_string(item), s)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The usages are 'must', "digital signature" and "key encipherment", and no others. */
+static bool usages_are(const struct json *csr, const char *must)
+{
+    const struct json *list = json_path(csr, "spec", "usages", NULL), *item;
+    JSON_FOREACH (item, list) {
+        const char *s = json_get_string(item);
+        if (!s ||
+            (!streq(s, must) && !streq(s, "digital signature") && !streq(s, "key encipherment"))) {
+            return false;
+        }
+    }
+    return has(list, must);
+}
+
+/* system:node:NAME of system:nodes. */
+static bool is_node(const struct pki_csr *c)
+{
+    return c->n_o == 1 && streq(c->o[0], NODES) && str_has_prefix(c->cn, NODE) &&
+           c->cn[sizeof NODE - 1] && !c->n_others;
+}
+
+static int check_client(const struct json *csr, const struct pki_csr *c, struct err *e)
+{
+    if (!*c->cn) {
+        return err_set(e, -EINVAL, "the request has no common name");
+    }
+    for (size_t i = 0; i < c->n_o; i++) {
+        if (streq(c->o[i], "system:masters")) {
+            return err_set(e, -EINVAL, "nobody gets the group system:masters by request");
+        }
+    }
+    return usages_are(csr, "client auth")
+               ? 0
+               : err_set(e, -EINVAL,
+                         "usages did not match: client auth, and nothing beyond "
+                         "digital signature and key encipherment");
+}
+
+static int check_kubelet(const struct json *csr, const struct pki_csr *c, struct err *e)
+{
+    if (!is_node(c) || c->n_names) {
+        return err_set(e, -EINVAL,
+                       "the subject is not system:node:NAME of system:nodes, without other names");
+    }
+    return check_client(csr, c, e);
+}
+
+static int check_serving(const struct json *csr, const struct pki_csr *c, struct err *e)
+{
+    const char *user = json_path_string(csr, "spec", "username", NULL);
+    if (!is_node(c) || !c->n_names) {
+        return err_set(e, -EINVAL,
+                       "the subject is not system:node:NAME of system:nodes, with names or "
+                       "addresses");
+    }
+    if (!streq_null(user, c->cn)) {
+        return err_set(e, -EINVAL, "a node can only ask for its own certificate");
+    }
+    return usages_are(csr, "server auth")
+               ? 0
+               : err_set(e, -EINVAL,
+                         "usages did not match: server auth, and nothing beyond "
+                         "digital signature and key encipherment");
+}
+
+int certificates_check(const struct json *csr, struct err *e)
+{
+    static const struct {
+        const char *signer;
+        int (*check)(const struct json *csr, const struct pki_csr *c, struct err *e);
+    } signers[] = {{SIGNER_CLIENT, check_client},
+                   {SIGNER_KUBELET, check_kubelet},
+                   {SIGNER_SERVING, check_serving}};
+    const char *signer = json_path_string(csr, "spec", "signerName", NULL);
+    CLEANUP_FREE char *pem = pem_of(csr);
+    CLEANUP(pki_csr_done) struct pki_csr c = {0};
+    for (size_t i = 0; signer && i < ARRAY_SIZE(signers); i++) {
+        if (streq(signer, signers[i].signer)) {
+            int r = pki_csr_read(pem ? pem : "", &c, e);
+            r = r < 0 ? r : pki_csr_check_names(&c, streq(signer, SIGNER_SERVING), e);
+            return r < 0 ? r : signers[i].check(csr, &c, e);
+        }
+    }
+    return err_set(e, -ENOTSUP, "not one of our signers");
+}
+
+bool certificates_is_node_client(const struct json *csr)
+{
+    return streq_null(json_path_string(csr, "spec", "signerName", NULL), SIGNER_KUBELET) &&
+           certificates_check(csr, NULL) == 0;
+}
+
+/* ---- conditions ---- */
+
+static const struct json *condition(const struct json *csr, const char *type)
+{
+    const struct json *c;
+    JSON_FOREACH (c, json_path(csr, "status", "conditions", NULL)) {
+        if (streq_null(json_path_string(c, "type", NULL), type)) {
+            return c;
+        }
+    }
+    return NULL;
+}
+
+static void add_condition(struct json *csr, const char *type, const char *reason,
+                          const char *message)
+{
+    char now[TIME_TEXT_SIZE];
+    struct json *c = json_object();
+    time_format_s(time_wall_ms(), now);
+    json_set_string(c, "type", type);
+    json_set_string(c, "status", "True");
+    json_set_string(c, "reason", reason);
+    json_set_string(c, "message", message);
+    json_set_string(c, "lastUpdateTime", now);
+    json_set_string(c, "lastTransitionTime", now);
+    json_append(json_ensure_array(json_ensure_object(csr, "status"), "conditions"), c);
+}
+
+/* A copy to be written, with what members of lists lack. */
+static struct json *copy_of(const struct json *csr)
+{
+    struct json *o = json_clone(csr);
+    json_set_string(o, "apiVersion", VERSION);
+    json_set_string(o, "kind", "CertificateSigningRequest");
+    return o;
+}
+
+int64_t certificates_left_ms(const struct json *csr, int64_t now_ms)
+{
+    const char *made = json_path_string(csr, "metadata", "creationTimestamp", NULL);
+    bool decided = json_string_size(json_path(csr, "status", "certificate", NULL)) ||
+                   condition(csr, "Denied") || condition(csr, "Failed");
+    int64_t since = now_ms;
+    if (made) {
+        (void) time_parse(made, &since);
+    }
+    return MAX(since + (decided ? HOUR_MS : 24 * HOUR_MS) - now_ms, (int64_t) 0);
+}
+
+/* ---- the steps ---- */
+
+static void written(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    if (error < 0 && error != -ENOENT) {
+        work_retry(w, error, "decide on a certificate request", text);
+    } else {
+        work_done(w); /* The change comes back as an event. */
+    }
+}
+
+static void wait_end(struct certificates *c, struct work *w, const struct json *csr)
+{
+    int64_t ms = certificates_left_ms(csr, time_wall_ms());
+    if (ms > 0) {
+        work_wait(w, (uint64_t) ms);
+        return;
+    }
+    CLEANUP_FREE char *path =
+        api_path(VERSION, "certificatesigningrequests", NULL, work_key(w), NULL);
+    work_request(w, "DELETE", path, NULL, written);
+}
+
+static void sign(struct certificates *c, struct work *w, const struct json *csr)
+{
+    CLEANUP(json_free) struct json *o = copy_of(csr);
+    CLEANUP_FREE char *pem = pem_of(csr);
+    CLEANUP_FREE char *cert = NULL;
+    CLEANUP_FREE char *path =
+        api_path(VERSION, "certificatesigningrequests", NULL, obj_name(csr), "status");
+    struct err e = {0};
+    int r = certificates_check(csr, &e);
+    if (r == -ENOTSUP) {
+        wait_end(c, w, csr);
+        return;
+    }
+    if (r == 0) {
+        const char *signer = json_path_string(csr, "spec", "signerName", NULL);
+        int64_t seconds =
+            json_get_int_or(json_path(csr, "spec", "expirationSeconds", NULL), MAX_MS / 1000);
+        int64_t now = time_wall_ms();
+        r = pki_csr_sign(c->ca, pem, streq(signer, SIGNER_SERVING) ? PKI_SERVER : PKI_CLIENT,
+                         now - BACKDATE_MS, now + MIN(seconds * 1000, MAX_MS), &cert, &e);
+    }
+    if (r < 0) {
+        log_warn("certificate request not signed", "name=%s reason=\"%s\"", obj_name(csr), e.text);
+        add_condition(o, "Failed", "SignerValidationFailure", e.text);
+    } else {
+        CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+        base64_encode(cert, strlen(cert), &b);
+        json_set_string(json_ensure_object(o, "status"), "certificate", strbuf_cstr(&b));
+        log_info("certificate issued", "request=%s user=%s", obj_name(csr),
+                 json_path_string(csr, "spec", "username", NULL));
+    }
+    work_request(w, "PUT", path, o, written);
+}
+
+/* Whether who asks may have a node's certificate without an administrator. */
+static void reviewed(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    struct certificates *c = ctx;
+    const struct json *csr = informer_get(c->requests, work_key(w));
+    if (error < 0) {
+        work_retry(w, error, "ask whether a node may have a certificate", text);
+        return;
+    }
+    if (!csr) {
+        work_done(w);
+        return;
+    }
+    if (!json_get_bool(json_path(obj, "status", "allowed", NULL), false)) {
+        wait_end(c, w, csr);
+        return;
+    }
+    CLEANUP(json_free) struct json *o = copy_of(csr);
+    CLEANUP_FREE char *path =
+        api_path(VERSION, "certificatesigningrequests", NULL, obj_name(csr), "approval");
+    add_condition(o, "Approved", "AutoApproved",
+                  "Auto approving kubelet client certificate after SubjectAccessReview.");
+    work_request(w, "PUT", path, o, written);
+}
+
+static void review(struct work *w, const struct json *csr)
+{
+    static const char *const fields[] = {"uid", "groups", "extra"};
+    const char *user = json_path_string(csr, "spec", "username", NULL);
+    CLEANUP_FREE char *pem = pem_of(csr);
+    CLEANUP(pki_csr_done) struct pki_csr c = {0};
+    CLEANUP(json_free) struct json *o = json_object();
+    bool self = pki_csr_read(pem, &c, NULL) == 0 && streq_null(user, c.cn);
+    json_set_string(o, "apiVersion", "authorization.k8s.io/v1");
+    json_set_string(o, "kind", "SubjectAccessReview");
+    struct json *spec = json_ensure_object(o, "spec");
+    json_set_string(spec, "user", user);
+    for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+        const struct json *v = json_path(csr, "spec", fields[i], NULL);
+        if (v) {
+            json_set(spec, fields[i], json_clone(v));
+        }
+    }
+    struct json *a = json_ensure_object(spec, "resourceAttributes");
+    json_set_string(a, "group", "certificates.k8s.io");
+    json_set_string(a, "resource", "certificatesigningrequests");
+    json_set_string(a, "subresource", self ? "selfnodeclient" : "nodeclient");
+    json_set_string(a, "verb", "create");
+    work_request(w, "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", o, reviewed);
+}
+
+static void begin(void *ctx, struct work *w, const char *key)
+{
+    struct certificates *c = ctx;
+    const struct json *csr = informer_get(c->requests, key);
+    if (!csr) {
+        work_done(w);
+    } else if (condition(csr, "Denied") || condition(csr, "Failed") ||
+               json_string_size(json_path(csr, "status", "certificate", NULL))) {
+        wait_end(c, w, csr);
+    } else if (condition(csr, "Approved")) {
+        sign(c, w, csr);
+    } else if (certificates_is_node_client(csr)) {
+        review(w, csr);
+    } else {
+        wait_end(c, w, csr);
+    }
+}
+
+static void changed(void *ctx, const char *key, const struct json *old, const struct json *obj)
+{
+    workqueue_add(((struct certificates *) ctx)->queue, key);
+}
+
+static void deleted(void *ctx, const char *key, const struct json *obj)
+{
+    workqueue_add(((struct certificates *) ctx)->queue, key);
+}
+
+static void synced(void *ctx)
+{
+    workqueue_start(((struct certificates *) ctx)->queue);
+}
+
+struct certificates *certificates_new(struct loop *l, struct api_client *client,
+                                      const struct pki_ca *ca)
+{
+    static const struct informer_ops ops = {
+        .changed = changed, .deleted = deleted, .synced = synced};
+    struct certificates *c = NEW(struct certificates);
+    c->ca = ca;
+    c->queue = workqueue_new(l, client, 8, begin, c);
+    c->requests = informer_new(client, l, VERSION, "certificatesigningrequests", NULL, &ops, c);
+    return c;
+}
+
+struct certificates *certificates_free(struct certificates *c)
+{
+    if (c) {
+        workqueue_free(c->queue);
+        informer_free(c->requests);
+        free(c);
+    }
+    return NULL;
+}

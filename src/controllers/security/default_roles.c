@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "controllers/security/default_roles.h"
+
+#include "api/kind.h"
+#include "base/mem.h"
+#include "controller/obj.h"
+
+#define RBAC_GROUP "rbac.authorization.k8s.io"
+#define RBAC_VERSION RBAC_GROUP "/v1"
+#define LABEL_DEFAULT "kubernetes.io/bootstrapping"
+#define AGGREGATE RBAC_GROUP "/aggregate-to-"
+
+#define READ "get list watch"
+#define WRITE "create delete deletecollection patch update"
+#define ALL READ " " WRITE
+
+/* Words apart by blanks; the group "core" is that without a name. */
+struct rule {
+    const char *verbs, *groups, *resources, *names, *urls;
+};
+#define MAX_RULES 16
+struct role {
+    const char *name;
+    const char *aggregates; /* To this role its rules are added. */
+    const char *gathers;    /* Its rules are gathered by this label. */
+    struct rule rules[MAX_RULES];
+    /* These verbs on the kinds in projects that are for the role "edit" or "view", before the other rules. */
+    const char *project_verbs, *project_role;
+};
+
+/* What is in projects beyond the kinds whose descriptions (api/kinds) name the role: kinds that are not compiled in
+ * yet.  The order of the groups is that of the rules. */
+static const struct {
+    const char *group, *resources;
+} project_groups[] = {
+    {"core", "persistentvolumeclaims replicationcontrollers replicationcontrollers/scale"},
+    {"apps", "daemonsets deployments deployments/rollback deployments/scale replicasets "
+             "replicasets/scale statefulsets statefulsets/scale"},
+    {"apps.openshift.io", "deploymentconfigs deploymentconfigs/scale"},
+    {"autoscaling", "horizontalpodautoscalers"},
+    {"batch", "cronjobs jobs"},
+    {"policy", "poddisruptionbudgets"},
+    {"networking.k8s.io", "ingresses"},
+    {"discovery.k8s.io", ""},
+    {"coordination.k8s.io", ""},
+    {"events.k8s.io", ""},
+    {"build.openshift.io", "buildconfigs builds"},
+    {"image.openshift.io", "imagestreams imagestreammappings imagestreamtags"},
+    {"route.openshift.io", "routes"},
+    {"template.openshift.io", "templates"},
+};
+
+static const struct role roles[] = {
+    {"cluster-admin", NULL, NULL, {{"*", "*", "*"}, {"*", .urls = "*"}}},
+    {"admin", NULL, "admin", {{0}}},
+    {"edit", "admin", "edit", {{0}}},
+    {"view", "edit", "view", {{0}}},
+    {"system:aggregate-to-admin",
+     "admin",
+     NULL,
+     {{"create", "authorization.k8s.io", "localsubjectaccessreviews"},
+      {ALL, RBAC_GROUP, "rolebindings"},
+      {READ, RBAC_GROUP, "roles"},
+      /* Of the project only its name for people and its description: api/kinds/kind_namespace.c sees to that. */
+      {"get delete patch update", "project.openshift.io", "projects"}}},
+    {"system:aggregate-to-edit",
+     "edit",
+     NULL,
+     {{ALL, "core", "secrets"},
+      {"get create", "core", "pods/attach pods/exec pods/portforward pods/proxy services/proxy"},
+      {"create", "core", "pods/eviction serviceaccounts/token"},
+      {"impersonate", "core", "serviceaccounts"}},
+     .project_verbs = WRITE,
+     .project_role = "edit"},
+    {"system:aggregate-to-view",
+     "view",
+     NULL,
+     {{READ, "core",
+       "bindings limitranges namespaces namespaces/status persistentvolumeclaims/status pods/log "
+       "pods/status replicationcontrollers/status resourcequotas resourcequotas/status "
+       "services/status"},
+      {READ, "route.openshift.io", "routes/status"},
+      {"get", "project.openshift.io", "projects"}},
+     .project_verbs = READ,
+     .project_role = "view"},
+    {"basic-user",
+     NULL,
+     NULL,
+     {{"get", "user.openshift.io", "users", "~"},
+      {"list", "project.openshift.io", "projectrequests"},
+      {"list watch", "project.openshift.io", "projects"},
+      {"create", "authorization.k8s.io", "selfsubjectaccessreviews selfsubjectrulesreviews"}}},
+    {"cluster-reader",
+     NULL,
+     NULL,
+     {{READ, "core",
+       "bindings componentstatuses limitranges namespaces namespaces/status nodes nodes/status "
+       "persistentvolumes pods/log pods/status replicationcontrollers/status resourcequotas "
+       "resourcequotas/status services/status"},
+      {READ, "network.openshift.io",
+       "clusternetworks egressnetworkpolicies hostsubnets netnamespaces"},
+      {READ, "policy.networking.k8s.io", "adminnetworkpolicies baselineadminnetworkpolicies"},
+      {READ, RBAC_GROUP, "clusterrolebindings clusterroles rolebindings roles"},
+      {READ, "certificates.k8s.io", "certificatesigningrequests"},
+      {READ, "apiextensions.k8s.io", "customresourcedefinitions"},
+      {READ, "security.openshift.io", "securitycontextconstraints"},
+      {READ, "user.openshift.io", "groups identities users"},
+      {"create", "authorization.k8s.io",
+       "localsubjectaccessreviews selfsubjectaccessreviews selfsubjectrulesreviews "
+       "subjectaccessreviews"},
+      {"get", .urls = "*"}},
+     .project_verbs = READ,
+     .project_role = "view"},
+    {"cluster-status", NULL, NULL, {{"get", .urls = "/healthz /healthz/* /version"}}},
+    {"self-provisioner", NULL, NULL, {{"create", "project.openshift.io", "projectrequests"}}},
+    {"sudoer",
+     NULL,
+     NULL,
+     {{"impersonate", "core", "users", "system:admin"},
+      {"impersonate", "core", "groups", "system:masters"}}},
+    {"system:auth-delegator",
+     NULL,
+     NULL,
+     {{"create", "authentication.k8s.io", "tokenreviews"},
+      {"create", "authorization.k8s.io", "subjectaccessreviews"}}},
+    {"system:basic-user",
+     NULL,
+     NULL,
+     {{"create", "authorization.k8s.io", "selfsubjectaccessreviews selfsubjectrulesreviews"},
+      {"create", "authentication.k8s.io", "selfsubjectreviews"}}},
+    {"system:certificates.k8s.io:certificatesigningrequests:nodeclient",
+     NULL,
+     NULL,
+     {{"create", "certificates.k8s.io", "certificatesigningrequests/nodeclient"}}},
+    {"system:certificates.k8s.io:certificatesigningrequests:selfnodeclient",
+     NULL,
+     NULL,
+     {{"create", "certificates.k8s.io", "certificatesigningrequests/selfnodeclient"}}},
+    {"system:certificates.k8s.io:kube-apiserver-client-approver",
+     NULL,
+     NULL,
+     {{"approve", "certificates.k8s.io", "signers", "kubernetes.io/kube-apiserver-client"}}},
+    {"system:certificates.k8s.io:kube-apiserver-client-kubelet-approver",
+     NULL,
+     NULL,
+     {{"approve", "certificates.k8s.io", "signers",
+       "kubernetes.io/kube-apiserver-client-kubelet"}}},
+    {"system:certificates.k8s.io:kubelet-serving-approver",
+     NULL,
+     NULL,
+     {{"approve", "certificates.k8s.io", "signers", "kubernetes.io/kubelet-serving"}}},
+    {"system:discovery",
+     NULL,
+     NULL,
+     {{"get", .urls = "/api /api/* /apis /apis/* /healthz /livez /openapi /openapi/* /readyz "
+                      "/version /version/"}}},
+    {"system:monitoring",
+     NULL,
+     NULL,
+     {{"get", .urls = "/healthz /healthz/* /livez /livez/* /metrics /metrics/* /readyz "
+                      "/readyz/*"}}},
+    {"system:node-bootstrapper",
+     NULL,
+     NULL,
+     {{"create " READ, "certificates.k8s.io", "certificatesigningrequests"}}},
+    {"system:public-info-viewer",
+     NULL,
+     NULL,
+     {{"get", .urls = "/healthz /livez /readyz /version /version/"}}},
+    {"system:sdn-manager",
+     NULL,
+     NULL,
+     {{"get list watch create update patch delete", "network.openshift.io",
+       "hostsubnets netnamespaces"},
+      {"get create update", "network.openshift.io", "clusternetworks"},
+      {READ, "core", "namespaces nodes pods"},
+      {"update patch", "core", "nodes/status"},
+      {"update", "core", "namespaces/finalize"},
+      {"get create update", "coordination.k8s.io", "leases"},
+      {"create patch update", "core", "events"},
+      {"create patch update", "events.k8s.io", "events"}}},
+    {"system:sdn-reader",
+     NULL,
+     NULL,
+     {{READ, "network.openshift.io",
+       "clusternetworks egressnetworkpolicies hostsubnets netnamespaces"},
+      {READ, "core", "endpoints namespaces services"},
+      {READ, "discovery.k8s.io", "endpointslices"},
+      {READ, "networking.k8s.io", "networkpolicies"},
+      {READ, "policy.networking.k8s.io", "adminnetworkpolicies baselineadminnetworkpolicies"}}},
+    /* Policies speak of any pod: who enforces them must know all. */
+    {"system:sdn-policy-reader", NULL, NULL, {{READ, "core", "nodes pods"}}},
+    {"system:service-account-issuer-discovery",
+     NULL,
+     NULL,
+     {{"get", .urls = "/.well-known/openid-configuration /.well-known/openid-configuration/ "
+                      "/openid/v1/jwks /openid/v1/jwks/"}}},
+};
+
+/* What earlier versions gave.  A rule of a role that is exactly one of its lines is taken out of it at start: lines are
+ * never removed from this list. */
+static const struct {
+    const char *role;
+    struct rule rule;
+} withdrawn[] = {
+    /* By its labels a project passes other projects' policies and leaves the administrator's. */
+    {"system:aggregate-to-admin", {"get delete patch update", "core", "namespaces"}},
+    {"admin", {"get delete patch update", "core", "namespaces"}},
+};
+
+struct binding {
+    const char *name, *role;
+    const char *groups, *users;
+    bool policies; /* Only where NetworkPolicies are enforced. */
+};
+#define CSR "system:certificates.k8s.io:certificatesigningrequests:"
+static const struct binding bindings[] = {
+    {"basic-users", "basic-user", "system:authenticated"},
+    {"cluster-admin", "cluster-admin", "system:masters"},
+    {"cluster-admins", "cluster-admin", "system:cluster-admins", "system:admin"},
+    {"cluster-readers", "cluster-reader", "system:cluster-readers"},
+    {"cluster-status-binding", "cluster-status", "system:authenticated system:unauthenticated"},
+    {"self-provisioners", "self-provisioner", "system:authenticated:oauth"},
+    {"system:basic-user", "system:basic-user", "system:authenticated"},
+    {"system:discovery", "system:discovery", "system:authenticated"},
+    {"system:monitoring", "system:monitoring", "system:monitoring"},
+    {"system:public-info-viewer", "system:public-info-viewer",
+     "system:authenticated system:unauthenticated"},
+    {"system:sdn-policy-readers", "system:sdn-policy-reader", "system:nodes", .policies = true},
+    {"system:sdn-readers", "system:sdn-reader", "system:nodes"},
+    {"system:service-account-issuer-discovery", "system:service-account-issuer-discovery",
+     "system:serviceaccounts"},
+    {"tenet:node-autoapprove-bootstrap", CSR "nodeclient", "system:bootstrappers"},
+    {"tenet:node-autoapprove-certificate-rotation", CSR "selfnodeclient", "system:nodes"},
+    {"tenet:node-bootstrapper", "system:node-bootstrapper", "system:bootstrappers"},
+};
+
+/* ---- to objects ---- */
+
+static struct json *words(const char *s)
+{
+    struct json *list = json_array();
+    while (s && *s) {
+        size_t n = strcspn(s, " ");
+        json_append(list,
+                    n == 4 && strncmp(s, "core", 4) == 0 ? json_string("") : json_string_n(s, n));
+        s += n + (s[n] == ' ');
+    }
+    return list;
+}
+
+static void set_words(struct json *o, const char *key, const char *s)
+{
+    if (s) {
+        json_set(o, key, words(s));
+    }
+}
+
+static struct json *default_object(const char *kind, const char *name)
+{
+    struct json *o = obj_new(RBAC_VERSION, kind, NULL, name);
+    obj_set_annotation(o, ANNOTATION_AUTOUPDATE, "true");
+    json_set_string(json_ensure_object(json_get(o, "metadata"), "labels"), LABEL_DEFAULT,
+                    "rbac-defaults");
+    return o;
+}
+
+static struct json *rule_object(const struct rule *r)
+{
+    struct json *o = json_object();
+    set_words(o, "verbs", r->verbs);
+    set_words(o, "apiGroups", r->groups);
+    set_words(o, "resources", r->resources);
+    set_words(o, "resourceNames", r->names);
+    set_words(o, "nonResourceURLs", r->urls);
+    return o;
+}
+
+static bool is_for_role(const struct api_kind *k, const char *role)
+{
+    bool found = false;
+    for (size_t i = 0; k->roles && k->roles[i]; i++) {
+        found |= streq(k->roles[i], role);
+    }
+    return found;
+}
+
+/* The list with 's' before the first word that comes after it in the alphabet. */
+static struct json *with_word(const struct json *list, const char *s)
+{
+    struct json *out = json_array();
+    const struct json *item;
+    bool done = false;
+    JSON_FOREACH (item, list) {
+        if (!done && strcmp(s, json_get_string(item)) < 0) {
+            json_append(out, json_string(s));
+            done = true;
+        }
+        json_append(out, json_clone(item));
+    }
+    if (!done) {
+        json_append(out, json_string(s));
+    }
+    return out;
+}
+
+static void add_project_rules(struct json *rules, const struct role *r)
+{
+    for (size_t i = 0; r->project_role && i < ARRAY_SIZE(project_groups); i++) {
+        const struct rule rule = {r->project_verbs, project_groups[i].group,
+                                  project_groups[i].resources};
+        struct json *o = json_append(rules, rule_object(&rule));
+        const char *group = json_get_string(json_at(json_get(o, "apiGroups"), 0));
+        for (size_t k = 0; api_kinds[k]; k++) {
+            if (streq(api_kinds[k]->group, group) && is_for_role(api_kinds[k], r->project_role)) {
+                json_set(o, "resources", with_word(json_get(o, "resources"), api_kinds[k]->plural));
+            }
+        }
+    }
+}
+
+static struct json *role_object(const struct role *r)
+{
+    struct json *o = default_object("ClusterRole", r->name);
+    if (r->aggregates) {
+        CLEANUP_FREE char *label = xasprintf(AGGREGATE "%s", r->aggregates);
+        json_set_string(json_path(o, "metadata", "labels", NULL), label, "true");
+    }
+    if (r->gathers) {
+        CLEANUP_FREE char *label = xasprintf(AGGREGATE "%s", r->gathers);
+        struct json *selector = json_object();
+        json_set_string(json_ensure_object(selector, "matchLabels"), label, "true");
+        json_append(
+            json_ensure_array(json_ensure_object(o, "aggregationRule"), "clusterRoleSelectors"),
+            selector);
+        return o; /* The rules are the aggregation controller's. */
+    }
+    struct json *list = json_ensure_array(o, "rules");
+    add_project_rules(list, r);
+    for (size_t i = 0; i < MAX_RULES && r->rules[i].verbs; i++) {
+        json_append(list, rule_object(&r->rules[i]));
+    }
+    return o;
+}
+
+static void add_subjects(struct json *list, const char *kind, const char *names)
+{
+    CLEANUP(json_free) struct json *all = words(names);
+    const struct json *name;
+    JSON_FOREACH (name, all) {
+        struct json *s = json_append(list, json_object());
+        json_set_string(s, "kind", kind);
+        json_set_string(s, "apiGroup", RBAC_GROUP);
+        json_set_string(s, "name", json_get_string(name));
+    }
+}
+
+static struct json *binding_object(const struct binding *b)
+{
+    struct json *o = default_object("ClusterRoleBinding", b->name);
+    struct json *ref = json_ensure_object(o, "roleRef");
+    json_set_string(ref, "apiGroup", RBAC_GROUP);
+    json_set_string(ref, "kind", "ClusterRole");
+    json_set_string(ref, "name", b->role);
+    struct json *list = json_ensure_array(o, "subjects");
+    add_subjects(list, "Group", b->groups);
+    add_subjects(list, "User", b->users);
+    return o;
+}
+
+struct json *default_namespaces(void)
+{
+    static const char *const names[] = {"kube-system", "kube-public", "kube-node-lease"};
+    struct json *list = json_array();
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        json_append(list, obj_new("v1", "Namespace", NULL, names[i]));
+    }
+    return list;
+}
+
+struct json *default_cluster_roles(void)
+{
+    struct json *list = json_array();
+    for (size_t i = 0; i < ARRAY_SIZE(roles); i++) {
+        json_append(list, role_object(&roles[i]));
+    }
+    return list;
+}
+
+struct json *default_cluster_role_bindings(enum sdn_plugin plugin)
+{
+    struct json *list = json_array();
+    for (size_t i = 0; i < ARRAY_SIZE(bindings); i++) {
+        if (!bindings[i].policies || plugin == SDN_NETWORKPOLICY) {
+            json_append(list, binding_object(&bindings[i]));
+        }
+    }
+    return list;
+}
+
+/* ---- what is missing, and what is too much ---- */
+
+/* The place in 'role' of a rule that was withdrawn; the number of its rules: there is none. */
+static size_t find_withdrawn(const struct json *role)
+{
+    const struct json *rules = json_get(role, "rules");
+    for (size_t i = 0; i < ARRAY_SIZE(withdrawn); i++) {
+        CLEANUP(json_free) struct json *rule = rule_object(&withdrawn[i].rule);
+        for (size_t k = 0; streq(withdrawn[i].role, obj_name(role)) && k < json_count(rules); k++) {
+            if (json_equal(json_at(rules, k), rule)) {
+                return k;
+            }
+        }
+    }
+    return json_count(rules);
+}
+
+static bool remove_withdrawn(struct json *role)
+{
+    struct json *rules = json_get(role, "rules");
+    size_t had = json_count(rules), at;
+    while ((at = find_withdrawn(role)) < json_count(rules)) {
+        json_remove_at(rules, at);
+    }
+    return json_count(rules) < had;
+}
+
+static bool is_left_alone(const struct json *have)
+{
+    return streq_null(obj_annotation(have, ANNOTATION_AUTOUPDATE), "false");
+}
+
+bool default_keeps_withdrawn(const struct json *have)
+{
+    return is_left_alone(have) && find_withdrawn(have) < json_count(json_get(have, "rules"));
+}
+
+/* Adds the elements of want[key] that out[key] does not have. */
+static bool add_missing(struct json *out, const struct json *want, const char *key)
+{
+    const struct json *item, *other;
+    bool changed = false;
+    JSON_FOREACH (item, json_get(want, key)) {
+        bool there = false;
+        JSON_FOREACH (other, json_get(out, key)) {
+            there = there || json_equal(item, other);
+        }
+        if (!there) {
+            json_append(json_ensure_array(out, key), json_clone(item));
+            changed = true;
+        }
+    }
+    return changed;
+}
+
+struct json *default_reconciled(const struct json *want, const struct json *have)
+{
+    if (is_left_alone(have)) {
+        return NULL;
+    }
+    CLEANUP(json_free) struct json *out = json_clone(have);
+    const struct json *labels = json_path(want, "metadata", "labels", NULL);
+    const struct json *aggregation = json_get(want, "aggregationRule");
+    bool changed = remove_withdrawn(out);
+    changed |= add_missing(out, want, "rules");
+    changed |= add_missing(out, want, "subjects");
+    for (size_t i = 0; i < json_count(labels); i++) {
+        struct json *mine = json_ensure_object(json_ensure_object(out, "metadata"), "labels");
+        const char *key = json_key_at(labels, i);
+        if (!json_get(mine, key)) {
+            json_set(mine, key, json_clone(json_at(labels, i)));
+            changed = true;
+        }
+    }
+    if (aggregation && !json_get(out, "aggregationRule")) {
+        json_set(out, "aggregationRule", json_clone(aggregation));
+        changed = true;
+    }
+    return changed ? TAKE(out) : NULL;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "controllers/security/join_tokens.h"
+
+#include "base/base64.h"
+#include "base/mem.h"
+#include "base/timeutil.h"
+#include "client/join_token.h"
+#include "controller/obj.h"
+#include "controller/workqueue.h"
+
+#define LOOK_MAX_MS (24 * 3600000LL) /* Clocks are set. */
+
+struct join_tokens {
+    struct workqueue *queue;
+    struct informer *secrets;
+};
+
+int64_t join_tokens_left_ms(const struct json *secret, int64_t now_ms)
+{
+    const struct json *v = json_path(secret, "data", "expiration", NULL);
+    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+    int64_t until;
+    if (!json_is(v, JSON_STRING) ||
+        base64_decode(json_get_string(v), json_string_size(v), &b) < 0 ||
+        time_parse(strbuf_cstr(&b), &until) < 0) {
+        return -1; /* One that cannot be read is never good, and left for its maker to see. */
+    }
+    return MAX(until - now_ms, (int64_t) 0);
+}
+
+static void deleted_one(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    if (error < 0 && error != -ENOENT) {
+        work_retry(w, error, "delete a bootstrap token that is over", text);
+    } else {
+        work_done(w);
+    }
+}
+
+static void begin(void *ctx, struct work *w, const char *key)
+{
+    struct join_tokens *j = ctx;
+    const struct json *secret = informer_get(j->secrets, key);
+    int64_t left = secret ? join_tokens_left_ms(secret, time_wall_ms()) : -1;
+    if (left < 0 || !streq(obj_namespace(secret), JOIN_TOKEN_NAMESPACE)) {
+        work_done(w);
+    } else if (left > 0) {
+        work_wait(w, (uint64_t) MIN(left, LOOK_MAX_MS));
+    } else {
+        CLEANUP_FREE char *path =
+            api_path("v1", "secrets", JOIN_TOKEN_NAMESPACE, obj_name(secret), NULL);
+        work_request(w, "DELETE", path, NULL, deleted_one);
+    }
+}
+
+static void changed(void *ctx, const char *key, const struct json *old, const struct json *obj)
+{
+    workqueue_add(((struct join_tokens *) ctx)->queue, key);
+}
+
+static void deleted(void *ctx, const char *key, const struct json *obj)
+{
+    workqueue_add(((struct join_tokens *) ctx)->queue, key);
+}
+
+static void synced(void *ctx)
+{
+    workqueue_start(((struct join_tokens *) ctx)->queue);
+}
+
+struct join_tokens *join_tokens_new(struct loop *l, struct api_client *client)
+{
+    static const struct informer_ops ops = {
+        .changed = changed, .deleted = deleted, .synced = synced};
+    struct join_tokens *j = NEW(struct join_tokens);
+    j->queue = workqueue_new(l, client, 1, begin, j);
+    j->secrets = informer_new(client, l, "v1", "secrets", "type=" JOIN_TOKEN_TYPE, &ops, j);
+    return j;
+}
+
+struct join_tokens *join_tokens_free(struct join_tokens *j)
+{
+    if (j) {
+        workqueue_free(j->queue);
+        informer_free(j->secrets);
+        free(j);
+    }
+    return NULL;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "controllers/security/role_aggregation.h"
+
+#include "base/mem.h"
+#include "controller/obj.h"
+#include "controller/workqueue.h"
+
+#define VERSION "rbac.authorization.k8s.io/v1"
+
+struct role_aggregation {
+    struct workqueue *queue;
+    struct informer *roles;
+};
+
+/* ---- selecting ---- */
+
+static bool expression_matches(const struct json *e, const struct json *labels)
+{
+    const char *key = json_path_string(e, "key", NULL);
+    const char *operator= json_path_string(e, "operator", NULL);
+    const char *value = key ? json_path_string(labels, key, NULL) : NULL;
+    const struct json *item;
+    bool in = false;
+    if (!key || !operator) {
+        return false;
+    }
+    JSON_FOREACH (item, json_get(e, "values")) {
+        in = in || streq_null(json_get_string(item), value);
+    }
+    if (streq(operator, "In")) {
+        return value && in;
+    }
+    if (streq(operator, "NotIn")) {
+        return !value || !in;
+    }
+    return streq(operator, "Exists") ? value != NULL : streq(operator, "DoesNotExist") && !value;
+}
+
+static bool selects(const struct json *selector, const struct json *labels)
+{
+    const struct json *want = json_get(selector, "matchLabels"), *e;
+    for (size_t i = 0; i < json_count(want); i++) {
+        const struct json *has = json_get(labels, json_key_at(want, i));
+        if (!has || !json_equal(has, json_at(want, i))) {
+            return false;
+        }
+    }
+    JSON_FOREACH (e, json_get(selector, "matchExpressions")) {
+        if (!expression_matches(e, labels)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void add_rules(struct json *to, const struct json *rules)
+{
+    const struct json *rule, *other;
+    JSON_FOREACH (rule, rules) {
+        bool there = false;
+        JSON_FOREACH (other, to) {
+            there = there || json_equal(rule, other);
+        }
+        if (!there) {
+            json_append(to, json_clone(rule));
+        }
+    }
+}
+
+struct json *role_aggregation_rules(const struct json *role, const struct json *roles)
+{
+    const struct json *selectors = json_path(role, "aggregationRule", "clusterRoleSelectors", NULL);
+    const struct json *selector, *other;
+    struct json *rules = json_array();
+    JSON_FOREACH (selector, selectors) {
+        JSON_FOREACH (other, roles) {
+            if (!streq(obj_name(other), obj_name(role)) &&
+                selects(selector, json_path(other, "metadata", "labels", NULL))) {
+                add_rules(rules, json_get(other, "rules"));
+            }
+        }
+    }
+    return rules;
+}
+
+/* ---- the controller ---- */
+
+struct collection {
+    const struct json **at;
+    size_t n, cap;
+};
+
+static void collect(void *ctx, const char *key, const struct json *obj)
+{
+    struct collection *c = ctx;
+    c->at = grow(c->at, &c->cap, c->n + 1, sizeof *c->at);
+    c->at[c->n++] = obj;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(obj_name(*(const struct json *const *) a),
+                  obj_name(*(const struct json *const *) b));
+}
+
+/* All roles in order of name, so that the same roles always give the same rules. */
+static struct json *all_roles(const struct role_aggregation *a)
+{
+    struct collection c = {0};
+    struct json *list = json_array();
+    informer_each(a->roles, collect, &c);
+    if (c.n) {
+        qsort(c.at, c.n, sizeof *c.at, by_name);
+    }
+    for (size_t i = 0; i < c.n; i++) {
+        json_append(list, json_clone(c.at[i]));
+    }
+    free(c.at);
+    return list;
+}
+
+static void written(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    if (error < 0 && error != -ENOENT) {
+        work_retry(w, error, "aggregate a role's rules", text);
+    } else {
+        work_done(w);
+    }
+}
+
+static void begin(void *ctx, struct work *w, const char *key)
+{
+    struct role_aggregation *a = ctx;
+    const struct json *role = informer_get(a->roles, key);
+    if (!json_is(json_get(role, "aggregationRule"), JSON_OBJECT)) {
+        work_done(w);
+        return;
+    }
+    CLEANUP(json_free) struct json *roles = all_roles(a);
+    CLEANUP(json_free) struct json *rules = role_aggregation_rules(role, roles);
+    const struct json *has = json_get(role, "rules");
+    if ((has && json_equal(has, rules)) || (!json_count(has) && !json_count(rules))) {
+        work_done(w);
+        return;
+    }
+    CLEANUP(json_free) struct json *o = json_clone(role);
+    CLEANUP_FREE char *path = api_path(VERSION, "clusterroles", NULL, key, NULL);
+    json_set(o, "rules", TAKE(rules));
+    work_request(w, "PUT", path, o, written);
+}
+
+static void add_aggregated(void *ctx, const char *key, const struct json *obj)
+{
+    struct role_aggregation *a = ctx;
+    if (json_get(obj, "aggregationRule")) {
+        workqueue_add(a->queue, key);
+    }
+}
+
+/* Any role may be part of any other. */
+static void look_at_all(struct role_aggregation *a)
+{
+    if (a->roles && informer_synced(a->roles)) {
+        informer_each(a->roles, add_aggregated, a);
+    }
+}
+
+static void changed(void *ctx, const char *key, const struct json *old, const struct json *obj)
+{
+    look_at_all(ctx);
+}
+
+static void deleted(void *ctx, const char *key, const struct json *obj)
+{
+    look_at_all(ctx);
+}
+
+static void synced(void *ctx)
+{
+    struct role_aggregation *a = ctx;
+    workqueue_start(a->queue);
+    informer_each(a->roles, add_aggregated, a);
+}
+
+struct role_aggregation *role_aggregation_new(struct loop *l, struct api_client *client)
+{
+    static const struct informer_ops ops = {
+        .changed = changed, .deleted = deleted, .synced = synced};
+    struct role_aggregation *a = NEW(struct role_aggregation);
+    a->queue = workqueue_new(l, client, 1, begin, a);
+    a->roles = informer_new(client, l, VERSION, "clusterroles", NULL, &ops, a);
+    return a;
+}
+
+struct role_aggregation *role_aggregation_free(struct role_aggregation *a)
+{
+    if (a) {
+        workqueue_free(a->queue);
+        informer_free(a->roles);
+        free(a);
+    }
+    return NULL;
+}

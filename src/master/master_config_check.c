@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the settings of the master mean together, and what cannot be beside each other. */
+#include "master/master_config.h"
+
+#include "base/str.h"
+
+#include <errno.h>
+
+enum master_tls_mode master_config_tls(const struct master_config *c)
+{
+    if (streq_null(c->tls, "off")) {
+        return MASTER_TLS_OFF;
+    }
+    return c->tls || c->pki_dir ? MASTER_TLS_AUTO
+           : c->cert_file       ? MASTER_TLS_FILES
+                                : MASTER_TLS_OFF;
+}
+
+bool master_config_always_allows(const struct master_config *c)
+{
+    return streq_null(c->authorization_mode, "AlwaysAllow") ||
+           master_config_tls(c) == MASTER_TLS_OFF;
+}
+
+bool master_config_anonymous(const struct master_config *c)
+{
+    /* As in Kubernetes: nobody unknown may do everything, unless that was said. */
+    return c->anonymous_given ? c->anonymous : !streq_null(c->authorization_mode, "AlwaysAllow");
+}
+
+/* Without HTTPS whoever reaches the master is trusted: settings that say otherwise are a mistake. */
+static int check_security(const struct master_config *c, struct err *e)
+{
+    const char *key = c->authorization_mode ? "authorization.mode"
+                      : c->anonymous_given  ? "authorization.anonymous"
+                      : c->sa_private_key   ? "serviceAccountConfig.privateKeyFile"
+                      : c->sa_public_keys   ? "serviceAccountConfig.publicKeyFiles"
+                      : c->sa_managed_names ? "serviceAccountConfig.managedNames"
+                      : c->audit_path       ? "auditConfig.auditFilePath"
+                                            : NULL;
+    if (key && master_config_tls(c) == MASTER_TLS_OFF) {
+        return err_set(e, -EINVAL, "%s: needs HTTPS (tls: auto, or certFile and keyFile)", key);
+    }
+    if (c->audit_policy && !c->audit_path) {
+        return err_set(e, -EINVAL, "auditConfig.policyFile: needs auditFilePath");
+    }
+    return 0;
+}
+
+static int check_tls(const struct master_config *c, struct err *e)
+{
+    enum master_tls_mode mode = master_config_tls(c);
+    if (!c->cert_file != !c->key_file) {
+        return err_set(e, -EINVAL, "servingInfo.%s: must be given with %s",
+                       c->cert_file ? "keyFile" : "certFile",
+                       c->cert_file ? "certFile" : "keyFile");
+    }
+    if (mode == MASTER_TLS_AUTO && (c->cert_file || c->client_ca)) {
+        return err_set(e, -EINVAL, "servingInfo.%s: cannot be given beside %s",
+                       c->cert_file ? "certFile" : "clientCA", c->tls ? "tls: auto" : "pkiDir");
+    }
+    if (c->client_ca && !c->cert_file) {
+        return err_set(e, -EINVAL, "servingInfo.clientCA: must be given with certFile and keyFile");
+    }
+    return 0;
+}
+
+static int check_etcd(const struct master_config *c, struct err *e)
+{
+    if (streq(c->storage_backend, "etcd") && !c->storage_endpoints) {
+        return err_set(e, -EINVAL, "storage.endpoints: must be given for the backend etcd");
+    }
+    if (!c->etcd_cert != !c->etcd_key) {
+        return err_set(e, -EINVAL, "etcdClientInfo.%s: must be given with %s",
+                       c->etcd_cert ? "certFile" : "keyFile",
+                       c->etcd_cert ? "keyFile" : "certFile");
+    }
+    return 0;
+}
+
+int master_config_check(const struct master_config *c, struct err *e)
+{
+    int r = netconf_check(&c->network, e);
+    if (r == 0) {
+        r = service_config_check(&c->services, &c->network, NULL, 0, e);
+    }
+    if (r < 0) {
+        return err_prefix(e, "networkConfig"), r;
+    }
+    r = check_tls(c, e);
+    if (r < 0 || (r = check_security(c, e)) < 0) {
+        return r;
+    }
+    return check_etcd(c, e);
+}

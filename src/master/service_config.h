@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The keys of the master's configuration that are about services, and the options that override them.  Pure.
+ *
+ *     networkConfig:
+ *       serviceNetworkCIDR: 172.30.0.0/16
+ *       externalIPNetworkCIDRs: []            # which externalIPs are allowed; !CIDR: which are not
+ *       ingressIPNetworkCIDR: 172.29.0.0/16   # addresses of LoadBalancers; 0.0.0.0/32 or "": none
+ *     kubernetesMasterConfig:
+ *       servicesNodePortRange: ""             # 30000-32767
+ *       servicesSubnet: 172.30.0.0/16         # the same as serviceNetworkCIDR
+ *       masterIP: ""                          # at which nodes reach this master; "": from bindAddress */
+#pragma once
+
+#include "controllers/network/netconf.h"
+#include "sdn/service_ranges.h"
+
+struct service_config {
+    struct service_ranges ranges; /* Without the networks, which struct netconf has. */
+    bool ingress_given;
+    uint32_t master_ip; /* 0: not given. */
+};
+
+void service_config_init(struct service_config *c);
+/* The values of keys and options; -EINVAL says what is wrong with the value. */
+int service_config_read_external(struct service_config *c, const struct json *v, struct err *e);
+int service_config_set_external(struct service_config *c, const char *list, struct err *e);
+int service_config_set_ports(struct service_config *c, const char *range, struct err *e);
+int service_config_set_ingress(struct service_config *c, const char *cidr, struct err *e);
+
+int service_config_set_master_ip(struct service_config *c, const char *ip, struct err *e);
+/* At which address the pods and nodes reach this master, which listens on 'bind' ("HOST:PORT"); 0: only this host
+ * does. */
+uint32_t service_config_master_ip(const struct service_config *c, const char *bind,
+                                  const struct netconf_host_net *nets, size_t n);
+
+/* All of it.  The range of ingress addresses, unless it was given, is left out when something else has it: the
+ * cluster's own networks, or one of 'nets'. */
+struct service_ranges service_config_ranges(const struct service_config *c,
+                                            const struct netconf *network,
+                                            const struct netconf_host_net *nets, size_t n);
+/* The ranges must overlap nothing; -EINVAL names the key below networkConfig, and both. */
+int service_config_check(const struct service_config *c, const struct netconf *network,
+                         const struct netconf_host_net *nets, size_t n, struct err *e);

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/cni/cniserver.h"
+
+#include "base/list.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "net/loop/sock.h"
+
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+LOG_MODULE("cni");
+
+#define MAX_CALLS 512
+#define TRANSFER_MS 10000 /* To send a request, and to take an answer. */
+#define READ_SIZE 8192
+
+struct cniserver_call {
+    struct list node;
+    struct cniserver *server;
+    int fd;
+    struct loop_fd *watch;
+    struct loop_timer *timer;
+    struct strbuf buf; /* The request as it comes, then what is left of the answer. */
+    int netns_fd;
+    bool taken; /* The handler has the request and will answer. */
+};
+
+struct cniserver {
+    struct loop *loop;
+    char *path;
+    int fd;
+    struct loop_fd *watch;
+    cniserver_fn *fn;
+    void *ctx;
+    struct list calls;
+    size_t n_calls;
+};
+
+static void call_free(struct cniserver_call *c)
+{
+    loop_fd_free(c->watch);
+    loop_timer_free(c->timer);
+    fd_close(c->fd);
+    fd_close(c->netns_fd);
+    strbuf_done(&c->buf);
+    list_remove(&c->node);
+    c->server->n_calls--;
+    free(c);
+}
+
+static void call_timeout(void *ctx)
+{
+    call_free(ctx);
+}
+
+/* Writes what is left of the answer; ends the call when all is sent or the peer is gone. */
+static void call_flush(struct cniserver_call *c)
+{
+    while (c->buf.size > 0) {
+        ssize_t n = send(c->fd, c->buf.data, c->buf.size, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0 && errno == EAGAIN) {
+            loop_fd_set(c->watch, LOOP_WRITE);
+            loop_timer_arm(c->timer, TRANSFER_MS);
+            return;
+        }
+        if (n < 0) {
+            log_debug("peer gone before its answer", "error=\"%s\"", strerror(errno));
+            break;
+        }
+        strbuf_consume(&c->buf, (size_t) n);
+    }
+    call_free(c);
+}
+
+void cniserver_answer(struct cniserver_call *c, const char *text, size_t size)
+{
+    c->taken = false;
+    strbuf_reset(&c->buf);
+    c->buf.max = SIZE_MAX / 4;
+    strbuf_add(&c->buf, text, size);
+    call_flush(c);
+}
+
+static void answer_error(struct cniserver_call *c, const struct cni_error *e)
+{
+    static struct log_limit limit;
+    log_limited(&limit, LOG_WARN, "request refused", "code=%d text=\"%s: %s\"", (int) e->code,
+                e->msg, e->details);
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    strbuf_adds(&out, "1 ");
+    cni_error_write(e, &out);
+    strbuf_addc(&out, '\n');
+    cniserver_answer(c, out.data, out.size);
+}
+
+/* Keeps the first descriptor that came with a message, closes others. */
+static void take_fds(struct cniserver_call *c, struct msghdr *m)
+{
+    for (struct cmsghdr *cm = CMSG_FIRSTHDR(m); cm; cm = CMSG_NXTHDR(m, cm)) {
+        if (cm->cmsg_level != SOL_SOCKET || cm->cmsg_type != SCM_RIGHTS) {
+            continue;
+        }
+        size_t n = (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < n; i++) {
+            int fd;
+            memcpy(&fd, CMSG_DATA(cm) + i * sizeof fd, sizeof fd);
+            if (c->netns_fd < 0) {
+                c->netns_fd = fd;
+            } else {
+                fd_close(fd);
+            }
+        }
+    }
+}
+
+/* Appends what can be read: bytes, 0 at the end of the stream, negative errno. */
+static ssize_t call_receive(struct cniserver_call *c)
+{
+    char *p = strbuf_reserve(&c->buf, READ_SIZE);
+    if (!p) {
+        return -EMSGSIZE;
+    }
+    struct iovec iov = {.iov_base = p, .iov_len = READ_SIZE};
+    union {
+        struct cmsghdr align;
+        char buf[CMSG_SPACE(4 * sizeof(int))];
+    } control;
+    struct msghdr m = {.msg_iov = &iov,
+                       .msg_iovlen = 1,
+                       .msg_control = control.buf,
+                       .msg_controllen = sizeof control.buf};
+    ssize_t n;
+    do {
+        n = recvmsg(c->fd, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0) {
+        return -errno;
+    }
+    take_fds(c, &m);
+    c->buf.size += (size_t) n;
+    p[n] = '\0';
+    return n;
+}
+
+static void call_complete(struct cniserver_call *c, size_t size)
+{
+    struct cni_request r = {0};
+    struct cni_error e = {0};
+    loop_fd_set(c->watch, 0);
+    loop_timer_disarm(c->timer);
+    if (cni_request_parse(c->buf.data, size, &r, &e) < 0) {
+        answer_error(c, &e);
+        return;
+    }
+    c->taken = true;
+    c->server->fn(c->server->ctx, c, &r, fd_take(&c->netns_fd));
+}
+
+static void call_event(void *ctx, unsigned events)
+{
+    struct cniserver_call *c = ctx;
+    if (events & LOOP_WRITE) {
+        call_flush(c);
+        return;
+    }
+    size_t before = c->buf.size;
+    ssize_t n = call_receive(c);
+    if (n == -EAGAIN) {
+        return;
+    }
+    if (n == -EMSGSIZE) {
+        struct cni_error e = {.version = CNI_1_1_0};
+        cni_fail(&e, CNI_DECODE_FAILURE, "cannot read the request", "request: more than %u bytes",
+                 CNI_MAX_INPUT);
+        answer_error(c, &e);
+        return;
+    }
+    if (n <= 0) {
+        call_free(c);
+        return;
+    }
+    const char *eol = memchr(c->buf.data + before, '\n', c->buf.size - before);
+    if (eol) {
+        call_complete(c, (size_t) (eol - c->buf.data));
+    }
+}
+
+static void nothing(void *ctx)
+{
+}
+
+/* A worker that makes a link is what a request waits for longest.  A processor that idles takes a tenth of a millisecond to
+ * wake up: it begins while the request is still on its way. */
+static void wake_a_worker(struct cniserver *s)
+{
+    loop_work(s->loop, nothing, nothing, NULL);
+}
+
+static void server_event(void *ctx, unsigned events)
+{
+    struct cniserver *s = ctx;
+    static struct log_limit limit;
+    for (;;) {
+        CLEANUP(fd_close) int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0) {
+            return;
+        }
+        unsigned uid = 1;
+        if (sock_peer_uid(fd, &uid) < 0 || (uid != 0 && uid != geteuid())) {
+            log_limited(&limit, LOG_WARN, "connection refused", "uid=%u", uid);
+            continue;
+        }
+        if (s->n_calls >= MAX_CALLS) {
+            log_limited(&limit, LOG_WARN, "too many requests at once", "max=%d", MAX_CALLS);
+            continue;
+        }
+        struct cniserver_call *c = NEW(struct cniserver_call);
+        c->server = s;
+        c->netns_fd = -1;
+        c->fd = fd_take(&fd);
+        c->buf = STRBUF_INIT_MAX(CNI_MAX_INPUT + READ_SIZE);
+        c->watch = loop_fd_new(s->loop, c->fd, LOOP_READ, call_event, c);
+        c->timer = loop_timer_new(s->loop, call_timeout, c);
+        loop_timer_arm(c->timer, TRANSFER_MS);
+        list_push_back(&s->calls, &c->node);
+        if (s->n_calls++ == 0) {
+            wake_a_worker(s);
+        }
+    }
+}
+
+int cniserver_new(struct loop *l, const char *path, cniserver_fn *fn, void *ctx,
+                  struct cniserver **ret, struct err *e)
+{
+    int fd;
+    int r = sock_listen_unix(path, 0600, &fd, e);
+    if (r < 0) {
+        return r;
+    }
+    struct cniserver *s = NEW(struct cniserver);
+    s->loop = l;
+    s->path = xstrdup(path);
+    s->fd = fd;
+    s->fn = fn;
+    s->ctx = ctx;
+    list_init(&s->calls);
+    s->watch = loop_fd_new(l, fd, LOOP_READ, server_event, s);
+    *ret = s;
+    return 0;
+}
+
+void cniserver_close(struct cniserver *s)
+{
+    if (s->fd >= 0) {
+        unlink(s->path);
+        s->watch = loop_fd_free(s->watch);
+        s->fd = fd_close(s->fd);
+    }
+}
+
+struct cniserver *cniserver_free(struct cniserver *s)
+{
+    if (s) {
+        cniserver_close(s);
+        struct cniserver_call *c;
+        LIST_FOREACH (c, struct cniserver_call, node, &s->calls) {
+            assert(!c->taken);
+            call_free(c);
+        }
+        free(s->path);
+        free(s);
+    }
+    return NULL;
+}

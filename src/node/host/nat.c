@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/host/nat.h"
+
+#include "base/mem.h"
+#include "datapath/datapath.h"
+#include "net/kernel/nft.h"
+#include "net/loop/process.h"
+
+#include <stdio.h>
+
+#define NFT_TIMEOUT_MS 20000
+
+/* ---- the rules ---- */
+
+static void write_set(const struct sdn_network *n, struct strbuf *out)
+{
+    strbuf_adds(out, "{ ");
+    for (size_t i = 0; i < n->n_cluster; i++) {
+        strbuf_addf(out, "%s%s", i ? ", " : "", PREFIX_TEXT(n->cluster[i]));
+    }
+    strbuf_adds(out, " }");
+}
+
+static void write_port(const struct nat_port *port, struct strbuf *out)
+{
+    const struct cni_host_port *p = &port->is.port;
+    strbuf_adds(out, "\t\t");
+    if (p->host_ip) {
+        strbuf_addf(out, "ip daddr %s ", IP4_TEXT(p->host_ip));
+    } else if (port->not_at_loopback) {
+        strbuf_adds(out, "ip daddr != 127.0.0.0/8 ");
+    }
+    strbuf_addf(out, "%s dport %u dnat to %s:%u\n", cni_protocol_name(p->protocol), p->host_port,
+                IP4_TEXT(port->is.pod_ip), p->port);
+}
+
+/* Connections from outside and of the host's processes to an address of the host get the pod.  Those of pods do not: they are
+ * translated where their sender is known, before they come here (docs/services.md).  The gateway is the host as pods see
+ * it, and none of its ports is a pod's.  What the host sends from 127.0.0.1, which is nobody's outside of it, needs
+ * another source for the pod to answer. */
+static void write_ports(const struct sdn_network *n, const struct nat_port *ports, size_t n_ports,
+                        struct strbuf *out)
+{
+    if (!n_ports) {
+        return;
+    }
+    CLEANUP_FREE char *gateway = xstrdup(IP4_TEXT(sdn_gateway(n)));
+    strbuf_adds(out, "\tchain host_ports {\n");
+    for (size_t i = 0; i < n_ports; i++) {
+        write_port(&ports[i], out);
+    }
+    strbuf_addf(out,
+                "\t}\n"
+                "\tchain prerouting {\n"
+                "\t\ttype nat hook prerouting priority dstnat; policy accept;\n"
+                "\t\tiifname != \"" NAT_TUN
+                "\" ip daddr != %s fib daddr type local jump host_ports\n"
+                "\t}\n"
+                "\tchain output {\n"
+                "\t\ttype nat hook output priority -100; policy accept;\n"
+                "\t\tip daddr != %s fib daddr type local jump host_ports\n"
+                "\t}\n"
+                "\tchain postrouting_host_ports {\n"
+                "\t\ttype nat hook postrouting priority srcnat; policy accept;\n"
+                "\t\toifname \"" NAT_TUN "\" ct status dnat ip saddr 127.0.0.0/8 masquerade\n"
+                "\t}\n",
+                gateway, gateway);
+}
+
+/* The kernel believes an ICMP error, whoever sends it: "fragmentation needed" about an echo request narrows its path to
+ * any address.  A pod may report errors of connections that have a pod at one end, and of no others: not of the node's,
+ * and not of tunnels, which connection tracking does not know.  The chain comes after connection tracking and before
+ * address translation, so it sees what the pod sent, for the node and for others.  No pod is a router, so none has
+ * a reason to send a redirect. */
+static void write_icmp_errors(const char *cluster, struct strbuf *out)
+{
+    strbuf_addf(out,
+                "\tchain prerouting_icmp {\n"
+                "\t\ttype filter hook prerouting priority mangle; policy accept;\n"
+                "\t\tiifname \"" NAT_TUN
+                "\" meta l4proto icmp ct state invalid counter name forged-icmp drop\n"
+                "\t\tiifname \"" NAT_TUN
+                "\" icmp type { destination-unreachable, source-quench, redirect, "
+                "time-exceeded, parameter-problem } jump icmp_errors\n"
+                "\t}\n"
+                "\tchain icmp_errors {\n"
+                "\t\ticmp type redirect counter name forged-icmp drop\n"
+                "\t\tct state related ct original ip saddr %s accept\n"
+                "\t\tct state related ct reply ip saddr %s accept\n"
+                "\t\tcounter name forged-icmp drop\n"
+                "\t}\n",
+                cluster, cluster);
+}
+
+void nat_write_rules(const struct sdn_network *n, const struct nat_port *ports, size_t n_ports,
+                     struct strbuf *out)
+{
+    CLEANUP_STRBUF struct strbuf set = STRBUF_INIT;
+    write_set(n, &set);
+    const char *cluster = strbuf_cstr(&set);
+    unsigned port = n->vxlan_port;
+
+    /* Declared first, so that deleting it cannot fail: together a replacement. */
+    strbuf_adds(out, "table ip tenet\n"
+                     "delete table ip tenet\n"
+                     "table ip tenet {\n");
+    for (enum nat_drop d = 0; d < NAT_N_DROPS; d++) {
+        strbuf_addf(out, "\tcounter %s {\n\t}\n", nat_drop_name(d));
+    }
+
+    /* Tunnel packets are for br0 and need no connection tracking.  Pods make none: one from a pod would
+     * leave with the node's address, and the other nodes would believe its VNID.  The address of a pod
+     * comes in by tun0 only, whoever else uses it forges it.  And the host's loopback is no pod's to ask, also
+     * when host ports need route_localnet.  What br_netfilter shows of a pod's bridge is on its way to br0, and nothing to translate yet. */
+    strbuf_addf(out,
+                "\tchain prerouting_raw {\n"
+                "\t\ttype filter hook prerouting priority raw; policy accept;\n"
+                "\t\tiifname \"" NAT_TUN "\" udp dport %u counter name tunnel drop\n"
+                "\t\tiifname \"" NAT_TUN "\" ip daddr 127.0.0.0/8 counter name loopback drop\n"
+                "\t\tiifname \"" POOL_BRIDGE "*\" notrack accept\n"
+                "\t\tiifname != { \"" NAT_TUN "\", \"lo\" } ip saddr %s counter name spoofed drop\n"
+                "\t\tudp dport %u notrack\n"
+                "\t}\n"
+                "\tchain output_raw {\n"
+                "\t\ttype filter hook output priority raw; policy accept;\n"
+                "\t\tudp dport %u notrack\n"
+                "\t}\n",
+                port, cluster, port, port);
+    write_icmp_errors(cluster, out);
+    strbuf_addf(out,
+                "\tchain input {\n"
+                "\t\ttype filter hook input priority filter; policy accept;\n"
+                "\t\tudp dport %u accept\n"
+                "\t\tiifname \"" NAT_TUN "\" accept\n"
+                "\t}\n",
+                port);
+
+    /* What conntrack cannot place would leave untranslated.  What enters br0 by tun0 counts as the node's
+     * own and reaches every project: nobody else may send there, neither a host that routes through us
+     * nor a pod by way of the host; answers and what was redirected on purpose may. */
+    strbuf_addf(out,
+                "\tchain forward {\n"
+                "\t\ttype filter hook forward priority filter; policy accept;\n"
+                "\t\tiifname \"" NAT_TUN "\" ct state invalid counter name invalid drop\n"
+                "\t\toifname \"" NAT_TUN "\" ct state established,related accept\n"
+                "\t\toifname \"" NAT_TUN "\" ct status dnat accept\n"
+                "\t\toifname \"" NAT_TUN "\" counter name inbound drop\n"
+                "\t\tip daddr %s counter name bypass drop\n"
+                "\t}\n",
+                cluster);
+    /* Nor does translation make any: a service may name a node and that port as its endpoint. */
+    strbuf_addf(out,
+                "\tchain translated {\n"
+                "\t\ttype filter hook postrouting priority filter; policy accept;\n"
+                "\t\tudp dport %u ct status dnat counter name tunnel drop\n"
+                "\t}\n",
+                port);
+    write_ports(n, ports, n_ports, out);
+    strbuf_addf(out,
+                "\tchain postrouting {\n"
+                "\t\ttype nat hook postrouting priority srcnat; policy accept;\n"
+                "\t\tip saddr %s ip daddr != %s oifname != \"" NAT_TUN "\" masquerade\n"
+                "\t}\n"
+                "}\n",
+                cluster, cluster);
+}
+
+/* ---- keeping it ---- */
+
+void nat_done(struct nat *nat)
+{
+    free(nat->applied);
+    free(nat->listing);
+    *nat = (struct nat){0};
+}
+
+/* Number of the rule set's last change in this network namespace. */
+static int get_generation(uint32_t *ret)
+{
+    CLEANUP(nft_close) struct nft *n = NULL;
+    int r = nft_open(&n, NULL);
+    return r < 0 ? r : nft_generation(n, ret, NULL);
+}
+
+/* First line of what nft said, for an error. */
+static int nft_failed(const char *what, int status, struct strbuf *text, struct err *e)
+{
+    const char *s = strbuf_cstr(text);
+    return err_set(e, -EIO, "%s: nft: %.*s (exit status %d)", what, (int) strcspn(s, "\n"), s,
+                   status);
+}
+
+static int nft_run(const char *rules, bool check_only, struct err *e)
+{
+    const char *const argv[] = {"nft", check_only ? "-cf" : "-f", "-", NULL};
+    struct process_spec spec = PROCESS_SPEC_INIT;
+    spec.argv = argv;
+    spec.stdin_text = rules;
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT, text = STRBUF_INIT;
+    int status = 0;
+    int r = process_run(&spec, NFT_TIMEOUT_MS, &out, &text, &status, e);
+    if (r < 0) {
+        return err_prefix(e, "nftables table ip tenet");
+    }
+    return status ? nft_failed("nftables table ip tenet", status, &text, e) : 0;
+}
+
+/* '*ret' is empty when there is no such table. */
+static int nft_list(char **ret, struct err *e)
+{
+    const char *const argv[] = {"nft", "-s", "list", "table", "ip", "tenet", NULL};
+    struct process_spec spec = PROCESS_SPEC_INIT;
+    spec.argv = argv;
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT, text = STRBUF_INIT;
+    int status = 0;
+    int r = process_run(&spec, NFT_TIMEOUT_MS, &out, &text, &status, e);
+    if (r < 0) {
+        return err_prefix(e, "list nftables table ip tenet");
+    }
+    if (status && !strstr(strbuf_cstr(&text), "No such file or directory")) {
+        return nft_failed("list nftables table ip tenet", status, &text, e);
+    }
+    *ret = status ? xstrdup("") : strbuf_steal(&out);
+    return 0;
+}
+
+int nat_sync(struct nat *nat, const char *rules, bool *ret_changed, struct err *e)
+{
+    bool wanted = nat->applied && streq(nat->applied, rules);
+    uint32_t generation = 0;
+    /* Read before the table: a change in between is then seen the next time. */
+    bool counted = get_generation(&generation) == 0;
+    if (wanted && counted && generation == nat->generation) {
+        *ret_changed = false;
+        return 0;
+    }
+    CLEANUP_FREE char *now = NULL;
+    int r = wanted ? nft_list(&now, e) : 0;
+    if (r < 0) {
+        return r;
+    }
+    bool same = wanted && streq(now, nat->listing);
+    if (!same) {
+        r = nft_run(rules, false, e);
+        counted = get_generation(&generation) == 0;
+        CLEANUP_FREE char *listing = NULL;
+        if (r == 0) {
+            r = nft_list(&listing, e);
+        }
+        if (r == 0 && !*listing) {
+            r = err_set(e, -EIO, "nftables table ip tenet: gone as soon as it was made");
+        }
+        if (r < 0) {
+            nat_done(nat);
+            return r;
+        }
+        char *applied = xstrdup(rules);
+        nat_done(nat);
+        nat->applied = applied;
+        nat->listing = TAKE(listing);
+    }
+    nat->generation = counted ? generation : 0;
+    *ret_changed = !same;
+    return 0;
+}
+
+int nat_check(const char *rules, struct err *e)
+{
+    return nft_run(rules, true, e);
+}

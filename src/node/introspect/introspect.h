@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the agent tells about its node, over HTTP: metrics, its state, the pipeline in words, and traces.
+ *
+ * Always at the unix socket agent.sock of the run directory, for root; and, where an address is configured,
+ * there as well, but only /metrics and /healthz: which pods there are and who may reach whom is nobody's
+ * business.  docs/node.md has the paths and their answers.  On the loop's thread. */
+#pragma once
+
+#include "base/prom.h"
+#include "client/client.h"
+#include "datapath/datapath.h"
+#include "datapath/services/proxy.h"
+#include "node/cni/pods.h"
+#include "node/host/hostports.h"
+#include "node/registry/resolver.h"
+#include "node/registry/services.h"
+#include "sdn/model.h"
+#include "sdn/policy.h"
+
+/* What there is to tell from; NULL: not yet. */
+struct introspect_view {
+    const char *node_name, *phase; /* "waiting", "starting", "running", "stopping" */
+    const char *bridge, *cni_config;
+    uint32_t host_ip;
+    bool ready, switch_ready, master_lost;
+    const char *reason; /* Why it is not ready. */
+    const struct sdn_network *net;
+    struct datapath *datapath;
+    struct host_proxy *host_proxy;
+    struct pods *pods;
+    struct informer *subnets, *projects;
+    struct policy *policy; /* The compiler, under ovs-networkpolicy. */
+    bool policies_settled; /* The datapath had time to do what it says. */
+    struct services *services;
+    const struct host_ports *host_ports;
+    size_t skipped;                    /* HostSubnets that cannot be used. */
+    size_t switch_losses, host_losses; /* Since the start. */
+    size_t master_losses;
+    struct resolver *resolver;
+};
+
+struct introspect;
+struct introspect_config {
+    struct loop *loop;
+    const char *socket_path;
+    const char *metrics_address; /* "127.0.0.1:9101"; NULL: only the socket. */
+    void (*view)(void *ctx, struct introspect_view *ret);
+    void *ctx;
+};
+int introspect_new(const struct introspect_config *c, struct introspect **ret, struct err *e);
+/* The datapath must be closed before: questions under way to it are answered by that. */
+struct introspect *introspect_free(struct introspect *i);

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/registry/services.h"
+
+#include "base/log.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "controller/recorder.h"
+
+#include <stdio.h>
+#include <string.h>
+
+LOG_MODULE("services");
+
+#define HELD_A_SERVICE 16
+#define HELD_IN_ALL 1024
+#define HOLD_MS 120000
+#define LOOK_MS 5000 /* For those that waited too long. */
+
+struct held {
+    struct list link;
+    uint64_t since_ms;
+    uint32_t port;
+    size_t size;
+    uint8_t frame[];
+};
+
+/* A service without endpoints that waits for pods. */
+struct idle {
+    struct list link;
+    uint64_t asked_ms; /* 0: not yet. */
+    struct list frames;
+    size_t n;
+    char *namespace, *name;
+};
+
+struct services {
+    struct loop *loop;
+    struct services_watch *watch;
+    struct recorder *recorder;
+    const struct services_ops *ops;
+    void *ctx;
+    struct service_flows *flows;
+    struct datapath *datapath; /* NULL: nothing is handed out. */
+    bool compares_vnids;
+    bool synced;
+    struct sdn_service **host_ports; /* By address. */
+    size_t n_host_ports;
+    struct list idle;
+    size_t n_held;
+    struct loop_timer *look;
+    struct services_stats stats; /* Those that count from the start. */
+};
+
+/* ---- idle services ---- */
+
+static bool is_waiting(const struct sdn_service *s)
+{
+    bool waits = false;
+    for (size_t i = 0; s && s->cluster_ip && i < s->n_ports; i++) {
+        waits |= sdn_service_waits(s, &s->ports[i]);
+    }
+    return waits;
+}
+
+static struct idle *find_idle(const struct services *s, const struct sdn_service *service)
+{
+    struct idle *i;
+    LIST_FOREACH (i, struct idle, link, &s->idle) {
+        if (streq(i->name, service->name) && streq(i->namespace, service->namespace)) {
+            return i;
+        }
+    }
+    return NULL;
+}
+
+static void held_free(struct services *s, struct idle *i, struct held *h)
+{
+    list_remove(&h->link);
+    i->n--;
+    s->n_held--;
+    free(h);
+}
+
+static void idle_free(struct services *s, struct idle *i)
+{
+    struct held *h;
+    LIST_FOREACH (h, struct held, link, &i->frames) {
+        held_free(s, i, h);
+    }
+    list_remove(&i->link);
+    free(i->namespace);
+    free(i->name);
+    free(i);
+}
+
+/* What waited for a port that has endpoints now goes on: after the flows that lead there. */
+static void release(struct services *s, struct idle *i, const struct sdn_service *now)
+{
+    struct held *h;
+    LIST_FOREACH (h, struct held, link, &i->frames) {
+        struct service_target t;
+        const struct sdn_service_port *p =
+            service_target_parse(h->frame, h->size, &t) == 0 ? service_target_port(now, &t) : NULL;
+        if (p && sdn_service_waits(now, p)) {
+            continue;
+        }
+        if (s->datapath) {
+            datapath_send_held(s->datapath, h->port, h->frame, h->size);
+            s->stats.sent++;
+        }
+        held_free(s, i, h);
+    }
+}
+
+static void update_idle(struct services *s, const struct sdn_service *old,
+                        const struct sdn_service *now)
+{
+    struct idle *i = old ? find_idle(s, old) : NULL;
+    bool waits = is_waiting(now);
+    if (i && now) {
+        release(s, i, now);
+    }
+    if (i && !waits) {
+        s->stats.lost += i->n;
+        idle_free(s, i);
+    } else if (!i && waits) {
+        i = NEW(struct idle);
+        i->namespace = xstrdup(now->namespace);
+        i->name = xstrdup(now->name);
+        list_init(&i->frames);
+        list_push_back(&s->idle, &i->link);
+    }
+}
+
+static void on_look(void *ctx)
+{
+    struct services *s = ctx;
+    uint64_t now = loop_now_ms(s->loop);
+    struct idle *i;
+    struct held *h;
+    LIST_FOREACH (i, struct idle, link, &s->idle) {
+        LIST_FOREACH (h, struct held, link, &i->frames) {
+            if (now - h->since_ms >= HOLD_MS) {
+                held_free(s, i, h);
+                s->stats.lost++;
+            }
+        }
+    }
+    if (s->n_held) {
+        loop_timer_arm(s->look, LOOK_MS);
+    }
+}
+
+static void ask_for_pods(struct services *s, struct idle *i, const struct sdn_service_port *p)
+{
+    uint64_t now = loop_now_ms(s->loop);
+    if (i->asked_ms && now - i->asked_ms < HOLD_MS) {
+        return;
+    }
+    i->asked_ms = now;
+    s->stats.pods_asked++;
+    char number[8];
+    snprintf(number, sizeof number, "%u", p->port);
+    CLEANUP_FREE char *text = xasprintf("The service-port %s/%s:%s needs pods.", i->namespace,
+                                        i->name, p->name ? p->name : number);
+    CLEANUP(json_free) struct json *about = json_object();
+    struct json *metadata = json_ensure_object(about, "metadata");
+    json_set_string(metadata, "name", i->name);
+    json_set_string(metadata, "namespace", i->namespace);
+    recorder_event(s->recorder, "v1", "Service", about, EVENT_NORMAL, "NeedPods", text);
+    log_info("an idle service needs pods", "service=%s/%s", i->namespace, i->name);
+}
+
+void services_want_pods(struct services *s, const char *ns, const char *name, uint8_t protocol,
+                        uint16_t port)
+{
+    const struct sdn_service *service = services_watch_get(s->watch, ns, name);
+    struct idle *i = service ? find_idle(s, service) : NULL;
+    for (size_t k = 0; i && k < service->n_ports; k++) {
+        if (service->ports[k].protocol == protocol && service->ports[k].port == port) {
+            ask_for_pods(s, i, &service->ports[k]);
+            return;
+        }
+    }
+}
+
+/* The oldest goes when there are too many: its sender has likely sent it again. */
+static void keep(struct services *s, struct idle *i, uint32_t port, const uint8_t *frame,
+                 size_t size)
+{
+    if (i->n >= HELD_A_SERVICE) {
+        held_free(s, i, CONTAINER_OF(i->frames.next, struct held, link));
+        s->stats.lost++;
+    }
+    if (s->n_held >= HELD_IN_ALL) {
+        s->stats.lost++;
+        return;
+    }
+    struct held *h = xmalloc(sizeof *h + size);
+    h->since_ms = loop_now_ms(s->loop);
+    h->port = port;
+    h->size = size;
+    memcpy(h->frame, frame, size);
+    list_push_back(&i->frames, &h->link);
+    i->n++;
+    s->n_held++;
+    if (!loop_timer_armed(s->look)) {
+        loop_timer_arm(s->look, LOOK_MS);
+    }
+}
+
+void services_hold(struct services *s, uint32_t port, const uint8_t *frame, size_t size)
+{
+    struct service_target t;
+    struct idle *i;
+    if (!s->datapath || service_target_parse(frame, size, &t) < 0) {
+        return;
+    }
+    LIST_FOREACH (i, struct idle, link, &s->idle) {
+        const struct sdn_service *service = services_watch_get(s->watch, i->namespace, i->name);
+        const struct sdn_service_port *p = service ? service_target_port(service, &t) : NULL;
+        if (p && sdn_service_waits(service, p)) {
+            keep(s, i, port, frame, size);
+            ask_for_pods(s, i, p);
+            return;
+        }
+    }
+    /* It was told of endpoints since the switch sent this. */
+    datapath_send_held(s->datapath, port, frame, size);
+}
+
+/* ---- flows ---- */
+
+static void set_group(void *ctx, uint64_t cookie, struct of_flow_list *flows)
+{
+    struct services *s = ctx;
+    if (s->datapath) {
+        datapath_set_flows(s->datapath, cookie, flows);
+    }
+}
+
+static void compile(void *ctx, const struct sdn_service *v)
+{
+    struct services *s = ctx;
+    struct sdn_vnids vnids;
+    struct err e = {0};
+    bool known = s->compares_vnids && s->ops->vnids(s->ctx, v->namespace, &vnids, &e) == 0;
+    service_flows_set(s->flows, v, known ? &vnids : NULL);
+}
+
+static void ended(void *ctx, const struct of_connection *c)
+{
+    struct services *s = ctx;
+    s->stats.ended++;
+    datapath_forget(s->datapath, c);
+}
+
+static void began(void *ctx, const struct of_connection *c)
+{
+    const struct services *s = ctx;
+    datapath_keep(s->datapath, c);
+}
+
+/* In the datapath. */
+static void replace(struct services *s, const struct sdn_service *old,
+                    const struct sdn_service *now)
+{
+    if (!s->datapath) {
+        return;
+    }
+    if (now) {
+        compile(s, now);
+    } else {
+        service_flows_delete(s->flows, old->namespace, old->name);
+    }
+    service_flows_ended(now, old, began, s);
+    service_flows_ended(old, now, ended, s);
+}
+
+static void changed(void *ctx, const struct sdn_service *old, const struct sdn_service *now)
+{
+    struct services *s = ctx;
+    replace(s, old, now);
+    update_idle(s, old, now);
+}
+
+static void settled(void *ctx)
+{
+    struct services *s = ctx;
+    if (s->datapath) {
+        service_flows_flush(s->flows);
+    }
+}
+
+static void synced(void *ctx)
+{
+    struct services *s = ctx;
+    s->synced = true;
+    s->ops->synced(s->ctx);
+}
+
+static void compile_host_ports(struct services *s)
+{
+    for (size_t i = 0; i < s->n_host_ports; i++) {
+        compile(s, s->host_ports[i]);
+    }
+}
+
+void services_begin(struct services *s, struct datapath *dp, const struct sdn_network *n)
+{
+    s->datapath = dp;
+    s->compares_vnids = sdn_plugin_compares_vnids(n->plugin);
+    service_flows_set_network(s->flows, n);
+    services_watch_each(s->watch, compile, s);
+    compile_host_ports(s);
+    service_flows_flush(s->flows);
+}
+
+static void free_host_ports(struct services *s)
+{
+    for (size_t i = 0; i < s->n_host_ports; i++) {
+        sdn_service_free(s->host_ports[i]);
+    }
+    free(s->host_ports);
+}
+
+bool services_set_host_ports(struct services *s, struct sdn_service **list, size_t n)
+{
+    size_t i = 0, k = 0;
+    bool other = false;
+    while (i < s->n_host_ports || k < n) {
+        struct sdn_service *old = i < s->n_host_ports ? s->host_ports[i] : NULL;
+        struct sdn_service *now = k < n ? list[k] : NULL;
+        if (old && now && old->cluster_ip != now->cluster_ip) {
+            if (old->cluster_ip < now->cluster_ip) {
+                now = NULL;
+            } else {
+                old = NULL;
+            }
+        }
+        i += old != NULL;
+        k += now != NULL;
+        if (!old || !now || !sdn_service_equal(old, now)) {
+            replace(s, old, now);
+            other = true;
+        }
+    }
+    free_host_ports(s);
+    s->host_ports = list;
+    s->n_host_ports = n;
+    if (other && s->datapath) {
+        service_flows_flush(s->flows);
+    }
+    return other;
+}
+
+struct of_project {
+    struct services *services;
+    const char *name;
+};
+
+static void compile_of_project(void *ctx, const struct sdn_service *v)
+{
+    const struct of_project *p = ctx;
+    if (!p->name || streq(v->namespace, p->name)) {
+        compile(p->services, v);
+    }
+}
+
+void services_project_changed(struct services *s, const char *project)
+{
+    if (s->datapath && s->compares_vnids) {
+        struct of_project p = {s, project};
+        services_watch_each(s->watch, compile_of_project, &p);
+        service_flows_flush(s->flows);
+    }
+}
+
+/* ---- the whole ---- */
+
+struct services *services_new(struct loop *l, struct services_watch *watch,
+                              struct api_client *client, const char *node_name,
+                              const struct services_ops *ops, void *ctx)
+{
+    static const struct services_listener listener = {
+        .changed = changed, .settled = settled, .synced = synced};
+    static const struct service_flows_ops groups = {.set_group = set_group};
+    struct services *s = NEW(struct services);
+    s->loop = l;
+    s->watch = watch;
+    s->ops = ops;
+    s->ctx = ctx;
+    list_init(&s->idle);
+    s->look = loop_timer_new(l, on_look, s);
+    s->flows = service_flows_new(node_name, &groups, s);
+    CLEANUP_FREE char *component = xasprintf("tenet-node, %s", node_name);
+    s->recorder = recorder_new(l, client, component);
+    services_watch_add(watch, &listener, s);
+    return s;
+}
+
+struct services *services_free(struct services *s)
+{
+    if (!s) {
+        return NULL;
+    }
+    services_watch_remove(s->watch, s);
+    struct idle *i;
+    LIST_FOREACH (i, struct idle, link, &s->idle) {
+        idle_free(s, i);
+    }
+    service_flows_free(s->flows);
+    free_host_ports(s);
+    loop_timer_free(s->look);
+    recorder_free(s->recorder);
+    free(s);
+    return NULL;
+}
+
+bool services_synced(const struct services *s)
+{
+    return s->synced;
+}
+
+const struct service_flows *services_flows(const struct services *s)
+{
+    return s->flows;
+}
+
+struct model_list {
+    const struct services *services;
+    struct model_service *list;
+    size_t n;
+};
+
+static void add_to_model(void *ctx, const struct sdn_service *v)
+{
+    struct model_list *m = ctx;
+    const struct services *s = m->services;
+    struct sdn_vnids vnids = {.id = SDN_VNID_NOBODY};
+    struct err e = {0};
+    if (s->compares_vnids) {
+        s->ops->vnids(s->ctx, v->namespace, &vnids, &e);
+    }
+    m->list[m->n++] = (struct model_service){v, vnids.id, vnids.moving, vnids.also};
+}
+
+size_t services_for_model(const struct services *s, struct model_service **ret)
+{
+    struct model_list m = {.services = s};
+    m.list = xcalloc(services_watch_count(s->watch) + s->n_host_ports + 1, sizeof *m.list);
+    services_watch_each(s->watch, add_to_model, &m);
+    for (size_t i = 0; i < s->n_host_ports; i++) {
+        m.list[m.n++] = (struct model_service){s->host_ports[i], SDN_VNID_GLOBAL, false, 0};
+    }
+    *ret = m.list;
+    return m.n;
+}
+
+void services_get_stats(const struct services *s, struct services_stats *ret)
+{
+    struct service_flows_stats f;
+    service_flows_get_stats(s->flows, &f);
+    *ret = s->stats;
+    ret->connected = services_watch_connected(s->watch);
+    ret->services = f.services - (s->datapath ? s->n_host_ports : 0);
+    ret->endpoints = f.endpoints;
+    ret->idle = list_size(&s->idle);
+    ret->held = s->n_held;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the master makes of its configuration: certificates, keys, and DNS. */
+#include "base/mem.h"
+#include "master/master_dns.h"
+#include "master/master_security.h"
+#include "master/master_tls.h"
+#include "net/loop/process.h"
+#include "net/tls/jws.h"
+#include "wire/yaml.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char dir[] = "/tmp/tenet-master-XXXXXX";
+static struct loop *loop;
+
+static int setup(void **state)
+{
+    loop = loop_new();
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    loop_free(loop);
+    return dir_remove(dir, NULL);
+}
+
+/* 'text' is YAML in which %s is the folder. */
+static void configure(struct master_config *c, const char *text)
+{
+    CLEANUP(json_free) struct json *v = NULL;
+    CLEANUP_STRBUF struct strbuf yaml = STRBUF_INIT;
+    struct err e = {0};
+    for (const char *p = text; *p; p++) {
+        if (p[0] == '%' && p[1] == 's') {
+            strbuf_adds(&yaml, dir);
+            p++;
+        } else {
+            strbuf_addc(&yaml, *p);
+        }
+    }
+    master_config_init(c);
+    if (yaml_parse(strbuf_cstr(&yaml), yaml.size, &v, &e) < 0 || master_config_read(c, v, &e) < 0 ||
+        master_config_check(c, &e) < 0) {
+        fail_msg("%s: %s", text, e.text);
+    }
+}
+
+#define TLS "servingInfo: {tls: auto, pkiDir: \"%s/pki\"}\n"
+
+static void write_text(const char *name, const char *text)
+{
+    CLEANUP_FREE char *path = xasprintf("%s/%s", dir, name);
+    FILE *f = fopen(path, "we");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+/* ---- who may do what ---- */
+
+/* Makes the parts from 'text'; 0, or the error with its text. */
+static int make(const char *text, struct master_security **ret, struct master_tls **ret_tls,
+                struct master_config *c, struct err *e)
+{
+    configure(c, text);
+    assert_int_equal(master_tls_new(c, 8443, ret_tls, e), 0);
+    return master_security_new(loop, c, *ret_tls, ret, e);
+}
+
+static void without_tls_everyone_is_trusted(void **state)
+{
+    struct master_config c;
+    struct master_tls *tls;
+    struct master_security *s;
+    struct err e = {0};
+    assert_int_equal(make("servingInfo: {tls: off}", &s, &tls, &c, &e), 0);
+    assert_null(tls);
+    assert_null(s);
+    assert_null(master_security_of_api(s));
+    assert_null(master_security_of_controllers(s));
+    assert_null(master_security_token(s));
+    assert_int_equal(master_security_reload(s, &e), 0);
+    master_security_free(s);
+    master_config_done(&c);
+}
+
+static void with_tls_keys_and_a_way_in_are_made(void **state)
+{
+    struct master_config c;
+    struct master_tls *tls;
+    struct master_security *s, *again;
+    struct err e = {0};
+    if (make(TLS, &s, &tls, &c, &e) < 0) {
+        fail_msg("%s", e.text);
+    }
+    const struct apiserver_security *api = master_security_of_api(s);
+    const struct controllers_security *controllers = master_security_of_controllers(s);
+    assert_false(api->always_allow);
+    assert_true(api->anonymous);
+    assert_non_null(api->keys);
+    assert_null(api->audit);
+    assert_ptr_equal(controllers->keys, api->keys);
+    assert_ptr_equal(controllers->ca, master_tls_ca(tls));
+    assert_non_null(controllers->ca_pem);
+    assert_string_equal(controllers->service_accounts[0], "default");
+    assert_string_equal(controllers->service_accounts[2], "deployer");
+    assert_null(controllers->service_accounts[3]);
+    /* 256 random bits, which nobody else's start has. */
+    const char *token = master_security_token(s);
+    assert_ptr_equal(token, api->loopback_token);
+    assert_int_equal(strlen(token), 64);
+    assert_int_equal(strspn(token, "0123456789abcdef"), 64);
+    assert_int_equal(master_security_new(loop, &c, tls, &again, &e), 0);
+    assert_string_not_equal(master_security_token(again), token);
+    /* The key of tokens stays. */
+    CLEANUP(json_free) struct json *first = jws_public_set(api->keys);
+    CLEANUP(json_free) struct json *second = jws_public_set(master_security_of_api(again)->keys);
+    assert_true(json_equal(first, second));
+    static const char *const secret[] = {"pki/sa.key", "pki/ca.key", "pki/server.key",
+                                         "pki/admin.kubeconfig"};
+    for (size_t i = 0; i < ARRAY_SIZE(secret); i++) {
+        CLEANUP_FREE char *path = xasprintf("%s/%s", dir, secret[i]);
+        struct stat st;
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_mode & 0777, 0600);
+    }
+    master_security_free(again);
+    master_security_free(s);
+    master_tls_free(tls);
+    master_config_done(&c);
+}
+
+static void what_is_configured_is_used(void **state)
+{
+    struct master_config c;
+    struct master_tls *tls;
+    struct master_security *s;
+    struct err e = {0};
+    int r = make(TLS "authorization: {mode: AlwaysAllow, anonymous: false}\n"
+                     "serviceAccountConfig: {managedNames: [robot]}\n"
+                     "auditConfig: {auditFilePath: \"%s/audit.log\"}",
+                 &s, &tls, &c, &e);
+    if (r < 0) {
+        fail_msg("%s", e.text);
+    }
+    assert_true(master_security_of_api(s)->always_allow);
+    assert_false(master_security_of_api(s)->anonymous);
+    assert_non_null(master_security_of_api(s)->audit);
+    assert_string_equal(master_security_of_controllers(s)->service_accounts[0], "robot");
+    assert_null(master_security_of_controllers(s)->service_accounts[1]);
+    assert_int_equal(master_security_reload(s, &e), 0);
+    master_security_free(s);
+    master_tls_free(tls);
+    master_config_done(&c);
+}
+
+static void what_cannot_be_read_is_named(void **state)
+{
+    static const struct {
+        const char *text, *says;
+    } rows[] = {
+        {TLS "serviceAccountConfig: {privateKeyFile: \"%s/none\"}", "serviceAccountConfig: "},
+        {TLS "serviceAccountConfig: {privateKeyFile: \"%s/bad\"}", "serviceAccountConfig: "},
+        {TLS "serviceAccountConfig: {publicKeyFiles: [\"%s/none\"]}", "serviceAccountConfig: "},
+        {TLS "serviceAccountConfig: {publicKeyFiles: [\"%s/bad\"]}", "serviceAccountConfig: "},
+        {TLS "auditConfig: {auditFilePath: \"%s/none/audit.log\"}", "auditConfig: "},
+        {TLS "auditConfig: {auditFilePath: \"%s/a.log\", policyFile: \"%s/none\"}",
+         "auditConfig: "},
+    };
+    write_text("bad", "nonsense");
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        struct master_config c;
+        struct master_tls *tls;
+        struct master_security *s = NULL;
+        struct err e = {0};
+        if (make(rows[i].text, &s, &tls, &c, &e) >= 0 || !str_has_prefix(e.text, rows[i].says)) {
+            fail_msg("%s: %s", rows[i].text, e.text);
+        }
+        assert_null(s);
+        master_tls_free(tls);
+        master_config_done(&c);
+    }
+}
+
+/* ---- DNS ---- */
+
+static void dns_is_as_configured_or_refused(void **state)
+{
+    static const struct {
+        const char *text;
+        bool there;
+        const char *says; /* NULL: it is good. */
+    } rows[] = {
+        {"", true, NULL},
+        {"dnsConfig: {bindAddress: none}", false, NULL},
+        {"dnsConfig: {bindAddress: \"127.0.0.1:5353\"}", true, NULL},
+        {"servingInfo: {bindAddress: \"localhost:8443\"}", true, NULL},
+        {"dnsConfig: {bindAddress: \"::1\"}", false,
+         "dnsConfig.bindAddress: \"::1\" is neither none nor an IPv4 address"},
+        {"dnsConfig: {bindAddress: nowhere}", false, "dnsConfig.bindAddress"},
+        {"dnsConfig: {nameservers: [\"10.0.0.1\"]}", true, NULL},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        struct master_config c;
+        struct master_dns *d = NULL;
+        struct err e = {0};
+        configure(&c, rows[i].text);
+        int r = master_dns_new(loop, &c, &d, &e);
+        if (rows[i].says ? r != -EINVAL || !str_has_prefix(e.text, rows[i].says) : r != 0) {
+            fail_msg("%s: %d %s", rows[i].text, r, e.text);
+        }
+        if ((d != NULL) != rows[i].there) {
+            fail_msg("%s", rows[i].text);
+        }
+        master_dns_free(d);
+        master_config_done(&c);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_tls_everyone_is_trusted),
+        cmocka_unit_test(with_tls_keys_and_a_way_in_are_made),
+        cmocka_unit_test(what_is_configured_is_used),
+        cmocka_unit_test(what_cannot_be_read_is_named),
+        cmocka_unit_test(dns_is_as_configured_or_refused),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
