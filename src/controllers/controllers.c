@@ -56,7 +56,7 @@ static void roles_are_there(void *ctx)
     c->aggregation = role_aggregation_new(c->loop, c->client);
     c->join_tokens = join_tokens_new(c->loop, c->client);
     struct service_accounts_config cfg = {
-        .names = s->service_accounts, .keys = s->keys, .ca = s->ca_pem};
+        .names = s->service_accounts, .ca = s->ca_pem};
     c->service_accounts = service_accounts_new(c->loop, c->client, &cfg);
     if (s->ca) {
         c->certificates = certificates_new(c->loop, c->client, s->ca);

@@ -13,8 +13,7 @@
 
 /* What those of the cluster's security work with; all borrowed. */
 struct controllers_security {
-    const struct jws_keys *keys;         /* Of service accounts' tokens; NULL: no token Secrets. */
-    const struct pki_ca *ca;             /* Signs requests; NULL: nobody does. */
+    const struct pki_ca *ca;             /* Signs requests; NULL: none are signed. */
     const char *ca_pem;                  /* Of the server, for those Secrets; NULL: none. */
     const char *const *service_accounts; /* In each namespace; ends with NULL. */
 };

@@ -83,6 +83,8 @@ void master_config_done(struct master_config *c)
     free(c->etcd_key);
     free(c->tls);
     free(c->pki_dir);
+    free(c->signing_cert);
+    free(c->signing_key);
     free(c->cert_file);
     free(c->key_file);
     free(c->client_ca);

@@ -81,7 +81,8 @@ struct master_config {
     char *audit_path, *audit_policy; /* NULL: not given */
     int64_t audit_max_mb, audit_max_files;
     struct dns_config dns;
-    char *log_level; /* As log_set_levels takes it; NULL: not given. */
+    char *signing_cert, *signing_key; /* Of the authority; NULL: not given. */
+    char *log_level;                  /* As log_set_levels takes it; NULL: not given. */
 };
 
 /* All defaults; master_config_done frees what the struct owns. */

@@ -2,12 +2,9 @@
 #include "master/master_controllers.h"
 
 #include "base/log.h"
-#include "client/client.h"
+#include "base/mem.h"
 #include "controller/leader.h"
-#include "controllers/controllers.h"
-#include "net/loop/notify.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <unistd.h>
 
@@ -15,36 +12,23 @@ LOG_MODULE("master");
 
 #define LEASE_NAMESPACE "kube-system"
 #define LEASE_NAME "tenet-controllers"
-#define USER_AGENT "tenet-controllers/" TENET_VERSION
 
-struct remote {
+struct master_controllers {
     struct loop *loop;
-    struct netconf network;
-    const char *kubeconfig, *config_path;
-    struct api_client *client; /* Of the election. */
+    struct master_controllers_config cfg;
+    struct api_client *electing; /* NULL: nobody else can lead. */
     struct leader *leader;
-    struct api_client *controlling; /* Of the controllers. */
+    struct api_client *client; /* Of the controllers. */
     struct controllers *controllers;
-    struct loop_signal *term, *interrupt, *hangup;
-    bool ready, stopping;
-    int status; /* Of the run. */
-    struct err error;
+    bool ready;
+    struct loop_task stopped;
 };
 
-static void fail(void *ctx, const struct err *e)
-{
-    struct remote *m = ctx;
-    m->status = -EIO;
-    m->error = *e;
-    loop_stop(m->loop);
-}
-
-static void ready(struct remote *m)
+static void ready(struct master_controllers *m)
 {
     if (!m->ready) {
         m->ready = true;
-        log_info("ready");
-        notify_manager("READY=1");
+        m->cfg.ready(m->cfg.ctx);
     }
 }
 
@@ -53,100 +37,106 @@ static void started(void *ctx)
     ready(ctx);
 }
 
+static void failed(void *ctx, const struct err *e)
+{
+    struct master_controllers *m = ctx;
+    m->cfg.failed(m->cfg.ctx, e);
+}
+
+static int begin(struct master_controllers *m, const char *fence, struct err *e)
+{
+    int r = m->cfg.connect(m->cfg.ctx, &m->client, e);
+    if (r < 0) {
+        return r;
+    }
+    if (fence) { /* Another kind of server takes no notice of it. */
+        http_client_add_header(api_client_http(m->client), "Tenet-Lease", fence);
+    }
+    m->controllers = controllers_new(m->loop, m->client, &m->cfg.controllers);
+    return 0;
+}
+
 static void elected(void *ctx, const char *fence)
 {
-    struct remote *m = ctx;
+    struct master_controllers *m = ctx;
     struct err e = {0};
-    if (api_client_from_kubeconfig(m->loop, m->kubeconfig, USER_AGENT, &m->controlling, &e) < 0) {
-        fail(m, &e);
-        return;
+    if (begin(m, fence, &e) < 0) {
+        failed(m, &e);
     }
-    /* Another kind of server takes no notice of it. */
-    http_client_add_header(api_client_http(m->controlling), "Tenet-Lease", fence);
-    struct controllers_config cfg = {
-        .network = m->network, .network_only = true, .started = started, .failed = fail, .ctx = m};
-    m->controllers = controllers_new(m->loop, m->controlling, &cfg);
 }
 
 static void deposed(void *ctx)
 {
-    struct remote *m = ctx;
+    struct master_controllers *m = ctx;
     m->controllers = controllers_free(m->controllers);
-    m->controlling = api_client_free(m->controlling);
+    m->client = api_client_free(m->client);
 }
 
+/* The other leader has made what a cluster begins with. */
 static void follows(void *ctx, const char *holder)
 {
     ready(ctx);
 }
 
-static void resigned(void *ctx)
+static int stand(struct master_controllers *m, struct err *e)
 {
-    loop_stop(((struct remote *) ctx)->loop);
-}
-
-static void on_signal(void *ctx)
-{
-    struct remote *m = ctx;
-    log_info(m->stopping ? "stopping now" : "stopping");
-    if (m->stopping) {
-        loop_stop(m->loop);
-        return;
-    }
-    m->stopping = true;
-    notify_manager("STOPPING=1");
-    deposed(m);
-    leader_resign(m->leader, resigned, m);
-}
-
-static void on_hangup(void *ctx)
-{
-    master_reread_config(((struct remote *) ctx)->config_path);
-}
-
-static void remote_done(struct remote *m)
-{
-    loop_signal_free(m->term);
-    loop_signal_free(m->interrupt);
-    loop_signal_free(m->hangup);
-    deposed(m);
-    leader_free(m->leader);
-    api_client_free(m->client);
-    loop_free(m->loop);
-}
-
-int master_run_controllers(const struct master_config *c, const char *kubeconfig,
-                           const char *config_path, struct err *e)
-{
-    __attribute__((cleanup(remote_done))) struct remote m = {
-        .network = c->network, .kubeconfig = kubeconfig, .config_path = config_path};
-    char who[HOST_NAME_MAX + 1] = "controllers";
-    m.loop = loop_new();
-    int r = api_client_from_kubeconfig(m.loop, kubeconfig, USER_AGENT, &m.client, e);
+    char who[HOST_NAME_MAX + 1] = "master";
+    int r = m->cfg.connect(m->cfg.ctx, &m->electing, e);
     if (r < 0) {
         return r;
     }
     if (gethostname(who, sizeof(who)) < 0) {
         log_debug("host has no name");
     }
-    log_info("controllers only", "server=%s plugin=%s", api_client_server(m.client),
-             sdn_plugin_name(c->network.plugin));
     struct leader_config cfg = {.ns = LEASE_NAMESPACE,
                                 .name = LEASE_NAME,
                                 .who = who,
-                                .duration_s = c->lease_ttl_s,
+                                .duration_s = m->cfg.lease_ttl_s,
                                 .elected = elected,
                                 .deposed = deposed,
                                 .follows = follows,
-                                .ctx = &m};
-    m.leader = leader_new(m.loop, m.client, &cfg);
-    m.term = loop_signal_new(m.loop, SIGTERM, on_signal, &m);
-    m.interrupt = loop_signal_new(m.loop, SIGINT, on_signal, &m);
-    m.hangup = loop_signal_new(m.loop, SIGHUP, on_hangup, &m);
-    loop_run(m.loop);
-    log_info("stopped");
-    if (m.status < 0) {
-        *e = m.error;
+                                .ctx = m};
+    m->leader = leader_new(m->loop, m->electing, &cfg);
+    return 0;
+}
+
+int master_controllers_new(struct loop *l, const struct master_controllers_config *cfg,
+                           struct master_controllers **ret, struct err *e)
+{
+    struct master_controllers *m = NEW(struct master_controllers);
+    m->loop = l;
+    m->cfg = *cfg;
+    m->cfg.controllers.started = started;
+    m->cfg.controllers.failed = failed;
+    m->cfg.controllers.ctx = m;
+    int r = cfg->elects ? stand(m, e) : begin(m, NULL, e);
+    if (r < 0) {
+        master_controllers_free(m);
+        return r;
     }
-    return m.status;
+    *ret = m;
+    return 0;
+}
+
+void master_controllers_stop(struct master_controllers *m, loop_fn *done, void *ctx)
+{
+    deposed(m);
+    if (m->leader) {
+        leader_resign(m->leader, done, ctx);
+    } else {
+        loop_task_init(&m->stopped, m->loop, done, ctx);
+        loop_task_queue(&m->stopped);
+    }
+}
+
+struct master_controllers *master_controllers_free(struct master_controllers *m)
+{
+    if (m) {
+        deposed(m);
+        leader_free(m->leader);
+        api_client_free(m->electing);
+        loop_task_cancel(&m->stopped);
+        free(m);
+    }
+    return NULL;
 }

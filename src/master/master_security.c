@@ -4,7 +4,6 @@
 #include "apiserver/access/audit.h"
 #include "base/mem.h"
 #include "net/tls/jws.h"
-#include "net/tls/pki.h"
 
 #include <stdio.h>
 #include <sys/random.h>
@@ -16,7 +15,6 @@ struct master_security {
     struct audit_log *audit;
     char token[2 * TOKEN_BYTES + 1];
     struct apiserver_security api;
-    struct controllers_security controllers;
 };
 
 static int make_token(struct master_security *s, struct err *e)
@@ -68,7 +66,6 @@ static int open_audit(struct master_security *s, struct loop *l, const struct ma
 int master_security_new(struct loop *l, const struct master_config *c, const struct master_tls *tls,
                         struct master_security **ret, struct err *e)
 {
-    static const char *const names[] = {"default", "builder", "deployer", NULL};
     if (!tls) {
         *ret = NULL;
         return 0;
@@ -79,18 +76,11 @@ int master_security_new(struct loop *l, const struct master_config *c, const str
         master_security_free(s);
         return r;
     }
-    const struct pki_ca *ca = master_tls_ca(tls);
     s->api = (struct apiserver_security){.always_allow = master_config_always_allows(c),
                                          .anonymous = master_config_anonymous(c),
                                          .loopback_token = s->token,
                                          .keys = s->keys,
                                          .audit = s->audit};
-    s->controllers = (struct controllers_security){
-        .keys = s->keys,
-        .ca = ca,
-        .ca_pem = ca ? pki_ca_pem(ca) : NULL,
-        .service_accounts =
-            c->sa_managed_names ? (const char *const *) c->sa_managed_names : names};
     *ret = s;
     return 0;
 }
@@ -114,11 +104,6 @@ int master_security_reload(struct master_security *s, struct err *e)
 const struct apiserver_security *master_security_of_api(const struct master_security *s)
 {
     return s ? &s->api : NULL;
-}
-
-const struct controllers_security *master_security_of_controllers(const struct master_security *s)
-{
-    return s ? &s->controllers : NULL;
 }
 
 const char *master_security_token(const struct master_security *s)

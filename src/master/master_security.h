@@ -4,7 +4,6 @@
 #pragma once
 
 #include "apiserver/apiserver.h"
-#include "controllers/controllers.h"
 #include "master/master_tls.h"
 
 struct master_security;
@@ -17,6 +16,5 @@ struct master_security *master_security_free(struct master_security *s);
 int master_security_reload(struct master_security *s, struct err *e);
 
 const struct apiserver_security *master_security_of_api(const struct master_security *s);
-const struct controllers_security *master_security_of_controllers(const struct master_security *s);
 /* The bearer token that lets the controllers in over the listener without TLS. */
 const char *master_security_token(const struct master_security *s);

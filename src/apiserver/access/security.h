@@ -87,6 +87,11 @@ int owners_admit(struct request *q, const struct json *obj, const struct json *o
  * 'old' NULL: created.  -EACCES: the request was answered. */
 int pods_admit(struct request *q, struct json *obj, const struct json *old);
 
+/* ---- admit_secret.c ---- */
+
+/* Puts the token into a Secret with the token of a service account, if it has none and its writer may have one. */
+void secrets_admit(struct request *q, struct json *obj);
+
 /* ---- admit_service.c ---- */
 
 /* 403 of the request's object that names the field; -EACCES. */

@@ -281,6 +281,7 @@ int filter_admit(struct request *q, struct json *obj, const struct json *old)
     if (streq(k->group, CERTIFICATES) && streq(k->plural, "certificatesigningrequests")) {
         return admit_csr(q, obj, old);
     }
+    secrets_admit(q, obj);
     bool exempt = s->always_allow || user_in_group(q->user, GROUP_MASTERS);
     if (!exempt && owners_admit(q, obj, old) < 0) {
         return -EACCES;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controllers/security/service_accounts.h"
 
-#include "apiserver/access/satoken.h"
 #include "base/base64.h"
 #include "base/mem.h"
 #include "controller/obj.h"
@@ -71,7 +70,7 @@ static void ensure_token(struct service_accounts *s, struct work *w, const char 
     const char *name = split(key, &ns);
     const struct json *secret = informer_get(s->secrets, key);
     const char *account = secret ? obj_annotation(secret, ACCOUNT_NAME) : NULL;
-    if (!account || !s->cfg.keys || obj_is_terminating(secret)) {
+    if (!account || obj_is_terminating(secret)) {
         work_done(w);
         return;
     }
@@ -91,11 +90,6 @@ static void ensure_token(struct service_accounts *s, struct work *w, const char 
     CLEANUP(json_free) struct json *o = json_clone(secret);
     json_set_string(o, "apiVersion", "v1");
     json_set_string(o, "kind", "Secret");
-    obj_set_annotation(o, ACCOUNT_UID, obj_uid(sa));
-    if (!uid || !has_data(o, "token")) {
-        CLEANUP_FREE char *token = satoken_issue(s->cfg.keys, sa, name);
-        set_data(o, "token", token);
-    }
     set_data(o, "namespace", ns);
     if (s->cfg.ca) {
         set_data(o, "ca.crt", s->cfg.ca);

@@ -398,6 +398,22 @@ static int ca_check(const struct pki_ca *ca, const char *cert_file, const char *
     return 0;
 }
 
+/* Takes the certificate of 'p' on success. */
+static int ca_parse(struct pki_pair *p, const char *cert_file, const char *key_file, int64_t now_ms,
+                    struct pki_ca **ret, struct err *e)
+{
+    CLEANUP(pki_ca_free) struct pki_ca *ca = NEW(struct pki_ca);
+    ca->cert = pki_parse_cert(p->cert);
+    ca->key = pki_parse_key(p->key);
+    int r = ca_check(ca, cert_file, key_file, now_ms, e);
+    ERR_clear_error();
+    if (r == 0) {
+        ca->pem = TAKE(p->cert);
+        *ret = TAKE(ca);
+    }
+    return r;
+}
+
 int pki_ca_open(const char *dir, int64_t now_ms, struct pki_ca **ret, struct err *e)
 {
     CLEANUP_FREE char *cert_file = xasprintf("%s/ca.crt", dir);
@@ -413,16 +429,18 @@ int pki_ca_open(const char *dir, int64_t now_ms, struct pki_ca **ret, struct err
     if (!p.key) {
         return err_set(e, -EINVAL, "%s is there, but not its key %s", cert_file, key_file);
     }
-    CLEANUP(pki_ca_free) struct pki_ca *ca = NEW(struct pki_ca);
-    ca->cert = pki_parse_cert(p.cert);
-    ca->key = pki_parse_key(p.key);
-    r = ca_check(ca, cert_file, key_file, now_ms, e);
-    ERR_clear_error();
-    if (r == 0) {
-        ca->pem = TAKE(p.cert);
-        *ret = TAKE(ca);
+    return ca_parse(&p, cert_file, key_file, now_ms, ret, e);
+}
+
+int pki_ca_load(const char *cert_file, const char *key_file, int64_t now_ms, struct pki_ca **ret,
+                struct err *e)
+{
+    __attribute__((cleanup(pki_pair_done))) struct pki_pair p = {0};
+    int r = read_pem(cert_file, &p.cert, e);
+    if (r < 0 || (r = read_pem(key_file, &p.key, e)) < 0) {
+        return r;
     }
-    return r;
+    return ca_parse(&p, cert_file, key_file, now_ms, ret, e);
 }
 
 int pki_ensure_files(const struct pki_ca *ca, const struct pki_request *q, const char *cert_file,

@@ -20,6 +20,9 @@ struct pki_ca *pki_ca_new(int64_t now_ms, int64_t until_ms);
 /* Of ca.crt and ca.key in 'dir', which exists; both are made (valid for ten years) when there is neither.  -EINVAL: one is
  * missing, malformed, over, or not the other's. */
 int pki_ca_open(const char *dir, int64_t now_ms, struct pki_ca **ret, struct err *e);
+/* As above, of files that are there already; nothing is made.  -ENOENT: a file is missing. */
+int pki_ca_load(const char *cert_file, const char *key_file, int64_t now_ms, struct pki_ca **ret,
+                struct err *e);
 struct pki_ca *pki_ca_free(struct pki_ca *ca);
 DEFINE_CLEANUP(struct pki_ca *, pki_ca_free)
 const char *pki_ca_pem(const struct pki_ca *ca); /* Its certificate. */

@@ -23,7 +23,6 @@ static int set_up(void **state)
     struct service_accounts_config cfg = {.names = names, .ca = "the authority"};
     h = harness_new_secure((struct apiserver_security){0});
     client = rig_client(h);
-    cfg.keys = h->keys;
     controller = service_accounts_new(h->loop, client, &cfg);
     free(make_namespace(h, "red"));
     return 0;

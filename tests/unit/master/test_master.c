@@ -3,9 +3,11 @@
 #include "base/mem.h"
 #include "master/master_dns.h"
 #include "master/master_security.h"
+#include "master/master_signing.h"
 #include "master/master_tls.h"
 #include "net/loop/process.h"
 #include "net/tls/jws.h"
+#include "net/tls/pki.h"
 #include "wire/yaml.h"
 
 #include <setjmp.h>
@@ -86,7 +88,6 @@ static void without_tls_everyone_is_trusted(void **state)
     assert_null(tls);
     assert_null(s);
     assert_null(master_security_of_api(s));
-    assert_null(master_security_of_controllers(s));
     assert_null(master_security_token(s));
     assert_int_equal(master_security_reload(s, &e), 0);
     master_security_free(s);
@@ -103,17 +104,10 @@ static void with_tls_keys_and_a_way_in_are_made(void **state)
         fail_msg("%s", e.text);
     }
     const struct apiserver_security *api = master_security_of_api(s);
-    const struct controllers_security *controllers = master_security_of_controllers(s);
     assert_false(api->always_allow);
     assert_true(api->anonymous);
     assert_non_null(api->keys);
     assert_null(api->audit);
-    assert_ptr_equal(controllers->keys, api->keys);
-    assert_ptr_equal(controllers->ca, master_tls_ca(tls));
-    assert_non_null(controllers->ca_pem);
-    assert_string_equal(controllers->service_accounts[0], "default");
-    assert_string_equal(controllers->service_accounts[2], "deployer");
-    assert_null(controllers->service_accounts[3]);
     /* 256 random bits, which nobody else's start has. */
     const char *token = master_security_token(s);
     assert_ptr_equal(token, api->loopback_token);
@@ -155,9 +149,56 @@ static void what_is_configured_is_used(void **state)
     assert_true(master_security_of_api(s)->always_allow);
     assert_false(master_security_of_api(s)->anonymous);
     assert_non_null(master_security_of_api(s)->audit);
-    assert_string_equal(master_security_of_controllers(s)->service_accounts[0], "robot");
-    assert_null(master_security_of_controllers(s)->service_accounts[1]);
     assert_int_equal(master_security_reload(s, &e), 0);
+    master_security_free(s);
+    master_tls_free(tls);
+    master_config_done(&c);
+}
+
+static void controllers_sign_with_the_authority_of_auto_or_of_files(void **state)
+{
+    struct master_config c;
+    struct master_tls *tls;
+    struct master_security *s;
+    struct master_signing *signing;
+    struct err e = {0};
+    assert_null(master_signing_security(NULL));
+    if (make(TLS "serviceAccountConfig: {managedNames: [robot]}", &s, &tls, &c, &e) < 0) {
+        fail_msg("%s", e.text);
+    }
+    assert_int_equal(master_signing_new(&c, master_tls_ca(tls), "pem", &signing, &e), 0);
+    assert_ptr_equal(master_signing_security(signing)->ca, master_tls_ca(tls));
+    assert_string_equal(master_signing_security(signing)->ca_pem, "pem");
+    assert_string_equal(master_signing_security(signing)->service_accounts[0], "robot");
+    assert_null(master_signing_security(signing)->service_accounts[1]);
+    master_signing_free(signing);
+    /* Controllers apart from their API server read the authority from files; by default they have three names. */
+    struct master_config apart;
+    master_config_init(&apart);
+    assert_int_equal(master_signing_new(&apart, NULL, NULL, &signing, &e), 0);
+    assert_null(master_signing_security(signing)->ca);
+    assert_null(master_signing_security(signing)->ca_pem);
+    assert_string_equal(master_signing_security(signing)->service_accounts[0], "default");
+    assert_string_equal(master_signing_security(signing)->service_accounts[2], "deployer");
+    assert_null(master_signing_security(signing)->service_accounts[3]);
+    master_signing_free(signing);
+    apart.signing_cert = xasprintf("%s/pki/ca.crt", dir);
+    apart.signing_key = xasprintf("%s/pki/ca.key", dir);
+    assert_int_equal(master_signing_new(&apart, NULL, NULL, &signing, &e), 0);
+    assert_string_equal(pki_ca_pem(master_signing_security(signing)->ca),
+                        pki_ca_pem(master_tls_ca(tls)));
+    master_signing_free(signing);
+    /* A key that is not the certificate's, and a missing file, are refused. */
+    free(apart.signing_key);
+    apart.signing_key = xasprintf("%s/pki/server.key", dir);
+    assert_int_equal(master_signing_new(&apart, NULL, NULL, &signing, &e), -EINVAL);
+    assert_non_null(strstr(e.text, "controllerConfig: "));
+    assert_non_null(strstr(e.text, "does not belong to"));
+    free(apart.signing_key);
+    apart.signing_key = xasprintf("%s/pki/none", dir);
+    assert_int_equal(master_signing_new(&apart, NULL, NULL, &signing, &e), -ENOENT);
+    assert_non_null(strstr(e.text, "pki/none"));
+    master_config_done(&apart);
     master_security_free(s);
     master_tls_free(tls);
     master_config_done(&c);
@@ -232,6 +273,7 @@ int main(void)
         cmocka_unit_test(without_tls_everyone_is_trusted),
         cmocka_unit_test(with_tls_keys_and_a_way_in_are_made),
         cmocka_unit_test(what_is_configured_is_used),
+        cmocka_unit_test(controllers_sign_with_the_authority_of_auto_or_of_files),
         cmocka_unit_test(what_cannot_be_read_is_named),
         cmocka_unit_test(dns_is_as_configured_or_refused),
     };

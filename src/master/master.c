@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "master/master.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "client/kubeconfig.h"
+#include "master/master_api.h"
+#include "master/master_controllers.h"
+#include "master/master_signing.h"
+#include "net/loop/notify.h"
+#include "net/tls/pki.h"
+
+#include <errno.h>
+
+LOG_MODULE("master");
+
+#define CONTROLLERS_AGENT "tenet-controllers/" TENET_VERSION
+
+struct master {
+    const struct master_run *run;
+    struct loop *loop;
+    struct master_host host;
+    struct master_api *api;
+    struct master_signing *signing; /* NULL: without HTTPS nobody is refused anything. */
+    struct master_controllers *controllers;
+    struct loop_signal *term, *interrupt, *hangup;
+    struct loop_timer *delay; /* Between the first signal and the end of the controllers. */
+    bool ready, stopping;
+    int status;
+    struct err error;
+};
+
+static void failed(void *ctx, const struct err *e)
+{
+    struct master *m = ctx;
+    m->error = *e;
+    m->status = e->code < 0 ? e->code : -EIO;
+    loop_stop(m->loop);
+}
+
+static void ready(void *ctx)
+{
+    struct master *m = ctx;
+    if (!m->ready) {
+        m->ready = true;
+        log_info("ready");
+        notify_manager("READY=1");
+    }
+}
+
+/* ---- the parts ---- */
+
+/* Not ready before the cluster's own objects are there, whatever the state of the API. */
+static const char *check_controllers(void *ctx)
+{
+    return ((const struct master *) ctx)->ready ? NULL : "the controllers are starting";
+}
+
+static int connect_here(void *ctx, struct api_client **ret, struct err *e)
+{
+    return master_api_connect(((struct master *) ctx)->api, ret, e);
+}
+
+static int connect_there(void *ctx, struct api_client **ret, struct err *e)
+{
+    struct master *m = ctx;
+    return api_client_from_kubeconfig(m->loop, m->run->kubeconfig, CONTROLLERS_AGENT, ret, e);
+}
+
+static int begin_controllers(struct master *m, bool elects, struct err *e)
+{
+    bool whole = !m->run->network_only;
+    struct master_controllers_config cfg = {
+        .controllers = {.network = m->run->config->network,
+                        .addresses = whole ? &m->host.addresses.rules : NULL,
+                        .security = master_signing_security(m->signing),
+                        .services = whole ? &m->host.services : NULL,
+                        .network_only = !whole},
+        .elects = elects,
+        .lease_ttl_s = m->run->config->lease_ttl_s,
+        .connect = m->api ? connect_here : connect_there,
+        .ready = ready,
+        .failed = failed,
+        .ctx = m};
+    return master_controllers_new(m->loop, &cfg, &m->controllers, e);
+}
+
+/* The registry is loaded: the controllers may speak to it, those of one process at a time. */
+static void api_ready(void *ctx)
+{
+    struct master *m = ctx;
+    struct err e = {0};
+    if (!(m->run->parts & MASTER_CONTROLLERS)) {
+        ready(m);
+    } else if (begin_controllers(m, master_api_is_shared(m->api), &e) < 0) {
+        failed(m, &e);
+    }
+}
+
+static int sign_here(struct master *m, struct err *e)
+{
+    const struct pki_ca *ca = master_api_ca(m->api);
+    return master_api_is_secure(m->api)
+               ? master_signing_new(m->run->config, ca, ca ? pki_ca_pem(ca) : NULL, &m->signing, e)
+               : 0;
+}
+
+static int sign_there(struct master *m, struct err *e)
+{
+    __attribute__((cleanup(kubeconfig_done))) struct kubeconfig k = {0};
+    int r = kubeconfig_load(m->run->kubeconfig, &k, e);
+    return r == 0 && str_has_prefix(k.server, "https://")
+               ? master_signing_new(m->run->config, NULL, k.ca, &m->signing, e)
+               : r;
+}
+
+static int start_api(struct master *m, struct err *e)
+{
+    struct master_api_config cfg = {
+        .config = m->run->config, .host = &m->host, .ready = api_ready, .failed = failed, .ctx = m};
+    int r = master_api_new(m->loop, &cfg, &m->api, e);
+    if (r < 0 || !(m->run->parts & MASTER_CONTROLLERS)) {
+        return r;
+    }
+    master_api_add_check(m->api, "controllers", check_controllers, m);
+    return sign_here(m, e);
+}
+
+static int start_controllers(struct master *m, struct err *e)
+{
+    const struct master_config *c = m->run->config;
+    int r = m->run->network_only ? 0 : sign_there(m, e);
+    if (r < 0) {
+        return r;
+    }
+    r = begin_controllers(m, true, e);
+    if (r == 0) {
+        log_info("controllers", "network_only=%d plugin=%s", m->run->network_only,
+                 sdn_plugin_name(c->network.plugin));
+    }
+    return r;
+}
+
+/* ---- life ---- */
+
+static void stopped(void *ctx)
+{
+    loop_stop(((struct master *) ctx)->loop);
+}
+
+static void stop_api(void *ctx)
+{
+    struct master *m = ctx;
+    m->controllers = master_controllers_free(m->controllers);
+    if (m->api) {
+        master_api_stop(m->api, stopped, m);
+    } else {
+        stopped(m);
+    }
+}
+
+/* Controllers first: nothing is begun any more, and their lease is given up over the API, which is served as long as that
+ * takes. */
+static void stop_controllers(void *ctx)
+{
+    struct master *m = ctx;
+    if (m->controllers) {
+        master_controllers_stop(m->controllers, stop_api, m);
+    } else {
+        stop_api(m);
+    }
+}
+
+/* At first only /readyz says so, and a balancer of load has time to send its clients to another master. */
+static void on_signal(void *ctx)
+{
+    struct master *m = ctx;
+    log_info(m->stopping ? "stopping now" : "stopping");
+    if (m->stopping) {
+        loop_stop(m->loop);
+        return;
+    }
+    m->stopping = true;
+    notify_manager("STOPPING=1");
+    if (m->api) {
+        master_api_unready(m->api);
+        const unsigned *limits = m->run->config->limits.values;
+        loop_timer_arm(m->delay, limits[LIMIT_SHUTDOWN_DELAY_S] * UINT64_C(1000));
+    } else {
+        stop_controllers(m);
+    }
+}
+
+/* Reads logLevel again; all else but certificates takes a restart. */
+static void reread_config(const char *path)
+{
+    __attribute__((cleanup(master_config_donep))) struct master_config c;
+    struct err e = {0};
+    char bad[64];
+    master_config_init(&c);
+    if (!path) {
+        return;
+    }
+    if (master_config_load(path, &c, &e) < 0) {
+        log_warn("configuration not read again", "error=\"%s\"", e.text);
+    } else if (c.log_level && log_set_levels(c.log_level, bad) < 0) {
+        log_warn("configuration not read again", "error=\"logLevel: %s is not a level\"", bad);
+    } else {
+        log_info("configuration read again", "logLevel=%s", c.log_level ? c.log_level : "");
+    }
+}
+
+static void on_hangup(void *ctx)
+{
+    struct master *m = ctx;
+    reread_config(m->run->config_path);
+    if (m->api) {
+        master_api_reload(m->api);
+    }
+}
+
+static void master_done(struct master *m)
+{
+    loop_signal_free(m->term);
+    loop_signal_free(m->interrupt);
+    loop_signal_free(m->hangup);
+    loop_timer_free(m->delay);
+    master_controllers_free(m->controllers);
+    master_signing_free(m->signing);
+    master_api_free(m->api);
+    loop_free(m->loop);
+}
+
+int master_run(const struct master_run *run, struct err *e)
+{
+    __attribute__((cleanup(master_done))) struct master m = {.run = run, .loop = loop_new()};
+    m.delay = loop_timer_new(m.loop, stop_controllers, &m);
+    int r = run->network_only ? 0 : master_host_read(run->config, &m.host, e);
+    if (r < 0 ||
+        (r = run->parts & MASTER_APISERVER ? start_api(&m, e) : start_controllers(&m, e)) < 0) {
+        return r;
+    }
+    m.term = loop_signal_new(m.loop, SIGTERM, on_signal, &m);
+    m.interrupt = loop_signal_new(m.loop, SIGINT, on_signal, &m);
+    m.hangup = loop_signal_new(m.loop, SIGHUP, on_hangup, &m);
+    loop_run(m.loop);
+    log_info("stopped");
+    if (m.status < 0) {
+        *e = m.error;
+    }
+    return m.status;
+}

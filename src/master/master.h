@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs a master: the API server and the controllers, in one process ("tenet master") or each in its own ("tenet
+ * apiserver", "tenet controllers").
+ *
+ * They part where privileges do.  The API server holds the data and signs tokens of service accounts; the controllers
+ * hold the key of the cluster's authority, which signs certificates, and see the cluster through the API alone. */
+#pragma once
+
+#include "master/master_config.h"
+
+enum master_part {
+    MASTER_APISERVER = 1,
+    MASTER_CONTROLLERS = 2,
+    MASTER_WHOLE = MASTER_APISERVER | MASTER_CONTROLLERS,
+};
+
+struct master_run {
+    const struct master_config *config;
+    const char *config_path; /* Read again for its log level at SIGHUP; NULL: none. */
+    enum master_part parts;
+    /* For MASTER_CONTROLLERS alone: where the API is.  NULL: $KUBECONFIG, then ~/.kube/config. */
+    const char *kubeconfig;
+    /* For MASTER_CONTROLLERS alone: the API is of another kind of server, whose own controllers see to all but subnets and
+     * VNIDs. */
+    bool network_only;
+};
+/* Runs until SIGTERM or SIGINT; a second one ends it at once.  SIGHUP reads the log level and certificates again.  The
+ * service manager is told when it is ready and when it stops.  0 after a signal; else the error says why it ended. */
+int master_run(const struct master_run *run, struct err *e);

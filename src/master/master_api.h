@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The serving part of a master: the store, the API server on its sockets, and DNS for hosts that are no nodes.
+ *
+ * It holds the cluster's data, the key of the server's certificate and the key that signs the tokens of service
+ * accounts; never the key of the cluster's authority, unless "tls: auto" has it make certificates.  Controllers come in
+ * as any client, over HTTPS or, in the same process, over a listener of loopback (master_api_connect).
+ * Everything runs on the loop's thread. */
+#pragma once
+
+#include "client/client.h"
+#include "master/master_host.h"
+#include "master/master_security.h"
+
+struct master_api_config {
+    const struct master_config *config; /* Borrowed, as 'host'. */
+    const struct master_host *host;
+    /* The registry is loaded: the API answers. */
+    void (*ready)(void *ctx);
+    /* The API server cannot serve its own parts: the process has to end. */
+    void (*failed)(void *ctx, const struct err *e);
+    void *ctx;
+};
+struct pki_ca;
+struct master_api;
+/* Opens the listening socket before the store, so that a port that is taken leaves no database behind; then serves.
+ * Errors name the key of the configuration. */
+int master_api_new(struct loop *l, const struct master_api_config *cfg, struct master_api **ret,
+                   struct err *e);
+/* Clients of it must be gone. */
+struct master_api *master_api_free(struct master_api *m);
+
+/* A check more of /readyz, as of apiserver_add_check. */
+void master_api_add_check(struct master_api *m, const char *name, apiserver_check_fn *fn,
+                          void *ctx);
+/* Adds to what /metrics prints; NULL: nothing more. */
+void master_api_set_metrics(struct master_api *m, apiserver_metrics_fn *fn, void *ctx);
+/* A client of this API with all rights, for parts of the same process. */
+int master_api_connect(struct master_api *m, struct api_client **ret, struct err *e);
+/* Whether other processes may write to the same store. */
+bool master_api_is_shared(const struct master_api *m);
+/* Whether it knows its clients: without HTTPS nobody is refused anything. */
+bool master_api_is_secure(const struct master_api *m);
+/* The authority of "tls: auto"; NULL: there is none. */
+const struct pki_ca *master_api_ca(const struct master_api *m);
+
+/* Certificates and the audit policy are read again; logged on failure, and then all stays as it is. */
+void master_api_reload(struct master_api *m);
+/* From now on /readyz fails; requests are served still. */
+void master_api_unready(struct master_api *m);
+/* Leaves the endpoints of the service "kubernetes", ends watches, lets requests under way be answered, and calls
+ * 'done'.  Clients of master_api_connect must be gone. */
+void master_api_stop(struct master_api *m, loop_fn *done, void *ctx);
