@@ -36,6 +36,8 @@
 #define NXM_CONJ_ID OXM(1, 37, 4)
 #define NXM_CT_STATE OXM(1, 105, 4)
 #define NXM_CT_MARK OXM(1, 107, 4)
+#define NXM_CT_NW_SRC OXM(1, 120, 4)
+#define NXM_CT_NW_DST OXM(1, 121, 4)
 
 #define NX_ACTION_SIZE 24 /* Of those without a size of their own. */
 #define NX_CONJUNCTION_SIZE 16
@@ -389,6 +391,16 @@ void of_match_ct_state(struct of_builder *b, uint32_t value, uint32_t mask)
 void of_match_ct_mark(struct of_builder *b, uint32_t mark)
 {
     match_u32(b, NXM_CT_MARK, mark);
+}
+
+void of_match_ct_nw_src(struct of_builder *b, uint32_t ip)
+{
+    match_u32(b, NXM_CT_NW_SRC, ip);
+}
+
+void of_match_ct_nw_dst(struct of_builder *b, uint32_t ip)
+{
+    match_u32(b, NXM_CT_NW_DST, ip);
 }
 
 void of_match_tcp_flags(struct of_builder *b, uint16_t flags)

@@ -53,6 +53,8 @@ static const struct {
     {1, 105, HEX, "ct_state"},
     {1, 106, DECIMAL, "ct_zone"},
     {1, 107, HEX, "ct_mark"},
+    {1, 120, IP4, "ct_nw_src"},
+    {1, 121, IP4, "ct_nw_dst"},
 };
 
 static const char *field_name(uint32_t header, enum form *ret_form, char buf[32])

@@ -147,6 +147,8 @@ static void policy_actions_are_as_ovs_defines_them(void **state)
     of_match_ip_proto(&b, 132);
     of_match_l4_dst(&b, 132, 0x1777, 0xff00);
     of_match_conj_id(&b, 5);
+    of_match_ct_nw_dst(&b, 0x0a800003);
+    of_match_ct_nw_src(&b, 0x0a800002);
     of_match_ct_mark(&b, 1);
     of_act_conjunction(&b, 0x01020304, 2, 3);
     of_act_ct(&b, 7, 36);
@@ -155,7 +157,8 @@ static void policy_actions_are_as_ovs_defines_them(void **state)
     struct of_flow *f = of_end(&b);
     expect_hex(of_flow_match(f), f->match_size,
                "80000a02 0800 80001401 84 80002504 1700 ff00 00014a04 00000005"
-               "0001d308 00000028 00000038 0001d604 00000001");
+               "0001d308 00000028 00000038 0001d604 00000001"
+               "0001f004 0a800002 0001f204 0a800003");
     expect_hex(of_flow_instructions(f), f->instructions_size,
                "0004 0078 00000000"
                "ffff 0010 00002320 0022 01 03 01020304"

@@ -206,6 +206,16 @@ static void flows_of_policy_are_in_the_switch_as_sent(void **state)
     of_match_ct_state(&b, OF_CT_TRK | OF_CT_NEW, OF_CT_TRK | OF_CT_NEW);
     of_match_tcp_flags(&b, OF_TCP_FIN);
     of_end_into(&b, &l);
+    of_begin(&b, 3, 104, 7);
+    of_match_eth_type(&b, 0x800);
+    of_match_ct_state(&b, OF_CT_TRK | OF_CT_REL, OF_CT_TRK | OF_CT_REL | OF_CT_RPL);
+    of_match_ct_nw_src(&b, 0x0a800002);
+    of_end_into(&b, &l);
+    of_begin(&b, 3, 103, 7);
+    of_match_eth_type(&b, 0x800);
+    of_match_ct_state(&b, OF_CT_TRK | OF_CT_REL, OF_CT_TRK | OF_CT_REL);
+    of_match_ct_nw_dst(&b, 0x0a800002);
+    of_end_into(&b, &l);
     of_begin(&b, 3, 101, 7);
     of_match_eth_type(&b, 0x800);
     of_match_ip_later_fragment(&b);
