@@ -34,6 +34,7 @@ static const char *const causes[] = {
     [MODEL_SERVICE_FOREIGN] = "to a service of a project that the sender's may not reach",
     [MODEL_SERVICE_NO_ENDPOINTS] = "to a service that has no endpoints",
     [MODEL_SERVICE_IDLE] = "to an idle service: the packet waits for pods, which are asked for",
+    [MODEL_FORGED_ERROR] = "an ICMP error about a packet that the pod did not receive",
 };
 static_assert(ARRAY_SIZE(causes) == MODEL_N_CAUSES, "a line for each cause");
 
@@ -71,6 +72,7 @@ static const struct {
     {"track", PIPELINE_BASE, 200, "SCTP: its association is looked up"},
     {"track", PIPELINE_BASE, 100, "its connection is looked up"},
     {"state", PIPELINE_BASE, 200, "it answers an allowed connection, and passes"},
+    {"state", PIPELINE_POD, 200, "an ICMP error about a packet that the pod received: it passes"},
     {"state", PIPELINE_BASE, 180, "of a connection that was denied: judged as a new one"},
     {"state", PIPELINE_BASE, 160, "the rest of a fragmented packet, whose beginning was judged"},
     {"state", PIPELINE_BASE, 140, "the end of a connection that is not known"},

@@ -29,6 +29,7 @@ static const char *const cause_names[] = {
     [MODEL_SERVICE_FOREIGN] = "service-of-other-project",
     [MODEL_SERVICE_NO_ENDPOINTS] = "service-without-endpoints",
     [MODEL_SERVICE_IDLE] = "service-idle",
+    [MODEL_FORGED_ERROR] = "forged-error",
 };
 static_assert(ARRAY_SIZE(cause_names) == MODEL_N_CAUSES, "a name for each cause");
 
@@ -136,6 +137,13 @@ static bool is_denied_answer(const struct model_node *n, const struct model_pack
 {
     return n->policies && p->ip.denied &&
            (p->ip.connection == MODEL_REPLY || p->ip.connection == MODEL_RELATED);
+}
+
+/* A pod speaks about packets that it received, of connections that the tracker knows. */
+static bool is_forged_error(const struct model_node *n, const struct model_packet *p)
+{
+    bool is_own = p->ip.connection == MODEL_RELATED && p->ip.quoted_dst == p->ip.src;
+    return n->policies && p->ip.icmp_error && !is_own;
 }
 
 static bool policy_allows(const struct model_node *n, const struct model_packet *p,
@@ -417,6 +425,9 @@ static struct model_verdict ip_from_port(const struct model_node *n, const struc
     }
     if (is_denied_answer(n, p)) {
         return drop(MODEL_CONNECTION_DENIED);
+    }
+    if (is_forged_error(n, p)) {
+        return drop(MODEL_FORGED_ERROR);
     }
     if (!policy_allows(n, p, MODEL_EGRESS)) {
         return drop(MODEL_EGRESS_DENIED);

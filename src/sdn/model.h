@@ -78,6 +78,8 @@ struct model_packet {
             bool denied;         /* A packet of the connection was denied after it was made. */
             bool later_fragment; /* Not the beginning of its packet: ports are 0. */
             bool translated;     /* To a service before; the destination is an endpoint of it. */
+            bool icmp_error;     /* RFC 792: about a packet of its receiver, which it quotes. */
+            uint32_t quoted_dst; /* MODEL_RELATED: where the quoted packet was sent. */
         } ip;
         struct { /* MODEL_ETH_ARP */
             uint16_t op;
@@ -124,6 +126,7 @@ enum model_cause {
     MODEL_SERVICE_FOREIGN,   /* Of a project that the sender's may not reach. */
     MODEL_SERVICE_NO_ENDPOINTS,
     MODEL_SERVICE_IDLE, /* It has none, and waits for pods; the agent keeps the packet. */
+    MODEL_FORGED_ERROR, /* A pod's ICMP error about a packet that the pod did not receive. */
     MODEL_N_CAUSES,
 };
 

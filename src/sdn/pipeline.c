@@ -275,6 +275,19 @@ static void end_state(struct of_builder *b, uint32_t state, struct of_flow_list 
     pipeline_end_goto(b, EGRESS_SUBJECT, out);
 }
 
+/* The tracker calls an ICMP error related whoever sends it, as long as its receiver sent the packet that it quotes.
+ * What other nodes and the host let pass was judged there; a pod speaks for itself (pod_errors). */
+static void base_related(struct of_flow_list *out)
+{
+    static const uint32_t judged_before[] = {PIPELINE_PORT_VXLAN, PIPELINE_PORT_TUN};
+    struct of_builder b;
+    for (size_t i = 0; i < ARRAY_SIZE(judged_before); i++) {
+        state_is(&b, 200, OF_CT_REL, OF_CT_REL);
+        of_match_in_port(&b, judged_before[i]);
+        end_state(&b, STATE_REPLY, out);
+    }
+}
+
 /* What a connection's packet is to policy.  A reply is not judged: it passes as long as the connection does. */
 static void base_state(struct of_flow_list *out)
 {
@@ -297,9 +310,10 @@ static void base_state(struct of_flow_list *out)
         state_is(&b, 300, answers[i], answers[i]);
         of_match_ct_mark(&b, CT_MARK_DENIED);
         pipeline_end_drop(&b, MODEL_CONNECTION_DENIED, out);
-        state_is(&b, 200, answers[i], answers[i]);
-        end_state(&b, STATE_REPLY, out);
     }
+    state_is(&b, 200, OF_CT_RPL, OF_CT_RPL | OF_CT_REL);
+    end_state(&b, STATE_REPLY, out);
+    base_related(out);
     /* Denied before, hence made anew if it is allowed now. */
     state_is(&b, 180, OF_CT_EST, OF_CT_EST);
     of_match_ct_mark(&b, CT_MARK_DENIED);
@@ -355,6 +369,21 @@ static void base_unjudged(struct of_builder *b, enum table t)
     pipeline_begin_ip(b, t, 300, PIPELINE_BASE_COOKIE);
 }
 
+/* An ICMP error of a pod that is not about a packet which the pod received.  Also one about no connection that this
+ * node knows: the receiver's node may know it. */
+static void base_forged_errors(struct of_flow_list *out)
+{
+    /* Destination unreachable, source quench, redirect, time exceeded, parameter problem (RFC 792). */
+    static const uint8_t errors[] = {3, 4, 5, 11, 12};
+    struct of_builder b;
+    for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+        pipeline_begin_ip(&b, EGRESS_SUBJECT, 250, PIPELINE_BASE_COOKIE);
+        of_match_ip_proto(&b, IP_ICMP);
+        of_match_icmp_type(&b, errors[i]);
+        pipeline_end_drop(&b, MODEL_FORGED_ERROR, out);
+    }
+}
+
 static void base_policy(const struct sdn_network *n, struct of_flow_list *out)
 {
     const uint32_t own[] = {sdn_gateway(n), n->host_ip};
@@ -370,6 +399,7 @@ static void base_policy(const struct sdn_network *n, struct of_flow_list *out)
     base_unjudged(&b, EGRESS_SUBJECT);
     of_match_reg(&b, REG_STATE, STATE_REPLY);
     pipeline_end_goto(&b, ROUTE, out);
+    base_forged_errors(out);
     base_next(EGRESS_SUBJECT, ROUTE, out);
     base_no_peer(EGRESS_PEER, EGRESS_ADMIN, out);
     base_next(EGRESS_ADMIN, EGRESS_POLICY, out);
@@ -552,6 +582,26 @@ void pipeline_remote(const struct sdn_network *n, const struct sdn_remote *r,
     pipeline_node_addresses(cookie, r->host_ip, &r->addresses, out);
 }
 
+/* 'way': OF_CT_RPL when the quoted packet had the direction of its connection, 0 when it was a reply. */
+static void begin_pod_error(struct of_builder *b, uint32_t ip, uint32_t way)
+{
+    pipeline_begin_ip(b, STATE, 200, pipeline_pod_cookie(ip));
+    of_match_ct_state(b, OF_CT_TRK | OF_CT_REL | way, OF_CT_TRK | OF_CT_REL | OF_CT_RPL);
+    of_match_ip_src(b, pipeline_address(ip));
+}
+
+/* ICMP errors of the pod about packets that it received. */
+static void pod_errors(uint32_t ip, struct of_flow_list *out)
+{
+    struct of_builder b;
+    begin_pod_error(&b, ip, OF_CT_RPL);
+    of_match_ct_nw_dst(&b, ip);
+    end_state(&b, STATE_REPLY, out);
+    begin_pod_error(&b, ip, 0);
+    of_match_ct_nw_src(&b, ip);
+    end_state(&b, STATE_REPLY, out);
+}
+
 void pipeline_pod(const struct sdn_network *n, const struct pipeline_pod *p,
                   struct of_flow_list *out)
 {
@@ -595,6 +645,9 @@ void pipeline_pod(const struct sdn_network *n, const struct pipeline_pod *p,
     of_act_load_reg(&b, 2, p->ofport);
     pipeline_end_goto(&b, has_policy(n) ? INGRESS_SUBJECT : ISOLATION, out);
     pipeline_pod_services(p, out);
+    if (has_policy(n)) {
+        pod_errors(p->ip, out);
+    }
 
     /* On other nodes its project may have moved already, or not yet. */
     if (p->has_also && p->also_vnid != SDN_VNID_NOBODY && sdn_plugin_compares_vnids(n->plugin)) {

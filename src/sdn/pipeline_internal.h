@@ -5,6 +5,7 @@
 #include "sdn/pipeline.h"
 #include "sdn/tables.h"
 
+#define IP_ICMP 1
 #define IP_TCP 6
 #define IP_UDP 17
 #define IP_SCTP 132

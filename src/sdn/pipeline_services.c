@@ -174,7 +174,7 @@ static void base_answer(struct of_flow_list *out)
     of_end_into(&b, out);
     for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
         base_begin(&b, ANSWER, 200);
-        of_match_ip_proto(&b, 1);
+        of_match_ip_proto(&b, IP_ICMP);
         of_match_icmp_type(&b, errors[i]);
         of_act_ct_nat(&b, CT_SERVICE_ZONE, DELIVER);
         of_end_into(&b, out);

@@ -440,7 +440,7 @@ def test_every_cause_of_the_table_was_counted_here(quiet):
         section = f.read().split("| cause |", 1)[1].split("\n\n", 1)[0]
     documented = set(re.findall(r"^\| ([a-z][a-z-]+) \|", section, re.M))
     assert documented == set(drops(quiet, "node1"))
-    of_policy = {"connection-denied", "egress-denied", "ingress-denied"}  # test_networkpolicy.py
+    of_policy = {"connection-denied", "egress-denied", "ingress-denied", "forged-error"}  # under networkpolicy only
     assert {c for c, n in drops(quiet, "node1").items() if n} == documented - of_policy
 
 

@@ -382,6 +382,7 @@ static const enum model_cause causes[EBPF_N_CAUSES] = {
     [EBPF_CONNECTION_DENIED] = MODEL_CONNECTION_DENIED,
     [EBPF_EGRESS_DENIED] = MODEL_EGRESS_DENIED,
     [EBPF_INGRESS_DENIED] = MODEL_INGRESS_DENIED,
+    [EBPF_FORGED_ERROR] = MODEL_FORGED_ERROR,
 };
 
 enum model_action encode_action(uint32_t verdict)

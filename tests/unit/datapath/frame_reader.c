@@ -11,6 +11,18 @@ bool has_whole_l4(const struct frame *f)
     return size >= (f->bytes[23] == 132 ? 12 : 8);
 }
 
+/* RFC 792: what quotes a packet of its receiver. */
+static void read_error(const struct frame *f, struct model_packet *p)
+{
+    size_t icmp = l4_of(f), quote = icmp + 8;
+    if (p->ip.proto != 1 || p->ip.later_fragment || quote > 14 + (size_t) get16(f, 16)) {
+        return;
+    }
+    uint8_t type = f->bytes[icmp];
+    p->ip.icmp_error = type == 3 || type == 4 || type == 5 || type == 11 || type == 12;
+    p->ip.quoted_dst = quote + 20 <= f->size ? get32(f, quote + 16) : 0;
+}
+
 static void read_ip(const struct frame *f, struct model_packet *p)
 {
     unsigned words = f->bytes[14] & 15;
@@ -27,6 +39,7 @@ static void read_ip(const struct frame *f, struct model_packet *p)
         p->ip.src_port = get16(f, ports_at);
         p->ip.dst_port = get16(f, ports_at + 2);
     }
+    read_error(f, p);
 }
 
 struct model_packet read_frame(const struct frame *f)

@@ -111,6 +111,24 @@ static void add_ip(const struct cluster *c, struct frame *f, uint32_t src)
     }
 }
 
+/* About a packet that the receiver sent to the sender, or not. */
+static void add_error(const struct cluster *c, struct frame *f, uint32_t src)
+{
+    static const uint8_t types[] = {3, 4, 5, 11, 12};
+    struct frame about = {.size = 14};
+    uint32_t dst = some_address(c);
+    if (f->entry == MODEL_FROM_TUNNEL && chance(50) && c->n_pods) {
+        dst = c->pods[below((uint32_t) c->n_pods)].ip;
+    }
+    add_ip(c, &about, chance(90) ? dst : some_address(c));
+    if (chance(50)) {
+        set32(&about, 30, src);
+    }
+    make_error(f, &about, src, dst);
+    f->bytes[ICMP_AT] = PICK(types);
+    f->connection = chance(80) ? MODEL_RELATED : MODEL_NEW;
+}
+
 static void add_arp(const struct cluster *c, struct frame *f, uint32_t src, struct mac mac)
 {
     static const uint16_t ops[] = {1, 1, 1, 1, 1, 1, 1, 2, 0, 8};
@@ -139,7 +157,11 @@ void make_frame(const struct cluster *c, struct frame *f)
         add16(f, (uint16_t) rng());
     }
     unsigned kind = below(100);
-    if (kind < 70) {
+    bool error = f->size == 12 && kind < 8;
+    if (error) {
+        add16(f, MODEL_ETH_IP4);
+        add_error(c, f, src);
+    } else if (kind < 70) {
         add16(f, MODEL_ETH_IP4);
         add_ip(c, f, src);
     } else if (kind < 96) {
@@ -158,6 +180,8 @@ void make_frame(const struct cluster *c, struct frame *f)
     /* Nor on one without the whole header that its type promises. */
     uint16_t type = get16(f, 12);
     f->size = MAX(f->size, type == MODEL_ETH_IP4 ? 34u : type == 0x86dd ? 54u : RANDOM_FRAME_MIN);
-    f->connection = chance(50) ? MODEL_NEW : chance(50) ? MODEL_ONWARD : MODEL_REPLY;
+    if (!error) {
+        f->connection = chance(50) ? MODEL_NEW : chance(50) ? MODEL_ONWARD : MODEL_REPLY;
+    }
     f->denied = f->connection != MODEL_NEW && chance(30);
 }

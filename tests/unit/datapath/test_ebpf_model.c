@@ -138,7 +138,7 @@ struct comparison {
     struct third_side *third; /* NULL: only two are compared. */
     struct strbuf want, got;
     uint64_t differences, translated, answered, refused, later, errors;
-    uint64_t malformed, first_fragments, other_versions;
+    uint64_t malformed, first_fragments, other_versions, own_errors;
     uint64_t actions[MODEL_TRANSLATE + 1], causes[MODEL_N_CAUSES];
 };
 
@@ -371,11 +371,19 @@ static void set_connection(const struct comparison *x, const struct frame *f,
     if (p->eth_type != MODEL_ETH_IP4 || !x->node.policies) {
         return;
     }
-    tracked_clear(&x->programs->program);
+    const struct program *programs = &x->programs->program;
+    tracked_clear(programs);
     if (model_judge(&x->node, p).action == MODEL_TRANSLATE || f->connection == MODEL_NEW) {
         return;
     }
-    if (tracked_put(&x->programs->program, f->bytes, f->size, f->connection, f->denied)) {
+    if (f->connection == MODEL_RELATED) {
+        if (p->ip.icmp_error && tracked_put_quoted(programs, f->bytes, f->size, f->denied)) {
+            p->ip.connection = MODEL_RELATED;
+            p->ip.denied = f->denied;
+        }
+        return;
+    }
+    if (tracked_put(programs, f->bytes, f->size, f->connection, f->denied)) {
         p->ip.connection = f->connection;
         p->ip.denied = f->denied;
     }
@@ -402,6 +410,8 @@ static void compare_frame(struct comparison *x, const struct frame *f)
     struct model_verdict v = model_judge(&x->node, &p);
     x->actions[v.action]++;
     x->causes[v.cause]++;
+    x->own_errors += x->node.policies && p.entry == MODEL_FROM_PORT &&
+                     p.eth_type == MODEL_ETH_IP4 && p.ip.icmp_error && v.action != MODEL_DROP;
     ask_third(x, f, &p, &v);
     strbuf_reset(&x->want);
     strbuf_reset(&x->got);
@@ -459,6 +469,9 @@ static void compare(uint64_t clusters, bool latest, struct third_side *third)
                   (unsigned long) x.malformed, (unsigned long) x.first_fragments,
                   (unsigned long) x.other_versions);
     assert_true(x.malformed >= clusters * FRAMES / 100 || clusters < 100);
+    print_message("%6lu errors of pods about what they received passed policy\n",
+                  (unsigned long) x.own_errors);
+    assert_true(x.own_errors >= clusters * FRAMES / 5000 || clusters < 100);
     assert_true(x.first_fragments >= clusters * FRAMES / 100 || clusters < 100);
     assert_true(x.other_versions >= clusters * FRAMES / 500 || clusters < 100);
     assert_true(x.later >= clusters * FRAMES / 2000 || clusters < 100);

@@ -25,6 +25,8 @@
 #define B 0x0a800204u
 #define OTHER 0x0a800206u /* Nobody's. */
 #define SERVICE 0xac1e0001u
+#define OUTSIDE 0x08080808u
+#define ROUTER 0x09090909u
 enum { PORT_A = 1011, PORT_B = 1012, ICMP = 1, TCP = 6, UDP = 17 };
 enum { SYN = 2, RST = 4, ACK = 16, FIN = 1 };
 enum { IN_B = 70, OUT_B = 71, TO_80 = 90, PEER_A = 50, BLOCK_A = 60 };
@@ -317,19 +319,78 @@ static void who_begins_anew_after_the_end_is_judged(void **state)
     assert_int_equal(tcp(B, A, 80, 4000, ACK), MODEL_NOT_DROPPED);
 }
 
-static void errors_pass_that_are_about_a_connection(void **state)
+static void errors_pass_that_are_about_what_the_pod_received(void **state)
 {
     (void) state;
-    assert_int_equal(error_about(B, A, A, B, UDP, 4000, 80), MODEL_EGRESS_DENIED);
+    assert_int_equal(error_about(B, A, A, B, UDP, 4000, 80), MODEL_FORGED_ERROR);
     assert_int_equal(udp(A, B, 4000, 80), MODEL_NOT_DROPPED);
     assert_int_equal(error_about(B, A, A, B, UDP, 4000, 80), MODEL_NOT_DROPPED);
-    assert_int_equal(error_about(B, A, A, B, UDP, 4000, 81), MODEL_EGRESS_DENIED);
-    assert_int_equal(error_about(B, A, A, B, TCP, 4000, 80), MODEL_EGRESS_DENIED);
+    assert_int_equal(error_about(A, B, B, A, UDP, 80, 4000), MODEL_NOT_DROPPED);
+    assert_int_equal(error_about(B, A, A, B, UDP, 4000, 81), MODEL_FORGED_ERROR);
+    assert_int_equal(error_about(B, A, A, B, TCP, 4000, 80), MODEL_FORGED_ERROR);
     /* To who did not send what it is about. */
-    assert_int_equal(error_about(B, A, B, A, UDP, 80, 4000), MODEL_EGRESS_DENIED);
+    assert_int_equal(error_about(B, A, B, A, UDP, 80, 4000), MODEL_FORGED_ERROR);
     allow(false);
     assert_int_equal(udp(A, B, 4000, 80), MODEL_INGRESS_DENIED);
     assert_int_equal(error_about(B, A, A, B, UDP, 4000, 80), MODEL_CONNECTION_DENIED);
+}
+
+/* A pod that no policy limits has no say about connections of others, known here or not. */
+static void errors_about_connections_of_others_are_dropped(void **state)
+{
+    (void) state;
+    assert_int_equal(udp(B, OUTSIDE, 80, 53), MODEL_EGRESS_DENIED);
+    assert_int_equal(error_about(A, B, B, OUTSIDE, UDP, 80, 53), MODEL_FORGED_ERROR);
+    struct frame known = frame_of(B, OUTSIDE, UDP, 80, 53, 0);
+    assert_true(tracked_put(&program, known.bytes, known.size, MODEL_ONWARD, false));
+    assert_int_equal(error_about(A, B, B, OUTSIDE, UDP, 80, 53), MODEL_FORGED_ERROR);
+    assert_true(tracked_put(&program, known.bytes, known.size, MODEL_REPLY, false));
+    assert_int_equal(error_about(A, B, B, OUTSIDE, UDP, 80, 53), MODEL_FORGED_ERROR);
+}
+
+/* Of every type that quotes a packet, whole or its first fragment; what has no place for a type is no error. */
+static void every_kind_of_error_is_one(void **state)
+{
+    (void) state;
+    for (unsigned type = 0; type < 256; type++) {
+        bool error = type == 3 || type == 4 || type == 5 || type == 11 || type == 12;
+        struct frame f = frame_of(A, B, ICMP, type << 8, 0, 0);
+        enum model_cause otherwise = MODEL_INGRESS_DENIED;
+        assert_int_equal(judge(&f), error ? MODEL_FORGED_ERROR : otherwise);
+        put16(&f, 20, 0x2000);
+        assert_int_equal(judge(&f), error ? MODEL_FORGED_ERROR : otherwise);
+        put16(&f, 16, 20 + 7);
+        assert_int_equal(judge(&f), otherwise);
+        tracked_clear(&program);
+    }
+}
+
+static bool host_delivers(uint32_t src, uint32_t dst, uint32_t from, uint32_t to)
+{
+    struct frame f = frame_of(src, dst, ICMP, 0x0304, 0, 0);
+    struct mac gateway = mac_from_ip4(sdn_gateway(&net));
+    memcpy(f.bytes + 6, gateway.b, 6);
+    memset(f.bytes + 38, 0, f.size - 38);
+    put_ip(&f, 42, from, to, UDP);
+    put16(&f, 62, 80);
+    put16(&f, 64, 53);
+    struct __sk_buff in = {0}, after = {0};
+    unsigned char left[256];
+    LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = f.bytes, .data_size_in = (uint32_t) f.size,
+                .data_out = left, .data_size_out = sizeof left, .ctx_in = &in,
+                .ctx_size_in = sizeof in, .ctx_out = &after, .ctx_size_out = sizeof after);
+    assert_int_equal(bpf_prog_test_run_opts(program.from_host, &o), 0);
+    return (after.cb[EBPF_CB_VERDICT] & 0xffff) == EBPF_DELIVER;
+}
+
+/* A router outside says that a packet was too large: whose the packet was is all that counts. */
+static void routers_speak_about_packets_of_others(void **state)
+{
+    (void) state;
+    struct frame known = frame_of(B, OUTSIDE, UDP, 80, 53, 0);
+    assert_false(host_delivers(ROUTER, B, B, OUTSIDE));
+    assert_true(tracked_put(&program, known.bytes, known.size, MODEL_ONWARD, false));
+    assert_true(host_delivers(ROUTER, B, B, OUTSIDE));
 }
 
 static void an_echo_is_answered_and_not_asked_back(void **state)
@@ -678,7 +739,10 @@ int main(void)
         TEST(a_connection_is_judged_once_a_generation),
         TEST(of_a_connection_that_is_over_nothing_is_left),
         TEST(who_begins_anew_after_the_end_is_judged),
-        TEST(errors_pass_that_are_about_a_connection),
+        TEST(errors_pass_that_are_about_what_the_pod_received),
+        TEST(errors_about_connections_of_others_are_dropped),
+        TEST(every_kind_of_error_is_one),
+        TEST(routers_speak_about_packets_of_others),
         TEST(an_echo_is_answered_and_not_asked_back),
         TEST(later_fragments_follow_the_first),
         TEST(later_parts_to_a_service_of_itself_fare_as_the_first),

@@ -68,9 +68,15 @@ bool third_side_agrees(struct third_side *t, const struct model_node *n,
     struct model_packet now = *p;
     struct model_verdict then = *v;
     switch_metadata_text(n->net, p, &flow);
-    if (p->eth_type == MODEL_ETH_IP4 && p->ip.denied) {
+    bool ip = p->eth_type == MODEL_ETH_IP4, related = ip && p->ip.connection == MODEL_RELATED;
+    if (related) {
+        strbuf_adds(&flow, "ip,");
+        switch_quoted_text(p, &flow);
+        strbuf_adds(&flow, ",");
+    }
+    if (ip && p->ip.denied) {
         /* A mark comes with a state only; that is another one after the first lookup, and nothing asks for this before. */
-        strbuf_adds(&flow, "ct_state=rel,ct_mark=1,");
+        strbuf_addf(&flow, "%sct_mark=1,", related ? "" : "ct_state=rel,");
     }
     for (size_t i = 0; i < f->size; i++) {
         strbuf_addf(&hex, "%02x", f->bytes[i]);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tracked_frames.h"
 
+#include "base/macro.h"
+
 #include <bpf/bpf.h>
 #include <string.h>
 #include <time.h>
@@ -29,6 +31,21 @@ static bool is_whole(const unsigned char *frame, size_t l4)
     return l4 + own <= end;
 }
 
+/* Of a packet between these ends; '*ret_from': which of the key's the first one is. */
+static struct ebpf_tracked_key make_key(uint8_t proto, unsigned char ends[2][6], unsigned *ret_from)
+{
+    uint32_t addr[2];
+    uint16_t port[2];
+    for (unsigned i = 0; i < 2; i++) {
+        memcpy(&addr[i], ends[i], 4);
+        memcpy(&port[i], ends[i] + 4, 2);
+    }
+    unsigned from = addr[0] != addr[1] ? addr[0] > addr[1] : port[0] > port[1];
+    *ret_from = from;
+    return (struct ebpf_tracked_key){
+        .addr = {addr[from], addr[!from]}, .port = {port[from], port[!from]}, .protocol = proto};
+}
+
 bool tracked_key_of(const unsigned char *frame, size_t size, struct ebpf_tracked_key *ret,
                     unsigned *ret_from)
 {
@@ -37,10 +54,11 @@ bool tracked_key_of(const unsigned char *frame, size_t size, struct ebpf_tracked
     unsigned char ends[2][6] = {{0}}; /* Address and port, as they are on the wire. */
     bool has_ports = proto == TCP || proto == UDP || proto == SCTP;
     bool later = (frame[20] & 0x1f) || frame[21];
+    size_t end = ETH + (size_t) (frame[16] << 8 | frame[17]);
     memcpy(ends[0], frame + 26, 4);
     memcpy(ends[1], frame + 30, 4);
     if (has_ports || proto == ICMP) {
-        if (later || l4 + 8 > size || (has_ports && !is_whole(frame, l4))) {
+        if (later || l4 + 8 > MIN(size, end) || (has_ports && !is_whole(frame, l4))) {
             return false;
         }
         if (proto == ICMP && !is_question(frame[l4]) && !is_reply(frame[l4])) {
@@ -49,16 +67,7 @@ bool tracked_key_of(const unsigned char *frame, size_t size, struct ebpf_tracked
         memcpy(ends[0] + 4, frame + l4 + (has_ports ? 0 : 4), 2);
         memcpy(ends[1] + 4, frame + l4 + (has_ports ? 2 : 4), 2);
     }
-    uint32_t addr[2];
-    uint16_t port[2];
-    for (unsigned i = 0; i < 2; i++) {
-        memcpy(&addr[i], ends[i], 4);
-        memcpy(&port[i], ends[i] + 4, 2);
-    }
-    unsigned from = addr[0] != addr[1] ? addr[0] > addr[1] : port[0] > port[1];
-    *ret = (struct ebpf_tracked_key){
-        .addr = {addr[from], addr[!from]}, .port = {port[from], port[!from]}, .protocol = proto};
-    *ret_from = from;
+    *ret = make_key(proto, ends, ret_from);
     return true;
 }
 
@@ -97,19 +106,48 @@ void tracked_clear(const struct program *p)
     }
 }
 
+static bool put(const struct program *p, const struct ebpf_tracked_key *key, unsigned first,
+                bool denied)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    struct ebpf_tracked t = {
+        .seen_s = (uint32_t) now.tv_sec, .first = (uint8_t) first, .answered = 1, .denied = denied};
+    return bpf_map_update_elem(p->tracked, key, &t, BPF_ANY) == 0;
+}
+
 bool tracked_put(const struct program *p, const unsigned char *frame, size_t size,
                  enum model_connection way, bool denied)
 {
     struct ebpf_tracked_key key;
-    struct timespec now;
     unsigned from;
-    if (!tracked_key_of(frame, size, &key, &from)) {
+    return tracked_key_of(frame, size, &key, &from) &&
+           put(p, &key, way == MODEL_ONWARD ? from : !from, denied);
+}
+
+bool tracked_put_quoted(const struct program *p, const unsigned char *frame, size_t size,
+                        bool denied)
+{
+    size_t at = ETH + 4 * (size_t) (frame[ETH] & 15) + 8;
+    const unsigned char *quote = frame + at;
+    unsigned char ends[2][6] = {{0}};
+    if (at + 20 > size || (quote[0] & 15) < 5 || (quote[6] & 0x1f) || quote[7] ||
+        memcmp(quote + 12, frame + 30, 4) != 0) {
         return false;
     }
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    struct ebpf_tracked t = {.seen_s = (uint32_t) now.tv_sec,
-                             .first = (uint8_t) (way == MODEL_ONWARD ? from : !from),
-                             .answered = 1,
-                             .denied = denied};
-    return bpf_map_update_elem(p->tracked, &key, &t, BPF_ANY) == 0;
+    size_t l4 = 4 * (size_t) (quote[0] & 15);
+    uint8_t proto = quote[9];
+    bool has_ports = proto == TCP || proto == UDP || proto == SCTP;
+    if (at + l4 + 8 > size) {
+        return false;
+    }
+    memcpy(ends[0], quote + 12, 4);
+    memcpy(ends[1], quote + 16, 4);
+    if (has_ports || proto == ICMP) {
+        memcpy(ends[0] + 4, quote + l4 + (has_ports ? 0 : 4), 2);
+        memcpy(ends[1] + 4, quote + l4 + (has_ports ? 2 : 4), 2);
+    }
+    unsigned from;
+    struct ebpf_tracked_key key = make_key(proto, ends, &from);
+    return put(p, &key, from, denied);
 }

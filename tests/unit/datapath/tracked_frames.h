@@ -19,3 +19,6 @@ void tracked_clear(const struct program *p);
 /* One alone is, which the frame is of in this way (MODEL_ONWARD, MODEL_REPLY).  False: it can be of none. */
 bool tracked_put(const struct program *p, const unsigned char *frame, size_t size,
                  enum model_connection way, bool denied);
+/* Likewise the one of the packet that the frame, an ICMP error, quotes.  False: its receiver sent no such packet. */
+bool tracked_put_quoted(const struct program *p, const unsigned char *frame, size_t size,
+                        bool denied);

@@ -133,6 +133,21 @@ static void port_name(const struct model_packet *p, uint32_t port, char out[16])
     }
 }
 
+/* The tracker takes the packet that an ICMP error quotes for one of its connection's own direction, or for a reply. */
+static bool quotes_reply(const struct model_packet *p)
+{
+    return (p->ip.quoted_dst ^ p->ip.dst) & 1;
+}
+
+void switch_quoted_text(const struct model_packet *p, struct strbuf *ret)
+{
+    bool reply = quotes_reply(p);
+    /* A trace takes addresses of a connection with a few states only; the tracker says another one before it is asked for. */
+    strbuf_addf(ret, "ct_state=trk|rpl,ct_nw_proto=17,ct_nw_src=%s,ct_nw_dst=%s",
+                IP4_TEXT(reply ? p->ip.quoted_dst : p->ip.dst),
+                IP4_TEXT(reply ? p->ip.dst : p->ip.quoted_dst));
+}
+
 void switch_metadata_text(const struct sdn_network *n, const struct model_packet *p,
                           struct strbuf *ret)
 {
@@ -155,6 +170,9 @@ void switch_side_send(struct switch_side *s, const struct model_node *n,
                                          [MODEL_INVALID] = "trk,inv"};
     bool ip = p->eth_type == MODEL_ETH_IP4;
     const char *tracked = states[ip ? p->ip.connection : MODEL_NEW];
+    if (ip && p->ip.connection == MODEL_RELATED && !quotes_reply(p)) {
+        tracked = "trk,rel,rpl";
+    }
     const char *next[] = {tracked, "trk,new", "trk,new"};
     if (ip && model_asks_services(n, p)) {
         /* Among the connections to services it is new, and when it was made one; then policy asks. */
@@ -200,6 +218,8 @@ static const char *table_of(enum model_cause cause, const struct model_packet *p
         return "from-vxlan";
     case MODEL_CONNECTION_DENIED:
         return "state";
+    case MODEL_FORGED_ERROR:
+        return "egress-subject";
     case MODEL_EGRESS_DENIED:
         return "egress-denied";
     case MODEL_INGRESS_DENIED:

@@ -40,6 +40,8 @@ const char *switch_side_receive(struct switch_side *s);
 /* Where a packet comes from: the start of a flow for ofproto/trace. */
 void switch_metadata_text(const struct sdn_network *n, const struct model_packet *p,
                           struct strbuf *ret);
+/* The connection of an ICMP error that is related: part of such a flow, behind the word "ip". */
+void switch_quoted_text(const struct model_packet *p, struct strbuf *ret);
 /* What switch_text says of a switch that does as 'v' has it. */
 void switch_expected_text(const struct sdn_network *n, const struct model_packet *p,
                           const struct model_verdict *v, struct strbuf *ret);

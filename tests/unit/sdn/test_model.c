@@ -368,6 +368,41 @@ static void arp_is_answered_for_what_exists(void **state)
     run_cases(cases, ARRAY_SIZE(cases));
 }
 
+static enum model_cause judge_error(const struct model_node *n, enum model_connection connection,
+                                    uint32_t quoted_dst, bool denied)
+{
+    struct model_packet p = IP_OF_POD(0, POD(1));
+    p.ip.proto = 1;
+    p.ip.icmp_error = true;
+    p.ip.connection = connection;
+    p.ip.quoted_dst = quoted_dst;
+    p.ip.denied = denied;
+    return model_judge(n, &p).cause;
+}
+
+/* Under network policy, whatever policies there are. */
+static void a_pod_speaks_about_packets_that_it_received(void **state)
+{
+    struct sdn_network net = network_with(SDN_NETWORKPOLICY);
+    static const struct model_policies none = {0};
+    struct model_node node = {&net, pods, N_PODS, &none};
+    assert_int_equal(judge_error(&node, MODEL_RELATED, POD(0), false), MODEL_NOT_DROPPED);
+    assert_int_equal(judge_error(&node, MODEL_RELATED, POD(0), true), MODEL_CONNECTION_DENIED);
+    assert_int_equal(judge_error(&node, MODEL_RELATED, POD(2), false), MODEL_FORGED_ERROR);
+    assert_int_equal(judge_error(&node, MODEL_RELATED, OUTSIDE, false), MODEL_FORGED_ERROR);
+    assert_int_equal(judge_error(&node, MODEL_INVALID, POD(0), false), MODEL_FORGED_ERROR);
+    assert_int_equal(judge_error(&node, MODEL_NEW, POD(0), false), MODEL_FORGED_ERROR);
+    struct model_packet by_tunnel = IP_OF_TUNNEL(2, 0, ON_NODE2, POD(0)),
+                        of_host = IP_OF_HOST(OUTSIDE, POD(0));
+    by_tunnel.ip.icmp_error = of_host.ip.icmp_error = true;
+    by_tunnel.ip.connection = of_host.ip.connection = MODEL_RELATED;
+    assert_int_equal(model_judge(&node, &by_tunnel).cause, MODEL_NOT_DROPPED);
+    assert_int_equal(model_judge(&node, &of_host).cause, MODEL_NOT_DROPPED);
+    node.policies = NULL;
+    net.plugin = SDN_SUBNET;
+    assert_int_equal(judge_error(&node, MODEL_NEW, POD(2), false), MODEL_NOT_DROPPED);
+}
+
 static void without_services_or_nodes_nothing_is_assumed(void **state)
 {
     struct sdn_network net = network_with(SDN_MULTITENANT);
@@ -486,6 +521,7 @@ int main(void)
         cmocka_unit_test(the_tunnel_is_judged_by_its_id_and_its_sender),
         cmocka_unit_test(the_host_is_itself_or_the_outside),
         cmocka_unit_test(arp_is_answered_for_what_exists),
+        cmocka_unit_test(a_pod_speaks_about_packets_that_it_received),
         cmocka_unit_test(without_services_or_nodes_nothing_is_assumed),
         cmocka_unit_test(every_cause_has_a_name_of_its_own),
         cmocka_unit_test(pods_of_a_cluster_reach_each_other_by_their_vnids),

@@ -25,6 +25,7 @@
     ((uint32_t) (a) << 24 | (uint32_t) (b) << 16 | (uint32_t) (c) << 8 | (uint32_t) (d))
 #define HOST(i) IP(192, 168, 100, i)
 #define NODE_NAME "node"
+#define PROTO_ICMP 1
 
 enum {
     DEFAULT_CLUSTERS = 1000,
@@ -534,10 +535,27 @@ static void corrupt(const struct cluster *c, struct model_packet *p)
     }
 }
 
-/* What the connection tracker is to say of an IP packet. */
-static void make_connection(struct model_packet *p)
+/* About a packet that the error's receiver sent, to the error's sender or not, of a connection that is known or not. */
+static void make_error(const struct cluster *c, struct model_packet *p)
 {
-    p->ip.connection = chance(50) ? MODEL_NEW : (enum model_connection) below(5);
+    p->ip.proto = PROTO_ICMP;
+    p->ip.src_port = p->ip.dst_port = 0;
+    p->ip.icmp_error = true;
+    p->ip.connection = chance(75) ? MODEL_RELATED : MODEL_INVALID;
+    p->ip.quoted_dst = chance(50) ? p->ip.src : some_address(c);
+    p->ip.denied = p->ip.connection == MODEL_RELATED && chance(30);
+}
+
+/* What the connection tracker is to say of an IP packet. */
+static void make_connection(const struct cluster *c, struct model_packet *p)
+{
+    if (chance(15)) {
+        make_error(c, p);
+        return;
+    }
+    static const enum model_connection states[] = {MODEL_NEW, MODEL_ONWARD, MODEL_REPLY,
+                                                   MODEL_INVALID};
+    p->ip.connection = chance(50) ? MODEL_NEW : PICK(states);
     p->ip.denied = p->ip.connection != MODEL_NEW && p->ip.connection != MODEL_INVALID && chance(40);
     p->ip.later_fragment = chance(10);
     if (p->ip.later_fragment) {
@@ -602,10 +620,10 @@ static void make_packet(const struct cluster *c, struct model_packet *p)
         corrupt(c, p);
     }
     if (p->eth_type == MODEL_ETH_IP4 && c->net.plugin == SDN_NETWORKPOLICY) {
-        make_connection(p);
+        make_connection(c, p);
     }
     if (p->eth_type == MODEL_ETH_IP4 && p->entry == MODEL_FROM_PORT && c->n_services &&
-        chance(40)) {
+        !p->ip.icmp_error && chance(40)) {
         aim_at_service(c, p);
     }
 }
@@ -636,6 +654,14 @@ static void packet_text(const struct cluster *c, const struct model_packet *p, s
                         p->ip.dst_port);
         } else if (!with_ports) {
             strbuf_addf(ret, ",nw_proto=%u", p->ip.proto);
+        }
+        if (p->ip.icmp_error) {
+            static const uint8_t errors[] = {3, 4, 5, 11, 12};
+            strbuf_addf(ret, ",icmp_type=%u", errors[p->ip.quoted_dst % ARRAY_SIZE(errors)]);
+        }
+        if (p->ip.connection == MODEL_RELATED) {
+            strbuf_addc(ret, ',');
+            switch_quoted_text(p, ret);
         }
     } else if (p->eth_type == MODEL_ETH_ARP) {
         strbuf_addf(ret, "arp,arp_op=%u,arp_spa=%s,arp_tpa=%s,arp_sha=%s,arp_tha=%s", p->arp.op,
@@ -708,7 +734,7 @@ static void model_and_switch_agree(void **state)
 {
     uint64_t clusters = rng_setting("TENET_MODEL_CLUSTERS", DEFAULT_CLUSTERS);
     uint64_t first = rng_first_seed("TENET_MODEL_SEED", clusters, "clusters");
-    uint64_t packets = clusters * PACKETS_A_CLUSTER, differences = 0, to_itself = 0;
+    uint64_t packets = clusters * PACKETS_A_CLUSTER, differences = 0, to_itself = 0, own_errors = 0;
     uint64_t actions[MODEL_TRANSLATE + 1] = {0}, causes[MODEL_N_CAUSES] = {0};
     for (seed = first; seed < first + clusters && differences < 3; seed++) {
         rng_start(seed);
@@ -740,6 +766,9 @@ static void model_and_switch_agree(void **state)
             switch_expected_text(&c.net, &p[i], &v, &want);
             switch_text(trace, &p[i], &got);
             causes[v.cause]++;
+            own_errors += policy && p[i].entry == MODEL_FROM_PORT &&
+                          p[i].eth_type == MODEL_ETH_IP4 && p[i].ip.icmp_error &&
+                          v.action != MODEL_DROP;
             if (!streq(strbuf_cstr(&want), strbuf_cstr(&got))) {
                 explain(&c, &p[i], &v, trace);
                 differences++;
@@ -750,6 +779,8 @@ static void model_and_switch_agree(void **state)
     assert_int_equal(differences, 0);
     /* Agreement on what never happened is none. */
     assert_true(to_itself >= packets / 4000 || clusters < DEFAULT_CLUSTERS);
+    assert_true(own_errors >= packets / 1000 || clusters < DEFAULT_CLUSTERS);
+    print_message("%6lu errors of pods about what they received\n", (unsigned long) own_errors);
     for (size_t i = 0; i < ARRAY_SIZE(actions); i++) {
         assert_true(actions[i] >= packets / 100 || clusters < DEFAULT_CLUSTERS);
     }

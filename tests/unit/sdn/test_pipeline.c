@@ -159,6 +159,15 @@ static void pod_of_subnet_is_as_golden(void **state)
     expect_golden("pod-subnet", &l);
 }
 
+static void pod_of_networkpolicy_is_as_golden(void **state)
+{
+    struct sdn_network n = network(SDN_NETWORKPOLICY);
+    struct pipeline_pod p = pod(2, 11, 42);
+    struct of_flow_list l = {0};
+    pipeline_pod(&n, &p, &l);
+    expect_golden("pod-networkpolicy", &l);
+}
+
 static void vnid_is_as_golden(void **state)
 {
     struct sdn_network n = network(SDN_MULTITENANT);
@@ -183,6 +192,22 @@ static void what_needs_no_flow_gets_none(void **state)
     of_flow_list_done(&l);
 }
 
+static void expect_more_under_networkpolicy(void)
+{
+    struct sdn_network n = network(SDN_NETWORKPOLICY);
+    struct pipeline_pod p = pod(2, 11, 42);
+    struct of_flow_list l = {0};
+    pipeline_base(&n, &l);
+    size_t base = l.n;
+    assert_int_equal(base, 75 + 37 + 1);
+    pipeline_pod(&n, &p, &l);
+    assert_int_equal(l.n, base + 9);
+    for (size_t i = base; i < l.n; i++) {
+        assert_int_equal(pipeline_group(l.flows[i]->cookie), pipeline_pod_cookie(p.ip));
+    }
+    of_flow_list_done(&l);
+}
+
 static void groups_have_the_documented_size_and_their_cookie(void **state)
 {
     struct sdn_network n = network(SDN_MULTITENANT);
@@ -198,6 +223,7 @@ static void groups_have_the_documented_size_and_their_cookie(void **state)
     assert_int_equal(l.n, base + 5 + 7);
     pipeline_vnid(&n, 42, &l);
     assert_int_equal(l.n, base + 5 + 7 + 2);
+    expect_more_under_networkpolicy();
     for (size_t i = 0; i < l.n; i++) {
         uint64_t group = i < base        ? PIPELINE_BASE_COOKIE
                          : i < base + 5  ? pipeline_remote_cookie(&r)
@@ -310,7 +336,7 @@ static void every_drop_has_a_cause_and_every_cause_a_drop(void **state)
             bool policy = plugin == SDN_NETWORKPOLICY;
             for (enum model_cause c = MODEL_NOT_DROPPED; c < MODEL_N_CAUSES; c++) {
                 bool of_policy = c == MODEL_CONNECTION_DENIED || c == MODEL_EGRESS_DENIED ||
-                                 c == MODEL_INGRESS_DENIED;
+                                 c == MODEL_INGRESS_DENIED || c == MODEL_FORGED_ERROR;
                 bool of_vnids = c == MODEL_SERVICE_FOREIGN;
                 assert_int_equal(seen[c], (!of_policy || policy) &&
                                               (!of_vnids || plugin == SDN_MULTITENANT));
@@ -358,6 +384,7 @@ int main(void)
         cmocka_unit_test(remote_with_fixed_vnid_is_as_golden),
         cmocka_unit_test(pod_of_multitenant_is_as_golden),
         cmocka_unit_test(pod_of_subnet_is_as_golden),
+        cmocka_unit_test(pod_of_networkpolicy_is_as_golden),
         cmocka_unit_test(vnid_is_as_golden),
         cmocka_unit_test(what_needs_no_flow_gets_none),
         cmocka_unit_test(groups_have_the_documented_size_and_their_cookie),

@@ -410,6 +410,7 @@ enum ebpf_cause {
     EBPF_CONNECTION_DENIED,
     EBPF_EGRESS_DENIED,
     EBPF_INGRESS_DENIED,
+    EBPF_FORGED_ERROR,
     EBPF_N_CAUSES,
     /* Behind them: ICMP errors that were sent about drops, and that were not as the pod had enough of them. */
     EBPF_ERRORS_SENT = EBPF_N_CAUSES,

@@ -87,7 +87,8 @@ struct judged {
     __u8 may_begin;  /* A connection. */
     __u8 from;       /* Which end of the key the source is. */
     __u8 from_pod;
-    __u8 led; /* For a service's sake it goes to the very address that it asked. */
+    __u8 forged; /* A pod's ICMP error about a packet that the pod did not receive. */
+    __u8 led;    /* For a service's sake it goes to the very address that it asked. */
     __u8 tcp_flags;
 };
 struct {
@@ -158,7 +159,8 @@ INLINE __u8 key_of(const struct ends *e, struct ebpf_tracked_key *ret)
     return from;
 }
 
-/* Errors about what a connection sent go to who sent it. */
+/* An error goes to the sender of the packet that it quotes.  A pod speaks about packets that it received; what other nodes
+ * and the host let pass was judged there. */
 INLINE void look_up_quoted(struct __sk_buff *skb, struct judged *p, __u32 at)
 {
     struct iphdr ip;
@@ -181,6 +183,7 @@ INLINE void look_up_quoted(struct __sk_buff *skb, struct judged *p, __u32 at)
     if (t && !ebpf_tracked_is_over(t, ip.protocol, seconds())) {
         p->connection = RELATED;
         p->denied = t->denied;
+        p->forged = p->from_pod && ip.daddr != p->src;
     }
 }
 
@@ -221,13 +224,16 @@ INLINE int read_ends(struct __sk_buff *skb, struct judged *p, struct ends *e)
         return 1;
     }
     /* What is cut short can be judged, without ports, and is of no connection. */
-    if (bpf_skb_load_bytes(skb, l4, head, sizeof head) < 0 || (ports && !has_whole_l4(skb, p))) {
+    if (p->payload < sizeof head || bpf_skb_load_bytes(skb, l4, head, sizeof head) < 0 ||
+        (ports && !has_whole_l4(skb, p))) {
         p->may_begin = 0;
         return 0;
     }
     if (icmp) {
         __u8 type = ((__u8 *) head)[0];
         if (is_icmp_error(type)) {
+            /* Until its connection is found: the receiver's node may know one that this node does not. */
+            p->forged = p->from_pod;
             look_up_quoted(skb, p, l4 + 8);
             return 0;
         }
@@ -274,7 +280,16 @@ INLINE void refresh(struct ebpf_tracked *t, const struct judged *p, __u32 now)
 }
 
 /* What is to be done about the packet. */
-enum judging { PASSES, IS_JUDGED, IS_DENIED };
+enum judging { PASSES, IS_JUDGED, IS_DENIED, IS_FORGED };
+
+/* About the packet of which read_ends() said that nothing tells its connection. */
+INLINE int judging_of_none(const struct judged *p)
+{
+    if (p->connection == RELATED && p->denied) {
+        return IS_DENIED;
+    }
+    return p->forged ? IS_FORGED : p->connection == RELATED ? PASSES : IS_JUDGED;
+}
 
 /* Which connection the packet is of. */
 __attribute__((noinline)) int tenet_track(struct __sk_buff *skb)
@@ -287,10 +302,10 @@ __attribute__((noinline)) int tenet_track(struct __sk_buff *skb)
     }
     p->generation = p->judged_in = *(volatile __u64 *) &g->current;
     p->connection = OF_NONE;
-    p->denied = p->tcp_flags = 0;
+    p->denied = p->forged = p->tcp_flags = 0;
     p->port = 0;
     if (!read_ends(skb, p, &e)) {
-        return p->connection != RELATED ? IS_JUDGED : p->denied ? IS_DENIED : PASSES;
+        return judging_of_none(p);
     }
     p->from = key_of(&e, &p->key);
     p->connection = p->may_begin ? BEGINS : OF_NONE;
@@ -508,6 +523,9 @@ INLINE __u32 begin_policy(struct way *w)
     w->f->judging = (__u8) tenet_track(w->skb);
     if (w->f->judging == IS_DENIED) {
         return EBPF_CONNECTION_DENIED;
+    }
+    if (UNLIKELY(w->f->judging == IS_FORGED)) {
+        return EBPF_FORGED_ERROR;
     }
     return w->entry == FROM_POD ? judge_end(w, EBPF_EGRESS) : EBPF_NOT_DROPPED;
 }
