@@ -452,6 +452,46 @@ def test_a_pod_cannot_speak_about_connections_of_another_project(net):
     assert heard == [] and "mtu 552" not in routes
 
 
+def test_a_pod_cannot_speak_about_connections_that_only_another_node_knows(net):
+    """Nothing at the attacker's node tells whose connection it is; the tracker of the receiver's node knows it."""
+    far, text = net.pods["blue/far"], marker()
+    with udp_socket(far.netns) as s:
+        s.sendto(b"?", (OUTSIDE, 9))
+        inner = IP(src=far.ip, dst=OUTSIDE, flags="DF", len=1400) / UDP(sport=s.getsockname()[1], dport=9, len=1380, chksum=0)
+        assert net.heard_after(icmp_errors(net, far.ip, inner, text), text) == []
+
+
+@pytest.mark.parametrize("ref", ["red/near", "red/far"])
+@pytest.mark.parametrize("begins", ["it", "the other"])
+def test_a_pod_is_heard_about_what_it_received(net, ref, begins):
+    """The control: errors about what began a connection to the pod, and about an answer to what the pod began."""
+    me, other, text = net.attacker, net.pods[ref], marker()
+    with udp_socket(me.netns) as mine, udp_socket(other.netns) as theirs:
+        at_me, at_other = (me.ip, mine.getsockname()[1]), (other.ip, theirs.getsockname()[1])
+        if begins == "it":
+            wait_for("the question", lambda: mine.sendto(b"?", at_other) and wait_or(lambda: arrived(theirs), 0.5))
+        wait_for("what is quoted", lambda: theirs.sendto(b"!", at_me) and wait_or(lambda: arrived(mine), 0.5))
+        inner = IP(src=other.ip, dst=me.ip, len=1400) / UDP(sport=at_other[1], dport=at_me[1], len=1380, chksum=0)
+        assert net.heard_after(icmp_errors(net, other.ip, inner, text), text) == [ref]
+
+
+@pytest.mark.parametrize("ref", ["red/near", "red/far"])
+def test_a_pod_on_whose_port_nobody_listens_says_so(net, ref):
+    with udp_socket(net.pods[ref].netns) as s:
+        s.connect((net.attacker.ip, 9))
+        wait_for("the error of the pod's kernel", lambda: is_refused(s))
+
+
+def is_refused(sock):
+    """Whether an ICMP error came about a datagram to a port on which nobody listens."""
+    def look():
+        try:
+            return sock.send(b"?") and arrived(sock)
+        except ConnectionRefusedError:
+            return True
+    return wait_or(look, 0.5)
+
+
 def test_a_pod_cannot_end_connections_of_another_project(net):
     """Resets with all that can be known but the source's link."""
     near, far = net.pods["blue/near"], net.pods["blue/far"]
