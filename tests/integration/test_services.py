@@ -5,11 +5,16 @@ says what there is; test_services_host.py asks the same of the host and of the o
 import collections
 import ipaddress
 import json
+import select
 import time
+from contextlib import closing
 
 import pytest
+from scapy.all import ICMP, IP, UDP, Ether, Raw
 
 from lab import TENET, environment, run, wait_for
+from netns import Tap, udp_socket
+from test_packets import mac_of
 from traffic import ECHO, TALKER, finish, said, start
 
 PLUGINS = ["redhat/openshift-ovs-subnet", "redhat/openshift-ovs-multitenant", "redhat/openshift-ovs-networkpolicy"]
@@ -677,8 +682,8 @@ def test_idle_service_asks_for_pods_and_keeps_who_called(any_plugin):
         client.communicate()
 
 
-def test_large_datagrams_and_errors_come_back_translated(one):
-    s = one
+def test_large_datagrams_and_errors_come_back_translated(any_plugin):
+    s = any_plugin
     ip = s.service("large", [s.c])
     code = """
 import socket, sys
@@ -696,6 +701,30 @@ print(s.recv(64).decode())
     s.endpoints("large", [s.c], port=9999)
     wait_for("the other port", lambda: s.translates(ip, s.c.ip, port=9999))
     assert wait_for("refusal", lambda: s.who(s.a, f"udp:{ip}:80:1", f"tcp:{ip}:80:1") == [{"ECONNREFUSED"}] * 2)
+
+
+@pytest.mark.parametrize("endpoint", ["b", "c"])
+def test_errors_of_a_client_about_an_answer_reach_the_endpoint(any_plugin, endpoint):
+    """Which hears about its own packet: the service's address and port say nothing to it."""
+    s = any_plugin
+    ip, pod, text = s.service("talks", [getattr(s, endpoint)]), getattr(s, endpoint), b"!quoted!"
+    with udp_socket(s.a.netns) as client, closing(Tap(s.a.netns, "eth0")) as out, closing(Tap(pod.netns, "eth0")) as there:
+        wait_for("an answer", lambda: answered_by(client, (ip, 80)) == f"{pod.ip} {s.a.ip}")
+        quote = IP(src=ip, dst=s.a.ip, len=1400) / UDP(sport=80, dport=client.getsockname()[1], len=1380, chksum=0) / Raw(text)
+        gateway = str(next(ipaddress.ip_network(s.lab.node("node1")["subnet"]).hosts()))
+        frame = Ether(src=mac_of(s.a.ip), dst=mac_of(gateway)) / IP(src=s.a.ip, dst=ip) / ICMP(type=3, code=4, nexthopmtu=1300) / quote
+        out.send(frame)
+        wait_for("the error", lambda: there.heard(text))
+        heard = Ether(next(f for f in there.read() if text in f))
+        quoted = heard[ICMP].payload
+        assert (heard[IP].src, heard[IP].dst, quoted.src, quoted.dst, quoted.sport) == (s.a.ip, pod.ip, pod.ip, s.a.ip, PORT)
+
+
+def answered_by(sock, target):
+    sock.sendto(b"?", target)
+    if select.select([sock], [], [], 0.5)[0]:
+        return sock.recv(64).decode()
+    return None
 
 
 def test_trace_through_services(any_plugin):
