@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An object of each kind for record_api.py: whole enough that each field users write has a value which may be taken away."""
+
+RULES = [{"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods"], "resourceNames": ["web"]}]
+ROLE_SUBJECTS = [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "joe"},
+                 {"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": "dev"},
+                 {"kind": "ServiceAccount", "name": "builder", "namespace": "default"}]
+POD = {
+    "nodeName": "node1", "serviceAccountName": "default", "restartPolicy": "Always", "priority": 7,
+    "terminationGracePeriodSeconds": 5, "nodeSelector": {"zone": "a"}, "hostname": "web", "subdomain": "sub",
+    "securityContext": {"runAsUser": 1000, "fsGroup": 1000},
+    "tolerations": [{"key": "k", "operator": "Equal", "value": "v", "effect": "NoExecute", "tolerationSeconds": 3}],
+    "volumes": [{"name": "tmp", "emptyDir": {"sizeLimit": "1Gi"}}, {"name": "conf", "configMap": {"name": "c"}}],
+    "initContainers": [{"name": "first", "image": "busybox"}],
+    "containers": [{
+        "name": "c", "image": "busybox:1.36", "command": ["sleep"], "args": ["9"], "imagePullPolicy": "IfNotPresent",
+        "env": [{"name": "A", "value": "b"}, {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}],
+        "ports": [{"name": "http", "containerPort": 8080, "hostPort": 80, "protocol": "TCP"}],
+        "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"cpu": "1"}},
+        "readinessProbe": {"httpGet": {"path": "/", "port": "http"}, "periodSeconds": 3},
+        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp", "readOnly": True}],
+        "securityContext": {"privileged": False, "capabilities": {"drop": ["ALL"]}}}]}
+CONDITION = {"type": "Ready", "status": "True", "reason": "R", "message": "m", "lastTransitionTime": "2024-01-02T03:04:05Z"}
+REQUEST = """LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIWE1IOENBUUF3SFRFTU1Bb0dBMVVFQ2d3RFpHVjJNUTB3Q3dZRFZRUUREQVJxWVc1
+bE1Ga3dFd1lIS29aSQp6ajBDQVFZSUtvWkl6ajBEQVFjRFFnQUVVRW9ST3RtbEpMWVU3b0t2T1lHZFl5a0FVZ200aUJKYmxHU0xwdHVSCk9tSzE0dFBZ
+U2tEYjV3ZHRwbFl6SUxYOCtvVHUzSml1cDdKbXVpT0srcEtOZmFBQU1Bb0dDQ3FHU000OUJBTUMKQTBnQU1FVUNJR1hGZW1yWW4wTmQ3ZGNRSEtIMlls
+eWJMcGNlVXdwakJKK2RqSVBqaXU1QUFpRUE4R092YmtjdwpoRndDYW41aWZ0cU5vaTZvbkw1Y1lib2Y5L1p6dHJMZksvZz0KLS0tLS1FTkQgQ0VSVElG
+SUNBVEUgUkVRVUVTVC0tLS0tCg==""".replace("\n", "")
+ADMIN_RULES = {
+    "egress": [{"name": "out", "action": "Deny", "to": [{"networks": ["192.0.2.0/24"]}],
+                "ports": [{"portRange": {"start": 1, "end": 9, "protocol": "TCP"}}]}],
+    "ingress": [{"name": "in", "action": "Allow", "from": [{"namespaces": {"matchLabels": {"a": "b"}}}],
+                 "ports": [{"portNumber": {"port": 80, "protocol": "UDP"}}, {"namedPort": "http"}]}],
+    "subject": {"pods": {"namespaceSelector": {}, "podSelector": {"matchLabels": {"app": "web"}}}}}
+
+OBJECTS = [
+    {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "1"}, "binaryData": {"b": "AAE="}, "immutable": True},
+    {"apiVersion": "v1", "kind": "Endpoints", "subsets": [{
+        "addresses": [{"ip": "10.128.0.5", "hostname": "web", "nodeName": "node1",
+                       "targetRef": {"kind": "Pod", "name": "web", "namespace": "default", "uid": "1"}}],
+        "notReadyAddresses": [{"ip": "10.128.0.6"}], "ports": [{"name": "http", "port": 80, "protocol": "TCP"}]}]},
+    {"apiVersion": "v1", "kind": "Event", "involvedObject": {"kind": "Pod", "name": "web", "namespace": "default"},
+     "reason": "Started", "message": "It runs.", "type": "Normal", "count": 2, "source": {"component": "c", "host": "h"},
+     "firstTimestamp": "2024-01-02T03:04:05Z", "lastTimestamp": "2024-01-02T03:04:06Z"},
+    {"apiVersion": "v1", "kind": "Namespace", "spec": {"finalizers": ["kubernetes"]},
+     "metadata": {"annotations": {"openshift.io/display-name": "Red"}}},
+    {"apiVersion": "v1", "kind": "Node", "metadata": {"labels": {"node-role.kubernetes.io/compute": "true"}},
+     "spec": {"externalID": "n1", "unschedulable": True, "taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]},
+     "status": {"addresses": [{"type": "InternalIP", "address": "192.0.2.1"}], "conditions": [CONDITION],
+                "capacity": {"pods": "110"}, "nodeInfo": {"kubeletVersion": "v1", "osImage": "Debian", "kernelVersion": "6.1"}}},
+    {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"app": "web"}}, "spec": POD,
+     "status": {"phase": "Running", "podIP": "10.128.0.5", "conditions": [{"type": "Ready", "status": "True"}],
+                "containerStatuses": [{"name": "c", "ready": True, "restartCount": 3, "image": "i", "imageID": "d"}]}},
+    {"apiVersion": "v1", "kind": "PodTemplate", "template": {"metadata": {"labels": {"app": "web"}}, "spec": {
+        "containers": [{"name": "c", "image": "busybox", "ports": [{"containerPort": 80}]}]}}},
+    {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/basic-auth",
+     "data": {"username": "am9l", "password": "eA=="}, "immutable": True},
+    {"apiVersion": "v1", "kind": "Service", "spec": {
+        "type": "LoadBalancer", "selector": {"app": "web"}, "sessionAffinity": "ClientIP",
+        "externalIPs": ["192.0.2.9"], "loadBalancerSourceRanges": ["192.0.2.0/24"], "externalTrafficPolicy": "Local",
+        "ports": [{"name": "http", "port": 80, "targetPort": "http", "protocol": "TCP", "nodePort": 30080},
+                  {"name": "dns", "port": 53, "targetPort": 5353, "protocol": "UDP"}]}},
+    {"apiVersion": "v1", "kind": "ServiceAccount", "secrets": [{"name": "s"}], "imagePullSecrets": [{"name": "p"}],
+     "automountServiceAccountToken": False},
+    {"apiVersion": "network.openshift.io/v1", "kind": "ClusterNetwork", "serviceNetwork": "172.30.0.0/16",
+     "clusterNetworks": [{"CIDR": "10.128.0.0/14", "hostSubnetLength": 9}], "network": "10.128.0.0/14", "hostsubnetlength": 9,
+     "pluginName": "redhat/openshift-ovs-multitenant", "vxlanPort": 4789, "mtu": 1450},
+    {"apiVersion": "network.openshift.io/v1", "kind": "HostSubnet", "host": "one", "hostIP": "192.0.2.1",
+     "subnet": "10.128.0.0/23", "egressIPs": ["192.0.2.7"], "egressCIDRs": ["192.0.2.0/25"]},
+    {"apiVersion": "network.openshift.io/v1", "kind": "NetNamespace", "netname": "one", "netid": 17, "egressIPs": ["192.0.2.7"]},
+    {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": {
+        "holderIdentity": "a", "leaseDurationSeconds": 15, "leaseTransitions": 1,
+        "acquireTime": "2024-01-02T03:04:05.000000Z", "renewTime": "2024-01-02T03:04:05.123456Z"}},
+    {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
+     "metadata": {"labels": {"kubernetes.io/service-name": "web"}},
+     "endpoints": [{"addresses": ["10.128.0.5"], "conditions": {"ready": True}, "nodeName": "node1", "hostname": "web",
+                    "targetRef": {"kind": "Pod", "name": "web"}, "zone": "a"}],
+     "ports": [{"name": "http", "port": 80, "protocol": "TCP", "appProtocol": "http"}]},
+    {"apiVersion": "events.k8s.io/v1", "kind": "Event", "eventTime": "2024-01-02T03:04:05.000000Z", "action": "Start",
+     "reason": "Started", "note": "It runs.", "type": "Normal", "reportingController": "c.example/c", "reportingInstance": "i",
+     "regarding": {"kind": "Pod", "name": "web", "namespace": "default"},
+     "series": {"count": 3, "lastObservedTime": "2024-01-02T03:04:06.000000Z"}},
+    {"apiVersion": "project.openshift.io/v1", "kind": "Project", "spec": {"finalizers": ["kubernetes"]},
+     "metadata": {"annotations": {"openshift.io/display-name": "Red", "openshift.io/description": "red"}}},
+    {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "books.example.org"},
+     "spec": {"group": "example.org", "scope": "Namespaced",
+              "names": {"plural": "books", "singular": "book", "kind": "Book", "shortNames": ["bk"]},
+              "versions": [{"name": "v1", "served": True, "storage": True, "subresources": {"status": {}},
+                            "additionalPrinterColumns": [{"name": "Pages", "type": "integer", "jsonPath": ".spec.pages"}],
+                            "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+                                "spec": {"type": "object", "required": ["pages"], "properties": {
+                                    "pages": {"type": "integer", "minimum": 1, "maximum": 9}}}}}}}]}},
+    {"apiVersion": "apps/v1", "kind": "ControllerRevision", "revision": 2, "data": {"spec": {"a": 1}}},
+    {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 7, "globalDefault": True, "description": "d",
+     "preemptionPolicy": "Never"},
+    {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "handler": "runc", "overhead": {"podFixed": {"cpu": "10m"}},
+     "scheduling": {"nodeSelector": {"a": "b"}, "tolerations": [{"key": "k", "operator": "Exists"}]}},
+    {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "spec": {
+        "podSelector": {"matchLabels": {"app": "web"}}, "policyTypes": ["Ingress", "Egress"],
+        "ingress": [{"ports": [{"port": 80, "endPort": 90, "protocol": "TCP"}, {"port": "http"}],
+                     "from": [{"ipBlock": {"cidr": "192.0.2.0/24", "except": ["192.0.2.128/25"]}},
+                              {"namespaceSelector": {"matchExpressions": [{"key": "k", "operator": "In", "values": ["v"]}]}}]}],
+        "egress": [{"to": [{"podSelector": {}}]}]}},
+    {"apiVersion": "policy.networking.k8s.io/v1alpha1", "kind": "AdminNetworkPolicy", "spec": {**ADMIN_RULES, "priority": 5}},
+    {"apiVersion": "policy.networking.k8s.io/v1alpha1", "kind": "BaselineAdminNetworkPolicy", "metadata": {"name": "default"},
+     "spec": ADMIN_RULES},
+    {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "rules": RULES},
+    {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+     "rules": [*RULES, {"verbs": ["get"], "nonResourceURLs": ["/healthz"]}],
+     "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}},
+    {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "subjects": ROLE_SUBJECTS,
+     "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "one"}},
+    {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "subjects": ROLE_SUBJECTS,
+     "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "one"}},
+    {"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "spec": {
+        "request": REQUEST, "signerName": "kubernetes.io/kube-apiserver-client", "usages": ["client auth"],
+        "expirationSeconds": 3600},
+     "status": {"conditions": [{"type": "Failed", "status": "True", "reason": "R", "message": "m"}]}},
+    {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": "t", "audiences": ["a"]}},
+    {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"},
+    {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": {
+        "user": "joe", "groups": ["dev"], "resourceAttributes": {"verb": "get", "resource": "pods", "namespace": "default"}}},
+    {"apiVersion": "authorization.k8s.io/v1", "kind": "LocalSubjectAccessReview", "metadata": {"namespace": "default"}, "spec": {
+        "user": "joe", "resourceAttributes": {"verb": "get", "resource": "pods", "namespace": "default"}}},
+    {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {
+        "resourceAttributes": {"verb": "get", "resource": "pods", "namespace": "default"}}},
+    {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview", "spec": {"namespace": "default"}},
+]
