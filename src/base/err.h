@@ -10,9 +10,9 @@
  *     if (r < 0)
  *         return err_wrap(&e_out, r, &e, "load %s", path);     // or err_prefix on the same object
  *
- * Texts are lower case, without a full stop, name the thing and the reason, and go from the outer to
- * the inner: "load node.yaml: networkConfig.mtu: 70000 is not in 576-65536".
- * Library code never logs what it returns; only the top does. */
+ * Texts are lower case, without a full stop, name the thing and the reason, and go from the outer
+ * to the inner: "load node.yaml: networkConfig.mtu: 70000 is not in 576-65536".  Library code never
+ * logs what it returns; only the top does. */
 #pragma once
 
 #include "base/macro.h"

@@ -47,8 +47,9 @@ bool log_enabled(struct log_module *m, enum log_level level);
 void log_write(struct log_module *m, enum log_level level, struct log_limit *limit,
                const char *text, const char *fields, ...) PRINTF_LIKE(5, 6);
 
-/* Sets levels from "LEVEL[,MODULE=LEVEL]...", LEVEL being error, warn, info or debug.  -EINVAL with the
- * offending word in '*bad' (NULL is fine) and nothing changed.  Default: TENET_LOG, else info. */
+/* Sets levels from "LEVEL[,MODULE=LEVEL]...", LEVEL being error, warn, info or debug.
+ * -EINVAL with the offending word in '*bad' (NULL is fine) and nothing changed.
+ * Default: TENET_LOG, else info. */
 int log_set_levels(const char *spec, char bad[64]);
 /* Sends lines to 'fd' instead of standard error (not owned). */
 void log_set_fd(int fd);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hash maps.
  *
- * 'struct hmap' is intrusive: members embed a 'struct hmap_node' and stay owned by the user; several
- * members may have one hash.  'struct smap' maps owned strings to pointers, in insertion order as long
- * as nothing is removed.  Neither is thread-safe.  Members may be removed while iterating with the
- * macros below, and nothing may be inserted. */
+ * 'struct hmap' is intrusive: members embed a 'struct hmap_node' and stay owned by the user;
+ * several members may have one hash.  'struct smap' maps owned strings to pointers, in insertion
+ * order as long as nothing is removed.  Neither is thread-safe.  Members may be removed while
+ * iterating with the macros below, and nothing may be inserted. */
 #pragma once
 
 #include "base/list.h"
@@ -69,5 +69,6 @@ bool smap_remove(struct smap *m, const char *key);
 /* Removes 'key' and returns its value, which is the caller's now. */
 void *smap_take(struct smap *m, const char *key);
 
-/* 'e' of type 'struct smap_entry *' walks the map in insertion order; the current one may be removed. */
+/* 'e' of type 'struct smap_entry *' walks the map in insertion order; the current one
+ * may be removed. */
 #define SMAP_FOREACH(e, m) LIST_FOREACH (e, struct smap_entry, order, &(m)->order)

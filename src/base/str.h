@@ -55,8 +55,8 @@ bool streq_null(const char *a, const char *b);
 bool str_has_prefix(const char *s, const char *prefix);
 bool str_has_suffix(const char *s, const char *suffix);
 
-/* Whole of 's' as a decimal number in min..max: no sign (but '-' for i64), no blanks, no leading '+'.
- * -EINVAL: not a number; -ERANGE: outside.  '*ret' untouched on failure. */
+/* Whole of 's' as a decimal number in min..max: no sign (but '-' for i64), no blanks, no leading
+ * '+'.  -EINVAL: not a number; -ERANGE: outside.  '*ret' untouched on failure. */
 int str_to_u64(const char *s, uint64_t max, uint64_t *ret);
 int str_to_i64(const char *s, int64_t min, int64_t max, int64_t *ret);
 

@@ -18,6 +18,6 @@ int time_parse(const char *s, int64_t *ret_wall_ms);
 /* Age as kubectl prints it: 5s, 3m12s, 2h, 4d3h, 2y5d. */
 void time_format_age(int64_t age_ms, char out[TIME_TEXT_SIZE]);
 
-/* Reconnection delay: doubles from 'min_ms' to 'max_ms', with up to a quarter of jitter from 'seed'.
- * 'attempt' counts from 0. */
+/* Reconnection delay: doubles from 'min_ms' to 'max_ms', with up to a quarter of jitter
+ * from 'seed'.  'attempt' counts from 0. */
 uint64_t time_backoff_ms(unsigned attempt, uint64_t min_ms, uint64_t max_ms, uint32_t seed);

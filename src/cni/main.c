@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tenet-cni: the CNI plug-in that a container runtime executes.
  *
- * It reads and validates the request, hands it to the node's agent over a unix socket together with the
- * open network namespace, prints what the agent answers and is gone.  All work is the agent's: this
- * program is static, small, and starts in a fraction of a millisecond.  See docs/cni.md. */
+ * It reads and validates the request, hands it to the node's agent over a unix socket together with
+ * the open network namespace, prints what the agent answers and is gone.  All work is the agent's:
+ * this program is static, small, and starts in a fraction of a millisecond.  See docs/cni.md. */
 #include "base/mem.h"
 #include "wire/cni.h"
 
@@ -24,8 +24,8 @@
 #define AGENT "tenet node, the network process of this node, "
 #define LOOK_AT "its log says why (journalctl -u tenet-node)"
 
-/* Reads 'fd' to its end, or to the end of a line, if that is all: who waits for the end behind it waits once more.  At most
- * 'max' bytes; -EFBIG when there are more. */
+/* Reads 'fd' to its end, or to the end of a line, if that is all: who waits for the end behind it
+ * waits once more.  At most 'max' bytes; -EFBIG when there are more. */
 static int read_all(int fd, size_t max, bool line, struct strbuf *out)
 {
     for (;;) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers of other name servers, kept as long as their TTLs allow (RFC 2308 for negative ones), in bounded memory.
+/* Answers of other name servers, kept as long as their TTLs allow (RFC 2308 for
+ * negative ones), in bounded memory.
  *
- * What is over its time stays, last used last out, for the day on which no server answers (RFC 8767).  Messages are
- * shared by reference.  Thread-safe. */
+ * What is over its time stays, last used last out, for the day on which no server answers (RFC
+ * 8767).  Messages are shared by reference.  Thread-safe. */
 #pragma once
 
 #include "base/mem.h"

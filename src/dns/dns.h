@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cluster DNS as one thing: the zone, kept by a services_watch, a server, and what it asks others.
  *
- * The same in an agent, a master and `tenet dns`.  While the API server is away what was known last is answered; the
- * metrics say so.  All calls on the loop's thread. */
+ * The same in an agent, a master and `tenet dns`.  While the API server is away what was known last
+ * is answered; the metrics say so.  All calls on the loop's thread. */
 #pragma once
 
 #include "client/services.h"
@@ -26,8 +26,8 @@ DEFINE_CLEANUP(struct dns *, dns_free)
 struct dns_zone *dns_zone_of(struct dns *d); /* For pods and networks. */
 /* Services come from 'w', which lives longer. */
 void dns_follow(struct dns *d, struct services_watch *w);
-/* Listens there, and nowhere else any more; nothing happens when it does already.  When that fails it goes on where it
- * was.  The errors are dns_server_new's. */
+/* Listens there, and nowhere else any more; nothing happens when it does already.  When that fails
+ * it goes on where it was.  The errors are dns_server_new's. */
 int dns_listen(struct dns *d, uint32_t address, uint16_t port, struct err *e);
 /* 0: does not listen. */
 uint16_t dns_port(const struct dns *d);

@@ -252,7 +252,8 @@ static void fail(struct question *q)
 
 /* ---- answers ---- */
 
-/* The answer as we would have written it, without what is between us and the server only.  NULL: malformed. */
+/* The answer as we would have written it, without what is between us and the server
+ * only.  NULL: malformed. */
 static struct blob *rewrite(const struct question *q, const struct dns_reader *from)
 {
     uint8_t question[DNS_HEADER + DNS_NAME_MAX + 4 + DNS_OPT_SIZE];

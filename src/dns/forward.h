@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asks other name servers for names that are not the cluster's.
  *
- * Servers are tried in their order, those that did not answer lately last.  Each question goes from a port of its own
- * with a random number, and only an answer from that server to that port, with that number and that question, is one.
- * Over UDP first, over TCP when the answer says so or when something keeps sending wrong ones.  Who asks what is being
- * asked already waits with the others.  When nobody answers in time, what is known from before is used (RFC 8767).
+ * Servers are tried in their order, those that did not answer lately last.  Each question goes from
+ * a port of its own with a random number, and only an answer from that server to that port, with
+ * that number and that question, is one.  Over UDP first, over TCP when the answer says so or when
+ * something keeps sending wrong ones.  Who asks what is being asked already waits with the others.
+ * When nobody answers in time, what is known from before is used (RFC 8767).
  *
  * Everything runs on the loop's thread; the cache is shared. */
 #pragma once
@@ -32,9 +33,9 @@ void dns_forwarder_set_own(struct dns_forwarder *f, const struct dns_servers *ow
 
 /* 'answer' NULL: nobody answered.  Valid during the call. */
 typedef void dns_forwarder_fn(void *ctx, const struct dns_cached *answer);
-/* 'client': who wants to know, of whom each may wait for so many names only.  'fn' is called once, never from within
- * this call, unless an error is returned: -EBUSY, too many wait, or this client for too many; -EHOSTUNREACH, there is
- * no server. */
+/* 'client': who wants to know, of whom each may wait for so many names only.  'fn' is called once,
+ * never from within this call, unless an error is returned: -EBUSY, too many wait, or this client
+ * for too many; -EHOSTUNREACH, there is no server. */
 int dns_forwarder_ask(struct dns_forwarder *f, const struct dns_key *k, uint32_t client,
                       dns_forwarder_fn *fn, void *ctx);
 /* The waiters of 'ctx' are told nothing any more. */

@@ -72,7 +72,8 @@ static bool find_answer(const struct dns_responder *r, const struct dns_request 
     return dns_cache_get(r->cache, k, rq->now_ms, rq->asked, ret);
 }
 
-/* Names of one label are nobody's: neither a search domain of the cluster nor a name server of the world has them. */
+/* Names of one label are nobody's: neither a search domain of the cluster nor a name
+ * server of the world has them. */
 static bool answer_special(struct dns_writer *w, const struct dns_query *q, unsigned *ret_rcode)
 {
     static const uint8_t localhost[] = "\11localhost";

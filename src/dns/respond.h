@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is answered to one message: the policy of the server, between its sockets and the zone.
  *
- * Names of the cluster are answered to everyone; others only to clients of the cluster's networks and of this host
- * (or to all, when told so): who may not is REFUSED, so that the server is of no use to flood somebody else with.
- * Type ANY is answered by a HINFO record (RFC 8482).  Any thread may respond; see dns/zone.h for the zone. */
+ * Names of the cluster are answered to everyone; others only to clients of the cluster's networks
+ * and of this host (or to all, when told so): who may not is REFUSED, so that the server is of no
+ * use to flood somebody else with.  Type ANY is answered by a HINFO record (RFC 8482).  Any thread
+ * may respond; see dns/zone.h for the zone. */
 #pragma once
 
 #include "dns/cache.h"
@@ -52,8 +53,8 @@ struct dns_request {
 
 enum dns_reply { DNS_SEND, DNS_SILENCE, DNS_ASK };
 
-/* Writes the answer to 'out' of at least DNS_UDP_EDNS bytes (over TCP DNS_MESSAGE_MAX).  DNS_ASK: first '*ret_ask' has
- * to be asked for; then the same again. */
+/* Writes the answer to 'out' of at least DNS_UDP_EDNS bytes (over TCP DNS_MESSAGE_MAX).  DNS_ASK:
+ * first '*ret_ask' has to be asked for; then the same again. */
 /* 'parsed' is what dns_query_parse said of the message, and 'q' what it wrote. */
 enum dns_reply dns_respond_parsed(const struct dns_responder *r, struct dns_counters *c,
                                   const struct dns_request *rq, int parsed,

@@ -297,7 +297,8 @@ static int bind_udp(const struct dns_server *s, bool shared, int *ret, struct er
 
 static int bind_all(struct dns_server *s, struct err *e)
 {
-    /* The threads share the port, and so could others who ask for that: see first that nobody has it. */
+    /* The threads share the port, and so could others who ask for that: see first that
+     * nobody has it. */
     CLEANUP(fd_close) int alone = -1;
     int r = dns_tcp_listen(s, e);
     if (r < 0 || (r = bind_udp(s, false, &alone, e)) < 0) {

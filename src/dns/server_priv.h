@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server's parts: server.c has the threads of UDP and what is asked elsewhere, server_tcp.c the connections. */
+/* The server's parts: server.c has the threads of UDP and what is asked elsewhere,
+ * server_tcp.c the connections. */
 #pragma once
 
 #include "base/list.h"

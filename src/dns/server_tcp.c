@@ -178,7 +178,8 @@ void dns_tcp_answer(struct dns_tcp_connection *c, const uint8_t *data, size_t si
         put_message(c, data, size);
     }
     touch(c);
-    /* Not from within answer_all, whose bytes these are; the loop comes back when it can be written. */
+    /* Not from within answer_all, whose bytes these are; the loop comes back when it
+     * can be written. */
     loop_fd_set(c->watch, LOOP_WRITE);
 }
 

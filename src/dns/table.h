@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hash tables that threads read while one thread changes them, without locks.
  *
- * What a reader found stays as it is until the reader says that it is done with it: what was taken out is freed only
- * when every reader that may have seen it has passed dns_reader_leave (epoch-based reclamation).  One thread changes
- * (put, take out, retire); it may also read, without entering.  Items are one piece of memory from malloc, never
+ * What a reader found stays as it is until the reader says that it is done with it: what was
+ * taken out is freed only when every reader that may have seen it has passed
+ * dns_reader_leave (epoch-based reclamation).  One thread changes (put, take out, retire);
+ * it may also read, without entering.  Items are one piece of memory from malloc, never
  * changed once they are in, except by being replaced. */
 #pragma once
 
@@ -31,7 +32,8 @@ struct dns_epochs {
 
 void dns_epochs_init(struct dns_epochs *e);
 void dns_epochs_done(struct dns_epochs *e); /* No reader is left. */
-/* The number of a new reader, until it is given back, out of any reading; -ENOSPC.  On the thread that changes. */
+/* The number of a new reader, until it is given back, out of any reading; -ENOSPC.  On
+ * the thread that changes. */
 int dns_epochs_add_reader(struct dns_epochs *e);
 void dns_epochs_remove_reader(struct dns_epochs *e, int i); /* Nothing when negative. */
 /* Frees 'p' when no reader can have it. */
@@ -47,8 +49,8 @@ static inline void dns_epochs_leave(struct dns_epochs *e, int i)
     atomic_store_explicit(&e->readers[i].entered, 0, memory_order_release);
 }
 
-#define DNS_ITEM_HEAD \
-    48 /* Bytes of an item that a search looks at; the rest is in the same or the next cache line. */
+/* Bytes of an item that a search looks at; the rest is in the same or the next cache line. */
+#define DNS_ITEM_HEAD 48
 
 /* First member of what is in a table. */
 struct dns_item {

@@ -612,7 +612,8 @@ static void answer_namespace(struct lookup *l, const uint8_t *label)
     l->empty = true;
 }
 
-/* 'n' labels below the domain, the last of them being a word of ours or (older form) a namespace. */
+/* 'n' labels below the domain, the last of them being a word of ours or (older form) a
+ * namespace. */
 static void answer_below(struct lookup *l, const struct place *at, unsigned n)
 {
     if (n == 0) {
@@ -713,8 +714,8 @@ static void found_elsewhere(struct lookup *l, const struct dns_name *target)
     follow(l, NULL, target);
 }
 
-/* 'at' is X.NAMESPACE.svc.DOMAIN of the asking pod's own namespace, and not there, or only as a name below another;
- * looks where the pod's resolver would look next. */
+/* 'at' is X.NAMESPACE.svc.DOMAIN of the asking pod's own namespace, and not there, or only as a
+ * name below another; looks where the pod's resolver would look next. */
 static void search(struct lookup *l, const struct place *at, unsigned below)
 {
     const struct dns_zone *z = l->z;
@@ -740,7 +741,8 @@ static void search(struct lookup *l, const struct place *at, unsigned below)
 static void search_for_pod(struct lookup *l, const struct place *at, uint32_t client)
 {
     int below = below_domain(l->z, at);
-    /* X has two labels at least: one alone is no service with its namespace, and nobody's elsewhere. */
+    /* X has two labels at least: one alone is no service with its namespace, and
+     * nobody's elsewhere. */
     if (below < 4 || !label_is(label_at(at, (unsigned) below - 1), "svc")) {
         return;
     }

@@ -43,8 +43,9 @@ struct dns_port {
 };
 #define DNS_ALL_ADDRESSES UINT32_MAX
 
-/* One piece of memory, as small as it may be: there are tens of thousands, and a question for one should find it in
- * few cache lines.  Behind 'text' are, aligned, its addresses that are ready, its ports and their backends. */
+/* One piece of memory, as small as it may be: there are tens of thousands, and a question for
+ * one should find it in few cache lines.  Behind 'text' are, aligned, its addresses that are
+ * ready, its ports and their backends. */
 struct dns_service {
     struct dns_item item;
     uint8_t kind;
@@ -53,7 +54,8 @@ struct dns_service {
     uint32_t ip;
     union {
         uint32_t services; /* Of a namespace; only who changes the zone looks at it. */
-        /* Where in 'text' the name is, in wire form with its size before it; 0: none that is valid. */
+        /* Where in 'text' the name is, in wire form with its size before it; 0: none
+         * that is valid. */
         uint32_t external;
     };
     uint32_t n_addresses, n_ports;

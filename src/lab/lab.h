@@ -8,16 +8,19 @@
  *                        host's link is eth0 in the bridge br-phy, which has the address; with the
  *                        datapath ebpf, which has no Open vSwitch, and with Open vSwitch's kernel
  *                        datapath, eth0 has it
- *     tenet-LAB-outside  10.245.2.254, the nodes' default gateway, and 198.51.100.10: "the internet".
- *                        It has no route to pods, so that what comes back to them proves NAT
+ *     tenet-LAB-outside  10.245.2.254, the nodes' default gateway, and 198.51.100.10: "the
+ *                        internet".  It has no route to pods, so that what comes back to them
+ *                        proves NAT
  *     tenet-LAB-pod-PROJECT.NAME   the pods
  *
- * Nothing is changed in the machine's own namespace; the API is reachable there through a listening
- * socket on 127.0.0.1 which the lab makes and passes to the master.  All files are below
- * /run/tenet/lab/LAB.  Whatever happened to a lab, lab_down finds what is left of it by those names.
+ * Nothing is changed in the machine's own namespace; the API is reachable there through
+ * a listening socket on 127.0.0.1 which the lab makes and passes to the master.  All
+ * files are below /run/tenet/lab/LAB.  Whatever happened to a lab, lab_down finds what
+ * is left of it by those names.
  *
- * Functions block and are for command-line programs.  They say what they do through the progress
- * function, which may be called from several threads at once.  A 'struct lab' is used by one thread. */
+ * Functions block and are for command-line programs.  They say what they do through the
+ * progress function, which may be called from several threads at once.  A 'struct lab'
+ * is used by one thread. */
 #pragma once
 
 #include "wire/json.h"
@@ -30,8 +33,8 @@
 struct lab;
 typedef void lab_progress_fn(void *ctx, const char *line);
 
-/* A handle; nothing is looked at yet.  -EINVAL: not a name (lower-case letters and digits: a dash would
- * make "a-b" and the "b" of lab "a" the same). */
+/* A handle; nothing is looked at yet.  -EINVAL: not a name (lower-case letters and digits: a dash
+ * would make "a-b" and the "b" of lab "a" the same). */
 int lab_new(const char *name, lab_progress_fn *progress, void *ctx, struct lab **ret,
             struct err *e);
 struct lab *lab_free(struct lab *l);
@@ -65,7 +68,8 @@ struct lab_options {
         .vxlan_port = 4789,                           \
     })
 
-/* Makes it and waits until every node is Ready.  -EEXIST: there is (something of) a lab of this name. */
+/* Makes it and waits until every node is Ready.  -EEXIST: there is (something of) a lab
+ * of this name. */
 int lab_up(struct lab *l, const struct lab_options *o, struct err *e);
 /* Removes everything of the lab; '*ret_found' tells whether there was anything. */
 int lab_down(struct lab *l, bool *ret_found, struct err *e);
@@ -86,9 +90,10 @@ int lab_node_delete(struct lab *l, const char *node, struct err *e);
 /* Of its agent. */
 int lab_node_action(struct lab *l, const char *node, enum lab_action action, struct err *e);
 
-/* As kubelet and runtime do it: Pod object, namespace, CNI ADD, status.  'node' NULL: the one with fewest
- * pods.  '*ret': "project", "name", "podIP", "vnid", "node", "netns", "containerID".  A failure leaves
- * nothing.  'labels' and 'ports' are those of the Pod and of its container; 'links': enableServiceLinks. */
+/* As kubelet and runtime do it: Pod object, namespace, CNI ADD, status.  'node' NULL: the one
+ * with fewest pods.  '*ret': "project", "name", "podIP", "vnid", "node", "netns",
+ * "containerID".  A failure leaves nothing.  'labels' and 'ports' are those of the Pod and of
+ * its container; 'links': enableServiceLinks. */
 int lab_pod_add(struct lab *l, const char *project, const char *name, const char *node,
                 const struct json *labels, const struct json *ports, bool links, struct json **ret,
                 struct err *e);
@@ -96,11 +101,12 @@ int lab_pod_add(struct lab *l, const char *project, const char *name, const char
 int lab_pod_ready(struct lab *l, const char *project, const char *name, bool ready, struct err *e);
 int lab_pod_delete(struct lab *l, const char *project, const char *name, struct err *e);
 
-/* Owned path of one of our programs ("tenet-cni"): beside this one, in the build tree, installed. */
+/* Owned path of one of our programs ("tenet-cni"): beside this one, in the build tree,
+ * installed. */
 int program_find(const char *name, char **ret, struct err *e);
 
-/* Become the program 'argv' in the namespace of a pod or node (or "master", "outside", "wire"): return
- * only on failure.  In a node OVS_RUNDIR is set, so that ovs-vsctl finds the node's own. */
+/* Become the program 'argv' in the namespace of a pod or node (or "master", "outside", "wire"):
+ * return only on failure.  In a node OVS_RUNDIR is set, so that ovs-vsctl finds the node's own. */
 int lab_pod_exec(struct lab *l, const char *project, const char *name, char *const argv[],
                  struct err *e);
 int lab_node_exec(struct lab *l, const char *node, char *const argv[], struct err *e);

@@ -84,8 +84,8 @@ int wire_create(struct lab *l, struct err *e);
 uint32_t wire_mtu(const struct lab *l);
 /* A MAC address that is the same each time: 02:00 and the four bytes of 'addr'. */
 struct mac host_mac(uint32_t addr);
-/* Namespace of 'host' with eth0 on the wire, whose MAC address is host_mac(addr).  'in_switch': eth0 goes
- * into a switch, and gets no address itself. */
+/* Namespace of 'host' with eth0 on the wire, whose MAC address is host_mac(addr).  'in_switch':
+ * eth0 goes into a switch, and gets no address itself. */
 int host_create(struct lab *l, const char *host, uint32_t addr, bool in_switch, struct err *e);
 /* Brings up link 'name' of 'host' with 'addr' and the default route. */
 int host_address(struct lab *l, const char *host, const char *link, uint32_t addr, struct err *e);
@@ -102,14 +102,15 @@ int master_start(struct lab *l, struct err *e);
 int master_write_join(struct lab *l, struct err *e);
 bool lab_has_tls(const struct lab *l);
 bool master_runs(const struct lab *l); /* Any of them. */
-/* Owned URLs of the masters but the first, with commas between, as nodes reach them, or as the machine itself
- * does; NULL: there are none. */
+/* Owned URLs of the masters but the first, with commas between, as nodes reach them, or as the
+ * machine itself does; NULL: there are none. */
 char *master_more_servers(const struct lab *l, bool from_nodes);
 struct json *master_status(struct lab *l);
 
 /* ---- ovs.c ---- */
 
-/* Whether the kernel carries packets, and finds the way to other hosts itself: there is no br-phy. */
+/* Whether the kernel carries packets, and finds the way to other hosts itself: there is
+ * no br-phy. */
 bool lab_switch_is_kernels(const struct lab *l);
 int ovs_start(struct lab *l, const char *node, uint32_t addr, struct err *e);
 int ovs_stop(struct lab *l, const char *node, bool hard, struct err *e);
@@ -134,13 +135,14 @@ void nodes_unmount(struct lab *l);
 /* Names of the nodes in the order of their addresses. */
 struct json *node_names(struct lab *l);
 pid_t node_pid(struct lab *l, const char *node);
-/* Owned configuration of the node's plug-in; -EAGAIN: it is not ready.  Of a chain only the first: what follows acts on
- * what a runtime hands over, and the lab hands over nothing. */
+/* Owned configuration of the node's plug-in; -EAGAIN: it is not ready.  Of a chain only the first:
+ * what follows acts on what a runtime hands over, and the lab hands over nothing. */
 int node_cni_config(struct lab *l, const char *node, char **ret, struct err *e);
 
 /* ---- pod.c ---- */
 
-/* Detaches 'pod' (an object) and deletes it.  'gone': its node is gone, nothing is to be detached. */
+/* Detaches 'pod' (an object) and deletes it.  'gone': its node is gone, nothing is to
+ * be detached. */
 /* Writes the variables of the services that the pod in namespace 'ns' finds, as they are now. */
 int pod_write_environment(struct lab *l, const char *project, const char *ns, bool links,
                           struct err *e);

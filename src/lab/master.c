@@ -286,7 +286,8 @@ static int start_one(struct lab *l, unsigned i, int ns, struct err *e)
     if (daemon_pid(&d) || (r = program_find("tenet", &tenet, e)) < 0) {
         return r;
     }
-    /* In the machine's own namespace, and so reachable from there; the master never leaves its own. */
+    /* In the machine's own namespace, and so reachable from there; the master never
+     * leaves its own. */
     CLEANUP_FREE char *address = xasprintf("127.0.0.1:%lld", (long long) master_port(l, i));
     CLEANUP_FREE char *config = xasprintf("%s/master-config.yaml", dir);
     if ((r = sock_listen_tcp(address, &listener, e)) < 0) {

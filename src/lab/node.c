@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes of the lab: host, Open vSwitch and "tenet node", whose readiness is its CNI configuration. */
+/* Nodes of the lab: host, Open vSwitch and "tenet node", whose readiness is its CNI
+ * configuration. */
 #include "base/mem.h"
 #include "lab/lab_internal.h"
 #include "net/kernel/netns.h"
@@ -311,8 +312,8 @@ int node_join(struct lab *l, const char *node, struct err *e)
     return r < 0 ? r : agent_wait(l, node, "get a subnet", has_subnet, e);
 }
 
-/* What a node's agent mounts, and outlives it on purpose: its bpffs, with what is pinned there, and the namespace of its
- * ports' other ends. */
+/* What a node's agent mounts, and outlives it on purpose: its bpffs, with what is pinned there, and
+ * the namespace of its ports' other ends. */
 static void unmount(const char *dir)
 {
     CLEANUP_FREE char *bpf = xasprintf("%s/run/bpf", dir);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A node's Open vSwitch: its own ovsdb-server and ovs-vswitchd, and the bridge br-phy, which holds the
- * host's link and its address.  That is what an administrator sets up on a real host, and the lab does it
- * with the administrator's tools; the node's agent uses none of them. */
+/* A node's Open vSwitch: its own ovsdb-server and ovs-vswitchd, and the bridge br-phy, which holds
+ * the host's link and its address.  That is what an administrator sets up on a real host, and the
+ * lab does it with the administrator's tools; the node's agent uses none of them. */
 #include "base/mem.h"
 #include "lab/lab_internal.h"
 #include "net/loop/sock.h"
@@ -82,8 +82,8 @@ static int start_vswitchd(struct ovs *o, const struct process_spec *base, struct
     return daemon_start(&o->vswitchd, &s, &started, e);
 }
 
-/* What arrives at eth0 goes to the switch, which has a socket there, but to the kernel's stack as well,
- * and that would answer everything a second time.  So it ends right behind the socket. */
+/* What arrives at eth0 goes to the switch, which has a socket there, but to the kernel's stack as
+ * well, and that would answer everything a second time.  So it ends right behind the socket. */
 static int keep_from_kernel(int ns, struct err *e)
 {
     static const char rules[] = "table netdev lab\n"

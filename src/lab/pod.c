@@ -49,8 +49,8 @@ static int cni_failed(const struct cni_call *c, const char *command, int status,
                          c->project, c->name, c->node, status, strbuf_cstr(errout));
 }
 
-/* Executes the plug-in that the node's configuration names, on the node.  '*ret' (NULL: not wanted) is what
- * it printed. */
+/* Executes the plug-in that the node's configuration names, on the node.  '*ret' (NULL:
+ * not wanted) is what it printed. */
 static int cni_run(struct lab *l, const struct cni_call *c, const char *command, struct json **ret,
                    struct err *e)
 {

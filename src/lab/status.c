@@ -125,8 +125,9 @@ int lab_status(struct lab *l, struct json **ret, struct err *e)
 
 /* ---- exec ---- */
 
-/* With the namespace go its /sys and its resolv.conf, as "ip netns exec" has it: /sys/class/net would show the
- * machine's own links else.  Where that cannot be had, the program runs nevertheless. */
+/* With the namespace go its /sys and its resolv.conf, as "ip netns exec" has it:
+ * /sys/class/net would show the machine's own links else.  Where that cannot be had,
+ * the program runs nevertheless. */
 static void enter_mounts(const char *ns)
 {
     CLEANUP_FREE char *resolv_conf = xasprintf("%s/%s/resolv.conf", NETNS_ETC, ns);

@@ -15,8 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Where the API's port on 127.0.0.1 is looked for: outside the range that the kernel gives to others, and
- * the same each time for a lab of the same name, when it is free. */
+/* Where the API's port on 127.0.0.1 is looked for: outside the range that the kernel gives to
+ * others, and the same each time for a lab of the same name, when it is free. */
 #define PORT_FIRST 20000
 #define PORT_COUNT 10000
 
@@ -134,8 +134,8 @@ static void *run_node_job(void *ctx)
     return NULL;
 }
 
-/* Hosts and switches all at once, as most of the time of each goes by waiting.  Then they join in their
- * order, which is that of their subnets, and get ready at once again. */
+/* Hosts and switches all at once, as most of the time of each goes by waiting.  Then they join in
+ * their order, which is that of their subnets, and get ready at once again. */
 static int create_nodes(struct lab *l, unsigned n, struct err *e)
 {
     CLEANUP_FREE struct node_job *jobs = xcalloc(n, sizeof *jobs);
@@ -226,8 +226,8 @@ int lab_up(struct lab *l, const struct lab_options *o, struct err *e)
 
 /* ---- down ---- */
 
-/* Whether 'pid' is a daemon of the lab whose namespace somebody took away: by its program's name and
- * the lab's directory in its arguments.  A user's "less LOG" is not meant. */
+/* Whether 'pid' is a daemon of the lab whose namespace somebody took away: by its program's name
+ * and the lab's directory in its arguments.  A user's "less LOG" is not meant. */
 static bool is_orphan(const struct lab *l, pid_t pid)
 {
     static const char *const names[] = {"ovsdb-server", "ovs-vswitchd", "etcd", "tenet"};

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the store's backends share: the base struct, the pending write, and the reports to the watcher.
+/* What the store's backends share: the base struct, the pending write, and the reports
+ * to the watcher.
  *
- * A backend embeds 'struct store' first and fills in 'ops'.  The front (store.c) checks arguments, refuses
- * writes while the store is not available, and turns each accepted call into a 'struct store_write',
- * which the backend owns until it gives it to store_write_finish.  All on the loop's thread. */
+ * A backend embeds 'struct store' first and fills in 'ops'.  The front (store.c) checks
+ * arguments, refuses writes while the store is not available, and turns each accepted call
+ * into a 'struct store_write', which the backend owns until it gives it to
+ * store_write_finish.  All on the loop's thread. */
 #pragma once
 
 #include "base/list.h"
@@ -32,8 +34,8 @@ struct store_write {
     uint64_t guard_at;
     unsigned ttl_s; /* Of a put; 0: it stays. */
     bool ending;    /* Of a put: a step of a deletion. */
-    bool
-        probe; /* Changes nothing, but does all that a write does; 'key' is one that never exists. */
+    /* Changes nothing, but does all that a write does; 'key' is one that never exists. */
+    bool probe;
     struct store_write_claim *claims;
     size_t n_claims;
     store_done_fn *done;
@@ -86,7 +88,8 @@ static inline void store_list_take(struct list *to, struct list *from)
     }
 }
 
-/* Whether a key of mod revision 'current' (0: absent) may be changed: 0, -EEXIST, -ENOENT, -ESTALE. */
+/* Whether a key of mod revision 'current' (0: absent) may be changed: 0, -EEXIST,
+ * -ENOENT, -ESTALE. */
 int store_check(const struct store_write *w, uint64_t current);
 /* Reports the changes that 'w' made. */
 void store_write_report(struct store *s, const struct store_write *w);
@@ -98,7 +101,8 @@ void store_writes_fail(struct list *writes, int error);
 /* That of 'key' among items in key order; NULL: none. */
 const struct store_item *store_item_find(const struct store_item *items, size_t n, const char *key);
 
-/* Reports to the watcher.  A snapshot or resuming makes the store available, a loss makes it unavailable. */
+/* Reports to the watcher.  A snapshot or resuming makes the store available, a loss
+ * makes it unavailable. */
 void store_report_event(struct store *s, const struct store_event *ev);
 void store_report_history(struct store *s, const struct store_event *ev);
 /* Values may be NULL afterwards. */

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The portable form of a registry: text, one JSON object a line (docs/store.md), for moving it between backends.
+/* The portable form of a registry: text, one JSON object a line (docs/store.md), for
+ * moving it between backends.
  *
  *     {"format":"tenet-registry","version":1,"revision":120,"keys":2}
  *     {"key":"/registry/namespaces/red","revision":17,"value":"{...}","sum":"85944171f73967e8"}
- *     {"key":"/registry/raw","revision":90,"base64":"AAEC","sum":"..."}       (not UTF-8, or with a NUL)
- *     {"end":true,"keys":2,"sha256":"..."}                                    (of all lines before it)
+ *     {"key":"/registry/raw","revision":90,"base64":"AAEC","sum":"..."}   (not UTF-8, or a NUL)
+ *     {"end":true,"keys":2,"sha256":"..."}                                (of all lines before it)
  *
- * Keys are in their order, each once.  'sum' is the FNV-1a hash of key, revision and value: it tells which line was
- * changed; the last line tells that nothing was left out.  Pure; the struct is used for either writing or reading. */
+ * Keys are in their order, each once.  'sum' is the FNV-1a hash of key, revision and value: it
+ * tells which line was changed; the last line tells that nothing was left out.  Pure; the struct is
+ * used for either writing or reading. */
 #pragma once
 
 #include "store/store.h"
@@ -27,8 +29,9 @@ void portable_write_head(struct portable *p, uint64_t revision, size_t n_keys, s
 void portable_write_item(struct portable *p, const struct store_item *item, struct strbuf *out);
 void portable_write_end(struct portable *p, struct strbuf *out);
 
-/* Takes the next line, without its end.  With '*ret_key' non-NULL it was an item, whose key and value are the caller's;
- * else the first or the last line.  -EBADMSG: '*e' says which line, and what is wrong with it. */
+/* Takes the next line, without its end.  With '*ret_key' non-NULL it was an item, whose
+ * key and value are the caller's; else the first or the last line.  -EBADMSG: '*e' says
+ * which line, and what is wrong with it. */
 int portable_read_line(struct portable *p, const char *line, size_t size, char **ret_key,
                        struct blob **ret_value, uint64_t *ret_revision, struct err *e);
 /* Whether the last line was read; else -EBADMSG. */

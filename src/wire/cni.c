@@ -200,7 +200,8 @@ static int check_pod(const char *key, const char *s, enum cni_command command, s
                           key, s);
 }
 
-/* Two values for one key leave open which counts, and the agent could take another one than the runtime. */
+/* Two values for one key leave open which counts, and the agent could take another one
+ * than the runtime. */
 static int check_repeated(struct smap *seen, const char *key, struct cni_error *e)
 {
     static char mark;
@@ -607,7 +608,8 @@ int cni_version_answer(const char *config, size_t size, struct strbuf *out, stru
         return cni_fail(e, CNI_INVALID_CONFIG, BAD_CONFIG, "%s",
                         v ? "cniVersion: is not a string" : "it is not a JSON object");
     }
-    /* The version asked in is answered, also one that we do not have: that is what VERSION is for. */
+    /* The version asked in is answered, also one that we do not have: that is what
+     * VERSION is for. */
     const char *version = v ? json_get_string(v) : cni_versions[CNI_N_VERSIONS - 1];
     strbuf_adds(out, "{\"cniVersion\":");
     json_write_string(version, strlen(version), out);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CNI, the Container Network Interface (specification versions 0.3.1, 0.4.0, 1.0.0 and 1.1.0): what a runtime asks
- * of a plug-in, what the plug-in answers, and how tenet-cni passes both to and from the agent.
+/* CNI, the Container Network Interface (specification versions 0.3.1, 0.4.0, 1.0.0 and
+ * 1.1.0): what a runtime asks of a plug-in, what the plug-in answers, and how tenet-cni
+ * passes both to and from the agent.
  *
- * A request is the CNI_* environment and the network configuration on standard input; it is validated
- * here, completely, by the plug-in and again by the agent.  Between them goes one line of JSON with the
- * request, and back one line: a digit (the plug-in's exit status), a blank and what it prints.
- * Pure; a 'struct cni_request' owns its parts.  What fails is described as the specification wants it, in a
- * 'struct cni_error': the code, a short text and one that names the variable or field. */
+ * A request is the CNI_* environment and the network configuration on standard input; it is
+ * validated here, completely, by the plug-in and again by the agent.  Between them goes one
+ * line of JSON with the request, and back one line: a digit (the plug-in's exit status), a
+ * blank and what it prints.  Pure; a 'struct cni_request' owns its parts.  What fails is
+ * described as the specification wants it, in a 'struct cni_error': the code, a short text and
+ * one that names the variable or field. */
 #pragma once
 
 #include "base/ip.h"
@@ -113,5 +115,6 @@ void cni_result_write(const struct cni_result *r, enum cni_version v, struct str
 /* Whether GC's list 'valid' names the attachment. */
 bool cni_is_valid_attachment(const struct json *valid, const char *container_id,
                              const char *ifname);
-/* CHECK: 'prev' must hold what 'r' says; more than that (of other plug-ins in the chain) is fine. */
+/* CHECK: 'prev' must hold what 'r' says; more than that (of other plug-ins in the
+ * chain) is fine. */
 int cni_result_check(const struct cni_result *r, const struct json *prev, struct cni_error *e);

@@ -7,8 +7,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Runtimes that know of no burst say "as much as the field holds"; taken at its word, that would be seconds without
- * a limit. */
+/* Runtimes that know of no burst say "as much as the field holds"; taken at its word,
+ * that would be seconds without a limit. */
 #define NO_BURST ((uint64_t) INT32_MAX)
 #define ELSEWHERE "elsewhere"
 #define ENGINE "engine"
@@ -81,7 +81,8 @@ int cni_runtime_add_port(struct cni_runtime *r, const struct cni_host_port *p, s
 
 /* ---- runtimeConfig ---- */
 
-/* containerd writes "HostPort", others "hostPort": Go's decoder, for which the plug-ins were written, takes both. */
+/* containerd writes "HostPort", others "hostPort": Go's decoder, for which the plug-ins
+ * were written, takes both. */
 static const struct json *member(const struct json *v, const char *key)
 {
     for (size_t i = 0; i < json_count(v); i++) {

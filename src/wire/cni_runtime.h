@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a runtime may want of a pod's network beyond its being there: ports of the host that lead to it, and limits of
- * what it receives and sends.
+/* What a runtime may want of a pod's network beyond its being there: ports of the host that lead to
+ * it, and limits of what it receives and sends.
  *
- * CNI hands these over as "runtimeConfig" ("portMappings" and "bandwidth", as the plug-ins portmap and bandwidth
- * have them); what is stored of them with a pod is one line of text each.  Pure; a 'struct cni_runtime' owns
- * its ports.  Errors name the field. */
+ * CNI hands these over as "runtimeConfig" ("portMappings" and "bandwidth", as the plug-ins portmap
+ * and bandwidth have them); what is stored of them with a pod is one line of text each.  Pure; a
+ * 'struct cni_runtime' owns its ports.  Errors name the field. */
 #pragma once
 
 #include "base/err.h"
@@ -33,8 +33,8 @@ struct cni_runtime {
     bool has_ports, has_bandwidth; /* It was said, be it to want none. */
     struct cni_host_port *ports;
     size_t n_ports;
-    bool
-        by_engine; /* The ports are those of a container that is no pod: its engine binds them itself. */
+    /* The ports are those of a container that is no pod: its engine binds them itself. */
+    bool by_engine;
     struct cni_bandwidth bandwidth;
 };
 void cni_runtime_done(struct cni_runtime *r);
@@ -52,12 +52,14 @@ int cni_runtime_add_port(struct cni_runtime *r, const struct cni_host_port *p, s
 /* Whether some packet would be meant for both. */
 bool cni_host_port_overlaps(const struct cni_host_port *a, const struct cni_host_port *b);
 
-/* The object "runtimeConfig"; members that are no capability of ours are -ENOTSUP unless they are empty. */
+/* The object "runtimeConfig"; members that are no capability of ours are -ENOTSUP
+ * unless they are empty. */
 int cni_runtime_parse(const struct json *v, struct cni_runtime *ret, struct err *e);
 /* The same as an object (owned); NULL: nothing was said. */
 struct json *cni_runtime_to_json(const struct cni_runtime *r);
 
-/* "tcp:8080:80,udp:192.0.2.1:53:5353", with ",engine" behind it where the engine binds them; owned, NULL: none. */
+/* "tcp:8080:80,udp:192.0.2.1:53:5353", with ",engine" behind it where the engine binds
+ * them; owned, NULL: none. */
 char *cni_host_ports_text(const struct cni_runtime *r);
 /* Fills the ports of '*r'; -EINVAL: it is not such a text, and none are added. */
 int cni_host_ports_parse(const char *text, struct cni_runtime *r);

@@ -515,8 +515,8 @@ void dns_write_refusal(const struct dns_query *q, unsigned rcode, uint8_t out[DN
 
 /* ---- copying ---- */
 
-/* Data of types that have names in it (RFC 1035, and those of RFC 3597, 4 whose names may come compressed): fixed
- * bytes, then character strings, then names, then the rest as it is. */
+/* Data of types that have names in it (RFC 1035, and those of RFC 3597, 4 whose names may come
+ * compressed): fixed bytes, then character strings, then names, then the rest as it is. */
 static const struct layout {
     uint16_t type;
     uint8_t fixed, strings, names;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* DNS messages: RFC 1035 with EDNS0 (RFC 6891), AAAA (3596) and SRV (2782).  Pure.
  *
- * A query is taken apart into a 'struct dns_query', which points nowhere: names are copied and in lower case.
- * Messages are written by a 'struct dns_writer' into memory of the caller; a record that does not fit is left out
- * whole and said by 'truncated'.  Messages of others are read record by record by a 'struct dns_reader'.  Names are
- * in wire form, uncompressed, at most DNS_NAME_MAX bytes; a pointer of a compressed name must point backwards, so
- * that no chain of them has an end that is not reached.  Nothing here allocates. */
+ * A query is taken apart into a 'struct dns_query', which points nowhere: names are copied and in
+ * lower case.  Messages are written by a 'struct dns_writer' into memory of the caller; a record
+ * that does not fit is left out whole and said by 'truncated'.  Messages of others are read record
+ * by record by a 'struct dns_reader'.  Names are in wire form, uncompressed, at most DNS_NAME_MAX
+ * bytes; a pointer of a compressed name must point backwards, so that no chain of them has an end
+ * that is not reached.  Nothing here allocates. */
 #pragma once
 
 #include "base/err.h"
@@ -73,8 +74,8 @@ struct dns_name {
     uint8_t wire[DNS_NAME_MAX];
 };
 
-/* Reads "a.b.c" or "a.b.c." ("." is the root), to lower case.  -EINVAL: an empty or too long label, or a name that
- * is too long. */
+/* Reads "a.b.c" or "a.b.c." ("." is the root), to lower case.  -EINVAL: an empty or too long
+ * label, or a name that is too long. */
 int dns_name_parse(const char *text, struct dns_name *ret);
 /* Ends with a dot; bytes that are not printable, dots and backslashes within labels are escaped. */
 void dns_name_format(const struct dns_name *n, char out[DNS_NAME_TEXT]);
@@ -102,10 +103,11 @@ struct dns_query {
     uint16_t udp_size; /* What the client can take; DNS_UDP_PLAIN without EDNS. */
 };
 
-/* Takes a query apart.  -ENOMSG: not one that may be answered (no header, or an answer); -EBADMSG: malformed, of which
- * 'ret' has id and flags; -EOPNOTSUPP: another opcode, likewise. */
+/* Takes a query apart.  -ENOMSG: not one that may be answered (no header, or an answer); -EBADMSG:
+ * malformed, of which 'ret' has id and flags; -EOPNOTSUPP: another opcode, likewise. */
 int dns_query_parse(const uint8_t *data, size_t size, struct dns_query *ret);
-/* A question for 'name' as a message with the flag RD and, when 'edns', an OPT record; returns its size. */
+/* A question for 'name' as a message with the flag RD and, when 'edns', an OPT record;
+ * returns its size. */
 size_t dns_query_write(uint16_t id, const struct dns_name *name, uint16_t type, bool edns,
                        bool dnssec_ok, uint8_t out[DNS_HEADER + DNS_NAME_MAX + 4 + DNS_OPT_SIZE]);
 
@@ -127,8 +129,8 @@ struct dns_writer {
     size_t record, rdata; /* Where the one that is being written begins, and its data. */
 };
 
-/* Begins the answer to 'q', which stays; its question is at 'question', as it was spelled.  'buf' has 'limit' bytes, at
- * least DNS_UDP_PLAIN. */
+/* Begins the answer to 'q', which stays; its question is at 'question', as it was spelled.  'buf'
+ * has 'limit' bytes, at least DNS_UDP_PLAIN. */
 void dns_writer_answer(struct dns_writer *w, const struct dns_query *q, const uint8_t *question,
                        uint8_t *buf, size_t limit);
 void dns_writer_reset(struct dns_writer *w); /* To where it was then. */
@@ -141,10 +143,12 @@ void dns_writer_u32(struct dns_writer *w, uint32_t v);
 void dns_writer_name(struct dns_writer *w, const struct dns_name *n, bool compress);
 /* Ends the record; one that did not fit is taken back, and false returned. */
 bool dns_writer_end(struct dns_writer *w);
-/* Writes header and, when the query has EDNS, OPT; returns the message's size.  'flags' beside QR, RD and CD of the
- * query, and TC.  What was written before can be finished again, as another copy, for another answer. */
+/* Writes header and, when the query has EDNS, OPT; returns the message's size.  'flags'
+ * beside QR, RD and CD of the query, and TC.  What was written before can be finished again,
+ * as another copy, for another answer. */
 size_t dns_writer_finish(struct dns_writer *w, uint16_t flags, unsigned rcode);
-/* An answer that says only 'rcode' to what dns_query_parse refused: without a question; 'out' has DNS_HEADER bytes. */
+/* An answer that says only 'rcode' to what dns_query_parse refused: without a question;
+ * 'out' has DNS_HEADER bytes. */
 void dns_write_refusal(const struct dns_query *q, unsigned rcode, uint8_t out[DNS_HEADER]);
 
 /* ---- reading ---- */
@@ -174,8 +178,9 @@ int dns_reader_init(struct dns_reader *r, const uint8_t *data, size_t size);
 int dns_reader_next(struct dns_reader *r, struct dns_record *ret);
 /* The name at 'at' of the message; '*end' is behind it. */
 int dns_reader_name(const struct dns_reader *r, size_t at, size_t *end, struct dns_name *ret);
-/* Writes 'rec' of 'r' with the TTL 'ttl' into the section that 'w' is in, names in its data uncompressed and
- * compressed anew.  -ENOBUFS: it does not fit; -EBADMSG: its data is malformed.  Both leave 'w' without it. */
+/* Writes 'rec' of 'r' with the TTL 'ttl' into the section that 'w' is in, names in its data
+ * uncompressed and compressed anew.  -ENOBUFS: it does not fit; -EBADMSG: its data is
+ * malformed.  Both leave 'w' without it. */
 int dns_copy_record(struct dns_writer *w, const struct dns_reader *r, const struct dns_record *rec,
                     uint32_t ttl);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The messages of etcd's v3 API that the store uses (etcd.io/docs/v3.4/dev-guide/api_reference_v3, with the
- * field numbers of etcd's rpc.proto and kv.proto): Range, Txn with one put or deletion, Watch, Compact, LeaseGrant.
+/* The messages of etcd's v3 API that the store uses
+ * (etcd.io/docs/v3.4/dev-guide/api_reference_v3, with the field numbers of etcd's rpc.proto and
+ * kv.proto): Range, Txn with one put or deletion, Watch, Compact, LeaseGrant.
  *
- * Requests are appended to a strbuf.  Responses are parsed into structs that point into the message: nothing
- * is allocated, and they live as long as its bytes.  A parse checks the whole message, so that walking its
- * keys and events afterwards cannot fail. */
+ * Requests are appended to a strbuf.  Responses are parsed into structs that point into the
+ * message: nothing is allocated, and they live as long as its bytes.  A parse checks the whole
+ * message, so that walking its keys and events afterwards cannot fail. */
 #pragma once
 
 #include "wire/protobuf.h"
@@ -61,8 +62,8 @@ struct etcd_claim {
     struct etcd_bytes key, value;
     bool removed;
 };
-/* If the condition holds, the key 'guard' (size 0: none) is at 'guard_revision', and no claim that is to be made exists,
- * the action and then the claims; else these keys are read. */
+/* If the condition holds, the key 'guard' (size 0: none) is at 'guard_revision', and no claim that
+ * is to be made exists, the action and then the claims; else these keys are read. */
 struct etcd_txn_request {
     struct etcd_bytes key, value;
     enum etcd_condition condition;

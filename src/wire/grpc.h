@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gRPC over HTTP/2 (grpc.github.io/grpc/core/md_doc__p_r_o_t_o_c_o_l-_h_t_t_p2.html): the framing of messages
- * in a body, and the status that the trailers carry.  No I/O; the reader owns its buffer. */
+/* gRPC over HTTP/2 (grpc.github.io/grpc/core/md_doc__p_r_o_t_o_c_o_l-_h_t_t_p2.html):
+ * the framing of messages in a body, and the status that the trailers carry.  No I/O;
+ * the reader owns its buffer. */
 #pragma once
 
 #include "base/str.h"
@@ -30,7 +31,8 @@ enum grpc_status {
     GRPC_UNAUTHENTICATED = 16,
 };
 
-/* A message is what is appended to 'b' between the two; 'mark' is what grpc_frame_begin returned. */
+/* A message is what is appended to 'b' between the two; 'mark' is what grpc_frame_begin
+ * returned. */
 size_t grpc_frame_begin(struct strbuf *b);
 void grpc_frame_end(struct strbuf *b, size_t mark);
 
@@ -43,8 +45,9 @@ struct grpc_reader {
 #define GRPC_READER_INIT(max_) ((struct grpc_reader){.buf = STRBUF_INIT, .max = (max_)})
 void grpc_reader_done(struct grpc_reader *r);
 void grpc_reader_add(struct grpc_reader *r, const void *p, size_t size);
-/* The next whole message, valid until the next call with 'r': 1; more bytes needed: 0; -EMSGSIZE: larger than
- * 'max', known as soon as its header is there; -EBADMSG: compressed, which was not asked for. */
+/* The next whole message, valid until the next call with 'r': 1; more bytes needed: 0;
+ * -EMSGSIZE: larger than 'max', known as soon as its header is there; -EBADMSG:
+ * compressed, which was not asked for. */
 int grpc_reader_next(struct grpc_reader *r, const char **ret, size_t *ret_size);
 /* Whether a message is cut off at the end of what was added. */
 bool grpc_reader_partial(const struct grpc_reader *r);

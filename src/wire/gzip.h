@@ -4,5 +4,6 @@
 
 #include "base/str.h"
 
-/* Appends 'p' compressed, at the speed of level 1.  -EFBIG: it would not fit 'out', which is unchanged then. */
+/* Appends 'p' compressed, at the speed of level 1.  -EFBIG: it would not fit 'out',
+ * which is unchanged then. */
 int gzip_compress(const void *p, size_t size, struct strbuf *out);

@@ -374,7 +374,8 @@ static int hex_digit(char c)
     return is_digit(c) ? c - '0' : l >= 'a' && l <= 'f' ? l - 'a' + 10 : -1;
 }
 
-/* Decodes to 'out' with a NUL and returns what follows it; NULL: bad escape or control character. */
+/* Decodes to 'out' with a NUL and returns what follows it; NULL: bad escape or control
+ * character. */
 static char *unescape(const char *s, size_t size, bool is_query, char *out)
 {
     for (const char *end = s + size; s < end; s++) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP/1.1 messages (RFC 9110, RFC 9112): heads, targets, chunked bodies; pure codec.
  *
- * Strict, as leniency is what request smuggling lives on.  Refused: lines that do not end in CR LF, folded
- * headers, blanks before the colon, control characters, Content-Length that is repeated, not a number or
- * beside Transfer-Encoding, codings other than chunked, a missing or repeated Host.
- * Heads are parsed in place: the caller's text is rewritten to strings that the result points into.
- * Thread rule: none, no state. */
+ * Strict, as leniency is what request smuggling lives on.  Refused: lines that do not end in CR
+ * LF, folded headers, blanks before the colon, control characters, Content-Length that is
+ * repeated, not a number or beside Transfer-Encoding, codings other than chunked, a missing or
+ * repeated Host.  Heads are parsed in place: the caller's text is rewritten to strings that the
+ * result points into.  Thread rule: none, no state. */
 #pragma once
 
 #include "base/err.h"
@@ -35,14 +35,15 @@ struct http1_head {
     size_t n_headers;
 };
 
-/* Finds the end of a head that arrives in pieces.  '*at' is where to go on (start with 0), 'p' the whole text
- * so far.  Returns the size of the head with its blank line, 0 when it is not complete, or -EINVAL when a
- * line ends in a bare LF.  An empty first line counts as a head of two bytes, which a server skips. */
+/* Finds the end of a head that arrives in pieces.  '*at' is where to go on (start with 0),
+ * 'p' the whole text so far.  Returns the size of the head with its blank line, 0 when it is
+ * not complete, or -EINVAL when a line ends in a bare LF.  An empty first line counts as a
+ * head of two bytes, which a server skips. */
 ssize_t http1_head_end(const char *p, size_t size, size_t *at);
 
-/* Parse the head in 'text', of 'size' bytes as found by http1_head_end, which is rewritten.  Errors:
- * -EINVAL malformed, -EMSGSIZE over HTTP1_MAX_HEADERS, -EPROTONOSUPPORT another HTTP version, -ENOTSUP
- * unknown transfer coding; http1_error_status gives the status to answer. */
+/* Parse the head in 'text', of 'size' bytes as found by http1_head_end, which is rewritten.
+ * Errors: -EINVAL malformed, -EMSGSIZE over HTTP1_MAX_HEADERS, -EPROTONOSUPPORT another HTTP
+ * version, -ENOTSUP unknown transfer coding; http1_error_status gives the status to answer. */
 int http1_parse_request(char *text, size_t size, struct http1_head *ret, struct err *e);
 /* 'to_head': the response is to a HEAD request, so that it has no body. */
 int http1_parse_response(char *text, size_t size, bool to_head, struct http1_head *ret,
@@ -55,15 +56,17 @@ const char *http1_header(const struct http1_head *h, const char *name);
 bool http1_header_at(const struct http1_head *h, size_t i, const char **ret_name,
                      const char **ret_value);
 
-/* A request target taken apart: the path decoded, the query as it was and as "name\0value\0" pairs. */
+/* A request target taken apart: the path decoded, the query as it was and as
+ * "name\0value\0" pairs. */
 struct http1_target {
     char *path;        /* Starts with "/", or is "*". */
     const char *query; /* "" when there is none. */
     const char *params;
     size_t n_params;
 };
-/* 'buf' of http1_target_size bytes holds the strings of '*ret'.  -EINVAL: bad escapes, control characters,
- * "." or ".." segments, a fragment, or not origin-form or absolute-form (RFC 9112, 3.2). */
+/* 'buf' of http1_target_size bytes holds the strings of '*ret'.  -EINVAL: bad escapes,
+ * control characters, "." or ".." segments, a fragment, or not origin-form or
+ * absolute-form (RFC 9112, 3.2). */
 size_t http1_target_size(const char *target);
 int http1_target_parse(const char *target, char *buf, struct http1_target *ret, struct err *e);
 /* First value of parameter 'name' ("" when it has none), or NULL. */
@@ -83,9 +86,9 @@ struct http1_chunked {
     uint32_t
         overhead; /* Bytes of extensions and trailers so far, which are skipped; at most 8 KiB. */
 };
-/* Takes bytes from 'p' up to the end of a run of data: '*ret_used' bytes were taken, and '*ret_data' of
- * '*ret_size' bytes (may be 0) in 'p' is body.  Call again with the rest until none is left or c->done;
- * after that the rest belongs to the next message.  -EINVAL: malformed. */
+/* Takes bytes from 'p' up to the end of a run of data: '*ret_used' bytes were taken, and
+ * '*ret_data' of '*ret_size' bytes (may be 0) in 'p' is body.  Call again with the rest until none
+ * is left or c->done; after that the rest belongs to the next message.  -EINVAL: malformed. */
 int http1_chunked_feed(struct http1_chunked *c, const char *p, size_t size, size_t *ret_used,
                        const char **ret_data, size_t *ret_size);
 /* Text before a chunk of 'size' bytes; after it comes "\r\n".  Returns its length. */

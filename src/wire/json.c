@@ -104,8 +104,8 @@ static void sip_round(uint64_t v[4])
     v[2] = ROTL(v[2], 32);
 }
 
-/* SipHash-1-3 (Aumasson and Bernstein, 2012) under the key that the kernel gives to each process, so that
- * nobody can prepare keys which fall into one place. */
+/* SipHash-1-3 (Aumasson and Bernstein, 2012) under the key that the kernel gives to each process,
+ * so that nobody can prepare keys which fall into one place. */
 static uint64_t key_hash(const union json_key *k)
 {
     const unsigned char *s = (const unsigned char *) json_key_text(k);

@@ -5,12 +5,13 @@
  * libraries lose integers above 2^53, keep or merge duplicate keys, or clash in symbol names (see
  * docs/architecture.md).  Numbers are therefore kept as the text that was read.
  *
- * A tree owns its children; json_free frees all of it.  Functions that store a value into a tree take
- * ownership of the value.  A value stays where it is as long as it is in the tree; the text of a key
- * only until its object is next changed.  Lookup by key is constant time also in objects with very many
- * members.  Nothing here recurses: any depth can be walked.  Accessors accept NULL and values of the wrong type, and then return NULL,
- * false or the default: "json_get_string(json_path(o, "metadata", "name", NULL))" needs no checks between.
- * Not thread-safe per tree. */
+ * A tree owns its children; json_free frees all of it.  Functions that store a value into a
+ * tree take ownership of the value.  A value stays where it is as long as it is in the tree;
+ * the text of a key only until its object is next changed.  Lookup by key is constant time
+ * also in objects with very many members.  Nothing here recurses: any depth can be walked.
+ * Accessors accept NULL and values of the wrong type, and then return NULL, false or the
+ * default: "json_get_string(json_path(o, "metadata", "name", NULL))" needs no checks
+ * between.  Not thread-safe per tree. */
 #pragma once
 
 #include "base/err.h"
@@ -23,16 +24,16 @@ struct json;
 #define JSON_MAX_DEPTH 64
 
 /* Parses exactly one value that fills 'text' but for white space.  Refuses: duplicate keys, invalid
- * UTF-8, depth over JSON_MAX_DEPTH, NUL in strings (\u0000), lone surrogates.  -EINVAL with line and
- * column in '*e'.  '*ret' untouched on failure, owned by the caller on success. */
+ * UTF-8, depth over JSON_MAX_DEPTH, NUL in strings (\u0000), lone surrogates.  -EINVAL with line
+ * and column in '*e'.  '*ret' untouched on failure, owned by the caller on success. */
 int json_parse(const char *text, size_t size, struct json **ret, struct err *e);
 /* As above for a stream of values: parses the first value of 'text' and stores in '*ret_used' the
  * bytes it took (leading white space included).  -EAGAIN: the value is not complete yet. */
 int json_parse_first(const char *text, size_t size, struct json **ret, size_t *ret_used,
                      struct err *e);
 
-/* Finds the end of a value in a stream of objects or arrays without parsing it: feed it the bytes as they
- * come, each once.  Zero-initialize. */
+/* Finds the end of a value in a stream of objects or arrays without parsing it: feed it the bytes
+ * as they come, each once.  Zero-initialize. */
 struct json_scan {
     size_t depth;
     bool in_string, escaped;
@@ -77,8 +78,9 @@ struct json *json_get(const struct json *obj, const char *key);
 struct json *json_path(const struct json *obj, ...) __attribute__((sentinel));
 const char *json_path_string(const struct json *obj, ...) __attribute__((sentinel));
 
-/* Mutators.  'v' is taken over; json_set replaces.  They return 'v' so that trees can be built inline.
- * 'obj' and 'arr' must be of that type.  'v' or 's' NULL: nothing is changed, NULL is returned. */
+/* Mutators.  'v' is taken over; json_set replaces.  They return 'v' so that trees can
+ * be built inline.  'obj' and 'arr' must be of that type.  'v' or 's' NULL: nothing is
+ * changed, NULL is returned. */
 struct json *json_set(struct json *obj, const char *key, struct json *v);
 struct json *json_set_string(struct json *obj, const char *key, const char *s);
 struct json *json_set_int(struct json *obj, const char *key, int64_t i);
@@ -94,8 +96,8 @@ bool json_remove_at(struct json *v, size_t i);
 struct json *json_take_at(struct json *v,
                           size_t i); /* Element or member value; NULL past the end. */
 
-/* Appends the text of 'v' to 'out', compact, or indented by two blanks a level (kubectl's -o json uses
- * four: pass 4).  indent 0 is compact. */
+/* Appends the text of 'v' to 'out', compact, or indented by two blanks a level (kubectl's -o json
+ * uses four: pass 4).  indent 0 is compact. */
 void json_write(const struct json *v, unsigned indent, struct strbuf *out);
 char *json_to_text(const struct json *v); /* Owned, compact. */
 /* Appends 's' quoted and escaped; bytes that are not UTF-8 become U+FFFD. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How JSON values lie in memory: shared by the tree (json.c), the parsers and the writers only.
  *
- * A string or number is one allocation with its text in it; null, true and false are shared constants.
- * An array or object is a node and one vector.  Keys of up to 15 bytes lie in the vector itself.
- * Objects above JSON_INDEX_MIN members have a hash index behind their vector, keyed against flooding. */
+ * A string or number is one allocation with its text in it; null, true and false are
+ * shared constants.  An array or object is a node and one vector.  Keys of up to 15 bytes
+ * lie in the vector itself.  Objects above JSON_INDEX_MIN members have a hash index behind
+ * their vector, keyed against flooding. */
 #pragma once
 
 #include "base/mem.h"
@@ -23,8 +24,8 @@ struct json_text {
 
 #define JSON_KEY_INLINE 15
 
-/* Zero-padded, so that short keys compare as two words.  tag 0: the key is in 'text', which 'tag' then
- * ends with a NUL; 1: in '*ptr'. */
+/* Zero-padded, so that short keys compare as two words.  tag 0: the key is in 'text', which 'tag'
+ * then ends with a NUL; 1: in '*ptr'. */
 union json_key {
     struct {
         char text[JSON_KEY_INLINE];
@@ -78,8 +79,8 @@ void json_settle(const struct json *v);
 int json_utf8(const unsigned char *p, const unsigned char *end);
 /* Appends 's', bytes that are not UTF-8 as U+FFFD. */
 void json_add_utf8(const char *s, size_t size, struct strbuf *out);
-/* Bytes of the number at 'p', 0 when it is not one.  '*ret_open' is set when it runs to 'end', so that more
- * text could continue or complete it. */
+/* Bytes of the number at 'p', 0 when it is not one.  '*ret_open' is set when it runs to 'end', so
+ * that more text could continue or complete it. */
 size_t json_number_scan(const char *p, const char *end, bool *ret_open);
 
 /* A path through a tree: what recursion would keep on the stack. */

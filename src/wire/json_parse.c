@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The JSON parser: one pass, no recursion.  Children are collected on one stack for the whole parse and
- * moved into an exactly sized vector when their container ends. */
+/* The JSON parser: one pass, no recursion.  Children are collected on one stack for the whole parse
+ * and moved into an exactly sized vector when their container ends. */
 #include "base/mem.h"
 #include "wire/json.h"
 #include "wire/json_internal.h"
@@ -169,8 +169,8 @@ static int hex4(const char *s, const char *end)
     return v;
 }
 
-/* Reads what follows the backslash at 's': stores the character, returns how many bytes it took with the
- * backslash, or a negative errno and why. */
+/* Reads what follows the backslash at 's': stores the character, returns how many bytes it took
+ * with the backslash, or a negative errno and why. */
 static int escape_read(const char *s, const char *end, uint32_t *ret, const char **ret_why)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -250,8 +250,9 @@ static bool is_special(char c)
     return u < 0x20 || u >= 0x80 || u == '"' || u == '\\';
 }
 
-/* Checks the string whose opening quote is at p->at, up to its closing quote.  '*ret_size': its bytes once
- * decoded; '*ret_escaped': it has escapes.  p->at is then the first byte after the closing quote. */
+/* Checks the string whose opening quote is at p->at, up to its closing quote.
+ * '*ret_size': its bytes once decoded; '*ret_escaped': it has escapes.  p->at is then the
+ * first byte after the closing quote. */
 static int string_check(struct parser *p, const char **ret_start, size_t *ret_size,
                         bool *ret_escaped)
 {

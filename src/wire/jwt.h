@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* JSON Web Tokens in compact form (RFC 7515, RFC 7519): taken apart and put together, not judged.
  *
- * The text is checked for its form only; whether the signature is right, and what the claims mean, is decided by
- * whoever has the keys.  Pure. */
+ * The text is checked for its form only; whether the signature is right, and what the claims mean,
+ * is decided by whoever has the keys.  Pure. */
 #pragma once
 
 #include "wire/json.h"
@@ -22,8 +22,8 @@ static inline UNUSED void jwt_donep(struct jwt *t)
 
 /* Whether 'text' has the form of one at all: three parts.  Cheap. */
 bool jwt_looks_like(const char *text);
-/* -EINVAL: it is none, or has critical extensions (RFC 7515, 4.1.11), none of which is known; -E2BIG: over
- * JWT_MAX_SIZE.  '*ret' untouched on failure. */
+/* -EINVAL: it is none, or has critical extensions (RFC 7515, 4.1.11), none of which is known;
+ * -E2BIG: over JWT_MAX_SIZE.  '*ret' untouched on failure. */
 int jwt_parse(const char *text, struct jwt *ret, struct err *e);
 /* Appends "HEADER.CLAIMS", to be signed; after it come a dot and the signature in base64url. */
 void jwt_write_unsigned(const struct json *header, const struct json *claims, struct strbuf *out);

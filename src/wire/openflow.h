@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OpenFlow 1.4 messages and the Open vSwitch extensions that the pipeline uses.  Pure: bytes in, values out.
+/* OpenFlow 1.4 messages and the Open vSwitch extensions that the pipeline uses.  Pure:
+ * bytes in, values out.
  *
- * Sources: OpenFlow Switch Specification 1.4.0 (sections named at each function) and ovs-fields(7),
- * ovs-actions(7).  1.4 because its bundles (7.3.9) are native: a change of the pipeline is one transaction.
- * Everything read from the switch is bounds-checked; a malformed message is -EBADMSG with the reason.
+ * Sources: OpenFlow Switch Specification 1.4.0 (sections named at each function) and
+ * ovs-fields(7), ovs-actions(7).  1.4 because its bundles (7.3.9) are native: a change of the
+ * pipeline is one transaction.  Everything read from the switch is bounds-checked; a
+ * malformed message is -EBADMSG with the reason.
  *
- * A 'struct of_flow' is one flow in canonical bytes: OXM fields sorted by header (class 0x8000 first, for
- * it has the prerequisites of all others), instructions as Open vSwitch itself would dump them, so that
- * "same as what the switch reports" is memcmp.  Any flow found in a dump, whoever made it, can be sent back
- * in a flow-mod, to delete it for example.
+ * A 'struct of_flow' is one flow in canonical bytes: OXM fields sorted by header (class 0x8000
+ * first, for it has the prerequisites of all others), instructions as Open vSwitch itself would
+ * dump them, so that "same as what the switch reports" is memcmp.  Any flow found in a dump,
+ * whoever made it, can be sent back in a flow-mod, to delete it for example.
  *
- * Who makes a flow or a list owns it; the builder is a plain value that owns nothing.  Addresses, ports and
- * all other numbers are in host byte order.  No global state: any thread, each object on one at a time. */
+ * Who makes a flow or a list owns it; the builder is a plain value that owns nothing.
+ * Addresses, ports and all other numbers are in host byte order.  No global state: any
+ * thread, each object on one at a time. */
 #pragma once
 
 #include "base/err.h"
@@ -54,8 +57,8 @@ bool of_flow_same_key(const struct of_flow *a, const struct of_flow *b);
 bool of_flow_equal(const struct of_flow *a, const struct of_flow *b); /* All, cookie included. */
 size_t of_flow_memory(const struct of_flow *f);                       /* Bytes it takes. */
 
-/* Appends "ip,in_port=3,ip_dst=10.128.0.0/23", and "set:reg0=0xa,goto:50" or "drop", for people; of a flow that
- * was built here or came from a dump. */
+/* Appends "ip,in_port=3,ip_dst=10.128.0.0/23", and "set:reg0=0xa,goto:50" or "drop", for people; of
+ * a flow that was built here or came from a dump. */
 void of_flow_match_text(const struct of_flow *f, struct strbuf *out);
 void of_flow_actions_text(const struct of_flow *f, struct strbuf *out);
 
@@ -66,11 +69,11 @@ struct of_flow_list {
 void of_flow_list_add(struct of_flow_list *l, struct of_flow *f); /* Takes 'f' over. */
 void of_flow_list_done(struct of_flow_list *l);                   /* Frees all; empty and usable. */
 
-/* Builder: of_begin, any of_match_*, any of_act_* in order, of_goto at most once, of_end.
- * Fields are those of ovs-fields(7), each matched at most once, in any order; prerequisites (eth_type,
- * ip_proto) are the caller's to set.  Actions are those of ovs-actions(7) and are done in order; the goto
- * after them.  Bits outside a range, a table that does not lie ahead, or more than the builder holds, are
- * errors of the program and abort it. */
+/* Builder: of_begin, any of_match_*, any of_act_* in order, of_goto at most once, of_end.  Fields
+ * are those of ovs-fields(7), each matched at most once, in any order; prerequisites (eth_type,
+ * ip_proto) are the caller's to set.  Actions are those of ovs-actions(7) and are done in order;
+ * the goto after them.  Bits outside a range, a table that does not lie ahead, or more than the
+ * builder holds, are errors of the program and abort it. */
 #define OF_MAX_CONJUNCTIONS 1000 /* Of one flow, which must fit in a message. */
 struct of_builder {
     uint64_t cookie;
@@ -98,7 +101,8 @@ void of_match_ip_src(struct of_builder *b, struct ip4_prefix p); /* len 0: no ma
 void of_match_ip_dst(struct of_builder *b, struct ip4_prefix p);
 void of_match_tcp_dst(struct of_builder *b, uint16_t port);
 void of_match_udp_dst(struct of_builder *b, uint16_t port);
-/* TCP (6), UDP (17) or SCTP (132), as of_match_ip_proto said; mask 0xffff: exactly 'port'; 0: no match. */
+/* TCP (6), UDP (17) or SCTP (132), as of_match_ip_proto said; mask 0xffff: exactly
+ * 'port'; 0: no match. */
 void of_match_l4_dst(struct of_builder *b, uint8_t proto, uint16_t port, uint16_t mask);
 /* The lowest bits of an address: those of 'mask'. */
 void of_match_ip_src_bits(struct of_builder *b, uint32_t value, uint32_t mask);
@@ -112,7 +116,8 @@ void of_match_arp_sha(struct of_builder *b, struct mac m);
 void of_match_tun_src(struct of_builder *b, uint32_t ip); /* NXM_NX_TUN_IPV4_SRC */
 void of_match_tun_id(struct of_builder *b, uint64_t id);
 void of_match_reg(struct of_builder *b, unsigned reg, uint32_t value); /* reg: 0-15 */
-/* The connection tracker's view of the packet, ovs-fields(7): ct_state=value/mask with these bits. */
+/* The connection tracker's view of the packet, ovs-fields(7): ct_state=value/mask with
+ * these bits. */
 #define OF_CT_NEW 0x01u
 #define OF_CT_EST 0x02u
 #define OF_CT_REL 0x04u
@@ -167,25 +172,31 @@ void of_act_move(struct of_builder *b, enum of_field src, unsigned sofs, enum of
 /* load:value->FIELD[ofs..ofs+bits-1]; 'value' has no other bits. */
 void of_act_load(struct of_builder *b, enum of_field dst, unsigned ofs, unsigned bits,
                  uint64_t value);
-/* conjunction(id, clause/n): 'clause' counts from 1 and 2 <= n <= 64.  A flow with conjunctions has no other
- * action; the flow that matches of_match_conj_id(id) at the same priority says what happens. */
+/* conjunction(id, clause/n): 'clause' counts from 1 and 2 <= n <= 64.  A flow with
+ * conjunctions has no other action; the flow that matches of_match_conj_id(id) at the
+ * same priority says what happens. */
 void of_act_conjunction(struct of_builder *b, uint32_t id, unsigned clause, unsigned n);
-/* ct(zone=NXM_NX_REGn[0..15],table=t): the packet comes back in table 't', any, with its ct_state. */
+/* ct(zone=NXM_NX_REGn[0..15],table=t): the packet comes back in table 't', any, with
+ * its ct_state. */
 void of_act_ct(struct of_builder *b, unsigned zone_reg, uint8_t table);
-/* ct(commit,zone=NXM_NX_REGn[0..15],exec(set_field:mark->ct_mark)): the connection exists from now on. */
+/* ct(commit,zone=NXM_NX_REGn[0..15],exec(set_field:mark->ct_mark)): the connection
+ * exists from now on. */
 void of_act_ct_commit(struct of_builder *b, unsigned zone_reg, uint32_t mark);
-/* ct(zone=Z,nat,table=t): as of_act_ct, and what is translated for the connection is done to the packet. */
+/* ct(zone=Z,nat,table=t): as of_act_ct, and what is translated for the connection is
+ * done to the packet. */
 void of_act_ct_nat(struct of_builder *b, uint16_t zone, uint8_t table);
-/* ct(commit,zone=Z,nat(dst=IP:PORT),table=t): the connection exists from now on, and its destination is another. */
+/* ct(commit,zone=Z,nat(dst=IP:PORT),table=t): the connection exists from now on, and
+ * its destination is another. */
 void of_act_ct_nat_dst(struct of_builder *b, uint16_t zone, uint32_t ip, uint16_t port,
                        uint8_t table);
 /* ct(commit,zone=Z,nat(src=IP),table=t) */
 void of_act_ct_nat_src(struct of_builder *b, uint16_t zone, uint32_t ip, uint8_t table);
 /* resubmit(,t): what table 't' does to the packet is done, then the next action. */
 void of_act_resubmit(struct of_builder *b, uint8_t table);
-/* learn(table=t,...): makes, or refreshes, a flow that lives until it has met no packet for 'idle_s' seconds: it
- * matches IPv4 packets that have this one's values of two registers and its IP source, and loads two values.  It goes
- * with the last flow of the same 'cookie' and table that learns (delete_learned). */
+/* learn(table=t,...): makes, or refreshes, a flow that lives until it has met no packet for
+ * 'idle_s' seconds: it matches IPv4 packets that have this one's values of two registers and
+ * its IP source, and loads two values.  It goes with the last flow of the same 'cookie' and
+ * table that learns (delete_learned). */
 struct of_learn {
     uint8_t table;
     uint16_t priority, idle_s;
@@ -195,8 +206,8 @@ struct of_learn {
     uint32_t load[2];
 };
 void of_act_learn(struct of_builder *b, const struct of_learn *l);
-/* multipath(symmetric_l3l4,0,modulo_n,2^bits,0,NXM_NX_REGn[0..bits-1]): a hash of addresses and ports (of TCP and
- * SCTP) that is the same both ways; 1 <= bits <= 16. */
+/* multipath(symmetric_l3l4,0,modulo_n,2^bits,0,NXM_NX_REGn[0..bits-1]): a hash of addresses and
+ * ports (of TCP and SCTP) that is the same both ways; 1 <= bits <= 16. */
 void of_act_hash_symmetric(struct of_builder *b, unsigned reg, unsigned bits);
 void of_goto(struct of_builder *b, uint8_t table);
 /* What the meter has no room for is dropped before the first action (5.9). */
@@ -218,14 +229,15 @@ enum of_flow_command {
     OF_FLOW_DELETE = 3,
     OF_FLOW_DELETE_STRICT = 4
 };
-/* 7.3.4.1.  Add replaces a flow of the same key, cookie included, and its counters go on; modify leaves the
- * cookie as it is.  Delete ignores instructions and matches any cookie; table 255 is all tables. */
+/* 7.3.4.1.  Add replaces a flow of the same key, cookie included, and its counters go
+ * on; modify leaves the cookie as it is.  Delete ignores instructions and matches any
+ * cookie; table 255 is all tables. */
 void of_put_flow_mod(struct strbuf *out, uint32_t xid, enum of_flow_command cmd,
                      const struct of_flow *f);
-/* 7.3.9: ordered and atomic.  The switch checks a message when it is added; one that it refuses then is
- * merely left out, and a commit goes through without it.  Hence: open, add all, close; wait for the
- * close's reply; commit only when no error came before it, discard otherwise.  Errors at the commit undo
- * all of it.  A reply's type is the request's plus 1. */
+/* 7.3.9: ordered and atomic.  The switch checks a message when it is added; one that it refuses
+ * then is merely left out, and a commit goes through without it.  Hence: open, add all, close; wait
+ * for the close's reply; commit only when no error came before it, discard otherwise.  Errors at
+ * the commit undo all of it.  A reply's type is the request's plus 1. */
 enum of_bundle_ctrl {
     OF_BUNDLE_OPEN = 0,
     OF_BUNDLE_CLOSE = 2,
@@ -242,17 +254,19 @@ void of_put_bundle_flow_retire(struct strbuf *out, uint32_t xid, uint32_t bundle
 void of_put_flow_dump_request(struct strbuf *out, uint32_t xid); /* 7.3.5.2, all tables */
 /* As above, of the flows that have 'cookie' in the bits of 'mask'. */
 void of_put_flow_dump_request_of(struct strbuf *out, uint32_t xid, uint64_t cookie, uint64_t mask);
-/* 7.3.4.4: adds (or, 'modify', changes) a meter with one band, which drops what exceeds 'rate' packets a
- * second after a burst of 'burst' packets. */
+/* 7.3.4.4: adds (or, 'modify', changes) a meter with one band, which drops what exceeds 'rate'
+ * packets a second after a burst of 'burst' packets. */
 void of_put_meter_mod(struct strbuf *out, uint32_t xid, bool modify, uint32_t meter, uint32_t rate,
                       uint32_t burst);
-/* 7.3.2: 'miss_send_len' other than 0 makes Open vSwitch send packet-ins to this connection; and flows see the ports of a
- * packet's first fragment, else they are 0 (an extension). */
+/* 7.3.2: 'miss_send_len' other than 0 makes Open vSwitch send packet-ins to this connection; and
+ * flows see the ports of a packet's first fragment, else they are 0 (an extension). */
 void of_put_set_config(struct strbuf *out, uint32_t xid, uint16_t miss_send_len);
-/* 7.3.6: as if 'packet' had come from port 'in_port' to table 't', with 'value' in register 'reg'. */
+/* 7.3.6: as if 'packet' had come from port 'in_port' to table 't', with 'value' in
+ * register 'reg'. */
 void of_put_packet_in_table(struct strbuf *out, uint32_t xid, uint32_t in_port, uint8_t table,
                             unsigned reg, uint32_t value, const void *packet, size_t size);
-/* NXT_CT_FLUSH (Open vSwitch 3.1): forgets the IPv4 connections of 'zone' that are like this; 0: any. */
+/* NXT_CT_FLUSH (Open vSwitch 3.1): forgets the IPv4 connections of 'zone' that are like
+ * this; 0: any. */
 struct of_connection {
     uint8_t proto;
     uint32_t dst; /* As its first packet had it ... */
@@ -286,8 +300,9 @@ struct of_msg {
     const uint8_t *body; /* After the header; points into the input. */
     size_t body_size;
 };
-/* First message of 'data'; '*ret_used' is its size.  -EAGAIN: more bytes needed ('e' is not set); -EBADMSG:
- * not OpenFlow 1.4 (a hello or an error may be of another version).  A message has at most 65,535 bytes. */
+/* First message of 'data'; '*ret_used' is its size.  -EAGAIN: more bytes needed ('e' is
+ * not set); -EBADMSG: not OpenFlow 1.4 (a hello or an error may be of another version).
+ * A message has at most 65,535 bytes. */
 int of_msg_parse(const void *data, size_t size, struct of_msg *ret, size_t *ret_used,
                  struct err *e);
 
@@ -313,9 +328,9 @@ int of_packet_in_parse(const struct of_msg *m, struct of_packet_in *ret, struct 
 int of_bundle_control_parse(const struct of_msg *m, uint32_t *ret_bundle, uint16_t *ret_type,
                             struct err *e);
 
-/* One multipart reply with flow statistics (7.3.5.2): appends the flows to 'out', and when 'stats' is not NULL
- * stores the counters of out->flows[i] in (*stats)[i], an array that the caller frees.  '*ret_more' says
- * whether further replies follow.  On failure 'out' is as it was. */
+/* One multipart reply with flow statistics (7.3.5.2): appends the flows to 'out', and when 'stats'
+ * is not NULL stores the counters of out->flows[i] in (*stats)[i], an array that the caller frees.
+ * '*ret_more' says whether further replies follow.  On failure 'out' is as it was. */
 struct of_counters {
     uint64_t packets, bytes;
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Flows in canonical bytes, and the builder that makes them.
  *
- * What Open vSwitch 3.1 dumps in OpenFlow 1.4 decides the encodings (tests/unit/wire/test_openflow.c
- * compares with the real one): matches are OXM except for Nicira's registers and tunnel addresses;
- * a whole field is set by OFPAT_SET_FIELD, part of one by NXAST_REG_LOAD; "move" and "load" name fields by
- * their NXM headers. */
+ * What Open vSwitch 3.1 dumps in OpenFlow 1.4 decides the encodings
+ * (tests/unit/wire/test_openflow.c compares with the real one): matches are OXM except for Nicira's
+ * registers and tunnel addresses; a whole field is set by OFPAT_SET_FIELD, part of one by
+ * NXAST_REG_LOAD; "move" and "load" name fields by their NXM headers. */
 #include "wire/openflow_priv.h"
 
 #include "base/mem.h"
@@ -149,14 +149,15 @@ int of_oxm_check(const uint8_t *match, size_t size, struct err *e)
     return 0;
 }
 
-/* What a TLV is ordered by: the basic class 0x8000 first, as all prerequisites are of it (7.2.3.6). */
+/* What a TLV is ordered by: the basic class 0x8000 first, as all prerequisites are of
+ * it (7.2.3.6). */
 static uint32_t oxm_rank(const uint8_t *tlv)
 {
     return be32_get(tlv) ^ 0x80000000u;
 }
 
-/* Insertion sort: matches have few fields, and dumps mostly come in order.  The TLV at 'at' moves before
- * the first one that is greater. */
+/* Insertion sort: matches have few fields, and dumps mostly come in order.  The TLV at 'at' moves
+ * before the first one that is greater. */
 void of_oxm_sort(uint8_t *match, size_t size)
 {
     uint32_t greatest = 0;

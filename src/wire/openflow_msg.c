@@ -151,7 +151,8 @@ void of_put_flow_dump_request(struct strbuf *out, uint32_t xid)
 
 void of_put_flow_dump_request_of(struct strbuf *out, uint32_t xid, uint64_t cookie, uint64_t mask)
 {
-    /* ofp_flow_stats_request: table, pad 3, out_port, out_group, pad 4, cookie, cookie mask, match. */
+    /* ofp_flow_stats_request: table, pad 3, out_port, out_group, pad 4, cookie, cookie
+     * mask, match. */
     enum { FIXED = 32, MATCH = 8 };
     uint8_t *p = msg_room(out, OF_TYPE_MULTIPART_REQUEST,
                           OF_HEADER_SIZE + OF_MULTIPART_FIXED + FIXED + MATCH, xid);
@@ -224,7 +225,8 @@ void of_put_packet_in_table(struct strbuf *out, uint32_t xid, uint32_t in_port, 
 
 /* ---- connections ---- */
 
-/* Properties of NXT_CT_FLUSH and of the tuples in it (nicira-ext.h): type, length, value, padding. */
+/* Properties of NXT_CT_FLUSH and of the tuples in it (nicira-ext.h): type, length,
+ * value, padding. */
 enum { CT_ORIG_TUPLE, CT_REPLY_TUPLE, CT_ZONE };
 enum { TUPLE_SRC, TUPLE_DST, TUPLE_SRC_PORT, TUPLE_DST_PORT };
 enum { PROP = 4, PROP_ADDRESS = 24, PROP_NUMBER = 8 };

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OVSDB: framing, requests, replies, update notifications and column values.  Pure: text in, values out.
+/* OVSDB: framing, requests, replies, update notifications and column values.  Pure:
+ * text in, values out.
  *
- * Sources: RFC 7047 (sections named at each function); "monitor_cond" and its "update2" notification from
- * ovsdb-server(7) 4.1.12 and 4.1.14.  Update2 because a change of a set or map column carries the
- * difference only: with plain "update" each new port would send all ports of the bridge twice.
+ * Sources: RFC 7047 (sections named at each function); "monitor_cond" and its "update2"
+ * notification from ovsdb-server(7) 4.1.12 and 4.1.14.  Update2 because a change of a
+ * set or map column carries the difference only: with plain "update" each new port
+ * would send all ports of the bridge twice.
  *
- * Trees made here are the caller's (wire/json.h); functions that take a tree into another one own it.
- * What is read is checked: a malformed value is -EBADMSG with the reason.  Not thread-safe per object. */
+ * Trees made here are the caller's (wire/json.h); functions that take a tree into
+ * another one own it.  What is read is checked: a malformed value is -EBADMSG with the
+ * reason.  Not thread-safe per object. */
 #pragma once
 
 #include "base/err.h"
@@ -71,14 +74,15 @@ const struct json *ovsdb_set_at(const struct json *v, size_t i);
 /* Text of a uuid atom; NULL if it is none. */
 const char *ovsdb_get_uuid(const struct json *atom);
 
-/* Columns of a row.  An absent column leaves '*value' as it is: update2 leaves out what did not change.
- * An optional column (a set of at most one) that is empty reads as NULL or 'none'. */
+/* Columns of a row.  An absent column leaves '*value' as it is: update2 leaves out what did not
+ * change.  An optional column (a set of at most one) that is empty reads as NULL or 'none'. */
 int ovsdb_read_string(const struct json *row, const char *column, char **value, struct err *e);
 int ovsdb_read_int(const struct json *row, const char *column, int64_t none, int64_t *value,
                    struct err *e);
-/* Sets of strings or uuids as keys of 'set' (values not NULL, not owned), maps of strings as owned values
- * of 'map' (smap_init(m, free)).  'diff' says how update2 is to be applied: false: replaces all; true: a
- * member of a set is toggled; a pair of a map is removed where it is the same, else set. */
+/* Sets of strings or uuids as keys of 'set' (values not NULL, not owned), maps of strings
+ * as owned values of 'map' (smap_init(m, free)).  'diff' says how update2 is to be
+ * applied: false: replaces all; true: a member of a set is toggled; a pair of a map is
+ * removed where it is the same, else set. */
 int ovsdb_read_set(const struct json *row, const char *column, bool diff, struct smap *set,
                    struct err *e);
 int ovsdb_read_map(const struct json *row, const char *column, bool diff, struct smap *map,

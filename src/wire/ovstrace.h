@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text of Open vSwitch's ofproto/trace (ovs-vswitchd(8)): which flows a packet met, and what became of it.
- * Pure: text in, values out.  Lines that are not understood are left out: the format is made for people. */
+/* The text of Open vSwitch's ofproto/trace (ovs-vswitchd(8)): which flows a packet met, and
+ * what became of it.  Pure: text in, values out.  Lines that are not understood are left
+ * out: the format is made for people. */
 #pragma once
 
 #include "base/err.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ICMP echo (RFC 792) and the smallest DNS query (RFC 1035), for probes.  Pure: bytes in, values out. */
+/* ICMP echo (RFC 792) and the smallest DNS query (RFC 1035), for probes.  Pure: bytes
+ * in, values out. */
 #pragma once
 
 #include "base/macro.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Protocol Buffers' wire format (protobuf.dev/programming-guides/encoding): fields of a message, one by one.
+/* Protocol Buffers' wire format (protobuf.dev/programming-guides/encoding): fields of a
+ * message, one by one.
  *
- * There is no schema here: wire/etcd.c knows which field number means what.  A reader points into the
- * caller's bytes and allocates nothing; what it gives out lives as long as they do.  Not thread-safe per
- * reader. */
+ * There is no schema here: wire/etcd.c knows which field number means what.  A reader
+ * points into the caller's bytes and allocates nothing; what it gives out lives as long as
+ * they do.  Not thread-safe per reader. */
 #pragma once
 
 #include "base/str.h"
@@ -29,11 +30,12 @@ static inline struct pb_reader pb_reader_of(const void *data, size_t size)
     /* C forbids adding to a null pointer, even nothing. */
     return (struct pb_reader){data, size ? (const unsigned char *) data + size : data};
 }
-/* The next field: 1; at the end: 0; -EBADMSG: cut off, a number out of range, or a group (which proto3 does
- * not have).  '*ret' untouched unless 1. */
+/* The next field: 1; at the end: 0; -EBADMSG: cut off, a number out of range, or a group (which
+ * proto3 does not have).  '*ret' untouched unless 1. */
 int pb_next(struct pb_reader *r, struct pb_field *ret);
 
-/* Appends a field.  Fields that have their default (0, false, empty) may be left out by the caller. */
+/* Appends a field.  Fields that have their default (0, false, empty) may be left out by
+ * the caller. */
 void pb_put_uint(struct strbuf *b, uint32_t number, uint64_t value);
 void pb_put_bytes(struct strbuf *b, uint32_t number, const void *p, size_t size);
 void pb_put_double(struct strbuf *b, uint32_t number, double value);

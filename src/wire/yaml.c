@@ -59,7 +59,8 @@ static enum scalar word_meaning(const char *s)
     return SCALAR_STRING;
 }
 
-/* Value of the digits 's' in 'base', all of them; false when it is not that or needs over 64 bits. */
+/* Value of the digits 's' in 'base', all of them; false when it is not that or needs
+ * over 64 bits. */
 static bool digits_value(const char *s, unsigned base, uint64_t *ret)
 {
     uint64_t v = 0;
@@ -101,8 +102,8 @@ static bool based_value(const char *s, uint64_t *ret)
     }
 }
 
-/* Decimal 's' without sign and underscores, as JSON writes it: "007." is "7", ".50" is "0.50", "1.0" is
- * "1".  Empty when it is not a decimal number. */
+/* Decimal 's' without sign and underscores, as JSON writes it: "007." is "7", ".50" is "0.50",
+ * "1.0" is "1".  Empty when it is not a decimal number. */
 static void decimal_text(const char *s, struct strbuf *out)
 {
     size_t whole = strspn(s, "0123456789"), fraction = 0;

@@ -466,8 +466,8 @@ struct h2_stream *h2_post(struct h2 *c, const char *path, const struct h2_field 
     nghttp2_data_provider provider = {.source.ptr = s, .read_callback = read_body};
     s->id = nghttp2_submit_request(c->session, NULL, nv, 4 + n_fields, &provider, s);
     if (s->id < 0) {
-        /* No stream ids are left after 2^30 calls: the next connection has new ones.  The caller gets its
-         * stream, and the connection ends. */
+        /* No stream ids are left after 2^30 calls: the next connection has new ones.  The caller
+         * gets its stream, and the connection ends. */
         nghttp2_session_terminate_session(c->session, NGHTTP2_NO_ERROR);
     }
     loop_task_queue(&c->flush);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One HTTP/2 connection of a client (RFC 9113; over TLS, or cleartext with prior knowledge), by nghttp2 on the loop.
+/* One HTTP/2 connection of a client (RFC 9113; over TLS, or cleartext with prior
+ * knowledge), by nghttp2 on the loop.
  *
- * It knows streams and bytes; what they mean is rpc.c's.  While streams are open, a PING that is not answered
- * in time ends the connection.  When the connection fails, 'down' is called once and nothing after it; the
- * owner then frees the connection, and with it all streams, which get no callback of their own.
- * Everything may be freed from within its callbacks. */
+ * It knows streams and bytes; what they mean is rpc.c's.  While streams are open, a PING that is
+ * not answered in time ends the connection.  When the connection fails, 'down' is called once and
+ * nothing after it; the owner then frees the connection, and with it all streams, which get no
+ * callback of their own.  Everything may be freed from within its callbacks. */
 #pragma once
 
 #include "base/str.h"

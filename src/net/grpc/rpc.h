@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gRPC calls over one HTTP/2 connection.
  *
- * A unary call sends one message and gets one; a stream sends more as it goes and gets many.  'fn' of a call is
- * called exactly once with how it ended, unless the call was cancelled, the client freed, or the connection
- * went down: then 'down' is all that is called, and the owner, who knows its calls, frees the client.
- * Messages are valid in the callback only.  Everything may be freed from within a callback. */
+ * A unary call sends one message and gets one; a stream sends more as it goes and gets many.
+ * 'fn' of a call is called exactly once with how it ended, unless the call was cancelled, the
+ * client freed, or the connection went down: then 'down' is all that is called, and the owner,
+ * who knows its calls, frees the client.  Messages are valid in the callback only.  Everything
+ * may be freed from within a callback. */
 #pragma once
 
 #include "net/grpc/h2.h"

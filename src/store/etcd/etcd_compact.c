@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The etcd backend: compaction of etcd's history, by one master of all.
  *
- * A key that they share, outside of the registry, is written before each compaction on the condition that it is
- * as it was last seen.  One of them succeeds and compacts; the others learn where the key stands, and leave it
- * until as many changes were made again. */
+ * A key that they share, outside of the registry, is written before each compaction on the
+ * condition that it is as it was last seen.  One of them succeeds and compacts; the others learn
+ * where the key stands, and leave it until as many changes were made again. */
 #include "base/log.h"
 #include "store/etcd/etcd_store.h"
 

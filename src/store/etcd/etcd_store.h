@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of the etcd backend, for etcd.c (the connection), etcd_sync.c (snapshot, history and watch),
- * etcd_read.c (which revision is the newest), etcd_write.c (writes), etcd_lease.c and etcd_compact.c only.
+/* The parts of the etcd backend, for etcd.c (the connection), etcd_sync.c (snapshot, history
+ * and watch), etcd_read.c (which revision is the newest), etcd_write.c (writes),
+ * etcd_lease.c and etcd_compact.c only.
  *
  * One connection at a time, to one of the endpoints.  What happens on it, in this order:
- *   CONNECTING -> READING (a snapshot in pages) [-> LOOKING_BACK (history)] -> OPENING (a watch) -> WATCHING
+ *   CONNECTING -> READING (a snapshot in pages) [-> LOOKING_BACK (history)]
+ *              -> OPENING (a watch) -> WATCHING
  * and when the connection broke while the watcher still has all changes up to some revision:
  *   CONNECTING -> CHECKING (that this etcd has that revision) -> OPENING -> WATCHING
- * Any trouble drops the connection and, after a moment, tries the next endpoint.  Only when that has not led
- * back to WATCHING within LOST_MS is the store reported as lost.  A new snapshot is needed only when etcd does not
- * have the changes any more that the watcher lacks, or when the watcher cannot be told that they go on. */
+ * Any trouble drops the connection and, after a moment, tries the next endpoint.  Only when that
+ * has not led back to WATCHING within LOST_MS is the store reported as lost.  A new snapshot is
+ * needed only when etcd does not have the changes any more that the watcher lacks, or when the
+ * watcher cannot be told that they go on. */
 #pragma once
 
 #include "base/map.h"
@@ -40,8 +43,8 @@ enum etcd_state {
     ETCD_WATCHING,
 };
 
-/* The keys of a page are one allocation: the values lie side by side then, so that what takes their place in memory
- * one after the other may be a little larger. */
+/* The keys of a page are one allocation: the values lie side by side then, so that what takes their
+ * place in memory one after the other may be a little larger. */
 struct etcd_items {
     struct store_item *v;
     size_t n, cap;
@@ -125,11 +128,12 @@ void etcd_sync_restart(struct etcd_store *s);
 void etcd_sync_disconnected(struct etcd_store *s); /* The calls are gone. */
 void etcd_sync_done(struct etcd_store *s);
 
-/* Keeps etcd's history between one and two times what is wanted; to be called when revisions have grown. */
+/* Keeps etcd's history between one and two times what is wanted; to be called when
+ * revisions have grown. */
 void etcd_compact(struct etcd_store *s);
 
-/* A lease for a key that may go 'ttl_s' seconds from now; 0: there is none yet, and the key stays until somebody deletes
- * it. */
+/* A lease for a key that may go 'ttl_s' seconds from now; 0: there is none yet, and the
+ * key stays until somebody deletes it. */
 uint64_t etcd_lease(struct etcd_store *s, unsigned ttl_s);
 void etcd_lease_is_gone(struct etcd_store *s);      /* etcd does not know it. */
 void etcd_lease_disconnected(struct etcd_store *s); /* The calls are gone. */

@@ -259,7 +259,8 @@ static void on_history_ended(void *ctx, const struct rpc_result *r)
     etcd_fail(s, "the watch ended: %s: %s", grpc_status_name(r->status), r->text);
 }
 
-/* Watches the keys of everybody, as then the newest revision is sure to come by and shows the end. */
+/* Watches the keys of everybody, as then the newest revision is sure to come by and
+ * shows the end. */
 static void history_open(struct etcd_store *s)
 {
     static const struct rpc_stream_ops ops = {on_history, on_history_ended};
@@ -474,8 +475,8 @@ static void on_watch_ended(void *ctx, const struct rpc_result *r)
     etcd_fail(s, "the watch ended: %s: %s", grpc_status_name(r->status), r->text);
 }
 
-/* Watches the keys of everybody, so that each revision comes by, and what is asked for as the newest is sure to be
- * seen. */
+/* Watches the keys of everybody, so that each revision comes by, and what is asked for
+ * as the newest is sure to be seen. */
 static void watch_open(struct etcd_store *s)
 {
     static const struct rpc_stream_ops ops = {on_watch, on_watch_ended};

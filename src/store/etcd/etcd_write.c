@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The etcd backend: conditional writes, each one transaction.
  *
- * Of one key at most one write is on its way, as calls on one connection may overtake each other.  A result
- * waits until the watch has shown what it speaks of: the change, or the one that the key was found at. */
+ * Of one key at most one write is on its way, as calls on one connection may overtake
+ * each other.  A result waits until the watch has shown what it speaks of: the change, or
+ * the one that the key was found at. */
 #include "store/etcd/etcd_store.h"
 
 #define MAX_INFLIGHT 128

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The embedded backend: a writer thread in front of the database file.
  *
- * The loop queues writes; the thread takes all that wait, does them in one transaction, and so shares one
- * sync of the disk among them (group commit): the more load, the larger the groups.  What came of them goes
- * back in reports, in order.  When the disk fails, the thread closes the file, opens it again until that
- * works, and reports what is in it.  When the file was deleted or replaced, it stays open, and nothing is written
- * until the master is started again. */
+ * The loop queues writes; the thread takes all that wait, does them in one transaction, and so
+ * shares one sync of the disk among them (group commit): the more load, the larger the groups.
+ * What came of them goes back in reports, in order.  When the disk fails, the thread closes the
+ * file, opens it again until that works, and reports what is in it.  When the file was deleted or
+ * replaced, it stays open, and nothing is written until the master is started again. */
 #include "base/log.h"
 #include "base/timeutil.h"
 #include "store/sqlite/sqlite_db.h"
@@ -53,8 +53,8 @@ struct sqlite_store {
 
     /* The thread's own. */
     struct sqlite_db *db; /* NULL: broken, to be opened again at 'retry_ms'. */
-    bool
-        replaced; /* The files of 'db' are gone: it is kept, as nobody else has them, but not used any more. */
+    /* The files of 'db' are gone: it is kept, as nobody else has them, but not used any more. */
+    bool replaced;
     unsigned attempt;
     uint64_t retry_ms, recovered_ms;
 };
@@ -176,7 +176,8 @@ static void group_write(struct sqlite_store *s, struct list *group)
             r = sqlite_db_commit(s->db, &e);
         }
         if (r < 0) {
-            /* Also those whose condition did not hold: it was checked against changes now undone. */
+            /* Also those whose condition did not hold: it was checked against changes
+             * now undone. */
             group_fail(group, r);
             set_broken(s, &e, report);
             if (r == -ENOSPC || r == -EDQUOT) {

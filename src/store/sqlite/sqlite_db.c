@@ -43,7 +43,8 @@ struct live_key {
     char key[];
 };
 
-/* A change that has work for compaction when it leaves the history: a row that it replaced, or itself. */
+/* A change that has work for compaction when it leaves the history: a row that it
+ * replaced, or itself. */
 struct leftover {
     uint64_t revision, sum;           /* Of the change; 'sum' counts for a deletion only. */
     uint64_t prev_revision, prev_sum; /* 0: that row is gone. */
@@ -105,8 +106,8 @@ struct sqlite_db {
     bool full;           /* It is given up. */
 };
 
-/* Of the last operation that failed on the WAL or the file.  (sqlite3_system_errno is often overwritten by
- * what SQLite does after the failure.) */
+/* Of the last operation that failed on the WAL or the file.  (sqlite3_system_errno is often
+ * overwritten by what SQLite does after the failure.) */
 static int last_errno(sqlite3 *sql)
 {
     sqlite3_file *wal = NULL;
@@ -184,8 +185,8 @@ static int db_exec(struct sqlite_db *db, const char *sql, const char *what, stru
     return rc == SQLITE_OK ? 0 : db_fail(db, rc, what, e);
 }
 
-/* Steps a statement that gives at most one row and resets it: 1 with a row, 0 without.  With 'keep' the row
- * stays readable until the next use. */
+/* Steps a statement that gives at most one row and resets it: 1 with a row, 0 without.  With 'keep'
+ * the row stays readable until the next use. */
 static int db_step(struct sqlite_db *db, enum statement which, bool keep, const char *what,
                    struct err *e)
 {
@@ -210,7 +211,8 @@ static struct live_key *live_find(const struct sqlite_db *db, const char *key)
     return NULL;
 }
 
-/* Notes that 'key' is at 'revision' now, in a row with that sum; 0: deleted.  'k': its entry if it has one. */
+/* Notes that 'key' is at 'revision' now, in a row with that sum; 0: deleted.  'k': its
+ * entry if it has one. */
 static void live_set(struct sqlite_db *db, struct live_key *k, const char *key, uint64_t revision,
                      uint64_t sum)
 {
@@ -260,7 +262,8 @@ static void leftover_pop(struct sqlite_db *db)
 
 /* ---- opening ---- */
 
-/* One that exists is not opened here: closing it would drop the locks that SQLite holds on it (fcntl(2)). */
+/* One that exists is not opened here: closing it would drop the locks that SQLite holds
+ * on it (fcntl(2)). */
 static int file_check(const char *path, bool *ret_exists, struct err *e)
 {
     struct stat st;
@@ -358,7 +361,8 @@ static int schema_create(struct sqlite_db *db, struct err *e)
     return db_exec(db, sql, "create the schema", e);
 }
 
-/* Adds the checksums to a file of schema 1, in a transaction that sqlite_db_open commits when it has read the rows. */
+/* Adds the checksums to a file of schema 1, in a transaction that sqlite_db_open
+ * commits when it has read the rows. */
 static int schema_upgrade(struct sqlite_db *db, struct err *e)
 {
     int64_t damages = 0;
@@ -607,8 +611,8 @@ static int mark_verify(const struct sqlite_db *db, uint64_t mark, struct err *e)
                      db->path, (unsigned long long) db->newest, (unsigned long long) mark);
 }
 
-/* The values are read when all keys have been: what is kept does not lie between what is given back, so that its
- * pages can be. */
+/* The values are read when all keys have been: what is kept does not lie between what is
+ * given back, so that its pages can be. */
 static int rows_read(struct sqlite_db *db, struct rows *rows, struct err *e)
 {
     int r = rows_query(db, "SELECT rev, prev_rev, key, value IS NULL, sum FROM change ORDER BY rev",
@@ -627,8 +631,8 @@ static int compare_items(const void *a, const void *b)
     return strcmp(((const struct store_item *) a)->key, ((const struct store_item *) b)->key);
 }
 
-/* Index of the first row of the history: from there on nothing is missing, neither a change nor the value
- * that one of them replaced. */
+/* Index of the first row of the history: from there on nothing is missing, neither a change nor
+ * the value that one of them replaced. */
 static size_t history_start(const struct sqlite_db *db, const struct rows *rows)
 {
     size_t i = rows->n;
@@ -1150,7 +1154,8 @@ static void checkpoint(struct sqlite_db *db)
         db->wal_pages = db->wal_failed_pages = 0;
         return;
     }
-    /* Somebody reads, or the disk is full.  The writes are safe in the WAL; try again when it has grown. */
+    /* Somebody reads, or the disk is full.  The writes are safe in the WAL; try again
+     * when it has grown. */
     db->wal_failed_pages = db->wal_pages;
     log_warn("checkpoint did not finish", "database=%s reason=\"%s\" pages=%d moved=%d", db->path,
              rc == SQLITE_OK ? "another program reads" : sqlite3_errmsg(db->sql), pages, moved);

@@ -20,8 +20,8 @@ LOG_MODULE("store");
 #define DIGITS 20
 #define MARK_SIZE (DIGITS + 1 + 16 + 1)
 
-/* SQLite's own locks let other processes in between two transactions; this one keeps a second master out
- * and still lets others read, as for a backup. */
+/* SQLite's own locks let other processes in between two transactions; this one keeps a second
+ * master out and still lets others read, as for a backup. */
 int sqlite_lock(const char *path, int *ret_fd, struct err *e)
 {
     CLEANUP_FREE char *lock = xasprintf("%s.lock", path);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* PATH.lock beside a database: it keeps a second master out, and it has the mark.
  *
- * The mark is the revision of the newest change that was acknowledged.  It is written after the change is on the disk, and
- * not synced itself: a crash of the master does not lose it, and after a loss of power it is at most too low, never too
- * high.  A database that has less than its mark says has lost acknowledged changes, whatever the cause: its WAL was
- * deleted or damaged, or the file was replaced by an older one.  Blocking; one thread at a time. */
+ * The mark is the revision of the newest change that was acknowledged.  It is written after the
+ * change is on the disk, and not synced itself: a crash of the master does not lose it, and after a
+ * loss of power it is at most too low, never too high.  A database that has less than its mark says
+ * has lost acknowledged changes, whatever the cause: its WAL was deleted or damaged, or the file
+ * was replaced by an older one.  Blocking; one thread at a time. */
 #pragma once
 
 #include "base/err.h"

@@ -275,8 +275,8 @@ static size_t kind_size(const char *key)
     return slash ? (size_t) (slash - key) + 1 : 0;
 }
 
-/* Whether a good row has a key of the same kind: a kind that damage made up has none.  Damage does not make up the names of
- * the two kinds that matter here. */
+/* Whether a good row has a key of the same kind: a kind that damage made up has none.  Damage does
+ * not make up the names of the two kinds that matter here. */
 static bool kind_is_known(const struct scan *s, const char *key)
 {
     size_t n = kind_size(key);
@@ -340,7 +340,8 @@ static int hold(struct sqlite_db *db, const char *key, struct err *e)
     return write_key(db, key, value, 0, e);
 }
 
-/* The newest row of each key that is not dropped, at its revision; then what says that there was a repair. */
+/* The newest row of each key that is not dropped, at its revision; then what says that
+ * there was a repair. */
 static int write_rest(const struct scan *s, const struct smap *dropped, struct sqlite_db *db,
                       uint64_t mark, struct sqlite_repair *ret, struct err *e)
 {
@@ -367,7 +368,8 @@ static int write_rest(const struct scan *s, const struct smap *dropped, struct s
     if (r == 0 && ret->holds_vnids) {
         r = hold(db, STORE_HOLD_VNIDS, e);
     }
-    /* In any case: versions go on after those that were lost, and watches cannot be resumed from before. */
+    /* In any case: versions go on after those that were lost, and watches cannot be
+     * resumed from before. */
     if (r == 0 && (r = hold(db, STORE_REPAIR_KEY, e)) == 0) {
         r = write_key(db, STORE_REPAIR_KEY, NULL, 0, e);
     }

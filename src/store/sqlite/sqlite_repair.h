@@ -24,9 +24,10 @@ struct sqlite_repair {
     bool holds_subnets,
         holds_vnids; /* Numbers of that kind may have been lost: none is given out. */
 };
-/* Puts a file with the newest state of all keys whose rows are good in the place of 'path', and keeps the damaged one
- * beside it.  A key of which a row is damaged is dropped whole, as what it was before is not true any more.  If a
- * HostSubnet or a NetNamespace may be among what is lost, the key STORE_HOLD_KEY of its kind is made.  Does nothing when
- * there is nothing to find.  -EBUSY: a master works on it; -EUCLEAN: nothing of it can be read. */
+/* Puts a file with the newest state of all keys whose rows are good in the place of 'path', and
+ * keeps the damaged one beside it.  A key of which a row is damaged is dropped whole, as what it
+ * was before is not true any more.  If a HostSubnet or a NetNamespace may be among what is lost,
+ * the key STORE_HOLD_KEY of its kind is made.  Does nothing when there is nothing to find.  -EBUSY:
+ * a master works on it; -EUCLEAN: nothing of it can be read. */
 int sqlite_repair(const char *path, sqlite_finding_fn *fn, void *ctx, struct sqlite_repair *ret,
                   struct err *e);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checksums of the embedded store: one of each row, and one of all rows together.
  *
- * A row's checksum is over all of its columns: it shows a byte that changed.  The total is the number of rows and the sum
- * of their checksums modulo 2^64: it shows a row that is missing, that came back, or whose key is another one, as
- * such rows may well have a good checksum of their own.  Pure, but for registering the SQL functions. */
+ * A row's checksum is over all of its columns: it shows a byte that changed.  The total is the
+ * number of rows and the sum of their checksums modulo 2^64: it shows a row that is missing, that
+ * came back, or whose key is another one, as such rows may well have a good checksum of their own.
+ * Pure, but for registering the SQL functions. */
 #pragma once
 
 #include <sqlite3.h>
@@ -21,7 +22,8 @@ struct sqlite_row {
     size_t value_size;
 };
 uint64_t sqlite_row_sum(const struct sqlite_row *row);
-/* Reads columns rev, prev_rev, key, value of a statement, from column 'first' on; valid until its next step. */
+/* Reads columns rev, prev_rev, key, value of a statement, from column 'first' on; valid
+ * until its next step. */
 struct sqlite_row sqlite_row_of(sqlite3_stmt *st, int first);
 
 struct sqlite_total {
@@ -31,5 +33,6 @@ void sqlite_total_add(struct sqlite_total *t, uint64_t row_sum);
 void sqlite_total_remove(struct sqlite_total *t, uint64_t row_sum);
 bool sqlite_total_equal(const struct sqlite_total *a, const struct sqlite_total *b);
 
-/* SQL: row_sum(rev, prev_rev, key, value), and the aggregate sum_of_sums(sum).  Returns SQLite's code. */
+/* SQL: row_sum(rev, prev_rev, key, value), and the aggregate sum_of_sums(sum).  Returns
+ * SQLite's code. */
 int sqlite_sum_register(sqlite3 *sql);

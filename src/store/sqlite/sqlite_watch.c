@@ -82,8 +82,8 @@ static uint32_t be32(const char *p)
     return be32toh(v);
 }
 
-/* Whether the WAL was begun anew, as a commit does when all of it has been moved into the file: then the sequence number
- * and the first salt of its header have grown by the same number. */
+/* Whether the WAL was begun anew, as a commit does when all of it has been moved into the file:
+ * then the sequence number and the first salt of its header have grown by the same number. */
 static bool begun_anew(const char *before, const char *now)
 {
     uint32_t grown = be32(now + 12) - be32(before + 12);

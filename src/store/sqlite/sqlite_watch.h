@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whether the database's files are still those that the master writes to.
  *
- * A deleted file goes on taking writes, and so does one that another file took the place of: all of it is gone when the
- * process ends.  After each commit, before it is acknowledged, the watch compares: device, inode and links of the file
- * and of its WAL, the sizes, the header of the WAL and of the last frame before the commit.  That is two
- * calls of stat and two short reads.  Belongs to the thread that writes. */
+ * A deleted file goes on taking writes, and so does one that another file took the place of: all
+ * of it is gone when the process ends.  After each commit, before it is acknowledged, the watch
+ * compares: device, inode and links of the file and of its WAL, the sizes, the header of the WAL
+ * and of the last frame before the commit.  That is two calls of stat and two short reads.
+ * Belongs to the thread that writes. */
 #pragma once
 
 #include "base/err.h"
@@ -31,8 +32,9 @@ struct sqlite_watch {
 int sqlite_watch_begin(struct sqlite_watch *w, const char *path, size_t page_size, int frames,
                        sqlite3 *sql, struct err *e);
 void sqlite_watch_done(struct sqlite_watch *w);
-/* The WAL has 'frames' frames now; 'written': by commits since the last check.  0; 1: as far as can be seen all is there,
- * but somebody else wrote to the file itself; -EIO: a file was replaced, deleted, cut off or written over. */
+/* The WAL has 'frames' frames now; 'written': by commits since the last check.  0; 1: as far as
+ * can be seen all is there, but somebody else wrote to the file itself; -EIO: a file was
+ * replaced, deleted, cut off or written over. */
 int sqlite_watch_check(struct sqlite_watch *w, int frames, bool written, sqlite3 *sql,
                        struct err *e);
 /* Before a commit: -EIO: the WAL is shorter than 'frames' frames. */

@@ -370,8 +370,9 @@ static void a_port_that_is_taken_for_udp_is_an_error(void **state)
     teardown(&b);
 }
 
-/* Sets up a server at 'address' whose only upstream is its own port.  Another process may take that port first: the
- * caller tries again when this returns false, and nothing is left of the attempt. */
+/* Sets up a server at 'address' whose only upstream is its own port.  Another process
+ * may take that port first: the caller tries again when this returns false, and nothing
+ * is left of the attempt. */
 static bool setup_own_upstream(struct bench *b, uint32_t address)
 {
     *b = (struct bench){.loop = loop_new()};

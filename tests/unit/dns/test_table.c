@@ -25,7 +25,8 @@ static bool has(const struct dns_table *t, const struct dns_item *wanted)
     return i != NULL;
 }
 
-/* What was taken out stays until each reader that may have found it is done, the first of all epochs too. */
+/* What was taken out stays until each reader that may have found it is done, the first
+ * of all epochs too. */
 static void what_a_reader_may_have_is_not_freed(void **state)
 {
     struct dns_epochs e;
@@ -93,7 +94,8 @@ static void items_are_found_until_they_are_removed(void **state)
     dns_epochs_done(&e);
 }
 
-/* Half of the slots at most are used, by what is there or was; and what comes and goes makes no table grow. */
+/* Half of the slots at most are used, by what is there or was; and what comes and goes
+ * makes no table grow. */
 static void slots_are_for_what_is_there(void **state)
 {
     struct dns_epochs e;

@@ -350,7 +350,8 @@ static void the_search_of_a_pod_ends_at_its_first_question(void **state)
          "NOERROR aa | api.other.svc.cluster.local" D " CNAME api.other.svc.cluster.local., "
          "api.other.svc.cluster.local. A 172.30.0.20"},
         {"none.other.svc.cluster.local" D, DNS_A, NX},
-        /* A service with its namespace is meant, also where a service of that name would take all below it ... */
+        /* A service with its namespace is meant, also where a service of that name
+         * would take all below it ... */
         {"api.other" D, DNS_A,
          "NOERROR aa | api.other" D " CNAME api.other.svc.cluster.local., "
          "api.other.svc.cluster.local. A 172.30.0.20"},
@@ -458,7 +459,8 @@ static void names_of_other_projects_do_not_exist_where_they_are_isolated(void **
         {"openshift.default.svc" DOMAIN, DNS_A, IS(" |"), IS(" |"), IS(" |"), IS(" |")},
         {"1.0.30.172.in-addr.arpa", DNS_PTR, IS(" |"), IS(" |"), IS(" |"), IS(" |")},
         {"dns-version" DOMAIN, DNS_TXT, IS(" |"), IS(" |"), IS(" |"), IS(" |")},
-        /* The search of a pod's resolver finds no more: other name servers are asked, as for any name. */
+        /* The search of a pod's resolver finds no more: other name servers are asked,
+         * as for any name. */
         {"web.blue.svc.red.svc" DOMAIN, DNS_A,
          "NOERROR aa | web.blue.svc.red.svc.cluster.local. CNAME web.blue.svc. searched", NX, NX,
          NX},
@@ -569,7 +571,8 @@ static void changes_are_answered_at_once(void **state)
     check_rows(z, 0, gone, ARRAY_SIZE(gone));
 }
 
-/* Endpoints with and without names, and ports that only some of them have: what is kept in short is answered in full. */
+/* Endpoints with and without names, and ports that only some of them have: what is kept
+ * in short is answered in full. */
 static void ports_have_the_endpoints_that_they_have(void **state)
 {
     CLEANUP(dns_zone_free) struct dns_zone *z = new_zone();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the store's tests share: a store with a watcher that records, calls that wait for their result, and
- * an etcd to talk to.  A failed expectation ends the test (cmocka). */
+/* What the store's tests share: a store with a watcher that records, calls that wait for their
+ * result, and an etcd to talk to.  A failed expectation ends the test (cmocka). */
 #pragma once
 
 #include <setjmp.h>
@@ -81,7 +81,8 @@ void begin_delete(struct harness *h, struct result *r, const char *key, uint64_t
 /* 'value' NULL: a deletion. */
 void begin_guarded(struct harness *h, struct result *r, const char *key, const char *value,
                    uint64_t expect, const char *guard, uint64_t at);
-/* With claims: the keys of 'claims', which ends with NULL, are made, and those that begin with '-' go. */
+/* With claims: the keys of 'claims', which ends with NULL, are made, and those that
+ * begin with '-' go. */
 void begin_claiming(struct harness *h, struct result *r, const char *key, const char *value,
                     uint64_t expect, const char *const *claims);
 /* Whatever is there; it need not stay longer than 'ttl_s' seconds. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Damage to the embedded store's files: bytes that flip, rows that vanish, files that are deleted, replaced or cut off,
- * at rest and under a running master.  What is served is what was written, or nothing is.
+/* Damage to the embedded store's files: bytes that flip, rows that vanish, files that
+ * are deleted, replaced or cut off, at rest and under a running master.  What is served
+ * is what was written, or nothing is.
  *
  * TENET_FLIP_ROUNDS says how many files are damaged at random (150; the long form: 20000). */
 #include "harness.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What only the embedded store must do: survive a crash at any moment, a full disk, and files that it must
- * not touch. */
+/* What only the embedded store must do: survive a crash at any moment, a full disk, and
+ * files that it must not touch. */
 #include "harness.h"
 #include "store/sqlite/sqlite_sum.h"
 
@@ -484,7 +484,8 @@ static void compaction_keeps_live_values_and_history_only(void **state)
     assert_int_equal(h->snapshot_revision, 500);
 }
 
-/* What a watch is told from the history on has no gap: neither a change nor what one replaced is missing. */
+/* What a watch is told from the history on has no gap: neither a change nor what one
+ * replaced is missing. */
 static void history_begins_after_the_last_hole(void **state)
 {
     struct harness *h = *state;

@@ -288,7 +288,8 @@ static void of_many_who_claim_one_gets_it(void **state)
     assert_int_equal(h->n_events, 2);
 }
 
-/* The lease changes hands while writes under it are on their way: all before it are done, none after. */
+/* The lease changes hands while writes under it are on their way: all before it are
+ * done, none after. */
 static void a_guard_cuts_between_writes(void **state)
 {
     struct harness *h = *state;
@@ -555,7 +556,8 @@ static void close_finishes_what_was_begun(void **state)
     }
 }
 
-/* Random writes, several at a time, against a map; what the watch and a restart show must be the same. */
+/* Random writes, several at a time, against a map; what the watch and a restart show
+ * must be the same. */
 static void random_writes_match_a_model(void **state)
 {
     struct harness *h = *state;

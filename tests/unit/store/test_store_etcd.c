@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What only the etcd store must do: outlive etcd, the network and compaction, and share with others. */
+/* What only the etcd store must do: outlive etcd, the network and compaction, and share
+ * with others. */
 #include "harness.h"
 #include "proxy.h"
 
@@ -206,7 +207,8 @@ static void past_put(void *ctx, int error, uint64_t revision)
     *(bool *) ctx = true;
 }
 
-/* Its data were lost, or a backup was put in their place: watching from where we were would show nothing for ever. */
+/* Its data were lost, or a backup was put in their place: watching from where we were
+ * would show nothing for ever. */
 static void etcd_that_went_back_is_read_anew(void **state)
 {
     static const struct store_watcher watcher = {

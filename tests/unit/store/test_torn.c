@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The power goes while the embedded store writes: of the WAL, what was synced for acknowledged writes is there, and
- * what came after it is there, cut off, or garbage; of the file, pages that were being moved out of the WAL are
- * garbage.  Whatever it is, opening shows one of the states that the store has had, not older than the
- * newest that was acknowledged.
+/* The power goes while the embedded store writes: of the WAL, what was synced for acknowledged
+ * writes is there, and what came after it is there, cut off, or garbage; of the file, pages that
+ * were being moved out of the WAL are garbage.  Whatever it is, opening shows one of the states
+ * that the store has had, not older than the newest that was acknowledged.
  *
  * TENET_TORN_ROUNDS says how often (40 with five kinds of damage each; the long form: 5000). */
 #include "harness.h"

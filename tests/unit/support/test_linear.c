@@ -103,7 +103,8 @@ static void the_order_of_the_list_does_not_matter(void **state)
 #define LONG 400
 #define CLIENTS 6
 
-/* A history as a right register makes it: each operation takes effect at 'at', somewhere in its time. */
+/* A history as a right register makes it: each operation takes effect at 'at',
+ * somewhere in its time. */
 static void simulate(struct linear_op *ops, size_t n, unsigned seed)
 {
     uint64_t free_at[CLIENTS] = {0}, clock = 0;

@@ -308,7 +308,8 @@ static void container_without_a_pod_is_of_the_configured_project(void **state)
     assert_int_equal(read_request(&env, conf, &podman, &e), 0);
     assert_string_equal(podman.pod_namespace, "red");
     assert_string_equal(podman.pod_name, "abc123");
-    /* Its engine binds its host ports itself, which the agent must know, and know after it was started again. */
+    /* Its engine binds its host ports itself, which the agent must know, and know after
+     * it was started again. */
     CLEANUP_STRBUF struct strbuf line = STRBUF_INIT;
     CLEANUP(cni_request_done) struct cni_request sent = {0};
     cni_request_write(&podman, &line);

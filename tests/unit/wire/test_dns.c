@@ -301,7 +301,8 @@ static uint32_t random_next(uint32_t *seed)
     return *seed;
 }
 
-/* Ten thousand damaged queries: each is refused, or is a query all the same, which can be answered. */
+/* Ten thousand damaged queries: each is refused, or is a query all the same, which can
+ * be answered. */
 static void ten_thousand_damaged_queries_do_no_harm(void **state)
 {
     uint32_t seed = 0x2545f491;

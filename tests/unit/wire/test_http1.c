@@ -362,8 +362,8 @@ static void escaping_and_decoding_are_inverse(void **state)
     assert_string_equal(b.data, "aZ0-._~%20%2F%3F%26%3D%2B%25%C3");
 }
 
-/* Feeds 'text' in pieces of 'step' bytes; the decoded body is added to 'out'.  The bytes taken, or -EINVAL,
- * or -EAGAIN when it did not end. */
+/* Feeds 'text' in pieces of 'step' bytes; the decoded body is added to 'out'.  The bytes taken, or
+ * -EINVAL, or -EAGAIN when it did not end. */
 static ssize_t decode(const char *text, size_t size, size_t step, struct strbuf *out)
 {
     struct http1_chunked c = {0};

@@ -193,8 +193,8 @@ static void deep_trees_need_no_stack(void **state)
     assert_int_equal(strlen(text), 2 * DEPTH);
 }
 
-/* Parses 'value' and what follows it cut at each byte: before the end of the value it must ask for more,
- * and then give 'expect'. */
+/* Parses 'value' and what follows it cut at each byte: before the end of the value it must
+ * ask for more, and then give 'expect'. */
 static void stream_every_split(const char *value, const char *rest, const char *expect)
 {
     CLEANUP_FREE char *text = xasprintf("%s%s", value, rest);
@@ -423,8 +423,8 @@ static void written_strings_are_always_valid(void **state)
     }
 }
 
-/* Runs the same random changes on an object and on a plain model of it, through all the sizes at which
- * the object changes how it stores things. */
+/* Runs the same random changes on an object and on a plain model of it, through all the sizes at
+ * which the object changes how it stores things. */
 static void objects_of_any_size_keep_order_and_values(void **state)
 {
     enum { KEYS = 300, STEPS = 40000 };
@@ -437,7 +437,8 @@ static void objects_of_any_size_keep_order_and_values(void **state)
     CLEANUP(json_free) struct json *o = json_object();
     for (int step = 0; step < STEPS; step++) {
         x = x * 1664525 + 1013904223;
-        /* The range of keys, and the odds of removal, change slowly, so that it grows and shrinks. */
+        /* The range of keys, and the odds of removal, change slowly, so that it grows
+         * and shrinks. */
         int k = (int) ((x >> 8) % (unsigned) (step / 4000 % 2 ? 12 : KEYS));
         bool removes = (x >> 24) % 10 < (step / 2000 % 2 ? 8u : 3u);
         char key[40];

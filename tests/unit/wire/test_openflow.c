@@ -290,8 +290,8 @@ static void flow_mods(void **state)
     of_flow_free(f);
 }
 
-/* As "ovs-ofctl ct-flush zone=4787 ct_nw_proto=17,ct_nw_dst=172.30.0.1,ct_tp_dst=80 ct_nw_src=10.0.0.6,ct_tp_src=8080"
- * of Open vSwitch 3.1 sends it. */
+/* As "ovs-ofctl ct-flush zone=4787 ct_nw_proto=17,ct_nw_dst=172.30.0.1,ct_tp_dst=80
+ * ct_nw_src=10.0.0.6,ct_tp_src=8080" of Open vSwitch 3.1 sends it. */
 static void connections_are_named_as_ovs_names_them(void **state)
 {
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
@@ -489,8 +489,8 @@ static void bundle_control_is_read(void **state)
 
 /* ---- flow dump ---- */
 
-/* The example flow with 7 packets of 900 bytes, its match fields in another order; then a drop-all with an
- * idle timeout. */
+/* The example flow with 7 packets of 900 bytes, its match fields in another order; then
+ * a drop-all with an idle timeout. */
 #define STATS_1                                                         \
     "0070 14 00 00000010 00000020 0064 0000 0000 0000 0000 0000" COOKIE \
     "0000000000000007 0000000000000384 0001 001e 80000004 0000000b"     \

@@ -283,8 +283,8 @@ static void flows_of_services_are_in_the_switch_as_sent(void **state)
     of_flow_list_done(&l);
 }
 
-/* Flows that others wrote, with what our builder has no word for: read, deleted and sent again they are
- * what they were. */
+/* Flows that others wrote, with what our builder has no word for: read, deleted and
+ * sent again they are what they were. */
 static void flows_of_others_survive_a_round_trip(void **state)
 {
     static const char *const flows[] = {

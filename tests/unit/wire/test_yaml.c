@@ -24,7 +24,8 @@ static void assert_parses(const char *text, const char *expect_json)
     }
 }
 
-/* The expectations were taken from kubectl, but that big and fractional numbers are kept exactly. */
+/* The expectations were taken from kubectl, but that big and fractional numbers are
+ * kept exactly. */
 static void plain_scalars_mean_what_kubectl_reads(void **state)
 {
     static const char *const table[][2] = {
