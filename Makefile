@@ -87,4 +87,4 @@ seeds:
 	@tools/gen-seeds
 
 clean:
-	rm -rf build build-check build-fuzz build-kernels build-mutate
+	rm -rf build build-check build-fuzz build-kernels build-mutate build-threads
