@@ -127,7 +127,8 @@ void of_match_reg(struct of_builder *b, unsigned reg, uint32_t value); /* reg: 0
 #define OF_CT_DNAT 0x80u
 void of_match_ct_state(struct of_builder *b, uint32_t value, uint32_t mask);
 void of_match_ct_mark(struct of_builder *b, uint32_t mark);
-/* The connection's first packet had this source or destination; of_match_ct_state asks for a bit beside OF_CT_TRK. */
+/* The connection's first packet had this source or destination; of_match_ct_state asks for a bit
+ * beside OF_CT_TRK. */
 void of_match_ct_nw_src(struct of_builder *b, uint32_t ip);
 void of_match_ct_nw_dst(struct of_builder *b, uint32_t ip);
 /* tcp_flags=flags/flags: all of these bits, as in the header (RFC 9293). */
