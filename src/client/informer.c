@@ -1,56 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The informer: list, then watch, for ever.
+/* Informers: listeners on a source, which has one list and watch and, if a listener needs it, the copy.
  *
- *     LIST ── ok ──▶ WATCH ── ended in order ──▶ WATCH (from the last version seen)
- *      ▲               │
- *      └─ 410 Gone ────┤
- *                      └─ failed ──▶ WAIT (backoff) ──▶ WATCH, or LIST when there never was one
- *
- * Lists come in pages, so that the memory they need for a moment does not grow with the cluster.  Until the
- * last page is there nothing is known to be deleted. */
-#include "base/log.h"
+ * A listener that is new waits until it can follow: from the first page of a list, or, when the source has a complete
+ * copy, from a task of the loop that reports the copy. */
+#include "client/informer_set.h"
+
 #include "base/map.h"
 #include "base/mem.h"
-#include "base/timeutil.h"
-#include "client/client.h"
+#include "client/reflector.h"
 
-#include <malloc.h>
-#include <stdio.h>
-
-LOG_MODULE("informer");
-
-#define BACKOFF_MIN_MS 50u
-#define BACKOFF_MAX_MS 5000u
-#define PAGE_SIZE 250u        /* Objects asked for at once. */
-#define WATCH_SECONDS 290u    /* Asked of the server, so that a silent connection is renewed. */
-#define WATCH_IDLE_MS 90000u  /* Without even a bookmark: then the peer is gone without a word. */
-#define WATCH_PROVEN_MS 5000u /* A watch that lasted so long was a working one. */
-#define ABSENT_KIND_MS 30000u /* Until an optional kind is asked for again. */
-#define EVENT_MAX_SIZE (16u << 20) /* Of one line of the watch. */
+struct source {
+    struct informer_set *set; /* NULL: one listener has it alone. */
+    struct list in_set;
+    char *api_version, *plural, *field_selector;
+    struct reflector *reflector;
+    struct list listeners; /* Of 'struct informer'. */
+    unsigned delivering;   /* Listeners are being called: none of them is released. */
+    struct hmap objects;   /* Of 'struct entry'. */
+    struct list order;     /* The entries in the order in which they came. */
+    bool copies;           /* A listener needs the copy. */
+    bool keys_only;
+    bool metadata; /* The list has metadata only. */
+    bool begins;   /* A list was asked for, and none of its pages has arrived. */
+    bool listing;  /* Pages are arriving. */
+    bool complete; /* There was a complete list. */
+    bool expired;  /* Listeners that are added now need another list. */
+    char *lost;    /* Why the server cannot be reached; NULL: it can. */
+    struct loop_task settle;
+};
 
 struct informer {
-    struct api_client *client;
-    struct loop *loop;
-    char *api_version, *plural, *ns, *field_selector;
+    struct list node; /* In the source's listeners. */
+    struct source *source;
     const struct informer_ops *ops;
     void *ctx;
-    struct hmap objects; /* Of 'struct entry', ... */
-    struct list order;   /* ... in the order in which they came. */
-    char *version;       /* Last resourceVersion seen; NULL: list first. */
-    char *page;          /* Token of the list's next page; NULL: none is being read. */
+    bool follows; /* Gets events. */
     bool synced;
-    bool keys_only, optional;
-    bool lost;         /* Reported as lost, not yet as regained. */
-    bool gone;         /* The watch cannot be resumed: list again. */
-    char *watch_error; /* What the watch said went wrong; NULL: nothing. */
-    uint64_t watch_since_ms;
-    unsigned attempt;
-    struct api_call *list;
-    struct http_call *watch;
-    const struct http_client *watch_http;
-    struct strbuf line;
-    struct loop_timer *retry;
-    bool *freed; /* Set by informer_free during a callback. */
+    bool optional;
+    bool lost;  /* The listener knows that the server cannot be reached. */
+    bool freed; /* Released when the listeners have been called. */
+};
+
+struct informer_set {
+    struct loop *loop;
+    struct api_client *client;
+    struct list sources;
 };
 
 /* In one piece: there may be very many. */
@@ -63,24 +57,12 @@ struct entry {
     char key[];
 };
 
-static void informer_go(struct informer *i);
+/* ---- the copy ---- */
 
-/* Runs 'call', which may free the informer; true: it did. */
-#define CALLBACK(i, call)      \
-    (__extension__({           \
-        bool freed_ = false;   \
-        (i)->freed = &freed_;  \
-        call;                  \
-        if (!freed_) {         \
-            (i)->freed = NULL; \
-        }                      \
-        freed_;                \
-    }))
-
-static struct entry *find_entry(const struct informer *i, const char *key)
+static struct entry *find_entry(const struct source *s, const char *key)
 {
     struct entry *en;
-    HMAP_FOREACH_WITH_HASH (en, struct entry, node, hash_string(key), &i->objects) {
+    HMAP_FOREACH_WITH_HASH (en, struct entry, node, hash_string(key), &s->objects) {
         if (streq(en->key, key)) {
             return en;
         }
@@ -88,19 +70,19 @@ static struct entry *find_entry(const struct informer *i, const char *key)
     return NULL;
 }
 
-static struct entry *add_entry(struct informer *i, const char *key)
+static struct entry *add_entry(struct source *s, const char *key)
 {
     size_t size = strlen(key) + 1;
     struct entry *en = xcalloc(1, sizeof *en + size);
     memcpy(en->key, key, size);
-    hmap_insert(&i->objects, &en->node, hash_string(key));
-    list_push_back(&i->order, &en->order);
+    hmap_insert(&s->objects, &en->node, hash_string(key));
+    list_push_back(&s->order, &en->order);
     return en;
 }
 
-static void take_entry(struct informer *i, struct entry *en)
+static void take_entry(struct source *s, struct entry *en)
 {
-    hmap_remove(&i->objects, &en->node);
+    hmap_remove(&s->objects, &en->node);
     list_remove(&en->order);
 }
 
@@ -108,6 +90,15 @@ static void entry_free(struct entry *en)
 {
     json_free(en->obj);
     free(en);
+}
+
+static void drop_copy(struct source *s)
+{
+    struct entry *en;
+    LIST_FOREACH (en, struct entry, order, &s->order) {
+        take_entry(s, en);
+        entry_free(en);
+    }
 }
 
 static const char *version_of(const struct json *obj)
@@ -123,360 +114,359 @@ static char *key_of(const struct json *obj)
     return !name ? NULL : ns && *ns ? xasprintf("%s/%s", ns, name) : xstrdup(name);
 }
 
-static void set_version(struct informer *i, const char *version)
+/* ---- calling listeners ---- */
+
+static void source_free(struct source *s)
 {
-    if (version) {
-        free(i->version);
-        i->version = xstrdup(version);
-    }
+    list_remove(&s->in_set);
+    loop_task_cancel(&s->settle);
+    reflector_free(s->reflector);
+    drop_copy(s);
+    hmap_done(&s->objects);
+    free(s->api_version);
+    free(s->plural);
+    free(s->field_selector);
+    free(s->lost);
+    free(s);
 }
 
-/* Takes 'obj' over.  False: the informer was freed by the callback. */
-static bool object_changed(struct informer *i, struct json *obj)
+static bool has_listeners(const struct source *s)
 {
-    CLEANUP_FREE char *key = key_of(obj);
-    if (!key) {
-        json_free(obj);
+    const struct informer *i;
+    LIST_FOREACH (i, struct informer, node, &s->listeners) {
+        if (!i->freed) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Releases the listeners that were freed, and the source with the last one; false: it did. */
+static bool release(struct source *s)
+{
+    struct informer *i;
+    if (s->delivering) {
         return true;
     }
-    json_remove(json_get(obj, "metadata"),
-                "managedFields"); /* Large, and nobody's business here. */
-    if (i->ops->transient) {
-        bool freed = CALLBACK(i, i->ops->changed(i->ctx, key, NULL, obj));
-        json_free(obj);
-        return !freed;
+    LIST_FOREACH (i, struct informer, node, &s->listeners) {
+        if (i->freed) {
+            list_remove(&i->node);
+            free(i);
+        }
     }
-    struct entry *en = find_entry(i, key);
-    CLEANUP(json_free) struct json *old = en ? en->obj : NULL;
-    const char *version = version_of(obj);
-    uint32_t hash = version ? hash_string(version) : 0;
-    bool same = en && (old ? streq_null(version_of(old), version) : en->version == hash);
-    if (!en) {
-        en = add_entry(i, key);
+    if (list_is_empty(&s->listeners)) {
+        source_free(s);
+        return false;
     }
-    en->version = hash;
-    en->seen = true;
-    CLEANUP(json_free) UNUSED struct json *unkept = i->keys_only ? obj : NULL;
-    en->obj = i->keys_only ? NULL : obj;
-    return same || !i->ops->changed || !CALLBACK(i, i->ops->changed(i->ctx, key, old, obj));
+    return true;
 }
 
-static bool object_deleted(struct informer *i, const char *key)
+/* Walks the listeners that get events; each may be freed in the loop's body, and others added. */
+#define EACH_FOLLOWER(i, s)                                  \
+    LIST_FOREACH (i, struct informer, node, &(s)->listeners) \
+        if (!(i)->freed && (i)->follows)
+
+/* To be called after the listeners were; false: the source is gone. */
+static bool end_calls(struct source *s)
 {
-    struct entry *en = find_entry(i, key);
-    if (en) {
-        take_entry(i, en);
+    s->delivering--;
+    return release(s);
+}
+
+/* Takes 'obj' over. */
+static void object_changed(void *ctx, struct json *obj)
+{
+    struct source *s = ctx;
+    struct informer *i;
+    CLEANUP_FREE char *key = key_of(obj);
+    CLEANUP(json_free) struct json *old = NULL, *unkept = obj;
+    bool same = false;
+    if (!key) {
+        return;
     }
-    bool alive = !en || !i->ops->deleted || !CALLBACK(i, i->ops->deleted(i->ctx, key, en->obj));
+    /* Large, and no listener reads it. */
+    json_remove(json_get(obj, "metadata"), "managedFields");
+    if (s->copies) {
+        struct entry *en = find_entry(s, key);
+        const char *version = version_of(obj);
+        uint32_t hash = version ? hash_string(version) : 0;
+        old = en ? TAKE(en->obj) : NULL;
+        same = en && (old ? streq_null(version_of(old), version) : en->version == hash);
+        en = en ? en : add_entry(s, key);
+        en->version = hash;
+        en->seen = true;
+        en->obj = s->keys_only ? NULL : TAKE(unkept);
+    }
+    s->delivering++;
+    EACH_FOLLOWER(i, s)
+    {
+        if (i->ops->changed && (i->ops->transient || !same)) {
+            i->ops->changed(i->ctx, key, i->ops->transient ? NULL : old, obj);
+        }
+    }
+    end_calls(s);
+}
+
+/* Reports that the object of the copy, which is taken out, is gone.  'last' goes to listeners without a copy; NULL: they
+ * are not told. */
+static bool entry_deleted(struct source *s, struct entry *en, const char *key,
+                          const struct json *last)
+{
+    struct informer *i;
+    if (en) {
+        take_entry(s, en);
+    }
+    s->delivering++;
+    EACH_FOLLOWER(i, s)
+    {
+        bool tell = i->ops->transient ? last != NULL : en != NULL;
+        if (tell && i->ops->deleted) {
+            i->ops->deleted(i->ctx, key, i->ops->transient ? last : en->obj);
+        }
+    }
     if (en) {
         entry_free(en);
     }
-    return alive;
+    return end_calls(s);
 }
 
-static bool connection_regained(struct informer *i)
+static void object_deleted(void *ctx, const struct json *obj)
 {
-    if (!i->lost) {
-        return true;
-    }
-    i->lost = false;
-    log_info("registry is back", "kind=%s", i->plural);
-    return !i->ops->connection || !CALLBACK(i, i->ops->connection(i->ctx, NULL));
-}
-
-/* 'reason' NULL: nothing is wrong, but not so fast. */
-static void wait_and_retry(struct informer *i, const char *reason)
-{
-    /* Many clients lose one server at once: each has its own jitter. */
-    uint32_t seed = hash32(&i, sizeof i) ^ (uint32_t) time_mono_ns();
-    loop_timer_arm(i->retry, time_backoff_ms(i->attempt++, BACKOFF_MIN_MS, BACKOFF_MAX_MS, seed));
-    if (reason && !i->lost) {
-        i->lost = true;
-        log_warn("registry is not to be reached", "kind=%s reason=\"%s\"", i->plural, reason);
-        if (i->ops->connection) {
-            i->ops->connection(i->ctx, reason);
-        }
+    struct source *s = ctx;
+    CLEANUP_FREE char *key = key_of(obj);
+    if (key) {
+        (void) entry_deleted(s, find_entry(s, key), key, obj);
     }
 }
 
-static void retry_now(void *ctx)
-{
-    struct informer *i = ctx;
-    if (i->watch) {
-        http_call_cancel(TAKE(i->watch));
-        strbuf_done(&i->line);
-    }
-    informer_go(i);
-}
+/* ---- lists ---- */
 
-/* ---- list ---- */
-
-/* False: the informer was freed by the callback. */
-static bool begin_list(struct informer *i)
+/* A listener without a copy gets all objects of any list.  One with a copy gets those that the copy does not have: it
+ * follows a list only while the copy is empty. */
+static void list_begins(void *ctx)
 {
+    struct source *s = ctx;
+    struct informer *i;
     struct entry *en;
-    LIST_FOREACH (en, struct entry, order, &i->order) {
+    s->begins = false;
+    s->listing = true;
+    LIST_FOREACH (en, struct entry, order, &s->order) {
         en->seen = false;
     }
-    return !i->ops->listing || !CALLBACK(i, i->ops->listing(i->ctx));
+    LIST_FOREACH (i, struct informer, node, &s->listeners) {
+        i->follows = i->follows || i->ops->transient || s->objects.n == 0;
+    }
+    s->delivering++;
+    EACH_FOLLOWER(i, s)
+    {
+        if (i->ops->listing) {
+            i->ops->listing(i->ctx);
+        }
+    }
+    end_calls(s);
 }
 
-/* What was there before and was on none of the pages is gone. */
-static bool end_list(struct informer *i)
+static void say_listed(struct informer *i)
 {
+    bool news = !i->synced;
+    i->synced = true;
+    if (i->ops->listed) {
+        i->ops->listed(i->ctx);
+    }
+    if (news && !i->freed && i->ops->synced) {
+        i->ops->synced(i->ctx);
+    }
+}
+
+/* Objects of the copy that were on none of the pages are gone. */
+static void list_ends(void *ctx)
+{
+    struct source *s = ctx;
+    struct informer *i;
     struct entry *en;
-    LIST_FOREACH (en, struct entry, order, &i->order) {
+    s->listing = false;
+    s->complete = true;
+    LIST_FOREACH (en, struct entry, order, &s->order) {
         if (!en->seen) {
             CLEANUP_FREE char *key = xstrdup(en->key);
-            if (!object_deleted(i, key)) {
-                return false;
+            if (!entry_deleted(s, en, key, NULL)) {
+                return;
             }
         }
     }
-    return !i->ops->listed || !CALLBACK(i, i->ops->listed(i->ctx));
+    loop_task_queue(&s->settle); /* Listeners that wait for the copy. */
+    s->delivering++;
+    EACH_FOLLOWER(i, s)
+    {
+        say_listed(i);
+    }
+    end_calls(s);
 }
 
-static bool take_page(struct informer *i, struct json *list)
+static void say_connection(struct informer *i, const char *lost)
 {
-    struct json *items = json_get(list, "items");
-    /* From the end, so that each is taken out in constant time; order is nobody's promise. */
-    for (size_t n = json_count(items); n-- > 0;) {
-        if (!object_changed(i, json_take_at(items, n))) {
+    if (i->lost != (lost != NULL)) {
+        i->lost = lost != NULL;
+        if (i->ops->connection) {
+            i->ops->connection(i->ctx, lost);
+        }
+    }
+}
+
+/* Tells the listeners that do not know it yet; false: the source is gone. */
+static bool say_connection_to_all(struct source *s)
+{
+    struct informer *i;
+    s->delivering++;
+    LIST_FOREACH (i, struct informer, node, &s->listeners) {
+        if (!i->freed) {
+            say_connection(i, s->lost);
+        }
+    }
+    return end_calls(s);
+}
+
+static void connection_changed(void *ctx, const char *lost_reason)
+{
+    struct source *s = ctx;
+    free(s->lost);
+    s->lost = lost_reason ? xstrdup(lost_reason) : NULL;
+    (void) say_connection_to_all(s);
+}
+
+static bool kind_absent(void *ctx)
+{
+    struct source *s = ctx;
+    const struct informer *i;
+    LIST_FOREACH (i, struct informer, node, &s->listeners) {
+        if (!i->freed && !i->optional) {
             return false;
         }
     }
     return true;
 }
 
-/* The server does not know the kind: as good as having none of it, for now. */
-static void kind_absent(struct informer *i)
+/* ---- new listeners ---- */
+
+struct needs {
+    bool copy, whole; /* Of the listeners together: a copy; more than metadata. */
+    bool waits;       /* A listener does not follow yet, */
+    bool transient;   /* and one of those reads no copy. */
+};
+
+static struct needs needs_of(const struct source *s)
 {
-    begin_list(i);
-    if (!end_list(i)) {
-        return;
+    struct needs n = {0};
+    const struct informer *i;
+    LIST_FOREACH (i, struct informer, node, &s->listeners) {
+        n.copy |= !i->ops->transient;
+        n.whole |= !i->ops->metadata;
+        n.waits |= !i->follows;
+        n.transient |= !i->follows && i->ops->transient;
     }
-    loop_timer_arm(i->retry, ABSENT_KIND_MS);
-    if (!i->synced) {
-        i->synced = true;
-        log_info("the registry does not have this kind", "kind=%s", i->plural);
-        if (i->ops->synced) {
-            i->ops->synced(i->ctx);
+    return n;
+}
+
+/* Whether listeners that wait can only be served by another list. */
+static bool needs_list(const struct source *s, const struct needs *n)
+{
+    bool upgrade = (n->copy && !s->copies) || (n->whole && s->metadata);
+    if (s->begins) { /* A copy can begin with the first page. */
+        return s->expired || (n->whole && s->metadata);
+    }
+    return upgrade || s->expired || (n->transient && !s->copies);
+}
+
+/* Reports the copy to 'i'. */
+static void report_copy(struct source *s, struct informer *i)
+{
+    struct entry *en;
+    i->follows = true;
+    if (i->ops->listing) {
+        i->ops->listing(i->ctx);
+    }
+    LIST_FOREACH (en, struct entry, order, &s->order) {
+        if (!i->freed && i->ops->changed) {
+            i->ops->changed(i->ctx, en->key, NULL, en->obj);
         }
     }
-}
-
-static void list_failed(struct informer *i, int error, const char *text)
-{
-    free(TAKE(i->page));
-    if (error == -ENOENT && i->optional) {
-        kind_absent(i);
-        return;
-    }
-    if (error == -ESTALE && i->attempt == 0) {
-        /* The state that the pages showed has been forgotten by the server. */
-        i->attempt++;
-        informer_go(i);
-    } else {
-        wait_and_retry(i, text);
+    if (!i->freed) {
+        say_listed(i);
     }
 }
 
-static void list_done(void *ctx, int error, const char *text, struct json *list)
+static void serve_waiting(struct source *s)
 {
-    struct informer *i = ctx;
-    i->list = NULL;
-    const char *version = json_path_string(list, "metadata", "resourceVersion", NULL);
-    const char *next = json_path_string(list, "metadata", "continue", NULL);
-    if (error == 0 && !version) {
-        error = -EPROTO;
-        text = "the list has no resourceVersion";
-    }
-    if (error < 0) {
-        list_failed(i, error, text);
-        return;
-    }
-    if (!connection_regained(i)) {
-        return;
-    }
-    if (!i->page && !begin_list(i)) {
-        return;
-    }
-    free(TAKE(i->page));
-    if (!take_page(i, list)) {
-        return;
-    }
-    if (next && *next) {
-        i->page = xstrdup(next);
-        informer_go(i);
-        return;
-    }
-    if (!end_list(i)) {
-        return;
-    }
-    set_version(i, version);
-    i->attempt = 0;
-    malloc_trim(0); /* The texts and the trees of the pages were garbage from birth. */
-    if (!i->synced) {
-        i->synced = true;
-        if (i->ops->synced && CALLBACK(i, i->ops->synced(i->ctx))) {
-            return;
+    struct informer *i;
+    s->delivering++;
+    LIST_FOREACH (i, struct informer, node, &s->listeners) {
+        if (!i->freed && !i->follows) {
+            report_copy(s, i);
         }
     }
-    informer_go(i);
+    end_calls(s);
 }
 
-/* ---- watch ---- */
-
-/* The watch cannot go on: NULL, because its version is too old. */
-static void watch_broken(struct informer *i, const char *error)
+/* Brings the source to what its listeners need. */
+static void settle(void *ctx)
 {
-    i->gone = true;
-    i->watch_error = error ? xstrdup(error) : NULL;
-}
-
-/* One event; false: the informer was freed. */
-static bool take_event(struct informer *i, const char *text, size_t size)
-{
-    CLEANUP(json_free) struct json *event = NULL;
-    struct err e = {0};
-    if (json_parse(text, size, &event, &e) < 0) {
-        err_prefix(&e, "an event of the watch is not JSON");
-        watch_broken(i, e.text);
-        return true;
-    }
-    const char *type = json_path_string(event, "type", NULL);
-    struct json *obj = json_get(event, "object");
-    if (streq_null(type, "ERROR")) {
-        bool too_old = json_get_int_or(json_get(obj, "code"), 0) == 410;
-        const char *message = json_path_string(obj, "message", NULL);
-        watch_broken(i, too_old ? NULL : message ? message : "the watch ended with an error");
-        return true;
-    }
-    set_version(i, version_of(obj));
-    if (streq_null(type, "DELETED")) {
-        CLEANUP_FREE char *key = key_of(obj);
-        if (key && i->ops->transient) {
-            return !i->ops->deleted || !CALLBACK(i, i->ops->deleted(i->ctx, key, obj));
-        }
-        return !key || object_deleted(i, key);
-    }
-    if (streq_null(type, "ADDED") || streq_null(type, "MODIFIED")) {
-        return !obj || object_changed(i, json_take(event, "object"));
-    }
-    return true;
-}
-
-static void watch_opened(void *ctx)
-{
-    connection_regained(ctx);
-}
-
-static void watch_data(void *ctx, const char *p, size_t size)
-{
-    struct informer *i = ctx;
-    while (size && !i->gone) {
-        const char *nl = memchr(p, '\n', size);
-        size_t n = nl ? (size_t) (nl - p) : size;
-        bool alive = true;
-        if (i->line.size == 0 && nl) {
-            alive = n == 0 || take_event(i, p, n);
-        } else if (strbuf_add(&i->line, p, n) < 0) {
-            watch_broken(i, "an event of the watch is too large");
-        } else if (nl) {
-            /* The callbacks may free the informer, and the line with it. */
-            CLEANUP_STRBUF struct strbuf line = i->line;
-            i->line = STRBUF_INIT_MAX(EVENT_MAX_SIZE);
-            alive = take_event(i, line.data, line.size);
-        }
-        if (!alive) {
-            return;
-        }
-        p += n + (nl != NULL);
-        size -= n + (nl != NULL);
-    }
-    if (i->gone) {
-        loop_timer_arm(i->retry, 0); /* Not from within the callback of the stream that is cut. */
-    }
-}
-
-/* The watch is over, or is to be: what is next. */
-static void after_watch(struct informer *i, const char *error)
-{
-    bool proven = loop_now_ms(i->loop) - i->watch_since_ms >= WATCH_PROVEN_MS;
-    i->attempt = proven ? 0 : i->attempt;
-    if (i->gone) {
-        i->gone = false;
-        free(TAKE(i->version));
-    }
-    if (error) {
-        wait_and_retry(i, error);
-    } else if (i->attempt == 0) {
-        /* Once at once; if that does not last either, with a pause. */
-        i->attempt++;
-        informer_go(i);
-    } else {
-        wait_and_retry(i, NULL);
-    }
-}
-
-static void watch_ended(void *ctx, const struct http_result *r)
-{
-    struct informer *i = ctx;
-    char text[64];
-    CLEANUP_FREE char *error = TAKE(i->watch_error);
-    i->watch = NULL;
-    strbuf_done(&i->line);
-    loop_timer_disarm(i->retry);
-    api_client_ended(i->client, i->watch_http, r);
-    if (r->error == 0 && r->status == 200) {
-        after_watch(i, error);
+    struct source *s = ctx;
+    if (!say_connection_to_all(s)) {
         return;
     }
-    /* 504: the server knows no such version yet, as after it was set back to an older state. */
-    i->gone |= r->error == 0 && (r->status == 410 || r->status == 504 || r->status == 400);
-    snprintf(text, sizeof text, "watch answered with status %d", r->status);
-    after_watch(i, r->error ? r->error_text : r->status == 410 ? NULL : text);
-}
-
-static void informer_go(struct informer *i)
-{
-    CLEANUP_FREE char *base = api_path(i->api_version, i->plural, i->ns, NULL, NULL);
-    CLEANUP_STRBUF struct strbuf path = STRBUF_INIT;
-    if (i->gone) {
-        CLEANUP_FREE char *error = TAKE(i->watch_error);
-        after_watch(i, error);
-        return;
+    struct needs n = needs_of(s);
+    bool list = n.waits && needs_list(s, &n);
+    if (!n.copy) {
+        drop_copy(s);
     }
-    strbuf_addf(&path, "%s?", base);
-    if (i->field_selector) {
-        strbuf_adds(&path, "fieldSelector=");
-        http_escape(i->field_selector, &path);
-        strbuf_addc(&path, '&');
+    s->copies = n.copy;
+    if (list) {
+        s->expired = s->listing = false;
+        s->begins = true;
+        s->metadata = !n.whole;
+        reflector_list(s->reflector, s->metadata);
+    } else if (n.waits && s->complete && !s->begins && !s->listing) {
+        serve_waiting(s);
     }
-    if (!i->version) {
-        strbuf_addf(&path, "limit=%u", PAGE_SIZE);
-        if (i->page) {
-            strbuf_adds(&path, "&continue=");
-            http_escape(i->page, &path);
-        }
-        i->list = api_request_as(i->client, "GET", path.data,
-                                 i->ops->metadata ? API_ACCEPT_METADATA_LIST : NULL, NULL, NULL,
-                                 list_done, i);
-        return;
-    }
-    strbuf_addf(&path, "watch=true&allowWatchBookmarks=true&timeoutSeconds=%u&resourceVersion=",
-                WATCH_SECONDS);
-    http_escape(i->version, &path);
-    static const struct http_stream_ops ops = {
-        .opened = watch_opened, .data = watch_data, .ended = watch_ended};
-    i->watch_since_ms = loop_now_ms(i->loop);
-    i->watch_http = api_client_http(i->client);
-    i->watch = http_stream(api_client_http(i->client), path.data,
-                           i->ops->metadata ? API_ACCEPT_METADATA : "application/json",
-                           WATCH_IDLE_MS, &ops, i);
 }
 
 /* ---- public ---- */
+
+static struct source *source_new(struct informer_set *set, struct api_client *c, struct loop *l,
+                                 const char *ns, const char *api_version, const char *plural,
+                                 const char *field_selector)
+{
+    static const struct reflector_ops ops = {.listing = list_begins,
+                                             .listed = list_ends,
+                                             .changed = object_changed,
+                                             .deleted = object_deleted,
+                                             .connection = connection_changed,
+                                             .absent = kind_absent};
+    struct source *s = NEW(struct source);
+    s->set = set;
+    list_init(&s->in_set);
+    s->api_version = xstrdup(api_version);
+    s->plural = xstrdup(plural);
+    s->field_selector = field_selector ? xstrdup(field_selector) : NULL;
+    list_init(&s->listeners);
+    hmap_init(&s->objects);
+    list_init(&s->order);
+    s->expired = true; /* There was no list yet. */
+    loop_task_init(&s->settle, l, settle, s);
+    s->reflector = reflector_new(c, l, ns, api_version, plural, field_selector, &ops, s);
+    return s;
+}
+
+static struct informer *listener_new(struct source *s, const struct informer_ops *ops, void *ctx)
+{
+    struct informer *i = NEW(struct informer);
+    i->source = s;
+    i->ops = ops;
+    i->ctx = ctx;
+    list_push_back(&s->listeners, &i->node);
+    loop_task_queue(&s->settle);
+    return i;
+}
 
 struct informer *informer_new(struct api_client *c, struct loop *l, const char *api_version,
                               const char *plural, const char *field_selector,
@@ -490,57 +480,29 @@ struct informer *informer_new_in(struct api_client *c, struct loop *l, const cha
                                  const char *field_selector, const struct informer_ops *ops,
                                  void *ctx)
 {
-    struct informer *i = NEW(struct informer);
-    i->client = c;
-    i->loop = l;
-    i->api_version = xstrdup(api_version);
-    i->plural = xstrdup(plural);
-    i->ns = ns ? xstrdup(ns) : NULL;
-    i->field_selector = field_selector ? xstrdup(field_selector) : NULL;
-    i->ops = ops;
-    i->ctx = ctx;
-    i->line = STRBUF_INIT_MAX(EVENT_MAX_SIZE);
-    hmap_init(&i->objects);
-    list_init(&i->order);
-    i->retry = loop_timer_new(l, retry_now, i);
-    informer_go(i);
-    return i;
+    return listener_new(source_new(NULL, c, l, ns, api_version, plural, field_selector), ops, ctx);
 }
 
 struct informer *informer_free(struct informer *i)
 {
-    if (!i) {
-        return NULL;
+    if (i) {
+        struct source *s = i->source;
+        i->freed = true;
+        i->follows = false;
+        if (!has_listeners(s)) {
+            list_remove(&s->in_set); /* A listener that is added now gets another source. */
+        }
+        if (release(s)) {
+            loop_task_queue(&s->settle);
+        }
     }
-    if (i->freed) {
-        *i->freed = true;
-    }
-    api_call_cancel(i->list);
-    if (i->watch) {
-        http_call_cancel(i->watch);
-    }
-    loop_timer_free(i->retry);
-    strbuf_done(&i->line);
-    struct entry *en;
-    LIST_FOREACH (en, struct entry, order, &i->order) {
-        take_entry(i, en);
-        entry_free(en);
-    }
-    hmap_done(&i->objects);
-    free(i->api_version);
-    free(i->plural);
-    free(i->ns);
-    free(i->field_selector);
-    free(i->version);
-    free(i->page);
-    free(i->watch_error);
-    free(i);
     return NULL;
 }
 
 void informer_keep_keys_only(struct informer *i)
 {
-    i->keys_only = true;
+    assert(!i->source->set);
+    i->source->keys_only = true;
 }
 
 void informer_set_optional(struct informer *i)
@@ -555,20 +517,78 @@ bool informer_synced(const struct informer *i)
 
 const struct json *informer_get(const struct informer *i, const char *key)
 {
-    const struct entry *en = find_entry(i, key);
+    const struct entry *en = find_entry(i->source, key);
     return en ? en->obj : NULL;
 }
 
 size_t informer_count(const struct informer *i)
 {
-    return i->objects.n;
+    return i->source->objects.n;
 }
 
 void informer_each(const struct informer *i,
                    void (*fn)(void *ctx, const char *key, const struct json *obj), void *ctx)
 {
     const struct entry *en;
-    LIST_FOREACH (en, struct entry, order, &i->order) {
+    LIST_FOREACH (en, struct entry, order, &i->source->order) {
         fn(ctx, en->key, en->obj);
     }
+}
+
+/* ---- sets ---- */
+
+struct informer_set *informer_set_new(struct loop *l, struct api_client *c)
+{
+    struct informer_set *set = NEW(struct informer_set);
+    set->loop = l;
+    set->client = c;
+    list_init(&set->sources);
+    return set;
+}
+
+struct informer_set *informer_set_free(struct informer_set *set)
+{
+    if (set) {
+        assert(list_is_empty(&set->sources));
+        free(set);
+    }
+    return NULL;
+}
+
+static struct source *find_source(const struct informer_set *set, const char *api_version,
+                                  const char *plural, const char *field_selector)
+{
+    struct source *s;
+    LIST_FOREACH (s, struct source, in_set, &set->sources) {
+        if (streq(s->api_version, api_version) && streq(s->plural, plural) &&
+            streq_null(s->field_selector, field_selector)) {
+            return s;
+        }
+    }
+    return NULL;
+}
+
+struct informer *informer_set_add(struct informer_set *set, const char *api_version,
+                                  const char *plural, const char *field_selector,
+                                  const struct informer_ops *ops, void *ctx)
+{
+    struct source *s = find_source(set, api_version, plural, field_selector);
+    if (!s) {
+        s = source_new(set, set->client, set->loop, NULL, api_version, plural, field_selector);
+        list_push_back(&set->sources, &s->in_set);
+    }
+    return listener_new(s, ops, ctx);
+}
+
+void informer_set_expire(struct informer_set *set)
+{
+    struct source *s;
+    LIST_FOREACH (s, struct source, in_set, &set->sources) {
+        s->expired = true;
+    }
+}
+
+size_t informer_set_count(const struct informer_set *set)
+{
+    return list_size(&set->sources);
 }

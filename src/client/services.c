@@ -368,8 +368,7 @@ static void synced(void *ctx)
 {
     struct services_watch *w = ((struct watched *) ctx)->owner;
     for (size_t i = 0; i < N_WATCHED; i++) {
-        /* The first may be complete before the last was made. */
-        if (!w->watched[i].informer || !informer_synced(w->watched[i].informer)) {
+        if (!informer_synced(w->watched[i].informer)) {
             return;
         }
     }
@@ -385,7 +384,9 @@ static void connection(void *ctx, const char *lost_reason)
 
 /* ---- public ---- */
 
-struct services_watch *services_watch_new(struct loop *l, struct api_client *c)
+/* Listens through 'set', or, when that is NULL, through a list and watch of its own by 'c'. */
+static struct services_watch *watch_new(struct loop *l, struct api_client *c,
+                                        struct informer_set *set)
 {
     static const struct informer_ops ops = {.changed = changed,
                                             .deleted = deleted,
@@ -411,11 +412,22 @@ struct services_watch *services_watch_new(struct loop *l, struct api_client *c)
         struct watched *wd = &w->watched[i];
         wd->owner = w;
         wd->what = i;
-        wd->informer = informer_new(c, l, kinds[i].api, kinds[i].plural, NULL, &ops, wd);
-        informer_set_optional(
-            wd->informer); /* A server of before has no services: there are none. */
+        wd->informer = set ? informer_set_add(set, kinds[i].api, kinds[i].plural, NULL, &ops, wd)
+                           : informer_new(c, l, kinds[i].api, kinds[i].plural, NULL, &ops, wd);
+        /* An older server has no services: there are none. */
+        informer_set_optional(wd->informer);
     }
     return w;
+}
+
+struct services_watch *services_watch_new(struct loop *l, struct api_client *c)
+{
+    return watch_new(l, c, NULL);
+}
+
+struct services_watch *services_watch_new_in(struct loop *l, struct informer_set *set)
+{
+    return watch_new(l, NULL, set);
 }
 
 struct services_watch *services_watch_free(struct services_watch *w)

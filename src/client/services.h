@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Follows the Services and EndpointSlices of a cluster and tells what became of each service.
  *
- * Both are listed and watched (informer_new); of the objects only a 'struct sdn_service' and its slices are kept.
+ * Both are listed and watched; of the objects only a 'struct sdn_service' and its slices are kept.
  * Changes that come together, of a service and its slices, are told once, from a task of the loop.  While the server
  * is away everything stays as it was last known.
  *
  * Listeners are told in the order in which they were added.  Everything runs on the loop's thread. */
 #pragma once
 
-#include "client/client.h"
+#include "client/informer_set.h"
 #include "sdn/service.h"
 
 struct services_watch;
@@ -23,6 +23,8 @@ struct services_listener {
 };
 
 struct services_watch *services_watch_new(struct loop *l, struct api_client *c);
+/* As above, with the lists and watches of 'set', which must outlive it. */
+struct services_watch *services_watch_new_in(struct loop *l, struct informer_set *set);
 struct services_watch *services_watch_free(struct services_watch *w);
 DEFINE_CLEANUP(struct services_watch *, services_watch_free)
 /* 'ops' lives as long.  When there are services already they are told, and 'settled' and 'synced' called, from a

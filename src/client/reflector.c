@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/reflector.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/timeutil.h"
+
+#include <malloc.h>
+#include <stdio.h>
+
+LOG_MODULE("informer");
+
+#define BACKOFF_MIN_MS 50u
+#define BACKOFF_MAX_MS 5000u
+#define PAGE_SIZE 250u        /* Objects of one page. */
+#define WATCH_SECONDS 290u    /* Asked of the server, so that a silent connection is renewed. */
+#define WATCH_IDLE_MS 90000u  /* Without even a bookmark: the server is unreachable. */
+#define WATCH_PROVEN_MS 5000u /* A watch that lasted so long was a working one. */
+#define ABSENT_KIND_MS 30000u /* Until an absent kind is asked for again. */
+#define EVENT_MAX_SIZE (16u << 20) /* Of one line of the watch. */
+
+struct reflector {
+    struct api_client *client;
+    struct loop *loop;
+    char *api_version, *plural, *ns, *field_selector;
+    const struct reflector_ops *ops;
+    void *ctx;
+    bool metadata;
+    char *version;     /* Last resourceVersion seen; NULL: list first. */
+    char *page;        /* Token of the list's next page; NULL: the first page is next. */
+    bool lost;         /* Reported as lost, not yet as regained. */
+    bool absent;       /* The log says that the server does not know the kind. */
+    bool gone;         /* The watch cannot be resumed: list again. */
+    char *watch_error; /* What the watch said went wrong; NULL: nothing. */
+    uint64_t watch_since_ms;
+    unsigned attempt;
+    struct api_call *list;
+    struct http_call *watch;
+    const struct http_client *watch_http;
+    struct strbuf line;
+    struct loop_timer *retry;
+    bool *freed; /* Set by reflector_free during a callback. */
+};
+
+static void reflector_go(struct reflector *r);
+
+/* Runs 'call', which may free the reflector; true: it did. */
+#define CALLBACK(r, call)      \
+    (__extension__({           \
+        bool freed_ = false;   \
+        (r)->freed = &freed_;  \
+        call;                  \
+        if (!freed_) {         \
+            (r)->freed = NULL; \
+        }                      \
+        freed_;                \
+    }))
+
+static void set_version(struct reflector *r, const struct json *obj)
+{
+    const char *version = json_path_string(obj, "metadata", "resourceVersion", NULL);
+    if (version) {
+        free(r->version);
+        r->version = xstrdup(version);
+    }
+}
+
+/* False: the reflector was freed by the callback. */
+static bool connection_regained(struct reflector *r)
+{
+    if (!r->lost) {
+        return true;
+    }
+    r->lost = false;
+    log_info("registry is back", "kind=%s", r->plural);
+    return !CALLBACK(r, r->ops->connection(r->ctx, NULL));
+}
+
+/* 'reason' NULL: nothing is wrong, but the next attempt waits. */
+static void wait_and_retry(struct reflector *r, const char *reason)
+{
+    /* Many clients lose one server at once: each has its own jitter. */
+    uint32_t seed = hash32(&r, sizeof r) ^ (uint32_t) time_mono_ns();
+    loop_timer_arm(r->retry, time_backoff_ms(r->attempt++, BACKOFF_MIN_MS, BACKOFF_MAX_MS, seed));
+    if (reason && !r->lost) {
+        r->lost = true;
+        log_warn("registry is not to be reached", "kind=%s reason=\"%s\"", r->plural, reason);
+        r->ops->connection(r->ctx, reason);
+    }
+}
+
+static void cut_watch(struct reflector *r)
+{
+    if (r->watch) {
+        http_call_cancel(TAKE(r->watch));
+        strbuf_done(&r->line);
+    }
+}
+
+static void retry_now(void *ctx)
+{
+    struct reflector *r = ctx;
+    cut_watch(r);
+    reflector_go(r);
+}
+
+/* ---- list ---- */
+
+/* The server does not know the kind: it counts as having none of it, for now. */
+static void kind_absent(struct reflector *r)
+{
+    if (!r->absent) {
+        r->absent = true;
+        log_info("the registry does not have this kind", "kind=%s", r->plural);
+    }
+    loop_timer_arm(r->retry, ABSENT_KIND_MS);
+    if (!CALLBACK(r, r->ops->listing(r->ctx))) {
+        r->ops->listed(r->ctx);
+    }
+}
+
+static void list_failed(struct reflector *r, int error, const char *text)
+{
+    free(TAKE(r->page));
+    if (error == -ENOENT && r->ops->absent(r->ctx)) {
+        kind_absent(r);
+        return;
+    }
+    if (error == -ESTALE && r->attempt == 0) {
+        /* The state that the pages showed has been forgotten by the server. */
+        r->attempt++;
+        reflector_go(r);
+    } else {
+        wait_and_retry(r, text);
+    }
+}
+
+/* False: the reflector was freed by a callback. */
+static bool take_page(struct reflector *r, struct json *list)
+{
+    struct json *items = json_get(list, "items");
+    if (!connection_regained(r) || (!r->page && CALLBACK(r, r->ops->listing(r->ctx)))) {
+        return false;
+    }
+    free(TAKE(r->page));
+    /* From the end, so that each is taken out in constant time; a list promises no order. */
+    for (size_t n = json_count(items); n-- > 0;) {
+        if (CALLBACK(r, r->ops->changed(r->ctx, json_take_at(items, n)))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void list_done(void *ctx, int error, const char *text, struct json *list)
+{
+    struct reflector *r = ctx;
+    r->list = NULL;
+    const char *next = json_path_string(list, "metadata", "continue", NULL);
+    if (error == 0 && !json_path_string(list, "metadata", "resourceVersion", NULL)) {
+        error = -EPROTO;
+        text = "the list has no resourceVersion";
+    }
+    if (error < 0) {
+        list_failed(r, error, text);
+        return;
+    }
+    if (!take_page(r, list)) {
+        return;
+    }
+    if (next && *next) {
+        r->page = xstrdup(next);
+        reflector_go(r);
+        return;
+    }
+    set_version(r, list);
+    r->attempt = 0;
+    r->absent = false;
+    if (CALLBACK(r, r->ops->listed(r->ctx))) {
+        return;
+    }
+    malloc_trim(0); /* The texts and the trees of the pages were garbage from birth. */
+    reflector_go(r);
+}
+
+/* ---- watch ---- */
+
+/* The watch cannot go on: NULL, because its version is too old. */
+static void watch_broken(struct reflector *r, const char *error)
+{
+    r->gone = true;
+    r->watch_error = error ? xstrdup(error) : NULL;
+}
+
+/* One event; false: the reflector was freed. */
+static bool take_event(struct reflector *r, const char *text, size_t size)
+{
+    CLEANUP(json_free) struct json *event = NULL;
+    struct err e = {0};
+    if (json_parse(text, size, &event, &e) < 0) {
+        err_prefix(&e, "an event of the watch is not JSON");
+        watch_broken(r, e.text);
+        return true;
+    }
+    const char *type = json_path_string(event, "type", NULL);
+    struct json *obj = json_get(event, "object");
+    if (streq_null(type, "ERROR")) {
+        bool too_old = json_get_int_or(json_get(obj, "code"), 0) == 410;
+        const char *message = json_path_string(obj, "message", NULL);
+        watch_broken(r, too_old ? NULL : message ? message : "the watch ended with an error");
+        return true;
+    }
+    set_version(r, obj);
+    if (streq_null(type, "DELETED")) {
+        return !CALLBACK(r, r->ops->deleted(r->ctx, obj));
+    }
+    if (obj && (streq_null(type, "ADDED") || streq_null(type, "MODIFIED"))) {
+        return !CALLBACK(r, r->ops->changed(r->ctx, json_take(event, "object")));
+    }
+    return true;
+}
+
+static void watch_opened(void *ctx)
+{
+    connection_regained(ctx);
+}
+
+static void watch_data(void *ctx, const char *p, size_t size)
+{
+    struct reflector *r = ctx;
+    while (size && !r->gone) {
+        const char *nl = memchr(p, '\n', size);
+        size_t n = nl ? (size_t) (nl - p) : size;
+        bool alive = true;
+        if (r->line.size == 0 && nl) {
+            alive = n == 0 || take_event(r, p, n);
+        } else if (strbuf_add(&r->line, p, n) < 0) {
+            watch_broken(r, "an event of the watch is too large");
+        } else if (nl) {
+            /* The callbacks may free the reflector, and the line with it. */
+            CLEANUP_STRBUF struct strbuf line = r->line;
+            r->line = STRBUF_INIT_MAX(EVENT_MAX_SIZE);
+            alive = take_event(r, line.data, line.size);
+        }
+        if (!alive) {
+            return;
+        }
+        p += n + (nl != NULL);
+        size -= n + (nl != NULL);
+    }
+    if (r->gone) {
+        loop_timer_arm(r->retry, 0); /* Not from within the callback of the stream that is cut. */
+    }
+}
+
+/* The watch is over, or is to be: what is next. */
+static void after_watch(struct reflector *r, const char *error)
+{
+    bool proven = loop_now_ms(r->loop) - r->watch_since_ms >= WATCH_PROVEN_MS;
+    r->attempt = proven ? 0 : r->attempt;
+    if (r->gone) {
+        r->gone = false;
+        free(TAKE(r->version));
+    }
+    if (error) {
+        wait_and_retry(r, error);
+    } else if (r->attempt == 0) {
+        /* Once at once; if that does not last either, with a pause. */
+        r->attempt++;
+        reflector_go(r);
+    } else {
+        wait_and_retry(r, NULL);
+    }
+}
+
+static void watch_ended(void *ctx, const struct http_result *result)
+{
+    struct reflector *r = ctx;
+    char text[64];
+    CLEANUP_FREE char *error = TAKE(r->watch_error);
+    r->watch = NULL;
+    strbuf_done(&r->line);
+    loop_timer_disarm(r->retry);
+    api_client_ended(r->client, r->watch_http, result);
+    if (result->error == 0 && result->status == 200) {
+        after_watch(r, error);
+        return;
+    }
+    /* 504: the server knows no such version yet, as after it was set back to an older state. */
+    r->gone |= result->error == 0 &&
+               (result->status == 410 || result->status == 504 || result->status == 400);
+    snprintf(text, sizeof text, "watch answered with status %d", result->status);
+    after_watch(r, result->error ? result->error_text : result->status == 410 ? NULL : text);
+}
+
+static void reflector_go(struct reflector *r)
+{
+    CLEANUP_FREE char *base = api_path(r->api_version, r->plural, r->ns, NULL, NULL);
+    CLEANUP_STRBUF struct strbuf path = STRBUF_INIT;
+    if (r->gone) {
+        CLEANUP_FREE char *error = TAKE(r->watch_error);
+        after_watch(r, error);
+        return;
+    }
+    strbuf_addf(&path, "%s?", base);
+    if (r->field_selector) {
+        strbuf_adds(&path, "fieldSelector=");
+        http_escape(r->field_selector, &path);
+        strbuf_addc(&path, '&');
+    }
+    if (!r->version) {
+        strbuf_addf(&path, "limit=%u", PAGE_SIZE);
+        if (r->page) {
+            strbuf_adds(&path, "&continue=");
+            http_escape(r->page, &path);
+        }
+        r->list =
+            api_request_as(r->client, "GET", path.data,
+                           r->metadata ? API_ACCEPT_METADATA_LIST : NULL, NULL, NULL, list_done, r);
+        return;
+    }
+    strbuf_addf(&path, "watch=true&allowWatchBookmarks=true&timeoutSeconds=%u&resourceVersion=",
+                WATCH_SECONDS);
+    http_escape(r->version, &path);
+    static const struct http_stream_ops ops = {
+        .opened = watch_opened, .data = watch_data, .ended = watch_ended};
+    r->watch_since_ms = loop_now_ms(r->loop);
+    r->watch_http = api_client_http(r->client);
+    r->watch =
+        http_stream(api_client_http(r->client), path.data,
+                    r->metadata ? API_ACCEPT_METADATA : "application/json", WATCH_IDLE_MS, &ops, r);
+}
+
+/* ---- public ---- */
+
+struct reflector *reflector_new(struct api_client *c, struct loop *l, const char *ns,
+                                const char *api_version, const char *plural,
+                                const char *field_selector, const struct reflector_ops *ops,
+                                void *ctx)
+{
+    struct reflector *r = NEW(struct reflector);
+    r->client = c;
+    r->loop = l;
+    r->api_version = xstrdup(api_version);
+    r->plural = xstrdup(plural);
+    r->ns = ns ? xstrdup(ns) : NULL;
+    r->field_selector = field_selector ? xstrdup(field_selector) : NULL;
+    r->ops = ops;
+    r->ctx = ctx;
+    r->line = STRBUF_INIT_MAX(EVENT_MAX_SIZE);
+    r->retry = loop_timer_new(l, retry_now, r);
+    return r;
+}
+
+static void stop_requests(struct reflector *r)
+{
+    api_call_cancel(TAKE(r->list));
+    cut_watch(r);
+    free(TAKE(r->version));
+    free(TAKE(r->page));
+    free(TAKE(r->watch_error));
+}
+
+struct reflector *reflector_free(struct reflector *r)
+{
+    if (!r) {
+        return NULL;
+    }
+    if (r->freed) {
+        *r->freed = true;
+    }
+    stop_requests(r);
+    loop_timer_free(r->retry);
+    strbuf_done(&r->line);
+    free(r->api_version);
+    free(r->plural);
+    free(r->ns);
+    free(r->field_selector);
+    free(r);
+    return NULL;
+}
+
+void reflector_list(struct reflector *r, bool metadata)
+{
+    stop_requests(r);
+    loop_timer_disarm(r->retry);
+    r->gone = false;
+    r->metadata = metadata;
+    reflector_go(r);
+}
