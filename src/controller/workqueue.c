@@ -20,7 +20,8 @@ struct work {
     enum work_state state;
     bool again; /* Added while it was worked on. */
     unsigned attempts;
-    uint64_t due; /* Monotonic ms. */
+    uint64_t due;      /* Monotonic ms. */
+    uint64_t since_ns; /* Begin of the present state, monotonic. */
     struct api_call *call;
     work_answer_fn *answer;
     char key[];
@@ -38,7 +39,18 @@ struct workqueue {
     struct loop_task task;
     struct loop_timer *timer;
     struct log_limit limit;
+    struct workqueue_stats *stats; /* NULL: nothing is counted. */
 };
+
+/* Adds the time since the present state of 'w' began to 'h', and begins the next one. */
+static void count_state(struct work *w, struct prom_histogram *h)
+{
+    uint64_t now = time_mono_ns();
+    if (h) {
+        prom_histogram_add(h, now - w->since_ns);
+    }
+    w->since_ns = now;
+}
 
 static void run_ready(void *ctx)
 {
@@ -53,6 +65,7 @@ static void run_ready(void *ctx)
         struct work *w = CONTAINER_OF(first, struct work, list);
         w->state = WORK_RUNNING;
         w->again = false;
+        count_state(w, q->stats ? &q->stats->waited : NULL);
         list_push_back(&q->running, &w->list);
         q->n_running++;
         q->fn(q->ctx, w, w->key);
@@ -66,6 +79,7 @@ static void make_ready(struct work *w)
 {
     list_remove(&w->list);
     w->state = WORK_QUEUED;
+    count_state(w, NULL);
     list_push_back(&w->q->ready, &w->list);
     if (w->q->started) {
         loop_task_queue(&w->q->task);
@@ -146,6 +160,13 @@ void workqueue_start(struct workqueue *q)
     loop_task_queue(&q->task);
 }
 
+static void count_add(struct workqueue *q, bool is_new)
+{
+    if (q->stats) {
+        q->stats->adds += is_new;
+    }
+}
+
 void workqueue_add(struct workqueue *q, const char *key)
 {
     struct work *w;
@@ -154,13 +175,16 @@ void workqueue_add(struct workqueue *q, const char *key)
             continue;
         }
         if (w->state == WORK_RUNNING) {
+            count_add(q, !w->again);
             w->again = true;
         } else if (w->state == WORK_DELAYED) {
+            count_add(q, true);
             make_ready(w);
             arm_timer(q);
         }
         return;
     }
+    count_add(q, true);
     size_t size = strlen(key) + 1;
     w = xcalloc(1, sizeof(*w) + size);
     memcpy(w->key, key, size);
@@ -173,6 +197,21 @@ void workqueue_add(struct workqueue *q, const char *key)
 size_t workqueue_size(const struct workqueue *q)
 {
     return q->works.n;
+}
+
+size_t workqueue_depth(const struct workqueue *q)
+{
+    return list_size(&q->ready);
+}
+
+void workqueue_set_context(struct workqueue *q, void *ctx)
+{
+    q->ctx = ctx;
+}
+
+void workqueue_count_into(struct workqueue *q, struct workqueue_stats *stats)
+{
+    q->stats = stats;
 }
 
 const char *work_key(const struct work *w)
@@ -206,6 +245,7 @@ void work_request_as(struct work *w, const char *method, const char *path, const
 static struct workqueue *stop_running(struct work *w)
 {
     assert(w->state == WORK_RUNNING && !w->call);
+    count_state(w, w->q->stats ? &w->q->stats->worked : NULL);
     w->q->n_running--;
     if (!list_is_empty(&w->q->ready)) {
         loop_task_queue(&w->q->task);
@@ -245,6 +285,10 @@ void work_retry(struct work *w, int error, const char *what, const char *text)
     log_limited(&w->q->limit, usual ? LOG_DEBUG : LOG_WARN, "request failed, trying again",
                 "what=\"%s\" key=%s error=\"%s\" attempt=%u", what, w->key, text, w->attempts + 1);
     unsigned attempt = w->attempts++;
+    if (w->q->stats) {
+        w->q->stats->retries++;
+        w->q->stats->errors += !usual;
+    }
     if (w->again) { /* What is known has changed meanwhile. */
         (void) stop_running(w);
         make_ready(w);

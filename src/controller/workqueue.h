@@ -11,6 +11,7 @@
  * Everything runs on the loop's thread. */
 #pragma once
 
+#include "base/prom.h"
 #include "client/client.h"
 
 struct workqueue;
@@ -25,10 +26,25 @@ struct workqueue *workqueue_new(struct loop *l, struct api_client *client, unsig
 /* Requests under way are cancelled; no callback comes any more. */
 struct workqueue *workqueue_free(struct workqueue *q);
 void workqueue_start(struct workqueue *q);
+/* The context of the queue's functions from now on.  Before workqueue_start. */
+void workqueue_set_context(struct workqueue *q, void *ctx);
 /* 'key' is copied. */
 void workqueue_add(struct workqueue *q, const char *key);
 /* Keys queued, being worked on, or waiting for another try. */
 size_t workqueue_size(const struct workqueue *q);
+/* Keys that wait for their turn: not those that are being worked on or that wait for another try. */
+size_t workqueue_depth(const struct workqueue *q);
+
+/* What a queue has done. */
+struct workqueue_stats {
+    uint64_t adds;                /* Keys added; one that is added while it waits counts once. */
+    uint64_t retries;             /* Calls of work_retry, */
+    uint64_t errors;              /* and those that were no conflict with another writer. */
+    struct prom_histogram waited; /* From when a key could be worked on to the begin of its work. */
+    struct prom_histogram worked; /* From there to work_done, work_retry or work_wait. */
+};
+/* Counts go to 'stats', which must outlive the queue; before that they are not kept. */
+void workqueue_count_into(struct workqueue *q, struct workqueue_stats *stats);
 
 const char *work_key(const struct work *w);
 
