@@ -3,8 +3,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "controller/controller.h"
 #include "controller/obj.h"
-#include "controller/recorder.h"
 #include "controllers/bootstrap.h"
 #include "controllers/lifecycle/crd_cleanup.h"
 #include "controllers/lifecycle/event_age.h"
@@ -24,55 +24,90 @@
 
 LOG_MODULE("controllers");
 
+/* What controllers need; see the rows. */
+enum {
+    NEEDS_WHOLE_API =
+        1, /* The API server is ours: nobody else sees to namespaces, garbage, events' age, definitions. */
+    NEEDS_VNIDS = 2,    /* The plug-in of the ClusterNetwork has VNIDs. */
+    NEEDS_SERVICES = 4, /* The API server gives services addresses and ports. */
+    NEEDS_ROLES = 8,    /* There is access control, and its roles are in place. */
+    NEEDS_CA = 16,      /* There is an authority that signs. */
+};
+
+/* The controllers' configurations. */
+struct configs {
+    struct subnets_config subnets;
+    struct vnids_config vnids;
+    struct address_ranges foreign;
+    const struct service_ranges *services;
+    struct service_accounts_config accounts;
+    const struct pki_ca *ca;
+};
+
+/* The controllers, in the order in which they are started. */
+static const struct controller_row rows[] = {
+    {&subnets_controller, 0, offsetof(struct configs, subnets)},
+    {&vnids_controller, NEEDS_VNIDS, offsetof(struct configs, vnids)},
+    {&namespaces_controller, NEEDS_WHOLE_API, 0},
+    {&event_age_controller, NEEDS_WHOLE_API, 0},
+    {&pod_end_controller, NEEDS_WHOLE_API, 0},
+    {&endpoints_controller, NEEDS_WHOLE_API, offsetof(struct configs, foreign)},
+    {&unidling_controller, NEEDS_WHOLE_API, 0},
+    {&service_audit_controller, NEEDS_WHOLE_API | NEEDS_SERVICES,
+     offsetof(struct configs, services)},
+    {&crd_cleanup_controller, NEEDS_WHOLE_API, 0},
+    {&gc_controller, NEEDS_WHOLE_API, 0},
+    {&role_aggregation_controller, NEEDS_ROLES, 0},
+    {&join_tokens_controller, NEEDS_ROLES, 0},
+    {&service_accounts_controller, NEEDS_ROLES, offsetof(struct configs, accounts)},
+    {&certificates_controller, NEEDS_ROLES | NEEDS_CA, offsetof(struct configs, ca)},
+};
+
 struct controllers {
     struct loop *loop;
     struct api_client *client;
     struct controllers_config cfg;
+    struct configs configs;
     struct bootstrap *bootstrap;
     struct recorder *recorder;
-    struct subnets *subnets;
+    struct informer_set *own_informers; /* NULL: the caller's are used. */
+    struct informer_set *informers;
     struct informer *networks;
     enum sdn_plugin plugin; /* Of the ClusterNetwork. */
-    struct vnids *vnids;    /* NULL: the plug-in has none. */
-    struct namespaces *namespaces;
-    struct event_age *event_age;
-    struct pod_end *pod_end;
-    struct endpoints *endpoints;
-    struct unidling *unidling;
-    struct service_audit *service_audit; /* NULL: services are given nothing. */
     struct rbac_bootstrap *rbac;
-    struct role_aggregation *aggregation;
-    struct service_accounts *service_accounts;
-    struct certificates *certificates;
-    struct crd_cleanup *crd_cleanup;
-    struct gc *gc;
-    struct join_tokens *join_tokens;
+    struct controller_set *set;
+    unsigned has; /* Needs that are met. */
 };
+
+/* Starts what can run now.  On failure 'failed' has been called. */
+static int enable(struct controllers *c, unsigned has)
+{
+    struct err e = {0};
+    c->has = has;
+    int r = controller_set_enable(c->set, has, &e);
+    if (r < 0) {
+        c->cfg.failed(c->cfg.ctx, &e);
+    }
+    return r;
+}
 
 static void roles_are_there(void *ctx)
 {
     struct controllers *c = ctx;
-    const struct controllers_security *s = c->cfg.security;
-    c->aggregation = role_aggregation_new(c->loop, c->client);
-    c->join_tokens = join_tokens_new(c->loop, c->client);
-    struct service_accounts_config cfg = {
-        .names = s->service_accounts, .ca = s->ca_pem};
-    c->service_accounts = service_accounts_new(c->loop, c->client, &cfg);
-    if (s->ca) {
-        c->certificates = certificates_new(c->loop, c->client, s->ca);
+    if (enable(c, c->has | NEEDS_ROLES) == 0) {
+        c->cfg.started(c->cfg.ctx);
     }
-    c->cfg.started(c->cfg.ctx);
+}
+
+static unsigned vnids_of(enum sdn_plugin plugin)
+{
+    return sdn_plugin_has_vnids(plugin) ? NEEDS_VNIDS : 0;
 }
 
 static void set_plugin(struct controllers *c, enum sdn_plugin plugin)
 {
-    vnids_free(TAKE(c->vnids));
     c->plugin = plugin;
-    if (sdn_plugin_has_vnids(plugin)) {
-        struct vnids_config cfg = c->cfg.vnids;
-        cfg.fixed = !sdn_plugin_compares_vnids(plugin);
-        c->vnids = vnids_new(c->loop, c->client, c->recorder, &cfg);
-    }
+    c->configs.vnids.fixed = !sdn_plugin_compares_vnids(plugin);
 }
 
 /* The plug-in may change while we run: by a master with another configuration, or by hand. */
@@ -85,47 +120,49 @@ static void network_changed(void *ctx, const char *key, const struct json *old,
     if (streq(key, "default") && name && sdn_plugin_parse(name, &plugin, NULL) == 0 &&
         plugin != c->plugin) {
         log_info("network plug-in changed", "from=%s to=%s", sdn_plugin_name(c->plugin), name);
-        set_plugin(c, plugin);
+        if (enable(c, c->has & ~(unsigned) NEEDS_VNIDS) == 0) {
+            set_plugin(c, plugin);
+            (void) enable(c, c->has | vnids_of(plugin));
+        }
     }
-}
-
-static void network_deleted(void *ctx, const char *key, const struct json *obj)
-{
 }
 
 static void bootstrapped(void *ctx, const struct err *e)
 {
+    static const struct informer_ops ops = {.changed = network_changed};
     struct controllers *c = ctx;
-    struct err mine = {0};
-    if (!e && subnets_new(c->loop, c->client, c->recorder, &c->cfg.network, c->cfg.addresses,
-                          &c->subnets, &mine) < 0) {
-        e = &mine;
-    }
+    const struct controllers_security *s = c->cfg.network_only ? NULL : c->cfg.security;
     if (e) {
         c->cfg.failed(c->cfg.ctx, e);
         return;
     }
-    static const struct informer_ops ops = {.changed = network_changed, .deleted = network_deleted};
     set_plugin(c, c->cfg.network.plugin);
-    c->networks =
-        informer_new(c->client, c->loop, NETWORK_API_VERSION, "clusternetworks", NULL, &ops, c);
-    bool whole = !c->cfg.network_only;
-    if (whole) {
-        c->namespaces = namespaces_new(c->loop, c->client);
-        c->event_age = event_age_new(c->loop, c->client);
-        c->pod_end = pod_end_new(c->loop, c->client);
-        c->endpoints = endpoints_new(c->loop, c->client, c->recorder, &c->cfg.network.foreign);
-        c->unidling = unidling_new(c->loop, c->client);
-        if (c->cfg.services) {
-            c->service_audit = service_audit_new(c->loop, c->client, c->recorder, c->cfg.services);
-        }
-        c->crd_cleanup = crd_cleanup_new(c->loop, c->client);
-        c->gc = gc_new(c->loop, c->client, c->recorder);
+    if (enable(c, vnids_of(c->plugin) | (c->cfg.network_only ? 0 : NEEDS_WHOLE_API) |
+                      (c->cfg.services ? NEEDS_SERVICES : 0) | (s && s->ca ? NEEDS_CA : 0)) < 0) {
+        return;
     }
-    if (whole && c->cfg.security) {
+    c->networks =
+        informer_set_add(c->informers, NETWORK_API_VERSION, "clusternetworks", NULL, &ops, c);
+    if (s) {
         c->rbac = rbac_bootstrap_new(c->loop, c->client, c->cfg.network.plugin, roles_are_there, c);
     } else {
         c->cfg.started(c->cfg.ctx);
+    }
+}
+
+static void set_configs(struct controllers *c)
+{
+    const struct controllers_security *s = c->cfg.security;
+    c->configs = (struct configs){
+        .subnets = {.network = c->cfg.network, .addresses = c->cfg.addresses},
+        .vnids = c->cfg.vnids,
+        .foreign = c->cfg.network.foreign,
+        .services = c->cfg.services,
+    };
+    if (s) {
+        c->configs.accounts = (struct service_accounts_config){
+            .names = s->service_accounts, .keys = s->keys, .ca = s->ca_pem};
+        c->configs.ca = s->ca;
     }
 }
 
@@ -136,32 +173,36 @@ struct controllers *controllers_new(struct loop *l, struct api_client *client,
     c->loop = l;
     c->client = client;
     c->cfg = *cfg;
+    set_configs(c);
     c->recorder = recorder_new(l, client, cfg->component ? cfg->component : "tenet-master");
+    c->own_informers = cfg->informers ? NULL : informer_set_new(l, client);
+    c->informers = cfg->informers ? cfg->informers : c->own_informers;
+    /* The former leader has written until now. */
+    informer_set_expire(c->informers);
+    struct controller_env env = {
+        .loop = l, .client = client, .informers = c->informers, .recorder = c->recorder};
+    c->set = controller_set_new(&env, rows, ARRAY_SIZE(rows), &c->configs);
     c->bootstrap = bootstrap_new(l, client, &cfg->network, cfg->network_only, bootstrapped, c);
     return c;
+}
+
+void controllers_write_metrics(const struct controllers *c, struct strbuf *out)
+{
+    controller_set_write_metrics(c->set, out);
+    prom_one(out, "informer_watches", "gauge",
+             "Lists and watches that controllers and other listeners of this process share.",
+             informer_set_count(c->informers));
 }
 
 struct controllers *controllers_free(struct controllers *c)
 {
     if (c) {
-        certificates_free(c->certificates);
-        join_tokens_free(c->join_tokens);
-        service_accounts_free(c->service_accounts);
-        role_aggregation_free(c->aggregation);
+        controller_set_free(c->set);
         rbac_bootstrap_free(c->rbac);
-        gc_free(c->gc);
-        crd_cleanup_free(c->crd_cleanup);
-        service_audit_free(c->service_audit);
-        unidling_free(c->unidling);
-        endpoints_free(c->endpoints);
-        event_age_free(c->event_age);
-        pod_end_free(c->pod_end);
-        namespaces_free(c->namespaces);
-        vnids_free(c->vnids);
         informer_free(c->networks);
-        subnets_free(c->subnets);
         bootstrap_free(c->bootstrap);
         recorder_free(c->recorder);
+        informer_set_free(c->own_informers);
         free(c);
     }
     return NULL;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The master's controllers together: first what a cluster begins with, then subnets, VNIDs (as long as the
- * plug-in of the ClusterNetwork has them), namespaces, garbage, definitions and events' age.
+/* The master's controllers together: first what a cluster begins with, then the rows of the table in controllers.c.
+ * docs/controllers.md says how to add one.
  *
  * They see and change the cluster through its API alone, so it does not matter in which process they run.
  * Only one set of them may run against one registry.  All on the loop's thread. */
 #pragma once
 
-#include "client/client.h"
+#include "client/informer_set.h"
 #include "controllers/network/netconf.h"
 #include "controllers/network/vnids.h"
 #include "sdn/service_ranges.h"
@@ -26,7 +26,9 @@ struct controllers_config {
     /* Roles and bindings, service accounts, certificates; NULL: without, as nothing is refused anyway. */
     const struct controllers_security *security;
     const struct service_ranges
-        *services;         /* Of the API server, borrowed; NULL: it gives services nothing. */
+        *services; /* Of the API server, borrowed; NULL: it gives services nothing. */
+    struct informer_set
+        *informers;        /* Shared with others of the process, borrowed; NULL: their own. */
     const char *component; /* Source of events; NULL: "tenet-master". */
     /* The API is another's, who sees to namespaces, garbage, events' age and definitions: only subnets and
      * VNIDs are handed out. */
@@ -43,4 +45,6 @@ struct controllers;
  * within 'started' or 'failed'. */
 struct controllers *controllers_new(struct loop *l, struct api_client *client,
                                     const struct controllers_config *cfg);
+/* Metrics of the controllers and their queues, in Prometheus' text format. */
+void controllers_write_metrics(const struct controllers *c, struct strbuf *out);
 struct controllers *controllers_free(struct controllers *c);

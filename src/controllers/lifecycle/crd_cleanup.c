@@ -7,12 +7,10 @@
 #include "base/mem.h"
 #include "base/timeutil.h"
 #include "controller/obj.h"
-#include "controller/workqueue.h"
 #include "controllers/lifecycle/gc_graph.h"
 
 LOG_MODULE("crd");
 
-#define PARALLEL 2
 #define POLL_MIN_MS 20 /* While objects wait for their own finalizers; doubles with each round. */
 #define POLL_MAX_MS 10000
 
@@ -25,7 +23,6 @@ struct emptying {
 
 struct crd_cleanup {
     struct workqueue *queue;
-    struct informer *informer;
     struct smap emptyings; /* By definition. */
 };
 
@@ -215,25 +212,36 @@ static void changed(void *ctx, const char *key, const struct json *old, const st
     }
 }
 
-struct crd_cleanup *crd_cleanup_new(struct loop *l, struct api_client *client)
+static int start(const struct controller_env *env, const void *config, void **ret, struct err *e)
 {
-    static const struct informer_ops ops = {
-        .changed = changed, .transient = true, .metadata = true};
     struct crd_cleanup *c = NEW(struct crd_cleanup);
+    c->queue = env->queue;
     smap_init(&c->emptyings, emptying_free);
-    c->queue = workqueue_new(l, client, PARALLEL, begin, c);
-    workqueue_start(c->queue);
-    c->informer = informer_new(client, l, CRD_API_VERSION, CRD_PLURAL, NULL, &ops, c);
-    return c;
+    *ret = c;
+    return 0;
 }
 
-struct crd_cleanup *crd_cleanup_free(struct crd_cleanup *c)
+static void stop(void *state)
 {
-    if (c) {
-        workqueue_free(c->queue);
-        informer_free(c->informer);
-        smap_done(&c->emptyings);
-        free(c);
-    }
-    return NULL;
+    struct crd_cleanup *c = state;
+    smap_done(&c->emptyings);
+    free(c);
 }
+
+static const struct controller_watch watches[] = {
+    {.api_version = CRD_API_VERSION,
+     .plural = CRD_PLURAL,
+     .changed = changed,
+     .transient = true,
+     .metadata = true},
+};
+
+const struct controller crd_cleanup_controller = {
+    .name = "crd_cleanup",
+    .watches = watches,
+    .n_watches = ARRAY_SIZE(watches),
+    .parallel = 2,
+    .start = start,
+    .reconcile = begin,
+    .stop = stop,
+};

@@ -5,8 +5,6 @@
  * away.  That is done here, when no object of the kind is left; meanwhile the condition Terminating says so. */
 #pragma once
 
-#include "client/client.h"
+#include "controller/controller.h"
 
-struct crd_cleanup;
-struct crd_cleanup *crd_cleanup_new(struct loop *l, struct api_client *client);
-struct crd_cleanup *crd_cleanup_free(struct crd_cleanup *c);
+extern const struct controller crd_cleanup_controller;

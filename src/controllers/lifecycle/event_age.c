@@ -4,14 +4,12 @@
 #include "base/mem.h"
 #include "base/timeutil.h"
 #include "controller/obj.h"
-#include "controller/workqueue.h"
 
 #define KEY "events"
 #define PERIOD_MS 300000
 #define PAGE "/api/v1/events?limit=500"
 
 struct event_age {
-    struct workqueue *queue;
     struct json *list; /* The page at work. */
     size_t next;
 };
@@ -86,21 +84,25 @@ static void begin(void *ctx, struct work *w, const char *key)
     work_request(w, "GET", PAGE, NULL, listed);
 }
 
-struct event_age *event_age_new(struct loop *l, struct api_client *client)
+static int start(const struct controller_env *env, const void *config, void **ret, struct err *e)
 {
     struct event_age *a = NEW(struct event_age);
-    a->queue = workqueue_new(l, client, 1, begin, a);
-    workqueue_add(a->queue, KEY);
-    workqueue_start(a->queue);
-    return a;
+    workqueue_add(env->queue, KEY);
+    *ret = a;
+    return 0;
 }
 
-struct event_age *event_age_free(struct event_age *a)
+static void stop(void *state)
 {
-    if (a) {
-        workqueue_free(a->queue);
-        json_free(a->list);
-        free(a);
-    }
-    return NULL;
+    struct event_age *a = state;
+    json_free(a->list);
+    free(a);
 }
+
+const struct controller event_age_controller = {
+    .name = "event_age",
+    .parallel = 1,
+    .start = start,
+    .reconcile = begin,
+    .stop = stop,
+};

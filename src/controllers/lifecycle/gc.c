@@ -6,12 +6,10 @@
 #include "base/mem.h"
 #include "client/discovery.h"
 #include "controller/obj.h"
-#include "controller/workqueue.h"
 #include "controllers/lifecycle/gc_graph.h"
 
 LOG_MODULE("gc");
 
-#define PARALLEL 8
 #define REFRESH_MS 50 /* After a definition changed: others may follow. */
 #define REFRESH_RETRY_MS 1000
 #define UNKNOWN_MS 30000 /* Until an owner of an unknown kind is looked for again. */
@@ -27,15 +25,14 @@ struct monitor {
 };
 
 struct gc {
-    struct loop *loop;
     struct api_client *client;
+    struct informer_set *informers;
     struct recorder *recorder;
     struct gc_graph graph;
     struct smap monitors;    /* By "plural.group". */
     struct workqueue *queue; /* Of uids. */
     struct smap states;      /* What the work on each has found so far, by uid. */
     bool started;
-    struct informer *definitions;
     struct loop_timer *refresh;
     struct discovery_call *asking;
     struct discovery *kinds; /* NULL: not known yet. */
@@ -468,7 +465,7 @@ static void listing(void *ctx)
 }
 
 /* Nothing is collected before all kinds have told what there is. */
-static void start(struct gc *g)
+static void collect_if_listed(struct gc *g)
 {
     struct smap_entry *se;
     SMAP_FOREACH (se, &g->monitors) {
@@ -499,7 +496,7 @@ static void listed(void *ctx)
         }
     }
     m->listed = true;
-    start(m->gc);
+    collect_if_listed(m->gc);
 }
 
 /* ---- kinds ---- */
@@ -544,7 +541,7 @@ static void watch_kind(struct gc *g, const char *key, const struct api_kind *k)
         .served = true,
     };
     smap_set(&g->monitors, key, m);
-    m->informer = informer_new(g->client, g->loop, version, k->plural, NULL, &ops, m);
+    m->informer = informer_set_add(g->informers, version, k->plural, NULL, &ops, m);
 }
 
 static void forget_kind(struct gc *g, struct monitor *m)
@@ -598,7 +595,7 @@ static void discovered(void *ctx, int error, const char *text, struct discovery 
             smap_remove(&g->monitors, se->key);
         }
     }
-    start(g);
+    collect_if_listed(g);
 }
 
 static void refresh(void *ctx)
@@ -634,38 +631,51 @@ static void definitions_listed(void *ctx)
     loop_timer_arm(((struct gc *) ctx)->refresh, 0);
 }
 
-struct gc *gc_new(struct loop *l, struct api_client *client, struct recorder *recorder)
+static int start(const struct controller_env *env, const void *config, void **ret, struct err *e)
 {
-    static const struct informer_ops ops = {.changed = definition_changed,
-                                            .deleted = definition_deleted,
-                                            .listed = definitions_listed,
-                                            .transient = true,
-                                            .metadata = true};
     struct gc *g = NEW(struct gc);
-    g->loop = l;
-    g->client = client;
-    g->recorder = recorder;
+    g->client = env->client;
+    g->informers = env->informers;
+    g->recorder = env->recorder;
+    g->queue = env->queue;
     gc_graph_init(&g->graph);
     smap_init(&g->monitors, monitor_free);
     smap_init(&g->states, state_free);
-    g->queue = workqueue_new(l, client, PARALLEL, begin, g);
-    g->refresh = loop_timer_new(l, refresh, g);
-    g->definitions = informer_new(client, l, CRD_API_VERSION, CRD_PLURAL, NULL, &ops, g);
-    return g;
+    g->refresh = loop_timer_new(env->loop, refresh, g);
+    *ret = g;
+    return 0;
 }
 
-struct gc *gc_free(struct gc *g)
+static void stop(void *state)
 {
-    if (g) {
-        discovery_cancel(g->asking);
-        loop_timer_free(g->refresh);
-        workqueue_free(g->queue);
-        informer_free(g->definitions);
-        smap_done(&g->monitors);
-        smap_done(&g->states);
-        gc_graph_done(&g->graph);
-        discovery_free(g->kinds);
-        free(g);
-    }
-    return NULL;
+    struct gc *g = state;
+    discovery_cancel(g->asking);
+    loop_timer_free(g->refresh);
+    smap_done(&g->monitors);
+    smap_done(&g->states);
+    gc_graph_done(&g->graph);
+    discovery_free(g->kinds);
+    free(g);
 }
+
+static const struct controller_watch watches[] = {
+    {.api_version = CRD_API_VERSION,
+     .plural = CRD_PLURAL,
+     .changed = definition_changed,
+     .deleted = definition_deleted,
+     .listed = definitions_listed,
+     .transient = true,
+     .metadata = true},
+};
+
+/* The queue waits for the lists of all kinds. */
+const struct controller gc_controller = {
+    .name = "gc",
+    .watches = watches,
+    .n_watches = ARRAY_SIZE(watches),
+    .parallel = 8,
+    .start = start,
+    .starts_queue = true,
+    .reconcile = begin,
+    .stop = stop,
+};

@@ -10,9 +10,6 @@
  * cannot be right, and nothing is deleted for it. */
 #pragma once
 
-#include "controller/recorder.h"
+#include "controller/controller.h"
 
-struct gc;
-/* All must outlive the collector.  It begins at once. */
-struct gc *gc_new(struct loop *l, struct api_client *client, struct recorder *recorder);
-struct gc *gc_free(struct gc *g);
+extern const struct controller gc_controller;

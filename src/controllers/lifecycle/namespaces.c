@@ -7,11 +7,9 @@
 #include "base/timeutil.h"
 #include "client/discovery.h"
 #include "controller/obj.h"
-#include "controller/workqueue.h"
 
 LOG_MODULE("namespaces");
 
-#define PARALLEL 4
 #define FINALIZER "kubernetes"
 #define POLL_MIN_MS 100 /* While objects wait for their own finalizers; doubles with each round. */
 #define POLL_MAX_MS 10000
@@ -333,25 +331,36 @@ static void changed(void *ctx, const char *key, const struct json *old, const st
     }
 }
 
-struct namespaces *namespaces_new(struct loop *l, struct api_client *client)
+static int start(const struct controller_env *env, const void *config, void **ret, struct err *e)
 {
-    static const struct informer_ops ops = {.changed = changed};
     struct namespaces *n = NEW(struct namespaces);
-    n->client = client;
+    n->client = env->client;
+    n->queue = env->queue;
     smap_init(&n->purges, purge_free);
-    n->queue = workqueue_new(l, client, PARALLEL, begin, n);
-    workqueue_start(n->queue);
-    n->informer = informer_new(client, l, "v1", "namespaces", NULL, &ops, n);
-    return n;
+    *ret = n;
+    return 0;
 }
 
-struct namespaces *namespaces_free(struct namespaces *n)
+static void stop(void *state)
 {
-    if (n) {
-        workqueue_free(n->queue);
-        informer_free(n->informer);
-        smap_done(&n->purges);
-        free(n);
-    }
-    return NULL;
+    struct namespaces *n = state;
+    smap_done(&n->purges);
+    free(n);
 }
+
+static const struct controller_watch watches[] = {
+    {.api_version = "v1",
+     .plural = "namespaces",
+     .informer = CONTROLLER_INFORMER(struct namespaces, informer),
+     .changed = changed},
+};
+
+const struct controller namespaces_controller = {
+    .name = "namespaces",
+    .watches = watches,
+    .n_watches = ARRAY_SIZE(watches),
+    .parallel = 4,
+    .start = start,
+    .reconcile = begin,
+    .stop = stop,
+};

@@ -7,11 +7,9 @@
  * the Namespace say what that is. */
 #pragma once
 
-#include "client/client.h"
+#include "controller/controller.h"
 
-struct namespaces;
-struct namespaces *namespaces_new(struct loop *l, struct api_client *client);
-struct namespaces *namespaces_free(struct namespaces *n);
+extern const struct controller namespaces_controller;
 
 /* Pure: an owned copy of the Namespace 'ns' without the finalizer "kubernetes"; NULL when it is not being
  * deleted or has none. */

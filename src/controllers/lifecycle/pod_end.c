@@ -5,13 +5,9 @@
 #include "base/str.h"
 #include "base/timeutil.h"
 #include "controller/obj.h"
-#include "controller/workqueue.h"
-
-#define PARALLEL 4
 
 struct pod_end {
     struct workqueue *queue; /* Of "namespace/name". */
-    struct informer *pods;
 };
 
 int64_t pod_end_in_ms(const struct json *pod, int64_t now_ms)
@@ -77,23 +73,28 @@ static void pod_changed(void *ctx, const char *key, const struct json *old, cons
     }
 }
 
-struct pod_end *pod_end_new(struct loop *l, struct api_client *client)
+static int start(const struct controller_env *env, const void *config, void **ret, struct err *e)
 {
-    static const struct informer_ops ops = {
-        .changed = pod_changed, .transient = true, .metadata = true};
     struct pod_end *p = NEW(struct pod_end);
-    p->queue = workqueue_new(l, client, PARALLEL, begin, p);
-    p->pods = informer_new(client, l, "v1", "pods", NULL, &ops, p);
-    workqueue_start(p->queue);
-    return p;
+    p->queue = env->queue;
+    *ret = p;
+    return 0;
 }
 
-struct pod_end *pod_end_free(struct pod_end *p)
-{
-    if (p) {
-        informer_free(p->pods);
-        workqueue_free(p->queue);
-        free(p);
-    }
-    return NULL;
-}
+static const struct controller_watch watches[] = {
+    {.api_version = "v1",
+     .plural = "pods",
+     .changed = pod_changed,
+     .transient = true,
+     .metadata = true},
+};
+
+const struct controller pod_end_controller = {
+    .name = "pod_end",
+    .watches = watches,
+    .n_watches = ARRAY_SIZE(watches),
+    .parallel = 4,
+    .start = start,
+    .reconcile = begin,
+    .stop = free,
+};

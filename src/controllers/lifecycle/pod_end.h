@@ -5,14 +5,12 @@
  * lab).  Where nobody does so, the pod is deleted for good here, some seconds after its time is over. */
 #pragma once
 
-#include "client/client.h"
+#include "controller/controller.h"
 
 /* What its node gets beyond the grace period. */
 #define POD_END_SLACK_MS 2000
 
-struct pod_end;
-struct pod_end *pod_end_new(struct loop *l, struct api_client *client);
-struct pod_end *pod_end_free(struct pod_end *p);
+extern const struct controller pod_end_controller;
 
 /* Pure: milliseconds until 'pod' is to be deleted for good; 0: now; negative: its deletion was not asked for. */
 int64_t pod_end_in_ms(const struct json *pod, int64_t now_ms);

@@ -6,12 +6,10 @@
 #include "base/mem.h"
 #include "base/timeutil.h"
 #include "controller/obj.h"
-#include "controller/workqueue.h"
 #include "controllers/network/subnet_plan.h"
 
 LOG_MODULE("subnets");
 
-#define PARALLEL 32
 #define CONFLICT_DELAY_MS 500
 
 /* What is known about one name, beside the objects in the informers. */
@@ -673,12 +671,9 @@ static void queue_all(struct subnets *s, const struct informer *i)
     free(all.list);
 }
 
-static void synced(void *ctx)
+static void synced(void *state)
 {
-    struct subnets *s = ctx;
-    if (s->started || !informer_synced(s->nodes) || !informer_synced(s->hostsubnets)) {
-        return;
-    }
+    struct subnets *s = state;
     struct newest newest = {0};
     informer_each(s->hostsubnets, find_newest, &newest);
     if (newest.created) {
@@ -691,53 +686,63 @@ static void synced(void *ctx)
     log_info("synced", "nodes=%zu hostsubnets=%zu free=%llu", informer_count(s->nodes),
              informer_count(s->hostsubnets),
              (unsigned long long) subnet_alloc_free_slots(s->alloc));
-    workqueue_start(s->queue);
 }
 
-int subnets_new(struct loop *l, struct api_client *client, struct recorder *recorder,
-                const struct netconf *conf, const struct node_rules *rules, struct subnets **ret,
-                struct err *e)
+static int start(const struct controller_env *env, const void *config, void **ret, struct err *e)
 {
-    static const struct informer_ops node_ops = {
-        .changed = node_changed, .deleted = node_deleted, .synced = synced};
-    static const struct informer_ops hostsubnet_ops = {
-        .changed = hostsubnet_changed, .deleted = hostsubnet_deleted, .synced = synced};
+    const struct subnets_config *cfg = config;
     struct subnet_alloc *alloc = NULL;
-    int r = subnet_alloc_new(conf->ranges, conf->n_ranges, &alloc, e);
+    int r = subnet_alloc_new(cfg->network.ranges, cfg->network.n_ranges, &alloc, e);
     if (r < 0) {
         return r;
     }
     struct subnets *s = NEW(struct subnets);
-    s->conf = *conf;
-    if (rules) {
-        s->rules = *rules;
+    s->conf = cfg->network;
+    if (cfg->addresses) {
+        s->rules = *cfg->addresses;
     } else {
-        netconf_node_rules(conf, &s->rules);
+        netconf_node_rules(&s->conf, &s->rules);
     }
     s->alloc = alloc;
-    s->recorder = recorder;
+    s->recorder = env->recorder;
+    s->queue = env->queue;
     list_init(&s->waiting);
     smap_init(&s->entries, entry_free);
     smap_init(&s->owners, NULL);
-    s->conflict_timer = loop_timer_new(l, check_conflicts, s);
-    s->queue = workqueue_new(l, client, PARALLEL, begin, s);
-    s->nodes = informer_new(client, l, "v1", "nodes", NULL, &node_ops, s);
-    s->hostsubnets =
-        informer_new(client, l, NETWORK_API_VERSION, "hostsubnets", NULL, &hostsubnet_ops, s);
+    s->conflict_timer = loop_timer_new(env->loop, check_conflicts, s);
     return *ret = s, 0;
 }
 
-struct subnets *subnets_free(struct subnets *s)
+static void stop(void *state)
 {
-    if (s) {
-        workqueue_free(s->queue);
-        informer_free(s->nodes);
-        informer_free(s->hostsubnets);
-        loop_timer_free(s->conflict_timer);
-        smap_done(&s->owners);
-        smap_done(&s->entries);
-        subnet_alloc_free(s->alloc);
-        free(s);
-    }
-    return NULL;
+    struct subnets *s = state;
+    loop_timer_free(s->conflict_timer);
+    smap_done(&s->owners);
+    smap_done(&s->entries);
+    subnet_alloc_free(s->alloc);
+    free(s);
 }
+
+static const struct controller_watch watches[] = {
+    {.api_version = "v1",
+     .plural = "nodes",
+     .informer = CONTROLLER_INFORMER(struct subnets, nodes),
+     .changed = node_changed,
+     .deleted = node_deleted},
+    {.api_version = NETWORK_API_VERSION,
+     .plural = "hostsubnets",
+     .informer = CONTROLLER_INFORMER(struct subnets, hostsubnets),
+     .changed = hostsubnet_changed,
+     .deleted = hostsubnet_deleted},
+};
+
+const struct controller subnets_controller = {
+    .name = "subnets",
+    .watches = watches,
+    .n_watches = ARRAY_SIZE(watches),
+    .parallel = 32,
+    .start = start,
+    .synced = synced,
+    .reconcile = begin,
+    .stop = stop,
+};

@@ -12,13 +12,13 @@
  * freed. */
 #pragma once
 
-#include "controller/recorder.h"
+#include "controller/controller.h"
 #include "controllers/network/netconf.h"
 
-struct subnets;
-/* Starts the controller.  'conf' and 'rules' are copied; the names in 'rules' and the other arguments must outlive the
- * controller.  'rules' NULL: nodes' addresses are checked against the networks of 'conf' only. */
-int subnets_new(struct loop *l, struct api_client *client, struct recorder *recorder,
-                const struct netconf *conf, const struct node_rules *rules, struct subnets **ret,
-                struct err *e);
-struct subnets *subnets_free(struct subnets *s);
+struct subnets_config {
+    struct netconf network;
+    /* Rules for the addresses that nodes report, borrowed; NULL: they are checked against the networks only. */
+    const struct node_rules *addresses;
+};
+/* Its configuration is a struct subnets_config, which is copied; the names in the rules must outlive the controller. */
+extern const struct controller subnets_controller;

@@ -5,7 +5,6 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "controller/obj.h"
-#include "controller/workqueue.h"
 #include "controllers/network/vnid_move.h"
 #include "controllers/network/vnid_plan.h"
 #include "sdn/vnid_alloc.h"
@@ -14,7 +13,6 @@
 
 LOG_MODULE("vnids");
 
-#define PARALLEL 32
 #define PAUSE_MS 1000 /* Far more than a node needs to hear of a change. */
 #define FULL_LOOK_MS 500
 #define GIVE_UP_MS 20000 /* Longer than oc waits, so that it sees that there was no answer. */
@@ -45,7 +43,6 @@ struct vnids {
     struct vnid_alloc *alloc;
     struct smap entries;
     size_t n_blind; /* While there are such entries, no id is given out. */
-    bool started;
 };
 
 static struct entry *entry_get(struct vnids *v, const char *name)
@@ -422,19 +419,6 @@ static void reconcile(void *ctx, struct work *w, const char *key)
 
 /* ---- informers ---- */
 
-static void namespace_changed(void *ctx, const char *key, const struct json *old,
-                              const struct json *obj)
-{
-    struct vnids *v = ctx;
-    workqueue_add(v->queue, key);
-}
-
-static void namespace_deleted(void *ctx, const char *key, const struct json *obj)
-{
-    struct vnids *v = ctx;
-    workqueue_add(v->queue, key);
-}
-
 static void set_blind(struct vnids *v, const char *name, struct entry *en, bool blind)
 {
     if (blind && !en->blind) {
@@ -491,52 +475,57 @@ static void find_newest(void *ctx, const char *key, const struct json *obj)
     }
 }
 
-static void synced(void *ctx)
+static void synced(void *state)
 {
-    struct vnids *v = ctx;
-    if (v->started || !informer_synced(v->namespaces) || !informer_synced(v->netnamespaces)) {
-        return;
-    }
+    struct vnids *v = state;
     struct newest newest = {0};
     informer_each(v->netnamespaces, find_newest, &newest);
     vnid_alloc_seek(v->alloc, newest.vnid);
-    v->started = true;
     log_info("synced", "namespaces=%zu netnamespaces=%zu", informer_count(v->namespaces),
              informer_count(v->netnamespaces));
-    workqueue_start(v->queue);
 }
 
-struct vnids *vnids_new(struct loop *l, struct api_client *client, struct recorder *recorder,
-                        const struct vnids_config *cfg)
+static int start(const struct controller_env *env, const void *config, void **ret, struct err *e)
 {
-    static const struct informer_ops namespace_ops = {
-        .changed = namespace_changed, .deleted = namespace_deleted, .synced = synced};
-    static const struct informer_ops netnamespace_ops = {
-        .changed = netnamespace_changed, .deleted = netnamespace_deleted, .synced = synced};
     struct vnids *v = NEW(struct vnids);
-    v->loop = l;
-    v->cfg = *cfg;
-    v->cfg.pause_ms = cfg->pause_ms ? cfg->pause_ms : PAUSE_MS;
-    v->cfg.give_up_ms = cfg->give_up_ms ? cfg->give_up_ms : GIVE_UP_MS;
-    v->recorder = recorder;
+    v->loop = env->loop;
+    v->cfg = *(const struct vnids_config *) config;
+    v->cfg.pause_ms = v->cfg.pause_ms ? v->cfg.pause_ms : PAUSE_MS;
+    v->cfg.give_up_ms = v->cfg.give_up_ms ? v->cfg.give_up_ms : GIVE_UP_MS;
+    v->recorder = env->recorder;
+    v->queue = env->queue;
     v->alloc = vnid_alloc_new();
     smap_init(&v->entries, free);
-    v->queue = workqueue_new(l, client, PARALLEL, reconcile, v);
-    v->namespaces = informer_new(client, l, "v1", "namespaces", NULL, &namespace_ops, v);
-    v->netnamespaces =
-        informer_new(client, l, NETWORK_API_VERSION, "netnamespaces", NULL, &netnamespace_ops, v);
-    return v;
+    *ret = v;
+    return 0;
 }
 
-struct vnids *vnids_free(struct vnids *v)
+static void stop(void *state)
 {
-    if (v) {
-        workqueue_free(v->queue);
-        informer_free(v->namespaces);
-        informer_free(v->netnamespaces);
-        smap_done(&v->entries);
-        vnid_alloc_free(v->alloc);
-        free(v);
-    }
-    return NULL;
+    struct vnids *v = state;
+    smap_done(&v->entries);
+    vnid_alloc_free(v->alloc);
+    free(v);
 }
+
+static const struct controller_watch watches[] = {
+    {.api_version = "v1",
+     .plural = "namespaces",
+     .informer = CONTROLLER_INFORMER(struct vnids, namespaces)},
+    {.api_version = NETWORK_API_VERSION,
+     .plural = "netnamespaces",
+     .informer = CONTROLLER_INFORMER(struct vnids, netnamespaces),
+     .changed = netnamespace_changed,
+     .deleted = netnamespace_deleted},
+};
+
+const struct controller vnids_controller = {
+    .name = "vnids",
+    .watches = watches,
+    .n_watches = ARRAY_SIZE(watches),
+    .parallel = 32,
+    .start = start,
+    .synced = synced,
+    .reconcile = reconcile,
+    .stop = stop,
+};

@@ -8,7 +8,7 @@
  * It also moves projects to another network when an administrator asks for it (vnid_move.h). */
 #pragma once
 
-#include "controller/recorder.h"
+#include "controller/controller.h"
 
 struct vnids_config {
     bool fixed;          /* Projects keep the ids they have: the plug-in knows no joining. */
@@ -16,8 +16,5 @@ struct vnids_config {
     unsigned give_up_ms; /* How long a request that is refused is kept; 0: 20 seconds. */
 };
 
-struct vnids;
-/* All but 'cfg' must outlive the controller.  It begins at once. */
-struct vnids *vnids_new(struct loop *l, struct api_client *client, struct recorder *recorder,
-                        const struct vnids_config *cfg);
-struct vnids *vnids_free(struct vnids *v);
+/* Its configuration is a struct vnids_config. */
+extern const struct controller vnids_controller;

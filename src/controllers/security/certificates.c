@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "base/timeutil.h"
 #include "controller/obj.h"
-#include "controller/workqueue.h"
 #include "net/tls/pki_csr.h"
 
 LOG_MODULE("certificates");
@@ -23,7 +22,6 @@ LOG_MODULE("certificates");
 #define MAX_MS (365 * 24 * HOUR_MS)
 
 struct certificates {
-    struct workqueue *queue;
     struct informer *requests;
     const struct pki_ca *ca;
 };
@@ -321,39 +319,26 @@ static void begin(void *ctx, struct work *w, const char *key)
     }
 }
 
-static void changed(void *ctx, const char *key, const struct json *old, const struct json *obj)
+static int start(const struct controller_env *env, const void *config, void **ret, struct err *e)
 {
-    workqueue_add(((struct certificates *) ctx)->queue, key);
-}
-
-static void deleted(void *ctx, const char *key, const struct json *obj)
-{
-    workqueue_add(((struct certificates *) ctx)->queue, key);
-}
-
-static void synced(void *ctx)
-{
-    workqueue_start(((struct certificates *) ctx)->queue);
-}
-
-struct certificates *certificates_new(struct loop *l, struct api_client *client,
-                                      const struct pki_ca *ca)
-{
-    static const struct informer_ops ops = {
-        .changed = changed, .deleted = deleted, .synced = synced};
     struct certificates *c = NEW(struct certificates);
-    c->ca = ca;
-    c->queue = workqueue_new(l, client, 8, begin, c);
-    c->requests = informer_new(client, l, VERSION, "certificatesigningrequests", NULL, &ops, c);
-    return c;
+    c->ca = *(const struct pki_ca *const *) config;
+    *ret = c;
+    return 0;
 }
 
-struct certificates *certificates_free(struct certificates *c)
-{
-    if (c) {
-        workqueue_free(c->queue);
-        informer_free(c->requests);
-        free(c);
-    }
-    return NULL;
-}
+static const struct controller_watch watches[] = {
+    {.api_version = VERSION,
+     .plural = "certificatesigningrequests",
+     .informer = CONTROLLER_INFORMER(struct certificates, requests)},
+};
+
+const struct controller certificates_controller = {
+    .name = "certificates",
+    .watches = watches,
+    .n_watches = ARRAY_SIZE(watches),
+    .parallel = 8,
+    .start = start,
+    .reconcile = begin,
+    .stop = free,
+};

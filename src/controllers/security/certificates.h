@@ -8,13 +8,11 @@
  * with the subject and usages that it is for. */
 #pragma once
 
-#include "client/client.h"
+#include "controller/controller.h"
 
 struct pki_ca;
-struct certificates;
-struct certificates *certificates_new(struct loop *l, struct api_client *client,
-                                      const struct pki_ca *ca);
-struct certificates *certificates_free(struct certificates *c);
+/* Its configuration is a pointer to the struct pki_ca that signs, which must outlive it. */
+extern const struct controller certificates_controller;
 
 /* Pure but for OpenSSL: whether the CertificateSigningRequest is one of a node for its client certificate. */
 bool certificates_is_node_client(const struct json *csr);

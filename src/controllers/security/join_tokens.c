@@ -6,12 +6,10 @@
 #include "base/timeutil.h"
 #include "client/join_token.h"
 #include "controller/obj.h"
-#include "controller/workqueue.h"
 
 #define LOOK_MAX_MS (24 * 3600000LL) /* Clocks are set. */
 
 struct join_tokens {
-    struct workqueue *queue;
     struct informer *secrets;
 };
 
@@ -53,37 +51,25 @@ static void begin(void *ctx, struct work *w, const char *key)
     }
 }
 
-static void changed(void *ctx, const char *key, const struct json *old, const struct json *obj)
+static int start(const struct controller_env *env, const void *config, void **ret, struct err *e)
 {
-    workqueue_add(((struct join_tokens *) ctx)->queue, key);
+    *ret = NEW(struct join_tokens);
+    return 0;
 }
 
-static void deleted(void *ctx, const char *key, const struct json *obj)
-{
-    workqueue_add(((struct join_tokens *) ctx)->queue, key);
-}
+static const struct controller_watch watches[] = {
+    {.api_version = "v1",
+     .plural = "secrets",
+     .fields = "type=" JOIN_TOKEN_TYPE,
+     .informer = CONTROLLER_INFORMER(struct join_tokens, secrets)},
+};
 
-static void synced(void *ctx)
-{
-    workqueue_start(((struct join_tokens *) ctx)->queue);
-}
-
-struct join_tokens *join_tokens_new(struct loop *l, struct api_client *client)
-{
-    static const struct informer_ops ops = {
-        .changed = changed, .deleted = deleted, .synced = synced};
-    struct join_tokens *j = NEW(struct join_tokens);
-    j->queue = workqueue_new(l, client, 1, begin, j);
-    j->secrets = informer_new(client, l, "v1", "secrets", "type=" JOIN_TOKEN_TYPE, &ops, j);
-    return j;
-}
-
-struct join_tokens *join_tokens_free(struct join_tokens *j)
-{
-    if (j) {
-        workqueue_free(j->queue);
-        informer_free(j->secrets);
-        free(j);
-    }
-    return NULL;
-}
+const struct controller join_tokens_controller = {
+    .name = "join_tokens",
+    .watches = watches,
+    .n_watches = ARRAY_SIZE(watches),
+    .parallel = 1,
+    .start = start,
+    .reconcile = begin,
+    .stop = free,
+};

@@ -2,11 +2,9 @@
 /* Removes bootstrap tokens when their time is over. */
 #pragma once
 
-#include "client/client.h"
+#include "controller/controller.h"
 
-struct join_tokens;
-struct join_tokens *join_tokens_new(struct loop *l, struct api_client *client);
-struct join_tokens *join_tokens_free(struct join_tokens *j);
+extern const struct controller join_tokens_controller;
 
 /* Pure: milliseconds until the token in 'secret' is over, 0 when it is; -1: never. */
 int64_t join_tokens_left_ms(const struct json *secret, int64_t now_ms);

@@ -3,7 +3,6 @@
 
 #include "base/mem.h"
 #include "controller/obj.h"
-#include "controller/workqueue.h"
 
 #define VERSION "rbac.authorization.k8s.io/v1"
 
@@ -160,7 +159,7 @@ static void add_aggregated(void *ctx, const char *key, const struct json *obj)
 /* Any role may be part of any other. */
 static void look_at_all(struct role_aggregation *a)
 {
-    if (a->roles && informer_synced(a->roles)) {
+    if (informer_synced(a->roles)) {
         informer_each(a->roles, add_aggregated, a);
     }
 }
@@ -175,29 +174,34 @@ static void deleted(void *ctx, const char *key, const struct json *obj)
     look_at_all(ctx);
 }
 
-static void synced(void *ctx)
+static void synced(void *state)
 {
-    struct role_aggregation *a = ctx;
-    workqueue_start(a->queue);
-    informer_each(a->roles, add_aggregated, a);
+    look_at_all(state);
 }
 
-struct role_aggregation *role_aggregation_new(struct loop *l, struct api_client *client)
+static int start(const struct controller_env *env, const void *config, void **ret, struct err *e)
 {
-    static const struct informer_ops ops = {
-        .changed = changed, .deleted = deleted, .synced = synced};
     struct role_aggregation *a = NEW(struct role_aggregation);
-    a->queue = workqueue_new(l, client, 1, begin, a);
-    a->roles = informer_new(client, l, VERSION, "clusterroles", NULL, &ops, a);
-    return a;
+    a->queue = env->queue;
+    *ret = a;
+    return 0;
 }
 
-struct role_aggregation *role_aggregation_free(struct role_aggregation *a)
-{
-    if (a) {
-        workqueue_free(a->queue);
-        informer_free(a->roles);
-        free(a);
-    }
-    return NULL;
-}
+static const struct controller_watch watches[] = {
+    {.api_version = VERSION,
+     .plural = "clusterroles",
+     .informer = CONTROLLER_INFORMER(struct role_aggregation, roles),
+     .changed = changed,
+     .deleted = deleted},
+};
+
+const struct controller role_aggregation_controller = {
+    .name = "role_aggregation",
+    .watches = watches,
+    .n_watches = ARRAY_SIZE(watches),
+    .parallel = 1,
+    .start = start,
+    .synced = synced,
+    .reconcile = begin,
+    .stop = free,
+};

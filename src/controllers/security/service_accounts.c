@@ -4,9 +4,7 @@
 #include "base/base64.h"
 #include "base/mem.h"
 #include "controller/obj.h"
-#include "controller/workqueue.h"
 
-#define PARALLEL 8
 #define TOKEN_SECRETS "type=kubernetes.io/service-account-token"
 #define ACCOUNT_NAME "kubernetes.io/service-account.name"
 #define ACCOUNT_UID "kubernetes.io/service-account.uid"
@@ -127,10 +125,6 @@ static void namespace_changed(void *ctx, const char *key, const struct json *old
     }
 }
 
-static void ignore_deleted(void *ctx, const char *key, const struct json *obj)
-{
-}
-
 struct of_account {
     struct service_accounts *s;
     const struct json *sa;
@@ -169,42 +163,38 @@ static void secret_changed(void *ctx, const char *key, const struct json *old,
     add(ctx, "secret", key);
 }
 
-/* Decides with all three known. */
-static void synced(void *ctx)
+static int start(const struct controller_env *env, const void *config, void **ret, struct err *e)
 {
-    struct service_accounts *s = ctx;
-    if (s->accounts && s->namespaces && informer_synced(s->namespaces) &&
-        informer_synced(s->accounts) && informer_synced(s->secrets)) {
-        workqueue_start(s->queue);
-    }
-}
-
-struct service_accounts *service_accounts_new(struct loop *l, struct api_client *client,
-                                              const struct service_accounts_config *cfg)
-{
-    static const struct informer_ops namespace_ops = {
-        .changed = namespace_changed, .deleted = ignore_deleted, .synced = synced};
-    static const struct informer_ops account_ops = {
-        .changed = account_changed, .deleted = account_deleted, .synced = synced};
-    static const struct informer_ops secret_ops = {
-        .changed = secret_changed, .deleted = ignore_deleted, .synced = synced};
     struct service_accounts *s = NEW(struct service_accounts);
-    s->cfg = *cfg;
-    s->queue = workqueue_new(l, client, PARALLEL, begin, s);
-    s->secrets = informer_new(client, l, "v1", "secrets", TOKEN_SECRETS, &secret_ops, s);
-    s->namespaces = informer_new(client, l, "v1", "namespaces", NULL, &namespace_ops, s);
-    s->accounts = informer_new(client, l, "v1", "serviceaccounts", NULL, &account_ops, s);
-    return s;
+    s->cfg = *(const struct service_accounts_config *) config;
+    s->queue = env->queue;
+    *ret = s;
+    return 0;
 }
 
-struct service_accounts *service_accounts_free(struct service_accounts *s)
-{
-    if (s) {
-        workqueue_free(s->queue);
-        informer_free(s->secrets);
-        informer_free(s->accounts);
-        informer_free(s->namespaces);
-        free(s);
-    }
-    return NULL;
-}
+static const struct controller_watch watches[] = {
+    {.api_version = "v1",
+     .plural = "secrets",
+     .fields = TOKEN_SECRETS,
+     .informer = CONTROLLER_INFORMER(struct service_accounts, secrets),
+     .changed = secret_changed},
+    {.api_version = "v1",
+     .plural = "namespaces",
+     .informer = CONTROLLER_INFORMER(struct service_accounts, namespaces),
+     .changed = namespace_changed},
+    {.api_version = "v1",
+     .plural = "serviceaccounts",
+     .informer = CONTROLLER_INFORMER(struct service_accounts, accounts),
+     .changed = account_changed,
+     .deleted = account_deleted},
+};
+
+const struct controller service_accounts_controller = {
+    .name = "service_accounts",
+    .watches = watches,
+    .n_watches = ARRAY_SIZE(watches),
+    .parallel = 8,
+    .start = start,
+    .reconcile = begin,
+    .stop = free,
+};

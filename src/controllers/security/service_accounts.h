@@ -6,13 +6,11 @@
  * (apiserver/admission/admit_secret.c): this controller has no key. */
 #pragma once
 
-#include "client/client.h"
+#include "controller/controller.h"
 
 struct service_accounts_config {
     const char *const *names; /* Managed accounts; ends with NULL.  Borrowed, as 'ca'. */
     const char *ca;           /* PEM, for the Secrets; NULL: none. */
 };
-struct service_accounts;
-struct service_accounts *service_accounts_new(struct loop *l, struct api_client *client,
-                                              const struct service_accounts_config *cfg);
-struct service_accounts *service_accounts_free(struct service_accounts *s);
+/* Its configuration is a struct service_accounts_config. */
+extern const struct controller service_accounts_controller;

@@ -5,12 +5,10 @@
 #include "base/mem.h"
 #include "base/timeutil.h"
 #include "controller/obj.h"
-#include "controller/workqueue.h"
 #include "controllers/services/endpoint_index.h"
 
 LOG_MODULE("endpoints");
 
-#define PARALLEL 32
 #define SEEN_MS 1000 /* Own writes are seen long before. */
 
 /* Keys of the queue: "e NAMESPACE/NAME" of Endpoints, "s NAMESPACE/NAME" of slices. */
@@ -34,16 +32,15 @@ struct service {
 };
 
 struct endpoints {
-    struct api_client *client;
     struct recorder *recorder;
     struct address_ranges foreign;
     struct workqueue *queue;
-    struct informer *services, *pods, *endpoints, *slices;
+    struct informer *services, *endpoints, *slices;
     struct informer *subnets; /* HostSubnets: what addresses of pods are judged by. */
     struct endpoint_index index;
     struct smap states; /* Of services, by key. */
     struct smap unseen; /* Pods that the list being read has not shown. */
-    bool pods_listed, started;
+    bool started;
 };
 
 /* ---- states ---- */
@@ -375,20 +372,11 @@ static void settle_all(struct endpoints *e, const char *node)
     }
 }
 
-static void ready(struct endpoints *e)
+static void synced(void *state)
 {
-    if (!e->started && e->pods_listed && e->slices && informer_synced(e->services) &&
-        informer_synced(e->endpoints) && informer_synced(e->slices) &&
-        informer_synced(e->subnets)) {
-        e->started = true;
-        settle_all(e, NULL);
-        workqueue_start(e->queue);
-    }
-}
-
-static void synced(void *ctx)
-{
-    ready(ctx);
+    struct endpoints *e = state;
+    e->started = true;
+    settle_all(e, NULL);
 }
 
 static void service_changed(void *ctx, const char *key, const struct json *old,
@@ -410,17 +398,6 @@ static void service_deleted(void *ctx, const char *key, const struct json *obj)
     endpoint_index_select(&e->index, key, json_path(obj, "spec", "selector", NULL), NULL);
     state_of(e, key)->gone = true;
     enqueue_both(e, key);
-}
-
-static void endpoints_changed(void *ctx, const char *key, const struct json *old,
-                              const struct json *obj)
-{
-    enqueue_both(ctx, key);
-}
-
-static void endpoints_deleted(void *ctx, const char *key, const struct json *obj)
-{
-    enqueue_both(ctx, key);
 }
 
 /* The key of its service, if the slice is one of ours; owned. */
@@ -527,56 +504,78 @@ static void pods_listed(void *ctx)
         pod_put(e, se->key, NULL);
     }
     smap_clear(&e->unseen);
-    e->pods_listed = true;
-    ready(e);
 }
 
-struct endpoints *endpoints_new(struct loop *l, struct api_client *client,
-                                struct recorder *recorder, const struct address_ranges *foreign)
+static void endpoints_changed(void *ctx, const char *key, const struct json *old,
+                              const struct json *obj)
 {
-    static const struct informer_ops subnet_ops = {
-        .changed = subnet_changed, .deleted = subnet_deleted, .synced = synced};
-    static const struct informer_ops service_ops = {
-        .changed = service_changed, .deleted = service_deleted, .synced = synced};
-    static const struct informer_ops endpoints_ops = {
-        .changed = endpoints_changed, .deleted = endpoints_deleted, .synced = synced};
-    static const struct informer_ops slice_ops = {
-        .changed = slice_changed, .deleted = slice_deleted, .synced = synced};
-    static const struct informer_ops pod_ops = {.changed = pod_changed,
-                                                .deleted = pod_deleted,
-                                                .synced = synced,
-                                                .transient = true,
-                                                .listing = pods_listing,
-                                                .listed = pods_listed};
+    enqueue_both(ctx, key);
+}
+
+static void endpoints_deleted(void *ctx, const char *key, const struct json *obj)
+{
+    enqueue_both(ctx, key);
+}
+
+static int start(const struct controller_env *env, const void *config, void **ret, struct err *err)
+{
     struct endpoints *e = NEW(struct endpoints);
-    e->client = client;
-    e->recorder = recorder;
-    e->foreign = *foreign;
+    e->recorder = env->recorder;
+    e->queue = env->queue;
+    e->foreign = *(const struct address_ranges *) config;
     endpoint_index_init(&e->index);
     smap_init(&e->states, state_free);
     smap_init(&e->unseen, NULL);
-    e->queue = workqueue_new(l, client, PARALLEL, begin, e);
-    e->services = informer_new(client, l, "v1", "services", NULL, &service_ops, e);
-    e->endpoints = informer_new(client, l, "v1", "endpoints", NULL, &endpoints_ops, e);
-    e->pods = informer_new(client, l, "v1", "pods", NULL, &pod_ops, e);
-    e->subnets = informer_new(client, l, NETWORK_API_VERSION, "hostsubnets", NULL, &subnet_ops, e);
-    e->slices = informer_new(client, l, DISCOVERY_VERSION, "endpointslices", NULL, &slice_ops, e);
-    return e;
+    *ret = e;
+    return 0;
 }
 
-struct endpoints *endpoints_free(struct endpoints *e)
+static void stop(void *state)
 {
-    if (e) {
-        workqueue_free(e->queue);
-        informer_free(e->slices);
-        informer_free(e->subnets);
-        informer_free(e->pods);
-        informer_free(e->endpoints);
-        informer_free(e->services);
-        endpoint_index_done(&e->index);
-        smap_done(&e->states);
-        smap_done(&e->unseen);
-        free(e);
-    }
-    return NULL;
+    struct endpoints *e = state;
+    endpoint_index_done(&e->index);
+    smap_done(&e->states);
+    smap_done(&e->unseen);
+    free(e);
 }
+
+static const struct controller_watch watches[] = {
+    {.api_version = "v1",
+     .plural = "services",
+     .informer = CONTROLLER_INFORMER(struct endpoints, services),
+     .changed = service_changed,
+     .deleted = service_deleted},
+    {.api_version = "v1",
+     .plural = "endpoints",
+     .informer = CONTROLLER_INFORMER(struct endpoints, endpoints),
+     .changed = endpoints_changed,
+     .deleted = endpoints_deleted},
+    {.api_version = "v1",
+     .plural = "pods",
+     .changed = pod_changed,
+     .deleted = pod_deleted,
+     .listing = pods_listing,
+     .listed = pods_listed,
+     .transient = true},
+    {.api_version = NETWORK_API_VERSION,
+     .plural = "hostsubnets",
+     .informer = CONTROLLER_INFORMER(struct endpoints, subnets),
+     .changed = subnet_changed,
+     .deleted = subnet_deleted},
+    {.api_version = DISCOVERY_VERSION,
+     .plural = "endpointslices",
+     .informer = CONTROLLER_INFORMER(struct endpoints, slices),
+     .changed = slice_changed,
+     .deleted = slice_deleted},
+};
+
+const struct controller endpoints_controller = {
+    .name = "endpoints",
+    .watches = watches,
+    .n_watches = ARRAY_SIZE(watches),
+    .parallel = 32,
+    .start = start,
+    .synced = synced,
+    .reconcile = begin,
+    .stop = stop,
+};

@@ -6,13 +6,9 @@
  * never made twice.  Runs in one master at a time, on the loop's thread. */
 #pragma once
 
-#include "client/client.h"
-#include "controller/recorder.h"
+#include "controller/controller.h"
 #include "sdn/address.h"
 
-struct endpoints;
-/* Uses a pod's reported address only if it counts (sdn/address.h).  'foreign' is copied; the other arguments must
- * outlive the controller. */
-struct endpoints *endpoints_new(struct loop *l, struct api_client *client,
-                                struct recorder *recorder, const struct address_ranges *foreign);
-struct endpoints *endpoints_free(struct endpoints *e);
+/* Uses a pod's reported address only if it counts (sdn/address.h).  Its configuration is a struct address_ranges, those of
+ * other pod networks, which is copied. */
+extern const struct controller endpoints_controller;

@@ -5,7 +5,6 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "controller/obj.h"
-#include "controller/workqueue.h"
 
 #define RETRY_MS 30000
 #define MERGE "application/merge-patch+json"
@@ -14,10 +13,9 @@ struct service_audit {
     struct recorder *recorder;
     struct service_ranges ranges;
     struct workqueue *queue; /* Services that wait for an ingress address. */
-    struct informer *services;
-    struct smap holders; /* "ip ADDRESS" to the key of the service that has it. */
-    struct smap held;    /* Key of a service to what it has. */
-    struct smap waiting; /* Keys of services. */
+    struct smap holders;     /* "ip ADDRESS" to the key of the service that has it. */
+    struct smap held;        /* Key of a service to what it has. */
+    struct smap waiting;     /* Keys of services. */
 };
 
 /* ---- pure ---- */
@@ -228,32 +226,43 @@ static void list_free(void *p)
     json_free(p);
 }
 
-struct service_audit *service_audit_new(struct loop *l, struct api_client *client,
-                                        struct recorder *r, const struct service_ranges *ranges)
+static int start(const struct controller_env *env, const void *config, void **ret, struct err *e)
 {
-    static const struct informer_ops ops = {
-        .changed = changed, .deleted = deleted, .transient = true, .listing = listing};
     struct service_audit *a = NEW(struct service_audit);
-    a->recorder = r;
-    a->ranges = *ranges;
+    a->recorder = env->recorder;
+    a->queue = env->queue;
+    a->ranges = **(const struct service_ranges *const *) config;
     smap_init(&a->holders, free);
     smap_init(&a->held, list_free);
     smap_init(&a->waiting, NULL);
-    a->queue = workqueue_new(l, client, 1, begin, a);
-    workqueue_start(a->queue);
-    a->services = informer_new(client, l, "v1", "services", NULL, &ops, a);
-    return a;
+    *ret = a;
+    return 0;
 }
 
-struct service_audit *service_audit_free(struct service_audit *a)
+static void stop(void *state)
 {
-    if (a) {
-        workqueue_free(a->queue);
-        informer_free(a->services);
-        smap_done(&a->holders);
-        smap_done(&a->held);
-        smap_done(&a->waiting);
-        free(a);
-    }
-    return NULL;
+    struct service_audit *a = state;
+    smap_done(&a->holders);
+    smap_done(&a->held);
+    smap_done(&a->waiting);
+    free(a);
 }
+
+static const struct controller_watch watches[] = {
+    {.api_version = "v1",
+     .plural = "services",
+     .changed = changed,
+     .deleted = deleted,
+     .listing = listing,
+     .transient = true},
+};
+
+const struct controller service_audit_controller = {
+    .name = "service_audit",
+    .watches = watches,
+    .n_watches = ARRAY_SIZE(watches),
+    .parallel = 1,
+    .start = start,
+    .reconcile = begin,
+    .stop = stop,
+};

@@ -4,14 +4,11 @@
  * that found the ingress range full an address when one is free.  On the loop's thread. */
 #pragma once
 
-#include "client/client.h"
-#include "controller/recorder.h"
+#include "controller/controller.h"
 #include "sdn/service_ranges.h"
 
-struct service_audit;
-struct service_audit *service_audit_new(struct loop *l, struct api_client *client,
-                                        struct recorder *r, const struct service_ranges *ranges);
-struct service_audit *service_audit_free(struct service_audit *a);
+/* Its configuration is a pointer to the struct service_ranges of the API server. */
+extern const struct controller service_audit_controller;
 
 /* Pure: what a service has, as "ip ADDRESS", "port NUMBER" and "ingress ADDRESS", each once; owned. */
 struct json *service_audit_holds(const struct json *service);

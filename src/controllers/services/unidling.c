@@ -6,12 +6,10 @@
 #include "base/mem.h"
 #include "client/discovery.h"
 #include "controller/obj.h"
-#include "controller/workqueue.h"
 #include "controllers/services/idling.h"
 
 LOG_MODULE("unidling");
 
-#define PARALLEL 4
 #define MERGE "application/merge-patch+json"
 
 /* Keys of the queue: "w NAMESPACE/NAME", a service is wanted; "o NAMESPACE/NAME", its idling is over. */
@@ -33,7 +31,6 @@ struct waking {
 struct unidling {
     struct api_client *client;
     struct workqueue *queue;
-    struct informer *events, *endpoints;
     struct smap wanted; /* The newest event of a service: struct json. */
     struct smap
         idled; /* Services that are idled, and whether they had endpoints: 'had' or 'had_not'. */
@@ -276,10 +273,6 @@ static void event_changed(void *ctx, const char *key, const struct json *old,
     enqueue(u, KEY_WAKE, service);
 }
 
-static void ignore_deleted(void *ctx, const char *key, const struct json *obj)
-{
-}
-
 /* Endpoints that come where there were none end it; those that are there when a service is idled do not. */
 static void endpoints_changed(void *ctx, const char *key, const struct json *old,
                               const struct json *obj)
@@ -301,34 +294,46 @@ static void endpoints_deleted(void *ctx, const char *key, const struct json *obj
     (void) smap_remove(&((struct unidling *) ctx)->idled, key);
 }
 
-struct unidling *unidling_new(struct loop *l, struct api_client *client)
+static int start(const struct controller_env *env, const void *config, void **ret, struct err *e)
 {
-    static const struct informer_ops event_ops = {
-        .changed = event_changed, .deleted = ignore_deleted, .transient = true};
-    static const struct informer_ops endpoints_ops = {
-        .changed = endpoints_changed, .deleted = endpoints_deleted, .transient = true};
     struct unidling *u = NEW(struct unidling);
-    u->client = client;
+    u->client = env->client;
+    u->queue = env->queue;
     smap_init(&u->wanted, event_free);
     smap_init(&u->idled, NULL);
     smap_init(&u->waking, waking_free);
-    u->queue = workqueue_new(l, client, PARALLEL, begin, u);
-    workqueue_start(u->queue);
-    u->endpoints = informer_new(client, l, "v1", "endpoints", NULL, &endpoints_ops, u);
-    u->events = informer_new(client, l, "v1", "events", "reason=" IDLE_REASON, &event_ops, u);
-    return u;
+    *ret = u;
+    return 0;
 }
 
-struct unidling *unidling_free(struct unidling *u)
+static void stop(void *state)
 {
-    if (u) {
-        smap_done(&u->waking);
-        workqueue_free(u->queue);
-        informer_free(u->events);
-        informer_free(u->endpoints);
-        smap_done(&u->wanted);
-        smap_done(&u->idled);
-        free(u);
-    }
-    return NULL;
+    struct unidling *u = state;
+    smap_done(&u->waking);
+    smap_done(&u->wanted);
+    smap_done(&u->idled);
+    free(u);
 }
+
+static const struct controller_watch watches[] = {
+    {.api_version = "v1",
+     .plural = "endpoints",
+     .changed = endpoints_changed,
+     .deleted = endpoints_deleted,
+     .transient = true},
+    {.api_version = "v1",
+     .plural = "events",
+     .fields = "reason=" IDLE_REASON,
+     .changed = event_changed,
+     .transient = true},
+};
+
+const struct controller unidling_controller = {
+    .name = "unidling",
+    .watches = watches,
+    .n_watches = ARRAY_SIZE(watches),
+    .parallel = 4,
+    .start = start,
+    .reconcile = begin,
+    .stop = stop,
+};

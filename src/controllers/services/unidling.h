@@ -3,8 +3,6 @@
  * when there are endpoints again the annotations go.  On the loop's thread. */
 #pragma once
 
-#include "client/client.h"
+#include "controller/controller.h"
 
-struct unidling;
-struct unidling *unidling_new(struct loop *l, struct api_client *client);
-struct unidling *unidling_free(struct unidling *u);
+extern const struct controller unidling_controller;

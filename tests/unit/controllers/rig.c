@@ -27,6 +27,42 @@ struct api_client *rig_client(struct harness *h)
     return c;
 }
 
+/* ---- one controller ---- */
+
+struct rig_controller {
+    struct controller_row row;
+    struct controller_set *set;
+    struct informer_set *informers;
+    struct recorder *recorder;
+};
+
+struct rig_controller *rig_start(struct harness *h, struct api_client *client,
+                                 const struct controller *c, const void *config)
+{
+    struct rig_controller *r = NEW(struct rig_controller);
+    r->row.controller = c;
+    r->informers = informer_set_new(h->loop, client);
+    r->recorder = recorder_new(h->loop, client, "test");
+    struct controller_env env = {
+        .loop = h->loop, .client = client, .informers = r->informers, .recorder = r->recorder};
+    struct err e = {0};
+    r->set = controller_set_new(&env, &r->row, 1, config);
+    if (controller_set_enable(r->set, 0, &e) < 0) {
+        fail_msg("%s", e.text);
+    }
+    return r;
+}
+
+void rig_stop(struct rig_controller *r)
+{
+    controller_set_free(r->set);
+    recorder_free(r->recorder);
+    informer_set_free(r->informers);
+    free(r);
+}
+
+/* ---- waiting ---- */
+
 void rig_wait(struct harness *h, const bool *flag)
 {
     assert_int_equal(loop_run_until(h->loop, flag, WAIT_MS), 0);

@@ -2,11 +2,16 @@
 /* Tests of a controller against the API server of ../apiserver/harness.h: its client, and waiting for its writes. */
 #pragma once
 
-#include "client/client.h"
+#include "controller/controller.h"
 #include "harness.h"
 
 /* A client of the server; with access control it acts as the master. */
 struct api_client *rig_client(struct harness *h);
+/* Runs the controller alone, with this configuration, until rig_stop. */
+struct rig_controller;
+struct rig_controller *rig_start(struct harness *h, struct api_client *client,
+                                 const struct controller *c, const void *config);
+void rig_stop(struct rig_controller *r);
 /* Waits until GET 'path' returns an object whose string at the dotted path 'where' is 'want'.  With 'where' NULL it waits
  * for the status 'want'. */
 void rig_expect(struct harness *h, const char *path, const char *where, const char *want);

@@ -270,7 +270,7 @@ static void a_decided_request_is_removed_after_an_hour_and_others_after_a_day(vo
 static struct harness *h;
 static struct pki_ca *ca;
 static struct api_client *client;
-static struct certificates *controller;
+static struct rig_controller *controller;
 
 static void bind(const char *name, const char *subresource, const char *group)
 {
@@ -295,13 +295,13 @@ static int set_up(void **state)
     bind("joins", "/nodeclient", "system:bootstrappers");
     bind("renews", "/selfnodeclient", "system:nodes");
     ca = pki_ca_new(time_wall_ms(), time_wall_ms() + 2000 * 24 * HOUR_MS);
-    controller = certificates_new(h->loop, client, ca);
+    controller = rig_start(h, client, &certificates_controller, &ca);
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    certificates_free(controller);
+    rig_stop(controller);
     api_client_free(client);
     pki_ca_free(ca);
     harness_free(h);

@@ -12,20 +12,20 @@
 
 static struct harness *h;
 static struct api_client *client;
-static struct join_tokens *controller;
+static struct rig_controller *controller;
 
 static int set_up(void **state)
 {
     h = harness_new(NULL, NULL);
     client = rig_client(h);
     free(make_namespace(h, "kube-system"));
-    controller = join_tokens_new(h->loop, client);
+    controller = rig_start(h, client, &join_tokens_controller, NULL);
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    join_tokens_free(controller);
+    rig_stop(controller);
     api_client_free(client);
     harness_free(h);
     return 0;

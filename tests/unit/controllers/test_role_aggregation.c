@@ -98,7 +98,7 @@ static void aggregated_rules_follow_the_selected_roles(void **state)
     make("stale", "",
          RULES("*") ", 'aggregationRule': {'clusterRoleSelectors': [{'matchLabels':"
                     "{'to': 'nobody'}}]}");
-    struct role_aggregation *a = role_aggregation_new(h->loop, client);
+    struct rig_controller *a = rig_start(h, client, &role_aggregation_controller, NULL);
     /* Rules are sorted by the names of their roles. */
     rig_expect(h, ROLES "/all", "rules.0.verbs.0", "list");
     rig_expect(h, ROLES "/all", "rules.1.verbs.0", "get");
@@ -136,7 +136,7 @@ static void aggregated_rules_follow_the_selected_roles(void **state)
               "'name': 'd', 'uid': 'u', 'labels': {'to': 'all'}}, " RULES("create") "}");
     rig_recover(h);
     rig_expect(h, ROLES "/all", "rules.2.verbs.0", "create");
-    role_aggregation_free(a);
+    rig_stop(a);
 }
 
 #define T(name) cmocka_unit_test(name)

@@ -15,7 +15,7 @@
 
 static struct harness *h;
 static struct api_client *client;
-static struct service_accounts *controller;
+static struct rig_controller *controller;
 static const char *const names[] = {"builder", "default", NULL};
 
 static int set_up(void **state)
@@ -23,14 +23,14 @@ static int set_up(void **state)
     struct service_accounts_config cfg = {.names = names, .ca = "the authority"};
     h = harness_new_secure((struct apiserver_security){0});
     client = rig_client(h);
-    controller = service_accounts_new(h->loop, client, &cfg);
+    controller = rig_start(h, client, &service_accounts_controller, &cfg);
     free(make_namespace(h, "red"));
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    service_accounts_free(controller);
+    rig_stop(controller);
     api_client_free(client);
     harness_free(h);
     return 0;
@@ -223,7 +223,7 @@ static void without_keys_there_are_no_tokens(void **state)
     struct service_accounts_config cfg = {.names = names};
     struct harness *open = harness_new(NULL, NULL);
     struct api_client *c = rig_client(open);
-    struct service_accounts *s = service_accounts_new(open->loop, c, &cfg);
+    struct rig_controller *s = rig_start(open, c, &service_accounts_controller, &cfg);
     put_in(open, "POST", "/api/v1/namespaces/default/secrets",
            "{'metadata': {'name': 'x', 'annotations': {" OF("builder") "}}, 'type': '" TYPE "'}",
            201);
@@ -231,7 +231,7 @@ static void without_keys_there_are_no_tokens(void **state)
     free(make_namespace(open, "next"));
     rig_expect(open, "/api/v1/namespaces/next/serviceaccounts/builder", NULL, "200");
     rig_expect(open, "/api/v1/namespaces/default/secrets/x", "data.token", "");
-    service_accounts_free(s);
+    rig_stop(s);
     api_client_free(c);
     harness_free(open);
 }
