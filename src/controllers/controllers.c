@@ -160,8 +160,8 @@ static void set_configs(struct controllers *c)
         .services = c->cfg.services,
     };
     if (s) {
-        c->configs.accounts = (struct service_accounts_config){
-            .names = s->service_accounts, .keys = s->keys, .ca = s->ca_pem};
+        c->configs.accounts =
+            (struct service_accounts_config){.names = s->service_accounts, .ca = s->ca_pem};
         c->configs.ca = s->ca;
     }
 }

@@ -76,6 +76,7 @@ static int begin_controllers(struct master *m, bool elects, struct err *e)
                         .addresses = whole ? &m->host.addresses.rules : NULL,
                         .security = master_signing_security(m->signing),
                         .services = whole ? &m->host.services : NULL,
+                        .informers = m->api ? master_api_informers(m->api) : NULL,
                         .network_only = !whole},
         .elects = elects,
         .lease_ttl_s = m->run->config->lease_ttl_s,
@@ -84,6 +85,14 @@ static int begin_controllers(struct master *m, bool elects, struct err *e)
         .failed = failed,
         .ctx = m};
     return master_controllers_new(m->loop, &cfg, &m->controllers, e);
+}
+
+static void write_metrics(void *ctx, struct strbuf *out)
+{
+    struct master *m = ctx;
+    if (m->controllers) {
+        master_controllers_write_metrics(m->controllers, out);
+    }
 }
 
 /* The registry is loaded: the controllers may speak to it, those of one process at a time. */
@@ -124,6 +133,7 @@ static int start_api(struct master *m, struct err *e)
         return r;
     }
     master_api_add_check(m->api, "controllers", check_controllers, m);
+    master_api_set_metrics(m->api, write_metrics, m);
     return sign_here(m, e);
 }
 

@@ -31,7 +31,8 @@ struct master_api {
     struct master_tls *tls; /* NULL: plain HTTP. */
     struct master_security *security;
     struct loop_timer *renewal;
-    struct api_client *own; /* Of 'service'. */
+    struct api_client *own; /* Of 'service' and 'informers'. */
+    struct informer_set *informers;
     struct master_service *service;
     apiserver_metrics_fn *more_metrics; /* NULL: none. */
     void *more_metrics_ctx;
@@ -51,15 +52,9 @@ int master_api_connect(struct master_api *m, struct api_client **ret, struct err
     return api_client_with(m->loop, &k, USER_AGENT, ret, e);
 }
 
-/* As above; NULL: the process has to end, and was told so. */
-static struct api_client *connect_self(struct master_api *m)
+struct informer_set *master_api_informers(const struct master_api *m)
 {
-    struct api_client *client = NULL;
-    struct err e = {0};
-    if (master_api_connect(m, &client, &e) < 0) {
-        m->cfg.failed(m->cfg.ctx, &e);
-    }
-    return client;
+    return m->informers;
 }
 
 /* The API is a service of the cluster. */
@@ -70,10 +65,7 @@ static void service_begin(struct master_api *m)
                                         .ip = h->ip,
                                         .port = (uint16_t) m->port,
                                         .shared = store_is_shared(m->store)};
-    m->own = connect_self(m);
-    if (m->own) {
-        m->service = master_service_new(m->loop, m->own, &cfg);
-    }
+    m->service = master_service_new(m->loop, m->own, &cfg);
 }
 
 static void write_metrics(void *ctx, struct strbuf *out)
@@ -90,10 +82,15 @@ static void write_metrics(void *ctx, struct strbuf *out)
 static void registry_ready(void *ctx)
 {
     struct master_api *m = ctx;
+    struct err e = {0};
+    if (master_api_connect(m, &m->own, &e) < 0) {
+        m->cfg.failed(m->cfg.ctx, &e);
+        return;
+    }
     service_begin(m);
-    struct api_client *client = m->dns ? connect_self(m) : NULL;
-    if (client) {
-        master_dns_begin(m->dns, client);
+    m->informers = informer_set_new(m->loop, m->own);
+    if (m->dns) {
+        master_dns_begin(m->dns, m->informers);
     }
     apiserver_set_metrics(m->apiserver, write_metrics, m);
     m->cfg.ready(m->cfg.ctx);
@@ -325,15 +322,16 @@ void master_api_unready(struct master_api *m)
 static void service_end(struct master_api *m)
 {
     m->service = master_service_free(m->service);
+    m->informers = informer_set_free(m->informers);
     m->own = api_client_free(m->own);
 }
 
 static void stop_serving(void *ctx)
 {
     struct master_api *m = ctx;
-    service_end(m);
     apiserver_set_metrics(m->apiserver, NULL, NULL);
     m->dns = master_dns_free(m->dns);
+    service_end(m);
     apiserver_shutdown(m->apiserver);
     http_server_shutdown(m->http, m->cfg.config->limits.values[LIMIT_SHUTDOWN_S] * UINT64_C(1000),
                          m->stopped, m->stopped_ctx);
@@ -354,8 +352,8 @@ struct master_api *master_api_free(struct master_api *m)
 {
     if (m) {
         loop_timer_free(m->renewal);
-        service_end(m);
         master_dns_free(m->dns);
+        service_end(m);
         store_close(m->store);
         if (m->apiserver) {
             apiserver_attach(m->apiserver, NULL);

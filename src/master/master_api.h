@@ -8,6 +8,7 @@
 #pragma once
 
 #include "client/client.h"
+#include "client/informer_set.h"
 #include "master/master_host.h"
 #include "master/master_security.h"
 
@@ -36,6 +37,8 @@ void master_api_add_check(struct master_api *m, const char *name, apiserver_chec
 void master_api_set_metrics(struct master_api *m, apiserver_metrics_fn *fn, void *ctx);
 /* A client of this API with all rights, for parts of the same process. */
 int master_api_connect(struct master_api *m, struct api_client **ret, struct err *e);
+/* Informers that DNS uses and other parts of this process may share; NULL before 'ready'. */
+struct informer_set *master_api_informers(const struct master_api *m);
 /* Whether other processes may write to the same store. */
 bool master_api_is_shared(const struct master_api *m);
 /* Whether it knows its clients: without HTTPS nobody is refused anything. */

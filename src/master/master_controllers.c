@@ -129,6 +129,13 @@ void master_controllers_stop(struct master_controllers *m, loop_fn *done, void *
     }
 }
 
+void master_controllers_write_metrics(const struct master_controllers *m, struct strbuf *out)
+{
+    if (m->controllers) {
+        controllers_write_metrics(m->controllers, out);
+    }
+}
+
 struct master_controllers *master_controllers_free(struct master_controllers *m)
 {
     if (m) {

@@ -30,4 +30,6 @@ int master_controllers_new(struct loop *l, const struct master_controllers_confi
 /* Ends the controllers, gives the lease up so that another process leads at once, and calls 'done', when that is done
  * or has failed; never from within the call. */
 void master_controllers_stop(struct master_controllers *m, loop_fn *done, void *ctx);
+/* Nothing while another process leads. */
+void master_controllers_write_metrics(const struct master_controllers *m, struct strbuf *out);
 struct master_controllers *master_controllers_free(struct master_controllers *m);

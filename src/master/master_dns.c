@@ -15,7 +15,6 @@ struct master_dns {
     struct dns *dns;
     struct loop *loop;
     struct loop_timer *again;
-    struct api_client *client; /* NULL: has not begun. */
     struct services_watch *services;
     bool isolates;
     struct informer *projects; /* NetNamespaces, for their VNIDs; NULL: names are not isolated. */
@@ -114,17 +113,16 @@ static void projects_synced(void *ctx)
     dns_zone_set_projects_complete(dns_zone_of(d->dns));
 }
 
-void master_dns_begin(struct master_dns *d, struct api_client *client)
+void master_dns_begin(struct master_dns *d, struct informer_set *informers)
 {
-    d->client = client;
-    d->services = services_watch_new(d->loop, client);
+    d->services = services_watch_new_in(d->loop, informers);
     d->again = loop_timer_new(d->loop, listen_now, d);
     dns_follow(d->dns, d->services);
     if (d->isolates) {
         static const struct informer_ops ops = {
             .changed = project_changed, .deleted = project_deleted, .synced = projects_synced};
         d->projects =
-            informer_new(client, d->loop, NETWORK_API_VERSION, "netnamespaces", NULL, &ops, d);
+            informer_set_add(informers, NETWORK_API_VERSION, "netnamespaces", NULL, &ops, d);
     }
     listen_now(d);
 }
@@ -136,7 +134,6 @@ struct master_dns *master_dns_free(struct master_dns *d)
         dns_free(d->dns);
         loop_timer_free(d->again);
         services_watch_free(d->services);
-        api_client_free(d->client);
         free(d);
     }
     return NULL;
