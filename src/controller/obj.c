@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controller/obj.h"
 
-#include "base/timeutil.h"
 #include "sdn/network.h"
 
 static const char *metadata_string(const struct json *o, const char *key)
@@ -72,43 +71,6 @@ const char *node_internal_ip(const struct json *node)
         }
     }
     return NULL;
-}
-
-const struct json *node_condition(const struct json *node, const char *type)
-{
-    const struct json *c;
-    JSON_FOREACH (c, json_path(node, "status", "conditions", NULL)) {
-        if (streq_null(json_path_string(c, "type", NULL), type)) {
-            return c;
-        }
-    }
-    return NULL;
-}
-
-void node_set_condition(struct json *node, const char *type, const char *status, const char *reason,
-                        const char *message, int64_t now_ms)
-{
-    char now[TIME_TEXT_SIZE];
-    time_format_s(now_ms, now);
-    struct json *list = json_ensure_array(json_ensure_object(node, "status"), "conditions");
-    struct json *c = NULL, *it;
-    JSON_FOREACH (it, list) {
-        if (streq_null(json_path_string(it, "type", NULL), type)) {
-            c = it;
-        }
-    }
-    if (!c) {
-        c = json_object();
-        json_set_string(c, "type", type);
-        json_append(list, c);
-    }
-    if (!streq_null(json_path_string(c, "status", NULL), status)) {
-        json_set_string(c, "status", status);
-        json_set_string(c, "lastTransitionTime", now);
-    }
-    json_set_string(c, "lastHeartbeatTime", now);
-    json_set_string(c, "reason", reason);
-    json_set_string(c, "message", message);
 }
 
 int hostsubnet_prefix(const struct json *hs, struct ip4_prefix *ret)

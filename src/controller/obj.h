@@ -26,11 +26,6 @@ struct json *obj_new(const char *api_version, const char *kind, const char *ns, 
 
 /* The first address of type InternalIP in a Node's status; NULL when there is none. */
 const char *node_internal_ip(const struct json *node);
-/* The condition of this type, NULL when absent. */
-const struct json *node_condition(const struct json *node, const char *type);
-/* Sets the condition; lastTransitionTime changes only with the status. */
-void node_set_condition(struct json *node, const char *type, const char *status, const char *reason,
-                        const char *message, int64_t now_ms);
 
 /* "HostSubnet.subnet" as a prefix: 0, -ENOENT when empty or absent, -EINVAL when it is not one. */
 int hostsubnet_prefix(const struct json *hs, struct ip4_prefix *ret);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/crd/crd.h"
+#include "api/condition.h"
 
 #include "api/crd/crd_schema.h"
 #include "api/kind_util.h"
@@ -165,7 +166,7 @@ int crd_new(const struct json *obj, struct crd **ret, struct err *e)
 {
     CLEANUP(api_causes_done) struct api_causes causes = {0};
     const struct json *names = json_path(obj, "status", "acceptedNames", NULL);
-    if (!crd_has_condition(obj, "Established")) {
+    if (!condition_is_true(obj, "Established")) {
         return err_set(e, -ENOENT, "it is not established");
     }
     api_validate_object(&api_kind_crd, obj, NULL, &causes);

@@ -41,11 +41,5 @@ void crd_set_terminating(struct crd *c, bool terminating);
  * changed 'obj'. */
 bool crd_settle(struct json *obj, const struct api_registry *known, const struct crd *own,
                 int64_t now_ms);
-/* Whether condition 'type' of 'obj' is "True". */
-bool crd_has_condition(const struct json *obj, const char *type);
-/* Sets condition 'type', with the time 'now_ms' when its status turns; true: anything changed. */
-bool crd_set_condition(struct json *obj, const char *type, bool value, const char *reason,
-                       const char *message, int64_t now_ms);
-
 /* Versions as Kubernetes orders them: v2, v1, v2beta1, v1alpha1, then others by their letters. */
 int api_version_compare(const char *a, const char *b);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The status of a CustomResourceDefinition: which of its names are its own, and whether it is served. */
+#include "api/condition.h"
 #include "api/crd/crd.h"
 #include "api/kind_util.h"
 #include "base/mem.h"
@@ -57,50 +58,6 @@ int api_version_compare(const char *a, const char *b)
         return x.minor > y.minor ? -1 : 1;
     }
     return strcmp(a, b);
-}
-
-/* ---- conditions ---- */
-
-static struct json *find_condition(const struct json *obj, const char *type)
-{
-    struct json *c;
-    JSON_FOREACH (c, json_path(obj, "status", "conditions", NULL)) {
-        if (streq_null(json_path_string(c, "type", NULL), type)) {
-            return c;
-        }
-    }
-    return NULL;
-}
-
-bool crd_has_condition(const struct json *obj, const char *type)
-{
-    return streq_null(json_path_string(find_condition(obj, type), "status", NULL), "True");
-}
-
-bool crd_set_condition(struct json *obj, const char *type, bool value, const char *reason,
-                       const char *message, int64_t now_ms)
-{
-    const char *status = value ? "True" : "False";
-    struct json *c = find_condition(obj, type);
-    bool turned = !c || !streq_null(json_path_string(c, "status", NULL), status);
-    if (!turned && streq_null(json_path_string(c, "reason", NULL), reason) &&
-        streq_null(json_path_string(c, "message", NULL), message)) {
-        return false;
-    }
-    if (!c) {
-        c = json_append(json_ensure_array(json_ensure_object(obj, "status"), "conditions"),
-                        json_object());
-        json_set_string(c, "type", type);
-    }
-    json_set_string(c, "status", status);
-    if (turned) {
-        char now[TIME_TEXT_SIZE];
-        time_format_s(now_ms, now);
-        json_set_string(c, "lastTransitionTime", now);
-    }
-    json_set_string(c, "reason", reason);
-    json_set_string(c, "message", message);
-    return true;
 }
 
 /* ---- names ---- */
@@ -230,15 +187,15 @@ bool crd_settle(struct json *obj, const struct api_registry *known, const struct
         json_set(status, "acceptedNames", TAKE(names));
     }
     bool accepted = !*v.reason;
-    changed |=
-        crd_set_condition(obj, "NamesAccepted", accepted, accepted ? "NoConflicts" : v.reason,
-                          accepted ? "no conflicts found" : v.message, now_ms);
+    changed |= condition_set(obj, "NamesAccepted", accepted ? "True" : "False",
+                             accepted ? "NoConflicts" : v.reason,
+                             accepted ? "no conflicts found" : v.message, now_ms) != NULL;
     if (accepted) {
-        changed |= crd_set_condition(obj, "Established", true, "InitialNamesAccepted",
-                                     "the initial names have been accepted", now_ms);
-    } else if (!crd_has_condition(obj, "Established")) {
-        changed |= crd_set_condition(obj, "Established", false, "NotAccepted",
-                                     "not all names are accepted", now_ms);
+        changed |= condition_set(obj, "Established", "True", "InitialNamesAccepted",
+                                 "the initial names have been accepted", now_ms) != NULL;
+    } else if (!condition_is_true(obj, "Established")) {
+        changed |= condition_set(obj, "Established", "False", "NotAccepted",
+                                 "not all names are accepted", now_ms) != NULL;
     }
     changed |= add_stored_version(obj);
     return changed;

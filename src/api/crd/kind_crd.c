@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CustomResourceDefinition (apiextensions.k8s.io/v1): a kind that a user adds. */
+#include "api/condition.h"
 #include "api/crd/crd.h"
 #include "api/crd/crd_schema.h"
 #include "api/kind_util.h"
@@ -221,7 +222,7 @@ static void validate_update(const struct json *spec, const struct json *old, str
     api_field_immutable(c, "spec.group", json_get(spec, "group"), json_get(before, "group"));
     api_field_immutable(c, "spec.names.plural", json_path(spec, "names", "plural", NULL),
                         json_path(before, "names", "plural", NULL));
-    if (crd_has_condition(old, "Established")) {
+    if (condition_is_true(old, "Established")) {
         api_field_immutable(c, "spec.scope", json_get(spec, "scope"), json_get(before, "scope"));
         api_field_immutable(c, "spec.names.kind", json_path(spec, "names", "kind", NULL),
                             json_path(before, "names", "kind", NULL));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controllers/lifecycle/crd_cleanup.h"
 
+#include "api/condition.h"
 #include "api/crd/crd.h"
 #include "base/log.h"
 #include "base/map.h"
@@ -164,7 +165,7 @@ static struct emptying *emptying_of(struct crd_cleanup *c, const struct json *ob
     }
     em = NEW(struct emptying);
     smap_init(&em->namespaces, NULL);
-    JSON_FOREACH (v, crd_has_condition(obj, "Established") ? json_get(spec, "versions") : NULL) {
+    JSON_FOREACH (v, condition_is_true(obj, "Established") ? json_get(spec, "versions") : NULL) {
         if (json_get_bool(json_get(v, "served"), false) && !em->api_version) {
             em->api_version = xasprintf("%s/%s", json_path_string(spec, "group", NULL),
                                         json_path_string(v, "name", NULL));
@@ -189,8 +190,8 @@ static void definition_read(void *ctx, struct work *w, int error, const char *te
     }
     (void) emptying_of(c, obj);
     CLEANUP(json_free) struct json *o = json_clone(obj);
-    if (!crd_set_condition(o, "Terminating", true, "InstanceDeletionInProgress",
-                           "CustomResource deletion is in progress", time_wall_ms())) {
+    if (!condition_set(o, "Terminating", "True", "InstanceDeletionInProgress",
+                       "CustomResource deletion is in progress", time_wall_ms())) {
         told(c, w, 0, NULL, NULL);
         return;
     }

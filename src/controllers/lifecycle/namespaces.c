@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controllers/lifecycle/namespaces.h"
 
+#include "api/condition.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -59,34 +60,6 @@ static void describe(const struct smap *m, const char *verb, struct strbuf *out)
     }
 }
 
-static bool set_condition(struct json *ns, const char *type, bool value, const char *reason,
-                          const char *message, int64_t now_ms)
-{
-    struct json *list = json_ensure_array(json_ensure_object(ns, "status"), "conditions");
-    struct json *c, *found = NULL;
-    const char *status = value ? "True" : "False";
-    JSON_FOREACH (c, list) {
-        found = streq_null(json_path_string(c, "type", NULL), type) ? c : found;
-    }
-    if (found && streq_null(json_path_string(found, "status", NULL), status) &&
-        streq_null(json_path_string(found, "message", NULL), message)) {
-        return false;
-    }
-    if (!found) {
-        found = json_append(list, json_object());
-        json_set_string(found, "type", type);
-    }
-    if (!streq_null(json_path_string(found, "status", NULL), status)) {
-        char now[TIME_TEXT_SIZE];
-        time_format_s(now_ms, now);
-        json_set_string(found, "lastTransitionTime", now);
-    }
-    json_set_string(found, "status", status);
-    json_set_string(found, "reason", reason);
-    json_set_string(found, "message", message);
-    return true;
-}
-
 /* Writes into 'ns' what is left; false: it says so already. */
 static bool tell(const struct purge *pu, struct json *ns)
 {
@@ -105,9 +78,9 @@ static bool tell(const struct purge *pu, struct json *ns)
                         : "All content-preserving finalizers finished",
                 strbuf_cstr(&list));
     bool changed =
-        set_condition(ns, "NamespaceContentRemaining", left,
-                      left ? "SomeResourcesRemain" : "ContentRemoved", content.data, now);
-    return set_condition(ns, "NamespaceFinalizersRemaining", waiting,
+        condition_set(ns, "NamespaceContentRemaining", left ? "True" : "False",
+                      left ? "SomeResourcesRemain" : "ContentRemoved", content.data, now) != NULL;
+    return condition_set(ns, "NamespaceFinalizersRemaining", waiting ? "True" : "False",
                          waiting ? "SomeFinalizersRemain" : "ContentHasNoFinalizers",
                          finalizers.data, now) ||
            changed;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controllers/network/subnet_plan.h"
 
+#include "api/condition.h"
 #include "base/mem.h"
 #include "base/timeutil.h"
 #include "controller/obj.h"
@@ -209,7 +210,7 @@ static bool is_ours(const struct json *condition)
 struct json *subnet_plan_condition(const struct json *node, const char *reason, const char *message,
                                    int64_t now_ms)
 {
-    const struct json *c = node_condition(node, CONDITION);
+    const struct json *c = condition_find(node, CONDITION);
     bool bad = streq_null(json_path_string(c, "status", NULL), "True");
     if (reason ? bad && streq_null(json_path_string(c, "reason", NULL), reason) &&
                      streq_null(json_path_string(c, "message", NULL), message)
@@ -217,8 +218,14 @@ struct json *subnet_plan_condition(const struct json *node, const char *reason, 
         return NULL;
     }
     struct json *o = json_clone(node);
-    node_set_condition(o, CONDITION, reason ? "True" : "False", reason ? reason : REASON_ASSIGNED,
-                       reason ? message : "the node has its subnet", now_ms);
+    struct json *set =
+        condition_set(o, CONDITION, reason ? "True" : "False", reason ? reason : REASON_ASSIGNED,
+                      reason ? message : "the node has its subnet", now_ms);
+    if (set) {
+        char now[TIME_TEXT_SIZE];
+        time_format_s(now_ms, now);
+        json_set_string(set, "lastHeartbeatTime", now);
+    }
     return o;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controllers/security/certificates.h"
 
+#include "api/condition.h"
 #include "base/base64.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -146,30 +147,16 @@ bool certificates_is_node_client(const struct json *csr)
 
 /* ---- conditions ---- */
 
-static const struct json *condition(const struct json *csr, const char *type)
-{
-    const struct json *c;
-    JSON_FOREACH (c, json_path(csr, "status", "conditions", NULL)) {
-        if (streq_null(json_path_string(c, "type", NULL), type)) {
-            return c;
-        }
-    }
-    return NULL;
-}
-
 static void add_condition(struct json *csr, const char *type, const char *reason,
                           const char *message)
 {
     char now[TIME_TEXT_SIZE];
-    struct json *c = json_object();
-    time_format_s(time_wall_ms(), now);
-    json_set_string(c, "type", type);
-    json_set_string(c, "status", "True");
-    json_set_string(c, "reason", reason);
-    json_set_string(c, "message", message);
-    json_set_string(c, "lastUpdateTime", now);
-    json_set_string(c, "lastTransitionTime", now);
-    json_append(json_ensure_array(json_ensure_object(csr, "status"), "conditions"), c);
+    int64_t now_ms = time_wall_ms();
+    struct json *c = condition_set(csr, type, "True", reason, message, now_ms);
+    if (c) {
+        time_format_s(now_ms, now);
+        json_set_string(c, "lastUpdateTime", now);
+    }
 }
 
 /* A copy to be written, with what members of lists lack. */
@@ -185,7 +172,7 @@ int64_t certificates_left_ms(const struct json *csr, int64_t now_ms)
 {
     const char *made = json_path_string(csr, "metadata", "creationTimestamp", NULL);
     bool decided = json_string_size(json_path(csr, "status", "certificate", NULL)) ||
-                   condition(csr, "Denied") || condition(csr, "Failed");
+                   condition_find(csr, "Denied") || condition_find(csr, "Failed");
     int64_t since = now_ms;
     if (made) {
         (void) time_parse(made, &since);
@@ -307,10 +294,10 @@ static void begin(void *ctx, struct work *w, const char *key)
     const struct json *csr = informer_get(c->requests, key);
     if (!csr) {
         work_done(w);
-    } else if (condition(csr, "Denied") || condition(csr, "Failed") ||
+    } else if (condition_find(csr, "Denied") || condition_find(csr, "Failed") ||
                json_string_size(json_path(csr, "status", "certificate", NULL))) {
         wait_end(c, w, csr);
-    } else if (condition(csr, "Approved")) {
+    } else if (condition_find(csr, "Approved")) {
         sign(c, w, csr);
     } else if (certificates_is_node_client(csr)) {
         review(w, csr);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A Pod as its services see it. */
+#include "api/condition.h"
 #include "base/ip.h"
 #include "base/mem.h"
 #include "base/timeutil.h"
@@ -86,7 +87,7 @@ struct endpoint_pod *endpoint_pod_new(const struct json *pod)
     read_ports(p, json_get(spec, "initContainers"), true);
     p->terminating = obj_is_terminating(pod);
     p->ended = streq_null(phase, "Succeeded") || streq_null(phase, "Failed");
-    ready = node_condition(pod, "Ready");
+    ready = condition_find(pod, "Ready");
     p->ready = streq_null(json_path_string(ready, "status", NULL), "True");
     since = json_path_string(ready, "lastTransitionTime", NULL);
     if (!since || time_parse(since, &p->since_ms) < 0) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CustomResourceDefinitions: what is refused, and what the kinds are that they make. */
+#include "api/condition.h"
 #include "api/crd/crd.h"
 #include "api/format.h"
 #include "api/openapi/openapi.h"
@@ -268,8 +269,8 @@ static void names_are_accepted_unless_another_kind_has_them(void **state)
                    "{'op':'replace','path':'/spec/names/kind','value':'Gear'},"
                    "{'op':'replace','path':'/spec/names/listKind','value':'GearList'}]");
     assert_true(crd_settle(obj, &known, NULL, 0));
-    assert_false(crd_has_condition(obj, "NamesAccepted"));
-    assert_false(crd_has_condition(obj, "Established"));
+    assert_false(condition_is_true(obj, "NamesAccepted"));
+    assert_false(condition_is_true(obj, "Established"));
     struct crd *none = NULL;
     assert_int_equal(crd_new(obj, &none, NULL), -ENOENT);
     CLEANUP_FREE char *text = json_to_text(json_get(obj, "status"));
@@ -278,7 +279,7 @@ static void names_are_accepted_unless_another_kind_has_them(void **state)
     /* The other goes: the name is free. */
     api_registry_remove(&known, crd_served(first, 0));
     assert_true(crd_settle(obj, &known, NULL, 0));
-    assert_true(crd_has_condition(obj, "Established"));
+    assert_true(condition_is_true(obj, "Established"));
     /* What is compiled in has its names, too. */
     CLEANUP(json_free)
     struct json *builtin =
@@ -287,7 +288,7 @@ static void names_are_accepted_unless_another_kind_has_them(void **state)
                    "{'op':'replace','path':'/metadata/name',"
                    "'value':'hostsubnets.network.openshift.io'}]");
     assert_true(crd_settle(builtin, &known, NULL, 0));
-    assert_false(crd_has_condition(builtin, "Established"));
+    assert_false(condition_is_true(builtin, "Established"));
     api_registry_done(&known);
 }
 

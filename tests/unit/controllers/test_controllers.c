@@ -2,6 +2,7 @@
 /* The controllers against a real API server over the memory store, in one process, through loopback. */
 #include "controllers/controllers.h"
 
+#include "api/condition.h"
 #include "apiserver/apiserver.h"
 #include "base/timeutil.h"
 #include "controller/obj.h"
@@ -248,7 +249,7 @@ static size_t waiting_nodes(struct cluster *c)
     const struct json *o;
     size_t n = 0;
     JSON_FOREACH (o, json_get(list, "items")) {
-        const struct json *cond = node_condition(o, "NetworkUnavailable");
+        const struct json *cond = condition_find(o, "NetworkUnavailable");
         bool bad = streq_null(json_path_string(cond, "status", NULL), "True");
         if (bad) {
             assert_string_equal(json_path_string(cond, "reason", NULL), "NoSubnetAvailable");
@@ -438,7 +439,7 @@ static bool condition_is(struct cluster *c, void *arg)
 {
     const struct condition_want *w = arg;
     CLEANUP(json_free) struct json *o = get(c, w->path);
-    const struct json *cond = node_condition(o, "NetworkUnavailable");
+    const struct json *cond = condition_find(o, "NetworkUnavailable");
     return streq_null(json_path_string(cond, "status", NULL), w->status) &&
            streq_null(json_path_string(cond, "reason", NULL), w->reason);
 }

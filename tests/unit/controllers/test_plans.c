@@ -8,6 +8,7 @@
 #include "controllers/network/subnet_plan.h"
 #include "controllers/network/vnid_plan.h"
 
+#include "api/condition.h"
 #include "base/timeutil.h"
 
 #include "json_text.h"
@@ -291,7 +292,7 @@ static void condition_is_written_only_when_it_says_something_new(void **state)
                 "'lastHeartbeatTime':'1970-01-01T00:00:03Z',"
                 "'lastTransitionTime':'1970-01-01T00:00:01Z'}");
     CLEANUP(json_free) struct json *good = subnet_plan_condition(bad, NULL, NULL, 4000);
-    const struct json *c = node_condition(good, "NetworkUnavailable");
+    const struct json *c = condition_find(good, "NetworkUnavailable");
     assert_string_equal(json_path_string(c, "status", NULL), "False");
     assert_string_equal(json_path_string(c, "reason", NULL), REASON_ASSIGNED);
     assert_string_equal(json_path_string(c, "lastTransitionTime", NULL), "1970-01-01T00:00:04Z");

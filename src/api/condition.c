@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/condition.h"
+
+#include "base/str.h"
+#include "base/timeutil.h"
+
+static struct json *find(const struct json *obj, const char *type)
+{
+    struct json *c;
+    JSON_FOREACH (c, json_path(obj, "status", "conditions", NULL)) {
+        if (streq_null(json_path_string(c, "type", NULL), type)) {
+            return c;
+        }
+    }
+    return NULL;
+}
+
+const struct json *condition_find(const struct json *obj, const char *type)
+{
+    return find(obj, type);
+}
+
+bool condition_is_true(const struct json *obj, const char *type)
+{
+    return streq_null(json_path_string(find(obj, type), "status", NULL), "True");
+}
+
+struct json *condition_set(struct json *obj, const char *type, const char *status,
+                           const char *reason, const char *message, int64_t now_ms)
+{
+    struct json *c = find(obj, type);
+    bool turned = !c || !streq_null(json_path_string(c, "status", NULL), status);
+    if (!turned && streq_null(json_path_string(c, "reason", NULL), reason) &&
+        streq_null(json_path_string(c, "message", NULL), message)) {
+        return NULL;
+    }
+    if (!c) {
+        c = json_append(json_ensure_array(json_ensure_object(obj, "status"), "conditions"),
+                        json_object());
+        json_set_string(c, "type", type);
+    }
+    json_set_string(c, "status", status);
+    if (turned) {
+        char now[TIME_TEXT_SIZE];
+        time_format_s(now_ms, now);
+        json_set_string(c, "lastTransitionTime", now);
+    }
+    json_set_string(c, "reason", reason);
+    json_set_string(c, "message", message);
+    return c;
+}
