@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/said.h"
 #include "base/timeutil.h"
 #include "controller/obj.h"
 #include "controllers/network/subnet_plan.h"
@@ -20,8 +21,8 @@ struct entry {
     bool has_grant;      /* 'grant' was allocated, and its HostSubnet not yet seen. */
     struct ip4_prefix mark, grant;
     bool condition_checked; /* The work under way has seen to the Node's condition. */
-    char *told;             /* Last reason and message told; NULL: none. */
-    char *conflict;         /* Last conflict told; NULL: none. */
+    struct said trouble;    /* Reason and message why the node has no subnet. */
+    struct said conflict;   /* With another HostSubnet. */
     char *host_ip;          /* hostIP of its HostSubnet, stored or being written; NULL: none. */
     char *refused_ip;       /* Address refused because another entry has it; NULL: none. */
     char name[];
@@ -63,8 +64,8 @@ static void entry_free(void *p)
     struct entry *en = p;
     if (en) {
         list_remove(&en->waiting);
-        free(en->told);
-        free(en->conflict);
+        said_done(&en->trouble);
+        said_done(&en->conflict);
         free(en->host_ip);
         free(en->refused_ip);
         free(en);
@@ -153,9 +154,7 @@ static void tell(struct subnets *s, struct entry *en, const struct json *node, c
                  const char *message)
 {
     CLEANUP_FREE char *text = xasprintf("%s: %s", reason, message);
-    if (!streq_null(en->told, text)) {
-        free(en->told);
-        en->told = TAKE(text);
+    if (said_is_news(&en->trouble, text)) {
         log_limited(&s->limit, LOG_WARN, "node has no usable subnet",
                     "node=%s reason=%s message=\"%s\"", en->name, reason, message);
         recorder_event(s->recorder, "v1", "Node", node, EVENT_WARNING, reason, message);
@@ -315,8 +314,7 @@ static void condition_cleared(void *ctx, struct work *w, int error, const char *
  * HostSubnet does not see that any more.  True: a request for it is under way. */
 static bool clear_condition(struct work *w, struct entry *en, const struct json *node)
 {
-    free(en->told);
-    en->told = NULL;
+    (void) said_is_news(&en->trouble, NULL);
     CLEANUP(json_free) struct json *o = NULL;
     if (!en->condition_checked) {
         o = subnet_plan_condition(node, NULL, NULL, time_wall_ms());
@@ -516,12 +514,10 @@ static void check_conflicts(void *ctx)
                       streq(field, "subnet") ? "overlaps" : "is the same as",
                       json_path_string(a, field, NULL), obj_name(a));
         struct entry *en = entry_get(s, obj_name(b));
-        if (!streq_null(en->conflict, message)) {
+        if (said_is_news(&en->conflict, message)) {
             log_warn("host subnets collide", "reason=%s message=\"%s\"", list[i].reason, message);
             recorder_event(s->recorder, NETWORK_API_VERSION, "HostSubnet", b, EVENT_WARNING,
                            list[i].reason, message);
-            free(en->conflict);
-            en->conflict = TAKE(message);
         }
     }
     free(list);
@@ -622,8 +618,7 @@ static void hostsubnet_deleted(void *ctx, const char *key, const struct json *ob
     }
     release(s, &en->has_mark, en->mark);
     give_up_host_ip(s, en);
-    free(en->conflict);
-    en->conflict = NULL;
+    (void) said_is_news(&en->conflict, NULL);
     check_conflicts_soon(s);
     queue(s, key);
 }

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/said.h"
 #include "controller/obj.h"
 #include "controllers/network/vnid_move.h"
 #include "controllers/network/vnid_plan.h"
@@ -20,7 +21,6 @@ LOG_MODULE("vnids");
 /* What is known about one project, beside the objects in the informers. */
 struct entry {
     bool has_id;   /* 'id' is this project's: that of its NetNamespace, or of the one to come. */
-    bool no_id;    /* It was told that no id is left. */
     bool edited;   /* Somebody else wrote its id. */
     bool moves;    /* It holds 'other', too: the id it goes to, or comes from. */
     bool switched; /* It comes from 'other'. */
@@ -31,7 +31,8 @@ struct entry {
     struct vnid_state seen; /* Of its NetNamespace, without the texts. */
     uint64_t since_ms;      /* When its last step was seen. */
     uint64_t refused_ms;    /* Since when its request is refused; 0: it is not. */
-    uint32_t duplicate;     /* The id that was told to be a duplicate; 0: none. */
+    struct said no_id;      /* Why it gets no id. */
+    struct said duplicate;  /* The project that has its id, too. */
 };
 
 struct vnids {
@@ -44,6 +45,14 @@ struct vnids {
     struct smap entries;
     size_t n_blind; /* While there are such entries, no id is given out. */
 };
+
+static void entry_free(void *p)
+{
+    struct entry *en = p;
+    said_done(&en->no_id);
+    said_done(&en->duplicate);
+    free(en);
+}
 
 static struct entry *entry_get(struct vnids *v, const char *name)
 {
@@ -117,17 +126,19 @@ static void check_duplicate(struct vnids *v, const char *name, struct entry *en,
                             const struct json *nn)
 {
     if (vnid_alloc_users(v->alloc, en->id) < 2) {
-        en->duplicate = 0;
+        (void) said_is_news(&en->duplicate, NULL);
         return;
     }
     struct search s = {.but = name, .vnid = en->id};
     informer_each(v->netnamespaces, find_same, &s);
-    if (!s.found || en->duplicate == en->id || !en->edited || v->cfg.fixed) {
+    if (!s.found || !en->edited || v->cfg.fixed) {
         return;
     }
-    en->duplicate = en->id;
     CLEANUP_FREE char *message = xasprintf(
         "netid %u is also that of project %s: pods of both reach each other", en->id, s.found);
+    if (!said_is_news(&en->duplicate, message)) {
+        return;
+    }
     log_warn("duplicate netid", "project=%s netid=%u other=%s", name, en->id, s.found);
     recorder_event(v->recorder, NETWORK_API_VERSION, "NetNamespace", nn, EVENT_WARNING,
                    "DuplicateNetID", message);
@@ -201,16 +212,15 @@ static void create_netnamespace(struct vnids *v, struct work *w, const char *nam
                                 const struct json *ns)
 {
     if (!take_id(v, name, en)) {
-        if (!en->no_id) {
+        if (said_is_news(&en->no_id, no_id_text(v))) {
             log_warn("no netid is given", "project=%s reason=\"%s\"", name, no_id_text(v));
             recorder_event(v->recorder, "v1", "Namespace", ns, EVENT_WARNING, "NoNetIDAvailable",
                            no_id_text(v));
-            en->no_id = true;
         }
         work_wait(w, 10000);
         return;
     }
-    en->no_id = false;
+    (void) said_is_news(&en->no_id, NULL);
     CLEANUP_FREE char *path = api_path(NETWORK_API_VERSION, "netnamespaces", NULL, NULL, NULL);
     CLEANUP(json_free) struct json *o = vnid_plan_create(name, en->id);
     work_request(w, "POST", path, o, created);
@@ -495,7 +505,7 @@ static int start(const struct controller_env *env, const void *config, void **re
     v->recorder = env->recorder;
     v->queue = env->queue;
     v->alloc = vnid_alloc_new();
-    smap_init(&v->entries, free);
+    smap_init(&v->entries, entry_free);
     *ret = v;
     return 0;
 }
