@@ -8,12 +8,6 @@
 
 #include "master/master_config.h"
 
-enum master_part {
-    MASTER_APISERVER = 1,
-    MASTER_CONTROLLERS = 2,
-    MASTER_WHOLE = MASTER_APISERVER | MASTER_CONTROLLERS,
-};
-
 struct master_run {
     const struct master_config *config;
     const char *config_path; /* Read again for its log level at SIGHUP; NULL: none. */

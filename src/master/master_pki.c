@@ -77,7 +77,7 @@ static int server_names(const struct master_config *c, struct names *s, struct e
                                          "kubernetes.default.svc",
                                          "kubernetes.default.svc.cluster.local"};
     char text[256] = "";
-    for (size_t i = 0; i < c->n_names; i++) {
+    for (size_t i = 0; c->names && c->names[i]; i++) {
         names_add(s, c->names[i]);
     }
     (void) snprintf(text, sizeof(text), "%.*s",

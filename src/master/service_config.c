@@ -23,25 +23,6 @@ static int add_external(struct service_ranges *r, const char *s, struct err *e)
     return error;
 }
 
-int service_config_read_external(struct service_config *c, const struct json *v, struct err *e)
-{
-    struct service_ranges now = c->ranges;
-    const struct json *item;
-    now.n_external = 0;
-    if (!json_is(v, JSON_ARRAY)) {
-        return err_set(e, -EINVAL, "must be a list of CIDRs");
-    }
-    JSON_FOREACH (item, v) {
-        const char *s = json_get_string(item);
-        int error = s ? add_external(&now, s, e) : err_set(e, -EINVAL, "must be a list of CIDRs");
-        if (error < 0) {
-            return error;
-        }
-    }
-    c->ranges = now;
-    return 0;
-}
-
 int service_config_set_external(struct service_config *c, const char *list, struct err *e)
 {
     struct service_ranges now = c->ranges;

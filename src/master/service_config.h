@@ -1,14 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keys of the master's configuration that are about services, and the options that override them.  Pure.
- *
- *     networkConfig:
- *       serviceNetworkCIDR: 172.30.0.0/16
- *       externalIPNetworkCIDRs: []            # which externalIPs are allowed; !CIDR: which are not
- *       ingressIPNetworkCIDR: 172.29.0.0/16   # addresses of LoadBalancers; 0.0.0.0/32 or "": none
- *     kubernetesMasterConfig:
- *       servicesNodePortRange: ""             # 30000-32767
- *       servicesSubnet: 172.30.0.0/16         # the same as serviceNetworkCIDR
- *       masterIP: ""                          # at which nodes reach this master; "": from bindAddress */
+/* The part of the master's configuration that is about services; the rows in master_options.c read it.  Pure. */
 #pragma once
 
 #include "controllers/network/netconf.h"
@@ -21,8 +12,7 @@ struct service_config {
 };
 
 void service_config_init(struct service_config *c);
-/* The values of keys and options; -EINVAL says what is wrong with the value. */
-int service_config_read_external(struct service_config *c, const struct json *v, struct err *e);
+/* Store the values of rows; -EINVAL says what is wrong with the value. */
 int service_config_set_external(struct service_config *c, const char *list, struct err *e);
 int service_config_set_ports(struct service_config *c, const char *range, struct err *e);
 int service_config_set_ingress(struct service_config *c, const char *cidr, struct err *e);

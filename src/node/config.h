@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Configuration of the agent: node-config.yaml, whose keys are OpenShift's where it has them, and the
- * same as long options.  Parsing changes nothing and asks nothing of the system; defaults that depend on
- * it (name, address) stay empty here. */
+/* Configuration of the agent: node-config.yaml, whose keys are OpenShift's where it has them, and
+ * the flags that override it.  The rows of node_options describe all of them;
+ * packaging/config/node-config.yaml shows them. Parsing changes nothing and asks nothing of the
+ * system; defaults that depend on it (name, address) stay empty until node_config_finish. */
 #pragma once
 
 #include "base/err.h"
 #include "sdn/network.h"
+#include "wire/options.h"
 
 struct node_config {
     char *node_name;  /* NULL: the host's name. */
@@ -43,22 +45,16 @@ static inline UNUSED void node_config_donep(struct node_config *c)
     node_config_done(c);
 }
 
-/* Reads 'text' over what 'c' has; relative paths are taken from 'dir' (of the file; NULL: as they are).
- * Errors name the key: "networkConfig.mtu: 70000 is not in 576-65535". */
+/* Reads 'text' over what 'c' has; relative paths are taken from 'dir' (of the file; NULL: as they
+ * are). Errors name the key: "networkConfig.mtu: 70000 is not in 576-65535". */
 int node_config_parse(struct node_config *c, const char *text, size_t size, const char *dir,
                       struct err *e);
 int node_config_load(struct node_config *c, const char *path, struct err *e);
-/* One value by its key ("networkConfig.mtu"), as text. */
-int node_config_set(struct node_config *c, const char *key, const char *value, struct err *e);
-/* Fills in the defaults that are still missing and checks what concerns several keys. */
+/* Fills in the defaults that depend on this host, and checks what concerns several keys. */
 int node_config_finish(struct node_config *c, struct err *e);
 
 /* Sets the levels of base/log.h from 'log_level', if there is one. */
 int node_config_apply_log_level(const struct node_config *c, struct err *e);
 
-/* All keys with the option that sets the same, for the command line. */
-struct node_config_key {
-    const char *key;    /* "networkConfig.mtu" */
-    const char *option; /* "mtu" */
-};
-extern const struct node_config_key node_config_keys[]; /* Ends with a NULL key. */
+/* The rows of all keys and flags. */
+extern const struct option_table node_options;

@@ -300,9 +300,8 @@ static int find_store(const struct args *a, struct master_config *c)
         return command_fail(&e, NULL);
     }
     for (size_t i = 0; i < ARRAY_SIZE(storage_options); i++) {
-        unsigned given = 0;
         if (a->values[i] &&
-            master_config_set(c, storage_options[i], a->values[i], &given, &e) < 0) {
+            options_set_flag(&master_options, c, storage_options[i], a->values[i], &e) < 0) {
             return command_usage(&cmd_store, "%s", e.text);
         }
     }

@@ -100,15 +100,17 @@ struct invocation {
 /* -1: go on; else the exit status. */
 static int parse_options(int argc, char **argv, struct master_config *c, struct invocation *ret)
 {
-    enum { N_FIXED = 4, N_MAX = 48 };
-    struct option longs[N_MAX] = {{"help", no_argument, NULL, OPT_HELP},
-                                  {"config", required_argument, NULL, 'c'},
-                                  {"controllers-only", no_argument, NULL, OPT_CONTROLLERS_ONLY},
-                                  {"kubeconfig", required_argument, NULL, OPT_KUBECONFIG}};
-    for (int i = 0; master_config_options[i]; i++) {
-        assert(N_FIXED + i + 1 < N_MAX);
-        longs[N_FIXED + i] = (struct option){master_config_options[i], required_argument, NULL,
-                                             OPT_CONFIG_FIRST + i};
+    CLEANUP_FREE struct option *longs = xcalloc(master_options.n + 5, sizeof(*longs));
+    size_t n_longs = 0;
+    longs[n_longs++] = (struct option){"help", no_argument, NULL, OPT_HELP};
+    longs[n_longs++] = (struct option){"config", required_argument, NULL, 'c'};
+    longs[n_longs++] = (struct option){"controllers-only", no_argument, NULL, OPT_CONTROLLERS_ONLY};
+    longs[n_longs++] = (struct option){"kubeconfig", required_argument, NULL, OPT_KUBECONFIG};
+    for (size_t i = 0; i < master_options.n; i++) {
+        if (master_options.rows[i].flag) {
+            longs[n_longs++] = (struct option){master_options.rows[i].flag, required_argument, NULL,
+                                               OPT_CONFIG_FIRST + (int) i};
+        }
     }
     struct option_value values[MAX_VALUES];
     size_t n = 0;
@@ -134,7 +136,7 @@ static int parse_options(int argc, char **argv, struct master_config *c, struct 
             return command_usage(&cmd_master, "too many options");
         } else {
             values[n++] =
-                (struct option_value){master_config_options[opt - OPT_CONFIG_FIRST], optarg};
+                (struct option_value){master_options.rows[opt - OPT_CONFIG_FIRST].flag, optarg};
         }
     }
     if (optind < argc) {
@@ -148,9 +150,8 @@ static int parse_options(int argc, char **argv, struct master_config *c, struct 
     if (ret->config && master_config_load(ret->config, c, &e) < 0) {
         return command_fail(&e, NULL);
     }
-    unsigned given = 0;
     for (size_t i = 0; i < n; i++) {
-        if (master_config_set(c, values[i].name, values[i].value, &given, &e) < 0) {
+        if (options_set_flag(&master_options, c, values[i].name, values[i].value, &e) < 0) {
             return command_usage(&cmd_master, "%s", e.text);
         }
     }

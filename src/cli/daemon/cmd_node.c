@@ -92,10 +92,10 @@ static int parse_options(int argc, char **argv, struct node_config *c, struct ru
         {"help", no_argument, NULL, OPT_HELP},
         {"kubeconfig", required_argument, NULL, OPT_KUBECONFIG},
         {"make-mounts", no_argument, NULL, OPT_MOUNTS}};
-    for (size_t i = 0; node_config_keys[i].key; i++) {
+    for (size_t i = 0; i < node_options.n; i++) {
         assert(i < MAX_KEYS);
         options[i + N_FIXED] =
-            (struct option){node_config_keys[i].option, required_argument, NULL, OPT_KEY + (int) i};
+            (struct option){node_options.rows[i].flag, required_argument, NULL, OPT_KEY + (int) i};
     }
     opterr = 0;
     optind = 0;
@@ -112,14 +112,14 @@ static int parse_options(int argc, char **argv, struct node_config *c, struct ru
         } else if (opt == ':') {
             return command_usage(&cmd_node, "%s needs a value", argv[optind - 1]);
         } else if (opt == OPT_KUBECONFIG) {
-            (void) node_config_set(c, "masterKubeConfig", optarg, NULL);
+            (void) options_set_path(&node_options, c, "masterKubeConfig", optarg, NULL);
         } else if (opt < OPT_KEY) {
             return command_usage(&cmd_node, "unknown option %s", argv[optind - 1]);
         } else {
-            const struct node_config_key *k = &node_config_keys[opt - OPT_KEY];
+            const char *flag = node_options.rows[opt - OPT_KEY].flag;
             struct err e = {0};
-            if (node_config_set(c, k->key, optarg, &e) < 0) {
-                return command_usage(&cmd_node, "--%s%s", k->option, e.text + strlen(k->key));
+            if (options_set_flag(&node_options, c, flag, optarg, &e) < 0) {
+                return command_usage(&cmd_node, "%s", e.text);
             }
         }
     }

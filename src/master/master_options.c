@@ -1,0 +1,765 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The options of the master: one row each. */
+#include "master/master_config.h"
+
+#include "api/kind.h"
+#include "base/mem.h"
+#include "net/tls/pki.h"
+
+#define DAY_S 86400
+#define LIMIT_UNLIMITED "1000000"
+
+/* ---- cluster networks ---- */
+
+int master_config_check_host_bits(struct ip4_prefix cidr, int64_t bits, struct err *e)
+{
+    int max = MIN(30, 32 - cidr.len);
+    if (bits < 2 || bits > max) {
+        return err_set(e, -EINVAL,
+                       "%lld is not in 2-%d, the bits that %s leaves for a node's subnet",
+                       (long long) bits, max, PREFIX_TEXT(cidr));
+    }
+    return 0;
+}
+
+int master_config_add_network(struct master_config *c, struct ip4_prefix cidr, int64_t bits,
+                              struct err *e)
+{
+    struct netconf *n = &c->network;
+    if (n->n_ranges == ARRAY_SIZE(n->ranges)) {
+        return err_set(e, -EINVAL, "more than %zu cluster networks", ARRAY_SIZE(n->ranges));
+    }
+    n->ranges[n->n_ranges++] = (struct subnet_range){cidr, (uint8_t) bits};
+    return 0;
+}
+
+/* "CIDR" or "CIDR:BITS"; the first flag replaces the networks of the file. */
+static int set_network(void *config, const char *value, struct err *e)
+{
+    struct master_config *c = config;
+    const char *colon = strchr(value, ':');
+    CLEANUP_FREE char *text = xstrndup(value, colon ? (size_t) (colon - value) : strlen(value));
+    struct ip4_prefix cidr = {0};
+    struct netconf dflt;
+    netconf_defaults(&dflt);
+    uint64_t bits = dflt.ranges[0].host_bits;
+    int r = prefix_parse(text, &cidr, e);
+    if (r < 0) {
+        return r;
+    }
+    if (colon && str_to_u64(colon + 1, 32, &bits) < 0) {
+        return err_set(e, -EINVAL, "\"%.80s\" is not CIDR:HOSTSUBNETLENGTH such as 10.128.0.0/14:9",
+                       value);
+    }
+    r = master_config_check_host_bits(cidr, (int64_t) bits, e);
+    if (r < 0) {
+        return r;
+    }
+    if (c->n_network_flags++ == 0) {
+        c->network.n_ranges = 0;
+    }
+    return master_config_add_network(c, cidr, (int64_t) bits, e);
+}
+
+/* One item of clusterNetworks; '*ret_key' is the key that an error is about, NULL: the item itself.
+ */
+static int read_network(struct master_config *c, const struct json *v, const char **ret_key,
+                        struct err *e)
+{
+    struct ip4_prefix cidr = {0};
+    const char *s = json_get_string(json_get(v, "cidr"));
+    int64_t bits = 0;
+    *ret_key = "cidr";
+    int r = s ? prefix_parse(s, &cidr, e) : err_set(e, -EINVAL, "must be a string");
+    if (r < 0) {
+        return r;
+    }
+    *ret_key = "hostSubnetLength";
+    r = json_get_int(json_get(v, "hostSubnetLength"), &bits) < 0
+            ? err_set(e, -EINVAL, "must be a whole number")
+            : master_config_check_host_bits(cidr, bits, e);
+    if (r < 0) {
+        return r;
+    }
+    *ret_key = NULL;
+    return master_config_add_network(c, cidr, bits, e);
+}
+
+static int check_network_keys(size_t i, const struct json *v, struct err *e)
+{
+    if (!json_is(v, JSON_OBJECT)) {
+        return err_set(e, -EINVAL, "[%zu]: must have cidr and hostSubnetLength", i);
+    }
+    for (size_t k = 0; k < json_count(v); k++) {
+        const char *key = json_key_at(v, k);
+        if (!streq(key, "cidr") && !streq(key, "hostSubnetLength")) {
+            return err_set(e, -EINVAL, "[%zu].%.80s: unknown key", i, key);
+        }
+    }
+    return 0;
+}
+
+static int read_networks(void *config, const struct json *v, struct err *e)
+{
+    struct master_config *c = config;
+    if (!json_is(v, JSON_ARRAY) || json_count(v) == 0) {
+        return err_set(e, -EINVAL, "must be a list of networks");
+    }
+    c->network.n_ranges = 0;
+    for (size_t i = 0; i < json_count(v); i++) {
+        const char *key = NULL;
+        int r = check_network_keys(i, json_at(v, i), e);
+        if (r < 0) {
+            return r;
+        }
+        r = read_network(c, json_at(v, i), &key, e);
+        if (r < 0) {
+            return key ? err_prefix(e, "[%zu].%s", i, key), r : r;
+        }
+    }
+    return 0;
+}
+
+/* ---- other values that need code ---- */
+
+static int set_external(void *config, const char *list, struct err *e)
+{
+    return service_config_set_external(&((struct master_config *) config)->services, list, e);
+}
+
+static int set_ingress(void *config, const char *cidr, struct err *e)
+{
+    return service_config_set_ingress(&((struct master_config *) config)->services, cidr, e);
+}
+
+static int set_foreign(void *config, const char *list, struct err *e)
+{
+    return address_ranges_parse(list, false, &((struct master_config *) config)->network.foreign,
+                                e);
+}
+
+static int set_reserved(void *config, const char *list, struct err *e)
+{
+    return address_ranges_parse(list, true, &((struct master_config *) config)->reserved, e);
+}
+
+static int set_plugin(void *config, const char *name, struct err *e)
+{
+    return sdn_plugin_parse(name, &((struct master_config *) config)->network.plugin, e);
+}
+
+static int set_node_ports(void *config, const char *range, struct err *e)
+{
+    return service_config_set_ports(&((struct master_config *) config)->services, range, e);
+}
+
+static int set_master_ip(void *config, const char *ip, struct err *e)
+{
+    return service_config_set_master_ip(&((struct master_config *) config)->services, ip, e);
+}
+
+static int check_node_name(const char *name, struct err *e)
+{
+    const char *why = api_check_dns_subdomain(name);
+    return why ? err_set(e, -EINVAL, "\"%.80s\" cannot be the name of a node: %s", name, why) : 0;
+}
+
+static int check_account_name(const char *name, struct err *e)
+{
+    return api_check_dns_subdomain(name)
+               ? err_set(e, -EINVAL, "\"%.80s\" cannot be the name of a service account", name)
+               : 0;
+}
+
+static int check_host_name(const char *name, struct err *e)
+{
+    return pki_name_is_valid(name)
+               ? 0
+               : err_set(e, -EINVAL, "\"%.80s\" is neither a DNS name nor an IPv4 address", name);
+}
+
+static int set_anonymous(void *config, const char *s, struct err *e)
+{
+    struct master_config *c = config;
+    if (!streq(s, "true") && !streq(s, "false")) {
+        return err_set(e, -EINVAL, "\"%.40s\" is neither true nor false", s);
+    }
+    c->anonymous = streq(s, "true");
+    c->anonymous_given = true;
+    return 0;
+}
+
+static int set_bind_network(void *config, const char *s, struct err *e)
+{
+    return streq(s, "tcp4") ? 0 : err_set(e, -EINVAL, "must be tcp4");
+}
+
+/* OpenShift's names of limits, with its meaning of 0 and -1: no limit. */
+static int set_inflight(void *config, const char *s, struct err *e)
+{
+    return option_set(options_find(&master_options, "limits.maxRequestsInFlight"), config,
+                      streq(s, "0") ? LIMIT_UNLIMITED : s, e);
+}
+
+static int set_request_timeout(void *config, const char *s, struct err *e)
+{
+    return option_set(options_find(&master_options, "limits.requestTimeoutSeconds"), config,
+                      streq(s, "-1") ? "0" : s, e);
+}
+
+/* "NAME=VALUE" */
+static int set_limit(void *config, const char *text, struct err *e)
+{
+    const char *equals = strchr(text, '=');
+    int64_t value = 0;
+    if (!equals || str_to_i64(equals + 1, INT64_MIN, INT64_MAX, &value) < 0) {
+        return err_set(e, -EINVAL, "\"%.80s\" is not NAME=NUMBER such as maxConnections=1000",
+                       text);
+    }
+    CLEANUP_FREE char *name = xstrndup(text, (size_t) (equals - text));
+    CLEANUP_FREE char *path = xasprintf("limits.%s", name);
+    const struct option_row *row = options_find(&master_options, path);
+    int r = row ? option_set(row, config, equals + 1, e) : err_set(e, -EINVAL, "unknown key");
+    return r < 0 ? (err_prefix(e, "%.80s", name), r) : 0;
+}
+
+/* ---- rows ---- */
+
+#define MEMBER(name) OPTION_MEMBER(struct master_config, name)
+#define BOTH .daemons = MASTER_API | MASTER_CONTROLLERS
+#define API .daemons = MASTER_API
+#define LIMIT(name, id, least, most, value)                               \
+    .path = "limits." name, .type = OPTION_NUMBER, .daemons = MASTER_API, \
+    MEMBER(limits.values[id]), .min = least, .max = most, .dflt = value
+
+static const struct option_row rows[] = {
+    /* The network. */
+    {.path = "networkConfig.clusterNetworks",
+     .flag = "cluster-network",
+     .arg = "CIDR:BITS",
+     BOTH,
+     .set = set_network,
+     .read = read_networks,
+     .dflt = "10.128.0.0/14:9",
+     .yaml = "\n  - cidr: 10.128.0.0/14\n    hostSubnetLength: 9",
+     .help = "networks of pods, with the bits of an address that a node's subnet has",
+     .detail = "The file has a list of up to 16 networks, each with `cidr` and `hostSubnetLength` "
+               "(2 to 30). With "
+               "9 bits each node gets a /23 with 510 addresses, and the default network has room "
+               "for 512 nodes. "
+               "Networks are used in order: the next one when the one before is full. The flag may "
+               "be repeated; "
+               "the networks of the file are ignored then."},
+    {.path = "networkConfig.clusterNetworkCIDR",
+     .type = OPTION_CIDR,
+     BOTH,
+     MEMBER(older.cidr),
+     .help = "the only network of pods, in the older form of clusterNetworks"},
+    {.path = "networkConfig.hostSubnetLength",
+     .type = OPTION_NUMBER,
+     BOTH,
+     MEMBER(older.bits),
+     .min = INT64_MIN,
+     .max = INT64_MAX,
+     .help = "the bits of clusterNetworkCIDR that a node's subnet has"},
+    {.path = "networkConfig.serviceNetworkCIDR",
+     .flag = "service-network",
+     .arg = "CIDR",
+     .type = OPTION_CIDR,
+     BOTH,
+     MEMBER(network.service),
+     .dflt = "172.30.0.0/16",
+     .help = "network of services",
+     .detail = "It cannot be changed after the first start."},
+    {.path = "networkConfig.externalIPNetworkCIDRs",
+     .flag = "external-ip-network",
+     .arg = "CIDR,...",
+     .type = OPTION_LIST,
+     .items = "CIDRs",
+     BOTH,
+     .set = set_external,
+     .dflt = "",
+     .help = "networks that externalIPs of services may be in",
+     .detail = "A network after `!` is excluded. No address is allowed by default."},
+    {.path = "networkConfig.externalIPNetworkCIDR",
+     .type = OPTION_LIST,
+     .items = "CIDRs",
+     BOTH,
+     .set = set_external,
+     .help = "the same as networkConfig.externalIPNetworkCIDRs"},
+    {.path = "networkConfig.ingressIPNetworkCIDR",
+     .flag = "ingress-ip-network",
+     .arg = "CIDR",
+     BOTH,
+     .set = set_ingress,
+     .unset = "172.29.0.0/16, or none when another network overlaps it",
+     .example = "172.29.0.0/16",
+     .help = "network of the addresses of LoadBalancer services",
+     .detail = "With `0.0.0.0/32` or an empty text these services get no address."},
+    {.path = "networkConfig.foreignPodNetworkCIDRs",
+     .flag = "foreign-pod-network",
+     .arg = "CIDR,...",
+     .type = OPTION_LIST,
+     .items = "CIDRs",
+     BOTH,
+     .set = set_foreign,
+     .dflt = "",
+     .help = "networks from which other CNI plug-ins of the nodes give addresses to pods",
+     .detail = "They must not overlap the cluster's networks. A pod's address, as its node reports "
+               "it, counts only "
+               "within the node's own subnet or within these networks."},
+    {.path = "networkConfig.reservedAddresses",
+     .flag = "reserved-address",
+     .arg = "ADDRESS,...",
+     .type = OPTION_LIST,
+     .items = "addresses and CIDRs",
+     BOTH,
+     .set = set_reserved,
+     .dflt = "",
+     .help = "addresses and networks that no node can report as its own",
+     .detail = "These are the addresses of routers, load balancers and name servers."},
+    {.path = "networkConfig.networkPluginName",
+     .flag = "plugin",
+     .arg = "NAME",
+     .choices = "redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant "
+                "redhat/openshift-ovs-networkpolicy",
+     BOTH,
+     .set = set_plugin,
+     .dflt = "redhat/openshift-ovs-subnet",
+     .help = "which pods reach each other",
+     .detail = "`redhat/openshift-ovs-subnet`: all pods reach each other. "
+               "`redhat/openshift-ovs-multitenant`: pods "
+               "reach those of their own project and of the project default. "
+               "`redhat/openshift-ovs-networkpolicy`: "
+               "pods reach each other as NetworkPolicy objects say. The prefix redhat/openshift- "
+               "may be left out."},
+    {.path = "networkConfig.vxlanPort",
+     .flag = "vxlan-port",
+     .arg = "PORT",
+     .type = OPTION_NUMBER,
+     BOTH,
+     MEMBER(network.vxlan_port),
+     .min = 1,
+     .max = UINT16_MAX,
+     .dflt = "4789",
+     .help = "UDP port of the overlay"},
+    {.path = "networkConfig.mtu",
+     .flag = "mtu",
+     .arg = "BYTES",
+     .type = OPTION_NUMBER,
+     BOTH,
+     MEMBER(network.mtu),
+     .min = NETCONF_MTU_MIN,
+     .max = NETCONF_MTU_MAX,
+     .dflt = "1450",
+     .help = "MTU of pods",
+     .detail = "It must be at least 50 less than the MTU of the network between the nodes."},
+    {.path = "kubernetesMasterConfig.servicesNodePortRange",
+     .flag = "service-node-port-range",
+     .arg = "FIRST-LAST",
+     BOTH,
+     .set = set_node_ports,
+     .dflt = "30000-32767",
+     .help = "ports of NodePort services",
+     .detail = "An empty text means the default."},
+    {.path = "kubernetesMasterConfig.servicesSubnet",
+     .type = OPTION_CIDR,
+     BOTH,
+     MEMBER(network.service),
+     .help = "the same as networkConfig.serviceNetworkCIDR"},
+    {.path = "kubernetesMasterConfig.masterIP",
+     BOTH,
+     .set = set_master_ip,
+     .unset = "the address of servingInfo.bindAddress",
+     .example = "192.0.2.1",
+     .help = "address at which nodes and pods reach this master",
+     .detail = "It is an endpoint of the service `kubernetes`."},
+    {.path = "kubernetesMasterConfig.masterNodes",
+     .flag = "master-node",
+     .arg = "NAME,...",
+     .type = OPTION_TEXTS,
+     .items = "names of nodes",
+     BOTH,
+     MEMBER(master_nodes),
+     .check = check_node_name,
+     .unset = "the node with this host's name",
+     .example = "master1.example.com",
+     .help = "nodes that run on hosts of masters",
+     .detail = "Only these can report the address of a master as their own."},
+
+    /* How the API is served. */
+    {.path = "servingInfo.bindAddress",
+     .flag = "bind-address",
+     .arg = "HOST:PORT",
+     .type = OPTION_ENDPOINT,
+     API,
+     MEMBER(bind_address),
+     .dflt = "127.0.0.1:8443",
+     .help = "IPv4 address and port of the API; port 0: any free port",
+     .detail = "Nodes must be able to connect to it. Set `tls: auto` before it is more than a "
+               "loopback address: "
+               "without HTTPS, whoever reaches the API controls the cluster."},
+    {.path = "servingInfo.tls",
+     .flag = "tls",
+     .arg = "MODE",
+     .type = OPTION_CHOICE,
+     .choices = "auto off",
+     BOTH,
+     MEMBER(tls),
+     .unset = "off, or auto when pkiDir is given",
+     .example = "auto",
+     .help = "auto: HTTPS, with a certificate authority of the master's own; off: plain HTTP"},
+    {.path = "servingInfo.pkiDir",
+     .flag = "pki-dir",
+     .arg = "DIR",
+     .type = OPTION_FILE,
+     BOTH,
+     MEMBER(pki_dir),
+     .unset = "/var/lib/tenet/pki",
+     .example = "/var/lib/tenet/pki",
+     .help = "folder of the master's certificate authority; giving it means tls: auto",
+     .detail =
+         "The first start makes `ca.crt` and `ca.key`, `server.crt` and `server.key`, `sa.key` "
+         "(the key of "
+         "service accounts' tokens) and `admin.kubeconfig` (the user system:admin of the group "
+         "system:masters, with a client certificate). What expires is renewed in time: at start, "
+         "once a day "
+         "and at SIGHUP. The authority (ten years) is never renewed."},
+    {.path = "servingInfo.names",
+     .type = OPTION_TEXTS,
+     .items = "names and addresses",
+     API,
+     MEMBER(names),
+     .check = check_host_name,
+     .unset = "the address of bindAddress, or this host's first address if that is 0.0.0.0",
+     .example = "api.example.com,192.0.2.1",
+     .help = "further names and IPv4 addresses of the master, for its certificate",
+     .detail = "The kubeconfigs connect to the first one."},
+    {.path = "servingInfo.certFile",
+     .flag = "tls-cert-file",
+     .arg = "FILE",
+     .type = OPTION_FILE,
+     API,
+     MEMBER(cert_file),
+     .unset = "none",
+     .example = "/etc/tenet/server.crt",
+     .help = "certificate of the API, for HTTPS",
+     .detail = "PEM, with the certificates between it and its authority. Read again at SIGHUP."},
+    {.path = "servingInfo.keyFile",
+     .flag = "tls-key-file",
+     .arg = "FILE",
+     .type = OPTION_FILE,
+     API,
+     MEMBER(key_file),
+     .unset = "none",
+     .example = "/etc/tenet/server.key",
+     .help = "key of certFile",
+     .detail = "PEM, without a password. Read again at SIGHUP."},
+    {.path = "servingInfo.clientCA",
+     .flag = "client-ca-file",
+     .arg = "FILE",
+     .type = OPTION_FILE,
+     API,
+     MEMBER(client_ca),
+     .unset = "none",
+     .example = "/etc/tenet/client-ca.crt",
+     .help = "authorities of clients' certificates, with certFile",
+     .detail = "PEM. A client whose certificate is not valid is refused."},
+    {.path = "servingInfo.maxRequestsInFlight",
+     .type = OPTION_NUMBER,
+     API,
+     .set = set_inflight,
+     .help = "OpenShift's name of limits.maxRequestsInFlight; 0: no limit"},
+    {.path = "servingInfo.requestTimeoutSeconds",
+     .type = OPTION_NUMBER,
+     API,
+     .set = set_request_timeout,
+     .help = "OpenShift's name of limits.requestTimeoutSeconds; -1: no limit"},
+    {.path = "authorization.mode",
+     .flag = "authorization-mode",
+     .arg = "MODE",
+     .type = OPTION_CHOICE,
+     .choices = "RBAC AlwaysAllow",
+     API,
+     MEMBER(authorization_mode),
+     .unset = "RBAC with HTTPS",
+     .example = "RBAC",
+     .help = "RBAC: roles and bindings say who may do what; AlwaysAllow: every known user may do "
+             "everything",
+     .detail = "This, authorization.anonymous, serviceAccountConfig and auditConfig need HTTPS. "
+               "Without it, whoever "
+               "reaches the master is trusted."},
+    {.path = "authorization.anonymous",
+     .flag = "anonymous-auth",
+     .arg = "BOOL",
+     .type = OPTION_BOOL,
+     API,
+     .set = set_anonymous,
+     .choices = "true false",
+     .unset = "true with RBAC, false with AlwaysAllow",
+     .example = "true",
+     .help = "whether requests without a credential are accepted, as the user system:anonymous",
+     .detail = "If not, they are answered with 401."},
+    {.path = "serviceAccountConfig.privateKeyFile",
+     .flag = "service-account-signing-key-file",
+     .arg = "FILE",
+     .type = OPTION_FILE,
+     API,
+     MEMBER(sa_private_key),
+     .unset = "sa.key of servingInfo.pkiDir",
+     .example = "/var/lib/tenet/pki/sa.key",
+     .help = "key that signs the tokens of service accounts",
+     .detail = "PEM; P-256, or RSA of 2048 bits and more."},
+    {.path = "serviceAccountConfig.publicKeyFiles",
+     .type = OPTION_TEXTS,
+     API,
+     MEMBER(sa_public_keys),
+     .unset = "none",
+     .example = "/etc/tenet/sa-old.pub",
+     .help = "files with more keys by which tokens of service accounts may be signed"},
+    {.path = "serviceAccountConfig.managedNames",
+     .type = OPTION_TEXTS,
+     .daemons = MASTER_CONTROLLERS,
+     MEMBER(sa_managed_names),
+     .check = check_account_name,
+     .unset = "default, builder, deployer",
+     .example = "default,builder,deployer",
+     .help = "service accounts that each namespace has"},
+    {.path = "auditConfig.auditFilePath",
+     .flag = "audit-log-path",
+     .arg = "FILE",
+     .type = OPTION_FILE,
+     API,
+     MEMBER(audit_path),
+     .unset = "no audit log",
+     .example = "/var/log/tenet/audit.log",
+     .help = "audit log"},
+    {.path = "auditConfig.policyFile",
+     .flag = "audit-policy-file",
+     .arg = "FILE",
+     .type = OPTION_FILE,
+     API,
+     MEMBER(audit_policy),
+     .unset = "the metadata of each request",
+     .example = "/etc/tenet/audit-policy.yaml",
+     .help = "policy of audit.k8s.io/v1: what the audit log has",
+     .detail = "Read again at SIGHUP."},
+    {.path = "auditConfig.maximumFileSizeMegabytes",
+     .type = OPTION_NUMBER,
+     API,
+     MEMBER(audit_max_mb),
+     .min = 1,
+     .max = 1048576,
+     .dflt = "100",
+     .help = "size at which the audit log begins a new file"},
+    {.path = "auditConfig.maximumRetainedFiles",
+     .type = OPTION_NUMBER,
+     API,
+     MEMBER(audit_max_files),
+     .min = 1,
+     .max = 10000,
+     .dflt = "10",
+     .help = "how many older files of the audit log are kept"},
+
+    /* The registry. */
+    {.path = "storage.backend",
+     .flag = "storage-backend",
+     .arg = "NAME",
+     .type = OPTION_CHOICE,
+     .choices = "sqlite etcd memory",
+     API,
+     MEMBER(storage_backend),
+     .dflt = "sqlite",
+     .help = "sqlite, etcd, or memory, which loses everything when the master stops"},
+    {.path = "storage.path",
+     .flag = "storage-path",
+     .arg = "FILE",
+     .type = OPTION_FILE,
+     API,
+     MEMBER(storage_path),
+     .dflt = "/var/lib/tenet/registry.db",
+     .help = "database file of sqlite"},
+    {.path = "storage.reserveMB",
+     .type = OPTION_NUMBER,
+     API,
+     MEMBER(storage_reserve_mb),
+     .min = 0,
+     .max = 65536,
+     .dflt = "64",
+     .help = "megabytes of the disk that are kept for deletions, and for writes that do not grow, "
+             "when the "
+             "disk of sqlite's file is full; 0: none"},
+    {.path = "storage.endpoints",
+     .flag = "storage-endpoints",
+     .arg = "URL,...",
+     .type = OPTION_TEXT,
+     API,
+     MEMBER(storage_endpoints),
+     .unset = "none",
+     .example = "http://127.0.0.1:2379",
+     .help = "servers of etcd, with commas between: https://host:port or http://host:port"},
+    {.path = "etcdClientInfo.urls",
+     .type = OPTION_LIST,
+     .items = "URLs",
+     .not_empty = true,
+     API,
+     MEMBER(storage_endpoints),
+     .unset = "none",
+     .example = "https://etcd1:2379,https://etcd2:2379,https://etcd3:2379",
+     .help = "servers of etcd as a list; makes etcd the backend"},
+    {.path = "etcdClientInfo.ca",
+     .flag = "etcd-ca-file",
+     .arg = "FILE",
+     .type = OPTION_FILE,
+     API,
+     MEMBER(etcd_ca),
+     .unset = "the system's authorities",
+     .example = "/etc/tenet/etcd-ca.crt",
+     .help = "authorities of etcd's certificates"},
+    {.path = "etcdClientInfo.certFile",
+     .flag = "etcd-cert-file",
+     .arg = "FILE",
+     .type = OPTION_FILE,
+     API,
+     MEMBER(etcd_cert),
+     .unset = "none",
+     .example = "/etc/tenet/etcd-client.crt",
+     .help = "the master's certificate for etcd"},
+    {.path = "etcdClientInfo.keyFile",
+     .flag = "etcd-key-file",
+     .arg = "FILE",
+     .type = OPTION_FILE,
+     API,
+     MEMBER(etcd_key),
+     .unset = "none",
+     .example = "/etc/tenet/etcd-client.key",
+     .help = "key of the master's certificate for etcd"},
+    {.path = "controllerLeaseTTL",
+     .flag = "controller-lease-ttl",
+     .arg = "SECONDS",
+     .type = OPTION_NUMBER,
+     .daemons = MASTER_CONTROLLERS,
+     MEMBER(lease_ttl_s),
+     .min = 3,
+     .max = 3600,
+     .dflt = "15",
+     .help = "with etcd: seconds after which another master's controllers replace those of a "
+             "master that "
+             "died"},
+
+    /* DNS of the master. */
+    {.path = "dnsConfig.bindAddress",
+     .flag = "dns-bind-address",
+     .arg = "ADDRESS[:PORT]",
+     .type = OPTION_TEXT,
+     API,
+     MEMBER(dns.bind_address),
+     .unset = "the address of servingInfo.bindAddress, port 53",
+     .example = "127.0.0.1:53",
+     .help = "IPv4 address where DNS queries for the cluster's names are answered, over UDP and "
+             "TCP, or none",
+     .detail = "A port that is not free is reported and tried again. Nodes answer the queries of "
+               "their pods "
+               "themselves."},
+    {.path = "dnsConfig.bindNetwork",
+     API,
+     .set = set_bind_network,
+     .unset = "tcp4",
+     .example = "tcp4",
+     .help = "tcp4, the only one: addresses are IPv4"},
+    {.path = "dnsConfig.allowRecursiveQueries",
+     .type = OPTION_BOOL,
+     API,
+     MEMBER(dns.recursive),
+     .dflt = "false",
+     .help =
+         "whether every client may ask for names outside the cluster; if not, only pods and this "
+         "host"},
+    {.path = "dnsConfig.isolateProjects",
+     .flag = "dns-isolate-projects",
+     .arg = "BOOL",
+     .type = OPTION_BOOL,
+     .choices = "true false",
+     API,
+     MEMBER(dns.isolate),
+     .dflt = "false",
+     .help = "under redhat/openshift-ovs-multitenant: whether only names of global projects are "
+             "answered",
+     .detail = "No client of the master is known to be a pod of a project."},
+    {.path = "dnsConfig.domain",
+     .type = OPTION_TEXT,
+     API,
+     MEMBER(dns.domain),
+     .unset = "cluster.local",
+     .example = "cluster.local",
+     .help = "domain of the cluster's names"},
+    {.path = "dnsConfig.nameservers",
+     .type = OPTION_LIST,
+     .items = "addresses",
+     API,
+     MEMBER(dns.nameservers),
+     .unset = "those of /etc/resolv.conf",
+     .example = "192.0.2.53,192.0.2.54:5353",
+     .help = "name servers for names outside the cluster: ADDRESS[:PORT]"},
+
+    /* What clients may use. */
+    {.flag = "limit",
+     .arg = "NAME=VALUE",
+     API,
+     .set = set_limit,
+     .help = "sets limits.NAME (may be repeated)"},
+    {LIMIT("maxConnections", LIMIT_CONNS, 1, 1000000, "20000"),
+     .help = "open connections; when there are more, idle ones are closed first"},
+    {LIMIT("maxConnectionsPerClient", LIMIT_CONNS_CLIENT, 1, 1000000, "10000"),
+     .help = "open connections from one address"},
+    {LIMIT("maxStreamsPerConnection", LIMIT_STREAMS, 1, 10000, "250"),
+     .help = "concurrent requests on an HTTP/2 connection"},
+    {LIMIT("maxHeaderBytes", LIMIT_HEADER_BYTES, 4096, 1 << 20, "32768"),
+     .help = "size of a request's header; more is answered with 431"},
+    {LIMIT("maxURIBytes", LIMIT_URI_BYTES, 1024, 1 << 20, "16384"),
+     .help = "size of a request's URI; more is answered with 414"},
+    {LIMIT("maxBodyBytes", LIMIT_BODY_BYTES, 1024, 64 << 20, "3145728"),
+     .help = "size of a request's body; more is answered with 413"},
+    {LIMIT("headerTimeoutSeconds", LIMIT_HEADER_S, 1, DAY_S, "15"),
+     .help = "time to receive a request's header, or for a TLS handshake; then 408"},
+    {LIMIT("bodyTimeoutSeconds", LIMIT_BODY_S, 1, DAY_S, "30"),
+     .help = "time to receive a request's body; then 408"},
+    {LIMIT("idleTimeoutSeconds", LIMIT_IDLE_S, 1, DAY_S, "90"),
+     .help = "how long a connection may be idle between requests"},
+    {LIMIT("writeTimeoutSeconds", LIMIT_WRITE_S, 1, DAY_S, "30"),
+     .help = "time for a client to receive the next 16 KiB of a response"},
+    {LIMIT("maxRequestsInFlight", LIMIT_INFLIGHT, 1, 1000000, "400"),
+     .help = "concurrent requests, divided between the priority levels; more wait in the queue of "
+             "their "
+             "level",
+     .detail = "Administrators and health checks do not wait."},
+    {LIMIT("maxRequestsQueued", LIMIT_QUEUED, 1, 1000000, "1024"),
+     .help = "requests that wait in the queue of each priority level; more are answered with 429"},
+    {LIMIT("queueTimeoutSeconds", LIMIT_QUEUE_S, 1, DAY_S, "15"),
+     .help = "how long a request waits in a queue; then 429"},
+    {LIMIT("maxWatches", LIMIT_WATCHES, 1, 1000000, "50000"),
+     .help = "concurrent watches; more are answered with 429"},
+    {LIMIT("requestTimeoutSeconds", LIMIT_WATCH_S, 0, DAY_S, "0"),
+     .help = "length of a watch that names no time; 0: 30 to 60 minutes"},
+    {LIMIT("shutdownDelaySeconds", LIMIT_SHUTDOWN_DELAY_S, 0, DAY_S, "0"),
+     .help = "at SIGTERM, how long requests are served while /readyz already fails"},
+    {LIMIT("shutdownTimeoutSeconds", LIMIT_SHUTDOWN_S, 1, DAY_S, "20"),
+     .help = "at SIGTERM, time for requests that are under way"},
+
+    {.path = "logLevel",
+     .flag = "log-level",
+     .arg = "SPEC",
+     .type = OPTION_TEXT,
+     BOTH,
+     MEMBER(log_level),
+     .unset = "$TENET_LOG, or info",
+     .example = "info",
+     .help = "error, warn, info or debug, and levels of modules after it: info,subnets=debug",
+     .detail = "Read again at SIGHUP."},
+};
+
+const struct option_table master_options = {
+    .kind = "MasterConfig",
+    .rows = rows,
+    .n = ARRAY_SIZE(rows),
+};

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/options.h"
+
+#include "base/mem.h"
+
+static void *member(const struct option_row *row, void *config)
+{
+    return (char *) config + row->offset;
+}
+
+static char **texts_free(char **list)
+{
+    for (size_t i = 0; list && list[i]; i++) {
+        free(list[i]);
+    }
+    free(list);
+    return NULL;
+}
+
+/* ---- storing ---- */
+
+static int store_text(char **to, const char *s)
+{
+    free(*to);
+    *to = *s ? xstrdup(s) : NULL;
+    return 0;
+}
+
+static bool is_choice(const char *choices, const char *s)
+{
+    size_t n = strlen(s);
+    for (const char *p = choices; *p; p += strspn(p, " ")) {
+        size_t size = strcspn(p, " ");
+        if (size == n && memcmp(p, s, n) == 0) {
+            return true;
+        }
+        p += size;
+    }
+    return false;
+}
+
+static int check_choice(const struct option_row *row, const char *s, struct err *e)
+{
+    CLEANUP_STRBUF struct strbuf list = STRBUF_INIT;
+    for (const char *p = row->choices; *p; p++) {
+        strbuf_adds(&list, *p == ' ' ? ", " : (char[]){*p, '\0'});
+    }
+    return is_choice(row->choices, s)
+               ? 0
+               : err_set(e, -EINVAL, "\"%.40s\" is not one of %s", s, strbuf_cstr(&list));
+}
+
+static int set_bool(const struct option_row *row, void *config, const char *s, struct err *e)
+{
+    if (!streq(s, "true") && !streq(s, "false")) {
+        return err_set(e, -EINVAL, "\"%.40s\" is neither true nor false", s);
+    }
+    *(bool *) member(row, config) = streq(s, "true");
+    return 0;
+}
+
+static void store_number(const struct option_row *row, void *config, int64_t v)
+{
+    void *to = member(row, config);
+    if (row->size == sizeof(uint16_t)) {
+        *(uint16_t *) to = (uint16_t) v;
+    } else if (row->size == sizeof(uint32_t)) {
+        *(uint32_t *) to = (uint32_t) v;
+    } else {
+        *(int64_t *) to = v;
+    }
+}
+
+static int set_number(const struct option_row *row, void *config, const char *s, struct err *e)
+{
+    int64_t v = 0;
+    if (str_to_i64(s, INT64_MIN, INT64_MAX, &v) < 0) {
+        return err_set(e, -EINVAL, "\"%.40s\" is not a whole number", s);
+    }
+    if (v < row->min || v > row->max) {
+        return err_set(e, -EINVAL, "%lld is not in %lld-%lld", (long long) v, (long long) row->min,
+                       (long long) row->max);
+    }
+    store_number(row, config, v);
+    return 0;
+}
+
+int option_split_endpoint(const char *s, char host[OPTION_HOST_SIZE], uint64_t *ret_port)
+{
+    const char *colon = strrchr(s, ':');
+    uint32_t addr = 0;
+    if (!colon || colon - s >= OPTION_HOST_SIZE ||
+        str_to_u64(colon + 1, UINT16_MAX, ret_port) < 0) {
+        return -EINVAL;
+    }
+    memcpy(host, s, (size_t) (colon - s));
+    host[colon - s] = '\0';
+    return streq(host, "localhost") ? 0 : ip4_parse(host, &addr);
+}
+
+static int check_endpoint(const struct option_row *row, const char *s, struct err *e)
+{
+    char host[OPTION_HOST_SIZE];
+    uint64_t port = 0;
+    if (option_split_endpoint(s, host, &port) < 0 || (int64_t) port < row->min) {
+        return err_set(e, -EINVAL, "\"%.80s\" is not an IPv4 address and port such as %s", s,
+                       row->dflt ? row->dflt : row->example);
+    }
+    return 0;
+}
+
+/* The items of "a,b" as a list that NULL ends; "": no item. */
+static char **split(const char *s)
+{
+    char **list = xcalloc(strlen(s) + 2, sizeof(*list));
+    size_t n = 0;
+    for (const char *p = s; *p; p += *p == ',') {
+        size_t size = strcspn(p, ",");
+        list[n++] = xstrndup(p, size);
+        p += size;
+    }
+    return list;
+}
+
+static int set_list(const struct option_row *row, void *config, const char *s, struct err *e)
+{
+    char **list = split(s);
+    int r = !*s && row->not_empty ? err_set(e, -EINVAL, "must not be empty") : 0;
+    for (size_t i = 0; r == 0 && list[i]; i++) {
+        r = !*list[i]    ? err_set(e, -EINVAL, "\"%.80s\" has an empty item", s)
+            : row->check ? row->check(list[i], e)
+                         : 0;
+    }
+    if (r == 0 && row->type == OPTION_TEXTS) {
+        char ***to = member(row, config);
+        texts_free(*to);
+        *to = TAKE(list);
+    } else if (r == 0) {
+        store_text(member(row, config), s);
+    }
+    texts_free(list);
+    return r;
+}
+
+int option_set(const struct option_row *row, void *config, const char *s, struct err *e)
+{
+    int r = 0;
+    if (row->set) {
+        return row->set(config, s, e);
+    }
+    switch (row->type) {
+    case OPTION_BOOL:
+        return set_bool(row, config, s, e);
+    case OPTION_NUMBER:
+        return set_number(row, config, s, e);
+    case OPTION_CIDR:
+        return prefix_parse(s, member(row, config), e);
+    case OPTION_LIST:
+    case OPTION_TEXTS:
+        return set_list(row, config, s, e);
+    case OPTION_TEXT:
+    case OPTION_FILE:
+        r = *s ? 0 : err_set(e, -EINVAL, "must not be empty");
+        break;
+    case OPTION_CHOICE:
+        r = check_choice(row, s, e);
+        break;
+    case OPTION_ENDPOINT:
+        r = check_endpoint(row, s, e);
+        break;
+    }
+    if (r == 0 && row->check) {
+        r = row->check(s, e);
+    }
+    return r < 0 ? r : store_text(member(row, config), s);
+}
+
+/* ---- the file ---- */
+
+struct reader {
+    const struct option_table *table;
+    void *config;
+    const char *dir;
+};
+
+static int join_list(const struct option_row *row, const struct json *v, struct strbuf *out,
+                     struct err *e)
+{
+    if (!json_is(v, JSON_ARRAY) || (row->not_empty && json_count(v) == 0)) {
+        return err_set(e, -EINVAL, "must be a list of %s", row->items ? row->items : "strings");
+    }
+    for (size_t i = 0; i < json_count(v); i++) {
+        const char *s = json_get_string(json_at(v, i));
+        if (!s || !*s || strchr(s, ',')) {
+            return err_set(e, -EINVAL, "[%zu]: must be a string without commas", i);
+        }
+        strbuf_addf(out, "%s%s", i ? "," : "", s);
+    }
+    return 0;
+}
+
+/* The text that a flag would have for the value; "off" is false to YAML 1.1. */
+static const char *scalar_text(const struct reader *rd, const struct option_row *row,
+                               const struct json *v)
+{
+    if (json_is(v, JSON_BOOL) && row->type == OPTION_BOOL) {
+        return json_get_bool(v, false) ? "true" : "false";
+    }
+    if (json_is(v, JSON_BOOL) && row->type == OPTION_CHOICE && !json_get_bool(v, true) &&
+        is_choice(row->choices, "off")) {
+        return "off";
+    }
+    if (json_is(v, JSON_NUMBER) &&
+        (row->type == OPTION_NUMBER || row->type == OPTION_BOOL || rd->table->any_scalar)) {
+        return json_number_text(v);
+    }
+    return row->type == OPTION_NUMBER && !rd->table->any_scalar ? NULL : json_get_string(v);
+}
+
+static bool is_list(const struct option_row *row)
+{
+    return row->type == OPTION_LIST || row->type == OPTION_TEXTS;
+}
+
+static int read_value(const struct reader *rd, const struct option_row *row, const struct json *v,
+                      struct err *e)
+{
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    int64_t i = 0;
+    if (row->read) {
+        return row->read(rd->config, v, e);
+    }
+    const char *s = scalar_text(rd, row, v);
+    if (is_list(row) && !(s && rd->table->any_scalar)) {
+        int r = join_list(row, v, &text, e);
+        return r < 0 ? r : option_set(row, rd->config, strbuf_cstr(&text), e);
+    }
+    if (row->type == OPTION_NUMBER && (!s || str_to_i64(s, INT64_MIN, INT64_MAX, &i) < 0)) {
+        return err_set(e, -EINVAL, "must be a whole number");
+    }
+    if (!s) {
+        return err_set(e, -EINVAL, "must be %s",
+                       row->type == OPTION_BOOL ? "true or false" : "a string");
+    }
+    if (row->type == OPTION_FILE && rd->dir && *s && *s != '/') {
+        strbuf_addf(&text, "%s/%s", rd->dir, s);
+        s = strbuf_cstr(&text);
+    }
+    return option_set(row, rd->config, s, e);
+}
+
+/* Puts the key before the error of its value, which may go on with a path below the key. */
+static int prefix_path(struct err *e, const char *path, int r)
+{
+    CLEANUP_FREE char *text = e ? xstrdup(e->text) : NULL;
+    if (r < 0 && text && *text == '[') {
+        return err_set(e, r, "%s%s", path, text);
+    }
+    return r < 0 ? (err_prefix(e, "%s", path), r) : 0;
+}
+
+const struct option_row *options_find(const struct option_table *t, const char *path)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        if (t->rows[i].path && streq(t->rows[i].path, path)) {
+            return &t->rows[i];
+        }
+    }
+    return NULL;
+}
+
+static int read_key(const struct reader *rd, const char *path, const struct json *v, struct err *e)
+{
+    const struct option_row *row = options_find(rd->table, path);
+    if (!row) {
+        return err_set(e, -EINVAL, "%.160s: unknown key", path);
+    }
+    return json_is(v, JSON_NULL) ? 0 : prefix_path(e, path, read_value(rd, row, v, e));
+}
+
+/* Whether some key is below 'name' ("networkConfig"). */
+static bool is_section(const struct option_table *t, const char *name)
+{
+    size_t n = strlen(name);
+    for (size_t i = 0; i < t->n; i++) {
+        const char *path = t->rows[i].path;
+        if (path && strncmp(path, name, n) == 0 && path[n] == '.') {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int read_section(const struct reader *rd, const char *name, const struct json *v,
+                        struct err *e)
+{
+    if (!json_is(v, JSON_OBJECT) && !json_is(v, JSON_NULL)) {
+        return err_set(e, -EINVAL, "%s: must be a mapping of keys to values", name);
+    }
+    for (size_t i = 0; i < json_count(v); i++) {
+        CLEANUP_FREE char *path = xasprintf("%s.%s", name, json_key_at(v, i));
+        int r = read_key(rd, path, json_at(v, i), e);
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
+}
+
+static int read_type(const char *key, const struct json *v, const char *want, struct err *e)
+{
+    return streq_null(json_get_string(v), want)
+               ? 0
+               : err_set(e, -EINVAL, "%s: must be \"%s\"", key, want);
+}
+
+int options_read(const struct option_table *t, void *config, const struct json *doc,
+                 const char *dir, struct err *e)
+{
+    const struct reader rd = {t, config, dir};
+    int r =
+        json_is(doc, JSON_OBJECT) ? 0 : err_set(e, -EINVAL, "must be a mapping of keys to values");
+    for (size_t i = 0; r == 0 && i < json_count(doc); i++) {
+        const char *key = json_key_at(doc, i);
+        const struct json *v = json_at(doc, i);
+        r = streq(key, "apiVersion") ? read_type(key, v, "v1", e)
+            : streq(key, "kind")     ? read_type(key, v, t->kind, e)
+            : is_section(t, key)     ? read_section(&rd, key, v, e)
+                                     : read_key(&rd, key, v, e);
+    }
+    return r;
+}
+
+/* ---- single values ---- */
+
+int options_set_flag(const struct option_table *t, void *config, const char *flag,
+                     const char *value, struct err *e)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        if (t->rows[i].flag && streq(t->rows[i].flag, flag)) {
+            int r = option_set(&t->rows[i], config, value, e);
+            return r < 0 ? (err_prefix(e, "--%s", flag), r) : 0;
+        }
+    }
+    return err_set(e, -EINVAL, "--%.80s: unknown option", flag);
+}
+
+int options_set_path(const struct option_table *t, void *config, const char *path,
+                     const char *value, struct err *e)
+{
+    const struct option_row *row = options_find(t, path);
+    return row ? prefix_path(e, path, option_set(row, config, value, e))
+               : err_set(e, -EINVAL, "%.160s: unknown key", path);
+}
+
+bool option_is_for(const struct option_row *row, unsigned daemons)
+{
+    return !daemons || !row->daemons || row->daemons & daemons;
+}
+
+void options_init(const struct option_table *t, void *config)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        const struct option_row *row = &t->rows[i];
+        int r = row->dflt ? option_set(row, config, row->dflt, NULL) : 0;
+        assert(r == 0);
+        (void) r;
+    }
+}
+
+void options_done(const struct option_table *t, void *config)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        const struct option_row *row = &t->rows[i];
+        if (!row->size || row->type == OPTION_BOOL || row->type == OPTION_NUMBER ||
+            row->type == OPTION_CIDR) {
+            continue;
+        }
+        if (row->type == OPTION_TEXTS) {
+            char ***list = member(row, config);
+            *list = texts_free(*list);
+        } else {
+            char **text = member(row, config);
+            free(*text);
+            *text = NULL;
+        }
+    }
+}

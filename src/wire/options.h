@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Configuration as rows: one row describes one option of a daemon.
+ *
+ * A row says where the option is in the configuration file, which flag of the command line sets it,
+ * where its value is kept, what values it takes, and what a user must know of it.  Reading of files
+ * and flags, defaults, "--help", the tables of the manual, the sample file and completion come from
+ * the rows; an option is added by a row and the member of the struct that keeps it.  Checks that
+ * join several options are C of the table's owner.
+ *
+ * The texts of a row are plain English without markup, but for `words` in backquotes, which the
+ * manual sets in bold. 'help' is a phrase: lower case at its start, without a full stop; 'detail'
+ * is whole sentences.
+ *
+ * Values belong to the caller's struct, which options_init fills and options_done empties.  Pure;
+ * not thread-safe. */
+#pragma once
+
+#include "base/ip.h"
+#include "wire/json.h"
+
+/* What the file and the flag have, and in parentheses the member that keeps it. */
+enum option_type {
+    OPTION_TEXT,     /* A text that is not empty (char *). */
+    OPTION_FILE,     /* A file or folder (char *). */
+    OPTION_CHOICE,   /* One of 'choices' (char *). */
+    OPTION_BOOL,     /* true or false (bool). */
+    OPTION_NUMBER,   /* A whole number in min..max (an integer of 2, 4 or 8 bytes). */
+    OPTION_ENDPOINT, /* "ADDRESS:PORT" or "localhost:PORT", ports from 'min' on (char *). */
+    OPTION_CIDR,     /* An IPv4 network (struct ip4_prefix). */
+    OPTION_LIST,     /* Texts; a flag has commas between (char *, with commas). */
+    OPTION_TEXTS,    /* The same (char **, NULL: not given, else NULL ends it). */
+};
+
+struct option_row {
+    const char *path; /* "networkConfig.mtu"; NULL: flag only. */
+    const char *flag; /* "mtu"; NULL: file only. */
+    const char *arg;  /* What "--help" calls the value: "BYTES". */
+    enum option_type type;
+    bool not_empty;      /* A list must have an item. */
+    bool shown;          /* The sample file sets 'example', although it is not the default. */
+    unsigned daemons;    /* Bits, which the table's owner defines; 0: every daemon of the table. */
+    size_t offset, size; /* Of the member; size 0: only 'set' knows where the value goes. */
+    int64_t min, max;
+    const char *choices; /* "sqlite etcd memory": values to choose from, or to complete. */
+    const char *items;   /* Of a list, for errors: "CIDRs"; NULL: strings. */
+    const char *dflt;    /* As a flag would give it; NULL: none. */
+    const char *unset;   /* In words, what is in effect if it is not given: "the host's name". */
+    const char *example; /* For the sample file and errors, if there is no default. */
+    const char *yaml;    /* What the sample file has after "key:"; NULL: default or example. */
+    const char *help;
+    const char *detail; /* NULL: nothing more to say. */
+    /* The reason why a text, or an item of a list, is refused (-EINVAL). */
+    int (*check)(const char *value, struct err *e);
+    /* Stores a value, given as a flag would give it, in place of what 'type' does. */
+    int (*set)(void *config, const char *value, struct err *e);
+    /* Reads a value of the file that is no text, number or list; its errors begin with a path below
+     * the key, "[0].cidr: ...", or with the reason. */
+    int (*read)(void *config, const struct json *v, struct err *e);
+};
+
+/* .OPTION_MEMBER(struct master_config, tls) of a row. */
+#define OPTION_MEMBER(type, member) \
+    .offset = offsetof(type, member), .size = sizeof(((type *) NULL)->member)
+
+struct option_table {
+    const char *kind; /* "MasterConfig": the value of "kind" in the file. */
+    const struct option_row *rows;
+    size_t n;
+    /* The file may have a number or a text in place of each other, and a text with commas in place
+     * of a list. */
+    bool any_scalar;
+};
+
+/* Stores the defaults of all rows in '*config', whose other members stay as they are. */
+void options_init(const struct option_table *t, void *config);
+/* Frees what the rows own in '*config' and sets it to zero. */
+void options_done(const struct option_table *t, void *config);
+
+/* Stores what the document sets.  Relative names of files are taken from 'dir' (NULL: they stay as
+ * they are). -EINVAL names the key and the reason: "networkConfig.mtu: 70000 is not in 576-65535";
+ * what was read before the error stays. */
+int options_read(const struct option_table *t, void *config, const struct json *doc,
+                 const char *dir, struct err *e);
+/* Stores one value by its flag ("mtu") or path ("networkConfig.mtu").  -EINVAL: "--mtu: ..." or
+ * "networkConfig.mtu: ...", also if there is no such row. */
+int options_set_flag(const struct option_table *t, void *config, const char *flag,
+                     const char *value, struct err *e);
+int options_set_path(const struct option_table *t, void *config, const char *path,
+                     const char *value, struct err *e);
+
+/* Stores one value, as a flag would give it.  -EINVAL: the reason alone. */
+int option_set(const struct option_row *row, void *config, const char *value, struct err *e);
+
+/* The row with this path; NULL: there is none. */
+const struct option_row *options_find(const struct option_table *t, const char *path);
+/* Whether the row is for one of 'daemons' (0: any). */
+bool option_is_for(const struct option_row *row, unsigned daemons);
+
+/* "ADDRESS:PORT" taken apart; 'host' stays a text, which may be "localhost".  -EINVAL. */
+#define OPTION_HOST_SIZE 64
+int option_split_endpoint(const char *s, char host[OPTION_HOST_SIZE], uint64_t *ret_port);
