@@ -8,11 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-static const struct command *const commands[] = {
-    &cmd_master, &cmd_node,   &cmd_lab,      &cmd_store, &cmd_get,
-    &cmd_create, &cmd_delete, &cmd_describe, &cmd_idle,  &cmd_adm,
-    &cmd_token,  &cmd_trace,  &cmd_flows,    &cmd_check, &cmd_dns,
-};
+#define COMMANDS_MAX 64 /* Names that a misspelt one is compared with. */
 
 static void print_help(void)
 {
@@ -21,7 +17,7 @@ static void print_help(void)
          "usage: tenet COMMAND [OPTIONS] ...\n"
          "\n"
          "commands:");
-    for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+    for (size_t i = 0; commands[i]; i++) {
         printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
     }
     puts("\n"
@@ -29,23 +25,14 @@ static void print_help(void)
          "  tenet --version        the version of this program");
 }
 
-static const struct command *find(const char *name)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
-        if (streq(name, commands[i]->name)) {
-            return commands[i];
-        }
-    }
-    return NULL;
-}
-
 static int unknown(const char *name)
 {
-    const char *names[ARRAY_SIZE(commands)];
-    for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
-        names[i] = commands[i]->name;
+    const char *names[COMMANDS_MAX];
+    size_t n = 0;
+    for (; commands[n] && n < COMMANDS_MAX; n++) {
+        names[n] = commands[n]->name;
     }
-    const char *near = suggest(name, names, ARRAY_SIZE(names));
+    const char *near = suggest(name, names, n);
     fprintf(stderr, "tenet: unknown command \"%s\"", name);
     if (near) {
         fprintf(stderr, "; did you mean \"%s\"?", near);
@@ -63,16 +50,18 @@ int main(int argc, char **argv)
     /* A pipe whose reader went away is an error of write(2), not the end of a daemon. */
     signal(SIGPIPE, SIG_IGN);
     const char *name = argv[1];
-    const struct command *c = find(name);
+    const struct command *c = command_find(name);
     int status = 0;
     if (c) {
         status = c->run(argc - 1, argv + 1);
     } else if (streq(name, "help") && argc > 2) {
-        c = find(argv[2]);
+        c = command_find(argv[2]);
         if (!c) {
             return unknown(argv[2]);
         }
-        fputs(c->help, stdout);
+        CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+        command_help(c, &text);
+        fputs(strbuf_cstr(&text), stdout);
     } else if (streq(name, "--help") || streq(name, "-h") || streq(name, "help")) {
         print_help();
     } else if (streq(name, "--version") || streq(name, "version")) {

@@ -6,12 +6,19 @@
 
 #define USER_AGENT "tenet/" TENET_VERSION
 
+const struct command_option session_options[] = {
+    {"namespace", 'n', "NS", "namespace; default: that of the kubeconfig", COMPLETE_NAMESPACE},
+    {"kubeconfig", OPT_KUBECONFIG, "FILE", "default: $KUBECONFIG, then ~/.kube/config",
+     COMPLETE_FILE},
+    {"server", 's', "URL", "the API server, instead of a kubeconfig"},
+    {0},
+};
+
 int session_getopt(struct session *s, const struct command *c, int argc, char **argv,
-                   const char *shorts, const struct option *longs)
+                   const char **ret_name)
 {
     for (;;) {
-        opterr = 0;
-        int opt = getopt_long(argc, argv, shorts, longs, NULL);
+        int opt = command_getopt(c, argc, argv, ret_name);
         switch (opt) {
         case 's':
             s->server = optarg;
@@ -22,19 +29,6 @@ int session_getopt(struct session *s, const struct command *c, int argc, char **
         case OPT_KUBECONFIG:
             s->kubeconfig = optarg;
             break;
-        case 'h':
-        case OPT_HELP:
-            fputs(c->help, stdout);
-            return OPT_HELP;
-        case ':':
-        case '?': {
-            char letter[] = {'-', (char) optopt, '\0'};
-            bool is_short = optopt > ' ' && optopt < 0x7f;
-            (void) command_usage(c, "%s %s",
-                                 opt == ':' ? "a value is missing after" : "wrong option",
-                                 is_short ? letter : argv[optind - 1]);
-            return '?';
-        }
         default:
             return opt;
         }

@@ -20,27 +20,12 @@ struct session {
     struct discovery *kinds; /* What the server has; NULL: it was not asked. */
 };
 
-/* For the option tables of commands. */
-enum { OPT_KUBECONFIG = 256, OPT_HELP, OPT_FIRST_FREE };
-#define SESSION_SHORT_OPTIONS ":hs:n:"
-#define SESSION_OPTIONS                                          \
-    {"help", no_argument, NULL, OPT_HELP},                       \
-        {"kubeconfig", required_argument, NULL, OPT_KUBECONFIG}, \
-        {"server", required_argument, NULL, 's'},                \
-    {                                                            \
-        "namespace", required_argument, NULL, 'n'                \
-    }
-#define SESSION_HELP                                                         \
-    "  -n, --namespace NS      namespace; default: that of the kubeconfig\n" \
-    "      --kubeconfig FILE   default: $KUBECONFIG, then ~/.kube/config\n"  \
-    "  -s, --server URL        the API server, instead of a kubeconfig\n"    \
-    "  -h, --help              this text\n"
+/* --namespace, --kubeconfig, --server: rows for command.shared. */
+extern const struct command_option session_options[];
 
-/* Next option of the command line; -1 at the end, '?' after a wrong one was reported (exit with 2), OPT_HELP
- * after the help text was printed (exit with 0).  Common options are handled here.  'longs' ends with
- * zeros. */
+/* As command_getopt; the common options are handled here. */
 int session_getopt(struct session *s, const struct command *c, int argc, char **argv,
-                   const char *shorts, const struct option *longs);
+                   const char **ret_name);
 /* Connects; nothing is sent yet.  0, or the exit status after the error was printed. */
 int session_open(struct session *s);
 void session_done(struct session *s);

@@ -247,8 +247,7 @@ int master_run(const struct master_run *run, struct err *e)
     __attribute__((cleanup(master_done))) struct master m = {.run = run, .loop = loop_new()};
     m.delay = loop_timer_new(m.loop, stop_controllers, &m);
     int r = run->network_only ? 0 : master_host_read(run->config, &m.host, e);
-    if (r < 0 ||
-        (r = run->parts & MASTER_API ? start_api(&m, e) : start_controllers(&m, e)) < 0) {
+    if (r < 0 || (r = run->parts & MASTER_API ? start_api(&m, e) : start_controllers(&m, e)) < 0) {
         return r;
     }
     m.term = loop_signal_new(m.loop, SIGTERM, on_signal, &m);

@@ -37,16 +37,22 @@ struct master_config {
     int64_t audit_max_mb, audit_max_files;
     struct dns_config dns;
     char *signing_cert, *signing_key; /* Of the authority; NULL: not given. */
-    char *log_level;          /* As log_set_levels takes it; NULL: not given. */
-    unsigned n_network_flags; /* How often --cluster-network was given. */
+    char *log_level;                  /* As log_set_levels takes it; NULL: not given. */
+    unsigned n_network_flags;         /* How often --cluster-network was given. */
     struct {
         struct ip4_prefix cidr;
         int64_t bits;
     } older; /* clusterNetworkCIDR and hostSubnetLength, until the whole file was read. */
 };
 
-/* Which daemons an option is for: bits of option_row.daemons.  A file may have the keys of both. */
-enum master_part { MASTER_API = 1, MASTER_CONTROLLERS = 2, MASTER_WHOLE = 3 };
+/* What an option is for, as bits of option_row.daemons: the API server, the controllers, and the
+ * commands that open the storage.  A file may have the keys of all. */
+enum master_part {
+    MASTER_API = 1,
+    MASTER_CONTROLLERS = 2,
+    MASTER_WHOLE = MASTER_API | MASTER_CONTROLLERS,
+    MASTER_STORE = 4,
+};
 extern const struct option_table master_options;
 
 /* All defaults; master_config_done frees what the struct owns. */

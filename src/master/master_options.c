@@ -228,6 +228,7 @@ static int set_limit(void *config, const char *text, struct err *e)
 #define MEMBER(name) OPTION_MEMBER(struct master_config, name)
 #define BOTH .daemons = MASTER_API | MASTER_CONTROLLERS
 #define API .daemons = MASTER_API
+#define STORAGE .daemons = MASTER_API | MASTER_STORE
 #define LIMIT(name, id, least, most, value)                               \
     .path = "limits." name, .type = OPTION_NUMBER, .daemons = MASTER_API, \
     MEMBER(limits.values[id]), .min = least, .max = most, .dflt = value
@@ -567,7 +568,7 @@ static const struct option_row rows[] = {
      .arg = "NAME",
      .type = OPTION_CHOICE,
      .choices = "sqlite etcd memory",
-     API,
+     STORAGE,
      MEMBER(storage_backend),
      .dflt = "sqlite",
      .help = "sqlite, etcd, or memory, which loses everything when the master stops"},
@@ -575,7 +576,7 @@ static const struct option_row rows[] = {
      .flag = "storage-path",
      .arg = "FILE",
      .type = OPTION_FILE,
-     API,
+     STORAGE,
      MEMBER(storage_path),
      .dflt = "/var/lib/tenet/registry.db",
      .help = "database file of sqlite"},
@@ -593,7 +594,7 @@ static const struct option_row rows[] = {
      .flag = "storage-endpoints",
      .arg = "URL,...",
      .type = OPTION_TEXT,
-     API,
+     STORAGE,
      MEMBER(storage_endpoints),
      .unset = "none",
      .example = "http://127.0.0.1:2379",
@@ -611,7 +612,7 @@ static const struct option_row rows[] = {
      .flag = "etcd-ca-file",
      .arg = "FILE",
      .type = OPTION_FILE,
-     API,
+     STORAGE,
      MEMBER(etcd_ca),
      .unset = "the system's authorities",
      .example = "/etc/tenet/etcd-ca.crt",
@@ -620,7 +621,7 @@ static const struct option_row rows[] = {
      .flag = "etcd-cert-file",
      .arg = "FILE",
      .type = OPTION_FILE,
-     API,
+     STORAGE,
      MEMBER(etcd_cert),
      .unset = "none",
      .example = "/etc/tenet/etcd-client.crt",
@@ -629,7 +630,7 @@ static const struct option_row rows[] = {
      .flag = "etcd-key-file",
      .arg = "FILE",
      .type = OPTION_FILE,
-     API,
+     STORAGE,
      MEMBER(etcd_key),
      .unset = "none",
      .example = "/etc/tenet/etcd-client.key",

@@ -27,17 +27,13 @@ static const char help[] =
     "\n"
     "  join-projects           the projects get the network of the one that --to names\n"
     "  isolate-projects        each project gets a network of its own\n"
-    "  make-projects-global    the projects reach all others, and are reached by all\n"
-    "\n"
-    "      --to PROJECT        whose network to join\n"
-    "      --selector SEL      projects with these labels, instead of names\n" SESSION_HELP;
+    "  make-projects-global    the projects reach all others, and are reached by all\n";
 
 enum { OPT_TO = OPT_FIRST_FREE, OPT_SELECTOR };
 
-static const struct option longs[] = {
-    SESSION_OPTIONS,
-    {"to", required_argument, NULL, OPT_TO},
-    {"selector", required_argument, NULL, OPT_SELECTOR},
+static const struct command_option options[] = {
+    {"to", OPT_TO, "PROJECT", "whose network to join", COMPLETE_NAMESPACE},
+    {"selector", OPT_SELECTOR, "SEL", "projects with these labels, instead of names"},
     {0},
 };
 
@@ -297,8 +293,7 @@ static int run(int argc, char **argv)
 {
     __attribute__((cleanup(change_done))) struct change c = {.errors = STRBUF_INIT};
     int opt;
-    while ((opt = session_getopt(&c.s, &adm_pod_network, argc, argv, SESSION_SHORT_OPTIONS,
-                                 longs)) != -1) {
+    while ((opt = session_getopt(&c.s, &adm_pod_network, argc, argv, NULL)) != -1) {
         switch (opt) {
         case OPT_TO:
             c.to = optarg;
@@ -340,4 +335,10 @@ static int run(int argc, char **argv)
 }
 
 const struct command adm_pod_network = {
-    .name = "adm pod-network", .summary = "networks of projects", .help = help, .run = run};
+    .name = "adm pod-network",
+    .summary = "networks of projects",
+    .help = help,
+    .options = options,
+    .shared = session_options,
+    .complete = "join-projects isolate-projects make-projects-global " COMPLETE_NAMESPACE,
+    .run = run};

@@ -5,33 +5,36 @@
 
 #include <stdio.h>
 
-static const struct command *const groups[] = {&adm_pod_network};
+static const struct command *const groups[] = {&adm_pod_network, NULL};
 
 static const char help[] = "usage: tenet adm GROUP COMMAND [OPTIONS]\n"
                            "\n"
                            "Administration of a cluster.\n"
                            "\n"
-                           "  pod-network   networks of projects: join, isolate, make global\n"
-                           "\n"
-                           "  tenet adm GROUP --help   all about a group\n";
+                           "  pod-network   networks of projects: join, isolate, make global\n";
 
 static int run(int argc, char **argv)
 {
-    if (argc < 2) {
-        fputs(help, stdout);
-        return 2;
-    }
-    for (size_t i = 0; i < ARRAY_SIZE(groups); i++) {
+    for (size_t i = 0; argc > 1 && groups[i]; i++) {
         if (streq(argv[1], groups[i]->name + strlen("adm "))) {
             return groups[i]->run(argc - 1, argv + 1);
         }
     }
-    if (streq(argv[1], "-h") || streq(argv[1], "--help")) {
-        fputs(help, stdout);
-        return 0;
+    if (argc < 2) {
+        CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+        command_help(&cmd_adm, &text);
+        fputs(strbuf_cstr(&text), stdout);
+        return 2;
     }
-    return command_usage(&cmd_adm, "unknown group \"%s\"", argv[1]);
+    int opt = command_getopt(&cmd_adm, argc, argv, NULL);
+    return opt == OPT_HELP ? 0
+           : opt == -1     ? command_usage(&cmd_adm, "unknown group \"%s\"", argv[1])
+                           : 2;
 }
 
-const struct command cmd_adm = {
-    .name = "adm", .summary = "administration: networks of projects", .help = help, .run = run};
+const struct command cmd_adm = {.name = "adm",
+                                .summary = "administration: networks of projects",
+                                .help = help,
+                                .notes = "tenet adm GROUP --help prints all about a group.\n",
+                                .groups = groups,
+                                .run = run};

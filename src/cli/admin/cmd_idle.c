@@ -35,19 +35,14 @@ static const char help[] =
     "\n"
     "Scales what makes the pods of services to none, whatever its kind, as long as it has the\n"
     "subresource scale. What there was is kept in annotations of the service, and comes back with\n"
-    "the first connection to it.\n"
-    "\n"
-    "  -l, --selector SEL      the services with these labels\n"
-    "      --all               all services of the namespace that have pods\n"
-    "      --dry-run           only says what would be idled\n" SESSION_HELP;
+    "the first connection to it.\n";
 
 enum { OPT_ALL = OPT_FIRST_FREE, OPT_DRY_RUN };
 
-static const struct option longs[] = {
-    SESSION_OPTIONS,
-    {"selector", required_argument, NULL, 'l'},
-    {"all", no_argument, NULL, OPT_ALL},
-    {"dry-run", no_argument, NULL, OPT_DRY_RUN},
+static const struct command_option options[] = {
+    {"selector", 'l', "SEL", "the services with these labels"},
+    {"all", OPT_ALL, NULL, "all services of the namespace that have pods"},
+    {"dry-run", OPT_DRY_RUN, NULL, "only prints what would be idled"},
     {0},
 };
 
@@ -325,8 +320,7 @@ static int run(int argc, char **argv)
 {
     __attribute__((cleanup(idle_done))) struct idle i = {0};
     int opt;
-    while ((opt = session_getopt(&i.s, &cmd_idle, argc, argv, SESSION_SHORT_OPTIONS "l:", longs)) !=
-           -1) {
+    while ((opt = session_getopt(&i.s, &cmd_idle, argc, argv, NULL)) != -1) {
         switch (opt) {
         case 'l':
             i.labels = optarg;
@@ -353,4 +347,7 @@ static int run(int argc, char **argv)
 const struct command cmd_idle = {.name = "idle",
                                  .summary = "scale services to none until they are wanted",
                                  .help = help,
+                                 .options = options,
+                                 .shared = session_options,
+                                 .complete = COMPLETE_SERVICE,
                                  .run = run};

@@ -33,34 +33,22 @@ static const char help[] =
     "  check           read all of it; works while the master runs\n"
     "  repair          show what is damaged; with --force, take it out, and keep the damaged file\n"
     "                  beside the new one; the master must be stopped\n"
-    "  defrag          give free space back to the disk; the master must be stopped\n"
-    "\n"
-    "  -c, --config FILE             master-config.yaml\n"
-    "      --storage-backend NAME    sqlite (default) or etcd\n"
-    "      --storage-path FILE       sqlite's; default: /var/lib/tenet/registry.db\n"
-    "      --storage-endpoints URLS  etcd's: https://host:port[,...]\n"
-    "      --etcd-ca-file FILE       CA of etcd's certificate\n"
-    "      --etcd-cert-file FILE     our certificate for etcd, and\n"
-    "      --etcd-key-file FILE      its key\n"
-    "      --force                   import, restore: replace what is there; repair: do it\n"
-    "      --min-revision N          import: revisions go on after N, which clients have seen\n"
-    "  -h, --help                    this text\n"
-    "\n"
-    "Revisions never go back: what is imported or restored goes on after the newest of both.\n"
-    "Exit status: 0 done, 1 failed (nothing was changed, or the import is to be run again) or "
-    "damage\n"
-    "was found, 2 usage.\n";
+    "  defrag          give free space back to the disk; the master must be stopped\n";
 
-/* Those of the master's options that say where the registry is. */
-static const char *const storage_options[] = {"storage-backend",   "storage-path",
-                                              "storage-endpoints", "etcd-ca-file",
-                                              "etcd-cert-file",    "etcd-key-file"};
+enum { OPT_FORCE = OPT_FIRST_FREE, OPT_REVISION };
+
+static const struct command_option options[] = {
+    {"config", 'c', "FILE", "master-config.yaml", COMPLETE_FILE},
+    {"force", OPT_FORCE, NULL, "import, restore: replace what is there; repair: do it"},
+    {"min-revision", OPT_REVISION, "N", "import: revisions go on after N, which clients have seen"},
+    {0},
+};
 
 struct args {
     const char *command, *file, *config;
     bool force;
     uint64_t min_revision;
-    const char *values[ARRAY_SIZE(storage_options)];
+    struct command_settings settings;
 };
 
 /* ---- commands ---- */
@@ -240,7 +228,7 @@ static const struct {
     const char *name;
     bool takes_file, sqlite_only;
     int (*run)(const struct store_config *cfg, const struct args *a);
-} commands[] = {
+} actions[] = {
     {"export", true, false, run_export}, {"import", true, false, run_import},
     {"backup", true, true, run_backup},  {"restore", true, true, run_restore},
     {"check", false, true, run_check},   {"defrag", false, true, run_defrag},
@@ -249,40 +237,35 @@ static const struct {
 
 /* ---- options ---- */
 
+static void args_done(struct args *a)
+{
+    command_settings_done(&a->settings);
+}
+
 /* -1: go on; else the exit status. */
 static int parse_options(int argc, char **argv, struct args *a)
 {
-    enum { OPT_FORCE = 256, OPT_REVISION, OPT_STORAGE };
-    struct option longs[ARRAY_SIZE(storage_options) + 5] = {
-        {"help", no_argument, NULL, 'h'},
-        {"config", required_argument, NULL, 'c'},
-        {"force", no_argument, NULL, OPT_FORCE},
-        {"min-revision", required_argument, NULL, OPT_REVISION}};
-    for (size_t i = 0; i < ARRAY_SIZE(storage_options); i++) {
-        longs[i + 4] =
-            (struct option){storage_options[i], required_argument, NULL, OPT_STORAGE + (int) i};
-    }
     int opt;
-    opterr = 0;
+    const char *name = NULL;
     optind = 0;
-    while ((opt = getopt_long(argc, argv, ":hc:", longs, NULL)) != -1) {
-        if (opt == 'h') {
-            fputs(help, stdout);
-            return 0;
-        } else if (opt == 'c') {
+    while ((opt = command_getopt(&cmd_store, argc, argv, &name)) != -1) {
+        switch (opt) {
+        case 'c':
             a->config = optarg;
-        } else if (opt == OPT_FORCE) {
+            break;
+        case OPT_FORCE:
             a->force = true;
-        } else if (opt == OPT_REVISION) {
+            break;
+        case OPT_REVISION:
             if (str_to_u64(optarg, INT64_MAX, &a->min_revision) < 0) {
                 return command_usage(&cmd_store, "--min-revision: \"%s\" is not a number", optarg);
             }
-        } else if (opt == ':' || opt == '?') {
-            return command_usage(&cmd_store, "%s %s",
-                                 opt == ':' ? "a value is missing after" : "wrong option",
-                                 argv[optind - 1]);
-        } else {
-            a->values[opt - OPT_STORAGE] = optarg;
+            break;
+        case OPT_SETTING:
+            command_settings_add(&a->settings, name, optarg);
+            break;
+        default:
+            return opt == OPT_HELP ? 0 : 2;
         }
     }
     a->command = optind < argc ? argv[optind++] : NULL;
@@ -299,11 +282,8 @@ static int find_store(const struct args *a, struct master_config *c)
     if (a->config && master_config_load(a->config, c, &e) < 0) {
         return command_fail(&e, NULL);
     }
-    for (size_t i = 0; i < ARRAY_SIZE(storage_options); i++) {
-        if (a->values[i] &&
-            options_set_flag(&master_options, c, storage_options[i], a->values[i], &e) < 0) {
-            return command_usage(&cmd_store, "%s", e.text);
-        }
+    if (command_settings_apply(&a->settings, &master_options, c, &e) < 0) {
+        return command_usage(&cmd_store, "%s", e.text);
     }
     if (master_config_check(c, &e) < 0) {
         return command_usage(&cmd_store, "%s", e.text);
@@ -316,7 +296,7 @@ static int find_store(const struct args *a, struct master_config *c)
 static int run(int argc, char **argv)
 {
     __attribute__((cleanup(master_config_donep))) struct master_config c;
-    struct args a = {0};
+    __attribute__((cleanup(args_done))) struct args a = {0};
     master_config_init(&c);
     int status = parse_options(argc, argv, &a);
     if (status >= 0 || (status = find_store(&a, &c)) >= 0) {
@@ -329,20 +309,20 @@ static int run(int argc, char **argv)
                                .cert_file = c.etcd_cert,
                                .key_file = c.etcd_key,
                                .min_revision = a.min_revision};
-    for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
-        if (!streq_null(a.command, commands[i].name)) {
+    for (size_t i = 0; i < ARRAY_SIZE(actions); i++) {
+        if (!streq_null(a.command, actions[i].name)) {
             continue;
         }
-        if (commands[i].takes_file != (a.file != NULL)) {
+        if (actions[i].takes_file != (a.file != NULL)) {
             return command_usage(&cmd_store, "%s takes %s", a.command,
                                  a.file ? "no FILE" : "a FILE");
         }
-        if (commands[i].sqlite_only && !streq(cfg.backend, "sqlite")) {
+        if (actions[i].sqlite_only && !streq(cfg.backend, "sqlite")) {
             return command_usage(&cmd_store,
                                  "%s is for SQLite; etcd has etcdctl snapshot and etcdctl defrag",
                                  a.command);
         }
-        return commands[i].run(&cfg, &a);
+        return actions[i].run(&cfg, &a);
     }
     return command_usage(
         &cmd_store,
@@ -351,7 +331,17 @@ static int run(int argc, char **argv)
         a.command ? a.command : "");
 }
 
-const struct command cmd_store = {.name = "store",
-                                  .summary = "export, import, back up and check the registry",
-                                  .help = help,
-                                  .run = run};
+const struct command cmd_store = {
+    .name = "store",
+    .summary = "export, import, back up and check the registry",
+    .help = help,
+    .notes =
+        "Revisions never go back: what is imported or restored goes on after the newest of both.\n"
+        "Exit status: 0 done, 1 failed (nothing was changed, or the import is to be run again) or "
+        "damage\n"
+        "was found, 2 usage.\n",
+    .options = options,
+    .settings = &master_options,
+    .daemons = MASTER_STORE,
+    .complete = "export import backup restore check repair release defrag " COMPLETE_FILE,
+    .run = run};

@@ -19,20 +19,15 @@ static const char help[] =
     "\n"
     "Bootstrap tokens: what a node shows to get its own certificate, once. \"create\" prints a "
     "new\n"
-    "one; with --write-kubeconfig it also writes what a node's bootstrapKubeConfig needs.\n"
-    "\n"
-    "      --ttl TIME              how long it is good: 30m, 24h (default), 7d; 0: for ever\n"
-    "      --description TEXT      for the list\n"
-    "      --write-kubeconfig FILE the token, with the server and its CA of the kubeconfig in use\n"
-    "      --kubeconfig FILE       default: $KUBECONFIG, then ~/.kube/config\n"
-    "  -h, --help                  this text\n";
+    "one; with --write-kubeconfig it also writes what a node's bootstrapKubeConfig needs.\n";
 
 enum { OPT_TTL = OPT_FIRST_FREE, OPT_DESCRIPTION, OPT_WRITE };
-static const struct option longs[] = {SESSION_OPTIONS,
-                                      {"ttl", required_argument, NULL, OPT_TTL},
-                                      {"description", required_argument, NULL, OPT_DESCRIPTION},
-                                      {"write-kubeconfig", required_argument, NULL, OPT_WRITE},
-                                      {0}};
+static const struct command_option options[] = {
+    {"ttl", OPT_TTL, "TIME", "how long it is valid: 30m, 7d; 0: for ever; default: 24h"},
+    {"description", OPT_DESCRIPTION, "TEXT", "a text for the list"},
+    {"write-kubeconfig", OPT_WRITE, "FILE",
+     "the token, with the server and its CA of the kubeconfig in use", COMPLETE_FILE},
+    {0}};
 
 struct token_command {
     struct session s;
@@ -163,8 +158,7 @@ static int run(int argc, char **argv)
 {
     __attribute__((cleanup(done))) struct token_command t = {.ttl_s = DEFAULT_TTL_S};
     int opt;
-    while ((opt = session_getopt(&t.s, &cmd_token, argc, argv, SESSION_SHORT_OPTIONS, longs)) !=
-           -1) {
+    while ((opt = session_getopt(&t.s, &cmd_token, argc, argv, NULL)) != -1) {
         switch (opt) {
         case OPT_TTL:
             if (parse_ttl(optarg, &t.ttl_s) < 0) {
@@ -200,5 +194,10 @@ static int run(int argc, char **argv)
                                  : delete (&t, n, argv + optind + 1);
 }
 
-const struct command cmd_token = {
-    .name = "token", .summary = "tokens by which nodes join", .help = help, .run = run};
+const struct command cmd_token = {.name = "token",
+                                  .summary = "tokens by which nodes join",
+                                  .help = help,
+                                  .options = options,
+                                  .shared = session_options,
+                                  .complete = "create list delete",
+                                  .run = run};

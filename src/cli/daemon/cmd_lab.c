@@ -35,50 +35,52 @@ static const char help[] =
     "  node start|stop|restart|kill NAME      the node's agent; its packets go on without it\n"
     "  node exec NODE -- COMMAND ...          on a node, or on master, outside, wire\n"
     "  ovs start|stop|restart|kill NODE       the node's Open vSwitch\n"
-    "  master start|stop|restart|kill [N]     all masters and etcd, or the Nth master\n"
-    "\n"
-    "options:\n"
-    "  --name LAB                which lab; several live side by side (default: " DEFAULT_NAME ")\n"
-    "  -o, --output json         for up, status and pod add: data for programs\n"
-    "  -h, --help\n"
-    "\n"
-    "options of up:\n"
-    "  --nodes N                 0 to 200 (default: 3)\n"
-    "  --masters N               1 to 9, several on etcd only (default: 1)\n"
-    "  --plugin NAME             redhat/openshift-ovs-multitenant (default), -ovs-subnet or\n"
-    "                            -ovs-networkpolicy\n"
-    "  --store sqlite|etcd       where the registry is kept (default: sqlite)\n"
-    "  --datapath LIST           ovs (default), ebpf, or several with commas between: the nodes "
-    "take\n"
-    "                            them in turn\n"
-    "  --datapath-type TYPE      netdev: Open vSwitch's own, works on any kernel (default);\n"
-    "                            system: the kernel's, needs its module openvswitch\n"
-    "  --cluster-network CIDR    pods' addresses (default: 10.128.0.0/14)\n"
-    "  --host-subnet-length BITS of each node's share (default: 9, a /23)\n"
-    "  --mtu BYTES               of pods (default: 1450)\n"
-    "  --vxlan-port PORT         (default: 4789)\n"
-    "  --tls                     HTTPS, and a certificate of its own for each node\n"
-    "  --keep                    leave what there is when it fails\n"
-    "\n"
-    "A lab is below /run/tenet/lab/LAB, its namespaces are tenet-LAB-*; nothing is changed in the\n"
-    "machine's own namespace. Outside the cluster answers 198.51.100.10.\n";
+    "  master start|stop|restart|kill [N]     all masters and etcd, or the Nth master\n";
 
-enum {
-    OPT_NAME,
-    OPT_OUTPUT,
-    OPT_HELP,
-    OPT_NODE,
-    OPT_LABEL,
-    OPT_PORT,
-    OPT_NO_LINKS,
-    OPT_UP
-}; /* Bits of 'given'. */
+/* Bits of 'given'. */
+enum { GIVEN_OUTPUT, GIVEN_NODE, GIVEN_LABEL, GIVEN_PORT, GIVEN_NO_LINKS, GIVEN_UP };
+
+enum { OPT_NAME = OPT_FIRST_FREE, OPT_NODE, OPT_LABEL, OPT_PORT, OPT_NO_LINKS, OPT_UP };
+
+static const struct command_option options[] = {
+    {"name", OPT_NAME, "LAB", "which lab; several live side by side; default: " DEFAULT_NAME},
+    {"output", 'o', "json", "for up, status and pod add: data for programs", "json"},
+    {.help = "options of pod add:"},
+    {"node", OPT_NODE, "NODE", "the pod's node"},
+    {"label", OPT_LABEL, "KEY=VALUE", "a label of the pod (may be repeated)"},
+    {"port", OPT_PORT, "NAME=NUMBER[/PROTO]", "a named port of the pod (may be repeated)"},
+    {"no-service-links", OPT_NO_LINKS, NULL, "no variables of services in the pod's environment"},
+    {.help = "options of up:"},
+    {"nodes", OPT_UP, "N", "0 to 200; default: 3"},
+    {"masters", OPT_UP, "N", "1 to 9, several on etcd only; default: 1"},
+    {"plugin", OPT_UP, "NAME",
+     "redhat/openshift-ovs-multitenant (default), -ovs-subnet or -ovs-networkpolicy",
+     "redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant "
+     "redhat/openshift-ovs-networkpolicy"},
+    {"store", OPT_UP, "NAME", "where the registry is kept: sqlite (default) or etcd",
+     "sqlite etcd"},
+    {"datapath", OPT_UP, "LIST",
+     "ovs (default), ebpf, or several with commas between: the nodes take them in turn",
+     "ovs ebpf ovs,ebpf"},
+    {"datapath-type", OPT_UP, "TYPE",
+     "netdev: Open vSwitch's own, works on any kernel (default); system: the kernel's, needs its "
+     "module openvswitch",
+     "netdev system"},
+    {"cluster-network", OPT_UP, "CIDR", "pods' addresses; default: 10.128.0.0/14"},
+    {"host-subnet-length", OPT_UP, "BITS", "bits of each node's share; default: 9, a /23"},
+    {"mtu", OPT_UP, "BYTES", "MTU of pods; default: 1450"},
+    {"vxlan-port", OPT_UP, "PORT", "UDP port of the overlay; default: 4789"},
+    {"tls", OPT_UP, NULL, "HTTPS, and a certificate of its own for each node"},
+    {"keep", OPT_UP, NULL, "leaves everything as it is after a failure"},
+    {.help = "other options:"},
+    {0},
+};
 
 struct args {
     const char *lab, *node;
     struct json *labels, *ports; /* Of the pod. */
     bool json;
-    unsigned given; /* 1 << OPT_...; all options of up are one. */
+    unsigned given; /* 1 << GIVEN_...; all options of up are one. */
     const char *up_option;
     struct lab_options up;
     char **words; /* What is not an option. */
@@ -214,43 +216,13 @@ static int port_option(struct json *list, const char *s)
     return 0;
 }
 
-static int unknown_option(const char *word)
-{
-    char letter[] = {'-', (char) optopt, '\0'}; /* Long ones leave 0 in optopt, or their number. */
-    return command_usage(&cmd_lab,
-                         "%s: no such option; what belongs to the command to run goes after \"--\"",
-                         optopt > ' ' ? letter : word);
-}
-
-/* 0, or the exit status. */
+/* -1: go on; else the exit status. */
 static int parse_options(int argc, char **argv, struct args *a)
 {
-    static const struct option options[] = {
-        {"name", required_argument, NULL, OPT_NAME},
-        {"output", required_argument, NULL, 'o'},
-        {"help", no_argument, NULL, 'h'},
-        {"node", required_argument, NULL, OPT_NODE},
-        {"label", required_argument, NULL, OPT_LABEL},
-        {"port", required_argument, NULL, OPT_PORT},
-        {"no-service-links", no_argument, NULL, OPT_NO_LINKS},
-        {"nodes", required_argument, NULL, OPT_UP},
-        {"masters", required_argument, NULL, OPT_UP},
-        {"plugin", required_argument, NULL, OPT_UP},
-        {"store", required_argument, NULL, OPT_UP},
-        {"datapath", required_argument, NULL, OPT_UP},
-        {"datapath-type", required_argument, NULL, OPT_UP},
-        {"cluster-network", required_argument, NULL, OPT_UP},
-        {"host-subnet-length", required_argument, NULL, OPT_UP},
-        {"mtu", required_argument, NULL, OPT_UP},
-        {"vxlan-port", required_argument, NULL, OPT_UP},
-        {"tls", no_argument, NULL, OPT_UP},
-        {"keep", no_argument, NULL, OPT_UP},
-        {0},
-    };
-    int c, index = 0, status;
+    int c, status = 0;
+    const char *name = NULL;
     optind = 0;
-    opterr = 0;
-    while ((c = getopt_long(argc, argv, ":o:h", options, &index)) != -1) {
+    while (status == 0 && (c = command_getopt(&cmd_lab, argc, argv, &name)) != -1) {
         switch (c) {
         case OPT_NAME:
             a->lab = optarg;
@@ -260,43 +232,38 @@ static int parse_options(int argc, char **argv, struct args *a)
                 return command_usage(&cmd_lab, "-o: \"%s\" is not json", optarg);
             }
             a->json = true;
-            a->given |= 1u << OPT_OUTPUT;
-            break;
-        case 'h':
-            a->given |= 1u << OPT_HELP;
+            a->given |= 1u << GIVEN_OUTPUT;
             break;
         case OPT_NODE:
             a->node = optarg;
-            a->given |= 1u << OPT_NODE;
+            a->given |= 1u << GIVEN_NODE;
             break;
         case OPT_LABEL:
+            a->given |= 1u << GIVEN_LABEL;
+            status = label_option(a->labels, optarg);
+            break;
         case OPT_PORT:
-            a->given |= 1u << c;
-            status =
-                c == OPT_LABEL ? label_option(a->labels, optarg) : port_option(a->ports, optarg);
-            if (status != 0) {
-                return status;
-            }
+            a->given |= 1u << GIVEN_PORT;
+            status = port_option(a->ports, optarg);
             break;
         case OPT_NO_LINKS:
-            a->given |= 1u << OPT_NO_LINKS;
+            a->given |= 1u << GIVEN_NO_LINKS;
             break;
         case OPT_UP:
-            a->up_option = options[index].name;
-            a->given |= 1u << OPT_UP;
-            if ((status = up_option(a, options[index].name, optarg)) != 0) {
-                return status;
-            }
+            a->up_option = name;
+            a->given |= 1u << GIVEN_UP;
+            status = up_option(a, name, optarg);
             break;
-        case ':':
-            return command_usage(&cmd_lab, "%s needs a value", argv[optind - 1]);
         default:
-            return unknown_option(argv[optind - 1]);
+            return c == OPT_HELP ? 0 : 2;
         }
+    }
+    if (status != 0) {
+        return status;
     }
     a->words = argv + optind;
     a->n_words = argc - optind;
-    return 0;
+    return -1;
 }
 
 /* ---- output ---- */
@@ -466,7 +433,7 @@ static int run_pod(struct lab *l, struct args *a)
         return done_saying(lab_pod_ready(l, project, name, ready, &e), &e, what,
                            ready ? "is ready" : "is not ready");
     }
-    bool links = !(a->given & 1u << OPT_NO_LINKS);
+    bool links = !(a->given & 1u << GIVEN_NO_LINKS);
     if ((r = lab_pod_add(l, project, name, a->node, a->labels, a->ports, links, &v, &e)) < 0) {
         return done(r, &e);
     }
@@ -546,18 +513,19 @@ static const struct verb {
     const char *words[2]; /* The second may be NULL. */
     const char *operand;  /* What one more word is, in [] when it may be left out; NULL: none. */
     bool takes_command;
-    unsigned options; /* 1 << OPT_..., beyond those of all. */
+    unsigned options; /* 1 << GIVEN_..., beyond those of all. */
     int (*run)(struct lab *l, struct args *a);
 } verbs[] = {
-    {{"up"}, NULL, false, 1u << OPT_UP | 1u << OPT_OUTPUT, run_up},
+    {{"up"}, NULL, false, 1u << GIVEN_UP | 1u << GIVEN_OUTPUT, run_up},
     {{"down"}, NULL, false, 0, run_down},
-    {{"status"}, NULL, false, 1u << OPT_OUTPUT, run_status},
+    {{"status"}, NULL, false, 1u << GIVEN_OUTPUT, run_status},
     {{"project", "add"}, "NAME", false, 0, run_project},
     {{"project", "delete"}, "NAME", false, 0, run_project},
     {{"pod", "add"},
      "PROJECT/NAME",
      false,
-     1u << OPT_NODE | 1u << OPT_OUTPUT | 1u << OPT_LABEL | 1u << OPT_PORT | 1u << OPT_NO_LINKS,
+     1u << GIVEN_NODE | 1u << GIVEN_OUTPUT | 1u << GIVEN_LABEL | 1u << GIVEN_PORT |
+         1u << GIVEN_NO_LINKS,
      run_pod},
     {{"pod", "delete"}, "PROJECT/NAME", false, 0, run_pod},
     {{"pod", "ready"}, "PROJECT/NAME", false, 0, run_pod},
@@ -612,7 +580,7 @@ static int check_verb(const struct verb *v, const struct args *a)
     int least = want - (v->operand && *v->operand == '[');
     const char *first = v->words[0], *second = v->words[1] ? v->words[1] : "";
     const char *gap = *second ? " " : "";
-    unsigned wrong = a->given & ~v->options & ~(1u << OPT_HELP);
+    unsigned wrong = a->given & ~v->options;
     if (a->n_words < least) {
         return command_usage(&cmd_lab, "%s%s%s needs a %s", first, gap, second, v->operand);
     }
@@ -629,11 +597,11 @@ static int check_verb(const struct verb *v, const struct args *a)
         return command_usage(&cmd_lab, "%s%s%s takes no \"--\"", first, gap, second);
     }
     if (wrong) {
-        const char *name = wrong & 1u << OPT_UP      ? a->up_option
-                           : wrong & 1u << OPT_NODE  ? "node"
-                           : wrong & 1u << OPT_LABEL ? "label"
-                           : wrong & 1u << OPT_PORT  ? "port"
-                                                     : "o";
+        const char *name = wrong & 1u << GIVEN_UP      ? a->up_option
+                           : wrong & 1u << GIVEN_NODE  ? "node"
+                           : wrong & 1u << GIVEN_LABEL ? "label"
+                           : wrong & 1u << GIVEN_PORT  ? "port"
+                                                       : "o";
         return command_usage(&cmd_lab, "%s%s is no option of %s%s%s", name[1] ? "--" : "-", name,
                              first, gap, second);
     }
@@ -657,12 +625,8 @@ static int run(int argc, char **argv)
             argc = i;
         }
     }
-    if ((status = parse_options(argc, argv, &a)) != 0) {
+    if ((status = parse_options(argc, argv, &a)) >= 0) {
         return status;
-    }
-    if (a.given & 1u << OPT_HELP) {
-        fputs(help, stdout);
-        return 0;
     }
     const struct verb *v = find_verb(&a, &status);
     if (!v || (status = check_verb(v, &a)) != 0) {
@@ -679,5 +643,10 @@ const struct command cmd_lab = {
     .name = "lab",
     .summary = "a cluster of several nodes on this machine, to try things in",
     .help = help,
+    .notes = "A lab is below /run/tenet/lab/LAB, its namespaces are tenet-LAB-*; nothing is "
+             "changed in the\n"
+             "machine's own namespace. Outside the cluster answers 198.51.100.10.\n",
+    .options = options,
+    .complete = "up down status project pod exec node ovs master",
     .run = run,
 };

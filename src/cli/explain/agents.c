@@ -8,24 +8,51 @@
 
 #define AGENT_MS 10000
 
-bool agents_option(struct agents *a, int opt, const char *value)
+enum { OPT_AGENTS_LAB = 512, OPT_AGENTS_SOCKET };
+
+const struct command_option agents_options[] = {
+    {"lab", OPT_AGENTS_LAB, "LAB", "the nodes of this lab, instead of this host"},
+    {"socket", OPT_AGENTS_SOCKET, "PATH", "the agent's socket; default: " AGENT_SOCKET,
+     COMPLETE_FILE},
+    {"kubeconfig", OPT_KUBECONFIG, "FILE", "default: $KUBECONFIG, then ~/.kube/config",
+     COMPLETE_FILE},
+    {"server", 's', "URL", "the API server, instead of a kubeconfig"},
+    {"output", 'o', "json", "data for programs", "json"},
+    {0},
+};
+
+/* Takes an option of the above; false: it is none. */
+static bool take_option(struct agents *a, int opt)
 {
     switch (opt) {
     case OPT_AGENTS_LAB:
-        a->lab = value;
+        a->lab = optarg;
         return true;
     case OPT_AGENTS_SOCKET:
-        a->socket = value;
+        a->socket = optarg;
         return true;
-    case OPT_AGENTS_KUBECONFIG:
-        a->kubeconfig = value;
+    case OPT_KUBECONFIG:
+        a->kubeconfig = optarg;
         return true;
     case 's':
-        a->server = value;
+        a->server = optarg;
         return true;
     default:
         return false;
     }
+}
+
+int agents_getopt(struct agents *a, const struct command *c, int argc, char **argv)
+{
+    int opt;
+    do {
+        opt = command_getopt(c, argc, argv, NULL);
+    } while (take_option(a, opt));
+    if (opt == 'o' && !streq(optarg, "json")) {
+        (void) command_usage(c, "-o: \"%s\" is not json", optarg);
+        return '?';
+    }
+    return opt;
 }
 
 /* ---- asking one ---- */

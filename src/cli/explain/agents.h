@@ -5,6 +5,7 @@
  * what another host would say is computed from the registry instead (cli/explain/trace.h). */
 #pragma once
 
+#include "cli/command.h"
 #include "client/client.h"
 
 #include <getopt.h>
@@ -29,22 +30,10 @@ struct agents {
     size_t n;
 };
 
-/* For option tables, with agents_option. */
-enum { OPT_AGENTS_LAB = 512, OPT_AGENTS_SOCKET, OPT_AGENTS_KUBECONFIG };
-#define AGENTS_OPTIONS                                                  \
-    {"lab", required_argument, NULL, OPT_AGENTS_LAB},                   \
-        {"socket", required_argument, NULL, OPT_AGENTS_SOCKET},         \
-        {"kubeconfig", required_argument, NULL, OPT_AGENTS_KUBECONFIG}, \
-    {                                                                   \
-        "server", required_argument, NULL, 's'                          \
-    }
-#define AGENTS_HELP                                                           \
-    "      --lab LAB           the nodes of this lab, instead of this host\n" \
-    "      --socket PATH       the agent's (default: " AGENT_SOCKET ")\n"     \
-    "      --kubeconfig FILE   default: $KUBECONFIG, then ~/.kube/config\n"   \
-    "  -s, --server URL        the API server, instead of a kubeconfig\n"
-/* Takes an option of the above; false: it is none. */
-bool agents_option(struct agents *a, int opt, const char *value);
+/* --lab, --socket, --kubeconfig, --server, --output: rows for command.shared. */
+extern const struct command_option agents_options[];
+/* As command_getopt; the common options are handled here, but for 'o'. */
+int agents_getopt(struct agents *a, const struct command *c, int argc, char **argv);
 
 /* Finds them and reads the state of each; an agent that does not answer is no error.  0, or the exit status 3
  * after the error was printed. */

@@ -23,15 +23,7 @@ static const char help[] =
     "  nat            pods reach an address outside\n"
     "  dns            a name server answers pods\n"
     "\n"
-    "The probes and their projects are removed at the end, also after Ctrl-C.\n"
-    "\n"
-    "options:\n" AGENTS_HELP
-    "      --outside ADDRESS   that pods must reach through NAT (default: the lab's; else none)\n"
-    "      --dns ADDRESS       a name server (default: what pods are told of)\n"
-    "  -o, --output json       data for programs\n"
-    "  -h, --help\n"
-    "\n"
-    "Exit status: 0 all is well, 1 something failed, 2 wrong usage, 3 it could not be checked.\n";
+    "The probes and their projects are removed at the end, also after Ctrl-C.\n";
 
 struct request {
     uint32_t outside, dns[MAX_TARGETS];
@@ -185,27 +177,22 @@ static bool is_isolated(const struct agents *a)
 
 /* ---- the whole ---- */
 
+enum { OPT_OUTSIDE = OPT_FIRST_FREE, OPT_DNS };
+
+static const struct command_option options[] = {
+    {"outside", OPT_OUTSIDE, "ADDRESS",
+     "address that pods must reach through NAT; default: the lab's, else none"},
+    {"dns", OPT_DNS, "ADDRESS", "a name server; default: the one that pods are configured with"},
+    {0},
+};
+
 static int parse_options(int argc, char **argv, struct agents *a, struct request *q)
 {
-    enum { OPT_OUTSIDE = 600, OPT_DNS };
-    static const struct option options[] = {AGENTS_OPTIONS,
-                                            {"outside", required_argument, NULL, OPT_OUTSIDE},
-                                            {"dns", required_argument, NULL, OPT_DNS},
-                                            {"output", required_argument, NULL, 'o'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
     int c;
-    opterr = 0;
     optind = 0;
-    while ((c = getopt_long(argc, argv, ":ho:s:", options, NULL)) != -1) {
+    while ((c = agents_getopt(a, &cmd_check, argc, argv)) != -1) {
         switch (c) {
-        case 'h':
-            fputs(help, stdout);
-            return 0;
         case 'o':
-            if (!streq(optarg, "json")) {
-                return command_usage(&cmd_check, "-o: \"%s\" is not json", optarg);
-            }
             q->json = true;
             break;
         case OPT_OUTSIDE:
@@ -220,12 +207,8 @@ static int parse_options(int argc, char **argv, struct agents *a, struct request
             }
             q->n_dns++;
             break;
-        case ':':
-            return command_usage(&cmd_check, "%s needs a value", argv[optind - 1]);
         default:
-            if (!agents_option(a, c, optarg)) {
-                return command_usage(&cmd_check, "%s: no such option", argv[optind - 1]);
-            }
+            return c == OPT_HELP ? 0 : 2;
         }
     }
     return optind < argc ? command_usage(&cmd_check, "unexpected argument \"%s\"", argv[optind])
@@ -291,5 +274,9 @@ const struct command cmd_check = {
     .name = "check",
     .summary = "prove by probe pods that the network works",
     .help = help,
+    .notes = "Exit status: 0 all is well, 1 something failed, 2 wrong usage, 3 it could not be "
+             "checked.\n",
+    .options = options,
+    .shared = agents_options,
     .run = run,
 };

@@ -26,26 +26,7 @@ static const char help[] =
     "other names. Nodes do this for their pods already, and the master may; this is for other "
     "hosts.\n"
     "Works with any Kubernetes API server; while it cannot be reached, what was known last is\n"
-    "answered.\n"
-    "\n"
-    "      --listen ADDRESS[:PORT] where (" DEFAULT_LISTEN ")\n"
-    "      --domain NAME           of the cluster (" DNS_DEFAULT_DOMAIN ")\n"
-    "      --nameservers LIST      asked for other names, \"10.0.0.2,10.0.0.3:5353\"; none: nobody "
-    "is\n"
-    "                              (those of --resolv-conf)\n"
-    "      --resolv-conf FILE      whose name servers are asked (" DNS_RESOLV_CONF ")\n"
-    "      --networks LIST         of pods and services, \"10.128.0.0/14,172.30.0.0/16\": these, "
-    "too, may\n"
-    "                              ask for other names, and their reverse names are the cluster's\n"
-    "      --allow-recursion       everybody may ask for other names, not only this host and "
-    "--networks\n"
-    "      --threads N             that answer (one for each two processors, at most four)\n"
-    "      --metrics-bind-address A:P  /metrics there (nowhere)\n"
-    "      --kubeconfig FILE       default: $KUBECONFIG, then ~/.kube/config\n"
-    "  -s, --server URL            the API server, instead of a kubeconfig\n"
-    "  -h, --help                  this text\n"
-    "\n"
-    "Exit status: 0 stopped by SIGTERM or SIGINT, 1 it cannot listen, 2 wrong usage.\n";
+    "answered.\n";
 
 enum {
     OPT_LISTEN = OPT_FIRST_FREE,
@@ -56,6 +37,31 @@ enum {
     OPT_RECURSION,
     OPT_THREADS,
     OPT_METRICS
+};
+
+static const struct command_option options[] = {
+    {"listen", OPT_LISTEN, "ADDRESS[:PORT]",
+     "where queries are answered; default: " DEFAULT_LISTEN},
+    {"domain", OPT_DOMAIN, "NAME", "domain of the cluster; default: " DNS_DEFAULT_DOMAIN},
+    {"nameservers", OPT_SERVERS, "LIST",
+     "name servers for other names, \"10.0.0.2,10.0.0.3:5353\", or none; default: those of "
+     "--resolv-conf"},
+    {"resolv-conf", OPT_RESOLV, "FILE",
+     "file with the name servers for other names; default: " DNS_RESOLV_CONF, COMPLETE_FILE},
+    {"networks", OPT_NETWORKS, "LIST",
+     "networks of pods and services, \"10.128.0.0/14,172.30.0.0/16\": they may ask for other "
+     "names, "
+     "and their reverse names are the cluster's"},
+    {"allow-recursion", OPT_RECURSION, NULL,
+     "every client may ask for other names, not only this host and --networks"},
+    {"threads", OPT_THREADS, "N",
+     "threads that answer; default: one for each two processors, at most four"},
+    {"metrics-bind-address", OPT_METRICS, "ADDRESS:PORT",
+     "where /metrics is served; default: nowhere"},
+    {"kubeconfig", OPT_KUBECONFIG, "FILE", "default: $KUBECONFIG, then ~/.kube/config",
+     COMPLETE_FILE},
+    {"server", 's', "URL", "the API server, instead of a kubeconfig"},
+    {0},
 };
 
 struct options {
@@ -127,22 +133,11 @@ static int parse_one(int opt, struct options *o, struct err *e)
 /* An exit status, or -1 to go on. */
 static int parse_options(int argc, char **argv, struct session *s, struct options *o)
 {
-    static const struct option longs[] = {
-        SESSION_OPTIONS,
-        {"listen", required_argument, NULL, OPT_LISTEN},
-        {"domain", required_argument, NULL, OPT_DOMAIN},
-        {"nameservers", required_argument, NULL, OPT_SERVERS},
-        {"resolv-conf", required_argument, NULL, OPT_RESOLV},
-        {"networks", required_argument, NULL, OPT_NETWORKS},
-        {"allow-recursion", no_argument, NULL, OPT_RECURSION},
-        {"threads", required_argument, NULL, OPT_THREADS},
-        {"metrics-bind-address", required_argument, NULL, OPT_METRICS},
-        {NULL, 0, NULL, 0},
-    };
     int opt;
+    const char *name = NULL;
     struct err e = {0};
     (void) dns_endpoint_parse(DEFAULT_LISTEN, &o->listen, NULL);
-    while ((opt = session_getopt(s, &cmd_dns, argc, argv, SESSION_SHORT_OPTIONS, longs)) != -1) {
+    while ((opt = session_getopt(s, &cmd_dns, argc, argv, &name)) != -1) {
         if (opt == OPT_HELP) {
             return 0;
         }
@@ -150,11 +145,7 @@ static int parse_options(int argc, char **argv, struct session *s, struct option
             return 2;
         }
         if (opt >= OPT_FIRST_FREE && parse_one(opt, o, &e) < 0) {
-            const struct option *l = longs;
-            while (l->val != opt) {
-                l++;
-            }
-            return command_usage(&cmd_dns, "--%s: %s", l->name, e.text);
+            return command_usage(&cmd_dns, "--%s: %s", name, e.text);
         }
     }
     if (optind < argc) {
@@ -255,5 +246,7 @@ const struct command cmd_dns = {
     .name = "dns",
     .summary = "answer DNS for the services of a cluster",
     .help = help,
+    .notes = "Exit status: 0 stopped by SIGTERM or SIGINT, 1 it cannot listen, 2 wrong usage.\n",
+    .options = options,
     .run = run,
 };

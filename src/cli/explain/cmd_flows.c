@@ -28,18 +28,7 @@ static const char help[] =
     "\n"
     "Run as root on the node. Names of pods of other nodes are taken from the registry, where one "
     "is\n"
-    "found.\n"
-    "\n"
-    "options:\n"
-    "  -w, --watch             go on until interrupted (else for 2 seconds)\n"
-    "      --for SECONDS       for so long\n"
-    "  -n, --namespace NAME    only flows of which an end, or the service, is in this project\n"
-    "      --dropped           only what is dropped\n"
-    "      --node NODE         which node of the lab (default: all)\n" AGENTS_HELP
-    "  -o, --output json       an object a line, for programs\n"
-    "  -h, --help\n"
-    "\n"
-    "Exit status: 0, 2 wrong usage, 3 no node can tell.\n";
+    "found.\n";
 
 struct request {
     const char *node, *project;
@@ -278,28 +267,26 @@ static int run_show(struct show *s)
     return status != 0 ? status : told ? 0 : CANNOT_TELL;
 }
 
+enum { OPT_NODE = OPT_FIRST_FREE, OPT_FOR, OPT_DROPPED };
+
+static const struct command_option options[] = {
+    {"watch", 'w', NULL, "goes on until interrupted, instead of 2 seconds"},
+    {"for", OPT_FOR, "SECONDS", "how long flows are shown"},
+    {"namespace", 'n', "NAME", "only flows of which an end, or the service, is in this project",
+     COMPLETE_NAMESPACE},
+    {"dropped", OPT_DROPPED, NULL, "only dropped packets"},
+    {"node", OPT_NODE, "NODE", "which node of the lab; default: all"},
+    {0},
+};
+
 static int run(int argc, char **argv)
 {
-    enum { OPT_NODE = 600, OPT_FOR, OPT_DROPPED };
-    static const struct option options[] = {AGENTS_OPTIONS,
-                                            {"watch", no_argument, NULL, 'w'},
-                                            {"for", required_argument, NULL, OPT_FOR},
-                                            {"namespace", required_argument, NULL, 'n'},
-                                            {"dropped", no_argument, NULL, OPT_DROPPED},
-                                            {"node", required_argument, NULL, OPT_NODE},
-                                            {"output", required_argument, NULL, 'o'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
     CLEANUP_AGENTS struct agents a = {0};
     struct request q = {.seconds = DEFAULT_SECONDS};
     int c, status;
-    opterr = 0;
     optind = 0;
-    while ((c = getopt_long(argc, argv, ":hwn:o:s:", options, NULL)) != -1) {
+    while ((c = agents_getopt(&a, &cmd_flows, argc, argv)) != -1) {
         switch (c) {
-        case 'h':
-            fputs(help, stdout);
-            return 0;
         case 'w':
             q.watch = true;
             break;
@@ -307,9 +294,6 @@ static int run(int argc, char **argv)
             q.project = optarg;
             break;
         case 'o':
-            if (!streq(optarg, "json")) {
-                return command_usage(&cmd_flows, "-o: \"%s\" is not json", optarg);
-            }
             q.json = true;
             break;
         case OPT_FOR:
@@ -324,12 +308,8 @@ static int run(int argc, char **argv)
         case OPT_NODE:
             q.node = optarg;
             break;
-        case ':':
-            return command_usage(&cmd_flows, "%s needs a value", argv[optind - 1]);
         default:
-            if (!agents_option(&a, c, optarg)) {
-                return command_usage(&cmd_flows, "%s: no such option", argv[optind - 1]);
-            }
+            return c == OPT_HELP ? 0 : 2;
         }
     }
     if (optind < argc) {
@@ -351,5 +331,8 @@ const struct command cmd_flows = {
     .name = "flows",
     .summary = "show packets as they flow, by whom and to whom, and what becomes of them",
     .help = help,
+    .notes = "Exit status: 0, 2 wrong usage, 3 no node can tell.\n",
+    .options = options,
+    .shared = agents_options,
     .run = run,
 };

@@ -19,13 +19,7 @@ static const char help[] =
     "\n"
     "Run as root on the pod's node; what another node does is computed from the registry there, "
     "and\n"
-    "asked from its own switch in a lab.\n"
-    "\n"
-    "options:\n" AGENTS_HELP "  -o, --output json       data for programs\n"
-    "  -h, --help\n"
-    "\n"
-    "Exit status: 0 allowed, 1 dropped, 2 wrong usage, 3 it cannot be told, or switch and model\n"
-    "disagree.\n";
+    "asked from its own switch in a lab.\n";
 
 static int parse_port(const char *s, uint8_t proto, uint16_t *ret)
 {
@@ -42,10 +36,6 @@ static int parse_port(const char *s, uint8_t proto, uint16_t *ret)
 
 static int run(int argc, char **argv)
 {
-    static const struct option options[] = {AGENTS_OPTIONS,
-                                            {"output", required_argument, NULL, 'o'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
     CLEANUP_AGENTS struct agents a = {0};
     CLEANUP(json_free) struct json *trace = NULL;
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
@@ -53,23 +43,12 @@ static int run(int argc, char **argv)
     struct err e = {0};
     bool json = false;
     int c, status;
-    opterr = 0;
     optind = 0;
-    while ((c = getopt_long(argc, argv, ":ho:s:", options, NULL)) != -1) {
-        if (c == 'h') {
-            fputs(help, stdout);
-            return 0;
+    while ((c = agents_getopt(&a, &cmd_trace, argc, argv)) != -1) {
+        if (c != 'o') {
+            return c == OPT_HELP ? 0 : 2;
         }
-        if (c == 'o' && !streq(optarg, "json")) {
-            return command_usage(&cmd_trace, "-o: \"%s\" is not json", optarg);
-        }
-        if (c == 'o') {
-            json = true;
-        } else if (c == ':') {
-            return command_usage(&cmd_trace, "%s needs a value", argv[optind - 1]);
-        } else if (!agents_option(&a, c, optarg)) {
-            return command_usage(&cmd_trace, "%s: no such option", argv[optind - 1]);
-        }
+        json = true;
     }
     int n = argc - optind;
     if (n < 2 || n > 4) {
@@ -105,5 +84,10 @@ const struct command cmd_trace = {
     .name = "trace",
     .summary = "say what becomes of a pod's packet, and by which rule",
     .help = help,
+    .notes = "Exit status: 0 allowed, 1 dropped, 2 wrong usage, 3 it cannot be told, or switch and "
+             "model\n"
+             "disagree.\n",
+    .shared = agents_options,
+    .complete = "icmp tcp udp sctp " COMPLETE_NODE,
     .run = run,
 };

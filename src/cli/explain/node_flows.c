@@ -12,13 +12,7 @@ static const char help[] =
     "usage: tenet node flows [OPTIONS]\n"
     "\n"
     "Prints the pipeline of br0 on this node: of each rule the table, what it matches, how many\n"
-    "packets it took, which object it comes from and what it is for.\n"
-    "\n"
-    "options:\n" AGENTS_HELP "      --node NODE         which node of the lab (default: all)\n"
-    "      --used              only rules that took packets\n"
-    "      --drops             only rules that drop\n"
-    "  -o, --output json       data for programs\n"
-    "  -h, --help\n";
+    "packets it took, which object it comes from and what it is for.\n";
 
 struct request {
     const char *node;
@@ -110,32 +104,24 @@ static int print_node(void *ctx, struct agents *a, const struct agent_ref *agent
     return 0;
 }
 
-static const struct command cmd_node_flows = {.name = "node flows", .help = help};
+enum { OPT_NODE = OPT_FIRST_FREE, OPT_USED, OPT_DROPS };
 
-int node_flows_run(int argc, char **argv)
+static const struct command_option options[] = {
+    {"node", OPT_NODE, "NODE", "which node of the lab; default: all"},
+    {"used", OPT_USED, NULL, "only rules that packets matched"},
+    {"drops", OPT_DROPS, NULL, "only rules that drop"},
+    {0},
+};
+
+static int run(int argc, char **argv)
 {
-    enum { OPT_NODE = 600, OPT_USED, OPT_DROPS };
-    static const struct option options[] = {AGENTS_OPTIONS,
-                                            {"node", required_argument, NULL, OPT_NODE},
-                                            {"used", no_argument, NULL, OPT_USED},
-                                            {"drops", no_argument, NULL, OPT_DROPS},
-                                            {"output", required_argument, NULL, 'o'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
     CLEANUP_AGENTS struct agents a = {0};
     struct request q = {0};
     int c;
-    opterr = 0;
     optind = 0;
-    while ((c = getopt_long(argc, argv, ":ho:s:", options, NULL)) != -1) {
+    while ((c = agents_getopt(&a, &cmd_node_flows, argc, argv)) != -1) {
         switch (c) {
-        case 'h':
-            fputs(help, stdout);
-            return 0;
         case 'o':
-            if (!streq(optarg, "json")) {
-                return command_usage(&cmd_node_flows, "-o: \"%s\" is not json", optarg);
-            }
             q.json = true;
             break;
         case OPT_NODE:
@@ -147,12 +133,8 @@ int node_flows_run(int argc, char **argv)
         case OPT_DROPS:
             q.drops = true;
             break;
-        case ':':
-            return command_usage(&cmd_node_flows, "%s needs a value", argv[optind - 1]);
         default:
-            if (!agents_option(&a, c, optarg)) {
-                return command_usage(&cmd_node_flows, "%s: no such option", argv[optind - 1]);
-            }
+            return c == OPT_HELP ? 0 : 2;
         }
     }
     if (optind < argc) {
@@ -160,3 +142,12 @@ int node_flows_run(int argc, char **argv)
     }
     return agents_show(&a, q.node, q.json, print_node, &q);
 }
+
+const struct command cmd_node_flows = {
+    .name = "node flows",
+    .summary = "the pipeline of a running node in words",
+    .help = help,
+    .options = options,
+    .shared = agents_options,
+    .run = run,
+};

@@ -2,8 +2,8 @@
 /* tenet node flows: the pipeline in words, as the agent reports it. */
 #pragma once
 
-#include "wire/json.h"
+#include "cli/command.h"
 
-int node_flows_run(int argc, char **argv);
+extern const struct command cmd_node_flows;
 /* Pure: the table of one agent's answer to /v1/flows. */
 void node_flows_render(const struct json *answer, struct strbuf *out);

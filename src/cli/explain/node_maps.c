@@ -14,11 +14,7 @@ static const char help[] =
     "Prints the eBPF maps of this node with how full they are; or the entries of one, in words, "
     "with\n"
     "the objects that they speak of. MAP is a name with or without \"tenet_\": pods, routes,\n"
-    "services, conns, ... Only nodes with the datapath ebpf have maps.\n"
-    "\n"
-    "options:\n" AGENTS_HELP "      --node NODE         which node of the lab (default: all)\n"
-    "  -o, --output json       data for programs\n"
-    "  -h, --help\n";
+    "services, conns, ... Only nodes with the datapath ebpf have maps.\n";
 
 struct request {
     const char *node, *map;
@@ -165,48 +161,48 @@ static int print_node(void *ctx, struct agents *a, const struct agent_ref *agent
     return 0;
 }
 
-static const struct command cmd_maps = {.name = "node maps", .help = help};
+enum { OPT_NODE = OPT_FIRST_FREE };
 
-int node_maps_run(int argc, char **argv)
+static const struct command_option options[] = {
+    {"node", OPT_NODE, "NODE", "which node of the lab; default: all"},
+    {0},
+};
+
+static int run(int argc, char **argv)
 {
-    enum { OPT_NODE = 600 };
-    static const struct option options[] = {AGENTS_OPTIONS,
-                                            {"node", required_argument, NULL, OPT_NODE},
-                                            {"output", required_argument, NULL, 'o'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
     CLEANUP_AGENTS struct agents a = {0};
     struct request q = {0};
     int c;
-    opterr = 0;
     optind = 0;
-    while ((c = getopt_long(argc, argv, ":ho:s:", options, NULL)) != -1) {
+    while ((c = agents_getopt(&a, &cmd_node_maps, argc, argv)) != -1) {
         switch (c) {
-        case 'h':
-            fputs(help, stdout);
-            return 0;
         case 'o':
-            if (!streq(optarg, "json")) {
-                return command_usage(&cmd_maps, "-o: \"%s\" is not json", optarg);
-            }
             q.json = true;
             break;
         case OPT_NODE:
             q.node = optarg;
             break;
-        case ':':
-            return command_usage(&cmd_maps, "%s needs a value", argv[optind - 1]);
         default:
-            if (!agents_option(&a, c, optarg)) {
-                return command_usage(&cmd_maps, "%s: no such option", argv[optind - 1]);
-            }
+            return c == OPT_HELP ? 0 : 2;
         }
     }
     if (optind < argc) {
         q.map = argv[optind++];
     }
     if (optind < argc) {
-        return command_usage(&cmd_maps, "unexpected argument \"%s\"", argv[optind]);
+        return command_usage(&cmd_node_maps, "unexpected argument \"%s\"", argv[optind]);
     }
     return agents_show(&a, q.node, q.json, print_node, &q);
 }
+
+const struct command cmd_node_maps = {
+    .name = "node maps",
+    .summary = "the eBPF maps of a running node",
+    .help = help,
+    .options = options,
+    .shared = agents_options,
+    .complete =
+        "pods ports routes vteps services backends serving settings affinity conns refusals "
+        "drops policy classes blocks pairs port_sets tracked shares fragments",
+    .run = run,
+};

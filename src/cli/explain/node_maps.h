@@ -2,9 +2,9 @@
 /* tenet node maps: the maps of a node with the datapath ebpf, as its agent reports them. */
 #pragma once
 
-#include "wire/json.h"
+#include "cli/command.h"
 
-int node_maps_run(int argc, char **argv);
+extern const struct command cmd_node_maps;
 /* Pure: the table of all maps, or of the entries of one (the "map" of an agent's answer to /v1/maps). */
 void node_maps_render(const struct json *maps, struct strbuf *out);
 void node_maps_render_entries(const struct json *map, struct strbuf *out);

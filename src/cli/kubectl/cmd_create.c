@@ -18,19 +18,15 @@ static const char help[] =
     "       tenet create namespace NAME [OPTIONS]\n"
     "       tenet create project NAME [OPTIONS]\n"
     "\n"
-    "Creates the objects of files (JSON or YAML, several documents and Lists too), or a project.\n"
-    "\n"
-    "  -f, --filename FILE     a file, a directory of files, or - for standard input\n"
-    "  -o, --output FORMAT     what was created as json, yaml or name\n"
-    "      --dry-run           only says what would be created\n" SESSION_HELP;
+    "Creates the objects of files (JSON or YAML, several documents and Lists too), or a project.\n";
 
 enum { OPT_DRY_RUN = OPT_FIRST_FREE };
 
-static const struct option longs[] = {
-    SESSION_OPTIONS,
-    {"filename", required_argument, NULL, 'f'},
-    {"output", required_argument, NULL, 'o'},
-    {"dry-run", optional_argument, NULL, OPT_DRY_RUN},
+static const struct command_option options[] = {
+    {"filename", 'f', "FILE", "a file, a directory of files, or - for standard input",
+     COMPLETE_FILE},
+    {"output", 'o', "FORMAT", "what was created as json, yaml or name", "json yaml name"},
+    {"dry-run", OPT_DRY_RUN, "[=client]", "only prints what would be created"},
     {0},
 };
 
@@ -106,8 +102,7 @@ static int parse_options(struct create *c, int argc, char **argv, size_t *n_file
 {
     struct err e = {0};
     int opt;
-    while ((opt = session_getopt(&c->s, &cmd_create, argc, argv,
-                                 SESSION_SHORT_OPTIONS "f:o:", longs)) != -1) {
+    while ((opt = session_getopt(&c->s, &cmd_create, argc, argv, NULL)) != -1) {
         switch (opt) {
         case 'f':
             (*n_files)++;
@@ -176,4 +171,7 @@ static int run(int argc, char **argv)
 const struct command cmd_create = {.name = "create",
                                    .summary = "create objects from files, or a project",
                                    .help = help,
+                                   .options = options,
+                                   .shared = session_options,
+                                   .complete = "namespace project",
                                    .run = run};

@@ -34,21 +34,7 @@ static const char help[] =
     "       tenet delete KIND (-l SEL | --field-selector F | --all) [OPTIONS]\n"
     "       tenet delete -f FILE... [OPTIONS]\n"
     "\n"
-    "Deletes objects, and waits until they are gone.\n"
-    "\n"
-    "  -f, --filename FILE     the objects of a file, a directory of files, or - for standard "
-    "input\n"
-    "  -l, --selector SEL      objects with these labels\n"
-    "      --field-selector F  objects with these fields\n"
-    "      --all               all objects of the kind in the namespace\n"
-    "  -A, --all-namespaces    with --all or a selector: those of all namespaces\n"
-    "      --ignore-not-found  no error for what does not exist\n"
-    "      --grace-period SEC  time for the object to end; default: its own\n"
-    "      --now               the same as --grace-period 1\n"
-    "      --force             the same as --grace-period 0\n"
-    "      --wait[=false]      whether to wait; default: true\n"
-    "      --timeout DURATION  longest wait, such as 30s or 2m; default: no limit\n"
-    "  -o, --output name       prints KIND/NAME only\n" SESSION_HELP;
+    "Deletes objects, and waits until they are gone.\n";
 
 enum {
     OPT_FIELD_SELECTOR = OPT_FIRST_FREE,
@@ -61,20 +47,20 @@ enum {
     OPT_TIMEOUT
 };
 
-static const struct option longs[] = {
-    SESSION_OPTIONS,
-    {"filename", required_argument, NULL, 'f'},
-    {"selector", required_argument, NULL, 'l'},
-    {"field-selector", required_argument, NULL, OPT_FIELD_SELECTOR},
-    {"all", no_argument, NULL, OPT_ALL},
-    {"all-namespaces", no_argument, NULL, 'A'},
-    {"ignore-not-found", no_argument, NULL, OPT_IGNORE_NOT_FOUND},
-    {"grace-period", required_argument, NULL, OPT_GRACE},
-    {"now", no_argument, NULL, OPT_NOW},
-    {"force", no_argument, NULL, OPT_FORCE},
-    {"wait", optional_argument, NULL, OPT_WAIT},
-    {"timeout", required_argument, NULL, OPT_TIMEOUT},
-    {"output", required_argument, NULL, 'o'},
+static const struct command_option delete_options[] = {
+    {"filename", 'f', "FILE",
+     "the objects of a file, a directory of files, or - for standard input", COMPLETE_FILE},
+    {"selector", 'l', "SEL", "objects with these labels"},
+    {"field-selector", OPT_FIELD_SELECTOR, "F", "objects with these fields"},
+    {"all", OPT_ALL, NULL, "all objects of the kind in the namespace"},
+    {"all-namespaces", 'A', NULL, "with --all or a selector: objects of all namespaces"},
+    {"ignore-not-found", OPT_IGNORE_NOT_FOUND, NULL, "no error for what does not exist"},
+    {"grace-period", OPT_GRACE, "SEC", "time for the object to end; default: its own"},
+    {"now", OPT_NOW, NULL, "the same as --grace-period 1"},
+    {"force", OPT_FORCE, NULL, "the same as --grace-period 0"},
+    {"wait", OPT_WAIT, "[=false]", "whether to wait; default: true"},
+    {"timeout", OPT_TIMEOUT, "DURATION", "longest wait, such as 30s or 2m; default: no limit"},
+    {"output", 'o', "name", "prints KIND/NAME only", "name"},
     {0},
 };
 
@@ -329,8 +315,7 @@ static int run(int argc, char **argv)
     __attribute__((cleanup(delete_done))) struct delete d = {.grace = -1};
     CLEANUP_RESOURCES struct resources r = {0};
     int opt, status = -1;
-    while (status < 0 && (opt = session_getopt(&d.s, &cmd_delete, argc, argv,
-                                               SESSION_SHORT_OPTIONS "f:l:Ao:", longs)) != -1) {
+    while (status < 0 && (opt = session_getopt(&d.s, &cmd_delete, argc, argv, NULL)) != -1) {
         status = set_option(&d, opt);
     }
     if (status >= 0) {
@@ -355,4 +340,7 @@ static int run(int argc, char **argv)
 const struct command cmd_delete = {.name = "delete",
                                    .summary = "delete objects and wait until they are gone",
                                    .help = help,
+                                   .options = delete_options,
+                                   .shared = session_options,
+                                   .complete = COMPLETE_KIND,
                                    .run = run};

@@ -19,15 +19,11 @@ static const char help[] =
     "usage: tenet describe KIND [NAME]... [OPTIONS]\n"
     "       tenet describe KIND/NAME... [OPTIONS]\n"
     "\n"
-    "Shows objects in words: their fields, what belongs to them, and the events about them.\n"
-    "\n"
-    "  -l, --selector SEL      only objects with these labels\n"
-    "  -A, --all-namespaces    objects of all namespaces\n" SESSION_HELP;
+    "Shows objects in words: their fields, what belongs to them, and the events about them.\n";
 
-static const struct option longs[] = {
-    SESSION_OPTIONS,
-    {"selector", required_argument, NULL, 'l'},
-    {"all-namespaces", no_argument, NULL, 'A'},
+static const struct command_option options[] = {
+    {"selector", 'l', "SEL", "only objects with these labels"},
+    {"all-namespaces", 'A', NULL, "objects of all namespaces"},
     {0},
 };
 
@@ -123,8 +119,7 @@ static int run(int argc, char **argv)
 {
     __attribute__((cleanup(describe_done))) struct describe d = {0};
     int opt, status = 0;
-    while ((opt = session_getopt(&d.s, &cmd_describe, argc, argv, SESSION_SHORT_OPTIONS "l:A",
-                                 longs)) != -1) {
+    while ((opt = session_getopt(&d.s, &cmd_describe, argc, argv, NULL)) != -1) {
         switch (opt) {
         case 'l':
             d.labels = optarg;
@@ -157,4 +152,7 @@ static int run(int argc, char **argv)
 const struct command cmd_describe = {.name = "describe",
                                      .summary = "show objects in words, with their events",
                                      .help = help,
+                                     .options = options,
+                                     .shared = session_options,
+                                     .complete = COMPLETE_KIND,
                                      .run = run};

@@ -36,18 +36,7 @@ static const char help[] =
     "\n"
     "Shows objects of the cluster: nodes, namespaces (ns, project), pods (po), events (ev),\n"
     "clusternetworks, hostsubnets, netnamespaces, networkpolicies (netpol),\n"
-    "adminnetworkpolicies (anp), baselineadminnetworkpolicies (banp).\n"
-    "\n"
-    "  -o, --output FORMAT     wide, json, yaml, name, jsonpath=TEMPLATE, or\n"
-    "                          custom-columns=NAME:PATH[,NAME:PATH]...\n"
-    "  -A, --all-namespaces    objects of all namespaces\n"
-    "  -l, --selector SEL      only objects with these labels: a=b,c!=d,e\n"
-    "      --field-selector F  only objects with these fields: spec.nodeName=node1\n"
-    "  -w, --watch             go on with what changes\n"
-    "      --watch-only        only what changes from now on\n"
-    "      --no-headers        tables without their first line\n"
-    "      --show-labels       tables with the labels as last column\n"
-    "      --ignore-not-found  no error for names that do not exist\n" SESSION_HELP;
+    "adminnetworkpolicies (anp), baselineadminnetworkpolicies (banp).\n";
 
 enum {
     OPT_FIELD_SELECTOR = OPT_FIRST_FREE,
@@ -57,17 +46,19 @@ enum {
     OPT_IGNORE_NOT_FOUND
 };
 
-static const struct option longs[] = {
-    SESSION_OPTIONS,
-    {"output", required_argument, NULL, 'o'},
-    {"all-namespaces", no_argument, NULL, 'A'},
-    {"selector", required_argument, NULL, 'l'},
-    {"field-selector", required_argument, NULL, OPT_FIELD_SELECTOR},
-    {"watch", no_argument, NULL, 'w'},
-    {"watch-only", no_argument, NULL, OPT_WATCH_ONLY},
-    {"no-headers", no_argument, NULL, OPT_NO_HEADERS},
-    {"show-labels", no_argument, NULL, OPT_SHOW_LABELS},
-    {"ignore-not-found", no_argument, NULL, OPT_IGNORE_NOT_FOUND},
+static const struct command_option options[] = {
+    {"output", 'o', "FORMAT",
+     "wide, json, yaml, name, jsonpath=TEMPLATE, or custom-columns=NAME:PATH[,NAME:PATH]...",
+     "wide json yaml name jsonpath= custom-columns="},
+    {"all-namespaces", 'A', NULL, "objects of all namespaces"},
+    {"selector", 'l', "SEL", "only objects with these labels: a=b,c!=d,e"},
+    {"field-selector", OPT_FIELD_SELECTOR, "F",
+     "only objects with these fields: spec.nodeName=node1"},
+    {"watch", 'w', NULL, "also prints what changes, until interrupted"},
+    {"watch-only", OPT_WATCH_ONLY, NULL, "only what changes from now on"},
+    {"no-headers", OPT_NO_HEADERS, NULL, "tables without their first line"},
+    {"show-labels", OPT_SHOW_LABELS, NULL, "tables with the labels as last column"},
+    {"ignore-not-found", OPT_IGNORE_NOT_FOUND, NULL, "no error for names that do not exist"},
     {0},
 };
 
@@ -106,8 +97,7 @@ static int set_output(struct get *g, const char *s)
 static int parse_options(struct get *g, int argc, char **argv)
 {
     int opt;
-    while ((opt = session_getopt(&g->s, &cmd_get, argc, argv, SESSION_SHORT_OPTIONS "o:Al:w",
-                                 longs)) != -1) {
+    while ((opt = session_getopt(&g->s, &cmd_get, argc, argv, NULL)) != -1) {
         switch (opt) {
         case 'o':
             if (set_output(g, optarg) != 0) {
@@ -492,5 +482,10 @@ static int run(int argc, char **argv)
     return g.watch ? show_changes(&g) : as_table(&g) ? show_tables(&g) : show_objects(&g);
 }
 
-const struct command cmd_get = {
-    .name = "get", .summary = "show objects of the cluster", .help = help, .run = run};
+const struct command cmd_get = {.name = "get",
+                                .summary = "show objects of the cluster",
+                                .help = help,
+                                .options = options,
+                                .shared = session_options,
+                                .complete = COMPLETE_KIND,
+                                .run = run};

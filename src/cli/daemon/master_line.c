@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/daemon/master_line.h"
+
+#include "base/log.h"
+
+#include <getopt.h>
+
+/* -1: go on; else the exit status. */
+static int parse_flags(const struct command *command, int argc, char **argv,
+                       struct command_settings *settings, struct master_line *ret)
+{
+    int opt;
+    const char *name = NULL;
+    optind = 0;
+    while ((opt = command_getopt(command, argc, argv, &name)) != -1) {
+        switch (opt) {
+        case 'c':
+            ret->config = optarg;
+            break;
+        case OPT_CONTROLLERS_ONLY:
+            ret->controllers_only = true;
+            break;
+        case OPT_KUBECONFIG:
+            ret->kubeconfig = optarg;
+            break;
+        case OPT_SETTING:
+            command_settings_add(settings, name, optarg);
+            break;
+        default:
+            return opt == OPT_HELP ? 0 : 2;
+        }
+    }
+    if (optind < argc) {
+        return command_usage(command, "unexpected argument \"%s\"", argv[optind]);
+    }
+    if (ret->kubeconfig && !ret->controllers_only) {
+        return command_usage(command, "--kubeconfig goes with --controllers-only: else the master "
+                                      "serves the API itself");
+    }
+    return -1;
+}
+
+int master_line_parse(const struct command *command, int argc, char **argv, struct master_config *c,
+                      struct master_line *ret)
+{
+    CLEANUP_SETTINGS struct command_settings settings = {0};
+    struct err e = {0};
+    char bad[64];
+    int status = parse_flags(command, argc, argv, &settings, ret);
+    if (status >= 0) {
+        return status;
+    }
+    if (ret->config && master_config_load(ret->config, c, &e) < 0) {
+        return command_fail(&e, NULL);
+    }
+    if (command_settings_apply(&settings, &master_options, c, &e) < 0) {
+        return command_usage(command, "%s", e.text);
+    }
+    if (c->log_level && log_set_levels(c->log_level, bad) < 0) {
+        (void) err_set(&e, -EINVAL, "logLevel: \"%s\" is not a level such as info", bad);
+    } else if (master_config_check(c, &e) == 0) {
+        return -1;
+    }
+    return ret->config ? command_fail(&e, "%s", ret->config) : command_fail(&e, NULL);
+}

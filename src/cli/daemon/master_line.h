@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line of the master's daemons: flags of their own, and those that override the
+ * configuration file. */
+#pragma once
+
+#include "cli/command.h"
+#include "master/master_config.h"
+
+enum { OPT_CONTROLLERS_ONLY = OPT_FIRST_FREE };
+
+struct master_line {
+    const char *config; /* The configuration file; NULL: none. */
+    bool controllers_only;
+    const char *kubeconfig; /* NULL: not given. */
+};
+
+/* Reads the file and then the flags into '*c', which has its defaults; sets the level of the log.
+ * 'command' says which options there are.  -1: go on; else the exit status, after the error or the
+ * help text was printed. */
+int master_line_parse(const struct command *command, int argc, char **argv, struct master_config *c,
+                      struct master_line *ret);
