@@ -12,7 +12,7 @@
 #   mutate  changes lines of FOLDER (below src/; default all) one by one, and prints the changes that no unit test noticed:
 #          of each folder until tests/mutation/results.tsv has COUNT
 #   check-cnitool  the CNI project's own tool attaches containers, in chains too: fetches and builds it
-#   seeds  writes docs/seeds.md from docs/seeds.tsv
+#   generate  rewrites the texts in the tree that are made from descriptions of kinds, rows of C and docs/seeds.tsv
 #   install  into DESTDIR and PREFIX             deps   the Debian packages of packaging/packages.txt
 
 BUILD ?= build
@@ -25,7 +25,7 @@ MODEL_FRAMES ?= 1000000
 COUNT ?= 25
 export PYTHONDONTWRITEBYTECODE = 1
 
-.PHONY: build demo demo-down check check-ebpf check-attack check-kernels check-cnitool bench fuzz soak model mutate install deps format seeds clean
+.PHONY: build demo demo-down check check-ebpf check-attack check-kernels check-cnitool bench fuzz soak model mutate generate install deps format clean
 
 build: deps
 	@test -f $(BUILD)/build.ninja || { mkdir -p $(BUILD) && echo "building in $(BUILD)/" && \
@@ -73,6 +73,9 @@ model: deps
 mutate: deps
 	@tools/mutate --resume --count $(COUNT) $(FOLDER) || tools/mutate --lived --sanitize $(FOLDER)
 
+generate: build
+	@tools/generate $(BUILD)
+
 install: build
 	@meson configure $(BUILD) --prefix=$(PREFIX)
 	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild
@@ -83,8 +86,6 @@ deps:
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
-seeds:
-	@tools/gen-seeds
 
 clean:
 	rm -rf build build-check build-fuzz build-kernels build-mutate build-threads

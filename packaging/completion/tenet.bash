@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Made by "make generate" from the rows of the commands.
 # bash completion of tenet(1).
 
 # Names of objects of kind $1, from the cluster that the line so far means.
@@ -32,135 +33,208 @@ _tenet_kind() {
     done
 }
 
+# Adds to COMPREPLY what the words $1 stand for: themselves, or what @... means.
+_tenet_expand() {
+    local word kind list=""
+    for word in $1; do
+        case $word in
+        @file) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+        @kinds)
+            kind=$(_tenet_kind)
+            if [[ -n $kind ]]; then list+=" $(_tenet_names "$kind")"; else list+=" $kinds"; fi
+            ;;
+        @*) list+=" $(_tenet_names "${word#@}")" ;;
+        *) list+=" $word" ;;
+        esac
+    done
+    mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W "$list" -- "$cur")
+}
+
 _tenet() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+    local command=${COMP_WORDS[1]} words="" options="" values=""
     local kinds="configmaps endpoints events namespaces nodes pods podtemplates secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects customresourcedefinitions controllerrevisions priorityclasses runtimeclasses networkpolicies adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings certificatesigningrequests"
-    local connect="--kubeconfig --server --namespace --help"
-    local agents="--lab --socket --kubeconfig --server --help"
-    local words=""
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W "master node lab store get create delete describe idle adm token trace flows check dns help --help --version" -- "$cur")
+        _tenet_expand "master node lab store get create delete describe idle adm token trace flows check dns help --help --version"
         return
     fi
-    case $prev in
-    -f | --filename | -c | --config | --kubeconfig | --master-kubeconfig | --storage-path | --etcd-ca-file | --etcd-cert-file | --etcd-key-file | --resolv-conf | --dns-resolv-conf)
-        mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+    if ((COMP_CWORD > 2)); then
+        case "$command ${COMP_WORDS[2]}" in
+        "node flows") command="node flows" ;;
+        "node maps") command="node maps" ;;
+        "adm pod-network") command="adm pod-network" ;;
+        esac
+    fi
+    case "$command $prev" in
+    "master -c" | "master --config") values="@file" ;;
+    "master --kubeconfig") values="@file" ;;
+    "master --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy" ;;
+    "master --tls") values="auto off" ;;
+    "master --pki-dir") values="@file" ;;
+    "master --tls-cert-file") values="@file" ;;
+    "master --tls-key-file") values="@file" ;;
+    "master --client-ca-file") values="@file" ;;
+    "master --authorization-mode") values="RBAC AlwaysAllow" ;;
+    "master --anonymous-auth") values="true false" ;;
+    "master --service-account-signing-key-file") values="@file" ;;
+    "master --audit-log-path") values="@file" ;;
+    "master --audit-policy-file") values="@file" ;;
+    "master --storage-backend") values="sqlite etcd memory" ;;
+    "master --storage-path") values="@file" ;;
+    "master --etcd-ca-file") values="@file" ;;
+    "master --etcd-cert-file") values="@file" ;;
+    "master --etcd-key-file") values="@file" ;;
+    "master --dns-isolate-projects") values="true false" ;;
+    "node --config") values="@file" ;;
+    "node --kubeconfig") values="@file" ;;
+    "node --master-kubeconfig") values="@file" ;;
+    "node --bootstrap-kubeconfig") values="@file" ;;
+    "node --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy" ;;
+    "node --datapath") values="ovs ebpf" ;;
+    "node --run-dir") values="@file" ;;
+    "node --cni-conf-dir") values="@file" ;;
+    "node --cni-plugins") values="portmap bandwidth portmap,bandwidth none" ;;
+    "node --ebpf-without") values="tcx redirect_peer scrub ringbuf encap" ;;
+    "node --ovs-database") values="@file" ;;
+    "node --ovs-run-dir") values="@file" ;;
+    "node --ovs-datapath-type") values="system netdev" ;;
+    "node --proxy-mode") values="iptables nftables userspace" ;;
+    "node --dns-resolv-conf") values="@file" ;;
+    "node --dns-isolate-projects") values="true false" ;;
+    "node flows --socket") values="@file" ;;
+    "node flows --kubeconfig") values="@file" ;;
+    "node flows -o" | "node flows --output") values="json" ;;
+    "node maps --socket") values="@file" ;;
+    "node maps --kubeconfig") values="@file" ;;
+    "node maps -o" | "node maps --output") values="json" ;;
+    "lab -o" | "lab --output") values="json" ;;
+    "lab --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy" ;;
+    "lab --store") values="sqlite etcd" ;;
+    "lab --datapath") values="ovs ebpf ovs,ebpf" ;;
+    "lab --datapath-type") values="netdev system" ;;
+    "store -c" | "store --config") values="@file" ;;
+    "store --storage-backend") values="sqlite etcd memory" ;;
+    "store --storage-path") values="@file" ;;
+    "store --etcd-ca-file") values="@file" ;;
+    "store --etcd-cert-file") values="@file" ;;
+    "store --etcd-key-file") values="@file" ;;
+    "get -o" | "get --output") values="wide json yaml name jsonpath= custom-columns=" ;;
+    "get -n" | "get --namespace") values="@namespaces" ;;
+    "get --kubeconfig") values="@file" ;;
+    "create -f" | "create --filename") values="@file" ;;
+    "create -o" | "create --output") values="json yaml name" ;;
+    "create -n" | "create --namespace") values="@namespaces" ;;
+    "create --kubeconfig") values="@file" ;;
+    "delete -f" | "delete --filename") values="@file" ;;
+    "delete -o" | "delete --output") values="name" ;;
+    "delete -n" | "delete --namespace") values="@namespaces" ;;
+    "delete --kubeconfig") values="@file" ;;
+    "describe -n" | "describe --namespace") values="@namespaces" ;;
+    "describe --kubeconfig") values="@file" ;;
+    "idle -n" | "idle --namespace") values="@namespaces" ;;
+    "idle --kubeconfig") values="@file" ;;
+    "adm pod-network --to") values="@namespaces" ;;
+    "adm pod-network -n" | "adm pod-network --namespace") values="@namespaces" ;;
+    "adm pod-network --kubeconfig") values="@file" ;;
+    "token --write-kubeconfig") values="@file" ;;
+    "token -n" | "token --namespace") values="@namespaces" ;;
+    "token --kubeconfig") values="@file" ;;
+    "trace --socket") values="@file" ;;
+    "trace --kubeconfig") values="@file" ;;
+    "trace -o" | "trace --output") values="json" ;;
+    "flows -n" | "flows --namespace") values="@namespaces" ;;
+    "flows --socket") values="@file" ;;
+    "flows --kubeconfig") values="@file" ;;
+    "flows -o" | "flows --output") values="json" ;;
+    "check --socket") values="@file" ;;
+    "check --kubeconfig") values="@file" ;;
+    "check -o" | "check --output") values="json" ;;
+    "dns --resolv-conf") values="@file" ;;
+    "dns --kubeconfig") values="@file" ;;
+    esac
+    if [[ -n $values ]]; then
+        _tenet_expand "$values"
         return
+    fi
+    case $command in
+    help) words="master node lab store get create delete describe idle adm token trace flows check dns help" ;;
+    "master")
+        words=""
+        options=" --config --controllers-only --kubeconfig --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --authorization-mode --anonymous-auth --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --controller-lease-ttl --dns-bind-address --dns-isolate-projects --limit --log-level --help"
         ;;
-    -n | --namespace | --to)
-        mapfile -t COMPREPLY < <(compgen -W "$(_tenet_names namespaces)" -- "$cur")
-        return
+    "node")
+        words="flows maps"
+        options=" --config --make-mounts --kubeconfig --node-name --node-ip --master-kubeconfig --master-servers --bootstrap-kubeconfig --plugin --mtu --datapath --run-dir --cni-conf-dir --cni-conf-name --cni-plugins --ebpf-without --ebpf-max-entries --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --proxy-mode --metrics-bind-address --log-level --dns-domain --dns-bind-address --dns-ip --dns-nameservers --dns-resolv-conf --dns-isolate-projects --help"
         ;;
-    -o | --output)
-        mapfile -t COMPREPLY < <(compgen -W "wide json yaml name jsonpath= custom-columns=" -- "$cur")
-        return
+    "node flows")
+        words=""
+        options=" --node --used --drops --lab --socket --kubeconfig --server --output --help"
         ;;
-    --plugin)
-        mapfile -t COMPREPLY < <(compgen -W "redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy" -- "$cur")
-        return
+    "node maps")
+        words="pods ports routes vteps services backends serving settings affinity conns refusals drops policy classes blocks pairs port_sets tracked shares fragments"
+        options=" --node --lab --socket --kubeconfig --server --output --help"
         ;;
-    --proxy-mode)
-        mapfile -t COMPREPLY < <(compgen -W "iptables nftables userspace" -- "$cur")
-        return
+    "lab")
+        words="up down status project pod exec node ovs master"
+        options=" --name --output --node --label --port --no-service-links --nodes --masters --plugin --store --datapath --datapath-type --cluster-network --host-subnet-length --mtu --vxlan-port --tls --keep --help"
         ;;
-    --cni-plugins)
-        mapfile -t COMPREPLY < <(compgen -W "portmap bandwidth portmap,bandwidth none" -- "$cur")
-        return
+    "store")
+        words="export import backup restore check repair release defrag @file"
+        options=" --config --force --min-revision --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --help"
         ;;
-    --storage-backend | --store)
-        mapfile -t COMPREPLY < <(compgen -W "sqlite etcd" -- "$cur")
-        return
+    "get")
+        words="@kinds"
+        options=" --output --all-namespaces --selector --field-selector --watch --watch-only --no-headers --show-labels --ignore-not-found --namespace --kubeconfig --server --help"
+        ;;
+    "create")
+        words="namespace project"
+        options=" --filename --output --dry-run --namespace --kubeconfig --server --help"
+        ;;
+    "delete")
+        words="@kinds"
+        options=" --filename --selector --field-selector --all --all-namespaces --ignore-not-found --grace-period --now --force --wait --timeout --output --namespace --kubeconfig --server --help"
+        ;;
+    "describe")
+        words="@kinds"
+        options=" --selector --all-namespaces --namespace --kubeconfig --server --help"
+        ;;
+    "idle")
+        words="@services"
+        options=" --selector --all --dry-run --namespace --kubeconfig --server --help"
+        ;;
+    "adm")
+        words="pod-network"
+        options=" --help"
+        ;;
+    "adm pod-network")
+        words="join-projects isolate-projects make-projects-global @namespaces"
+        options=" --to --selector --namespace --kubeconfig --server --help"
+        ;;
+    "token")
+        words="create list delete"
+        options=" --ttl --description --write-kubeconfig --namespace --kubeconfig --server --help"
+        ;;
+    "trace")
+        words="icmp tcp udp sctp @nodes"
+        options=" --lab --socket --kubeconfig --server --output --help"
+        ;;
+    "flows")
+        words=""
+        options=" --watch --for --namespace --dropped --node --lab --socket --kubeconfig --server --output --help"
+        ;;
+    "check")
+        words=""
+        options=" --outside --dns --lab --socket --kubeconfig --server --output --help"
+        ;;
+    "dns")
+        words=""
+        options=" --listen --domain --nameservers --resolv-conf --networks --allow-recursion --threads --metrics-bind-address --kubeconfig --server --help"
         ;;
     esac
-    case ${COMP_WORDS[1]} in
-    master)
-        words="--config --cluster-network --service-network --service-node-port-range --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --master-node --plugin --vxlan-port --mtu --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --authorization-mode --anonymous-auth --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --controller-lease-ttl --dns-bind-address --dns-isolate-projects --controllers-only --kubeconfig --limit --log-level --help"
-        ;;
-    node)
-        words="--config --make-mounts --node-name --node-ip --kubeconfig --master-kubeconfig --master-servers --bootstrap-kubeconfig --plugin --mtu --run-dir --cni-conf-dir --cni-conf-name --cni-plugins --datapath --ebpf-without --ebpf-max-entries --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --proxy-mode --metrics-bind-address --dns-domain --dns-bind-address --dns-ip --dns-nameservers --dns-resolv-conf --dns-isolate-projects --log-level --help"
-        if [[ ${COMP_WORDS[2]} == flows ]]; then
-            words="--node --used --drops --output $agents"
-        elif [[ ${COMP_WORDS[2]} == maps ]]; then
-            words="pods ports routes vteps services backends serving settings affinity conns refusals drops policy classes blocks pairs port_sets tracked shares fragments --node --output $agents"
-        elif ((COMP_CWORD == 2)); then
-            words+=" flows maps"
-        fi
-        ;;
-    lab)
-        words="up down status project node pod exec ovs master --name --nodes --masters --plugin --store --tls --label --port --no-service-links --output --help"
-        ;;
-    token)
-        words="create list delete --ttl --description --write-kubeconfig --kubeconfig --server --help"
-        ;;
-    store)
-        words="export import backup restore check repair release hostsubnets netnamespaces defrag --config --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --force --min-revision --help"
-        if ((COMP_CWORD == 3)); then
-            mapfile -t COMPREPLY < <(compgen -f -W "$words" -- "$cur")
-            return
-        fi
-        ;;
-    create)
-        words="namespace project --filename --output --dry-run $connect"
-        ;;
-    get)
-        words="--output --all-namespaces --selector --field-selector --watch --watch-only --no-headers --show-labels --ignore-not-found $connect"
-        ;;
-    delete)
-        words="--filename --selector --field-selector --all --all-namespaces --ignore-not-found --grace-period --now --force --wait --timeout --output $connect"
-        ;;
-    describe)
-        words="--selector --all-namespaces $connect"
-        ;;
-    idle)
-        words="--selector --all --dry-run $connect"
-        if [[ $cur != -* ]]; then
-            words=$(_tenet_names services)
-        fi
-        ;;
-    dns)
-        words="--listen --domain --nameservers --resolv-conf --networks --allow-recursion --threads --metrics-bind-address --kubeconfig --server --help"
-        ;;
-    trace)
-        words="--output $agents"
-        if [[ $cur != -* ]]; then
-            words="icmp tcp udp sctp $(_tenet_names nodes)"
-        fi
-        ;;
-    flows)
-        words="--watch --for --namespace --dropped --node --output $agents"
-        ;;
-    check)
-        words="--outside --dns --output $agents"
-        ;;
-    adm)
-        if ((COMP_CWORD == 2)); then
-            words="pod-network --help"
-        elif ((COMP_CWORD == 3)); then
-            words="join-projects isolate-projects make-projects-global --help"
-        elif [[ $cur == -* ]]; then
-            words="--selector $connect"
-            [[ ${COMP_WORDS[3]} == join-projects ]] && words="--to $words"
-        else
-            words=$(_tenet_names namespaces)
-        fi
-        ;;
-    help)
-        words="master node lab store get create delete describe idle adm token trace check"
-        ;;
-    esac
-    case ${COMP_WORDS[1]} in
-    get | delete | describe)
-        if [[ $cur != -* ]]; then
-            local kind
-            kind=$(_tenet_kind)
-            words=$kinds
-            if [[ -n $kind ]]; then
-                words=$(_tenet_names "$kind")
-            fi
-        fi
-        ;;
-    esac
-    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+    if [[ $cur == -* || -z $words ]]; then
+        words=$options
+    fi
+    _tenet_expand "$words"
 }
 complete -F _tenet tenet

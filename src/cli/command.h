@@ -22,6 +22,7 @@ struct command_option {
     const char *arg;  /* "FORMAT"; "[=false]": may be left out; NULL: the option takes no value. */
     const char *help; /* A phrase: lower case at its start, without a full stop. */
     const char *complete; /* Values with blanks between, or COMPLETE_...; NULL: none. */
+    const char *detail;   /* Sentences for the manual; NULL: nothing more to say. */
 };
 
 enum { OPT_HELP = 256, OPT_KUBECONFIG, OPT_SETTING, OPT_FIRST_FREE };

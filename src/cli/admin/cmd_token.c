@@ -26,7 +26,8 @@ static const struct command_option options[] = {
     {"ttl", OPT_TTL, "TIME", "how long it is valid: 30m, 7d; 0: for ever; default: 24h"},
     {"description", OPT_DESCRIPTION, "TEXT", "a text for the list"},
     {"write-kubeconfig", OPT_WRITE, "FILE",
-     "the token, with the server and its CA of the kubeconfig in use", COMPLETE_FILE},
+     "the token, with the server and its CA of the kubeconfig in use", COMPLETE_FILE,
+     .detail = "The file has mode 0600."},
     {0}};
 
 struct token_command {

@@ -181,8 +181,10 @@ enum { OPT_OUTSIDE = OPT_FIRST_FREE, OPT_DNS };
 
 static const struct command_option options[] = {
     {"outside", OPT_OUTSIDE, "ADDRESS",
-     "address that pods must reach through NAT; default: the lab's, else none"},
-    {"dns", OPT_DNS, "ADDRESS", "a name server; default: the one that pods are configured with"},
+     "address that pods must reach through NAT; default: the lab's, else none",
+     .detail = "Without such an address the check nat is skipped."},
+    {"dns", OPT_DNS, "ADDRESS", "a name server; default: the one that pods are configured with",
+     .detail = "May be repeated."},
     {0},
 };
 

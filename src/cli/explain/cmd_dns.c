@@ -47,15 +47,19 @@ static const struct command_option options[] = {
      "name servers for other names, \"10.0.0.2,10.0.0.3:5353\", or none; default: those of "
      "--resolv-conf"},
     {"resolv-conf", OPT_RESOLV, "FILE",
-     "file with the name servers for other names; default: " DNS_RESOLV_CONF, COMPLETE_FILE},
+     "file with the name servers for other names; default: " DNS_RESOLV_CONF, COMPLETE_FILE,
+     .detail = "Read again when it changes."},
     {"networks", OPT_NETWORKS, "LIST",
      "networks of pods and services, \"10.128.0.0/14,172.30.0.0/16\": they may ask for other "
      "names, "
-     "and their reverse names are the cluster's"},
+     "and their reverse names are the cluster's",
+     .detail = "Names of pods are answered only for addresses in them."},
     {"allow-recursion", OPT_RECURSION, NULL,
-     "every client may ask for other names, not only this host and --networks"},
+     "every client may ask for other names, not only this host and --networks",
+     .detail = "An open resolver can be used to flood others: keep it from public networks."},
     {"threads", OPT_THREADS, "N",
-     "threads that answer; default: one for each two processors, at most four"},
+     "threads that answer; default: one for each two processors, at most four",
+     .detail = "Each has a socket of its own."},
     {"metrics-bind-address", OPT_METRICS, "ADDRESS:PORT",
      "where /metrics is served; default: nowhere"},
     {"kubeconfig", OPT_KUBECONFIG, "FILE", "default: $KUBECONFIG, then ~/.kube/config",

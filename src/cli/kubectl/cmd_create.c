@@ -24,7 +24,8 @@ enum { OPT_DRY_RUN = OPT_FIRST_FREE };
 
 static const struct command_option options[] = {
     {"filename", 'f', "FILE", "a file, a directory of files, or - for standard input",
-     COMPLETE_FILE},
+     COMPLETE_FILE,
+     .detail = "The files of a directory are *.json, *.yaml and *.yml. May be repeated."},
     {"output", 'o', "FORMAT", "what was created as json, yaml or name", "json yaml name"},
     {"dry-run", OPT_DRY_RUN, "[=client]", "only prints what would be created"},
     {0},

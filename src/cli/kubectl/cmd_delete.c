@@ -59,7 +59,8 @@ static const struct command_option delete_options[] = {
     {"now", OPT_NOW, NULL, "the same as --grace-period 1"},
     {"force", OPT_FORCE, NULL, "the same as --grace-period 0"},
     {"wait", OPT_WAIT, "[=false]", "whether to wait; default: true"},
-    {"timeout", OPT_TIMEOUT, "DURATION", "longest wait, such as 30s or 2m; default: no limit"},
+    {"timeout", OPT_TIMEOUT, "DURATION", "longest wait, such as 30s or 2m; default: no limit",
+     .detail = "After it the exit status is 1."},
     {"output", 'o', "name", "prints KIND/NAME only", "name"},
     {0},
 };

@@ -52,7 +52,7 @@ static void sample_file_has_the_defaults(void **state)
     assert_string_equal(c.bind_address, dflt.bind_address);
     assert_string_equal(c.storage_backend, dflt.storage_backend);
     assert_string_equal(c.storage_path, dflt.storage_path);
-    assert_string_equal(c.log_level, "info");
+    assert_null(c.log_level);
 }
 
 static struct service_ranges ranges_of(const struct master_config *c, const char *host_net)

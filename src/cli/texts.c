@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/texts.h"
+
+#include "base/mem.h"
+#include "cli/command.h"
+#include "cli/completion.h"
+#include "master/master_config.h"
+#include "node/config.h"
+
+#define MARK "generated: "
+#define MAN_WIDTH 110    /* Columns of a line of the manual's source. */
+#define SAMPLE_WIDTH 100 /* Columns of a comment of a sample file. */
+
+/* ---- sentences ---- */
+
+/* Whether a phrase begins with a value ("sqlite, etcd", "auto: HTTPS"), which stays as it is. */
+static bool begins_with_value(const char *phrase)
+{
+    size_t n = strcspn(phrase, " ");
+    return n && (phrase[n - 1] == ',' || phrase[n - 1] == ':');
+}
+
+/* Appends a phrase as a sentence, with a blank before it unless it is the first. */
+static void add_sentence(struct strbuf *out, const char *phrase)
+{
+    bool lower = *phrase >= 'a' && *phrase <= 'z' && !begins_with_value(phrase);
+    strbuf_addf(out, "%s%c%s%s", out->size ? " " : "", lower ? *phrase - 'a' + 'A' : *phrase,
+                phrase + 1, str_has_suffix(phrase, ".") ? "" : ".");
+}
+
+/* All that there is to say of an option but its default. */
+static void add_meaning(struct strbuf *out, const struct option_row *row)
+{
+    add_sentence(out, row->help);
+    if (row->detail) {
+        strbuf_addf(out, " %s", row->detail);
+    }
+}
+
+/* ---- the manual ---- */
+
+/* One word in roff; words in backquotes are bold. */
+static void add_roff_word(struct strbuf *out, const char *word, size_t n, bool *bold)
+{
+    if (*word == '.' || *word == '\'') {
+        strbuf_adds(out, "\\&");
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (word[i] == '`') {
+            *bold = !*bold;
+            strbuf_adds(out, *bold ? "\\fB" : "\\fR");
+        } else if (word[i] == '-') {
+            strbuf_adds(out, "\\-");
+        } else if (word[i] == '\\') {
+            strbuf_adds(out, "\\e");
+        } else {
+            strbuf_addc(out, word[i]);
+        }
+    }
+}
+
+static void add_roff(struct strbuf *out, const char *text)
+{
+    bool bold = false;
+    size_t column = 0;
+    while (*text) {
+        size_t n = strcspn(text, " ");
+        bool wrap = column + 1 + n > MAN_WIDTH;
+        if (column) {
+            strbuf_addc(out, wrap ? '\n' : ' ');
+        }
+        column = wrap || !column ? n : column + 1 + n;
+        add_roff_word(out, text, n, &bold);
+        text += n + strspn(text + n, " ");
+    }
+    strbuf_addc(out, '\n');
+}
+
+static void add_range(struct strbuf *out, const struct option_row *row)
+{
+    if (row->type == OPTION_NUMBER && row->max > row->min && row->min > INT64_MIN) {
+        strbuf_addf(out, " Range: %lld to %lld.", (long long) row->min, (long long) row->max);
+    }
+}
+
+static void man_key(struct strbuf *out, const struct option_row *row)
+{
+    CLEANUP_STRBUF struct strbuf name = STRBUF_INIT, text = STRBUF_INIT;
+    add_meaning(&text, row);
+    add_range(&text, row);
+    if (row->dflt || row->unset) {
+        strbuf_addf(&text, " Default: %s.",
+                    row->unset   ? row->unset
+                    : *row->dflt ? row->dflt
+                                 : "none");
+    }
+    if (row->path) {
+        strbuf_addf(&name, "`%s`%s", row->path, row->flag ? ", " : "");
+    }
+    if (row->flag) {
+        strbuf_addf(&name, "`--%s` %s", row->flag, row->arg);
+    }
+    strbuf_adds(out, ".TP\n");
+    add_roff(out, strbuf_cstr(&name));
+    add_roff(out, strbuf_cstr(&text));
+}
+
+static void man_keys(struct strbuf *out, const struct option_table *t)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        man_key(out, &t->rows[i]);
+    }
+}
+
+static void man_option(void *ctx, const struct command_option *o)
+{
+    struct strbuf *out = ctx;
+    CLEANUP_STRBUF struct strbuf name = STRBUF_INIT, text = STRBUF_INIT;
+    if (!o->name) {
+        return;
+    }
+    if (o->id < OPT_HELP) {
+        strbuf_addf(&name, "`-%c`, ", o->id);
+    }
+    strbuf_addf(&name, "`--%s`", o->name);
+    if (o->arg) {
+        strbuf_addf(&name, "%s%s", *o->arg == '[' ? "" : " ", o->arg);
+    }
+    strbuf_adds(out, ".TP\n");
+    add_roff(out, strbuf_cstr(&name));
+    add_sentence(&text, o->help);
+    if (o->detail) {
+        strbuf_addf(&text, " %s", o->detail);
+    }
+    add_roff(out, strbuf_cstr(&text));
+}
+
+/* Flags of a daemon's settings are in the manual of its configuration file. */
+static void man_options(struct strbuf *out, const struct command *c)
+{
+    struct command own = *c;
+    own.settings = c->daemons == MASTER_STORE ? c->settings : NULL;
+    command_each_option(&own, man_option, out);
+}
+
+static void man_commands(struct strbuf *out)
+{
+    for (size_t i = 0; commands[i]; i++) {
+        CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+        add_sentence(&text, commands[i]->summary);
+        strbuf_addf(out, ".TP\n.BR tenet\\-%s (1)\n", commands[i]->name);
+        add_roff(out, strbuf_cstr(&text));
+    }
+}
+
+/* ---- sample files ---- */
+
+static void add_comment(struct strbuf *out, const char *indent, const char *text)
+{
+    size_t column = 0;
+    while (*text) {
+        size_t n = strcspn(text, " ");
+        if (!column || column + 1 + n > SAMPLE_WIDTH) {
+            strbuf_addf(out, "%s%s#", column ? "\n" : "", indent);
+            column = strlen(indent) + 1;
+        }
+        strbuf_addc(out, ' ');
+        column += 1 + n;
+        for (size_t i = 0; i < n; i++) {
+            if (text[i] != '`') {
+                strbuf_addc(out, text[i]);
+            }
+        }
+        text += n + strspn(text + n, " ");
+    }
+    strbuf_addc(out, '\n');
+}
+
+/* A text as YAML has it. */
+static void add_scalar(struct strbuf *out, const struct option_row *row, const char *s, size_t n)
+{
+    CLEANUP_FREE char *text = xstrndup(s, n);
+    bool word = streq(text, "off") || streq(text, "on") || streq(text, "yes") ||
+                streq(text, "no") || !*text;
+    bool quoted = word && row->type != OPTION_BOOL;
+    strbuf_addf(out, "%s%s%s", quoted ? "\"" : "", text, quoted ? "\"" : "");
+}
+
+/* The value after "key:", with the blank before it. */
+static void add_value(struct strbuf *out, const struct option_row *row, const char *value)
+{
+    bool list = row->type == OPTION_LIST || row->type == OPTION_TEXTS;
+    if (row->yaml) {
+        strbuf_adds(out, row->yaml);
+        return;
+    }
+    strbuf_adds(out, list ? " [" : " ");
+    for (const char *p = value; *p || !list;) {
+        size_t n = list ? strcspn(p, ",") : strlen(p);
+        add_scalar(out, row, p, n);
+        p += n;
+        if (!list) {
+            break;
+        }
+        strbuf_adds(out, *p ? ", " : "");
+        p += *p == ',';
+    }
+    strbuf_adds(out, list ? "]" : "");
+}
+
+static bool is_shown(const struct option_row *row)
+{
+    return row->dflt || row->shown;
+}
+
+/* "networkConfig" of a row of that section; "" of a row that is in none.  Owned. */
+static char *section_of(const struct option_row *row)
+{
+    const char *dot = row->path ? strchr(row->path, '.') : NULL;
+    return dot ? xstrndup(row->path, (size_t) (dot - row->path)) : xstrdup("");
+}
+
+/* Whether a row of the section is in effect, not in a comment. */
+static bool section_is_shown(const struct option_table *t, const char *section)
+{
+    bool shown = false;
+    for (size_t i = 0; i < t->n; i++) {
+        CLEANUP_FREE char *own = section_of(&t->rows[i]);
+        shown |= streq(own, section) && is_shown(&t->rows[i]);
+    }
+    return shown;
+}
+
+static void sample_row(struct strbuf *out, const struct option_row *row, const char *section)
+{
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    const char *indent = *section ? "  " : "";
+    const char *key = *section ? row->path + strlen(section) + 1 : row->path;
+    add_meaning(&text, row);
+    if (row->unset) {
+        strbuf_addf(&text, " Default: %s.", row->unset);
+    }
+    add_comment(out, indent, strbuf_cstr(&text));
+    strbuf_addf(out, "%s%s%s:", is_shown(row) ? "" : "#", indent, key);
+    add_value(out, row, row->dflt ? row->dflt : row->example);
+    strbuf_addc(out, '\n');
+}
+
+/* Rows that have neither a default nor an example are other names of keys. */
+static void sample(struct strbuf *out, const struct option_table *t, const char *command)
+{
+    CLEANUP_FREE char *last = xstrdup("");
+    strbuf_addf(out,
+                "# Configuration of \"tenet %s\"; see tenet-%s-config(5).\n"
+                "# What is left out has the value shown, or the default that the comment names. A "
+                "key that is not\n"
+                "# known is an error. This file is made by \"make generate\".\n"
+                "apiVersion: v1\nkind: %s\n",
+                command, command, t->kind);
+    for (size_t i = 0; i < t->n; i++) {
+        const struct option_row *row = &t->rows[i];
+        CLEANUP_FREE char *section = section_of(row);
+        if (!row->path || !(row->dflt || row->example)) {
+            continue;
+        }
+        if (!*section || !streq(section, last)) {
+            strbuf_addc(out, '\n');
+        }
+        if (*section && !streq(section, last)) {
+            strbuf_addf(out, "%s%s:\n", section_is_shown(t, section) ? "" : "#", section);
+        }
+        sample_row(out, row, section);
+        free(last);
+        last = TAKE(section);
+    }
+}
+
+static void sample_master(struct strbuf *out)
+{
+    sample(out, &master_options, "master");
+}
+
+static void sample_node(struct strbuf *out)
+{
+    sample(out, &node_options, "node");
+}
+
+/* ---- files ---- */
+
+const struct texts_file texts_files[] = {
+    {"packaging/config/master-config.yaml", sample_master},
+    {"packaging/config/node-config.yaml", sample_node},
+    {"packaging/completion/tenet.bash", completion_bash},
+    {"packaging/completion/_tenet", completion_zsh},
+    {"packaging/completion/tenet.fish", completion_fish},
+    {"packaging/man/tenet.1", NULL},
+    {"packaging/man/tenet-adm.1", NULL},
+    {"packaging/man/tenet-check.1", NULL},
+    {"packaging/man/tenet-create.1", NULL},
+    {"packaging/man/tenet-delete.1", NULL},
+    {"packaging/man/tenet-describe.1", NULL},
+    {"packaging/man/tenet-dns.1", NULL},
+    {"packaging/man/tenet-flows.1", NULL},
+    {"packaging/man/tenet-get.1", NULL},
+    {"packaging/man/tenet-idle.1", NULL},
+    {"packaging/man/tenet-lab.1", NULL},
+    {"packaging/man/tenet-master.1", NULL},
+    {"packaging/man/tenet-master-config.5", NULL},
+    {"packaging/man/tenet-node.1", NULL},
+    {"packaging/man/tenet-node-config.5", NULL},
+    {"packaging/man/tenet-store.1", NULL},
+    {"packaging/man/tenet-token.1", NULL},
+    {"packaging/man/tenet-trace.1", NULL},
+    {NULL, NULL},
+};
+
+/* "options of get", "options of node flows" */
+static int make_options(const char *name, struct strbuf *out, struct err *e)
+{
+    size_t n = strcspn(name, " ");
+    CLEANUP_FREE char *first = xstrndup(name, n);
+    const struct command *c = command_find(first);
+    for (size_t i = 0; c && name[n]; i++) {
+        if (!c->groups || !c->groups[i]) {
+            c = NULL;
+        } else if (streq(c->groups[i]->name, name)) {
+            c = c->groups[i];
+            break;
+        }
+    }
+    if (!c) {
+        return err_set(e, -EINVAL, "\"%s\" is not a command", name);
+    }
+    man_options(out, c);
+    return 0;
+}
+
+static int make_part(const char *name, struct strbuf *out, struct err *e)
+{
+    static const char options[] = "options of ";
+    if (str_has_prefix(name, options)) {
+        return make_options(name + strlen(options), out, e);
+    }
+    if (streq(name, "keys of the master")) {
+        man_keys(out, &master_options);
+    } else if (streq(name, "keys of the node")) {
+        man_keys(out, &node_options);
+    } else if (streq(name, "commands")) {
+        man_commands(out);
+    } else {
+        return err_set(e, -EINVAL, "\"%s\" is not a text that is generated", name);
+    }
+    return 0;
+}
+
+int texts_make(const struct texts_file *f, const char *now, struct strbuf *out, struct err *e)
+{
+    const char *mark, *p = now;
+    if (f->whole) {
+        f->whole(out);
+        return 0;
+    }
+    while ((mark = strstr(p, MARK))) {
+        size_t size = strcspn(mark, "\n");
+        CLEANUP_FREE char *name = xstrndup(mark + strlen(MARK), size - strlen(MARK));
+        const char *next = strstr(mark + size, MARK);
+        if (!next || !str_has_prefix(next, MARK "end\n")) {
+            return err_set(e, -EINVAL, "%s: \"%s\" has no end", f->path, name);
+        }
+        strbuf_add(out, p, (size_t) (mark - p) + size + 1);
+        if (make_part(name, out, e) < 0) {
+            return err_prefix(e, "%s", f->path);
+        }
+        while (next[-1] != '\n') {
+            next--;
+        }
+        p = next + strcspn(next, "\n") + 1;
+        strbuf_add(out, next, (size_t) (p - next));
+    }
+    strbuf_adds(out, p);
+    return 0;
+}
