@@ -21,6 +21,7 @@
  * namespaces a cluster begins with.  Everything runs on the loop's thread. */
 #pragma once
 
+#include "base/prom.h"
 #include "net/http/http.h"
 #include "store/store.h"
 
@@ -73,6 +74,9 @@ void apiserver_attach(struct apiserver *a, struct http_server *h);
 /* A check more of /readyz, under a constant name: 'fn' says what is wrong, or NULL. */
 typedef const char *apiserver_check_fn(void *ctx);
 void apiserver_add_check(struct apiserver *a, const char *name, apiserver_check_fn *fn, void *ctx);
+/* Rows of the metrics that /metrics serves. */
+#define APISERVER_METRIC_TABLES 3
+extern const struct prom_table apiserver_metric_tables[APISERVER_METRIC_TABLES];
 /* Adds to what /metrics tells; NULL: nothing more. */
 typedef void apiserver_metrics_fn(void *ctx, struct strbuf *out);
 void apiserver_set_metrics(struct apiserver *a, apiserver_metrics_fn *fn, void *ctx);

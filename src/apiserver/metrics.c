@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counters of the API server, in Prometheus' text format. */
 #include "apiserver/probe.h"
+#include "base/prom.h"
 #include "base/timeutil.h"
 
 #include <dirent.h>
@@ -107,19 +108,6 @@ void metrics_count_store(struct metrics *m, bool deletion, int error, uint64_t d
     m->store_errors[deletion] += error != 0;
 }
 
-static void head(struct strbuf *out, const char *name, const char *type, const char *help)
-{
-    strbuf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
-/* A metric of one value. */
-static void single(struct strbuf *out, const char *name, const char *type, const char *help,
-                   uint64_t value)
-{
-    head(out, name, type, help);
-    strbuf_addf(out, "%s %" PRIu64 "\n", name, value);
-}
-
 /* 'labels': name="value",... */
 static void write_histogram(struct strbuf *out, const char *name, const char *labels,
                             const struct histogram *h)
@@ -137,141 +125,237 @@ static void write_histogram(struct strbuf *out, const char *name, const char *la
                 name, labels, h->n, name, labels, (double) h->sum_ns / 1e9, name, labels, h->n);
 }
 
-static void write_requests(const struct metrics *m, struct strbuf *out)
+/* Values of the rows. */
+struct facts {
+    const struct apiserver *server;
+    const struct metrics *metrics;
+    struct priority_stats levels[PRIORITY_MAX];
+    uint64_t revision, unreadable, writes, watches, exempt;
+    bool available;
+    struct http_stats http;
+    double cpu_s;
+    uint64_t resident_bytes, virtual_bytes, open_fds, max_fds;
+};
+
+/* ---- requests ---- */
+
+static const char *const store_labels[] = {"operation=\"put\"", "operation=\"delete\""};
+
+static void write_requests(const struct prom_metric *row, const void *facts, struct strbuf *out)
 {
-    static const char duration[] = "apiserver_request_duration_seconds";
-    static const char store[] = "apiserver_store_write_duration_seconds";
-    static const char *const operations[] = {"operation=\"put\"", "operation=\"delete\""};
-    head(out, "apiserver_request_total", "counter", "Requests by verb, resource and status code.");
+    const struct metrics *m = ((const struct facts *) facts)->metrics;
     for (size_t i = 0; i < m->n_counters; i++) {
         const struct counter *c = &m->counters[i];
-        strbuf_addf(
-            out, "apiserver_request_total{verb=\"%s\",resource=\"%s\",code=\"%d\"} %" PRIu64 "\n",
-            verb_names[c->verb], c->resource, c->code, c->n);
+        strbuf_addf(out, "%s{verb=\"%s\",resource=\"%s\",code=\"%d\"} %" PRIu64 "\n", row->name,
+                    verb_names[c->verb], c->resource, c->code, c->n);
     }
-    head(out, duration, "histogram", "Time from a request to its answer; watches: their length.");
+}
+
+static void write_latencies(const struct prom_metric *row, const void *facts, struct strbuf *out)
+{
+    const struct metrics *m = ((const struct facts *) facts)->metrics;
     for (size_t i = 0; i < m->n_latencies; i++) {
         const struct latency *l = &m->latencies[i];
         CLEANUP_FREE char *labels =
             xasprintf("verb=\"%s\",resource=\"%s\"", verb_names[l->verb], l->resource);
-        write_histogram(out, duration, labels, &l->h);
-    }
-    head(out, store, "histogram", "Time until the store has answered a write.");
-    for (size_t i = 0; i < ARRAY_SIZE(m->store); i++) {
-        write_histogram(out, store, operations[i], &m->store[i]);
-    }
-    head(out, "apiserver_store_write_errors_total", "counter",
-         "Writes that the store refused or lost, conflicts among them.");
-    for (size_t i = 0; i < ARRAY_SIZE(m->store); i++) {
-        strbuf_addf(out, "apiserver_store_write_errors_total{%s} %" PRIu64 "\n", operations[i],
-                    m->store_errors[i]);
+        write_histogram(out, row->name, labels, &l->h);
     }
 }
 
-static void write_cache(const struct apiserver *a, struct strbuf *out)
+static void write_store(const struct prom_metric *row, const void *facts, struct strbuf *out)
 {
-    static const struct {
-        const char *name, *help;
-    } gauges[] = {
-        {"apiserver_storage_objects", "Objects of each kind."},
-        {"apiserver_registered_watchers", "Watches of each kind."},
-        {"apiserver_watch_cache_events", "Events kept for watches that resume."},
-        {"apiserver_watch_cache_event_bytes", "Texts that only those hold."},
-    };
-    for (size_t g = 0; g < ARRAY_SIZE(gauges); g++) {
-        head(out, gauges[g].name, "gauge", gauges[g].help);
-        for (size_t i = 0; i < a->cache.n_kinds; i++) {
-            const struct cache_kind *ck = a->cache.kinds[i];
-            const size_t values[] = {ck->objects.n, ck->n_watches, ck->n_events, ck->event_bytes};
-            strbuf_addf(out, "%s{resource=\"%s\"} %zu\n", gauges[g].name, RESOURCE_TEXT(ck->kind),
-                        values[g]);
-        }
+    const struct metrics *m = ((const struct facts *) facts)->metrics;
+    for (size_t i = 0; i < ARRAY_SIZE(m->store); i++) {
+        write_histogram(out, row->name, store_labels[i], &m->store[i]);
     }
-    uint64_t unreadable = 0;
+}
+
+static void write_store_errors(const struct prom_metric *row, const void *facts, struct strbuf *out)
+{
+    const struct metrics *m = ((const struct facts *) facts)->metrics;
+    for (size_t i = 0; i < ARRAY_SIZE(m->store); i++) {
+        strbuf_addf(out, "%s{%s} %" PRIu64 "\n", row->name, store_labels[i], m->store_errors[i]);
+    }
+}
+
+/* ---- kinds and levels ---- */
+
+/* Values of one kind, and of one priority level, by the offset in the row. */
+struct kind_values {
+    size_t objects, watches, events, event_bytes;
+};
+struct level_values {
+    double seats, running_seats, running, waiting, flows, begun, waited_s;
+};
+
+static void write_kinds(const struct prom_metric *m, const void *facts, struct strbuf *out)
+{
+    const struct apiserver *a = ((const struct facts *) facts)->server;
     for (size_t i = 0; i < a->cache.n_kinds; i++) {
-        unreadable += a->cache.kinds[i]->unreadable.map.n;
+        const struct cache_kind *k = a->cache.kinds[i];
+        struct kind_values v = {k->objects.n, k->n_watches, k->n_events, k->event_bytes};
+        size_t value;
+        memcpy(&value, (const char *) &v + m->offset, sizeof value);
+        strbuf_addf(out, "%s{resource=\"%s\"} %zu\n", m->name, RESOURCE_TEXT(k->kind), value);
     }
-    single(out, "apiserver_storage_revision", "counter", "Revision of the registry.",
-           a->cache.revision);
-    single(out, "apiserver_storage_available", "gauge", "Whether the store takes writes.",
-           !probe_error(a->probe));
-    single(out, "apiserver_storage_unreadable_objects", "gauge", "Objects that cannot be read.",
-           unreadable);
-    single(out, "apiserver_current_inflight_writes", "gauge", "Writes under way.", a->inflight);
-    single(out, "apiserver_longrunning_requests", "gauge", "Watches.", a->n_watches);
 }
 
-static void write_flow(const struct apiserver *a, struct strbuf *out)
+static void write_levels(const struct prom_metric *m, const void *facts, struct strbuf *out)
 {
-    static const struct {
-        const char *name, *type, *help;
-    } metrics[] = {
-        {"apiserver_flowcontrol_request_concurrency_limit", "gauge", "Seats of a level."},
-        {"apiserver_flowcontrol_current_executing_seats", "gauge", "Seats that are taken."},
-        {"apiserver_flowcontrol_current_executing_requests", "gauge", "Requests at work."},
-        {"apiserver_flowcontrol_current_inqueue_requests", "gauge", "Requests that wait."},
-        {"apiserver_flowcontrol_current_flows", "gauge", "Flows that are known."},
-        {"apiserver_flowcontrol_dispatched_requests_total", "counter", "Requests begun."},
-        {"apiserver_flowcontrol_request_wait_seconds_total", "counter", "Time they had waited."},
-    };
-    static const char rejected[] = "apiserver_flowcontrol_rejected_requests_total";
-    struct priority_stats s[PRIORITY_MAX];
     for (size_t l = 0; l < PRIORITY_MAX; l++) {
-        s[l] = flow_stats(a->flow, (enum priority_level) l);
+        const struct priority_stats *s = &((const struct facts *) facts)->levels[l];
+        struct level_values v = {.seats = s->seats,
+                                 .running_seats = s->running_seats,
+                                 .running = s->running,
+                                 .waiting = s->waiting,
+                                 .flows = s->flows,
+                                 .begun = (double) s->begun,
+                                 .waited_s = (double) s->waited_ms / 1000};
+        double value;
+        memcpy(&value, (const char *) &v + m->offset, sizeof value);
+        strbuf_addf(out, "%s{priority_level=\"%s\"} %.17g\n", m->name, priority_level_names[l],
+                    value);
     }
-    for (size_t i = 0; i < ARRAY_SIZE(metrics); i++) {
-        head(out, metrics[i].name, metrics[i].type, metrics[i].help);
-        for (size_t l = 0; l < PRIORITY_MAX; l++) {
-            const double values[] = {s[l].seats,
-                                     s[l].running_seats,
-                                     s[l].running,
-                                     s[l].waiting,
-                                     s[l].flows,
-                                     (double) s[l].begun,
-                                     (double) s[l].waited_ms / 1000};
-            strbuf_addf(out, "%s{priority_level=\"%s\"} %.17g\n", metrics[i].name,
-                        priority_level_names[l], values[i]);
-        }
-    }
-    head(out, rejected, "counter", "Requests answered with 429.");
+}
+
+static void write_rejected(const struct prom_metric *m, const void *facts, struct strbuf *out)
+{
     for (size_t l = 0; l < PRIORITY_MAX; l++) {
+        const struct priority_stats *s = &((const struct facts *) facts)->levels[l];
         strbuf_addf(out,
                     "%s{priority_level=\"%s\",reason=\"queue-full\"} %" PRIu64 "\n"
                     "%s{priority_level=\"%s\",reason=\"time-out\"} %" PRIu64 "\n",
-                    rejected, priority_level_names[l], s[l].refused_full, rejected,
-                    priority_level_names[l], s[l].refused_late);
+                    m->name, priority_level_names[l], s->refused_full, m->name,
+                    priority_level_names[l], s->refused_late);
     }
-    single(out, "apiserver_flowcontrol_exempt_requests_total", "counter",
-           "Requests that no queue holds up.", flow_exempt(a->flow));
 }
 
-static void write_http(const struct apiserver *a, struct strbuf *out)
+/* ---- the process ---- */
+
+static void write_cpu(const struct prom_metric *m, const void *facts, struct strbuf *out)
 {
-    if (!a->http) {
-        return;
+    strbuf_addf(out, "%s %.6f\n", m->name, ((const struct facts *) facts)->cpu_s);
+}
+
+static void write_start(const struct prom_metric *m, const void *facts, struct strbuf *out)
+{
+    const struct metrics *metrics = ((const struct facts *) facts)->metrics;
+    strbuf_addf(out, "%s %.3f\n", m->name, (double) metrics->started_ms / 1e3);
+}
+
+/* ---- rows ---- */
+
+#define FACT(member) PROM_MEMBER(struct facts, member)
+#define GAUGE(metric, member, text)                                 \
+    {                                                               \
+        .name = metric, .type = "gauge", .help = text, FACT(member) \
     }
-    struct http_stats s = http_server_stats(a->http);
-    const struct {
-        const char *name, *type, *help;
-        uint64_t value;
-    } metrics[] = {
-        {"http_server_connections", "gauge", "Open connections.", s.conns},
-        {"http_server_http2_connections", "gauge", "Those that speak HTTP/2.", s.h2_conns},
-        {"http_server_http2_streams", "gauge", "Open HTTP/2 streams.", s.streams},
-        {"http_server_request_body_bytes", "gauge", "Bodies held.", s.body_bytes},
-        {"http_server_accepted_total", "counter", "Connections accepted.", s.accepted},
-        {"http_server_refused_total", "counter", "Connections that had to go for want of room.",
-         s.refused},
-        {"http_server_request_errors_total", "counter",
-         "Requests too large, too slow or malformed.", s.errors},
-        {"http_server_http2_floods_total", "counter", "Connections ended for too many frames.",
-         s.floods},
-        {"http_server_cut_total", "counter", "Responses broken off, for they were not read.",
-         s.cut},
-    };
-    for (size_t i = 0; i < ARRAY_SIZE(metrics); i++) {
-        single(out, metrics[i].name, metrics[i].type, metrics[i].help, metrics[i].value);
+#define COUNTER(metric, member, text)                                 \
+    {                                                                 \
+        .name = metric, .type = "counter", .help = text, FACT(member) \
     }
+#define WRITTEN(metric, kind, text, labels, function)                                  \
+    {                                                                                  \
+        .name = metric, .type = kind, .help = text, .label = labels, .write = function \
+    }
+#define OF_KIND(metric, member, text)                                       \
+    {                                                                       \
+        .name = metric, .type = "gauge", .help = text, .label = "resource", \
+        PROM_MEMBER(struct kind_values, member), .write = write_kinds       \
+    }
+#define OF_LEVEL(metric, kind, member, text)                                   \
+    {                                                                          \
+        .name = metric, .type = kind, .help = text, .label = "priority_level", \
+        PROM_MEMBER(struct level_values, member), .write = write_levels        \
+    }
+#define FLOW "apiserver_flowcontrol_"
+
+static const struct prom_metric rows[] = {
+    WRITTEN("apiserver_request_total", "counter", "Requests by verb, resource and status code.",
+            "verb, resource, code", write_requests),
+    WRITTEN("apiserver_request_duration_seconds", "histogram",
+            "Time from a request to its answer; watches: their length.", "verb, resource",
+            write_latencies),
+    WRITTEN("apiserver_store_write_duration_seconds", "histogram",
+            "Time until the store has answered a write.", "operation", write_store),
+    WRITTEN("apiserver_store_write_errors_total", "counter",
+            "Writes that the store refused or lost, conflicts among them.", "operation",
+            write_store_errors),
+    OF_KIND("apiserver_storage_objects", objects, "Objects of each kind."),
+    OF_KIND("apiserver_registered_watchers", watches, "Watches of each kind."),
+    OF_KIND("apiserver_watch_cache_events", events, "Events kept for watches that resume."),
+    OF_KIND("apiserver_watch_cache_event_bytes", event_bytes,
+            "Size of objects that only these events hold."),
+    COUNTER("apiserver_storage_revision", revision, "Revision of the registry."),
+    GAUGE("apiserver_storage_available", available, "Whether the store takes writes."),
+    GAUGE("apiserver_storage_unreadable_objects", unreadable, "Objects that cannot be read."),
+    GAUGE("apiserver_current_inflight_writes", writes, "Writes under way."),
+    GAUGE("apiserver_longrunning_requests", watches, "Watches."),
+    OF_LEVEL(FLOW "request_concurrency_limit", "gauge", seats, "Seats of a level."),
+    OF_LEVEL(FLOW "current_executing_seats", "gauge", running_seats, "Seats that are taken."),
+    OF_LEVEL(FLOW "current_executing_requests", "gauge", running, "Requests that are executed."),
+    OF_LEVEL(FLOW "current_inqueue_requests", "gauge", waiting, "Requests that wait."),
+    OF_LEVEL(FLOW "current_flows", "gauge", flows, "Flows that are known."),
+    OF_LEVEL(FLOW "dispatched_requests_total", "counter", begun, "Requests begun."),
+    OF_LEVEL(FLOW "request_wait_seconds_total", "counter", waited_s,
+             "Time that begun requests had waited."),
+    WRITTEN(FLOW "rejected_requests_total", "counter", "Requests answered with 429.",
+            "priority_level, reason", write_rejected),
+    COUNTER(FLOW "exempt_requests_total", exempt, "Requests that wait in no queue."),
+};
+
+static const struct prom_metric http_rows[] = {
+    GAUGE("http_server_connections", http.conns, "Open connections."),
+    GAUGE("http_server_http2_connections", http.h2_conns, "Open HTTP/2 connections."),
+    GAUGE("http_server_http2_streams", http.streams, "Open HTTP/2 streams."),
+    GAUGE("http_server_request_body_bytes", http.body_bytes,
+          "Size of the bodies of requests under way."),
+    COUNTER("http_server_accepted_total", http.accepted, "Connections accepted."),
+    COUNTER("http_server_refused_total", http.refused,
+            "Connections closed because there were too many."),
+    COUNTER("http_server_request_errors_total", http.errors,
+            "Requests too large, too slow or malformed."),
+    COUNTER("http_server_http2_floods_total", http.floods,
+            "Connections closed for too many frames."),
+    COUNTER("http_server_cut_total", http.cut,
+            "Responses aborted because the client did not read them."),
+};
+
+/* The names that every exporter of Prometheus uses. */
+static const struct prom_metric process_rows[] = {
+    WRITTEN("process_cpu_seconds_total", "counter", "Processor time, user and system.", NULL,
+            write_cpu),
+    WRITTEN("process_start_time_seconds", "gauge", "When the server began, since 1970.", NULL,
+            write_start),
+    GAUGE("process_resident_memory_bytes", resident_bytes, "Resident memory."),
+    GAUGE("process_virtual_memory_bytes", virtual_bytes, "Address space."),
+    GAUGE("process_open_fds", open_fds, "Open descriptors."),
+    GAUGE("process_max_fds", max_fds, "Limit of open descriptors."),
+};
+
+enum { REQUEST_TABLE, HTTP_TABLE, PROCESS_TABLE };
+
+const struct prom_table apiserver_metric_tables[APISERVER_METRIC_TABLES] = {
+    [REQUEST_TABLE] = {rows, ARRAY_SIZE(rows)},
+    [HTTP_TABLE] = {http_rows, ARRAY_SIZE(http_rows)},
+    [PROCESS_TABLE] = {process_rows, ARRAY_SIZE(process_rows)},
+};
+
+static void read_server(const struct apiserver *a, struct facts *f)
+{
+    f->server = a;
+    f->metrics = a->metrics;
+    for (size_t l = 0; l < PRIORITY_MAX; l++) {
+        f->levels[l] = flow_stats(a->flow, (enum priority_level) l);
+    }
+    for (size_t i = 0; i < a->cache.n_kinds; i++) {
+        f->unreadable += a->cache.kinds[i]->unreadable.map.n;
+    }
+    f->revision = (uint64_t) a->cache.revision;
+    f->available = !probe_error(a->probe);
+    f->writes = a->inflight;
+    f->watches = a->n_watches;
+    f->exempt = flow_exempt(a->flow);
 }
 
 static unsigned open_files(void)
@@ -287,31 +371,26 @@ static unsigned open_files(void)
     return n ? n - 1 : 0; /* Not the one of the folder. */
 }
 
-/* The names that every exporter of Prometheus uses. */
-static void write_process(const struct metrics *m, struct strbuf *out)
+static void read_process(struct facts *f)
 {
     unsigned long size = 0, pages = 0, page = (unsigned long) sysconf(_SC_PAGESIZE);
     struct rusage usage = {0};
     struct rlimit files = {0};
-    FILE *f = fopen("/proc/self/statm", "re");
-    if (f) {
-        if (fscanf(f, "%lu %lu", &size, &pages) != 2) {
+    FILE *statm = fopen("/proc/self/statm", "re");
+    if (statm) {
+        if (fscanf(statm, "%lu %lu", &size, &pages) != 2) {
             size = pages = 0;
         }
-        fclose(f);
+        fclose(statm);
     }
     (void) getrusage(RUSAGE_SELF, &usage);
     (void) getrlimit(RLIMIT_NOFILE, &files);
-    head(out, "process_cpu_seconds_total", "counter", "Time of the processors, user and system.");
-    strbuf_addf(out, "process_cpu_seconds_total %.6f\n",
-                (double) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-                    (double) (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6);
-    head(out, "process_start_time_seconds", "gauge", "When the server began, since 1970.");
-    strbuf_addf(out, "process_start_time_seconds %.3f\n", (double) m->started_ms / 1e3);
-    single(out, "process_resident_memory_bytes", "gauge", "Resident memory.", pages * page);
-    single(out, "process_virtual_memory_bytes", "gauge", "Address space.", size * page);
-    single(out, "process_open_fds", "gauge", "Open descriptors.", open_files());
-    single(out, "process_max_fds", "gauge", "Most descriptors.", files.rlim_cur);
+    f->cpu_s = (double) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+               (double) (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+    f->resident_bytes = pages * page;
+    f->virtual_bytes = size * page;
+    f->open_fds = open_files();
+    f->max_fds = files.rlim_cur;
 }
 
 void apiserver_set_metrics(struct apiserver *a, apiserver_metrics_fn *fn, void *ctx)
@@ -324,11 +403,15 @@ void handle_metrics(struct request *q)
 {
     const struct apiserver *a = q->server;
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
-    write_requests(a->metrics, &out);
-    write_cache(a, &out);
-    write_flow(a, &out);
-    write_http(a, &out);
-    write_process(a->metrics, &out);
+    struct facts f = {0};
+    read_server(a, &f);
+    prom_write(&apiserver_metric_tables[REQUEST_TABLE], &f, &out);
+    if (a->http) {
+        f.http = http_server_stats(a->http);
+        prom_write(&apiserver_metric_tables[HTTP_TABLE], &f, &out);
+    }
+    read_process(&f);
+    prom_write(&apiserver_metric_tables[PROCESS_TABLE], &f, &out);
     if (a->more_metrics) {
         a->more_metrics(a->more_metrics_ctx, &out);
     }

@@ -22,6 +22,31 @@ void prom_one(struct strbuf *out, const char *name, const char *type, const char
     strbuf_addf(out, "%s %" PRIu64 "\n", name, value);
 }
 
+static uint64_t value_of(const struct prom_metric *m, const void *facts)
+{
+    const void *p = (const char *) facts + m->offset;
+    return m->size == sizeof(bool)       ? *(const bool *) p
+           : m->size == sizeof(uint32_t) ? *(const uint32_t *) p
+                                         : *(const uint64_t *) p;
+}
+
+void prom_write(const struct prom_table *t, const void *facts, struct strbuf *out)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        const struct prom_metric *m = &t->rows[i];
+        if (i == 0 || !streq(m[-1].name, m->name)) {
+            prom_head(out, m->name, m->type, m->help);
+        }
+        if (m->write) {
+            m->write(m, facts, out);
+        } else if (m->label) {
+            strbuf_addf(out, "%s{%s} %" PRIu64 "\n", m->name, m->label, value_of(m, facts));
+        } else {
+            strbuf_addf(out, "%s %" PRIu64 "\n", m->name, value_of(m, facts));
+        }
+    }
+}
+
 void prom_histogram_add(struct prom_histogram *h, uint64_t duration_ns)
 {
     size_t b = 0;

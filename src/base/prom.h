@@ -6,6 +6,27 @@
 
 #define PROM_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
+/* One metric: a row from which the text and the table of docs/metrics.md come.  Rows of one name
+ * follow each other, and the first has the help text. */
+struct prom_metric {
+    const char *name, *type; /* "counter", "gauge" or "histogram" */
+    const char *help;        /* One sentence. */
+    const char *label;       /* "result=\"sent\""; with 'write': names of labels, "cause". */
+    size_t offset, size;     /* Of the value in the facts: a bool, or an integer of 4 or 8 bytes. */
+    /* Writes the samples, for metrics of more than a value. */
+    void (*write)(const struct prom_metric *m, const void *facts, struct strbuf *out);
+};
+struct prom_table {
+    const struct prom_metric *rows;
+    size_t n;
+};
+/* .PROM_MEMBER(struct facts, pods) of a row. */
+#define PROM_MEMBER(type, member) \
+    .offset = offsetof(type, member), .size = sizeof(((const type *) NULL)->member)
+
+/* The text of all metrics of the table, with the values in 'facts'. */
+void prom_write(const struct prom_table *t, const void *facts, struct strbuf *out);
+
 /* The lines that open a metric; 'type' is "counter", "gauge" or "histogram". */
 void prom_head(struct strbuf *out, const char *name, const char *type, const char *help);
 /* As above and its only sample. */

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/texts.h"
 
+#include "apiserver/apiserver.h"
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/completion.h"
+#include "dns/dns.h"
 #include "master/master_config.h"
 #include "node/config.h"
+#include "node/introspect/introspect.h"
 
 #define MARK "generated: "
 #define MAN_WIDTH 110    /* Columns of a line of the manual's source. */
@@ -285,9 +288,29 @@ static void sample_node(struct strbuf *out)
     sample(out, &node_options, "node");
 }
 
+/* ---- metrics ---- */
+
+/* Labels are named without their values: "result" of "result=\"sent\"". */
+static void metric_table(struct strbuf *out, const struct prom_table *tables, size_t n)
+{
+    strbuf_adds(out, "| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n");
+    for (size_t t = 0; t < n; t++) {
+        for (size_t i = 0; i < tables[t].n; i++) {
+            const struct prom_metric *m = &tables[t].rows[i];
+            if (i > 0 && streq(m[-1].name, m->name)) {
+                continue;
+            }
+            strbuf_addf(out, "| `%s` | %s | %.*s | %s |\n", m->name, m->type,
+                        m->label ? (int) strcspn(m->label, "=") : 0, m->label ? m->label : "",
+                        m->help);
+        }
+    }
+}
+
 /* ---- files ---- */
 
 const struct texts_file texts_files[] = {
+    {"docs/metrics.md", NULL},
     {"packaging/config/master-config.yaml", sample_master},
     {"packaging/config/node-config.yaml", sample_node},
     {"packaging/completion/tenet.bash", completion_bash},
@@ -347,6 +370,12 @@ static int make_part(const char *name, struct strbuf *out, struct err *e)
         man_keys(out, &node_options);
     } else if (streq(name, "commands")) {
         man_commands(out);
+    } else if (streq(name, "metrics of the agent -->")) {
+        metric_table(out, introspect_metric_tables, INTROSPECT_METRIC_TABLES);
+    } else if (streq(name, "metrics of the API server -->")) {
+        metric_table(out, apiserver_metric_tables, APISERVER_METRIC_TABLES);
+    } else if (streq(name, "metrics of DNS -->")) {
+        metric_table(out, dns_metric_tables, DNS_METRIC_TABLES);
     } else {
         return err_set(e, -EINVAL, "\"%s\" is not a text that is generated", name);
     }
@@ -364,7 +393,7 @@ int texts_make(const struct texts_file *f, const char *now, struct strbuf *out, 
         size_t size = strcspn(mark, "\n");
         CLEANUP_FREE char *name = xstrndup(mark + strlen(MARK), size - strlen(MARK));
         const char *next = strstr(mark + size, MARK);
-        if (!next || !str_has_prefix(next, MARK "end\n")) {
+        if (!next || !str_has_prefix(next, MARK "end")) {
             return err_set(e, -EINVAL, "%s: \"%s\" has no end", f->path, name);
         }
         strbuf_add(out, p, (size_t) (mark - p) + size + 1);

@@ -128,71 +128,108 @@ uint16_t dns_port(const struct dns *d)
 
 /* ---- metrics ---- */
 
-static void write_counters(const struct dns *d, struct strbuf *out)
+/* Values of the rows. */
+struct facts {
+    uint64_t n[DNS_COUNTERS];
+    size_t upstreams, upstreams_up;
+    struct dns_forwarder_counters forwarder;
+    size_t cache_bytes, cache_entries, services;
+    bool connected;
+};
+
+static void write_answers(const struct prom_metric *m, const void *facts, struct strbuf *out)
 {
     static const char *const rcodes[] = {"NOERROR",  "FORMERR", "SERVFAIL",
                                          "NXDOMAIN", "NOTIMP",  "REFUSED"};
-    uint64_t n[DNS_COUNTERS] = {0};
-    if (d->server) {
-        dns_server_count(d->server, n);
-    }
-    prom_head(out, "tenet_dns_queries_total", "counter", "Messages that came, by transport.");
-    strbuf_addf(out, "tenet_dns_queries_total{transport=\"udp\"} %lu\n", n[DNS_COUNT_UDP]);
-    strbuf_addf(out, "tenet_dns_queries_total{transport=\"tcp\"} %lu\n", n[DNS_COUNT_TCP]);
-    prom_head(out, "tenet_dns_answers_total", "counter", "Answers, by result.");
+    const struct facts *f = facts;
     for (size_t i = 0; i < ARRAY_SIZE(rcodes); i++) {
-        strbuf_addf(out, "tenet_dns_answers_total{rcode=\"%s\"} %lu\n", rcodes[i],
-                    n[DNS_COUNT_RCODE + i]);
+        strbuf_addf(out, "%s{rcode=\"%s\"} %lu\n", m->name, rcodes[i], f->n[DNS_COUNT_RCODE + i]);
     }
-    prom_one(out, "tenet_dns_cluster_answers_total", "counter",
-             "Answers made from services and endpoints alone.", n[DNS_COUNT_CLUSTER]);
-    prom_one(out, "tenet_dns_cached_answers_total", "counter",
-             "Answers for other names that were known.", n[DNS_COUNT_CACHED]);
-    prom_one(out, "tenet_dns_forwarded_total", "counter",
-             "Questions that other name servers had to be asked.", n[DNS_COUNT_FORWARDED]);
-    prom_one(out, "tenet_dns_truncated_total", "counter", "Answers that were cut.",
-             n[DNS_COUNT_TRUNCATED]);
-    prom_one(out, "tenet_dns_dropped_total", "counter",
-             "Messages that were not answered: no queries, or too many waiting.",
-             n[DNS_COUNT_DROPPED]);
 }
 
-static void write_forwarder(struct dns *d, struct strbuf *out)
-{
-    const struct dns_forwarder_counters *c = dns_forwarder_counters(d->forwarder);
-    size_t up, servers = dns_forwarder_servers(d->forwarder, &up);
-    prom_one(out, "tenet_dns_upstreams", "gauge", "Name servers that are asked.", servers);
-    prom_one(out, "tenet_dns_upstreams_up", "gauge", "Those of them that answer.", up);
-    prom_one(out, "tenet_dns_upstream_queries_total", "counter", "Questions sent to them.",
-             c->asked);
-    prom_one(out, "tenet_dns_upstream_timeouts_total", "counter",
-             "Those without an answer in time.", c->timeouts);
-    prom_one(out, "tenet_dns_upstream_failures_total", "counter",
-             "Names for which no server had an answer.", c->failed);
-    prom_one(out, "tenet_dns_upstream_wrong_answers_total", "counter",
-             "Answers that were none to what was asked, and not used.", c->wrong);
-    prom_one(out, "tenet_dns_upstream_tcp_total", "counter", "Questions repeated over TCP.",
-             c->tcp);
-    prom_one(out, "tenet_dns_stale_answers_total", "counter",
-             "Answers that were over their time, for want of a server that answers.", c->stale);
-    prom_one(out, "tenet_dns_forward_refused_total", "counter",
-             "Questions not asked because too many were waiting.", c->refused);
-}
+#define FACT(member) PROM_MEMBER(struct facts, member)
+#define GAUGE(metric, member, text)                                 \
+    {                                                               \
+        .name = metric, .type = "gauge", .help = text, FACT(member) \
+    }
+#define COUNTER(metric, member, text)                                 \
+    {                                                                 \
+        .name = metric, .type = "counter", .help = text, FACT(member) \
+    }
+#define QUERIES(transport, id)                                                              \
+    {                                                                                       \
+        .name = "tenet_dns_queries_total", .type = "counter",                               \
+        .help = "Messages received, by transport.", .label = "transport=\"" transport "\"", \
+        FACT(n[id])                                                                         \
+    }
+
+static const struct prom_metric server_rows[] = {
+    QUERIES("udp", DNS_COUNT_UDP),
+    QUERIES("tcp", DNS_COUNT_TCP),
+    {.name = "tenet_dns_answers_total",
+     .type = "counter",
+     .help = "Answers, by result.",
+     .label = "rcode",
+     .write = write_answers},
+    COUNTER("tenet_dns_cluster_answers_total", n[DNS_COUNT_CLUSTER],
+            "Answers made from services and endpoints alone."),
+    COUNTER("tenet_dns_cached_answers_total", n[DNS_COUNT_CACHED],
+            "Answers for names outside the cluster that came from the cache."),
+    COUNTER("tenet_dns_forwarded_total", n[DNS_COUNT_FORWARDED],
+            "Queries that were forwarded to other name servers."),
+    COUNTER("tenet_dns_truncated_total", n[DNS_COUNT_TRUNCATED], "Answers that were truncated."),
+    COUNTER("tenet_dns_dropped_total", n[DNS_COUNT_DROPPED],
+            "Messages that were not answered: not a query, or too many waiting."),
+};
+
+static const struct prom_metric forwarder_rows[] = {
+    GAUGE("tenet_dns_upstreams", upstreams, "Name servers that queries are forwarded to."),
+    GAUGE("tenet_dns_upstreams_up", upstreams_up, "Name servers of these that answer."),
+    COUNTER("tenet_dns_upstream_queries_total", forwarder.asked, "Queries sent to name servers."),
+    COUNTER("tenet_dns_upstream_timeouts_total", forwarder.timeouts,
+            "Queries to name servers without an answer in time."),
+    COUNTER("tenet_dns_upstream_failures_total", forwarder.failed,
+            "Names for which no name server had an answer."),
+    COUNTER("tenet_dns_upstream_wrong_answers_total", forwarder.wrong,
+            "Answers that did not match the query, and were ignored."),
+    COUNTER("tenet_dns_upstream_tcp_total", forwarder.tcp, "Queries repeated over TCP."),
+    COUNTER("tenet_dns_stale_answers_total", forwarder.stale,
+            "Expired answers that were served because no name server answered."),
+    COUNTER("tenet_dns_forward_refused_total", forwarder.refused,
+            "Queries that were not forwarded because too many were waiting."),
+};
+
+static const struct prom_metric zone_rows[] = {
+    GAUGE("tenet_dns_cache_bytes", cache_bytes, "Memory of the cached answers."),
+    GAUGE("tenet_dns_cache_entries", cache_entries, "Cached answers."),
+    GAUGE("tenet_dns_services", services, "Services that are known."),
+    GAUGE("tenet_dns_master_connected", connected,
+          "1 while changes of services arrive; 0: the state known last is served."),
+};
+
+enum { SERVER_TABLE, FORWARDER_TABLE, ZONE_TABLE };
+
+const struct prom_table dns_metric_tables[DNS_METRIC_TABLES] = {
+    [SERVER_TABLE] = {server_rows, ARRAY_SIZE(server_rows)},
+    [FORWARDER_TABLE] = {forwarder_rows, ARRAY_SIZE(forwarder_rows)},
+    [ZONE_TABLE] = {zone_rows, ARRAY_SIZE(zone_rows)},
+};
 
 void dns_write_metrics(struct dns *d, struct strbuf *out)
 {
-    write_counters(d, out);
-    if (d->forwarder) {
-        write_forwarder(d, out);
+    struct facts f = {.cache_bytes = dns_cache_bytes(d->cache),
+                      .cache_entries = dns_cache_count(d->cache),
+                      .services = dns_zone_count(d->zone),
+                      .connected = d->services && services_watch_connected(d->services) &&
+                                   services_watch_synced(d->services)};
+    if (d->server) {
+        dns_server_count(d->server, f.n);
     }
-    prom_one(out, "tenet_dns_cache_bytes", "gauge", "Memory of answers that are kept.",
-             dns_cache_bytes(d->cache));
-    prom_one(out, "tenet_dns_cache_entries", "gauge", "Answers that are kept.",
-             dns_cache_count(d->cache));
-    prom_one(out, "tenet_dns_services", "gauge", "Services that are known.",
-             dns_zone_count(d->zone));
-    prom_one(out, "tenet_dns_master_connected", "gauge",
-             "1 while services are followed; 0: what was known last is answered.",
-             d->services && services_watch_connected(d->services) &&
-                 services_watch_synced(d->services));
+    prom_write(&dns_metric_tables[SERVER_TABLE], &f, out);
+    if (d->forwarder) {
+        f.forwarder = *dns_forwarder_counters(d->forwarder);
+        f.upstreams = dns_forwarder_servers(d->forwarder, &f.upstreams_up);
+        prom_write(&dns_metric_tables[FORWARDER_TABLE], &f, out);
+    }
+    prom_write(&dns_metric_tables[ZONE_TABLE], &f, out);
 }

@@ -5,6 +5,7 @@
  * is answered; the metrics say so.  All calls on the loop's thread. */
 #pragma once
 
+#include "base/prom.h"
 #include "client/services.h"
 #include "dns/resolv.h"
 #include "dns/server.h"
@@ -32,3 +33,6 @@ int dns_listen(struct dns *d, uint32_t address, uint16_t port, struct err *e);
 /* 0: does not listen. */
 uint16_t dns_port(const struct dns *d);
 void dns_write_metrics(struct dns *d, struct strbuf *out);
+/* Their rows. */
+#define DNS_METRIC_TABLES 3
+extern const struct prom_table dns_metric_tables[DNS_METRIC_TABLES];

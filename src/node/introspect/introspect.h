@@ -47,6 +47,10 @@ struct introspect_config {
     void (*view)(void *ctx, struct introspect_view *ret);
     void *ctx;
 };
+/* Rows of the metrics that /metrics serves, but for DNS. */
+#define INTROSPECT_METRIC_TABLES 6
+extern const struct prom_table introspect_metric_tables[INTROSPECT_METRIC_TABLES];
+
 int introspect_new(const struct introspect_config *c, struct introspect **ret, struct err *e);
 /* The datapath must be closed before: questions under way to it are answered by that. */
 struct introspect *introspect_free(struct introspect *i);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every row of the options, and every text in the tree that is made from rows. */
+#include "apiserver/apiserver.h"
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/texts.h"
+#include "dns/dns.h"
 #include "master/master_config.h"
 #include "net/loop/process.h"
 #include "node/config.h"
+#include "node/introspect/introspect.h"
 #include "wire/yaml.h"
 
 #include <getopt.h>
@@ -232,6 +235,29 @@ static void a_part_without_an_end_is_refused(void **state)
     }
 }
 
+static void check_metrics(const struct prom_table *tables, size_t n)
+{
+    for (size_t t = 0; t < n; t++) {
+        for (size_t i = 0; i < tables[t].n; i++) {
+            const struct prom_metric *m = &tables[t].rows[i];
+            bool known =
+                streq(m->type, "counter") || streq(m->type, "gauge") || streq(m->type, "histogram");
+            bool has_value = m->write || m->size == sizeof(bool) || m->size == sizeof(uint32_t) ||
+                             m->size == sizeof(uint64_t);
+            if (!known || !has_value || !str_has_suffix(m->help, ".")) {
+                fail_msg("%s: the row is not whole", m->name);
+            }
+        }
+    }
+}
+
+static void rows_of_metrics_are_whole(void **state)
+{
+    check_metrics(introspect_metric_tables, INTROSPECT_METRIC_TABLES);
+    check_metrics(apiserver_metric_tables, APISERVER_METRIC_TABLES);
+    check_metrics(dns_metric_tables, DNS_METRIC_TABLES);
+}
+
 /* ---- completion ---- */
 
 static void scripts_of_completion_are_shell(void **state)
@@ -320,6 +346,7 @@ int main(void)
         cmocka_unit_test(examples_of_the_sample_files_are_read),
         cmocka_unit_test(texts_are_as_the_rows_make_them),
         cmocka_unit_test(a_part_without_an_end_is_refused),
+        cmocka_unit_test(rows_of_metrics_are_whole),
         cmocka_unit_test(scripts_of_completion_are_shell),
         cmocka_unit_test(bash_completes_by_the_rows),
         cmocka_unit_test(options_are_only_those_of_the_daemon),

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/prom.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+struct facts {
+    bool flag;
+    unsigned small;
+    uint64_t large;
+    size_t sent, lost;
+};
+
+static void write_two(const struct prom_metric *m, const void *facts, struct strbuf *out)
+{
+    strbuf_addf(out, "%s{x=\"a\"} 1\n%s{x=\"b\"} 2\n", m->name, m->name);
+}
+
+static void rows_become_samples(void **state)
+{
+    static const struct prom_metric rows[] = {
+        {"flag", "gauge", "A flag.", PROM_MEMBER(struct facts, flag)},
+        {"small", "gauge", "A number.", PROM_MEMBER(struct facts, small)},
+        {"large_total", "counter", "A large number.", PROM_MEMBER(struct facts, large)},
+        {"two", "gauge", "Two values.", "x", .write = write_two},
+        {"ends_total", "counter", "Ends.", "end=\"sent\"", PROM_MEMBER(struct facts, sent)},
+        {"ends_total", "counter", "Ends.", "end=\"lost\"", PROM_MEMBER(struct facts, lost)},
+    };
+    const struct prom_table table = {rows, ARRAY_SIZE(rows)};
+    const struct facts f = {true, 4000000000u, 1ull << 60, 3, 4};
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    prom_write(&table, &f, &out);
+    assert_string_equal(strbuf_cstr(&out),
+                        "# HELP flag A flag.\n# TYPE flag gauge\nflag 1\n"
+                        "# HELP small A number.\n# TYPE small gauge\nsmall 4000000000\n"
+                        "# HELP large_total A large number.\n# TYPE large_total counter\n"
+                        "large_total 1152921504606846976\n"
+                        "# HELP two Two values.\n# TYPE two gauge\n"
+                        "two{x=\"a\"} 1\ntwo{x=\"b\"} 2\n"
+                        "# HELP ends_total Ends.\n# TYPE ends_total counter\n"
+                        "ends_total{end=\"sent\"} 3\nends_total{end=\"lost\"} 4\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_become_samples),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
