@@ -56,19 +56,19 @@ _tenet() {
     local kinds="configmaps endpoints events namespaces nodes pods podtemplates secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects customresourcedefinitions controllerrevisions priorityclasses runtimeclasses networkpolicies adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings certificatesigningrequests"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _tenet_expand "master node lab store get create delete describe idle adm token trace flows check dns help --help --version"
+        _tenet_expand "master apiserver controllers node lab store get create delete describe idle adm token trace flows check dns help --help --version"
         return
     fi
     if ((COMP_CWORD > 2)); then
         case "$command ${COMP_WORDS[2]}" in
         "node flows") command="node flows" ;;
         "node maps") command="node maps" ;;
+        "adm create-master-certs") command="adm create-master-certs" ;;
         "adm pod-network") command="adm pod-network" ;;
         esac
     fi
     case "$command $prev" in
     "master -c" | "master --config") values="@file" ;;
-    "master --kubeconfig") values="@file" ;;
     "master --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy" ;;
     "master --tls") values="auto off" ;;
     "master --pki-dir") values="@file" ;;
@@ -85,7 +85,32 @@ _tenet() {
     "master --etcd-ca-file") values="@file" ;;
     "master --etcd-cert-file") values="@file" ;;
     "master --etcd-key-file") values="@file" ;;
+    "master --cluster-signing-cert-file") values="@file" ;;
+    "master --cluster-signing-key-file") values="@file" ;;
     "master --dns-isolate-projects") values="true false" ;;
+    "apiserver -c" | "apiserver --config") values="@file" ;;
+    "apiserver --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy" ;;
+    "apiserver --tls") values="auto off" ;;
+    "apiserver --pki-dir") values="@file" ;;
+    "apiserver --tls-cert-file") values="@file" ;;
+    "apiserver --tls-key-file") values="@file" ;;
+    "apiserver --client-ca-file") values="@file" ;;
+    "apiserver --authorization-mode") values="RBAC AlwaysAllow" ;;
+    "apiserver --anonymous-auth") values="true false" ;;
+    "apiserver --service-account-signing-key-file") values="@file" ;;
+    "apiserver --audit-log-path") values="@file" ;;
+    "apiserver --audit-policy-file") values="@file" ;;
+    "apiserver --storage-backend") values="sqlite etcd memory" ;;
+    "apiserver --storage-path") values="@file" ;;
+    "apiserver --etcd-ca-file") values="@file" ;;
+    "apiserver --etcd-cert-file") values="@file" ;;
+    "apiserver --etcd-key-file") values="@file" ;;
+    "apiserver --dns-isolate-projects") values="true false" ;;
+    "controllers -c" | "controllers --config") values="@file" ;;
+    "controllers --kubeconfig") values="@file" ;;
+    "controllers --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy" ;;
+    "controllers --cluster-signing-cert-file") values="@file" ;;
+    "controllers --cluster-signing-key-file") values="@file" ;;
     "node --config") values="@file" ;;
     "node --kubeconfig") values="@file" ;;
     "node --master-kubeconfig") values="@file" ;;
@@ -134,6 +159,8 @@ _tenet() {
     "describe --kubeconfig") values="@file" ;;
     "idle -n" | "idle --namespace") values="@namespaces" ;;
     "idle --kubeconfig") values="@file" ;;
+    "adm create-master-certs -c" | "adm create-master-certs --config") values="@file" ;;
+    "adm create-master-certs --dir") values="@file" ;;
     "adm pod-network --to") values="@namespaces" ;;
     "adm pod-network -n" | "adm pod-network --namespace") values="@namespaces" ;;
     "adm pod-network --kubeconfig") values="@file" ;;
@@ -158,10 +185,18 @@ _tenet() {
         return
     fi
     case $command in
-    help) words="master node lab store get create delete describe idle adm token trace flows check dns help" ;;
+    help) words="master apiserver controllers node lab store get create delete describe idle adm token trace flows check dns help" ;;
     "master")
         words=""
-        options=" --config --controllers-only --kubeconfig --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --authorization-mode --anonymous-auth --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --controller-lease-ttl --dns-bind-address --dns-isolate-projects --limit --log-level --help"
+        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --authorization-mode --anonymous-auth --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --dns-bind-address --dns-isolate-projects --limit --log-level --help"
+        ;;
+    "apiserver")
+        words=""
+        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --authorization-mode --anonymous-auth --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --dns-bind-address --dns-isolate-projects --limit --log-level --help"
+        ;;
+    "controllers")
+        words=""
+        options=" --config --kubeconfig --network-only --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --master-node --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --log-level --help"
         ;;
     "node")
         words="flows maps"
@@ -204,8 +239,12 @@ _tenet() {
         options=" --selector --all --dry-run --namespace --kubeconfig --server --help"
         ;;
     "adm")
-        words="pod-network"
+        words="create-master-certs pod-network"
         options=" --help"
+        ;;
+    "adm create-master-certs")
+        words=""
+        options=" --config --dir --quiet --help"
         ;;
     "adm pod-network")
         words="join-projects isolate-projects make-projects-global @namespaces"

@@ -8,6 +8,7 @@
 #include "master/master_api.h"
 #include "master/master_controllers.h"
 #include "master/master_signing.h"
+#include "master/master_status.h"
 #include "net/loop/notify.h"
 #include "net/tls/pki.h"
 
@@ -24,6 +25,7 @@ struct master {
     struct master_api *api;
     struct master_signing *signing; /* NULL: without HTTPS nobody is refused anything. */
     struct master_controllers *controllers;
+    struct master_status *status_server; /* NULL: there is none. */
     struct loop_signal *term, *interrupt, *hangup;
     struct loop_timer *delay; /* Between the first signal and the end of the controllers. */
     bool ready, stopping;
@@ -115,21 +117,28 @@ static int sign_here(struct master *m, struct err *e)
                : 0;
 }
 
-static int sign_there(struct master *m, struct err *e)
+/* Over HTTPS the API server knows its clients, and there is something to sign. */
+static int prepare_apart(struct master *m, struct err *e)
 {
+    const struct master_config *c = m->run->config;
     __attribute__((cleanup(kubeconfig_done))) struct kubeconfig k = {0};
     int r = kubeconfig_load(m->run->kubeconfig, &k, e);
-    return r == 0 && str_has_prefix(k.server, "https://")
-               ? master_signing_new(m->run->config, NULL, k.ca, &m->signing, e)
-               : r;
+    if (r < 0) {
+        return r;
+    }
+    bool secure = str_has_prefix(k.server, "https://");
+    r = master_host_read(c, !secure || streq_null(c->authorization_mode, "AlwaysAllow"), &m->host,
+                         e);
+    return r == 0 && secure ? master_signing_new(c, NULL, k.ca, &m->signing, e) : r;
 }
 
 static int start_api(struct master *m, struct err *e)
 {
     struct master_api_config cfg = {
         .config = m->run->config, .host = &m->host, .ready = api_ready, .failed = failed, .ctx = m};
-    int r = master_api_new(m->loop, &cfg, &m->api, e);
-    if (r < 0 || !(m->run->parts & MASTER_CONTROLLERS)) {
+    int r = master_host_read(cfg.config, master_config_always_allows(cfg.config), &m->host, e);
+    if (r < 0 || (r = master_api_new(m->loop, &cfg, &m->api, e)) < 0 ||
+        !(m->run->parts & MASTER_CONTROLLERS)) {
         return r;
     }
     master_api_add_check(m->api, "controllers", check_controllers, m);
@@ -137,11 +146,26 @@ static int start_api(struct master *m, struct err *e)
     return sign_here(m, e);
 }
 
+static bool is_ready(void *ctx)
+{
+    return ((const struct master *) ctx)->ready;
+}
+
+static int serve_status(struct master *m, struct err *e)
+{
+    struct master_status_config cfg = {.address = m->run->config->status_address,
+                                       .ready = is_ready,
+                                       .metrics = write_metrics,
+                                       .ctx = m};
+    int r = streq(cfg.address, "none") ? 0 : master_status_new(m->loop, &cfg, &m->status_server, e);
+    return r < 0 ? err_prefix(e, "controllerConfig.statusBindAddress") : 0;
+}
+
 static int start_controllers(struct master *m, struct err *e)
 {
     const struct master_config *c = m->run->config;
-    int r = m->run->network_only ? 0 : sign_there(m, e);
-    if (r < 0) {
+    int r = m->run->network_only ? 0 : prepare_apart(m, e);
+    if (r < 0 || (r = serve_status(m, e)) < 0) {
         return r;
     }
     r = begin_controllers(m, true, e);
@@ -236,6 +260,7 @@ static void master_done(struct master *m)
     loop_signal_free(m->interrupt);
     loop_signal_free(m->hangup);
     loop_timer_free(m->delay);
+    master_status_free(m->status_server);
     master_controllers_free(m->controllers);
     master_signing_free(m->signing);
     master_api_free(m->api);
@@ -246,8 +271,8 @@ int master_run(const struct master_run *run, struct err *e)
 {
     __attribute__((cleanup(master_done))) struct master m = {.run = run, .loop = loop_new()};
     m.delay = loop_timer_new(m.loop, stop_controllers, &m);
-    int r = run->network_only ? 0 : master_host_read(run->config, &m.host, e);
-    if (r < 0 || (r = run->parts & MASTER_API ? start_api(&m, e) : start_controllers(&m, e)) < 0) {
+    int r = run->parts & MASTER_API ? start_api(&m, e) : start_controllers(&m, e);
+    if (r < 0) {
         return r;
     }
     m.term = loop_signal_new(m.loop, SIGTERM, on_signal, &m);

@@ -68,7 +68,7 @@ static void read_host_name(struct master_addresses *a)
 }
 
 void master_addresses_fill(struct master_addresses *ret, const struct master_config *c,
-                           const struct service_ranges *services, uint32_t ip,
+                           const struct service_ranges *services, uint32_t ip, bool open,
                            const struct netconf_host_net *nets, size_t n)
 {
     struct node_rules *rules = &ret->rules;
@@ -77,8 +77,7 @@ void master_addresses_fill(struct master_addresses *ret, const struct master_con
     if (services->has_ingress) {
         rules->ingress = (struct address_ranges){.list = {services->ingress}, .n = 1};
     }
-    /* Without authorization the API server trusts every client, nodes too. */
-    if (!master_config_always_allows(c)) {
+    if (!open) {
         add_masters(&rules->masters, c, ip, nets, n);
     }
     read_host_name(ret);

@@ -12,7 +12,7 @@ struct master_addresses {
     const char *own_node[2];
 };
 /* 'ret' points into itself and must not be copied.  'ip' is the address at which nodes reach the master, 0: none.
- * 'nets' are the networks of this host. */
+ * 'nets' are the networks of this host.  'open': the API server trusts every client, nodes too. */
 void master_addresses_fill(struct master_addresses *ret, const struct master_config *c,
-                           const struct service_ranges *services, uint32_t ip,
+                           const struct service_ranges *services, uint32_t ip, bool open,
                            const struct netconf_host_net *nets, size_t n);

@@ -37,6 +37,7 @@ struct master_config {
     int64_t audit_max_mb, audit_max_files;
     struct dns_config dns;
     char *signing_cert, *signing_key; /* Of the authority; NULL: not given. */
+    char *status_address;             /* Of controllers apart; "none": nowhere. */
     char *log_level;                  /* As log_set_levels takes it; NULL: not given. */
     unsigned n_network_flags;         /* How often --cluster-network was given. */
     struct {
@@ -67,8 +68,9 @@ static inline UNUSED void master_config_donep(struct master_config *c)
 int master_config_read(struct master_config *c, const struct json *v, struct err *e);
 /* As above, of the YAML or JSON file 'path', which the error names too. */
 int master_config_load(const char *path, struct master_config *c, struct err *e);
-/* What can be checked only of the whole. */
-int master_config_check(const struct master_config *c, struct err *e);
+/* What can be checked only of the whole, by a process that runs 'parts' (enum master_part): controllers apart do not
+ * know how the API is served. */
+int master_config_check(const struct master_config *c, unsigned parts, struct err *e);
 
 /* For the rows: whether a network of pods leaves 'bits' for a node's subnet, and the network
  * appended. */

@@ -78,7 +78,33 @@ static int check_etcd(const struct master_config *c, struct err *e)
     return 0;
 }
 
-int master_config_check(const struct master_config *c, struct err *e)
+static int check_signing(const struct master_config *c, struct err *e)
+{
+    if (!c->signing_cert != !c->signing_key) {
+        return err_set(e, -EINVAL, "controllerConfig.%s: must be given with %s",
+                       c->signing_cert ? "clusterSigningKeyFile" : "clusterSigningCertFile",
+                       c->signing_cert ? "clusterSigningCertFile" : "clusterSigningKeyFile");
+    }
+    return 0;
+}
+
+static int check_serving(const struct master_config *c, unsigned parts, struct err *e)
+{
+    int r = check_tls(c, e);
+    if (r < 0 || (r = check_security(c, e)) < 0) {
+        return r;
+    }
+    if (!(parts & MASTER_CONTROLLERS) && master_config_tls(c) == MASTER_TLS_AUTO) {
+        return err_set(
+            e, -EINVAL,
+            "servingInfo.%s: the authority's key is not for this process: run \"tenet adm "
+            "create-master-certs\" and give certFile, keyFile and clientCA",
+            c->tls ? "tls" : "pkiDir");
+    }
+    return check_etcd(c, e);
+}
+
+int master_config_check(const struct master_config *c, unsigned parts, struct err *e)
 {
     int r = netconf_check(&c->network, e);
     if (r == 0) {
@@ -87,9 +113,6 @@ int master_config_check(const struct master_config *c, struct err *e)
     if (r < 0) {
         return err_prefix(e, "networkConfig"), r;
     }
-    r = check_tls(c, e);
-    if (r < 0 || (r = check_security(c, e)) < 0) {
-        return r;
-    }
-    return check_etcd(c, e);
+    r = check_signing(c, e);
+    return r < 0 || !(parts & (MASTER_API | MASTER_STORE)) ? r : check_serving(c, parts, e);
 }

@@ -34,7 +34,8 @@ static int list_networks(struct netconf_host_net **ret, size_t *ret_n, struct er
     return 0;
 }
 
-int master_host_read(const struct master_config *c, struct master_host *ret, struct err *e)
+int master_host_read(const struct master_config *c, bool open, struct master_host *ret,
+                     struct err *e)
 {
     CLEANUP_FREE struct netconf_host_net *nets = NULL;
     size_t n = 0;
@@ -49,6 +50,6 @@ int master_host_read(const struct master_config *c, struct master_host *ret, str
         log_warn("services of type LoadBalancer get no address: the default "
                  "networkConfig.ingressIPNetworkCIDR is in use by other networks");
     }
-    master_addresses_fill(&ret->addresses, c, &ret->services, ret->ip, nets, n);
+    master_addresses_fill(&ret->addresses, c, &ret->services, ret->ip, open, nets, n);
     return 0;
 }

@@ -13,6 +13,8 @@ struct master_host {
     struct master_addresses addresses;
     uint32_t ip; /* At which nodes reach the API; 0: only this host does. */
 };
-/* Reads the host's interfaces.  The networks that they are in must not be the cluster's or the services'.  'c' must outlive
- * 'ret', which points into itself and must not be copied.  -EINVAL names the key. */
-int master_host_read(const struct master_config *c, struct master_host *ret, struct err *e);
+/* Reads the host's interfaces.  The networks that they are in must not be the cluster's or the services'.  'open': the API
+ * server trusts every client.  'c' must outlive 'ret', which points into itself and must not be copied.  -EINVAL names
+ * the key. */
+int master_host_read(const struct master_config *c, bool open, struct master_host *ret,
+                     struct err *e);

@@ -178,6 +178,15 @@ static int check_host_name(const char *name, struct err *e)
                : err_set(e, -EINVAL, "\"%.80s\" is neither a DNS name nor an IPv4 address", name);
 }
 
+static int check_status_address(const char *s, struct err *e)
+{
+    char host[OPTION_HOST_SIZE];
+    uint64_t port;
+    return streq(s, "none") || option_split_endpoint(s, host, &port) == 0
+               ? 0
+               : err_set(e, -EINVAL, "\"%.80s\" is neither ADDRESS:PORT nor none", s);
+}
+
 static int set_anonymous(void *config, const char *s, struct err *e)
 {
     struct master_config *c = config;
@@ -405,7 +414,7 @@ static const struct option_row rows[] = {
      .arg = "MODE",
      .type = OPTION_CHOICE,
      .choices = "auto off",
-     BOTH,
+     API,
      MEMBER(tls),
      .unset = "off, or auto when pkiDir is given",
      .example = "auto",
@@ -414,7 +423,7 @@ static const struct option_row rows[] = {
      .flag = "pki-dir",
      .arg = "DIR",
      .type = OPTION_FILE,
-     BOTH,
+     API,
      MEMBER(pki_dir),
      .unset = "/var/lib/tenet/pki",
      .example = "/var/lib/tenet/pki",
@@ -635,6 +644,36 @@ static const struct option_row rows[] = {
      .unset = "none",
      .example = "/etc/tenet/etcd-client.key",
      .help = "key of the master's certificate for etcd"},
+    {.path = "controllerConfig.clusterSigningCertFile",
+     .flag = "cluster-signing-cert-file",
+     .arg = "FILE",
+     .type = OPTION_FILE,
+     .daemons = MASTER_CONTROLLERS,
+     MEMBER(signing_cert),
+     .unset = "with tls: auto the master's own authority, else none: no certificate is signed",
+     .example = "/etc/tenet/pki/ca.crt",
+     .help = "certificate of the authority that signs the certificates which nodes and users ask "
+             "for"},
+    {.path = "controllerConfig.clusterSigningKeyFile",
+     .flag = "cluster-signing-key-file",
+     .arg = "FILE",
+     .type = OPTION_FILE,
+     .daemons = MASTER_CONTROLLERS,
+     MEMBER(signing_key),
+     .unset = "none",
+     .example = "/etc/tenet/pki/ca.key",
+     .help = "key of that authority"},
+    {.path = "controllerConfig.statusBindAddress",
+     .flag = "status-bind-address",
+     .arg = "ADDRESS:PORT",
+     .type = OPTION_TEXT,
+     .daemons = MASTER_CONTROLLERS,
+     MEMBER(status_address),
+     .check = check_status_address,
+     .dflt = "127.0.0.1:8444",
+     .help = "where `tenet controllers` serves /healthz, /readyz and /metrics over plain HTTP, or "
+             "none",
+     .detail = "In `tenet master` and `tenet apiserver` they are served with the API."},
     {.path = "controllerLeaseTTL",
      .flag = "controller-lease-ttl",
      .arg = "SECONDS",

@@ -105,7 +105,8 @@ static int server_names(const struct master_config *c, struct names *s, struct e
 
 /* The kubeconfig 'file', with a certificate for 'user' of 'group'. */
 static int ensure_kubeconfig(const struct pki_ca *ca, const char *file, const char *user,
-                             const char *group, const char *url, int64_t now, struct err *e)
+                             const char *group, const char *url, int64_t now, bool *made,
+                             struct err *e)
 {
     struct pki_request q = {
         .cn = user, .o = &group, .n_o = 1, .from_ms = now - HOUR_MS, .until_ms = now + CLIENT_MS};
@@ -117,22 +118,23 @@ static int ensure_kubeconfig(const struct pki_ca *ca, const char *file, const ch
             return 0;
         }
     }
-    __attribute__((cleanup(pki_pair_done))) struct pki_pair made = {0};
-    int r = pki_issue(ca, &q, &made, e);
+    __attribute__((cleanup(pki_pair_done))) struct pki_pair pair = {0};
+    int r = pki_issue(ca, &q, &pair, e);
     if (r < 0) {
         return r;
     }
     struct kubeconfig w = {
-        .server = (char *) url, .ca = (char *) pki_ca_pem(ca), .cert = made.cert, .key = made.key};
+        .server = (char *) url, .ca = (char *) pki_ca_pem(ca), .cert = pair.cert, .key = pair.key};
     r = kubeconfig_write(file, user, &w, e);
     if (r == 0) {
+        *made = true;
         log_info("kubeconfig written", "file=%s user=%s group=%s", file, user, group);
     }
     return r;
 }
 
 static int ensure_server(const struct pki_ca *ca, const char *dir, const struct names *names,
-                         int64_t now, struct err *e)
+                         int64_t now, bool *any, struct err *e)
 {
     CLEANUP_FREE char *cert = xasprintf("%s/server.crt", dir);
     CLEANUP_FREE char *key = xasprintf("%s/server.key", dir);
@@ -144,6 +146,7 @@ static int ensure_server(const struct pki_ca *ca, const char *dir, const struct 
                             .until_ms = now + SERVER_MS};
     int r = pki_ensure_files(ca, &q, cert, key, now, &made, e);
     if (made) {
+        *any = true;
         log_info("server certificate made", "file=%s names=%zu", cert, names->n);
     }
     return r;
@@ -158,25 +161,36 @@ static int ensure_token_key(const char *dir, struct err *e)
     return r;
 }
 
+/* What only processes apart need. */
+static int ensure_apart(const struct pki_ca *ca, const char *dir, const char *url, int64_t now,
+                        bool *made, struct err *e)
+{
+    CLEANUP_FREE char *file = xasprintf("%s/controllers.kubeconfig", dir);
+    int r = ensure_kubeconfig(ca, file, "system:tenet-controllers", "system:masters", url, now,
+                              made, e);
+    return r < 0 ? r : ensure_token_key(dir, e);
+}
+
 int master_pki_ensure(const struct master_config *c, const char *dir, int port, bool apart,
-                      struct pki_ca **ca, struct err *e)
+                      struct pki_ca **ca, bool *ret_made, struct err *e)
 {
     __attribute__((cleanup(names_done))) struct names names = {0};
+    bool made = false;
     int64_t now = time_wall_ms();
     int r = dir_make(dir, 0700, e);
     if (r < 0 || (r = server_names(c, &names, e)) < 0 ||
         (!*ca && (r = pki_ca_open(dir, now, ca, e)) < 0) ||
-        (r = ensure_server(*ca, dir, &names, now, e)) < 0) {
+        (r = ensure_server(*ca, dir, &names, now, &made, e)) < 0) {
         return r;
     }
     CLEANUP_FREE char *admin = xasprintf("%s/admin.kubeconfig", dir);
-    CLEANUP_FREE char *controllers = xasprintf("%s/controllers.kubeconfig", dir);
     CLEANUP_FREE char *url = xasprintf("https://%s:%d", names.list[0], port);
-    r = ensure_kubeconfig(*ca, admin, "system:admin", "system:masters", url, now, e);
-    if (r < 0 || !apart) {
-        return r;
+    r = ensure_kubeconfig(*ca, admin, "system:admin", "system:masters", url, now, &made, e);
+    if (r == 0 && apart) {
+        r = ensure_apart(*ca, dir, url, now, &made, e);
     }
-    r = ensure_kubeconfig(*ca, controllers, "system:tenet-controllers", "system:masters", url, now,
-                          e);
-    return r < 0 ? r : ensure_token_key(dir, e);
+    if (r == 0 && ret_made) {
+        *ret_made = made;
+    }
+    return r;
 }

@@ -16,6 +16,6 @@
 struct pki_ca;
 /* Makes in 'dir' what is missing, does not fit the configuration any more, or has less than a third of its time left; the
  * authority and sa.key never change.  'port' is that of the API, for kubeconfigs.  '*ca' NULL: the authority is read, or
- * made, and the caller owns it; else it is used. */
+ * made, and the caller owns it; else it is used.  '*ret_made' (NULL: not wanted) is whether anything was made. */
 int master_pki_ensure(const struct master_config *c, const char *dir, int port, bool apart,
-                      struct pki_ca **ca, struct err *e);
+                      struct pki_ca **ca, bool *ret_made, struct err *e);

@@ -28,7 +28,7 @@ static int load(struct master_tls *t, struct err *e)
     CLEANUP_FREE char *key = xasprintf("%s/server.key", master_tls_dir(c));
     CLEANUP_FREE char *ca = xasprintf("%s/ca.crt", master_tls_dir(c));
     if (master_config_tls(c) == MASTER_TLS_AUTO) {
-        int r = master_pki_ensure(c, master_tls_dir(c), t->port, false, &t->ca, e);
+        int r = master_pki_ensure(c, master_tls_dir(c), t->port, false, &t->ca, NULL, e);
         if (r < 0) {
             return err_prefix(e, "pkiDir"), r;
         }

@@ -162,7 +162,7 @@ def check_request(r, roles):
 
 def test_nodes_and_controllers_on_another_api_server(foreign):
     f = foreign
-    f.start("master", [TENET, "master", "--controllers-only", "--kubeconfig", f.kubeconfig,
+    f.start("master", [TENET, "controllers", "--network-only", "--status-bind-address", "none", "--kubeconfig", f.kubeconfig,
                        "--plugin", "redhat/openshift-ovs-multitenant"])
     for n in f.nodes:
         f.start(n, [TENET, "node", "--config", f.dirs[n].parent / "node-config.yaml", "--kubeconfig", f.kubeconfig])
@@ -223,7 +223,7 @@ def test_an_agent_that_may_not_update_its_node_goes_on(foreign):
     """rbac.yaml does not let agents write annotations of Nodes: host ports stay closed to the outside, nothing else."""
     f = foreign
     pathlib.Path(f"{f.log}.denied").write_text("PUT /api/v1/nodes/[^/?]+")
-    f.start("master", [TENET, "master", "--controllers-only", "--kubeconfig", f.kubeconfig,
+    f.start("master", [TENET, "controllers", "--network-only", "--status-bind-address", "none", "--kubeconfig", f.kubeconfig,
                        "--plugin", "redhat/openshift-ovs-multitenant"])
     f.start(f.nodes[0], [TENET, "node", "--config", f.dirs[f.nodes[0]].parent / "node-config.yaml",
                          "--kubeconfig", f.kubeconfig])
@@ -254,7 +254,7 @@ def test_policies_of_another_api_server(foreign):
     without = pathlib.Path(f"{f.log}.without")
     without.write_text("policy.networking.k8s.io")
     plugin = "redhat/openshift-ovs-networkpolicy"
-    f.start("master", [TENET, "master", "--controllers-only", "--kubeconfig", f.kubeconfig, "--plugin", plugin])
+    f.start("master", [TENET, "controllers", "--network-only", "--status-bind-address", "none", "--kubeconfig", f.kubeconfig, "--plugin", plugin])
     for n in f.nodes:
         config = f.dirs[n].parent / "node-config.yaml"
         config.write_text(config.read_text().replace("redhat/openshift-ovs-multitenant", plugin))
@@ -307,7 +307,7 @@ def test_policies_of_another_api_server(foreign):
 
 def test_only_one_copy_of_the_controllers_works(foreign):
     f = foreign
-    command = [TENET, "master", "--controllers-only", "--kubeconfig", f.kubeconfig]
+    command = [TENET, "controllers", "--network-only", "--status-bind-address", "none", "--kubeconfig", f.kubeconfig]
     first, second = f.start("master", command), f.start("master", command)
 
     def holder():
@@ -332,6 +332,6 @@ def test_only_one_copy_of_the_controllers_works(foreign):
 
 def test_wrong_use_is_told(tmp_path):
     r = run([TENET, "master", "--kubeconfig", tmp_path / "k"], check=False)
-    assert r.returncode == 2 and "--controllers-only" in r.stderr
-    r = run([TENET, "master", "--controllers-only", "--kubeconfig", tmp_path / "absent"], check=False)
+    assert r.returncode == 2 and "--kubeconfig" in r.stderr
+    r = run([TENET, "controllers", "--network-only", "--kubeconfig", tmp_path / "absent"], check=False)
     assert r.returncode == 1 and "absent" in r.stderr

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The groups of "tenet adm": commands whose name is "adm GROUP", and whose argv[0] is the group. */
+/* The commands and groups of "tenet adm": their name is "adm NAME", and argv[0] is NAME. */
 #pragma once
 
 #include "cli/command.h"
 
-extern const struct command adm_pod_network;
+extern const struct command adm_create_master_certs, adm_pod_network;

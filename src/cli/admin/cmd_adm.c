@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tenet adm: what administrators of a cluster do; a group of commands for each matter. */
+/* tenet adm: what administrators of a cluster do; a command, or a group of them, for each matter. */
 #include "base/str.h"
 #include "cli/admin/adm.h"
 
 #include <stdio.h>
 
-static const struct command *const groups[] = {&adm_pod_network, NULL};
+static const struct command *const groups[] = {&adm_create_master_certs, &adm_pod_network, NULL};
 
-static const char help[] = "usage: tenet adm GROUP COMMAND [OPTIONS]\n"
-                           "\n"
-                           "Administration of a cluster.\n"
-                           "\n"
-                           "  pod-network   networks of projects: join, isolate, make global\n";
+static const char help[] =
+    "usage: tenet adm COMMAND [OPTIONS]\n"
+    "\n"
+    "Administration of a cluster.\n"
+    "\n"
+    "  create-master-certs   certificates and keys of an API server and controllers apart\n"
+    "  pod-network           networks of projects: join, isolate, make global\n";
 
 static int run(int argc, char **argv)
 {
@@ -28,13 +30,14 @@ static int run(int argc, char **argv)
     }
     int opt = command_getopt(&cmd_adm, argc, argv, NULL);
     return opt == OPT_HELP ? 0
-           : opt == -1     ? command_usage(&cmd_adm, "unknown group \"%s\"", argv[1])
+           : opt == -1     ? command_usage(&cmd_adm, "unknown command \"%s\"", argv[1])
                            : 2;
 }
 
 const struct command cmd_adm = {.name = "adm",
-                                .summary = "administration: networks of projects",
+                                .summary =
+                                    "administration: certificates of masters, networks of projects",
                                 .help = help,
-                                .notes = "tenet adm GROUP --help prints all about a group.\n",
+                                .notes = "tenet adm COMMAND --help prints all about a command.\n",
                                 .groups = groups,
                                 .run = run};

@@ -285,7 +285,7 @@ static int find_store(const struct args *a, struct master_config *c)
     if (command_settings_apply(&a->settings, &master_options, c, &e) < 0) {
         return command_usage(&cmd_store, "%s", e.text);
     }
-    if (master_config_check(c, &e) < 0) {
+    if (master_config_check(c, MASTER_WHOLE, &e) < 0) {
         return command_usage(&cmd_store, "%s", e.text);
     }
     return streq(c->storage_backend, "memory")

@@ -2,6 +2,7 @@
 #include "cli/daemon/master_line.h"
 
 #include "base/log.h"
+#include "master/master.h"
 
 #include <getopt.h>
 
@@ -17,8 +18,8 @@ static int parse_flags(const struct command *command, int argc, char **argv,
         case 'c':
             ret->config = optarg;
             break;
-        case OPT_CONTROLLERS_ONLY:
-            ret->controllers_only = true;
+        case OPT_NETWORK_ONLY:
+            ret->network_only = true;
             break;
         case OPT_KUBECONFIG:
             ret->kubeconfig = optarg;
@@ -32,10 +33,6 @@ static int parse_flags(const struct command *command, int argc, char **argv,
     }
     if (optind < argc) {
         return command_usage(command, "unexpected argument \"%s\"", argv[optind]);
-    }
-    if (ret->kubeconfig && !ret->controllers_only) {
-        return command_usage(command, "--kubeconfig goes with --controllers-only: else the master "
-                                      "serves the API itself");
     }
     return -1;
 }
@@ -58,8 +55,26 @@ int master_line_parse(const struct command *command, int argc, char **argv, stru
     }
     if (c->log_level && log_set_levels(c->log_level, bad) < 0) {
         (void) err_set(&e, -EINVAL, "logLevel: \"%s\" is not a level such as info", bad);
-    } else if (master_config_check(c, &e) == 0) {
+    } else if (master_config_check(c, command->daemons, &e) == 0) {
         return -1;
     }
     return ret->config ? command_fail(&e, "%s", ret->config) : command_fail(&e, NULL);
+}
+
+int master_line_run(const struct command *command, int argc, char **argv)
+{
+    __attribute__((cleanup(master_config_donep))) struct master_config c;
+    master_config_init(&c);
+    struct master_line line = {0};
+    int status = master_line_parse(command, argc, argv, &c, &line);
+    if (status >= 0) {
+        return status;
+    }
+    struct master_run run = {.config = &c,
+                             .config_path = line.config,
+                             .parts = (enum master_part) command->daemons,
+                             .kubeconfig = line.kubeconfig,
+                             .network_only = line.network_only};
+    struct err e = {0};
+    return master_run(&run, &e) < 0 ? command_fail(&e, NULL) : 0;
 }

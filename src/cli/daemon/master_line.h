@@ -6,11 +6,11 @@
 #include "cli/command.h"
 #include "master/master_config.h"
 
-enum { OPT_CONTROLLERS_ONLY = OPT_FIRST_FREE };
+enum { OPT_NETWORK_ONLY = OPT_FIRST_FREE };
 
 struct master_line {
     const char *config; /* The configuration file; NULL: none. */
-    bool controllers_only;
+    bool network_only;
     const char *kubeconfig; /* NULL: not given. */
 };
 
@@ -19,3 +19,14 @@ struct master_line {
  * help text was printed. */
 int master_line_parse(const struct command *command, int argc, char **argv, struct master_config *c,
                       struct master_line *ret);
+/* Parses as above and runs the parts of the master that 'command' says; the exit status. */
+int master_line_run(const struct command *command, int argc, char **argv);
+
+#define MASTER_CONFIG_OPTION                                                                   \
+    {                                                                                          \
+        "config", 'c', "FILE", "master-config.yaml; see tenet-master-config(5)", COMPLETE_FILE \
+    }
+#define MASTER_SETTINGS_HEADING                                          \
+    {                                                                    \
+        .help = "Options of the configuration, which override the file:" \
+    }

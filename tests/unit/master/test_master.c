@@ -51,7 +51,7 @@ static void configure(struct master_config *c, const char *text)
     }
     master_config_init(c);
     if (yaml_parse(strbuf_cstr(&yaml), yaml.size, &v, &e) < 0 || master_config_read(c, v, &e) < 0 ||
-        master_config_check(c, &e) < 0) {
+        master_config_check(c, MASTER_WHOLE, &e) < 0) {
         fail_msg("%s: %s", text, e.text);
     }
 }

@@ -12,7 +12,7 @@ static int read_yaml(struct master_config *c, const char *text, struct err *e)
         fail_msg("%s", e->text);
     }
     int r = master_config_read(c, v, e);
-    return r < 0 ? r : master_config_check(c, e);
+    return r < 0 ? r : master_config_check(c, MASTER_WHOLE, e);
 }
 
 static void empty_file_means_the_defaults(void **state)
@@ -292,7 +292,7 @@ static void etcd_is_where_openshift_has_it(void **state)
                       &e);
     assert_string_equal(e.text, "");
     assert_int_equal(r, 0);
-    assert_int_equal(master_config_check(&c, &e), 0);
+    assert_int_equal(master_config_check(&c, MASTER_WHOLE, &e), 0);
     assert_string_equal(c.storage_backend, "etcd");
     assert_string_equal(c.storage_endpoints, "https://etcd1:2379,https://etcd2:2379");
     assert_string_equal(c.etcd_ca, "ca.crt");
@@ -318,7 +318,7 @@ static void etcd_is_where_openshift_has_it(void **state)
     }
     free(c.etcd_key);
     c.etcd_key = NULL;
-    assert_int_equal(master_config_check(&c, &e), -EINVAL);
+    assert_int_equal(master_config_check(&c, MASTER_WHOLE, &e), -EINVAL);
     assert_non_null(strstr(e.text, "etcdClientInfo.certFile"));
 }
 
@@ -526,7 +526,7 @@ static void options_override_the_file(void **state)
     assert_int_equal(options_set_flag(&master_options, &c, "storage-endpoints", "http://e", &e), 0);
     assert_int_equal(options_set_flag(&master_options, &c, "limit", "maxWatches=9", &e), 0);
     assert_int_equal(options_set_flag(&master_options, &c, "limit", "idleTimeoutSeconds=8", &e), 0);
-    assert_int_equal(master_config_check(&c, &e), 0);
+    assert_int_equal(master_config_check(&c, MASTER_WHOLE, &e), 0);
     assert_int_equal(c.limits.values[LIMIT_WATCHES], 9);
     assert_int_equal(c.limits.values[LIMIT_IDLE_S], 8);
     assert_int_equal(c.network.n_ranges, 2);
