@@ -288,6 +288,34 @@ static void sample_node(struct strbuf *out)
     sample(out, &node_options, "node");
 }
 
+/* ---- tables of the docs ---- */
+
+static const char *daemon_of(const struct option_row *row)
+{
+    unsigned both = MASTER_API | MASTER_CONTROLLERS;
+    return (row->daemons & both) == both ? "both"
+           : row->daemons & MASTER_API   ? "API server"
+                                         : "controllers";
+}
+
+/* Backquotes of the rows are Markdown as they are. */
+static void key_table(struct strbuf *out, const struct option_table *t)
+{
+    bool master = t == &master_options;
+    strbuf_addf(out, "| key | flag | default | meaning |%s\n|---|---|---|---|%s\n",
+                master ? " for |" : "", master ? "---|" : "");
+    for (size_t i = 0; i < t->n; i++) {
+        const struct option_row *row = &t->rows[i];
+        bool quoted = row->dflt && *row->dflt;
+        const char *dflt = row->unset ? row->unset : quoted ? row->dflt : row->dflt ? "none" : "";
+        strbuf_addf(out, "| %s%s%s | %s%s%s | %s%s%s | %s |", row->path ? "`" : "",
+                    row->path ? row->path : "", row->path ? "`" : "", row->flag ? "`--" : "",
+                    row->flag ? row->flag : "", row->flag ? "`" : "", quoted ? "`" : "", dflt,
+                    quoted ? "`" : "", row->help);
+        strbuf_addf(out, master ? " %s |\n" : "\n", daemon_of(row));
+    }
+}
+
 /* ---- metrics ---- */
 
 /* Labels are named without their values: "result" of "result=\"sent\"". */
@@ -310,7 +338,9 @@ static void metric_table(struct strbuf *out, const struct prom_table *tables, si
 /* ---- files ---- */
 
 const struct texts_file texts_files[] = {
+    {"docs/master.md", NULL},
     {"docs/metrics.md", NULL},
+    {"docs/node.md", NULL},
     {"packaging/config/master-config.yaml", sample_master},
     {"packaging/config/node-config.yaml", sample_node},
     {"packaging/completion/tenet.bash", completion_bash},
@@ -372,6 +402,10 @@ static int make_part(const char *name, struct strbuf *out, struct err *e)
         man_keys(out, &node_options);
     } else if (streq(name, "commands")) {
         man_commands(out);
+    } else if (streq(name, "table of the master's options -->")) {
+        key_table(out, &master_options);
+    } else if (streq(name, "table of the node's options -->")) {
+        key_table(out, &node_options);
     } else if (streq(name, "metrics of the agent -->")) {
         metric_table(out, introspect_metric_tables, INTROSPECT_METRIC_TABLES);
     } else if (streq(name, "metrics of the API server -->")) {
