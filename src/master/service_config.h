@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of the master's configuration that is about services; the rows in master_options.c read it.  Pure. */
+/* The part of the master's configuration that is about services; the rows in master_options.c read
+ * it.  Pure. */
 #pragma once
 
 #include "controllers/network/netconf.h"
