@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/reflector.h"
 
+#include "base/backoff.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/timeutil.h"
@@ -33,7 +34,7 @@ struct reflector {
     bool gone;         /* The watch cannot be resumed: list again. */
     char *watch_error; /* What the watch said went wrong; NULL: nothing. */
     uint64_t watch_since_ms;
-    unsigned attempt;
+    struct backoff backoff;
     struct api_call *list;
     struct http_call *watch;
     const struct http_client *watch_http;
@@ -81,7 +82,8 @@ static void wait_and_retry(struct reflector *r, const char *reason)
 {
     /* Many clients lose one server at once: each has its own jitter. */
     uint32_t seed = hash32(&r, sizeof r) ^ (uint32_t) time_mono_ns();
-    loop_timer_arm(r->retry, time_backoff_ms(r->attempt++, BACKOFF_MIN_MS, BACKOFF_MAX_MS, seed));
+    backoff_fail(&r->backoff);
+    loop_timer_arm(r->retry, backoff_pause_ms(&r->backoff, BACKOFF_MIN_MS, BACKOFF_MAX_MS, seed));
     if (reason && !r->lost) {
         r->lost = true;
         log_warn("registry is not to be reached", "kind=%s reason=\"%s\"", r->plural, reason);
@@ -126,9 +128,8 @@ static void list_failed(struct reflector *r, int error, const char *text)
         kind_absent(r);
         return;
     }
-    if (error == -ESTALE && r->attempt == 0) {
+    if (error == -ESTALE && backoff_at_once(&r->backoff)) {
         /* The state that the pages showed has been forgotten by the server. */
-        r->attempt++;
         reflector_go(r);
     } else {
         wait_and_retry(r, text);
@@ -174,7 +175,7 @@ static void list_done(void *ctx, int error, const char *text, struct json *list)
         return;
     }
     set_version(r, list);
-    r->attempt = 0;
+    backoff_succeed(&r->backoff);
     r->absent = false;
     if (CALLBACK(r, r->ops->listed(r->ctx))) {
         return;
@@ -256,17 +257,15 @@ static void watch_data(void *ctx, const char *p, size_t size)
 /* The watch is over, or is to be: what is next. */
 static void after_watch(struct reflector *r, const char *error)
 {
-    bool proven = loop_now_ms(r->loop) - r->watch_since_ms >= WATCH_PROVEN_MS;
-    r->attempt = proven ? 0 : r->attempt;
+    backoff_lasted(&r->backoff, loop_now_ms(r->loop) - r->watch_since_ms, WATCH_PROVEN_MS);
     if (r->gone) {
         r->gone = false;
         free(TAKE(r->version));
     }
     if (error) {
         wait_and_retry(r, error);
-    } else if (r->attempt == 0) {
-        /* Once at once; if that does not last either, with a pause. */
-        r->attempt++;
+    } else if (backoff_at_once(&r->backoff)) {
+        /* If that does not last either, there will be a pause. */
         reflector_go(r);
     } else {
         wait_and_retry(r, NULL);

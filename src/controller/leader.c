@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controller/leader.h"
 
+#include "base/backoff.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/timeutil.h"
@@ -36,7 +37,7 @@ struct leader {
     struct api_call *call;
     struct loop_timer *act;   /* The next attempt to take or to renew. */
     struct loop_timer *limit; /* The end of a term that is not renewed, or of resigning. */
-    unsigned failures;
+    struct backoff backoff;
     bool namespace_made;
     bool resigned;
     loop_fn *resigned_fn; /* NULL: was called. */
@@ -113,9 +114,9 @@ static void plan(struct leader *e)
         return;
     }
     uint64_t ms = e->leading ? renew_ms(e) : left_ms(e);
-    if (e->failures) {
-        uint64_t pause =
-            time_backoff_ms(e->failures - 1, RETRY_MIN_MS, RETRY_MAX_MS, (uint32_t) time_mono_ns());
+    uint64_t pause =
+        backoff_pause_ms(&e->backoff, RETRY_MIN_MS, RETRY_MAX_MS, (uint32_t) time_mono_ns());
+    if (pause) {
         ms = e->leading ? MIN(pause, ms) : MAX(pause, ms);
     }
     loop_timer_arm(e->act, ms);
@@ -161,8 +162,10 @@ static void namespace_done(void *ctx, int error, const char *text, struct json *
     struct leader *e = ctx;
     e->call = NULL;
     e->namespace_made = error == 0 || error == -EEXIST;
-    e->failures = e->namespace_made ? 0 : e->failures + 1;
-    if (!e->namespace_made) {
+    if (e->namespace_made) {
+        backoff_succeed(&e->backoff);
+    } else {
+        backoff_fail(&e->backoff);
         log_warn("namespace of the lease not made", "namespace=%s error=\"%s\"", e->ns, text);
     }
     if (e->resigned) {
@@ -221,7 +224,7 @@ static void lease_refused(struct leader *e, int error, const char *text)
         make_namespace(e);
         return;
     }
-    e->failures++;
+    backoff_fail(&e->backoff);
     log_limited(&limit, usual ? LOG_DEBUG : LOG_WARN, "lease not written",
                 "lease=%s/%s error=\"%s\"", e->ns, e->name, text);
     if (usual || error == -ENOENT || e->resigned) {
@@ -238,7 +241,7 @@ static void lease_sent(void *ctx, int error, const char *text, struct json *obj)
         plan(e);
         return;
     }
-    e->failures = 0;
+    backoff_succeed(&e->backoff);
     lease_set(e, json_clone(obj));
     e->renewed_ms = e->sent_ms;
     if (e->resigned) {
@@ -323,7 +326,7 @@ static void lease_changed(void *ctx, const char *key, const struct json *old,
     }
     lease_known(e, obj);
     if (!e->leading) {
-        e->failures = 0;
+        backoff_succeed(&e->backoff);
         plan(e);
     }
 }

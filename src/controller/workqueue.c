@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controller/workqueue.h"
 
+#include "base/backoff.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -19,7 +20,7 @@ struct work {
     struct list list; /* In q->ready, q->delayed (by 'due') or q->running. */
     enum work_state state;
     bool again; /* Added while it was worked on. */
-    unsigned attempts;
+    struct backoff backoff;
     uint64_t due;      /* Monotonic ms. */
     uint64_t since_ns; /* Begin of the present state, monotonic. */
     struct api_call *call;
@@ -270,7 +271,7 @@ static void delay(struct work *w, uint64_t ms)
 
 void work_done(struct work *w)
 {
-    w->attempts = 0;
+    backoff_succeed(&w->backoff);
     (void) stop_running(w);
     if (w->again) {
         make_ready(w);
@@ -283,8 +284,9 @@ void work_retry(struct work *w, int error, const char *what, const char *text)
 {
     bool usual = error == -ESTALE || error == -EEXIST;
     log_limited(&w->q->limit, usual ? LOG_DEBUG : LOG_WARN, "request failed, trying again",
-                "what=\"%s\" key=%s error=\"%s\" attempt=%u", what, w->key, text, w->attempts + 1);
-    unsigned attempt = w->attempts++;
+                "what=\"%s\" key=%s error=\"%s\" attempt=%u", what, w->key, text,
+                w->backoff.failures + 1);
+    backoff_fail(&w->backoff);
     if (w->q->stats) {
         w->q->stats->retries++;
         w->q->stats->errors += !usual;
@@ -293,13 +295,13 @@ void work_retry(struct work *w, int error, const char *what, const char *text)
         (void) stop_running(w);
         make_ready(w);
     } else {
-        delay(w, time_backoff_ms(attempt, RETRY_MIN_MS, RETRY_MAX_MS, hash_string(w->key)));
+        delay(w, backoff_pause_ms(&w->backoff, RETRY_MIN_MS, RETRY_MAX_MS, hash_string(w->key)));
     }
 }
 
 void work_wait(struct work *w, uint64_t ms)
 {
-    w->attempts = 0;
+    backoff_succeed(&w->backoff);
     if (w->again) {
         (void) stop_running(w);
         make_ready(w);

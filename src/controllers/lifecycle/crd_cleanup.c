@@ -3,6 +3,7 @@
 
 #include "api/condition.h"
 #include "api/crd/crd.h"
+#include "base/backoff.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -19,7 +20,7 @@ LOG_MODULE("crd");
 struct emptying {
     char *api_version, *plural; /* NULL: no version of it is served. */
     struct smap namespaces;     /* Where objects are yet to be deleted. */
-    unsigned rounds;
+    struct backoff rounds;
 };
 
 struct crd_cleanup {
@@ -81,7 +82,8 @@ static void list_objects(struct crd_cleanup *c, struct work *w, const struct emp
 
 static void wait_round(struct work *w, struct emptying *em)
 {
-    work_wait(w, time_backoff_ms(em->rounds++, POLL_MIN_MS, POLL_MAX_MS, 0));
+    backoff_fail(&em->rounds);
+    work_wait(w, backoff_pause_ms(&em->rounds, POLL_MIN_MS, POLL_MAX_MS, 0));
 }
 
 static void next_namespace(struct crd_cleanup *c, struct work *w, struct emptying *em);

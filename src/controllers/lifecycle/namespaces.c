@@ -2,6 +2,7 @@
 #include "controllers/lifecycle/namespaces.h"
 
 #include "api/condition.h"
+#include "base/backoff.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -24,7 +25,7 @@ struct purge {
     size_t at; /* The kind at work. */
     /* What this round has left: numbers by kind, and by finalizer. */
     struct smap left, finalizers;
-    unsigned rounds;
+    struct backoff rounds;
 };
 
 struct namespaces {
@@ -167,7 +168,8 @@ static void finalize(struct namespaces *n, struct work *w)
 static void wait_round(struct namespaces *n, struct work *w)
 {
     struct purge *pu = smap_get(&n->purges, work_key(w));
-    uint64_t ms = time_backoff_ms(pu->rounds++, POLL_MIN_MS, POLL_MAX_MS, 0);
+    backoff_fail(&pu->rounds);
+    uint64_t ms = backoff_pause_ms(&pu->rounds, POLL_MIN_MS, POLL_MAX_MS, 0);
     purge_reset(pu);
     work_wait(w, ms);
 }
