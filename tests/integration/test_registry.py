@@ -14,6 +14,7 @@ import urllib.request
 import pytest
 
 import lab as lablib
+import prometheus
 from lab import TENET, run, wait_for
 
 
@@ -371,3 +372,21 @@ def test_stops_in_order(master):
     watcher = urllib.request.urlopen(f"http://127.0.0.1:{master.port}/api/v1/nodes?watch=1", timeout=30)
     assert master.stop() == 0
     assert b"ERROR" not in watcher.read()
+
+
+def test_controllers_share_watches_and_are_counted(master):
+    """Each kind is watched once in the master, however many of its controllers and DNS follow it."""
+    kinds = ("namespaces", "services", "endpoints", "endpointslices.discovery.k8s.io", "pods", "nodes",
+             "hostsubnets.network.openshift.io", "netnamespaces.network.openshift.io")
+
+    def watched():
+        found = prometheus.parse(master.call("GET", "/metrics")[1])
+        return found if all(found["apiserver_registered_watchers", (("resource", k),)] == 1 for k in kinds) else None
+    wait_for("one watch of each kind", watched)
+    assert master.call("POST", "/api/v1/namespaces", {"metadata": {"name": "counted"}})[0] == 201
+    wait_for("its network", lambda: master.call("GET", "/apis/network.openshift.io/v1/netnamespaces/counted")[0] == 200)
+    found = prometheus.parse(master.call("GET", "/metrics")[1])
+    name = (("name", "vnids"),)
+    assert found["controller_running", name] == 1
+    assert found["workqueue_adds_total", name] >= 1 and found["workqueue_work_duration_seconds_count", name] >= 1
+    assert found["informer_watches", ()] == sum(v for (n, _), v in found.items() if n == "apiserver_registered_watchers")
