@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Conditions in the status of objects: the one place that finds and sets them.  Pure.
  *
- * Conditions belong to their object.  All functions accept objects with parts missing or of the wrong type. */
+ * Conditions belong to their object.  All functions accept objects with parts missing or of the
+ * wrong type. */
 #pragma once
 
 #include "wire/json.h"
@@ -10,7 +11,8 @@
 const struct json *condition_find(const struct json *obj, const char *type);
 /* Whether the status of the condition is "True". */
 bool condition_is_true(const struct json *obj, const char *type);
-/* Sets the condition and returns it; lastTransitionTime becomes 'now_ms' (wall clock) when the status changes.  Returns
- * NULL, and changes nothing, when the condition has these values already. */
+/* Sets the condition and returns it; lastTransitionTime becomes 'now_ms' (wall clock) when the
+ * status changes.  Returns NULL, and changes nothing, when the condition has these values
+ * already. */
 struct json *condition_set(struct json *obj, const char *type, const char *status,
                            const char *reason, const char *message, int64_t now_ms);

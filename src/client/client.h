@@ -70,30 +70,33 @@ char *api_path(const char *api_version, const char *plural, const char *ns, cons
 
 /* ---- informer: list, watch, resync ---- */
 
-/* A listener to all objects of one kind.  Objects are listed, then watched from the list's resourceVersion; a broken
- * watch resumes from the last version seen; after 410 they are listed again and the difference is reported.  While the
- * server is away the copy of the objects stays, and nothing is reported as deleted.  Reconnects with backoff for ever.
- * metadata.managedFields is left out.
+/* A listener to all objects of one kind.  Objects are listed, then watched from the list's
+ * resourceVersion; a broken watch resumes from the last version seen; after 410 they are listed
+ * again and the difference is reported.  While the server is away the copy of the objects stays,
+ * and nothing is reported as deleted.  Reconnects with backoff for ever.  metadata.managedFields is
+ * left out.
  *
- * informer_new makes a list and a watch of its own; informer_set_add (informer_set.h) shares them with other listeners.
- * Keys are "namespace/name" or "name". */
+ * informer_new makes a list and a watch of its own; informer_set_add (informer_set.h) shares them
+ * with other listeners.  Keys are "namespace/name" or "name". */
 struct informer;
 /* Each of the callbacks may free any informer, and may add others.  All may be NULL. */
 struct informer_ops {
-    /* 'old' is NULL when the object is new to this listener.  Both live until the callback returns; 'obj' stays in the
-     * copy. */
+    /* 'old' is NULL when the object is new to this listener.  Both live until the callback returns;
+     * 'obj' stays in the copy. */
     void (*changed)(void *ctx, const char *key, const struct json *old, const struct json *obj);
     void (*deleted)(void *ctx, const char *key, const struct json *obj);
     /* The first complete list has been reported.  Called once. */
     void (*synced)(void *ctx);
     /* The connection to the server was lost, with the reason (once), or is back (NULL). */
     void (*connection)(void *ctx, const char *lost_reason);
-    /* This listener needs no copy: 'changed' gets no old object, 'deleted' the last state.  A deletion that happens
-     * while there is no watch is not reported; 'listing' and 'listed' enclose each complete list instead. */
+    /* This listener needs no copy: 'changed' gets no old object, 'deleted' the last state.  A
+     * deletion that happens while there is no watch is not reported; 'listing' and 'listed' enclose
+     * each complete list instead. */
     bool transient;
     void (*listing)(void *ctx);
     void (*listed)(void *ctx);
-    /* This listener needs the objects' metadata only.  It gets more when another one shares the list. */
+    /* This listener needs the objects' metadata only.  It gets more when another one shares the
+     * list. */
     bool metadata;
 };
 /* 'field_selector' NULL: all. */
@@ -105,11 +108,12 @@ struct informer *informer_new_in(struct api_client *c, struct loop *l, const cha
                                  const char *api_version, const char *plural,
                                  const char *field_selector, const struct informer_ops *ops,
                                  void *ctx);
-/* To be called right after informer_new.  The copy has keys without objects: 'old', and 'obj' of 'deleted', are NULL,
- * and informer_get finds nothing. */
+/* To be called right after informer_new.  The copy has keys without objects: 'old', and 'obj' of
+ * 'deleted', are NULL, and informer_get finds nothing. */
 void informer_keep_keys_only(struct informer *i);
-/* To be called right after the informer is made.  A server that does not know the kind (404) counts as one that has no
- * object of it, if all listeners say so; it is asked again. */
+/* To be called right after the informer is made.  A server that does not know the kind (404) counts
+ * as one that has no object of it, if all listeners say so; it is asked again.  A listener that is
+ * added after that gets the empty list, too. */
 void informer_set_optional(struct informer *i);
 struct informer *informer_free(struct informer *i);
 /* Every object of the first list has been reported to this listener. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Informers: listeners on a source, which has one list and watch and, if a listener needs it, the copy.
+/* Informers: listeners on a source, which has one list and watch and, if a listener needs it, the
+ * copy.
  *
- * A listener that is new waits until it can follow: from the first page of a list, or, when the source has a complete
- * copy, from a task of the loop that reports the copy. */
+ * A listener that is new waits until it can follow: from the first page of a list, or, when the
+ * source has a complete copy, from a task of the loop that reports the copy. */
 #include "client/informer_set.h"
 
 #include "base/map.h"
@@ -207,8 +208,8 @@ static void object_changed(void *ctx, struct json *obj)
     end_calls(s);
 }
 
-/* Reports that the object of the copy, which is taken out, is gone.  'last' goes to listeners without a copy; NULL: they
- * are not told. */
+/* Reports that the object of the copy, which is taken out, is gone.  'last' goes to listeners
+ * without a copy; NULL: they are not told. */
 static bool entry_deleted(struct source *s, struct entry *en, const char *key,
                           const struct json *last)
 {
@@ -241,8 +242,8 @@ static void object_deleted(void *ctx, const struct json *obj)
 
 /* ---- lists ---- */
 
-/* A listener without a copy gets all objects of any list.  One with a copy gets those that the copy does not have: it
- * follows a list only while the copy is empty. */
+/* A listener without a copy gets all objects of any list.  One with a copy gets those that the copy
+ * does not have: it follows a list only while the copy is empty. */
 static void list_begins(void *ctx)
 {
     struct source *s = ctx;

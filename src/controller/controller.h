@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The framework of controllers: a controller is a description, and a set of them runs from a table of rows.
+/* The framework of controllers: a controller is a description, and a set of them runs from a table
+ * of rows.
  *
- * A description (struct controller) says what is watched, how events become keys of a queue (workqueue.h), and which
- * function reconciles a key.  The set starts each controller whose needs are met: it makes the controller's queue and
- * its informers, which all controllers of the process share (client/informer_set.h), and begins to reconcile when every
- * watch has its first complete list.  When a need is no longer met the controller is stopped, in the middle of its
- * work if need be.  The set counts what the queues do.
+ * A description (struct controller) says what is watched, how events become keys of a queue
+ * (workqueue.h), and which function reconciles a key.  The set starts each controller whose needs
+ * are met: it makes the controller's queue and its informers, which all controllers of the process
+ * share (client/informer_set.h), and begins to reconcile when every watch has its first complete
+ * list.  When a need is no longer met the controller is stopped, in the middle of its work if need
+ * be.  The set counts what the queues do.
  *
  * The set owns controllers, queues and informers.  All on the loop's thread. */
 #pragma once
@@ -23,8 +25,9 @@ struct controller_env {
     struct workqueue *queue; /* The controller's own. */
 };
 
-/* One kind that a controller watches.  The functions get the controller's state, are called in the order of the events,
- * and may be NULL.  Without 'changed' and 'deleted' each event adds the object's key to the queue. */
+/* One kind that a controller watches.  The functions get the controller's state, are called in the
+ * order of the events, and may be NULL.  Without 'changed' and 'deleted' each event adds the
+ * object's key to the queue. */
 struct controller_watch {
     const char *api_version, *plural;
     const char *fields; /* Field selector; NULL: all objects. */
@@ -44,8 +47,8 @@ struct controller {
     const struct controller_watch *watches;
     size_t n_watches;
     unsigned parallel; /* Keys that are reconciled at once. */
-    /* Makes the state; the informers are set afterwards, before any event.  'config' is the row's.  On failure nothing
-     * is left, and 'e' says why. */
+    /* Makes the state; the informers are set afterwards, before any event.  'config' is the row's.
+     * On failure nothing is left, and 'e' says why. */
     int (*start)(const struct controller_env *env, const void *config, void **ret_state,
                  struct err *e);
     /* Every watch has reported its first complete list; the queue starts next.  May be NULL. */
@@ -60,18 +63,19 @@ struct controller {
 /* One row of a table of controllers. */
 struct controller_row {
     const struct controller *controller;
-    unsigned
-        needs; /* Bits, whose meaning is the table's; the controller runs while the set has all of them. */
-    size_t config; /* Offset of the controller's configuration in that of the set. */
+    unsigned needs; /* Bits that the table defines; the controller runs while all are met. */
+    size_t config;  /* Offset of the controller's configuration in that of the set. */
 };
 
 struct controller_set;
-/* No controller runs yet.  'env' is copied, but for its queue; the rows and 'config' must outlive the set. */
+/* No controller runs yet.  'env' is copied, but for its queue; the rows and 'config' must outlive
+ * the set. */
 struct controller_set *controller_set_new(const struct controller_env *env,
                                           const struct controller_row *rows, size_t n_rows,
                                           const void *config);
-/* Starts the controllers whose needs 'has' covers, in the order of the rows, and stops the others in the reverse order.
- * On failure the first controller that could not be started, and those after it, do not run; 'e' names it. */
+/* Starts the controllers whose needs 'has' covers, in the order of the rows, and stops the others
+ * in the reverse order.  On failure the first controller that could not be started, and those
+ * after it, do not run; 'e' says why. */
 int controller_set_enable(struct controller_set *s, unsigned has, struct err *e);
 bool controller_set_runs(const struct controller_set *s, const struct controller *c);
 /* Stops all of them: requests under way are cancelled, and no callback comes any more. */

@@ -32,7 +32,8 @@ void workqueue_set_context(struct workqueue *q, void *ctx);
 void workqueue_add(struct workqueue *q, const char *key);
 /* Keys queued, being worked on, or waiting for another try. */
 size_t workqueue_size(const struct workqueue *q);
-/* Keys that wait for their turn: not those that are being worked on or that wait for another try. */
+/* Keys that wait for their turn: not those that are being worked on or that wait for another
+ * try. */
 size_t workqueue_depth(const struct workqueue *q);
 
 /* What a queue has done. */

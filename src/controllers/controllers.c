@@ -26,8 +26,8 @@ LOG_MODULE("controllers");
 
 /* What controllers need; see the rows. */
 enum {
-    NEEDS_WHOLE_API =
-        1, /* The API server is ours: nobody else sees to namespaces, garbage, events' age, definitions. */
+    /* The API server is ours: no other controller sees to namespaces, garbage and definitions. */
+    NEEDS_WHOLE_API = 1,
     NEEDS_VNIDS = 2,    /* The plug-in of the ClusterNetwork has VNIDs. */
     NEEDS_SERVICES = 4, /* The API server gives services addresses and ports. */
     NEEDS_ROLES = 8,    /* There is access control, and its roles are in place. */

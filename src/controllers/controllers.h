@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The master's controllers together: first what a cluster begins with, then the rows of the table in controllers.c.
- * docs/controllers.md says how to add one.
+/* The master's controllers together: first what a cluster begins with, then the rows of the table
+ * in controllers.c.  docs/controllers.md says how to add one.
  *
  * They see and change the cluster through its API alone, so it does not matter in which process they run.
  * Only one set of them may run against one registry.  All on the loop's thread. */

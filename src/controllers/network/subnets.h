@@ -17,8 +17,10 @@
 
 struct subnets_config {
     struct netconf network;
-    /* Rules for the addresses that nodes report, borrowed; NULL: they are checked against the networks only. */
+    /* Rules for the addresses that nodes report, borrowed; NULL: they are checked against the
+     * networks only. */
     const struct node_rules *addresses;
 };
-/* Its configuration is a struct subnets_config, which is copied; the names in the rules must outlive the controller. */
+/* Its configuration is a struct subnets_config, which is copied; the names in the rules must
+ * outlive the controller. */
 extern const struct controller subnets_controller;

@@ -9,6 +9,6 @@
 #include "controller/controller.h"
 #include "sdn/address.h"
 
-/* Uses a pod's reported address only if it counts (sdn/address.h).  Its configuration is a struct address_ranges, those of
- * other pod networks, which is copied. */
+/* Uses a pod's reported address only if it counts (sdn/address.h).  Its configuration is a struct
+ * address_ranges, those of other pod networks, which is copied. */
 extern const struct controller endpoints_controller;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Informers of a set against a real API server: however many listeners, there is one list and one watch. */
+/* Informers of a set against a real API server: however many listeners, there is one list and one
+ * watch. */
 #include "client/informer_set.h"
 
 #include "../apiserver/harness.h"
