@@ -12,6 +12,7 @@
 #   mutate  changes lines of FOLDER (below src/; default all) one by one, and prints the changes that no unit test noticed:
 #          of each folder until tests/mutation/results.tsv has COUNT
 #   check-cnitool  the CNI project's own tool attaches containers, in chains too: fetches and builds it
+#   check-tidy  clang-tidy over src/, of which "check" says the same
 #   generate  rewrites the texts in the tree that are made from descriptions of kinds, rows of C and docs/seeds.tsv
 #   install  into DESTDIR and PREFIX             deps   the Debian packages of packaging/packages.txt
 
@@ -25,7 +26,7 @@ MODEL_FRAMES ?= 1000000
 COUNT ?= 25
 export PYTHONDONTWRITEBYTECODE = 1
 
-.PHONY: build demo demo-down check check-ebpf check-attack check-kernels check-cnitool bench fuzz soak model mutate generate install deps format clean
+.PHONY: build demo demo-down check check-ebpf check-attack check-kernels check-cnitool check-tidy bench fuzz soak model mutate generate install deps format clean
 
 build: deps
 	@test -f $(BUILD)/build.ninja || { mkdir -p $(BUILD) && echo "building in $(BUILD)/" && \
@@ -55,6 +56,9 @@ check-kernels: deps
 check-cnitool: build
 	@tools/deps packaging/cnitool-packages.txt
 	@tools/check-cnitool $(BUILD)
+
+check-tidy: deps
+	@tools/check --only build --only tidy
 
 bench: build
 	@tools/bench $(BUILD)
