@@ -13,6 +13,7 @@
 #          of each folder until tests/mutation/results.tsv has COUNT
 #   check-cnitool  the CNI project's own tool attaches containers, in chains too: fetches and builds it
 #   check-tidy  clang-tidy over src/, of which "check" says the same
+#   coverage  which lines of src/ the unit tests run, by folder
 #   generate  rewrites the texts in the tree that are made from descriptions of kinds, rows of C and docs/seeds.tsv
 #   install  into DESTDIR and PREFIX             deps   the Debian packages of packaging/packages.txt
 
@@ -26,7 +27,7 @@ MODEL_FRAMES ?= 1000000
 COUNT ?= 25
 export PYTHONDONTWRITEBYTECODE = 1
 
-.PHONY: build demo demo-down check check-ebpf check-attack check-kernels check-cnitool check-tidy bench fuzz soak model mutate generate install deps format clean
+.PHONY: build demo demo-down check check-ebpf check-attack check-kernels check-cnitool check-tidy bench fuzz soak model mutate generate coverage install deps format clean
 
 build: deps
 	@test -f $(BUILD)/build.ninja || { mkdir -p $(BUILD) && echo "building in $(BUILD)/" && \
@@ -60,6 +61,9 @@ check-cnitool: build
 check-tidy: deps
 	@tools/check --only build --only tidy
 
+coverage: deps
+	@tools/coverage
+
 bench: build
 	@tools/bench $(BUILD)
 
@@ -92,4 +96,4 @@ format:
 
 
 clean:
-	rm -rf build build-check build-fuzz build-kernels build-mutate build-threads
+	rm -rf build build-check build-fuzz build-kernels build-mutate build-threads build-coverage
