@@ -233,7 +233,7 @@ void request_run(struct request *q)
     if (handle_issuer(q) || handle_path(q)) {
         return;
     }
-    int r = request_parse(q, &e);
+    int r = request_resolve(q, &e);
     if (r == -EOPNOTSUPP) {
         respond_error(q, 405, "MethodNotAllowed", "%s", e.text);
     } else if (r < 0) {
@@ -245,7 +245,7 @@ void request_run(struct request *q)
     } else if (a->stopping || !a->cache.ready) {
         respond_error(q, 503, "ServiceUnavailable",
                       a->stopping ? "the server is shutting down" : "the registry is being loaded");
-    } else if (filter_agrees(q)) {
+    } else {
         if (q->kind->warning) {
             CLEANUP_FREE char *text = xasprintf("299 - \"%s\"", q->kind->warning);
             http_set_header(q->x, "Warning", text);

@@ -78,16 +78,16 @@ struct request {
     uint64_t start_ns;
     struct user_info *user;         /* Who asks; not NULL after filter_request. */
     struct user_info *impersonator; /* Who acts as 'user'; NULL: nobody else. */
-    struct attributes attributes;
-    struct audit_event *audit;  /* NULL: not audited. */
-    struct flow_ticket *ticket; /* Of flow control; NULL: exempt, or given back. */
-    bool acceptable;            /* What the client accepts can be made. */
+    struct attributes attributes;   /* The reading of method, path and query. */
+    struct audit_event *audit;      /* NULL: not audited. */
+    struct flow_ticket *ticket;     /* Of flow control; NULL: exempt, or given back. */
+    bool acceptable;                /* What the client accepts can be made. */
     enum verb verb;
-    struct cache_kind *ck;       /* NULL: not a resource of ours. */
-    const struct api_kind *kind; /* In the version that is asked for. */
-    char *head;                  /* Of its texts, when they are kept in another version; NULL. */
-    char *namespace, *name;      /* NULL: none. */
-    const char *subresource;     /* "" when none. */
+    struct cache_kind *ck;        /* NULL: not a resource of ours. */
+    const struct api_kind *kind;  /* In the version that is asked for. */
+    char *head;                   /* Of its texts, when they are kept in another version; NULL. */
+    const char *namespace, *name; /* Texts of the attributes; NULL: none. */
+    const char *subresource;      /* "" when none. */
     struct accept accept;
     /* Of a write: */
     bool dry_run;
@@ -126,9 +126,9 @@ bool handle_health(struct request *q, const char *path);
 
 /* ---- request.c ---- */
 
-/* Fills the attributes from method, path and query.  -ENOENT: no such resource; -EOPNOTSUPP: the resource
- * does not support the method; -EINVAL: a name that cannot be. */
-int request_parse(struct request *q, struct err *e);
+/* Finds what the attributes name: kind, verb and subresource.  -ENOENT: no such resource; -EOPNOTSUPP: the resource does
+ * not support the method. */
+int request_resolve(struct request *q, struct err *e);
 /* From the Accept header; -EINVAL: nothing we can produce. */
 int request_accept(struct request *q);
 /* The body as a JSON value by Content-Type; '*ret_type' is the bare media type.  -EINVAL: malformed,

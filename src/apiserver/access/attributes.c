@@ -4,20 +4,32 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-/* Takes the next segment off '*p' ("/a/b"); owned, "" at the end. */
-static char *segment(const char **p)
+static const char none[] = "";
+
+/* The unread part of a path, and where its next segment is copied to. */
+struct reader {
+    const char *at;
+    char *to;
+};
+
+/* Copies 'n' bytes to the texts. */
+static const char *keep(struct reader *r, const char *s, size_t n)
 {
-    *p += **p == '/';
-    size_t n = strcspn(*p, "/");
-    char *s = xstrndup(*p, n);
-    *p += n;
-    return s;
+    char *text = r->to;
+    memcpy(text, s, n);
+    text[n] = '\0';
+    r->to += n + 1;
+    return text;
 }
 
-static void replace(char **p, char *value)
+/* Takes the next segment off the path ("/a/b"); "" at the end. */
+static const char *segment(struct reader *r)
 {
-    free(*p);
-    *p = value;
+    r->at += *r->at == '/';
+    size_t n = strcspn(r->at, "/");
+    const char *s = n ? keep(r, r->at, n) : none;
+    r->at += n;
+    return s;
 }
 
 static const char *method_verb(const char *method)
@@ -31,87 +43,102 @@ static const char *method_verb(const char *method)
             return verbs[i].verb;
         }
     }
-    return "";
+    return none;
 }
 
-static char *lower(const char *s)
+static const char *lower(struct reader *r, const char *s)
 {
-    char *t = xstrdup(s);
-    for (char *p = t; *p; p++) {
+    char *text = r->to;
+    keep(r, s, strlen(s));
+    for (char *p = text; *p; p++) {
         *p = (char) (*p >= 'A' && *p <= 'Z' ? *p - 'A' + 'a' : *p);
     }
-    return t;
+    return text;
 }
 
-/* The value that "KEY=VALUE" or "KEY==VALUE" among the terms demands; owned, "" when none. */
-static char *selected(const char *selector, const char *key)
+/* The value that "KEY=VALUE" or "KEY==VALUE" among the terms demands; "" when none does. */
+static const char *demanded(struct reader *r, const char *selector, const char *key)
 {
     size_t k = strlen(key);
     while (selector && *selector) {
         size_t n = strcspn(selector, ",");
         if (str_has_prefix(selector, key) && selector[k] == '=') {
-            const char *value = selector + k + 1;
-            size_t skip = *value == '=';
-            return xstrndup(value + skip, n - k - 1 - skip);
+            size_t skip = k + 1 + (selector[k + 1] == '=');
+            return keep(r, selector + skip, n - skip);
         }
         selector += n + (selector[n] == ',');
     }
-    return xstrdup("");
+    return none;
 }
 
 /* "/api/V" and "/apis/G/V" with something behind; false: no resource. */
-static bool parse_group(struct attributes *a, const char **p)
+static bool parse_group(struct attributes *a, struct reader *r)
 {
-    CLEANUP_FREE char *root = segment(p);
+    const char *root = segment(r);
     if (streq(root, "apis")) {
-        replace(&a->group, segment(p));
+        a->group = segment(r);
     } else if (!streq(root, "api")) {
         return false;
     }
-    replace(&a->version, segment(p));
-    return **p == '/' && (*p)[1];
+    a->version = segment(r);
+    return *r->at == '/' && r->at[1];
 }
 
-static void parse_resource(struct attributes *a, const char *p)
+/* "namespaces/NS/RESOURCE"; "namespaces/NS" and its own subresources are about the namespace itself. */
+static void parse_namespace(struct attributes *a, struct reader *r)
 {
-    replace(&a->resource, segment(&p));
-    if (streq(a->resource, "projects") && streq(a->group, "project.openshift.io")) {
-        /* As a namespace, a project is in itself: who works in it may get it. */
-        const char *ahead = p;
-        replace(&a->namespace, segment(&ahead));
+    struct reader ahead = *r;
+    a->namespace = segment(&ahead);
+    const char *next = segment(&ahead);
+    if (*next && !streq(next, "status") && !streq(next, "finalize")) {
+        a->in_namespace = true;
+        a->resource = next;
+        *r = ahead;
     }
-    if (streq(a->resource, "namespaces") && *p == '/' && p[1]) {
-        const char *ahead = p;
-        CLEANUP_FREE char *ns = segment(&ahead);
-        CLEANUP_FREE char *next = segment(&ahead);
-        replace(&a->namespace, xstrdup(ns));
-        if (*next && !streq(next, "status") && !streq(next, "finalize")) {
-            replace(&a->resource, TAKE(next));
-            p = ahead;
-        }
+}
+
+static void parse_resource(struct attributes *a, struct reader *r)
+{
+    a->resource = segment(r);
+    if (streq(a->resource, "namespaces") && *r->at == '/' && r->at[1]) {
+        parse_namespace(a, r);
     }
-    replace(&a->name, segment(&p));
-    replace(&a->subresource, segment(&p));
+    bool project = streq(a->resource, "projects") && streq(a->group, "project.openshift.io");
+    bool itself = project || (streq(a->resource, "namespaces") && !a->in_namespace);
+    a->name = segment(r);
+    a->subresource = segment(r);
+    a->malformed = *r->at == '/' && r->at[1];
+    if (itself && !a->in_namespace) {
+        /* A namespace is within itself: users with a right in it may have that right to it. */
+        a->namespace = a->name;
+    }
 }
 
 void attributes_parse(struct attributes *a, const char *method, const char *path, bool watch,
                       const char *field_selector)
 {
-    *a = (struct attributes){.path = xstrdup(path),
-                             .group = xstrdup(""),
-                             .version = xstrdup(""),
-                             .resource = xstrdup(""),
-                             .subresource = xstrdup(""),
-                             .namespace = xstrdup(""),
-                             .name = xstrdup(""),
-                             .node = xstrdup("")};
-    const char *p = path;
-    a->is_resource = parse_group(a, &p);
+    *a = (struct attributes){.path = path,
+                             .group = none,
+                             .version = none,
+                             .resource = none,
+                             .subresource = none,
+                             .namespace = none,
+                             .name = none,
+                             .node = none};
+    /* Each text is a part of one of these, and its end takes the place of a separator. */
+    size_t size = strlen(path) + 1;
+    size += MAX(strlen(method), field_selector ? strlen(field_selector) : 0) + 1;
+    a->texts = xcalloc(size, 1);
+    struct reader r = {.at = path, .to = a->texts};
+    a->is_resource = parse_group(a, &r);
     if (!a->is_resource) {
-        a->verb = a->verb_text = lower(method);
+        r.to = a->texts;
+        a->group = a->version = none;
+        a->verb = lower(&r, method);
         return;
     }
-    parse_resource(a, p);
+    parse_resource(a, &r);
+    a->malformed |= strstr(path, "//") != NULL;
     a->verb = method_verb(method);
     if (streq(a->verb, "get") && watch) {
         a->verb = "watch";
@@ -121,22 +148,15 @@ void attributes_parse(struct attributes *a, const char *method, const char *path
         a->verb = "deletecollection";
     }
     if (!*a->name && (streq(a->verb, "list") || streq(a->verb, "watch"))) {
-        replace(&a->name, selected(field_selector, "metadata.name"));
-        replace(&a->node, selected(field_selector, "spec.nodeName"));
+        a->name = demanded(&r, field_selector, "metadata.name");
+        a->node = demanded(&r, field_selector, "spec.nodeName");
+        a->name_is_demanded = *a->name != '\0';
     }
 }
 
 void attributes_done(struct attributes *a)
 {
-    free(a->path);
-    free(a->group);
-    free(a->version);
-    free(a->resource);
-    free(a->subresource);
-    free(a->namespace);
-    free(a->name);
-    free(a->node);
-    free(a->verb_text);
+    free(a->texts);
     *a = (struct attributes){0};
 }
 

@@ -28,14 +28,14 @@ bool authz_may(struct security *s, const struct user_info *u, const char *verb, 
     CLEANUP_FREE char *bare = xstrndup(resource, strcspn(resource, "/"));
     const struct attributes a = {.is_resource = true,
                                  .verb = verb,
-                                 .path = (char *) "",
-                                 .group = (char *) (group ? group : ""),
-                                 .version = (char *) "v1",
+                                 .path = "",
+                                 .group = group ? group : "",
+                                 .version = "v1",
                                  .resource = bare,
-                                 .subresource = (char *) (slash ? slash + 1 : ""),
-                                 .namespace = (char *) (ns ? ns : ""),
-                                 .name = (char *) (name ? name : ""),
-                                 .node = (char *) ""};
+                                 .subresource = slash ? slash + 1 : "",
+                                 .namespace = ns ? ns : "",
+                                 .name = name ? name : "",
+                                 .node = ""};
     return authz_allows(s, u, &a, NULL);
 }
 

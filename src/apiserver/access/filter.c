@@ -108,24 +108,6 @@ bool filter_request(struct request *q)
     return allowed;
 }
 
-bool filter_agrees(struct request *q)
-{
-    const struct attributes *a = &q->attributes;
-    const struct api_kind *k = q->kind;
-    const char *ns = q->namespace                          ? q->namespace
-                     : api_kind_is_namespace(k) && q->name ? q->name
-                                                           : "";
-    bool narrowed = !q->name && (q->verb == VERB_LIST || q->verb == VERB_WATCH);
-    if (a->is_resource && streq(a->verb, verb_names[q->verb]) && streq(a->group, k->group) &&
-        streq(a->version, k->version) && streq(a->resource, k->plural) &&
-        streq(a->subresource, q->subresource) && streq(a->namespace, ns) &&
-        (narrowed || streq(a->name, q->name ? q->name : ""))) {
-        return true;
-    }
-    respond_error(q, 404, "NotFound", "the server could not find the requested resource");
-    return false;
-}
-
 int filter_may_create(struct request *q)
 {
     struct attributes a = q->attributes;
@@ -144,7 +126,6 @@ void filter_streaming(struct request *q)
     if (q->audit) {
         audit_stage(q->audit, q, AUDIT_STARTED, 200, NULL, 0);
     }
-    attributes_done(&q->attributes); /* Watches are many, and nobody asks for them any more. */
 }
 
 void filter_done(struct request *q, int code, const char *body, size_t size)

@@ -17,8 +17,6 @@ struct security *security_free(struct security *s);
 
 /* Fills q->attributes and q->user.  false: the request was answered, and is gone. */
 bool filter_request(struct request *q);
-/* Whether what request_parse found is what was authorized; false: answered with 404. */
-bool filter_agrees(struct request *q);
 /* Whether who was let in to update or patch may create the object, too, which is not there.  -EACCES: the request was
  * answered. */
 int filter_may_create(struct request *q);
@@ -27,7 +25,7 @@ int filter_admit(struct request *q, struct json *obj, const struct json *old);
 /* The request was answered with 'code'; 'body' (JSON; NULL: none or not known) goes to the audit log if its policy
  * wants it.  Called once, before 'q' is freed. */
 void filter_done(struct request *q, int code, const char *body, size_t size);
-/* A stream begins; the request's attributes are gone from then on. */
+/* A stream begins. */
 void filter_streaming(struct request *q);
 
 /* Objects changed: roles, bindings and what tokens hang on.  'ck' NULL: everything was loaded anew. */

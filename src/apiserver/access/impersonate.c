@@ -18,14 +18,14 @@ static int check(struct request *q, const char *group, const char *resource, con
     struct security *s = q->server->security;
     const struct attributes a = {.is_resource = true,
                                  .verb = "impersonate",
-                                 .path = (char *) "",
-                                 .group = (char *) group,
-                                 .version = (char *) "v1",
-                                 .resource = (char *) resource,
-                                 .subresource = (char *) sub,
-                                 .namespace = (char *) ns,
-                                 .name = (char *) name,
-                                 .node = (char *) ""};
+                                 .path = "",
+                                 .group = group,
+                                 .version = "v1",
+                                 .resource = resource,
+                                 .subresource = sub,
+                                 .namespace = ns,
+                                 .name = name,
+                                 .node = ""};
     CLEANUP_STRBUF struct strbuf why = STRBUF_INIT;
     if (authz_allows(s, q->user, &a, &why)) {
         return 0;

@@ -12,34 +12,35 @@
 
 /* ---- attributes and users of access reviews ---- */
 
-static char *text(const struct json *v, const char *key)
+static const char *text(const struct json *v, const char *key)
 {
     const char *s = json_path_string(v, key, NULL);
-    return xstrdup(s ? s : "");
+    return s ? s : "";
 }
 
-static void attributes_of(const struct json *spec, struct attributes *a)
+/* The texts of the attributes are those of 'spec'. */
+static struct attributes attributes_of(const struct json *spec)
 {
     const struct json *r = json_get(spec, "resourceAttributes");
     const struct json *p = json_get(spec, "nonResourceAttributes");
-    *a = (struct attributes){.is_resource = json_is(r, JSON_OBJECT),
-                             .path = text(p, "path"),
-                             .group = text(r, "group"),
-                             .version = text(r, "version"),
-                             .resource = text(r, "resource"),
-                             .subresource = text(r, "subresource"),
-                             .namespace = text(r, "namespace"),
-                             .name = text(r, "name"),
-                             .node = xstrdup("")};
-    a->verb = a->verb_text = text(a->is_resource ? r : p, "verb");
+    bool is_resource = json_is(r, JSON_OBJECT);
+    return (struct attributes){.is_resource = is_resource,
+                               .verb = text(is_resource ? r : p, "verb"),
+                               .path = text(p, "path"),
+                               .group = text(r, "group"),
+                               .version = text(r, "version"),
+                               .resource = text(r, "resource"),
+                               .subresource = text(r, "subresource"),
+                               .namespace = text(r, "namespace"),
+                               .name = text(r, "name"),
+                               .node = ""};
 }
 
 static struct user_info *user_of(const struct json *spec)
 {
-    CLEANUP_FREE char *name = text(spec, "user");
     const char *uid = json_path_string(spec, "uid", NULL);
     const struct json *extra = json_get(spec, "extra"), *item;
-    struct user_info *u = user_new(name);
+    struct user_info *u = user_new(text(spec, "user"));
     u->uid = uid ? xstrdup(uid) : NULL;
     JSON_FOREACH (item, json_get(spec, "groups")) {
         user_add_group(u, json_get_string(item));
@@ -57,9 +58,8 @@ static struct user_info *user_of(const struct json *spec)
 static struct json *access_status(struct security *s, const struct user_info *u,
                                   const struct json *spec)
 {
-    CLEANUP(attributes_done) struct attributes a;
+    const struct attributes a = attributes_of(spec);
     CLEANUP_STRBUF struct strbuf why = STRBUF_INIT;
-    attributes_of(spec, &a);
     struct json *st = json_object();
     json_set_bool(st, "allowed", authz_allows(s, u, &a, &why));
     if (why.size) {
@@ -80,7 +80,7 @@ static void add_rule(void *ctx, const struct rbac_rule *rule)
 static struct json *rules_status(struct security *s, const struct user_info *u,
                                  const struct json *spec)
 {
-    CLEANUP_FREE char *ns = text(spec, "namespace");
+    const char *ns = text(spec, "namespace");
     struct json *st = json_object();
     json_ensure_array(st, "resourceRules");
     json_ensure_array(st, "nonResourceRules");

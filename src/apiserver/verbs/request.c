@@ -16,8 +16,6 @@ struct request *request_free(struct request *q)
     flow_release(q);
     cache_kind_unref(q->ck);
     free(q->head);
-    free(q->namespace);
-    free(q->name);
     free(q->manager);
     audit_event_free(q->audit);
     user_unref(q->user);
@@ -27,143 +25,85 @@ struct request *request_free(struct request *q)
     return NULL;
 }
 
-/* ---- path ---- */
-
-/* Takes the next segment off '*p' ("/a/b"); owned, NULL at the end. */
-static char *segment(const char **p)
-{
-    if (**p != '/' || !(*p)[1]) {
-        return NULL;
-    }
-    size_t n = strcspn(*p + 1, "/");
-    char *s = xstrndup(*p + 1, n);
-    *p += 1 + n;
-    return s;
-}
-
-/* "/api/VERSION" and "/apis/GROUP/VERSION": both owned, NULL when the path ends before. */
-static void parse_group(const char **p, char **ret_group, char **ret_version)
-{
-    CLEANUP_FREE char *root = segment(p);
-    if (root && streq(root, "api")) {
-        *ret_group = xstrdup("");
-    } else if (root && streq(root, "apis")) {
-        *ret_group = segment(p);
-    }
-    *ret_version = *ret_group ? segment(p) : NULL;
-}
-
-static int parse_path(struct request *q, struct err *e)
-{
-    const struct api_registry *known = &q->server->cache.registry;
-    const char *p = http_path(q->x);
-    CLEANUP_FREE char *group = NULL, *version = NULL, *plural = NULL, *sub = NULL;
-    parse_group(&p, &group, &version);
-    plural = version ? segment(&p) : NULL;
-    if (plural && streq(plural, "namespaces")) {
-        /* "namespaces/NS" and its subresources are the object, "namespaces/NS/PODS" is what is in it. */
-        const char *ahead = p;
-        CLEANUP_FREE char *ns = segment(&ahead), *next = segment(&ahead);
-        const struct api_kind *k = api_registry_find(known, group, version, "namespaces");
-        if (next && !(k && api_kind_subresource(k, next))) {
-            free(plural);
-            plural = TAKE(next);
-            q->namespace = TAKE(ns);
-            p = ahead;
-        }
-    }
-    const struct api_kind *k = plural ? api_registry_find(known, group, version, plural) : NULL;
-    if (!k || (q->namespace && !k->namespaced)) {
-        return err_set(e, -ENOENT, "the server could not find the requested resource");
-    }
-    q->ck = cache_kind_ref(cache_find(&q->server->cache, k));
-    q->kind = k;
-    q->head = k != q->ck->kind ? object_head(k) : NULL;
-    q->name = segment(&p);
-    sub = q->name ? segment(&p) : NULL;
-    if (sub) {
-        const struct api_subresource *s = api_kind_subresource(k, sub);
-        if (!s || (*p == '/' && p[1])) {
-            return err_set(e, -ENOENT, "the server could not find the requested resource");
-        }
-        q->subresource = s->name;
-    }
-    if (q->name && k->namespaced && !q->namespace) {
-        return err_set(e, -ENOENT, "the server could not find the requested resource");
-    }
-    return 0;
-}
-
 bool request_flag(const struct request *q, const char *name)
 {
     const char *s = http_query(q->x, name);
     return s && !streq(s, "false") && !streq(s, "0") && !streq(s, "False");
 }
 
-/* Of a subresource: what it lists. */
-static int parse_part_verb(struct request *q, const char *m)
+/* ---- the resource ---- */
+
+/* The verb by the name that the attributes have; VERB_OTHER: a method that has none. */
+static enum verb verb_find(const char *name)
 {
-    static const struct {
-        const char *method;
-        enum verb verb;
-    } verbs[] = {
-        {"GET", VERB_GET}, {"POST", VERB_CREATE}, {"PUT", VERB_UPDATE}, {"PATCH", VERB_PATCH}};
-    const struct api_subresource *s = api_kind_subresource(q->kind, q->subresource);
-    for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
-        for (size_t v = 0; streq(m, verbs[i].method) && s->verbs[v]; v++) {
-            if (streq(s->verbs[v], verb_names[verbs[i].verb])) {
-                q->verb = verbs[i].verb;
-                return 0;
-            }
-        }
+    enum verb v = VERB_GET;
+    while (v < VERB_OTHER && !streq(name, verb_names[v])) {
+        v++;
     }
-    return -EOPNOTSUPP;
+    return v;
 }
 
-static int parse_verb(struct request *q)
+static bool is_verb_of_part(const struct api_subresource *part, const char *verb)
 {
-    const char *m = http_method(q->x);
-    bool item = q->name != NULL;
-    if (*q->subresource) {
-        return parse_part_verb(q, m);
+    size_t i = 0;
+    while (part->verbs[i] && !streq(part->verbs[i], verb)) {
+        i++;
     }
-    if (q->kind->create_only && !streq(m, "POST")) {
-        return -EOPNOTSUPP;
-    }
-    if (streq(m, "GET")) {
-        q->verb = request_flag(q, "watch") ? VERB_WATCH : item ? VERB_GET : VERB_LIST;
-        return 0;
-    }
-    if (streq(m, "POST")) {
-        q->verb = VERB_CREATE;
-        return !item && (!q->kind->namespaced || q->namespace) ? 0 : -EOPNOTSUPP;
-    }
-    if (streq(m, "PUT")) {
-        q->verb = VERB_UPDATE;
-        return item ? 0 : -EOPNOTSUPP;
-    }
-    if (streq(m, "PATCH")) {
-        q->verb = VERB_PATCH;
-        return item ? 0 : -EOPNOTSUPP;
-    }
-    if (streq(m, "DELETE")) {
-        q->verb = item ? VERB_DELETE : VERB_DELETE_COLLECTION;
-        if (!item && q->kind->namespaced && !q->namespace) {
-            return -EOPNOTSUPP;
-        }
-        /* As in Kubernetes: a slip must not take every project along. */
-        return item || !api_kind_is_namespace(q->kind) ? 0 : -EOPNOTSUPP;
-    }
-    return -EOPNOTSUPP;
+    return part->verbs[i] != NULL;
 }
 
-int request_parse(struct request *q, struct err *e)
+/* Whether the kind has the verb for an object, or for the collection that the path names. */
+static bool is_verb_of_kind(const struct request *q)
 {
-    int r = parse_path(q, e);
-    if (r < 0) {
-        return r;
+    const struct api_kind *k = q->kind;
+    bool placed = !k->namespaced || q->namespace;
+    switch (q->verb) {
+    case VERB_CREATE:
+        return !q->name && placed;
+    case VERB_UPDATE:
+    case VERB_PATCH:
+        return q->name != NULL;
+    case VERB_DELETE_COLLECTION:
+        /* As in Kubernetes, a slip must not delete all projects. */
+        return placed && !api_kind_is_namespace(k);
+    case VERB_OTHER:
+        return false;
+    default:
+        return true;
     }
-    if (parse_verb(q) < 0) {
+}
+
+static bool is_allowed(const struct request *q, const struct api_subresource *part)
+{
+    if (streq(http_method(q->x), "HEAD")) {
+        return false;
+    }
+    return part ? is_verb_of_part(part, q->attributes.verb)
+                : (!q->kind->create_only || q->verb == VERB_CREATE) && is_verb_of_kind(q);
+}
+
+int request_resolve(struct request *q, struct err *e)
+{
+    const struct attributes *a = &q->attributes;
+    const struct api_kind *k =
+        a->is_resource && !a->malformed
+            ? api_registry_find(&q->server->cache.registry, a->group, a->version, a->resource)
+            : NULL;
+    bool named = k && *a->name && !a->name_is_demanded;
+    const struct api_subresource *part =
+        k && *a->subresource ? api_kind_subresource(k, a->subresource) : NULL;
+    if (!k || (a->in_namespace && !k->namespaced) || (*a->subresource && !part) ||
+        (named && k->namespaced && !a->in_namespace)) {
+        return err_set(e, -ENOENT, "the server could not find the requested resource");
+    }
+    q->ck = cache_kind_ref(cache_find(&q->server->cache, k));
+    q->kind = k;
+    q->head = k != q->ck->kind ? object_head(k) : NULL;
+    q->namespace = a->in_namespace ? a->namespace : NULL;
+    q->name = named ? a->name : NULL;
+    q->subresource = part ? part->name : "";
+    q->verb = verb_find(a->verb);
+    if (!is_allowed(q, part)) {
         return err_set(e, -EOPNOTSUPP,
                        "the server does not allow this method on the requested resource");
     }

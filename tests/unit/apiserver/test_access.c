@@ -55,14 +55,21 @@ static void attributes_are_read_off_the_path(void **state)
         {"GET", "/apis/example.com/v1/projects/red", NULL, false,
          "get example.com|v1|projects|||red|"},
         {"GET", "/api/v1/nodes/n", "metadata.name=m,spec.nodeName=m", false, "get |v1|nodes|||n|"},
+        {"GET", "/api/v1/pods", "spec.nodeName=n1,metadata.name==p", true, "watch |v1|pods|||p|n1"},
+        {"GET", "/api/v1/pods/p/status/x", NULL, false, "get |v1|pods|status||p| malformed"},
+        {"GET", "/api/v1//pods", NULL, false, "get |v1||||pods| malformed"},
+        {"GET", "/api/v1/namespaces//pods", NULL, false, "list |v1|pods|||| malformed"},
+        {"GET", "/apis/project.openshift.io/v1/namespaces/red/projects/red", NULL, false,
+         "get project.openshift.io|v1|projects||red|red|"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         CLEANUP(attributes_done) struct attributes a;
         attributes_parse(&a, cases[i].method, cases[i].path, cases[i].watch, cases[i].fields);
-        CLEANUP_FREE char *got =
-            a.is_resource ? xasprintf("%s %s|%s|%s|%s|%s|%s|%s", a.verb, a.group, a.version,
-                                      a.resource, a.subresource, a.namespace, a.name, a.node)
-                          : xasprintf("%s %s", a.verb, a.path);
+        CLEANUP_FREE char *got = a.is_resource
+                                     ? xasprintf("%s %s|%s|%s|%s|%s|%s|%s%s", a.verb, a.group,
+                                                 a.version, a.resource, a.subresource, a.namespace,
+                                                 a.name, a.node, a.malformed ? " malformed" : "")
+                                     : xasprintf("%s %s", a.verb, a.path);
         assert_string_equal(got, cases[i].want);
     }
 }

@@ -25,6 +25,8 @@ static void handle(void *ctx, struct http_exchange *x)
     struct request *q = NEW(struct request);
     *q = (struct request){.server = h->api, .x = x, .verb = VERB_OTHER, .subresource = ""};
     q->user = user_ref(h->api->security->master);
+    attributes_parse(&q->attributes, http_method(x), http_path(x), request_flag(q, "watch"),
+                     http_query(x, "fieldSelector"));
     strbuf_reset(&result);
     parse(q, &result);
     respond_error(q, 409, "Parsed", "parsed");
@@ -72,7 +74,7 @@ static void expect(const char *method, const char *path, const char *const *head
 static void parse_target(struct request *q, struct strbuf *out)
 {
     struct err e = {0};
-    int r = request_parse(q, &e);
+    int r = request_resolve(q, &e);
     if (r < 0) {
         strbuf_adds(out, r == -ENOENT ? "404" : r == -EOPNOTSUPP ? "405" : "?");
         assert_string_equal(
@@ -115,6 +117,8 @@ static void a_path_and_a_method_name_verb_kind_and_object(void **state)
         {"PUT", RED "pods/p/status", "update /Pod red p status"},
         {"PATCH", RED "pods/p/status", "patch /Pod red p status"},
         {"POST", RED "serviceaccounts/s/token", "create /ServiceAccount red s token"},
+        {"GET", "/api/v1/nodes?fieldSelector=metadata.name%3Dn", "list /Node - - -"},
+        {"GET", "/api/v1/nodes?watch=1&fieldSelector=metadata.name%3Dn", "watch /Node - - -"},
         {"GET", "/api/v1/namespaces", "list /Namespace - - -"},
         {"GET", "/api/v1/namespaces/red", "get /Namespace - red -"},
         {"PUT", "/api/v1/namespaces/red/status", "update /Namespace - red status"},
@@ -141,6 +145,14 @@ static void a_path_and_a_method_name_verb_kind_and_object(void **state)
         {"GET", RED "pods/p/status/x", "404"},
         {"GET", "/api/v1/namespaces/red/things", "404"},
         {"GET", "/apis/example.com/v1/namespaces/red/status", "404"},
+        {"GET", "/api/v1//nodes", "404"},
+        {"GET", "/api//v1/nodes", "404"},
+        {"GET", "/apis//v1/nodes", "404"},
+        {"GET", "/api/v1/namespaces//pods", "404"},
+        {"GET", "/api/v1/nodes//status", "404"},
+        {"GET", "/api/v1/nodes//", "404"},
+        {"POST", "/api/v1/namespaces//pods", "404"},
+        {"GET", "/apis/project.openshift.io/v1/namespaces/red/projects/red", "404"},
         /* No such method. */
         {"POST", "/api/v1/nodes/n", "405"},
         {"POST", "/api/v1/pods", "405"},
@@ -151,6 +163,7 @@ static void a_path_and_a_method_name_verb_kind_and_object(void **state)
         {"HEAD", "/api/v1/nodes", "405"},
         {"BREW", "/api/v1/nodes", "405"},
         {"DELETE", RED "pods/p/status", "405"},
+        {"GET", RED "pods/p/status?watch=true", "405"},
         {"POST", RED "pods/p/status", "405"},
         {"GET", RED "serviceaccounts/s/token", "405"},
         {"PUT", RED "serviceaccounts/s/token", "405"},
