@@ -3,6 +3,7 @@
 #include "apiserver/admission/addresses.h"
 #include "apiserver/admission/alloc.h"
 #include "apiserver/cache/integrity.h"
+#include "apiserver/cache/subscriber.h"
 #include "apiserver/probe.h"
 
 #include "base/log.h"
@@ -34,20 +35,7 @@ static void trim(void *ctx)
 static void on_event(void *ctx, const struct store_event *ev)
 {
     struct apiserver *a = ctx;
-    struct cache_event event;
-    struct cache_kind *ck = cache_add_event(&a->cache, ev, &event);
-    if (!ck) {
-        alloc_changed(a->alloc, ev->key, ev->value != NULL);
-    }
-    if (ck) {
-        security_changed(a->security, ck, &event);
-        alloc_object_changed(a->alloc, ck, &event);
-        addresses_changed(a->addresses, ck, &event);
-        watch_dispatch(a, ck, &event);
-    }
-    if (ck && streq(ck->kind->plural, CRD_PLURAL) && streq(ck->kind->group, CRD_GROUP)) {
-        definitions_changed(a, &event);
-    }
+    cache_apply(&a->cache, ev);
 }
 
 static void on_snapshot(void *ctx, struct store_item *items, size_t n, uint64_t revision)
@@ -55,12 +43,7 @@ static void on_snapshot(void *ctx, struct store_item *items, size_t n, uint64_t 
     struct apiserver *a = ctx;
     bool first = !a->cache.ready;
     if (first || cache_resync(&a->cache, items, n, revision, on_event, a) < 0) {
-        /* Watches cannot be told what was missed: their clients list again. */
-        watch_end_all(a);
-        cache_load(&a->cache, items, n, revision, definitions_load, a);
-        security_changed(a->security, NULL, NULL);
-        alloc_reload(a->alloc);
-        addresses_reload(a->addresses);
+        cache_reload(&a->cache, items, n, revision, definitions_load, a);
     }
     a->lost = false;
     definitions_settle(a);
@@ -107,8 +90,8 @@ struct apiserver *apiserver_new(struct loop *l, struct store *s, const struct ap
     cache_init(&a->cache, a->cfg.without_group,
                a->cfg.event_window ? a->cfg.event_window : DEFAULT_WINDOW,
                a->cfg.event_window_bytes ? a->cfg.event_window_bytes : DEFAULT_WINDOW_BYTES);
-    a->watch_timer = loop_timer_new(l, watch_tick, a);
-    a->settle_timer = loop_timer_new(l, definitions_settle, a);
+    watch_init(a);
+    definitions_init(a);
     list_init(&a->writes);
     loop_task_init(&a->trim, l, trim, a);
     a->metrics = metrics_new();

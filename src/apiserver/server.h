@@ -10,7 +10,7 @@
 #include "apiserver/access/priority.h"
 #include "apiserver/access/user.h"
 #include "apiserver/apiserver.h"
-#include "apiserver/cache/cache.h"
+#include "apiserver/cache/subscriber.h"
 #include "base/map.h"
 
 struct apiserver {
@@ -22,6 +22,7 @@ struct apiserver {
     char *reason;  /* because. */
     bool stopping; /* apiserver_shutdown was called. */
     struct loop_timer *watch_timer;
+    struct cache_subscriber watches, definitions;
     size_t n_watches;
     bool unready;      /* apiserver_unready was called. */
     unsigned inflight; /* Writes under way. */
@@ -231,21 +232,21 @@ void respond_too_large(struct request *q, uint64_t revision);
 
 /* ---- watch.c ---- */
 
-void watch_dispatch(struct apiserver *a, struct cache_kind *ck, const struct cache_event *ev);
+/* Makes the timer of the watches, and subscribes to the cache. */
+void watch_init(struct apiserver *a);
 void watch_end_kind(struct cache_kind *ck);
 void watch_end_all(struct apiserver *a);
-void watch_tick(void *server); /* Of the timer. */
 /* Frees the watches whose exchanges are gone with the HTTP server. */
 void watch_drop_all(struct apiserver *a);
 
 /* ---- definitions.c ---- */
 
+/* Makes the timer of the definitions, and subscribes to the cache. */
+void definitions_init(struct apiserver *a);
 /* Serves what the CustomResourceDefinitions in the cache say. */
 void definitions_load(void *server);
-/* One of them changed. */
-void definitions_changed(struct apiserver *a, const struct cache_event *ev);
 /* Settles the status of those that are new; one write at a time. */
-void definitions_settle(void *server); /* Of the timer, too. */
+void definitions_settle(void *server);
 
 /* ---- write.c ---- */
 

@@ -7,6 +7,16 @@
 
 LOG_MODULE("security");
 
+static void on_changed(void *ctx, struct cache_kind *ck, const struct cache_event *ev)
+{
+    security_changed(ctx, ck, ev);
+}
+
+static void on_loaded(void *ctx)
+{
+    security_changed(ctx, NULL, NULL);
+}
+
 struct security *security_new(struct apiserver *a, const struct apiserver_security *cfg)
 {
     static const struct apiserver_security trusting = {.always_allow = true};
@@ -32,6 +42,9 @@ struct security *security_new(struct apiserver *a, const struct apiserver_securi
     s->role_bindings = cache_find(&a->cache, api_kind_find(rbac, "v1", "rolebindings"));
     s->cluster_role_bindings =
         cache_find(&a->cache, api_kind_find(rbac, "v1", "clusterrolebindings"));
+    s->subscriber = (struct cache_subscriber){
+        .rank = CACHE_RANK_ACCESS, .ctx = s, .changed = on_changed, .loaded = on_loaded};
+    cache_subscribe(&a->cache, &s->subscriber);
     return s;
 }
 
@@ -41,6 +54,7 @@ struct security *security_free(struct security *s)
         if (s->loopback_token) {
             explicit_bzero(s->loopback_token, strlen(s->loopback_token));
         }
+        cache_unsubscribe(&s->subscriber);
         free(s->loopback_token);
         free(s->issuer);
         rbac_free(s->rbac);

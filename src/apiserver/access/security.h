@@ -22,6 +22,7 @@ struct security {
     struct user_info *master; /* Ourselves. */
     struct user_info *nobody; /* system:anonymous. */
     struct rbac *rbac;
+    struct cache_subscriber subscriber;
     const struct cache_kind *roles, *cluster_roles, *role_bindings, *cluster_role_bindings;
 };
 

@@ -11,7 +11,7 @@
 #define NETWORK_GROUP "network.openshift.io"
 
 struct addresses {
-    const struct cache *cache;
+    struct cache_subscriber subscriber;
     struct node_rules rules;
     const struct cache_kind *nodes, *subnets, *services, *endpoints; /* NULL: not served. */
     /* Name of the object to its addresses, each between blanks: " 192.0.2.1 2001:db8::1 ". */
@@ -148,10 +148,16 @@ static void note_object(struct addresses *a, const struct cache_kind *ck, const 
     }
 }
 
-struct addresses *addresses_new(const struct cache *c, const struct node_rules *rules)
+static void on_changed(void *ctx, struct cache_kind *ck, const struct cache_event *ev)
+{
+    note_object(ctx, ck, ev->new ? ev->new->key : ev->old->key, ev->new);
+}
+
+static void on_loaded(void *ctx);
+
+struct addresses *addresses_new(struct cache *c, const struct node_rules *rules)
 {
     struct addresses *a = NEW(struct addresses);
-    a->cache = c;
     if (rules) {
         a->rules = *rules;
     }
@@ -162,12 +168,16 @@ struct addresses *addresses_new(const struct cache *c, const struct node_rules *
     smap_init(&a->of_nodes, free);
     smap_init(&a->of_subnets, free);
     smap_init(&a->of_services, free);
+    a->subscriber = (struct cache_subscriber){
+        .rank = CACHE_RANK_ADMISSION, .ctx = a, .changed = on_changed, .loaded = on_loaded};
+    cache_subscribe(c, &a->subscriber);
     return a;
 }
 
 struct addresses *addresses_free(struct addresses *a)
 {
     if (a) {
+        cache_unsubscribe(&a->subscriber);
         smap_done(&a->of_nodes);
         smap_done(&a->of_subnets);
         smap_done(&a->of_services);
@@ -177,14 +187,9 @@ struct addresses *addresses_free(struct addresses *a)
     return NULL;
 }
 
-void addresses_changed(struct addresses *a, const struct cache_kind *ck,
-                       const struct cache_event *ev)
+static void on_loaded(void *ctx)
 {
-    note_object(a, ck, ev->new ? ev->new->key : ev->old->key, ev->new);
-}
-
-void addresses_reload(struct addresses *a)
-{
+    struct addresses *a = ctx;
     const struct cache_kind *kinds[] = {a->nodes, a->subnets, a->services, a->endpoints};
     smap_clear(&a->of_nodes);
     smap_clear(&a->of_subnets);

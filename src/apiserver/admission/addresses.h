@@ -6,20 +6,15 @@
  * loop's thread. */
 #pragma once
 
-#include "apiserver/cache/cache.h"
+#include "apiserver/cache/subscriber.h"
 #include "sdn/address.h"
 
 struct addresses;
 struct request;
 
-/* 'rules' is copied but for its names, which must outlive the server; NULL: there are none. */
-struct addresses *addresses_new(const struct cache *c, const struct node_rules *rules);
+/* Follows the cache.  'rules' is copied but for its names, which must outlive the server; NULL: there are none. */
+struct addresses *addresses_new(struct cache *c, const struct node_rules *rules);
 struct addresses *addresses_free(struct addresses *a);
-/* An object changed; 'ck' is its kind. */
-void addresses_changed(struct addresses *a, const struct cache_kind *ck,
-                       const struct cache_event *ev);
-/* The cache was loaded anew. */
-void addresses_reload(struct addresses *a);
 
 /* Admit a write of 'obj', a Node or Pod, by the node 'node'.  A Node's address must not belong to another object, a
  * pod's address must lie in the node's subnet.  Addresses that 'old' has may stay, because readers ignore those that do

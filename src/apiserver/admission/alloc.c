@@ -18,7 +18,12 @@ struct alloc {
     struct number_pool
         pools[3]; /* By enum claim_type; what is claimed, and what writes under way will. */
     struct alloc_repair *repair;
+    struct cache_subscriber subscriber;
 };
+
+static void on_changed(void *ctx, struct cache_kind *ck, const struct cache_event *ev);
+static void on_unknown_changed(void *ctx, const char *key, bool present);
+static void on_loaded(void *ctx);
 
 struct alloc *alloc_new(struct apiserver *a, const struct service_ranges *cfg)
 {
@@ -39,12 +44,19 @@ struct alloc *alloc_new(struct apiserver *a, const struct service_ranges *cfg)
         number_pool_init_net(&l->pools[CLAIM_INGRESS], cfg->ingress);
     }
     l->repair = alloc_repair_new(a, &l->ranges);
+    l->subscriber = (struct cache_subscriber){.rank = CACHE_RANK_ADMISSION,
+                                              .ctx = l,
+                                              .changed = on_changed,
+                                              .unknown_changed = on_unknown_changed,
+                                              .loaded = on_loaded};
+    cache_subscribe(&a->cache, &l->subscriber);
     return l;
 }
 
 struct alloc *alloc_free(struct alloc *l)
 {
     if (l) {
+        cache_unsubscribe(&l->subscriber);
         for (size_t i = 0; i < ARRAY_SIZE(l->pools); i++) {
             number_pool_done(&l->pools[i]);
         }
@@ -78,10 +90,10 @@ static void note_node(struct alloc *l, const struct object *o)
     }
 }
 
-void alloc_object_changed(struct alloc *l, const struct cache_kind *ck,
-                          const struct cache_event *ev)
+static void on_changed(void *ctx, struct cache_kind *ck, const struct cache_event *ev)
 {
-    if (l && ck == l->subnets) {
+    struct alloc *l = ctx;
+    if (ck == l->subnets) {
         (void) smap_remove(&l->node_ips, ev->new ? ev->new->key : ev->old->key);
         if (ev->new) {
             note_node(l, ev->new);
@@ -98,6 +110,11 @@ void alloc_changed(struct alloc *l, const char *key, bool there)
     }
 }
 
+static void on_unknown_changed(void *ctx, const char *key, bool present)
+{
+    alloc_changed(ctx, key, present);
+}
+
 static void take_claim(void *ctx, const char *key)
 {
     alloc_changed(ctx, key, true);
@@ -105,9 +122,6 @@ static void take_claim(void *ctx, const char *key)
 
 void alloc_reload(struct alloc *l)
 {
-    if (!l) {
-        return;
-    }
     for (size_t i = 0; i < ARRAY_SIZE(l->pools); i++) {
         number_pool_clear(&l->pools[i]);
     }
@@ -129,6 +143,11 @@ void alloc_reload(struct alloc *l)
         }
     }
     alloc_repair_start(l->repair);
+}
+
+static void on_loaded(void *ctx)
+{
+    alloc_reload(ctx);
 }
 
 bool alloc_concerns(const struct write *w)

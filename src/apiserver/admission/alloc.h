@@ -22,13 +22,9 @@ struct alloc *alloc_free(struct alloc *l);
 
 /* Whether 'ip' is a pod's, a service's or a node's. */
 bool alloc_is_inside(const struct alloc *l, uint32_t ip);
-/* An object changed; 'ck' is its kind. */
-void alloc_object_changed(struct alloc *l, const struct cache_kind *ck,
-                          const struct cache_event *ev);
-
-/* The cache was loaded anew. */
+/* Takes the state of the cache, which was loaded anew. */
 void alloc_reload(struct alloc *l);
-/* The store has a key that is of no kind (or has it no more). */
+/* The store has a key that belongs to no kind, or ('there' false) has it no more; 'l' may be NULL. */
 void alloc_changed(struct alloc *l, const char *key, bool there);
 
 /* Whether the write is of an object that is given something. */

@@ -67,6 +67,7 @@ void cache_init(struct cache *c, const char *without, size_t window, size_t wind
 {
     *c = (struct cache){.window = window, .window_bytes = window_bytes};
     smap_init(&c->strangers, stranger_free);
+    list_init(&c->subscribers);
     api_registry_init(&c->registry, without);
     for (size_t i = 0; i < c->registry.n; i++) {
         if (!c->registry.list[i]->view) {

@@ -58,6 +58,7 @@ struct cache {
     /* History of kinds that are not known before the snapshot tells their definitions. */
     struct cache_past_event *unclaimed;
     size_t n_unclaimed, cap_unclaimed;
+    struct list subscribers; /* In the order of subscriber.h. */
 };
 
 /* 'without' as of api_registry_init. */

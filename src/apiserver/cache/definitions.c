@@ -107,10 +107,21 @@ void definitions_load(void *server)
     }
 }
 
-void definitions_changed(struct apiserver *a, const struct cache_event *ev)
+static void on_changed(void *server, struct cache_kind *ck, const struct cache_event *ev)
 {
-    apply(a, ev->new ? ev->new->key : ev->old->key, ev->new);
-    definitions_settle(a);
+    struct apiserver *a = server;
+    if (ck == definitions(a)) {
+        apply(a, ev->new ? ev->new->key : ev->old->key, ev->new);
+        definitions_settle(a);
+    }
+}
+
+void definitions_init(struct apiserver *a)
+{
+    a->settle_timer = loop_timer_new(a->loop, definitions_settle, a);
+    a->definitions =
+        (struct cache_subscriber){.rank = CACHE_RANK_KINDS, .ctx = a, .changed = on_changed};
+    cache_subscribe(&a->cache, &a->definitions);
 }
 
 /* ---- status ---- */

@@ -480,7 +480,7 @@ static void dispatch_value(struct cache_kind *ck, const char *value, struct fram
     }
 }
 
-void watch_dispatch(struct apiserver *a, struct cache_kind *ck, const struct cache_event *ev)
+static void on_changed(void *server, struct cache_kind *ck, const struct cache_event *ev)
 {
     struct frames f = {.ck = ck, .ev = ev};
     const char *old = indexed_value(ck, ev->old), *new = indexed_value(ck, ev->new);
@@ -492,7 +492,7 @@ void watch_dispatch(struct apiserver *a, struct cache_kind *ck, const struct cac
     frames_done(&f);
 }
 
-void watch_tick(void *server)
+static void on_tick(void *server)
 {
     struct apiserver *a = server;
     uint64_t now = loop_now_ms(a->loop);
@@ -528,6 +528,20 @@ void watch_end_all(struct apiserver *a)
     for (size_t i = 0; i < a->cache.n_kinds; i++) {
         watch_end_kind(a->cache.kinds[i]);
     }
+}
+
+/* Clients cannot be sent the changes that were missed: their watches end, and they list again. */
+static void on_reset(void *server)
+{
+    watch_end_all(server);
+}
+
+void watch_init(struct apiserver *a)
+{
+    a->watch_timer = loop_timer_new(a->loop, on_tick, a);
+    a->watches = (struct cache_subscriber){
+        .rank = CACHE_RANK_WATCH, .ctx = a, .changed = on_changed, .resetting = on_reset};
+    cache_subscribe(&a->cache, &a->watches);
 }
 
 void watch_drop_all(struct apiserver *a)
