@@ -77,15 +77,15 @@ static bool is_excluded(const struct request *q, const char *name)
     return false;
 }
 
-static void respond_one(struct request *q, const struct health_check *c)
+static void fill_one(const struct health_check *c, struct outcome *outcome)
 {
     const char *wrong = c->fn(c->ctx);
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
     strbuf_addf(&text, "%s%s", wrong ? "internal server error: " : "ok", wrong ? wrong : "");
-    respond_text(q, wrong ? 503 : 200, "text/plain; charset=utf-8", &text);
+    outcome_text(outcome, wrong ? 503 : 200, "text/plain; charset=utf-8", &text);
 }
 
-static void respond_all(struct request *q, const char *name, unsigned in)
+static void fill_all(struct request *q, const char *name, unsigned in, struct outcome *outcome)
 {
     const struct apiserver *a = q->server;
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
@@ -113,7 +113,7 @@ static void respond_all(struct request *q, const char *name, unsigned in)
         strbuf_reset(&text);
         strbuf_adds(&text, "ok");
     }
-    respond_text(q, failed ? 503 : 200, "text/plain; charset=utf-8", &text);
+    outcome_text(outcome, failed ? 503 : 200, "text/plain; charset=utf-8", &text);
 }
 
 /* The endpoint that 'path' begins with, and '*ret_check': what follows it, "" or the name of a check. */
@@ -141,18 +141,18 @@ static const struct health_check *find_check(const struct apiserver *a, unsigned
     return NULL;
 }
 
-static void respond(struct request *q, const char *path)
+static void fill(struct request *q, const char *path, struct outcome *outcome)
 {
     const char *endpoint, *name;
     unsigned in = endpoint_of(path, &endpoint, &name);
     if (*name) {
-        respond_one(q, find_check(q->server, in, name));
+        fill_one(find_check(q->server, in, name), outcome);
     } else {
-        respond_all(q, endpoint, in);
+        fill_all(q, endpoint, in, outcome);
     }
 }
 
-bool handle_health(struct request *q, const char *path)
+bool handle_health(struct request *q, const char *path, struct outcome *outcome)
 {
     const char *endpoint, *name;
     unsigned in = endpoint_of(path, &endpoint, &name);
@@ -161,9 +161,9 @@ bool handle_health(struct request *q, const char *path)
     }
     bool all = !*name && !is_excluded(q, STORE_CHECK);
     if (find_check(q->server, in, STORE_CHECK) && (all || streq(name, STORE_CHECK))) {
-        probe_then(q->server->probe, q, path, respond);
+        probe_then(q->server->probe, q, path, fill, outcome);
     } else {
-        respond(q, path);
+        fill(q, path, outcome);
     }
     return true;
 }

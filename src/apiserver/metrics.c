@@ -399,7 +399,7 @@ void apiserver_set_metrics(struct apiserver *a, apiserver_metrics_fn *fn, void *
     a->more_metrics_ctx = ctx;
 }
 
-void handle_metrics(struct request *q)
+void handle_metrics(struct request *q, struct outcome *outcome)
 {
     const struct apiserver *a = q->server;
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
@@ -415,5 +415,5 @@ void handle_metrics(struct request *q)
     if (a->more_metrics) {
         a->more_metrics(a->more_metrics_ctx, &out);
     }
-    respond_text(q, 200, "text/plain; version=0.0.4; charset=utf-8", &out);
+    outcome_text(outcome, 200, "text/plain; version=0.0.4; charset=utf-8", &out);
 }

@@ -43,7 +43,9 @@ static void go_on(struct probe *p)
     }
     for (struct list *node; (node = list_pop_front(&now));) {
         struct waiting *w = CONTAINER_OF(node, struct waiting, node);
-        w->fn(w->q, w->path);
+        CLEANUP(outcome_done) struct outcome outcome = {0};
+        w->fn(w->q, w->path, &outcome);
+        request_answer(w->q, &outcome);
         waiting_free(w);
     }
 }
@@ -75,13 +77,15 @@ static bool is_fresh(const struct probe *p)
     return p->answered && p->error == 0 && loop_now_ms(p->server->loop) - p->answered_ms < GOOD_MS;
 }
 
-void probe_then(struct probe *p, struct request *q, const char *path, probe_fn *fn)
+void probe_then(struct probe *p, struct request *q, const char *path, probe_fn *fn,
+                struct outcome *outcome)
 {
     const struct apiserver *a = p->server;
     if (a->lost || !a->cache.ready || a->stopping || p->late || is_fresh(p)) {
-        fn(q, path);
+        fn(q, path, outcome);
         return;
     }
+    outcome_take_over(outcome);
     struct waiting *w = NEW(struct waiting);
     *w = (struct waiting){.q = q, .path = xstrdup(path), .fn = fn};
     list_push_back(&p->waiting, &w->node);

@@ -10,13 +10,15 @@
 #include "apiserver/server.h"
 
 struct probe;
-typedef void probe_fn(struct request *q, const char *path);
+/* Fills the outcome of a health request. */
+typedef void probe_fn(struct request *q, const char *path, struct outcome *outcome);
 
 struct probe *probe_new(struct apiserver *a);
 /* After the store was closed; requests that wait are dropped. */
 struct probe *probe_free(struct probe *p);
 
 /* Calls 'fn' when it is known whether the store takes writes; maybe at once, with a copy of 'path'. */
-void probe_then(struct probe *p, struct request *q, const char *path, probe_fn *fn);
+void probe_then(struct probe *p, struct request *q, const char *path, probe_fn *fn,
+                struct outcome *outcome);
 /* Why the store takes no writes, as far as is known; NULL: it does.  Valid until the loop goes on. */
 const char *probe_error(struct probe *p);

@@ -190,7 +190,7 @@ uint64_t apiserver_revision(const struct apiserver *a)
 
 /* ---- requests ---- */
 
-static void dispatch(struct request *q)
+static void dispatch(struct request *q, struct outcome *outcome)
 {
     static request_fn *const handlers[VERB_MAX] = {
         [VERB_GET] = handle_get,       [VERB_LIST] = handle_list,
@@ -198,43 +198,49 @@ static void dispatch(struct request *q)
         [VERB_UPDATE] = handle_update, [VERB_PATCH] = handle_patch,
         [VERB_DELETE] = handle_delete, [VERB_DELETE_COLLECTION] = handle_delete_collection,
     };
-    if (!integrity_is_readable(q)) {
+    if (integrity_check_readable(q, outcome) < 0) {
         return;
     }
     const struct api_subresource *part = api_kind_subresource(q->kind, q->subresource);
     if (q->kind->create_only || (part && part->kind && q->verb == VERB_CREATE)) {
-        handle_review(q);
+        handle_review(q, outcome);
     } else {
-        newest_then(q, handlers[q->verb]);
+        newest_then(q, handlers[q->verb], outcome);
+    }
+}
+
+static void handle(struct request *q, struct outcome *outcome)
+{
+    const struct apiserver *a = q->server;
+    struct err e = {0};
+    if (handle_issuer(q, outcome) || handle_path(q, outcome)) {
+        return;
+    }
+    int r = request_resolve(q, &e);
+    if (r == -EOPNOTSUPP) {
+        outcome_error(outcome, 405, "MethodNotAllowed", "%s", e.text);
+    } else if (r < 0) {
+        outcome_error(outcome, 404, "NotFound", "%s", e.text);
+    } else if (!q->acceptable) {
+        outcome_error(outcome, 406, "NotAcceptable",
+                      "only the following media types are accepted: application/json, "
+                      "application/yaml");
+    } else if (a->stopping || !a->cache.ready) {
+        outcome_error(outcome, 503, "ServiceUnavailable",
+                      a->stopping ? "the server is shutting down" : "the registry is being loaded");
+    } else {
+        if (q->kind->warning) {
+            request_warn(q, "-", q->kind->warning);
+        }
+        dispatch(q, outcome);
     }
 }
 
 void request_run(struct request *q)
 {
-    const struct apiserver *a = q->server;
-    struct err e = {0};
-    if (handle_issuer(q) || handle_path(q)) {
-        return;
-    }
-    int r = request_resolve(q, &e);
-    if (r == -EOPNOTSUPP) {
-        respond_error(q, 405, "MethodNotAllowed", "%s", e.text);
-    } else if (r < 0) {
-        respond_error(q, 404, "NotFound", "%s", e.text);
-    } else if (!q->acceptable) {
-        respond_error(q, 406, "NotAcceptable",
-                      "only the following media types are accepted: application/json, "
-                      "application/yaml");
-    } else if (a->stopping || !a->cache.ready) {
-        respond_error(q, 503, "ServiceUnavailable",
-                      a->stopping ? "the server is shutting down" : "the registry is being loaded");
-    } else {
-        if (q->kind->warning) {
-            CLEANUP_FREE char *text = xasprintf("299 - \"%s\"", q->kind->warning);
-            http_set_header(q->x, "Warning", text);
-        }
-        dispatch(q);
-    }
+    CLEANUP(outcome_done) struct outcome outcome = {0};
+    handle(q, &outcome);
+    request_answer(q, &outcome);
 }
 
 /* Every request comes through here: who asks, and whether they may, is decided before anything is looked at; then
@@ -246,7 +252,10 @@ void apiserver_handle(void *apiserver, struct http_exchange *x)
     *q = (struct request){
         .server = a, .x = x, .start_ns = time_mono_ns(), .verb = VERB_OTHER, .subresource = ""};
     q->acceptable = request_accept(q) == 0;
-    if (filter_request(q)) {
-        flow_admit(q);
+    CLEANUP(outcome_done) struct outcome outcome = {0};
+    if (filter_request(q, &outcome) < 0) {
+        request_answer(q, &outcome);
+        return;
     }
+    flow_admit(q);
 }

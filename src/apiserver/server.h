@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inside the API server: the server itself, a request, and what answers one.  Internal to src/apiserver.
  *
- * A 'struct request' lives from apiserver_handle until it is answered; the functions named respond_... end
- * it.  Its strings belong to the HTTP exchange or to itself. */
+ * A 'struct request' lives from apiserver_handle until request_answer has answered it, or a stream has ended it.
+ * Its strings belong to the HTTP exchange or to itself. */
 #pragma once
 
 #include "api/table/table.h"
@@ -11,6 +11,7 @@
 #include "apiserver/access/user.h"
 #include "apiserver/apiserver.h"
 #include "apiserver/cache/subscriber.h"
+#include "apiserver/request/outcome.h"
 #include "base/map.h"
 
 struct apiserver {
@@ -123,7 +124,7 @@ uint64_t flow_exempt(const struct flow_control *f);
 
 void health_init(struct apiserver *a);
 /* false: no such endpoint or check. */
-bool handle_health(struct request *q, const char *path);
+bool handle_health(struct request *q, const char *path, struct outcome *outcome);
 
 /* ---- request.c ---- */
 
@@ -144,91 +145,68 @@ DEFINE_CLEANUP(struct request *, request_free)
 
 /* ---- respond.c ---- */
 
-struct status {
-    int code;
-    const char *reason;
-    const char *message;
-    const char *name;  /* Of the object; NULL: none. */
-    const char *kind;  /* details.kind; NULL: the resource's plural. */
-    const char *group; /* details.group, when it is not that of the request's kind. */
-    const char *uid;   /* NULL: none. */
-    const struct api_causes *causes;
-    unsigned retry_after;
-    bool plain; /* Without details of the request's kind. */
-};
 /* A new object with one member, a new list with one element; 'v' is taken over. */
 struct json *object_of(const char *key, struct json *v);
 struct json *list_of(struct json *v);
-struct json *status_object(const struct request *q, const struct status *s);
-void respond_status(struct request *q, const struct status *s);
-void respond_error(struct request *q, int code, const char *reason, const char *fmt, ...)
-    PRINTF_LIKE(4, 5);
-void respond_not_found(struct request *q, const char *name);
-void respond_invalid(struct request *q, const char *name, const struct api_causes *causes);
-void respond_conflict(struct request *q, const char *name, const char *why);
+/* The Status that the outcome stands for; owned. */
+struct json *status_object(const struct request *q, const struct outcome *o);
+/* Turns the outcome into the response, and ends the request; one that was taken over is left alone. */
+void request_answer(struct request *q, struct outcome *o);
+/* Answers with an error at once: for what happens before a handler is called. */
+void respond_error(struct request *q, int code, const char *reason, const char *text);
+/* Adds a Warning to the response, whatever its outcome; 'agent' is "-" when the warning is about the request. */
+void request_warn(struct request *q, const char *agent, const char *text);
 /* 'text', which is of the request's kind as the cache has it, in the version that is asked for; owned. */
 struct blob *request_text(const struct request *q, struct blob *text);
 /* The PartialObjectMetadata of 'text', which request_text made: taken out of it without parsing. */
 void request_write_partial(const struct request *q, const struct blob *text, struct strbuf *out);
-/* Success of a deletion, of the object 'name' with 'uid'. */
-void respond_deleted(struct request *q, const char *name, const char *uid);
-/* One object of the request's kind, as it is stored, in the form and version that were asked for. */
-void respond_object(struct request *q, int code, struct blob *stored);
-/* JSON of any kind that is not a resource's. */
-void respond_json(struct request *q, int code, const char *content_type, const struct json *v);
-/* Text that is ours already: JSON unless 'content_type' says otherwise. */
-void respond_text(struct request *q, int code, const char *content_type, struct strbuf *text);
 /* A stream that answered a request has ended: what is left of it is freed. */
 void respond_streamed(struct request *q);
-/* 406, unless the form can be had. */
-const char *form_content_type(const struct accept *a);
-/* "pods" or "hostsubnets.network.openshift.io", as messages name resources. */
-const char *resource_text_(const struct api_kind *k, char *buf, size_t size);
-#define RESOURCE_TEXT(k) (resource_text_(k, (char[128]){0}, 128))
-
-/* The store takes no writes now: 503, with what it says is wrong. */
-void respond_unavailable(struct request *q);
+/* 503 with what is wrong: the store takes no writes now. */
+void outcome_unavailable(struct outcome *o, const struct request *q);
 
 /* ---- newest.c ---- */
 
-typedef void request_fn(struct request *q);
-/* Calls 'handler' when the cache is as new as the request needs; or answers. */
-void newest_then(struct request *q, request_fn *handler);
+/* A handler: fills the outcome (outcome.h). */
+typedef void request_fn(struct request *q, struct outcome *outcome);
+/* Calls 'handler' when the cache is as new as the request needs: now, or later. */
+void newest_then(struct request *q, request_fn *handler, struct outcome *outcome);
 
 /* ---- verbs ---- */
 
-void handle_get(struct request *q);
-void handle_list(struct request *q);
-void handle_watch(struct request *q);
-void handle_create(struct request *q);
-void handle_update(struct request *q);
-void handle_patch(struct request *q);
-void handle_apply(struct request *q); /* A patch of the type APPLY_TYPE. */
+void handle_get(struct request *q, struct outcome *outcome);
+void handle_list(struct request *q, struct outcome *outcome);
+void handle_watch(struct request *q, struct outcome *outcome);
+void handle_create(struct request *q, struct outcome *outcome);
+void handle_update(struct request *q, struct outcome *outcome);
+void handle_patch(struct request *q, struct outcome *outcome);
+void handle_apply(struct request *q, struct outcome *outcome); /* A patch of the type APPLY_TYPE. */
 #define APPLY_TYPE "application/apply-patch+yaml"
-void handle_delete(struct request *q);
-void handle_delete_collection(struct request *q);
+void handle_delete(struct request *q, struct outcome *outcome);
+void handle_delete_collection(struct request *q, struct outcome *outcome);
 /* Paths that are no resources; false: no such path. */
-bool handle_path(struct request *q);
-void handle_openapi(struct request *q, const char *path);
-void handle_metrics(struct request *q);
+bool handle_path(struct request *q, struct outcome *outcome);
+void handle_openapi(struct request *q, const char *path, struct outcome *outcome);
+void handle_metrics(struct request *q, struct outcome *outcome);
 
-/* The selectors of a request; NULL: all.  After a failure the request was answered. */
+/* The selectors of a request; NULL: all. */
 struct selection {
     struct api_selector *labels, *fields;
     const char *name; /* Of the object, when one is watched by its path; the request's. */
     const struct request
         *viewer; /* Whose user must have leave to get each; NULL: that is settled. */
 };
-int selection_parse(struct request *q, struct selection *ret);
+int selection_parse(struct request *q, struct selection *ret, struct outcome *outcome);
 void selection_done(struct selection *s);
 bool selection_matches(const struct selection *s, const struct object *o);
 /* Where in the cache the objects of the selection are, within the request's namespace. */
 struct cache_range selection_range(const struct request *q, const struct selection *s);
 /* The value that it wants of the field by which the kind is indexed; NULL: several. */
 const char *selection_value(const struct request *q, const struct selection *s);
-/* A resourceVersion parameter: *ret 0 when absent or "0".  After a failure the request was answered. */
-int version_parse(struct request *q, uint64_t *ret, bool *ret_present);
-void respond_too_large(struct request *q, uint64_t revision);
+/* A resourceVersion parameter: *ret 0 when absent or "0". */
+int version_parse(struct request *q, uint64_t *ret, bool *ret_present, struct outcome *outcome);
+/* 504: the cache does not have that revision yet. */
+void outcome_too_large(struct outcome *o, const struct request *q, uint64_t revision);
 
 /* ---- watch.c ---- */
 

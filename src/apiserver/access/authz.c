@@ -151,8 +151,8 @@ static void describe(struct strbuf *out, const struct user_info *u, const struct
     }
 }
 
-void respond_forbidden(struct request *q, const struct user_info *u, const struct attributes *a,
-                       const char *why)
+void outcome_forbidden(struct outcome *outcome, const struct user_info *u,
+                       const struct attributes *a, const char *why)
 {
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
     if (a->is_resource) {
@@ -168,12 +168,9 @@ void respond_forbidden(struct request *q, const struct user_info *u, const struc
     if (why && *why) {
         strbuf_addf(&b, ": %s", why);
     }
-    struct status st = {.code = 403,
-                        .reason = "Forbidden",
-                        .message = strbuf_cstr(&b),
-                        .name = *a->name ? a->name : NULL,
-                        .kind = a->is_resource ? a->resource : NULL,
-                        .group = a->group};
-    http_set_header(q->x, "X-Content-Type-Options", "nosniff");
-    respond_status(q, &st);
+    outcome_status(outcome, 403, "Forbidden", *a->name ? a->name : NULL, "%s", strbuf_cstr(&b));
+    if (a->is_resource) {
+        outcome->kind = xstrdup(a->resource);
+        outcome->group = xstrdup(a->group);
+    }
 }

@@ -74,16 +74,16 @@ static void begin_audit(struct request *q)
 }
 
 /* 401, and nothing about why: that is in the log. */
-static void respond_unauthorized(struct request *q, const char *why)
+static void refuse_unauthenticated(struct request *q, const char *why, struct outcome *outcome)
 {
     static struct log_limit limit;
     log_limited(&limit, LOG_WARN, "not authenticated", "peer=%s reason=\"%s\"", http_peer(q->x),
                 why);
     begin_audit(q);
-    respond_error(q, 401, "Unauthorized", "Unauthorized");
+    outcome_error(outcome, 401, "Unauthorized", "Unauthorized");
 }
 
-bool filter_request(struct request *q)
+int filter_request(struct request *q, struct outcome *outcome)
 {
     struct security *s = q->server->security;
     struct http_exchange *x = q->x;
@@ -93,16 +93,17 @@ bool filter_request(struct request *q)
                      http_query(x, "fieldSelector"));
     int r = authn_request(s, x, &q->user, &e);
     if (r == -EAGAIN) {
-        respond_error(q, 503, "ServiceUnavailable", "%s", e.text);
-        return false;
+        outcome_error(outcome, 503, "ServiceUnavailable", "%s", e.text);
+        return r;
     }
     if (r < 0) {
-        respond_unauthorized(q, e.text);
-        return false;
+        refuse_unauthenticated(q, e.text, outcome);
+        return r;
     }
     begin_audit(q);
-    if (impersonate(q) < 0) {
-        return false;
+    r = impersonate(q, outcome);
+    if (r < 0) {
+        return r;
     }
     if (q->impersonator && q->audit) {
         audit_impersonated(q->audit, q);
@@ -114,15 +115,15 @@ bool filter_request(struct request *q)
         audit_decision_set(q->audit, allowed, strbuf_cstr(&why));
     }
     if (!allowed && !known) {
-        respond_error(q, 503, "ServiceUnavailable", "the registry is being loaded");
+        outcome_error(outcome, 503, "ServiceUnavailable", "the registry is being loaded");
     } else if (!allowed) {
         CLEANUP_FREE char *prefixed = why.size ? xasprintf("RBAC: %s", why.data) : NULL;
-        respond_forbidden(q, q->user, &q->attributes, prefixed);
+        outcome_forbidden(outcome, q->user, &q->attributes, prefixed);
     }
-    return allowed;
+    return allowed ? 0 : -EACCES;
 }
 
-int filter_may_create(struct request *q)
+int filter_may_create(struct request *q, struct outcome *outcome)
 {
     struct attributes a = q->attributes;
     CLEANUP_STRBUF struct strbuf why = STRBUF_INIT;
@@ -131,7 +132,7 @@ int filter_may_create(struct request *q)
         return 0;
     }
     CLEANUP_FREE char *prefixed = why.size ? xasprintf("RBAC: %s", why.data) : NULL;
-    respond_forbidden(q, q->user, &a, prefixed);
+    outcome_forbidden(outcome, q->user, &a, prefixed);
     return -EACCES;
 }
 

@@ -15,13 +15,14 @@ struct security;
 struct security *security_new(struct apiserver *a, const struct apiserver_security *cfg);
 struct security *security_free(struct security *s);
 
-/* Fills q->attributes and q->user.  false: the request was answered, and is gone. */
-bool filter_request(struct request *q);
-/* Whether who was let in to update or patch may create the object, too, which is not there.  -EACCES: the request was
- * answered. */
-int filter_may_create(struct request *q);
-/* Before 'obj' is stored ('old' NULL: created): what depends on who asks is written into it, or refused.  -EACCES: the request was answered. */
-int filter_admit(struct request *q, struct json *obj, const struct json *old);
+/* Fills q->attributes and q->user.  Negative: the request goes no further. */
+int filter_request(struct request *q, struct outcome *outcome);
+/* Whether who was let in to update or patch may create the object, too, which does not exist.  -EACCES: not. */
+int filter_may_create(struct request *q, struct outcome *outcome);
+/* Before 'obj' is stored ('old' NULL: created): what depends on the user is written into it, or refused
+ * with -EACCES. */
+int filter_admit(struct request *q, struct json *obj, const struct json *old,
+                 struct outcome *outcome);
 /* The request was answered with 'code'; 'body' (JSON; NULL: none or not known) goes to the audit log if its policy
  * wants it.  Called once, before 'q' is freed. */
 void filter_done(struct request *q, int code, const char *body, size_t size);

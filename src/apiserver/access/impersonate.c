@@ -13,7 +13,7 @@
 
 /* Checks one of the headers; answers 403 when it may not be. */
 static int check(struct request *q, const char *group, const char *resource, const char *sub,
-                 const char *ns, const char *name)
+                 const char *ns, const char *name, struct outcome *outcome)
 {
     struct security *s = q->server->security;
     const struct attributes a = {.is_resource = true,
@@ -30,17 +30,17 @@ static int check(struct request *q, const char *group, const char *resource, con
     if (authz_allows(s, q->user, &a, &why)) {
         return 0;
     }
-    respond_forbidden(q, q->user, &a, strbuf_cstr(&why));
+    outcome_forbidden(outcome, q->user, &a, strbuf_cstr(&why));
     return -EACCES;
 }
 
-static int check_user(struct request *q, const char *name)
+static int check_user(struct request *q, const char *name, struct outcome *outcome)
 {
     CLEANUP_FREE char *ns = NULL;
     CLEANUP_FREE char *account = NULL;
     return user_parse_service_account(name, &ns, &account)
-               ? check(q, "", "serviceaccounts", "", ns, account)
-               : check(q, "", "users", "", "", name);
+               ? check(q, "", "serviceaccounts", "", ns, account, outcome)
+               : check(q, "", "users", "", "", name, outcome);
 }
 
 /* Keys come percent-encoded, as headers have no slash; lower case.  Owned; NULL: malformed. */
@@ -66,14 +66,15 @@ static char *extra_key(const char *header)
     return strbuf_steal(&b);
 }
 
-static int add_extra(struct request *q, struct user_info *u, const char *header, const char *value)
+static int add_extra(struct request *q, struct user_info *u, const char *header, const char *value,
+                     struct outcome *outcome)
 {
     CLEANUP_FREE char *key = extra_key(header);
     if (!key || !*key) {
-        respond_error(q, 400, "BadRequest", "the header %.80s is malformed", header);
+        outcome_error(outcome, 400, "BadRequest", "the header %.80s is malformed", header);
         return -EACCES;
     }
-    int r = check(q, AUTHENTICATION, "userextras", key, "", value);
+    int r = check(q, AUTHENTICATION, "userextras", key, "", value, outcome);
     if (r == 0) {
         user_add_extra(u, key, value);
     }
@@ -81,7 +82,8 @@ static int add_extra(struct request *q, struct user_info *u, const char *header,
 }
 
 /* Groups, uid and extra of 'u', each checked. */
-static int add_all(struct request *q, struct user_info *u, bool *ret_groups)
+static int add_all(struct request *q, struct user_info *u, bool *ret_groups,
+                   struct outcome *outcome)
 {
     const char *name, *value;
     size_t n = 0;
@@ -92,25 +94,26 @@ static int add_all(struct request *q, struct user_info *u, bool *ret_groups)
         }
         const char *what = name + sizeof PREFIX - 1;
         if (++n > MAX_VALUES) {
-            respond_error(q, 400, "BadRequest", "more than %d impersonation headers", MAX_VALUES);
+            outcome_error(outcome, 400, "BadRequest", "more than %d impersonation headers",
+                          MAX_VALUES);
             return -EACCES;
         }
         if (!strcasecmp(what, "Group")) {
             *ret_groups = true;
-            r = check(q, "", "groups", "", "", value);
+            r = check(q, "", "groups", "", "", value, outcome);
             if (r == 0) {
                 user_add_group(u, value);
             }
         } else if (!strcasecmp(what, "Uid")) {
-            r = check(q, AUTHENTICATION, "uids", "", "", value);
+            r = check(q, AUTHENTICATION, "uids", "", "", value, outcome);
             if (r == 0) {
                 free(u->uid);
                 u->uid = xstrdup(value);
             }
         } else if (!strncasecmp(name, EXTRA, sizeof EXTRA - 1)) {
-            r = add_extra(q, u, name, value);
+            r = add_extra(q, u, name, value, outcome);
         } else if (strcasecmp(what, "User") != 0) {
-            respond_error(q, 400, "BadRequest", "the header %.80s is not known", name);
+            outcome_error(outcome, 400, "BadRequest", "the header %.80s is not known", name);
             r = -EACCES;
         }
     }
@@ -133,7 +136,7 @@ static void add_implied(struct user_info *u, bool groups_given)
     }
 }
 
-int impersonate(struct request *q)
+int impersonate(struct request *q, struct outcome *outcome)
 {
     const char *name, *value, *user = NULL;
     bool any = false, groups = false;
@@ -141,7 +144,7 @@ int impersonate(struct request *q)
         if (strncasecmp(name, PREFIX, sizeof PREFIX - 1) == 0) {
             bool is_user = !strcasecmp(name, PREFIX "User");
             if (is_user && user) {
-                respond_error(q, 400, "BadRequest", "more than one header Impersonate-User");
+                outcome_error(outcome, 400, "BadRequest", "more than one header Impersonate-User");
                 return -EACCES;
             }
             any = true;
@@ -152,15 +155,15 @@ int impersonate(struct request *q)
         return 0;
     }
     if (!user || !*user) {
-        respond_error(q, 400, "BadRequest",
+        outcome_error(outcome, 400, "BadRequest",
                       "requested groups, uid or extra without impersonating a user: the header "
                       "Impersonate-User is missing");
         return -EACCES;
     }
     CLEANUP(user_unref) struct user_info *u = user_new(user);
-    int r = check_user(q, user);
+    int r = check_user(q, user, outcome);
     if (r == 0) {
-        r = add_all(q, u, &groups);
+        r = add_all(q, u, &groups, outcome);
     }
     if (r == 0) {
         add_implied(u, groups);

@@ -163,10 +163,10 @@ static void validate_token_request(const struct json *spec, struct api_causes *c
     }
 }
 
-/* The object that the token is to hang on; the request was answered on failure.  The strings of '*ret' are in
+/* The object that the token is to hang on.  The strings of '*ret' are in
  * '*ret_obj', '*ret_node' and 'ref'. */
 static int find_bound(struct request *q, const struct json *ref, struct token_binding *ret,
-                      struct json **ret_obj, struct json **ret_node)
+                      struct json **ret_obj, struct json **ret_node, struct outcome *outcome)
 {
     struct security *s = q->server->security;
     const char *kind = json_path_string(ref, "kind", NULL), *node = user_node(q->user);
@@ -174,7 +174,7 @@ static int find_bound(struct request *q, const struct json *ref, struct token_bi
         if (!node || s->always_allow) {
             return 0;
         }
-        respond_error(q, 403, "Forbidden", "node requested token not bound to a pod");
+        outcome_error(outcome, 403, "Forbidden", "node requested token not bound to a pod");
         return -EACCES;
     }
     const char *plural = streq(kind, "Pod") ? "pods" : streq(kind, "Secret") ? "secrets" : "nodes";
@@ -187,11 +187,11 @@ static int find_bound(struct request *q, const struct json *ref, struct token_bi
     *ret_obj = o;
     const char *has = json_path_string(o, "metadata", "uid", NULL);
     if (!o) {
-        respond_error(q, 404, "NotFound", "%s \"%s\" not found", plural, name ? name : "");
+        outcome_error(outcome, 404, "NotFound", "%s \"%s\" not found", plural, name ? name : "");
         return -ENOENT;
     }
     if (uid && *uid && !streq_null(has, uid)) {
-        respond_error(q, 409, "Conflict",
+        outcome_error(outcome, 409, "Conflict",
                       "Operation cannot be fulfilled on %s \"%s\": the UID in the bound object "
                       "reference (%.64s) does not match the UID in record. The object might have "
                       "been deleted and then recreated",
@@ -201,7 +201,7 @@ static int find_bound(struct request *q, const struct json *ref, struct token_bi
     *ret = (struct token_binding){.kind = kind, .name = name, .uid = has ? has : ""};
     if (!streq(kind, "Pod")) {
         if (node && !s->always_allow) {
-            respond_error(q, 403, "Forbidden", "node requested token not bound to a pod");
+            outcome_error(outcome, 403, "Forbidden", "node requested token not bound to a pod");
             return -EACCES;
         }
         return 0;
@@ -209,14 +209,14 @@ static int find_bound(struct request *q, const struct json *ref, struct token_bi
     const char *on = json_path_string(o, "spec", "nodeName", NULL);
     account = json_path_string(o, "spec", "serviceAccountName", NULL);
     if (!streq(account && *account ? account : "default", q->name)) {
-        respond_error(q, 400, "BadRequest",
+        outcome_error(outcome, 400, "BadRequest",
                       "cannot bind token for serviceaccount \"%s\" to pod running with different "
                       "serviceaccount name.",
                       q->name);
         return -EINVAL;
     }
     if (node && !s->always_allow && !streq_null(on, node)) {
-        respond_error(q, 403, "Forbidden",
+        outcome_error(outcome, 403, "Forbidden",
                       "node requested token bound to a pod scheduled on a different node");
         return -EACCES;
     }
@@ -229,7 +229,8 @@ static int find_bound(struct request *q, const struct json *ref, struct token_bi
     return 0;
 }
 
-static void handle_token(struct request *q, struct json *body)
+/* Makes the answer of 'body', a TokenRequest. */
+static int issue_token(struct request *q, struct json *body, struct outcome *outcome)
 {
     struct security *s = q->server->security;
     CLEANUP(json_free)
@@ -240,20 +241,21 @@ static void handle_token(struct request *q, struct json *body)
     struct token_binding binding = {0};
     struct json *spec = json_ensure_object(body, "spec");
     if (!sa) {
-        respond_not_found(q, q->name);
-        return;
+        outcome_not_found(outcome, q->kind, q->name);
+        return -ENOENT;
     }
     if (!s->keys) {
-        respond_error(q, 503, "ServiceUnavailable", "this server has no key for tokens");
-        return;
+        outcome_error(outcome, 503, "ServiceUnavailable", "this server has no key for tokens");
+        return -ENOKEY;
     }
     validate_token_request(spec, &causes);
     if (causes.n) {
-        respond_invalid(q, q->name, &causes);
-        return;
+        outcome_invalid(outcome, q->kind, q->name, &causes);
+        return -EINVAL;
     }
-    if (find_bound(q, json_get(spec, "boundObjectRef"), &binding, &obj, &node) < 0) {
-        return;
+    int r = find_bound(q, json_get(spec, "boundObjectRef"), &binding, &obj, &node, outcome);
+    if (r < 0) {
+        return r;
     }
     int64_t seconds = json_get_int_or(json_get(spec, "expirationSeconds"), DEFAULT_SECONDS);
     int64_t now = time_wall_ms();
@@ -273,7 +275,7 @@ static void handle_token(struct request *q, struct json *body)
     json_set_string(body, "apiVersion", "authentication.k8s.io/v1");
     json_set_string(meta, "name", q->name);
     json_set_string(meta, "namespace", q->namespace);
-    respond_json(q, 201, NULL, body);
+    return 0;
 }
 
 static struct json *issuer_document(const struct security *s)
@@ -287,7 +289,7 @@ static struct json *issuer_document(const struct security *s)
     return o;
 }
 
-bool handle_issuer(struct request *q)
+bool handle_issuer(struct request *q, struct outcome *outcome)
 {
     struct security *s = q->server->security;
     const char *path = http_path(q->x);
@@ -298,9 +300,9 @@ bool handle_issuer(struct request *q)
     }
     CLEANUP(json_free) struct json *o = keys ? jws_public_set(s->keys) : issuer_document(s);
     if (!streq(http_method(q->x), "GET")) {
-        respond_error(q, 405, "MethodNotAllowed", "only GET is possible");
+        outcome_error(outcome, 405, "MethodNotAllowed", "only GET is possible");
     } else {
-        respond_json(q, 200, keys ? "application/jwk-set+json" : "application/json", o);
+        outcome_json(outcome, 200, keys ? "application/jwk-set+json" : "application/json", TAKE(o));
     }
     return true;
 }
@@ -308,7 +310,7 @@ bool handle_issuer(struct request *q)
 /* ---- all of them ---- */
 
 /* Answers with causes when the question is malformed. */
-static int validate(struct request *q, const struct json *body)
+static int validate(struct request *q, const struct json *body, struct outcome *outcome)
 {
     CLEANUP(api_causes_done) struct api_causes causes = {0};
     api_schema_validate(api_kind_schema(q->kind), body, &causes);
@@ -316,9 +318,10 @@ static int validate(struct request *q, const struct json *body)
         q->kind->validate(body, NULL, &causes);
     }
     if (causes.n) {
-        respond_invalid(q, "", &causes);
+        outcome_invalid(outcome, q->kind, "", &causes);
+        return -EINVAL;
     }
-    return causes.n ? -EINVAL : 0;
+    return 0;
 }
 
 static struct json *status_of(struct request *q, const struct json *spec)
@@ -343,33 +346,35 @@ static struct json *status_of(struct request *q, const struct json *spec)
     return access_status(s, u, spec);
 }
 
-void handle_review(struct request *q)
+void handle_review(struct request *q, struct outcome *outcome)
 {
     CLEANUP(json_free) struct json *body = NULL;
     struct err e = {0};
     struct object_target target = {.kind = q->kind, .namespace = q->namespace};
-    if (write_read_body(q, &body) < 0) {
+    if (write_read_body(q, &body, outcome) < 0) {
         return;
     }
     bool token = q->subresource[0];
     if (token ? !json_is(body, JSON_OBJECT) ||
                     (json_get(body, "spec") && !json_is(json_get(body, "spec"), JSON_OBJECT))
               : object_check_target(body, &target, &e) < 0) {
-        respond_error(q, 400, "BadRequest", "%s",
+        outcome_error(outcome, 400, "BadRequest", "%s",
                       token ? "the body is not a TokenRequest" : e.text);
         return;
     }
     if (token) {
-        handle_token(q, body);
+        if (issue_token(q, body, outcome) == 0) {
+            outcome_json(outcome, 201, NULL, TAKE(body));
+        }
         return;
     }
     json_remove(body, "status"); /* The server's to say, whatever a client sends there. */
-    if (validate(q, body) < 0) {
+    if (validate(q, body, outcome) < 0) {
         return;
     }
     CLEANUP_FREE char *version = api_kind_api_version(q->kind);
     json_set_string(body, "kind", q->kind->kind);
     json_set_string(body, "apiVersion", version);
     json_set(body, "status", status_of(q, json_get(body, "spec")));
-    respond_json(q, 201, NULL, body);
+    outcome_json(outcome, 201, NULL, TAKE(body));
 }

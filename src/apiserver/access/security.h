@@ -74,19 +74,21 @@ bool authz_may(struct security *s, const struct user_info *u, const char *verb, 
 /* Whether the node may do it by what is its own. */
 bool node_allows(struct security *s, const char *node, const struct attributes *a);
 /* 403 for 'u' (the asking user or the one in front of an impersonation), in Kubernetes' words. */
-void respond_forbidden(struct request *q, const struct user_info *u, const struct attributes *a,
-                       const char *why);
+void outcome_forbidden(struct outcome *outcome, const struct user_info *u,
+                       const struct attributes *a, const char *why);
 
 /* ---- admit_owner.c ---- */
 
-/* Whether the user may make 'obj' hold up its owners' deletion; -EACCES: the request was answered. */
-int owners_admit(struct request *q, const struct json *obj, const struct json *old);
+/* Whether the user may make 'obj' hold up its owners' deletion; -EACCES: not. */
+int owners_admit(struct request *q, const struct json *obj, const struct json *old,
+                 struct outcome *outcome);
 
 /* ---- admit_pod.c ---- */
 
 /* Whether the user may write the pod, or the template of pods, that 'obj' is or has; what it leaves open is set in 'obj'.
- * 'old' NULL: created.  -EACCES: the request was answered. */
-int pods_admit(struct request *q, struct json *obj, const struct json *old);
+ * 'old' NULL: created.  -EACCES: not. */
+int pods_admit(struct request *q, struct json *obj, const struct json *old,
+               struct outcome *outcome);
 
 /* ---- admit_secret.c ---- */
 
@@ -97,16 +99,16 @@ void secrets_admit(struct request *q, struct json *obj);
 
 /* 403 of the request's object that names the field; -EACCES. */
 int admit_refuse_field(struct request *q, const struct json *obj, const char *field,
-                       const char *why);
+                       const char *why, struct outcome *outcome);
 
 /* ---- impersonate.c ---- */
 
-/* Changes q->user to whom the request's headers name.  -EACCES: the request was answered. */
-int impersonate(struct request *q);
+/* Changes q->user to whom the request's headers name.  -EACCES: not. */
+int impersonate(struct request *q, struct outcome *outcome);
 
 /* ---- review.c ---- */
 
 /* Answers a kind that is only asked: reviews; and serviceaccounts/token. */
-void handle_review(struct request *q);
+void handle_review(struct request *q, struct outcome *outcome);
 /* The paths by which others verify our tokens (OpenID Connect Discovery 1.0); false: another path. */
-bool handle_issuer(struct request *q);
+bool handle_issuer(struct request *q, struct outcome *outcome);

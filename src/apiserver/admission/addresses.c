@@ -302,14 +302,14 @@ static bool is_main(const struct json *old, const char *address)
 }
 
 int addresses_admit_node(struct request *q, const char *node, const struct json *obj,
-                         const struct json *old)
+                         const struct json *old, struct outcome *outcome)
 {
     const struct json *list = json_path(obj, "status", "addresses", NULL);
     struct err e = {0};
     if (json_count(list) > ADDRESS_MAX_OF_NODE &&
         json_count(list) > json_count(json_path(old, "status", "addresses", NULL))) {
         err_set(&e, -E2BIG, "a node has at most %d addresses", ADDRESS_MAX_OF_NODE);
-        return admit_refuse_field(q, obj, "status.addresses", e.text);
+        return admit_refuse_field(q, obj, "status.addresses", e.text, outcome);
     }
     bool main = true; /* Up to the first of type InternalIP, which is the node's own. */
     for (size_t i = 0; i < json_count(list); i++) {
@@ -317,8 +317,8 @@ int addresses_admit_node(struct request *q, const char *node, const struct json 
         const char *type = json_path_string(json_at(list, i), "type", NULL);
         if (address && !(had_address(old, address) && (!main || is_main(old, address))) &&
             check_node_address(q->server->addresses, node, address, main, &e) < 0) {
-            return admit_refuse_field(q, obj, API_FIELD("status.addresses[%zu].address", i),
-                                      e.text);
+            return admit_refuse_field(q, obj, API_FIELD("status.addresses[%zu].address", i), e.text,
+                                      outcome);
         }
         main = main && !streq_null(type, "InternalIP");
     }
@@ -360,7 +360,8 @@ static int check_given(const struct pod_check *c, const char *text, uint32_t ip,
 static int check_field(struct request *q, const struct pod_check *c, const struct json *obj,
                        const char *field, const struct json *v, const struct json *before,
                        int (*check)(const struct pod_check *c, const char *text, uint32_t ip,
-                                    struct err *e))
+                                    struct err *e),
+                       struct outcome *outcome)
 {
     char text[INET6_ADDRSTRLEN];
     uint32_t ip;
@@ -369,11 +370,11 @@ static int check_field(struct request *q, const struct pod_check *c, const struc
         !normalize(json_get_string(v), text, &ip)) {
         return 0; /* Validation refuses malformed text. */
     }
-    return check(c, text, ip, &e) < 0 ? admit_refuse_field(q, obj, field, e.text) : 0;
+    return check(c, text, ip, &e) < 0 ? admit_refuse_field(q, obj, field, e.text, outcome) : 0;
 }
 
 int addresses_admit_pod(struct request *q, const char *node, const struct json *obj,
-                        const struct json *old)
+                        const struct json *old, struct outcome *outcome)
 {
     static const struct {
         const char *one, *all;
@@ -392,12 +393,12 @@ int addresses_admit_pod(struct request *q, const char *node, const struct json *
         const struct json *list = json_get(status, fields[i].all);
         int r = check_field(q, &c, obj, API_FIELD("status.%s", fields[i].one),
                             json_get(status, fields[i].one), json_get(before, fields[i].one),
-                            fields[i].check);
+                            fields[i].check, outcome);
         for (size_t k = 0; r == 0 && k < json_count(list); k++) {
             r = check_field(q, &c, obj, API_FIELD("status.%s[%zu].ip", fields[i].all, k),
                             json_get(json_at(list, k), "ip"),
                             json_get(json_at(json_get(before, fields[i].all), k), "ip"),
-                            fields[i].check);
+                            fields[i].check, outcome);
         }
         if (r < 0) {
             return r;

@@ -10,6 +10,7 @@
 #include "sdn/address.h"
 
 struct addresses;
+struct outcome;
 struct request;
 
 /* Follows the cache.  'rules' is copied but for its names, which must outlive the server; NULL: there are none. */
@@ -18,8 +19,8 @@ struct addresses *addresses_free(struct addresses *a);
 
 /* Admit a write of 'obj', a Node or Pod, by the node 'node'.  A Node's address must not belong to another object, a
  * pod's address must lie in the node's subnet.  Addresses that 'old' has may stay, because readers ignore those that do
- * not count.  -EACCES: the request was answered. */
+ * not count.  -EACCES: refused. */
 int addresses_admit_node(struct request *q, const char *node, const struct json *obj,
-                         const struct json *old);
+                         const struct json *old, struct outcome *outcome);
 int addresses_admit_pod(struct request *q, const char *node, const struct json *obj,
-                        const struct json *old);
+                        const struct json *old, struct outcome *outcome);

@@ -17,13 +17,12 @@
 #define SERVING_SIGNER OUR_SIGNERS "kubelet-serving"
 
 /* 403 of the request's object; -EACCES. */
-static int refuse(struct request *q, const struct json *obj, const char *why)
+static int refuse(struct request *q, const struct json *obj, const char *why,
+                  struct outcome *outcome)
 {
     const char *name = json_path_string(obj, "metadata", "name", NULL);
-    CLEANUP_FREE char *message =
-        xasprintf("%s \"%s\" is forbidden: %s", RESOURCE_TEXT(q->kind), name ? name : "", why);
-    respond_status(
-        q, &(struct status){.code = 403, .reason = "Forbidden", .message = message, .name = name});
+    outcome_status(outcome, 403, "Forbidden", name, "%s \"%s\" is forbidden: %s",
+                   RESOURCE_TEXT(q->kind), name ? name : "", why);
     return -EACCES;
 }
 
@@ -47,7 +46,7 @@ static void add_groups(struct strbuf *b, const struct user_info *u)
 
 /* Whether the request's user has all of 'rules' in 'ns'. */
 static int check_covers(struct request *q, const struct json *obj, const char *ns,
-                        const struct rbac_rules *rules)
+                        const struct rbac_rules *rules, struct outcome *outcome)
 {
     CLEANUP_STRBUF struct strbuf missing = STRBUF_INIT;
     CLEANUP_STRBUF struct strbuf why = STRBUF_INIT;
@@ -60,11 +59,12 @@ static int check_covers(struct request *q, const struct json *obj, const char *n
     add_groups(&why, q->user);
     strbuf_addf(&why, ") is attempting to grant RBAC permissions not currently held:%s",
                 strbuf_cstr(&missing));
-    return refuse(q, obj, why.data);
+    return refuse(q, obj, why.data, outcome);
 }
 
 /* Who gathers rules by labels can get any: that needs all there is. */
-static int check_aggregation(struct request *q, const struct json *obj, const struct json *old)
+static int check_aggregation(struct request *q, const struct json *obj, const struct json *old,
+                             struct outcome *outcome)
 {
     static const char all[] = "[{\"verbs\":[\"*\"],\"apiGroups\":[\"*\"],\"resources\":[\"*\"]},"
                               "{\"verbs\":[\"*\"],\"nonResourceURLs\":[\"*\"]}]";
@@ -77,17 +77,18 @@ static int check_aggregation(struct request *q, const struct json *obj, const st
     struct rbac_rules rules;
     json_parse(all, sizeof all - 1, &v, NULL);
     rbac_rules_parse(v, &rules);
-    int r = check_covers(q, obj, NULL, &rules);
+    int r = check_covers(q, obj, NULL, &rules, outcome);
     rbac_rules_done(&rules);
     return r;
 }
 
-static int admit_role(struct request *q, const struct json *obj, const struct json *old)
+static int admit_role(struct request *q, const struct json *obj, const struct json *old,
+                      struct outcome *outcome)
 {
     const struct json *rules = json_get(obj, "rules"), *before = json_get(old, "rules");
     const struct json *labels = json_path(obj, "metadata", "labels", NULL);
     const char *name = json_path_string(obj, "metadata", "name", NULL);
-    int r = check_aggregation(q, obj, old);
+    int r = check_aggregation(q, obj, old, outcome);
     /* By its labels a role may become part of others. */
     bool unchanged = before && rules && json_equal(rules, before) &&
                      same(labels, json_path(old, "metadata", "labels", NULL));
@@ -98,12 +99,13 @@ static int admit_role(struct request *q, const struct json *obj, const struct js
     }
     struct rbac_rules wanted;
     rbac_rules_parse(rules, &wanted);
-    r = check_covers(q, obj, q->namespace, &wanted);
+    r = check_covers(q, obj, q->namespace, &wanted, outcome);
     rbac_rules_done(&wanted);
     return r;
 }
 
-static int admit_binding(struct request *q, const struct json *obj, const struct json *old)
+static int admit_binding(struct request *q, const struct json *obj, const struct json *old,
+                         struct outcome *outcome)
 {
     struct security *s = q->server->security;
     const char *kind = json_path_string(obj, "roleRef", "kind", NULL);
@@ -120,24 +122,21 @@ static int admit_binding(struct request *q, const struct json *obj, const struct
     }
     const struct rbac_rules *rules = rbac_role(s->rbac, q->namespace, kind, name);
     if (!rules) {
-        CLEANUP_FREE char *message =
-            xasprintf("%s.rbac.authorization.k8s.io \"%s\" not found",
-                      streq(kind, "ClusterRole") ? "clusterroles" : "roles", name);
-        respond_status(q, &(struct status){.code = 404,
-                                           .reason = "NotFound",
-                                           .message = message,
-                                           .name = name,
-                                           .kind = "roles"});
+        outcome_status(outcome, 404, "NotFound", name,
+                       "%s.rbac.authorization.k8s.io \"%s\" not found",
+                       streq(kind, "ClusterRole") ? "clusterroles" : "roles", name);
+        outcome->kind = xstrdup("roles");
         return -EACCES;
     }
-    return check_covers(q, obj, q->namespace, rules);
+    return check_covers(q, obj, q->namespace, rules, outcome);
 }
 
 /* ---- certificates ---- */
 
 /* Whether the user has 'verb' for the signer, or for all of its domain.  A request without a signer needs the right for
  * all signers. */
-static int check_signer(struct request *q, const struct json *obj, const char *verb)
+static int check_signer(struct request *q, const struct json *obj, const char *verb,
+                        struct outcome *outcome)
 {
     struct security *s = q->server->security;
     const char *signer = json_path_string(obj, "spec", "signerName", NULL);
@@ -149,11 +148,11 @@ static int check_signer(struct request *q, const struct json *obj, const char *v
     }
     CLEANUP_FREE char *why =
         xasprintf("user not permitted to %s requests with signerName \"%s\"", verb, signer);
-    return refuse(q, obj, why);
+    return refuse(q, obj, why, outcome);
 }
 
 /* What is asked for: nobody becomes a cluster's master that way, and a node only itself. */
-static int check_request(struct request *q, struct json *obj)
+static int check_request(struct request *q, struct json *obj, struct outcome *outcome)
 {
     const struct json *text = json_path(obj, "spec", "request", NULL);
     const char *signer = json_path_string(obj, "spec", "signerName", NULL);
@@ -168,30 +167,30 @@ static int check_request(struct request *q, struct json *obj)
     bool ours = str_has_prefix(signer, OUR_SIGNERS);
     if (pki_csr_read(strbuf_cstr(&pem), &c, &e) < 0 ||
         (ours && pki_csr_check_names(&c, streq(signer, SERVING_SIGNER), &e) < 0)) {
-        struct api_cause cause = {
-            .field = (char *) "spec.request", .reason = "FieldValueInvalid", .message = e.text};
-        respond_invalid(q, json_path_string(obj, "metadata", "name", NULL),
-                        &(struct api_causes){.list = &cause, .n = 1});
+        outcome_invalid_field(outcome, q->kind, json_path_string(obj, "metadata", "name", NULL),
+                              "spec.request", e.text);
         return -EACCES;
     }
     for (size_t i = 0; i < c.n_o; i++) {
         if (streq(signer, CLIENT_SIGNER) && streq(c.o[i], GROUP_MASTERS)) {
             return refuse(q, obj,
                           "use of " CLIENT_SIGNER " signer with system:masters group is not "
-                          "allowed");
+                          "allowed",
+                          outcome);
         }
     }
     if (node && streq(signer, KUBELET_SIGNER) && !streq(c.cn, q->user->name)) {
-        return refuse(q, obj, "a node can only ask for its own certificate");
+        return refuse(q, obj, "a node can only ask for its own certificate", outcome);
     }
     return 0;
 }
 
-static int admit_csr(struct request *q, struct json *obj, const struct json *old)
+static int admit_csr(struct request *q, struct json *obj, const struct json *old,
+                     struct outcome *outcome)
 {
     if (old) {
-        return streq(q->subresource, "approval") ? check_signer(q, obj, "approve")
-               : streq(q->subresource, "status") ? check_signer(q, obj, "sign")
+        return streq(q->subresource, "approval") ? check_signer(q, obj, "approve", outcome)
+               : streq(q->subresource, "status") ? check_signer(q, obj, "sign", outcome)
                                                  : 0;
     }
     static const char *const fields[] = {"username", "uid", "groups", "extra"};
@@ -204,7 +203,7 @@ static int admit_csr(struct request *q, struct json *obj, const struct json *old
         json_remove(spec, fields[i]);
         json_set(spec, fields[i], json_take(user, fields[i]));
     }
-    return check_request(q, obj);
+    return check_request(q, obj, outcome);
 }
 
 /* ---- nodes ---- */
@@ -231,68 +230,70 @@ static bool labels_differ(const struct json *a, const struct json *b)
 }
 
 static int admit_node_of(struct request *q, const char *node, const struct json *obj,
-                         const struct json *old)
+                         const struct json *old, struct outcome *outcome)
 {
     const char *name = json_path_string(obj, "metadata", "name", NULL);
     const struct json *labels = json_path(obj, "metadata", "labels", NULL);
     const struct json *before = json_path(old, "metadata", "labels", NULL);
     if (!streq_null(name, node)) {
-        return refuse(q, obj, "a node is only allowed to change its own Node");
+        return refuse(q, obj, "a node is only allowed to change its own Node", outcome);
     }
     if (labels_differ(labels, before) || labels_differ(before, labels)) {
         return refuse(q, obj,
                       "a node is not allowed to set labels of "
-                      "node-restriction.kubernetes.io");
+                      "node-restriction.kubernetes.io",
+                      outcome);
     }
     if (old &&
         !same(json_path(obj, "spec", "taints", NULL), json_path(old, "spec", "taints", NULL))) {
-        return refuse(q, obj, "a node is not allowed to change its taints");
+        return refuse(q, obj, "a node is not allowed to change its taints", outcome);
     }
     if (json_count(json_path(obj, "metadata", "ownerReferences", NULL)) &&
         !same(json_path(obj, "metadata", "ownerReferences", NULL),
               json_path(old, "metadata", "ownerReferences", NULL))) {
-        return refuse(q, obj, "a node is not allowed to set owner references");
+        return refuse(q, obj, "a node is not allowed to set owner references", outcome);
     }
-    return addresses_admit_node(q, node, obj, old);
+    return addresses_admit_node(q, node, obj, old, outcome);
 }
 
 static int admit_for_node(struct request *q, const char *node, const struct json *obj,
-                          const struct json *old)
+                          const struct json *old, struct outcome *outcome)
 {
     const struct api_kind *k = q->kind;
     if (streq(k->plural, "nodes") && !*k->group) {
-        return admit_node_of(q, node, obj, old);
+        return admit_node_of(q, node, obj, old, outcome);
     }
     if (streq(k->plural, "pods") && !*k->group) {
-        return addresses_admit_pod(q, node, obj, old);
+        return addresses_admit_pod(q, node, obj, old, outcome);
     }
     if (streq(k->plural, "leases") && !old &&
         !streq_null(json_path_string(obj, "metadata", "name", NULL), node)) {
-        return refuse(q, obj, "a node is only allowed to make the lease of its own name");
+        return refuse(q, obj, "a node is only allowed to make the lease of its own name", outcome);
     }
     return 0;
 }
 
-int filter_admit(struct request *q, struct json *obj, const struct json *old)
+int filter_admit(struct request *q, struct json *obj, const struct json *old,
+                 struct outcome *outcome)
 {
     const struct api_kind *k = q->kind;
     struct security *s = q->server->security;
     const char *node = s->always_allow ? NULL : user_node(q->user);
     if (streq(k->group, CERTIFICATES) && streq(k->plural, "certificatesigningrequests")) {
-        return admit_csr(q, obj, old);
+        return admit_csr(q, obj, old, outcome);
     }
     secrets_admit(q, obj);
     bool exempt = s->always_allow || user_in_group(q->user, GROUP_MASTERS);
-    if (!exempt && owners_admit(q, obj, old) < 0) {
+    if (!exempt && owners_admit(q, obj, old, outcome) < 0) {
         return -EACCES;
     }
     if (!exempt && streq(k->group, "rbac.authorization.k8s.io")) {
         return streq(k->plural, "roles") || streq(k->plural, "clusterroles")
-                   ? admit_role(q, obj, old)
-                   : admit_binding(q, obj, old);
+                   ? admit_role(q, obj, old, outcome)
+                   : admit_binding(q, obj, old, outcome);
     }
-    if (!exempt && pods_admit(q, obj, old) < 0) {
+    if (!exempt && pods_admit(q, obj, old, outcome) < 0) {
         return -EACCES;
     }
-    return node ? admit_for_node(q, node, obj, old) : alloc_admit(q, obj, old);
+    return node ? admit_for_node(q, node, obj, old, outcome) : alloc_admit(q, obj, old, outcome);
 }

@@ -32,7 +32,8 @@ static bool may_hold(struct request *q, const struct api_kind *k, const char *na
            authz_may(s, q->user, "update", k->group, finalizers, ns, name);
 }
 
-int owners_admit(struct request *q, const struct json *obj, const struct json *old)
+int owners_admit(struct request *q, const struct json *obj, const struct json *old,
+                 struct outcome *outcome)
 {
     const struct json *list = json_path(obj, "metadata", "ownerReferences", NULL);
     for (size_t i = 0; i < json_count(list); i++) {
@@ -48,7 +49,8 @@ int owners_admit(struct request *q, const struct json *obj, const struct json *o
             return admit_refuse_field(
                 q, obj, API_FIELD("metadata.ownerReferences[%zu].blockOwnerDeletion", i),
                 "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't "
-                "set finalizers on");
+                "set finalizers on",
+                outcome);
         }
     }
     return 0;

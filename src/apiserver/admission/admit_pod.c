@@ -31,8 +31,9 @@ static bool is_exempt(const struct request *q, const struct json *pod)
     return may_use_privileged(q, account);
 }
 
-/* 403 that names every field, in the words of OpenShift; -EACCES. */
-static int refuse(struct request *q, const struct json *obj, const struct api_causes *causes)
+/* 403 that names every field, in the words of OpenShift; -EACCES.  The causes are taken over. */
+static int refuse(struct request *q, const struct json *obj, struct api_causes *causes,
+                  struct outcome *outcome)
 {
     const char *name = json_path_string(obj, "metadata", "name", NULL);
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
@@ -45,15 +46,12 @@ static int refuse(struct request *q, const struct json *obj, const struct api_ca
                     causes->list[i].message);
     }
     strbuf_adds(&text, "provider privileged: Forbidden: not usable by user or serviceaccount]");
-    respond_status(q, &(struct status){.code = 403,
-                                       .reason = "Forbidden",
-                                       .message = strbuf_cstr(&text),
-                                       .name = name,
-                                       .causes = causes});
+    outcome_status(outcome, 403, "Forbidden", name, "%s", strbuf_cstr(&text));
+    outcome_take_causes(outcome, causes);
     return -EACCES;
 }
 
-int pods_admit(struct request *q, struct json *obj, const struct json *old)
+int pods_admit(struct request *q, struct json *obj, const struct json *old, struct outcome *outcome)
 {
     const struct api_kind *k = q->kind;
     const char *path = pod_restrictions_path(k->group, k->plural);
@@ -66,7 +64,7 @@ int pods_admit(struct request *q, struct json *obj, const struct json *old)
     CLEANUP(api_causes_done) struct api_causes causes = {0};
     pod_restrictions_check(pod, path, &causes);
     if (causes.n) {
-        return refuse(q, obj, &causes);
+        return refuse(q, obj, &causes, outcome);
     }
     pod_restrictions_fill(pod);
     if (k->custom) {

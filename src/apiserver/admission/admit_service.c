@@ -9,19 +9,12 @@
 #include "apiserver/admission/alloc.h"
 
 int admit_refuse_field(struct request *q, const struct json *obj, const char *field,
-                       const char *why)
+                       const char *why, struct outcome *outcome)
 {
     const char *name = json_path_string(obj, "metadata", "name", NULL);
-    CLEANUP_FREE char *message = xasprintf("%s \"%s\" is forbidden: %s: %s", RESOURCE_TEXT(q->kind),
-                                           name ? name : "", field, why);
-    struct api_cause cause = {
-        .field = (char *) field, .reason = "FieldValueForbidden", .message = (char *) why};
-    struct api_causes causes = {.list = &cause, .n = 1};
-    respond_status(q, &(struct status){.code = 403,
-                                       .reason = "Forbidden",
-                                       .message = message,
-                                       .name = name,
-                                       .causes = &causes});
+    outcome_status(outcome, 403, "Forbidden", name, "%s \"%s\" is forbidden: %s: %s",
+                   RESOURCE_TEXT(q->kind), name ? name : "", field, why);
+    outcome_add_cause(outcome, "FieldValueForbidden", field, why);
     return -EACCES;
 }
 
@@ -47,7 +40,7 @@ static bool is_masters(const struct json *masters, const char *text)
 }
 
 static int check_ip(struct request *q, const struct json *obj, const struct json *masters,
-                    const char *field, const struct json *v)
+                    const char *field, const struct json *v, struct outcome *outcome)
 {
     const char *text = json_get_string(v);
     uint32_t ip;
@@ -59,10 +52,11 @@ static int check_ip(struct request *q, const struct json *obj, const struct json
         xasprintf("endpoint address %s is not allowed: it is a pod's, a service's, a node's or a "
                   "master's, which takes leave to create endpoints/restricted",
                   text);
-    return admit_refuse_field(q, obj, field, why);
+    return admit_refuse_field(q, obj, field, why, outcome);
 }
 
-static int check_subsets(struct request *q, const struct json *obj, const struct json *masters)
+static int check_subsets(struct request *q, const struct json *obj, const struct json *masters,
+                         struct outcome *outcome)
 {
     static const char *const lists[] = {"addresses", "notReadyAddresses"};
     const struct json *subsets = json_get(obj, "subsets");
@@ -72,7 +66,7 @@ static int check_subsets(struct request *q, const struct json *obj, const struct
             for (size_t j = 0; j < json_count(list); j++) {
                 int r =
                     check_ip(q, obj, masters, API_FIELD("subsets[%zu].%s[%zu].ip", i, lists[k], j),
-                             json_get(json_at(list, j), "ip"));
+                             json_get(json_at(list, j), "ip"), outcome);
                 if (r < 0) {
                     return r;
                 }
@@ -82,14 +76,15 @@ static int check_subsets(struct request *q, const struct json *obj, const struct
     return 0;
 }
 
-static int check_slice(struct request *q, const struct json *obj, const struct json *masters)
+static int check_slice(struct request *q, const struct json *obj, const struct json *masters,
+                       struct outcome *outcome)
 {
     const struct json *endpoints = json_get(obj, "endpoints");
     for (size_t i = 0; i < json_count(endpoints); i++) {
         const struct json *list = json_get(json_at(endpoints, i), "addresses");
         for (size_t j = 0; j < json_count(list); j++) {
             int r = check_ip(q, obj, masters, API_FIELD("endpoints[%zu].addresses[%zu]", i, j),
-                             json_at(list, j));
+                             json_at(list, j), outcome);
             if (r < 0) {
                 return r;
             }
@@ -124,7 +119,7 @@ static bool has_port(const struct json *old, int64_t port)
 }
 
 static int check_node_port(struct request *q, const struct json *obj, const struct json *old,
-                           const char *field, const struct json *v)
+                           const char *field, const struct json *v, struct outcome *outcome)
 {
     int64_t port = json_get_int_or(v, 0);
     if (!port || has_port(old, port) || may(q, "services/nodeports")) {
@@ -133,27 +128,30 @@ static int check_node_port(struct request *q, const struct json *obj, const stru
     return admit_refuse_field(
         q, obj, field,
         "a node port cannot be chosen without leave to create services/nodeports; "
-        "leave it out, and the server chooses one");
+        "leave it out, and the server chooses one",
+        outcome);
 }
 
-static int admit_service(struct request *q, const struct json *obj, const struct json *old)
+static int admit_service(struct request *q, const struct json *obj, const struct json *old,
+                         struct outcome *outcome)
 {
     const struct json *spec = json_get(obj, "spec"), *ports = json_get(spec, "ports");
     int r = 0;
     if (service_needs_node_ports(spec)) {
         for (size_t i = 0; r == 0 && i < json_count(ports); i++) {
             r = check_node_port(q, obj, old, API_FIELD("spec.ports[%zu].nodePort", i),
-                                json_get(json_at(ports, i), "nodePort"));
+                                json_get(json_at(ports, i), "nodePort"), outcome);
         }
     }
     if (r == 0 && service_needs_health_port(spec)) {
         r = check_node_port(q, obj, old, "spec.healthCheckNodePort",
-                            json_get(spec, "healthCheckNodePort"));
+                            json_get(spec, "healthCheckNodePort"), outcome);
     }
     return r;
 }
 
-int alloc_admit(struct request *q, const struct json *obj, const struct json *old)
+int alloc_admit(struct request *q, const struct json *obj, const struct json *old,
+                struct outcome *outcome)
 {
     static const char *const subsets[] = {"subsets", NULL}, *const slice[] = {"endpoints", NULL};
     const struct api_kind *k = q->kind;
@@ -162,7 +160,7 @@ int alloc_admit(struct request *q, const struct json *obj, const struct json *ol
         return 0;
     }
     if (!*k->group && streq(k->plural, "services")) {
-        return admit_service(q, obj, old);
+        return admit_service(q, obj, old, outcome);
     }
     bool endpoints = !*k->group && streq(k->plural, "endpoints");
     bool slices = streq(k->group, "discovery.k8s.io") && streq(k->plural, "endpointslices");
@@ -174,5 +172,5 @@ int alloc_admit(struct request *q, const struct json *obj, const struct json *ol
     CLEANUP(json_free)
     struct json *masters =
         security_object(q->server->security, "", "endpoints", "default", "kubernetes");
-    return (endpoints ? check_subsets : check_slice)(q, obj, masters);
+    return (endpoints ? check_subsets : check_slice)(q, obj, masters, outcome);
 }

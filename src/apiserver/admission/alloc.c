@@ -475,22 +475,15 @@ static void check_external_ips(struct settling *s, const struct json *old)
     }
 }
 
-static void respond_full(struct settling *s)
+static void fail_full(const struct settling *s, struct outcome *outcome)
 {
-    struct api_cause cause = {.field = (char *) s->full_field,
-                              .reason = "FieldValueInvalid",
-                              .message = (char *) s->full};
-    struct api_causes causes = {.list = &cause, .n = 1};
-    const char *name = json_path_string(s->obj, "metadata", "name", NULL);
-    CLEANUP_FREE char *message = xasprintf("Internal error occurred: %s", s->full);
-    respond_status(s->w->q, &(struct status){.code = 500,
-                                             .reason = "InternalError",
-                                             .message = message,
-                                             .name = name,
-                                             .causes = &causes});
+    outcome_status(outcome, 500, "InternalError",
+                   json_path_string(s->obj, "metadata", "name", NULL),
+                   "Internal error occurred: %s", s->full);
+    outcome_add_cause(outcome, "FieldValueInvalid", s->full_field, s->full);
 }
 
-int alloc_settle(struct write *w, struct json *obj, const struct json *old)
+int alloc_settle(struct write *w, struct json *obj, const struct json *old, struct outcome *outcome)
 {
     struct alloc *l = w->server->alloc;
     alloc_drop(w);
@@ -513,10 +506,11 @@ int alloc_settle(struct write *w, struct json *obj, const struct json *old)
     claims_free(s.had);
     int r = 0;
     if (s.causes.n) {
-        respond_invalid(w->q, json_path_string(obj, "metadata", "name", NULL), &s.causes);
+        outcome_invalid(outcome, w->q->kind, json_path_string(obj, "metadata", "name", NULL),
+                        &s.causes);
         r = -EINVAL;
     } else if (s.full) {
-        respond_full(&s);
+        fail_full(&s, outcome);
         r = -ENOSPC;
     }
     api_causes_done(&s.causes);

@@ -30,8 +30,9 @@ void alloc_changed(struct alloc *l, const char *key, bool there);
 /* Whether the write is of an object that is given something. */
 bool alloc_concerns(const struct write *w);
 /* Gives 'obj', if it is a Service, what it needs and does not have, and notes in 'w' the claims that the write makes
- * and gives up.  'old' NULL: created.  The request was answered on failure. */
-int alloc_settle(struct write *w, struct json *obj, const struct json *old);
+ * and gives up.  'old' NULL: created.  -EINVAL, -ENOSPC. */
+int alloc_settle(struct write *w, struct json *obj, const struct json *old,
+                 struct outcome *outcome);
 /* Notes that the deletion gives up all that 'base' has. */
 void alloc_settle_deletion(struct write *w, const struct object *base);
 /* Forgets what was noted: the write is over, or attempted anew. */
@@ -39,8 +40,9 @@ void alloc_drop(struct write *w);
 
 /* ---- admit_service.c ---- */
 
-/* Whether who asks may write the endpoints or node ports of 'obj'; -EACCES: the request was answered. */
-int alloc_admit(struct request *q, const struct json *obj, const struct json *old);
+/* Whether who asks may write the endpoints or node ports of 'obj'; -EACCES: not. */
+int alloc_admit(struct request *q, const struct json *obj, const struct json *old,
+                struct outcome *outcome);
 
 /* ---- alloc_claims.c ---- */
 

@@ -24,9 +24,9 @@ static const struct numbered *numbered_of(const struct api_kind *k)
     return NULL;
 }
 
-static void respond_unreadable(struct request *q, const char *key)
+static void fail_unreadable(const struct request *q, const char *key, struct outcome *outcome)
 {
-    respond_error(q, 500, "InternalError",
+    outcome_error(outcome, 500, "InternalError",
                   "Internal error occurred: the store has an object that cannot be read: %s%.200s: "
                   "see \"tenet store check\", or for etcd restore or delete that key",
                   q->ck->prefix, key);
@@ -40,17 +40,17 @@ static bool tells_objects(const struct request *q)
     return q->verb != VERB_CREATE && !(q->verb == VERB_WATCH && goes_on);
 }
 
-bool integrity_is_readable(struct request *q)
+int integrity_check_readable(struct request *q, struct outcome *outcome)
 {
     if (!tells_objects(q)) {
-        return true;
+        return 0;
     }
     CLEANUP_FREE char *key = q->name ? cache_key(q->namespace, q->name) : NULL;
     const char *bad = cache_unreadable(q->ck, key, q->namespace);
     if (bad) {
-        respond_unreadable(q, bad);
+        fail_unreadable(q, bad, outcome);
     }
-    return !bad;
+    return bad ? -EBADMSG : 0;
 }
 
 /* ---- numbers ---- */
@@ -89,7 +89,8 @@ static bool gives_number(const struct numbered *n, const struct json *obj, const
     return false;
 }
 
-int integrity_check_number(struct request *q, const struct json *obj, const struct json *old)
+int integrity_check_number(struct request *q, const struct json *obj, const struct json *old,
+                           struct outcome *outcome)
 {
     const struct numbered *n = numbered_of(q->kind);
     if (!n) {
@@ -101,8 +102,8 @@ int integrity_check_number(struct request *q, const struct json *obj, const stru
     if (!held || !gives_number(n, obj, old) || (known && streq(known, "true"))) {
         return 0;
     }
-    respond_error(
-        q, 403, "Forbidden",
+    outcome_error(
+        outcome, 403, "Forbidden",
         "no %s is given out: the store lost %s, whose %s may be in use: put the lost objects "
         "back with the annotation " ANNOTATION_NUMBER_KNOWN
         "=true, then run \"tenet store release %s\"",

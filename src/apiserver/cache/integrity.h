@@ -12,10 +12,10 @@
 /* "true" on a HostSubnet or NetNamespace: its number is known to be right. */
 #define ANNOTATION_NUMBER_KNOWN "tenet.io/number-is-known"
 
-/* false: the request was answered. */
-bool integrity_is_readable(struct request *q);
-/* 'obj' is to be written in the place of 'old' (NULL: it is new).  -EACCES: it was answered, as it would give a number
- * out. */
-int integrity_check_number(struct request *q, const struct json *obj, const struct json *old);
+/* -EBADMSG: the request is about an object that cannot be read. */
+int integrity_check_readable(struct request *q, struct outcome *outcome);
+/* 'obj' is to be written in the place of 'old' (NULL: it is new).  -EACCES: it would give a number out. */
+int integrity_check_number(struct request *q, const struct json *obj, const struct json *old,
+                           struct outcome *outcome);
 /* Of the health check: what cannot be read; NULL: all can.  Valid until the loop goes on. */
 const char *integrity_error(const struct apiserver *a);

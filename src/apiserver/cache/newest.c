@@ -41,39 +41,46 @@ static void warn(struct request *q)
 {
     char text[160];
     snprintf(text, sizeof text,
-             "299 tenet \"the store is not available: this is the state of resourceVersion %" PRIu64
-             ", there may be a newer one\"",
+             "the store is not available: this is the state of resourceVersion %" PRIu64
+             ", there may be a newer one",
              q->server->cache.revision);
-    http_set_header(q->x, "Warning", text);
+    request_warn(q, "tenet", text);
 }
 
-static void synced(void *ctx, int error, uint64_t revision)
+/* The cache is as new as it can be; 'error' says why it may be older than the store. */
+static void go_on(struct request *q, int error, request_fn *handler, struct outcome *outcome)
 {
-    struct waiting *w = ctx;
-    struct request *q = w->q;
-    request_fn *handler = w->handler;
-    free(w);
     if (q->server->stopping) {
-        respond_error(q, 503, "ServiceUnavailable", "the server is shutting down");
+        outcome_error(outcome, 503, "ServiceUnavailable", "the server is shutting down");
         return;
     }
     if (error < 0 && !is_read(q)) {
-        respond_unavailable(q);
+        outcome_unavailable(outcome, q);
         return;
     }
     if (error < 0) {
         warn(q);
     }
-    handler(q);
+    handler(q, outcome);
 }
 
-void newest_then(struct request *q, request_fn *handler)
+static void synced(void *ctx, int error, uint64_t revision)
+{
+    CLEANUP(outcome_done) struct outcome outcome = {0};
+    CLEANUP_FREE struct waiting *w = ctx;
+    struct request *q = w->q;
+    go_on(q, error, w->handler, &outcome);
+    request_answer(q, &outcome);
+}
+
+void newest_then(struct request *q, request_fn *handler, struct outcome *outcome)
 {
     if (!needs_newest(q)) {
-        handler(q);
+        handler(q, outcome);
         return;
     }
     struct waiting *w = NEW(struct waiting);
     *w = (struct waiting){q, handler};
+    outcome_take_over(outcome);
     store_sync(q->server->store, synced, w);
 }

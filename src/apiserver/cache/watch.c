@@ -276,12 +276,10 @@ static uint64_t bookmark_interval(const struct apiserver *a)
 /* As kube-apiserver: the stream goes on, and its last event is the error. */
 static void send_expired(struct watch *w)
 {
-    CLEANUP_FREE char *message =
-        xasprintf("too old resource version: %" PRIu64 " (%" PRIu64 ")", w->seen, w->q->ck->floor);
-    CLEANUP(json_free)
-    struct json *status = status_object(
-        w->q,
-        &(struct status){.code = 410, .reason = "Expired", .message = message, .plain = true});
+    CLEANUP(outcome_done) struct outcome expired = {0};
+    outcome_error(&expired, 410, "Expired", "too old resource version: %" PRIu64 " (%" PRIu64 ")",
+                  w->seen, w->q->ck->floor);
+    CLEANUP(json_free) struct json *status = status_object(w->q, &expired);
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
     strbuf_adds(&out, "{\"type\":\"ERROR\",\"object\":");
     json_write(status, 0, &out);
@@ -365,30 +363,31 @@ struct watch_request {
     uint64_t timeout_ms;
 };
 
-static int parse_watch(struct request *q, struct watch_request *ret)
+static int parse_watch(struct request *q, struct watch_request *ret, struct outcome *outcome)
 {
     struct watch_request p = {0};
     bool present;
     const char *timeout = http_query(q->x, "timeoutSeconds");
     const char *initial = http_query(q->x, "sendInitialEvents");
     const char *match = http_query(q->x, "resourceVersionMatch");
-    if (version_parse(q, &p.revision, &present) < 0) {
+    if (version_parse(q, &p.revision, &present, outcome) < 0) {
         return -EINVAL;
     }
     uint64_t seconds = 0;
     if (timeout && *timeout && str_to_u64(timeout, INT32_MAX, &seconds) < 0) {
-        respond_error(q, 400, "BadRequest", "timeoutSeconds: Invalid value: \"%.40s\"", timeout);
+        outcome_error(outcome, 400, "BadRequest", "timeoutSeconds: Invalid value: \"%.40s\"",
+                      timeout);
         return -EINVAL;
     }
     if (initial && *initial && !(match && streq(match, "NotOlderThan"))) {
-        respond_error(q, 400, "BadRequest",
+        outcome_error(outcome, 400, "BadRequest",
                       "resourceVersionMatch: Forbidden: sendInitialEvents requires setting "
                       "resourceVersionMatch to NotOlderThan");
         return -EINVAL;
     }
     if (!initial && match && *match) {
-        respond_error(
-            q, 400, "BadRequest",
+        outcome_error(
+            outcome, 400, "BadRequest",
             "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch "
             "unless sendInitialEvents is provided");
         return -EINVAL;
@@ -402,7 +401,7 @@ static int parse_watch(struct request *q, struct watch_request *ret)
         p.revision = q->server->cache.revision;
     }
     if (p.revision > q->server->cache.revision) {
-        respond_too_large(q, p.revision);
+        outcome_too_large(outcome, q, p.revision);
         return -EINVAL;
     }
     uint64_t longest = q->server->cfg.watch_timeout_ms;
@@ -413,21 +412,21 @@ static int parse_watch(struct request *q, struct watch_request *ret)
     return 0;
 }
 
-void handle_watch(struct request *q)
+void handle_watch(struct request *q, struct outcome *outcome)
 {
     struct watch_request p;
     struct selection sel;
     struct apiserver *a = q->server;
     if (q->accept.yaml) {
-        respond_error(q, 406, "NotAcceptable",
+        outcome_error(outcome, 406, "NotAcceptable",
                       "only the following media types are accepted: application/json");
         return;
     }
     if (a->n_watches >= (a->cfg.max_watches ? a->cfg.max_watches : MAX_WATCHES)) {
-        respond_error(q, 429, "TooManyRequests", "too many watches, please try again later");
+        outcome_error(outcome, 429, "TooManyRequests", "too many watches, please try again later");
         return;
     }
-    if (parse_watch(q, &p) < 0 || selection_parse(q, &sel) < 0) {
+    if (parse_watch(q, &p, outcome) < 0 || selection_parse(q, &sel, outcome) < 0) {
         return;
     }
     struct watch *w = NEW(struct watch);
@@ -443,6 +442,7 @@ void handle_watch(struct request *q)
     }
     w->seen = p.from_now_on ? p.revision : a->cache.revision;
     w->initial_end = p.initial_end;
+    outcome_take_over(outcome);
     flow_release(q);
     filter_streaming(q);
     http_stream_begin(q->x, 200, "application/json", watch_closed, w);

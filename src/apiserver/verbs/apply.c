@@ -6,16 +6,8 @@
 #include "apiserver/verbs/write.h"
 #include "base/timeutil.h"
 
-static void respond_conflicts(struct request *q, const char *text, const struct api_causes *causes)
-{
-    respond_status(
-        q,
-        &(struct status){
-            .code = 409, .reason = "Conflict", .message = text, .plain = true, .causes = causes});
-}
-
-/* What applying the body makes of 'old' (NULL: nothing there); NULL: the request was answered. */
-static struct json *applied(struct write *w, const struct json *old)
+/* What applying the body makes of 'old' (NULL: nothing there); NULL: the outcome is filled. */
+static struct json *applied(struct write *w, const struct json *old, struct outcome *outcome)
 {
     struct request *q = w->q;
     struct err e = {0};
@@ -26,11 +18,13 @@ static struct json *applied(struct write *w, const struct json *old)
     int r =
         api_apply(q->kind, old, w->body, &m, request_flag(q, "force"), &obj, &conflicts, &text, &e);
     if (r == -EEXIST) {
-        respond_conflicts(q, text, &conflicts);
+        outcome_status(outcome, 409, "Conflict", NULL, "%s", text);
+        outcome->plain = true;
+        outcome_take_causes(outcome, &conflicts);
     } else if (r == -E2BIG) {
-        respond_error(q, 403, "Forbidden", "%s", e.text);
+        outcome_error(outcome, 403, "Forbidden", "%s", e.text);
     } else if (r < 0) {
-        respond_error(q, 400, "BadRequest", "%s", e.text);
+        outcome_error(outcome, 400, "BadRequest", "%s", e.text);
     }
     if (obj) {
         object_conform(q->kind, obj);
@@ -38,46 +32,48 @@ static struct json *applied(struct write *w, const struct json *old)
     return obj;
 }
 
-/* The bytes of the new object; NULL: the request was answered. */
-static struct blob *compute_new(struct write *w)
+/* The bytes of the new object; NULL: the outcome is filled. */
+static struct blob *compute_new(struct write *w, struct outcome *outcome)
 {
     struct request *q = w->q;
     if (*q->subresource) {
-        respond_not_found(q, q->name);
+        outcome_not_found(outcome, q->kind, q->name);
         return NULL;
     }
-    if (filter_may_create(q) < 0) {
+    if (filter_may_create(q, outcome) < 0) {
         return NULL;
     }
     if (q->ck->crd && crd_is_terminating(q->ck->crd)) {
-        respond_error(q, 405, "MethodNotAllowed",
+        outcome_error(outcome, 405, "MethodNotAllowed",
                       "create not allowed while custom resource definition is terminating");
         return NULL;
     }
     if (json_string_size(json_path(w->body, "metadata", "uid", NULL)) ||
         json_string_size(json_path(w->body, "metadata", "resourceVersion", NULL))) {
-        respond_conflict(q, q->name,
+        outcome_conflict(outcome, q->kind, q->name,
                          "a uid or resourceVersion was given, and no existing object was found");
         return NULL;
     }
-    CLEANUP(json_free) struct json *obj = applied(w, NULL);
-    if (!obj || write_check_namespace(q, q->name) < 0) {
+    CLEANUP(json_free) struct json *obj = applied(w, NULL, outcome);
+    if (!obj || write_check_namespace(q, q->name, outcome) < 0) {
         return NULL;
     }
     object_prepare_create(q->kind, obj, time_wall_ms());
-    return write_is_refused(q, obj, NULL) || alloc_settle(w, obj, NULL) < 0 ? NULL
-                                                                            : write_encode(q, obj);
+    return write_check(q, obj, NULL, outcome) < 0 || alloc_settle(w, obj, NULL, outcome) < 0
+               ? NULL
+               : write_encode(q, obj, outcome);
 }
 
-/* The bytes to be stored; NULL: the request was answered. */
-static struct blob *compute(struct write *w, const struct object *base, bool *ret_same)
+/* The bytes to be stored; NULL: the outcome is filled. */
+static struct blob *compute(struct write *w, const struct object *base, bool *ret_same,
+                            struct outcome *outcome)
 {
     struct request *q = w->q;
     CLEANUP(json_free) struct json *old = object_parse_as(base, q->kind);
-    if (write_check_preconditions(q, w->body, old) < 0) {
+    if (write_check_preconditions(q, w->body, old, outcome) < 0) {
         return NULL;
     }
-    CLEANUP(json_free) struct json *obj = applied(w, old);
+    CLEANUP(json_free) struct json *obj = applied(w, old, outcome);
     if (!obj) {
         return NULL;
     }
@@ -88,52 +84,48 @@ static struct blob *compute(struct write *w, const struct object *base, bool *re
     } else {
         object_prepare_update(q->kind, old, obj);
     }
-    return write_finish(w, obj, old, ret_same);
+    return write_finish(w, obj, old, ret_same, outcome);
 }
 
-static void attempt_apply(struct write *w)
+static void attempt_apply(struct write *w, struct outcome *outcome)
 {
     struct object *base = keyset_get(&w->ck->objects, w->key);
     bool same;
     if (!base && w->ck->gone) {
-        respond_conflict(w->q, w->q->name, "its CustomResourceDefinition was changed; try again");
-        write_free(w);
-        return;
-    }
-    if (!base) {
-        write_send_new(w, compute_new(w));
-        return;
-    }
-    struct blob *value = compute(w, base, &same);
-    if (value) {
-        write_send_update(w, base, value, same);
+        outcome_conflict(outcome, w->q->kind, w->q->name, DEFINITION_CHANGED_TEXT);
+    } else if (!base) {
+        write_send_new(w, compute_new(w, outcome), outcome);
     } else {
-        write_free(w);
+        struct blob *value = compute(w, base, &same, outcome);
+        if (value) {
+            write_send_update(w, base, value, same, outcome);
+        }
     }
 }
 
-void handle_apply(struct request *q)
+void handle_apply(struct request *q, struct outcome *outcome)
 {
     CLEANUP(json_free) struct json *config = NULL;
     struct err e = {0};
-    if (write_begin(q) < 0 || write_read_body(q, &config) < 0) {
+    if (write_begin(q, outcome) < 0 || write_read_body(q, &config, outcome) < 0) {
         return;
     }
     struct object_target target = {.kind = q->kind, .namespace = q->namespace, .name = q->name};
     bool scale = streq(q->subresource, "scale");
     if ((scale ? scale_check_target : object_check_target)(config, &target, &e) < 0) {
-        respond_error(q, 400, "BadRequest", "%s", e.text);
+        outcome_error(outcome, 400, "BadRequest", "%s", e.text);
         return;
     }
     if (scale) {
         CLEANUP(json_free) struct json *body = TAKE(config);
         config = scale_config(q->kind, body);
-    } else if (fields_prune(q, config, false) < 0) {
+    } else if (fields_prune(q, config, false, outcome) < 0) {
         return;
     }
     CLEANUP_FREE char *key = cache_key(q->namespace, q->name);
     struct write *w = write_new(q, q->ck, key, attempt_apply);
     w->body = TAKE(config);
     w->creates_or_updates = true;
-    w->attempt(w);
+    outcome_take_over(outcome);
+    write_try(w);
 }

@@ -56,17 +56,10 @@ static char *text_of(const struct json *v)
     return json_string_size(v) ? xstrdup(json_get_string(v)) : NULL;
 }
 
-static void respond_bad_options(struct request *q, const struct api_causes *causes)
-{
-    CLEANUP_FREE char *message = xasprintf("DeleteOptions.meta.k8s.io \"\" is invalid: %s: %s",
-                                           causes->list[0].field, causes->list[0].message);
-    respond_status(
-        q,
-        &(struct status){
-            .code = 422, .reason = "Invalid", .message = message, .plain = true, .causes = causes});
-}
+#define OPTIONS "DeleteOptions"
 
-static int parse_policy(struct request *q, const char *policy, enum propagation *ret)
+static int parse_policy(struct request *q, const char *policy, enum propagation *ret,
+                        struct outcome *outcome)
 {
     static const char *const policies[] = {"Background", "Foreground", "Orphan", NULL};
     for (size_t i = 0; policies[i]; i++) {
@@ -78,12 +71,12 @@ static int parse_policy(struct request *q, const char *policy, enum propagation 
     CLEANUP(api_causes_done) struct api_causes causes = {0};
     CLEANUP(json_free) struct json *v = json_string(policy);
     api_unsupported(&causes, "propagationPolicy", v, policies);
-    respond_bad_options(q, &causes);
+    outcome_invalid_options(outcome, OPTIONS, &causes);
     return -EINVAL;
 }
 
-/* dryRun of the body, and the grace period.  The request was answered on failure. */
-static int check_options(struct deletion *d, const struct json *body)
+/* dryRun of the body, and the grace period. */
+static int check_options(struct deletion *d, const struct json *body, struct outcome *outcome)
 {
     struct request *q = d->q;
     static const char *const runs[] = {"All", NULL};
@@ -103,15 +96,15 @@ static int check_options(struct deletion *d, const struct json *body)
         api_invalid(&causes, "gracePeriodSeconds", grace, "must be a whole number");
     }
     if (causes.n) {
-        respond_bad_options(q, &causes);
+        outcome_invalid_options(outcome, OPTIONS, &causes);
         return -EINVAL;
     }
     d->has_grace = grace && !json_is(grace, JSON_NULL);
     return 0;
 }
 
-/* DeleteOptions from the body (empty: none) and the query; the request was answered on failure. */
-static struct deletion *parse_options(struct request *q)
+/* DeleteOptions from the body (empty: none) and the query. */
+static struct deletion *parse_options(struct request *q, struct outcome *outcome)
 {
     CLEANUP(deletion_free) struct deletion *d = NEW(struct deletion);
     CLEANUP(json_free) struct json *body = NULL;
@@ -122,37 +115,37 @@ static struct deletion *parse_options(struct request *q)
     http_body(q->x, &size);
     int r = size ? request_body(q, &body, &e) : 0;
     if (r == -EPROTONOSUPPORT) {
-        respond_error(q, 415, "UnsupportedMediaType", "%s", e.text);
+        outcome_error(outcome, 415, "UnsupportedMediaType", "%s", e.text);
         return NULL;
     }
     if (r < 0 || (body && !json_is(body, JSON_OBJECT))) {
-        respond_error(q, 400, "BadRequest", "the body of the request cannot be read: %s",
+        outcome_error(outcome, 400, "BadRequest", "the body of the request cannot be read: %s",
                       r < 0 ? e.text : "it is not an object");
         return NULL;
     }
     const char *kind = json_path_string(body, "kind", NULL);
     if (kind && !streq(kind, "DeleteOptions")) {
-        respond_error(q, 400, "BadRequest", "the body of a deletion is DeleteOptions, not %.80s",
-                      kind);
+        outcome_error(outcome, 400, "BadRequest",
+                      "the body of a deletion is DeleteOptions, not %.80s", kind);
         return NULL;
     }
-    if (write_begin(q) < 0) {
+    if (write_begin(q, outcome) < 0) {
         return NULL;
     }
-    if (check_options(d, body) < 0) {
+    if (check_options(d, body, outcome) < 0) {
         return NULL;
     }
     const char *policy = http_query(q->x, "propagationPolicy");
     policy = policy ? policy : json_path_string(body, "propagationPolicy", NULL);
     const struct json *orphan = json_get(body, "orphanDependents"); /* The older form. */
     if (policy && *policy && json_is(orphan, JSON_BOOL)) {
-        respond_error(
-            q, 422, "Invalid",
+        outcome_error(
+            outcome, 422, "Invalid",
             "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: orphanDependents "
             "and propagationPolicy cannot be both set");
         return NULL;
     }
-    if (policy && *policy && parse_policy(q, policy, &d->policy) < 0) {
+    if (policy && *policy && parse_policy(q, policy, &d->policy, outcome) < 0) {
         return NULL;
     }
     if (json_is(orphan, JSON_BOOL)) {
@@ -165,11 +158,13 @@ static struct deletion *parse_options(struct request *q)
 
 /* ---- the end of a deletion ---- */
 
-static void respond_collection(struct deletion *d)
+static void answer_collection(struct deletion *d)
 {
+    CLEANUP(outcome_done) struct outcome outcome = {0};
     struct request *q = d->q;
     if (d->error < 0) {
-        respond_store_error(q, d->error);
+        outcome_store_error(&outcome, q, d->error);
+        request_answer(q, &outcome);
         return;
     }
     CLEANUP_FREE char *version = api_kind_api_version(q->kind);
@@ -181,16 +176,20 @@ static void respond_collection(struct deletion *d)
                 list, version, q->server->cache.revision);
     strbuf_add(&out, strbuf_cstr(&d->items), d->items.size);
     strbuf_adds(&out, "]}\n");
-    respond_text(q, 200, NULL, &out);
+    outcome_text(&outcome, 200, NULL, &out);
+    request_answer(q, &outcome);
 }
 
-static void finish_one(struct write *w)
+void delete_end(struct write *w, struct outcome *outcome)
 {
     struct deletion *d = w->deletion;
+    if (!d->collection) {
+        request_answer(d->q, outcome);
+    }
     write_free(w);
     if (--d->pending == 0) {
         if (d->collection) {
-            respond_collection(d);
+            answer_collection(d);
         }
         deletion_free(d);
     }
@@ -206,64 +205,60 @@ static void add_item(struct deletion *d, struct blob *stored)
 }
 
 /* The object 'text' is gone; 'base' is what it was. */
-static void deleted(struct write *w, const struct object *base)
+static void deleted(struct write *w, const struct object *base, struct outcome *outcome)
 {
     struct deletion *d = w->deletion;
     if (d->collection) {
         add_item(d, base->text);
     } else {
         CLEANUP(json_free) struct json *obj = object_parse(base);
-        respond_deleted(d->q, d->q->name, json_path_string(obj, "metadata", "uid", NULL));
+        outcome_deleted(outcome, d->q->name, json_path_string(obj, "metadata", "uid", NULL));
     }
-    finish_one(w);
 }
 
 /* It waits for finalizers or for somebody to end it, and is now marked. */
-static void marked(struct write *w, struct blob *text)
+static void marked(struct write *w, struct blob *text, struct outcome *outcome)
 {
     if (w->deletion->collection) {
         add_item(w->deletion, text);
     } else {
-        respond_object(w->deletion->q, 200, text);
+        outcome_object(outcome, 200, blob_ref(text));
     }
-    finish_one(w);
 }
 
-static void missing(struct write *w)
+static void missing(struct write *w, struct outcome *outcome)
 {
     if (!w->deletion->collection) {
-        respond_not_found(w->deletion->q, w->deletion->q->name);
+        outcome_not_found(outcome, w->deletion->q->kind, w->deletion->q->name);
     }
-    finish_one(w);
 }
 
-void delete_stored(struct write *w, int error, uint64_t revision)
+void delete_stored(struct write *w, int error, uint64_t revision, struct outcome *outcome)
 {
     if ((error == -ESTALE || error == -ENOENT) && w->attempts < MAX_ATTEMPTS) {
         w->base = object_unref(w->base);
         w->value = blob_unref(w->value);
-        w->attempt(w);
+        w->attempt(w, outcome);
     } else if (error < 0 && w->deletion->collection) {
         w->deletion->error = w->deletion->error ? w->deletion->error : error;
-        finish_one(w);
     } else if (error == -ESTALE) {
-        respond_conflict(w->deletion->q, w->deletion->q->name, "the object keeps being modified");
-        finish_one(w);
+        outcome_conflict(outcome, w->deletion->q->kind, w->deletion->q->name,
+                         "the object keeps being modified");
     } else if (error < 0) {
-        respond_store_error(w->deletion->q, error);
-        finish_one(w);
+        outcome_store_error(outcome, w->deletion->q, error);
     } else if (w->value) {
         CLEANUP(blob_unref) struct blob *text = object_text(w->ck->head, w->value, revision);
-        marked(w, text);
+        marked(w, text, outcome);
     } else {
-        deleted(w, w->base);
+        deleted(w, w->base, outcome);
     }
 }
 
 /* ---- one object ---- */
 
-/* The preconditions of a single deletion; the request was answered on failure. */
-static int check_preconditions(struct deletion *d, const struct object *o, const struct json *obj)
+/* The preconditions of a single deletion. */
+static int check_preconditions(struct deletion *d, const struct object *o, const struct json *obj,
+                               struct outcome *outcome)
 {
     const char *uid = json_path_string(obj, "metadata", "uid", NULL);
     uint64_t version;
@@ -281,23 +276,22 @@ static int check_preconditions(struct deletion *d, const struct object *o, const
                         d->version, o->revision);
     }
     if (why) {
-        respond_conflict(d->q, d->q->name, why);
+        outcome_conflict(outcome, d->q->kind, d->q->name, why);
         return -ESTALE;
     }
     return 0;
 }
 
-static void delete_marked(struct write *w, struct object *base)
+static void delete_marked(struct write *w, struct object *base, struct outcome *outcome)
 {
     struct deletion *d = w->deletion;
     if (!d->collection && api_kind_is_namespace(w->ck->kind)) {
-        respond_conflict(d->q, d->q->name,
+        outcome_conflict(outcome, d->q->kind, d->q->name,
                          "The system is ensuring all content is removed from this namespace.  Upon "
                          "completion, this namespace will automatically be purged by the system.");
-        finish_one(w);
         return;
     }
-    marked(w, base->text);
+    marked(w, base->text, outcome);
 }
 
 /* Gives 'obj' the finalizers that the policy stands for; without one they stay as they are.  True: that
@@ -335,17 +329,18 @@ static bool set_finalizers(const struct deletion *d, struct json *obj)
 }
 
 /* Stores 'obj', which is marked, or tells what would have been stored. */
-static void put_marked(struct write *w, struct object *base, const struct json *obj)
+static void put_marked(struct write *w, struct object *base, const struct json *obj,
+                       struct outcome *outcome)
 {
     struct blob *value = NULL;
     (void) object_encode(w->ck->kind, obj, &value);
     if (!w->deletion->q->dry_run) {
-        write_put(w, base, value);
+        write_put(w, base, value, outcome);
         return;
     }
     CLEANUP(blob_unref) struct blob *text = object_text(w->ck->head, value, base->revision);
     blob_unref(value);
-    marked(w, text);
+    marked(w, text, outcome);
 }
 
 static int64_t wanted_grace(const struct deletion *d, const struct api_kind *k,
@@ -355,18 +350,17 @@ static int64_t wanted_grace(const struct deletion *d, const struct api_kind *k,
     return k->grace_s ? MIN(k->grace_s(obj, d->has_grace ? &asked : NULL), MAX_GRACE_S) : 0;
 }
 
-static void attempt_delete(struct write *w)
+static void attempt_delete(struct write *w, struct outcome *outcome)
 {
     struct deletion *d = w->deletion;
     const struct api_kind *k = w->ck->kind;
     struct object *base = keyset_get(&w->ck->objects, w->key);
     if (!base || (d->collection && !selection_matches(&d->sel, base))) {
-        missing(w);
+        missing(w, outcome);
         return;
     }
     CLEANUP(json_free) struct json *obj = object_parse(base);
-    if (check_preconditions(d, base, obj) < 0) {
-        finish_one(w);
+    if (check_preconditions(d, base, obj, outcome) < 0) {
         return;
     }
     bool changed = set_finalizers(d, obj),
@@ -377,17 +371,17 @@ static void attempt_delete(struct write *w)
     grace = sooner ? grace : was;
     if (grace == 0 && !object_has_finalizers(k, obj)) {
         if (d->q->dry_run) {
-            deleted(w, base);
+            deleted(w, base, outcome);
         } else {
-            write_delete(w, base, NULL);
+            write_delete(w, base, NULL, outcome);
         }
     } else if (sooner) {
         object_mark_deleted(k, obj, grace, time_wall_ms());
-        put_marked(w, base, obj);
+        put_marked(w, base, obj, outcome);
     } else if (changed) {
-        put_marked(w, base, obj);
+        put_marked(w, base, obj, outcome);
     } else {
-        delete_marked(w, base);
+        delete_marked(w, base, outcome);
     }
 }
 
@@ -410,49 +404,49 @@ static bool is_protected(const struct request *q)
     return found && api_kind_is_namespace(q->kind);
 }
 
-void handle_delete(struct request *q)
+void handle_delete(struct request *q, struct outcome *outcome)
 {
     if (is_protected(q)) {
-        CLEANUP_FREE char *message = xasprintf(
-            "%s \"%s\" is forbidden: this namespace may not be deleted", q->kind->plural, q->name);
-        respond_status(
-            q, &(struct status){
-                   .code = 403, .reason = "Forbidden", .message = message, .name = q->name});
+        outcome_status(outcome, 403, "Forbidden", q->name,
+                       "%s \"%s\" is forbidden: this namespace may not be deleted", q->kind->plural,
+                       q->name);
         return;
     }
-    struct deletion *d = parse_options(q);
+    struct deletion *d = parse_options(q, outcome);
     if (d) {
         CLEANUP_FREE char *key = cache_key(q->namespace, q->name);
-        attempt_delete(delete_new(d, key));
+        outcome_take_over(outcome);
+        write_try(delete_new(d, key));
     }
 }
 
 /* ---- a collection ---- */
 
-void handle_delete_collection(struct request *q)
+void handle_delete_collection(struct request *q, struct outcome *outcome)
 {
-    struct deletion *d = parse_options(q);
+    struct deletion *d = parse_options(q, outcome);
     if (!d) {
         return;
     }
-    if (selection_parse(q, &d->sel) < 0) {
+    if (selection_parse(q, &d->sel, outcome) < 0) {
         deletion_free(d);
         return;
     }
     d->collection = true;
     d->pending = 1; /* Until all have begun. */
+    outcome_take_over(outcome);
     struct cache_walk walk;
     struct object *o;
     struct cache_range range = selection_range(q, &d->sel);
     cache_walk_init(&walk, q->ck, &range, q->server->cache.revision);
     while ((o = cache_walk_next(&walk))) {
         if (selection_matches(&d->sel, o)) {
-            attempt_delete(delete_new(d, o->key));
+            write_try(delete_new(d, o->key));
         }
     }
     cache_walk_done(&walk);
     if (--d->pending == 0) {
-        respond_collection(d);
+        answer_collection(d);
         deletion_free(d);
     }
 }

@@ -319,41 +319,41 @@ static struct json *root_paths(void)
 
 /* ---- */
 
-static void respond_not_allowed(struct request *q)
+static void fail_not_allowed(struct outcome *outcome)
 {
-    respond_error(q, 405, "MethodNotAllowed",
+    outcome_error(outcome, 405, "MethodNotAllowed",
                   "the server does not allow this method on the requested resource");
 }
 
-static void respond_owned(struct request *q, const char *content_type, struct json *v)
+/* 'v' is taken over; NULL: 404. */
+static void fill(struct outcome *outcome, const char *content_type, struct json *v)
 {
-    CLEANUP(json_free) struct json *own = v;
-    if (own) {
-        respond_json(q, 200, content_type, own);
+    if (v) {
+        outcome_json(outcome, 200, content_type, v);
     } else {
-        respond_error(q, 404, "NotFound", "the server could not find the requested resource");
+        outcome_error(outcome, 404, "NotFound", "the server could not find the requested resource");
     }
 }
 
 /* "GROUP" and "GROUP/VERSION" below /apis; false: something deeper, a resource. */
-static bool handle_group(struct request *q, const char *rest)
+static bool handle_group(struct request *q, const char *rest, struct outcome *outcome)
 {
     size_t n = strcspn(rest, "/"), m = rest[n] ? strcspn(rest + n + 1, "/") : 0;
     if (n == 0 || (rest[n] && rest[n + 1 + m] && rest[n + 1 + m + 1])) {
         return false;
     }
     if (!streq(http_method(q->x), "GET")) {
-        respond_not_allowed(q);
+        fail_not_allowed(outcome);
         return true;
     }
     const struct api_registry *known = &q->server->cache.registry;
     CLEANUP_FREE char *group = xstrndup(rest, n);
     CLEANUP_FREE char *version = m ? xstrndup(rest + n + 1, m) : NULL;
-    respond_owned(q, NULL, version ? resource_list(known, group, version) : group_of(known, group));
+    fill(outcome, NULL, version ? resource_list(known, group, version) : group_of(known, group));
     return true;
 }
 
-bool handle_path(struct request *q)
+bool handle_path(struct request *q, struct outcome *outcome)
 {
     const struct api_registry *known = &q->server->cache.registry;
     CLEANUP_FREE char *path = xstrdup(http_path(q->x));
@@ -371,25 +371,25 @@ bool handle_path(struct request *q)
         return false;
     }
     if (ours && !streq(http_method(q->x), "GET")) {
-        respond_not_allowed(q);
+        fail_not_allowed(outcome);
     } else if (group) {
-        return handle_group(q, path + strlen("/apis/"));
+        return handle_group(q, path + strlen("/apis/"), outcome);
     } else if (health) {
-        return handle_health(q, path);
+        return handle_health(q, path, outcome);
     } else if (streq(path, "/metrics")) {
-        handle_metrics(q);
+        handle_metrics(q, outcome);
     } else if (streq(path, "/version")) {
-        respond_owned(q, NULL, version_object());
+        fill(outcome, NULL, version_object());
     } else if (streq(path, "/")) {
-        respond_owned(q, NULL, root_paths());
+        fill(outcome, NULL, root_paths());
     } else if (streq(path, "/api/v1")) {
-        respond_owned(q, NULL, resource_list(known, "", "v1"));
+        fill(outcome, NULL, resource_list(known, "", "v1"));
     } else if (str_has_prefix(path, "/openapi/v")) {
-        handle_openapi(q, path);
+        handle_openapi(q, path, outcome);
     } else if (wants_aggregated(q)) {
-        respond_owned(q, AGGREGATED, aggregated(known, streq(path, "/api")));
+        fill(outcome, AGGREGATED, aggregated(known, streq(path, "/api")));
     } else {
-        respond_owned(q, NULL, streq(path, "/api") ? core_versions(q) : group_list(known));
+        fill(outcome, NULL, streq(path, "/api") ? core_versions(q) : group_list(known));
     }
     return true;
 }

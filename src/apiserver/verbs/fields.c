@@ -49,27 +49,15 @@ static char *manager_of_agent(const struct request *q)
     return *name && is_printable(name) ? TAKE(name) : xstrdup("unknown");
 }
 
-static void respond_options(struct request *q, const struct api_causes *causes)
+static const char *options_kind(const struct request *q)
 {
     static const char *const kinds[VERB_MAX] = {[VERB_CREATE] = "CreateOptions",
                                                 [VERB_UPDATE] = "UpdateOptions",
                                                 [VERB_PATCH] = "PatchOptions"};
-    const char *kind = kinds[q->verb] ? kinds[q->verb] : "DeleteOptions";
-    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
-    strbuf_addf(&text, "%s.meta.k8s.io \"\" is invalid: %s", kind, causes->n > 1 ? "[" : "");
-    for (size_t i = 0; i < causes->n; i++) {
-        strbuf_addf(&text, "%s%s: %s", i ? ", " : "", causes->list[i].field,
-                    causes->list[i].message);
-    }
-    strbuf_adds(&text, causes->n > 1 ? "]" : "");
-    respond_status(q, &(struct status){.code = 422,
-                                       .reason = "Invalid",
-                                       .message = text.data,
-                                       .plain = true,
-                                       .causes = causes});
+    return kinds[q->verb] ? kinds[q->verb] : "DeleteOptions";
 }
 
-int fields_parse_options(struct request *q)
+int fields_parse_options(struct request *q, struct outcome *outcome)
 {
     static const char *const runs[] = {"All", NULL};
     static const char *const validations[] = {"Ignore", "Warn", "Strict", NULL};
@@ -94,7 +82,7 @@ int fields_parse_options(struct request *q)
         api_forbidden(&causes, "force", "may not be specified for non-apply patch");
     }
     if (causes.n) {
-        respond_options(q, &causes);
+        outcome_invalid_options(outcome, options_kind(q), &causes);
         return -EINVAL;
     }
     free(q->manager);
@@ -108,43 +96,24 @@ int fields_parse_options(struct request *q)
 #define WARNING_MAX 256
 #define WARNINGS_MAX 4096
 
-static void warn(struct request *q, const char *text)
-{
-    /* RFC 7234, section 5.5: the text is a quoted string. */
-    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
-    strbuf_adds(&b, "299 - \"");
-    for (; *text; text++) {
-        if ((unsigned char) *text < 0x20 || (unsigned char) *text >= 0x7f) {
-            strbuf_addc(&b, '?');
-            continue;
-        }
-        if (*text == '"' || *text == '\\') {
-            strbuf_addc(&b, '\\');
-        }
-        strbuf_addc(&b, *text);
-    }
-    strbuf_addc(&b, '"');
-    http_set_header(q->x, "Warning", b.data);
-}
-
-static void refuse(struct request *q, const struct api_paths *unknown)
+static void refuse(struct request *q, const struct api_paths *unknown, struct outcome *outcome)
 {
     const struct api_kind *k = q->kind;
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
     for (size_t i = 0; i < unknown->n; i++) {
         strbuf_addf(&text, "%sunknown field \"%s\"", i ? ", " : "", unknown->list[i]);
     }
-    respond_error(q, 400, "BadRequest",
+    outcome_error(outcome, 400, "BadRequest",
                   "%s in version \"%s\" cannot be handled as a %s: strict decoding error: %s",
                   k->kind, k->version, k->kind, text.data);
 }
 
-int fields_prune(struct request *q, struct json *obj, bool quiet)
+int fields_prune(struct request *q, struct json *obj, bool quiet, struct outcome *outcome)
 {
     CLEANUP(api_paths_done) struct api_paths unknown = {0};
     api_schema_prune(api_kind_schema(q->kind), obj, &unknown);
     if (unknown.n && q->validation == FIELDS_STRICT) {
-        refuse(q, &unknown);
+        refuse(q, &unknown, outcome);
         return -EINVAL;
     }
     size_t told = 0;
@@ -152,7 +121,7 @@ int fields_prune(struct request *q, struct json *obj, bool quiet)
         CLEANUP_FREE char *text = xasprintf("unknown field \"%.*s\"", WARNING_MAX, unknown.list[i]);
         told += strlen(text);
         if (told <= WARNINGS_MAX) {
-            warn(q, text);
+            request_warn(q, "-", text);
         }
     }
     return 0;

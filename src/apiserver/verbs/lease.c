@@ -32,13 +32,13 @@ static const struct object *find_held(struct apiserver *a, const char *text)
     return streq_null(json_path_string(obj, "spec", "holderIdentity", NULL), holder + 1) ? o : NULL;
 }
 
-int lease_check(struct request *q)
+int lease_check(struct request *q, struct outcome *outcome)
 {
     const char *text = http_header(q->x, HEADER);
     if (!text || find_held(q->server, text)) {
         return 0;
     }
-    respond_lease_lost(q);
+    outcome_lease_lost(outcome, q);
     return -EPERM;
 }
 
@@ -62,11 +62,11 @@ bool lease_guard(const struct write *w, char **ret_key, uint64_t *ret_at)
     return true;
 }
 
-void respond_lease_lost(struct request *q)
+void outcome_lease_lost(struct outcome *o, const struct request *q)
 {
     const char *text = http_header(q->x, HEADER);
     const char *holder = strchr(text, ' ');
-    respond_error(q, 409, "Conflict",
+    outcome_error(o, 409, "Conflict",
                   "the lease %.*s is not held by \"%.100s\": nothing was changed",
                   (int) strcspn(text, " "), text, holder ? holder + 1 : "");
 }

@@ -75,8 +75,8 @@ static struct json *index_object(struct request *q)
     return o;
 }
 
-/* True: the client has this one already, and was told so. */
-static bool respond_unchanged(struct request *q, const char *hash)
+/* Sets the headers by which clients keep the document; returns whether the client has this one already. */
+static bool is_known(struct request *q, const char *hash)
 {
     const char *known = http_header(q->x, "if-none-match"), *wanted = http_query(q->x, "hash");
     char tag[24];
@@ -86,27 +86,22 @@ static bool respond_unchanged(struct request *q, const char *hash)
     if (wanted && streq(wanted, hash)) {
         http_set_header(q->x, "Cache-Control", "public, immutable, max-age=31536000");
     }
-    if (!known || !strstr(known, tag)) {
-        return false;
-    }
-    CLEANUP_STRBUF struct strbuf none = STRBUF_INIT;
-    respond_text(q, 304, NULL, &none);
-    return true;
+    return known && strstr(known, tag);
 }
 
-static void respond_document(struct request *q, const char *key, bool proto)
+static void fill_document(struct request *q, const char *key, bool proto, struct outcome *outcome)
 {
     CLEANUP(json_free) struct json *doc = document(&q->server->cache.registry, key);
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
     if (proto) {
         api_openapi_v2_encode(doc, &out);
-        respond_text(q, 200, V2_PROTO, &out);
+        outcome_text(outcome, 200, V2_PROTO, &out);
     } else {
-        respond_json(q, 200, "application/json", doc);
+        outcome_json(outcome, 200, "application/json", TAKE(doc));
     }
 }
 
-void handle_openapi(struct request *q, const char *path)
+void handle_openapi(struct request *q, const char *path, struct outcome *outcome)
 {
     const struct api_registry *r = &q->server->cache.registry;
     const char *accept = http_header(q->x, "accept"), *key = NULL;
@@ -120,14 +115,16 @@ void handle_openapi(struct request *q, const char *path)
     }
     if (accept && *accept && !proto && !strstr(accept, "json") && !strstr(accept, "*/*") &&
         !strstr(accept, "application/*")) {
-        respond_error(q, 406, "NotAcceptable",
+        outcome_error(outcome, 406, "NotAcceptable",
                       "only the following media types are accepted: application/json");
     } else if (streq(path, V3)) {
-        CLEANUP(json_free) struct json *index = index_object(q);
-        respond_json(q, 200, "application/json", index);
+        outcome_json(outcome, 200, "application/json", index_object(q));
     } else if (!key) {
-        respond_error(q, 404, "NotFound", "the server could not find the requested resource");
-    } else if (!respond_unchanged(q, hash_of(q, key))) {
-        respond_document(q, key, proto);
+        outcome_error(outcome, 404, "NotFound", "the server could not find the requested resource");
+    } else if (is_known(q, hash_of(q, key))) {
+        CLEANUP_STRBUF struct strbuf none = STRBUF_INIT;
+        outcome_text(outcome, 304, NULL, &none);
+    } else {
+        fill_document(q, key, proto, outcome);
     }
 }

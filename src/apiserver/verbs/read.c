@@ -14,19 +14,29 @@
 
 /* ---- parameters ---- */
 
-int version_parse(struct request *q, uint64_t *ret, bool *ret_present)
+int version_parse(struct request *q, uint64_t *ret, bool *ret_present, struct outcome *outcome)
 {
     const char *s = http_query(q->x, "resourceVersion");
     uint64_t n = 0;
     if (s && *s && str_to_u64(s, UINT64_MAX, &n) < 0) {
-        CLEANUP_FREE char *message = xasprintf(
-            "resourceVersion: Invalid value: \"%.64s\": strconv.ParseUint: invalid syntax", s);
-        respond_error(q, 400, "BadRequest", "%s", message);
+        outcome_error(outcome, 400, "BadRequest",
+                      "resourceVersion: Invalid value: \"%.64s\": strconv.ParseUint: invalid "
+                      "syntax",
+                      s);
         return -EINVAL;
     }
     *ret = n;
     *ret_present = s && *s;
     return 0;
+}
+
+void outcome_too_large(struct outcome *o, const struct request *q, uint64_t revision)
+{
+    outcome_error(o, 504, "Timeout",
+                  "Timeout: Too large resource version: %" PRIu64 ", current: %" PRIu64, revision,
+                  q->server->cache.revision);
+    outcome_add_cause(o, "ResourceVersionTooLarge", NULL, "Too large resource version");
+    o->retry_s = 1;
 }
 
 /* The user may get it, one by one. */
@@ -47,7 +57,7 @@ static bool sees_a_part(struct request *q)
                       NULL, NULL);
 }
 
-int selection_parse(struct request *q, struct selection *ret)
+int selection_parse(struct request *q, struct selection *ret, struct outcome *outcome)
 {
     struct selection s = {.name = q->verb == VERB_WATCH ? q->name : NULL};
     struct err e = {0};
@@ -55,20 +65,20 @@ int selection_parse(struct request *q, struct selection *ret)
     const char *labels = http_query(q->x, "labelSelector");
     const char *fields = http_query(q->x, "fieldSelector");
     if (labels && *labels && api_selector_parse_labels(labels, &s.labels, &e) < 0) {
-        respond_error(q, 400, "BadRequest", "%s", e.text);
+        outcome_error(outcome, 400, "BadRequest", "%s", e.text);
         return -EINVAL;
     }
     if (fields && *fields) {
         int r = api_selector_parse_fields(k, fields, &s.fields, &e);
         if (r < 0) {
             if (r == -ENOTSUP) {
-                respond_error(q, 400, "BadRequest",
+                outcome_error(outcome, 400, "BadRequest",
                               "Unable to find \"%s/%s, Resource=%s\" that match label selector "
                               "\"%s\", field selector \"%.200s\": %s",
                               k->group, k->version, k->plural, labels ? labels : "", fields,
                               e.text);
             } else {
-                respond_error(q, 400, "BadRequest", "%s", e.text);
+                outcome_error(outcome, 400, "BadRequest", "%s", e.text);
             }
             selection_done(&s);
             return r;
@@ -108,23 +118,23 @@ struct cache_range selection_range(const struct request *q, const struct selecti
 
 /* ---- get ---- */
 
-void handle_get(struct request *q)
+void handle_get(struct request *q, struct outcome *outcome)
 {
     uint64_t version;
     bool present;
-    if (version_parse(q, &version, &present) < 0) {
+    if (version_parse(q, &version, &present, outcome) < 0) {
         return;
     }
     if (version > q->server->cache.revision) {
-        respond_too_large(q, version);
+        outcome_too_large(outcome, q, version);
         return;
     }
     CLEANUP_FREE char *key = cache_key(q->namespace, q->name);
     struct object *o = keyset_get(&q->ck->objects, key);
     if (!o) {
-        respond_not_found(q, q->name);
+        outcome_not_found(outcome, q->kind, q->name);
     } else {
-        respond_object(q, 200, o->text);
+        outcome_object(outcome, 200, blob_ref(o->text));
     }
 }
 
@@ -180,38 +190,32 @@ static void list_done(struct list_request *l)
     free(l->after);
 }
 
-static void respond_expired(struct request *q, const char *key)
+static void outcome_expired(struct outcome *o, const char *key)
 {
-    CLEANUP_FREE char *token = token_make(0, key, 0);
-    CLEANUP(json_free)
-    struct json *o = status_object(
-        q, &(struct status){
-               .code = 410,
-               .reason = "Expired",
-               .plain = true,
-               .message = "The provided continue parameter is too old to display a consistent list "
-                          "result. You can start a new list without the continue parameter, or use "
-                          "the continue token in this response to retrieve the remainder of the "
-                          "results. Continuing with the provided token results in an inconsistent "
-                          "list - objects that were created, modified, or deleted between the time "
-                          "the first chunk was returned and now may show up in the list."});
-    json_set_string(json_get(o, "metadata"), "continue", token);
-    respond_json(q, 410, NULL, o);
+    outcome_error(o, 410, "Expired",
+                  "The provided continue parameter is too old to display a consistent list "
+                  "result. You can start a new list without the continue parameter, or use "
+                  "the continue token in this response to retrieve the remainder of the "
+                  "results. Continuing with the provided token results in an inconsistent "
+                  "list - objects that were created, modified, or deleted between the time "
+                  "the first chunk was returned and now may show up in the list.");
+    o->resume = token_make(0, key, 0);
 }
 
-static int parse_continue(struct request *q, const char *token, struct list_request *l)
+static int parse_continue(struct request *q, const char *token, struct list_request *l,
+                          struct outcome *outcome)
 {
     uint64_t revision;
     if (token_parse(token, &revision, &l->after, &l->left) < 0) {
-        respond_error(q, 400, "BadRequest", "continue key is not valid");
+        outcome_error(outcome, 400, "BadRequest", "continue key is not valid");
         return -EINVAL;
     }
     if (revision && revision < q->ck->floor) {
-        respond_expired(q, l->after);
+        outcome_expired(outcome, l->after);
         return -EINVAL;
     }
     if (revision > q->server->cache.revision) {
-        respond_too_large(q, revision);
+        outcome_too_large(outcome, q, revision);
         return -EINVAL;
     }
     if (revision) {
@@ -220,33 +224,33 @@ static int parse_continue(struct request *q, const char *token, struct list_requ
     return 0;
 }
 
-/* What resourceVersion, resourceVersionMatch and continue ask for; the request was answered on failure. */
-static int parse_revision(struct request *q, struct list_request *l)
+/* What resourceVersion, resourceVersionMatch and continue ask for. */
+static int parse_revision(struct request *q, struct list_request *l, struct outcome *outcome)
 {
     const char *match = http_query(q->x, "resourceVersionMatch");
     const char *token = http_query(q->x, "continue");
     uint64_t version;
     bool present;
-    if (version_parse(q, &version, &present) < 0) {
+    if (version_parse(q, &version, &present, outcome) < 0) {
         return -EINVAL;
     }
     bool exact = match && streq(match, "Exact");
     if (match && *match && !exact && !streq(match, "NotOlderThan")) {
-        respond_error(q, 400, "BadRequest",
+        outcome_error(outcome, 400, "BadRequest",
                       "resourceVersionMatch: Unsupported value: \"%.40s\": supported values: "
                       "\"Exact\", \"NotOlderThan\"",
                       match);
         return -EINVAL;
     }
     if (match && *match && !present) {
-        respond_error(q, 400, "BadRequest",
+        outcome_error(outcome, 400, "BadRequest",
                       "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless "
                       "resourceVersion is provided");
         return -EINVAL;
     }
     if (exact && version == 0) {
-        respond_error(
-            q, 400, "BadRequest",
+        outcome_error(
+            outcome, 400, "BadRequest",
             "resourceVersionMatch: Forbidden: resourceVersionMatch \"exact\" is forbidden "
             "for resourceVersion \"0\"");
         return -EINVAL;
@@ -254,19 +258,19 @@ static int parse_revision(struct request *q, struct list_request *l)
     l->revision = q->server->cache.revision;
     if (token && *token) {
         if (version) {
-            respond_error(q, 400, "BadRequest",
+            outcome_error(outcome, 400, "BadRequest",
                           "specifying resource version is not allowed when using continue");
             return -EINVAL;
         }
-        return parse_continue(q, token, l);
+        return parse_continue(q, token, l, outcome);
     }
     if (version > l->revision) {
-        respond_too_large(q, version);
+        outcome_too_large(outcome, q, version);
         return -EINVAL;
     }
     if (version && (exact || (!match && l->limit))) {
         if (version < q->ck->floor) {
-            respond_error(q, 410, "Expired",
+            outcome_error(outcome, 410, "Expired",
                           "The resourceVersion for the provided list is too old.");
             return -EINVAL;
         }
@@ -275,14 +279,15 @@ static int parse_revision(struct request *q, struct list_request *l)
     return 0;
 }
 
-static int list_parse(struct request *q, struct list_request *l)
+static int list_parse(struct request *q, struct list_request *l, struct outcome *outcome)
 {
     const char *limit = http_query(q->x, "limit");
     if (limit && *limit && str_to_u64(limit, INT64_MAX, &l->limit) < 0) {
-        respond_error(q, 400, "BadRequest", "limit: Invalid value: \"%.40s\"", limit);
+        outcome_error(outcome, 400, "BadRequest", "limit: Invalid value: \"%.40s\"", limit);
         return -EINVAL;
     }
-    return parse_revision(q, l) < 0 || selection_parse(q, &l->sel) < 0 ? -EINVAL : 0;
+    return parse_revision(q, l, outcome) < 0 || selection_parse(q, &l->sel, outcome) < 0 ? -EINVAL
+                                                                                         : 0;
 }
 
 void list_write_item(struct request *q, const struct object *o, int64_t now_ms, struct strbuf *out)
@@ -370,7 +375,7 @@ static struct object **collect(struct request *q, const struct list_request *l, 
     return found;
 }
 
-static void respond_list(struct request *q, const struct list_request *l)
+static void fill_list(struct request *q, const struct list_request *l, struct outcome *outcome)
 {
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
     size_t n, size, remaining;
@@ -381,6 +386,7 @@ static void respond_list(struct request *q, const struct list_request *l)
     write_head(q, l, token, remaining, &out);
     bool plain = !q->accept.pretty && !q->accept.yaml;
     if (plain && (n > LONG_LIST || size > LONG_LIST_BYTES)) {
+        outcome_take_over(outcome);
         list_stream_begin(q, &out, TAKE(found), n);
         return;
     }
@@ -393,19 +399,19 @@ static void respond_list(struct request *q, const struct list_request *l)
     }
     strbuf_adds(&out, "]}\n");
     if (plain) {
-        respond_text(q, 200, NULL, &out);
+        outcome_text(outcome, 200, NULL, &out);
         return;
     }
-    CLEANUP(json_free) struct json *v = NULL;
+    struct json *v = NULL;
     json_parse(out.data, out.size, &v, NULL);
-    respond_json(q, 200, NULL, v);
+    outcome_json(outcome, 200, NULL, v);
 }
 
-void handle_list(struct request *q)
+void handle_list(struct request *q, struct outcome *outcome)
 {
     struct list_request l = {0};
-    if (list_parse(q, &l) == 0) {
-        respond_list(q, &l);
+    if (list_parse(q, &l, outcome) == 0) {
+        fill_list(q, &l, outcome);
     }
     list_done(&l);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers: Status objects, and objects in the form that was asked for. */
+/* The one place that answers: turns an outcome into the form that the client accepts. */
 #include "apiserver/access/filter.h"
 #include "base/timeutil.h"
 #include "wire/gzip.h"
@@ -7,12 +7,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-
-const char *resource_text_(const struct api_kind *k, char *buf, size_t size)
-{
-    snprintf(buf, size, "%s%s%s", k->plural, *k->group ? "." : "", k->group);
-    return buf;
-}
 
 /* 'body' is JSON, or NULL. */
 static void finish(struct request *q, int code, const char *body, size_t size)
@@ -55,7 +49,7 @@ static bool wants_gzip(const struct request *q, size_t size)
     return at && !str_has_prefix(at + 4, ";q=0") && !str_has_prefix(at + 4, "; q=0");
 }
 
-void respond_text(struct request *q, int code, const char *content_type, struct strbuf *text)
+static void answer_text(struct request *q, int code, const char *content_type, struct strbuf *text)
 {
     static const char json[] = "application/json";
     CLEANUP_STRBUF struct strbuf compressed = STRBUF_INIT;
@@ -69,7 +63,7 @@ void respond_text(struct request *q, int code, const char *content_type, struct 
     send_text(q, code, content_type, text, audited);
 }
 
-void respond_json(struct request *q, int code, const char *content_type, const struct json *v)
+static void answer_json(struct request *q, int code, const char *content_type, const struct json *v)
 {
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
     if (q->accept.yaml && !content_type) {
@@ -83,7 +77,7 @@ void respond_json(struct request *q, int code, const char *content_type, const s
     }
     json_write(v, q->accept.pretty ? 2 : 0, &text);
     strbuf_addc(&text, '\n');
-    respond_text(q, code, content_type, &text);
+    answer_text(q, code, content_type, &text);
 }
 
 struct json *object_of(const char *key, struct json *v)
@@ -102,156 +96,110 @@ struct json *list_of(struct json *v)
 
 /* ---- Status ---- */
 
-struct json *status_object(const struct request *q, const struct status *s)
+/* Adds the details that name the object of the request, or what the outcome names instead. */
+static void add_target(const struct request *q, const struct outcome *o, struct json *details)
 {
-    struct json *o = json_object();
-    json_set_string(o, "kind", "Status");
-    json_set_string(o, "apiVersion", "v1");
-    json_set(o, "metadata", json_object());
-    json_set_string(o, "status", s->code < 400 ? "Success" : "Failure");
-    if (s->message) {
-        json_set_string(o, "message", s->message);
+    const struct api_kind *k = o->plain ? NULL : q->kind;
+    const char *group = k ? k->group : o->group;
+    if (o->name) {
+        json_set_string(details, "name", o->name);
     }
-    if (s->reason) {
-        json_set_string(o, "reason", s->reason);
+    if (group && *group && (k || o->kind)) {
+        json_set_string(details, "group", group);
     }
-    const struct api_kind *k = q->kind;
+    if (k || o->kind) {
+        json_set_string(details, "kind", o->kind ? o->kind : k->plural);
+    }
+    if (o->uid) {
+        json_set_string(details, "uid", o->uid);
+    }
+}
+
+static void add_causes(const struct api_causes *causes, struct json *details)
+{
+    for (size_t i = 0; i < causes->n; i++) {
+        struct json *cause = json_append(json_ensure_array(details, "causes"), json_object());
+        json_set_string(cause, "reason", causes->list[i].reason);
+        json_set_string(cause, "message", causes->list[i].message);
+        if (causes->list[i].field) {
+            json_set_string(cause, "field", causes->list[i].field);
+        }
+    }
+}
+
+struct json *status_object(const struct request *q, const struct outcome *o)
+{
+    struct json *s = json_object(), *meta = json_object();
+    json_set_string(s, "kind", "Status");
+    json_set_string(s, "apiVersion", "v1");
+    json_set(s, "metadata", meta);
+    if (o->resume) {
+        json_set_string(meta, "continue", o->resume);
+    }
+    json_set_string(s, "status", o->code < 400 ? "Success" : "Failure");
+    if (o->message) {
+        json_set_string(s, "message", o->message);
+    }
+    if (o->reason) {
+        json_set_string(s, "reason", o->reason);
+    }
     struct json *details = json_object();
-    if (s->name) {
-        json_set_string(details, "name", s->name);
-    }
-    if (k && !s->plain) {
-        if (*k->group) {
-            json_set_string(details, "group", k->group);
-        }
-        json_set_string(details, "kind", s->kind ? s->kind : k->plural);
-    } else if (s->kind) {
-        if (s->group && *s->group) {
-            json_set_string(details, "group", s->group);
-        }
-        json_set_string(details, "kind", s->kind);
-    }
-    if (s->uid) {
-        json_set_string(details, "uid", s->uid);
-    }
-    if (s->causes) {
-        struct json *list = json_ensure_array(details, "causes");
-        for (size_t i = 0; i < s->causes->n; i++) {
-            struct json *cause = json_object();
-            json_set_string(cause, "reason", s->causes->list[i].reason);
-            json_set_string(cause, "message", s->causes->list[i].message);
-            if (s->causes->list[i].field) {
-                json_set_string(cause, "field", s->causes->list[i].field);
-            }
-            json_append(list, cause);
-        }
-    }
-    if (s->retry_after) {
-        json_set_int(details, "retryAfterSeconds", s->retry_after);
+    add_target(q, o, details);
+    add_causes(&o->causes, details);
+    if (o->retry_s) {
+        json_set_int(details, "retryAfterSeconds", o->retry_s);
     }
     if (json_count(details)) {
-        json_set(o, "details", details);
+        json_set(s, "details", details);
     } else {
         json_free(details);
     }
-    json_set_int(o, "code", s->code);
-    return o;
+    json_set_int(s, "code", o->code);
+    return s;
 }
 
-void respond_status(struct request *q, const struct status *s)
+static void answer_status(struct request *q, const struct outcome *o)
 {
-    CLEANUP(json_free) struct json *o = status_object(q, s);
-    if (s->retry_after) {
+    CLEANUP(json_free) struct json *v = status_object(q, o);
+    if (o->retry_s) {
         char text[16];
-        snprintf(text, sizeof text, "%u", s->retry_after);
+        snprintf(text, sizeof text, "%u", o->retry_s);
         http_set_header(q->x, "Retry-After", text);
     }
-    respond_json(q, s->code, NULL, o);
-}
-
-void respond_error(struct request *q, int code, const char *reason, const char *fmt, ...)
-{
-    struct strbuf text = STRBUF_INIT;
-    va_list ap;
-    va_start(ap, fmt);
-    strbuf_vaddf(&text, fmt, ap);
-    va_end(ap);
-    CLEANUP_FREE char *message = strbuf_steal(&text);
-    respond_status(q, &(struct status){.code = code,
-                                       .reason = reason,
-                                       .message = message,
-                                       .plain = true,
-                                       .retry_after = code == 429 || code == 503 ? 1 : 0});
-}
-
-void respond_not_found(struct request *q, const char *name)
-{
-    CLEANUP_FREE char *message = xasprintf("%s \"%s\" not found", RESOURCE_TEXT(q->kind), name);
-    respond_status(
-        q, &(struct status){.code = 404, .reason = "NotFound", .message = message, .name = name});
-}
-
-void respond_conflict(struct request *q, const char *name, const char *why)
-{
-    CLEANUP_FREE char *message = xasprintf("Operation cannot be fulfilled on %s \"%s\": %s",
-                                           RESOURCE_TEXT(q->kind), name, why);
-    respond_status(
-        q, &(struct status){.code = 409, .reason = "Conflict", .message = message, .name = name});
-}
-
-void respond_invalid(struct request *q, const char *name, const struct api_causes *causes)
-{
-    const struct api_kind *k = q->kind;
-    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
-    strbuf_addf(&text, "%s%s%s \"%s\" is invalid: %s", k->kind, *k->group ? "." : "", k->group,
-                name ? name : "", causes->n > 1 ? "[" : "");
-    for (size_t i = 0; i < causes->n; i++) {
-        strbuf_addf(&text, "%s%s: %s", i ? ", " : "", causes->list[i].field,
-                    causes->list[i].message);
+    if (o->code == 403) {
+        /* As in Kubernetes: the text has names that the client chose. */
+        http_set_header(q->x, "X-Content-Type-Options", "nosniff");
     }
-    strbuf_adds(&text, causes->n > 1 ? "]" : "");
-    respond_status(q, &(struct status){.code = 422,
-                                       .reason = "Invalid",
-                                       .message = text.data,
-                                       .name = name,
-                                       .kind = k->kind,
-                                       .causes = causes});
+    answer_json(q, o->code, NULL, v);
 }
 
-void respond_deleted(struct request *q, const char *name, const char *uid)
+void request_warn(struct request *q, const char *agent, const char *text)
 {
-    respond_status(q, &(struct status){.code = 200, .name = name, .uid = uid});
-}
-
-void respond_too_large(struct request *q, uint64_t revision)
-{
-    struct api_cause cause = {.reason = "ResourceVersionTooLarge",
-                              .message = (char *) "Too large resource version"};
-    struct api_causes causes = {.list = &cause, .n = 1};
-    CLEANUP_FREE char *message =
-        xasprintf("Timeout: Too large resource version: %" PRIu64 ", current: %" PRIu64, revision,
-                  q->server->cache.revision);
-    respond_status(q, &(struct status){.code = 504,
-                                       .reason = "Timeout",
-                                       .message = message,
-                                       .plain = true,
-                                       .causes = &causes,
-                                       .retry_after = 1});
+    /* RFC 7234, section 5.5: the text is a quoted string. */
+    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+    strbuf_addf(&b, "299 %s \"", agent);
+    for (; *text; text++) {
+        if ((unsigned char) *text < 0x20 || (unsigned char) *text >= 0x7f) {
+            strbuf_addc(&b, '?');
+            continue;
+        }
+        if (*text == '"' || *text == '\\') {
+            strbuf_addc(&b, '\\');
+        }
+        strbuf_addc(&b, *text);
+    }
+    strbuf_addc(&b, '"');
+    http_set_header(q->x, "Warning", b.data);
 }
 
 /* ---- objects ---- */
 
-const char *form_content_type(const struct accept *a)
-{
-    return a->yaml ? "application/yaml" : "application/json";
-}
-
 /* 'text' is JSON of ours: as YAML or indented when that is wanted. */
-static void respond_formatted(struct request *q, int code, const char *text, size_t size)
+static void answer_formatted(struct request *q, int code, const char *text, size_t size)
 {
     CLEANUP(json_free) struct json *v = NULL;
     json_parse(text, size, &v, NULL);
-    respond_json(q, code, NULL, v);
+    answer_json(q, code, NULL, v);
 }
 
 struct blob *request_text(const struct request *q, struct blob *text)
@@ -276,7 +224,8 @@ void request_write_partial(const struct request *q, const struct blob *text, str
     strbuf_addc(out, '}');
 }
 
-void respond_object(struct request *q, int code, struct blob *stored)
+/* One object of the request's kind, as it is stored, in the form and version that were asked for. */
+static void answer_object(struct request *q, int code, struct blob *stored)
 {
     const struct accept *a = &q->accept;
     CLEANUP(blob_unref) struct blob *text = request_text(q, stored);
@@ -284,7 +233,7 @@ void respond_object(struct request *q, int code, struct blob *stored)
         CLEANUP(json_free) struct json *obj = NULL;
         json_parse(text->data, text->size, &obj, NULL);
         CLEANUP(json_free) struct json *scale = scale_of(q->kind, obj);
-        respond_json(q, code, NULL, scale);
+        answer_json(q, code, NULL, scale);
         return;
     }
     if (a->form == FORM_OBJECT && !a->yaml && !a->pretty) {
@@ -295,7 +244,7 @@ void respond_object(struct request *q, int code, struct blob *stored)
         return;
     }
     if (a->form == FORM_OBJECT) {
-        respond_formatted(q, code, text->data, text->size);
+        answer_formatted(q, code, text->data, text->size);
         return;
     }
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
@@ -316,8 +265,41 @@ void respond_object(struct request *q, int code, struct blob *stored)
         strbuf_adds(&out, "]}");
     }
     if (a->pretty) {
-        respond_formatted(q, code, out.data, out.size);
+        answer_formatted(q, code, out.data, out.size);
     } else {
-        respond_text(q, code, NULL, &out);
+        answer_text(q, code, NULL, &out);
     }
+}
+
+/* ---- outcomes ---- */
+
+void request_answer(struct request *q, struct outcome *o)
+{
+    switch (o->type) {
+    case OUTCOME_TAKEN_OVER:
+        break;
+    case OUTCOME_STATUS:
+        answer_status(q, o);
+        break;
+    case OUTCOME_OBJECT:
+        answer_object(q, o->code, o->object);
+        break;
+    case OUTCOME_JSON:
+        answer_json(q, o->code, o->content_type, o->json);
+        break;
+    case OUTCOME_TEXT:
+        answer_text(q, o->code, o->content_type, &o->text);
+        break;
+    case OUTCOME_NONE:
+        outcome_error(o, 500, "InternalError",
+                      "Internal error occurred: the request has no outcome");
+        answer_status(q, o);
+    }
+}
+
+void respond_error(struct request *q, int code, const char *reason, const char *text)
+{
+    CLEANUP(outcome_done) struct outcome o = {0};
+    outcome_error(&o, code, reason, "%s", text);
+    request_answer(q, &o);
 }

@@ -23,7 +23,7 @@ LOG_MODULE("apiserver");
 /* ---- writes in general ---- */
 
 struct write *write_new(struct request *q, struct cache_kind *ck, const char *key,
-                        void (*attempt)(struct write *w))
+                        write_attempt_fn *attempt)
 {
     struct apiserver *a = q->server;
     struct write *w = NEW(struct write);
@@ -50,16 +50,16 @@ void write_free(struct write *w)
     free(w);
 }
 
-int write_begin(struct request *q)
+int write_begin(struct request *q, struct outcome *outcome)
 {
-    if (fields_parse_options(q) < 0) {
+    if (fields_parse_options(q, outcome) < 0) {
         return -EINVAL;
     }
     if (q->server->lost) {
-        respond_unavailable(q);
+        outcome_unavailable(outcome, q);
         return -EAGAIN;
     }
-    return lease_check(q);
+    return lease_check(q, outcome);
 }
 
 static const char *name_of(const struct write *w)
@@ -68,52 +68,71 @@ static const char *name_of(const struct write *w)
     return slash && w->ck->kind->namespaced ? slash + 1 : w->key;
 }
 
-static void respond_exists(struct request *q, const char *name)
+static void outcome_exists(struct outcome *o, const struct api_kind *k, const char *name)
 {
-    CLEANUP_FREE char *message =
-        xasprintf("%s \"%s\" already exists", RESOURCE_TEXT(q->kind), name);
-    respond_status(
-        q,
-        &(struct status){.code = 409, .reason = "AlreadyExists", .message = message, .name = name});
+    outcome_status(o, 409, "AlreadyExists", name, "%s \"%s\" already exists", RESOURCE_TEXT(k),
+                   name);
 }
 
-void respond_unavailable(struct request *q)
+void outcome_unavailable(struct outcome *o, const struct request *q)
 {
     const char *reason = q->server->lost && q->server->reason ? q->server->reason : "";
-    respond_error(q, 503, "ServiceUnavailable", "the store is not available%s%s",
+    outcome_error(o, 503, "ServiceUnavailable", "the store is not available%s%s",
                   *reason ? ": " : "", reason);
 }
 
-void respond_store_error(struct request *q, int error)
+void outcome_store_error(struct outcome *o, const struct request *q, int error)
 {
     static struct log_limit limit;
     switch (error) {
     case -EAGAIN:
     case -ECANCELED:
-        respond_unavailable(q);
+        outcome_unavailable(o, q);
         break;
     case -EPERM:
-        respond_lease_lost(q);
+        outcome_lease_lost(o, q);
         break;
     case -ENOSPC:
     case -EDQUOT:
         log_limited(&limit, LOG_ERROR, "write failed", "error=%s", strerror(-error));
-        respond_error(q, 507, "InsufficientStorage",
+        outcome_error(o, 507, "InsufficientStorage",
                       "the store is full, nothing was changed: make room on the disk of the "
                       "registry or delete objects, or in etcd compact, defragment and disarm the "
                       "alarm");
         break;
     case -E2BIG:
-        respond_error(q, 413, "RequestEntityTooLarge", "the object is too large to be stored");
+        outcome_error(o, 413, "RequestEntityTooLarge", "the object is too large to be stored");
         break;
     default:
         log_limited(&limit, LOG_ERROR, "write failed", "error=%s", strerror(-error));
-        respond_error(q, 500, "InternalError", "Internal error occurred: the store failed: %s",
+        outcome_error(o, 500, "InternalError", "Internal error occurred: the store failed: %s",
                       strerror(-error));
     }
 }
 
-static void put_failed(struct write *w, int error)
+/* ---- attempts ---- */
+
+/* The write is over. */
+static void write_end(struct write *w, struct outcome *outcome)
+{
+    if (w->deletion) {
+        delete_end(w, outcome);
+        return;
+    }
+    request_answer(w->q, outcome);
+    write_free(w);
+}
+
+void write_try(struct write *w)
+{
+    CLEANUP(outcome_done) struct outcome outcome = {0};
+    w->attempt(w, &outcome);
+    if (outcome.type != OUTCOME_TAKEN_OVER) {
+        write_end(w, &outcome);
+    }
+}
+
+static void put_failed(struct write *w, int error, struct outcome *outcome)
 {
     struct request *q = w->q;
     bool raced = error == -EEXIST || error == -ESTALE || error == -ENOENT;
@@ -121,22 +140,21 @@ static void put_failed(struct write *w, int error)
     if ((claimed || (raced && (w->base || w->creates_or_updates))) && w->attempts < MAX_ATTEMPTS) {
         w->base = object_unref(w->base);
         w->value = blob_unref(w->value);
-        w->attempt(w);
+        w->attempt(w, outcome);
         return;
     }
     if (error == -EEXIST && w->generated && w->attempts < MAX_NAMES) {
         w->value = blob_unref(w->value);
-        w->attempt(w);
+        w->attempt(w, outcome);
         return;
     }
     if (error == -EEXIST) {
-        respond_exists(q, name_of(w));
+        outcome_exists(outcome, q->kind, name_of(w));
     } else if (raced || claimed) {
-        respond_conflict(q, name_of(w), MODIFIED_TEXT);
+        outcome_conflict(outcome, q->kind, name_of(w), MODIFIED_TEXT);
     } else {
-        respond_store_error(q, error);
+        outcome_store_error(outcome, q, error);
     }
-    write_free(w);
 }
 
 static void stored(void *ctx, int error, uint64_t revision);
@@ -159,6 +177,7 @@ static void store_send(struct write *w)
 
 static void stored(void *ctx, int error, uint64_t revision)
 {
+    CLEANUP(outcome_done) struct outcome outcome = {0};
     struct write *w = ctx;
     metrics_count_store(w->server->metrics, w->deletes, error, time_mono_ns() - w->sent_ns);
     if (error == -EPERM && w->attempts < MAX_ATTEMPTS && lease_is_held(w)) {
@@ -166,19 +185,19 @@ static void stored(void *ctx, int error, uint64_t revision)
         return;
     }
     if (w->deletion) {
-        delete_stored(w, error, revision);
-        return;
+        delete_stored(w, error, revision, &outcome);
+    } else if (error < 0) {
+        put_failed(w, error, &outcome);
+    } else {
+        outcome_object(&outcome, w->base ? 200 : 201, object_text(w->ck->head, w->value, revision));
     }
-    if (error < 0) {
-        put_failed(w, error);
-        return;
+    if (outcome.type != OUTCOME_TAKEN_OVER) {
+        write_end(w, &outcome);
     }
-    CLEANUP(blob_unref) struct blob *text = object_text(w->ck->head, w->value, revision);
-    respond_object(w->q, w->base ? 200 : 201, text);
-    write_free(w);
 }
 
-static void send_write(struct write *w, struct object *base, struct blob *value, bool deletes)
+static void send_write(struct write *w, struct object *base, struct blob *value, bool deletes,
+                       struct outcome *outcome)
 {
     w->base = base ? object_ref(base) : NULL;
     w->value = value;
@@ -186,17 +205,18 @@ static void send_write(struct write *w, struct object *base, struct blob *value,
     if (deletes) {
         alloc_settle_deletion(w, base);
     }
+    outcome_take_over(outcome);
     store_send(w);
 }
 
-void write_put(struct write *w, struct object *base, struct blob *value)
+void write_put(struct write *w, struct object *base, struct blob *value, struct outcome *outcome)
 {
-    send_write(w, base, value, false);
+    send_write(w, base, value, false, outcome);
 }
 
-void write_delete(struct write *w, struct object *base, struct blob *value)
+void write_delete(struct write *w, struct object *base, struct blob *value, struct outcome *outcome)
 {
-    send_write(w, base, value, true);
+    send_write(w, base, value, true, outcome);
 }
 
 void write_drop_all(struct apiserver *a)
@@ -212,7 +232,7 @@ void write_drop_all(struct apiserver *a)
     }
 }
 
-struct blob *write_encode(struct request *q, const struct json *obj)
+struct blob *write_encode(struct request *q, const struct json *obj, struct outcome *outcome)
 {
     struct blob *value = NULL;
     CLEANUP(json_free) struct json *stored = NULL;
@@ -221,44 +241,46 @@ struct blob *write_encode(struct request *q, const struct json *obj)
         q->kind->view->store(stored);
     }
     if (object_encode(q->ck->kind, stored ? stored : obj, &value) < 0) {
-        respond_error(q, 400, "BadRequest", "the object is nested more than %d levels deep",
+        outcome_error(outcome, 400, "BadRequest", "the object is nested more than %d levels deep",
                       OBJECT_MAX_DEPTH);
     }
     return value;
 }
 
-bool write_is_refused(struct request *q, struct json *obj, const struct json *old)
+int write_check(struct request *q, struct json *obj, const struct json *old,
+                struct outcome *outcome)
 {
-    if (filter_admit(q, obj, old) < 0) {
-        return true;
-    }
-    if (integrity_check_number(q, obj, old) < 0) {
-        return true;
+    int r = filter_admit(q, obj, old, outcome);
+    r = r < 0 ? r : integrity_check_number(q, obj, old, outcome);
+    if (r < 0) {
+        return r;
     }
     CLEANUP(api_causes_done) struct api_causes causes = {0};
     api_validate_object(q->kind, obj, old, &causes);
     if (causes.n) {
         const char *name = json_path_string(obj, "metadata", "name", NULL);
-        respond_invalid(q, name ? name : "", &causes);
+        outcome_invalid(outcome, q->kind, name ? name : "", &causes);
+        return -EINVAL;
     }
-    return causes.n > 0;
+    return 0;
 }
 
-int write_read_body(struct request *q, struct json **ret)
+int write_read_body(struct request *q, struct json **ret, struct outcome *outcome)
 {
     struct err e = {0};
     int r = request_body(q, ret, &e);
     if (r == -EPROTONOSUPPORT) {
-        respond_error(q, 415, "UnsupportedMediaType", "%s", e.text);
+        outcome_error(outcome, 415, "UnsupportedMediaType", "%s", e.text);
     } else if (r < 0) {
-        respond_error(q, 400, "BadRequest", "the body of the request cannot be read: %s", e.text);
+        outcome_error(outcome, 400, "BadRequest", "the body of the request cannot be read: %s",
+                      e.text);
     }
     return r;
 }
 
 /* ---- create ---- */
 
-int write_check_namespace(struct request *q, const char *name)
+int write_check_namespace(struct request *q, const char *name, struct outcome *outcome)
 {
     const char *ns = q->namespace;
     if (!ns) {
@@ -268,12 +290,8 @@ int write_check_namespace(struct request *q, const char *name)
         cache_find(&q->server->cache, api_kind_find("", "v1", "namespaces"));
     const struct object *o = keyset_get(&namespaces->objects, ns);
     if (!o) {
-        CLEANUP_FREE char *message = xasprintf("namespaces \"%s\" not found", ns);
-        respond_status(q, &(struct status){.code = 404,
-                                           .reason = "NotFound",
-                                           .message = message,
-                                           .name = ns,
-                                           .kind = "namespaces"});
+        outcome_status(outcome, 404, "NotFound", ns, "namespaces \"%s\" not found", ns);
+        outcome->kind = xstrdup("namespaces");
         return -ENOENT;
     }
     int phase = api_field_find(namespaces->kind, "status.phase");
@@ -281,23 +299,16 @@ int write_check_namespace(struct request *q, const char *name)
         return 0;
     }
     CLEANUP_FREE char *why = xasprintf("namespace %s is being terminated", ns);
-    CLEANUP_FREE char *message =
-        xasprintf("%s \"%s\" is forbidden: unable to create new content in namespace %s because it "
-                  "is being terminated",
-                  RESOURCE_TEXT(q->kind), name ? name : "", ns);
-    struct api_cause cause = {
-        .field = (char *) "metadata.namespace", .reason = "NamespaceTerminating", .message = why};
-    struct api_causes causes = {.list = &cause, .n = 1};
-    respond_status(q, &(struct status){.code = 403,
-                                       .reason = "Forbidden",
-                                       .message = message,
-                                       .name = name,
-                                       .causes = &causes});
+    outcome_status(outcome, 403, "Forbidden", name,
+                   "%s \"%s\" is forbidden: unable to create new content in namespace %s because "
+                   "it is being terminated",
+                   RESOURCE_TEXT(q->kind), name ? name : "", ns);
+    outcome_add_cause(outcome, "NamespaceTerminating", "metadata.namespace", why);
     return -EACCES;
 }
 
 /* Also tried again under another generated name. */
-static void attempt_create(struct write *w)
+static void attempt_create(struct write *w, struct outcome *outcome)
 {
     if (w->attempts && w->generated) {
         object_generate_name(w->body);
@@ -310,58 +321,52 @@ static void attempt_create(struct write *w)
     /* What is chosen now may be another's at the next attempt. */
     CLEANUP(json_free) struct json *copy = alloc_concerns(w) ? json_clone(w->body) : NULL;
     struct json *obj = copy ? copy : w->body;
-    struct blob *value = alloc_settle(w, obj, NULL) < 0 ? NULL : write_encode(w->q, obj);
-    if (!value) {
-        write_free(w);
+    CLEANUP(blob_unref) struct blob *value = NULL;
+    if (alloc_settle(w, obj, NULL, outcome) < 0 || !(value = write_encode(w->q, obj, outcome))) {
         return;
     }
-    if (w->q->dry_run) {
-        const struct json *name = json_path(w->body, "metadata", "name", NULL);
-        if (keyset_get(&w->ck->objects, w->key)) {
-            respond_exists(w->q, json_get_string(name));
-        } else {
-            respond_object(w->q, 201, value);
-        }
-        blob_unref(value);
-        write_free(w);
-        return;
+    if (!w->q->dry_run) {
+        write_put(w, NULL, TAKE(value), outcome);
+    } else if (keyset_get(&w->ck->objects, w->key)) {
+        outcome_exists(outcome, w->q->kind, name_of(w));
+    } else {
+        outcome_object(outcome, 201, TAKE(value));
     }
-    write_put(w, NULL, value);
 }
 
-void handle_create(struct request *q)
+void handle_create(struct request *q, struct outcome *outcome)
 {
     CLEANUP(json_free) struct json *obj = NULL;
     struct err e = {0};
     const struct api_kind *k = q->kind;
-    if (write_begin(q) < 0 || write_read_body(q, &obj) < 0) {
+    if (write_begin(q, outcome) < 0 || write_read_body(q, &obj, outcome) < 0) {
         return;
     }
     if (q->ck->crd && crd_is_terminating(q->ck->crd)) {
-        respond_error(q, 405, "MethodNotAllowed",
+        outcome_error(outcome, 405, "MethodNotAllowed",
                       "create not allowed while custom resource definition is terminating");
         return;
     }
     struct object_target target = {.kind = k, .namespace = q->namespace};
     if (object_check_target(obj, &target, &e) < 0) {
-        respond_error(q, 400, "BadRequest", "%s", e.text);
+        outcome_error(outcome, 400, "BadRequest", "%s", e.text);
         return;
     }
     if (json_string_size(json_path(obj, "metadata", "resourceVersion", NULL))) {
-        respond_error(q, 400, "BadRequest",
+        outcome_error(outcome, 400, "BadRequest",
                       "resourceVersion should not be set on objects to be created");
         return;
     }
-    if (write_check_namespace(q, json_path_string(obj, "metadata", "name", NULL)) < 0) {
+    if (write_check_namespace(q, json_path_string(obj, "metadata", "name", NULL), outcome) < 0) {
         return;
     }
     bool named = json_string_size(json_path(obj, "metadata", "name", NULL)) > 0;
-    if (fields_prune(q, obj, false) < 0) {
+    if (fields_prune(q, obj, false, outcome) < 0) {
         return;
     }
     object_conform(k, obj);
     object_prepare_create(k, obj, time_wall_ms());
-    if (write_is_refused(q, obj, NULL)) {
+    if (write_check(q, obj, NULL, outcome) < 0) {
         return;
     }
     fields_record(q, NULL, obj);
@@ -370,12 +375,14 @@ void handle_create(struct request *q)
     struct write *w = write_new(q, q->ck, key, attempt_create);
     w->generated = !named;
     w->body = TAKE(obj);
-    w->attempt(w);
+    outcome_take_over(outcome);
+    write_try(w);
 }
 
 /* ---- update and patch ---- */
 
-int write_check_preconditions(struct request *q, const struct json *obj, const struct json *old)
+int write_check_preconditions(struct request *q, const struct json *obj, const struct json *old,
+                              struct outcome *outcome)
 {
     const struct json *version = json_path(obj, "metadata", "resourceVersion", NULL);
     const struct json *uid = json_path(obj, "metadata", "uid", NULL);
@@ -385,12 +392,12 @@ int write_check_preconditions(struct request *q, const struct json *obj, const s
         CLEANUP(api_causes_done) struct api_causes causes = {0};
         api_invalid(&causes, "metadata.resourceVersion", version,
                     "must be specified for an update");
-        respond_invalid(q, q->name, &causes);
+        outcome_invalid(outcome, q->kind, q->name, &causes);
         return -EINVAL;
     }
     if (json_string_size(version) &&
         !json_equal(version, json_path(old, "metadata", "resourceVersion", NULL))) {
-        respond_conflict(q, q->name, MODIFIED_TEXT);
+        outcome_conflict(outcome, q->kind, q->name, MODIFIED_TEXT);
         return -ESTALE;
     }
     const char *has = json_path_string(old, "metadata", "uid", NULL);
@@ -398,14 +405,14 @@ int write_check_preconditions(struct request *q, const struct json *obj, const s
         CLEANUP_FREE char *why =
             xasprintf("Precondition failed: UID in precondition: %.64s, UID in object meta: %s",
                       json_get_string(uid), has ? has : "");
-        respond_conflict(q, q->name, why);
+        outcome_conflict(outcome, q->kind, q->name, why);
         return -ESTALE;
     }
     return 0;
 }
 
-/* The object that the client wants; NULL: the request was answered. */
-static struct json *wanted(struct write *w, const struct json *old)
+/* The object that the client wants; NULL: the outcome is filled. */
+static struct json *wanted(struct write *w, const struct json *old, struct outcome *outcome)
 {
     struct err e = {0};
     if (!w->patch) {
@@ -419,21 +426,22 @@ static struct json *wanted(struct write *w, const struct json *old)
         return TAKE(obj);
     }
     if (r == -EINVAL) {
-        respond_error(w->q, 400, "BadRequest", "%s", e.text);
+        outcome_error(outcome, 400, "BadRequest", "%s", e.text);
     } else if (r == -E2BIG) {
-        respond_error(w->q, 413, "RequestEntityTooLarge", "%s", e.text);
+        outcome_error(outcome, 413, "RequestEntityTooLarge", "%s", e.text);
     } else {
-        respond_error(w->q, 422, "Invalid", "%s", e.text);
+        outcome_error(outcome, 422, "Invalid", "%s", e.text);
     }
     return NULL;
 }
 
-struct blob *write_finish(struct write *w, struct json *obj, const struct json *old, bool *ret_same)
+struct blob *write_finish(struct write *w, struct json *obj, const struct json *old, bool *ret_same,
+                          struct outcome *outcome)
 {
-    if (write_is_refused(w->q, obj, old)) {
+    if (write_check(w->q, obj, old, outcome) < 0) {
         return NULL;
     }
-    if (alloc_settle(w, obj, old) < 0) {
+    if (alloc_settle(w, obj, old, outcome) < 0) {
         return NULL;
     }
     json_remove(json_get(obj, "metadata"), "resourceVersion");
@@ -442,28 +450,29 @@ struct blob *write_finish(struct write *w, struct json *obj, const struct json *
     *ret_same = json_equal(before, obj);
     w->finished = object_is_finished(w->ck->kind, obj);
     w->ending = json_path_string(obj, "metadata", "deletionTimestamp", NULL) != NULL;
-    return write_encode(w->q, obj);
+    return write_encode(w->q, obj, outcome);
 }
 
-/* The bytes to be stored; NULL: the request was answered. */
-static struct blob *compute(struct write *w, const struct object *base, bool *ret_same)
+/* The bytes to be stored; NULL: the outcome is filled. */
+static struct blob *compute(struct write *w, const struct object *base, bool *ret_same,
+                            struct outcome *outcome)
 {
     struct request *q = w->q;
     const struct api_kind *k = q->kind;
     struct err e = {0};
     CLEANUP(json_free) struct json *old = object_parse_as(base, k);
-    CLEANUP(json_free) struct json *obj = wanted(w, old);
+    CLEANUP(json_free) struct json *obj = wanted(w, old, outcome);
     if (!obj) {
         return NULL;
     }
     struct object_target target = {.kind = k, .namespace = q->namespace, .name = q->name};
     bool scale = streq(q->subresource, "scale");
     if ((scale ? scale_check_target : object_check_target)(obj, &target, &e) < 0) {
-        respond_error(q, 400, "BadRequest", "%s", e.text);
+        outcome_error(outcome, 400, "BadRequest", "%s", e.text);
         return NULL;
     }
-    if (write_check_preconditions(q, obj, old) < 0 ||
-        (!scale && fields_prune(q, obj, w->attempts > 0) < 0)) {
+    if (write_check_preconditions(q, obj, old, outcome) < 0 ||
+        (!scale && fields_prune(q, obj, w->attempts > 0, outcome) < 0)) {
         return NULL;
     }
     if (scale) {
@@ -483,89 +492,75 @@ static struct blob *compute(struct write *w, const struct object *base, bool *re
         object_prepare_update(k, old, obj);
     }
     fields_record(q, old, obj);
-    return write_finish(w, obj, old, ret_same);
+    return write_finish(w, obj, old, ret_same, outcome);
 }
 
-void write_send_update(struct write *w, struct object *base, struct blob *value, bool same)
+void write_send_update(struct write *w, struct object *base, struct blob *value, bool same,
+                       struct outcome *outcome)
 {
+    CLEANUP(blob_unref) struct blob *own = value;
     if (!w->finished && same) {
-        blob_unref(value);
-        respond_object(w->q, 200, base->text);
-        write_free(w);
+        outcome_object(outcome, 200, blob_ref(base->text));
     } else if (w->q->dry_run) {
-        CLEANUP(blob_unref) struct blob *text = object_text(w->ck->head, value, base->revision);
-        blob_unref(value);
-        respond_object(w->q, 200, text);
-        write_free(w);
+        outcome_object(outcome, 200, object_text(w->ck->head, value, base->revision));
     } else {
-        send_write(w, base, value, w->finished);
+        send_write(w, base, TAKE(own), w->finished, outcome);
     }
 }
 
-/* The bytes of what a PUT makes anew; NULL: the request was answered. */
-static struct blob *compute_new(struct write *w)
+/* The bytes of the object that a PUT creates; NULL: the outcome is filled. */
+static struct blob *compute_new(struct write *w, struct outcome *outcome)
 {
     struct request *q = w->q;
     struct err e = {0};
     CLEANUP(json_free) struct json *obj = json_clone(w->body);
     struct object_target target = {.kind = q->kind, .namespace = q->namespace, .name = q->name};
-    if (filter_may_create(q) < 0) {
+    if (filter_may_create(q, outcome) < 0) {
         return NULL;
     }
     if (object_check_target(obj, &target, &e) < 0) {
-        respond_error(q, 400, "BadRequest", "%s", e.text);
+        outcome_error(outcome, 400, "BadRequest", "%s", e.text);
         return NULL;
     }
     CLEANUP(json_free) struct json *nothing = json_object();
-    if (write_check_preconditions(q, obj, nothing) < 0 || write_check_namespace(q, q->name) < 0 ||
-        fields_prune(q, obj, w->attempts > 0) < 0) {
+    if (write_check_preconditions(q, obj, nothing, outcome) < 0 ||
+        write_check_namespace(q, q->name, outcome) < 0 ||
+        fields_prune(q, obj, w->attempts > 0, outcome) < 0) {
         return NULL;
     }
     object_conform(q->kind, obj);
     object_prepare_create(q->kind, obj, time_wall_ms());
-    if (write_is_refused(q, obj, NULL)) {
+    if (write_check(q, obj, NULL, outcome) < 0) {
         return NULL;
     }
     fields_record(q, NULL, obj);
-    return alloc_settle(w, obj, NULL) < 0 ? NULL : write_encode(q, obj);
+    return alloc_settle(w, obj, NULL, outcome) < 0 ? NULL : write_encode(q, obj, outcome);
 }
 
-void write_send_new(struct write *w, struct blob *value)
+void write_send_new(struct write *w, struct blob *value, struct outcome *outcome)
 {
-    if (value && !w->q->dry_run) {
-        write_put(w, NULL, value);
-        return;
+    if (value && w->q->dry_run) {
+        outcome_object(outcome, 201, value);
+    } else if (value) {
+        write_put(w, NULL, value, outcome);
     }
-    if (value) {
-        respond_object(w->q, 201, value);
-        blob_unref(value);
-    }
-    write_free(w);
 }
 
-static void attempt_update(struct write *w)
+static void attempt_update(struct write *w, struct outcome *outcome)
 {
     struct object *base = keyset_get(&w->ck->objects, w->key);
     bool same;
     if (!base && w->ck->gone) {
-        respond_conflict(w->q, w->q->name, "its CustomResourceDefinition was changed; try again");
-        write_free(w);
-        return;
-    }
-    if (!base && w->creates_or_updates) {
-        write_send_new(w, compute_new(w));
-        return;
-    }
-    if (!base) {
-        respond_not_found(w->q, w->q->name);
-        write_free(w);
-        return;
-    }
-    struct blob *value = compute(w, base, &same);
-    if (value) {
-        write_send_update(w, base, value, same);
+        outcome_conflict(outcome, w->q->kind, w->q->name, DEFINITION_CHANGED_TEXT);
+    } else if (!base && w->creates_or_updates) {
+        write_send_new(w, compute_new(w, outcome), outcome);
+    } else if (!base) {
+        outcome_not_found(outcome, w->q->kind, w->q->name);
     } else {
-        write_free(w);
+        struct blob *value = compute(w, base, &same, outcome);
+        if (value) {
+            write_send_update(w, base, value, same, outcome);
+        }
     }
 }
 
@@ -577,15 +572,16 @@ static struct write *update_new(struct request *q, struct json *body)
     return w;
 }
 
-void handle_update(struct request *q)
+void handle_update(struct request *q, struct outcome *outcome)
 {
     struct json *obj;
-    if (write_begin(q) < 0 || write_read_body(q, &obj) < 0) {
+    if (write_begin(q, outcome) < 0 || write_read_body(q, &obj, outcome) < 0) {
         return;
     }
     struct write *w = update_new(q, obj);
     w->creates_or_updates = q->kind->create_on_update && !*q->subresource;
-    attempt_update(w);
+    outcome_take_over(outcome);
+    write_try(w);
 }
 
 static int patch_json(struct write *w, struct json **obj, struct err *e)
@@ -607,7 +603,7 @@ static int patch_strategic(struct write *w, struct json **obj, struct err *e)
     return api_patch_strategic(w->q->kind, obj, w->body, e);
 }
 
-void handle_patch(struct request *q)
+void handle_patch(struct request *q, struct outcome *outcome)
 {
     static const struct {
         const char *type;
@@ -620,7 +616,7 @@ void handle_patch(struct request *q)
     struct json *body;
     CLEANUP_FREE char *type = request_content_type(q);
     if (streq(type, APPLY_TYPE)) {
-        handle_apply(q);
+        handle_apply(q, outcome);
         return;
     }
     /* As in Kubernetes: custom resources say nothing of how their lists are patched. */
@@ -629,16 +625,17 @@ void handle_patch(struct request *q)
         i++;
     }
     if (i == n) {
-        respond_error(q, 415, "UnsupportedMediaType",
+        outcome_error(outcome, 415, "UnsupportedMediaType",
                       "the body of the request was in an unknown format - accepted media types "
                       "include: %s, %s%s%s, " APPLY_TYPE,
                       types[0].type, types[1].type, n > 2 ? ", " : "", n > 2 ? types[2].type : "");
         return;
     }
-    if (write_begin(q) < 0 || write_read_body(q, &body) < 0) {
+    if (write_begin(q, outcome) < 0 || write_read_body(q, &body, outcome) < 0) {
         return;
     }
     struct write *w = update_new(q, body);
     w->patch = types[i].patch;
-    attempt_update(w);
+    outcome_take_over(outcome);
+    write_try(w);
 }

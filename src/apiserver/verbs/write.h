@@ -3,10 +3,16 @@
  *
  * A write is based on the object that the cache has.  When the store finds that another one was faster, the
  * write is computed again from the newer object, unless the client insists on its version.  It owns its
- * request, which it answers and frees; the writes of a collection share one, which the last answers. */
+ * request, which it answers when it is over; the writes of a collection share one, which the last answers. */
 #pragma once
 
 #include "apiserver/server.h"
+
+struct write;
+/* Computes the change: sends it to the store with write_put or write_delete, or fills the outcome. */
+typedef void write_attempt_fn(struct write *w, struct outcome *outcome);
+
+#define DEFINITION_CHANGED_TEXT "its CustomResourceDefinition was changed; try again"
 
 struct write {
     struct list node;
@@ -15,8 +21,7 @@ struct write {
     struct cache_kind *ck;
     char *key;
     unsigned attempts;
-    /* Computes the change and calls write_put, write_delete or answers. */
-    void (*attempt)(struct write *w);
+    write_attempt_fn *attempt;
     struct json *body; /* The object or patch; NULL: none. */
     int (*patch)(struct write *w, struct json **obj,
                  struct err *e); /* Applies 'body'; of a patch. */
@@ -35,49 +40,56 @@ struct write {
 };
 
 struct write *write_new(struct request *q, struct cache_kind *ck, const char *key,
-                        void (*attempt)(struct write *w));
-/* Its request was answered, or is another's. */
+                        write_attempt_fn *attempt);
+/* Makes the first attempt; the write may be over, and its request answered, when this returns. */
+void write_try(struct write *w);
 void write_free(struct write *w);
-/* Sends the value (the reference is taken over) to the store; 'base' NULL: must not exist. */
-void write_put(struct write *w, struct object *base, struct blob *value);
+/* Sends the value (the reference is taken over) to the store, which takes the outcome over; 'base' NULL: must not exist. */
+void write_put(struct write *w, struct object *base, struct blob *value, struct outcome *outcome);
 /* Deletes; 'value' (the reference is taken over) is the last state, which the client is told; NULL: none. */
-void write_delete(struct write *w, struct object *base, struct blob *value);
-/* dryRun, and whether a write can begin now; the request was answered on failure. */
-int write_begin(struct request *q);
-/* An answer to an error of the store that another attempt would not change. */
-void respond_store_error(struct request *q, int error);
+void write_delete(struct write *w, struct object *base, struct blob *value,
+                  struct outcome *outcome);
+/* dryRun, and whether a write can begin now. */
+int write_begin(struct request *q, struct outcome *outcome);
+/* An error of the store that another attempt would not change. */
+void outcome_store_error(struct outcome *o, const struct request *q, int error);
 
-/* Steps of a write.  After a failure (negative, NULL, true of write_is_refused) the request was answered. */
+/* Steps of a write.  After a failure (negative, NULL) the outcome is filled. */
 
 /* The body as a tree, owned. */
-int write_read_body(struct request *q, struct json **ret);
+int write_read_body(struct request *q, struct json **ret, struct outcome *outcome);
 /* The namespace of a new object (its name may be NULL) must be there, and not on its way out. */
-int write_check_namespace(struct request *q, const char *name);
+int write_check_namespace(struct request *q, const char *name, struct outcome *outcome);
 /* Version and UID that the client demands of the object it changes. */
-int write_check_preconditions(struct request *q, const struct json *obj, const struct json *old);
+int write_check_preconditions(struct request *q, const struct json *obj, const struct json *old,
+                              struct outcome *outcome);
 /* Admission, which may change 'obj', and validation. */
-bool write_is_refused(struct request *q, struct json *obj, const struct json *old);
+int write_check(struct request *q, struct json *obj, const struct json *old,
+                struct outcome *outcome);
 /* The bytes for the store. */
-struct blob *write_encode(struct request *q, const struct json *obj);
+struct blob *write_encode(struct request *q, const struct json *obj, struct outcome *outcome);
 /* Validates the update of 'old' to 'obj', and encodes it; '*ret_same': nothing is changed. */
-struct blob *write_finish(struct write *w, struct json *obj, const struct json *old,
-                          bool *ret_same);
-/* Creates 'value' (taken over), or answers a dry run; NULL: the request was answered already. */
-void write_send_new(struct write *w, struct blob *value);
+struct blob *write_finish(struct write *w, struct json *obj, const struct json *old, bool *ret_same,
+                          struct outcome *outcome);
+/* Creates 'value' (taken over), or answers a dry run; NULL: the outcome is filled already. */
+void write_send_new(struct write *w, struct blob *value, struct outcome *outcome);
 /* Stores 'value' (taken over) in the place of 'base', or answers when nothing is to be stored. */
-void write_send_update(struct write *w, struct object *base, struct blob *value, bool same);
+void write_send_update(struct write *w, struct object *base, struct blob *value, bool same,
+                       struct outcome *outcome);
 /* ---- lease.c ---- */
 
-/* Whether the lease that the request is made under, if any, is held; the request was answered on failure. */
-int lease_check(struct request *q);
+/* Whether the lease that the request is made under, if any, is held. */
+int lease_check(struct request *q, struct outcome *outcome);
 bool lease_is_held(const struct write *w);
 /* The store's key of that lease (owned), and the revision at which it must be; false: there is none. */
 bool lease_guard(const struct write *w, char **ret_key, uint64_t *ret_at);
-void respond_lease_lost(struct request *q);
+void outcome_lease_lost(struct outcome *o, const struct request *q);
 
 /* ---- delete.c ---- */
 
 /* The store has done its part of a deletion. */
-void delete_stored(struct write *w, int error, uint64_t revision);
+void delete_stored(struct write *w, int error, uint64_t revision, struct outcome *outcome);
+/* The write of a deletion is over: answers, unless other writes of a collection are under way. */
+void delete_end(struct write *w, struct outcome *outcome);
 /* Frees what a deletion has beside its write. */
 void delete_drop(struct write *w);
