@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The API server: the registry as a Kubernetes-style REST API with list and watch, over a store.
  *
- * It is generic over the kinds of src/api and keeps all objects in a watch cache, each once, as the bytes
- * that clients get.  Reads and watches are answered from the cache, writes go to the store with the
- * revision they were based on, and are answered after their change went through the cache: a client always
- * reads its own writes.
+ * It is generic over the kinds of src/api and keeps all objects in a watch cache, each once, as the
+ * bytes that clients get.  Reads and watches are answered from the cache, writes go to the store
+ * with the revision they were based on, and are answered after their change went through the cache:
+ * a client always reads its own writes.
  *
  *     struct apiserver *a = apiserver_new(loop, store, &cfg);
  *     struct http_server *h = http_server_new(loop, NULL, apiserver_handle, a);
@@ -29,8 +29,8 @@
 struct apiserver_security {
     bool always_allow; /* Whoever is authenticated may do everything; else RBAC decides. */
     bool anonymous;    /* Who shows no credential is system:anonymous; else 401. */
-    /* A request with this bearer token, on a listener without TLS, is by the master itself; without TLS nothing
-     * else is let in.  NULL: none. */
+    /* A request with this bearer token, on a listener without TLS, is by the master itself; without
+     * TLS nothing else is let in.  NULL: none. */
     const char *loopback_token;
     const struct jws_keys *keys; /* Of service accounts' tokens; NULL: there are none. */
     const char *issuer;          /* Of those tokens; NULL: "https://kubernetes.default.svc". */
@@ -54,9 +54,12 @@ struct apiserver_config {
         watch_timeout_ms; /* Longest watch when the client names no timeout; 0: 30 to 60 minutes. */
     /* What services are given their addresses and ports of (copied); NULL: they are given none. */
     const struct service_ranges *services;
-    /* Addresses that nodes cannot report as their own (copied; its names are borrowed and must outlive the server).
-     * NULL: only addresses of other objects are refused. */
+    /* Addresses that nodes cannot report as their own (copied; its names are borrowed and must
+     * outlive the server). NULL: only addresses of other objects are refused. */
     const struct node_rules *addresses;
+    /* Names of admission plug-ins to enable and to disable (NULL at the end; NULL: none), as
+     * admission_check_names found them right; borrowed until apiserver_new returns. */
+    const char *const *admission_enabled, *const *admission_disabled;
     /* NULL: everyone is trusted, as the user system:admin of system:masters. */
     const struct apiserver_security *security;
     /* Called once, when the store's first snapshot is loaded and /readyz turns 200; may be NULL. */
@@ -64,12 +67,17 @@ struct apiserver_config {
     void *ctx;
 };
 
+/* Whether a configuration may name these plug-ins; either list may be NULL.  -EINVAL: an unknown
+ * name, or one in both lists; -EPERM: one that must not be disabled, with what would be possible
+ * without it. */
+int admission_check_names(const char *const *enabled, const char *const *disabled, struct err *e);
+
 struct apiserver;
 /* 'cfg' may be NULL; it is copied.  'l' and 's' must outlive the server. */
 struct apiserver *apiserver_new(struct loop *l, struct store *s,
                                 const struct apiserver_config *cfg);
-/* The server whose handler apiserver_handle is: its own errors become Status objects, and /metrics tells its
- * figures.  It must be detached (NULL) before it is freed. */
+/* The server whose handler apiserver_handle is: its own errors become Status objects, and /metrics
+ * tells its figures.  It must be detached (NULL) before it is freed. */
 void apiserver_attach(struct apiserver *a, struct http_server *h);
 /* A check more of /readyz, under a constant name: 'fn' says what is wrong, or NULL. */
 typedef const char *apiserver_check_fn(void *ctx);
@@ -87,7 +95,8 @@ void apiserver_shutdown(struct apiserver *a);
 /* After the store was closed (it holds the server's watcher) and the HTTP server freed. */
 struct apiserver *apiserver_free(struct apiserver *a);
 
-/* An http_handler_fn; 'apiserver' is the struct apiserver.  Answers 503 until the snapshot is loaded. */
+/* An http_handler_fn; 'apiserver' is the struct apiserver.  Answers 503 until the snapshot is
+ * loaded. */
 void apiserver_handle(void *apiserver, struct http_exchange *x);
 
 bool apiserver_ready(const struct apiserver *a);

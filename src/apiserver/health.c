@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /healthz, /livez and /readyz, as kube-apiserver has them: all checks of an endpoint, or one by its name. */
-#include "apiserver/cache/integrity.h"
+/* /healthz, /livez and /readyz, as kube-apiserver has them: all checks of an endpoint, or one by
+ * its name. */
+#include "apiserver/admission/integrity.h"
 #include "apiserver/probe.h"
 
 enum { HEALTHZ = 1, LIVEZ = 2, READYZ = 4 };
@@ -116,7 +117,8 @@ static void fill_all(struct request *q, const char *name, unsigned in, struct ou
     outcome_text(outcome, failed ? 503 : 200, "text/plain; charset=utf-8", &text);
 }
 
-/* The endpoint that 'path' begins with, and '*ret_check': what follows it, "" or the name of a check. */
+/* The endpoint that 'path' begins with, and '*ret_check': what follows it, "" or the name of a
+ * check. */
 static unsigned endpoint_of(const char *path, const char **ret_name, const char **ret_check)
 {
     for (size_t e = 0; e < ARRAY_SIZE(endpoints); e++) {

@@ -32,11 +32,18 @@ struct latency {
     struct histogram h;
 };
 
+struct admission_latency {
+    struct admission_call call;
+    struct histogram h;
+};
+
 struct metrics {
     struct counter *counters;
     size_t n_counters, counters_cap;
     struct latency *latencies;
     size_t n_latencies, latencies_cap;
+    struct admission_latency *admissions;
+    size_t n_admissions, admissions_cap;
     struct histogram store[2]; /* Puts; deletions. */
     uint64_t store_errors[2];
     int64_t started_ms;
@@ -60,6 +67,7 @@ struct metrics *metrics_free(struct metrics *m)
     if (m) {
         free(m->counters);
         free(m->latencies);
+        free(m->admissions);
         free(m);
     }
     return NULL;
@@ -100,6 +108,24 @@ void metrics_count(struct metrics *m, enum verb verb, const char *resource, int 
             (struct latency){.verb = verb, .resource = xstrdup(resource)};
     }
     observe(&m->latencies[i].h, duration_ns);
+}
+
+void metrics_count_admission(struct metrics *m, const struct admission_call *call,
+                             uint64_t duration_ns)
+{
+    size_t i = 0;
+    while (i < m->n_admissions &&
+           !(m->admissions[i].call.name == call->name && m->admissions[i].call.type == call->type &&
+             m->admissions[i].call.operation == call->operation &&
+             m->admissions[i].call.rejected == call->rejected)) {
+        i++;
+    }
+    if (i == m->n_admissions) {
+        m->admissions =
+            grow(m->admissions, &m->admissions_cap, m->n_admissions + 1, sizeof *m->admissions);
+        m->admissions[m->n_admissions++] = (struct admission_latency){.call = *call};
+    }
+    observe(&m->admissions[i].h, duration_ns);
 }
 
 void metrics_count_store(struct metrics *m, bool deletion, int error, uint64_t duration_ns)
@@ -159,6 +185,18 @@ static void write_latencies(const struct prom_metric *row, const void *facts, st
         CLEANUP_FREE char *labels =
             xasprintf("verb=\"%s\",resource=\"%s\"", verb_names[l->verb], l->resource);
         write_histogram(out, row->name, labels, &l->h);
+    }
+}
+
+static void write_admission(const struct prom_metric *row, const void *facts, struct strbuf *out)
+{
+    const struct metrics *m = ((const struct facts *) facts)->metrics;
+    for (size_t i = 0; i < m->n_admissions; i++) {
+        const struct admission_call *c = &m->admissions[i].call;
+        CLEANUP_FREE char *labels =
+            xasprintf("name=\"%s\",operation=\"%s\",rejected=\"%s\",type=\"%s\"", c->name,
+                      c->operation, c->rejected ? "true" : "false", c->type);
+        write_histogram(out, row->name, labels, &m->admissions[i].h);
     }
 }
 
@@ -276,6 +314,9 @@ static const struct prom_metric rows[] = {
     WRITTEN("apiserver_request_duration_seconds", "histogram",
             "Time from a request to its answer; watches: their length.", "verb, resource",
             write_latencies),
+    WRITTEN("apiserver_admission_controller_admission_duration_seconds", "histogram",
+            "Time of one phase of an admission plug-in.", "name, operation, rejected, type",
+            write_admission),
     WRITTEN("apiserver_store_write_duration_seconds", "histogram",
             "Time until the store has answered a write.", "operation", write_store),
     WRITTEN("apiserver_store_write_errors_total", "counter",

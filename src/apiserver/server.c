@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apiserver/access/security.h"
 #include "apiserver/admission/addresses.h"
+#include "apiserver/admission/admission.h"
 #include "apiserver/admission/alloc.h"
-#include "apiserver/cache/integrity.h"
+#include "apiserver/admission/integrity.h"
 #include "apiserver/cache/subscriber.h"
 #include "apiserver/probe.h"
 
@@ -101,6 +102,7 @@ struct apiserver *apiserver_new(struct loop *l, struct store *s, const struct ap
     health_init(a);
     a->openapi = openapi_new();
     a->alloc = alloc_new(a, a->cfg.services);
+    a->admission = admission_new(a);
     a->addresses = addresses_new(&a->cache, a->cfg.addresses);
     store_start(s, &watcher, a);
     return a;
@@ -172,6 +174,7 @@ struct apiserver *apiserver_free(struct apiserver *a)
         openapi_free(a->openapi);
         alloc_free(a->alloc);
         addresses_free(a->addresses);
+        admission_free(a->admission);
         security_free(a->security);
         free(a);
     }
@@ -243,8 +246,8 @@ void request_run(struct request *q)
     request_answer(q, &outcome);
 }
 
-/* Every request comes through here: who asks, and whether they may, is decided before anything is looked at; then
- * it waits for its turn. */
+/* Every request comes through here: who asks, and whether they may, is decided before anything is
+ * looked at; then it waits for its turn. */
 void apiserver_handle(void *apiserver, struct http_exchange *x)
 {
     struct apiserver *a = apiserver;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside the API server: the server itself, a request, and what answers one.  Internal to src/apiserver.
+/* Inside the API server: the server itself, a request, and what answers one.  Internal to
+ * src/apiserver.
  *
- * A 'struct request' lives from apiserver_handle until request_answer has answered it, or a stream has ended it.
- * Its strings belong to the HTTP exchange or to itself. */
+ * A 'struct request' lives from apiserver_handle until request_answer has answered it, or a stream
+ * has ended it. Its strings belong to the HTTP exchange or to itself. */
 #pragma once
 
 #include "api/table/table.h"
@@ -43,6 +44,7 @@ struct apiserver {
     struct openapi *openapi;
     struct alloc *alloc; /* NULL: services are given nothing. */
     struct addresses *addresses;
+    struct admission *admission;
     uint64_t started_ms;
 };
 
@@ -110,8 +112,8 @@ void flow_drop_all(struct flow_control *f);
 struct flow_control *flow_free(struct flow_control *f);
 /* The user is known: request_run is called now or later, or the request is answered with 429. */
 void flow_admit(struct request *q);
-/* Seats that the request needs, by its attributes and query: a list or a new watch costs one more for each 100 objects that it
- * reads. */
+/* Seats that the request needs, by its attributes and query: a list or a new watch costs one more
+ * for each 100 objects that it reads. */
 unsigned flow_cost(const struct request *q);
 /* The request occupies nothing any more; once more is harmless. */
 void flow_release(struct request *q);
@@ -128,13 +130,13 @@ bool handle_health(struct request *q, const char *path, struct outcome *outcome)
 
 /* ---- request.c ---- */
 
-/* Finds what the attributes name: kind, verb and subresource.  -ENOENT: no such resource; -EOPNOTSUPP: the resource does
- * not support the method. */
+/* Finds what the attributes name: kind, verb and subresource.  -ENOENT: no such resource;
+ * -EOPNOTSUPP: the resource does not support the method. */
 int request_resolve(struct request *q, struct err *e);
 /* From the Accept header; -EINVAL: nothing we can produce. */
 int request_accept(struct request *q);
-/* The body as a JSON value by Content-Type; '*ret_type' is the bare media type.  -EINVAL: malformed,
- * -EPROTONOSUPPORT: another media type. */
+/* The body as a JSON value by Content-Type; '*ret_type' is the bare media type.  -EINVAL:
+ * malformed, -EPROTONOSUPPORT: another media type. */
 int request_body(struct request *q, struct json **ret, struct err *e);
 /* The media type of the body without parameters, in lower case; owned. */
 char *request_content_type(const struct request *q);
@@ -150,13 +152,16 @@ struct json *object_of(const char *key, struct json *v);
 struct json *list_of(struct json *v);
 /* The Status that the outcome stands for; owned. */
 struct json *status_object(const struct request *q, const struct outcome *o);
-/* Turns the outcome into the response, and ends the request; one that was taken over is left alone. */
+/* Turns the outcome into the response, and ends the request; one that was taken over is left
+ * alone. */
 void request_answer(struct request *q, struct outcome *o);
 /* Answers with an error at once: for what happens before a handler is called. */
 void respond_error(struct request *q, int code, const char *reason, const char *text);
-/* Adds a Warning to the response, whatever its outcome; 'agent' is "-" when the warning is about the request. */
+/* Adds a Warning to the response, whatever its outcome; 'agent' is "-" when the warning is about
+ * the request. */
 void request_warn(struct request *q, const char *agent, const char *text);
-/* 'text', which is of the request's kind as the cache has it, in the version that is asked for; owned. */
+/* 'text', which is of the request's kind as the cache has it, in the version that is asked for;
+ * owned. */
 struct blob *request_text(const struct request *q, struct blob *text);
 /* The PartialObjectMetadata of 'text', which request_text made: taken out of it without parsing. */
 void request_write_partial(const struct request *q, const struct blob *text, struct strbuf *out);
@@ -253,6 +258,13 @@ struct metrics *metrics_new(void);
 struct metrics *metrics_free(struct metrics *m);
 /* The store has answered a write, after 'duration_ns'. */
 void metrics_count_store(struct metrics *m, bool deletion, int error, uint64_t duration_ns);
+/* One phase of an admission plug-in; all texts are constant, and compared by their addresses. */
+struct admission_call {
+    const char *name, *type, *operation;
+    bool rejected;
+};
+void metrics_count_admission(struct metrics *m, const struct admission_call *call,
+                             uint64_t duration_ns);
 /* A request was answered; a watch when it ended. */
 void metrics_count(struct metrics *m, enum verb verb, const char *resource, int code,
                    uint64_t duration_ns);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The way in: authenticate -> audit -> impersonate -> authorize, before anything is done; and admission, before
- * anything is stored.
+/* The way in: authenticate -> audit -> impersonate -> authorize, before anything is done.
  *
- * apiserver_handle calls filter_request with nothing but the HTTP request known, and goes on only when it says
- * so; from then on q->user is who asks.  Whatever limits or queues requests by user comes after it, by
- * user_class(q->user).  All decisions fail closed: what cannot be decided is refused.
- * Internal to src/apiserver. */
+ * apiserver_handle calls filter_request with nothing but the HTTP request known, and goes on only
+ * when it says so; from then on q->user is who asks.  Whatever limits or queues requests by user
+ * comes after it, by user_class(q->user).  All decisions fail closed: what cannot be decided is
+ * refused. Internal to src/apiserver. */
 #pragma once
 
 #include "apiserver/server.h"
@@ -17,18 +16,16 @@ struct security *security_free(struct security *s);
 
 /* Fills q->attributes and q->user.  Negative: the request goes no further. */
 int filter_request(struct request *q, struct outcome *outcome);
-/* Whether who was let in to update or patch may create the object, too, which does not exist.  -EACCES: not. */
+/* Whether who was let in to update or patch may create the object, too, which does not exist.
+ * -EACCES: not. */
 int filter_may_create(struct request *q, struct outcome *outcome);
-/* Before 'obj' is stored ('old' NULL: created): what depends on the user is written into it, or refused
- * with -EACCES. */
-int filter_admit(struct request *q, struct json *obj, const struct json *old,
-                 struct outcome *outcome);
-/* The request was answered with 'code'; 'body' (JSON; NULL: none or not known) goes to the audit log if its policy
- * wants it.  Called once, before 'q' is freed. */
+/* The request was answered with 'code'; 'body' (JSON; NULL: none or not known) goes to the audit
+ * log if its policy wants it.  Called once, before 'q' is freed. */
 void filter_done(struct request *q, int code, const char *body, size_t size);
 /* A stream begins. */
 void filter_streaming(struct request *q);
 
-/* Objects changed: roles, bindings and what tokens hang on.  'ck' NULL: everything was loaded anew. */
+/* Objects changed: roles, bindings and what tokens hang on.  'ck' NULL: everything was loaded
+ * anew. */
 void security_changed(struct security *s, const struct cache_kind *ck,
                       const struct cache_event *ev);

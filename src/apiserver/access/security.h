@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside the filter chain: what its parts share.  Internal to src/apiserver; see filter.h for the whole. */
+/* Inside the filter chain: what its parts share.  Internal to src/apiserver; see filter.h for the
+ * whole. */
 #pragma once
 
 #include "apiserver/access/audit.h"
@@ -37,11 +38,11 @@ struct json *security_live_object(const struct security *s, const char *plural, 
 
 /* ---- authn.c ---- */
 
-/* The token of an Authorization header: 0 with '*ret' in 'header'; -ENOENT: no header; -EINVAL: another scheme, or
- * no token. */
+/* The token of an Authorization header: 0 with '*ret' in 'header'; -ENOENT: no header; -EINVAL:
+ * another scheme, or no token. */
 int authn_bearer(const char *header, const char **ret);
-/* Who makes the request, a reference.  -EPERM: a credential is wrong, or there is none and anonymous requests are
- * not taken; -EAGAIN: it cannot be known yet. */
+/* Who makes the request, a reference.  -EPERM: a credential is wrong, or there is none and
+ * anonymous requests are not taken; -EAGAIN: it cannot be known yet. */
 int authn_request(struct security *s, const struct http_exchange *x, struct user_info **ret,
                   struct err *e);
 /* Whether two texts are the same, in a time that depends on their sizes only. */
@@ -49,8 +50,8 @@ bool secret_equal(const char *a, size_t a_size, const char *b, size_t b_size);
 
 /* ---- token.c ---- */
 
-/* Whom 'token' belongs to.  It must be for one of 'audiences' (an array of strings; NULL: for us); 'ret_audiences'
- * (may be NULL) gets those that it is for.  -EPERM says what is wrong with it. */
+/* Whom 'token' belongs to.  It must be for one of 'audiences' (an array of strings; NULL: for us);
+ * 'ret_audiences' (may be NULL) gets those that it is for.  -EPERM says what is wrong with it. */
 int token_authenticate(struct security *s, const char *token, const struct json *audiences,
                        int64_t now_ms, struct user_info **ret, struct json **ret_audiences,
                        struct err *e);
@@ -77,30 +78,6 @@ bool node_allows(struct security *s, const char *node, const struct attributes *
 void outcome_forbidden(struct outcome *outcome, const struct user_info *u,
                        const struct attributes *a, const char *why);
 
-/* ---- admit_owner.c ---- */
-
-/* Whether the user may make 'obj' hold up its owners' deletion; -EACCES: not. */
-int owners_admit(struct request *q, const struct json *obj, const struct json *old,
-                 struct outcome *outcome);
-
-/* ---- admit_pod.c ---- */
-
-/* Whether the user may write the pod, or the template of pods, that 'obj' is or has; what it leaves open is set in 'obj'.
- * 'old' NULL: created.  -EACCES: not. */
-int pods_admit(struct request *q, struct json *obj, const struct json *old,
-               struct outcome *outcome);
-
-/* ---- admit_secret.c ---- */
-
-/* Puts the token into a Secret with the token of a service account, if it has none and its writer may have one. */
-void secrets_admit(struct request *q, struct json *obj);
-
-/* ---- admit_service.c ---- */
-
-/* 403 of the request's object that names the field; -EACCES. */
-int admit_refuse_field(struct request *q, const struct json *obj, const char *field,
-                       const char *why, struct outcome *outcome);
-
 /* ---- impersonate.c ---- */
 
 /* Changes q->user to whom the request's headers name.  -EACCES: not. */
@@ -110,5 +87,6 @@ int impersonate(struct request *q, struct outcome *outcome);
 
 /* Answers a kind that is only asked: reviews; and serviceaccounts/token. */
 void handle_review(struct request *q, struct outcome *outcome);
-/* The paths by which others verify our tokens (OpenID Connect Discovery 1.0); false: another path. */
+/* The paths by which others verify our tokens (OpenID Connect Discovery 1.0); false: another
+ * path. */
 bool handle_issuer(struct request *q, struct outcome *outcome);

@@ -2,6 +2,7 @@
 #include "apiserver/admission/addresses.h"
 
 #include "apiserver/access/security.h"
+#include "apiserver/admission/admission.h"
 #include "base/mem.h"
 
 #include <arpa/inet.h>
@@ -209,8 +210,8 @@ static void on_loaded(void *ctx)
 
 /* ---- addresses of a Node ---- */
 
-/* Returns the name of an object other than 'self' (may be NULL) with the address, 'first': as its first one; NULL: there
- * is none. */
+/* Returns the name of an object other than 'self' (may be NULL) with the address, 'first': as its
+ * first one; NULL: there is none. */
 static const char *owner_in(const struct smap *m, const char *self, const char *ip, bool first)
 {
     struct smap_entry *se;
@@ -222,8 +223,8 @@ static const char *owner_in(const struct smap *m, const char *self, const char *
     return NULL;
 }
 
-/* 'main': the address is the one by which the node is known.  A further one may be listed by two nodes for a while, when it
- * moves between them; the subnet controller publishes it for one. */
+/* 'main': the address is the one by which the node is known.  A further one may be listed by two
+ * nodes for a while, when it moves between them; the subnet controller publishes it for one. */
 static int check_owners(const struct addresses *a, const char *node, const char *ip, bool main,
                         struct err *e)
 {
@@ -309,7 +310,7 @@ int addresses_admit_node(struct request *q, const char *node, const struct json 
     if (json_count(list) > ADDRESS_MAX_OF_NODE &&
         json_count(list) > json_count(json_path(old, "status", "addresses", NULL))) {
         err_set(&e, -E2BIG, "a node has at most %d addresses", ADDRESS_MAX_OF_NODE);
-        return admit_refuse_field(q, obj, "status.addresses", e.text, outcome);
+        return admission_refuse_field(q, obj, "status.addresses", e.text, outcome);
     }
     bool main = true; /* Up to the first of type InternalIP, which is the node's own. */
     for (size_t i = 0; i < json_count(list); i++) {
@@ -317,8 +318,8 @@ int addresses_admit_node(struct request *q, const char *node, const struct json 
         const char *type = json_path_string(json_at(list, i), "type", NULL);
         if (address && !(had_address(old, address) && (!main || is_main(old, address))) &&
             check_node_address(q->server->addresses, node, address, main, &e) < 0) {
-            return admit_refuse_field(q, obj, API_FIELD("status.addresses[%zu].address", i), e.text,
-                                      outcome);
+            return admission_refuse_field(q, obj, API_FIELD("status.addresses[%zu].address", i),
+                                          e.text, outcome);
         }
         main = main && !streq_null(type, "InternalIP");
     }
@@ -370,7 +371,7 @@ static int check_field(struct request *q, const struct pod_check *c, const struc
         !normalize(json_get_string(v), text, &ip)) {
         return 0; /* Validation refuses malformed text. */
     }
-    return check(c, text, ip, &e) < 0 ? admit_refuse_field(q, obj, field, e.text, outcome) : 0;
+    return check(c, text, ip, &e) < 0 ? admission_refuse_field(q, obj, field, e.text, outcome) : 0;
 }
 
 int addresses_admit_pod(struct request *q, const char *node, const struct json *obj,

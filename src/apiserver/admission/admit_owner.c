@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Admission of ownerReferences: OwnerReferencesPermissionEnforcement of Kubernetes.
  *
- * An object whose reference to its owner says blockOwnerDeletion holds up the owner's deletion in the foreground, as a
- * finalizer of the owner would.  So it takes the right to set one: update of the owner, or of its finalizers. */
+ * An object whose reference to its owner says blockOwnerDeletion holds up the owner's deletion in
+ * the foreground, as a finalizer of the owner would.  So it takes the right to set one: update of
+ * the owner, or of its finalizers. */
 #include "apiserver/access/security.h"
+#include "apiserver/admission/plugins.h"
 
 static bool blocks(const struct json *ref)
 {
@@ -32,8 +34,8 @@ static bool may_hold(struct request *q, const struct api_kind *k, const char *na
            authz_may(s, q->user, "update", k->group, finalizers, ns, name);
 }
 
-int owners_admit(struct request *q, const struct json *obj, const struct json *old,
-                 struct outcome *outcome)
+int owner_validate(struct request *q, const struct json *obj, const struct json *old,
+                   struct outcome *outcome)
 {
     const struct json *list = json_path(obj, "metadata", "ownerReferences", NULL);
     for (size_t i = 0; i < json_count(list); i++) {
@@ -46,7 +48,7 @@ int owners_admit(struct request *q, const struct json *obj, const struct json *o
         }
         const struct api_kind *k = api_registry_by_name(&q->server->cache.registry, version, kind);
         if (!k || !may_hold(q, k, name)) {
-            return admit_refuse_field(
+            return admission_refuse_field(
                 q, obj, API_FIELD("metadata.ownerReferences[%zu].blockOwnerDeletion", i),
                 "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't "
                 "set finalizers on",

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Admission of pods, and of the templates that controllers make pods from: without leave of its own, a pod gets no more
- * than the security context constraint `restricted` gives (api/kinds/pod_restrictions.h).
+/* Admission of pods, and of the templates that controllers make pods from: without leave of its
+ * own, a pod gets no more than the security context constraint `restricted` gives
+ * (api/kinds/pod_restrictions.h).
  *
- * The leave is the verb "use" on securitycontextconstraints/privileged, in the pod's namespace: of the user who writes
- * the pod, or of the service account that the pod runs as, since that is whom a controller makes pods for.  An update
- * is judged when it changes what is judged, so that labels of an administrator's pod can be changed by everyone who may
- * write pods. */
+ * The leave is the verb "use" on securitycontextconstraints/privileged, in the pod's namespace: of
+ * the user who writes the pod, or of the service account that the pod runs as, since that is whom a
+ * controller makes pods for.  An update is judged when it changes what is judged, so that labels of
+ * an administrator's pod can be changed by everyone who may write pods. */
 #include "api/kinds/pod_restrictions.h"
 #include "apiserver/access/security.h"
+#include "apiserver/admission/plugins.h"
 
 #define SCC_GROUP "security.openshift.io"
 #define SCC_PLURAL "securitycontextconstraints"
@@ -32,7 +34,7 @@ static bool is_exempt(const struct request *q, const struct json *pod)
 }
 
 /* 403 that names every field, in the words of OpenShift; -EACCES.  The causes are taken over. */
-static int refuse(struct request *q, const struct json *obj, struct api_causes *causes,
+static int refuse(const struct request *q, const struct json *obj, struct api_causes *causes,
                   struct outcome *outcome)
 {
     const char *name = json_path_string(obj, "metadata", "name", NULL);
@@ -51,24 +53,44 @@ static int refuse(struct request *q, const struct json *obj, struct api_causes *
     return -EACCES;
 }
 
-int pods_admit(struct request *q, struct json *obj, const struct json *old, struct outcome *outcome)
+/* The pod of 'obj' that is to be judged, and its path; NULL: there is none, or its writer may do
+ * everything. */
+static struct json *judged_pod(const struct request *q, const struct json *obj,
+                               const struct json *old, const char **ret_path)
 {
     const struct api_kind *k = q->kind;
-    const char *path = pod_restrictions_path(k->group, k->plural);
+    const char *path = *ret_path = pod_restrictions_path(k->group, k->plural);
     struct json *pod = path ? pod_restrictions_find(obj, path) : NULL;
-    if (!pod || !k->namespaced ||
-        (old && pod_restrictions_same(pod, pod_restrictions_find(old, path))) ||
-        is_exempt(q, pod)) {
+    bool judged = pod && k->namespaced &&
+                  !(old && pod_restrictions_same(pod, pod_restrictions_find(old, path))) &&
+                  !is_exempt(q, pod);
+    return judged ? pod : NULL;
+}
+
+int pod_validate(struct request *q, const struct json *obj, const struct json *old,
+                 struct outcome *outcome)
+{
+    const char *path;
+    const struct json *pod = judged_pod(q, obj, old, &path);
+    CLEANUP(api_causes_done) struct api_causes causes = {0};
+    if (pod) {
+        pod_restrictions_check(pod, path, &causes);
+    }
+    return causes.n ? refuse(q, obj, &causes, outcome) : 0;
+}
+
+int pod_admit(struct request *q, struct json *obj, const struct json *old, struct outcome *outcome)
+{
+    const char *path;
+    struct json *pod = judged_pod(q, obj, old, &path);
+    CLEANUP(api_causes_done) struct api_causes causes = {0};
+    if (!pod) {
         return 0;
     }
-    CLEANUP(api_causes_done) struct api_causes causes = {0};
     pod_restrictions_check(pod, path, &causes);
     if (causes.n) {
-        return refuse(q, obj, &causes, outcome);
+        return refuse(q, obj, &causes, outcome); /* Only what passes is filled in. */
     }
     pod_restrictions_fill(pod);
-    if (k->custom) {
-        object_conform(k, obj); /* A schema may lack what was filled in. */
-    }
-    return 0;
+    return 1;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Admission of Secrets of type kubernetes.io/service-account-token: the server puts their token in.
+/* TokenSecrets: the server puts the token into a Secret of type kubernetes.io/service-account-token.
  *
  * Only the API server has the key that signs tokens, so the controller that looks after these Secrets just writes them.
  * The token shows in the answer; so it is made only for a client that might ask for one by "create" of
  * serviceaccounts/token, as the controllers may. */
 #include "apiserver/access/security.h"
+#include "apiserver/admission/plugins.h"
 #include "base/base64.h"
 
 #define TOKEN_TYPE "kubernetes.io/service-account-token"
@@ -16,24 +17,24 @@ static const char *annotation(const struct json *obj, const char *key)
     return json_get_string(json_path(obj, "metadata", "annotations", key, NULL));
 }
 
-void secrets_admit(struct request *q, struct json *obj)
+int secret_admit(struct request *q, struct json *obj, const struct json *old,
+                 struct outcome *outcome)
 {
     struct security *s = q->server->security;
-    const struct api_kind *k = q->kind;
     const char *type = json_path_string(obj, "type", NULL);
     const char *account = annotation(obj, ANNOTATION_NAME), *uid = annotation(obj, ANNOTATION_UID);
     const char *name = json_path_string(obj, "metadata", "name", NULL);
     bool has_token = json_string_size(json_path(obj, "data", "token", NULL)) > 0;
-    if (*k->group || !streq(k->plural, "secrets") || !s->keys || !name || !account ||
+    if (!s->keys || !name || !account ||
         !streq_null(type, TOKEN_TYPE) || (uid && has_token) ||
         json_path(obj, "metadata", "deletionTimestamp", NULL) ||
         !authz_may(s, q->user, "create", "", "serviceaccounts/token", q->namespace, account)) {
-        return;
+        return 0;
     }
     CLEANUP(json_free)
     struct json *sa = security_live_object(s, "serviceaccounts", q->namespace, account, uid);
     if (!sa) {
-        return; /* There may be one later: the controller then writes the Secret. */
+        return 0; /* There may be one later: the controller then writes the Secret. */
     }
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
     CLEANUP_FREE char *token = satoken_issue(s->keys, sa, name);
@@ -42,4 +43,5 @@ void secrets_admit(struct request *q, struct json *obj)
     struct json *annotations =
         json_ensure_object(json_ensure_object(obj, "metadata"), "annotations");
     json_set_string(annotations, ANNOTATION_UID, json_path_string(sa, "metadata", "uid", NULL));
+    return 1;
 }

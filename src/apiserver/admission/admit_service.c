@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Admission of services and endpoints: what of them only the privileged may say.
  *
- * An endpoint with the address of a pod, a service, a node or a master would let one project reach another, or the hosts,
- * past what isolates them; it takes "create" of endpoints/restricted, as in OpenShift.  A node port that is asked for by number occupies that port on all
- * nodes; it takes "create" of services/nodeports.  One that the server chooses is everyone's. */
+ * An endpoint with the address of a pod, a service, a node or a master would let one project reach
+ * another, or the hosts, past what isolates them; it takes "create" of endpoints/restricted, as in
+ * OpenShift.  A node port that is asked for by number occupies that port on all nodes; it takes
+ * "create" of services/nodeports.  One that the server chooses is everyone's. */
 #include "api/kinds/kind_service.h"
 #include "apiserver/access/security.h"
 #include "apiserver/admission/alloc.h"
-
-int admit_refuse_field(struct request *q, const struct json *obj, const char *field,
-                       const char *why, struct outcome *outcome)
-{
-    const char *name = json_path_string(obj, "metadata", "name", NULL);
-    outcome_status(outcome, 403, "Forbidden", name, "%s \"%s\" is forbidden: %s: %s",
-                   RESOURCE_TEXT(q->kind), name ? name : "", field, why);
-    outcome_add_cause(outcome, "FieldValueForbidden", field, why);
-    return -EACCES;
-}
+#include "apiserver/admission/plugins.h"
 
 static bool may(struct request *q, const char *resource)
 {
@@ -52,7 +44,7 @@ static int check_ip(struct request *q, const struct json *obj, const struct json
         xasprintf("endpoint address %s is not allowed: it is a pod's, a service's, a node's or a "
                   "master's, which takes leave to create endpoints/restricted",
                   text);
-    return admit_refuse_field(q, obj, field, why, outcome);
+    return admission_refuse_field(q, obj, field, why, outcome);
 }
 
 static int check_subsets(struct request *q, const struct json *obj, const struct json *masters,
@@ -125,18 +117,21 @@ static int check_node_port(struct request *q, const struct json *obj, const stru
     if (!port || has_port(old, port) || may(q, "services/nodeports")) {
         return 0;
     }
-    return admit_refuse_field(
+    return admission_refuse_field(
         q, obj, field,
         "a node port cannot be chosen without leave to create services/nodeports; "
         "leave it out, and the server chooses one",
         outcome);
 }
 
-static int admit_service(struct request *q, const struct json *obj, const struct json *old,
-                         struct outcome *outcome)
+int node_ports_validate(struct request *q, const struct json *obj, const struct json *old,
+                        struct outcome *outcome)
 {
     const struct json *spec = json_get(obj, "spec"), *ports = json_get(spec, "ports");
     int r = 0;
+    if (!q->server->alloc) {
+        return 0;
+    }
     if (service_needs_node_ports(spec)) {
         for (size_t i = 0; r == 0 && i < json_count(ports); i++) {
             r = check_node_port(q, obj, old, API_FIELD("spec.ports[%zu].nodePort", i),
@@ -150,21 +145,12 @@ static int admit_service(struct request *q, const struct json *obj, const struct
     return r;
 }
 
-int alloc_admit(struct request *q, const struct json *obj, const struct json *old,
-                struct outcome *outcome)
+int endpoints_validate(struct request *q, const struct json *obj, const struct json *old,
+                       struct outcome *outcome)
 {
     static const char *const subsets[] = {"subsets", NULL}, *const slice[] = {"endpoints", NULL};
-    const struct api_kind *k = q->kind;
-    if (!q->server->alloc || q->server->security->always_allow ||
-        user_in_group(q->user, GROUP_MASTERS)) {
-        return 0;
-    }
-    if (!*k->group && streq(k->plural, "services")) {
-        return admit_service(q, obj, old, outcome);
-    }
-    bool endpoints = !*k->group && streq(k->plural, "endpoints");
-    bool slices = streq(k->group, "discovery.k8s.io") && streq(k->plural, "endpointslices");
-    if ((!endpoints && !slices) || unchanged(obj, old, endpoints ? subsets : slice) ||
+    bool endpoints = streq(q->kind->plural, "endpoints");
+    if (!q->server->alloc || unchanged(obj, old, endpoints ? subsets : slice) ||
         may(q, "endpoints/restricted")) {
         return 0;
     }

@@ -180,7 +180,8 @@ void alloc_drop(struct write *w)
     w->n_claims = w->cap_claims = 0;
 }
 
-/* Only what is the service's own is given up: a registry that others wrote may have one address twice. */
+/* Only what is the service's own is given up: a registry that others wrote may have one address
+ * twice. */
 static void note_release(struct write *w, const char *key)
 {
     const struct blob *value = cache_stranger(&w->server->cache, key, NULL);
@@ -251,7 +252,8 @@ static char *claim_key(enum claim_type type, uint32_t number)
                                    : claim_of_ip(number);
 }
 
-/* Takes a number that was asked for, unless the service has it already; tells whether it is the service's. */
+/* Takes a number that was asked for, unless the service has it already; tells whether it is the
+ * service's. */
 static bool ask(struct settling *s, enum claim_type type, uint32_t number)
 {
     CLEANUP_FREE char *key = claim_key(type, number);
@@ -349,7 +351,8 @@ static void check_port(struct settling *s, const char *field, const struct json 
     }
 }
 
-/* The node port of an earlier port with the same number and another protocol, as DNS has it; 0: none. */
+/* The node port of an earlier port with the same number and another protocol, as DNS has it; 0:
+ * none. */
 static int64_t twin_port(const struct json *ports, size_t i)
 {
     const struct json *port = json_at(ports, i);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a Service is given: its cluster address, node ports and ingress address.
  *
- * Each is a key of its own in the store, a claim, which names the service that has it.  Claims are made and removed in
- * the transaction that writes or deletes the service: nobody gets what is another's, whichever server writes, and
- * nothing is left behind or lost whatever fails in between.  What is free is told by the claims of the cache; another
- * server's newer claim makes the transaction fail, and the write is attempted again.
- * Claims that do not agree with the services (written by others than this server) are put right by and by.
- * Internal to src/apiserver; everything runs on the loop's thread. */
+ * Each is a key of its own in the store, a claim, which names the service that has it.  Claims are
+ * made and removed in the transaction that writes or deletes the service: nobody gets what is
+ * another's, whichever server writes, and nothing is left behind or lost whatever fails in
+ * between.  What is free is told by the claims of the cache; another server's newer claim makes the
+ * transaction fail, and the write is attempted again. Claims that do not agree with the services
+ * (written by others than this server) are put right by and by. Internal to src/apiserver;
+ * everything runs on the loop's thread. */
 #pragma once
 
 #include "apiserver/verbs/write.h"
@@ -24,25 +25,20 @@ struct alloc *alloc_free(struct alloc *l);
 bool alloc_is_inside(const struct alloc *l, uint32_t ip);
 /* Takes the state of the cache, which was loaded anew. */
 void alloc_reload(struct alloc *l);
-/* The store has a key that belongs to no kind, or ('there' false) has it no more; 'l' may be NULL. */
+/* The store has a key that belongs to no kind, or ('there' false) has it no more; 'l' may be
+ * NULL. */
 void alloc_changed(struct alloc *l, const char *key, bool there);
 
 /* Whether the write is of an object that is given something. */
 bool alloc_concerns(const struct write *w);
-/* Gives 'obj', if it is a Service, what it needs and does not have, and notes in 'w' the claims that the write makes
- * and gives up.  'old' NULL: created.  -EINVAL, -ENOSPC. */
+/* Gives 'obj', if it is a Service, what it needs and does not have, and notes in 'w' the claims
+ * that the write makes and gives up.  'old' NULL: created.  -EINVAL, -ENOSPC. */
 int alloc_settle(struct write *w, struct json *obj, const struct json *old,
                  struct outcome *outcome);
 /* Notes that the deletion gives up all that 'base' has. */
 void alloc_settle_deletion(struct write *w, const struct object *base);
 /* Forgets what was noted: the write is over, or attempted anew. */
 void alloc_drop(struct write *w);
-
-/* ---- admit_service.c ---- */
-
-/* Whether who asks may write the endpoints or node ports of 'obj'; -EACCES: not. */
-int alloc_admit(struct request *q, const struct json *obj, const struct json *old,
-                struct outcome *outcome);
 
 /* ---- alloc_claims.c ---- */
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes claims and services agree, in a registry that others wrote to: an import, a restored part, another version.
+/* Makes claims and services agree, in a registry that others wrote to: an import, a restored part,
+ * another version.
  *
- * A claim that a service lacks is made on the condition that the service is still as it was seen; a claim that no
- * service has is deleted at the revision at which it was seen.  While it is there nobody else can come to have what it
- * claims, so that neither step can take anything away from anyone.  A few keys at a time: the loop has other work. */
+ * A claim that a service lacks is made on the condition that the service is still as it was seen; a
+ * claim that no service has is deleted at the revision at which it was seen.  While it is there
+ * nobody else can come to have what it claims, so that neither step can take anything away from
+ * anyone.  A few keys at a time: the loop has other work. */
 #include "apiserver/admission/alloc.h"
 
 #include "base/log.h"

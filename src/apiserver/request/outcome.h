@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The outcome of a request: what handlers and their helpers find out, and request_answer (respond.h) turns into the
- * response.
+/* The outcome of a request: what handlers and their helpers find out, and request_answer
+ * (respond.h) turns into the response.
  *
- * A helper that can fail returns 0 or a negative errno; on failure it has filled the outcome.  A handler always fills it:
- * with an error, an object, JSON or text, or with OUTCOME_TAKEN_OVER when a stream has begun or another part answers
- * later; the request may be gone by then.  An outcome that was not filled is answered with 500.
+ * A helper that can fail returns 0 or a negative errno; on failure it has filled the outcome.  A
+ * handler always fills it: with an error, an object, JSON or text, or with OUTCOME_TAKEN_OVER when
+ * a stream has begun or another part answers later; the request may be gone by then.  An outcome
+ * that was not filled is answered with 500.
  *
- * An outcome owns its texts, causes and values; constants are named as such.  An outcome is filled once: what was in it
- * is not freed.  Warnings belong to the request (request_warn), because streams have them as well. */
+ * An outcome owns its texts, causes and values; constants are named as such.  An outcome is filled
+ * once: what was in it is not freed.  Warnings belong to the request (request_warn), because
+ * streams have them as well. */
 #pragma once
 
 #include "api/kind.h"
@@ -49,7 +51,8 @@ static inline UNUSED void outcome_donep(struct outcome *o)
     outcome_done(o);
 }
 
-/* An error without details of a kind; 429 and 503 ask the client to retry after a second.  'reason' is constant. */
+/* An error without details of a kind; 429 and 503 ask the client to retry after a second.  'reason'
+ * is constant. */
 void outcome_error(struct outcome *o, int code, const char *reason, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
 /* An error about the object 'name' (NULL: none) of the request's kind.  'reason' is constant. */
@@ -68,11 +71,13 @@ void outcome_invalid(struct outcome *o, const struct api_kind *k, const char *na
 /* 422 for one field. */
 void outcome_invalid_field(struct outcome *o, const struct api_kind *k, const char *name,
                            const char *field, const char *message);
-/* 422 for the parameters of a request; 'kind' is "CreateOptions" or the like; 'causes' is taken over. */
+/* 422 for the parameters of a request; 'kind' is "CreateOptions" or the like; 'causes' is taken
+ * over. */
 void outcome_invalid_options(struct outcome *o, const char *kind, struct api_causes *causes);
 /* Success of the deletion of the object 'name' with 'uid' (NULL: none). */
 void outcome_deleted(struct outcome *o, const char *name, const char *uid);
-/* 'stored' is of the request's kind in the version in which it is kept; the reference is taken over. */
+/* 'stored' is of the request's kind in the version in which it is kept; the reference is taken
+ * over. */
 void outcome_object(struct outcome *o, int code, struct blob *stored);
 /* 'v' is taken over; 'content_type' as in struct outcome. */
 void outcome_json(struct outcome *o, int code, const char *content_type, struct json *v);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Server-side apply: a patch that says what its manager wants of an object, which is made when it is not there. */
+/* Server-side apply: a patch that says what its manager wants of an object, which is made when it
+ * is not there. */
 #include "apiserver/access/filter.h"
 #include "apiserver/admission/alloc.h"
 #include "apiserver/verbs/fields.h"
@@ -55,7 +56,7 @@ static struct blob *compute_new(struct write *w, struct outcome *outcome)
         return NULL;
     }
     CLEANUP(json_free) struct json *obj = applied(w, NULL, outcome);
-    if (!obj || write_check_namespace(q, q->name, outcome) < 0) {
+    if (!obj) {
         return NULL;
     }
     object_prepare_create(q->kind, obj, time_wall_ms());

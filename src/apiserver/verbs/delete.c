@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Deletion, of one object or of a collection.
  *
- * An object with finalizers is only marked, and goes when an update removes the last of them.  One that somebody ends
- * (a pod, by its kubelet) is marked as well, and goes when a deletion says that it needs no more time. */
+ * An object with finalizers is only marked, and goes when an update removes the last of them.  One
+ * that somebody ends (a pod, by its kubelet) is marked as well, and goes when a deletion says that
+ * it needs no more time. */
+#include "apiserver/admission/admission.h"
 #include "apiserver/verbs/write.h"
 #include "base/timeutil.h"
 
@@ -294,8 +296,8 @@ static void delete_marked(struct write *w, struct object *base, struct outcome *
     marked(w, base->text, outcome);
 }
 
-/* Gives 'obj' the finalizers that the policy stands for; without one they stay as they are.  True: that
- * changed it. */
+/* Gives 'obj' the finalizers that the policy stands for; without one they stay as they are.  True:
+ * that changed it. */
 static bool set_finalizers(const struct deletion *d, struct json *obj)
 {
     static const char *const ours[] = {"orphan", "foregroundDeletion"};
@@ -393,23 +395,9 @@ static struct write *delete_new(struct deletion *d, const char *key)
     return w;
 }
 
-/* As in Kubernetes: a cluster is not without these. */
-static bool is_protected(const struct request *q)
-{
-    static const char *const names[] = {"default", "kube-system", "kube-public"};
-    bool found = false;
-    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-        found |= streq(q->name, names[i]);
-    }
-    return found && api_kind_is_namespace(q->kind);
-}
-
 void handle_delete(struct request *q, struct outcome *outcome)
 {
-    if (is_protected(q)) {
-        outcome_status(outcome, 403, "Forbidden", q->name,
-                       "%s \"%s\" is forbidden: this namespace may not be deleted", q->kind->plural,
-                       q->name);
+    if (admission_run(q, NULL, NULL, outcome) < 0) {
         return;
     }
     struct deletion *d = parse_options(q, outcome);

@@ -4,8 +4,8 @@
 
 #include "api/patch/patch.h"
 #include "apiserver/access/filter.h"
+#include "apiserver/admission/admission.h"
 #include "apiserver/admission/alloc.h"
-#include "apiserver/cache/integrity.h"
 #include "apiserver/verbs/fields.h"
 #include "base/log.h"
 #include "base/timeutil.h"
@@ -250,8 +250,7 @@ struct blob *write_encode(struct request *q, const struct json *obj, struct outc
 int write_check(struct request *q, struct json *obj, const struct json *old,
                 struct outcome *outcome)
 {
-    int r = filter_admit(q, obj, old, outcome);
-    r = r < 0 ? r : integrity_check_number(q, obj, old, outcome);
+    int r = admission_run(q, obj, old, outcome);
     if (r < 0) {
         return r;
     }
@@ -279,33 +278,6 @@ int write_read_body(struct request *q, struct json **ret, struct outcome *outcom
 }
 
 /* ---- create ---- */
-
-int write_check_namespace(struct request *q, const char *name, struct outcome *outcome)
-{
-    const char *ns = q->namespace;
-    if (!ns) {
-        return 0;
-    }
-    struct cache_kind *namespaces =
-        cache_find(&q->server->cache, api_kind_find("", "v1", "namespaces"));
-    const struct object *o = keyset_get(&namespaces->objects, ns);
-    if (!o) {
-        outcome_status(outcome, 404, "NotFound", ns, "namespaces \"%s\" not found", ns);
-        outcome->kind = xstrdup("namespaces");
-        return -ENOENT;
-    }
-    int phase = api_field_find(namespaces->kind, "status.phase");
-    if (!streq(api_index_field(o->index, (size_t) phase), "Terminating")) {
-        return 0;
-    }
-    CLEANUP_FREE char *why = xasprintf("namespace %s is being terminated", ns);
-    outcome_status(outcome, 403, "Forbidden", name,
-                   "%s \"%s\" is forbidden: unable to create new content in namespace %s because "
-                   "it is being terminated",
-                   RESOURCE_TEXT(q->kind), name ? name : "", ns);
-    outcome_add_cause(outcome, "NamespaceTerminating", "metadata.namespace", why);
-    return -EACCES;
-}
 
 /* Also tried again under another generated name. */
 static void attempt_create(struct write *w, struct outcome *outcome)
@@ -355,9 +327,6 @@ void handle_create(struct request *q, struct outcome *outcome)
     if (json_string_size(json_path(obj, "metadata", "resourceVersion", NULL))) {
         outcome_error(outcome, 400, "BadRequest",
                       "resourceVersion should not be set on objects to be created");
-        return;
-    }
-    if (write_check_namespace(q, json_path_string(obj, "metadata", "name", NULL), outcome) < 0) {
         return;
     }
     bool named = json_string_size(json_path(obj, "metadata", "name", NULL)) > 0;
@@ -524,7 +493,6 @@ static struct blob *compute_new(struct write *w, struct outcome *outcome)
     }
     CLEANUP(json_free) struct json *nothing = json_object();
     if (write_check_preconditions(q, obj, nothing, outcome) < 0 ||
-        write_check_namespace(q, q->name, outcome) < 0 ||
         fields_prune(q, obj, w->attempts > 0, outcome) < 0) {
         return NULL;
     }

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A change under way: from the request through the store to the answer.
  *
- * A write is based on the object that the cache has.  When the store finds that another one was faster, the
- * write is computed again from the newer object, unless the client insists on its version.  It owns its
- * request, which it answers when it is over; the writes of a collection share one, which the last answers. */
+ * A write is based on the object that the cache has.  When the store finds that another one was
+ * faster, the write is computed again from the newer object, unless the client insists on its
+ * version.  It owns its request, which it answers when it is over; the writes of a collection share
+ * one, which the last answers. */
 #pragma once
 
 #include "apiserver/server.h"
 
 struct write;
-/* Computes the change: sends it to the store with write_put or write_delete, or fills the outcome. */
+/* Computes the change: sends it to the store with write_put or write_delete, or fills the
+ * outcome. */
 typedef void write_attempt_fn(struct write *w, struct outcome *outcome);
 
 #define DEFINITION_CHANGED_TEXT "its CustomResourceDefinition was changed; try again"
@@ -44,9 +46,11 @@ struct write *write_new(struct request *q, struct cache_kind *ck, const char *ke
 /* Makes the first attempt; the write may be over, and its request answered, when this returns. */
 void write_try(struct write *w);
 void write_free(struct write *w);
-/* Sends the value (the reference is taken over) to the store, which takes the outcome over; 'base' NULL: must not exist. */
+/* Sends the value (the reference is taken over) to the store, which takes the outcome over; 'base'
+ * NULL: must not exist. */
 void write_put(struct write *w, struct object *base, struct blob *value, struct outcome *outcome);
-/* Deletes; 'value' (the reference is taken over) is the last state, which the client is told; NULL: none. */
+/* Deletes; 'value' (the reference is taken over) is the last state, which the client is told; NULL:
+ * none. */
 void write_delete(struct write *w, struct object *base, struct blob *value,
                   struct outcome *outcome);
 /* dryRun, and whether a write can begin now. */
@@ -58,8 +62,6 @@ void outcome_store_error(struct outcome *o, const struct request *q, int error);
 
 /* The body as a tree, owned. */
 int write_read_body(struct request *q, struct json **ret, struct outcome *outcome);
-/* The namespace of a new object (its name may be NULL) must be there, and not on its way out. */
-int write_check_namespace(struct request *q, const char *name, struct outcome *outcome);
 /* Version and UID that the client demands of the object it changes. */
 int write_check_preconditions(struct request *q, const struct json *obj, const struct json *old,
                               struct outcome *outcome);
@@ -81,7 +83,8 @@ void write_send_update(struct write *w, struct object *base, struct blob *value,
 /* Whether the lease that the request is made under, if any, is held. */
 int lease_check(struct request *q, struct outcome *outcome);
 bool lease_is_held(const struct write *w);
-/* The store's key of that lease (owned), and the revision at which it must be; false: there is none. */
+/* The store's key of that lease (owned), and the revision at which it must be; false: there is
+ * none. */
 bool lease_guard(const struct write *w, char **ret_key, uint64_t *ret_at);
 void outcome_lease_lost(struct outcome *o, const struct request *q);
 

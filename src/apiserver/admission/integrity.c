@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apiserver/cache/integrity.h"
+#include "apiserver/admission/integrity.h"
 
 #include "api/kinds/netnamespace.h"
+#include "apiserver/admission/plugins.h"
 
 #include <stdio.h>
 

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "apiserver/admission/admission.h"
+
+#include "apiserver/access/security.h"
+#include "apiserver/admission/plugins.h"
+#include "base/log.h"
+#include "base/timeutil.h"
+
+LOG_MODULE("apiserver");
+
+#define CSRS "certificates.k8s.io/certificatesigningrequests"
+#define RBAC "rbac.authorization.k8s.io/"
+
+/* In order: rights of the namespace first, as in Kubernetes; then plug-ins that change the object;
+ * then those that judge it.  Webhooks go behind the last that changes, quota goes last, because it
+ * counts what all others let pass. */
+static const struct admission_plugin plugins[] = {
+    {.name = "NamespaceLifecycle",
+     .verbs = ADMIT_CREATE | ADMIT_DELETE,
+     .required = "objects would be left behind in namespaces that are gone",
+     .admit = namespace_admit},
+    {.name = "CertificateRequestUser",
+     .kinds = (const char *const[]){CSRS, NULL},
+     .verbs = ADMIT_CREATE,
+     .required = "a request could name another user as its author",
+     .admit = certificate_admit_user},
+    {.name = "SecurityContextConstraint",
+     .verbs = ADMIT_CREATE | ADMIT_UPDATE,
+     .exempts_masters = true,
+     .required = "every user could take over the nodes by a privileged pod",
+     .admit = pod_admit,
+     .validate = pod_validate},
+    {.name = "TokenSecrets",
+     .kinds = (const char *const[]){"/secrets", NULL},
+     .verbs = ADMIT_CREATE | ADMIT_UPDATE,
+     .admit = secret_admit},
+    {.name = "NodeRestriction",
+     .kinds = (const char *const[]){"/nodes", "/pods", "coordination.k8s.io/leases", NULL},
+     .verbs = ADMIT_CREATE | ADMIT_UPDATE,
+     .required = "one node could change other nodes and their pods",
+     .validate = node_validate},
+    {.name = "CertificateApproval",
+     .kinds = (const char *const[]){CSRS, NULL},
+     .verbs = ADMIT_UPDATE,
+     .required = "certificates could be approved without a right to their signer",
+     .validate = certificate_validate_approval},
+    {.name = "CertificateSigning",
+     .kinds = (const char *const[]){CSRS, NULL},
+     .verbs = ADMIT_UPDATE,
+     .required = "certificates could be signed without a right to their signer",
+     .validate = certificate_validate_signing},
+    {.name = "CertificateSubjectRestriction",
+     .kinds = (const char *const[]){CSRS, NULL},
+     .verbs = ADMIT_CREATE,
+     .required = "certificates of system:masters and of other nodes could be requested",
+     .validate = certificate_validate_subject},
+    {.name = "OwnerReferencesPermissionEnforcement",
+     .verbs = ADMIT_CREATE | ADMIT_UPDATE,
+     .exempts_masters = true,
+     .validate = owner_validate},
+    {.name = "RBACEscalation",
+     .kinds = (const char *const[]){RBAC "roles", RBAC "clusterroles", RBAC "rolebindings",
+                                    RBAC "clusterrolebindings", NULL},
+     .verbs = ADMIT_CREATE | ADMIT_UPDATE,
+     .exempts_masters = true,
+     .required = "users could give themselves rights that they do not have",
+     .validate = rbac_validate},
+    {.name = "RestrictedEndpointsAdmission",
+     .kinds = (const char *const[]){"/endpoints", "discovery.k8s.io/endpointslices", NULL},
+     .verbs = ADMIT_CREATE | ADMIT_UPDATE,
+     .exempts_masters = true,
+     .required = "endpoints could lead into other projects and to the nodes",
+     .validate = endpoints_validate},
+    {.name = "RestrictedNodePorts",
+     .kinds = (const char *const[]){"/services", NULL},
+     .verbs = ADMIT_CREATE | ADMIT_UPDATE,
+     .exempts_masters = true,
+     .validate = node_ports_validate},
+    {.name = "NetworkNumberProtection",
+     .kinds = (const char *const[]){"network.openshift.io/hostsubnets",
+                                    "network.openshift.io/netnamespaces", NULL},
+     .verbs = ADMIT_CREATE | ADMIT_UPDATE,
+     .required = "a subnet or VNID that is in use could be given out twice",
+     .validate = integrity_check_number},
+};
+
+struct admission {
+    bool enabled[ARRAY_SIZE(plugins)];
+};
+
+const struct admission_plugin *admission_plugin_at(size_t i)
+{
+    return i < ARRAY_SIZE(plugins) ? &plugins[i] : NULL;
+}
+
+/* ---- configuration ---- */
+
+static bool has_name(const char *const *names, const char *name)
+{
+    while (names && *names && !streq(*names, name)) {
+        names++;
+    }
+    return names && *names;
+}
+
+static int check_known(const char *name, struct err *e)
+{
+    CLEANUP_STRBUF struct strbuf known = STRBUF_INIT;
+    for (size_t i = 0; i < ARRAY_SIZE(plugins); i++) {
+        if (streq(plugins[i].name, name)) {
+            return 0;
+        }
+        strbuf_addf(&known, "%s%s", i ? ", " : "", plugins[i].name);
+    }
+    return err_set(e, -EINVAL, "admission plug-in \"%.80s\" is not known; there are %s", name,
+                   known.data);
+}
+
+int admission_check_names(const char *const *enabled, const char *const *disabled, struct err *e)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && enabled && enabled[i]; i++) {
+        r = check_known(enabled[i], e);
+        if (r == 0 && has_name(disabled, enabled[i])) {
+            r = err_set(e, -EINVAL, "admission plug-in \"%s\" is both enabled and disabled",
+                        enabled[i]);
+        }
+    }
+    for (size_t i = 0; r == 0 && disabled && disabled[i]; i++) {
+        r = check_known(disabled[i], e);
+    }
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(plugins); i++) {
+        if (plugins[i].required && has_name(disabled, plugins[i].name)) {
+            r = err_set(e, -EPERM, "admission plug-in \"%s\" cannot be disabled: without it %s",
+                        plugins[i].name, plugins[i].required);
+        }
+    }
+    return r;
+}
+
+struct admission *admission_new(struct apiserver *a)
+{
+    struct admission *ad = NEW(struct admission);
+    CLEANUP_STRBUF struct strbuf on = STRBUF_INIT;
+    CLEANUP_STRBUF struct strbuf off = STRBUF_INIT;
+    for (size_t i = 0; i < ARRAY_SIZE(plugins); i++) {
+        const struct admission_plugin *p = &plugins[i];
+        ad->enabled[i] = p->required || has_name(a->cfg.admission_enabled, p->name) ||
+                         !has_name(a->cfg.admission_disabled, p->name);
+        struct strbuf *list = ad->enabled[i] ? &on : &off;
+        strbuf_addf(list, "%s%s", list->size ? "," : "", p->name);
+    }
+    log_info("admission", "plugins=%s disabled=%s", strbuf_cstr(&on), strbuf_cstr(&off));
+    return ad;
+}
+
+struct admission *admission_free(struct admission *ad)
+{
+    free(ad);
+    return NULL;
+}
+
+bool admission_is_enabled(const struct admission *ad, const char *name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(plugins); i++) {
+        if (streq(plugins[i].name, name)) {
+            return ad->enabled[i];
+        }
+    }
+    return false;
+}
+
+/* ---- a write ---- */
+
+static bool concerns_kind(const struct admission_plugin *p, const struct api_kind *k)
+{
+    size_t n = strlen(k->group), i = 0;
+    while (p->kinds && p->kinds[i] &&
+           !(strncmp(p->kinds[i], k->group, n) == 0 && p->kinds[i][n] == '/' &&
+             streq(p->kinds[i] + n + 1, k->plural))) {
+        i++;
+    }
+    return !p->kinds || p->kinds[i];
+}
+
+/* One phase of one plug-in; counts its time. */
+static int run_one(const struct admission_plugin *p, bool admits, struct request *q,
+                   struct json *obj, const struct json *old, struct outcome *outcome)
+{
+    static const char *const verbs[] = {
+        [ADMIT_CREATE] = "CREATE", [ADMIT_UPDATE] = "UPDATE", [ADMIT_DELETE] = "DELETE"};
+    uint64_t begin_ns = time_mono_ns();
+    int r = admits ? p->admit(q, obj, old, outcome) : p->validate(q, obj, old, outcome);
+    metrics_count_admission(q->server->metrics,
+                            &(struct admission_call){.name = p->name,
+                                                     .type = admits ? "admit" : "validate",
+                                                     .operation = verbs[old   ? ADMIT_UPDATE
+                                                                        : obj ? ADMIT_CREATE
+                                                                              : ADMIT_DELETE],
+                                                     .rejected = r < 0},
+                            time_mono_ns() - begin_ns);
+    return r;
+}
+
+static int run_phase(bool admits, struct request *q, struct json *obj, const struct json *old,
+                     struct outcome *outcome)
+{
+    const struct admission *ad = q->server->admission;
+    unsigned verb = old ? ADMIT_UPDATE : obj ? ADMIT_CREATE : ADMIT_DELETE;
+    bool master = q->server->security->always_allow || user_in_group(q->user, GROUP_MASTERS);
+    bool changed = false;
+    for (size_t i = 0; i < ARRAY_SIZE(plugins); i++) {
+        const struct admission_plugin *p = &plugins[i];
+        if (!ad->enabled[i] || !(p->verbs & verb) || (admits ? !p->admit : !p->validate) ||
+            (p->exempts_masters && master) || !concerns_kind(p, q->kind)) {
+            continue;
+        }
+        int r = run_one(p, admits, q, obj, old, outcome);
+        if (r < 0) {
+            return r;
+        }
+        changed |= r > 0;
+    }
+    return changed;
+}
+
+int admission_run(struct request *q, struct json *obj, const struct json *old,
+                  struct outcome *outcome)
+{
+    int r = run_phase(true, q, obj, old, outcome);
+    if (r > 0) {
+        object_conform(q->kind, obj);
+    }
+    return r < 0 ? r : run_phase(false, q, obj, old, outcome);
+}
+
+/* ---- refusing ---- */
+
+static const char *name_in(const struct json *obj)
+{
+    return json_path_string(obj, "metadata", "name", NULL);
+}
+
+int admission_refuse(const struct request *q, const struct json *obj, const char *why,
+                     struct outcome *outcome)
+{
+    const char *name = name_in(obj);
+    outcome_status(outcome, 403, "Forbidden", name, "%s \"%s\" is forbidden: %s",
+                   RESOURCE_TEXT(q->kind), name ? name : "", why);
+    return -EACCES;
+}
+
+int admission_refuse_field(const struct request *q, const struct json *obj, const char *field,
+                           const char *why, struct outcome *outcome)
+{
+    const char *name = name_in(obj);
+    outcome_status(outcome, 403, "Forbidden", name, "%s \"%s\" is forbidden: %s: %s",
+                   RESOURCE_TEXT(q->kind), name ? name : "", field, why);
+    outcome_add_cause(outcome, "FieldValueForbidden", field, why);
+    return -EACCES;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Admission: the ordered list of plug-ins that may change or refuse a write, after authorization
+ * and before the store.
+ *
+ * First every plug-in's 'admit', which may change the object, in the order of the table; then, if
+ * one changed it, the object is brought into the shape of its schema again; then every plug-in's
+ * 'validate', which sees the final object; then the caller validates the object as a whole.  So a
+ * plug-in judges in 'validate' what a later mutation must not get around. A plug-in named as one of
+ * Kubernetes or OpenShift does what that one does.  A new plug-in (quota, webhooks) is a row in
+ * admission.c.
+ *
+ * The allocation of addresses and ports is no plug-in: it belongs to each attempt to store a
+ * Service (alloc.h). Everything runs on the loop's thread. */
+#pragma once
+
+#include "apiserver/server.h"
+
+/* What a write does to the object. */
+enum {
+    ADMIT_CREATE = 1 << 0,
+    ADMIT_UPDATE = 1 << 1,
+    ADMIT_DELETE = 1 << 2,
+};
+
+struct admission_plugin {
+    const char *name;
+    const char *const
+        *kinds;     /* "GROUP/PLURAL" ("/pods" of the core group), NULL at the end; NULL: all. */
+    unsigned verbs; /* ADMIT_... */
+    bool exempts_masters; /* system:masters may do it, and everyone where all is allowed. */
+    const char *required; /* Why it cannot be disabled; NULL: it can. */
+    /* Either may be NULL.  'old' is NULL at a creation; 'obj' is NULL, too, at a deletion.
+     * Negative: refused, and the outcome is filled.  'admit' returns 1 when it changed 'obj'. */
+    int (*admit)(struct request *q, struct json *obj, const struct json *old,
+                 struct outcome *outcome);
+    int (*validate)(struct request *q, const struct json *obj, const struct json *old,
+                    struct outcome *outcome);
+};
+
+struct admission;
+/* With the plug-ins that the configuration leaves; logs their names. */
+struct admission *admission_new(struct apiserver *a);
+struct admission *admission_free(struct admission *ad);
+/* The i-th plug-in in order; NULL: there are no more. */
+const struct admission_plugin *admission_plugin_at(size_t i);
+bool admission_is_enabled(const struct admission *ad, const char *name);
+
+/* Runs the plug-ins for a write of 'obj' in place of 'old' (NULL: created), or a deletion (both
+ * NULL).  Negative: refused, and the outcome is filled. */
+int admission_run(struct request *q, struct json *obj, const struct json *old,
+                  struct outcome *outcome);
+/* 403 of the request's object; -EACCES. */
+int admission_refuse(const struct request *q, const struct json *obj, const char *why,
+                     struct outcome *outcome);
+/* 403 that names the field; -EACCES. */
+int admission_refuse_field(const struct request *q, const struct json *obj, const char *field,
+                           const char *why, struct outcome *outcome);

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NodeRestriction: a node writes its own Node, its pods' status, and the lease of its own name. */
+#include "apiserver/access/security.h"
+#include "apiserver/admission/addresses.h"
+#include "apiserver/admission/plugins.h"
+
+/* Absent and empty are the same. */
+static bool same(const struct json *a, const struct json *b)
+{
+    return (!json_count(a) && !json_count(b)) || (a && b && json_equal(a, b));
+}
+
+static bool is_reserved(const char *label)
+{
+    const char *slash = strchr(label, '/');
+    static const char domain[] = "node-restriction.kubernetes.io";
+    size_t n = slash ? (size_t) (slash - label) : 0, d = sizeof domain - 1;
+    return n >= d && strncmp(slash - d, domain, d) == 0 && (n == d || slash[-(int) d - 1] == '.');
+}
+
+/* Labels by which others keep pods away from nodes are not the node's to set. */
+static bool labels_differ(const struct json *a, const struct json *b)
+{
+    for (size_t i = 0; i < json_count(a); i++) {
+        const char *key = json_key_at(a, i);
+        const struct json *other = json_get(b, key);
+        if (is_reserved(key) && (!other || !json_equal(json_at(a, i), other))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int check_node(struct request *q, const char *node, const struct json *obj,
+                      const struct json *old, struct outcome *outcome)
+{
+    const char *name = json_path_string(obj, "metadata", "name", NULL);
+    const struct json *labels = json_path(obj, "metadata", "labels", NULL);
+    const struct json *before = json_path(old, "metadata", "labels", NULL);
+    if (!streq_null(name, node)) {
+        return admission_refuse(q, obj, "a node is only allowed to change its own Node", outcome);
+    }
+    if (labels_differ(labels, before) || labels_differ(before, labels)) {
+        return admission_refuse(q, obj,
+                                "a node is not allowed to set labels of "
+                                "node-restriction.kubernetes.io",
+                                outcome);
+    }
+    if (old &&
+        !same(json_path(obj, "spec", "taints", NULL), json_path(old, "spec", "taints", NULL))) {
+        return admission_refuse(q, obj, "a node is not allowed to change its taints", outcome);
+    }
+    if (json_count(json_path(obj, "metadata", "ownerReferences", NULL)) &&
+        !same(json_path(obj, "metadata", "ownerReferences", NULL),
+              json_path(old, "metadata", "ownerReferences", NULL))) {
+        return admission_refuse(q, obj, "a node is not allowed to set owner references", outcome);
+    }
+    return addresses_admit_node(q, node, obj, old, outcome);
+}
+
+int node_validate(struct request *q, const struct json *obj, const struct json *old,
+                  struct outcome *outcome)
+{
+    const char *plural = q->kind->plural;
+    const char *node = q->server->security->always_allow ? NULL : user_node(q->user);
+    if (!node) {
+        return 0;
+    }
+    if (streq(plural, "nodes")) {
+        return check_node(q, node, obj, old, outcome);
+    }
+    if (streq(plural, "pods")) {
+        return addresses_admit_pod(q, node, obj, old, outcome);
+    }
+    if (!old && !streq_null(json_path_string(obj, "metadata", "name", NULL), node)) {
+        return admission_refuse(q, obj, "a node is only allowed to make the lease of its own name",
+                                outcome);
+    }
+    return 0;
+}
