@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a request is about: the one reading of method, path and query, on which authorization, audit, flow control and
- * the handlers all go.  Kubernetes' RequestInfo.
+/* What a request is about: the one reading of method, path and query, on which authorization,
+ * audit, flow control and the handlers all go.  Kubernetes' RequestInfo.
  *
- * It does not depend on which kinds there are, so that a user without the right gets 403 and not 404.  Pure.  The texts
- * belong to the caller of attributes_parse (path) or to the struct; attributes_done frees them. */
+ * It does not depend on which kinds there are, so that a user without the right gets 403 and not
+ * 404.  Pure.  The texts belong to the caller of attributes_parse (path) or to the struct;
+ * attributes_done frees them. */
 #pragma once
 
 #include "base/macro.h"
@@ -24,8 +25,8 @@ struct attributes {
     char *texts; /* All texts that were made here; NULL: none. */
 };
 
-/* 'path' is borrowed and must outlive '*a'.  'watch': the query has that flag; 'field_selector' (NULL: none) may narrow
- * a list to one name. */
+/* 'path' is borrowed and must outlive '*a'.  'watch': the query has that flag; 'field_selector'
+ * (NULL: none) may narrow a list to one name. */
 void attributes_parse(struct attributes *a, const char *method, const char *path, bool watch,
                       const char *field_selector);
 void attributes_done(struct attributes *a);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apiserver/access/audit.h"
 
-#include "apiserver/server.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/timeutil.h"
+#include "net/http/http.h"
 #include "net/loop/process.h"
 
 #include <dirent.h>
@@ -282,11 +283,11 @@ static void set_time(struct json *o, const char *key)
     json_set_string(o, key, text);
 }
 
-/* The client's own, when it has one that can be: then the lines of several servers can be told to belong
- * together. */
-static void make_id(const struct request *q, char out[MAX_ID + 1])
+/* The client's own, when it has one that can be: then the lines of several servers can be told to
+ * belong together. */
+static void make_id(const struct http_exchange *x, char out[MAX_ID + 1])
 {
-    const char *given = http_header(q->x, "audit-id");
+    const char *given = http_header(x, "audit-id");
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-";
     if (given && *given && strlen(given) <= MAX_ID && strspn(given, letters) == strlen(given)) {
         memcpy(out, given, strlen(given) + 1);
@@ -302,7 +303,8 @@ static void make_id(const struct request *q, char out[MAX_ID + 1])
                     b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
 }
 
-/* Whether the parameter with this name (of 'n' bytes) holds a token; an escaped name is taken for that of a token. */
+/* Whether the parameter with this name (of 'n' bytes) holds a token; an escaped name is taken for
+ * that of a token. */
 static bool is_token(const char *name, size_t n)
 {
     static const char key[] = "access_token";
@@ -310,11 +312,11 @@ static bool is_token(const char *name, size_t n)
 }
 
 /* Path and query, with tokens redacted. */
-static struct json *uri(const struct request *q)
+static struct json *uri(const struct http_exchange *x)
 {
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
-    const char *p = http_query_raw(q->x);
-    strbuf_adds(&b, http_path(q->x));
+    const char *p = http_query_raw(x);
+    strbuf_adds(&b, http_path(x));
     for (char sep = '?'; *p; sep = '&') {
         size_t n = strcspn(p, "&"), name = strcspn(p, "&=");
         strbuf_addc(&b, sep);
@@ -345,13 +347,13 @@ static bool is_secret(const struct attributes *a)
             str_has_prefix(a->resource, "oauth"));
 }
 
-struct audit_event *audit_begin(struct audit_log *log, struct request *q)
+struct audit_event *audit_begin(struct audit_log *log, struct http_exchange *x,
+                                const struct user_info *user, const struct attributes *a)
 {
-    const struct attributes *a = &q->attributes;
-    struct audit_decision d = audit_policy_decide(log->policy, q->user, a);
+    struct audit_decision d = audit_policy_decide(log->policy, user, a);
     char id[MAX_ID + 1];
-    make_id(q, id);
-    http_set_header(q->x, "Audit-Id", id);
+    make_id(x, id);
+    http_set_header(x, "Audit-Id", id);
     if (d.level == AUDIT_NONE) {
         return NULL;
     }
@@ -367,10 +369,10 @@ struct audit_event *audit_begin(struct audit_log *log, struct request *q)
     json_set_string(o, "level", audit_level_names[d.level]);
     json_set_string(o, "auditID", id);
     json_set_string(o, "stage", "");
-    json_set(o, "requestURI", uri(q));
+    json_set(o, "requestURI", uri(x));
     json_set_string(o, "verb", a->verb);
-    json_set(o, "user", q->user ? user_object(q->user) : json_object());
-    const char *peer = http_peer(q->x), *agent = http_header(q->x, "user-agent");
+    json_set(o, "user", user ? user_object(user) : json_object());
+    const char *peer = http_peer(x), *agent = http_header(x, "user-agent");
     json_append(json_ensure_array(o, "sourceIPs"), json_string_n(peer, strcspn(peer, ":")));
     set_not_empty(o, "userAgent", agent ? agent : "");
     if (a->is_resource) {
@@ -383,13 +385,13 @@ struct audit_event *audit_begin(struct audit_log *log, struct request *q)
         set_not_empty(ref, "subresource", a->subresource);
     }
     set_time(o, "requestReceivedTimestamp");
-    audit_stage(ev, q, AUDIT_RECEIVED, 0, NULL, 0);
+    audit_stage(ev, x, AUDIT_RECEIVED, 0, NULL, 0);
     return ev;
 }
 
-void audit_impersonated(struct audit_event *ev, const struct request *q)
+void audit_impersonated(struct audit_event *ev, const struct user_info *user)
 {
-    json_set(ev->base, "impersonatedUser", user_object(q->user));
+    json_set(ev->base, "impersonatedUser", user_object(user));
 }
 
 void audit_decision_set(struct audit_event *ev, bool allowed, const char *why)
@@ -408,8 +410,8 @@ static void set_body(struct json *o, const char *key, const char *p, size_t size
     }
 }
 
-void audit_stage(struct audit_event *ev, const struct request *q, enum audit_stage stage, int code,
-                 const char *body, size_t size)
+void audit_stage(struct audit_event *ev, const struct http_exchange *x, enum audit_stage stage,
+                 int code, const char *body, size_t size)
 {
     if (ev->decision.omit & 1u << stage) {
         return;
@@ -428,10 +430,9 @@ void audit_stage(struct audit_event *ev, const struct request *q, enum audit_sta
         }
         json_set_int(st, "code", code);
     }
-    /* A watch has no body, and may be told of when its exchange is gone. */
-    if (stage == AUDIT_COMPLETE && ev->decision.level >= AUDIT_REQUEST && q->verb != VERB_WATCH) {
+    if (stage == AUDIT_COMPLETE && ev->decision.level >= AUDIT_REQUEST && x) {
         size_t n;
-        const char *p = http_body(q->x, &n);
+        const char *p = http_body(x, &n);
         set_body(o, "requestObject", p, n);
     }
     if (stage == AUDIT_COMPLETE && ev->decision.level == AUDIT_REQUEST_RESPONSE) {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The audit log: a line of JSON (Event of audit.k8s.io/v1) for each request that the policy wants to be told.
+/* The audit log: a line of JSON (Event of audit.k8s.io/v1) for each request that the policy wants
+ * to be told.
  *
- * Lines are queued and written by a worker thread, so that a slow disk keeps no request waiting; when more is queued
- * than AUDIT_QUEUE_MAX, lines are dropped, counted, and the log says so.  The file is renamed when it is as
- * large as it may be, and the oldest of those are removed.  Loop's thread. */
+ * Lines are queued and written by a worker thread, so that a slow disk keeps no request waiting;
+ * when more is queued than AUDIT_QUEUE_MAX, lines are dropped, counted, and the log says so.  The
+ * file is renamed when it is as large as it may be, and the oldest of those are removed.  Loop's
+ * thread. */
 #pragma once
 
 #include "apiserver/access/audit_policy.h"
@@ -26,17 +28,20 @@ struct audit_log *audit_log_close(struct audit_log *log);
 /* Reads the policy again; unchanged on failure. */
 int audit_log_reload(struct audit_log *log, struct err *e);
 
-/* ---- requests (internal to src/apiserver) ---- */
+/* ---- events of one request (internal to src/apiserver) ---- */
 
-struct request;
+struct http_exchange;
 struct audit_event;
-/* What is known before a request is decided on; NULL when it is not audited.  Also tells RequestReceived. */
-struct audit_event *audit_begin(struct audit_log *log, struct request *q);
-/* The request goes on as q->user. */
-void audit_impersonated(struct audit_event *ev, const struct request *q);
+/* What is known before a request is decided on ('user' NULL: nobody that could be authenticated);
+ * NULL when it is not audited.  Also tells RequestReceived.  Sets the header Audit-Id. */
+struct audit_event *audit_begin(struct audit_log *log, struct http_exchange *x,
+                                const struct user_info *user, const struct attributes *a);
+/* The request goes on as 'user'. */
+void audit_impersonated(struct audit_event *ev, const struct user_info *user);
 /* Why it was let in or refused. */
 void audit_decision_set(struct audit_event *ev, bool allowed, const char *why);
-/* A stage was reached; 'body' as for filter_done. */
-void audit_stage(struct audit_event *ev, const struct request *q, enum audit_stage stage, int code,
-                 const char *body, size_t size);
+/* A stage was reached.  'x' (NULL: the exchange may be gone, as that of a watch) has the request's
+ * body, and 'body' of 'size' bytes is the response's (JSON; NULL: none or not known). */
+void audit_stage(struct audit_event *ev, const struct http_exchange *x, enum audit_stage stage,
+                 int code, const char *body, size_t size);
 struct audit_event *audit_event_free(struct audit_event *ev);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Authentication: by the connection's certificate, else by a bearer token, else anonymous. */
-#include "apiserver/access/security.h"
+#include "apiserver/access/authn.h"
+
+#include "apiserver/access/token.h"
 #include "base/timeutil.h"
 
 #include <strings.h>
@@ -79,9 +81,8 @@ int authn_request(struct security *s, const struct http_exchange *x, struct user
     /* As OpenShift has it, for clients that cannot set headers. */
     token = token ? token : http_query(x, "access_token");
     if (token) {
-        return s->server->cache.ready
-                   ? token_authenticate(s, token, NULL, time_wall_ms(), ret, NULL, e)
-                   : err_set(e, -EAGAIN, "the registry is being loaded");
+        return s->cache->ready ? token_authenticate(s, token, NULL, time_wall_ms(), ret, NULL, e)
+                               : err_set(e, -EAGAIN, "the registry is being loaded");
     }
     if (!s->anonymous) {
         return err_set(e, -EPERM, "no credential");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a node may do by being that node: with its own Node, its pods and what they use, its lease, its requests for
- * certificates, and events.  What all nodes read alike (the network's objects) is RBAC's role system:sdn-reader. */
-#include "apiserver/access/security.h"
+/* What a node may do by being that node: with its own Node, its pods and what they use, its lease,
+ * its requests for certificates, and events.  What all nodes read alike (the network's objects) is
+ * RBAC's role system:sdn-reader. */
+#include "apiserver/access/node_authz.h"
 
 #define LEASES "kube-node-lease"
 
@@ -93,7 +94,7 @@ static bool pod_runs_as(const struct json *pod, const char *account)
 /* Whether a pod of 'a->namespace' that is on the node needs what 'a' names. */
 static bool needed(struct security *s, const char *node, const struct attributes *a)
 {
-    const struct cache_kind *pods = cache_find(&s->server->cache, api_kind_find("", "v1", "pods"));
+    const struct cache_kind *pods = cache_find(s->cache, api_kind_find("", "v1", "pods"));
     CLEANUP_FREE char *prefix = xasprintf("%s/", a->namespace);
     struct keyset_pos pos = keyset_seek(&pods->objects, prefix);
     int field = api_field_find(pods->kind, "spec.nodeName");
@@ -151,7 +152,7 @@ static bool own_csr(struct security *s, const char *node, const struct attribute
 
 bool node_allows(struct security *s, const char *node, const struct attributes *a)
 {
-    if (!a->is_resource || !s->server->cache.ready) {
+    if (!a->is_resource || !s->cache->ready) {
         return false;
     }
     const char *r = a->resource;

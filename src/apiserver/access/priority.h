@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is served next: priority levels with shares of the server, and fair queues between flows in each level.
+/* Who is served next: priority levels with shares of the server, and fair queues between flows in
+ * each level.
  *
- * After Kubernetes' API Priority and Fairness.  A request has a level, a flow (who asks, and about what) and a
- * cost.  A running request occupies as many of its level's seats as it costs; when they are taken, or much was
- * run in this round of the loop already, it waits.  In a level the flow that has had least is served next
- * (start-time fair queueing by cost), so that a thousand requests of one client stand behind one of another.  When
- * a level's queue is full, the newest request of the flow that has most in it gives way.
+ * After Kubernetes' API Priority and Fairness.  A request has a level, a flow (who asks, and about
+ * what) and a cost.  A running request occupies as many of its level's seats as it costs; when they
+ * are taken, or much was run in this round of the loop already, it waits.  In a level the flow that
+ * has had least is served next (start-time fair queueing by cost), so that a thousand requests of
+ * one client stand behind one of another.  When a level's queue is full, the newest request of the
+ * flow that has most in it gives way.
  *
- * Pure: the time is given, nothing is called back.  A ticket belongs to its user and must be given to
- * priority_leave before it goes. */
+ * Pure: the time is given, nothing is called back.  A ticket belongs to its user and must be given
+ * to priority_leave before it goes. */
 #pragma once
 
 #include "base/list.h"
@@ -44,8 +46,8 @@ struct priority_stats {
 struct priority *priority_new(const struct priority_config *cfg);
 struct priority *priority_free(struct priority *p); /* No ticket may be in it. */
 
-/* Queues 't' (zeroed, or left): 0, or -EBUSY: the queue is full for it.  '*ret_evicted' is another ticket that lost
- * its place to it and has left, or NULL. */
+/* Queues 't' (zeroed, or left): 0, or -EBUSY: the queue is full for it.  '*ret_evicted' is another
+ * ticket that lost its place to it and has left, or NULL. */
 int priority_enter(struct priority *p, struct priority_ticket *t, enum priority_level level,
                    uint32_t flow, unsigned cost, uint64_t now_ms,
                    struct priority_ticket **ret_evicted);
@@ -55,7 +57,8 @@ struct priority_ticket *priority_next(struct priority *p, uint64_t now_ms);
 void priority_new_round(struct priority *p);
 /* Whether a new round would let something run that waits now. */
 bool priority_wants_round(const struct priority *p);
-/* A ticket that has waited too long and has left, or NULL; and when the next will have (0: none waits). */
+/* A ticket that has waited too long and has left, or NULL; and when the next will have (0: none
+ * waits). */
 struct priority_ticket *priority_expire(struct priority *p, uint64_t now_ms);
 uint64_t priority_deadline_ms(const struct priority *p);
 /* 't' has run, or does not wait any more; harmless when it is in no queue. */

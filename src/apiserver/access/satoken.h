@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The token that a Secret of type kubernetes.io/service-account-token gets: without an end, good as long as the
- * account and the Secret exist. */
+/* The token that a Secret of type kubernetes.io/service-account-token gets: without an end, good as
+ * long as the account and the Secret exist. */
 #pragma once
 
 #include "net/tls/jws.h"

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bearer tokens: of service accounts (signed by us) and of nodes that join (Secrets of kube-system).
+/* Bearer tokens: of service accounts (signed by us) and of nodes that join (Secrets of
+ * kube-system).
  *
- * A token of an account is good as long as the account, and what it is bound to, exist with the same uid. */
-#include "apiserver/access/security.h"
+ * A token of an account is good as long as the account, and what it is bound to, exist with the
+ * same uid. */
+#include "apiserver/access/token.h"
+
+#include "apiserver/access/authn.h"
 #include "base/base64.h"
 #include "base/timeutil.h"
 

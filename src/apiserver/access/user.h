@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who makes a request: a name, groups, and what else authentication found out.
  *
- * Immutable once it is attached to a request, and counted, so that watches, audit and impersonation share
- * one.  Pure but for memory; loop's thread only. */
+ * Immutable once it is attached to a request, and counted, so that watches, audit and impersonation
+ * share one.  Pure but for memory; loop's thread only. */
 #pragma once
 
 #include "wire/json.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apiserver/admission/addresses.h"
 
-#include "apiserver/access/security.h"
 #include "apiserver/admission/admission.h"
 #include "base/mem.h"
 

@@ -3,6 +3,8 @@
 
 #include "apiserver/access/security.h"
 #include "apiserver/admission/plugins.h"
+#include "apiserver/cache/object.h"
+#include "apiserver/request/metrics.h"
 #include "base/log.h"
 #include "base/timeutil.h"
 

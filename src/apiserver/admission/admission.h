@@ -13,7 +13,7 @@
  * Service (alloc.h). Everything runs on the loop's thread. */
 #pragma once
 
-#include "apiserver/server.h"
+#include "apiserver/request/request.h"
 
 /* What a write does to the object. */
 enum {

@@ -2,8 +2,9 @@
 /* Certificate signing requests: the server writes their author, and the right to a signer is needed
  * to approve and to sign.  Nobody becomes a cluster's master that way, and a node asks for itself
  * only. */
-#include "apiserver/access/security.h"
 #include "apiserver/admission/plugins.h"
+
+#include "apiserver/access/authz.h"
 #include "base/base64.h"
 #include "net/tls/pki_csr.h"
 

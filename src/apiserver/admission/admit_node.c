@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NodeRestriction: a node writes its own Node, its pods' status, and the lease of its own name. */
+#include "apiserver/admission/plugins.h"
+
 #include "apiserver/access/security.h"
 #include "apiserver/admission/addresses.h"
-#include "apiserver/admission/plugins.h"
 
 /* Absent and empty are the same. */
 static bool same(const struct json *a, const struct json *b)

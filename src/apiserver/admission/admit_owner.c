@@ -4,8 +4,9 @@
  * An object whose reference to its owner says blockOwnerDeletion holds up the owner's deletion in
  * the foreground, as a finalizer of the owner would.  So it takes the right to set one: update of
  * the owner, or of its finalizers. */
-#include "apiserver/access/security.h"
 #include "apiserver/admission/plugins.h"
+
+#include "apiserver/access/authz.h"
 
 static bool blocks(const struct json *ref)
 {

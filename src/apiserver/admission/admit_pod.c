@@ -7,9 +7,10 @@
  * the user who writes the pod, or of the service account that the pod runs as, since that is whom a
  * controller makes pods for.  An update is judged when it changes what is judged, so that labels of
  * an administrator's pod can be changed by everyone who may write pods. */
-#include "api/kinds/pod_restrictions.h"
-#include "apiserver/access/security.h"
 #include "apiserver/admission/plugins.h"
+
+#include "api/kinds/pod_restrictions.h"
+#include "apiserver/access/authz.h"
 
 #define SCC_GROUP "security.openshift.io"
 #define SCC_PLURAL "securitycontextconstraints"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Roles and bindings: a user gives nobody more than the user has. */
-#include "apiserver/access/security.h"
 #include "apiserver/admission/plugins.h"
+
+#include "apiserver/access/authz.h"
 
 /* Absent and empty are the same. */
 static bool same(const struct json *a, const struct json *b)

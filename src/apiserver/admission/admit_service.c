@@ -5,10 +5,11 @@
  * another, or the hosts, past what isolates them; it takes "create" of endpoints/restricted, as in
  * OpenShift.  A node port that is asked for by number occupies that port on all nodes; it takes
  * "create" of services/nodeports.  One that the server chooses is everyone's. */
-#include "api/kinds/kind_service.h"
-#include "apiserver/access/security.h"
-#include "apiserver/admission/alloc.h"
 #include "apiserver/admission/plugins.h"
+
+#include "api/kinds/kind_service.h"
+#include "apiserver/access/authz.h"
+#include "apiserver/admission/alloc.h"
 
 static bool may(struct request *q, const char *resource)
 {

@@ -2,7 +2,8 @@
 #include "apiserver/admission/alloc.h"
 
 #include "api/kinds/kind_service.h"
-#include "apiserver/access/security.h"
+#include "apiserver/admission/alloc_claims.h"
+#include "apiserver/admission/alloc_repair.h"
 #include "sdn/number_pool.h"
 
 #include <sys/random.h>
@@ -19,6 +20,7 @@ struct alloc {
         pools[3]; /* By enum claim_type; what is claimed, and what writes under way will. */
     struct alloc_repair *repair;
     struct cache_subscriber subscriber;
+    struct list pending; /* Writes with claims: struct alloc_write. */
 };
 
 static void on_changed(void *ctx, struct cache_kind *ck, const struct cache_event *ev);
@@ -32,6 +34,7 @@ struct alloc *alloc_new(struct apiserver *a, const struct service_ranges *cfg)
     }
     struct alloc *l = NEW(struct alloc);
     l->server = a;
+    list_init(&l->pending);
     l->ranges = *cfg;
     l->services = cache_find(&a->cache, api_kind_find("", "v1", "services"));
     l->subnets = cache_find(&a->cache, api_kind_find("network.openshift.io", "v1", "hostsubnets"));
@@ -126,8 +129,8 @@ void alloc_reload(struct alloc *l)
         number_pool_clear(&l->pools[i]);
     }
     cache_each_stranger(&l->server->cache, CLAIM_PREFIX, take_claim, l);
-    struct write *w;
-    LIST_FOREACH (w, struct write, node, &l->server->writes) {
+    struct alloc_write *w;
+    LIST_FOREACH (w, struct alloc_write, node, &l->pending) {
         for (size_t i = 0; i < w->n_claims; i++) {
             if (w->claims[i].value) {
                 take_claim(l, w->claims[i].key);
@@ -150,26 +153,31 @@ static void on_loaded(void *ctx)
     alloc_reload(ctx);
 }
 
-bool alloc_concerns(const struct write *w)
+bool alloc_concerns(const struct alloc *l, const struct cache_kind *ck)
 {
-    return w->server->alloc && w->ck == w->server->alloc->services;
+    return l && ck == l->services;
 }
 
 /* ---- what a write notes ---- */
 
-static void note(struct write *w, const char *key, struct blob *value)
+static void note(struct alloc *l, struct alloc_write *w, const char *key, struct blob *value)
 {
+    if (!w->n_claims) {
+        list_push_back(&l->pending, &w->node);
+    }
     w->claims = grow(w->claims, &w->cap_claims, w->n_claims + 1, sizeof *w->claims);
     w->claims[w->n_claims++] = (struct store_claim){.key = xstrdup(key), .value = value};
 }
 
-void alloc_drop(struct write *w)
+void alloc_drop(struct alloc *l, struct alloc_write *w)
 {
-    struct alloc *l = w->server->alloc;
+    if (w->n_claims) {
+        list_remove(&w->node);
+    }
     for (size_t i = 0; i < w->n_claims; i++) {
         struct store_claim *claim = &w->claims[i];
         /* What was stored is known by now. */
-        if (claim->value && !cache_stranger(&w->server->cache, claim->key, NULL)) {
+        if (claim->value && !cache_stranger(&l->server->cache, claim->key, NULL)) {
             alloc_changed(l, claim->key, false);
         }
         free((char *) claim->key);
@@ -182,25 +190,26 @@ void alloc_drop(struct write *w)
 
 /* Only what is the service's own is given up: a registry that others wrote may have one address
  * twice. */
-static void note_release(struct write *w, const char *key)
+static void note_release(struct alloc *l, struct alloc_write *w, const char *service,
+                         const char *key)
 {
-    const struct blob *value = cache_stranger(&w->server->cache, key, NULL);
-    if (value && claim_is_of(value, w->key)) {
-        note(w, key, NULL);
+    const struct blob *value = cache_stranger(&l->server->cache, key, NULL);
+    if (value && claim_is_of(value, service)) {
+        note(l, w, key, NULL);
     }
 }
 
-void alloc_settle_deletion(struct write *w, const struct object *base)
+void alloc_settle_deletion(struct alloc *l, struct alloc_write *w, const struct cache_kind *ck,
+                           const struct object *base)
 {
-    struct alloc *l = w->server->alloc;
-    alloc_drop(w);
-    if (!alloc_concerns(w)) {
+    alloc_drop(l, w);
+    if (!alloc_concerns(l, ck)) {
         return;
     }
     CLEANUP(json_free) struct json *old = object_parse(base);
     char **keys = claims_of(&l->ranges, old);
     for (size_t i = 0; keys[i]; i++) {
-        note_release(w, keys[i]);
+        note_release(l, w, base->key, keys[i]);
     }
     claims_free(keys);
 }
@@ -210,7 +219,8 @@ void alloc_settle_deletion(struct write *w, const struct object *base)
 /* One service being settled. */
 struct settling {
     struct alloc *l;
-    struct write *w;
+    struct alloc_write *w;
+    const char *key; /* The service's. */
     struct json *obj, *spec;
     char **had; /* Claims of the old object. */
     struct api_causes causes;
@@ -229,13 +239,12 @@ static uint64_t random_seed(void)
 /* Takes the number for the write. */
 static void reserve(struct settling *s, enum claim_type type, uint32_t number, char *key)
 {
-    const char *service = s->w->key;
     number_pool_take(&s->l->pools[type], number);
-    note(s->w, key, claim_value(service));
+    note(s->l, s->w, key, claim_value(s->key));
     free(key);
 }
 
-static bool is_noted(const struct write *w, const char *key)
+static bool is_noted(const struct alloc_write *w, const char *key)
 {
     for (size_t i = 0; i < w->n_claims; i++) {
         if (w->claims[i].value && streq(w->claims[i].key, key)) {
@@ -288,7 +297,7 @@ static uint32_t first_ip(const struct alloc *l)
 static bool ask_first_ip(struct settling *s)
 {
     CLEANUP_FREE char *key = claim_of_ip(first_ip(s->l));
-    if (!streq(s->w->key, KUBERNETES) || cache_stranger(&s->l->server->cache, key, NULL)) {
+    if (!streq(s->key, KUBERNETES) || cache_stranger(&s->l->server->cache, key, NULL)) {
         return false;
     }
     reserve(s, CLAIM_IP, first_ip(s->l), TAKE(key));
@@ -486,14 +495,15 @@ static void fail_full(const struct settling *s, struct outcome *outcome)
     outcome_add_cause(outcome, "FieldValueInvalid", s->full_field, s->full);
 }
 
-int alloc_settle(struct write *w, struct json *obj, const struct json *old, struct outcome *outcome)
+int alloc_settle(struct request *q, struct alloc_write *w, const char *key, struct json *obj,
+                 const struct json *old, struct outcome *outcome)
 {
-    struct alloc *l = w->server->alloc;
-    alloc_drop(w);
-    if (!alloc_concerns(w) || !json_is(json_get(obj, "spec"), JSON_OBJECT)) {
+    struct alloc *l = q->server->alloc;
+    alloc_drop(l, w);
+    if (!alloc_concerns(l, q->ck) || !json_is(json_get(obj, "spec"), JSON_OBJECT)) {
         return 0;
     }
-    struct settling s = {.l = l, .w = w, .obj = obj, .spec = json_get(obj, "spec")};
+    struct settling s = {.l = l, .w = w, .key = key, .obj = obj, .spec = json_get(obj, "spec")};
     s.had = old ? claims_of(&l->ranges, old) : xcalloc(1, sizeof *s.had);
     check_external_ips(&s, old);
     settle_cluster_ip(&s);
@@ -502,14 +512,14 @@ int alloc_settle(struct write *w, struct json *obj, const struct json *old, stru
     char **has = claims_of(&l->ranges, obj);
     for (size_t i = 0; s.had[i]; i++) {
         if (!claims_have(has, s.had[i])) {
-            note_release(w, s.had[i]);
+            note_release(l, w, key, s.had[i]);
         }
     }
     claims_free(has);
     claims_free(s.had);
     int r = 0;
     if (s.causes.n) {
-        outcome_invalid(outcome, w->q->kind, json_path_string(obj, "metadata", "name", NULL),
+        outcome_invalid(outcome, q->kind, json_path_string(obj, "metadata", "name", NULL),
                         &s.causes);
         r = -EINVAL;
     } else if (s.full) {

@@ -10,10 +10,9 @@
  * everything runs on the loop's thread. */
 #pragma once
 
-#include "apiserver/verbs/write.h"
+#include "apiserver/admission/alloc_claims.h"
+#include "apiserver/request/request.h"
 #include "sdn/service_ranges.h"
-
-#define CLAIM_PREFIX "/registry/service-claims/"
 
 struct alloc;
 
@@ -29,39 +28,23 @@ void alloc_reload(struct alloc *l);
  * NULL. */
 void alloc_changed(struct alloc *l, const char *key, bool there);
 
-/* Whether the write is of an object that is given something. */
-bool alloc_concerns(const struct write *w);
-/* Gives 'obj', if it is a Service, what it needs and does not have, and notes in 'w' the claims
- * that the write makes and gives up.  'old' NULL: created.  -EINVAL, -ENOSPC. */
-int alloc_settle(struct write *w, struct json *obj, const struct json *old,
-                 struct outcome *outcome);
-/* Notes that the deletion gives up all that 'base' has. */
-void alloc_settle_deletion(struct write *w, const struct object *base);
+/* What one write of a Service claims and gives up; zeroed at first.  The allocation follows it
+ * until alloc_drop. */
+struct alloc_write {
+    struct list node;
+    struct store_claim *claims; /* Keys and values are owned. */
+    size_t n_claims, cap_claims;
+};
+
+/* Whether objects of the kind are given something; 'l' may be NULL. */
+bool alloc_concerns(const struct alloc *l, const struct cache_kind *ck);
+/* Gives 'obj' with the key 'key', if it is a Service, what it needs and does not have, and notes in
+ * 'w' the claims that the write makes and gives up.  'old' NULL: created.  -EINVAL, -ENOSPC: the
+ * outcome is filled. */
+int alloc_settle(struct request *q, struct alloc_write *w, const char *key, struct json *obj,
+                 const struct json *old, struct outcome *outcome);
+/* Notes that the deletion of 'base', of kind 'ck', gives up all that it has. */
+void alloc_settle_deletion(struct alloc *l, struct alloc_write *w, const struct cache_kind *ck,
+                           const struct object *base);
 /* Forgets what was noted: the write is over, or attempted anew. */
-void alloc_drop(struct write *w);
-
-/* ---- alloc_claims.c ---- */
-
-/* The claims' keys that a Service stands for, each once; owned, ends with NULL. */
-char **claims_of(const struct service_ranges *r, const struct json *service);
-void claims_free(char **keys);
-bool claims_have(char *const *keys, const char *key);
-/* The claim of an address or a port; owned. */
-char *claim_of_ip(uint32_t ip);
-char *claim_of_ingress(uint32_t ip);
-char *claim_of_port(uint16_t port);
-
-enum claim_type { CLAIM_IP, CLAIM_PORT, CLAIM_INGRESS };
-/* What 'key' claims; -EINVAL: it is no claim. */
-int claim_parse(const char *key, enum claim_type *ret_type, uint32_t *ret_number);
-/* The value of a claim of the service KEY ("namespace/name"); and whether it is that. */
-struct blob *claim_value(const char *service_key);
-bool claim_is_of(const struct blob *value, const char *service_key);
-
-/* ---- alloc_repair.c ---- */
-
-struct alloc_repair;
-struct alloc_repair *alloc_repair_new(struct apiserver *a, const struct service_ranges *r);
-struct alloc_repair *alloc_repair_free(struct alloc_repair *p);
-/* Begins a walk over all services and claims soon. */
-void alloc_repair_start(struct alloc_repair *p);
+void alloc_drop(struct alloc *l, struct alloc_write *w);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Claims as keys and values of the store. */
-#include "apiserver/admission/alloc.h"
+#include "apiserver/admission/alloc_claims.h"
 
 #include "api/kinds/kind_service.h"
+#include "base/mem.h"
 
 #define IP_PREFIX CLAIM_PREFIX "ips/"
 #define PORT_PREFIX CLAIM_PREFIX "ports/"

@@ -6,8 +6,9 @@
  * claim that no service has is deleted at the revision at which it was seen.  While it is there
  * nobody else can come to have what it claims, so that neither step can take anything away from
  * anyone.  A few keys at a time: the loop has other work. */
-#include "apiserver/admission/alloc.h"
+#include "apiserver/admission/alloc_repair.h"
 
+#include "apiserver/admission/alloc_claims.h"
 #include "base/log.h"
 
 LOG_MODULE("apiserver");

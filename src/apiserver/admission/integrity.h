@@ -9,7 +9,7 @@
  * administrator who knows the number says so with an annotation. */
 #pragma once
 
-#include "apiserver/server.h"
+#include "apiserver/request/request.h"
 
 /* "true" on a HostSubnet or NetNamespace: its number is known to be right. */
 #define ANNOTATION_NUMBER_KNOWN "tenet.io/number-is-known"

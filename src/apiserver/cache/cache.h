@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The watch cache: all objects as of the store's latest revision, and the recent changes.
  *
- * It is filled by the store's reports and read by everything else.  Each kind has its objects in key order
- * and a window of its latest events, from which watches resume and past states are told: the state at a
- * revision within the window is the present one with the later events taken back.
- * A returned object belongs to the cache; whoever keeps it takes a reference. */
+ * It is filled by the store's reports and read by everything else.  Each kind has its objects in
+ * key order and a window of its latest events, from which watches resume and past states are told:
+ * the state at a revision within the window is the present one with the later events taken back. A
+ * returned object belongs to the cache; whoever keeps it takes a reference. */
 #pragma once
 
 #include "api/crd/crd.h"
 #include "api/registry.h"
-#include "apiserver/access/keyset.h"
+#include "apiserver/cache/keyset.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "store/store.h"
@@ -20,7 +20,8 @@ struct cache_event {
     struct object *new; /* NULL: deleted. */
 };
 
-/* Counted, as requests hold the one they are about: a definition may be changed or deleted meanwhile. */
+/* Counted, as requests hold the one they are about: a definition may be changed or deleted
+ * meanwhile. */
 struct cache_kind {
     uint32_t refs;
     const struct api_kind *kind; /* In whose version its objects are kept. */
@@ -65,24 +66,26 @@ struct cache {
 void cache_init(struct cache *c, const char *without, size_t window, size_t window_bytes);
 void cache_done(struct cache *c);
 
-/* The store's reports.  Each event belongs to one kind, which is returned with the event in '*ret' (valid
- * until the next); NULL: a key of none of our kinds, or bytes that cannot be read: then the object stays as it was. */
+/* The store's reports.  Each event belongs to one kind, which is returned with the event in '*ret'
+ * (valid until the next); NULL: a key of none of our kinds, or bytes that cannot be read: then the
+ * object stays as it was. */
 struct cache_kind *cache_add_event(struct cache *c, const struct store_event *ev,
                                    struct cache_event *ret);
 void cache_add_history(struct cache *c, const struct store_event *ev);
-/* 'define' (NULL: nothing to do) is called when the definitions are there, before other objects: it adds,
- * replaces and removes kinds.  Values are given back as soon as they are read, and NULL is left in their place. */
+/* 'define' (NULL: nothing to do) is called when the definitions are there, before other objects: it
+ * adds, replaces and removes kinds.  Values are given back as soon as they are read, and NULL is
+ * left in their place. */
 void cache_load(struct cache *c, struct store_item *items, size_t n, uint64_t revision,
                 void (*define)(void *ctx), void *ctx);
-/* A snapshot after the store was away: calls 'event' with what differs from the cache, as changes in the order of their
- * revisions; it is to give each to cache_add_event.  What an object was in between is not known, so that older
- * versions are out of the windows afterwards.  -ESTALE, with nothing done: the store has another past than the
- * cache, as after a backup was restored. */
+/* A snapshot after the store was away: calls 'event' with what differs from the cache, as changes
+ * in the order of their revisions; it is to give each to cache_add_event.  What an object was in
+ * between is not known, so that older versions are out of the windows afterwards.  -ESTALE, with
+ * nothing done: the store has another past than the cache, as after a backup was restored. */
 int cache_resync(struct cache *c, const struct store_item *items, size_t n, uint64_t revision,
                  void (*event)(void *ctx, const struct store_event *ev), void *ctx);
 
-/* A key whose value in the store cannot be read: 'key' itself (NULL: any) in 'namespace' (NULL: any); NULL: there is
- * none. */
+/* A key whose value in the store cannot be read: 'key' itself (NULL: any) in 'namespace' (NULL:
+ * any); NULL: there is none. */
 const char *cache_unreadable(const struct cache_kind *ck, const char *key, const char *namespace);
 
 /* Of any served version of it; NULL: not of this cache. */
@@ -96,11 +99,11 @@ void cache_each_stranger(const struct cache *c, const char *prefix,
 
 /* Serves the versions of 'crd' (a reference is taken). */
 struct cache_kind *cache_add_kind(struct cache *c, struct crd *crd);
-/* Serves 'crd' in the place of the definition that '*ck' has: the objects stay, the window begins anew.  '*ck'
- * is gone then, and the new one is returned. */
+/* Serves 'crd' in the place of the definition that '*ck' has: the objects stay, the window begins
+ * anew.  '*ck' is gone then, and the new one is returned. */
 struct cache_kind *cache_replace_kind(struct cache *c, struct cache_kind *ck, struct crd *crd);
-/* Of a definition that is not served any more.  Its objects are strangers again, until the store tells that they have
- * gone or another definition comes. */
+/* Of a definition that is not served any more.  Its objects are strangers again, until the store
+ * tells that they have gone or another definition comes. */
 void cache_remove_kind(struct cache *c, struct cache_kind *ck);
 struct cache_kind *cache_kind_ref(struct cache_kind *ck);
 struct cache_kind *cache_kind_unref(struct cache_kind *ck); /* NULL is fine; returns NULL. */
@@ -122,7 +125,8 @@ struct cache_range {
     const char *after;     /* Begins behind this key; NULL: with the first. */
 };
 
-/* A walk over the objects of a kind in key order as they were at 'revision', which must be in the window. */
+/* A walk over the objects of a kind in key order as they were at 'revision', which must be in the
+ * window. */
 struct cache_walk {
     const struct cache_kind *ck;
     const struct keyset *set; /* All objects, or those with one value. */

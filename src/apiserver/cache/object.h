@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Objects as the server keeps them, and the rules by which a client's object becomes one.
  *
- * The store holds an object's text without its resourceVersion, which is not known before the write.  The
- * text begins with a head that is the same for all objects of a kind, up to the brace that opens
- * metadata, so that the version is put in (or changed) without parsing.
+ * The store holds an object's text without its resourceVersion, which is not known before the
+ * write.  The text begins with a head that is the same for all objects of a kind, up to the brace
+ * that opens metadata, so that the version is put in (or changed) without parsing.
  *
  * 'struct object' is immutable and counted; a change makes a new one.  Loop's thread only. */
 #pragma once
@@ -25,8 +25,8 @@ struct object {
 /* {"kind":"Pod","apiVersion":"v1","metadata":{   (owned) */
 char *object_head(const struct api_kind *k);
 
-/* An object from the bytes of the store.  Bytes that are not in our form are parsed and brought into it;
- * NULL: they are not an object. */
+/* An object from the bytes of the store.  Bytes that are not in our form are parsed and brought
+ * into it; NULL: they are not an object. */
 struct object *object_new(const struct api_kind *k, const char *head, const char *key,
                           const struct blob *value, uint64_t revision);
 struct object *object_ref(struct object *o);
@@ -59,12 +59,13 @@ struct object_target {
     const char *subresource;
 };
 
-/* Checks that 'obj' is an object of the target's kind, and fits its name and namespace, which are filled in
- * when absent.  -EINVAL. */
+/* Checks that 'obj' is an object of the target's kind, and fits its name and namespace, which are
+ * filled in when absent.  -EINVAL. */
 int object_check_target(struct json *obj, const struct object_target *t, struct err *e);
 /* Brings 'obj' into the form of its kind's schema: without unknown members, with defaults. */
 void object_conform(const struct api_kind *k, struct json *obj);
-/* A new object: metadata that the server sets, defaults.  Without a name one is made from generateName. */
+/* A new object: metadata that the server sets, defaults.  Without a name one is made from
+ * generateName. */
 void object_prepare_create(const struct api_kind *k, struct json *obj, int64_t now_ms);
 /* The change of 'old' to 'obj': what the client may not change is taken from 'old'. */
 void object_prepare_update(const struct api_kind *k, const struct json *old, struct json *obj);
@@ -74,9 +75,11 @@ struct json *object_prepare_part(const struct api_kind *k, const char *subresour
 /* Deletion was asked for, nobody is given time, and no finalizer is left. */
 bool object_is_finished(const struct api_kind *k, const struct json *obj);
 bool object_has_finalizers(const struct api_kind *k, const struct json *obj);
-/* Seconds that somebody was given to end it, from when its deletion was asked for; 0: none, or it was not. */
+/* Seconds that somebody was given to end it, from when its deletion was asked for; 0: none, or it
+ * was not. */
 int64_t object_grace_s(const struct json *obj);
-/* It goes 'grace_s' seconds after its deletion was first asked for, which is now unless it was before. */
+/* It goes 'grace_s' seconds after its deletion was first asked for, which is now unless it was
+ * before. */
 void object_mark_deleted(const struct api_kind *k, struct json *obj, int64_t grace_s,
                          int64_t now_ms);
 /* A new suffix for generateName. */

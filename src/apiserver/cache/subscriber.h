@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of the API server that follow the watch cache, in the order in which they need each change.
  *
- * A part embeds a struct cache_subscriber and registers it when it is made, so that the server does not know who
- * follows.  A change has been applied to the cache before the first subscriber gets it, and each subscriber has dealt with it
- * before the next one gets it.  The subscriber belongs to the part, which cancels it before it is freed; a cancelled or
- * zeroed one may be cancelled again.  Everything runs on the loop's thread, within the store's report. */
+ * A part embeds a struct cache_subscriber and registers it when it is made, so that the server does
+ * not know who follows.  A change has been applied to the cache before the first subscriber gets
+ * it, and each subscriber has dealt with it before the next one gets it.  The subscriber belongs to
+ * the part, which cancels it before it is freed; a cancelled or zeroed one may be cancelled again.
+ * Everything runs on the loop's thread, within the store's report. */
 #pragma once
 
 #include "apiserver/cache/cache.h"

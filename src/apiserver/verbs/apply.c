@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Server-side apply: a patch that says what its manager wants of an object, which is made when it
  * is not there. */
-#include "apiserver/access/filter.h"
-#include "apiserver/admission/alloc.h"
+#include "apiserver/verbs/apply.h"
+
+#include "apiserver/request/filter.h"
+#include "apiserver/request/scale.h"
 #include "apiserver/verbs/fields.h"
 #include "apiserver/verbs/write.h"
 #include "base/timeutil.h"
@@ -60,7 +62,8 @@ static struct blob *compute_new(struct write *w, struct outcome *outcome)
         return NULL;
     }
     object_prepare_create(q->kind, obj, time_wall_ms());
-    return write_check(q, obj, NULL, outcome) < 0 || alloc_settle(w, obj, NULL, outcome) < 0
+    return write_check(q, obj, NULL, outcome) < 0 ||
+                   alloc_settle(w->q, &w->alloc, w->key, obj, NULL, outcome) < 0
                ? NULL
                : write_encode(q, obj, outcome);
 }

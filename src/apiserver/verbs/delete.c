@@ -4,8 +4,11 @@
  * An object with finalizers is only marked, and goes when an update removes the last of them.  One
  * that somebody ends (a pod, by its kubelet) is marked as well, and goes when a deletion says that
  * it needs no more time. */
+#include "apiserver/verbs/delete.h"
+
 #include "apiserver/admission/admission.h"
-#include "apiserver/verbs/write.h"
+#include "apiserver/request/respond.h"
+#include "apiserver/verbs/read.h"
 #include "base/timeutil.h"
 
 #include <inttypes.h>

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Paths that are no resources: discovery, version, health. */
+#include "apiserver/verbs/discovery.h"
+
 #include "api/crd/crd.h"
-#include "apiserver/server.h"
+#include "apiserver/request/metrics.h"
+#include "apiserver/request/respond.h"
+#include "apiserver/verbs/health.h"
+#include "apiserver/verbs/openapi.h"
 
 #include <stdio.h>
 #include <sys/utsname.h>

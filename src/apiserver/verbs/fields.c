@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apiserver/verbs/fields.h"
 
+#include "apiserver/request/respond.h"
+#include "apiserver/verbs/apply.h"
 #include "base/timeutil.h"
 
 /* ---- options ---- */

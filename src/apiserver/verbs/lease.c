@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes under a lease: the header "Tenet-Lease: NAMESPACE/NAME HOLDER" asks that a change is made only as long as that
- * Lease has that holder.
+/* Writes under a lease: the header "Tenet-Lease: NAMESPACE/NAME HOLDER" asks that a change is made
+ * only as long as that Lease has that holder.
  *
- * The store makes the change in one transaction with the check that the Lease is as it was when the cache said
- * so, so that nothing of a former holder comes through, however late.  A Lease that was merely renewed meanwhile
- * makes the store refuse, too; then the cache has the renewed one, and the change is sent again. */
-#include "apiserver/verbs/write.h"
+ * The store makes the change in one transaction with the check that the Lease is as it was when the
+ * cache said so, so that nothing of a former holder comes through, however late.  A Lease that was
+ * merely renewed meanwhile makes the store refuse, too; then the cache has the renewed one, and the
+ * change is sent again. */
+#include "apiserver/verbs/lease.h"
 
 #define HEADER "Tenet-Lease"
 

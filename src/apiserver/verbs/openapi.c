@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /openapi/v2 and /openapi/v3: the documents of api/openapi/openapi.h, made when they are asked for.
+/* /openapi/v2 and /openapi/v3: the documents of api/openapi/openapi.h, made when they are asked
+ * for.
  *
- * What is kept is a hash of each, which the index of version 3 names and the ETag is, so that clients fetch a
- * document again only when it has changed. */
+ * What is kept is a hash of each, which the index of version 3 names and the ETag is, so that
+ * clients fetch a document again only when it has changed. */
+#include "apiserver/verbs/openapi.h"
+
 #include "api/openapi/openapi.h"
-#include "apiserver/server.h"
+#include "apiserver/request/respond.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -75,7 +78,8 @@ static struct json *index_object(struct request *q)
     return o;
 }
 
-/* Sets the headers by which clients keep the document; returns whether the client has this one already. */
+/* Sets the headers by which clients keep the document; returns whether the client has this one
+ * already. */
 static bool is_known(struct request *q, const char *hash)
 {
     const char *known = http_header(q->x, "if-none-match"), *wanted = http_query(q->x, "hash");

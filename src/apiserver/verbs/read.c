@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Get and list: answered from the watch cache. */
-#include "apiserver/access/security.h"
-#include "apiserver/cache/list_stream.h"
+#include "apiserver/verbs/read.h"
+
+#include "apiserver/access/authz.h"
+#include "apiserver/request/respond.h"
+#include "apiserver/verbs/list_stream.h"
 #include "base/base64.h"
 #include "base/timeutil.h"
 
@@ -140,7 +143,8 @@ void handle_get(struct request *q, struct outcome *outcome)
 
 /* ---- continue tokens ---- */
 
-/* 'revision' 0: goes on with whatever is there then, and 'left' is 0; else 'left' is how many objects are behind 'key'. */
+/* 'revision' 0: goes on with whatever is there then, and 'left' is 0; else 'left' is how many
+ * objects are behind 'key'. */
 static char *token_make(uint64_t revision, const char *key, size_t left)
 {
     CLEANUP(json_free) struct json *t = json_object();
@@ -339,7 +343,8 @@ static void write_head(struct request *q, const struct list_request *l, const ch
     strbuf_addf(out, "\"%s\":[", a->form == FORM_TABLE ? "rows" : "items");
 }
 
-/* The objects of the page; '*ret_remaining' is how many follow (at least one, when it cannot be told). */
+/* The objects of the page; '*ret_remaining' is how many follow (at least one, when it cannot be
+ * told). */
 static struct object **collect(struct request *q, const struct list_request *l, size_t *ret_n,
                                size_t *ret_size, size_t *ret_remaining)
 {

@@ -3,10 +3,16 @@
 #include "apiserver/verbs/write.h"
 
 #include "api/patch/patch.h"
-#include "apiserver/access/filter.h"
 #include "apiserver/admission/admission.h"
-#include "apiserver/admission/alloc.h"
+#include "apiserver/request/filter.h"
+#include "apiserver/request/metrics.h"
+#include "apiserver/request/newest.h"
+#include "apiserver/request/respond.h"
+#include "apiserver/request/scale.h"
+#include "apiserver/verbs/apply.h"
+#include "apiserver/verbs/delete.h"
 #include "apiserver/verbs/fields.h"
+#include "apiserver/verbs/lease.h"
 #include "base/log.h"
 #include "base/timeutil.h"
 
@@ -41,7 +47,7 @@ void write_free(struct write *w)
 {
     list_remove(&w->node);
     w->server->inflight--;
-    alloc_drop(w);
+    alloc_drop(w->server->alloc, &w->alloc);
     json_free(w->body);
     blob_unref(w->value);
     object_unref(w->base);
@@ -72,13 +78,6 @@ static void outcome_exists(struct outcome *o, const struct api_kind *k, const ch
 {
     outcome_status(o, 409, "AlreadyExists", name, "%s \"%s\" already exists", RESOURCE_TEXT(k),
                    name);
-}
-
-void outcome_unavailable(struct outcome *o, const struct request *q)
-{
-    const char *reason = q->server->lost && q->server->reason ? q->server->reason : "";
-    outcome_error(o, 503, "ServiceUnavailable", "the store is not available%s%s",
-                  *reason ? ": " : "", reason);
 }
 
 void outcome_store_error(struct outcome *o, const struct request *q, int error)
@@ -165,8 +164,8 @@ static void store_send(struct write *w)
     CLEANUP_FREE char *guard = NULL;
     struct store_terms terms = {.ttl_s = w->ck->kind->ttl_s,
                                 .ending = w->deletion || w->ending,
-                                .claims = w->claims,
-                                .n_claims = w->n_claims};
+                                .claims = w->alloc.claims,
+                                .n_claims = w->alloc.n_claims};
     (void) lease_guard(w, &guard, &terms.guard_at);
     terms.guard = guard;
     w->attempts++;
@@ -203,7 +202,7 @@ static void send_write(struct write *w, struct object *base, struct blob *value,
     w->value = value;
     w->deletes = deletes;
     if (deletes) {
-        alloc_settle_deletion(w, base);
+        alloc_settle_deletion(w->server->alloc, &w->alloc, w->ck, base);
     }
     outcome_take_over(outcome);
     store_send(w);
@@ -291,10 +290,12 @@ static void attempt_create(struct write *w, struct outcome *outcome)
         w->key = cache_key(w->q->namespace, json_path_string(w->body, "metadata", "name", NULL));
     }
     /* What is chosen now may be another's at the next attempt. */
-    CLEANUP(json_free) struct json *copy = alloc_concerns(w) ? json_clone(w->body) : NULL;
+    CLEANUP(json_free)
+    struct json *copy = alloc_concerns(w->server->alloc, w->ck) ? json_clone(w->body) : NULL;
     struct json *obj = copy ? copy : w->body;
     CLEANUP(blob_unref) struct blob *value = NULL;
-    if (alloc_settle(w, obj, NULL, outcome) < 0 || !(value = write_encode(w->q, obj, outcome))) {
+    if (alloc_settle(w->q, &w->alloc, w->key, obj, NULL, outcome) < 0 ||
+        !(value = write_encode(w->q, obj, outcome))) {
         return;
     }
     if (!w->q->dry_run) {
@@ -410,7 +411,7 @@ struct blob *write_finish(struct write *w, struct json *obj, const struct json *
     if (write_check(w->q, obj, old, outcome) < 0) {
         return NULL;
     }
-    if (alloc_settle(w, obj, old, outcome) < 0) {
+    if (alloc_settle(w->q, &w->alloc, w->key, obj, old, outcome) < 0) {
         return NULL;
     }
     json_remove(json_get(obj, "metadata"), "resourceVersion");
@@ -502,7 +503,9 @@ static struct blob *compute_new(struct write *w, struct outcome *outcome)
         return NULL;
     }
     fields_record(q, NULL, obj);
-    return alloc_settle(w, obj, NULL, outcome) < 0 ? NULL : write_encode(q, obj, outcome);
+    return alloc_settle(w->q, &w->alloc, w->key, obj, NULL, outcome) < 0
+               ? NULL
+               : write_encode(q, obj, outcome);
 }
 
 void write_send_new(struct write *w, struct blob *value, struct outcome *outcome)

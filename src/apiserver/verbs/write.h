@@ -7,7 +7,8 @@
  * one, which the last answers. */
 #pragma once
 
-#include "apiserver/server.h"
+#include "apiserver/admission/alloc.h"
+#include "apiserver/request/request.h"
 
 struct write;
 /* Computes the change: sends it to the store with write_put or write_delete, or fills the
@@ -36,9 +37,8 @@ struct write {
     bool deletes; /* That it is gone. */
     uint64_t sent_ns;
     struct blob *value;
-    struct object *base;        /* What the change is based on; NULL: creation. */
-    struct store_claim *claims; /* See alloc.h; keys and values are the write's. */
-    size_t n_claims, cap_claims;
+    struct object *base;      /* What the change is based on; NULL: creation. */
+    struct alloc_write alloc; /* Claims of a Service. */
 };
 
 struct write *write_new(struct request *q, struct cache_kind *ck, const char *key,
@@ -78,21 +78,10 @@ void write_send_new(struct write *w, struct blob *value, struct outcome *outcome
 /* Stores 'value' (taken over) in the place of 'base', or answers when nothing is to be stored. */
 void write_send_update(struct write *w, struct object *base, struct blob *value, bool same,
                        struct outcome *outcome);
-/* ---- lease.c ---- */
 
-/* Whether the lease that the request is made under, if any, is held. */
-int lease_check(struct request *q, struct outcome *outcome);
-bool lease_is_held(const struct write *w);
-/* The store's key of that lease (owned), and the revision at which it must be; false: there is
- * none. */
-bool lease_guard(const struct write *w, char **ret_key, uint64_t *ret_at);
-void outcome_lease_lost(struct outcome *o, const struct request *q);
+void handle_create(struct request *q, struct outcome *outcome);
+void handle_update(struct request *q, struct outcome *outcome);
+void handle_patch(struct request *q, struct outcome *outcome);
 
-/* ---- delete.c ---- */
-
-/* The store has done its part of a deletion. */
-void delete_stored(struct write *w, int error, uint64_t revision, struct outcome *outcome);
-/* The write of a deletion is over: answers, unless other writes of a collection are under way. */
-void delete_end(struct write *w, struct outcome *outcome);
-/* Frees what a deletion has beside its write. */
-void delete_drop(struct write *w);
+/* Frees what is left of writes that the store never finished. */
+void write_drop_all(struct apiserver *a);

@@ -2,7 +2,7 @@
 /* What is read from a request before it is known who asks: Authorization headers, attributes; and audit policies.
  * The first byte chooses. */
 #include "apiserver/access/audit_policy.h"
-#include "apiserver/access/security.h"
+#include "apiserver/access/authn.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

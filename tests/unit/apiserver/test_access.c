@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What decides before RBAC does: attributes of requests, bearer tokens, the audit policy. */
 #include "apiserver/access/audit_policy.h"
-#include "apiserver/access/security.h"
+#include "apiserver/access/authn.h"
 #include "base/mem.h"
 
 #include <setjmp.h>

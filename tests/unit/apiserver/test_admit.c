@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Admission: escalation by roles and bindings, certificate requests, and writes of nodes. */
 #include "apiserver/access/security.h"
+#include "apiserver/request/server_priv.h"
 #include "csr.h"
 #include "harness.h"
 

@@ -2,6 +2,7 @@
 /* The audit log: contents of its lines, mode and rotation of its file, and behaviour on a slow or full disk. */
 #include "apiserver/access/audit.h"
 #include "apiserver/access/security.h"
+#include "apiserver/request/server_priv.h"
 #include "base/timeutil.h"
 #include "harness.h"
 #include "net/loop/process.h"

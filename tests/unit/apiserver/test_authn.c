@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Credentials, and the user that each one names, on the HTTPS listener and on the loopback listener. */
-#include "apiserver/access/security.h"
+#include "apiserver/access/authn.h"
+#include "apiserver/request/server_priv.h"
 #include "csr.h"
 #include "harness.h"
 #include "net/tls/pki_csr.h"

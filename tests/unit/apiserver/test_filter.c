@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The request filter: texts of 403, probes, PUT and PATCH that create, one reading of a path for
  * authorization and handlers, and changes of roles. */
-#include "apiserver/access/security.h"
+#include "apiserver/access/authz.h"
+#include "apiserver/request/filter.h"
+#include "apiserver/request/server_priv.h"
 #include "csr.h"
 #include "harness.h"
 #include "net/loop/sock.h"
@@ -316,7 +318,7 @@ static void always_allow_and_masters_need_no_rules(void **state)
 static void nothing_is_allowed_before_roles_are_loaded(void **state)
 {
     struct apiserver_security cfg = {.issuer = "https://example.com"};
-    struct security *s = security_new(h->api, &cfg);
+    struct security *s = security_new(&h->api->cache, &cfg);
     CLEANUP(user_unref) struct user_info *u = user_new("updater");
     assert_false(authz_may(s, u, "update", "", "configmaps", "red", "x"));
     assert_string_equal(s->issuer, "https://example.com");

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Flow control: the priority level of each user's requests, and what a request costs. */
 #include "apiserver/access/security.h"
+#include "apiserver/request/flow.h"
+#include "apiserver/request/respond.h"
 #include "harness.h"
 #include "net/loop/sock.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compares the ordered set of objects with an array indexed by key. */
-#include "apiserver/access/keyset.h"
+#include "apiserver/cache/keyset.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rights of a node: each right is one row, and each request beside it that must be refused. */
-#include "apiserver/access/security.h"
+#include "apiserver/access/authz.h"
+#include "apiserver/request/server_priv.h"
 #include "base/base64.h"
 #include "harness.h"
 #include "net/tls/pki_csr.h"

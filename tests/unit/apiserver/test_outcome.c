@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Outcomes: the response that each becomes, and what an outcome that nobody filled becomes. */
-#include "apiserver/access/security.h"
+#include "apiserver/request/respond.h"
 #include "harness.h"
 #include "net/loop/sock.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parsing of requests: path and method, query flags, the Accept header, and the content type of the body. */
 #include "apiserver/access/security.h"
+#include "apiserver/request/respond.h"
 #include "harness.h"
 #include "net/loop/sock.h"
 

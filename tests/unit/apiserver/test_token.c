@@ -2,7 +2,8 @@
 /* Validation of bearer tokens: claims changed one at a time at a clock that the test sets, tokens in Secrets, and bootstrap
  * tokens. */
 #include "api/patch/patch.h"
-#include "apiserver/access/security.h"
+#include "apiserver/access/token.h"
+#include "apiserver/request/server_priv.h"
 #include "base/base64.h"
 #include "base/timeutil.h"
 #include "csr.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rig.h"
 
-#include "apiserver/server.h"
+#include "apiserver/request/server_priv.h"
 #include "client/kubeconfig.h"
 
 #include <setjmp.h>

@@ -2,7 +2,8 @@
 /* Managed service accounts of each namespace, and tokens in Secrets of service accounts. */
 #include "controllers/security/service_accounts.h"
 
-#include "apiserver/access/security.h"
+#include "apiserver/access/token.h"
+#include "apiserver/request/server_priv.h"
 #include "base/base64.h"
 #include "base/timeutil.h"
 #include "json_text.h"

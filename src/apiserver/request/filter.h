@@ -7,12 +7,8 @@
  * refused. Internal to src/apiserver. */
 #pragma once
 
-#include "apiserver/server.h"
-
-struct security;
-/* 'cfg' NULL: whoever reaches the server is trusted fully. */
-struct security *security_new(struct apiserver *a, const struct apiserver_security *cfg);
-struct security *security_free(struct security *s);
+#include "apiserver/access/security.h"
+#include "apiserver/request/request.h"
 
 /* Fills q->attributes and q->user.  Negative: the request goes no further. */
 int filter_request(struct request *q, struct outcome *outcome);
@@ -25,7 +21,6 @@ void filter_done(struct request *q, int code, const char *body, size_t size);
 /* A stream begins. */
 void filter_streaming(struct request *q);
 
-/* Objects changed: roles, bindings and what tokens hang on.  'ck' NULL: everything was loaded
- * anew. */
-void security_changed(struct security *s, const struct cache_kind *ck,
-                      const struct cache_event *ev);
+/* 403 for 'u' (the asking user or the one in front of an impersonation), in Kubernetes' words. */
+void outcome_forbidden(struct outcome *outcome, const struct user_info *u,
+                       const struct attributes *a, const char *why);

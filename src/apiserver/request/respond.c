@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The one place that answers: turns an outcome into the form that the client accepts. */
-#include "apiserver/access/filter.h"
+#include "apiserver/request/respond.h"
+
+#include "apiserver/request/filter.h"
+#include "apiserver/request/flow.h"
+#include "apiserver/request/metrics.h"
+#include "apiserver/request/scale.h"
 #include "base/timeutil.h"
 #include "wire/gzip.h"
 #include "wire/yaml.h"
@@ -33,8 +38,8 @@ void respond_streamed(struct request *q)
     finish(q, 200, NULL, 0);
 }
 
-/* As kube-apiserver: only what is large, and only answers to reads.  What is very large goes as it is, as one
- * client's answer must not keep the others waiting. */
+/* As kube-apiserver: only what is large, and only answers to reads.  What is very large goes as it
+ * is, as one client's answer must not keep the others waiting. */
 #define GZIP_MIN ((size_t) 128 << 10)
 #define GZIP_MAX ((size_t) 4 << 20)
 
@@ -224,7 +229,8 @@ void request_write_partial(const struct request *q, const struct blob *text, str
     strbuf_addc(out, '}');
 }
 
-/* One object of the request's kind, as it is stored, in the form and version that were asked for. */
+/* One object of the request's kind, as it is stored, in the form and version that were asked
+ * for. */
 static void answer_object(struct request *q, int code, struct blob *stored)
 {
     const struct accept *a = &q->accept;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counters of the API server, in Prometheus' text format. */
-#include "apiserver/probe.h"
+#include "apiserver/request/metrics.h"
+
+#include "apiserver/request/flow.h"
+#include "apiserver/request/probe.h"
 #include "base/prom.h"
 #include "base/timeutil.h"
 

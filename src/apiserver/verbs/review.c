@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kinds that are only asked, and never stored: reviews of tokens, users and access; and tokens for service
- * accounts. */
+/* Kinds that are only asked, and never stored: reviews of tokens, users and access; and tokens for
+ * service accounts. */
+#include "apiserver/verbs/review.h"
+
 #include "api/schema.h"
-#include "apiserver/access/security.h"
+#include "apiserver/access/authz.h"
+#include "apiserver/access/token.h"
+#include "apiserver/request/respond.h"
 #include "apiserver/verbs/write.h"
 #include "base/timeutil.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An ordered set of objects by key: what lists walk.
  *
- * Two levels of sorted arrays: a change moves the pointers of one chunk only, a walk reads memory in
- * order, and a namespace is a range ("NAMESPACE/" is the prefix of its keys).  It holds a reference to
- * each object. */
+ * Two levels of sorted arrays: a change moves the pointers of one chunk only, a walk reads memory
+ * in order, and a namespace is a range ("NAMESPACE/" is the prefix of its keys).  It holds a
+ * reference to each object. */
 #pragma once
 
 #include "apiserver/cache/object.h"
@@ -26,7 +26,8 @@ struct keyset_pos {
 
 void keyset_done(struct keyset *s); /* Empties it; it can be used again. */
 struct object *keyset_get(const struct keyset *s, const char *key); /* NULL: absent. */
-/* Stores 'o' (the reference is taken over) and returns the object it replaced, which the caller owns. */
+/* Stores 'o' (the reference is taken over) and returns the object it replaced, which the caller
+ * owns. */
 struct object *keyset_put(struct keyset *s, struct object *o);
 struct object *keyset_remove(struct keyset *s, const char *key);
 /* The first object whose key is not less than 'key'. */

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests that are about the newest state, when other masters write to the same store: they wait until the cache
- * has all that anybody was told before they came.
+/* Requests that are about the newest state, when other masters write to the same store: they wait
+ * until the cache has all that anybody was told before they came.
  *
- * Without a resourceVersion a read is one of these, as in Kubernetes; so is a read of a version that the cache
- * does not have yet, and every write, for it is based on the cache.  While the store is away, reads are answered
- * from the cache with a warning, as nobody can know whether there is something newer; writes are refused. */
-#include "apiserver/server.h"
+ * Without a resourceVersion a read is one of these, as in Kubernetes; so is a read of a version
+ * that the cache does not have yet, and every write, for it is based on the cache.  While the store
+ * is away, reads are answered from the cache with a warning, as nobody can know whether there is
+ * something newer; writes are refused. */
+#include "apiserver/request/newest.h"
+
+#include "apiserver/request/respond.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -45,6 +48,13 @@ static void warn(struct request *q)
              ", there may be a newer one",
              q->server->cache.revision);
     request_warn(q, "tenet", text);
+}
+
+void outcome_unavailable(struct outcome *o, const struct request *q)
+{
+    const char *reason = q->server->lost && q->server->reason ? q->server->reason : "";
+    outcome_error(o, 503, "ServiceUnavailable", "the store is not available%s%s",
+                  *reason ? ": " : "", reason);
 }
 
 /* The cache is as new as it can be; 'error' says why it may be older than the store. */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a request asks for: its attributes, the form of its answer, its body. */
+#include "apiserver/request/request.h"
+
 #include "api/proto.h"
 #include "apiserver/access/audit.h"
-#include "apiserver/server.h"
+#include "apiserver/request/flow.h"
 #include "wire/yaml.h"
 
 #include <strings.h>

@@ -2,10 +2,10 @@
 /* Long lists, sent piece by piece.  Internal to src/apiserver. */
 #pragma once
 
-#include "apiserver/server.h"
+#include "apiserver/request/request.h"
 
-/* Answers with 'head', the items, and what ends a list.  The array is taken over, the objects are borrowed from
- * the cache. */
+/* Answers with 'head', the items, and what ends a list.  The array is taken over, the objects are
+ * borrowed from the cache. */
 void list_stream_begin(struct request *q, const struct strbuf *head, struct object **objects,
                        size_t n);
 /* Appends 'o' in the form that 'q' wants. */

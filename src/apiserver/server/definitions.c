@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CustomResourceDefinitions at work: what the ones in the registry say is served.
  *
- * A definition is served from the moment at which its stored status says "Established".  That status is
- * settled here, by a write like any other, so that every master comes to the same: two definitions that want
- * one name are settled in the order of their revisions, one at a time, and a write that lost is no write. */
+ * A definition is served from the moment at which its stored status says "Established".  That
+ * status is settled here, by a write like any other, so that every master comes to the same: two
+ * definitions that want one name are settled in the order of their revisions, one at a time, and a
+ * write that lost is no write. */
+#include "apiserver/server/definitions.h"
+
 #include "api/crd/crd.h"
-#include "apiserver/server.h"
+#include "apiserver/verbs/watch.h"
 #include "base/log.h"
 #include "base/timeutil.h"
 
@@ -39,8 +42,8 @@ static void purged(void *ctx, int error, uint64_t revision)
     }
 }
 
-/* No object outlives its definition: where the finalizer was taken away by hand, or no version was served, some
- * are left. */
+/* No object outlives its definition: where the finalizer was taken away by hand, or no version was
+ * served, some are left. */
 static void purge(struct apiserver *a, const struct cache_kind *ck)
 {
     struct keyset_pos pos = keyset_seek(&ck->objects, "");

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Flow control: each request waits for its turn (priority.c) before anything is done for it.
  *
- * A write keeps its seats until it is answered, a large answer until it has left for the client; a watch
- * gives them back once it has begun.  Health checks and the cluster's administrators do not wait. */
-#include "apiserver/server.h"
+ * A write keeps its seats until it is answered, a large answer until it has left for the client; a
+ * watch gives them back once it has begun.  Health checks and the cluster's administrators do not
+ * wait. */
+#include "apiserver/request/flow.h"
+
+#include "apiserver/request/respond.h"
 #include "base/timeutil.h"
 
 #include <stdio.h>
@@ -37,7 +40,8 @@ static struct flow_ticket *mine(struct priority_ticket *t)
 
 /* ---- who ---- */
 
-/* Without authentication everyone is the administrator; then address and program tell flows apart. */
+/* Without authentication everyone is the administrator; then address and program tell flows
+ * apart. */
 static uint32_t trusted_flow(const struct request *q, enum priority_level *ret_level)
 {
     const char *peer = http_peer(q->x), *agent = http_header(q->x, "user-agent");

@@ -1,12 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apiserver/access/security.h"
+
 #include "apiserver/admission/addresses.h"
 #include "apiserver/admission/admission.h"
 #include "apiserver/admission/alloc.h"
 #include "apiserver/admission/integrity.h"
-#include "apiserver/cache/subscriber.h"
-#include "apiserver/probe.h"
-
+#include "apiserver/request/filter.h"
+#include "apiserver/request/flow.h"
+#include "apiserver/request/metrics.h"
+#include "apiserver/request/newest.h"
+#include "apiserver/request/probe.h"
+#include "apiserver/request/respond.h"
+#include "apiserver/server/definitions.h"
+#include "apiserver/verbs/delete.h"
+#include "apiserver/verbs/discovery.h"
+#include "apiserver/verbs/health.h"
+#include "apiserver/verbs/openapi.h"
+#include "apiserver/verbs/read.h"
+#include "apiserver/verbs/review.h"
+#include "apiserver/verbs/watch.h"
+#include "apiserver/verbs/write.h"
 #include "base/log.h"
 #include "base/timeutil.h"
 
@@ -96,7 +109,7 @@ struct apiserver *apiserver_new(struct loop *l, struct store *s, const struct ap
     list_init(&a->writes);
     loop_task_init(&a->trim, l, trim, a);
     a->metrics = metrics_new();
-    a->security = security_new(a, a->cfg.security);
+    a->security = security_new(&a->cache, a->cfg.security);
     a->flow = flow_new(a);
     a->probe = probe_new(a);
     health_init(a);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apiserver/access/keyset.h"
+#include "apiserver/cache/keyset.h"
 
 void keyset_done(struct keyset *s)
 {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* /healthz, /livez and /readyz, as kube-apiserver has them: all checks of an endpoint, or one by
  * its name. */
+#include "apiserver/verbs/health.h"
+
 #include "apiserver/admission/integrity.h"
-#include "apiserver/probe.h"
+#include "apiserver/request/probe.h"
 
 enum { HEALTHZ = 1, LIVEZ = 2, READYZ = 4 };
 /* Named as in Kubernetes, whatever the store is. */

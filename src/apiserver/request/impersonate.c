@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Impersonation: headers by which a user acts as another, if the verb impersonate is granted for each of them. */
-#include "apiserver/access/security.h"
+/* Impersonation: headers by which a user acts as another, if the verb impersonate is granted for
+ * each of them. */
+#include "apiserver/request/impersonate.h"
 
+#include "apiserver/access/authz.h"
+#include "apiserver/request/filter.h"
 #include "wire/http1.h"
 
 #include <strings.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "apiserver/probe.h"
+#include "apiserver/request/probe.h"
 
+#include "apiserver/request/respond.h"
 #include "base/log.h"
 
 #include <stdio.h>

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Watches: streams of the changes of one kind.
  *
- * A change is encoded once for each form in which somebody wants it, and the bytes are shared by all
- * watchers.  With a selector, an object that begins to match is ADDED and one that ceases to is DELETED.
+ * A change is encoded once for each form in which somebody wants it, and the bytes are shared by
+ * all watchers.  With a selector, an object that begins to match is ADDED and one that ceases to is
+ * DELETED.
  *
- * A watch is either live, and gets each change as it happens, or catches up: with the objects it begins
- * with, then with the events of the window.  A client that reads slowly falls back to catching up when
- * much is queued for it, so that what waits for it is the window and not memory of its own; when the window
- * has moved on it is told that its version is too old.
- * One timer serves all watches: their ends, and bookmarks. */
-#include "apiserver/access/filter.h"
+ * A watch is either live, and gets each change as it happens, or catches up: with the objects it
+ * begins with, then with the events of the window.  A client that reads slowly falls back to
+ * catching up when much is queued for it, so that what waits for it is the window and not memory of
+ * its own; when the window has moved on it is told that its version is too old. One timer serves
+ * all watches: their ends, and bookmarks. */
+#include "apiserver/verbs/watch.h"
+
+#include "apiserver/request/filter.h"
+#include "apiserver/request/flow.h"
+#include "apiserver/request/metrics.h"
+#include "apiserver/request/respond.h"
+#include "apiserver/verbs/read.h"
 #include "base/timeutil.h"
 
 #include <inttypes.h>
@@ -42,7 +49,8 @@ static const char *const change_names[] = {"ADDED", "MODIFIED", "DELETED"};
 
 /* ---- encoding ---- */
 
-/* Forms that differ in their bytes: the object; metadata; a table of each includeObject; of two versions. */
+/* Forms that differ in their bytes: the object; metadata; a table of each includeObject; of two
+ * versions. */
 #define N_FORMS (1 + 2 + 2 * 3)
 
 static size_t form_number(const struct accept *a)
@@ -58,7 +66,8 @@ static size_t form_number(const struct accept *a)
     return 0;
 }
 
-/* One change in all forms and types that were asked for so far, of one version and of the others. */
+/* One change in all forms and types that were asked for so far, of one version and of the
+ * others. */
 struct frames {
     const struct cache_kind *ck;
     const struct cache_event *ev;

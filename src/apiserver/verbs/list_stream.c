@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Long lists: sent in slices as the client takes them, so that neither their memory nor their making holds up the
- * others.  The objects are those of one revision, whatever happens meanwhile. */
-#include "apiserver/cache/list_stream.h"
+/* Long lists: sent in slices as the client takes them, so that neither their memory nor their
+ * making holds up the others.  The objects are those of one revision, whatever happens
+ * meanwhile. */
+#include "apiserver/verbs/list_stream.h"
 
+#include "apiserver/request/respond.h"
 #include "base/timeutil.h"
 
 #define SLICE ((size_t) 64 << 10)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The subresource scale: one shape (autoscaling/v1 Scale) for the number of replicas of any kind. */
+/* The subresource scale: one shape (autoscaling/v1 Scale) for the number of replicas of any
+ * kind. */
+#include "apiserver/request/scale.h"
+
 #include "api/patch/fieldset.h"
 #include "api/table/jsonpath.h"
-#include "apiserver/server.h"
 
 #define SCALE_API_VERSION API_SCALE_GROUP "/" API_SCALE_VERSION
 
@@ -12,8 +14,8 @@ static const struct json *value_at(const char *path, const struct json *obj)
     return path && jsonpath_find(path, obj, &v, 1, NULL) == 1 ? v : NULL;
 }
 
-/* Makes the objects that lead to the member at a path of plain names (".spec.replicas"), each name behind
- * 'prefix', and puts 'v' there. */
+/* Makes the objects that lead to the member at a path of plain names (".spec.replicas"), each name
+ * behind 'prefix', and puts 'v' there. */
 static void put_at(struct json *obj, const char *path, const char *prefix, struct json *v)
 {
     while (*path == '.') {

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "apiserver/request/filter.h"
+
+#include "apiserver/access/authn.h"
+#include "apiserver/access/authz.h"
+#include "apiserver/request/impersonate.h"
+#include "apiserver/request/respond.h"
+#include "base/log.h"
+#include "base/timeutil.h"
+
+LOG_MODULE("security");
+
+/* ---- requests ---- */
+
+static void begin_audit(struct request *q)
+{
+    struct security *s = q->server->security;
+    q->audit = s->audit ? audit_begin(s->audit, q->x, q->user, &q->attributes) : NULL;
+}
+
+/* 401, and nothing about why: that is in the log. */
+static void refuse_unauthenticated(struct request *q, const char *why, struct outcome *outcome)
+{
+    static struct log_limit limit;
+    log_limited(&limit, LOG_WARN, "not authenticated", "peer=%s reason=\"%s\"", http_peer(q->x),
+                why);
+    begin_audit(q);
+    outcome_error(outcome, 401, "Unauthorized", "Unauthorized");
+}
+
+int filter_request(struct request *q, struct outcome *outcome)
+{
+    struct security *s = q->server->security;
+    struct http_exchange *x = q->x;
+    CLEANUP_STRBUF struct strbuf why = STRBUF_INIT;
+    struct err e = {0};
+    attributes_parse(&q->attributes, http_method(x), http_path(x), request_flag(q, "watch"),
+                     http_query(x, "fieldSelector"));
+    int r = authn_request(s, x, &q->user, &e);
+    if (r == -EAGAIN) {
+        outcome_error(outcome, 503, "ServiceUnavailable", "%s", e.text);
+        return r;
+    }
+    if (r < 0) {
+        refuse_unauthenticated(q, e.text, outcome);
+        return r;
+    }
+    begin_audit(q);
+    r = impersonate(q, outcome);
+    if (r < 0) {
+        return r;
+    }
+    if (q->impersonator && q->audit) {
+        audit_impersonated(q->audit, q->user);
+    }
+    /* The roles are objects, too. */
+    bool known = q->server->cache.ready || user_in_group(q->user, GROUP_MASTERS);
+    bool allowed = authz_allows(s, q->user, &q->attributes, &why);
+    if (q->audit) {
+        audit_decision_set(q->audit, allowed, strbuf_cstr(&why));
+    }
+    if (!allowed && !known) {
+        outcome_error(outcome, 503, "ServiceUnavailable", "the registry is being loaded");
+    } else if (!allowed) {
+        CLEANUP_FREE char *prefixed = why.size ? xasprintf("RBAC: %s", why.data) : NULL;
+        outcome_forbidden(outcome, q->user, &q->attributes, prefixed);
+    }
+    return allowed ? 0 : -EACCES;
+}
+
+int filter_may_create(struct request *q, struct outcome *outcome)
+{
+    struct attributes a = q->attributes;
+    CLEANUP_STRBUF struct strbuf why = STRBUF_INIT;
+    a.verb = verb_names[VERB_CREATE];
+    if (authz_allows(q->server->security, q->user, &a, &why)) {
+        return 0;
+    }
+    CLEANUP_FREE char *prefixed = why.size ? xasprintf("RBAC: %s", why.data) : NULL;
+    outcome_forbidden(outcome, q->user, &a, prefixed);
+    return -EACCES;
+}
+
+void filter_streaming(struct request *q)
+{
+    if (q->audit) {
+        audit_stage(q->audit, q->x, AUDIT_STARTED, 200, NULL, 0);
+    }
+}
+
+void filter_done(struct request *q, int code, const char *body, size_t size)
+{
+    if (q->audit) {
+        /* The exchange of a watch may be gone. */
+        audit_stage(q->audit, q->verb == VERB_WATCH ? NULL : q->x, AUDIT_COMPLETE, code, body,
+                    size);
+        q->audit = audit_event_free(q->audit);
+    }
+}
+
+/* ---- refusing ---- */
+
+/* As Kubernetes does it, for browsers. */
+static void escape(struct strbuf *out, const char *s)
+{
+    for (; *s; s++) {
+        switch (*s) {
+        case '&':
+            strbuf_adds(out, "&amp;");
+            break;
+        case '<':
+            strbuf_adds(out, "&lt;");
+            break;
+        case '>':
+            strbuf_adds(out, "&gt;");
+            break;
+        default:
+            strbuf_addc(out, *s);
+        }
+    }
+}
+
+static void quote(struct strbuf *out, const char *s)
+{
+    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+    json_write_string(s, strlen(s), &b);
+    escape(out, strbuf_cstr(&b));
+}
+
+static void describe(struct strbuf *out, const struct user_info *u, const struct attributes *a)
+{
+    CLEANUP_FREE char *resource = attributes_resource_text(a);
+    strbuf_adds(out, "User ");
+    quote(out, u->name);
+    strbuf_adds(out, " cannot ");
+    escape(out, a->verb);
+    if (!a->is_resource) {
+        strbuf_adds(out, " path ");
+        quote(out, a->path);
+        return;
+    }
+    strbuf_adds(out, " resource ");
+    quote(out, resource);
+    strbuf_adds(out, " in API group ");
+    quote(out, a->group);
+    if (*a->namespace) {
+        strbuf_adds(out, " in the namespace ");
+        quote(out, a->namespace);
+    } else {
+        strbuf_adds(out, " at the cluster scope");
+    }
+}
+
+void outcome_forbidden(struct outcome *outcome, const struct user_info *u,
+                       const struct attributes *a, const char *why)
+{
+    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+    if (a->is_resource) {
+        strbuf_addf(&b, "%s%s%s ", a->resource, *a->group ? "." : "", a->group);
+        if (*a->name) {
+            json_write_string(a->name, strlen(a->name), &b);
+            strbuf_addc(&b, ' ');
+        }
+        strbuf_adds(&b, "is ");
+    }
+    strbuf_adds(&b, "forbidden: ");
+    describe(&b, u, a);
+    if (why && *why) {
+        strbuf_addf(&b, ": %s", why);
+    }
+    outcome_status(outcome, 403, "Forbidden", *a->name ? a->name : NULL, "%s", strbuf_cstr(&b));
+    if (a->is_resource) {
+        outcome->kind = xstrdup(a->resource);
+        outcome->group = xstrdup(a->group);
+    }
+}

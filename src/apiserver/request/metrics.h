@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Counters of the API server, in Prometheus' text format. */
+#pragma once
+
+#include "apiserver/request/request.h"
+
+struct metrics *metrics_new(void);
+struct metrics *metrics_free(struct metrics *m);
+/* The store has answered a write, after 'duration_ns'. */
+void metrics_count_store(struct metrics *m, bool deletion, int error, uint64_t duration_ns);
+/* One phase of an admission plug-in; all texts are constant, and compared by their addresses. */
+struct admission_call {
+    const char *name, *type, *operation;
+    bool rejected;
+};
+void metrics_count_admission(struct metrics *m, const struct admission_call *call,
+                             uint64_t duration_ns);
+/* A request was answered; a watch when it ended. */
+void metrics_count(struct metrics *m, enum verb verb, const char *resource, int code,
+                   uint64_t duration_ns);
+
+void handle_metrics(struct request *q, struct outcome *outcome);

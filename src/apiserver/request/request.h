@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A request: what is asked for, by whom, and in which form.
+ *
+ * It lives from apiserver_handle until request_answer has answered it (respond.h), or a stream has
+ * ended it.  Its strings belong to the HTTP exchange or to itself.  Everything runs on the loop's
+ * thread. */
+#pragma once
+
+#include "api/table/table.h"
+#include "apiserver/access/attributes.h"
+#include "apiserver/access/user.h"
+#include "apiserver/request/outcome.h"
+#include "apiserver/request/server_priv.h"
+
+enum verb {
+    VERB_GET,
+    VERB_LIST,
+    VERB_WATCH,
+    VERB_CREATE,
+    VERB_UPDATE,
+    VERB_PATCH,
+    VERB_DELETE,
+    VERB_DELETE_COLLECTION,
+    VERB_OTHER,
+    VERB_MAX
+};
+extern const char *const verb_names[VERB_MAX];
+
+/* In which form objects are wanted. */
+enum form { FORM_OBJECT, FORM_TABLE, FORM_PARTIAL };
+
+struct accept {
+    enum form form;
+    bool yaml;
+    bool v1beta1; /* Of the Table or PartialObjectMetadata. */
+    bool pretty;
+    enum api_include include;
+};
+
+/* What is done about fields that the kind does not have. */
+enum field_validation { FIELDS_WARN, FIELDS_IGNORE, FIELDS_STRICT };
+
+struct request {
+    struct apiserver *server;
+    struct http_exchange *x;
+    uint64_t start_ns;
+    struct user_info *user;         /* Who asks; not NULL after filter_request. */
+    struct user_info *impersonator; /* Who acts as 'user'; NULL: nobody else. */
+    struct attributes attributes;   /* The reading of method, path and query. */
+    struct audit_event *audit;      /* NULL: not audited. */
+    struct flow_ticket *ticket;     /* Of flow control; NULL: exempt, or given back. */
+    bool acceptable;                /* What the client accepts can be made. */
+    enum verb verb;
+    struct cache_kind *ck;        /* NULL: not a resource of ours. */
+    const struct api_kind *kind;  /* In the version that is asked for. */
+    char *head;                   /* Of its texts, when they are kept in another version; NULL. */
+    const char *namespace, *name; /* Texts of the attributes; NULL: none. */
+    const char *subresource;      /* "" when none. */
+    struct accept accept;
+    /* Of a write: */
+    bool dry_run;
+    enum field_validation validation;
+    char *manager; /* Who manages what is changed. */
+};
+
+/* A handler: fills the outcome (outcome.h). */
+typedef void request_fn(struct request *q, struct outcome *outcome);
+
+/* Does what the request asks for; called when it is its turn.  In server.c. */
+void request_run(struct request *q);
+/* Finds what the attributes name: kind, verb and subresource.  -ENOENT: no such resource;
+ * -EOPNOTSUPP: the resource does not support the method. */
+int request_resolve(struct request *q, struct err *e);
+/* From the Accept header; -EINVAL: nothing we can produce. */
+int request_accept(struct request *q);
+/* The body as a JSON value by Content-Type; '*ret_type' is the bare media type.  -EINVAL:
+ * malformed, -EPROTONOSUPPORT: another media type. */
+int request_body(struct request *q, struct json **ret, struct err *e);
+/* The media type of a server-side apply. */
+#define APPLY_TYPE "application/apply-patch+yaml"
+/* The media type of the body without parameters, in lower case; owned. */
+char *request_content_type(const struct request *q);
+/* A boolean parameter: absent is false; present without a value is true. */
+bool request_flag(const struct request *q, const char *name);
+struct request *request_free(struct request *q);
+DEFINE_CLEANUP(struct request *, request_free)

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The API server itself: what its parts share.
+ *
+ * server.c makes and frees the parts; each part has the members that it names.  Everything runs on
+ * the loop's thread. */
+#pragma once
+
+#include "apiserver/apiserver.h"
+#include "apiserver/cache/subscriber.h"
+
+struct apiserver {
+    struct loop *loop;
+    struct store *store;
+    struct apiserver_config cfg;
+    struct cache cache;
+    bool lost;     /* The store takes no writes, */
+    char *reason;  /* because. */
+    bool stopping; /* apiserver_shutdown was called. */
+    struct loop_timer *watch_timer;
+    struct cache_subscriber watches, definitions;
+    size_t n_watches;
+    bool unready;      /* apiserver_unready was called. */
+    unsigned inflight; /* Writes under way. */
+    struct list writes;
+    struct loop_task trim;
+    bool settling; /* A definition's status is being written. */
+    struct loop_timer *settle_timer;
+    struct metrics *metrics;
+    apiserver_metrics_fn *more_metrics; /* NULL: none. */
+    void *more_metrics_ctx;
+    struct flow_control *flow;
+    struct http_server *http; /* For its figures; NULL: none. */
+    struct probe *probe;
+    struct health_check *checks;
+    size_t n_checks, checks_cap;
+    struct security *security;
+    struct openapi *openapi;
+    struct alloc *alloc; /* NULL: services are given nothing. */
+    struct addresses *addresses;
+    struct admission *admission;
+    uint64_t started_ms;
+};

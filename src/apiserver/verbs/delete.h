@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Deletion of one object or of a collection. */
+#pragma once
+
+#include "apiserver/verbs/write.h"
+
+void handle_delete(struct request *q, struct outcome *outcome);
+void handle_delete_collection(struct request *q, struct outcome *outcome);
+
+/* The store has done its part of a deletion. */
+void delete_stored(struct write *w, int error, uint64_t revision, struct outcome *outcome);
+/* The write of a deletion is over: answers, unless other writes of a collection are under way. */
+void delete_end(struct write *w, struct outcome *outcome);
+/* Frees what a deletion has beside its write. */
+void delete_drop(struct write *w);
