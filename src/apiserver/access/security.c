@@ -46,6 +46,7 @@ static void feed_all(struct security *s, const struct cache_kind *ck)
 void security_changed(struct security *s, const struct cache_kind *ck, const struct cache_event *ev)
 {
     if (!ck) {
+        s->generation++;
         rbac_free(s->rbac);
         s->rbac = rbac_new();
         feed_all(s, s->roles);
@@ -54,6 +55,7 @@ void security_changed(struct security *s, const struct cache_kind *ck, const str
         feed_all(s, s->cluster_role_bindings);
     } else if (ck == s->roles || ck == s->cluster_roles || ck == s->role_bindings ||
                ck == s->cluster_role_bindings) {
+        s->generation++;
         feed(s, ck, ev->new ? ev->new : ev->old, !ev->new);
     }
 }
@@ -85,6 +87,7 @@ struct security *security_new(struct cache *c, const struct apiserver_security *
     s->issuer = xstrdup(cfg->issuer ? cfg->issuer : DEFAULT_ISSUER);
     s->audit = cfg->audit;
     s->rbac = rbac_new();
+    smap_init(&s->visible, NULL);
     s->master = user_new("system:admin");
     user_add_group(s->master, GROUP_MASTERS);
     user_add_group(s->master, GROUP_AUTHENTICATED);
@@ -110,6 +113,7 @@ struct security *security_free(struct security *s)
         free(s->loopback_token);
         free(s->issuer);
         rbac_free(s->rbac);
+        smap_done(&s->visible);
         user_unref(s->master);
         user_unref(s->nobody);
         free(s);

@@ -26,6 +26,8 @@ struct security {
     struct user_info *master; /* Ourselves. */
     struct user_info *nobody; /* system:anonymous. */
     struct rbac *rbac;
+    uint64_t generation; /* Counts the changes of roles and bindings. */
+    struct smap visible; /* Kept answers (visible.h), by user and kind; borrowed. */
     struct cache_subscriber subscriber;
     const struct cache_kind *roles, *cluster_roles, *role_bindings, *cluster_role_bindings;
 };

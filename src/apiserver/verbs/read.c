@@ -3,6 +3,7 @@
 #include "apiserver/verbs/read.h"
 
 #include "apiserver/access/authz.h"
+#include "apiserver/access/visible.h"
 #include "apiserver/request/respond.h"
 #include "apiserver/verbs/list_stream.h"
 #include "base/base64.h"
@@ -42,14 +43,6 @@ void outcome_too_large(struct outcome *o, const struct request *q, uint64_t revi
     o->retry_s = 1;
 }
 
-/* The user may get it, one by one. */
-static bool is_visible(const struct request *q, const char *name)
-{
-    const struct api_kind *k = q->kind;
-    return authz_may(q->server->security, q->user, "get", k->group, k->plural,
-                     api_kind_is_namespace(k) ? name : NULL, name);
-}
-
 /* A kind that shows each user the own objects, to one who may not list them all. */
 static bool sees_a_part(struct request *q)
 {
@@ -87,7 +80,7 @@ int selection_parse(struct request *q, struct selection *ret, struct outcome *ou
             return r;
         }
     }
-    s.viewer = sees_a_part(q) ? q : NULL;
+    s.visible = sees_a_part(q) ? visible_ref(q->server->security, q->user, k) : NULL;
     *ret = s;
     return 0;
 }
@@ -96,13 +89,14 @@ void selection_done(struct selection *s)
 {
     s->labels = api_selector_free(s->labels);
     s->fields = api_selector_free(s->fields);
+    s->visible = visible_unref(s->visible);
 }
 
 bool selection_matches(const struct selection *s, const struct object *o)
 {
     return (!s->name || streq(api_index_field(o->index, 0), s->name)) &&
            api_selector_matches(s->fields, o->index) && api_selector_matches(s->labels, o->index) &&
-           (!s->viewer || is_visible(s->viewer, api_index_field(o->index, 0)));
+           (!s->visible || visible_has(s->visible, api_index_field(o->index, 0)));
 }
 
 const char *selection_value(const struct request *q, const struct selection *s)

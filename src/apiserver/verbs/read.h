@@ -8,12 +8,12 @@
 void handle_get(struct request *q, struct outcome *outcome);
 void handle_list(struct request *q, struct outcome *outcome);
 
+struct visible;
 /* The selectors of a request; NULL: all. */
 struct selection {
     struct api_selector *labels, *fields;
-    const char *name; /* Of the object, when one is watched by its path; the request's. */
-    const struct request
-        *viewer; /* Whose user must have leave to get each; NULL: that is settled. */
+    const char *name;        /* Of the object, when one is watched by its path; the request's. */
+    struct visible *visible; /* The objects that the user may get; NULL: all. */
 };
 int selection_parse(struct request *q, struct selection *ret, struct outcome *outcome);
 void selection_done(struct selection *s);

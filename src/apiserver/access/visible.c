@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "apiserver/access/visible.h"
+
+#include "apiserver/access/authz.h"
+
+struct visible {
+    unsigned refs;
+    struct security *security;
+    struct user_info *user;
+    const struct api_kind *kind;
+    char *key;           /* In security->visible. */
+    uint64_t generation; /* Of the rights that 'names' are of. */
+    struct smap names;   /* The answers: &yes or &no. */
+};
+
+static char yes, no;
+
+/* Quoted, so that no name can be taken for another one and its groups. */
+static char *key_of(const struct user_info *u, const struct api_kind *k)
+{
+    struct strbuf b = STRBUF_INIT;
+    strbuf_addf(&b, "%s/%s", k->group, k->plural);
+    json_write_string(u->name, strlen(u->name), &b);
+    for (size_t i = 0; i < u->n_groups; i++) {
+        json_write_string(u->groups[i], strlen(u->groups[i]), &b);
+    }
+    return strbuf_steal(&b);
+}
+
+struct visible *visible_ref(struct security *s, struct user_info *u, const struct api_kind *k)
+{
+    CLEANUP_FREE char *key = key_of(u, k);
+    struct visible *v = smap_get(&s->visible, key);
+    if (!v) {
+        v = NEW(struct visible);
+        *v = (struct visible){.security = s, .user = user_ref(u), .kind = k, .key = TAKE(key)};
+        smap_init(&v->names, NULL);
+        smap_set(&s->visible, v->key, v);
+    }
+    v->refs++;
+    return v;
+}
+
+struct visible *visible_unref(struct visible *v)
+{
+    if (v && --v->refs == 0) {
+        smap_remove(&v->security->visible, v->key);
+        smap_done(&v->names);
+        user_unref(v->user);
+        free(v->key);
+        free(v);
+    }
+    return NULL;
+}
+
+static bool decide(const struct visible *v, const char *name)
+{
+    const struct api_kind *k = v->kind;
+    return authz_may(v->security, v->user, "get", k->group, k->plural,
+                     api_kind_is_namespace(k) ? name : NULL, name);
+}
+
+bool visible_has(struct visible *v, const char *name)
+{
+    if (user_node(v->user)) {
+        return decide(v, name); /* Rights of a node follow from objects, not from roles alone. */
+    }
+    if (v->generation != v->security->generation) {
+        smap_clear(&v->names);
+        v->generation = v->security->generation;
+    }
+    const char *answer = smap_get(&v->names, name);
+    if (!answer) {
+        answer = decide(v, name) ? &yes : &no;
+        smap_set(&v->names, name, (void *) answer);
+    }
+    return answer == &yes;
+}

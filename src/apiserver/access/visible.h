@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which objects of a kind a user may get, one by one: what lists and watches of personal kinds
+ * show.
+ *
+ * A watch asks at every event, and most events change no rights.  The answers are therefore kept
+ * for each user (name and groups) and kind until a role or binding changes, and shared by all
+ * watches of that user.  The caller owns a reference, which keeps the answers; they must be
+ * released before the struct security.  Everything runs on the loop's thread. */
+#pragma once
+
+#include "apiserver/access/security.h"
+
+struct visible;
+/* The answers for 'u' about 'k', which must outlive them; a reference. */
+struct visible *visible_ref(struct security *s, struct user_info *u, const struct api_kind *k);
+struct visible *visible_unref(struct visible *v); /* NULL is fine; returns NULL. */
+/* Whether the user may get the object 'name' (cluster-scoped, or a namespace) now. */
+bool visible_has(struct visible *v, const char *name);
