@@ -9,7 +9,7 @@
 int namespace_admit(struct request *q, struct json *obj, const struct json *old,
                     struct outcome *outcome);
 
-/* admit_certificate.c: who asks for a certificate, who grants and who signs it. */
+/* admit_certificate.c: author, approval, signing and subject of certificate requests. */
 int certificate_admit_user(struct request *q, struct json *obj, const struct json *old,
                            struct outcome *outcome);
 int certificate_validate_approval(struct request *q, const struct json *obj, const struct json *old,

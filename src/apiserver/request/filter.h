@@ -2,9 +2,9 @@
 /* The way in: authenticate -> audit -> impersonate -> authorize, before anything is done.
  *
  * apiserver_handle calls filter_request with nothing but the HTTP request known, and goes on only
- * when it says so; from then on q->user is who asks.  Whatever limits or queues requests by user
- * comes after it, by user_class(q->user).  All decisions fail closed: what cannot be decided is
- * refused. Internal to src/apiserver. */
+ * when it returns 0; from then on q->user is the user of the request.  Limits and queues by user
+ * come after it, by user_class(q->user).  All decisions fail closed: what cannot be decided is
+ * refused. */
 #pragma once
 
 #include "apiserver/access/security.h"
@@ -12,7 +12,7 @@
 
 /* Fills q->attributes and q->user.  Negative: the request goes no further. */
 int filter_request(struct request *q, struct outcome *outcome);
-/* Whether who was let in to update or patch may create the object, too, which does not exist.
+/* Whether a user who may update or patch an object that does not exist may create it, too.
  * -EACCES: not. */
 int filter_may_create(struct request *q, struct outcome *outcome);
 /* The request was answered with 'code'; 'body' (JSON; NULL: none or not known) goes to the audit
