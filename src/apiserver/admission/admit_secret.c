@@ -4,8 +4,11 @@
  * Only the API server has the key that signs tokens, so the controller that looks after these Secrets just writes them.
  * The token shows in the answer; so it is made only for a client that might ask for one by "create" of
  * serviceaccounts/token, as the controllers may. */
-#include "apiserver/access/security.h"
 #include "apiserver/admission/plugins.h"
+
+#include "apiserver/access/authz.h"
+#include "apiserver/access/satoken.h"
+#include "apiserver/access/security.h"
 #include "base/base64.h"
 
 #define TOKEN_TYPE "kubernetes.io/service-account-token"
@@ -25,8 +28,7 @@ int secret_admit(struct request *q, struct json *obj, const struct json *old,
     const char *account = annotation(obj, ANNOTATION_NAME), *uid = annotation(obj, ANNOTATION_UID);
     const char *name = json_path_string(obj, "metadata", "name", NULL);
     bool has_token = json_string_size(json_path(obj, "data", "token", NULL)) > 0;
-    if (!s->keys || !name || !account ||
-        !streq_null(type, TOKEN_TYPE) || (uid && has_token) ||
+    if (!s->keys || !name || !account || !streq_null(type, TOKEN_TYPE) || (uid && has_token) ||
         json_path(obj, "metadata", "deletionTimestamp", NULL) ||
         !authz_may(s, q->user, "create", "", "serviceaccounts/token", q->namespace, account)) {
         return 0;

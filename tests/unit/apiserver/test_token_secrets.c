@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Secrets of type kubernetes.io/service-account-token: the API server puts their token in. */
-#include "apiserver/access/security.h"
+#include "apiserver/access/token.h"
+#include "apiserver/request/server_priv.h"
 #include "base/base64.h"
 #include "base/timeutil.h"
 #include "harness.h"
