@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A request is a 'struct op' that goes through the steps below, each named after what it does next.
  *
- *     ADD    add_begin -> add_verify (attached already?) -> add_make
+ *     ADD    add_begin -> add_await (objects of the registry) -> add_compare (attached already?) -> add_make
  *                      -> attach to the switch || make and wire the link -> add_finish
+ *                      -> host ports || limits -> add_answer
  *     DEL    del_begin -> detach from the switch || delete the link -> del_finish
  *     CHECK  check_begin -> look at the link -> check_finish
  *     GC     gc_begin -> a DEL for each pod that is not valid -> gc_finish
@@ -40,26 +41,26 @@ static bool same_key(const struct op *a, const struct op *b)
     return streq(a->req.container_id, b->req.container_id) && streq(a->req.ifname, b->req.ifname);
 }
 
+static op_step *first_step(enum cni_command c)
+{
+    switch (c) {
+    case CNI_ADD:
+        return add_begin;
+    case CNI_DEL:
+        return del_begin;
+    case CNI_GC:
+        return gc_begin;
+    case CNI_STATUS:
+        return status_begin;
+    default:
+        return check_begin;
+    }
+}
+
 static void op_run(void *ctx)
 {
     struct op *op = ctx;
-    switch (op->req.command) {
-    case CNI_ADD:
-        add_begin(op);
-        break;
-    case CNI_DEL:
-        del_begin(op);
-        break;
-    case CNI_GC:
-        gc_begin(op);
-        break;
-    case CNI_STATUS:
-        status_begin(op);
-        break;
-    default:
-        check_begin(op);
-        break;
-    }
+    op->step(op);
 }
 
 /* Starts 'op' unless one before it has the same key. */
@@ -75,13 +76,14 @@ static void op_start(struct op *op)
         }
     }
     op->running = true;
-    loop_task_queue(&op->begin);
+    op->step = first_step(op->req.command);
+    loop_task_queue(&op->run);
 }
 
 static void op_free(struct op *op)
 {
     runtime_settle(op);
-    loop_task_cancel(&op->begin);
+    loop_task_cancel(&op->run);
     loop_timer_free(op->wait);
     cni_request_done(&op->req);
     fd_close(op->netns_fd);
@@ -315,17 +317,6 @@ static int find_objects(struct op *op, struct sdn_vnids *ret, bool give_up)
     return r;
 }
 
-static void vnid_wait_over(void *ctx)
-{
-    struct op *op = ctx;
-    struct sdn_vnids vnids;
-    if (find_objects(op, &vnids, true) == 0) {
-        add_begin(op);
-    } else {
-        op_answer_error(op);
-    }
-}
-
 static void add_verified(struct op *op)
 {
     if (op->work_result == 0) {
@@ -339,32 +330,14 @@ static void add_verified(struct op *op)
     undo_begin(op);
 }
 
-static void add_begin(struct op *op)
+/* Compares the request with the pod that is attached by its name, if there is one. */
+static void add_compare(struct op *op)
 {
     struct pods *p = op->pods;
-    struct sdn_vnids vnids;
     if (op_fail_not_ready(op)) {
         op_answer_error(op);
         return;
     }
-    if (op->netns_fd < 0 || is_own_netns(op)) {
-        op_fail(op, CNI_INVALID_ENVIRONMENT, "invalid environment variable", "CNI_NETNS: %s %s",
-                op->req.netns,
-                op->netns_fd < 0 ? "was not handed over" : "is the host's own network namespace");
-        op_answer_error(op);
-        return;
-    }
-    if (find_objects(op, &vnids, false) < 0) {
-        if (!op->wait) {
-            op->wait = loop_timer_new(p->loop, vnid_wait_over, op);
-            loop_timer_arm(op->wait, p->vnid_wait_ms);
-            log_debug("waiting for the registry", "pod=%s/%s", op->req.pod_namespace,
-                      op->req.pod_name);
-        }
-        return;
-    }
-    op->wait = loop_timer_free(op->wait);
-
     const struct dp_pod *there = datapath_find(p->datapath, op->req.container_id, op->req.ifname);
     if (!there) {
         add_make(op);
@@ -386,6 +359,74 @@ static void add_begin(struct op *op)
     undo_begin(op);
 }
 
+static void add_awaited(struct op *op)
+{
+    op->wait = loop_timer_free(op->wait);
+    add_compare(op);
+}
+
+static void add_await_over(void *ctx)
+{
+    struct op *op = ctx;
+    struct sdn_vnids vnids;
+    if (find_objects(op, &vnids, true) == 0) {
+        add_awaited(op);
+    } else {
+        op_answer_error(op);
+    }
+}
+
+/* Waits for objects of the registry; each that becomes known runs this step again (pods_wake). */
+static void add_await(struct op *op)
+{
+    struct pods *p = op->pods;
+    struct sdn_vnids vnids;
+    if (find_objects(op, &vnids, false) == 0) {
+        add_awaited(op);
+        return;
+    }
+    if (!op->wait) {
+        op->step = add_await;
+        op->wait = loop_timer_new(p->loop, add_await_over, op);
+        loop_timer_arm(op->wait, p->vnid_wait_ms);
+        log_debug("waiting for the registry", "pod=%s/%s", op->req.pod_namespace, op->req.pod_name);
+    }
+}
+
+static void add_begin(struct op *op)
+{
+    if (op_fail_not_ready(op)) {
+        op_answer_error(op);
+        return;
+    }
+    if (op->netns_fd < 0 || is_own_netns(op)) {
+        op_fail(op, CNI_INVALID_ENVIRONMENT, "invalid environment variable", "CNI_NETNS: %s %s",
+                op->req.netns,
+                op->netns_fd < 0 ? "was not handed over" : "is the host's own network namespace");
+        op_answer_error(op);
+        return;
+    }
+    add_await(op);
+}
+
+static void add_answer(struct op *op)
+{
+    if (op->failed) {
+        op->undone = op_answer_error;
+        undo_begin(op);
+        return;
+    }
+    struct pods *p = op->pods;
+    CLEANUP(dp_pod_free) struct dp_pod *pod = dp_pod_clone(op->pod);
+    uint64_t ms = time_mono_ms() - op->started_ms;
+    answer_result(op); /* Before all that can wait. */
+    log_info("pod attached", "pod=%s/%s ip=%s vnid=%u port=%s link=%s ms=%llu", pod->pod_namespace,
+             pod->pod_name, IP4_TEXT(pod->ip), pod->vnid, pod->port, pod->host_if,
+             (unsigned long long) ms);
+    pods_project_changed(p, pod->pod_namespace); /* Its VNID may have changed meanwhile. */
+}
+
+/* Port and link are there, or failed. */
 static void add_finish(struct op *op)
 {
     if (op->failed && op->taken && op->attempt < MAX_NAME_ATTEMPTS) {
@@ -404,17 +445,7 @@ static void add_finish(struct op *op)
         undo_begin(op);
         return;
     }
-    if (runtime_apply(op, add_finish)) {
-        return;
-    }
-    struct pods *p = op->pods;
-    CLEANUP(dp_pod_free) struct dp_pod *pod = dp_pod_clone(op->pod);
-    uint64_t ms = time_mono_ms() - op->started_ms;
-    answer_result(op); /* Before all that can wait. */
-    log_info("pod attached", "pod=%s/%s ip=%s vnid=%u port=%s link=%s ms=%llu", pod->pod_namespace,
-             pod->pod_name, IP4_TEXT(pod->ip), pod->vnid, pod->port, pod->host_if,
-             (unsigned long long) ms);
-    pods_project_changed(p, pod->pod_namespace); /* Its VNID may have changed meanwhile. */
+    runtime_apply(op, add_answer);
 }
 
 /* An agent that died in the middle of an ADD may have left what is in the way. */
@@ -511,7 +542,10 @@ static void attach(struct op *op)
     op->joined = add_finish;
     op->pair = op->pair || runtime_wants_pair(op);
     op->pod->pair = op->pair;
-    op->pods->ops->attaching(op->pods->ctx, op->pod);
+    struct listening *l;
+    LIST_FOREACH (l, struct listening, link, &op->pods->listeners) {
+        l->listener->attaching(l->ctx, op->pod);
+    }
     datapath_attach(op->pods->datapath, op->pod, add_has_port, add_attached, op);
     runtime_find(op); /* Later: the worker, which takes longest, may begin. */
 }
@@ -557,7 +591,10 @@ static void add_make(struct op *op)
 static void release(struct op *op)
 {
     if (op->holds_ip && !op->in_switch) {
-        op->pods->ops->detached(op->pods->ctx, op->pod);
+        struct listening *l;
+        LIST_FOREACH (l, struct listening, link, &op->pods->listeners) {
+            l->listener->detached(l->ctx, op->pod);
+        }
         ipam_release(op->pods->ipam, op->pod->ip);
         op->holds_ip = false;
     }
@@ -825,6 +862,7 @@ struct pods *pods_new(const struct pods_config *c, const struct pods_ops *ops, v
     p->ctx = ctx;
     p->reaper = reaper_new(c->loop);
     list_init(&p->requests);
+    list_init(&p->listeners);
     p->own_netns_fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
     fstat(p->own_netns_fd, &p->own_netns);
     return p;
@@ -834,12 +872,46 @@ struct pods *pods_free(struct pods *p)
 {
     if (p) {
         assert(list_is_empty(&p->requests));
+        struct list *link;
+        while ((link = list_pop_front(&p->listeners))) {
+            free(CONTAINER_OF(link, struct listening, link));
+        }
         ipam_free(p->ipam);
         reaper_free(p->reaper);
         fd_close(p->own_netns_fd);
         free(p);
     }
     return NULL;
+}
+
+static struct listening *find_listening(struct pods *p, const void *ctx)
+{
+    struct listening *l;
+    LIST_FOREACH (l, struct listening, link, &p->listeners) {
+        if (l->ctx == ctx) {
+            return l;
+        }
+    }
+    return NULL;
+}
+
+void pods_listen(struct pods *p, const struct pod_listener *listener, void *ctx)
+{
+    if (!find_listening(p, ctx)) {
+        struct listening *l = NEW(struct listening);
+        l->listener = listener;
+        l->ctx = ctx;
+        list_push_back(&p->listeners, &l->link);
+    }
+}
+
+void pods_unlisten(struct pods *p, const void *ctx)
+{
+    struct listening *l = find_listening(p, ctx);
+    if (l) {
+        list_remove(&l->link);
+        free(l);
+    }
 }
 
 static void request(struct pods *p, struct cni_request *r, int netns_fd, pods_reply_fn *reply,
@@ -855,7 +927,7 @@ static void request(struct pods *p, struct cni_request *r, int netns_fd, pods_re
     op->started_ms = time_mono_ms();
     op->started_ns = time_mono_ns();
     op->error.version = op->req.config.version;
-    loop_task_init(&op->begin, p->loop, op_run, op);
+    loop_task_init(&op->run, p->loop, op_run, op);
     list_push_back(&p->requests, &op->node);
     op_start(op);
 }

@@ -11,6 +11,7 @@
 
 #include "base/prom.h"
 #include "datapath/datapath.h"
+#include "node/podlistener.h"
 #include "wire/cni.h"
 
 struct pods;
@@ -22,9 +23,6 @@ struct pods_ops {
     int (*vnids)(void *ctx, const char *project, struct sdn_vnids *ret, struct err *e);
     /* Whether the policies for a pod can be known: -ENOENT, with the reason, when its object is not here yet. */
     int (*known)(void *ctx, const char *project, const char *pod, struct err *e);
-    /* A pod is about to be attached, or was detached: flows of policy for its address come before and go after. */
-    void (*attaching)(void *ctx, const struct dp_pod *pod);
-    void (*detached)(void *ctx, const struct dp_pod *pod);
     /* Asks the registry what a pod's object wants of host ports and bandwidth, and calls 'fn' once, maybe from
      * within: with -EINVAL when it wants what cannot be, with nothing wanted when that is not to be known. */
     void (*look_up)(void *ctx, const char *project, const char *pod, pods_wants_fn *fn,
@@ -57,6 +55,12 @@ struct pods_config {
 struct pods *pods_new(const struct pods_config *c, const struct pods_ops *ops, void *ctx);
 /* No request may be under way. */
 struct pods *pods_free(struct pods *p);
+
+/* Calls 'l' with 'ctx' for each pod that comes or goes from now on, in the order in which listeners were added.  'l' and
+ * 'ctx' are borrowed; a 'ctx' that listens already stays as it is. */
+void pods_listen(struct pods *p, const struct pod_listener *l, void *ctx);
+/* Success when 'ctx' does not listen. */
+void pods_unlisten(struct pods *p, const void *ctx);
 
 /* Begins, once: 'n' is the network, and the datapath has it in place.  Takes over the pods that are
  * attached and sweeps. */

@@ -14,7 +14,7 @@ struct op;
 typedef void op_step(struct op *op);
 
 struct op {
-    struct list node; /* In pods.ops, in order of arrival. */
+    struct list node; /* In pods.requests, in order of arrival. */
     struct pods *pods;
     struct cni_request req;
     int netns_fd;
@@ -22,9 +22,10 @@ struct op {
     void *reply_ctx;
     uint64_t started_ms, started_ns;
 
-    bool running;            /* Else it waits for one before it with the same key. */
-    struct loop_timer *wait; /* Armed while it waits for a VNID. */
-    struct loop_task begin;
+    bool running;  /* Else it waits for one before it with the same key. */
+    op_step *step; /* The step that 'run' calls. */
+    struct loop_task run;
+    struct loop_timer *wait; /* Armed while an ADD waits for objects of the registry; else NULL. */
 
     struct dp_pod *pod; /* What is being made, removed or looked at. */
     struct podlink link;
@@ -42,8 +43,7 @@ struct op {
     bool failed;
     struct cni_error error;     /* When failed. */
     struct cni_runtime runtime; /* What is wanted beyond the attachment ... */
-    bool asked;                 /* ... was looked for, ... */
-    bool applied;               /* ... and put into effect, or tried to. */
+    bool asked;                 /* ... was looked for. */
     bool reserved;              /* Its host ports are held for this request. */
     op_step *unlimited;         /* What comes when the port has no limits any more, ... */
     op_step *removed;           /* ... and when remove_pod is through. */
@@ -57,6 +57,12 @@ struct op {
     int switch_result; /* Of the datapath's last call. */
 };
 
+struct listening {
+    struct list link;
+    const struct pod_listener *listener;
+    void *ctx;
+};
+
 struct pods {
     struct loop *loop;
     struct datapath *datapath;
@@ -68,6 +74,7 @@ struct pods {
     struct ipam *ipam;
     struct reaper *reaper;
     struct list requests;
+    struct list listeners; /* struct listening */
     struct stat own_netns; /* The host's, ... */
     int own_netns_fd;      /* ... and open. */
     struct pods_stats stats;
@@ -95,8 +102,8 @@ bool runtime_wants_pair(const struct op *op);
 void runtime_find(struct op *op);
 /* Whether limits were found for a pod whose link cannot have them: the attachment is to be made again, with a pair. */
 bool runtime_needs_pair(struct op *op);
-/* Puts it into effect for the attached pod, then goes on with 'then'; false: there is nothing to do. */
-bool runtime_apply(struct op *op, op_step *then);
+/* Puts it into effect for the attached pod, then goes on with 'then'; at once when there is nothing to do. */
+void runtime_apply(struct op *op, op_step *then);
 /* What was reserved for the request is the pod's by now, or free again. */
 void runtime_settle(struct op *op);
 /* Takes the limits off the port while that is still the pod's alone, then goes on with 'then'; a part that fails ends

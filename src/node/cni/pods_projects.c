@@ -79,7 +79,7 @@ void pods_wake(struct pods *p, const char *project)
     struct op *op;
     LIST_FOREACH (op, struct op, node, &p->requests) {
         if (op->wait && streq(op->req.pod_namespace, project)) {
-            loop_task_queue(&op->begin);
+            loop_task_queue(&op->run);
         }
     }
 }

@@ -147,16 +147,16 @@ bool runtime_needs_pair(struct op *op)
     return on_end && op->pair;
 }
 
-bool runtime_apply(struct op *op, op_step *then)
+void runtime_apply(struct op *op, op_step *then)
 {
     const struct pods *p = op->pods;
     const struct cni_runtime *r = &op->runtime;
     CLEANUP_FREE char *ports = cni_host_ports_text(r);
     CLEANUP_FREE char *bandwidth = cni_bandwidth_text(&r->bandwidth);
-    if (op->applied || (!ports && !bandwidth)) {
-        return false;
+    if (!ports && !bandwidth) {
+        then(op);
+        return;
     }
-    op->applied = true;
     op->joined = then;
     op->parts = 1;
     reserve_ports(op);
@@ -177,7 +177,6 @@ bool runtime_apply(struct op *op, op_step *then)
         }
     }
     op_part_ended(op);
-    return true;
 }
 
 static void unlimited(struct op *op)

@@ -288,12 +288,31 @@ bool policies_synced(const struct policies *p)
     return p->synced;
 }
 
+static void attaching(void *ctx, const struct dp_pod *pod)
+{
+    struct policies *p = ctx;
+    if (pod->pod_namespace && pod->pod_name) {
+        policy_attach(p->compiler, pod->ip, pod->pod_namespace, pod->pod_name);
+        p->changed_ms = loop_now_ms(p->loop);
+        flush(p);
+    }
+}
+
+static void detached(void *ctx, const struct dp_pod *pod)
+{
+    struct policies *p = ctx;
+    policy_detach(p->compiler, pod->ip);
+    flush_soon(p);
+}
+
+const struct pod_listener policies_pod_listener = {.attaching = attaching, .detached = detached};
+
 void policies_begin(struct policies *p, struct datapath *dp)
 {
     size_t n;
     const struct dp_pod *const *pods = datapath_pods(dp, &n);
     for (size_t i = 0; i < n; i++) {
-        policies_attach(p, pods[i]);
+        attaching(p, pods[i]);
     }
     p->datapath = dp;
     void *table_ctx = NULL;
@@ -312,21 +331,6 @@ void policies_end(struct policies *p)
         policy_want_table(p->compiler, NULL, NULL);
     }
     p->datapath = NULL;
-}
-
-void policies_attach(struct policies *p, const struct dp_pod *pod)
-{
-    if (pod->pod_namespace && pod->pod_name) {
-        policy_attach(p->compiler, pod->ip, pod->pod_namespace, pod->pod_name);
-        p->changed_ms = loop_now_ms(p->loop);
-        flush(p);
-    }
-}
-
-void policies_detach(struct policies *p, const struct dp_pod *pod)
-{
-    policy_detach(p->compiler, pod->ip);
-    flush_soon(p);
 }
 
 bool policies_settled(const struct policies *p)

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "client/client.h"
-#include "datapath/datapath.h"
+#include "node/podlistener.h"
 #include "sdn/policy.h"
 
 struct policies;
@@ -35,9 +35,8 @@ void policies_set_rules_of_addresses(struct policies *p, const struct node_rules
 void policies_set_host_subnet(struct policies *p, const char *node, const struct json *obj);
 void policies_delete_host_subnet(struct policies *p, const char *node);
 
-/* A pod is about to be attached, or was detached. */
-void policies_attach(struct policies *p, const struct dp_pod *pod);
-void policies_detach(struct policies *p, const struct dp_pod *pod);
+/* Hears of the node's pods, with the policies for its context: from policies_begin on, which reads those attached before. */
+extern const struct pod_listener policies_pod_listener;
 
 /* Nothing has changed for some seconds: the datapath had time to do what they say. */
 bool policies_settled(const struct policies *p);

@@ -118,6 +118,19 @@ void resolver_set_pod(struct resolver *r, uint32_t ip, const char *project)
     }
 }
 
+static void pod_attaching(void *ctx, const struct dp_pod *pod)
+{
+    resolver_set_pod(ctx, pod->ip, pod->pod_namespace);
+}
+
+static void pod_detached(void *ctx, const struct dp_pod *pod)
+{
+    resolver_set_pod(ctx, pod->ip, NULL);
+}
+
+const struct pod_listener resolver_pod_listener = {.attaching = pod_attaching,
+                                                   .detached = pod_detached};
+
 void resolver_set_project(struct resolver *r, const char *project, const struct sdn_vnids *vnids)
 {
     if (r) {

@@ -8,6 +8,7 @@
 #include "client/services.h"
 #include "dns/dns.h"
 #include "node/config.h"
+#include "node/podlistener.h"
 #include "sdn/network.h"
 
 struct resolver;
@@ -31,6 +32,8 @@ void resolver_set_network(struct resolver *r, const struct sdn_network *n);
 void resolver_set_pod(struct resolver *r, uint32_t ip, const char *project);
 /* Sets the VNIDs of a project, which decide about its names if dnsIsolateProjects is set; NULL: it has none. */
 void resolver_set_project(struct resolver *r, const char *project, const struct sdn_vnids *vnids);
+/* Hears of the node's pods, with the resolver (which may be NULL) for its context. */
+extern const struct pod_listener resolver_pod_listener;
 /* The VNIDs of all projects have been set. */
 void resolver_projects_known(struct resolver *r);
 /* What pods of 'project' are told: nameservers, domain, search and options, as CNI has it.  The caller's; NULL:

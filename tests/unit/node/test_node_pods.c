@@ -304,8 +304,16 @@ static int known(void *ctx, const char *project, const char *pod, struct err *e)
     return 0;
 }
 
-static void address_is_used(void *ctx, const struct dp_pod *pod)
+static int pods_heard; /* By the listener: attached and not yet detached. */
+
+static void pod_comes(void *ctx, const struct dp_pod *pod)
 {
+    *(int *) ctx += 1;
+}
+
+static void pod_goes(void *ctx, const struct dp_pod *pod)
+{
+    *(int *) ctx -= 1;
 }
 
 /* What the pod's object says. */
@@ -367,8 +375,6 @@ static void trouble(void *ctx, const char *project, const char *pod, const char 
 
 static const struct pods_ops ops = {.vnids = vnids,
                                     .known = known,
-                                    .attaching = address_is_used,
-                                    .detached = address_is_used,
                                     .look_up = look_up,
                                     .reserve = reserve,
                                     .settled = settled,
@@ -382,7 +388,10 @@ static void start(void)
 {
     struct pods_config c = {.loop = loop, .datapath = &sw, .vnid_wait_ms = 100};
     struct err e = {0};
+    static const struct pod_listener listener = {.attaching = pod_comes, .detached = pod_goes};
     pods = pods_new(&c, &ops, NULL);
+    pods_listen(pods, &listener, &pods_heard);
+    pods_listen(pods, &listener, &pods_heard);
     assert_int_equal(pods_start(pods, &net, &e), 0);
 }
 
@@ -401,6 +410,7 @@ static int setup(void **state)
     project_vnids = (struct sdn_vnids){.id = 42};
     project_known = true;
     why_not_ready = NULL;
+    pods_heard = 0;
     net = (struct sdn_network){.plugin = SDN_MULTITENANT, .n_cluster = 1, .mtu = 1450};
     prefix_parse("10.128.0.0/14", &net.cluster[0], NULL);
     prefix_parse("10.128.0.0/29", &net.local, NULL);
@@ -526,8 +536,10 @@ static void add_and_del_leave_nothing(void **state)
     assert_int_equal(sw.n, 1);
     assert_int_equal(sw.pods[0]->vnid, 42);
     assert_int_equal(links, 1);
+    assert_int_equal(pods_heard, 1);
     assert_int_equal(perform(CNI_DEL, "a", &a), 0);
     assert_string_equal(a.text, "0 \n");
+    assert_int_equal(pods_heard, 0);
     assert_int_equal(perform(CNI_DEL, "a", &a), 0);
     assert_nothing_leaked();
 }

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether the node is ready for pods, as one function of facts.  Pure.
+ *
+ * The agent's parts report facts; readiness_judge alone decides what they mean.  CNI requests, the node's conditions
+ * and Events, /healthz and `tenet node status` all show its result, so they cannot contradict each other. */
+#pragma once
+
+#include <stdbool.h>
+
+enum agent_phase {
+    AGENT_WAITING,  /* The API server has not said yet what the network is. */
+    AGENT_STARTING, /* The datapath and the host are being set up for the first time. */
+    AGENT_RUNNING,  /* The CNI socket is open. */
+    AGENT_STOPPING,
+};
+/* "waiting", "starting", "running", "stopping" */
+const char *agent_phase_name(enum agent_phase p);
+
+enum part_state {
+    PART_PENDING, /* It is being set up; nothing is known to be wrong. */
+    PART_READY,
+    PART_LOST,    /* It is gone, or could not be set up. */
+    PART_REFUSED, /* It is there and refuses what the agent asks of it. */
+};
+
+struct agent_facts {
+    enum agent_phase phase;
+    const char *waiting_for;            /* AGENT_WAITING: "the master at https://..." */
+    enum part_state datapath;           /* What forwards packets. */
+    const char *datapath_title;         /* "Open vSwitch" */
+    const char *datapath_lost_reason;   /* "OpenVSwitchGone" */
+    const char *datapath_refuse_reason; /* "OpenVSwitchRefused" */
+    const char *datapath_text;          /* Unless PART_READY: why. */
+    enum part_state host;               /* tun0, routes and NAT; never PART_REFUSED. */
+    const char *host_text;              /* Unless PART_READY: why. */
+    const char *network_refused;        /* Why the ClusterNetwork is not followed; NULL: it is. */
+};
+
+enum readiness_state {
+    READINESS_PENDING, /* Not ready, and nothing is wrong: the node's conditions stay as they are. */
+    READINESS_READY,
+    READINESS_FAILED, /* Not ready, for a reason that users must see. */
+};
+
+struct readiness {
+    enum readiness_state state;
+    /* The network can be changed for pods (ADD, DEL).  So it can while a changed ClusterNetwork is not followed, though
+     * the node's condition is not ready then. */
+    bool serves_pods;
+    const char *reason; /* CamelCase, for conditions and Events. */
+    char text[512]; /* A sentence without a full stop; "" when pods are served and all is well. */
+};
+
+/* The first fact of these counts: stopping, waiting, the datapath, the host, the phase, the ClusterNetwork. */
+void readiness_judge(const struct agent_facts *f, struct readiness *ret);

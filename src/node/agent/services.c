@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/agent/services.h"
+
+#include "node/agent/network.h"
+#include "node/agent/projects.h"
+#include "node/agent/report.h"
+
+static void services_are_synced(void *ctx)
+{
+    agent_settle_soon(ctx);
+}
+
+/* The proxy of the host has tried. */
+static void on_proxied(void *ctx, int error, const char *text, bool restored)
+{
+    struct agent *a = ctx;
+    (void) restored;
+    if (a->phase == AGENT_STOPPING) {
+        return;
+    }
+    if (error < 0 && !a->proxy_failed) {
+        agent_report_node(a, EVENT_WARNING, "ServiceProxyFailed", text);
+    } else if (error == 0 && a->proxy_failed) {
+        agent_report_node(a, EVENT_NORMAL, "ServiceProxyReady",
+                          "services are as they should be again");
+    }
+    a->proxy_failed = error < 0;
+    if (error == 0) {
+        keeper_set_node_ports(a->keeper, host_proxy_get_stats(a->host_proxy)->node_ports > 0);
+    }
+}
+
+static void proxy_service_changed(void *ctx, const struct sdn_service *old,
+                                  const struct sdn_service *s)
+{
+    host_proxy_service_changed(ctx, old, s);
+}
+
+static void proxy_settled(void *ctx)
+{
+    host_proxy_settled(ctx);
+}
+
+static void proxy_synced(void *ctx)
+{
+    host_proxy_synced(ctx);
+}
+
+static void proxy_wanted(void *ctx, const char *ns, const char *name, uint8_t protocol,
+                         uint16_t port)
+{
+    struct agent *a = ctx;
+    services_want_pods(a->pod_services, ns, name, protocol, port);
+}
+
+int agent_open_proxy(struct agent *a, struct err *e)
+{
+    struct host_proxy_config c = {.loop = a->loop,
+                                  .node_name = a->cfg->node_name,
+                                  .mode = a->cfg->proxy_userspace ? SERVICES_USERSPACE
+                                                                  : SERVICES_NETFILTER,
+                                  .told = on_proxied,
+                                  .wanted = proxy_wanted,
+                                  .ctx = a};
+    static const struct services_listener listener = {
+        .changed = proxy_service_changed, .settled = proxy_settled, .synced = proxy_synced};
+    int r = host_proxy_new(&c, &a->host_proxy, e);
+    r = r < 0 ? r : monitor_ignore(a->monitor, host_proxy_port(a->host_proxy), e);
+    if (r == 0) {
+        services_watch_add(a->services, &listener, a->host_proxy);
+    }
+    return r;
+}
+
+static void put_services(void *ctx)
+{
+    struct agent *a = ctx;
+    struct model_service *list = NULL;
+    if (a->network_set && a->phase != AGENT_STOPPING && datapath_wants_services(a->datapath) &&
+        services_synced(a->pod_services)) {
+        size_t n = services_for_model(a->pod_services, &list);
+        datapath_set_services(a->datapath, a->cfg->node_name, list, n);
+    }
+    free(list);
+}
+
+static void service_changed(void *ctx, const struct sdn_service *old, const struct sdn_service *s)
+{
+}
+
+static void services_settled(void *ctx)
+{
+    struct agent *a = ctx;
+    loop_task_queue(&a->put_services);
+}
+
+void agent_follow_services(struct agent *a)
+{
+    static const struct services_ops ops = {.synced = services_are_synced,
+                                            .vnids = agent_find_vnids};
+    static const struct services_listener listener = {.changed = service_changed,
+                                                      .settled = services_settled};
+    a->services = services_watch_new(a->loop, a->client);
+    a->pod_services = services_new(a->loop, a->services, a->client, a->cfg->node_name, &ops, a);
+    loop_task_init(&a->put_services, a->loop, put_services, a);
+    services_watch_add(a->services, &listener, a);
+}
+
+void agent_close_services(struct agent *a)
+{
+    if (a->services) {
+        loop_task_cancel(&a->put_services);
+        services_watch_remove(a->services, a);
+    }
+    services_free(a->pod_services);
+    if (a->host_proxy) {
+        services_watch_remove(a->services, a->host_proxy);
+        a->host_proxy = host_proxy_free(a->host_proxy);
+    }
+    services_watch_free(a->services);
+}
