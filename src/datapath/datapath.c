@@ -3,85 +3,97 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "datapath/ebpf/program.h"
 #include "datapath/ops.h"
 #include "net/kernel/rtnl.h"
 
+/* The table of datapaths. */
 static const struct datapath_ops *const kinds[] = {&datapath_ovs, &datapath_ebpf};
 
-static int find_kind(const struct datapath_config *cfg, const struct datapath_ops **ret,
-                     struct err *e)
+static const struct datapath_ops *find_kind(const char *kind)
 {
     for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-        if (streq(cfg->kind, kinds[i]->kind)) {
-            *ret = kinds[i];
-            return 0;
+        if (streq(kind, kinds[i]->kind)) {
+            return kinds[i];
         }
     }
-    return err_set(e, -EINVAL, "there is no datapath \"%s\" (known: ovs, ebpf)", cfg->kind);
+    return NULL;
 }
 
-static bool is_optional(const char *name, size_t size)
-{
-    const char *known;
-    for (size_t i = 0; (known = program_feature_name(i)); i++) {
-        if (strlen(known) == size && strncmp(known, name, size) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-int datapath_check_without(const char *list, struct err *e)
+int datapath_check_kind(const char *kind, struct err *e)
 {
     CLEANUP_STRBUF struct strbuf known = STRBUF_INIT;
-    for (size_t i = 0; program_feature_name(i); i++) {
-        strbuf_addf(&known, "%s%s", i ? ", " : "", program_feature_name(i));
+    if (find_kind(kind)) {
+        return 0;
     }
-    for (const char *p = list; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL) {
-        size_t n = strcspn(p, ",");
-        if (!is_optional(p, n)) {
-            return err_set(e, -EINVAL, "\"%.*s\" is none of %s", (int) MIN(n, 100), p,
-                           strbuf_cstr(&known));
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        strbuf_addf(&known, "%s%s", i ? ", " : "", kinds[i]->kind);
+    }
+    return err_set(e, -EINVAL, "\"%s\" is not a datapath; there are: %s", kind,
+                   strbuf_cstr(&known));
+}
+
+const struct datapath_words *datapath_words(const char *kind)
+{
+    return &find_kind(kind)->words;
+}
+
+static const struct datapath_setting *find_setting(const char *key)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        for (const struct datapath_setting *s = kinds[i]->settings; s->key; s++) {
+            if (streq(s->key, key)) {
+                return s;
+            }
         }
     }
-    return 0;
+    return NULL;
+}
+
+int datapath_check_setting(const char *key, const char *value, struct err *e)
+{
+    const struct datapath_setting *s = find_setting(key);
+    return s ? s->check(value, e)
+             : err_set(e, -ENOENT, "%s: no datapath has a setting of this name", key);
+}
+
+const char *datapath_get_setting(const struct datapath_config *cfg, const char *key)
+{
+    const char *value = cfg->settings ? smap_get(cfg->settings, key) : NULL;
+    return value ? value : find_setting(key)->fallback;
 }
 
 int datapath_check(const struct datapath_config *cfg, const struct sdn_network *n, struct err *e)
 {
-    const struct datapath_ops *ops = NULL;
-    int r = find_kind(cfg, &ops, e);
+    int r = datapath_check_kind(cfg->kind, e);
+    const struct datapath_ops *ops = find_kind(cfg->kind);
     return r == 0 && ops->check ? ops->check(cfg, n, e) : r;
 }
 
 struct datapath_prepared *datapath_prepare(struct loop *l, const struct datapath_config *cfg)
 {
-    const struct datapath_ops *ops = NULL;
-    return find_kind(cfg, &ops, NULL) == 0 && ops->prepare ? ops->prepare(l, cfg) : NULL;
+    const struct datapath_ops *ops = find_kind(cfg->kind);
+    return ops && ops->prepare ? ops->prepare(l, cfg) : NULL;
 }
 
 struct datapath_prepared *datapath_prepared_free(struct datapath_prepared *p)
 {
     if (p) {
-        p->ops->unprepare(p);
+        p->free(p);
     }
     return NULL;
 }
 
 int datapath_make_mounts(const struct datapath_config *cfg, struct err *e)
 {
-    const struct datapath_ops *ops = NULL;
-    int r = find_kind(cfg, &ops, e);
-    return r < 0 ? r : ops->make_mounts(cfg, e);
+    int r = datapath_check_kind(cfg->kind, e);
+    return r < 0 ? r : find_kind(cfg->kind)->make_mounts(cfg, e);
 }
 
 int datapath_open(struct loop *l, const struct datapath_config *cfg,
                   const struct datapath_events *ev, void *ctx, struct datapath **ret, struct err *e)
 {
-    const struct datapath_ops *ops = NULL;
-    int r = find_kind(cfg, &ops, e);
-    return r < 0 ? r : ops->open(l, cfg, ev, ctx, ret, e);
+    int r = datapath_check_kind(cfg->kind, e);
+    return r < 0 ? r : find_kind(cfg->kind)->open(l, cfg, ev, ctx, ret, e);
 }
 
 struct datapath *datapath_close(struct datapath *dp)
@@ -156,46 +168,25 @@ void datapath_set_vnids(struct datapath *dp, const char *pod_namespace, const st
     dp->ops->set_vnids(dp, pod_namespace, v);
 }
 
-void datapath_set_flows(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows)
+void datapath_set_policy(struct datapath *dp, struct policy *p)
 {
-    dp->ops->set_flows(dp, cookie, flows);
+    dp->ops->set_policy(dp, p);
 }
 
-const struct policy_table_ops *datapath_policy_table(struct datapath *dp, void **ret_ctx)
+void datapath_change_service(struct datapath *dp, const struct sdn_service *old,
+                             const struct sdn_project_service *now)
 {
-    return dp->ops->policy_table ? dp->ops->policy_table(dp, ret_ctx) : NULL;
+    dp->ops->change_service(dp, old, now);
 }
 
-bool datapath_wants_services(const struct datapath *dp)
+void datapath_settle_services(struct datapath *dp, const struct datapath_services *all)
 {
-    return dp->ops->set_services != NULL;
+    dp->ops->settle_services(dp, all);
 }
 
-void datapath_set_services(struct datapath *dp, const char *node, const struct model_service *list,
-                           size_t n)
+void datapath_release(struct datapath *dp, uint32_t port, const uint8_t *frame, size_t size)
 {
-    dp->ops->set_services(dp, node, list, n);
-}
-
-void datapath_keep(struct datapath *dp, const struct of_connection *c)
-{
-    if (dp->ops->keep) {
-        dp->ops->keep(dp, c);
-    }
-}
-
-void datapath_forget(struct datapath *dp, const struct of_connection *c)
-{
-    if (dp->ops->forget) {
-        dp->ops->forget(dp, c);
-    }
-}
-
-void datapath_send_held(struct datapath *dp, uint32_t port, const uint8_t *frame, size_t size)
-{
-    if (dp->ops->send_held) {
-        dp->ops->send_held(dp, port, frame, size);
-    }
+    dp->ops->release(dp, port, frame, size);
 }
 
 const struct dp_pod *const *datapath_pods(struct datapath *dp, size_t *ret_n)
@@ -206,7 +197,14 @@ const struct dp_pod *const *datapath_pods(struct datapath *dp, size_t *ret_n)
 const struct dp_pod *datapath_find(struct datapath *dp, const char *container_id,
                                    const char *ifname)
 {
-    return dp->ops->find(dp, container_id, ifname);
+    size_t n;
+    const struct dp_pod *const *pods = datapath_pods(dp, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (streq(pods[i]->container_id, container_id) && streq(pods[i]->ifname, ifname)) {
+            return pods[i];
+        }
+    }
+    return NULL;
 }
 
 void datapath_get_status(struct datapath *dp, struct datapath_status *ret)
@@ -216,29 +214,29 @@ void datapath_get_status(struct datapath *dp, struct datapath_status *ret)
 
 void datapath_drops(struct datapath *dp, datapath_drops_fn *done, void *ctx)
 {
-    dp->ops->drops(dp, done, ctx);
+    dp->ops->explain.drops(dp, done, ctx);
 }
 
 void datapath_rules(struct datapath *dp, const struct datapath_rules_ops *ops, void *ctx)
 {
-    dp->ops->rules(dp, ops, ctx);
+    dp->ops->explain.rules(dp, ops, ctx);
 }
 
 void datapath_trace(struct datapath *dp, const struct model_packet *p, datapath_trace_fn *done,
                     void *ctx)
 {
-    dp->ops->trace(dp, p, done, ctx);
+    dp->ops->explain.trace(dp, p, done, ctx);
 }
 
 int datapath_watch(struct datapath *dp, datapath_events_fn *fn, void *ctx, struct err *e)
 {
-    return dp->ops->watch(dp, fn, ctx, e);
+    return dp->ops->explain.watch(dp, fn, ctx, e);
 }
 
 int datapath_maps(struct datapath *dp, const char *name, const char *after, size_t limit,
                   struct json **ret, struct err *e)
 {
-    return dp->ops->maps(dp, name, after, limit, ret, e);
+    return dp->ops->explain.maps(dp, name, after, limit, ret, e);
 }
 
 static char *dup_or_null(const char *s)

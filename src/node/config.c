@@ -11,7 +11,6 @@
 #include "net/loop/process.h"
 #include "wire/yaml.h"
 
-#include <net/if.h>
 #include <stdio.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -101,15 +100,6 @@ static int set_cni_plugins(void *config, const char *v, struct err *e)
     return 0;
 }
 
-static int check_bridge(const char *v, struct err *e)
-{
-    bool ok = strlen(v) < IF_NAMESIZE && !streq(v, ".") && !streq(v, "..");
-    for (const char *p = v; *p; p++) {
-        ok = ok && *p > ' ' && *p <= '~' && *p != '/' && *p != ':';
-    }
-    return ok ? 0 : err_set(e, -EINVAL, "\"%s\" is not the name of an interface", v);
-}
-
 /* "iptables" is what OpenShift's configurations say. */
 static int set_proxy_mode(void *config, const char *v, struct err *e)
 {
@@ -160,6 +150,28 @@ static int set_dns_nameservers(void *config, const char *v, struct err *e)
     }
     return r;
 }
+
+/* Only the datapaths understand their settings. */
+static int set_datapath_setting(void *config, const char *key, const char *value, struct err *e)
+{
+    struct node_config *c = config;
+    int r = datapath_check_setting(key, value, e);
+    if (r == 0) {
+        smap_set(&c->datapath_settings, key, xstrdup(value));
+    }
+    return r;
+}
+#define DATAPATH_SETTING(function, key)                                 \
+    static int function(void *config, const char *value, struct err *e) \
+    {                                                                   \
+        return set_datapath_setting(config, key, value, e);             \
+    }
+DATAPATH_SETTING(set_without, "ebpf.without")
+DATAPATH_SETTING(set_max_entries, "ebpf.maxEntries")
+DATAPATH_SETTING(set_ovs_database, "ovs.database")
+DATAPATH_SETTING(set_ovs_run_dir, "ovs.runDir")
+DATAPATH_SETTING(set_ovs_bridge, "ovs.bridge")
+DATAPATH_SETTING(set_ovs_datapath_type, "ovs.datapathType")
 
 /* ---- rows ---- */
 
@@ -244,6 +256,7 @@ static const struct option_row rows[] = {
      .type = OPTION_CHOICE,
      .choices = "ovs ebpf",
      MEMBER(datapath),
+     .check = datapath_check_kind,
      .dflt = "ovs",
      .help = "ovs: Open vSwitch; ebpf: programs in the kernel",
      .detail = "The ovs keys have no effect with ebpf."},
@@ -289,8 +302,7 @@ static const struct option_row rows[] = {
      .flag = "ebpf-without",
      .arg = "LIST",
      .type = OPTION_LIST,
-     MEMBER(ebpf_without),
-     .check = datapath_check_without,
+     .set = set_without,
      .choices = "tcx redirect_peer scrub ringbuf encap",
      .unset = "none",
      .example = "tcx",
@@ -308,7 +320,7 @@ static const struct option_row rows[] = {
      .flag = "ebpf-max-entries",
      .arg = "N",
      .type = OPTION_NUMBER,
-     MEMBER(ebpf_max_entries),
+     .set = set_max_entries,
      .min = 1,
      .max = UINT32_MAX,
      .unset = "tens of thousands in each map",
@@ -320,7 +332,7 @@ static const struct option_row rows[] = {
      .flag = "ovs-database",
      .arg = "PATH",
      .type = OPTION_FILE,
-     MEMBER(ovs_database),
+     .set = set_ovs_database,
      .check = check_absolute,
      .dflt = "/run/openvswitch/db.sock",
      .help = "socket of ovsdb-server"},
@@ -328,7 +340,7 @@ static const struct option_row rows[] = {
      .flag = "ovs-run-dir",
      .arg = "DIR",
      .type = OPTION_FILE,
-     MEMBER(ovs_run_dir),
+     .set = set_ovs_run_dir,
      .check = check_absolute,
      .dflt = "/run/openvswitch",
      .help = "folder of the bridge's management socket"},
@@ -336,8 +348,7 @@ static const struct option_row rows[] = {
      .flag = "ovs-bridge",
      .arg = "NAME",
      .type = OPTION_TEXT,
-     MEMBER(ovs_bridge),
-     .check = check_bridge,
+     .set = set_ovs_bridge,
      .dflt = "br0",
      .help = "name of the bridge"},
     {.path = "ovs.datapathType",
@@ -345,7 +356,7 @@ static const struct option_row rows[] = {
      .arg = "TYPE",
      .type = OPTION_CHOICE,
      .choices = "system netdev",
-     MEMBER(ovs_datapath_type),
+     .set = set_ovs_datapath_type,
      .unset = "system where the kernel has Open vSwitch's module, else netdev",
      .example = "system",
      .help = "system: the kernel's datapath; netdev: that of userspace"},
@@ -457,11 +468,13 @@ const struct option_table node_options = {
 void node_config_init(struct node_config *c)
 {
     *c = (struct node_config){0};
+    smap_init(&c->datapath_settings, free);
     options_init(&node_options, c);
 }
 
 void node_config_done(struct node_config *c)
 {
+    smap_done(&c->datapath_settings);
     options_done(&node_options, c);
     *c = (struct node_config){0};
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "base/map.h"
 #include "sdn/network.h"
 #include "wire/options.h"
 
@@ -21,10 +22,8 @@ struct node_config {
     char *run_dir, *cni_conf_dir, *cni_conf_name;
     bool chain_portmap, chain_bandwidth; /* "cniPlugins": plug-ins after ours. */
     char *datapath;                      /* "ovs" or "ebpf" */
-    char *ebpf_without;                  /* "tcx,redirect_peer"; NULL: uses what the kernel has. */
-    uint32_t ebpf_max_entries; /* Of a map that the agent fills; 0: no less than it can. */
-    char *ovs_database, *ovs_run_dir, *ovs_bridge;
-    char *ovs_datapath_type; /* NULL: system where the kernel has it, else netdev. */
+    /* Texts by key ("ovs.bridge"), which only the datapaths understand. */
+    struct smap datapath_settings;
     bool proxy_userspace;  /* "proxyArguments.proxy-mode" is userspace; else nftables translate. */
     char *metrics_address; /* "127.0.0.1:9101"; NULL: metrics are at the agent's socket only. */
     char *log_level;       /* NULL: unchanged. */

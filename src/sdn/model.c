@@ -376,7 +376,7 @@ static bool judge_service(const struct model_node *n, const struct model_packet 
         *ret = refuse(n, p, MODEL_SERVICE_NOT_AVAILABLE);
         return is_service(n->net, p->ip.dst);
     }
-    const struct model_service *s = v.service;
+    const struct sdn_project_service *s = v.service;
     bool allowed = sdn_vnid_may_reach(vnid, s->vnid) ||
                    (s->has_also && sdn_vnid_may_reach(vnid, s->also_vnid));
     if (sdn_plugin_compares_vnids(n->net->plugin) && !allowed) {

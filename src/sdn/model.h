@@ -20,15 +20,6 @@ struct model_pod {
     uint32_t also_vnid;
 };
 
-/* A service and the VNIDs of its project.  No two have an address and port in common, but for host ports
- * (sdn/host_ports.h), which come last, have VNID 0, and are the service's where there is one. */
-struct model_service {
-    const struct sdn_service *service;
-    uint32_t vnid;
-    bool has_also; /* The project moves: packets of 'also_vnid' may go there, too. */
-    uint32_t also_vnid;
-};
-
 /* The caller owns the network and the arrays; they must outlive the struct. */
 struct model_node {
     const struct sdn_network *net;
@@ -36,7 +27,7 @@ struct model_node {
     size_t n_pods;
     const struct model_policies
         *policies; /* Under ovs-networkpolicy; its endpoints include 'pods'. */
-    const struct model_service *services;
+    const struct sdn_project_service *services;
     size_t n_services;
     const char *name; /* Of the node, for traffic policies; NULL: none is asked. */
 };
@@ -144,7 +135,7 @@ struct model_verdict {
     bool
         to_itself; /* MODEL_DELIVER: by a service, as if from the gateway's link and a source that is nobody's. */
     /* MODEL_TRANSLATE, and drops by a service. */
-    const struct model_service *service;
+    const struct sdn_project_service *service;
     const struct sdn_service_port *service_port;
     bool any_node; /* Its endpoints of all nodes are meant. */
 };

@@ -35,6 +35,12 @@ struct policy *policy_new(struct ip4_prefix local, const struct policy_ops *ops,
     return p;
 }
 
+void policy_want_flows(struct policy *p, const struct policy_flow_ops *ops, void *ctx)
+{
+    p->flows = ops;
+    p->flows_ctx = ctx;
+}
+
 static void object_free(struct policy *p, struct object *o);
 static void pod_free(struct policy *p, struct pod *pod);
 

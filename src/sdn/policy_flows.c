@@ -34,7 +34,9 @@ static void end_goto(struct of_builder *b, unsigned table, struct of_flow_list *
 
 static void hand_out(struct policy *p, uint64_t cookie, struct of_flow_list *l)
 {
-    p->ops->set_group(p->ctx, cookie, l);
+    if (p->flows) {
+        p->flows->set_group(p->flows_ctx, cookie, l);
+    }
     of_flow_list_done(l);
 }
 

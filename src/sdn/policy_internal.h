@@ -278,7 +278,9 @@ struct policy {
     struct hmap sites;
     const struct policy_ops *ops;
     void *ctx;
-    const struct policy_table_ops *table; /* NULL: flows are wanted. */
+    const struct policy_flow_ops *flows; /* NULL: no datapath takes flows. */
+    void *flows_ctx;
+    const struct policy_table_ops *table; /* NULL: what is compiled are flows. */
     void *table_ctx;
     struct hmap pairs, ports, port_ids, blocks, block_ids;
     struct list unused_ports, dirty_blocks;

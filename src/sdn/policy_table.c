@@ -421,13 +421,19 @@ static void ignore_done(void *ctx)
 
 void policy_want_table(struct policy *p, const struct policy_table_ops *ops, void *ctx)
 {
+    p->table = ops;
+    p->table_ctx = ctx;
+}
+
+void policy_leave(struct policy *p)
+{
     static const struct policy_table_ops nobody = {.set_address = ignore_address,
                                                    .set_block = ignore_block,
                                                    .set_pair = ignore_pair,
                                                    .set_ports = ignore_ports,
                                                    .done = ignore_done};
-    p->table = ops ? ops : &nobody;
-    p->table_ctx = ctx;
+    p->table = p->table ? &nobody : NULL;
+    p->flows = NULL;
 }
 
 static void set_address(struct policy *p, uint32_t ip)

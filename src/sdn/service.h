@@ -2,11 +2,12 @@
 /* A service as those who serve it need it: proxies, the flows of br0, DNS, traces.  Pure.
  *
  * One 'struct sdn_service' joins a Service object with all its EndpointSlices (services_watch in
- * client/services.h keeps them joined).  Whoever makes one owns it and everything in it; what is given to others is
- * const and valid during the call.  Objects are checked again here: they may come from another API server.
+ * client/services.h keeps them joined).  Whoever makes one owns it and everything in it; what is
+ * given to others is const and valid during the call.  Objects are checked again here: they may
+ * come from another API server.
  *
- * The rules are Kubernetes': which backends serve follows KEP-1669 (terminating ones only when no other is left),
- * traffic policies KEP-2086. */
+ * The rules are Kubernetes': which backends serve follows KEP-1669 (terminating ones only when no
+ * other is left), traffic policies KEP-2086. */
 #pragma once
 
 #include "base/ip.h"
@@ -82,8 +83,21 @@ struct sdn_service {
     struct sdn_service_port *ports;
     /* All addresses behind a headless service, each once, whatever its ports. */
     struct sdn_backend *addresses;
-    /* References; the backends point into them.  In one piece of memory with 'addresses' and all ports' backends. */
+    /* References; the backends point into them.  In one piece of memory with 'addresses' and all
+     * ports' backends. */
     struct sdn_slice **slices;
+};
+
+/* A service and the VNIDs of its project: what a datapath needs to serve it to pods.  No two have
+ * an address and port in common, but for host ports (host_ports.h): these come last in a list, have
+ * VNID 0, and lose to a service that has their address and port. */
+struct sdn_project_service {
+    const struct sdn_service *service;
+    uint32_t
+        /* SDN_VNID_NOBODY: the project has none, and only global projects reach the service. */
+        vnid;
+    bool has_also; /* The project moves: packets of 'also_vnid' may go there, too. */
+    uint32_t also_vnid;
 };
 
 /* Without values but the names of it and its ports, which are copied; owned by the caller. */
@@ -99,7 +113,8 @@ bool sdn_service_equal(const struct sdn_service *a, const struct sdn_service *b)
 /* Label of an EndpointSlice that names its service. */
 #define SDN_SERVICE_LABEL "kubernetes.io/service-name"
 
-/* An EndpointSlice, in one piece of memory and shared by references: those who have one do not change it. */
+/* An EndpointSlice, in one piece of memory and shared by references: those who have one do not
+ * change it. */
 struct sdn_slice_port {
     const char *name; /* "": it has none. */
     uint8_t protocol;
@@ -112,8 +127,8 @@ struct sdn_slice {
     struct sdn_slice_port *ports;
     struct sdn_endpoint endpoints[]; /* Then the ports and all texts. */
 };
-/* A reference is the caller's.  -EINVAL: not one of addressType IPv4 or IPv6, or malformed; the error names the
- * field. */
+/* A reference is the caller's.  -EINVAL: not one of addressType IPv4 or IPv6, or malformed; the
+ * error names the field. */
 int sdn_slice_parse(const struct json *obj, struct sdn_slice **ret, struct err *e);
 struct sdn_slice *sdn_slice_ref(struct sdn_slice *s);
 struct sdn_slice *sdn_slice_unref(struct sdn_slice *s); /* NULL is fine; returns NULL. */
@@ -121,13 +136,14 @@ DEFINE_CLEANUP(struct sdn_slice *, sdn_slice_unref)
 
 /* A Service without backends; the same errors. */
 int sdn_service_parse(const struct json *obj, struct sdn_service **ret, struct err *e);
-/* Gives 's' the backends of the slices, in place of those it had, and a reference to each slice.  A slice's port is
- * the service's of the same name and protocol. */
+/* Gives 's' the backends of the slices, in place of those it had, and a reference to each slice.  A
+ * slice's port is the service's of the same name and protocol. */
 void sdn_service_join(struct sdn_service *s, struct sdn_slice *const *slices, size_t n);
 
-/* Which backends of 'p' new connections go to, in the order of p->backends; '*ret' is owned by the caller.
- * 'node' NULL: of any node; else only those of it.  Ready ones (or, as publishNotReadyAddresses says, all); when
- * there are none, those which still serve while they terminate. */
+/* Which backends of 'p' new connections go to, in the order of p->backends; '*ret' is owned by the
+ * caller. 'node' NULL: of any node; else only those of it.  Ready ones (or, as
+ * publishNotReadyAddresses says, all); when there are none, those which still serve while they
+ * terminate. */
 size_t sdn_service_choose(const struct sdn_service *s, const struct sdn_service_port *p,
                           const char *node, const struct sdn_backend ***ret);
 /* The service is idle and new connections to the port have nowhere to go: they wait for pods. */

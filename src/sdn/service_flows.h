@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Services: from those of the cluster to the flows that serve the pods of this node.  Pure.
  *
- * Services come in one by one, as services_watch (client/services.h) tells them; service_flows_flush then hands out the
- * groups of flows (pipeline.h) that changed.  A service has a group; what several need (an address beside the clusterIP,
- * an endpoint's answers, the spreading over so many endpoints) has one of its own, and is counted.  Of a service only that is kept.  Equal services make equal flows, whatever was before.  Not thread-safe. */
+ * Services come in one by one, as services_watch (client/services.h) tells them;
+ * service_flows_flush then hands out the groups of flows (pipeline.h) that changed.  A service has
+ * a group; what several need (an address beside the clusterIP, an endpoint's answers, the spreading
+ * over so many endpoints) has one of its own, and is counted.  Of a service only that is kept.
+ * Equal services make equal flows, whatever was before.  Not thread-safe. */
 #pragma once
 
 #include "sdn/pipeline.h"
@@ -23,16 +25,16 @@ struct service_flows *service_flows_free(struct service_flows *f);
 
 /* Of 'n' all but the remotes is kept.  What was told before it changed has to be told again. */
 void service_flows_set_network(struct service_flows *f, const struct sdn_network *n);
-/* A service is there or has changed.  'v': the ids of its project; NULL: it has none, and only global projects reach
- * the service. */
+/* A service is there or has changed.  'v': the ids of its project; NULL: it has none, and only
+ * global projects reach the service. */
 void service_flows_set(struct service_flows *f, const struct sdn_service *s,
                        const struct sdn_vnids *v);
 void service_flows_delete(struct service_flows *f, const char *ns, const char *name);
 /* Hands out the shared groups that changed; those of services were handed out at once. */
 void service_flows_flush(struct service_flows *f);
 
-/* What the flows with the cookie are of: "service red/web", "host ports at 192.0.2.1", "endpoint 10.128.0.2:8080 of services".  False: the cookie is
- * none of ours. */
+/* What the flows with the cookie are of: "service red/web", "host ports at 192.0.2.1", "endpoint
+ * 10.128.0.2:8080 of services".  False: the cookie is none of ours. */
 bool service_flows_describe(const struct service_flows *f, uint64_t cookie, struct strbuf *out);
 
 struct service_flows_stats {
@@ -40,22 +42,7 @@ struct service_flows_stats {
 };
 void service_flows_get_stats(const struct service_flows *f, struct service_flows_stats *ret);
 
-/* The UDP "connections" that end with the change from 'old' to 's' (NULL: gone): nothing else would end them, and what
- * they send goes to an endpoint that does not serve any more. */
+/* The UDP "connections" that end with the change from 'old' to 's' (NULL: gone): nothing else would
+ * end them, and what they send goes to an endpoint that does not serve any more. */
 void service_flows_ended(const struct sdn_service *old, const struct sdn_service *s,
                          void (*fn)(void *ctx, const struct of_connection *c), void *ctx);
-
-/* Where a frame that a pod sent to a service is for. */
-struct service_target {
-    uint32_t dst;
-    uint8_t proto;
-    uint16_t port;
-};
-/* -EINVAL: not the beginning of a TCP or UDP packet over IPv4 (RFC 791). */
-int service_target_parse(const uint8_t *frame, size_t size, struct service_target *ret);
-/* Makes the checksum of such a packet right, where it is whole and has one (RFC 768, RFC 9293): senders leave that to their
- * devices. */
-void service_frame_sum(uint8_t *frame, size_t size);
-/* The port of the service that 't' means; NULL: none. */
-const struct sdn_service_port *service_target_port(const struct sdn_service *s,
-                                                   const struct service_target *t);

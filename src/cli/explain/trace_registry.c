@@ -12,7 +12,7 @@ struct registry {
     size_t n_known;
     struct json *service_objects, *slice_objects;
     struct sdn_service **parsed;
-    struct model_service *services;
+    struct sdn_project_service *services;
     size_t n_services;
 };
 
@@ -173,7 +173,7 @@ static void make_services(const struct agents *a, struct registry *r)
         join_slices(r, ns, s);
         struct sdn_vnids v = project_vnids(r, ns);
         r->parsed[r->n_services] = s;
-        r->services[r->n_services++] = (struct model_service){s, v.id, v.moving, v.also};
+        r->services[r->n_services++] = (struct sdn_project_service){s, v.id, v.moving, v.also};
     }
 }
 

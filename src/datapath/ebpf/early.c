@@ -2,7 +2,7 @@
 #include "datapath/ebpf/early.h"
 
 #include "base/mem.h"
-#include "datapath/ops.h"
+#include "datapath/ebpf/settings.h"
 
 struct early {
     struct datapath_prepared prepared; /* First. */
@@ -56,13 +56,19 @@ static void loaded(void *ctx)
     }
 }
 
+static void free_prepared(struct datapath_prepared *p)
+{
+    early_free(early_of(p));
+}
+
 struct early *early_begin(struct loop *l, const struct datapath_config *cfg, const char *pins)
 {
     struct early *x = NEW(struct early);
-    x->prepared.ops = &datapath_ebpf;
+    x->prepared.free = free_prepared;
     x->pins = xstrdup(pins);
-    x->without = cfg->ebpf_without ? xstrdup(cfg->ebpf_without) : NULL;
-    x->max_entries = cfg->ebpf_max_entries;
+    const char *without = datapath_get_setting(cfg, EBPF_WITHOUT);
+    x->without = without ? xstrdup(without) : NULL;
+    x->max_entries = ebpf_max_entries(cfg);
     loop_task_init(&x->told, l, nobody_told, NULL);
     loop_work(l, load, loaded, x);
     return x;

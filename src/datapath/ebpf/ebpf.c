@@ -25,8 +25,10 @@
  * share under 'lock'. */
 #include "base/mem.h"
 #include "datapath/ebpf/ebpf_priv.h"
+#include "datapath/ebpf/settings.h"
 #include "datapath/ebpf/show.h"
 #include "datapath/ebpf/trace.h"
+#include "sdn/policy.h"
 
 /* ---- what the agent is told ---- */
 
@@ -51,16 +53,9 @@ void ebpf_say_lost(struct ebpf_dp *x, const char *reason)
     }
 }
 
-static const struct policy_table_ops *ebpf_policy_table(struct datapath *dp, void **ret_ctx)
+static void ebpf_set_policy(struct datapath *dp, struct policy *p)
 {
-    *ret_ctx = &ebpf_of(dp)->policy;
-    return &policy_maps_ops;
-}
-
-/* Policies and services are told otherwise. */
-static void ebpf_set_flows(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows)
-{
-    of_flow_list_done(flows);
+    policy_want_table(p, &policy_maps_ops, &ebpf_of(dp)->policy);
 }
 
 /* ---- looking ---- */
@@ -80,9 +75,11 @@ static void ebpf_get_status(struct datapath *dp, struct datapath_status *ret)
         .policy_refused = x->policy.refused_ever,
         .refusals_sent = x->loaded ? show_counter(drops, EBPF_ERRORS_SENT) : 0,
         .refusals_suppressed = x->loaded ? show_counter(drops, EBPF_ERRORS_LIMITED) : 0,
-        .datapath_type = !x->loaded        ? NULL
-                         : x->features.tcx ? "ebpf/tcx"
-                                           : "ebpf/clsact"};
+        .connections_ended = x->connections_ended,
+        .refuses = true,
+        .variant = !x->loaded        ? NULL
+                   : x->features.tcx ? "ebpf/tcx"
+                                     : "ebpf/clsact"};
 }
 
 static void ebpf_drops(struct datapath *dp, datapath_drops_fn *done, void *ctx)
@@ -189,7 +186,7 @@ static int ebpf_check(const struct datapath_config *cfg, const struct sdn_networ
 {
     struct program_features f;
     CLEANUP_FREE char *bpffs = bpffs_of(cfg);
-    int r = program_probe(cfg->ebpf_without, &f, e);
+    int r = program_probe(datapath_get_setting(cfg, EBPF_WITHOUT), &f, e);
     r = r < 0 ? r : program_check_mount(bpffs, e);
     r = r < 0 ? r : devices_check(n, e);
     return r < 0 ? err_prefix(e, "networkConfig.datapath: ebpf") : 0;
@@ -210,6 +207,7 @@ static void ebpf_close(struct datapath *dp)
     loop_task_cancel(&x->task);
     loop_timer_free(x->retry);
     loop_task_cancel(&x->policy_task);
+    loop_task_cancel(&x->services_task);
     loop_timer_free(x->sweep);
     loop_timer_free(x->lend);
     paths_free(x->paths);
@@ -240,6 +238,7 @@ static void ebpf_close(struct datapath *dp)
     free(x->bpffs);
     free(x->maps);
     free(x->hooks_dir);
+    free(x->node_name);
     free(x->records);
     if (outbox_close(&x->outbox)) {
         free(x);
@@ -250,11 +249,6 @@ static struct datapath_prepared *ebpf_prepare(struct loop *l, const struct datap
 {
     CLEANUP_FREE char *pins = maps_of(cfg);
     return early_prepared(early_begin(l, cfg, pins));
-}
-
-static void ebpf_unprepare(struct datapath_prepared *p)
-{
-    early_free(early_of(p));
 }
 
 static int ebpf_open(struct loop *l, const struct datapath_config *cfg,
@@ -274,7 +268,9 @@ static int ebpf_open(struct loop *l, const struct datapath_config *cfg,
     x->records = xasprintf("%s/pods", cfg->run_dir);
     x->hooks = (struct hooks){.dir = x->hooks_dir};
     pthread_mutex_init(&x->lock, NULL);
+    x->node_name = xstrdup(cfg->node_name);
     loop_task_init(&x->task, l, run, x);
+    loop_task_init(&x->services_task, l, network_put_services, x);
     outbox_init(&x->outbox, &x->task, &x->events, ctx);
     x->retry = loop_timer_new(l, network_retry, x);
     policy_maps_init(&x->policy, network_policy_changed, x);
@@ -303,31 +299,34 @@ static int ebpf_make_mounts(const struct datapath_config *cfg, struct err *e)
 
 const struct datapath_ops datapath_ebpf = {
     .kind = "ebpf",
+    .words = {.title = "the datapath",
+              .lost_reason = "DatapathGone",
+              .refused_reason = "DatapathRefused",
+              .vxlan_link = DEVICE_VXLAN},
+    .settings = ebpf_settings,
     .check = ebpf_check,
     .prepare = ebpf_prepare,
-    .unprepare = ebpf_unprepare,
     .make_mounts = ebpf_make_mounts,
     .open = ebpf_open,
     .close = ebpf_close,
     .set_network = ebpf_set_network,
+    .set_vnids = ebpf_set_vnids,
+    .set_policy = ebpf_set_policy,
+    .change_service = ebpf_change_service,
+    .settle_services = ebpf_settle_services,
+    .release = ebpf_release,
     .attach = ebpf_attach,
     .detach = ebpf_detach,
+    .set_runtime = ebpf_set_runtime,
+    .pods = ebpf_pods,
     .wire = ebpf_wire,
     .unlimit = ebpf_unlimit,
     .check_wire = ebpf_check_wire,
     .link_gone = ebpf_link_gone,
-    .set_runtime = ebpf_set_runtime,
-    .set_vnids = ebpf_set_vnids,
-    .set_flows = ebpf_set_flows,
-    .policy_table = ebpf_policy_table,
-    .set_services = ebpf_set_services,
-    .send_held = ebpf_send_held,
-    .pods = ebpf_pods,
-    .find = ebpf_find,
     .get_status = ebpf_get_status,
-    .drops = ebpf_drops,
-    .rules = ebpf_rules,
-    .trace = ebpf_trace,
-    .watch = ebpf_watch,
-    .maps = ebpf_maps,
+    .explain = {.drops = ebpf_drops,
+                .rules = ebpf_rules,
+                .trace = ebpf_trace,
+                .watch = ebpf_watch,
+                .maps = ebpf_maps},
 };

@@ -58,7 +58,11 @@ struct ebpf_dp {
     struct devices devices;
     struct table routes, subnets, vteps, services, backends, serving;
     uint8_t subnet_len; /* Of 'subnets'. */
-    bool has_services;  /* They were told. */
+    bool has_services;  /* The maps have services. */
+    char *node_name;
+    const struct datapath_services *all_services; /* NULL: not settled yet. */
+    struct loop_task services_task;               /* Brings the maps in line with them. */
+    size_t connections_ended;
     struct policy_maps policy;
     struct loop_task policy_task;
     struct loop_timer *sweep, *lend;
@@ -125,7 +129,6 @@ void ebpf_set_runtime(struct datapath *dp, const char *container_id, const char 
                       void *ctx);
 void ebpf_set_vnids(struct datapath *dp, const char *pod_namespace, const struct sdn_vnids *v);
 const struct dp_pod *const *ebpf_pods(struct datapath *dp, size_t *ret_n);
-const struct dp_pod *ebpf_find(struct datapath *dp, const char *container_id, const char *ifname);
 int ebpf_wire(struct datapath *dp, const struct dp_wire *w, struct err *e);
 int ebpf_unlimit(struct datapath *dp, const struct dp_wire *w, struct err *e);
 int ebpf_check_wire(struct datapath *dp, const struct dp_wire *w, struct err *e);
@@ -141,9 +144,11 @@ void network_sweep(void *ctx);
 void network_lend(void *ctx);
 void network_put_policy(void *ctx);
 void network_policy_changed(void *ctx);
+void network_put_services(void *ctx);
 
 void ebpf_set_network(struct datapath *dp, const struct sdn_network *n);
-void ebpf_set_services(struct datapath *dp, const char *node, const struct model_service *list,
-                       size_t n);
-void ebpf_send_held(struct datapath *dp, uint32_t port, const uint8_t *frame, size_t size);
+void ebpf_change_service(struct datapath *dp, const struct sdn_service *old,
+                         const struct sdn_project_service *now);
+void ebpf_settle_services(struct datapath *dp, const struct datapath_services *all);
+void ebpf_release(struct datapath *dp, uint32_t port, const uint8_t *frame, size_t size);
 void ebpf_link_gone(struct datapath *dp, const char *name);

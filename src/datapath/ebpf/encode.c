@@ -202,7 +202,7 @@ struct serving_node {
 
 /* One address (0: node ports) and port of a service with its backends; 'local': only those of this node. */
 static void add_service(struct encoded_services *r, const struct serving_node *node,
-                        const struct model_service *m, const struct sdn_service_port *p,
+                        const struct sdn_project_service *m, const struct sdn_service_port *p,
                         uint32_t addr, uint16_t port, bool local)
 {
     static const uint32_t one = 1;
@@ -241,7 +241,7 @@ static void add_service(struct encoded_services *r, const struct serving_node *n
 }
 
 static void add_service_port(struct encoded_services *r, const struct serving_node *node,
-                             const struct model_service *m, const struct sdn_service_port *p)
+                             const struct sdn_project_service *m, const struct sdn_service_port *p)
 {
     const struct sdn_service *s = m->service;
     if (node->net->service.len && prefix_contains(node->net->service, s->cluster_ip)) {
@@ -275,7 +275,7 @@ static bool has_key(const struct table_row *rows, size_t n, uint32_t addr,
 
 /* An address and port that a service has, too, stay the service's. */
 static void add_host_ports(struct encoded_services *r, const struct serving_node *node,
-                           const struct model_service *list, size_t n_list)
+                           const struct sdn_project_service *list, size_t n_list)
 {
     size_t n = r->n_services;
     CLEANUP_FREE struct table_row *taken = NULL;
@@ -295,7 +295,8 @@ static void add_host_ports(struct encoded_services *r, const struct serving_node
 }
 
 void encode_services(const struct sdn_network *n, const char *node,
-                     const struct model_service *list, size_t n_list, struct encoded_services *ret)
+                     const struct sdn_project_service *list, size_t n_list,
+                     struct encoded_services *ret)
 {
     struct serving_node here = {n, node};
     *ret = (struct encoded_services){0};

@@ -26,7 +26,8 @@ struct encoded_services {
 };
 /* As 'node' serves its pods. */
 void encode_services(const struct sdn_network *n, const char *node,
-                     const struct model_service *list, size_t n_list, struct encoded_services *ret);
+                     const struct sdn_project_service *list, size_t n_list,
+                     struct encoded_services *ret);
 
 struct encode_pod {
     uint32_t ip;

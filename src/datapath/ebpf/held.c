@@ -4,7 +4,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "sdn/service_flows.h"
+#include "sdn/service_target.h"
 
 #include <arpa/inet.h>
 #include <bpf/libbpf.h>

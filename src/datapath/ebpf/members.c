@@ -331,18 +331,6 @@ const struct dp_pod *const *ebpf_pods(struct datapath *dp, size_t *ret_n)
     return x->view;
 }
 
-const struct dp_pod *ebpf_find(struct datapath *dp, const char *container_id, const char *ifname)
-{
-    size_t n;
-    const struct dp_pod *const *pods = ebpf_pods(dp, &n);
-    for (size_t i = 0; i < n; i++) {
-        if (streq(pods[i]->container_id, container_id) && streq(pods[i]->ifname, ifname)) {
-            return pods[i];
-        }
-    }
-    return NULL;
-}
-
 /* ---- links of pods; on any thread ---- */
 
 int ebpf_wire(struct datapath *dp, const struct dp_wire *w, struct err *e)

@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "datapath/ebpf/ebpf_priv.h"
 #include "datapath/ebpf/encode.h"
+#include "sdn/service_flows.h"
 
 #include <bpf/bpf.h>
 #include <stdio.h>
@@ -356,19 +357,41 @@ void ebpf_set_network(struct datapath *dp, const struct sdn_network *n)
     work_on(x);
 }
 
+static void count_ended(void *ctx, const struct of_connection *c)
+{
+    struct ebpf_dp *x = ctx;
+    x->connections_ended++;
+}
+
+/* The programs look at EBPF_SERVING for each packet, so a connection ends with its endpoint; it only counts here. */
+void ebpf_change_service(struct datapath *dp, const struct sdn_service *old,
+                         const struct sdn_project_service *now)
+{
+    service_flows_ended(old, now ? now->service : NULL, count_ended, ebpf_of(dp));
+}
+
+void ebpf_settle_services(struct datapath *dp, const struct datapath_services *all)
+{
+    struct ebpf_dp *x = ebpf_of(dp);
+    x->all_services = all;
+    loop_task_queue(&x->services_task);
+}
+
 /* Backends first: a service's count speaks of those that are there. */
-void ebpf_set_services(struct datapath *dp, const char *node, const struct model_service *list,
-                       size_t n)
+void network_put_services(void *ctx)
 {
     static struct log_limit limit;
-    struct ebpf_dp *x = ebpf_of(dp);
+    struct ebpf_dp *x = ctx;
     struct encoded_services s;
     size_t changes[3], refused[3];
     struct err e = {0};
     if (!x->loaded) {
         return;
     }
-    encode_services(&x->net, node, list, n, &s);
+    struct sdn_project_service *list = NULL;
+    size_t n = x->all_services->list(x->all_services->ctx, &list);
+    encode_services(&x->net, x->node_name, list, n, &s);
+    free(list);
     table_sync(&x->serving, s.serving, s.n_backends, &changes[0], &refused[0], &e);
     table_sync(&x->backends, s.backends, s.n_backends, &changes[1], &refused[1], &e);
     table_sync(&x->services, s.services, s.n_services, &changes[2], &refused[2], &e);
@@ -395,7 +418,7 @@ void ebpf_set_services(struct datapath *dp, const char *node, const struct model
     }
 }
 
-void ebpf_send_held(struct datapath *dp, uint32_t port, const uint8_t *frame, size_t size)
+void ebpf_release(struct datapath *dp, uint32_t port, const uint8_t *frame, size_t size)
 {
     struct ebpf_dp *x = ebpf_of(dp);
     if (x->held) {

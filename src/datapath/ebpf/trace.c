@@ -96,9 +96,8 @@ static struct dp_rule *add_step(struct tracer *t, const char *map, char *match, 
     s->texts[s->n][0] = match;
     s->texts[s->n][1] = actions;
     struct dp_rule *r = &s->list[s->n++];
-    *r = (struct dp_rule){.table = map,
-                          .number = -1,
-                          .cookie = PIPELINE_BASE_COOKIE,
+    *r = (struct dp_rule){.place = map,
+                          .origin = PIPELINE_BASE_COOKIE,
                           .match = match,
                           .actions = actions,
                           .meaning = meaning};
@@ -120,7 +119,7 @@ static void add_pod_step(struct tracer *t, uint32_t ip, const struct ebpf_pod *p
                                  xasprintf("link=%u ethernet=%s vnid=%u", pod->reach.ifindex,
                                            MAC_TEXT(mac), pod->reach.vnid),
                                  meaning);
-    r->cookie = pipeline_pod_cookie(ip);
+    r->origin = pipeline_pod_cookie(ip);
 }
 
 static const struct sdn_remote *remote_of(const struct sdn_network *n, uint32_t vtep, uint32_t ip)
@@ -172,7 +171,7 @@ static void add_route_step(struct tracer *t, uint32_t ip, bool is_source)
         add_step(t, map, match, actions,
                  is_source ? "the subnet of the node that sent it" : meanings[v.kind]);
     if (r) {
-        step->cookie = pipeline_remote_cookie(r);
+        step->origin = pipeline_remote_cookie(r);
     }
 }
 
@@ -199,7 +198,7 @@ static void add_policy_step(struct tracer *t, uint32_t ip, enum ebpf_direction d
         struct dp_rule *r = add_step(
             t, EBPF_CLASSES, xasprintf("address=%s", IP4_TEXT(ip)), xasprintf("class=%u", id),
             dir == EBPF_EGRESS ? "policies select the sender" : "policies select the receiver");
-        r->cookie = pipeline_policy_class_cookie(dir, id);
+        r->origin = pipeline_policy_class_cookie(dir, id);
     }
 }
 
@@ -270,7 +269,7 @@ static void add_isolation_step(struct tracer *t, const struct ebpf_pod *to, uint
                               : "the pod's project moves from or to the sender's VNID";
     struct dp_rule *r = add_step(t, EBPF_PODS, xasprintf("sender's vnid=%u", vnid),
                                  xasprintf("vnid=%u", to->reach.vnid), meaning);
-    r->cookie = pipeline_vnid_cookie(to->reach.vnid);
+    r->origin = pipeline_vnid_cookie(to->reach.vnid);
 }
 
 static void add_destination_steps(struct tracer *t, const struct dp_trace *found)

@@ -5,6 +5,8 @@
 #include "base/mem.h"
 #include "sdn/explain.h"
 
+#include <inttypes.h>
+
 #define COUNT_MS 10000 /* A flow that goes takes with it at most what it dropped since. */
 
 static struct ovs_dp *of_dp(struct datapath *dp)
@@ -15,22 +17,36 @@ static struct ovs_dp *of_dp(struct datapath *dp)
 /* ---- rules ---- */
 
 struct rules_question {
+    struct ovs_dp *dp;
     const struct datapath_rules_ops *ops;
     void *ctx;
 };
 
-static void fill_rule(struct dp_rule *r, uint8_t table, uint16_t priority, uint64_t cookie,
-                      const char *match, const char *actions)
+/* To be freed by free_rule. */
+static void fill_rule(const struct ovs_dp *o, struct dp_rule *r, uint8_t table, uint16_t priority,
+                      uint64_t cookie, const char *match, const char *actions)
 {
     const char *name = pipeline_table_name(table);
-    *r = (struct dp_rule){.table = name ? name : "",
-                          .number = table,
-                          .priority = priority,
-                          .cookie = cookie,
+    CLEANUP_STRBUF struct strbuf object = STRBUF_INIT;
+    *r = (struct dp_rule){.place = name ? name : "",
+                          .origin = pipeline_group(cookie),
                           .match = match,
                           .actions = actions,
                           .meaning = explain_rule(table, priority, cookie),
+                          .details = json_object(),
                           .cause = pipeline_cause(table, cookie)};
+    if (service_flows_describe(o->services, r->origin, &object)) {
+        r->object = strbuf_steal(&object);
+    }
+    json_set_int(r->details, "table", table);
+    json_set_int(r->details, "priority", priority);
+    json_set(r->details, "cookie", json_stringf("%#" PRIx64, cookie));
+}
+
+static void free_rule(struct dp_rule *r)
+{
+    free((void *) r->object);
+    json_free(r->details);
 }
 
 struct sortable {
@@ -73,9 +89,10 @@ static void rules_read(void *ctx, int error, const char *text, const struct of_f
         struct dp_rule rule;
         of_flow_match_text(f, &match);
         of_flow_actions_text(f, &actions);
-        fill_rule(&rule, f->table, f->priority, f->cookie, strbuf_cstr(&match),
+        fill_rule(q->dp, &rule, f->table, f->priority, f->cookie, strbuf_cstr(&match),
                   strbuf_cstr(&actions));
         q->ops->each(q->ctx, &rule, order[i].counters->packets, order[i].counters->bytes);
+        free_rule(&rule);
     }
     q->ops->done(q->ctx, error, text);
     free(q);
@@ -89,6 +106,7 @@ void explain_rules(struct datapath *dp, const struct datapath_rules_ops *ops, vo
         return;
     }
     struct rules_question *q = NEW(struct rules_question);
+    q->dp = o;
     q->ops = ops;
     q->ctx = ctx;
     of_query(o->of, false, rules_read, q);
@@ -153,11 +171,11 @@ struct trace {
     void *ctx;
 };
 
-static int read_trace(const char *bridge, const char *text, struct ovstrace *t,
+static int read_trace(const struct ovs_dp *o, const char *text, struct ovstrace *t,
                       struct dp_trace *ret, struct err *e)
 {
     struct explain_outcome outcome;
-    int r = ovstrace_parse(text, bridge, t, e);
+    int r = ovstrace_parse(text, o->bridge, t, e);
     r = r < 0 ? r : explain_outcome(t, &outcome, e);
     if (r < 0) {
         return r;
@@ -165,7 +183,7 @@ static int read_trace(const char *bridge, const char *text, struct ovstrace *t,
     struct dp_rule *steps = xcalloc(t->n + 1, sizeof *steps);
     for (size_t i = 0; i < t->n; i++) {
         const struct ovstrace_step *s = &t->steps[i];
-        fill_rule(&steps[i], s->table, s->priority, s->cookie, s->match, s->actions);
+        fill_rule(o, &steps[i], s->table, s->priority, s->cookie, s->match, s->actions);
     }
     *ret = (struct dp_trace){.steps = steps,
                              .n = t->n,
@@ -183,10 +201,13 @@ static void trace_done(void *ctx, int error, const char *text)
     struct dp_trace found = {0};
     struct err e = {0};
     list_remove(&t->link);
-    if (error == 0 && (error = read_trace(t->dp->bridge, text, &parsed, &found, &e)) < 0) {
+    if (error == 0 && (error = read_trace(t->dp, text, &parsed, &found, &e)) < 0) {
         text = e.text;
     }
     t->done(t->ctx, error, text, &found);
+    for (size_t i = 0; i < found.n; i++) {
+        free_rule((struct dp_rule *) &found.steps[i]);
+    }
     free((void *) found.steps);
     free(t);
 }

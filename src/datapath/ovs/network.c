@@ -137,6 +137,7 @@ void network_set(struct ovs_dp *o, const struct sdn_network *n)
     }
     if (head_changed) {
         set_base(o);
+        compile_network(o);
     }
     update_remotes(o, &old, head_changed);
     if (head_changed) {

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "datapath/ovs/settings.h"
 
 #include <stdio.h>
 
@@ -217,6 +218,7 @@ static void ovs_close(struct datapath *dp)
     loop_timer_free(o->timer);
     pods_done(o);
     pool_done(o);
+    compile_done(o);
     network_done(o);
     flow_table_done(&o->flows);
     bridge_undo_clear(&o->undo);
@@ -234,21 +236,17 @@ static int ovs_open(struct loop *l, const struct datapath_config *cfg,
                     const struct datapath_events *ev, void *ctx, struct datapath **ret,
                     struct err *e)
 {
-    const char *type = cfg->datapath_type;
-    if (type && !streq(type, "system") && !streq(type, "netdev")) {
-        return err_set(e, -EINVAL, "datapath type \"%s\" is neither system nor netdev", type);
-    }
-    if (!*cfg->bridge || strlen(cfg->bridge) > 15 || strchr(cfg->bridge, '/')) {
-        return err_set(e, -EINVAL, "\"%s\" cannot be the name of a bridge", cfg->bridge);
-    }
+    const char *type = datapath_get_setting(cfg, OVS_DATAPATH_TYPE);
+    const char *bridge = datapath_get_setting(cfg, OVS_BRIDGE);
+    const char *rundir = datapath_get_setting(cfg, OVS_RUN_DIR);
     struct ovs_dp *o = NEW(struct ovs_dp);
     o->dp.ops = &datapath_ovs;
     o->loop = l;
     o->events = *ev;
     o->ctx = ctx;
-    o->bridge = xstrdup(cfg->bridge);
-    o->rundir = xstrdup(cfg->ovs_rundir);
-    o->mgmt = xasprintf("%s/%s.mgmt", cfg->ovs_rundir, cfg->bridge);
+    o->bridge = xstrdup(bridge);
+    o->rundir = xstrdup(rundir);
+    o->mgmt = xasprintf("%s/%s.mgmt", rundir, bridge);
     o->configured_type = type ? xstrdup(type) : NULL;
     o->kernel_datapath = kernel_has_datapath();
     o->refusal_meter = OF_REFUSAL_METER; /* Until the switch says no. */
@@ -263,7 +261,8 @@ static int ovs_open(struct loop *l, const struct datapath_config *cfg,
     explain_init(o);
     loop_task_init(&o->pump, l, pump, o);
     o->timer = loop_timer_new(l, on_timer, o);
-    o->db = db_new(l, cfg->ovsdb, cfg->bridge, &db_callbacks, o);
+    compile_init(o, cfg->node_name);
+    o->db = db_new(l, datapath_get_setting(cfg, OVS_DATABASE), bridge, &db_callbacks, o);
     *ret = &o->dp;
     return 0;
 }
@@ -310,24 +309,23 @@ static void ovs_set_vnids(struct datapath *dp, const char *pod_namespace, const 
     refresh_want(o, o->flows.building);
 }
 
-static void ovs_set_flows(struct datapath *dp, uint64_t cookie, struct of_flow_list *flows)
+static void ovs_set_policy(struct datapath *dp, struct policy *p)
 {
-    struct ovs_dp *o = of_dp(dp);
-    refresh_want(o, flow_table_set_group(&o->flows, cookie, flows));
-    loop_task_queue(&o->pump);
+    compile_policy(of_dp(dp), p);
 }
 
-static void ovs_forget(struct datapath *dp, const struct of_connection *c)
+static void ovs_change_service(struct datapath *dp, const struct sdn_service *old,
+                               const struct sdn_project_service *now)
 {
-    after_forget(of_dp(dp), c);
+    compile_service(of_dp(dp), old, now);
 }
 
-static void ovs_keep(struct datapath *dp, const struct of_connection *c)
+static void ovs_settle_services(struct datapath *dp, const struct datapath_services *all)
 {
-    after_keep(of_dp(dp), c);
+    compile_settle(of_dp(dp));
 }
 
-static void ovs_send_held(struct datapath *dp, uint32_t port, const uint8_t *frame, size_t size)
+static void ovs_release(struct datapath *dp, uint32_t port, const uint8_t *frame, size_t size)
 {
     after_send(of_dp(dp), port, frame, size);
 }
@@ -335,12 +333,6 @@ static void ovs_send_held(struct datapath *dp, uint32_t port, const uint8_t *fra
 static const struct dp_pod *const *ovs_pods(struct datapath *dp, size_t *ret_n)
 {
     return pods_view(of_dp(dp), ret_n);
-}
-
-static const struct dp_pod *ovs_find(struct datapath *dp, const char *container_id,
-                                     const char *ifname)
-{
-    return pods_find(of_dp(dp), container_id, ifname);
 }
 
 static void ovs_get_status(struct datapath *dp, struct datapath_status *ret)
@@ -352,22 +344,24 @@ static void ovs_get_status(struct datapath *dp, struct datapath_status *ret)
     *ret = (struct datapath_status){
         .connected = db_is_synced(o->db) && o->flows.dumped,
         .in_place = o->have_network && o->inventory_known && !o->obstacle_since_ms,
-        .flows = o->flows.n_wanted,
+        .rules = o->flows.n_wanted,
         .pods = pods,
         .remotes = o->net.n_remotes,
         .spare_ports = o->pool.n_free,
-        .datapath_type = b && b->datapath_type ? b->datapath_type : "",
+        .variant = b && b->datapath_type ? b->datapath_type : "",
+        .in_userspace = b && streq_null(b->datapath_type, "netdev"),
+        .refuses = o->refusal_meter,
+        .connections_ended = o->connections_ended,
         .transactions = o->transactions,
         .refusals_sent = o->refusals_sent,
         .refusals_suppressed = o->refusals_suppressed,
-        .refusal_meter = o->refusal_meter,
     };
     if (o->of) {
         const struct of_stats *s = of_get_stats(o->of);
-        ret->connections = s->connections;
-        ret->bundles = s->bundles;
-        ret->bundles_refused = s->refused_bundles;
-        ret->flow_mods = s->flow_mods;
+        ret->sessions = s->connections;
+        ret->batches = s->bundles;
+        ret->batches_refused = s->refused_bundles;
+        ret->rule_changes = s->flow_mods;
     }
 }
 
@@ -421,30 +415,33 @@ static int ovs_make_mounts(const struct datapath_config *cfg, struct err *e)
 
 const struct datapath_ops datapath_ovs = {
     .kind = "ovs",
+    .words = {.title = "Open vSwitch",
+              .lost_reason = "OpenVSwitchGone",
+              .refused_reason = "FlowsRefused"},
+    .settings = ovs_settings,
     .make_mounts = ovs_make_mounts,
     .open = ovs_open,
     .close = ovs_close,
     .set_network = ovs_set_network,
+    .set_vnids = ovs_set_vnids,
+    .set_policy = ovs_set_policy,
+    .change_service = ovs_change_service,
+    .settle_services = ovs_settle_services,
+    .release = ovs_release,
     .attach = ovs_attach,
     .detach = ovs_detach,
+    .set_runtime = ovs_set_runtime,
+    .pods = ovs_pods,
     .wire = wire_set,
     .unlimit = wire_unlimit,
     .check_wire = wire_check,
     .end = wire_end,
     .links = wire_links,
     .link_gone = ovs_link_gone,
-    .set_runtime = ovs_set_runtime,
-    .set_vnids = ovs_set_vnids,
-    .set_flows = ovs_set_flows,
-    .forget = ovs_forget,
-    .keep = ovs_keep,
-    .send_held = ovs_send_held,
-    .pods = ovs_pods,
-    .find = ovs_find,
     .get_status = ovs_get_status,
-    .drops = explain_drops,
-    .rules = explain_rules,
-    .trace = explain_trace,
-    .watch = ovs_watch,
-    .maps = ovs_maps,
+    .explain = {.drops = explain_drops,
+                .rules = explain_rules,
+                .trace = explain_trace,
+                .watch = ovs_watch,
+                .maps = ovs_maps},
 };

@@ -11,6 +11,8 @@
  *     pods.c     which pod has which port
  *     pool.c     ports that wait for pods
  *     network.c  groups of flows from the network
+ *     compile.c  groups of flows from services and network policy
+ *     settings.c what the configuration may say
  *     refresh.c  what ovs-vswitchd remembers of flows that are gone
  *     after.c    what has to wait until flows are in place
  *     explain.c  counters and traces
@@ -27,7 +29,9 @@
 #include "datapath/ovs/pool.h"
 #include "datapath/ovs/unixctl.h"
 #include "sdn/pipeline.h"
+#include "sdn/policy.h"
 #include "sdn/refusal.h"
+#include "sdn/service_flows.h"
 
 #define OVS_TEXT_SIZE 384
 
@@ -72,6 +76,10 @@ struct ovs_dp {
     uint32_t refusal_meter; /* Kept from network to network. */
     size_t refusals_sent, refusals_suppressed;
     uint64_t net_generation; /* Of the last change of base and remotes. */
+
+    /* compile.c */
+    struct service_flows *services;
+    size_t connections_ended;
 
     /* setup.c */
     bool setup_in_flight;
@@ -130,6 +138,18 @@ void network_set(struct ovs_dp *o, const struct sdn_network *n);
 void network_set_meter(struct ovs_dp *o, uint32_t meter);
 void network_done(struct ovs_dp *o);
 
+/* ---- compile.c ---- */
+/* 'node_name': of this node. */
+void compile_init(struct ovs_dp *o, const char *node_name);
+void compile_done(struct ovs_dp *o);
+/* The network but for its remotes changed: services are compiled for o->net from now on. */
+void compile_network(struct ovs_dp *o);
+/* As the members of struct datapath_ops. */
+void compile_policy(struct ovs_dp *o, struct policy *p);
+void compile_service(struct ovs_dp *o, const struct sdn_service *old,
+                     const struct sdn_project_service *now);
+void compile_settle(struct ovs_dp *o);
+
 /* ---- pods.c ---- */
 void pods_init(struct ovs_dp *o);
 void pods_done(struct ovs_dp *o);
@@ -150,7 +170,6 @@ void pods_set_vnids(struct ovs_dp *o, const char *pod_namespace, const struct sd
 const struct dp_pod *const *pods_view(struct ovs_dp *o, size_t *ret_n);
 /* A port number that nothing uses, not even flows that are on their way out; 0: there is none. */
 uint32_t pods_take_number(struct ovs_dp *o);
-const struct dp_pod *pods_find(struct ovs_dp *o, const char *container_id, const char *ifname);
 
 /* The pod of the port with that number, and what limits the ICMP errors it gets; NULL: no pod's. */
 const struct dp_pod *pods_by_port(const struct ovs_dp *o, uint32_t port,

@@ -830,13 +830,3 @@ const struct dp_pod *const *pods_view(struct ovs_dp *o, size_t *ret_n)
     *ret_n = n;
     return o->pods_view;
 }
-
-const struct dp_pod *pods_find(struct ovs_dp *o, const char *container_id, const char *ifname)
-{
-    struct pod_rec *r = find(o, container_id, ifname);
-    if (!r || !r->wanted) {
-        return NULL;
-    }
-    r->pod->port_number = r->flows.port;
-    return r->pod;
-}

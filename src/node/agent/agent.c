@@ -78,7 +78,8 @@ static int take_lock(struct agent *a, struct err *e)
     return 0;
 }
 
-/* The address that the tunnels end at: configured, or of the default route; and really this host's. */
+/* The address that the tunnels end at: configured, or of the default route; and really this
+ * host's. */
 static int find_address(struct agent *a, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
@@ -132,7 +133,8 @@ static int follow_master(struct agent *a, struct err *e)
 /* All that can be refused is, before the first thing is touched. */
 static int start(struct agent *a, struct err *e)
 {
-    /* Deleting a link keeps a worker thread waiting (node/cni/reaper.h); other work must not stand behind. */
+    /* Deleting a link keeps a worker thread waiting (node/cni/reaper.h); other work must not
+     * stand behind. */
     setenv("UV_THREADPOOL_SIZE", "16", 0);
     a->loop = loop_new();
     int r = host_check_privileges(e);

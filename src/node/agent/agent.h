@@ -4,10 +4,10 @@
  *     register the Node -> wait for ClusterNetwork and our HostSubnet -> checks -> datapath
  *     -> tun0, routes, settings, NAT -> pods that are there -> CNI socket -> CNI configuration file
  *
- * The file is the sign that the node is ready.  From then on every change of an object, and every change that
- * somebody makes to what we keep, is answered with the smallest difference.  When the agent stops, file
- * and socket go and everything else stays: packets flow on, and the next start finds nothing to change.
- * See docs/node.md. */
+ * The file is the sign that the node is ready.  From then on every change of an object, and every
+ * change that somebody makes to what we keep, is answered with the smallest difference.  When the
+ * agent stops, file and socket go and everything else stays: packets flow on, and the next start
+ * finds nothing to change. See docs/node.md. */
 #pragma once
 
 #include "node/config.h"
@@ -15,7 +15,7 @@
 /* Makes the mounts of an agent with this configuration that outlive it, and nothing else. */
 int agent_make_mounts(const struct node_config *cfg, struct err *e);
 
-/* Runs until a signal (returns 0) or an error that repeating will not mend (1, logged); a negative errno, with
- * '*e', when it could not even start.  'config_path' (NULL: none) is read again for the log levels on
- * SIGHUP. */
+/* Runs until a signal (returns 0) or an error that repeating will not mend (1, logged); a negative
+ * errno, with '*e', when it could not even start.  'config_path' (NULL: none) is read again for the
+ * log levels on SIGHUP. */
 int agent_run(const struct node_config *cfg, const char *config_path, struct err *e);

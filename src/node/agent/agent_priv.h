@@ -16,7 +16,8 @@
  *     shutdown.c    the end
  *     view.c        what metrics and questions are answered from
  *
- * Each file sets the members of its own group and reads the others.  Everything runs on the loop's thread. */
+ * Each file sets the members of its own group and reads the others.  Everything runs on the loop's
+ * thread. */
 #pragma once
 
 #include "base/log.h"
@@ -92,7 +93,6 @@ struct agent {
     /* services.c */
     struct services_watch *services; /* Shared by everything on this node that serves them. */
     struct services *pod_services;   /* Services for pods, in the datapath. */
-    struct loop_task put_services;   /* For a datapath that takes them as they are. */
     struct host_proxy *host_proxy;   /* Services for the host and from outside. */
     bool proxy_failed;               /* An Event said so. */
 

@@ -5,14 +5,14 @@
 
 static struct agent_facts gather_facts(const struct agent *a)
 {
-    bool ovs = streq(a->cfg->datapath, "ovs");
+    const struct datapath_words *words = datapath_words(a->cfg->datapath);
     return (struct agent_facts){
         .phase = a->phase,
         .waiting_for = a->wait_text,
         .datapath = a->datapath_state,
-        .datapath_title = ovs ? "Open vSwitch" : "the datapath",
-        .datapath_lost_reason = ovs ? "OpenVSwitchGone" : "DatapathGone",
-        .datapath_refuse_reason = ovs ? "FlowsRefused" : "DatapathRefused",
+        .datapath_title = words->title,
+        .datapath_lost_reason = words->lost_reason,
+        .datapath_refuse_reason = words->refused_reason,
         .datapath_text = a->datapath_text,
         .host = a->host_state,
         .host_text = a->host_text,

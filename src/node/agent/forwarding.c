@@ -93,7 +93,7 @@ void agent_update_neighbours(struct agent *a)
     struct datapath_status s;
     struct err e = {0};
     datapath_get_status(a->datapath, &s);
-    if (!streq_null(s.datapath_type, "netdev")) {
+    if (!s.in_userspace) {
         return;
     }
     if (!a->neigh && neigh_new(a->loop, &a->neigh, &e) < 0) {
@@ -126,7 +126,7 @@ static void on_first_ready(struct agent *a)
     datapath_get_status(a->datapath, &s);
     log_info("ready", "node=%s subnet=%s gateway=%s mtu=%u remotes=%zu pods=%zu datapath=%s",
              a->cfg->node_name, PREFIX_TEXT(a->net.local), IP4_TEXT(sdn_gateway(&a->net)),
-             a->net.mtu, a->net.n_remotes, s.pods, s.datapath_type ? s.datapath_type : "?");
+             a->net.mtu, a->net.n_remotes, s.pods, s.variant ? s.variant : "?");
 }
 
 /* The network was lost and is in place again; pods may have gone meanwhile. */

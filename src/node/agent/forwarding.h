@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The datapath and the host's side of it (tun0, routes, NAT): opened together, ready together, lost and mended apart.  On
- * the loop's thread. */
+/* The datapath and the host's side of it (tun0, routes, NAT): opened together, ready together, lost
+ * and mended apart.  On the loop's thread. */
 #pragma once
 
 #include "node/agent/agent_priv.h"

@@ -81,13 +81,9 @@ static bool same_cluster(const struct sdn_network *a, const struct sdn_network *
 struct datapath_config agent_datapath_config(const struct node_config *c)
 {
     return (struct datapath_config){.kind = c->datapath,
+                                    .node_name = c->node_name,
                                     .run_dir = c->run_dir,
-                                    .ebpf_without = c->ebpf_without,
-                                    .ebpf_max_entries = c->ebpf_max_entries,
-                                    .bridge = c->ovs_bridge,
-                                    .ovsdb = c->ovs_database,
-                                    .ovs_rundir = c->ovs_run_dir,
-                                    .datapath_type = c->ovs_datapath_type};
+                                    .settings = &c->datapath_settings};
 }
 
 /* Before anything is touched, and again before a changed network is. */
@@ -98,7 +94,7 @@ static int check_network(const struct agent *a, const struct sdn_network *n, str
     char warning[256];
     int err = rtnl_open(&r, e);
     if (err == 0) {
-        err = host_check(r, n, streq(dc.kind, "ovs") ? NULL : HOST_VXLAN, warning, e);
+        err = host_check(r, n, datapath_words(dc.kind)->vxlan_link, warning, e);
     }
     if (err == 0) {
         if (warning[0]) {
@@ -149,9 +145,8 @@ static void put_into_effect(struct agent *a)
     }
     agent_begin_policies(a);
     resolver_set_network(a->resolver, &a->net);
-    services_begin(a->pod_services, a->datapath, &a->net);
     datapath_set_network(a->datapath, &a->net);
-    loop_task_queue(&a->put_services);
+    services_begin(a->pod_services, a->datapath, &a->net);
     host_proxy_set_network(a->host_proxy, &a->net);
     a->network_set = true;
 }
@@ -185,7 +180,8 @@ static void refuse(struct agent *a, const char *text)
     agent_update_conditions(a);
 }
 
-/* The ClusterNetwork of '*n', if it can be followed; else the one in effect, and a word about it. */
+/* The ClusterNetwork of '*n', if it can be followed; else the one in effect, and a word about
+ * it. */
 static void read_changed_cluster(struct agent *a, struct sdn_network *n)
 {
     struct err e = {0};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The network of this node, from the registry's objects: ClusterNetwork, HostSubnets.  Reads them when they change,
- * checks them, and brings the difference into effect in the datapath, the host and the pods.  On the loop's thread. */
+/* The network of this node, from the registry's objects: ClusterNetwork, HostSubnets.  Reads them
+ * when they change, checks them, and brings the difference into effect in the datapath, the host
+ * and the pods.  On the loop's thread. */
 #pragma once
 
 #include "node/agent/agent_priv.h"

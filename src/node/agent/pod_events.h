@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pods of this node as they come and go: CNI requests, and the modules of the agent that follow pods.  On the loop's
- * thread. */
+/* Pods of this node as they come and go: CNI requests, and the modules of the agent that follow
+ * pods.  On the loop's thread. */
 #pragma once
 
 #include "node/agent/agent_priv.h"

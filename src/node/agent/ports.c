@@ -4,7 +4,8 @@
 #include "node/agent/report.h"
 #include "node/host/ownports.h"
 
-/* The host ports at all addresses of nodes, as services: of this node its own, of others what the master published. */
+/* The host ports at all addresses of nodes, as services: of this node its own, of others what
+ * the master published. */
 struct port_services {
     const struct agent *agent;
     struct sdn_service **list;
@@ -73,9 +74,7 @@ void agent_put_port_services(struct agent *a)
             s.list[n++] = s.list[i];
         }
     }
-    if (services_set_host_ports(a->pod_services, s.list, n)) {
-        loop_task_queue(&a->put_services);
-    }
+    services_set_host_ports(a->pod_services, s.list, n);
 }
 
 static void port_services_changed(void *ctx)

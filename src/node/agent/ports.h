@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host ports of pods: opened on this host, published in the HostSubnet, and given to the pods' services together with
- * those that other nodes published.  On the loop's thread. */
+/* Host ports of pods: opened on this host, published in the HostSubnet, and given to the pods'
+ * services together with those that other nodes published.  On the loop's thread. */
 #pragma once
 
 #include "node/agent/agent_priv.h"

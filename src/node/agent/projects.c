@@ -48,7 +48,6 @@ static void project_changed(void *ctx, const char *key, const struct json *old,
         pods_project_changed(a->pods, key);
     }
     services_project_changed(a->pod_services, key);
-    loop_task_queue(&a->put_services);
 }
 
 static void project_deleted(void *ctx, const char *key, const struct json *obj)
@@ -56,7 +55,6 @@ static void project_deleted(void *ctx, const char *key, const struct json *obj)
     struct agent *a = ctx;
     forget_project(a, key, obj);
     services_project_changed(a->pod_services, key);
-    loop_task_queue(&a->put_services);
 }
 
 static void projects_synced(void *ctx)
@@ -70,7 +68,6 @@ static void projects_synced(void *ctx)
         pods_all_projects_changed(a->pods);
     }
     services_project_changed(a->pod_services, NULL);
-    loop_task_queue(&a->put_services);
 }
 
 void agent_follow_projects(struct agent *a, enum sdn_plugin plugin)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whether the node is ready for pods, as one function of facts.  Pure.
  *
- * The agent's parts report facts; readiness_judge alone decides what they mean.  CNI requests, the node's conditions
- * and Events, /healthz and `tenet node status` all show its result, so they cannot contradict each other. */
+ * The agent's parts report facts; readiness_judge alone decides what they mean.  CNI requests, the
+ * node's conditions and Events, /healthz and `tenet node status` all show its result, so they
+ * cannot contradict each other. */
 #pragma once
 
 #include <stdbool.h>
@@ -37,19 +38,21 @@ struct agent_facts {
 };
 
 enum readiness_state {
-    READINESS_PENDING, /* Not ready, and nothing is wrong: the node's conditions stay as they are. */
+    /* Not ready, and nothing is wrong: the node's conditions stay as they are. */
+    READINESS_PENDING,
     READINESS_READY,
     READINESS_FAILED, /* Not ready, for a reason that users must see. */
 };
 
 struct readiness {
     enum readiness_state state;
-    /* The network can be changed for pods (ADD, DEL).  So it can while a changed ClusterNetwork is not followed, though
-     * the node's condition is not ready then. */
+    /* The network can be changed for pods (ADD, DEL).  So it can while a changed ClusterNetwork is
+     * not followed, though the node's condition is not ready then. */
     bool serves_pods;
     const char *reason; /* CamelCase, for conditions and Events. */
     char text[512]; /* A sentence without a full stop; "" when pods are served and all is well. */
 };
 
-/* The first fact of these counts: stopping, waiting, the datapath, the host, the phase, the ClusterNetwork. */
+/* The first fact of these counts: stopping, waiting, the datapath, the host, the phase, the
+ * ClusterNetwork. */
 void readiness_judge(const struct agent_facts *f, struct readiness *ret);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The other nodes, from their HostSubnets, and the addresses of this node.  On the loop's thread. */
+/* The other nodes, from their HostSubnets, and the addresses of this node.  On the loop's
+ * thread. */
 #pragma once
 
 #include "node/agent/agent_priv.h"
 
-/* Fills in 'n->remotes' (owned by the caller), 'n->addresses' and which addresses of other nodes are believed.  A
- * HostSubnet that cannot be used is left out, and said once in the log and by an Event. */
+/* Fills in 'n->remotes' (owned by the caller), 'n->addresses' and which addresses of other nodes
+ * are believed.  A HostSubnet that cannot be used is left out, and said once in the log and by an
+ * Event. */
 void agent_read_remotes(struct agent *a, struct sdn_network *n);

@@ -72,46 +72,16 @@ int agent_open_proxy(struct agent *a, struct err *e)
     return r;
 }
 
-static void put_services(void *ctx)
-{
-    struct agent *a = ctx;
-    struct model_service *list = NULL;
-    if (a->network_set && a->phase != AGENT_STOPPING && datapath_wants_services(a->datapath) &&
-        services_synced(a->pod_services)) {
-        size_t n = services_for_model(a->pod_services, &list);
-        datapath_set_services(a->datapath, a->cfg->node_name, list, n);
-    }
-    free(list);
-}
-
-static void service_changed(void *ctx, const struct sdn_service *old, const struct sdn_service *s)
-{
-}
-
-static void services_settled(void *ctx)
-{
-    struct agent *a = ctx;
-    loop_task_queue(&a->put_services);
-}
-
 void agent_follow_services(struct agent *a)
 {
     static const struct services_ops ops = {.synced = services_are_synced,
                                             .vnids = agent_find_vnids};
-    static const struct services_listener listener = {.changed = service_changed,
-                                                      .settled = services_settled};
     a->services = services_watch_new(a->loop, a->client);
     a->pod_services = services_new(a->loop, a->services, a->client, a->cfg->node_name, &ops, a);
-    loop_task_init(&a->put_services, a->loop, put_services, a);
-    services_watch_add(a->services, &listener, a);
 }
 
 void agent_close_services(struct agent *a)
 {
-    if (a->services) {
-        loop_task_cancel(&a->put_services);
-        services_watch_remove(a->services, a);
-    }
     services_free(a->pod_services);
     if (a->host_proxy) {
         services_watch_remove(a->services, a->host_proxy);

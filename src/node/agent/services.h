@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Services in the agent: one watch of the registry, served to pods by the datapath and to the host and from outside by the
- * host's proxy.  On the loop's thread. */
+/* Services in the agent: one watch of the registry, served to pods by the datapath and to the host
+ * and from outside by the host's proxy.  On the loop's thread. */
 #pragma once
 
 #include "node/agent/agent_priv.h"

@@ -10,7 +10,6 @@ static void view(void *ctx, struct introspect_view *ret)
     *ret = (struct introspect_view){
         .node_name = a->cfg->node_name,
         .phase = agent_phase_name(a->phase),
-        .bridge = a->cfg->ovs_bridge,
         .cni_config = a->cni_config,
         .host_ip = a->host_ip,
         .switch_ready = a->datapath_state == PART_READY,

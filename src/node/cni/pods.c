@@ -989,7 +989,7 @@ static void copy_network(struct pods *p, const struct sdn_network *n)
     p->net.remotes = NULL;
     p->net.n_remotes = 0;
     datapath_get_status(p->datapath, &s);
-    p->userspace_switch = streq_null(s.datapath_type, "netdev");
+    p->userspace_switch = s.in_userspace;
 }
 
 int pods_start(struct pods *p, const struct sdn_network *n, struct err *e)

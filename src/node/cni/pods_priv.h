@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside of node/cni/pods.h: a request under way, for the files that carry it out.  Everything runs on the loop's
- * thread, but for the work that a worker has. */
+/* Inside of node/cni/pods.h: a request under way, for the files that carry it out.  Everything runs
+ * on the loop's thread, but for the work that a worker has. */
 #pragma once
 
 #include "node/cni/podlink.h"
@@ -91,7 +91,8 @@ void op_part_ended(struct op *op);
 void op_work(struct op *op, int (*work)(const struct podlink *, struct err *), op_step *then);
 /* From op->pod. */
 void op_fill_link(struct op *op);
-/* Writes down which links the pods of this node have, of requests under way too, for podlink_delete_stray. */
+/* Writes down which links the pods of this node have, of requests under way too, for
+ * podlink_delete_stray. */
 void op_note_links(struct op *op);
 
 /* ---- host ports and limits (pods_runtime.c) ---- */
@@ -100,14 +101,16 @@ void op_note_links(struct op *op);
 bool runtime_wants_pair(const struct op *op);
 /* Finds out what the pod wants: a part of its own when somebody has to be asked. */
 void runtime_find(struct op *op);
-/* Whether limits were found for a pod whose link cannot have them: the attachment is to be made again, with a pair. */
+/* Whether limits were found for a pod whose link cannot have them: the attachment is to be made
+ * again, with a pair. */
 bool runtime_needs_pair(struct op *op);
-/* Puts it into effect for the attached pod, then goes on with 'then'; at once when there is nothing to do. */
+/* Puts it into effect for the attached pod, then goes on with 'then'; at once when there is
+ * nothing to do. */
 void runtime_apply(struct op *op, op_step *then);
 /* What was reserved for the request is the pod's by now, or free again. */
 void runtime_settle(struct op *op);
-/* Takes the limits off the port while that is still the pod's alone, then goes on with 'then'; a part that fails ends
- * here, and the pod keeps its port until it is deleted once more. */
+/* Takes the limits off the port while that is still the pod's alone, then goes on with 'then'; a
+ * part that fails ends here, and the pod keeps its port until it is deleted once more. */
 void runtime_unlimit(struct op *op, op_step *then);
 /* The pod is out of the switch: takes its host ports away, then goes on with 'then'. */
 void runtime_end(struct op *op, op_step *then);

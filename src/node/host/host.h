@@ -11,7 +11,6 @@
 #include "sdn/network.h"
 
 #define HOST_TUN "tun0"
-#define HOST_VXLAN "vxlan_tenet" /* Of the datapath "ebpf". */
 
 /* Whether this process may do an agent's work: CAP_NET_ADMIN and CAP_SYS_ADMIN.  -EPERM names those
  * that are missing. */

@@ -20,7 +20,7 @@
 /* What there is to tell from; NULL: not yet. */
 struct introspect_view {
     const char *node_name, *phase; /* "waiting", "starting", "running", "stopping" */
-    const char *bridge, *cni_config;
+    const char *cni_config;
     uint32_t host_ip;
     bool ready, switch_ready, master_lost;
     const char *reason; /* Why it is not ready. */

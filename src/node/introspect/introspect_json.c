@@ -10,31 +10,30 @@
 
 /* ---- names ---- */
 
-/* What the cookies of groups stand for: "HostSubnet node2", "Pod red/web", "NetNamespace red". */
+/* The objects behind rules, by dp_rule.origin: "HostSubnet node2", "Pod red/web", "NetNamespace red". */
 struct rule_names {
-    struct smap by_cookie;       /* Owned texts; several objects are joined by ", ". */
+    struct smap by_origin;       /* Owned texts; several objects are joined by ", ". */
     const struct policy *policy; /* Names its own flows; NULL: there are none. */
-    const struct service_flows *services;
-    const char *service; /* That a traced packet asked: "Service red/web"; NULL: none. */
+    const char *service;         /* That a traced packet asked: "Service red/web"; NULL: none. */
 };
 
-static void cookie_key(uint64_t cookie, char out[32])
+static void origin_key(uint64_t origin, char out[32])
 {
-    snprintf(out, 32, "%" PRIx64, cookie);
+    snprintf(out, 32, "%" PRIx64, origin);
 }
 
 /* 'text' is taken over. */
-static void add_name(struct rule_names *n, uint64_t cookie, char *text)
+static void add_name(struct rule_names *n, uint64_t origin, char *text)
 {
     char key[32];
-    cookie_key(cookie, key);
-    const char *old = smap_get(&n->by_cookie, key);
+    origin_key(origin, key);
+    const char *old = smap_get(&n->by_origin, key);
     if (old) {
         char *joined = xasprintf("%s, %s", old, strchr(text, ' ') + 1);
         free(text);
         text = joined;
     }
-    smap_set(&n->by_cookie, key, text);
+    smap_set(&n->by_origin, key, text);
 }
 
 static void name_subnet(void *ctx, const char *key, const struct json *obj)
@@ -55,10 +54,9 @@ static void name_project(void *ctx, const char *key, const struct json *obj)
 
 static void names_init(struct rule_names *n, const struct introspect_view *v)
 {
-    smap_init(&n->by_cookie, free);
+    smap_init(&n->by_origin, free);
     n->policy = v->policy;
     n->service = NULL;
-    n->services = v->services ? services_flows(v->services) : NULL;
     if (v->subnets) {
         informer_each(v->subnets, name_subnet, n);
     }
@@ -75,21 +73,20 @@ static void names_init(struct rule_names *n, const struct introspect_view *v)
 
 static void names_done(struct rule_names *n)
 {
-    smap_done(&n->by_cookie);
+    smap_done(&n->by_origin);
 }
 
 /* "" for the base. */
-static const char *name_of(struct rule_names *n, uint64_t cookie)
+static const char *name_of(struct rule_names *n, uint64_t origin)
 {
     char key[32];
-    uint64_t group = pipeline_group(cookie);
-    cookie_key(group, key);
-    const char *s = smap_get(&n->by_cookie, key);
+    uint64_t group = pipeline_group(origin);
+    origin_key(group, key);
+    const char *s = smap_get(&n->by_origin, key);
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
-    if (!s && ((n->policy && policy_describe(n->policy, group, &text)) ||
-               (n->services && service_flows_describe(n->services, group, &text)))) {
-        smap_set(&n->by_cookie, key, strbuf_steal(&text));
-        s = smap_get(&n->by_cookie, key);
+    if (!s && n->policy && policy_describe(n->policy, group, &text)) {
+        smap_set(&n->by_origin, key, strbuf_steal(&text));
+        s = smap_get(&n->by_origin, key);
     }
     return s ? s : group == PIPELINE_BASE_COOKIE ? "" : "unknown";
 }
@@ -193,16 +190,16 @@ struct rule_names *rule_names_free(struct rule_names *n)
 
 void introspect_rule(struct json *o, struct rule_names *n, const struct dp_rule *rule)
 {
-    if (rule->number >= 0) {
-        json_set_int(o, "table", rule->number);
-        json_set_int(o, "priority", rule->priority);
-        json_set(o, "cookie", json_stringf("%#" PRIx64, rule->cookie));
+    for (size_t i = 0; i < json_count(rule->details); i++) {
+        json_set(o, json_key_at(rule->details, i), json_clone(json_at(rule->details, i)));
     }
-    json_set_string(o, "tableName", rule->table);
+    json_set_string(o, "tableName", rule->place);
     json_set_string(o, "match", rule->match);
     json_set_string(o, "actions", rule->actions);
     json_set_string(o, "object",
-                    n->service && rule->is_service ? n->service : name_of(n, rule->cookie));
+                    n->service && rule->is_service ? n->service
+                    : rule->object                 ? rule->object
+                                                   : name_of(n, rule->origin));
     json_set_string(o, "meaning", rule->meaning);
     if (rule->cause != MODEL_NOT_DROPPED) {
         json_set_string(o, "cause", model_cause_name(rule->cause));
@@ -221,8 +218,8 @@ static const char *object_at(const struct introspect_view *v, struct rule_names 
     if (ip4_parse(host, &ip) < 0) {
         return NULL;
     }
-    cookie_key(pipeline_pod_cookie(ip), key);
-    const char *s = smap_get(&names->by_cookie, key);
+    origin_key(pipeline_pod_cookie(ip), key);
+    const char *s = smap_get(&names->by_origin, key);
     for (size_t i = 0; !s && v->net && i < v->net->n_remotes; i++) {
         const struct sdn_remote *r = &v->net->remotes[i];
         if (r->host_ip == ip || (r->subnet.len && r->subnet.addr == ip && strchr(text, '/'))) {
@@ -264,8 +261,8 @@ static void add_objects(const struct introspect_view *v, struct rule_names *name
 /* "Service red/web" by its address. */
 static void name_services(const struct introspect_view *v, struct smap *ret)
 {
-    struct model_service *list = NULL;
-    size_t n = v->services ? services_for_model(v->services, &list) : 0;
+    struct sdn_project_service *list = NULL;
+    size_t n = v->services ? services_list(v->services, &list) : 0;
     for (size_t i = 0; i < n; i++) {
         const struct sdn_service *s = list[i].service;
         char *name = s->host_ports ? xasprintf("host ports at %s", s->name)
@@ -428,7 +425,7 @@ static void set_verdict(struct json *o, const struct introspect_view *v, struct 
 struct asked {
     struct sdn_network net;
     struct model_pod *pods;
-    struct model_service *services;
+    struct sdn_project_service *services;
     struct model_node node;
 };
 
@@ -438,7 +435,7 @@ static void asked_init(struct asked *a, const struct introspect_view *v)
     size_t n;
     datapath_get_status(v->datapath, &s);
     a->net = *v->net;
-    a->net.refusal_meter = s.refusal_meter;
+    a->net.refusal_meter = s.refuses;
     const struct dp_pod *const *pods = datapath_pods(v->datapath, &n);
     a->pods = xcalloc(n + 1, sizeof *a->pods);
     for (size_t i = 0; i < n; i++) {
@@ -451,7 +448,7 @@ static void asked_init(struct asked *a, const struct introspect_view *v)
     }
     a->node =
         (struct model_node){.net = &a->net, .pods = a->pods, .n_pods = n, .name = v->node_name};
-    a->node.n_services = services_for_model(v->services, &a->services);
+    a->node.n_services = services_list(v->services, &a->services);
     a->node.services = a->services;
 }
 

@@ -23,7 +23,7 @@ struct context {
     struct introspect_view v;
     const struct dp_pod **by_ip;
     size_t n_pods;
-    struct model_service *services;
+    struct sdn_project_service *services;
     size_t n_services;
 };
 
@@ -99,7 +99,7 @@ static const struct sdn_service *service_at(struct context *c, uint32_t ip, uint
 {
     const struct sdn_service *by_node_port = NULL;
     if (!c->services && c->v.services) {
-        c->n_services = services_for_model(c->v.services, &c->services);
+        c->n_services = services_list(c->v.services, &c->services);
     }
     for (size_t i = 0; i < c->n_services; i++) {
         const struct sdn_service *s = c->services[i].service;

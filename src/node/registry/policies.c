@@ -38,14 +38,6 @@ struct policies {
 
 /* ---- what comes of it ---- */
 
-static void set_group(void *ctx, uint64_t cookie, struct of_flow_list *flows)
-{
-    struct policies *p = ctx;
-    if (p->datapath) {
-        datapath_set_flows(p->datapath, cookie, flows);
-    }
-}
-
 static void ignored(void *ctx, const char *ns, const char *name, const char *why)
 {
     static struct log_limit limit;
@@ -213,7 +205,7 @@ struct policies *policies_new(struct loop *l, struct api_client *client, const c
 {
     static const struct informer_ops callbacks = {
         .changed = changed, .deleted = deleted, .synced = synced};
-    static const struct policy_ops groups = {.set_group = set_group, .ignored = ignored};
+    static const struct policy_ops compiler_ops = {.ignored = ignored};
     static const struct {
         const char *api, *plural, *fields;
         bool optional;
@@ -230,7 +222,7 @@ struct policies *policies_new(struct loop *l, struct api_client *client, const c
     p->loop = l;
     p->ops = ops;
     p->ctx = ctx;
-    p->compiler = policy_new(local, &groups, p);
+    p->compiler = policy_new(local, &compiler_ops, p);
     CLEANUP_FREE char *component = xasprintf("tenet-node, %s", node_name);
     p->recorder = recorder_new(l, client, component);
     smap_init(&p->refused, free);
@@ -315,21 +307,14 @@ void policies_begin(struct policies *p, struct datapath *dp)
         attaching(p, pods[i]);
     }
     p->datapath = dp;
-    void *table_ctx = NULL;
-    const struct policy_table_ops *table = datapath_policy_table(dp, &table_ctx);
-    if (table) {
-        policy_want_table(p->compiler, table, table_ctx);
-    }
+    datapath_set_policy(dp, p->compiler);
     policy_flush(p->compiler);
     malloc_trim(0); /* The lists left holes. */
 }
 
 void policies_end(struct policies *p)
 {
-    void *table_ctx;
-    if (p->datapath && datapath_policy_table(p->datapath, &table_ctx)) {
-        policy_want_table(p->compiler, NULL, NULL);
-    }
+    policy_leave(p->compiler);
     p->datapath = NULL;
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Network policy on this node: the objects it follows, and the flows, or tables, that come of them.
+/* Network policy on this node: the objects it follows, compiled (sdn/policy.h) for the datapath.
  *
- * Under ovs-networkpolicy the agent watches policies, namespaces, nodes and the pods of the whole cluster; of the
- * objects only what sdn/policy.h needs is kept.  No flow is written before all lists are complete, so that a
- * starting agent neither opens nor closes anything for a moment.  Changes that come together leave together.
- * A policy that cannot be compiled is told in the log and by an Event.  Everything runs on the loop's thread. */
+ * Under ovs-networkpolicy the agent watches policies, namespaces, nodes and the pods of the whole
+ * cluster; of the objects only what sdn/policy.h needs is kept.  The datapath gets nothing before
+ * all lists are complete, so that a starting agent neither opens nor closes anything for a moment.
+ * Changes that come together leave together. A policy that cannot be compiled is told in the log
+ * and by an Event.  Everything runs on the loop's thread. */
 #pragma once
 
 #include "client/client.h"
@@ -22,12 +23,13 @@ struct policies_ops {
 /* 'local': the node's subnet. */
 struct policies *policies_new(struct loop *l, struct api_client *client, const char *node_name,
                               struct ip4_prefix local, const struct policies_ops *ops, void *ctx);
-/* Takes the flows out of the datapath that policies_begin gave. */
+/* Takes the policies out of the datapath that policies_begin gave. */
 struct policies *policies_free(struct policies *p);
 bool policies_synced(const struct policies *p);
-/* Once they are synced and the datapath's pods are known: from now on flows go to 'dp'. */
+/* Once they are synced and the datapath's pods are known: from now on 'dp' enforces the
+ * policies. */
 void policies_begin(struct policies *p, struct datapath *dp);
-/* The datapath is gone, or goes with its flows as they are. */
+/* The datapath is about to be closed, and keeps the policies as they are. */
 void policies_end(struct policies *p);
 
 /* Inputs for the check of addresses that pods and nodes report (sdn/policy.h). */
@@ -35,7 +37,8 @@ void policies_set_rules_of_addresses(struct policies *p, const struct node_rules
 void policies_set_host_subnet(struct policies *p, const char *node, const struct json *obj);
 void policies_delete_host_subnet(struct policies *p, const char *node);
 
-/* Hears of the node's pods, with the policies for its context: from policies_begin on, which reads those attached before. */
+/* Hears of the node's pods, with the policies for its context: from policies_begin on, which
+ * reads those attached before. */
 extern const struct pod_listener policies_pod_listener;
 
 /* Nothing has changed for some seconds: the datapath had time to do what they say. */

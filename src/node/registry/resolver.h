@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DNS for the pods of this node: the cluster's names and, through it, all others, at the gateway's address.
+/* DNS for the pods of this node: the cluster's names and, through it, all others, at the gateway's
+ * address.
  *
- * Pods reach it without leaving the node, so names are answered also while the master or other nodes are away.  A port
- * that is taken is said and tried again; pods are attached all the same.  Everything on the loop's thread. */
+ * Pods reach it without leaving the node, so names are answered also while the master or other
+ * nodes are away.  A port that is taken is said and tried again; pods are attached all the same.
+ * Everything on the loop's thread. */
 #pragma once
 
 #include "client/services.h"
@@ -30,13 +32,14 @@ struct resolver *resolver_free(struct resolver *r);
 void resolver_set_network(struct resolver *r, const struct sdn_network *n);
 /* The pod at 'ip' is of 'project'; NULL: is gone. */
 void resolver_set_pod(struct resolver *r, uint32_t ip, const char *project);
-/* Sets the VNIDs of a project, which decide about its names if dnsIsolateProjects is set; NULL: it has none. */
+/* Sets the VNIDs of a project, which decide about its names if dnsIsolateProjects is set; NULL:
+ * it has none. */
 void resolver_set_project(struct resolver *r, const char *project, const struct sdn_vnids *vnids);
 /* Hears of the node's pods, with the resolver (which may be NULL) for its context. */
 extern const struct pod_listener resolver_pod_listener;
 /* The VNIDs of all projects have been set. */
 void resolver_projects_known(struct resolver *r);
-/* What pods of 'project' are told: nameservers, domain, search and options, as CNI has it.  The caller's; NULL:
- * nothing. */
+/* What pods of 'project' are told: nameservers, domain, search and options, as CNI has it.  The
+ * caller's; NULL: nothing. */
 struct json *resolver_dns(const struct resolver *r, const char *project);
 void resolver_write_metrics(struct resolver *r, struct strbuf *out);

@@ -5,6 +5,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "controller/recorder.h"
+#include "sdn/service_target.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -39,8 +40,8 @@ struct services {
     struct recorder *recorder;
     const struct services_ops *ops;
     void *ctx;
-    struct service_flows *flows;
     struct datapath *datapath; /* NULL: nothing is handed out. */
+    struct datapath_services source;
     bool compares_vnids;
     bool synced;
     struct sdn_service **host_ports; /* By address. */
@@ -48,7 +49,8 @@ struct services {
     struct list idle;
     size_t n_held;
     struct loop_timer *look;
-    struct services_stats stats; /* Those that count from the start. */
+    struct services_stats stats; /* Those that count from the start, and what was counted last. */
+    bool counted;                /* The services and endpoints of 'stats' are those of now. */
 };
 
 /* ---- idle services ---- */
@@ -105,7 +107,7 @@ static void release(struct services *s, struct idle *i, const struct sdn_service
             continue;
         }
         if (s->datapath) {
-            datapath_send_held(s->datapath, h->port, h->frame, h->size);
+            datapath_release(s->datapath, h->port, h->frame, h->size);
             s->stats.sent++;
         }
         held_free(s, i, h);
@@ -226,55 +228,48 @@ void services_hold(struct services *s, uint32_t port, const uint8_t *frame, size
         }
     }
     /* It was told of endpoints since the switch sent this. */
-    datapath_send_held(s->datapath, port, frame, size);
+    datapath_release(s->datapath, port, frame, size);
 }
 
-/* ---- flows ---- */
+/* ---- the datapath ---- */
 
-static void set_group(void *ctx, uint64_t cookie, struct of_flow_list *flows)
+/* As the datapath serves it. */
+static struct sdn_project_service with_vnids(const struct services *s, const struct sdn_service *v)
 {
-    struct services *s = ctx;
-    if (s->datapath) {
-        datapath_set_flows(s->datapath, cookie, flows);
-    }
-}
-
-static void compile(void *ctx, const struct sdn_service *v)
-{
-    struct services *s = ctx;
-    struct sdn_vnids vnids;
+    struct sdn_vnids vnids = {.id = SDN_VNID_NOBODY};
     struct err e = {0};
-    bool known = s->compares_vnids && s->ops->vnids(s->ctx, v->namespace, &vnids, &e) == 0;
-    service_flows_set(s->flows, v, known ? &vnids : NULL);
+    if (v->host_ports) {
+        vnids.id = SDN_VNID_GLOBAL;
+    } else if (s->compares_vnids) {
+        s->ops->vnids(s->ctx, v->namespace, &vnids, &e);
+    }
+    return (struct sdn_project_service){v, vnids.id, vnids.moving, vnids.also};
 }
 
-static void ended(void *ctx, const struct of_connection *c)
-{
-    struct services *s = ctx;
-    s->stats.ended++;
-    datapath_forget(s->datapath, c);
-}
-
-static void began(void *ctx, const struct of_connection *c)
-{
-    const struct services *s = ctx;
-    datapath_keep(s->datapath, c);
-}
-
-/* In the datapath. */
 static void replace(struct services *s, const struct sdn_service *old,
                     const struct sdn_service *now)
 {
-    if (!s->datapath) {
-        return;
+    s->counted = false;
+    if (s->datapath) {
+        struct sdn_project_service with = {0};
+        if (now) {
+            with = with_vnids(s, now);
+        }
+        datapath_change_service(s->datapath, old, now ? &with : NULL);
     }
-    if (now) {
-        compile(s, now);
-    } else {
-        service_flows_delete(s->flows, old->namespace, old->name);
+}
+
+/* Says once more what the datapath has to know: the network or VNIDs changed. */
+static void repeat(void *ctx, const struct sdn_service *v)
+{
+    replace(ctx, v, v);
+}
+
+static void settle(struct services *s)
+{
+    if (s->datapath && s->synced) {
+        datapath_settle_services(s->datapath, &s->source);
     }
-    service_flows_ended(now, old, began, s);
-    service_flows_ended(old, now, ended, s);
 }
 
 static void changed(void *ctx, const struct sdn_service *old, const struct sdn_service *now)
@@ -286,10 +281,7 @@ static void changed(void *ctx, const struct sdn_service *old, const struct sdn_s
 
 static void settled(void *ctx)
 {
-    struct services *s = ctx;
-    if (s->datapath) {
-        service_flows_flush(s->flows);
-    }
+    settle(ctx);
 }
 
 static void synced(void *ctx)
@@ -299,21 +291,15 @@ static void synced(void *ctx)
     s->ops->synced(s->ctx);
 }
 
-static void compile_host_ports(struct services *s)
-{
-    for (size_t i = 0; i < s->n_host_ports; i++) {
-        compile(s, s->host_ports[i]);
-    }
-}
-
 void services_begin(struct services *s, struct datapath *dp, const struct sdn_network *n)
 {
     s->datapath = dp;
     s->compares_vnids = sdn_plugin_compares_vnids(n->plugin);
-    service_flows_set_network(s->flows, n);
-    services_watch_each(s->watch, compile, s);
-    compile_host_ports(s);
-    service_flows_flush(s->flows);
+    services_watch_each(s->watch, repeat, s);
+    for (size_t i = 0; i < s->n_host_ports; i++) {
+        repeat(s, s->host_ports[i]);
+    }
+    settle(s);
 }
 
 static void free_host_ports(struct services *s)
@@ -324,7 +310,7 @@ static void free_host_ports(struct services *s)
     free(s->host_ports);
 }
 
-bool services_set_host_ports(struct services *s, struct sdn_service **list, size_t n)
+void services_set_host_ports(struct services *s, struct sdn_service **list, size_t n)
 {
     size_t i = 0, k = 0;
     bool other = false;
@@ -348,10 +334,9 @@ bool services_set_host_ports(struct services *s, struct sdn_service **list, size
     free_host_ports(s);
     s->host_ports = list;
     s->n_host_ports = n;
-    if (other && s->datapath) {
-        service_flows_flush(s->flows);
+    if (other) {
+        settle(s);
     }
-    return other;
 }
 
 struct of_project {
@@ -359,11 +344,11 @@ struct of_project {
     const char *name;
 };
 
-static void compile_of_project(void *ctx, const struct sdn_service *v)
+static void repeat_of_project(void *ctx, const struct sdn_service *v)
 {
     const struct of_project *p = ctx;
     if (!p->name || streq(v->namespace, p->name)) {
-        compile(p->services, v);
+        repeat(p->services, v);
     }
 }
 
@@ -371,12 +356,41 @@ void services_project_changed(struct services *s, const char *project)
 {
     if (s->datapath && s->compares_vnids) {
         struct of_project p = {s, project};
-        services_watch_each(s->watch, compile_of_project, &p);
-        service_flows_flush(s->flows);
+        services_watch_each(s->watch, repeat_of_project, &p);
+        settle(s);
     }
 }
 
 /* ---- the whole ---- */
+
+struct listing {
+    const struct services *services;
+    struct sdn_project_service *list;
+    size_t n;
+};
+
+static void list_one(void *ctx, const struct sdn_service *v)
+{
+    struct listing *l = ctx;
+    l->list[l->n++] = with_vnids(l->services, v);
+}
+
+size_t services_list(const struct services *s, struct sdn_project_service **ret)
+{
+    struct listing l = {.services = s};
+    l.list = xcalloc(services_watch_count(s->watch) + s->n_host_ports + 1, sizeof *l.list);
+    services_watch_each(s->watch, list_one, &l);
+    for (size_t i = 0; i < s->n_host_ports; i++) {
+        list_one(&l, s->host_ports[i]);
+    }
+    *ret = l.list;
+    return l.n;
+}
+
+static size_t list_all(void *ctx, struct sdn_project_service **ret)
+{
+    return services_list(ctx, ret);
+}
 
 struct services *services_new(struct loop *l, struct services_watch *watch,
                               struct api_client *client, const char *node_name,
@@ -384,7 +398,6 @@ struct services *services_new(struct loop *l, struct services_watch *watch,
 {
     static const struct services_listener listener = {
         .changed = changed, .settled = settled, .synced = synced};
-    static const struct service_flows_ops groups = {.set_group = set_group};
     struct services *s = NEW(struct services);
     s->loop = l;
     s->watch = watch;
@@ -392,7 +405,7 @@ struct services *services_new(struct loop *l, struct services_watch *watch,
     s->ctx = ctx;
     list_init(&s->idle);
     s->look = loop_timer_new(l, on_look, s);
-    s->flows = service_flows_new(node_name, &groups, s);
+    s->source = (struct datapath_services){.list = list_all, .ctx = s};
     CLEANUP_FREE char *component = xasprintf("tenet-node, %s", node_name);
     s->recorder = recorder_new(l, client, component);
     services_watch_add(watch, &listener, s);
@@ -409,7 +422,6 @@ struct services *services_free(struct services *s)
     LIST_FOREACH (i, struct idle, link, &s->idle) {
         idle_free(s, i);
     }
-    service_flows_free(s->flows);
     free_host_ports(s);
     loop_timer_free(s->look);
     recorder_free(s->recorder);
@@ -422,49 +434,54 @@ bool services_synced(const struct services *s)
     return s->synced;
 }
 
-const struct service_flows *services_flows(const struct services *s)
-{
-    return s->flows;
-}
-
-struct model_list {
-    const struct services *services;
-    struct model_service *list;
-    size_t n;
+/* Addresses and ports that serve, each once; there are tens of thousands of services. */
+struct counting {
+    uint64_t *list;
+    size_t n, cap, services;
 };
 
-static void add_to_model(void *ctx, const struct sdn_service *v)
+static void count_service(void *ctx, const struct sdn_service *v)
 {
-    struct model_list *m = ctx;
-    const struct services *s = m->services;
-    struct sdn_vnids vnids = {.id = SDN_VNID_NOBODY};
-    struct err e = {0};
-    if (s->compares_vnids) {
-        s->ops->vnids(s->ctx, v->namespace, &vnids, &e);
+    struct counting *c = ctx;
+    c->services += v->cluster_ip != 0;
+    for (size_t i = 0; v->cluster_ip && i < v->n_ports; i++) {
+        const struct sdn_service_port *p = &v->ports[i];
+        c->list = grow(c->list, &c->cap, c->n + p->n_backends, sizeof *c->list);
+        for (size_t k = 0; k < p->n_backends; k++) {
+            c->list[c->n++] = (uint64_t) p->backends[k].endpoint->ip << 16 | p->backends[k].port;
+        }
     }
-    m->list[m->n++] = (struct model_service){v, vnids.id, vnids.moving, vnids.also};
 }
 
-size_t services_for_model(const struct services *s, struct model_service **ret)
+static int compare_u64(const void *a, const void *b)
 {
-    struct model_list m = {.services = s};
-    m.list = xcalloc(services_watch_count(s->watch) + s->n_host_ports + 1, sizeof *m.list);
-    services_watch_each(s->watch, add_to_model, &m);
-    for (size_t i = 0; i < s->n_host_ports; i++) {
-        m.list[m.n++] = (struct model_service){s->host_ports[i], SDN_VNID_GLOBAL, false, 0};
-    }
-    *ret = m.list;
-    return m.n;
+    uint64_t x = *(const uint64_t *) a, y = *(const uint64_t *) b;
+    return (x > y) - (x < y);
 }
 
-void services_get_stats(const struct services *s, struct services_stats *ret)
+static void count(struct services *s)
 {
-    struct service_flows_stats f;
-    service_flows_get_stats(s->flows, &f);
+    struct counting c = {0};
+    services_watch_each(s->watch, count_service, &c);
+    if (c.n) {
+        qsort(c.list, c.n, sizeof *c.list, compare_u64);
+    }
+    s->stats.services = c.services;
+    s->stats.endpoints = 0;
+    for (size_t i = 0; i < c.n; i++) {
+        s->stats.endpoints += i == 0 || c.list[i] != c.list[i - 1];
+    }
+    s->counted = true;
+    free(c.list);
+}
+
+void services_get_stats(struct services *s, struct services_stats *ret)
+{
+    if (!s->counted) {
+        count(s);
+    }
     *ret = s->stats;
     ret->connected = services_watch_connected(s->watch);
-    ret->services = f.services - (s->datapath ? s->n_host_ports : 0);
-    ret->endpoints = f.endpoints;
     ret->idle = list_size(&s->idle);
     ret->held = s->n_held;
 }

@@ -84,9 +84,11 @@ static void change(struct policy *p, char what, const struct json *obj)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct policy_ops ops = {.set_group = set_group};
+    static const struct policy_ops ops = {0};
+    static const struct policy_flow_ops flows = {.set_group = set_group};
     struct seen seen = {0};
-    struct policy *p = policy_new((struct ip4_prefix){0x0a800000, 23}, &ops, &seen);
+    struct policy *p = policy_new((struct ip4_prefix){0x0a800000, 23}, &ops, NULL);
+    policy_want_flows(p, &flows, &seen);
     /* Pods without a node, which most of the corpus has, may have any address. */
     CLEANUP(json_free) struct json *all = json_object();
     json_set_string(all, "subnet", "0.0.0.0/0");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Frames of pods to idle services: what is read of them is in them, and nothing beyond is looked at. */
-#include "sdn/service_flows.h"
+#include "sdn/service_target.h"
 
 #include <stdlib.h>
 #include <string.h>

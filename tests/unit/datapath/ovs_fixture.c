@@ -103,12 +103,15 @@ void fixture_open(struct fixture *f)
 {
     char db[64];
     snprintf(db, sizeof db, "%s/db.sock", f->ovs.dir);
-    struct datapath_config cfg = {.kind = "ovs",
-                                  .bridge = "br0",
-                                  .ovsdb = db,
-                                  .ovs_rundir = f->ovs.dir,
-                                  .run_dir = f->run_dir,
-                                  .datapath_type = f->datapath_type};
+    struct smap settings;
+    smap_init(&settings, free);
+    smap_set(&settings, "ovs.database", xstrdup(db));
+    smap_set(&settings, "ovs.runDir", xstrdup(f->ovs.dir));
+    if (f->datapath_type) {
+        smap_set(&settings, "ovs.datapathType", xstrdup(f->datapath_type));
+    }
+    struct datapath_config cfg = {
+        .kind = "ovs", .node_name = "node1", .run_dir = f->run_dir, .settings = &settings};
     struct err e = {0};
     f->inventory = f->ready = f->lost = f->fatal = false;
     f->n_inventory = f->n_ready = f->n_lost = 0;
@@ -116,6 +119,7 @@ void fixture_open(struct fixture *f)
     if (datapath_open(f->loop, &cfg, &events, f, &f->dp, &e) < 0) {
         fail_msg("%s", e.text);
     }
+    smap_done(&settings);
 }
 
 void fixture_close(struct fixture *f)

@@ -37,8 +37,7 @@ static void commit_policies(struct program_side *s)
 /* The policies by one of the ways in which a cluster may have come to them. */
 static struct policy *load_policies(struct program_side *s, const struct cluster *c)
 {
-    static const struct policy_ops no_flows = {0};
-    struct policy *p = policy_new_anywhere(c->net.local, &no_flows, NULL);
+    struct policy *p = policy_new_anywhere(c->net.local, NULL, NULL);
     policy_want_table(p, &policy_maps_ops, &s->policy_maps);
     if (c->net.plugin == SDN_NETWORKPOLICY) {
         random_policies_mislead(&c->policies, p);

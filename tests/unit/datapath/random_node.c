@@ -146,7 +146,7 @@ static void add_host_ports(struct cluster *c, uint32_t address)
     struct sdn_service *s = random_host_ports(&w, address);
     if (s) {
         c->parsed[c->n_services] = s;
-        c->services[c->n_services++] = (struct model_service){.service = s};
+        c->services[c->n_services++] = (struct sdn_project_service){.service = s};
     }
 }
 
@@ -156,7 +156,8 @@ static void add_services(struct cluster *c)
     for (c->n_services = 0; c->n_services < below(2 * MAX_SERVICES) % (MAX_SERVICES + 1);) {
         size_t i = c->n_services++;
         c->parsed[i] = random_service(&w, (unsigned) i);
-        c->services[i] = (struct model_service){c->parsed[i], PICK(vnids), chance(20), PICK(vnids)};
+        c->services[i] =
+            (struct sdn_project_service){c->parsed[i], PICK(vnids), chance(20), PICK(vnids)};
     }
     add_host_ports(c, HOST(1));
     if (c->net.addresses.n) {

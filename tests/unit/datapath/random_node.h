@@ -29,7 +29,7 @@ struct cluster {
     struct model_pod pods[MAX_PODS];
     size_t n_pods;
     struct sdn_service *parsed[MAX_SERVICES + MAX_HOST_PORTS];
-    struct model_service services[MAX_SERVICES + MAX_HOST_PORTS]; /* Host ports last. */
+    struct sdn_project_service services[MAX_SERVICES + MAX_HOST_PORTS]; /* Host ports last. */
     size_t n_services;
     struct random_policies policies; /* Under ovs-networkpolicy. */
 };

@@ -378,11 +378,11 @@ static void a_trace_says_what_packets_meet_and_leaves_no_sign(void **state)
                                          EBPF_PODS};
     assert_int_equal(t.n, ARRAY_SIZE(tables));
     for (size_t i = 0; i < t.n; i++) {
-        assert_string_equal(t.steps[i].table, tables[i]);
-        assert_int_equal(t.steps[i].number, -1);
+        assert_string_equal(t.steps[i].place, tables[i]);
+        assert_null(t.steps[i].details);
     }
-    assert_true(t.steps[0].cookie == pipeline_pod_cookie(POD) && t.steps[1].is_service);
-    assert_true(t.steps[3].cookie == pipeline_pod_cookie(OTHER));
+    assert_true(t.steps[0].origin == pipeline_pod_cookie(POD) && t.steps[1].is_service);
+    assert_true(t.steps[3].origin == pipeline_pod_cookie(OTHER));
     assert_string_equal(t.steps[4].meaning, "both ends have this VNID");
     trace_steps_free(steps);
 
@@ -550,7 +550,7 @@ static void each_feature_can_be_done_without(void **state)
         struct err e = {0};
         struct program p = {0};
         struct dp_trace t;
-        assert_int_equal(datapath_check_without(without, &e), 0);
+        assert_int_equal(datapath_check_setting("ebpf.without", without, &e), 0);
         assert_int_equal(program_probe(without, &f, &e), 0);
         for (size_t k = 0; program_feature_name(k); k++) {
             bool denied = !name || streq(name, program_feature_name(k));
@@ -573,7 +573,7 @@ static void each_feature_can_be_done_without(void **state)
         watch_free(w);
         program_done(&p);
     }
-    assert_int_equal(datapath_check_without("tcx,jit", &(struct err){0}), -EINVAL);
+    assert_int_equal(datapath_check_setting("ebpf.without", "tcx,jit", &(struct err){0}), -EINVAL);
 }
 
 static void maps_can_be_made_small(void **state)

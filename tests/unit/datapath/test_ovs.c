@@ -99,7 +99,7 @@ static void bridge_is_set_up_from_nothing(void **state)
     struct datapath_status s;
     datapath_get_status(f->dp, &s);
     assert_true(s.connected && s.in_place);
-    assert_int_equal(s.flows, fixture_count(flows, "\n"));
+    assert_int_equal(s.rules, fixture_count(flows, "\n"));
     assert_int_equal(f->n_lost, 0);
     assert_int_equal(f->n_ready, 1);
 }
@@ -855,7 +855,7 @@ static void random_faults_end_in_what_was_asked_for_last(void **state)
     /* A fresh agent finds nothing to change. */
     struct datapath_status s;
     datapath_get_status(f->dp, &s);
-    while (fixture_count_flows(f) != s.flows) {
+    while (fixture_count_flows(f) != s.rules) {
         bool never = false;
         loop_run_until(f->loop, &never, 5);
     }
@@ -1092,19 +1092,14 @@ static void bad_configuration_is_refused(void **state)
     NEEDS_OVS
     struct err e = {0};
     struct datapath *dp = NULL;
-    struct datapath_config cfg = {
-        .kind = "sneaker", .bridge = "br0", .ovsdb = "/x", .ovs_rundir = "/x"};
+    struct datapath_config cfg = {.kind = "sneaker"};
     assert_int_equal(datapath_open(f->loop, &cfg, &(struct datapath_events){0}, NULL, &dp, &e),
                      -EINVAL);
     assert_non_null(strstr(e.text, "sneaker"));
-    cfg.kind = "ovs";
-    cfg.datapath_type = "carrier";
-    assert_int_equal(datapath_open(f->loop, &cfg, &(struct datapath_events){0}, NULL, &dp, &e),
-                     -EINVAL);
-    cfg.datapath_type = NULL;
-    cfg.bridge = "a-name-that-is-too-long";
-    assert_int_equal(datapath_open(f->loop, &cfg, &(struct datapath_events){0}, NULL, &dp, &e),
-                     -EINVAL);
+    assert_int_equal(datapath_check_setting("ovs.datapathType", "carrier", &e), -EINVAL);
+    assert_int_equal(datapath_check_setting("ovs.datapathType", "netdev", &e), 0);
+    assert_int_equal(datapath_check_setting("ovs.bridge", "a-name-that-is-too-long", &e), -EINVAL);
+    assert_int_equal(datapath_check_setting("ovs.colour", "red", &e), -ENOENT);
     assert_null(dp);
 }
 

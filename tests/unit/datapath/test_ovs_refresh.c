@@ -152,7 +152,9 @@ static void set_policy(struct fixture *f, uint16_t n)
     of_match_ip_proto(&b, 6);
     of_match_tcp_dst(&b, n);
     of_end_into(&b, &flows);
-    datapath_set_flows(f->dp, cookie, &flows);
+    struct ovs_dp *o = CONTAINER_OF(f->dp, struct ovs_dp, dp);
+    refresh_want(o, flow_table_set_group(&o->flows, cookie, &flows));
+    loop_task_queue(&o->pump);
     of_flow_list_done(&flows);
 }
 

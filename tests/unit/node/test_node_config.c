@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/str.h"
+#include "datapath/ops.h"
 #include "node/config.h"
 
 #include <setjmp.h>
@@ -12,6 +13,13 @@
 static int parse(struct node_config *c, const char *text, const char *dir, struct err *e)
 {
     return node_config_parse(c, text, strlen(text), dir, e);
+}
+
+/* As the datapath reads it. */
+static const char *setting(const struct node_config *c, const char *key)
+{
+    struct datapath_config dc = {.kind = c->datapath, .settings = &c->datapath_settings};
+    return datapath_get_setting(&dc, key);
 }
 
 static void a_whole_file_is_read(void **state)
@@ -42,10 +50,10 @@ static void a_whole_file_is_read(void **state)
     assert_string_equal(c.cni_conf_dir, "/tmp/net.d");
     assert_string_equal(c.cni_conf_name, "10-x.conf");
     assert_true(c.chain_portmap && c.chain_bandwidth);
-    assert_string_equal(c.ovs_database, "/run/o/db.sock");
-    assert_string_equal(c.ovs_run_dir, "/run/o");
-    assert_string_equal(c.ovs_bridge, "br7");
-    assert_string_equal(c.ovs_datapath_type, "netdev");
+    assert_string_equal(setting(&c, "ovs.database"), "/run/o/db.sock");
+    assert_string_equal(setting(&c, "ovs.runDir"), "/run/o");
+    assert_string_equal(setting(&c, "ovs.bridge"), "br7");
+    assert_string_equal(setting(&c, "ovs.datapathType"), "netdev");
     assert_int_equal(node_config_finish(&c, &e), 0);
 }
 
@@ -61,11 +69,11 @@ static void an_empty_file_gets_the_defaults(void **state)
     assert_string_equal(c.run_dir, "/run/tenet/node");
     assert_string_equal(c.cni_conf_dir, "/etc/cni/net.d");
     assert_string_equal(c.cni_conf_name, "80-openshift-network.conf");
-    assert_string_equal(c.ovs_database, "/run/openvswitch/db.sock");
-    assert_string_equal(c.ovs_run_dir, "/run/openvswitch");
-    assert_string_equal(c.ovs_bridge, "br0");
+    assert_string_equal(setting(&c, "ovs.database"), "/run/openvswitch/db.sock");
+    assert_string_equal(setting(&c, "ovs.runDir"), "/run/openvswitch");
+    assert_string_equal(setting(&c, "ovs.bridge"), "br0");
     assert_string_equal(c.datapath, "ovs");
-    assert_null(c.ovs_datapath_type);
+    assert_null(setting(&c, "ovs.datapathType"));
     assert_false(c.chain_portmap || c.chain_bandwidth);
     assert_null(c.plugin_name);
     assert_int_equal(c.mtu, 0);

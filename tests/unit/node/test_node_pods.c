@@ -192,7 +192,7 @@ void datapath_set_vnids(struct datapath *dp, const char *project, const struct s
 
 void datapath_get_status(struct datapath *dp, struct datapath_status *ret)
 {
-    *ret = (struct datapath_status){.connected = true, .pods = dp->n, .datapath_type = "netdev"};
+    *ret = (struct datapath_status){.connected = true, .pods = dp->n, .in_userspace = true};
 }
 
 /* ---- links (worker threads call these) ---- */

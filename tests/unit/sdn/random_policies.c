@@ -547,7 +547,7 @@ static void set_group(void *ctx, uint64_t cookie, struct of_flow_list *flows)
     }
 }
 
-const struct policy_ops group_store_ops = {.set_group = set_group};
+const struct policy_flow_ops group_store_ops = {.set_group = set_group};
 
 void group_store_init(struct group_store *s)
 {

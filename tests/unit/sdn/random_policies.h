@@ -33,7 +33,7 @@ void random_policies_mislead(const struct random_policies *r, struct policy *p);
 struct group_store {
     struct hmap groups;
 };
-extern const struct policy_ops group_store_ops; /* 'ctx' is the store. */
+extern const struct policy_flow_ops group_store_ops; /* 'ctx' is the store. */
 void group_store_init(struct group_store *g);
 void group_store_done(struct group_store *g);
 size_t group_store_count(const struct group_store *g); /* Flows. */

@@ -128,8 +128,9 @@ static void host_ports_at_an_address_are_a_service(void **state)
 }
 
 /* What becomes of a TCP packet of the pod at 10.128.0.9, of project 42, to that address and port. */
-static struct model_verdict judged(const struct sdn_network *n, const struct model_service *list,
-                                   size_t n_list, uint32_t to, uint16_t port)
+static struct model_verdict judged(const struct sdn_network *n,
+                                   const struct sdn_project_service *list, size_t n_list,
+                                   uint32_t to, uint16_t port)
 {
     static const struct model_pod pod = {
         .port = 7, .ip = 0x0a800009, .mac = {{0x0a, 0x58, 10, 128, 0, 9}}, .vnid = 42};
@@ -148,7 +149,7 @@ static void a_host_port_is_for_every_project_to_ask_and_its_pod_to_refuse(void *
 {
     struct sdn_network n = network();
     CLEANUP(sdn_service_free) struct sdn_service *s = at(NODE, "tcp:8080=10.128.0.5:80");
-    const struct model_service list[] = {{.service = s}};
+    const struct sdn_project_service list[] = {{.service = s}};
     for (int by_host = 0; by_host < 2; by_host++) {
         n.service_by_host = by_host;
         assert_int_equal(judged(&n, list, 1, NODE, 8080).action, MODEL_TRANSLATE);
@@ -175,7 +176,7 @@ static void a_node_port_is_a_services_before_it_is_a_host_port(void **state)
     assert_int_equal(sdn_service_parse(obj, &web, &e), 0);
     json_free(obj);
     CLEANUP(sdn_service_free) struct sdn_service *s = at(NODE, "tcp:8080=10.128.0.5:80");
-    const struct model_service list[] = {{.service = web, .vnid = 41}, {.service = s}};
+    const struct sdn_project_service list[] = {{.service = web, .vnid = 41}, {.service = s}};
     assert_int_equal(judged(&n, list, 2, NODE, 8080).cause, MODEL_SERVICE_FOREIGN);
     assert_int_equal(judged(&n, list, 2, SECOND, 8080).cause, MODEL_SERVICE_FOREIGN);
 }

@@ -48,7 +48,7 @@ struct cluster {
     uint32_t vnids[5];               /* Of which projects are made. */
     struct random_policies policies; /* Under ovs-networkpolicy. */
     struct sdn_service *parsed[MAX_SERVICES + MAX_HOST_PORTS];
-    struct model_service services[MAX_SERVICES + MAX_HOST_PORTS];
+    struct sdn_project_service services[MAX_SERVICES + MAX_HOST_PORTS];
     size_t n_services, n_named; /* Behind those that have a name: addresses with host ports. */
 };
 
@@ -192,7 +192,7 @@ static void add_host_ports(struct cluster *c, uint32_t address)
     struct sdn_service *s = random_host_ports(&w, address);
     if (s) {
         c->parsed[c->n_services] = s;
-        c->services[c->n_services++] = (struct model_service){.service = s};
+        c->services[c->n_services++] = (struct sdn_project_service){.service = s};
     }
 }
 
@@ -202,7 +202,7 @@ static void add_services(struct cluster *c)
     for (size_t i = 0; i < c->n_services; i++) {
         c->parsed[i] = make_service(c, (unsigned) i);
         c->services[i] =
-            (struct model_service){c->parsed[i], PICK(c->vnids), chance(20), PICK(c->vnids)};
+            (struct sdn_project_service){c->parsed[i], PICK(c->vnids), chance(20), PICK(c->vnids)};
     }
     c->n_named = c->n_services;
     add_host_ports(c, c->net.host_ip);
@@ -285,7 +285,7 @@ static void free_cluster(struct cluster *c)
 
 static void tell_service(const struct cluster *c, size_t i, struct service_flows *f)
 {
-    const struct model_service *s = &c->services[i];
+    const struct sdn_project_service *s = &c->services[i];
     struct sdn_vnids v = {s->vnid, s->has_also, s->also_vnid};
     service_flows_set(f, c->parsed[i], &v);
 }

@@ -2,6 +2,7 @@
 /* The flows of services as values.  What they do to packets is compared with the model in test_model_trace.c. */
 #include "base/mem.h"
 #include "sdn/service_flows.h"
+#include "sdn/service_target.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
