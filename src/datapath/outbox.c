@@ -58,10 +58,10 @@ void outbox_add_port(struct outbox *b, datapath_port_fn *fn, void *ctx, const ch
     b->has_port = true;
 }
 
-void outbox_add_lost(struct outbox *b, const char *reason)
+void outbox_add_trouble(struct outbox *b, enum outbox_trouble t, const char *reason)
 {
-    b->lost = true;
-    snprintf(b->lost_reason, sizeof b->lost_reason, "%s", reason);
+    b->trouble = t;
+    snprintf(b->trouble_reason, sizeof b->trouble_reason, "%s", reason);
     loop_task_queue(b->task);
 }
 
@@ -72,6 +72,17 @@ static bool take(const struct outbox *b, bool *due)
     return was;
 }
 
+static void deliver_trouble(struct outbox *b)
+{
+    enum outbox_trouble t = b->trouble;
+    b->trouble = OUTBOX_NO_TROUBLE;
+    if (t == OUTBOX_LOST && !b->closed) {
+        b->events->lost(b->ctx, b->trouble_reason);
+    } else if (t == OUTBOX_REFUSED && !b->closed) {
+        b->events->refused(b->ctx, b->trouble_reason);
+    }
+}
+
 bool outbox_deliver(struct outbox *b)
 {
     struct list *link;
@@ -80,9 +91,7 @@ bool outbox_deliver(struct outbox *b)
     if (take(b, &b->inventory)) {
         b->events->inventory(b->ctx);
     }
-    if (take(b, &b->lost)) {
-        b->events->lost(b->ctx, b->lost_reason);
-    }
+    deliver_trouble(b);
     if (take(b, &b->fatal)) {
         b->events->fatal(b->ctx, b->fatal_reason);
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the agent is to be told by its datapath: calls that are through, and events.
+/* Completed calls and events of a datapath that wait to be delivered to the agent.
  *
- * No callback comes from within the call that was given it, so all wait here until the datapath's own task delivers
- * them.  A callback may close the datapath, whose memory must then last until outbox_deliver has returned.  On the
- * loop's thread. */
+ * No callback comes from within the call that was given it, so all wait here until the datapath's
+ * own task delivers them.  A callback may close the datapath, whose memory must then last until
+ * outbox_deliver has returned.  On the loop's thread. */
 #pragma once
 
 #include "base/list.h"
@@ -11,14 +11,20 @@
 
 #define OUTBOX_TEXT_SIZE sizeof(((struct err *) 0)->text)
 
+/* datapath_events.lost or datapath_events.refused */
+enum outbox_trouble { OUTBOX_NO_TROUBLE, OUTBOX_LOST, OUTBOX_REFUSED };
+
 struct outbox {
     const struct datapath_events *events;
     void *ctx;
     struct loop_task *task; /* Delivers; queued by the functions below. */
     struct list calls;
-    /* Events, in the order in which they are told. */
-    bool inventory, lost, fatal, ready;
-    char lost_reason[OUTBOX_TEXT_SIZE], fatal_reason[OUTBOX_TEXT_SIZE];
+    /* Events, in the order in which they are delivered. */
+    bool inventory;
+    enum outbox_trouble trouble; /* Becomes OUTBOX_NO_TROUBLE when it is delivered. */
+    bool fatal, ready;
+    char trouble_reason[OUTBOX_TEXT_SIZE]; /* The last one, delivered or not. */
+    char fatal_reason[OUTBOX_TEXT_SIZE];
     bool has_port;   /* A call of 'port' waits: a worker could begin. */
     bool delivering; /* A callback is on the stack. */
     bool closed;     /* Nothing is told any more. */
@@ -27,7 +33,8 @@ struct outbox {
 /* 'events' and 'task' are borrowed. */
 void outbox_init(struct outbox *b, struct loop_task *task, const struct datapath_events *events,
                  void *ctx);
-/* Forgets what was not told.  False: it is called from within a callback, and outbox_deliver is the one to end. */
+/* Forgets what was not told.  False: it is called from within a callback, and outbox_deliver is
+ * the one to end. */
 bool outbox_close(struct outbox *b);
 
 /* 'text' is copied. */
@@ -35,7 +42,8 @@ void outbox_add_done(struct outbox *b, datapath_done_fn *fn, void *ctx, int erro
                      const char *text);
 void outbox_add_port(struct outbox *b, datapath_port_fn *fn, void *ctx, const char *port,
                      const char *host_if);
-void outbox_add_lost(struct outbox *b, const char *reason);
+/* Takes the place of one that was not delivered yet. */
+void outbox_add_trouble(struct outbox *b, enum outbox_trouble t, const char *reason);
 
 /* Tells all.  False: the datapath was closed, its memory can go now. */
 bool outbox_deliver(struct outbox *b);

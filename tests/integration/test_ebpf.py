@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import signal
+import time
 
 import pytest
 
@@ -146,6 +147,33 @@ def test_links_that_somebody_deletes_come_back(own, link):
     own.ns("node1", ["ip", "link", "del", link])
     wait_for("packets", lambda: own.a.can_ping(own.far.ip, tries=1) and own.a.can_ping(OUTSIDE, tries=1))
     assert own.ns("node1", ["ping", "-n", "-c", "1", "-W", "2", own.a.ip], check=False).returncode == 0
+    wait_for("the node to be Ready", lambda: own.node("node1")["ready"])
+    assert_isolated(own)
+
+
+def test_a_change_that_the_kernel_refuses_has_a_reason_of_its_own_and_fails_pods_at_once(own):
+    """Another link has the port of the VXLAN link, which is gone: the kernel is there, and refuses to make it."""
+    def reasons():
+        return {c["reason"] for c in own.object("node", "node1")["status"]["conditions"]}
+    pid, sandbox = own.node("node1")["pid"], Sandbox(own, "refused")
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        own.ns("node1", ["ip", "link", "del", "vxlan_tenet"])
+        own.ns("node1", ["ip", "link", "add", "tenetx", "type", "vxlan", "id", "5", "dstport", "4789"])
+        own.ns("node1", ["ip", "link", "set", "tenetx", "up"])
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    try:
+        wait_for("the condition", lambda: "DatapathRefused" in reasons())
+        assert int(metrics(own)["tenet_node_switch_refusals_total"]) >= 1
+        began = time.monotonic()
+        status, out = sandbox.call("ADD")
+        assert status != 0 and "the datapath refuses its configuration: " in out["details"], out
+        assert time.monotonic() - began < 5
+    finally:
+        own.ns("node1", ["ip", "link", "del", "tenetx"])
+        sandbox.remove()
+    wait_for("packets", lambda: own.a.can_ping(own.far.ip, tries=1))
     wait_for("the node to be Ready", lambda: own.node("node1")["ready"])
     assert_isolated(own)
 

@@ -163,7 +163,7 @@ def test_flow_table_is_at_its_limit(own):
     try:
         with running_pods(own):
             refused_add(own, "noflow", "table=20,from-pod", "table full", about=("default", "node1"),
-                        reason="OpenVSwitchGone")
+                        reason="FlowsRefused")
             wait_for("the node to be ready again", lambda: own.node("node1")["ready"])
             conditions = own.object("node", "node1")["status"]["conditions"]
             assert {c["type"]: c["status"] for c in conditions}["NetworkUnavailable"] == "False", conditions

@@ -43,13 +43,13 @@ static void run(void *ctx)
     } while (members_settle(x));
 }
 
-void ebpf_say_lost(struct ebpf_dp *x, const char *reason)
+void ebpf_report(struct ebpf_dp *x, enum outbox_trouble t, const char *reason)
 {
     x->in_place = false;
     loop_timer_arm(x->retry, EBPF_RETRY_MS);
-    if (!x->outage) {
-        x->outage = true;
-        outbox_add_lost(&x->outbox, reason);
+    if (x->trouble != t) {
+        x->trouble = t;
+        outbox_add_trouble(&x->outbox, t, reason);
     }
 }
 
@@ -115,7 +115,7 @@ static void on_watch_changed(void *ctx)
     struct ebpf_dp *x = ctx;
     struct err e = {0};
     if (network_put_settings(x, &e) < 0) {
-        ebpf_say_lost(x, e.text);
+        ebpf_report(x, OUTBOX_REFUSED, e.text);
     }
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files that are the datapath "ebpf" itself have in common: ebpf.c (the interface), network.c (what the agent wants,
- * put into maps and links) and members.c (the pods).  Nobody else includes it.
+/* What the files that are the datapath "ebpf" itself have in common: ebpf.c (the interface),
+ * network.c (what the agent wants, put into maps and links) and members.c (the pods).  Nobody else
+ * includes it.
  *
- * All of it is the loop's, but for the pods and their two maps, which workers that wire a pod share under 'lock'. */
+ * All of it is the loop's, but for the pods and their two maps, which workers that wire a pod share
+ * under 'lock'. */
 #pragma once
 
 #include "datapath/ebpf/devices.h"
@@ -50,7 +52,8 @@ struct ebpf_dp {
     bool loaded;
 
     struct sdn_network net;
-    bool have_network, in_place, outage;
+    bool have_network, in_place;
+    enum outbox_trouble trouble; /* Reported to the agent, and not over. */
     bool hooks_due;     /* New programs wait for the services, which the old ones may have, ... */
     bool services_told; /* ... and are told now, ... */
     struct reserve *reserve; /* ... and for their places; NULL: none were taken beforehand. */
@@ -98,8 +101,9 @@ static inline uint32_t ebpf_room(const struct ebpf_dp *x, uint32_t usual)
     return x->features.max_entries ? MIN(x->features.max_entries, usual) : usual;
 }
 
-/* Something is missing, and tried again; the agent is told once an outage. */
-void ebpf_say_lost(struct ebpf_dp *x, const char *reason);
+/* Reports, once until it is over, that a part is gone (OUTBOX_LOST) or that the kernel refuses a
+ * change (OUTBOX_REFUSED); it is tried again. */
+void ebpf_report(struct ebpf_dp *x, enum outbox_trouble t, const char *reason);
 
 /* ---- members.c ---- */
 
@@ -111,9 +115,11 @@ struct member *members_find_link(struct ebpf_dp *x, const char *host_if);
 int members_find_links(struct ebpf_dp *x, struct err *e);
 /* With the lock held: brings the maps of pods in line; -ENOSPC when they do not take all. */
 int members_put(struct ebpf_dp *x, struct err *e);
-/* With the lock held: the programs at the links of pods.  One pod whose link refuses is not worth the others' traffic. */
+/* With the lock held: the programs at the links of pods.  One pod whose link refuses is not
+ * worth the others' traffic. */
 int members_hook(struct ebpf_dp *x, struct err *e);
-/* Goes on with pods that are being attached, whose links workers are making meanwhile; false: there are none. */
+/* Goes on with pods that are being attached, whose links workers are making meanwhile; false:
+ * there are none. */
 bool members_settle(struct ebpf_dp *x);
 /* Where what comes from the link 'port' comes in. */
 uint32_t members_inlet(struct ebpf_dp *x, uint32_t port);
@@ -135,7 +141,8 @@ int ebpf_check_wire(struct datapath *dp, const struct dp_wire *w, struct err *e)
 
 /* ---- network.c ---- */
 
-/* While the programs are loaded: what can be found out and made ready for the network 'n' already. */
+/* While the programs are loaded: what can be found out and made ready for the network 'n'
+ * already. */
 void network_expect(struct ebpf_dp *x, const struct sdn_network *n);
 int network_put_settings(struct ebpf_dp *x, struct err *e);
 /* Of the loop: timers, the task of policies, and that they changed. */

@@ -234,7 +234,10 @@ void ebpf_attach(struct datapath *dp, const struct dp_pod *p, datapath_port_fn *
 {
     struct ebpf_dp *x = ebpf_of(dp);
     if (!x->in_place) {
-        outbox_add_done(&x->outbox, done, ctx, -EAGAIN, "the datapath is not in place");
+        char text[OUTBOX_TEXT_SIZE];
+        snprintf(text, sizeof text, "the datapath is not in place%s%.200s",
+                 x->outbox.trouble_reason[0] ? ": " : "", x->outbox.trouble_reason);
+        outbox_add_done(&x->outbox, done, ctx, -EAGAIN, text);
         return;
     }
     pthread_mutex_lock(&x->lock);

@@ -130,7 +130,7 @@ void network_lend(void *ctx)
     struct err e = {0};
     loop_timer_arm(x->lend, PATHS_LEND_MS);
     if (x->in_place && network_put_settings(x, &e) < 0) {
-        ebpf_say_lost(x, e.text);
+        ebpf_report(x, OUTBOX_REFUSED, e.text);
     }
 }
 
@@ -302,10 +302,10 @@ static void became(struct ebpf_dp *x, int r, bool first, const struct err *e)
         x->outbox.fatal = true;
         loop_task_queue(&x->task);
     } else if (r < 0) {
-        ebpf_say_lost(x, e->text);
+        ebpf_report(x, OUTBOX_REFUSED, e->text);
     } else if (!x->in_place && !x->hooks_due) {
         x->in_place = x->outbox.ready = true;
-        x->outage = x->outbox.lost = false;
+        x->trouble = x->outbox.trouble = OUTBOX_NO_TROUBLE;
         loop_task_queue(&x->task);
     }
 }
@@ -434,7 +434,7 @@ void ebpf_link_gone(struct datapath *dp, const char *name)
         snprintf(reason, sizeof reason, "the link %s is gone", name);
         if (x->in_place && !(if_nametoindex(DEVICE_TUN) && if_nametoindex(DEVICE_HOST) &&
                              if_nametoindex(DEVICE_VXLAN))) {
-            ebpf_say_lost(x, reason);
+            ebpf_report(x, OUTBOX_LOST, reason);
             loop_timer_arm(x->retry, 0);
         }
         return;

@@ -28,11 +28,11 @@ void ovs_wake_at(struct ovs_dp *o, uint64_t ms)
     o->wake_ms = MIN(o->wake_ms, ms);
 }
 
-void ovs_say_lost(struct ovs_dp *o, const char *reason)
+void ovs_report(struct ovs_dp *o, enum outbox_trouble t, const char *reason)
 {
-    if (!o->outage) {
-        o->outage = true;
-        outbox_add_lost(&o->outbox, reason);
+    if (o->trouble != t) {
+        o->trouble = t;
+        outbox_add_trouble(&o->outbox, t, reason);
     }
 }
 
@@ -55,7 +55,7 @@ static void on_db_closed(void *ctx, const char *reason)
     struct ovs_dp *o = ctx;
     char text[OVS_TEXT_SIZE];
     snprintf(text, sizeof text, "ovsdb-server: %s", reason);
-    ovs_say_lost(o, text);
+    ovs_report(o, OUTBOX_LOST, text);
     loop_task_queue(&o->pump);
 }
 
@@ -66,7 +66,7 @@ static void on_of_closed(void *ctx, const char *reason)
     if (o->of_was_up) {
         char text[OVS_TEXT_SIZE];
         snprintf(text, sizeof text, "ovs-vswitchd: %s", reason);
-        ovs_say_lost(o, text);
+        ovs_report(o, OUTBOX_LOST, text);
     }
     o->of_was_up = false;
     loop_task_queue(&o->pump);
@@ -126,7 +126,7 @@ static void judge(struct ovs_dp *o)
             log_debug("network in place", "pods=%zu remotes=%zu flows=%zu", o->pods.n,
                       o->net.n_remotes, o->flows.n_wanted);
         }
-        o->outage = false;
+        o->trouble = OUTBOX_NO_TROUBLE;
         o->was_in_place = true;
         bridge_undo_clear(&o->undo);
         return;
@@ -139,9 +139,13 @@ static void judge(struct ovs_dp *o)
     if (o->given_up) {
         return;
     }
-    if ((o->of && of_trouble(o->of)) || now - o->obstacle_since_ms >= GRACE_MS) {
-        ovs_say_lost(o, reason);
-    } else if (!o->outage) {
+    if (o->of && of_trouble(o->of)) {
+        ovs_report(o, OUTBOX_REFUSED, reason);
+    } else if (o->trouble) {
+        return; /* It is known what is wrong; the obstacle is a step on the way back. */
+    } else if (now - o->obstacle_since_ms >= GRACE_MS) {
+        ovs_report(o, OUTBOX_LOST, reason);
+    } else {
         ovs_wake_at(o, o->obstacle_since_ms + GRACE_MS);
     }
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inside of the "ovs" datapath; docs/ovs.md tells the whole.
  *
- * Everything is driven by one task, the pump: whatever happens (an update of the database, an answer of the
- * switch, a call of the agent, a timer) queues it, and it compares what is wanted with what is there, sends
- * what is missing, and tells the agent what became true.  Nothing depends on the order of events, and a
- * connection that broke in the middle of anything needs no special case.
+ * Everything is driven by one task, the pump: whatever happens (an update of the database, an
+ * answer of the switch, a call of the agent, a timer) queues it, and it compares what is wanted
+ * with what is there, sends what is missing, and tells the agent what became true.  Nothing depends
+ * on the order of events, and a connection that broke in the middle of anything needs no special
+ * case.
  *
  *     ovs.c      the pump, events, the entry points
  *     setup.c    bridge, vxlan0 and tun0
@@ -113,14 +114,17 @@ struct ovs_dp {
     bool counting;
 
     struct outbox outbox;
-    bool inventory_known, outage, of_was_up;
-    uint64_t obstacle_since_ms; /* 0: in place. */
+    bool inventory_known, of_was_up;
+    enum outbox_trouble trouble; /* Reported to the agent, and not over. */
+    uint64_t obstacle_since_ms;  /* 0: in place. */
 };
 
 /* ---- ovs.c ---- */
 uint64_t ovs_now(struct ovs_dp *o);
 void ovs_wake_at(struct ovs_dp *o, uint64_t ms);
-void ovs_say_lost(struct ovs_dp *o, const char *reason);
+/* Reports, once until it is over, that the switch is gone or that it refuses something; pods that
+ * are being attached fail for that reason. */
+void ovs_report(struct ovs_dp *o, enum outbox_trouble t, const char *reason);
 /* Why the network is not in place; NULL: it is. */
 const char *ovs_obstacle(const struct ovs_dp *o);
 void ovs_transact(struct ovs_dp *o, struct json *ops, db_done_fn *done, void *ctx);
@@ -180,18 +184,20 @@ const struct dp_pod *pods_by_port(const struct ovs_dp *o, uint32_t port,
 void refuse_packet(struct ovs_dp *o, const struct of_packet_in *p);
 
 /* ---- refresh.c ---- */
-/* The userspace datapath of Open vSwitch (3.1) now and then keeps a cached flow with the actions of before a
- * change for as long as packets use it: its revalidator looks the flow up by a packet and so repairs another one that
- * overlaps it.  What a policy denies could go on.  So after a change of who may reach whom, ovs-vswitchd is told to forget
- * its cache ("revalidator/purge"); the next packet of each kind is looked up in the flows. */
+/* The userspace datapath of Open vSwitch (3.1) now and then keeps a cached flow with the actions of
+ * before a change for as long as packets use it: its revalidator looks the flow up by a packet and
+ * so repairs another one that overlaps it.  What a policy denies could go on.  So after a change of
+ * who may reach whom, ovs-vswitchd is told to forget its cache ("revalidator/purge"); the next
+ * packet of each kind is looked up in the flows. */
 void refresh_want(struct ovs_dp *o, uint64_t generation);
 void refresh_step(struct ovs_dp *o);
 void refresh_done(struct ovs_dp *o);
 
 /* ---- after.c: connections that end when flows are in place, and frames that go on then.
  *
- * The switch has flows in place before its cache follows: for a moment packets make a connection anew that was forgotten,
- * as it was.  So it is forgotten twice, the second time when the cache has followed, unless it may be again. */
+ * The switch has flows in place before its cache follows: for a moment packets make a connection
+ * anew that was forgotten, as it was.  So it is forgotten twice, the second time when the cache has
+ * followed, unless it may be again. */
 void after_forget(struct ovs_dp *o, const struct of_connection *c);
 void after_keep(struct ovs_dp *o, const struct of_connection *c);
 void after_send(struct ovs_dp *o, uint32_t port, const uint8_t *frame, size_t size);

@@ -651,12 +651,28 @@ static void finish_wanted(struct ovs_dp *o, struct pod_rec *r)
         snprintf(text, sizeof text, "port %s: %s", i->name,
                  i->error ? i->error : "refused by Open vSwitch");
         fail_attach(o, r, -EIO, text);
+    } else if (o->trouble) { /* Waiting would not help: the reason is known. */
+        snprintf(text, sizeof text, "%.380s", o->outbox.trouble_reason);
+        fail_attach(o, r, o->trouble == OUTBOX_REFUSED ? -EIO : -ENOTCONN, text);
     } else if (ovs_now(o) >= r->deadline_ms) {
         const char *why = ovs_obstacle(o);
         const char *port = r->pod->port[0] ? r->pod->port : "(none became free)";
         snprintf(text, sizeof text, "port %s: Open vSwitch did not connect it in %d s%s%.200s",
                  port, ATTACH_MS / 1000, why ? ": " : "", why ? why : "");
         fail_attach(o, r, -ETIMEDOUT, text);
+    }
+}
+
+/* Answers attachments that failed; what they left is removed when the database is back. */
+static void finish_failed(struct ovs_dp *o, struct pod_rec *r)
+{
+    struct waiter *w;
+    LIST_FOREACH (w, struct waiter, link, &r->waiters) {
+        if (w->error) {
+            outbox_add_done(&o->outbox, w->fn, w->ctx, w->error, w->text);
+            list_remove(&w->link);
+            free(w);
+        }
     }
 }
 
@@ -671,6 +687,9 @@ static bool finish_unwanted(struct ovs_dp *o, struct pod_rec *r)
         pool_put(o, r->pod->port, r->pod->ip, r->generation);
         rec_free(o, r);
         return true;
+    }
+    if (!db_is_synced(o->db)) {
+        finish_failed(o, r);
     }
     if (!list_is_empty(&r->waiters) && ovs_now(o) >= r->deadline_ms) {
         finish_waiters(o, r, -ETIMEDOUT,

@@ -61,7 +61,7 @@ static void cannot(struct ovs_dp *o, const char *reason)
 {
     snprintf(o->obstacle, sizeof o->obstacle, "%s", reason);
     if (o->was_in_place) {
-        ovs_say_lost(o, reason);
+        ovs_report(o, OUTBOX_LOST, reason);
         retry_later(o);
         return;
     }
@@ -96,7 +96,7 @@ static void on_setup_done(void *ctx, int r, size_t failed, const struct ovsdb_ms
         return;
     }
     snprintf(o->obstacle, sizeof o->obstacle, "the database refused the set-up: %.300s", e->text);
-    ovs_say_lost(o, o->obstacle);
+    ovs_report(o, OUTBOX_REFUSED, o->obstacle);
 }
 
 static void send_setup(struct ovs_dp *o, struct json *ops)
@@ -171,7 +171,7 @@ static void check_ports(struct ovs_dp *o)
     if (!asked || o->was_in_place) {
         /* It failed before our time, or the reason may be gone by now: have it tried again. */
         if (o->was_in_place) {
-            ovs_say_lost(o, problem);
+            ovs_report(o, OUTBOX_LOST, problem);
         }
         struct json *ops = json_array();
         json_append(ops, plan_next_cfg(rows));

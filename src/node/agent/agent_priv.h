@@ -114,7 +114,7 @@ struct agent {
     enum part_state host_state;
     char host_text[256]; /* Unless PART_READY: why. */
     struct neigh *neigh; /* NULL: the kernel resolves the VTEPs' neighbours. */
-    size_t switch_losses, host_losses;
+    size_t switch_losses, switch_refusals, host_losses;
 
     /* conditions.c */
     struct readiness published; /* The last that the node's conditions and Events said. */

@@ -77,6 +77,17 @@ static void on_switch_lost(void *ctx, const char *reason)
     agent_update_conditions(a);
 }
 
+static void on_switch_refused(void *ctx, const char *reason)
+{
+    struct agent *a = ctx;
+    a->switch_refusals++;
+    a->datapath_state = PART_REFUSED;
+    snprintf(a->datapath_text, sizeof a->datapath_text, "%s", reason);
+    log_error("the datapath refuses a change; packets flow on, pods cannot be attached",
+              "datapath=%s reason=\"%s\"", a->cfg->datapath, reason);
+    agent_update_conditions(a);
+}
+
 static void on_switch_fatal(void *ctx, const char *reason)
 {
     agent_fatal(ctx, "%s", reason);
@@ -174,6 +185,7 @@ int agent_open_forwarding(struct agent *a, const struct sdn_network *n, struct e
     static const struct datapath_events events = {.inventory = on_inventory,
                                                   .ready = on_switch_ready,
                                                   .lost = on_switch_lost,
+                                                  .refused = on_switch_refused,
                                                   .fatal = on_switch_fatal,
                                                   .held = on_switch_held,
                                                   .link_gone = on_link_gone};

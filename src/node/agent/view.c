@@ -26,6 +26,7 @@ static void view(void *ctx, struct introspect_view *ret)
         .host_ports = a->host_ports,
         .skipped = smap_size(&a->skipped),
         .switch_losses = a->switch_losses,
+        .switch_refusals = a->switch_refusals,
         .host_losses = a->host_losses,
         .master_losses = a->master_losses,
         .resolver = a->resolver,

@@ -33,8 +33,8 @@ struct introspect_view {
     bool policies_settled; /* The datapath had time to do what it says. */
     struct services *services;
     const struct host_ports *host_ports;
-    size_t skipped;                    /* HostSubnets that cannot be used. */
-    size_t switch_losses, host_losses; /* Since the start. */
+    size_t skipped;                                     /* HostSubnets that cannot be used. */
+    size_t switch_losses, switch_refusals, host_losses; /* Since the start. */
     size_t master_losses;
     struct resolver *resolver;
 };

@@ -39,6 +39,14 @@ static void on_lost(void *ctx, const char *reason)
     snprintf(f->reason, sizeof f->reason, "%s", reason);
 }
 
+static void on_refused(void *ctx, const char *reason)
+{
+    struct fixture *f = ctx;
+    f->refused = true;
+    f->n_refused++;
+    snprintf(f->reason, sizeof f->reason, "%s", reason);
+}
+
 static void on_fatal(void *ctx, const char *reason)
 {
     struct fixture *f = ctx;
@@ -46,8 +54,11 @@ static void on_fatal(void *ctx, const char *reason)
     snprintf(f->reason, sizeof f->reason, "%s", reason);
 }
 
-static const struct datapath_events events = {
-    .inventory = on_inventory, .ready = on_ready, .lost = on_lost, .fatal = on_fatal};
+static const struct datapath_events events = {.inventory = on_inventory,
+                                              .ready = on_ready,
+                                              .lost = on_lost,
+                                              .refused = on_refused,
+                                              .fatal = on_fatal};
 
 /* ---- life ---- */
 
@@ -113,8 +124,8 @@ void fixture_open(struct fixture *f)
     struct datapath_config cfg = {
         .kind = "ovs", .node_name = "node1", .run_dir = f->run_dir, .settings = &settings};
     struct err e = {0};
-    f->inventory = f->ready = f->lost = f->fatal = false;
-    f->n_inventory = f->n_ready = f->n_lost = 0;
+    f->inventory = f->ready = f->lost = f->refused = f->fatal = false;
+    f->n_inventory = f->n_ready = f->n_lost = f->n_refused = 0;
     f->reason[0] = '\0';
     if (datapath_open(f->loop, &cfg, &events, f, &f->dp, &e) < 0) {
         fail_msg("%s", e.text);

@@ -23,8 +23,8 @@ struct fixture {
     struct sdn_remote remotes[8];
 
     /* Set when the event comes; a test clears what it waits for next. */
-    bool inventory, ready, lost, fatal;
-    unsigned n_inventory, n_ready, n_lost;
+    bool inventory, ready, lost, refused, fatal;
+    unsigned n_inventory, n_ready, n_lost, n_refused;
     char reason[512];
 };
 

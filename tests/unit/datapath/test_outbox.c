@@ -39,6 +39,12 @@ static void on_lost(void *ctx, const char *reason)
     say(ctx, reason);
 }
 
+static void on_refused(void *ctx, const char *reason)
+{
+    say(ctx, "refused");
+    say(ctx, reason);
+}
+
 static void on_done(void *ctx, int error, const char *text)
 {
     struct agent *a = ctx;
@@ -62,8 +68,11 @@ static void deliver(void *ctx)
     a->over = true;
 }
 
-static const struct datapath_events events = {
-    .inventory = on_inventory, .ready = on_ready, .lost = on_lost, .fatal = on_lost};
+static const struct datapath_events events = {.inventory = on_inventory,
+                                              .ready = on_ready,
+                                              .lost = on_lost,
+                                              .refused = on_refused,
+                                              .fatal = on_lost};
 
 static void set_up(struct agent *a)
 {
@@ -88,12 +97,26 @@ static void all_is_told_by_the_task_and_in_order(void **state)
     outbox_add_port(&a.box, on_port, &a, "tp1", "veth1");
     assert_true(a.box.has_port);
     outbox_add_done(&a.box, on_done, &a, -5, "no");
-    outbox_add_lost(&a.box, "gone");
+    outbox_add_trouble(&a.box, OUTBOX_LOST, "gone");
     a.box.ready = a.box.inventory = true;
     assert_int_equal(a.heard.size, 0);
     assert_int_equal(loop_run_until(a.loop, &a.over, 5000), 0);
     assert_string_equal(strbuf_cstr(&a.heard), "inventory;gone;ready;tp1;veth1;done -5 no;");
     assert_false(a.freed);
+    assert_true(outbox_close(&a.box));
+    tear_down(&a);
+}
+
+static void refusal_and_loss_are_two_events_and_the_later_one_counts(void **state)
+{
+    (void) state;
+    struct agent a;
+    set_up(&a);
+    outbox_add_trouble(&a.box, OUTBOX_LOST, "gone");
+    outbox_add_trouble(&a.box, OUTBOX_REFUSED, "no");
+    assert_int_equal(loop_run_until(a.loop, &a.over, 5000), 0);
+    assert_string_equal(strbuf_cstr(&a.heard), "refused;no;");
+    assert_int_equal(a.box.trouble, OUTBOX_NO_TROUBLE);
     assert_true(outbox_close(&a.box));
     tear_down(&a);
 }
@@ -116,6 +139,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_is_told_by_the_task_and_in_order),
+        cmocka_unit_test(refusal_and_loss_are_two_events_and_the_later_one_counts),
         cmocka_unit_test(nothing_is_told_after_a_callback_closed_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

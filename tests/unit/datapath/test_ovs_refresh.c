@@ -181,7 +181,7 @@ static void change_that_the_switch_refuses_is_waited_for(void **state)
     control.awaited = "tp_dst=777";
     f->ready = false;
     set_policy(f, 777);
-    fixture_wait(f, &f->lost);
+    fixture_wait(f, &f->refused);
     run_for(f, 500);
     assert_int_equal(control.n, 0);
     OVS_VSCTL(&f->ovs, "clear", "bridge", "br0", "flow_tables");
