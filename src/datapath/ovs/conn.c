@@ -2,6 +2,7 @@
 #include "datapath/ovs/conn.h"
 
 #include "base/mem.h"
+#include "base/reconnect.h"
 #include "base/timeutil.h"
 #include "net/loop/sock.h"
 
@@ -26,9 +27,7 @@ struct conn {
     struct loop_timer *retry; /* Also, while open: probing. */
     struct loop_task flush;
     struct strbuf in, out;
-    unsigned attempt;
-    bool probing;
-    uint64_t received_ms;
+    struct reconnect reconnect;
 };
 
 static void on_timer(void *ctx);
@@ -44,6 +43,9 @@ struct conn *conn_new(struct loop *l, const char *path, size_t max_in, size_t ma
     c->ops = ops;
     c->ctx = ctx;
     c->fd = -1;
+    c->reconnect = (struct reconnect){.backoff = BACKOFF_INIT(RETRY_MIN_MS, RETRY_MAX_MS),
+                                      .probe_ms = PROBE_MS,
+                                      .dead_ms = DEAD_MS};
     c->retry = loop_timer_new(l, on_timer, c);
     loop_task_init(&c->flush, l, on_flush, c);
     c->in = STRBUF_INIT_MAX(max_in);
@@ -76,7 +78,7 @@ void conn_reset(struct conn *c, const char *reason)
 {
     disconnect(c);
     uint32_t seed = (uint32_t) time_mono_ns();
-    loop_timer_arm(c->retry, time_backoff_ms(c->attempt++, RETRY_MIN_MS, RETRY_MAX_MS, seed));
+    loop_timer_arm(c->retry, reconnect_closed(&c->reconnect, loop_now_ms(c->loop), seed));
     c->ops->closed(c->ctx, reason);
 }
 
@@ -88,8 +90,7 @@ static void try_connect(struct conn *c)
         return;
     }
     c->watch = loop_fd_new(c->loop, c->fd, LOOP_READ, on_ready, c);
-    c->received_ms = loop_now_ms(c->loop);
-    c->probing = false;
+    reconnect_opened(&c->reconnect, loop_now_ms(c->loop));
     loop_timer_arm(c->retry, PROBE_MS);
     c->ops->opened(c->ctx);
 }
@@ -97,22 +98,21 @@ static void try_connect(struct conn *c)
 static void on_timer(void *ctx)
 {
     struct conn *c = ctx;
-    if (c->fd < 0) {
+    uint64_t wait;
+    switch (reconnect_run(&c->reconnect, loop_now_ms(c->loop), &wait)) {
+    case RECONNECT_CONNECT:
         try_connect(c);
         return;
-    }
-    uint64_t idle = loop_now_ms(c->loop) - c->received_ms;
-    if (c->probing && idle >= PROBE_MS + DEAD_MS) {
+    case RECONNECT_CLOSE:
         conn_reset(c, "no answer to a probe");
-    } else if (idle < PROBE_MS) {
-        loop_timer_arm(c->retry, PROBE_MS - idle);
-    } else {
-        if (!c->probing) {
-            c->probing = true;
-            c->ops->probe(c->ctx);
-        }
-        loop_timer_arm(c->retry, PROBE_MS);
+        return;
+    case RECONNECT_PROBE:
+        c->ops->probe(c->ctx);
+        break;
+    default:
+        break;
     }
+    loop_timer_arm(c->retry, wait);
 }
 
 void conn_start(struct conn *c)
@@ -123,7 +123,7 @@ void conn_start(struct conn *c)
 void conn_kick(struct conn *c)
 {
     if (c->fd < 0) {
-        c->attempt = 0;
+        backoff_reset(&c->reconnect.backoff);
         loop_timer_arm(c->retry, 0);
     }
 }
@@ -221,9 +221,7 @@ static void on_ready(void *ctx, unsigned events)
             return;
         }
         c->in.size += (size_t) n;
-        c->attempt = 0;
-        c->probing = false;
-        c->received_ms = loop_now_ms(c->loop);
+        reconnect_received(&c->reconnect, loop_now_ms(c->loop));
         if (!dispatch(c) || (size_t) n < READ_SIZE) {
             return;
         }

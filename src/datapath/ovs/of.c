@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/timeutil.h"
+#include "base/reconnect.h"
 #include "datapath/ovs/conn.h"
 #include "sdn/pipeline.h"
 
@@ -55,7 +55,7 @@ struct of {
     uint64_t audit_ms;
     uint32_t next_xid, dump_xid, bundle;
     bool audit; /* The dump in progress is not the first of the connection. */
-    unsigned refusals;
+    struct backoff refusals;
     size_t refused_wanted; /* How many flows were wanted then. */
     char trouble[256];
     struct of_stats stats;
@@ -96,6 +96,7 @@ struct of *of_new(struct loop *l, const char *path, struct flow_table *table,
     o->ctx = ctx;
     o->next_xid = 1;
     o->audit_ms = AUDIT_MS;
+    o->refusals = BACKOFF_INIT(REFUSED_MIN_MS, REFUSED_MAX_MS);
     list_init(&o->queries);
     o->timer = loop_timer_new(l, on_timer, o);
     o->conn = conn_new(l, path, MAX_IN, MAX_OUT, &conn_callbacks, o);
@@ -301,7 +302,7 @@ static uint32_t close_xid(const struct of *o)
 /* The switch has what is wanted. */
 static void taken(struct of *o)
 {
-    o->refusals = 0;
+    backoff_reset(&o->refusals);
     o->trouble[0] = '\0';
 }
 
@@ -405,8 +406,7 @@ static void on_refused(struct of *o)
     o->stats.refused_bundles++;
     o->state = REFUSED;
     o->refused_wanted = o->table->n_wanted;
-    uint64_t delay = time_backoff_ms(o->refusals++, REFUSED_MIN_MS, REFUSED_MAX_MS, o->next_xid);
-    loop_timer_arm(o->timer, delay);
+    loop_timer_arm(o->timer, backoff_fail(&o->refusals, loop_now_ms(o->loop), o->next_xid));
     o->ops->changed(o->ctx);
 }
 

@@ -20,6 +20,7 @@
  *     refuse.c   ICMP errors for what the switch dropped */
 #pragma once
 
+#include "base/reconnect.h"
 #include "datapath/datapath.h"
 #include "datapath/ops.h"
 #include "datapath/outbox.h"
@@ -88,8 +89,7 @@ struct ovs_dp {
     bool given_up;     /* 'fatal' was said. */
     int64_t wait_cfg;  /* cur_cfg that says ovs-vswitchd has seen our change; 0: none made. */
     int64_t seen_cfg;
-    unsigned setup_attempts;
-    uint64_t setup_retry_ms;
+    struct backoff setup_retry;
     struct bridge_undo undo;
     struct smap foreign; /* Names of ports that are not ours, said once. */
     char obstacle[OVS_TEXT_SIZE];

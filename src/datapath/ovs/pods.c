@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/timeutil.h"
+#include "base/reconnect.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -41,12 +41,12 @@ struct pod_rec {
     struct dp_pod *pod;
     struct list waiters;
     bool wanted;
-    bool in_flight;  /* A transaction that inserts or changes its row was sent. */
-    bool alone;      /* Its transaction was refused together with others: send it by itself. */
-    bool has_row;    /* As of pods_adopt. */
-    uint32_t number; /* Port number that we ask for when the row has to be made again. */
-    unsigned attempts;
-    uint64_t retry_ms, deadline_ms; /* 0: none. */
+    bool in_flight;       /* A transaction that inserts or changes its row was sent. */
+    bool alone;           /* Its transaction was refused together with others: send it by itself. */
+    bool has_row;         /* As of pods_adopt. */
+    uint32_t number;      /* Port number that we ask for when the row has to be made again. */
+    struct backoff retry; /* Of its transactions. */
+    uint64_t deadline_ms; /* 0: none. */
 
     struct pod_flows flows; /* As they are in the flow table. */
     uint64_t generation;    /* Of their last change. */
@@ -84,6 +84,7 @@ static struct pod_rec *rec_new(struct ovs_dp *o, struct dp_pod *pod)
     struct pod_rec *r = NEW(struct pod_rec);
     r->pod = pod;
     pod->ready = false;
+    r->retry = BACKOFF_INIT(RETRY_MIN_MS, RETRY_MAX_MS);
     list_init(&r->waiters);
     hmap_insert(&o->pods, &r->node, key_hash(pod->container_id, pod->ifname));
     return r;
@@ -454,8 +455,7 @@ static void batch_add_rec(struct batch *b, struct pod_rec *r)
 
 static void retry_later(struct ovs_dp *o, struct pod_rec *r)
 {
-    r->retry_ms = ovs_now(o) + time_backoff_ms(r->attempts++, RETRY_MIN_MS, RETRY_MAX_MS,
-                                               key_hash(r->pod->container_id, r->pod->ifname));
+    backoff_fail(&r->retry, ovs_now(o), key_hash(r->pod->container_id, r->pod->ifname));
 }
 
 static void item_failed(struct ovs_dp *o, struct pod_rec *r, int error, const char *reason)
@@ -490,7 +490,7 @@ static void on_batch_done(void *ctx, int error, size_t failed, const struct ovsd
         struct pod_rec *r = find(o, item->container_id, item->ifname);
         r->in_flight = false;
         if (error == 0) {
-            r->attempts = 0;
+            backoff_reset(&r->retry);
             r->alone = false;
         } else if (error == -ENOTCONN) {
             continue; /* The pump will see what became of it. */
@@ -606,8 +606,8 @@ void pods_step(struct ovs_dp *o)
         if (!r->wanted || r->in_flight || !r->pod->port[0]) {
             continue;
         }
-        if (r->retry_ms > ovs_now(o)) {
-            ovs_wake_at(o, r->retry_ms);
+        if (!backoff_is_due(&r->retry, ovs_now(o))) {
+            ovs_wake_at(o, r->retry.due_ms);
             continue;
         }
         const struct row_iface *i = ovs_rows_iface(db_rows(o->db), r->pod->port);
@@ -775,7 +775,7 @@ void pods_attach(struct ovs_dp *o, const struct dp_pod *p, datapath_port_fn *por
         r->pod->port[0] = '\0';
     }
     r->wanted = true;
-    r->retry_ms = 0;
+    r->retry.due_ms = 0;
     r->deadline_ms = ovs_now(o) + ATTACH_MS;
     wait_for(r, port, done, ctx);
     loop_task_queue(&o->pump);

@@ -130,6 +130,7 @@ void pool_init(struct ovs_dp *o)
     hmap_init(&o->pool.ports);
     list_init(&o->pool.free);
     o->pool.quiet_ms = QUIET_MS;
+    o->pool.retry = BACKOFF_INIT(RETRY_MIN_MS, RETRY_MAX_MS);
     o->pool.netns_fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
 }
 
@@ -379,8 +380,7 @@ static void remove_row(struct ovs_dp *o, struct pool_port *p)
 
 static void retry_later(struct ovs_dp *o)
 {
-    o->pool.retry_ms = ovs_now(o) + time_backoff_ms(o->pool.attempts++, RETRY_MIN_MS, RETRY_MAX_MS,
-                                                    (uint32_t) time_mono_ns());
+    backoff_fail(&o->pool.retry, ovs_now(o), (uint32_t) time_mono_ns());
 }
 
 static void job_free(struct pool_job *job)
@@ -430,7 +430,7 @@ static void job_done(void *ctx)
     if (failed) {
         retry_later(o);
     } else {
-        o->pool.attempts = 0;
+        o->pool.retry.failures = 0;
     }
     o->pool.job = NULL;
     job_free(job);
@@ -510,14 +510,14 @@ static void shrink(struct ovs_dp *o)
     if (o->pool.n_free <= limits_of(o)->keep || o->pool.job || o->pool.inserting) {
         return;
     }
-    due = MAX(due, o->pool.retry_ms);
+    due = MAX(due, o->pool.retry.due_ms);
     if (due > ovs_now(o)) {
         ovs_wake_at(o, due);
         return;
     }
     struct pool_port *p = CONTAINER_OF(list_pop_front(&o->pool.free), struct pool_port, free);
     list_push_front(&o->pool.free, &p->free);
-    o->pool.retry_ms = ovs_now(o) + SHRINK_MS;
+    o->pool.retry.due_ms = ovs_now(o) + SHRINK_MS;
     job_add(o, p->name, true);
     remove_row(o, p);
     loop_work(o->loop, job_work, job_done, o->pool.job);
@@ -607,8 +607,8 @@ void pool_step(struct ovs_dp *o, size_t waiting)
     if (setup_obstacle(o)) {
         return; /* The bridge comes first. */
     }
-    if (o->pool.retry_ms > ovs_now(o)) {
-        ovs_wake_at(o, o->pool.retry_ms);
+    if (o->pool.retry.due_ms > ovs_now(o)) {
+        ovs_wake_at(o, o->pool.retry.due_ms);
     } else {
         if (!o->pool.job) {
             check_devices(o, waiting);

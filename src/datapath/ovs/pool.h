@@ -10,6 +10,7 @@
 #pragma once
 
 #include "base/map.h"
+#include "base/reconnect.h"
 #include "datapath/datapath.h"
 #include "datapath/ovs/ends.h"
 
@@ -25,9 +26,9 @@ struct pool {
     struct pool_job *job; /* Devices that are being made; NULL: none. */
     bool inserting;       /* Rows are. */
     bool filling;         /* There were few, and are not yet many. */
-    uint64_t retry_ms, used_ms;
+    struct backoff retry; /* Also keeps the removals of ports apart. */
+    uint64_t used_ms;
     uint64_t quiet_ms; /* So long after the last use ports may go again. */
-    unsigned attempts;
 };
 
 void pool_init(struct ovs_dp *o);

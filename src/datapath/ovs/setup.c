@@ -27,16 +27,14 @@ static struct bridge_want wanted(const struct ovs_dp *o)
 
 static void retry_later(struct ovs_dp *o)
 {
-    o->setup_retry_ms = ovs_now(o) + time_backoff_ms(o->setup_attempts++, RETRY_MIN_MS,
-                                                     RETRY_MAX_MS, (uint32_t) time_mono_ns());
+    backoff_fail(&o->setup_retry, ovs_now(o), (uint32_t) time_mono_ns());
 }
 
 void setup_restart(struct ovs_dp *o)
 {
     o->was_in_place = false;
     o->given_up = o->outbox.fatal = false;
-    o->setup_attempts = 0;
-    o->setup_retry_ms = 0;
+    o->setup_retry = BACKOFF_INIT(RETRY_MIN_MS, RETRY_MAX_MS);
     o->wait_cfg = 0;
     bridge_undo_clear(&o->undo);
 }
@@ -161,7 +159,7 @@ static void check_ports(struct ovs_dp *o)
     if (!port_problem(o, PLAN_VXLAN, PIPELINE_PORT_VXLAN, problem, sizeof problem, &pending) &&
         !port_problem(o, PLAN_TUN, PIPELINE_PORT_TUN, problem, sizeof problem, &pending)) {
         o->obstacle[0] = '\0';
-        o->setup_attempts = 0;
+        o->setup_retry.failures = 0;
         return;
     }
     snprintf(o->obstacle, sizeof o->obstacle, "%s", problem);
@@ -198,9 +196,9 @@ void setup_step(struct ovs_dp *o)
         snprintf(o->obstacle, sizeof o->obstacle, "the database is empty");
         return;
     }
-    bool due = ovs_now(o) >= o->setup_retry_ms;
+    bool due = backoff_is_due(&o->setup_retry, ovs_now(o));
     if (!due) {
-        ovs_wake_at(o, o->setup_retry_ms);
+        ovs_wake_at(o, o->setup_retry.due_ms);
     }
     struct bridge_want want = wanted(o);
     if (o->configured_type && streq(o->configured_type, "system") && !o->kernel_datapath) {

@@ -4,6 +4,7 @@
 #include "base/base64.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/reconnect.h"
 #include "base/timeutil.h"
 #include "client/kubeconfig.h"
 #include "net/tls/pki_csr.h"
@@ -26,7 +27,7 @@ struct identity {
     struct api_call *call;
     char *key;     /* Of the request under way. */
     char *request; /* Its name; NULL: it was not made yet. */
-    unsigned polls, attempts;
+    struct backoff polls, attempts;
     bool done;
 };
 
@@ -49,7 +50,7 @@ static void forget_request(struct identity *i)
     free(i->key);
     free(i->request);
     i->key = i->request = NULL;
-    i->polls = 0;
+    backoff_reset(&i->polls);
 }
 
 static void again(struct identity *i, const char *why)
@@ -58,8 +59,8 @@ static void again(struct identity *i, const char *why)
     forget_request(i);
     loop_timer_free(i->timer);
     i->timer = loop_timer_new(i->loop, request, i);
-    loop_timer_arm(
-        i->timer, time_backoff_ms(i->attempts++, RETRY_MIN_MS, RETRY_MAX_MS, hash_string(i->user)));
+    loop_timer_arm(i->timer,
+                   backoff_fail(&i->attempts, loop_now_ms(i->loop), hash_string(i->user)));
 }
 
 /* Keeps the certificate, and begins to use it. */
@@ -105,7 +106,7 @@ static void polled(void *ctx, int error, const char *text, struct json *obj)
     }
     if (!json_string_size(v)) {
         loop_timer_arm(i->timer,
-                       time_backoff_ms(i->polls++, POLL_MIN_MS, POLL_MAX_MS, hash_string(i->user)));
+                       backoff_fail(&i->polls, loop_now_ms(i->loop), hash_string(i->user)));
         return;
     }
     if (base64_decode(json_get_string(v), json_string_size(v), &cert) < 0 ||
@@ -115,7 +116,7 @@ static void polled(void *ctx, int error, const char *text, struct json *obj)
     }
     log_info("certificate for this node", "user=%s kubeconfig=%s", i->user, i->kubeconfig);
     forget_request(i);
-    i->attempts = 0;
+    backoff_reset(&i->attempts);
     i->done = true;
     if (i->client) {
         look(i);
@@ -172,6 +173,8 @@ static void request(void *ctx)
 static struct identity *make(const struct identity_config *cfg, loop_fn *first)
 {
     struct identity *i = NEW(struct identity);
+    i->polls = BACKOFF_INIT(POLL_MIN_MS, POLL_MAX_MS);
+    i->attempts = BACKOFF_INIT(RETRY_MIN_MS, RETRY_MAX_MS);
     i->loop = cfg->loop;
     i->user = xasprintf("system:node:%s", cfg->node_name);
     i->kubeconfig = xstrdup(cfg->kubeconfig);

@@ -4,6 +4,7 @@
 #include "base/ip.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/reconnect.h"
 #include "base/timeutil.h"
 #include "net/loop/process.h"
 
@@ -35,7 +36,7 @@ struct registration {
     bool heartbeat; /* The time is, too. */
     struct api_call *call;
     struct loop_timer *timer; /* Next attempt, or heartbeat. */
-    unsigned attempt;
+    struct backoff attempts;
     char *logged; /* Last reason of a failure that was logged. */
 };
 
@@ -249,8 +250,7 @@ static void retry(struct registration *r, const char *text)
         free(r->logged);
         r->logged = xstrdup(text);
     }
-    uint64_t delay = time_backoff_ms(r->attempt++, RETRY_MIN_MS, RETRY_MAX_MS, r->ip);
-    loop_timer_arm(r->timer, delay);
+    loop_timer_arm(r->timer, backoff_fail(&r->attempts, loop_now_ms(r->loop), r->ip));
 }
 
 static void succeeded(struct registration *r)
@@ -259,7 +259,7 @@ static void succeeded(struct registration *r)
         log_info("the master has this node again", "node=%s", r->name);
         free(TAKE(r->logged));
     }
-    r->attempt = 0;
+    backoff_reset(&r->attempts);
     r->heartbeat = false;
     loop_timer_arm(r->timer, r->dirty ? 0 : HEARTBEAT_MS);
     if (!r->is_registered) {
@@ -379,6 +379,7 @@ struct registration *registration_new(const struct registration_config *c, loop_
                                       void *ctx)
 {
     struct registration *r = NEW(struct registration);
+    r->attempts = BACKOFF_INIT(RETRY_MIN_MS, RETRY_MAX_MS);
     r->loop = c->loop;
     r->client = c->client;
     r->name = xstrdup(c->node_name);
@@ -416,7 +417,7 @@ struct registration *registration_free(struct registration *r)
 static void write_soon(struct registration *r)
 {
     r->dirty = true;
-    r->attempt = 0;
+    backoff_reset(&r->attempts);
     loop_timer_arm(r->timer, 0);
 }
 

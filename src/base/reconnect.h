@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When to try again, and when a peer counts as dead.  Pure: time is an argument.
+ *
+ * 'struct backoff' is the delay between attempts of anything.  'struct reconnect' is a connection
+ * that is made again whenever it breaks and that is probed while it is silent; its owner has the
+ * descriptor and one timer:
+ *
+ *     CLOSED --due--> connect --opened--> OPEN --silent--> probe --silent still--> close --> CLOSED
+ *
+ * After each call the owner arms its timer with what reconnect_run says.  All times are in
+ * milliseconds of one clock that does not go back.  Not thread-safe; zeroed memory is no valid
+ * value. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct backoff {
+    uint64_t min_ms, max_ms; /* The first delay, and the longest. */
+    unsigned failures;       /* Since the last success. */
+    uint64_t due_ms;         /* The next attempt is not before; 0: at once. */
+};
+
+#define BACKOFF_INIT(min, max) ((struct backoff){.min_ms = (min), .max_ms = (max)})
+
+/* An attempt failed at 'now': the delay doubles, with up to a quarter of jitter from 'seed'.
+ * Returns the delay. */
+uint64_t backoff_fail(struct backoff *b, uint64_t now, uint32_t seed);
+/* An attempt succeeded, or there is reason to try at once. */
+void backoff_reset(struct backoff *b);
+bool backoff_is_due(const struct backoff *b, uint64_t now);
+
+struct reconnect {
+    struct backoff backoff;
+    uint64_t probe_ms; /* Silence before a probe. */
+    uint64_t dead_ms;  /* Silence after the probe before the peer counts as dead. */
+    bool open, probing;
+    uint64_t received_ms;
+};
+
+enum reconnect_step {
+    RECONNECT_WAIT,    /* Nothing is due. */
+    RECONNECT_CONNECT, /* Connect, then call reconnect_opened or reconnect_closed. */
+    RECONNECT_PROBE,   /* Send what the peer answers. */
+    RECONNECT_CLOSE,   /* The peer is dead: close, then call reconnect_closed. */
+};
+
+/* Says what is due at 'now', and in '*ret_wait_ms' when to ask again. */
+enum reconnect_step reconnect_run(struct reconnect *r, uint64_t now, uint64_t *ret_wait_ms);
+void reconnect_opened(struct reconnect *r, uint64_t now);
+/* Bytes arrived: the peer lives, and the next attempt after a loss comes soon. */
+void reconnect_received(struct reconnect *r, uint64_t now);
+/* The connection broke, or an attempt failed.  Returns when to ask again. */
+uint64_t reconnect_closed(struct reconnect *r, uint64_t now, uint32_t seed);
