@@ -190,16 +190,16 @@ static void release(struct agent *a)
     monitor_free(a->monitor);
     a->pods = pods_free(a->pods);
     keeper_free(a->keeper);
-    host_ports_free(a->host_ports);
+    a->host_ports = host_ports_free(a->host_ports);
     neigh_free(a->neigh);
     if (a->policies) {
-        policies_end(a->policies); /* The switch keeps its flows. */
+        policies_end(a->policies); /* The datapath keeps what it has of them. */
     }
-    policies_free(a->policies);
+    a->policies = policies_free(a->policies);
     resolver_free(TAKE(a->resolver));
     agent_close_services(a);
     datapath_prepared_free(a->prepared);
-    datapath_close(TAKE(a->datapath)); /* Those who ask at this moment see none. */
+    datapath_close(TAKE(a->datapath)); /* Questions that this ends find none (view.c). */
     introspect_free(a->introspect);
     informer_free(a->projects);
     informer_free(a->subnets);

@@ -82,10 +82,10 @@ void agent_follow_services(struct agent *a)
 
 void agent_close_services(struct agent *a)
 {
-    services_free(a->pod_services);
+    a->pod_services = services_free(a->pod_services);
     if (a->host_proxy) {
         services_watch_remove(a->services, a->host_proxy);
         a->host_proxy = host_proxy_free(a->host_proxy);
     }
-    services_watch_free(a->services);
+    a->services = services_watch_free(a->services);
 }
