@@ -3,33 +3,39 @@
 
 #include "base/timeutil.h"
 
-void backoff_fail(struct backoff *b)
+uint64_t backoff_fail(struct backoff *b, uint64_t now, uint32_t seed)
 {
-    b->failures++;
+    uint64_t delay = time_backoff_ms(b->failures++, b->min_ms, b->max_ms, seed);
+    b->due_ms = now + delay;
+    return delay;
 }
 
-void backoff_succeed(struct backoff *b)
+void backoff_reset(struct backoff *b)
 {
     b->failures = 0;
+    b->due_ms = 0;
 }
 
 void backoff_lasted(struct backoff *b, uint64_t lasted_ms, uint64_t proven_ms)
 {
     if (lasted_ms >= proven_ms) {
-        backoff_succeed(b);
+        backoff_reset(b);
     }
 }
 
 bool backoff_at_once(struct backoff *b)
 {
-    if (b->failures) {
-        return false;
-    }
-    backoff_fail(b);
-    return true;
+    bool first = b->failures == 0;
+    b->failures += first;
+    return first;
 }
 
-uint64_t backoff_pause_ms(const struct backoff *b, uint64_t min_ms, uint64_t max_ms, uint32_t seed)
+bool backoff_is_due(const struct backoff *b, uint64_t now)
 {
-    return b->failures ? time_backoff_ms(b->failures - 1, min_ms, max_ms, seed) : 0;
+    return now >= b->due_ms;
+}
+
+uint64_t backoff_left_ms(const struct backoff *b, uint64_t now)
+{
+    return backoff_is_due(b, now) ? 0 : b->due_ms - now;
 }

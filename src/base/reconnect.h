@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When to try again, and when a peer counts as dead.  Pure: time is an argument.
- *
- * 'struct backoff' is the delay between attempts of anything.  'struct reconnect' is a connection
- * that is made again whenever it breaks and that is probed while it is silent; its owner has the
- * descriptor and one timer:
+/* A connection that is made again whenever it breaks and that is probed while it is silent.  Pure:
+ * time is an argument; the owner has the descriptor and one timer:
  *
  *     CLOSED --due--> connect --opened--> OPEN --silent--> probe --silent still--> close --> CLOSED
  *
@@ -12,23 +9,7 @@
  * value. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-struct backoff {
-    uint64_t min_ms, max_ms; /* The first delay, and the longest. */
-    unsigned failures;       /* Since the last success. */
-    uint64_t due_ms;         /* The next attempt is not before; 0: at once. */
-};
-
-#define BACKOFF_INIT(min, max) ((struct backoff){.min_ms = (min), .max_ms = (max)})
-
-/* An attempt failed at 'now': the delay doubles, with up to a quarter of jitter from 'seed'.
- * Returns the delay. */
-uint64_t backoff_fail(struct backoff *b, uint64_t now, uint32_t seed);
-/* An attempt succeeded, or there is reason to try at once. */
-void backoff_reset(struct backoff *b);
-bool backoff_is_due(const struct backoff *b, uint64_t now);
+#include "base/backoff.h"
 
 struct reconnect {
     struct backoff backoff;

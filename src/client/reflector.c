@@ -82,8 +82,7 @@ static void wait_and_retry(struct reflector *r, const char *reason)
 {
     /* Many clients lose one server at once: each has its own jitter. */
     uint32_t seed = hash32(&r, sizeof r) ^ (uint32_t) time_mono_ns();
-    backoff_fail(&r->backoff);
-    loop_timer_arm(r->retry, backoff_pause_ms(&r->backoff, BACKOFF_MIN_MS, BACKOFF_MAX_MS, seed));
+    loop_timer_arm(r->retry, backoff_fail(&r->backoff, loop_now_ms(r->loop), seed));
     if (reason && !r->lost) {
         r->lost = true;
         log_warn("registry is not to be reached", "kind=%s reason=\"%s\"", r->plural, reason);
@@ -175,7 +174,7 @@ static void list_done(void *ctx, int error, const char *text, struct json *list)
         return;
     }
     set_version(r, list);
-    backoff_succeed(&r->backoff);
+    backoff_reset(&r->backoff);
     r->absent = false;
     if (CALLBACK(r, r->ops->listed(r->ctx))) {
         return;
@@ -340,6 +339,7 @@ struct reflector *reflector_new(struct api_client *c, struct loop *l, const char
     struct reflector *r = NEW(struct reflector);
     r->client = c;
     r->loop = l;
+    r->backoff = BACKOFF_INIT(BACKOFF_MIN_MS, BACKOFF_MAX_MS);
     r->api_version = xstrdup(api_version);
     r->plural = xstrdup(plural);
     r->ns = ns ? xstrdup(ns) : NULL;

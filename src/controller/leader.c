@@ -107,6 +107,11 @@ static void tell_holder(struct leader *e)
     }
 }
 
+static void failed(struct leader *e)
+{
+    (void) backoff_fail(&e->backoff, loop_now_ms(e->loop), (uint32_t) time_mono_ns());
+}
+
 /* When to look next, if nothing happens before. */
 static void plan(struct leader *e)
 {
@@ -114,8 +119,7 @@ static void plan(struct leader *e)
         return;
     }
     uint64_t ms = e->leading ? renew_ms(e) : left_ms(e);
-    uint64_t pause =
-        backoff_pause_ms(&e->backoff, RETRY_MIN_MS, RETRY_MAX_MS, (uint32_t) time_mono_ns());
+    uint64_t pause = backoff_left_ms(&e->backoff, loop_now_ms(e->loop));
     if (pause) {
         ms = e->leading ? MIN(pause, ms) : MAX(pause, ms);
     }
@@ -163,9 +167,9 @@ static void namespace_done(void *ctx, int error, const char *text, struct json *
     e->call = NULL;
     e->namespace_made = error == 0 || error == -EEXIST;
     if (e->namespace_made) {
-        backoff_succeed(&e->backoff);
+        backoff_reset(&e->backoff);
     } else {
-        backoff_fail(&e->backoff);
+        failed(e);
         log_warn("namespace of the lease not made", "namespace=%s error=\"%s\"", e->ns, text);
     }
     if (e->resigned) {
@@ -224,7 +228,7 @@ static void lease_refused(struct leader *e, int error, const char *text)
         make_namespace(e);
         return;
     }
-    backoff_fail(&e->backoff);
+    failed(e);
     log_limited(&limit, usual ? LOG_DEBUG : LOG_WARN, "lease not written",
                 "lease=%s/%s error=\"%s\"", e->ns, e->name, text);
     if (usual || error == -ENOENT || e->resigned) {
@@ -241,7 +245,7 @@ static void lease_sent(void *ctx, int error, const char *text, struct json *obj)
         plan(e);
         return;
     }
-    backoff_succeed(&e->backoff);
+    backoff_reset(&e->backoff);
     lease_set(e, json_clone(obj));
     e->renewed_ms = e->sent_ms;
     if (e->resigned) {
@@ -326,7 +330,7 @@ static void lease_changed(void *ctx, const char *key, const struct json *old,
     }
     lease_known(e, obj);
     if (!e->leading) {
-        backoff_succeed(&e->backoff);
+        backoff_reset(&e->backoff);
         plan(e);
     }
 }
@@ -418,6 +422,7 @@ struct leader *leader_new(struct loop *l, struct api_client *client,
         .changed = lease_changed, .deleted = lease_deleted, .synced = synced};
     struct leader *e = NEW(struct leader);
     e->loop = l;
+    e->backoff = BACKOFF_INIT(RETRY_MIN_MS, RETRY_MAX_MS);
     e->client = client;
     e->cfg = *cfg;
     e->ns = xstrdup(cfg->ns);

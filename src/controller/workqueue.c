@@ -188,6 +188,7 @@ void workqueue_add(struct workqueue *q, const char *key)
     count_add(q, true);
     size_t size = strlen(key) + 1;
     w = xcalloc(1, sizeof(*w) + size);
+    w->backoff = BACKOFF_INIT(RETRY_MIN_MS, RETRY_MAX_MS);
     memcpy(w->key, key, size);
     w->q = q;
     list_init(&w->list);
@@ -271,7 +272,7 @@ static void delay(struct work *w, uint64_t ms)
 
 void work_done(struct work *w)
 {
-    backoff_succeed(&w->backoff);
+    backoff_reset(&w->backoff);
     (void) stop_running(w);
     if (w->again) {
         make_ready(w);
@@ -286,7 +287,7 @@ void work_retry(struct work *w, int error, const char *what, const char *text)
     log_limited(&w->q->limit, usual ? LOG_DEBUG : LOG_WARN, "request failed, trying again",
                 "what=\"%s\" key=%s error=\"%s\" attempt=%u", what, w->key, text,
                 w->backoff.failures + 1);
-    backoff_fail(&w->backoff);
+    uint64_t ms = backoff_fail(&w->backoff, loop_now_ms(w->q->loop), hash_string(w->key));
     if (w->q->stats) {
         w->q->stats->retries++;
         w->q->stats->errors += !usual;
@@ -295,13 +296,13 @@ void work_retry(struct work *w, int error, const char *what, const char *text)
         (void) stop_running(w);
         make_ready(w);
     } else {
-        delay(w, backoff_pause_ms(&w->backoff, RETRY_MIN_MS, RETRY_MAX_MS, hash_string(w->key)));
+        delay(w, ms);
     }
 }
 
 void work_wait(struct work *w, uint64_t ms)
 {
-    backoff_succeed(&w->backoff);
+    backoff_reset(&w->backoff);
     if (w->again) {
         (void) stop_running(w);
         make_ready(w);

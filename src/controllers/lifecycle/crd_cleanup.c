@@ -82,8 +82,7 @@ static void list_objects(struct crd_cleanup *c, struct work *w, const struct emp
 
 static void wait_round(struct work *w, struct emptying *em)
 {
-    backoff_fail(&em->rounds);
-    work_wait(w, backoff_pause_ms(&em->rounds, POLL_MIN_MS, POLL_MAX_MS, 0));
+    work_wait(w, backoff_fail(&em->rounds, time_mono_ms(), 0));
 }
 
 static void next_namespace(struct crd_cleanup *c, struct work *w, struct emptying *em);
@@ -166,6 +165,7 @@ static struct emptying *emptying_of(struct crd_cleanup *c, const struct json *ob
         return em;
     }
     em = NEW(struct emptying);
+    em->rounds = BACKOFF_INIT(POLL_MIN_MS, POLL_MAX_MS);
     smap_init(&em->namespaces, NULL);
     JSON_FOREACH (v, condition_is_true(obj, "Established") ? json_get(spec, "versions") : NULL) {
         if (json_get_bool(json_get(v, "served"), false) && !em->api_version) {

@@ -168,8 +168,7 @@ static void finalize(struct namespaces *n, struct work *w)
 static void wait_round(struct namespaces *n, struct work *w)
 {
     struct purge *pu = smap_get(&n->purges, work_key(w));
-    backoff_fail(&pu->rounds);
-    uint64_t ms = backoff_pause_ms(&pu->rounds, POLL_MIN_MS, POLL_MAX_MS, 0);
+    uint64_t ms = backoff_fail(&pu->rounds, time_mono_ms(), 0);
     purge_reset(pu);
     work_wait(w, ms);
 }
@@ -290,6 +289,7 @@ static void begin(void *ctx, struct work *w, const char *key)
     if (!pu) {
         pu = NEW(struct purge);
         pu->owner = n;
+        pu->rounds = BACKOFF_INIT(POLL_MIN_MS, POLL_MAX_MS);
         smap_init(&pu->left, free);
         smap_init(&pu->finalizers, free);
         smap_set(&n->purges, key, pu);

@@ -8,51 +8,54 @@
 
 #include <cmocka.h>
 
-/* The pause is 'ms' or up to a quarter less. */
-static void expect_pause(const struct backoff *b, uint64_t ms)
+static void delays_double_up_to_the_longest_and_begin_anew_after_a_success(void **state)
 {
-    uint64_t pause = backoff_pause_ms(b, 20, 100, 7);
-    assert_true(pause <= ms + ms / 4);
-    assert_true(pause >= ms - ms / 4);
-}
-
-static void the_pause_doubles_with_each_failure(void **state)
-{
-    static const uint64_t pauses[] = {20, 40, 80, 100, 100};
-    struct backoff b = {0};
-    expect_pause(&b, 0);
-    for (size_t i = 0; i < ARRAY_SIZE(pauses); i++) {
-        backoff_fail(&b);
-        expect_pause(&b, pauses[i]);
+    (void) state;
+    static const uint64_t longest[] = {20, 40, 80, 160, 200, 200};
+    struct backoff b = BACKOFF_INIT(20, 200);
+    assert_true(backoff_is_due(&b, 0));
+    for (int round = 0; round < 2; round++) {
+        uint64_t now = 1000;
+        for (size_t i = 0; i < ARRAY_SIZE(longest); i++) {
+            uint64_t delay = backoff_fail(&b, now, (uint32_t) i);
+            assert_in_range(delay, longest[i] - longest[i] / 4, longest[i]);
+            assert_int_equal(backoff_left_ms(&b, now), delay);
+            assert_false(backoff_is_due(&b, now + delay - 1));
+            assert_true(backoff_is_due(&b, now + delay));
+            assert_int_equal(backoff_left_ms(&b, now + delay + 1), 0);
+            now += delay;
+        }
+        backoff_reset(&b);
+        assert_true(backoff_is_due(&b, now));
     }
-    backoff_succeed(&b);
-    expect_pause(&b, 0);
 }
 
 static void a_connection_that_lasted_is_a_success(void **state)
 {
-    struct backoff b = {0};
-    backoff_fail(&b);
+    struct backoff b = BACKOFF_INIT(20, 100);
+    backoff_fail(&b, 1000, 0);
     backoff_lasted(&b, 4999, 5000);
-    expect_pause(&b, 20);
+    assert_int_equal(b.failures, 1);
+    assert_false(backoff_is_due(&b, 1000));
     backoff_lasted(&b, 5000, 5000);
-    expect_pause(&b, 0);
+    assert_int_equal(b.failures, 0);
+    assert_true(backoff_is_due(&b, 1000));
 }
 
 static void one_attempt_after_a_success_needs_no_pause(void **state)
 {
-    struct backoff b = {0};
+    struct backoff b = BACKOFF_INIT(20, 100);
     assert_true(backoff_at_once(&b));
     assert_false(backoff_at_once(&b));
-    expect_pause(&b, 20);
-    backoff_succeed(&b);
+    assert_in_range(backoff_fail(&b, 1000, 0), 30, 40); /* It counted as the first failure. */
+    backoff_reset(&b);
     assert_true(backoff_at_once(&b));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_pause_doubles_with_each_failure),
+        cmocka_unit_test(delays_double_up_to_the_longest_and_begin_anew_after_a_success),
         cmocka_unit_test(a_connection_that_lasted_is_a_success),
         cmocka_unit_test(one_attempt_after_a_success_needs_no_pause),
     };

@@ -9,26 +9,6 @@
 
 #include <cmocka.h>
 
-static void delays_double_up_to_the_longest_and_begin_anew_after_a_success(void **state)
-{
-    (void) state;
-    static const uint64_t longest[] = {20, 40, 80, 160, 200, 200};
-    struct backoff b = BACKOFF_INIT(20, 200);
-    assert_true(backoff_is_due(&b, 0));
-    for (int round = 0; round < 2; round++) {
-        uint64_t now = 1000;
-        for (size_t i = 0; i < ARRAY_SIZE(longest); i++) {
-            uint64_t delay = backoff_fail(&b, now, (uint32_t) i);
-            assert_in_range(delay, longest[i] - longest[i] / 4, longest[i]);
-            assert_false(backoff_is_due(&b, now + delay - 1));
-            assert_true(backoff_is_due(&b, now + delay));
-            now += delay;
-        }
-        backoff_reset(&b);
-        assert_true(backoff_is_due(&b, now));
-    }
-}
-
 enum event { OPENED, RECEIVED, CLOSED, NONE };
 
 /* What happens at a time, and what reconnect_run says then. */
@@ -83,7 +63,6 @@ static void a_peer_that_is_said_to_be_back_is_tried_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(delays_double_up_to_the_longest_and_begin_anew_after_a_success),
         cmocka_unit_test(a_connection_is_made_probed_and_made_again),
         cmocka_unit_test(a_peer_that_is_said_to_be_back_is_tried_at_once),
     };
