@@ -36,7 +36,7 @@ static int check_max_entries(const char *v, struct err *e)
     uint64_t n;
     return str_to_u64(v, UINT32_MAX, &n) == 0 && n > 0
                ? 0
-               : err_set(e, -EINVAL, "\"%s\" is not a number from 1 on", v);
+               : err_set(e, -EINVAL, "%s is not in 1-%u", v, UINT32_MAX);
 }
 
 const struct datapath_setting ebpf_settings[] = {

@@ -246,7 +246,7 @@ static void wrong_usage_is_told(void **state)
          "tenet token: --write-kubeconfig needs a kubeconfig, not --server; see tenet token "
          "--help\n"},
         {"adm", 2, "usage: tenet adm...", ""},
-        {"adm x", 2, "", "tenet adm: unknown group \"x\"; see tenet adm --help\n"},
+        {"adm x", 2, "", "tenet adm: unknown command \"x\"; see tenet adm --help\n"},
         {"adm pod-network", 2, "",
          "tenet adm pod-network: a command is missing; see tenet adm pod-network --help\n"},
         {"adm pod-network x", 2, "",
