@@ -149,6 +149,8 @@ static int serve(struct master_api *m, int fd, struct err *e)
                                    .watch_timeout_ms = v[LIMIT_WATCH_S] * UINT64_C(1000),
                                    .services = &m->cfg.host->services,
                                    .addresses = &m->cfg.host->addresses.rules,
+                                   .admission_disabled =
+                                       (const char *const *) c->disabled_admission,
                                    .security = master_security_of_api(m->security),
                                    .ready = registry_ready,
                                    .ctx = m};

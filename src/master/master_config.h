@@ -38,6 +38,7 @@ struct master_config {
     struct dns_config dns;
     char *signing_cert, *signing_key; /* Of the authority; NULL: not given. */
     char *status_address;             /* Of controllers apart; "none": nowhere. */
+    char **disabled_admission;        /* Names of plug-ins; NULL: not given. */
     char *log_level;                  /* As log_set_levels takes it; NULL: not given. */
     unsigned n_network_flags;         /* How often --cluster-network was given. */
     struct {

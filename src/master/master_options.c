@@ -3,6 +3,7 @@
 #include "master/master_config.h"
 
 #include "api/kind.h"
+#include "apiserver/apiserver.h"
 #include "base/mem.h"
 #include "net/tls/pki.h"
 
@@ -176,6 +177,12 @@ static int check_host_name(const char *name, struct err *e)
     return pki_name_is_valid(name)
                ? 0
                : err_set(e, -EINVAL, "\"%.80s\" is neither a DNS name nor an IPv4 address", name);
+}
+
+static int check_admission_plugin(const char *name, struct err *e)
+{
+    const char *const names[] = {name, NULL};
+    return admission_check_names(NULL, names, e) < 0 ? -EINVAL : 0;
 }
 
 static int check_status_address(const char *s, struct err *e)
@@ -510,6 +517,18 @@ static const struct option_row rows[] = {
      .example = "true",
      .help = "whether requests without a credential are accepted, as the user system:anonymous",
      .detail = "If not, they are answered with 401."},
+    {.path = "admissionConfig.disabledPlugins",
+     .flag = "disable-admission-plugins",
+     .arg = "NAME,...",
+     .type = OPTION_TEXTS,
+     API,
+     MEMBER(disabled_admission),
+     .check = check_admission_plugin,
+     .unset = "none",
+     .example = "RestrictedNodePorts",
+     .help = "admission plug-ins that do not run",
+     .detail = "Plug-ins without which users or nodes could get the rights of others cannot be "
+               "disabled. The log names all at start; docs/api.md says what each does."},
     {.path = "serviceAccountConfig.privateKeyFile",
      .flag = "service-account-signing-key-file",
      .arg = "FILE",
