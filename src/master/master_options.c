@@ -528,7 +528,7 @@ static const struct option_row rows[] = {
      .example = "RestrictedNodePorts",
      .help = "admission plug-ins that do not run",
      .detail = "Plug-ins without which users or nodes could get the rights of others cannot be "
-               "disabled. The log names all at start; docs/api.md says what each does."},
+               "disabled. The log names all at start; docs/security.md says what each does."},
     {.path = "serviceAccountConfig.privateKeyFile",
      .flag = "service-account-signing-key-file",
      .arg = "FILE",
