@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The outer header of tunnel packets (RFC 7348), put on and taken off by the programs, past the VXLAN device and the
- * host's IP stack.
+/* The outer header of tunnel packets (RFC 7348), added and removed by the programs, which bypass
+ * the VXLAN device and the host's IP stack.
  *
- * Only what is plain goes this way; of everything else both functions say so before they change the packet, and it goes
- * by the device.  What leaves is what the device would send; but for the identification of the outer IP header, which is 0,
- * as what is never cut into fragments needs none (RFC 6864 4.1). */
+ * Only plain packets are handled here; both functions refuse all others before they change the
+ * packet, which then goes by the device. The packets sent are equal to the device's, except for
+ * the identification of the outer IP header: it is 0, as a packet that is never fragmented needs
+ * none (RFC 6864 4.1). */
 #pragma once
 
 #include "datapath/ebpf/bpf/places.h"
@@ -12,10 +13,11 @@
 #define AF_INET 2
 #define VXLAN_HAS_VNI 0x08000000
 #define DONT_FRAGMENT 0x4000
-#define ECN 3 /* Of the type of service (RFC 3168): 0 not capable, 1 and 2 capable, 3 congestion. */
+/* The ECN bits of the type of service (RFC 3168): 0 not capable, 1 and 2 capable, 3 congestion. */
+#define ECN 3
 #define OUTER_TTL 64
 
-/* The packet that the processor is at: a program's stack has no room for it. */
+/* The packet that this CPU handles: a program's stack is too small for it. */
 struct tunnelled {
     __u16 align;
     struct ethhdr eth;
@@ -25,7 +27,7 @@ struct tunnelled {
         __be32 flags, vni;
     } o;
     struct ethhdr inner_eth;
-    __u16 inner[sizeof(struct iphdr) / 2]; /* Not aligned as an IP header wants to be. */
+    __u16 inner[sizeof(struct iphdr) / 2]; /* Not aligned to 4 bytes, as an IP header would be. */
     __u16 unused;
 };
 #define INNER_TOS(t) ((__u8) (bpf_ntohs((t)->inner[0]) & 0xff))
@@ -45,22 +47,22 @@ INLINE struct tunnelled *tunnelled(void)
     return bpf_map_lookup_elem(&tenet_outer, &zero);
 }
 
-/* The agent has looked after the ways to other nodes lately. */
+/* The agent has renewed the paths to other nodes recently. */
 INLINE int is_direct(const struct ebpf_settings *s)
 {
     return options.encap && (options.under_test ||
                              bpf_ktime_get_coarse_ns() < (__u64) s->direct_until_s * 1000000000);
 }
 
-/* Of a header without options; 0 when it has its right checksum. */
+/* The checksum over a header without options; 0 when the header's own checksum is right. */
 INLINE __u16 header_sum(const struct iphdr *ip)
 {
     const __u16 *p = (const void *) ip;
     return fold(p[0] + p[1] + p[2] + p[3] + p[4] + p[5] + p[6] + p[7] + p[8] + p[9]);
 }
 
-/* The same of one that is to be written, without its checksum: from what it says, as what was just written in other sizes is
- * slow to read. */
+/* The checksum of a header that is to be written, computed from its values: reading back bytes
+ * just written in other sizes is slow. */
 INLINE __be16 new_header_sum(__u8 tos, __be16 size, __be32 src, __be32 dst)
 {
     return fold(bpf_htons(0x4500) + bpf_htons(tos) + size + bpf_htons(DONT_FRAGMENT) +
@@ -68,7 +70,8 @@ INLINE __be16 new_header_sum(__u8 tos, __be16 size, __be32 src, __be32 dst)
                 (dst & 0xffff) + (dst >> 16));
 }
 
-/* As the kernel chooses it, among the ports of clients: so that those between spread flows, and keep each in order. */
+/* The source port as the kernel chooses it, within the ephemeral ports: it spreads flows, and
+ * keeps the packets of each in order. */
 INLINE __be16 source_port(struct __sk_buff *skb)
 {
     __u32 hash = skb->hash ? skb->hash : bpf_get_hash_recalc(skb);
@@ -76,7 +79,7 @@ INLINE __be16 source_port(struct __sk_buff *skb)
     return bpf_htons((__u16) (32768 + (((__u64) hash * (60999 - 32768)) >> 32)));
 }
 
-/* Whether each packet that it becomes on the wire fits there. */
+/* Whether each packet on the wire (after segmentation) fits the MTU. */
 INLINE int fits(const struct way *w, __u32 mtu)
 {
     __u32 size = w->skb->len - ETH_HLEN;
@@ -89,7 +92,7 @@ INLINE int fits(const struct way *w, __u32 mtu)
     return size + EBPF_OUTER_SIZE <= mtu && w->skb->len <= 0xffff - EBPF_OUTER_SIZE;
 }
 
-/* Sends an IPv4 packet to another node; -1: it is as it was, and the device may. */
+/* Sends an IPv4 packet to another node; -1: the packet is unchanged and can go by the device. */
 INLINE int send_direct(const struct way *w, const struct ebpf_route *r, __u32 vnid)
 {
     struct tunnelled *t = tunnelled();
@@ -134,7 +137,8 @@ INLINE int send_direct(const struct way *w, const struct ebpf_route *r, __u32 vn
     return bpf_redirect_neigh(r->ifindex, &next, sizeof next, 0);
 }
 
-/* Whether the VXLAN device would take it for a packet of this cluster, and nothing else had a say in it. */
+/* Whether the VXLAN device would accept it as a packet of this cluster, and no other part of the
+ * host could change or drop it. */
 INLINE int is_plain(const struct ebpf_settings *s, const struct tunnelled *t, __u32 size)
 {
     const struct outer *o = &t->o;
@@ -146,14 +150,14 @@ INLINE int is_plain(const struct ebpf_settings *s, const struct tunnelled *t, __
            bpf_ntohs(o->udp.len) + sizeof o->ip + ETH_HLEN == size && !header_sum(&o->ip) &&
            o->flags == bpf_htonl(VXLAN_HAS_VNI) && !(o->vni & bpf_htonl(0xff)) &&
            t->inner_eth.h_proto == bpf_htons(ETH_P_IP) &&
-           /* The device drops what comes from its own address, and says nothing of congestion that it need not
+           /* The device drops packets from its own address, and marks congestion when it has to
             * (RFC 6040 4.2). */
            (t->inner_eth.h_source[0] != 0xee || t->inner_eth.h_source[1] != 0x58) &&
            (!(ecn & 1) || ecn == (INNER_TOS(t) & ECN));
 }
 
-/* Takes the outer header off a packet that came from the wire, when it is one for a pod here, and reads it into '*w'; -1: it
- * is as it was, and the host's. */
+/* Removes the outer header of a packet from the wire that is for a local pod, and reads the
+ * packet into '*w'; -1: the packet is unchanged and belongs to the host. */
 INLINE int take_outer(struct way *w)
 {
     struct tunnelled *t = tunnelled();
@@ -169,7 +173,8 @@ INLINE int take_outer(struct way *w)
     }
     __builtin_memcpy(&w->f->ip, t->inner, sizeof w->f->ip);
     const struct ebpf_pod *pod = w->pod = pod_at(w->settings, w->f->ip.daddr);
-    /* Checksums that a card has verified count the one that goes, too (none), as udp(7) has it. */
+    /* Checksums that a card has verified include the removed one, which UDP allows to be absent
+     * (udp(7)). */
     if (!pod || bpf_skb_adjust_room(w->skb, -EBPF_OUTER_SIZE, BPF_ADJ_ROOM_MAC,
                                     BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_NO_CSUM_RESET) < 0) {
         return -1;
