@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is of a connection to a service and does not have its ports: later fragments, which follow the first, and ICMP errors,
- * which quote a packet of it (RFC 792).
+/* Packets of a connection to a service that do not carry its ports: later fragments, which
+ * follow the first, and ICMP errors, which quote a packet of the connection (RFC 792).
  *
- * An error is about the packet as its receiver sent it: what it quotes is turned back.  It comes from the service if
- * it came from the backend; a router's keeps its true source.  Checksums of TCP and UDP in a quote are left alone, as
- * nobody has what they are about. */
+ * An error has to quote the packet as the error's receiver sent it: the translation is reverted
+ * in the quote. A backend's error gets the service's address as source; a router's keeps its
+ * own. Checksums of TCP and UDP in a quote are not updated, as the data that they cover is not
+ * there. */
 #pragma once
 
 #include "datapath/ebpf/bpf/connections.h"
@@ -13,7 +14,8 @@
 
 /* ---- fragments ---- */
 
-/* The packet's first part, as it came, gets these addresses (0: keeps its own), and so will the others. */
+/* The packet's first fragment got these addresses (0: unchanged); later fragments will get them,
+ * too. */
 INLINE void lead_fragments(const struct way *w, __be32 src, __be32 dst)
 {
     if (UNLIKELY(w->f->ip.frag_off & bpf_htons(MORE_FRAGMENTS))) {
@@ -36,7 +38,7 @@ INLINE const struct ebpf_fragment *first_of(const struct way *w)
     return bpf_map_lookup_elem(&tenet_fragments, &whole);
 }
 
-/* Whether the first part was sent elsewhere than it said; this one goes there, too, now. */
+/* Whether the first fragment was translated; this one is translated the same way. */
 INLINE int follow_first(struct way *w)
 {
     const struct ebpf_fragment *first = first_of(w);
@@ -49,11 +51,11 @@ INLINE int follow_first(struct way *w)
 
 /* ---- errors ---- */
 
-/* What an error quotes: how a packet went before. */
+/* The packet that an error quotes, and its translation. */
 struct quote {
     struct iphdr ip;
     __be16 ports[2];
-    __u32 at, icmp; /* Of the quoted header, and of the error. */
+    __u32 at, icmp; /* Offset of the quoted header, and of the error. */
 };
 
 INLINE int read_quote(const struct way *w, struct quote *q)
@@ -68,8 +70,8 @@ INLINE int read_quote(const struct way *w, struct quote *q)
            bpf_skb_load_bytes(w->skb, q->at + q->ip.ihl * 4, q->ports, sizeof q->ports) == 0;
 }
 
-/* Puts an end in place of what the quote says.  Its header's sum stays what it is with the checksum, so the error's own
- * changes by the port alone. */
+/* Replaces an end in the quote. The sum of the quoted IP header including its checksum stays
+ * equal, so the error's own checksum changes by the port alone. */
 INLINE int requote(struct way *w, const struct quote *q, int which, __be32 addr, __be16 port)
 {
     __be32 old = which == SOURCE ? q->ip.saddr : q->ip.daddr;
@@ -86,7 +88,8 @@ INLINE int requote(struct way *w, const struct quote *q, int which, __be32 addr,
                : 0;
 }
 
-/* How answers to the quoted packet come (EBPF_BACK), or what it answered went (EBPF_ONWARD). */
+/* The entry for answers to the quoted packet (EBPF_BACK), or for the packet that it answered
+ * (EBPF_ONWARD). */
 INLINE const struct ebpf_chosen *quoted_connection(const struct quote *q, __u8 way)
 {
     struct ebpf_connection_key key = {.src = q->ip.daddr,
@@ -98,7 +101,7 @@ INLINE const struct ebpf_chosen *quoted_connection(const struct quote *q, __u8 w
     return bpf_map_lookup_elem(&tenet_conns, &key);
 }
 
-/* An error about what a pod sent to a service is about that. */
+/* Reverts the translation in an error about a pod's packet to a service. */
 static __attribute__((noinline)) int restore_quote(struct way *w)
 {
     struct quote q;
@@ -116,7 +119,8 @@ static __attribute__((noinline)) int restore_quote(struct way *w)
                : 0;
 }
 
-/* Of a pod, about what a service answered, for the backend that did; whether it is such. */
+/* Translates a pod's error about a service's answer for the backend that sent it; returns
+ * whether it is such an error. */
 static __attribute__((noinline)) int follow_quote(struct way *w)
 {
     struct quote q;
@@ -124,7 +128,7 @@ static __attribute__((noinline)) int follow_quote(struct way *w)
     if (!read_quote(w, &q) || q.ip.saddr != w->f->ip.daddr || q.ip.daddr != pod) {
         return 0;
     }
-    if (w->f->ip.daddr == itself) { /* About what the pod sent itself by a service. */
+    if (w->f->ip.daddr == itself) { /* About a packet that the pod sent to itself by a service. */
         const struct ebpf_chosen *asked = quoted_connection(&q, EBPF_BACK);
         if (!asked) {
             return 0;
@@ -154,7 +158,7 @@ INLINE int is_later(const struct way *w)
     return (w->f->ip.frag_off & bpf_htons(FRAGMENT_OFFSET)) != 0;
 }
 
-/* What a backend sends comes from the service. */
+/* Gives packets of a backend the service's address as source. */
 INLINE int restore_related(struct way *w)
 {
     if (is_later(w)) {
@@ -164,7 +168,8 @@ INLINE int restore_related(struct way *w)
     return w->f->ip.protocol == IPPROTO_ICMP ? restore_quote(w) : 0;
 }
 
-/* Whether what a pod sends is of a connection to a service; it goes where that does, now. */
+/* Whether a pod's packet belongs to a connection to a service; its destination is then the
+ * connection's. */
 INLINE int follow_service(struct way *w)
 {
     int follows = is_later(w)                         ? follow_first(w)
