@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a zone is made of; for zone.c, which changes it, and zone_answer.c, which reads. */
+/* The parts of a zone; for zone.c, which changes it, and zone_answer.c, which reads it. */
 #pragma once
 
 #include "base/str.h"
@@ -8,7 +8,7 @@
 #define DNS_IP6_SIZE 16
 
 enum dns_kind {
-    DNS_KIND_NAMESPACE, /* Key: one label; else service and namespace. */
+    DNS_KIND_NAMESPACE, /* Key: one label; for the other kinds service and namespace. */
     DNS_KIND_PENDING,   /* It has no address yet. */
     DNS_KIND_ADDRESS,
     DNS_KIND_HEADLESS,
@@ -17,13 +17,13 @@ enum dns_kind {
 
 struct dns_address {
     uint8_t ip[DNS_IP6_SIZE]; /* IPv4: ::ffff:a.b.c.d */
-    uint32_t
-        ip_hash; /* FNV-1a of its text, and of the host name's, which is the name's of OpenShift. */
+    /* FNV-1a hash of its text, and of the host name, which OpenShift uses as the name. */
+    uint32_t ip_hash;
     uint32_t host_hash;
-    uint32_t host; /* Where in 'text' its label is; 0: it has none. */
+    uint32_t host; /* Offset of its label in 'text'; 0: none. */
 };
 
-/* What most are: of IPv4, without a host name. */
+/* The most common form: IPv4, without a host name. */
 struct dns_address4 {
     uint32_t ip, ip_hash;
 };
@@ -34,18 +34,17 @@ struct dns_backend {
 };
 
 struct dns_port {
-    uint32_t name; /* Where in 'text' its label is; 0: it has none. */
-    uint32_t n;    /* Backends, ... */
-    uint32_t
-        first; /* ... from this one on; DNS_ALL_ADDRESSES: all addresses, at the port 'target'. */
+    uint32_t name; /* Offset of its label in 'text'; 0: none. */
+    uint32_t n;    /* Number of backends. */
+    /* Index of the first backend; DNS_ALL_ADDRESSES: all addresses, at the port 'target'. */
+    uint32_t first;
     uint16_t port, target;
     uint8_t protocol;
 };
 #define DNS_ALL_ADDRESSES UINT32_MAX
 
-/* One piece of memory, as small as it may be: there are tens of thousands, and a question for
- * one should find it in few cache lines.  Behind 'text' are, aligned, its addresses that are
- * ready, its ports and their backends. */
+/* One small allocation: there are tens of thousands, and a query should read few cache lines.
+ * After 'text' follow, aligned, its ready addresses, its ports and their backends. */
 struct dns_service {
     struct dns_item item;
     uint8_t kind;
@@ -53,9 +52,9 @@ struct dns_service {
     bool plain; /* Its addresses are struct dns_address4. */
     uint32_t ip;
     union {
-        uint32_t services; /* Of a namespace; only who changes the zone looks at it. */
-        /* Where in 'text' the name is, in wire form with its size before it; 0: none
-         * that is valid. */
+        uint32_t services; /* For a namespace; only the changing thread reads it. */
+        /* Offset of the external name in 'text', in wire form after its size; 0: none that is
+         * valid. */
         uint32_t external;
     };
     uint32_t n_addresses, n_ports;
@@ -81,17 +80,17 @@ static inline const struct dns_port *dns_service_ports(const struct dns_service 
     return (const void *) (p + s->n_addresses * dns_address_size(s));
 }
 void dns_service_address(const struct dns_service *s, uint32_t i, struct dns_address *ret);
-/* The one number 'i' of p->n. */
+/* Backend 'i' of p->n. */
 struct dns_backend dns_service_backend(const struct dns_service *s, const struct dns_port *p,
                                        uint32_t i);
 
 struct dns_reverse {
     struct dns_item item;
     uint8_t ip_size;     /* 4 or DNS_IP6_SIZE */
-    uint8_t labels_size; /* Of the name before svc.DOMAIN. */
-    uint8_t data[];      /* The address, the labels. */
+    uint8_t labels_size; /* Size of the labels before svc.DOMAIN. */
+    uint8_t data[];      /* The address, then the labels. */
 };
-/* 'ip', as bytes of its own kind; returns their number. */
+/* The key for 'ip' in its own address family; returns its size. */
 size_t dns_reverse_key(const uint8_t ip[DNS_IP6_SIZE], const uint8_t **ret);
 static inline bool dns_reverse_is(const struct dns_reverse *r, const uint8_t *key, size_t size)
 {
@@ -101,13 +100,13 @@ static inline bool dns_reverse_is(const struct dns_reverse *r, const uint8_t *ke
 struct dns_pod {
     struct dns_item item;
     uint32_t ip;
-    uint8_t label[]; /* Of the namespace. */
+    uint8_t label[]; /* Label of the namespace. */
 };
 
 struct dns_project {
     struct dns_item item;
     struct sdn_vnids vnids;
-    uint8_t label[]; /* Of the namespace. */
+    uint8_t label[]; /* Label of the namespace. */
 };
 
 struct dns_networks {
@@ -119,7 +118,7 @@ struct dns_zone {
     struct dns_name domain;
     uint8_t domain_labels;
     struct dns_name soa_name, soa_mail, svc,
-        endpoints; /* ns.dns, hostmaster, svc, endpoints of it. */
+        endpoints; /* ns.dns, hostmaster, svc, and its endpoints. */
     struct dns_epochs epochs;
     struct dns_table services, reverse, pods, projects;
     _Atomic(struct dns_networks *) networks;
@@ -139,5 +138,5 @@ size_t dns_address_label(const struct dns_address *a, const uint8_t *text,
                          uint8_t out[DNS_LABEL_MAX + 1]);
 /* NULL: the namespace has no VNIDs. */
 const struct dns_project *dns_zone_project(const struct dns_zone *z, const uint8_t *label);
-/* Service by its key: the labels of service and namespace.  NULL: none. */
+/* The service by its key: the labels of service and namespace. NULL: none. */
 const struct dns_service *dns_zone_find(const struct dns_zone *z, const uint8_t *key, size_t size);
