@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How JSON values lie in memory: shared by the tree (json.c), the parsers and the writers only.
+/* The memory layout of JSON values: shared by the tree (json.c), the parsers and the writers only.
  *
- * A string or number is one allocation with its text in it; null, true and false are
- * shared constants.  An array or object is a node and one vector.  Keys of up to 15 bytes
- * lie in the vector itself.  Objects above JSON_INDEX_MIN members have a hash index behind
- * their vector, keyed against flooding. */
+ * A string or number is one allocation with its text in it; null, true and false are shared
+ * constants. An array or object is a node and one vector. Keys of up to 15 bytes are stored in
+ * the vector itself. Objects above JSON_INDEX_MIN members have a hash index behind their vector,
+ * with a keyed hash against flooding. */
 #pragma once
 
 #include "base/mem.h"
@@ -14,7 +14,7 @@ struct json {
     uint8_t type;
     bool value;     /* of a JSON_BOOL */
     bool permanent; /* A shared constant, never freed. */
-    uint32_t n;     /* Bytes of text, or live children. */
+    uint32_t n;     /* Bytes of text, or number of live children. */
 };
 
 struct json_text {
@@ -24,8 +24,8 @@ struct json_text {
 
 #define JSON_KEY_INLINE 15
 
-/* Zero-padded, so that short keys compare as two words.  tag 0: the key is in 'text', which 'tag'
- * then ends with a NUL; 1: in '*ptr'. */
+/* Zero-padded, so that short keys compare as two words. tag 0: the key is in 'text', whose NUL
+ * is 'tag'; 1: the key is in '*ptr'. */
 union json_key {
     struct {
         char text[JSON_KEY_INLINE];
@@ -57,7 +57,7 @@ static inline const char *json_key_text(const union json_key *k)
     return k->tag ? k->ptr : k->text;
 }
 
-/* The owned key for 's'. */
+/* A key with an owned copy of 's'. */
 union json_key json_key_make(const char *s, size_t size);
 static inline void json_key_free(union json_key *k)
 {
@@ -68,11 +68,11 @@ static inline void json_key_free(union json_key *k)
 
 /* A string or number node with room for 'size' bytes of text and a NUL, which is set. */
 struct json_text *json_text_new(enum json_type type, size_t size);
-/* Containers of children that are moved out of 'from'. */
+/* Makes containers of children that are moved out of 'from'. */
 struct json *json_array_from(const struct json_member *from, size_t n);
-/* '*ret_dup' is the place of the first member whose key was there before, or SIZE_MAX. */
+/* '*ret_dup' is the index of the first member with a repeated key, or SIZE_MAX. */
 struct json *json_object_from(const struct json_member *from, size_t n, size_t *ret_dup);
-/* Squeezes out removed members; before any access by position. */
+/* Compacts the vector after removals; required before access by position. */
 void json_settle(const struct json *v);
 
 /* Bytes of the UTF-8 character at 'p'; 0: invalid; -1: cut short by 'end'. */
@@ -83,7 +83,7 @@ void json_add_utf8(const char *s, size_t size, struct strbuf *out);
  * that more text could continue or complete it. */
 size_t json_number_scan(const char *p, const char *end, bool *ret_open);
 
-/* A path through a tree: what recursion would keep on the stack. */
+/* A path through a tree, in place of recursion. */
 struct json_frame {
     const struct json *v;
     const struct json *other; /* For walks over two trees. */
