@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files that make br0's flows share.  Internal to src/sdn. */
+/* Shared by the files that make br0's flows. Internal to src/sdn. */
 #pragma once
 
 #include "sdn/pipeline.h"
@@ -39,7 +39,7 @@ static inline void pipeline_end_drop(struct of_builder *b, enum model_cause caus
     of_end_into(b, out);
 }
 
-/* As above, and its sender hears of it, if the switch can limit how often. */
+/* Drops as above, and lets the agent send an ICMP error, if the switch has a meter for it. */
 static inline void pipeline_end_refuse(const struct sdn_network *n, struct of_builder *b,
                                        enum model_cause cause, struct of_flow_list *out)
 {
@@ -50,8 +50,8 @@ static inline void pipeline_end_refuse(const struct sdn_network *n, struct of_bu
     pipeline_end_drop(b, cause, out);
 }
 
-/* Where IP goes whose source is honest and whose destination is true: under ovs-networkpolicy it is tracked and
- * judged first. */
+/* The table for IP with a checked source and the final destination: under ovs-networkpolicy it
+ * is tracked and judged first. */
 static inline enum table pipeline_checked(const struct sdn_network *n)
 {
     return n->plugin == SDN_NETWORKPOLICY ? TRACK : ROUTE;
@@ -59,10 +59,10 @@ static inline enum table pipeline_checked(const struct sdn_network *n)
 
 /* ---- pipeline_services.c ---- */
 void pipeline_base_services(const struct sdn_network *n, struct of_flow_list *out);
-/* Packets to the addresses of a node, of which the flow's group knows. */
+/* Packets to the addresses of a node; each flow belongs to the group 'cookie'. */
 void pipeline_node_addresses(uint64_t cookie, uint32_t host_ip, const struct sdn_addresses *others,
                              struct of_flow_list *out);
-/* Those of pods here with this VNID may go to services of it. */
+/* Lets local pods with this VNID reach services with it. */
 void pipeline_vnid_services(uint32_t vnid, struct of_flow_list *out);
-/* What the pod sends to itself by a service. */
+/* Packets that the pod sends to itself by a service. */
 void pipeline_pod_services(const struct pipeline_pod *p, struct of_flow_list *out);
