@@ -29,7 +29,7 @@ void prom_write(const struct prom_table *t, const void *facts, struct strbuf *ou
 
 /* The lines that open a metric; 'type' is "counter", "gauge" or "histogram". */
 void prom_head(struct strbuf *out, const char *name, const char *type, const char *help);
-/* As above and its only sample. */
+/* A whole metric with its only sample. */
 void prom_one(struct strbuf *out, const char *name, const char *type, const char *help,
               uint64_t value);
 
@@ -39,7 +39,7 @@ struct prom_histogram {
     uint64_t buckets[PROM_BUCKETS + 1], n, sum_ns;
 };
 void prom_histogram_add(struct prom_histogram *h, uint64_t duration_ns);
-/* The samples of one histogram; 'label' is "verb=\"get\"".  Nothing when it is empty. */
+/* The samples of one histogram; 'label' is "verb=\"get\"".  Writes nothing when it is empty. */
 void prom_histogram_write(const struct prom_histogram *h, const char *name, const char *label,
                           struct strbuf *out);
 
