@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A packet's bytes: ports are read, addresses and ports are rewritten with their checksums. */
+/* A packet's bytes: reads ports, rewrites addresses and ports with their checksums. */
 #pragma once
 
 #include "datapath/ebpf/bpf/way.h"
 
 #define AT(p, offset) ((char *) (p) + (offset))
 
-/* Both at an address as an Ethernet header has it, which is 2 more than a multiple of 4. */
+/* Both pointers are 2 above a multiple of 4, as addresses of Ethernet headers are. */
 INLINE void copy_frame(void *to, const void *from, __u32 size)
 {
     __builtin_memcpy(__builtin_assume_aligned(to, 2), __builtin_assume_aligned(from, 2), 2);
@@ -14,8 +14,8 @@ INLINE void copy_frame(void *to, const void *from, __u32 size)
                      __builtin_assume_aligned(AT(from, 2), 4), size - 2);
 }
 
-/* The frame's first bytes, to such an address: from where they are, if they are in one piece, else by the helper, which takes
- * longer. */
+/* Copies the frame's first bytes to such an address: directly when they are linear, else by the
+ * helper, which is slower. */
 INLINE int read_frame(struct __sk_buff *skb, void *to, __u32 size)
 {
     const void *data = (const void *) (long) skb->data;
@@ -26,7 +26,7 @@ INLINE int read_frame(struct __sk_buff *skb, void *to, __u32 size)
     return 0;
 }
 
-/* The Internet checksum of what has that sum (RFC 1071). */
+/* Folds a sum into the Internet checksum (RFC 1071). */
 INLINE __be16 fold(__u32 sum)
 {
     sum = (sum & 0xffff) + (sum >> 16);
@@ -45,7 +45,8 @@ INLINE int same_mac(const __u8 *a, const __u8 *b)
     return ((x[0] ^ y[0]) | (x[1] ^ y[1]) | (x[2] ^ y[2])) == 0;
 }
 
-/* Most packets have the right one: a write would copy a packet that its sender keeps. */
+/* Most packets have the right address already: a write would copy a packet that its sender
+ * shares. */
 INLINE int set_destination(const struct way *w, const __u8 *mac)
 {
     return LIKELY(same_mac(w->f->eth.h_dest, mac))
@@ -60,10 +61,10 @@ INLINE int is_tcp_or_udp(const struct iphdr *ip)
 
 struct ports {
     __be16 ports[2];
-    __u8 between[8], size, flags; /* Of TCP. */
+    __u8 between[8], size, flags; /* Fields of the TCP header. */
 };
 
-/* Likewise what is behind an IP header without options. */
+/* Reads the transport header after an IP header without options. */
 INLINE int read_transport(struct __sk_buff *skb, __u32 l4, struct ports *to, __u32 size)
 {
     const char *data = (const char *) (long) skb->data;
@@ -79,7 +80,7 @@ INLINE int read_transport(struct __sk_buff *skb, __u32 l4, struct ports *to, __u
     return 0;
 }
 
-/* As in Open vSwitch, ports of a header that is not whole are none. */
+/* As in Open vSwitch, ports of a truncated header count as 0. */
 INLINE void read_ports(struct way *w)
 {
     struct ports h;
@@ -108,7 +109,7 @@ INLINE void read_ports(struct way *w)
 #define ADDRESS_AT(member) (ETH_HLEN + (__u32) __builtin_offsetof(struct iphdr, member))
 enum { SOURCE, DESTINATION };
 
-/* What rewrite() and readdress() change, by itself: a global function, which the verifier looks at once. */
+/* The changes of rewrite() and readdress() in a global function, which the verifier checks once. */
 #define OLD_AND_NEW(old, new) ((__u64) (new) << 32 | (old))
 __attribute__((noinline)) int tenet_rewrite(struct __sk_buff *skb, __u32 which, __u64 addrs,
                                             __u64 ports, __u64 l4)
@@ -134,7 +135,7 @@ __attribute__((noinline)) int tenet_rewrite(struct __sk_buff *skb, __u32 which, 
                : 0;
 }
 
-/* Puts address and port in place of those there are, with the checksums. */
+/* Replaces address and port, and updates the checksums. */
 INLINE int rewrite(struct way *w, __u32 which, __be32 addr, __be16 port)
 {
     __be32 *old = which == SOURCE ? &w->f->ip.saddr : &w->f->ip.daddr;
