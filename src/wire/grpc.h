@@ -36,10 +36,10 @@ enum grpc_status {
 size_t grpc_frame_begin(struct strbuf *b);
 void grpc_frame_end(struct strbuf *b, size_t mark);
 
-/* Takes a body as it comes and gives out its messages. */
+/* Takes a body in pieces and returns its messages. */
 struct grpc_reader {
     struct strbuf buf;
-    size_t used; /* Bytes of 'buf' that were given out. */
+    size_t used; /* Bytes of 'buf' already returned. */
     size_t max;  /* Largest message. */
 };
 #define GRPC_READER_INIT(max_) ((struct grpc_reader){.buf = STRBUF_INIT, .max = (max_)})
@@ -49,7 +49,7 @@ void grpc_reader_add(struct grpc_reader *r, const void *p, size_t size);
  * -EMSGSIZE: larger than 'max', known as soon as its header is there; -EBADMSG:
  * compressed, which was not asked for. */
 int grpc_reader_next(struct grpc_reader *r, const char **ret, size_t *ret_size);
-/* Whether a message is cut off at the end of what was added. */
+/* Whether the added bytes end within a message. */
 bool grpc_reader_partial(const struct grpc_reader *r);
 
 /* Value of the trailer "grpc-status"; GRPC_UNKNOWN when it is not a code. */
