@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schemas: what an object of a kind looks like, as data.
+/* Schemas: the structure of a kind's objects, as data.
  *
- * One tree a kind serves everything that has to know its fields: finding and pruning unknown fields
- * (fieldValidation), types and limits, strategic merge patches, server-side apply (how lists and maps are
- * merged and owned), OpenAPI 2 and 3 and with them 'kubectl explain'.
+ * One tree per kind serves all code that needs its fields: finding and pruning unknown fields
+ * (fieldValidation), types and limits, strategic merge patches, server-side apply (how lists and
+ * maps are merged and owned), OpenAPI 2 and 3 and with them 'kubectl explain'.
  *
- * The schema of a compiled-in kind is constant data that tools/gen-kinds makes from src/api/kinds.  The schema of
- * a CustomResourceDefinition is the same structure, made at run time from openAPIV3Schema: nothing here tells the
- * two apart.  Whoever makes one owns the nodes, and keeps them unchanged and alive as long as the kind is
- * served.  A node may be used in several places, and a node may contain itself (JSONSchemaProps does).
+ * The schema of a compiled-in kind is constant data that tools/gen-kinds makes from
+ * src/api/kinds. The schema of a CustomResourceDefinition is the same structure, made at run
+ * time from openAPIV3Schema: this code does not distinguish the two. The maker of a schema owns
+ * the nodes, and keeps them unchanged and valid as long as the kind is served. A node may be
+ * used in several places, and a node may contain itself (JSONSchemaProps does).
  *
- * The root of a kind is an API_OBJECT with the fields apiVersion, kind, metadata (api_schema_object_meta) and its
- * own.  A kind without a schema (NULL) is api_schema_open: anything goes, lists are replaced as a whole.
+ * The root of a kind is an API_OBJECT with the fields apiVersion, kind, metadata
+ * (api_schema_object_meta) and its own. A kind without a schema (NULL) is api_schema_open: any
+ * content, lists are replaced as a whole.
  *
  * Pure, and constant once made: shared by all threads. */
 #pragma once
@@ -31,17 +33,18 @@ enum api_type {
     API_OBJECT,
 };
 
-/* x-kubernetes-list-type: who merges and owns elements. */
+/* x-kubernetes-list-type: how elements are merged and owned. */
 enum api_list_type {
     API_LIST_ATOMIC, /* The list is one value. */
     API_LIST_SET,    /* Scalars, each at most once: an element is identified by its value. */
     API_LIST_MAP,    /* Objects, identified by the values of 'keys'. */
 };
 
-/* What an empty text is; for a list, API_EMPTY_REFUSED alone has a meaning. */
+/* Meaning of an empty text; for a list, only API_EMPTY_REFUSED has an effect. */
 enum api_empty {
     API_EMPTY_IS_VALUE, /* A value like others. */
-    API_EMPTY_IS_ABSENT, /* As in Kubernetes' own kinds: it is not checked, and the default replaces it. */
+    /* As in Kubernetes' own kinds: it is not checked, and the default replaces it. */
+    API_EMPTY_IS_ABSENT,
     API_EMPTY_REFUSED, /* The value is required. */
 };
 
@@ -52,29 +55,29 @@ struct api_field {
     const struct api_schema *schema;
     const char *description; /* For 'kubectl explain'; NULL: that of the schema. */
     bool required;
-    /* Number in the kind's protobuf message; 0: the field has none, and travels as JSON only. */
+    /* Number in the kind's protobuf message; 0: the field has none, and exists in JSON only. */
     uint16_t number;
-    /* Number of the message around 'number' when protobuf nests what JSON does not; 0: none. */
+    /* Number of the enclosing message, when protobuf nests a field that JSON does not; 0: none. */
     uint16_t outer;
 };
 
-/* Limits of values that few nodes have; of a CRD's schema.  -1 and NULL: no limit. */
+/* Limits that few nodes have, of a CRD's schema. -1 and NULL: no limit. */
 struct api_limits {
     bool has_minimum, has_maximum;
     bool exclusive_minimum, exclusive_maximum;
     bool
-        compiled_in; /* Of a compiled-in kind: messages have the words that Kubernetes has for its own kinds. */
+        compiled_in; /* For a compiled-in kind: messages have the texts of Kubernetes' own kinds. */
     double minimum, maximum;
     double multiple_of;             /* 0: none */
-    int64_t min_length, max_length; /* Of strings, in characters. */
+    int64_t min_length, max_length; /* Length of strings, in characters. */
     int64_t min_items, max_items;
     int64_t min_properties, max_properties;
     bool unique_items;
     const char *pattern; /* As written by the user, for messages. */
     const struct pattern
-        *compiled; /* The same, ready for use (api/pattern.h); NULL: not checked. */
-    /* Value validations only, as in structural schemas: NULL-terminated lists of nodes, which may use
-     * 'fields', 'items', 'others', 'limits' and the rest. */
+        *compiled; /* The same in compiled form (api/pattern.h); NULL: not checked. */
+    /* Value validations only, as in structural schemas: NULL-terminated lists of nodes, which
+     * may use 'fields', 'items', 'others', 'limits' and the rest. */
     const struct api_schema *const *all_of, *const *any_of, *const *one_of;
     const struct api_schema *not_;
 };
@@ -86,7 +89,8 @@ struct api_limits {
 
 struct api_schema {
     enum api_type type;
-    /* Published once under this name and referred to: "io.k8s.api.core.v1.PodSpec"; NULL: in place. */
+    /* Published once under this name and referred to: "io.k8s.api.core.v1.PodSpec"; NULL: in
+     * place. */
     const char *definition;
     const char *description; /* NULL: none */
     /* "int32", "int64", "double", "byte", "date-time", ...; NULL: none.  int32, int64 and those of
@@ -95,34 +99,37 @@ struct api_schema {
     const char *const *values_allowed; /* enum of strings, NULL-terminated; NULL: any */
     const struct json *enum_json;      /* enum of other values (a list); NULL: none */
     bool nullable;                     /* null is a value; else null means absent. */
-    const struct json *dflt;           /* Put in when absent (api_schema_default); NULL: none. */
-    const char *dflt_text;             /* The same as JSON text, of a compiled-in kind. */
+    const struct json *dflt;           /* Set when absent (api_schema_default); NULL: none. */
+    const char *dflt_text;             /* The same as JSON text, for a compiled-in kind. */
     bool defaulted;                    /* This node or one below it has a default. */
-    bool immutable;                    /* The value cannot change once the object is there. */
+    bool immutable;                    /* The value cannot change after creation. */
     const struct api_limits *limits;
     enum api_empty empty;
-    /* What is wrong with a text that is not empty: a constant sentence, or NULL; absent: nothing is checked. */
+    /* Check of a text that is not empty: returns a constant sentence, or NULL if valid; NULL: no
+     * check. */
     const char *(*check)(const char *text);
-    /* The same for texts of which an error says more: 0, or a negative errno with 'e' filled in. */
+    /* The same with a detailed error: 0, or a negative errno with 'e' filled in. */
     int (*parse)(const char *text, struct err *e);
 
-    /* API_OBJECT: known members, and what all others are. */
+    /* API_OBJECT: the declared members, and the schema of all others. */
     const struct api_field
         *fields; /* Sorted by name (strcmp), so that lookup is a binary search. */
     size_t n_fields;
-    const struct api_schema *others; /* additionalProperties; NULL: there are no others. */
+    const struct api_schema *others; /* additionalProperties; NULL: no other members are allowed. */
     bool preserve_unknown;           /* x-kubernetes-preserve-unknown-fields: others are API_ANY. */
-    bool embedded; /* x-kubernetes-embedded-resource: apiVersion, kind, metadata are known, too. */
-    bool atomic;   /* x-kubernetes-map-type: atomic: it is one value. */
+    /* x-kubernetes-embedded-resource: apiVersion, kind, metadata are declared, too. */
+    bool embedded;
+    bool atomic; /* x-kubernetes-map-type: atomic: it is one value. */
 
     /* API_ARRAY */
     const struct api_schema *items; /* NULL: API_ANY */
     enum api_list_type list_type;
-    const char *const *keys; /* Of API_LIST_MAP, NULL-terminated, in alphabetical order. */
-    /* x-kubernetes-patch-merge-key: the member by which a strategic merge patch matches elements; "": it is a
-     * set of plain values; NULL: the patch replaces the list. */
+    const char *const *keys; /* For API_LIST_MAP, NULL-terminated, in alphabetical order. */
+    /* x-kubernetes-patch-merge-key: the member by which a strategic merge patch matches
+     * elements; "": a set of plain values; NULL: the patch replaces the list. */
     const char *patch_key;
-    bool retain_keys; /* Published with the patch strategy; the patch itself carries $retainKeys. */
+    /* Published with the patch strategy; the patch itself contains $retainKeys. */
+    bool retain_keys;
 };
 
 /* ---- nodes that all kinds use ---- */
@@ -132,11 +139,11 @@ extern const struct api_schema api_schema_any;  /* Any value. */
 extern const struct api_schema api_schema_string, api_schema_boolean, api_schema_int32,
     api_schema_int64, api_schema_double, api_schema_int_or_string, api_schema_time,
     api_schema_micro_time, api_schema_bytes, api_schema_quantity;
-extern const struct api_schema api_schema_string_map;   /* Strings by any name. */
-extern const struct api_schema api_schema_bytes_map;    /* Base64 texts by any name. */
-extern const struct api_schema api_schema_quantity_map; /* Amounts by resource name. */
+extern const struct api_schema api_schema_string_map;   /* A map with strings as values. */
+extern const struct api_schema api_schema_bytes_map;    /* A map with Base64 texts as values. */
+extern const struct api_schema api_schema_quantity_map; /* Quantities by resource name. */
 extern const struct api_schema api_schema_string_list;  /* Replaced as a whole. */
-extern const struct api_schema api_schema_string_set;   /* An element is there or not. */
+extern const struct api_schema api_schema_string_set;   /* Elements are unique. */
 extern const struct api_schema api_schema_object_meta;
 extern const struct api_schema api_schema_label_selector;
 
@@ -165,21 +172,21 @@ struct api_body {
 };
 extern const struct api_body api_bodies[]; /* Ends with a NULL kind. */
 
-/* ---- using one ---- */
+/* ---- use of a schema ---- */
 
 const struct api_schema *api_kind_schema(const struct api_kind *k); /* Never NULL. */
 /* The field called 'name'; NULL: not among the declared ones. */
 const struct api_field *api_schema_field(const struct api_schema *s, const char *name);
-/* What member 'name' of an object is: a field's schema, that of other members, api_schema_any below what
- * preserves unknown fields; NULL: there is no such member.  's' may be NULL (then NULL). */
+/* The schema of member 'name' of an object: a field's, that of other members, or api_schema_any
+ * if unknown fields are preserved; NULL: there is no such member.  's' may be NULL (then NULL). */
 const struct api_schema *api_schema_member(const struct api_schema *s, const char *name);
-/* What elements of an array are; never NULL for an API_ARRAY or API_ANY. */
+/* The schema of an array's elements; never NULL for an API_ARRAY or API_ANY. */
 const struct api_schema *api_schema_items(const struct api_schema *s);
 /* Elements of the list (members of the object) are owned and merged one by one. */
 bool api_schema_is_granular(const struct api_schema *s, const struct json *v);
 
-/* Appends what identifies 'item' in a list of the schema 's', as managedFields writes it: "k:{"name":"a"}" of an
- * API_LIST_MAP with keys in alphabetical order, else "v:VALUE". */
+/* Appends the identity of 'item' in a list of the schema 's', in the format of managedFields:
+ * "k:{"name":"a"}" of an API_LIST_MAP with keys in alphabetical order, else "v:VALUE". */
 void api_schema_element_key(const struct api_schema *s, const struct json *item,
                             struct strbuf *out);
 
@@ -188,15 +195,16 @@ struct api_paths {
     char **list;
     size_t n, cap;
 };
-#define API_MAX_PATHS 64 /* More are not told. */
+#define API_MAX_PATHS 64 /* Further ones are dropped. */
 void api_paths_done(struct api_paths *p);
 static inline UNUSED void api_paths_donep(struct api_paths *p)
 {
     api_paths_done(p);
 }
 
-/* Removes members that the schema does not know, and nulls of declared fields that are not nullable (they mean
- * absent).  'ret' (may be NULL) gets the paths of the unknown ones: "spec.containers[0].colour". */
+/* Removes members that are not in the schema, and nulls of declared fields that are not nullable
+ * (they mean absent).  'ret' (may be NULL) gets the paths of the unknown ones:
+ * "spec.containers[0].colour". */
 void api_schema_prune(const struct api_schema *s, struct json *obj, struct api_paths *ret);
 /* Puts in the defaults of absent members, from the outside in. */
 void api_schema_default(const struct api_schema *s, struct json *obj);
@@ -205,6 +213,6 @@ struct json *api_schema_default_of(const struct api_schema *s);
 /* Adds a cause for each immutable value that differs from 'old', outside of lists and maps. */
 void api_schema_check_immutable(const struct api_schema *s, const struct json *obj,
                                 const struct json *old, struct api_causes *c);
-/* Adds a cause for each value of a wrong type, missing required member, value that is not among those
- * allowed, limit that is broken, and list element that is there twice. */
+/* Adds a cause for each value of a wrong type, missing required member, value outside of the
+ * allowed ones, violated limit, and duplicate list element. */
 void api_schema_validate(const struct api_schema *s, const struct json *obj, struct api_causes *c);
