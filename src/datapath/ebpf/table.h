@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A map of the kernel that the agent keeps as it wants it, by the smallest difference.
+/* A map of the kernel that the agent keeps at its desired rows by the smallest difference.
  *
- * What the map has is read once; from then on it is known, as nobody else writes.  On one thread at a time. */
+ * The map is read once; its contents are known from then on, as only this module writes it. On
+ * one thread at a time. */
 #pragma once
 
 #include "base/err.h"
@@ -13,14 +14,15 @@
 #define TABLE_VALUE_MAX 32
 
 struct table_row {
-    unsigned char key[TABLE_KEY_MAX], value[TABLE_VALUE_MAX]; /* Zeros behind their ends. */
-    bool refused;                                             /* table_sync's. */
+    /* Unused bytes at the end are zero. */
+    unsigned char key[TABLE_KEY_MAX], value[TABLE_VALUE_MAX];
+    bool refused; /* table_sync's. */
 };
 
 struct table {
     int fd; /* Borrowed. */
     size_t key_size, value_size;
-    bool is_array; /* A value of zeros is none. */
+    bool is_array; /* A value of zeros means no entry. */
     struct table_row *rows;
     size_t n;
 };
@@ -28,8 +30,8 @@ struct table {
 /* Reads the map 'fd', whose sizes must not be above those above. */
 int table_load(struct table *t, int fd, struct err *e);
 void table_done(struct table *t);
-/* Makes the map what 'rows' (sorted and freed here; of several with one key the last one counts) are: adds and changes
- * first, removes last.  '*ret_changes' counts; a row that the map does not take is left out and counted in
- * '*ret_refused', with the reason in 'e'. */
+/* Makes the map equal to 'rows' (sorted and freed here; the last row of a key counts): adds and
+ * changes first, removes last. '*ret_changes' counts; a row that the map refuses is left out and
+ * counted in '*ret_refused', with the reason in 'e'. */
 void table_sync(struct table *t, struct table_row *rows, size_t n, size_t *ret_changes,
                 size_t *ret_refused, struct err *e);
