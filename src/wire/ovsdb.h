@@ -23,13 +23,13 @@
 
 /* Finds the end of the next message; zero-initialize it for a new connection. */
 struct ovsdb_framer {
-    size_t scanned; /* Bytes of the message in progress that were looked at. */
+    size_t scanned; /* Bytes of the present message already scanned. */
     unsigned depth;
     bool in_string, escaped;
 };
-/* 'data' starts where the message in progress starts (white space before it is fine).  0 with the
- * message's size in '*ret_size', and the framer is ready for the next; -EAGAIN: more bytes needed;
- * -EBADMSG: no JSON object starts here. */
+/* 'data' starts with the present message (white space before it is fine). Returns 0 with the
+ * message's size in '*ret_size', and the framer is ready for the next; -EAGAIN: more bytes
+ * needed; -EBADMSG: no JSON object starts here. */
 int ovsdb_frame(struct ovsdb_framer *f, const char *data, size_t size, size_t *ret_size,
                 struct err *e);
 
@@ -37,15 +37,15 @@ enum ovsdb_kind { OVSDB_REQUEST, OVSDB_NOTIFICATION, OVSDB_REPLY };
 struct ovsdb_msg {
     struct json *json; /* Owned; the pointers below are into it. */
     enum ovsdb_kind kind;
-    const char *method;                /* Of requests and notifications. */
+    const char *method;                /* In requests and notifications. */
     const struct json *params;         /* An array. */
-    const struct json *id;             /* Of requests and replies. */
-    const struct json *result, *error; /* Of replies; NULL: null. */
+    const struct json *id;             /* In requests and replies. */
+    const struct json *result, *error; /* In replies; NULL: null. */
 };
 /* One whole message of 'size' bytes. */
 int ovsdb_msg_parse(const char *text, size_t size, struct ovsdb_msg *ret, struct err *e);
 void ovsdb_msg_done(struct ovsdb_msg *m);
-/* The number that ovsdb_put_* gave the request; false: not one of these. */
+/* The number given to the request by ovsdb_put_*; false: another form of id. */
 bool ovsdb_msg_id(const struct ovsdb_msg *m, uint64_t *ret);
 
 /* ---- messages to the server (appended to 'out') ---- */
@@ -68,7 +68,7 @@ struct json *ovsdb_set_add(struct json *set, struct json *atom);
 struct json *ovsdb_map(void);
 struct json *ovsdb_map_add(struct json *map, const char *key, const char *value);
 
-/* Members of a set; an atom is a set of one (5.1). */
+/* Number of members of a set; an atom is a set of one (5.1). */
 size_t ovsdb_set_count(const struct json *v);
 const struct json *ovsdb_set_at(const struct json *v, size_t i);
 /* Text of a uuid atom; NULL if it is none. */
@@ -80,15 +80,15 @@ int ovsdb_read_string(const struct json *row, const char *column, char **value, 
 int ovsdb_read_int(const struct json *row, const char *column, int64_t none, int64_t *value,
                    struct err *e);
 /* Sets of strings or uuids as keys of 'set' (values not NULL, not owned), maps of strings
- * as owned values of 'map' (smap_init(m, free)).  'diff' says how update2 is to be
- * applied: false: replaces all; true: a member of a set is toggled; a pair of a map is
- * removed where it is the same, else set. */
+ * as owned values of 'map' (smap_init(m, free)).  'diff' is how to apply an update2: false:
+ * replaces all; true: a member of a set is toggled; a pair of a map is removed where it is the
+ * same, else set. */
 int ovsdb_read_set(const struct json *row, const char *column, bool diff, struct smap *set,
                    struct err *e);
 int ovsdb_read_map(const struct json *row, const char *column, bool diff, struct smap *map,
                    struct err *e);
 
-/* ---- operations of a transaction (RFC 7047 5.2); every tree given is taken over ---- */
+/* ---- operations of a transaction (RFC 7047 5.2); the calls take ownership of the trees ---- */
 
 struct json *ovsdb_where_uuid(const char *uuid); /* [["_uuid", "==", uuid]] */
 struct json *ovsdb_insert(const char *table, struct json *row, const char *uuid_name);
@@ -106,10 +106,10 @@ struct json *ovsdb_comment(const char *text);
 
 /* ---- replies and notifications ---- */
 
-/* Whether the transaction of 'n_ops' operations that 'm' answers was committed (4.1.3).  If not,
- * '*ret_failed' is the index of the operation at fault, or n_ops when it failed as a whole, and the
- * result one of: -EAGAIN (a wait did not hold: somebody else changed the row), -EEXIST (constraint
- * violation), -ENOENT (referential integrity), -ECANCELED, -EIO, -EBADMSG. */
+/* Whether the transaction answered by 'm', of 'n_ops' operations, was committed (4.1.3).  If
+ * not, '*ret_failed' is the index of the operation at fault, or n_ops when it failed as a whole,
+ * and the result one of: -EAGAIN (a wait did not hold: another client changed the row), -EEXIST
+ * (constraint violation), -ENOENT (referential integrity), -ECANCELED, -EIO, -EBADMSG. */
 int ovsdb_transact_result(const struct ovsdb_msg *m, size_t n_ops, size_t *ret_failed,
                           struct err *e);
 /* First row of the select that was operation 'op' of a committed transaction; NULL: none. */
@@ -118,11 +118,11 @@ const struct json *ovsdb_selected_row(const struct ovsdb_msg *m, size_t op);
 int ovsdb_reply_error(const struct ovsdb_msg *m, struct err *e);
 
 enum ovsdb_change { OVSDB_INSERT, OVSDB_MODIFY, OVSDB_DELETE };
-/* 'row': for an insert all columns that have not their default, for a modification the differences;
- * NULL for a deletion.  A negative return ends the walk. */
+/* 'row': for an insert all columns with a value other than the default, for a modification the
+ * differences; NULL for a deletion. A negative return ends the walk. */
 typedef int ovsdb_row_fn(void *ctx, const char *table, const char *uuid, enum ovsdb_change change,
                          const struct json *row, struct err *e);
-/* Walks <table-updates2>: the result of monitor_cond, or what an update2 notification carries. */
+/* Walks <table-updates2>: the result of monitor_cond, or the content of an update2 notification. */
 int ovsdb_walk_updates(const struct json *updates, ovsdb_row_fn *fn, void *ctx, struct err *e);
-/* The updates of an "update2" notification for 'monitor'; NULL: 'm' is something else. */
+/* The updates in an "update2" notification for 'monitor'; NULL: 'm' is another message. */
 const struct json *ovsdb_update_of(const struct ovsdb_msg *m, const char *monitor);
