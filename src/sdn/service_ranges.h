@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the addresses and ports of services come from, as the master's configuration has it.  Pure. */
+/* The ranges of services' addresses and ports, from the master's configuration. Pure. */
 #pragma once
 
 #include "base/err.h"
@@ -13,15 +13,16 @@
 struct service_ranges {
     struct ip4_prefix services; /* clusterIP */
     uint16_t first_port, last_port;
-    bool has_ingress; /* LoadBalancers get addresses, of: */
+    bool has_ingress; /* LoadBalancers get addresses, from 'ingress'. */
     struct ip4_prefix ingress;
-    /* externalIPs must be in one of these and in none that is rejected; none: they are refused. */
+    /* externalIPs must be in one of these ranges and in no rejected one; without ranges all are
+     * refused. */
     struct service_external_rule {
         struct ip4_prefix net;
         bool rejected;
     } external[SERVICE_MAX_EXTERNAL];
     size_t n_external;
-    /* Cluster networks: with 'services', where only the privileged point endpoints to. */
+    /* Cluster networks: in these and in 'services' only privileged users may place endpoints. */
     struct ip4_prefix pods[SERVICE_MAX_PODS];
     size_t n_pods;
 };
@@ -29,7 +30,7 @@ struct service_ranges {
 /* OpenShift's: ports 30000-32767, ingress 172.29.0.0/16, no external addresses. */
 void service_ranges_defaults(struct service_ranges *r);
 bool service_ranges_allow_external(const struct service_ranges *r, uint32_t ip);
-/* Whether 'ip' is a pod's or a service's. */
+/* Whether 'ip' belongs to a pod or service network. */
 bool service_ranges_is_inside(const struct service_ranges *r, uint32_t ip);
 /* "30000-32767", or "30000+100" (-EINVAL); "": the default. */
 int service_ports_parse(const char *s, uint16_t *ret_first, uint16_t *ret_last, struct err *e);
