@@ -7,7 +7,8 @@
 
 #include <stdio.h>
 
-/* The other end of the pair and the VXLAN device: no pod has it, and vxlan drops inner frames that come from its own. */
+/* The address of tun0's peer and of the VXLAN device: no pod has it, and vxlan drops inner
+ * frames from its own address. */
 static struct mac own_mac(uint32_t gateway)
 {
     struct mac m = mac_from_ip4(gateway);
@@ -65,7 +66,7 @@ int devices_check(const struct sdn_network *n, struct err *e)
 
 /* ---- making ---- */
 
-/* 'l' as it is; 'up' -1: as it is. */
+/* Changes the link 'l' where it differs; 'up' -1: its state stays. */
 static int adjust(struct rtnl *r, const struct rtnl_link *l, struct mac mac, uint32_t mtu, int up,
                   struct err *e)
 {
@@ -91,7 +92,7 @@ static int ensure_pair(struct rtnl *r, const struct sdn_network *n, struct devic
                               .mtu = n->mtu,
                               .mac = &tun_mac,
                               .peer_mac = &host_mac};
-        /* Half a pair, or one of two: ours by name and kind (devices_check). */
+        /* One end only, or one of two pairs: ours by name and kind (devices_check). */
         err = rtnl_link_del(r, DEVICE_TUN, e);
         err = err < 0 ? err : rtnl_link_del(r, DEVICE_HOST, e);
         err = err < 0 ? err : rtnl_veth_add(r, &v, e);

@@ -8,11 +8,11 @@ struct early {
     struct datapath_prepared prepared; /* First. */
     char *pins, *without;
     uint32_t max_entries;
-    struct program_features features; /* The worker's until ... */
-    bool probed;                      /* ... this; by any thread. */
-    /* The worker's until it is over. */
+    struct program_features features; /* Written by the worker, until 'probed' is set. */
+    bool probed;                      /* The features are valid; read by any thread. */
+    /* Used by the worker until it is done. */
     struct program program;
-    int result; /* 0: the programs are there. */
+    int result; /* 0: the programs are loaded. */
     struct err error;
 
     bool over, abandoned;
@@ -112,7 +112,7 @@ int early_take(struct early *x, struct program_features *ret_features, struct pr
     }
     *ret_features = x->features;
     *ret = x->program;
-    x->result = -ENOENT; /* They are another's now. */
+    x->result = -ENOENT; /* Their owner is the caller now. */
     return 0;
 }
 

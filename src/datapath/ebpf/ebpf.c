@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The datapath "ebpf": docs/ebpf.md tells the whole.
+/* The datapath "ebpf": docs/ebpf.md describes all of it.
  *
- *     network.c   what the agent wants of the network
+ *     network.c   the desired network
  *     members.c   the pods
  *     program.c   the programs and their maps in the kernel
  *     early.c     loads them while the agent still waits for the registry
  *     hook.c      programs at links
  *     reserve.c   takes their places while they are loaded
- *     lasting.c   moves pods that last from clsact to tcx
+ *     lasting.c   moves pods' links from clsact to tcx some time after ADD
  *     devices.c   tun0, its peer and the VXLAN device
- *     inlet.c     where what a pod sends comes in, when it is limited
+ *     inlet.c     the link on which a limited pod's packets arrive
  *     held.c      packets to services that are idle
- *     paths.c     the ways to other nodes
- *     encode.c    what the maps have, from network and pods
- *     table.c     maps that follow what is wanted
+ *     paths.c     the paths to other nodes
+ *     encode.c    network and pods as rows of the maps
+ *     table.c     maps that follow the desired rows
  *     policy.c    network policy in the maps
  *     record.c    pods on file
- *     watch.c     what the programs tell of packets
- *     trace.c     what they would do with one
+ *     watch.c     flow events from the programs
+ *     trace.c     the programs' verdict on an imagined packet
  *     show.c      the maps in words
  *
- * What is wanted (network and pods) is compared with what the maps have, and the difference is written; nothing is
- * taken down first.  All of it is the loop's, but for the pods and their two maps, which workers that wire a pod
- * share under 'lock'. */
+ * The desired network and pods are compared with the maps, and the difference is written;
+ * nothing is removed first. All state belongs to the loop's thread, except for the pods and
+ * their two maps, which workers that wire a pod share under 'lock'. */
 #include "base/mem.h"
 #include "datapath/ebpf/ebpf_priv.h"
 #include "datapath/ebpf/settings.h"
@@ -30,7 +30,7 @@
 #include "datapath/ebpf/trace.h"
 #include "sdn/policy.h"
 
-/* ---- what the agent is told ---- */
+/* ---- state from the agent ---- */
 
 static void run(void *ctx)
 {
@@ -192,7 +192,7 @@ static int ebpf_check(const struct datapath_config *cfg, const struct sdn_networ
     return r < 0 ? err_prefix(e, "networkConfig.datapath: ebpf") : 0;
 }
 
-/* Nobody sets a network before. */
+/* No network is set before this. */
 static void on_loaded(void *ctx)
 {
     struct ebpf_dp *x = ctx;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files that are the datapath "ebpf" itself have in common: ebpf.c (the interface),
- * network.c (what the agent wants, put into maps and links) and members.c (the pods).  Nobody else
+/* Shared by the files of the datapath "ebpf" itself: ebpf.c (the interface),
+ * network.c (the desired network in maps and links) and members.c (the pods).  No other file
  * includes it.
  *
- * All of it is the loop's, but for the pods and their two maps, which workers that wire a pod share
- * under 'lock'. */
+ * All state belongs to the loop's thread, except for the pods and their two maps, which workers
+ * that wire a pod share under 'lock'. */
 #pragma once
 
 #include "datapath/ebpf/devices.h"
@@ -25,17 +25,18 @@
 #include <pthread.h>
 
 #define EBPF_RETRY_MS 1000
-#define EBPF_SWEEP_MS 10000 /* Connections that are over, and rows of policy that did not fit. */
+/* Interval of removing expired connections, and of retrying policy rows that did not fit. */
+#define EBPF_SWEEP_MS 10000
 
 struct member {
     struct dp_pod *pod; /* Written by the loop's thread, under the lock. */
-    /* It waits for this to be on file and in the maps; NULL: it is. */
+    /* Called when the pod is on file and in the maps; NULL: it is. */
     datapath_done_fn *attached;
     void *attached_ctx;
-    int ifindex;  /* Of its link; 0: not wired. */
-    int inlet;    /* Where what it sends comes in: its link, or behind it (inlet.h). */
-    bool queued;  /* Its link limits what goes to it. */
-    bool lasting; /* Its link was named to lasting.h. */
+    int ifindex;  /* ifindex of the pod's link; 0: not wired. */
+    int inlet;    /* The link on which its packets arrive: its own, or one behind it (inlet.h). */
+    bool queued;  /* The pod's link limits packets to it. */
+    bool lasting; /* lasting.h got its link already. */
 };
 
 struct ebpf_dp {
@@ -46,7 +47,7 @@ struct ebpf_dp {
     char *bpffs, *maps, *records; /* Folders. */
     char *hooks_dir;
     struct hooks hooks;
-    struct early *early; /* Until the programs are loaded. */
+    struct early *early; /* Set until the programs are loaded. */
     struct program_features features;
     struct program program;
     bool loaded;
@@ -69,22 +70,22 @@ struct ebpf_dp {
     struct policy_maps policy;
     struct loop_task policy_task;
     struct loop_timer *sweep, *lend;
-    struct paths *paths; /* NULL: all go by the VXLAN device. */
-    size_t applied;      /* Changes of other maps since the start. */
-    /* What did not fit: since the start, and now. */
+    struct paths *paths; /* NULL: all packets go by the VXLAN device. */
+    size_t applied;      /* Changes of the other maps since the start. */
+    /* Rows that did not fit: since the start, and now. */
     size_t pods_refused, nodes_refused, services_refused, nodes_left_out, services_left_out;
     struct held *held;
     struct watch *watch; /* NULL: nobody watches. */
     uint32_t watch_number;
-    uint64_t drops[MODEL_N_CAUSES]; /* As last read. */
+    uint64_t drops[MODEL_N_CAUSES]; /* The counters when last read. */
 
-    pthread_mutex_t lock; /* Of what follows. */
+    pthread_mutex_t lock; /* Protects the following members. */
     struct member *members;
     size_t n_members, cap_members;
     struct table pods, near, ports;
     size_t pods_applied; /* Changes of these. */
 
-    const struct dp_pod **view; /* What ebpf_pods gave out. */
+    const struct dp_pod **view; /* The array that ebpf_pods returned last. */
     struct loop_task task;
     struct loop_timer *retry;
     struct outbox outbox;
@@ -95,7 +96,7 @@ static inline struct ebpf_dp *ebpf_of(struct datapath *dp)
     return CONTAINER_OF(dp, struct ebpf_dp, dp);
 }
 
-/* Entries that a map has room for. */
+/* Number of entries of a map. */
 static inline uint32_t ebpf_room(const struct ebpf_dp *x, uint32_t usual)
 {
     return x->features.max_entries ? MIN(x->features.max_entries, usual) : usual;
@@ -107,23 +108,23 @@ void ebpf_report(struct ebpf_dp *x, enum outbox_trouble t, const char *reason);
 
 /* ---- members.c ---- */
 
-/* Those on file, for the first time. */
+/* Reads the pods on file, once at the start. */
 int members_read(struct ebpf_dp *x, struct err *e);
-/* With the lock held: the pod whose link this is; NULL. */
+/* With the lock held: the pod with this link, or NULL. */
 struct member *members_find_link(struct ebpf_dp *x, const char *host_if);
-/* With the lock held: the links of pods that an agent before us wired. */
+/* With the lock held: finds the links of pods that an earlier agent process wired. */
 int members_find_links(struct ebpf_dp *x, struct err *e);
-/* With the lock held: brings the maps of pods in line; -ENOSPC when they do not take all. */
+/* With the lock held: updates the maps of pods; -ENOSPC when not all rows fit. */
 int members_put(struct ebpf_dp *x, struct err *e);
-/* With the lock held: the programs at the links of pods.  One pod whose link refuses is not
- * worth the others' traffic. */
+/* With the lock held: attaches the programs to the links of pods. A pod whose link refuses is
+ * skipped, so that the others work. */
 int members_hook(struct ebpf_dp *x, struct err *e);
-/* Goes on with pods that are being attached, whose links workers are making meanwhile; false:
+/* Continues with pods that are being attached, whose links workers create meanwhile; false:
  * there are none. */
 bool members_settle(struct ebpf_dp *x);
-/* Where what comes from the link 'port' comes in. */
+/* The link on which packets from the link 'port' arrive. */
 uint32_t members_inlet(struct ebpf_dp *x, uint32_t port);
-/* As lasting_config has it. */
+/* The 'next' of struct lasting_config. */
 bool members_next_lasting(void *ctx, struct hook_place *ret);
 
 void ebpf_attach(struct datapath *dp, const struct dp_pod *p, datapath_port_fn *port,
@@ -141,11 +142,10 @@ int ebpf_check_wire(struct datapath *dp, const struct dp_wire *w, struct err *e)
 
 /* ---- network.c ---- */
 
-/* While the programs are loaded: what can be found out and made ready for the network 'n'
- * already. */
+/* While the programs are loaded: prepares for the network 'n' what is possible already. */
 void network_expect(struct ebpf_dp *x, const struct sdn_network *n);
 int network_put_settings(struct ebpf_dp *x, struct err *e);
-/* Of the loop: timers, the task of policies, and that they changed. */
+/* Callbacks on the loop: timers, the task of policies, and changed policies. */
 void network_retry(void *ctx);
 void network_sweep(void *ctx);
 void network_lend(void *ctx);

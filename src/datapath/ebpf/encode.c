@@ -13,7 +13,7 @@ static_assert(sizeof(struct ebpf_backend_key) <= TABLE_KEY_MAX, "a key fits");
 static_assert(sizeof(struct ebpf_serving_key) <= TABLE_KEY_MAX, "a key fits");
 static_assert(sizeof(struct ebpf_service) <= TABLE_VALUE_MAX, "a value fits");
 
-/* 'kind' first in the value: by_row puts the kind that counts last. */
+/* 'kind' first in the value: by_row puts the kind that takes precedence last. */
 static void set_route(struct table_row *row, struct ip4_prefix p, const struct ebpf_route *r)
 {
     struct ebpf_route_key key = {.len = p.len, .addr = htonl(p.addr)};
@@ -22,7 +22,7 @@ static void set_route(struct table_row *row, struct ip4_prefix p, const struct e
     memcpy(row->value, r, sizeof *r);
 }
 
-/* Without a subnet it has no pods; one who claims ours is not believed. */
+/* A node without a subnet has no pods; a node that claims our subnet is ignored. */
 static bool takes_part(const struct sdn_network *n, const struct sdn_remote *r)
 {
     return r->subnet.len > 0 && !prefix_overlaps(r->subnet, n->local);
@@ -91,7 +91,8 @@ struct table_row *encode_subnets(const struct table_row *routes, size_t n, uint8
         len = count[l] > count[len] ? l : len;
     }
     struct table_row *rows = xcalloc(count[len] + 1, sizeof *rows);
-    CLEANUP_FREE uint32_t *longer = xcalloc(n + 1, sizeof *longer); /* What they lie in. */
+    /* Index of the containing prefix. */
+    CLEANUP_FREE uint32_t *longer = xcalloc(n + 1, sizeof *longer);
     for (size_t i = 0; i < n; i++) {
         struct ebpf_route_key key = route_key(&routes[i]);
         if (key.len > len) {
@@ -119,7 +120,7 @@ static void set_address(struct table_row *row, uint32_t ip, enum ebpf_node_addre
     memcpy(row->value, &value, sizeof value);
 }
 
-/* An address that is both counts as that of a VTEP: table_sync keeps the larger value of a key. */
+/* An address that is both counts as a VTEP: table_sync keeps the larger value of a key. */
 struct table_row *encode_vteps(const struct sdn_network *n, size_t *ret_n)
 {
     size_t k = 0, most = n->addresses.n + 1;
@@ -170,7 +171,7 @@ struct ebpf_settings encode_settings(const struct sdn_network *n, const struct d
 
 /* ---- services ---- */
 
-/* Of nobody in particular: "this" network and host, link-local, groups. */
+/* Addresses that name no host: "this" network and host, link-local, multicast. */
 static bool is_special(uint32_t ip)
 {
     return ip >> 24 == 0 || ip >> 24 == 127 || ip >> 16 == 0xa9fe || ip >> 29 == 7;
@@ -200,7 +201,8 @@ struct serving_node {
     const char *name;
 };
 
-/* One address (0: node ports) and port of a service with its backends; 'local': only those of this node. */
+/* One address (0: node ports) and port of a service with its backends; 'local': only the local
+ * ones. */
 static void add_service(struct encoded_services *r, const struct serving_node *node,
                         const struct sdn_project_service *m, const struct sdn_service_port *p,
                         uint32_t addr, uint16_t port, bool local)
@@ -222,7 +224,7 @@ static void add_service(struct encoded_services *r, const struct serving_node *n
     }
     for (size_t i = 0; i < n; i++) {
         uint32_t ip = list[i]->endpoint->ip;
-        /* Nobody may make the tunnels' port of a packet. */
+        /* No packet may be translated to the tunnels' port. */
         if (is_special(ip) || (p->protocol == SDN_UDP && list[i]->port == node->net->vxlan_port)) {
             continue;
         }
@@ -235,7 +237,7 @@ static void add_service(struct encoded_services *r, const struct serving_node *n
     }
     free(list);
     if (m->service->host_ports && !v.count) {
-        return; /* Nobody may make that packet, so there is no such host port. */
+        return; /* No packet may be translated to that port, so the host port is left out. */
     }
     add_row(&r->services, &r->cap_services, r->n_services++, &key, sizeof key, &v, sizeof v);
 }
@@ -273,7 +275,7 @@ static bool has_key(const struct table_row *rows, size_t n, uint32_t addr,
     return n && bsearch(&key, rows, n, sizeof *rows, by_service_key);
 }
 
-/* An address and port that a service has, too, stay the service's. */
+/* A service with the same address and port takes precedence. */
 static void add_host_ports(struct encoded_services *r, const struct serving_node *node,
                            const struct sdn_project_service *list, size_t n_list)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the desired network and its pods to what the maps have (bpf/maps.h), and back from their causes.  Pure. */
+/* Converts the desired network and its pods to rows of the maps (bpf/maps.h), and the programs'
+ * causes back. Pure. */
 #pragma once
 
 #include "datapath/ebpf/bpf/maps.h"
@@ -8,10 +9,12 @@
 #include "net/kernel/path.h"
 #include "sdn/model.h"
 
-/* Rows of EBPF_ROUTES and EBPF_VTEPS; owned by the caller.  'ways' has one for each remote; NULL: none is known. */
+/* Rows of EBPF_ROUTES and EBPF_VTEPS; owned by the caller. 'ways' has one entry for each remote;
+ * NULL: no path is known. */
 struct table_row *encode_routes(const struct sdn_network *n, const struct path *ways,
                                 size_t *ret_n);
-/* Of the rows of EBPF_ROUTES those of EBPF_SUBNETS, owned by the caller; '*ret_len' is what ebpf_settings.subnet_len is. */
+/* Rows of EBPF_SUBNETS made from rows of EBPF_ROUTES, owned by the caller; '*ret_len' is the
+ * value for ebpf_settings.subnet_len. */
 struct table_row *encode_subnets(const struct table_row *routes, size_t n, uint8_t *ret_len,
                                  size_t *ret_n);
 struct table_row *encode_vteps(const struct sdn_network *n, size_t *ret_n);
@@ -24,7 +27,7 @@ struct encoded_services {
     size_t n_services, n_backends;
     size_t cap_services, cap_backends, cap_serving;
 };
-/* As 'node' serves its pods. */
+/* Encodes the services from the view of 'node'. */
 void encode_services(const struct sdn_network *n, const char *node,
                      const struct sdn_project_service *list, size_t n_list,
                      struct encoded_services *ret);
@@ -36,14 +39,14 @@ struct encode_pod {
     bool has_also;
     bool queued;
     int ifindex; /* 0: not wired. */
-    int inlet;   /* Of the link by which its packets come in; 0: the same. */
+    int inlet;   /* The link on which its packets arrive; 0: the same link. */
 };
-/* Rows of EBPF_PODS and, for one that is wired, of EBPF_PORTS.  False: the address is not of this node's subnet, and the
- * pod takes no part (it is about to be detached). */
+/* Rows of EBPF_PODS and, for a wired pod, of EBPF_PORTS. False: the address is not of this
+ * node's subnet, and the pod is left out (it is about to be detached). */
 bool encode_pod(const struct sdn_network *n, const struct encode_pod *p, struct table_row *ret_pod,
                 struct table_row *ret_port);
 
-/* Of the rows of EBPF_PODS those of EBPF_NEAR, owned by the caller. */
+/* Rows of EBPF_NEAR made from rows of EBPF_PODS, owned by the caller. */
 struct table_row *encode_near(const struct table_row *pods, size_t n, size_t *ret_n);
 
 enum model_action encode_action(uint32_t verdict);

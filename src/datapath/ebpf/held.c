@@ -16,7 +16,7 @@
 
 LOG_MODULE("ebpf");
 
-#define SOON_MS 1000 /* When nothing more is said of services: they were in place already. */
+#define SOON_MS 1000 /* Used when no change of services follows: they were in place already. */
 
 struct waiting {
     struct list link;
@@ -96,7 +96,7 @@ void held_send(struct held *h, const uint8_t *frame, size_t size)
     struct waiting *w = xmalloc(sizeof *w + size);
     w->size = size;
     memcpy(w->frame, frame, size);
-    /* The pod's kernel left the checksum to its device, and there is none any more. */
+    /* The pod's kernel left the checksum to its device, which this frame does not pass any more. */
     service_frame_sum(w->frame, size);
     list_push_back(&h->waiting, &w->link);
     if (!loop_timer_armed(h->soon)) {

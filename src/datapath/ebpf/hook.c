@@ -27,7 +27,7 @@ static uint32_t program_id(int prog_fd)
     return bpf_obj_get_info_by_fd(prog_fd, &info, &size) == 0 ? info.id : 0;
 }
 
-/* The pinned link when it is that of 'ifindex'; '*ret_prog' is what it runs. */
+/* The pinned bpf link, if it is of 'ifindex'; '*ret_prog' is the program it runs. */
 static int find_link(const char *path, int ifindex, uint32_t *ret_prog)
 {
     CLEANUP(fd_close) int fd = bpf_obj_get(path);
@@ -36,7 +36,8 @@ static int find_link(const char *path, int ifindex, uint32_t *ret_prog)
     if (fd < 0) {
         return fd;
     }
-    /* A link that was gone is without a device; 'xdp' begins as the member of tcx does, which older headers lack. */
+    /* A bpf link whose device is gone has ifindex 0; 'xdp' begins like the tcx member, which
+     * older headers lack. */
     if (bpf_obj_get_info_by_fd(fd, &info, &size) < 0 || info.xdp.ifindex != (uint32_t) ifindex) {
         return -ENODEV;
     }
@@ -48,7 +49,7 @@ static int create_tcx(const struct hooks *h, const char *ifname, int ifindex, in
                       struct err *e)
 {
     CLEANUP_FREE char *path = pin_path(h, ifname);
-    unlink(path); /* Of a link that had the name before. */
+    unlink(path); /* The pin of an earlier link with the same name. */
     CLEANUP(fd_close) int fd = bpf_link_create(prog_fd, ifindex, HOOK_TCX_INGRESS, NULL);
     if (fd < 0) {
         return err_sys(e, fd, "attach the eBPF program to %s", ifname);
@@ -62,7 +63,7 @@ static int create_tcx(const struct hooks *h, const char *ifname, int ifindex, in
 
 /* ---- clsact ---- */
 
-/* The place of the filter that a link of this kind has without tcx. */
+/* The priority of the filter of such a link without tcx. */
 static enum redirect_place place_of(enum hook_kind kind)
 {
     return kind == HOOK_SHARED ? REDIRECT_AMONG_OTHERS : REDIRECT_ALONE;
@@ -77,7 +78,7 @@ static int attach_clsact(const struct hooks *h, struct rtnl *r, enum hook_kind k
     int err =
         redirect_attach(r, ifindex, REDIRECT_INGRESS, place_of(kind), FILTER_NAME, prog_fd, e);
     if (err == 0) {
-        hook_forget(h, ifname); /* What an agent with tcx has left would come first. */
+        hook_forget(h, ifname); /* A tcx program left by an earlier agent would run first. */
     }
     return err;
 }
@@ -103,7 +104,7 @@ int hook_attach(const struct hooks *h, struct rtnl *r, enum hook_kind kind, cons
     } else {
         return attach_clsact(h, r, kind, ifname, ifindex, prog_fd, e);
     }
-    if (err == 0) { /* What an agent without tcx has left would come second. */
+    if (err == 0) { /* A filter left by an agent without tcx would run second. */
         redirect_detach(r, ifindex, REDIRECT_INGRESS, place_of(kind));
     }
     return err;
@@ -123,7 +124,7 @@ void hook_detach(const struct hooks *h, struct rtnl *r, const char *ifname, int 
     uint32_t prog;
     CLEANUP(fd_close) int fd = h->tcx ? find_link(path, ifindex, &prog) : -ENOENT;
     if (fd >= 0) {
-        bpf_link_detach(fd); /* Without its pin it would go, too, but some time later. */
+        bpf_link_detach(fd); /* Removing the pin detaches it as well, but some time later. */
     }
     unlink(path);
     redirect_detach(r, ifindex, REDIRECT_INGRESS, REDIRECT_AMONG_OTHERS);
@@ -149,14 +150,14 @@ void hook_forget(const struct hooks *h, const char *ifname)
     unlink(path);
 }
 
-/* By its program, as nobody may know the pod any more. */
+/* Recognized by its program, as the pod may no longer be known. */
 static bool is_pods_link(const char *path)
 {
     CLEANUP(fd_close) int fd = bpf_obj_get(path);
     struct bpf_link_info link = {0};
     struct bpf_prog_info prog = {0};
     uint32_t size = sizeof link, prog_size = sizeof prog;
-    /* A link that is gone has the number 0. */
+    /* A bpf link whose device is gone has the number 0. */
     if (fd < 0 || bpf_obj_get_info_by_fd(fd, &link, &size) < 0 || link.xdp.ifindex == 0) {
         return false;
     }

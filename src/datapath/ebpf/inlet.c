@@ -48,7 +48,7 @@ static int make_queue(struct rtnl *r, const struct dp_wire *w, const char *inlet
     return k < 0 ? k : raise_silent(r, inlet, e);
 }
 
-/* What is between link and inlet, but for the last piece. */
+/* Creates the links between link and inlet, except for the last one. */
 static int make(struct rtnl *r, const struct dp_wire *w, const struct rtnl_link *link,
                 struct rtnl_link *ret, struct err *e)
 {
@@ -92,7 +92,7 @@ static int connect_inlet(struct rtnl *r, const struct dp_wire *w, const struct r
     return k < 0 ? k : redirect_set(r, &in, e);
 }
 
-/* What the pod's limit wants of the way between. */
+/* Checks the devices between link and inlet against the pod's limit. */
 static int check_way(struct rtnl *r, const struct dp_wire *w, const struct rtnl_link *link,
                      const struct rtnl_link *inlet, struct err *e)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where what a pod sends comes in: its link, or one behind it, where something on the way limits it.
+/* The inlet of a pod: the link on which the pod's packets arrive. It is the pod's own link, or
+ * one behind it when a limit is applied.
  *
  *     limited by us       veth ─▶ tnqX (token bucket) ─▶ tniX ◀ the program
  *     by another plug-in  veth ─▶ ifb of that plug-in ─▶ tnbrX, a bridge of that link alone ◀ the program
@@ -12,21 +13,23 @@
 #include "net/kernel/rtnl.h"
 
 struct inlet {
-    int link, inlet; /* Of the pod's link and of its inlet; 0: it is not there. */
-    bool queued;     /* What goes to the pod passes the queue of its link. */
+    int link, inlet; /* ifindex of the pod's link and of its inlet; 0: absent. */
+    bool queued;     /* Packets to the pod pass the queue of its link. */
 };
 
-/* Those that an agent before us made for a pod; 'bandwidth' is as stored with it. */
+/* Finds the inlet that an earlier agent process made for a pod; 'bandwidth' is as stored with
+ * it. */
 struct inlet inlet_find(const char *host_if, const char *bandwidth);
-/* Gives such an inlet the program 'prog_fd'. */
+/* Attaches the program 'prog_fd' to such an inlet. */
 int inlet_hook(const struct hooks *h, struct rtnl *r, const char *host_if, const char *bandwidth,
                int prog_fd, struct err *e);
 
-/* From the link to the program, by what limits the pod; nothing comes to the program before it is there. */
+/* Connects the link to the program through the pod's limit; no packet reaches the program before
+ * that is complete. */
 int inlet_wire(const struct hooks *h, struct rtnl *r, const struct dp_wire *w, int prog_fd,
                struct inlet *ret, struct err *e);
-/* The error says what is not as inlet_wire leaves it. */
+/* The error names the difference from what inlet_wire creates. */
 int inlet_check(const struct hooks *h, struct rtnl *r, const struct dp_wire *w, int prog_fd,
                 struct inlet *ret, struct err *e);
-/* Takes away what is not the pod's link; success when it is absent. */
+/* Removes all but the pod's own link; success when absent. */
 int inlet_remove(struct rtnl *r, const struct dp_wire *w, struct err *e);

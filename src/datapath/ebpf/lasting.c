@@ -11,12 +11,12 @@ LOG_MODULE("ebpf");
 
 struct lasting {
     struct lasting_config c;
-    struct hooks hooks; /* The worker may outlive those of 'c'. */
+    struct hooks hooks; /* Copies of those in 'c', which the worker may outlive. */
     char *dir;
     int prog_fd;
     struct loop_timer *quiet;
     bool working, abandoned;
-    /* The worker's while it works. */
+    /* Used by the worker while it runs. */
     struct hook_place place;
     int result;
     struct err error;
@@ -53,7 +53,7 @@ static void attached(void *ctx)
         return;
     }
     if (!if_nametoindex(x->place.ifname)) {
-        hook_forget(&x->hooks, x->place.ifname); /* Its going may have been told before. */
+        hook_forget(&x->hooks, x->place.ifname); /* The removal may have been reported before. */
     } else if (x->result < 0) {
         log_limited(&limit, LOG_WARN, "a pod's link keeps its slower hook", "link=%s error=\"%s\"",
                     x->place.ifname, x->error.text);

@@ -34,8 +34,8 @@ struct member *members_find_link(struct ebpf_dp *x, const char *host_if)
     return NULL;
 }
 
-/* Brings the maps of pods in line; -ENOSPC when they do not take all.  A pod's link is known before and after its
- * address. */
+/* Updates the maps of pods; -ENOSPC when not all rows fit. A pod's link is written before its
+ * address, and removed after it. */
 int members_put(struct ebpf_dp *x, struct err *e)
 {
     if (!x->loaded) {
@@ -82,7 +82,7 @@ static void remove_member(struct ebpf_dp *x, struct member *m)
     *m = x->members[--x->n_members];
 }
 
-/* ---- links that there are ---- */
+/* ---- existing links ---- */
 
 static bool is_member(void *ctx, const char *ifname)
 {
@@ -99,7 +99,7 @@ static void put_inlet(struct member *m, struct inlet at)
     m->lasting = false;
 }
 
-/* The links of pods that an agent before us wired. */
+/* Finds the links of pods that an earlier agent process wired. */
 int members_find_links(struct ebpf_dp *x, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
@@ -117,7 +117,7 @@ int members_find_links(struct ebpf_dp *x, struct err *e)
     return err;
 }
 
-/* One pod whose link refuses a program is not worth the others' traffic. */
+/* A pod whose link refuses a program is skipped, so that the others work. */
 int members_hook(struct ebpf_dp *x, struct err *why)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
@@ -143,7 +143,7 @@ int members_hook(struct ebpf_dp *x, struct err *why)
     return 0;
 }
 
-/* ---- coming and going ---- */
+/* ---- attach and detach ---- */
 
 static void on_bad_record(void *ctx, const char *file, const char *why)
 {
@@ -191,7 +191,7 @@ static struct member *add_pod(struct ebpf_dp *x, const struct dp_pod *p)
     return m;
 }
 
-/* On file first: what is in the maps must be known after a crash. */
+/* On file first: a pod in the maps must be known after a crash. */
 static void settle_one(struct ebpf_dp *x, struct member *m)
 {
     struct err e = {0};
@@ -219,7 +219,7 @@ bool members_settle(struct ebpf_dp *x)
     }
     policy_maps_put(&x->policy);
     pthread_mutex_lock(&x->lock);
-    /* The last one takes the place of one that is removed. */
+    /* The last element replaces the removed one. */
     for (size_t i = x->n_members; i-- > 0;) {
         if (x->members[i].attached) {
             settle_one(x, &x->members[i]);
@@ -358,7 +358,7 @@ int ebpf_wire(struct datapath *dp, const struct dp_wire *w, struct err *e)
     return k;
 }
 
-/* The queue of the link goes with that, and with the pod what is known of it. */
+/* The queue disappears with the link, and the inlet's state with the pod. */
 int ebpf_unlimit(struct datapath *dp, const struct dp_wire *w, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
@@ -396,7 +396,7 @@ uint32_t members_inlet(struct ebpf_dp *x, uint32_t port)
     return port;
 }
 
-/* Not one behind a limit: there is more on its way than the hook. */
+/* Not a link with a limit: it has more than the hook to change. */
 bool members_next_lasting(void *ctx, struct hook_place *ret)
 {
     struct ebpf_dp *x = ctx;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The network that is wanted, put into the maps and onto the links of the node; nothing is taken down first. */
+/* The desired network, put into the maps and onto the links of the node; nothing is removed
+ * first. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -17,7 +18,8 @@ LOG_MODULE("ebpf");
 void network_put_policy(void *ctx)
 {
     struct ebpf_dp *x = ctx;
-    /* Also while a link of the node is missing; but policy ends with the plug-in that has it (put_network), not before. */
+    /* Also while a link of the node is missing; but policy ends with the plug-in that uses it
+     * (put_network), not before. */
     if (x->loaded && x->net.plugin == SDN_NETWORKPOLICY) {
         policy_maps_put(&x->policy);
     }
@@ -47,7 +49,7 @@ void network_sweep(void *ctx)
     struct ebpf_dp *x = ctx;
     if (x->in_place && x->net.plugin == SDN_NETWORKPOLICY) {
         sweep(x, false);
-        policy_maps_put(&x->policy); /* What did not fit may do so now. */
+        policy_maps_put(&x->policy); /* Rows that did not fit may fit now. */
     }
     loop_timer_arm(x->sweep, EBPF_SWEEP_MS);
 }
@@ -68,14 +70,15 @@ int network_put_settings(struct ebpf_dp *x, struct err *e)
     now.direct_until_s = v.direct_until_s; /* Time goes on. */
     x->applied += !known || memcmp(&now, &v, sizeof v) != 0;
     if (v.has_policy && !now.has_policy) {
-        policy_maps_forget_connections(&x->policy); /* Of another time. */
+        /* Connections from a time with another plug-in. */
+        policy_maps_forget_connections(&x->policy);
     }
     return bpf_map_update_elem(x->program.settings, &zero, &v, BPF_ANY) < 0
                ? err_sys(e, -errno, "write the settings of the eBPF programs")
                : 0;
 }
 
-/* Counts what is refused now and was not before. */
+/* Counts rows that are refused now and were not before. */
 static void note_refused(size_t *total, size_t *before, size_t now)
 {
     *total += now > *before ? now - *before : 0;
@@ -107,7 +110,8 @@ static void put_routes(struct ebpf_dp *x)
     }
 }
 
-/* The programs at the links that carry everybody's packets; last, as the maps must have what they ask for. */
+/* Attaches the programs to the links that carry all pods' packets; last, as the maps must be
+ * complete before. */
 static int put_hooks(struct ebpf_dp *x, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
@@ -153,7 +157,7 @@ static int follow_paths(struct ebpf_dp *x, struct err *e)
 
 static void on_places_taken(void *ctx);
 
-/* Places for the programs of put_hooks, of those links that there are. */
+/* Reserves places for the programs of put_hooks, on those links that exist. */
 static void take_places(struct ebpf_dp *x)
 {
     static const char *const devices[] = {DEVICE_VXLAN, DEVICE_HOST};
@@ -189,12 +193,13 @@ static int put_network(struct ebpf_dp *x, struct err *e)
     pthread_mutex_unlock(&x->lock);
     r = r < 0 ? r : network_put_settings(x, e);
     if (r == 0 && x->net.plugin != SDN_NETWORKPOLICY) {
-        policy_maps_put(&x->policy); /* It goes when it is not asked any more. */
+        /* The programs do not read it any more, so it can be emptied. */
+        policy_maps_put(&x->policy);
     }
     return r < 0 || x->hooks_due ? r : put_hooks(x, e);
 }
 
-/* While the programs are loaded. */
+/* Runs while the programs are loaded. */
 void network_expect(struct ebpf_dp *x, const struct sdn_network *n)
 {
     struct program_features f;
@@ -210,7 +215,7 @@ void network_expect(struct ebpf_dp *x, const struct sdn_network *n)
     }
 }
 
-/* ---- for the first time ---- */
+/* ---- the first set-up ---- */
 
 static void on_held(void *ctx, uint32_t port, const uint8_t *frame, size_t size)
 {
@@ -225,8 +230,8 @@ static int listen_for_held(struct ebpf_dp *x, struct err *e)
     return x->events.held ? held_new(&c, &x->held, e) : 0;
 }
 
-/* For the first time: programs with the maps that are there, then what they need; links get them when the services are
- * told. */
+/* The first set-up: programs with the existing maps, then the maps' contents; links get the
+ * programs when the services are set. */
 static int set_up(struct ebpf_dp *x, struct err *e)
 {
     int r = devices_check(&x->net, e);
@@ -249,7 +254,8 @@ static int set_up(struct ebpf_dp *x, struct err *e)
     r = r < 0 ? r : table_load(&x->serving, x->program.serving, e);
     r = r < 0 ? r : policy_maps_load(&x->policy, &x->program, e);
     r = r < 0 ? r : listen_for_held(x, e);
-    x->has_services = x->services.n > 0; /* Of the agent before us, until they are told. */
+    /* Services of the earlier agent process, until the agent sets them. */
+    x->has_services = x->services.n > 0;
     pthread_mutex_lock(&x->lock);
     r = r < 0 ? r : table_load(&x->pods, x->program.pods, e);
     r = r < 0 ? r : table_load(&x->near, x->program.near, e);
@@ -264,7 +270,7 @@ static int set_up(struct ebpf_dp *x, struct err *e)
     return r;
 }
 
-/* The maps have all that the programs ask for. */
+/* The maps are complete for the programs now. */
 static int put_first_hooks(struct ebpf_dp *x, struct err *e)
 {
     int r = put_hooks(x, e);
@@ -310,7 +316,7 @@ static void became(struct ebpf_dp *x, int r, bool first, const struct err *e)
     }
 }
 
-/* The first hooks, once that is all there is to do. */
+/* Attaches the first hooks, once nothing else is pending. */
 static void hook_if_due(struct ebpf_dp *x)
 {
     struct err e = {0};
@@ -341,7 +347,7 @@ void network_retry(void *ctx)
     }
 }
 
-/* ---- what the agent says ---- */
+/* ---- calls of the agent ---- */
 
 void ebpf_set_network(struct datapath *dp, const struct sdn_network *n)
 {
@@ -444,7 +450,7 @@ void ebpf_link_gone(struct datapath *dp, const char *name)
     }
     pthread_mutex_lock(&x->lock);
     struct member *m = members_find_link(x, name);
-    /* The word comes late: another may have the name by now. */
+    /* The report may be late: another link may have the name by now. */
     if (m && m->ifindex && (int) if_nametoindex(name) != m->ifindex) {
         m->ifindex = m->inlet = 0;
         members_put(x, NULL);

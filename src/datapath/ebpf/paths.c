@@ -17,19 +17,19 @@ LOG_MODULE("ebpf");
 
 enum {
     LINKS_MAX = 16,
-    SOON_MS = 10,   /* What belongs together comes together. */
-    LATE_MS = 1000, /* A better way may be open now. */
+    SOON_MS = 10,   /* Changes that arrive together are handled together. */
+    LATE_MS = 1000, /* Interval after which a better path is looked for. */
     BUFFER_SIZE = 32768,
 };
 
 struct uplink {
     int ifindex;
     char name[IF_NAMESIZE];
-    uint32_t mtu; /* 0: not for us. */
+    uint32_t mtu; /* 0: not usable. */
     bool hooked;
 };
 
-/* The kernel's answer about a node. */
+/* The kernel's route to a node. */
 struct answer {
     uint32_t host;
     struct path way;
@@ -38,11 +38,11 @@ struct answer {
 struct paths {
     struct paths_config c;
     struct rtnl *rtnl;
-    struct mnl_socket *routes, *xfrm; /* Events; 'xfrm' may be NULL. */
+    struct mnl_socket *routes, *xfrm; /* Netlink event sockets; 'xfrm' may be NULL. */
     struct loop_fd *routes_watch, *xfrm_watch;
     struct loop_timer *timer;
-    bool soon;            /* The timer is armed for that. */
-    bool stale;           /* What is known may be so no more. */
+    bool soon;            /* The timer is armed with SOON_MS. */
+    bool stale;           /* The known paths may be outdated. */
     struct answer *known; /* By host. */
     size_t n_known;
     struct path *found;
@@ -52,7 +52,7 @@ struct paths {
     _Alignas(struct nlmsghdr) char buf[BUFFER_SIZE];
 };
 
-/* ---- what changes ---- */
+/* ---- change events ---- */
 
 static void on_timer(void *ctx)
 {
@@ -81,7 +81,8 @@ static struct uplink *find_link(struct paths *p, int ifindex)
     return NULL;
 }
 
-/* Pods' links come and go all the time; of those that lead nowhere yet only their routes matter, which follow. */
+/* Pods' links are created and removed all the time; links without a path to a node matter only
+ * by their routes, which are reported separately. */
 static int on_message(const struct nlmsghdr *h, void *data)
 {
     struct paths *p = data;
@@ -130,9 +131,9 @@ static void xfrm_event(void *ctx, unsigned events)
     drain(p, p->xfrm, on_policy);
 }
 
-/* ---- the ways ---- */
+/* ---- paths ---- */
 
-/* What a frame with an Ethernet header can be sent by, and does not come back on. */
+/* The MTU is 0 unless the link carries Ethernet frames with ARP and is not one of our own. */
 static struct uplink look_at(struct paths *p, int ifindex)
 {
     struct rtnl_link l;
@@ -148,7 +149,7 @@ static struct uplink look_at(struct paths *p, int ifindex)
     return u;
 }
 
-/* NULL: none that can be used. */
+/* NULL: no usable one. */
 static const struct uplink *link_of(struct paths *p, int ifindex)
 {
     struct uplink *u = find_link(p, ifindex);
@@ -171,7 +172,7 @@ static const struct answer *find_answer(const struct paths *p, uint32_t host)
     return p->n_known ? bsearch(&like, p->known, p->n_known, sizeof like, by_host) : NULL;
 }
 
-/* Asks about the nodes that nothing is known of. */
+/* Asks the kernel about the nodes without a known path. */
 static int ask(struct paths *p, const struct sdn_network *n, struct err *e)
 {
     CLEANUP_FREE uint32_t *to = xcalloc(n->n_remotes + 1, sizeof *to);
@@ -205,7 +206,7 @@ static void forget_all(struct paths *p)
     p->n_links = 0;
 }
 
-/* The links of before either lead to a node still, or have nothing to do with us. */
+/* The previous links either lead to a node still, or are none of ours any more. */
 static void compare_links(struct paths *p, const struct uplink *before, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

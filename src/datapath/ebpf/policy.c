@@ -14,21 +14,21 @@
 
 LOG_MODULE("ebpf");
 
-/* In this order they are written. */
+/* The maps, in the order of writing. */
 enum map { MAP_PORTS, MAP_CLASSES, MAP_BLOCKS, MAP_PAIRS, N_MAPS };
 #define KEY_SIZE 16
 #define VALUE_SIZE 20
 struct policy_change {
     enum map map;
     bool there;
-    unsigned char key[KEY_SIZE], value[VALUE_SIZE]; /* Zeros behind their ends. */
+    unsigned char key[KEY_SIZE], value[VALUE_SIZE]; /* Unused bytes at the end are zero. */
     size_t number;
 };
 
 static const struct {
     const char *what;
     size_t key, value;
-    bool versioned; /* Rows are: since, now, before. */
+    bool versioned; /* The parts of a row are: since, now, before. */
 } maps[N_MAPS] = {
     [MAP_PORTS] = {"ports", sizeof(struct ebpf_port_key), sizeof(struct ebpf_port_verdict), false},
     [MAP_CLASSES] = {"addresses", sizeof(__be32), sizeof(struct ebpf_classes), true},
@@ -37,13 +37,13 @@ static const struct {
 };
 static_assert(sizeof(struct ebpf_classes) == VALUE_SIZE, "the longest value fits");
 static_assert(sizeof(struct ebpf_pair_key) <= KEY_SIZE, "keys fit");
-/* 'now' is behind 'since', 'before' behind 'now'. */
+/* 'now' follows 'since', and 'before' follows 'now'. */
 static_assert(sizeof(struct ebpf_classes_row) == 8 + 2 * sizeof(struct ebpf_classes), "");
 static_assert(sizeof(struct ebpf_block_row) == 8 + 2 * sizeof(uint32_t), "");
 static_assert(sizeof(struct ebpf_pair_row) == 8 + 2 * sizeof(struct ebpf_pair), "");
 #define ROW_SIZE (8 + 2 * VALUE_SIZE)
 
-/* ---- what is told ---- */
+/* ---- changes from the compiler ---- */
 
 static struct policy_change *add_change(struct policy_change **list, size_t *n, size_t *cap)
 {
@@ -172,7 +172,7 @@ struct commit {
     uint32_t (*cut)[2];
     size_t n_cut, cap_cut;
     bool closed;
-    int error; /* Why the first row did not fit, ... */
+    int error; /* The error of the first row that did not fit. */
     enum map of;
     struct policy_change *gone;
     size_t n_gone, cap_gone;
@@ -202,7 +202,7 @@ static void refuse(struct commit *c, const struct policy_change *x, int error)
     }
 }
 
-/* What is missing: a set of ports, or the class of a peer. */
+/* A missing dependency: a set of ports, or the class of a peer. */
 struct missing {
     uint32_t kind; /* enum ebpf_peer; EBPF_ANYBODY: ports. */
     uint32_t dir, id;
@@ -220,7 +220,8 @@ static void miss(struct missings *m, uint32_t kind, uint32_t dir, uint32_t id)
     }
 }
 
-/* Who must not go on without the row: a subject, or those that the kernel has pairs of which need it. */
+/* Subjects that must not work without the row: its own subject, or those with a pair in the
+ * kernel that needs it. */
 static void find_concerned(struct commit *c, const struct policy_change *x, struct missings *m)
 {
     struct ebpf_pair_key pair;
@@ -291,8 +292,8 @@ static void cut_off_concerned(struct commit *c)
     free(m.list);
 }
 
-/* Of a longest prefix, what is looked up may be the row around it: of sets of ports only those that are known to be there
- * are asked for. */
+/* A lookup by longest prefix may return the surrounding row: only sets of ports that are known
+ * to exist are looked up. */
 static void write_ports(struct commit *c, const struct policy_change *x, bool there)
 {
     struct ebpf_port_verdict v;
@@ -319,7 +320,7 @@ static void write_row(struct commit *c, const struct policy_change *x)
     if (!exists && !x->there) {
         return;
     }
-    /* One of a later generation is what an agent left that ended on the way. */
+    /* A row of a later generation was left by an agent that ended before the commit. */
     if (exists && since <= c->now.current && memcmp(now, x->value, size) == 0) {
         return;
     }
@@ -348,7 +349,7 @@ static int by_number(const void *a, const void *b)
     return c ? c : x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* What did not fit and what was told since, the last word about each row; they are the caller's. */
+/* Returns refused and new changes, the last one of each row; owned by the caller. */
 static struct policy_change *take_changes(struct policy_maps *m, size_t *ret_n)
 {
     struct policy_change *list = TAKE(m->refused);
@@ -379,7 +380,7 @@ static const struct policy_change *find_change(const struct policy_change *list,
     return n ? bsearch(like, list, n, sizeof *list, by_key) : NULL;
 }
 
-/* The class of the block around 'x' that is told of, or 0. */
+/* The class of the smallest block around 'x', or 0. */
 static uint32_t block_around(const struct policy_change *list, size_t n,
                              const struct policy_change *x)
 {
@@ -401,7 +402,7 @@ static uint32_t block_around(const struct policy_change *list, size_t n,
     return 0;
 }
 
-/* The rows that an agent before us left; those that 'list' does not have go. */
+/* Takes over the rows of an earlier agent process; rows that are not in 'list' are removed. */
 static void take_over(struct commit *c, const struct policy_change *list, size_t n,
                       struct policy_change **ret_there, size_t *ret_n)
 {
@@ -439,7 +440,7 @@ static bool is_cut_off(const uint32_t (*list)[2], size_t n, uint32_t dir, uint32
     return n && bsearch(key, list, n, sizeof *list, compare_subjects);
 }
 
-/* The row of a subject and anybody, with what is known of the subject now. */
+/* The row of a subject and EBPF_ANYBODY, with the present state of the subject. */
 static void write_subject(struct commit *c, const struct policy_change *x)
 {
     struct policy_change y = *x;
@@ -481,7 +482,7 @@ static bool is_of_anybody(const struct policy_change *x)
     return x->map == MAP_PAIRS && key.kind == EBPF_ANYBODY;
 }
 
-/* Rows first that others point to; a subject's own ones last, as they say that something is missing. */
+/* Rows that others refer to come first; a subject's own rows last, as they mark what is missing. */
 static void write_all(struct commit *c, const struct policy_change *list, size_t n,
                       const struct policy_change *there, size_t n_there)
 {
@@ -545,7 +546,7 @@ static int commit_once(struct policy_maps *m, struct err *e)
     m->n_cut_off = c.n_cut;
     free(c.gone);
     free(there);
-    if (r < 0) { /* Nothing of it is in force. */
+    if (r < 0) { /* Nothing of the change is in force. */
         free(m->refused);
         m->refused = list;
         m->n_refused = m->cap_refused = n;
@@ -566,7 +567,7 @@ int policy_maps_commit(struct policy_maps *m, struct err *e)
     }
     struct err first = {0};
     int r = commit_once(m, &first);
-    if (r == -ENOSPC) { /* What went made room. */
+    if (r == -ENOSPC) { /* The removal made room. */
         err_clear(&first);
         r = commit_once(m, &first);
     }
@@ -672,7 +673,7 @@ void policy_maps_forget_connections(struct policy_maps *m)
     }
 }
 
-/* ---- the whole ---- */
+/* ---- the whole commit ---- */
 
 void policy_maps_init(struct policy_maps *m, void (*changed)(void *ctx), void *ctx)
 {

@@ -24,7 +24,7 @@
 
 #define PROC_FILE_MAX 65536
 
-/* ---- what libbpf says ---- */
+/* ---- messages of libbpf ---- */
 
 static _Thread_local char last_words[256];
 
@@ -36,7 +36,7 @@ static int keep_words(enum libbpf_print_level level, const char *fmt, va_list ap
     }
     int n = vsnprintf(text, sizeof text, fmt, ap);
     text[strcspn(text, "\n")] = '\0';
-    /* The first one has the reason, those that follow only whom it concerns. */
+    /* The first message has the reason, the following ones only name the object. */
     if (n > 0 && !last_words[0]) {
         const char *from = str_has_prefix(text, "libbpf: ") ? text + 8 : text;
         snprintf(last_words, sizeof last_words, "%s", from);
@@ -64,7 +64,7 @@ int program_load_idle(void)
 static bool has_tcx(void)
 {
     CLEANUP(fd_close) int fd = program_load_idle();
-    /* No such device is what only a kernel says that knows the hook. */
+    /* ENODEV is returned only by a kernel that knows the hook. */
     int link = fd < 0 ? fd : bpf_link_create(fd, INT32_MAX, HOOK_TCX_INGRESS, NULL);
     bool known = link == -ENODEV;
     fd_close(link);
@@ -81,7 +81,8 @@ static bool has_redirect_peer(void)
     return has_helper(BPF_FUNC_redirect_peer);
 }
 
-/* No helper says so, and no packet without links; a kernel that had it earlier loses nothing. */
+/* No helper reports this, and a test needs links; a kernel with an earlier backport loses
+ * nothing. */
 static bool has_scrub(void)
 {
     struct utsname u;
@@ -93,7 +94,7 @@ static bool has_ringbuf(void)
     return libbpf_probe_bpf_map_type(BPF_MAP_TYPE_RINGBUF, NULL) == 1;
 }
 
-/* Which flags a helper knows is seen by calling it. */
+/* Calling a helper shows which flags it knows. */
 static bool has_encap(void)
 {
     const uint64_t flags = EBPF_ENCAP_FLAGS;
@@ -118,7 +119,7 @@ static bool has_encap(void)
     return fd >= 0 && bpf_prog_test_run_opts(fd, &o) == 0 && o.retval == 0;
 }
 
-/* All that is optional, and nothing else is asked for or denied. */
+/* All optional features, and the only names that 'without' accepts. */
 static const struct {
     const char *name;
     bool (*has)(void);
@@ -194,7 +195,7 @@ bool program_is_mounted(const char *dir)
     return statfs(dir, &fs) == 0 && fs.f_type == BPF_FS_MAGIC;
 }
 
-/* Whether a line of 'path' has the word at its end. */
+/* Whether a line of 'path' ends with the word. */
 static bool has_line(const char *path, const char *word)
 {
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
@@ -231,7 +232,8 @@ int program_mount(const char *dir, struct err *e)
 
 /* ---- loading ---- */
 
-/* Affinity is of both: a trace reads it, and so that it does not write there is options.dry. */
+/* The affinity map is in both groups: a trace reads it, and options.dry prevents that it writes
+ * there. */
 static const struct program_map map_list[] = {
     {EBPF_PODS, false},    {EBPF_NEAR, false},     {EBPF_PORTS, false},    {EBPF_ROUTES, false},
     {EBPF_SUBNETS, false}, {EBPF_VTEPS, false},    {EBPF_SERVICES, false}, {EBPF_BACKENDS, false},
@@ -251,7 +253,7 @@ static struct bpf_map *find_map(const struct bpf_object *o, const char *name)
     return bpf_object__find_map_by_name(o, name);
 }
 
-/* Whether the map pinned at 'path' is what the programs want. */
+/* Whether the map pinned at 'path' has the layout of the programs' map. */
 static bool fits(const struct bpf_map *m, const char *path)
 {
     CLEANUP(fd_close) int fd = bpf_obj_get(path);
@@ -268,7 +270,7 @@ static char *pin_of(const char *pins, size_t i)
     return xasprintf("%s/%s", pins, map_list[i].name);
 }
 
-/* The maps that are pinned and fit are used; whether these are all. */
+/* Reuses the pinned maps with the right layout; returns whether these are all. */
 static bool find_pinned(struct bpf_object *o, const char *pins)
 {
     bool all = true;
@@ -308,7 +310,7 @@ static int open_object(const struct ebpf_options *options, uint32_t max_entries,
     return 0;
 }
 
-/* Where the descriptors are. */
+/* Offset of the descriptors in struct program. */
 struct part {
     const char *name;
     size_t at;
@@ -344,13 +346,13 @@ static int *fd_at(const struct program *p, const struct part *part)
     return (int *) ((char *) p + part->at);
 }
 
-/* -1: it is not there. */
+/* -1: absent. */
 static int keep_fd(int fd)
 {
     return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }
 
-/* Takes 'o' over, which is gone then: it has some megabytes of what the kernel has by now. */
+/* Takes ownership of 'o' and frees it: it has some megabytes that the kernel has by now. */
 static int load_object(struct bpf_object *o, struct program *ret, struct err *e)
 {
     int r = bpf_object__load(o);
@@ -395,7 +397,7 @@ int program_load(const char *pins, const struct program_features *f, bool under_
     return r;
 }
 
-/* Whether the map is the one that is pinned at 'path'. */
+/* Whether the map is the one pinned at 'path'. */
 static bool is_pinned(int fd, const char *path)
 {
     CLEANUP(fd_close) int there = bpf_obj_get(path);
@@ -405,7 +407,7 @@ static bool is_pinned(int fd, const char *path)
            bpf_obj_get_info_by_fd(fd, &b, &size_b) == 0 && a.id == b.id;
 }
 
-/* What still uses a map of another version keeps it until it is replaced. */
+/* An old program keeps using a map of another version until the program is replaced. */
 int program_pin(const struct program *p, const char *pins, struct err *e)
 {
     if (mkdir(pins, 0700) < 0 && errno != EEXIST) {
@@ -448,7 +450,7 @@ int program_map_fd(const struct program *p, const char *name)
 
 /* ---- traces ---- */
 
-/* Of what a single packet writes. */
+/* Size of the maps that a single traced packet writes. */
 #define DRY_ENTRIES 64
 
 static int lend_maps(struct bpf_object *o, const struct program *live)
@@ -481,7 +483,7 @@ int program_load_dry(const struct program *live, const struct program_features *
     }
     bpf_object__for_each_program(p, o)
     {
-        /* The verifier takes its time for each. */
+        /* The verifier needs time for each program. */
         bpf_program__set_autoload(p, streq(bpf_program__name(p), name));
     }
     r = lend_maps(o, live);

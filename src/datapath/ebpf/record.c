@@ -126,7 +126,7 @@ int record_read_all(const char *dir, void (*bad)(void *ctx, const char *file, co
     struct dirent *ent;
     while (d && (ent = readdir(d))) {
         if (ent->d_name[0] == '.' || !str_has_suffix(ent->d_name, SUFFIX)) {
-            continue; /* A temporary file of a write that was broken off. */
+            continue; /* A temporary file of an interrupted write. */
         }
         CLEANUP_FREE char *path = xasprintf("%s/%s", dir, ent->d_name);
         CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;

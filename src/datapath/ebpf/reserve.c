@@ -9,7 +9,7 @@ struct reserve {
     struct hooks hooks;
     char *dir;
     struct hook_place places[RESERVE_MAX];
-    bool taken[RESERVE_MAX]; /* The worker's until it is over. */
+    bool taken[RESERVE_MAX]; /* Written by the worker until it is done. */
     size_t n;
     loop_fn *done;
     void *ctx;

@@ -189,7 +189,7 @@ static void show_settings(const void *key, const void *value, struct json *k, st
     json_set_bool(v, "watched", s->watch);
 }
 
-/* 'value' is one counter: of all processors. */
+/* 'value' is one counter: the sum over all processors. */
 static void show_drop(const void *key, const void *value, struct json *k, struct json *v)
 {
     __u32 which = *(const __u32 *) key;
@@ -439,7 +439,7 @@ static bool is_per_cpu(uint32_t type)
            type == BPF_MAP_TYPE_LRU_PERCPU_HASH;
 }
 
-/* Of a counter a CPU their sum. */
+/* For a per-CPU counter, the sum. */
 static int look_up(int fd, const struct bpf_map_info *info, const void *key, void *value)
 {
     if (!is_per_cpu(info->type)) {
@@ -458,7 +458,7 @@ static int look_up(int fd, const struct bpf_map_info *info, const void *key, voi
 
 #define BATCH 4096
 
-/* Thousands at a time: a million entries take less than a tenth of a second. */
+/* Reads thousands at a time: a million entries take less than a tenth of a second. */
 static int64_t count_batches(int fd, const struct bpf_map_info *info)
 {
     CLEANUP_FREE unsigned char *keys = xcalloc(BATCH, info->key_size);
@@ -485,7 +485,7 @@ static int64_t count(int fd, const struct bpf_map_info *info)
     if (n >= 0) {
         return n;
     }
-    /* One that changes meanwhile might not end. */
+    /* A loop without a bound might never end on a map that changes meanwhile. */
     for (n = 0; n < info->max_entries && bpf_map_get_next_key(fd, at, next) == 0; n++) {
         memcpy(key, next, sizeof key);
         at = key;
@@ -493,18 +493,18 @@ static int64_t count(int fd, const struct bpf_map_info *info)
     return n;
 }
 
-/* Of an array: a place that nothing was put at. */
+/* An array element that was never written. */
 static bool is_empty(const struct bpf_map_info *info, const unsigned char *value)
 {
     static const unsigned char none[VALUE_MAX];
     return info->type == BPF_MAP_TYPE_ARRAY && memcmp(value, none, info->value_size) == 0;
 }
 
-/* A map of the programs. */
+/* One map of the programs. */
 struct looked_at {
     const char *name;
     int fd;
-    int64_t entries; /* -1: to be counted. */
+    int64_t entries; /* -1: not counted yet. */
     struct bpf_map_info info;
 };
 
@@ -580,7 +580,7 @@ int show_map(const struct program *p, const struct table *const *known, const ch
     while (n < MIN(limit, SHOW_LIMIT) && bpf_map_get_next_key(m.fd, at, next) == 0) {
         memcpy(key, next, m.info.key_size);
         at = key;
-        if (look_up(m.fd, &m.info, key, value) == 0 && /* Else it has just gone. */
+        if (look_up(m.fd, &m.info, key, value) == 0 && /* Otherwise the entry was just removed. */
             !is_empty(&m.info, value)) {
             n++;
             json_append(items, show_entry(full, key, m.info.key_size, value, m.info.value_size));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The maps of the eBPF datapath for people: what they are, how full, and their entries in words. */
+/* The maps of the eBPF datapath in readable form: their purpose, use, and entries. */
 #pragma once
 
 #include "datapath/ebpf/program.h"
@@ -9,18 +9,17 @@
 
 #include <stdint.h>
 
+/* An array with one object per map (datapath_maps); owned. The numbers of entries of the tables
+ * in 'known' need not be counted; the list ends with NULL. */
 #define SHOW_LIMIT 4096 /* Entries at once. */
-
-/* An array of one object a map (datapath_maps); owned.  How many entries the tables 'known' have need not be counted;
- * they end with NULL. */
 struct json *show_maps(const struct program *p, const struct table *const *known);
-/* Entries of the map 'name' ("tenet_pods" or "pods"), from behind the key 'after' (as "next" was) on. */
+/* Entries of the map 'name' ("tenet_pods" or "pods"), after the key 'after' (an earlier "next"). */
 int show_map(const struct program *p, const struct table *const *known, const char *name,
              const char *after, size_t limit, struct json **ret, struct err *e);
-/* Packets dropped by cause, of all processors; untouched when they cannot be read. */
+/* Packets dropped by cause, over all processors; unchanged when they cannot be read. */
 int show_drops(int fd, uint64_t ret[MODEL_N_CAUSES]);
-/* One of the counters behind them (EBPF_ERRORS_SENT, ...); 0 when it cannot be read. */
+/* One of the counters after those (EBPF_ERRORS_SENT, ...); 0 when it cannot be read. */
 uint64_t show_counter(int fd, uint32_t which);
-/* Pure: an entry in words, "key" and "value"; of a map that is not known here, as bytes. */
+/* Pure: an entry in readable form, "key" and "value"; as bytes when the map is unknown here. */
 struct json *show_entry(const char *map, const void *key, size_t key_size, const void *value,
                         size_t value_size);

@@ -6,9 +6,9 @@
 #include <bpf/bpf.h>
 #include <string.h>
 
-#define BATCH 256 /* Rows with one system call. */
+#define BATCH 256 /* Rows per system call. */
 
-/* ---- keeping a map ---- */
+/* ---- maintaining a map ---- */
 
 static int by_key(const void *a, const void *b)
 {
@@ -16,7 +16,7 @@ static int by_key(const void *a, const void *b)
     return memcmp(x->key, y->key, sizeof x->key);
 }
 
-/* By key, and those of one key by value. */
+/* Sorts by key, then by value. */
 static int by_row(const void *a, const void *b)
 {
     int c = by_key(a, b);
@@ -32,7 +32,7 @@ static struct table_row *add_row(struct table *t, size_t *cap)
     return row;
 }
 
-/* What was read, unless there is nothing. */
+/* Keeps the row that was read, unless it is empty. */
 static void keep_row(struct table *t, size_t *cap, const void *key, const void *value)
 {
     static const unsigned char none[TABLE_VALUE_MAX];
@@ -88,7 +88,7 @@ int table_load(struct table *t, int fd, struct err *e)
                         .value_size = info.value_size,
                         .is_array = info.type == BPF_MAP_TYPE_ARRAY};
     int r = read_batches(&now, &cap);
-    if (r != -ENOENT) { /* The map gives no batches (LPM tries before Linux 5.14). */
+    if (r != -ENOENT) { /* The map has no batch read (LPM tries before Linux 5.14). */
         now.n = 0;
         r = read_one_by_one(&now, &cap);
     }
@@ -110,7 +110,7 @@ void table_done(struct table *t)
     t->n = 0;
 }
 
-/* Sorts, and keeps the last one of each key. */
+/* Sorts, and keeps the last row of each key. */
 static size_t normalize(struct table_row *rows, size_t n)
 {
     size_t kept = 0;
@@ -131,18 +131,19 @@ static const struct table_row *find(const struct table_row *rows, size_t n,
     return n ? bsearch(like, rows, n, sizeof *rows, by_key) : NULL;
 }
 
-/* Rows that are to be written, and how the kernel wants them. */
+/* Rows to be written, in the layout of the kernel's batch call. */
 struct batch {
     const struct table *t;
-    bool by_one; /* The map takes no batches (LPM tries before Linux 5.14). */
+    bool by_one; /* The map has no batch write (LPM tries before Linux 5.14). */
     struct table_row *rows[BATCH];
     unsigned char keys[BATCH * TABLE_KEY_MAX], values[BATCH * TABLE_VALUE_MAX];
     size_t n;
-    size_t refused; /* Of all so far; ... */
-    int error;      /* ... why the last one was, negative. */
+    size_t refused; /* Number of refused rows so far. */
+    int error;      /* Errno of the last refusal, negative. */
 };
 
-/* A row that the map refuses becomes what is there, so that that can go, or none. */
+/* A refused row is set to the map's present value, so that it can be removed later, or is
+ * dropped. */
 static void write_one(struct batch *b, struct table_row *row)
 {
     int r = bpf_map_update_elem(b->t->fd, row->key, row->value, BPF_ANY);
@@ -168,7 +169,7 @@ static void write_batch(struct batch *b)
         if (r == 0) {
             break;
         }
-        /* 'count' says how many there were before the one that failed; unless all of it was refused. */
+        /* 'count' returns how many rows preceded the failed one; unless all were refused. */
         if (b->by_one || count >= rest) {
             b->by_one = true;
         } else {

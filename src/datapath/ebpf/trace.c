@@ -14,8 +14,8 @@
 enum {
     STEPS_MAX = 12,
     FRAME_MAX = 128,
-    L3 = 14, /* Where the IPv4 header begins, ... */
-    L4 = 34, /* ... and what is behind it. */
+    L3 = 14, /* Offset of the IPv4 header. */
+    L4 = 34, /* Offset of the transport header. */
     TCP = 6,
     UDP = 17,
     ICMP = 1,
@@ -55,7 +55,8 @@ static uint32_t get32(const uint8_t *at)
     return (uint32_t) at[0] << 24 | (uint32_t) at[1] << 16 | (uint32_t) at[2] << 8 | at[3];
 }
 
-/* As its sender would begin a connection; checksums are left out, as by a sender whose device adds them. */
+/* A packet that would begin a connection; checksums are omitted, as by a sender whose device
+ * computes them. */
 static size_t make_frame(const struct model_packet *p, uint8_t frame[FRAME_MAX])
 {
     size_t payload = p->ip.proto == TCP ? 20 : p->ip.proto == UDP || p->ip.proto == ICMP ? 8 : 12;
@@ -87,7 +88,7 @@ static size_t make_frame(const struct model_packet *p, uint8_t frame[FRAME_MAX])
 
 /* ---- steps ---- */
 
-/* Texts are taken over. */
+/* Takes ownership of the texts. */
 static struct dp_rule *add_step(struct tracer *t, const char *map, char *match, char *actions,
                                 const char *meaning)
 {
@@ -133,7 +134,7 @@ static const struct sdn_remote *remote_of(const struct sdn_network *n, uint32_t 
     return NULL;
 }
 
-/* As route_of of bpf/places.h; the map in which it is, NULL: in none. */
+/* Like route_of of bpf/places.h; returns the map with the route, NULL: there is none. */
 static const char *find_route(const struct program *live, uint32_t ip, struct ebpf_route *ret)
 {
     uint32_t zero = 0;
@@ -187,7 +188,7 @@ static uint32_t subject_of(const struct program *live, uint32_t ip, enum ebpf_di
     return row.since <= g.current ? row.now.subject[dir] : row.before.subject[dir];
 }
 
-/* Whether policies select the end that is judged. */
+/* Adds whether policies select the end that is judged. */
 static void add_policy_step(struct tracer *t, uint32_t ip, enum ebpf_direction dir)
 {
     struct ebpf_pod pod;
@@ -213,7 +214,7 @@ static void add_source_steps(struct tracer *t)
     }
 }
 
-/* The service that the address and port are of, if it is one that this packet may ask. */
+/* The service with that address and port, if this packet may use it. */
 static bool service_at(const struct tracer *t, struct ebpf_service_key *key,
                        struct ebpf_service *ret)
 {
@@ -257,7 +258,7 @@ static void add_service_steps(struct tracer *t, const struct dp_trace *found)
     }
 }
 
-/* Why both ends may speak with each other. */
+/* Adds why both ends may exchange packets. */
 static void add_isolation_step(struct tracer *t, const struct ebpf_pod *to, uint32_t vnid)
 {
     bool global = vnid == SDN_VNID_GLOBAL || t->p->entry == MODEL_FROM_HOST;
@@ -291,7 +292,7 @@ static void add_destination_steps(struct tracer *t, const struct dp_trace *found
     }
 }
 
-/* Of causes that are found before there is a destination. */
+/* Causes that are found before the destination is known. */
 static bool is_early(enum model_cause c)
 {
     return c != MODEL_NOT_DROPPED && c <= MODEL_ARP_OFF_NETWORK;
@@ -332,7 +333,7 @@ static int read_verdict(const uint32_t cb[5], const uint8_t *out, size_t size,
         dst = get32(out + L3 + 16);
         port = (uint16_t) (get32(out + L4) & 0xffff);
     }
-    /* A refusal is an answer, and speaks of the service. */
+    /* A refusal is a result of the service, too. */
     bool changed = dst != p->ip.dst || (explain_has_ports(p->ip.proto) && port != p->ip.dst_port);
     if (verdict != EBPF_REFUSED && changed) {
         ret->translated = true;

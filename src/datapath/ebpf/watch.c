@@ -13,9 +13,9 @@
 enum {
     LOOK_MS = 100,
     LOOKS_A_SECOND = 10,
-    AGAIN_SECONDS = 30, /* Flows that still have packets are told again. */
+    AGAIN_SECONDS = 30, /* Seconds after which flows that still have packets are reported again. */
     BATCH = 128,
-    RECENT = 4096, /* Tags: a flow that changes its CPU is told once. */
+    RECENT = 4096, /* Remembered tags: a flow that changes its CPU is reported once. */
 };
 
 struct watch {
@@ -23,7 +23,7 @@ struct watch {
     struct loop_timer *timer;
     struct ring_buffer *ring;
     uint32_t number, looks;
-    uint64_t lost; /* As the map has it. */
+    uint64_t lost; /* The map's counter. */
     uint32_t recent[RECENT];
     struct dp_event batch[BATCH];
     size_t n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ARP (RFC 826): questions are answered in place, if who asks is who it says. */
+/* ARP (RFC 826): requests are answered in place, if the sender's addresses are its own. */
 #pragma once
 
 #include "datapath/ebpf/bpf/leave.h"
@@ -44,7 +44,7 @@ INLINE void mac_of(__be32 addr, __u8 *mac)
     __builtin_memcpy(mac + 2, &addr, 4);
 }
 
-/* The question becomes its answer and goes back (RFC 826). */
+/* Turns the request into its reply and sends it back (RFC 826). */
 INLINE int answer(const struct way *w, const struct arp *a)
 {
     struct {
@@ -75,7 +75,7 @@ INLINE int answer(const struct way *w, const struct arp *a)
 INLINE int judge_arp(struct way *w)
 {
     struct arp a;
-    /* What is not about IPv4 on Ethernet has no fields to speak of. */
+    /* Only ARP for IPv4 on Ethernet is answered. */
     if (bpf_skb_load_bytes(w->skb, ETH_HLEN, &a, sizeof a) < 0 || a.hardware != bpf_htons(1) ||
         a.protocol != bpf_htons(ETH_P_IP) || a.hardware_size != ETH_ALEN || a.protocol_size != 4) {
         __builtin_memset(&a, 0, sizeof a);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections of pods here to services, as the programs remember them. */
+/* Connections of local pods to services, as the programs record them. */
 #pragma once
 
 #include "datapath/ebpf/bpf/way.h"
@@ -30,7 +30,7 @@ INLINE struct ebpf_connection_key connection_of(const struct way *w, __u8 way)
                                         .way = way};
 }
 
-/* Whether a pod has asked a service; NULL: nobody knows. */
+/* Whether a pod has sent anything to a service; NULL: unknown. */
 INLINE __u8 *has_asked(__be32 pod)
 {
     __u32 addr = bpf_ntohl(pod), index = ebpf_clients_index(addr);
@@ -44,7 +44,7 @@ INLINE int may_have_asked(__be32 pod)
     return !asked_any || *asked_any;
 }
 
-/* The packets that answer this one. */
+/* The key of the packets in the reverse direction. */
 INLINE struct ebpf_connection_key answers_to(const struct way *w)
 {
     return (struct ebpf_connection_key){.src = w->f->ip.daddr,

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The datapath: what becomes of a packet, as docs/pipeline.md says it.
+/* The datapath: forwards, answers or drops each packet, as docs/pipeline.md describes.
  *
- * Four programs, each on what a link receives: from_pod on the host end of each pod's link, from_tunnel on the VXLAN
- * device, from_host on the peer of tun0; from_wire on the links that lead to other nodes.  None but the last, which
- * takes what it knows for sure, lets a packet go on to the stack of the link it came by.  There are no loops, so that
- * the verifier of every kernel since 5.10 follows.
+ * Four programs, each on what a link receives: from_pod on the host end of each pod's link,
+ * from_tunnel on the VXLAN device, from_host on the peer of tun0; from_wire on the links that
+ * lead to other nodes. Packets never continue up the stack of the incoming link, with one
+ * exception: from_wire takes only packets that are certainly the cluster's. There are no loops,
+ * so that the verifier of every kernel since 5.10 follows.
  *
- * The headers beside this one hold its parts, each with the maps that are its own; they are for this file alone. */
+ * The headers beside this file hold its parts, each with its own maps; only this file includes
+ * them. */
 #include "datapath/ebpf/bpf/arp.h"
 #include "datapath/ebpf/bpf/encap.h"
 #include "datapath/ebpf/bpf/held.h"
@@ -18,7 +20,7 @@ char terms[] SEC("license") = "Apache-2.0";
 
 /* ---- IP ---- */
 
-/* With an honest source of this VNID, and its true destination. */
+/* Requires a source that was checked, its VNID, and the final destination. */
 INLINE int route(struct way *w, __u32 vnid)
 {
     const struct ebpf_pod *pod = w->pod;
@@ -50,10 +52,10 @@ INLINE int route(struct way *w, __u32 vnid)
                                    : REFUSED(EBPF_NO_SUCH_NODE, NO_HOST);
 }
 
-/* Where what a pod sends goes once services were asked. */
+/* The next step for a pod's packet after the service lookup. */
 enum step { AS_SENT, ELSEWHERE, TO_HOST, TO_SENDER, TO_NOBODY };
 
-/* What a pod answers to itself. */
+/* The answer of a pod that reached itself by a service. */
 INLINE int answer_itself(struct way *w)
 {
     struct ebpf_connection_key key = connection_of(w, EBPF_BACK);
@@ -73,8 +75,8 @@ INLINE int answer_itself(struct way *w)
     return TO_SENDER;
 }
 
-/* Whether what a pod sends is of a connection to a service by what it has instead of ports.  An enum step, or a verdict
- * below 0; likewise the next one. */
+/* Whether a pod's packet without ports (a later fragment, an ICMP error) belongs to a connection
+ * to a service. Returns an enum step, or a verdict below 0; so does the next function. */
 INLINE int follow(struct way *w)
 {
     if (UNLIKELY(w->f->ip.daddr == bpf_htonl(ITSELF))) {
@@ -87,14 +89,14 @@ INLINE int follow(struct way *w)
     return AS_SENT;
 }
 
-/* What is for no other pod may be for a service. */
+/* A packet for no other pod may be for a service. */
 INLINE int ask_services(struct way *w, __u32 vnid)
 {
     struct ebpf_service_key key;
     const struct ebpf_service *s = NULL;
     int may_be = 0;
     if (UNLIKELY(!w->settings->has_services || !w->f->has_ports)) {
-        /* The later parts of a packet follow the first. */
+        /* Later fragments of a packet follow the first one. */
         const struct ebpf_route *r =
             w->settings->services_by_host && (w->f->ip.frag_off & bpf_htons(FRAGMENT_OFFSET))
                 ? w->route
@@ -102,7 +104,8 @@ INLINE int ask_services(struct way *w, __u32 vnid)
         return r && r->kind == EBPF_SERVICE ? TO_HOST : AS_SENT;
     }
     if (UNLIKELY(!w->pod)) {
-        /* Not at the gateway's address: its ports are those of the host's own connections to pods. */
+        /* Not at the gateway's address: its ports are used by the host's own connections to
+         * pods. */
         may_be = !w->route || w->route->kind == EBPF_SERVICE;
         s = may_be ? find_service(w, &key) : NULL;
     }
@@ -123,7 +126,7 @@ INLINE int ask_services(struct way *w, __u32 vnid)
         forget_service(w);
     }
     if (LIKELY(!w->f->translated)) {
-        lead_fragments(w, 0, 0); /* Nor do its parts follow another packet's. */
+        lead_fragments(w, 0, 0); /* Its fragments do not follow those of another packet. */
         return AS_SENT;
     }
     return w->f->ip.saddr == bpf_htonl(ITSELF) ? TO_SENDER : ELSEWHERE;
@@ -193,7 +196,7 @@ INLINE int ip_from_host(struct way *w)
         if (in_cluster(route_of(w, w->f->ip.saddr))) {
             return DROPPED(EBPF_SPOOFED_SOURCE);
         }
-        /* From outside, and from the host's other addresses: to pods of this node only. */
+        /* From outside, and from the host's other addresses: to local pods only. */
         if (!is_here(w)) {
             return DROPPED(EBPF_NOT_FOR_THIS_NODE);
         }
@@ -204,7 +207,8 @@ INLINE int ip_from_host(struct way *w)
     return route(w, 0);
 }
 
-/* What the header says of sizes is true; the kernel's own segments to be are cut and counted later. */
+/* The header's lengths fit the packet. Segments that the kernel cuts later (GSO) are counted
+ * later. */
 INLINE int is_whole(const struct way *w)
 {
     __u32 header = w->f->ip.ihl * 4, total = bpf_ntohs(w->f->ip.tot_len);
@@ -213,7 +217,7 @@ INLINE int is_whole(const struct way *w)
 
 INLINE int judge_ip(struct way *w, int has_ip)
 {
-    /* Its version is not looked at, as Open vSwitch does not: who receives it does. */
+    /* The version is not checked, as in Open vSwitch: the receiver checks it. */
     if (UNLIKELY(!has_ip || w->f->ip.ihl < 5 || !is_whole(w) ||
                  !(w->f->ip.saddr | w->f->ip.daddr))) {
         return DROPPED(EBPF_NOT_IP);
@@ -258,7 +262,8 @@ SEC("tc")
 int from_pod(struct __sk_buff *skb)
 {
     __u32 port =
-        *(volatile __u32 *) &skb->ifindex; /* The verifier wants the field named, not chosen. */
+        /* A volatile read of the field: the verifier rejects a computed offset into the context. */
+        *(volatile __u32 *) &skb->ifindex;
     if (UNLIKELY(options.under_test)) {
         port = *(volatile __u32 *) &skb->cb[EBPF_CB_PORT];
     }
@@ -310,7 +315,7 @@ int from_wire(struct __sk_buff *skb)
 {
     struct way w = {.skb = skb, .entry = FROM_TUNNEL};
     if (!options.encap || begin(&w) < 0 || take_outer(&w) < 0) {
-        return TC_ACT_UNSPEC; /* Who comes after sees it, too. */
+        return TC_ACT_UNSPEC; /* Later programs at this hook see the packet, too. */
     }
     return bpf_skb_store_bytes(skb, 0, &w.f->eth, 2 * ETH_ALEN, 0) < 0
                ? TC_ACT_SHOT

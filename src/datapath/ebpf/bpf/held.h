@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packets of pods to services that are idle: the agent keeps them until there are backends (docs/services.md). */
+/* Packets of pods to services that are idle: the agent keeps them until there are endpoints
+ * (docs/services.md). */
 #pragma once
 
 #include "datapath/ebpf/bpf/places.h"
 #include "datapath/ebpf/bpf/refuse.h"
 
-/* Not where options.events is 0. */
+/* Absent when options.events is 0. */
 struct {
     __uint(type, BPF_MAP_TYPE_RINGBUF);
     __uint(max_entries, EBPF_HELD_SIZE);
 } tenet_held SEC(".maps");
 
-/* Where a frame is put together, as the stack has no room. */
+/* Per-CPU memory to assemble a frame, as the stack is too small. */
 struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
     __uint(max_entries, 1);
@@ -19,7 +20,7 @@ struct {
     __type(value, struct ebpf_held);
 } tenet_holding SEC(".maps");
 
-/* As the pod sent it; as many as a pod may have errors. */
+/* Hands the frame to the agent as the pod sent it; limited per pod like ICMP errors. */
 static __attribute__((noinline)) int hold(struct way *w)
 {
     __u32 zero = 0, size = w->skb->len;
@@ -27,7 +28,7 @@ static __attribute__((noinline)) int hold(struct way *w)
     if (!options.events || options.dry || !h || (!options.under_test && has_had_enough(w))) {
         return 0;
     }
-    /* The verifier wants to see what the helpers get. */
+    /* Keeps the bounds in registers, so that the verifier sees what the helpers get. */
     asm volatile("" : "+r"(size));
     if (size < ETH_HLEN || size > EBPF_HELD_MAX) {
         return 0;
@@ -40,7 +41,7 @@ static __attribute__((noinline)) int hold(struct way *w)
     return 0;
 }
 
-/* What the agent sends goes in by the link of its pod once more, where it is judged like any other. */
+/* The agent's frame enters by the link of its pod again, where it is judged like any other. */
 INLINE int let_go_on(struct __sk_buff *skb)
 {
     struct iphdr ip;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where packets leave to: pods here, the host, the VXLAN device.  encap.h has the way past that. */
+/* Destinations that packets leave to: local pods, the host, the VXLAN device. encap.h bypasses
+ * the device. */
 #pragma once
 
 #include "datapath/ebpf/bpf/policy.h"
 #include "datapath/ebpf/bpf/service.h"
 #include "datapath/ebpf/bpf/tell.h"
 
-/* Tunnel id and IPv4 address: a key of this size every kernel takes, whatever it has added behind. */
+/* Tunnel id and IPv4 address: every kernel accepts a key of this size, whatever fields were
+ * added after it. */
 #define TUNNEL_KEY_SIZE __builtin_offsetof(struct bpf_tunnel_key, remote_ipv6[1])
 
 INLINE int to_host(struct way *w)
@@ -22,7 +24,7 @@ INLINE int to_host(struct way *w)
     return bpf_redirect(w->settings->tun_ifindex, BPF_F_INGRESS);
 }
 
-/* By the VXLAN device. */
+/* Sends by the VXLAN device. */
 INLINE int send_by_tunnel(const struct way *w, __u32 vtep, __u32 vnid)
 {
     struct bpf_tunnel_key key = {.tunnel_id = vnid, .remote_ipv4 = vtep};
@@ -33,7 +35,7 @@ INLINE int send_by_tunnel(const struct way *w, __u32 vtep, __u32 vnid)
     return bpf_redirect(w->settings->vxlan_ifindex, 0);
 }
 
-/* To the other end of that link, into the pod. */
+/* Delivers to the other end of that link, into the pod. */
 INLINE int hand_over(struct __sk_buff *skb, __u32 ifindex)
 {
     if (!options.redirect_peer) {
@@ -71,7 +73,7 @@ INLINE int deliver(struct way *w, const struct ebpf_pod *pod, __u32 vnid)
                                         : hand_over(w->skb, to.ifindex);
 }
 
-/* To the pod that sent it. */
+/* Returns the packet to the pod that sent it. */
 INLINE int send_back(const struct way *w, const struct ebpf_pod *pod)
 {
     if (set_destination(w, pod->mac) < 0) {

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the eBPF programs and the agent share: the maps' keys and values.
+/* The interface of the eBPF programs and the agent: the maps' keys and values.
  *
- * The agent writes, the programs read; only counters go the other way.  Every value is replaced as a whole, so a packet
- * sees one before or one after.  Addresses of packets are in network byte order (__be32), as they are compared
- * with packets; VTEPs are in host byte order, as the tunnel helpers want them.  A change of a layout makes
- * maps that are pinned unusable: the agent then makes new ones and swaps the programs (program.h). */
+ * The agent writes, the programs read; only counters go the other way.  Every value is replaced
+ * as a whole, so a packet sees the old one or the new one.  Addresses of packets are in network
+ * byte order (__be32), as they are compared with packets; VTEPs are in host byte order, as the
+ * tunnel helpers want them.  A changed layout makes pinned maps unusable: the agent then makes
+ * new maps and replaces the programs (program.h). */
 #pragma once
 
 #include <linux/types.h>
 
-/* Read only, set when the programs are loaded: code that is not for this kernel is cut off then. */
+/* Read-only, set when the programs are loaded: code that this kernel cannot run is removed then. */
 struct ebpf_options {
-    __u32 redirect_peer; /* The kernel hands packets over to the other end of a veth pair. */
-    __u32 scrub;         /* Likewise, as what came for whom they are for now. */
-    __u32 events;        /* The kernel has ring buffers: who watches is told (EBPF_EVENTS). */
-    __u32 encap;         /* The kernel lets programs put tunnel headers on and off. */
-    __u32 under_test;    /* See EBPF_CB_PORT. */
-    __u32 dry;           /* A trace: what the agent reads of maps stays as it is. */
+    /* The kernel can hand packets to the other end of a veth pair (bpf_redirect_peer). */
+    __u32 redirect_peer;
+    __u32 scrub;      /* The same helper for packets whose type is not PACKET_HOST yet. */
+    __u32 events;     /* The kernel has ring buffers for EBPF_EVENTS. */
+    __u32 encap;      /* The kernel lets programs add and remove tunnel headers. */
+    __u32 under_test; /* See EBPF_CB_PORT. */
+    __u32 dry;        /* A trace: the maps that the agent reads do not change. */
 };
 
 /* Pods of this node, by address. */
@@ -24,35 +26,36 @@ struct ebpf_options {
 #define EBPF_PODS_MAX 65536 /* The largest subnet of a host. */
 union ebpf_reach {
     struct {
-        __u32 ifindex; /* Host end of its link; 0: not wired yet, nobody reaches it. */
+        __u32 ifindex; /* Host end of its link; 0: not wired yet, the pod is not reachable. */
         __u32 vnid;
     };
-    __u64 both; /* Read as one: EBPF_NEAR changes so much at a time. */
+    __u64 both; /* Both fields as one: EBPF_NEAR is updated by 8 bytes at a time. */
 };
 struct ebpf_pod {
     union ebpf_reach reach;
-    __u32
-        inlet; /* The link by which its packets come in: the same, or one behind a queue that limits it. */
+    /* The link by which its packets arrive: the same, or one behind a queue that limits
+     * them. */
+    __u32 inlet;
     __be32 addr;
-    __u32 also_vnid; /* With EBPF_POD_ALSO: taken as well. */
+    __u32 also_vnid; /* With EBPF_POD_ALSO: packets with this VNID are accepted as well. */
     __u8 flags;
     __u8 zero[3];
     __u8 mac[6];
     __u8 unused[2];
 };
-#define EBPF_POD_ALSO 1   /* Its project moves to another VNID. */
-#define EBPF_POD_QUEUED 2 /* What goes to it passes the queue of its link, which limits it. */
-
-/* Once more, by the low bits of their address, but for those whose project moves: what is at its place in an array is found
- * without a hash's detours through memory, of which streams keep little in the caches.  Nor those with the same bits, which only
- * a large host subnet has: a place never changes from one pod to another while a packet looks at it. */
+#define EBPF_POD_ALSO 1 /* The pod's project moves to another VNID. */
+/* A second copy of most pods, an array indexed by the low bits of their address: an array lookup
+ * touches less memory than a hash, and streams leave little in the CPU caches. Pods whose
+ * project moves are left out, and so are pods whose low bits are equal, which only a large host
+ * subnet has: an element never changes from one pod to another while a packet uses it. */
+#define EBPF_POD_QUEUED 2 /* Packets to it pass the queue of its link, which limits them. */
 #define EBPF_NEAR "tenet_near"
+/* Links by which pods' packets arrive, by ifindex: the pod's address. Only to tell causes of
+ * drops apart. */
 #define EBPF_NEAR_MAX 2048
-
-/* Links by which pods' packets come in, by ifindex: the pod's address.  Only to tell causes of drops apart. */
 #define EBPF_PORTS "tenet_ports"
 
-/* Where addresses are, longest prefix first; what no prefix has is outside. */
+/* Routes, longest prefix first; an address without a route is outside. */
 #define EBPF_ROUTES "tenet_routes"
 #define EBPF_ROUTES_MAX 65536
 struct ebpf_route_key {
@@ -60,38 +63,41 @@ struct ebpf_route_key {
     __be32 addr;
 };
 enum ebpf_route_kind {
-    EBPF_CLUSTER = 1, /* A cluster network, of no node. */
+    EBPF_CLUSTER = 1, /* A cluster network's range that is no node's subnet. */
     EBPF_SERVICE,
-    EBPF_LOCAL,   /* This node's subnet, ... */
-    EBPF_GATEWAY, /* ... and its first address. */
+    EBPF_LOCAL,   /* This node's subnet. */
+    EBPF_GATEWAY, /* The first address of this node's subnet. */
     EBPF_REMOTE,  /* Another node's subnet. */
 };
 struct ebpf_route {
     __u8 kind;
-    __u8 has_fixed; /* Its packets leave with this VNID, whoever sends. */
+    __u8 has_fixed; /* Its packets leave with this VNID, whatever the sender's is. */
     __u16 mtu;
     __u32 fixed_vnid;
     __u32 vtep; /* EBPF_REMOTE, host byte order. */
-    /* The link that leads there (0: only the VXLAN device knows), its next hop, and (above) what fits. */
+    /* The link to that node (0: only the VXLAN device knows), its next hop, and (above) the MTU. */
     __u32 ifindex;
     __be32 next;
 };
 
-/* Once more, those of other nodes whose prefix has the length that most have (ebpf_settings.subnet_len), but for such in which
- * a longer prefix lies: a trie of thousands is far to walk. */
+/* A second copy of the routes to other nodes whose prefix has the most common length
+ * (ebpf_settings.subnet_len), without those that contain a longer prefix: a lookup in a trie of
+ * thousands is slow. */
 #define EBPF_SUBNETS "tenet_subnets"
 
-/* Between an Ethernet header and a packet in the tunnel (bpf/encap.h). */
+/* The size of the headers between the outer Ethernet header and the inner packet (bpf/encap.h). */
 #define EBPF_OUTER_SIZE 50
 #define EBPF_ENCAP_FLAGS                                                                     \
     (BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_ENCAP_L3_IPV4 | BPF_F_ADJ_ROOM_ENCAP_L4_UDP | \
      BPF_F_ADJ_ROOM_ENCAP_L2(ETH_HLEN) | BPF_F_ADJ_ROOM_ENCAP_L2_ETH)
 
-/* Addresses of nodes, in host byte order: at all of them node ports are; subnets are believed from VTEPs only. */
+/* Addresses of nodes, in host byte order: node ports exist at all of them; tunnel packets are
+ * accepted from VTEPs only. */
 #define EBPF_VTEPS "tenet_vteps"
 enum ebpf_node_address { EBPF_IS_OTHER_ADDRESS = 1, EBPF_IS_VTEP = 2 };
 
-/* Services: what a pod's connection to an address and port is translated to.  Of node ports the address is 0. */
+/* Services: what a pod's connection to an address and port is translated to. The address is 0
+ * for node ports. */
 #define EBPF_SERVICES "tenet_services"
 #define EBPF_SERVICES_MAX 131072
 struct ebpf_service_key {
@@ -101,16 +107,19 @@ struct ebpf_service_key {
     __u8 zero;
 };
 struct ebpf_service {
-    __u32 count; /* Of its backends: 0 to count - 1. */
-    __u32 vnid;  /* Of its project. */
+    __u32 count; /* Number of backends; their index is 0 to count - 1. */
+    __u32 vnid;  /* VNID of its project. */
     __u32 also_vnid;
-    __u32 affinity_s; /* A client gets the same backend for so long after it last asked; 0: not. */
+    /* Session affinity: seconds after the last connection that a client keeps its backend; 0:
+     * none. */
+    __u32 affinity_s;
     __u8 flags;
     __u8 zero[3];
 };
-#define EBPF_SERVICE_ALSO 1 /* As EBPF_POD_ALSO. */
+#define EBPF_SERVICE_ALSO 1 /* Like EBPF_POD_ALSO. */
 #define EBPF_SERVICE_IDLE 2
-#define EBPF_SERVICE_HOST_PORT 4 /* None, but a pod's host port: never the host's to translate. */
+/* No service, but a pod's host port: the host never translates it. */
+#define EBPF_SERVICE_HOST_PORT 4
 
 #define EBPF_BACKENDS "tenet_backends"
 #define EBPF_BACKENDS_MAX 524288
@@ -124,29 +133,30 @@ struct ebpf_backend {
     __u8 zero[2];
 };
 
-/* The same backends, to ask whether one that was chosen before serves still; the value is 1. */
+/* The same backends by address, to check whether a backend chosen earlier still serves; the
+ * value is 1. */
 #define EBPF_SERVING "tenet_serving"
 struct ebpf_serving_key {
     struct ebpf_service_key service;
     struct ebpf_backend backend;
 };
 
-/* Connections of pods here to services, both ways; and the backend that a client had last.  The programs write these, and
- * the kernel forgets the oldest. */
+/* Connections of local pods to services, in both directions; and the backend that a client had
+ * last. The programs write these, and the kernel evicts the oldest (LRU). */
 #define EBPF_CONNECTIONS "tenet_conns"
 #define EBPF_CONNECTIONS_MAX 65536
 enum ebpf_way { EBPF_ONWARD, EBPF_BACK };
-struct ebpf_connection_key { /* As the packet comes. */
+struct ebpf_connection_key { /* The packet's fields before any translation. */
     __be32 src, dst;
     __be16 src_port, dst_port;
     __u8 protocol, way;
     __u8 zero[2];
 };
-/* Pods that have asked a service, by the low bits of their address; written by the programs: most packets are for others,
- * and no answers of services. */
+/* Pods that have sent to a service, by the low bits of their address; written by the programs:
+ * most packets are neither to services nor their answers. */
 #define EBPF_CLIENTS "tenet_clients"
 #define EBPF_CLIENTS_MAX 1024
-struct ebpf_clients { /* As much as a processor fetches at once. */
+struct ebpf_clients { /* One cache line. */
     __u8 asked[64];
 };
 static inline __u32 ebpf_clients_index(__u32 addr)
@@ -160,10 +170,10 @@ struct ebpf_affinity_key {
 };
 struct ebpf_chosen { /* EBPF_BACK: the service's address and port. */
     struct ebpf_backend backend;
-    __u32 asked_s; /* EBPF_AFFINITY: when the client last asked. */
+    __u32 asked_s; /* EBPF_AFFINITY: when the client last connected. */
 };
 
-/* ICMP errors that pods got, by address: no more than EBPF_REFUSALS_A_SECOND each. */
+/* ICMP errors sent to pods, by address: at most EBPF_REFUSALS_A_SECOND each. */
 #define EBPF_REFUSALS "tenet_refusals"
 #define EBPF_REFUSALS_MAX 4096
 #define EBPF_REFUSALS_A_SECOND 10
@@ -171,24 +181,25 @@ struct ebpf_refusals {
     __u32 second, count;
 };
 
-/* Packets of pods to services that are idle, which the agent keeps; not pinned.  What it lets go on it sends by tun0 with
- * this mark, and from_pod sees it as if it came from its pod. */
+/* Packets of pods to idle services, which the agent keeps; not pinned. The agent sends released
+ * packets by tun0 with this mark, and from_pod handles them as if they came from their pod. */
 #define EBPF_HELD "tenet_held"
 #define EBPF_HELD_SIZE (256 * 1024)
 #define EBPF_HELD_MARK 0x68656c64
-#define EBPF_HELD_MAX 9216 /* Bytes of a frame; one that has more does not wait. */
+#define EBPF_HELD_MAX 9216 /* Bytes of a frame; a larger one is not kept. */
 struct ebpf_held {
     __u32 port; /* ifindex of its link. */
     __u32 size;
     __u8 frame[EBPF_HELD_MAX];
 };
 
-/* Network policy, as sdn/policy_table.h has it.  Rows say since which generation they are so and what they were before:
- * those of a change come into force at once, with the one write that makes its generation the current one. */
+/* Network policy, as in sdn/policy_table.h. Each row says since which generation it is valid and
+ * what it was before: all rows of a change come into force at once, by the one write that makes
+ * its generation the current one. */
 #define EBPF_GENERATION "tenet_policy" /* One element. */
 struct ebpf_generation {
     __u64 current;
-    __u32 closed; /* Something is missing that nobody can do without: everything is denied. */
+    __u32 closed; /* Part of the policy could not be written: everything is denied. */
     __u32 zero;
 };
 
@@ -205,7 +216,8 @@ struct ebpf_classes_row {
     struct ebpf_classes now, before;
 };
 
-/* Address blocks, longest prefix first: their class.  One that is about to go has that of the block around it. */
+/* Address blocks, longest prefix first: their class. A block that is about to be removed has the
+ * class of the block around it. */
 #define EBPF_BLOCKS "tenet_blocks"
 #define EBPF_BLOCKS_MAX 131072
 struct ebpf_block_key {
@@ -219,7 +231,7 @@ struct ebpf_block_row {
     __u32 now, before;
 };
 
-/* What is said about a subject's class and a peer's. */
+/* The rules for a subject's class and a peer's class. */
 #define EBPF_PAIRS "tenet_pairs"
 #define EBPF_PAIRS_MAX 1048576
 enum ebpf_peer { EBPF_ANYBODY, EBPF_POD, EBPF_BLOCK };
@@ -230,10 +242,10 @@ struct ebpf_pair_key {
 };
 struct ebpf_pair {
     __u32 ports; /* 0: nothing. */
-    __u32 flags; /* Of EBPF_ANYBODY. */
+    __u32 flags; /* Only in the row of EBPF_ANYBODY. */
 };
 #define EBPF_PAIR_ISOLATED 1
-#define EBPF_PAIR_CUT_OFF 2 /* Not all about the subject fits into the maps. */
+#define EBPF_PAIR_CUT_OFF 2 /* Some rules of the subject do not fit into the maps. */
 struct ebpf_pair_row {
     __u64 since;
     struct ebpf_pair now, before;
@@ -248,35 +260,35 @@ struct ebpf_port_key {
     __u8 zero, protocol;
     __be16 port;
 };
-#define EBPF_PORT_ANY_BITS 32   /* Of what is said whatever the protocol is, ... */
-#define EBPF_PORT_PROTO_BITS 48 /* ... and of a protocol. */
+#define EBPF_PORT_ANY_BITS 32   /* Prefix length of rules for any protocol. */
+#define EBPF_PORT_PROTO_BITS 48 /* Prefix length of rules for one protocol. */
 enum ebpf_action { EBPF_ALLOW, EBPF_DENY, EBPF_PASS };
 struct ebpf_port_verdict {
     __u16 admin, baseline; /* Priority of the rule, the highest is first; 0: none. */
     __u8 admin_action, baseline_action, allowed, zero;
 };
 
-/* Connections under network policy, whichever end a packet comes from; written by the programs, swept by the agent.  A pod
- * never has more of them than there is room left for others. */
+/* Connections under network policy, one entry for both directions; written by the programs,
+ * swept by the agent. The entries of one pod never use up the room of the others. */
 #define EBPF_TRACKED "tenet_tracked"
 #define EBPF_TRACKED_MAX 262144
-struct ebpf_tracked_key { /* The end that is less comes first. */
+struct ebpf_tracked_key { /* The smaller end comes first. */
     __be32 addr[2];
     __be16 port[2];
     __u8 protocol;
     __u8 zero[3];
 };
 struct ebpf_tracked {
-    __u64 generation; /* Of the policies that allowed it last. */
+    __u64 generation; /* Generation of the policies that allowed it last. */
     __u32 seen_s;
-    __u16 owner;   /* Whose share it is of: the low bits of a pod's address. */
-    __u8 first;    /* Which end began it. */
-    __u8 answered; /* By the other one. */
-    __u8 denied;   /* It was, after it was made: so are its answers. */
-    __u8 ended[2]; /* TCP: an end said that it sends no more. */
+    __u16 owner;   /* The pod whose share it counts in: low bits of the address. */
+    __u8 first;    /* The end that began the connection. */
+    __u8 answered; /* The other end has answered. */
+    __u8 denied;   /* Denied after it was established: so are its answers. */
+    __u8 ended[2]; /* TCP: the end has sent FIN. */
     __u8 zero[5];
 };
-/* After so long a connection is none any more, in seconds. */
+/* Seconds without a packet after which a connection is over. */
 #define EBPF_TRACKED_UNANSWERED_S 30
 #define EBPF_TRACKED_TCP_S 86400
 #define EBPF_TRACKED_HALF_CLOSED_S 900
@@ -300,18 +312,17 @@ static inline __u32 ebpf_tracked_limit(const struct ebpf_tracked *t, __u8 protoc
                                         : EBPF_TRACKED_TCP_S;
 }
 
-/* What another processor has seen meanwhile, at the turn of a second, it saw after 'now'. */
+/* Another processor may have written 'seen' after 'now' was read, at the turn of a second. */
 static inline int ebpf_tracked_is_over(const struct ebpf_tracked *t, __u8 protocol, __u32 now)
 {
     return (__s32) (now - t->seen_s) > (__s32) ebpf_tracked_limit(t, protocol);
 }
 
-/* How many a pod has, by owner; the last one: all have. */
+/* Number of connections of a pod, by owner; the last element counts all. */
 #define EBPF_SHARES "tenet_shares"
+/* Facts that later fragments of a packet do not carry: the ports of the first one, and the
+ * addresses after service translation (0: none). */
 #define EBPF_SHARES_MAX 65537
-
-/* What later fragments of a packet do not say: ports as the first one came, and the addresses that it was given for a
- * service's sake (0: none). */
 #define EBPF_FRAGMENTS "tenet_fragments"
 #define EBPF_FRAGMENTS_MAX 8192
 struct ebpf_fragment_key {
@@ -327,59 +338,62 @@ struct ebpf_fragment {
 /* One element. */
 #define EBPF_SETTINGS "tenet_settings"
 struct ebpf_settings {
-    __u32 tun_ifindex;  /* tun0: what is for the host arrives there. */
-    __u32 host_ifindex; /* Its peer: what the host sends is received there. */
+    __u32 tun_ifindex;  /* tun0: packets for the host arrive there. */
+    __u32 host_ifindex; /* Its peer: packets from the host arrive there. */
     __u32 vxlan_ifindex;
-    __be32 gateway, host; /* Addresses of this node, ... */
-    __be32 local, mask;   /* ... and its subnet, which its pods have theirs of. */
+    __be32 gateway, host; /* Addresses of this node. */
+    __be32 local, mask;   /* This node's subnet, which contains the addresses of its pods. */
     __be16 vxlan_port;
-    __u8 carry_vnids;   /* Else every pod has VNID 0. */
-    __u8 compare_vnids; /* Else everyone may reach everyone. */
+    __u8 carry_vnids;   /* 0: every pod has VNID 0. */
+    __u8 compare_vnids; /* 0: every pod may reach every other. */
     __u8 tun_mac[6];
     __u8 has_services;
-    __u8 services_by_host; /* They are the host's to translate. */
-    __u8 has_policy;       /* Network policy is asked. */
-    __u8 subnet_len;       /* Of EBPF_SUBNETS; 0: there are none. */
+    __u8 services_by_host; /* The host translates services. */
+    __u8 has_policy;       /* Network policy is evaluated. */
+    __u8 subnet_len;       /* Prefix length in EBPF_SUBNETS; 0: the map is empty. */
     __u8 zero[2];
-    /* Tunnel packets pass the VXLAN device and the host's stack by until then (seconds of CLOCK_MONOTONIC): so long the agent
-     * answers for the ways to other nodes.  0: they do not. */
+    /* Until then (seconds of CLOCK_MONOTONIC) tunnel packets bypass the VXLAN device and the
+     * host's stack: the agent's paths to other nodes are valid for so long. 0: never. */
     __u32 direct_until_s;
-    /* Other than 0: somebody watches (EBPF_EVENTS); changes when flows are to be told anew. */
+    /* Other than 0: flows are reported (EBPF_EVENTS); a change causes all flows to be reported
+     * again. */
     __u32 watch;
-    __u32 watch_second; /* Changes each second of that. */
+    __u32 watch_second; /* Changes each second while flows are watched. */
 };
 
-/* What becomes of packets, for who watches: one event a flow, which is packets of one origin with the same ends and the
- * same verdict, and again when 'watch' of the settings changes.  The agent looks for events; none wakes it. */
+/* Verdicts of packets, for a watcher: one event per flow, which is packets of one origin with
+ * the same ends and the same verdict; reported again when 'watch' of the settings changes. The
+ * agent polls for events; they do not wake it. */
 #define EBPF_EVENTS "tenet_events"
 #define EBPF_EVENTS_SIZE (256 * 1024)
 struct ebpf_event {
-    __u32 tag;       /* Of the flow; the same on every CPU. */
-    __be32 src, dst; /* As the packet is now; 0: it has none. */
-    __be32 asked;    /* Of the service that was asked before the packet got a backend; 0: none. */
+    __u32 tag;       /* Tag of the flow; the same on every CPU. */
+    __be32 src, dst; /* Addresses after translation; 0: none. */
+    __be32 asked;    /* Address of the service before a backend was chosen; 0: none. */
     __be16 src_port, dst_port, asked_port;
     __be16 eth_type;
     __u8 protocol;
     __u8 entry;          /* enum ebpf_entry */
     __u8 verdict, cause; /* enum ebpf_verdict and ebpf_cause */
     __u32 port;          /* EBPF_FROM_POD: ifindex of its link. */
-    __u32 outer_src;     /* EBPF_FROM_TUNNEL: which it came by, host byte order, ... */
-    __u32 tunnel_id;     /* ... with this id; EBPF_TUNNEL: leaves with it. */
-    __u32 target;        /* As EBPF_CB_TARGET. */
-    __u32 size;          /* Of the frame. */
+    __u32 outer_src;     /* EBPF_FROM_TUNNEL: address of the sending node, host byte order. */
+    __u32 tunnel_id;     /* EBPF_FROM_TUNNEL: received tunnel id; EBPF_TUNNEL: sent tunnel id. */
+    __u32 target;        /* Like EBPF_CB_TARGET. */
+    __u32 size;          /* Bytes of the frame. */
 };
 enum ebpf_entry { EBPF_FROM_POD, EBPF_FROM_TUNNEL, EBPF_FROM_HOST };
 
-/* What a CPU has told; one element. */
+/* Flows that a CPU has reported; one element. */
 #define EBPF_WATCHED "tenet_watched"
-#define EBPF_WATCHED_FLOWS 2048  /* Remembered, of which some push others out. */
-#define EBPF_EVENTS_A_SECOND 256 /* A CPU; what is beyond is only counted. */
-#define EBPF_DATA_SIZE 256       /* Of TCP packets with as many bytes or more, on their way, ... */
-#define EBPF_DATA_LOOKED_AT 16   /* ... one in so many is looked at, on a CPU. */
+#define EBPF_WATCHED_FLOWS 2048  /* Number of remembered flows; some evict others. */
+#define EBPF_EVENTS_A_SECOND 256 /* Limit per CPU; further events are only counted. */
+/* TCP packets with at least so many bytes, in the middle of their connection, are sampled. */
+#define EBPF_DATA_SIZE 256
+#define EBPF_DATA_LOOKED_AT 16 /* One of so many such packets is looked at, on each CPU. */
 struct ebpf_watched {
     __u64 lost;                     /* Events since the start. */
     __u32 second, count;            /* In this second. */
-    struct ebpf_event now;          /* Of the packet that the processor is at. */
+    struct ebpf_event now;          /* The packet that this CPU handles. */
     __u32 seen[EBPF_WATCHED_FLOWS]; /* Tags. */
 };
 
@@ -412,23 +426,24 @@ enum ebpf_cause {
     EBPF_INGRESS_DENIED,
     EBPF_FORGED_ERROR,
     EBPF_N_CAUSES,
-    /* Behind them: ICMP errors that were sent about drops, and that were not as the pod had enough of them. */
+    /* Counters after those: ICMP errors sent about drops, and errors not sent because of the
+     * pod's limit. */
     EBPF_ERRORS_SENT = EBPF_N_CAUSES,
     EBPF_ERRORS_LIMITED,
     EBPF_N_COUNTERS,
 };
 
-/* Under test (BPF_PROG_TEST_RUN) there are no links and no tunnel: the packet's cb[] says where it came from, and
- * afterwards what was decided. */
+/* Under test (BPF_PROG_TEST_RUN) there are no links and no tunnel: the packet's cb[] gives its
+ * origin, and returns the decision. */
 #define EBPF_CB_PORT 0      /* In: ifindex of the pod's link. */
-#define EBPF_CB_OUTER_SRC 1 /* In: of the tunnel, host byte order ... */
-#define EBPF_CB_TUNNEL_ID 2 /* ... both in and out. */
-#define EBPF_CB_VERDICT \
-    3 /* Out: enum ebpf_verdict, and the cause in the upper 16 bits.  Errors are not limited. */
+#define EBPF_CB_OUTER_SRC 1 /* In: outer source of the tunnel packet, host byte order. */
+#define EBPF_CB_TUNNEL_ID 2 /* In and out: the tunnel id. */
+/* Out: enum ebpf_verdict, and the cause in the upper 16 bits.  Errors are not limited. */
+#define EBPF_CB_VERDICT 3
 #define EBPF_CB_TARGET 4 /* Out: ifindex, or VTEP. */
 enum ebpf_verdict {
     EBPF_DROP = 1,
-    EBPF_REFUSED /* Dropped, and the pod hears of it. */,
+    EBPF_REFUSED /* Dropped, and an ICMP error was sent to the pod. */,
     EBPF_DELIVER,
     EBPF_HOST,
     EBPF_TUNNEL,

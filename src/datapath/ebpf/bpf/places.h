@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is where: pods of this node, subnets of others, and who may speak for an address. */
+/* Lookups by address: local pods, subnets of other nodes, and which sender an address belongs
+ * to. */
 #pragma once
 
 #include "datapath/ebpf/bpf/way.h"
@@ -53,14 +54,15 @@ struct {
     __type(value, __u32);
 } tenet_vteps SEC(".maps");
 
-/* How a pod is reached, and by whom, of one moment; it may have gone since it was found. */
+/* How a pod is reached, and by which VNIDs, read as one; the pod may have been removed
+ * meanwhile. */
 INLINE union ebpf_reach reach_of(const struct ebpf_pod *pod)
 {
     union ebpf_reach r = {.both = *(const volatile __u64 *) &pod->reach.both};
     return r;
 }
 
-/* Whoever has the place of that address in the array. */
+/* The pod at the array element of that address; another pod's address is possible. */
 INLINE const struct ebpf_pod *place_of(__be32 addr)
 {
     __u32 place = bpf_ntohl(addr) % EBPF_NEAR_MAX;
@@ -99,7 +101,7 @@ INLINE int is_local(const struct ebpf_route *r)
     return r && (r->kind == EBPF_LOCAL || r->kind == EBPF_GATEWAY);
 }
 
-/* Pods have addresses of this node's subnet. */
+/* Local pods have addresses of this node's subnet. */
 INLINE int is_here(const struct way *w)
 {
     return w->pod || is_local(w->route);
@@ -116,7 +118,7 @@ INLINE int may_reach(__u32 from, __u32 to)
     return LIKELY(from == to && from != VNID_NOBODY) || from == 0 || to == 0;
 }
 
-/* Whether the node that sent a tunnel packet may speak for its inner source. */
+/* Whether the sending node of a tunnel packet owns its inner source. */
 INLINE __u32 check_tunnel(const struct way *w, __be32 src)
 {
     const struct ebpf_route *r = route_of(w, src);
@@ -127,7 +129,7 @@ INLINE __u32 check_tunnel(const struct way *w, __be32 src)
     return is && *is == EBPF_IS_VTEP ? EBPF_SPOOFED_SOURCE : EBPF_UNKNOWN_VTEP;
 }
 
-/* Why a packet of a pod's link is not its pod's. */
+/* The cause why a packet from a pod's link does not have the pod's own source. */
 INLINE __u32 not_its_own(const struct way *w)
 {
     return bpf_map_lookup_elem(&tenet_ports, &w->f->port) ? EBPF_SPOOFED_SOURCE : EBPF_UNKNOWN_PORT;

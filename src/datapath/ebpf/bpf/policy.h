@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Network policy in the programs: connections, and what policies say of a packet (docs/policy.md).
+/* Network policy in the programs: connection tracking, and the policies' verdict on a packet
+ * (docs/policy.md).
  *
- * A packet is looked up among the connections first.  Answers pass; what goes the connection's own way is judged, but
- * once for each generation of policies.  Judging is a constant number of lookups, in rows of one generation: when
- * another one came into force meanwhile, it is done again.
+ * A packet is looked up among the connections first. Answers pass; packets in the connection's
+ * original direction are judged once for each generation of policies. Judging is a constant
+ * number of lookups, in rows of one generation: it is repeated when another generation came into
+ * force meanwhile.
  *
- * The three steps are global functions, which the verifier looks at once, and by themselves, wherever they are
- * called from; so they share no stack, but what is said of the packet in 'tenet_packet'. */
+ * The three steps are global functions, which the verifier checks once, independent of their
+ * callers; so they share no stack, only the data of the packet in 'tenet_packet'. */
 #pragma once
 
 #include "datapath/ebpf/bpf/way.h"
@@ -73,22 +75,23 @@ struct {
     __type(value, struct ebpf_fragment);
 } tenet_fragments SEC(".maps");
 
-/* The packet that the processor is at. */
+/* The packet that this CPU handles. */
 struct judged {
-    __u64 generation, judged_in; /* Of the policies: now, and when judging began. */
+    __u64 generation, judged_in; /* Generation of the policies: now, and when judging began. */
     struct ebpf_tracked_key key;
     __be32 src, dst;
-    __be16 id, frag_off; /* Of IP. */
-    __be16 port;         /* Destination's; 0: none is known. */
-    __u16 payload;       /* Bytes behind the header of IP. */
+    __be16 id, frag_off; /* Fields of the IP header. */
+    __be16 port;         /* Destination port; 0: unknown. */
+    __u16 payload;       /* Bytes after the IP header. */
     __u8 protocol, ihl;
     __u8 connection; /* enum connection */
     __u8 denied;     /* The connection is. */
     __u8 may_begin;  /* A connection. */
-    __u8 from;       /* Which end of the key the source is. */
+    __u8 from;       /* The end of the key that is the source. */
     __u8 from_pod;
     __u8 forged; /* A pod's ICMP error about a packet that the pod did not receive. */
-    __u8 led;    /* For a service's sake it goes to the very address that it asked. */
+    /* The packet was translated by a service, but keeps its destination address. */
+    __u8 same_address;
     __u8 tcp_flags;
 };
 struct {
@@ -101,7 +104,7 @@ struct {
 #define TCP_FIN 1
 #define TCP_RST 4
 
-/* What a packet is to the connections there are. */
+/* The packet's relation to the known connections. */
 enum connection { BEGINS, ONWARD, ANSWERS, RELATED, OF_NONE };
 
 INLINE __u32 seconds(void)
@@ -121,7 +124,7 @@ INLINE struct judged *packet(void)
     return bpf_map_lookup_elem(&tenet_packet, &zero);
 }
 
-/* RFC 792: about a packet of its receiver, which it quotes. */
+/* An error, which quotes a packet that its sender received (RFC 792). */
 INLINE int is_icmp_error(__u8 type)
 {
     return type == 3 || type == 4 || type == 5 || type == 11 || type == 12;
@@ -139,14 +142,14 @@ INLINE int has_port_numbers(__u8 protocol)
 
 /* ---- connections ---- */
 
-/* Ends of a packet, also of one that an ICMP error quotes. */
+/* Source and destination of a packet, also of one that an ICMP error quotes. */
 struct ends {
     __be32 src, dst;
     __be16 src_port, dst_port;
     __u8 protocol;
 };
 
-/* Both ways have one key; which of its ends the source is. */
+/* Builds the key that both directions share; returns which end of it the source is. */
 INLINE __u8 key_of(const struct ends *e, struct ebpf_tracked_key *ret)
 {
     __u8 from = e->src > e->dst || (e->src == e->dst && e->src_port > e->dst_port);
@@ -159,8 +162,8 @@ INLINE __u8 key_of(const struct ends *e, struct ebpf_tracked_key *ret)
     return from;
 }
 
-/* An error goes to the sender of the packet that it quotes.  A pod speaks about packets that it received; what other nodes
- * and the host let pass was judged there. */
+/* An error goes to the sender of the quoted packet. A pod may only send errors about packets
+ * that it received; errors from other nodes and the host were checked there. */
 INLINE void look_up_quoted(struct __sk_buff *skb, struct judged *p, __u32 at)
 {
     struct iphdr ip;
@@ -187,11 +190,11 @@ INLINE void look_up_quoted(struct __sk_buff *skb, struct judged *p, __u32 at)
     }
 }
 
-/* Of what has ports. */
+/* Whether the transport header has ports and is not truncated. */
 INLINE int has_whole_l4(struct __sk_buff *skb, const struct judged *p)
 {
     __u32 l4 = ETH_HLEN + (p->ihl & 15) * 4;
-    __u8 words = 0; /* Of TCP, in the upper half. */
+    __u8 words = 0; /* The TCP header length in words, in the upper half. */
     if (p->protocol != IPPROTO_TCP) {
         return p->payload >= (p->protocol == IPPROTO_UDP ? UDP_SIZE : SCTP_SIZE);
     }
@@ -199,7 +202,7 @@ INLINE int has_whole_l4(struct __sk_buff *skb, const struct judged *p)
            (words >> 4) * 4u >= TCP_SIZE && (words >> 4) * 4u <= p->payload;
 }
 
-/* Reads what tells connections apart; 0: it is found already, or it can be of none. */
+/* Reads the key of the packet's connection; 0: it is found already, or the packet can have none. */
 INLINE int read_ends(struct __sk_buff *skb, struct judged *p, struct ends *e)
 {
     __u32 l4 = ETH_HLEN + (p->ihl & 15) * 4;
@@ -223,7 +226,7 @@ INLINE int read_ends(struct __sk_buff *skb, struct judged *p, struct ends *e)
         p->port = ports ? of->dst_port : 0;
         return 1;
     }
-    /* What is cut short can be judged, without ports, and is of no connection. */
+    /* A truncated packet can be judged, without ports, and belongs to no connection. */
     if (p->payload < sizeof head || bpf_skb_load_bytes(skb, l4, head, sizeof head) < 0 ||
         (ports && !has_whole_l4(skb, p))) {
         p->may_begin = 0;
@@ -232,12 +235,13 @@ INLINE int read_ends(struct __sk_buff *skb, struct judged *p, struct ends *e)
     if (icmp) {
         __u8 type = ((__u8 *) head)[0];
         if (is_icmp_error(type)) {
-            /* Until its connection is found: the receiver's node may know one that this node does not. */
+            /* Until its connection is found: the receiver's node may know a connection that this
+             * node does not. */
             p->forged = p->from_pod;
             look_up_quoted(skb, p, l4 + 8);
             return 0;
         }
-        /* Questions and their answers are 8 and 0, 13 and 14, 15 and 16, 17 and 18 (RFC 792, RFC 950). */
+        /* Requests and replies are 8 and 0, 13 and 14, 15 and 16, 17 and 18 (RFC 792, RFC 950). */
         if (type != 8 && type != 0 && (type < 13 || type > 18)) {
             return 0;
         }
@@ -251,14 +255,15 @@ INLINE int read_ends(struct __sk_buff *skb, struct judged *p, struct ends *e)
         __u8 flags = 0;
         bpf_skb_load_bytes(skb, l4 + 13, &flags, sizeof flags);
         p->tcp_flags = flags;
-        /* Anything but an end or an answer begins one: the connection may be older than what is known. */
+        /* Any segment but FIN, RST or an answer begins a connection: it may be older than this
+         * table. */
         p->may_begin =
             !(flags & (TCP_FIN | TCP_RST)) && (flags & (TCP_SYN | TCP_ACK)) != (TCP_SYN | TCP_ACK);
     }
     if (p->frag_off & bpf_htons(MORE_FRAGMENTS)) {
-        /* What lead_fragments() said of those ends stays true. */
+        /* Keeps the destination that lead_fragments() stored for the same packet. */
         struct ebpf_fragment known = {
-            .src_port = e->src_port, .dst_port = e->dst_port, .dst = p->led ? p->dst : 0};
+            .src_port = e->src_port, .dst_port = e->dst_port, .dst = p->same_address ? p->dst : 0};
         bpf_map_update_elem(&tenet_fragments, &whole, &known, BPF_ANY);
     }
     return 1;
@@ -274,15 +279,15 @@ INLINE void refresh(struct ebpf_tracked *t, const struct judged *p, __u32 now)
     } else if (p->tcp_flags & TCP_FIN) {
         t->ended[p->from & 1] = 1;
     }
-    if (t->seen_s != now) { /* Other processors read the line. */
+    if (t->seen_s != now) { /* Avoids a write: other processors read the cache line. */
         t->seen_s = now;
     }
 }
 
-/* What is to be done about the packet. */
+/* The remaining work for the packet. */
 enum judging { PASSES, IS_JUDGED, IS_DENIED, IS_FORGED };
 
-/* About the packet of which read_ends() said that nothing tells its connection. */
+/* Decides for a packet whose connection cannot be determined by read_ends(). */
 INLINE int judging_of_none(const struct judged *p)
 {
     if (p->connection == RELATED && p->denied) {
@@ -291,7 +296,7 @@ INLINE int judging_of_none(const struct judged *p)
     return p->forged ? IS_FORGED : p->connection == RELATED ? PASSES : IS_JUDGED;
 }
 
-/* Which connection the packet is of. */
+/* Finds the connection of the packet. */
 __attribute__((noinline)) int tenet_track(struct __sk_buff *skb)
 {
     struct judged *p = packet();
@@ -334,7 +339,7 @@ INLINE void begin_connection(const struct judged *p)
     __u32 owner = bpf_ntohl(p->from_pod ? p->src : p->dst) & 0xffff, all = EBPF_SHARES_MAX - 1;
     __u64 *own = bpf_map_lookup_elem(&tenet_shares, &owner);
     __u64 *sum = bpf_map_lookup_elem(&tenet_shares, &all);
-    /* What is not tracked passes, but its answers are judged. */
+    /* An untracked connection passes, but its answers are judged. */
     if (!own || !sum || *sum >= EBPF_TRACKED_MAX || *own >= EBPF_TRACKED_MAX - *sum) {
         return;
     }
@@ -345,7 +350,7 @@ INLINE void begin_connection(const struct judged *p)
     }
 }
 
-/* The packet was judged, and passes. */
+/* Records that the packet was judged and passes. */
 __attribute__((noinline)) int tenet_remember(void)
 {
     const struct judged *p = packet();
@@ -371,7 +376,7 @@ __attribute__((noinline)) int tenet_remember(void)
 
 /* ---- policies ---- */
 
-/* What a row is in the generation. */
+/* The content of a row in that generation. */
 #define ROW_IN(row, generation) ((row)->since <= (generation) ? &(row)->now : &(row)->before)
 
 struct verdict {
@@ -418,7 +423,7 @@ INLINE int find_classes(const struct judged *p, __be32 addr, struct ebpf_classes
     return row != NULL;
 }
 
-/* Whether the policies of the pod at one end allow it. */
+/* Whether the policies of the pod at one end allow the packet. */
 INLINE int allows(const struct judged *p, __u32 dir)
 {
     __be32 subject = dir == EBPF_EGRESS ? p->src : p->dst;
@@ -465,7 +470,8 @@ INLINE int allows(const struct judged *p, __u32 dir)
     return !v.baseline || v.baseline_action == EBPF_ALLOW;
 }
 
-/* Whether the packet is allowed at this end, in rows of one generation: nothing passes before one was found. */
+/* Whether the packet is allowed at this end, by rows of one generation; a packet is denied when
+ * no consistent read succeeds. */
 __attribute__((noinline)) int tenet_allows(__u32 dir)
 {
     struct judged *p = packet();
@@ -492,7 +498,7 @@ __attribute__((noinline)) int tenet_allows(__u32 dir)
     return allowed;
 }
 
-/* Of the pod at this end; 0, or the cause why not. */
+/* Judges the pod at this end; returns 0, or the cause of a denial. */
 INLINE __u32 judge_end(const struct way *w, __u32 dir)
 {
     if (w->f->judging == PASSES || tenet_allows(dir)) {
@@ -501,7 +507,7 @@ INLINE __u32 judge_end(const struct way *w, __u32 dir)
     return dir == EBPF_EGRESS ? EBPF_EGRESS_DENIED : EBPF_INGRESS_DENIED;
 }
 
-/* Of a packet whose ends are true; 0, or the cause why it goes no further. */
+/* Judges a packet whose source and destination were checked; returns 0, or the cause of a drop. */
 INLINE __u32 begin_policy(struct way *w)
 {
     if (LIKELY(!w->settings->has_policy)) {
@@ -509,7 +515,7 @@ INLINE __u32 begin_policy(struct way *w)
     }
     struct judged *p = packet();
     if (!p) {
-        return EBPF_EGRESS_DENIED; /* No processor lacks one. */
+        return EBPF_EGRESS_DENIED; /* The per-CPU entry exists for every processor. */
     }
     p->src = w->f->ip.saddr;
     p->dst = w->f->ip.daddr;
@@ -519,7 +525,7 @@ INLINE __u32 begin_policy(struct way *w)
     p->ihl = w->f->ip.ihl;
     p->payload = (__u16) (bpf_ntohs(w->f->ip.tot_len) - w->f->ip.ihl * 4);
     p->from_pod = w->entry == FROM_POD;
-    p->led = w->f->translated && w->f->asked == w->f->ip.daddr;
+    p->same_address = w->f->translated && w->f->asked == w->f->ip.daddr;
     w->f->judging = (__u8) tenet_track(w->skb);
     if (w->f->judging == IS_DENIED) {
         return EBPF_CONNECTION_DENIED;
@@ -530,7 +536,7 @@ INLINE __u32 begin_policy(struct way *w)
     return w->entry == FROM_POD ? judge_end(w, EBPF_EGRESS) : EBPF_NOT_DROPPED;
 }
 
-/* Of a pod here; its own node always reaches it, else nobody could look after it. */
+/* Judges a local receiver; its own node always reaches it, else probes would fail. */
 INLINE __u32 judge_receiver(const struct way *w)
 {
     int own_host = w->entry == FROM_HOST &&

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Refusals: an honest pod hears of what is dropped by an ICMP error of its gateway (docs/pipeline.md). */
+/* Refusals: when a packet of a pod with a checked source is dropped, the gateway sends it an
+ * ICMP error (docs/pipeline.md). */
 #pragma once
 
 #include "datapath/ebpf/bpf/packet.h"
@@ -20,7 +21,8 @@ struct icmp_error {
     __be16 sum;
     __be32 unused;
 };
-#define QUOTE (sizeof(struct iphdr) + 20) /* With the checksum of TCP, which offloads keep apart. */
+/* The IP header and the TCP header up to the checksum, which offloads keep apart. */
+#define QUOTE (sizeof(struct iphdr) + 20)
 #define QUOTE_UDP (sizeof(struct iphdr) + 8)
 
 INLINE int has_had_enough(const struct way *w)
@@ -36,7 +38,7 @@ INLINE int has_had_enough(const struct way *w)
     return r->count > EBPF_REFUSALS_A_SECOND;
 }
 
-/* What was dropped becomes the error about it and goes back, or not. */
+/* Turns the dropped packet into the ICMP error about it and returns it, within the pod's limit. */
 static __attribute__((noinline)) int send_error(struct way *w, __u32 cause, __u8 code)
 {
     __u8 quote[QUOTE];
@@ -60,7 +62,7 @@ static __attribute__((noinline)) int send_error(struct way *w, __u32 cause, __u8
         count(EBPF_ERRORS_LIMITED);
         return TC_ACT_SHOT;
     }
-    /* The pod knows the address that it asked. */
+    /* Restores the address that the pod sent to. */
     if ((w->f->translated && rewrite(w, DESTINATION, w->f->asked, w->f->asked_port) < 0) ||
         bpf_skb_change_tail(w->skb, ETH_HLEN + size, 0) < 0) {
         return TC_ACT_SHOT;
@@ -92,9 +94,10 @@ static __attribute__((noinline)) int send_error(struct way *w, __u32 cause, __u8
     return bpf_redirect(w->f->port, 0);
 }
 
-/* The packet's verdict, when it is one below 0, comes true.  An honest pod is told by its gateway what is refused, so that its
- * programs fail at once.  Only of what is the same whoever else is in the cluster (docs/pipeline.md), and of TCP and UDP: never
- * of an error or of a later part (RFC 1122 3.2.2). */
+/* Executes a verdict below 0. A pod with a checked source gets an ICMP error from its gateway,
+ * so that its programs fail at once. Errors are sent only for causes that do not reveal other
+ * pods (docs/pipeline.md), and only about TCP and UDP: never about an error or a later fragment
+ * (RFC 1122 3.2.2). */
 INLINE int conclude(struct way *w, int verdict)
 {
     if (LIKELY(verdict >= 0)) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Services: a pod's connection to one gets a backend, and what that answers comes from the service (docs/services.md). */
+/* Services: a pod's connection to a service gets a backend, and the backend's answers get the
+ * service's address (docs/services.md). */
 #pragma once
 
 #include "datapath/ebpf/bpf/places.h"
@@ -36,7 +37,7 @@ struct {
     __type(value, struct ebpf_chosen);
 } tenet_affinity SEC(".maps");
 
-/* What a backend answers comes from the service that was asked. */
+/* Gives a backend's answer the address of the service that was asked. */
 INLINE int restore_service(struct way *w)
 {
     if (UNLIKELY(!w->settings->has_services)) {
@@ -76,7 +77,7 @@ INLINE const struct ebpf_backend *backend_at(const struct ebpf_service_key *serv
     return bpf_map_lookup_elem(&tenet_backends, &key);
 }
 
-/* Whether the backend that was chosen serves still. */
+/* Whether the chosen backend still serves. */
 INLINE int serves(const struct ebpf_service_key *service, const struct ebpf_chosen *c)
 {
     struct ebpf_serving_key key = {.service = *service, .backend = c->backend};
@@ -94,7 +95,7 @@ INLINE int choose(const struct way *w, const struct ebpf_service_key *key,
     } else {
         __u32 index = s->count ? bpf_get_prandom_u32() % s->count : 0;
         const struct ebpf_backend *b = s->count ? backend_at(key, index) : NULL;
-        if (!b && s->count) { /* It went since the count was read. */
+        if (!b && s->count) { /* The backend was removed after the count was read. */
             index = 0;
             b = backend_at(key, index);
         }
@@ -110,7 +111,8 @@ INLINE int choose(const struct way *w, const struct ebpf_service_key *key,
     return 0;
 }
 
-/* A connection stays with its backend, but for the beginning of one whose backend serves no more. */
+/* A connection keeps its backend; a new connection whose remembered backend no longer serves
+ * gets another. */
 INLINE const struct ebpf_chosen *known(const struct way *w, const struct ebpf_service_key *key,
                                        const struct ebpf_connection_key *onward)
 {
@@ -118,7 +120,7 @@ INLINE const struct ebpf_chosen *known(const struct way *w, const struct ebpf_se
     return c && (!w->f->begins || serves(key, c)) ? c : NULL;
 }
 
-/* A connection that begins between the same ends, but not to the service, gets its answers as they are. */
+/* A connection between the same ends that does not go to the service gets untranslated answers. */
 INLINE void forget_service(const struct way *w)
 {
     if (UNLIKELY(w->f->begins)) {
@@ -129,10 +131,10 @@ INLINE void forget_service(const struct way *w)
     }
 }
 
-/* The packet goes to that backend instead; 0, or the cause why not. */
+/* Sends the packet to that backend instead; returns 0, or the cause of a drop. */
 INLINE __u32 send_to(struct way *w, const struct ebpf_backend *b)
 {
-    /* By itself a pod is reached from an address that is nobody's, to which it answers. */
+    /* A pod reaches itself from an address that no pod has, so that it answers to that address. */
     int itself = b->addr == w->f->ip.saddr;
     w->f->asked = w->f->ip.daddr;
     w->f->asked_port = w->f->dst_port;
@@ -145,7 +147,7 @@ INLINE __u32 send_to(struct way *w, const struct ebpf_backend *b)
     return EBPF_NOT_DROPPED;
 }
 
-/* The pod's packet goes to a backend of the service instead; 0, or the cause why not. */
+/* Sends the pod's packet to a backend of the service; returns 0, or the cause of a drop. */
 static __attribute__((noinline)) __u32 translate(struct way *w, const struct ebpf_service_key *key,
                                                  const struct ebpf_service *s, __u32 vnid)
 {
@@ -186,7 +188,7 @@ static __attribute__((noinline)) __u32 translate(struct way *w, const struct ebp
     return EBPF_NOT_DROPPED;
 }
 
-/* A service that is gone keeps the connections it has. */
+/* A removed service keeps its established connections. */
 INLINE __u32 go_on(struct way *w)
 {
     struct ebpf_connection_key onward = connection_of(w, EBPF_ONWARD);

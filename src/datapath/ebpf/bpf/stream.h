@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The short way, for what most packets are: of a TCP connection that exists, between two pods of this node.
+/* Fast path for packets of an established TCP connection between two local pods.
  *
- * It looks at no more than such a packet needs, and keeps it in registers: what a stream carries empties the processor's
- * caches, so all that is touched is fetched anew for each packet.  It knows one verdict, that the packet is delivered;
- * of whatever is another packet, and where anything else is to be done, the long way decides from the beginning. */
+ * It reads no more than such a packet needs, and keeps it in registers: a stream's data evicts
+ * the CPU caches, so each access is a cache miss for each packet. It can only deliver a packet;
+ * any other packet takes the full path from the start. */
 #pragma once
 
 #include "datapath/ebpf/bpf/leave.h"
 
-/* Of TCP, whole, and neither a part of a packet nor the beginning of a connection. */
+/* Whether it is a whole TCP packet, neither a fragment nor the beginning of a connection. */
 INLINE int is_of_stream(const struct __sk_buff *skb, const struct iphdr *ip,
                         const struct ports *tcp)
 {
@@ -19,7 +19,7 @@ INLINE int is_of_stream(const struct __sk_buff *skb, const struct iphdr *ip,
            (total <= skb->len - ETH_HLEN || skb->gso_size);
 }
 
-/* Whether it may be what a service answers. */
+/* Whether it may be an answer of a service's backend. */
 INLINE int may_be_restored(const struct iphdr *ip, const struct ports *tcp)
 {
     if (LIKELY(!may_have_asked(ip->daddr))) {
@@ -34,7 +34,8 @@ INLINE int may_be_restored(const struct iphdr *ip, const struct ports *tcp)
     return bpf_map_lookup_elem(&tenet_conns, &key) != NULL;
 }
 
-/* The link (ifindex) of the pod that gets the packet, which came in by 'port'; 0: that is for the long way to say. */
+/* The link (ifindex) of the pod that gets the packet, which arrived by 'port'; 0: the full path
+ * decides. */
 INLINE __u32 stream_to(struct __sk_buff *skb, __u32 port)
 {
     const char *data = (const char *) (long) skb->data;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is told of packets: drops are counted by cause, and who watches hears of each flow (docs/ebpf.md). */
+/* Reports about packets: drops are counted by cause, and a watcher gets an event per flow
+ * (docs/ebpf.md). */
 #pragma once
 
 #include "datapath/ebpf/bpf/way.h"
@@ -11,7 +12,7 @@ struct {
     __type(value, __u64);
 } tenet_drops SEC(".maps");
 
-/* Not where options.events is 0. */
+/* Absent when options.events is 0. */
 struct {
     __uint(type, BPF_MAP_TYPE_RINGBUF);
     __uint(max_entries, EBPF_EVENTS_SIZE);
@@ -24,7 +25,7 @@ struct {
     __type(value, struct ebpf_watched);
 } tenet_watched SEC(".maps");
 
-/* Of the flow, and other than 0. */
+/* The tag of the flow; never 0. */
 INLINE __u32 tag_of(const struct ebpf_event *e, __u32 watch)
 {
     __u64 h = (__u64) e->src << 32 | e->dst;
@@ -42,11 +43,12 @@ INLINE struct ebpf_watched *watched(void)
     return bpf_map_lookup_elem(&tenet_watched, &zero);
 }
 
-/* Tells of 'now' of that memory, unless it was told. */
+/* Reports 'now' of that memory, unless it was reported before. */
 __attribute__((noinline)) int tenet_tell(void)
 {
     __u32 zero = 0;
-    if (!options.events) { /* Before Linux 6.8 it is verified though nobody calls it. */
+    /* Before Linux 6.8 the verifier checks the function even if it is never called. */
+    if (!options.events) {
         return 0;
     }
     struct ebpf_watched *told = watched();
@@ -105,14 +107,15 @@ INLINE void tell(const struct way *w, __u32 verdict, __u32 cause, __u32 target, 
     tenet_tell();
 }
 
-/* Data of a TCP connection, whose beginning was short and told of: one packet in so many is looked at. */
+/* Data of a TCP connection whose beginning was reported: only one packet in so many is looked
+ * at. */
 INLINE int is_one_of_many(const struct way *w, __u32 verdict)
 {
     return verdict != EBPF_DROP && w->f->ip.protocol == IPPROTO_TCP &&
            w->skb->len >= EBPF_DATA_SIZE && ++w->f->passed % EBPF_DATA_LOOKED_AT != 0;
 }
 
-/* What tests read (EBPF_CB_VERDICT). */
+/* Leaves the verdict for tests to read (EBPF_CB_VERDICT). */
 INLINE void leave_note(struct __sk_buff *skb, __u32 verdict, __u32 cause, __u32 target,
                        __u32 tunnel_id)
 {
@@ -126,7 +129,7 @@ INLINE void leave_note(struct __sk_buff *skb, __u32 verdict, __u32 cause, __u32 
 INLINE void note(const struct way *w, __u32 verdict, __u32 cause, __u32 target, __u32 tunnel_id)
 {
     leave_note(w->skb, verdict, cause, target, tunnel_id);
-    /* A refusal was told as a drop, and answers to questions are no flows. */
+    /* A refusal was reported as a drop, and an ARP or ICMP reply of ours is no flow. */
     if (options.events && verdict != EBPF_REFUSED && verdict != EBPF_ANSWER &&
         UNLIKELY(w->settings->watch) && !is_one_of_many(w, verdict)) {
         tell(w, verdict, cause, target, tunnel_id);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A packet on its way through the programs, and what every part of them needs: settings, options, numbers of protocols. */
+/* The context of one packet within the programs, and what all parts need: settings, options,
+ * protocol numbers. */
 #pragma once
 
 #include "datapath/ebpf/bpf/maps.h"
@@ -15,8 +16,9 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+/* The branch that stream packets take is laid out contiguously, which saves instruction cache
+ * lines. */
 #define INLINE static __attribute__((always_inline))
-/* What the packets of a stream meet lies together then, and is fetched from memory as one. */
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define FRAGMENT_OFFSET 0x1fff
@@ -24,7 +26,7 @@
 #define TCP_SIZE 20u
 #define UDP_SIZE 8u
 #define SCTP_SIZE 12u
-#define TAG_SIZE 4u /* Of a VLAN. */
+#define TAG_SIZE 4u /* Bytes of a VLAN tag. */
 #define TCP_SYN 2
 #define TCP_ACK 16
 
@@ -44,24 +46,26 @@ enum entry {
     FROM_HOST = EBPF_FROM_HOST,
 };
 
-/* What is known of a packet.  It is in memory of the processor, of which the verifier assumes nothing, so that it does not go
- * through the programs once for all that it may be; global functions, which are verified once, have it, too. */
+/* The fields of a packet. They are in per-CPU memory, about which the verifier assumes nothing,
+ * so that it does not explore the programs once for each possible value; global functions, which
+ * are verified once, can read them, too. */
 struct facts {
-    __u32 port; /* FROM_POD: ifindex of the link; first of that which it came in by. */
+    __u32 port; /* FROM_POD: ifindex of the link; initially that of the incoming link. */
     __u32 outer_src, tunnel_id; /* FROM_TUNNEL */
-    __u16 align;                /* What follows is read as one, and both parts are aligned. */
-    struct ethhdr eth;          /* As it came. */
-    struct iphdr ip;            /* Of IP; as it is now. */
-    __be16 src_port, dst_port;  /* Likewise, ... */
-    __u8 has_ports;             /* ... of TCP and UDP, and not of later fragments. */
-    __u8 tcp_size;              /* Of TCP's header, likewise. */
-    __u8 begins;                /* It may be the first of its connection. */
+    /* The following bytes are copied as one, and both headers in them are aligned. */
+    __u16 align;
+    struct ethhdr eth;         /* The Ethernet header as received. */
+    struct iphdr ip;           /* The IP header, including changes so far. */
+    __be16 src_port, dst_port; /* Ports of TCP and UDP, including changes so far. */
+    __u8 has_ports;            /* Ports are present: TCP or UDP, and no later fragment. */
+    __u8 tcp_size;             /* Bytes of the TCP header, under the same condition. */
+    __u8 begins;               /* It may be the first of its connection. */
     __u8 translated;
     __be32 asked; /* Translated: the service's address and port. */
     __be16 asked_port;
     __u8 judging; /* enum judging, of policy.h */
     __u8 unused;
-    __u32 passed; /* Of those before, too: tell.h counts them. */
+    __u32 passed; /* Number of such packets, including earlier ones: tell.h samples by it. */
 };
 struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -76,18 +80,18 @@ INLINE struct facts *facts(void)
     return bpf_map_lookup_elem(&tenet_facts, &zero);
 }
 
-/* A packet on its way through. */
+/* One packet on its way through the programs. */
 struct way {
     struct __sk_buff *skb;
     struct facts *f;
     const struct ebpf_settings *settings;
     enum entry entry;
-    /* Of its destination: a pod here, else how it is reached (NULL: outside). */
+    /* The destination: a local pod, else its route (NULL: outside). */
     const struct ebpf_pod *pod;
     const struct ebpf_route *route;
 };
 
-/* A packet that came in just now; -1: there is no memory for it, which no processor lacks. */
+/* Starts with a packet that just arrived; -1: the per-CPU entry is missing, which cannot happen. */
 INLINE int begin(struct way *w)
 {
     w->f = facts();
@@ -103,7 +107,8 @@ _Static_assert(__builtin_offsetof(struct facts, ip) ==
                    __builtin_offsetof(struct facts, eth) + ETH_HLEN,
                "as in a packet");
 
-/* What becomes of a packet: a TC_ACT_; below 0, it is dropped for that cause, and with a code of ICMP its pod hears of it. */
+/* A verdict is a TC_ACT_; below 0, the packet is dropped for that cause, and with an ICMP code
+ * its pod gets an error. */
 #define DROPPED(cause) (-(int) (cause))
 #define REFUSED(cause, code) (-(int) ((cause) | (code) << 8))
 _Static_assert(EBPF_N_CAUSES <= 0xff, "a cause is a byte of those");
