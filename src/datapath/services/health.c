@@ -11,7 +11,7 @@
 
 LOG_MODULE("proxy");
 
-#define MAX_CONNS 64 /* Of one service. */
+#define MAX_CONNS 64 /* Limit of one service. */
 
 struct asked {
     char *ns, *name;

@@ -15,40 +15,41 @@
 LOG_MODULE("proxy");
 
 #define RETRY_MS 1000
-#define LOOK_MS 50            /* Changes of others come in groups, ... */
-#define LOOK_AGAIN_MS 500     /* ... and some never end. */
-#define LARGE_BATCH (1 << 20) /* Its memory is given back. */
+#define LOOK_MS 50            /* Delay after a change by other software: changes come in groups. */
+#define LOOK_AGAIN_MS 500     /* Maximum delay, as some changes never end. */
+#define LARGE_BATCH (1 << 20) /* A larger batch buffer is freed. */
 
 struct claim {
-    struct claim *next; /* Of the same frontend, by the services' keys. */
+    struct claim *next; /* The next claim of the same frontend, in order of the services' keys. */
     struct service *service;
     struct entry *entry;
     struct sdn_frontend *frontend;
 };
 
-/* In one piece: there may be very many. */
+/* One allocation: there may be very many. */
 struct service {
     struct hmap_node node;
     size_t n;
     struct claim claims[]; /* Then "namespace/name". */
 };
 
-/* A frontend's key, whoever claims it.  Goes when nobody does and the kernel does not have it. */
+/* A frontend's key with its claims. Freed when it has no claim and is not in the kernel. */
 struct entry {
     struct hmap_node node;
-    struct list changed; /* While 'programmed' is not what it should be. */
+    struct list changed; /* Linked while 'programmed' differs from the desired state. */
     struct sdn_frontend_key key;
-    int port, programmed_port;       /* Of the userspace proxy, ... */
-    bool by_proxy;                   /* ... which knows the frontend. */
-    struct claim *claims;            /* The first has it. */
-    struct sdn_frontend *programmed; /* What the kernel has, or is being given; NULL: none. */
+    int port, programmed_port; /* The port of the userspace proxy. */
+    bool by_proxy;             /* The userspace proxy knows the frontend. */
+    struct claim *claims;      /* The first claim has the frontend. */
+    /* The frontend in the kernel, or in the running job; NULL: none. */
+    struct sdn_frontend *programmed;
 };
 
 struct chain {
     struct hmap_node node;
     struct list touched;
     struct services_chain chain;
-    size_t refs; /* Of 'programmed' ones. */
+    size_t refs; /* Number of 'programmed' frontends. */
     bool there;
 };
 
@@ -56,31 +57,31 @@ enum job { IDLE, CHECK, CHANGE, REWRITE };
 
 struct host_proxy {
     struct host_proxy_config cfg;
-    struct userspace *userspace; /* In that mode; else once there was an idle service. */
+    struct userspace *userspace; /* Created in that mode, or with the first idle service. */
     struct service_health *health;
     struct services_base base;
     bool have_network, synced;
-    bool known;    /* What the kernel has is 'programmed', ... */
-    bool base_old; /* ... but for its fixed part, which changed while a job was under way. */
-    bool look;     /* It may have been touched. */
-    bool touched;  /* The last check found that it was. */
+    bool known;    /* The kernel's table equals 'programmed'. */
+    bool base_old; /* Except for its fixed part, which changed while a job was running. */
+    bool look;     /* Other software may have changed it. */
+    bool touched;  /* The last check found a change by other software. */
     struct hmap services, entries, chains;
     struct list changed;
     struct loop_timer *timer;
     uint64_t last_check_ms;
     uint64_t seen; /* Changes of services. */
-    char *failure; /* As it was logged. */
+    char *failure; /* The failure as it was logged. */
     struct host_proxy_stats stats;
 
-    /* The worker's while 'job' is not IDLE. */
+    /* Used by the worker while 'job' is not IDLE. */
     enum job job;
     struct nft *nft;
-    struct nft_batch before, batch; /* One after the other. */
+    struct nft_batch before, batch; /* Two transactions, one after the other. */
     bool has_before;
     struct services_digest digest;
     struct stale_list stale, stale_clients;
     size_t forgotten;
-    struct err forget_error; /* No reason to do it all again. */
+    struct err forget_error; /* A failure that does not require a new transaction. */
     uint64_t job_seen, began_ns;
     int result;
     struct err error;
@@ -88,7 +89,7 @@ struct host_proxy {
 
 static void step(struct host_proxy *p);
 
-/* ---- what is wanted ---- */
+/* ---- desired state ---- */
 
 static const struct sdn_frontend *wanted(const struct entry *en)
 {
@@ -158,7 +159,7 @@ static int open_userspace(struct host_proxy *p, struct err *e)
     return r;
 }
 
-/* Where clients are sent when nftables alone does not do. */
+/* Sets the port that clients are sent to when nftables alone does not suffice. */
 static void set_port(struct host_proxy *p, struct entry *en)
 {
     struct sdn_frontend *f = en->claims->frontend;
@@ -172,14 +173,15 @@ static void set_port(struct host_proxy *p, struct entry *en)
     en->by_proxy = en->by_proxy || always || (f->idle && p->userspace);
     int port = en->by_proxy ? userspace_set(p->userspace, f) : SERVICES_TRANSLATED;
     if (en->by_proxy && !always && !f->idle && f->key.protocol == SDN_UDP) {
-        userspace_remove(p->userspace, &f->key); /* Nothing of it is held. */
+        userspace_remove(p->userspace, &f->key); /* It has no pending connections. */
         en->by_proxy = false;
     }
-    /* Once it is not idle any more what was held goes on by the proxy, and all others straight. */
+    /* When the service is no longer idle, pending connections continue by the proxy, and new
+     * ones bypass it. */
     en->port = always || f->idle ? port : SERVICES_TRANSLATED;
 }
 
-/* Who has it, or what, changed. */
+/* The owner or the content has changed. */
 static void mark(struct host_proxy *p, struct entry *en)
 {
     if (wanted(en)) {
@@ -252,7 +254,7 @@ static void service_free(struct host_proxy *p, struct service *s)
     free(s);
 }
 
-/* What balancers hear that ask for the endpoints here; 'now' NULL: the service is gone. */
+/* Updates the health check for local endpoints; 'now' NULL: the service is removed. */
 static void tell_health(struct host_proxy *p, const struct sdn_service *any,
                         const struct sdn_service *now)
 {
@@ -290,7 +292,7 @@ void host_proxy_service_changed(struct host_proxy *p, const struct sdn_service *
     }
 }
 
-/* Of those that were marked, only what is really different stays so. */
+/* Keeps only those marked entries that really differ. */
 static void prune(struct host_proxy *p)
 {
     struct entry *en;
@@ -347,8 +349,9 @@ static void count_chains(struct host_proxy *p, const struct sdn_frontend *f, int
     }
 }
 
-/* In a transaction before that of the elements which lead there: a packet that meets this one may find elements of after
- * it, but in chains it has what was there before.  A chain that is empty for it would let it go on untranslated. */
+/* In a transaction before that of the elements which refer to them: a packet during the change
+ * may find new elements, but sees the old chains. An empty chain would let it continue
+ * untranslated. */
 static void create_chains(struct host_proxy *p, struct list *touched)
 {
     struct chain *c;
@@ -378,7 +381,7 @@ static void delete_chains(struct host_proxy *p, struct list *touched)
     }
 }
 
-/* The chains that all there is wants, and no others. */
+/* Counts the chains that all frontends need. */
 static void count_all_chains(struct host_proxy *p)
 {
     struct list touched;
@@ -427,7 +430,7 @@ static void sort(struct elements *c)
     }
 }
 
-/* Takes out what both have. */
+/* Removes the elements that are in both. */
 static void drop_common(struct elements *a, struct elements *b)
 {
     size_t i = 0, k = 0, n = 0, m = 0;
@@ -474,7 +477,7 @@ static void program(struct host_proxy *p, struct entry *en, bool known)
     list_remove(&en->changed);
 }
 
-/* The batch makes of what the kernel has what is wanted. */
+/* Builds the batch for the difference between the kernel's and the desired state. */
 static void build_change(struct host_proxy *p)
 {
     struct elements old = {0}, now = {0};
@@ -514,7 +517,7 @@ static void put_element(void *ctx, const struct services_element *el)
     services_element_put(ctx, el);
 }
 
-/* The batch makes the table anew, whatever the kernel has. */
+/* Builds a batch that replaces the whole table, whatever the kernel has. */
 static void build_rewrite(struct host_proxy *p)
 {
     struct entry *en;
@@ -548,7 +551,7 @@ static void digest_element(void *ctx, const struct services_element *el)
     services_element_digest(ctx, el);
 }
 
-/* What the kernel should have; to compare with what it has. */
+/* Digest of the desired table, for comparison with the kernel's. */
 static struct services_digest make_digest(struct host_proxy *p)
 {
     struct services_digest d = {0};
@@ -596,7 +599,8 @@ static void report_failure(struct host_proxy *p)
 {
     p->stats.failures++;
     if (!streq_null(p->failure, p->error.text)) {
-        log_error("services are not as they should be", "error=\"%s\"", p->error.text);
+        log_error("the services' nftables table cannot be brought up to date", "error=\"%s\"",
+                  p->error.text);
         free(p->failure);
         p->failure = xstrdup(p->error.text);
     }
@@ -611,12 +615,13 @@ static void report_success(struct host_proxy *p, bool restored)
     }
     p->stats.restored += restored;
     if (restored) {
-        log_warn("put back the services that were changed", "table=" SERVICES_TABLE);
+        log_warn("another program changed the services' nftables table: restored",
+                 "table=" SERVICES_TABLE);
     }
     p->cfg.told(p->cfg.ctx, 0, "", restored);
 }
 
-/* Whether what was read is what it should be; then it is known. */
+/* Evaluates a check: the table is known if the digests are equal. */
 static void checked(struct host_proxy *p)
 {
     struct services_digest want = make_digest(p);
@@ -625,7 +630,7 @@ static void checked(struct host_proxy *p)
     p->touched = p->known && !same;
     if (!same || p->known) {
         p->known = same;
-        return; /* If need be, the next step makes it anew. */
+        return; /* If necessary, the next step rebuilds it. */
     }
     struct entry *en;
     HMAP_FOREACH (en, struct entry, node, &p->entries) {
@@ -634,7 +639,7 @@ static void checked(struct host_proxy *p)
             entry_free(p, en);
         }
     }
-    stale_clear(&p->stale); /* It went on as it was. */
+    stale_clear(&p->stale); /* The process was not interrupted. */
     stale_clear(&p->stale_clients);
     p->known = true;
     log_info("services are as they should be", "services=%zu frontends=%zu", p->services.n,
@@ -674,8 +679,8 @@ static void done(void *ctx)
         return;
     }
     if (p->forget_error.text[0]) {
-        log_warn("clients of a service may go to the endpoint before for a while", "error=\"%s\"",
-                 p->forget_error.text);
+        log_warn("clients of a service may reach a removed endpoint until their entries expire",
+                 "error=\"%s\"", p->forget_error.text);
     }
     p->stats.syncs++;
     p->stats.rewrites += job == REWRITE;
@@ -705,7 +710,7 @@ static void start(struct host_proxy *p, enum job job)
     loop_work(p->cfg.loop, work, done, p);
 }
 
-/* Does what is next, if nothing is under way. */
+/* Begins the next job, if none is running. */
 static void step(struct host_proxy *p)
 {
     if (p->job != IDLE || !p->synced || !p->have_network || loop_timer_armed(p->timer)) {
@@ -772,7 +777,7 @@ void host_proxy_set_network(struct host_proxy *p, const struct sdn_network *n)
     if (p->userspace) {
         userspace_set_cluster(p->userspace, base.cluster, base.n_cluster);
     }
-    p->look = !p->have_network; /* Perhaps an agent before made it just so. */
+    p->look = !p->have_network; /* An earlier agent may have left the same table. */
     p->have_network = true;
     step(p);
 }

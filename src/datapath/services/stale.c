@@ -41,7 +41,7 @@ static int compare(const void *a, const void *b)
 
 struct search {
     const struct stale_list *list;
-    struct rtnl_addr *own; /* Addresses of the host, when nodePorts are searched for. */
+    struct rtnl_addr *own; /* Addresses of the host, for searches of nodePorts. */
     size_t n_own, n_forgotten;
 };
 
@@ -105,7 +105,7 @@ int stale_forget(struct stale_list *l, size_t *ret_forgotten, struct err *e)
 
 /* ---- clients ---- */
 
-enum { KEY_SIZE = 16 }; /* As services/table.c has it: client, address, protocol, port. */
+enum { KEY_SIZE = 16 }; /* The layout in services/table.c: client, address, protocol, port. */
 
 struct clients {
     const struct stale_list *list;
@@ -164,7 +164,7 @@ int stale_forget_clients(struct stale_list *l, struct nft *n, struct err *e)
     qsort(l->items, l->n, sizeof *l->items, compare);
     int r = nft_list_elements(n, SERVICES_TABLE, SERVICES_AFFINITY, on_client, &c, e);
     if (r == 0 && c.n && delete_clients(n, c.keys, c.n, NULL) < 0) {
-        /* One expired meanwhile, and nothing was deleted. */
+        /* An entry expired meanwhile, and the transaction deleted nothing. */
         for (size_t i = 0; r == 0 && i < c.n; i++) {
             r = delete_clients(n, &c.keys[i], 1, e);
             r = r == -ENOENT ? 0 : r;

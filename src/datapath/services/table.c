@@ -17,10 +17,10 @@
 #define NODE_PORTS "node-ports"
 #define NODE_PORTS_OWN "node-ports-own"
 #define POD "from-pods"
-#define READ_TRIES 16       /* While others change it. */
-#define CLIENTS_MAX 1000000 /* Clients that are remembered at one time; more are balanced anew. */
+#define READ_TRIES 16       /* Attempts of reading while other software changes the table. */
+#define CLIENTS_MAX 1000000 /* Maximum of clients with session affinity; more are balanced again. */
 
-/* After the host ports of "ip tenet", before and after everybody else's NAT of that kind. */
+/* After the host ports of "ip tenet", before and after all other software's NAT of that kind. */
 enum { PRIORITY_DNAT = -95, PRIORITY_SNAT = 95 };
 
 enum set {
@@ -99,13 +99,13 @@ static void end_goto(struct chain *c, const char *chain)
     end(c);
 }
 
-/* The address of nodePorts, in place of the packet's. */
+/* Replaces the packet's address by that of nodePorts. */
 static void clear_address(struct nft_batch *b, uint32_t reg)
 {
     nft_bitwise(b, reg, &(uint32_t){0}, &(uint32_t){0}, 4);
 }
 
-/* The frontend that the packet is for, in three registers. */
+/* Loads the frontend of the packet into three registers. */
 static void load_frontend(struct nft_batch *b, uint32_t reg, bool node)
 {
     nft_load_daddr(b, reg);
@@ -116,7 +116,7 @@ static void load_frontend(struct nft_batch *b, uint32_t reg, bool node)
     nft_load_dport(b, reg + 2);
 }
 
-/* Twice in a row where it must not be missed: before Linux 6.17 a lookup that meets a change of its very element may
+/* Looks it up twice in a row: before Linux 6.17 a lookup during a change of the same element may
  * find neither the old one nor the new one. */
 static void look_up_frontend(struct chain *c, enum set map, bool node)
 {
@@ -198,7 +198,7 @@ static void jump_node_ports(struct chain *c, const char *chain)
     end(c);
 }
 
-/* What is of the service network and of no service. */
+/* Rejects packets to the service network that belong to no service. */
 static void refuse_unknown(struct chain *c, const struct services_base *base)
 {
     if (base->service.len) {
@@ -209,7 +209,7 @@ static void refuse_unknown(struct chain *c, const struct services_base *base)
     }
 }
 
-/* The frontend that the packet was for, before it was translated. */
+/* The frontend of the packet before it was translated. */
 static void load_original(struct nft_batch *b, uint32_t reg, bool node)
 {
     nft_load_ct(b, NFT_CT_DST_IP, true, reg);
@@ -232,8 +232,9 @@ static void remember(struct chain *c, bool node)
     end(c);
 }
 
-/* The proxy's sockets of UDP are for what was redirected to them: who sends there itself would pass by the isolation
- * of br0 and the source ranges.  (Those of TCP see it themselves.) */
+/* Accepts only redirected packets at the proxy's UDP sockets: a client that sends there directly
+ * would bypass the isolation of br0 and the source ranges. (The TCP sockets check this
+ * themselves.) */
 static void guard_proxy(struct nft_batch *b, struct services_digest *d)
 {
     const uint32_t dnat = IPS_DST_NAT, none = 0;
@@ -281,7 +282,7 @@ static void create_hooks(struct nft_batch *b, const struct services_base *base,
                 &(struct nft_base_chain){"nat", NF_INET_POST_ROUTING, PRIORITY_SNAT}, d);
     remember(&c, false);
     remember(&c, true);
-    /* The endpoint answers to the address the packet came from, which has to be this host. */
+    /* The endpoint answers to the packet's source address, which must be this host's. */
     const uint32_t mark = SERVICES_MARK, all = UINT32_MAX;
     match_mark(b = rule(&c), mark);
     nft_load_meta(b, NFT_META_MARK, R0);
@@ -342,7 +343,7 @@ static void create_sets(struct nft_batch *b)
 void services_table_create(struct nft_batch *b, const struct services_base *base,
                            struct services_digest *d)
 {
-    /* Made first, so that deleting it cannot fail: together a replacement. */
+    /* Creates it first, so that deleting it cannot fail: together a replacement. */
     nft_add_table(b);
     nft_delete_table(b);
     nft_add_table(b);
@@ -363,11 +364,11 @@ void services_chain_name(const struct services_chain *c, char ret[SERVICES_CHAIN
              c->sticky ? "-sticky" : "");
 }
 
-/* False: clients of 'v' are refused or dropped. */
+/* False: clients of 'v' are rejected or dropped. */
 static bool chain_to(const struct sdn_frontend *f, enum sdn_view v, int proxy_port,
                      struct services_chain *ret)
 {
-    bool waits = f->idle && proxy_port > 0; /* There, until there are some. */
+    bool waits = f->idle && proxy_port > 0; /* Sent to the proxy until there are endpoints. */
     if (!proxy_port || (!f->n[v] && !waits)) {
         return false;
     }
@@ -474,7 +475,7 @@ static void create_to_endpoint(struct chain *c, const struct services_chain *of)
         nft_dnat(b, R4, R5);
         end(c);
     }
-    /* The second is for packets that meet a change: chain of before, endpoints of after. */
+    /* The second pass is for packets during a change: old chain, new endpoints. */
     for (int again = 0; again < 2; again++) {
         rule(c);
         load_frontend(b, R0, of->node);
@@ -575,7 +576,7 @@ static void each_member(const struct sdn_frontend *f, unsigned sets, services_el
     if (sets >> STICKY & 1) {
         fn(ctx, &el);
     }
-    /* Clients from outside have some of the others' targets. */
+    /* Clients from outside have a subset of the others' targets. */
     for (uint32_t i = 0; sets >> MEMBERS & 1 && i < f->n[SDN_FROM_ANYWHERE]; i++) {
         el = new_element(MEMBERS, f, MEMBER_SIZE);
         put_target(el.key + FRONTEND_SIZE, &f->targets[i]);
@@ -624,7 +625,7 @@ void services_elements(const struct sdn_frontend *f, int proxy_port, unsigned se
     }
 }
 
-/* How the elements of a set lead to chains; 0: they do not. */
+/* Verdict by which elements of a set refer to chains; 0: none. */
 static int verdict_of(uint8_t set)
 {
     return set == FRONTENDS || set == OUTSIDE_FRONTENDS ? NFT_GOTO : set == STICKY ? NFT_JUMP : 0;
@@ -652,12 +653,12 @@ void services_element_digest(struct services_digest *d, const struct services_el
     d->n_elements++;
 }
 
-/* ---- what is there ---- */
+/* ---- reading the kernel's table ---- */
 
 struct reading {
     struct services_digest *digest;
     uint8_t set;
-    char chain[NFT_NAME_MAX]; /* Of the rule before. */
+    char chain[NFT_NAME_MAX]; /* Chain of the previous rule. */
     size_t n;
 };
 

@@ -41,7 +41,8 @@ static bool in_cluster(const struct userspace *u, uint32_t ip)
 enum sdn_view userspace_view(const struct userspace *u, const struct sdn_frontend *f,
                              uint32_t client, uint32_t accepted_at)
 {
-    bool own = accepted_at >> 24 == 127; /* Where the host's own are redirected to. */
+    /* The address to which the host's own connections are redirected. */
+    bool own = accepted_at >> 24 == 127;
     return !f->split || own || in_cluster(u, client) ? SDN_FROM_ANYWHERE : SDN_FROM_OUTSIDE;
 }
 
@@ -75,7 +76,7 @@ void userspace_remember(struct served *s, uint32_t client, const struct sdn_targ
     SMAP_FOREACH (en, &s->clients) {
         const struct client *c = en->value;
         if (smap_size(&s->clients) < USERSPACE_MAX_AFFINITY && c->until_ms > now) {
-            break; /* The oldest are first, more or less. */
+            break; /* The oldest are approximately first. */
         }
         smap_remove(&s->clients, en->key);
     }
@@ -168,7 +169,7 @@ void userspace_set_cluster(struct userspace *u, const struct ip4_prefix *cluster
     memcpy(u->cluster, cluster, u->n_cluster * sizeof *cluster);
 }
 
-/* A connection takes six descriptors. */
+/* A connection uses six descriptors. */
 static void raise_limit(void)
 {
     struct rlimit l;

@@ -14,24 +14,24 @@
 LOG_MODULE("proxy");
 
 #define MAX_CONNECTIONS 4096
-#define ACCEPTS 32 /* Before others have a turn; likewise below. */
+#define ACCEPTS 32 /* Accepted connections before others have a turn; likewise below. */
 #define ACCEPT_AGAIN_MS 100
-#define SPLICE_SIZE 65536 /* What a pipe holds. */
+#define SPLICE_SIZE 65536 /* Size of a pipe. */
 #define SPLICES 8
 #define MAX_TRIES 16
-#define HOLD_MS 120000 /* For an idle service to get pods. */
-#define MAX_HELD 16    /* Of one frontend. */
+#define HOLD_MS 120000 /* Time for an idle service to get pods. */
+#define MAX_PENDING 16 /* Maximum of pending connections per frontend. */
 
-/* How long an endpoint may take: the first ones less, for there are others. */
+/* Time for an endpoint to answer: shorter for the first ones, as others remain. */
 static const unsigned try_ms[] = {250, 500, 1000, 2000};
 
 enum side { CLIENT, SERVER };
 
-/* From one side to the other. */
-struct way {
+/* One direction of a connection. */
+struct direction {
     int pipe[2];
-    size_t held;      /* Bytes in the pipe. */
-    bool ended, shut; /* No more comes; and that was passed on. */
+    size_t buffered;  /* Bytes in the pipe. */
+    bool ended, shut; /* The sender has ended; and the end was forwarded. */
 };
 
 struct connection {
@@ -42,10 +42,10 @@ struct connection {
     uint32_t client;
     struct sdn_target target;
     uint32_t next, tries;
-    bool held; /* There are no endpoints yet. */
+    bool pending; /* The connection waits for endpoints. */
     int fd[2];
     struct loop_fd *watch[2];
-    struct way way[2]; /* From CLIENT, from SERVER. */
+    struct direction direction[2]; /* The directions from CLIENT and from SERVER. */
     struct loop_timer *timer;
 };
 
@@ -54,17 +54,17 @@ static void drop(struct connection *c)
     for (int i = 0; i < 2; i++) {
         loop_fd_free(c->watch[i]);
         fd_close(c->fd[i]);
-        fd_close(c->way[i].pipe[0]);
-        fd_close(c->way[i].pipe[1]);
+        fd_close(c->direction[i].pipe[0]);
+        fd_close(c->direction[i].pipe[1]);
     }
     loop_timer_free(c->timer);
     list_remove(&c->node);
-    c->owner->stats.held -= c->held;
+    c->owner->stats.held -= c->pending;
     c->owner->stats.connections--;
     free(c);
 }
 
-/* Both learn that it failed, not that there was nothing more to say. */
+/* Resets both sides, so that they see a failure and not a normal end. */
 static void reset(struct connection *c)
 {
     for (int i = 0; i < 2; i++) {
@@ -84,34 +84,35 @@ static void refuse(struct connection *c)
 
 /* ---- moving ---- */
 
-/* Moves what it can; false: the connection is broken. */
+/* Moves as much as possible; false: the connection is broken. */
 static bool move(struct connection *c, enum side from)
 {
-    struct way *w = &c->way[from];
+    struct direction *w = &c->direction[from];
     int in = c->fd[from], out = c->fd[!from];
     for (int i = 0; i < SPLICES; i++) {
         ssize_t got = 0, sent = 0;
-        if (!w->ended && w->held < SPLICE_SIZE) {
-            got = splice(in, NULL, w->pipe[1], NULL, SPLICE_SIZE - w->held,
+        if (!w->ended && w->buffered < SPLICE_SIZE) {
+            got = splice(in, NULL, w->pipe[1], NULL, SPLICE_SIZE - w->buffered,
                          SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
             if (got < 0 && errno != EAGAIN && errno != EINTR) {
                 return false;
             }
             w->ended = got == 0;
-            w->held += got > 0 ? (size_t) got : 0;
+            w->buffered += got > 0 ? (size_t) got : 0;
         }
-        if (w->held) {
-            sent = splice(w->pipe[0], NULL, out, NULL, w->held, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+        if (w->buffered) {
+            sent =
+                splice(w->pipe[0], NULL, out, NULL, w->buffered, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
             if (sent < 0 && errno != EAGAIN && errno != EINTR) {
                 return false;
             }
-            w->held -= sent > 0 ? (size_t) sent : 0;
+            w->buffered -= sent > 0 ? (size_t) sent : 0;
         }
         if (got <= 0 && sent <= 0) {
             break;
         }
     }
-    if (w->ended && !w->held && !w->shut) {
+    if (w->ended && !w->buffered && !w->shut) {
         w->shut = true;
         shutdown(out, SHUT_WR);
     }
@@ -121,10 +122,10 @@ static bool move(struct connection *c, enum side from)
 static void wait_more(struct connection *c)
 {
     for (int i = 0; i < 2; i++) {
-        const struct way *in = &c->way[i], *out = &c->way[!i];
-        /* A pipe may be full with fewer bytes than it could hold: it is filled when it is empty. */
-        loop_fd_set(c->watch[i],
-                    (!in->ended && !in->held ? LOOP_READ : 0) | (out->held ? LOOP_WRITE : 0));
+        const struct direction *in = &c->direction[i], *out = &c->direction[!i];
+        /* A pipe may be full with fewer bytes than its size: it is filled only when it is empty. */
+        loop_fd_set(c->watch[i], (!in->ended && !in->buffered ? LOOP_READ : 0) |
+                                     (out->buffered ? LOOP_WRITE : 0));
     }
 }
 
@@ -134,14 +135,14 @@ static void on_socket(void *ctx, unsigned events)
     (void) events;
     if (!move(c, CLIENT) || !move(c, SERVER)) {
         reset(c);
-    } else if (c->way[CLIENT].shut && c->way[SERVER].shut) {
+    } else if (c->direction[CLIENT].shut && c->direction[SERVER].shut) {
         drop(c);
     } else {
         wait_more(c);
     }
 }
 
-/* ---- reaching an endpoint ---- */
+/* ---- connecting to an endpoint ---- */
 
 static void try_next(struct connection *c);
 
@@ -163,8 +164,8 @@ static void on_connected(void *ctx, unsigned events)
     loop_timer_disarm(c->timer);
     c->watch[SERVER] = loop_fd_free(c->watch[SERVER]);
     for (int i = 0; i < 2; i++) {
-        if (pipe2(c->way[i].pipe, O_NONBLOCK | O_CLOEXEC) < 0) {
-            c->way[i].pipe[0] = c->way[i].pipe[1] = -1;
+        if (pipe2(c->direction[i].pipe, O_NONBLOCK | O_CLOEXEC) < 0) {
+            c->direction[i].pipe[0] = c->direction[i].pipe[1] = -1;
             refuse(c);
             return;
         }
@@ -175,28 +176,28 @@ static void on_connected(void *ctx, unsigned events)
 static void on_slow(void *ctx)
 {
     struct connection *c = ctx;
-    if (c->held) {
+    if (c->pending) {
         refuse(c); /* Nobody came. */
     } else {
         try_next(c);
     }
 }
 
-/* The service is asked for, and the connection waits; the oldest goes when there are too many. */
+/* Wakes the service and lets the connection wait; above the limit the oldest one is closed. */
 static void hold(struct connection *c, const struct sdn_frontend *f)
 {
     struct connection *other, *oldest = NULL;
     size_t n = 0;
     LIST_FOREACH (other, struct connection, node, &c->owner->connections) {
-        if (other->held && sdn_frontend_key_equal(&other->key, &c->key)) {
+        if (other->pending && sdn_frontend_key_equal(&other->key, &c->key)) {
             oldest = oldest ? oldest : other;
             n++;
         }
     }
-    if (n >= MAX_HELD) {
+    if (n >= MAX_PENDING) {
         refuse(oldest);
     }
-    c->held = true;
+    c->pending = true;
     c->owner->stats.held++;
     loop_timer_arm(c->timer, HOLD_MS);
     c->owner->wanted(c->owner->ctx, f);
@@ -206,15 +207,17 @@ void userspace_tcp_wake(struct served *s)
 {
     struct connection *c;
     LIST_FOREACH (c, struct connection, node, &s->owner->connections) {
-        if (c->held && !s->frontend->idle && sdn_frontend_key_equal(&c->key, &s->frontend->key)) {
-            c->held = false;
+        if (c->pending && !s->frontend->idle &&
+            sdn_frontend_key_equal(&c->key, &s->frontend->key)) {
+            c->pending = false;
             s->owner->stats.held--;
             loop_timer_arm(c->timer, 0); /* Then the first endpoint is tried. */
         }
     }
 }
 
-/* The next endpoint of those there are now; each may be tried again until the tries are used up. */
+/* Tries the next of the present endpoints; each may be tried again until the attempts are used
+ * up. */
 static void try_next(struct connection *c)
 {
     struct served *s = userspace_find(c->owner, &c->key);
@@ -260,7 +263,7 @@ static void try_next(struct connection *c)
     c->watch[SERVER] = loop_fd_new(c->owner->loop, fd, LOOP_WRITE, on_connected, c);
 }
 
-/* The client's own wish, before it was redirected here. */
+/* The original destination, before the redirection. */
 static struct served *find_wanted(struct userspace *u, int fd)
 {
     struct sockaddr_in to;
@@ -281,7 +284,7 @@ static void take(struct userspace *u, int fd, uint32_t client)
     struct served *s = find_wanted(u, fd);
     if (!s || u->stats.connections >= MAX_CONNECTIONS) {
         u->stats.refused++;
-        fd_close(fd); /* One that came here itself, or too many. */
+        fd_close(fd); /* It was sent here directly, or there are too many. */
         return;
     }
     getsockname(fd, (struct sockaddr *) &at, &size);
@@ -295,7 +298,7 @@ static void take(struct userspace *u, int fd, uint32_t client)
     c->fd[CLIENT] = fd;
     c->fd[SERVER] = -1;
     for (int i = 0; i < 2; i++) {
-        c->way[i].pipe[0] = c->way[i].pipe[1] = -1;
+        c->direction[i].pipe[0] = c->direction[i].pipe[1] = -1;
     }
     c->timer = loop_timer_new(u->loop, on_slow, c);
     list_push_back(&u->connections, &c->node);

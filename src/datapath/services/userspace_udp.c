@@ -9,16 +9,16 @@
 #include <unistd.h>
 
 #define MAX_SESSIONS 4096
-#define IDLE_MS 30000 /* As connection tracking forgets a datagram without an answer. */
+#define IDLE_MS 30000 /* The timeout of connection tracking for datagrams without an answer. */
 #define SWEEP_MS 5000
-#define DATAGRAMS 32 /* Before others have a turn. */
+#define DATAGRAMS 32 /* Datagrams before others have a turn. */
 
 /* A client's datagrams to one frontend. */
 struct session {
     struct hmap_node node;
     struct served *owner;
     struct sockaddr_in client;
-    struct in_addr at; /* The address the client was redirected to: answers come from there. */
+    struct in_addr at; /* The address that the client was redirected to: answers come from there. */
     struct sdn_target target;
     int fd;
     struct loop_fd *watch;
@@ -54,7 +54,7 @@ static struct session *find(struct served *s, const struct sockaddr_in *client)
     return NULL;
 }
 
-/* With the address it was sent to. */
+/* Receives with the destination address. */
 static ssize_t receive(int fd, struct sockaddr_in *from, struct in_addr *at)
 {
     struct iovec iov = {datagram, sizeof datagram};
@@ -110,7 +110,8 @@ static void on_answer(void *ctx, unsigned events)
         }
         if (n < 0) {
             if (errno != EAGAIN) {
-                session_free(x); /* Nobody is there: the next datagram goes to another. */
+                /* Nothing listens there: the next datagram goes to another endpoint. */
+                session_free(x);
             }
             return;
         }
@@ -163,7 +164,7 @@ static struct session *begin(struct served *s, const struct sockaddr_in *client,
     return x;
 }
 
-/* To the session's endpoint; to another when nobody is there, each once. */
+/* Sends to the session's endpoint; to another when nothing listens there, each once. */
 static void pass_on(struct served *s, const struct sockaddr_in *client, struct in_addr at,
                     size_t size)
 {
