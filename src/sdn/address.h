@@ -14,9 +14,9 @@
 
 #define ADDRESS_MAX_RANGES 128
 /* Limit of the addresses in one Node. */
-#define ADDRESS_MAX_OF_NODE 64
 /* Annotation of the ClusterNetwork: ranges of "networkConfig.foreignPodNetworkCIDRs", with
  * commas between. */
+#define ADDRESS_MAX_OF_NODE 64
 #define FOREIGN_PODS_ANNOTATION "tenet.io/foreign-pod-networks"
 
 struct address_ranges {

@@ -43,7 +43,7 @@ const char *explain_cause(enum model_cause c)
     return causes[c];
 }
 
-/* What does not drop; of each table the first line that fits. */
+/* Flows that do not drop; the first line that fits is used, per table. */
 static const struct {
     const char *table;
     int kind, priority; /* -1: any. */
@@ -140,7 +140,7 @@ static const struct {
     {"from-itself", PIPELINE_BASE, 100, "the answer gets the service's address"},
 };
 
-/* Of the flows that policies make; whose they are, policy_describe tells. */
+/* Tables with flows of policies; policy_describe names the policy. */
 static const char *const policy_words[] = {
     [PIPELINE_POLICY_ADDRESS - PIPELINE_POLICY_ADDRESS] = "policies speak of this address",
     [PIPELINE_POLICY_CLASS - PIPELINE_POLICY_ADDRESS] = "isolated: what no rule allows is denied",
@@ -252,7 +252,7 @@ void explain_packet_text(const struct sdn_network *n, const struct model_packet 
     } else if (p->ip.proto == 1) {
         strbuf_adds(out, ",icmp_type=8,icmp_code=0");
     }
-    /* The first packet of a connection, for rules that ask. */
+    /* The first packet of a connection, as rules on the state expect. */
     strbuf_adds(out, p->ip.proto == 6 ? ",tcp_flags=syn" : "");
 }
 
@@ -271,7 +271,7 @@ int explain_outcome(const struct ovstrace *t, struct explain_outcome *ret, struc
     }
     const struct ovstrace_step *last = &t->steps[t->n - 1];
     struct explain_outcome o = {MODEL_DROP, pipeline_cause(last->table, last->cookie), last};
-    /* What the switch cannot carry out ends as "drop" too, whatever the flows say. */
+    /* Flows that the switch cannot carry out end as "drop", too, whatever their actions say. */
     if (o.cause != MODEL_NOT_DROPPED || streq(t->datapath_actions, "drop")) {
         *ret = o;
         return 0;

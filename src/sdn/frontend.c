@@ -6,7 +6,7 @@
 
 static_assert(_Alignof(struct ip4_prefix) <= _Alignof(struct sdn_target), "ranges follow targets");
 
-/* Which of a service's addresses it is. */
+/* Kind of a service's address. */
 enum kind { CLUSTER, INGRESS, EXTERNAL, NODE_PORT };
 
 static void put_targets(struct sdn_target *to, const struct sdn_backend **from, size_t n)
@@ -75,7 +75,7 @@ size_t sdn_frontends_of(const struct sdn_service *s, const char *node, struct sd
             list[n++] = make(s, p, 0, NODE_PORT, node);
         }
     }
-    /* Of two ports with one number, which a foreign server may let pass, the first counts. */
+    /* If two ports have the same number, which another API server may allow, the first counts. */
     size_t out = 0;
     for (size_t i = 0; i < n; i++) {
         size_t k = 0;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a service proxy of a host serves: addresses and ports, and where a connection to each goes.  Pure.
+/* The frontends of a host's service proxy: addresses and ports, and the targets of connections
+ * to each. Pure.
  *
- * A frontend is one (address, protocol, port) of a service: of its clusterIP, of an address from outside, or a nodePort,
- * whose address is that of any link of the host.  It has the targets for clients of the host itself, and, when
- * externalTrafficPolicy is Local, those for clients from outside.
- * Frontends are immutable and shared by references, on one thread. */
+ * A frontend is one (address, protocol, port) of a service: of its clusterIP, of an address from
+ * outside, or a nodePort, whose address is that of any link of the host. It has the targets for
+ * clients of the host itself, and, when externalTrafficPolicy is Local, those for clients from
+ * outside. Frontends are immutable and shared by references, on one thread. */
 #pragma once
 
 #include "sdn/service.h"
@@ -18,35 +19,37 @@ struct sdn_frontend_key {
 struct sdn_target {
     uint32_t ip;
     uint16_t port;
-    bool pod; /* It is one of the service's project, by what the slice says. */
+    bool pod; /* It is a pod of the service's project, according to the slice. */
 };
 
-/* Who connects. */
+/* Origin of a connection. */
 enum sdn_view {
-    SDN_FROM_ANYWHERE, /* Or, of a frontend that is split, from the host itself. */
-    SDN_FROM_OUTSIDE,  /* Of one that is split: their source stays as it is. */
+    SDN_FROM_ANYWHERE, /* Any client; with a split frontend only clients on the host itself. */
+    /* Clients from outside, of a split frontend: their source address is kept. */
+    SDN_FROM_OUTSIDE,
     SDN_N_VIEWS
 };
 
 struct sdn_frontend {
     uint32_t refs;
     struct sdn_frontend_key key;
-    uint16_t service_port; /* The service's own; of nodePorts the key has another. */
-    bool idle;             /* The service waits for its pods to be started by who connects. */
-    /* Clients come back to the same target within so long; 0: they need not. */
+    uint16_t service_port; /* The service's port; the key has another one for nodePorts. */
+    bool idle;             /* The service is idle: its pods start when a client connects. */
+    /* Session affinity: seconds that a client keeps its target; 0: none. */
     uint32_t affinity_s;
     uint32_t n[SDN_N_VIEWS];
     bool split;
-    /* No target here, but on other nodes: packets are dropped, not refused. */
+    /* No target here, but on other nodes: packets are dropped, not rejected. */
     bool elsewhere[SDN_N_VIEWS];
-    bool restricted; /* Clients from outside are of 'ranges' only. */
+    bool restricted; /* Only clients from outside that are in 'ranges' are served. */
     uint32_t n_ranges;
-    /* By address and port; of the first view, then of the second; then the ranges, none within another. */
+    /* By address and port; those of the first view, then of the second; then the ranges, which
+     * do not overlap. */
     struct sdn_target targets[];
 };
 
-/* The frontends of 's' at the host of node 'node', each key once; '*ret' is owned by the caller, with a reference to
- * each.  None: headless, of ExternalName, or without addresses. */
+/* The frontends of 's' at the host of node 'node', each key once; '*ret' is owned by the caller,
+ * with a reference to each. None: headless, of ExternalName, or without addresses. */
 size_t sdn_frontends_of(const struct sdn_service *s, const char *node, struct sdn_frontend ***ret);
 struct sdn_frontend *sdn_frontend_ref(struct sdn_frontend *f);
 struct sdn_frontend *sdn_frontend_unref(struct sdn_frontend *f); /* NULL is fine; returns NULL. */
@@ -62,7 +65,7 @@ static inline const struct ip4_prefix *sdn_frontend_ranges(const struct sdn_fron
     return (const struct ip4_prefix *) (const void *) (f->targets + f->n[SDN_FROM_ANYWHERE] +
                                                        f->n[SDN_FROM_OUTSIDE]);
 }
-/* Whether some clients get that target; NULL: there is no frontend. */
+/* Whether some clients get that target; 'f' may be NULL. */
 bool sdn_frontend_has(const struct sdn_frontend *f, uint32_t ip, uint16_t port);
 uint32_t sdn_frontend_key_hash(const struct sdn_frontend_key *k);
 static inline bool sdn_frontend_key_equal(const struct sdn_frontend_key *a,

@@ -87,7 +87,8 @@ static int parse_host_port(char *item, struct sdn_host_port *ret)
     return 0;
 }
 
-/* Of each protocol and port, which are next to each other, the first and what does not overlap with it stay. */
+/* Keeps the first of each protocol and port (which are adjacent), and those that do not overlap
+ * with it. */
 static size_t drop_overlaps(struct sdn_host_port *list, size_t n)
 {
     size_t used = 0;
@@ -160,7 +161,7 @@ void sdn_addresses_parse(const char *text, const struct sdn_network *n, struct s
 
 /* ---- as a service ---- */
 
-/* An endpoint for each port, by the name of which it is found. */
+/* One endpoint per port, which the port's name selects. */
 static struct sdn_slice *slice_of(const struct sdn_host_port *p, const char *name)
 {
     size_t size = strlen(name) + 1;

@@ -10,7 +10,7 @@ struct ipam {
     uint32_t end;  /* Offset after the last pod address. */
     uint32_t next; /* Offset where the search begins. */
     uint32_t used;
-    uint64_t words[]; /* One bit an offset; those outside the pods' range are never looked at. */
+    uint64_t words[]; /* One bit per offset; bits outside the pods' range are never used. */
 };
 
 int ipam_new(struct ip4_prefix subnet, struct ipam **ret, struct err *e)

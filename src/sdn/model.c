@@ -43,7 +43,7 @@ static struct model_verdict drop(enum model_cause why)
     return (struct model_verdict){.action = MODEL_DROP, .cause = why};
 }
 
-/* Only what is the same whichever pods there are may be refused aloud. */
+/* Errors are only sent for causes that do not depend on the existing pods. */
 static struct model_verdict refuse(const struct model_node *n, const struct model_packet *p,
                                    enum model_cause why)
 {
@@ -89,7 +89,7 @@ static bool is_service(const struct sdn_network *net, uint32_t ip)
     return net->service.len > 0 && prefix_contains(net->service, ip);
 }
 
-/* Without a subnet it has no pods; one who claims ours is not believed. */
+/* A node without a subnet has no pods; a node that claims our subnet is ignored. */
 static bool takes_part(const struct sdn_network *net, const struct sdn_remote *r)
 {
     return r->subnet.len > 0 && !prefix_overlaps(r->subnet, net->local);
@@ -106,7 +106,7 @@ static const struct sdn_remote *owner_of(const struct sdn_network *net, uint32_t
     return NULL;
 }
 
-/* A host that has two subnets may speak for both. */
+/* A host that has two subnets may send from both. */
 static enum model_cause check_tunnel(const struct sdn_network *net, uint32_t outer_src,
                                      uint32_t src)
 {
@@ -126,7 +126,7 @@ static enum model_cause check_tunnel(const struct sdn_network *net, uint32_t out
 
 /* ---- policy ---- */
 
-/* It answers or concerns a connection that was allowed: not judged anew. */
+/* It answers or concerns a connection that was allowed: not judged again. */
 static bool is_answer(const struct model_packet *p)
 {
     return p->ip.connection == MODEL_REPLY || p->ip.connection == MODEL_RELATED ||
@@ -139,7 +139,8 @@ static bool is_denied_answer(const struct model_node *n, const struct model_pack
            (p->ip.connection == MODEL_REPLY || p->ip.connection == MODEL_RELATED);
 }
 
-/* A pod speaks about packets that it received, of connections that the tracker knows. */
+/* A pod may only send errors about packets that it received, on connections that the tracker
+ * knows. */
 static bool is_forged_error(const struct model_node *n, const struct model_packet *p)
 {
     bool is_own = p->ip.connection == MODEL_RELATED && p->ip.quoted_dst == p->ip.src;
@@ -157,7 +158,7 @@ static bool policy_allows(const struct model_node *n, const struct model_packet 
     return model_policy_allows(n->policies, way, subject, peer, p->ip.proto, p->ip.dst_port);
 }
 
-/* Of its own node a pod takes everything: else nobody could look after it. */
+/* A pod accepts all packets of its own node: else probes would fail. */
 static bool is_own_host(const struct model_node *n, const struct model_packet *p)
 {
     return p->entry == MODEL_FROM_HOST &&
@@ -188,7 +189,7 @@ static struct model_verdict to_local(const struct model_node *n, const struct mo
     if (!is_own_host(n, p) && !policy_allows(n, p, MODEL_INGRESS)) {
         return drop(MODEL_INGRESS_DENIED);
     }
-    /* Under ovs-subnet nobody asks for VNIDs, not even for those that a tunnel brings. */
+    /* Under ovs-subnet VNIDs are not compared, not even those of tunnel packets. */
     bool allowed = sdn_vnid_may_reach(vnid, to->vnid) ||
                    (to->has_also && sdn_vnid_may_reach(vnid, to->also_vnid));
     if (sdn_plugin_compares_vnids(n->net->plugin) && !allowed) {
@@ -210,7 +211,8 @@ static struct model_verdict to_remote(const struct model_node *n, const struct m
                                   .eth_dst = p->eth_dst};
 }
 
-/* Of a pod, or of the host by its own address, with an honest source of this VNID. */
+/* Routes a packet of a pod, or of the host by its own address, whose source was checked and has
+ * this VNID. */
 static struct model_verdict route(const struct model_node *n, const struct model_packet *p,
                                   uint32_t vnid)
 {
@@ -231,13 +233,13 @@ static struct model_verdict route(const struct model_node *n, const struct model
 
 /* ---- services ---- */
 
-/* Of nobody in particular: "this" network and host, link-local, groups. */
+/* Addresses that name no host: "this" network and host, link-local, multicast. */
 static bool is_special(uint32_t ip)
 {
     return ip >> 24 == 0 || ip >> 24 == 127 || ip >> 16 == 0xa9fe || ip >> 29 == 7;
 }
 
-/* Backends that new connections get; owned.  Nobody may make the tunnels' port of a packet. */
+/* Backends that new connections get; owned. No packet may be translated to the tunnels' port. */
 static size_t backends(const struct model_node *n, const struct model_verdict *v,
                        const struct sdn_backend ***ret)
 {
@@ -295,7 +297,7 @@ static bool is_node_address(const struct sdn_network *net, uint32_t ip)
     return ip == net->host_ip || is_among(&net->addresses, ip);
 }
 
-/* An address beside the clusterIP, where it is not somebody else's. */
+/* An address beside the clusterIP, unless it belongs to another object. */
 static bool has_external_ip(const struct sdn_network *net, const struct sdn_service *s, uint32_t ip)
 {
     for (size_t i = 0; i < s->n_external_ips; i++) {
@@ -306,7 +308,7 @@ static bool has_external_ip(const struct sdn_network *net, const struct sdn_serv
     return false;
 }
 
-/* The service and port that the packet's destination is; false: none. */
+/* The service and port of the packet's destination; false: none. */
 static bool find_service(const struct model_node *n, const struct model_packet *p,
                          struct model_verdict *v)
 {
@@ -358,13 +360,14 @@ bool model_asks_services(const struct model_node *n, const struct model_packet *
             find_service(n, p, &v));
 }
 
-/* A new connection of a pod to a service; '*ret' is its verdict.  False: it is for something else. */
+/* A pod's new connection to a service; '*ret' is its verdict. False: the packet is not to a
+ * service. */
 static bool judge_service(const struct model_node *n, const struct model_packet *p, uint32_t vnid,
                           struct model_verdict *ret)
 {
     struct model_verdict v = {0};
     if (p->ip.dst == SDN_ITSELF_IP) {
-        /* Answers of a pod to itself are looked up; what is no answer is nothing. */
+        /* Only answers of a pod to itself are valid here. */
         *ret = drop(MODEL_SERVICE_INVALID);
         return true;
     }
@@ -400,7 +403,7 @@ static bool judge_service(const struct model_node *n, const struct model_packet 
     return true;
 }
 
-/* ---- IP, by where it comes from ---- */
+/* ---- IP, by origin ---- */
 
 static struct model_verdict ip_from_port(const struct model_node *n, const struct model_packet *p)
 {
@@ -459,14 +462,14 @@ static struct model_verdict ip_from_host(const struct model_node *n, const struc
     if (in_cluster(n->net, p->ip.src)) {
         return drop(MODEL_SPOOFED_SOURCE);
     }
-    /* From outside, and from the host's other addresses: to pods of this node only. */
+    /* From outside, and from the host's other addresses: to local pods only. */
     if (!prefix_contains(n->net->local, p->ip.dst)) {
         return drop(MODEL_NOT_FOR_THIS_NODE);
     }
     if (is_denied_answer(n, p)) {
         return drop(MODEL_CONNECTION_DENIED);
     }
-    /* Where policy is asked, what is for this node is routed after it was tracked. */
+    /* With policies, a packet for this node is routed after it was tracked. */
     return n->policies ? route(n, p, SDN_VNID_GLOBAL) : to_local(n, p, SDN_VNID_GLOBAL);
 }
 
@@ -492,7 +495,7 @@ static struct model_verdict judge_ip(const struct model_node *n, const struct mo
 
 /* ---- ARP ---- */
 
-/* The host may ask with any sender address. */
+/* The host may send requests with any sender address. */
 static enum model_cause check_arp_sender(const struct model_node *n, const struct model_packet *p)
 {
     if (p->entry == MODEL_FROM_PORT) {
@@ -533,7 +536,7 @@ static struct model_verdict judge_arp(const struct model_node *n, const struct m
         .port = p->port,
         .remote = p->outer_src,
         .tunnel_id = p->tunnel_id,
-        .eth_dst = p->arp.sha, /* RFC 826: to the hardware address that the question names. */
+        .eth_dst = p->arp.sha, /* RFC 826: to the hardware address in the request. */
         .answer_ip = p->arp.tpa,
         .answer_mac = mac_from_ip4(p->arp.tpa),
     };

@@ -67,7 +67,7 @@ static const struct model_endpoint *endpoint_at(const struct model_policies *m, 
     return NULL;
 }
 
-/* 'who' NULL: the address is no pod's. */
+/* 'who' NULL: no pod has the address. */
 static bool is_peer(const struct model_policies *m, const struct model_policy *p,
                     const struct model_peer *peer, uint32_t ip, const struct model_endpoint *who)
 {
@@ -126,7 +126,7 @@ static bool rule_matches(const struct model_policies *m, const struct model_poli
     }
     for (size_t i = 0; has_ports(proto) && i < rule->n_ports; i++) {
         const struct model_port *q = &rule->ports[i];
-        /* What a name means is asked of a pod that a selector means, when packets go there. */
+        /* A port name is resolved for an egress peer that a selector matches, not for a block. */
         bool by_block = q->name && way == MODEL_EGRESS && rule->n_peers > 0;
         bool selected = !by_block;
         for (size_t k = 0; by_block && k < rule->n_peers; k++) {
@@ -168,7 +168,7 @@ static const struct model_policy *next_admin(const struct model_policies *m,
     return next;
 }
 
-/* The first rule that matches; MODEL_PASS: none. */
+/* The action of the first rule that matches; MODEL_PASS: none. */
 static enum model_policy_action first_of(const struct model_policies *m,
                                          const struct model_policy *p, enum model_way way,
                                          uint32_t subject, uint32_t peer, uint8_t proto,

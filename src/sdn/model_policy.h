@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Network policy in plain C, for the model: may this source reach this destination?  Pure.
  *
- * Written from the semantics of the API (NetworkPolicy of networking.k8s.io/v1, AdminNetworkPolicy and
- * BaselineAdminNetworkPolicy of policy.networking.k8s.io/v1alpha1): every rule of every policy is asked, in order.
- * It shares no code and no types with the compiler in policy.h, which it is the second opinion on. */
+ * Written from the semantics of the API (NetworkPolicy of networking.k8s.io/v1,
+ * AdminNetworkPolicy and BaselineAdminNetworkPolicy of policy.networking.k8s.io/v1alpha1): every
+ * rule of every policy is evaluated, in order. It is the second opinion on the compiler in
+ * policy.h, and shares no code and no types with it. */
 #pragma once
 
 #include "base/ip.h"
@@ -36,7 +37,7 @@ struct model_named_port {
     uint8_t proto;
     uint16_t number;
 };
-/* A pod of the cluster, here or elsewhere; or a node's address. */
+/* A pod of the cluster, local or not; or a node's address. */
 struct model_endpoint {
     uint32_t ip;
     const char *ns; /* NULL: a node. */
@@ -44,19 +45,19 @@ struct model_endpoint {
     size_t n_labels;
     struct model_named_port ports[MODEL_MAX_PORTS];
     size_t n_ports;
-    bool unknown; /* Attached here while its object is not known. */
+    bool unknown; /* Attached locally while its object is not known. */
 };
 
 enum model_peer_kind { MODEL_PODS, MODEL_NODES, MODEL_BLOCK };
 struct model_peer {
     enum model_peer_kind kind;
-    bool own_namespace; /* MODEL_PODS of the policy's namespace; 'namespaces' is not asked. */
+    bool own_namespace; /* MODEL_PODS of the policy's namespace; 'namespaces' is ignored. */
     struct model_selector namespaces, pods;
     struct ip4_prefix block, excepts[MODEL_MAX_EXCEPTS];
     size_t n_excepts;
 };
 struct model_port {
-    uint8_t proto;    /* 0 with a name: any. */
+    uint8_t proto;    /* 0 together with a name: any protocol. */
     const char *name; /* NULL: the numbers; both 0: every port of the protocol. */
     uint16_t first, last;
 };
@@ -76,13 +77,13 @@ struct model_policy {
     const char *ns, *name;
     int priority;
     struct model_peer subject; /* MODEL_PODS */
-    bool ways[2];              /* MODEL_NETWORK_POLICY: what it isolates. */
+    bool ways[2];              /* MODEL_NETWORK_POLICY: the directions that it isolates. */
     struct model_rule rules[2][MODEL_MAX_RULES];
     size_t n_rules[2];
-    bool broken; /* Cannot be understood: isolates, or denies everything. */
+    bool broken; /* Not understood: isolates, or denies everything. */
 };
 
-/* All of it is the caller's. */
+/* The caller owns all of it. */
 struct model_policies {
     const struct model_namespace *namespaces;
     size_t n_namespaces;
@@ -92,7 +93,7 @@ struct model_policies {
     size_t n_policies;
 };
 
-/* One direction at one end: whether the policies that select the pod at 'subject' let it send to ('egress') or
- * receive from 'peer'; 'proto' and 'dst_port' as in the packet. */
+/* One direction at one end: whether the policies that select the pod at 'subject' let it send to
+ * ('egress') or receive from 'peer'; 'proto' and 'dst_port' as in the packet. */
 bool model_policy_allows(const struct model_policies *m, enum model_way way, uint32_t subject,
                          uint32_t peer, uint8_t proto, uint16_t dst_port);

@@ -18,7 +18,7 @@ static size_t words(const struct number_pool *p)
 void number_pool_init(struct number_pool *p, uint32_t first, uint32_t n)
 {
     *p = (struct number_pool){.first = first, .n = n};
-    /* A small range has no band, as in Kubernetes. */
+    /* A small range has no reserved band, as in Kubernetes. */
     p->band = n <= BAND_MIN ? 0 : MIN(MAX(BAND_MIN, n / 16), BAND_MAX);
     p->bits = n ? xcalloc(words(p), sizeof *p->bits) : NULL;
 }
@@ -85,7 +85,7 @@ void number_pool_give(struct number_pool *p, uint32_t number)
     }
 }
 
-/* The first free index in from .. to - 1; 'to': there is none. */
+/* The first free index in from .. to - 1; 'to': none. */
 static uint32_t find_free(const struct number_pool *p, uint32_t from, uint32_t to)
 {
     for (uint32_t i = from; i < to;) {
@@ -100,7 +100,7 @@ static uint32_t find_free(const struct number_pool *p, uint32_t from, uint32_t t
     return to;
 }
 
-/* From 'seed' to the end of from .. to - 1, and around. */
+/* From 'seed' to the end of from .. to - 1, then from 'from'. */
 static bool choose_in(const struct number_pool *p, uint32_t from, uint32_t to, uint64_t seed,
                       uint32_t *ret)
 {

@@ -9,7 +9,7 @@
 #define ARP_REQUEST 1
 #define ARP_ANSWER 2
 #define VNID_BITS 24
-#define MAC_PREFIX 0x0a58 /* Of mac_from_ip4; the address fills the other 32 bits. */
+#define MAC_PREFIX 0x0a58 /* Prefix of mac_from_ip4; the address fills the other 32 bits. */
 
 #define IP4(a, b, c, d) \
     ((uint32_t) (a) << 24 | (uint32_t) (b) << 16 | (uint32_t) (c) << 8 | (uint32_t) (d))
@@ -105,7 +105,7 @@ static void base_begin(struct of_builder *b, enum table t, uint16_t priority)
     of_begin(b, (uint8_t) t, priority, PIPELINE_BASE_COOKIE);
 }
 
-/* What no other flow of the table takes. */
+/* Drops packets that match no other flow of the table. */
 static void base_drop_rest(enum table t, enum model_cause cause, struct of_flow_list *out)
 {
     struct of_builder b;
@@ -142,13 +142,13 @@ static void base_classify(const struct sdn_network *n, struct of_flow_list *out)
     pipeline_end_drop(&b, MODEL_NOT_IP, out);
     base_drop_group(multicast, out);
     base_drop_group(broadcast, out);
-    /* What a switch makes of a header that is none, too. */
+    /* The switch reports an invalid header like this, too. */
     pipeline_begin_ip(&b, CLASSIFY, 400, PIPELINE_BASE_COOKIE);
     of_match_ip_src(&b, nobody);
     of_match_ip_dst(&b, nobody);
     pipeline_end_drop(&b, MODEL_NOT_IP, out);
 
-    /* Only what ends on this node is taken from the tunnel, hence nothing ever returns to it. */
+    /* Only packets for this node are accepted from the tunnel, hence none is sent back into it. */
     pipeline_begin_ip(&b, CLASSIFY, 300, PIPELINE_BASE_COOKIE);
     of_match_in_port(&b, PIPELINE_PORT_VXLAN);
     of_match_ip_dst(&b, n->local);
@@ -181,8 +181,8 @@ static void base_classify(const struct sdn_network *n, struct of_flow_list *out)
 static void base_from_host(const struct sdn_network *n, struct of_flow_list *out)
 {
     struct of_builder b;
-    /* Linux asks with whatever address the packet that waits has: the source is not checked, and the
-     * answer returns to the host alone. */
+    /* Linux requests with the source address of the waiting packet: the source is not checked,
+     * and the reply goes to the host alone. */
     begin_arp(&b, FROM_HOST, 400, PIPELINE_BASE_COOKIE);
     pipeline_end_goto(&b, ARP, out);
     pipeline_begin_ip(&b, FROM_HOST, 300, PIPELINE_BASE_COOKIE);
@@ -196,7 +196,7 @@ static void base_from_host(const struct sdn_network *n, struct of_flow_list *out
         of_match_ip_src(&b, n->cluster[i]);
         pipeline_end_drop(&b, MODEL_SPOOFED_SOURCE, out);
     }
-    /* From outside, after the NAT's way back: to pods of this node only. */
+    /* From outside, after the reverse NAT: to local pods only. */
     base_ip_goto(FROM_HOST, 100, n->local, has_policy(n) ? TRACK : LOCAL, out);
     pipeline_begin_ip(&b, FROM_HOST, 50, PIPELINE_BASE_COOKIE);
     pipeline_end_drop(&b, MODEL_NOT_FOR_THIS_NODE, out);
@@ -225,7 +225,7 @@ static void base_arp(const struct sdn_network *n, struct of_flow_list *out)
     of_match_arp_op(&b, ARP_REQUEST);
     of_match_arp_tpa(&b, pipeline_address(sdn_gateway(n)));
     pipeline_end_goto(&b, ARP_REPLY, out);
-    /* A pod that is not there must not seem to be: its flow (200) is the only one that answers. */
+    /* An absent pod must get no reply: only the flow of an existing pod (200) answers. */
     begin_arp(&b, ARP, 150, PIPELINE_BASE_COOKIE);
     of_match_arp_op(&b, ARP_REQUEST);
     of_match_arp_tpa(&b, n->local);
@@ -251,8 +251,8 @@ static void base_arp(const struct sdn_network *n, struct of_flow_list *out)
     of_end_into(&b, out);
 }
 
-/* What leads nowhere, whoever else there is in the cluster: a pod hears of it (nothing about others can be
- * learnt from that), the host does not. */
+/* Destinations that do not exist, independent of the pods of the cluster: a pod gets an error
+ * (it reveals nothing about other pods), the host does not. */
 static void base_refuse(const struct sdn_network *n, struct of_builder *b, struct of_builder *host,
                         enum model_cause cause, struct of_flow_list *out)
 {
@@ -275,8 +275,9 @@ static void end_state(struct of_builder *b, uint32_t state, struct of_flow_list 
     pipeline_end_goto(b, EGRESS_SUBJECT, out);
 }
 
-/* The tracker calls an ICMP error related whoever sends it, as long as its receiver sent the packet that it quotes.
- * What other nodes and the host let pass was judged there; a pod speaks for itself (pod_errors). */
+/* The tracker calls an ICMP error related whichever host sends it, as long as its receiver sent
+ * the quoted packet. Other nodes and the host judge their own errors; a local pod's are judged
+ * here (pod_errors). */
 static void base_related(struct of_flow_list *out)
 {
     static const uint32_t judged_before[] = {PIPELINE_PORT_VXLAN, PIPELINE_PORT_TUN};
@@ -288,7 +289,8 @@ static void base_related(struct of_flow_list *out)
     }
 }
 
-/* What a connection's packet is to policy.  A reply is not judged: it passes as long as the connection does. */
+/* Sets the state of a connection's packet for policy. A reply is not judged: it passes as long
+ * as the connection does. */
 static void base_state(struct of_flow_list *out)
 {
     static const uint32_t answers[] = {OF_CT_RPL, OF_CT_REL};
@@ -314,16 +316,16 @@ static void base_state(struct of_flow_list *out)
     state_is(&b, 200, OF_CT_RPL, OF_CT_RPL | OF_CT_REL);
     end_state(&b, STATE_REPLY, out);
     base_related(out);
-    /* Denied before, hence made anew if it is allowed now. */
+    /* Denied before, so the connection is made again if it is allowed now. */
     state_is(&b, 180, OF_CT_EST, OF_CT_EST);
     of_match_ct_mark(&b, CT_MARK_DENIED);
     end_state(&b, STATE_NEW, out);
-    /* The rest of a fragmented packet has no ports, and there is none without a judged beginning. */
+    /* Later fragments have no ports, and each follows a first one that was judged. */
     state_is(&b, 160, OF_CT_EST, OF_CT_EST);
     of_match_ip_later_fragment(&b);
     end_state(&b, STATE_REPLY, out);
-    /* The end of a connection that is not known begins none; anything else of one may, as the tracker of a
-     * restarted switch has forgotten those that go on. */
+    /* FIN and RST of an unknown connection begin none; any other segment may, as the tracker of
+     * a restarted switch has forgotten existing connections. */
     for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
         state_is(&b, 140, OF_CT_NEW, OF_CT_NEW);
         of_match_ip_proto(&b, IP_TCP);
@@ -343,7 +345,7 @@ static void base_next(enum table t, enum table next, struct of_flow_list *out)
     pipeline_end_goto(&b, next, out);
 }
 
-/* Nobody's policy speaks of the other end, unless its address has a flow. */
+/* No policy selects the peer, unless its address has a flow. */
 static void base_no_peer(enum table t, enum table next, struct of_flow_list *out)
 {
     struct of_builder b;
@@ -352,7 +354,7 @@ static void base_no_peer(enum table t, enum table next, struct of_flow_list *out
     pipeline_end_goto(&b, next, out);
 }
 
-/* Whoever denies a packet of a connection that there is denies its replies. */
+/* The end that denies a packet of an existing connection denies its replies, too. */
 static void base_denied(enum table t, enum model_cause cause, struct of_flow_list *out)
 {
     struct of_builder b;
@@ -369,11 +371,12 @@ static void base_unjudged(struct of_builder *b, enum table t)
     pipeline_begin_ip(b, t, 300, PIPELINE_BASE_COOKIE);
 }
 
-/* An ICMP error of a pod that is not about a packet which the pod received.  Also one about no connection that this
- * node knows: the receiver's node may know it. */
+/* A pod's ICMP error about a packet that the pod did not receive. It may be about a connection
+ * that this node does not know, while the receiver's node does. */
 static void base_forged_errors(struct of_flow_list *out)
 {
-    /* Destination unreachable, source quench, redirect, time exceeded, parameter problem (RFC 792). */
+    /* Destination unreachable, source quench, redirect, time exceeded, parameter problem (RFC
+     * 792). */
     static const uint8_t errors[] = {3, 4, 5, 11, 12};
     struct of_builder b;
     for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
@@ -424,7 +427,7 @@ static void base_policy(const struct sdn_network *n, struct of_flow_list *out)
     base_denied(INGRESS_DENIED, MODEL_INGRESS_DENIED, out);
 }
 
-/* What leaves this node, allowed by all that this node asks: from now on there is a connection. */
+/* A packet that leaves this node, allowed by all local policies: its connection is committed. */
 static void base_commit_route(uint16_t priority, struct ip4_prefix dst, enum table next,
                               struct of_flow_list *out)
 {
@@ -529,7 +532,7 @@ void pipeline_base(const struct sdn_network *n, struct of_flow_list *out)
     if (has_policy(n)) {
         base_policy(n, out);
     } else {
-        /* What the tracker had while policies were in force goes on: none is lost when they end. */
+        /* The tracked connections survive the end of the policies. */
         base_begin(&b, STATE, 0);
         pipeline_end_goto(&b, ROUTE, out);
     }
@@ -551,7 +554,7 @@ void pipeline_remote(const struct sdn_network *n, const struct sdn_remote *r,
     uint64_t cookie = pipeline_remote_cookie(r);
     struct of_builder b;
 
-    /* A node speaks for its own subnet only. */
+    /* A node may send from its own subnet only. */
     pipeline_begin_ip(&b, FROM_VXLAN, 100, cookie);
     of_match_tun_src(&b, r->host_ip);
     of_match_ip_src(&b, r->subnet);
@@ -563,7 +566,7 @@ void pipeline_remote(const struct sdn_network *n, const struct sdn_remote *r,
     of_match_arp_spa(&b, r->subnet);
     pipeline_end_goto(&b, ARP, out);
 
-    /* One host may have two subnets: then either's flow does for both. */
+    /* One host may have two subnets: then the flow of either covers both. */
     of_begin(&b, FROM_VXLAN, 50, cookie);
     of_match_tun_src(&b, r->host_ip);
     pipeline_end_drop(&b, MODEL_SPOOFED_SOURCE, out);
@@ -582,7 +585,8 @@ void pipeline_remote(const struct sdn_network *n, const struct sdn_remote *r,
     pipeline_node_addresses(cookie, r->host_ip, &r->addresses, out);
 }
 
-/* 'way': OF_CT_RPL when the quoted packet had the direction of its connection, 0 when it was a reply. */
+/* 'way': OF_CT_RPL when the quoted packet had the connection's original direction, 0 when it was
+ * a reply. */
 static void begin_pod_error(struct of_builder *b, uint32_t ip, uint32_t way)
 {
     pipeline_begin_ip(b, STATE, 200, pipeline_pod_cookie(ip));
@@ -632,7 +636,7 @@ void pipeline_pod(const struct sdn_network *n, const struct pipeline_pod *p,
     of_match_arp_tpa(&b, pipeline_address(p->ip));
     pipeline_end_goto(&b, ARP_REPLY, out);
 
-    /* A packet never leaves by the port of its arrival: said, and counted, here. */
+    /* A packet never leaves by its input port: made explicit here, so that it is counted. */
     pipeline_begin_ip(&b, LOCAL, 200, cookie);
     of_match_in_port(&b, p->ofport);
     of_match_ip_dst(&b, pipeline_address(p->ip));
@@ -649,7 +653,7 @@ void pipeline_pod(const struct sdn_network *n, const struct pipeline_pod *p,
         pod_errors(p->ip, out);
     }
 
-    /* On other nodes its project may have moved already, or not yet. */
+    /* On other nodes the project's VNID may be the old or the new one. */
     if (p->has_also && p->also_vnid != SDN_VNID_NOBODY && sdn_plugin_compares_vnids(n->plugin)) {
         pipeline_begin_ip(&b, ISOLATION, 150, cookie);
         of_match_ip_dst(&b, pipeline_address(p->ip));

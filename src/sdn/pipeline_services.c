@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Services inside br0: tables 21 to 29, where a pod's packet gets its true destination, and 85 to 89, where answers
- * get back the address that the pod knows.
+/* Services inside br0: tables 21 to 29, where a pod's packet gets its true destination, and 85
+ * to 89, where answers get back the address that the pod knows.
  *
- * A port of a service is known by two registers: the clusterIP, and protocol and port; a restarted agent makes the same
- * ones.  Where its traffic policy is Local, what comes to its other addresses has an identity of its own. */
+ * Two registers identify a port of a service: the clusterIP, and protocol and port; a restarted
+ * agent makes the same ones. With the traffic policy Local, packets to the other addresses have
+ * a separate identity. */
 #include "sdn/pipeline_internal.h"
 
 #include "base/map.h"
@@ -12,16 +13,16 @@
 #include <string.h>
 
 #define PRIORITY_FRONTEND 200
-#define PRIORITY_HOST_PORT \
-    190 /* Where a service has the address and port, too, it is the service's. */
+/* If a service has the same address and port, it takes precedence. */
+#define PRIORITY_HOST_PORT 190
 #define PRIORITY_AFFINITY 300
 
 #define EXTERNAL 0x80000000u /* In REG_SERVICE_PORT. */
 
-/* A pod chooses its source ports from here on when it does not mind (RFC 6056 3.2 and Linux). */
+/* Lowest source port that a pod chooses automatically (RFC 6056 3.2 and Linux). */
 #define EPHEMERAL 0x8000
-#define SOURCE_BITS \
-    14 /* Of an ephemeral port, without the lowest: Linux connects from even ones. */
+/* Bits of an ephemeral port, without the lowest: Linux connects from even ports. */
+#define SOURCE_BITS 14
 #define ENDPOINT_LINGER_S 14400
 
 static void base_next(enum table t, enum table next, struct of_flow_list *out)
@@ -36,7 +37,7 @@ static void base_begin(struct of_builder *b, enum table t, uint16_t priority)
     pipeline_begin_ip(b, t, priority, PIPELINE_BASE_COOKIE);
 }
 
-/* ---- the way there ---- */
+/* ---- towards the endpoint ---- */
 
 static void node_address(uint64_t cookie, uint32_t ip, struct of_flow_list *out)
 {
@@ -56,7 +57,7 @@ void pipeline_node_addresses(uint64_t cookie, uint32_t host_ip, const struct sdn
     }
 }
 
-/* What is for a service, as far as one can tell from its header, is looked up among the connections. */
+/* Looks up packets that may be for a service, judged by their header, among the connections. */
 static void look_up(const struct sdn_network *n, struct of_builder *b, struct of_flow_list *out)
 {
     if (n->service_by_host) {
@@ -79,11 +80,11 @@ static void base_address(const struct sdn_network *n, struct of_flow_list *out)
         of_match_ip_dst(&b, n->service);
         look_up(n, &b, out);
     }
-    /* Not at the gateway's address: its ports are those of the host's own connections to pods. */
+    /* Not at the gateway's address: its ports are used by the host's own connections to pods. */
     pipeline_node_addresses(PIPELINE_BASE_COOKIE, n->host_ip, &n->addresses, out);
     base_next(SERVICE_ADDRESS, pipeline_checked(n), out);
 
-    /* Parts of a packet have no ports; the tracker, or the host, knows which belong together. */
+    /* Later fragments have no ports; the tracker, or the host, reassembles them. */
     if (!n->service_by_host) {
         base_begin(&b, SERVICE_NODE, 300);
         of_match_ip_fragment(&b);
@@ -141,7 +142,7 @@ static void base_choice(const struct sdn_network *n, struct of_flow_list *out)
     of_match_reg(&b, REG_ENDPOINTS, SERVICE_IDLE);
     if (n->refusal_meter) {
         of_meter(&b, n->refusal_meter);
-        of_act_controller(&b, UINT16_MAX); /* Whole: it is sent again. */
+        of_act_controller(&b, UINT16_MAX); /* The whole packet: it is sent again. */
     }
     pipeline_end_drop(&b, MODEL_SERVICE_IDLE, out);
     if (n->service_by_host) {
@@ -161,11 +162,12 @@ static void base_choice(const struct sdn_network *n, struct of_flow_list *out)
     pipeline_end_refuse(n, &b, MODEL_SERVICE_NO_ENDPOINTS, out);
 }
 
-/* ---- the way back ---- */
+/* ---- back to the pod ---- */
 
 static void base_answer(struct of_flow_list *out)
 {
-    /* Destination unreachable, time exceeded, parameter problem: about what somebody sent (RFC 792). */
+    /* Destination unreachable, time exceeded, parameter problem: errors about a sent packet (RFC
+     * 792). */
     static const uint8_t errors[] = {3, 11, 12};
     struct of_builder b;
     base_begin(&b, ANSWER, 300);
@@ -185,7 +187,8 @@ static void base_answer(struct of_flow_list *out)
     of_end_into(&b, out);
 }
 
-/* A pod that reaches itself must not see its own address as the source: the answer would not leave it. */
+/* A pod that reaches itself must not see its own address as the source: the answer would not
+ * leave it. */
 static void base_itself(const struct sdn_network *n, struct of_flow_list *out)
 {
     struct of_builder b;
@@ -239,7 +242,7 @@ void pipeline_pod_services(const struct pipeline_pod *p, struct of_flow_list *ou
     pipeline_end_goto(&b, TO_ITSELF, out);
 }
 
-/* Of this network or host alone, or of a group (RFC 6890). */
+/* Addresses valid only on this network or host, and multicast (RFC 6890). */
 static bool is_special(uint32_t ip)
 {
     static const struct ip4_prefix never[] = {
@@ -347,8 +350,9 @@ static void spread_flow(const struct spread *s, uint32_t value, unsigned bits, u
     pipeline_end_goto(&b, SERVICE_ENDPOINT, s->out);
 }
 
-/* All values of 'bits' bits are cut into as many ranges as there are endpoints, and each range into blocks that one
- * flow can match.  Bits count from the lowest on, so that consecutive values go to different endpoints. */
+/* The values of 'bits' bits are cut into as many ranges as there are endpoints, and each range
+ * into blocks that one flow can match. Bits count from the lowest, so that consecutive values go
+ * to different endpoints. */
 static void spread(const struct spread *s, unsigned bits)
 {
     uint64_t all = UINT64_C(1) << bits;
@@ -372,7 +376,7 @@ void pipeline_service_spread(uint8_t proto, uint32_t endpoints, struct of_flow_l
     struct spread s = {.proto = proto, .endpoints = endpoints, .out = out};
     unsigned finer = power ? 0 : endpoints <= 16 ? 5 : endpoints <= 256 ? 4 : 3;
     spread(&s, MIN(exact + finer, SOURCE_BITS));
-    /* Programs with a port of their own would all meet the same endpoint: by their address then. */
+    /* Clients with a fixed source port would all get the same endpoint: spread by their address. */
     s.by_address = true;
     spread(&s, exact + (power ? 0 : 1));
 }
@@ -432,7 +436,7 @@ static void translate(const struct front *f, struct of_builder *b, const struct 
     of_end_into(b, f->out);
 }
 
-/* Where the sender went before, as long as that is an endpoint. */
+/* Chooses the sender's previous endpoint, as long as it is one still. */
 static void stick(const struct front *f, const struct sdn_backend *e)
 {
     struct of_builder b;
@@ -518,8 +522,8 @@ static void other_addresses(const struct front *f)
     }
 }
 
-/* A host port leads to one pod, whose own node then asks for its VNID and policies as for a packet that was sent to the pod
- * directly; so no VNID is compared here, and the host never sees the packet. */
+/* A host port leads to one pod, whose own node checks VNID and policies as for a packet sent to
+ * the pod directly; so no VNID is compared here, and the host never sees the packet. */
 static void host_port(const struct front *f)
 {
     const struct ip4_prefix address = pipeline_address(f->service->cluster_ip);
@@ -589,7 +593,7 @@ void pipeline_service(const struct sdn_network *n, const struct sdn_service *s,
         if (s->internal_local && (p->node_port || s->n_external_ips)) {
             free(f.backends);
             f.id |= EXTERNAL;
-            choose(&f, NULL); /* Pods do as if they were at the right node (KEP-2086). */
+            choose(&f, NULL); /* A pod is served as if it was on the right node (KEP-2086). */
             endpoints(&f);
         }
         other_addresses(&f);

@@ -105,7 +105,7 @@ static void add_ports(const struct json *containers, bool sidecars, struct named
     const struct json *ct, *port;
     JSON_FOREACH (ct, containers) {
         if (sidecars && !streq_null(json_path_string(ct, "restartPolicy", NULL), "Always")) {
-            continue; /* It ends before the others begin. */
+            continue; /* The flow of the lower range ends before the others begin. */
         }
         JSON_FOREACH (port, json_get(ct, "ports")) {
             const char *name = json_path_string(port, "name", NULL), *proto = protocol_of(port);
@@ -129,7 +129,7 @@ static void add_ports(const struct json *containers, bool sidecars, struct named
     }
 }
 
-/* NULL: none has a name. */
+/* NULL: no port has a name. */
 static struct named_ports *ports_get(struct policy *p, const struct json *pod)
 {
     size_t cap = 0;
@@ -202,7 +202,7 @@ static bool is_subject(const struct pod *pod)
     return pod->n_local > 0 && pod->known;
 }
 
-/* Which policies select the pod, after it, its namespace or where it is changed. */
+/* Updates which policies select the pod, after a change of the pod or its namespace. */
 static void pod_rejoin(struct policy *p, struct pod *pod)
 {
     struct object *o;
@@ -246,7 +246,7 @@ static void count_admin(struct policy *p, const struct object *o, int sign)
     }
 }
 
-/* Its pods no longer know it, and it has no rules. */
+/* The object's pods forget it, and its rules are removed. */
 static void object_withdraw(struct policy *p, struct object *o)
 {
     struct pod *pod;
@@ -486,7 +486,8 @@ static void pod_update(struct policy *p, struct pod *pod, struct labels *labels,
     if (changed) {
         pod_touch(p, pod);
     }
-    /* Whose an address is, or whether it is cut off, shows in its flows whatever its class. */
+    /* The owner of an address, and whether it is cut off, are in its flows, whatever its class
+     * is. */
     for (struct endpoint *ep = pod->endpoints; ep && (ranked || !was_known); ep = ep->next) {
         ip_touch(p, ep->ip);
     }
@@ -505,7 +506,7 @@ void policy_delete_pod(struct policy *p, const char *ns, const char *name)
     struct ns *x = ns_find(p, ns);
     struct pod *pod = x ? pod_find(p, x, name) : NULL;
     if (pod) {
-        pod->present = false; /* What is attached stays as it was until it is detached. */
+        pod->present = false; /* An attached pod keeps its addresses until it is detached. */
         pod_report_nothing(p, pod);
         pod_release(p, pod);
     }
@@ -588,8 +589,8 @@ int policy_knows_pod(const struct policy *p, const char *ns, const char *name, s
 
 /* ---- flush ---- */
 
-/* More of the administrator's rules than there are priorities: what is beyond is as if it could not be
- * compiled. */
+/* More administrator's rules than priorities: policies beyond the limit are handled as if they
+ * could not be compiled. */
 static void limit_admin(struct policy *p, struct object *o)
 {
     for (enum policy_direction d = POLICY_EGRESS; d <= POLICY_INGRESS; d++) {
@@ -682,7 +683,7 @@ void policy_flush(struct policy *p)
         emit_flows(p);
     }
     p->n_dirty_ips = 0;
-    if (p->dirty_ips_cap > 1024) { /* What a first list needs, no change does. */
+    if (p->dirty_ips_cap > 1024) { /* Free the large buffer that only the initial list needs. */
         free(TAKE(p->dirty_ips));
         p->dirty_ips_cap = 0;
     }

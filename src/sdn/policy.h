@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Network policy: from policies, namespaces and pods of the cluster to what the datapath of this
- * node enforces.  Pure.
+/* Network policy: from policies, namespaces and pods of the cluster to the flows of this node.
+ * Pure.
  *
- * The objects come in one by one, as informers tell them; policy_flush then hands out what changed:
- * groups of flows (pipeline.h), or rows of tables (policy_table.h), as the datapath asked for.
- * What it costs is of the size of the change: selectors are evaluated for the pods that changed, or
- * the pods for a selector that is new; sets of addresses that policies share exist once.
+ * Informers report the objects one by one; policy_flush then hands out the groups of flows
+ * (pipeline.h) that changed. The cost is proportional to the change: selectors are evaluated for
+ * the pods that changed, or the pods for a selector that is new; sets of addresses that policies
+ * share exist once.
  *
- *     policies ──▶ rules ──▶ sets (who is meant)      pods ──▶ addresses
+ * A datapath without flows gets tables instead (policy_table.h).
+ *
+ *     policies ──▶ rules ──▶ sets (pods meant)      pods ──▶ addresses
  *                                  └────── classes ──────┘
  *
- * A *set* is what one selector means at one place of a rule.  A *class* is a combination of sets
- * that some pod is in; flows give each address its class, and rules speak of classes, addresses and
- * ports by conjunctive match (ovs-fields(7)).  So the flows are the sum of pods, peers and ports,
- * never their product.  Only policies that select a pod of this node have rules here.
+ * A *set* is the pods of one selector at one place of a rule. A *class* is a combination of sets
+ * that some pod is in; flows give each address its class, and rules match classes, addresses and
+ * ports by conjunctive match (ovs-fields(7)).  So the flows are the sum of pods, peers and
+ * ports, never their product.  Only policies that select a pod of this node have rules here.
  *
  * An object that cannot be compiled fails closed: NetworkPolicy isolates its pods and allows
  * nothing; the administrator's kinds deny everything at their place.
  *
- * Numbers of classes and rules follow from names, so that a new agent computes the flows that the
- * switch has. JSON is not kept.  Not thread-safe. */
+ * Numbers of classes and rules follow from names, so that a new agent computes the flows that
+ * the switch has. JSON is not kept. Not thread-safe. */
 #pragma once
 
 #include "sdn/address.h"
@@ -49,16 +51,15 @@ void policy_leave(struct policy *p);
 /* Hands out that everything is gone. */
 struct policy *policy_free(struct policy *p);
 
-/* ---- what there is ---- */
+/* ---- objects ---- */
 
-/* A policy is there or has changed; 'ns' NULL for the kinds of the administrator.  -EINVAL: it
- * cannot be compiled and fails closed; the error names the field. */
+/* A policy was added or changed; 'ns' is NULL for the administrator's kinds. -EINVAL: it cannot
+ * be compiled and fails closed; the error names the field. */
 int policy_set_object(struct policy *p, enum policy_kind kind, const char *ns, const char *name,
                       const struct json *obj, struct err *e);
 void policy_delete_object(struct policy *p, enum policy_kind kind, const char *ns,
                           const char *name);
-/* Objects of the API: their metadata, and of pods the named ports and the addresses, are looked
- * at. */
+/* Objects of the API: only their metadata, and the named ports and addresses of pods, are used. */
 void policy_set_namespace(struct policy *p, const char *name, const struct json *obj);
 void policy_delete_namespace(struct policy *p, const char *name);
 void policy_set_pod(struct policy *p, const char *ns, const char *name, const struct json *obj);
@@ -66,59 +67,59 @@ void policy_delete_pod(struct policy *p, const char *ns, const char *name);
 void policy_set_node(struct policy *p, const char *name, const struct json *obj);
 void policy_delete_node(struct policy *p, const char *name);
 /* HostSubnets, by the name of their node, and networks, by which the compiler checks addresses
- * (address.h): a pod's address counts only in the HostSubnet of its node, a node's only outside the
- * networks of pods and services.  They may come in any order, also after the pods. */
+ * (address.h): a pod's address counts only in the HostSubnet of its node, a node's only outside
+ * the networks of pods and services. They may come in any order, also after the pods. */
 void policy_set_host_subnet(struct policy *p, const char *node, const struct json *obj);
 void policy_delete_host_subnet(struct policy *p, const char *node);
 void policy_set_rules_of_addresses(struct policy *p, const struct node_rules *rules);
-/* A pod of this node has the address; one whose object is not known is cut off until it is. */
+/* A pod of this node has the address; while the pod's object is unknown, the pod is cut off. */
 void policy_attach(struct policy *p, uint32_t ip, const char *ns, const char *name);
 void policy_detach(struct policy *p, uint32_t ip);
 /* Whether the pod's labels and those of its namespace are known; -ENOENT says which are not. */
 int policy_knows_pod(const struct policy *p, const char *ns, const char *name, struct err *e);
 
-/* Hands out what changed since the last time. */
+/* Hands out the changes since the last flush. */
 void policy_flush(struct policy *p);
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
-/* What the flows with the cookie are of: "NetworkPolicy red/web, ingress rule 1", "pods selected by
- * NetworkPolicy red/web", "pod red/a".  False: the cookie is none of ours. */
+/* Names the owner of the flows with the cookie: "NetworkPolicy red/web, ingress rule 1", "pods
+ * selected by NetworkPolicy red/web", "pod red/a". False: the cookie is not ours. */
 bool policy_describe(const struct policy *p, uint64_t cookie, struct strbuf *out);
 
-/* What decides about a packet at one end of it. */
+/* The reason of a decision about a packet at one end of it. */
 enum policy_reason {
     POLICY_BY_RULE,
     POLICY_BY_ISOLATION, /* Denied: a NetworkPolicy selects the pod, and no rule allows it. */
     POLICY_BY_IGNORANCE, /* Denied: the pod's object is not known. */
-    POLICY_UNDECIDED,    /* Allowed: policies select the pod, and none says otherwise. */
-    POLICY_NOT_SELECTED, /* Allowed: no policy selects the pod; or there is none here. */
+    POLICY_UNDECIDED,    /* Allowed: policies select the pod, and none denies. */
+    POLICY_NOT_SELECTED, /* Allowed: no policy selects the pod, or the pod is not local. */
 };
 struct policy_decision {
     bool allowed;
     enum policy_reason reason;
-    /* Groups: of the rule, or of what else decides; and of the policies that select the pod.  0:
+    /* Groups: of the rule, or of the other reason; and of the policies that select the pod. 0:
      * none. */
     uint64_t by, selected;
 };
-/* Asks the rules themselves, of the last flush, about a packet that begins a connection; 'dst_port'
+/* Evaluates the rules, as of the last flush, for a packet that begins a connection; 'dst_port'
  * is 0 for protocols without ports.  The pod at 'src' is judged as a sender (POLICY_EGRESS), or
  * that at 'dst' as a receiver. */
 struct policy_decision policy_decide(const struct policy *p, enum policy_direction d, uint32_t src,
                                      uint32_t dst, uint8_t proto, uint16_t dst_port);
 
-/* As policy_describe, what decides ("by"); of those that isolate a pod these alone.  False:
- * nothing does. */
+/* Describes the reason ("by") as policy_describe does; among policies only those that isolate
+ * the pod. False: there is no reason to describe. */
 bool policy_describe_decision(const struct policy *p, const struct policy_decision *d,
                               struct strbuf *out);
 
 struct policy_stats {
-    size_t objects, active; /* Policies known, and those that select a pod here. */
-    size_t broken;          /* Of the known ones. */
+    size_t objects, active; /* Policies known, and those that select a local pod. */
+    size_t broken;          /* Known policies that could not be compiled. */
     size_t pods, sets, classes, rules;
 };
 void policy_get_stats(const struct policy *p, struct policy_stats *ret);
 
-/* Fail closed: policies are judged by class, so at most this many rules of one direction apply on
- * one node; what is beyond counts as impossible to compile. */
+/* Fail closed: policies are judged by class, so at most this many rules of one direction apply
+ * on one node; rules beyond the limit count as impossible to compile. */
 #define POLICY_MAX_RULES 57600

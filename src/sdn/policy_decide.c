@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which rule decides, asked of the rules one by one: neither flows nor tables have a part in it. */
+/* Finds the rule that decides by evaluating all rules; flows and tables are not used. */
 #include "sdn/policy_internal.h"
 
-/* A packet at one end. */
+/* A packet as seen at one end. */
 struct judged {
-    const struct class *peer; /* NULL: no policy speaks of it. */
+    const struct class *peer; /* NULL: no policy selects it. */
     uint32_t peer_ip;
     uint8_t proto;
     uint16_t port;
@@ -44,7 +44,7 @@ static bool means_port(const struct rule *r, const struct judged *x)
     return !rule_has_ports(r);
 }
 
-/* Of rules of NetworkPolicy any may be named: that which comes first, so that it is always the same. */
+/* Among NetworkPolicy rules any could be named; the first in a fixed order is. */
 static bool comes_before(const struct rule *a, const struct rule *b)
 {
     if (a->object->spec.kind != POLICY_NETWORK) {

@@ -116,7 +116,7 @@ void emit_ip(struct policy *p, uint32_t ip)
 
 /* ---- classes ---- */
 
-/* One conjunction, or one whole rule, that a flow of the class takes part in. */
+/* A conjunction, or a whole rule, that a flow of the class belongs to. */
 struct share {
     const struct rule *rule;
     uint8_t clause;
@@ -141,7 +141,8 @@ static int compare_shares(const void *a, const void *b)
     return x->conj_id < y->conj_id ? -1 : x->conj_id > y->conj_id;
 }
 
-/* The flow of those from 'i' on that have one table and priority; returns what comes after them. */
+/* Makes the flow for the elements from 'i' on with the same table and priority; returns the
+ * index after them. */
 static size_t emit_shares(const struct class *c, const struct way *w, const struct shares *s,
                           size_t i, uint64_t cookie, struct of_flow_list *l)
 {
@@ -306,7 +307,7 @@ static void end_names(const struct namer *x)
     }
 }
 
-/* 'isolating': only what isolates them. */
+/* 'isolating': only the policies that isolate them. */
 static bool describe_class(const struct policy *p, uint64_t cookie, bool isolating,
                            struct strbuf *out)
 {

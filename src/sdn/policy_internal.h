@@ -3,11 +3,11 @@
  *
  *     policy.c        objects in: policies, namespaces, pods, attachments; the flush
  *     policy_addresses.c  check of reported addresses
- *     policy_sets.c   sets, classes, and which address is in which
+ *     policy_sets.c sets, classes, and the addresses in them
  *     policy_rules.c  rules of active policies, and their share in flows
  *     policy_flows.c  the flows of each group, and their names
  *     policy_table.c, policy_ports.c   tables instead
- *     policy_decide.c which rule decides, for people
+ *     policy_decide.c the rule that decides, for people
  *     policy_spec.c, policy_labels.c   values */
 #pragma once
 
@@ -16,7 +16,7 @@
 #include "sdn/policy.h"
 #include "sdn/tables.h"
 
-/* Where sets and classes live: direction * 2 + role. */
+/* Kinds of sets and classes: direction * 2 + role. */
 enum role { ROLE_SUBJECT, ROLE_PEER };
 #define N_SPACES 4
 static inline unsigned space_of(enum policy_direction d, enum role r)
@@ -24,8 +24,8 @@ static inline unsigned space_of(enum policy_direction d, enum role r)
     return (unsigned) d * 2 + (unsigned) r;
 }
 
-#define RULES_A_BUCKET \
-    900 /* Rules of NetworkPolicy that share a priority: their conjunctions meet in flows. */
+/* NetworkPolicy rules that share a priority: their conjunctions share flows. */
+#define RULES_A_BUCKET 900
 #define N_BUCKETS 64
 static_assert(RULES_A_BUCKET < OF_MAX_CONJUNCTIONS, "they fit into one flow");
 static_assert(POLICY_MAX_RULES == RULES_A_BUCKET * N_BUCKETS, "");
@@ -45,15 +45,15 @@ struct ns {
     char *name;            /* NULL: the nodes. */
     struct labels *labels; /* NULL: its object is not known. */
     struct list pods, policies;
-    struct scope **scopes; /* That take it. */
+    struct scope **scopes; /* Scopes that include the namespace. */
     size_t n_scopes, scopes_cap;
 };
 
-/* A node and its HostSubnet, which decides about the addresses of its pods. */
+/* A node and its HostSubnet, by which the addresses of its pods are checked. */
 struct site {
     struct hmap_node node;
     struct list pods;
-    uint32_t refs; /* One for each pod, one for the HostSubnet. */
+    uint32_t refs; /* One reference per pod, one for the HostSubnet. */
     bool known;    /* It has a HostSubnet, described by 'place'. */
     struct pod_site place;
     char name[];
@@ -72,11 +72,11 @@ struct pod {
     struct list at_site;
     uint32_t *reported; /* All addresses in the object's status. */
     uint8_t n_reported;
-    struct object **subject_of; /* While it has a local address. */
+    struct object **subject_of; /* Policies that select it, while it has a local address. */
     uint32_t n_subject_of;
-    uint32_t serial; /* Of two that claim an address the later one has it. */
+    uint32_t serial; /* If two pods claim an address, the later one has it. */
     uint16_t n_local;
-    bool known; /* Its object is, or was. */
+    bool known; /* Its object exists, or did. */
     bool present;
     bool terminating;
     char name[];
@@ -84,37 +84,38 @@ struct pod {
 
 /* One address of a pod. */
 struct endpoint {
-    struct hmap_node node; /* By address; several may claim one. */
+    struct hmap_node node; /* By address; several pods may claim one. */
     struct list dirty;
-    struct endpoint *next; /* Of the pod. */
+    struct endpoint *next; /* Next one of the pod. */
     struct pod *pod;
     uint32_t ip;
     bool local;
     struct class *classes[N_SPACES];
 };
 
-/* Namespaces that sets look at. */
+/* The namespaces that a set selects from. */
 struct scope {
     struct hmap_node node;
     struct policy_who *who;
-    struct hmap sets; /* By the first label that they ask for. */
+    struct hmap sets; /* By the first label that they require. */
     size_t n_sets;
 };
 
 #define CLAUSE_ISOLATES 0
-#define CLAUSE_HOLDS UINT8_MAX /* Nothing but that it is needed. */
+/* A clause without a condition of its own, required for the count. */
+#define CLAUSE_HOLDS UINT8_MAX
 struct use {
     struct rule *rule; /* NULL: one of the two above, for 'object'. */
     struct object *object;
     uint8_t clause;
 };
 
-/* A port name that rules ask of a set's members, and what it means for some. */
+/* A port name that rules resolve for a set's members, and the numbers that it has for them. */
 struct by_name {
     struct policy_port_name name;
     struct template **templates;
     size_t n_templates, templates_cap;
-    struct set **sets; /* Members with one meaning each. */
+    struct set **sets; /* Sets of members with the same number. */
     size_t n_sets, sets_cap;
 };
 
@@ -125,7 +126,7 @@ struct set {
     struct scope *scope;
     struct policy_who *who;
     uint8_t space;
-    struct set *base; /* Of members by a named port: the set without. */
+    struct set *base; /* For a set by a named port: the set without the name. */
     struct policy_port_name name;
     uint8_t proto;
     uint16_t number;
@@ -146,20 +147,20 @@ struct class
     uint64_t hash;
     uint32_t id, refs;
     uint8_t space;
-    bool isolated;     /* A subject, in tables. */
-    struct list pairs; /* In tables: those that it is in. */
+    bool isolated;     /* A subject, with tables: isolated. */
+    struct list pairs; /* With tables: the pairs that it is in. */
     uint32_t n;
     struct set *sets[];
 };
 
 struct object {
     struct hmap_node node;
-    struct list link;  /* Of its namespace, or of p->admin. */
+    struct list link;  /* Link in its namespace, or in p->admin. */
     struct list touch; /* In p->touched. */
     struct ns *ns;
     struct policy_spec spec;
     uint64_t hash;
-    size_t n_subjects; /* Pods here that it selects. */
+    size_t n_subjects; /* Local pods that it selects. */
     bool broken, active;
     struct set *subject[2];
     struct rule **rules;
@@ -169,7 +170,7 @@ struct object {
     char name[];
 };
 
-/* A rule with a named port: a rule each for what the name means. */
+/* A rule with a named port: it becomes one rule for each number of the name. */
 struct template
 {
     struct object *object;
@@ -177,7 +178,7 @@ struct template
     enum policy_direction dir;
     uint16_t index;
     struct policy_port_name name;
-    struct set **bases; /* Whose members the name is asked of: the subject, or the peers. */
+    struct set **bases; /* The sets whose members define the name: the subject, or the peers. */
     size_t n_bases;
     struct rule **rules;
     size_t n_rules, rules_cap;
@@ -187,7 +188,7 @@ struct rule {
     struct hmap_node node; /* By conj_id. */
     struct list dirty;
     struct object *object;
-    const struct policy_rule_spec *spec; /* NULL: of a broken object. */
+    const struct policy_rule_spec *spec; /* NULL: of an object that could not be compiled. */
     struct set *subject;
     struct set **peers;
     size_t n_peers;
@@ -202,7 +203,7 @@ struct rule {
     bool by_name;
     uint8_t proto; /* by_name */
     uint16_t number;
-    uint32_t name_hash; /* by_name: two names may mean one port. */
+    uint32_t name_hash; /* by_name: two names may have the same number. */
 };
 
 static inline bool rule_has_peers(const struct rule *r)
@@ -215,7 +216,7 @@ static inline bool rule_has_ports(const struct rule *r)
     return r->by_name || (r->spec && !r->spec->any_port);
 }
 
-/* What a port's name means at the other end is known of pods only. */
+/* Only pods have named ports, so a rule with one has no address blocks. */
 static inline bool rule_takes_blocks(const struct rule *r)
 {
     return r->spec && (!r->by_name || r->dir == POLICY_INGRESS);
@@ -228,7 +229,7 @@ struct dim {
     uint64_t cookie;
     uint8_t table;
     bool is_port;
-    uint8_t proto, len; /* Bits of 'value' that count. */
+    uint8_t proto, len; /* Number of bits of 'value' that count. */
     uint16_t priority;
     uint32_t value;
     struct dim_ref {
@@ -240,7 +241,7 @@ struct dim {
 
 /* ---- tables ---- */
 
-/* What rules say about ports; shared, and for good. */
+/* A set of port rules; shared, immutable. */
 struct ports {
     struct hmap_node node, by_id;
     struct list unused;
@@ -249,13 +250,13 @@ struct ports {
     size_t n;
 };
 
-/* A subject's class and a peer's, or a block, or neither: anybody. */
+/* A subject's class with a peer's class, a block, or neither (any peer). */
 struct pair {
     struct hmap_node node;
     struct list of_subject, of_peer;
     struct class *subject, *peer;
     struct block *block;
-    struct ports *ports; /* NULL: nothing is said. */
+    struct ports *ports; /* NULL: no rule. */
     bool isolated, stale;
 };
 
@@ -266,8 +267,8 @@ struct block {
     struct ip4_prefix prefix;
     uint32_t id;
     uint8_t dir;
-    bool there; /* It was handed out. */
-    size_t at;  /* Among those of the direction. */
+    bool there; /* It is in the output. */
+    size_t at;  /* Index among the blocks of the direction. */
     struct rule **rules;
     size_t n_rules, rules_cap;
 };
@@ -284,7 +285,7 @@ struct policy {
     void *table_ctx;
     struct hmap pairs, ports, port_ids, blocks, block_ids;
     struct list unused_ports, dirty_blocks;
-    struct block **sorted_blocks[2]; /* By address, the wider first. */
+    struct block **sorted_blocks[2]; /* By address, wider blocks first. */
     size_t n_sorted_blocks[2];
     bool blocks_changed[2];
     struct label_pool pool;
@@ -312,11 +313,11 @@ struct policy {
 };
 
 /* ---- policy.c ---- */
-/* Makes these the addresses that the pod (or node) has elsewhere. */
+/* Sets the addresses of a pod (or node) that is not local. */
 void pod_set_addresses(struct policy *p, struct pod *pod, const uint32_t *list, size_t n);
 
 /* ---- policy_addresses.c ---- */
-/* Take the addresses of the object that count. */
+/* Sets the addresses of the object that count. */
 void pod_report(struct policy *p, struct pod *pod, const struct json *obj);
 void node_report(struct policy *p, struct pod *node, const struct json *obj);
 /* Drops all addresses: the object was deleted. */
@@ -324,28 +325,28 @@ void pod_report_nothing(struct policy *p, struct pod *pod);
 void sites_free(struct policy *p);
 
 /* ---- policy_sets.c ---- */
-struct ns *ns_find(const struct policy *p, const char *name); /* NULL: nothing is known of it. */
+struct ns *ns_find(const struct policy *p, const char *name); /* NULL: unknown. */
 struct ns *ns_get(struct policy *p, const char *name);
-void ns_release(struct policy *p, struct ns *ns); /* When nothing is left of it. */
+void ns_release(struct policy *p, struct ns *ns); /* Frees it when it is empty. */
 void ns_rescope(struct policy *p, struct ns *ns); /* Its labels changed. */
 bool who_matches(const struct policy_who *w, const struct policy *p, const struct pod *pod);
-/* The set of 'who' in 'space'; it is freed when nobody uses it at the end of a flush. */
+/* The set of 'who' in 'space'; it is freed when it has no user at the end of a flush. */
 struct set *set_get(struct policy *p, unsigned space, struct policy_who *who);
 void set_use(struct policy *p, struct set *s, struct rule *rule, struct object *o, uint8_t clause);
 void set_unuse(struct policy *p, struct set *s, const struct rule *rule, const struct object *o,
                uint8_t clause);
 void set_add_template(struct policy *p, struct set *s, struct template *t);
 void set_remove_template(struct policy *p, struct set *s, struct template *t);
-/* Members of 'base' for which the name means this port. */
+/* Members of 'base' for which the name has this number. */
 struct set *set_by_name(struct policy *p, struct set *base, const struct policy_port_name *name,
                         uint8_t proto, uint16_t number);
 void set_touch_classes(struct policy *p, struct set *s);
 void pod_touch(struct policy *p, struct pod *pod);
 void endpoint_touch(struct policy *p, struct endpoint *ep);
-void endpoints_update(struct policy *p); /* Those that were touched. */
+void endpoints_update(struct policy *p); /* Updates the endpoints that were touched. */
 void endpoint_free(struct policy *p, struct endpoint *ep);
 void ip_touch(struct policy *p, uint32_t ip);
-/* Members leave the sets that nobody uses, and those go. */
+/* Removes the sets without users, and their members from them. */
 void sets_collect(struct policy *p);
 
 /* ---- policy_rules.c ---- */
@@ -354,7 +355,7 @@ void object_deactivate(struct policy *p, struct object *o);
 /* A member of the template's sets has the named port at 'number'. */
 void template_expand(struct policy *p, struct template *t, uint8_t proto, uint16_t number);
 void templates_collect(
-    struct policy *p); /* Removes the rules of what a name means nowhere any more. */
+    struct policy *p); /* Removes the rules of numbers that a name has no longer. */
 void admin_layout(struct policy *p, enum policy_direction d); /* Priorities by rank. */
 
 /* ---- policy_table.c ---- */
@@ -364,13 +365,13 @@ void table_join_blocks(struct policy *p, struct rule *r);
 void table_leave_blocks(struct policy *p, struct rule *r);
 
 /* ---- policy_ports.c ---- */
-/* A reference is the caller's; NULL: they say nothing. */
+/* The caller owns a reference. NULL: the rules say nothing about ports. */
 struct ports *ports_of_rules(struct policy *p, const struct rule *const *rules, size_t n);
 void ports_unref_set(struct policy *p, struct ports *x);
-void ports_collect(struct policy *p); /* Hands out that those are gone which nobody has. */
+void ports_collect(struct policy *p); /* Hands out the removal of sets of ports without users. */
 
 /* ---- policy_flows.c ---- */
-/* Who has the address, of those that claim it. */
+/* The pod that has the address, among those that claim it. */
 const struct endpoint *endpoint_owner(const struct policy *p, uint32_t ip);
 uint64_t class_cookie(const struct class *c);
 void emit_ip(struct policy *p, uint32_t ip);

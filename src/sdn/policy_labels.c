@@ -131,7 +131,7 @@ static bool expr_matches(const struct selector_expr *x, const struct labels *l)
     switch (x->op) {
     case SELECTOR_IN:
         return listed;
-    case SELECTOR_NOT_IN: /* What lacks the key, too. */
+    case SELECTOR_NOT_IN: /* Labels without the key match as well. */
         return !listed;
     case SELECTOR_EXISTS:
         return value != NULL;

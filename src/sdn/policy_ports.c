@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sets of ports: what some rules together say about each protocol and port. */
+/* Sets of ports: the combined verdict of some rules for each protocol and port. */
 #include "sdn/policy_internal.h"
 
 #include "base/mem.h"
@@ -43,9 +43,9 @@ static struct policy_verdict verdict_of(const struct rule *r)
     return (struct policy_verdict){.baseline = r->priority, .baseline_action = r->action};
 }
 
-/* A rule's part of one protocol's ports. */
+/* A rule's part in one protocol's ports. */
 struct span {
-    uint32_t first, end; /* Behind the last one. */
+    uint32_t first, end; /* 'end' is one after the last. */
     struct policy_verdict verdict;
 };
 struct spans {
@@ -111,7 +111,7 @@ static int compare_ends(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Cuts the ports where a span begins or ends; what differs from 'base' gets rows. */
+/* Cuts the port range at the borders of spans; parts that differ from 'base' get rows. */
 static void cut(const struct spans *s, const struct policy_verdict *base, struct rows *rows)
 {
     if (s->n == 0) {
@@ -145,7 +145,7 @@ static void cut(const struct spans *s, const struct policy_verdict *base, struct
     }
 }
 
-/* The rows of these rules; those of one set are the same whatever order the rules have. */
+/* The rows of these rules; equal sets have equal rows, whatever the order of the rules. */
 static void make_rows(const struct rule *const *rules, size_t n, struct rows *rows)
 {
     static const uint8_t protocols[] = {6, 17, 132};

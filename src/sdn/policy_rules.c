@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules of active policies, and their share in flows: the sets of subjects and peers, ports and address blocks.
+/* Rules of active policies, and their share in flows: the sets of subjects and peers, ports and
+ * address blocks.
  *
  * Priorities in the tables of the administrator's policies are by rank: 63 for each priority of
- * AdminNetworkPolicy, so that no policy's change moves those of another priority; should more rules than that
- * share one, all are packed.  Rules of NetworkPolicy only allow, so their order does not matter: they have one
- * priority, or as many as keep the conjunctions of one flow below what a message holds. */
+ * AdminNetworkPolicy, so that a change of one policy does not move rules of another priority; if
+ * more rules share a priority, all ranks are packed.  Rules of NetworkPolicy only allow, so
+ * their order does not matter: they have one priority, or as many as keep the conjunctions of
+ * one flow below what a message holds. */
 #include "sdn/policy_internal.h"
 
 #include "base/mem.h"
 
 #define NETWORK_TOP 20000
-#define NETWORK_WHOLE 30000 /* Allowed whoever the peer is. */
+#define NETWORK_WHOLE 30000 /* Allowed for any peer. */
 #define ADMIN_TOP 64000
 #define ADMIN_A_LEVEL 63
 #define BASELINE_TOP 1000
@@ -41,7 +43,7 @@ static bool cookie_is_taken(const struct policy *p, uint64_t cookie)
     return false;
 }
 
-/* From what it is alone: 42 bits of a port's, a hash of a block's. */
+/* Made from its content alone: 42 bits of a port's, a hash of a block's. */
 static uint64_t dim_cookie(const struct policy *p, const struct dim *d)
 {
     unsigned kind = d->proto == 6 ? 0 : d->proto == 17 ? 1 : 2;
@@ -127,7 +129,7 @@ static void add_port(void *ctx, uint32_t value, unsigned len)
     rule_add_dim(a->policy, a->rule, &key, a->clause);
 }
 
-/* Enters the rule in the flows of its ports and blocks. */
+/* Adds the rule to the flows of its ports and blocks. */
 static void rule_join_dims(struct policy *p, struct rule *r)
 {
     if (r->n_clauses < 2) {
@@ -181,7 +183,7 @@ static int compare_admin(const void *a, const void *b)
                                                 : strcmp(x->name, y->name);
 }
 
-/* How many places an object needs: rules of one index share theirs. */
+/* Number of priorities that an object needs: rules of one index share one. */
 static unsigned places(const struct object *o, enum policy_direction d)
 {
     return o->broken ? 1 : (unsigned) o->spec.n_rules[d];
@@ -270,7 +272,7 @@ static uint32_t conj_id(const struct policy *p, const struct rule *r)
     return id;
 }
 
-/* Enters 'r' (subject, peers and all that names it are set) everywhere. */
+/* Adds the complete rule 'r' (subject, peers and all its names are set) to all indexes. */
 static void rule_add(struct policy *p, struct rule *r)
 {
     struct object *o = r->object;
@@ -287,7 +289,7 @@ static void rule_add(struct policy *p, struct rule *r)
     } else if (!bucket_take(p, r)) {
         free(r->peers);
         free(r);
-        return; /* It allows nothing: the object's set isolates. */
+        return; /* The rule allows nothing; the object's subject set isolates. */
     }
     r->conj_id = conj_id(p, r);
     hmap_insert(&p->rules, &r->node, r->conj_id);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sets, classes, and which address is in which.
+/* Sets, classes, and the addresses in them.
  *
- * A set is looked for by what a pod has: the scopes that take the pod's namespace, and in each the sets that ask
- * for one of the pod's labels first.  So an address is compared with few sets, however many there are. */
+ * The sets of a pod are found by its properties: the scopes that include the pod's namespace,
+ * and in each the sets whose first required label the pod has. So an address is compared with
+ * few sets, however many exist. */
 #include "sdn/policy_internal.h"
 
 #include "base/mem.h"
@@ -14,7 +15,7 @@ static uint32_t pointer_hash(const void *p)
     return hash32(&p, sizeof p);
 }
 
-/* Under which a set is found in its scope: the first label that it asks for. */
+/* Hash key of a set in its scope: the first label that it requires. */
 static uint32_t anchor_hash(const struct label *l)
 {
     return pointer_hash(l);
@@ -98,7 +99,7 @@ void ns_release(struct policy *p, struct ns *ns)
     free(ns);
 }
 
-/* Calls 'fn' for each namespace that the scope takes. */
+/* Calls 'fn' for each namespace of the scope. */
 static void each_ns(struct policy *p, const struct scope *s,
                     void (*fn)(struct policy *p, struct ns *ns, void *ctx), void *ctx)
 {
@@ -194,7 +195,7 @@ static void touch_members(struct policy *p, struct ns *ns, void *ctx)
     }
 }
 
-/* Who is or should be in it has to be looked at. */
+/* Marks the present and future members of the set for an update. */
 static void set_touch_members(struct policy *p, struct set *s)
 {
     each_ns(p, s->scope, touch_members, s);
@@ -219,7 +220,7 @@ static struct set *set_new(struct policy *p, unsigned space, struct policy_who *
     s->scope = scope_get(p, who);
     s->scope->n_sets++;
     list_init(&s->garbage);
-    list_push_back(&p->garbage, &s->garbage); /* Until somebody uses it. */
+    list_push_back(&p->garbage, &s->garbage); /* Until a rule uses it. */
     hmap_insert(&p->sets, &s->node, (uint32_t) hash);
     return s;
 }
@@ -343,7 +344,8 @@ void set_add_template(struct policy *p, struct set *s, struct template *t)
         grow(n->templates, &n->templates_cap, n->n_templates + 1, sizeof(struct template *));
     n->templates[n->n_templates++] = t;
     set_check(p, s);
-    set_touch_members(p, s); /* What the name means for each decides about the rules. */
+    /* The numbers that the name has for the members decide about the rules. */
+    set_touch_members(p, s);
 }
 
 void set_remove_template(struct policy *p, struct set *s, struct template *t)
@@ -452,7 +454,8 @@ static int compare_sets(const void *a, const void *b)
     return x->hash != y->hash ? (x->hash < y->hash ? -1 : 1) : x < y ? -1 : x > y;
 }
 
-/* The class of the sets in 'list' (which is sorted here); a reference is the caller's.  NULL: of none. */
+/* The class of the sets in 'list' (which is sorted here); the caller owns a reference. NULL: no
+ * sets. */
 static struct class *class_get(struct policy *p, unsigned space, struct set **list, size_t n)
 {
     if (n == 0) {
@@ -562,7 +565,7 @@ static void look_in_scope(struct policy *p, const struct scope *scope, const str
     }
 }
 
-/* The sets by named ports that follow from membership in 's'. */
+/* Updates the sets by named ports that depend on membership in 's'. */
 static void look_at_names(struct policy *p, struct set *s, const struct pod *pod)
 {
     for (size_t i = 0; pod->ports && i < s->n_names; i++) {
@@ -579,7 +582,7 @@ static void look_at_names(struct policy *p, struct set *s, const struct pod *pod
             if (n->n_templates) {
                 found(p, set_by_name(p, s, &n->name, port->proto, port->number));
             }
-            break; /* The first that has the name. */
+            break; /* The first port with the name counts. */
         }
     }
 }

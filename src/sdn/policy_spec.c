@@ -176,7 +176,7 @@ static void who_settle(struct policy_who *w)
     w->pods_text = strbuf_steal(&pods);
 }
 
-/* Takes what its selectors select; 'namespaces' and 'pods' NULL select all; 'ns' NULL: by 'namespaces'. */
+/* Selects by 'namespaces' and 'pods', where NULL selects all; 'ns' NULL: use 'namespaces'. */
 static int make_who(struct label_pool *pool, const char *ns, const struct json *namespaces,
                     const char *namespaces_field, const struct json *pods, const char *pods_field,
                     struct policy_who **ret, struct err *e)
@@ -202,7 +202,7 @@ static int make_who(struct label_pool *pool, const char *ns, const struct json *
 /* ---- ranges ---- */
 
 struct range {
-    uint64_t key; /* What must be equal to merge: the protocol. */
+    uint64_t key; /* Ranges merge only when it is equal: the protocol. */
     uint32_t first, last;
 };
 struct ranges {
@@ -224,7 +224,7 @@ static int compare_ranges(const void *a, const void *b)
                                   : 0;
 }
 
-/* Sorted, and those that touch each other made one. */
+/* Sorts, and merges ranges that touch each other. */
 static void merge_ranges(struct ranges *r)
 {
     size_t n = 0;
@@ -242,7 +242,7 @@ static void merge_ranges(struct ranges *r)
     r->n = n;
 }
 
-/* 'p' without what 'holes' (merged) take. */
+/* Adds 'p' without the parts in 'holes' (merged). */
 static void add_prefix_without(struct ranges *r, struct ip4_prefix p, const struct ranges *holes)
 {
     uint64_t at = p.addr, last = prefix_last(p);
@@ -278,7 +278,7 @@ void range_to_blocks(uint32_t first, uint32_t last, unsigned bits,
 
 /* ---- peers ---- */
 
-/* A CIDR with host bits allowed; 1: of IPv6, which no pod here has. */
+/* A CIDR with host bits allowed; 1: IPv6, which no pod here has. */
 static int parse_cidr(const struct json *v, struct ip4_prefix *ret, struct err *e)
 {
     const char *s = json_get_string(v);
@@ -731,7 +731,7 @@ static int parse_head(struct label_pool *pool, const char *ns, const struct json
     return 0;
 }
 
-/* Every pod that it could mean. */
+/* All pods that it could select. */
 static struct policy_who *widest(const char *ns)
 {
     struct policy_who *w = NEW(struct policy_who);

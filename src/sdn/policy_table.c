@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The compiler's result as tables (policy_table.h), kept by the smallest difference.
+/* The compiler's result as tables (policy_table.h), updated by the smallest difference.
  *
- * A *pair* is what is said of a subject's class and a peer's class or block.  Whoever changes is paired anew with
- * those that its rules name, whatever else there is; equal sets of ports exist once. */
+ * A *pair* is the rules between a subject's class and a peer's class or block. A changed class
+ * gets new pairs with the classes that its rules name, independent of the number of others;
+ * equal sets of ports exist once. */
 #include "sdn/policy_internal.h"
 
 #include "base/mem.h"
@@ -51,7 +52,7 @@ static void pair_remove(struct policy *p, struct pair *x)
     free(x);
 }
 
-/* Says of the two in 'key' what these rules do. */
+/* Sets the rules of the pair 'key'. */
 static void pair_set(struct policy *p, const struct pair *key, const struct rule *const *rules,
                      size_t n, bool isolated)
 {
@@ -84,7 +85,7 @@ static void pair_set(struct policy *p, const struct pair *key, const struct rule
 
 /* ---- pairing ---- */
 
-/* A pair, and a rule that speaks of it; NULL: none. */
+/* A pair, and a rule about it; NULL: none. */
 struct mention {
     struct pair key;
     const struct rule *rule;
@@ -120,7 +121,7 @@ static int compare_mentions(const void *a, const void *b)
     return c ? c : compare_pointers(x->rule, y->rule);
 }
 
-/* Sets the pairs that are spoken of. */
+/* Sets the pairs that were mentioned. */
 static void set_pairs(struct policy *p, struct mentions *m)
 {
     CLEANUP_FREE const struct rule **rules = xcalloc(m->n + 1, sizeof *rules);
@@ -136,7 +137,7 @@ static void set_pairs(struct policy *p, struct mentions *m)
                 rules[n_rules++] = r;
             }
         }
-        /* Whether a subject is isolated is asked of its pair with anybody alone. */
+        /* Only the pair of a subject with any peer says whether the subject is isolated. */
         bool anybody = !key->peer && !key->block;
         pair_set(p, key, rules, n_rules, anybody && key->subject->isolated);
     }
@@ -148,7 +149,7 @@ static void mention_blocks(const struct policy *p, struct mentions *m, struct cl
     for (size_t i = 0; i < r->n_blocks; i++) {
         struct block *const *sorted = p->sorted_blocks[r->dir];
         struct ip4_prefix around = r->blocks[i]->prefix;
-        /* Those inside come right behind it, and stand for it where they are. */
+        /* The blocks inside follow it directly, and also apply its rules. */
         for (size_t k = r->blocks[i]->at;
              k < p->n_sorted_blocks[r->dir] && prefix_contains(around, sorted[k]->prefix.addr);
              k++) {
@@ -184,7 +185,7 @@ static void pair_subject(struct policy *p, struct class *c)
         }
     }
     c->isolated = isolated;
-    /* Every subject has this one: where it is missing something is wrong. */
+    /* Every subject has this pair: a missing one is an error. */
     mention(&m, c, NULL, NULL, NULL);
     set_pairs(p, &m);
     LIST_FOREACH (x, struct pair, of_subject, &c->pairs) {
@@ -307,7 +308,7 @@ void table_leave_blocks(struct policy *p, struct rule *r)
     r->n_blocks = 0;
 }
 
-/* The next one around 'b' that rules name. */
+/* The next block around 'b' that rules name. */
 static struct block *block_around(const struct policy *p, const struct block *b)
 {
     for (unsigned len = b->prefix.len; len-- > 0;) {
@@ -320,7 +321,7 @@ static struct block *block_around(const struct policy *p, const struct block *b)
     return NULL;
 }
 
-/* What is said of those around it is to be said of it, too. */
+/* The rules of the blocks around it apply to it, too. */
 static void block_begin(struct policy *p, struct block *b)
 {
     for (const struct block *around = block_around(p, b); around;

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Network policy as tables: the form without flows of what policy.h compiles, for a datapath that looks things up.
+/* Network policy as tables: the compiled form of policy.h for a datapath that uses lookups
+ * instead of flows.
  *
- *     address ──▶ classes            who it is as the subject, and as the peer, of egress and of ingress
- *     block ──▶ class                the longest one that an address is in; it stands for those around it, too
- *     subject's class, peer's ──▶ ports     what is said about these two, and about the subject and anybody
+ *     address ──▶ classes            as the subject, and as the peer, of egress and of ingress
+ *     block ──▶ class                the longest block with the address; it includes the rules of wider ones
+ *     subject's class, peer's ──▶ ports     the rules for both, and for the subject and any peer
  *     ports: protocol, port ──▶ verdict     of the longest row
  *
- * A verdict is asked three times, for anybody, for the peer's class as a pod and for its block; policy_verdict_add
- * makes one of them.  All numbers but 0 are made of what they mean, so that a new agent has the same; a set of ports
- * never changes, a change makes another. */
+ * A verdict combines three lookups: for any peer, for the peer's class as a pod and for its
+ * block (policy_verdict_add). All numbers but 0 are derived from their meaning, so that a new
+ * agent computes the same; a set of ports never changes, a change makes another one. */
 #pragma once
 
 #include "sdn/policy_spec.h"
 
 struct policy_classes {
-    uint32_t subject[2], peer[2]; /* By direction; 0: no policy speaks of it. */
-    bool unknown;                 /* A pod here whose object is not known: cut off. */
+    uint32_t subject[2], peer[2]; /* By direction; 0: no policy names it. */
+    bool unknown;                 /* A local pod whose object is unknown: cut off. */
 };
 
 enum policy_peer { POLICY_ANYBODY, POLICY_POD, POLICY_BLOCK };
@@ -24,38 +25,39 @@ struct policy_pair_key {
     uint8_t dir, kind;      /* enum policy_direction, enum policy_peer */
 };
 struct policy_pair {
-    uint32_t ports; /* 0: nothing is said. */
-    bool isolated;  /* POLICY_ANYBODY, which each subject has: a NetworkPolicy selects it. */
+    uint32_t ports; /* 0: no rule. */
+    bool isolated;  /* POLICY_ANYBODY, a row of each subject: a NetworkPolicy selects it. */
 };
 
-/* The first rules that match, where the higher priority comes first; 0: none does. */
+/* The first rules that match; the higher priority comes first; 0: none. */
 struct policy_verdict {
     uint16_t admin, baseline;
     uint8_t admin_action, baseline_action; /* enum policy_action */
     bool allowed;                          /* By a NetworkPolicy. */
 };
 struct policy_port_verdict {
-    uint8_t proto; /* 0: all of them, ports or not; the others count where they match. */
-    uint8_t len;   /* Of 16 bits, how many of 'port' must be the same. */
+    /* 0: all protocols, with or without ports; rows with a protocol count where they match. */
+    uint8_t proto;
+    uint8_t len; /* Number of the 16 bits of 'port' that must be equal. */
     uint16_t port;
     struct policy_verdict verdict;
 };
 
-/* What has changed.  All of it comes into force at once with 'done'. */
+/* Receives the changes. All of them come into force at once with 'done'. */
 struct policy_table_ops {
     /* NULL: the address has no class any more. */
     void (*set_address)(void *ctx, uint32_t ip, const struct policy_classes *c);
-    /* 'there' false: it is no more, and 'id' the class of the block around it, or 0. */
+    /* 'there' false: the block is removed, and 'id' is the class of the block around it, or 0. */
     void (*set_block)(void *ctx, enum policy_direction d, struct ip4_prefix p, uint32_t id,
                       bool there);
     /* NULL: gone. */
     void (*set_pair)(void *ctx, const struct policy_pair_key *k, const struct policy_pair *v);
-    /* New, or gone: 'rows' are what they were then. */
+    /* Added or removed; 'rows' are those of the time of adding. */
     void (*set_ports)(void *ctx, uint32_t id, const struct policy_port_verdict *rows, size_t n,
                       bool there);
     void (*done)(void *ctx);
 };
 
 void policy_verdict_add(struct policy_verdict *to, const struct policy_verdict *v);
-/* 'isolated' as of the subject. */
+/* 'isolated' is the subject's. */
 bool policy_verdict_allows(const struct policy_verdict *v, bool isolated);

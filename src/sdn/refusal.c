@@ -11,7 +11,7 @@
 #define ICMP_HEADER 8
 #define ICMP_UNREACHABLE 3
 #define ICMP_TOS 0xc0 /* Internetwork control (RFC 1812 4.3.2.5) */
-#define QUOTED 8      /* Behind the header, at least (RFC 792). */
+#define QUOTED 8      /* Minimum of bytes after the header (RFC 792). */
 
 enum { HOST_UNREACHABLE = 1, PORT_UNREACHABLE = 3, PROHIBITED = 13 };
 
@@ -74,7 +74,7 @@ static uint16_t checksum(const uint8_t *p, size_t size)
     return (uint16_t) ~((sum & 0xffff) + (sum >> 16));
 }
 
-/* Bytes of IP header at 'ip' when its packet may be answered; else 0. */
+/* Bytes of the IP header at 'ip' when its packet may be answered; else 0. */
 static size_t answerable(const struct refusal_sender *s, const uint8_t *ip, size_t size)
 {
     size_t header = size ? (size_t) (ip[0] & 15) * 4 : 0;
@@ -88,7 +88,7 @@ static size_t answerable(const struct refusal_sender *s, const uint8_t *ip, size
     if (later_fragment || get32(ip + 12) != s->ip || !single) {
         return 0;
     }
-    /* Of ICMP only questions are answered: an error about an error would have no end. */
+    /* For ICMP only requests are answered: errors about errors would not end. */
     if (ip[9] == IP_ICMP) {
         uint8_t type = ip[header];
         bool question = type == 8 || type == 13 || type == 15 || type == 17;

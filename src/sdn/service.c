@@ -46,7 +46,7 @@ static int parse_protocol(const struct json *port, size_t i, uint8_t *ret, struc
     return 0;
 }
 
-/* 'dflt' where there is no value; negative: there must be one. */
+/* 'dflt' when there is no value; a negative 'dflt': the value is required. */
 static int parse_port(const struct json *v, const char *field, size_t i, int dflt, uint16_t *ret,
                       struct err *e)
 {
@@ -77,7 +77,7 @@ static size_t text_size(const char *s)
     return s ? strlen(s) + 1 : 0;
 }
 
-/* Copies 's' to '*p', which is moved behind it. */
+/* Copies 's' to '*p', and advances '*p' past it. */
 static const char *put_text(char **p, const char *s)
 {
     if (!s) {
@@ -107,11 +107,11 @@ static const char *hostname_of(const struct json *endpoint)
     return json_path_string(endpoint, "hostname", NULL);
 }
 
-/* One of IPv6 is put at '*p', which is moved behind it. */
+/* An IPv6 address is put at '*p', which is advanced past it. */
 static int parse_address(const struct json *endpoint, size_t i, bool six, uint8_t **p,
                          struct sdn_endpoint *out, struct err *e)
 {
-    /* Kubernetes looks at the first only, too: those of one endpoint are interchangeable. */
+    /* Kubernetes uses only the first, too: the addresses of one endpoint are interchangeable. */
     const char *text = json_get_string(json_at(json_path(endpoint, "addresses", NULL), 0));
     if (!text || (six ? inet_pton(AF_INET6, text, *p) != 1
                       : ip4_parse(text, &out->ip) < 0 || out->ip == 0)) {
@@ -125,7 +125,7 @@ static int parse_address(const struct json *endpoint, size_t i, bool six, uint8_
     return 0;
 }
 
-/* Endpoints of one node mostly follow each other; then its name is there once. */
+/* Endpoints of one node are mostly adjacent; they share the copy of its name. */
 static bool same_node(const struct json *endpoints, size_t i)
 {
     return i > 0 && streq_null(node_of(json_at(endpoints, i - 1)), node_of(json_at(endpoints, i)));
@@ -165,7 +165,7 @@ int sdn_slice_parse(const struct json *obj, struct sdn_slice **ret, struct err *
         const char *name = json_path_string(port, "name", NULL);
         s->ports[i].name = put_text(&p, name ? name : "");
         int r = parse_protocol(port, i, &s->ports[i].protocol, e);
-        /* Without a number it would be all ports, which no proxy can serve. */
+        /* A port without a number would mean all ports, which no proxy can serve. */
         r = r < 0 ? r : parse_port(json_get(port, "port"), "port", i, -1, &s->ports[i].port, e);
         if (r < 0) {
             return r;
@@ -235,7 +235,7 @@ struct sdn_service *sdn_service_free(struct sdn_service *s)
     return NULL;
 }
 
-/* What 'p' within 's' is within its copy 'c'. */
+/* Address within the copy 'c' that corresponds to 'p' within 's'. */
 static void *moved(const struct sdn_service *s, struct sdn_service *c, const void *p)
 {
     return (char *) c + ((const char *) p - (const char *) s);
@@ -284,7 +284,7 @@ static int parse_type(const struct json *spec, enum sdn_service_type *ret, struc
     return err_set(e, -EINVAL, "spec.type: \"%s\" is not known", type);
 }
 
-/* IPv6 addresses of a service are not served: cluster networks are of IPv4. */
+/* IPv6 addresses of a service are not served: cluster networks are IPv4. */
 static int parse_cluster_ip(const struct json *spec, struct sdn_service *s, struct err *e)
 {
     const char *text = json_path_string(spec, "clusterIP", NULL);
@@ -340,7 +340,7 @@ static int compare_prefixes(const void *a, const void *b)
     return x->len - y->len;
 }
 
-/* Ranges of IPv6, and what is none, let nobody in. */
+/* IPv6 ranges and malformed ones admit no clients. */
 static void parse_source_ranges(const struct json *spec, struct sdn_service *s)
 {
     const struct json *list = json_get(spec, "loadBalancerSourceRanges");
@@ -358,7 +358,7 @@ static void parse_source_ranges(const struct json *spec, struct sdn_service *s)
         }
     }
     qsort(s->source_ranges, out, sizeof *s->source_ranges, compare_prefixes);
-    for (size_t i = 0; i < out; i++) { /* The wider ones come first. */
+    for (size_t i = 0; i < out; i++) { /* Wider ranges come first. */
         struct ip4_prefix p = s->source_ranges[i];
         size_t last = s->n_source_ranges;
         if (!last || !prefix_overlaps(s->source_ranges[last - 1], p)) {
@@ -419,7 +419,7 @@ struct sdn_service *sdn_service_new(const char *ns, const char *name, const char
     return s;
 }
 
-/* With room for its ports, and all names. */
+/* Allocates room for its ports and all names. */
 static struct sdn_service *service_new(const char *ns, const char *name, const struct json *ports)
 {
     size_t n = json_count(ports);
@@ -493,7 +493,7 @@ static int compare_backends(const void *a, const void *b)
     return x->port < y->port ? -1 : x->port > y->port;
 }
 
-/* Sorts, and of equal ones keeps that which serves best; returns how many are left. */
+/* Sorts, and keeps the best of equal ones; returns the number left. */
 static size_t sort_backends(struct sdn_backend *list, size_t n)
 {
     if (n > 1) {
@@ -511,7 +511,7 @@ static size_t sort_backends(struct sdn_backend *list, size_t n)
     return out;
 }
 
-/* The ports of 'slice' that are 'p', appended to 'list'. */
+/* Appends the ports of 'slice' that are for 'p' to 'list'. */
 static size_t add_backends(const struct sdn_slice *slice, const struct sdn_service_port *p,
                            struct sdn_backend *list)
 {
@@ -531,7 +531,7 @@ static size_t add_backends(const struct sdn_slice *slice, const struct sdn_servi
     return n;
 }
 
-/* How many endpoints the ports of the slices have that are 'p'; NULL: of all. */
+/* Number of endpoints of the slices' ports that are for 'p'; NULL: of all ports. */
 static size_t count_backends(struct sdn_slice *const *slices, size_t n,
                              const struct sdn_service_port *p)
 {
@@ -542,7 +542,7 @@ static size_t count_backends(struct sdn_slice *const *slices, size_t n,
     return sum;
 }
 
-/* Returns how many there are in 'list'. */
+/* Returns the number of elements in 'list'. */
 static size_t join_port(const struct sdn_service *s, const struct sdn_service_port *p,
                         struct sdn_backend *list)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A service as those who serve it need it: proxies, the flows of br0, DNS, traces.  Pure.
+/* A service in the form that its users need: proxies, the flows of br0, DNS, traces. Pure.
  *
  * One 'struct sdn_service' joins a Service object with all its EndpointSlices (services_watch in
- * client/services.h keeps them joined).  Whoever makes one owns it and everything in it; what is
- * given to others is const and valid during the call.  Objects are checked again here: they may
- * come from another API server.
+ * client/services.h keeps them joined).  The maker owns it and everything in it; listeners get
+ * const pointers that are valid during the call.  Objects are checked again here: they may come
+ * from another API server.
  *
- * The rules are Kubernetes': which backends serve follows KEP-1669 (terminating ones only when no
- * other is left), traffic policies KEP-2086. */
+ * The rules are Kubernetes': which backends serve follows KEP-1669 (terminating ones only when
+ * no other is left), traffic policies KEP-2086. */
 #pragma once
 
 #include "base/ip.h"
@@ -33,57 +33,61 @@ enum {
     SDN_ENDPOINT_TERMINATING = 4,
 };
 
-/* An endpoint of a slice; what it points to is the slice's. */
+/* An endpoint of a slice; the slice owns the memory that it points to. */
 struct sdn_endpoint {
     const char *node;     /* NULL: not said. */
-    const char *pod;      /* Of the service's namespace; NULL: none. */
-    const char *hostname; /* Its own name below the service's; NULL: none. */
+    const char *pod;      /* Pod in the service's namespace; NULL: none. */
+    const char *hostname; /* Its DNS name below the service's; NULL: none. */
     const uint8_t *ip6;   /* SDN_IP6_SIZE bytes; NULL: it has an IPv4 address. */
-    uint32_t ip;          /* 0: it has an IPv6 address, which only DNS speaks of. */
+    uint32_t ip;          /* 0: it has an IPv6 address, which only DNS uses. */
     uint8_t flags;
 };
 /* By address. */
 int sdn_endpoint_compare(const struct sdn_endpoint *a, const struct sdn_endpoint *b);
 
-/* An endpoint as one of a service's port. */
+/* An endpoint of one port of a service. */
 struct sdn_backend {
     const struct sdn_endpoint *endpoint;
-    uint16_t port; /* 0: one of 'addresses', which has none. */
+    uint16_t port; /* 0: one of 'addresses', which have no port. */
 };
 
 struct sdn_service_port {
     const char *name;             /* NULL: it has none. */
-    struct sdn_backend *backends; /* By address and port, each once. */
+    struct sdn_backend *backends; /* By address and port, without duplicates. */
     uint32_t n_backends;
     uint16_t port, node_port; /* node_port 0: none. */
     uint8_t protocol;
 };
 
-/* There are tens of thousands of these. */
+/* Kept small: clusters have tens of thousands. */
 struct sdn_service {
     const char *namespace,
-        *name;     /* In the same piece of memory, as are the ports and their names ... */
-    uint32_t size; /* ... which has so many bytes. */
+        *name;     /* In the same allocation as the struct, like the ports and their names. */
+    uint32_t size; /* Size of that allocation in bytes. */
     enum sdn_service_type type;
     uint32_t cluster_ip; /* 0: headless, ExternalName, or not yet allocated. */
     bool headless;       /* clusterIP is "None". */
-    bool host_ports; /* No Service: host ports of pods at 'cluster_ip', of a node (host_ports.h). */
+    /* Not a Service object: host ports of pods at 'cluster_ip', an address of a node
+     * (host_ports.h). */
+    bool host_ports;
     bool ready_or_not;                   /* publishNotReadyAddresses */
     bool internal_local, external_local; /* The traffic policies are "Local". */
-    /* healthCheckNodePort, where balancers ask for endpoints of this node; 0: none. */
+    /* healthCheckNodePort, at which load balancers ask for local endpoints; 0: none. */
     uint16_t health_port;
-    bool idle;           /* It has the annotation idling.alpha.openshift.io/idled-at. */
-    bool restricted;     /* By source_ranges; else everyone may use the external addresses. */
+    bool idle; /* It has the annotation idling.alpha.openshift.io/idled-at. */
+    /* Restricted by source_ranges; else all clients may use the external addresses. */
+    bool restricted;
     uint32_t affinity_s; /* sessionAffinity ClientIP; 0: None. */
     uint32_t n_ports, n_addresses, n_slices, n_external_ips, n_source_ranges;
-    uint32_t n_ingress_ips; /* How many of external_ips are of status.loadBalancer. */
-    uint32_t *external_ips; /* Those of status.loadBalancer, then spec.externalIPs, each once. */
-    struct ip4_prefix *source_ranges; /* loadBalancerSourceRanges, none within another. */
+    uint32_t n_ingress_ips; /* Number of external_ips that are from status.loadBalancer. */
+    /* From status.loadBalancer, then spec.externalIPs, without duplicates. */
+    uint32_t *external_ips;
+    struct ip4_prefix *source_ranges; /* loadBalancerSourceRanges, not overlapping. */
     char *external_name;
     struct sdn_service_port *ports;
-    /* All addresses behind a headless service, each once, whatever its ports. */
+    /* All addresses behind a headless service, without duplicates, whatever its ports. */
     struct sdn_backend *addresses;
-    /* References; the backends point into them.  In one piece of memory with 'addresses' and all
+    /* References; the backends point into them. In one allocation with 'addresses' and all
      * ports' backends. */
     struct sdn_slice **slices;
 };
@@ -106,15 +110,14 @@ struct sdn_service *sdn_service_new(const char *ns, const char *name, const char
 struct sdn_service *sdn_service_free(struct sdn_service *s);
 DEFINE_CLEANUP(struct sdn_service *, sdn_service_free)
 struct sdn_service *sdn_service_clone(const struct sdn_service *s); /* Without its backends. */
-/* Everything is the same. */
+/* Whether all values are equal. */
 bool sdn_service_equal(const struct sdn_service *a, const struct sdn_service *b);
 
 #define SDN_IDLED_AT "idling.alpha.openshift.io/idled-at"
 /* Label of an EndpointSlice that names its service. */
 #define SDN_SERVICE_LABEL "kubernetes.io/service-name"
 
-/* An EndpointSlice, in one piece of memory and shared by references: those who have one do not
- * change it. */
+/* An EndpointSlice, in one allocation and shared by references; immutable. */
 struct sdn_slice_port {
     const char *name; /* "": it has none. */
     uint8_t protocol;
@@ -123,11 +126,11 @@ struct sdn_slice_port {
 struct sdn_slice {
     uint32_t refs;
     uint32_t n_ports, n_endpoints;
-    const char *service; /* Name, in the slice's namespace; NULL: of no service. */
+    const char *service; /* Name of the service in the slice's namespace; NULL: none. */
     struct sdn_slice_port *ports;
-    struct sdn_endpoint endpoints[]; /* Then the ports and all texts. */
+    struct sdn_endpoint endpoints[]; /* The ports and all texts follow. */
 };
-/* A reference is the caller's.  -EINVAL: not one of addressType IPv4 or IPv6, or malformed; the
+/* The caller owns a reference. -EINVAL: not one of addressType IPv4 or IPv6, or malformed; the
  * error names the field. */
 int sdn_slice_parse(const struct json *obj, struct sdn_slice **ret, struct err *e);
 struct sdn_slice *sdn_slice_ref(struct sdn_slice *s);
@@ -136,20 +139,20 @@ DEFINE_CLEANUP(struct sdn_slice *, sdn_slice_unref)
 
 /* A Service without backends; the same errors. */
 int sdn_service_parse(const struct json *obj, struct sdn_service **ret, struct err *e);
-/* Gives 's' the backends of the slices, in place of those it had, and a reference to each slice.  A
- * slice's port is the service's of the same name and protocol. */
+/* Replaces the backends of 's' by those of the slices, and takes a reference to each slice. A
+ * slice's port belongs to the service's port with the same name and protocol. */
 void sdn_service_join(struct sdn_service *s, struct sdn_slice *const *slices, size_t n);
 
-/* Which backends of 'p' new connections go to, in the order of p->backends; '*ret' is owned by the
- * caller. 'node' NULL: of any node; else only those of it.  Ready ones (or, as
+/* The backends of 'p' for new connections, in the order of p->backends; '*ret' is owned by the
+ * caller. 'node' NULL: those of all nodes; else only that node's.  Ready ones (or, as
  * publishNotReadyAddresses says, all); when there are none, those which still serve while they
  * terminate. */
 size_t sdn_service_choose(const struct sdn_service *s, const struct sdn_service_port *p,
                           const char *node, const struct sdn_backend ***ret);
-/* The service is idle and new connections to the port have nowhere to go: they wait for pods. */
+/* The service is idle and the port has no backend: new connections wait for pods. */
 bool sdn_service_waits(const struct sdn_service *s, const struct sdn_service_port *p);
 
-/* "tcp", "udp", "sctp"; NULL: another. */
+/* "tcp", "udp", "sctp"; NULL: another one. */
 const char *sdn_protocol_name(uint8_t protocol);
-/* Of an object, "TCP"; NULL is TCP; 0: none of these. */
+/* Protocol of an object, "TCP"; NULL is TCP; 0: none of these. */
 uint8_t sdn_protocol_parse(const char *s);

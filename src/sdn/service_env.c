@@ -96,7 +96,7 @@ void service_env_add(const struct json *services, const char *namespace, bool li
         const char *ns = json_path_string(s, "metadata", "namespace", NULL);
         const char *name = json_path_string(s, "metadata", "name", NULL);
         bool own = links && streq_null(ns, namespace);
-        /* One of this name in the pod's own namespace comes before it. */
+        /* A service with this name in the pod's own namespace takes precedence. */
         bool api = streq_null(ns, "default") && streq_null(name, "kubernetes") &&
                    (!own_kubernetes || streq(namespace, "default"));
         if (name && address_of(s) && (own || api)) {

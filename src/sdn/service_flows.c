@@ -9,16 +9,16 @@
 
 enum { TCP, UDP, N_PROTOCOLS };
 
+/* A group that services share, with its number of uses. There are twice as many as services:
+ * they are in one open-addressing table. */
 #define MIN_SLOTS 64
-
-/* A group that services share, and how many times.  There are twice as many as services: they lie in one open
- * table, at their hash or behind it. */
 struct shared {
     uint64_t cookie;            /* 0: the slot is free. */
-    uint32_t uses[N_PROTOCOLS]; /* Where the protocol does not matter, all are of TCP. */
+    uint32_t uses[N_PROTOCOLS]; /* If the protocol does not matter, all uses count as TCP. */
 };
 
-/* A shared group that a service uses: its cookie; a bit that no cookie of these groups has says which protocol. */
+/* The use of a shared group by a service: its cookie; a bit that no cookie of these groups has
+ * shows the protocol. */
 #define USE_UDP PIPELINE_DROPS
 struct uses {
     uint64_t *list;
@@ -39,7 +39,8 @@ struct service_flows {
     struct hmap records;
     struct shared *shared;
     size_t n_shared, shared_mask;
-    struct uses dirty; /* Cookies of shared groups that began or ended; may name one twice. */
+    /* Cookies of shared groups that were added or removed; duplicates are possible. */
+    struct uses dirty;
     size_t n_endpoints;
 };
 
@@ -67,7 +68,7 @@ static void add_to(struct uses *u, uint64_t v)
     u->list[u->n++] = v;
 }
 
-/* Where it is, or would be. */
+/* Its slot, or the free one for it. */
 static struct shared *shared_slot(const struct service_flows *f, uint64_t cookie)
 {
     size_t i = cookie_hash(cookie) & f->shared_mask;
@@ -77,7 +78,7 @@ static struct shared *shared_slot(const struct service_flows *f, uint64_t cookie
     return &f->shared[i];
 }
 
-/* Three of four slots are in use at most. */
+/* The table is at most three quarters full. */
 static void make_room(struct service_flows *f)
 {
     if (f->n_shared + 1 <= (f->shared_mask + 1) / 4 * 3) {
@@ -107,7 +108,7 @@ static struct shared *get_shared(struct service_flows *f, uint64_t cookie)
     return s;
 }
 
-/* What was put behind its slot because of others moves up. */
+/* Entries that follow because of collisions move up. */
 static void remove_shared(struct service_flows *f, struct shared *s)
 {
     f->n_endpoints -= kind_of(s->cookie) == PIPELINE_SERVICE_ENDPOINT;
@@ -217,7 +218,7 @@ static struct record *record_new(const char *ns, const char *name, const struct 
     return r;
 }
 
-/* As many endpoints as the flows of pipeline_service choose from. */
+/* At most the number of endpoints that pipeline_service uses. */
 static void use_spread(struct service_flows *f, const struct sdn_service *s,
                        const struct sdn_service_port *p, const char *node, struct uses *u)
 {
@@ -249,7 +250,7 @@ static void collect_uses(struct service_flows *f, const struct sdn_service *s, s
         if (s->internal_local) {
             use_spread(f, s, p, NULL, u);
         }
-        /* All that may have connections, also if they get no new ones. */
+        /* All endpoints that may have connections, even if they get no new ones. */
         for (size_t k = 0; k < p->n_backends && (!f->net.service_by_host || s->host_ports); k++) {
             const struct sdn_backend *b = &p->backends[k];
             if (b->endpoint->ip) {
@@ -260,7 +261,8 @@ static void collect_uses(struct service_flows *f, const struct sdn_service *s, s
     }
 }
 
-/* 'r', if any, makes place for 'now', if any.  The new uses first, so that nothing goes for a moment that stays. */
+/* Replaces 'r', if any, by 'now', if any. New uses are added first, so that a group in both is
+ * never removed in between. */
 static void replace_record(struct service_flows *f, struct record *r, struct record *now,
                            uint64_t cookie)
 {
@@ -384,7 +386,7 @@ void service_flows_get_stats(const struct service_flows *f, struct service_flows
     *ret = (struct service_flows_stats){f->records.n, f->n_endpoints};
 }
 
-/* ---- what ends ---- */
+/* ---- ended connections ---- */
 
 struct ended {
     void (*fn)(void *ctx, const struct of_connection *c);
@@ -413,14 +415,14 @@ static bool has_external_ip(const struct sdn_service *s, uint32_t ip)
     return false;
 }
 
-/* Those to an address of the port: of an endpoint, or to an address that went, all. */
+/* Connections to an endpoint at an address of the port; all of them for a removed address. */
 static void end_at(struct ended *e, uint32_t dst, uint16_t port, const struct sdn_backend *b)
 {
     e->c = (struct of_connection){SDN_UDP, dst, port, b ? b->endpoint->ip : 0, b ? b->port : 0};
     e->fn(e->ctx, &e->c);
 }
 
-/* 'b' NULL: those to the addresses that 's' and 'now' have not any more. */
+/* 'b' NULL: connections to the addresses of 's' that 'now' does not have. */
 static void end_port(struct ended *e, const struct sdn_service *old,
                      const struct sdn_service_port *p, const struct sdn_service *s,
                      const struct sdn_service_port *now, const struct sdn_backend *b)

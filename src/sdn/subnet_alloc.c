@@ -7,15 +7,14 @@
 #define HOST_BITS_MAX 30
 #define DEPTH_MAX 32
 #define NIL 0u /* No node; the root is 1. */
+/* A trie node stands for one prefix; its depth is the prefix length. It exists as long as the
+ * prefix itself or one below it is marked. */
 #define ROOT 1u
-
-/* A node stands for one prefix, its depth being the prefix length.  It exists as long as the prefix
- * itself or one below it is marked. */
 struct node {
     uint32_t child[2];
     uint32_t refs; /* Marks of exactly this prefix. */
     uint32_t
-        blocked; /* Slots within that overlap a mark; kept from a range's depth to its slots'. */
+        blocked; /* Slots below that overlap a mark; valid from a range's depth to its slots'. */
 };
 
 struct range {
@@ -28,9 +27,9 @@ struct range {
 struct subnet_alloc {
     struct range *ranges;
     size_t n_ranges;
-    struct node *nodes; /* A pool; unused ones are chained by child[0]. */
+    struct node *nodes; /* The pool of nodes; free ones are chained by child[0]. */
     size_t cap;
-    uint32_t used; /* Nodes ever taken from the pool, NIL included. */
+    uint32_t used; /* Nodes ever used, NIL included. */
     uint32_t free_list;
 };
 
@@ -104,7 +103,7 @@ int subnet_alloc_new(const struct subnet_range *ranges, size_t n, struct subnet_
                                       .n = (uint32_t) 1 << (slot_len - ranges[i].cidr.len)};
     }
     (void) node_new(a); /* NIL: a node of zeros. */
-    (void) node_new(a); /* The root, which stays. */
+    (void) node_new(a); /* The root, which is never freed. */
     return *ret = a, 0;
 }
 
@@ -118,7 +117,7 @@ struct subnet_alloc *subnet_alloc_free(struct subnet_alloc *a)
     return NULL;
 }
 
-/* The range that 'p' lies in, or NULL. */
+/* The range that contains 'p', or NULL. */
 static struct range *range_of(const struct subnet_alloc *a, struct ip4_prefix p)
 {
     for (size_t i = 0; i < a->n_ranges; i++) {
@@ -129,7 +128,7 @@ static struct range *range_of(const struct subnet_alloc *a, struct ip4_prefix p)
     return NULL;
 }
 
-/* Slots blocked by node 'i' at 'depth', from what its children say. */
+/* Slots blocked by node 'i' at 'depth', computed from its children. */
 static uint32_t count_blocked(const struct subnet_alloc *a, const struct range *rg, uint32_t i,
                               unsigned depth)
 {
@@ -197,8 +196,8 @@ int subnet_alloc_release(struct subnet_alloc *a, struct ip4_prefix p)
     return 0;
 }
 
-/* Whether a prefix that contains all of 'cidr' (or is it) is marked; '*ret' is the node of 'cidr', NIL when
- * nothing within it is marked. */
+/* Whether a prefix that contains all of 'cidr' (or is it) is marked; '*ret' is the node of
+ * 'cidr', NIL when nothing within it is marked. */
 static bool covered(const struct subnet_alloc *a, struct ip4_prefix cidr, uint32_t *ret)
 {
     uint32_t i = ROOT;
@@ -284,7 +283,7 @@ bool subnet_alloc_overlaps(const struct subnet_alloc *a, struct ip4_prefix p)
     if (covered(a, p, &i)) {
         return true;
     }
-    /* The root is there without a mark, too. */
+    /* The root exists without a mark, too. */
     return i == ROOT ? a->nodes[i].child[0] != NIL || a->nodes[i].child[1] != NIL : i != NIL;
 }
 

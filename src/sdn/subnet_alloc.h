@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The subnet allocator: which part of the cluster network each node gets.  Pure.
+/* The subnet allocator: gives each node a part of the cluster network. Pure.
  *
- * The cluster network is an ordered list of ranges, each cut into slots of 2^host_bits addresses.  What
- * is in use is a set of marked prefixes of any size, anywhere.  A slot is free when it overlaps no
- * mark; that holds by construction also for subnets that were allocated when the host subnet length
- * was another, or from a range that has been removed since.
+ * The cluster network is an ordered list of ranges, each cut into slots of 2^host_bits
+ * addresses.  The used parts are a set of marked prefixes of any size, anywhere.  A slot is free
+ * when it overlaps no mark; that holds by construction also for subnets that were allocated when
+ * the host subnet length was another, or from a range that has been removed since.
  *
  * Marks are counted.  Two HostSubnets made by hand may hold the same subnet, and the removal of
  * one must not free the other's.
  *
- * Order: ranges in the order given; within a range ascending, from a cursor that stands after the slot
- * allocated last, and around once (next fit).  So a freed subnet of a range is handed out again only
- * when the cursor comes by, and nodes that still have flows for it have time to drop them.  The cursor is
- * not stored: after a restart subnet_alloc_seek with the subnet of the newest HostSubnet puts it back
- * where it stood.  Without that it stands at the start of each range.
+ * Order: ranges in the order given; within a range ascending, from a cursor that stands after
+ * the slot allocated last, and around once (next fit). So a freed subnet of a range is handed
+ * out again only when the cursor comes by, and nodes that still have flows for it have time to
+ * drop them. The cursor is not stored: after a restart subnet_alloc_seek with the subnet of the
+ * newest HostSubnet puts it back where it stood. Without that it stands at the start of each
+ * range.
  *
- * Marks live in a binary trie over the address bits, 16 bytes a node, in which each node knows how many
- * slots below it are blocked: all operations walk one or two paths of at most 32 nodes, whatever the
- * number of subnets, and memory grows with the marks and not with the ranges.
+ * Marks live in a binary trie over the address bits, 16 bytes a node, in which each node knows
+ * how many slots below it are blocked: all operations walk one or two paths of at most 32 nodes,
+ * whatever the number of subnets, and memory grows with the marks and not with the ranges.
  *
- * The struct belongs to whoever made it; not thread-safe. */
+ * The caller owns the struct; not thread-safe. */
 #pragma once
 
 #include "base/ip.h"
@@ -41,7 +42,8 @@ int subnet_alloc_new(const struct subnet_range *ranges, size_t n, struct subnet_
 struct subnet_alloc *subnet_alloc_free(struct subnet_alloc *a);
 DEFINE_CLEANUP(struct subnet_alloc *, subnet_alloc_free)
 
-/* Marks the next free slot once and returns it.  -ENOSPC: every slot of every range overlaps a mark. */
+/* Marks the next free slot once and returns it. -ENOSPC: every slot of every range overlaps a
+ * mark. */
 int subnet_alloc_allocate(struct subnet_alloc *a, struct ip4_prefix *ret);
 /* Marks 'p' once more, whatever its size and place; 'p' must be canonical. */
 void subnet_alloc_mark(struct subnet_alloc *a, struct ip4_prefix p);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers of br0's tables and what its registers hold; docs/pipeline.md explains each.  Internal to src/sdn. */
+/* Numbers of br0's tables, and the contents of its registers; docs/pipeline.md explains each.
+ * Internal to src/sdn. */
 #pragma once
 
 #include "sdn/pipeline.h"
@@ -13,12 +14,12 @@ enum table {
     SERVICE_STATE = 23,
     SERVICE = 24,
     SERVICE_ISOLATION = 25,
-    SERVICE_AFFINITY = 26, /* Learned flows only; it is asked by resubmit. */
+    SERVICE_AFFINITY = 26, /* Learned flows only; used by resubmit. */
     SERVICE_CHOICE = 27,
     SERVICE_ENDPOINT = 28,
     SERVICE_TRANSLATED = 29,
     FROM_HOST = 30,
-    TRACK = 31, /* 31 to 38 and 71 to 76 under ovs-networkpolicy only. */
+    TRACK = 31, /* 31 to 38 and 71 to 76 are used under ovs-networkpolicy only. */
     STATE = 32,
     EGRESS_SUBJECT = 33,
     EGRESS_PEER = 34,
@@ -50,39 +51,40 @@ enum table {
 #define REG_DST_VNID 1
 #define REG_DST_PORT PIPELINE_REG_DST_PORT
 #define REG_SCRATCH 3
-#define REG_SUBJECT 4 /* Class of the pod whose policies are asked ... */
-#define REG_PEER 5    /* ... and of who is at the other end; 0: no policy speaks of it. */
+#define REG_SUBJECT 4 /* Class of the pod whose policies are evaluated. */
+#define REG_PEER 5    /* Class of the other end; 0: no policy names it. */
 #define REG_STATE 6
 
-/* REG_STATE: what the connection tracker and earlier verdicts say of the packet. */
-#define STATE_ONWARD 0 /* Of a connection that exists, or of none that could: judged anew. */
-#define STATE_NEW 1    /* Judged, and what is delivered makes the connection. */
-#define STATE_REPLY 2  /* Answers or concerns an allowed one: passes. */
-
-/* All of the pod network is one zone: no two of its addresses are the same.  But Open vSwitch's own tracker knows
- * no ports of SCTP: there each association has a zone by a hash of its addresses and ports. */
+/* REG_STATE: state of the packet by the connection tracker and earlier verdicts. */
+/* Of an existing connection, or of a packet that can have none: judged again. */
+#define STATE_ONWARD 0
+#define STATE_NEW 1 /* Judged and allowed; its delivery commits the connection. */
+/* The whole pod network is one zone: its addresses are unique. But Open vSwitch's own tracker
+ * has no ports of SCTP: there each association has a zone by a hash of its addresses and ports. */
+#define STATE_REPLY 2 /* Answers or concerns an allowed connection: passes. */
 #define REG_ZONE 7
 #define CT_ZONE 4788
-#define CT_SCTP_ZONE_BITS 15 /* And the bit above them set. */
+#define CT_SCTP_ZONE_BITS 15 /* Bits of the hash; the zone has the next higher bit set. */
 #define CT_MARK_ALLOWED 0
-#define CT_MARK_DENIED 1 /* A policy has denied it since it was made: its replies do not pass. */
+/* A policy has denied it since it was established: its replies do not pass. */
+#define CT_MARK_DENIED 1
 
-/* Connections of pods here to services, from the addresses that they know to those of endpoints. */
+/* Connections of local pods to services, from the addresses that they use to those of endpoints. */
 #define CT_SERVICE_ZONE PIPELINE_SERVICE_ZONE
-/* Of those that come back to the sender, the source. */
+/* Zone for the source of connections that come back to the sender. */
 #define CT_ITSELF_ZONE 4786
 
-#define REG_SERVICE 8      /* clusterIP of the service ... */
-#define REG_SERVICE_PORT 9 /* ... and which of its ports (pipeline_services.c). */
+#define REG_SERVICE 8      /* clusterIP of the service. */
+#define REG_SERVICE_PORT 9 /* Identity of the service's port (pipeline_services.c). */
 #define REG_TO_NODE 10     /* 1: to the address of a node. */
 #define REG_SERVICE_VNID 11
-#define REG_ENDPOINTS 12   /* How many there are; SERVICE_IDLE: none, and it waits for pods. */
-#define REG_ENDPOINT 13    /* Which one, from 0 on. */
-#define REG_AFFINITY_IP 14 /* Where the sender's last connection went; 0: none is known. */
+#define REG_ENDPOINTS 12   /* Number of endpoints; SERVICE_IDLE: none, and the service is idle. */
+#define REG_ENDPOINT 13    /* Index of the endpoint, from 0 on. */
+#define REG_AFFINITY_IP 14 /* Endpoint of the sender's last connection; 0: unknown. */
 #define REG_AFFINITY_PORT 15
 #define SERVICE_IDLE UINT32_MAX
 
-/* Of the flow of a class that denies what no NetworkPolicy allows. */
+/* Flows of a class that deny packets no NetworkPolicy allows. */
 #define PRIORITY_ISOLATED 10
 
 #define ETH_IP4 0x0800

@@ -14,7 +14,7 @@ struct page {
     uint64_t used[PAGE_WORDS];
 };
 
-/* Users of an id beyond the first. */
+/* Users of a VNID beyond the first. */
 struct shared {
     struct hmap_node node;
     uint32_t vnid;
@@ -22,10 +22,10 @@ struct shared {
 };
 
 struct vnid_alloc {
-    struct page *pages[N_PAGES]; /* NULL: no id of it is in use. */
+    struct page *pages[N_PAGES]; /* NULL: no VNID of the page is in use. */
     struct hmap shared;
     uint32_t in_use;
-    uint32_t next; /* Cursor: the id to try first. */
+    uint32_t next; /* Cursor: the VNID to try first. */
 };
 
 struct vnid_alloc *vnid_alloc_new(void)
@@ -102,7 +102,7 @@ static struct shared *shared_find(const struct vnid_alloc *a, uint32_t vnid)
     return NULL;
 }
 
-/* The first free id in 'from'..'to'; 0: none. */
+/* The first free VNID in 'from'..'to'; 0: none. */
 static uint32_t find_free(const struct vnid_alloc *a, uint32_t from, uint32_t to)
 {
     for (uint32_t id = from; id <= to;) {
@@ -111,7 +111,7 @@ static uint32_t find_free(const struct vnid_alloc *a, uint32_t from, uint32_t to
             return id;
         }
         if (p->n < PAGE_IDS) {
-            /* What is left of the word that 'id' is in, ids before it taken as used. */
+            /* The free bits in the word of 'id', without those before it. */
             uint64_t open = ~p->used[id % PAGE_IDS / 64] & ~(bit_of(id) - 1);
             if (open) {
                 id = id / 64 * 64 + (uint32_t) __builtin_ctzll(open);
