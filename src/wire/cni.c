@@ -44,7 +44,7 @@ static const char *const command_names[] = {
     [CNI_ADD] = "ADD", [CNI_DEL] = "DEL",       [CNI_CHECK] = "CHECK",
     [CNI_GC] = "GC",   [CNI_STATUS] = "STATUS", [CNI_VERSION] = "VERSION"};
 
-/* Those that are about one container. */
+/* Commands about one container. */
 static bool is_of_container(enum cni_command c)
 {
     return c == CNI_ADD || c == CNI_DEL || c == CNI_CHECK;
@@ -200,8 +200,7 @@ static int check_pod(const char *key, const char *s, enum cni_command command, s
                           key, s);
 }
 
-/* Two values for one key leave open which counts, and the agent could take another one
- * than the runtime. */
+/* Two values for one key are ambiguous: the agent could use another one than the runtime. */
 static int check_repeated(struct smap *seen, const char *key, struct cni_error *e)
 {
     static char mark;
@@ -349,7 +348,7 @@ static int check_fields(const struct json *conf, struct cni_error *e)
             }
         } else if (streq(key, "ipam") && json_is(v, JSON_OBJECT) && json_count(v) == 0) {
             continue;                   /* Some tools write "ipam": {} for none. */
-        } else if (!strchr(key, '/')) { /* "cni.dev/..." are the runtime's. */
+        } else if (!strchr(key, '/')) { /* "cni.dev/..." keys belong to the runtime. */
             return unsupported(e, key, v);
         }
     }
@@ -396,7 +395,7 @@ static int check_socket(const char *s, struct cni_error *e)
     return 0;
 }
 
-/* A list that is not understood must not pass for an empty one: all pods would go. */
+/* A malformed list must not count as an empty one: all pods would be removed. */
 static int check_valid(const struct json *list, struct cni_error *e)
 {
     if (!json_is(list, JSON_ARRAY)) {
@@ -431,7 +430,7 @@ bool cni_is_valid_attachment(const struct json *valid, const char *container_id,
     return false;
 }
 
-/* Takes what it keeps out of 'conf'. */
+/* Moves the parts that it keeps out of 'conf'. */
 static int parse_config(struct json *conf, enum cni_command command, struct cni_config *c,
                         struct cni_error *e)
 {
@@ -502,7 +501,7 @@ static int parse_config(struct json *conf, enum cni_command command, struct cni_
                         "prevResult: must not be there on ADD: tenet-cni makes the interface and "
                         "is the first of a chain");
     }
-    /* DEL of a pod whose ports or limits nobody would ask for any more must still succeed. */
+    /* A DEL with invalid ports or limits, which it does not need, must still succeed. */
     if (command == CNI_ADD &&
         (r = parse_runtime(json_get(conf, "runtimeConfig"), &c->runtime, e)) < 0) {
         return r;
@@ -542,7 +541,7 @@ static int validate(struct cni_request *r, struct json *conf, struct cni_error *
     if (err == 0 && r->config.project && (!r->pod_namespace || !*r->pod_namespace)) {
         free(r->pod_namespace);
         r->pod_namespace = xstrdup(r->config.project);
-        if (!r->pod_name || !is_name(r->pod_name)) { /* podman's names of containers have '_'. */
+        if (!r->pod_name || !is_name(r->pod_name)) { /* Container names of podman contain '_'. */
             free(r->pod_name);
             r->pod_name = xstrdup(r->container_id);
         }
@@ -608,8 +607,7 @@ int cni_version_answer(const char *config, size_t size, struct strbuf *out, stru
         return cni_fail(e, CNI_INVALID_CONFIG, BAD_CONFIG, "%s",
                         v ? "cniVersion: is not a string" : "it is not a JSON object");
     }
-    /* The version asked in is answered, also one that we do not have: that is what
-     * VERSION is for. */
+    /* The answer is in the requested version, even an unsupported one: VERSION exists for that. */
     const char *version = v ? json_get_string(v) : cni_versions[CNI_N_VERSIONS - 1];
     strbuf_adds(out, "{\"cniVersion\":");
     json_write_string(version, strlen(version), out);

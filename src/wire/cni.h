@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CNI, the Container Network Interface (specification versions 0.3.1, 0.4.0, 1.0.0 and
- * 1.1.0): what a runtime asks of a plug-in, what the plug-in answers, and how tenet-cni
- * passes both to and from the agent.
+ * 1.1.0): requests of a runtime to a plug-in, the plug-in's answers, and the form in which
+ * tenet-cni exchanges both with the agent.
  *
  * A request is the CNI_* environment and the network configuration on standard input; it is
  * validated here, completely, by the plug-in and again by the agent.  Between them goes one
  * line of JSON with the request, and back one line: a digit (the plug-in's exit status), a
- * blank and what it prints.  Pure; a 'struct cni_request' owns its parts.  What fails is
- * described as the specification wants it, in a 'struct cni_error': the code, a short text and
- * one that names the variable or field. */
+ * blank and what it prints.  Pure; a 'struct cni_request' owns its parts.  A failure is a
+ * 'struct cni_error' as in the specification: the code, a short text and a longer one that names
+ * the variable or field. */
 #pragma once
 
 #include "base/ip.h"
@@ -32,20 +32,22 @@ enum cni_code {
     CNI_DECODE_FAILURE = 6,
     CNI_INVALID_CONFIG = 7,
     CNI_TRY_AGAIN = 11,
-    CNI_NOT_AVAILABLE = 50,  /* STATUS: no ADD would succeed now ... */
-    CNI_LIMITED = 51,        /* ... and those attached may not reach all either. */
+    CNI_NOT_AVAILABLE = 50, /* STATUS: no ADD would succeed now. */
+    /* STATUS: as above, and attached containers may have limited connectivity. */
+    CNI_LIMITED = 51,
     CNI_NO_ADDRESS = 100,    /* The node's subnet is full. */
     CNI_NO_VNID = 101,       /* The pod's project has no VNID (yet). */
     CNI_ATTACH_FAILED = 102, /* The kernel or the switch refused. */
     CNI_DETACH_FAILED = 103,
-    CNI_CHECK_FAILED = 104, /* What CHECK found is not as it should be. */
-    CNI_PORT_TAKEN = 105,   /* A host port that the pod wants is another's. */
-    CNI_INVALID_POD = 106,  /* The pod's object asks for what cannot be given. */
+    CNI_CHECK_FAILED = 104, /* CHECK found a difference. */
+    CNI_PORT_TAKEN = 105,   /* Another pod has a host port that the pod requests. */
+    CNI_INVALID_POD = 106,  /* The pod's object requests an impossible setting. */
 };
 
 struct cni_error {
     enum cni_code code;
-    enum cni_version version; /* Of the request, as far as it could be read; else the newest. */
+    /* Version of the request, as far as it could be read; else the newest. */
+    enum cni_version version;
     char msg[128];
     char details[640];
 };
@@ -61,13 +63,14 @@ const char *cni_command_name(enum cni_command c);
 struct cni_config {
     enum cni_version version;
     char *name;
-    char *socket;     /* Of the agent. */
-    char *project;    /* Of containers whose runtime names no pod; NULL: they are refused. */
-    struct json *dns; /* "dns" as configured, to be returned; NULL: none. */
+    char *socket; /* Path of the agent's socket. */
+    /* Project of containers whose runtime names no pod; NULL: they are refused. */
+    char *project;
+    struct json *dns;         /* "dns" as configured, to be returned; NULL: none. */
     struct json *prev_result; /* NULL: none. */
     struct json *valid; /* GC: "cni.dev/valid-attachments", a list of {"containerID", "ifname"}. */
     struct cni_runtime runtime; /* "runtimeConfig" */
-    /* "chained": plug-ins that come after tenet-cni and do this part. */
+    /* "chained": later plug-ins of the chain do this part. */
     bool chained_portmap, chained_bandwidth;
 };
 
@@ -84,7 +87,7 @@ static inline UNUSED void cni_request_donep(struct cni_request *r)
     cni_request_done(r);
 }
 
-/* The variables as the environment has them; NULL: not set. */
+/* The environment variables; NULL: not set. */
 struct cni_env {
     const char *command, *container_id, *netns, *ifname, *args;
 };
@@ -99,7 +102,7 @@ int cni_version_answer(const char *config, size_t size, struct strbuf *out, stru
 void cni_request_write(const struct cni_request *r, struct strbuf *out);
 int cni_request_parse(const char *line, size_t size, struct cni_request *ret, struct cni_error *e);
 
-/* What ADD made. */
+/* The result of ADD. */
 struct cni_result {
     const char *host_if;
     const struct mac *host_mac; /* NULL: not told. */
@@ -107,14 +110,14 @@ struct cni_result {
     struct mac mac;
     struct ip4_prefix address; /* "10.128.0.2/23" */
     uint32_t gateway;
-    uint32_t mtu;           /* Told from 1.1.0 on. */
+    uint32_t mtu;           /* In the result from version 1.1.0 on. */
     const struct json *dns; /* NULL: none. */
 };
-/* Appends 'r' as the specification's version has it. */
+/* Appends 'r' in the format of the specification's version. */
 void cni_result_write(const struct cni_result *r, enum cni_version v, struct strbuf *out);
 /* Whether GC's list 'valid' names the attachment. */
 bool cni_is_valid_attachment(const struct json *valid, const char *container_id,
                              const char *ifname);
-/* CHECK: 'prev' must hold what 'r' says; more than that (of other plug-ins in the
- * chain) is fine. */
+/* CHECK: 'prev' must contain the parts of 'r'; additional parts (of other plug-ins in the chain)
+ * are accepted. */
 int cni_result_check(const struct cni_result *r, const struct json *prev, struct cni_error *e);

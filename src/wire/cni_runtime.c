@@ -7,8 +7,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Runtimes that know of no burst say "as much as the field holds"; taken at its word,
- * that would be seconds without a limit. */
+/* Runtimes without a burst setting send the field's maximum; applied literally, that would be
+ * seconds without a limit. */
 #define NO_BURST ((uint64_t) INT32_MAX)
 #define ELSEWHERE "elsewhere"
 #define ENGINE "engine"
@@ -81,8 +81,8 @@ int cni_runtime_add_port(struct cni_runtime *r, const struct cni_host_port *p, s
 
 /* ---- runtimeConfig ---- */
 
-/* containerd writes "HostPort", others "hostPort": Go's decoder, for which the plug-ins
- * were written, takes both. */
+/* containerd writes "HostPort", others "hostPort": Go's decoder, for which the plug-ins were
+ * written, accepts both. */
 static const struct json *member(const struct json *v, const char *key)
 {
     for (size_t i = 0; i < json_count(v); i++) {
@@ -115,7 +115,7 @@ static int parse_mapping(const struct json *v, struct cni_runtime *r, struct err
         return k;
     }
     if (p.host_port == 0) {
-        return 0; /* None of the host is wanted. */
+        return 0; /* No host port is requested. */
     }
     if (p.port == 0) {
         return err_set(e, -EINVAL, "containerPort: is not a number in 1-65535");
@@ -312,7 +312,7 @@ char *cni_bandwidth_text(const struct cni_bandwidth *b)
                      b->to_pod_burst, b->from_pod, b->from_pod_burst);
 }
 
-/* Up to the character 'end', which is skipped; NULL: no such number. */
+/* Parses up to the character 'end', which is skipped; NULL: malformed. */
 static const char *parse_number(const char *p, char end, uint64_t max, uint64_t *ret)
 {
     const char *q = p ? strchr(p, end) : NULL;

@@ -5,7 +5,7 @@
 
 #define POINTER 0xc0
 #define POINTER_MAX 0x3fff
-#define QUESTION_POINTER 0xc00c /* To the name behind the header. */
+#define QUESTION_POINTER 0xc00c /* A compression pointer to the name after the header. */
 
 /* ---- names ---- */
 
@@ -107,7 +107,7 @@ int dns_name_join(const struct dns_name *a, const struct dns_name *b, struct dns
 
 /* ---- reading ---- */
 
-/* Where the name at 'at' ends in the message, whatever it points to; 0: malformed. */
+/* Offset after the name at 'at', pointers not followed; 0: malformed. */
 static size_t skip_name(const uint8_t *data, size_t size, size_t at)
 {
     while (at < size) {
@@ -248,7 +248,7 @@ static int parse_name(const uint8_t *data, size_t size, size_t *at, struct dns_q
     return 0;
 }
 
-/* The additional records of a query: OPT once at most, others (TSIG) are not looked at. */
+/* The additional records of a query: at most one OPT; others (TSIG) are ignored. */
 static int parse_additional(const uint8_t *data, size_t size, size_t at, unsigned n,
                             struct dns_query *q)
 {
@@ -389,7 +389,7 @@ void dns_writer_u32(struct dns_writer *w, uint32_t v)
     dns_writer_bytes(w, b, sizeof b);
 }
 
-/* Whether the name at 'at', which we wrote, is the one at 'name'. */
+/* Whether the name at 'at', written earlier, equals the one at 'name'. */
 static bool written_equal(const struct dns_writer *w, size_t at, const uint8_t *name)
 {
     for (;;) {
@@ -409,7 +409,8 @@ static bool written_equal(const struct dns_writer *w, size_t at, const uint8_t *
     }
 }
 
-/* Where 'name' was written; 0: nowhere.  Of the other names the first 'n_names' are whole. */
+/* Offset where 'name' was written; 0: not written. The first 'n_names' of the other names are
+ * complete. */
 static size_t find_written(const struct dns_writer *w, const uint8_t *name, size_t n_names)
 {
     if (w->counts[DNS_QUESTION]) {
@@ -515,12 +516,12 @@ void dns_write_refusal(const struct dns_query *q, unsigned rcode, uint8_t out[DN
 
 /* ---- copying ---- */
 
-/* Data of types that have names in it (RFC 1035, and those of RFC 3597, 4 whose names may come
- * compressed): fixed bytes, then character strings, then names, then the rest as it is. */
+/* Layout of record data that contains names (RFC 1035, and those of RFC 3597, 4 whose names may
+ * come compressed): fixed bytes, then character strings, then names, then unchanged bytes. */
 static const struct layout {
     uint16_t type;
     uint8_t fixed, strings, names;
-    bool compress; /* Only types of RFC 1035 may. */
+    bool compress; /* Only the types of RFC 1035 may compress names. */
 } layouts[] = {
     {DNS_NS, 0, 0, 1, true},     {3, 0, 0, 1, true},                                /* MD */
     {4, 0, 0, 1, true},                                                             /* MF */

@@ -3,24 +3,24 @@
  *
  * A query is taken apart into a 'struct dns_query', which points nowhere: names are copied and in
  * lower case.  Messages are written by a 'struct dns_writer' into memory of the caller; a record
- * that does not fit is left out whole and said by 'truncated'.  Messages of others are read record
- * by record by a 'struct dns_reader'.  Names are in wire form, uncompressed, at most DNS_NAME_MAX
- * bytes; a pointer of a compressed name must point backwards, so that no chain of them has an end
- * that is not reached.  Nothing here allocates. */
+ * that does not fit is left out as a whole and sets 'truncated'. Received messages are read
+ * record by record by a 'struct dns_reader'.  Names are in wire form, uncompressed, at most
+ * DNS_NAME_MAX bytes; a pointer of a compressed name must point backwards, so that every chain
+ * of them ends.  Nothing here allocates. */
 #pragma once
 
 #include "base/err.h"
 #include "base/macro.h"
 
 #define DNS_PORT 53
-#define DNS_NAME_MAX 255 /* Bytes, with the root's. */
+#define DNS_NAME_MAX 255 /* Bytes, including the root label's. */
 #define DNS_LABEL_MAX 63
 #define DNS_LABELS_MAX 127
 #define DNS_NAME_TEXT 1024 /* Each byte may become "\123"; then a NUL. */
 #define DNS_HEADER 12
 #define DNS_MESSAGE_MAX 65535
 #define DNS_UDP_PLAIN 512 /* Largest answer over UDP without EDNS. */
-#define DNS_UDP_EDNS 1232 /* What fits into every packet (DNS flag day 2020). */
+#define DNS_UDP_EDNS 1232 /* Size that fits into every packet (DNS flag day 2020). */
 #define DNS_OPT_SIZE 11   /* An OPT record without options. */
 
 enum dns_type {
@@ -54,7 +54,7 @@ enum dns_rcode {
     DNS_BADVERS = 16, /* Its upper bits are in OPT. */
 };
 
-/* Of the header's second word. */
+/* Bits of the header's second word. */
 enum {
     DNS_QR = 0x8000,
     DNS_OPCODE = 0x7800,
@@ -70,7 +70,7 @@ enum {
 /* ---- names ---- */
 
 struct dns_name {
-    uint8_t size; /* Bytes of 'wire', with the root's; 0: no name. */
+    uint8_t size; /* Bytes of 'wire', including the root label's; 0: no name. */
     uint8_t wire[DNS_NAME_MAX];
 };
 
@@ -81,7 +81,7 @@ int dns_name_parse(const char *text, struct dns_name *ret);
 void dns_name_format(const struct dns_name *n, char out[DNS_NAME_TEXT]);
 /* Case does not matter. */
 bool dns_name_equal(const struct dns_name *a, const struct dns_name *b);
-/* 'a' and then 'b', as one.  -ENAMETOOLONG. */
+/* Concatenates 'a' and 'b'. -ENAMETOOLONG. */
 int dns_name_join(const struct dns_name *a, const struct dns_name *b, struct dns_name *ret);
 /* The 'size' bytes of labels at 'labels' (without the root), then 'b'. */
 int dns_name_prepend(const uint8_t *labels, size_t size, const struct dns_name *b,
@@ -96,15 +96,15 @@ struct dns_query {
     uint16_t type, class;
     struct dns_name name;          /* Lower case. */
     uint8_t n_labels;              /* Without the root. */
-    uint8_t label[DNS_LABELS_MAX]; /* Where each begins in name.wire. */
-    uint16_t question_size;        /* Of name, type and class, behind the header. */
+    uint8_t label[DNS_LABELS_MAX]; /* Offset of each label in name.wire. */
+    uint16_t question_size;        /* Size of name, type and class, after the header. */
     bool edns, dnssec_ok;
     uint8_t edns_version;
-    uint16_t udp_size; /* What the client can take; DNS_UDP_PLAIN without EDNS. */
+    uint16_t udp_size; /* Size that the client accepts; DNS_UDP_PLAIN without EDNS. */
 };
 
-/* Takes a query apart.  -ENOMSG: not one that may be answered (no header, or an answer); -EBADMSG:
- * malformed, of which 'ret' has id and flags; -EOPNOTSUPP: another opcode, likewise. */
+/* Parses a query. -ENOMSG: it must not be answered (no header, or an answer); -EBADMSG:
+ * malformed, 'ret' has id and flags; -EOPNOTSUPP: another opcode, 'ret' likewise. */
 int dns_query_parse(const uint8_t *data, size_t size, struct dns_query *ret);
 /* A question for 'name' as a message with the flag RD and, when 'edns', an OPT record;
  * returns its size. */
@@ -118,22 +118,23 @@ enum dns_section { DNS_QUESTION, DNS_ANSWER, DNS_AUTHORITY, DNS_ADDITIONAL };
 
 struct dns_writer {
     uint8_t *data;
-    size_t size, limit;       /* Room for OPT is kept back from 'limit'. */
+    size_t size, limit;       /* 'limit' excludes the space reserved for OPT. */
     bool truncated;           /* A record was left out. */
-    bool overflow;            /* That which is being written does not fit. */
-    enum dns_section section; /* Of records that follow. */
+    bool overflow;            /* The record being written does not fit. */
+    enum dns_section section; /* Section of the following records. */
     uint16_t counts[4];
     const struct dns_query *query;
     uint8_t n_names, record_names;
-    uint16_t names[DNS_WRITER_NAMES]; /* Where names are that later ones may point to. */
-    size_t record, rdata; /* Where the one that is being written begins, and its data. */
+    /* Offsets of written names, as targets of compression pointers. */
+    uint16_t names[DNS_WRITER_NAMES];
+    size_t record, rdata; /* Offset of the record being written, and of its data. */
 };
 
-/* Begins the answer to 'q', which stays; its question is at 'question', as it was spelled.  'buf'
- * has 'limit' bytes, at least DNS_UDP_PLAIN. */
+/* Begins the answer to 'q', which must stay valid; 'question' has its question with the original
+ * spelling. 'buf' has 'limit' bytes, at least DNS_UDP_PLAIN. */
 void dns_writer_answer(struct dns_writer *w, const struct dns_query *q, const uint8_t *question,
                        uint8_t *buf, size_t limit);
-void dns_writer_reset(struct dns_writer *w); /* To where it was then. */
+void dns_writer_reset(struct dns_writer *w); /* Returns to that state. */
 /* Begins a record of class IN; 'owner' NULL is the name in question. */
 void dns_writer_begin(struct dns_writer *w, const struct dns_name *owner, uint16_t type,
                       uint32_t ttl);
@@ -141,14 +142,14 @@ void dns_writer_bytes(struct dns_writer *w, const void *p, size_t size);
 void dns_writer_u16(struct dns_writer *w, uint16_t v);
 void dns_writer_u32(struct dns_writer *w, uint32_t v);
 void dns_writer_name(struct dns_writer *w, const struct dns_name *n, bool compress);
-/* Ends the record; one that did not fit is taken back, and false returned. */
+/* Ends the record; one that did not fit is removed, and false returned. */
 bool dns_writer_end(struct dns_writer *w);
 /* Writes header and, when the query has EDNS, OPT; returns the message's size.  'flags'
- * beside QR, RD and CD of the query, and TC.  What was written before can be finished again,
- * as another copy, for another answer. */
+ * beside QR, RD and CD of the query, and TC.  The same content can be finished again in another
+ * copy, for another answer. */
 size_t dns_writer_finish(struct dns_writer *w, uint16_t flags, unsigned rcode);
-/* An answer that says only 'rcode' to what dns_query_parse refused: without a question;
- * 'out' has DNS_HEADER bytes. */
+/* An answer with only 'rcode' to a query that dns_query_parse refused: without a question; 'out'
+ * has DNS_HEADER bytes. */
 void dns_write_refusal(const struct dns_query *q, unsigned rcode, uint8_t out[DNS_HEADER]);
 
 /* ---- reading ---- */
@@ -158,7 +159,7 @@ struct dns_record {
     struct dns_name owner;
     uint16_t type, class;
     uint32_t ttl;
-    uint16_t rdata, rdata_size; /* Where in the message. */
+    uint16_t rdata, rdata_size; /* Offset in the message. */
     uint16_t ttl_at;
 };
 
@@ -168,7 +169,7 @@ struct dns_reader {
     uint16_t id, flags;
     uint16_t left[4];
     enum dns_section section;
-    struct dns_name question; /* As spelled; size 0: there was none. */
+    struct dns_name question; /* Original spelling; size 0: there was none. */
     uint16_t type, class;
 };
 
@@ -176,11 +177,11 @@ struct dns_reader {
 int dns_reader_init(struct dns_reader *r, const uint8_t *data, size_t size);
 /* 1: '*ret' is the next record; 0: that was all; -EBADMSG. */
 int dns_reader_next(struct dns_reader *r, struct dns_record *ret);
-/* The name at 'at' of the message; '*end' is behind it. */
+/* The name at 'at' of the message; '*end' is the offset after it. */
 int dns_reader_name(const struct dns_reader *r, size_t at, size_t *end, struct dns_name *ret);
-/* Writes 'rec' of 'r' with the TTL 'ttl' into the section that 'w' is in, names in its data
- * uncompressed and compressed anew.  -ENOBUFS: it does not fit; -EBADMSG: its data is
- * malformed.  Both leave 'w' without it. */
+/* Writes 'rec' of 'r' with the TTL 'ttl' into the section that 'w' is in, with the names in its
+ * data compressed again.  -ENOBUFS: it does not fit; -EBADMSG: its data is malformed.  Both
+ * leave 'w' without it. */
 int dns_copy_record(struct dns_writer *w, const struct dns_reader *r, const struct dns_record *rec,
                     uint32_t ttl);
 

@@ -140,7 +140,7 @@ void etcd_txn_format(struct strbuf *b, const struct etcd_txn_request *q)
     format_action(b, q);
     format_read(b, q->key);
     if (q->guard.size || q->n_claims) {
-        /* What is read is told apart by its place. */
+        /* The reply tells reads apart by their position. */
         format_read(b, q->guard.size ? q->guard : q->key);
     }
     for (size_t i = 0; i < q->n_claims; i++) {

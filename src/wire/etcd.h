@@ -42,7 +42,7 @@ void etcd_range_format(struct strbuf *b, const struct etcd_range_request *q);
 
 struct etcd_range_response {
     struct etcd_header header;
-    bool more; /* Keys beyond the limit. */
+    bool more; /* There are more keys beyond the limit. */
     struct pb_reader walk;
 };
 int etcd_range_parse(const void *data, size_t size, struct etcd_range_response *ret);
@@ -53,17 +53,17 @@ bool etcd_range_next(struct etcd_range_response *r, struct etcd_kv *ret);
 
 enum etcd_condition {
     ETCD_IF_TRUE,   /* No condition. */
-    ETCD_IF_EXISTS, /* The key is there. */
-    ETCD_IF_AT,     /* It is at mod revision 'revision'; 0: it is not there. */
+    ETCD_IF_EXISTS, /* The key exists. */
+    ETCD_IF_AT,     /* It is at mod revision 'revision'; 0: it does not exist. */
 };
 enum etcd_action { ETCD_PUT, ETCD_DELETE, ETCD_NOTHING };
-/* A key that is made with the action and must not exist, or that goes with it. */
+/* A key that is created with the action and must not exist before, or that is deleted with it. */
 struct etcd_claim {
     struct etcd_bytes key, value;
     bool removed;
 };
-/* If the condition holds, the key 'guard' (size 0: none) is at 'guard_revision', and no claim that
- * is to be made exists, the action and then the claims; else these keys are read. */
+/* If the condition holds, the key 'guard' (size 0: none) is at 'guard_revision', and no claim to
+ * be created exists: does the action and then the claims. Otherwise reads these keys. */
 struct etcd_txn_request {
     struct etcd_bytes key, value;
     enum etcd_condition condition;
@@ -71,7 +71,7 @@ struct etcd_txn_request {
     enum etcd_action action;
     struct etcd_bytes guard;
     uint64_t guard_revision;
-    uint64_t lease; /* The key goes when this lease ends; 0: none. */
+    uint64_t lease; /* The key is deleted when this lease ends; 0: none. */
     const struct etcd_claim *claims;
     size_t n_claims;
 };
@@ -80,10 +80,11 @@ void etcd_txn_format(struct strbuf *b, const struct etcd_txn_request *q);
 struct etcd_txn_response {
     struct etcd_header header; /* Its revision is that of the change. */
     bool succeeded;            /* The condition held. */
-    uint64_t mod_revision;     /* Of the key when it did not; 0: absent. */
-    uint64_t guard_revision;   /* Of the guard when it did not; 0: absent, or there is none. */
-    uint64_t claim_revision;   /* The newest of the claims that exist; 0: none does. */
-    unsigned n_ranges;         /* Keys read. */
+    uint64_t mod_revision;     /* Revision of the key when the condition failed; 0: absent. */
+    /* Revision of the guard when it failed; 0: absent, or there is none. */
+    uint64_t guard_revision;
+    uint64_t claim_revision; /* The newest revision of the existing claims; 0: none exists. */
+    unsigned n_ranges;       /* Keys read. */
 };
 int etcd_txn_parse(const void *data, size_t size, struct etcd_txn_response *ret);
 
@@ -94,7 +95,7 @@ void etcd_lease_grant_format(struct strbuf *b, uint64_t ttl_s);
 
 struct etcd_lease_grant_response {
     struct etcd_header header;
-    uint64_t id, ttl_s; /* Not 0; what was granted. */
+    uint64_t id, ttl_s; /* Not 0; the granted values. */
 };
 /* -EBADMSG also when etcd granted none. */
 int etcd_lease_grant_parse(const void *data, size_t size, struct etcd_lease_grant_response *ret);
@@ -119,14 +120,14 @@ struct etcd_watch_response {
     uint64_t watch_id;
     bool created, canceled;
     bool fragment;             /* More of the same revision may follow. */
-    uint64_t compact_revision; /* Not 0: the watch began before what is kept. */
+    uint64_t compact_revision; /* Not 0: the watch began before the oldest revision in etcd. */
     struct etcd_bytes cancel_reason;
     struct pb_reader walk;
 };
 struct etcd_event {
     bool deleted;
-    struct etcd_kv kv;   /* Of a deletion: key and mod revision only. */
-    struct etcd_kv prev; /* prev.mod_revision 0: not known. */
+    struct etcd_kv kv;   /* For a deletion: key and mod revision only. */
+    struct etcd_kv prev; /* prev.mod_revision 0: unknown. */
 };
 int etcd_watch_parse(const void *data, size_t size, struct etcd_watch_response *ret);
 bool etcd_watch_next(struct etcd_watch_response *r, struct etcd_event *ret);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/grpc.h"
 
-#define KEEP_SIZE ((size_t) 1 << 20) /* A larger buffer is given back when it is empty. */
+#define KEEP_SIZE ((size_t) 1 << 20) /* A larger buffer is freed when it is empty. */
 
 size_t grpc_frame_begin(struct strbuf *b)
 {

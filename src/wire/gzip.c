@@ -24,7 +24,7 @@ int gzip_compress(const void *p, size_t size, struct strbuf *out)
         z.avail_in = (uInt) size;
         z.next_out = (Bytef *) to;
         z.avail_out = (uInt) bound;
-        /* The bound is enough for one step. */
+        /* The bound suffices for one step. */
         if (deflate(&z, Z_FINISH) == Z_STREAM_END) {
             out->size += z.total_out;
             out->data[out->size] = '\0';

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Content coding gzip (RFC 1952), for answers that are large enough to be worth it.  Pure. */
+/* Content coding gzip (RFC 1952), for large answers. Pure. */
 #pragma once
 
 #include "base/str.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <strings.h>
 
-#define MAX_OVERHEAD 8192 /* Of a chunked body. */
+#define MAX_OVERHEAD 8192 /* Limit for a chunked body. */
 
 /* tchar of RFC 9110, 5.6.2. */
 static bool is_token_char(char c)
@@ -66,7 +66,7 @@ ssize_t http1_head_end(const char *p, size_t size, size_t *at)
 
 /* ---- heads ---- */
 
-/* A line, without its CR LF, of the head from '*at'; the head ends with a blank one. */
+/* The next line of the head from '*at', without its CR LF; an empty line ends the head. */
 static int next_line(char **at, const char *end, char **ret, size_t *ret_size, struct err *e)
 {
     char *line = *at, *lf = line < end ? memchr(line, '\n', (size_t) (end - line)) : NULL;
@@ -139,7 +139,7 @@ static int parse_status_line(char *s, size_t size, struct http1_head *h, struct 
     return 0;
 }
 
-/* What must be told apart while headers are read. */
+/* State of the framing headers during parsing. */
 struct framing {
     bool has_length, has_coding, has_host, close, keep_alive;
     uint64_t length;
@@ -332,7 +332,7 @@ int http1_error_status(int code)
     }
 }
 
-/* The value that belongs to 'name' in 'n' pairs of strings. */
+/* The value of 'name' in 'n' pairs of strings. */
 static const char *find_pair(const char *pairs, size_t n, const char *name,
                              int (*compare)(const char *, const char *))
 {
@@ -413,7 +413,8 @@ static bool has_dot_segment(const char *path)
 
 size_t http1_target_size(const char *target)
 {
-    /* "/" and the path, the query as it is, and decoded with two NULs for each '&' and the end. */
+    /* "/" and the path, the unchanged query, and the decoded one with two NULs for each '&' and
+     * the end. */
     size_t n = strlen(target), params = 1;
     for (const char *p = target; *p; p++) {
         params += *p == '&';

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP/1.1 messages (RFC 9110, RFC 9112): heads, targets, chunked bodies; pure codec.
  *
- * Strict, as leniency is what request smuggling lives on.  Refused: lines that do not end in CR
- * LF, folded headers, blanks before the colon, control characters, Content-Length that is
+ * Strict, because request smuggling depends on lenient parsers.  Refused: lines that do not end
+ * in CR LF, folded headers, blanks before the colon, control characters, Content-Length that is
  * repeated, not a number or beside Transfer-Encoding, codings other than chunked, a missing or
  * repeated Host.  Heads are parsed in place: the caller's text is rewritten to strings that the
  * result points into.  Thread rule: none, no state. */
@@ -29,15 +29,15 @@ struct http1_head {
     unsigned minor; /* HTTP/1.'minor' of the sender. */
     enum http1_framing framing;
     uint64_t length;      /* With HTTP1_LENGTH. */
-    bool keep_alive;      /* The connection may be used again after this message. */
+    bool keep_alive;      /* The connection can be reused after this message. */
     bool expect_continue; /* The client waits for 100 before it sends the body. */
     const char *headers;  /* "name\0value\0" repeated; see http1_header. */
     size_t n_headers;
 };
 
-/* Finds the end of a head that arrives in pieces.  '*at' is where to go on (start with 0),
- * 'p' the whole text so far.  Returns the size of the head with its blank line, 0 when it is
- * not complete, or -EINVAL when a line ends in a bare LF.  An empty first line counts as a
+/* Finds the end of a head that arrives in pieces.  '*at' is the position to continue at (start
+ * with 0), 'p' the whole text so far.  Returns the size of the head with its blank line, 0 when
+ * it is not complete, or -EINVAL when a line ends in a bare LF.  An empty first line counts as a
  * head of two bytes, which a server skips. */
 ssize_t http1_head_end(const char *p, size_t size, size_t *at);
 
@@ -56,8 +56,7 @@ const char *http1_header(const struct http1_head *h, const char *name);
 bool http1_header_at(const struct http1_head *h, size_t i, const char **ret_name,
                      const char **ret_value);
 
-/* A request target taken apart: the path decoded, the query as it was and as
- * "name\0value\0" pairs. */
+/* A parsed request target: the decoded path, the query unchanged and as "name\0value\0" pairs. */
 struct http1_target {
     char *path;        /* Starts with "/", or is "*". */
     const char *query; /* "" when there is none. */
@@ -80,9 +79,9 @@ void http1_escape(const char *s, struct strbuf *out);
 /* Decoder of a body that arrives in pieces.  Zero-initialize. */
 struct http1_chunked {
     uint8_t state;
-    bool done;       /* The end was read. */
+    bool done;       /* The end of the body was reached. */
     uint64_t left;   /* Bytes of the current chunk. */
-    uint32_t digits; /* Of the chunk's size so far. */
+    uint32_t digits; /* Digits of the chunk's size so far. */
     uint32_t
         overhead; /* Bytes of extensions and trailers so far, which are skipped; at most 8 KiB. */
 };

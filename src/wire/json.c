@@ -104,8 +104,8 @@ static void sip_round(uint64_t v[4])
     v[2] = ROTL(v[2], 32);
 }
 
-/* SipHash-1-3 (Aumasson and Bernstein, 2012) under the key that the kernel gives to each process,
- * so that nobody can prepare keys which fall into one place. */
+/* SipHash-1-3 (Aumasson and Bernstein, 2012) with a random key per process, so that a client
+ * cannot prepare colliding keys. */
 static uint64_t key_hash(const union json_key *k)
 {
     const unsigned char *s = (const unsigned char *) json_key_text(k);
@@ -186,7 +186,7 @@ static uint32_t checked_size(size_t n)
     return (uint32_t) n;
 }
 
-/* Squeezes out what was removed, gives the vector 'cap' places and makes the index anew. */
+/* Removes deleted members, gives the vector 'cap' places and rebuilds the index. */
 static void object_resize(struct json_vec *o, size_t cap)
 {
     uint32_t used = o->head.n + o->dead, n = 0;
@@ -217,7 +217,7 @@ void json_settle(const struct json *v)
     }
 }
 
-/* Unlinks member 'm'; its key is freed, its value is the caller's. */
+/* Unlinks member 'm'; frees its key, the caller owns its value. */
 static struct json *object_unlink(struct json_vec *o, struct json_member *m)
 {
     struct json *v = m->v;
@@ -415,7 +415,7 @@ struct json *json_free(struct json *v)
     return NULL;
 }
 
-/* A copy of 'v', of a container without its children. */
+/* A copy of 'v'; of a container without its children. */
 static struct json *clone_node(const struct json *v)
 {
     if (v->permanent) {
@@ -532,7 +532,7 @@ bool json_equal(const struct json *a, const struct json *b)
         const struct json *x = json_at(f->v, f->i), *y = json_at(f->other, f->i);
         if (f->v->type == JSON_OBJECT) {
             const union json_key *k = &as_vec(f->v)->members[f->i].key;
-            /* Most often both have the same order. */
+            /* Usually both have the same order. */
             if (!key_equal(k, &as_vec(f->other)->members[f->i].key)) {
                 struct json_member *m = object_find(as_vec(f->other), k);
                 y = m ? m->v : NULL;

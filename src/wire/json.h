@@ -21,13 +21,12 @@ enum json_type { JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSO
 
 struct json;
 
+/* Parses exactly one value that fills 'text' but for white space.  Refuses: duplicate keys,
+ * invalid UTF-8, depth over JSON_MAX_DEPTH, NUL in strings (\u0000), lone surrogates.  -EINVAL
+ * with line and column in '*e'.  '*ret' untouched on failure, owned by the caller on success. */
 #define JSON_MAX_DEPTH 64
-
-/* Parses exactly one value that fills 'text' but for white space.  Refuses: duplicate keys, invalid
- * UTF-8, depth over JSON_MAX_DEPTH, NUL in strings (\u0000), lone surrogates.  -EINVAL with line
- * and column in '*e'.  '*ret' untouched on failure, owned by the caller on success. */
 int json_parse(const char *text, size_t size, struct json **ret, struct err *e);
-/* As above for a stream of values: parses the first value of 'text' and stores in '*ret_used' the
+/* The same for a stream of values: parses the first value of 'text' and stores in '*ret_used' the
  * bytes it took (leading white space included).  -EAGAIN: the value is not complete yet. */
 int json_parse_first(const char *text, size_t size, struct json **ret, size_t *ret_used,
                      struct err *e);
@@ -47,7 +46,7 @@ struct json *json_clone(const struct json *v);
 /* Deep equality; objects regardless of order, numbers by text. */
 bool json_equal(const struct json *a, const struct json *b);
 
-/* Constructors; all return an owned value and, but for json_number_n, never NULL. */
+/* Constructors; all return an owned value and never NULL, except for json_number_n. */
 struct json *json_null(void);
 struct json *json_bool(bool b);
 struct json *json_int(int64_t i);
@@ -78,9 +77,9 @@ struct json *json_get(const struct json *obj, const char *key);
 struct json *json_path(const struct json *obj, ...) __attribute__((sentinel));
 const char *json_path_string(const struct json *obj, ...) __attribute__((sentinel));
 
-/* Mutators.  'v' is taken over; json_set replaces.  They return 'v' so that trees can
- * be built inline.  'obj' and 'arr' must be of that type.  'v' or 's' NULL: nothing is
- * changed, NULL is returned. */
+/* Mutators.  They take ownership of 'v'; json_set replaces.  They return 'v' so that trees can
+ * be built inline.  'obj' and 'arr' must be of that type.  'v' or 's' NULL: nothing is changed,
+ * NULL is returned. */
 struct json *json_set(struct json *obj, const char *key, struct json *v);
 struct json *json_set_string(struct json *obj, const char *key, const char *s);
 struct json *json_set_int(struct json *obj, const char *key, int64_t i);

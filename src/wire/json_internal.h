@@ -22,10 +22,9 @@ struct json_text {
     char text[];
 };
 
-#define JSON_KEY_INLINE 15
-
 /* Zero-padded, so that short keys compare as two words. tag 0: the key is in 'text', whose NUL
  * is 'tag'; 1: the key is in '*ptr'. */
+#define JSON_KEY_INLINE 15
 union json_key {
     struct {
         char text[JSON_KEY_INLINE];

@@ -9,17 +9,17 @@
 
 struct level {
     bool is_object;
-    size_t start; /* First child on the stack. */
+    size_t start; /* Index of the first child on the stack. */
 };
 
 struct parser {
     const char *text, *at, *end;
     struct json_member *stack; /* Children of all open containers. */
-    const char **key_at;       /* Where each one's key is in the text. */
+    const char **key_at;       /* Position of each member's key in the text. */
     size_t n, stack_cap, key_cap;
     struct level level[JSON_MAX_DEPTH];
     size_t depth;
-    bool stream; /* The end of the text is not the end of the input. */
+    bool stream; /* More input may follow the text. */
     struct err *e;
 };
 
@@ -243,7 +243,7 @@ static char *utf8_put(char *out, uint32_t c)
     return out + n;
 }
 
-/* Bytes that need a look inside a string: the quote, the backslash, controls, all but ASCII. */
+/* Bytes that need a check inside a string: the quote, the backslash, controls, all but ASCII. */
 static bool is_special(char c)
 {
     unsigned char u = (unsigned char) c;
@@ -257,7 +257,7 @@ static int string_check(struct parser *p, const char **ret_start, size_t *ret_si
                         bool *ret_escaped)
 {
     const char *s = p->at + 1, *start = s;
-    size_t saved = 0; /* What decoding makes it shorter. */
+    size_t saved = 0; /* Bytes that decoding saves. */
     bool escaped = false;
     for (;;) {
         while (s < p->end && !is_special(*s)) {
@@ -383,7 +383,7 @@ static void push(struct parser *p, const char *at, union json_key key)
     p->key_at[p->n++] = at;
 }
 
-/* Reads "key" and the colon, and makes its place on the stack. */
+/* Reads "key" and the colon, and adds a member on the stack. */
 static int parse_key(struct parser *p)
 {
     const char *s, *at = p->at;
@@ -475,7 +475,7 @@ static int parse_value(struct parser *p, struct json **ret)
             }
             r = parse_scalar(p, &v);
         }
-        /* 'v' is complete: store it, and close what it completes. */
+        /* 'v' is complete: store it, and close the containers that it completes. */
         for (first = false;; p->at++) {
             if (r < 0) {
                 return r;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON Web Tokens in compact form (RFC 7515, RFC 7519): taken apart and put together, not judged.
+/* JSON Web Tokens in compact form (RFC 7515, RFC 7519): parsed and composed, not verified.
  *
- * The text is checked for its form only; whether the signature is right, and what the claims mean,
- * is decided by whoever has the keys.  Pure. */
+ * The text is checked for its form only; the caller, who has the keys, verifies the signature
+ * and interprets the claims. Pure. */
 #pragma once
 
 #include "wire/json.h"
@@ -11,7 +11,7 @@
 
 struct jwt {
     struct json *header, *claims; /* Objects. */
-    size_t signed_size;           /* What is signed: so many bytes from the start of the text. */
+    size_t signed_size;           /* The signed part: so many bytes from the start of the text. */
     struct strbuf signature;
 };
 void jwt_done(struct jwt *t);
@@ -20,10 +20,11 @@ static inline UNUSED void jwt_donep(struct jwt *t)
     jwt_done(t);
 }
 
-/* Whether 'text' has the form of one at all: three parts.  Cheap. */
+/* Whether 'text' has the form of a token: three parts. Cheap. */
 bool jwt_looks_like(const char *text);
-/* -EINVAL: it is none, or has critical extensions (RFC 7515, 4.1.11), none of which is known;
- * -E2BIG: over JWT_MAX_SIZE.  '*ret' untouched on failure. */
+/* -EINVAL: malformed, or with critical extensions (RFC 7515, 4.1.11), none of which is known;
+ * -E2BIG: over JWT_MAX_SIZE. '*ret' untouched on failure. */
 int jwt_parse(const char *text, struct jwt *ret, struct err *e);
-/* Appends "HEADER.CLAIMS", to be signed; after it come a dot and the signature in base64url. */
+/* Appends "HEADER.CLAIMS", the part to be signed; a dot and the signature in base64url follow
+ * it. */
 void jwt_write_unsigned(const struct json *header, const struct json *claims, struct strbuf *out);

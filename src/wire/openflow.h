@@ -10,11 +10,11 @@
  * A 'struct of_flow' is one flow in canonical bytes: OXM fields sorted by header (class 0x8000
  * first, for it has the prerequisites of all others), instructions as Open vSwitch itself would
  * dump them, so that "same as what the switch reports" is memcmp.  Any flow found in a dump,
- * whoever made it, can be sent back in a flow-mod, to delete it for example.
+ * from any controller, can be sent back in a flow-mod, for example to delete it.
  *
- * Who makes a flow or a list owns it; the builder is a plain value that owns nothing.
- * Addresses, ports and all other numbers are in host byte order.  No global state: any
- * thread, each object on one at a time. */
+ * The maker of a flow or a list owns it; the builder is a plain value that owns nothing.
+ * Addresses, ports and all other numbers are in host byte order.  No global state: any thread,
+ * each object on one at a time. */
 #pragma once
 
 #include "base/err.h"
@@ -35,7 +35,7 @@ struct of_flow {
     uint64_t cookie;
     uint16_t priority;
     uint8_t table;
-    uint8_t expires;     /* 1: found with a timeout; ours have none, so it equals none of them. */
+    uint8_t expires;     /* 1: found with a timeout; ours have none, so it equals none of ours. */
     uint16_t match_size; /* OXM TLVs without ofp_match header and padding. */
     uint16_t instructions_size; /* Multiple of 8. */
     uint8_t bytes[];            /* Match, then instructions. */
@@ -52,13 +52,13 @@ static inline const uint8_t *of_flow_instructions(const struct of_flow *f)
 struct of_flow *of_flow_free(struct of_flow *f); /* NULL is fine; returns NULL. */
 struct of_flow *of_flow_clone(const struct of_flow *f);
 /* The key of a flow is its table, priority and match: the switch has one flow of a key (6.4). */
-uint32_t of_flow_hash(const struct of_flow *f); /* Of the key. */
+uint32_t of_flow_hash(const struct of_flow *f); /* Hash of the key. */
 bool of_flow_same_key(const struct of_flow *a, const struct of_flow *b);
 bool of_flow_equal(const struct of_flow *a, const struct of_flow *b); /* All, cookie included. */
 size_t of_flow_memory(const struct of_flow *f);                       /* Bytes it takes. */
 
-/* Appends "ip,in_port=3,ip_dst=10.128.0.0/23", and "set:reg0=0xa,goto:50" or "drop", for people; of
- * a flow that was built here or came from a dump. */
+/* Appends "ip,in_port=3,ip_dst=10.128.0.0/23", and "set:reg0=0xa,goto:50" or "drop", for people;
+ * the flow was built here or came from a dump. */
 void of_flow_match_text(const struct of_flow *f, struct strbuf *out);
 void of_flow_actions_text(const struct of_flow *f, struct strbuf *out);
 
@@ -74,7 +74,7 @@ void of_flow_list_done(struct of_flow_list *l);                   /* Frees all; 
  * ip_proto) are the caller's to set.  Actions are those of ovs-actions(7) and are done in order;
  * the goto after them.  Bits outside a range, a table that does not lie ahead, or more than the
  * builder holds, are errors of the program and abort it. */
-#define OF_MAX_CONJUNCTIONS 1000 /* Of one flow, which must fit in a message. */
+#define OF_MAX_CONJUNCTIONS 1000 /* Limit of one flow, which must fit in a message. */
 struct of_builder {
     uint64_t cookie;
     uint16_t priority;
@@ -101,8 +101,8 @@ void of_match_ip_src(struct of_builder *b, struct ip4_prefix p); /* len 0: no ma
 void of_match_ip_dst(struct of_builder *b, struct ip4_prefix p);
 void of_match_tcp_dst(struct of_builder *b, uint16_t port);
 void of_match_udp_dst(struct of_builder *b, uint16_t port);
-/* TCP (6), UDP (17) or SCTP (132), as of_match_ip_proto said; mask 0xffff: exactly
- * 'port'; 0: no match. */
+/* TCP (6), UDP (17) or SCTP (132), as set by of_match_ip_proto; mask 0xffff: exactly 'port'; 0:
+ * no match. */
 void of_match_l4_dst(struct of_builder *b, uint8_t proto, uint16_t port, uint16_t mask);
 /* The lowest bits of an address: those of 'mask'. */
 void of_match_ip_src_bits(struct of_builder *b, uint32_t value, uint32_t mask);
@@ -127,20 +127,20 @@ void of_match_reg(struct of_builder *b, unsigned reg, uint32_t value); /* reg: 0
 #define OF_CT_DNAT 0x80u
 void of_match_ct_state(struct of_builder *b, uint32_t value, uint32_t mask);
 void of_match_ct_mark(struct of_builder *b, uint32_t mark);
-/* The connection's first packet had this source or destination; of_match_ct_state asks for a bit
- * beside OF_CT_TRK. */
+/* The connection's first packet had this source or destination; of_match_ct_state must also
+ * match a bit beside OF_CT_TRK. */
 void of_match_ct_nw_src(struct of_builder *b, uint32_t ip);
 void of_match_ct_nw_dst(struct of_builder *b, uint32_t ip);
 /* tcp_flags=flags/flags: all of these bits, as in the header (RFC 9293). */
 #define OF_TCP_FIN 0x01u
 #define OF_TCP_RST 0x04u
 void of_match_tcp_flags(struct of_builder *b, uint16_t flags);
-void of_match_ip_later_fragment(struct of_builder *b); /* ip_frag=2/2: none of the first bytes. */
-void of_match_ip_fragment(struct of_builder *b);       /* ip_frag=1/1: the first ones, too. */
+void of_match_ip_later_fragment(struct of_builder *b); /* ip_frag=2/2: later fragments. */
+void of_match_ip_fragment(struct of_builder *b);       /* ip_frag=1/1: all fragments. */
 void of_match_conj_id(struct of_builder *b, uint32_t id);
 
 void of_act_output(struct of_builder *b, uint32_t port);
-/* To those who control the switch, as a packet-in with the first 'max_bytes' of the packet. */
+/* Sends a packet-in with the first 'max_bytes' of the packet to the controllers. */
 void of_act_controller(struct of_builder *b, uint16_t max_bytes);
 void of_act_output_reg(struct of_builder *b, unsigned reg); /* output:NXM_NX_REGn[] */
 void of_act_load_reg(struct of_builder *b, unsigned reg, uint32_t v);
@@ -177,27 +177,26 @@ void of_act_load(struct of_builder *b, enum of_field dst, unsigned ofs, unsigned
  * conjunctions has no other action; the flow that matches of_match_conj_id(id) at the
  * same priority says what happens. */
 void of_act_conjunction(struct of_builder *b, uint32_t id, unsigned clause, unsigned n);
-/* ct(zone=NXM_NX_REGn[0..15],table=t): the packet comes back in table 't', any, with
- * its ct_state. */
+/* ct(zone=NXM_NX_REGn[0..15],table=t): the packet continues in table 't', any, with its
+ * ct_state. */
 void of_act_ct(struct of_builder *b, unsigned zone_reg, uint8_t table);
-/* ct(commit,zone=NXM_NX_REGn[0..15],exec(set_field:mark->ct_mark)): the connection
- * exists from now on. */
+/* ct(commit,zone=NXM_NX_REGn[0..15],exec(set_field:mark->ct_mark)): commits the connection. */
 void of_act_ct_commit(struct of_builder *b, unsigned zone_reg, uint32_t mark);
-/* ct(zone=Z,nat,table=t): as of_act_ct, and what is translated for the connection is
- * done to the packet. */
+/* ct(zone=Z,nat,table=t): like of_act_ct, and applies the connection's translation to the
+ * packet. */
 void of_act_ct_nat(struct of_builder *b, uint16_t zone, uint8_t table);
-/* ct(commit,zone=Z,nat(dst=IP:PORT),table=t): the connection exists from now on, and
- * its destination is another. */
+/* ct(commit,zone=Z,nat(dst=IP:PORT),table=t): commits the connection with a translated
+ * destination. */
 void of_act_ct_nat_dst(struct of_builder *b, uint16_t zone, uint32_t ip, uint16_t port,
                        uint8_t table);
 /* ct(commit,zone=Z,nat(src=IP),table=t) */
 void of_act_ct_nat_src(struct of_builder *b, uint16_t zone, uint32_t ip, uint8_t table);
-/* resubmit(,t): what table 't' does to the packet is done, then the next action. */
+/* resubmit(,t): applies table 't' to the packet, then continues with the next action. */
 void of_act_resubmit(struct of_builder *b, uint8_t table);
-/* learn(table=t,...): makes, or refreshes, a flow that lives until it has met no packet for
- * 'idle_s' seconds: it matches IPv4 packets that have this one's values of two registers and
- * its IP source, and loads two values.  It goes with the last flow of the same 'cookie' and
- * table that learns (delete_learned). */
+/* learn(table=t,...): makes, or refreshes, a flow that expires when no packet matched it for
+ * 'idle_s' seconds: it matches IPv4 packets that have this one's values of two registers and its
+ * IP source, and loads two values.  The switch deletes it with the last learning flow of the
+ * same 'cookie' and table (delete_learned). */
 struct of_learn {
     uint8_t table;
     uint16_t priority, idle_s;
@@ -211,7 +210,7 @@ void of_act_learn(struct of_builder *b, const struct of_learn *l);
  * ports (of TCP and SCTP) that is the same both ways; 1 <= bits <= 16. */
 void of_act_hash_symmetric(struct of_builder *b, unsigned reg, unsigned bits);
 void of_goto(struct of_builder *b, uint8_t table);
-/* What the meter has no room for is dropped before the first action (5.9). */
+/* Drops packets above the meter's rate before the first action (5.9). */
 void of_meter(struct of_builder *b, uint32_t meter);
 
 /* ---- messages to the switch ---- */
@@ -230,9 +229,9 @@ enum of_flow_command {
     OF_FLOW_DELETE = 3,
     OF_FLOW_DELETE_STRICT = 4
 };
-/* 7.3.4.1.  Add replaces a flow of the same key, cookie included, and its counters go
- * on; modify leaves the cookie as it is.  Delete ignores instructions and matches any
- * cookie; table 255 is all tables. */
+/* 7.3.4.1.  Add replaces a flow of the same key, cookie included, and keeps its counters; modify
+ * keeps the cookie.  Delete ignores instructions and matches any cookie; table 255 is all
+ * tables. */
 void of_put_flow_mod(struct strbuf *out, uint32_t xid, enum of_flow_command cmd,
                      const struct of_flow *f);
 /* 7.3.9: ordered and atomic.  The switch checks a message when it is added; one that it refuses
@@ -249,11 +248,12 @@ void of_put_bundle_control(struct strbuf *out, uint32_t xid, uint32_t bundle,
                            enum of_bundle_ctrl type);
 void of_put_bundle_flow_mod(struct strbuf *out, uint32_t xid, uint32_t bundle,
                             enum of_flow_command cmd, const struct of_flow *f);
-/* As above, an add; the flow ends when no packet has met it for 'idle_s' seconds. */
+/* Like the previous one, an add; the flow expires when no packet matched it for 'idle_s'
+ * seconds. */
 void of_put_bundle_flow_retire(struct strbuf *out, uint32_t xid, uint32_t bundle, uint16_t idle_s,
                                const struct of_flow *f);
 void of_put_flow_dump_request(struct strbuf *out, uint32_t xid); /* 7.3.5.2, all tables */
-/* As above, of the flows that have 'cookie' in the bits of 'mask'. */
+/* Like the previous one, for flows whose cookie equals 'cookie' in the bits of 'mask'. */
 void of_put_flow_dump_request_of(struct strbuf *out, uint32_t xid, uint64_t cookie, uint64_t mask);
 /* 7.3.4.4: adds (or, 'modify', changes) a meter with one band, which drops what exceeds 'rate'
  * packets a second after a burst of 'burst' packets. */
@@ -262,17 +262,16 @@ void of_put_meter_mod(struct strbuf *out, uint32_t xid, bool modify, uint32_t me
 /* 7.3.2: 'miss_send_len' other than 0 makes Open vSwitch send packet-ins to this connection; and
  * flows see the ports of a packet's first fragment, else they are 0 (an extension). */
 void of_put_set_config(struct strbuf *out, uint32_t xid, uint16_t miss_send_len);
-/* 7.3.6: as if 'packet' had come from port 'in_port' to table 't', with 'value' in
- * register 'reg'. */
+/* 7.3.6: sends 'packet' to table 't' as if received by port 'in_port', with 'value' in register
+ * 'reg'. */
 void of_put_packet_in_table(struct strbuf *out, uint32_t xid, uint32_t in_port, uint8_t table,
                             unsigned reg, uint32_t value, const void *packet, size_t size);
-/* NXT_CT_FLUSH (Open vSwitch 3.1): forgets the IPv4 connections of 'zone' that are like
- * this; 0: any. */
+/* NXT_CT_FLUSH (Open vSwitch 3.1): removes the IPv4 connections of 'zone' that match; 0: any. */
 struct of_connection {
     uint8_t proto;
-    uint32_t dst; /* As its first packet had it ... */
+    uint32_t dst; /* Destination of its first packet. */
     uint16_t dst_port;
-    uint32_t reply_src; /* ... and where its answers come from. */
+    uint32_t reply_src; /* Source of the answers. */
     uint16_t reply_src_port;
 };
 void of_put_ct_flush(struct strbuf *out, uint32_t xid, uint16_t zone,
@@ -317,7 +316,7 @@ int of_error_parse(const struct of_msg *m, struct of_error *ret, struct err *e);
 const char *of_error_text(const struct of_error *er, char out[96]);
 /* 7.5.1: 0 when 'm' is the hello of a switch that can speak 1.4; -EPROTO when it cannot. */
 int of_hello_negotiate(const struct of_msg *m, struct err *e);
-/* 7.4.1.  'in_port' is 0 when the switch does not say it; 'data' points into the message. */
+/* 7.4.1. 'in_port' is 0 when the message does not have it; 'data' points into the message. */
 struct of_packet_in {
     uint8_t table;
     uint64_t cookie;
@@ -331,7 +330,7 @@ int of_bundle_control_parse(const struct of_msg *m, uint32_t *ret_bundle, uint16
 
 /* One multipart reply with flow statistics (7.3.5.2): appends the flows to 'out', and when 'stats'
  * is not NULL stores the counters of out->flows[i] in (*stats)[i], an array that the caller frees.
- * '*ret_more' says whether further replies follow.  On failure 'out' is as it was. */
+ * '*ret_more' says whether further replies follow.  On failure 'out' is unchanged. */
 struct of_counters {
     uint64_t packets, bytes;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts of OpenFlow 1.4 errors (7.5.4): of every type, and of the codes that our
- * requests can meet. */
+/* Texts of OpenFlow 1.4 errors (7.5.4): of every type, and of the codes that our requests can
+ * cause. */
 #include "wire/openflow_priv.h"
 
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Flows in canonical bytes, and the builder that makes them.
  *
- * What Open vSwitch 3.1 dumps in OpenFlow 1.4 decides the encodings
- * (tests/unit/wire/test_openflow.c compares with the real one): matches are OXM except for Nicira's
- * registers and tunnel addresses; a whole field is set by OFPAT_SET_FIELD, part of one by
- * NXAST_REG_LOAD; "move" and "load" name fields by their NXM headers. */
+ * The encodings are those of Open vSwitch 3.1's dumps in OpenFlow 1.4
+ * (tests/unit/wire/test_openflow.c compares with the real one): matches are OXM except for
+ * Nicira's registers and tunnel addresses; a whole field is set by OFPAT_SET_FIELD, part of one
+ * by NXAST_REG_LOAD; "move" and "load" name fields by their NXM headers. */
 #include "wire/openflow_priv.h"
 
 #include "base/mem.h"
@@ -39,7 +39,7 @@
 #define NXM_CT_NW_SRC OXM(1, 120, 4)
 #define NXM_CT_NW_DST OXM(1, 121, 4)
 
-#define NX_ACTION_SIZE 24 /* Of those without a size of their own. */
+#define NX_ACTION_SIZE 24 /* Size of the actions without a size of their own. */
 #define NX_CONJUNCTION_SIZE 16
 #define NX_MULTIPATH_SIZE 32
 #define NX_RESUBMIT_SIZE 16
@@ -149,8 +149,7 @@ int of_oxm_check(const uint8_t *match, size_t size, struct err *e)
     return 0;
 }
 
-/* What a TLV is ordered by: the basic class 0x8000 first, as all prerequisites are of
- * it (7.2.3.6). */
+/* The sort key of a TLV: the basic class 0x8000 first, as all prerequisites are in it (7.2.3.6). */
 static uint32_t oxm_rank(const uint8_t *tlv)
 {
     return be32_get(tlv) ^ 0x80000000u;
@@ -466,7 +465,7 @@ void of_match_reg(struct of_builder *b, unsigned reg, uint32_t value)
 
 /* ---- actions ---- */
 
-/* Room for one zeroed action of 'size' bytes (padded to 8), with its type and length. */
+/* Adds one zeroed action of 'size' bytes (padded to 8), with its type and length. */
 static uint8_t *action_room(struct of_builder *b, uint16_t type, size_t size)
 {
     size_t n = pad8(size);
@@ -491,7 +490,7 @@ static uint8_t *nx_action_room(struct of_builder *b, uint16_t subtype)
     return p;
 }
 
-/* Where the value of a set-field action of the field goes. */
+/* Adds a set-field action for the field; returns the place of its value. */
 static uint8_t *set_field_room(struct of_builder *b, uint32_t header)
 {
     uint8_t *p = action_room(b, ACT_SET_FIELD, 4 + oxm_size(header));
@@ -517,7 +516,7 @@ void of_act_output_reg(struct of_builder *b, unsigned reg)
     uint8_t *p = nx_action_room(b, NX_OUTPUT_REG);
     be16_put(p + 10, 31); /* From bit 0, 32 bits. */
     be32_put(p + 12, NXM_REG(reg));
-    be16_put(p + 16, UINT16_MAX); /* Bytes for a controller, which no port of ours is. */
+    be16_put(p + 16, UINT16_MAX); /* Bytes for a controller; none of our ports is one. */
 }
 
 void of_act_load_reg(struct of_builder *b, unsigned reg, uint32_t v)
@@ -654,7 +653,7 @@ void of_act_ct_nat_src(struct of_builder *b, uint16_t zone, uint32_t ip, uint8_t
 void of_act_resubmit(struct of_builder *b, uint8_t table)
 {
     uint8_t *p = nx_action_room(b, NX_RESUBMIT_TABLE);
-    be16_put(p + 10, (uint16_t) OF_PORT_IN_PORT); /* In 16 bits: as it came. */
+    be16_put(p + 10, (uint16_t) OF_PORT_IN_PORT); /* Port in 16 bits: the input port. */
     p[12] = table;
 }
 
@@ -667,7 +666,7 @@ void of_act_resubmit(struct of_builder *b, uint8_t table)
 #define NXM_ETH_TYPE OXM(0, 3, 2)
 #define NXM_IP_SRC OXM(0, 7, 4)
 
-/* 'bits' of a field of the packet, from its first on, are a match of the flow. */
+/* Makes 'bits' of a field of the packet, from bit 0, a match of the learned flow. */
 static uint8_t *learn_match_same(uint8_t *p, uint32_t header, unsigned bits)
 {
     be16_put(p, (uint16_t) bits);

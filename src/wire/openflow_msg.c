@@ -10,7 +10,7 @@ static uint8_t *msg_room(struct strbuf *out, uint8_t type, size_t size, uint32_t
     if (!p) {
         return NULL;
     }
-    memset(p, 0, size + 1); /* With the NUL that a strbuf ends with. */
+    memset(p, 0, size + 1); /* Includes the NUL at the end of a strbuf. */
     p[0] = OF_VERSION;
     p[1] = type;
     be16_put(p + 2, (uint16_t) size);
@@ -127,7 +127,7 @@ static void bundle_flow_mod(struct strbuf *out, uint32_t xid, uint32_t bundle,
         p[0] = OF_VERSION;
         p[1] = OF_FLOW_MOD;
         be16_put(p + 2, (uint16_t) inner);
-        be32_put(p + 4, xid); /* Must be the outer one's (7.3.9.6). */
+        be32_put(p + 4, xid); /* Must equal the outer message's (7.3.9.6). */
         flow_mod_put(p + OF_HEADER_SIZE, cmd, idle_s, f);
     }
 }
@@ -173,7 +173,7 @@ void of_put_flow_dump_request_of(struct strbuf *out, uint32_t xid, uint64_t cook
 
 void of_put_set_config(struct strbuf *out, uint32_t xid, uint16_t miss_send_len)
 {
-    enum { FRAG_NX_MATCH = 3 }; /* ovs-ofctl(8), set-frags: the first of them has its ports. */
+    enum { FRAG_NX_MATCH = 3 }; /* ovs-ofctl(8), set-frags: the first fragment has its ports. */
     uint8_t *p = msg_room(out, OF_TYPE_SET_CONFIG, OF_HEADER_SIZE + 4, xid);
     if (p) {
         be16_put(p + 8, FRAG_NX_MATCH);

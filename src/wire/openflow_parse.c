@@ -12,7 +12,7 @@ int of_msg_parse(const void *data, size_t size, struct of_msg *ret, size_t *ret_
     }
     uint8_t version = p[0], type = p[1];
     size_t length = be16_get(p + 2);
-    /* A peer that speaks something else says so with a hello or an error of its own version. */
+    /* A peer with another protocol version sends a hello or an error of its own version. */
     if (version != OF_VERSION && (version == 0 || (type != OF_HELLO && type != OF_ERROR))) {
         return err_set(e, -EBADMSG, "message of OpenFlow version %u, not %u", version, OF_VERSION);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the openflow_*.c files share: big-endian access, sizes and numbers of the formats. */
+/* Shared by the openflow_*.c files: big-endian access, sizes and numbers of the formats. */
 #pragma once
 
 #include "wire/openflow.h"
@@ -97,7 +97,7 @@ static inline size_t pad8(size_t n)
 #define NX_MSG_CT_FLUSH 32
 #define NXM_REG(n) OXM(1, n, 4)
 
-/* An OXM header: class, field, has-mask bit, length of what follows (7.2.3.2). */
+/* An OXM header: class, field, has-mask bit, length of the payload (7.2.3.2). */
 #define OXM(class, field, size) ((uint32_t) (class) << 16 | (uint32_t) (field) << 9 | (size))
 #define OXM_HASMASK 0x100u
 static inline size_t oxm_size(uint32_t header)
@@ -109,6 +109,6 @@ static inline size_t oxm_size(uint32_t header)
 void of_oxm_sort(uint8_t *match, size_t size);
 /* -EBADMSG unless 'match' is whole TLVs, each as long as its header says and even when masked. */
 int of_oxm_check(const uint8_t *match, size_t size, struct err *e);
-/* A flow that does not expire, with room for the sizes given; the caller fills bytes. */
+/* A flow that does not expire, with room for the given sizes; the caller fills the bytes. */
 struct of_flow *of_flow_new(uint8_t table, uint16_t priority, uint64_t cookie, size_t match_size,
                             size_t instructions_size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Flows as text, in the words of ovs-fields(7) and ovs-actions(7). */
+/* Flows as text, in the syntax of ovs-fields(7) and ovs-actions(7). */
 #include "wire/openflow_priv.h"
 
 #include <inttypes.h>
@@ -145,7 +145,7 @@ static void put_field(uint32_t header, const uint8_t *value, struct strbuf *out)
         }
     }
     if (header >> 16 == 0xffff && (header >> 9 & 0x7f) == 42 && (header & 0xff) == 8) {
-        /* An ONF experimenter's: its id, value, mask. */
+        /* A field of an ONF experimenter: its id, value, mask. */
         strbuf_addf(out, "tcp_flags=%#x/%#x", be16_get(value + 4), be16_get(value + 6));
         return;
     }

@@ -164,7 +164,7 @@ void ovsdb_put_unknown_method(struct strbuf *out, const struct ovsdb_msg *reques
 
 /* ---- values ---- */
 
-/* An array of the values that are not NULL, taken over. */
+/* An array of the values that are not NULL; takes ownership of them. */
 static struct json *array(struct json *a, struct json *b, struct json *c)
 {
     struct json *v = json_array();

@@ -48,7 +48,7 @@ static bool take_number(const char **p, const char *end, unsigned base, uint64_t
     return *p > from;
 }
 
-/* Last "key" in the line, behind which its number starts; NULL. */
+/* The number after the last "key" in the line; NULL. */
 static const char *find_last(const char *line, const char *end, const char *key)
 {
     size_t n = strlen(key);
@@ -60,7 +60,7 @@ static const char *find_last(const char *line, const char *end, const char *key)
     return NULL;
 }
 
-/* "20. ip,in_port=3, priority 100, cookie 0x300000a800002": false: the line is something else. */
+/* "20. ip,in_port=3, priority 100, cookie 0x300000a800002": false: another kind of line. */
 static bool parse_step(const char *line, const char *end, struct ovstrace_step *ret)
 {
     static const char priority_key[] = "priority ", cookie_key[] = ", cookie 0x";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text of Open vSwitch's ofproto/trace (ovs-vswitchd(8)): which flows a packet met, and
- * what became of it.  Pure: text in, values out.  Lines that are not understood are left
- * out: the format is made for people. */
+/* The text of Open vSwitch's ofproto/trace (ovs-vswitchd(8)): the flows that a packet matched,
+ * and its outcome.  Pure: text in, values out.  Unknown lines are skipped: the format is made
+ * for people. */
 #pragma once
 
 #include "base/err.h"
@@ -16,13 +16,13 @@ struct ovstrace_step {
 };
 
 struct ovstrace {
-    struct ovstrace_step *steps; /* In the order in which they were met. */
+    struct ovstrace_step *steps; /* In the order of matching. */
     size_t n, cap;
-    char *datapath_actions; /* Of the last pass: "drop", "5", "tnl_push(...),1" ... */
-    char *remark; /* The last line with which the switch explains itself (">> ..."); NULL: none. */
+    char *datapath_actions; /* Actions of the last pass: "drop", "5", "tnl_push(...),1" ... */
+    char *remark;           /* The last explanation of the switch (">> ..."); NULL: none. */
 };
 
-/* Takes the steps of 'bridge' only.  -EBADMSG: no trace.  '*ret' is done by ovstrace_done. */
+/* Keeps the steps of 'bridge' only. -EBADMSG: no trace. '*ret' is freed by ovstrace_done. */
 int ovstrace_parse(const char *text, const char *bridge, struct ovstrace *ret, struct err *e);
 void ovstrace_done(struct ovstrace *t);
 static inline UNUSED void ovstrace_donep(struct ovstrace *t)

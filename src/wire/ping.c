@@ -44,7 +44,7 @@ void ping_put(uint8_t *out, size_t size, uint16_t id, uint16_t seq)
     put16(out + 2, checksum(out, size));
 }
 
-/* The ICMP message in an IPv4 packet; NULL: it has none, or not a whole header of it. */
+/* The ICMP message in an IPv4 packet; NULL: there is none, or its header is truncated. */
 static const uint8_t *find_icmp(const uint8_t *packet, size_t size, size_t *ret_size)
 {
     size_t header = size ? (size_t) (packet[0] & 15) * 4 : 0;

@@ -20,7 +20,7 @@ struct ping_reply {
     enum ping_kind kind;
     uint16_t seq;
     uint8_t code;  /* PING_UNREACHABLE */
-    uint32_t from; /* Who says it. */
+    uint32_t from; /* Sender of the message. */
 };
-/* What the IPv4 packet (as a raw socket reads it) says to the requests with 'id'. */
+/* Interprets an IPv4 packet (as read from a raw socket) as a reply to the requests with 'id'. */
 struct ping_reply ping_parse(const uint8_t *packet, size_t size, uint16_t id);

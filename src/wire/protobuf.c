@@ -125,8 +125,8 @@ void pb_put_double(struct strbuf *b, uint32_t number, double value)
     }
 }
 
-/* The length goes before the content and is known after it: room for one byte is left, and the
- * content moved when that is not enough. */
+/* The length precedes the content and is known only after it: one byte is reserved, and the
+ * content moved if that is not enough. */
 size_t pb_begin(struct strbuf *b, uint32_t number)
 {
     put_tag(b, number, PB_BYTES);

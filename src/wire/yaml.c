@@ -10,7 +10,7 @@
 #include <strings.h>
 #include <yaml.h>
 
-/* ---- what a plain scalar means ---- */
+/* ---- types of plain scalars ---- */
 
 enum scalar {
     SCALAR_STRING,
@@ -30,7 +30,7 @@ static bool is_digit(char c)
 static enum scalar word_meaning(const char *s)
 {
     static const struct {
-        const char *word; /* Also with a capital, and in capitals. */
+        const char *word; /* Also capitalized, and in capitals. */
         enum scalar meaning;
     } words[] = {
         {"null", SCALAR_NULL}, {"y", SCALAR_TRUE},    {"yes", SCALAR_TRUE},
@@ -59,8 +59,7 @@ static enum scalar word_meaning(const char *s)
     return SCALAR_STRING;
 }
 
-/* Value of the digits 's' in 'base', all of them; false when it is not that or needs
- * over 64 bits. */
+/* Value of the digits 's' in 'base', all of them; false when there are others or over 64 bits. */
 static bool digits_value(const char *s, unsigned base, uint64_t *ret)
 {
     uint64_t v = 0;
@@ -136,7 +135,7 @@ static void decimal_text(const char *s, struct strbuf *out)
     }
 }
 
-/* What the plain scalar 's' means; a number's JSON text is appended to 'out'. */
+/* The type of the plain scalar 's'; a number's JSON text is appended to 'out'. */
 static enum scalar plain_meaning(const char *s, struct strbuf *out)
 {
     enum scalar word = word_meaning(s);
@@ -174,8 +173,8 @@ static enum scalar plain_meaning(const char *s, struct strbuf *out)
 /* ---- reading ---- */
 
 struct level {
-    struct json *v; /* The container, owned by its parent but for the outermost. */
-    char *key;      /* Owned; of the member whose value comes next. */
+    struct json *v; /* The container; its parent owns it, or the reader if it is the outermost. */
+    char *key;      /* Owned; key of the member whose value comes next. */
 };
 
 struct reader {
@@ -201,7 +200,7 @@ static int fail_parser(struct reader *r)
     return fail_at(r, p->problem_mark, what);
 }
 
-/* Stores the complete or just begun value 'v', which is taken over. */
+/* Stores the complete or just begun value 'v' and takes ownership of it. */
 static int store_value(struct reader *r, struct json *v)
 {
     struct level *l = r->depth ? &r->level[r->depth - 1] : NULL;
@@ -431,7 +430,7 @@ static bool is_date(const char *s)
     return strspn(s, "0123456789") == 4 && s[4] == '-' && is_digit(s[5]) && strchr(s + 5, '-');
 }
 
-/* Whether 's' unquoted would be read as the string it is. */
+/* Whether 's' unquoted would be read as the same string. */
 static bool reads_as_string(const char *s)
 {
     CLEANUP_STRBUF struct strbuf number = STRBUF_INIT;

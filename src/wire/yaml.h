@@ -4,10 +4,10 @@
  * Scalars follow Kubernetes' habit (YAML 1.1 as sigs.k8s.io/yaml reads it): unquoted
  * true/false/yes/no/ on/off/y/n are booleans; integers, also as 0x1f, 0o17, 017 and 0b11, and
  * floats are numbers, exact and in JSON's syntax ("0644" is 420, "1_000" is 1000); null, ~ and
- * nothing are null; the rest, dates too, are strings.  A key that is a number or boolean becomes
- * its text.  Aliases are refused (alias bombs; no manifest needs them), as are duplicate keys, keys
- * that are null or no scalars, merge keys, infinities and NaN, more than JSON_MAX_DEPTH levels, and
- * tags.  Pure; nothing is kept between calls. */
+ * an empty value are null; all others, dates too, are strings.  A key that is a number or
+ * boolean becomes its text.  Aliases are refused (alias bombs; no manifest needs them), as are
+ * duplicate keys, keys that are null or no scalars, merge keys, infinities and NaN, more than
+ * JSON_MAX_DEPTH levels, and tags.  Pure; nothing is kept between calls. */
 #pragma once
 
 #include "wire/json.h"
