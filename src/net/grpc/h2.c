@@ -11,14 +11,14 @@
 #include <sys/socket.h>
 
 #define CONNECT_MS 3000
-/* etcd takes it for abuse when PINGs come oftener than every 5 s. */
+/* etcd answers more frequent PINGs than one per 5 s with GOAWAY. */
 #define PING_IDLE_MS 6000
 #define PING_ANSWER_MS 4000
 #define STREAM_WINDOW (4 << 20)
 #define CONNECTION_WINDOW (16 << 20)
 #define READ_SIZE 65536
 #define READS_PER_WAKEUP 16
-#define SEND_SIZE ((size_t) 256 << 10) /* Gathered for one write to the socket. */
+#define SEND_SIZE ((size_t) 256 << 10) /* Bytes collected for one write to the socket. */
 #define MAX_FIELDS 16
 
 struct h2 {
@@ -29,15 +29,15 @@ struct h2 {
     nghttp2_session *session;
     char *authority;
     bool tcp_connected;
-    bool connected;    /* And the TLS handshake is done. */
+    bool connected;    /* Includes the TLS handshake. */
     bool is_down;      /* 'down' was called. */
-    unsigned depth;    /* Inside nghttp2 or a callback: freeing has to wait. */
+    unsigned depth;    /* Inside nghttp2 or a callback: freeing must wait. */
     bool freed;        /* h2_free was called meanwhile. */
     struct strbuf out; /* Frames for the socket. */
-    size_t out_sent;   /* Bytes of 'out' that it took. */
+    size_t out_sent;   /* Bytes of 'out' already sent. */
     struct loop_task flush;
     struct loop_timer *timer; /* Connecting, then PINGs. */
-    bool heard;               /* Something was received since the timer was armed. */
+    bool heard;               /* Data was received since the timer was armed. */
     bool ping_open;
     struct list streams;
     const struct h2_ops *ops;
@@ -150,7 +150,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
     return 0;
 }
 
-/* The last the owner hears of 's'. */
+/* The last callback for 's'. */
 static void stream_ended(struct h2_stream *s, uint32_t error)
 {
     const struct h2_stream_ops *ops = s->ops;
@@ -225,7 +225,7 @@ static void watch(struct h2 *c, unsigned wanted)
     loop_fd_set(c->watch, c->tls ? tls_watch(c->tls, wanted) : wanted);
 }
 
-/* As send and recv, with negative errno. */
+/* Like send and recv, with negative errno. */
 static ssize_t socket_send(struct h2 *c, const void *p, size_t size, struct err *e)
 {
     if (c->tls) {
@@ -328,12 +328,12 @@ static void read_frames(struct h2 *c)
             return;
         }
         if (!c->tls && (size_t) n < sizeof buf) {
-            return; /* TLS gives one record at a time. */
+            return; /* TLS returns one record at a time. */
         }
     }
 }
 
-/* The socket is ready: goes on connecting. */
+/* The socket is ready: continues to connect. */
 static void connect_on(struct h2 *c)
 {
     int r = c->tcp_connected ? 0 : sock_connect_result(c->fd);

@@ -2,10 +2,10 @@
 /* One HTTP/2 connection of a client (RFC 9113; over TLS, or cleartext with prior
  * knowledge), by nghttp2 on the loop.
  *
- * It knows streams and bytes; what they mean is rpc.c's.  While streams are open, a PING that is
- * not answered in time ends the connection.  When the connection fails, 'down' is called once and
- * nothing after it; the owner then frees the connection, and with it all streams, which get no
- * callback of their own.  Everything may be freed from within its callbacks. */
+ * It handles streams and bytes; rpc.c interprets them.  While streams are open, a PING that is
+ * not answered in time ends the connection.  When the connection fails, 'down' is called once
+ * and nothing after it; the owner then frees the connection, and with it all streams, which get
+ * no callback of their own.  Everything may be freed from within its callbacks. */
 #pragma once
 
 #include "base/str.h"
@@ -16,7 +16,7 @@ struct h2;
 struct h2_stream;
 
 struct h2_ops {
-    void (*up)(void *ctx); /* Connected, and the TLS handshake is done. */
+    void (*up)(void *ctx); /* Connected, including the TLS handshake. */
     void (*down)(void *ctx, const char *reason);
 };
 struct h2_stream_ops {
@@ -24,7 +24,8 @@ struct h2_stream_ops {
     void (*header)(void *ctx, const char *name, size_t name_size, const char *value,
                    size_t value_size);
     void (*data)(void *ctx, const char *p, size_t size);
-    /* The stream is gone; 'error': HTTP/2's code, 0 for a proper end.  Not after h2_cancel. */
+    /* The stream has ended; 'error': HTTP/2's code, 0 for a normal end. Not called after
+     * h2_cancel. */
     void (*closed)(void *ctx, uint32_t error);
 };
 struct h2_field {
@@ -34,8 +35,8 @@ struct h2_field {
 struct h2_address {
     const char *address; /* IPv4, or "localhost" */
     uint16_t port;
-    const char *name;        /* Of the server: in requests, and in its certificate. */
-    struct tls_context *tls; /* A client's, of HTTP/2; NULL: cleartext. */
+    const char *name;        /* Name of the server: in requests, and in its certificate. */
+    struct tls_context *tls; /* A client's context, for HTTP/2; NULL: cleartext. */
 };
 /* 'a' is not needed after it, but the TLS context is. */
 int h2_connect(struct loop *l, const struct h2_address *a, const struct h2_ops *ops, void *ctx,

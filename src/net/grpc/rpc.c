@@ -18,7 +18,7 @@ struct rpc_call {
     struct h2_stream *stream;
     struct loop_timer *timeout; /* NULL: none. */
     struct grpc_reader reader;
-    unsigned depth; /* In a callback of the call: freeing has to wait. */
+    unsigned depth; /* In a callback of the call: freeing must wait. */
     bool gone;      /* Ended or cancelled meanwhile. */
     int http_status;
     bool has_status;
@@ -44,7 +44,7 @@ int rpc_connect(struct loop *l, const struct h2_address *a, const struct h2_ops 
     return 0;
 }
 
-/* Lets go of everything but the memory, which a callback further up may still use. */
+/* Releases everything but the memory, which an outer callback may still use. */
 static void call_drop(struct rpc_call *call)
 {
     call->gone = true;
@@ -81,7 +81,7 @@ struct rpc_call *rpc_cancel(struct rpc_call *call)
     return NULL;
 }
 
-/* Reports the end; the call is gone after it. */
+/* Reports the end and frees the call. */
 static void call_end(struct rpc_call *call, const struct rpc_result *result)
 {
     rpc_done_fn *fn = call->ops.ended;
@@ -152,7 +152,8 @@ static void on_data(void *ctx, const char *p, size_t size)
             call->ops.message(call->ctx, message, message_size);
         }
     } else {
-        /* Kept until the status came; but what is too large, or too much, shows now. */
+        /* Kept until the status arrives; but a message that is too large, or a second one, is
+         * detected now. */
         struct grpc_reader peek = call->reader;
         r = grpc_reader_next(&peek, &message, &message_size);
         if (r > 0 && grpc_reader_partial(&peek)) {

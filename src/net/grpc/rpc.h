@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gRPC calls over one HTTP/2 connection.
  *
- * A unary call sends one message and gets one; a stream sends more as it goes and gets many.
- * 'fn' of a call is called exactly once with how it ended, unless the call was cancelled, the
- * client freed, or the connection went down: then 'down' is all that is called, and the owner,
- * who knows its calls, frees the client.  Messages are valid in the callback only.  Everything
- * may be freed from within a callback. */
+ * A unary call sends one message and gets one; a stream sends and receives many. 'fn' of a call
+ * is called exactly once with its result, unless the call was cancelled, the client freed, or
+ * the connection went down: then only 'down' is called, and the owner, which knows its calls,
+ * frees the client.  Messages are valid in the callback only.  Everything may be freed from
+ * within a callback. */
 #pragma once
 
 #include "net/grpc/h2.h"
@@ -21,9 +21,9 @@ struct rpc *rpc_free(struct rpc *r);
 
 struct rpc_result {
     enum grpc_status status;
-    const char *text;    /* What the server said, or what went wrong; may be "". */
+    const char *text;    /* The server's message or the local failure; may be "". */
     bool too_large;      /* The answer was larger than 'max_size', and was not read. */
-    const char *message; /* Of a unary call that succeeded; else NULL. */
+    const char *message; /* For a unary call that succeeded; else NULL. */
     size_t size;
 };
 typedef void rpc_done_fn(void *ctx, const struct rpc_result *result);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP server (HTTP/1.1 and HTTP/2 on one port) and HTTP/1.1 client on the loop (RFC 9110, 9112, 9113).
+/* HTTP server (HTTP/1.1 and HTTP/2 on one port) and HTTP/1.1 client on the loop (RFC 9110, 9112,
+ * 9113).
  *
- * Server: HTTP/2 is spoken with clients that choose it by ALPN, or without TLS begin with its preface.  It is
- * bounded everywhere.  A request that is too large, too slow or malformed is answered with an error
- * and its connection (HTTP/2: its stream) closed; a response stream whose client does not read is cut off when
- * its queue is full; a client that keeps an HTTP/2 connection busy with frames that are no requests is sent away.
- * The handler is called when the request is complete.  It must answer each exchange,
- * now or later, by http_respond, or http_stream_begin ... http_stream_end.
- * Client: one 'http_client' a server address; connections are kept alive and reused, a streaming call
- * (watch) has a connection of its own while it lasts.
- * Bytes of bodies are parsed elsewhere.  Everything runs on the loop's thread. */
+ * Server: HTTP/2 is spoken with clients that choose it by ALPN, or without TLS begin with its
+ * preface. It is bounded everywhere. A request that is too large, too slow or malformed is
+ * answered with an error and its connection (HTTP/2: its stream) closed; a response stream whose
+ * client does not read is cut off when its queue is full; a client that sends too many HTTP/2
+ * frames other than requests is disconnected. The handler is called when the request is
+ * complete. It must answer each exchange, now or later, by http_respond, or http_stream_begin
+ * ... http_stream_end. Client: one 'http_client' a server address; connections are kept alive
+ * and reused, a streaming call (watch) has a connection of its own while it lasts. Bodies are
+ * not parsed here. Everything runs on the loop's thread. */
 #pragma once
 
 #include "base/mem.h"
@@ -20,31 +21,36 @@
 /* ---- server ---- */
 
 struct http_limits {
-    size_t max_head;         /* Bytes of request line and headers; more is 431; 0: 32 KiB. */
-    size_t max_uri;          /* Bytes of the target; more is 414; 0: 16 KiB. */
-    size_t max_body;         /* More is 413; 0: 3 MiB, as kube-apiserver. */
-    size_t max_bodies;       /* Of all requests not yet answered; more is 503; 0: 64 times max_body.
-                                One address may have a quarter of it. */
+    size_t max_head; /* Bytes of request line and headers; more is 431; 0: 32 KiB. */
+    size_t max_uri;  /* Bytes of the target; more is 414; 0: 16 KiB. */
+    size_t max_body; /* More is 413; 0: 3 MiB, as kube-apiserver. */
+    /* Bytes of all unanswered requests' bodies; more is 503; 0: 64 times max_body. One address
+     * may use a quarter of it. */
+    size_t max_bodies;
     size_t max_stream_queue; /* Unsent bytes of one stream before it is cut; 0: 4 MiB. */
     size_t
         max_conn_queue; /* Unsent bytes of an HTTP/2 connection at which requests wait; 0: 8 MiB. */
-    unsigned max_conns; /* When there are more, those that are missed least give way; 0: 20,000. */
-    unsigned max_conns_client; /* From one address, others are closed at once; 0: any number. */
-    unsigned max_streams;      /* Requests at once on an HTTP/2 connection; 0: 250. */
-    uint64_t idle_ms;          /* Between requests; 0: 90,000. */
-    uint64_t head_ms; /* To receive a request's head, and for a TLS handshake; 0: 15,000. */
-    uint64_t body_ms; /* To receive a request's body; 0: 30,000. */
-    uint64_t send_ms; /* For the client to take the next 16 KiB of what is queued; 0: 30,000. */
+    /* Maximum of connections; above it the least important ones are closed; 0: 20,000. */
+    unsigned max_conns;
+    /* Maximum of connections from one address, others are closed at once; 0: any number. */
+    unsigned max_conns_client;
+    unsigned max_streams; /* Concurrent requests on an HTTP/2 connection; 0: 250. */
+    uint64_t idle_ms;     /* Timeout between requests; 0: 90,000. */
+    uint64_t head_ms; /* Timeout to receive a request's head, and for a TLS handshake; 0: 15,000. */
+    uint64_t body_ms; /* Timeout to receive a request's body; 0: 30,000. */
+    /* Timeout for the client to receive the next 16 KiB of queued data; 0: 30,000. */
+    uint64_t send_ms;
 };
 
-/* What has been and what is; counters count from the start. */
+/* Counters since the start, and present values. */
 struct http_stats {
-    unsigned conns, h2_conns, streams; /* Now; streams: HTTP/2 requests not yet answered wholly. */
-    uint64_t accepted, refused;        /* Connections; refused: for want of room. */
-    uint64_t errors;     /* Requests that were refused here: too large, slow, malformed. */
+    /* Present numbers; streams: HTTP/2 requests not yet completely answered. */
+    unsigned conns, h2_conns, streams;
+    uint64_t accepted, refused; /* Connections; refused: over a limit. */
+    uint64_t errors;     /* Requests that the server itself refused: too large, slow, malformed. */
     uint64_t floods;     /* HTTP/2 connections closed for too many frames. */
-    uint64_t cut;        /* Streams and responses broken off: the client did not read. */
-    uint64_t body_bytes; /* Of requests not yet answered, now. */
+    uint64_t cut;        /* Streams and responses aborted: the client did not read. */
+    uint64_t body_bytes; /* Bodies of unanswered requests, now. */
 };
 
 struct http_server;
@@ -53,34 +59,36 @@ typedef void http_handler_fn(void *ctx, struct http_exchange *x);
 
 struct http_server *http_server_new(struct loop *l, const struct http_limits *limits,
                                     http_handler_fn *fn, void *ctx);
-/* Serves the listening socket 'fd', which is taken over. */
+/* Serves the listening socket 'fd'; takes ownership of it. */
 int http_server_add_listener(struct http_server *s, int fd, struct err *e);
-/* How errors that the server itself answers look: fills 'out' with the body for 'status' and returns its content
- * type.  NULL: plain text. */
+/* Format of errors that the server itself answers: fills 'out' with the body for 'status' and
+ * returns its content type. NULL: plain text. */
 typedef const char *http_error_fn(int status, const char *why, struct strbuf *out);
 void http_server_set_errors(struct http_server *s, http_error_fn *fn);
 struct http_stats http_server_stats(const struct http_server *s);
-/* HTTPS on it, with a server's context, which must live as long as the server (NULL: plain HTTP). */
+/* The same with HTTPS, by a server's context that must live as long as the server (NULL: plain
+ * HTTP). */
 int http_server_add_listener_tls(struct http_server *s, int fd, struct tls_context *tls,
                                  struct err *e);
-/* For clients in this process: they do not count as connections of the address that they come from. */
+/* For clients in this process: their connections do not count for their address. */
 int http_server_add_own_listener(struct http_server *s, int fd, struct err *e);
-/* Closes the listening sockets; all else goes on. */
+/* Closes the listening sockets; everything else continues. */
 void http_server_stop_listening(struct http_server *s);
-/* Stops accepting; streams get their end (and their 'closed' call), requests are finished, HTTP/2 clients are told
- * by GOAWAY; calls 'done' when no connection is left, or after 'timeout_ms', when the rest was broken off. */
+/* Stops accepting; ends streams (with their 'closed' call), finishes requests, sends GOAWAY to
+ * HTTP/2 clients; calls 'done' when no connection is left, or after 'timeout_ms', when the
+ * remaining ones were closed. */
 void http_server_shutdown(struct http_server *s, uint64_t timeout_ms, loop_fn *done, void *ctx);
-/* Breaks off all connections; 'closed' of streams is called.  Exchanges not yet answered stay valid, and
- * their answers go nowhere.  Not from within a callback of the server, but for 'done'. */
+/* Closes all connections and calls 'closed' of streams. Unanswered exchanges stay valid, and
+ * their answers are discarded. Not from within a callback of the server, except for 'done'. */
 struct http_server *http_server_free(struct http_server *s);
 
 /* Request.  All strings live until the exchange ends. */
 const char *http_method(const struct http_exchange *x);
 const char *http_path(
-    const struct http_exchange *x); /* Percent-decoded, without the query; no "..". */
+    const struct http_exchange *x); /* Percent-decoded, without the query; has no "..". */
 const char *http_query(const struct http_exchange *x,
                        const char *name);                  /* Decoded; NULL: absent. */
-const char *http_query_raw(const struct http_exchange *x); /* As sent, "" when none. */
+const char *http_query_raw(const struct http_exchange *x); /* Unchanged; "" when there is none. */
 const char *http_header(const struct http_exchange *x,
                         const char *name); /* Case-insensitive; NULL. */
 /* The i-th header in the order of sending; false: no more. */
@@ -90,11 +98,11 @@ const char *http_body(const struct http_exchange *x, size_t *ret_size);
 const char *http_peer(const struct http_exchange *x); /* "10.0.0.1:5000" or "unix". */
 unsigned http_version(const struct http_exchange *x); /* 1 or 2. */
 bool http_is_tls(const struct http_exchange *x);
-/* Whom the client's verified certificate names; NULL: it has shown none. */
+/* The identity in the client's verified certificate; NULL: no certificate. */
 const struct tls_identity *http_peer_cert(const struct http_exchange *x);
 
-/* Response; each ends the exchange ('x' must not be used after).  No body is sent to a HEAD request.
- * 'content_type' may be NULL. */
+/* Response; each ends the exchange ('x' must not be used after). No body is sent to a HEAD
+ * request. 'content_type' may be NULL. */
 void http_respond(struct http_exchange *x, int status, const char *content_type, const void *body,
                   size_t size);
 void http_respond_blob(struct http_exchange *x, int status, const char *content_type,
@@ -102,21 +110,24 @@ void http_respond_blob(struct http_exchange *x, int status, const char *content_
 /* An extra response header, before responding.  Dropped when it is not a valid header. */
 void http_set_header(struct http_exchange *x, const char *name, const char *value);
 
-/* 'gone' is called once if the client goes away before the exchange was answered, never from within a call;
- * the exchange must be answered still.  Responding, and beginning a stream, end this. */
+/* 'gone' is called once if the client disconnects before the answer, never from within a call;
+ * the exchange must still be answered. Responding, and beginning a stream, cancel this. */
 void http_on_gone(struct http_exchange *x, loop_fn *gone, void *ctx);
-/* 'finished' is called once after the exchange was answered by http_respond: when the last of the response was
- * sent, or never will be.  It may come from within any call, and must not call the server. */
+/* 'finished' is called once after the exchange was answered by http_respond: when the last of
+ * the response was sent, or never will be. It may come from within any call, and must not call
+ * the server. */
 void http_on_finished(struct http_exchange *x, loop_fn *finished, void *ctx);
 
-/* Streams (chunked, or HTTP/2's DATA).  'closed' is called once when the client went away or was cut off; after it, and
- * after http_stream_end, 'x' must not be used.  It is not called from within http_stream_write. */
+/* Streams (chunked, or HTTP/2's DATA). 'closed' is called once when the client went away or was
+ * cut off; after it, and after http_stream_end, 'x' must not be used. It is not called from
+ * within http_stream_write. */
 void http_stream_begin(struct http_exchange *x, int status, const char *content_type,
                        loop_fn *closed, void *ctx);
-/* Queues 'b' (a new reference is taken).  -ENOBUFS: the queue is full, the stream is being cut; -EPIPE: the
- * client has gone.  In both cases 'closed' follows.  What is queued in one round of the loop is sent
- * together.  Whoever has much to send at once keeps an eye on http_stream_queued, pauses below
- * max_stream_queue, and goes on when 'drained' is called: each time that the queue has become empty. */
+/* Queues 'b' (a new reference is taken).  -ENOBUFS: the queue is full, the stream is being
+ * closed; -EPIPE: the client has disconnected.  In both cases 'closed' follows.  Data queued in
+ * one round of the loop is sent together. A caller with much data watches http_stream_queued,
+ * pauses below max_stream_queue, and continues when 'drained' is called: each time that the
+ * queue becomes empty. */
 int http_stream_write(struct http_exchange *x, struct blob *b);
 size_t http_stream_queued(const struct http_exchange *x);
 void http_stream_on_drained(struct http_exchange *x, loop_fn *drained, void *ctx);
@@ -128,23 +139,26 @@ struct http_client;
 struct http_call;
 
 struct http_client_config {
-    /* "http[s]://host:port[/prefix]" or "unix:///path".  The host is an IPv4 address, "localhost" or a name,
-     * which is looked up once, blocking. */
+    /* "http[s]://host:port[/prefix]" or "unix:///path". The host is an IPv4 address, "localhost"
+     * or a name, which is looked up once, blocking. */
     const char *url;
     const struct tls_client_config *tls; /* For https; NULL: the defaults. */
     const char *user_agent;              /* NULL: "tenet/VERSION". */
     const char *bearer_token;            /* NULL: none. */
     uint64_t connect_ms;                 /* 0: 5,000. */
-    uint64_t response_ms;                /* To the end of a non-streaming response; 0: 30,000. */
-    size_t max_body;                     /* Of a non-streaming response; 0: 256 MiB. */
+    /* Timeout for a complete non-streaming response; 0: 30,000. */
+    uint64_t response_ms;
+    /* Maximum of a non-streaming response's body; 0: 256 MiB. */
+    size_t max_body;
 };
 int http_client_new(struct loop *l, const struct http_client_config *cfg, struct http_client **ret,
                     struct err *e);
-/* Other certificates for connections from now on; idle ones are closed.  -EINVAL: the server is not one of HTTPS. */
+/* Uses other certificates for new connections; idle ones are closed. -EINVAL: the server is not
+ * HTTPS. */
 int http_client_set_tls(struct http_client *c, const struct tls_client_config *tls, struct err *e);
 /* Ends all streams soon, with -ECONNRESET. */
 void http_client_break_streams(struct http_client *c);
-/* One more header, of all requests from now on. */
+/* Adds a header to all further requests. */
 void http_client_add_header(struct http_client *c, const char *name, const char *value);
 /* Outstanding calls are cancelled without a callback.  May be called from within any callback. */
 struct http_client *http_client_free(struct http_client *c);
@@ -158,10 +172,11 @@ struct http_result {
     size_t size;
 };
 typedef void http_result_fn(void *ctx, const struct http_result *r);
-/* Starts a call; 'fn' is called exactly once unless it is cancelled, never from within http_call, and the
- * call is gone then.  'path' is escaped already and starts with "/".  'body' is copied.  'accept' and
- * 'content_type' may be NULL.  At most 16 calls are under way at once, more wait their turn.  A call that
- * finds its kept connection dead is made again once if that can do no harm. */
+/* Starts a call; 'fn' is called exactly once unless the call is cancelled, never from within
+ * http_call, and the call is freed then.  'path' is escaped already and starts with "/".  'body'
+ * is copied.  'accept' and 'content_type' may be NULL.  At most 16 calls are under way at once,
+ * more wait. A call whose reused connection turns out to be dead is repeated once if that is
+ * safe. */
 struct http_call *http_call(struct http_client *c, const char *method, const char *path,
                             const char *accept, const char *content_type, const void *body,
                             size_t size, http_result_fn *fn, void *ctx);
@@ -169,16 +184,16 @@ struct http_call *http_call(struct http_client *c, const char *method, const cha
 struct http_stream_ops {
     /* Head received with status 200; optional. */
     void (*opened)(void *ctx);
-    /* Bytes of the body as they come. */
+    /* Bytes of the body as they arrive. */
     void (*data)(void *ctx, const char *p, size_t size);
-    /* The stream ended: error 0 = ended by the server in order.  With a status other than 200 the body
-     * (up to 64 KiB) is in 'r'.  Called exactly once unless cancelled. */
+    /* The stream ended: error 0 = ended by the server in order. With a status other than 200 the
+     * body (up to 64 KiB) is in 'r'. Called exactly once unless cancelled. */
     void (*ended)(void *ctx, const struct http_result *r);
 };
-/* 'idle_ms': the stream is broken off with -ETIMEDOUT when nothing was received for so long; 0: never. */
+/* 'idle_ms': without data for so long the stream ends with -ETIMEDOUT; 0: never. */
 struct http_call *http_stream(struct http_client *c, const char *path, const char *accept,
                               uint64_t idle_ms, const struct http_stream_ops *ops, void *ctx);
-void http_call_cancel(struct http_call *call); /* No callback any more; the call is gone. */
+void http_call_cancel(struct http_call *call); /* No callback any more; frees the call. */
 
 /* Appends 's' percent-encoded for use in a path segment or query value. */
 void http_escape(const char *s, struct strbuf *out);

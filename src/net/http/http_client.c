@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The HTTP client.
  *
- * A call owns its request text until the response begins, so that it can be sent again when a kept
- * connection turns out to be dead.  A connection is either idle in the client's pool or belongs to one
- * call.  Results are delivered last: after the callback nothing of the call is touched, so callbacks may
- * start and cancel calls and free the client. */
+ * A call owns its request text until the response begins, so that it can be sent again when a
+ * kept connection turns out to be dead. A connection is either idle in the client's pool or
+ * belongs to one call. Results are delivered last: after the callback nothing of the call is
+ * touched, so callbacks may start and cancel calls and free the client. */
 #include "base/list.h"
 #include "base/mem.h"
 #include "net/http/http.h"
@@ -20,9 +20,10 @@
 #define READ_SIZE 32768
 #define READS_AT_ONCE 8
 #define MAX_HEAD 65536
-#define MAX_ERROR_BODY 65536 /* Of a stream's answer that is not 200. */
-#define MAX_CONNS 16         /* For calls that are no streams; more wait. */
-#define POOL_MS 60000        /* A connection is not used again after this; servers close at 90 s. */
+#define MAX_ERROR_BODY 65536 /* Limit for a stream's answer other than 200. */
+#define MAX_CONNS 16         /* Limit for calls that are no streams; more wait. */
+/* An idle connection is not reused after this; servers close at 90 s. */
+#define POOL_MS 60000
 
 struct conn {
     struct http_client *client;
@@ -32,7 +33,7 @@ struct conn {
     struct http_call *call; /* NULL: in the pool. */
     struct list pool_node;
     uint64_t idle_since;
-    bool connected; /* And the TLS handshake is done. */
+    bool connected; /* Includes the TLS handshake. */
     bool reused;    /* Has carried a call before. */
 };
 
@@ -44,15 +45,15 @@ struct http_call {
     struct conn *conn;
     enum phase phase;
     bool is_stream, to_head, may_repeat, was_queued;
-    char *what; /* "GET http://..." for error texts. */
+    char *what; /* "GET http://...", for error texts. */
     struct strbuf request;
     size_t sent;
-    struct strbuf in; /* The head as it comes. */
+    struct strbuf in; /* The head received so far. */
     size_t scanned;
     struct http1_head head;
     char *head_text;
     struct http1_chunked chunked;
-    uint64_t left; /* Of a body with a length. */
+    uint64_t left; /* Remaining bytes of a body with a length. */
     struct strbuf body;
     struct loop_timer *timer;
     struct loop_task
@@ -69,19 +70,19 @@ struct http_client {
     struct loop *loop;
     char *host;              /* For the Host header. */
     char *base;              /* "http://host:port", for error texts. */
-    char *name;              /* Of the server's certificate. */
+    char *name;              /* Name in the server's certificate. */
     struct tls_context *tls; /* NULL: plain. */
     char *prefix;
     char *unix_path; /* NULL: TCP. */
     char *address;   /* IPv4 */
     uint16_t port;
-    struct strbuf headers; /* Which all requests have. */
+    struct strbuf headers; /* Headers of all requests. */
     uint64_t connect_ms, response_ms;
     size_t max_body;
     struct list calls, queued;
     struct list pool; /* Longest idle first. */
     struct loop_timer *pool_timer;
-    unsigned n_conns; /* Of calls that are no streams, and in the pool. */
+    unsigned n_conns; /* Connections in the pool and of calls that are no streams. */
 };
 
 static void call_start(void *ctx);
@@ -102,20 +103,20 @@ static void conn_free(struct conn *n)
     free(n);
 }
 
-/* Whether the kernel knows nothing bad of an idle connection. */
+/* Whether the kernel reports no error or data for an idle connection. */
 static bool conn_is_alive(const struct conn *n)
 {
     char c;
     return recv(n->fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
-/* Watches for what is needed to read or write as 'wanted'. */
+/* Watches the events that reading or writing ('wanted') needs. */
 static void conn_watch(struct conn *n, unsigned wanted)
 {
     loop_fd_set(n->watch, n->tls ? tls_watch(n->tls, wanted) : wanted);
 }
 
-/* As send and recv, with negative errno. */
+/* Like send and recv, with negative errno. */
 static ssize_t conn_send(struct conn *n, const char *p, size_t size, struct err *e)
 {
     if (n->tls) {
@@ -140,7 +141,7 @@ static void pool_drop(struct conn *n)
     conn_free(n);
 }
 
-/* The connection that was idle for the shortest time; NULL. */
+/* The connection with the shortest idle time; NULL. */
 static struct conn *pool_take(struct http_client *c)
 {
     while (!list_is_empty(&c->pool)) {
@@ -202,7 +203,7 @@ static int conn_open(struct http_call *call, struct err *e)
 
 /* ---- the end of a call ---- */
 
-/* Takes the connection from the call, into the pool when it can be used again. */
+/* Detaches the connection from the call, into the pool when it can be reused. */
 static void call_release_conn(struct http_call *call, bool reusable)
 {
     struct http_client *c = call->client;
@@ -234,7 +235,7 @@ static void call_free(struct http_call *call)
     free(call);
 }
 
-/* Ends the call, which is freed, and reports 'r'; the last thing that happens. */
+/* Ends and frees the call, and reports 'r'; always the last step. */
 static void call_report(struct http_call *call, int error, const char *text, bool reusable)
 {
     struct http_client *c = call->client;
@@ -294,7 +295,7 @@ static void call_timer(struct http_call *call, uint64_t ms)
     }
 }
 
-/* The connection broke; the call is made again if that cannot do harm.  'why' may be "". */
+/* The connection broke; repeats the call if that is safe. 'why' may be "". */
 static void call_broken(struct http_call *call, int error, const char *why)
 {
     bool nothing_came = call->phase == SENDING && !call->in.size && !call->head_text;
@@ -324,7 +325,7 @@ static void call_broken(struct http_call *call, int error, const char *why)
     }
 }
 
-/* Sends what can be sent. */
+/* Sends as much as possible. */
 static void call_send(struct http_call *call)
 {
     struct conn *n = call->conn;
@@ -339,12 +340,12 @@ static void call_send(struct http_call *call)
             conn_watch(n, LOOP_READ | LOOP_WRITE);
             return;
         }
-        break; /* There may be an answer nevertheless; reading tells. */
+        break; /* There may be an answer nevertheless; reading shows it. */
     }
     conn_watch(n, LOOP_READ);
 }
 
-/* The connection is there: sends the request. */
+/* The connection is established: sends the request. */
 static void call_connected(struct http_call *call)
 {
     call->conn->connected = true;
@@ -361,7 +362,7 @@ static void call_complete(struct http_call *call)
     call_report(call, 0, "", reusable);
 }
 
-/* Gives 'size' bytes of the body to the user; false: the call is gone. */
+/* Passes 'size' bytes of the body to the user; false: the call is freed. */
 static bool call_data(struct http_call *call, const char *p, size_t size)
 {
     if (!size) {
@@ -379,7 +380,7 @@ static bool call_data(struct http_call *call, const char *p, size_t size)
     if (strbuf_add(&call->body, p, size) == 0) {
         return true;
     }
-    if (call->is_stream) { /* Enough of the error is known. */
+    if (call->is_stream) { /* The kept part of the error suffices. */
         strbuf_add(&call->body, p, call->body.max - call->body.size);
         call_report(call, 0, "", false);
     } else {
@@ -388,7 +389,7 @@ static bool call_data(struct http_call *call, const char *p, size_t size)
     return false;
 }
 
-/* Takes body bytes; false: the call is gone. */
+/* Takes body bytes; false: the call is freed. */
 static bool call_body(struct http_call *call, const char *p, size_t size)
 {
     switch (call->head.framing) {
@@ -401,7 +402,7 @@ static bool call_body(struct http_call *call, const char *p, size_t size)
         if (call->left) {
             return true;
         }
-        call->head.keep_alive &= n == size; /* Bytes that nobody asked for. */
+        call->head.keep_alive &= n == size; /* More bytes than the response has. */
         call_complete(call);
         return false;
     }
@@ -435,7 +436,7 @@ static bool call_body(struct http_call *call, const char *p, size_t size)
     return false;
 }
 
-/* A complete head of 'size' bytes is in call->in; false: the call is gone. */
+/* A complete head of 'size' bytes is in call->in; false: the call is freed. */
 static bool call_head(struct http_call *call, size_t size)
 {
     struct err e = {0};
@@ -483,7 +484,7 @@ static bool call_head(struct http_call *call, size_t size)
     return here;
 }
 
-/* Takes what was received; false: the call is gone. */
+/* Processes the received bytes; false: the call is freed. */
 static bool call_input(struct http_call *call, const char *p, size_t size)
 {
     if (call->phase == BODY) {
@@ -519,7 +520,7 @@ static void call_read(struct http_call *call)
         bool is_tls = call->conn->tls;
         ssize_t n = conn_recv(call->conn, buf, sizeof buf, &e);
         if (n > 0) {
-            /* From TLS comes a record at a time. */
+            /* TLS returns one record at a time. */
             if (!call_input(call, buf, (size_t) n) || (!is_tls && (size_t) n < sizeof buf)) {
                 return;
             }
@@ -537,7 +538,7 @@ static void call_read(struct http_call *call)
     }
 }
 
-/* A step of connecting: 0 when it is done, -EAGAIN, or why not. */
+/* A step of connecting: 0 when done, -EAGAIN, or the error. */
 static int conn_establish(struct conn *n, struct err *e)
 {
     struct http_client *c = n->client;
@@ -555,7 +556,7 @@ static void conn_ready(void *ctx, unsigned events)
 {
     struct conn *n = ctx;
     struct http_call *call = n->call;
-    if (!call) { /* Idle: the server closed it, or said what nobody asked for. */
+    if (!call) { /* Idle: the server closed it, or sent unexpected data. */
         pool_drop(n);
         return;
     }
@@ -697,7 +698,7 @@ void http_call_cancel(struct http_call *call)
 
 /* ---- the client ---- */
 
-/* Takes the URL apart; for https makes the context. */
+/* Parses the URL; creates the context for https. */
 static int parse_url(struct http_client *c, const char *url, const struct tls_client_config *tls,
                      struct err *e)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection of the HTTP server: its socket and TLS; what is said on it is its protocol's. */
+/* A connection of the HTTP server: its socket and TLS; the protocol on it is in http_h1.c and
+ * http_h2.c. */
 #include "base/log.h"
 #include "net/http/http_server_priv.h"
 #include "net/tls/tls.h"
@@ -10,8 +11,8 @@
 LOG_MODULE("http");
 
 #define READ_SIZE 65536
-#define HANDSHAKES_AT_ONCE 16 /* Steps of TLS handshakes in one round of the loop: they are dear. */
-#define FILLS_AT_ONCE 8       /* Then others have their turn. */
+#define HANDSHAKES_AT_ONCE 16 /* Handshake steps per round of the loop: each is expensive. */
+#define FILLS_AT_ONCE 8       /* Fills per round, then other connections continue. */
 
 static struct log_limit handshake_limit;
 
@@ -43,8 +44,8 @@ void http_conn_close(struct http_conn *c)
     free(c);
 }
 
-/* Closing now, with bytes of the client unread, would reset the connection, and the client might lose the end
- * of what was said. */
+/* Closing now, with unread bytes of the client, would reset the connection, and the client might
+ * lose the end of the response. */
 void http_conn_linger(struct http_conn *c)
 {
     if (c->tls) {
@@ -55,7 +56,7 @@ void http_conn_linger(struct http_conn *c)
     http_conn_wait(c, HTTP_WAIT_LINGER);
 }
 
-/* Closes at once and throws away what the kernel has not sent: the client does not read. */
+/* Closes at once and discards unsent data: the client does not read. */
 static void conn_abort(struct http_conn *c)
 {
     struct linger now = {.l_onoff = 1};
@@ -78,7 +79,7 @@ static void conn_expired(struct http_deadline *d)
 
 /* ---- sending ---- */
 
-/* Sends what is queued and can be sent; as http_out_send. */
+/* Sends as much of the queue as possible; result as of http_out_send. */
 static int conn_send(struct http_conn *c)
 {
     for (int i = 0;; i++) {
@@ -106,14 +107,14 @@ static int conn_send(struct http_conn *c)
 void http_conn_watch(struct http_conn *c)
 {
     unsigned events = 0;
-    /* While a request is at work, reading on tells when the client goes away. */
+    /* While a request is being handled, reading detects that the client disconnects. */
     if (!c->eof && (c->state != HTTP_CONN_OPEN || c->proto->wants_input(c))) {
         events |= LOOP_READ;
     }
     if (c->out.n) {
         events |= LOOP_WRITE;
     }
-    /* What comes while lingering is not looked at. */
+    /* Input while lingering is ignored. */
     bool tls = c->tls && c->state != HTTP_CONN_LINGERING;
     loop_fd_set(c->watch, tls ? tls_watch(c->tls, events) : events);
 }
@@ -138,7 +139,7 @@ static void conn_task(void *ctx)
 
 /* ---- reading ---- */
 
-/* As recv, with negative errno. */
+/* Like recv, with negative errno. */
 static ssize_t conn_recv(struct http_conn *c, char *buf, size_t size)
 {
     if (c->tls && c->state != HTTP_CONN_LINGERING) {
@@ -148,7 +149,7 @@ static ssize_t conn_recv(struct http_conn *c, char *buf, size_t size)
     return n >= 0 ? n : errno == EINTR ? -EAGAIN : -errno;
 }
 
-/* Reads once; false: 'c' is gone. */
+/* Reads once; false: 'c' is freed. */
 static bool conn_read(struct http_conn *c)
 {
     char buf[READ_SIZE];
@@ -170,7 +171,8 @@ static bool conn_read(struct http_conn *c)
     return true;
 }
 
-/* A step of the handshake.  When it fails the client is told, by an alert, or in its own language. */
+/* A step of the handshake. A failure is sent to the client, as an alert or as a plain HTTP
+ * error. */
 static void conn_handshake(struct http_conn *c)
 {
     static const char text[] = "HTTP/1.1 400 Bad Request\r\n"

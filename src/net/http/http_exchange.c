@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request and its response as the user of the server sees them. */
+/* A request and its response, as seen by the user of the server. */
 #include "base/log.h"
 #include "net/http/http_server_priv.h"
 

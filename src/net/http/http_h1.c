@@ -53,7 +53,7 @@ static void response_head(struct http_conn *c, struct http_exchange *x, int stat
     }
 }
 
-/* All of the response is in the queue. */
+/* The whole response is in the queue. */
 static void response_queued(struct http_conn *c)
 {
     c->h1.state = H1_SENDING;
@@ -107,7 +107,7 @@ static void h1_respond(struct http_exchange *x, int status, const char *content_
     struct http_conn *c = x->conn;
     response_send(c, x, status, content_type, body, blob, size);
     if (x->finished) {
-        http_exchange_drop_body(x); /* Kept until all was sent. */
+        http_exchange_drop_body(x); /* Kept until all is sent. */
     } else {
         c->h1.x = NULL;
         http_exchange_free(x);
@@ -177,8 +177,8 @@ static void h1_stream_end(struct http_exchange *x)
 
 /* ---- requests ---- */
 
-/* Takes bytes of the body from 'p', and returns how many.  The state is then still H1_BODY, or H1_READY, or
- * H1_SENDING an error. */
+/* Takes bytes of the body from 'p', and returns their number. The state is then H1_BODY,
+ * H1_READY, or H1_SENDING an error. */
 static size_t body_input(struct http_conn *c, const char *p, size_t size)
 {
     struct h1_conn *h = &c->h1;
@@ -280,7 +280,7 @@ static void head_input(struct http_conn *c)
     }
 }
 
-/* Goes on with what is in h->in, up to one request for the handler. */
+/* Continues with h->in, up to one request for the handler. */
 static void h1_advance(struct http_conn *c)
 {
     struct h1_conn *h = &c->h1;
@@ -304,8 +304,8 @@ static void h1_advance(struct http_conn *c)
     }
 }
 
-/* The first bytes of a connection tell whether it is HTTP/2 with prior knowledge; true: they are not (or not yet)
- * for HTTP/1.1. */
+/* Detects HTTP/2 with prior knowledge by the first bytes of a connection; true: they are not (or
+ * not yet) for HTTP/1.1. */
 static bool is_preface(struct http_conn *c)
 {
     struct strbuf *in = &c->h1.in;
@@ -354,7 +354,7 @@ static bool h1_wants_input(const struct http_conn *c)
     return c->h1.in.size <= c->server->limits.max_head;
 }
 
-/* The response was sent: the next request, or the end. */
+/* The response was sent: begins the next request, or closes. */
 static void response_sent(struct http_conn *c)
 {
     struct h1_conn *h = &c->h1;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP/2 on a connection of the server (RFC 9113), by nghttp2.
  *
- * What a client can make us keep or do is bounded: streams, bytes of a head, of bodies, of answers not read, and
- * by 'allowance' the frames that are neither requests nor in proportion to what we send (RFC 9113, 10.5).
- * Answers are not copied: each DATA frame refers to the blobs it is made of. */
+ * A client's use of memory and work is bounded: streams, bytes of a head, of bodies, of unread
+ * answers, and by 'allowance' the frames that are neither requests nor in proportion to the sent
+ * data (RFC 9113, 10.5). Answers are not copied: each DATA frame refers to the blobs it is made
+ * of. */
 #include "base/log.h"
 #include "net/http/http_server_priv.h"
 #include "net/http/nghttp2_util.h"
@@ -14,29 +15,29 @@
 
 LOG_MODULE("http");
 
-#define FILL_BYTES \
-    ((size_t) 256 << 10) /* Framed for the socket at once; more waits in its stream. */
+/* Maximum of data framed for the socket at once; more waits in its stream. */
+#define FILL_BYTES ((size_t) 256 << 10)
 #define FILL_SEGMENTS 1024
 #define STREAM_WINDOW (256 << 10)
 #define CONN_WINDOW (1 << 20)
 #define MAX_CONTINUATIONS 8
 #define MAX_ACKS 100
-#define HEAD_BOMB 16 /* Times the largest head, and the connection is given up. */
+#define HEAD_BOMB 16 /* Times the largest head, after which the connection is closed. */
 #define MAX_RESPONSE_FIELDS 24
-/* Frames that a client may send for nothing: at once, and for ever. */
+/* Frames other than requests that a client may send, initially and at most. */
 #define ALLOWANCE_MAX 2000u
 #define ALLOWANCE_PER_S 100u
 #define SMALL_DATA 64u
-/* What a frame of ours earns its receiver, who may send WINDOW_UPDATE in return. */
+/* Allowance per frame of ours, as its receiver may send WINDOW_UPDATE in return. */
 #define EARNS_BASE 2u
 #define EARNS_BYTES 2048u
 
 enum h2_state {
     RECEIVING, /* Head or body. */
     READY,     /* Complete, in c->ready. */
-    HANDLER,   /* The user has it. */
+    HANDLER,   /* The handler has it. */
     STREAMING,
-    SENDING, /* All of the response is queued. */
+    SENDING, /* The whole response is queued. */
 };
 
 struct h2_exchange {
@@ -47,15 +48,15 @@ struct h2_exchange {
     size_t progress;
     int32_t id;
     enum h2_state state;
-    bool received; /* All of the request. */
+    bool received; /* The request is complete. */
     bool answered; /* A response was submitted. */
     bool is_head;
     bool too_large; /* The head. */
     bool was_reset; /* By us. */
     size_t head_size;
-    struct strbuf fields; /* "name\0value\0", of the head. */
+    struct strbuf fields; /* "name\0value\0" pairs of the head. */
     char *method, *path, *authority;
-    /* The body of the response: blobs, of the first of which 'at' bytes are framed already. */
+    /* The body of the response; the first 'at' bytes of the first blob are framed already. */
     struct blob **blobs;
     size_t first, n, cap, at, bytes;
     bool ends; /* Nothing follows. */
@@ -65,12 +66,12 @@ struct h2_conn {
     nghttp2_session *session;
     struct list exchanges;
     unsigned n_exchanges;
-    struct list ready;   /* Waiting for the handler, while 'queued' is too much. */
-    struct list drained; /* Streams whose user is to be told. */
-    size_t queued;       /* Bytes of response bodies that are not framed. */
+    struct list ready;   /* Waiting for the handler, while 'queued' is too large. */
+    struct list drained; /* Streams whose 'drained' call is due. */
+    size_t queued;       /* Unframed bytes of response bodies. */
     unsigned allowance;
     uint64_t allowance_at_ms;
-    int32_t head_id; /* Of the stream whose head is being received; 0: none. */
+    int32_t head_id; /* Stream whose head is being received; 0: none. */
     bool over;       /* Nothing is read any more. */
 };
 
@@ -96,7 +97,7 @@ static void queue_clear(struct h2_exchange *h)
     h->first = h->n = h->cap = h->at = h->bytes = 0;
 }
 
-/* Takes 'h' from its connection, but for x.conn. */
+/* Detaches 'h' from its connection, but keeps x.conn. */
 static void unlink_exchange(struct h2_exchange *h)
 {
     struct http_conn *c = h->x.conn;
@@ -249,7 +250,7 @@ static int send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8
 
 /* ---- responses ---- */
 
-/* Adds the lines of x->extra, whose names are made lower-case in 'text', a copy of it. */
+/* Adds the lines of x->extra, with names in lower case; 'text' is a copy of it. */
 static size_t extra_fields(char *text, nghttp2_nv *nv, size_t max)
 {
     size_t n = 0;
@@ -311,7 +312,7 @@ static void answer(struct h2_exchange *h, int status, const char *content_type, 
     http_exchange_drop_body(&h->x);
 }
 
-/* Answers with an error of our own. */
+/* Answers with an error of the server itself. */
 static void fail(struct h2_exchange *h, int status, const char *why)
 {
     struct http_server *s = h->x.conn->server;
@@ -367,7 +368,7 @@ static size_t h2_stream_queued(const struct http_exchange *x)
     return CONTAINER_OF(x, const struct h2_exchange, x)->bytes;
 }
 
-/* Nothing follows; the exchange is the connection's own from now on. */
+/* The response is complete; the connection owns the exchange from now on. */
 static void stream_finish(struct h2_exchange *h)
 {
     struct http_conn *c = h->x.conn;
@@ -391,7 +392,7 @@ static struct h2_exchange *exchange_of(const struct http_conn *c, int32_t id)
     return nghttp2_session_get_stream_user_data(c->h2->session, id);
 }
 
-/* One more frame that is no request; the last that was allowed ends the connection. */
+/* Counts a frame that is no request; when the allowance is used up, the connection ends. */
 static void spend(struct http_conn *c)
 {
     struct h2_conn *h2 = c->h2;
@@ -478,7 +479,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
     return 0;
 }
 
-/* The head is complete and goes to where the user looks for it: 0, or the status of an error. */
+/* Moves the complete head to where the user looks for it; returns 0, or the status of an error. */
 static int head_done(struct http_conn *c, struct h2_exchange *h, struct err *e)
 {
     struct http_exchange *x = &h->x;
@@ -576,7 +577,8 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
     return 0;
 }
 
-/* The whole response was sent, and the client still sends its request: that is wanted no more. */
+/* The whole response was sent before the client has sent its whole request: the rest is not
+ * needed. */
 static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *ctx)
 {
     if ((frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA) &&
@@ -624,7 +626,7 @@ static void session_new(struct http_conn *c)
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_closed);
     nghttp2_option *option;
     nghttp2_must(nghttp2_option_new(&option));
-    /* Our allowance counts resets too, and forgives what cancelled watches are. */
+    /* Our allowance counts resets too, and tolerates those of cancelled watches. */
     nghttp2_option_set_stream_reset_rate_limit(option, 2 * ALLOWANCE_MAX, 2 * ALLOWANCE_PER_S);
     nghttp2_option_set_max_continuations(option, MAX_CONTINUATIONS);
     nghttp2_option_set_max_outbound_ack(option, MAX_ACKS);
@@ -660,7 +662,7 @@ void h2_begin(struct http_conn *c)
     loop_task_queue(&c->task);
 }
 
-/* Gives complete requests to the handler, as long as the answers do not pile up. */
+/* Gives complete requests to the handler, as long as unsent answers are below the limit. */
 static void run_ready(struct http_conn *c)
 {
     struct h2_conn *h2 = c->h2;
@@ -747,7 +749,7 @@ static void h2_expired(struct http_conn *c)
     loop_task_queue(&c->task);
 }
 
-/* Streams end; who has a request under way gets its answer, and no other is begun. */
+/* Ends streams; requests in progress are answered, and no new ones are begun. */
 static void h2_drain(struct http_conn *c)
 {
     struct h2_exchange *h;

@@ -11,7 +11,7 @@
 #define MAX_ROUNDS 16
 #define MAX_RECORDS 128
 
-/* The framing text, a part of the blob, and CR LF if it is a chunk. */
+/* The framing text, a part of the blob, and CR LF for a chunk. */
 struct http_out_segment {
     struct blob *b; /* NULL: only the text. */
     size_t at, size;
@@ -118,8 +118,8 @@ static ssize_t send_plain(struct http_out *o, int fd)
     return n >= 0 ? n : errno == EINTR ? -EAGAIN : -errno;
 }
 
-/* One record, filled from as many segments as fit.  When it is tried again it begins with the same bytes,
- * for the queue changes at its end only. */
+/* Sends one record, filled from as many segments as fit. A retry begins with the same bytes, as
+ * the queue changes at its end only. */
 static ssize_t send_record(struct http_out *o, struct tls *tls)
 {
     char record[TLS_RECORD_SIZE];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The HTTP server as a whole: listeners, deadlines, what each client address may have, shutdown. */
+/* The HTTP server as a whole: listeners, deadlines, limits per client address, shutdown. */
 #include "base/log.h"
 #include "net/http/http_server_priv.h"
 
@@ -18,7 +18,7 @@ LOG_MODULE("http");
 #define ACCEPT_PAUSE_MS 1000
 #define KEEPALIVE_IDLE_S 60
 #define KEEPALIVE_INTERVAL_S 15
-#define BODIES_AT_ONCE 64 /* Of the largest size. */
+#define BODIES_AT_ONCE 64 /* Bodies of the largest size. */
 #define VICTIMS_LOOKED_AT 64
 
 static struct log_limit accept_limit, client_limit;
@@ -143,8 +143,8 @@ void http_server_conn_gone(struct http_server *s, struct http_source *src)
     }
 }
 
-/* The connection that is missed least: one that is being closed, has been idle for longest, or has not said what
- * it wants; of the first few of a kind the one whose client has most.  NULL: none. */
+/* The least important connection: one that is being closed, has been idle for longest, or has
+ * not sent a request; among the first few of a kind, one whose client has most. NULL: none. */
 static struct http_conn *least_missed(struct http_server *s)
 {
     static const enum http_wait kinds[] = {HTTP_WAIT_LINGER, HTTP_WAIT_IDLE, HTTP_WAIT_HEAD};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every user of nghttp2 in the tree needs: fields from strings, and calls that can only fail for want of
- * memory.  Nothing here keeps state. */
+/* Helpers for all users of nghttp2: fields from strings, and calls that can only fail when
+ * memory is out. No state. */
 #pragma once
 
 #include "base/macro.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As everywhere, want of memory ends the process. */
+/* Running out of memory ends the process, as everywhere. */
 static inline void nghttp2_must(int error)
 {
     if (error) {

@@ -11,7 +11,7 @@
 #include <linux/netfilter/nfnetlink_conntrack.h>
 #include <netinet/in.h>
 
-#define MAX_TUPLE 256 /* Bytes of one, of IPv4: some 60. */
+#define MAX_TUPLE 256 /* Size of an IPv4 tuple: some 60 bytes. */
 
 struct tuple {
     uint16_t size;
@@ -102,7 +102,7 @@ static struct nlmsghdr *request(char *buf, unsigned type, unsigned flags, unsign
     return h;
 }
 
-/* Sends 'h' and hands the messages of the answer to 'fn'. */
+/* Sends 'h' and passes the messages of the answer to 'fn'. */
 static int exchange(struct mnl_socket *s, struct nlmsghdr *h, mnl_cb_t fn, void *ctx)
 {
     CLEANUP_FREE char *answer = xmalloc(32768);

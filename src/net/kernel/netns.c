@@ -33,8 +33,8 @@ static int check_name(const char *name, struct err *e)
     return 0;
 }
 
-/* Makes NETNS_DIR a shared mount, as iproute2 does, so that a namespace made here is seen, and one
- * removed here is gone, in the other mount namespaces too. */
+/* Makes NETNS_DIR a shared mount, as iproute2 does, so that creation and removal of namespaces
+ * here take effect in other mount namespaces, too. */
 static int dir_prepare(struct err *e)
 {
     int r = dir_make(NETNS_DIR, 0755, e);
@@ -66,7 +66,7 @@ static int lo_up(struct err *e)
     return 0;
 }
 
-/* Makes a namespace on this thread and mounts it on 'path', which exists. */
+/* Creates a namespace on this thread and mounts it on 'path', which exists. */
 static int create_at(const char *path, struct err *e)
 {
     int back = open(THREAD_NS, O_RDONLY | O_CLOEXEC);
@@ -206,8 +206,8 @@ static void wait_gone(int pidfd)
     }
 }
 
-/* One pass over all processes; returns how many were killed.  What they forked meanwhile is for the
- * next pass. */
+/* One pass over all processes; returns the number of killed ones. The next pass finds processes
+ * forked meanwhile. */
 static int kill_pass(dev_t dev, ino_t ino, struct err *e)
 {
     DIR *proc = opendir("/proc");
@@ -224,8 +224,8 @@ static int kill_pass(dev_t dev, ino_t ino, struct err *e)
             !process_in((pid_t) pid, dev, ino)) {
             continue;
         }
-        /* With the descriptor in hand the process is looked at again: the number may have been taken by
-         * another one in between. */
+        /* Checks the process again with the descriptor open: another process may have got the
+         * number in between. */
         int pidfd = (int) syscall(SYS_pidfd_open, (pid_t) pid, 0);
         if (pidfd < 0 || !process_in((pid_t) pid, dev, ino)) {
             fd_close(pidfd);

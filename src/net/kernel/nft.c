@@ -10,8 +10,8 @@
 #include <linux/netfilter/nf_nat.h>
 #include <linux/netfilter/nfnetlink.h>
 
-#define MESSAGE_ROOM \
-    ((size_t) 72 << 10)     /* More than a message can have: attributes are at most 64 KiB. */
+/* More than the largest message: attributes are at most 64 KiB. */
+#define MESSAGE_ROOM ((size_t) 72 << 10)
 #define ELEMENTS_FULL 60000 /* Bytes of elements in one message. */
 #define REGISTER(n) (NFT_REG32_00 + (n))
 
@@ -63,7 +63,7 @@ static void close_nest(struct nft_batch *b)
     mnl_attr_nest_end(b->message, b->nests[--b->n_nests]);
 }
 
-/* As mnl_attr_put, and what it leaves in the padding becomes 0: rules are compared by their bytes. */
+/* Like mnl_attr_put, with zeros in the padding: rules are compared by their bytes. */
 static void put(struct nft_batch *b, uint16_t type, const void *p, size_t size)
 {
     size_t pad = MNL_ALIGN(size) - size;
@@ -91,7 +91,7 @@ static void put_register(struct nft_batch *b, uint16_t type, uint32_t reg)
     put_be32(b, type, REGISTER(reg));
 }
 
-/* A value in its nest. */
+/* A value in its nested attribute. */
 static void put_data(struct nft_batch *b, uint16_t type, const void *p, size_t size)
 {
     open_nest(b, type);

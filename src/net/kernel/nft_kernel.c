@@ -17,7 +17,7 @@ struct nft {
     struct mnl_socket *nl;
     unsigned port;
     uint32_t seq;
-    size_t send_buffer; /* As it was asked for. */
+    size_t send_buffer; /* The size as requested. */
     _Alignas(struct nlmsghdr) char reply[REPLY_SIZE];
 };
 
@@ -33,7 +33,8 @@ int nft_open(struct nft **ret, struct err *e)
     }
     struct nft *n = NEW(struct nft);
     int one = 1;
-    mnl_socket_setsockopt(nl, NETLINK_CAP_ACK, &one, sizeof one); /* Errors without the message. */
+    /* Errors without a copy of the message. */
+    mnl_socket_setsockopt(nl, NETLINK_CAP_ACK, &one, sizeof one);
     n->nl = nl;
     n->port = mnl_socket_get_portid(nl);
     *ret = n;
@@ -56,7 +57,7 @@ uint32_t nft_port(const struct nft *n)
 
 /* ---- attributes ---- */
 
-/* Attributes by their type, ATTRS at most; those above are skipped. */
+/* Attributes by their type, ATTRS at most; higher types are skipped. */
 static void split(const struct nlattr **tb, const void *from, size_t size)
 {
     const char *p = from;
@@ -98,7 +99,7 @@ static uint32_t get_be32(const struct nlattr *a, uint32_t absent)
 
 /* ---- batches ---- */
 
-/* What the kernel says of a batch, once it has looked at it: the first error. */
+/* Reads the kernel's replies to a batch: the first error. */
 static int read_errors(struct nft *n, const char **ret_what)
 {
     int code = 0;
@@ -138,7 +139,7 @@ static int read_errors(struct nft *n, const char **ret_what)
 
 int nft_send(struct nft *n, const struct nft_batch *b, struct err *e)
 {
-    /* A batch is one datagram, and the buffer has to have room for it. */
+    /* A batch is one datagram, and must fit into the buffer. */
     if (b->size + 4096 > n->send_buffer) {
         int size = (int) MIN(b->size + 65536, (size_t) INT32_MAX / 2);
         if (setsockopt(mnl_socket_get_fd(n->nl), SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof size) <
@@ -149,11 +150,11 @@ int nft_send(struct nft *n, const struct nft_batch *b, struct err *e)
         n->send_buffer = (size_t) size;
     }
     const char *what = "";
-    read_errors(n, &what); /* Of a batch before that was given up. */
+    read_errors(n, &what); /* Replies to an earlier batch that was given up. */
     if (mnl_socket_sendto(n->nl, b->data, b->size) < 0) {
         return err_sys(e, -errno, "nftables table %s: send a batch", b->table);
     }
-    int r = read_errors(n, &what); /* The kernel has done it all before sendto returned. */
+    int r = read_errors(n, &what); /* The kernel has processed it when sendto returns. */
     return r < 0 ? err_sys(e, r, "nftables table %s: %s", b->table, what) : 0;
 }
 
@@ -172,7 +173,7 @@ static struct nlmsghdr *request(char *buf, enum nf_tables_msg_types type, uint16
     return h;
 }
 
-/* Sends 'req' and gives the answer's messages to 'fn', up to the end. */
+/* Sends 'req' and passes the answer's messages to 'fn', up to the end. */
 static int exchange(struct nft *n, struct nlmsghdr *req, message_fn *fn, void *ctx)
 {
     bool interrupted = false, dump = req->nlmsg_flags & NLM_F_DUMP;
@@ -288,7 +289,7 @@ static void read_elements(void *ctx, const struct nlmsghdr *h)
     }
 }
 
-/* Those of one table only; older kernels give all. */
+/* Objects of one table only; older kernels dump all. */
 static bool of_table(const struct reader *rd, const struct nlattr *name)
 {
     const char *s = get_text(name);

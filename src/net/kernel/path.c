@@ -9,7 +9,7 @@
 #include <linux/xfrm.h>
 #include <string.h>
 
-/* Questions with one system call; the answers to all must have room in the socket's buffer. */
+/* Questions per system call; their answers must fit into the socket's buffer. */
 #define BATCH 12
 #define QUESTION_SIZE 64
 
@@ -22,7 +22,7 @@ static size_t put_question(struct rtnl *r, char *buf, uint32_t src, uint32_t dst
     struct rtmsg *rtm = mnl_nlmsg_put_extra_header(h, sizeof *rtm);
     rtm->rtm_family = AF_INET;
     rtm->rtm_dst_len = rtm->rtm_src_len = 32;
-    rtm->rtm_flags = RTM_F_FIB_MATCH; /* The route as it is, with all of its next hops. */
+    rtm->rtm_flags = RTM_F_FIB_MATCH; /* The route itself, with all of its next hops. */
     mnl_attr_put_u32(h, RTA_DST, htonl(dst));
     mnl_attr_put_u32(h, RTA_SRC, htonl(src));
     return h->nlmsg_len;
@@ -51,7 +51,7 @@ static void read_answer(const struct nlmsghdr *h, uint32_t dst, struct path *ret
     }
 }
 
-/* Each question has an answer, or an acknowledgement that says why not, or both. */
+/* Each question has an answer, or an acknowledgement with the error, or both. */
 static int read_answers(struct rtnl *r, uint32_t first, size_t n, const uint32_t *dst,
                         struct path *ret)
 {
@@ -149,7 +149,7 @@ bool path_has_ipsec(void)
     bool has = mnl_socket_bind(s, 0, MNL_SOCKET_AUTOPID) < 0 ||
                ask_xfrm(s, XFRM_MSG_GETSPDINFO, sizeof(uint32_t), buf, sizeof buf) < 0 ||
                has_policies(h);
-    /* Older kernels (before 5.14) have no default but to let pass. */
+    /* Older kernels (before 5.14) always pass such packets by default. */
     has = has || (ask_xfrm(s, XFRM_MSG_GETDEFAULT, sizeof(struct xfrm_userpolicy_default), buf,
                            sizeof buf) > 0 &&
                   blocks_by_default(h));

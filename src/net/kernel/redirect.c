@@ -35,14 +35,14 @@ static struct bpf_insn set(unsigned to, int32_t value)
     return (struct bpf_insn){.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = to & 15, .imm = value};
 }
 
-/* Jumps over the next 'n' instructions unless the register has the value. */
+/* Skips the next 'n' instructions unless the register has the value. */
 static struct bpf_insn skip_unless(unsigned reg, int32_t value, size_t n)
 {
     return (struct bpf_insn){
         .code = BPF_JMP | BPF_JNE | BPF_K, .dst_reg = reg & 15, .off = (int16_t) n, .imm = value};
 }
 
-/* On any doubt the frame is dropped. */
+/* Drops the frame in all doubtful cases. */
 static size_t make_program(const struct redirect *d, struct bpf_insn out[24])
 {
     size_t n = 0;
@@ -58,7 +58,7 @@ static size_t make_program(const struct redirect *d, struct bpf_insn out[24])
                                      .dst_reg = BPF_REG_4,
                                      .src_reg = BPF_REG_3,
                                      .off = COMPARE + TAIL - 1};
-        for (int i = 0; i < 3; i++) { /* By halves of words, as some machines need them aligned. */
+        for (int i = 0; i < 3; i++) { /* In 16-bit halves, as some machines need aligned access. */
             uint16_t half;
             memcpy(&half, &d->destination->b[2 * i], 2);
             out[n++] = load(BPF_H, BPF_REG_4, BPF_REG_2, (int16_t) (2 * i));
@@ -91,7 +91,7 @@ static int load_into_kernel(const struct bpf_insn *code, size_t n)
 static int load_program(const struct bpf_insn *code, size_t n, int *ret_fd, struct err *e)
 {
     int fd = load_into_kernel(code, n);
-    /* Before Linux 5.11 programs count as memory that is locked, of which a user may have little. */
+    /* Before Linux 5.11 programs count as locked memory, of which a user may have little. */
     if (fd == -EPERM &&
         setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY}) == 0) {
         fd = load_into_kernel(code, n);
@@ -139,7 +139,7 @@ static void name_filter(struct nlmsghdr *h, struct tcmsg *t, enum redirect_place
     mnl_attr_put_strz(h, TCA_KIND, "bpf");
 }
 
-/* The qdisc may be there. */
+/* The qdisc may exist already. */
 static int attach(struct rtnl *r, int ifindex, const char *qdisc, enum redirect_hook hook,
                   enum redirect_place place, const char *name, int fd, struct err *e)
 {

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define DUMP_TRIES 16
-#define LOOPBACK_IFINDEX 1 /* Of "lo", in each namespace. */
+#define LOOPBACK_IFINDEX 1 /* ifindex of "lo", in each namespace. */
 
 /* ---- requests and replies ---- */
 
@@ -33,7 +33,8 @@ int rtnl_open(struct rtnl **ret, struct err *e)
         }
         return r;
     }
-    /* Older kernels know less of these: texts are shorter then, and dumps are filtered here. */
+    /* Older kernels lack some of these options: texts are shorter then, and dumps are filtered
+     * here. */
     int one = 1;
     mnl_socket_setsockopt(nl, NETLINK_EXT_ACK, &one, sizeof one);
     mnl_socket_setsockopt(nl, NETLINK_CAP_ACK, &one, sizeof one);
@@ -129,7 +130,7 @@ int rtnl_attrs_nested(const struct nlattr *nest, const struct nlattr **tb, unsig
                 : attrs_split(NULL, 0, tb, max);
 }
 
-/* Keeps the kernel's own words from the attributes of an error or of the end of a dump. */
+/* Keeps the kernel's message from an error or from the end of a dump. */
 static void keep_why(struct rtnl *r, const struct nlmsghdr *h, size_t header)
 {
     const struct nlattr *tb[NLMSGERR_ATTR_MAX + 1];
@@ -168,8 +169,8 @@ static int done_code(struct rtnl *r, const struct nlmsghdr *h)
     return code;
 }
 
-/* Gives the messages that answer request 'seq' to 'fn', up to the acknowledgement or the end of the dump.  -EINTR:
- * the dump is inconsistent and has to be repeated. */
+/* Passes the messages that answer request 'seq' to 'fn', up to the acknowledgement or the end of
+ * the dump. -EINTR: the dump is inconsistent and has to be repeated. */
 static int await(struct rtnl *r, uint32_t seq, rtnl_reply_fn *fn, void *ctx)
 {
     bool interrupted = false;
@@ -186,7 +187,7 @@ static int await(struct rtnl *r, uint32_t seq, rtnl_reply_fn *fn, void *ctx)
         for (const struct nlmsghdr *h = (const void *) r->reply; mnl_nlmsg_ok(h, left);
              h = mnl_nlmsg_next(h, &left)) {
             if (h->nlmsg_seq != seq || h->nlmsg_pid != r->port) {
-                continue; /* The rest of a request that was given up. */
+                continue; /* The rest of the answer to a request that was given up. */
             }
             interrupted = interrupted || (h->nlmsg_flags & NLM_F_DUMP_INTR);
             if (h->nlmsg_type == NLMSG_ERROR || h->nlmsg_type == NLMSG_DONE) {
@@ -231,7 +232,7 @@ int rtnl_flush(struct rtnl *r, unsigned n, int ignored, unsigned *ret_which, rtn
         r->why[0] = '\0';
         int code = await(r, ++seq, fn, ctx);
         if (code < 0 && (code != ignored || i > 0)) {
-            *ret_which = i; /* Answers to those behind it are passed over by whoever asks next. */
+            *ret_which = i; /* The next request skips the answers to the following ones. */
             return code;
         }
     }
@@ -249,7 +250,7 @@ int rtnl_change(struct rtnl *r, struct nlmsghdr *req)
     return rtnl_get(r, req, NULL, NULL);
 }
 
-/* What a dump collects; 'n' goes back to 0 when it is repeated. */
+/* Result of a dump; 'n' returns to 0 when it is repeated. */
 struct collected {
     void *items;
     size_t n, cap, item_size;
@@ -449,7 +450,7 @@ int rtnl_link_list(struct rtnl *r, struct rtnl_link **ret, size_t *ret_n, struct
     return 0;
 }
 
-/* Of each end: as many as there are processors is what the kernel makes otherwise, and what takes longest. */
+/* Queues of each end: one, as the kernel's default of one per processor is slow to create. */
 static void put_one_queue(struct nlmsghdr *h)
 {
     mnl_attr_put_u32(h, IFLA_NUM_TX_QUEUES, 1);
@@ -541,7 +542,7 @@ int rtnl_macvlan_add(struct rtnl *r, const struct rtnl_macvlan *m, struct err *e
     return code < 0 ? rtnl_fail(r, code, e, "add macvlan %s", m->name) : 0;
 }
 
-/* Which of its arguments is missing is found after the kind. */
+/* The kernel checks the kind before it finds an argument missing. */
 bool rtnl_has_macvlan(struct rtnl *r)
 {
     struct rtnl_macvlan m = {.name = "tenet-probe"};
@@ -609,7 +610,7 @@ int rtnl_link_set(struct rtnl *r, const struct rtnl_link_set *s, struct err *e)
     const char *which = s->name ? s->name : number, *name = s->name;
     int ifindex = s->ifindex;
     if (name && s->new_name) {
-        /* The request has one place for a name, and the new one needs it. */
+        /* The request has one place for a name, and the new name needs it. */
         struct rtnl_link l;
         if ((code = link_get(r, name, 0, &l)) < 0) {
             return rtnl_fail(r, code, e, "change link %s", which);
@@ -743,7 +744,7 @@ static struct nlmsghdr *route_request(struct rtnl *r, uint16_t type, uint16_t fl
     return h;
 }
 
-/* 'flag': NLM_F_REPLACE, or NLM_F_APPEND: behind other routes to the same prefix. */
+/* 'flag': NLM_F_REPLACE, or NLM_F_APPEND: after other routes to the same prefix. */
 static struct nlmsghdr *route_new(struct rtnl *r, uint16_t flag, const struct rtnl_route *rt)
 {
     struct rtmsg *rtm;
@@ -788,7 +789,8 @@ int rtnl_endpoint_set(struct rtnl *r, const struct rtnl_endpoint *p, struct err 
     rtnl_enqueue(r, h);
     rtnl_enqueue(
         r, addr_request(r, RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, p->ifindex, p->address));
-    /* In the place of another interface's route, it would take that with it when the link goes. */
+    /* With NLM_F_REPLACE it would replace another interface's route, which then would be lost
+     * with the link. */
     rtnl_enqueue(r, route_new(r, NLM_F_APPEND, &dflt));
     int code = rtnl_flush(r, ARRAY_SIZE(steps), 0, &which, NULL, NULL);
     return code < 0 ? rtnl_fail(r, code, e, "link number %d: %s", p->ifindex, steps[which]) : 0;
@@ -798,7 +800,7 @@ int rtnl_route_del(struct rtnl *r, const struct rtnl_route *rt, struct err *e)
 {
     struct rtmsg *rtm;
     struct nlmsghdr *h = route_request(r, RTM_DELROUTE, 0, rt, &rtm);
-    rtm->rtm_scope = RT_SCOPE_NOWHERE; /* Of any scope. */
+    rtm->rtm_scope = RT_SCOPE_NOWHERE; /* Any scope. */
     int code = rtnl_change(r, h);
     return code < 0 && code != -ESRCH && code != -ENODEV
                ? rtnl_fail(r, code, e, "delete route to %s", PREFIX_TEXT(rt->dst))
@@ -826,7 +828,7 @@ static int route_parse(const struct nlmsghdr *h, struct rtnl_route *rt, const st
     rt->mtu = attr_get_u32(&am, RTAX_MTU);
     const struct nlattr *hops = tb[RTA_MULTIPATH];
     if (hops && mnl_attr_get_payload_len(hops) >= sizeof(struct rtnexthop)) {
-        /* Of several next hops the first stands for all. */
+        /* The first of several next hops represents all. */
         rt->ifindex = ((const struct rtnexthop *) mnl_attr_get_payload(hops))->rtnh_ifindex;
     }
     return a.bad || am.bad || rt->dst.len > 32 ? -EBADMSG : 0;
@@ -855,7 +857,7 @@ int rtnl_route_list(struct rtnl *r, int ifindex, struct rtnl_route **ret, size_t
         route_request(r, RTM_GETROUTE, 0, &(struct rtnl_route){.ifindex = ifindex}, &rtm);
     int code = dump(r, h, route_collect, &c);
     if (code < 0 &&
-        code != -ENOENT) { /* A namespace that never had a route has no table of them. */
+        code != -ENOENT) { /* A namespace that never had a route has no table for them. */
         return rtnl_fail(r, code, e, "list routes");
     }
     *ret = c.items;

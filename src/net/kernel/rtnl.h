@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rtnetlink requests (rtnetlink(7)) through libmnl: links, addresses, routes, neighbours.
  *
- * Calls are synchronous: the kernel answers at once.  A 'struct rtnl' is one socket in one network
- * namespace (that of the thread that opened it, which it keeps after the thread moved on); one thread
- * uses it at a time.  Errors carry the kernel's extended ack.  "add" functions are idempotent: what is
- * there already as asked is success; "del" of what is absent is success. */
+ * Calls are synchronous: the kernel answers at once. A 'struct rtnl' is one socket in one
+ * network namespace (that of the thread that opened it, which it keeps after the thread moved
+ * on); one thread uses it at a time. Errors carry the kernel's extended ack. "add" functions are
+ * idempotent: adding an equal object is success, and so is "del" of an absent one. */
 #pragma once
 
 #include "base/err.h"
@@ -28,8 +28,8 @@ struct rtnl_link {
     unsigned type;       /* ARPHRD_ETHER ... */
     unsigned flags;      /* IFF_UP ... */
     int master;          /* ifindex or 0 */
-    int peer;            /* IFLA_LINK: peer of a veth (in its own namespace); 0: none is told */
-    uint16_t vxlan_port; /* Of kind vxlan: UDP port, host byte order. */
+    int peer;            /* IFLA_LINK: peer of a veth (in its own namespace); 0: not reported. */
+    uint16_t vxlan_port; /* Kind vxlan: UDP port, host byte order. */
 };
 /* -ENODEV: no such link. */
 int rtnl_link_get(struct rtnl *r, const char *name, struct rtnl_link *ret, struct err *e);
@@ -41,18 +41,19 @@ struct rtnl_veth {
     const char *name; /* This end. */
     const char *peer_name;
     int peer_ns_fd;                   /* Namespace of the peer; -1: this one. */
-    uint32_t mtu;                     /* Of both ends; 0: default. */
+    uint32_t mtu;                     /* MTU of both ends; 0: default. */
     const struct mac *mac, *peer_mac; /* NULL: kernel's choice. */
     bool up;                          /* Bring this end up. */
 };
 int rtnl_veth_add(struct rtnl *r, const struct rtnl_veth *v,
                   struct err *e); /* -EEXIST is an error here. */
-/* The same, and '*ret' is this end, which the kernel is asked for at once. */
+/* The same, and '*ret' is this end, read from the kernel at once. */
 int rtnl_veth_add_get(struct rtnl *r, const struct rtnl_veth *v, struct rtnl_link *ret,
                       struct err *e);
-/* A link on top of 'lower' that gets all of its frames ("macvlan mode passthru"); the kernel lets a link have one of them,
- * and no other link on top beside it: then -EINVAL or -EBUSY.  -EOPNOTSUPP: the kernel has none.  When it goes, 'lower' has
- * the MAC again that it had before. */
+/* A link on top of 'lower' that gets all of its frames ("macvlan mode passthru"); the kernel
+ * lets a link have one of them, and no other link on top beside it: then -EINVAL or -EBUSY.
+ * -EOPNOTSUPP: the kernel has none. When it is removed, the kernel restores the former MAC of
+ * 'lower'. */
 struct rtnl_macvlan {
     const char *name;
     int lower; /* ifindex in the namespace of 'r' */
@@ -63,8 +64,8 @@ int rtnl_macvlan_add(struct rtnl *r, const struct rtnl_macvlan *m, struct err *e
 /* Whether the kernel has this kind of link. */
 bool rtnl_has_macvlan(struct rtnl *r);
 int rtnl_bridge_add(struct rtnl *r, const char *name, struct err *e);
-/* Whose tunnel ids and ends are those that each packet brings along ("external"); one a UDP port.  -EEXIST is an error
- * here. */
+/* A VXLAN device whose tunnel ids and ends come from each packet's metadata ("external"); one
+ * per UDP port. -EEXIST is an error here. */
 struct rtnl_vxlan {
     const char *name;
     struct mac mac;
@@ -75,21 +76,21 @@ int rtnl_vxlan_add(struct rtnl *r, const struct rtnl_vxlan *v, struct err *e);
 int rtnl_link_del(struct rtnl *r, const char *name, struct err *e);
 
 struct rtnl_link_set {
-    const char *name; /* Which link; or 'ifindex' when NULL. */
+    const char *name; /* Name of the link; NULL: use 'ifindex'. */
     int ifindex;
-    const char *new_name; /* NULL: unchanged ... */
+    const char *new_name; /* NULL: unchanged. */
     const struct mac *mac;
     uint32_t mtu; /* 0: unchanged */
     int master;   /* ifindex; 0: unchanged; -1: none */
     int ns_fd;    /* Move there; -1 (RTNL_LINK_SET_INIT): stay */
     int up;       /* 1 up, 0 down, -1 unchanged */
-    bool promisc; /* Takes frames to whomever; false: unchanged */
+    bool promisc; /* Accepts frames to any address; false: unchanged. */
 };
 #define RTNL_LINK_SET_INIT(n) ((struct rtnl_link_set){.name = (n), .ns_fd = -1, .up = -1})
 int rtnl_link_set(struct rtnl *r, const struct rtnl_link_set *s, struct err *e);
 
-/* 'addr' is the address with its prefix length ("10.128.0.1/23").  'noprefixroute': the kernel adds no
- * route for the prefix. */
+/* 'addr' is the address with its prefix length ("10.128.0.1/23"). 'noprefixroute': the kernel
+ * adds no route for the prefix. */
 int rtnl_addr_add(struct rtnl *r, int ifindex, struct ip4_prefix addr, bool noprefixroute,
                   struct err *e);
 int rtnl_addr_del(struct rtnl *r, int ifindex, struct ip4_prefix addr, struct err *e);
@@ -113,10 +114,10 @@ int rtnl_route_del(struct rtnl *r, const struct rtnl_route *rt, struct err *e);
 /* Main-table IPv4 routes of 'ifindex' (0: all). */
 int rtnl_route_list(struct rtnl *r, int ifindex, struct rtnl_route **ret, size_t *ret_n,
                     struct err *e);
-/* Which way 'dst' is sent: next hop ('gateway' 0 = on-link), link and source. */
+/* The route to 'dst': next hop ('gateway' 0 = on-link), link and source. */
 int rtnl_route_get(struct rtnl *r, uint32_t dst, struct rtnl_route *ret, struct err *e);
-/* A link that is to be used by the only host behind it: loopback up, the link's MAC (NULL: stays) and the link up,
- * address, default route; all in one message to the kernel. */
+/* A link that is to be used by the only host behind it: loopback up, the link's MAC (NULL:
+ * stays) and the link up, address, default route; all in one message to the kernel. */
 struct rtnl_endpoint {
     int ifindex;
     const struct mac *mac;
@@ -124,11 +125,11 @@ struct rtnl_endpoint {
     uint32_t gateway;
 };
 int rtnl_endpoint_set(struct rtnl *r, const struct rtnl_endpoint *p, struct err *e);
-/* Asks the kernel to resolve 'addr' on 'ifindex' now (NTF_USE), without sending a packet of ours. */
+/* Makes the kernel resolve 'addr' on 'ifindex' now (NTF_USE), without sending a packet of ours. */
 int rtnl_neigh_probe(struct rtnl *r, int ifindex, uint32_t addr, struct err *e);
 int rtnl_neigh_add(struct rtnl *r, int ifindex, uint32_t addr, struct mac mac,
                    struct err *e); /* Permanent. */
 
-/* Turns transmit checksum offload (and with it TSO) of a link on or off: ethtool ioctl ETHTOOL_STXCSUM.
- * In the current namespace of the thread. */
+/* Turns transmit checksum offload (and with it TSO) of a link on or off: ethtool ioctl
+ * ETHTOOL_STXCSUM. Works in the current namespace of the thread. */
 int ethtool_tx_checksum(const char *ifname, bool on, struct err *e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside of rtnl: requests and their answers, for the files that make requests of their own. */
+/* Internal to rtnl: requests and their answers, for the files with requests of their own. */
 #pragma once
 
 #include "net/kernel/rtnl.h"
@@ -7,7 +7,7 @@
 #include <libmnl/libmnl.h>
 
 #define RTNL_REQUEST_SIZE 1024
-#define RTNL_REPLY_SIZE 32768 /* As much as the kernel ever puts into one message of a dump. */
+#define RTNL_REPLY_SIZE 32768 /* The maximum size of a dump message of the kernel. */
 
 struct rtnl {
     struct mnl_socket *nl;
@@ -19,26 +19,26 @@ struct rtnl {
     _Alignas(struct nlmsghdr) char reply[RTNL_REPLY_SIZE];
 };
 
-/* Begins a request, in place of the one before (or behind those that are queued). */
+/* Begins a request, in place of the previous one (or after those that are queued). */
 struct nlmsghdr *rtnl_request(struct rtnl *r, uint16_t type, uint16_t flags);
 
 typedef int rtnl_reply_fn(void *ctx, const struct nlmsghdr *h);
-/* Carries out 'req', each message of the answer going to 'fn' (may be NULL). */
+/* Executes 'req'; each message of the answer goes to 'fn' (may be NULL). */
 int rtnl_get(struct rtnl *r, struct nlmsghdr *req, rtnl_reply_fn *fn, void *ctx);
 int rtnl_change(struct rtnl *r, struct nlmsghdr *req);
-/* Keeps a request, to be sent together with others: the next one is written behind it. */
+/* Queues a request, to be sent together with others: the next one is written after it. */
 void rtnl_enqueue(struct rtnl *r, struct nlmsghdr *req);
-/* Sends what is queued, 'n' requests, which the kernel carries out in this order, each whatever became of those before it; the
- * first failure's code, and in 'ret_which' its number.  That the first one fails with 'ignored' (0: nothing) is none.  All
- * answers go to 'fn'. */
+/* Sends the 'n' queued requests, which the kernel executes in this order, independent of each
+ * other's results. Returns the first failure's code, and in 'ret_which' its number; the code
+ * 'ignored' (0: none) of the first request is no failure. All answers go to 'fn'. */
 int rtnl_flush(struct rtnl *r, unsigned n, int ignored, unsigned *ret_which, rtnl_reply_fn *fn,
                void *ctx);
-/* Sets '*e' to the text, what 'code' means, and what the kernel said about it. */
+/* Sets '*e' to the text, the meaning of 'code', and the kernel's message. */
 int rtnl_fail(struct rtnl *r, int code, struct err *e, const char *fmt, ...) PRINTF_LIKE(4, 5);
 
-/* Sorts the attributes of message 'h' after its first 'header' bytes into 'tb', of 'max' + 1; types above are
- * skipped. */
+/* Sorts the attributes of message 'h' after its first 'header' bytes into 'tb', of 'max' + 1;
+ * types above are skipped. */
 int rtnl_attrs_parse(const struct nlmsghdr *h, size_t header, const struct nlattr **tb,
                      unsigned max);
-/* Those within 'nest', which may be absent. */
+/* Attributes within 'nest', which may be absent. */
 int rtnl_attrs_nested(const struct nlattr *nest, const struct nlattr **tb, unsigned max);

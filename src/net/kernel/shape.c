@@ -11,10 +11,10 @@
 #define KIND "tbf"
 #define HANDLE TC_H_MAKE(1u << 16, 0)
 #define BURST_MS 100
-#define BURST_MIN 32768u     /* Bytes: some packets, also of a slow link. */
+#define BURST_MIN 32768u     /* Bytes: some packets, even of a slow link. */
 #define BURST_MAX (1u << 30) /* Bytes */
-#define QUEUE_MS 50          /* What waits longer is dropped, ... */
-#define QUEUE_MIN 65536u     /* ... unless it is less than so many bytes. */
+#define QUEUE_MS 50          /* Packets that would wait longer are dropped. */
+#define QUEUE_MIN 65536u     /* The queue has at least so many bytes, whatever QUEUE_MS says. */
 
 static struct nlmsghdr *request(struct rtnl *r, uint16_t type, uint16_t flags, int ifindex)
 {
@@ -88,7 +88,7 @@ static int look(void *ctx, const struct nlmsghdr *h)
     return 0;
 }
 
-/* Kernels differ in whether one queue can be asked for; all can list those of a link. */
+/* Not all kernels can return a single queue; all can list those of a link. */
 static int find(struct rtnl *r, int ifindex, struct found *ret, struct err *e)
 {
     *ret = (struct found){.ifindex = ifindex};

@@ -26,7 +26,7 @@ struct search {
     uint32_t found_ip;
 };
 
-/* An IPv4 address that the socket is bound to; false: it is of IPv6 alone. */
+/* An IPv4 address that the socket is bound to; false: it is IPv6 only. */
 static bool local_address(const struct inet_diag_msg *m, uint32_t *ret)
 {
     const uint32_t *w = m->id.idiag_src;
@@ -40,7 +40,7 @@ static bool local_address(const struct inet_diag_msg *m, uint32_t *ret)
     return any || mapped;
 }
 
-/* TCP's that are bound and may yet listen have a state of their own, from Linux 6.8 on. */
+/* State of TCP sockets that are bound and do not listen, from Linux 6.8 on. */
 #define BOUND_INACTIVE 13
 
 static bool listens(uint8_t protocol, uint8_t state)
@@ -94,7 +94,7 @@ static int ask(struct mnl_socket *socket, uint8_t family, struct search *s)
     return 0;
 }
 
-/* What has the port at 'ip' (0: at any address), as far as the kernel tells. */
+/* Finds the user of the port at 'ip' (0: at any address), as far as the kernel reports it. */
 static int find_use(struct search *s, struct err *e)
 {
     static const uint8_t families[] = {AF_INET, AF_INET6};
@@ -110,7 +110,7 @@ static int find_use(struct search *s, struct err *e)
     return r < 0 ? err_sys(e, r, "ask the kernel who has port %u", s->port) : 0;
 }
 
-/* Asking for a socket of SCTP would load the module. */
+/* Creating an SCTP socket would load the module. */
 static bool has_protocol(uint8_t protocol)
 {
     return protocol != IPPROTO_SCTP || access("/proc/net/sctp", F_OK) == 0;
@@ -123,7 +123,7 @@ static int socket_of(uint8_t protocol)
     if (fd < 0) {
         return -errno;
     }
-    /* What would be received is dropped. */
+    /* Drops all received datagrams. */
     struct sock_filter none = {.code = BPF_RET | BPF_K, .k = 0};
     struct sock_fprog drop = {1, &none};
     int one = 1;
@@ -137,8 +137,8 @@ static int socket_of(uint8_t protocol)
     return r;
 }
 
-/* Why the port cannot be bound.  A socket that is bound and does not listen is not told of by every kernel: what nothing is
- * told of counts as one. */
+/* Finds why the port cannot be bound. Not every kernel reports a socket that is bound and does
+ * not listen: an unknown user counts as one. */
 static int explain(uint8_t protocol, uint32_t ip, uint16_t port, enum hold_result *ret,
                    uint32_t *ret_ip, struct err *e)
 {

@@ -12,19 +12,19 @@
 
 struct loop {
     uv_loop_t uv;
-    /* Runs the tasks as the last thing before the loop polls.  It is always active, which also keeps
-     * uv_run from returning when nothing else is. */
+    /* Runs the tasks last before the loop polls. It is always active, which also keeps uv_run
+     * from returning when nothing else is. */
     uv_prepare_t before_poll;
     uv_idle_t no_wait; /* Active while tasks are left over: the poll then returns at once. */
     uv_timer_t until_timer;
     struct loop_task tasks; /* Head of the ring of queued tasks. */
-    const bool *until;      /* Of loop_run_until. */
+    const bool *until;      /* The flag of loop_run_until. */
     bool until_expired;
     bool running;
     bool stop;
 };
 
-/* For what only a mistake of the caller, or a process without descriptors, can bring about. */
+/* For errors that only a mistake of the caller, or a lack of descriptors, can cause. */
 static void must(int r, const char *what)
 {
     if (r < 0) {
@@ -44,8 +44,8 @@ static void idle_noop(uv_idle_t *h)
 {
 }
 
-/* Runs the tasks queued so far.  Those that they queue come in the next round, after descriptors and
- * timers had their turn, so that a task which queues itself again starves nobody. */
+/* Runs the tasks queued so far.  Tasks that they queue run in the next round, after descriptors
+ * and timers, so that a task which queues itself again does not starve others. */
 static void tasks_run(uv_prepare_t *h)
 {
     struct loop *l = h->data;
@@ -101,7 +101,7 @@ struct loop *loop_free(struct loop *l)
     uv_close((uv_handle_t *) &l->no_wait, NULL);
     uv_close((uv_handle_t *) &l->until_timer, NULL);
     uv_walk(&l->uv, check_closing, NULL);
-    /* Close callbacks, and work that is still on its thread. */
+    /* Runs close callbacks, and waits for work on worker threads. */
     while (uv_run(&l->uv, UV_RUN_DEFAULT)) {
     }
     must(uv_loop_close(&l->uv), "uv_loop_close");
@@ -159,7 +159,7 @@ uint64_t loop_now_ms(struct loop *l)
 /* ---- descriptors ---- */
 
 struct loop_fd {
-    uv_poll_t uv; /* First: the close callback frees the whole by it. */
+    uv_poll_t uv; /* First member: the close callback frees the whole struct by it. */
     unsigned events;
     loop_fd_fn *fn;
     void *ctx;
@@ -188,8 +188,8 @@ static void fd_ready(uv_poll_t *h, int status, int events)
     struct loop_fd *w = (struct loop_fd *) h;
     unsigned ready;
     if (status < 0) {
-        /* The descriptor has an error, and libuv has stopped watching it.  The callback learns which by
-         * reading or writing. */
+        /* The descriptor has an error, and libuv has stopped watching it. The callback finds the
+         * error by reading or writing. */
         fd_watch(w);
         ready = w->events;
     } else {
@@ -255,8 +255,8 @@ struct loop_timer *loop_timer_new(struct loop *l, loop_fn *fn, void *ctx)
 
 void loop_timer_arm(struct loop_timer *t, uint64_t delay_ms)
 {
-    /* The loop's clock stood still while the callback ran.  And a timer that arms itself with 0 would
-     * keep uv_run in its timers for ever. */
+    /* The loop's clock stood still while the callback ran. And a timer that arms itself with 0
+     * would keep uv_run in its timers for ever. */
     uv_update_time(t->uv.loop);
     uv_timer_start(&t->uv, timer_fire, MAX(delay_ms, (uint64_t) 1), 0);
 }

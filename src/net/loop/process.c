@@ -22,7 +22,7 @@
 
 /* ---- starting ---- */
 
-/* The environment of a child: ours, with what 's' adds in place of our variables of the same name. */
+/* The environment of a child: ours, with the variables of 's' replacing those of the same name. */
 struct child_env {
     const char **vars;
     size_t n, cap;
@@ -70,7 +70,7 @@ static void env_build(struct child_env *ce, const struct process_spec *s)
     }
 }
 
-/* What a child that could not start writes to its parent. */
+/* The report of a child that could not start to its parent. */
 struct child_failure {
     enum { FAIL_NETNS, FAIL_FDS, FAIL_EXEC } stage;
     int error;
@@ -80,7 +80,7 @@ static void child_fail(int report_fd, int stage)
 {
     struct child_failure f = {.stage = stage, .error = -errno};
     ssize_t n = write(report_fd, &f, sizeof f);
-    (void) n; /* The parent then sees that the child just ended. */
+    (void) n; /* Without it the parent only sees that the child ended. */
     _exit(127);
 }
 
@@ -103,7 +103,8 @@ static void append_pid(char *s, pid_t pid)
 /* Runs in the child of a process that may have threads: async-signal-safe calls only. */
 static void child_exec(const struct process_spec *s, struct child_env *ce, int report_fd)
 {
-    /* Handlers of the parent must not run here; what it ignores stays ignored, but SIGPIPE. */
+    /* The parent's signal handlers must not run here; ignored signals stay ignored, except
+     * SIGPIPE. */
     for (int sig = 1; sig < NSIG; sig++) {
         struct sigaction sa;
         if (sigaction(sig, NULL, &sa) == 0 && sa.sa_handler != SIG_DFL &&
@@ -122,7 +123,7 @@ static void child_exec(const struct process_spec *s, struct child_env *ce, int r
         child_fail(report_fd, FAIL_NETNS);
     }
 
-    /* First out of the way of the numbers to be given, then to their places. */
+    /* Moves the descriptors out of the way of the target numbers, then to their places. */
     int std[3] = {s->stdin_fd, s->stdout_fd, s->stderr_fd}, pass[PASS_FD_MAX];
     int above = PASS_FD_FIRST + (int) s->n_pass_fds;
     if ((report_fd = fcntl(report_fd, F_DUPFD_CLOEXEC, above)) < 0) {
@@ -151,7 +152,8 @@ static void child_exec(const struct process_spec *s, struct child_env *ce, int r
             child_fail(report_fd, FAIL_FDS);
         }
     }
-    /* Nothing else of the caller, or of who called it, goes into a program that may run for long. */
+    /* No other descriptor of the caller, or of its parents, is inherited by a long-running
+     * program. */
     close_range((unsigned) above, ~0u, CLOSE_RANGE_CLOEXEC);
     if (s->n_pass_fds) {
         append_pid(ce->listen_pid, getpid());
@@ -160,7 +162,7 @@ static void child_exec(const struct process_spec *s, struct child_env *ce, int r
     child_fail(report_fd, FAIL_EXEC);
 }
 
-/* Learns from 'report_fd' whether the child 'pid' came as far as exec. */
+/* Reads from 'report_fd' whether the child 'pid' reached exec. */
 static int start_result(const struct process_spec *s, pid_t pid, int report_fd, struct err *e)
 {
     struct child_failure f;
@@ -224,7 +226,7 @@ int process_start(const struct process_spec *s, pid_t *ret_pid, struct err *e)
 
 /* ---- running to the end ---- */
 
-/* Reads what there is into 'b', dropping what is over the limit.  Returns false at the end. */
+/* Reads the available bytes into 'b', dropping those over the limit. Returns false at the end. */
 static bool collect(int fd, struct strbuf *b)
 {
     char buf[16384];
@@ -257,8 +259,8 @@ static int text_fd(const char *text, int *ret_fd)
     return 0;
 }
 
-/* Waits for the end of 'pidfd', emptying the pipes meanwhile (fd -1: none).  What a grandchild that
- * still holds them writes later is not waited for. */
+/* Waits for the end of 'pidfd', emptying the pipes meanwhile (fd -1: none). Later output of a
+ * grandchild that still has the pipes is not waited for. */
 static int wait_end(int pidfd, int fds[2], struct strbuf *bufs[2], uint64_t timeout_ms)
 {
     uint64_t end = timeout_ms ? time_mono_ms() + timeout_ms : UINT64_MAX;
@@ -387,7 +389,7 @@ int sysctl_silence(const char *ifname, struct err *e)
 {
     CLEANUP_FREE char *path = xasprintf("net/ipv6/conf/%s/disable_ipv6", ifname);
     int r = sysctl_set(path, "1", e);
-    return r == -ENOENT ? 0 : r; /* A kernel without it. */
+    return r == -ENOENT ? 0 : r; /* A kernel without this setting. */
 }
 
 static int replace_file(const char *path, const void *data, size_t size, unsigned mode, bool sync,
@@ -488,7 +490,7 @@ int dir_make(const char *path, unsigned mode, struct err *e)
     }
 }
 
-/* Removes what is in the directory 'fd' (taken over); 'path' is for the error. */
+/* Removes the entries of the directory 'fd' (taken over); 'path' is for the error. */
 static int remove_entries(int fd, const char *path, struct err *e)
 {
     DIR *d = fdopendir(fd);

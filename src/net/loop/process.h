@@ -17,14 +17,13 @@ struct process_spec {
     size_t n_pass_fds;
     bool new_session; /* setsid, so that it outlives the terminal. */
 };
+/* Starts it; the error says when the program does not exist. */
 #define PROCESS_SPEC_INIT \
     ((struct process_spec){.netns_fd = -1, .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1})
-
-/* Starts it; the error says when the program does not exist. */
 int process_start(const struct process_spec *s, pid_t *ret_pid, struct err *e);
-/* Runs it to its end within 'timeout_ms' (then it is killed, -ETIMEDOUT; 0: no limit), collecting up to
- * 1 MiB each of standard output and error when the buffers are not NULL.  Returns 0 whatever its exit
- * status, which is stored in '*ret_status' (128 + signal when killed). */
+/* Runs it to its end within 'timeout_ms' (then it is killed, -ETIMEDOUT; 0: no limit),
+ * collecting up to 1 MiB each of standard output and error when the buffers are not NULL.
+ * Returns 0 for every exit status, which is stored in '*ret_status' (128 + signal when killed). */
 int process_run(const struct process_spec *s, uint64_t timeout_ms, struct strbuf *out,
                 struct strbuf *errout, int *ret_status, struct err *e);
 /* Whether 'pid' runs and its command line holds 'needle' (guards against pid reuse). */
@@ -32,18 +31,20 @@ bool process_is(pid_t pid, const char *needle);
 
 /* /proc/sys values: path with slashes, below /proc/sys, in the thread's network namespace. */
 int sysctl_set(const char *path, const char *value, struct err *e);
-/* Has the host say nothing by itself on the link, which IPv6 would. */
+/* Stops the host from sending on the link by itself, as IPv6 would. */
 int sysctl_silence(const char *ifname, struct err *e);
 /* Writes 'data' to 'path' through a temporary file and rename. */
 int file_write_atomic(const char *path, const void *data, size_t size, unsigned mode,
                       struct err *e);
-/* The same for what a running machine has to find whole, but no later one: it is not waited for the disk. */
+/* The same without waiting for the disk: for files that must be complete on the running machine,
+ * but are not needed after a power failure. */
 int file_write_unsynced(const char *path, const void *data, size_t size, unsigned mode,
                         struct err *e);
-/* Opens a file to read it, without waiting: '*ret_fd' gets the descriptor (the caller's).  -EINVAL: it is neither a
- * regular file nor a character device.  A pipe there would hold up the caller for as long as nobody writes. */
+/* Opens a file to read it, without waiting: '*ret_fd' gets the descriptor (the caller's).
+ * -EINVAL: it is neither a regular file nor a character device. A pipe would block the caller
+ * until a writer appears. */
 int file_open(const char *path, int *ret_fd, struct err *e);
-/* Reads at most 'max' bytes of what file_open opens; -EFBIG when there are more. */
+/* Reads at most 'max' bytes of a file opened like file_open; -EFBIG when there are more. */
 int file_read(const char *path, size_t max, struct strbuf *out, struct err *e);
 /* mkdir -p. */
 int dir_make(const char *path, unsigned mode, struct err *e);

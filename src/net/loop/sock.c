@@ -95,7 +95,7 @@ static int unix_connect(const char *path, int *ret_fd, struct err *e)
     return 0;
 }
 
-/* Removes the socket file of a program that is gone. */
+/* Removes the socket file of a program that has ended. */
 static int remove_stale(const char *path, struct err *e)
 {
     struct stat st;
@@ -128,8 +128,8 @@ int sock_listen_unix(const char *path, unsigned mode, int *ret_fd, struct err *e
         return r;
     }
     CLEANUP(fd_close) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    /* The mode of the socket is what bind takes for its file, so that no moment is left in which it is
-     * open to others; chmod then adds what the umask took away. */
+    /* bind creates the file with the mode of the socket, so that it is never open to others;
+     * chmod then adds the bits that the umask removed. */
     if (fd < 0 || fchmod(fd, mode & 0777) < 0) {
         return err_sys(e, -errno, "listen on %s: socket", sa.sun_path);
     }

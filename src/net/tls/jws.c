@@ -27,7 +27,7 @@ struct key {
 struct jws_keys {
     struct key *keys;
     size_t n, cap;
-    size_t signer; /* Index + 1; 0: none. */
+    size_t signer; /* Index + 1 of the key that signs; 0: none. */
 };
 
 struct jws_keys *jws_keys_new(void)
@@ -64,7 +64,7 @@ static char *key_id(EVP_PKEY *pkey)
     return strbuf_steal(&b);
 }
 
-/* Takes 'pkey' over; its index. */
+/* Takes ownership of 'pkey'; returns its index. */
 static int add(struct jws_keys *k, EVP_PKEY *pkey, size_t *ret, struct err *e)
 {
     char curve[64] = "";
@@ -81,7 +81,7 @@ static int add(struct jws_keys *k, EVP_PKEY *pkey, size_t *ret, struct err *e)
     }
     char *id = key_id(pkey);
     for (size_t i = 0; i < k->n; i++) {
-        if (streq(k->keys[i].id, id)) { /* A private key goes before the public one. */
+        if (streq(k->keys[i].id, id)) { /* A private key replaces the public one. */
             EVP_PKEY_free(k->keys[i].pkey);
             k->keys[i].pkey = pkey;
             free(id);
@@ -216,7 +216,7 @@ static const char *algorithm(const struct key *k)
     return k->rsa ? "RS256" : "ES256";
 }
 
-/* OpenSSL's DER form of an ECDSA signature, and JWS's: r and s, 32 bytes each. */
+/* Converts OpenSSL's DER form of an ECDSA signature to that of JWS: r and s, 32 bytes each. */
 static int der_to_raw(const unsigned char *der, size_t size, unsigned char raw[2 * EC_HALF])
 {
     ECDSA_SIG *sig = d2i_ECDSA_SIG(NULL, &der, (long) size);
@@ -251,7 +251,7 @@ char *jws_sign(const struct jws_keys *k, const struct json *claims)
     size_t n = sizeof sig;
     if (!ctx || EVP_DigestSignInit(ctx, NULL, EVP_sha256(), NULL, key->pkey) != 1 ||
         EVP_DigestSign(ctx, sig, &n, (const unsigned char *) out.data, out.size) != 1) {
-        abort(); /* A key that was taken in signs. */
+        abort(); /* Every accepted key can sign. */
     }
     EVP_MD_CTX_free(ctx);
     unsigned char raw[2 * EC_HALF];

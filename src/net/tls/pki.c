@@ -49,7 +49,7 @@ void pki_pair_done(struct pki_pair *p)
 
 /* ---- PEM ---- */
 
-/* Owned text of what is in 'b', which is freed. */
+/* Owned text of the contents of 'b', which is freed. */
 static char *bio_text(BIO *b)
 {
     char *p;
@@ -114,7 +114,7 @@ static void set_serial(X509 *x)
 {
     unsigned char bytes[SERIAL_SIZE];
     pki_check(RAND_bytes(bytes, sizeof bytes));
-    bytes[0] = (bytes[0] & 0x7f) | 0x40; /* Positive, and all of the bytes. */
+    bytes[0] = (bytes[0] & 0x7f) | 0x40; /* Positive, and all bytes used. */
     BIGNUM *n = pki_must(BN_bin2bn(bytes, sizeof bytes, NULL));
     pki_must(BN_to_ASN1_INTEGER(n, X509_get_serialNumber(x)));
     BN_free(n);
@@ -276,9 +276,9 @@ int pki_issue(const struct pki_ca *ca, const struct pki_request *q, struct pki_p
     return 0;
 }
 
-/* ---- judging certificates ---- */
+/* ---- checking certificates ---- */
 
-/* The values of one kind in the subject are 'want', in that order. */
+/* The values of one kind in the subject equal 'want', in that order. */
 static bool subject_has(const X509 *x, int nid, const char *const *want, size_t n)
 {
     const X509_NAME *name = X509_get_subject_name(x);
@@ -299,7 +299,7 @@ static bool has_names(X509 *x, const struct pki_request *q)
         uint32_t addr;
         bool is_ip = ip4_parse(q->names[i], &addr) == 0;
         const char *dns = q->names[i];
-        /* A wildcard is there when a name that it is for is. */
+        /* A wildcard is matched by an example of its names. */
         CLEANUP_FREE char *example = *dns == '*' ? xasprintf("x%s", dns + 1) : xstrdup(dns);
         if (is_ip ? X509_check_ip_asc(x, dns, 0) != 1
                   : X509_check_host(x, example, 0, 0, NULL) != 1) {
@@ -340,7 +340,7 @@ static int read_pem(const char *path, char **ret, struct err *e)
     return r;
 }
 
-/* A file that is not there leaves NULL. */
+/* A missing file leaves NULL. */
 static int read_pair(const char *cert_file, const char *key_file, struct pki_pair *ret,
                      struct err *e)
 {
@@ -358,7 +358,7 @@ static int read_pair(const char *cert_file, const char *key_file, struct pki_pai
     return 0;
 }
 
-/* The key first: a certificate whose key was lost would be of no use. */
+/* The key first: a certificate whose key was lost is useless. */
 static int write_pair(const char *cert, const char *key, const char *cert_file,
                       const char *key_file, struct err *e)
 {
@@ -423,7 +423,7 @@ int pki_ca_open(const char *dir, int64_t now_ms, struct pki_ca **ret, struct err
     if (r < 0) {
         return r;
     }
-    if (!p.cert) { /* With a key alone, making the two was interrupted. */
+    if (!p.cert) { /* A key without a certificate: their creation was interrupted. */
         return ca_make(cert_file, key_file, now_ms, ret, e);
     }
     if (!p.key) {

@@ -81,7 +81,7 @@ static int read_subject(const X509_NAME *name, struct pki_csr *c, struct err *e)
     return 0;
 }
 
-/* Owned; NULL: of a type that is not taken over, or malformed. */
+/* Owned; NULL: a type that is not copied, or malformed. */
 static char *alt_text(const GENERAL_NAME *name)
 {
     int type;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Certificate signing requests (PKCS #10, RFC 2986): made by those who want a certificate, read and signed by the
+/* Certificate signing requests (PKCS #10, RFC 2986): made by a client, read and signed by the
  * authority.
  *
- * Of a request only the common name, the organizations, and names and addresses are taken over; nothing else that
- * it asks for gets into a certificate. */
+ * Only the common name, the organizations, and names and addresses are copied from a request;
+ * nothing else in it gets into a certificate. */
 #pragma once
 
 #include "net/tls/pki.h"
@@ -27,15 +27,16 @@ int pki_csr_read(const char *pem, struct pki_csr *ret, struct err *e);
 /* A request with a new key: both PEM, owned. */
 void pki_csr_make(const char *cn, const char *const *o, size_t n_o, char **ret_csr, char **ret_key);
 
-/* Checks that a Node can have the NAME of the common name "system:node:NAME" and, for a server's certificate, that hosts
- * can have the alternative names and addresses.  Other common names are not checked.  -EINVAL names the wrong one. */
+/* Checks that a Node can have the NAME of the common name "system:node:NAME" and, for a server's
+ * certificate, that hosts can have the alternative names and addresses. Other common names are
+ * not checked. -EINVAL names the wrong one. */
 int pki_csr_check_names(const struct pki_csr *c, bool server, struct err *e);
 
 enum { PKI_CLIENT = 1, PKI_SERVER = 2 };
-/* The certificate (PEM, owned) for the request 'pem', which pki_csr_read accepts; names only for a server.  It ends
- * no later than the authority's own. */
+/* The certificate (PEM, owned) for the request 'pem', which pki_csr_read accepts; names only for
+ * a server. It ends no later than the authority's own. */
 int pki_csr_sign(const struct pki_ca *ca, const char *pem, unsigned usages, int64_t from_ms,
                  int64_t until_ms, char **ret, struct err *e);
 
-/* From when until when the first certificate in 'pem' is valid. */
+/* The validity of the first certificate in 'pem'. */
 int pki_cert_times(const char *pem, int64_t *ret_from_ms, int64_t *ret_until_ms, struct err *e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What net/tls/pki.c and net/tls/pki_csr.c share.  Internal to src/net. */
+/* Shared by net/tls/pki.c and net/tls/pki_csr.c. Internal to src/net. */
 #pragma once
 
 #include "net/tls/pki.h"
@@ -15,7 +15,7 @@ struct pki_ca {
     char *pem;
 };
 
-/* Only memory that is out, or a mistake of ours, makes these fail: they abort. */
+/* Aborts when a call fails that fails only when memory is out, or by a mistake of ours. */
 void *pki_must(void *p);
 void pki_check(int ok);
 
@@ -28,6 +28,6 @@ GENERAL_NAMES *pki_alt_names(const char *const *names, size_t n);
 void pki_cert_sign(const struct pki_ca *ca, X509 *x, const char *usages);
 char *pki_cert_pem(X509 *x);
 char *pki_key_pem(EVP_PKEY *key);
-EVP_PKEY *pki_parse_key(const char *pem); /* NULL: it is none. */
-X509 *pki_parse_cert(const char *pem);    /* NULL: it is none. */
+EVP_PKEY *pki_parse_key(const char *pem); /* NULL: malformed. */
+X509 *pki_parse_cert(const char *pem);    /* NULL: malformed. */
 int64_t pki_time(const ASN1_TIME *t);     /* Milliseconds since 1970. */

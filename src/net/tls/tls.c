@@ -19,11 +19,11 @@
 #define MAX_PEM (1u << 20)
 #define MAX_NAMES_TEXT 160
 #define TICKET_SECONDS 3600
-#define ALERT_BASE 1000 /* Of the reasons that are alerts of the peer. */
+#define ALERT_BASE 1000 /* Offset of the reasons that are alerts of the peer. */
 
 /* ECDHE and AEAD only, for TLS 1.2; all ciphers of TLS 1.3 are. */
 static const char ciphers[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
-/* ALPN's names of what we speak; a server's choice is the first that the client offers too. */
+/* ALPN names of our protocols; the server chooses the first that the client offers, too. */
 static const unsigned char client_alpn[] = "\x08http/1.1", server_alpn[] = "\x02h2\x08http/1.1";
 static const unsigned char client_alpn_http2[] = "\x02h2";
 
@@ -38,13 +38,13 @@ struct tls {
     int fd;
     bool is_server, http2;
     bool established; /* The handshake is done. */
-    bool failed;      /* Nothing more can be said. */
+    bool failed;      /* No more can be sent. */
     bool spoke_http;
     unsigned want; /* During the handshake. */
     bool read_wants_write, write_wants_read;
-    int sys_error; /* Of the last system call; negative errno. */
-    char *host;    /* Which the server's certificate must be for. */
-    char *invalid; /* What is wrong with the peer's certificate. */
+    int sys_error; /* Result of the last system call; negative errno. */
+    char *host;    /* Name required in the server's certificate. */
+    char *invalid; /* The problem with the peer's certificate. */
 };
 
 static void *must(void *p)
@@ -61,7 +61,7 @@ static const char *reason(void)
     return text ? text : "unknown error";
 }
 
-/* ---- the socket, as OpenSSL sees it ---- */
+/* ---- the socket for OpenSSL ---- */
 
 /* OpenSSL's own would raise SIGPIPE. */
 static int sock_bio_write(BIO *b, const char *p, size_t size, size_t *ret)
@@ -128,7 +128,7 @@ static void sock_bio_init(void)
     }
 }
 
-/* ---- what is wrong with a certificate ---- */
+/* ---- errors of certificates ---- */
 
 static void time_text(const ASN1_TIME *t, char out[TIME_TEXT_SIZE])
 {
@@ -140,7 +140,7 @@ static void time_text(const ASN1_TIME *t, char out[TIME_TEXT_SIZE])
     time_format_s((int64_t) timegm(&tm) * 1000, out);
 }
 
-/* The names that the certificate is for: "a, b, 192.0.2.1". */
+/* The names in the certificate: "a, b, 192.0.2.1". */
 static void names_text(const X509 *cert, struct strbuf *out)
 {
     GENERAL_NAMES *names = X509_get_ext_d2i(cert, NID_subject_alt_name, NULL, NULL);
@@ -197,7 +197,8 @@ static char *invalid_text(const struct tls *c, int code, const X509 *cert, int d
     }
 }
 
-/* Keeps the first reason; the certificate is not known any more when the handshake has failed. */
+/* Keeps the first reason; the certificate is not available any more when the handshake has
+ * failed. */
 static int verified(int ok, X509_STORE_CTX *v)
 {
     SSL *ssl = X509_STORE_CTX_get_ex_data(v, SSL_get_ex_data_X509_STORE_CTX_idx());
@@ -212,13 +213,13 @@ static int verified(int ok, X509_STORE_CTX *v)
 
 /* ---- contexts ---- */
 
-/* Nobody is there to type a password. */
+/* There is no user to type a password. */
 static int no_password(char *buf, int size, int writing, void *ctx)
 {
     return -1;
 }
 
-/* The next certificate; NULL at the end, and when it is malformed, which '*ok' tells. */
+/* The next certificate; NULL at the end, and when it is malformed, which sets '*ok' to false. */
 static X509 *next_cert(BIO *b, bool *ok)
 {
     X509 *x = PEM_read_bio_X509(b, NULL, no_password, NULL);
@@ -264,7 +265,7 @@ static int use_cert(SSL_CTX *ctx, const char *pem, const char *key_pem, struct e
     return r;
 }
 
-/* 'names': the CAs are also told to clients. */
+/* 'names': the CAs' names are also sent to clients. */
 static int use_ca(SSL_CTX *ctx, const char *pem, bool names, struct err *e)
 {
     X509_STORE *store = SSL_CTX_get_cert_store(ctx);
@@ -288,7 +289,7 @@ static int use_ca(SSL_CTX *ctx, const char *pem, bool names, struct err *e)
     return r;
 }
 
-/* The first protocol of ours that the client speaks (RFC 7301). */
+/* The first of our protocols that the client offers (RFC 7301). */
 static int select_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_size,
                            const unsigned char *in, unsigned in_size, void *ctx)
 {
@@ -504,7 +505,7 @@ static const char *alert_text(int alert)
     }
 }
 
-/* The peer has ended it, or we have, for a reason of the protocol. */
+/* The peer or we have ended the connection because of a protocol error. */
 static int protocol_error(struct tls *c, struct err *e)
 {
     const char *peer = c->is_server ? "client" : "server";
@@ -539,8 +540,8 @@ static int protocol_error(struct tls *c, struct err *e)
     return err_set(e, -EPROTO, "TLS: %s", text ? text : "unknown error");
 }
 
-/* After a call on c->ssl that returned 'r' <= 0.  -EAGAIN: '*ret_want' is the event to wait for; 0: the peer
- * has said that it sends no more. */
+/* After a call on c->ssl that returned 'r' <= 0.  -EAGAIN: '*ret_want' is the event to wait for;
+ * 0: the peer has ended its side. */
 static int call_result(struct tls *c, int r, unsigned *ret_want, struct err *e)
 {
     switch (SSL_get_error(c->ssl, r)) {
@@ -687,7 +688,7 @@ struct tls_identity *tls_identity_unref(struct tls_identity *id)
     return NULL;
 }
 
-/* Owned; NULL when it is no text. */
+/* Owned; NULL when it is not valid text. */
 static char *name_text(const X509_NAME *name, int at)
 {
     unsigned char *utf8 = NULL;
@@ -711,7 +712,7 @@ struct tls_identity *tls_peer_identity(const struct tls *c)
     struct tls_identity *id = NEW(struct tls_identity);
     size_t cap = 0;
     id->refs = 1;
-    /* Of several common names the last counts, as it does for Kubernetes. */
+    /* The last of several common names counts, as in Kubernetes. */
     for (int i = -1; (i = X509_NAME_get_index_by_NID(name, NID_commonName, i)) >= 0;) {
         free(id->cn);
         id->cn = name_text(name, i);
@@ -725,7 +726,7 @@ struct tls_identity *tls_peer_identity(const struct tls *c)
             id->o[id->n_o++] = o;
         }
     }
-    if (!ok) { /* A certificate that says nobody is not the same as none. */
+    if (!ok) { /* A certificate without a valid name differs from no certificate. */
         free(id->cn);
         id->cn = xstrdup("");
     }

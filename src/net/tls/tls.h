@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TLS 1.2 and 1.3 over non-blocking sockets: a thin layer over OpenSSL.
  *
- * A context holds certificates and settings and is made once; a 'struct tls' is one connection.  The
- * socket stays the caller's: it watches it, and asks which events to watch, because TLS may have to
- * write in order to read and the other way round.  Errors say what is wrong with which certificate.
- * Everything runs on one thread; contexts are shared by any number of connections. */
+ * A context holds certificates and settings and is made once; a 'struct tls' is one connection.
+ * The caller owns and watches the socket, and asks which events to watch, because TLS may have
+ * to write in order to read and the other way round.  Errors name the certificate and its
+ * problem. Everything runs on one thread; contexts are shared by any number of connections. */
 #pragma once
 
 #include "base/err.h"
@@ -17,29 +17,30 @@ struct tls;
 /* ---- contexts ---- */
 
 struct tls_server_config {
-    const char *cert_file; /* PEM: the certificate, then those between it and the CA. */
+    const char *cert_file; /* PEM: the certificate, then the chain up to the CA. */
     const char *key_file;  /* PEM, not encrypted. */
-    /* PEM: CAs of clients.  Clients are then asked for a certificate; they may have none, but one that is
-     * not valid ends the connection.  NULL: they are not asked. */
+    /* PEM: CAs of clients. Clients are then asked for a certificate; it is optional, but an
+     * invalid one ends the connection. NULL: they are not asked. */
     const char *client_ca_file;
 };
-/* The error names the file and what is wrong with it. */
+/* The error names the file and its problem. */
 int tls_server_new(const struct tls_server_config *cfg, struct tls_context **ret, struct err *e);
 /* Reads the files again, for connections from now on; unchanged on failure. */
 int tls_server_reload(struct tls_context *t, const struct tls_server_config *cfg, struct err *e);
 
 /* PEM texts; they are not needed after the context was made. */
 struct tls_client_config {
-    const char *ca;         /* NULL: the system's CAs. */
-    const char *cert, *key; /* Of the client, with its chain; NULL: none.  Both or neither. */
-    const char
-        *server_name; /* To expect in the server's certificate; NULL: the host of tls_connect. */
-    bool insecure;    /* The server's certificate is not verified. */
-    bool http2;       /* Speak HTTP/2, which the server must confirm, and not HTTP/1.1 (ALPN). */
+    const char *ca; /* NULL: the system's CAs. */
+    /* Certificate of the client, with its chain, and key; NULL: none. Both or neither. */
+    const char *cert, *key;
+    /* Name expected in the server's certificate; NULL: the host of tls_connect. */
+    const char *server_name;
+    bool insecure; /* The server's certificate is not verified. */
+    bool http2;    /* Use HTTP/2, which the server must confirm, and not HTTP/1.1 (ALPN). */
 };
 int tls_client_new(const struct tls_client_config *cfg, struct tls_context **ret, struct err *e);
 
-/* Connections that exist stay. */
+/* Existing connections stay. */
 struct tls_context *tls_context_free(struct tls_context *t);
 DEFINE_CLEANUP(struct tls_context *, tls_context_free)
 
@@ -52,40 +53,41 @@ struct tls *tls_accept(struct tls_context *t, int fd);
 struct tls *tls_connect(struct tls_context *t, int fd, const char *host);
 struct tls *tls_free(struct tls *c); /* The socket stays open. */
 
-/* 0: done; -EAGAIN: when the socket is ready; else the connection is over:
+/* 0: done; -EAGAIN: call again when the socket is ready; else the connection has failed:
  * -EKEYREJECTED: the peer's certificate is not valid, or ours is not for the peer;
- * -EPROTONOSUPPORT: the peer does not speak TLS; -ECONNRESET: it went away; -EPROTO: else. */
+ * -EPROTONOSUPPORT: the peer does not speak TLS; -ECONNRESET: it closed the connection; -EPROTO:
+ * other errors. */
 int tls_handshake(struct tls *c, struct err *e);
 /* HTTP/2 was chosen by ALPN; after the handshake. */
 bool tls_speaks_h2(const struct tls *c);
-/* The error of tls_handshake was that the client speaks HTTP without TLS. */
+/* tls_handshake failed because the client uses HTTP without TLS. */
 bool tls_peer_spoke_http(const struct tls *c);
 
-/* As recv(2) and send(2), with negative errno; as tls_handshake for errors.  0 from tls_read: the peer has
- * said that it sends no more.  'size' of tls_read at least TLS_RECORD_SIZE, so that nothing stays behind in
- * the connection unseen by poll.  After -EAGAIN from tls_write the same bytes must come again, more
- * may follow them. */
+/* Like recv(2) and send(2), with negative errno; errors as of tls_handshake. 0 from tls_read:
+ * the peer has ended its side.  'size' of tls_read at least TLS_RECORD_SIZE, so that no data
+ * stays in the connection where poll does not see it. After -EAGAIN from tls_write the caller
+ * passes the same bytes again, more may follow them. */
 #define TLS_RECORD_SIZE 16384
 ssize_t tls_read(struct tls *c, void *buf, size_t size, struct err *e);
 ssize_t tls_write(struct tls *c, const void *buf, size_t size, struct err *e);
-/* Says that we send no more, if that can be said without waiting; the socket is not shut down. */
+/* Ends our side (close_notify), if possible without waiting; the socket is not shut down. */
 void tls_shutdown(struct tls *c);
 
-/* Socket events (LOOP_READ, LOOP_WRITE) to watch in order to read or write as 'wanted'; and what can be tried
- * when the socket's events are 'ready'. */
+/* Socket events (LOOP_READ, LOOP_WRITE) to watch in order to read or write as 'wanted'; and the
+ * operations to try when the socket's events are 'ready'. */
 unsigned tls_watch(const struct tls *c, unsigned wanted);
 unsigned tls_ready(const struct tls *c, unsigned ready);
 
 /* ---- the peer ---- */
 
-/* Who a verified certificate says its holder is; immutable and shared. */
+/* The identity in a verified certificate; immutable and shared. */
 struct tls_identity {
     unsigned refs;
-    char *cn; /* Common name: the user; "" when the subject is no text. */
+    char *cn; /* Common name: the user; "" when the subject is not valid text. */
     char **o; /* Organizations: its groups. */
     size_t n_o;
 };
 struct tls_identity *tls_identity_ref(struct tls_identity *id);   /* NULL is fine. */
 struct tls_identity *tls_identity_unref(struct tls_identity *id); /* NULL is fine; returns NULL. */
-/* After the handshake; one reference, or NULL: the peer showed no certificate. */
+/* After the handshake; one reference, or NULL: the peer sent no certificate. */
 struct tls_identity *tls_peer_identity(const struct tls *c);
