@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the store's backends share: the base struct, the pending write, and the reports
- * to the watcher.
+/* Shared by the store's backends: the base struct, the pending write, and the reports to the
+ * watcher.
  *
  * A backend embeds 'struct store' first and fills in 'ops'.  The front (store.c) checks
  * arguments, refuses writes while the store is not available, and turns each accepted call
@@ -14,14 +14,14 @@
 /* A value larger than this is refused with -E2BIG. */
 #define STORE_MAX_VALUE ((size_t) 64 << 20)
 #define STORE_DEFAULT_HISTORY 10000u
-/* What all keys begin with. */
+/* Prefix of all keys. */
 #define STORE_PREFIX "/registry/"
 
 struct store_write_claim {
     char *key;
     struct blob *value; /* NULL: it goes. */
-    /* For the backend: what came of it. */
-    uint64_t revision; /* 0: nothing had to be done. */
+    /* Set by the backend: the results. */
+    uint64_t revision; /* 0: no change was necessary. */
     struct blob *prev;
 };
 
@@ -30,26 +30,26 @@ struct store_write {
     char *key;
     struct blob *value; /* NULL: deletion. */
     uint64_t expect;
-    char *guard; /* NULL: none; else it must be at mod revision 'guard_at'. */
+    char *guard; /* NULL: none; else the key must be at mod revision 'guard_at'. */
     uint64_t guard_at;
-    unsigned ttl_s; /* Of a put; 0: it stays. */
-    bool ending;    /* Of a put: a step of a deletion. */
-    /* Changes nothing, but does all that a write does; 'key' is one that never exists. */
+    unsigned ttl_s; /* For a put; 0: the key stays. */
+    bool ending;    /* For a put: a step of a deletion. */
+    /* Changes nothing, but otherwise works like a write; 'key' never exists. */
     bool probe;
     struct store_write_claim *claims;
     size_t n_claims;
     store_done_fn *done;
     void *ctx;
-    /* For the backend: what came of it. */
+    /* Set by the backend: the results. */
     int error;
     uint64_t revision;
-    struct blob *prev; /* Value that was replaced. */
+    struct blob *prev; /* The replaced value. */
 };
 
 struct store_ops {
     void (*start)(struct store *s);
-    void (*write)(struct store *s, struct store_write *w); /* 'w' is the backend's now. */
-    /* As store_sync, with 'w' to be finished; NULL: nobody else writes. */
+    void (*write)(struct store *s, struct store_write *w); /* The backend owns 'w' from now on. */
+    /* Like store_sync, and finishes 'w'; NULL: there are no other writers. */
     void (*sync)(struct store *s, struct store_write *w);
     /* Finishes every write that it owns and frees the store's own parts, but not 's'. */
     void (*close)(struct store *s);
@@ -60,11 +60,12 @@ struct store {
     struct loop *loop;
     const struct store_watcher *watcher;
     void *watcher_ctx;
-    bool available; /* The watcher has a snapshot and nothing was lost since. */
+    bool available; /* The watcher has a snapshot and all changes since. */
     bool closing;
-    bool importing; /* As in the configuration. */
-    bool blocked; /* An import into it began, or was broken off; lasts until it is opened again. */
-    struct list refused; /* Calls that are settled in the front and wait for their callback. */
+    bool importing; /* From the configuration. */
+    /* An import into it began, or was interrupted; set until the store is opened again. */
+    bool blocked;
+    struct list refused; /* Calls that the front has decided and whose callbacks are due. */
     struct loop_task refuse;
 };
 
@@ -75,7 +76,7 @@ int store_open_sqlite(struct loop *l, const struct store_config *cfg, struct sto
 int store_open_etcd(struct loop *l, const struct store_config *cfg, struct store **ret,
                     struct err *e);
 
-/* Sets up the base of a backend's struct. */
+/* Initializes the base of a backend's struct. */
 void store_init(struct store *s, const struct store_ops *ops, struct loop *l);
 
 /* Moves all members of 'from' to 'to', which is initialized here. */
@@ -98,7 +99,7 @@ void store_write_finish(struct store_write *w, int error, uint64_t revision);
 /* Fails every write of the list. */
 void store_writes_fail(struct list *writes, int error);
 
-/* That of 'key' among items in key order; NULL: none. */
+/* The item of 'key' among items in key order; NULL: none. */
 const struct store_item *store_item_find(const struct store_item *items, size_t n, const char *key);
 
 /* Reports to the watcher.  A snapshot or resuming makes the store available, a loss

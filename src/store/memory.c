@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The backend for tests: a map.  Writes take effect in a task, so that no callback comes from
- * within the call, just as with the backends that have to wait. */
+ * within the call, as with the other backends. */
 #include "base/map.h"
 #include "store/backend.h"
 

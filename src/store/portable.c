@@ -21,7 +21,7 @@ struct portable {
     size_t line; /* Lines read. */
     char *last_key;
     bool has_head, has_end;
-    char checksum[2 * SHA256_SIZE + 1]; /* Once the end is known. */
+    char checksum[2 * SHA256_SIZE + 1]; /* Valid once the end is known. */
 };
 
 static void must(int ok)
@@ -91,7 +91,7 @@ void portable_write_head(struct portable *p, uint64_t revision, size_t n_keys, s
     line_end(p, out, begin);
 }
 
-/* Whether 'b' comes back the same from a JSON string. */
+/* Whether a JSON string preserves 'b' unchanged. */
 static bool is_text(const struct blob *b)
 {
     CLEANUP_STRBUF struct strbuf quoted = STRBUF_INIT;

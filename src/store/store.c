@@ -28,7 +28,7 @@ int store_open(struct loop *l, const struct store_config *cfg, struct store **re
                    cfg->backend ? cfg->backend : "");
 }
 
-/* Only those that are there now: their callbacks may add more. */
+/* Only those queued now: their callbacks may add more. */
 static void refuse_run(void *ctx)
 {
     struct store *s = ctx;
@@ -107,7 +107,7 @@ static struct store_write *call_new(store_done_fn *done, void *ctx)
     return w;
 }
 
-/* Calls back with w->error, but not now. */
+/* Calls back with w->error, from a task. */
 static void settle(struct store *s, struct store_write *w)
 {
     list_push_back(&s->refused, &w->node);
@@ -158,8 +158,7 @@ void store_probe(struct store *s, store_done_fn *done, void *ctx)
     w->probe = true;
     w->key = xstrdup(STORE_OWN_PREFIX "probe");
     w->value = blob_new("{}", 2);
-    w->expect =
-        1; /* The key never exists: where conditions are looked at, this one does not hold. */
+    w->expect = 1; /* The key never exists: backends that check conditions find this one false. */
     w->error = write_refusal(s, w);
     if (w->error == 0) {
         s->ops->write(s, w);
@@ -238,7 +237,7 @@ void store_writes_fail(struct list *writes, int error)
     }
 }
 
-/* Somebody replaces what is in the store: nothing of it counts any more. */
+/* The store's contents are being replaced: nothing in it is valid any more. */
 static void block(struct store *s)
 {
     s->blocked = true;

@@ -8,8 +8,8 @@
  *
  * All calls and callbacks are on the loop's thread; a backend may use threads inside.  Changes
  * are reported to the watcher in revision order, each exactly once, and only when durable.  The
- * result of a write is reported after its change was given to the watcher, so whoever reads the
- * watch cache after a write sees it. */
+ * result of a write is reported after its change was given to the watcher, so a reader of the
+ * watch cache sees the write after its result. */
 #pragma once
 
 #include "base/mem.h"
@@ -20,8 +20,8 @@ struct store;
 struct store_event {
     const char *key;
     struct blob *value; /* NULL: deleted. */
-    struct blob *prev;  /* Value before; NULL: created, or not known any more. */
-    uint64_t revision;  /* Of this change. */
+    struct blob *prev;  /* The replaced value; NULL: created, or unknown. */
+    uint64_t revision;  /* Revision of this change. */
 };
 struct store_item {
     const char *key;
@@ -31,49 +31,47 @@ struct store_item {
 
 struct store_watcher {
     /* Every key below /registry/ at revision 'revision', in key order, after store_start (and again
-     * after 'lost' was reported and the store came back: then it replaces what was known).  The
-     * watcher may take values, one after the other as it makes its own of them, so that a large
-     * registry is not in memory twice: it leaves NULL in their place. */
+     * after 'lost' was reported and the store came back: then it replaces the known state). The
+     * watcher may take values while it makes its copies, so that a large registry is not in
+     * memory twice: it leaves NULL in their place. */
     void (*snapshot)(void *ctx, struct store_item *items, size_t n, uint64_t revision);
-    /* Events in history before the snapshot that are still kept, oldest first, before 'snapshot' is
-     * called: lets watches resume over a restart.  NULL: not wanted. */
+    /* Older events that are still stored, oldest first, before 'snapshot' is called: lets
+     * watches resume over a restart. NULL: not needed. */
     void (*history)(void *ctx, const struct store_event *ev);
     void (*event)(void *ctx, const struct store_event *ev);
     /* Connection or disk trouble: writes fail with -EAGAIN until the next snapshot, or
      * 'resumed'. */
     void (*lost)(void *ctx, const char *reason);
-    /* The store came back with all that happened since: the changes go on where they were.
-     * NULL: a snapshot is wanted instead. */
+    /* The store came back with all changes since: they continue where they stopped. NULL: the
+     * watcher needs a snapshot instead. */
     void (*resumed)(void *ctx);
 };
 
 struct store_config {
     const char *backend;   /* "sqlite", "etcd", "memory" */
-    const char *path;      /* sqlite: the database file; made with mode 0600. */
+    const char *path;      /* sqlite: the database file; created with mode 0600. */
     const char *endpoints; /* etcd: "https://host:port[,...]"; https for all or for none */
     /* etcd: PEM files of the CA (NULL: the system's), and of a client certificate and
      * its key (NULL: none). */
     const char *ca_file, *cert_file, *key_file;
-    /* sqlite: revisions begin after this one, when the file is not further yet. */
+    /* sqlite: revisions begin after this one, unless the file has a higher one. */
     uint64_t min_revision;
-    bool importing;   /* Open it also when an import into it was broken off. */
+    bool importing;   /* Open it even when an import into it was interrupted. */
     unsigned history; /* Events to keep for resumed watches; 0: 10,000. */
-    /* sqlite: bytes of the disk that are kept for deletions when it is full; 0: none. */
+    /* sqlite: bytes of the disk reserved for deletions when it is full; 0: none. */
     uint64_t reserve;
 };
-/* Keys of the store itself.  A change of one of them in the history means that what was before it
- * is the past of another registry: it was imported, or restored from a backup. */
+/* Keys of the store itself.  A change of one of them in the history means that earlier changes
+ * belong to another registry: it was imported, or restored from a backup. */
 #define STORE_OWN_PREFIX "/registry/tenet.io/"
-/* While this key exists, an import is under way or was broken off: the watcher is told
- * that the store is lost. */
+/* While this key exists, an import is in progress or was interrupted: the watcher gets 'lost'. */
+/* While one of these exists, numbers of its kind may be in use that the registry no longer has,
+ * as damaged changes were removed: the API server refuses to allocate any.  "tenet store
+ * release" removes it. */
 #define STORE_IMPORT_KEY STORE_OWN_PREFIX "import"
-
-/* While one of these exists, numbers of its kind may be in use that the registry does not
- * know any more, as damaged changes were taken out: the API server lets none be given
- * out.  "tenet store release" removes it. */
 #define STORE_HOLD_SUBNETS STORE_OWN_PREFIX "hold/hostsubnets"
 #define STORE_HOLD_VNIDS STORE_OWN_PREFIX "hold/netnamespaces"
-/* Made and removed by a repair. */
+/* Created and removed by a repair. */
 #define STORE_REPAIR_KEY STORE_OWN_PREFIX "repaired"
 
 int store_open(struct loop *l, const struct store_config *cfg, struct store **ret, struct err *e);
@@ -87,13 +85,13 @@ void store_start(struct store *s, const struct store_watcher *w, void *ctx);
 struct store *store_close(struct store *s);
 DEFINE_CLEANUP(struct store *, store_close)
 
-#define STORE_ABSENT 0u      /* expect: the key must not exist. */
-#define STORE_ANY UINT64_MAX /* expect: whatever is there. */
-/* error: 0, -EEXIST (expected absent, exists), -ENOENT (does not exist), -ESTALE (exists at another
- * revision), -EAGAIN (store not available now, or the connection broke before the answer: the
- * change may have been made), -EPERM (the guard is not at its revision), -EINVAL (key not below
- * /registry/), -E2BIG, or another errno.  'revision': of the change on success.  Called exactly
- * once, never from within the call that began the write. */
+#define STORE_ABSENT 0u /* expect: the key must not exist. */
+/* error: 0, -EEXIST (expected absent, exists), -ENOENT (does not exist), -ESTALE (exists at
+ * another revision), -EAGAIN (store not available now, or the connection broke before the
+ * answer: the change may have been made), -EPERM (the guard is not at its revision), -EINVAL
+ * (key not below /registry/), -E2BIG, or another errno.  'revision': of the change on success.
+ * Called exactly once, never from within the call that began the write. */
+#define STORE_ANY UINT64_MAX /* expect: any state. */
 typedef void store_done_fn(void *ctx, int error, uint64_t revision);
 /* Creates or replaces ('value': a reference is taken) if the key's mod revision is 'expect'. */
 void store_put(struct store *s, const char *key, struct blob *value, uint64_t expect,
@@ -101,47 +99,47 @@ void store_put(struct store *s, const char *key, struct blob *value, uint64_t ex
 void store_delete(struct store *s, const char *key, uint64_t expect, store_done_fn *done,
                   void *ctx);
 
-/* Another key that changes in the same moment as the one that is written: what is unique across
- * objects (an address, a port) is a key of its own, so that nobody can have it twice, and none is
- * left over, whoever fails in between. */
+/* Another key that changes atomically with the written one: a value that is unique across
+ * objects (an address, a port) is a key of its own, so that it cannot be allocated twice and
+ * none is left over, whichever process fails. */
 struct store_claim {
     const char *key;
-    struct blob *value; /* The key is made, and must not exist; NULL: it goes, if it is there. */
+    /* The key is created, and must not exist; NULL: it is deleted, if it exists. */
+    struct blob *value;
 };
-#define STORE_MAX_CLAIMS 120 /* etcd takes 128 operations a transaction unless told otherwise. */
+#define STORE_MAX_CLAIMS 120 /* etcd accepts 128 operations per transaction by default. */
 
 #define STORE_ENDING_GROWTH 2048
 
 struct store_terms {
-    /* Done only if the key 'guard' (NULL: none) is at mod revision 'guard_at' in the same moment;
-     * else -EPERM, whatever else is wrong.  So a leader writes under its lease: after another one
-     * took it, nothing of the former can come through, however late it arrives. */
+    /* Done only if the key 'guard' (NULL: none) is at mod revision 'guard_at' in the same
+     * transaction; else -EPERM, before other errors. So a leader writes under its lease: after
+     * another leader has taken it, no write of the former succeeds, however late it arrives. */
     const char *guard;
     uint64_t guard_at;
-    /* Of a put: nobody needs the key longer than so many seconds after it, and the store may delete
-     * it then (etcd does, by a lease); 0: it stays. */
+    /* For a put: seconds after which the key is no longer needed, and the store may delete it
+     * (etcd does, by a lease); 0: it stays. */
     unsigned ttl_s;
-    /* Of a put: a step of the object's deletion (the mark, a condition, finalizers).  It may make
-     * the value larger by up to STORE_ENDING_GROWTH bytes while the disk is full, so that deletions
-     * which take steps can be done then. */
+    /* For a put: a step of the object's deletion (the mark, a condition, finalizers).  It may
+     * make the value larger by up to STORE_ENDING_GROWTH bytes while the disk is full, so that
+     * deletions in several steps can be completed. */
     bool ending;
-    /* Done all together or not at all; -EADDRINUSE: a key that is to be made exists.  Their changes
-     * are reported after that of the key itself.  Copied; at most STORE_MAX_CLAIMS, else -E2BIG. */
+    /* Applied all together or not at all; -EADDRINUSE: a key to be created exists. Their changes
+     * are reported after that of the key itself. Copied; at most STORE_MAX_CLAIMS, else -E2BIG. */
     const struct store_claim *claims;
     size_t n_claims;
 };
-/* A put, or a deletion ('value' NULL), on these terms. */
+/* A put, or a deletion ('value' NULL), under these conditions. */
 void store_write(struct store *s, const char *key, struct blob *value, uint64_t expect,
                  const struct store_terms *terms, store_done_fn *done, void *ctx);
 
-/* Does all that a write does, to the disk or to etcd's majority, and changes nothing: error 0 when
- * a write would have succeeded now.  May take as long as a write. */
+/* Does the work of a write, to the disk or to etcd's majority, and changes nothing: error 0 when
+ * a write would have succeeded now. May take as long as a write. */
 void store_probe(struct store *s, store_done_fn *done, void *ctx);
 
-/* Whether others write to the same registry, so that their newest changes may not have
+/* Whether other processes write to the same registry, so that their newest changes may not have
  * been reported yet. */
 bool store_is_shared(const struct store *s);
-/* Calls back when every change that anybody was told of before this call has been given
- * to the watcher: who reads what the watcher knows then reads the newest state.
- * -EAGAIN: it cannot be known now. */
+/* Calls back when every change that any client could know before this call has been given to the
+ * watcher: the watcher's state is then the newest. -EAGAIN: this cannot be determined now. */
 void store_sync(struct store *s, store_done_fn *done, void *ctx);

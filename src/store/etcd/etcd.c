@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The etcd v3 backend: its endpoints and its one connection. */
+/* The etcd v3 backend: its endpoints and its single connection. */
 #include "base/log.h"
 #include "base/timeutil.h"
 #include "net/loop/process.h"
@@ -23,7 +23,7 @@ static const struct etcd_endpoint *endpoint_now(const struct etcd_store *s)
     return &s->endpoints[s->endpoint];
 }
 
-/* The first round over the endpoints goes fast, as one of the others may well work. */
+/* The first round over the endpoints has no delay, as another one may work. */
 static void retry_later(struct etcd_store *s)
 {
     unsigned n = (unsigned) s->n_endpoints;
@@ -161,7 +161,7 @@ static void etcd_close(struct store *base)
     store_parts_free(s);
 }
 
-/* '*https' tells whether those before it are; 'first': there are none. */
+/* '*https': whether the earlier ones use it; 'first': there are none. */
 static int endpoint_parse(const char *text, size_t size, bool first, bool *https,
                           struct etcd_endpoint *ret, struct err *e)
 {
@@ -215,7 +215,7 @@ static int endpoints_parse(struct etcd_store *s, const char *text, bool *https, 
     }
 }
 
-/* The text of a PEM file; none: NULL. */
+/* The text of a PEM file; NULL without a path. */
 static int pem_read(const char *path, char **ret, struct err *e)
 {
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT_MAX(MAX_PEM);

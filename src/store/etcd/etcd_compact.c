@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The etcd backend: compaction of etcd's history, by one master of all.
  *
- * A key that they share, outside of the registry, is written before each compaction on the
- * condition that it is as it was last seen.  One of them succeeds and compacts; the others learn
- * where the key stands, and leave it until as many changes were made again. */
+ * Before each compaction a master writes a shared key outside of the registry on the condition
+ * that it has not changed. One master succeeds and compacts; the others read the key's revision,
+ * and wait until the same number of changes was made again. */
 #include "base/log.h"
 #include "store/etcd/etcd_store.h"
 
@@ -24,7 +24,7 @@ static void on_compacted(void *ctx, const struct rpc_result *r)
 {
     struct etcd_store *s = ctx;
     s->compaction = NULL;
-    /* Out of range: somebody else has compacted further, as an administrator may. */
+    /* Out of range: another client has compacted further, for example an administrator. */
     if (r->status != GRPC_OK && r->status != GRPC_OUT_OF_RANGE) {
         failed(r);
     } else {

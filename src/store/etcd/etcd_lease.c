@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The etcd backend: leases of keys that need not stay, as events.
+/* The etcd backend: leases of keys with a limited lifetime, such as Events.
  *
- * One lease serves all keys that are put during a tenth of its time, and lives so much longer; etcd
- * would have one a key otherwise.  No write waits for one. */
+ * One lease serves all keys that are put during a tenth of its time, and lives so much longer;
+ * otherwise etcd would have one per key. No write waits for a lease. */
 #include "base/log.h"
 #include "store/etcd/etcd_store.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The etcd backend: how far the watch must have come for what the watcher knows to be
- * the newest state.
+/* The etcd backend: finds the revision that the watch must reach so that the watcher has the
+ * newest state.
  *
- * A linearizable read of nothing tells the cluster's revision; all callers that came before it was
- * sent share it, and wait until the watch has shown that revision.  So a caller waits for one round
- * trip at most beside the one that is under way, however many there are. */
+ * A linearizable read of an empty range returns the cluster's revision; all calls made before it
+ * was sent share it, and wait until the watch has reached that revision. So a caller waits for
+ * the round trip in progress and at most one more, whatever the number of callers. */
 #include "store/etcd/etcd_store.h"
 
 static void on_revision(void *ctx, const struct rpc_result *r)

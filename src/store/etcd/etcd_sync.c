@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The etcd backend: how the watcher gets and keeps all that is below /registry/. */
+/* The etcd backend: gives the watcher the contents below /registry/, and keeps it up to date. */
 #include "base/log.h"
 #include "store/etcd/etcd_store.h"
 
@@ -60,7 +60,7 @@ static bool key_is_ours(struct etcd_bytes key)
            !memchr(key.p, 0, key.size);
 }
 
-/* 'key' as an owned string, or NULL when it is not one of ours. */
+/* 'key' as an owned string, or NULL when it is not below our prefix. */
 static char *key_take(struct etcd_bytes key)
 {
     return key_is_ours(key) ? xstrndup(key.p, key.size) : NULL;
@@ -71,7 +71,7 @@ static struct blob *value_take(struct etcd_bytes value)
     return blob_new(value.p, value.size);
 }
 
-/* Whether the answer is of the cluster that we know; if not, the connection is dropped. */
+/* Whether the answer is from the known cluster; if not, drops the connection. */
 static bool cluster_check(struct etcd_store *s, const struct etcd_header *h)
 {
     if (!s->cluster_id) {
@@ -122,7 +122,7 @@ static void snapshot_report(struct etcd_store *s)
     etcd_reads_seen(s);
 }
 
-/* Room for the keys of a page. */
+/* Memory for the keys of a page. */
 static char *keys_new(struct etcd_items *items, struct etcd_range_response page)
 {
     struct etcd_kv kv;
@@ -181,7 +181,7 @@ static void history_drop_oldest(struct etcd_events *events)
     event_clear(ev);
 }
 
-/* The value that was written to 'key'; that of the snapshot, where it is the same. */
+/* The value written to 'key'; shared with the snapshot, if it is the same. */
 static struct blob *history_value(const struct etcd_store *s, const char *key,
                                   const struct etcd_kv *kv)
 {
@@ -198,7 +198,7 @@ static void history_add(struct etcd_store *s, const struct etcd_event *ev)
     struct etcd_events *events = &s->events;
     bool has_prev = ev->prev.mod_revision != 0;
     if (!has_prev && (ev->deleted || ev->kv.version != 1)) {
-        /* What it replaced is compacted: the history begins after it. */
+        /* The replaced value is compacted: the history begins after it. */
         events_clear(events);
         return;
     }
@@ -259,8 +259,8 @@ static void on_history_ended(void *ctx, const struct rpc_result *r)
     etcd_fail(s, "the watch ended: %s: %s", grpc_status_name(r->status), r->text);
 }
 
-/* Watches the keys of everybody, as then the newest revision is sure to come by and
- * shows the end. */
+/* Watches the keys of all clients, as then the newest revision certainly appears and marks the
+ * end. */
 static void history_open(struct etcd_store *s)
 {
     static const struct rpc_stream_ops ops = {on_history, on_history_ended};
@@ -275,7 +275,7 @@ static void history_open(struct etcd_store *s)
 static void history_begin(struct etcd_store *s)
 {
     uint64_t revision = s->snapshot_revision;
-    /* A new etcd is at revision 1, with no event. */
+    /* A new etcd is at revision 1, without an event. */
     bool wanted = s->base.watcher->history && !s->revision && revision > 1;
     if (!wanted) {
         snapshot_report(s);
@@ -330,13 +330,14 @@ static void on_page(void *ctx, const struct rpc_result *r)
     }
 }
 
-/* From after the last key that we have. */
+/* Reads from after the last known key. */
 static void page_read(struct etcd_store *s)
 {
     struct etcd_bytes key = ETCD_KEY;
     if (s->items.n) {
         const char *last = s->items.v[s->items.n - 1].key;
-        key = (struct etcd_bytes){last, strlen(last) + 1}; /* With its NUL: the next possible. */
+        /* With its NUL: the next possible key. */
+        key = (struct etcd_bytes){last, strlen(last) + 1};
     }
     range_begin(s,
                 &(struct etcd_range_request){.key = key,
@@ -415,7 +416,7 @@ static void event_report(struct etcd_store *s, const struct etcd_event *ev)
             &s->base,
             &(struct store_event){.key = key, .value = value, .prev = prev, .revision = revision});
     }
-    /* More of this revision may follow. */
+    /* More events of this revision may follow. */
     etcd_writes_seen(s, revision - 1);
 }
 
@@ -455,7 +456,7 @@ static void on_watch(void *ctx, const char *p, size_t size)
     }
     struct etcd_event ev;
     while (etcd_watch_next(&w, &ev)) {
-        s->partial = true; /* Until this answer was the last of the revision. */
+        s->partial = true; /* Until the next answer shows that this one completed the revision. */
         event_report(s, &ev);
     }
     s->partial = w.fragment && s->partial;
@@ -475,8 +476,8 @@ static void on_watch_ended(void *ctx, const struct rpc_result *r)
     etcd_fail(s, "the watch ended: %s: %s", grpc_status_name(r->status), r->text);
 }
 
-/* Watches the keys of everybody, so that each revision comes by, and what is asked for
- * as the newest is sure to be seen. */
+/* Watches the keys of all clients, so that each revision appears, and the revision of a read is
+ * certainly seen. */
 static void watch_open(struct etcd_store *s)
 {
     static const struct rpc_stream_ops ops = {on_watch, on_watch_ended};

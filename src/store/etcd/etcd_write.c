@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The etcd backend: conditional writes, each one transaction.
  *
- * Of one key at most one write is on its way, as calls on one connection may overtake
- * each other.  A result waits until the watch has shown what it speaks of: the change, or
- * the one that the key was found at. */
+ * At most one write per key is in flight, as calls on one connection may overtake each other. A
+ * result waits until the watch has reached its revision: that of the change, or the one at which
+ * the key was found. */
 #include "store/etcd/etcd_store.h"
 
 #define MAX_INFLIGHT 128
@@ -26,7 +26,7 @@ static struct pending *pending_find(const struct etcd_store *s, const char *key)
     return NULL;
 }
 
-/* Takes 'p' apart: its followers go to the front of the queue. */
+/* Frees 'p': its followers move to the front of the queue. */
 static struct store_write *pending_end(struct pending *p)
 {
     struct store_write *w = p->w;
@@ -79,7 +79,7 @@ static int error_of(const struct rpc_result *r)
     case GRPC_DATA_LOSS:
         return -EIO;
     default:
-        return -EAGAIN; /* It may have been done. */
+        return -EAGAIN; /* The change may have been made. */
     }
 }
 
@@ -90,7 +90,7 @@ static void on_answer(void *ctx, const struct rpc_result *r)
     struct store_write *w = pending_end(p);
     struct etcd_txn_response t;
     if (r->status == GRPC_NOT_FOUND && w->ttl_s) {
-        /* Nothing was done: somebody took the lease away. */
+        /* Nothing was changed: the lease has been revoked. */
         etcd_lease_is_gone(s);
         list_push_front(&s->queue, &w->node);
     } else if (r->status != GRPC_OK) {

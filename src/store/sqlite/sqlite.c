@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The embedded backend: a writer thread in front of the database file.
  *
- * The loop queues writes; the thread takes all that wait, does them in one transaction, and so
+ * The loop queues writes; the thread takes all queued ones, does them in one transaction, and so
  * shares one sync of the disk among them (group commit): the more load, the larger the groups.
- * What came of them goes back in reports, in order.  When the disk fails, the thread closes the
- * file, opens it again until that works, and reports what is in it.  When the file was deleted or
- * replaced, it stays open, and nothing is written until the master is started again. */
+ * The results go back in reports, in order. When the disk fails, the thread closes the file,
+ * reopens it until that works, and reports its contents. When the file was deleted or replaced,
+ * it stays open, and nothing is written until the master is restarted. */
 #include "base/log.h"
 #include "base/timeutil.h"
 #include "store/sqlite/sqlite_db.h"
@@ -22,16 +22,16 @@ LOG_MODULE("store");
 #define GROUP_MAX_BYTES ((size_t) 16 << 20)
 #define RETRY_MIN_MS 250
 #define RETRY_MAX_MS 30000
-#define IDLE_MS 100     /* Without a write; then there is time for upkeep. */
-#define LATE_MS 1000    /* Writes have not left time for upkeep so long. */
-#define STABLE_MS 60000 /* After this long without trouble, the next retry is quick again. */
+#define IDLE_MS 100     /* Idle time without a write, after which maintenance begins. */
+#define LATE_MS 1000    /* Time without maintenance because of writes, after which it is forced. */
+#define STABLE_MS 60000 /* Time without failures after which the next retry is quick again. */
 
-/* From the thread to the loop.  The parts that are set are reported in this order. */
+/* From the thread to the loop. The parts that are set are reported in this order. */
 struct report {
     struct list node;
     char *lost;
     struct sqlite_content *content;
-    struct list writes; /* Finished, or failed, in the order in which they were done. */
+    struct list writes; /* Finished, or failed, in the order of processing. */
 };
 
 struct sqlite_store {
@@ -52,8 +52,9 @@ struct sqlite_store {
     bool stop;
 
     /* The thread's own. */
-    struct sqlite_db *db; /* NULL: broken, to be opened again at 'retry_ms'. */
-    /* The files of 'db' are gone: it is kept, as nobody else has them, but not used any more. */
+    struct sqlite_db *db; /* NULL: broken, to be reopened at 'retry_ms'. */
+    /* The files of 'db' were removed: it stays open, as it has the only copy, but is not used
+     * any more. */
     bool replaced;
     unsigned attempt;
     uint64_t retry_ms, recovered_ms;
@@ -92,7 +93,7 @@ static void set_broken(struct sqlite_store *s, const struct err *e, struct repor
     }
 }
 
-/* Opens the file; when the disk is too full for that, the reserve is given up for it. */
+/* Opens the file; when the disk is too full for that, releases the reserve. */
 static int file_open(const char *path, unsigned history, uint64_t reserve, struct sqlite_db **ret,
                      struct sqlite_content **ret_content, struct err *e)
 {
@@ -133,7 +134,7 @@ static void recover(struct sqlite_store *s)
     report_send(s, report);
 }
 
-/* The next group of writes: some of 'todo' into 'group', both in order. */
+/* The next group of writes: moves some of 'todo' into 'group', both in order. */
 static void group_take(struct list *todo, struct list *group)
 {
     list_init(group);
@@ -176,8 +177,8 @@ static void group_write(struct sqlite_store *s, struct list *group)
             r = sqlite_db_commit(s->db, &e);
         }
         if (r < 0) {
-            /* Also those whose condition did not hold: it was checked against changes
-             * now undone. */
+            /* Also those whose condition failed: it was checked against changes that are undone
+             * now. */
             group_fail(group, r);
             set_broken(s, &e, report);
             if (r == -ENOSPC || r == -EDQUOT) {
@@ -201,13 +202,13 @@ static void idle_work(struct sqlite_store *s)
     }
 }
 
-/* So that upkeep comes to its turn also when writes never pause. */
+/* Forces maintenance even when writes never pause. */
 static bool upkeep_is_late(const struct sqlite_store *s)
 {
     return s->db && !s->replaced && time_mono_ms() > sqlite_db_upkeep_at_ms(s->db) + LATE_MS;
 }
 
-/* When idle work is due if no write comes before; 0: there is none. */
+/* The time for idle work if no write comes before; 0: there is none. */
 static uint64_t idle_work_at(const struct sqlite_store *s)
 {
     if (!s->db) {
@@ -218,7 +219,7 @@ static uint64_t idle_work_at(const struct sqlite_store *s)
                                          : sqlite_db_upkeep_at_ms(s->db);
 }
 
-/* Waits for writes and takes them; none: idle work is due.  False: to stop, with nothing left. */
+/* Waits for writes and takes them; none: idle work is due. False: stop, and nothing is left. */
 static bool work_wait(struct sqlite_store *s, struct list *ret_writes)
 {
     uint64_t at = idle_work_at(s);
@@ -291,7 +292,7 @@ static void reports_run(void *ctx)
 {
     struct sqlite_store *s = ctx;
     if (!s->base.watcher || s->first) {
-        return; /* The start task comes here. */
+        return; /* The start task calls this again. */
     }
     struct list now;
     pthread_mutex_lock(&s->lock);
@@ -344,7 +345,7 @@ static void sqlite_close(struct store *base)
     pthread_join(s->thread, NULL);
     reports_run(s);
     for (struct list *node; (node = list_pop_front(&s->reports));) {
-        /* Of a store that was never started: there can be no writes in it. */
+        /* A store that was never started has no writes. */
         struct report *r = CONTAINER_OF(node, struct report, node);
         sqlite_content_free(r->content);
         free(r->lost);
@@ -355,7 +356,7 @@ static void sqlite_close(struct store *base)
 
 static int thread_start(struct sqlite_store *s)
 {
-    /* Signals are the loop's. */
+    /* Signals belong to the loop's thread. */
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

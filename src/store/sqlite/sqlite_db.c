@@ -19,18 +19,18 @@
 LOG_MODULE("store");
 
 #define APPLICATION_ID 0x54656e65 /* "Tene", in the file's header. */
-#define SCHEMA_VERSION 2          /* 1 had no checksums. */
+#define SCHEMA_VERSION 2          /* Version 1 had no checksums. */
 #define PAGE_SIZE 8192
 #define BUSY_MS 5000
 #define CHECKPOINT_IDLE_PAGES 1000
 #define CHECKPOINT_PAGES 4000
-#define COMPACT_PER_WRITE 2 /* More than one, so that a backlog gets shorter. */
+#define COMPACT_PER_WRITE 2 /* More than one, so that a backlog shrinks. */
 #define COMPACT_PER_TRANSACTION 500
 #define SCRUB_ROWS 64
 #define SCRUB_BYTES (1 << 20)
 #define SCRUB_STEP_MS 100
 #define SCRUB_PAUSE_MS (10 * 60 * 1000)
-/* While the disk is full: */
+/* ---- limits while the disk is full ---- */
 #define FULL_HISTORY 100
 #define FULL_CHECKPOINT_PAGES 64
 #define FULL_COMPACT_PER_TRANSACTION 32
@@ -39,15 +39,15 @@ LOG_MODULE("store");
 struct live_key {
     struct hmap_node node;
     uint64_t revision;
-    uint64_t sum; /* Of its row. */
+    uint64_t sum; /* Checksum of its row. */
     char key[];
 };
 
-/* A change that has work for compaction when it leaves the history: a row that it
- * replaced, or itself. */
+/* A change that needs compaction when it leaves the history: of a row that it replaced, or of
+ * itself. */
 struct leftover {
-    uint64_t revision, sum;           /* Of the change; 'sum' counts for a deletion only. */
-    uint64_t prev_revision, prev_sum; /* 0: that row is gone. */
+    uint64_t revision, sum;           /* The change's; 'sum' is used for a deletion only. */
+    uint64_t prev_revision, prev_sum; /* 0: that row does not exist any more. */
     bool deletion;
 };
 
@@ -68,7 +68,7 @@ static const char *const statement_text[N_STATEMENTS] = {
     [ST_INSERT] = "INSERT INTO change (rev, prev_rev, key, value, sum) VALUES (?1, ?2, ?3, ?4, ?5)",
     [ST_VALUE] = "SELECT rev, prev_rev, key, value, sum FROM change WHERE rev = ?1",
     [ST_DELETE] = "DELETE FROM change WHERE rev = ?1",
-    [ST_PROBE] = "PRAGMA user_version = 2", /* Writes the first page, with what it says already. */
+    [ST_PROBE] = "PRAGMA user_version = 2", /* Writes the first page with unchanged content. */
     [ST_TOTAL] = "UPDATE state SET n = ?1, total = ?2 WHERE id = 1",
     [ST_SCRUB] = "SELECT rev, prev_rev, key, value, sum FROM change WHERE rev > ?1 ORDER BY rev",
 };
@@ -86,28 +86,28 @@ struct sqlite_db {
     size_t n_leftovers, cap_leftovers, first_leftover;
     uint64_t newest; /* Revision of the newest row. */
     int wal_pages;
-    int wal_failed_pages; /* wal_pages when a checkpoint failed last. */
+    int wal_failed_pages; /* wal_pages at the last failed checkpoint. */
     bool in_transaction;
-    struct sqlite_total total; /* Of the rows, with the open transaction. */
+    struct sqlite_total total; /* Total of the rows, including the open transaction. */
     bool total_changed;        /* The open transaction has to store it. */
     uint64_t n_commits;
     struct sqlite_watch watch;
-    int wal_frames;   /* In the WAL, moved or not. */
-    bool wal_written; /* Since the watch last looked. */
-    bool replaced;    /* The watch found the files to be others. */
+    int wal_frames;   /* Frames in the WAL, checkpointed or not. */
+    bool wal_written; /* Written since the last check of the watch. */
+    bool replaced;    /* The watch found other files. */
     /* The scrub: reads all rows, a few at a time. */
     uint64_t scrub_at;            /* The last row that was read. */
     uint64_t scrub_ms;            /* When the next pass begins. */
     uint64_t scrub_commits;       /* n_commits when the pass began. */
     struct sqlite_total scrubbed; /* In this pass. */
-    /* Room for deletions when the disk is full. */
+    /* Disk space for deletions when the disk is full. */
     uint64_t reserve;    /* Bytes; 0: none. */
-    uint64_t reserve_ms; /* When to try again to make it. */
-    bool full;           /* It is given up. */
+    uint64_t reserve_ms; /* Time of the next attempt to create it. */
+    bool full;           /* It was released. */
 };
 
-/* Of the last operation that failed on the WAL or the file.  (sqlite3_system_errno is often
- * overwritten by what SQLite does after the failure.) */
+/* Errno of the last failed operation on the WAL or the file. (sqlite3_system_errno is often
+ * overwritten by SQLite's later actions.) */
 static int last_errno(sqlite3 *sql)
 {
     sqlite3_file *wal = NULL;
@@ -150,7 +150,7 @@ static int errno_of(sqlite3 *sql, int rc)
     }
 }
 
-/* What to do about damage; ends the message. */
+/* Advice after damage; ends the message. */
 #define DAMAGE_HELP                                                                               \
     "nothing was changed; restore a backup (tenet store restore), or let \"tenet store repair\" " \
     "show what is damaged and take it out"
@@ -185,8 +185,8 @@ static int db_exec(struct sqlite_db *db, const char *sql, const char *what, stru
     return rc == SQLITE_OK ? 0 : db_fail(db, rc, what, e);
 }
 
-/* Steps a statement that gives at most one row and resets it: 1 with a row, 0 without.  With 'keep'
- * the row stays readable until the next use. */
+/* Steps a statement that returns at most one row, and resets it: 1 with a row, 0 without. With
+ * 'keep' the row stays readable until the next use. */
 static int db_step(struct sqlite_db *db, enum statement which, bool keep, const char *what,
                    struct err *e)
 {
@@ -211,8 +211,8 @@ static struct live_key *live_find(const struct sqlite_db *db, const char *key)
     return NULL;
 }
 
-/* Notes that 'key' is at 'revision' now, in a row with that sum; 0: deleted.  'k': its
- * entry if it has one. */
+/* Records that 'key' is at 'revision' now, in a row with that sum; 0: deleted. 'k': its entry,
+ * if any. */
 static void live_set(struct sqlite_db *db, struct live_key *k, const char *key, uint64_t revision,
                      uint64_t sum)
 {
@@ -262,8 +262,7 @@ static void leftover_pop(struct sqlite_db *db)
 
 /* ---- opening ---- */
 
-/* One that exists is not opened here: closing it would drop the locks that SQLite holds
- * on it (fcntl(2)). */
+/* An existing file is not opened here: closing it would drop SQLite's locks on it (fcntl(2)). */
 static int file_check(const char *path, bool *ret_exists, struct err *e)
 {
     struct stat st;
@@ -275,7 +274,7 @@ static int file_check(const char *path, bool *ret_exists, struct err *e)
     return S_ISREG(st.st_mode) ? 0 : err_set(e, -EINVAL, "database %s: not a regular file", path);
 }
 
-/* With the right mode before SQLite sees it. */
+/* Creates it with the right mode before SQLite opens it. */
 static int file_create(const char *path, struct err *e)
 {
     CLEANUP(fd_close) int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -303,7 +302,7 @@ static int query_int(struct sqlite_db *db, const char *sql, int64_t *ret, struct
     return rc == SQLITE_OK ? 0 : db_fail(db, rc, "read", e);
 }
 
-/* Whether the file is ours, before anything is written to it.  '*ret_version' 0: it is empty. */
+/* Whether the file is ours, checked before the first write. '*ret_version' 0: it is empty. */
 static int schema_check(struct sqlite_db *db, int64_t *ret_version, struct err *e)
 {
     int64_t app = 0, version = 0, tables = 0;
@@ -401,7 +400,7 @@ static int db_setup(struct sqlite_db *db, struct err *e)
     int64_t version;
     char sql[512];
     int r;
-    /* A backup, or somebody with a shell, may hold a lock for a moment. */
+    /* A backup, or an administrator's shell, may hold a lock for a short time. */
     sqlite3_busy_timeout(db->sql, BUSY_MS);
     if ((rc = sqlite_sum_register(db->sql)) != SQLITE_OK) {
         return db_fail(db, rc, "add functions", e);
@@ -421,7 +420,7 @@ static int db_setup(struct sqlite_db *db, struct err *e)
     if ((r = db_exec(db, sql, "set up", e)) < 0 || (!version && (r = schema_create(db, e)) < 0)) {
         return r;
     }
-    /* Busy: somebody reads.  Full: what is in the WAL is safe there. */
+    /* Busy: there is a reader. Full: the data is safe in the WAL. */
     rc = sqlite3_wal_checkpoint_v2(db->sql, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     if (rc != SQLITE_OK && rc != SQLITE_BUSY && rc != SQLITE_FULL) {
         return db_fail(db, rc, "checkpoint", e);
@@ -450,7 +449,7 @@ struct row {
 struct rows {
     struct row *v;
     size_t n, cap;
-    size_t filled; /* Rows whose values were read. */
+    size_t filled; /* Number of rows whose values were read. */
     struct sqlite_total total;
 };
 
@@ -508,7 +507,7 @@ static struct blob *column_value(sqlite3_stmt *st, int column)
     return blob_new(p, (size_t) sqlite3_column_bytes(st, column));
 }
 
-/* Takes the row that 'st' is at, if it can follow those before it. */
+/* Takes the present row of 'st', if it can follow the earlier rows. */
 static int row_take(struct sqlite_db *db, sqlite3_stmt *st, struct rows *rows, struct err *e)
 {
     int64_t revision = sqlite3_column_int64(st, 0), prev = sqlite3_column_int64(st, 1);
@@ -551,7 +550,7 @@ static int rows_query(struct sqlite_db *db, const char *text, struct rows *rows,
     return r;
 }
 
-/* Of a statement that reads rev, prev_rev, key, value, sum. */
+/* The statement reads rev, prev_rev, key, value, sum. */
 static int row_verify(const struct sqlite_db *db, sqlite3_stmt *st, struct sqlite_total *total,
                       struct err *e)
 {
@@ -580,7 +579,7 @@ static int row_fill(struct sqlite_db *db, sqlite3_stmt *st, struct rows *rows, s
 
 static int total_verify(struct sqlite_db *db, const struct sqlite_total *found, struct err *e)
 {
-    /* Of no row: -1 and 0. */
+    /* Without a row: -1 and 0. */
     int64_t n = 0, sum = 0;
     int r;
     if ((r = query_int(db, "SELECT coalesce(max(n), -1) FROM state WHERE id = 1", &n, e)) < 0 ||
@@ -598,7 +597,7 @@ static int total_verify(struct sqlite_db *db, const struct sqlite_total *found, 
                      db->path, (unsigned long long) found->n, (long long) n);
 }
 
-/* Whether the file has all that was acknowledged. */
+/* Whether the file has all acknowledged changes. */
 static int mark_verify(const struct sqlite_db *db, uint64_t mark, struct err *e)
 {
     return db->newest >= mark
@@ -611,8 +610,8 @@ static int mark_verify(const struct sqlite_db *db, uint64_t mark, struct err *e)
                      db->path, (unsigned long long) db->newest, (unsigned long long) mark);
 }
 
-/* The values are read when all keys have been: what is kept does not lie between what is
- * given back, so that its pages can be. */
+/* Values are read after all keys: the long-lived memory is then not mixed with temporary memory,
+ * whose pages can be freed. */
 static int rows_read(struct sqlite_db *db, struct rows *rows, struct err *e)
 {
     int r = rows_query(db, "SELECT rev, prev_rev, key, value IS NULL, sum FROM change ORDER BY rev",
@@ -631,8 +630,8 @@ static int compare_items(const void *a, const void *b)
     return strcmp(((const struct store_item *) a)->key, ((const struct store_item *) b)->key);
 }
 
-/* Index of the first row of the history: from there on nothing is missing, neither a change nor
- * the value that one of them replaced. */
+/* Index of the first row of the complete history: after it no change and no replaced value is
+ * missing. */
 static size_t history_start(const struct sqlite_db *db, const struct rows *rows)
 {
     size_t i = rows->n;
@@ -675,7 +674,7 @@ static struct sqlite_content *content_of(const struct sqlite_db *db, const struc
     return c;
 }
 
-/* Where compaction stopped is not stored: the rows tell what is left of it. */
+/* The position of compaction is not stored: the remaining rows show it. */
 static void leftovers_find(struct sqlite_db *db, const struct rows *rows)
 {
     for (size_t i = 0; i < rows->n; i++) {
@@ -707,7 +706,7 @@ static int db_load(struct sqlite_db *db, struct rows *rows, struct err *e)
     return sqlite_db_commit(db, e);
 }
 
-/* A file that is not there, though changes in it were acknowledged, was lost. */
+/* A missing file with acknowledged changes was lost. */
 static int absent_check(const char *path, int lock_fd, struct err *e)
 {
     uint64_t mark = sqlite_mark_read(lock_fd);
@@ -752,7 +751,7 @@ struct sqlite_db *sqlite_db_close(struct sqlite_db *db)
     for (int i = 0; i < N_STATEMENTS; i++) {
         sqlite3_finalize(db->st[i]);
     }
-    if (db->replaced) { /* What has the names now belongs to somebody else. */
+    if (db->replaced) { /* Other files have the names now. */
         sqlite3_db_config(db->sql, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     }
     /* The last connection to close checkpoints and removes the WAL. */
@@ -804,7 +803,7 @@ static int transaction_begin(struct sqlite_db *db, struct err *e)
     if (db->in_transaction) {
         return 0;
     }
-    /* Afterwards, the new frames would hide that the WAL had become shorter. */
+    /* Checked before, as new frames would hide that the WAL had become shorter. */
     int r = sqlite_watch_check_size(&db->watch, db->wal_frames, db->sql, e);
     db->replaced |= r < 0;
     if (r == 0 && (r = db_step(db, ST_BEGIN, false, "begin", e)) == 0) {
@@ -824,7 +823,7 @@ static int row_delete(struct sqlite_db *db, uint64_t revision, uint64_t sum, str
     return r;
 }
 
-/* Does the work that the oldest change left behind when it left the history. */
+/* Does the compaction of the oldest change when it leaves the history. */
 static int compact_one(struct sqlite_db *db, struct err *e)
 {
     struct leftover l = *leftover_first(db);
@@ -888,7 +887,7 @@ static int check(struct sqlite_db *db, const struct store_write *w)
     return r;
 }
 
-/* One change; 'value' NULL: the key goes. */
+/* One change; 'value' NULL: deletes the key. */
 static int change(struct sqlite_db *db, const char *key, const struct blob *value,
                   uint64_t *ret_revision, struct blob **ret_prev, struct err *e)
 {
@@ -938,7 +937,7 @@ static int change(struct sqlite_db *db, const char *key, const struct blob *valu
     return db->full ? 0 : compact_some(db, COMPACT_PER_WRITE, e);
 }
 
-/* Whether the file itself has so many free pages that writes can grow though the disk is full. */
+/* Whether the file has enough free pages for growing writes though the disk is full. */
 static int has_room(struct sqlite_db *db, bool *ret, struct err *e)
 {
     uint64_t size = 0, unused = 0;
@@ -947,7 +946,7 @@ static int has_room(struct sqlite_db *db, bool *ret, struct err *e)
     return r;
 }
 
-/* Whether 'w', which is to be done, needs more room than it gives back. */
+/* Checks whether 'w' needs more room than it frees. */
 static int growth_check(struct sqlite_db *db, const struct store_write *w, bool *ret, struct err *e)
 {
     const struct live_key *k = live_find(db, w->key);
@@ -962,7 +961,7 @@ static int growth_check(struct sqlite_db *db, const struct store_write *w, bool 
     return r;
 }
 
-/* While the disk is full, only what does not grow may be written: sets w->error otherwise. */
+/* While the disk is full, allows only writes that do not grow: sets w->error otherwise. */
 static int full_check(struct sqlite_db *db, struct store_write *w, struct err *e)
 {
     bool grows = w->probe, room = true;
@@ -1007,14 +1006,15 @@ static int total_store(struct sqlite_db *db, struct err *e)
 
 static int scrub_all(struct sqlite_db *db, struct err *e);
 
-/* Whether what was committed is in files that will be there after a restart. */
+/* Whether the committed changes are in files that exist after a restart. */
 static int files_check(struct sqlite_db *db, struct err *e)
 {
     int r = sqlite_watch_check(&db->watch, db->wal_frames, db->wal_written, db->sql, e);
     db->wal_written = false;
     db->replaced |= r < 0;
     if (r > 0) {
-        log_warn("somebody else wrote to the database: it is read again", "database=%s", db->path);
+        log_warn("another process wrote to the database: it is read again", "database=%s",
+                 db->path);
         r = scrub_all(db, e);
         sqlite_watch_settle(&db->watch);
     }
@@ -1054,7 +1054,7 @@ bool sqlite_db_is_replaced(const struct sqlite_db *db)
 
 /* ---- scrub ---- */
 
-/* Reads the rows after db->scrub_at, at most so many; '*ret_end': there are no more. */
+/* Reads a limited number of rows after db->scrub_at; '*ret_end': there are no more. */
 static int scrub_rows(struct sqlite_db *db, unsigned max, bool *ret_end, struct err *e)
 {
     sqlite3_stmt *st = db->st[ST_SCRUB];
@@ -1076,13 +1076,13 @@ static int scrub_rows(struct sqlite_db *db, unsigned max, bool *ret_end, struct 
 
 static void scrub_begin(struct sqlite_db *db)
 {
-    sqlite3_db_release_memory(db->sql); /* What is in memory is not what the file has. */
+    sqlite3_db_release_memory(db->sql); /* The cached pages may differ from the file. */
     db->scrub_at = 0;
     db->scrub_commits = db->n_commits;
     db->scrubbed = (struct sqlite_total){0};
 }
 
-/* All rows were read; whether all are there can be told if none was written meanwhile. */
+/* All rows were read; their completeness can be checked if none was written meanwhile. */
 static int scrub_end(struct sqlite_db *db, struct err *e)
 {
     db->scrub_at = 0;
@@ -1101,7 +1101,7 @@ static int scrub_all(struct sqlite_db *db, struct err *e)
     return r < 0 ? r : scrub_end(db, e);
 }
 
-/* A few rows; sets when the next ones are due. */
+/* Reads a few rows; sets the time of the next step. */
 static int scrub_step(struct sqlite_db *db, uint64_t now_ms, struct err *e)
 {
     bool end = false;
@@ -1131,7 +1131,7 @@ void sqlite_db_set_reserve(struct sqlite_db *db, uint64_t bytes)
     } else if (was_full && !db->full) {
         log_info("the disk of the database has room again", "database=%s", db->path);
     } else if (r < 0 && !db->full) {
-        log_warn("no room on the disk is kept for deletions", "error=\"%s\"", e.text);
+        log_warn("no disk space is reserved for deletions", "error=\"%s\"", e.text);
     }
 }
 
@@ -1147,21 +1147,21 @@ static void checkpoint(struct sqlite_db *db)
     int pages = 0, moved = 0;
     bool changed = sqlite_watch_file_changed(&db->watch);
     int rc = sqlite3_wal_checkpoint_v2(db->sql, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages, &moved);
-    if (!changed) { /* Else the next commit looks into it. */
+    if (!changed) { /* Otherwise the next commit checks it. */
         sqlite_watch_settle(&db->watch);
     }
     if (rc == SQLITE_OK && moved == pages) {
         db->wal_pages = db->wal_failed_pages = 0;
         return;
     }
-    /* Somebody reads, or the disk is full.  The writes are safe in the WAL; try again
-     * when it has grown. */
+    /* There is a reader, or the disk is full. The writes are safe in the WAL; try again when it
+     * has grown. */
     db->wal_failed_pages = db->wal_pages;
     log_warn("checkpoint did not finish", "database=%s reason=\"%s\" pages=%d moved=%d", db->path,
              rc == SQLITE_OK ? "another program reads" : sqlite3_errmsg(db->sql), pages, moved);
 }
 
-/* How long the WAL may become: half of the reserve must suffice for moving it into the file. */
+/* Maximum length of the WAL: half of the reserve must suffice to checkpoint it. */
 static int checkpoint_pages(const struct sqlite_db *db, int usual)
 {
     uint64_t most = db->reserve ? db->reserve / 2 / PAGE_SIZE : UINT64_MAX;

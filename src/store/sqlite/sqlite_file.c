@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define BUSY_MS 5000
-/* Its two changes tell that revisions went on from somewhere else. */
+/* Its two changes mark that revisions continue from another registry. */
 #define MARK_KEY STORE_OWN_PREFIX "restored"
 
 static int sync_path(const char *path, int flags, struct err *e)
@@ -38,7 +38,7 @@ void sqlite_file_remove(const char *path)
     }
 }
 
-/* Runs a statement on a connection of its own that reads 'path'. */
+/* Runs a statement on a separate connection that reads 'path'. */
 static int read_only_run(const char *path, const char *statement, const char *argument,
                          char **ret_text, struct err *e)
 {
@@ -81,7 +81,7 @@ static int read_only_run(const char *path, const char *statement, const char *ar
     return r;
 }
 
-/* Opens 'copy', which nobody else knows, and tells of what it has; errors speak of 'path'. */
+/* Opens the private file 'copy', and reports its contents; errors name 'path'. */
 static int read_copy(const char *copy, const char *path, struct sqlite_db **ret_db,
                      struct sqlite_file_info *ret, struct err *e)
 {
@@ -103,7 +103,7 @@ static int read_copy(const char *copy, const char *path, struct sqlite_db **ret_
     return r;
 }
 
-/* A copy of 'path' in the new file 'copy'; only its bytes are made sure of. */
+/* Copies 'path' to the new file 'copy'; syncs only its data. */
 static int copy_database(const char *path, const char *copy, struct err *e)
 {
     struct stat st;
@@ -171,7 +171,7 @@ int sqlite_file_replaceable(const char *path, bool force, uint64_t *ret_revision
     if (stat(path, &st) < 0 && errno != ENOENT) {
         return err_sys(e, -errno, "database %s", path);
     }
-    *ret_revision = sqlite_mark_of(path); /* Also of one that is gone or cannot be read. */
+    *ret_revision = sqlite_mark_of(path); /* Also for a file that is missing or cannot be read. */
     if (stat(path, &st) < 0) {
         return 0;
     }
@@ -187,7 +187,7 @@ int sqlite_file_replaceable(const char *path, bool force, uint64_t *ret_revision
     return r;
 }
 
-/* Makes revisions of 'db' go on after 'revision'. */
+/* Makes revisions of 'db' continue after 'revision'. */
 static int advance(struct sqlite_db *db, uint64_t revision, struct err *e)
 {
     CLEANUP(blob_unref) struct blob *value = blob_new("{}", 2);
@@ -213,7 +213,7 @@ int sqlite_file_replace(const char *from, const char *path, struct err *e)
     }
     CLEANUP_FREE char *wal = xasprintf("%s-wal", path);
     CLEANUP_FREE char *shm = xasprintf("%s-shm", path);
-    /* They are of the old file; with the new one they would be taken for a part of it. */
+    /* They belong to the old file; beside the new one they would count as a part of it. */
     (void) unlink(wal);
     (void) unlink(shm);
     if (rename(from, path) < 0) {

@@ -18,10 +18,9 @@ LOG_MODULE("store");
 /* Two lines of a fixed size: the process id, and the mark as 20 digits with their checksum. */
 #define PID_SIZE 16
 #define DIGITS 20
+/* SQLite's own locks admit other processes between two transactions; this lock excludes a second
+ * master and still admits readers, such as a backup. */
 #define MARK_SIZE (DIGITS + 1 + 16 + 1)
-
-/* SQLite's own locks let other processes in between two transactions; this one keeps a second
- * master out and still lets others read, as for a backup. */
 int sqlite_lock(const char *path, int *ret_fd, struct err *e)
 {
     CLEANUP_FREE char *lock = xasprintf("%s.lock", path);
@@ -38,7 +37,7 @@ int sqlite_lock(const char *path, int *ret_fd, struct err *e)
         pid[n > 0 ? strcspn(pid, " \n") : 0] = '\0';
         return err_set(e, -EBUSY, "database %s: in use by process %s", path, pid[0] ? pid : "?");
     }
-    /* For that message only: it does not matter when the disk is full. */
+    /* Only for that message: a failure on a full disk does not matter. */
     snprintf(pid, sizeof pid, "%-*d\n", PID_SIZE - 1, getpid());
     if (pwrite(fd, pid, PID_SIZE, 0) < 0) {
         log_debug("cannot note the process id", "file=%s", lock);

@@ -20,7 +20,7 @@
 #define MAX_TEXT 600
 #define SUBNETS STORE_PREFIX "network.openshift.io/hostsubnets/"
 #define VNIDS STORE_PREFIX "network.openshift.io/netnamespaces/"
-/* Behind a page that cannot be read, this many revisions are tried one by one. */
+/* After an unreadable page, this many revisions are tried one by one. */
 #define STEP_BY_ONE 4096
 
 struct found {
@@ -35,9 +35,9 @@ struct scan {
     sqlite3 *sql;
     struct found *v;
     size_t n, cap;
-    struct sqlite_total total; /* Of the good rows. */
+    struct sqlite_total total; /* Total of the good rows. */
     bool keeps_values;
-    bool missing; /* Some rows cannot be read, or are not there. */
+    bool missing; /* Some rows are unreadable or missing. */
     size_t n_findings;
     sqlite_finding_fn *fn;
     void *ctx;
@@ -88,7 +88,7 @@ static void row_take(struct scan *s, sqlite3_stmt *st)
     s->v[s->n++] = f;
 }
 
-/* Reads rows from 'from' on in order until the end or until one cannot be read: SQLite's code. */
+/* Reads rows in order from 'from' until the end or an unreadable one: SQLite's code. */
 static int rows_from(struct scan *s, uint64_t from)
 {
     sqlite3_stmt *st = NULL;
@@ -105,7 +105,7 @@ static int rows_from(struct scan *s, uint64_t from)
     return rc;
 }
 
-/* The newest revision that can be found, from the other end. */
+/* The newest revision, searched from the end. */
 static uint64_t last_revision(struct scan *s)
 {
     sqlite3_stmt *st = NULL;
@@ -124,7 +124,7 @@ static bool is_damage(int rc)
     return (rc & 0xff) == SQLITE_CORRUPT || (rc & 0xff) == SQLITE_NOTADB;
 }
 
-/* All rows that can be read, in order. */
+/* All readable rows, in order. */
 static int rows_read(struct scan *s, struct err *e)
 {
     int rc = rows_from(s, 0);
@@ -161,7 +161,7 @@ static int query(struct scan *s, const char *text, int64_t *ret)
     return rc == SQLITE_ROW ? 0 : -EUCLEAN;
 }
 
-/* Rows that vanished without a trace, and damage to the one that tells. */
+/* Finds missing rows without a trace, and damage to the total's row. */
 static void total_check(struct scan *s)
 {
     int64_t n = 0, sum = 0;
@@ -239,7 +239,7 @@ static int scan_open(struct scan *s, struct err *e)
                         : 0;
 }
 
-/* 'mark': the newest change that is known to have been acknowledged. */
+/* 'mark': the newest change known to have been acknowledged. */
 static int scan_run(struct scan *s, uint64_t mark, struct err *e)
 {
     int r = scan_open(s, e);
@@ -260,7 +260,7 @@ int sqlite_scan(const char *path, sqlite_finding_fn *fn, void *ctx, size_t *ret_
     return r == -ENOTSUP ? 0 : r;
 }
 
-/* ---- what is left ---- */
+/* ---- repair ---- */
 
 /* The part of a key that names its kind: "/registry/pods/", "/registry/apps/deployments/". */
 static size_t kind_size(const char *key)
@@ -275,8 +275,8 @@ static size_t kind_size(const char *key)
     return slash ? (size_t) (slash - key) + 1 : 0;
 }
 
-/* Whether a good row has a key of the same kind: a kind that damage made up has none.  Damage does
- * not make up the names of the two kinds that matter here. */
+/* Whether a good row has a key of the same kind: a kind that results from damage has none.
+ * Damage does not produce the names of the two kinds that matter here. */
 static bool kind_is_known(const struct scan *s, const char *key)
 {
     size_t n = kind_size(key);
@@ -301,7 +301,7 @@ static const char *key_at(const struct scan *s, uint64_t revision)
     return NULL;
 }
 
-/* The keys that are dropped, in 'ret', and which numbers may be among what is lost. */
+/* The keys that are dropped, in 'ret', and the kinds of numbers that may be lost. */
 static void find_dropped(const struct scan *s, struct smap *ret, struct sqlite_repair *result)
 {
     bool unknown = s->missing;
@@ -340,8 +340,8 @@ static int hold(struct sqlite_db *db, const char *key, struct err *e)
     return write_key(db, key, value, 0, e);
 }
 
-/* The newest row of each key that is not dropped, at its revision; then what says that
- * there was a repair. */
+/* Writes the newest row of each key that is not dropped, at its revision; then the record of the
+ * repair. */
 static int write_rest(const struct scan *s, const struct smap *dropped, struct sqlite_db *db,
                       uint64_t mark, struct sqlite_repair *ret, struct err *e)
 {
@@ -368,15 +368,15 @@ static int write_rest(const struct scan *s, const struct smap *dropped, struct s
     if (r == 0 && ret->holds_vnids) {
         r = hold(db, STORE_HOLD_VNIDS, e);
     }
-    /* In any case: versions go on after those that were lost, and watches cannot be
-     * resumed from before. */
+    /* In any case: revisions continue after the lost ones, and watches cannot be resumed from
+     * before. */
     if (r == 0 && (r = hold(db, STORE_REPAIR_KEY, e)) == 0) {
         r = write_key(db, STORE_REPAIR_KEY, NULL, 0, e);
     }
     return r < 0 ? r : sqlite_db_commit(db, e);
 }
 
-/* 'path' and its WAL under another name, which is returned. */
+/* Renames 'path' and its WAL, and returns the new name. */
 static int set_aside(const char *path, char **ret, struct err *e)
 {
     struct stat st;
@@ -412,7 +412,7 @@ static int rebuild(struct scan *s, uint64_t mark, struct sqlite_repair *ret, str
     }
     smap_done(&dropped);
     db = sqlite_db_close(db);
-    /* What is set aside stays as it was found. */
+    /* The damaged file stays unchanged. */
     sqlite3_db_config(s->sql, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     sqlite3_close(TAKE(s->sql));
     if (r == 0 && (r = set_aside(s->path, &ret->kept, e)) == 0) {
@@ -433,7 +433,7 @@ int sqlite_repair(const char *path, sqlite_finding_fn *fn, void *ctx, struct sql
     }
     uint64_t mark = sqlite_mark_read(lock);
     r = scan_run(&s, mark, e);
-    lock = fd_close(lock); /* sqlite_file_replace takes it itself. */
+    lock = fd_close(lock); /* sqlite_file_replace takes the lock itself. */
     *ret = (struct sqlite_repair){.n_findings = s.n_findings};
     if (r == 0 && s.n_findings) {
         r = rebuild(&s, mark, ret, e);

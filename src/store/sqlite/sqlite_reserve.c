@@ -37,7 +37,8 @@ int sqlite_reserve_make(const char *path, uint64_t size, struct err *e)
         r = errno;
     }
     if (r != 0) {
-        /* Empty says that it was given up: one that never was is not left behind. */
+        /* An empty file records that the reserve was released: one that never existed is not
+         * left behind. */
         (void) (existed ? ftruncate(fd, 0) : unlink(name));
         return err_sys(e, -r, "reserve %s of %llu bytes", name, (unsigned long long) size);
     }

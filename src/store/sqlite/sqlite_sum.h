@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checksums of the embedded store: one of each row, and one of all rows together.
+/* Checksums of the embedded store: one per row, and one of all rows together.
  *
- * A row's checksum is over all of its columns: it shows a byte that changed.  The total is the
- * number of rows and the sum of their checksums modulo 2^64: it shows a row that is missing, that
- * came back, or whose key is another one, as such rows may well have a good checksum of their own.
- * Pure, but for registering the SQL functions. */
+ * A row's checksum is over all of its columns: it shows a changed byte.  The total is the number
+ * of rows and the sum of their checksums modulo 2^64: it shows a row that is missing, that
+ * reappeared, or whose key changed, as such rows may have a good checksum of their own. Pure,
+ * except for registering the SQL functions. */
 #pragma once
 
 #include <sqlite3.h>
@@ -12,13 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of one row; the strings belong to somebody else. */
+/* One row; the strings are borrowed. */
 struct sqlite_row {
     uint64_t revision, prev_revision;
     const char *key;
     size_t key_size;
     bool deletion;
-    const void *value; /* Of a deletion, or when 'value_size' is 0: any. */
+    const void *value; /* For a deletion, or when 'value_size' is 0: ignored. */
     size_t value_size;
 };
 uint64_t sqlite_row_sum(const struct sqlite_row *row);

@@ -31,7 +31,7 @@ static int wal_read(sqlite3 *sql, void *p, int size, sqlite3_int64 offset)
     return wal && wal->pMethods->xRead(wal, p, size, offset) == SQLITE_OK ? 0 : -EIO;
 }
 
-/* Notes what the WAL begins and ends with. */
+/* Records the beginning and the end of the WAL. */
 static int wal_note(struct sqlite_watch *w, int frames, sqlite3 *sql)
 {
     bool first = !w->frames;
@@ -63,7 +63,7 @@ void sqlite_watch_done(struct sqlite_watch *w)
     free(w->wal_path);
 }
 
-/* What happened to the file at 'path', which was 'was'; NULL: nothing. */
+/* Describes the change of the file at 'path' since 'was'; NULL: none. */
 static const char *identity_check(const char *path, const struct stat *was, struct stat *ret_now)
 {
     if (stat(path, ret_now) < 0) {
@@ -82,8 +82,8 @@ static uint32_t be32(const char *p)
     return be32toh(v);
 }
 
-/* Whether the WAL was begun anew, as a commit does when all of it has been moved into the file:
- * then the sequence number and the first salt of its header have grown by the same number. */
+/* Whether the WAL was restarted, as a commit does after a complete checkpoint: then the sequence
+ * number and the first salt of its header have grown by the same number. */
 static bool begun_anew(const char *before, const char *now)
 {
     uint32_t grown = be32(now + 12) - be32(before + 12);
@@ -91,7 +91,7 @@ static bool begun_anew(const char *before, const char *now)
            memcmp(before, now, 12) == 0;
 }
 
-/* Whether what the last check noted is still in the WAL. */
+/* Whether the part seen by the last check is still in the WAL. */
 static bool wal_continues(struct sqlite_watch *w, bool written, sqlite3 *sql)
 {
     char header[WAL_HEADER_SIZE], frame[WAL_FRAME_HEADER_SIZE];
@@ -107,12 +107,12 @@ static bool wal_continues(struct sqlite_watch *w, bool written, sqlite3 *sql)
            memcmp(frame, w->last_frame, sizeof frame) == 0;
 }
 
-/* The same for the WAL, which may only become longer. */
+/* The same for the WAL, which may only grow. */
 static const char *wal_check(struct sqlite_watch *w, int frames, bool written, sqlite3 *sql)
 {
     struct stat now;
     const char *what = NULL;
-    if (!w->has_wal) { /* It was made by the first commit. */
+    if (!w->has_wal) { /* The first commit created it. */
         w->has_wal = stat(w->wal_path, &w->wal) == 0;
     }
     what = w->has_wal || !frames ? NULL : "was deleted";
