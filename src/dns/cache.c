@@ -110,7 +110,7 @@ bool dns_cache_get(struct dns_cache *c, const struct dns_key *k, uint64_t now_ms
     bool found = false;
     pthread_mutex_lock(&c->lock);
     struct entry *en = find(c, k);
-    /* A reader's clock may be a little behind that of who stored it. */
+    /* A reader's clock may be slightly behind the writer's. */
     uint64_t age_s = en && now_ms > en->stored_ms ? (now_ms - en->stored_ms) / 1000 : 0;
     if (en && (age_s < en->ttl_s || (stale && age_s < en->ttl_s + DNS_CACHE_STALE_S))) {
         ret->message = blob_ref(en->message);
@@ -162,6 +162,6 @@ uint32_t dns_message_ttl(const struct dns_reader *message)
             negative = MIN(MIN(rec.ttl, minimum), DNS_CACHE_NEGATIVE_MAX);
         }
     }
-    /* Without a SOA nobody said how long there will be nothing (RFC 2308, 5). */
+    /* Without a SOA there is no TTL for the negative answer (RFC 2308, 5). */
     return rcode == DNS_NOERROR && answered ? ttl : MIN(ttl, negative);
 }

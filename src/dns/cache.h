@@ -2,8 +2,8 @@
 /* Answers of other name servers, kept as long as their TTLs allow (RFC 2308 for
  * negative ones), in bounded memory.
  *
- * What is over its time stays, last used last out, for the day on which no server answers (RFC
- * 8767).  Messages are shared by reference.  Thread-safe. */
+ * Expired answers stay, evicted in LRU order, for times when no server answers (RFC 8767).
+ * Messages are shared by reference.  Thread-safe. */
 #pragma once
 
 #include "base/mem.h"
@@ -23,7 +23,7 @@ bool dns_key_equal(const struct dns_key *a, const struct dns_key *b);
 uint32_t dns_key_hash(const struct dns_key *k);
 
 struct dns_cached {
-    struct blob *message; /* A reference of the caller's. */
+    struct blob *message; /* The caller owns a reference. */
     uint32_t age_s;
     bool stale;
 };
@@ -34,11 +34,11 @@ struct dns_cache *dns_cache_free(struct dns_cache *c);
 DEFINE_CLEANUP(struct dns_cache *, dns_cache_free)
 void dns_cache_put(struct dns_cache *c, const struct dns_key *k, struct blob *message,
                    uint32_t ttl_s, uint64_t now_ms);
-/* false: not there, or (unless 'stale') over its time. */
+/* false: absent, or (unless 'stale') expired. */
 bool dns_cache_get(struct dns_cache *c, const struct dns_key *k, uint64_t now_ms, bool stale,
                    struct dns_cached *ret);
 size_t dns_cache_bytes(struct dns_cache *c);
 size_t dns_cache_count(struct dns_cache *c);
 
-/* How long the message may be kept; 0: not at all. */
+/* Seconds that the message may be cached; 0: not at all. */
 uint32_t dns_message_ttl(const struct dns_reader *message);

@@ -76,7 +76,7 @@ static void services_synced(void *ctx)
 {
     struct dns *d = ctx;
     dns_zone_set_complete(d->zone);
-    malloc_trim(0); /* Of a first list much was only passing. */
+    malloc_trim(0); /* Much memory of the initial list was temporary. */
 }
 
 void dns_follow(struct dns *d, struct services_watch *w)
@@ -87,14 +87,14 @@ void dns_follow(struct dns *d, struct services_watch *w)
     services_watch_add(w, &ops, d);
 }
 
-/* Never to ask ourselves. */
+/* Sets the addresses that must not be queried, as they are ours. */
 static void set_own(struct dns *d)
 {
     struct dns_servers own = {.n = 1};
     own.at[0].v4 = (struct sockaddr_in){.sin_family = AF_INET,
                                         .sin_port = htons(dns_server_port(d->server)),
                                         .sin_addr = {htonl(d->address)}};
-    if (d->address == 0) { /* At every address: the host's own one leads here, too. */
+    if (d->address == 0) { /* Listening at every address, the host's own ones lead here, too. */
         own.at[0].v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     }
     if (d->forwarder) {

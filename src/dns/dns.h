@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cluster DNS as one thing: the zone, kept by a services_watch, a server, and what it asks others.
+/* Cluster DNS as a whole: the zone, updated by a services_watch, a server, and a forwarder.
  *
- * The same in an agent, a master and `tenet dns`.  While the API server is away what was known last
- * is answered; the metrics say so.  All calls on the loop's thread. */
+ * The same in an agent, a master and `tenet dns`.  While the API server is unavailable the last
+ * known state is answered; the metrics show it.  All calls on the loop's thread. */
 #pragma once
 
 #include "base/prom.h"
@@ -15,20 +15,21 @@ struct dns;
 struct dns_options {
     const char *domain; /* NULL: DNS_DEFAULT_DOMAIN. */
     const struct dns_servers
-        *servers;            /* NULL: those of 'resolv_conf'; none: nothing is forwarded. */
+        *servers;            /* NULL: those in 'resolv_conf'; empty: nothing is forwarded. */
     const char *resolv_conf; /* NULL: DNS_RESOLV_CONF. */
     bool recurse_all;        /* See dns/respond.h. */
-    unsigned threads;        /* 0: as dns_server_options says. */
+    unsigned threads;        /* 0: the default of dns_server_options. */
 };
 
 int dns_new(struct loop *l, const struct dns_options *o, struct dns **ret, struct err *e);
 struct dns *dns_free(struct dns *d);
 DEFINE_CLEANUP(struct dns *, dns_free)
-struct dns_zone *dns_zone_of(struct dns *d); /* For pods and networks. */
-/* Services come from 'w', which lives longer. */
+struct dns_zone *dns_zone_of(struct dns *d); /* For setting pods and networks. */
+/* Services come from 'w', which must live longer. */
 void dns_follow(struct dns *d, struct services_watch *w);
-/* Listens there, and nowhere else any more; nothing happens when it does already.  When that fails
- * it goes on where it was.  The errors are dns_server_new's. */
+/* Listens there, and no longer at an earlier address; does nothing when it listens there
+ * already. After a failure it continues at the earlier address. The errors are those of
+ * dns_server_new. */
 int dns_listen(struct dns *d, uint32_t address, uint16_t port, struct err *e);
 /* 0: does not listen. */
 uint16_t dns_port(const struct dns *d);

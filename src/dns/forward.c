@@ -13,14 +13,15 @@
 
 LOG_MODULE("dns");
 
-#define QUERIES_MAX 1024 /* Names asked for at one time. */
+#define QUERIES_MAX 1024 /* Maximum of names queried at a time. */
 #define WAITERS_MAX 4096
 #define CLIENT_WAITERS_MAX 256
-#define WRONG_MAX 4         /* Answers to other questions, before TCP is used. */
-#define STALE_AFTER_TRIES 2 /* 1.8 s, as RFC 8767, 5 has it. */
+#define WRONG_MAX 4         /* Wrong answers before TCP is used. */
+#define STALE_AFTER_TRIES 2 /* 1.8 s, as in RFC 8767, 5. */
 #define TCP_TIMEOUT_MS 2000
-#define FAILURES_DOWN 3    /* In a row; then a server is asked after the others ... */
-#define DOWN_MS 10000      /* ... for so long. */
+/* Consecutive failures after which a server is tried after the others. */
+#define FAILURES_DOWN 3
+#define DOWN_MS 10000      /* Time for which it is. */
 #define LOOK_AGAIN_MS 1000 /* At resolv.conf. */
 
 /* Together less than the five seconds that resolvers wait. */
@@ -91,7 +92,7 @@ static bool is_own(const struct dns_forwarder *f, const union dns_endpoint *a)
     return false;
 }
 
-/* What is known of servers that stay is kept. */
+/* Keeps the state of servers that stay. */
 static void set_servers(struct dns_forwarder *f, const struct dns_servers *s)
 {
     struct server old[DNS_SERVERS_MAX];
@@ -154,7 +155,7 @@ static void server_failed(struct question *q)
     }
 }
 
-/* The first that is up and was not tried; else one that is down. */
+/* The first server that is up and was not tried; else one that is down. */
 static size_t choose_server(struct question *q)
 {
     struct dns_forwarder *f = q->owner;
@@ -171,7 +172,7 @@ static size_t choose_server(struct question *q)
     return 0;
 }
 
-/* Every server was asked once, and none is up: there is nothing to wait for. */
+/* Every server was tried once, and none is up: waiting is useless. */
 static bool is_hopeless(const struct question *q)
 {
     const struct dns_forwarder *f = q->owner;
@@ -184,7 +185,7 @@ static bool is_hopeless(const struct question *q)
     return true;
 }
 
-/* ---- the end of a question ---- */
+/* ---- the end of a query ---- */
 
 static void client_leave(struct dns_forwarder *f, struct client *c)
 {
@@ -252,8 +253,7 @@ static void fail(struct question *q)
 
 /* ---- answers ---- */
 
-/* The answer as we would have written it, without what is between us and the server
- * only.  NULL: malformed. */
+/* The answer in our own encoding, without hop-by-hop fields. NULL: malformed. */
 static struct blob *rewrite(const struct question *q, const struct dns_reader *from)
 {
     uint8_t question[DNS_HEADER + DNS_NAME_MAX + 4 + DNS_OPT_SIZE];
@@ -323,7 +323,7 @@ static void check_answer(struct question *q, const uint8_t *data, size_t size)
     unsigned rcode = r.flags & DNS_RCODE;
     bool refused = rcode != DNS_NOERROR && rcode != DNS_NXDOMAIN;
     name = r.question;
-    if (name.size || !refused) { /* Who cannot read the question may leave it out. */
+    if (name.size || !refused) { /* A server that cannot read the question may leave it out. */
         if (!dns_name_equal(&name, &q->key.name) || r.type != q->key.type ||
             r.class != DNS_CLASS_IN) {
             wrong_answer(q);
@@ -331,7 +331,7 @@ static void check_answer(struct question *q, const uint8_t *data, size_t size)
         }
     }
     if (refused && q->edns && (rcode == DNS_FORMERR || rcode == DNS_NOTIMP)) {
-        q->edns = false; /* An old one: once more, without. */
+        q->edns = false; /* A server without EDNS: repeat without it. */
         q->tried &= ~(1u << q->server);
         try_next(q);
         return;
@@ -380,7 +380,7 @@ static void on_udp(void *ctx, unsigned events)
     check_answer(q, buf, MIN((size_t) n, sizeof buf));
 }
 
-/* A socket to the server in turn; false: it cannot be reached. */
+/* A socket to the next server; false: it cannot be reached. */
 static bool open_socket(struct question *q, int type)
 {
     const union dns_endpoint *to = &q->owner->servers[q->server].at;
@@ -542,7 +542,7 @@ static struct question *question_new(struct dns_forwarder *f, const struct dns_k
     q->in = STRBUF_INIT_MAX(DNS_MESSAGE_MAX + 2);
     list_init(&q->waiters);
     hmap_insert(&f->questions, &q->node, dns_key_hash(k));
-    /* It may fail at once, and nobody is told from within the call. */
+    /* It may fail at once, and callbacks never come from within the call. */
     q->timer = loop_timer_new(f->loop, begin, q);
     loop_timer_arm(q->timer, 0);
     return q;
@@ -628,7 +628,7 @@ struct dns_forwarder *dns_forwarder_free(struct dns_forwarder *f)
 void dns_forwarder_set_own(struct dns_forwarder *f, const struct dns_servers *own)
 {
     f->own = *own;
-    f->looked_ms = 0; /* The file may name them. */
+    f->looked_ms = 0; /* The file may name our own addresses. */
     struct dns_servers now = {.n = f->n_servers};
     for (size_t i = 0; i < f->n_servers; i++) {
         now.at[i] = f->servers[i].at;

@@ -76,7 +76,7 @@ void dns_endpoint_format(const union dns_endpoint *a, char out[DNS_ENDPOINT_TEXT
     }
 }
 
-/* Adds one that is not there yet. */
+/* Adds a server unless it is in the list. */
 static void add_server(struct dns_servers *s, const union dns_endpoint *a)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -122,7 +122,7 @@ void dns_servers_read(const char *text, size_t size, struct dns_servers *ret)
         }
         word += sizeof keyword - 1;
         word += strspn(word, " \t");
-        word[strcspn(word, " \t\r#;%")] = '\0'; /* A zone index of IPv6 is not kept. */
+        word[strcspn(word, " \t\r#;%")] = '\0'; /* The zone index of an IPv6 address is dropped. */
         union dns_endpoint a;
         if (!strpbrk(word, "[]") && dns_endpoint_parse(word, &a, NULL) == 0) {
             add_server(&out, &a);

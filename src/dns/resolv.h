@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Name servers to ask: resolv.conf(5), and lists of addresses.  Pure but for resolv_load. */
+/* Lists of name servers: resolv.conf(5), and lists of addresses.  Pure but for resolv_load. */
 #pragma once
 
 #include "base/err.h"
@@ -26,8 +26,8 @@ socklen_t dns_endpoint_size(const union dns_endpoint *a);
 bool dns_endpoint_equal(const union dns_endpoint *a, const union dns_endpoint *b);
 #define DNS_ENDPOINT_TEXT 64
 void dns_endpoint_format(const union dns_endpoint *a, char out[DNS_ENDPOINT_TEXT]);
-/* With commas or blanks between. */
+/* Separated by commas or blanks. */
 int dns_servers_parse(const char *list, struct dns_servers *ret, struct err *e);
-/* The name servers of a resolv.conf; what is no address is passed over, as the C library does. */
+/* The name servers of a resolv.conf; skips malformed addresses, as the C library does. */
 void dns_servers_read(const char *text, size_t size, struct dns_servers *ret);
 int dns_servers_load(const char *path, struct dns_servers *ret, struct err *e);

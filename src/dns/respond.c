@@ -3,10 +3,10 @@
 
 #include "base/str.h"
 
-#define HINFO_TTL 3789 /* As in the example of RFC 8482. */
+#define HINFO_TTL 3789 /* The TTL in the example of RFC 8482. */
 #define LOOPBACK 127u
 
-/* Who may have names looked up elsewhere. */
+/* Whether the client may have names looked up at other servers. */
 static bool may_recurse(const struct dns_responder *r, uint32_t client)
 {
     return r->recurse_all || client >> 24 == LOOPBACK || dns_zone_is_own(r->zone, client);
@@ -26,7 +26,7 @@ static size_t refuse(struct dns_writer *w, unsigned rcode)
     return dns_writer_finish(w, 0, rcode);
 }
 
-/* There are such names, and of what types is not told to who asks for all. */
+/* The name exists; the answer to ANY does not list its types. */
 static void answer_any(struct dns_writer *w)
 {
     dns_writer_begin(w, NULL, DNS_HINFO, HINFO_TTL);
@@ -34,7 +34,7 @@ static void answer_any(struct dns_writer *w)
     dns_writer_end(w);
 }
 
-/* The records of an answer from elsewhere, behind those that are there. */
+/* Appends the records of a forwarded answer. */
 static int append(struct dns_writer *w, const struct dns_cached *c, unsigned *ret_rcode)
 {
     struct dns_reader r;
@@ -55,7 +55,7 @@ static int append(struct dns_writer *w, const struct dns_cached *c, unsigned *re
     return more;
 }
 
-/* What is asked elsewhere: as said by the request, or by the cache. */
+/* Finds the forwarded answer: in the request, or in the cache. */
 static bool find_answer(const struct dns_responder *r, const struct dns_request *rq,
                         const struct dns_key *k, struct dns_cached *ret)
 {
@@ -72,8 +72,7 @@ static bool find_answer(const struct dns_responder *r, const struct dns_request 
     return dns_cache_get(r->cache, k, rq->now_ms, rq->asked, ret);
 }
 
-/* Names of one label are nobody's: neither a search domain of the cluster nor a name
- * server of the world has them. */
+/* Names of one label are not forwarded: neither the cluster nor public name servers have them. */
 static bool answer_special(struct dns_writer *w, const struct dns_query *q, unsigned *ret_rcode)
 {
     static const uint8_t localhost[] = "\11localhost";
@@ -113,7 +112,7 @@ static enum dns_reply elsewhere(const struct dns_responder *r, struct dns_counte
         return DNS_SEND;
     }
     if (!r->forwards || !may_recurse(r, rq->client) || !(q->flags & DNS_RD)) {
-        /* What is known of the way there, the client may go on from itself. */
+        /* The client may continue from the part of the chain that is known. */
         *ret_size = chain && !found->searched ? dns_writer_finish(w, DNS_AA, DNS_NOERROR)
                                               : refuse(w, DNS_REFUSED);
         return DNS_SEND;

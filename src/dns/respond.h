@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is answered to one message: the policy of the server, between its sockets and the zone.
+/* The answer to one message: the policy of the server, between its sockets and the zone.
  *
  * Names of the cluster are answered to everyone; others only to clients of the cluster's networks
- * and of this host (or to all, when told so): who may not is REFUSED, so that the server is of no
- * use to flood somebody else with.  Type ANY is answered by a HINFO record (RFC 8482).  Any thread
- * may respond; see dns/zone.h for the zone. */
+ * and of this host (or to all, if configured): others get REFUSED, so that the server cannot be
+ * used for amplification attacks.  Type ANY is answered by a HINFO record (RFC 8482).  Any
+ * thread may respond; see dns/zone.h for the zone. */
 #pragma once
 
 #include "dns/cache.h"
@@ -13,20 +13,20 @@
 struct dns_responder {
     struct dns_zone *zone;
     struct dns_cache *cache;
-    bool forwards;    /* There are servers to ask for other names. */
+    bool forwards;    /* There are servers for other names. */
     bool recurse_all; /* For anybody. */
 };
 
-/* Counted by each thread of its own, and read by others. */
+/* Each thread counts on its own; other threads may read. */
 enum dns_counter {
     DNS_COUNT_UDP,
     DNS_COUNT_TCP,
     DNS_COUNT_CLUSTER, /* Answered from the zone alone. */
     DNS_COUNT_CACHED,
-    DNS_COUNT_FORWARDED, /* Had to be asked for. */
+    DNS_COUNT_FORWARDED, /* Needed a forwarded query. */
     DNS_COUNT_DROPPED,   /* Not answered: no query, or too many wait. */
     DNS_COUNT_TRUNCATED,
-    DNS_COUNT_RCODE, /* And the five after it: NOERROR to REFUSED. */
+    DNS_COUNT_RCODE, /* This and the following five count NOERROR to REFUSED. */
     DNS_COUNTERS = DNS_COUNT_RCODE + 6,
 };
 struct dns_counters {
@@ -34,7 +34,7 @@ struct dns_counters {
 };
 static inline void dns_count(struct dns_counters *c, enum dns_counter what)
 {
-    /* One writer: not a locked instruction. */
+    /* A single writer needs no locked instruction. */
     uint64_t n = atomic_load_explicit(&c->n[what], memory_order_relaxed);
     atomic_store_explicit(&c->n[what], n + 1, memory_order_relaxed);
 }
@@ -46,16 +46,16 @@ struct dns_request {
     bool tcp;
     unsigned turn;
     uint64_t now_ms;
-    /* What was asked for on its behalf came to: an answer, or none although asked. */
+    /* The result of a forwarded query: an answer, or none although it was sent. */
     bool asked;
     const struct dns_cached *answer;
 };
 
 enum dns_reply { DNS_SEND, DNS_SILENCE, DNS_ASK };
 
-/* Writes the answer to 'out' of at least DNS_UDP_EDNS bytes (over TCP DNS_MESSAGE_MAX).  DNS_ASK:
- * first '*ret_ask' has to be asked for; then the same again. */
-/* 'parsed' is what dns_query_parse said of the message, and 'q' what it wrote. */
+/* Writes the answer to 'out' of at least DNS_UDP_EDNS bytes (over TCP DNS_MESSAGE_MAX). DNS_ASK:
+ * '*ret_ask' has to be forwarded first; then the call is repeated. */
+/* 'parsed' is the result of dns_query_parse for the message, and 'q' its output. */
 enum dns_reply dns_respond_parsed(const struct dns_responder *r, struct dns_counters *c,
                                   const struct dns_request *rq, int parsed,
                                   const struct dns_query *q, uint8_t *out, size_t *ret_size,

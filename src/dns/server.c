@@ -15,7 +15,7 @@
 LOG_MODULE("dns");
 
 #define BATCH 32
-#define QUERY_SIZE 1232 /* Larger queries do not come over UDP. */
+#define QUERY_SIZE 1232 /* Larger queries are not used over UDP. */
 #define QUEUE_MAX 4096
 #define THREADS_MAX 4
 #define RECEIVE_BUFFER (1 << 20)
@@ -23,7 +23,7 @@ LOG_MODULE("dns");
 #define PORT_TRIES 16
 #define ERROR_PAUSE_MS 100
 
-/* ---- asking elsewhere ---- */
+/* ---- forwarding ---- */
 
 static void job_free(struct dns_job *job)
 {
@@ -31,7 +31,7 @@ static void job_free(struct dns_job *job)
     free(job);
 }
 
-/* From the address that was asked: the socket alone would take that of the route. */
+/* Sends from the address that was queried: the socket alone would use that of the route. */
 static void send_from(int fd, const struct dns_job *job, const uint8_t *data, size_t size)
 {
     struct sockaddr_in to = job->from;
@@ -89,7 +89,7 @@ void dns_server_ask(struct dns_server *s, struct dns_job *job)
     }
 }
 
-/* What threads left for us. */
+/* Takes the jobs that threads have queued. */
 static void take_queue(void *ctx)
 {
     struct dns_server *s = ctx;
@@ -111,7 +111,7 @@ static void take_queue(void *ctx)
 struct slot {
     uint8_t in[QUERY_SIZE], out[DNS_UDP_EDNS];
     struct dns_query query;
-    int parsed; /* What dns_query_parse said. */
+    int parsed; /* The result of dns_query_parse. */
     uint32_t hash;
     struct sockaddr_in from;
     struct iovec in_iov, out_iov;
@@ -127,7 +127,7 @@ struct batch {
     unsigned n_out;
 };
 
-/* The first 'n' may be received into again. */
+/* Prepares the first 'n' buffers to receive again. */
 static void prepare(struct batch *b, unsigned n, bool any_address)
 {
     for (unsigned i = 0; i < n; i++) {
@@ -143,7 +143,7 @@ static void prepare(struct batch *b, unsigned n, bool any_address)
     }
 }
 
-/* Our address that a message came to; only asked for where we listen at all. */
+/* Our address that a message came to; recorded only when listening at all addresses. */
 static struct in_addr *destination(struct msghdr *m)
 {
     struct cmsghdr *c = m->msg_controllen ? CMSG_FIRSTHDR(m) : NULL;
@@ -151,7 +151,7 @@ static struct in_addr *destination(struct msghdr *m)
         return NULL;
     }
     struct in_pktinfo *info = (struct in_pktinfo *) (void *) CMSG_DATA(c);
-    info->ipi_ifindex = 0; /* By whatever link the route says. */
+    info->ipi_ifindex = 0; /* The route chooses the link. */
     info->ipi_spec_dst = info->ipi_addr;
     return &info->ipi_addr;
 }
@@ -212,12 +212,12 @@ static void respond_one(struct dns_worker *w, struct batch *b, unsigned i, uint6
     }
 }
 
-/* Takes the first 'n' apart, and has what they ask for brought near. */
+/* Parses the first 'n' queries, and prefetches the data for their answers. */
 static void parse_batch(const struct dns_zone *z, struct batch *b, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
         struct slot *s = &b->slots[i];
-        /* One that is cut is malformed: its end is missing. */
+        /* A truncated one is malformed: its end is missing. */
         s->parsed = dns_query_parse(s->in, b->in[i].msg_len, &s->query);
         s->hash = s->parsed < 0 ? 0 : dns_zone_announce(z, &s->query);
     }
@@ -230,7 +230,8 @@ static void send_batch(int fd, struct batch *b)
 {
     for (unsigned at = 0; at < b->n_out;) {
         int n = sendmmsg(fd, b->out + at, b->n_out - at, MSG_NOSIGNAL);
-        at += n > 0 ? (unsigned) n : 1; /* What cannot be sent keeps nobody else waiting. */
+        /* A message that cannot be sent does not delay the others. */
+        at += n > 0 ? (unsigned) n : 1;
     }
 }
 
@@ -243,7 +244,7 @@ static void *work(void *ctx)
     unsigned turn = (unsigned) w->reader;
     prepare(b, BATCH, s->address == 0);
     for (;;) {
-        /* Waits for one, and takes those that are there with it; stop_threads ends the waiting. */
+        /* Waits for one message, and takes others that are queued; stop_threads ends the wait. */
         int n = recvmmsg(w->fd, b->in, BATCH, MSG_WAITFORONE, NULL);
         if (atomic_load_explicit(&s->stop, memory_order_acquire)) {
             break;
@@ -297,8 +298,8 @@ static int bind_udp(const struct dns_server *s, bool shared, int *ret, struct er
 
 static int bind_all(struct dns_server *s, struct err *e)
 {
-    /* The threads share the port, and so could others who ask for that: see first that
-     * nobody has it. */
+    /* The threads share the port, and other processes could do so, too: first checks that no
+     * process has it. */
     CLEANUP(fd_close) int alone = -1;
     int r = dns_tcp_listen(s, e);
     if (r < 0 || (r = bind_udp(s, false, &alone, e)) < 0) {
@@ -321,7 +322,7 @@ static int start_threads(struct dns_server *s, struct err *e)
     sigfillset(&all);
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, STACK_SIZE);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* Signals are the loop's. */
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* Signals belong to the loop's thread. */
     for (unsigned i = 0; i < s->n_workers && r == 0; i++) {
         struct dns_worker *w = &s->workers[i];
         r = w->reader = dns_epochs_add_reader(dns_zone_epochs(s->responder.zone));
@@ -350,7 +351,7 @@ int dns_server_new(struct loop *l, const struct dns_server_options *o, uint32_t 
     s->responder.forwards = o->forwarder != NULL;
     s->forwarder = o->forwarder;
     s->address = address;
-    /* Half of all readers: the next server begins before the last one ends. */
+    /* Half of all reader slots: the next server begins before the last one ends. */
     s->n_workers = MIN(o->threads ? o->threads : default_threads(), DNS_READERS_MAX / 2);
     s->workers = xcalloc(s->n_workers, sizeof *s->workers);
     s->out = xmalloc(DNS_MESSAGE_MAX);
@@ -370,7 +371,7 @@ int dns_server_new(struct loop *l, const struct dns_server_options *o, uint32_t 
         if (r == 0 || port != 0) {
             break;
         }
-        dns_tcp_close(s); /* Free for TCP only. */
+        dns_tcp_close(s); /* Free for UDP, but not for TCP. */
     }
     if (r < 0 || (r = start_threads(s, e)) < 0) {
         return r;
@@ -385,7 +386,7 @@ static void stop_threads(struct dns_server *s)
     atomic_store(&s->stop, true);
     for (unsigned i = 0; i < s->n_workers; i++) {
         if (s->workers[i].started) {
-            /* Says that it is not connected, and wakes who waits for messages all the same. */
+            /* Reports that it is not connected, but wakes threads that wait for messages. */
             (void) shutdown(s->workers[i].fd, SHUT_RD);
             pthread_join(s->workers[i].thread, NULL);
         }

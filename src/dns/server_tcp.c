@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #define BACKLOG 128
-#define OUT_HIGH (256u << 10) /* Unread answers, at which no more questions are read. */
+#define OUT_HIGH (256u << 10) /* Bytes of unread answers, above which no more questions are read. */
 #define READ_SIZE 4096
 
 struct dns_tcp_connection {
@@ -18,8 +18,8 @@ struct dns_tcp_connection {
     struct loop_timer *idle;
     struct sockaddr_in from;
     struct strbuf in, out;
-    unsigned waiting; /* Questions that are asked elsewhere. */
-    bool ended;       /* The client asks no more. */
+    unsigned waiting; /* Number of questions being forwarded. */
+    bool ended;       /* The client has ended its side. */
 };
 
 static void connection_free(struct dns_tcp_connection *c)
@@ -69,7 +69,7 @@ static void ask_elsewhere(struct dns_tcp_connection *c, const uint8_t *data, siz
     dns_server_ask(c->server, job);
 }
 
-/* false: the connection is to be closed. */
+/* false: close the connection. */
 static bool answer_one(struct dns_tcp_connection *c, const uint8_t *data, size_t size)
 {
     struct dns_server *s = c->server;
@@ -94,7 +94,7 @@ static bool answer_one(struct dns_tcp_connection *c, const uint8_t *data, size_t
     return false;
 }
 
-/* Sends what can be sent; false: the client is gone. */
+/* Sends as much as possible; false: the client is gone. */
 static bool flush(struct dns_tcp_connection *c)
 {
     while (c->out.size) {
@@ -115,7 +115,7 @@ static bool is_busy(const struct dns_tcp_connection *c)
     return c->out.size >= OUT_HIGH || c->waiting >= DNS_TCP_WAITING_MAX;
 }
 
-/* Answers all whole questions that were read; false: close. */
+/* Answers all complete questions that were read; false: close. */
 static bool answer_all(struct dns_tcp_connection *c)
 {
     size_t at = 0;
@@ -136,7 +136,7 @@ static bool answer_all(struct dns_tcp_connection *c)
     return ok;
 }
 
-/* After anything happened: goes on, waits for what is needed next, or closes. */
+/* After any event: continues, waits for the next needed event, or closes. */
 static void step(struct dns_tcp_connection *c)
 {
     if (!answer_all(c) || !flush(c) || (c->ended && !c->waiting && !c->out.size)) {
@@ -178,8 +178,8 @@ void dns_tcp_answer(struct dns_tcp_connection *c, const uint8_t *data, size_t si
         put_message(c, data, size);
     }
     touch(c);
-    /* Not from within answer_all, whose bytes these are; the loop comes back when it
-     * can be written. */
+    /* Not from within answer_all, which uses the buffer; the loop continues when the socket is
+     * writable. */
     loop_fd_set(c->watch, LOOP_WRITE);
 }
 

@@ -33,7 +33,7 @@ void dns_epochs_remove_reader(struct dns_epochs *e, int i)
     }
 }
 
-/* The oldest epoch that a reader is in. */
+/* The oldest epoch of an active reader. */
 static uint64_t oldest(const struct dns_epochs *e)
 {
     uint64_t min = UINT64_MAX;
@@ -124,7 +124,7 @@ static void insert(struct dns_slots *s, struct dns_item *item)
     set_slot(s, i, item);
 }
 
-/* At most half of the slots are used, so that a search for what is not there ends soon. */
+/* At most half of the slots are used, so that an unsuccessful search ends soon. */
 static void make_room(struct dns_table *t)
 {
     struct dns_slots *old = own_slots(t);

@@ -10,7 +10,7 @@
 
 /* ---- names and addresses ---- */
 
-/* The hash of OpenShift's names of endpoints. */
+/* The hash that OpenShift uses for endpoint names. */
 static uint32_t fnv1a(const char *s)
 {
     uint32_t h = 0x811c9dc5u;
@@ -69,7 +69,7 @@ size_t dns_address_label(const struct dns_address *a, const uint8_t *text,
     return 1 + n;
 }
 
-/* Appends 's' as a label; where it is, or 0 when it cannot be one. */
+/* Appends 's' as a label; returns its offset, or 0 when it cannot be one. */
 static uint32_t add_label(struct strbuf *b, const char *s)
 {
     size_t n = s ? strlen(s) : 0;
@@ -83,7 +83,7 @@ static uint32_t add_label(struct strbuf *b, const char *s)
     return (uint32_t) at;
 }
 
-/* The key of a service; 0: its names cannot be in DNS. */
+/* The key of a service; 0: its names are not valid in DNS. */
 static size_t make_key(const char *name, const char *ns, uint8_t out[2 * (DNS_LABEL_MAX + 1)])
 {
     size_t size = 0;
@@ -107,7 +107,7 @@ int dns_zone_new(const char *domain, struct dns_zone **ret, struct err *e)
 {
     struct dns_name d, prefix;
     struct dns_zone *z = NULL;
-    /* Below it are four labels of services, all of the longest kind at worst. */
+    /* Below it are four labels of services, all of maximum length at worst. */
     if (dns_name_parse(domain, &d) < 0 || d.size < 2 || d.size > DNS_DOMAIN_MAX + 2) {
         return err_set(e, -EINVAL, "\"%s\" is not a domain of 1 to %d characters", domain,
                        DNS_DOMAIN_MAX);
@@ -133,7 +133,7 @@ int dns_zone_new(const char *domain, struct dns_zone **ret, struct err *e)
     dns_table_init(&z->reverse, &z->epochs);
     dns_table_init(&z->pods, &z->epochs);
     dns_table_init(&z->projects, &z->epochs);
-    /* Larger than that of the process before. */
+    /* Larger than that of an earlier process. */
     atomic_init(&z->serial, (uint32_t) (time_wall_ms() / 1000));
     *ret = z;
     return 0;
@@ -202,7 +202,7 @@ struct dns_backend dns_service_backend(const struct dns_service *s, const struct
 struct builder {
     const struct sdn_service *s;
     struct strbuf text;
-    const struct sdn_endpoint **endpoints; /* Ready, by address, each address once. */
+    const struct sdn_endpoint **endpoints; /* Ready endpoints, by address, each address once. */
     size_t n_endpoints;
     struct dns_backend *backends;
     size_t n_backends;
@@ -245,7 +245,7 @@ static void collect_endpoints(struct builder *b)
     b->n_endpoints = out;
 }
 
-/* Most have all endpoints, at one port: which those are need not be said for each. */
+/* Most ports have all endpoints, at one port: then they need not be listed. */
 static void simplify_port(struct builder *b, struct dns_port *p)
 {
     const struct dns_backend *list = b->backends + p->first;
@@ -331,7 +331,7 @@ static void copy_plain(struct dns_address4 *to, const struct dns_address *from, 
     }
 }
 
-/* All in one piece of memory, as dns/table.h wants it. */
+/* In one allocation, as dns/table.h requires. */
 static struct dns_service *assemble(const struct builder *b, const struct dns_service *head,
                                     const struct dns_address *addresses)
 {
@@ -419,7 +419,7 @@ static void reverse_remove(struct dns_zone *z, const uint8_t ip[DNS_IP6_SIZE],
     }
 }
 
-/* Of all addresses under which 's' can be found by address. */
+/* Calls 'fn' for all addresses with a reverse name of 's'. */
 static void each_reverse(struct dns_zone *z, const struct dns_service *s,
                          void (*fn)(struct dns_zone *, const uint8_t *, const uint8_t *, size_t))
 {
@@ -441,7 +441,7 @@ static void each_reverse(struct dns_zone *z, const struct dns_service *s,
     }
 }
 
-/* Endpoints of a service with an address come and go, and its reverse name stays. */
+/* The reverse name of a service with an address does not depend on its endpoints. */
 static bool same_reverse(const struct dns_service *a, const struct dns_service *b)
 {
     return a->kind == DNS_KIND_ADDRESS && b->kind == DNS_KIND_ADDRESS && a->ip == b->ip;
@@ -449,7 +449,7 @@ static bool same_reverse(const struct dns_service *a, const struct dns_service *
 
 /* ---- changing ---- */
 
-/* A namespace is a name that exists as long as there is a service in it. */
+/* A namespace's name exists as long as there is a service in it. */
 static void count_namespace(struct dns_zone *z, const uint8_t *label, int change)
 {
     size_t size = 1u + label[0];
@@ -523,7 +523,7 @@ static bool make_label(const char *ns, uint8_t out[DNS_LABEL_MAX + 1])
     }
     out[0] = (uint8_t) n;
     memcpy(out + 1, ns, n);
-    dns_lower(out, 1 + n); /* A length is no letter. */
+    dns_lower(out, 1 + n); /* A length byte is never a letter. */
     return true;
 }
 

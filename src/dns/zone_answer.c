@@ -2,7 +2,7 @@
 /* Answering from a zone. */
 #include "dns/zone_priv.h"
 
-#define CHAIN_MAX 8 /* CNAMEs within the cluster. */
+#define CHAIN_MAX 8 /* Maximum of CNAMEs within the cluster. */
 #define SCHEMA_VERSION "1.1.0"
 #define SRV_PRIORITY 10
 #define SRV_WEIGHT 10
@@ -12,18 +12,19 @@
 #define REVERSE4_LABELS 6  /* d.c.b.a.in-addr.arpa */
 #define REVERSE6_LABELS 34 /* 32 digits, ip6.arpa */
 
-/* A name that is looked up; its labels as in a query. */
+/* A name that is looked up, with its labels as in a query. */
 struct place {
     const struct dns_name *name;
     const uint8_t *label;
     unsigned n_labels;
-    const struct dns_name *owner; /* NULL: it is the one in question. */
+    const struct dns_name *owner; /* NULL: the name in question. */
 };
 
-/* The namespaces whose names the client gets. */
+/* The namespaces whose names the client may see. */
 struct view {
-    bool isolated;      /* Otherwise the client gets all names. */
-    const uint8_t *own; /* Label of the client's own namespace; NULL: it is no pod of this zone. */
+    bool isolated; /* Otherwise the client sees all names. */
+    /* Label of the client's own namespace; NULL: the client is no pod of this zone. */
+    const uint8_t *own;
     struct sdn_vnids vnids;
 };
 
@@ -34,10 +35,10 @@ struct lookup {
     struct dns_lookup *out;
     uint16_t type;
     unsigned turn;
-    bool data;     /* What is wanted was written. */
-    bool deny;     /* There is no such name. */
-    bool empty;    /* It is there only because names below it are. */
-    bool wildcard; /* It was found only because any name below a service is one. */
+    bool data;     /* The requested records were written. */
+    bool deny;     /* The name does not exist. */
+    bool empty;    /* The name exists only because of names below it. */
+    bool wildcard; /* The name matches only because any name below a service does. */
     unsigned chain;
 };
 
@@ -63,7 +64,7 @@ static bool label_equal(const uint8_t *a, const uint8_t *b)
 
 /* ---- isolation of namespaces ---- */
 
-/* The namespace's label of the pod at 'client'; NULL: it is none of ours. */
+/* The namespace's label of the pod at 'client'; NULL: no pod of the zone. */
 static const uint8_t *namespace_of(const struct dns_zone *z, uint32_t client)
 {
     struct dns_cursor c = dns_table_cursor(&z->pods, hash32(&client, sizeof client));
@@ -94,7 +95,7 @@ static bool id_reaches(uint32_t id, const struct sdn_vnids *to)
     return sdn_vnid_may_reach(id, to->id) || (to->moving && sdn_vnid_may_reach(id, to->also));
 }
 
-/* Whether the client gets names of the namespace. */
+/* Whether the client may see names of the namespace. */
 static bool may_see(const struct lookup *l, const uint8_t *ns)
 {
     const struct view *v = &l->view;
@@ -164,7 +165,7 @@ void dns_zone_deny(const struct dns_zone *z, struct dns_writer *w)
     put_soa(z, w, DNS_NEGATIVE_TTL);
 }
 
-/* An address that helps who asked for something else, if it fits. */
+/* Adds an address for the target of another record, if it fits. */
 static bool put_additional(struct lookup *l, const struct dns_name *owner, const uint8_t *ip)
 {
     bool truncated = l->w->truncated;
@@ -192,7 +193,7 @@ static bool port_is(const uint8_t *label, const struct dns_service *s, const str
            memcmp(label + 2, name + 1, name[0]) == 0;
 }
 
-/* A label that may name an endpoint, in all ways in which it can. */
+/* A label that may name an endpoint, in each possible form. */
 struct endpoint_label {
     const uint8_t *label;
     bool is_ip4, is_hash;
@@ -235,7 +236,7 @@ static struct endpoint_label read_endpoint_label(const uint8_t *label)
 {
     struct endpoint_label l = {.label = label};
     l.is_ip4 = parse_dashed(label, &l.ip4);
-    /* As it is printed: without zeros before it. */
+    /* In its printed form: without leading zeros. */
     l.is_hash = label[0] <= 8 && (label[1] != '0' || label[0] == 1) &&
                 parse_hex(label + 1, label[0], &l.hash);
     return l;
@@ -263,7 +264,7 @@ static bool address_is(const struct endpoint_label *l, const struct dns_service 
 
 struct found {
     const struct dns_service *s;
-    bool endpoints;       /* Asked for as such. */
+    bool endpoints;       /* The name is below "endpoints". */
     struct dns_name name; /* Canonical. */
 };
 
@@ -274,7 +275,7 @@ static void endpoint_name(const struct found *f, uint32_t address, struct dns_na
     dns_service_address(f->s, address, &a);
     size_t size = dns_address_label(&a, f->s->text, label);
     if (dns_name_prepend(label, size, &f->name, ret) < 0) {
-        *ret = f->name; /* Too long to be a name; cannot be asked for either. */
+        *ret = f->name; /* Too long for a name; it cannot be queried either. */
     }
 }
 
@@ -374,7 +375,7 @@ static void answer_endpoint(struct lookup *l, const struct place *at, const stru
 static void answer_name(struct lookup *l, const struct dns_name *name,
                         const struct dns_name *owner);
 
-/* The answer goes on at 'target'. */
+/* The answer continues at 'target'. */
 static void follow(struct lookup *l, const struct dns_name *owner, const struct dns_name *target)
 {
     dns_writer_begin(l->w, owner, DNS_CNAME, DNS_TTL);
@@ -384,7 +385,7 @@ static void follow(struct lookup *l, const struct dns_name *owner, const struct 
         return;
     }
     if (++l->chain > CHAIN_MAX) {
-        l->out->rcode = DNS_SERVFAIL; /* They go round in a circle. */
+        l->out->rcode = DNS_SERVFAIL; /* The CNAMEs form a loop. */
         return;
     }
     answer_name(l, target, target);
@@ -401,7 +402,7 @@ static void answer_external(struct lookup *l, const struct place *at, const stru
     follow(l, at->owner, &target);
 }
 
-/* The service whose label is number 'i' of 'at', with the namespace behind it. */
+/* The service whose label is number 'i' of 'at', followed by the namespace. */
 static void answer_service(struct lookup *l, const struct place *at, unsigned i, bool endpoints)
 {
     static const uint8_t openshift[] = "\11openshift\7default",
@@ -414,7 +415,7 @@ static void answer_service(struct lookup *l, const struct place *at, unsigned i,
     }
     struct found f = {.s = dns_zone_find(l->z, key, size), .endpoints = endpoints};
     if (!f.s && size == sizeof openshift - 1 && memcmp(key, openshift, size) == 0) {
-        /* The master by its name in OpenShift. */
+        /* OpenShift's name for the master. */
         key = kubernetes;
         size = sizeof kubernetes - 1;
         f.s = dns_zone_find(l->z, key, size);
@@ -530,7 +531,7 @@ static const uint8_t *last_label(const struct dns_reverse *r)
     return label;
 }
 
-/* true: it is the cluster's, and answered. */
+/* true: the name is the cluster's, and was answered. */
 static bool answer_reverse(struct lookup *l, const struct place *at)
 {
     uint8_t ip[DNS_IP6_SIZE] = {0};
@@ -612,8 +613,7 @@ static void answer_namespace(struct lookup *l, const uint8_t *label)
     l->empty = true;
 }
 
-/* 'n' labels below the domain, the last of them being a word of ours or (older form) a
- * namespace. */
+/* 'n' labels below the domain; the last one is a reserved word or (older form) a namespace. */
 static void answer_below(struct lookup *l, const struct place *at, unsigned n)
 {
     if (n == 0) {
@@ -647,7 +647,7 @@ static void answer_below(struct lookup *l, const struct place *at, unsigned n)
     }
 }
 
-/* Number of labels before 'domain', when 'at' is below it or it; else -1. */
+/* Number of labels before 'domain', when 'at' is below it or equal; else -1. */
 static int below_domain(const struct dns_zone *z, const struct place *at)
 {
     const struct dns_name *d = &z->domain, *n = at->name;
@@ -659,7 +659,7 @@ static int below_domain(const struct dns_zone *z, const struct place *at)
     return at->label[below] == n->size - d->size ? (int) below : -1;
 }
 
-/* true: it is the cluster's to say what there is. */
+/* true: the name belongs to the cluster's domain. */
 static bool answer_place(struct lookup *l, const struct place *at)
 {
     int below = below_domain(l->z, at);
@@ -691,16 +691,16 @@ static void answer_name(struct lookup *l, const struct dns_name *name, const str
     }
 }
 
-/* ---- the search of a pod's resolver ---- */
+/* ---- the search list of a pod's resolver ---- */
 
-/* Whether 'name' is there, of its own and not as one below a service. */
+/* Whether 'name' exists by itself and not only as a name below a service. */
 static bool exists(const struct lookup *l, const struct dns_name *name)
 {
     uint8_t scratch[DNS_UDP_PLAIN], label[DNS_LABELS_MAX];
     struct dns_query q = {.question_size = 0};
     struct dns_writer w;
     struct dns_lookup out = {0};
-    /* A CNAME is looked at and not followed. */
+    /* A CNAME is not followed. */
     struct lookup probe = {.z = l->z, .view = l->view, .w = &w, .out = &out, .type = DNS_CNAME};
     struct place p = make_place(name, name, label);
     dns_writer_answer(&w, &q, NULL, scratch, sizeof scratch);
@@ -714,14 +714,14 @@ static void found_elsewhere(struct lookup *l, const struct dns_name *target)
     follow(l, NULL, target);
 }
 
-/* 'at' is X.NAMESPACE.svc.DOMAIN of the asking pod's own namespace, and not there, or only as a
- * name below another; looks where the pod's resolver would look next. */
+/* 'at' is X.NAMESPACE.svc.DOMAIN of the asking pod's own namespace, and does not exist, or only
+ * as a name below a service; looks up the next names of the pod's search list. */
 static void search(struct lookup *l, const struct place *at, unsigned below)
 {
     const struct dns_zone *z = l->z;
     const struct dns_name root = {.size = 1};
     const struct dns_name *suffixes[] = {&z->svc, &z->domain, &root};
-    size_t size = at->label[below - 2]; /* Of X. */
+    size_t size = at->label[below - 2]; /* Size of X. */
     struct dns_name target = root;
     for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
         if (dns_name_prepend(at->name->wire, size, suffixes[i], &target) == 0 &&
@@ -741,8 +741,8 @@ static void search(struct lookup *l, const struct place *at, unsigned below)
 static void search_for_pod(struct lookup *l, const struct place *at, uint32_t client)
 {
     int below = below_domain(l->z, at);
-    /* X has two labels at least: one alone is no service with its namespace, and
-     * nobody's elsewhere. */
+    /* X has at least two labels: a single one is no service with its namespace, and is not
+     * forwarded. */
     if (below < 4 || !label_is(label_at(at, (unsigned) below - 1), "svc")) {
         return;
     }

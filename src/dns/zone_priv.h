@@ -41,10 +41,9 @@ struct dns_port {
     uint16_t port, target;
     uint8_t protocol;
 };
-#define DNS_ALL_ADDRESSES UINT32_MAX
-
 /* One small allocation: there are tens of thousands, and a query should read few cache lines.
  * After 'text' follow, aligned, its ready addresses, its ports and their backends. */
+#define DNS_ALL_ADDRESSES UINT32_MAX
 struct dns_service {
     struct dns_item item;
     uint8_t kind;
