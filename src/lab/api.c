@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* API calls of the lab, through the kubeconfig that it wrote for its user. */
+/* API calls of the lab, by the kubeconfig that the lab wrote for its user. */
 #include "base/mem.h"
 #include "client/kubeconfig.h"
 #include "lab/lab_internal.h"
@@ -31,7 +31,7 @@ int lab_call(struct lab *l, const char *method, const char *path, const struct j
     if (r < 0) {
         return r;
     }
-    /* A master that does not run has not been asked. */
+    /* A master that does not run is skipped. */
     for (unsigned i = 0; i < master_count(l); i++) {
         r = api_request_sync(l->api, method, path, NULL, NULL, body, ret, e);
         if (r != -ECONNREFUSED) {

@@ -198,8 +198,8 @@ int program_find(const char *name, char **ret, struct err *e)
     char self[PATH_MAX] = "";
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     const char *dir = n > 0 ? dirname(self) : ".";
-    /* Beside "tenet"; src/cli and src/cni are neighbours in the build tree; bin and
-     * libexec installed. */
+    /* Beside "tenet"; src/cli and src/cni are neighbours in the build tree; bin and libexec
+     * installed. */
     static const char *const places[] = {"", "../cni/", "../libexec/tenet/"};
     for (size_t i = 0; i <= ARRAY_SIZE(places); i++) {
         CLEANUP_FREE char *path = i < ARRAY_SIZE(places)

@@ -51,8 +51,8 @@ int wire_create(struct lab *l, struct err *e)
     return link_up(r, WIRE_BRIDGE, 0, e);
 }
 
-/* A userspace switch takes packets as they are on the link, so they must be complete there: whoever
- * sends to it computes its checksums. */
+/* A userspace switch gets packets as they are on the link, so they must be complete there:
+ * senders compute their checksums. */
 static int no_offload(const struct lab *l, const char *host, const char *link, struct err *e)
 {
     CLEANUP(fd_close) int ns = -1;
@@ -113,7 +113,8 @@ static int is_running(void *ctx)
     return rtnl_link_get(w->rt, w->name, &lk, NULL) == 0 && (lk.flags & IFF_RUNNING);
 }
 
-/* Waits for the carrier: until the kernel has noticed it, it drops what waits for an address. */
+/* Waits for the carrier: until the kernel has noticed it, it drops packets that wait for an
+ * address. */
 static int wait_running(struct rtnl *rt, const char *host, const char *name, struct err *e)
 {
     struct link_wait w = {.rt = rt, .name = name};

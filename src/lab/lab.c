@@ -81,7 +81,7 @@ char *lab_ns(const struct lab *l, const char *host)
 
 char *lab_pod_ns(const struct lab *l, const char *project, const char *name)
 {
-    /* A project has no dot in its name: with a dash "a-b" of "c" would be "b-c" of "a". */
+    /* A project has no dot in its name: with a dash "a-b" of "c" would equal "b-c" of "a". */
     return xasprintf("tenet-%s-pod-%s.%s", l->name, project, name);
 }
 
@@ -129,7 +129,7 @@ int lab_check_host_name(const char *name, struct err *e)
     return 0;
 }
 
-/* Adds the names in 'dir' that begin with 'prefix' and are not there yet. */
+/* Adds the names in 'dir' that begin with 'prefix' and are not in the list yet. */
 static void add_names(struct json *list, const char *dir, const char *prefix)
 {
     DIR *d = opendir(dir);
@@ -155,7 +155,7 @@ struct json *lab_namespaces(const struct lab *l)
     CLEANUP_FREE char *prefix = lab_ns(l, "");
     add_names(list, NETNS_DIR, prefix);
     add_names(list, NETNS_ETC,
-              prefix); /* A file outlives its namespace when a removal was broken off. */
+              prefix); /* A file outlives its namespace when a removal was interrupted. */
     return list;
 }
 
@@ -192,7 +192,7 @@ static void add_others(struct strbuf *out)
     }
 }
 
-/* What is read without asking again is there. */
+/* All values that later code reads without a check are present. */
 static bool is_of_this_version(const struct json *config)
 {
     return json_count(json_get(config, "ports")) && json_path_string(config, "plugin", NULL) &&

@@ -9,18 +9,18 @@
  *                        datapath ebpf, which has no Open vSwitch, and with Open vSwitch's kernel
  *                        datapath, eth0 has it
  *     tenet-LAB-outside  10.245.2.254, the nodes' default gateway, and 198.51.100.10: "the
- *                        internet".  It has no route to pods, so that what comes back to them
- *                        proves NAT
+ *                        internet".  It has no route to pods, so that answers which reach pods
+ *                        prove NAT
  *     tenet-LAB-pod-PROJECT.NAME   the pods
  *
- * Nothing is changed in the machine's own namespace; the API is reachable there through
- * a listening socket on 127.0.0.1 which the lab makes and passes to the master.  All
- * files are below /run/tenet/lab/LAB.  Whatever happened to a lab, lab_down finds what
- * is left of it by those names.
+ * Nothing is changed in the machine's own namespace; the API is reachable there through a
+ * listening socket on 127.0.0.1 which the lab creates and passes to the master. All files are
+ * below /run/tenet/lab/LAB. lab_down finds all remains of a lab by those names, whatever
+ * happened to it.
  *
- * Functions block and are for command-line programs.  They say what they do through the
- * progress function, which may be called from several threads at once.  A 'struct lab'
- * is used by one thread. */
+ * Functions block and are for command-line programs.  They report their steps through the
+ * progress function, which may be called from several threads at once.  A 'struct lab' is used
+ * by one thread. */
 #pragma once
 
 #include "wire/json.h"
@@ -33,8 +33,8 @@
 struct lab;
 typedef void lab_progress_fn(void *ctx, const char *line);
 
-/* A handle; nothing is looked at yet.  -EINVAL: not a name (lower-case letters and digits: a dash
- * would make "a-b" and the "b" of lab "a" the same). */
+/* A handle; the lab is not read yet. -EINVAL: not a valid name (lower-case letters and digits:
+ * with a dash "a-b" and the "b" of lab "a" would be the same). */
 int lab_new(const char *name, lab_progress_fn *progress, void *ctx, struct lab **ret,
             struct err *e);
 struct lab *lab_free(struct lab *l);
@@ -42,17 +42,17 @@ DEFINE_CLEANUP(struct lab *, lab_free)
 
 struct lab_options {
     unsigned nodes;
-    unsigned masters;            /* More than one only on etcd. */
+    unsigned masters;            /* More than one requires etcd. */
     const char *plugin;          /* "redhat/openshift-ovs-multitenant" ... */
     const char *store;           /* "sqlite" or "etcd" */
-    const char *datapath;        /* "ovs", "ebpf", or "ovs,ebpf": the nodes take them in turn. */
-    const char *datapath_type;   /* Of ovs: "netdev" or "system" */
+    const char *datapath;        /* "ovs", "ebpf", or "ovs,ebpf": the nodes use them in turn. */
+    const char *datapath_type;   /* Kind of Open vSwitch's datapath: "netdev" or "system" */
     const char *cluster_network; /* "10.128.0.0/14" */
     unsigned host_subnet_length; /* Host bits: 9 gives a /23. */
-    unsigned mtu;                /* Of pods; the wire's is 50 more, if that is above 1500. */
+    unsigned mtu;                /* MTU of pods; the wire's is 50 more, if that is above 1500. */
     unsigned vxlan_port;
     bool tls;  /* HTTPS, and a certificate of its own for each node. */
-    bool keep; /* Leave what there is when it fails, to be looked into. */
+    bool keep; /* After a failure keep everything, for inspection. */
 };
 #define LAB_OPTIONS_INIT                              \
     ((struct lab_options){                            \
@@ -68,36 +68,36 @@ struct lab_options {
         .vxlan_port = 4789,                           \
     })
 
-/* Makes it and waits until every node is Ready.  -EEXIST: there is (something of) a lab
- * of this name. */
+/* Creates it and waits until every node is Ready. -EEXIST: there is (a part of) a lab with this
+ * name. */
 int lab_up(struct lab *l, const struct lab_options *o, struct err *e);
-/* Removes everything of the lab; '*ret_found' tells whether there was anything. */
+/* Removes everything of the lab; '*ret_found': whether it existed. */
 int lab_down(struct lab *l, bool *ret_found, struct err *e);
-/* Everything there is to know: "kubeconfig", "nodes", "pods", ...  Works without a master, too. */
+/* The complete status: "kubeconfig", "nodes", "pods", ... Works without a master, too. */
 int lab_status(struct lab *l, struct json **ret, struct err *e);
 
 int lab_project_add(struct lab *l, const char *project, struct err *e);
-/* Its pods are detached first. */
+/* Detaches its pods first. */
 int lab_project_delete(struct lab *l, const char *project, struct err *e);
 
 enum lab_action { LAB_START, LAB_STOP, LAB_RESTART, LAB_KILL };
-/* 'number' from 1: of one master; 0: of all, and of etcd. */
+/* 'number' from 1: one master; 0: all, and etcd. */
 int lab_master(struct lab *l, unsigned number, enum lab_action action, struct err *e);
 int lab_ovs(struct lab *l, const char *node, enum lab_action action, struct err *e);
 
 int lab_node_add(struct lab *l, const char *node, struct err *e);
 int lab_node_delete(struct lab *l, const char *node, struct err *e);
-/* Of its agent. */
+/* Acts on its agent. */
 int lab_node_action(struct lab *l, const char *node, enum lab_action action, struct err *e);
 
-/* As kubelet and runtime do it: Pod object, namespace, CNI ADD, status.  'node' NULL: the one
- * with fewest pods.  '*ret': "project", "name", "podIP", "vnid", "node", "netns",
- * "containerID".  A failure leaves nothing.  'labels' and 'ports' are those of the Pod and of
- * its container; 'links': enableServiceLinks. */
+/* Does the work of kubelet and runtime: Pod object, namespace, CNI ADD, status. 'node' NULL: the
+ * node with the fewest pods. '*ret': "project", "name", "podIP", "vnid", "node", "netns",
+ * "containerID". A failure leaves nothing behind. 'labels' and 'ports' are those of the Pod and
+ * of its container; 'links': enableServiceLinks. */
 int lab_pod_add(struct lab *l, const char *project, const char *name, const char *node,
                 const struct json *labels, const struct json *ports, bool links, struct json **ret,
                 struct err *e);
-/* As its readiness probe would say: services do not send to a pod that is not ready. */
+/* Sets the result of its readiness probe: services do not send to a pod that is not ready. */
 int lab_pod_ready(struct lab *l, const char *project, const char *name, bool ready, struct err *e);
 int lab_pod_delete(struct lab *l, const char *project, const char *name, struct err *e);
 
@@ -105,8 +105,9 @@ int lab_pod_delete(struct lab *l, const char *project, const char *name, struct 
  * installed. */
 int program_find(const char *name, char **ret, struct err *e);
 
-/* Become the program 'argv' in the namespace of a pod or node (or "master", "outside", "wire"):
- * return only on failure.  In a node OVS_RUNDIR is set, so that ovs-vsctl finds the node's own. */
+/* Executes the program 'argv' in the namespace of a pod or node (or "master", "outside",
+ * "wire"): returns only on failure. In a node OVS_RUNDIR is set, so that ovs-vsctl uses the
+ * node's Open vSwitch. */
 int lab_pod_exec(struct lab *l, const char *project, const char *name, char *const argv[],
                  struct err *e);
 int lab_node_exec(struct lab *l, const char *node, char *const argv[], struct err *e);

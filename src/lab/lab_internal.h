@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of src/lab share: the handle, names and paths, daemons, hosts, API calls. */
+/* Shared by the files of src/lab: the handle, names and paths, daemons, hosts, API calls. */
 #pragma once
 
 #include "base/ip.h"
@@ -27,7 +27,7 @@ struct lab {
     void *progress_ctx;
     struct json *config; /* lab.json, once loaded. */
     int lock;
-    struct loop *loop; /* With 'api', once connected. */
+    struct loop *loop; /* Set with 'api', once connected. */
     struct api_client *api;
 };
 
@@ -43,36 +43,36 @@ int lab_write(const struct lab *l, const char *text, struct err *e, const char *
     PRINTF_LIKE(4, 5);
 /* Names of the lab's namespaces, as a JSON array. */
 struct json *lab_namespaces(const struct lab *l);
-/* Removes the network namespace 'ns' and what belongs to it in NETNS_ETC. */
+/* Removes the network namespace 'ns' and its folder in NETNS_ETC. */
 int lab_netns_delete(const char *ns, struct err *e);
-/* Loads lab.json; the error tells apart "is not there" and "is half there". */
+/* Loads lab.json; the error distinguishes "is not there" and "is half there". */
 int lab_load(struct lab *l, struct err *e);
-/* Makes 'l' the only one that adds to or removes from the lab, as long as it lives.  Programs being
- * started hold the lock, too, so that after a kill nothing comes up behind the back of lab_down. */
+/* Makes 'l' the only one that adds to or removes from the lab, as long as it lives.  Programs
+ * being started hold the lock, too, so that after a kill none starts concurrently with lab_down. */
 int lab_lock(struct lab *l, struct err *e);
 bool lab_is_locked(const struct lab *l); /* By somebody else. */
 int lab_check_host_name(const char *name, struct err *e);
 /* Waits until 'cond' holds; -ETIMEDOUT.  A negative value of 'cond' ends it. */
 int lab_wait(int (*cond)(void *ctx), void *ctx, uint64_t timeout_ms);
 
-/* ---- daemon.c: programs that run on; pid and log are DIR/NAME.pid and DIR/NAME.log ---- */
+/* ---- daemon.c: programs in the background; pid and log are DIR/NAME.pid and DIR/NAME.log ---- */
 
 struct daemon {
     const char *dir, *name;
     const char *title; /* For messages: "the agent of node1". */
 };
-/* 's' lacks only the outputs.  Success also when it runs already ('*ret_started' false). */
+/* 's' lacks only the outputs. Success when it runs already, too ('*ret_started' false). */
 int daemon_start(const struct daemon *d, const struct process_spec *s, bool *ret_started,
                  struct err *e);
 pid_t daemon_pid(const struct daemon *d); /* 0: does not run. */
 /* SIGTERM, after a while SIGKILL; 'hard': SIGKILL at once.  Waits for the end. */
 int daemon_stop(const struct daemon *d, bool hard, struct err *e);
-/* Waits until 'cond' holds; fails with the end of its log when it ended before that or in time. */
+/* Waits until 'cond' holds; fails with the end of its log when it ends earlier or on timeout. */
 int daemon_wait(const struct daemon *d, const char *what, int (*cond)(void *ctx), void *ctx,
                 struct err *e);
-/* Fails with the end of its log. */
+/* Fails with the end of its log if it has ended. */
 int daemon_ended(const struct daemon *d, struct err *e);
-/* Runs a tool to its end; an exit status other than 0 is an error with what it printed. */
+/* Runs a tool to its end; an exit status other than 0 is an error with the tool's output. */
 int tool_run_spec(const struct process_spec *s, struct err *e);
 int tool_run(const char *const argv[], int netns_fd, struct err *e);
 /* Whether 'name' is in PATH. */
@@ -82,10 +82,10 @@ bool tool_exists(const char *name);
 
 int wire_create(struct lab *l, struct err *e);
 uint32_t wire_mtu(const struct lab *l);
-/* A MAC address that is the same each time: 02:00 and the four bytes of 'addr'. */
+/* A reproducible MAC address: 02:00 and the four bytes of 'addr'. */
 struct mac host_mac(uint32_t addr);
-/* Namespace of 'host' with eth0 on the wire, whose MAC address is host_mac(addr).  'in_switch':
- * eth0 goes into a switch, and gets no address itself. */
+/* Creates the namespace of 'host' with eth0 on the wire, whose MAC address is host_mac(addr).
+ * 'in_switch': eth0 goes into a switch, and gets no address itself. */
 int host_create(struct lab *l, const char *host, uint32_t addr, bool in_switch, struct err *e);
 /* Brings up link 'name' of 'host' with 'addr' and the default route. */
 int host_address(struct lab *l, const char *host, const char *link, uint32_t addr, struct err *e);
@@ -96,21 +96,21 @@ int host_open(const struct lab *l, const char *host, int *ret_fd, struct err *e)
 
 unsigned master_count(const struct lab *l);
 int master_create(struct lab *l, struct err *e);
-/* etcd, if there is one, and all masters that do not run. */
+/* Starts etcd, if there is one, and all masters that do not run. */
 int master_start(struct lab *l, struct err *e);
-/* With HTTPS: what nodes join with, in bootstrap.kubeconfig. */
+/* With HTTPS: writes the credentials with which nodes join to bootstrap.kubeconfig. */
 int master_write_join(struct lab *l, struct err *e);
 bool lab_has_tls(const struct lab *l);
 bool master_runs(const struct lab *l); /* Any of them. */
-/* Owned URLs of the masters but the first, with commas between, as nodes reach them, or as the
- * machine itself does; NULL: there are none. */
+/* Owned URLs of the masters except the first, separated by commas, as seen from nodes or from
+ * the machine itself; NULL: there are none. */
 char *master_more_servers(const struct lab *l, bool from_nodes);
 struct json *master_status(struct lab *l);
 
 /* ---- ovs.c ---- */
 
-/* Whether the kernel carries packets, and finds the way to other hosts itself: there is
- * no br-phy. */
+/* Whether the kernel forwards packets and finds the route to other hosts itself: there is no
+ * br-phy. */
 bool lab_switch_is_kernels(const struct lab *l);
 int ovs_start(struct lab *l, const char *node, uint32_t addr, struct err *e);
 int ovs_stop(struct lab *l, const char *node, bool hard, struct err *e);
@@ -118,35 +118,34 @@ bool ovs_running(struct lab *l, const char *node);
 
 /* ---- node.c ---- */
 
-/* A new node as far as its switch; may be called on any thread. */
+/* Creates a new node including its switch; may be called on any thread. */
 int node_prepare(struct lab *l, const char *node, uint32_t addr, struct err *e);
 /* Starts its agent and waits until the node has a subnet. */
 int node_join(struct lab *l, const char *node, struct err *e);
 /* Waits until it has its CNI configuration and its Node object is Ready. */
 int node_wait_ready(struct lab *l, const char *node, struct err *e);
-/* Kills what runs in it and removes namespace and files. */
+/* Kills the node's processes and removes its namespace and files. */
 int node_remove(struct lab *l, const char *node, struct err *e);
-int node_check(struct lab *l, const char *node, struct err *e); /* Is in the lab. */
+int node_check(struct lab *l, const char *node, struct err *e); /* Whether it is in the lab. */
 int node_address(struct lab *l, const char *node, uint32_t *ret, struct err *e);
-/* Whether the node with this address has Open vSwitch, as the lab's list of datapaths says. */
+/* Whether the node with this address has Open vSwitch, by the lab's list of datapaths. */
 bool node_has_ovs(const struct lab *l, uint32_t addr);
-/* Takes away what agents have mounted below the lab's directory. */
+/* Unmounts everything that agents have mounted below the lab's directory. */
 void nodes_unmount(struct lab *l);
 /* Names of the nodes in the order of their addresses. */
 struct json *node_names(struct lab *l);
 pid_t node_pid(struct lab *l, const char *node);
-/* Owned configuration of the node's plug-in; -EAGAIN: it is not ready.  Of a chain only the first:
- * what follows acts on what a runtime hands over, and the lab hands over nothing. */
+/* Owned configuration of the node's plug-in; -EAGAIN: it is not ready. For a chain only the
+ * first plug-in: the others act on runtimeConfig, which the lab does not use. */
 int node_cni_config(struct lab *l, const char *node, char **ret, struct err *e);
 
 /* ---- pod.c ---- */
 
-/* Detaches 'pod' (an object) and deletes it.  'gone': its node is gone, nothing is to
- * be detached. */
-/* Writes the variables of the services that the pod in namespace 'ns' finds, as they are now. */
+/* Detaches 'pod' (an object) and deletes it. 'gone': its node is gone, and nothing is detached. */
+/* Writes the variables of the services that the pod in namespace 'ns' finds now. */
 int pod_write_environment(struct lab *l, const char *project, const char *ns, bool links,
                           struct err *e);
-/* Gives them to this process. */
+/* Sets them in this process. */
 void pod_enter_environment(const char *ns);
 int pod_remove(struct lab *l, const struct json *pod, bool gone, struct err *e);
 
@@ -161,6 +160,6 @@ int lab_get(struct lab *l, const char *api_version, const char *plural, const ch
 /* -ENOENT is success. */
 int lab_delete(struct lab *l, const char *api_version, const char *plural, const char *ns,
                const char *name, struct err *e);
-/* Waits until it is gone. */
+/* Waits until the object is gone. */
 int lab_wait_absent(struct lab *l, const char *api_version, const char *plural, const char *name,
                     struct err *e);

@@ -45,7 +45,7 @@ static struct daemon master_daemon(const char *dir)
     return (struct daemon){dir, "master", "the master"};
 }
 
-/* Of its socket on the machine's own 127.0.0.1. */
+/* Port of its socket on the machine's own 127.0.0.1. */
 static int64_t master_port(const struct lab *l, unsigned i)
 {
     return json_get_int_or(json_at(json_get(l->config, "ports"), i), 0);
@@ -57,14 +57,14 @@ static char *master_dir(const struct lab *l, unsigned i)
     return i ? lab_path(l, "master%u", i + 1) : lab_path(l, "master");
 }
 
-/* Owned file for users of master 'i', whose address is that on the machine itself. */
+/* Owned file for users of master 'i', with its address on the machine itself. */
 static char *kubeconfig_path(const struct lab *l, unsigned i)
 {
     CLEANUP_FREE char *dir = i ? master_dir(l, i) : NULL;
     return i ? xasprintf("%s/kubeconfig", dir) : lab_path(l, "kubeconfig");
 }
 
-/* With HTTPS: from that which the masters made for their administrator. */
+/* With HTTPS: made from the file that the masters made for their administrator. */
 static int write_admin(struct lab *l, unsigned i, struct err *e)
 {
     CLEANUP_FREE char *made = lab_path(l, "master/pki/admin.kubeconfig");
@@ -154,7 +154,7 @@ static int write_config(struct lab *l, unsigned i, struct err *e)
                                                   "  path: %s/registry.db\n"
                                                   "  reserveMB: 0\n",
                                                   dir);
-    /* One authority for all of them; and one certificate does, as only their ports differ. */
+    /* One authority for all of them; one certificate suffices, too, as only their ports differ. */
     CLEANUP_FREE char *pki = lab_path(l, "master/pki");
     CLEANUP_FREE char *tls =
         lab_has_tls(l) ? xasprintf("  tls: auto\n  pkiDir: %s\n", pki) : xstrdup("");
@@ -166,7 +166,7 @@ static int write_config(struct lab *l, unsigned i, struct err *e)
         "    hostSubnetLength: %lld\n"
         "  vxlanPort: %lld\n"
         "  mtu: %lld\n"
-        "  externalIPNetworkCIDRs: [192.0.2.0/24]\n" /* To try them: RFC 5737. */
+        "  externalIPNetworkCIDRs: [192.0.2.0/24]\n" /* A range for tests: RFC 5737. */
         "servingInfo:\n"
         "  bindAddress: %s:%u\n"
         "%s"
@@ -186,7 +186,7 @@ int master_create(struct lab *l, struct err *e)
         CLEANUP_FREE char *dir = master_dir(l, i);
         CLEANUP_FREE char *file = i ? xasprintf("%s/kubeconfig", strrchr(dir, '/') + 1) : NULL;
         r = write_config(l, i, e);
-        if (r == 0 && !lab_has_tls(l)) { /* With HTTPS the master makes them. */
+        if (r == 0 && !lab_has_tls(l)) { /* With HTTPS the master creates them. */
             r = write_kubeconfig(l, file ? file : "kubeconfig", "127.0.0.1", master_port(l, i), e);
         }
     }
@@ -241,7 +241,7 @@ static int etcd_start(const char *dir, int ns, struct err *e)
 
 struct readiness {
     struct lab *l;
-    unsigned number;           /* Of the master, from 0. */
+    unsigned number;           /* Number of the master, from 0. */
     struct api_client *client; /* NULL: there is none yet. */
     struct err err;
 };
@@ -260,7 +260,7 @@ static int is_ready(void *ctx)
 {
     struct readiness *rd = ctx;
     if (!rd->client && connect_to(rd) < 0) {
-        return 0; /* With HTTPS the master has to make its certificates first. */
+        return 0; /* With HTTPS the master first has to create its certificates. */
     }
     return api_request_sync(rd->client, "GET", "/readyz", NULL, NULL, NULL, NULL, &rd->err) == 0;
 }
@@ -286,8 +286,7 @@ static int start_one(struct lab *l, unsigned i, int ns, struct err *e)
     if (daemon_pid(&d) || (r = program_find("tenet", &tenet, e)) < 0) {
         return r;
     }
-    /* In the machine's own namespace, and so reachable from there; the master never
-     * leaves its own. */
+    /* In the machine's own namespace, and so reachable from there; the master stays in its own. */
     CLEANUP_FREE char *address = xasprintf("127.0.0.1:%lld", (long long) master_port(l, i));
     CLEANUP_FREE char *config = xasprintf("%s/master-config.yaml", dir);
     if ((r = sock_listen_tcp(address, &listener, e)) < 0) {
@@ -307,7 +306,7 @@ static int start_one(struct lab *l, unsigned i, int ns, struct err *e)
     return wait_ready(l, &d, i, e);
 }
 
-/* Those from 'first' up to and without 'end'. */
+/* Starts the masters from 'first' up to, but not including, 'end'. */
 static int start_some(struct lab *l, unsigned first, unsigned end, struct err *e)
 {
     CLEANUP_FREE char *dir = lab_path(l, "master");

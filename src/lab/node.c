@@ -21,7 +21,7 @@ static struct daemon node_daemon(const struct lab *l, const char *node, char **d
     return (struct daemon){*dir, "node", *title};
 }
 
-/* ---- what is there ---- */
+/* ---- state ---- */
 
 int node_check(struct lab *l, const char *node, struct err *e)
 {
@@ -51,7 +51,7 @@ int node_address(struct lab *l, const char *node, uint32_t *ret, struct err *e)
 bool node_has_ovs(const struct lab *l, uint32_t addr)
 {
     const char *list = json_path_string(l->config, "datapath", NULL);
-    list = list ? list : "ovs"; /* Of a lab that was made before there were others. */
+    list = list ? list : "ovs"; /* A lab made by a version with one datapath only. */
     const char *p = list;
     unsigned n = 1;
     for (const char *c = list; *c; c++) {
@@ -64,7 +64,7 @@ bool node_has_ovs(const struct lab *l, uint32_t addr)
 }
 
 struct node_entry {
-    char name[IF_NAMESIZE]; /* As lab_check_host_name limits it. */
+    char name[IF_NAMESIZE]; /* Limited by lab_check_host_name. */
     uint32_t addr;
 };
 
@@ -74,7 +74,7 @@ static int by_address(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Those whose making came as far as an address. */
+/* The nodes that have got an address already. */
 static struct node_entry *node_entries(struct lab *l, size_t *ret_n)
 {
     CLEANUP_FREE char *path = lab_path(l, "nodes");
@@ -207,7 +207,7 @@ static int agent_start(struct lab *l, const char *node, struct err *e)
         return r;
     }
     if (!daemon_pid(&d)) {
-        /* One that was killed has left its sign of readiness behind. */
+        /* A killed agent has left its CNI configuration behind. */
         CLEANUP_FREE char *stale = cni_config_path(l, node);
         if (stale) {
             unlink(stale);
@@ -222,7 +222,7 @@ static int agent_start(struct lab *l, const char *node, struct err *e)
     return daemon_start(&d, &s, &started, e);
 }
 
-/* Waits until 'cond' holds, which 'what' says in words. */
+/* Waits until 'cond' holds; 'what' describes it. */
 static int agent_wait(struct lab *l, const char *node, const char *what, int (*cond)(void *ctx),
                       struct err *e)
 {
@@ -312,7 +312,7 @@ int node_join(struct lab *l, const char *node, struct err *e)
     return r < 0 ? r : agent_wait(l, node, "get a subnet", has_subnet, e);
 }
 
-/* What a node's agent mounts, and outlives it on purpose: its bpffs, with what is pinned there, and
+/* Unmounts the agent's mounts that outlive it on purpose: its bpffs with the pinned maps, and
  * the namespace of its ports' other ends. */
 static void unmount(const char *dir)
 {
@@ -422,7 +422,7 @@ int lab_node_add(struct lab *l, const char *node, struct err *e)
     return r;
 }
 
-/* Deletes the node's pods, whose ports go with it. */
+/* Deletes the node's pods, together with their ports. */
 static int delete_pods(struct lab *l, const char *node, struct err *e)
 {
     CLEANUP(json_free) struct json *pods = NULL;

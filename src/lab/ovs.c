@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A node's Open vSwitch: its own ovsdb-server and ovs-vswitchd, and the bridge br-phy, which holds
- * the host's link and its address.  That is what an administrator sets up on a real host, and the
- * lab does it with the administrator's tools; the node's agent uses none of them. */
+ * the host's link and its address.  An administrator sets these up on a real host; the lab uses
+ * the same tools, and the node's agent uses none of them. */
 #include "base/mem.h"
 #include "lab/lab_internal.h"
 #include "net/loop/sock.h"
@@ -13,7 +13,7 @@
 
 /* The names of one node's Open vSwitch. */
 struct ovs {
-    char *dir;     /* Of the node. */
+    char *dir;     /* Directory of the node. */
     char *run_dir; /* DIR/ovs */
     char *db, *db_socket, *remote;
     char *titles[2];
@@ -82,8 +82,8 @@ static int start_vswitchd(struct ovs *o, const struct process_spec *base, struct
     return daemon_start(&o->vswitchd, &s, &started, e);
 }
 
-/* What arrives at eth0 goes to the switch, which has a socket there, but to the kernel's stack as
- * well, and that would answer everything a second time.  So it ends right behind the socket. */
+/* Packets from eth0 go to the switch's socket there, but to the kernel's stack as well, which
+ * would answer everything a second time. So they are dropped right after the socket. */
 static int keep_from_kernel(int ns, struct err *e)
 {
     static const char rules[] = "table netdev lab\n"
@@ -102,7 +102,7 @@ static int keep_from_kernel(int ns, struct err *e)
     return tool_run_spec(&s, e);
 }
 
-/* ovs-vsctl returns when ovs-vswitchd has done what it says. */
+/* ovs-vsctl returns when ovs-vswitchd has applied the change. */
 static int set_up_phy(struct lab *l, const char *node, uint32_t addr, struct ovs *o, int ns,
                       struct err *e)
 {
@@ -125,7 +125,7 @@ static int set_up_phy(struct lab *l, const char *node, uint32_t addr, struct ovs
     return (r = keep_from_kernel(ns, e)) < 0 ? r : host_address(l, node, PHY, addr, e);
 }
 
-/* What ovs-ctl does on a host before anything: the row that all others belong to. */
+/* Creates the row that all others belong to, as ovs-ctl does first on a host. */
 static int init_database(const struct ovs *o, int ns, struct err *e)
 {
     CLEANUP_FREE char *db = xasprintf("--db=%s", o->remote);

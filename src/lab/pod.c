@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pods of the lab: what kubelet and a container runtime do, with a namespace for a container. */
+/* Pods of the lab: the work of kubelet and a container runtime, with a namespace in place of a
+ * container. */
 #include "api/kind.h"
 #include "base/mem.h"
 #include "base/timeutil.h"
@@ -13,7 +14,7 @@
 
 #define CONTAINER_ID "tenet.io/container-id"
 #define ID_BYTES 32
-#define NAME_SIZE_MAX 128 /* With the rest it has to fit into the name of a namespace. */
+#define NAME_SIZE_MAX 128 /* Limited by the size of a namespace's name, which has more parts. */
 #define CNI_TIMEOUT_MS 90000
 #define STATUS_TRIES 8
 
@@ -49,8 +50,8 @@ static int cni_failed(const struct cni_call *c, const char *command, int status,
                          c->project, c->name, c->node, status, strbuf_cstr(errout));
 }
 
-/* Executes the plug-in that the node's configuration names, on the node.  '*ret' (NULL:
- * not wanted) is what it printed. */
+/* Executes the plug-in that the node's configuration names, on the node. '*ret' (may be NULL) is
+ * its output. */
 static int cni_run(struct lab *l, const struct cni_call *c, const char *command, struct json **ret,
                    struct err *e)
 {
@@ -187,7 +188,7 @@ static void set_running(struct json *pod, const char *ip, const char *host_ip, c
     json_set(pod, "status", status);
 }
 
-/* Writes it, on the newest version when somebody else was faster. */
+/* Writes it, again on the newest version after a conflict. */
 static int put_status(struct lab *l, const struct cni_call *c, const char *ip, const char *host_ip,
                       struct err *e)
 {
@@ -204,7 +205,7 @@ static int put_status(struct lab *l, const struct cni_call *c, const char *ip, c
     return r;
 }
 
-/* The project's VNID; 0 where the plug-in gives none out. */
+/* The project's VNID; 0 for a plug-in without VNIDs. */
 static int project_vnid(struct lab *l, const char *project, int64_t *ret, struct err *e)
 {
     CLEANUP(json_free) struct json *net = NULL;
@@ -261,7 +262,7 @@ static int write_resolv_conf(const char *netns, const struct json *dns, struct e
 
 /* ---- adding ---- */
 
-/* Attaches, tells the API server, and adds to 'v' what came of it. */
+/* Attaches, updates the API object, and adds the results to 'v'. */
 static int attach(struct lab *l, const struct cni_call *c, struct json *v, struct err *e)
 {
     CLEANUP(json_free) struct json *result = NULL;
@@ -296,7 +297,7 @@ static int create(struct lab *l, const struct cni_call *c, const char *ns, struc
     if (r < 0) {
         return r;
     }
-    /* The object is ours now, and so is the namespace of its name, if one was left behind. */
+    /* We own the object now, and so the namespace of its name, if one was left behind. */
     netns_kill_processes(ns, NULL);
     bool links = json_get_bool(json_path(pod, "spec", "enableServiceLinks", NULL), true);
     if ((r = lab_netns_delete(ns, e)) == 0 && (r = netns_create(ns, e)) == 0 &&
@@ -350,7 +351,7 @@ int pod_remove(struct lab *l, const struct json *pod, bool gone, struct err *e)
     const char *node = json_path_string(pod, "spec", "nodeName", NULL);
     const char *id = json_path_string(pod, "metadata", "annotations", CONTAINER_ID, NULL);
     int r;
-    if (id && node && project && name) { /* Else it is none of the lab's. */
+    if (id && node && project && name) { /* Otherwise the namespace does not belong to the lab. */
         CLEANUP_FREE char *ns = lab_pod_ns(l, project, name);
         CLEANUP_FREE char *netns = xasprintf("%s/%s", NETNS_DIR, ns);
         struct cni_call c = {node, project, name, id, netns};

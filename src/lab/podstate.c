@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a kubelet does for a running pod: its environment, and whether it is ready. */
+/* Further work of a kubelet for a running pod: its environment, and its readiness. */
 #include "base/mem.h"
 #include "base/timeutil.h"
 #include "lab/lab_internal.h"
@@ -50,7 +50,7 @@ void pod_enter_environment(const char *ns)
     CLEANUP_FREE char *path = environment_path(ns);
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT_MAX(ENVIRONMENT_MAX);
     if (file_read(path, ENVIRONMENT_MAX, &text, NULL) < 0) {
-        return; /* Of a lab that was made before there were any. */
+        return; /* A lab made by a version without these. */
     }
     char *save = NULL;
     for (char *line = text.size ? strtok_r(text.data, "\n", &save) : NULL; line;

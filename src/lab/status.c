@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What there is in a lab, and how to get into it. */
+/* The contents of a lab, and how to enter it. */
 #include "base/mem.h"
 #include "lab/lab_internal.h"
 #include "net/kernel/netns.h"
@@ -79,7 +79,7 @@ int lab_status(struct lab *l, struct json **ret, struct err *e)
     if (r < 0) {
         return r;
     }
-    /* Without a master these stay away, and with them what only it knows. */
+    /* Without a master these stay NULL, and their information is left out. */
     CLEANUP(json_free) struct json *nodes = NULL;
     CLEANUP(json_free) struct json *subnets = NULL;
     CLEANUP(json_free) struct json *pods = NULL;
@@ -104,7 +104,7 @@ int lab_status(struct lab *l, struct json **ret, struct err *e)
                lab_get(l, NETWORK_API, "hostsubnets", NULL, NULL, &subnets, &api) == 0) {
         lab_get(l, "v1", "pods", NULL, NULL, &pods, &api);
     }
-    /* The first also by itself, for those who know of one only. */
+    /* The first one also by itself, for clients that know only one. */
     struct json *master = json_clone(json_at(masters, 0));
     json_set_string(master, "error", api.code ? api.text : "");
     json_set(v, "master", master);
@@ -125,9 +125,9 @@ int lab_status(struct lab *l, struct json **ret, struct err *e)
 
 /* ---- exec ---- */
 
-/* With the namespace go its /sys and its resolv.conf, as "ip netns exec" has it:
- * /sys/class/net would show the machine's own links else.  Where that cannot be had,
- * the program runs nevertheless. */
+/* Mounts the namespace's /sys and its resolv.conf, as "ip netns exec" does: otherwise
+ * /sys/class/net would show the machine's own links. If that is impossible, the program runs
+ * nevertheless. */
 static void enter_mounts(const char *ns)
 {
     CLEANUP_FREE char *resolv_conf = xasprintf("%s/%s/resolv.conf", NETNS_ETC, ns);
@@ -150,7 +150,7 @@ static int exec_in(const char *ns, char *const argv[], struct err *e)
     }
     fd_close(fd);
     enter_mounts(ns);
-    signal(SIGPIPE, SIG_DFL); /* Ignored by this program, and exec would pass that on. */
+    signal(SIGPIPE, SIG_DFL); /* This program ignores it, and exec would inherit that. */
     execvp(argv[0], argv);
     return errno == ENOENT ? err_set(e, -ENOENT, "%s: no such program", argv[0])
                            : err_sys(e, -errno, "%s", argv[0]);

@@ -15,8 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Where the API's port on 127.0.0.1 is looked for: outside the range that the kernel gives to
- * others, and the same each time for a lab of the same name, when it is free. */
+/* The API's port on 127.0.0.1 is searched from here: outside the kernel's ephemeral range, and
+ * reproducible for a lab's name, when it is free. */
 #define PORT_FIRST 20000
 #define PORT_COUNT 10000
 
@@ -46,7 +46,7 @@ static int check_machine(const struct lab_options *o, struct err *e)
     return r < 0 ? r : program_find("tenet-cni", &cni, e);
 }
 
-/* '*at': how many ports were looked at before; goes on. */
+/* '*at': number of ports tried so far; updated. */
 static int free_port(const struct lab *l, uint32_t *at, int *ret, struct err *e)
 {
     uint32_t first = hash_string(l->name) % PORT_COUNT;
@@ -68,7 +68,7 @@ static int free_port(const struct lab *l, uint32_t *at, int *ret, struct err *e)
                    PORT_FIRST + PORT_COUNT - 1);
 }
 
-/* Takes the name; -EEXIST when there is anything of a lab of this name. */
+/* Reserves the name; -EEXIST when there is any part of a lab with this name. */
 static int claim(struct lab *l, const struct lab_options *o, struct err *e)
 {
     CLEANUP(json_free) struct json *left = lab_namespaces(l);
@@ -134,8 +134,8 @@ static void *run_node_job(void *ctx)
     return NULL;
 }
 
-/* Hosts and switches all at once, as most of the time of each goes by waiting.  Then they join in
- * their order, which is that of their subnets, and get ready at once again. */
+/* Hosts and switches all at once, as each waits most of the time. Then they join one by one,
+ * which determines their subnets, and get ready in parallel again. */
 static int create_nodes(struct lab *l, unsigned n, struct err *e)
 {
     CLEANUP_FREE struct node_job *jobs = xcalloc(n, sizeof *jobs);
@@ -226,8 +226,8 @@ int lab_up(struct lab *l, const struct lab_options *o, struct err *e)
 
 /* ---- down ---- */
 
-/* Whether 'pid' is a daemon of the lab whose namespace somebody took away: by its program's name
- * and the lab's directory in its arguments.  A user's "less LOG" is not meant. */
+/* Whether 'pid' is a daemon of the lab whose namespace was removed: by its program's name and
+ * the lab's directory in its arguments. A user's "less LOG" does not match. */
 static bool is_orphan(const struct lab *l, pid_t pid)
 {
     static const char *const names[] = {"ovsdb-server", "ovs-vswitchd", "etcd", "tenet"};
@@ -270,7 +270,7 @@ static int kill_orphans(const struct lab *l)
     return n;
 }
 
-/* Processes first, all of them, and the names last: broken off at any point, it can be repeated. */
+/* Processes first, and the names last: after an interruption at any point it can be repeated. */
 static int remove_all(struct lab *l, bool *ret_found, struct err *e)
 {
     CLEANUP(json_free) struct json *spaces = lab_namespaces(l);
