@@ -2,8 +2,8 @@
 /* tenet-cni: the CNI plug-in that a container runtime executes.
  *
  * It reads and validates the request, hands it to the node's agent over a unix socket together with
- * the open network namespace, prints what the agent answers and is gone.  All work is the agent's:
- * this program is static, small, and starts in a fraction of a millisecond.  See docs/cni.md. */
+ * the open network namespace, prints the agent's answer and exits. The agent does all work: this
+ * program is static, small, and starts in a fraction of a millisecond.  See docs/cni.md. */
 #include "base/mem.h"
 #include "wire/cni.h"
 
@@ -18,14 +18,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Longer than anything the agent waits for. */
+/* Longer than all timeouts of the agent. */
 #define ANSWER_TIMEOUT_S 60
 
 #define AGENT "tenet node, the network process of this node, "
+/* Reads 'fd' to its end, or to the end of a line if that suffices: waiting for the end after it
+ * would cost another wait. At most 'max' bytes; -EFBIG when there are more. */
 #define LOOK_AT "its log says why (journalctl -u tenet-node)"
-
-/* Reads 'fd' to its end, or to the end of a line, if that is all: who waits for the end behind it
- * waits once more.  At most 'max' bytes; -EFBIG when there are more. */
 static int read_all(int fd, size_t max, bool line, struct strbuf *out)
 {
     for (;;) {
@@ -63,7 +62,7 @@ static int write_all(int fd, const char *p, size_t size)
     return 0;
 }
 
-/* What is open and allocated goes with the process, in less time than piece by piece. */
+/* The kernel frees descriptors and memory at exit, faster than one by one. */
 static _Noreturn void end(int status, const char *text, size_t size)
 {
     _exit(write_all(STDOUT_FILENO, text, size) < 0 ? 1 : status);
@@ -83,7 +82,7 @@ static int read_input(struct strbuf *out, struct cni_error *e)
     return 0;
 }
 
-/* Opened here, because the agent may live in another mount namespace.  DEL goes on without it. */
+/* Opened here, because the agent may be in another mount namespace. DEL continues without it. */
 static int open_netns(const struct cni_request *r, int *ret_fd, struct cni_error *e)
 {
     *ret_fd = -1;
@@ -161,7 +160,7 @@ static int send_request(int fd, const struct strbuf *line, int netns)
     return n < 0 ? -errno : write_all(fd, line->data + n, line->size - (size_t) n);
 }
 
-/* Has the agent do it, prints what it says, and ends as it says. */
+/* Sends the request to the agent, prints its answer, and exits with its status. */
 static int ask_agent(const struct cni_request *r, struct cni_error *e)
 {
     CLEANUP(fd_close) int netns = -1;
@@ -195,7 +194,7 @@ static int ask_agent(const struct cni_request *r, struct cni_error *e)
     end(text[0] - '0', text + 2, reply.size > 3 ? reply.size - 2 : 0);
 }
 
-/* 'out' gets what to print. */
+/* 'out' gets the output. */
 static int run(struct strbuf *out, struct cni_error *e)
 {
     struct cni_env env = {.command = getenv("CNI_COMMAND"),
