@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Causes: what is wrong with an object, in the words of Kubernetes' field errors. */
+/* Causes: the errors of an object, in the format of Kubernetes' field errors. */
 #include "api/kind.h"
 
 #include "base/mem.h"
 
 #include <stdio.h>
 
-#define VALUE_TEXT_MAX 256 /* Of a refused value that is repeated to the client. */
+#define VALUE_TEXT_MAX 256 /* Bytes of a refused value that are repeated to the client. */
 
 void api_causes_done(struct api_causes *c)
 {
@@ -39,7 +39,7 @@ static char *message(const char *prefix, const struct json *value, const char *f
         json_write(value, 0, &text);
         size_t size = text.size;
         if (size > VALUE_TEXT_MAX) {
-            /* Not within a UTF-8 sequence. */
+            /* Does not cut within a UTF-8 sequence. */
             for (size = VALUE_TEXT_MAX; (text.data[size] & 0xc0) == 0x80; size--) {
             }
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What names, labels and the like may be, as in k8s.io/apimachinery/pkg/util/validation. */
+/* Syntax of names, labels and the like, as in k8s.io/apimachinery/pkg/util/validation. */
 #include "api/kind_util.h"
 
 #include <arpa/inet.h>

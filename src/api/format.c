@@ -33,7 +33,7 @@ static bool is_cidr(const char *s)
            (is_ipv6(address) && str_to_u64(slash + 1, 128, &bits) == 0);
 }
 
-/* Each 'x' of 'shape' is a hexadecimal digit, anything else itself. */
+/* Each 'x' of 'shape' is a hexadecimal digit, any other character itself. */
 static bool has_shape(const char *s, const char *shape)
 {
     for (; *shape; s++, shape++) {
@@ -104,7 +104,7 @@ static bool is_uri(const char *s)
     return *s == '/' || (n && isalpha((unsigned char) *s) && s[n] == ':' && s[n + 1]);
 }
 
-/* Numbers with units, as Go writes durations: "1h30m", "1.5s", "-2ms", "0". */
+/* Numbers with units, in Go's syntax of durations: "1h30m", "1.5s", "-2ms", "0". */
 static bool is_duration(const char *s)
 {
     static const char *const units[] = {"ns", "us", "\xc2\xb5s", "ms", "s", "m", "h"};

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The object model: a kind is data, and adding one is adding a file.
  *
- * Each kind's file fills a 'struct api_kind' (names, scope, columns) and gives functions for defaults and
- * validation.  The API server, the CLI's tests and the documentation all work from these tables.
- * A kind that a CustomResourceDefinition makes at run time (crd.h) is the same structure, and belongs to its
- * definition.  Pure: objects in, objects and causes out.  Kinds are constant; those compiled in are shared by
- * all threads. */
+ * Each kind's file fills a 'struct api_kind' (names, scope, columns) and gives functions for
+ * defaults and validation. The API server, the CLI's tests and the documentation all work from
+ * these tables. A kind that a CustomResourceDefinition makes at run time (crd.h) is the same
+ * structure, and belongs to its definition. Pure: objects in, objects and causes out. Kinds are
+ * constant; those compiled in are shared by all threads. */
 #pragma once
 
 #include "wire/json.h"
 
-/* What is wrong with an object: becomes Status.details.causes. */
+/* One error of an object: an entry of Status.details.causes. */
 struct api_cause {
     char *field;        /* "spec.clusterNetworks[1].CIDR" */
     const char *reason; /* FieldValueRequired, FieldValueInvalid, ...: a constant text */
@@ -20,7 +20,7 @@ struct api_causes {
     struct api_cause *list;
     size_t n, cap;
 };
-#define API_MAX_CAUSES 64 /* More are not told. */
+#define API_MAX_CAUSES 64 /* Further causes are dropped. */
 void api_causes_done(struct api_causes *c);
 static inline UNUSED void api_causes_donep(struct api_causes *c)
 {
@@ -29,7 +29,7 @@ static inline UNUSED void api_causes_donep(struct api_causes *c)
 /* "Invalid value: VALUE: text" */
 void api_invalid(struct api_causes *c, const char *field, const struct json *value, const char *fmt,
                  ...) PRINTF_LIKE(4, 5);
-/* As before, of a value whose type is wrong. */
+/* The same for a value with a wrong type. */
 void api_type_invalid(struct api_causes *c, const char *field, const struct json *value,
                       const char *fmt, ...) PRINTF_LIKE(4, 5);
 /* "Required value[: text]" */
@@ -58,11 +58,12 @@ struct api_column {
     int priority; /* 0 always shown, 1 with -o wide */
     /* Owned cell value; 'now_ms' is the wall clock, for ages. */
     struct json *(*cell)(const struct json *obj, int64_t now_ms);
-    const char *path; /* Without 'cell': what the cell shows, as a JSONPath. */
+    const char *path; /* Used without 'cell': the JSONPath of the cell's value. */
     const char *const
-        *members; /* The same when it is a path of members alone, ends with NULL; else NULL. */
-    bool count;   /* The cell is the number of elements that 'path' has. */
-    bool list;    /* The cell is a text with the strings of the list at 'path': "[a, b]". */
+        /* The same as a NULL-terminated list when the path has only members; else NULL. */
+        *members;
+    bool count;         /* The cell is the number of elements at 'path'. */
+    bool list;          /* The cell is a text with the strings of the list at 'path': "[a, b]". */
     const char *absent; /* Text of the cell when 'path' finds nothing; NULL: the cell is null. */
 };
 
@@ -70,25 +71,27 @@ struct api_field_label {
     const char *label; /* "spec.nodeName" */
     const char *path;  /* NULL: the same as 'label'. */
     const char *dflt;  /* Value of an absent field; NULL: "". */
-    bool indexed; /* Lists and watches by one value of it do not look at the others; one a kind. */
+    /* The index by which lists and watches for one value skip other objects; one per kind. */
+    bool indexed;
 };
 
-/* Where the Scale of an object is: paths such as ".spec.replicas". */
+/* Paths of an object's Scale, such as ".spec.replicas". */
 struct api_scale {
     const char *spec, *status;
     const char *selector; /* NULL: has none. */
 };
 
-/* What a subresource scale is, whatever the kind it belongs to. */
+/* Group, version and kind of every subresource scale. */
 #define API_SCALE_GROUP "autoscaling"
 #define API_SCALE_VERSION "v1"
 
 struct api_schema;
 
-/* A kind whose objects are those of another one, told in other words. */
+/* A kind whose objects are those of another kind in another form. */
 struct api_view {
     const struct api_kind *of;
-    /* Bring an object of that kind into this one's form, and back; apiVersion and kind are settled elsewhere. */
+    /* Convert an object of that kind to this one's form, and back; apiVersion and kind are set
+     * elsewhere. */
     void (*show)(struct json *obj);
     void (*store)(struct json *obj);
 };
@@ -96,8 +99,8 @@ struct api_view {
 /* A part of an object with a path of its own: "serviceaccounts/NAME/token". */
 struct api_subresource {
     const char *name;
-    const char *const *verbs; /* Of create, get, patch, update; ends with NULL. */
-    /* Of its bodies, when they are not the kind's own objects; else NULL. */
+    const char *const *verbs; /* Some of create, get, patch, update; ends with NULL. */
+    /* Type of its bodies, when they are not the kind's own objects; else NULL. */
     const char *group, *version, *kind;
 };
 
@@ -110,45 +113,49 @@ struct api_kind {
     const char *list_kind;          /* NULL: KINDList */
     const char *const *short_names; /* NULL-terminated or NULL */
     const char *const *categories;
-    /* The default roles that have its objects in projects, of "edit" (they change it) and "view" (they read it); NULL:
-     * none of them. */
+    /* The default roles that include its objects in projects: of "edit" (may change them) and
+     * "view" (may read them); NULL: none of them. */
     const char *const *roles;
     bool namespaced;
     bool status_subresource; /* PUT on the object keeps status, PUT on /status keeps the rest */
-    /* Nothing is stored: creating one asks a question, and it comes back with the answer. */
+    /* Create-only (reviews): the request is evaluated and answered; nothing is stored. */
     bool create_only;
-    /* Beyond status, scale and a namespace's finalize; ends with a NULL name; NULL: none. */
+    /* Subresources other than status, scale and a namespace's finalize; ends with a NULL name;
+     * NULL: none. */
     const struct api_subresource *subresources;
     const struct api_scale *scale; /* NULL: no such subresource. */
-    bool custom;                   /* Made by a CustomResourceDefinition. */
-    const struct api_view *view;   /* NULL: its objects are its own. */
-    bool create_on_update;         /* PUT makes what is not there. */
+    bool custom;                   /* Defined by a CustomResourceDefinition. */
+    const struct api_view *view;   /* NULL: the kind stores its own objects. */
+    bool create_on_update;         /* PUT creates an absent object. */
     bool protobuf;                 /* Its bodies may be protobuf. */
-    /* Lists and watches show those that the user may get, unless the user may list what it is a view of. */
+    /* Lists and watches contain only the objects that the user may get, unless the user may list
+     * the underlying kind. */
     bool personal;
-    const char *warning; /* Told to who uses this version; NULL: nothing. */
-    unsigned ttl_s;      /* Objects go so long after their last change; 0: they stay. */
+    const char *warning; /* Warning for clients of this version; NULL: none. */
+    unsigned ttl_s;      /* Seconds after their last change when objects are deleted; 0: never. */
     const char *description;
     const struct api_column *columns;
     size_t n_columns;
-    /* What names may be; NULL: api_check_dns_subdomain. */
+    /* Check of names; NULL: api_check_dns_subdomain. */
     const char *(*check_name)(const char *name);
-    /* Fills in what the client left out; may be NULL. */
+    /* Sets defaults for absent fields; may be NULL. */
     void (*defaults)(struct json *obj);
-    /* Sets what only the server decides, before defaults; 'old' NULL on creation; may be NULL.  On updates
-     * status and metadata were settled already. */
+    /* Sets fields that only the server decides, before defaults; 'old' NULL on creation; may be
+     * NULL. On updates status and metadata are already final. */
     void (*prepare)(struct json *obj, const struct json *old);
-    /* A change through 'subresource': writes what counts of 'obj' into 'out', a copy of the old object.  NULL: the
-     * member called like the subresource is replaced. */
+    /* A change through 'subresource': writes the relevant parts of 'obj' into 'out', a copy of
+     * the old object.  NULL: the member called like the subresource is replaced. */
     void (*merge_part)(const char *subresource, struct json *out, const struct json *obj);
     /* 'old' NULL on creation.  Metadata is validated generically before. */
     void (*validate)(const struct json *obj, const struct json *old, struct api_causes *c);
-    /* Seconds that somebody else has to end it before it goes: 'asked' (NULL: not said) is what a deletion asks for.
-     * NULL: objects go at once. */
+    /* Seconds that another component has to stop it before its deletion: 'asked' (NULL: none) is
+     * the deletion request's value. NULL: objects are deleted at once. */
     int64_t (*grace_s)(const struct json *obj, const int64_t *asked);
-    /* What fieldSelector takes beyond metadata.name and metadata.namespace; ends with a NULL label. */
+    /* Fields for fieldSelector beyond metadata.name and metadata.namespace; ends with a NULL
+     * label. */
     const struct api_field_label *selectable;
-    const struct api_schema *schema; /* Of the whole object (api/schema.h); NULL: anything goes. */
+    /* Schema of the whole object (api/schema.h); NULL: any content. */
+    const struct api_schema *schema;
 };
 
 /* Whether its objects are the namespaces: Namespace, and Project. */
@@ -158,25 +165,25 @@ bool api_kind_is_namespace(const struct api_kind *k);
 extern const struct api_kind *const api_kinds[];
 char *api_kind_api_version(const struct api_kind *k); /* Owned "v1" or "group/v1". */
 char *api_kind_list_kind(const struct api_kind *k);   /* Owned "PodList". */
-/* Among the kinds that are compiled in; see registry.h. */
+/* Searches the compiled-in kinds; see registry.h for all. */
 const struct api_kind *api_kind_find(const char *group, const char *version, const char *plural);
 const struct api_kind *api_kind_by_name(const char *api_version, const char *kind);
 /* The subresource 'name' of 'k', status included; NULL: there is none. */
 const struct api_subresource *api_kind_subresource(const struct api_kind *k, const char *name);
-/* The i-th of them, in discovery order; NULL at the end. */
+/* The i-th subresource, in discovery order; NULL at the end. */
 const struct api_subresource *api_kind_subresource_at(const struct api_kind *k, size_t i);
 const struct api_kind *api_kind_by_alias(const char *alias);
 
-/* Everything that can be wrong with an object: its schema, its metadata, its immutable fields, and what its kind's
- * own code checks, which so can rely on types.  'old' NULL on creation. */
+/* All checks of an object: its schema, its metadata, its immutable fields, and then the kind's
+ * own code, which can rely on types.  'old' NULL on creation. */
 void api_validate_object(const struct api_kind *k, const struct json *obj, const struct json *old,
                          struct api_causes *c);
 
-/* Names: RFC 1123 label (63) and subdomain (253) as Kubernetes has them; NULL: fine, else a constant text
- * saying what is allowed. */
+/* Names: RFC 1123 label (63) and subdomain (253) as Kubernetes has them; NULL: valid, else a
+ * constant text with the rule. */
 const char *api_check_dns_label(const char *s);
 const char *api_check_dns_subdomain(const char *s);
-/* What can stand in a path: not ".", "..", and without "/" and "%". */
+/* A path segment: not ".", "..", and without "/" and "%". */
 const char *api_check_path_segment(const char *s);
 /* "[prefix/]name" of labels, annotations and finalizers; a label's value. */
 const char *api_check_qualified_name(const char *s);

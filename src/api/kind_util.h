@@ -17,9 +17,9 @@ struct json *api_cell_since(const char *s, int64_t now_ms);
 /* "[a, b]" as oc prints lists of strings. */
 struct json *api_cell_list(const struct json *list);
 
-/* "pod/web" of an object reference. */
+/* "pod/web" for an object reference. */
 struct json *api_cell_reference(const struct json *ref);
-/* The same of the owner that is the object's controller; "<none>": it has none. */
+/* The same for the owner that is the object's controller; "<none>": it has none. */
 struct json *api_cell_controller(const struct json *obj, int64_t now_ms);
 
 #define API_COLUMN_NAME                                                                     \
@@ -31,15 +31,14 @@ struct json *api_cell_controller(const struct json *obj, int64_t now_ms);
         "Age", "string", "", "Time since its creation", p, api_cell_age \
     }
 #define API_COLUMN_AGE API_COLUMN_AGE_PRIORITY(0)
+/* ---- text rules that descriptions refer to ---- * As api_check_dns_label (kind.h): NULL, or a
+ * constant text with the rule. */
 #define API_COLUMN_AGE_WIDE API_COLUMN_AGE_PRIORITY(1)
-
-/* ---- rules of texts that descriptions name ----
- *
- * As api_check_dns_label (kind.h): NULL, or a constant text that says what is wrong. */
 
 const char *api_check_ip(const char *s); /* An address of either family. */
 const char *api_check_ip4(const char *s);
-/* An address of either family that traffic can be sent to: not unspecified, loopback or link-local. */
+/* An address of either family that traffic can be sent to: not unspecified, loopback or
+ * link-local. */
 const char *api_check_endpoint_ip(const char *s);
 /* A CIDR of IPv4 or IPv6; host bits may be set, as in Kubernetes. */
 const char *api_check_cidr(const char *s);
@@ -49,9 +48,9 @@ int api_parse_cidr4(const char *s, struct err *e); /* An IPv4 CIDR without host 
 
 /* ---- fields ----
  *
- * For what no description reaches, as the schemas in CustomResourceDefinitions.  Each takes the field's name and its
- * value (NULL: absent), adds a cause when it is wrong, and tells whether there is a good value to go on with.
- * Absent optional fields are neither wrong nor good. */
+ * For fields without a description, such as the schemas in CustomResourceDefinitions. Each takes
+ * the field's name and its value (NULL: absent), adds a cause for an invalid value, and returns
+ * whether there is a valid value. Absent optional fields add no cause and return false. */
 
 bool api_field_string(struct api_causes *c, const char *field, const struct json *v, bool required);
 bool api_field_bool(struct api_causes *c, const char *field, const struct json *v);
@@ -59,11 +58,11 @@ bool api_field_array(struct api_causes *c, const char *field, const struct json 
 bool api_field_object(struct api_causes *c, const char *field, const struct json *v);
 bool api_field_int(struct api_causes *c, const char *field, const struct json *v, bool required,
                    int64_t min, int64_t max, int64_t *ret);
-/* One of 'values', which end with NULL. */
+/* One of 'values', which ends with NULL. */
 bool api_field_enum(struct api_causes *c, const char *field, const struct json *v, bool required,
                     const char *const *values);
 
-/* Labels, or what labels must be: names and values. */
+/* Labels, or maps with the same rules: names and values. */
 void api_validate_labels(struct api_causes *c, const char *field, const struct json *labels);
 /* A cause when the value differs from the old object's. */
 void api_field_immutable(struct api_causes *c, const char *field, const struct json *v,

@@ -8,7 +8,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#define PATTERN_MAX 4096 /* Bytes of the text; what it is compiled to is bounded by the library. */
+#define PATTERN_MAX 4096    /* Bytes of the text; the library limits the compiled size. */
 #define PARENTHESES_MAX 50  /* Nested. */
 #define MATCH_STEPS 200000u /* Some milliseconds. */
 #define MATCH_HEAP_KB 1024u
@@ -18,7 +18,8 @@ struct pattern {
     pcre2_match_context *limits;
 };
 
-/* What leads out of the regular languages: back-references, recursion, conditions, look-around, verbs. */
+/* Constructs beyond regular languages: back-references, recursion, conditions, look-around,
+ * verbs. */
 static const char *forbidden(const char *s)
 {
     bool in_class = false;

@@ -38,7 +38,8 @@ static struct json *text_of(const struct pb_field *p)
     return json_string_n(p->data, p->size);
 }
 
-/* meta.v1 Time and MicroTime: seconds = 1, nanos = 2; the empty message is the zero time, which is absent. */
+/* meta.v1 Time and MicroTime: seconds = 1, nanos = 2; the empty message is the zero time, which
+ * is absent. */
 static int decode_time(const struct pb_field *f, bool micro, struct json **ret, struct err *e)
 {
     struct pb_reader r = reader_of(f);
@@ -53,7 +54,7 @@ static int decode_time(const struct pb_field *f, bool micro, struct json **ret, 
             *(part.number == 1 ? &seconds : &nanos) = (int64_t) part.value;
         }
     }
-    /* To the end of year 9999, which is as far as the text goes. */
+    /* Until the end of year 9999, the limit of the text format. */
     if (n < 0 || seconds < 0 || seconds > INT64_C(253402300799) || nanos < 0 || nanos > 999999999) {
         return malformed(e);
     }
@@ -91,7 +92,8 @@ static int decode_int_or_string(const struct pb_field *f, struct json **ret, str
     return 0;
 }
 
-/* The bytes of field 1 of a message that wraps them: resource.Quantity, runtime.RawExtension, FieldsV1. */
+/* The bytes of field 1 of a message that wraps them: resource.Quantity, runtime.RawExtension,
+ * FieldsV1. */
 static int unwrap(const struct pb_field *f, struct pb_field *ret, struct err *e)
 {
     struct pb_reader r = reader_of(f);
@@ -107,7 +109,7 @@ static int unwrap(const struct pb_field *f, struct pb_field *ret, struct err *e)
     return n < 0 ? malformed(e) : 0;
 }
 
-/* What protobuf carries as the text of JSON. */
+/* A value that protobuf carries as JSON text. */
 static int decode_raw(const struct pb_field *f, struct json **ret, struct err *e)
 {
     struct pb_field raw;
@@ -125,7 +127,7 @@ static int decode_quantity(const struct pb_field *f, struct json **ret, struct e
     return r;
 }
 
-/* A list that is a map's value: its elements are field 1 of a message (authorization's ExtraValue). */
+/* A list in a map: its elements are field 1 of a message (authorization's ExtraValue). */
 static int decode_list(const struct api_schema *s, const struct pb_field *f, struct json **ret,
                        struct err *e)
 {
@@ -239,7 +241,8 @@ static int decode_entry(const struct api_schema *s, const struct pb_field *f, st
 
 /* ---- messages ---- */
 
-/* The field with the number, below the message 'outer' that JSON does not show (0: in the message itself). */
+/* The field with the number, within the message 'outer' that JSON does not show (0: the message
+ * itself). */
 static const struct api_field *find(const struct api_schema *s, uint16_t outer, uint32_t number)
 {
     for (size_t i = 0; i < s->n_fields; i++) {
@@ -298,7 +301,7 @@ static int decode_message(const struct api_schema *s, uint16_t outer, const stru
             n = p.type == PB_BYTES ? decode_message(s, (uint16_t) p.number, &p, obj, e)
                                    : malformed(e);
         } else if (p.type != PB_BYTES || p.size) {
-            /* Old clients send empty strings in fields that are gone. */
+            /* Old clients send empty strings in removed fields. */
             n = err_set(e, -EPROTONOSUPPORT, "protobuf field %u is not known here; send JSON",
                         p.number);
         }
@@ -311,7 +314,7 @@ static int decode_message(const struct api_schema *s, uint16_t outer, const stru
 
 /* ---- objects ---- */
 
-/* The schema of a body; NULL: it is of no kind that has a protobuf form. */
+/* The schema of a body; NULL: its kind has no protobuf form. */
 static const struct api_schema *schema_of(const char *api_version, const char *kind)
 {
     for (size_t i = 0; api_bodies[i].kind; i++) {
@@ -323,7 +326,7 @@ static const struct api_schema *schema_of(const char *api_version, const char *k
     return k && k->protobuf ? k->schema : NULL;
 }
 
-/* Strings are only known to be text once they were read as JSON. */
+/* Only reading strings as JSON proves that they are valid text. */
 static int checked(const struct json *obj, struct json **ret, struct err *e)
 {
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
@@ -346,7 +349,8 @@ static int decode_type(const struct pb_field *f, struct json *obj, struct err *e
     return n < 0 ? malformed(e) : 0;
 }
 
-/* The envelope: four bytes, then runtime.Unknown {typeMeta = 1, raw = 2, contentEncoding = 3, contentType = 4}. */
+/* The envelope: four bytes, then runtime.Unknown {typeMeta = 1, raw = 2, contentEncoding = 3,
+ * contentType = 4}. */
 static int decode_envelope(const void *data, size_t size, struct json *obj, struct pb_field *raw,
                            struct err *e)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kinds that are known: those compiled in, and those learned at run time, from a CustomResourceDefinition
- * or from a server's discovery.
+/* The registered kinds: the compiled-in ones, and those added at run time, from a
+ * CustomResourceDefinition or from a server's discovery.
  *
- * A registry holds pointers; whoever adds a kind keeps it alive until it has removed it.  Order is that of
- * discovery.  Not thread-safe. */
+ * A registry stores pointers; the caller that adds a kind keeps it valid until it has removed
+ * it. Their order is that of discovery.  Not thread-safe. */
 #pragma once
 
 #include "api/kind.h"
@@ -14,10 +14,10 @@ struct api_registry {
     uint64_t generation; /* Counts changes. */
 };
 
-/* With the kinds that are compiled in, without those of the group 'without' (NULL: with all). */
+/* Adds the compiled-in kinds, except those of the group 'without' (NULL: all). */
 void api_registry_init(struct api_registry *r, const char *without);
 void api_registry_done(struct api_registry *r);
-/* Versions of one resource stay together, in the order of their adding. */
+/* Versions of one resource are adjacent, in the order of adding. */
 void api_registry_add(struct api_registry *r, const struct api_kind *k);
 void api_registry_remove(struct api_registry *r, const struct api_kind *k);
 
@@ -26,5 +26,5 @@ const struct api_kind *api_registry_find(const struct api_registry *r, const cha
                                          const char *version, const char *plural);
 const struct api_kind *api_registry_by_name(const struct api_registry *r, const char *api_version,
                                             const char *kind);
-/* By what a user types: plural, singular, kind, short name, any case, "plural.group" too. */
+/* Finds a kind by user input: plural, singular, kind, short name, any case, "plural.group" too. */
 const struct api_kind *api_registry_by_alias(const struct api_registry *r, const char *alias);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes that all kinds use, and looking into a schema. */
+/* Nodes that all kinds use, and lookups in a schema. */
 #include "api/schema.h"
 
 #include "base/mem.h"
@@ -30,7 +30,7 @@ const struct api_schema api_schema_micro_time = {
     .definition = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime",
     .description = "A point in time as RFC 3339 text, to the microsecond.",
 };
-/* Written as text or as a number; published as text, as Kubernetes does. */
+/* Written as text or as a number; published as text, as in Kubernetes. */
 const struct api_schema api_schema_quantity = {
     .type = API_INT_OR_STRING,
     .definition = "io.k8s.apimachinery.pkg.api.resource.Quantity",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects against their schemas: pruning, defaults, validation.  Depth is that of the object, which is bounded
- * by JSON_MAX_DEPTH. */
+/* Objects against their schemas: pruning, defaults, validation.  The depth is that of the
+ * object, which is bounded by JSON_MAX_DEPTH. */
 #include "api/schema.h"
 
 #include "api/format.h"
@@ -75,7 +75,8 @@ static void prune_object(const struct api_schema *s, struct json *v, struct strb
         drop = grow(drop, &cap, n + 1, sizeof *drop);
         drop[n++] = xstrdup(name);
     }
-    /* By name and at the end: each removal by position of a large object would move the others. */
+    /* By name and at the end: removal by position would move the other members of a large object
+     * each time. */
     for (size_t i = 0; i < n; i++) {
         json_remove(v, drop[i]);
         free(drop[i]);
@@ -237,7 +238,7 @@ static void validate_format(const struct api_schema *s, const struct json *v, st
         api_invalid(c->causes, where(c), v,
                     "must be an RFC 3339 time, (e.g. 2006-01-02T15:04:05Z)");
     } else if (s == &api_schema_bytes && !api_format_fits(s->format, json_get_string(v))) {
-        api_invalid(c->causes, where(c), NULL, "must be base64"); /* It may be secret. */
+        api_invalid(c->causes, where(c), NULL, "must be base64"); /* The value may be secret. */
     } else if (json_is(v, JSON_STRING) && !api_format_fits(s->format, json_get_string(v))) {
         api_invalid(c->causes, where(c), v, "%s in body must be of type %s: \"%.80s\"", where(c),
                     s->format, json_get_string(v));
@@ -275,7 +276,7 @@ static int64_t characters(const struct json *v)
     return n;
 }
 
-/* The range of a whole number, in the words of Kubernetes' own kinds. */
+/* The range of an integer, in the words of Kubernetes' own kinds. */
 static void validate_range(const struct api_limits *l, const struct json *v, struct check *c)
 {
     double d = strtod(json_number_text(v), NULL);
@@ -303,7 +304,7 @@ static void validate_number(const struct api_limits *l, const struct json *v, st
         api_invalid(c->causes, where(c), v, "%s in body should be less than %s%.17g", where(c),
                     l->exclusive_maximum ? "" : "or equal to ", l->maximum);
     }
-    /* Whole multiples, but for what binary fractions lose. */
+    /* Whole multiples, apart from the error of binary fractions. */
     double quotient = l->multiple_of > 0 ? d / l->multiple_of : 0;
     if (fabs(quotient - nearbyint(quotient)) > 1e-9 * MAX(1.0, fabs(quotient))) {
         api_invalid(c->causes, where(c), v, "%s in body should be a multiple of %.17g", where(c),

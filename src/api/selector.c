@@ -133,11 +133,11 @@ enum op { OP_IN, OP_NOT_IN, OP_EXISTS, OP_ABSENT, OP_GREATER, OP_LESS };
 
 struct requirement {
     enum op op;
-    int field; /* Its number, -1: a label. */
-    char *key; /* Of a label. */
+    int field; /* Number of the field, -1: a label. */
+    char *key; /* Key of a label. */
     char **values;
     size_t n, cap;
-    int64_t number; /* Of OP_GREATER and OP_LESS. */
+    int64_t number; /* For OP_GREATER and OP_LESS. */
 };
 
 struct api_selector {
@@ -235,7 +235,7 @@ enum token { T_END, T_WORD, T_COMMA, T_OPEN, T_CLOSE, T_NOT, T_EQ, T_NE, T_GT, T
 struct lexer {
     const char *p;
     enum token token;
-    const char *word; /* Of a T_WORD. */
+    const char *word; /* For a T_WORD. */
     size_t size;
 };
 
@@ -291,7 +291,7 @@ static int check_value(const char *s, struct err *e)
     return wrong ? err_set(e, -EINVAL, "invalid label value: \"%.80s\": %s", s, wrong) : 0;
 }
 
-/* "(a,b)": an empty place is the empty value. */
+/* "(a,b)": an empty element is the empty value. */
 static int parse_set(struct lexer *l, struct requirement *r, struct err *e)
 {
     if (l->token != T_OPEN) {

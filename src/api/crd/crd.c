@@ -17,18 +17,18 @@ struct crd {
     uint32_t refs;
     bool terminating;
     char *name;
-    struct json *spec, *names; /* What it was made from, which the kinds' texts belong to. */
+    struct json *spec, *names; /* Source of the definition, which owns the kinds' texts. */
     struct crd_version *versions;
     size_t n, stored;
     struct crd_nodes *nodes;
-    char **lists[2]; /* Short names and categories, NULL-terminated; the strings are of 'names'. */
-    struct api_column **columns; /* Of each version. */
+    char **lists[2]; /* Short names and categories, NULL-terminated; 'names' owns the strings. */
+    struct api_column **columns; /* Columns of each version. */
     struct api_field_label *labels;
     char **texts; /* Other texts. */
     size_t n_texts, cap_texts;
 };
 
-/* 's' (owned) lives as long as 'c'. */
+/* 's' (owned) is freed with 'c'. */
 static const char *keep(struct crd *c, char *s)
 {
     c->texts = grow(c->texts, &c->cap_texts, c->n_texts + 1, sizeof(*c->texts));
@@ -51,7 +51,7 @@ static char **string_list(const struct json *list)
     return s;
 }
 
-/* The name, and what the version asks for; without anything, the age. */
+/* The name, and the version's columns; without any, the age. */
 static struct api_column *make_columns(const struct json *list, size_t *ret_n)
 {
     static const struct api_column name = API_COLUMN_NAME, age = API_COLUMN_AGE;
@@ -74,7 +74,8 @@ static struct api_column *make_columns(const struct json *list, size_t *ret_n)
     return columns;
 }
 
-/* The fields that any of the versions can be selected by: ".spec.color" is the label "spec.color". */
+/* The fields by which objects of any version can be selected: ".spec.color" is the label
+ * "spec.color". */
 static struct api_field_label *make_labels(const struct json *versions)
 {
     struct api_field_label *labels = NULL;
@@ -97,7 +98,7 @@ static struct api_field_label *make_labels(const struct json *versions)
     return labels;
 }
 
-/* As in Kubernetes: the status of a new object is what its controller will find. */
+/* As in Kubernetes: the status of a new object is left to its controller. */
 static void without_status(struct json *obj, const struct json *old)
 {
     if (!old) {
@@ -147,7 +148,7 @@ static void make_version(struct crd *c, const struct json *v, struct crd_version
     ret->served = json_get_bool(json_get(v, "served"), false);
 }
 
-/* The status can be written by users, too: what paths and texts are made of is taken only as it was checked. */
+/* Users can write the status, too: texts that become paths are used only after a check. */
 static bool are_names(const struct json *accepted, const struct json *wanted)
 {
     static const char *const words[] = {"singular", "listKind"};

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Structural schemas: what a CustomResourceDefinition's schema must be for pruning, defaults and merging to be
- * well defined.  The rules and texts are those of apiextensions.k8s.io/v1. */
+/* Structural schemas: the rules for a CustomResourceDefinition's schema that make pruning,
+ * defaults and merging well defined.  The rules and texts are those of apiextensions.k8s.io/v1. */
 #include "api/crd/crd_schema.h"
 #include "api/kind_util.h"
 #include "api/pattern.h"
 #include "base/mem.h"
 
-#define MAX_KEYS 16 /* Of a list's elements. */
+#define MAX_KEYS 16 /* Keys of a list's elements. */
 
-/* Where in a schema a node stands. */
+/* Position of a node in a schema. */
 struct place {
     const char *field;
     bool root;
-    bool
-        in_junctor; /* Below allOf, anyOf, oneOf or not: values are checked, nothing is declared. */
+    /* Below allOf, anyOf, oneOf or not: values are checked, no fields are declared. */
+    bool in_junctor;
 };
 
 static void check(const struct json *s, struct place at, struct api_causes *c);
@@ -29,13 +29,13 @@ static bool is_set(const struct json *s, const char *key)
     return v && !json_is(v, JSON_NULL);
 }
 
-/* Whose values have a type that 's' says in its own way. */
+/* Whether 's' gives the type of its values in another way. */
 static bool may_be_untyped(const struct json *s)
 {
     return flag(s, "x-kubernetes-int-or-string") || flag(s, "x-kubernetes-preserve-unknown-fields");
 }
 
-/* ---- what no schema may have ---- */
+/* ---- forbidden keywords ---- */
 
 static void check_forbidden(const struct json *s, const char *field, struct api_causes *c)
 {
@@ -153,7 +153,8 @@ static void check_type(const struct json *s, struct place at, struct api_causes 
     const struct json *type = json_get(s, "type");
     bool typed = json_string_size(type) > 0;
     if (at.in_junctor) {
-        /* Kubernetes has types here only beside int-or-string; as they only check, they do no harm. */
+        /* Kubernetes allows types here only beside int-or-string; as they only check, they are
+         * harmless. */
         (void) api_field_enum(c, field, type, false, types);
         return;
     }
@@ -313,9 +314,9 @@ static void check_metadata(const struct json *s, const char *field, struct api_c
     }
 }
 
-/* ---- what is below ---- */
+/* ---- child nodes ---- */
 
-/* A default must be what it would be as a value. */
+/* A default must be a valid value. */
 static void check_default(const struct json *s, const char *field, struct api_causes *c)
 {
     const struct json *dflt = json_get(s, "default");
@@ -416,7 +417,7 @@ static void check(const struct json *s, struct place at, struct api_causes *c)
         CLEANUP_FREE char *field = xasprintf("%s.items", at.field);
         check(json_get(s, "items"), (struct place){.field = field, .in_junctor = at.in_junctor}, c);
     }
-    /* Nodes are made only of what is right so far. */
+    /* Nodes are created only from a valid schema. */
     if (c->n == before && !at.in_junctor) {
         check_default(s, at.field, c);
     }

@@ -62,7 +62,7 @@ int api_version_compare(const char *a, const char *b)
 
 /* ---- names ---- */
 
-/* The kinds of a group that are not the definition's own. */
+/* The kinds of a group without those of the definition itself. */
 struct others {
     const struct api_registry *known;
     const struct crd *own;
@@ -97,7 +97,7 @@ static bool is_taken(const struct others *o, const char *name, bool is_kind)
 }
 
 struct verdict {
-    char reason[32], message[160]; /* Of the first conflict; "": none. */
+    char reason[32], message[160]; /* Reason of the first conflict; "": none. */
 };
 
 static void refuse(struct verdict *v, const char *reason, const char *name)
@@ -108,7 +108,7 @@ static void refuse(struct verdict *v, const char *reason, const char *name)
     }
 }
 
-/* One of the names: the wanted one when it is free, else what was accepted before. */
+/* One of the names: the requested one when it is free, else the one accepted before. */
 static void accept_name(const struct others *o, const struct json *wanted,
                         const struct json *before, const char *key, const char *reason,
                         struct verdict *v, struct json *ret)
@@ -152,7 +152,7 @@ static struct json *accept_names(const struct others *o, const struct json *want
     return names;
 }
 
-/* The version objects are stored in joins those which there may be objects of. */
+/* Adds the storage version to those in which objects may be stored. */
 static bool add_stored_version(struct json *obj)
 {
     struct json *list = json_ensure_array(json_ensure_object(obj, "status"), "storedVersions"), *v;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From openAPIV3Schema to the nodes that all kinds' schemas are made of. */
+/* Compiles openAPIV3Schema to the schema nodes that all kinds use. */
 #include "api/crd/crd_schema.h"
 
 #include "api/pattern.h"
@@ -35,7 +35,7 @@ struct crd_nodes *crd_nodes_free(struct crd_nodes *n)
     return NULL;
 }
 
-/* Zeroed memory that lives as long as the nodes. */
+/* Zeroed memory that is freed with the nodes. */
 static void *allocate(struct crd_nodes *n, size_t count, size_t size)
 {
     n->list = grow(n->list, &n->cap, n->n + 1, sizeof(*n->list));
@@ -153,7 +153,8 @@ static struct api_field *find_field(struct api_field *list, size_t n, const char
     return bsearch(&(struct api_field){.name = name}, list, n, sizeof(*list), by_name);
 }
 
-/* The declared members, and those that are only required, in order; 'more' are left free at the end. */
+/* The declared members, and those that are only required, in order; 'more' elements are left
+ * free at the end. */
 static struct api_field *make_fields(struct crd_nodes *n, const struct json *s, size_t more,
                                      size_t *ret_n)
 {
@@ -202,7 +203,8 @@ static void fill(struct crd_nodes *n, const struct json *s, struct api_schema *n
     const struct json *more = json_get(s, "additionalProperties");
     const char *list_type = json_path_string(s, "x-kubernetes-list-type", NULL);
     node->type = type_of(s);
-    node->defaulted = true; /* Somewhere, perhaps: looking costs as much as remembering where. */
+    /* Possibly somewhere below: searching for defaults costs as much as recording their place. */
+    node->defaulted = true;
     node->description = json_path_string(s, "description", NULL);
     node->format = json_path_string(s, "format", NULL);
     node->nullable = json_get_bool(json_get(s, "nullable"), false);
@@ -233,7 +235,7 @@ static const struct api_schema *make(struct crd_nodes *n, const struct json *s)
     return node;
 }
 
-/* What is demanded of metadata beyond what all objects have there, as a limit of the root. */
+/* Requirements on metadata beyond those of all objects, as a limit of the root. */
 static const struct api_limits *with_metadata(struct crd_nodes *n, const struct json *metadata,
                                               const struct api_limits *limits)
 {
@@ -245,7 +247,7 @@ static const struct api_limits *with_metadata(struct crd_nodes *n, const struct 
     inner->type = API_ANY;
     *field = (struct api_field){.name = "metadata", .schema = inner};
     *outer = (struct api_schema){.fields = field, .n_fields = 1};
-    /* Two lists cannot be had: what there was before becomes a node of its own. */
+    /* A node has only one such list: the former content becomes a node of its own. */
     *l = (struct api_limits) API_LIMITS_NONE;
     struct api_schema *before = allocate(n, 1, sizeof(*before));
     before->limits = limits;

@@ -263,7 +263,7 @@ void kind_crd_prepare(struct json *obj, const struct json *old)
     json_remove(obj, "status");
     struct json *list = json_get(json_get(obj, "metadata"), "finalizers"), *item;
     if (list && !json_is(list, JSON_ARRAY)) {
-        return; /* For validation to refuse. */
+        return; /* Left to validation, which refuses it. */
     }
     list = json_ensure_array(json_get(obj, "metadata"), "finalizers");
     bool has = false;

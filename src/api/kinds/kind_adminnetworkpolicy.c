@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* AdminNetworkPolicy and BaselineAdminNetworkPolicy (policy.networking.k8s.io/v1alpha1): the administrator's rules
- * before NetworkPolicy, and those for pods that no NetworkPolicy selects. */
+/* AdminNetworkPolicy and BaselineAdminNetworkPolicy (policy.networking.k8s.io/v1alpha1): the
+ * administrator's rules with precedence over NetworkPolicy, and those for pods that no
+ * NetworkPolicy selects. */
 #include "api/kinds.h"
 #include "api/kinds/policy_fields.h"
 
@@ -10,7 +11,7 @@ void kind_admin_network_policy_validate(const struct json *obj, const struct jso
     policy_check_admin_spec(c, json_get(obj, "spec"));
 }
 
-/* No policy comes after a baseline that it could pass traffic to. */
+/* The baseline is evaluated last, so it cannot pass traffic on. */
 static void refuse_pass(const char *field, const struct json *rules, struct api_causes *c)
 {
     static const char *const actions[] = {"Allow", "Deny", NULL};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CertificateSigningRequest (certificates.k8s.io/v1): asks the cluster's authority for a certificate.  Who asks is
- * written into it by the server; the subresource approval says whether it is granted, status has the
- * certificate. */
+/* CertificateSigningRequest (certificates.k8s.io/v1): requests a certificate from the cluster's
+ * authority. The server sets the requesting user; the subresource approval grants or denies it,
+ * status has the certificate. */
 #include "api/kind_util.h"
 #include "api/kinds.h"
 #include "api/schema.h"
@@ -23,7 +23,7 @@ static bool is_verdict(const struct json *condition)
     return streq_null(type, "Approved") || streq_null(type, "Denied");
 }
 
-/* approval decides the conditions and nothing else; status keeps the verdict that is there. */
+/* approval changes only the conditions; status keeps an existing verdict. */
 void kind_certificate_signing_request_merge_part(const char *subresource, struct json *out,
                                                  const struct json *obj)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ClusterNetwork (network.openshift.io/v1): the ranges that the cluster's pods and services live in.
- * The one that counts is called "default".  Its fields network and hostsubnetlength are the older form of
- * clusterNetworks' first element; each is filled in from the other. */
+/* ClusterNetwork (network.openshift.io/v1): the address ranges of the cluster's pods and
+ * services. Only the object "default" is used.  Its fields network and hostsubnetlength are the
+ * older form of clusterNetworks' first element; each is filled in from the other. */
 #include "api/kind_util.h"
 #include "api/kinds.h"
 #include "api/schema.h"
@@ -71,7 +71,7 @@ static void validate_networks(const struct json *obj, struct api_causes *c)
     }
 }
 
-/* The older pair says what the list's first element says, or nothing. */
+/* The older pair of fields equals the list's first element, or is absent. */
 static void validate_pair(const struct json *obj, struct api_causes *c)
 {
     const struct json *first = json_at(json_get(obj, "clusterNetworks"), 0);

@@ -4,7 +4,7 @@
 #include "api/kinds.h"
 #include "api/schema.h"
 
-#define SIZE_MAX_BYTES ((size_t) 1 << 20) /* Of all values together. */
+#define SIZE_MAX_BYTES ((size_t) 1 << 20) /* Limit of all values together. */
 
 struct json *kind_config_map_cell_data(const struct json *obj, int64_t now_ms)
 {
@@ -12,7 +12,7 @@ struct json *kind_config_map_cell_data(const struct json *obj, int64_t now_ms)
         (int64_t) (json_count(json_get(obj, "data")) + json_count(json_get(obj, "binaryData"))));
 }
 
-/* [-._a-zA-Z0-9]+, as a file's name may be. */
+/* [-._a-zA-Z0-9]+, like a file name. */
 static const char *check_key(const char *s)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-#define SHOWN 3 /* Endpoints in a cell. */
+#define SHOWN 3 /* Endpoints shown in a cell. */
 
 bool service_is_empty(const struct json *obj, const char *key)
 {

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-#define SHOWN 3 /* Ports, and addresses, in a cell. */
+#define SHOWN 3 /* Ports, or addresses, shown in a cell. */
 
 static struct json *shown(struct strbuf *text, size_t count)
 {
@@ -48,7 +48,7 @@ struct json *kind_endpoint_slice_cell_endpoints(const struct json *obj, int64_t 
 
 /* ---- rules ---- */
 
-/* Addresses are of the slice's type. */
+/* Addresses have the slice's type. */
 static void validate_address(const char *field, const struct json *v, const char *type,
                              struct api_causes *c)
 {

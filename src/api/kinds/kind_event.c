@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Event (core v1): what a component reports about an object. */
+/* Event (core v1): a component's report about an object. */
 #include "api/kind_util.h"
 #include "api/kinds.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Event (events.k8s.io/v1): the core group's events under the names that the newer group has for their fields. */
+/* Event (events.k8s.io/v1): the core group's events with the newer group's field names. */
 #include "api/kind_util.h"
 #include "api/kinds.h"
 
@@ -55,7 +55,7 @@ void kind_event_v1_validate(const struct json *obj, const struct json *old, stru
                     "does not match event.namespace");
     }
     if (old) {
-        return; /* It may have been made in the older form, which demands less. */
+        return; /* It may have been created in the older form, which requires less. */
     }
     if (!json_get(obj, "eventTime")) {
         api_required(c, "eventTime", "");

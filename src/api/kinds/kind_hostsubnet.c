@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HostSubnet (network.openshift.io/v1): the pod range of a node, and the address its tunnels end at. */
+/* HostSubnet (network.openshift.io/v1): the pod range of a node, and the address of its tunnels. */
 #include "api/kind_util.h"
 #include "api/kinds.h"
 #include "api/schema.h"

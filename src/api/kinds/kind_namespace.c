@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Namespace (core v1), and Project (project.openshift.io/v1): the same objects, of which a user sees the own. */
+/* Namespace (core v1), and Project (project.openshift.io/v1): the same objects, where a user
+ * sees only permitted projects. */
 #include "api/kind_util.h"
 #include "api/kinds.h"
 
@@ -19,7 +20,7 @@ void kind_namespace_prepare(struct json *obj, const struct json *old)
     }
     const struct json *given = json_get(obj, "spec");
     if (given && !json_is(given, JSON_OBJECT) && !json_is(given, JSON_NULL)) {
-        return; /* For validation to refuse. */
+        return; /* Left to validation, which refuses it. */
     }
     struct json *list = json_ensure_array(json_ensure_object(obj, "spec"), "finalizers"), *item;
     bool has = false;
@@ -37,7 +38,7 @@ void kind_namespace_defaults(struct json *obj)
     struct json *meta = json_ensure_object(obj, "metadata");
     const char *name = json_path_string(meta, "name", NULL);
     const struct json *labels = json_get(meta, "labels");
-    /* Labels of another type stay for validation to refuse. */
+    /* Labels of another type are left to validation, which refuses them. */
     if (name && (!labels || json_is(labels, JSON_NULL) || json_is(labels, JSON_OBJECT))) {
         json_set_string(json_ensure_object(meta, "labels"), NAME_LABEL, name);
     }
@@ -78,8 +79,9 @@ static void same_form(struct json *obj)
 const struct api_view kind_project_view = {
     .of = &api_kind_namespace, .show = same_form, .store = same_form};
 
-/* A project's administrator changes by the Project how it is called.  Labels and other annotations decide what other
- * projects and the cluster let the project do: the cluster administrator changes them by the Namespace. */
+/* A project's administrator may change its display name and description by the Project. Labels
+ * and other annotations decide about the project's rights: the cluster administrator changes
+ * them by the Namespace. */
 static const char *const changeable[] = {"openshift.io/display-name", "openshift.io/description",
                                          NULL};
 static const char *const no_members[] = {NULL};
@@ -98,7 +100,7 @@ static void refuse_change(struct api_causes *c, const char *field, const struct 
     api_invalid(c, field, v ? v : none, "field is immutable, try updating the namespace");
 }
 
-/* The members of metadata[part] stay, but for those of 'may_change'. */
+/* The members of metadata[part] must not change, except for those in 'may_change'. */
 static void check_members(struct api_causes *c, const struct json *obj, const struct json *old,
                           const char *part, const char *const *may_change)
 {

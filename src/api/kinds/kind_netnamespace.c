@@ -9,7 +9,8 @@ int net_change_parse(const char *text, enum net_change *ret, const char **ret_pr
                      struct err *e)
 {
     static const char join[] = "join:";
-    /* oc's parser takes anything behind the colon of the other two; nothing is what it may be. */
+    /* oc's parser accepts any text after the colon of the other two; only an empty one is
+     * accepted here. */
     if (streq(text, "isolate") || streq(text, "isolate:")) {
         *ret = NET_ISOLATE;
     } else if (streq(text, "global") || streq(text, "global:")) {
@@ -36,7 +37,7 @@ int net_id_parse(const char *text, uint32_t *ret)
     return 0;
 }
 
-/* What was stored before is not held against other changes of the object. */
+/* A value stored before does not prevent other changes of the object. */
 static void validate_annotations(const struct json *map, const struct json *old, const char *name,
                                  struct api_causes *c)
 {

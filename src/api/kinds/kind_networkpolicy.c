@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NetworkPolicy (networking.k8s.io/v1): what may reach the pods it selects, and what they may reach. */
+/* NetworkPolicy (networking.k8s.io/v1): the allowed peers of the pods that it selects. */
 #include "api/kinds.h"
 #include "api/kinds/policy_fields.h"
 #include "api/schema.h"

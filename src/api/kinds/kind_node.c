@@ -83,12 +83,12 @@ void kind_node_validate(const struct json *obj, const struct json *old, struct a
     validate_addresses(json_path(obj, "status", "addresses", NULL), c);
 }
 
-/* Where the node is reached: its name, unless something else was said (NODE-15). */
+/* The host name of the node: its name, unless given (NODE-15). */
 void kind_node_defaults(struct json *obj)
 {
     const char *name = json_path_string(obj, "metadata", "name", NULL);
     const struct json *spec = json_get(obj, "spec");
-    /* A value of another type stays for validation to refuse. */
+    /* A value of another type is left to validation, which refuses it. */
     if (name && (!spec || json_is(spec, JSON_NULL) || json_is(spec, JSON_OBJECT))) {
         api_default_string(json_ensure_object(obj, "spec"), "externalID", name);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pod (core v1), as far as the network goes: where it runs and which addresses it has.  The rest of
- * the specification is kept as it came. */
+/* Pod (core v1), as far as the network needs it: its node and its addresses. The rest of the
+ * specification is stored unchanged. */
 #include "api/kinds/kind_pod.h"
 #include "api/kind_util.h"
 #include "api/kinds.h"
@@ -30,7 +30,7 @@ struct json *kind_pod_cell_status(const struct json *obj, int64_t now_ms)
     if (!text || !*text) {
         text = json_path_string(obj, "status", "phase", NULL);
     }
-    /* The last container that does not run says why. */
+    /* The reason of the last container that does not run. */
     const struct json *s;
     JSON_FOREACH (s, statuses(obj)) {
         const char *waiting = json_path_string(s, "state", "waiting", "reason", NULL);
@@ -77,7 +77,7 @@ struct json *kind_pod_cell_gates(const struct json *obj, int64_t now_ms)
 
 /* ---- rules ---- */
 
-/* An image without a tag, or with "latest", is looked for each time. */
+/* An image without a tag, or with "latest", is always pulled. */
 static void default_pull_policies(struct json *containers)
 {
     struct json *ct;
@@ -108,7 +108,7 @@ void kind_pod_prepare(struct json *obj, const struct json *old)
     }
 }
 
-/* A kubelet ends what runs on its node; of the rest nobody needs time. */
+/* A kubelet stops containers on its node; a pod without a node needs no time. */
 int64_t kind_pod_grace_s(const struct json *obj, const int64_t *asked)
 {
     const char *node = json_path_string(obj, "spec", "nodeName", NULL);
@@ -123,7 +123,7 @@ int64_t kind_pod_grace_s(const struct json *obj, const int64_t *asked)
     return n < 0 ? 1 : n;
 }
 
-/* What policies call ports by: a name is one port of a container. */
+/* Port names, by which policies refer to ports: a name is one port of a container. */
 static void validate_port_names(const char *field, const struct json *ports, struct api_causes *c)
 {
     for (size_t i = 0; i < json_count(ports); i++) {
@@ -137,7 +137,7 @@ static void validate_port_names(const char *field, const struct json *ports, str
     }
 }
 
-/* Names are not those of the containers of 'other', too. */
+/* Names must differ from those of the containers of 'other'. */
 static void validate_containers(const char *field, const struct json *list,
                                 const struct json *other, struct api_causes *c)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules of pods that templates of pods share.  Internal to src/api.  Pure. */
+/* Rules shared by pods and pod templates. Internal to src/api. Pure. */
 #pragma once
 
 #include "api/kind.h"
 
-/* The spec of a pod, which is the member 'field' of its object; 'old' NULL: it is new.  Its types fit the schema. */
+/* Checks the spec of a pod, which is the member 'field' of its object; 'old' NULL: it is new.
+ * Its types fit the schema. */
 void pod_validate_spec(const char *field, const struct json *spec, const struct json *old,
                        struct api_causes *c);

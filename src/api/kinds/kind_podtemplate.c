@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PodTemplate (core v1): what the description cannot say. */
+/* PodTemplate (core v1): rules beyond its description. */
 #include "api/kind_util.h"
 #include "api/kinds.h"
 #include "api/kinds/kind_pod.h"

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PriorityClass (scheduling.k8s.io/v1): the rules that join name and value, after ValidatePriorityClass. */
+/* PriorityClass (scheduling.k8s.io/v1): the rules between name and value, after
+ * ValidatePriorityClass. */
 #include "api/kind_util.h"
 #include "api/kinds.h"
 
 #define RESERVED_PREFIX "system-"
 #define MAX_USER_VALUE 1000000000
 
-/* The classes of the system's own pods, which an administrator may make again as they were. */
+/* The classes of the system's own pods, which an administrator may create again unchanged. */
 static bool is_system_class(const char *name, int64_t value)
 {
     return (streq_null(name, "system-node-critical") && value == 2000001000) ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Access reviews (authorization.k8s.io/v1): what their descriptions cannot say. */
+/* Access reviews (authorization.k8s.io/v1): rules beyond their descriptions. */
 #include "api/kind_util.h"
 #include "api/kinds.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Secret (core v1): what only those who need it may read.  Causes never repeat its values. */
+/* Secret (core v1): confidential data. Causes never repeat its values. */
 #include "api/kind_util.h"
 #include "api/kinds.h"
 
@@ -10,7 +10,7 @@
 #define TYPE_TOKEN "kubernetes.io/service-account-token"
 #define ACCOUNT_NAME "kubernetes.io/service-account.name"
 
-/* stringData is written into data, and not kept. */
+/* stringData is copied into data, and not stored. */
 void kind_secret_prepare(struct json *obj, const struct json *old)
 {
     const struct json *text = json_get(obj, "stringData"), *data = json_get(obj, "data");
@@ -20,7 +20,7 @@ void kind_secret_prepare(struct json *obj, const struct json *old)
         usable = usable && json_is(json_at(text, i), JSON_STRING);
     }
     if (text && !usable && !json_is(text, JSON_NULL)) {
-        return; /* For validation to refuse. */
+        return; /* Left to validation, which refuses it. */
     }
     if (json_is(data, JSON_NULL)) {
         json_remove(obj, "data");

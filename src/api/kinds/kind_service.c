@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Service (core v1): a name and an address that stay, for pods that come and go.
+/* Service (core v1): a stable name and address for changing pods.
  *
- * What the server chooses (addresses and ports) is allocated by the API server, after the rules here. */
+ * The API server allocates addresses and ports after the rules here. */
 #include "api/kinds/kind_service.h"
 #include "api/kinds.h"
 
@@ -12,7 +12,7 @@
 
 #define AFFINITY_SECONDS 10800
 
-/* ---- what a service needs ---- */
+/* ---- needs of a service ---- */
 
 static bool has_type(const struct json *spec, const char *type)
 {
@@ -211,7 +211,7 @@ void kind_service_defaults(struct json *obj)
     }
 }
 
-/* ---- what becomes of allocated values ---- */
+/* ---- allocated values ---- */
 
 /* The older name: the same field. */
 static void rename_portal_ip(struct json *spec)
@@ -257,7 +257,7 @@ static bool same_node_ports(const struct json *a, const struct json *b)
     return true;
 }
 
-/* Who writes without knowing what was allocated does not take it away. */
+/* A writer that does not know the allocated values does not remove them. */
 static void keep_allocated(struct json *spec, const struct json *old)
 {
     if (service_needs_cluster_ip(spec) && service_needs_cluster_ip(old)) {
@@ -291,7 +291,7 @@ static void drop_same(struct json *spec, const struct json *old, const char *key
     }
 }
 
-/* What the former type had and this one has not goes with it, unless it was asked for. */
+/* Values that the former type needed and this one does not are removed, unless requested. */
 static void drop_unneeded(struct json *spec, const struct json *old)
 {
     static const char *const of_address[] = {"clusterIP", "clusterIPs", "ipFamilies",

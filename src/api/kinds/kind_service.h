@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a Service needs, told from its spec: for its own rules and for whoever allocates what it needs.  Pure. */
+/* The needs of a Service, derived from its spec: for its own rules and for the allocators. Pure. */
 #pragma once
 
 #include "wire/json.h"

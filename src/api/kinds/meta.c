@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Validation of objects: of the metadata that all kinds have, and of the whole. */
+/* Validation of objects: of the metadata of all kinds, and of the whole. */
 #include "api/kind_util.h"
 #include "api/patch/apply.h"
 #include "api/schema.h"
 
 #define ANNOTATIONS_MAX ((size_t) 256 << 10)
 #define FINALIZERS_MAX 1000
-#define NAME_RANDOM 5 /* Characters that are appended to generateName. */
+#define NAME_RANDOM 5 /* Number of characters appended to generateName. */
 
 static void validate_name(const struct api_kind *k, const struct json *meta, struct api_causes *c)
 {
     const struct json *name = json_get(meta, "name"), *prefix = json_get(meta, "generateName");
     const char *(*check)(const char *) = k->check_name ? k->check_name : api_check_dns_subdomain;
     if (prefix) {
-        /* What is valid with a suffix behind it: a dash may end it. */
+        /* Checked with a suffix appended: the prefix may end with a dash. */
         CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
         strbuf_addf(&b, "%.*s", (int) MIN(json_string_size(prefix), 253 - NAME_RANDOM),
                     json_get_string(prefix));
@@ -118,7 +118,7 @@ static void validate_finalizers(const struct api_kind *k, const struct json *met
             api_invalid(c, field, v, "%s", wrong);
         } else if (!*k->group && !strchr(s, '/') && !streq(s, "orphan") &&
                    !streq(s, "foregroundDeletion")) {
-            /* As in Kubernetes: of its own kinds only. */
+            /* As in Kubernetes: for its own kinds only. */
             api_invalid(c, field, v,
                         "name is neither a standard finalizer name nor is it fully qualified");
         } else if (deleting && !list_has(json_get(old_meta, "finalizers"), s)) {
@@ -161,7 +161,7 @@ static void validate_metadata(const struct api_kind *k, const struct json *obj,
     validate_owners(json_get(meta, "ownerReferences"), c);
 }
 
-/* Whether the causes tell nothing of metadata, and so its types are right. */
+/* Whether no cause is about metadata, so that its types are valid. */
 static bool metadata_fits(const struct api_causes *c)
 {
     for (size_t i = 0; i < c->n; i++) {
@@ -182,7 +182,7 @@ void api_validate_object(const struct api_kind *k, const struct json *obj, const
         api_managed_validate(json_path(obj, "metadata", "managedFields", NULL), c);
     }
     if (!fits) {
-        return; /* The rest relies on types and values. */
+        return; /* The further checks rely on types and values. */
     }
     if (old) {
         api_schema_check_immutable(api_kind_schema(k), obj, old, c);

@@ -4,9 +4,9 @@
 #include "base/mem.h"
 
 #define MAX_ID INT32_MAX        /* Largest ID of a user or group (Kubernetes). */
-#define MAX_PRIORITY 1000000000 /* Above it are the priorities of the system's own pods. */
+#define MAX_PRIORITY 1000000000 /* Higher priorities belong to the system's own pods. */
 
-/* ---- where pods are ---- */
+/* ---- paths of pods ---- */
 
 static const struct {
     const char *group, *plural, *path;
@@ -110,7 +110,7 @@ static void check_profile(struct api_causes *c, const char *at, const struct jso
     }
 }
 
-/* Checks the fields that the security contexts of pods and of containers share. */
+/* Checks the fields common to the security contexts of pods and of containers. */
 static void check_context(struct api_causes *c, const char *at, const struct json *context)
 {
     const struct json *user = json_get(context, "runAsUser");
@@ -134,8 +134,8 @@ static void check_context(struct api_causes *c, const char *at, const struct jso
                         "Host processes are not allowed");
 }
 
-/* The sysctls that Kubernetes calls safe: each belongs to the pod alone, and takes no memory or
- * processes from other pods. */
+/* The sysctls that Kubernetes calls safe: each affects the pod alone, and uses no memory or
+ * processes of other pods. */
 static const char *const safe_sysctls[] = {
     "kernel.shm_rmid_forced",
     "net.ipv4.ip_local_port_range",
@@ -182,7 +182,7 @@ static void check_capabilities(struct api_causes *c, const char *at, const struc
     }
 }
 
-/* Only "false" and a user other than 0 together may say that root is no matter. */
+/* runAsNonRoot may be false only together with a user other than 0. */
 static void check_root(struct api_causes *c, const char *at, const struct json *context,
                        const struct json *pod_context)
 {
@@ -211,7 +211,7 @@ static void check_container_context(struct api_causes *c, const char *at,
                          "only the mount Default is allowed");
 }
 
-/* The node itself connects to 'host': from its own address, and past every policy. */
+/* The node itself connects to 'host': from its own address, which policies do not restrict. */
 static void check_action(struct api_causes *c, const char *at, const struct json *action)
 {
     static const char *const kinds[] = {"httpGet", "tcpSocket"}, *const none[] = {"", NULL};
@@ -258,7 +258,7 @@ static void check_container(struct api_causes *c, const char *at, const struct j
     check_actions(c, at, ct);
 }
 
-/* ---- the rest of a pod ---- */
+/* ---- other fields of a pod ---- */
 
 static void check_volume(struct api_causes *c, const char *at, const struct json *volume)
 {
@@ -296,10 +296,10 @@ static void check_priority(struct api_causes *c, const char *path, const struct 
 static const char *const old_seccomp[] = {"runtime/default", "docker/default", NULL};
 static const char *const old_apparmor[] = {"runtime/default", NULL};
 static const char *const nothing[] = {"", NULL};
-/* Annotations by which older kubelets, or network agents, are told what fields say now. */
+/* Annotations by which older kubelets, or network agents, get settings that now are fields. */
 static const struct {
     const char *key;
-    bool prefix; /* The name of a container follows. */
+    bool prefix; /* The annotation's name ends with that of a container. */
     const char *const *allowed;
     const char *why;
 } annotations[] = {
@@ -322,7 +322,7 @@ static const struct {
 };
 #define N_ANNOTATIONS ARRAY_SIZE(annotations)
 
-/* The entry above for the annotation 'key'; N_ANNOTATIONS: none. */
+/* Index of the annotation 'key' above; N_ANNOTATIONS: none. */
 static size_t annotation_entry(const char *key)
 {
     size_t i = 0;
@@ -380,9 +380,9 @@ void pod_restrictions_check(const struct json *pod, const char *path, struct api
     check_annotations(c, path, json_path(pod, "metadata", "annotations", NULL));
 }
 
-/* ---- what is left open ---- */
+/* ---- defaults of unset fields ---- */
 
-/* The object at 'key', made when it is absent; NULL: something else is there. */
+/* The object at 'key', created when it is absent; NULL: another type is there. */
 static struct json *object_at(struct json *obj, const char *key)
 {
     struct json *v = json_get(obj, key);
@@ -448,9 +448,9 @@ void pod_restrictions_fill(struct json *pod)
     }
 }
 
-/* ---- what counts as a change ---- */
+/* ---- comparison ---- */
 
-/* Whether each annotation of 'a' that is judged is in 'b', too. */
+/* Whether each checked annotation of 'a' is in 'b', too. */
 static bool has_judged(const struct json *a, const struct json *b)
 {
     for (size_t i = 0; i < json_count(a); i++) {

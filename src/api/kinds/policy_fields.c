@@ -49,7 +49,8 @@ void policy_check_selector(struct api_causes *c, const char *field, const struct
 
 /* ---- addresses ---- */
 
-/* 16 bytes and a length; an IPv4 prefix in its mapped form, so that families never contain each other. */
+/* 16 bytes and a length; an IPv4 prefix in its mapped form, so that prefixes of different
+ * families never contain each other. */
 static bool cidr_bytes(const char *s, uint8_t ret[16], unsigned *ret_len)
 {
     char text[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a Service may be, after ValidateService and ValidateServiceUpdate of Kubernetes. */
+/* Validation of a Service, after ValidateService and ValidateServiceUpdate of Kubernetes. */
 #include "api/kinds.h"
 #include "api/kinds/kind_service.h"
 #include "api/kinds/service_fields.h"

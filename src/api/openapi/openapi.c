@@ -7,13 +7,14 @@
 
 #include <stdio.h>
 
-#define MAX_INLINE 24 /* Levels of nodes without a definition; what is deeper is any value. */
+/* Maximum depth of nodes without a definition; deeper ones are published as any value. */
+#define MAX_INLINE 24
 
-/* A document being made: its definitions, of which each schema that is referred to becomes one. */
+/* A document being generated: each schema that is referred to becomes one of its definitions. */
 struct document {
     bool v2;
     struct json *definitions;
-    struct smap waiting; /* Referred to, and not made yet. */
+    struct smap waiting; /* Referred to, and not generated yet. */
     unsigned depth;
 };
 
@@ -30,7 +31,7 @@ static struct json *texts(const char *const *list)
 
 static struct json *schema_json(struct document *d, const struct api_schema *s);
 
-/* What stands where a schema is used: itself, or a reference to its definition. */
+/* The use of a schema: the schema itself, or a reference to its definition. */
 static struct json *use(struct document *d, const struct api_schema *s)
 {
     if (!s->definition) {
@@ -48,7 +49,7 @@ static struct json *use(struct document *d, const struct api_schema *s)
     if (d->v2) {
         return ref;
     }
-    /* Version 3 ignores what stands beside a reference. */
+    /* Version 3 ignores members beside a reference. */
     struct json *out = json_object();
     json_append(json_ensure_array(out, "allOf"), ref);
     return out;
@@ -104,7 +105,7 @@ static void add_limits(struct document *d, struct json *out, const struct api_li
     }
     json_set_string(out, "pattern", l->pattern);
     if (!d->v2) {
-        /* Version 2 has none of these but allOf. */
+        /* Version 2 has only allOf. */
         add_choices(d, out, "allOf", l->all_of);
         add_choices(d, out, "anyOf", l->any_of);
         add_choices(d, out, "oneOf", l->one_of);
@@ -148,7 +149,8 @@ static void add_object(struct document *d, struct json *out, const struct api_sc
         json_set_bool(out, "x-kubernetes-preserve-unknown-fields", true);
     }
     if (d->v2 && (s->preserve_unknown || s->embedded)) {
-        return; /* Version 2 cannot say that there may be others: clients would refuse them. */
+        /* Version 2 cannot express that other members are allowed: clients would refuse them. */
+        return;
     }
     if (s->others) {
         json_set(out, "additionalProperties", use(d, s->others));
@@ -228,7 +230,7 @@ static struct json *kind_id(const struct api_kind *k)
     return o;
 }
 
-/* "com.example.stable.v1.CronTab" of a kind whose schema has no name of its own; owned. */
+/* "com.example.stable.v1.CronTab" for a kind whose schema has no name of its own; owned. */
 static char *definition_name(const struct api_kind *k)
 {
     const struct api_schema *s = api_kind_schema(k);
@@ -260,7 +262,7 @@ static void add_kind(struct document *d, const struct api_kind *k)
     json_set(d->definitions, name, s);
 }
 
-/* Makes what was referred to, until nothing is missing. */
+/* Generates referenced definitions until none is missing. */
 static void complete(struct document *d)
 {
     while (smap_size(&d->waiting)) {
@@ -304,7 +306,7 @@ static struct json *parameter(bool v2, const char *name, const char *in, const c
     return p;
 }
 
-/* Media types that a write takes. */
+/* Media types that a write accepts. */
 static const char *const object_types[] = {"application/json", "application/yaml", NULL};
 static const char *const patch_types[] = {
     "application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml",
@@ -394,7 +396,7 @@ static struct json *new_document(const char *key, const char *value, const char 
     return doc;
 }
 
-/* The kinds of the document 'key' (NULL: all) into 'doc'; how many they are. */
+/* Adds the kinds of the document 'key' (NULL: all) to 'doc'; returns their number. */
 static size_t fill(struct document *d, struct json *doc, const struct api_registry *r,
                    const char *key)
 {

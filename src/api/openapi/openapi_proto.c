@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An OpenAPI version 2 document in protobuf: gnostic's openapi/v2 messages, whose field numbers are in the comments
- * of each function.  Values of any type are YAML texts there; JSON is YAML. */
+/* An OpenAPI version 2 document in protobuf: gnostic's openapi/v2 messages, whose field numbers
+ * are in the comments of each function. Values of any type are YAML texts there; JSON is YAML. */
 #include "api/openapi/openapi.h"
 
 #include "base/mem.h"
@@ -84,11 +84,11 @@ static void put_flag(struct strbuf *b, uint32_t number, const struct json *v)
     }
 }
 
-/* Schema: _ref = 1, format = 2, description = 4, default = 5, multiple_of = 6, maximum = 7, exclusive_maximum = 8,
- * minimum = 9, exclusive_minimum = 10, max_length = 11, min_length = 12, pattern = 13, max_items = 14,
- * min_items = 15, unique_items = 16, max_properties = 17, min_properties = 18, required = 19, enum = 20,
- * additional_properties = 21 {schema = 1}, type = 22 {value = 1}, items = 23 {schema = 1}, properties = 25,
- * vendor_extension = 31 */
+/* Schema: _ref = 1, format = 2, description = 4, default = 5, multiple_of = 6, maximum = 7,
+ * exclusive_maximum = 8, minimum = 9, exclusive_minimum = 10, max_length = 11, min_length = 12,
+ * pattern = 13, max_items = 14, min_items = 15, unique_items = 16, max_properties = 17,
+ * min_properties = 18, required = 19, enum = 20, additional_properties = 21 {schema = 1}, type =
+ * 22 {value = 1}, items = 23 {schema = 1}, properties = 25, vendor_extension = 31 */
 static void put_schema(struct strbuf *b, uint32_t number, const struct json *s)
 {
     static const struct {
@@ -138,8 +138,8 @@ static void put_schema(struct strbuf *b, uint32_t number, const struct json *s)
     pb_end(b, mark);
 }
 
-/* ParametersItem: parameter = 1 {non_body_parameter = 2 {query_parameter_sub_schema = 3, path_parameter_sub_schema
- * = 4}}, which have required = 1, in = 2, name = 4, and type = 7 and 6 */
+/* ParametersItem: parameter = 1 {non_body_parameter = 2 {query_parameter_sub_schema = 3,
+ * path_parameter_sub_schema = 4}}, which have required = 1, in = 2, name = 4, and type = 7 and 6 */
 static void put_parameters(struct strbuf *b, uint32_t number, const struct json *list)
 {
     const struct json *p;
@@ -158,8 +158,8 @@ static void put_parameters(struct strbuf *b, uint32_t number, const struct json 
     }
 }
 
-/* Operation: consumes = 7, parameters = 8, responses = 9 {response_code = 1 {name = 1, value = 2 {response = 1
- * {description = 1}}}}, vendor_extension = 13 */
+/* Operation: consumes = 7, parameters = 8, responses = 9 {response_code = 1 {name = 1, value = 2
+ * {response = 1 {description = 1}}}}, vendor_extension = 13 */
 static void put_operation(struct strbuf *b, uint32_t number, const struct json *op)
 {
     size_t mark = pb_begin(b, number);
@@ -199,8 +199,8 @@ static void put_path(struct strbuf *b, uint32_t number, const struct json *item)
     pb_end(b, mark);
 }
 
-/* Document: swagger = 1, info = 2 {title = 1, version = 2}, paths = 8 {path = 2 {name = 1, value = 2}},
- * definitions = 9 */
+/* Document: swagger = 1, info = 2 {title = 1, version = 2}, paths = 8 {path = 2 {name = 1, value
+ * = 2}}, definitions = 9 */
 void api_openapi_v2_encode(const struct json *doc, struct strbuf *out)
 {
     put_text(out, 1, json_path_string(doc, "swagger", NULL));

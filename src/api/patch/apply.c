@@ -5,9 +5,10 @@
 #include "base/mem.h"
 #include "base/timeutil.h"
 
-#define ANCIENT "ancient-changes"         /* Who made the updates that are not told apart. */
-#define BEFORE_FIRST "before-first-apply" /* Who owns an object that had no record. */
-/* kubectl's own record: it may take over what it applied before by patches. */
+#define ANCIENT "ancient-changes" /* Manager of merged old updates. */
+/* Manager of the fields of an object that had no record. */
+#define BEFORE_FIRST "before-first-apply"
+/* kubectl's own record: it may take over fields that it applied before by patches. */
 #define KUBECTL "kubectl"
 #define LAST_APPLIED "kubectl.kubernetes.io/last-applied-configuration"
 #define LAST_APPLIED_MAX ((size_t) 200 << 10)
@@ -37,7 +38,7 @@ static bool is_of(const struct json *entry, const struct api_manager *m, const c
            (m->applies || streq(text_of(entry, "apiVersion"), version));
 }
 
-/* Whether one can go on from it.  Clients send anything, and validation comes later. */
+/* Whether it is a well-formed record. Clients send anything, and validation comes later. */
 static bool is_record(const struct json *list)
 {
     const struct json *entry;
@@ -61,7 +62,7 @@ static struct json *find_entry(const struct json *list, const struct api_manager
     return NULL;
 }
 
-/* Owned; 'set' is taken over. */
+/* Owned; takes ownership of 'set'. */
 static struct json *entry_new(const struct api_manager *m, const char *version, struct json *set)
 {
     struct json *entry = json_object();
@@ -81,7 +82,7 @@ static struct json *entry_new(const struct api_manager *m, const char *version, 
     return entry;
 }
 
-/* Takes away from all but 'own' what was changed; entries without fields go. */
+/* Removes the changed fields from all entries but 'own'; entries without fields are deleted. */
 static void disown(struct json *list, const struct json *own, const struct json *changed,
                    const struct json *removed)
 {
@@ -136,14 +137,14 @@ static void cap_updaters(struct json *list, const char *version)
 
 /* ---- updates ---- */
 
-/* [{}]: how a client clears the record. */
+/* [{}]: the form in which a client clears the record. */
 static bool is_reset(const struct json *list)
 {
     return json_count(list) == 1 && json_is(json_at(list, 0), JSON_OBJECT) &&
            json_count(json_at(list, 0)) == 0;
 }
 
-/* The record that 'obj' begins with, put into it; NULL: none. */
+/* The initial record of 'obj', put into it; NULL: none. */
 static struct json *record_of(const struct json *old, struct json *obj)
 {
     struct json *meta = json_ensure_object(obj, "metadata");
@@ -158,7 +159,7 @@ static struct json *record_of(const struct json *old, struct json *obj)
     }
     if (given && !json_is(given, JSON_NULL) &&
         !(json_is(given, JSON_ARRAY) && !json_count(given))) {
-        return NULL; /* It stays, for validation to refuse. */
+        return NULL; /* Left to validation, which refuses it. */
     }
     json_remove(meta, "managedFields");
     return is_record(kept) ? json_set(meta, "managedFields", json_clone(kept)) : NULL;
@@ -225,7 +226,7 @@ static void add_conflict(void *ctx, const char *path)
     c->n++;
 }
 
-/* As Kubernetes names a manager: updates with the version they were made in. */
+/* Kubernetes' text for a manager: for updates with the version. */
 static char *manager_text(const struct json *entry)
 {
     struct strbuf b = STRBUF_INIT;
@@ -239,7 +240,7 @@ static char *manager_text(const struct json *entry)
     return strbuf_steal(&b);
 }
 
-/* What of the entry's fields 'changed' would take, without those in 'allowed'; owned. */
+/* The fields of the entry that 'changed' would take over, without those in 'allowed'; owned. */
 static struct json *contested(const struct json *entry, const struct json *changed,
                               const struct json *allowed)
 {
@@ -294,7 +295,7 @@ static struct json *last_applied_set(const struct api_schema *s, const struct js
     return fieldset_of(s, obj);
 }
 
-/* The annotation follows what is applied, for clients that go back to patches. */
+/* The annotation is updated with the applied configuration, for clients that return to patches. */
 static void keep_last_applied(const struct json *config, struct json *obj)
 {
     struct json *annotations = json_path(obj, "metadata", "annotations", NULL);
@@ -313,7 +314,7 @@ static void keep_last_applied(const struct json *config, struct json *obj)
     }
 }
 
-/* What of 'config' counts: without what the server sets, and only the part that is written. */
+/* The relevant part of 'config': without fields of the server, and only the written subresource. */
 static struct json *effective(const struct api_kind *k, const struct json *config,
                               const char *subresource)
 {
@@ -332,7 +333,7 @@ static struct json *effective(const struct api_kind *k, const struct json *confi
         return out;
     }
     if (streq(subresource, "scale")) {
-        json_remove(out, "metadata"); /* The rest is the number, where the kind has it. */
+        json_remove(out, "metadata"); /* The remaining part is the number, at the kind's path. */
         return out;
     }
     struct json *part = json_object();
@@ -362,7 +363,8 @@ static int check_config(const struct api_schema *s, const struct json *config, s
     if (json_count(json_path(config, "metadata", "managedFields", NULL))) {
         return err_set(e, -EINVAL, "metadata.managedFields must be nil");
     }
-    /* What is applied is a part: nothing is required of it, but lists must have elements apart. */
+    /* An applied configuration is partial: no field is required, but list elements must be
+     * distinguishable. */
     api_schema_validate(s, config, c);
     for (size_t i = 0; i < causes.n; i++) {
         const struct api_cause *cause = &causes.list[i];
@@ -390,7 +392,7 @@ static struct json *first_record(const struct api_schema *s, const struct json *
     return out;
 }
 
-/* The fields that somebody owns once 'set' is applied; owned. */
+/* The fields that have an owner once 'set' is applied; owned. */
 static struct json *owned_after(const struct json *list, const struct json *own,
                                 const struct json *set)
 {
@@ -404,7 +406,7 @@ static struct json *owned_after(const struct json *list, const struct json *own,
     return out;
 }
 
-/* Puts the own entry in; unless nothing changed at all, then it stays with its time. */
+/* Adds the manager's own entry; without any change the present one stays with its time. */
 static void record_apply(struct json *list, const struct api_manager *m, const char *version,
                          struct json *set, bool changed)
 {

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 
 #define SELF "."
-/* Deepest node: what lies below is owned as a whole, so that a set fits into the object that holds it. */
+/* Maximum depth: a deeper value is owned as a whole, so that a set fits into its object. */
 #define MAX_DEPTH 40
 
 /* ---- nodes ---- */
@@ -20,7 +20,7 @@ bool fieldset_is_empty(const struct json *set)
     return json_count(set) == 0;
 }
 
-/* Puts 'node' itself into its set; one without children is in it anyway. */
+/* Adds 'node' itself to its set; a node without children is in it anyway. */
 static void add_self(struct json *node)
 {
     if (json_count(node)) {
@@ -31,8 +31,8 @@ static void add_self(struct json *node)
 /* ---- the set of a value ---- */
 
 enum mode {
-    APPLIED, /* Leaves, elements of lists, members of maps. */
-    ADDED,   /* Maps and lists themselves, too. */
+    APPLIED, /* The set has leaves, elements of lists, members of maps. */
+    ADDED,   /* The set also has maps and lists themselves. */
     ALL,     /* Every node. */
 };
 
@@ -50,7 +50,7 @@ static bool skipped(const char *name)
     return false;
 }
 
-/* Where in an object a walk is: the root and its metadata have members that sets leave out. */
+/* Position of a walk: the root and its metadata have members that sets leave out. */
 enum level { ROOT, METADATA, BELOW };
 
 static bool left_out(enum level level, const char *name)
@@ -67,7 +67,7 @@ static enum level level_below(enum level level, const char *name)
 
 struct walk {
     enum mode mode;
-    struct strbuf key; /* Of the element being looked at. */
+    struct strbuf key; /* Key of the present element. */
     unsigned depth;
 };
 
@@ -172,7 +172,7 @@ static struct json *set_in_mode(struct walk *w, enum mode mode, const struct api
 static struct difference compare(struct walk *w, const struct api_schema *s, const struct json *a,
                                  const struct json *b, enum level level);
 
-/* The difference of one member: 'a' or 'b' NULL: absent. */
+/* The difference of one member; 'a' or 'b' NULL: absent. */
 static void compare_child(struct walk *w, const char *key, const struct api_schema *s,
                           const struct json *a, const struct json *b, bool itself, enum level level,
                           struct difference *d)
@@ -188,7 +188,7 @@ static void compare_child(struct walk *w, const char *key, const struct api_sche
         sub = compare(w, s, a, b, level);
         w->depth--;
     }
-    /* Of metadata only what is in it counts. */
+    /* Only the members of metadata count, not metadata itself. */
     bool hollow = level == METADATA;
     if (sub.changed && !(hollow && json_count(sub.changed) == 0)) {
         d->changed = d->changed ? d->changed : json_object();

@@ -6,7 +6,7 @@
 
 /* ---- merging ---- */
 
-/* Elements of a list by their keys; the values are the list's. */
+/* Elements of a list by their keys; the list owns the values. */
 static void index_list(const struct api_schema *s, const struct json *list, struct smap *ret)
 {
     CLEANUP_STRBUF struct strbuf key = STRBUF_INIT;
@@ -27,8 +27,8 @@ static bool is_in(const struct api_schema *s, const struct smap *index, const st
     return smap_get(index, key->data) != NULL;
 }
 
-/* The elements of 'config' from '*at' up to and with the next that is in 'have'; in the latter case it is merged
- * with what is there. */
+/* Appends the elements of 'config' from '*at' up to and including the next one that is in
+ * 'have', which is merged with the present one. */
 static void append_next(const struct api_schema *s, struct json *out, const struct json *config,
                         size_t *at, struct smap *have, struct strbuf *key)
 {
@@ -54,8 +54,9 @@ static void append_next(const struct api_schema *s, struct json *out, const stru
     }
 }
 
-/* Elements that only 'target' has stay between those around them; the places of the common ones are filled in the
- * order of 'config', with its new elements in front of the one they precede there. */
+/* Elements that only 'target' has keep their position between their neighbours; the positions of
+ * common elements are filled in the order of 'config', and its new elements precede their
+ * successors there. */
 static struct json *merge_lists(const struct api_schema *s, const struct json *target,
                                 const struct json *config)
 {

@@ -4,9 +4,9 @@
 
 #include "api/patch/fieldset.h"
 
-/* Puts 'config' into 'target': granular lists and objects are merged, all else is replaced.  Elements keep their
- * order, those of 'config' the one they have there. */
+/* Merges 'config' into 'target': granular lists and objects are merged, all others are replaced.
+ * Elements keep their order; those of 'config' have its order. */
 void api_merge(const struct api_schema *s, struct json *target, const struct json *config);
-/* Removes from 'obj' the fields of 'last', but what is in 'owned' or leads to it. */
+/* Removes from 'obj' the fields of 'last', except those in 'owned' and the paths to them. */
 void api_remove_fields(const struct api_schema *s, struct json *obj, const struct json *last,
                        const struct json *owned);

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 
 #define MAX_MOVED ((size_t) 20000000)
-/* Comparisons of one merge of two lists. */
+/* Maximum of comparisons when merging two lists. */
 #define MAX_COMPARED ((size_t) 4000000)
 
 /* ---- merge patch (RFC 7386) ---- */
@@ -40,7 +40,7 @@ void api_patch_merge(struct json **obj, const struct json *patch)
 
 /* ---- JSON patch (RFC 6902) ---- */
 
-/* Takes the next reference token off the pointer '*p' (RFC 6901); NULL when it is malformed. */
+/* Takes the next reference token from the pointer '*p' (RFC 6901); NULL when it is malformed. */
 static char *next_token(const char **p)
 {
     struct strbuf b = STRBUF_INIT;
@@ -84,7 +84,8 @@ static struct json *child(struct json *v, const char *token)
     return NULL;
 }
 
-/* The container that 'path' ends in, and the last token in '*ret_token' (owned; NULL: the whole document). */
+/* Finds the container of the last token of 'path'; the token is in '*ret_token' (owned; NULL:
+ * the whole document). */
 static int resolve(struct json *doc, const char *path, struct json **ret_parent, char **ret_token,
                    struct err *e)
 {
@@ -125,7 +126,7 @@ static struct json *lookup(struct json *doc, const char *path, struct err *e)
     return v;
 }
 
-/* What a patch may cost, and what it has cost so far. */
+/* The limits of a patch's work, and its work so far. */
 struct budget {
     size_t copied; /* Bytes by "copy". */
     size_t moved;  /* List elements by insertion and removal. */
@@ -315,7 +316,7 @@ static bool item_says(const struct json *item, const char *directive)
     return streq_null(json_path_string(item, "$patch", NULL), directive);
 }
 
-/* A patch, or part of one, as the value it becomes where there was none: without directives and nulls. */
+/* A patch, or a part of it, as the value of an absent field: without directives and nulls. */
 static struct json *strip(const struct json *v)
 {
     if (!json_is(v, JSON_OBJECT) && !json_is(v, JSON_ARRAY)) {
@@ -383,7 +384,7 @@ static int merge_list(const struct api_schema *s, struct json *target, const str
     return 0;
 }
 
-/* The elements that 'order' names come in its order, the others before them in theirs. */
+/* The elements named by 'order' get its order, the others keep theirs and come first. */
 static int sort_list(struct json *list, const struct json *order, const char *key, struct err *e)
 {
     size_t n = json_count(list);
@@ -486,7 +487,7 @@ static int merge_object(const struct api_schema *s, struct json *target, const s
             }
         }
     }
-    /* These two work on the result. */
+    /* These two directives apply to the result. */
     for (size_t i = 0; i < json_count(patch); i++) {
         const char *name = json_key_at(patch, i);
         if (str_has_prefix(name, SET_ORDER)) {

@@ -7,16 +7,16 @@
 
 #include "api/kind.h"
 
-/* Most operations of a JSON patch, and bytes that its "copy" operations may add. */
+/* Maximum of operations in a JSON patch, and of bytes added by its "copy" operations. */
 #define API_PATCH_MAX_OPS 10000
 #define API_PATCH_MAX_COPY ((size_t) 3 << 20)
 
 void api_patch_merge(struct json **obj, const struct json *patch);
-/* -EINVAL: the patch is malformed; -ENOENT: it does not apply (a path that is not there, a failed test);
+/* -EINVAL: the patch is malformed; -ENOENT: it does not apply (an absent path, a failed test);
  * -E2BIG: too many operations or too much copied. */
 int api_patch_json(struct json **obj, const struct json *patch, struct err *e);
-/* As a merge patch, but lists that have a merge key (containers by name, conditions by type, ...) are
- * merged by it, and the directives $patch, $retainKeys, $setElementOrder and $deleteFromPrimitiveList are
- * obeyed.  -EINVAL. */
+/* Like a merge patch, but lists with a merge key (containers by name, conditions by type, ...)
+ * are merged by it, and the directives $patch, $retainKeys, $setElementOrder and
+ * $deleteFromPrimitiveList are executed. -EINVAL. */
 int api_patch_strategic(const struct api_kind *k, struct json **obj, const struct json *patch,
                         struct err *e);

@@ -36,11 +36,11 @@ static void values_add_all(struct values *v, const struct json *j)
     }
 }
 
-/* What is left of a template, and where '@' and '$' point. */
+/* The rest of a template, and the values of '@' and '$'. */
 struct cursor {
     const char *p;
     const struct json *root, *here;
-    const char *between; /* Several results of one expression. */
+    const char *between; /* Separator of several results. */
     struct err *e;
     unsigned nesting;
 };
@@ -90,7 +90,7 @@ static int parse_quoted(struct cursor *c, struct strbuf *out)
     return 0;
 }
 
-/* The name of a field up to what ends it; "\." is a dot of the name. */
+/* The name of a field up to its end; "\." is a dot in the name. */
 static int parse_name(struct cursor *c, struct strbuf *out)
 {
     while (*c->p && !strchr(".[]{}()=!<>,| \t\n\"'", *c->p)) {
@@ -118,7 +118,7 @@ static void descend(const struct json *v, const char *name, struct values *ret)
 
 /* ---- filters ---- */
 
-/* One side of a comparison: a path, or a literal, which '*owned' then holds. */
+/* One side of a comparison: a path, or a literal, which '*owned' then has. */
 static int parse_operand(struct cursor *c, struct values *ret, struct json **owned)
 {
     skip_blanks(c);
@@ -178,7 +178,7 @@ static bool compare(const struct json *a, const char *op, const struct json *b)
     }
 }
 
-/* "@.a==1)": what stands in the parentheses of [?( )], about '@' = c->here. */
+/* "@.a==1)": the condition inside of [?( )], about '@' = c->here. */
 static int parse_condition(struct cursor *c, bool *ret)
 {
     static const char *const ops[] = {"==", "!=", "<=", ">=", "<", ">"};
@@ -215,7 +215,7 @@ static int parse_filter(struct cursor *c, const struct values *in, struct values
     for (size_t i = 0; i < in->n; i++) {
         values_add_all(&elements, in->list[i]);
     }
-    /* Also once without an element, so that the text is checked and passed over. */
+    /* Also once without an element, so that the text is checked and skipped. */
     for (size_t i = 0; i <= elements.n; i++) {
         bool holds = false;
         c->p = start;
@@ -284,7 +284,7 @@ static int parse_elements(struct cursor *c, const struct values *in, struct valu
     return 0;
 }
 
-/* What follows "[". */
+/* The part after "[". */
 static int parse_bracket(struct cursor *c, const struct values *in, struct values *ret)
 {
     if (str_has_prefix(c->p, "*]")) {
@@ -321,7 +321,7 @@ static int parse_bracket(struct cursor *c, const struct values *in, struct value
     return 0;
 }
 
-/* What follows ".": a name, "*", or a second dot and a name. */
+/* The part after ".": a name, "*", or a second dot and a name. */
 static int parse_field(struct cursor *c, const struct values *in, struct values *ret)
 {
     if (*c->p == '*') {
@@ -410,7 +410,7 @@ static int close_brace(struct cursor *c)
     return 0;
 }
 
-/* After "{range ": the path, and what is repeated up to "{end}". */
+/* The part after "{range ": the path, and the repeated text up to "{end}". */
 static int print_range(struct cursor *c, struct strbuf *out)
 {
     CLEANUP_VALUES struct values v = {0};
@@ -471,7 +471,7 @@ int jsonpath_print(const char *template, const struct json *v, struct strbuf *ou
 int jsonpath_join(const char *template, const struct json *v, const char *between,
                   struct strbuf *out, struct err *e)
 {
-    /* As kubectl: a bare path needs no braces. */
+    /* As in kubectl: a bare path needs no braces. */
     CLEANUP_FREE char *text = NULL;
     if (!strchr(template, '{')) {
         text =

@@ -51,7 +51,8 @@ static bool shows_text(const struct api_column *c)
     return streq(c->type, "string") && !c->count && !c->list;
 }
 
-/* What the column's path finds, as its type says; as in Kubernetes, only texts show more than one value. */
+/* The value at the column's path, by its type; as in Kubernetes, only texts show more than one
+ * value. */
 static struct json *found_cell(const struct api_column *c, const struct json *obj, int64_t now_ms)
 {
     enum { MAX_FOUND = 64 };

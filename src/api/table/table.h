@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables (meta.k8s.io Table): objects as kubectl asks for them.
- * The writers append JSON text, so that an object's stored bytes go into it as they are. */
+/* Tables (meta.k8s.io Table): the format that kubectl requests. The writers append JSON text, so
+ * that an object's stored bytes are copied unchanged. */
 #pragma once
 
 #include "api/kind.h"
