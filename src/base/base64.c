@@ -87,7 +87,7 @@ int base64url_decode(const char *text, size_t size, struct strbuf *out)
             strbuf_addc(&b, (char) (v >> bits & 0xff));
         }
     }
-    /* Six bits alone are no byte, and those left over are zero: one text for one value. */
+    /* Six bits alone are no byte, and unused bits are zero: one text for one value. */
     return bits == 6 || (v & ((1u << bits) - 1)) ? -EINVAL
                                                  : strbuf_add(out, strbuf_cstr(&b), b.size);
 }

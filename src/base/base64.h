@@ -6,10 +6,10 @@
 #include "base/str.h"
 
 void base64_encode(const void *p, size_t size, struct strbuf *out);
-/* Appends what 'text' stands for; -EINVAL when it is not canonical base64, -ENOBUFS: 'out' is too
- * small; 'out' is unchanged then.  Blanks and line ends are skipped. */
+/* Appends the decoded bytes of 'text'; -EINVAL when it is not canonical base64, -ENOBUFS: 'out'
+ * is too small; 'out' is unchanged then.  Blanks and line ends are skipped. */
 int base64_decode(const char *text, size_t size, struct strbuf *out);
 
 void base64url_encode(const void *p, size_t size, struct strbuf *out);
-/* As base64_decode, but nothing is skipped, and padding is refused. */
+/* Like base64_decode, but nothing is skipped, and padding is refused. */
 int base64url_decode(const char *text, size_t size, struct strbuf *out);

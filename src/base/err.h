@@ -2,8 +2,8 @@
 /* Errors with context.
  *
  * A function returns 0 or a negative errno.  One that parses, validates or does I/O also takes a
- * 'struct err *e' as its last argument and describes there what failed.  The struct lives with the
- * caller: no heap, nothing to release.  'e' may always be NULL, then only the code is returned.
+ * 'struct err *e' as its last argument and describes the failure there. The caller owns the
+ * struct: no heap, nothing to release. 'e' may always be NULL, then only the code is returned.
  *
  *     struct err e = {0};
  *     int r = config_load(path, &cfg, &e);
@@ -21,14 +21,14 @@
 #include <stdarg.h>
 
 struct err {
-    int code;       /* 0, or the negative errno that was returned with it. */
-    char text[508]; /* What failed; cut at the end when longer. */
+    int code;       /* 0, or the negative errno returned with it. */
+    char text[508]; /* Description of the failure; truncated when longer. */
 };
 
 /* Sets '*e' and returns 'code' (which must be negative). */
 int err_set(struct err *e, int code, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* As err_set, and appends ": " and the text of errno 'code'. */
+/* Like err_set, and appends ": " and the text of errno 'code'. */
 int err_sys(struct err *e, int code, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* Puts "context: " before the text that is in '*e'; returns e->code (or -EINVAL when e is NULL). */
+/* Puts "context: " before the text in '*e'; returns e->code (or -EINVAL when e is NULL). */
 int err_prefix(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void err_clear(struct err *e);

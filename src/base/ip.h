@@ -33,9 +33,9 @@ const char *ip4_text_(uint32_t addr, char *out);
 const char *prefix_text_(struct ip4_prefix p, char *out);
 const char *mac_text_(struct mac m, char *out);
 
-/* "a.b.c.d/len", canonical; the error says what is wrong with 's'. */
+/* "a.b.c.d/len", canonical; the error names the problem of 's'. */
 int prefix_parse(const char *s, struct ip4_prefix *ret, struct err *e);
-/* As above, but address bits below the length are kept ("10.128.0.1/23"). */
+/* The same, but address bits below the length are kept ("10.128.0.1/23"). */
 int prefix_parse_host(const char *s, struct ip4_prefix *ret, struct err *e);
 static inline uint32_t prefix_mask(uint8_t len)
 {

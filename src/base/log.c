@@ -100,7 +100,7 @@ bool log_enabled(struct log_module *m, enum log_level level)
     return (int) level <= m->level;
 }
 
-/* Whether the line may be written, and in '*suppressed' how many before it were not. */
+/* Whether the line may be written; '*suppressed' is the number of suppressed lines before it. */
 static bool limit_pass(struct log_limit *l, unsigned *suppressed)
 {
     uint64_t now = time_mono_ms();
@@ -167,6 +167,6 @@ void log_write(struct log_module *m, enum log_level level, struct log_limit *lim
     }
     line[n++] = '\n';
     ssize_t w = write(log_fd, line, n);
-    (void) w; /* Nowhere left to say that the log itself is broken. */
+    (void) w; /* There is no place to report that the log itself is broken. */
     errno = saved;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Logging: one line an event to standard error.
+/* Logging: one line per event, to standard error.
  *
  *     2026-11-21T07:29:34.123Z INFO node: pod attached pod=red/web ip=10.128.0.2 ms=3
  *
  * Each file that logs says LOG_MODULE("name") once.  A line is a fixed text, then key=value fields.
  * Levels are per module and can be changed while running: "info", or "info,ovsdb=debug".
  * Control characters in values are escaped, so that a peer cannot forge a line.  Where a peer can
- * trigger a line, use log_limited: at most 'burst' lines, then one a second, and the next line that
- * gets through says how many were suppressed.  Thread-safe. */
+ * trigger a line, use log_limited: at most 'burst' lines, then one a second, and the next
+ * written line has the number of suppressed ones.  Thread-safe. */
 #pragma once
 
 #include "base/macro.h"

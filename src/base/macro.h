@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Language helpers that every file uses: cleanup attributes, TAKE, array sizes.
  *
- * Ownership is written with CLEANUP(fn): the variable is released when its scope ends, whatever the
- * way out.  TAKE(p) hands the pointer on and leaves NULL, so the cleanup then does nothing.
- * Every "x_free" accepts NULL and returns NULL, so "p = x_free(p)" leaves nothing dangling. */
+ * Ownership is written with CLEANUP(fn): the variable is released when its scope ends, on all
+ * paths. TAKE(p) returns the pointer and leaves NULL, so the cleanup then does nothing. Every
+ * "x_free" accepts NULL and returns NULL, so "p = x_free(p)" leaves nothing dangling. */
 #pragma once
 
 #include <assert.h>

@@ -66,7 +66,7 @@ void *smap_get(const struct smap *m, const char *key); /* NULL: absent. */
 void smap_set(struct smap *m, const char *key, void *value);
 /* Removes 'key' and frees its value; false: was absent. */
 bool smap_remove(struct smap *m, const char *key);
-/* Removes 'key' and returns its value, which is the caller's now. */
+/* Removes 'key' and returns its value, which the caller owns. */
 void *smap_take(struct smap *m, const char *key);
 
 /* 'e' of type 'struct smap_entry *' walks the map in insertion order; the current one

@@ -2,8 +2,8 @@
 /* Memory: allocation that cannot fail, and blobs.
  *
  * Small allocations abort the process when memory is out: no code path of ours could do better, and
- * a restart loses nothing (state is in the store, in OVSDB and in the kernel).  Sizes that a peer
- * chooses are bounded by whoever reads from that peer, before anything is allocated.
+ * a restart loses nothing (state is in the store, in OVSDB and in the kernel).  The code that
+ * reads from a peer bounds sizes that the peer chooses, before it allocates.
  *
  * A blob is an immutable, reference-counted run of bytes: a stored object, an encoded watch event.
  * It is shared by pointer and never copied.  The count is atomic: blobs may cross threads. */
@@ -15,7 +15,7 @@
 
 void *xmalloc(size_t size) __attribute__((malloc, returns_nonnull, alloc_size(1)));
 void *xcalloc(size_t n, size_t size) __attribute__((malloc, returns_nonnull, alloc_size(1, 2)));
-/* Aborts also when n * size overflows. */
+/* Aborts when n * size overflows, too. */
 void *xreallocarray(void *p, size_t n, size_t size) __attribute__((returns_nonnull));
 char *xstrdup(const char *s) __attribute__((malloc, returns_nonnull));
 char *xstrndup(const char *s, size_t size) __attribute__((malloc, returns_nonnull));
@@ -43,7 +43,7 @@ struct blob {
     char data[]; /* 'size' bytes, then one NUL that is not counted. */
 };
 
-struct blob *blob_new(const void *data, size_t size); /* One reference, the caller's. */
+struct blob *blob_new(const void *data, size_t size); /* The caller owns one reference. */
 struct blob *blob_ref(struct blob *b);
 struct blob *blob_unref(struct blob *b); /* NULL is fine; returns NULL. */
 DEFINE_CLEANUP(struct blob *, blob_unref)

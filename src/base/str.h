@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Strings: a growing buffer with a maximum, and bounded parsers of numbers.
  *
- * A strbuf is made with the largest size it may ever reach; what does not fit is refused with
- * -ENOBUFS and the buffer stays as it was, and 'failed' is set so that a chain of appends needs one
- * check at its end.  STRBUF_INIT has no practical limit and is for text that we make ourselves.
- * Not thread-safe; the owner of the struct owns the bytes. */
+ * A strbuf is made with the largest size it may ever reach; an append that does not fit is
+ * refused with -ENOBUFS, leaves the buffer unchanged and sets 'failed', so that a chain of
+ * appends needs one check at its end.  STRBUF_INIT has no practical limit and is for text made
+ * by our own code. Not thread-safe; the owner of the struct owns the bytes. */
 #pragma once
 
 #include "base/macro.h"
@@ -50,7 +50,7 @@ static inline bool streq(const char *a, const char *b)
 {
     return strcmp(a, b) == 0;
 }
-/* As streq, where NULL equals only NULL. */
+/* Like streq, where NULL equals only NULL. */
 bool streq_null(const char *a, const char *b);
 bool str_has_prefix(const char *s, const char *prefix);
 bool str_has_suffix(const char *s, const char *suffix);
@@ -60,7 +60,7 @@ bool str_has_suffix(const char *s, const char *suffix);
 int str_to_u64(const char *s, uint64_t max, uint64_t *ret);
 int str_to_i64(const char *s, int64_t min, int64_t max, int64_t *ret);
 
-/* 64-bit FNV-1a, and the 32-bit fold that hmap takes. */
+/* 64-bit FNV-1a, and the 32-bit fold for hmap. */
 uint64_t hash_bytes(const void *p, size_t size);
 uint32_t hash32(const void *p, size_t size);
 uint32_t hash_string(const char *s);

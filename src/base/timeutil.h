@@ -10,7 +10,7 @@
 uint64_t time_mono_ms(void);
 uint64_t time_mono_ns(void);
 int64_t time_wall_ms(void); /* Milliseconds since 1970, UTC. */
-/* "2026-11-21T07:29:34.123Z", and without the fraction as Kubernetes' metav1.Time has it. */
+/* "2026-11-21T07:29:34.123Z", and without the fraction as in Kubernetes' metav1.Time. */
 void time_format_ms(int64_t wall_ms, char out[TIME_TEXT_SIZE]);
 void time_format_s(int64_t wall_ms, char out[TIME_TEXT_SIZE]);
 /* Reads "YYYY-MM-DDTHH:MM:SS[.fraction](Z|+HH:MM|-HH:MM)" (RFC 3339) to milliseconds; -EINVAL. */

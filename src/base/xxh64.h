@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* XXH64, a fast 64-bit checksum (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md).
  *
- * It finds accidental changes; somebody who chooses the bytes can make two texts of one checksum.
- * The result is the same on every machine, so that it may be stored.  Pure. */
+ * It detects accidental changes only: equal checksums can be constructed on purpose. The result
+ * is the same on every machine, so that it may be stored.  Pure. */
 #pragma once
 
 #include <stddef.h>
