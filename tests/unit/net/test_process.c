@@ -110,6 +110,19 @@ static void missing_program_is_an_error_that_names_it(void **state)
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* And no zombie is left. */
 }
 
+/* Success leaves errno as it was: an earlier interruption says nothing of this start. */
+static void a_failed_start_is_told_whatever_errno_was_before(void **state)
+{
+    const char *argv[] = {"tenet-ut-net-no-such-program", NULL};
+    struct process_spec s = PROCESS_SPEC_INIT;
+    s.argv = argv;
+    struct err e = {0};
+    pid_t pid = -7;
+    errno = EINTR;
+    assert_int_equal(process_start(&s, &pid, &e), -ENOENT);
+    assert_int_equal(pid, -7);
+}
+
 static void environment_is_added_to_and_replaced(void **state)
 {
     static const char *const env[] = {"TENET_UT_A=new", "TENET_UT_B=two", NULL};
@@ -303,6 +316,7 @@ int main(void)
         cmocka_unit_test(run_kills_what_takes_too_long),
         cmocka_unit_test(run_does_not_wait_for_a_grandchild_that_holds_the_pipe),
         cmocka_unit_test(missing_program_is_an_error_that_names_it),
+        cmocka_unit_test(a_failed_start_is_told_whatever_errno_was_before),
         cmocka_unit_test(environment_is_added_to_and_replaced),
         cmocka_unit_test(passed_descriptors_become_3_and_up_whatever_their_numbers),
         cmocka_unit_test(no_other_descriptor_is_inherited),

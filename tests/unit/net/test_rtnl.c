@@ -253,6 +253,42 @@ static void vxlan_port_is_read(void **state)
     assert_int_equal(l.vxlan_port, 4790);
 }
 
+static int takes_metadata(void *ctx, const struct nlmsghdr *h)
+{
+    const struct nlattr *tb[IFLA_LINKINFO + 1], *info[IFLA_INFO_DATA + 1];
+    const struct nlattr *data[IFLA_VXLAN_COLLECT_METADATA + 1];
+    assert_int_equal(rtnl_attrs_parse(h, sizeof(struct ifinfomsg), tb, IFLA_LINKINFO), 0);
+    assert_int_equal(rtnl_attrs_nested(tb[IFLA_LINKINFO], info, IFLA_INFO_DATA), 0);
+    assert_int_equal(rtnl_attrs_nested(info[IFLA_INFO_DATA], data, IFLA_VXLAN_COLLECT_METADATA), 0);
+    *(bool *) ctx = data[IFLA_VXLAN_COLLECT_METADATA] &&
+                    mnl_attr_get_u8(data[IFLA_VXLAN_COLLECT_METADATA]) == 1 &&
+                    data[IFLA_VXLAN_LEARNING] && mnl_attr_get_u8(data[IFLA_VXLAN_LEARNING]) == 0;
+    return 0;
+}
+
+static void a_vxlan_device_takes_its_numbers_from_each_packet(void **state)
+{
+    NEEDS_ROOT
+    struct rtnl_vxlan v = {.name = "vx0", .port = 4790, .mtu = 1400, .mac = {{2, 0, 0, 0, 0, 7}}};
+    OK(rtnl_vxlan_add(r[0], &v, &e));
+    struct rtnl_link l = link_of(r[0], "vx0");
+    assert_string_equal(l.kind, "vxlan");
+    assert_int_equal(l.vxlan_port, 4790);
+    assert_int_equal(l.mtu, 1400);
+    assert_memory_equal(&l.mac, &v.mac, sizeof l.mac);
+    bool metadata = false;
+    struct nlmsghdr *h = rtnl_request(r[0], RTM_GETLINK, 0);
+    struct ifinfomsg *ifi = mnl_nlmsg_put_extra_header(h, sizeof *ifi);
+    ifi->ifi_index = l.ifindex;
+    assert_int_equal(rtnl_get(r[0], h, takes_metadata, &metadata), 0);
+    assert_true(metadata);
+    /* There is one already. */
+    assert_int_equal(rtnl_vxlan_add(r[0], &v, &e), -EEXIST);
+    assert_non_null(strstr(e.text, "add VXLAN device vx0 on port 4790"));
+    v.name = "much-too-long-a-name";
+    assert_int_equal(rtnl_vxlan_add(r[0], &v, &e), -EINVAL);
+}
+
 /* ---- addresses ---- */
 
 static void addresses_are_added_once_listed_and_deleted(void **state)
@@ -462,12 +498,18 @@ static void socket_stays_in_its_namespace(void **state)
 /* ---- answers that are not whole ---- */
 
 static unsigned interrupted_dumps; /* How many are to come. */
+static int receive_error;          /* Of the next call, which takes no message; 0: none. */
 
-/* In place of the library's: a dump that the kernel says was interrupted lacks all that it should have. */
+/* In place of the library's: fails when it is told to, and a dump that the kernel says was interrupted lacks all that it should have. */
 ssize_t mnl_socket_recvfrom(const struct mnl_socket *nl, void *buf, size_t size)
 {
     ssize_t (*receive)(const struct mnl_socket *, void *, size_t);
     *(void **) &receive = dlsym(RTLD_NEXT, "mnl_socket_recvfrom");
+    if (receive_error) {
+        errno = receive_error;
+        receive_error = 0;
+        return -1;
+    }
     ssize_t n = receive(nl, buf, size);
     int left = (int) n;
     for (struct nlmsghdr *h = buf; interrupted_dumps && mnl_nlmsg_ok(h, left);
@@ -496,6 +538,18 @@ static void an_interrupted_dump_is_repeated(void **state)
     assert_int_equal(rtnl_link_list(r[0], &links, &n, &e), -EINTR);
     assert_null(links);
     interrupted_dumps = 0;
+}
+
+static void the_answer_to_a_request_that_was_given_up_is_passed_over(void **state)
+{
+    NEEDS_ROOT
+    make_pair();
+    struct rtnl_link l = {0};
+    receive_error = ENOBUFS;
+    assert_int_equal(rtnl_link_get(r[0], "left", &l, &e), -ENOBUFS);
+    OK(rtnl_link_get(r[0], "lo", &l, &e));
+    assert_string_equal(l.name, "lo");
+    assert_int_equal(rtnl_link_get(r[0], "nothing", &l, &e), -ENODEV);
 }
 
 static void put_address(struct rtnl *rt)
@@ -539,6 +593,7 @@ int main(void)
         T(deleting_one_end_of_a_veth_removes_both),
         T(list_has_all_links_of_a_full_namespace),
         T(vxlan_port_is_read),
+        T(a_vxlan_device_takes_its_numbers_from_each_packet),
         T(addresses_are_added_once_listed_and_deleted),
         T(noprefixroute_leaves_the_prefix_without_a_route),
         T(routes_of_a_fresh_namespace_are_none),
@@ -550,6 +605,7 @@ int main(void)
         T(checksum_offload_is_switched_off),
         T(socket_stays_in_its_namespace),
         T(an_interrupted_dump_is_repeated),
+        T(the_answer_to_a_request_that_was_given_up_is_passed_over),
         T(a_failure_is_ignored_of_the_first_request_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -133,6 +134,31 @@ static void unix_socket_replaces_no_other_file(void **state)
     assert_int_equal(access(path, F_OK), 0);
 }
 
+static bool cannot_listen;
+
+/* In place of libc's: fails when it is told to. */
+int listen(int fd, int backlog)
+{
+    if (cannot_listen) {
+        errno = EMFILE;
+        return -1;
+    }
+    return (int) syscall(SYS_listen, fd, backlog);
+}
+
+static void a_unix_socket_that_cannot_listen_leaves_no_file(void **state)
+{
+    CLEANUP_FREE char *path = xasprintf("%s/deaf.sock", dir);
+    struct err e = {0};
+    int l = -1;
+    cannot_listen = true;
+    assert_int_equal(sock_listen_unix(path, 0600, &l, &e), -EMFILE);
+    cannot_listen = false;
+    assert_non_null(strstr(e.text, path));
+    assert_int_equal(l, -1);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
 static void too_long_unix_path_is_refused(void **state)
 {
     char path[200];
@@ -190,6 +216,7 @@ int main(void)
         cmocka_unit_test(unix_socket_has_its_mode_whatever_the_umask),
         cmocka_unit_test(unix_socket_of_a_dead_program_is_replaced_and_of_a_living_one_not),
         cmocka_unit_test(unix_socket_replaces_no_other_file),
+        cmocka_unit_test(a_unix_socket_that_cannot_listen_leaves_no_file),
         cmocka_unit_test(too_long_unix_path_is_refused),
         cmocka_unit_test(activation_takes_descriptors_meant_for_this_process_only),
     };

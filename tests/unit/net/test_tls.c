@@ -7,6 +7,7 @@
 #include "net/loop/sock.h"
 #include "net/tls/pki.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +15,7 @@
 
 #include <cmocka.h>
 #include <stdio.h>
+#include <sys/socket.h>
 
 #define DAY_MS (24 * 3600000LL)
 
@@ -465,6 +467,32 @@ static void a_handshake_that_is_not_answered_times_out(void **state)
     bench_free(b);
 }
 
+/* The error of the socket's own call is told, for reading and writing. */
+static void errors_of_the_socket_are_told(void **state)
+{
+    CLEANUP(tls_context_free) struct tls_context *t = NULL;
+    struct tls_client_config cfg = {.ca = pki_ca_pem(ca)};
+    struct err e = {0};
+    int pair[2];
+    assert_int_equal(tls_client_new(&cfg, &t, &e), 0);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    assert_int_equal(shutdown(pair[0], SHUT_WR), 0);
+    struct tls *c = tls_connect(t, pair[0], "localhost");
+    assert_int_equal(tls_handshake(c, &e), -EPIPE);
+    assert_string_equal(e.text, "connection: Broken pipe");
+    tls_free(c);
+    fd_close(pair[0]);
+    fd_close(pair[1]);
+
+    CLEANUP_PAIR struct pki_pair p = issue(ca, for_loopback);
+    CLEANUP(tls_context_free) struct tls_context *server = NULL;
+    assert_int_equal(server_context(&p, NULL, &server, &e), 0);
+    CLEANUP(fd_close) int file = open("/dev/null", O_RDWR | O_CLOEXEC);
+    c = tls_accept(server, file);
+    assert_int_equal(tls_handshake(c, &e), -ENOTSOCK);
+    tls_free(c);
+}
+
 static void reloading_changes_new_connections_only(void **state)
 {
     struct bench *b = serve(ca, for_loopback, NULL);
@@ -541,6 +569,7 @@ int main(void)
         cmocka_unit_test(a_plain_server_is_recognized),
         cmocka_unit_test(a_slow_handshake_is_cut_off),
         cmocka_unit_test(a_handshake_that_is_not_answered_times_out),
+        cmocka_unit_test(errors_of_the_socket_are_told),
         cmocka_unit_test(reloading_changes_new_connections_only),
         cmocka_unit_test(contexts_say_what_is_wrong_with_their_files),
     };
