@@ -404,7 +404,8 @@ struct canned {
     int conn_fd;
     const char *answer;
     bool reset;
-    unsigned accepted;
+    bool keeps; /* The connection stays after its first answer, and ends at the next request. */
+    unsigned accepted, answered;
 };
 
 static void canned_answer(void *ctx, unsigned events)
@@ -413,7 +414,13 @@ static void canned_answer(void *ctx, unsigned events)
     char buf[4096];
     ssize_t n = recv(s->conn_fd, buf, sizeof buf, MSG_DONTWAIT);
     (void) n;
-    send(s->conn_fd, s->answer, strlen(s->answer), MSG_NOSIGNAL);
+    if (!s->keeps || s->answered < s->accepted) {
+        send(s->conn_fd, s->answer, strlen(s->answer), MSG_NOSIGNAL);
+        s->answered++;
+        if (s->keeps) {
+            return;
+        }
+    }
     if (s->reset) {
         struct linger now = {.l_onoff = 1};
         setsockopt(s->conn_fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
@@ -483,6 +490,36 @@ static void responses_of_other_servers_are_understood(void **state)
     s.reset = true;
     get(b, c, "/x", &g);
     assert_true(g.error == -ECONNRESET || streq(g.text, "part"));
+    got_done(&g);
+    http_client_free(c);
+    loop_fd_free(s.watch);
+    fd_close(s.listen_fd);
+    bench_free(b);
+}
+
+/* The server closes a kept connection at the moment at which a call is sent. */
+static void a_call_on_a_kept_connection_that_ends_is_repeated_when_it_may(void **state)
+{
+    struct bench *b = bench_new(NULL);
+    struct canned s = {
+        .b = b, .answer = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", .keeps = true};
+    struct err e = {0};
+    assert_int_equal(sock_listen_tcp("127.0.0.1:0", &s.listen_fd, &e), 0);
+    s.watch = loop_fd_new(b->loop, s.listen_fd, LOOP_READ, canned_accept, &s);
+    CLEANUP_FREE char *url = xasprintf("http://127.0.0.1:%d", sock_local_port(s.listen_fd));
+    struct http_client *c = client_with(b, (struct http_client_config){.url = url});
+    struct got g = GOT;
+    for (unsigned i = 1; i <= 3; i++) {
+        get(b, c, "/x", &g);
+        assert_int_equal(g.error, 0);
+        assert_string_equal(g.text, "x");
+        assert_int_equal(s.accepted, i);
+    }
+    g.done = false;
+    http_call(c, "POST", "/x", NULL, NULL, "x", 1, got_result, &g);
+    WAIT_FLAG(b, g.done);
+    assert_int_equal(g.error, -ECONNRESET);
+    assert_int_equal(s.accepted, 3);
     got_done(&g);
     http_client_free(c);
     loop_fd_free(s.watch);
@@ -571,6 +608,7 @@ int main(void)
         cmocka_unit_test(streams_that_break_are_errors),
         cmocka_unit_test(streams_can_be_cancelled_from_their_data),
         cmocka_unit_test(responses_of_other_servers_are_understood),
+        cmocka_unit_test(a_call_on_a_kept_connection_that_ends_is_repeated_when_it_may),
         cmocka_unit_test(urls_are_checked),
         cmocka_unit_test(unix_sockets_work_too),
     };

@@ -5,6 +5,8 @@
 #include "net/kernel/path.h"
 #include "net/loop/process.h"
 
+#include <dlfcn.h>
+#include <libmnl/libmnl.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdio.h>
@@ -64,11 +66,34 @@ static void packets_that_are_blocked_without_a_policy_are_ipsec(void **state)
     }
 }
 
+static int open_error; /* Of mnl_socket_open2; 0: it is the library's. */
+
+struct mnl_socket *mnl_socket_open2(int bus, int flags)
+{
+    struct mnl_socket *(*open2)(int, int);
+    *(void **) &open2 = dlsym(RTLD_NEXT, "mnl_socket_open2");
+    if (open_error) {
+        errno = open_error;
+        return NULL;
+    }
+    return open2(bus, flags);
+}
+
+static void a_kernel_that_cannot_be_asked_may_have_ipsec(void **state)
+{
+    open_error = EPROTONOSUPPORT; /* There is none in it. */
+    assert_false(path_has_ipsec());
+    open_error = EMFILE;
+    assert_true(path_has_ipsec());
+    open_error = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_policy_of_any_direction_is_ipsec),
         cmocka_unit_test(packets_that_are_blocked_without_a_policy_are_ipsec),
+        cmocka_unit_test(a_kernel_that_cannot_be_asked_may_have_ipsec),
     };
     return cmocka_run_group_tests(tests, enter_namespace, NULL);
 }

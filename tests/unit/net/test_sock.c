@@ -146,6 +146,31 @@ int listen(int fd, int backlog)
     return (int) syscall(SYS_listen, fd, backlog);
 }
 
+static unsigned sockets_left = ~0u; /* How many calls of socket() succeed from now on. */
+
+/* In place of libc's: fails when it is told to. */
+int socket(int domain, int type, int protocol)
+{
+    if (sockets_left == 0) {
+        errno = EMFILE;
+        return -1;
+    }
+    sockets_left--;
+    return (int) syscall(SYS_socket, domain, type, protocol);
+}
+
+static void a_socket_that_cannot_be_made_is_told(void **state)
+{
+    CLEANUP_FREE char *path = xasprintf("%s/none.sock", dir);
+    struct err e = {0};
+    int l = -1;
+    sockets_left = 0;
+    assert_int_equal(sock_listen_unix(path, 0600, &l, &e), -EMFILE);
+    sockets_left = ~0u;
+    assert_non_null(strstr(e.text, path));
+    assert_int_equal(l, -1);
+}
+
 static void a_unix_socket_that_cannot_listen_leaves_no_file(void **state)
 {
     CLEANUP_FREE char *path = xasprintf("%s/deaf.sock", dir);
@@ -216,6 +241,7 @@ int main(void)
         cmocka_unit_test(unix_socket_has_its_mode_whatever_the_umask),
         cmocka_unit_test(unix_socket_of_a_dead_program_is_replaced_and_of_a_living_one_not),
         cmocka_unit_test(unix_socket_replaces_no_other_file),
+        cmocka_unit_test(a_socket_that_cannot_be_made_is_told),
         cmocka_unit_test(a_unix_socket_that_cannot_listen_leaves_no_file),
         cmocka_unit_test(too_long_unix_path_is_refused),
         cmocka_unit_test(activation_takes_descriptors_meant_for_this_process_only),
