@@ -1,135 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whole commands: what is typed, the exit status, and what is printed.  The API server is this test's, the command a
  * child of it. */
-#include "../apiserver/harness.h"
-#include "cli/command.h"
+#include "typed.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
-
-#define WORDS_MAX 32
-#define PATIENCE_MS 60000
-
-struct outcome {
-    bool ended;
-    int status;
-    char *out, *err;
-};
-
-static void on_end(void *ctx, int status)
-{
-    struct outcome *o = ctx;
-    o->ended = true;
-    o->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-}
-
-static char *content(FILE *f)
-{
-    struct strbuf b = STRBUF_INIT;
-    char buf[4096];
-    size_t n;
-    rewind(f);
-    strbuf_adds(&b, "");
-    while ((n = fread(buf, 1, sizeof buf, f)) > 0) {
-        strbuf_add(&b, buf, n);
-    }
-    fclose(f);
-    return strbuf_steal(&b);
-}
-
-static const struct command *find(const char *name)
-{
-    const struct command *c = command_find(name);
-    assert_non_null(c);
-    return c;
-}
-
-/* Runs 'line' (words with a blank between); with the option --server when 'h' is given, whose loop goes on meanwhile. */
-static struct outcome run(struct harness *h, const char *line)
-{
-    struct outcome o = {0};
-    char *argv[WORDS_MAX + 3] = {NULL};
-    int argc = 0;
-    CLEANUP_FREE char *words = xstrdup(line);
-    CLEANUP_FREE char *url = h ? harness_url(h) : NULL;
-    char *rest = words;
-    while (rest && argc < WORDS_MAX) {
-        argv[argc++] = strsep(&rest, " ");
-    }
-    const struct command *c = find(argv[0]);
-    if (h) {
-        argv[argc++] = (char *) "--server";
-        argv[argc++] = url;
-    }
-    FILE *out = tmpfile(), *err = tmpfile();
-    assert_true(out && err);
-    fflush(NULL);
-    pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        dup2(fileno(out), STDOUT_FILENO);
-        dup2(fileno(err), STDERR_FILENO);
-        int status = c->run(argc, argv);
-        fflush(NULL);
-        _exit(status);
-    }
-    struct loop *loop = h ? h->loop : loop_new();
-    struct loop_child *child = loop_child_new(loop, pid, on_end, &o);
-    int r = loop_run_until(loop, &o.ended, PATIENCE_MS);
-    loop_child_free(child);
-    if (!h) {
-        loop_free(loop);
-    }
-    if (r < 0) {
-        kill(pid, SIGKILL);
-        fail_msg("%s: does not end", line);
-    }
-    o.out = content(out);
-    o.err = content(err);
-    return o;
-}
-
-struct row {
-    const char *line;
-    int status;
-    const char *out,
-        *err; /* What is printed, whole, or when it ends in "..." its beginning; NULL: anything. */
-};
-
-static bool fits(const char *got, const char *want)
-{
-    size_t n = want ? strlen(want) : 0;
-    return !want || (n >= 3 && streq(want + n - 3, "...") ? strncmp(got, want, n - 3) == 0
-                                                          : streq(got, want));
-}
-
-static void check(struct harness *h, const struct row *rows, size_t n)
-{
-    size_t wrong = 0;
-    for (size_t i = 0; i < n; i++) {
-        struct outcome o = run(h, rows[i].line);
-        if (o.status != rows[i].status || !fits(o.out, rows[i].out) || !fits(o.err, rows[i].err)) {
-            print_error("tenet %s: %d\n%s\n%s\n", rows[i].line, o.status, o.out, o.err);
-            wrong++;
-        }
-        free(o.out);
-        free(o.err);
-    }
-    assert_int_equal(wrong, 0);
-}
 
 /* ---- what is typed wrongly ---- */
 
 static void wrong_usage_is_told(void **state)
 {
-    static const struct row rows[] = {
+    static const struct typed_row rows[] = {
         {"check --dns x", 2, "",
          "tenet check: --dns: \"x\" is not an address, or too many; see tenet check --help\n"},
         {"check --dns 10.0.0.1 --dns 10.0.0", 2, "",
@@ -262,7 +149,7 @@ static void wrong_usage_is_told(void **state)
         {"master --config /nonexistent", 1, "",
          "tenet: read /nonexistent: No such file or directory\n"},
     };
-    check(NULL, rows, ARRAY_SIZE(rows));
+    typed_check(NULL, rows, ARRAY_SIZE(rows));
 }
 
 static void every_command_has_its_help(void **state)
@@ -270,7 +157,7 @@ static void every_command_has_its_help(void **state)
     for (size_t i = 0; commands[i]; i++) {
         CLEANUP_FREE char *line = xasprintf("%s --help", commands[i]->name);
         CLEANUP_STRBUF struct strbuf help = STRBUF_INIT;
-        struct outcome o = run(NULL, line);
+        struct outcome o = typed_run(NULL, line);
         assert_int_equal(o.status, 0);
         command_help(commands[i], &help);
         assert_string_equal(o.out, strbuf_cstr(&help));
@@ -286,20 +173,20 @@ static void a_token_is_printed_listed_and_deleted(void **state)
 {
     struct harness *h = harness_new(NULL, NULL);
     free(make_namespace(h, "kube-system"));
-    struct outcome made = run(h, "token create --description x");
+    struct outcome made = typed_run(h, "token create --description x");
     assert_int_equal(made.status, 0);
     assert_int_equal(strlen(made.out), 24);
     assert_int_equal(made.out[6], '.');
     CLEANUP_FREE char *id = xstrndup(made.out, 6);
-    struct outcome list = run(h, "token list");
+    struct outcome list = typed_run(h, "token list");
     assert_int_equal(list.status, 0);
     assert_non_null(strstr(list.out, id));
     assert_null(strstr(list.out, made.out + 7)); /* Its secret is told once. */
     CLEANUP_FREE char *line = xasprintf("token delete %s", id);
     CLEANUP_FREE char *said = xasprintf("token %s deleted\n", id);
-    const struct row rows[] = {{line, 0, said, ""}, {line, 1, "", "..."}};
-    check(h, rows, ARRAY_SIZE(rows));
-    struct outcome none = run(h, "token list");
+    const struct typed_row rows[] = {{line, 0, said, ""}, {line, 1, "", "..."}};
+    typed_check(h, rows, ARRAY_SIZE(rows));
+    struct outcome none = typed_run(h, "token list");
     assert_null(strstr(none.out, id));
     const struct outcome all[] = {made, list, none};
     for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
@@ -312,7 +199,7 @@ static void a_token_is_printed_listed_and_deleted(void **state)
 static void objects_are_made_shown_and_deleted(void **state)
 {
     struct harness *h = harness_new(NULL, NULL);
-    static const struct row rows[] = {
+    static const struct typed_row rows[] = {
         {"create namespace red", 0, "namespace/red created\n", ""},
         {"create namespace red", 1, "",
          "Error from server (AlreadyExists): namespaces \"red\" already exists\n"},
@@ -363,7 +250,7 @@ static void objects_are_made_shown_and_deleted(void **state)
          "error: managing pod network is only supported for openshift multitenant network "
          "plugin\n"},
     };
-    check(h, rows, ARRAY_SIZE(rows));
+    typed_check(h, rows, ARRAY_SIZE(rows));
     harness_free(h);
 }
 
