@@ -127,6 +127,10 @@ static void wrong_usage_is_told(void **state)
         {"delete ns red --timeout s", 2, "",
          "tenet delete: --timeout \"s\" is not a time such as 30s; see tenet delete --help\n"},
         {"token", 2, "", "tenet token: ..."},
+        {"token create --ttl 10x", 2, "",
+         "tenet token: --ttl 10x is not a time such as 24h; see tenet token --help\n"},
+        {"token create --ttl s", 2, "",
+         "tenet token: --ttl s is not a time such as 24h; see tenet token --help\n"},
         {"token create --ttl x", 2, "",
          "tenet token: --ttl x is not a time such as 24h; see tenet token --help\n"},
         {"token create --write-kubeconfig f --server http://127.0.0.1:1", 2, "",
@@ -254,6 +258,254 @@ static void objects_are_made_shown_and_deleted(void **state)
     harness_free(h);
 }
 
+/* ---- while something changes ---- */
+
+/* A request that is sent some time after a command has begun. */
+struct later {
+    struct harness *h;
+    struct loop_timer *timer;
+    const char *method, *path, *type, *body;
+    bool done;
+};
+
+static void on_answer(void *ctx, const struct http_result *r)
+{
+    struct later *l = ctx;
+    l->done = true;
+    assert_in_range(r->status, 200, 201);
+}
+
+static void on_time(void *ctx)
+{
+    struct later *l = ctx;
+    http_call(l->h->client, l->method, l->path, NULL, l->type, l->body, strlen(l->body), on_answer,
+              l);
+}
+
+static void send_later(struct harness *h, struct later *l, uint64_t ms)
+{
+    l->h = h;
+    l->timer = loop_timer_new(h->loop, on_time, l);
+    loop_timer_arm(l->timer, ms);
+}
+
+static void later_done(struct later *l)
+{
+    assert_true(l->done);
+    loop_timer_free(l->timer);
+}
+
+static void a_deletion_without_a_limit_waits_for_the_finalizer(void **state)
+{
+    struct harness *h = harness_new(NULL, NULL);
+    put_in(h, "POST", "/api/v1/namespaces/default/configmaps",
+           "{'metadata':{'name':'c','finalizers':['example.com/x']}}", 201);
+    struct later l = {.method = "PATCH",
+                      .path = "/api/v1/namespaces/default/configmaps/c",
+                      .type = "application/merge-patch+json",
+                      .body = "{\"metadata\":{\"finalizers\":null}}"};
+    send_later(h, &l, 300);
+    static const struct typed_row rows[] = {
+        {"delete configmap c --timeout 0", 0, "configmap \"c\" deleted\n", ""},
+        {"get configmap c", 1, "", "..."},
+    };
+    typed_check(h, rows, ARRAY_SIZE(rows));
+    later_done(&l);
+    harness_free(h);
+}
+
+static char *write_manifest(const char *text)
+{
+    char *path = xstrdup("/tmp/tenet-manifest-XXXXXX");
+    CLEANUP_FREE char *json = quoted(text);
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, json, strlen(json)), (ssize_t) strlen(json));
+    close(fd);
+    return path;
+}
+
+static void objects_are_made_from_files_and_described(void **state)
+{
+    struct harness *h = harness_new(NULL, NULL);
+    CLEANUP_FREE char *path = write_manifest(
+        "{'apiVersion':'v1','kind':'Service','metadata':{'name':'web'},'spec':{'selector':"
+        "{'app':'w'},'externalIPs':['192.0.2.1','192.0.2.2'],'clusterIP':'172.30.0.9',"
+        "'ports':[{'name':'http','port':80,'targetPort':8080}]}}");
+    CLEANUP_FREE char *create = xasprintf("create -f %s", path);
+    CLEANUP_FREE char *twice = xasprintf("create -f %s", path);
+    CLEANUP_FREE char *too_much = xasprintf("create -f %s x", path);
+    CLEANUP_FREE char *other = xasprintf("create -f %s -n other", path);
+    CLEANUP_FREE char *exists = xasprintf(
+        "Error from server (AlreadyExists): error when creating \"%s\": services \"web\" already "
+        "exists\n",
+        path);
+    const struct typed_row rows[] = {
+        {create, 0, "service/web created\n", ""},
+        {twice, 1, "", exists},
+        {too_much, 2, "", "tenet create: unexpected argument \"x\" beside -f; ..."},
+        {other, 1, "", "..."},
+        {"create", 2, "", "tenet create: must specify -f FILE, or namespace NAME; ..."},
+        {"create service x", 2, "",
+         "tenet create: \"service\" can be created from a file only (-f); ..."},
+    };
+    typed_check(h, rows, ARRAY_SIZE(rows));
+    unlink(path);
+    struct outcome o = typed_run(h, "describe service web");
+    assert_int_equal(o.status, 0);
+    assert_non_null(strstr(o.out, "192.0.2.1,192.0.2.2\n"));
+    assert_non_null(strstr(o.out, "TargetPort:"));
+    free(o.out);
+    free(o.err);
+    harness_free(h);
+}
+
+static void projects_share_networks_when_the_master_agrees(void **state)
+{
+    struct harness *h = harness_new(NULL, NULL);
+    put_in(h, "POST", "/apis/network.openshift.io/v1/clusternetworks",
+           "{'metadata':{'name':'default'},'network':'10.128.0.0/14','hostsubnetlength':9,"
+           "'serviceNetwork':'172.30.0.0/16','pluginName':'redhat/openshift-ovs-multitenant'}",
+           201);
+    free(make_namespace(h, "red"));
+    free(make_namespace(h, "blue"));
+    free(make_net(h, "red", 10, "{}"));
+    free(make_net(h, "blue", 11, "{}"));
+    static const struct typed_row rows[] = {
+        {"adm pod-network isolate-projects --selector a=b", 1, "", "error: no projects found\n"},
+        {"adm pod-network isolate-projects none red nor", 1, "",
+         "error: projects none, nor not found\n"},
+        {"adm pod-network isolate-projects", 1, "",
+         "error: must provide --selector=<project_selector> or projects\n"},
+        {"adm pod-network isolate-projects red --selector a=b", 1, "",
+         "error: either specify --selector=<project_selector> or projects but not both\n"},
+        {"adm pod-network join-projects red", 1, "", "error: must provide --to=<project_name>\n"},
+        {"adm pod-network join-projects", 1, "",
+         "error: [must provide --selector=<project_selector> or projects, must provide "
+         "--to=<project_name>]\n"},
+        {"adm pod-network join-projects red --to=none", 1, "", "error: projects none not found\n"},
+        {"adm pod-network isolate-projects default", 1, "",
+         "error: network isolation for project \"default\" is forbidden\n"},
+        {"adm pod-network join-projects red --to=red", 0, "", ""},
+    };
+    typed_check(h, rows, ARRAY_SIZE(rows));
+    /* The master does it ... */
+    struct later done = {.method = "PATCH",
+                         .path = "/apis/network.openshift.io/v1/netnamespaces/red",
+                         .type = "application/merge-patch+json",
+                         .body = "{\"netid\":11,\"metadata\":{\"annotations\":null}}"};
+    send_later(h, &done, 300);
+    static const struct typed_row joins[] = {
+        {"adm pod-network join-projects --to=blue --selector kubernetes.io/metadata.name=red", 0,
+         "", ""}};
+    typed_check(h, joins, ARRAY_SIZE(joins));
+    later_done(&done);
+    /* ... or refuses. */
+    struct later refused = {.method = "PATCH",
+                            .path = "/apis/network.openshift.io/v1/netnamespaces/red",
+                            .type = "application/merge-patch+json",
+                            .body = "{\"metadata\":{\"annotations\":{\"tenet.io/change-refused\":"
+                                    "\"no\"}}}"};
+    send_later(h, &refused, 300);
+    static const struct typed_row globals[] = {
+        {"adm pod-network make-projects-global red", 1, "",
+         "error: removing network isolation for project \"red\" failed, error: no\n"}};
+    typed_check(h, globals, ARRAY_SIZE(globals));
+    later_done(&refused);
+    harness_free(h);
+}
+
+#define WIDGETS "/apis/idle.example/v1/namespaces/red/widgets"
+
+/* A pod of the widget "w", and its address among the endpoints of the service. */
+static void make_widgets_pod(struct harness *h, const char *name, const char *uid)
+{
+    CLEANUP_FREE char *pod =
+        xasprintf("{'metadata':{'name':'%s','ownerReferences':[{'apiVersion':'idle.example/v1',"
+                  "'kind':'Widget','name':'w','uid':'%s','controller':true}]},"
+                  "'spec':{'containers':[{'name':'c','image':'i'}]}}",
+                  name, uid);
+    put_in(h, "POST", "/api/v1/namespaces/red/pods", pod, 201);
+}
+
+static void a_service_is_idled_with_the_owner_of_its_pods(void **state)
+{
+    struct harness *h = harness_new(NULL, NULL);
+    put_in(h, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+           "{'apiVersion':'apiextensions.k8s.io/v1','kind':'CustomResourceDefinition',"
+           "'metadata':{'name':'widgets.idle.example'},'spec':{'group':'idle.example',"
+           "'scope':'Namespaced','names':{'plural':'widgets','singular':'widget',"
+           "'kind':'Widget'},'versions':[{'name':'v1','served':true,'storage':true,"
+           "'subresources':{'scale':{'specReplicasPath':'.spec.replicas',"
+           "'statusReplicasPath':'.status.replicas'}},'schema':{'openAPIV3Schema':"
+           "{'type':'object','x-kubernetes-preserve-unknown-fields':true}}}]}}",
+           201);
+    free(make_namespace(h, "red"));
+    CLEANUP_FREE char *uid =
+        make_object(h, WIDGETS,
+                    "{'apiVersion':'idle.example/v1','kind':'Widget','metadata':{'name':'w'},"
+                    "'spec':{'replicas':2}}");
+    make_widgets_pod(h, "w0", uid);
+    make_widgets_pod(h, "w1", uid);
+    static const char *const services[] = {"web", "also", "bare"};
+    for (size_t i = 0; i < ARRAY_SIZE(services); i++) {
+        CLEANUP_FREE char *text =
+            xasprintf("{'metadata':{'name':'%s','labels':{'n':'%zu'}},"
+                      "'spec':{'clusterIP':'172.30.0.%zu','ports':[{'port':80}]}}",
+                      services[i], i, i + 5);
+        put_in(h, "POST", "/api/v1/namespaces/red/services", text, 201);
+        CLEANUP_FREE char *endpoints = xasprintf(
+            i == 2 ? "{'metadata':{'name':'%s'}}"
+                   : "{'metadata':{'name':'%s'},'subsets':[{'addresses':[{'ip':'10.128.0.2',"
+                     "'targetRef':{'kind':'Pod','name':'w0','namespace':'red'}}],"
+                     "'notReadyAddresses':[{'ip':'10.128.0.3','targetRef':{'kind':'Pod',"
+                     "'name':'w1','namespace':'red'}},{'ip':'10.128.0.4'}],"
+                     "'ports':[{'port':80}]}]}",
+            services[i]);
+        put_in(h, "POST", "/api/v1/namespaces/red/endpoints", endpoints, 201);
+    }
+    static const struct typed_row rows[] = {
+        {"idle web -n red --dry-run", 0,
+         "The service \"red/web\" has been marked as idled (dry run)\n"
+         "The service \"red/web\" will unidle Widget.idle.example \"red/w\" to 2 replicas once "
+         "it receives traffic\n"
+         "Widget.idle.example \"red/w\" has been idled (dry run)\n",
+         ""},
+        {"idle bare -n red", 1, "",
+         "error: the service \"red/bare\" has nothing to be idled: none of its pods has an owner "
+         "that can be scaled\n"},
+        {"idle none -n red", 1, "", "Error from server (NotFound): services \"none\" not found\n"},
+        {"idle -l n=9 -n red", 0, "", "No service has anything to be idled\n"},
+        {"idle web also -n red", 0,
+         "The service \"red/web\" has been marked as idled\n"
+         "The service \"red/web\" will unidle Widget.idle.example \"red/w\" to 2 replicas once "
+         "it receives traffic\n"
+         "The service \"red/also\" has been marked as idled\n"
+         "The service \"red/also\" will unidle Widget.idle.example \"red/w\" to 2 replicas once "
+         "it receives traffic\n"
+         "Widget.idle.example \"red/w\" has been idled\n",
+         ""},
+        {"idle --all -n red", 0, "", ""},
+    };
+    typed_check(h, rows, ARRAY_SIZE(rows));
+    CLEANUP_ANSWER struct answer scale = ask_ok(h, "GET", WIDGETS "/w/scale", NULL, 200);
+    assert_int_equal(json_get_int_or(json_path(scale.body, "spec", "replicas", NULL), 0), 0);
+    CLEANUP_ANSWER struct answer w = ask_ok(h, "GET", WIDGETS "/w", NULL, 200);
+    const struct json *notes = json_path(w.body, "metadata", "annotations", NULL);
+    assert_string_equal(json_path_string(notes, "idling.alpha.openshift.io/previous-scale", NULL),
+                        "2");
+    for (size_t i = 0; i < 2; i++) {
+        CLEANUP_FREE char *path = xasprintf("/api/v1/namespaces/red/services/%s", services[i]);
+        CLEANUP_ANSWER struct answer s = ask_ok(h, "GET", path, NULL, 200);
+        notes = json_path(s.body, "metadata", "annotations", NULL);
+        assert_string_equal(
+            json_path_string(notes, "idling.alpha.openshift.io/unidle-targets", NULL),
+            "[{\"kind\":\"Widget\",\"name\":\"w\",\"group\":\"idle.example\",\"replicas\":2}]");
+        assert_non_null(json_path_string(notes, "idling.alpha.openshift.io/idled-at", NULL));
+    }
+    harness_free(h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +513,10 @@ int main(void)
         cmocka_unit_test(every_command_has_its_help),
         cmocka_unit_test(a_token_is_printed_listed_and_deleted),
         cmocka_unit_test(objects_are_made_shown_and_deleted),
+        cmocka_unit_test(a_deletion_without_a_limit_waits_for_the_finalizer),
+        cmocka_unit_test(objects_are_made_from_files_and_described),
+        cmocka_unit_test(a_service_is_idled_with_the_owner_of_its_pods),
+        cmocka_unit_test(projects_share_networks_when_the_master_agrees),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

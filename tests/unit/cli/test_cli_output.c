@@ -414,6 +414,10 @@ static void near_words_are_suggested(void **state)
     assert_string_equal(suggest("crate", words, n), "create");
     assert_string_equal(suggest("deleet", words, n), "delete");
     assert_null(suggest("frobnicate", words, n));
+    /* What stands before a word in memory is none of its letters. */
+    static const char text[] = "xa";
+    const char *const pair[] = {text + 1, "?ay"};
+    assert_string_equal(suggest("?ax", pair, 2), "?ay");
     assert_null(suggest("a-word-that-is-much-longer-than-any-command-name", words, n));
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the master makes of its configuration: certificates, keys, and DNS. */
 #include "base/mem.h"
+#include "client/kubeconfig.h"
+#include "master/master_addresses.h"
 #include "master/master_dns.h"
 #include "master/master_security.h"
 #include "master/master_signing.h"
@@ -131,6 +133,108 @@ static void with_tls_keys_and_a_way_in_are_made(void **state)
     master_security_free(s);
     master_tls_free(tls);
     master_config_done(&c);
+}
+
+static void a_kubeconfig_that_does_not_fit_is_made_anew(void **state)
+{
+    struct master_config c;
+    struct master_tls *tls = NULL;
+    struct err e = {0};
+    CLEANUP_FREE char *file = xasprintf("%s/pki/admin.kubeconfig", dir);
+    configure(&c, TLS);
+    assert_int_equal(master_tls_new(&c, 8443, &tls, &e), 0);
+    __attribute__((cleanup(kubeconfig_done))) struct kubeconfig made = {0};
+    __attribute__((cleanup(kubeconfig_done))) struct kubeconfig again = {0};
+    __attribute__((cleanup(kubeconfig_done))) struct kubeconfig other = {0};
+    assert_int_equal(kubeconfig_load(file, &made, &e), 0);
+    assert_non_null(made.cert);
+    /* One that fits stays. */
+    assert_int_equal(master_tls_reload(tls, &e), 0);
+    assert_int_equal(kubeconfig_load(file, &again, &e), 0);
+    assert_string_equal(again.cert, made.cert);
+    /* Somebody put a token in place of the certificate. */
+    struct kubeconfig w = {.server = made.server, .ca = made.ca, .token = (char *) "t"};
+    assert_int_equal(kubeconfig_write(file, "system:admin", &w, &e), 0);
+    assert_int_equal(master_tls_reload(tls, &e), 0);
+    assert_int_equal(kubeconfig_load(file, &other, &e), 0);
+    assert_non_null(other.cert);
+    assert_string_not_equal(other.cert, made.cert);
+    assert_null(other.token);
+    master_tls_free(tls);
+    master_config_done(&c);
+}
+
+static const char *host_name = "Node-1.Example";
+
+int gethostname(char *ret, size_t size)
+{
+    if (!host_name) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    snprintf(ret, size, "%s", host_name);
+    return 0;
+}
+
+static bool is_master(const struct master_addresses *a, const char *text)
+{
+    uint32_t ip;
+    assert_int_equal(ip4_parse(text, &ip), 0);
+    return address_ranges_contain(&a->rules.masters, ip);
+}
+
+static void addresses_of_the_master_are_its_own(void **state)
+{
+    static const struct netconf_host_net nets[] = {
+        {.ifname = "eth0", .addr = 0xc0a80001}, /* 192.168.0.1 */
+        {.ifname = "tun0", .addr = 0x0a800001}, /* 10.128.0.1 */
+        {.ifname = "lo", .addr = 0x7f000001},
+    };
+    struct master_config c;
+    struct service_ranges services = {0};
+    struct master_addresses a = {0};
+    configure(&c, TLS);
+    free((char *) c.bind_address);
+    c.bind_address = xstrdup("0.0.0.0:8443");
+    master_addresses_fill(&a, &c, &services, 0xc0a80005, false, nets, 3);
+    assert_string_equal(a.host_name, "node-1.example");
+    assert_ptr_equal(a.own_node[0], a.host_name);
+    assert_ptr_equal(a.rules.master_nodes, a.own_node);
+    assert_true(is_master(&a, "192.168.0.5"));
+    assert_true(is_master(&a, "192.168.0.1")); /* It listens at all. */
+    assert_false(is_master(&a, "10.128.0.1"));
+    assert_false(is_master(&a, "127.0.0.1"));
+    assert_int_equal(a.rules.masters.n, 2);
+    assert_int_equal(a.rules.ingress.n, 0);
+    master_config_done(&c);
+
+    struct master_addresses b = {0};
+    configure(&c, TLS "dnsConfig: {bindAddress: \"192.0.2.3:53\"}\n");
+    free((char *) c.storage_endpoints);
+    c.storage_endpoints = xstrdup("http://192.0.2.1:2379,http://etcd2:2379,http://192.0.2.2:2379");
+    free((char *) c.bind_address);
+    c.bind_address = xstrdup("192.0.2.9:8443");
+    services.has_ingress = true;
+    services.ingress = (struct ip4_prefix){0xc6336400, 24};
+    host_name = NULL;
+    master_addresses_fill(&b, &c, &services, 0, false, nets, 3);
+    assert_null(b.own_node[0]);
+    static const char *const own[] = {"192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.9"};
+    for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
+        assert_true(is_master(&b, own[i]));
+    }
+    assert_int_equal(b.rules.masters.n, 4);
+    assert_int_equal(b.rules.ingress.n, 1);
+    assert_int_equal(b.rules.ingress.list[0].addr, 0xc6336400);
+    master_config_done(&c);
+
+    /* Without authorization every client is trusted, nodes too. */
+    struct master_addresses d = {0};
+    configure(&c, "servingInfo: {tls: off}");
+    master_addresses_fill(&d, &c, &services, 0xc0a80005, true, nets, 3);
+    assert_int_equal(d.rules.masters.n, 0);
+    master_config_done(&c);
+    host_name = "node1";
 }
 
 static void what_is_configured_is_used(void **state)
@@ -272,6 +376,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_tls_everyone_is_trusted),
         cmocka_unit_test(with_tls_keys_and_a_way_in_are_made),
+        cmocka_unit_test(a_kubeconfig_that_does_not_fit_is_made_anew),
+        cmocka_unit_test(addresses_of_the_master_are_its_own),
         cmocka_unit_test(what_is_configured_is_used),
         cmocka_unit_test(controllers_sign_with_the_authority_of_auto_or_of_files),
         cmocka_unit_test(what_cannot_be_read_is_named),
