@@ -338,6 +338,25 @@ static void a_port_is_open_to_others_when_they_know_it(void **state)
     loop_free(l);
 }
 
+static void a_pod_does_not_wait_for_ever_for_others_to_know_its_ports(void **state)
+{
+    struct loop *l = loop_new();
+    struct host_ports *h = fresh(l);
+    (void) state;
+    set_pod("tcp:8097:80");
+    host_ports_update(h, &dp, true, on_done, NULL);
+    assert_string_equal(published, "tcp:8097=10.128.0.5:80");
+    assert_int_equal(told, 0);
+    bool never = false;
+    for (unsigned i = 0; i < 1000 && !told; i++) {
+        loop_run_until(l, &never, 10);
+    }
+    assert_int_equal(told, 1);
+    assert_string_equal(opened, ""); /* It stays closed to them. */
+    host_ports_free(h);
+    loop_free(l);
+}
+
 static void what_is_refused_holds_nothing(void **state)
 {
     struct loop *l = loop_new();
@@ -493,6 +512,7 @@ int main(void)
         cmocka_unit_test(a_listener_is_told_from_a_connection),
         cmocka_unit_test(ports_of_tenets_own_parts_are_known),
         cmocka_unit_test(a_port_is_open_to_others_when_they_know_it),
+        cmocka_unit_test(a_pod_does_not_wait_for_ever_for_others_to_know_its_ports),
         cmocka_unit_test(what_is_refused_holds_nothing),
         cmocka_unit_test(a_pod_that_is_there_loses_a_port_that_the_host_has),
         cmocka_unit_test(podman_holds_the_ports_of_its_containers_itself),

@@ -137,6 +137,8 @@ static void what_is_wrong_is_named_by_its_key(void **state)
         {"dnsNameservers: [10.0.0.1, x]", "dnsNameservers: \"x\""},
         {"dnsIsolateProjects: maybe", "dnsIsolateProjects: \"maybe\" is neither true nor false"},
         {"dnsIsolateProjects: 1", "dnsIsolateProjects: \"1\" is neither true nor false"},
+        {"masterServers: \"10.0.0.1:8443\"", "masterServers: \"10.0.0.1:8443\""},
+        {"masterServers: \"https://10.0.0.1:8443,10.0.0.2\"", "masterServers: "},
         {"kind: MasterConfig", "kind: "},
         {"apiVersion: v2", "apiVersion: "},
     };
@@ -244,6 +246,8 @@ static void a_wrong_log_level_is_named(void **state)
     assert_int_equal(options_set_path(&node_options, &c, "logLevel", "info,ovs=loud", NULL), 0);
     assert_int_equal(node_config_apply_log_level(&c, &e), -EINVAL);
     assert_non_null(strstr(e.text, "logLevel: \"ovs=loud\""));
+    assert_int_equal(options_set_path(&node_options, &c, "logLevel", "error", NULL), 0);
+    assert_int_equal(node_config_apply_log_level(&c, &e), 0);
 }
 
 static void an_absent_file_is_named(void **state)

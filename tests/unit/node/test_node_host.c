@@ -487,6 +487,9 @@ static void what_others_change_is_noticed_and_put_back(void **state)
     unsigned looks = w.looks;
     loop_run_until(l, &never, 1500);
     assert_true(w.looks - looks <= 1);
+    /* After such a rest the next change is looked at soon, too. */
+    sh("nft delete table ip tenet");
+    wait_until(l, &w, "nft list table ip tenet");
     while (keeper_busy(w.keeper)) {
         loop_run_until(l, &never, 5);
     }
@@ -620,6 +623,15 @@ static void a_pods_link_is_made_checked_and_removed(void **state)
         snprintf(other.port, sizeof other.port, "tp4");
         assert_true(podlink_check(&other, &e) < 0);
         assert_non_null(strstr(e.text, "to port tp4"));
+
+        CLEANUP_FREE char *down = xasprintf("ip link set %s down", p.host_if);
+        CLEANUP_FREE char *up = xasprintf("ip link set %s up", p.host_if);
+        CLEANUP_FREE char *is_down = xasprintf("%s: is down", p.host_if);
+        sh(down);
+        assert_int_equal(podlink_check(&p, &e), -ENOENT);
+        assert_string_equal(e.text, is_down);
+        sh(up);
+        assert_int_equal(podlink_check(&p, &e), 0);
 
         assert_int_equal(podlink_delete(&p, &e), 0);
         assert_int_equal(podlink_delete(&p, &e), 0);

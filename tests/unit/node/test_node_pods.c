@@ -20,6 +20,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -535,6 +536,9 @@ static void add_and_del_leave_nothing(void **state)
     assert_non_null(strstr(a.text, "\"address\":\"10.128.0.2/29\""));
     assert_int_equal(sw.n, 1);
     assert_int_equal(sw.pods[0]->vnid, 42);
+    assert_int_equal(sw.pods[0]->ip, 0x0a800002);
+    struct mac mac = mac_from_ip4(0x0a800002);
+    assert_memory_equal(&sw.pods[0]->mac, &mac, sizeof mac);
     assert_int_equal(links, 1);
     assert_int_equal(pods_heard, 1);
     assert_int_equal(perform(CNI_DEL, "a", &a), 0);
@@ -855,6 +859,34 @@ static void pods_of_unknown_projects_are_global_under_no_plugin_with_vnids(void 
     assert_int_equal(sw.pods[0]->vnid, 42);
 }
 
+/* Administrators find a pod's fate by its name. */
+static void what_happens_to_pods_is_logged_with_their_names(void **state)
+{
+    (void) state;
+    struct answer a;
+    char text[4096] = "";
+    FILE *log = tmpfile();
+    assert_non_null(log);
+    int err = dup(STDERR_FILENO);
+    dup2(fileno(log), STDERR_FILENO);
+    log_set_levels("info", NULL);
+    perform(CNI_ADD, "a", &a);
+    perform(CNI_DEL, "a", &a);
+    why_not_ready = "there is no switch";
+    ask_for(CNI_ADD, "b", "blue", "b", "b", &a);
+    finish(&a);
+    fflush(NULL);
+    log_set_levels("error", NULL);
+    dup2(err, STDERR_FILENO);
+    close(err);
+    rewind(log);
+    assert_true(fread(text, 1, sizeof text - 1, log) > 0);
+    fclose(log);
+    assert_non_null(strstr(text, "pod attached pod=red/a ip=10.128.0.2 "));
+    assert_non_null(strstr(text, "pod detached pod=red/a ip=10.128.0.2 "));
+    assert_non_null(strstr(text, "request failed command=ADD pod=blue/b "));
+}
+
 static void check_looks_at_port_result_and_link(void **state)
 {
     (void) state;
@@ -891,6 +923,18 @@ static void check_looks_at_port_result_and_link(void **state)
     pods_request(pods, &third, open("/dev/null", O_RDONLY | O_CLOEXEC), on_answer, &a);
     assert_int_equal(finish(&a), 1);
     assert_non_null(strstr(a.text, "prevResult.interfaces"));
+    check_error = 0;
+    struct cni_request without = {
+        .command = CNI_CHECK,
+        .container_id = xstrdup("a"),
+        .ifname = xstrdup("eth0"),
+        .netns = xstrdup("/run/netns/a"),
+        .config = {.version = CNI_1_0_0, .prev_result = json_clone(prev)}};
+    a = (struct answer){0};
+    pods_request(pods, &without, -1, on_answer, &a);
+    assert_int_equal(finish(&a), 1);
+    assert_int_equal(code_of(&a), CNI_INVALID_ENVIRONMENT);
+    assert_non_null(strstr(a.text, "CNI_NETNS: /run/netns/a was not handed over"));
 }
 
 static void the_hosts_own_namespace_is_refused(void **state)
@@ -1076,6 +1120,35 @@ static void the_socket_takes_a_line_with_a_descriptor(void **state)
     assert_int_equal(access(s.path, F_OK), -1);
     cniserver_free(s.server);
     close(null);
+    rmdir(s.dir);
+}
+
+static bool leaves_errno; /* recvmsg succeeds, and errno is what an interruption left. */
+
+/* In place of libc's. */
+ssize_t recvmsg(int fd, struct msghdr *m, int flags)
+{
+    ssize_t n = syscall(SYS_recvmsg, fd, m, flags);
+    if (n >= 0 && leaves_errno) {
+        errno = EINTR;
+    }
+    return n;
+}
+
+static void a_request_is_read_once_whatever_errno_was_before(void **state)
+{
+    (void) state;
+    struct serving s = {.dir = "/tmp/tenet-cnitest-XXXXXX"};
+    struct err e = {0};
+    assert_non_null(mkdtemp(s.dir));
+    snprintf(s.path, sizeof s.path, "%s/cni.sock", s.dir);
+    assert_int_equal(cniserver_new(loop, s.path, on_request, &s, &s.server, &e), 0);
+    leaves_errno = true;
+    char *text = talk(&s, (const char *const[]){GOOD, "\n", NULL}, -1);
+    leaves_errno = false;
+    assert_string_equal(text, "0 {\"id\":\"abc\"}\n");
+    free(text);
+    cniserver_free(s.server);
     rmdir(s.dir);
 }
 
@@ -1387,6 +1460,8 @@ int main(void)
         T(host_ports_that_the_host_has_are_refused),
         T(two_pods_with_one_address_are_told),
         T(the_socket_takes_a_line_with_a_descriptor),
+        T(a_request_is_read_once_whatever_errno_was_before),
+        T(what_happens_to_pods_is_logged_with_their_names),
         T(the_socket_is_roots_by_its_mode_and_by_who_connects),
         T(the_socket_takes_so_many_calls_at_once),
         T(the_configuration_is_roots),
