@@ -786,6 +786,35 @@ static void add_waits_for_the_vnid_of_a_new_project(void **state)
     assert_nothing_leaked();
 }
 
+static void on_answer_wake(void *ctx, const char *text, size_t size)
+{
+    on_answer(ctx, text, size);
+    pods_wake(pods, "red");
+}
+
+/* News of its project come in the moment in which a request is given up. */
+static void a_request_that_has_ended_does_not_begin_again(void **state)
+{
+    (void) state;
+    struct cni_request r = {.command = CNI_ADD,
+                            .container_id = xstrdup("a"),
+                            .ifname = xstrdup("eth0"),
+                            .netns = xstrdup("/run/netns/a"),
+                            .pod_namespace = xstrdup("red"),
+                            .pod_name = xstrdup("a"),
+                            .config = {.version = CNI_1_0_0}};
+    struct answer a = {0};
+    project_known = false;
+    pods_request(pods, &r, open("/dev/null", O_RDONLY | O_CLOEXEC), on_answer_wake, &a);
+    assert_int_equal(finish(&a), 1);
+    assert_int_equal(code_of(&a), CNI_NO_VNID);
+    project_known = true;
+    bool never = false;
+    loop_run_until(loop, &never, 20);
+    assert_int_equal(sw.attaches, 0);
+    assert_nothing_leaked();
+}
+
 static void under_ovs_subnet_projects_need_no_vnid(void **state)
 {
     (void) state;
@@ -1445,6 +1474,7 @@ int main(void)
         T(an_address_is_held_until_its_flows_are_gone),
         T(without_the_switch_everything_is_to_be_tried_again),
         T(add_waits_for_the_vnid_of_a_new_project),
+        T(a_request_that_has_ended_does_not_begin_again),
         T(under_ovs_subnet_projects_need_no_vnid),
         T(a_changed_vnid_reaches_the_pods_once),
         T(a_moving_project_has_two_vnids_until_it_arrived),
