@@ -31,7 +31,8 @@ struct attempt {
     struct check_probe *probe;
     struct sockets *sockets;
     uint16_t seq;
-    int fd; /* TCP and DNS have one each. */
+    int fd;         /* TCP and DNS have one each. */
+    bool connected; /* Or, with TCP, the connection is being made. */
     unsigned sent;
 };
 
@@ -130,11 +131,12 @@ static void send_one(struct run *x, struct attempt *a)
         send_ping(x, a);
         return;
     }
-    if (a->sent == 1 && connect(a->fd, (struct sockaddr *) &to, sizeof to) < 0 &&
+    if (!a->connected && connect(a->fd, (struct sockaddr *) &to, sizeof to) < 0 &&
         errno != EINPROGRESS) {
         fail(a, errno);
         return;
     }
+    a->connected = true;
     if (p->kind == CHECK_DNS) {
         /* A name that every server can say something about, without asking another. */
         uint8_t query[DNS_HEADER + DNS_NAME_MAX + 4 + DNS_OPT_SIZE];
@@ -182,7 +184,7 @@ static void look_at(struct run *x, struct attempt *a)
 {
     struct check_probe *p = a->probe;
     struct pollfd w = {.fd = a->fd, .events = p->kind == CHECK_TCP ? POLLOUT : POLLIN};
-    if (p->answered || a->fd < 0 || !a->sent || poll(&w, 1, 0) <= 0) {
+    if (p->answered || a->fd < 0 || !a->connected || poll(&w, 1, 0) <= 0) {
         return;
     }
     if (p->kind == CHECK_TCP) {

@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -54,6 +55,7 @@ static pid_t serve(int ready)
 {
     pid_t pid = fork();
     if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* A test that fails leaves no server. */
         int back, ns = -1;
         struct err e = {0};
         if (netns_open(pod.netns, &ns, &e) < 0 || netns_enter(ns, &back, &e) < 0) {
@@ -100,13 +102,15 @@ static void each_probe_is_answered_by_what_it_asked(void **state)
         {.name = "reached", .pod = &pod, .dst = LOCALHOST, .forbidden = true},
         {.name = "nowhere", .pod = &pod, .dst = 0xc0000201},
         {.name = "wrong id", .pod = &pod, .dst = WRONG, .kind = CHECK_DNS},
+        {.name = "dns nowhere", .pod = &pod, .dst = 0xc0000201, .kind = CHECK_DNS},
+        {.name = "tcp nowhere", .pod = &pod, .dst = 0xc0000201, .kind = CHECK_TCP},
         {.name = "no answer", .pod = &pod, .dst = ECHO, .kind = CHECK_DNS},
     };
-    static const bool answered[] = {true,  true, true,  true,  false,
-                                    false, true, false, false, false};
-    static const enum check_result results[] = {
-        CHECK_OK, CHECK_OK,     CHECK_OK,     CHECK_OK,     CHECK_SKIPPED,
-        CHECK_OK, CHECK_FAILED, CHECK_FAILED, CHECK_FAILED, CHECK_FAILED};
+    static const bool answered[ARRAY_SIZE(p)] = {
+        [0] = true, [1] = true, [2] = true, [3] = true, [6] = true};
+    static const enum check_result results[ARRAY_SIZE(p)] = {
+        CHECK_OK,     CHECK_OK,     CHECK_OK,     CHECK_OK,     CHECK_SKIPPED, CHECK_OK,
+        CHECK_FAILED, CHECK_FAILED, CHECK_FAILED, CHECK_FAILED, CHECK_FAILED,  CHECK_FAILED};
     assert_int_equal(check_run(&set, p, ARRAY_SIZE(p), &e), 0);
     for (size_t i = 0; i < ARRAY_SIZE(p); i++) {
         if (p[i].answered != answered[i] || p[i].result != results[i]) {
@@ -115,6 +119,8 @@ static void each_probe_is_answered_by_what_it_asked(void **state)
         }
     }
     assert_string_equal(p[7].detail, "Network is unreachable");
+    assert_string_equal(p[9].detail, "Network is unreachable");
+    assert_string_equal(p[10].detail, "Network is unreachable");
 
     /* One that is to end says so, and judges nothing. */
     struct check_probe again = {.name = "ping", .pod = &pod, .dst = LOCALHOST};
