@@ -345,6 +345,7 @@ void host_ports_update(struct host_ports *h, struct datapath *dp, bool adding, d
     for (size_t i = 0; i < h->n_ports; i++) {
         missing += !sdn_host_ports_have(h->published, h->n_published, &h->ports[i]);
     }
+    h->n_unpublished = missing;
     if (adding && missing) {
         wait_for_others(h, fn, fn_ctx);
     } else if (fn || changed || again) {

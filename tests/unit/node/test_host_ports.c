@@ -347,6 +347,9 @@ static void a_pod_does_not_wait_for_ever_for_others_to_know_its_ports(void **sta
     host_ports_update(h, &dp, true, on_done, NULL);
     assert_string_equal(published, "tcp:8097=10.128.0.5:80");
     assert_int_equal(told, 0);
+    struct host_ports_stats s;
+    host_ports_get_stats(h, &s);
+    assert_int_equal(s.unpublished, 1);
     bool never = false;
     for (unsigned i = 0; i < 1000 && !told; i++) {
         loop_run_until(l, &never, 10);
