@@ -4,10 +4,12 @@
 #include "typed.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -214,7 +216,7 @@ static void objects_are_made_shown_and_deleted(void **state)
         {"create namespace Red", 1, "", "..."},
         {"create -f /nonexistent", 1, "", "..."},
         {"get ns -o name", 0, "namespace/blue\nnamespace/default\nnamespace/red\n", ""},
-        {"get ns red none", 1, "NAME   STATUS   AGE\nred    Active   0s\n...",
+        {"get ns red none", 1, "NAME   STATUS   AGE\nred    Active   ...",
          "Error from server (NotFound): namespaces \"none\" not found\n"},
         {"get ns none", 1, "", "Error from server (NotFound): namespaces \"none\" not found\n"},
         {"get ns none --ignore-not-found", 0, "", ""},
@@ -311,6 +313,50 @@ static void a_deletion_without_a_limit_waits_for_the_finalizer(void **state)
     };
     typed_check(h, rows, ARRAY_SIZE(rows));
     later_done(&l);
+    harness_free(h);
+}
+
+/* A watch that is ended from outside: what it prints until then. */
+static void changes_are_shown_once_each(void **state)
+{
+    struct harness *h = harness_new(NULL, NULL);
+    CLEANUP_FREE char *url = harness_url(h);
+    put_in(h, "POST", "/api/v1/namespaces/default/configmaps", "{'metadata':{'name':'a'}}", 201);
+    FILE *out = tmpfile();
+    assert_non_null(out);
+    fflush(NULL);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        char *argv[] = {(char *) "get",  (char *) "configmaps", (char *) "-w", (char *) "-o",
+                        (char *) "name", (char *) "--server",   url,           NULL};
+        dup2(fileno(out), STDOUT_FILENO);
+        _exit(typed_find("get")->run(7, argv));
+    }
+    static const char *const want[] = {"configmap/a\n", "configmap/a\nconfigmap/b\n"};
+    for (size_t k = 0; k < ARRAY_SIZE(want); k++) {
+        char text[256] = "";
+        bool never = false;
+        for (unsigned i = 0; i < 1000 && strlen(text) < strlen(want[k]); i++) {
+            loop_run_until(h->loop, &never, 10);
+            ssize_t n = pread(fileno(out), text, sizeof text - 1, 0);
+            text[MAX(n, 0)] = '\0';
+        }
+        loop_run_until(h->loop, &never, 50); /* Nothing comes twice. */
+        ssize_t n = pread(fileno(out), text, sizeof text - 1, 0);
+        text[MAX(n, 0)] = '\0';
+        if (!streq(text, want[k])) {
+            kill(pid, SIGKILL);
+            fail_msg("%s", text);
+        }
+        if (k == 0) {
+            put_in(h, "POST", "/api/v1/namespaces/default/configmaps", "{'metadata':{'name':'b'}}",
+                   201);
+        }
+    }
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    fclose(out);
     harness_free(h);
 }
 
@@ -514,6 +560,7 @@ int main(void)
         cmocka_unit_test(a_token_is_printed_listed_and_deleted),
         cmocka_unit_test(objects_are_made_shown_and_deleted),
         cmocka_unit_test(a_deletion_without_a_limit_waits_for_the_finalizer),
+        cmocka_unit_test(changes_are_shown_once_each),
         cmocka_unit_test(objects_are_made_from_files_and_described),
         cmocka_unit_test(a_service_is_idled_with_the_owner_of_its_pods),
         cmocka_unit_test(projects_share_networks_when_the_master_agrees),

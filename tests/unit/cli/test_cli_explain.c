@@ -104,6 +104,63 @@ static void without_the_switch_the_registrys_word_is_taken_and_said(void **state
     assert_int_equal(trace_exit_status(t), 1);
 }
 
+static void each_half_of_a_trace_is_told_in_full(void **state)
+{
+    CLEANUP(json_free)
+    struct json *t = from(
+        "{" ENDS "'halves':[{'node':'node1','agreed':true,'model':{'action':'tunnel',"
+        "'remoteNode':'node2','vnid':10,'vtep':'192.168.0.2'},'service':{'name':'red/web',"
+        "'port':80,'endpoint':'10.128.2.2','endpointPort':8080,'endpoints':3},'policies':["
+        "{'direction':'egress','allowed':true,'agreed':true,'object':'','meaning':'no policy'}],"
+        "'switch':{'action':'tunnel','steps':[{'tableName':'from_pod','match':'','object':'',"
+        "'meaning':'a map'}],'remark':'as told'}},{'node':'node2','agreed':false,"
+        "'model':{'action':'deliver'},'service':{'name':'host ports at 192.168.0.9','port':80},"
+        "'policies':[{'direction':'ingress','allowed':false,'agreed':false,'object':'a','meaning':"
+        "'b'},{'direction':'ingress','allowed':true,'agreed':true,'object':'c','meaning':'d'}],"
+        "'switch':{'action':'deliver','steps':[]}}]}");
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    assert_string_equal(conclude(t, &out),
+                        "red/a 10.128.0.2 on node1 -> blue/b 10.128.2.2 on node2, tcp port 80\n"
+                        "\n"
+                        "node1:\n"
+                        "  TABLE      PRIORITY   MATCH          OBJECT   MEANING\n"
+                        "  from_pod   -          (everything)   -        a map\n"
+                        "  egress policies allow it: no policy\n"
+                        "  to service red/web port 80: endpoint 10.128.2.2:8080, one of 3\n"
+                        "  -> by the tunnel to node2 (192.168.0.2) with VNID 10\n"
+                        "  the switch remarks: as told\n"
+                        "\n"
+                        "node2:\n"
+                        "  ingress policies deny it: a (b), THE DATAPATH DOES NOT\n"
+                        "  ingress policies allow it: c (d)\n"
+                        "  to host ports at 192.168.0.9 port 80\n"
+                        "  -> delivered to the pod\n"
+                        "\n"
+                        "allowed: delivered on node2\n"
+                        "switch and model disagree: the node does not do what it should\n");
+    assert_int_equal(trace_exit_status(t), 3);
+}
+
+static void a_drop_by_a_program_is_told_with_what_the_pod_hears(void **state)
+{
+    CLEANUP(json_free)
+    struct json *t =
+        from("{" ENDS "'halves':[{'node':'node1','agreed':true,'policiesChange':true,"
+             "'model':{'action':'drop','cause':'x','refused':true},'policies':["
+             "{'direction':'egress','allowed':true,'agreed':false,'object':'o',"
+             "'meaning':'m'}],'switch':{'action':'drop','cause':'x','steps':["
+             "{'tableName':'from_pod','match':'k','object':'Pod a','meaning':'w'}]}}]}");
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    const char *text = conclude(t, &out);
+    assert_non_null(
+        strstr(text, "  egress policies allow it: o (m), as of a change that is not in place yet\n"
+                     "  -> dropped; the pod gets an ICMP error\n"
+                     "\n"
+                     "dropped on node1: x (w), by the program from_pod: Pod a\n"));
+    assert_null(strstr(text, "DISAGREES"));
+    assert_int_equal(trace_exit_status(t), 1);
+}
+
 static void flows_are_a_table_with_counters_and_objects(void **state)
 {
     CLEANUP(json_free)
@@ -188,6 +245,8 @@ int main(void)
         cmocka_unit_test(what_arrives_is_allowed),
         cmocka_unit_test(the_switch_counts_and_a_model_that_disagrees_is_told),
         cmocka_unit_test(without_the_switch_the_registrys_word_is_taken_and_said),
+        cmocka_unit_test(each_half_of_a_trace_is_told_in_full),
+        cmocka_unit_test(a_drop_by_a_program_is_told_with_what_the_pod_hears),
         cmocka_unit_test(flows_are_a_table_with_counters_and_objects),
         cmocka_unit_test(check_judges_each_probe),
         cmocka_unit_test(answers_to_probes_are_told_from_others),

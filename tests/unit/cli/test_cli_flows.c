@@ -144,6 +144,11 @@ static void maps_are_tables(void **state)
                                            "KEY                  VALUE                OBJECT\n"
                                            "address=10.128.0.2   vnid=7 queued=true   Pod red/web\n"
                                            "                     a=b                  -\n");
+    CLEANUP(json_free) struct json *bare = from("{'name':'x'}");
+    strbuf_reset(&out);
+    node_maps_render_entries(bare, &out);
+    assert_string_equal(strbuf_cstr(&out), "x, 0 of 0\n"
+                                           "KEY   VALUE   OBJECT\n");
 }
 
 int main(void)

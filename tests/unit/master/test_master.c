@@ -88,6 +88,7 @@ static void without_tls_everyone_is_trusted(void **state)
     struct err e = {0};
     assert_int_equal(make("servingInfo: {tls: off}", &s, &tls, &c, &e), 0);
     assert_null(tls);
+    assert_null(master_tls_free(tls));
     assert_null(s);
     assert_null(master_security_of_api(s));
     assert_null(master_security_token(s));
