@@ -215,6 +215,27 @@ static void packets_wait_for_the_endpoints_of_an_idle_service(void **state)
     assert_memory_equal(dp.sent_frame, frame, size);
 }
 
+static void a_port_without_endpoints_goes_on_waiting(void **state)
+{
+    put_in(h, "POST", SERVICES, SERVICE(IDLED), 201);
+    begin(SDN_MULTITENANT);
+    UNTIL(stats().idle == 1);
+    hold(3, 6, 80, 1);
+    hold(5, 17, 53, 3);
+    put_in(h, "POST", SLICES,
+           "{'metadata':{'name':'web-1','labels':{'kubernetes.io/service-name':'web'}},"
+           "'addressType':'IPv4','endpoints':[{'addresses':['10.128.0.5']}],"
+           "'ports':[{'name':'http','port':8080,'protocol':'TCP'}]}",
+           201);
+    UNTIL(dp.sent == 1);
+    assert_int_equal(dp.sent_port, 3);
+    assert_int_equal(stats().held, 1);
+    put_in(h, "PUT", SLICES "/web-1", SLICE("10.128.0.5"), 200);
+    UNTIL(dp.sent == 2);
+    assert_int_equal(dp.sent_port, 5);
+    assert_int_equal(stats().held, 0);
+}
+
 static void the_oldest_packet_goes_when_too_many_wait(void **state)
 {
     put_in(h, "POST", SERVICES, SERVICE(IDLED), 201);
@@ -387,6 +408,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(packets_wait_for_the_endpoints_of_an_idle_service),
+        T(a_port_without_endpoints_goes_on_waiting),
         T(the_oldest_packet_goes_when_too_many_wait),
         T(a_service_that_goes_takes_its_packets_along),
         T(a_connection_from_elsewhere_asks_for_pods_too),
