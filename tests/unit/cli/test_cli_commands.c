@@ -333,7 +333,8 @@ static void changes_are_shown_once_each(void **state)
         dup2(fileno(out), STDOUT_FILENO);
         _exit(typed_find("get")->run(7, argv));
     }
-    static const char *const want[] = {"configmap/a\n", "configmap/a\nconfigmap/b\n"};
+    static const char *const want[] = {"configmap/a\n", "configmap/a\nconfigmap/b\n",
+                                       "configmap/a\nconfigmap/b\nconfigmap/c\n"};
     for (size_t k = 0; k < ARRAY_SIZE(want); k++) {
         char text[256] = "";
         bool never = false;
@@ -349,9 +350,9 @@ static void changes_are_shown_once_each(void **state)
             kill(pid, SIGKILL);
             fail_msg("%s", text);
         }
-        if (k == 0) {
-            put_in(h, "POST", "/api/v1/namespaces/default/configmaps", "{'metadata':{'name':'b'}}",
-                   201);
+        if (k < 2) {
+            put_in(h, "POST", "/api/v1/namespaces/default/configmaps",
+                   k ? "{'metadata':{'name':'c'}}" : "{'metadata':{'name':'b'}}", 201);
         }
     }
     kill(pid, SIGKILL);
