@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands that ask agents or work on labs. The labs, and what agents answer, are tables of this test. */
+/* Commands that ask agents or work on labs. Labs and the answers of agents are tables here. */
 #include "base/log.h"
 #include "lab/lab.h"
 #include "net/http/http.h"
@@ -784,7 +784,7 @@ static void write_plugin(const char *script)
     }
 }
 
-/* No namespace of a probe is left, no project that stays, and each pod was attached and detached. */
+/* Nothing of the probes is left: each pod was attached and detached, each project deleted. */
 static void assert_all_is_removed(struct harness *h)
 {
     CLEANUP_FREE char *path = xasprintf("%s/calls", dir);

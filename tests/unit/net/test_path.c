@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernel says of IPsec.  Ways to other hosts are tested with the datapath that follows them. */
+/* What the kernel says of IPsec. The tests of the eBPF datapath cover ways to other hosts. */
 #include "base/mem.h"
 #include "base/str.h"
 #include "net/kernel/path.h"

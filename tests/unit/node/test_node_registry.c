@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the agent writes to the registry, step by step. The API server is a script of requests and answers. */
+/* What the agent writes to the registry. The API server is a script of requests and answers. */
 #include "base/base64.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -27,7 +27,7 @@
 
 struct step {
     const char *request; /* "GET /api/v1/nodes/n" */
-    /* Texts that the body has; the first that begins with ! is one that it has not. ' stands for ". */
+    /* Texts of the body, in which ' stands for ". One that begins with ! is not in it. */
     const char *has[4];
     int status;
     const char *answer; /* NULL: the body that was sent. */

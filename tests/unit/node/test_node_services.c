@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Services on their way from the registry to a datapath of tables, and packets that wait for an idle one. */
+/* Services between the registry and a datapath of tables, and packets for an idle service. */
 #include "../apiserver/harness.h"
 #include "base/log.h"
 #include "client/client.h"
