@@ -17,11 +17,12 @@
 #define KEY "/registry/network.openshift.io/netnamespaces/"
 #define NET_A "{\"metadata\":{\"name\":\"a\"},\"netname\":\"a\",\"netid\":11}"
 
-/* Answers each write with 'answer'; 0: keeps it until the test finishes it. */
+/* Answers each write with 'answer'; 0: keeps it until the test finishes it.  Calls of store_sync
+ * fail with 'sync_error'; 0: they stay in 'syncs' until the test finishes them. */
 struct manual {
     struct store base;
-    int answer;
-    struct list held;
+    int answer, sync_error;
+    struct list held, syncs;
     struct loop_task task;
 };
 
@@ -35,6 +36,9 @@ static void manual_run(void *ctx)
     if (m->answer) {
         store_writes_fail(&m->held, m->answer);
     }
+    if (m->sync_error) {
+        store_writes_fail(&m->syncs, m->sync_error);
+    }
 }
 
 static void manual_write(struct store *s, struct store_write *w)
@@ -44,15 +48,26 @@ static void manual_write(struct store *s, struct store_write *w)
     loop_task_queue(&m->task);
 }
 
+static void manual_sync(struct store *s, struct store_write *w)
+{
+    struct manual *m = CONTAINER_OF(s, struct manual, base);
+    list_push_back(&m->syncs, &w->node);
+    loop_task_queue(&m->task);
+}
+
 static void manual_close(struct store *s)
 {
     struct manual *m = CONTAINER_OF(s, struct manual, base);
     loop_task_cancel(&m->task);
     store_writes_fail(&m->held, -ECANCELED);
+    store_writes_fail(&m->syncs, -ECANCELED);
 }
 
 static const struct store_ops manual_ops = {
     .start = manual_start, .write = manual_write, .close = manual_close};
+/* A store to which other masters write. */
+static const struct store_ops shared_ops = {
+    .start = manual_start, .write = manual_write, .sync = manual_sync, .close = manual_close};
 
 struct bench {
     struct harness h;
@@ -64,7 +79,7 @@ static void ready(void *ctx)
     ((struct harness *) ctx)->ready = true;
 }
 
-static struct bench *bench_new(void)
+static struct bench *bench_with(const struct store_ops *ops)
 {
     struct bench *b = NEW(struct bench);
     struct harness *h = &b->h;
@@ -72,8 +87,9 @@ static struct bench *bench_new(void)
     int fd;
     h->loop = loop_new();
     b->store = NEW(struct manual);
-    store_init(&b->store->base, &manual_ops, h->loop);
+    store_init(&b->store->base, ops, h->loop);
     list_init(&b->store->held);
+    list_init(&b->store->syncs);
     loop_task_init(&b->store->task, h->loop, manual_run, b->store);
     h->store = &b->store->base;
     h->api = apiserver_new(h->loop, h->store, &cfg);
@@ -85,6 +101,11 @@ static struct bench *bench_new(void)
     struct http_client_config client = {.url = url};
     assert_int_equal(http_client_new(h->loop, &client, &h->client, NULL), 0);
     return b;
+}
+
+static struct bench *bench_new(void)
+{
+    return bench_with(&manual_ops);
 }
 
 static void bench_free(struct bench *b)
@@ -557,9 +578,164 @@ static void held_writes_are_dropped_at_the_end(void **state)
     bench_free(b);
 }
 
+/* ---- a store to which other masters write ---- */
+
+/* An answer under way. */
+struct reply {
+    bool done;
+    int status;
+    char *body; /* Owned. */
+};
+
+static void replied(void *ctx, const struct http_result *r)
+{
+    *(struct reply *) ctx = (struct reply){true, r->status, xstrndup(r->body, r->size)};
+}
+
+static void reply_begin(struct bench *b, struct reply *reply, const char *method, const char *path)
+{
+    static const char body[] = "{\"netname\":\"a\",\"netid\":12}";
+    bool put = streq(method, "PUT");
+    http_call(b->h.client, method, path, NULL, NULL, put ? body : NULL, put ? sizeof body - 1 : 0,
+              replied, reply);
+}
+
+static void reply_expect(struct bench *b, struct reply *reply, int status, const char *says)
+{
+    assert_int_equal(loop_run_until(b->h.loop, &reply->done, 20000), 0);
+    if (reply->status != status || !strstr(reply->body, says)) {
+        fail_msg("%d, not %d with \"%s\": %s", reply->status, status, says, reply->body);
+    }
+    free(reply->body);
+    *reply = (struct reply){0};
+}
+
+/* Waits until the request waits for the store. */
+static void expect_waiting(struct bench *b, const struct reply *reply, const char *path)
+{
+    bool never = false;
+    while (list_is_empty(&b->store->syncs)) {
+        if (reply->done) {
+            fail_msg("%s did not wait for the store: %s", path, reply->body);
+        }
+        loop_run_until(b->h.loop, &never, 5);
+    }
+    assert_int_equal(list_size(&b->store->syncs), 1);
+}
+
+/* Another master may have written meanwhile: the request waits until the store has said how far it
+ * is. */
+static void a_request_for_the_newest_state_waits_for_the_store(void **state)
+{
+    static const struct {
+        const char *method, *path;
+        bool waits;
+    } cases[] = {
+        {"GET", NETS "/a", true},
+        {"GET", NETS "/a?resourceVersion=", true},
+        {"GET", NETS "/a?resourceVersion=0", false},
+        {"GET", NETS "/a?resourceVersion=4", false},
+        {"GET", NETS "/a?resourceVersion=5", false},
+        {"GET", NETS, true},
+        {"GET", NETS "?resourceVersion=0", false},
+        {"GET", NETS "?resourceVersion=5", false},
+        {"GET", NETS "?limit=1", true},
+        {"GET", NETS "?watch=1&timeoutSeconds=1&resourceVersion=5", false},
+    };
+    struct bench *b = bench_with(&shared_ops);
+    snapshot(b, NET_A, 5);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct reply reply = {0};
+        reply_begin(b, &reply, cases[i].method, cases[i].path);
+        if (cases[i].waits) {
+            expect_waiting(b, &reply, cases[i].path);
+            store_writes_fail(&b->store->syncs, 0);
+        }
+        reply_expect(b, &reply, 200, "");
+        assert_true(list_is_empty(&b->store->syncs));
+    }
+    /* The answer has what the store reported before it answered. */
+    struct reply later = {0};
+    const char *const paths[] = {NETS "/a", NETS "/a?resourceVersion=7"};
+    for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+        CLEANUP_FREE char *text =
+            xasprintf("{\"metadata\":{\"name\":\"a\"},\"netname\":\"a\",\"netid\":%zu}", 70 + i);
+        CLEANUP_FREE char *want = xasprintf("\"netid\":%zu", 70 + i);
+        CLEANUP(blob_unref) struct blob *value = blob_new(text, strlen(text));
+        struct store_event ev = {.key = KEY "a", .value = value, .revision = 6 + i};
+        reply_begin(b, &later, "GET", paths[i]);
+        expect_waiting(b, &later, paths[i]);
+        store_report_event(&b->store->base, &ev);
+        store_writes_fail(&b->store->syncs, 0);
+        reply_expect(b, &later, 200, want);
+    }
+    /* A write waits twice: for the store's state, and for the write itself. */
+    reply_begin(b, &later, "PUT", NETS "/a");
+    expect_waiting(b, &later, "PUT");
+    assert_true(list_is_empty(&b->store->held));
+    store_writes_fail(&b->store->syncs, 0);
+    b->store->answer = -ENOSPC;
+    reply_expect(b, &later, 507, "InsufficientStorage");
+    bench_free(b);
+}
+
+static void without_the_store_reads_have_a_warning_and_writes_are_refused(void **state)
+{
+    static const char warning[] = "\r\nWarning: 299 tenet \"the store is not available: this is "
+                                  "the state of resourceVersion 5, "
+                                  "there may be a newer one\"\r\n";
+    static const struct {
+        const char *request;
+        bool read;
+    } cases[] = {
+        {"GET " NETS "/a", true},     {"GET " NETS, true},
+        {"DELETE " NETS "/a", false}, {"GET " NETS "?watch=1&timeoutSeconds=1", true},
+        {"DELETE " NETS, false},      {"POST " NETS, false},
+    };
+    struct bench *b = bench_with(&shared_ops);
+    snapshot(b, NET_A, 5);
+    b->store->sync_error = -EAGAIN;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP_FREE char *text = xasprintf(
+            "%s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %zu\r\n"
+            "Content-Type: application/json\r\n\r\n%s",
+            cases[i].request, cases[i].read ? 0 : sizeof "{}" - 1, cases[i].read ? "" : "{}");
+        CLEANUP_FREE char *got = ask_raw(&b->h, text);
+        if (!str_has_prefix(got, cases[i].read ? "HTTP/1.1 200 " : "HTTP/1.1 503 ") ||
+            !strstr(got, cases[i].read ? warning : "ServiceUnavailable") ||
+            !strstr(got, "Warning: ") != !cases[i].read) {
+            fail_msg("%s: %s", cases[i].request, got);
+        }
+        assert_true(list_is_empty(&b->store->held));
+    }
+    bench_free(b);
+}
+
+/* The server stops while a request waits for the store: the request is refused, and nothing is
+ * written. */
+static void a_request_that_waits_for_the_store_is_refused_at_the_end(void **state)
+{
+    static const char *const methods[] = {"GET", "PUT"};
+    for (size_t i = 0; i < ARRAY_SIZE(methods); i++) {
+        struct bench *b = bench_with(&shared_ops);
+        struct reply reply = {0};
+        snapshot(b, NET_A, 5);
+        reply_begin(b, &reply, methods[i], NETS "/a");
+        expect_waiting(b, &reply, methods[i]);
+        apiserver_shutdown(b->h.api);
+        store_writes_fail(&b->store->syncs, 0);
+        reply_expect(b, &reply, 503, "the server is shutting down");
+        assert_true(list_is_empty(&b->store->held));
+        bench_free(b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_request_for_the_newest_state_waits_for_the_store),
+        cmocka_unit_test(without_the_store_reads_have_a_warning_and_writes_are_refused),
+        cmocka_unit_test(a_request_that_waits_for_the_store_is_refused_at_the_end),
         cmocka_unit_test(until_the_snapshot_is_there_nothing_is_served),
         cmocka_unit_test(a_lost_store_takes_no_writes_but_reads_go_on),
         cmocka_unit_test(what_changed_during_a_loss_is_told_once_and_in_order),
