@@ -86,6 +86,10 @@ static void rules_match_verbs_groups_resources_names_and_paths(void **state)
          "get - pod/log x p"},
         {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['pods/log']}", "get - pods/log x p",
          "get - podsx/log x p"},
+        {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['x/log']}", "get - x/log x p",
+         "get - pods/log x p"},
+        {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['jobs/log']}", "get - jobs/log x p",
+         "get - pods/log x p"},
         {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['podsxlog']}", "get - podsxlog x p",
          "get - pods/log x p"},
         {"{'verbs': ['get'], 'apiGroups': [''], 'resources': ['pods/lo']}", "get - pods/lo x p",
@@ -161,6 +165,11 @@ static void bindings_give_in_their_namespace_only(void **state)
     /* A ClusterRoleBinding cannot name a Role. */
     bind(r, NULL, "b", "Role", "reader", "[{'kind': 'User', 'name': 'jane'}]");
     assert_false(allows(r, jane, "get - pods blue p"));
+    /* A subject of another kind, or an account without a namespace, is nobody. */
+    bind(r, "gray", "b", "ClusterRole", "reader",
+         "[{'kind': 'Robot', 'name': 'robot', 'namespace': 'red'},"
+         "{'kind': 'ServiceAccount', 'name': 'robot'}]");
+    assert_false(allows(r, sa, "list - pods gray -"));
     /* A User called like the group is not the group. */
     bind(r, "green", "b", "ClusterRole", "reader", "[{'kind': 'User', 'name': 'dev'}]");
     assert_false(allows(r, jane, "list - pods green -"));
