@@ -176,6 +176,48 @@ static void bindings_give_in_their_namespace_only(void **state)
     rbac_free(r);
 }
 
+/* Objects that the API would have refused, as a store from elsewhere may have them. */
+static void incomplete_bindings_give_nothing(void **state)
+{
+#define TO_JANE "'subjects': [{'kind': 'User', 'name': 'jane'}]"
+    static const char *const cases[] = {
+        "{" TO_JANE "}",
+        "{'roleRef': {'name': 'all'}, " TO_JANE "}",
+        "{'roleRef': {'kind': 'ClusterRole'}, " TO_JANE "}",
+        "{'roleRef': {'kind': 7, 'name': 'all'}, " TO_JANE "}",
+        "{'roleRef': {'kind': 'ClusterRole', 'name': 'absent'}, " TO_JANE "}",
+        "{'roleRef': {'kind': 'Role', 'name': 'all'}, " TO_JANE "}",
+        "{'roleRef': {'kind': 'ClusterRole', 'name': 'all'}}",
+        "{'roleRef': {'kind': 'ClusterRole', 'name': 'all'}, 'subjects': [{'name': 'jane'},"
+        "{'kind': 'User'}, {'kind': 'user', 'name': 'jane'}, {'kind': 'Group', 'name': 'jane'}, "
+        "7]}",
+    };
+    CLEANUP(user_unref) struct user_info *jane = user_new("jane");
+    static const char all[] = "[{'verbs': ['*'], 'apiGroups': ['*'], 'resources': ['*']}]";
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct rbac *r = rbac_new();
+        CLEANUP(json_free) struct json *o = parse(cases[i]);
+        set_role(r, NULL, "all", all);
+        rbac_set_binding(r, NULL, "b", o);
+        rbac_set_binding(r, "red", "b", o);
+        struct rbac_rules wanted = {0};
+        CLEANUP_STRBUF struct strbuf missing = STRBUF_INIT;
+        if (allows(r, jane, "get - pods red p") || allows(r, jane, "get - nodes - n")) {
+            fail_msg("%s", cases[i]);
+        }
+        assert_true(rbac_covers(r, jane, "red", &wanted, &missing));
+        /* The same name with a good binding counts. */
+        bind(r, "red", "b", "ClusterRole", "all", "[{'kind': 'User', 'name': 'jane'}]");
+        assert_true(allows(r, jane, "get - pods red p"));
+        assert_non_null(rbac_role(r, "red", "ClusterRole", "all"));
+        assert_null(rbac_role(r, "red", "Role", "all"));
+        rbac_set_role(r, NULL, "all", NULL);
+        assert_null(rbac_role(r, "red", "ClusterRole", "all"));
+        assert_false(allows(r, jane, "get - pods red p"));
+        rbac_free(r);
+    }
+}
+
 static void changes_and_deletions_count_at_once(void **state)
 {
     struct rbac *r = rbac_new();
@@ -630,6 +672,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(rules_match_verbs_groups_resources_names_and_paths),
         T(bindings_give_in_their_namespace_only),
+        T(incomplete_bindings_give_nothing),
         T(changes_and_deletions_count_at_once),
         T(nobody_covers_more_than_they_have),
         T(a_rule_is_written_as_it_was_read),
