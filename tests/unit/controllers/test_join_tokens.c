@@ -4,6 +4,7 @@
 
 #include "base/base64.h"
 #include "base/timeutil.h"
+#include "front.h"
 #include "json_text.h"
 #include "rig.h"
 
@@ -80,6 +81,35 @@ static void a_deletion_that_fails_is_tried_again(void **state)
     rig_expect(h, SECRETS "/again", NULL, "404");
 }
 
+/* A token that is gone, or whose deletion was accepted, is not deleted again before the watch says
+ * so. */
+static void a_deletion_is_repeated_only_after_an_error(void **state)
+{
+    struct front *f = front_new(h);
+    rig_stop(controller);
+    struct api_client *c = front_client(f);
+    controller = rig_start(h, c, &join_tokens_controller, NULL);
+    front_answer(f, "DELETE", SECRETS "/absent", 404, "NotFound", 1);
+    front_answer(f, "DELETE", SECRETS "/accepted", 200, "", 1);
+    front_answer(f, "DELETE", SECRETS "/failing", 500, "InternalError", 4);
+    make("kube-system", "absent", TYPE, -3600000, NULL);
+    make("kube-system", "accepted", TYPE, -3600000, NULL);
+    front_expect(f, "DELETE", SECRETS "/absent", 1);
+    front_expect(f, "DELETE", SECRETS "/accepted", 1);
+    /* Four retries take longer than the first one of each of the others would. */
+    make("kube-system", "failing", TYPE, -3600000, NULL);
+    front_expect(f, "DELETE", SECRETS "/failing", 5);
+    rig_expect(h, SECRETS "/failing", NULL, "404");
+    rig_expect(h, SECRETS "/absent", NULL, "200");
+    rig_expect(h, SECRETS "/accepted", NULL, "200");
+    front_expect(f, "DELETE", SECRETS "/absent", 1);
+    front_expect(f, "DELETE", SECRETS "/accepted", 1);
+    rig_stop(controller);
+    api_client_free(c);
+    front_free(f);
+    controller = rig_start(h, client, &join_tokens_controller, NULL);
+}
+
 static void the_remaining_time_is_read_from_the_secret(void **state)
 {
     static const struct {
@@ -108,6 +138,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(an_expired_token_is_deleted),
         T(a_deletion_that_fails_is_tried_again),
+        T(a_deletion_is_repeated_only_after_an_error),
         T(the_remaining_time_is_read_from_the_secret),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

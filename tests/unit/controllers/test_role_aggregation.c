@@ -2,6 +2,7 @@
 /* Selection of roles for aggregation, and the controller that keeps aggregated roles up to date. */
 #include "controllers/security/role_aggregation.h"
 
+#include "front.h"
 #include "json_text.h"
 #include "rig.h"
 
@@ -139,12 +140,39 @@ static void aggregated_rules_follow_the_selected_roles(void **state)
     rig_stop(a);
 }
 
+/* A role that is gone, or whose rules were accepted, is not written again before the watch says
+ * so. */
+static void a_write_is_repeated_only_after_an_error(void **state)
+{
+#define GATHERS_PARTS \
+    "'rules': [], 'aggregationRule': {'clusterRoleSelectors': [{'matchLabels': {'of': 'parts'}}]}"
+    struct front *f = front_new(h);
+    struct api_client *c = front_client(f);
+    make("part", "'of': 'parts'", RULES("get"));
+    make("absent", "", GATHERS_PARTS);
+    make("accepted", "", GATHERS_PARTS);
+    make("failing", "", GATHERS_PARTS);
+    front_answer(f, "PUT", ROLES "/absent", 404, "NotFound", 1);
+    front_answer(f, "PUT", ROLES "/accepted", 200, "", 1);
+    front_answer(f, "PUT", ROLES "/failing", 500, "InternalError", 5);
+    front_answer(f, "PUT", ROLES "/failing", 200, "", 1);
+    struct rig_controller *a = rig_start(h, c, &role_aggregation_controller, NULL);
+    /* Five retries take longer than the first one of each of the others would. */
+    front_expect(f, "PUT", ROLES "/failing", 6);
+    front_expect(f, "PUT", ROLES "/absent", 1);
+    front_expect(f, "PUT", ROLES "/accepted", 1);
+    rig_stop(a);
+    api_client_free(c);
+    front_free(f);
+}
+
 #define T(name) cmocka_unit_test(name)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(selectors_follow_the_rules_of_label_selectors),
         T(aggregated_rules_follow_the_selected_roles),
+        T(a_write_is_repeated_only_after_an_error),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
