@@ -136,7 +136,7 @@ void harness_done(struct harness *h)
     remove_tree(h->dir);
 }
 
-void harness_open(struct harness *h)
+void harness_begin(struct harness *h)
 {
     static const struct store_watcher watcher = {on_snapshot, on_history, on_event, harness_lost};
     struct err e = {0};
@@ -147,6 +147,11 @@ void harness_open(struct harness *h)
     h->in_call = true;
     store_start(h->store, &watcher, h);
     h->in_call = false;
+}
+
+void harness_open(struct harness *h)
+{
+    harness_begin(h);
     harness_wait_snapshots(h, 1);
 }
 

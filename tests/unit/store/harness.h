@@ -51,7 +51,9 @@ struct harness {
 /* Opens nothing yet. */
 void harness_init(struct harness *h, const char *backend);
 void harness_done(struct harness *h);
-/* Opens and starts the store and waits for its snapshot. */
+/* Opens and starts the store. */
+void harness_begin(struct harness *h);
+/* As above, and waits for its snapshot. */
 void harness_open(struct harness *h);
 void harness_close(struct harness *h);
 /* Forgets the recorded events. */

@@ -343,6 +343,63 @@ static void sync_comes_after_what_others_were_told(void **state)
     assert_int_equal(r.calls, 1);
 }
 
+/* The answer to a read may come before the watch has shown the write. */
+static void a_sync_beside_a_write_is_answered(void **state)
+{
+    struct harness *h = *state;
+    for (int i = 0; i < 300; i++) {
+        struct result r[3];
+        begin_put(h, &r[0], "/registry/k", "1", STORE_ANY);
+        begin_sync(h, &r[1]);
+        wait_results(h, &r[0], 1);
+        begin_sync(h, &r[2]);
+        wait_results(h, r, ARRAY_SIZE(r));
+        for (size_t k = 0; k < ARRAY_SIZE(r); k++) {
+            assert_int_equal(r[k].error, 0);
+        }
+    }
+}
+
+static void an_import_that_begins_or_was_broken_off_blocks_the_store(void **state)
+{
+    static const char lost[] = "an import into the registry is not finished";
+    struct harness *h = *state;
+    assert_int_equal(put(h, "/registry/a", "1", STORE_ANY, NULL), 0);
+    size_t n = h->n_events;
+    /* Another process begins one: nothing that comes after it is told, and nothing is written. */
+    struct result begun;
+    begin_put(h, &begun, STORE_IMPORT_KEY, "{}", STORE_ANY);
+    wait_results(h, &begun, 1);
+    assert_int_equal(h->n_lost, 1);
+    assert_true(str_has_prefix(h->lost, lost));
+    assert_int_equal(h->n_events, n + 1);
+    assert_int_equal(put(h, "/registry/a", "2", STORE_ANY, NULL), -EAGAIN);
+    assert_int_equal(h->n_events, n + 1);
+    if (!keeps()) {
+        return;
+    }
+    /* Opened again, it has no snapshot to give. */
+    harness_close(h);
+    harness_forget(h);
+    h->n_lost = 0;
+    harness_begin(h);
+    harness_wait_lost(h, 1);
+    assert_int_equal(h->n_snapshots, 0);
+    assert_int_equal(put(h, "/registry/a", "2", STORE_ANY, NULL), -EAGAIN);
+    /* The import itself goes on, and ends it. */
+    harness_close(h);
+    h->cfg.importing = true;
+    harness_open(h);
+    assert_int_equal(put(h, "/registry/a", "3", STORE_ANY, NULL), 0);
+    assert_int_equal(put(h, STORE_IMPORT_KEY, "{}", STORE_ANY, NULL), 0);
+    assert_int_equal(put(h, "/registry/a", "4", STORE_ANY, NULL), 0);
+    assert_int_equal(del(h, STORE_IMPORT_KEY, STORE_ANY, NULL), 0);
+    h->cfg.importing = false;
+    reopen(h);
+    assert_string_equal(harness_item(h, "/registry/a")->value, "4");
+    assert_int_equal(put(h, "/registry/a", "5", STORE_ANY, NULL), 0);
+}
+
 static void writes_to_one_key_keep_their_order(void **state)
 {
     struct harness *h = *state;
@@ -641,6 +698,8 @@ static const struct CMUnitTest tests[] = {
     T(nothing_is_done_when_a_claim_is_held),
     T(of_many_who_claim_one_gets_it),
     T(sync_comes_after_what_others_were_told),
+    T(a_sync_beside_a_write_is_answered),
+    T(an_import_that_begins_or_was_broken_off_blocks_the_store),
     T(writes_to_one_key_keep_their_order),
     T(bad_keys_and_values_are_refused),
     T(values_are_any_bytes),

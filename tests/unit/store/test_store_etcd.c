@@ -603,11 +603,49 @@ static void bad_endpoints_are_refused(void **state)
     assert_int_equal(store_open(h->loop, &h->cfg, &h->store, NULL), -EINVAL);
 }
 
+static void certificates_of_etcd_are_read_from_their_files(void **state)
+{
+    struct fixture *f = *state;
+    struct harness *h = &f->h;
+    CLEANUP_FREE char *absent = xasprintf("%s/absent.pem", h->dir);
+    CLEANUP_FREE char *text = xasprintf("%s/text.pem", h->dir);
+    CLEANUP(fd_close) int fd = open(text, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(write(fd, "text", 4), 4);
+    const struct {
+        const char *endpoints, *ca, *cert, *key;
+        int error;
+        const char *says;
+    } cases[] = {
+        {"https://127.0.0.1:2379", NULL, NULL, NULL, 0, ""}, /* The system's authorities count. */
+        {"https://127.0.0.1:2379", absent, NULL, NULL, -ENOENT, absent},
+        {"https://127.0.0.1:2379", NULL, absent, NULL, -ENOENT, absent},
+        {"https://127.0.0.1:2379", NULL, NULL, absent, -ENOENT, absent},
+        {"https://127.0.0.1:2379", text, NULL, NULL, -EINVAL, "etcd: "},
+        {"http://127.0.0.1:2379", text, NULL, NULL, -EINVAL, "but the endpoints are http"},
+        {"http://127.0.0.1:2379", NULL, text, NULL, -EINVAL, "but the endpoints are http"},
+        {"http://127.0.0.1:2379", NULL, NULL, text, -EINVAL, "but the endpoints are http"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct err e = {0};
+        struct store *s = NULL;
+        h->cfg.endpoints = cases[i].endpoints;
+        h->cfg.ca_file = cases[i].ca;
+        h->cfg.cert_file = cases[i].cert;
+        h->cfg.key_file = cases[i].key;
+        int r = store_open(h->loop, &h->cfg, &s, &e);
+        if (r != cases[i].error || !strstr(e.text, cases[i].says)) {
+            fail_msg("case %zu: %d: %s", i, r, e.text);
+        }
+        store_close(s);
+    }
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(bad_endpoints_are_refused),
+        T(certificates_of_etcd_are_read_from_their_files),
         T(death_of_etcd_is_reported_and_survived),
         T(short_break_is_not_noticed),
         T(unsent_writes_wait_for_the_connection),
