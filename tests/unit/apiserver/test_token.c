@@ -485,6 +485,7 @@ static void a_bootstrap_token_needs_a_matching_secret(void **state)
         "abcde.0123456789abcdef",   "abcdef0123456789abcdefg", "abcdef.0123456789abcde",
         "abcdef.0123456789abcdefg", "ABCDEF.0123456789abcdef", "abcdef.0123456789ABCDEF",
         "abcde-.0123456789abcdef",  "abcdef.0123456789abcde-", "abcdefg.123456789abcdef",
+        "abcdef-0123456789abcdef",  "abcdef_0123456789abcdef",
     };
     for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
         join(others[i], TYPE, ALL, "the token does not have three parts");
