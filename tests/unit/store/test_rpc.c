@@ -35,7 +35,7 @@ struct server {
     nghttp2_session *session;
     const struct script *script;
     size_t body_sent;
-    unsigned requests, resets, pings;
+    unsigned requests, resets, pings, ends;
     char path[64], seen_fields[512];
     struct strbuf received;
 };
@@ -118,6 +118,7 @@ static int server_data(nghttp2_session *session, uint8_t flags, int32_t id, cons
 static int server_frame(nghttp2_session *session, const nghttp2_frame *frame, void *ctx)
 {
     struct server *s = ctx;
+    s->ends += frame->hd.type == NGHTTP2_DATA && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM);
     if (frame->hd.type == NGHTTP2_DATA && !s->requests) {
         s->requests++;
         server_respond(s, frame->hd.stream_id);
@@ -426,6 +427,30 @@ static void stream_gets_each_message(void **state)
     assert_non_null(strstr(c->server.seen_fields, "hasleader=true\n"));
 }
 
+/* A server may end a stream whose client has ended its side; a call has nothing more to say. */
+static void the_clients_side_of_a_stream_stays_open(void **state)
+{
+    struct client *c = *state;
+    static const struct script silent = {0};
+    static const struct rpc_stream_ops ops = {on_message, on_ended};
+    bool never = false;
+    for (int is_stream = 1; is_stream >= 0; is_stream--) {
+        struct strbuf b = STRBUF_INIT;
+        strbuf_adds(&b, "one");
+        connect_to(c, &silent);
+        c->call = is_stream ? rpc_stream(c->rpc, "/a.B/S", &b, 100, &ops, c)
+                            : rpc_begin(c->rpc, "/a.B/C", &b, 5000, 100, on_ended, c);
+        while (!c->server.requests) {
+            loop_run_until(c->loop, &never, 5);
+        }
+        assert_int_equal(c->server.ends, !is_stream);
+        c->call = rpc_cancel(c->call);
+        teardown(state);
+        setup(state);
+        c = *state;
+    }
+}
+
 static void all_may_be_freed_in_a_callback(void **state)
 {
     struct client *c = *state;
@@ -495,6 +520,7 @@ int main(void)
         T(call_without_answer_times_out_and_is_reset),
         T(broken_connections_are_down_once),
         T(stream_gets_each_message),
+        T(the_clients_side_of_a_stream_stays_open),
         T(all_may_be_freed_in_a_callback),
         T(cancelled_call_is_never_heard_of),
         T(refused_connection_is_down),
