@@ -122,6 +122,19 @@ void front_say(struct front *f, const char *method, const char *path, const char
     rule_add(f, (struct rule){method, path, 200, quoted(body), 1});
 }
 
+void front_forget(struct front *f, const char *path)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < f->n_rules; i++) {
+        if (streq(f->rules[i].path, path)) {
+            free(f->rules[i].body);
+        } else {
+            f->rules[n++] = f->rules[i];
+        }
+    }
+    f->n_rules = n;
+}
+
 void front_hold(struct front *f, const char *method, const char *path)
 {
     rule_add(f, (struct rule){.method = method, .path = path, .times = 1});

@@ -22,6 +22,8 @@ void front_answer(struct front *f, const char *method, const char *path, int cod
                   const char *reason, unsigned times);
 /* As above, with 'body' (an object, ' stands for ") and status 200 to one request. */
 void front_say(struct front *f, const char *method, const char *path, const char *body);
+/* Drops all rules for the path. */
+void front_forget(struct front *f, const char *path);
 /* Holds the next request until front_release, which passes it on.  front_wait_held waits until it
  * has come. */
 void front_hold(struct front *f, const char *method, const char *path);

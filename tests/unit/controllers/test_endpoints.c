@@ -135,6 +135,70 @@ static void of_too_many_pods_endpoints_have_those_that_are_ready(void **unused)
     }
 }
 
+/* Absent and empty are the same, also where the server leaves out what is empty. */
+static void endpoints_without_pods_are_not_written_again(void **unused)
+{
+    CLEANUP(json_free) struct json *service = parse(SERVICE);
+    CLEANUP(json_free) struct json *plan = endpoints_plan(service, NULL, 0);
+    CLEANUP(json_free) struct json *have = json_clone(plan);
+    assert_null(endpoints_apply_plan(have, plan));
+    json_remove(have, "subsets");
+    assert_null(endpoints_apply_plan(have, plan));
+    json_remove(json_get(plan, "metadata"), "labels");
+    CLEANUP(json_free) struct json *labels = endpoints_apply_plan(have, plan);
+    assert_non_null(labels);
+    json_set(json_get(have, "metadata"), "labels", json_object());
+    assert_null(endpoints_apply_plan(have, plan));
+}
+
+static void a_pod_equals_only_one_with_the_same_members(void **unused)
+{
+#define TWIN(uid, ip, node, host, sub, labels, ready, phase, more, ports)                         \
+    "{\"metadata\":{\"namespace\":\"red\",\"name\":\"p\",\"uid\":\"" uid "\",\"labels\":{" labels \
+    "}" more "},\"spec\":{\"nodeName\":\"" node "\",\"hostname\":\"" host                         \
+    "\",\"subdomain\":\"" sub "\",\"containers\":[{\"ports\":[" ports                             \
+    "]}]},\"status\":{\"phase\":\"" phase "\",\"podIP\":\"" ip                                    \
+    "\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"" ready "\"}]}}"
+#define PORT(name, protocol, number) \
+    "{\"name\":\"" name "\",\"protocol\":\"" protocol "\",\"containerPort\":" number "}"
+#define A "\"a\":\"1\""
+#define HTTP PORT("http", "TCP", "80")
+#define GOING ",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\""
+#define BASE TWIN("u", "10.128.0.5", "n", "h", "s", A, "True", "Running", "", HTTP)
+    static const char *const others[] = {
+        TWIN("v", "10.128.0.5", "n", "h", "s", A, "True", "Running", "", HTTP),
+        TWIN("u", "10.128.0.6", "n", "h", "s", A, "True", "Running", "", HTTP),
+        TWIN("u", "", "n", "h", "s", A, "True", "Running", "", HTTP),
+        TWIN("u", "10.128.0.5", "m", "h", "s", A, "True", "Running", "", HTTP),
+        TWIN("u", "10.128.0.5", "n", "g", "s", A, "True", "Running", "", HTTP),
+        TWIN("u", "10.128.0.5", "n", "h", "t", A, "True", "Running", "", HTTP),
+        TWIN("u", "10.128.0.5", "n", "h", "s", "\"a\":\"2\"", "True", "Running", "", HTTP),
+        TWIN("u", "10.128.0.5", "n", "h", "s", "\"b\":\"1\"", "True", "Running", "", HTTP),
+        TWIN("u", "10.128.0.5", "n", "h", "s", A ",\"b\":\"1\"", "True", "Running", "", HTTP),
+        TWIN("u", "10.128.0.5", "n", "h", "s", "", "True", "Running", "", HTTP),
+        TWIN("u", "10.128.0.5", "n", "h", "s", A, "False", "Running", "", HTTP),
+        TWIN("u", "10.128.0.5", "n", "h", "s", A, "True", "Failed", "", HTTP),
+        TWIN("u", "10.128.0.5", "n", "h", "s", A, "True", "Running", GOING, HTTP),
+        TWIN("u", "10.128.0.5", "n", "h", "s", A, "True", "Running", "", PORT("web", "TCP", "80")),
+        TWIN("u", "10.128.0.5", "n", "h", "s", A, "True", "Running", "", PORT("http", "UDP", "80")),
+        TWIN("u", "10.128.0.5", "n", "h", "s", A, "True", "Running", "", PORT("http", "TCP", "81")),
+        TWIN("u", "10.128.0.5", "n", "h", "s", A, "True", "Running", "",
+             HTTP "," PORT("x", "TCP", "1")),
+        TWIN("u", "10.128.0.5", "n", "h", "s", A, "True", "Running", "", ""),
+    };
+    struct endpoint_pod *base = pod(BASE), *twin = pod(BASE);
+    assert_true(endpoint_pod_equal(base, twin));
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+        struct endpoint_pod *other = pod(others[i]);
+        if (endpoint_pod_equal(base, other) || endpoint_pod_equal(other, base)) {
+            fail_msg("%s", others[i]);
+        }
+        endpoint_pod_free(other);
+    }
+    endpoint_pod_free(base);
+    endpoint_pod_free(twin);
+}
+
 static void terminating_pods_serve_in_slices_only(void **unused)
 {
     CLEANUP(json_free) struct json *service = parse(SERVICE);
@@ -421,6 +485,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(endpoints_list_the_pods_with_their_ports),
         cmocka_unit_test(of_too_many_pods_endpoints_have_those_that_are_ready),
+        cmocka_unit_test(endpoints_without_pods_are_not_written_again),
+        cmocka_unit_test(a_pod_equals_only_one_with_the_same_members),
         cmocka_unit_test(terminating_pods_serve_in_slices_only),
         cmocka_unit_test(a_pod_has_a_name_below_its_headless_service),
         cmocka_unit_test(endpoints_made_by_hand_are_mirrored),

@@ -201,6 +201,29 @@ static void who_resigns_hands_over_at_once(void **state)
     assert_int_equal(transitions(w), N - 1);
 }
 
+static void a_lease_without_a_holder_is_taken_at_once(void **state)
+{
+    static const struct {
+        const char *path, *text;
+    } objects[] = {
+        {"/api/v1/namespaces", "{'metadata':{'name':'kube-system'}}"},
+        {"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases",
+         "{'metadata':{'name':'test','namespace':'kube-system'},"
+         "'spec':{'holderIdentity':'','leaseDurationSeconds':600}}"},
+    };
+    struct world *w = *state;
+    for (size_t i = 0; i < ARRAY_SIZE(objects); i++) {
+        CLEANUP(json_free) struct json *o = from(objects[i].text);
+        struct err e = {0};
+        if (api_request_sync(w->client, "POST", objects[i].path, NULL, NULL, o, NULL, &e) < 0) {
+            fail_msg("%s", e.text);
+        }
+    }
+    begin(w, 600);
+    wait_until(w, someone_leads);
+    wait_until(w, others_follow);
+}
+
 static bool nobody_leads(struct world *w)
 {
     return !leading(w);
@@ -350,6 +373,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(one_leads_and_the_others_follow),
         T(who_resigns_hands_over_at_once),
+        T(a_lease_without_a_holder_is_taken_at_once),
         T(who_loses_the_lease_stops_and_comes_back_as_another),
         T(who_cannot_renew_stops_in_time),
         T(term_counts_from_the_request),
