@@ -309,6 +309,16 @@ static void an_address_of_a_pod_is_one_that_its_node_gives_out(void **state)
     end(&c);
 }
 
+/* Where the kinds of the network are defined by the cluster itself. */
+static void a_server_without_host_subnets_loads(void **state)
+{
+    struct apiserver_config cfg = {.without_group = "network.openshift.io"};
+    struct harness *h = harness_new(&cfg, NULL);
+    put_in(h, "POST", NODES, NODE("n1", IP("192.0.2.1")), 201);
+    CLEANUP_ANSWER struct answer a = ask_ok(h, "GET", SUBNETS, NULL, 404);
+    harness_free(h);
+}
+
 static void without_a_host_subnet_no_address_is_taken(void **state)
 {
     struct cluster c;
@@ -367,6 +377,7 @@ int main(void)
         T(what_a_node_had_before_it_keeps_and_no_more),
         T(a_node_has_a_limited_number_of_addresses),
         T(an_address_of_a_pod_is_one_that_its_node_gives_out),
+        T(a_server_without_host_subnets_loads),
         T(without_a_host_subnet_no_address_is_taken),
         T(addresses_from_before_stay_and_an_administrator_writes_any),
     };

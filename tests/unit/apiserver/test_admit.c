@@ -602,6 +602,10 @@ static void always_allow_skips_admission(void **state)
           "{'metadata': {'name': 'z'}, 'rules': [" EVERYTHING "]}", 201, NULL);
     check("joe", "POST", RBAC "clusterrolebindings", BINDING("z", "ClusterRole", "z", "joe"), 201,
           NULL);
+    check("joe", "POST", RBAC "clusterroles",
+          "{'metadata': {'name': 'gathers'}, 'rules': [], 'aggregationRule': {"
+          "'clusterRoleSelectors': [{'matchLabels': {'x': 'y'}}]}}",
+          201, NULL);
     check(NODE, "POST", "/api/v1/nodes", "{'metadata': {'name': 'n9'}}", 201, NULL);
     check(NODE, "POST", LEASES, "{'metadata': {'name': 'n9'}, 'spec': {}}", 201, NULL);
     /* The server still writes the user into a certificate request. */
