@@ -315,14 +315,50 @@ static void always_allow_and_masters_need_no_rules(void **state)
     harness_free(open);
 }
 
+/* A request before the registry is loaded, and its answer: users' rights and tokens are not
+ * known. */
+static void a_request_before_the_registry_is_loaded_is_repeated_later(void **state)
+{
+    static const char *const bearer[] = {"Authorization", "Bearer abcdef.0123456789abcdef", NULL};
+    static const struct {
+        struct sender by;
+        int status;
+        const char *says;
+    } cases[] = {
+        {{.tls = true, .headers = bearer}, 503, "the registry is being loaded"},
+        {{.tls = true, .cn = "jane"}, 503, "the registry is being loaded"},
+        {{.tls = true, .cn = "system:node:n1", .o = "system:nodes"},
+         503,
+         "the registry is being loaded"},
+        {{.tls = true}, 503, "the registry is being loaded"},
+        {{.tls = true, .cn = "root", .o = "system:masters"}, 404, "could not find"},
+    };
+    CLEANUP_ANSWER struct answer before = ask_by(h, &cases[0].by, "GET", RED "pods/web", NULL);
+    assert_int_equal(before.status, 401);
+    h->api->cache.ready = false;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP_ANSWER struct answer a =
+            ask_by(h, &cases[i].by, "GET", i == 4 ? "/no/such/path" : RED "pods/web", NULL);
+        if (a.status != cases[i].status || !strstr(a.text, cases[i].says)) {
+            fail_msg("case %zu: %d: %s", i, a.status, a.text);
+        }
+    }
+    h->api->cache.ready = true;
+}
+
 static void nothing_is_allowed_before_roles_are_loaded(void **state)
 {
-    struct apiserver_security cfg = {.issuer = "https://example.com"};
+    CLEANUP(jws_keys_free) struct jws_keys *keys = jws_keys_new();
+    struct apiserver_security cfg = {.issuer = "https://example.com", .keys = keys};
     struct security *s = security_new(&h->api->cache, &cfg);
     CLEANUP(user_unref) struct user_info *u = user_new("updater");
     assert_false(authz_may(s, u, "update", "", "configmaps", "red", "x"));
     assert_string_equal(s->issuer, "https://example.com");
     assert_null(s->loopback_token);
+    assert_ptr_equal(s->keys, keys);
+    assert_false(s->anonymous);
+    assert_false(s->always_allow);
+    assert_false(s->open);
     assert_null(security_free(s));
     assert_null(security_free(NULL));
 }
@@ -339,6 +375,7 @@ int main(void)
         T(roles_and_bindings_are_read_again_with_the_registry),
         T(a_request_is_authorized_for_what_it_is_served),
         T(always_allow_and_masters_need_no_rules),
+        T(a_request_before_the_registry_is_loaded_is_repeated_later),
         T(nothing_is_allowed_before_roles_are_loaded),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
