@@ -18,11 +18,12 @@ LOG_MODULE("events");
 struct pending {
     struct json *event;
     unsigned tries;
+    bool sent; /* The request under way has it; false again when the same happens meanwhile. */
 };
 
 struct recorder {
     struct workqueue *queue;
-    struct smap pending; /* "namespace/name" to struct pending */
+    struct smap pending; /* "namespace/name" to struct pending: one for each key of the queue. */
     char *component;
     struct log_limit limit;
     struct recorder_limit budget;
@@ -117,7 +118,10 @@ struct json *recorder_make(const char *api_version, const char *kind, const stru
 
 static void finish(struct recorder *r, struct work *w)
 {
-    smap_remove(&r->pending, work_key(w));
+    const struct pending *p = smap_get(&r->pending, work_key(w));
+    if (p->sent) {
+        smap_remove(&r->pending, work_key(w));
+    }
     work_done(w);
 }
 
@@ -128,7 +132,7 @@ static void fail(struct recorder *r, struct work *w, int error, const char *text
     /* Nobody answered: what kept the answer away may be what the Event is about. */
     bool away = error == -ECONNREFUSED || error == -ETIMEDOUT || error == -ECONNRESET ||
                 error == -EHOSTUNREACH || error == -ENETUNREACH || error == -EPIPE;
-    if (p && (away || (may_help && ++p->tries < MAX_TRIES))) {
+    if (away || (may_help && ++p->tries < MAX_TRIES)) {
         work_retry(w, error, "record event", text);
         return;
     }
@@ -151,7 +155,7 @@ static void got(void *ctx, struct work *w, int error, const char *text, struct j
 {
     struct recorder *r = ctx;
     const struct pending *p = smap_get(&r->pending, work_key(w));
-    if (error < 0 || !p) {
+    if (error < 0) {
         fail(r, w, error, text);
         return;
     }
@@ -166,7 +170,7 @@ static void created(void *ctx, struct work *w, int error, const char *text, stru
 {
     struct recorder *r = ctx;
     const struct pending *p = smap_get(&r->pending, work_key(w));
-    if (error == -EEXIST && p) {
+    if (error == -EEXIST) {
         CLEANUP_FREE char *path = event_path(p->event, true);
         work_request(w, "GET", path, NULL, got);
         return;
@@ -177,11 +181,8 @@ static void created(void *ctx, struct work *w, int error, const char *text, stru
 static void record(void *ctx, struct work *w, const char *key)
 {
     struct recorder *r = ctx;
-    const struct pending *p = smap_get(&r->pending, key);
-    if (!p) {
-        work_done(w);
-        return;
-    }
+    struct pending *p = smap_get(&r->pending, key);
+    p->sent = true;
     CLEANUP_FREE char *path = event_path(p->event, false);
     work_request(w, "POST", path, p->event, created);
 }

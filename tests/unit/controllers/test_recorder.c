@@ -101,6 +101,28 @@ static void the_same_event_is_counted(void **state)
     assert_string_not_equal(at(&a, "lastTimestamp"), "2020-01-01T00:00:00Z");
 }
 
+/* The same happens again while the first Event is on its way: after the request was sent, and
+ * before its answer. */
+static void an_event_during_its_own_recording_is_counted(void **state)
+{
+    CLEANUP_FREE char *path = path_of("twice");
+    front_hold(front, "POST", EVENTS);
+    record("twice");
+    front_wait_held(front);
+    record("twice");
+    record("twice"); /* In one piece with the one before, which was not sent yet. */
+    front_release(front);
+    expect_idle();
+    expect_count(path, 2);
+    front_hold(front, "PUT", path);
+    record("twice");
+    front_wait_held(front);
+    record("twice");
+    front_release(front);
+    expect_idle();
+    expect_count(path, 4);
+}
+
 static void an_error_that_may_pass_is_tried_five_times(void **state)
 {
     static const struct {
@@ -213,6 +235,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(the_same_event_is_counted),
+        T(an_event_during_its_own_recording_is_counted),
         T(an_error_that_may_pass_is_tried_five_times),
         T(a_race_about_an_event_ends_with_one),
         T(an_event_waits_for_a_server_that_is_away),
