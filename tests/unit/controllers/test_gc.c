@@ -63,6 +63,8 @@ static void dependents_go_with_their_owner(void **state)
     rig_expect(h, MAPS "/stale", NULL, "404"); /* Its owner has another uid. */
     rig_expect(h, MAPS "/lost", NULL, "404");
     rig_expect(h, MAPS "/dependent", NULL, "200");
+    /* An owner that the watch has shown is not read. */
+    assert_int_equal(front_asked(front, "GET", MAPS "/owner"), 0);
     delete_by("owner", "Background");
     rig_expect(h, MAPS "/dependent", NULL, "404");
     rig_expect(h, MAPS "/kept", NULL, "200");
