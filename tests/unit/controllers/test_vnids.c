@@ -95,10 +95,37 @@ static void one_number_is_taken_for_a_move_however_often_it_is_tried(void **stat
     assert_int_equal(netid("b"), a);
     front_answer(front, "PUT", NETS "/b", 500, "InternalError", 3);
     request("b", "isolate");
-    rig_expect(h, NETS "/b", "metadata.annotations." NET_CHANGE, "");
     expect_settled("b");
     assert_int_equal(netid("b"), b + 1);
     assert_int_equal(make_project("c"), b + 2);
+}
+
+/* A number that was taken for a request which is withdrawn is not kept for the next one. */
+static void a_number_for_a_withdrawn_request_is_given_up(void **state)
+{
+    static const char annotation[] = "{\"metadata\":{\"annotations\":{\"" NET_CHANGE "\":null}}}";
+    uint32_t d = make_project("d"), e = make_project("e");
+    request("e", "join:d");
+    expect_settled("e");
+    assert_int_equal(netid("e"), d);
+    unsigned before = front_asked(front, "PUT", NETS "/e");
+    front_answer(front, "PUT", NETS "/e", 500, "InternalError", 1000);
+    request("e", "isolate");
+    bool never = false;
+    while (front_asked(front, "PUT", NETS "/e") == before) {
+        loop_run_until(h->loop, &never, 5);
+    }
+    CLEANUP_ANSWER
+    struct answer a =
+        ask_full(h, "PATCH", NETS "/e", NULL, "application/merge-patch+json", annotation);
+    assert_int_equal(a.status, 200);
+    expect_settled("e");
+    front_forget(front, NETS "/e");
+    /* The numbers go up: e + 1 was the one that was not used. */
+    assert_int_equal(make_project("f"), e + 2);
+    request("e", "isolate");
+    expect_settled("e");
+    assert_int_equal(netid("e"), e + 3);
 }
 
 #define T(name) cmocka_unit_test(name)
@@ -107,6 +134,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(a_net_namespace_whose_deletion_fails_is_deleted_later),
         T(one_number_is_taken_for_a_move_however_often_it_is_tried),
+        T(a_number_for_a_withdrawn_request_is_given_up),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
