@@ -29,7 +29,7 @@ ALSO = {
     "sdn": ["datapath/ovs_plan", "controllers/plans"],
     "net": ["datapath/services*", "datapath/ebpf_paths", "node/node-host", "apiserver/apiserver_read", "store/rpc"],
     "client": ["cli/cli_input", "controllers/leader"],
-    "apiserver": ["controllers/controllers_security", "client/*"],
+    "apiserver": ["controllers/controllers_security", "controllers/project_*", "client/*"],
 }
 # Where the tests of a folder are not those of tests/unit/FOLDER.
 OWN = {
