@@ -5,6 +5,7 @@
 #include "harness.h"
 #include "net/loop/process.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -201,6 +202,44 @@ static void a_damaged_database_is_replaced_by_force_only(void **state)
     harness_close(h);
 }
 
+static unsigned descriptors(void)
+{
+    unsigned n = 0;
+    DIR *d = opendir("/proc/self/fd");
+    assert_non_null(d);
+    while (readdir(d)) {
+        n++;
+    }
+    closedir(d);
+    return n;
+}
+
+/* A connection that stays open holds locks, and the file's room after it was replaced. */
+static void nothing_stays_open(void **state)
+{
+    struct harness *h = *state;
+    struct sqlite_file_info a = {0}, b = {0};
+    struct err e = {0};
+    size_t findings = 0;
+    CLEANUP_FREE char *to = in(h, "copy.db");
+    CLEANUP_FREE char *text = in(h, "text.db");
+    fill(h, 3);
+    assert_int_equal(
+        file_write_atomic(text, "no database at all, but long enough to look at", 46, 0600, &e), 0);
+    unsigned before = descriptors();
+    assert_int_equal(sqlite_file_backup(h->path, to, &a, &e), 0);
+    assert_int_equal(sqlite_file_check(to, ignore, &findings, &a, &e), 0);
+    assert_int_equal(sqlite_file_defrag(h->path, &a, &b, &e), 0);
+    assert_int_equal(sqlite_file_restore(to, h->path, true, &a, &e), 0);
+    struct sqlite_repair repair = {0};
+    assert_int_equal(sqlite_repair(h->path, ignore, &findings, &repair, &e), 0);
+    free(repair.kept);
+    assert_int_equal(sqlite_file_check(text, ignore, &findings, &a, &e), -EUCLEAN);
+    unlink(to);
+    assert_int_equal(sqlite_file_backup(text, to, &a, &e), -EUCLEAN);
+    assert_int_equal(descriptors(), before);
+}
+
 static void free_pages_are_given_back(void **state)
 {
     struct harness *h = *state;
@@ -241,6 +280,7 @@ int main(void)
         T(a_check_names_the_file_and_what_it_found),
         T(a_restore_goes_on_after_the_newest_revision),
         T(a_damaged_database_is_replaced_by_force_only),
+        T(nothing_stays_open),
         T(free_pages_are_given_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
