@@ -87,6 +87,62 @@ static size_t count(struct harness *h, const char *prefix)
     return n;
 }
 
+/* What a service holds, by its spec and status: nobody else gets it. */
+static void a_service_claims_what_it_holds(void **state)
+{
+#define INGRESS(ip) ", 'status': {'loadBalancer': {'ingress': [{'ip': '" ip "'}]}}"
+#define LB "'type': 'LoadBalancer', 'clusterIP': '172.30.0.5'"
+    static const struct {
+        const char *service, *claims;
+        bool no_ingress; /* LoadBalancers get no addresses. */
+    } cases[] = {
+        {"{}", ""},
+        {"{'spec': {'clusterIP': '172.30.0.5'}}", "ips/172.30.0.5 "},
+        {"{'spec': {'clusterIP': 'None'}}", ""},
+        {"{'spec': {'clusterIP': ''}}", ""},
+        {"{'spec': {'type': 'ExternalName', 'clusterIP': '172.30.0.5'}}", ""},
+        {"{'spec': {'clusterIP': 'None', 'ports': [{'nodePort': 30001}]}}", ""},
+        {"{'spec': {'type': 'NodePort', 'clusterIP': '172.30.0.5', 'ports': [{'nodePort': 30001},"
+         "{'port': 80}, {'nodePort': 30002}, {'nodePort': 30001}]}}",
+         "ips/172.30.0.5 ports/30001 ports/30002 "},
+        {"{'spec': {'type': 'NodePort', 'clusterIP': '172.30.0.5', 'ports': [{'nodePort': 0},"
+         "{'nodePort': -1}, {'nodePort': 65535}, {'nodePort': 65536}, {'nodePort': 'x'},"
+         "{'nodePort': 1}]}}",
+         "ips/172.30.0.5 ports/65535 ports/1 "},
+        {"{'spec': {" LB "}" INGRESS("172.29.0.2") "}", "ips/172.30.0.5 ingress/172.29.0.2 "},
+        {"{'spec': {" LB "}" INGRESS("172.29.0.2") "}", "ips/172.30.0.5 ", .no_ingress = true},
+        {"{'spec': {" LB "}" INGRESS("172.28.0.2") "}", "ips/172.30.0.5 "},
+        {"{'spec': {" LB "}" INGRESS("x") "}", "ips/172.30.0.5 "},
+        {"{'spec': {" LB "}, 'status': {'loadBalancer': {'ingress': [{'hostname': 'h'}]}}}",
+         "ips/172.30.0.5 "},
+        {"{'spec': {'clusterIP': '172.30.0.5'}" INGRESS("172.29.0.2") "}", "ips/172.30.0.5 "},
+        {"{'spec': {" LB ", 'externalTrafficPolicy': 'Local', 'healthCheckNodePort': 30005}}",
+         "ips/172.30.0.5 ports/30005 "},
+        {"{'spec': {" LB ", 'externalTrafficPolicy': 'Cluster', 'healthCheckNodePort': 30005}}",
+         "ips/172.30.0.5 "},
+        {"{'spec': {'clusterIP': '172.30.0.5', 'externalTrafficPolicy': 'Local',"
+         "'healthCheckNodePort': 30005}}",
+         "ips/172.30.0.5 "},
+    };
+    struct service_ranges r;
+    service_ranges_defaults(&r);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP(json_free) struct json *o = json_of(cases[i].service);
+        CLEANUP_STRBUF struct strbuf got = STRBUF_INIT;
+        r.has_ingress = !cases[i].no_ingress;
+        char **claims = claims_of(&r, o);
+        for (size_t k = 0; claims[k]; k++) {
+            assert_true(str_has_prefix(claims[k], CLAIM_PREFIX));
+            strbuf_addf(&got, "%s ", claims[k] + sizeof CLAIM_PREFIX - 1);
+            free(claims[k]);
+        }
+        free(claims);
+        if (!streq(strbuf_cstr(&got), cases[i].claims)) {
+            fail_msg("%s: %s, not %s", cases[i].service, strbuf_cstr(&got), cases[i].claims);
+        }
+    }
+}
+
 #define PORTS "\"ports\":[{\"port\":80}]"
 
 static void an_address_is_chosen_from_the_network(void **state)
@@ -354,6 +410,7 @@ static void claims_are_made_to_agree_with_the_services(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        T(a_service_claims_what_it_holds),
         T(an_address_is_chosen_from_the_network),
         T(an_address_can_be_asked_for_once),
         T(the_first_address_is_for_the_api),
