@@ -101,6 +101,8 @@ static void a_backup_of_what_is_no_database_fails_and_leaves_nothing(void **stat
         file_write_atomic(text, "no database at all, but long enough to look at", 46, 0600, &e), 0);
     assert_int_equal(sqlite_file_backup(text, to, &info, &e), -EUCLEAN);
     assert_non_null(strstr(e.text, "not a database"));
+    assert_int_equal(sqlite_file_backup(h->dir, to, &info, &e), -EACCES);
+    assert_non_null(strstr(e.text, "unable to open database file"));
     fill(h, 1);
     assert_int_equal(sqlite_file_backup(h->path, bad_place, &info, &e), -ENOENT);
     assert_false(exists(to));
