@@ -93,9 +93,12 @@ static void one_number_is_taken_for_a_move_however_often_it_is_tried(void **stat
     request("b", "join:a");
     expect_settled("b");
     assert_int_equal(netid("b"), a);
+    unsigned before = front_asked(front, "PUT", NETS "/b");
     front_answer(front, "PUT", NETS "/b", 500, "InternalError", 3);
     request("b", "isolate");
     expect_settled("b");
+    /* Three that failed, the three steps of a move, and the end of the request. */
+    front_expect(front, "PUT", NETS "/b", before + 7);
     assert_int_equal(netid("b"), b + 1);
     assert_int_equal(make_project("c"), b + 2);
 }
