@@ -200,6 +200,16 @@ def test_a_hole_in_the_tests_is_shown_until_it_is_closed(project):
     assert outcomes(project)["bound: && a < 10): < to <="] == "killed by f"
 
 
+def test_a_test_that_came_since_the_last_run_is_run(project):
+    r = mutate(project, "--only", "src/x/f.c:5")
+    assert r.returncode == 1, r.stdout + r.stderr
+    (project / "tests/unit/x/test_g.c").write_text("int within(int a);\nint main(void)\n{\n    return within(10) == 7;\n}\n")
+    build = project / "meson.build"
+    build.write_text(build.read_text() + "u = executable('test_g', 'tests/unit/x/test_g.c', 'src/x/f.c')\ntest('g', u)\n")
+    r = mutate(project, "--only", "src/x/f.c:5")
+    assert r.returncode == 0, r.stdout + r.stderr
+
+
 def test_a_folder_that_is_not_there_is_named(tmp_path):
     r = mutate(tmp_path, "nowhere")
     assert r.returncode == 2 and "folder nowhere: there is no src/nowhere" in r.stderr
