@@ -343,23 +343,6 @@ static void sync_comes_after_what_others_were_told(void **state)
     assert_int_equal(r.calls, 1);
 }
 
-/* The answer to a read may come before the watch has shown the write. */
-static void a_sync_beside_a_write_is_answered(void **state)
-{
-    struct harness *h = *state;
-    for (int i = 0; i < 300; i++) {
-        struct result r[3];
-        begin_put(h, &r[0], "/registry/k", "1", STORE_ANY);
-        begin_sync(h, &r[1]);
-        wait_results(h, &r[0], 1);
-        begin_sync(h, &r[2]);
-        wait_results(h, r, ARRAY_SIZE(r));
-        for (size_t k = 0; k < ARRAY_SIZE(r); k++) {
-            assert_int_equal(r[k].error, 0);
-        }
-    }
-}
-
 static void an_import_that_begins_or_was_broken_off_blocks_the_store(void **state)
 {
     static const char lost[] = "an import into the registry is not finished";
@@ -698,7 +681,6 @@ static const struct CMUnitTest tests[] = {
     T(nothing_is_done_when_a_claim_is_held),
     T(of_many_who_claim_one_gets_it),
     T(sync_comes_after_what_others_were_told),
-    T(a_sync_beside_a_write_is_answered),
     T(an_import_that_begins_or_was_broken_off_blocks_the_store),
     T(writes_to_one_key_keep_their_order),
     T(bad_keys_and_values_are_refused),

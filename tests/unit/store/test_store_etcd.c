@@ -603,6 +603,27 @@ static void bad_endpoints_are_refused(void **state)
     assert_int_equal(store_open(h->loop, &h->cfg, &h->store, NULL), -EINVAL);
 }
 
+/* The changes of others fill the window of the watch's stream, so that the answer to the read comes
+ * before the last. */
+static void a_sync_waits_until_the_watch_has_caught_up(void **state)
+{
+    struct fixture *f = *state;
+    struct harness *h = &f->h;
+    enum { N = 42, SIZE = 120000 };
+    CLEANUP_FREE char *value = xcalloc(1, SIZE + 1);
+    memset(value, 'x', SIZE);
+    CLEANUP_FREE char *command = xasprintf("put /registry/theirs %s", value);
+    harness_open(h);
+    for (int i = 0; i < N; i++) {
+        etcd_ctl(&etcd, command);
+    }
+    struct result r;
+    begin_sync(h, &r);
+    wait_results(h, &r, 1);
+    assert_int_equal(r.error, 0);
+    assert_int_equal(h->n_events, N);
+}
+
 static void certificates_of_etcd_are_read_from_their_files(void **state)
 {
     struct fixture *f = *state;
@@ -645,6 +666,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(bad_endpoints_are_refused),
+        T(a_sync_waits_until_the_watch_has_caught_up),
         T(certificates_of_etcd_are_read_from_their_files),
         T(death_of_etcd_is_reported_and_survived),
         T(short_break_is_not_noticed),
