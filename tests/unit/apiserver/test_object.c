@@ -128,6 +128,70 @@ static void a_new_object_has_what_the_server_decides(void **state)
     assert_string_not_equal(json_path_string(meta, "uid", NULL), uid);
 }
 
+/* The byte of the UUID at the number 'i'. */
+static unsigned byte_of(const char *uuid, size_t i)
+{
+    static const unsigned char at[16] = {0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34};
+    unsigned v = 0;
+    sscanf(uuid + at[i], "%2x", &v);
+    return v;
+}
+
+#define SAMPLES 400
+
+/* Whether bit 'bit' of byte 'i' has been 0 and 1. */
+static bool is_random(char uids[SAMPLES][40], size_t i, unsigned bit)
+{
+    bool seen[2] = {false, false};
+    for (size_t n = 0; n < SAMPLES; n++) {
+        seen[byte_of(uids[n], i) >> bit & 1] = true;
+    }
+    return seen[0] && seen[1];
+}
+
+static void all_other_bits_of_a_uid_are_random(void **state)
+{
+    char uids[SAMPLES][40];
+    for (size_t n = 0; n < SAMPLES; n++) {
+        CLEANUP(json_free) struct json *o = parse("{'metadata':{'name':'a'}}");
+        object_prepare_create(kind("configmaps"), o, NOW);
+        snprintf(uids[n], sizeof uids[n], "%s", json_path_string(o, "metadata", "uid", NULL));
+        assert_true(is_uuid(uids[n]));
+    }
+    for (size_t i = 0; i < 16; i++) {
+        for (unsigned bit = 0; bit < 8; bit++) {
+            bool fixed = (i == 6 && bit >= 4) || (i == 8 && bit >= 6);
+            assert_int_equal(is_random(uids, i, bit), !fixed);
+        }
+        for (size_t j = 0; j < i; j++) {
+            size_t same = 0;
+            for (size_t n = 0; n < SAMPLES; n++) {
+                same += (byte_of(uids[n], i) & 0x0f) == (byte_of(uids[n], j) & 0x0f);
+            }
+            assert_true(same < SAMPLES / 2);
+        }
+    }
+}
+
+static void all_letters_of_a_made_name_are_used(void **state)
+{
+    static const char letters[] = "bcdfghjklmnpqrstvwxz2456789";
+    bool seen[5][sizeof letters] = {{false}};
+    for (size_t n = 0; n < 2000; n++) {
+        CLEANUP(json_free) struct json *o = parse("{'metadata':{'generateName':'a-'}}");
+        object_generate_name(o);
+        const char *name = json_path_string(o, "metadata", "name", NULL);
+        for (size_t i = 0; i < 5; i++) {
+            seen[i][strchr(letters, name[2 + i]) - letters] = true;
+        }
+    }
+    for (size_t i = 0; i < 5; i++) {
+        for (size_t l = 0; l < sizeof letters - 1; l++) {
+            assert_true(seen[i][l]);
+        }
+    }
+}
+
 static void a_name_is_made_only_when_there_is_none(void **state)
 {
     static const struct {
@@ -332,6 +396,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(a_body_must_be_of_the_requests_kind_namespace_and_name),
         T(a_new_object_has_what_the_server_decides),
+        T(all_other_bits_of_a_uid_are_random),
+        T(all_letters_of_a_made_name_are_used),
         T(a_name_is_made_only_when_there_is_none),
         T(an_update_changes_only_what_a_client_may_change),
         T(a_subresource_changes_its_part_only),

@@ -93,14 +93,23 @@ static void one_number_is_taken_for_a_move_however_often_it_is_tried(void **stat
     request("b", "join:a");
     expect_settled("b");
     assert_int_equal(netid("b"), a);
+    /* The steps of a move, and the end of the request. */
+    front_expect(front, "PUT", NETS "/b", 4);
     unsigned before = front_asked(front, "PUT", NETS "/b");
     front_answer(front, "PUT", NETS "/b", 500, "InternalError", 3);
     request("b", "isolate");
     expect_settled("b");
-    /* Three that failed, the three steps of a move, and the end of the request. */
-    front_expect(front, "PUT", NETS "/b", before + 7);
+    front_expect(front, "PUT", NETS "/b", before + 3 + 4);
     assert_int_equal(netid("b"), b + 1);
-    assert_int_equal(make_project("c"), b + 2);
+    /* One that needs a new number takes no more writes. */
+    request("b", "join:a");
+    expect_settled("b");
+    front_expect(front, "PUT", NETS "/b", before + 11);
+    request("b", "isolate");
+    expect_settled("b");
+    front_expect(front, "PUT", NETS "/b", before + 15);
+    assert_int_equal(netid("b"), b + 2);
+    assert_int_equal(make_project("c"), b + 3);
 }
 
 /* A number that was taken for a request which is withdrawn is not kept for the next one. */
