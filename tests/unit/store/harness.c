@@ -491,6 +491,18 @@ void etcd_stop(struct etcd *d)
     remove_tree(d->dir);
 }
 
+unsigned open_descriptors(void)
+{
+    unsigned n = 0;
+    DIR *d = opendir("/proc/self/fd");
+    assert_non_null(d);
+    while (readdir(d)) {
+        n++;
+    }
+    closedir(d);
+    return n;
+}
+
 int etcd_ctl_status(const struct etcd *d, const char *arguments)
 {
     CLEANUP_FREE char *endpoint = xasprintf("--endpoints=http://127.0.0.1:%d", d->client_port);

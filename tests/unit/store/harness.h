@@ -103,6 +103,9 @@ int claiming(struct harness *h, const char *key, const char *value, uint64_t exp
 int guarded(struct harness *h, const char *key, const char *value, uint64_t expect,
             const char *guard, uint64_t at, uint64_t *ret);
 
+/* The number of open descriptors of the process. */
+unsigned open_descriptors(void);
+
 /* ---- etcd ---- */
 
 struct etcd {

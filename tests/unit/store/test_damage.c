@@ -597,7 +597,9 @@ static void repair_reads_around_broken_pages(void **state)
     memset(junk, 0x5a, sizeof junk);
     assert_int_equal(pwrite(fd, junk, sizeof junk, st.st_size / 2 / 8192 * 8192), sizeof junk);
     assert_refused(h, "corrupt");
+    unsigned before = open_descriptors();
     assert_int_equal(sqlite_repair(h->path, add_text, &text, &result, &e), 0);
+    assert_int_equal(open_descriptors(), before);
     free(result.kept);
     assert_true(result.holds_subnets && result.holds_vnids);
     reopen(h);

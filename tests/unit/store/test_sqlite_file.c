@@ -5,7 +5,6 @@
 #include "harness.h"
 #include "net/loop/process.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -113,6 +112,18 @@ static void a_backup_of_what_is_no_database_fails_and_leaves_nothing(void **stat
     assert_false(exists(part));
 }
 
+/* Changes one byte of the row of the key k1. */
+static void damage(const struct harness *h)
+{
+    CLEANUP_STRBUF struct strbuf bytes = STRBUF_INIT;
+    struct err e = {0};
+    assert_int_equal(file_read(h->path, SIZE_MAX / 4, &bytes, &e), 0);
+    char *found = memmem(bytes.data, bytes.size, KEY "k1", sizeof KEY + 1);
+    assert_non_null(found);
+    found[sizeof KEY]++;
+    assert_int_equal(file_write_atomic(h->path, bytes.data, bytes.size, 0600, &e), 0);
+}
+
 static void a_check_names_the_file_and_what_it_found(void **state)
 {
     struct harness *h = *state;
@@ -127,13 +138,7 @@ static void a_check_names_the_file_and_what_it_found(void **state)
     assert_int_equal(stat(h->path, &st), 0);
     assert_int_equal(info.size, st.st_size);
     assert_false(exists(copy));
-    /* One byte of a value changes. */
-    CLEANUP_STRBUF struct strbuf bytes = STRBUF_INIT;
-    assert_int_equal(file_read(h->path, SIZE_MAX / 4, &bytes, &e), 0);
-    char *found = memmem(bytes.data, bytes.size, KEY "k1", sizeof KEY + 1);
-    assert_non_null(found);
-    found[sizeof KEY]++;
-    assert_int_equal(file_write_atomic(h->path, bytes.data, bytes.size, 0600, &e), 0);
+    damage(h);
     assert_int_equal(sqlite_file_check(h->path, ignore, &findings, &info, &e), -EUCLEAN);
     assert_true(findings > 0);
     CLEANUP_FREE char *want =
@@ -204,18 +209,6 @@ static void a_damaged_database_is_replaced_by_force_only(void **state)
     harness_close(h);
 }
 
-static unsigned descriptors(void)
-{
-    unsigned n = 0;
-    DIR *d = opendir("/proc/self/fd");
-    assert_non_null(d);
-    while (readdir(d)) {
-        n++;
-    }
-    closedir(d);
-    return n;
-}
-
 /* A connection that stays open holds locks, and the file's room after it was replaced. */
 static void nothing_stays_open(void **state)
 {
@@ -228,7 +221,7 @@ static void nothing_stays_open(void **state)
     fill(h, 3);
     assert_int_equal(
         file_write_atomic(text, "no database at all, but long enough to look at", 46, 0600, &e), 0);
-    unsigned before = descriptors();
+    unsigned before = open_descriptors();
     assert_int_equal(sqlite_file_backup(h->path, to, &a, &e), 0);
     assert_int_equal(sqlite_file_check(to, ignore, &findings, &a, &e), 0);
     assert_int_equal(sqlite_file_defrag(h->path, &a, &b, &e), 0);
@@ -236,10 +229,14 @@ static void nothing_stays_open(void **state)
     struct sqlite_repair repair = {0};
     assert_int_equal(sqlite_repair(h->path, ignore, &findings, &repair, &e), 0);
     free(repair.kept);
+    damage(h);
+    assert_int_equal(sqlite_repair(h->path, ignore, &findings, &repair, &e), 0);
+    assert_true(repair.n_findings > 0);
+    free(repair.kept);
     assert_int_equal(sqlite_file_check(text, ignore, &findings, &a, &e), -EUCLEAN);
     unlink(to);
     assert_int_equal(sqlite_file_backup(text, to, &a, &e), -EUCLEAN);
-    assert_int_equal(descriptors(), before);
+    assert_int_equal(open_descriptors(), before);
 }
 
 static void free_pages_are_given_back(void **state)
