@@ -269,6 +269,27 @@ static void an_update_changes_only_what_a_client_may_change(void **state)
         object_prepare_update(&testee, old, o);
         expect(cases[i].what, o, want_text);
     }
+    /* A member that comes or goes is a change of the intent, the status and the metadata are
+     * none. */
+    static const struct {
+        const char *before, *after;
+        int generation;
+    } members[] = {
+        {"{'metadata':{'generation':1}}", "{'metadata':{},'data':{}}", 2},
+        {"{'metadata':{'generation':1},'data':{}}", "{'metadata':{}}", 2},
+        {"{'metadata':{'generation':1},'data':{}}", "{'metadata':{},'data':{'a':'b'}}", 2},
+        {"{'metadata':{'generation':1},'data':{}}", "{'metadata':{'labels':{}},'data':{}}", 1},
+        {"{'metadata':{'generation':1},'status':{}}", "{'metadata':{}}", 1},
+        {"{'metadata':{},'data':{}}", "{'metadata':{}}",
+         1}, /* From before generations were counted. */
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+        CLEANUP(json_free) struct json *old = parse(members[i].before);
+        CLEANUP(json_free) struct json *o = parse(members[i].after);
+        object_prepare_update(&testee, old, o);
+        assert_int_equal(json_get_int_or(json_path(o, "metadata", "generation", NULL), 0),
+                         members[i].generation);
+    }
     /* Without a status of its own it is a part of the object. */
     static const struct api_kind plain = {
         .group = "", .version = "v1", .kind = "Plain", .plural = "plains"};
