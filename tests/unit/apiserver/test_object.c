@@ -390,6 +390,9 @@ static void a_deletion_counts_from_when_it_was_first_asked_for(void **state)
         {"configmaps", "{'metadata':{}}", 30,
          "{'metadata':{'deletionTimestamp':'2026-01-01T00:00:30Z',"
          "'deletionGracePeriodSeconds':30}}"},
+        {"configmaps", "{'metadata':{}}", 7200,
+         "{'metadata':{'deletionTimestamp':'2026-01-01T02:00:00Z',"
+         "'deletionGracePeriodSeconds':7200}}"},
         /* Asked for ten seconds ago, with a minute; now with 20 seconds. */
         {"configmaps",
          "{'metadata':{'generation':4,'deletionTimestamp':'2026-01-01T00:00:50Z',"
