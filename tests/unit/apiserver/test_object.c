@@ -128,6 +128,35 @@ static void a_new_object_has_what_the_server_decides(void **state)
     assert_string_not_equal(json_path_string(meta, "uid", NULL), uid);
 }
 
+/* Defaults come from the schema and from the kind's code, which also sets what no client may
+ * set. */
+static void a_new_object_gets_the_defaults_of_its_kind(void **state)
+{
+    static const struct {
+        const char *plural, *object, *member, *want;
+    } cases[] = {
+        {"pods", "{'containers':[{'name':'c'}]}", "spec",
+         "{'containers':[{'name':'c'}],'dnsPolicy':'ClusterFirst','restartPolicy':'Always',"
+         "'terminationGracePeriodSeconds':30}"},
+        {"pods", "{}", "status", "{'phase':'Pending'}"},
+        {"services", "{'ports':[{'port':80}]}", "spec",
+         "{'ports':[{'port':80,'targetPort':80,'protocol':'TCP'}],'sessionAffinity':'None',"
+         "'type':'ClusterIP','ipFamilyPolicy':'SingleStack','ipFamilies':['IPv4'],"
+         "'internalTrafficPolicy':'Cluster'}"},
+        {"namespaces", "{}", "spec", "{'finalizers':['kubernetes']}"},
+        {"namespaces", "{}", "status", "{'phase':'Active'}"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP_FREE char *text = xasprintf("{'metadata':{'name':'a'},'spec':%s}", cases[i].object);
+        CLEANUP(json_free) struct json *o = parse(text);
+        CLEANUP(json_free) struct json *updated = json_clone(o);
+        object_prepare_create(kind(cases[i].plural), o, NOW);
+        expect(cases[i].plural, json_get(o, cases[i].member), cases[i].want);
+        object_prepare_update(kind(cases[i].plural), o, updated);
+        expect(cases[i].plural, json_get(updated, cases[i].member), cases[i].want);
+    }
+}
+
 /* The byte of the UUID at the number 'i'. */
 static unsigned byte_of(const char *uuid, size_t i)
 {
@@ -420,6 +449,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(a_body_must_be_of_the_requests_kind_namespace_and_name),
         T(a_new_object_has_what_the_server_decides),
+        T(a_new_object_gets_the_defaults_of_its_kind),
         T(all_other_bits_of_a_uid_are_random),
         T(all_letters_of_a_made_name_are_used),
         T(a_name_is_made_only_when_there_is_none),
