@@ -613,6 +613,38 @@ static void failed_writes_are_reported_and_the_store_comes_back(void **state)
     disk_trouble(*state, -EFBIG, file_limit_fail, NULL);
 }
 
+/* Groups of writes that were taken together: when the first one fails, the database is closed for
+ * the others. */
+static void writes_behind_one_that_failed_are_refused(void **state)
+{
+    enum { N = 40 };
+    struct harness *h = *state;
+    struct result r[N];
+    size_t acknowledged = 0;
+    char *big = xcalloc(1, 1 << 20);
+    signal(SIGXFSZ, SIG_IGN);
+    harness_open(h);
+    set_file_limit(3 << 20);
+    for (int i = 0; i < N; i++) {
+        char key[64];
+        snprintf(key, sizeof key, "/registry/big/%d", i);
+        begin_put_bytes(h, &r[i], key, big, 1 << 20, STORE_ANY);
+    }
+    wait_results(h, r, N);
+    set_file_limit(RLIM_INFINITY);
+    free(big);
+    for (int i = 0; i < N; i++) {
+        assert_true(r[i].error == 0 || r[i].error == -EFBIG || r[i].error == -EAGAIN);
+        assert_true(i == 0 || r[i].error || !r[i - 1].error);
+        acknowledged += r[i].error == 0;
+    }
+    assert_int_equal(r[N - 1].error, -EAGAIN);
+    harness_wait_lost(h, 1);
+    harness_wait_snapshots(h, 2);
+    assert_int_equal(h->n_items, acknowledged);
+    assert_int_equal(put(h, "/registry/k", "good", STORE_ABSENT, NULL), 0);
+}
+
 static void fill_disk(void *ctx, bool on)
 {
     struct harness *h = ctx;
@@ -803,6 +835,7 @@ int main(void)
         T(history_begins_after_the_last_hole),
         T(file_does_not_grow_with_the_number_of_changes),
         T(failed_writes_are_reported_and_the_store_comes_back),
+        T(writes_behind_one_that_failed_are_refused),
         T(full_disk_is_survived),
         T(deletions_go_through_while_the_disk_is_full),
         T(room_that_deletions_make_is_used),
