@@ -93,6 +93,23 @@ static void by_the_project_only_its_name_for_people_and_its_description_change(v
     check_by(h, "ada", "DELETE", PROJECT, NULL, 200, NULL);
 }
 
+static void a_member_lists_and_watches_only_the_own_projects(void **state)
+{
+    struct harness *h = *state;
+    static const char *const paths[] = {
+        "/apis/project.openshift.io/v1/projects",
+        "/apis/project.openshift.io/v1/projects?watch=1&timeoutSeconds=1"};
+    give_rules(h, NULL, "vic",
+               "{'verbs':['list','watch'],'apiGroups':['project.openshift.io'],"
+               "'resources':['projects']}");
+    for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+        CLEANUP_ANSWER struct answer a = by(h, "vic", "GET", paths[i], NULL);
+        if (a.status != 200 || !strstr(a.text, "\"red\"") || strstr(a.text, "\"blue\"")) {
+            fail_msg("%s: %d: %s", paths[i], a.status, a.text);
+        }
+    }
+}
+
 /* ---- addresses ---- */
 
 static void endpoints_do_not_point_into_the_cluster(void **state)
@@ -308,6 +325,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(nobody_of_a_project_changes_its_namespace),
         T(by_the_project_only_its_name_for_people_and_its_description_change),
+        T(a_member_lists_and_watches_only_the_own_projects),
         T(endpoints_do_not_point_into_the_cluster),
         T(services_take_no_address_of_the_hosts_network),
         T(nobody_holds_up_the_deletion_of_what_they_cannot_change),
