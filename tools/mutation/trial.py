@@ -27,12 +27,16 @@ ALSO = {
     "wire": ["dns/*", "store/rpc", "node/node-pods", "datapath/flow_*", "net/http", "net/http2"],
     "api": ["cli/cli_output", "apiserver/apiserver_kinds", "apiserver/apiserver_write", "apiserver/apiserver_read", "client/informer"],
     "sdn": ["datapath/ovs_plan", "controllers/plans"],
-    "net": ["datapath/services*", "datapath/ebpf_paths", "node/node-host", "apiserver/apiserver_read", "store/rpc"],
-    "client": ["cli/cli_input", "controllers/leader"],
+    "net": ["datapath/services*", "datapath/ebpf_paths", "node/node-host", "apiserver/apiserver_read"],
+    "client": ["cli/cli_input", "controllers/leader", "node/node-objects"],
     "apiserver": ["controllers/controllers_security", "controllers/project_*", "client/*"],
+    "controller": ["controllers/*"],
 }
 # Where the tests of a folder are not those of tests/unit/FOLDER.
 OWN = {
+    "net": ["net/*", "store/rpc"],
+    "controller": ["controllers/workqueue", "controllers/leader", "controllers/controllers_framework",
+                   "controllers/controllers_recorder"],
     "datapath/ovs": ["datapath/*ovs*", "datapath/flow_*"],
     "datapath/services": ["datapath/services*"],
     "datapath/ebpf": ["datapath/ebpf*"],
@@ -46,6 +50,7 @@ INTEGRATION = {
     "node": ["test_node.py", "test_cni.py"],
     "net": ["test_http.py"],
     "lab": ["test_lab.py"],
+    "master": ["test_tls.py", "test_auth.py"],
     "datapath/ebpf/bpf": ["test_ebpf_wire.py", "test_ebpf.py"],
 }
 BPF, BPF_OBJECT = "datapath/ebpf/bpf", "src/datapath/ebpf/bpf/datapath.bpf.o"

@@ -210,6 +210,23 @@ def test_a_test_that_came_since_the_last_run_is_run(project):
     assert r.returncode == 0, r.stdout + r.stderr
 
 
+def test_sub_folders_belong_to_the_folder_above_unless_they_are_folders_of_their_own(tmp_path):
+    for file in ("x/a.c", "x/deep/b.c", "x/deep/er/c.c", "datapath/a.c", "datapath/ovs/b.c"):
+        path = tmp_path / "src" / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("void f(void)\n{\n    g();\n}\n")
+
+    def listed(*arguments):
+        lines = mutate(tmp_path, "--list", *arguments).stdout.splitlines()
+        return sorted(line.split(" ")[1].split(":")[0].removeprefix("src/") for line in lines)
+    assert listed("x") == ["x/a.c", "x/deep/b.c", "x/deep/er/c.c"]
+    assert listed("datapath") == ["datapath/a.c"]
+    assert listed("datapath/ovs") == ["datapath/ovs/b.c"]
+    assert listed("--only", "src/x/deep/b.c") == ["x/deep/b.c"]
+    r = mutate(tmp_path, "--list", "x/deep")
+    assert r.returncode == 2 and "folder x/deep: it is a part of folder x" in r.stderr
+
+
 def test_a_folder_that_is_not_there_is_named(tmp_path):
     r = mutate(tmp_path, "nowhere")
     assert r.returncode == 2 and "folder nowhere: there is no src/nowhere" in r.stderr
