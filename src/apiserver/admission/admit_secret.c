@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TokenSecrets: the server puts the token into a Secret of type kubernetes.io/service-account-token.
+/* TokenSecrets: the server puts the token into a Secret of type
+ * kubernetes.io/service-account-token.
  *
- * Only the API server has the key that signs tokens, so the controller that looks after these Secrets just writes them.
- * The token shows in the answer; so it is made only for a client that might ask for one by "create" of
- * serviceaccounts/token, as the controllers may. */
+ * Only the API server has the key that signs tokens.  The controller that completes these Secrets
+ * writes the rest, the namespace among it, and the token is put into that write, so that clients
+ * see a Secret with all of it or without any.  The token shows in the answer: it is made only for a
+ * client that may "create" serviceaccounts/token of the account, as the controllers may. */
 #include "apiserver/admission/plugins.h"
 
 #include "apiserver/access/authz.h"
@@ -28,8 +30,9 @@ int secret_admit(struct request *q, struct json *obj, const struct json *old,
     const char *account = annotation(obj, ANNOTATION_NAME), *uid = annotation(obj, ANNOTATION_UID);
     const char *name = json_path_string(obj, "metadata", "name", NULL);
     bool has_token = json_string_size(json_path(obj, "data", "token", NULL)) > 0;
-    if (!s->keys || !name || !account || !streq_null(type, TOKEN_TYPE) || (uid && has_token) ||
-        json_path(obj, "metadata", "deletionTimestamp", NULL) ||
+    bool is_complete = json_string_size(json_path(obj, "data", "namespace", NULL)) > 0;
+    if (!s->keys || !is_complete || !name || !account || !streq_null(type, TOKEN_TYPE) ||
+        (uid && has_token) || json_path(obj, "metadata", "deletionTimestamp", NULL) ||
         !authz_may(s, q->user, "create", "", "serviceaccounts/token", q->namespace, account)) {
         return 0;
     }

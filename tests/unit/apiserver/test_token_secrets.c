@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #define RED "/api/v1/namespaces/red/"
+#define NAMESPACE "'namespace': 'cmVk'"
 #define WRITES "{'verbs': ['create', 'update', 'get'], 'apiGroups': [''], 'resources': ['secrets']}"
 #define TOKENS "{'verbs': ['create'], 'apiGroups': [''], 'resources': ['serviceaccounts/token']%s}"
 
@@ -57,21 +58,23 @@ static void a_token_is_for_a_writer_who_may_ask_for_one(void **state)
 {
     static const char type[] = "kubernetes.io/service-account-token";
     static const struct {
-        const char *who, *type, *account, *more;
+        const char *who, *type, *account, *more, *data;
         bool has_token;
     } rows[] = {
-        {"both", type, "robot", "", true},
-        {"both", type, "robot", ", 'kubernetes.io/service-account.uid': 'another'", false},
-        {"both", type, "nobody", "", false},
-        {"both", "Opaque", "robot", "", false},
-        {"one", type, "robot", "", false},    /* Tokens of another account only. */
-        {"writer", type, "robot", "", false}, /* No tokens at all. */
+        {"both", type, "robot", "", NAMESPACE, true},
+        {"both", type, "robot", "", "", false}, /* The controller completes it. */
+        {"both", type, "robot", ", 'kubernetes.io/service-account.uid': 'another'", NAMESPACE,
+         false},
+        {"both", type, "nobody", "", NAMESPACE, false},
+        {"both", "Opaque", "robot", "", NAMESPACE, false},
+        {"one", type, "robot", "", NAMESPACE, false},    /* Tokens of another account only. */
+        {"writer", type, "robot", "", NAMESPACE, false}, /* No tokens at all. */
     };
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
         CLEANUP_FREE char *body =
             xasprintf("{'metadata': {'name': 's%zu', 'annotations': {"
-                      "'kubernetes.io/service-account.name': '%s'%s}}, 'type': '%s'}",
-                      i, rows[i].account, rows[i].more, rows[i].type);
+                      "'kubernetes.io/service-account.name': '%s'%s}}, 'type': '%s', 'data': {%s}}",
+                      i, rows[i].account, rows[i].more, rows[i].type, rows[i].data);
         CLEANUP_ANSWER struct answer a = ask_as(h, rows[i].who, "POST", RED "secrets", NULL, body);
         if (a.status != 201 || is_good(at(&a, "data.token")) != rows[i].has_token) {
             fail_msg("row %zu: %d %s", i, a.status, a.text);
@@ -84,7 +87,7 @@ static void a_token_that_is_there_stays_and_one_of_the_client_is_replaced(void *
     static const char mine[] = "{'metadata': {'name': 'mine', 'annotations': {"
                                "'kubernetes.io/service-account.name': 'robot'}},"
                                "'type': 'kubernetes.io/service-account-token',"
-                               "'data': {'token': 'bWluZQ=='}}";
+                               "'data': {'token': 'bWluZQ==', 'namespace': 'cmVk'}}";
     CLEANUP_ANSWER struct answer made = ask_as(h, "both", "POST", RED "secrets", NULL, mine);
     assert_int_equal(made.status, 201);
     assert_true(is_good(at(&made, "data.token")));
