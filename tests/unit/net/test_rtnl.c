@@ -500,7 +500,8 @@ static void socket_stays_in_its_namespace(void **state)
 static unsigned interrupted_dumps; /* How many are to come. */
 static int receive_error;          /* Of the next call, which takes no message; 0: none. */
 
-/* In place of the library's: fails when it is told to, and a dump that the kernel says was interrupted lacks all that it should have. */
+/* In place of the library's: fails when it is told to, and a dump that the kernel says was
+ * interrupted lacks all that it should have. */
 ssize_t mnl_socket_recvfrom(const struct mnl_socket *nl, void *buf, size_t size)
 {
     ssize_t (*receive)(const struct mnl_socket *, void *, size_t);
