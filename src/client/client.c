@@ -24,7 +24,7 @@ struct api_client {
 };
 
 struct api_call {
-    struct list node; /* Of the client's calls. */
+    struct list node; /* In the list of the client's calls. */
     struct api_client *client;
     const struct http_client *used;
     struct http_call *http;
@@ -53,7 +53,7 @@ int api_client_set_tls(struct api_client *c, const struct kubeconfig *k, struct 
     return r;
 }
 
-/* Takes the next of 'urls', which have commas between: owned; NULL: there is none. */
+/* Takes the next of 'urls', which are separated by commas: owned; NULL: there is none. */
 static char *url_next(const char **urls)
 {
     size_t n = strcspn(*urls, ",");
@@ -159,20 +159,20 @@ void api_client_ended(struct api_client *c, const struct http_client *used,
                       const struct http_result *r)
 {
     bool failed = r->error < 0 || r->status == 502 || r->status == 503;
-    /* Of many calls that fail, the first one counts. */
+    /* When many calls fail together, only the first one changes the server. */
     if (!failed || c->n_servers < 2 || used != c->servers[c->now].http) {
         return;
     }
     static struct log_limit limit = {.burst = 5};
     size_t next = (c->now + 1) % c->n_servers;
-    log_limited(&limit, LOG_WARN, "going to another server", "from=%s to=%s reason=\"%s\"",
+    log_limited(&limit, LOG_WARN, "switching to another server", "from=%s to=%s reason=\"%s\"",
                 c->servers[c->now].url, c->servers[next].url,
                 r->error < 0 ? r->error_text : "it is not available");
     http_client_break_streams(c->servers[c->now].http);
     c->now = next;
 }
 
-/* As client.h lists them; 'reason' of the Status, or NULL. */
+/* Maps an HTTP status as described in client.h; 'reason' is that of the Status, or NULL. */
 static int status_errno(int status, const char *reason)
 {
     switch (status) {
@@ -197,7 +197,7 @@ static int status_errno(int status, const char *reason)
     }
 }
 
-/* Decodes a complete answer: '*ret' owned, or NULL and an error with its text. */
+/* Decodes a complete response: '*ret' is owned, or NULL with an error and its text. */
 static int decode(const struct api_client *c, const struct http_result *r, struct json **ret,
                   struct err *e)
 {
@@ -210,7 +210,7 @@ static int decode(const struct api_client *c, const struct http_result *r, struc
     int parsed = r->size ? json_parse(r->body, r->size, &obj, &bad) : 0;
     if (r->status >= 200 && r->status < 300) {
         if (parsed < 0 && str_has_prefix(r->content_type, "text/plain")) {
-            obj = json_string_n(r->body, r->size); /* "ok" of /readyz */
+            obj = json_string_n(r->body, r->size); /* Such as the text "ok" of /readyz. */
         } else if (parsed < 0) {
             return err_set(e, -EPROTO, "%s answered with bad JSON: %s", api_client_server(c),
                            bad.text);

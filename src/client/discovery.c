@@ -126,7 +126,7 @@ int discovery_add(struct discovery *d, const struct json *list, struct err *e)
     const struct json *group, *version, *r;
     if (!streq_null(json_path_string(list, "kind", NULL), "APIGroupDiscoveryList")) {
         return err_set(e, -EPROTO,
-                       "the server does not tell its kinds in one answer (apidiscovery.k8s.io/v2)");
+                       "the server has no aggregated discovery (apidiscovery.k8s.io/v2)");
     }
     JSON_FOREACH (group, json_get(list, "items")) {
         const char *name = json_path_string(group, "metadata", "name", NULL);
@@ -160,12 +160,12 @@ bool discovery_is_preferred(const struct discovery *d, const struct api_kind *k)
     return d->registry.list[i] == k;
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 struct discovery_call {
     struct api_client *client;
     struct api_call *call;
-    size_t at; /* Of paths. */
+    size_t at; /* Index in 'paths'. */
     struct discovery *found;
     discovery_done_fn *done;
     void *ctx;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Informers: listeners on a source, which has one list and watch and, if a listener needs it, the
- * copy.
+/* Informers: listeners on a source, which has one list and watch and, if
+ * a listener needs it, the copy.
  *
- * A listener that is new waits until it can follow: from the first page of a list, or, when the
- * source has a complete copy, from a task of the loop that reports the copy. */
+ * A new listener waits until it can follow: from the first page of a list, or, when the source has
+ * a complete copy, from a task of the loop that reports the copy. */
 #include "client/informer_set.h"
 
 #include "base/map.h"
@@ -11,35 +11,35 @@
 #include "client/reflector.h"
 
 struct source {
-    struct informer_set *set; /* NULL: one listener has it alone. */
+    struct informer_set *set; /* NULL: the source belongs to one listener alone. */
     struct list in_set;
     char *api_version, *plural, *field_selector;
     struct reflector *reflector;
-    struct list listeners; /* Of 'struct informer'. */
-    unsigned delivering;   /* Listeners are being called: none of them is released. */
-    struct hmap objects;   /* Of 'struct entry'. */
-    struct list order;     /* The entries in the order in which they came. */
+    struct list listeners; /* List of 'struct informer'. */
+    unsigned delivering;   /* Depth of calls to listeners, during which no listener is released. */
+    struct hmap objects;   /* Map of 'struct entry'. */
+    struct list order;     /* The entries in the order of arrival. */
     bool copies;           /* A listener needs the copy. */
     bool keys_only;
     bool metadata; /* The list has metadata only. */
-    bool begins;   /* A list was asked for, and none of its pages has arrived. */
+    bool begins;   /* A list was requested, and none of its pages has arrived. */
     bool listing;  /* Pages are arriving. */
-    bool complete; /* There was a complete list. */
-    bool expired;  /* Listeners that are added now need another list. */
-    char *lost;    /* Why the server cannot be reached; NULL: it can. */
+    bool complete; /* At least one list was complete. */
+    bool expired;  /* Listeners that are added now need a new list. */
+    char *lost;    /* The reason why the server cannot be reached; NULL: it can. */
     struct loop_task settle;
 };
 
 struct informer {
-    struct list node; /* In the source's listeners. */
+    struct list node; /* In the list of the source's listeners. */
     struct source *source;
     const struct informer_ops *ops;
     void *ctx;
-    bool follows; /* Gets events. */
+    bool follows; /* It gets events. */
     bool synced;
     bool optional;
-    bool lost;  /* The listener knows that the server cannot be reached. */
-    bool freed; /* Released when the listeners have been called. */
+    bool lost;  /* It was notified that the server cannot be reached. */
+    bool freed; /* It is released when the calls to listeners have returned. */
 };
 
 struct informer_set {
@@ -48,13 +48,13 @@ struct informer_set {
     struct list sources;
 };
 
-/* In one piece: there may be very many. */
+/* An entry is one allocation, because there may be very many. */
 struct entry {
     struct hmap_node node;
     struct list order;
     struct json *obj; /* NULL: not kept. */
-    uint32_t version; /* Hash of its resourceVersion. */
-    bool seen;        /* In the list being read. */
+    uint32_t version; /* The hash of its resourceVersion. */
+    bool seen;        /* It was in the list being read. */
     char key[];
 };
 
@@ -142,7 +142,8 @@ static bool has_listeners(const struct source *s)
     return false;
 }
 
-/* Releases the listeners that were freed, and the source with the last one; false: it did. */
+/* Releases the freed listeners, and with the last one the source; false: the source was
+ * released. */
 static bool release(struct source *s)
 {
     struct informer *i;
@@ -162,12 +163,13 @@ static bool release(struct source *s)
     return true;
 }
 
-/* Walks the listeners that get events; each may be freed in the loop's body, and others added. */
+/* Iterates over the listeners that get events; each may be freed in the
+ * loop's body, and others added. */
 #define EACH_FOLLOWER(i, s)                                  \
     LIST_FOREACH (i, struct informer, node, &(s)->listeners) \
         if (!(i)->freed && (i)->follows)
 
-/* To be called after the listeners were; false: the source is gone. */
+/* Call it after the listeners were called; false: the source was released. */
 static bool end_calls(struct source *s)
 {
     s->delivering--;
@@ -185,7 +187,7 @@ static void object_changed(void *ctx, struct json *obj)
     if (!key) {
         return;
     }
-    /* Large, and no listener reads it. */
+    /* Removed because it is large and no listener reads it. */
     json_remove(json_get(obj, "metadata"), "managedFields");
     if (s->copies) {
         struct entry *en = find_entry(s, key);
@@ -208,8 +210,8 @@ static void object_changed(void *ctx, struct json *obj)
     end_calls(s);
 }
 
-/* Reports that the object of the copy, which is taken out, is gone.  'last' goes to listeners
- * without a copy; NULL: they are not told. */
+/* Reports that the object of the entry, which is removed from the copy, was deleted.  'last' goes
+ * to listeners without a copy; NULL: these get no call. */
 static bool entry_deleted(struct source *s, struct entry *en, const char *key,
                           const struct json *last)
 {
@@ -220,8 +222,8 @@ static bool entry_deleted(struct source *s, struct entry *en, const char *key,
     s->delivering++;
     EACH_FOLLOWER(i, s)
     {
-        bool tell = i->ops->transient ? last != NULL : en != NULL;
-        if (tell && i->ops->deleted) {
+        bool notify = i->ops->transient ? last != NULL : en != NULL;
+        if (notify && i->ops->deleted) {
             i->ops->deleted(i->ctx, key, i->ops->transient ? last : en->obj);
         }
     }
@@ -279,7 +281,7 @@ static void say_listed(struct informer *i)
     }
 }
 
-/* Objects of the copy that were on none of the pages are gone. */
+/* Objects of the copy that were on none of the pages were deleted. */
 static void list_ends(void *ctx)
 {
     struct source *s = ctx;
@@ -295,7 +297,7 @@ static void list_ends(void *ctx)
             }
         }
     }
-    loop_task_queue(&s->settle); /* Listeners that wait for the copy. */
+    loop_task_queue(&s->settle); /* Serves listeners that wait for the copy. */
     s->delivering++;
     EACH_FOLLOWER(i, s)
     {
@@ -314,7 +316,7 @@ static void say_connection(struct informer *i, const char *lost)
     }
 }
 
-/* Tells the listeners that do not know it yet; false: the source is gone. */
+/* Notifies the listeners that have not been notified yet; false: the source was released. */
 static bool say_connection_to_all(struct source *s)
 {
     struct informer *i;
@@ -350,9 +352,9 @@ static bool kind_absent(void *ctx)
 /* ---- new listeners ---- */
 
 struct needs {
-    bool copy, whole; /* Of the listeners together: a copy; more than metadata. */
-    bool waits;       /* A listener does not follow yet, */
-    bool transient;   /* and one of those reads no copy. */
+    bool copy, whole; /* Needs of all listeners together: a copy; more than metadata. */
+    bool waits;       /* A listener does not follow yet. */
+    bool transient;   /* A listener that does not follow yet reads no copy. */
 };
 
 static struct needs needs_of(const struct source *s)
@@ -368,11 +370,11 @@ static struct needs needs_of(const struct source *s)
     return n;
 }
 
-/* Whether listeners that wait can only be served by another list. */
+/* Whether the waiting listeners can be served only by another list. */
 static bool needs_list(const struct source *s, const struct needs *n)
 {
     bool upgrade = (n->copy && !s->copies) || (n->whole && s->metadata);
-    if (s->begins) { /* A copy can begin with the first page. */
+    if (s->begins) { /* A copy can start with the first page. */
         return s->expired || (n->whole && s->metadata);
     }
     return upgrade || s->expired || (n->transient && !s->copies);
@@ -408,7 +410,7 @@ static void serve_waiting(struct source *s)
     end_calls(s);
 }
 
-/* Brings the source to what its listeners need. */
+/* Adapts the source to the needs of its listeners. */
 static void settle(void *ctx)
 {
     struct source *s = ctx;
@@ -452,7 +454,7 @@ static struct source *source_new(struct informer_set *set, struct api_client *c,
     list_init(&s->listeners);
     hmap_init(&s->objects);
     list_init(&s->order);
-    s->expired = true; /* There was no list yet. */
+    s->expired = true; /* No list was made yet. */
     loop_task_init(&s->settle, l, settle, s);
     s->reflector = reflector_new(c, l, ns, api_version, plural, field_selector, &ops, s);
     return s;

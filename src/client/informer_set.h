@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Informers that share: one list and one watch for a kind and selector, however many listeners
- * there are.
+/* Shared informers: one list and one watch for a kind and selector, for any number of listeners.
  *
- * A listener is a 'struct informer' (client.h) as any other.  The set keeps a copy of the objects
- * while a listener needs one, and lists whole objects while a listener needs more than metadata;
- * each listener sees the events of an object in the same order.  A listener that is added late gets
- * the present objects as new, then 'listed' and 'synced': from the copy, or by a list anew when
- * there is none.
+ * A listener is an ordinary 'struct informer' (client.h).  The set keeps a copy of the
+ * objects while a listener needs one, and lists whole objects while a listener needs more
+ * than metadata; each listener sees the events of an object in the same order.  A listener
+ * that is added late gets the existing objects as new, then 'listed' and 'synced': from the
+ * copy, or from a new list if there is no copy.
  *
- * The set must outlive its informers, and the client the set.  All on the loop's thread. */
+ * The set must outlive its informers, and the client the set.  Everything
+ * runs on the loop's thread. */
 #pragma once
 
 #include "client/client.h"
@@ -23,8 +23,8 @@ DEFINE_CLEANUP(struct informer_set *, informer_set_free)
 struct informer *informer_set_add(struct informer_set *s, const char *api_version,
                                   const char *plural, const char *field_selector,
                                   const struct informer_ops *ops, void *ctx);
-/* Listeners added from now on get no object that was listed before this call: a new leader must see
- * what the former one has written last. */
+/* Listeners that are added from now on get no object listed before this call: a new leader
+ * must see the last writes of the former one. */
 void informer_set_expire(struct informer_set *s);
-/* Lists and watches that run. */
+/* The number of running lists and watches. */
 size_t informer_set_count(const struct informer_set *s);

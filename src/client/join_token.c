@@ -11,7 +11,7 @@
 
 static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
 
-/* Each letter is as likely as any other. */
+/* A random letter of uniform distribution. */
 static char random_letter(void)
 {
     unsigned char b;

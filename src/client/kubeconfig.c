@@ -60,7 +60,7 @@ static char *beside(const char *config_path, const char *file)
                : xasprintf("%.*s/%s", (int) (slash - config_path), config_path, file);
 }
 
-/* A value that is there and not empty. */
+/* The value of 'key' if it is present and not empty. */
 static const char *text_of(const struct json *v, const char *key)
 {
     const char *s = json_path_string(v, key, NULL);
@@ -96,7 +96,7 @@ static int load_pem(const struct json *from, const char *key, const char *config
     return 0;
 }
 
-/* All that TLS needs, into 'k', which is the caller's to free also on failure. */
+/* Reads everything that TLS needs into 'k', which the caller also frees on failure. */
 static int load_tls(const struct json *cluster, const struct json *user, const char *config_path,
                     struct kubeconfig *k, struct err *e)
 {
@@ -121,7 +121,8 @@ static int load_tls(const struct json *cluster, const struct json *user, const c
     return 0;
 }
 
-/* The user's token: of "tokenFile", which is relative to the kubeconfig, before "token".  '*ret' NULL: none. */
+/* The user's token: of "tokenFile", which is relative to the kubeconfig, before
+ * "token".  '*ret' NULL: none. */
 static int load_token(const struct json *user, const char *config_path, char **ret, struct err *e)
 {
     const char *file = json_path_string(user, "tokenFile", NULL);

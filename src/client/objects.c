@@ -8,7 +8,7 @@
 
 #define FIXED_VNID_ANNOTATION "pod.network.openshift.io/fixed-vnid-host"
 
-/* A prefix at 'field' of 'obj'; -ENOENT: absent or empty. */
+/* Reads a prefix at 'field' of 'obj'; -ENOENT: absent or empty. */
 static int get_prefix(const struct json *obj, const char *field, struct ip4_prefix *ret,
                       struct err *e)
 {
@@ -22,7 +22,7 @@ static int get_prefix(const struct json *obj, const char *field, struct ip4_pref
     return prefix_parse(json_get_string(v), ret, e) < 0 ? err_prefix(e, "%s", field) : 0;
 }
 
-/* A number at 'field' in min..max; 'dflt' when it is absent. */
+/* Reads a number at 'field' in min..max; 'dflt' when it is absent. */
 static int get_number(const struct json *obj, const char *field, int64_t min, int64_t max,
                       int64_t dflt, int64_t *ret, struct err *e)
 {
@@ -45,7 +45,8 @@ static int parse_ranges(const struct json *obj, struct sdn_network *n, struct er
     const struct json *list = json_get(obj, "clusterNetworks");
     if (!json_is(list, JSON_ARRAY) || json_count(list) == 0) {
         n->n_cluster = 1;
-        return get_prefix(obj, "network", &n->cluster[0], e); /* The older form. */
+        /* The field from before there were several networks. */
+        return get_prefix(obj, "network", &n->cluster[0], e);
     }
     if (json_count(list) > SDN_MAX_CLUSTER_NETWORKS) {
         return err_set(e, -EINVAL, "clusterNetworks: %zu are more than %d", json_count(list),
@@ -103,7 +104,7 @@ int objects_parse_cluster_network(const struct json *obj, struct sdn_network *re
         return r;
     }
     n.vxlan_port = (uint16_t) port;
-    n.mtu = (uint32_t) MIN(mtu, 65535); /* What a Linux link can have. */
+    n.mtu = (uint32_t) MIN(mtu, 65535); /* Limited to the maximum of a Linux link. */
     *ret = n;
     return 0;
 }
@@ -127,7 +128,8 @@ int objects_parse_host_subnet(const struct json *obj, struct sdn_remote *ret, st
         return err_set(e, -EINVAL, "subnet: the length of %s is not in 8-30",
                        PREFIX_TEXT(h.subnet));
     }
-    /* A bad annotation is no reason to lose the node: then the sender's VNID is used, as without. */
+    /* A bad annotation does not exclude the node: then the sender's VNID is
+     * used, as without the annotation. */
     const char *fixed =
         json_path_string(obj, "metadata", "annotations", FIXED_VNID_ANNOTATION, NULL);
     uint64_t vnid;
@@ -168,7 +170,7 @@ int objects_parse_net_namespace(const struct json *obj, struct sdn_vnids *ret, s
     static const char *const others[] = {NET_NEXT_ID, NET_PREVIOUS_ID};
     const struct json *v = json_get(obj, "netid");
     int64_t i;
-    if (!v) { /* 0 is global: never by omission. */
+    if (!v) { /* 0 means global, which must not result from an omission. */
         return err_set(e, -EINVAL, "netid: is missing");
     }
     if (json_get_int(v, &i) < 0 || i < 0 || i > SDN_VNID_MAX) {
@@ -177,7 +179,7 @@ int objects_parse_net_namespace(const struct json *obj, struct sdn_vnids *ret, s
     struct sdn_vnids ids = {.id = (uint32_t) i};
     for (size_t k = 0; k < ARRAY_SIZE(others); k++) {
         const char *text = json_path_string(obj, "metadata", "annotations", others[k], NULL);
-        /* A bad one opens nothing. */
+        /* A malformed value grants no access. */
         ids.moving = ids.moving || (text && net_id_parse(text, &ids.also) == 0);
     }
     *ret = ids;
@@ -227,7 +229,7 @@ size_t objects_build_remotes(const struct sdn_network *n, const char *own,
     }
     qsort(all, n_all, sizeof *all, compare_candidates);
     struct sdn_remote *remotes = xcalloc(n_all ? n_all : 1, sizeof *remotes);
-    const struct candidate *last = NULL; /* With a subnet. */
+    const struct candidate *last = NULL; /* The last one with a subnet. */
     for (size_t i = 0; i < n_all; i++) {
         struct ip4_prefix p = all[i].remote.subnet;
         if (p.len && last && prefix_overlaps(last->remote.subnet, p)) {
@@ -248,7 +250,7 @@ size_t objects_build_remotes(const struct sdn_network *n, const char *own,
 
 #define BANDWIDTH "kubernetes.io/%s-bandwidth"
 
-/* A resource.Quantity of Kubernetes; -EINVAL: it is none. */
+/* Parses a resource.Quantity of Kubernetes; -EINVAL: it is not one. */
 static int parse_quantity(const char *text, double *ret)
 {
     static const struct {
@@ -333,7 +335,7 @@ static int parse_container_port(const struct json *port, struct cni_runtime *r, 
         return err_set(e, -EINVAL, "hostPort: is not a number in 1-65535");
     }
     if (host == 0) {
-        return 0; /* None. */
+        return 0; /* 0: no host port. */
     }
     if (json_get_int(json_get(port, "containerPort"), &own) < 0 || own < 1 || own > 65535) {
         return err_set(e, -EINVAL, "containerPort: is not a number in 1-65535");

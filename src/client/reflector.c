@@ -13,12 +13,14 @@ LOG_MODULE("informer");
 
 #define BACKOFF_MIN_MS 50u
 #define BACKOFF_MAX_MS 5000u
-#define PAGE_SIZE 250u        /* Objects of one page. */
-#define WATCH_SECONDS 290u    /* Asked of the server, so that a silent connection is renewed. */
-#define WATCH_IDLE_MS 90000u  /* Without even a bookmark: the server is unreachable. */
-#define WATCH_PROVEN_MS 5000u /* A watch that lasted so long was a working one. */
-#define ABSENT_KIND_MS 30000u /* Until an absent kind is asked for again. */
-#define EVENT_MAX_SIZE (16u << 20) /* Of one line of the watch. */
+#define PAGE_SIZE 250u /* Objects of one page. */
+/* Requested from the server, so that a silent connection is renewed. */
+#define WATCH_SECONDS 290u
+/* Without even a bookmark for this time the server counts as unreachable. */
+#define WATCH_IDLE_MS 90000u
+#define WATCH_PROVEN_MS 5000u      /* A watch that lasted this long counts as having worked. */
+#define ABSENT_KIND_MS 30000u      /* Delay before an absent kind is requested again. */
+#define EVENT_MAX_SIZE (16u << 20) /* Bytes of one line of the watch. */
 
 struct reflector {
     struct api_client *client;
@@ -29,10 +31,10 @@ struct reflector {
     bool metadata;
     char *version;     /* Last resourceVersion seen; NULL: list first. */
     char *page;        /* Token of the list's next page; NULL: the first page is next. */
-    bool lost;         /* Reported as lost, not yet as regained. */
-    bool absent;       /* The log says that the server does not know the kind. */
-    bool gone;         /* The watch cannot be resumed: list again. */
-    char *watch_error; /* What the watch said went wrong; NULL: nothing. */
+    bool lost;         /* The loss was reported, the return not yet. */
+    bool absent;       /* A log line has said that the server does not know the kind. */
+    bool gone;         /* The watch cannot be resumed: the objects must be listed again. */
+    char *watch_error; /* The error that the watch reported; NULL: none. */
     uint64_t watch_since_ms;
     struct backoff backoff;
     struct api_call *list;
@@ -45,7 +47,7 @@ struct reflector {
 
 static void reflector_go(struct reflector *r);
 
-/* Runs 'call', which may free the reflector; true: it did. */
+/* Runs 'call', which may free the reflector; true: it did so. */
 #define CALLBACK(r, call)      \
     (__extension__({           \
         bool freed_ = false;   \
@@ -66,7 +68,7 @@ static void set_version(struct reflector *r, const struct json *obj)
     }
 }
 
-/* False: the reflector was freed by the callback. */
+/* Returns false if the callback freed the reflector. */
 static bool connection_regained(struct reflector *r)
 {
     if (!r->lost) {
@@ -77,15 +79,15 @@ static bool connection_regained(struct reflector *r)
     return !CALLBACK(r, r->ops->connection(r->ctx, NULL));
 }
 
-/* 'reason' NULL: nothing is wrong, but the next attempt waits. */
+/* 'reason' NULL: there is no error, but the next attempt waits. */
 static void wait_and_retry(struct reflector *r, const char *reason)
 {
-    /* Many clients lose one server at once: each has its own jitter. */
+    /* Many clients lose one server at the same time, so each has its own jitter. */
     uint32_t seed = hash32(&r, sizeof r) ^ (uint32_t) time_mono_ns();
     loop_timer_arm(r->retry, backoff_fail(&r->backoff, loop_now_ms(r->loop), seed));
     if (reason && !r->lost) {
         r->lost = true;
-        log_warn("registry is not to be reached", "kind=%s reason=\"%s\"", r->plural, reason);
+        log_warn("registry cannot be reached", "kind=%s reason=\"%s\"", r->plural, reason);
         r->ops->connection(r->ctx, reason);
     }
 }
@@ -107,7 +109,7 @@ static void retry_now(void *ctx)
 
 /* ---- list ---- */
 
-/* The server does not know the kind: it counts as having none of it, for now. */
+/* The server does not know the kind, which for now counts as having no objects of it. */
 static void kind_absent(struct reflector *r)
 {
     if (!r->absent) {
@@ -128,14 +130,14 @@ static void list_failed(struct reflector *r, int error, const char *text)
         return;
     }
     if (error == -ESTALE && backoff_at_once(&r->backoff)) {
-        /* The state that the pages showed has been forgotten by the server. */
+        /* The server no longer has the state that the pages showed. */
         reflector_go(r);
     } else {
         wait_and_retry(r, text);
     }
 }
 
-/* False: the reflector was freed by a callback. */
+/* Returns false if a callback freed the reflector. */
 static bool take_page(struct reflector *r, struct json *list)
 {
     struct json *items = json_get(list, "items");
@@ -143,7 +145,7 @@ static bool take_page(struct reflector *r, struct json *list)
         return false;
     }
     free(TAKE(r->page));
-    /* From the end, so that each is taken out in constant time; a list promises no order. */
+    /* From the end, so that each is removed in constant time; a list has no defined order. */
     for (size_t n = json_count(items); n-- > 0;) {
         if (CALLBACK(r, r->ops->changed(r->ctx, json_take_at(items, n)))) {
             return false;
@@ -185,14 +187,14 @@ static void list_done(void *ctx, int error, const char *text, struct json *list)
 
 /* ---- watch ---- */
 
-/* The watch cannot go on: NULL, because its version is too old. */
+/* The watch cannot continue; 'error' NULL: its version is too old. */
 static void watch_broken(struct reflector *r, const char *error)
 {
     r->gone = true;
     r->watch_error = error ? xstrdup(error) : NULL;
 }
 
-/* One event; false: the reflector was freed. */
+/* Handles one event; false: the reflector was freed. */
 static bool take_event(struct reflector *r, const char *text, size_t size)
 {
     CLEANUP(json_free) struct json *event = NULL;
@@ -249,11 +251,12 @@ static void watch_data(void *ctx, const char *p, size_t size)
         size -= n + (nl != NULL);
     }
     if (r->gone) {
-        loop_timer_arm(r->retry, 0); /* Not from within the callback of the stream that is cut. */
+        /* By a timer, because the callback of the stream that is cut must return first. */
+        loop_timer_arm(r->retry, 0);
     }
 }
 
-/* The watch is over, or is to be: what is next. */
+/* Chooses the next step after the end of a watch. */
 static void after_watch(struct reflector *r, const char *error)
 {
     backoff_lasted(&r->backoff, loop_now_ms(r->loop) - r->watch_since_ms, WATCH_PROVEN_MS);
@@ -264,7 +267,7 @@ static void after_watch(struct reflector *r, const char *error)
     if (error) {
         wait_and_retry(r, error);
     } else if (backoff_at_once(&r->backoff)) {
-        /* If that does not last either, there will be a pause. */
+        /* If the next watch fails soon, too, there will be a pause. */
         reflector_go(r);
     } else {
         wait_and_retry(r, NULL);
@@ -284,7 +287,8 @@ static void watch_ended(void *ctx, const struct http_result *result)
         after_watch(r, error);
         return;
     }
-    /* 504: the server knows no such version yet, as after it was set back to an older state. */
+    /* 504: the server does not have that version yet, for example after its
+     * store was reset to an older state. */
     r->gone |= result->error == 0 &&
                (result->status == 410 || result->status == 504 || result->status == 400);
     snprintf(text, sizeof text, "watch answered with status %d", result->status);

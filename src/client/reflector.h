@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Follows one kind of objects on an API server: lists it, then watches it, for ever.  Internal to
- * src/client.
+/* Follows one kind of objects on an API server: lists it, then watches it
+ * without end.  Internal to src/client.
  *
  *     LIST ── ok ──▶ WATCH ── ended in order ──▶ WATCH (from the last version seen)
  *      ▲               │
  *      └─ 410 Gone ────┤
  *                      └─ failed ──▶ WAIT (backoff) ──▶ WATCH, or LIST when there never was one
  *
- * The reflector keeps no object.  Lists come in pages, so that the memory they need for a moment
- * does not grow with the cluster.  All on the loop's thread; every callback may free the
- * reflector. */
+ * The reflector keeps no object.  Lists are read in pages, so that their
+ * temporary memory does not grow with the cluster.  Everything runs on the loop's
+ * thread; every callback may free the reflector. */
 #pragma once
 
 #include "client/client.h"
@@ -19,25 +19,25 @@ struct reflector_ops {
     void (*listing)(void *ctx);
     /* The last page of the list has been reported. */
     void (*listed)(void *ctx);
-    /* An object of a page, or one that the watch reports as added or changed.  'obj' is the
-     * callee's. */
+    /* An object of a page, or one that the watch reports as added or changed.
+     * The callee owns 'obj'. */
     void (*changed)(void *ctx, struct json *obj);
     /* The watch reports the object as deleted.  'obj' is its last state. */
     void (*deleted)(void *ctx, const struct json *obj);
-    /* The server was lost, with the reason, or is back (NULL).  Each is called once. */
+    /* The server became unreachable, with the reason, or is back (NULL).  Each is called once. */
     void (*connection)(void *ctx, const char *lost_reason);
     /* The server does not know the kind (404).  Returns true when that counts as an empty list. */
     bool (*absent)(void *ctx);
 };
 
 struct reflector;
-/* Nothing is sent before reflector_list.  'ns' and 'field_selector' NULL: all.  All strings are
- * copied. */
+/* Makes a reflector, which sends nothing before reflector_list.  'ns' and
+ * 'field_selector' NULL: all.  All strings are copied. */
 struct reflector *reflector_new(struct api_client *c, struct loop *l, const char *ns,
                                 const char *api_version, const char *plural,
                                 const char *field_selector, const struct reflector_ops *ops,
                                 void *ctx);
 struct reflector *reflector_free(struct reflector *r);
-/* Lists now, then watches; a list or a watch under way is dropped.  'metadata': objects have their
- * metadata only.  Not from within a callback. */
+/* Lists now, then watches; a list or watch under way is dropped.  'metadata': request only the
+ * objects' metadata.  Not allowed within a callback. */
 void reflector_list(struct reflector *r, bool metadata);

@@ -13,33 +13,35 @@ LOG_MODULE("services");
 
 enum { W_SERVICES, W_SLICES, N_WATCHED };
 
-/* What is known of one service, or of slices whose service is not there (yet).  There are tens of thousands: what is
- * needed only until a change has been told is apart. */
+/* The state of one service, or of slices whose service does not exist (yet).  There are tens of
+ * thousands, so state that is needed only until a change is reported is separate. */
 struct entry {
-    struct hmap_node node;    /* In 'entries'. */
-    struct sdn_service *told; /* NULL: no service was told. */
+    struct hmap_node node;        /* In 'entries'. */
+    struct sdn_service *reported; /* The state last reported to the listeners; NULL: none. */
     struct slice *slices;
-    struct news *news; /* Something was not told; else NULL. */
-    uint32_t version;  /* Hash of the Service's resourceVersion. */
-    bool seen;         /* In the list being read. */
-    char key[];        /* "namespace/name" */
+    struct change *change; /* A change that is not reported yet; else NULL. */
+    uint32_t version;      /* The hash of the Service's resourceVersion. */
+    bool seen;             /* It was in the list being read. */
+    char key[];            /* "namespace/name" */
 };
 
-struct news {
+struct change {
     struct list node; /* In 'changed'. */
     struct entry *entry;
-    struct sdn_service *parsed; /* The object's, until joined and told; NULL: it did not change. */
-    bool gone;                  /* The object is not there. */
+    /* From the Service object, until joined with its slices and reported; NULL: it did not
+     * change. */
+    struct sdn_service *parsed;
+    bool gone; /* The Service object was deleted. */
 };
 
 struct slice {
-    struct slice *next;    /* Of the same service. */
+    struct slice *next;    /* The next slice of the same service. */
     struct hmap_node node; /* In 'slices', by "namespace/name". */
     struct entry *entry;
     struct sdn_slice *slice;
-    uint32_t version; /* As above. */
+    uint32_t version; /* The hash of the slice's resourceVersion. */
     bool seen;
-    char name[]; /* In the service's namespace. */
+    char name[]; /* The name within the service's namespace. */
 };
 
 struct listener {
@@ -62,12 +64,12 @@ struct services_watch {
     struct hmap entries, slices;
     struct list changed;
     struct list listeners;
-    struct loop_task tell;
+    struct loop_task report;
     size_t n_services;
     bool synced, said;
 };
 
-/* ---- what is known ---- */
+/* ---- state ---- */
 
 static struct entry *find_entry(const struct services_watch *w, const char *key)
 {
@@ -92,7 +94,7 @@ static struct entry *get_entry(struct services_watch *w, const char *key)
     return en;
 }
 
-static void news_free(struct news *n)
+static void change_free(struct change *n)
 {
     if (n) {
         list_remove(&n->node);
@@ -104,21 +106,21 @@ static void news_free(struct news *n)
 static void entry_free(struct services_watch *w, struct entry *en)
 {
     hmap_remove(&w->entries, &en->node);
-    news_free(en->news);
-    sdn_service_free(en->told);
+    change_free(en->change);
+    sdn_service_free(en->reported);
     free(en);
 }
 
-/* The news of 'en', which will be told. */
-static struct news *mark(struct services_watch *w, struct entry *en)
+/* The pending change of 'en', which will be reported. */
+static struct change *mark(struct services_watch *w, struct entry *en)
 {
-    if (!en->news) {
-        en->news = NEW(struct news);
-        *en->news = (struct news){.entry = en, .gone = !en->told};
-        list_push_back(&w->changed, &en->news->node);
-        loop_task_queue(&w->tell);
+    if (!en->change) {
+        en->change = NEW(struct change);
+        *en->change = (struct change){.entry = en, .gone = !en->reported};
+        list_push_back(&w->changed, &en->change->node);
+        loop_task_queue(&w->report);
     }
-    return en->news;
+    return en->change;
 }
 
 static struct slice *find_slice(const struct services_watch *w, const char *key)
@@ -174,7 +176,7 @@ static void slice_changed(struct services_watch *w, const char *key, const struc
     }
     size_t ns = strcspn(key, "/");
     if (key[ns] == '\0') {
-        return; /* Slices and services have namespaces. */
+        return; /* Slices and services without a namespace are invalid. */
     }
     const char *name = key + ns + 1;
     CLEANUP_FREE char *service = xasprintf("%.*s/%s", (int) ns, key, parsed->service);
@@ -197,7 +199,7 @@ static void service_changed(struct services_watch *w, const char *key, const str
     struct sdn_service *parsed = NULL;
     struct entry *en = get_entry(w, key);
     uint32_t version = version_of(obj);
-    bool known = en->news ? !en->news->gone : en->told != NULL;
+    bool known = en->change ? !en->change->gone : en->reported != NULL;
     en->seen = true;
     if (known && version && en->version == version) {
         return;
@@ -206,7 +208,7 @@ static void service_changed(struct services_watch *w, const char *key, const str
     if (sdn_service_parse(obj, &parsed, &e) < 0) {
         log_warn("a Service cannot be served", "service=%s reason=\"%s\"", key, e.text);
     }
-    struct news *n = mark(w, en);
+    struct change *n = mark(w, en);
     sdn_service_free(n->parsed);
     n->parsed = parsed;
     n->gone = parsed == NULL;
@@ -214,21 +216,21 @@ static void service_changed(struct services_watch *w, const char *key, const str
 
 static void service_gone(struct services_watch *w, struct entry *en)
 {
-    struct news *n = mark(w, en);
+    struct change *n = mark(w, en);
     n->parsed = sdn_service_free(n->parsed);
     n->gone = true;
 }
 
-/* ---- telling ---- */
+/* ---- reports ---- */
 
-static void tell_entry(struct services_watch *w, struct entry *en)
+static void report_entry(struct services_watch *w, struct entry *en)
 {
-    struct sdn_service *old = en->told;
-    CLEANUP(sdn_service_free) struct sdn_service *now = TAKE(en->news->parsed);
-    if (!now && !en->news->gone) {
+    struct sdn_service *old = en->reported;
+    CLEANUP(sdn_service_free) struct sdn_service *now = TAKE(en->change->parsed);
+    if (!now && !en->change->gone) {
         now = sdn_service_clone(old);
     }
-    news_free(TAKE(en->news));
+    change_free(TAKE(en->change));
     if (now) {
         size_t n = 0;
         for (struct slice *s = en->slices; s; s = s->next) {
@@ -251,26 +253,26 @@ static void tell_entry(struct services_watch *w, struct entry *en)
         }
     }
     w->n_services += (now != NULL) - (size_t) (old != NULL);
-    en->told = TAKE(now);
+    en->reported = TAKE(now);
     sdn_service_free(old);
-    if (!en->told && !en->slices) {
+    if (!en->reported && !en->slices) {
         entry_free(w, en);
     }
 }
 
-/* A new listener hears of all that the others have been told already. */
+/* Reports to a new listener the state that the other listeners were notified of. */
 static void catch_up(struct services_watch *w, struct listener *l)
 {
     struct entry *en;
     HMAP_FOREACH (en, struct entry, node, &w->entries) {
-        if (en->told) {
-            l->ops->changed(l->ctx, NULL, en->told);
+        if (en->reported) {
+            l->ops->changed(l->ctx, NULL, en->reported);
         }
     }
     l->caught_up = true;
 }
 
-static void tell(void *ctx)
+static void report(void *ctx)
 {
     struct services_watch *w = ctx;
     struct listener *l;
@@ -281,7 +283,7 @@ static void tell(void *ctx)
         }
     }
     while ((node = list_pop_front(&w->changed)) != NULL) {
-        tell_entry(w, CONTAINER_OF(node, struct news, node)->entry);
+        report_entry(w, CONTAINER_OF(node, struct change, node)->entry);
     }
     if (w->synced && !w->said) {
         w->said = true;
@@ -327,7 +329,7 @@ static void deleted(void *ctx, const char *key, const struct json *obj)
     }
 }
 
-/* A list begins: what is on none of its pages went away while there was no watch. */
+/* A list begins: objects that are on none of its pages were deleted while there was no watch. */
 static void listing(void *ctx)
 {
     struct watched *wd = ctx;
@@ -373,8 +375,8 @@ static void synced(void *ctx)
         }
     }
     w->synced = true;
-    malloc_trim(0); /* The lists left holes. */
-    loop_task_queue(&w->tell);
+    malloc_trim(0); /* Returns memory that the lists fragmented to the kernel. */
+    loop_task_queue(&w->report);
 }
 
 static void connection(void *ctx, const char *lost_reason)
@@ -384,7 +386,8 @@ static void connection(void *ctx, const char *lost_reason)
 
 /* ---- public ---- */
 
-/* Listens through 'set', or, when that is NULL, through a list and watch of its own by 'c'. */
+/* Follows the objects through 'set', or, when that is NULL,
+ * through a list and watch of its own by 'c'. */
 static struct services_watch *watch_new(struct loop *l, struct api_client *c,
                                         struct informer_set *set)
 {
@@ -392,7 +395,8 @@ static struct services_watch *watch_new(struct loop *l, struct api_client *c,
                                             .deleted = deleted,
                                             .synced = synced,
                                             .connection = connection,
-                                            .transient = true, /* What is needed is here. */
+                                            /* This module keeps the state that it needs. */
+                                            .transient = true,
                                             .listing = listing,
                                             .listed = listed};
     static const struct {
@@ -407,14 +411,14 @@ static struct services_watch *watch_new(struct loop *l, struct api_client *c,
     hmap_init(&w->slices);
     list_init(&w->changed);
     list_init(&w->listeners);
-    loop_task_init(&w->tell, l, tell, w);
+    loop_task_init(&w->report, l, report, w);
     for (int i = 0; i < N_WATCHED; i++) {
         struct watched *wd = &w->watched[i];
         wd->owner = w;
         wd->what = i;
         wd->informer = set ? informer_set_add(set, kinds[i].api, kinds[i].plural, NULL, &ops, wd)
                            : informer_new(c, l, kinds[i].api, kinds[i].plural, NULL, &ops, wd);
-        /* An older server has no services: there are none. */
+        /* An older server without this kind counts as having no services. */
         informer_set_optional(wd->informer);
     }
     return w;
@@ -435,7 +439,7 @@ struct services_watch *services_watch_free(struct services_watch *w)
     if (!w) {
         return NULL;
     }
-    loop_task_cancel(&w->tell);
+    loop_task_cancel(&w->report);
     for (size_t i = 0; i < N_WATCHED; i++) {
         informer_free(w->watched[i].informer);
     }
@@ -465,7 +469,7 @@ void services_watch_add(struct services_watch *w, const struct services_listener
     l->ops = ops;
     l->ctx = ctx;
     list_push_back(&w->listeners, &l->node);
-    loop_task_queue(&w->tell);
+    loop_task_queue(&w->report);
 }
 
 void services_watch_remove(struct services_watch *w, void *ctx)
@@ -494,7 +498,7 @@ const struct sdn_service *services_watch_get(const struct services_watch *w, con
 {
     CLEANUP_FREE char *key = xasprintf("%s/%s", ns, name);
     const struct entry *en = find_entry(w, key);
-    return en ? en->told : NULL;
+    return en ? en->reported : NULL;
 }
 
 size_t services_watch_count(const struct services_watch *w)
@@ -507,8 +511,8 @@ void services_watch_each(const struct services_watch *w,
 {
     struct entry *en;
     HMAP_FOREACH (en, struct entry, node, &w->entries) {
-        if (en->told) {
-            fn(ctx, en->told);
+        if (en->reported) {
+            fn(ctx, en->reported);
         }
     }
 }

@@ -17,13 +17,13 @@ struct watching {
     struct informer *informer;
 };
 
-/* A row, and the controller while it runs. */
+/* A row of the table, and the state of its controller while it runs. */
 struct running {
     const struct controller_row *row;
-    struct workqueue_stats stats; /* Of all its runs. */
-    struct workqueue *queue;      /* NULL: it does not run. */
+    struct workqueue_stats stats; /* Totals of all its runs. */
+    struct workqueue *queue;      /* NULL: the controller does not run. */
     void *state;
-    struct watching *watching; /* As many as the description has watches. */
+    struct watching *watching; /* One for each watch of the description. */
     bool synced;
 };
 
@@ -139,7 +139,7 @@ static int start(struct controller_set *s, struct running *r, struct err *e)
     workqueue_set_context(r->queue, r->state);
     workqueue_count_into(r->queue, &r->stats);
     watch(s, r);
-    begin_if_synced(r); /* There may be nothing to watch. */
+    begin_if_synced(r); /* Needed here if there is nothing to watch. */
     log_debug("controller started", "name=%s", c->name);
     return 0;
 }
@@ -270,7 +270,7 @@ static const struct {
     {"controller_running", "gauge", "1 while the controller runs in this process.", runs_of, NULL},
     {"workqueue_depth", "gauge", "Keys that wait to be reconciled.", depth_of, NULL},
     {"workqueue_adds_total", "counter", "Keys added to the queue.", adds_of, NULL},
-    {"workqueue_retries_total", "counter", "Reconciliations that failed and are tried again.",
+    {"workqueue_retries_total", "counter", "Failed reconciliations, each of which is retried.",
      retries_of, NULL},
     {"workqueue_errors_total", "counter",
      "Failed reconciliations other than conflicts with another writer.", errors_of, NULL},

@@ -26,21 +26,23 @@ struct leader {
     uint64_t duration_ms;
     struct informer *informer;
     struct json
-        *lease; /* Newest known, by the watch or by an answer of ours; NULL: there is none. */
+        /* The newest known state, from the watch or from a response; NULL: the
+         * Lease does not exist. */
+        *lease;
     char *seen_version;
-    uint64_t seen_ms; /* When 'seen_version' came. */
-    char *identity;   /* Of the term that is sought or held. */
+    uint64_t seen_ms; /* Time at which 'seen_version' was received. */
+    char *identity;   /* The identity of the current campaign or term. */
     bool leading;
-    uint64_t renewed_ms; /* When the request was sent that renewed last. */
-    uint64_t sent_ms;    /* The request under way. */
-    char *holder;        /* Last told to 'follows'. */
+    uint64_t renewed_ms; /* Time at which the last successful renewal was sent. */
+    uint64_t sent_ms;    /* Time at which the request under way was sent. */
+    char *holder;        /* The holder last reported to 'follows'. */
     struct api_call *call;
     struct loop_timer *act;   /* The next attempt to take or to renew. */
-    struct loop_timer *limit; /* The end of a term that is not renewed, or of resigning. */
+    struct loop_timer *limit; /* The end of a term that was not renewed, or of resigning. */
     struct backoff backoff;
     bool namespace_made;
     bool resigned;
-    loop_fn *resigned_fn; /* NULL: was called. */
+    loop_fn *resigned_fn; /* NULL: it was called. */
     void *resigned_ctx;
 };
 
@@ -57,7 +59,7 @@ static void new_identity(struct leader *e)
 {
     uint64_t number = 0;
     if (getrandom(&number, sizeof number, 0) != sizeof number) {
-        number = time_mono_ns(); /* Not in Linux, for so few bytes. */
+        number = time_mono_ns(); /* Cannot happen on Linux for so few bytes. */
     }
     free(e->identity);
     e->identity = xasprintf("%s_%016llx", e->who, (unsigned long long) number);
@@ -80,10 +82,11 @@ static bool is_ours(const struct leader *e)
     return e->lease && streq(holder_of(e->lease), e->identity);
 }
 
-/* How long the one who holds the lease still has, by what we saw of it. */
+/* The remaining time of the current holder, measured from when this process saw the Lease. */
 static uint64_t left_ms(const struct leader *e)
 {
-    /* Ours, and not leading: the answer to taking it was lost. */
+    /* The Lease names this process although it does not lead: the response to
+     * taking the Lease was lost. */
     if (!e->lease || !*holder_of(e->lease) || is_ours(e)) {
         return 0;
     }
@@ -93,7 +96,7 @@ static uint64_t left_ms(const struct leader *e)
     return end > now ? end - now : 0;
 }
 
-static void tell_holder(struct leader *e)
+static void report_holder(struct leader *e)
 {
     const char *holder = holder_of(e->lease);
     if (e->leading || !*holder || is_ours(e) || streq_null(e->holder, holder)) {
@@ -112,7 +115,7 @@ static void failed(struct leader *e)
     (void) backoff_fail(&e->backoff, loop_now_ms(e->loop), (uint32_t) time_mono_ns());
 }
 
-/* When to look next, if nothing happens before. */
+/* Schedules the next check, in case nothing happens before. */
 static void plan(struct leader *e)
 {
     if (e->call || e->resigned) {
@@ -126,7 +129,7 @@ static void plan(struct leader *e)
     loop_timer_arm(e->act, ms);
 }
 
-/* Takes over 'lease' as the newest state; what we know already is not newer for being told again. */
+/* Takes over 'lease' as the newest state; the same version received again is not a renewal. */
 static void lease_set(struct leader *e, struct json *lease)
 {
     json_free(e->lease);
@@ -136,7 +139,7 @@ static void lease_set(struct leader *e, struct json *lease)
         e->seen_version = xstrdup(version_of(lease));
         e->seen_ms = time_mono_ms();
     }
-    tell_holder(e);
+    report_holder(e);
 }
 
 static void depose(struct leader *e, const char *why)
@@ -185,19 +188,19 @@ static void make_namespace(struct leader *e)
     e->call = api_request(e->client, "POST", path, NULL, o, namespace_done, e);
 }
 
-/* What the lease is now: 'obj', or NULL when it is gone. */
+/* Records the current Lease 'obj'; NULL: it was deleted. */
 static void lease_known(struct leader *e, const struct json *obj)
 {
     if (obj) {
         lease_set(e, json_clone(obj));
     } else {
         e->lease = json_free(e->lease);
-        e->namespace_made = false; /* It may have gone with it. */
+        e->namespace_made = false; /* The namespace may have been deleted with it. */
         free(TAKE(e->seen_version));
     }
     if (e->leading && !is_ours(e) && !e->resigned) {
         api_call_cancel(TAKE(e->call));
-        depose(e, obj ? "somebody else took the lease" : "the lease was deleted");
+        depose(e, obj ? "another process took the lease" : "the lease was deleted");
     }
 }
 
@@ -222,7 +225,7 @@ static void read_lease(struct leader *e)
 
 static void lease_refused(struct leader *e, int error, const char *text)
 {
-    bool usual = error == -ESTALE || error == -EEXIST; /* Somebody was faster. */
+    bool usual = error == -ESTALE || error == -EEXIST; /* A conflict: another process was faster. */
     static struct log_limit limit = {.burst = 5};
     if (error == -ENOENT && !e->lease && !e->namespace_made) {
         make_namespace(e);
@@ -308,7 +311,7 @@ static void act(void *ctx)
     }
 }
 
-/* ---- what others do ---- */
+/* ---- events of the Lease ---- */
 
 static bool is_the_lease(const struct leader *e, const struct json *obj)
 {
@@ -323,7 +326,8 @@ static void lease_changed(void *ctx, const char *key, const struct json *old,
     if (!is_the_lease(e, obj)) {
         return;
     }
-    /* The answer to a request of ours may come before the watch gets to what was before it. */
+    /* The response to this process's own request may arrive before the watch
+     * reports earlier states. */
     if (e->lease && str_to_u64(version_of(obj), UINT64_MAX, &new) == 0 &&
         str_to_u64(version_of(e->lease), UINT64_MAX, &known) == 0 && new < known) {
         return;
@@ -365,10 +369,10 @@ static void given_up(void *ctx, int error, const char *text, struct json *obj)
     struct leader *e = ctx;
     e->call = NULL;
     if (error < 0) {
-        log_warn("lease not given up: others wait until it runs out", "lease=%s/%s error=\"%s\"",
-                 e->ns, e->name, text);
+        log_warn("lease not released: other processes wait until it expires",
+                 "lease=%s/%s error=\"%s\"", e->ns, e->name, text);
     } else {
-        log_info("lease given up", "lease=%s/%s", e->ns, e->name);
+        log_info("lease released", "lease=%s/%s", e->ns, e->name);
     }
     loop_timer_arm(e->limit, 0);
 }
@@ -398,10 +402,10 @@ void leader_resign(struct leader *e, loop_fn *done, void *ctx)
     e->resigned_ctx = ctx;
     loop_timer_disarm(e->act);
     loop_timer_arm(e->limit, RESIGN_MS);
-    give_up(e); /* When the request under way was answered, if there is one. */
+    give_up(e); /* After the response to the request under way, if there is one. */
 }
 
-/* ---- life ---- */
+/* ---- creation and end ---- */
 
 static void limit_over(void *ctx)
 {

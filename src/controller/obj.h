@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading and writing the parts of API objects that several controllers need.  Pure.
  *
- * Strings returned belong to the object.  All accept objects with parts missing or of the wrong type. */
+ * Strings returned belong to the object.  All accept objects with parts missing or of
+ * the wrong type. */
 #pragma once
 
 #include "base/ip.h"
@@ -17,7 +18,7 @@ const char *obj_name(const struct json *o);      /* "" when absent. */
 const char *obj_namespace(const struct json *o); /* "" when absent. */
 const char *obj_uid(const struct json *o);       /* "" when absent. */
 bool obj_is_terminating(const struct json *o);   /* metadata.deletionTimestamp is set. */
-/* NULL when absent. */
+/* The value of an annotation; NULL when absent. */
 const char *obj_annotation(const struct json *o, const char *key);
 void obj_set_annotation(struct json *o, const char *key, const char *value);
 void obj_remove_annotation(struct json *o, const char *key);
@@ -27,7 +28,7 @@ struct json *obj_new(const char *api_version, const char *kind, const char *ns, 
 /* The first address of type InternalIP in a Node's status; NULL when there is none. */
 const char *node_internal_ip(const struct json *node);
 
-/* "HostSubnet.subnet" as a prefix: 0, -ENOENT when empty or absent, -EINVAL when it is not one. */
+/* HostSubnet.subnet as a prefix: 0; -ENOENT: empty or absent; -EINVAL: not a prefix. */
 int hostsubnet_prefix(const struct json *hs, struct ip4_prefix *ret);
-/* "NetNamespace.netid"; -EINVAL when it is not a number of 24 bits. */
+/* NetNamespace.netid; -EINVAL: not a number of 24 bits. */
 int netnamespace_vnid(const struct json *nn, uint32_t *ret);

@@ -13,7 +13,8 @@ LOG_MODULE("events");
 #define MAX_WAITING 10000
 #define MAX_TRIES 5
 #define MAX_NAME 253
-#define MAX_OBJECTS 4096 /* With a budget of their own; then all begin anew. */
+/* Most objects with a budget of their own; when there are more, all budgets start again. */
+#define MAX_OBJECTS 4096
 
 struct pending {
     struct json *event;
@@ -31,7 +32,8 @@ struct recorder {
 
 /* ---- budgets ---- */
 
-/* Since when the budget fills, as if it had been empty then; it is full after RECORDER_BURST refills. */
+/* The time from which the budget fills, as if it had been empty then; it
+ * is full after RECORDER_BURST refills. */
 struct budget {
     uint64_t empty_ms;
 };
@@ -49,7 +51,7 @@ void recorder_limit_done(struct recorder_limit *l)
 bool recorder_limit_take(struct recorder_limit *l, const char *key, uint64_t now_ms)
 {
     const uint64_t whole = (uint64_t) RECORDER_BURST * RECORDER_REFILL_MS;
-    uint64_t now = now_ms + whole; /* So that nothing is before the beginning of time. */
+    uint64_t now = now_ms + whole; /* Avoids times below 0. */
     struct budget *b = smap_get(&l->objects, key);
     if (!b) {
         if (smap_size(&l->objects) >= MAX_OBJECTS) {
@@ -129,7 +131,8 @@ static void fail(struct recorder *r, struct work *w, int error, const char *text
 {
     struct pending *p = smap_get(&r->pending, work_key(w));
     bool may_help = error == -EAGAIN || error == -ESTALE || error == -ENOENT || error == -EEXIST;
-    /* Nobody answered: what kept the answer away may be what the Event is about. */
+    /* The server did not answer; the problem that prevents the answer may be
+     * the subject of the Event. */
     bool away = error == -ECONNREFUSED || error == -ETIMEDOUT || error == -ECONNRESET ||
                 error == -EHOSTUNREACH || error == -ENETUNREACH || error == -EPIPE;
     if (away || (may_help && ++p->tries < MAX_TRIES)) {
@@ -150,7 +153,7 @@ static void written(void *ctx, struct work *w, int error, const char *text, stru
     }
 }
 
-/* The same has happened before: one more. */
+/* An equal Event exists: increments its count. */
 static void got(void *ctx, struct work *w, int error, const char *text, struct json *obj)
 {
     struct recorder *r = ctx;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events: tells users in the registry what a controller did or could not do.
+/* Records Events, which inform users in the registry what a controller did or could not do.
  *
- * An Event's name is made from the object, the reason and the message, so the same happening again, also
- * after a restart, adds to the count of the one that is there.  Events about objects without a namespace
- * are kept in "default".  About one object at most 25 Events are sent in a row, then one in 5 minutes (as
- * kube-controller-manager does): what a peer can cause does not fill the registry.  Recording never fails for the caller: what the server does not take within a few
- * tries is logged and dropped; a server that is away is waited for.  Everything runs on the loop's thread. */
+ * An Event's name is made from the object, the reason and the message, so a repetition, also
+ * after a restart, increments the count of the existing Event.  Events about objects without
+ * a namespace are kept in "default".  At most 25 Events about one object are sent in a row,
+ * then one in 5 minutes (as in kube-controller-manager), so that a peer that causes Events
+ * cannot fill the registry.  Recording never fails for the caller: an Event that the server
+ * refuses several times is logged and dropped; while the server is unavailable, Events are
+ * queued.  Everything runs on the loop's thread. */
 #pragma once
 
 #include "base/map.h"
@@ -14,19 +16,19 @@
 struct recorder;
 /* 'component' (copied) names the source: "tenet-master". */
 struct recorder *recorder_new(struct loop *l, struct api_client *client, const char *component);
-/* Events that were not sent yet. */
+/* The number of Events that were not sent yet. */
 size_t recorder_waiting(const struct recorder *r);
-/* Events that were not sent yet are lost. */
+/* Frees the recorder; Events that were not sent yet are lost. */
 struct recorder *recorder_free(struct recorder *r);
 
 enum recorder_type { EVENT_NORMAL, EVENT_WARNING };
-/* 'object' is the one it is about and is not kept; its kind is given, as members of lists do not say it.
- * 'reason' is CamelCase. */
+/* 'object' is the subject of the Event and is not kept; its kind is an argument, because members of
+ * lists do not contain it.  'reason' is CamelCase. */
 void recorder_event(struct recorder *r, const char *api_version, const char *kind,
                     const struct json *object, enum recorder_type type, const char *reason,
                     const char *message);
 
-/* Pure: the budget of each object.  Zeroed is not enough: recorder_limit_init. */
+/* Pure: limits the Events about each object.  Initialise it with recorder_limit_init. */
 #define RECORDER_BURST 25
 #define RECORDER_REFILL_MS 300000
 struct recorder_limit {
@@ -34,10 +36,10 @@ struct recorder_limit {
 };
 void recorder_limit_init(struct recorder_limit *l);
 void recorder_limit_done(struct recorder_limit *l);
-/* Whether one more Event about the object 'key' may be sent now, and if so counts it. */
+/* Whether another Event about the object 'key' may be sent now; if so, counts it. */
 bool recorder_limit_take(struct recorder_limit *l, const char *key, uint64_t now_ms);
 
-/* Pure: the Event as it would be created. */
+/* Pure: the Event as it is created. */
 struct json *recorder_make(const char *api_version, const char *kind, const struct json *object,
                            enum recorder_type type, const char *reason, const char *message,
                            const char *component, int64_t now_ms);

@@ -19,10 +19,10 @@ struct work {
     struct hmap_node node;
     struct list list; /* In q->ready, q->delayed (by 'due') or q->running. */
     enum work_state state;
-    bool again; /* Added while it was worked on. */
+    bool again; /* The key was added while it was in work. */
     struct backoff backoff;
-    uint64_t due;      /* Monotonic ms. */
-    uint64_t since_ns; /* Begin of the present state, monotonic. */
+    uint64_t due;      /* When a delayed key is due, in monotonic ms. */
+    uint64_t since_ns; /* When the current state began, in monotonic ns. */
     struct api_call *call;
     work_answer_fn *answer;
     char key[];
@@ -40,10 +40,11 @@ struct workqueue {
     struct loop_task task;
     struct loop_timer *timer;
     struct log_limit limit;
-    struct workqueue_stats *stats; /* NULL: nothing is counted. */
+    struct workqueue_stats *stats; /* NULL: no metrics. */
 };
 
-/* Adds the time since the present state of 'w' began to 'h', and begins the next one. */
+/* Adds the time since 'w' entered its current state to 'h', and starts the time of the next
+ * state. */
 static void count_state(struct work *w, struct prom_histogram *h)
 {
     uint64_t now = time_mono_ns();
@@ -56,8 +57,8 @@ static void count_state(struct work *w, struct prom_histogram *h)
 static void run_ready(void *ctx)
 {
     struct workqueue *q = ctx;
-    /* Work that ends at once may queue its key again; that is left to the next round, so that the
-     * loop also gets to its descriptors. */
+    /* Work that ends at once may queue its key again; such keys wait for the next round, so
+     * that the loop also polls its descriptors. */
     for (size_t budget = q->works.n; budget > 0 && q->n_running < q->parallel; budget--) {
         struct list *first = list_pop_front(&q->ready);
         if (!first) {
@@ -292,7 +293,7 @@ void work_retry(struct work *w, int error, const char *what, const char *text)
         w->q->stats->retries++;
         w->q->stats->errors += !usual;
     }
-    if (w->again) { /* What is known has changed meanwhile. */
+    if (w->again) { /* The state has changed in the meantime. */
         (void) stop_running(w);
         make_ready(w);
     } else {

@@ -164,7 +164,8 @@ static void nobody_there_is_an_error_that_names_the_address(void **state)
     harness_free(h);
 }
 
-/* The request that fails is the caller's to repeat; it then goes to the next server, and further ones too. */
+/* The request that fails is the caller's to repeat; it then goes to the next server,
+ * and further ones too. */
 static void the_next_server_is_used_when_one_fails(void **state)
 {
     struct harness *h = harness_new(NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Informers against a real API server: following, resuming, listing again, and never believing that what
- * cannot be seen is gone. */
+/* Informers against a real API server: following, resuming, listing again, and never
+ * believing that what cannot be seen is gone. */
 #include "../apiserver/harness.h"
 #include "client/client.h"
 #include "net/loop/sock.h"
@@ -176,7 +176,8 @@ static void more_than_one_page_is_one_list(void **state)
     harness_free(h);
 }
 
-/* The server goes away and comes back: nothing is deleted meanwhile, and what happened is caught up with. */
+/* The server goes away and comes back: nothing is deleted meanwhile, and what happened
+ * is caught up with. */
 static void a_server_that_is_away_deletes_nothing(void **state)
 {
     struct harness *h = harness_new(NULL, NULL);

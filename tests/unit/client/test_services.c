@@ -238,7 +238,8 @@ static void listen_at(struct harness *h, uint16_t port)
     assert_int_equal(http_client_new(h->loop, &client, &h->client, NULL), 0);
 }
 
-/* Too much has happened to go on where it was: of the new lists exactly what is different is told. */
+/* Too much has happened to go on where it was: of the new lists exactly what is
+ * different is told. */
 static void after_a_gap_only_differences_are_told(void **state)
 {
     struct apiserver_config cfg = {.event_window = 2};
